@@ -1,0 +1,39 @@
+# What every target of this tree shares: flags, warnings, sanitizers, where files land.
+# SPDX-License-Identifier: Apache-2.0
+include_guard()
+
+set(FUSE_BIN_DIR ${PROJECT_BINARY_DIR}/bin)
+
+set(known_sanitizers "address,undefined" "undefined,address" address undefined thread)
+if(FUSE_COMPILER_SANITIZE AND NOT FUSE_COMPILER_SANITIZE IN_LIST known_sanitizers)
+  message(FATAL_ERROR "FUSE_COMPILER_SANITIZE=${FUSE_COMPILER_SANITIZE}: use address,undefined or thread")
+endif()
+
+# Rounding is part of the contract: no contraction into fma, and never -ffast-math (it sets flush-to-zero
+# for the whole process) nor -march=native.
+function(fuse_target_defaults target)
+  target_compile_features(${target} PUBLIC cxx_std_20)
+  set_target_properties(${target} PROPERTIES CXX_EXTENSIONS OFF)
+  target_compile_options(${target} PRIVATE -Wall -Wextra -ffp-contract=off)
+  if(FUSE_COMPILER_WERROR)
+    target_compile_options(${target} PRIVATE -Werror)
+  endif()
+  if(FUSE_COMPILER_SANITIZE)
+    # -fno-sanitize-recover: what UBSan finds ends the program with a failure, in ctest too.
+    target_compile_options(${target} PRIVATE -fsanitize=${FUSE_COMPILER_SANITIZE}
+                                             -fno-sanitize-recover=all -fno-omit-frame-pointer)
+    if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+      # GCC's flow analysis is thrown off by the inserted checks; its TSan says on every fence that it ignores it.
+      target_compile_options(${target} PRIVATE -Wno-maybe-uninitialized -Wno-tsan)
+    endif()
+    target_link_options(${target} PUBLIC -fsanitize=${FUSE_COMPILER_SANITIZE})
+  endif()
+endfunction()
+
+# fuse_program(NAME SOURCE...): a program in bin/ that links the library.
+function(fuse_program name)
+  add_executable(${name} ${ARGN})
+  fuse_target_defaults(${name})
+  target_link_libraries(${name} PRIVATE fuse::fuse)
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${FUSE_BIN_DIR})
+endfunction()

@@ -1,0 +1,113 @@
+// Device, Stream, Buffer: one source runs on every device.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <fuse/error.hpp>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace fuse {
+
+namespace runtime {
+class Backend;
+class Queue;
+}  // namespace runtime
+
+enum class DeviceKind : std::uint8_t {
+  reference,  ///< op by op in double precision: the oracle
+  emulated,   ///< the emitted CUDA text, run on the CPU
+  cuda,       ///< an NVIDIA GPU through the Driver API
+};
+std::string_view to_string(DeviceKind);
+
+class Stream;
+class Buffer;
+
+/// A shared handle to a device. Thread safe.
+class Device {
+ public:
+  struct Emulated {
+    std::string profile = "h200";  ///< whose attributes the scheduler sees: h200, a100, v100, tiny3, tiny2
+    bool checked = false;          ///< find bad accesses, races, divergent barriers; count bytes and sectors
+    int threads = 0;               ///< OS threads that run blocks; 0: one a core
+    std::uint64_t shuffle_seed = 0;  ///< not 0: threads run in a random order drawn from it
+  };
+
+  static Device reference();
+  static Device emulated(const Emulated& options);
+  static Device emulated() { return emulated(Emulated{}); }
+  /// Throws missing_library or driver, with what was looked for and where.
+  static Device cuda(int ordinal = 0);
+  /// For tools and examples: the first GPU, else the emulated device. why() says which and why.
+  /// An application names its device, so that a lost driver never means a silent CPU run.
+  static Device auto_select();
+
+  DeviceKind kind() const;
+  /// "cuda:0 NVIDIA H200 (sm_90)", "emulated h200"
+  std::string name() const;
+  std::string why() const;     ///< how it was chosen; one line
+  std::string report() const;  ///< libraries and compilers looked for and where, one a line
+
+  /// Device memory, 256-byte aligned, contents undefined. Throws out_of_memory.
+  Buffer allocate(std::int64_t bytes) const;
+  Stream stream() const;
+  /// Wraps a caller's CUstream; the caller keeps it alive. cuda devices only.
+  Stream wrap_stream(void* custream) const;
+
+  const std::shared_ptr<runtime::Backend>& backend() const { return backend_; }  ///< for the library itself
+
+ private:
+  Device(DeviceKind kind, std::shared_ptr<runtime::Backend> backend, std::string name, std::string why)
+      : kind_(kind), backend_(std::move(backend)), name_(std::move(name)), why_(std::move(why)) {}
+  DeviceKind kind_ = DeviceKind::reference;
+  std::shared_ptr<runtime::Backend> backend_;
+  std::string name_, why_;
+};
+
+/// An in-order queue of work on a device. One thread at a time.
+class Stream {
+ public:
+  /// Waits for the work so far; reports a failure of any of it.
+  Status synchronize() noexcept;
+  void* native() const noexcept;                     ///< CUstream, or null off CUDA
+  runtime::Queue& queue() const { return *queue_; }  ///< for the library itself
+  const std::shared_ptr<runtime::Backend>& backend() const { return backend_; }
+
+ private:
+  friend class Device;
+  Stream(std::shared_ptr<runtime::Backend> backend, std::unique_ptr<runtime::Queue> queue);
+  std::shared_ptr<runtime::Backend> backend_;
+  std::shared_ptr<runtime::Queue> queue_;
+};
+
+/// Where a tensor's elements are in device memory. Not owned; 16-byte aligned.
+struct BufferView {
+  void* address = nullptr;
+  std::int64_t bytes = 0;
+};
+
+/// Owned device memory; shared by copies, freed with the last one.
+class Buffer {
+ public:
+  Buffer() = default;
+  std::int64_t size() const { return bytes_; }
+  void* address() const { return memory_.get(); }
+  BufferView view() const { return {memory_.get(), bytes_}; }
+  /// Copies from or to host memory and waits, on a queue of its own: work on this memory in any stream must
+  /// have been waited for. Throws buffer_size when the sizes differ, driver on failure.
+  void upload(std::span<const std::byte> from);
+  void download(std::span<std::byte> to) const;
+
+ private:
+  friend class Device;
+  std::shared_ptr<runtime::Backend> backend_;
+  std::shared_ptr<void> memory_;
+  std::int64_t bytes_ = 0;
+};
+
+}  // namespace fuse

@@ -1,0 +1,86 @@
+// Element types of tensors, and the host types of the two 16-bit floats.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace fuse {
+
+enum class DType : std::uint8_t {
+#define FUSE_DTYPE(name, text, bytes, kind, cuda) name,
+#include <fuse/dtypes.def>
+};
+
+enum class DTypeKind : std::uint8_t { floating, integer, boolean };
+
+// Spelled as in `g.input("x", fuse::bf16, {B, 1024})`.
+#define FUSE_DTYPE(name, text, bytes, kind, cuda) inline constexpr DType name = DType::name;
+#include <fuse/dtypes.def>
+
+/// Bytes one element takes in memory. A bool is one byte that holds 0 or 1.
+constexpr std::size_t size_of(DType type) {
+  switch (type) {
+#define FUSE_DTYPE(name, text, bytes, kind, cuda) \
+  case DType::name:                               \
+    return bytes;
+#include <fuse/dtypes.def>
+  }
+  return 0;
+}
+
+constexpr DTypeKind kind_of(DType type) {
+  switch (type) {
+#define FUSE_DTYPE(name, text, bytes, kind, cuda) \
+  case DType::name:                               \
+    return DTypeKind::kind;
+#include <fuse/dtypes.def>
+  }
+  return DTypeKind::boolean;
+}
+
+constexpr bool is_floating(DType type) { return kind_of(type) == DTypeKind::floating; }
+constexpr bool is_integer(DType type) { return kind_of(type) == DTypeKind::integer; }
+/// f16 or bf16: stored only; arithmetic on them is convert, f32 op, convert.
+constexpr bool is_half(DType type) { return type == DType::f16 || type == DType::bf16; }
+
+/// The spelling in `.fuse` text: "f32", "bool".
+constexpr std::string_view to_string(DType type) {
+  switch (type) {
+#define FUSE_DTYPE(name, text, bytes, kind, cuda) \
+  case DType::name:                               \
+    return text;
+#include <fuse/dtypes.def>
+  }
+  return "?";
+}
+
+/// The inverse of to_string; empty for an unknown spelling.
+constexpr std::optional<DType> parse_dtype(std::string_view text_) {
+#define FUSE_DTYPE(name, text, bytes, kind, cuda) \
+  if (text_ == text) return DType::name;
+#include <fuse/dtypes.def>
+  return std::nullopt;
+}
+
+/// IEEE binary16 as a host type. Conversion from double rounds once, to nearest even.
+struct half {
+  std::uint16_t bits = 0;
+  half() = default;
+  explicit half(double value);
+  explicit operator double() const;
+  explicit operator float() const { return static_cast<float>(static_cast<double>(*this)); }
+};
+
+/// bfloat16 as a host type. Conversion from double rounds once, to nearest even; NaN stays NaN.
+struct bfloat16 {
+  std::uint16_t bits = 0;
+  bfloat16() = default;
+  explicit bfloat16(double value);
+  explicit operator double() const;
+  explicit operator float() const { return static_cast<float>(static_cast<double>(*this)); }
+};
+
+}  // namespace fuse

@@ -1,0 +1,115 @@
+// compile, Executable, Prepared: from a graph to running it.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <fuse/device.hpp>
+#include <fuse/dim.hpp>
+#include <fuse/dtype.hpp>
+#include <fuse/graph.hpp>
+#include <fuse/weights.hpp>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace fuse {
+
+struct Compiled;
+
+struct CompileOptions {
+  int drop_barrier = -1;  ///< plants a fault for tests: leaves out the k-th barrier of the kernels (0-based)
+};
+
+/// An input, parameter or output of an executable. Its index in slots() is its slot.
+struct Slot {
+  enum class Kind : std::uint8_t { input, parameter, output };
+  Kind kind = Kind::input;
+  std::string name;
+  DType dtype = f32;
+  std::vector<Dim> dims;
+};
+
+/// Values of the graph's symbols by name.
+using DimValues = std::map<std::string, std::int64_t, std::less<>>;
+
+class Prepared;
+
+/// A compiled graph on a device. Immutable; shared by threads.
+class Executable {
+ public:
+  const std::vector<Slot>& slots() const;         ///< inputs and parameters in graph order, then outputs
+  std::size_t slot(std::string_view name) const;  ///< an input's or parameter's; throws unknown_name
+  std::size_t output_slot(std::string_view name) const;  ///< throws unknown_name
+  /// Does everything that is done once for these dims: sizes, memory plan, GEMM algorithms, launches.
+  /// Throws unbound (a symbol without a value), unknown_name, invalid_extent (outside the declared range).
+  Prepared prepare(const DimValues& dims = {}) const;
+  /// Steps with their ops and launches, as text.
+  std::string explain() const;
+  /// The emitted CUDA text; empty on the reference device.
+  const std::string& source() const;
+  const Device& device() const;
+  const Compiled& stages() const;  ///< every stage, for tools; internal headers only
+
+  struct Impl;  ///< for the library itself
+  explicit Executable(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {}
+
+ private:
+  std::shared_ptr<const Impl> impl_;
+};
+
+/// Compiles for a device. Throws user Errors of the graph, missing_compiler, missing_library.
+Executable compile(const Graph& graph, const Device& device, const CompileOptions& options = {});
+
+/// An executable ready to run with fixed dims. Immutable; shared by threads, each with its own workspace and
+/// stream.
+class Prepared {
+ public:
+  const std::vector<std::int64_t>& shape(std::size_t slot) const;
+  std::int64_t bytes(std::size_t slot) const;
+  std::int64_t workspace_bytes() const;
+  std::int64_t launches() const;  ///< kernel launches a run makes
+  std::int64_t gemms() const;     ///< GEMM calls a run makes
+
+  /// Enqueues the work. `buffers[i]` belongs to slot i, at least bytes(i) long, 16-byte aligned; outputs
+  /// overlap no other buffer; the workspace is 256-byte aligned and overlaps none. All live until the stream
+  /// has passed the work. Does not allocate, compile or synchronise. On failure no output counts as written.
+  /// The reference device works before it returns.
+  Status run(Stream& stream, std::span<const BufferView> buffers, BufferView workspace) const noexcept;
+
+  struct Impl;  ///< for the library itself
+  explicit Prepared(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {}
+
+ private:
+  std::shared_ptr<const Impl> impl_;
+};
+
+/// The cold path: buffers by name, allocated here. One run at a time.
+class Session {
+ public:
+  Session(Executable executable, const DimValues& dims = {});
+  const Prepared& prepared() const { return prepared_; }
+  /// Copies host data into an input or parameter. Throws unknown_name, buffer_size (with both sizes and the
+  /// type).
+  void set(std::string_view name, std::span<const std::byte> data);
+  /// Every parameter from the weights, checked by dtype and shape; throws unbound for one that is missing.
+  void set(const Weights& weights);
+  /// Runs and waits. Throws unbound when an input or parameter was never set, and what run reports.
+  void run();
+  /// Copies an output back. Throws unbound before a successful run.
+  void get(std::string_view name, std::span<std::byte> data) const;
+  std::vector<std::byte> get(std::string_view name) const;
+
+ private:
+  Executable executable_;
+  Prepared prepared_;
+  Stream stream_;
+  std::vector<Buffer> buffers_;
+  std::vector<bool> set_;
+  Buffer workspace_;
+  bool ran_ = false;
+};
+
+}  // namespace fuse

@@ -1,0 +1,12 @@
+// Everything: build a graph, compile it for a device, run it.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <fuse/device.hpp>
+#include <fuse/dim.hpp>
+#include <fuse/dtype.hpp>
+#include <fuse/error.hpp>
+#include <fuse/executable.hpp>
+#include <fuse/functions.hpp>
+#include <fuse/graph.hpp>
+#include <fuse/weights.hpp>

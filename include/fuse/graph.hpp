@@ -1,0 +1,217 @@
+// Building a graph: Graph, Tensor handles and operators.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <fuse/dim.hpp>
+#include <fuse/dtype.hpp>
+#include <fuse/error.hpp>
+#include <memory>
+#include <optional>
+#include <source_location>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+namespace fuse {
+
+namespace ir {
+struct Graph;
+}
+namespace detail {
+struct Builder;  // the graph under construction, shared by a Graph and its tensors
+}
+
+/// A handle to a value of a graph: two words, copied freely. It keeps the graph alive. Mixing tensors of two
+/// graphs in one op throws wrong_graph.
+class Tensor {
+ public:
+  Tensor() = default;
+  DType dtype() const;
+  std::vector<Dim> dims() const;
+  std::int64_t rank() const;
+  /// The extent of a dim; a negative axis counts from the end.
+  Dim dim(std::int64_t axis) const;
+  /// "f32[B, 1024]"
+  std::string type_string() const;
+  /// False for a default-made handle. Not a conversion to bool, which would make `x && y` ambiguous.
+  bool valid() const { return builder_ != nullptr; }
+
+ private:
+  friend struct detail::Builder;
+  friend class Graph;
+  Tensor(std::shared_ptr<detail::Builder> builder, std::uint32_t node)
+      : builder_(std::move(builder)), node_(node) {}
+  std::shared_ptr<detail::Builder> builder_;
+  std::uint32_t node_ = 0;
+};
+
+/// What operators and functions take: a tensor, or a number that takes the type of the other operands (`x *
+/// 2` in f16 rounds 2 to f16 first). Converting to it records the caller's line, through operators too.
+class Arg {
+ public:
+  Arg(const Tensor& tensor,
+      std::source_location at = std::source_location::current())  // NOLINT: converts on purpose
+      : tensor_(tensor), is_number_(false), at_(at) {}
+  template <class T>
+  requires std::is_arithmetic_v<T> Arg(
+      T number, std::source_location at = std::source_location::current())  // NOLINT: converts on purpose
+      : real_(static_cast<double>(number)),
+        integer_(std::is_integral_v<T> ? static_cast<std::int64_t>(number) : 0),
+        is_integer_(std::is_integral_v<T>),
+        at_(at) {}
+
+  bool is_number() const { return is_number_; }
+  const Tensor& tensor() const { return tensor_; }
+  double real() const { return real_; }
+  /// 0 for a fractional type; an unsigned number above the maximum wraps to a negative one.
+  std::int64_t integer() const { return integer_; }
+  bool is_integer() const { return is_integer_; }
+  const std::source_location& at() const { return at_; }
+
+ private:
+  Tensor tensor_;
+  double real_ = 0;
+  std::int64_t integer_ = 0;
+  bool is_integer_ = false;
+  bool is_number_ = true;
+  std::source_location at_;
+};
+
+/// Names the ops built while it lives: `auto s = g.scope("block.0");`. Scopes nest; they end in reverse
+/// order.
+class ScopeGuard {
+ public:
+  ScopeGuard(ScopeGuard&&) noexcept;
+  ScopeGuard& operator=(ScopeGuard&&) = delete;
+  ~ScopeGuard();
+
+ private:
+  friend class Graph;
+  friend struct detail::Builder;
+  ScopeGuard(std::shared_ptr<detail::Builder> builder, bool fixes_location)
+      : builder_(std::move(builder)), fixes_location_(fixes_location) {}
+  std::shared_ptr<detail::Builder> builder_;
+  bool fixes_location_ = false;
+};
+
+/// A tensor graph. A value: copying copies the nodes (handles stay with the original), moving keeps handles
+/// valid. Not thread safe while it is built; const use is.
+class Graph {
+ public:
+  explicit Graph(std::string name = "graph");
+  Graph(const Graph&);
+  Graph(Graph&&) noexcept = default;
+  Graph& operator=(const Graph&);
+  Graph& operator=(Graph&&) noexcept = default;
+  ~Graph() = default;
+
+  using At = std::source_location;
+
+  /// A symbolic extent. The name is unique in the graph; 0 <= min <= max, hint 0 or in the range.
+  Dim dim(std::string name, DimRange range = {}, At at = At::current());
+  /// Data that changes from run to run.
+  Tensor input(std::string name, DType dtype, std::vector<Dim> dims, At at = At::current());
+  /// Data bound once (weights): neither hashed nor baked into kernels.
+  Tensor parameter(std::string name, DType dtype, std::vector<Dim> dims, At at = At::current());
+  /// One value in every element; rounded to the type, which must hold an integer exactly.
+  Tensor constant(DType dtype, Arg value, std::vector<Dim> dims = {});
+  /// The coordinate along `axis`; i32, i64, f32 or f64.
+  Tensor iota(DType dtype, std::vector<Dim> dims, std::int64_t axis, At at = At::current());
+  /// The run-time value of a dim expression, i64[].
+  Tensor dim_size(const Dim& dim, At at = At::current());
+  void output(std::string name, const Tensor& value, At at = At::current());
+
+  [[nodiscard]] ScopeGuard scope(std::string name, At at = At::current());
+
+  const std::string& name() const;
+  /// The `.fuse` text.
+  std::string to_string() const;
+  static Graph parse(std::string_view text, const std::string& file = "<text>");
+  static Graph load(const std::string& path);
+
+  /// The representation that passes work on; internal headers only.
+  const ir::Graph& ir() const;
+  static Graph from_ir(ir::Graph graph);
+
+ private:
+  explicit Graph(std::shared_ptr<detail::Builder> builder) : builder_(std::move(builder)) {}
+  std::shared_ptr<detail::Builder> builder_;
+};
+
+// Arithmetic with implicit broadcast: shapes align at the right, an extent 1 or a missing dim repeats.
+// Operands have one dtype; numbers take it. f16 and bf16: convert to f32, compute, convert back (one rounding
+// an op).
+// `+ - *` on integers wrap; x / 0 is 0 and INT_MIN / -1 is INT_MIN on integers, which divide toward zero.
+Tensor operator+(const Arg& a, const Arg& b);
+Tensor operator-(const Arg& a, const Arg& b);
+Tensor operator*(const Arg& a, const Arg& b);
+Tensor operator/(const Arg& a, const Arg& b);
+Tensor operator%(const Arg& a, const Arg& b);  ///< the remainder of truncating division
+Tensor operator-(const Arg& a);
+// Comparisons give bool tensors; `==` compares elements, never handles. A NaN equals nothing.
+Tensor operator==(const Arg& a, const Arg& b);
+Tensor operator!=(const Arg& a, const Arg& b);
+Tensor operator<(const Arg& a, const Arg& b);
+Tensor operator<=(const Arg& a, const Arg& b);
+Tensor operator>(const Arg& a, const Arg& b);
+Tensor operator>=(const Arg& a, const Arg& b);
+Tensor operator&&(const Arg& a, const Arg& b);  ///< bool tensors; both sides are evaluated
+Tensor operator||(const Arg& a, const Arg& b);
+Tensor operator!(const Arg& a);
+
+Tensor abs(const Arg& x);
+Tensor sign(const Arg& x);
+Tensor floor(const Arg& x);
+Tensor ceil(const Arg& x);
+Tensor sqrt(const Arg& x);
+Tensor rsqrt(const Arg& x);
+Tensor reciprocal(const Arg& x);
+Tensor exp(const Arg& x);
+Tensor expm1(const Arg& x);
+Tensor log(const Arg& x);
+Tensor log1p(const Arg& x);
+Tensor sin(const Arg& x);
+Tensor cos(const Arg& x);
+Tensor tanh(const Arg& x);
+Tensor erf(const Arg& x);
+Tensor pow(const Arg& a, const Arg& b);
+Tensor max(const Arg& a, const Arg& b);                           ///< NaN if either is
+Tensor min(const Arg& a, const Arg& b);                           ///< NaN if either is
+Tensor select(const Arg& condition, const Arg& a, const Arg& b);  ///< a where condition, else b
+Tensor convert(const Arg& x, DType dtype);
+
+/// Repeats extents 1 and missing leading dims, as operators do; the shape must allow it.
+Tensor broadcast_to(const Arg& x, std::vector<Dim> dims);
+/// Operand dim i becomes result dim dims[i]; the other result dims repeat.
+Tensor broadcast_in_dim(const Arg& x, std::vector<Dim> result_dims, std::vector<std::int64_t> dims);
+/// Same elements in row-major order; one extent may be -1 when the others determine it.
+Tensor reshape(const Arg& x, std::vector<Dim> dims);
+/// Result dim i is operand dim permutation[i].
+Tensor transpose(const Arg& x, std::vector<std::int64_t> permutation);
+/// Elements [start, limit) with a step along one axis.
+Tensor slice(const Arg& x, std::int64_t axis, const Dim& start, const Dim& limit, std::int64_t stride = 1);
+Tensor concat(const std::vector<Tensor>& parts, std::int64_t axis,
+              std::source_location at = std::source_location::current());
+/// x.dims[:axis] + indices.dims + x.dims[axis + 1:]; an index out of range is clamped. As numpy.take.
+Tensor gather(const Arg& x, const Arg& indices, std::int64_t axis);
+
+// Reductions over the given axes (all when empty); the reduced dims go away unless keep_dims. f16 and bf16
+// are converted to f32, reduced and rounded once.
+Tensor sum(const Arg& x, std::vector<std::int64_t> axes = {}, bool keep_dims = false);
+Tensor prod(const Arg& x, std::vector<std::int64_t> axes = {}, bool keep_dims = false);
+Tensor reduce_max(const Arg& x, std::vector<std::int64_t> axes = {},
+                  bool keep_dims = false);  ///< NaN if any is
+Tensor reduce_min(const Arg& x, std::vector<std::int64_t> axes = {}, bool keep_dims = false);
+Tensor mean(const Arg& x, std::vector<std::int64_t> axes = {}, bool keep_dims = false);
+/// i64 position of the largest (smallest) element along one axis: the first of equals, a NaN before all.
+Tensor argmax(const Arg& x, std::int64_t axis, bool keep_dims = false);
+Tensor argmin(const Arg& x, std::int64_t axis, bool keep_dims = false);
+
+/// [.., m, k] x [.., k, n]; leading dims are equal. transpose_* swaps the last two dims of an operand first.
+/// Accumulates in f32 (f64 for f64) and rounds once to `result` (default: the operands' dtype).
+Tensor matmul(const Arg& a, const Arg& b, bool transpose_a = false, bool transpose_b = false,
+              std::optional<DType> result = std::nullopt);
+
+}  // namespace fuse

@@ -1,0 +1,48 @@
+// KernelBuilder: appends statements to a kernel under construction.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "ir/graph.hpp"
+#include "ir/kernel/kernel.hpp"
+
+namespace fuse::codegen {
+
+class KernelBuilder {
+ public:
+  KernelBuilder(const ir::Graph& graph, std::string name);
+
+  kernel::Kernel kernel;
+
+  /// Statements appended from here on belong to this node.
+  void at(ir::NodeId node);
+
+  kernel::BufferId buffer(std::string name, DType dtype, kernel::Space space, Dim elements, bool written);
+  /// A value named after the node being lowered.
+  kernel::VarId value(DType dtype, kernel::Rhs rhs);
+  kernel::VarId compute(ir::Op op, DType dtype, std::vector<kernel::VarId> operands);
+  std::vector<kernel::VarId> declare(kernel::ReductionId reduction, const std::string& name);
+  void append(decltype(kernel::Stmt::node) node);
+  /// Appends a compound statement whose body is what `fill` appends.
+  void loop(kernel::For loop, const std::function<void()>& fill);
+  void when(std::vector<kernel::IndexLess> conditions, const std::function<void()>& fill);
+  /// A reduction of the table's op over elements of `element`.
+  kernel::ReductionId reduction(ir::Op op, DType element);
+  /// A name not used before in this kernel, starting with `base`.
+  std::string unique(const std::string& base);
+
+ private:
+  const ir::Graph& graph_;
+  kernel::Origin origin_;
+  std::string base_ = "v";
+  std::vector<std::vector<kernel::Stmt>*> sinks_;
+  std::set<std::string> names_;
+  std::map<std::string, int> next_;
+};
+
+}  // namespace fuse::codegen

@@ -1,0 +1,39 @@
+// Lowering: a launch of a schedule becomes a kernel. Decides nothing: the mapping says who computes what.
+//
+// Before:  schedule  whole row_warp: results B  reduced 1024  grid (B + 3) / 4 x 128
+// After:   for b @grid { for w @warp { bind row = 4 b + w; if row < B { declare s; for lane @lane { for c in
+// [lane, 1024)
+//          by 32 { let v = load x[1024 row + c]; combine s, v } } warp_combine s; if lane < 1 { store
+//          out[row] = s } } } }
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "ir/graph.hpp"
+#include "ir/kernel/kernel.hpp"
+#include "schedule/schedule.hpp"
+
+namespace fuse::codegen {
+
+/// What a kernel's buffer parameter is bound to.
+struct Scratch {
+  std::size_t component = 0;
+};
+using Binding = std::variant<ir::NodeId, Scratch>;
+
+struct LoweredKernel {
+  kernel::Kernel kernel;
+  std::vector<Binding> bindings;  ///< of the global buffers, in order
+  std::vector<Dim> extents;       ///< the graph's symbols that the kernel's extents stand for
+};
+
+/// Lowers launch `index` of the schedule to a kernel called `name`.
+LoweredKernel lower(const ir::Graph&, const schedule::Schedule&, std::size_t index, const std::string& name);
+
+/// A C identifier close to `name` that neither C++ nor the device dialect uses.
+std::string c_identifier(std::string_view name);
+
+}  // namespace fuse::codegen

@@ -1,0 +1,394 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codegen_cuda/print_cuda.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <limits>
+#include <map>
+#include <set>
+
+#include "codegen_cuda/primitives.hpp"
+
+namespace fuse::codegen {
+
+using namespace kernel;  // NOLINT: this file is about the kernel IR
+
+namespace {
+
+std::string_view cuda_name(DType type) {
+  switch (type) {
+#define FUSE_DTYPE(name, text, bytes, kind, cuda) \
+  case DType::name:                               \
+    return cuda;
+#include <fuse/dtypes.def>
+  }
+  return "?";
+}
+
+std::string real_literal(double value, bool is_double) {
+  const char* type = is_double ? "f64" : "f32";
+  if (std::isnan(value)) return fmt::format("nan_{}()", type);
+  if (std::isinf(value)) return fmt::format("{}infinity_{}()", value < 0 ? "-" : "", type);
+  // The shortest decimal that reads back as the same number.
+  std::string text = is_double ? fmt::format("{}", value) : fmt::format("{}", static_cast<float>(value));
+  if (text.find_first_of(".e") == std::string::npos) text += ".0";
+  return is_double ? text : text + "f";
+}
+
+std::string literal(const Constant& constant, DType type) {
+  switch (type) {
+    case DType::f64:
+      return real_literal(constant.real, true);
+    case DType::f32:
+      return real_literal(constant.real, false);
+    case DType::f16:
+    case DType::bf16:
+      return fmt::format("to_{}({})", to_string(type), real_literal(constant.real, false));
+    case DType::boolean:
+      return constant.integer ? "true" : "false";
+    case DType::i32:
+      if (constant.integer == std::numeric_limits<std::int32_t>::min()) return "(-2147483647 - 1)";
+      return std::to_string(constant.integer);
+    case DType::i64:
+      if (constant.integer == std::numeric_limits<std::int64_t>::min()) return "(-9223372036854775807LL - 1)";
+      return std::to_string(constant.integer) + "LL";
+  }
+  return "?";
+}
+
+/// The primitives that a text calls, by their names in it.
+std::set<std::string> called(std::string_view text) {
+  std::set<std::string> found = {"kernel"};
+  std::size_t at = 0;
+  const auto is_word = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; };
+  while (at < text.size()) {
+    if (text.substr(at, 2) == "//") at = std::min(text.find('\n', at), text.size());
+    if (at >= text.size()) break;
+    if (!is_word(text[at])) {
+      ++at;
+      continue;
+    }
+    std::size_t end = at;
+    while (end < text.size() && is_word(text[end])) ++end;
+    const std::string word(text.substr(at, end - at));
+    at = end;
+    if (word == "FUSE_SHARED") {
+      found.insert("shared");
+    } else if (find_primitive(word)) {
+      found.insert(word);
+    }
+  }
+  return found;
+}
+
+class KernelPrinter {
+ public:
+  /// Lines are counted from the text's own first line, 0.
+  KernelPrinter(const Kernel& kernel, int drop_barrier, int& barriers)
+      : kernel_(kernel), drop_barrier_(drop_barrier), barriers_(barriers) {
+    for (const Var& var : kernel.vars) names_.push_back(var.name);
+  }
+
+  std::string text;
+  std::vector<OpLine> lines;
+
+  void print() {
+    line(fmt::format("// {}: {}", kernel_.name, kernel_.summary));
+    std::string params;
+    const auto add = [&](const std::string& param) { params += (params.empty() ? "" : ", ") + param; };
+    for (const Buffer& buffer : kernel_.buffers) {
+      if (buffer.space != Space::global) continue;
+      add(fmt::format("global<{}{}> {}", buffer.written ? "" : "const ", cuda_name(buffer.dtype),
+                      buffer.name));
+    }
+    for (const Dim& extent : kernel_.extents) add(fmt::format("{} {}", index_type(), extent.name()));
+    line(fmt::format("FUSE_KERNEL({}) {}({}) {{", kernel_.block_threads, kernel_.name, params));
+    ++depth_;
+    for (const Buffer& buffer : kernel_.buffers) {
+      if (buffer.space != Space::shared) continue;
+      line(fmt::format("FUSE_SHARED({}, {}, {});", cuda_name(buffer.dtype), buffer.elements.to_string(),
+                       buffer.name));
+    }
+    body(kernel_.body);
+    --depth_;
+    line("}");
+  }
+
+ private:
+  std::string_view index_type() const { return cuda_name(kernel_.index_type); }
+  const std::string& name(VarId var) const { return names_[var]; }
+  DType type(VarId var) const { return kernel_.vars[var].dtype; }
+
+  void line(const std::string& content) {
+    text.append(2 * static_cast<std::size_t>(depth_), ' ');
+    text += content;
+    text += '\n';
+    ++line_;
+  }
+
+  /// A line that computes an op: the text names it, and faults find it.
+  void op_line(const std::string& content, const Origin& origin, bool barrier = false) {
+    lines.push_back({line_, origin.op, origin.scope, origin.location, barrier});
+    const std::string note = origin.op + (origin.scope.empty() ? "" : "  " + origin.scope);
+    const std::size_t used = 2 * static_cast<std::size_t>(depth_) + content.size();
+    line(content + std::string(used < 60 ? 60 - used : 2, ' ') + "// " + note);
+  }
+
+  void body(const std::vector<Stmt>& statements) {
+    for (const Stmt& stmt : statements) {
+      std::visit([&](const auto& node) { print(node, stmt.origin); }, stmt.node);
+    }
+  }
+
+  std::string apply(ir::Op op, const std::vector<std::string>& operands, DType operand_type,
+                    DType result) const {
+    const ir::OpInfo& row = info(op);
+    if (op == ir::Op::select) return fmt::format("{} ? {} : {}", operands[0], operands[1], operands[2]);
+    if (op == ir::Op::convert) return fmt::format("to_{}({})", to_string(result), operands[0]);
+    std::string expression;
+    for (std::size_t i = 0; i < row.cuda.size(); ++i) {
+      const char c = row.cuda[i];
+      if (c == '$') {
+        expression += operands[static_cast<std::size_t>(row.cuda[++i] - 'a')];
+      } else if (c == '@') {
+        if (operand_type == f32) expression += 'f';
+      } else {
+        expression += c;
+      }
+    }
+    return expression;
+  }
+
+  std::string expression(const Compute& compute, DType result) const {
+    std::vector<std::string> operands;
+    for (VarId operand : compute.operands) operands.push_back(name(operand));
+    return apply(compute.op, operands, type(compute.operands[0]), result);
+  }
+
+  std::string expression(const Rhs& rhs, DType result) const {
+    if (const auto* constant = std::get_if<Constant>(&rhs)) return literal(*constant, result);
+    if (const auto* compute = std::get_if<Compute>(&rhs)) return expression(*compute, result);
+    if (const auto* value = std::get_if<IndexValue>(&rhs)) return value->index.to_string();
+    if (const auto* less = std::get_if<IndexLess>(&rhs)) return condition(*less);
+    const auto& load = std::get<Load>(rhs);
+    const std::string read =
+        fmt::format("load({}, {})", kernel_.buffers[load.buffer].name, load.index.to_string());
+    if (!load.predicate) return read;
+    return fmt::format("{} ? {} : {}", name(*load.predicate), read, zero(result));
+  }
+
+  static std::string zero(DType type) {
+    return is_half(type) ? fmt::format("{}{{}}", cuda_name(type)) : literal({}, type);
+  }
+
+  static std::string condition(const IndexLess& less) {
+    if (less.bound.is(1)) return less.index.to_string() + " == 0";
+    return fmt::format("{} < {}", less.index.to_string(), less.bound.to_string());
+  }
+
+  void print(const Let& let, const Origin& origin) {
+    op_line(fmt::format("const {} {} = {};", cuda_name(type(let.var)), name(let.var),
+                        expression(let.rhs, type(let.var))),
+            origin);
+  }
+
+  void print(const Declare& declare, const Origin& origin) {
+    const Reduction& reduction = kernel_.reductions[declare.reduction];
+    for (std::size_t i = 0; i < declare.state.size(); ++i) {
+      const DType dtype = reduction.state[i];
+      op_line(fmt::format("{} {} = {};", cuda_name(dtype), name(declare.state[i]),
+                          literal(identity_of(reduction, i), dtype)),
+              origin);
+    }
+  }
+
+  std::string combined(const Reduction& reduction, const std::string& left, const std::string& right) const {
+    return apply(*reduction.single, {left, right}, reduction.state[0], reduction.state[0]);
+  }
+
+  /// The region with the state on its left, as statements of a block of its own.
+  void region(const Reduction& reduction, const std::vector<std::string>& left,
+              const std::vector<std::string>& right, const Origin& origin) {
+    for (std::size_t i = 0; i < left.size(); ++i) {
+      names_[reduction.left[i]] = left[i];
+      names_[reduction.right[i]] = right[i];
+    }
+    body(reduction.region);
+    for (std::size_t i = 0; i < left.size(); ++i) {
+      op_line(fmt::format("{} = {};", left[i], name(reduction.result[i])), origin);
+    }
+  }
+
+  std::vector<std::string> names(const std::vector<VarId>& vars) const {
+    std::vector<std::string> result;
+    for (VarId var : vars) result.push_back(name(var));
+    return result;
+  }
+
+  void print(const Combine& combine, const Origin& origin) {
+    const Reduction& reduction = kernel_.reductions[combine.reduction];
+    if (reduction.single) {
+      const std::string& state = name(combine.state[0]);
+      op_line(fmt::format("{} = {};", state, combined(reduction, state, name(combine.incoming[0]))), origin);
+      return;
+    }
+    line("{");
+    ++depth_;
+    region(reduction, names(combine.state), names(combine.incoming), origin);
+    --depth_;
+    line("}");
+  }
+
+  void print(const WarpCombine& combine, const Origin& origin) {
+    const Reduction& reduction = kernel_.reductions[combine.reduction];
+    // reduce_sum has the primitive warp_sum: one exchange where the device can.
+    const std::string_view op = to_string(reduction.op);
+    const std::string primitive = "warp_" + std::string(op.substr(op.find('_') + 1));
+    if (reduction.single && find_primitive(primitive)) {
+      const std::string& state = name(combine.state[0]);
+      op_line(fmt::format("{} = {}({});", state, primitive, state), origin);
+      return;
+    }
+    line("#pragma unroll");
+    line("for (int d = 16; d > 0; d >>= 1) {");
+    ++depth_;
+    std::vector<std::string> others;
+    for (std::size_t i = 0; i < combine.state.size(); ++i) {
+      others.push_back("other" + std::to_string(i));
+      op_line(fmt::format("const {} {} = shuffle_xor({}, d);", cuda_name(reduction.state[i]), others[i],
+                          name(combine.state[i])),
+              origin);
+    }
+    region(reduction, names(combine.state), others, origin);
+    --depth_;
+    line("}");
+  }
+
+  void print(const Store& store, const Origin& origin) {
+    op_line(fmt::format("store({}, {}, {});", kernel_.buffers[store.buffer].name, store.index.to_string(),
+                        name(store.value)),
+            origin);
+  }
+
+  void print(const Bind& bind, const Origin&) {
+    line(fmt::format("const {} {} = {};", index_type(), bind.name, bind.value.to_string()));
+  }
+
+  void print(const BindData& bind, const Origin& origin) {
+    const std::string value =
+        type(bind.value) == i64 ? name(bind.value) : fmt::format("to_i64({})", name(bind.value));
+    op_line(fmt::format("const {} {} = ({})maximum(minimum({}, (long long)({}) - 1), 0LL);", index_type(),
+                        bind.name, index_type(), value, bind.extent.to_string()),
+            origin);
+  }
+
+  void print(const For& loop, const Origin&) {
+    switch (loop.parallel) {
+      case Parallel::grid:
+        line(fmt::format("const {} {} = blockIdx.x;", index_type(), loop.name));
+        break;
+      case Parallel::block:
+        line(fmt::format("const {} {} = threadIdx.x;", index_type(), loop.name));
+        break;
+      case Parallel::warp:
+        line(fmt::format("const {} {} = threadIdx.x / 32;", index_type(), loop.name));
+        break;
+      case Parallel::lane:
+        line(fmt::format("const {} {} = threadIdx.x % 32;", index_type(), loop.name));
+        break;
+      case Parallel::serial: {
+        const std::string step = loop.step.is(1) ? fmt::format("++{}", loop.name)
+                                                 : fmt::format("{} += {}", loop.name, loop.step.to_string());
+        line(fmt::format("for ({} {} = {}; {} < {}; {}) {{", index_type(), loop.name, loop.begin.to_string(),
+                         loop.name, loop.end.to_string(), step));
+        ++depth_;
+        body(loop.body);
+        --depth_;
+        line("}");
+        return;
+      }
+    }
+    body(loop.body);
+  }
+
+  void print(const If& branch, const Origin&) {
+    std::string test;
+    for (const IndexLess& less : branch.conditions) test += (test.empty() ? "" : " && ") + condition(less);
+    line(fmt::format("if ({}) {{", test));
+    ++depth_;
+    body(branch.body);
+    --depth_;
+    line("}");
+  }
+
+  void print(const Barrier&, const Origin& origin) {
+    if (barriers_++ == drop_barrier_) return;
+    op_line("block_barrier();", origin, true);
+  }
+
+  const Kernel& kernel_;
+  const int drop_barrier_;
+  int& barriers_;
+  std::vector<std::string> names_;
+  int depth_ = 0;
+  int line_ = 0;
+};
+
+std::int64_t shared_bytes(const Kernel& kernel) {
+  std::int64_t bytes = 0;
+  for (const Buffer& buffer : kernel.buffers) {
+    if (buffer.space != Space::shared) continue;
+    bytes += buffer.elements.constant() * static_cast<std::int64_t>(size_of(buffer.dtype));
+  }
+  return bytes;
+}
+
+bool communicates(const std::set<std::string>& primitives) {
+  for (const std::string& name : primitives) {
+    if (find_primitive(name)->communicates) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+Source print_cuda(const std::string& name, const std::vector<Kernel>& kernels, int drop_barrier) {
+  Source source;
+  source.name = name;
+  std::set<std::string> used;
+  int barriers = 0;
+  int first_line = 0;
+  for (const Kernel& kernel : kernels) {
+    KernelPrinter printer(kernel, drop_barrier, barriers);
+    printer.print();
+    KernelInfo info{
+        .name = kernel.name, .block_threads = kernel.block_threads, .shared_bytes = shared_bytes(kernel)};
+    for (const Buffer& buffer : kernel.buffers) {
+      if (buffer.space != Space::global) continue;
+      info.params.push_back({KernelParam::Kind::buffer, buffer.name, buffer.dtype, buffer.written});
+    }
+    for (const Dim& extent : kernel.extents) {
+      info.params.push_back(
+          {KernelParam::Kind::extent, std::string(extent.name()), kernel.index_type, false});
+    }
+    const std::set<std::string> mine = called(printer.text);
+    used.insert(mine.begin(), mine.end());
+    info.communicates = communicates(mine);
+    info.lines = std::move(printer.lines);
+    for (OpLine& line : info.lines) line.line += first_line;
+    for (const char c : printer.text) first_line += c == '\n';
+    source.body += printer.text + '\n';
+    ++first_line;
+    source.kernels.push_back(std::move(info));
+  }
+  source.primitives.assign(used.begin(), used.end());
+  source.prelude = cuda_prelude(source.primitives) + '\n';
+  const int offset = source.body_line();
+  for (KernelInfo& info : source.kernels) {
+    for (OpLine& line : info.lines) line.line += offset;
+  }
+  return source;
+}
+
+}  // namespace fuse::codegen

@@ -1,0 +1,56 @@
+// Source: what code generation hands to a device. One text holds the kernels of one executable (or of a
+// batch). SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <fuse/dtype.hpp>
+#include <string>
+#include <vector>
+
+namespace fuse::codegen {
+
+/// One parameter of a kernel, in the order of its argument list.
+struct KernelParam {
+  enum class Kind : std::uint8_t { buffer, extent };
+  Kind kind = Kind::buffer;
+  std::string name;
+  DType dtype = f32;     ///< buffers: element type. Extents are i32 or i64.
+  bool written = false;  ///< buffers: the kernel stores to it
+};
+
+/// A line of the text and the op it computes (a barrier names the reduction that needs it).
+struct OpLine {
+  int line = 0;          ///< 1-based in Source::text()
+  std::string op;        ///< "%7 reduce_sum"
+  std::string scope;     ///< "layer_norm.mean"
+  std::string location;  ///< "main.cpp:4"
+  bool barrier = false;
+};
+
+struct KernelInfo {
+  std::string name;
+  std::vector<KernelParam> params{};
+  int block_threads = 0;
+  bool communicates = false;  ///< has a barrier or a warp exchange: its threads cannot run one after another
+  std::int64_t shared_bytes = 0;  ///< static shared memory
+  std::vector<OpLine> lines{};      ///< ascending by line
+};
+
+/// The kernels' text in fuse's device dialect, after the prelude (the primitives it uses, with CUDA bodies).
+/// The emulated device replaces the prelude by its own and keeps the body and its line numbers.
+struct Source {
+  std::string name;                     ///< "softmax": the file is softmax.cu
+  std::string prelude;                  ///< CUDA bodies of the primitives that the body uses
+  std::string body;                     ///< the kernels
+  std::vector<std::string> primitives;  ///< names of the primitives that the body uses, sorted
+  std::vector<KernelInfo> kernels;
+
+  std::string text() const { return prelude + body; }
+  int body_line() const {  ///< line of the body's first line in text()
+    int line = 1;
+    for (char c : prelude) line += c == '\n';
+    return line;
+  }
+};
+
+}  // namespace fuse::codegen

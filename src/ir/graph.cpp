@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ir/graph.hpp"
+
+namespace fuse::ir {
+
+std::string to_string(const Type& type) {
+  std::string text(fuse::to_string(type.dtype));
+  text += '[';
+  for (std::size_t i = 0; i < type.dims.size(); ++i) text += (i ? ", " : "") + type.dims[i].to_string();
+  return text + ']';
+}
+
+std::string Graph::scope_path(ScopeId scope) const {
+  std::string path;
+  for (; scope != 0; scope = scopes[scope].parent) {
+    path = path.empty() ? scopes[scope].name : scopes[scope].name + '.' + path;
+  }
+  return path;
+}
+
+std::string Graph::value_name(NodeId id) const {
+  if (const auto* named = std::get_if<NameAttr>(&nodes[id].attr)) return '%' + named->name;
+  return '%' + std::to_string(id);
+}
+
+std::vector<std::vector<NodeId>> users(const Graph& graph) {
+  std::vector<std::vector<NodeId>> result(graph.nodes.size());
+  for (NodeId id = 0; id < graph.nodes.size(); ++id) {
+    for (NodeId operand : graph.nodes[id].operands) {
+      if (result[operand].empty() || result[operand].back() != id) result[operand].push_back(id);
+    }
+  }
+  return result;
+}
+
+}  // namespace fuse::ir

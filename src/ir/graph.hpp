@@ -1,0 +1,82 @@
+// ir::Graph: the SSA tensor graph that every pass reads and returns. A plain value; the public fuse::Graph
+// wraps one. SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <fuse/dim.hpp>
+#include <fuse/dtype.hpp>
+#include <fuse/error.hpp>
+#include <string>
+#include <vector>
+
+#include "ir/attr.hpp"
+#include "ir/op.hpp"
+
+namespace fuse::ir {
+
+struct Type {
+  DType dtype = f32;
+  std::vector<Dim> dims;
+  std::int64_t rank() const { return static_cast<std::int64_t>(dims.size()); }
+  bool operator==(const Type&) const = default;
+};
+/// "f32[B, 1024]"
+std::string to_string(const Type&);
+
+/// Index into Graph::nodes. One node, one op, one value.
+using NodeId = std::uint32_t;
+/// Index into Graph::scopes; 0 is the root, which has no name.
+using ScopeId = std::uint32_t;
+/// Index into Graph::locations; 0 is the unknown location.
+using LocationId = std::uint32_t;
+
+struct Node {
+  Op op = Op::input;
+  Attr attr;
+  std::vector<NodeId> operands;
+  Type type;
+  ScopeId scope = 0;
+  LocationId location = 0;  ///< the user's line
+};
+
+struct Scope {
+  std::string name;  ///< one segment; the path is to_path()
+  ScopeId parent = 0;
+  LocationId location = 0;  ///< the user's line that opened it
+};
+
+struct Symbol {
+  std::string name;
+  DimRange range;
+};
+
+struct Output {
+  std::string name;
+  NodeId node = 0;
+};
+
+struct Graph {
+  std::string name = "graph";
+  std::vector<Symbol> symbols;  ///< in order of declaration; names are unique
+  std::vector<Node> nodes;      ///< operands stand before their users
+  std::vector<Output> outputs;  ///< in order of declaration; names are unique
+  std::vector<Scope> scopes = {Scope{}};
+  std::vector<SourceLocation> locations = {SourceLocation{}};
+
+  const Node& operator[](NodeId id) const { return nodes[id]; }
+  /// "layer_norm.mean"; empty for the root.
+  std::string scope_path(ScopeId scope) const;
+  const SourceLocation& location(const Node& node) const { return locations[node.location]; }
+  /// "%x" for an input or parameter named x, "%12" otherwise.
+  std::string value_name(NodeId id) const;
+};
+
+template <class A>
+const A& attr(const Node& node) {
+  return std::get<A>(node.attr);
+}
+
+/// The users of each node, in node order; an output is no user.
+std::vector<std::vector<NodeId>> users(const Graph&);
+
+}  // namespace fuse::ir

@@ -1,0 +1,481 @@
+// One check a row of the op table: the macro expansion in infer_type calls a member named as the op.
+// SPDX-License-Identifier: Apache-2.0
+#include "ir/infer.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "ir/dim_poly.hpp"
+
+namespace fuse::ir {
+namespace {
+
+constexpr std::int64_t max_rank = 32;
+constexpr std::int64_t max_elements = std::int64_t{1} << 62;
+/// Products of extents with more terms are not compared: hostile text could make them exponential.
+constexpr std::size_t max_terms = 4096;
+
+std::string text(const Dim& dim) { return dim.to_string(); }
+
+std::size_t term_count(const Dim& dim) {
+  const detail::DimPoly* poly = dim.poly();
+  return poly ? poly->terms.size() + 1 : 1;
+}
+
+bool is_rounded_to(DType dtype, double value) {
+  if (std::isnan(value) || std::isinf(value)) return true;
+  switch (dtype) {
+    case DType::f32:
+      return std::fabs(value) <= static_cast<double>(std::numeric_limits<float>::max()) &&
+             static_cast<double>(static_cast<float>(value)) == value;
+    case DType::f16:
+      return static_cast<double>(half(value)) == value;
+    case DType::bf16:
+      return static_cast<double>(bfloat16(value)) == value;
+    default:
+      return true;
+  }
+}
+
+struct Checker {
+  Op op;
+  std::span<const Type> operands;
+  const Attr& attr;
+  const Type* declared;
+  const SourceLocation& at;
+
+  [[noreturn]] void fail(ErrorCode code, std::string message, std::string hint) const {
+    std::vector<std::string> shapes;
+    for (const Type& type : operands) shapes.push_back(ir::to_string(type));
+    throw Error({.code = code,
+                 .message = std::move(message),
+                 .op = std::string(ir::to_string(op)),
+                 .shapes = std::move(shapes),
+                 .location = at,
+                 .hint = std::move(hint)});
+  }
+
+  template <class A>
+  const A& get() const {
+    if (const A* value = std::get_if<A>(&attr)) return *value;
+    fail(ErrorCode::invalid_argument, "the attributes are those of another op",
+         fmt::format("this op has {}", info(op).attribute));
+  }
+
+  /// Arithmetic on extents can overflow; the error then names the op.
+  template <class F>
+  auto compute(F f) const {
+    try {
+      return f();
+    } catch (const Error& error) {
+      fail(error.code(), error.info().message, "use smaller extents");
+    }
+  }
+
+  void check_arity() const {
+    const int arity = info(op).arity;
+    if (arity < 0 ? !operands.empty() : operands.size() == static_cast<std::size_t>(arity)) return;
+    fail(ErrorCode::invalid_argument, fmt::format("the op has {} operands", operands.size()),
+         arity < 0 ? "it takes one or more" : fmt::format("it takes {}", arity));
+  }
+
+  void check_extents(const Type& type) const {
+    if (type.rank() > max_rank) {
+      fail(ErrorCode::invalid_argument, fmt::format("rank {} is above {}", type.rank(), max_rank),
+           "merge dims with reshape");
+    }
+    std::int64_t count = 1;
+    for (std::size_t i = 0; i < type.dims.size(); ++i) {
+      const Dim& dim = type.dims[i];
+      if (!dim.is_constant() ? dim.max() < 0 : dim.constant() < 0) {
+        fail(ErrorCode::invalid_extent, fmt::format("the extent {} of dim {} is negative", text(dim), i),
+             "an extent is 0 or more");
+      }
+      // An extent 0 counts as 1, so that strides do not overflow either.
+      const std::int64_t low = std::max<std::int64_t>(dim.min(), 1);
+      if (low > max_elements / count) {
+        fail(ErrorCode::invalid_extent,
+             fmt::format("the extents of {} multiply to more than 2^62", ir::to_string(type)),
+             "use smaller extents");
+      }
+      count *= low;
+    }
+  }
+
+  const Type& stated() const {
+    if (declared) return *declared;
+    fail(ErrorCode::invalid_argument, "the type of the result is not stated",
+         "the operands of this op do not determine it");
+  }
+
+  /// The declared type, if any, agrees with the inferred one.
+  Type agreed(Type type) const {
+    check_extents(type);
+    if (!declared || *declared == type) return type;
+    fail(declared->dtype == type.dtype ? ErrorCode::shape_mismatch : ErrorCode::dtype_mismatch,
+         fmt::format("the result is stated as {}", ir::to_string(*declared)),
+         fmt::format("it is {}", ir::to_string(type)));
+  }
+
+  void check_same_dims(const std::vector<Dim>& a, const std::vector<Dim>& b) const {
+    if (a.size() != b.size()) {
+      fail(ErrorCode::shape_mismatch, fmt::format("ranks differ: {} and {}", a.size(), b.size()),
+           "repeat the smaller operand with broadcast_in_dim first");
+    }
+    for (std::size_t i = 0; i < a.size(); ++i) {
+      if (a[i] == b[i]) continue;
+      fail(ErrorCode::shape_mismatch,
+           fmt::format("extents differ in dim {}: {} and {}", i, text(a[i]), text(b[i])),
+           a[i].is_constant() && b[i].is_constant()
+               ? "reshape, slice or broadcast_in_dim makes them equal"
+               : "symbolic extents must be the same expression; declare one dim for both");
+    }
+  }
+
+  void check_same_dtype(DType a, DType b) const {
+    if (a == b) return;
+    fail(ErrorCode::dtype_mismatch,
+         fmt::format("operands have types {} and {}", fuse::to_string(a), fuse::to_string(b)),
+         "convert one of them");
+  }
+
+  void check_class(DType dtype, OperandClass operand_class) const {
+    if (operand_class == OperandClass::equality) return;
+    const auto refuse = [&](std::string hint) {
+      fail(ErrorCode::dtype_mismatch, fmt::format("the op is not defined for {}", fuse::to_string(dtype)),
+           std::move(hint));
+    };
+    if (operand_class == OperandClass::logical) {
+      if (kind_of(dtype) != DTypeKind::boolean) refuse("compare first: this op takes bool");
+      return;
+    }
+    if (is_half(dtype)) refuse("convert to f32 first");
+    if (kind_of(dtype) == DTypeKind::boolean) {
+      refuse(operand_class == OperandClass::number ? "convert to i32 first" : "convert to f32 first");
+    }
+    if (operand_class == OperandClass::real && !is_floating(dtype)) refuse("convert to f32 or f64 first");
+  }
+
+  Type elementwise(const NoAttr&) const {
+    const OpInfo& row = info(op);
+    const Type& first = operands[0];
+    for (const Type& other : operands.subspan(1)) {
+      check_same_dtype(first.dtype, other.dtype);
+      check_same_dims(first.dims, other.dims);
+    }
+    check_class(first.dtype, row.operands);
+    return agreed({row.result == ResultClass::boolean ? DType::boolean : first.dtype, first.dims});
+  }
+
+  std::size_t check_axis(std::int64_t axis, std::int64_t rank) const {
+    if (axis < 0 || axis >= rank) {
+      fail(ErrorCode::invalid_argument, fmt::format("axis {} is out of range for rank {}", axis, rank),
+           rank == 0 ? "a scalar has no axes" : fmt::format("axes are 0 to {}", rank - 1));
+    }
+    return static_cast<std::size_t>(axis);
+  }
+
+  void check_increasing(const std::vector<std::int64_t>& dims) const {
+    if (std::adjacent_find(dims.begin(), dims.end(), std::greater_equal<>()) == dims.end()) return;
+    fail(ErrorCode::invalid_argument, fmt::format("dims [{}] do not increase", fmt::join(dims, ", ")),
+         "name each dim once, in order");
+  }
+
+  Type reduction(const DimsAttr& attribute) const {
+    const OpInfo& row = info(op);
+    const Type& x = operands[0];
+    check_class(x.dtype, row.operands);
+    for (const std::int64_t dim : attribute.dims) check_axis(dim, x.rank());
+    check_increasing(attribute.dims);
+    if (attribute.dims.empty()) {
+      fail(ErrorCode::invalid_argument, "no dim is reduced", "name one dim or more, or use the operand");
+    }
+    const bool finds_index = row.identity == Identity::none;
+    if (finds_index && attribute.dims.size() != 1) {
+      fail(ErrorCode::invalid_argument, fmt::format("{} dims are reduced", attribute.dims.size()),
+           "reduce exactly one dim; reshape merges dims");
+    }
+    Type type{finds_index ? i64 : x.dtype, {}};
+    for (std::int64_t i = 0; i < x.rank(); ++i) {
+      const Dim& extent = x.dims[static_cast<std::size_t>(i)];
+      if (!std::binary_search(attribute.dims.begin(), attribute.dims.end(), i)) {
+        type.dims.push_back(extent);
+      } else if (finds_index && extent.max() <= 0) {
+        fail(ErrorCode::invalid_extent, fmt::format("the reduced dim {} is empty", i),
+             "an empty dim has no largest or smallest element");
+      }
+    }
+    return agreed(std::move(type));
+  }
+
+  Type source() const {
+    check_extents(stated());
+    return stated();
+  }
+  Type input(const NameAttr&) const { return source(); }
+  Type parameter(const NameAttr&) const { return source(); }
+
+  Type constant(const ConstantAttr& value) const {
+    const DType dtype = stated().dtype;
+    const std::string name(fuse::to_string(dtype));
+    if (is_floating(dtype)) {
+      if (!is_rounded_to(dtype, value.real)) {
+        fail(ErrorCode::dtype_mismatch, fmt::format("the value {} is not exact in {}", value.real, name),
+             "round it to the type first");
+      }
+    } else if (kind_of(dtype) == DTypeKind::boolean
+                   ? value.integer != 0 && value.integer != 1
+                   : dtype == i32 && value.integer != static_cast<std::int32_t>(value.integer)) {
+      fail(ErrorCode::dtype_mismatch, fmt::format("the value {} does not fit in {}", value.integer, name),
+           dtype == i32 ? "use i64" : "a bool is 0 or 1");
+    }
+    return source();
+  }
+
+  Type iota(const AxisAttr& attribute) const {
+    const Type& type = stated();
+    if (is_half(type.dtype) || kind_of(type.dtype) == DTypeKind::boolean) {
+      fail(ErrorCode::dtype_mismatch,
+           fmt::format("coordinates cannot be of type {}", fuse::to_string(type.dtype)),
+           "use i32, i64, f32 or f64 and convert");
+    }
+    check_axis(attribute.axis, type.rank());
+    return source();
+  }
+
+  Type dim_size(const DimAttr&) const { return agreed({i64, {}}); }
+
+  Type select(const NoAttr&) const {
+    if (operands[0].dtype != DType::boolean) {
+      fail(ErrorCode::dtype_mismatch,
+           fmt::format("the condition is {}, not bool", fuse::to_string(operands[0].dtype)),
+           "compare it with a value first");
+    }
+    check_same_dtype(operands[1].dtype, operands[2].dtype);
+    check_same_dims(operands[0].dims, operands[1].dims);
+    check_same_dims(operands[1].dims, operands[2].dims);
+    return agreed(operands[1]);
+  }
+
+  Type convert(const NoAttr&) const {
+    check_same_dims(operands[0].dims, stated().dims);
+    return source();
+  }
+
+  void check_keeps_dtype() const {
+    if (stated().dtype == operands[0].dtype) return;
+    fail(ErrorCode::dtype_mismatch,
+         fmt::format("the result is stated as {}", fuse::to_string(stated().dtype)),
+         "this op keeps the operand's dtype; convert changes it");
+  }
+
+  Type broadcast_in_dim(const DimsAttr& attribute) const {
+    const Type& x = operands[0];
+    const Type& type = stated();
+    check_keeps_dtype();
+    if (attribute.dims.size() != x.dims.size()) {
+      fail(ErrorCode::invalid_argument,
+           fmt::format("{} dims are given for an operand of rank {}", attribute.dims.size(), x.rank()),
+           "name a dim of the result for each dim of the operand");
+    }
+    for (const std::int64_t dim : attribute.dims) check_axis(dim, type.rank());
+    check_increasing(attribute.dims);
+    for (std::size_t i = 0; i < x.dims.size(); ++i) {
+      const Dim& extent = type.dims[static_cast<std::size_t>(attribute.dims[i])];
+      if (x.dims[i].is(1) || x.dims[i] == extent) continue;
+      fail(ErrorCode::shape_mismatch,
+           fmt::format("operand dim {} of extent {} cannot become dim {} of extent {}", i, text(x.dims[i]),
+                       attribute.dims[i], text(extent)),
+           "an extent must be 1 or equal");
+    }
+    return source();
+  }
+
+  Dim element_count(const std::vector<Dim>& dims) const {
+    Dim count = 1;
+    for (const Dim& dim : dims) {
+      if (term_count(count) * term_count(dim) > max_terms) {
+        fail(ErrorCode::invalid_extent, "the number of elements is too long an expression",
+             "name a part of it as a dim of its own");
+      }
+      count = compute([&] { return count * dim; });
+    }
+    return count;
+  }
+
+  Type reshape(const NoAttr&) const {
+    check_keeps_dtype();
+    check_extents(stated());
+    const Dim from = element_count(operands[0].dims), to = element_count(stated().dims);
+    if (!(from == to)) {
+      fail(ErrorCode::shape_mismatch, fmt::format("element counts differ: {} and {}", text(from), text(to)),
+           fmt::format("the operand has {} elements, {} has {}", text(from), ir::to_string(stated()),
+                       text(to)));
+    }
+    return source();
+  }
+
+  Type transpose(const DimsAttr& attribute) const {
+    const Type& x = operands[0];
+    std::vector<bool> seen(x.dims.size());
+    Type type{x.dtype, {}};
+    for (const std::int64_t dim : attribute.dims) {
+      const std::size_t axis = check_axis(dim, x.rank());
+      if (seen[axis]) break;
+      seen[axis] = true;
+      type.dims.push_back(x.dims[axis]);
+    }
+    if (attribute.dims.size() != x.dims.size() || type.dims.size() != x.dims.size()) {
+      fail(ErrorCode::invalid_argument,
+           fmt::format("dims [{}] are no permutation of rank {}", fmt::join(attribute.dims, ", "), x.rank()),
+           "name each dim of the operand once");
+    }
+    return agreed(std::move(type));
+  }
+
+  void check_order(std::size_t dim, std::string_view low_name, const Dim& low, std::string_view high_name,
+                   const Dim& high) const {
+    if (compute([&] { return proven_le(low, high); })) return;
+    const auto name = [](std::string_view kind, const Dim& value) {
+      return kind.empty() ? text(value) : fmt::format("{} {}", kind, text(value));
+    };
+    const bool violated = compute([&] { return proven_less(high, low); });
+    fail(ErrorCode::invalid_argument,
+         violated ? fmt::format("in dim {}, {} is below {}", dim, name(high_name, high), name(low_name, low))
+                  : fmt::format("in dim {}, {} is not known to be at least {}", dim, name(high_name, high),
+                                name(low_name, low)),
+         violated ? "0 <= start <= limit <= extent must hold"
+                  : "declare ranges of the dims from which 0 <= start <= limit <= extent follows");
+  }
+
+  Type slice(const SliceAttr& attribute) const {
+    const Type& x = operands[0];
+    const auto& [starts, limits, strides] = attribute;
+    if (starts.size() != x.dims.size() || limits.size() != x.dims.size() || strides.size() != x.dims.size()) {
+      fail(ErrorCode::invalid_argument,
+           fmt::format("{} starts, {} limits and {} strides are given for rank {}", starts.size(),
+                       limits.size(), strides.size(), x.rank()),
+           "give one of each a dim");
+    }
+    Type type{x.dtype, {}};
+    for (std::size_t i = 0; i < x.dims.size(); ++i) {
+      if (strides[i] < 1) {
+        fail(ErrorCode::invalid_argument, fmt::format("the stride of dim {} is {}", i, strides[i]),
+             "a stride is 1 or more");
+      }
+      check_order(i, "", 0, "start", starts[i]);
+      check_order(i, "start", starts[i], "limit", limits[i]);
+      check_order(i, "limit", limits[i], "extent", x.dims[i]);
+      type.dims.push_back(compute([&] { return ceil_div(limits[i] - starts[i], strides[i]); }));
+    }
+    return agreed(std::move(type));
+  }
+
+  Type concat(const AxisAttr& attribute) const {
+    Type type = operands[0];
+    const std::size_t axis = check_axis(attribute.axis, type.rank());
+    for (const Type& other : operands.subspan(1)) {
+      check_same_dtype(type.dtype, other.dtype);
+      if (other.rank() != type.rank()) check_same_dims(type.dims, other.dims);
+      for (std::size_t i = 0; i < type.dims.size(); ++i) {
+        if (i == axis || type.dims[i] == other.dims[i]) continue;
+        fail(ErrorCode::shape_mismatch,
+             fmt::format("extents differ in dim {}: {} and {}", i, text(type.dims[i]), text(other.dims[i])),
+             fmt::format("only the extents of axis {} may differ", axis));
+      }
+      type.dims[axis] = compute([&] { return type.dims[axis] + other.dims[axis]; });
+    }
+    return agreed(std::move(type));
+  }
+
+  Type gather(const AxisAttr& attribute) const {
+    const Type& x = operands[0];
+    const Type& indices = operands[1];
+    if (!is_integer(indices.dtype)) {
+      fail(ErrorCode::dtype_mismatch, fmt::format("the indices are {}", fuse::to_string(indices.dtype)),
+           "indices are i32 or i64");
+    }
+    const std::size_t axis = check_axis(attribute.axis, x.rank());
+    if (x.dims[axis].max() <= 0) {
+      fail(ErrorCode::invalid_extent, fmt::format("the extent of axis {} is 0", axis),
+           "an index is clamped into the axis, which must hold an element");
+    }
+    Type type{x.dtype, x.dims};
+    const auto place = type.dims.erase(type.dims.begin() + static_cast<std::ptrdiff_t>(axis));
+    type.dims.insert(place, indices.dims.begin(), indices.dims.end());
+    return agreed(std::move(type));
+  }
+
+  Type matmul(const MatmulAttr& attribute) const {
+    const Type& a = operands[0];
+    const Type& b = operands[1];
+    if (a.rank() < 2 || b.rank() < 2) {
+      fail(ErrorCode::shape_mismatch, fmt::format("the ranks are {} and {}", a.rank(), b.rank()),
+           "both operands need a rank of 2 or more; reshape adds a dim of extent 1");
+    }
+    if (a.rank() != b.rank()) {
+      fail(ErrorCode::shape_mismatch, fmt::format("ranks differ: {} and {}", a.rank(), b.rank()),
+           "repeat the smaller operand with broadcast_in_dim first");
+    }
+    check_same_dtype(a.dtype, b.dtype);
+    if (!is_floating(a.dtype)) {
+      fail(ErrorCode::dtype_mismatch, fmt::format("the op is not defined for {}", fuse::to_string(a.dtype)),
+           "convert to f32 or f64 first");
+    }
+    const std::size_t batch = a.dims.size() - 2;
+    for (std::size_t i = 0; i < batch; ++i) {
+      if (a.dims[i] == b.dims[i]) continue;
+      fail(ErrorCode::shape_mismatch,
+           fmt::format("batch extents differ in dim {}: {} and {}", i, text(a.dims[i]), text(b.dims[i])),
+           "leading dims must be equal; broadcast_in_dim repeats them");
+    }
+    const std::size_t a_row = attribute.transpose_a, b_row = attribute.transpose_b;
+    const Dim &rows = a.dims[batch + a_row], &inner = a.dims[batch + 1 - a_row];
+    const Dim &other_inner = b.dims[batch + b_row], &columns = b.dims[batch + 1 - b_row];
+    if (!(inner == other_inner)) {
+      fail(ErrorCode::shape_mismatch,
+           fmt::format("contracted extents differ: {} and {}", text(inner), text(other_inner)),
+           inner == columns ? "transpose the second operand"
+           : rows == other_inner
+               ? "transpose the first operand"
+               : "the last extent of the first operand meets the last but one of the second");
+    }
+    Type type = a;
+    type.dims[batch] = rows;
+    type.dims[batch + 1] = columns;
+    if (!declared || declared->dtype == type.dtype) return agreed(std::move(type));
+    if (declared->dtype != f32 || !is_half(a.dtype)) {
+      fail(ErrorCode::dtype_mismatch,
+           fmt::format("the result is stated as {}", fuse::to_string(declared->dtype)),
+           is_half(a.dtype) ? "it is the operands' type or f32" : "it is the operands' type; convert it");
+    }
+    type.dtype = f32;
+    return agreed(std::move(type));
+  }
+};
+
+}  // namespace
+
+Type infer_type(Op op, std::span<const Type> operands, const Attr& attr, const Type* declared,
+                const SourceLocation& at) {
+  const Checker check{op, operands, attr, declared, at};
+  check.check_arity();
+  switch (op) {
+#define FUSE_ELEMENTWISE(name, arity, operands, result, ulp, traits, cuda) \
+  case Op::name:                                                           \
+    return check.elementwise(check.get<NoAttr>());
+#define FUSE_REDUCTION(name, operands, identity, combine) \
+  case Op::name:                                          \
+    return check.reduction(check.get<DimsAttr>());
+#define FUSE_OP(name, arity, attribute, relation, traits) \
+  case Op::name:                                          \
+    return check.name(check.get<attribute>());
+#include <fuse/ops.def>
+  }
+  throw Error({.kind = ErrorKind::internal, .code = ErrorCode::internal, .message = "no such op"});
+}
+
+}  // namespace fuse::ir

@@ -1,0 +1,176 @@
+// The kernel IR: a small structured loop IR between schedule and CUDA text. No CUDA strings.
+// A kernel is loops (parallel or serial) around three-address lets, loads, stores, reductions over tuple
+// state, and barriers. SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <fuse/dim.hpp>
+#include <fuse/dtype.hpp>
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "ir/op.hpp"
+
+namespace fuse::kernel {
+
+using BufferId = std::uint32_t;
+using VarId = std::uint32_t;
+using ReductionId = std::uint32_t;
+/// An integer expression over extents (Dim::symbol) and index variables (Dim::index) in scope.
+using Index = Dim;
+
+enum class Space : std::uint8_t { global, shared };
+
+struct Buffer {
+  std::string name{};
+  DType dtype = f32;
+  Space space = Space::global;
+  Dim elements{};        ///< shared: a constant
+  bool written = false;  ///< by this kernel
+};
+
+/// A scalar value. Mutable ones are reduction state.
+struct Var {
+  std::string name{};
+  DType dtype = f32;
+};
+
+/// Where a statement comes from: the op, its scope and the user's line.
+struct Origin {
+  std::string op{};        ///< "%7 reduce_sum"
+  std::string scope{};     ///< "layer_norm.mean"
+  std::string location{};  ///< "main.cpp:4"
+};
+
+/// Tuple state and how two states combine: sum is one var and `add`; argmax is (value, position).
+/// The region computes `result` from `left` and `right` with lets only; it may not touch memory.
+struct Stmt;
+struct Reduction {
+  ir::Op op = ir::Op::reduce_sum;
+  std::vector<DType> state{};
+  std::vector<VarId> left{}, right{}, result{};
+  std::vector<Stmt> region{};
+  std::optional<ir::Op> single{};  ///< the element-wise op when the region is that op alone
+};
+
+struct Constant {
+  double real = 0;
+  std::int64_t integer = 0;
+};
+/// Applies an element-wise op, select or convert to vars.
+struct Compute {
+  ir::Op op = ir::Op::add;
+  std::vector<VarId> operands{};
+};
+/// Reads one element; 0 without touching memory where the predicate is false.
+struct Load {
+  BufferId buffer = 0;
+  Index index{};
+  std::optional<VarId> predicate{};
+};
+/// An index expression as a value of the var's integer type.
+struct IndexValue {
+  Index index{};
+};
+/// index < bound as a bool value.
+struct IndexLess {
+  Index index{}, bound{};
+};
+using Rhs = std::variant<Constant, Compute, Load, IndexValue, IndexLess>;
+
+/// var = rhs
+struct Let {
+  VarId var = 0;
+  Rhs rhs{};
+};
+/// Declares reduction state, set to the identity.
+struct Declare {
+  ReductionId reduction = 0;
+  std::vector<VarId> state{};
+};
+/// state = combine(state, incoming)
+struct Combine {
+  ReductionId reduction = 0;
+  std::vector<VarId> state{}, incoming{};
+};
+/// Every lane's state becomes the combination over the warp: a butterfly over lane distances 16, 8, 4, 2, 1.
+struct WarpCombine {
+  ReductionId reduction = 0;
+  std::vector<VarId> state{};
+};
+struct Store {
+  BufferId buffer = 0;
+  Index index{};
+  VarId value = 0;
+};
+/// Names an index expression; inside an If that bounds it, uses see Dim::index(name, extent).
+struct Bind {
+  std::string name{};
+  Index value{};
+};
+/// name = the value clamped into [0, extent): an index that is data.
+struct BindData {
+  std::string name{};
+  VarId value = 0;
+  Dim extent{};
+};
+
+/// Who runs the iterations of a loop.
+enum class Parallel : std::uint8_t {
+  grid,    ///< a block each; extent is the grid
+  block,   ///< a thread of the block each; extent is the block
+  warp,    ///< a warp of the block each; extent is the block's warps
+  lane,    ///< a lane each; extent is the warp size
+  serial,  ///< one thread, in order
+};
+std::string_view to_string(Parallel);
+
+/// for name in [begin, end) by step. Parallel loops start at 0 and step 1.
+struct For {
+  std::string name{};
+  Index begin{}, end{}, step = 1;
+  Parallel parallel = Parallel::serial;
+  std::vector<Stmt> body{};
+};
+/// if index < bound for every condition
+struct If {
+  std::vector<IndexLess> conditions{};
+  std::vector<Stmt> body{};
+};
+/// All threads of the block arrive; memory they wrote before is visible to all after.
+struct Barrier {};
+
+struct Stmt {
+  std::variant<Let, Declare, Combine, WarpCombine, Store, Bind, BindData, For, If, Barrier> node{};
+  Origin origin{};
+};
+
+struct Kernel {
+  std::string name{};
+  std::string summary{};          ///< one line for the reader of the text
+  std::vector<Buffer> buffers{};  ///< global ones are parameters, in this order
+  std::vector<Dim> extents{};     ///< symbols that are parameters, after the buffers
+  std::vector<Var> vars{};
+  std::vector<Reduction> reductions{};
+  std::vector<Stmt> body{};
+  int block_threads = 256;
+  Dim grid = 1;            ///< blocks
+  DType index_type = i64;  ///< i32 when every index and grid stride is proven below 2^31
+};
+
+/// The identity an accumulator of this type starts from.
+Constant identity_of(const Reduction&, std::size_t component);
+
+/// "kernel @ln_0(x: global bf16[B * 1024], ...) block 128 grid (B + 3) / 4 { ... }": deterministic.
+std::string print(const Kernel&);
+
+/// Throws an internal Error naming kernel and statement: vars defined before use with matching dtypes, index
+/// variables in scope, buffers and reductions in range, stores only to written buffers, parallel loops at the
+/// top of the nest with the launch's extents, barriers and warp combines where all threads of the block
+/// (warp) arrive, shared memory constant.
+void verify(const Kernel&, std::int64_t shared_limit);
+
+}  // namespace fuse::kernel

@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <fuse/error.hpp>
+#include <map>
+#include <set>
+
+#include "ir/kernel/kernel.hpp"
+
+namespace fuse::kernel {
+namespace {
+
+/// What differs between the threads that reach a statement.
+struct Uniformity {
+  bool block = true;  ///< all threads of a block arrive
+  bool warp = true;   ///< all lanes of a warp arrive
+};
+
+class Verifier {
+ public:
+  Verifier(const Kernel& kernel, std::int64_t shared_limit) : kernel_(kernel), shared_limit_(shared_limit) {}
+
+  void run() {
+    std::int64_t shared = 0;
+    for (const Buffer& buffer : kernel_.buffers) {
+      if (buffer.space != Space::shared) continue;
+      check(buffer.elements.is_constant(), "shared buffer " + buffer.name + " has no constant size");
+      shared += buffer.elements.constant() * static_cast<std::int64_t>(size_of(buffer.dtype));
+    }
+    check(shared <= shared_limit_,
+          fmt::format("{} bytes of shared memory, the limit is {}", shared, shared_limit_));
+    check(kernel_.index_type == i32 || kernel_.index_type == i64, "the index type is not an integer");
+    for (const Reduction& reduction : kernel_.reductions) check_reduction(reduction);
+    defined_.clear();
+    body(kernel_.body, {}, true);
+  }
+
+ private:
+  void check(bool condition, const std::string& message) const {
+    if (condition) return;
+    throw Error({.kind = ErrorKind::internal,
+                 .code = ErrorCode::internal,
+                 .message = fmt::format("kernel {}: {}{}", kernel_.name, message,
+                                        current_.op.empty() ? "" : " (at " + current_.op + ")")});
+  }
+
+  void check_reduction(const Reduction& reduction) {
+    defined_.clear();
+    const std::size_t n = reduction.state.size();
+    check(n > 0 && reduction.left.size() == n && reduction.right.size() == n && reduction.result.size() == n,
+          "a reduction's region does not match its state");
+    for (std::size_t i = 0; i < n; ++i) {
+      define(reduction.left[i], reduction.state[i]);
+      define(reduction.right[i], reduction.state[i]);
+    }
+    for (const Stmt& stmt : reduction.region) {
+      const auto* let = std::get_if<Let>(&stmt.node);
+      check(let && (std::holds_alternative<Compute>(let->rhs) || std::holds_alternative<Constant>(let->rhs)),
+            "a combiner region holds more than lets of values");
+      statement(*let, {}, false);
+    }
+    for (std::size_t i = 0; i < n; ++i) use(reduction.result[i], reduction.state[i]);
+  }
+
+  void define(VarId var, DType dtype) {
+    check(var < kernel_.vars.size() && kernel_.vars[var].dtype == dtype,
+          "a variable is defined with another type");
+    check(defined_.insert(var).second, kernel_.vars[var].name + " is defined twice");
+  }
+
+  void use(VarId var) const {
+    check(var < kernel_.vars.size() && defined_.count(var), "a variable is used before it is defined");
+  }
+  void use(VarId var, DType dtype) const {
+    use(var);
+    check(kernel_.vars[var].dtype == dtype, kernel_.vars[var].name + " is used as another type");
+  }
+
+  void check_free_of_unknown(const Index& index, const std::string& what) const {
+    for (const Dim& symbol : index.symbols()) {
+      bool known = indices_.count(std::string(symbol.name())) != 0;
+      for (const Dim& extent : kernel_.extents) known = known || extent == symbol;
+      check(known, fmt::format("{} uses {}, which is not in scope", what, symbol.name()));
+    }
+  }
+
+  const Buffer& buffer(BufferId id) const {
+    check(id < kernel_.buffers.size(), "a buffer does not exist");
+    return kernel_.buffers[id];
+  }
+
+  const Reduction& reduction(ReductionId id) const {
+    check(id < kernel_.reductions.size(), "a reduction does not exist");
+    return kernel_.reductions[id];
+  }
+
+  /// Statements of one block; what they define is gone after it.
+  void body(const std::vector<Stmt>& statements, Uniformity uniform, bool top) {
+    const auto defined = defined_;
+    const auto indices = indices_;
+    const auto varying = varying_;
+    for (const Stmt& stmt : statements) {
+      current_ = stmt.origin;
+      std::visit([&](const auto& node) { statement(node, uniform, top); }, stmt.node);
+    }
+    defined_ = defined;
+    indices_ = indices;
+    varying_ = varying;
+  }
+
+  /// 0: the same in every thread of a block, 1: in every lane of a warp, 2: differs between lanes.
+  int variation(const Index& index) const {
+    int result = 0;
+    for (const Dim& symbol : index.symbols()) {
+      const auto found = varying_.find(std::string(symbol.name()));
+      if (found != varying_.end()) result = std::max(result, found->second);
+    }
+    return result;
+  }
+
+  static Uniformity narrowed(Uniformity uniform, int variation) {
+    if (variation >= 1) uniform.block = false;
+    if (variation >= 2) uniform.warp = false;
+    return uniform;
+  }
+
+  void introduce(const std::string& name, int variation) {
+    check(indices_.insert(name).second, "index variable " + name + " is defined twice");
+    varying_[name] = variation;
+  }
+
+  void statement(const Let& let, Uniformity, bool) {
+    check(let.var < kernel_.vars.size(), "a variable does not exist");
+    const DType dtype = kernel_.vars[let.var].dtype;
+    if (const auto* compute = std::get_if<Compute>(&let.rhs)) {
+      for (VarId operand : compute->operands) use(operand);
+      check_compute(*compute, dtype);
+    } else if (const auto* load = std::get_if<Load>(&let.rhs)) {
+      check(buffer(load->buffer).dtype == dtype, "a load has another type than its buffer");
+      check_free_of_unknown(load->index, "a load");
+      if (load->predicate) use(*load->predicate, boolean);
+    } else if (const auto* value = std::get_if<IndexValue>(&let.rhs)) {
+      check(is_integer(dtype), "an index becomes a value that is not an integer");
+      check_free_of_unknown(value->index, "an index value");
+    } else if (const auto* less = std::get_if<IndexLess>(&let.rhs)) {
+      check(dtype == boolean, "a comparison of indices is not a bool");
+      check_free_of_unknown(less->index, "a comparison");
+      check_free_of_unknown(less->bound, "a comparison");
+    }
+    define(let.var, dtype);
+  }
+
+  void check_compute(const Compute& compute, DType dtype) const {
+    const ir::OpInfo& row = info(compute.op);
+    check(row.relation == ir::Relation::identity, "a let computes an op that is not element-wise");
+    check(static_cast<int>(compute.operands.size()) == row.arity, "a let has another arity than its op");
+    const auto type = [&](std::size_t i) { return kernel_.vars[compute.operands[i]].dtype; };
+    if (row.elementwise) {
+      for (std::size_t i = 1; i < compute.operands.size(); ++i) {
+        check(type(i) == type(0), "operands of an element-wise op differ in type");
+      }
+      check(dtype == (row.result == ir::ResultClass::boolean ? boolean : type(0)),
+            "a let has another type than its op");
+    } else if (row.arity == 3) {
+      check(type(0) == boolean && type(1) == dtype && type(2) == dtype, "a select mixes types");
+    }
+  }
+
+  void statement(const Declare& declare, Uniformity, bool) {
+    const Reduction& of = reduction(declare.reduction);
+    check(declare.state.size() == of.state.size(), "a declaration does not match its reduction");
+    for (std::size_t i = 0; i < declare.state.size(); ++i) define(declare.state[i], of.state[i]);
+  }
+
+  void statement(const Combine& combine, Uniformity, bool) {
+    const Reduction& of = reduction(combine.reduction);
+    check(combine.state.size() == of.state.size() && combine.incoming.size() == of.state.size(),
+          "a combination does not match its reduction");
+    for (std::size_t i = 0; i < combine.state.size(); ++i) {
+      use(combine.state[i], of.state[i]);
+      use(combine.incoming[i], of.state[i]);
+    }
+  }
+
+  void statement(const WarpCombine& combine, Uniformity uniform, bool) {
+    const Reduction& of = reduction(combine.reduction);
+    check(combine.state.size() == of.state.size(), "a combination does not match its reduction");
+    for (std::size_t i = 0; i < combine.state.size(); ++i) use(combine.state[i], of.state[i]);
+    check(uniform.warp, "lanes of a warp may miss its combination");
+  }
+
+  void statement(const Store& store, Uniformity, bool) {
+    check(buffer(store.buffer).written, "a store to " + buffer(store.buffer).name + ", which is only read");
+    use(store.value, buffer(store.buffer).dtype);
+    check_free_of_unknown(store.index, "a store");
+  }
+
+  void statement(const Bind& bind, Uniformity, bool) {
+    check_free_of_unknown(bind.value, "a binding");
+    introduce(bind.name, variation(bind.value));
+  }
+
+  void statement(const BindData& bind, Uniformity, bool) {
+    use(bind.value);
+    check(is_integer(kernel_.vars[bind.value].dtype), "an index from data is not an integer");
+    check_free_of_unknown(bind.extent, "a binding");
+    introduce(bind.name, 2);
+  }
+
+  void statement(const For& loop, Uniformity uniform, bool top) {
+    if (loop.parallel == Parallel::serial) {
+      for (const Index* index : {&loop.begin, &loop.end, &loop.step}) check_free_of_unknown(*index, "a loop");
+      const int bounds = std::max({variation(loop.begin), variation(loop.end), variation(loop.step)});
+      introduce(loop.name, bounds);
+      body(loop.body, narrowed(uniform, bounds), false);
+      forget(loop.name);
+      return;
+    }
+    check(top, "a parallel loop inside serial code");
+    check(loop.begin.is(0) && loop.step.is(1), "a parallel loop does not start at 0 by 1");
+    const Dim threads = loop.parallel == Parallel::grid    ? kernel_.grid
+                        : loop.parallel == Parallel::block ? Dim(kernel_.block_threads)
+                        : loop.parallel == Parallel::warp  ? Dim(kernel_.block_threads / 32)
+                                                           : Dim(32);
+    check(loop.end == threads, "a parallel loop has another extent than the launch");
+    introduce(loop.name, loop.parallel == Parallel::grid ? 0 : loop.parallel == Parallel::warp ? 1 : 2);
+    body(loop.body, uniform, true);
+    forget(loop.name);
+  }
+
+  void statement(const If& branch, Uniformity uniform, bool) {
+    int varies = 0;
+    for (const IndexLess& less : branch.conditions) {
+      check_free_of_unknown(less.index, "a condition");
+      check_free_of_unknown(less.bound, "a condition");
+      varies = std::max({varies, variation(less.index), variation(less.bound)});
+    }
+    body(branch.body, narrowed(uniform, varies), false);
+  }
+
+  void statement(const Barrier&, Uniformity uniform, bool) {
+    check(uniform.block, "threads of a block may miss a barrier");
+  }
+
+  void forget(const std::string& name) {
+    indices_.erase(name);
+    varying_.erase(name);
+  }
+
+  const Kernel& kernel_;
+  const std::int64_t shared_limit_;
+  std::set<VarId> defined_;
+  std::set<std::string> indices_;
+  std::map<std::string, int> varying_;
+  Origin current_;
+};
+
+}  // namespace
+
+void verify(const Kernel& kernel, std::int64_t shared_limit) { Verifier(kernel, shared_limit).run(); }
+
+}  // namespace fuse::kernel

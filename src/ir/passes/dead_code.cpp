@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ir/passes/dead_code.hpp"
+
+namespace fuse::ir {
+
+Graph dead_code(const Graph& graph) {
+  std::vector<bool> live(graph.nodes.size());
+  for (const Output& output : graph.outputs) live[output.node] = true;
+  for (NodeId id = static_cast<NodeId>(graph.nodes.size()); id-- > 0;) {
+    if (std::holds_alternative<NameAttr>(graph[id].attr)) live[id] = true;
+    if (!live[id]) continue;
+    for (NodeId operand : graph[id].operands) live[operand] = true;
+  }
+  Graph result = graph;
+  result.nodes.clear();
+  std::vector<NodeId> renumbered(graph.nodes.size());
+  for (NodeId id = 0; id < graph.nodes.size(); ++id) {
+    if (!live[id]) continue;
+    renumbered[id] = static_cast<NodeId>(result.nodes.size());
+    result.nodes.push_back(graph[id]);
+    for (NodeId& operand : result.nodes.back().operands) operand = renumbered[operand];
+  }
+  for (Output& output : result.outputs) output.node = renumbered[output.node];
+  return result;
+}
+
+}  // namespace fuse::ir

@@ -1,0 +1,14 @@
+// The graph's spec, checked at every stage boundary in tests and after parsing.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "ir/graph.hpp"
+
+namespace fuse::ir {
+
+/// Throws an Error (internal when `kind` is internal: a pass broke the graph) naming the node: operands
+/// before users (cycle otherwise), arity, attribute kind, type rule, unique non-empty names, symbols declared
+/// with their ranges, scopes and locations in range, outputs exist.
+void verify(const Graph&, ErrorKind kind = ErrorKind::internal);
+
+}  // namespace fuse::ir

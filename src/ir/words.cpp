@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ir/words.hpp"
+
+#include <algorithm>
+
+namespace fuse::ir {
+namespace {
+
+bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+}  // namespace
+
+bool is_identifier(std::string_view name) {
+  return !name.empty() && is_letter(name[0]) && std::all_of(name.begin(), name.end(), [](char c) {
+    return is_letter(c) || is_digit(c) || c == '.';
+  });
+}
+
+bool is_plain_file(std::string_view file) {
+  return !file.empty() && std::all_of(file.begin(), file.end(), [](char c) {
+    return is_letter(c) || is_digit(c) || c == '.' || c == '/' || c == '+' || c == '-';
+  });
+}
+
+std::string quoted_word(std::string_view name) {
+  constexpr char hex[] = "0123456789abcdef";
+  std::string text = "\"";
+  for (const char c : name) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '"' || c == '\\') {
+      text += '\\';
+      text += c;
+    } else if (byte < 0x20 || byte == 0x7f) {
+      text += "\\x";
+      text += hex[byte >> 4];
+      text += hex[byte & 15];
+    } else {
+      text += c;
+    }
+  }
+  return text + '"';
+}
+
+}  // namespace fuse::ir

@@ -1,0 +1,22 @@
+// Names in the text form: bare when they are identifiers, else quoted.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace fuse::ir {
+
+/// [A-Za-z_][A-Za-z0-9_.]*
+bool is_identifier(std::string_view name);
+std::string quoted_word(std::string_view name);
+inline std::string word(std::string_view name) {
+  return is_identifier(name) ? std::string(name) : quoted_word(name);
+}
+/// A file name: bare when it has only [A-Za-z0-9_./+-].
+bool is_plain_file(std::string_view file);
+inline std::string file_word(std::string_view file) {
+  return is_plain_file(file) ? std::string(file) : quoted_word(file);
+}
+
+}  // namespace fuse::ir

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pipeline.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "codegen_cuda/lower.hpp"
+#include "codegen_cuda/print_cuda.hpp"
+#include "ir/passes/common_subexpressions.hpp"
+#include "ir/passes/dead_code.hpp"
+#include "ir/verify.hpp"
+#include "schedule/make_plan.hpp"
+
+namespace fuse {
+namespace {
+
+struct GraphPass {
+  const char* name;
+  ir::Graph (*run)(const ir::Graph&);
+};
+
+// In this order; only run_passes times, verifies and dumps them.
+constexpr GraphPass graph_passes[] = {
+    {"dead_code", ir::dead_code},
+    {"common_subexpressions", ir::common_subexpressions},
+    {"dead_code", ir::dead_code},
+};
+
+ir::Graph run_passes(ir::Graph graph, const PipelineOptions& options) {
+  for (const GraphPass& pass : graph_passes) {
+    graph = pass.run(graph);
+    if (options.verify) ir::verify(graph);
+  }
+  return graph;
+}
+
+/// "ln_layer_norm_0": the graph, the scope of what the kernel makes, and its number.
+std::string kernel_name(const ir::Graph& graph, const schedule::Piece& piece, std::size_t number) {
+  const ir::Node& root = graph[piece.root];
+  const std::string scope = graph.scope_path(root.scope);
+  const std::string what = scope.empty() ? std::string(to_string(root.op)) : scope;
+  constexpr std::size_t longest = 120;
+  std::string name = codegen::c_identifier(graph.name + '_' + what);
+  if (name.size() > longest) name.resize(longest);
+  return fmt::format("{}{}{}", name, name.back() == '_' ? "" : "_", number);
+}
+
+schedule::PlannedKernel planned(const codegen::LoweredKernel& lowered) {
+  schedule::PlannedKernel result{lowered.kernel.name, {}, lowered.extents};
+  for (const codegen::Binding& binding : lowered.bindings) {
+    if (const auto* scratch = std::get_if<codegen::Scratch>(&binding)) {
+      result.buffers.push_back({true, 0, scratch->component});
+    } else {
+      result.buffers.push_back({false, std::get<ir::NodeId>(binding), 0});
+    }
+  }
+  return result;
+}
+
+}  // namespace
+
+Compiled run_pipeline(const ir::Graph& graph, const Target& target, const PipelineOptions& options) {
+  ir::verify(graph, ErrorKind::user);
+  Compiled result;
+  result.graph = run_passes(graph, options);
+  result.partition = schedule::partition(result.graph);
+  if (options.verify) schedule::verify(result.graph, result.partition);
+
+  std::vector<schedule::PlannedKernel> planned_kernels;
+  for (const schedule::Piece& piece : result.partition.pieces) {
+    if (piece.kind != schedule::Piece::Kind::kernel) continue;
+    const schedule::Choices choices = schedule::default_choices(result.graph, piece, target);
+    result.schedules.push_back(schedule::make_schedule(result.graph, piece, choices, target));
+    if (options.verify) schedule::verify(result.graph, result.schedules.back(), target);
+    for (std::size_t i = 0; i < result.schedules.back().kernels.size(); ++i) {
+      const std::string name = kernel_name(result.graph, piece, result.kernels.size());
+      codegen::LoweredKernel lowered = codegen::lower(result.graph, result.schedules.back(), i, name);
+      if (options.verify) kernel::verify(lowered.kernel, target.shared_per_block);
+      planned_kernels.push_back(planned(lowered));
+      result.kernels.push_back(std::move(lowered.kernel));
+    }
+  }
+  result.source =
+      codegen::print_cuda(codegen::c_identifier(graph.name), result.kernels, options.drop_barrier);
+  result.plan = schedule::make_plan(result.graph, result.partition, result.schedules, planned_kernels);
+  if (options.verify) schedule::verify(result.plan);
+  return result;
+}
+
+}  // namespace fuse

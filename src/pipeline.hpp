@@ -1,0 +1,36 @@
+// The compiler's pipeline: Graph -> Partition -> Schedules -> Kernels -> Source, and the Plan that ties them
+// together. SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "codegen_cuda/source.hpp"
+#include "ir/graph.hpp"
+#include "ir/kernel/kernel.hpp"
+#include "schedule/partition.hpp"
+#include "schedule/plan.hpp"
+#include "schedule/schedule.hpp"
+#include "schedule/target.hpp"
+
+namespace fuse {
+
+/// Every stage of one compilation, kept for explain, fusec and tests.
+struct Compiled {
+  ir::Graph graph;  ///< after the passes
+  schedule::Partition partition;
+  std::vector<schedule::Schedule> schedules;  ///< of the kernel pieces, in piece order
+  std::vector<kernel::Kernel> kernels;        ///< as Source::kernels
+  codegen::Source source;
+  schedule::Plan plan;
+};
+
+struct PipelineOptions {
+  bool verify = true;     ///< check every stage's spec at its boundary
+  int drop_barrier = -1;  ///< plants a fault: leaves out the k-th barrier of the source (0-based); for tests
+};
+
+/// Runs the pipeline. User errors pass through; a failed check is an internal Error.
+Compiled run_pipeline(const ir::Graph&, const Target&, const PipelineOptions& = {});
+
+}  // namespace fuse

@@ -1,0 +1,111 @@
+// Backend: what the launcher asks of a device. Implemented by emulated/, cuda/ (and reference/, which has
+// memory only: it evaluates graphs instead of launching kernels).
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <fuse/dtype.hpp>
+#include <fuse/error.hpp>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "codegen_cuda/source.hpp"
+#include "schedule/target.hpp"
+
+namespace fuse::runtime {
+
+struct Dim3 {
+  std::int64_t x = 1, y = 1, z = 1;
+};
+
+/// A loaded kernel. Owned by its Module.
+class Function {
+ public:
+  virtual ~Function() = default;
+};
+
+/// A compiled and loaded Source.
+class Module {
+ public:
+  virtual ~Module() = default;
+  /// By kernel name; an internal Error if the source has no such kernel.
+  virtual const Function& function(const std::string& name) const = 0;
+};
+
+/// An in-order queue of work.
+class Queue {
+ public:
+  virtual ~Queue() = default;
+  virtual Status synchronize() noexcept = 0;
+  virtual void* native() const noexcept { return nullptr; }  ///< CUstream, or null
+};
+
+/// One argument of a launch: a device address (with its size, for the checker) or an extent.
+struct Argument {
+  void* address = nullptr;
+  std::int64_t bytes = 0;  ///< buffers: size of the buffer from `address` on
+  std::int64_t value = 0;  ///< extents
+};
+
+/// c = a * b for `batch` row-major matrices, each f32/f64-accumulated and rounded once to c's type.
+/// a is m x k (k x m when transpose_a), b is k x n (n x k when transpose_b), c is m x n; strides in elements.
+struct GemmDesc {
+  std::int64_t batch = 1, m = 0, n = 0, k = 0;
+  std::int64_t stride_a = 0, stride_b = 0, stride_c = 0;  ///< between matrices of the batch; 0 shares one
+  bool transpose_a = false, transpose_b = false;
+  DType operand = f32;  ///< of a and b
+  DType result = f32;
+};
+
+/// A GEMM ready to run: algorithm chosen, nothing left to allocate.
+class Gemm {
+ public:
+  virtual ~Gemm() = default;
+  virtual std::int64_t workspace_bytes() const noexcept = 0;
+  virtual Status run(Queue&, const void* a, const void* b, void* c, void* workspace) const noexcept = 0;
+};
+
+/// What the emulated device counted since the last reset (checked mode; zero elsewhere).
+/// Operands are told apart by address: one row a (kernel, parameter).
+struct AccessCounts {
+  std::int64_t loads = 0, stores = 0;  ///< elements
+  std::int64_t load_bytes = 0, store_bytes = 0;
+  std::int64_t load_sectors = 0, store_sectors = 0;  ///< 32-byte sectors, summed over warp accesses
+};
+struct KernelCounts {
+  std::string kernel;
+  std::int64_t launches = 0;
+  std::int64_t block_barriers = 0;   ///< barriers passed, counted once a block
+  std::vector<AccessCounts> params;  ///< one a KernelParam (extents: zero)
+};
+
+/// One device. Thread safe, except that a Queue belongs to one thread at a time.
+class Backend {
+ public:
+  virtual ~Backend() = default;
+  virtual const Target& target() const = 0;
+  /// How the device was found: the libraries looked for and where, one a line.
+  virtual std::string report() const = 0;
+
+  /// 256-byte aligned; contents undefined. Throws out_of_memory. Zero bytes give a valid, unusable address.
+  virtual void* allocate(std::int64_t bytes) = 0;
+  virtual void free(void* address) noexcept = 0;
+  virtual std::unique_ptr<Queue> create_queue() = 0;
+  virtual Status upload(Queue&, void* to, const void* from, std::int64_t bytes) noexcept = 0;
+  virtual Status download(Queue&, void* to, const void* from, std::int64_t bytes) noexcept = 0;
+  virtual Status copy(Queue&, void* to, const void* from, std::int64_t bytes) noexcept = 0;
+  virtual Status memset(Queue&, void* to, int byte, std::int64_t bytes) noexcept = 0;
+
+  virtual std::unique_ptr<Module> load(const codegen::Source&) = 0;
+  virtual std::unique_ptr<Gemm> prepare_gemm(const GemmDesc&) = 0;
+  /// `arguments` matches the kernel's params one to one. A zero grid launches nothing and succeeds.
+  virtual Status launch(Queue&, const Function&, Dim3 grid, const Argument* arguments,
+                        int count) noexcept = 0;
+
+  /// Counters of the checked emulated device; empty elsewhere.
+  virtual std::vector<KernelCounts> counts() const { return {}; }
+  virtual void reset_counts() {}
+};
+
+}  // namespace fuse::runtime

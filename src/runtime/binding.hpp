@@ -1,0 +1,35 @@
+// Binding: the values that prepare was given for a graph's symbols, checked against their declarations.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <fuse/executable.hpp>
+#include <string>
+#include <vector>
+
+#include "ir/graph.hpp"
+
+namespace fuse::runtime {
+
+class Binding {
+ public:
+  /// Throws unknown_name for a value of no declared symbol, unbound for a symbol that outputs or inputs need,
+  /// invalid_extent outside of the declared range.
+  Binding(const ir::Graph& graph, const DimValues& values);
+
+  const DimValues& values() const { return values_; }
+  /// Throws invalid_extent with the expression and the values where it overflows or divides by zero.
+  std::int64_t value(const Dim& dim) const;
+  std::vector<std::int64_t> shape(const std::vector<Dim>& dims) const;
+  /// " at B = 4, T = 16" for the symbols of the dims; empty without symbols.
+  std::string at(const std::vector<Dim>& dims) const;
+
+ private:
+  DimValues values_;
+};
+
+/// Throws invalid_extent with op, line and values where this binding makes no sense of a live node: an extent
+/// is negative or bytes overflow, a slice leaves its operand, a gather has nothing to gather from.
+void check_extents(const ir::Graph& graph, const Binding& binding);
+
+}  // namespace fuse::runtime

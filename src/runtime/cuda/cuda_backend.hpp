@@ -1,0 +1,97 @@
+// The classes behind make_cuda_backend. Every object holds the context, so any of them may be the last to go.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "runtime/backend.hpp"
+#include "runtime/cuda/cublaslt.hpp"
+#include "runtime/cuda/cuda.hpp"
+#include "runtime/cuda/driver.hpp"
+
+namespace fuse::runtime {
+
+class CudaQueue final : public Queue {
+ public:
+  /// Makes a stream that does not wait for the legacy default stream.
+  explicit CudaQueue(std::shared_ptr<const CudaContext> context);
+  /// Wraps the caller's.
+  CudaQueue(std::shared_ptr<const CudaContext> context, CUstream stream);
+  ~CudaQueue() override;
+
+  Status synchronize() noexcept override;
+  void* native() const noexcept override { return stream_; }
+  CUstream stream() const noexcept { return stream_; }
+  const CudaContext* context() const noexcept { return context_.get(); }
+
+ private:
+  std::shared_ptr<const CudaContext> context_;
+  CUstream stream_ = nullptr;
+  bool owned_ = false;
+};
+
+class CudaFunction final : public Function {
+ public:
+  CUfunction handle = nullptr;
+  const CudaContext* context = nullptr;
+  codegen::KernelInfo info;
+  std::string label;  ///< "kernel softmax", for messages: made once, so that a launch formats nothing
+};
+
+class CudaModule final : public Module {
+ public:
+  CudaModule(std::shared_ptr<const CudaContext> context, const codegen::Source& source, const Cubin& cubin);
+  ~CudaModule() override;
+
+  const Function& function(const std::string& name) const override;
+
+ private:
+  Status load_function(const Driver& d, CudaFunction& function) const;
+
+  std::shared_ptr<const CudaContext> context_;
+  CUmodule module_ = nullptr;
+  std::string source_name_;
+  std::map<std::string, CudaFunction> functions_;
+};
+
+class CudaBackend final : public Backend {
+ public:
+  CudaBackend(int ordinal, const CudaLibraries& libraries);
+
+  const Target& target() const override { return context_->target(); }
+  std::string report() const override;
+
+  void* allocate(std::int64_t bytes) override;
+  void free(void* address) noexcept override;
+  std::unique_ptr<Queue> create_queue() override;
+  Status upload(Queue&, void* to, const void* from, std::int64_t bytes) noexcept override;
+  Status download(Queue&, void* to, const void* from, std::int64_t bytes) noexcept override;
+  Status copy(Queue&, void* to, const void* from, std::int64_t bytes) noexcept override;
+  Status memset(Queue&, void* to, int byte, std::int64_t bytes) noexcept override;
+
+  std::unique_ptr<Module> load(const codegen::Source&) override;
+  std::unique_ptr<Gemm> prepare_gemm(const GemmDesc&) override;
+  Status launch(Queue&, const Function&, Dim3 grid, const Argument* arguments, int count) noexcept override;
+
+  std::unique_ptr<Queue> wrap(CUstream stream);
+  std::unique_ptr<Module> load_cubin(const codegen::Source&, const Cubin&);
+
+ private:
+  /// The queue's stream, or an internal Status where the queue is another device's.
+  Status stream_of(Queue& queue, CUstream& stream) const noexcept;
+  template <class F>
+  Status transfer(Queue& queue, const char* call, std::int64_t bytes, F&& body) noexcept;
+
+  CudaLibraries libraries_;
+  std::shared_ptr<const CudaContext> context_;
+  mutable std::mutex mutex_;  ///< of cublaslt_
+  std::shared_ptr<const CublasLt> cublaslt_;
+};
+
+/// The stream of a queue that this context made; an internal Status for any other queue.
+Status cuda_stream_of(const CudaContext& context, Queue& queue, CUstream& stream) noexcept;
+
+}  // namespace fuse::runtime

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/cuda/driver.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+namespace fuse::runtime {
+namespace {
+
+struct Meaning {
+  const char* text;
+  const char* hint;
+};
+
+// The failures of cuInit that a user can mend, each told apart.
+Meaning meaning_of_init_failure(CUresult result) {
+  switch (static_cast<int>(result)) {
+    case 34:
+      return {"this libcuda is the toolkit's stub for linking, not a driver",
+              "take the toolkit's lib/stubs directory out of LD_LIBRARY_PATH and install the NVIDIA driver"};
+    case 46:
+      return {"the GPU is in use by another process in exclusive mode, or unavailable",
+              "see nvidia-smi for the compute mode and for the process that holds the GPU"};
+    case 100:
+      return {"the driver is there but this process sees no GPU",
+              "check CUDA_VISIBLE_DEVICES, the container's --gpus option, and nvidia-smi"};
+    case 304:
+      return {"the operating system refused a call of the driver",
+              "check the permissions of /dev/nvidia* and the limits of the container"};
+    case 802:
+      return {"the system is not ready: the NVSwitch fabric has not started",
+              "start nvidia-fabricmanager, of the driver's own version"};
+    case 803:
+      return {"libcuda and the kernel's driver module are of different versions",
+              "reboot after a driver update, or give the container the host's libcuda"};
+    case 804:
+      return {"the forward-compatibility libcuda does not support this GPU",
+              "take the cuda-compat directory out of LD_LIBRARY_PATH"};
+    case 999:
+      return {"the driver failed to start for a reason it does not name",
+              "often the kernel module is not loaded or /dev/nvidia-uvm is missing: run nvidia-modprobe -u "
+              "-c=0, or reboot; see dmesg"};
+    default:
+      return {"the CUDA driver did not start", "run nvidia-smi and see dmesg"};
+  }
+}
+
+int attribute(const Driver& d, CUdevice device, CUdevice_attribute which) {
+  int value = 0;
+  d.check("cuDeviceGetAttribute", d.p_cuDeviceGetAttribute(&value, which, device),
+          fmt::format("attribute {}", static_cast<int>(which)));
+  return value;
+}
+
+Target read_target(const Driver& d, CUdevice device) {
+  const auto get = [&](CUdevice_attribute which) { return attribute(d, device, which); };
+  std::array<char, 256> name{};
+  d.check("cuDeviceGetName", d.p_cuDeviceGetName(name.data(), static_cast<int>(name.size()) - 1, device));
+
+  Target t;
+  t.name = name.data();
+  t.arch = get(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) * 10 +
+           get(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
+  t.sms = get(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+  t.warp_size = get(CU_DEVICE_ATTRIBUTE_WARP_SIZE);
+  t.max_threads_per_block = get(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
+  t.max_threads_per_sm = get(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR);
+  t.max_blocks_per_sm = get(CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR);
+  t.registers_per_sm = get(CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR);
+  t.shared_per_block = get(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK);
+  t.shared_per_block_optin = get(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
+  t.shared_per_sm = get(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR);
+  t.l2_bytes = get(CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE);
+
+  // 16 blocks a cluster is an opt-in of the data-centre parts; 8 is portable.
+  const bool data_centre = t.arch == 90 || t.arch == 100 || t.arch == 103;
+  t.max_cluster = get(CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH) == 0 ? 1 : data_centre ? 16 : 8;
+
+  // Rates are kHz; memory moves two words a clock. A copy reaches about 0.88 of the pins' rate (4.3 of 4.9
+  // TB/s on an H200). A driver that names no rate leaves the default.
+  const double memory_hz = 1e3 * get(CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE);
+  const double bus_bytes = get(CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH) / 8.0;
+  if (memory_hz > 0 && bus_bytes > 0) t.bandwidth = 0.88 * 2 * memory_hz * bus_bytes;
+  const double core_hz = 1e3 * get(CU_DEVICE_ATTRIBUTE_CLOCK_RATE);
+  const int lanes = t.arch <= 80 ? 64 : 128;  // f32 units of an SM
+  if (core_hz > 0) t.flops_f32 = 2.0 * lanes * t.sms * core_hz;
+  return t;
+}
+
+}  // namespace
+
+std::shared_ptr<Driver> Driver::open(const CudaLibraries& libraries) {
+  auto driver = std::make_shared<Driver>();
+  // Never libcuda.so without the number: that name is the toolkit's stub.
+  driver->library = SharedLibrary::open({.what = "the NVIDIA driver",
+                                         .environment = "FUSE_LIBCUDA",
+                                         .sonames = {"libcuda.so.1"},
+                                         .hint = "install the NVIDIA driver (Debian: nvidia-driver, "
+                                                 "libcuda1), or use the emulated device",
+                                         .needed = {"cuInit", "cuDriverGetVersion"}},
+                                        libraries.cuda);
+  driver->library.require();
+#define FUSE_CUDA_REQUIRE(name) \
+  driver->p_##name = driver->library.get<decltype(driver->p_##name)>(FUSE_CUDA_NAME(name));
+#define FUSE_CUDA_FIND(name) \
+  driver->p_##name = driver->library.find<decltype(driver->p_##name)>(FUSE_CUDA_NAME(name));
+  FUSE_CUDA_FUNCTIONS(FUSE_CUDA_REQUIRE)
+  FUSE_CUDA_OPTIONAL_FUNCTIONS(FUSE_CUDA_FIND)
+#undef FUSE_CUDA_REQUIRE
+#undef FUSE_CUDA_FIND
+  return driver;
+}
+
+std::shared_ptr<const Driver> Driver::load(const CudaLibraries& libraries) {
+  auto driver = open(libraries);
+  if (const CUresult result = driver->p_cuInit(0); result != CUDA_SUCCESS) {
+    const Meaning meaning = meaning_of_init_failure(result);
+    const Status status = driver->status("cuInit", result, meaning.text);
+    throw Error({.kind = ErrorKind::runtime,
+                 .code = ErrorCode::driver,
+                 .message = fmt::format("{} (library {})", status.message(), driver->library.path()),
+                 .hint = meaning.hint});
+  }
+  driver->check("cuDriverGetVersion", driver->p_cuDriverGetVersion(&driver->version));
+  return driver;
+}
+
+Status Driver::status(const char* call, CUresult result, std::string_view detail) const noexcept {
+  if (result == CUDA_SUCCESS) return Status::ok();
+  const char* name = nullptr;
+  const char* text = nullptr;
+  if (p_cuGetErrorName(result, &name) != CUDA_SUCCESS || !name) {
+    name =
+        result == CUDA_ERROR_STUB_LIBRARY ? "CUDA_ERROR_STUB_LIBRARY" : "CUDA error";  // the stub names none
+  }
+  if (p_cuGetErrorString(result, &text) != CUDA_SUCCESS || !text) text = "unknown to this driver";
+  std::array<char, 509> buffer;
+  // format_to_n of plain strings and an int into a buffer cannot throw.
+  const auto end = fmt::format_to_n(buffer.data(), buffer.size(), "{}: {} ({}): {}{}{}", call, name,
+                                    static_cast<int>(result), text, detail.empty() ? "" : ": ", detail);
+  const ErrorCode code = result == CUDA_ERROR_OUT_OF_MEMORY ? ErrorCode::out_of_memory : ErrorCode::driver;
+  return Status(code, {buffer.data(), std::min(end.size, buffer.size())});
+}
+
+CudaContext::CudaContext(std::shared_ptr<const Driver> driver, int ordinal)
+    : driver_(std::move(driver)), ordinal_(ordinal) {
+  const Driver& d = *driver_;
+  int count = 0;
+  d.check("cuDeviceGetCount", d.p_cuDeviceGetCount(&count));
+  if (ordinal < 0 || ordinal >= count) {
+    throw Error({.code = ErrorCode::invalid_argument,
+                 .message = fmt::format("there is no CUDA device {}: this process sees {}", ordinal, count),
+                 .hint = "devices count from 0; CUDA_VISIBLE_DEVICES hides the others"});
+  }
+  d.check("cuDeviceGet", d.p_cuDeviceGet(&device_, ordinal));
+  target_ = read_target(d, device_);
+  // Last: nothing after it throws, so the destructor's release matches.
+  d.check("cuDevicePrimaryCtxRetain", d.p_cuDevicePrimaryCtxRetain(&context_, device_));
+}
+
+CudaContext::~CudaContext() { driver_->p_cuDevicePrimaryCtxRelease(device_); }
+
+}  // namespace fuse::runtime

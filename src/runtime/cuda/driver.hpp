@@ -1,0 +1,139 @@
+// The CUDA Driver API as a table of functions, filled from libcuda.so.1 at run time; and the device's
+// context. SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cuda.h>
+
+#include <fuse/error.hpp>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "runtime/cuda/cuda.hpp"
+#include "runtime/library.hpp"
+#include "schedule/target.hpp"
+
+// cuda.h maps each name to the version that its prototype describes (cuMemAlloc to cuMemAlloc_v2): both the
+// type and the symbol looked up follow from that macro, so they cannot disagree. Nothing newer than
+// CUDA 12.0.
+#define FUSE_CUDA_FUNCTIONS(F)                   \
+  F(cuInit)                                      \
+  F(cuDriverGetVersion)                          \
+  F(cuGetErrorName)                              \
+  F(cuGetErrorString)                            \
+  F(cuDeviceGetCount)                            \
+  F(cuDeviceGet)                                 \
+  F(cuDeviceGetName)                             \
+  F(cuDeviceGetAttribute)                        \
+  F(cuDevicePrimaryCtxRetain)                    \
+  F(cuDevicePrimaryCtxRelease)                   \
+  F(cuCtxPushCurrent)                            \
+  F(cuCtxPopCurrent)                             \
+  F(cuMemGetInfo)                                \
+  F(cuMemAlloc)                                  \
+  F(cuMemFree)                                   \
+  F(cuMemcpyHtoDAsync)                           \
+  F(cuMemcpyDtoHAsync)                           \
+  F(cuMemcpyDtoDAsync)                           \
+  F(cuMemsetD8Async)                             \
+  F(cuMemsetD2D8Async)                           \
+  F(cuStreamCreate)                              \
+  F(cuStreamDestroy)                             \
+  F(cuStreamSynchronize)                         \
+  F(cuStreamGetCtx)                              \
+  F(cuModuleLoadData)                            \
+  F(cuModuleUnload)                              \
+  F(cuModuleGetFunction)                         \
+  F(cuFuncGetAttribute)                          \
+  F(cuFuncSetAttribute)                          \
+  F(cuOccupancyMaxActiveBlocksPerMultiprocessor) \
+  F(cuLaunchKernel)
+
+// Used where the driver has them.
+#if CUDA_VERSION >= 12040
+#define FUSE_CUDA_OPTIONAL_FUNCTIONS(F) F(cuFuncLoad)
+#else
+#define FUSE_CUDA_OPTIONAL_FUNCTIONS(F)
+#endif
+
+// The macro's argument is expanded on its way through: FUSE_CUDA_NAME(cuMemAlloc) is "cuMemAlloc_v2".
+#define FUSE_CUDA_STRING(name) #name
+#define FUSE_CUDA_NAME(name) FUSE_CUDA_STRING(name)
+
+namespace fuse::runtime {
+
+struct Driver {
+  /// Opens the library, without starting it. Throws missing_library.
+  static std::shared_ptr<Driver> open(const CudaLibraries& libraries);
+  /// Opens the library and calls cuInit. Throws missing_library, or a driver Error whose message says what
+  /// the failure of cuInit means.
+  static std::shared_ptr<const Driver> load(const CudaLibraries& libraries);
+
+  SharedLibrary library;
+  int version = 0;  ///< 13000 for 13.0
+
+// The prefix keeps the members' names out of reach of cuda.h's macros.
+#define FUSE_CUDA_MEMBER(name) decltype(&::name) p_##name = nullptr;
+  FUSE_CUDA_FUNCTIONS(FUSE_CUDA_MEMBER)
+  FUSE_CUDA_OPTIONAL_FUNCTIONS(FUSE_CUDA_MEMBER)
+#undef FUSE_CUDA_MEMBER
+
+  /// Status{driver} (or out_of_memory): "cuLaunchKernel: CUDA_ERROR_ILLEGAL_ADDRESS (700): an illegal memory
+  /// access was encountered: kernel softmax". Ok when `result` is success.
+  Status status(const char* call, CUresult result, std::string_view detail = {}) const noexcept;
+  void check(const char* call, CUresult result, std::string_view detail = {}) const {
+    status(call, result, detail).throw_if_failed();
+  }
+};
+
+/// A device and its primary context, retained while anything made in it lives.
+class CudaContext {
+ public:
+  CudaContext(std::shared_ptr<const Driver> driver, int ordinal);
+  ~CudaContext();
+  CudaContext(const CudaContext&) = delete;
+  CudaContext& operator=(const CudaContext&) = delete;
+
+  const Driver& driver() const { return *driver_; }
+  CUcontext handle() const { return context_; }
+  CUdevice device() const { return device_; }
+  int ordinal() const { return ordinal_; }
+  const Target& target() const { return target_; }
+
+  /// Runs `body`, which returns a Status, with this context current, and gives the caller its own back on
+  /// every path. `body` must not throw.
+  template <class F>
+  Status run(F&& body) const noexcept {
+    const Driver& d = *driver_;
+    if (const CUresult pushed = d.p_cuCtxPushCurrent(context_); pushed != CUDA_SUCCESS) {
+      return d.status("cuCtxPushCurrent", pushed);
+    }
+    const Status status = body(d);
+    CUcontext popped = nullptr;
+    const CUresult result = d.p_cuCtxPopCurrent(&popped);
+    // The pop takes effect even where it reports an error of earlier work: that error is the run's.
+    return status ? d.status("cuCtxPopCurrent", result) : status;
+  }
+
+  /// As run, for giving an object back: `body` is called even where the context could not be made current
+  /// (the handle knows its context), and what fails is not told: a destructor has nobody to tell.
+  template <class F>
+  void release(F&& body) const noexcept {
+    const Driver& d = *driver_;
+    const CUresult pushed = d.p_cuCtxPushCurrent(context_);
+    body(d);
+    CUcontext popped = nullptr;
+    if (pushed == CUDA_SUCCESS) d.p_cuCtxPopCurrent(&popped);
+  }
+
+ private:
+  std::shared_ptr<const Driver> driver_;
+  int ordinal_ = 0;
+  CUdevice device_ = 0;
+  CUcontext context_ = nullptr;
+  Target target_;
+};
+
+inline CUdeviceptr device_pointer(const void* address) { return reinterpret_cast<CUdeviceptr>(address); }
+
+}  // namespace fuse::runtime

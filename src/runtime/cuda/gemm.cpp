@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <optional>
+#include <type_traits>
+
+#include "runtime/cuda/cublaslt.hpp"
+#include "runtime/cuda/cuda_backend.hpp"
+#include "runtime/cuda/driver.hpp"
+
+namespace fuse::runtime {
+
+CublasLt::CublasLt(std::shared_ptr<const CudaContext> context, const std::string& path)
+    : context_(std::move(context)) {
+  library_ =
+      SharedLibrary::open({.what = "cuBLASLt",
+                           .environment = "FUSE_LIBCUBLASLT",
+                           .sonames = {"libcublasLt.so.13", "libcublasLt.so.12"},
+                           .toolkit = true,
+                           .hint = "install the CUDA toolkit's cuBLAS package (libcublas-13-0 or later) "
+                                   "or set CUDA_HOME to a toolkit",
+                           .needed = {"cublasLtCreate", "cublasLtMatmul"}},
+                          path);
+  library_.require();
+#define FUSE_CUBLASLT_REQUIRE(name) p_##name = library_.get<decltype(p_##name)>(#name);
+  FUSE_CUBLASLT_FUNCTIONS(FUSE_CUBLASLT_REQUIRE)
+#undef FUSE_CUBLASLT_REQUIRE
+  const Status made =
+      context_->run([&](const Driver&) { return status("cublasLtCreate", p_cublasLtCreate(&handle_)); });
+  if (!made && handle_) context_->release([&](const Driver&) { p_cublasLtDestroy(handle_); });
+  made.throw_if_failed();
+}
+
+CublasLt::~CublasLt() {
+  context_->release([&](const Driver&) { p_cublasLtDestroy(handle_); });
+}
+
+Status CublasLt::status(const char* call, cublasStatus_t result, std::string_view detail) const noexcept {
+  if (result == CUBLAS_STATUS_SUCCESS) return Status::ok();
+  const char* name = p_cublasLtGetStatusName(result);
+  const char* text = p_cublasLtGetStatusString(result);
+  std::array<char, 400> buffer;
+  const auto end = fmt::format_to_n(buffer.data(), buffer.size(), "{}: {} ({}): {}{}{}", call,
+                                    name ? name : "cuBLAS error", static_cast<int>(result), text ? text : "",
+                                    detail.empty() ? "" : ": ", detail);
+  const bool memory = result == CUBLAS_STATUS_ALLOC_FAILED;
+  return Status(memory ? ErrorCode::out_of_memory : ErrorCode::driver,
+                {buffer.data(), std::min(end.size, buffer.size())});
+}
+
+namespace {
+
+template <class Handle>
+using Destroy = cublasStatus_t (*)(Handle);
+/// An opaque object of cuBLASLt, given back on every way out.
+template <class Handle>
+using Owned = std::unique_ptr<std::remove_pointer_t<Handle>, Destroy<Handle>>;
+
+cudaDataType_t data_type(DType type) {
+  switch (type) {
+    case DType::f64:
+      return CUDA_R_64F;
+    case DType::f16:
+      return CUDA_R_16F;
+    case DType::bf16:
+      return CUDA_R_16BF;
+    default:
+      return CUDA_R_32F;
+  }
+}
+
+std::string gemm_text(const GemmDesc& d) {
+  return fmt::format("{} x {} matrices of {} to {} by k = {}{}{}, batch {}", d.m, d.n, to_string(d.operand),
+                     to_string(d.result), d.k, d.transpose_a ? ", a transposed" : "",
+                     d.transpose_b ? ", b transposed" : "", d.batch);
+}
+
+/// Largest power of two, at most 16, that divides the bytes between any two matrices of the batch.
+std::int64_t stride_alignment(const GemmDesc& d) {
+  std::int64_t align = 16;
+  if (d.batch <= 1) return align;
+  const auto bytes = [](std::int64_t stride, DType type) {
+    return stride * static_cast<std::int64_t>(size_of(type));
+  };
+  for (std::int64_t stride :
+       {bytes(d.stride_a, d.operand), bytes(d.stride_b, d.operand), bytes(d.stride_c, d.result)}) {
+    while (stride % align) align /= 2;
+  }
+  return align;
+}
+
+/// One algorithm and what it asks of the operands.
+struct Choice {
+  cublasLtMatmulAlgo_t algo{};
+  std::int64_t alignment = 0;
+  std::int64_t workspace = 0;
+};
+
+class CudaGemm final : public Gemm {
+ public:
+  CudaGemm(std::shared_ptr<const CudaContext> context, std::shared_ptr<const CublasLt> blas,
+           const GemmDesc& desc)
+      : context_(std::move(context)), blas_(std::move(blas)), desc_(desc) {
+    if (blas_) prepare();
+  }
+
+  std::int64_t workspace_bytes() const noexcept override {
+    std::int64_t bytes = 0;
+    for (const Choice& choice : choices_) bytes = std::max(bytes, choice.workspace);
+    return bytes;
+  }
+
+  Status run(Queue& queue, const void* a, const void* b, void* c, void* workspace) const noexcept override;
+
+ private:
+  void prepare();
+  std::optional<Choice> choose(std::int64_t alignment) const;
+  Owned<cublasLtMatrixLayout_t> layout(DType type, std::int64_t rows, std::int64_t columns,
+                                       std::int64_t stride) const;
+  Status zero(CUstream stream, void* c) const noexcept;
+
+  std::shared_ptr<const CudaContext> context_;
+  std::shared_ptr<const CublasLt> blas_;  ///< null for a trivial GEMM
+  GemmDesc desc_;
+  Owned<cublasLtMatmulDesc_t> matmul_{nullptr, nullptr};
+  Owned<cublasLtMatrixLayout_t> first_{nullptr, nullptr}, second_{nullptr, nullptr},
+      result_{nullptr, nullptr};
+  std::vector<Choice> choices_;  ///< by falling alignment
+};
+
+Owned<cublasLtMatrixLayout_t> CudaGemm::layout(DType type, std::int64_t rows, std::int64_t columns,
+                                               std::int64_t stride) const {
+  cublasLtMatrixLayout_t made = nullptr;
+  // A row-major matrix is the column-major one of its transpose: its row length is the leading dimension.
+  blas_->check("cublasLtMatrixLayoutCreate",
+               blas_->p_cublasLtMatrixLayoutCreate(&made, data_type(type), static_cast<std::uint64_t>(rows),
+                                                   static_cast<std::uint64_t>(columns), rows));
+  Owned<cublasLtMatrixLayout_t> owned(made, blas_->p_cublasLtMatrixLayoutDestroy);
+  if (desc_.batch > 1) {
+    const auto count = static_cast<std::int32_t>(desc_.batch);
+    blas_->check("cublasLtMatrixLayoutSetAttribute",
+                 blas_->p_cublasLtMatrixLayoutSetAttribute(made, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &count,
+                                                           sizeof count));
+    blas_->check("cublasLtMatrixLayoutSetAttribute",
+                 blas_->p_cublasLtMatrixLayoutSetAttribute(made, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET,
+                                                           &stride, sizeof stride));
+  }
+  return owned;
+}
+
+// Row-major c = a * b is column-major c' = b' * a': our b is cuBLAS's first operand, and a memory image that
+// we call transposed is one that cuBLAS has to transpose, too.
+void CudaGemm::prepare() {
+  if (desc_.batch > std::numeric_limits<std::int32_t>::max()) {
+    throw Error({.code = ErrorCode::unsupported,
+                 .message = fmt::format("cuBLASLt takes at most 2^31 - 1 matrices: {}", gemm_text(desc_)),
+                 .op = "matmul"});
+  }
+  const bool wide = desc_.operand == DType::f64;
+  cublasLtMatmulDesc_t made = nullptr;
+  // CUBLAS_COMPUTE_32F is plain f32: TF32 has a compute type of its own.
+  blas_->check("cublasLtMatmulDescCreate",
+               blas_->p_cublasLtMatmulDescCreate(&made, wide ? CUBLAS_COMPUTE_64F : CUBLAS_COMPUTE_32F,
+                                                 wide ? CUDA_R_64F : CUDA_R_32F));
+  matmul_ = {made, blas_->p_cublasLtMatmulDescDestroy};
+  const auto set_operation = [&](cublasLtMatmulDescAttributes_t which, bool transpose) {
+    const std::int32_t operation = transpose ? CUBLAS_OP_T : CUBLAS_OP_N;
+    blas_->check("cublasLtMatmulDescSetAttribute",
+                 blas_->p_cublasLtMatmulDescSetAttribute(made, which, &operation, sizeof operation));
+  };
+  set_operation(CUBLASLT_MATMUL_DESC_TRANSA, desc_.transpose_b);
+  set_operation(CUBLASLT_MATMUL_DESC_TRANSB, desc_.transpose_a);
+
+  const GemmDesc& d = desc_;
+  first_ = d.transpose_b ? layout(d.operand, d.k, d.n, d.stride_b) : layout(d.operand, d.n, d.k, d.stride_b);
+  second_ = d.transpose_a ? layout(d.operand, d.m, d.k, d.stride_a) : layout(d.operand, d.k, d.m, d.stride_a);
+  result_ = layout(d.result, d.n, d.m, d.stride_c);
+
+  // An algorithm for 16-byte operands, and one for operands that are aligned as their elements only.
+  const std::int64_t most = stride_alignment(d);
+  const auto least = static_cast<std::int64_t>(std::max(size_of(d.operand), size_of(d.result)));
+  if (most > least) {
+    if (auto choice = choose(most)) choices_.push_back(*choice);
+  }
+  if (auto choice = choose(least)) choices_.push_back(*choice);
+  if (!choices_.empty()) return;
+  throw Error({.code = ErrorCode::unsupported,
+               .message = fmt::format("cuBLASLt has no algorithm for {}", gemm_text(d)),
+               .op = "matmul",
+               .hint = "use another dtype, or smaller extents"});
+}
+
+std::optional<Choice> CudaGemm::choose(std::int64_t alignment) const {
+  cublasLtMatmulPreference_t made = nullptr;
+  blas_->check("cublasLtMatmulPreferenceCreate", blas_->p_cublasLtMatmulPreferenceCreate(&made));
+  const Owned<cublasLtMatmulPreference_t> preference(made, blas_->p_cublasLtMatmulPreferenceDestroy);
+  const auto set = [&](cublasLtMatmulPreferenceAttributes_t which, auto value) {
+    blas_->check("cublasLtMatmulPreferenceSetAttribute",
+                 blas_->p_cublasLtMatmulPreferenceSetAttribute(made, which, &value, sizeof value));
+  };
+  set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, static_cast<std::uint64_t>(gemm_workspace_limit));
+  // Split k may add partial sums in the compute type, in a fixed order. In place they would meet in the order
+  // that blocks finish; in the output type they would round once a part.
+  set(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
+      static_cast<std::uint32_t>(CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE));
+  for (auto which :
+       {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
+        CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES}) {
+    set(which, static_cast<std::uint32_t>(alignment));
+  }
+
+  constexpr int wanted = 4;
+  std::array<cublasLtMatmulHeuristicResult_t, wanted> results{};
+  int found = 0;
+  cublasStatus_t status = CUBLAS_STATUS_SUCCESS;
+  context_
+      ->run([&](const Driver&) {
+        status = blas_->p_cublasLtMatmulAlgoGetHeuristic(blas_->handle(), matmul_.get(), first_.get(),
+                                                         second_.get(), result_.get(), result_.get(), made,
+                                                         wanted, results.data(), &found);
+        if (status == CUBLAS_STATUS_NOT_SUPPORTED) return Status::ok();  // no algorithm: not a failure
+        return blas_->status("cublasLtMatmulAlgoGetHeuristic", status);
+      })
+      .throw_if_failed();
+  if (status != CUBLAS_STATUS_SUCCESS) return std::nullopt;
+  for (int i = 0; i < std::min(found, wanted); ++i) {
+    const cublasLtMatmulHeuristicResult_t& r = results[static_cast<std::size_t>(i)];
+    if (r.state != CUBLAS_STATUS_SUCCESS ||
+        r.workspaceSize > static_cast<std::size_t>(gemm_workspace_limit)) {
+      continue;
+    }
+    return Choice{r.algo, alignment, static_cast<std::int64_t>(r.workspaceSize)};
+  }
+  return std::nullopt;
+}
+
+Status CudaGemm::zero(CUstream stream, void* c) const noexcept {
+  const auto element = static_cast<std::int64_t>(size_of(desc_.result));
+  const auto row = static_cast<std::size_t>(desc_.m * desc_.n * element);
+  // Between the matrices of a batch there may be bytes of others.
+  const auto pitch = static_cast<std::size_t>(desc_.batch > 1 ? desc_.stride_c * element : 0);
+  return context_->run([&](const Driver& d) {
+    if (pitch == 0 || pitch == row) {
+      return d.status(
+          "cuMemsetD8Async",
+          d.p_cuMemsetD8Async(device_pointer(c), 0, row * static_cast<std::size_t>(desc_.batch), stream));
+    }
+    return d.status("cuMemsetD2D8Async",
+                    d.p_cuMemsetD2D8Async(device_pointer(c), pitch, 0, row,
+                                          static_cast<std::size_t>(desc_.batch), stream));
+  });
+}
+
+Status CudaGemm::run(Queue& queue, const void* a, const void* b, void* c, void* workspace) const noexcept {
+  CUstream stream = nullptr;
+  if (const Status status = cuda_stream_of(*context_, queue, stream); !status) return status;
+  if (desc_.batch == 0 || desc_.m == 0 || desc_.n == 0) return Status::ok();
+  if (desc_.k == 0) return zero(stream, c);
+
+  const std::uintptr_t addresses = reinterpret_cast<std::uintptr_t>(a) | reinterpret_cast<std::uintptr_t>(b) |
+                                   reinterpret_cast<std::uintptr_t>(c);
+  const Choice* choice = nullptr;
+  for (const Choice& candidate : choices_) {
+    if (addresses % static_cast<std::uintptr_t>(candidate.alignment) == 0) {
+      choice = &candidate;
+      break;
+    }
+  }
+  if (!choice) return Status(ErrorCode::misaligned, "matmul: an operand is not aligned as its elements are");
+  if (choice->workspace > 0 && (!workspace || reinterpret_cast<std::uintptr_t>(workspace) % 256)) {
+    return Status(ErrorCode::misaligned, "matmul: the workspace is missing or not aligned to 256 bytes");
+  }
+
+  static constexpr double one64 = 1, zero64 = 0;
+  static constexpr float one32 = 1, zero32 = 0;
+  const bool wide = desc_.operand == DType::f64;
+  const void* alpha = wide ? static_cast<const void*>(&one64) : &one32;
+  const void* beta = wide ? static_cast<const void*>(&zero64) : &zero32;
+  return context_->run([&](const Driver&) {
+    return blas_->status("cublasLtMatmul",
+                         blas_->p_cublasLtMatmul(blas_->handle(), matmul_.get(), alpha, b, first_.get(), a,
+                                                 second_.get(), beta, c, result_.get(), c, result_.get(),
+                                                 &choice->algo, choice->workspace ? workspace : nullptr,
+                                                 static_cast<std::size_t>(choice->workspace), stream));
+  });
+}
+
+}  // namespace
+
+std::unique_ptr<Gemm> make_cuda_gemm(std::shared_ptr<const CudaContext> context,
+                                     std::shared_ptr<const CublasLt> blas, const GemmDesc& desc) {
+  if (kind_of(desc.operand) != DTypeKind::floating) {
+    throw Error({.code = ErrorCode::unsupported,
+                 .message = fmt::format("the cuda device has no matmul of {}", to_string(desc.operand)),
+                 .op = "matmul",
+                 .hint = "convert the operands to a floating type (f64 holds every i32 exactly)"});
+  }
+  return std::make_unique<CudaGemm>(std::move(context), std::move(blas), desc);
+}
+
+}  // namespace fuse::runtime

@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/cuda/nvrtc.hpp"
+
+#include <fmt/format.h>
+#include <nvrtc.h>
+
+#include <algorithm>
+#include <charconv>
+#include <fuse/error.hpp>
+#include <memory>
+#include <string_view>
+
+#include "runtime/library.hpp"
+
+namespace fuse::runtime {
+namespace {
+
+struct Nvrtc {
+  SharedLibrary library;
+  decltype(&nvrtcVersion) version = nullptr;
+  decltype(&nvrtcGetNumSupportedArchs) num_archs = nullptr;
+  decltype(&nvrtcGetSupportedArchs) archs = nullptr;
+  decltype(&nvrtcCreateProgram) create = nullptr;
+  decltype(&nvrtcDestroyProgram) destroy = nullptr;
+  decltype(&nvrtcCompileProgram) compile = nullptr;
+  decltype(&nvrtcGetProgramLogSize) log_size = nullptr;
+  decltype(&nvrtcGetProgramLog) log = nullptr;
+  decltype(&nvrtcGetCUBINSize) cubin_size = nullptr;
+  decltype(&nvrtcGetCUBIN) cubin = nullptr;
+  decltype(&nvrtcGetErrorString) error_string = nullptr;
+};
+
+// Opened once a process: NVRTC is 100 MB and has no per-caller state.
+const Nvrtc& nvrtc() {
+  static const Nvrtc table = [] {
+    Nvrtc n;
+    n.library =
+        SharedLibrary::open({.what = "NVRTC, the CUDA run-time compiler",
+                             .environment = "FUSE_LIBNVRTC",
+                             .sonames = {"libnvrtc.so.13", "libnvrtc.so.12"},
+                             .toolkit = true,
+                             .hint = "install the CUDA toolkit's NVRTC package (cuda-nvrtc-13-0 or later) or "
+                                     "set CUDA_HOME to a toolkit",
+                             .needed = {"nvrtcCompileProgram", "nvrtcGetCUBIN", "nvrtcGetSupportedArchs"}});
+    n.version = n.library.find<decltype(n.version)>("nvrtcVersion");
+    n.num_archs = n.library.find<decltype(n.num_archs)>("nvrtcGetNumSupportedArchs");
+    n.archs = n.library.find<decltype(n.archs)>("nvrtcGetSupportedArchs");
+    n.create = n.library.find<decltype(n.create)>("nvrtcCreateProgram");
+    n.destroy = n.library.find<decltype(n.destroy)>("nvrtcDestroyProgram");
+    n.compile = n.library.find<decltype(n.compile)>("nvrtcCompileProgram");
+    n.log_size = n.library.find<decltype(n.log_size)>("nvrtcGetProgramLogSize");
+    n.log = n.library.find<decltype(n.log)>("nvrtcGetProgramLog");
+    n.cubin_size = n.library.find<decltype(n.cubin_size)>("nvrtcGetCUBINSize");
+    n.cubin = n.library.find<decltype(n.cubin)>("nvrtcGetCUBIN");
+    n.error_string = n.library.find<decltype(n.error_string)>("nvrtcGetErrorString");
+    return n;
+  }();
+  return table;
+}
+
+[[noreturn]] void fail(const char* call, nvrtcResult result, const std::string& detail) {
+  throw Error({.kind = ErrorKind::internal,
+               .code = ErrorCode::internal,
+               .message = fmt::format("{}: {} ({}){}{}", call, nvrtc().error_string(result),
+                                      static_cast<int>(result), detail.empty() ? "" : "\n", detail)});
+}
+
+void check(const char* call, nvrtcResult result) {
+  if (result != NVRTC_SUCCESS) fail(call, result, {});
+}
+
+/// The number right after `before` in `line`, or -1.
+std::int64_t number_after(std::string_view line, std::string_view before) {
+  const auto at = line.find(before);
+  if (at == std::string_view::npos) return -1;
+  std::int64_t value = -1;
+  const char* first = line.data() + at + before.size();
+  std::from_chars(first, line.data() + line.size(), value);
+  return value;
+}
+
+/// The number right before `after` ("1024 bytes smem"), or -1.
+std::int64_t number_before(std::string_view line, std::string_view after) {
+  const auto at = line.find(after);
+  if (at == std::string_view::npos) return -1;
+  std::size_t first = at;
+  while (first > 0 && line[first - 1] >= '0' && line[first - 1] <= '9') --first;
+  std::int64_t value = -1;
+  std::from_chars(line.data() + first, line.data() + at, value);
+  return value;
+}
+
+std::vector<std::string_view> lines_of(std::string_view text) {
+  std::vector<std::string_view> lines;
+  while (!text.empty()) {
+    const auto end = text.find('\n');
+    lines.push_back(text.substr(0, end));
+    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+  }
+  return lines;
+}
+
+/// "   12 |   y[i] = zz;" for the lines around the first "file(12): error" of the log; empty without one.
+std::string numbered_lines(const std::string& text, const std::string& log) {
+  std::int64_t wanted = 0;
+  for (std::string_view line : lines_of(log)) {
+    const auto at = line.find("): error");
+    const auto open = line.rfind('(', at);
+    if (at == std::string_view::npos || open == std::string_view::npos) continue;
+    std::from_chars(line.data() + open + 1, line.data() + at, wanted);
+    break;
+  }
+  if (wanted <= 0) return {};
+  const std::vector<std::string_view> lines = lines_of(text);
+  std::string out;
+  constexpr std::int64_t around = 4;
+  const std::int64_t last = std::min<std::int64_t>(static_cast<std::int64_t>(lines.size()), wanted + around);
+  for (std::int64_t i = std::max<std::int64_t>(1, wanted - around); i <= last; ++i) {
+    out += fmt::format("{}{:5} | {}\n", i == wanted ? '>' : ' ', i, lines[static_cast<std::size_t>(i - 1)]);
+  }
+  return out;
+}
+
+/// One NVRTC program: destroyed on every way out.
+class Program {
+ public:
+  Program(const std::string& text, const std::string& file) {
+    check("nvrtcCreateProgram", nvrtc().create(&program_, text.c_str(), file.c_str(), 0, nullptr, nullptr));
+  }
+  ~Program() { nvrtc().destroy(&program_); }
+  Program(const Program&) = delete;
+  Program& operator=(const Program&) = delete;
+
+  nvrtcResult compile(const std::vector<std::string>& options) const {
+    std::vector<const char*> pointers;
+    for (const std::string& option : options) pointers.push_back(option.c_str());
+    return nvrtc().compile(program_, static_cast<int>(pointers.size()), pointers.data());
+  }
+  std::string log() const {
+    std::size_t size = 0;
+    check("nvrtcGetProgramLogSize", nvrtc().log_size(program_, &size));
+    std::string text(size, '\0');
+    if (size) check("nvrtcGetProgramLog", nvrtc().log(program_, text.data()));
+    while (!text.empty() && text.back() == '\0') text.pop_back();
+    return text;
+  }
+  std::vector<char> cubin() const {
+    std::size_t size = 0;
+    check("nvrtcGetCUBINSize", nvrtc().cubin_size(program_, &size));
+    std::vector<char> image(size);
+    check("nvrtcGetCUBIN", nvrtc().cubin(program_, image.data()));
+    return image;
+  }
+
+ private:
+  nvrtcProgram program_ = nullptr;
+};
+
+void check_arch(int arch) {
+  const std::vector<int> archs = nvrtc_archs();
+  if (std::find(archs.begin(), archs.end(), arch) != archs.end()) return;
+  std::string known;
+  for (int a : archs) known += fmt::format("{}sm_{}", known.empty() ? "" : ", ", a);
+  const auto [major, minor] = nvrtc_version();
+  throw Error({.code = ErrorCode::unknown_arch,
+               .message = fmt::format("NVRTC {}.{} does not compile for sm_{}", major, minor, arch),
+               .hint = fmt::format("it knows {}; an older arch schedules and runs on the emulated device "
+                                   "only",
+                                   known)});
+}
+
+}  // namespace
+
+std::vector<CompiledKernel> parse_ptxas_log(const std::string& log) {
+  std::vector<CompiledKernel> kernels;
+  for (std::string_view line : lines_of(log)) {
+    constexpr std::string_view entry = "Compiling entry function '";
+    if (const auto at = line.find(entry); at != std::string_view::npos) {
+      const std::string_view rest = line.substr(at + entry.size());
+      kernels.push_back({.name = std::string(rest.substr(0, rest.find('\'')))});
+    }
+    if (kernels.empty()) continue;
+    CompiledKernel& kernel = kernels.back();
+    const auto take = [](auto& field, std::int64_t value) {
+      if (value >= 0) field = static_cast<std::remove_reference_t<decltype(field)>>(value);
+    };
+    take(kernel.registers, number_after(line, "Used "));
+    take(kernel.spill_store_bytes, number_before(line, " bytes spill stores"));
+    take(kernel.spill_load_bytes, number_before(line, " bytes spill loads"));
+    take(kernel.shared_bytes, number_before(line, " bytes smem"));
+    take(kernel.stack_bytes, number_before(line, " bytes stack frame"));
+  }
+  return kernels;
+}
+
+std::vector<std::string> nvrtc_options(int arch, std::size_t kernels) {
+  std::vector<std::string> options = {"--fmad=false",
+                                      "--ftz=false",
+                                      "--prec-div=true",
+                                      "--prec-sqrt=true",
+                                      fmt::format("--gpu-architecture=sm_{}", arch),
+                                      "--ptxas-options=-v",
+                                      "--std=c++17"};
+  if (kernels > 1) options.push_back("--split-compile=0");  // last: an old NVRTC lacks it, see below
+  return options;
+}
+
+Cubin compile_to_cubin(const codegen::Source& source, int arch) {
+  nvrtc().library.require();
+  check_arch(arch);
+  const std::string text = source.text();
+  const std::string file = (source.name.empty() ? "fuse" : source.name) + ".cu";
+  std::vector<std::string> options = nvrtc_options(arch, source.kernels.size());
+
+  auto program = std::make_unique<Program>(text, file);
+  nvrtcResult result = program->compile(options);
+  if (result == NVRTC_ERROR_INVALID_OPTION && source.kernels.size() > 1) {
+    options.pop_back();
+    program = std::make_unique<Program>(text, file);
+    result = program->compile(options);
+  }
+  Cubin cubin;
+  cubin.log = program->log();
+  if (result != NVRTC_SUCCESS) {
+    fail(fmt::format("nvrtcCompileProgram {} for sm_{}", file, arch).c_str(), result,
+         cubin.log + numbered_lines(text, cubin.log));
+  }
+  cubin.image = program->cubin();
+
+  const std::vector<CompiledKernel> reported = parse_ptxas_log(cubin.log);
+  for (const codegen::KernelInfo& kernel : source.kernels) {
+    const auto at = std::find_if(reported.begin(), reported.end(),
+                                 [&](const CompiledKernel& r) { return r.name == kernel.name; });
+    if (at == reported.end()) {
+      throw Error({.kind = ErrorKind::internal,
+                   .code = ErrorCode::internal,
+                   .message = fmt::format("ptxas reported no kernel {} of {} (is it extern \"C\"?):\n{}",
+                                          kernel.name, file, cubin.log)});
+    }
+    cubin.kernels.push_back(*at);
+  }
+  return cubin;
+}
+
+bool nvrtc_available() noexcept {
+  try {
+    return static_cast<bool>(nvrtc().library);
+  } catch (...) {
+    return false;
+  }
+}
+
+std::pair<int, int> nvrtc_version() noexcept {
+  int major = 0, minor = 0;
+  if (!nvrtc_available() || nvrtc().version(&major, &minor) != NVRTC_SUCCESS) return {0, 0};
+  return {major, minor};
+}
+
+std::vector<int> nvrtc_archs() noexcept {
+  try {
+    int count = 0;
+    if (!nvrtc_available() || nvrtc().num_archs(&count) != NVRTC_SUCCESS || count <= 0) return {};
+    std::vector<int> archs(static_cast<std::size_t>(count));
+    if (nvrtc().archs(archs.data()) != NVRTC_SUCCESS) return {};
+    return archs;
+  } catch (...) {
+    return {};
+  }
+}
+
+std::string nvrtc_report() {
+  std::string text = nvrtc().library.report();
+  if (nvrtc_available()) {
+    const auto [major, minor] = nvrtc_version();
+    text += fmt::format("  version {}.{}\n", major, minor);
+  }
+  return text;
+}
+
+}  // namespace fuse::runtime

@@ -1,0 +1,448 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <exception>
+#include <map>
+#include <mutex>
+#include <numeric>
+#include <thread>
+
+#include "runtime/emulated/emulated.hpp"
+#include "runtime/emulated/launch.hpp"
+#include "runtime/emulated/memory.hpp"
+#include "runtime/emulated/pool.hpp"
+#include "runtime/emulated/runner.hpp"
+#include "runtime/host_gemm.hpp"
+
+namespace fuse::runtime {
+namespace emulated {
+namespace {
+
+constexpr std::int64_t most_grid_x = 2147483647, most_grid_yz = 65535;
+
+Status refuse(ErrorCode code, const std::string& text) { return Status(code, text); }
+
+// Runs a noexcept operation whose body may allocate.
+template <class F>
+Status guarded(F&& body) noexcept {
+  try {
+    return body();
+  } catch (const std::bad_alloc&) {
+    return Status(ErrorCode::out_of_memory, "the host ran out of memory");
+  } catch (const std::exception& e) {
+    return Status(ErrorCode::internal, e.what());
+  }
+}
+
+// Objects that are costly to make, lent to one launch at a time.
+template <class T>
+class Lender {
+ public:
+  std::unique_ptr<T> borrow() {
+    {
+      const std::lock_guard lock(mutex_);
+      if (!idle_.empty()) {
+        auto taken = std::move(idle_.back());
+        idle_.pop_back();
+        return taken;
+      }
+    }
+    return std::make_unique<T>();
+  }
+  void give_back(std::unique_ptr<T> item) {
+    const std::lock_guard lock(mutex_);
+    idle_.push_back(std::move(item));
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<T>> idle_;
+};
+
+class EmulatedQueue final : public Queue {
+ public:
+  Status synchronize() noexcept override { return {}; }  // every operation has finished when it returns
+};
+
+class EmulatedGemm;
+
+class EmulatedBackend final : public Backend {
+ public:
+  explicit EmulatedBackend(const EmulatedOptions& options)
+      : options_(options),
+        target_(target_profile(options.profile)),
+        threads_(options.threads > 0 ? options.threads
+                                     : std::max(1, static_cast<int>(std::thread::hardware_concurrency()))),
+        memory_(options.checked),
+        pool_(threads_ - 1) {}
+
+  const Target& target() const override { return target_; }
+  std::string report() const override {
+    return fmt::format("emulated {}: {}, {} thread{}\n{}\n{}", target_.name,
+                       options_.checked ? "checked" : "plain", threads_, threads_ == 1 ? "" : "s",
+                       compiler_.report(), host_gemm_report());
+  }
+
+  void* allocate(std::int64_t bytes) override { return memory_.allocate(bytes); }
+  void free(void* address) noexcept override { memory_.release(address); }
+  std::unique_ptr<Queue> create_queue() override { return std::make_unique<EmulatedQueue>(); }
+  Status upload(Queue&, void* to, const void* from, std::int64_t bytes) noexcept override;
+  Status download(Queue&, void* to, const void* from, std::int64_t bytes) noexcept override;
+  Status copy(Queue&, void* to, const void* from, std::int64_t bytes) noexcept override;
+  Status memset(Queue&, void* to, int byte, std::int64_t bytes) noexcept override;
+  std::unique_ptr<Module> load(const codegen::Source& source) override {
+    return std::make_unique<EmulatedModule>(source, compiler_, options_.checked);
+  }
+  std::unique_ptr<Gemm> prepare_gemm(const GemmDesc& desc) override;
+  Status launch(Queue&, const Function& function, Dim3 grid, const Argument* arguments,
+                int count) noexcept override;
+  std::vector<KernelCounts> counts() const override;
+  void reset_counts() override;
+
+  const Memory& memory() const { return memory_; }
+
+ private:
+  Status span(const char* what, const void* address, std::int64_t bytes, Span& found) const;
+  Status check_limits(const codegen::KernelInfo& info, const Dim3& grid) const;
+  Status bind(Launch& launch, const Argument* arguments, int count) const;
+  Status bind_buffer(Launch& launch, std::size_t i, const Argument& argument) const;
+  void make_regions(Launch& launch, Cells& cells) const;
+  void record(const Launch& launch);
+
+  const EmulatedOptions options_;
+  const Target target_;
+  const int threads_;
+  const Compiler compiler_;
+  Memory memory_;
+  Lender<Runner> runners_;
+  Lender<Cells> cells_;
+  mutable std::mutex counts_mutex_;
+  std::map<std::string, KernelCounts> counts_;
+  Pool pool_;  // last: its threads end first
+};
+
+// The range as a Span, or why it is none. No bytes need no memory.
+Status EmulatedBackend::span(const char* what, const void* address, std::int64_t bytes, Span& found) const {
+  if (bytes == 0) return {};
+  if (const auto range = memory_.find(address, bytes)) {
+    found = *range;
+    return {};
+  }
+  return refuse(ErrorCode::invalid_argument,
+                fmt::format("{}: {} bytes at {} are not inside an allocation of this device", what, bytes,
+                            fmt::ptr(address)));
+}
+
+Status EmulatedBackend::upload(Queue&, void* to, const void* from, std::int64_t bytes) noexcept {
+  return guarded([&] {
+    Span target;
+    if (Status s = span("upload", to, bytes, target); !s || bytes == 0) return s;
+    std::memcpy(to, from, static_cast<std::size_t>(bytes));
+    if (target.written) mark(target.written, bytes, true);
+    return Status();
+  });
+}
+
+Status EmulatedBackend::download(Queue&, void* to, const void* from, std::int64_t bytes) noexcept {
+  return guarded([&] {
+    Span source;
+    if (Status s = span("download", from, bytes, source); !s || bytes == 0) return s;
+    if (source.written) {
+      if (const auto at = first_unwritten(source.written, bytes)) {
+        return refuse(ErrorCode::kernel_fault,
+                      fmt::format("download of {} bytes: nobody wrote byte {}", bytes, *at));
+      }
+    }
+    std::memcpy(to, from, static_cast<std::size_t>(bytes));
+    return Status();
+  });
+}
+
+Status EmulatedBackend::copy(Queue&, void* to, const void* from, std::int64_t bytes) noexcept {
+  return guarded([&] {
+    Span source, target;
+    if (Status s = span("copy", from, bytes, source); !s || bytes == 0) return s;
+    if (Status s = span("copy", to, bytes, target); !s) return s;
+    std::memmove(to, from, static_cast<std::size_t>(bytes));
+    // What nobody wrote stays so where it is copied to.
+    if (target.written) std::memmove(target.written, source.written, static_cast<std::size_t>(bytes));
+    return Status();
+  });
+}
+
+Status EmulatedBackend::memset(Queue&, void* to, int byte, std::int64_t bytes) noexcept {
+  return guarded([&] {
+    Span target;
+    if (Status s = span("memset", to, bytes, target); !s || bytes == 0) return s;
+    std::memset(to, byte, static_cast<std::size_t>(bytes));
+    if (target.written) mark(target.written, bytes, true);
+    return Status();
+  });
+}
+
+class EmulatedGemm final : public Gemm {
+ public:
+  EmulatedGemm(const EmulatedBackend& backend, const GemmDesc& desc)
+      : backend_(backend), desc_(desc), gemm_(make_host_gemm(desc)) {}
+  std::int64_t workspace_bytes() const noexcept override { return 0; }
+  Status run(Queue&, const void* a, const void* b, void* c, void*) const noexcept override {
+    return guarded([&] {
+      if (desc_.batch <= 0 || desc_.m <= 0 || desc_.n <= 0) return Status();
+      const auto operand = static_cast<std::int64_t>(size_of(desc_.operand));
+      const auto result = static_cast<std::int64_t>(size_of(desc_.result));
+      Span at_c;
+      if (Status s = input("a", a, desc_.stride_a, desc_.m * desc_.k, operand); !s) return s;
+      if (Status s = input("b", b, desc_.stride_b, desc_.k * desc_.n, operand); !s) return s;
+      const std::int64_t last = (desc_.batch - 1) * desc_.stride_c;
+      if (Status s = range("c", c, (last + desc_.m * desc_.n) * result, at_c); !s) return s;
+      gemm_->run(a, b, c);
+      for (std::int64_t i = 0; at_c.written && i < desc_.batch; ++i) {
+        mark(at_c.written + i * desc_.stride_c * result, desc_.m * desc_.n * result, true);
+      }
+      return Status();
+    });
+  }
+
+ private:
+  Status range(const char* name, const void* address, std::int64_t bytes, Span& found) const {
+    if (bytes == 0) return {};
+    if (const auto at = backend_.memory().find(address, bytes)) {
+      found = *at;
+      return {};
+    }
+    return refuse(ErrorCode::kernel_fault,
+                  fmt::format("gemm: operand {} of {} bytes at {} is not inside an allocation of this device",
+                              name, bytes, fmt::ptr(address)));
+  }
+  Status input(const char* name, const void* address, std::int64_t stride, std::int64_t elements,
+               std::int64_t size) const {
+    Span found;
+    if (Status s = range(name, address, ((desc_.batch - 1) * stride + elements) * size, found); !s) return s;
+    for (std::int64_t i = 0; found.written && i < (stride ? desc_.batch : 1); ++i) {
+      const std::int64_t start = i * stride * size;
+      if (const auto at = first_unwritten(found.written + start, elements * size)) {
+        return refuse(ErrorCode::kernel_fault,
+                      fmt::format("gemm: reads {}[{}], which nobody wrote", name, (start + *at) / size));
+      }
+    }
+    return {};
+  }
+
+  const EmulatedBackend& backend_;
+  const GemmDesc desc_;
+  const std::unique_ptr<HostGemm> gemm_;
+};
+
+std::unique_ptr<Gemm> EmulatedBackend::prepare_gemm(const GemmDesc& desc) {
+  return std::make_unique<EmulatedGemm>(*this, desc);
+}
+
+Status EmulatedBackend::check_limits(const codegen::KernelInfo& info, const Dim3& grid) const {
+  const auto over = [&](const char* what, std::int64_t value, std::int64_t limit) {
+    return refuse(ErrorCode::invalid_argument, fmt::format("{}: {} of {} exceeds the limit of {} ({})",
+                                                           info.name, what, value, limit, target_.name));
+  };
+  if (grid.x < 0 || grid.y < 0 || grid.z < 0) {
+    return refuse(ErrorCode::invalid_argument,
+                  fmt::format("{}: negative grid {} x {} x {}", info.name, grid.x, grid.y, grid.z));
+  }
+  if (grid.x > most_grid_x) return over("grid x", grid.x, most_grid_x);
+  if (grid.y > most_grid_yz) return over("grid y", grid.y, most_grid_yz);
+  if (grid.z > most_grid_yz) return over("grid z", grid.z, most_grid_yz);
+  if (info.block_threads > target_.max_threads_per_block) {
+    return over("block", info.block_threads, target_.max_threads_per_block);
+  }
+  if (info.shared_bytes > target_.shared_per_block) {
+    return over("shared memory", info.shared_bytes, target_.shared_per_block);
+  }
+  return {};
+}
+
+Status EmulatedBackend::bind_buffer(Launch& launch, std::size_t i, const Argument& argument) const {
+  const codegen::KernelInfo& info = launch.kernel->info;
+  const codegen::KernelParam& param = info.params[i];
+  const auto size = static_cast<std::int64_t>(size_of(param.dtype));
+  View& view = launch.views[i];
+  view.address = reinterpret_cast<std::uintptr_t>(argument.address);
+  view.writable = param.written;
+  if (argument.bytes == 0) return {};
+  const auto range = memory_.find(argument.address, argument.bytes);
+  if (!range) {
+    return refuse(launch.checked ? ErrorCode::kernel_fault : ErrorCode::invalid_argument,
+                  fmt::format("{}: argument '{}' ({} bytes at {}) is not inside an allocation of this device",
+                              info.name, param.name, argument.bytes, fmt::ptr(argument.address)));
+  }
+  // Checked mode names the access instead.
+  if (!launch.checked && view.address % static_cast<std::uintptr_t>(size) != 0) {
+    return refuse(ErrorCode::misaligned,
+                  fmt::format("{}: argument '{}' at {} is not aligned to {} bytes", info.name, param.name,
+                              fmt::ptr(argument.address), size));
+  }
+  view.bytes = argument.bytes;
+  view.written = range->written;
+  view.offset = range->offset;
+  return {};
+}
+
+Status EmulatedBackend::bind(Launch& launch, const Argument* arguments, int count) const {
+  const codegen::KernelInfo& info = launch.kernel->info;
+  if (count != static_cast<int>(info.params.size())) {
+    return refuse(ErrorCode::invalid_argument,
+                  fmt::format("{}: {} arguments for {} parameters", info.name, count, info.params.size()));
+  }
+  launch.views.resize(info.params.size());
+  launch.counts.resize(info.params.size());
+  for (std::size_t i = 0; i < info.params.size(); ++i) {
+    const codegen::KernelParam& param = info.params[i];
+    if (param.kind == codegen::KernelParam::Kind::buffer) {
+      launch.arguments.push_back(reinterpret_cast<std::uintptr_t>(arguments[i].address));
+      if (Status s = bind_buffer(launch, i, arguments[i]); !s) return s;
+      continue;
+    }
+    const std::int64_t value = arguments[i].value;
+    if (param.dtype == DType::i32 && value != static_cast<std::int32_t>(value)) {
+      return refuse(ErrorCode::invalid_argument, fmt::format("{}: extent '{}' = {} does not fit its 32 bits",
+                                                             info.name, param.name, value));
+    }
+    launch.arguments.push_back(static_cast<unsigned long long>(value));
+  }
+  return {};
+}
+
+// Groups the buffers that overlap; a group that something may write gets histories.
+void EmulatedBackend::make_regions(Launch& launch, Cells& cells) const {
+  const auto& params = launch.kernel->info.params;
+  std::vector<std::size_t> order;
+  for (std::size_t i = 0; i < params.size(); ++i) {
+    if (launch.views[i].bytes > 0) order.push_back(i);
+  }
+  std::sort(order.begin(), order.end(),
+            [&](std::size_t a, std::size_t b) { return launch.views[a].address < launch.views[b].address; });
+  for (std::size_t i : order) {
+    View& view = launch.views[i];
+    const std::uintptr_t end = view.address + static_cast<std::uintptr_t>(view.bytes);
+    const int shift = std::countr_zero(size_of(params[i].dtype));
+    if (launch.regions.empty() || view.address >= launch.regions.back()->end) {
+      launch.regions.push_back(std::make_unique<Region>());
+      launch.regions.back()->begin = view.address;
+      launch.regions.back()->shift = shift;
+    }
+    Region& region = *launch.regions.back();
+    region.end = std::max(region.end, end);
+    region.shift = std::min(region.shift, shift);
+    region.writable |= view.writable;
+    view.region = &region;
+  }
+  std::size_t count = 0;
+  for (const auto& region : launch.regions) {
+    if (!region->writable) continue;
+    region->first_cell = count;
+    count += ((region->end - region->begin) >> region->shift) + 1;
+  }
+  for (View& view : launch.views) {
+    if (view.region && !view.region->writable) view.region = nullptr;
+  }
+  launch.first_block = cells.prepare(count, launch.blocks);
+  launch.cells = &cells;
+}
+
+Status EmulatedBackend::launch(Queue&, const Function& function, Dim3 grid, const Argument* arguments,
+                               int count) noexcept {
+  return guarded([&] {
+    const auto* kernel = dynamic_cast<const Kernel*>(&function);
+    if (!kernel) return refuse(ErrorCode::internal, "launch of another device's function");
+    if (Status s = check_limits(kernel->info, grid); !s) return s;
+    Launch launch;
+    launch.kernel = kernel;
+    launch.grid = grid;
+    launch.checked = options_.checked;
+    if (Status s = bind(launch, arguments, count); !s) return s;
+    if (grid.x == 0 || grid.y == 0 || grid.z == 0) return Status();
+    launch.blocks = static_cast<std::uint64_t>(grid.x) * static_cast<std::uint64_t>(grid.y) *
+                    static_cast<std::uint64_t>(grid.z);
+    launch.seed = options_.shuffle_seed;
+    if (launch.seed) {
+      launch.stride = launch.seed % launch.blocks | 1;
+      while (std::gcd(launch.stride, launch.blocks) != 1) launch.stride += 2;
+    } else if (!kernel->info.communicates) {
+      launch.chunk =
+          std::clamp<std::uint64_t>(launch.blocks / (static_cast<std::uint64_t>(threads_) * 16), 1, 256);
+    }
+    std::unique_ptr<Cells> cells;
+    if (launch.checked) {
+      cells = cells_.borrow();
+      make_regions(launch, *cells);
+    }
+    const std::uint64_t chunks = (launch.blocks + launch.chunk - 1) / launch.chunk;
+    const std::function<void()> work = [&]() noexcept {
+      try {
+        auto runner = runners_.borrow();
+        runner->run(launch);
+        runners_.give_back(std::move(runner));
+      } catch (const std::exception&) {
+        launch.fail({.kind = Fault::Kind::memory});
+      }
+    };
+    pool_.run(work, static_cast<int>(std::min<std::uint64_t>(chunks - 1, 1024)));
+    if (!launch.fault) launch.fault = launch.pending;
+    if (cells) cells_.give_back(std::move(cells));
+    record(launch);
+    if (!launch.fault) return Status();
+    // What a faulty kernel wrote is worth nothing.
+    for (const View& view : launch.views) {
+      if (launch.checked && view.writable && view.bytes > 0) mark(view.written, view.bytes, false);
+    }
+    const bool memory = launch.fault->kind == Fault::Kind::memory;
+    return refuse(memory ? ErrorCode::out_of_memory : ErrorCode::kernel_fault,
+                  describe(*launch.fault, kernel->info));
+  });
+}
+
+void EmulatedBackend::record(const Launch& launch) {
+  if (!launch.checked) return;
+  const std::lock_guard lock(counts_mutex_);
+  KernelCounts& row = counts_[launch.kernel->info.name];
+  row.kernel = launch.kernel->info.name;
+  ++row.launches;
+  row.block_barriers += launch.barriers;
+  row.params.resize(std::max(row.params.size(), launch.counts.size()));
+  for (std::size_t i = 0; i < launch.counts.size(); ++i) {
+    const AccessCounts& from = launch.counts[i];
+    AccessCounts& to = row.params[i];
+    to.loads += from.loads;
+    to.stores += from.stores;
+    to.load_bytes += from.load_bytes;
+    to.store_bytes += from.store_bytes;
+    to.load_sectors += from.load_sectors;
+    to.store_sectors += from.store_sectors;
+  }
+}
+
+std::vector<KernelCounts> EmulatedBackend::counts() const {
+  const std::lock_guard lock(counts_mutex_);
+  std::vector<KernelCounts> rows;
+  for (const auto& [name, row] : counts_) rows.push_back(row);
+  return rows;
+}
+
+void EmulatedBackend::reset_counts() {
+  const std::lock_guard lock(counts_mutex_);
+  counts_.clear();
+}
+
+}  // namespace
+}  // namespace emulated
+
+std::unique_ptr<Backend> make_emulated_backend(const EmulatedOptions& options) {
+  if (options.threads < 0 || options.threads > 1024) {
+    throw Error({.code = ErrorCode::invalid_argument,
+                 .message = fmt::format("the emulated device cannot run on {} threads", options.threads),
+                 .hint = "0 takes as many as the machine has"});
+  }
+  return std::make_unique<emulated::EmulatedBackend>(options);
+}
+
+}  // namespace fuse::runtime

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/emulated/checker.hpp"
+
+#include <algorithm>
+#include <bit>
+
+#include "runtime/emulated/memory.hpp"
+
+namespace fuse::runtime::emulated {
+namespace {
+
+constexpr Readers no_readers{};
+constexpr std::uint32_t most_executions = 1u << 21;  // of one site between rendezvous; more are not merged
+
+class Spin {
+ public:
+  explicit Spin(std::atomic_flag& flag) : flag_(flag) {
+    while (flag_.test_and_set(std::memory_order_acquire)) {}
+  }
+  ~Spin() { flag_.clear(std::memory_order_release); }
+  Spin(const Spin&) = delete;
+  Spin& operator=(const Spin&) = delete;
+
+ private:
+  std::atomic_flag& flag_;
+};
+
+// The shadow of one element, as one word. True if every byte is written.
+bool all_written(const std::uint8_t* shadow, int size) {
+  switch (size) {
+    case 1:
+      return __atomic_load_n(shadow, __ATOMIC_RELAXED) == 1;
+    case 2:
+      return __atomic_load_n(reinterpret_cast<const std::uint16_t*>(shadow), __ATOMIC_RELAXED) == 0x0101;
+    case 4:
+      return __atomic_load_n(reinterpret_cast<const std::uint32_t*>(shadow), __ATOMIC_RELAXED) == 0x01010101;
+    default:
+      return !first_unwritten(shadow, size);
+  }
+}
+
+void set_written(std::uint8_t* shadow, int size) {
+  switch (size) {
+    case 1:
+      return __atomic_store_n(shadow, 1, __ATOMIC_RELAXED);
+    case 2:
+      return __atomic_store_n(reinterpret_cast<std::uint16_t*>(shadow), 0x0101, __ATOMIC_RELAXED);
+    case 4:
+      return __atomic_store_n(reinterpret_cast<std::uint32_t*>(shadow), 0x01010101, __ATOMIC_RELAXED);
+    default:
+      return mark(shadow, size, true);
+  }
+}
+
+}  // namespace
+
+void Checker::begin(Launch& launch) {
+  launch_ = &launch;
+  pending.reset();
+  counts_.assign(launch.views.size(), {});
+  arrays_.clear();
+  cells_.clear();
+  shared_block_ = 0;
+  lines_ = std::max(launch.kernel->last_line - launch.kernel->first_line, 0) + 1;
+  site_of_.assign(static_cast<std::size_t>(lines_) * launch.views.size() * 2, 0);
+  sites_.clear();
+  now = {};
+  now.oldest = launch.first_block;
+}
+
+void Checker::end() {
+  const std::lock_guard lock(launch_->mutex);
+  for (std::size_t i = 0; i < counts_.size(); ++i) {
+    AccessCounts& sum = launch_->counts[i];
+    sum.loads += counts_[i].loads;
+    sum.stores += counts_[i].stores;
+    sum.load_bytes += counts_[i].load_bytes;
+    sum.store_bytes += counts_[i].store_bytes;
+    sum.load_sectors += counts_[i].load_sectors;
+    sum.store_sectors += counts_[i].store_sectors;
+  }
+  if (pending && !launch_->pending) launch_->pending = pending;
+}
+
+void Checker::begin_block(std::uint64_t block) {
+  now.block = launch_->first_block + static_cast<std::uint32_t>(block);
+  now.clock = now.epoch = 1;
+  ++shared_block_;
+}
+
+void Checker::begin_segment() {
+  for (Site& site : sites_) {
+    if (!site.used) continue;
+    site.used = 0;
+    site.lane.fill(0);
+  }
+  used_spills_ = 0;
+}
+
+void Checker::shared_array(const char* name, int size, std::int64_t count) {
+  arrays_.push_back({name, size, count, cells_.size()});
+  cells_.resize(cells_.size() + static_cast<std::size_t>(count));
+}
+
+bool Checker::access(const Request& request) {
+  return request.object >= 0 ? global_access(request) : shared_access(request);
+}
+
+bool Checker::blame(Fault::Kind kind, const Request& request, std::int64_t limit) {
+  fault = {.kind = kind, .shared = request.object < 0, .index = request.index, .limit = limit};
+  fault.object = fault.shared
+                     ? arrays_[static_cast<std::size_t>(~request.object)].name
+                     : launch_->kernel->info.params[static_cast<std::size_t>(request.object)].name.c_str();
+  fault.here = {.block = now.block - launch_->first_block,
+                .thread = now.thread,
+                .line = request.line,
+                .store = request.store};
+  return false;
+}
+
+bool Checker::blame_race(const Access& earlier, bool was_store, const Request& request) {
+  blame(Fault::Kind::race, request);
+  const std::uint64_t block = fault.shared ? fault.here.block : earlier.block - launch_->first_block;
+  fault.other = {
+      .block = block, .thread = earlier.thread, .line = static_cast<int>(earlier.line), .store = was_store};
+  return false;
+}
+
+void Checker::suspect_unwritten(const Request& request) {
+  if (pending) return;
+  blame(Fault::Kind::unwritten, request);
+  pending = fault;
+}
+
+bool Checker::global_access(const Request& request) {
+  const View& view = launch_->views[static_cast<std::size_t>(request.object)];
+  const int size = request.size, shift = std::countr_zero(static_cast<unsigned>(size));
+  if (request.index < 0 || request.index >= view.bytes >> shift) {
+    return blame(Fault::Kind::out_of_bounds, request, view.bytes >> shift);
+  }
+  const std::int64_t byte = request.index << shift;
+  const std::uintptr_t address = view.address + static_cast<std::uintptr_t>(byte);
+  if (address & (static_cast<std::uintptr_t>(size) - 1)) return blame(Fault::Kind::misaligned, request);
+  if (request.store && !view.writable) return blame(Fault::Kind::read_only, request);
+  if (view.region && !race_free(view, address, request)) return false;
+  if (request.store) {
+    set_written(view.written + byte, size);
+  } else if (!all_written(view.written + byte, size)) {
+    // Where nobody writes, no race can explain it.
+    if (!view.region) return blame(Fault::Kind::unwritten, request);
+    suspect_unwritten(request);
+  }
+  count(request, view.offset + byte);
+  return true;
+}
+
+bool Checker::race_free(const View& view, std::uintptr_t address, const Request& request) {
+  Region& region = *view.region;
+  Cells& cells = *launch_->cells;
+  const std::size_t first = region.first_cell + ((address - region.begin) >> region.shift);
+  const std::size_t count = std::max<std::size_t>(static_cast<std::size_t>(request.size) >> region.shift, 1);
+  for (std::size_t i = first; i < first + count; ++i) {
+    const Spin guard(cells.lock(i));
+    bool was_store = true;
+    Access earlier;
+    if (request.store) {
+      const bool read = region.read.load(std::memory_order_relaxed);
+      earlier =
+          visit_store(cells.write(i), read ? cells.readers(i) : no_readers, now, request.line, was_store);
+    } else {
+      if (!region.read.load(std::memory_order_relaxed)) region.read.store(true, std::memory_order_relaxed);
+      earlier = visit_load(cells.write(i), cells.readers(i), now, request.line);
+    }
+    if (earlier.block) return blame_race(earlier, was_store, request);
+  }
+  return true;
+}
+
+bool Checker::shared_access(const Request& request) {
+  const SharedArray& array = arrays_[static_cast<std::size_t>(~request.object)];
+  if (request.index < 0 || request.index >= array.count) {
+    return blame(Fault::Kind::out_of_bounds, request, array.count);
+  }
+  SharedCell& cell = cells_[array.first_cell + static_cast<std::size_t>(request.index)];
+  Point point = now;  // each block has a shared memory of its own: records of earlier blocks are void
+  point.oldest = point.block = shared_block_;
+  bool was_store = true;
+  const Access earlier = request.store ? visit_store(cell.write, cell.readers, point, request.line, was_store)
+                                       : visit_load(cell.write, cell.readers, point, request.line);
+  if (earlier.block) return blame_race(earlier, was_store, request);
+  if (!request.store && cell.write.block != shared_block_) suspect_unwritten(request);
+  return true;
+}
+
+void Checker::count(const Request& request, std::int64_t byte) {
+  const auto object = static_cast<std::size_t>(request.object);
+  const bool store = request.store;
+  AccessCounts& counts = counts_[object];
+  (store ? counts.stores : counts.loads) += 1;
+  (store ? counts.store_bytes : counts.load_bytes) += request.size;
+  std::int64_t& sum = store ? counts.store_sectors : counts.load_sectors;
+
+  const int row = std::clamp(request.line - launch_->kernel->first_line, 0, lines_ - 1);
+  const std::size_t key = (static_cast<std::size_t>(row) * counts_.size() + object) * 2 + store;
+  if (!site_of_[key]) {
+    if (sites_.size() == 0xffff) {
+      ++sum;
+      return;
+    }
+    sites_.emplace_back();
+    site_of_[key] = static_cast<std::uint16_t>(sites_.size());
+  }
+  Site& site = sites_[site_of_[key] - 1u];
+  const std::uint32_t n = site.lane[now.thread % 32]++;
+  if (n >= most_executions) {
+    ++sum;
+    return;
+  }
+  if (n >= site.used) {
+    if (n >= site.executions.size()) site.executions.resize(n + 1 + n / 2);
+    site.executions[n].count = 0;
+    site.used = n + 1;
+  }
+  sum += new_sector(site.executions[n], static_cast<std::uint32_t>(byte / 32));
+}
+
+bool Checker::new_sector(Sectors& s, std::uint32_t sector) {
+  constexpr std::uint32_t inline_count = Sectors::inline_count;
+  std::uint32_t* list = s.sector.data();
+  if (s.count > inline_count) list = spills_[s.sector[inline_count - 1]].data();
+  // Neighbouring lanes mostly share a sector: look from the last one back.
+  for (std::uint32_t i = s.count; i-- > 0;) {
+    if (list[i] == sector) return false;
+  }
+  if (s.count == inline_count) {
+    if (used_spills_ == spills_.size()) spills_.resize(2 * spills_.size() + 16);
+    std::copy_n(list, inline_count, spills_[used_spills_].data());
+    s.sector[inline_count - 1] = static_cast<std::uint32_t>(used_spills_);
+    list = spills_[used_spills_++].data();
+  }
+  if (s.count < 32) list[s.count++] = sector;
+  return true;
+}
+
+}  // namespace fuse::runtime::emulated

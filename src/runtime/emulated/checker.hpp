@@ -1,0 +1,85 @@
+// Checked mode: judges each access of a running thread and counts it.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "runtime/emulated/launch.hpp"
+
+namespace fuse::runtime::emulated {
+
+class Checker {
+ public:
+  void begin(Launch& launch);
+  /// Adds this runner's counts to the launch.
+  void end();
+
+  void begin_block(std::uint64_t block);
+  /// The lanes of one warp run next, from one rendezvous to the following one.
+  void begin_segment();
+  void shared_array(const char* name, int size, std::int64_t count);
+
+  struct Request {
+    int object;  ///< parameter, or ~number of a shared array
+    std::int64_t index;
+    int size;
+    int line;
+    bool store;
+  };
+  /// False: the access must not happen, and `fault` says why.
+  bool access(const Request& request);
+
+  Fault fault;
+  Point now;
+  /// A read of bytes nobody wrote so far. A race found later is the better explanation: without it this one
+  /// is reported, for shared memory when the block ends, for global memory when the launch ends.
+  std::optional<Fault> pending;
+
+ private:
+  // 32-byte sectors that the lanes of a warp touched in one execution of an access site.
+  struct Sectors {
+    static constexpr std::uint32_t inline_count = 7;
+    std::uint32_t count = 0;
+    std::array<std::uint32_t, inline_count> sector;  // the last one is the index of a spill, once spilled
+  };
+  struct Site {
+    std::vector<Sectors> executions;
+    std::uint32_t used = 0;
+    std::array<std::uint32_t, 32> lane{};  // executions so far, by lane
+  };
+  struct SharedArray {
+    const char* name;
+    int size;
+    std::int64_t count;
+    std::size_t first_cell;
+  };
+  struct SharedCell {
+    Access write;
+    Readers readers;
+  };
+
+  bool global_access(const Request& request);
+  bool shared_access(const Request& request);
+  bool race_free(const View& view, std::uintptr_t address, const Request& request);
+  bool blame(Fault::Kind kind, const Request& request, std::int64_t limit = 0);
+  bool blame_race(const Access& earlier, bool was_store, const Request& request);
+  void suspect_unwritten(const Request& request);
+  void count(const Request& request, std::int64_t byte);
+  bool new_sector(Sectors& sectors, std::uint32_t sector);
+
+  Launch* launch_ = nullptr;
+  std::vector<AccessCounts> counts_;
+  std::vector<SharedArray> arrays_;
+  std::vector<SharedCell> cells_;
+  std::uint32_t shared_block_ = 0;      // this runner's blocks, counted: they come in any order
+  std::vector<std::uint16_t> site_of_;  // by (line, parameter, load or store); 0: not seen yet
+  std::vector<Site> sites_;
+  std::vector<std::array<std::uint32_t, 32>> spills_;
+  std::size_t used_spills_ = 0;
+  int lines_ = 1;
+};
+
+}  // namespace fuse::runtime::emulated

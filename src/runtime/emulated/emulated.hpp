@@ -1,0 +1,24 @@
+// The emulated device: runs the emitted CUDA text on the CPU, and in checked mode proves it free of the
+// faults that a GPU would not report. docs/emulated-device.md is its page.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "runtime/backend.hpp"
+
+namespace fuse::runtime {
+
+struct EmulatedOptions {
+  std::string profile = "h200";
+  bool checked = false;
+  int threads = 0;                 ///< OS threads that run blocks; 0: as many as the machine has
+  std::uint64_t shuffle_seed = 0;  ///< nonzero: blocks, warps and lanes run in a random order
+};
+
+/// Throws a user Error for an unknown profile. A missing compiler is an Error of the first load.
+std::unique_ptr<Backend> make_emulated_backend(const EmulatedOptions& options);
+
+}  // namespace fuse::runtime

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/emulated/module.hpp"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "codegen_cuda/primitives.hpp"
+
+namespace fuse::runtime::emulated {
+namespace {
+
+constexpr std::size_t split_above = 24;  // kernels: more than this go to two compilers at once
+
+[[noreturn]] void internal(std::string message) {
+  throw Error({.kind = ErrorKind::internal, .code = ErrorCode::internal, .message = std::move(message)});
+}
+
+std::string_view cuda_name(DType type) {
+  switch (type) {
+#define FUSE_DTYPE(name, text, bytes, kind, cuda) \
+  case DType::name:                               \
+    return cuda;
+#include <fuse/dtypes.def>
+  }
+  return "?";
+}
+
+// Where a kernel's text begins: the line of its FUSE_KERNEL, its offset in the body, its name.
+struct Site {
+  std::string name;
+  std::size_t offset;
+  int line;
+};
+
+std::vector<Site> find_kernels(const codegen::Source& source) {
+  std::vector<Site> sites;
+  const std::string& body = source.body;
+  int line = source.body_line();
+  for (std::size_t at = 0; at < body.size(); ++line) {
+    const std::size_t end = std::min(body.find('\n', at), body.size());
+    const std::string_view text(body.data() + at, end - at);
+    if (text.starts_with("FUSE_KERNEL(")) {
+      std::size_t from = std::min(text.find(')'), text.size() - 1) + 1;
+      while (from < text.size() && text[from] == ' ') ++from;
+      sites.push_back({std::string(text.substr(from, text.find('(', from) - from)), at, line});
+    }
+    at = end + 1;
+  }
+  return sites;
+}
+
+// The extern "C" function that builds a kernel's arguments and runs one thread of it, or, if its threads do
+// not communicate, all threads of blocks first..last in a plain loop.
+std::string entry_text(const codegen::KernelInfo& kernel, std::size_t number, bool checked) {
+  std::string arguments;
+  for (std::size_t i = 0; i < kernel.params.size(); ++i) {
+    const codegen::KernelParam& p = kernel.params[i];
+    const std::string_view type = cuda_name(p.dtype);
+    if (i) arguments += ", ";
+    if (p.kind == codegen::KernelParam::Kind::extent) {
+      arguments += fmt::format("static_cast<{}>(c->arguments[{}])", type, i);
+    } else if (checked) {
+      arguments += fmt::format("global<{0}>{{reinterpret_cast<{0}*>(c->arguments[{1}]), {1}}}", type, i);
+    } else {
+      arguments += fmt::format("reinterpret_cast<{}*>(c->arguments[{}])", type, i);
+    }
+  }
+  std::string text = fmt::format(
+      "extern \"C\" __attribute__((visibility(\"default\"))) void fuse_entry_{}(const fuse_call* c) {{\n"
+      "fuse_kernels d;\nd.call_ = c;\nd.blockDim = {{{}, 1, 1}};\n"
+      "d.gridDim = {{c->grid[0], c->grid[1], c->grid[2]}};\n",
+      number, kernel.block_threads);
+  if (kernel.communicates) {
+    text += fmt::format(
+        "d.threadIdx = {{c->thread, 0, 0}};\nd.blockIdx = {{c->block[0], c->block[1], c->block[2]}};\n"
+        "d.{}({});\n}}\n",
+        kernel.name, arguments);
+  } else {
+    text += fmt::format(
+        "for (unsigned long long b = c->first; b < c->last; ++b) {{\n"
+        "const unsigned long long yz = b / c->grid[0];\n"
+        "d.blockIdx = {{unsigned(b % c->grid[0]), unsigned(yz % c->grid[1]), unsigned(yz / c->grid[1])}};\n"
+        "for (unsigned t = 0; t < {}; ++t) {{\n{}d.threadIdx = {{t, 0, 0}};\nd.{}({});\n}}\n}}\n}}\n",
+        kernel.block_threads, checked ? "c->begin_thread(c->runner, b, t);\n" : "", kernel.name, arguments);
+  }
+  return text;
+}
+
+// `#line` makes a line of the host file count as in source.text(), which is what users see.
+std::string line_mark(int line, const std::string& name) {
+  std::string file;
+  for (char c : name) {
+    if (c != '"' && c != '\\' && c != '\n') file += c;
+  }
+  return fmt::format("#line {} \"{}.cu\"\n", line, file);
+}
+
+}  // namespace
+
+EmulatedModule::EmulatedModule(const codegen::Source& source, const Compiler& compiler, bool checked) {
+  const std::vector<Site> sites = find_kernels(source);
+  std::vector<std::size_t> site_of;
+  for (const codegen::KernelInfo& kernel : source.kernels) {
+    if (kernel.block_threads < 1 || kernel.block_threads > 1024) {
+      internal(fmt::format("kernel {} has {} threads a block", kernel.name, kernel.block_threads));
+    }
+    const auto at =
+        std::find_if(sites.begin(), sites.end(), [&](const Site& s) { return s.name == kernel.name; });
+    if (at == sites.end()) internal(fmt::format("{}.cu has no kernel {}", source.name, kernel.name));
+    site_of.push_back(static_cast<std::size_t>(at - sites.begin()));
+  }
+  const int end_line =
+      source.body_line() + static_cast<int>(std::count(source.body.begin(), source.body.end(), '\n'));
+
+  // One text, or two that share what stands before the first kernel.
+  const std::string head =
+      codegen::host_prelude(checked) + "namespace {\nstruct fuse_kernels : fuse_device {\n";
+  const std::size_t half = sites.size() > split_above ? sites.size() / 2 : sites.size();
+  std::vector<std::string> texts = {head + line_mark(source.body_line(), source.name)};
+  if (half == sites.size()) {
+    texts[0] += source.body;
+  } else {
+    texts[0] += source.body.substr(0, sites[half].offset);
+    texts.push_back(head + line_mark(source.body_line(), source.name) +
+                    source.body.substr(0, sites[0].offset) + "\n" + line_mark(sites[half].line, source.name) +
+                    source.body.substr(sites[half].offset));
+  }
+  for (std::string& text : texts) text += "\n#line 1 \"entry\"\n};\n}  // namespace\n";
+  for (std::size_t i = 0; i < source.kernels.size(); ++i) {
+    texts[site_of[i] < half ? 0 : 1] += entry_text(source.kernels[i], i, checked);
+  }
+
+  handles_ = compiler.build(texts);
+  for (std::size_t i = 0; i < source.kernels.size(); ++i) {
+    auto kernel = std::make_unique<Kernel>();
+    kernel->info = source.kernels[i];
+    kernel->first_line = sites[site_of[i]].line;
+    kernel->last_line = site_of[i] + 1 < sites.size() ? sites[site_of[i] + 1].line : end_line;
+    void* symbol = dlsym(handles_[site_of[i] < half ? 0 : 1], fmt::format("fuse_entry_{}", i).c_str());
+    kernel->entry = reinterpret_cast<Entry>(symbol);
+    kernels_.push_back(std::move(kernel));
+  }
+}
+
+EmulatedModule::~EmulatedModule() {
+  kernels_.clear();
+  for (void* handle : handles_) dlclose(handle);
+}
+
+const Function& EmulatedModule::function(const std::string& name) const {
+  for (const auto& kernel : kernels_) {
+    if (kernel->info.name == name) return *kernel;
+  }
+  internal("no kernel named " + name + " in the module");
+}
+
+}  // namespace fuse::runtime::emulated

@@ -1,0 +1,34 @@
+// A Source compiled for the host: its kernels with their entry points.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "runtime/backend.hpp"
+#include "runtime/emulated/abi.hpp"
+#include "runtime/emulated/compiler.hpp"
+
+namespace fuse::runtime::emulated {
+
+struct Kernel final : Function {
+  codegen::KernelInfo info;
+  Entry entry = nullptr;
+  int first_line = 0, last_line = 0;  ///< of its text, for the checker's table of access sites
+};
+
+class EmulatedModule final : public Module {
+ public:
+  EmulatedModule(const codegen::Source& source, const Compiler& compiler, bool checked);
+  ~EmulatedModule() override;
+  EmulatedModule(const EmulatedModule&) = delete;
+  EmulatedModule& operator=(const EmulatedModule&) = delete;
+  const Function& function(const std::string& name) const override;
+
+ private:
+  std::vector<void*> handles_;
+  std::vector<std::unique_ptr<Kernel>> kernels_;
+};
+
+}  // namespace fuse::runtime::emulated

@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/emulated/runner.hpp"
+
+#include <algorithm>
+#include <exception>
+#include <numeric>
+
+namespace fuse::runtime::emulated {
+namespace {
+
+constexpr std::int64_t shared_alignment = 16;
+
+}  // namespace
+
+Runner::Runner()
+    : fibers_(
+          [](void* self) {
+            const auto* runner = static_cast<Runner*>(self);
+            runner->launch_->kernel->entry(&runner->call_);
+          },
+          this) {
+  call_.runner = this;
+  call_.exchange = exchange;
+  call_.barrier = barrier;
+  call_.shared = shared;
+  call_.begin_thread = begin_thread;
+  call_.check_load = check<false>;
+  call_.check_store = check<true>;
+}
+
+void Runner::run(Launch& launch) noexcept {
+  try {
+    begin(launch);
+    while (!launch.stop) {
+      const std::uint64_t first = launch.next.fetch_add(launch.chunk);
+      if (first >= launch.blocks) break;
+      if (!run_blocks(first, std::min(first + launch.chunk, launch.blocks))) break;
+    }
+    end();
+  } catch (const std::exception&) {
+    launch.fail({.kind = Fault::Kind::memory});
+  }
+  launch_ = nullptr;
+}
+
+void Runner::begin(Launch& launch) {
+  launch_ = &launch;
+  const codegen::KernelInfo& info = launch.kernel->info;
+  threads_ = static_cast<unsigned>(info.block_threads);
+  looping_ = !info.communicates;
+  failed_ = false;
+  barriers_ = 0;
+  arrays_.clear();
+  arena_used_ = shared_bytes_ = 0;
+  // Not zero: a kernel that reads what it never wrote should not look right by chance.
+  arena_.assign(static_cast<std::size_t>(info.shared_bytes + (info.shared_bytes ? 4096 : 0)), '\xff');
+  call_.arguments = launch.arguments.data();
+  call_.grid[0] = static_cast<unsigned>(launch.grid.x);
+  call_.grid[1] = static_cast<unsigned>(launch.grid.y);
+  call_.grid[2] = static_cast<unsigned>(launch.grid.z);
+  if (launch.checked) checker_.begin(launch);
+  const unsigned warps = (threads_ + 31) / 32;
+  fibers_.grow(looping_ ? 1 : threads_);
+  lanes_.assign(threads_, {});
+  slots_.resize(warps);
+  clocks_.assign(warps, 1);
+  lane_order_.resize(threads_);
+  std::iota(lane_order_.begin(), lane_order_.end(), 0u);
+  warp_order_.resize(warps);
+  std::iota(warp_order_.begin(), warp_order_.end(), 0u);
+}
+
+void Runner::end() {
+  if (launch_->checked) checker_.end();
+  const std::lock_guard lock(launch_->mutex);
+  launch_->barriers += barriers_;
+}
+
+bool Runner::run_blocks(std::uint64_t first, std::uint64_t last) {
+  const auto permuted = [&](std::uint64_t i) {
+    return static_cast<std::uint64_t>(static_cast<unsigned __int128>(i) * launch_->stride % launch_->blocks);
+  };
+  random_ = launch_->seed ^ (first + 1) * 0x9e3779b97f4a7c15;  // of the block, whichever thread runs it
+  if (looping_) {
+    if (!launch_->seed) return run_loop(first, last);
+    for (std::uint64_t i = first; i < last; ++i) {
+      if (!run_loop(permuted(i), permuted(i) + 1)) return false;
+    }
+    return true;
+  }
+  for (std::uint64_t i = first; i < last; ++i) {
+    if (!run_fibers(launch_->seed ? permuted(i) : i)) return false;
+  }
+  return true;
+}
+
+bool Runner::run_loop(std::uint64_t first, std::uint64_t last) {
+  call_.first = first;
+  call_.last = last;
+  place(first);
+  call_.thread = 0;
+  current_ = &fibers_[0];
+  current_->resume();
+  if (!current_->finished()) current_->abandon();
+  return block_ended();
+}
+
+void Runner::place(std::uint64_t block) {
+  call_.block[0] = static_cast<unsigned>(block % call_.grid[0]);
+  call_.block[1] = static_cast<unsigned>(block / call_.grid[0] % call_.grid[1]);
+  call_.block[2] = static_cast<unsigned>(block / call_.grid[0] / call_.grid[1]);
+  call_.first = block;
+}
+
+// Reads of shared memory that nobody wrote stand as faults once no race can explain them.
+bool Runner::block_ended() {
+  if (!failed_ && fibers_[0].overflowed()) fail({.kind = Fault::Kind::stack, .here = here(0)});
+  if (!failed_ && checker_.pending && checker_.pending->shared && launch_->checked) fail(*checker_.pending);
+  return !failed_;
+}
+
+bool Runner::run_fibers(std::uint64_t block) {
+  place(block);
+  if (launch_->checked) checker_.begin_block(block);
+  std::fill(clocks_.begin(), clocks_.end(), 1u);
+  std::uint32_t epoch = 1;
+  if (launch_->seed) shuffle(warp_order_, 0, warp_order_.size());
+  for (;;) {  // once for each stretch between block barriers
+    for (unsigned warp : warp_order_) {
+      if (!run_warp(warp)) {
+        abandon_all();
+        return false;
+      }
+    }
+    const Lane* waiting = nullptr;
+    const Lane* odd = nullptr;  // does not wait where the first one does
+    for (const Lane& lane : lanes_) {
+      if (lane.wait == Wait::barrier && !waiting) waiting = &lane;
+    }
+    if (!waiting) break;
+    for (const Lane& lane : lanes_) {
+      if (lane.wait != Wait::barrier || lane.line != waiting->line) odd = &lane;
+      if (odd) break;
+    }
+    if (odd) {
+      fail({.kind = Fault::Kind::divergence,
+            .here = here(static_cast<unsigned>(waiting - lanes_.data())),
+            .other = here(static_cast<unsigned>(odd - lanes_.data()))});
+      abandon_all();
+      return false;
+    }
+    ++barriers_;
+    epoch = *std::max_element(clocks_.begin(), clocks_.end()) + 1;
+    std::fill(clocks_.begin(), clocks_.end(), epoch);
+    checker_.now.epoch = epoch;
+    if (launch_->seed) shuffle(warp_order_, 0, warp_order_.size());
+  }
+  for (unsigned t = 1; t < threads_ && !failed_; ++t) {
+    if (fibers_[t].overflowed()) fail({.kind = Fault::Kind::stack, .here = here(t)});
+  }
+  return block_ended();
+}
+
+// Runs the lanes of a warp until each waits for the block or has exited. All exchanges take the full warp,
+// so lanes that wait for different things can never go on.
+bool Runner::run_warp(unsigned warp) {
+  const unsigned from = warp * 32, to = std::min(from + 32, threads_);
+  for (;;) {
+    if (launch_->seed) shuffle(lane_order_, from, to);
+    if (launch_->checked) checker_.begin_segment();
+    checker_.now.clock = clocks_[warp];
+    unsigned exchanging = 0;
+    for (unsigned i = from; i < to; ++i) {
+      const unsigned t = lane_order_[i];
+      lanes_[t].wait = Wait::none;
+      call_.thread = checker_.now.thread = t;
+      current_ = &fibers_[t];
+      current_->resume();
+      if (failed_) return false;
+      exchanging += lanes_[t].wait == Wait::exchange;
+    }
+    if (exchanging == 0) return true;
+    const Lane* first = std::find_if(&lanes_[from], &lanes_[0] + to,
+                                     [](const Lane& lane) { return lane.wait == Wait::exchange; });
+    for (unsigned t = from; t < to; ++t) {
+      const Lane& lane = lanes_[t];
+      if (lane.wait == Wait::exchange && lane.line == first->line && lane.parity == first->parity) continue;
+      fail({.kind = Fault::Kind::divergence,
+            .here = here(static_cast<unsigned>(first - lanes_.data())),
+            .other = here(t)});
+      return false;
+    }
+    if (to - from != 32) {
+      fail({.kind = Fault::Kind::partial_warp, .limit = to - from, .here = here(from)});
+      return false;
+    }
+    slots_[warp][first->parity].reduced = 0;
+    ++clocks_[warp];
+  }
+}
+
+void Runner::abandon_all() {
+  for (unsigned t = 0; t < threads_; ++t) {
+    if (!fibers_[t].finished()) fibers_[t].abandon();
+  }
+}
+
+// A small generator is enough: the orders only have to differ.
+void Runner::shuffle(std::vector<unsigned>& order, std::size_t from, std::size_t to) {
+  for (std::size_t i = to; i-- > from + 1;) {
+    random_ = random_ * 6364136223846793005u + 1442695040888963407u;
+    std::swap(order[i], order[from + (random_ >> 33) % (i - from + 1)]);
+  }
+}
+
+Place Runner::here(unsigned thread) const {
+  const Lane& lane = lanes_[thread];
+  return {.block = call_.first,
+          .thread = thread,
+          .line = lane.line,
+          .what = lane.wait == Wait::none ? nullptr : lane.what};
+}
+
+void Runner::fail(Fault fault) {
+  failed_ = true;
+  if (launch_->checked && checker_.pending && fault.kind != Fault::Kind::race) fault = *checker_.pending;
+  launch_->fail(fault);
+}
+
+void Runner::fail_and_leave(const Fault& fault) {
+  fail(fault);
+  for (;;) current_->suspend();
+}
+
+Slots* Runner::exchange(void* self, unsigned long long bits, const char* what, int line) {
+  auto& r = *static_cast<Runner*>(self);
+  if (r.looping_) r.fail_and_leave({.kind = Fault::Kind::undeclared, .here = {.line = line, .what = what}});
+  const unsigned t = r.call_.thread;
+  Lane& lane = r.lanes_[t];
+  lane.parity = !lane.parity;
+  Slots* slots = &r.slots_[t / 32][lane.parity];
+  slots->value[t % 32] = bits;
+  lane.wait = Wait::exchange;
+  lane.what = what;
+  lane.line = line;
+  r.current_->suspend();
+  return slots;
+}
+
+void Runner::barrier(void* self, int line) {
+  auto& r = *static_cast<Runner*>(self);
+  const char* what = "block_barrier";
+  if (r.looping_) r.fail_and_leave({.kind = Fault::Kind::undeclared, .here = {.line = line, .what = what}});
+  Lane& lane = r.lanes_[r.call_.thread];
+  lane.wait = Wait::barrier;
+  lane.what = what;
+  lane.line = line;
+  r.current_->suspend();
+}
+
+// Every thread asks; the first to come to a line sets the array up.
+Array Runner::shared(void* self, int size, long long count, const char* name, int line) {
+  auto& r = *static_cast<Runner*>(self);
+  for (std::size_t i = 0; i < r.arrays_.size(); ++i) {
+    const SharedArray& array = r.arrays_[i];
+    if (array.line == line && array.name == name) {
+      return {r.arena_.data() + array.offset, static_cast<long long>(i)};
+    }
+  }
+  const std::int64_t limit = r.launch_->kernel->info.shared_bytes;
+  const std::int64_t bytes = count > 0 && count <= limit ? count * size : limit + 1;
+  const std::int64_t end =
+      r.arena_used_ + (bytes + shared_alignment - 1) / shared_alignment * shared_alignment;
+  if (r.shared_bytes_ + bytes > limit || end > static_cast<std::int64_t>(r.arena_.size())) {
+    r.fail_and_leave({.kind = Fault::Kind::shared_size,
+                      .shared = true,
+                      .object = name,
+                      .limit = limit,
+                      .here = {.line = line}});
+  }
+  try {
+    r.arrays_.push_back({name, line, r.arena_used_});
+    if (r.launch_->checked) r.checker_.shared_array(name, size, count);
+  } catch (const std::exception&) {
+    r.fail_and_leave({.kind = Fault::Kind::memory});
+  }
+  r.shared_bytes_ += bytes;
+  char* const address = r.arena_.data() + r.arena_used_;
+  r.arena_used_ = end;
+  return {address, static_cast<long long>(r.arrays_.size() - 1)};
+}
+
+void Runner::begin_thread(void* self, unsigned long long block, unsigned thread) {
+  auto& r = *static_cast<Runner*>(self);
+  r.call_.thread = r.checker_.now.thread = thread;
+  if (thread == 0) {
+    r.call_.first = block;
+    r.checker_.begin_block(block);
+  }
+  if (thread % 32 == 0) r.checker_.begin_segment();
+}
+
+template <bool store>
+void Runner::check(void* self, int object, long long index, int size, int line) {
+  auto& r = *static_cast<Runner*>(self);
+  bool good = false;
+  try {
+    good = r.checker_.access({object, index, size, line, store});
+  } catch (const std::exception&) {
+    r.checker_.fault = {.kind = Fault::Kind::memory};
+  }
+  if (!good) r.fail_and_leave(r.checker_.fault);
+}
+
+}  // namespace fuse::runtime::emulated

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "ir/verify.hpp"
+#include "runtime/executable_impl.hpp"
+#include "runtime/host_tensor.hpp"
+#include "runtime/nearest.hpp"
+
+namespace fuse {
+namespace runtime {
+namespace {
+
+[[noreturn]] void fail(std::string message) {
+  throw Error({.kind = ErrorKind::internal, .code = ErrorCode::internal, .message = std::move(message)});
+}
+
+std::vector<Slot> slots_of(const ir::Graph& graph) {
+  std::vector<Slot> slots;
+  for (const ir::Node& node : graph.nodes) {
+    if (node.op != ir::Op::input && node.op != ir::Op::parameter) continue;
+    const Slot::Kind kind = node.op == ir::Op::input ? Slot::Kind::input : Slot::Kind::parameter;
+    slots.push_back({kind, ir::attr<ir::NameAttr>(node).name, node.type.dtype, node.type.dims});
+  }
+  for (const ir::Output& output : graph.outputs) {
+    const ir::Type& type = graph[output.node].type;
+    slots.push_back({Slot::Kind::output, output.name, type.dtype, type.dims});
+  }
+  return slots;
+}
+
+/// A slot of the graph is the plan's value with the same index.
+void check_slots(const std::vector<Slot>& slots, const schedule::Plan& plan) {
+  using Kind = schedule::PlanValue::Kind;
+  std::size_t count = 0;
+  for (const schedule::PlanValue& value : plan.values) count += value.kind != Kind::temporary;
+  if (count != slots.size()) {
+    fail(fmt::format("the plan has {} inputs, parameters and outputs, the graph {}", count, slots.size()));
+  }
+  for (std::size_t i = 0; i < slots.size(); ++i) {
+    const schedule::PlanValue& value = plan.values[i];
+    const Kind kind = slots[i].kind == Slot::Kind::input       ? Kind::input
+                      : slots[i].kind == Slot::Kind::parameter ? Kind::parameter
+                                                               : Kind::output;
+    if (value.kind == kind && value.name == slots[i].name && value.dtype == slots[i].dtype &&
+        value.dims == slots[i].dims) {
+      continue;
+    }
+    fail(fmt::format("value {} of the plan is not the graph's {} '{}'", i, to_string(slots[i].kind),
+                     slots[i].name));
+  }
+}
+
+/// A kernel's parameters are the step's buffers, then its extents.
+void check_kernel(const schedule::Plan& plan, const schedule::Step& step, const schedule::KernelStep& work,
+                  const codegen::Source& source) {
+  const auto where = [&] { return fmt::format("step '{}': ", step.name); };
+  if (work.kernel >= source.kernels.size()) fail(where() + fmt::format("there is no kernel {}", work.kernel));
+  const codegen::KernelInfo& kernel = source.kernels[work.kernel];
+  if (kernel.params.size() != work.buffers.size() + work.extents.size()) {
+    fail(where() + fmt::format("kernel '{}' has {} parameters, the step {} buffers and {} extents",
+                               kernel.name, kernel.params.size(), work.buffers.size(), work.extents.size()));
+  }
+  for (std::size_t i = 0; i < kernel.params.size(); ++i) {
+    const codegen::KernelParam& param = kernel.params[i];
+    const bool is_buffer = i < work.buffers.size();
+    if (is_buffer != (param.kind == codegen::KernelParam::Kind::buffer)) {
+      fail(where() +
+           fmt::format("parameter '{}' of kernel '{}' is of another kind", param.name, kernel.name));
+    }
+    if (!is_buffer) continue;
+    const schedule::ValueId id = work.buffers[i];
+    if (plan.values[id].dtype != param.dtype) {
+      fail(where() + fmt::format("parameter '{}' is {}, its value {}", param.name,
+                                 fuse::to_string(param.dtype), fuse::to_string(plan.values[id].dtype)));
+    }
+    const bool stated = std::find(step.writes.begin(), step.writes.end(), id) != step.writes.end();
+    if (param.written && !stated) {
+      fail(where() + fmt::format("kernel '{}' writes '{}' without stating it", kernel.name, param.name));
+    }
+  }
+}
+
+}  // namespace
+
+Executable make_executable(ir::Graph graph, Compiled compiled, const Device& device) {
+  auto impl = std::make_shared<Executable::Impl>(Executable::Impl{.device = device,
+                                                                  .graph = std::move(graph),
+                                                                  .compiled = std::move(compiled),
+                                                                  .source = {},
+                                                                  .slots = {},
+                                                                  .module = nullptr,
+                                                                  .functions = {}});
+  impl->slots = slots_of(impl->graph);
+  if (device.kind() == DeviceKind::reference) return Executable(std::move(impl));
+
+  const schedule::Plan& plan = impl->compiled.plan;
+  schedule::verify(plan);
+  check_slots(impl->slots, plan);
+  for (const schedule::Step& step : plan.steps) {
+    const auto* work = std::get_if<schedule::KernelStep>(&step.work);
+    if (work) check_kernel(plan, step, *work, impl->compiled.source);
+  }
+  impl->source = impl->compiled.source.text();
+  if (!impl->compiled.source.kernels.empty()) {
+    impl->module = device.backend()->load(impl->compiled.source);
+    for (const codegen::KernelInfo& kernel : impl->compiled.source.kernels) {
+      impl->functions.push_back(&impl->module->function(kernel.name));
+    }
+  }
+  return Executable(std::move(impl));
+}
+
+}  // namespace runtime
+
+namespace {
+
+std::size_t find_slot(const std::vector<Slot>& slots, std::string_view name, bool output) {
+  std::vector<std::string> names;
+  bool other = false;
+  for (std::size_t i = 0; i < slots.size(); ++i) {
+    const bool wanted = (slots[i].kind == Slot::Kind::output) == output;
+    if (wanted && slots[i].name == name) return i;
+    if (wanted) names.push_back(slots[i].name);
+    other |= !wanted && slots[i].name == name;
+  }
+  std::string hint = runtime::nearest_names(names, name);
+  if (other)
+    hint = fmt::format("{} is an {}", runtime::quoted(name), output ? "input or parameter" : "output");
+  throw Error({.code = ErrorCode::unknown_name,
+               .message = fmt::format("no {} is named {}", output ? "output" : "input or parameter",
+                                      runtime::quoted(name)),
+               .hint = std::move(hint)});
+}
+
+}  // namespace
+
+const std::vector<Slot>& Executable::slots() const { return impl_->slots; }
+std::size_t Executable::slot(std::string_view name) const { return find_slot(impl_->slots, name, false); }
+std::size_t Executable::output_slot(std::string_view name) const {
+  return find_slot(impl_->slots, name, true);
+}
+std::string Executable::explain() const { return runtime::explain(*impl_); }
+const std::string& Executable::source() const { return impl_->source; }
+const Device& Executable::device() const { return impl_->device; }
+const Compiled& Executable::stages() const { return impl_->compiled; }
+
+Executable compile(const Graph& graph, const Device& device, const CompileOptions& options) {
+  const ir::Graph& ir = graph.ir();
+  ir::verify(ir, ErrorKind::internal);
+  if (ir.outputs.empty()) {
+    throw Error({.code = ErrorCode::invalid_argument,
+                 .message = fmt::format("graph '{}' has no outputs: there is nothing to compute", ir.name),
+                 .hint = "name a result with Graph::output"});
+  }
+  Compiled compiled;
+  if (device.kind() == DeviceKind::reference) {
+    compiled.graph = ir;
+  } else {
+    compiled = run_pipeline(ir, device.backend()->target(), {.drop_barrier = options.drop_barrier});
+  }
+  return runtime::make_executable(ir, std::move(compiled), device);
+}
+
+}  // namespace fuse

@@ -1,0 +1,87 @@
+// What Executable and Prepared hold. Both are immutable once made, so threads share them without locks.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <fuse/executable.hpp>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "pipeline.hpp"
+#include "runtime/backend.hpp"
+
+namespace fuse {
+
+struct Executable::Impl {
+  Device device;       ///< first: what follows lives on it
+  ir::Graph graph;     ///< as the user built it: errors of prepare name its lines
+  Compiled compiled;   ///< reference device: the graph only
+  std::string source;  ///< CUDA text
+  std::vector<Slot> slots;
+  std::unique_ptr<runtime::Module> module;
+  std::vector<const runtime::Function*> functions;  ///< of each kernel
+};
+
+namespace runtime {
+
+/// Where a value lies: in the buffer of a slot, or in the workspace.
+struct Place {
+  std::int32_t slot = -1;   ///< -1: workspace
+  std::int64_t offset = 0;  ///< in the workspace
+  std::int64_t bytes = 0;
+};
+
+/// A launch's argument before the buffers are known.
+struct ReadyArgument {
+  bool is_extent = false;
+  Place place;
+  std::int64_t value = 0;
+};
+
+/// A step with nothing left to decide. Steps without work are not kept.
+struct ReadyStep {
+  enum class Kind : std::uint8_t { kernel, gemm, copy, memset };
+  Kind kind = Kind::kernel;
+  std::string label;  ///< "step 2, kernel 'ln_0' (reduce_sum in layer_norm.mean)"
+  const Function* function = nullptr;
+  Dim3 grid;
+  std::uint32_t first_argument = 0, arguments = 0;
+  const Gemm* gemm = nullptr;
+  Place a, b, c, scratch;  ///< gemm; copy: a to c; memset: c
+  std::uint8_t byte = 0;
+};
+
+constexpr int max_arguments = 128;
+
+/// A plain Executable from stages that were made elsewhere: compile's second half, and tests. `graph` is what
+/// the user built. Throws internal when plan, source and graph do not fit each other.
+Executable make_executable(ir::Graph graph, Compiled compiled, const Device& device);
+inline Executable make_executable(Compiled compiled, const Device& device) {
+  ir::Graph graph = compiled.graph;
+  return make_executable(std::move(graph), std::move(compiled), device);
+}
+
+std::string explain(const Executable::Impl&);
+/// "reduce_sum in layer_norm.mean; sub, exp in softmax": ops by scope, at most `most` of them.
+std::string describe_ops(const ir::Graph&, const std::vector<ir::NodeId>& nodes, std::size_t most);
+std::string_view to_string(Slot::Kind);
+
+}  // namespace runtime
+
+struct Prepared::Impl {
+  std::shared_ptr<const Executable::Impl> executable;  ///< first: gemms live on its device
+  DimValues dims;
+  std::vector<std::vector<std::int64_t>> shapes;  ///< of each slot
+  std::vector<std::int64_t> bytes;
+  std::string device_name;
+  std::vector<std::string> slot_names;  ///< "output 'y'"
+  std::vector<std::string> slot_types;  ///< "f32[4, 256]"
+  std::vector<runtime::ReadyStep> steps;
+  std::vector<runtime::ReadyArgument> arguments;
+  std::vector<std::unique_ptr<runtime::Gemm>> gemms;
+  std::int64_t workspace_bytes = 0;
+  std::int64_t launches = 0, gemm_calls = 0;
+};
+
+}  // namespace fuse

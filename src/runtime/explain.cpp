@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "runtime/executable_impl.hpp"
+
+namespace fuse::runtime {
+namespace {
+
+using schedule::Step;
+using schedule::ValueId;
+
+std::string bytes_text(const schedule::PlanValue& value) {
+  return (product(value.dims) * static_cast<std::int64_t>(size_of(value.dtype))).to_string();
+}
+
+class Explainer {
+ public:
+  explicit Explainer(const Executable::Impl& impl) : impl_(impl), plan_(impl.compiled.plan) {
+    for (const schedule::Piece& piece : impl.compiled.partition.pieces) ends_[piece.root] = piece.end;
+    for (const schedule::Schedule& schedule : impl.compiled.schedules) {
+      choices_[schedule.piece.root] = schedule.choices.to_string();
+    }
+  }
+
+  std::string run() const {
+    std::size_t kernels = 0, gemms = 0;
+    for (const Step& step : plan_.steps) {
+      kernels += std::holds_alternative<schedule::KernelStep>(step.work);
+      gemms += std::holds_alternative<schedule::GemmStep>(step.work);
+    }
+    std::string text = fmt::format("steps: {} ({} kernels, {} gemms, {} others)\n", plan_.steps.size(),
+                                   kernels, gemms, plan_.steps.size() - kernels - gemms);
+    for (std::size_t i = 0; i < plan_.steps.size(); ++i) {
+      const Step& step = plan_.steps[i];
+      text += fmt::format("  {} {}{}\n", i, std::visit(Headline{*this, step}, step.work), reason(step));
+      text += fmt::format("    {}reads {} writes {}\n", ops(step), values(step.reads), values(step.writes));
+    }
+    return text;
+  }
+
+ private:
+  struct Headline {
+    const Explainer& explainer;
+    const Step& step;
+    std::string operator()(const schedule::KernelStep& s) const {
+      return fmt::format("kernel {} grid {} x {} threads{}", step.name, s.grid.to_string(),
+                         explainer.impl_.compiled.source.kernels[s.kernel].block_threads,
+                         step.spins ? " spins" : "");
+    }
+    std::string operator()(const schedule::GemmStep& s) const {
+      return fmt::format("gemm {} {} x {} x {} batch {} {} -> {}{}{}", step.name, s.m.to_string(),
+                         s.n.to_string(), s.k.to_string(), s.batch.to_string(), fuse::to_string(s.operand),
+                         fuse::to_string(s.result), s.transpose_a ? " a transposed" : "",
+                         s.transpose_b ? " b transposed" : "");
+    }
+    std::string operator()(const schedule::CopyStep&) const { return "copy " + step.name; }
+    std::string operator()(const schedule::MemsetStep& s) const {
+      return fmt::format("memset {} to {}", step.name, s.byte);
+    }
+  };
+
+  /// How the step's piece was scheduled, and why it ends where it does.
+  std::string reason(const Step& step) const {
+    std::string text;
+    for (const ir::NodeId node : step.nodes) {
+      if (const auto found = choices_.find(node); found != choices_.end()) text += "; " + found->second;
+      if (const auto found = ends_.find(node); found != ends_.end() && !found->second.empty()) {
+        text += "; ends at " + found->second;
+      }
+    }
+    return text;
+  }
+
+  std::string ops(const Step& step) const {
+    const std::string text = describe_ops(impl_.compiled.graph, step.nodes, step.nodes.size());
+    return text.empty() ? text : text + "; ";
+  }
+
+  std::string values(const std::vector<ValueId>& ids) const {
+    std::string text;
+    for (const ValueId id : ids) {
+      const schedule::PlanValue& value = plan_.values[id];
+      text += fmt::format("{}{} ({} bytes)", text.empty() ? "" : ", ", value.name, bytes_text(value));
+    }
+    return text.empty() ? "nothing" : text;
+  }
+
+  const Executable::Impl& impl_;
+  const schedule::Plan& plan_;
+  std::map<ir::NodeId, std::string> ends_, choices_;
+};
+
+}  // namespace
+
+std::string_view to_string(Slot::Kind kind) {
+  switch (kind) {
+    case Slot::Kind::input:
+      return "input";
+    case Slot::Kind::parameter:
+      return "parameter";
+    case Slot::Kind::output:
+      return "output";
+  }
+  return "?";
+}
+
+std::string describe_ops(const ir::Graph& graph, const std::vector<ir::NodeId>& nodes, std::size_t most) {
+  std::vector<std::pair<ir::ScopeId, std::string>> groups;
+  std::size_t shown = 0;
+  for (const ir::NodeId id : nodes) {
+    if (shown == most) break;
+    ++shown;
+    const ir::Node& node = graph[id];
+    if (groups.empty() || groups.back().first != node.scope) groups.emplace_back(node.scope, "");
+    std::string& text = groups.back().second;
+    text += (text.empty() ? "" : ", ") + std::string(to_string(node.op));
+  }
+  std::string text;
+  for (const auto& [scope, ops] : groups) {
+    text += (text.empty() ? "" : "; ") + ops;
+    if (scope != 0) text += " in " + graph.scope_path(scope);
+  }
+  if (shown < nodes.size()) text += fmt::format("; and {} more", nodes.size() - shown);
+  return text;
+}
+
+std::string explain(const Executable::Impl& impl) {
+  std::string text = fmt::format("graph {} on {}\n", impl.graph.name, impl.device.name());
+  for (std::size_t i = 0; i < impl.slots.size(); ++i) {
+    const Slot& slot = impl.slots[i];
+    text += fmt::format("  slot {} {} {} {}\n", i, to_string(slot.kind), slot.name,
+                        ir::to_string(ir::Type{slot.dtype, slot.dims}));
+  }
+  if (impl.device.kind() == DeviceKind::reference) {
+    return text +
+           fmt::format("evaluates {} ops one by one in double precision; each output is rounded once\n",
+                       impl.graph.nodes.size());
+  }
+  return text + Explainer(impl).run();
+}
+
+}  // namespace fuse::runtime

@@ -1,0 +1,35 @@
+// GEMM on the CPU: what the emulated device runs, and what tests compare with.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "runtime/backend.hpp"
+
+namespace fuse::runtime {
+
+/// A GEMM in host memory. Thread safe, and the same bits for the same operands.
+class HostGemm {
+ public:
+  virtual ~HostGemm() = default;
+  virtual void run(const void* a, const void* b, void* c) const noexcept = 0;
+};
+
+/// Floating types by OpenBLAS where it is installed (FUSE_LIBOPENBLAS names one to use instead), else, and
+/// for integers, by the plain loops. Throws as check_gemm_desc does.
+std::unique_ptr<HostGemm> make_host_gemm(const GemmDesc& desc);
+
+/// Always the loops. Each element is summed in ascending k: f16, bf16 and f32 in f32, f64 in f64, rounded
+/// once to the result type; integers wrap.
+std::unique_ptr<HostGemm> make_plain_gemm(const GemmDesc& desc);
+
+/// What every device asks of a GemmDesc. Throws internal errors for a malformed one (a negative extent or
+/// stride, a matrix of 2^63 bytes, results of a batch that overlap), user unsupported for types that have no
+/// GEMM (bool, a result that is neither the operands' type nor f32 of a 16-bit float).
+void check_gemm_desc(const GemmDesc& desc);
+
+/// Where OpenBLAS was looked for, and how it was built.
+std::string host_gemm_report();
+
+}  // namespace fuse::runtime

@@ -1,0 +1,60 @@
+// SharedLibrary: a library opened at run time, and the account of where it was looked for.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <fuse/error.hpp>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace fuse::runtime {
+
+/// What to open and what to say when it is not there.
+struct LibrarySpec {
+  std::string what;                   ///< "the CUDA driver", as messages name it
+  std::string environment{};          ///< variable whose value, if set, is the only candidate; may be empty
+  std::vector<std::string> sonames;   ///< tried in order, by the system's search path first
+  bool toolkit = false;               ///< then in the CUDA toolkit's library directories
+  std::string hint;                   ///< which package supplies it
+  std::vector<std::string> needed{};  ///< symbols without which a candidate is refused
+};
+
+/// Opened once and never closed: code and threads of a driver outlive the objects that used it. Immutable
+/// after construction, so threads share it freely.
+class SharedLibrary {
+ public:
+  SharedLibrary() = default;
+  /// Never throws: an absent library is a value with a report. `path`, if not empty, is the only candidate.
+  static SharedLibrary open(const LibrarySpec& spec, const std::string& path = {});
+
+  explicit operator bool() const noexcept { return handle_ != nullptr; }
+  const std::string& path() const noexcept { return path_; }
+  /// One line for each candidate: where, and why it was refused.
+  std::string report() const;
+  /// Throws Error{runtime, missing_library} unless it was opened.
+  void require() const;
+
+  /// Null where the library has no such symbol (or was not opened).
+  void* symbol(const char* name) const noexcept;
+  template <class F>
+  F find(const char* name) const noexcept {
+    return reinterpret_cast<F>(symbol(name));
+  }
+  /// As find; Error{runtime, missing_library} naming the library and the symbol where it is absent.
+  template <class F>
+  F get(const char* name) const {
+    return reinterpret_cast<F>(required_symbol(name));
+  }
+
+ private:
+  void* required_symbol(const char* name) const;
+
+  void* handle_ = nullptr;
+  std::string what_, hint_, path_;
+  std::vector<std::string> tried_;
+};
+
+/// Library directories of CUDA toolkits: $CUDA_HOME, $CUDA_PATH, then /usr/local/cuda.
+std::vector<std::string> toolkit_library_directories();
+
+}  // namespace fuse::runtime

@@ -1,0 +1,156 @@
+// Element by element: the table's rows, select and convert.
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <type_traits>
+
+#include "runtime/reference/eval.hpp"
+#include "runtime/reference/parallel.hpp"
+#include "runtime/reference/step.hpp"
+
+namespace fuse::runtime::reference {
+namespace {
+
+using ir::Op;
+using ir::OperandClass;
+using ir::ResultClass;
+
+constexpr std::size_t chunk = 2048;      // 16 KiB of doubles: rounded while still in the first cache
+constexpr std::size_t grain = 1U << 16;  // elements that are worth a thread
+
+/// Calls body(begin, end) for chunks and rounds each to the result's dtype.
+template <class R, class Body>
+void for_chunks(const Step& step, std::span<R> out, const Body& body) {
+  parallel_for(out.size(), grain, [&](std::size_t from, std::size_t to) {
+    for (std::size_t begin = from; begin < to; begin += chunk) {
+      const std::size_t end = std::min(to, begin + chunk);
+      body(begin, end);
+      if constexpr (std::is_same_v<R, double>) {
+        if (step.rounds()) round_to(step.dtype(), out.data() + begin, end - begin);
+      } else {
+        wrap_to(step.dtype(), out.data() + begin, end - begin);
+      }
+    }
+  });
+}
+
+void check_shapes(const Step& step) {
+  for (const ReferenceTensor* operand : step.operands) {
+    if (operand->shape() != step.shape) {
+      step.fail(ErrorCode::shape_mismatch, "the operands have different shapes for these dims");
+    }
+  }
+}
+
+template <int arity, class R, class T, class F>
+ReferenceTensor map(const Step& step, F f) {
+  const std::span<const T> a = step.operand(0).elements<T>();
+  if constexpr (arity == 1) {
+    ReferenceTensor result = step.make_in_place();
+    const std::span<R> out = result.elements<R>();
+    for_chunks(step, out, [&, x = a.data(), r = out.data()](std::size_t begin, std::size_t end) {
+      for (std::size_t i = begin; i < end; ++i) r[i] = static_cast<R>(f(x[i]));
+    });
+    return result;
+  } else {
+    const std::span<const T> b = step.operand(1).elements<T>();
+    ReferenceTensor result = step.make_in_place();
+    const std::span<R> out = result.elements<R>();
+    for_chunks(step, out,
+               [&, x = a.data(), y = b.data(), r = out.data()](std::size_t begin, std::size_t end) {
+                 for (std::size_t i = begin; i < end; ++i) r[i] = static_cast<R>(f(x[i], y[i]));
+               });
+    return result;
+  }
+}
+
+template <class T>
+constexpr bool takes(OperandClass operands) {
+  switch (operands) {
+    case OperandClass::number:
+    case OperandClass::equality:
+      return true;
+    case OperandClass::real:
+      return std::is_same_v<T, double>;
+    case OperandClass::logical:
+      return std::is_same_v<T, std::int64_t>;
+  }
+  return false;
+}
+
+/// What eval must return for elements held as T: no conversion may hide a missing overload.
+template <OperandClass operands, ResultClass result, class T>
+using EvalResult =
+    std::conditional_t<result == ResultClass::boolean || operands == OperandClass::logical, bool, T>;
+
+template <class T>
+ReferenceTensor apply(const Step& step) {
+  switch (step.node.op) {
+#define FUSE_ELEMENTWISE(name, arity, operands, result, ulp, traits, cuda)                                \
+  case Op::name:                                                                                          \
+    if constexpr (takes<T>(OperandClass::operands)) {                                                     \
+      const auto f = [](auto... v) { return eval::name(v...); };                                          \
+      using Returned = EvalResult<OperandClass::operands, ResultClass::result, T>;                        \
+      if constexpr (arity == 1) {                                                                         \
+        static_assert(std::is_same_v<std::invoke_result_t<decltype(f), T>, Returned>);                    \
+      } else {                                                                                            \
+        static_assert(std::is_same_v<std::invoke_result_t<decltype(f), T, T>, Returned>);                 \
+      }                                                                                                   \
+      return map<arity, std::conditional_t<std::is_same_v<Returned, bool>, std::int64_t, T>, T>(step, f); \
+    }                                                                                                     \
+    break;
+#include <fuse/ops.def>
+    default:
+      break;
+  }
+  step.fail(ErrorCode::dtype_mismatch, "the op does not take this dtype");
+}
+
+}  // namespace
+
+ReferenceTensor evaluate_elementwise(const Step& step) {
+  check_shapes(step);
+  const DType operand = step.operand(0).dtype();
+  for (const ReferenceTensor* other : step.operands) {
+    if (other->is_real() != is_floating(operand)) {
+      step.fail(ErrorCode::dtype_mismatch, "the operands have different dtypes");
+    }
+  }
+  return with_storage(operand, [&]<class T>() { return apply<T>(step); });
+}
+
+ReferenceTensor evaluate_select(const Step& step) {
+  check_shapes(step);
+  const auto condition = step.operand(0).integer();
+  ReferenceTensor result(step.dtype(), step.shape);
+  with_storage(step.dtype(), [&]<class T>() {
+    const std::span<T> out = result.elements<T>();
+    for_chunks(
+        step, out,
+        [&, c = condition.data(), a = step.operand(1).elements<T>().data(),
+         b = step.operand(2).elements<T>().data(), r = out.data()](std::size_t begin, std::size_t end) {
+          for (std::size_t i = begin; i < end; ++i) r[i] = c[i] != 0 ? a[i] : b[i];
+        });
+  });
+  return result;
+}
+
+ReferenceTensor evaluate_convert(const Step& step) {
+  check_shapes(step);
+  using Int = std::int64_t;
+  const DType to = step.dtype();
+  if (step.operand(0).is_real()) {
+    if (is_floating(to)) return map<1, double, double>(step, [](double v) { return v; });
+    if (to == i64) return map<1, Int, double>(step, truncate_to<Int>);
+    if (to == i32) return map<1, Int, double>(step, truncate_to<std::int32_t>);
+    return map<1, Int, double>(step, [](double v) { return v != 0; });
+  }
+  if (is_half(to) && step.rounds()) return map<1, double, Int>(step, sticky_double);
+  if (to == f32 && step.rounds()) {
+    return map<1, double, Int>(step, [](Int v) { return static_cast<double>(static_cast<float>(v)); });
+  }
+  if (is_floating(to)) return map<1, double, Int>(step, [](Int v) { return static_cast<double>(v); });
+  if (kind_of(to) == DTypeKind::boolean) return map<1, Int, Int>(step, [](Int v) { return v != 0; });
+  return map<1, Int, Int>(step, [](Int v) { return v; });
+}
+
+}  // namespace fuse::runtime::reference

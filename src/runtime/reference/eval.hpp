@@ -1,0 +1,95 @@
+// What each element-wise op means, for one element: `eval::name(double..)` and `eval::name(std::int64_t..)`
+// for every row of ops.def. The evaluator and constant folding expand from the table, so a row without an
+// overload fails to compile. Integers wrap at 64 bits; the caller wraps an i32 result to 32 (the low bits
+// agree). SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+
+namespace fuse::eval {
+
+namespace detail {
+constexpr std::uint64_t bits(std::int64_t a) { return static_cast<std::uint64_t>(a); }
+constexpr std::int64_t wrap(std::uint64_t a) { return static_cast<std::int64_t>(a); }
+}  // namespace detail
+
+// Rows of class `real` have no integer form.
+inline double floor(double a) { return std::floor(a); }
+inline double ceil(double a) { return std::ceil(a); }
+inline double sqrt(double a) { return std::sqrt(a); }
+inline double rsqrt(double a) { return 1 / std::sqrt(a); }
+inline double reciprocal(double a) { return 1 / a; }
+inline double exp(double a) { return std::exp(a); }
+inline double expm1(double a) { return std::expm1(a); }
+inline double log(double a) { return std::log(a); }
+inline double log1p(double a) { return std::log1p(a); }
+inline double sin(double a) { return std::sin(a); }
+inline double cos(double a) { return std::cos(a); }
+inline double tanh(double a) { return std::tanh(a); }
+inline double erf(double a) { return std::erf(a); }
+
+inline double neg(double a) { return -a; }
+inline double abs(double a) { return std::fabs(a); }
+/// NaN for NaN, +0 for either zero.
+inline double sign(double a) { return a != a ? a : static_cast<double>((a > 0) - (a < 0)); }
+inline double add(double a, double b) { return a + b; }
+inline double sub(double a, double b) { return a - b; }
+inline double mul(double a, double b) { return a * b; }
+inline double div(double a, double b) { return a / b; }
+/// Of truncating division: the sign of a.
+inline double rem(double a, double b) { return std::fmod(a, b); }
+inline double pow(double a, double b) { return std::pow(a, b); }
+/// A NaN on either side wins; equal operands (also +0 and -0) give the first.
+inline double max(double a, double b) { return b > a || b != b ? b : a; }
+inline double min(double a, double b) { return b < a || b != b ? b : a; }
+
+inline std::int64_t neg(std::int64_t a) { return detail::wrap(0 - detail::bits(a)); }
+inline std::int64_t abs(std::int64_t a) { return a < 0 ? neg(a) : a; }
+inline std::int64_t sign(std::int64_t a) { return (a > 0) - (a < 0); }
+inline std::int64_t add(std::int64_t a, std::int64_t b) {
+  return detail::wrap(detail::bits(a) + detail::bits(b));
+}
+inline std::int64_t sub(std::int64_t a, std::int64_t b) {
+  return detail::wrap(detail::bits(a) - detail::bits(b));
+}
+inline std::int64_t mul(std::int64_t a, std::int64_t b) {
+  return detail::wrap(detail::bits(a) * detail::bits(b));
+}
+/// Toward zero; x / 0 is 0 and the lowest value / -1 is itself.
+inline std::int64_t div(std::int64_t a, std::int64_t b) { return b == 0 ? 0 : b == -1 ? neg(a) : a / b; }
+inline std::int64_t rem(std::int64_t a, std::int64_t b) { return b == 0 || b == -1 ? 0 : a % b; }
+/// By squaring. A negative exponent gives the truncated fraction: 0, except for the bases 1 and -1 (base 0:
+/// 0).
+inline std::int64_t pow(std::int64_t base, std::int64_t exponent) {
+  if (exponent < 0) return base == 1 ? 1 : base == -1 ? ((exponent & 1) != 0 ? -1 : 1) : 0;
+  std::uint64_t result = 1;
+  std::uint64_t factor = detail::bits(base);
+  for (std::uint64_t e = detail::bits(exponent); e != 0; e >>= 1) {
+    if ((e & 1) != 0) result *= factor;
+    factor *= factor;
+  }
+  return detail::wrap(result);
+}
+inline std::int64_t max(std::int64_t a, std::int64_t b) { return b > a ? b : a; }
+inline std::int64_t min(std::int64_t a, std::int64_t b) { return b < a ? b : a; }
+
+// A bool is stored as the integer 0 or 1.
+inline bool logical_not(std::int64_t a) { return a == 0; }
+inline bool logical_and(std::int64_t a, std::int64_t b) { return a != 0 && b != 0; }
+inline bool logical_or(std::int64_t a, std::int64_t b) { return a != 0 || b != 0; }
+
+inline bool eq(double a, double b) { return a == b; }
+inline bool ne(double a, double b) { return a != b; }
+inline bool lt(double a, double b) { return a < b; }
+inline bool le(double a, double b) { return a <= b; }
+inline bool gt(double a, double b) { return a > b; }
+inline bool ge(double a, double b) { return a >= b; }
+inline bool eq(std::int64_t a, std::int64_t b) { return a == b; }
+inline bool ne(std::int64_t a, std::int64_t b) { return a != b; }
+inline bool lt(std::int64_t a, std::int64_t b) { return a < b; }
+inline bool le(std::int64_t a, std::int64_t b) { return a <= b; }
+inline bool gt(std::int64_t a, std::int64_t b) { return a > b; }
+inline bool ge(std::int64_t a, std::int64_t b) { return a >= b; }
+
+}  // namespace fuse::eval

@@ -1,0 +1,46 @@
+// The reference evaluator: runs a graph op by op on the CPU. What every device is compared with.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "ir/graph.hpp"
+#include "runtime/host_tensor.hpp"
+#include "runtime/reference/reference_tensor.hpp"
+#include "runtime/reference/rounding.hpp"
+
+namespace fuse::runtime {
+
+/// By input or parameter name. Names that the graph does not have are ignored.
+using Values = std::map<std::string, HostTensor>;
+
+struct ReferenceResult {
+  std::map<std::string, ReferenceTensor> outputs;
+};
+
+/// Evaluates a verified graph; `dims` gives the value of each symbol.
+///
+/// exact: floats are double throughout. A convert between floating types does nothing, and constants and
+/// inputs are what their dtype holds; so the result differs from the true one by double's rounding alone, and
+/// the caller rounds it to the output's dtype, once. A comparison or a truncation sees exact values.
+/// same_type: every op's result is rounded once to its dtype. Sums and products of f16, bf16 and f32 (matmul
+/// too) accumulate one element after another in f32, those of f64 in f64. The form for integers, comparisons
+/// and masks, where a rounding decides. In both, i64 and i32 wrap, and results do not depend on the number of
+/// threads.
+///
+/// A value is freed after its last use, an input is widened just before its first. `progress` is called on
+/// the calling thread after each op that an output needs.
+///
+/// Throws user Errors: unbound (an input or dim without a value), dtype_mismatch, shape_mismatch or
+/// buffer_size (a value that is not what the graph says), invalid_extent (a dim outside of its range, a slice
+/// outside of its operand); runtime out_of_memory.
+ReferenceResult evaluate(const ir::Graph& graph, const Values& inputs,
+                         const std::function<std::int64_t(std::string_view)>& dims, Precision precision,
+                         const std::function<void(std::size_t done, std::size_t total)>& progress = {});
+
+}  // namespace fuse::runtime

@@ -1,0 +1,193 @@
+// Reductions over any set of dims. Elements are combined one after another in row-major order, whatever the
+// dims. SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <limits>
+
+#include "runtime/reference/eval.hpp"
+#include "runtime/reference/step.hpp"
+
+namespace fuse::runtime::reference {
+namespace {
+
+using ir::Identity;
+using ir::Op;
+
+/// Neighbouring dims that are reduced, or kept, together.
+struct Group {
+  std::int64_t extent;
+  bool reduced;
+  std::int64_t in_stride = 0;
+  std::int64_t out_stride = 0;       ///< in the result; 0 if reduced
+  std::int64_t position_stride = 0;  ///< among the elements that become one; 0 if kept
+};
+
+std::vector<Group> make_groups(const Step& step) {
+  const std::vector<std::int64_t>& shape = step.operand(0).shape();
+  const std::vector<std::int64_t>& dims = ir::attr<ir::DimsAttr>(step.node).dims;
+  std::vector<Group> groups;
+  for (std::size_t d = 0; d < shape.size(); ++d) {
+    const bool reduced = std::find(dims.begin(), dims.end(), static_cast<std::int64_t>(d)) != dims.end();
+    if (!groups.empty() && groups.back().reduced == reduced) {
+      groups.back().extent *= shape[d];
+    } else {
+      groups.push_back({.extent = shape[d], .reduced = reduced});
+    }
+  }
+  if (groups.empty()) groups.push_back({.extent = 1, .reduced = true});  // a scalar
+  std::int64_t in = 1, out = 1, position = 1;
+  for (auto group = groups.rbegin(); group != groups.rend(); ++group) {
+    group->in_stride = in;
+    in *= group->extent;
+    std::int64_t& stride = group->reduced ? position : out;
+    (group->reduced ? group->position_stride : group->out_stride) = stride;
+    stride *= group->extent;
+  }
+  return groups;
+}
+
+/// Calls row(in, out, position) at the start of each run of the last group, in row-major order.
+template <class Row>
+void for_rows(const std::vector<Group>& groups, Row row) {
+  for (const Group& group : groups) {
+    if (group.extent == 0) return;
+  }
+  const std::size_t outer = groups.size() - 1;
+  std::vector<std::int64_t> at(outer, 0);
+  std::int64_t in = 0, out = 0, position = 0;
+  while (true) {
+    row(in, out, position);
+    std::size_t d = outer;
+    while (d > 0) {
+      const Group& group = groups[--d];
+      const std::int64_t back = ++at[d] == group.extent ? group.extent - 1 : -1;
+      in -= group.in_stride * back;
+      out -= group.out_stride * back;
+      position -= group.position_stride * back;
+      if (back < 0) break;
+      at[d] = 0;
+      if (d == 0) return;
+    }
+    if (outer == 0) return;
+  }
+}
+
+template <class T, class Combine>
+void fold(const std::vector<Group>& groups, const T* x, T* state, Combine combine) {
+  const Group inner = groups.back();
+  for_rows(groups, [&](std::int64_t in, std::int64_t out, std::int64_t) {
+    const T* from = x + in;
+    if (inner.reduced) {
+      T value = state[out];
+      for (std::int64_t i = 0; i < inner.extent; ++i) value = combine(value, from[i]);
+      state[out] = value;
+    } else {
+      T* to = state + out;
+      for (std::int64_t i = 0; i < inner.extent; ++i) to[i] = combine(to[i], from[i]);
+    }
+  });
+}
+
+template <class T>
+T identity_of(Identity identity, DType dtype) {
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  switch (identity) {
+    case Identity::one:
+      return T{1};
+    case Identity::lowest:
+      if constexpr (std::is_same_v<T, double>) return -infinity;
+      return static_cast<T>(dtype == i32 ? std::numeric_limits<std::int32_t>::min()
+                                         : std::numeric_limits<std::int64_t>::min());
+    case Identity::highest:
+      if constexpr (std::is_same_v<T, double>) return infinity;
+      return static_cast<T>(dtype == i32 ? std::numeric_limits<std::int32_t>::max()
+                                         : std::numeric_limits<std::int64_t>::max());
+    case Identity::zero:
+    case Identity::none:
+      break;
+  }
+  return T{0};
+}
+
+template <class T, class Combine>
+ReferenceTensor reduce_values(const Step& step, Identity identity, Combine combine) {
+  ReferenceTensor result(step.dtype(), step.shape);
+  const std::span<T> state = result.elements<T>();
+  std::fill(state.begin(), state.end(), identity_of<T>(identity, step.dtype()));
+  const T* x = step.operand(0).elements<T>().data();
+  const std::vector<Group> groups = make_groups(step);
+  if constexpr (std::is_same_v<T, double>) {
+    if (step.rounds() && step.dtype() != f64) {
+      // The sum of two floats in double, rounded to float, is the float sum: 53 >= 2 * 24 + 2 bits.
+      fold(groups, x, state.data(), [&](double a, double b) { return round_f32(combine(a, b)); });
+      round_to(step.dtype(), state.data(), state.size());
+      return result;
+    }
+    fold(groups, x, state.data(), combine);
+  } else {
+    fold(groups, x, state.data(), combine);
+    wrap_to(step.dtype(), state.data(),
+            state.size());  // the low bits of a sum or product need no wrapping before
+  }
+  return result;
+}
+
+/// argmax and argmin: the position of the first element that wins over all before it. 0 where there is none.
+template <class T, class Combine>
+ReferenceTensor reduce_positions(const Step& step, Combine combine) {
+  ReferenceTensor result(step.dtype(), step.shape);
+  const std::span<std::int64_t> positions = result.elements<std::int64_t>();
+  std::fill(positions.begin(), positions.end(), -1);
+  std::vector<T> best(positions.size());
+  const T* x = step.operand(0).elements<T>().data();
+  const std::vector<Group> groups = make_groups(step);
+  const Group inner = groups.back();
+  for_rows(groups, [&](std::int64_t in, std::int64_t out, std::int64_t position) {
+    for (std::int64_t i = 0; i < inner.extent; ++i) {
+      const auto slot = static_cast<std::size_t>(out + i * inner.out_stride);
+      const T value = x[in + i];
+      // NaN: the combination of two differs from the best by comparing unequal, except that the best is one.
+      const bool wins = best[slot] == best[slot] && combine(best[slot], value) != best[slot];
+      if (positions[slot] < 0 || wins) {
+        best[slot] = value;
+        positions[slot] = position + i * inner.position_stride;
+      }
+    }
+  });
+  for (std::int64_t& position : positions) position = std::max<std::int64_t>(position, 0);
+  return result;
+}
+
+template <class T>
+ReferenceTensor apply(const Step& step) {
+  switch (step.node.op) {
+#define FUSE_REDUCTION(name, operands, identity, combine)                                    \
+  case Op::name: {                                                                           \
+    const auto f = [](T a, T b) { return eval::combine(a, b); };                             \
+    if constexpr (Identity::identity == Identity::none) return reduce_positions<T>(step, f); \
+    return reduce_values<T>(step, Identity::identity, f);                                    \
+  }
+#include <fuse/ops.def>
+    default:
+      break;
+  }
+  step.fail(ErrorCode::internal, "the op is not a reduction");
+}
+
+}  // namespace
+
+ReferenceTensor evaluate_reduction(const Step& step) {
+  const ReferenceTensor& x = step.operand(0);
+  const std::vector<std::int64_t>& dims = ir::attr<ir::DimsAttr>(step.node).dims;
+  std::vector<std::int64_t> kept;
+  for (std::size_t d = 0; d < x.shape().size(); ++d) {
+    if (std::find(dims.begin(), dims.end(), static_cast<std::int64_t>(d)) == dims.end()) {
+      kept.push_back(x.shape()[d]);
+    }
+  }
+  if (kept != step.shape) {
+    step.fail(ErrorCode::shape_mismatch, "the kept extents are not those of the result for these dims");
+  }
+  return with_storage(x.dtype(), [&]<class T>() { return apply<T>(step); });
+}
+
+}  // namespace fuse::runtime::reference

@@ -1,0 +1,65 @@
+// ReferenceTensor: a value of the graph as the reference evaluator holds it, wider than its dtype.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <fuse/dtype.hpp>
+#include <span>
+#include <variant>
+#include <vector>
+
+#include "runtime/host_tensor.hpp"
+
+namespace fuse::runtime {
+
+/// Dense, row-major. A floating dtype is held in doubles, an integer or bool in int64_t (a bool is 0 or 1).
+/// The doubles of an exact evaluation are not values of the dtype; to_host rounds them, once.
+class ReferenceTensor {
+ public:
+  ReferenceTensor() : ReferenceTensor(f32, {0}) {}
+  /// Zeroed. Throws invalid_extent, or out_of_memory where the machine has not that much.
+  ReferenceTensor(DType dtype, std::vector<std::int64_t> shape);
+  /// Takes over the elements of `storage`, which must be as many and held alike.
+  ReferenceTensor(DType dtype, std::vector<std::int64_t> shape, ReferenceTensor&& storage);
+  /// Converts without loss. Throws buffer_size when the bytes do not fit the shape.
+  static ReferenceTensor from_host(const HostTensor& tensor);
+
+  DType dtype() const { return dtype_; }
+  const std::vector<std::int64_t>& shape() const { return shape_; }
+  std::size_t element_count() const;
+  bool is_real() const { return std::holds_alternative<std::vector<double>>(elements_); }
+
+  /// The elements; T is double for a floating dtype and std::int64_t otherwise (else bad_variant_access).
+  template <class T>
+  std::span<T> elements() {
+    return std::get<std::vector<T>>(elements_);
+  }
+  template <class T>
+  std::span<const T> elements() const {
+    return std::get<std::vector<T>>(elements_);
+  }
+  std::span<const double> real() const { return elements<double>(); }
+  std::span<const std::int64_t> integer() const { return elements<std::int64_t>(); }
+
+  /// An element as double, whatever the dtype (an i64 beyond 2^53 is rounded).
+  double get(std::size_t index) const;
+
+  /// Rounds each element once to `dtype`, as HostTensor::set and set_int do; by default to its own dtype.
+  /// to_host(f64) of a real tensor is its exact content: what a result is compared with.
+  HostTensor to_host(DType dtype) const;
+  HostTensor to_host() const { return to_host(dtype_); }
+
+ private:
+  DType dtype_;
+  std::vector<std::int64_t> shape_;
+  std::variant<std::vector<double>, std::vector<std::int64_t>> elements_;
+};
+
+/// Calls f.operator()<T>() with the type that holds elements of a dtype: double or std::int64_t.
+template <class F>
+decltype(auto) with_storage(DType dtype, F&& f) {
+  return is_floating(dtype) ? f.template operator()<double>() : f.template operator()<std::int64_t>();
+}
+
+}  // namespace fuse::runtime

@@ -1,0 +1,43 @@
+// Step: one op of a graph with its operands' values, and the functions that compute its result, one for each
+// way a result depends on operands. SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "ir/graph.hpp"
+#include "runtime/reference/reference_tensor.hpp"
+#include "runtime/reference/rounding.hpp"
+
+namespace fuse::runtime::reference {
+
+struct Step {
+  const ir::Graph& graph;
+  const ir::Node& node;
+  Precision precision;
+  std::function<std::int64_t(const Dim&)> value_of;  ///< of a dim expression
+  std::vector<std::int64_t> shape;                   ///< of the result
+  std::vector<const ReferenceTensor*> operands;
+  ReferenceTensor* dying = nullptr;  ///< operand 0 when nothing reads it again: its storage may be taken
+
+  const ReferenceTensor& operand(std::size_t index) const { return *operands[index]; }
+  DType dtype() const { return node.type.dtype; }
+  bool rounds() const { return precision == Precision::same_type; }
+
+  /// A tensor for the result of an op that reads an element no later than it writes it: the storage of the
+  /// dying operand where that fits. Take spans of the operands first.
+  ReferenceTensor make_in_place() const;
+  /// What a graph cannot know before run time did not hold: a user Error with the op, its types and line.
+  [[noreturn]] void fail(ErrorCode code, std::string message, std::string hint = {}) const;
+};
+
+ReferenceTensor evaluate_elementwise(const Step&);  ///< rows FUSE_ELEMENTWISE
+ReferenceTensor evaluate_select(const Step&);
+ReferenceTensor evaluate_convert(const Step&);
+ReferenceTensor evaluate_reduction(const Step&);  ///< rows FUSE_REDUCTION
+ReferenceTensor evaluate_movement(const Step&);   ///< trait movement
+ReferenceTensor evaluate_matmul(const Step&);
+
+}  // namespace fuse::runtime::reference

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <fuse/error.hpp>
+#include <fuse/weights.hpp>
+#include <map>
+#include <numeric>
+#include <optional>
+
+#include "runtime/host_tensor.hpp"
+#include "runtime/npy.hpp"
+#include "runtime/safetensors.hpp"
+
+namespace fuse {
+
+struct Weights::Data {
+  std::map<std::string, View, std::less<>> views;
+  std::optional<runtime::SafetensorsFile> file;  // what the views point into, and the tensors without one
+  std::vector<std::vector<std::byte>> owned;     // moving the outer vector leaves the bytes in place
+
+  void add(std::string name, runtime::HostTensor tensor) {
+    if (views.contains(name)) {
+      throw Error({.kind = ErrorKind::user,
+                   .code = ErrorCode::duplicate_name,
+                   .message = "two weights are named " + runtime::quoted(name)});
+    }
+    owned.push_back(std::move(tensor.data));
+    views.emplace(std::move(name), View{tensor.dtype, std::move(tensor.shape), owned.back()});
+  }
+};
+
+namespace {
+
+// Levenshtein distance, or limit + 1 if it is greater than limit.
+std::size_t edit_distance(std::string_view a, std::string_view b, std::size_t limit) {
+  if (a.size() > b.size()) std::swap(a, b);
+  if (b.size() - a.size() > limit) return limit + 1;
+  std::vector<std::size_t> row(a.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 0; i < b.size(); ++i) {
+    std::size_t diagonal = std::exchange(row[0], i + 1), least = row[0];
+    for (std::size_t j = 0; j < a.size(); ++j) {
+      const std::size_t substituted = diagonal + (a[j] != b[i]);
+      diagonal = row[j + 1];
+      row[j + 1] = std::min({substituted, row[j] + 1, row[j + 1] + 1});
+      least = std::min(least, row[j + 1]);
+    }
+    if (least > limit) return limit + 1;
+  }
+  return std::min(row[a.size()], limit + 1);
+}
+
+// "did you mean 'a', 'b'?": a missing or additional prefix first, then misspellings. Empty if nothing is
+// near.
+std::string near_names(const std::vector<std::string>& names, std::string_view wanted) {
+  constexpr std::size_t shown = 3, longest = 256;  // the distance costs the product of the lengths
+  if (wanted.empty() || wanted.size() > longest) return {};
+  const std::size_t limit = std::max<std::size_t>(2, wanted.size() / 5);
+  std::vector<std::pair<std::size_t, const std::string*>> found;
+  for (const std::string& name : names) {
+    if (name.empty() || name.size() > longest) continue;
+    const bool prefixed = name.ends_with('.' + std::string(wanted)) || wanted.ends_with('.' + name);
+    const std::size_t distance = prefixed ? 0 : edit_distance(name, wanted, limit);
+    // Three letters that all differ are two names, not a misspelling.
+    if (distance <= limit && distance < std::max(name.size(), wanted.size()) - (prefixed ? 0 : 1)) {
+      found.emplace_back(distance, &name);
+    }
+  }
+  std::ranges::stable_sort(found, {}, [](const auto& item) { return item.first; });
+  std::string text;
+  for (std::size_t i = 0; i < std::min(found.size(), shown); ++i) {
+    text += (i ? ", " : "did you mean ") + runtime::quoted(*found[i].second);
+  }
+  return text.empty() ? text : text + '?';
+}
+
+}  // namespace
+
+Weights::Weights() : Weights(std::make_shared<const Data>()) {}
+Weights::Weights(std::shared_ptr<const Data> data) : data_(std::move(data)) {}
+
+Weights Weights::from_safetensors(const std::string& path) {
+  auto data = std::make_shared<Data>();
+  data->file.emplace(path);
+  for (const auto& [name, entry] : data->file->tensors()) {
+    if (entry.dtype)
+      data->views.emplace_hint(data->views.end(), name, View{*entry.dtype, entry.shape, entry.bytes});
+  }
+  return Weights(std::move(data));
+}
+
+Weights Weights::from_npy(const std::vector<std::pair<std::string, std::string>>& names_and_paths) {
+  auto data = std::make_shared<Data>();
+  for (const auto& [name, path] : names_and_paths) data->add(name, runtime::read_npy(path));
+  return Weights(std::move(data));
+}
+
+const Weights::View* Weights::find(std::string_view name) const {
+  if (!data_) return nullptr;
+  if (const auto found = data_->views.find(name); found != data_->views.end()) return &found->second;
+  if (!data_->file) return nullptr;
+  const auto entry = data_->file->tensors().find(name);
+  if (entry == data_->file->tensors().end()) return nullptr;
+  // It is there and has no view, so this throws.
+  runtime::supported_dtype(entry->second, name);
+  return nullptr;
+}
+
+Weights::View Weights::at(std::string_view name) const {
+  if (const View* view = find(name)) return *view;
+  const std::vector<std::string> all = names();
+  std::string hint = near_names(all, name);
+  if (all.empty()) hint = "there are no weights at all";
+  throw Error(
+      {.kind = ErrorKind::user,
+       .code = ErrorCode::unknown_name,
+       .message = "no weight is named " + runtime::quoted(name) + " among " + std::to_string(all.size()),
+       .hint = std::move(hint)});
+}
+
+std::vector<std::string> Weights::names() const {
+  std::vector<std::string> names;
+  if (!data_) return names;
+  names.reserve(size());
+  // A file's index has every tensor, those without a view too.
+  if (data_->file) {
+    for (const auto& [name, entry] : data_->file->tensors()) names.push_back(name);
+  } else {
+    for (const auto& [name, view] : data_->views) names.push_back(name);
+  }
+  return names;
+}
+
+std::size_t Weights::size() const noexcept {
+  if (!data_) return 0;
+  return data_->file ? data_->file->tensors().size() : data_->views.size();
+}
+
+WeightsBuilder::WeightsBuilder() = default;
+WeightsBuilder::WeightsBuilder(WeightsBuilder&&) noexcept = default;
+WeightsBuilder& WeightsBuilder::operator=(WeightsBuilder&&) noexcept = default;
+WeightsBuilder::~WeightsBuilder() = default;
+
+WeightsBuilder& WeightsBuilder::add(std::string name, DType dtype, std::vector<std::int64_t> shape,
+                                    std::span<const std::byte> bytes) {
+  runtime::HostTensor tensor{.dtype = dtype, .shape = std::move(shape)};
+  const std::uint64_t wanted = static_cast<std::uint64_t>(tensor.element_count()) * size_of(dtype);
+  const std::string type = runtime::type_text(dtype, tensor.shape);
+  if (wanted != bytes.size()) {
+    throw Error({.kind = ErrorKind::user,
+                 .code = ErrorCode::buffer_size,
+                 .message = "weight " + runtime::quoted(name) + " of type " + type + " should take " +
+                            std::to_string(wanted) + " bytes and was given " + std::to_string(bytes.size())});
+  }
+  if (dtype == boolean && std::ranges::any_of(bytes, [](std::byte b) { return b > std::byte{1}; })) {
+    throw Error({.kind = ErrorKind::user,
+                 .code = ErrorCode::invalid_argument,
+                 .message = "weight " + runtime::quoted(name) + " has a bool that is neither 0 nor 1"});
+  }
+  tensor.data.assign(bytes.begin(), bytes.end());
+  if (!data_) data_ = std::make_unique<Weights::Data>();
+  data_->add(std::move(name), std::move(tensor));
+  return *this;
+}
+
+Weights WeightsBuilder::build() {
+  if (!data_) return Weights();
+  return Weights(std::shared_ptr<const Weights::Data>(std::move(data_)));
+}
+
+}  // namespace fuse

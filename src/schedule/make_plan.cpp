@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "schedule/make_plan.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+namespace fuse::schedule {
+namespace {
+
+using ir::NodeId;
+
+class Planner {
+ public:
+  Planner(const ir::Graph& graph, const Partition& partition) : graph_(graph), partition_(partition) {}
+
+  Plan run(const std::vector<Schedule>& schedules, const std::vector<PlannedKernel>& kernels) {
+    add_signature();
+    std::size_t next_schedule = 0;
+    std::uint32_t next_kernel = 0;
+    for (const Piece& piece : partition_.pieces) {
+      if (piece.kind == Piece::Kind::gemm) {
+        add_gemm(piece);
+        continue;
+      }
+      const Schedule& schedule = schedules[next_schedule++];
+      std::vector<ValueId> scratch;
+      for (DType dtype : schedule.scratch) scratch.push_back(temporary(dtype, {schedule.scratch_elements}));
+      for (const KernelSchedule& launch : schedule.kernels) {
+        add_kernel(piece, launch, next_kernel, kernels[next_kernel], scratch);
+        ++next_kernel;
+      }
+    }
+    for (const auto& [output, value] : copied_) {
+      const NodeId storage = partition_.storage[output->node];
+      plan_.steps.push_back({.work = CopyStep{value_of_.at(storage), value},
+                             .reads = {value_of_.at(storage)},
+                             .writes = {value},
+                             .nodes = {output->node},
+                             .name = "copy." + output->name});
+    }
+    return std::move(plan_);
+  }
+
+ private:
+  ValueId add(PlanValue value) {
+    plan_.values.push_back(std::move(value));
+    return static_cast<ValueId>(plan_.values.size() - 1);
+  }
+
+  ValueId temporary(DType dtype, std::vector<Dim> dims) {
+    return add({PlanValue::Kind::temporary, fmt::format("t{}", plan_.values.size()), dtype, std::move(dims)});
+  }
+
+  /// The first output of a stored value is its buffer; an input, or a value that is an output twice, is
+  /// copied.
+  void add_signature() {
+    for (NodeId id = 0; id < graph_.nodes.size(); ++id) {
+      const auto* named = std::get_if<ir::NameAttr>(&graph_[id].attr);
+      if (!named) continue;
+      const auto kind = graph_[id].op == ir::Op::input ? PlanValue::Kind::input : PlanValue::Kind::parameter;
+      value_of_[id] = add({kind, named->name, graph_[id].type.dtype, graph_[id].type.dims});
+    }
+    for (const ir::Output& output : graph_.outputs) {
+      const ir::Type& type = graph_[output.node].type;
+      const ValueId value = add({PlanValue::Kind::output, output.name, type.dtype, type.dims});
+      if (!value_of_.emplace(partition_.storage[output.node], value).second)
+        copied_.emplace_back(&output, value);
+    }
+  }
+
+  ValueId value_of(NodeId node) {
+    const auto [found, added] = value_of_.emplace(node, 0);
+    if (added) found->second = temporary(graph_[node].type.dtype, graph_[node].type.dims);
+    return found->second;
+  }
+
+  void add_kernel(const Piece& piece, const KernelSchedule& launch, std::uint32_t index,
+                  const PlannedKernel& kernel, const std::vector<ValueId>& scratch) {
+    KernelStep work{.kernel = index, .extents = kernel.extents, .grid = launch.grid};
+    Step step{.nodes = piece.nodes, .name = kernel.name};
+    for (const BufferSource& source : kernel.buffers) {
+      const ValueId value = source.is_scratch ? scratch[source.scratch] : value_of(source.node);
+      work.buffers.push_back(value);
+      const bool written =
+          source.is_scratch ? launch.role == KernelSchedule::Role::partial : source.node == piece.root;
+      (written ? step.writes : step.reads).push_back(value);
+    }
+    step.work = std::move(work);
+    plan_.steps.push_back(std::move(step));
+  }
+
+  void add_gemm(const Piece& piece) {
+    const ir::Node& node = graph_[piece.root];
+    const auto& transposes = ir::attr<ir::MatmulAttr>(node);
+    const std::vector<Dim>& a = graph_[node.operands[0]].type.dims;
+    const std::vector<Dim>& c = node.type.dims;
+    const std::size_t rank = c.size();
+    GemmStep work{.a = value_of(partition_.storage[node.operands[0]]),
+                  .b = value_of(partition_.storage[node.operands[1]]),
+                  .c = value_of(piece.root),
+                  .batch = product({c.begin(), c.end() - 2}),
+                  .m = c[rank - 2],
+                  .n = c[rank - 1],
+                  .k = a[transposes.transpose_a ? rank - 2 : rank - 1],
+                  .transpose_a = transposes.transpose_a,
+                  .transpose_b = transposes.transpose_b,
+                  .operand = graph_[node.operands[0]].type.dtype,
+                  .result = node.type.dtype};
+    Step step{.reads = {work.a, work.b}, .writes = {work.c}, .nodes = piece.nodes};
+    const std::string scope = graph_.scope_path(node.scope);
+    step.name = fmt::format("gemm.{}{}{}", piece.root, scope.empty() ? "" : ".", scope);
+    step.work = std::move(work);
+    plan_.steps.push_back(std::move(step));
+  }
+
+  const ir::Graph& graph_;
+  const Partition& partition_;
+  Plan plan_;
+  std::map<NodeId, ValueId> value_of_;  // of stored nodes
+  std::vector<std::pair<const ir::Output*, ValueId>> copied_;
+};
+
+}  // namespace
+
+Plan make_plan(const ir::Graph& graph, const Partition& partition, const std::vector<Schedule>& schedules,
+               const std::vector<PlannedKernel>& kernels) {
+  return Planner(graph, partition).run(schedules, kernels);
+}
+
+}  // namespace fuse::schedule

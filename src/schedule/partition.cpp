@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "schedule/partition.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <unordered_set>
+
+namespace fuse::schedule {
+namespace {
+
+using ir::NodeId;
+using ir::Relation;
+using ir::Trait;
+
+// Bounds on what one kernel computes, so that its text and its argument list stay small whatever the graph.
+constexpr std::size_t max_inputs = 48;  // buffers a kernel reads; far below the 4 KB of kernel arguments
+constexpr int max_depth = 200;          // ops on a path inside a piece
+constexpr int max_movement = 12;  // of those, ops that change coordinates: each may multiply the index maps
+
+bool ends_piece(const ir::Node& node) {
+  const Relation relation = info(node.op).relation;
+  return relation == Relation::reduce || relation == Relation::contraction;
+}
+
+/// Stored before anything runs.
+bool is_given(const ir::Node& node) { return std::holds_alternative<ir::NameAttr>(node.attr); }
+
+std::int64_t elements_hint(const ir::Node& node) { return product(node.type.dims).hint(); }
+
+/// What computing a value inside a piece costs: the stored values it reads and how long the paths are.
+struct Reach {
+  std::vector<NodeId> inputs;  // sorted
+  int depth = 0;
+  int movement = 0;
+};
+
+class Partitioner {
+ public:
+  explicit Partitioner(const ir::Graph& graph)
+      : graph_(graph), end_(graph.nodes.size()), reach_(graph.nodes.size()) {}
+
+  Partition run() {
+    resolve_storage();
+    mark_forced();
+    mark_shared_and_large();
+    Partition result;
+    result.storage = storage_;
+    result.stored.resize(graph_.nodes.size());
+    for (NodeId id = 0; id < graph_.nodes.size(); ++id) {
+      result.stored[id] = is_given(graph_[id]) || !end_[id].empty();
+      if (!end_[id].empty()) result.pieces.push_back(collect(id));
+    }
+    return result;
+  }
+
+ private:
+  /// A reshape of a stored value is a view. Which values are stored follows from what needs a buffer, so
+  /// views are resolved first for everything and used only where the operand turns out to be stored.
+  void resolve_storage() {
+    storage_.resize(graph_.nodes.size());
+    for (NodeId id = 0; id < graph_.nodes.size(); ++id) {
+      const ir::Node& node = graph_[id];
+      storage_[id] = info(node.op).relation == Relation::reshape ? storage_[node.operands[0]] : id;
+    }
+  }
+
+  void mark(NodeId id, const char* why) {
+    if (!is_given(graph_[id]) && end_[id].empty()) end_[id] = why;
+  }
+
+  void mark_forced() {
+    for (const ir::Output& output : graph_.outputs) mark(storage_[output.node], "output");
+    for (NodeId id = 0; id < graph_.nodes.size(); ++id) {
+      const ir::Node& node = graph_[id];
+      if (!ends_piece(node)) continue;
+      end_[id] = info(node.op).relation == Relation::reduce ? "reduction" : "gemm";
+      if (info(node.op).relation != Relation::contraction) continue;
+      for (NodeId operand : node.operands) mark(storage_[operand], "gemm operand");
+    }
+  }
+
+  bool stored(NodeId id) const { return is_given(graph_[id]) || !end_[id].empty(); }
+
+  /// Values that several pieces use are stored when computing them again would read two or more tensors of
+  /// their size; paths are cut where a piece would grow past the bounds above.
+  void mark_shared_and_large() {
+    const std::vector<bool> shared = shared_between_pieces();
+    for (NodeId id = 0; id < graph_.nodes.size(); ++id) {
+      if (is_given(graph_[id])) continue;
+      Reach reach = reach_of(id);
+      if (end_[id].empty()) {
+        if (reach.inputs.size() > max_inputs || reach.depth > max_depth || reach.movement > max_movement) {
+          cut_operands(id);
+          reach = reach_of(id);
+        }
+        const std::int64_t size = elements_hint(graph_[id]);
+        const auto large = std::count_if(reach.inputs.begin(), reach.inputs.end(),
+                                         [&](NodeId input) { return elements_hint(graph_[input]) >= size; });
+        if (shared[id] && large >= 2) end_[id] = "shared";
+      } else if (info(graph_[id].op).relation != Relation::contraction &&
+                 (reach.inputs.size() > max_inputs || reach.depth > max_depth ||
+                  reach.movement > max_movement)) {
+        cut_operands(id);
+        reach = reach_of(id);
+      }
+      reach_[id] = std::move(reach);
+    }
+  }
+
+  void cut_operands(NodeId id) {
+    for (NodeId operand : graph_[id].operands) {
+      if (!stored(operand) && !info(graph_[operand].op).has(Trait::source)) end_[operand] = "size";
+    }
+  }
+
+  Reach reach_of(NodeId id) const {
+    Reach result;
+    const ir::Node& node = graph_[id];
+    for (NodeId operand : node.operands) {
+      if (stored(operand)) {
+        result.inputs.push_back(operand);
+        continue;
+      }
+      const Reach& below = reach_[operand];
+      result.inputs.insert(result.inputs.end(), below.inputs.begin(), below.inputs.end());
+      result.depth = std::max(result.depth, below.depth);
+      result.movement = std::max(result.movement, below.movement);
+    }
+    std::sort(result.inputs.begin(), result.inputs.end());
+    result.inputs.erase(std::unique(result.inputs.begin(), result.inputs.end()), result.inputs.end());
+    ++result.depth;
+    if (info(node.op).has(Trait::movement) && info(node.op).relation != Relation::broadcast)
+      ++result.movement;
+    return result;
+  }
+
+  /// Whether a value is used by more than one piece, given the forced ends only.
+  std::vector<bool> shared_between_pieces() const {
+    constexpr NodeId nobody = ~NodeId{0};
+    std::vector<bool> shared(graph_.nodes.size());
+    std::vector<NodeId> piece(graph_.nodes.size(), nobody);  // the one piece that uses it so far
+    for (NodeId id = static_cast<NodeId>(graph_.nodes.size()); id-- > 0;) {
+      const bool many = end_[id].empty() && shared[id];
+      const NodeId mine = end_[id].empty() ? piece[id] : id;
+      for (NodeId operand : graph_[id].operands) {
+        if (many || (piece[operand] != nobody && piece[operand] != mine)) shared[operand] = true;
+        piece[operand] = mine;
+      }
+    }
+    return shared;
+  }
+
+  Piece collect(NodeId root) const {
+    Piece piece;
+    piece.root = root;
+    piece.end = end_[root];
+    piece.nodes.push_back(root);
+    if (info(graph_[root].op).relation == Relation::contraction) {
+      piece.kind = Piece::Kind::gemm;
+      for (NodeId operand : graph_[root].operands) piece.inputs.push_back(storage_[operand]);
+      return piece;
+    }
+    std::vector<NodeId> work = {root};
+    std::unordered_set<NodeId> seen = {root};
+    while (!work.empty()) {
+      const NodeId id = work.back();
+      work.pop_back();
+      for (NodeId operand : graph_[id].operands) {
+        if (!seen.insert(operand).second) continue;
+        if (stored(operand)) {
+          piece.inputs.push_back(operand);
+        } else {
+          piece.nodes.push_back(operand);
+          work.push_back(operand);
+        }
+      }
+    }
+    std::sort(piece.nodes.begin(), piece.nodes.end());
+    std::sort(piece.inputs.begin(), piece.inputs.end());
+    return piece;
+  }
+
+  const ir::Graph& graph_;
+  std::vector<NodeId> storage_;
+  std::vector<std::string> end_;  // why a piece ends at the node; empty: none does
+  std::vector<Reach> reach_;
+};
+
+}  // namespace
+
+Partition partition(const ir::Graph& graph) { return Partitioner(graph).run(); }
+
+std::string print(const ir::Graph& graph, const Partition& partition) {
+  std::string text;
+  const auto list = [&](const std::vector<NodeId>& nodes) {
+    std::string line;
+    for (NodeId id : nodes) line += (line.empty() ? "" : " ") + graph.value_name(id);
+    return line;
+  };
+  for (std::size_t i = 0; i < partition.pieces.size(); ++i) {
+    const Piece& piece = partition.pieces[i];
+    text += fmt::format("piece {} {} {{{}}} reads {{{}}} ends at {} {} ({})\n", i,
+                        piece.kind == Piece::Kind::gemm ? "gemm" : "kernel", list(piece.nodes),
+                        list(piece.inputs), graph.value_name(piece.root), to_string(graph[piece.root].op),
+                        piece.end);
+  }
+  for (const ir::Output& output : graph.outputs) {
+    const NodeId storage = partition.storage[output.node];
+    if (storage != output.node) {
+      text += fmt::format("output {} is {} in the buffer of {}\n", output.name, graph.value_name(output.node),
+                          graph.value_name(storage));
+    }
+  }
+  return text;
+}
+
+void verify(const ir::Graph& graph, const Partition& partition) {
+  const auto fail = [](std::string message) {
+    throw Error(
+        {.kind = ErrorKind::internal, .code = ErrorCode::internal, .message = "partition: " + message});
+  };
+  std::vector<bool> made(graph.nodes.size());
+  for (NodeId id = 0; id < graph.nodes.size(); ++id) made[id] = is_given(graph[id]);
+  for (const Piece& piece : partition.pieces) {
+    if (piece.nodes.empty() || piece.nodes.back() != piece.root) fail("a piece does not end at its root");
+    for (NodeId input : piece.inputs) {
+      if (!made[input]) fail(graph.value_name(input) + " is read before a piece makes it");
+    }
+    for (NodeId id : piece.nodes) {
+      if (id != piece.root && ends_piece(graph[id])) fail(graph.value_name(id) + " must end a piece");
+    }
+    if (made[piece.root]) fail(graph.value_name(piece.root) + " is made twice");
+    made[piece.root] = true;
+  }
+  for (const ir::Output& output : graph.outputs) {
+    if (!made[partition.storage[output.node]]) fail("output " + output.name + " has no buffer");
+  }
+}
+
+}  // namespace fuse::schedule

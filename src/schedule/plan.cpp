@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "schedule/plan.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+namespace fuse::schedule {
+namespace {
+
+std::string_view to_string(PlanValue::Kind kind) {
+  switch (kind) {
+    case PlanValue::Kind::input:
+      return "input";
+    case PlanValue::Kind::parameter:
+      return "parameter";
+    case PlanValue::Kind::output:
+      return "output";
+    case PlanValue::Kind::temporary:
+      return "temporary";
+  }
+  return "?";
+}
+
+std::string ids(std::string_view prefix, const std::vector<std::uint32_t>& list) {
+  std::string text = "[";
+  for (std::size_t i = 0; i < list.size(); ++i) text += fmt::format("{}{}{}", i ? ", " : "", prefix, list[i]);
+  return text + ']';
+}
+
+struct PrintWork {
+  std::string operator()(const KernelStep& s) const {
+    std::string extents;
+    for (const Dim& extent : s.extents) extents += (extents.empty() ? "" : ", ") + extent.to_string();
+    return fmt::format("kernel #{} grid {} buffers {} extents [{}]", s.kernel, s.grid.to_string(),
+                       ids("v", s.buffers), extents);
+  }
+  std::string operator()(const GemmStep& s) const {
+    return fmt::format("gemm v{} = v{}{} * v{}{} batch {} m {} n {} k {} {} -> {}", s.c, s.a,
+                       s.transpose_a ? "^T" : "", s.b, s.transpose_b ? "^T" : "", s.batch.to_string(),
+                       s.m.to_string(), s.n.to_string(), s.k.to_string(), fuse::to_string(s.operand),
+                       fuse::to_string(s.result));
+  }
+  std::string operator()(const CopyStep& s) const { return fmt::format("copy v{} = v{}", s.to, s.from); }
+  std::string operator()(const MemsetStep& s) const { return fmt::format("memset v{} = {}", s.to, s.byte); }
+};
+
+/// What the work itself says it touches: every value once, sorted.
+struct Touches {
+  std::set<ValueId> values;
+  void operator()(const KernelStep& s) { values.insert(s.buffers.begin(), s.buffers.end()); }
+  void operator()(const GemmStep& s) { values.insert({s.a, s.b, s.c}); }
+  void operator()(const CopyStep& s) { values.insert({s.from, s.to}); }
+  void operator()(const MemsetStep& s) { values.insert(s.to); }
+};
+
+/// The value that the library calls write; a kernel's writes are checked against its parameters elsewhere.
+struct Destination {
+  const ValueId* operator()(const KernelStep&) const { return nullptr; }
+  const ValueId* operator()(const GemmStep& s) const { return &s.c; }
+  const ValueId* operator()(const CopyStep& s) const { return &s.to; }
+  const ValueId* operator()(const MemsetStep& s) const { return &s.to; }
+};
+
+[[noreturn]] void fail(std::string message) {
+  throw Error(
+      {.kind = ErrorKind::internal, .code = ErrorCode::internal, .message = "plan: " + std::move(message)});
+}
+
+class Verifier {
+ public:
+  explicit Verifier(const Plan& plan) : plan_(plan), written_(plan.values.size(), 0) {}
+
+  void run() {
+    check_values();
+    for (std::size_t i = 0; i < plan_.steps.size(); ++i) check_step(i);
+    for (ValueId id = 0; id < plan_.values.size(); ++id) {
+      if (plan_.values[id].kind == PlanValue::Kind::output && written_[id] != 1) {
+        fail(fmt::format("{} is written {} times, not once", describe(id), written_[id]));
+      }
+    }
+  }
+
+ private:
+  std::string describe(ValueId id) const {
+    return fmt::format("{} '{}' (v{})", to_string(plan_.values[id].kind), plan_.values[id].name, id);
+  }
+
+  void check_values() const {
+    int stage = 0;  // 0: inputs and parameters, 1: outputs, 2: temporaries
+    std::set<std::pair<int, std::string_view>> names;
+    for (ValueId id = 0; id < plan_.values.size(); ++id) {
+      const PlanValue& value = plan_.values[id];
+      const int now = value.kind == PlanValue::Kind::temporary ? 2 : value.kind == PlanValue::Kind::output;
+      if (now < stage) fail(describe(id) + " stands after a later kind of value");
+      stage = now;
+      if (!names.insert({now, value.name}).second) fail(describe(id) + " has the name of another value");
+    }
+  }
+
+  void check_step(std::size_t index) {
+    const Step& step = plan_.steps[index];
+    const std::string where = fmt::format("step {} '{}' ", index, step.name);
+    Touches touches;
+    std::visit(touches, step.work);
+    std::set<ValueId> stated(step.reads.begin(), step.reads.end());
+    stated.insert(step.writes.begin(), step.writes.end());
+    for (const ValueId id : touches.values) {
+      if (id >= plan_.values.size()) fail(where + fmt::format("uses v{}, which does not exist", id));
+      if (!stated.contains(id)) fail(where + "uses " + describe(id) + " without stating it");
+    }
+    for (const ValueId id : stated) {
+      if (!touches.values.contains(id)) fail(where + fmt::format("states v{}, which it does not use", id));
+    }
+    if (const ValueId* target = std::visit(Destination{}, step.work)) {
+      if (step.writes != std::vector{*target}) fail(where + "does not state what it writes");
+      if (std::count(step.reads.begin(), step.reads.end(), *target)) fail(where + "reads what it writes");
+    }
+    for (const ValueId id : step.reads) {
+      const PlanValue::Kind kind = plan_.values[id].kind;
+      const bool given = kind == PlanValue::Kind::input || kind == PlanValue::Kind::parameter;
+      if (!given && written_[id] == 0) fail(where + "reads " + describe(id) + " before it is written");
+    }
+    for (const ValueId id : step.writes) {
+      const PlanValue::Kind kind = plan_.values[id].kind;
+      if (kind == PlanValue::Kind::input || kind == PlanValue::Kind::parameter) {
+        fail(where + "writes " + describe(id));
+      }
+      ++written_[id];
+    }
+  }
+
+  const Plan& plan_;
+  std::vector<int> written_;
+};
+
+}  // namespace
+
+std::string print(const Plan& plan) {
+  std::string text = "plan {\n";
+  for (ValueId id = 0; id < plan.values.size(); ++id) {
+    const PlanValue& value = plan.values[id];
+    text += fmt::format("  v{} {} {}: {}\n", id, to_string(value.kind), value.name,
+                        ir::to_string(ir::Type{value.dtype, value.dims}));
+  }
+  for (std::size_t i = 0; i < plan.steps.size(); ++i) {
+    const Step& step = plan.steps[i];
+    text += fmt::format("  step {} {}: {}{} reads {} writes {} nodes {}\n", i, step.name,
+                        std::visit(PrintWork{}, step.work), step.spins ? " spins" : "", ids("v", step.reads),
+                        ids("v", step.writes), ids("%", step.nodes));
+  }
+  return text + "}\n";
+}
+
+void verify(const Plan& plan) { Verifier(plan).run(); }
+
+}  // namespace fuse::schedule

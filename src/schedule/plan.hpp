@@ -1,0 +1,68 @@
+// Plan: the steps of one executable and the values they read and write. Sizes are expressions; prepare()
+// binds them. SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <fuse/dim.hpp>
+#include <fuse/dtype.hpp>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "ir/graph.hpp"
+
+namespace fuse::schedule {
+
+using ValueId = std::uint32_t;
+
+/// Memory that steps read and write.
+struct PlanValue {
+  enum class Kind : std::uint8_t { input, parameter, output, temporary };
+  Kind kind = Kind::temporary;
+  std::string name{};  ///< input, parameter, output: the caller's name; temporary: "t12"
+  DType dtype = f32;
+  std::vector<Dim> dims{};
+};
+
+/// Launches kernel `kernel` of the source.
+struct KernelStep {
+  std::uint32_t kernel = 0;
+  std::vector<ValueId> buffers{};  ///< in the kernel's parameter order
+  std::vector<Dim> extents{};      ///< values of its extent parameters
+  Dim grid{};                      ///< blocks
+};
+/// c = a b through the GEMM library; see runtime::GemmDesc.
+struct GemmStep {
+  ValueId a = 0, b = 0, c = 0;
+  Dim batch = 1, m = 0, n = 0, k = 0;
+  bool transpose_a = false, transpose_b = false;
+  DType operand = f32, result = f32;
+};
+struct CopyStep {
+  ValueId from = 0, to = 0;
+};
+struct MemsetStep {
+  ValueId to = 0;
+  std::uint8_t byte = 0;
+};
+
+struct Step {
+  std::variant<KernelStep, GemmStep, CopyStep, MemsetStep> work{};
+  std::vector<ValueId> reads{}, writes{};
+  bool spins = false;               ///< waits for other blocks while it runs
+  std::vector<ir::NodeId> nodes{};  ///< what it computes
+  std::string name{};               ///< "ln_layer_norm_0", "gemm.3"
+};
+
+struct Plan {
+  std::vector<PlanValue>
+      values{};               ///< inputs and parameters (graph order), outputs (graph order), temporaries
+  std::vector<Step> steps{};  ///< in an order that respects dependencies
+};
+
+std::string print(const Plan&);
+/// Throws an internal Error unless every value is written before it is read, inputs are never written, and
+/// every output is written exactly once.
+void verify(const Plan&);
+
+}  // namespace fuse::schedule

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "schedule/schedule.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "schedule/shape.hpp"
+
+namespace fuse::schedule {
+namespace {
+
+constexpr std::int64_t int_limit = std::numeric_limits<std::int32_t>::max();
+constexpr int row_warp_limit = 1024;    // elements of a row that a warp walks in 32 steps
+constexpr int row_block_limit = 16384;  // and a block of 256 in 64
+constexpr int tile_columns = 32;
+
+/// i32 only when every element index, and every index one step past a loop's end, is proven below 2^31.
+DType index_type(const ir::Graph& graph, const Piece& piece, const KernelSchedule& kernel) {
+  std::int64_t largest = 0;
+  const auto consider = [&](const Dim& extent) { largest = std::max(largest, extent.max()); };
+  for (ir::NodeId id : piece.nodes) consider(product(graph[id].type.dims));
+  for (ir::NodeId id : piece.inputs) consider(product(graph[id].type.dims));
+  consider(kernel.results);
+  consider(kernel.reduced);
+  consider(kernel.results * kernel.reduced);
+  const std::int64_t stride =
+      std::int64_t{kernel.block_threads} * std::max<std::int64_t>(kernel.grid.max(), 1);
+  if (largest > int_limit || kernel.grid.max() > int_limit / kernel.block_threads) return i64;
+  return largest + stride <= int_limit ? i32 : i64;
+}
+
+Dim grid_of(const KernelSchedule& kernel, int parts) {
+  switch (kernel.mapping) {
+    case Mapping::element:
+      return ceil_div(kernel.results, kernel.block_threads);
+    case Mapping::row_warp:
+      return ceil_div(kernel.results, kernel.block_threads / 32);
+    case Mapping::row_block:
+      return kernel.results;
+    case Mapping::column_tile:
+      return ceil_div(kernel.results, tile_columns);
+    case Mapping::split:
+      return kernel.results * parts;
+  }
+  return 1;
+}
+
+KernelSchedule launch(const ir::Graph& graph, const Piece& piece, KernelSchedule kernel, int parts = 1) {
+  kernel.grid = grid_of(kernel, parts);
+  kernel.index_type = index_type(graph, piece, kernel);
+  return kernel;
+}
+
+}  // namespace
+
+std::string_view to_string(Mapping mapping) {
+  switch (mapping) {
+    case Mapping::element:
+      return "element";
+    case Mapping::row_warp:
+      return "row_warp";
+    case Mapping::row_block:
+      return "row_block";
+    case Mapping::column_tile:
+      return "column_tile";
+    case Mapping::split:
+      return "split";
+  }
+  return "?";
+}
+
+std::string Choices::to_string() const {
+  std::string text = fmt::format("mapping = {}, block = {}", schedule::to_string(mapping), block_threads);
+  if (mapping == Mapping::split) text += fmt::format(", parts = {}", parts);
+  return text;
+}
+
+Choices default_choices(const ir::Graph& graph, const Piece& piece, const Target& target) {
+  const ir::Node& root = graph[piece.root];
+  const int block = std::min(256, target.max_threads_per_block);
+  if (info(root.op).relation != ir::Relation::reduce) return {Mapping::element, block, 1};
+  const ReductionShape shape = reduction_shape(graph, root);
+  const std::int64_t results = product(shape.kept).hint();
+  const std::int64_t reduced = product(shape.reduced).hint();
+  if (!shape.inner && results >= tile_columns) return {Mapping::column_tile, block, 1};
+  if (reduced <= row_warp_limit) return {Mapping::row_warp, std::min(128, block), 1};
+  if (reduced <= row_block_limit || results * 2 >= target.sms) return {Mapping::row_block, block, 1};
+  const std::int64_t wave =
+      std::max<std::int64_t>(2, 2 * std::int64_t{target.sms} / std::max<std::int64_t>(results, 1));
+  const std::int64_t useful = reduced / (8 * std::int64_t{block});
+  return {Mapping::split, block,
+          static_cast<int>(std::clamp<std::int64_t>(useful, 2, std::min<std::int64_t>(wave, 1024)))};
+}
+
+Schedule make_schedule(const ir::Graph& graph, const Piece& piece, const Choices& choices, const Target&) {
+  Schedule schedule{.piece = piece, .choices = choices};
+  const ir::Node& root = graph[piece.root];
+  KernelSchedule kernel{.mapping = choices.mapping, .block_threads = choices.block_threads};
+  if (info(root.op).relation != ir::Relation::reduce) {
+    kernel.results = product(root.type.dims);
+    kernel.reduced = 1;
+    schedule.kernels = {launch(graph, piece, kernel)};
+    return schedule;
+  }
+  const ReductionShape shape = reduction_shape(graph, root);
+  kernel.results = product(shape.kept);
+  kernel.reduced = product(shape.reduced);
+  if (choices.mapping != Mapping::split) {
+    schedule.kernels = {launch(graph, piece, kernel)};
+    return schedule;
+  }
+  kernel.role = KernelSchedule::Role::partial;
+  KernelSchedule combine{.role = KernelSchedule::Role::combine,
+                         .mapping = Mapping::row_warp,
+                         .results = kernel.results,
+                         .reduced = choices.parts,
+                         .block_threads = std::min(128, choices.block_threads)};
+  schedule.kernels = {launch(graph, piece, kernel, choices.parts), launch(graph, piece, combine)};
+  schedule.scratch = reduction_state(graph, root);
+  schedule.scratch_elements = kernel.results * choices.parts;
+  return schedule;
+}
+
+std::string print(const ir::Graph& graph, const Schedule& schedule) {
+  std::string text =
+      fmt::format("schedule of piece {} {}   choices {{{}}}\n", graph.value_name(schedule.piece.root),
+                  to_string(graph[schedule.piece.root].op), schedule.choices.to_string());
+  for (const KernelSchedule& kernel : schedule.kernels) {
+    const char* role = kernel.role == KernelSchedule::Role::whole     ? "whole"
+                       : kernel.role == KernelSchedule::Role::partial ? "partial"
+                                                                      : "combine";
+    text += fmt::format("  {} {}: results {}  reduced {}  grid {} x {}  index {}\n", role,
+                        to_string(kernel.mapping), kernel.results.to_string(), kernel.reduced.to_string(),
+                        kernel.grid.to_string(), kernel.block_threads, fuse::to_string(kernel.index_type));
+  }
+  if (!schedule.scratch.empty()) {
+    text += fmt::format("  scratch {} x {} arrays\n", schedule.scratch_elements.to_string(),
+                        schedule.scratch.size());
+  }
+  return text;
+}
+
+void verify(const ir::Graph& graph, const Schedule& schedule, const Target& target) {
+  const auto fail = [&](const std::string& message) {
+    throw Error({.kind = ErrorKind::internal,
+                 .code = ErrorCode::internal,
+                 .message = "schedule of " + graph.value_name(schedule.piece.root) + ": " + message});
+  };
+  const bool reduces = info(graph[schedule.piece.root].op).relation == ir::Relation::reduce;
+  if (reduces == (schedule.choices.mapping == Mapping::element)) fail("the mapping does not fit the piece");
+  if (schedule.kernels.empty()) fail("no launch");
+  for (const KernelSchedule& kernel : schedule.kernels) {
+    if (kernel.block_threads < 32 || kernel.block_threads > target.max_threads_per_block ||
+        kernel.block_threads % 32 != 0) {
+      fail(fmt::format("a block of {} threads on {}", kernel.block_threads, target.name));
+    }
+  }
+  const bool split = schedule.choices.mapping == Mapping::split;
+  if (split != (schedule.kernels.size() == 2) || split == schedule.scratch.empty())
+    fail("parts without scratch");
+}
+
+}  // namespace fuse::schedule

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "schedule/shape.hpp"
+
+#include <algorithm>
+
+namespace fuse::schedule {
+
+ReductionShape reduction_shape(const ir::Graph& graph, const ir::Node& reduction) {
+  const std::vector<Dim>& dims = graph[reduction.operands[0]].type.dims;
+  const auto& reduced = ir::attr<ir::DimsAttr>(reduction).dims;
+  ReductionShape shape;
+  for (std::size_t i = 0; i < dims.size(); ++i) {
+    const bool is_reduced =
+        std::find(reduced.begin(), reduced.end(), static_cast<std::int64_t>(i)) != reduced.end();
+    shape.is_reduced.push_back(is_reduced);
+    (is_reduced ? shape.reduced : shape.kept).push_back(dims[i]);
+    if (!dims[i].is(1)) shape.inner = is_reduced;
+  }
+  return shape;
+}
+
+std::vector<DType> reduction_state(const ir::Graph& graph, const ir::Node& reduction) {
+  const DType element = graph[reduction.operands[0]].type.dtype;
+  if (info(reduction.op).identity == ir::Identity::none) return {element, i64};
+  return {element};
+}
+
+}  // namespace fuse::schedule

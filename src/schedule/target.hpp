@@ -1,0 +1,36 @@
+// What the scheduler knows of a device: a plain value, named profiles, nothing asked of a driver here.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace fuse {
+
+struct Target {
+  std::string name;  ///< "h200"
+  int arch = 90;     ///< 90 for sm_90: selects instructions, never the schedule
+  int sms = 132;     ///< streaming multiprocessors
+  int warp_size = 32;
+  int max_threads_per_block = 1024;
+  int max_threads_per_sm = 2048;
+  int max_blocks_per_sm = 32;
+  int registers_per_sm = 65536;
+  std::int64_t shared_per_block = 49152;  ///< bytes a block may have without opting in
+  std::int64_t shared_per_block_optin = 232448;
+  std::int64_t shared_per_sm = 233472;
+  int max_cluster = 16;  ///< blocks; 1 where there are no clusters
+  std::int64_t l2_bytes = 50 << 20;
+  double bandwidth = 4.3e12;  ///< bytes/s of a device copy
+  double flops_f32 = 60e12;   ///< flop/s outside tensor cores
+  double launch_seconds = 2.5e-6;
+};
+
+/// The named profile ("h200", "a100", "v100", "tiny3", "tiny2"); a user error naming the known ones
+/// otherwise.
+Target target_profile(std::string_view name);
+std::vector<std::string_view> target_profile_names();
+
+}  // namespace fuse

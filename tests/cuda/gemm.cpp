@@ -1,0 +1,183 @@
+// The cuda device's GEMM against the plain loops: the fake cuBLASLt computes by its descriptors alone.
+// SPDX-License-Identifier: Apache-2.0
+#if FUSE_COMPILER_HAS_CUDA
+#include <cstring>
+#include <random>
+
+#include "cuda/fakes.hpp"
+#include "runtime/host_gemm.hpp"
+
+namespace fuse::test {
+namespace {
+
+using runtime::GemmDesc;
+
+/// Small integers: every sum is exact in every type, so the results agree bit for bit.
+std::vector<char> small_integers(DType type, std::int64_t count, unsigned seed) {
+  std::mt19937 random(seed);
+  std::uniform_int_distribution<int> pick(-3, 3);
+  std::vector<char> bytes(static_cast<std::size_t>(count) * size_of(type));
+  for (std::int64_t i = 0; i < count; ++i) {
+    char* at = bytes.data() + static_cast<std::size_t>(i) * size_of(type);
+    const double value = pick(random);
+    const float narrow = static_cast<float>(value);
+    const half h(value);
+    const bfloat16 b(value);
+    if (type == f64) std::memcpy(at, &value, 8);
+    if (type == f32) std::memcpy(at, &narrow, 4);
+    if (type == f16) std::memcpy(at, &h, 2);
+    if (type == bf16) std::memcpy(at, &b, 2);
+  }
+  return bytes;
+}
+
+void check_against_loops(const Fakes& fakes, GemmDesc desc, std::int64_t offset_bytes = 0) {
+  const auto backend = fakes.backend();
+  const auto queue = backend->create_queue();
+  const auto a = small_integers(desc.operand, desc.m * desc.k + (desc.batch - 1) * desc.stride_a, 1);
+  const auto b = small_integers(desc.operand, desc.k * desc.n + (desc.batch - 1) * desc.stride_b, 2);
+  const auto c_count = desc.m * desc.n + (desc.batch - 1) * desc.stride_c;
+  std::vector<char> expected(static_cast<std::size_t>(c_count) * size_of(desc.result), 0x55);
+  std::vector<char> got = expected;
+  runtime::make_plain_gemm(desc)->run(a.data(), b.data(), expected.data());
+
+  const auto gemm = backend->prepare_gemm(desc);
+  std::vector<void*> memory;
+  const auto allocate = [&](std::size_t bytes) {
+    memory.push_back(backend->allocate(static_cast<std::int64_t>(bytes) + offset_bytes));
+    return static_cast<char*>(memory.back()) + offset_bytes;
+  };
+  char* da = allocate(a.size());
+  char* db = allocate(b.size());
+  char* dc = allocate(got.size());
+  void* workspace =
+      gemm->workspace_bytes() ? allocate(static_cast<std::size_t>(gemm->workspace_bytes())) : nullptr;
+  if (workspace) workspace = memory.back();
+  REQUIRE(backend->upload(*queue, da, a.data(), static_cast<std::int64_t>(a.size())));
+  REQUIRE(backend->upload(*queue, db, b.data(), static_cast<std::int64_t>(b.size())));
+  REQUIRE(backend->upload(*queue, dc, got.data(), static_cast<std::int64_t>(got.size())));
+  const Status status = gemm->run(*queue, da, db, dc, workspace);
+  INFO(status.message());
+  REQUIRE(status);
+  REQUIRE(backend->download(*queue, got.data(), dc, static_cast<std::int64_t>(got.size())));
+  CHECK(got == expected);
+  for (void* address : memory) backend->free(address);
+}
+
+TEST_CASE("row-major, transposes, batches and types map onto column-major cuBLASLt", "[cuda][gemm]") {
+  const std::pair<DType, DType> types[] = {{f64, f64}, {f32, f32},   {f16, f16},
+                                           {f16, f32}, {bf16, bf16}, {bf16, f32}};
+  for (const auto& [operand, result] : types) {
+    for (int transposes = 0; transposes < 4; ++transposes) {
+      for (std::int64_t batch : {1, 3}) {
+        const Fakes fakes;
+        INFO(to_string(operand) << " to " << to_string(result) << ", transposes " << transposes << ", batch "
+                                << batch);
+        check_against_loops(fakes, {.batch = batch,
+                                    .m = 3,
+                                    .n = 5,
+                                    .k = 7,
+                                    .stride_a = 21,
+                                    .stride_b = transposes == 3 ? 0 : 35,
+                                    .stride_c = 17,
+                                    .transpose_a = (transposes & 1) != 0,
+                                    .transpose_b = (transposes & 2) != 0,
+                                    .operand = operand,
+                                    .result = result});
+        fakes.require_clean();
+      }
+    }
+  }
+}
+
+TEST_CASE("the algorithm is asked for deterministically, at two alignments", "[cuda][gemm]") {
+  const Fakes fakes;
+  check_against_loops(fakes, {.m = 4, .n = 4, .k = 4});
+  std::vector<std::string> asked;
+  for (int i = 0; i < fakes.blas_call_count(); ++i) {
+    if (contains(fakes.blas_call(i), "Heuristic")) asked.push_back(fakes.blas_call(i));
+  }
+  // 2: split k adds parts in the compute type only; 33554432: 32 MB.
+  REQUIRE(asked.size() == 2);
+  CHECK(asked[0] == "cublasLtMatmulAlgoGetHeuristic workspace 33554432 reduction 2 alignment 16");
+  CHECK(asked[1] == "cublasLtMatmulAlgoGetHeuristic workspace 33554432 reduction 2 alignment 4");
+  CHECK(contains(fakes.blas_call(fakes.blas_call_count() - 1), "cublasLtMatmul alignment 16"));
+
+  const Fakes unaligned;
+  check_against_loops(unaligned, {.m = 4, .n = 4, .k = 4}, 4);
+  CHECK(contains(unaligned.blas_call(unaligned.blas_call_count() - 1), "cublasLtMatmul alignment 4"));
+  // The matrices of a batch are 9 floats apart: no algorithm may count on 16 bytes.
+  const Fakes odd;
+  check_against_loops(odd, {.batch = 2, .m = 3, .n = 3, .k = 3, .stride_a = 9, .stride_b = 9, .stride_c = 9});
+  CHECK(contains(odd.blas_call(odd.blas_call_count() - 1), "cublasLtMatmul alignment 4"));
+}
+
+TEST_CASE("the workspace is the caller's, aligned, and within the limit", "[cuda][gemm]") {
+  const Fakes fakes;
+  fakes.blas_set_workspace(1 << 20);
+  check_against_loops(fakes, {.m = 4, .n = 4, .k = 4});
+  const auto backend = fakes.backend();
+  const auto queue = backend->create_queue();
+  const auto gemm = backend->prepare_gemm({.m = 4, .n = 4, .k = 4});
+  CHECK(gemm->workspace_bytes() == 1 << 20);
+  void* x = backend->allocate(1024);
+  CHECK(gemm->run(*queue, x, x, x, nullptr).code() == ErrorCode::misaligned);
+  CHECK(gemm->run(*queue, x, x, x, static_cast<char*>(x) + 16).code() == ErrorCode::misaligned);
+  CHECK(gemm->run(*queue, static_cast<char*>(x) + 2, x, x, x).code() == ErrorCode::misaligned);
+  backend->free(x);
+  fakes.blas_set_workspace((32 << 20) + 1);
+  const ErrorInfo error = error_of([&] { backend->prepare_gemm({.m = 4, .n = 4, .k = 4}); });
+  CHECK(error.code == ErrorCode::unsupported);
+  CHECK(contains(error.message, "cuBLASLt has no algorithm for 4 x 4 matrices of f32 to f32 by k = 4"));
+}
+
+TEST_CASE("empty results need no cuBLASLt, k = 0 writes zeros", "[cuda][gemm]") {
+  const Fakes fakes;
+  check_against_loops(fakes, {.m = 3, .n = 4, .k = 0});
+  check_against_loops(fakes, {.batch = 3, .m = 3, .n = 4, .k = 0, .stride_c = 15});
+  CHECK(contains(fakes.find_call("cuMemsetD2D8Async"), "pitch 60 width 48 height 3"));
+  check_against_loops(fakes,
+                      {.batch = 3, .m = 3, .n = 4, .k = 0, .stride_c = 12, .operand = f16, .result = f32});
+  {
+    const auto backend = fakes.backend();
+    const auto queue = backend->create_queue();
+    for (GemmDesc d : {GemmDesc{.batch = 0, .m = 3, .n = 4, .k = 5}, GemmDesc{.m = 0, .n = 4, .k = 5},
+                       GemmDesc{.m = 3, .n = 0, .k = 5}}) {
+      const int calls = fakes.call_count();
+      CHECK(backend->prepare_gemm(d)->run(*queue, nullptr, nullptr, nullptr, nullptr));
+      CHECK(fakes.call_count() == calls);
+    }
+  }
+  CHECK(fakes.blas_call_count() == 0);
+  fakes.require_clean();
+}
+
+TEST_CASE("what the cuda device does not multiply", "[cuda][gemm]") {
+  const Fakes fakes;
+  const auto backend = fakes.backend();
+  const ErrorInfo integers =
+      error_of([&] { backend->prepare_gemm({.m = 1, .n = 1, .k = 1, .operand = i32, .result = i32}); });
+  CHECK(integers.kind == ErrorKind::user);
+  CHECK(integers.code == ErrorCode::unsupported);
+  CHECK(contains(integers.message, "no matmul of i32"));
+  const ErrorInfo many = error_of([&] {
+    backend->prepare_gemm({.batch = std::int64_t{1} << 31, .m = 1, .n = 1, .k = 1, .stride_c = 1});
+  });
+  CHECK(contains(many.message, "2^31 - 1 matrices"));
+  CHECK(error_of([&] { backend->prepare_gemm({.m = -1, .n = 1, .k = 1}); }).kind == ErrorKind::internal);
+}
+
+TEST_CASE("a missing cuBLASLt is missed by the first GEMM only", "[cuda][gemm]") {
+  const Fakes fakes;
+  const auto backend =
+      runtime::make_cuda_backend(0, {.cuda = fake_cuda_path, .cublaslt = "/nowhere/libcublasLt.so"});
+  CHECK(backend->prepare_gemm({.m = 1, .n = 1, .k = 0})->workspace_bytes() == 0);
+  const ErrorInfo error = error_of([&] { backend->prepare_gemm({.m = 1, .n = 1, .k = 1}); });
+  CHECK(error.code == ErrorCode::missing_library);
+  CHECK(contains(error.message, "cuBLASLt was not found; looked for\n  /nowhere/libcublasLt.so: "));
+  CHECK(contains(error.hint, "libcublas"));
+}
+
+}  // namespace
+}  // namespace fuse::test
+#endif

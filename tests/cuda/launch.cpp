@@ -1,0 +1,222 @@
+// Queues, memory and launches of the cuda device, against the fake driver.
+// SPDX-License-Identifier: Apache-2.0
+#if FUSE_COMPILER_HAS_CUDA
+#include <cstdint>
+#include <cstring>
+
+#include "cuda/fakes.hpp"
+
+namespace fuse::test {
+namespace {
+
+using runtime::Argument;
+
+std::string hex(const void* pointer) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%llx",
+                static_cast<unsigned long long>(reinterpret_cast<std::uintptr_t>(pointer)));
+  return text;
+}
+
+TEST_CASE("a launch packs pointers, i32 and i64 extents", "[cuda]") {
+  const Fakes fakes;
+  {
+    const auto backend = fakes.backend();
+    const auto queue = backend->create_queue();
+    const auto module = runtime::load_cubin(*backend, scale_source(), scale_cubin());
+    void* y = backend->allocate(1024);
+    const Argument arguments[] = {
+        {.address = y, .bytes = 1024}, {.value = -2}, {.value = std::int64_t{1} << 40}};
+    const Status status = backend->launch(*queue, module->function("scale"), {7, 2, 3}, arguments, 3);
+    CHECK(std::string(status.message()) == "");
+    char stream[32];
+    std::snprintf(stream, sizeof stream, "%p", queue->native());
+    CHECK(fakes.find_call("cuLaunchKernel") ==
+          std::string("cuLaunchKernel scale grid 7 2 3 block 128 1 1 shared 0 stream ") + stream +
+              " args 8:" + hex(y) + " 4:fffffffe 8:10000000000");
+    backend->free(y);
+  }
+  fakes.require_clean();
+}
+
+TEST_CASE("a launch calls the driver for nothing but the launch", "[cuda]") {
+  const Fakes fakes;
+  const auto backend = fakes.backend();
+  const auto queue = backend->create_queue();
+  const auto module = runtime::load_cubin(*backend, scale_source(), scale_cubin());
+  const Argument arguments[3] = {};
+  const auto& function = module->function("scale");
+  const int before = fakes.call_count();
+  REQUIRE(backend->launch(*queue, function, {1, 1, 1}, arguments, 3));
+  REQUIRE(fakes.call_count() == before + 3);
+  CHECK(std::string(fakes.call(before)) == "cuCtxPushCurrent");
+  CHECK(contains(fakes.call(before + 1), "cuLaunchKernel"));
+  CHECK(std::string(fakes.call(before + 2)) == "cuCtxPopCurrent");
+}
+
+TEST_CASE("loading a module loads its functions and sets their attributes", "[cuda]") {
+  const Fakes fakes;
+  const auto backend = fakes.backend();
+  const auto module = runtime::load_cubin(*backend, scale_source(), scale_cubin());
+#if CUDA_VERSION >= 12040
+  CHECK(fakes.count("cuFuncLoad") == 1);
+#endif
+  // 2048 / 128 = 16 blocks of 4096 + 1024 bytes of 233472: 36 percent (attribute 9 is the carveout).
+  CHECK(fakes.find_call("cuFuncSetAttribute") == "cuFuncSetAttribute scale 9 = 36");
+}
+
+TEST_CASE("a zero grid launches nothing, a grid out of range is refused", "[cuda]") {
+  const Fakes fakes;
+  const auto backend = fakes.backend();
+  const auto queue = backend->create_queue();
+  const auto module = runtime::load_cubin(*backend, scale_source(), scale_cubin());
+  const auto& function = module->function("scale");
+  const Argument arguments[3] = {};
+  CHECK(backend->launch(*queue, function, {0, 1, 1}, arguments, 3));
+  CHECK(backend->launch(*queue, function, {1, 0, 1}, arguments, 3));
+  CHECK(backend->launch(*queue, function, {1, 1, 0}, arguments, 3));
+  for (runtime::Dim3 grid : {runtime::Dim3{-1, 1, 1}, runtime::Dim3{std::int64_t{1} << 31, 1, 1},
+                             runtime::Dim3{1, 65536, 1}, runtime::Dim3{1, 1, 65536}}) {
+    const Status status = backend->launch(*queue, function, grid, arguments, 3);
+    CHECK(status.code() == ErrorCode::internal);
+    CHECK(contains(status.message(), "is not launchable"));
+  }
+  CHECK(fakes.count("cuLaunchKernel") == 0);
+}
+
+TEST_CASE("arguments that do not match the kernel are refused", "[cuda]") {
+  const Fakes fakes;
+  const auto backend = fakes.backend();
+  const auto queue = backend->create_queue();
+  const auto module = runtime::load_cubin(*backend, scale_source(), scale_cubin());
+  const auto& function = module->function("scale");
+  Argument arguments[3] = {};
+  CHECK(std::string(backend->launch(*queue, function, {}, arguments, 2).message()) ==
+        "kernel scale takes 3 arguments, not 2");
+  arguments[1].value = std::int64_t{1} << 31;
+  CHECK(std::string(backend->launch(*queue, function, {}, arguments, 3).message()) ==
+        "kernel scale: extent n = 2147483648 does not fit an i32");
+  CHECK(fakes.count("cuLaunchKernel") == 0);
+
+  struct OtherQueue final : runtime::Queue {
+    Status synchronize() noexcept override { return {}; }
+  } other;
+  CHECK(backend->launch(other, function, {}, arguments, 3).code() == ErrorCode::internal);
+  const runtime::Function foreign;
+  CHECK(backend->launch(*queue, foreign, {}, arguments, 3).code() == ErrorCode::internal);
+}
+
+TEST_CASE("a launch that fails names the code and the kernel", "[cuda]") {
+  const Fakes fakes;
+  const auto backend = fakes.backend();
+  const auto queue = backend->create_queue();
+  const auto module = runtime::load_cubin(*backend, scale_source(), scale_cubin());
+  const Argument arguments[3] = {};
+  fakes.fail_at("cuLaunchKernel", 1, 700);
+  const Status status = backend->launch(*queue, module->function("scale"), {}, arguments, 3);
+  CHECK(status.code() == ErrorCode::driver);
+  CHECK(std::string(status.message()) ==
+        "cuLaunchKernel: CUDA_ERROR_ILLEGAL_ADDRESS (700): an illegal memory access was encountered: kernel "
+        "scale");
+  fakes.fail_at("cuStreamSynchronize", 1, 4242);
+  CHECK(std::string(queue->synchronize().message()) ==
+        "cuStreamSynchronize: CUDA error (4242): unknown to this driver");
+}
+
+TEST_CASE("a kernel that the source or the cubin lacks, or whose blocks are too large", "[cuda]") {
+  const Fakes fakes;
+  {
+    const auto backend = fakes.backend();
+    const auto module = runtime::load_cubin(*backend, scale_source(), scale_cubin());
+    const ErrorInfo unknown = error_of([&] { module->function("other"); });
+    CHECK(unknown.kind == ErrorKind::internal);
+    CHECK(contains(unknown.message, "source scale has no kernel other; it has scale"));
+    const ErrorInfo absent =
+        error_of([&] { runtime::load_cubin(*backend, scale_source(), fake_cubin("shift 1024 0\n")); });
+    CHECK(contains(absent.message, "cuModuleGetFunction: CUDA_ERROR_NOT_FOUND (500)"));
+    CHECK(contains(absent.message, "kernel scale"));
+    const ErrorInfo large = error_of(
+        [&] { runtime::load_cubin(*backend, scale_source(512), fake_cubin("scale 256 0 8 4 8\n")); });
+    CHECK(contains(large.message, "can run blocks of 256 threads"));
+    CHECK(error_of([&] { runtime::load_cubin(*backend, scale_source(), {}); }).code == ErrorCode::internal);
+  }
+  fakes.require_clean();
+}
+
+TEST_CASE("bytes go to the device and come back", "[cuda]") {
+  const Fakes fakes;
+  {
+    const auto backend = fakes.backend();
+    const auto queue = backend->create_queue();
+    CHECK(fakes.find_call("cuStreamCreate") == "cuStreamCreate 1");  // non-blocking
+    char* a = static_cast<char*>(backend->allocate(300));
+    char* b = static_cast<char*>(backend->allocate(300));
+    void* none = backend->allocate(0);
+    CHECK(none != nullptr);
+    CHECK(reinterpret_cast<std::uintptr_t>(a) % 256 == 0);
+    std::vector<char> host(300, 'x'), back(300, 0);
+    REQUIRE(backend->upload(*queue, a, host.data(), 300));
+    REQUIRE(backend->memset(*queue, a + 100, 'z', 100));
+    REQUIRE(backend->copy(*queue, b, a, 300));
+    REQUIRE(backend->download(*queue, back.data(), b, 300));
+    REQUIRE(queue->synchronize());
+    std::memset(host.data() + 100, 'z', 100);
+    CHECK(host == back);
+    const int calls = fakes.call_count();
+    CHECK(backend->copy(*queue, b, a, 0));
+    CHECK(fakes.call_count() == calls);
+    CHECK(backend->copy(*queue, b, a, -1).code() == ErrorCode::internal);
+    backend->free(a);
+    backend->free(b);
+    backend->free(none);
+    backend->free(nullptr);
+  }
+  fakes.require_clean();
+}
+
+TEST_CASE("out of memory says how much was asked and how much is free", "[cuda]") {
+  const Fakes fakes;
+  const auto backend = fakes.backend();
+  const ErrorInfo error = error_of([&] { backend->allocate(std::int64_t{1} << 50); });
+  CHECK(error.kind == ErrorKind::runtime);
+  CHECK(error.code == ErrorCode::out_of_memory);
+  CHECK(contains(error.message, "cuMemAlloc: CUDA_ERROR_OUT_OF_MEMORY (2)"));
+  CHECK(contains(error.message, "1125899906842624 bytes asked, 1000 of 2000 free"));
+  CHECK(error_of([&] { backend->allocate(-1); }).kind == ErrorKind::internal);
+}
+
+TEST_CASE("the caller's stream is wrapped, not owned", "[cuda]") {
+  const Fakes fakes;
+  {
+    const auto backend = fakes.backend();
+    const auto own = backend->create_queue();
+    {
+      const auto wrapped = runtime::wrap_cuda_stream(*backend, own->native());
+      CHECK(wrapped->native() == own->native());
+      CHECK(wrapped->synchronize());
+    }
+    CHECK(fakes.live("stream") == 1);
+    CHECK(runtime::wrap_cuda_stream(*backend, nullptr)->synchronize());
+    const ErrorInfo error = error_of([&] { runtime::wrap_cuda_stream(*backend, fakes.foreign_stream()); });
+    CHECK(error.kind == ErrorKind::user);
+    CHECK(contains(error.message, "belongs to another context"));
+  }
+  fakes.require_clean();
+}
+
+TEST_CASE("what a backend made may outlive it", "[cuda]") {
+  const Fakes fakes;
+  {
+    auto backend = fakes.backend();
+    const auto queue = backend->create_queue();
+    const auto module = runtime::load_cubin(*backend, scale_source(), scale_cubin());
+    backend.reset();
+    CHECK(fakes.live("context") == 1);
+    CHECK(queue->synchronize());
+  }
+  fakes.require_clean();
+}
+
+}  // namespace
+}  // namespace fuse::test
+#endif

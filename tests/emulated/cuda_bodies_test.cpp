@@ -1,0 +1,170 @@
+// The CUDA bodies: NVRTC compiles every primitive, for each architecture, with the options fuse uses.
+// SPDX-License-Identifier: Apache-2.0
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <set>
+
+#include "emulated/support.hpp"
+
+namespace fuse::test {
+namespace {
+
+struct Nvrtc {
+  void* library = nullptr;
+  int (*create)(void**, const char*, const char*, int, const char* const*, const char* const*) = nullptr;
+  int (*compile)(void*, int, const char* const*) = nullptr;
+  int (*destroy)(void**) = nullptr;
+  int (*log_size)(void*, std::size_t*) = nullptr;
+  int (*log)(void*, char*) = nullptr;
+
+  Nvrtc() {
+    for (const char* name : {"libnvrtc.so.13", "libnvrtc.so", "/usr/local/cuda/lib64/libnvrtc.so.13"}) {
+      library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+      if (library) break;
+    }
+    if (!library) return;
+    const auto find = [&](auto& to, const char* name) {
+      to = reinterpret_cast<std::remove_reference_t<decltype(to)>>(dlsym(library, name));
+    };
+    find(create, "nvrtcCreateProgram");
+    find(compile, "nvrtcCompileProgram");
+    find(destroy, "nvrtcDestroyProgram");
+    find(log_size, "nvrtcGetProgramLogSize");
+    find(log, "nvrtcGetProgramLog");
+  }
+  // Empty if it compiled, else the log.
+  std::string build(const std::string& text, const std::string& arch) const {
+    void* program = nullptr;
+    if (create(&program, text.c_str(), "test.cu", 0, nullptr, nullptr) != 0) return "cannot create a program";
+    const std::string option = "--gpu-architecture=" + arch;
+    const char* options[] = {option.c_str(), "--fmad=false", "--ftz=false", "--prec-div=true",
+                             "--prec-sqrt=true"};
+    std::string text_of_log;
+    if (compile(program, 5, options) != 0) {
+      std::size_t size = 0;
+      log_size(program, &size);
+      text_of_log.resize(size);
+      log(program, text_of_log.data());
+    }
+    destroy(&program);
+    return text_of_log;
+  }
+};
+
+const std::vector<std::pair<std::string, std::string>> types = {
+    {"double", "f64"},    {"float", "f32"}, {"f16", "f16"},  {"bf16", "bf16"},
+    {"long long", "i64"}, {"int", "i32"},   {"bool", "bool"}};
+
+// A kernel that uses one primitive with every type it is for.
+std::string use(const std::string& name) {
+  std::string text;
+  int kernels = 0;
+  const auto kernel = [&](const std::string& type, const std::string& statement) {
+    text += "FUSE_KERNEL(256) k" + std::to_string(kernels++) + "(global<const " + type + "> x, global<" +
+            type + "> y) {\n  const int i = threadIdx.x;\n  " + statement + "\n}\n";
+  };
+  if (name.starts_with("to_") && name != "to_odd") {
+    const std::string to = name.substr(3);
+    for (const auto& [type, suffix] : types) {
+      kernel(type, "store(y, i, to_" + suffix + "(" + name + "(load(x, i))));");
+    }
+    return text;
+  }
+  if (name == "f16" || name == "bf16") {
+    kernel(name, "store(y, i, load(x, static_cast<long long>(i)));");
+  } else if (name == "shared" || name == "block_barrier" || name == "warp_barrier") {
+    const std::string wait = name == "shared" ? "block_barrier" : name;
+    for (const auto& [type, suffix] : types) {
+      kernel(type, "FUSE_SHARED(" + type + ", 256, t); store(t, i, load(x, i)); " + wait +
+                       "(); store(y, i, load(t, i ^ 1));");
+    }
+  } else if (name.starts_with("infinity") || name.starts_with("nan")) {
+    kernel(name.ends_with("32") ? "float" : "double", "store(y, i, load(x, i) + " + name + "());");
+  } else if (name == "divide" || name == "remainder" || name == "power") {
+    for (const char* type : {"float", "double", "int", "long long"}) {
+      kernel(type, "store(y, i, " + name + "(load(x, i), load(x, i + 1)));");
+    }
+  } else if (name == "maximum" || name == "minimum") {
+    for (const char* type : {"float", "double", "int", "long long", "bool"}) {
+      kernel(type, "store(y, i, " + name + "(load(x, i), load(x, i + 1)));");
+    }
+  } else if (name == "shuffle_xor") {
+    for (const char* type : {"float", "double", "int", "long long", "bool"}) {
+      kernel(type, "store(y, i, shuffle_xor(load(x, i), 4));");
+    }
+  } else if (name == "absolute" || name == "sign" || name == "warp_sum" || name == "warp_prod") {
+    for (const char* type : {"float", "double", "int", "long long"}) {
+      kernel(type, "store(y, i, " + name + "(load(x, i)));");
+    }
+  } else if (name.starts_with("warp_")) {
+    for (const char* type : {"float", "double", "int", "long long", "bool"}) {
+      kernel(type, "store(y, i, " + name + "(load(x, i)));");
+    }
+  } else {
+    kernel("float", "store(y, i, load(x, i));");
+  }
+  return text;
+}
+
+std::vector<std::string> used_names(const std::string& text, const std::string& name) {
+  std::vector<std::string> names = {name, "global", "load", "store"};
+  for (const codegen::Primitive& p : codegen::primitives()) {
+    if (text.find(std::string(p.name) + "(") != std::string::npos) names.emplace_back(p.name);
+  }
+  if (text.find("FUSE_SHARED") != std::string::npos) names.emplace_back("FUSE_SHARED");
+  for (const char* type : {"f16", "bf16"}) names.emplace_back(type);
+  return names;
+}
+
+}  // namespace
+
+TEST_CASE("NVRTC compiles the CUDA body of every primitive", "[emulated][nvrtc]") {
+  const Nvrtc nvrtc;
+  if (!nvrtc.library) {
+    WARN("skipped: libnvrtc was not found");
+    return;
+  }
+  for (const char* arch : {"sm_75", "sm_80", "sm_90"}) {
+    for (const codegen::Primitive& p : codegen::primitives()) {
+      const std::string body = use(std::string(p.name));
+      const std::string log =
+          nvrtc.build(codegen::cuda_prelude(used_names(body, std::string(p.name))) + body, arch);
+      INFO(arch << " " << p.name << ":\n" << log);
+      CHECK(log.empty());
+    }
+  }
+}
+
+TEST_CASE("a prelude holds what is used and what that needs, in table order", "[emulated]") {
+  const std::string none = codegen::cuda_prelude({});
+  CHECK(none.find("FUSE_KERNEL") != std::string::npos);
+  CHECK(none.find("__device__") == std::string::npos);
+  const std::string sum = codegen::cuda_prelude({"warp_max", "load", "expf", "FUSE_SHARED"});
+  CHECK(sum.find("T warp_max(") > sum.find("T shuffle_xor("));
+  CHECK(sum.find("T shuffle_xor(") > sum.find("T maximum("));
+  CHECK(sum.find("T load(") != std::string::npos);
+  CHECK(sum.find("FUSE_SHARED") != std::string::npos);
+  CHECK(sum.find("minimum") == std::string::npos);
+  CHECK(sum.find("#include") == std::string::npos);
+}
+
+TEST_CASE("the table is well formed", "[emulated]") {
+  std::set<std::string_view> seen;
+  for (const codegen::Primitive& p : codegen::primitives()) {
+    INFO(p.name);
+    for (std::string_view need : p.needs) CHECK(seen.count(need) == 1);  // what it needs stands before it
+    CHECK(seen.insert(p.name).second);
+    CHECK(codegen::find_primitive(p.name) == &p);
+    CHECK_FALSE(p.cuda.empty());
+    CHECK_FALSE(p.host.empty());
+  }
+  CHECK(codegen::find_primitive("FUSE_SHARED") == codegen::find_primitive("shared"));
+  CHECK(codegen::find_primitive("expf") == nullptr);
+  CHECK(codegen::find_primitive("block_barrier")->communicates);
+  CHECK_FALSE(codegen::find_primitive("maximum")->communicates);
+  for (const bool checked : {false, true})
+    CHECK(codegen::host_prelude(checked).find("#include") == std::string::npos);
+}
+
+}  // namespace fuse::test

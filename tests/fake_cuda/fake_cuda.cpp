@@ -1,0 +1,463 @@
+// A recording libcuda.so.1 over host memory: it runs everything of the cuda device but the kernels.
+// A module's image that starts with "fake\n" lists its kernels, one a line:
+//   name threads shared size size ...
+// the block size it can run, its static shared memory, and the bytes of each argument. Any other image (a
+// real cubin) has every kernel, whose arguments are not read. SPDX-License-Identifier: Apache-2.0
+#include "fake_cuda/fake_cuda.hpp"
+
+#include <cuda.h>
+
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <set>
+#include <sstream>
+#include <string>
+#include <vector>
+
+struct CUfunc_st {
+  std::string name;
+  int threads = 1024;
+  int shared = 0;
+  bool known = false;
+  std::vector<int> sizes;
+};
+struct CUmod_st {
+  std::map<std::string, CUfunc_st> functions;
+  bool any = false;
+};
+struct CUctx_st {
+  int device = 0;
+};
+struct CUstream_st {
+  CUctx_st* context = nullptr;
+};
+
+namespace {
+
+struct Failure {
+  std::string function;
+  int countdown = 0;
+  CUresult code = CUDA_SUCCESS;
+};
+
+struct State {
+  std::recursive_mutex mutex;
+  std::vector<std::string> calls;
+  std::vector<Failure> failures;
+  std::map<int, int> attributes;
+  std::map<CUdeviceptr, std::size_t> memory;
+  std::set<CUmod_st*> modules;
+  std::set<CUstream_st*> streams;
+  CUctx_st context;
+  CUctx_st foreign_context;
+  CUstream_st foreign_stream{&foreign_context};
+  int retains = 0;
+  int misuse = 0;
+
+  State() { reset(); }
+
+  void reset() {
+    calls.clear();
+    failures.clear();
+    misuse = 0;
+    attributes = {{CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, 9},
+                  {CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, 0},
+                  {CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, 132},
+                  {CU_DEVICE_ATTRIBUTE_WARP_SIZE, 32},
+                  {CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK, 1024},
+                  {CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR, 2048},
+                  {CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR, 32},
+                  {CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR, 65536},
+                  {CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK, 49152},
+                  {CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, 232448},
+                  {CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR, 233472},
+                  {CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE, 50 << 20},
+                  {CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH, 1},
+                  {CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE, 3201000},
+                  {CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH, 6144},
+                  {CU_DEVICE_ATTRIBUTE_CLOCK_RATE, 1980000}};
+    if (const char* text = std::getenv("FAKE_CUDA_FAIL")) {
+      std::istringstream in(text);
+      Failure failure;
+      std::string nth, code;
+      if (std::getline(in, failure.function, ':') && std::getline(in, nth, ':') && std::getline(in, code)) {
+        failure.countdown = std::atoi(nth.c_str());
+        failure.code = static_cast<CUresult>(std::atoi(code.c_str()));
+        failures.push_back(failure);
+      }
+    }
+  }
+};
+
+// Never destroyed: the library under test may give things back while the process ends.
+State& state() {
+  static State* s = new State;
+  return *s;
+}
+
+std::vector<CUctx_st*>& stack() {
+  thread_local std::vector<CUctx_st*> contexts;
+  return contexts;
+}
+
+std::string text(const char* plain) { return plain; }
+template <class... Args>
+std::string text(const char* format, Args... args) {
+  char buffer[400];
+  std::snprintf(buffer, sizeof buffer, format, args...);
+  return buffer;
+}
+
+/// Records the call; the code it is to return.
+CUresult enter(const std::string& call) {
+  State& s = state();
+  const std::lock_guard lock(s.mutex);
+  s.calls.push_back(call);
+  const std::string function = call.substr(0, call.find(' '));
+  for (Failure& failure : s.failures) {
+    if (failure.function.empty() || failure.function == function) {
+      if (--failure.countdown == 0) return failure.code;
+    }
+  }
+  return CUDA_SUCCESS;
+}
+
+CUresult misused(CUresult code) {
+  const std::lock_guard lock(state().mutex);
+  ++state().misuse;
+  return code;
+}
+
+CUresult need_context() { return stack().empty() ? misused(CUDA_ERROR_INVALID_CONTEXT) : CUDA_SUCCESS; }
+
+bool in_bounds(CUdeviceptr address, std::size_t bytes) {
+  State& s = state();
+  const std::lock_guard lock(s.mutex);
+  auto at = s.memory.upper_bound(address);
+  if (at == s.memory.begin()) return false;
+  --at;
+  return address - at->first <= at->second && bytes <= at->second - (address - at->first);
+}
+
+void* host(CUdeviceptr address) { return reinterpret_cast<void*>(address); }
+
+struct ErrorName {
+  int code;
+  const char* name;
+  const char* text;
+};
+constexpr ErrorName error_names[] = {
+    {0, "CUDA_SUCCESS", "no error"},
+    {1, "CUDA_ERROR_INVALID_VALUE", "invalid argument"},
+    {2, "CUDA_ERROR_OUT_OF_MEMORY", "out of memory"},
+    {34, "CUDA_ERROR_STUB_LIBRARY", "CUDA driver is a stub library"},
+    {46, "CUDA_ERROR_DEVICE_UNAVAILABLE", "CUDA-capable device(s) is/are busy or unavailable"},
+    {100, "CUDA_ERROR_NO_DEVICE", "no CUDA-capable device is detected"},
+    {201, "CUDA_ERROR_INVALID_CONTEXT", "invalid device context"},
+    {400, "CUDA_ERROR_INVALID_HANDLE", "invalid resource handle"},
+    {500, "CUDA_ERROR_NOT_FOUND", "named symbol not found"},
+    {700, "CUDA_ERROR_ILLEGAL_ADDRESS", "an illegal memory access was encountered"},
+    {999, "CUDA_ERROR_UNKNOWN", "unknown error"},
+};
+
+}  // namespace
+
+#define FAKE_ENTER(...)                                                      \
+  do {                                                                       \
+    if (const CUresult injected = enter(text(__VA_ARGS__))) return injected; \
+  } while (false)
+#define FAKE_ENTER_IN_CONTEXT(...)                               \
+  FAKE_ENTER(__VA_ARGS__);                                       \
+  do {                                                           \
+    if (const CUresult current = need_context()) return current; \
+  } while (false)
+
+extern "C" {
+
+// ---- control
+
+void fake_cuda_reset() {
+  const std::lock_guard lock(state().mutex);
+  state().reset();
+}
+void fake_cuda_fail_at(const char* function, int nth, int code) {
+  const std::lock_guard lock(state().mutex);
+  state().failures.push_back({function, nth, static_cast<CUresult>(code)});
+}
+void fake_cuda_set_attribute(int attribute, int value) {
+  const std::lock_guard lock(state().mutex);
+  state().attributes[attribute] = value;
+}
+int fake_cuda_call_count() {
+  const std::lock_guard lock(state().mutex);
+  return static_cast<int>(state().calls.size());
+}
+const char* fake_cuda_call(int index) {
+  const std::lock_guard lock(state().mutex);
+  const auto i = static_cast<std::size_t>(index);
+  return index >= 0 && i < state().calls.size() ? state().calls[i].c_str() : "";
+}
+int fake_cuda_live(const char* kind) {
+  State& s = state();
+  const std::lock_guard lock(s.mutex);
+  const std::string k = kind;
+  if (k == "context") return s.retains;
+  if (k == "module") return static_cast<int>(s.modules.size());
+  if (k == "stream") return static_cast<int>(s.streams.size());
+  if (k == "memory") return static_cast<int>(s.memory.size());
+  return -1;
+}
+int fake_cuda_depth() { return static_cast<int>(stack().size()); }
+int fake_cuda_misuse() {
+  const std::lock_guard lock(state().mutex);
+  return state().misuse;
+}
+void* fake_cuda_foreign_stream() { return &state().foreign_stream; }
+
+// ---- the driver
+
+CUresult CUDAAPI cuInit(unsigned) {
+  FAKE_ENTER("cuInit");
+  return CUDA_SUCCESS;
+}
+CUresult CUDAAPI cuDriverGetVersion(int* version) {
+  FAKE_ENTER("cuDriverGetVersion");
+  *version = 13000;
+  return CUDA_SUCCESS;
+}
+CUresult CUDAAPI cuGetErrorName(CUresult code, const char** name) {
+  for (const ErrorName& row : error_names) {
+    if (row.code == static_cast<int>(code)) {
+      *name = row.name;
+      return CUDA_SUCCESS;
+    }
+  }
+  *name = nullptr;
+  return CUDA_ERROR_INVALID_VALUE;
+}
+CUresult CUDAAPI cuGetErrorString(CUresult code, const char** string) {
+  for (const ErrorName& row : error_names) {
+    if (row.code == static_cast<int>(code)) {
+      *string = row.text;
+      return CUDA_SUCCESS;
+    }
+  }
+  *string = nullptr;
+  return CUDA_ERROR_INVALID_VALUE;
+}
+CUresult CUDAAPI cuDeviceGetCount(int* count) {
+  FAKE_ENTER("cuDeviceGetCount");
+  *count = 1;
+  return CUDA_SUCCESS;
+}
+CUresult CUDAAPI cuDeviceGet(CUdevice* device, int ordinal) {
+  FAKE_ENTER("cuDeviceGet %d", ordinal);
+  *device = ordinal;
+  return CUDA_SUCCESS;
+}
+CUresult CUDAAPI cuDeviceGetName(char* name, int size, CUdevice) {
+  FAKE_ENTER("cuDeviceGetName");
+  std::snprintf(name, static_cast<std::size_t>(size), "Fake H200");
+  return CUDA_SUCCESS;
+}
+CUresult CUDAAPI cuDeviceGetAttribute(int* value, CUdevice_attribute which, CUdevice) {
+  FAKE_ENTER("cuDeviceGetAttribute %d", static_cast<int>(which));
+  const std::lock_guard lock(state().mutex);
+  const auto at = state().attributes.find(static_cast<int>(which));
+  if (at == state().attributes.end()) return misused(CUDA_ERROR_INVALID_VALUE);
+  *value = at->second;
+  return CUDA_SUCCESS;
+}
+CUresult CUDAAPI cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice) {
+  FAKE_ENTER("cuDevicePrimaryCtxRetain");
+  const std::lock_guard lock(state().mutex);
+  ++state().retains;
+  *context = &state().context;
+  return CUDA_SUCCESS;
+}
+CUresult CUDAAPI cuDevicePrimaryCtxRelease(CUdevice) {
+  const CUresult injected = enter("cuDevicePrimaryCtxRelease");
+  const std::lock_guard lock(state().mutex);
+  if (state().retains-- <= 0) return misused(CUDA_ERROR_INVALID_CONTEXT);
+  return injected;
+}
+CUresult CUDAAPI cuCtxPushCurrent(CUcontext context) {
+  FAKE_ENTER("cuCtxPushCurrent");
+  if (context != &state().context) return misused(CUDA_ERROR_INVALID_CONTEXT);
+  stack().push_back(context);
+  return CUDA_SUCCESS;
+}
+CUresult CUDAAPI cuCtxPopCurrent(CUcontext* context) {
+  const CUresult injected = enter("cuCtxPopCurrent");
+  if (stack().empty()) return misused(CUDA_ERROR_INVALID_CONTEXT);
+  *context = stack().back();
+  stack().pop_back();
+  return injected;
+}
+CUresult CUDAAPI cuMemGetInfo(std::size_t* free, std::size_t* total) {
+  FAKE_ENTER_IN_CONTEXT("cuMemGetInfo");
+  *free = 1000;
+  *total = 2000;
+  return CUDA_SUCCESS;
+}
+CUresult CUDAAPI cuMemAlloc(CUdeviceptr* address, std::size_t bytes) {
+  FAKE_ENTER_IN_CONTEXT("cuMemAlloc %zu", bytes);
+  if (bytes == 0) return misused(CUDA_ERROR_INVALID_VALUE);
+  void* memory =
+      bytes > std::size_t{1} << 40 ? nullptr : ::operator new (bytes, std::align_val_t{256}, std::nothrow);
+  if (!memory) return CUDA_ERROR_OUT_OF_MEMORY;
+  std::memset(memory, 0xcd, bytes);
+  const std::lock_guard lock(state().mutex);
+  *address = reinterpret_cast<CUdeviceptr>(memory);
+  state().memory[*address] = bytes;
+  return CUDA_SUCCESS;
+}
+CUresult CUDAAPI cuMemFree(CUdeviceptr address) {
+  const CUresult injected = enter("cuMemFree");
+  const std::lock_guard lock(state().mutex);
+  if (!state().memory.erase(address)) return misused(CUDA_ERROR_INVALID_VALUE);
+  ::operator delete (host(address), std::align_val_t{256});
+  return injected;
+}
+CUresult CUDAAPI cuMemcpyHtoDAsync(CUdeviceptr to, const void* from, std::size_t bytes, CUstream) {
+  FAKE_ENTER_IN_CONTEXT("cuMemcpyHtoDAsync %zu", bytes);
+  if (!in_bounds(to, bytes)) return misused(CUDA_ERROR_INVALID_VALUE);
+  std::memcpy(host(to), from, bytes);
+  return CUDA_SUCCESS;
+}
+CUresult CUDAAPI cuMemcpyDtoHAsync(void* to, CUdeviceptr from, std::size_t bytes, CUstream) {
+  FAKE_ENTER_IN_CONTEXT("cuMemcpyDtoHAsync %zu", bytes);
+  if (!in_bounds(from, bytes)) return misused(CUDA_ERROR_INVALID_VALUE);
+  std::memcpy(to, host(from), bytes);
+  return CUDA_SUCCESS;
+}
+CUresult CUDAAPI cuMemcpyDtoDAsync(CUdeviceptr to, CUdeviceptr from, std::size_t bytes, CUstream) {
+  FAKE_ENTER_IN_CONTEXT("cuMemcpyDtoDAsync %zu", bytes);
+  if (!in_bounds(to, bytes) || !in_bounds(from, bytes)) return misused(CUDA_ERROR_INVALID_VALUE);
+  std::memmove(host(to), host(from), bytes);
+  return CUDA_SUCCESS;
+}
+CUresult CUDAAPI cuMemsetD8Async(CUdeviceptr to, unsigned char byte, std::size_t bytes, CUstream) {
+  FAKE_ENTER_IN_CONTEXT("cuMemsetD8Async %d %zu", int{byte}, bytes);
+  if (!in_bounds(to, bytes)) return misused(CUDA_ERROR_INVALID_VALUE);
+  std::memset(host(to), byte, bytes);
+  return CUDA_SUCCESS;
+}
+CUresult CUDAAPI cuMemsetD2D8Async(CUdeviceptr to, std::size_t pitch, unsigned char byte, std::size_t width,
+                                   std::size_t height, CUstream) {
+  FAKE_ENTER_IN_CONTEXT("cuMemsetD2D8Async pitch %zu width %zu height %zu", pitch, width, height);
+  if (pitch < width || !in_bounds(to, (height - 1) * pitch + width)) return misused(CUDA_ERROR_INVALID_VALUE);
+  for (std::size_t i = 0; i < height; ++i) std::memset(host(to + i * pitch), byte, width);
+  return CUDA_SUCCESS;
+}
+CUresult CUDAAPI cuStreamCreate(CUstream* stream, unsigned flags) {
+  FAKE_ENTER_IN_CONTEXT("cuStreamCreate %u", flags);
+  const std::lock_guard lock(state().mutex);
+  *stream = new CUstream_st{stack().back()};
+  state().streams.insert(*stream);
+  return CUDA_SUCCESS;
+}
+CUresult CUDAAPI cuStreamDestroy(CUstream stream) {
+  const CUresult injected = enter("cuStreamDestroy");
+  const std::lock_guard lock(state().mutex);
+  if (!state().streams.erase(stream)) return misused(CUDA_ERROR_INVALID_HANDLE);
+  delete stream;
+  return injected;
+}
+CUresult CUDAAPI cuStreamSynchronize(CUstream) {
+  FAKE_ENTER_IN_CONTEXT("cuStreamSynchronize");
+  return CUDA_SUCCESS;
+}
+CUresult CUDAAPI cuStreamGetCtx(CUstream stream, CUcontext* context) {
+  FAKE_ENTER_IN_CONTEXT("cuStreamGetCtx");
+  *context = stream->context;
+  return CUDA_SUCCESS;
+}
+CUresult CUDAAPI cuModuleLoadData(CUmodule* module, const void* image) {
+  FAKE_ENTER_IN_CONTEXT("cuModuleLoadData");
+  auto made = std::make_unique<CUmod_st>();
+  const char* bytes = static_cast<const char*>(image);
+  made->any = std::strncmp(bytes, "fake\n", 5) != 0;
+  if (!made->any) {
+    std::istringstream lines(bytes + 5);
+    for (std::string line; std::getline(lines, line);) {
+      std::istringstream fields(line);
+      CUfunc_st function;
+      function.known = true;
+      if (!(fields >> function.name >> function.threads >> function.shared)) continue;
+      for (int size; fields >> size;) function.sizes.push_back(size);
+      made->functions[function.name] = function;
+    }
+  }
+  const std::lock_guard lock(state().mutex);
+  *module = made.release();
+  state().modules.insert(*module);
+  return CUDA_SUCCESS;
+}
+CUresult CUDAAPI cuModuleUnload(CUmodule module) {
+  const CUresult injected = enter("cuModuleUnload");
+  const std::lock_guard lock(state().mutex);
+  if (!state().modules.erase(module)) return misused(CUDA_ERROR_INVALID_HANDLE);
+  delete module;
+  return injected;
+}
+CUresult CUDAAPI cuModuleGetFunction(CUfunction* function, CUmodule module, const char* name) {
+  FAKE_ENTER_IN_CONTEXT("cuModuleGetFunction %s", name);
+  const std::lock_guard lock(state().mutex);
+  if (module->any) module->functions[name].name = name;
+  const auto at = module->functions.find(name);
+  if (at == module->functions.end()) return CUDA_ERROR_NOT_FOUND;
+  *function = &at->second;
+  return CUDA_SUCCESS;
+}
+#if CUDA_VERSION >= 12040
+CUresult CUDAAPI cuFuncLoad(CUfunction function) {
+  FAKE_ENTER_IN_CONTEXT("cuFuncLoad %s", function->name.c_str());
+  return CUDA_SUCCESS;
+}
+#endif
+CUresult CUDAAPI cuFuncGetAttribute(int* value, CUfunction_attribute which, CUfunction function) {
+  FAKE_ENTER_IN_CONTEXT("cuFuncGetAttribute %s %d", function->name.c_str(), static_cast<int>(which));
+  if (which == CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK) {
+    *value = function->threads;
+  } else if (which == CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES) {
+    *value = function->shared;
+  } else {
+    return misused(CUDA_ERROR_INVALID_VALUE);
+  }
+  return CUDA_SUCCESS;
+}
+CUresult CUDAAPI cuFuncSetAttribute(CUfunction function, CUfunction_attribute which, int value) {
+  FAKE_ENTER_IN_CONTEXT("cuFuncSetAttribute %s %d = %d", function->name.c_str(), static_cast<int>(which),
+                        value);
+  return CUDA_SUCCESS;
+}
+CUresult CUDAAPI cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, CUfunction function, int threads,
+                                                             std::size_t) {
+  FAKE_ENTER_IN_CONTEXT("cuOccupancyMaxActiveBlocksPerMultiprocessor %s %d", function->name.c_str(), threads);
+  *blocks = threads > 0 ? 2048 / threads : 1;
+  return CUDA_SUCCESS;
+}
+CUresult CUDAAPI cuLaunchKernel(CUfunction function, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
+                                unsigned by, unsigned bz, unsigned shared, CUstream stream, void** arguments,
+                                void** extra) {
+  std::string call = text("cuLaunchKernel %s grid %u %u %u block %u %u %u shared %u stream %p args",
+                          function->name.c_str(), gx, gy, gz, bx, by, bz, shared, static_cast<void*>(stream));
+  if (extra) return misused(CUDA_ERROR_INVALID_VALUE);
+  for (std::size_t i = 0; i < function->sizes.size(); ++i) {
+    unsigned long long value = 0;
+    std::memcpy(&value, arguments[i], static_cast<std::size_t>(function->sizes[i]));
+    call += text(" %d:%llx", function->sizes[i], value);
+  }
+  if (const CUresult injected = enter(call)) return injected;
+  if (gx == 0 || gy == 0 || gz == 0) return misused(CUDA_ERROR_INVALID_VALUE);
+  return need_context();
+}
+
+}  // extern "C"

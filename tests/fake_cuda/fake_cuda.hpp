@@ -1,0 +1,24 @@
+// What a test tells the fake driver, and what it asks of it. The functions are exported by libfake_cuda.so.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+extern "C" {
+/// Forgets calls, failures and attributes; live objects stay. FAKE_CUDA_FAIL="cuInit:1:100" is read again.
+void fake_cuda_reset();
+/// The nth call (from 1) of `function` ("" counts all) returns `code`, once. A call that gives something back
+/// or pops a context still does so, as the driver's do.
+void fake_cuda_fail_at(const char* function, int nth, int code);
+void fake_cuda_set_attribute(int attribute, int value);
+
+int fake_cuda_call_count();
+/// "cuMemAlloc 1024"; "" out of range. Valid until the next reset.
+const char* fake_cuda_call(int index);
+/// Live objects: "context" (retains), "module", "stream", "memory".
+int fake_cuda_live(const char* kind);
+/// Contexts on this thread's stack.
+int fake_cuda_depth();
+/// Calls that a driver would refuse or crash on: no current context, an unknown handle, bytes out of bounds.
+int fake_cuda_misuse();
+/// A stream that belongs to no primary context; not counted as live.
+void* fake_cuda_foreign_stream();
+}

@@ -1,0 +1,98 @@
+// Every element-wise row of the op table, in every type it takes, over the spread of shapes.
+// SPDX-License-Identifier: Apache-2.0
+#include "support/op_sweep.hpp"
+
+using namespace fuse;        // NOLINT
+using namespace fuse::test;  // NOLINT
+
+namespace {
+
+bool takes(const ir::OpInfo& row, DType dtype) {
+  switch (row.operands) {
+    case ir::OperandClass::number:
+      return dtype == f32 || dtype == f64 || dtype == i32 || dtype == i64;
+    case ir::OperandClass::real:
+      return dtype == f32 || dtype == f64;
+    case ir::OperandClass::logical:
+      return dtype == boolean;
+    case ir::OperandClass::equality:
+      return true;
+  }
+  return false;
+}
+
+std::vector<ir::OpInfo> elementwise_rows() {
+  std::vector<ir::OpInfo> rows;
+  for (int op = 0; op < ir::op_count; ++op) {
+    const ir::OpInfo& row = info(static_cast<ir::Op>(op));
+    if (row.elementwise) rows.push_back(row);
+  }
+  return rows;
+}
+
+}  // namespace
+
+TEST_CASE("ops: every element-wise row, type and shape") {
+  for (const Shape& shape : spread_of_shapes()) {
+    OpSweep sweep("elementwise");
+    for (const ir::OpInfo& row : elementwise_rows()) {
+      for (const DType dtype : all_dtypes()) {
+        if (!takes(row, dtype)) continue;
+        std::vector<Tensor> operands;
+        for (int i = 0; i < row.arity; ++i) operands.push_back(sweep.input(dtype, shape, true));
+        sweep.expect_ulp(describe(row.op, dtype, shape), sweep.apply(row.op, operands), row.op);
+      }
+    }
+    REQUIRE(sweep.size() > 80);
+    sweep.run_emulated();
+  }
+}
+
+TEST_CASE("ops: special values meet each other in binary ops") {
+  OpSweep sweep("specials");
+  for (const ir::OpInfo& row : elementwise_rows()) {
+    for (const DType dtype : {f32, f64, i32, i64}) {
+      if (row.arity != 2 || !takes(row, dtype)) continue;
+      const Tensor a = sweep.input(dtype, {16, 1}, true), b = sweep.input(dtype, {16}, true);
+      const Tensor left = broadcast_to(a, {16, 16}), right = broadcast_to(b, {16, 16});
+      sweep.expect_ulp(describe(row.op, dtype, {16, 16}), sweep.apply(row.op, {left, right}), row.op);
+    }
+  }
+  sweep.run_emulated();
+}
+
+TEST_CASE("ops: select and convert between every pair of types") {
+  for (const Shape& shape : spread_of_shapes()) {
+    OpSweep sweep("convert");
+    for (const DType from : all_dtypes()) {
+      const Tensor x = sweep.input(from, shape, true);
+      const Tensor chosen =
+          sweep.apply(ir::Op::select, {sweep.input(boolean, shape), x, sweep.input(from, shape)});
+      sweep.expect_exact(describe(ir::Op::select, from, shape), chosen);
+      for (const DType to : all_dtypes()) {
+        sweep.expect_exact(describe(ir::Op::convert, from, shape) + " to " + std::string(to_string(to)),
+                           convert(x, to));
+      }
+    }
+    sweep.run_emulated();
+  }
+}
+
+TEST_CASE("ops: sources: constant, iota, dim_size") {
+  OpSweep sweep("sources");
+  const Tensor x = sweep.input(f32, {3, 5});
+  for (const DType dtype : {i32, i64, f32, f64}) {
+    for (const std::int64_t axis : {0, 1}) {
+      sweep.expect_exact("iota", sweep.graph().iota(dtype, {3, 5}, axis));
+    }
+    sweep.expect_exact("constant", sweep.graph().constant(dtype, -3, {3, 5}));
+  }
+  for (const DType dtype : {f16, bf16, f32, f64}) {
+    sweep.expect_exact("constant", sweep.graph().constant(dtype, 0.1, {2}));
+    sweep.expect_exact("constant",
+                       sweep.graph().constant(dtype, std::numeric_limits<double>::infinity(), {2}));
+  }
+  sweep.expect_exact("constant", sweep.graph().constant(boolean, true, {2}));
+  sweep.expect_exact("dim_size", sweep.graph().dim_size(x.dim(1)));
+  sweep.run_emulated();
+}

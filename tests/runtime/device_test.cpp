@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cstdint>
+
+#include "runtime/runtime_support.hpp"
+
+namespace fuse::test {
+namespace {
+
+TEST_CASE("device: names and reasons", "[runtime]") {
+  REQUIRE(Device::reference().name() == "reference");
+  REQUIRE(Device::reference().kind() == DeviceKind::reference);
+  REQUIRE(to_string(Device::reference().kind()) == "reference");
+  REQUIRE(Device::emulated().name() == "emulated h200");
+  REQUIRE(checked_device().name() == "emulated tiny3 (checked)");
+  REQUIRE(checked_device().why() == "emulated: asked for");
+  REQUIRE(Device::reference().report().find("reference") != std::string::npos);
+  REQUIRE(Device::emulated().report().find("h200") != std::string::npos);
+}
+
+TEST_CASE("device: auto_select says what it took and why, on one line", "[runtime]") {
+  const Device device = Device::auto_select();
+  const std::string why = device.why();
+  INFO(why);
+  REQUIRE(why.find('\n') == std::string::npos);
+  if (device.kind() == DeviceKind::cuda) {
+    REQUIRE(why == "cuda: the first GPU");
+    REQUIRE(device.name().starts_with("cuda:0 "));
+  } else {
+    REQUIRE(device.kind() == DeviceKind::emulated);
+    REQUIRE(why.starts_with("emulated: no GPU ("));
+    REQUIRE(why.size() > std::string("emulated: no GPU ()").size());
+    REQUIRE(error_of([] { Device::cuda(0); }) != "no error");
+  }
+}
+
+TEST_CASE("device: options that make no sense", "[runtime]") {
+  REQUIRE(error_of([] { Device::emulated({.profile = "h2000"}); }).find("h200") != std::string::npos);
+  REQUIRE(error_of([] { Device::emulated({.threads = -1}); }) ==
+          "invalid-argument: the emulated device cannot run on -1 threads\n  hint: 0 takes one a core");
+  REQUIRE(error_of([] { Device::reference().wrap_stream(nullptr); }) ==
+          "invalid-argument: reference is no cuda device: it has no CUstream to wrap\n"
+          "  hint: make a stream with Device::stream");
+}
+
+TEST_CASE("buffer: aligned, shared, copied both ways", "[runtime]") {
+  for (const Device& device : {Device::reference(), Device::emulated(), checked_device()}) {
+    INFO(device.name());
+    const std::vector<float> data = {1, -2, 3.5f, 0};
+    Buffer copy;
+    REQUIRE(copy.size() == 0);
+    {
+      Buffer buffer = device.allocate(16);
+      REQUIRE(buffer.size() == 16);
+      REQUIRE(reinterpret_cast<std::uintptr_t>(buffer.address()) % 256 == 0);
+      REQUIRE(buffer.view().address == buffer.address());
+      buffer.upload(bytes_of(data));
+      copy = buffer;
+    }
+    std::vector<std::byte> back(16);
+    copy.download(back);
+    REQUIRE(values_of<float>(back) == data);
+    Buffer empty = device.allocate(0);
+    REQUIRE(empty.address() != nullptr);
+    REQUIRE_NOTHROW(empty.upload({}));
+    REQUIRE(device.stream().synchronize().code() == ErrorCode::ok);
+    REQUIRE(device.stream().native() == nullptr);
+  }
+}
+
+TEST_CASE("buffer: bad sizes are refused", "[runtime]") {
+  for (const Device& device : {Device::reference(), Device::emulated()}) {
+    INFO(device.name());
+    REQUIRE(error_of([&] { device.allocate(-1); }) == "invalid-argument: a buffer cannot have -1 bytes");
+    const std::string huge = error_of([&] { device.allocate(std::int64_t{1} << 60); });
+    REQUIRE(huge.starts_with("out-of-memory: "));
+    REQUIRE(huge.find("1152921504606846976") != std::string::npos);
+    Buffer buffer = device.allocate(16);
+    std::vector<std::byte> bytes(15);
+    REQUIRE(error_of([&] { buffer.upload(bytes); }) == "buffer-size: upload of 15 bytes for a buffer of 16");
+    REQUIRE(error_of([&] { buffer.download(bytes); }) ==
+            "buffer-size: download of 15 bytes for a buffer of 16");
+    Buffer none;
+    REQUIRE(error_of([&] { none.upload(bytes); }) == "buffer-size: upload of 15 bytes for a buffer of 0");
+  }
+}
+
+TEST_CASE("stream: one that was moved from does not crash", "[runtime]") {
+  Stream stream = Device::reference().stream();
+  const Stream taken = std::move(stream);
+  REQUIRE(text_of(stream.synchronize()) ==  // NOLINT: use after move is the point
+          "invalid-argument: the stream was moved from");
+  REQUIRE(stream.native() == nullptr);
+}
+
+TEST_CASE("reference backend: has memory only", "[runtime]") {
+  const Device device = Device::reference();
+  REQUIRE(error_of([&] { device.backend()->load({}); }) ==
+          "internal: internal error: the reference device evaluates graphs; it cannot load kernels");
+  REQUIRE(error_of([&] { device.backend()->prepare_gemm({}); }) ==
+          "internal: internal error: the reference device evaluates graphs; it cannot prepare a gemm");
+  REQUIRE(device.backend()->target().name == "h200");
+}
+
+}  // namespace
+}  // namespace fuse::test

@@ -1,0 +1,9 @@
+// Catch2 by one name: version 2 (Debian 12) has one header, version 3 another.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#if __has_include(<catch2/catch_all.hpp>)
+#include <catch2/catch_all.hpp>
+using Catch::Approx;
+#else
+#include <catch2/catch.hpp>
+#endif

@@ -1,0 +1,63 @@
+// What the subcommands share: loading a graph, values for its dims, tables, files.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <fuse/executable.hpp>
+#include <fuse/graph.hpp>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "codegen_cuda/source.hpp"
+#include "ir/graph.hpp"
+#include "schedule/target.hpp"
+
+namespace fuse::fusec {
+
+struct GraphOptions {
+  std::string file{};
+  std::string profile = "h200";
+  std::vector<std::string> dims{};  ///< "B=4"
+};
+/// FILE and --profile.
+void add_graph_options(CLI::App& command, GraphOptions& options);
+/// --dim, any number of times.
+void add_dim_option(CLI::App& command, GraphOptions& options);
+/// An option that is given once for each value, so that it never takes the arguments after it.
+CLI::Option* add_list_option(CLI::App& command, const std::string& name, std::vector<std::string>& values,
+                             const std::string& help);
+
+[[noreturn]] void user_error(ErrorCode code, std::string message, std::string hint = {});
+
+/// Reads and verifies a graph that something can be computed of: one without outputs is a user error.
+Graph load_graph(const std::string& file);
+
+/// "x=x.npy" as {"x", "x.npy"}.
+std::pair<std::string, std::string> split_assignment(std::string_view option, const std::string& text);
+
+/// A value for every symbol: the one given ("B=4"), else the `inferred` one, else the hint, else 4 or what of
+/// the range is nearest to it. Throws unknown_name, invalid_argument, invalid_extent.
+DimValues resolve_dims(const ir::Graph& graph, const std::vector<std::string>& given,
+                       const DimValues& inferred = {});
+/// "B = 37, T = 16"; "none" without dims.
+std::string to_string(const DimValues& dims);
+
+int barrier_count(const codegen::KernelInfo& kernel);
+/// Throws a user Error unless the source of the graph has a barrier number `barrier`; -1 is none.
+void check_drop_barrier(const ir::Graph& graph, const Target& target, int barrier);
+
+/// Rows of equal length, the first one the heading; columns after the first are aligned at the right.
+std::string table(const std::vector<std::vector<std::string>>& rows);
+
+/// "main.cpp:4", empty where unknown.
+std::string to_string(const SourceLocation& location);
+
+/// All or nothing; makes the directory.
+void write_file(const std::string& directory, const std::string& name, std::span<const char> content);
+
+void print_line(const std::string& line);
+
+}  // namespace fuse::fusec

@@ -1,0 +1,37 @@
+// A graph compiled without a device, with values for its dims: what plan and emit show.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "common.hpp"
+#include "pipeline.hpp"
+#include "runtime/binding.hpp"
+
+namespace fuse::fusec {
+
+struct CompiledGraph {
+  Target target;
+  ir::Graph source;  ///< as it was read
+  Compiled stages;
+  DimValues dims;
+
+  runtime::Binding binding() const { return runtime::Binding(source, dims); }
+};
+
+CompiledGraph compile_graph(const GraphOptions& options, int drop_barrier = -1);
+
+/// The launch that a kernel is, and the piece that it comes from.
+struct KernelOrigin {
+  const schedule::Schedule* schedule = nullptr;
+  const schedule::KernelSchedule* launch = nullptr;
+  std::size_t piece = 0;  ///< index in the partition
+};
+/// Of each kernel of the source.
+std::vector<KernelOrigin> kernel_origins(const Compiled& compiled);
+
+/// The plan as a JSON text; docs/fusec.md explains it.
+std::string plan_json(const CompiledGraph& compiled);
+
+}  // namespace fuse::fusec

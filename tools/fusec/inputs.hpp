@@ -1,0 +1,25 @@
+// The inputs and parameters of a run: from .npy files, or random. SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <fuse/executable.hpp>
+#include <string>
+#include <vector>
+
+#include "ir/graph.hpp"
+#include "runtime/reference/evaluate.hpp"
+
+namespace fuse::fusec {
+
+struct Inputs {
+  DimValues dims;
+  runtime::Values values;  ///< of every input and parameter
+};
+
+/// `files`: "x=x.npy". A symbol that `dims` leaves open takes its value from the shapes of the files where it
+/// can. The rest is random: floats are normal with deviation 1, bools fair, integers in [0, 8), or in the
+/// range of the gathered axis where a gather uses them.
+Inputs make_inputs(const ir::Graph& graph, const std::vector<std::string>& files,
+                   const std::vector<std::string>& dims, std::uint64_t seed);
+
+}  // namespace fuse::fusec

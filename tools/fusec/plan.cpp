@@ -1,0 +1,91 @@
+// fusec plan: how a graph is cut, scheduled and run. SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "commands.hpp"
+#include "compiled_graph.hpp"
+
+namespace fuse::fusec {
+namespace {
+
+std::string summary_line(const CompiledGraph& compiled) {
+  std::size_t gemms = 0;
+  for (const schedule::Step& step : compiled.stages.plan.steps) {
+    gemms += std::holds_alternative<schedule::GemmStep>(step.work);
+  }
+  int barriers = 0;
+  for (const codegen::KernelInfo& kernel : compiled.stages.source.kernels) barriers += barrier_count(kernel);
+  return fmt::format("kernels: {}  gemms: {}  barriers: {}\n", compiled.stages.source.kernels.size(), gemms,
+                     barriers);
+}
+
+std::string kernel_table(const CompiledGraph& compiled) {
+  const runtime::Binding binding = compiled.binding();
+  const std::vector<KernelOrigin> origins = kernel_origins(compiled.stages);
+  std::vector<std::vector<std::string>> rows = {
+      {"kernel", "piece", "mapping", "grid", "blocks", "threads", "index", "shared", "barriers"}};
+  for (std::size_t i = 0; i < origins.size(); ++i) {
+    const codegen::KernelInfo& kernel = compiled.stages.source.kernels[i];
+    const schedule::KernelSchedule& launch = *origins[i].launch;
+    rows.push_back({kernel.name, std::to_string(origins[i].piece), std::string(to_string(launch.mapping)),
+                    launch.grid.to_string(), std::to_string(binding.value(launch.grid)),
+                    std::to_string(kernel.block_threads),
+                    std::string(to_string(compiled.stages.kernels[i].index_type)),
+                    std::to_string(kernel.shared_bytes), std::to_string(barrier_count(kernel))});
+  }
+  return table(rows);
+}
+
+std::string plan_text(const CompiledGraph& compiled) {
+  const Compiled& stages = compiled.stages;
+  std::string text = fmt::format("graph {} for {}, blocks at dims: {}\n\n", compiled.source.name,
+                                 compiled.target.name, to_string(compiled.dims));
+  text += schedule::print(stages.graph, stages.partition) + '\n';
+  for (const schedule::Schedule& schedule : stages.schedules) text += schedule::print(stages.graph, schedule);
+  text += '\n' + schedule::print(stages.plan) + '\n';
+  if (!stages.kernels.empty()) text += kernel_table(compiled) + '\n';
+  return text + summary_line(compiled);
+}
+
+}  // namespace
+
+CompiledGraph compile_graph(const GraphOptions& options, int drop_barrier) {
+  const Graph graph = load_graph(options.file);
+  const Target target = target_profile(options.profile);
+  check_drop_barrier(graph.ir(), target, drop_barrier);
+  CompiledGraph result{target, graph.ir(), {}, resolve_dims(graph.ir(), options.dims)};
+  result.stages = run_pipeline(result.source, target, {.drop_barrier = drop_barrier});
+  return result;
+}
+
+std::vector<KernelOrigin> kernel_origins(const Compiled& compiled) {
+  std::vector<KernelOrigin> origins;
+  std::size_t next = 0;
+  for (std::size_t piece = 0; piece < compiled.partition.pieces.size(); ++piece) {
+    if (compiled.partition.pieces[piece].kind != schedule::Piece::Kind::kernel) continue;
+    const schedule::Schedule& schedule = compiled.schedules[next++];
+    for (const schedule::KernelSchedule& launch : schedule.kernels) {
+      origins.push_back({&schedule, &launch, piece});
+    }
+  }
+  return origins;
+}
+
+void add_plan(CLI::App& app, Action& action) {
+  CLI::App* command = app.add_subcommand("plan", "Show how a graph is cut, scheduled and run");
+  const auto options = std::make_shared<GraphOptions>();
+  const auto json = std::make_shared<bool>(false);
+  add_graph_options(*command, *options);
+  add_dim_option(*command, *options);
+  command->add_flag("--json", *json, "As one JSON object");
+  command->callback([&action, options, json] {
+    action = [options, json] {
+      const CompiledGraph compiled = compile_graph(*options);
+      fmt::print("{}", *json ? plan_json(compiled) : plan_text(compiled));
+      return 0;
+    };
+  });
+}
+
+}  // namespace fuse::fusec

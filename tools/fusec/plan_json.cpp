@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <nlohmann/json.hpp>
+
+#include "compiled_graph.hpp"
+
+namespace fuse::fusec {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using ir::NodeId;
+
+class Describer {
+ public:
+  explicit Describer(const CompiledGraph& compiled)
+      : compiled_(compiled),
+        stages_(compiled.stages),
+        graph_(compiled.stages.graph),
+        binding_(compiled.binding()) {}
+
+  Json run() const {
+    Json json;
+    json["version"] = 1;
+    json["graph"] = graph();
+    json["target"] = compiled_.target.name;
+    json["dims"] = compiled_.dims;
+    json["pieces"] = Json::array();
+    for (std::size_t i = 0; i < stages_.partition.pieces.size(); ++i) json["pieces"].push_back(piece(i));
+    json["kernels"] = kernels();
+    json["gemms"] = Json::array();
+    json["steps"] = Json::array();
+    for (const schedule::Step& step : stages_.plan.steps) {
+      if (const auto* work = std::get_if<schedule::GemmStep>(&step.work)) {
+        json["gemms"].push_back(gemm(step, *work));
+      }
+      json["steps"].push_back(this->step(step));
+    }
+    return json;
+  }
+
+ private:
+  Json graph() const {
+    const ir::Graph& source = compiled_.source;
+    Json json = {{"name", source.name}, {"ops", source.nodes.size()}, {"dims", Json::array()}};
+    for (const ir::Symbol& symbol : source.symbols) {
+      json["dims"].push_back({{"name", symbol.name},
+                              {"min", symbol.range.min},
+                              {"max", symbol.range.max},
+                              {"hint", symbol.range.hint}});
+    }
+    return json;
+  }
+
+  Json names(const std::vector<NodeId>& ids) const {
+    Json json = Json::array();
+    for (const NodeId id : ids) json.push_back(graph_.value_name(id));
+    return json;
+  }
+
+  Json node(NodeId id) const {
+    const ir::Node& n = graph_[id];
+    return {{"name", graph_.value_name(id)},
+            {"op", to_string(n.op)},
+            {"type", ir::to_string(n.type)},
+            {"scope", graph_.scope_path(n.scope)},
+            {"location", to_string(graph_.location(n))}};
+  }
+
+  Json piece(std::size_t index) const {
+    const schedule::Piece& piece = stages_.partition.pieces[index];
+    Json nodes = Json::array();
+    for (const NodeId id : piece.nodes) nodes.push_back(node(id));
+    return {{"index", index},
+            {"kind", piece.kind == schedule::Piece::Kind::gemm ? "gemm" : "kernel"},
+            {"root", graph_.value_name(piece.root)},
+            {"nodes", std::move(nodes)},
+            {"inputs", names(piece.inputs)},
+            {"end", piece.end}};
+  }
+
+  Json kernels() const {
+    Json json = Json::array();
+    const std::vector<KernelOrigin> origins = kernel_origins(stages_);
+    for (std::size_t i = 0; i < origins.size(); ++i) json.push_back(kernel(i, origins[i]));
+    return json;
+  }
+
+  Json kernel(std::size_t index, const KernelOrigin& origin) const {
+    const codegen::KernelInfo& info = stages_.source.kernels[index];
+    Json ops = Json::array(), params = Json::array();
+    for (const NodeId id : origin.schedule->piece.nodes) ops.push_back(to_string(graph_[id].op));
+    for (const codegen::KernelParam& param : info.params) {
+      const bool buffer = param.kind == codegen::KernelParam::Kind::buffer;
+      Json entry = {
+          {"name", param.name}, {"kind", buffer ? "buffer" : "extent"}, {"dtype", to_string(param.dtype)}};
+      if (buffer) entry["written"] = param.written;
+      params.push_back(std::move(entry));
+    }
+    return {{"name", info.name},
+            {"piece", origin.piece},
+            {"ops", std::move(ops)},
+            {"launch",
+             {{"grid", origin.launch->grid.to_string()},
+              {"grid_value", binding_.value(origin.launch->grid)},
+              {"block", info.block_threads}}},
+            {"mapping", to_string(origin.launch->mapping)},
+            {"results", origin.launch->results.to_string()},
+            {"reduced", origin.launch->reduced.to_string()},
+            {"index_type", to_string(stages_.kernels[index].index_type)},
+            {"shared_bytes", info.shared_bytes},
+            {"barriers", barrier_count(info)},
+            {"params", std::move(params)}};
+  }
+
+  Json gemm(const schedule::Step& step, const schedule::GemmStep& work) const {
+    return {{"name", step.name},
+            {"batch", work.batch.to_string()},
+            {"m", work.m.to_string()},
+            {"n", work.n.to_string()},
+            {"k", work.k.to_string()},
+            {"transpose_a", work.transpose_a},
+            {"transpose_b", work.transpose_b},
+            {"dtype", to_string(work.operand)},
+            {"result", to_string(work.result)},
+            {"values",
+             {{"batch", binding_.value(work.batch)},
+              {"m", binding_.value(work.m)},
+              {"n", binding_.value(work.n)},
+              {"k", binding_.value(work.k)}}}};
+  }
+
+  Json values(const std::vector<schedule::ValueId>& ids) const {
+    Json json = Json::array();
+    for (const schedule::ValueId id : ids) json.push_back(stages_.plan.values[id].name);
+    return json;
+  }
+
+  struct Kind {
+    const char* operator()(const schedule::KernelStep&) const { return "kernel"; }
+    const char* operator()(const schedule::GemmStep&) const { return "gemm"; }
+    const char* operator()(const schedule::CopyStep&) const { return "copy"; }
+    const char* operator()(const schedule::MemsetStep&) const { return "memset"; }
+  };
+
+  Json step(const schedule::Step& step) const {
+    return {
+        {"kind", std::visit(Kind{}, step.work)}, {"name", step.name},          {"reads", values(step.reads)},
+        {"writes", values(step.writes)},         {"nodes", names(step.nodes)}, {"spins", step.spins}};
+  }
+
+  const CompiledGraph& compiled_;
+  const Compiled& stages_;
+  const ir::Graph& graph_;  // after the passes
+  const runtime::Binding binding_;
+};
+
+}  // namespace
+
+std::string plan_json(const CompiledGraph& compiled) {
+  return Describer(compiled).run().dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
+}
+
+}  // namespace fuse::fusec

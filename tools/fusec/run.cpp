@@ -1,0 +1,185 @@
+// fusec run: runs a graph on a device, and checks what it made. SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <cmath>
+#include <fuse/executable.hpp>
+#include <limits>
+#include <memory>
+#include <optional>
+
+#include "check.hpp"
+#include "commands.hpp"
+#include "common.hpp"
+#include "inputs.hpp"
+#include "progress.hpp"
+#include "runtime/backend.hpp"
+#include "runtime/npy.hpp"
+#include "runtime/reference/evaluate.hpp"
+
+namespace fuse::fusec {
+namespace {
+
+struct RunOptions {
+  GraphOptions graph;
+  std::string device = "auto";
+  std::vector<std::string> inputs;
+  std::uint64_t seed = 1;
+  std::string output_dir;
+  bool check = false;
+  bool checked = false;
+  int drop_barrier = -1;
+};
+
+Device choose_device(const RunOptions& options) {
+  const Device::Emulated emulated{.profile = options.graph.profile, .checked = options.checked};
+  target_profile(options.graph.profile);  // an unknown one is an error on every device
+  if (options.checked && options.device != "auto" && options.device != "emulated") {
+    user_error(ErrorCode::invalid_argument,
+               fmt::format("--checked is of the emulated device, not of {}", options.device));
+  }
+  if (options.device == "reference") return Device::reference();
+  if (options.device == "cuda") return Device::cuda();
+  if (options.device == "emulated" || options.checked) return Device::emulated(emulated);
+  return Device::auto_select();
+}
+
+/// auto_select knows no profile: an emulated device is opened again for the one asked for.
+std::pair<Device, std::string> open_device(const RunOptions& options) {
+  const Device device = choose_device(options);
+  std::string why = device.why();
+  if (options.device != "auto" || device.kind() != DeviceKind::emulated) return {device, why};
+  return {Device::emulated({.profile = options.graph.profile, .checked = options.checked}), why};
+}
+
+/// "y f32[37, 4096]  min 1.2e-05  max 0.04  mean 0.000244"
+std::string summary(const std::string& name, const runtime::HostTensor& tensor) {
+  double least = std::numeric_limits<double>::infinity(), greatest = -least, sum = 0;
+  std::int64_t nans = 0;
+  const std::int64_t count = tensor.element_count();
+  for (std::int64_t i = 0; i < count; ++i) {
+    const double value = tensor.get(i);
+    if (std::isnan(value)) ++nans;
+    least = std::fmin(least, value);
+    greatest = std::fmax(greatest, value);
+    sum += value;
+  }
+  std::string text = fmt::format("{} {}", name, runtime::type_text(tensor.dtype, tensor.shape));
+  if (count == 0) return text + "  no elements";
+  text +=
+      fmt::format("  min {:.6g}  max {:.6g}  mean {:.6g}", least, greatest, sum / static_cast<double>(count));
+  return nans == 0 ? text : text + fmt::format("  {} NaN", nans);
+}
+
+std::map<std::string, runtime::HostTensor> read_outputs(const Executable& executable,
+                                                        const Session& session) {
+  std::map<std::string, runtime::HostTensor> outputs;
+  for (std::size_t i = 0; i < executable.slots().size(); ++i) {
+    const Slot& slot = executable.slots()[i];
+    if (slot.kind != Slot::Kind::output) continue;
+    outputs[slot.name] = {slot.dtype, session.prepared().shape(i), session.get(slot.name)};
+  }
+  return outputs;
+}
+
+bool check_outputs(const ir::Graph& graph, const Inputs& inputs,
+                   const std::map<std::string, runtime::HostTensor>& outputs, Progress& progress) {
+  const auto dim = [&](std::string_view name) { return inputs.dims.find(name)->second; };
+  progress.now("evaluating the exact reference");
+  const runtime::ReferenceResult exact =
+      runtime::evaluate(graph, inputs.values, dim, runtime::Precision::exact);
+  progress.now("evaluating op by op in the graph's types");
+  const runtime::ReferenceResult same =
+      runtime::evaluate(graph, inputs.values, dim, runtime::Precision::same_type);
+  bool ok = true;
+  for (const ir::Output& output : graph.outputs) {
+    const Verdict verdict =
+        check_output(outputs.at(output.name), exact.outputs.at(output.name), same.outputs.at(output.name));
+    print_line(fmt::format("check {}: {}", output.name, verdict.text));
+    ok &= verdict.ok;
+  }
+  return ok;
+}
+
+/// An output's name may hold what a file name cannot.
+std::string file_name(std::string name) {
+  for (char& c : name) {
+    if (c == '/' || c == '\0') c = '_';
+  }
+  return (name.starts_with('.') ? '_' + name : name) + ".npy";
+}
+
+void write_outputs(const std::string& directory, const std::map<std::string, runtime::HostTensor>& outputs) {
+  for (const auto& [name, tensor] : outputs) {
+    const std::string header = runtime::npy_header(tensor);
+    std::vector<char> bytes(header.begin(), header.end());
+    const auto* data = reinterpret_cast<const char*>(tensor.data.data());
+    bytes.insert(bytes.end(), data, data + tensor.data.size());
+    write_file(directory, file_name(name), bytes);
+  }
+}
+
+int run(const RunOptions& options) {
+  const Graph graph = load_graph(options.graph.file);
+  const auto [device, why] = open_device(options);
+  if (options.drop_barrier >= 0 && device.kind() == DeviceKind::reference) {
+    user_error(ErrorCode::invalid_argument, "--drop-barrier: the reference device has no kernels");
+  }
+  check_drop_barrier(graph.ir(), device.backend()->target(), options.drop_barrier);
+  Progress progress("making the inputs");
+  const Inputs inputs = make_inputs(graph.ir(), options.inputs, options.graph.dims, options.seed);
+
+  progress.now("compiling for " + device.name());
+  const Stopwatch compiling;
+  const Executable executable = compile(graph, device, {.drop_barrier = options.drop_barrier});
+  Session session(executable, inputs.dims);
+  const double compile_seconds = compiling.seconds();
+  for (const auto& [name, tensor] : inputs.values) session.set(name, tensor.data);
+
+  print_line(fmt::format("device   {} ({})", device.name(), why));
+  print_line(fmt::format("dims     {}", to_string(inputs.dims)));
+  progress.now("running on " + device.name());
+  const Stopwatch running;
+  session.run();
+  const double run_seconds = running.seconds();
+  print_line(fmt::format("kernels  {} launched, {} GEMMs", session.prepared().launches(),
+                         session.prepared().gemms()));
+  print_line(
+      fmt::format("time     compile {:.1f} ms, run {:.3f} ms", compile_seconds * 1e3, run_seconds * 1e3));
+
+  const std::map<std::string, runtime::HostTensor> outputs = read_outputs(executable, session);
+  for (const ir::Output& output : graph.ir().outputs) {
+    print_line("output   " + summary(output.name, outputs.at(output.name)));
+  }
+  const bool ok = !options.check || check_outputs(graph.ir(), inputs, outputs, progress);
+  if (!ok) return 1;
+  if (!options.output_dir.empty()) write_outputs(options.output_dir, outputs);
+  return 0;
+}
+
+}  // namespace
+
+void add_run(CLI::App& app, Action& action) {
+  CLI::App* command = app.add_subcommand("run", "Run a graph, and check what it made");
+  const auto options = std::make_shared<RunOptions>();
+  add_graph_options(*command, options->graph);
+  command
+      ->add_option("--device", options->device,
+                   "auto (the first GPU, else emulated), cuda, emulated or reference")
+      ->check(CLI::IsMember({"auto", "cuda", "emulated", "reference"}))
+      ->capture_default_str();
+  add_list_option(*command, "--input", options->inputs,
+                  "x=x.npy: an input or parameter; the others are random");
+  add_dim_option(*command, options->graph);
+  command->add_option("--seed", options->seed, "Of the random inputs")->capture_default_str();
+  command->add_option("--output-dir", options->output_dir, "Write each output there as NAME.npy");
+  command->add_flag("--check", options->check, "Compare each output with the exact reference");
+  command->add_flag("--checked", options->checked,
+                    "The emulated device finds races, bad accesses and divergent barriers");
+  command
+      ->add_option("--drop-barrier", options->drop_barrier,
+                   "Plant a fault: leave out the K-th barrier of the kernels, from 0")
+      ->check(CLI::NonNegativeNumber);
+  command->callback([&action, options] { action = [options] { return run(*options); }; });
+}
+
+}  // namespace fuse::fusec
