@@ -17,15 +17,16 @@ Index flatten(const Coordinates& at, const std::vector<Dim>& dims) {
 }
 
 Coordinates unflatten(const Index& flat, const std::vector<Dim>& dims) {
-  Coordinates at(dims.size());
+  Coordinates at(dims.size(), Index(0));
+  // Nothing is ever computed at coordinates of an empty shape, and its strides divide nothing.
+  if (std::any_of(dims.begin(), dims.end(), [](const Dim& dim) { return dim.is(0); })) return at;
   Dim stride = 1;
   for (std::size_t i = dims.size(); i-- > 0;) {
+    if (dims[i].is(1)) continue;
     // The outermost coordinate needs no remainder: the flat index stays below the product.
-    const Index shifted = flat / stride;
-    at[i] = dims[i].is(1) ? Index(0)
-            : product({dims.begin(), dims.begin() + static_cast<std::ptrdiff_t>(i)}).is(1)
-                ? shifted
-                : shifted % dims[i];
+    const bool outermost = std::all_of(dims.begin(), dims.begin() + static_cast<std::ptrdiff_t>(i),
+                                       [](const Dim& dim) { return dim.is(1); });
+    at[i] = outermost ? flat / stride : flat / stride % dims[i];
     stride = stride * dims[i];
   }
   return at;

@@ -90,9 +90,13 @@ struct Checker {
     std::int64_t count = 1;
     for (std::size_t i = 0; i < type.dims.size(); ++i) {
       const Dim& dim = type.dims[i];
-      if (!dim.is_constant() ? dim.max() < 0 : dim.constant() < 0) {
+      if (dim.is_constant() ? dim.constant() < 0 : dim.max() < 0) {
         fail(ErrorCode::invalid_extent, fmt::format("the extent {} of dim {} is negative", text(dim), i),
              "an extent is 0 or more");
+      }
+      if (!dim.is_constant() && dim.min() < 0 && !compute([&] { return proven_le(0, dim); })) {
+        fail(ErrorCode::invalid_extent, fmt::format("the extent {} of dim {} may be negative", text(dim), i),
+             "declare ranges of its dims that keep it at 0 or more");
       }
       // An extent 0 counts as 1, so that strides do not overflow either.
       const std::int64_t low = std::max<std::int64_t>(dim.min(), 1);
@@ -143,7 +147,6 @@ struct Checker {
   }
 
   void check_class(DType dtype, OperandClass operand_class) const {
-    if (operand_class == OperandClass::equality) return;
     const auto refuse = [&](std::string hint) {
       fail(ErrorCode::dtype_mismatch, fmt::format("the op is not defined for {}", fuse::to_string(dtype)),
            std::move(hint));
@@ -153,6 +156,7 @@ struct Checker {
       return;
     }
     if (is_half(dtype)) refuse("convert to f32 first");
+    if (operand_class == OperandClass::equality) return;
     if (kind_of(dtype) == DTypeKind::boolean) {
       refuse(operand_class == OperandClass::number ? "convert to i32 first" : "convert to f32 first");
     }

@@ -2,6 +2,10 @@
 #include "ir/lexer.hpp"
 
 #include <algorithm>
+#include <charconv>
+#include <limits>
+
+#include "ir/words.hpp"
 
 namespace fuse::ir {
 namespace {
@@ -32,9 +36,57 @@ void Lexer::fail(std::string message, ErrorCode code, std::string hint) const {
 std::string Lexer::found() const {
   if (token_.kind == Token::Kind::end) return "the end of the text";
   constexpr std::size_t longest = 40;
-  return "'" + std::string(token_.kind == Token::Kind::value ? "%" : "") +
-         std::string(token_.text.substr(0, longest)) + "'";
+  std::string shown = token_.kind == Token::Kind::value ? "'%" : "'";
+  for (const char c : token_.text.substr(0, longest)) {
+    const bool plain = c >= ' ' && c <= '~';
+    shown += plain ? std::string(1, c) : escaped_byte(c);
+  }
+  return shown + (token_.text.size() > longest ? "...'" : "'");
 }
+
+void Lexer::fail_expected(std::string_view what) const {
+  fail("expected " + std::string(what) + ", found " + found());
+}
+
+std::string Lexer::take_name(std::string_view what) {
+  if (token_.kind != Token::Kind::identifier && token_.kind != Token::Kind::string) fail_expected(what);
+  Token taken = take();
+  return taken.quoted ? std::move(taken.name) : std::string(taken.text);
+}
+
+std::int64_t Lexer::take_integer(std::string_view what) {
+  const std::size_t start = token_.offset;
+  const bool negative = accept("-");
+  if (token_.kind != Token::Kind::number) fail_expected(what);
+  std::uint64_t magnitude = 0;
+  const char* last = token_.text.data() + token_.text.size();
+  const auto [end, error] = std::from_chars(token_.text.data(), last, magnitude);
+  // The magnitude of the smallest integer is one above the largest.
+  const std::uint64_t limit =
+      static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()) + (negative ? 1 : 0);
+  if (end != last) fail_expected(what);
+  if (error != std::errc() || magnitude > limit) {
+    fail_at(start, std::string(negative ? "-" : "") + std::string(token_.text) + " does not fit in 64 bits");
+  }
+  next();
+  return static_cast<std::int64_t>(negative ? 0 - magnitude : magnitude);
+}
+
+std::string_view Lexer::through(char stop) const {
+  constexpr std::size_t near = 512;
+  const std::string_view ahead = text_.substr(token_.offset, near);
+  const std::size_t end = ahead.find(stop);
+  if (end == std::string_view::npos) return {};
+  const std::string_view part = ahead.substr(0, end + 1);
+  return part.find('\n') == std::string_view::npos ? part : std::string_view();
+}
+
+void Lexer::skip(std::size_t size) {
+  at_ = token_.offset + size;
+  next();
+}
+
+void Lexer::split_value() { skip(1); }
 
 void Lexer::skip_space() {
   while (at_ < text_.size()) {
@@ -80,6 +132,7 @@ std::string Lexer::read_string() {
 }
 
 void Lexer::next() {
+  last_end_ = at_;
   skip_space();
   token_ = {};
   token_.offset = at_;

@@ -25,6 +25,7 @@ class Lexer {
 
   const Token& peek() const { return token_; }
   Token take();
+  const std::string& file() const { return file_; }
   bool is(std::string_view symbol_or_word) const;
   /// Takes it if it is next.
   bool accept(std::string_view symbol_or_word);
@@ -32,6 +33,14 @@ class Lexer {
 
   /// Of the next token.
   std::size_t offset() const { return token_.offset; }
+  /// Just behind the token taken last.
+  std::size_t end_of_last() const { return last_end_; }
+  /// The text from the next token through the first `stop` on its line, if that is near; else empty.
+  std::string_view through(char stop) const;
+  /// Goes on behind the next `size` characters, which have no line break.
+  void skip(std::size_t size);
+  /// Goes on behind the % of the next token, a value: `B %4` is a remainder after all.
+  void split_value();
   /// A place in the text to come back to.
   struct Mark {
     std::size_t offset = 0;
@@ -49,6 +58,10 @@ class Lexer {
                             std::string hint = {}) const;
   /// "'{'", "the end of the text"
   std::string found() const;
+  [[noreturn]] void fail_expected(std::string_view what) const;
+  /// What is wanted stands next: an identifier or a quoted string.
+  std::string take_name(std::string_view what);
+  std::int64_t take_integer(std::string_view what);
 
  private:
   void next();
@@ -58,6 +71,7 @@ class Lexer {
   std::string_view text_;
   std::string file_;
   std::size_t at_ = 0;
+  std::size_t last_end_ = 0;
   std::uint32_t line_ = 1;  ///< of at_
   Token token_;
 };

@@ -1,87 +1,126 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
-#include <cmath>
 #include <limits>
+#include <numeric>
 #include <unordered_map>
 
+#include "ir/dim_parser.hpp"
 #include "ir/infer.hpp"
 #include "ir/lexer.hpp"
 #include "ir/print.hpp"
 #include "ir/verify.hpp"
+#include "ir/words.hpp"
 
 namespace fuse::ir {
 namespace {
 
+using Kind = Token::Kind;
+
 constexpr std::size_t max_nodes = std::size_t{1} << 24;
-constexpr int max_depth = 256;  // of parentheses in a dim
-constexpr std::size_t max_scopes = 256;
+constexpr std::size_t max_rank = 32;
+constexpr std::size_t max_scopes = 1024;  // open at once
+
+/// An attribute of the op's kind, to be filled.
+Attr empty_attribute(Op op) {
+  switch (op) {
+#define FUSE_ELEMENTWISE(name, arity, operands, result, ulp, traits, cuda) \
+  case Op::name:                                                           \
+    return NoAttr{};
+#define FUSE_REDUCTION(name, operands, identity, combine) \
+  case Op::name:                                          \
+    return DimsAttr{};
+#define FUSE_OP(name, arity, attribute, relation, traits) \
+  case Op::name:                                          \
+    return attribute{};
+#include <fuse/ops.def>
+  }
+  return NoAttr{};
+}
+
+constexpr std::string_view op_names[] = {
+#define FUSE_ELEMENTWISE(name, arity, operands, result, ulp, traits, cuda) #name,
+#define FUSE_REDUCTION(name, operands, identity, combine) #name,
+#define FUSE_OP(name, arity, attribute, relation, traits) #name,
+#include <fuse/ops.def>
+};
+
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    std::size_t diagonal = row[0]++;
+    for (std::size_t j = 0; j < b.size(); ++j) {
+      const std::size_t substituted = diagonal + (a[i] != b[j]);
+      diagonal = row[j + 1];
+      row[j + 1] = std::min({substituted, row[j] + 1, diagonal + 1});
+    }
+  }
+  return row[b.size()];
+}
+
+std::string nearest_op(std::string_view name) {
+  constexpr std::size_t longest = 40;
+  std::string_view best;
+  std::size_t least = std::max<std::size_t>(2, name.size() / 3) + 1;
+  for (const std::string_view candidate : op_names) {
+    if (name.size() > longest) break;
+    if (const std::size_t distance = edit_distance(name, candidate); distance < least) {
+      least = distance;
+      best = candidate;
+    }
+  }
+  return best.empty() ? "the ops are listed in fuse/ops.def" : fmt::format("did you mean {}?", best);
+}
 
 class Parser {
  public:
-  Parser(std::string_view text, const std::string& file) : lexer_(text, file) {}
+  Parser(std::string_view text, const std::string& file) : lexer_(text, file), here_(file, 1) {}
 
   Graph run() {
     lexer_.expect("graph", "at the start");
     lexer_.expect("@", "before the graph's name");
-    graph_.name = name("the graph's name");
+    graph_.name = lexer_.take_name("the graph's name");
     signature();
     body();
-    if (lexer_.peek().kind != Token::Kind::end)
-      lexer_.fail("expected the end of the text, found " + lexer_.found());
+    if (lexer_.peek().kind != Kind::end) lexer_.fail_expected("the end of the text");
     verify(graph_, ErrorKind::user);
     return std::move(graph_);
   }
 
  private:
-  using Kind = Token::Kind;
-
-  std::string name(const char* what) {
-    const Token& token = lexer_.peek();
-    if (token.kind != Kind::identifier && token.kind != Kind::string) {
-      lexer_.fail(fmt::format("expected {}, found {}", what, lexer_.found()));
-    }
-    const Token taken = lexer_.take();
-    return taken.quoted ? taken.name : std::string(taken.text);
-  }
-
-  std::int64_t integer(const char* what) {
-    const bool negative = lexer_.accept("-");
-    const Token& token = lexer_.peek();
-    if (token.kind != Kind::number) lexer_.fail(fmt::format("expected {}, found {}", what, lexer_.found()));
-    // The magnitude of the smallest integer is one above the largest.
-    std::uint64_t magnitude = 0;
-    const auto [end, error] =
-        std::from_chars(token.text.data(), token.text.data() + token.text.size(), magnitude);
-    const std::uint64_t limit =
-        static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()) + (negative ? 1 : 0);
-    if (error != std::errc() || end != token.text.data() + token.text.size() || magnitude > limit) {
-      lexer_.fail(fmt::format("{} is not a 64-bit integer", lexer_.found()));
-    }
-    lexer_.take();
-    return static_cast<std::int64_t>(negative ? 0 - magnitude : magnitude);
-  }
-
-  // Signature. Types mention symbols that are declared after it, so they are skipped first and read then.
+  // Signature. Types use symbols that are declared behind it, so they are passed over first and read then.
 
   struct Declared {
     std::string name;
-    bool parameter = false;
+    std::size_t at = 0;
+    Op op = Op::input;
     Lexer::Mark type_at{};
   };
 
-  Lexer::Mark skip_type() {
-    const Lexer::Mark at = lexer_.mark();
-    name("a type");
-    lexer_.expect("[", "after the element type");
+  void skip_type(Declared& declared) {
+    lexer_.expect(":", "before the type");
+    declared.type_at = lexer_.mark();
+    lexer_.take_name("a type such as f32[4, 8]");
+    lexer_.expect("[", "before the extents");
     while (!lexer_.is("]")) {
-      if (lexer_.peek().kind == Kind::end)
-        lexer_.fail("expected ']' after the dims, found the end of the text");
+      const Kind kind = lexer_.peek().kind;
+      if (kind == Kind::end || lexer_.is("{") || lexer_.is("="))
+        lexer_.fail_expected("']' after the extents");
       lexer_.take();
     }
     lexer_.take();
-    return at;
+  }
+
+  /// What follows the type of an input: "in layer / attention at main.cpp:4". Read when symbols are known.
+  void skip_origin() {
+    if (lexer_.accept("in")) {
+      do lexer_.take_name("a scope's name");
+      while (lexer_.accept("/"));
+    }
+    if (lexer_.accept("at")) lexer_.take_location();
   }
 
   void signature() {
@@ -89,165 +128,171 @@ class Parser {
     lexer_.expect("(", "before the inputs");
     while (!lexer_.accept(")")) {
       if (!given.empty()) lexer_.expect(",", "between inputs");
-      Declared input;
-      input.parameter = lexer_.accept("param");
-      if (lexer_.peek().kind != Kind::value)
-        lexer_.fail("expected an input such as %x, found " + lexer_.found());
-      const Token token = lexer_.take();
+      Declared& input = given.emplace_back();
+      if (lexer_.accept("param")) input.op = Op::parameter;
+      const Token& token = lexer_.peek();
+      if (token.kind != Kind::value || is_number(token))
+        lexer_.fail_expected("an input such as %x or param %w");
+      input.at = lexer_.offset();
       input.name = token.quoted ? token.name : std::string(token.text);
-      lexer_.expect(":", "before the input's type");
-      input.type_at = skip_type();
-      given.push_back(std::move(input));
+      if (input.name.empty()) lexer_.fail("the name is empty", ErrorCode::parse, "name it");
+      lexer_.take();
+      skip_type(input);
+      skip_origin();
     }
     lexer_.expect("->", "after the inputs");
     lexer_.expect("(", "before the outputs");
     while (!lexer_.accept(")")) {
       if (!made.empty()) lexer_.expect(",", "between outputs");
-      Declared output{.name = name("an output's name")};
-      lexer_.expect(":", "before the output's type");
-      output.type_at = skip_type();
-      made.push_back(std::move(output));
+      Declared& output = made.emplace_back();
+      output.at = lexer_.offset();
+      output.name = lexer_.take_name("an output's name");
+      if (output.name.empty()) lexer_.fail_at(output.at, "the name is empty", ErrorCode::parse, "name it");
+      skip_type(output);
     }
     if (lexer_.accept("where")) symbols();
     const Lexer::Mark after = lexer_.mark();
-    for (const Declared& input : given) {
-      lexer_.rewind(input.type_at);
-      add_input(input);
-    }
-    for (const Declared& output : made) {
+    for (Declared& input : given) add_input(input);
+    std::unordered_map<std::string_view, bool> names;
+    for (Declared& output : made) {
+      if (!names.emplace(output.name, true).second) fail_repeated(output.at, "output", output.name);
       lexer_.rewind(output.type_at);
-      output_types_.emplace_back(output.name, type());
+      outputs_.emplace_back(output.name, type());
     }
     lexer_.rewind(after);
+  }
+
+  [[noreturn]] void fail_repeated(std::size_t at, std::string_view what, const std::string& name) const {
+    lexer_.fail_at(at, fmt::format("{} {} is defined twice", what, name), ErrorCode::parse,
+                   "give each a name of its own");
   }
 
   void symbols() {
     do {
       Symbol symbol;
       const std::size_t at = lexer_.offset();
-      symbol.name = name("a symbol");
-      lexer_.expect("in", "after the symbol");
+      symbol.name = lexer_.take_name("the name of a dim");
+      if (symbol.name.empty()) lexer_.fail_at(at, "the name is empty", ErrorCode::parse, "name it");
+      lexer_.expect("in", "after the dim");
       lexer_.expect("[", "before the range");
-      symbol.range.min = integer("the least value");
+      DimRange& range = symbol.range;
+      range.min = lexer_.take_integer("the least value");
       lexer_.expect(",", "in the range");
-      symbol.range.max = integer("the largest value");
+      range.max = lexer_.take_integer("the largest value");
       lexer_.expect("]", "after the range");
-      if (lexer_.accept("hint")) symbol.range.hint = integer("the hint");
-      if (!symbols_.emplace(symbol.name, Dim::symbol(symbol.name, symbol.range)).second) {
-        lexer_.fail_at(at, fmt::format("symbol '{}' is declared twice", symbol.name),
-                       ErrorCode::duplicate_name);
+      if (lexer_.accept("hint")) range.hint = lexer_.take_integer("the hint");
+      if (range.min < 0 || range.max < range.min ||
+          (range.hint != 0 && (range.hint < range.min || range.hint > range.max))) {
+        lexer_.fail_at(at,
+                       fmt::format("dim {} has range [{}, {}] and hint {}", word(symbol.name), range.min,
+                                   range.max, range.hint),
+                       ErrorCode::parse, "0 <= min <= max; the hint is 0 or in the range");
+      }
+      if (!symbols_.emplace(symbol.name, Dim::symbol(symbol.name, range)).second) {
+        fail_repeated(at, "dim", word(symbol.name));
       }
       graph_.symbols.push_back(std::move(symbol));
     } while (lexer_.accept(","));
   }
 
-  void add_input(const Declared& input) {
-    const SourceLocation at = lexer_.here();
-    const Type declared = type();
-    const Op op = input.parameter ? Op::parameter : Op::input;
-    NameAttr attr{input.name};
-    infer_type(op, {}, attr, &declared, at);
-    if (!values_.emplace(value_key(input.name, true), static_cast<NodeId>(graph_.nodes.size())).second) {
-      lexer_.fail_at(input.type_at.offset, fmt::format("'{}' is declared twice", input.name),
-                     ErrorCode::duplicate_name);
+  void add_input(Declared& input) {
+    if (symbols_.count(input.name)) fail_repeated(input.at, "name", word(input.name));
+    if (!values_.emplace(name_key(input.name), next_id()).second) {
+      fail_repeated(input.at, "value", '%' + word(input.name));
     }
-    graph_.nodes.push_back({op, std::move(attr), {}, declared, 0, 0});
+    lexer_.rewind(input.type_at);
+    Node node;
+    node.op = input.op;
+    node.attr = NameAttr{std::move(input.name)};
+    set_line();
+    node.type = type();
+    infer_type(node.op, {}, node.attr, &node.type, here_);
+    if (lexer_.accept("in")) node.scope = input_scope();
+    if (lexer_.accept("at")) node.location = location();
+    graph_.nodes.push_back(std::move(node));
   }
 
-  /// Names and numbers do not meet: %"12" is an input, %12 is not.
-  static std::string value_key(std::string_view text, bool is_name) {
-    return (is_name ? "n" : "%") + std::string(text);
+  /// Inputs name the scope that they were declared in by its path; equal paths share scopes.
+  ScopeId input_scope() {
+    ScopeId scope = 0;
+    std::size_t depth = 0;
+    do {
+      if (++depth > max_scopes) lexer_.fail("scopes nest too deeply");
+      std::string name = scope_name();
+      const auto [entry, fresh] = input_scopes_.emplace(std::to_string(scope) + '/' + name,
+                                                        static_cast<ScopeId>(graph_.scopes.size()));
+      if (fresh) graph_.scopes.push_back({std::move(name), scope, 0});
+      scope = entry->second;
+    } while (lexer_.accept("/"));
+    return scope;
   }
 
-  static std::string value_key(const Token& token) {
-    const bool number = !token.quoted && token.text[0] >= '0' && token.text[0] <= '9';
-    return value_key(token.quoted ? std::string_view(token.name) : token.text, !number);
-  }
-
-  // Types and dims.
-
-  Type type() {
-    Type type;
+  std::string scope_name() {
     const std::size_t at = lexer_.offset();
-    const std::string dtype = name("a type");
-    const auto parsed = parse_dtype(dtype);
-    if (!parsed)
-      lexer_.fail_at(at, fmt::format("unknown element type '{}'", dtype), ErrorCode::parse,
-                     "f64 f32 f16 bf16 i64 i32 bool");
-    type.dtype = *parsed;
-    lexer_.expect("[", "after the element type");
-    type.dims = dims();
+    std::string name = lexer_.take_name("a scope's name");
+    if (name.empty()) lexer_.fail_at(at, "the name is empty", ErrorCode::parse, "name it");
+    return name;
+  }
+
+  // Values are kept by key: a name, or a number behind a %, which no bare name begins with. %"12" is the
+  // name 12.
+
+  static bool is_number(const Token& value) { return !value.quoted && !is_identifier(value.text); }
+  static std::string name_key(const std::string& name) { return 'n' + name; }
+  static std::string key(const Token& value) {
+    return (is_number(value) ? '%' : 'n') + (value.quoted ? value.name : std::string(value.text));
+  }
+
+  NodeId next_id() const { return static_cast<NodeId>(graph_.nodes.size()); }
+
+  /// Errors of type rules have the line of the text.
+  void set_line() { here_.line = lexer_.peek().line; }
+
+  /// Texts of types are read once each: a graph has few, and equal dims then share their form.
+  Type type() {
+    const std::string_view text = lexer_.through(']');
+    if (const auto known = types_.find(text); known != types_.end()) {
+      lexer_.skip(text.size());
+      return known->second;
+    }
+    const std::size_t start = lexer_.offset();
+    const std::string name = lexer_.take_name("a type such as f32[4, 8]");
+    const std::optional<DType> dtype = parse_dtype(name);
+    if (!dtype) {
+      lexer_.fail_at(start, fmt::format("unknown element type {}", word(name)), ErrorCode::parse,
+                     "the element types are f64, f32, f16, bf16, i64, i32 and bool");
+    }
+    Type type{*dtype, dims()};
+    if (lexer_.end_of_last() - start == text.size()) types_.emplace(text, type);
     return type;
   }
 
-  /// After the bracket that opens them.
-  std::vector<Dim> dims() {
-    std::vector<Dim> result;
+  template <class F>
+  auto list(F item) {
+    std::vector<decltype(item())> items;
+    lexer_.expect("[", "before the list");
     while (!lexer_.accept("]")) {
-      if (!result.empty()) lexer_.expect(",", "between dims");
-      result.push_back(dim());
+      if (!items.empty() && !lexer_.accept(",")) lexer_.fail_expected("',' or ']'");
+      if (items.size() == max_rank)
+        lexer_.fail("a list has more than 32 items", ErrorCode::parse, "ranks are at most 32; merge dims");
+      items.push_back(item());
     }
-    return result;
+    return items;
+  }
+  std::vector<Dim> dims() {
+    return list([&] { return parse_dim(lexer_, symbols_); });
+  }
+  std::vector<std::int64_t> integers() {
+    return list([&] { return lexer_.take_integer("an integer"); });
   }
 
-  Dim dim() {
-    const std::size_t at = lexer_.offset();
-    try {
-      return sum(0);
-    } catch (const Error& error) {
-      if (error.code() == ErrorCode::invalid_extent)
-        lexer_.fail_at(at, error.info().message, ErrorCode::invalid_extent);
-      throw;
-    }
-  }
-
-  // Recursion here is over parentheses, which max_depth bounds.
-  Dim sum(int depth) {
-    Dim result = term(depth);
-    for (;;) {
-      if (lexer_.accept("+")) {
-        result = result + term(depth);
-      } else if (lexer_.accept("-")) {
-        result = result - term(depth);
-      } else {
-        return result;
-      }
-    }
-  }
-
-  Dim term(int depth) {
-    Dim result = factor(depth);
-    for (;;) {
-      if (lexer_.accept("*")) {
-        result = result * factor(depth);
-      } else if (lexer_.accept("/")) {
-        result = result / factor(depth);
-      } else if (lexer_.accept("%")) {
-        result = result % factor(depth);
-      } else {
-        return result;
-      }
-    }
-  }
-
-  Dim factor(int depth) {
-    if (depth > max_depth) lexer_.fail("a dim nests too deeply");
-    if (lexer_.accept("-")) return Dim(0) - factor(depth + 1);
-    if (lexer_.accept("(")) {
-      const Dim inner = sum(depth + 1);
-      lexer_.expect(")", "in a dim");
-      return inner;
-    }
-    const Token& token = lexer_.peek();
-    if (token.kind == Kind::number) return integer("an extent");
-    if (token.kind != Kind::identifier) lexer_.fail("expected a dim, found " + lexer_.found());
-    const auto symbol = symbols_.find(std::string(token.text));
-    if (symbol == symbols_.end()) {
-      lexer_.fail(fmt::format("unknown symbol {}", lexer_.found()), ErrorCode::unknown_name,
-                  "declare it after 'where'");
-    }
-    lexer_.take();
-    return symbol->second;
+  LocationId location() {
+    const SourceLocation at = lexer_.take_location();
+    if (at == SourceLocation{}) return 0;
+    const auto [found, fresh] = locations_.emplace(at.file + ':' + std::to_string(at.line),
+                                                   static_cast<LocationId>(graph_.locations.size()));
+    if (fresh) graph_.locations.push_back(at);
+    return found->second;
   }
 
   // Body.
@@ -255,233 +300,270 @@ class Parser {
   void body() {
     lexer_.expect("{", "before the body");
     std::vector<ScopeId> open = {0};
-    bool returned = false;
-    for (;;) {
+    while (!lexer_.is("return")) {
+      if (lexer_.is("}") && open.size() == 1) break;
       if (lexer_.accept("}")) {
-        if (open.size() == 1) break;
         open.pop_back();
-      } else if (returned) {
-        lexer_.fail("expected '}' after return, found " + lexer_.found());
       } else if (lexer_.accept("scope")) {
         if (open.size() > max_scopes) lexer_.fail("scopes nest too deeply");
-        Scope scope{name("a scope's name"), open.back(), graph_.scopes[open.back()].location};
+        Scope scope{scope_name(), open.back(), graph_.scopes[open.back()].location};
         if (lexer_.accept("at")) scope.location = location();
         lexer_.expect("{", "after the scope");
         open.push_back(static_cast<ScopeId>(graph_.scopes.size()));
         graph_.scopes.push_back(std::move(scope));
-      } else if (open.size() == 1 && lexer_.accept("return")) {
-        returns();
-        returned = true;
       } else {
         statement(open.back());
       }
     }
-    if (!returned && !output_types_.empty()) lexer_.fail("the outputs are not returned");
-  }
-
-  LocationId location() {
-    const SourceLocation at = lexer_.take_location();
-    if (at == SourceLocation{}) return 0;
-    const auto [found, added] = locations_.emplace(at.file + ':' + std::to_string(at.line), 0);
-    if (added) {
-      found->second = static_cast<LocationId>(graph_.locations.size());
-      graph_.locations.push_back(at);
-    }
-    return found->second;
-  }
-
-  NodeId operand() {
-    const Token& token = lexer_.peek();
-    if (token.kind != Kind::value) lexer_.fail("expected a value such as %1, found " + lexer_.found());
-    const auto found = values_.find(value_key(token));
-    if (found == values_.end()) {
-      lexer_.fail(fmt::format("{} is used before it is defined", lexer_.found()), ErrorCode::cycle,
-                  "values stand before their uses");
-    }
-    lexer_.take();
-    return found->second;
+    if (open.size() > 1) lexer_.fail_expected("'}', a value or a scope");
+    if (!outputs_.empty() || lexer_.is("return")) returns();
+    lexer_.expect("}", "after the body");
   }
 
   void statement(ScopeId scope) {
-    if (lexer_.peek().kind != Kind::value)
-      lexer_.fail("expected a value, a scope or '}', found " + lexer_.found());
-    if (graph_.nodes.size() >= max_nodes) lexer_.fail("more than 2^24 values");
-    const SourceLocation at = lexer_.here();
+    if (lexer_.peek().kind != Kind::value) {
+      lexer_.fail_expected("a value such as %1, 'scope', 'return' or '}'");
+    }
+    if (graph_.nodes.size() >= max_nodes) lexer_.fail("the graph has more than 2^24 values");
+    set_line();
     const std::size_t start = lexer_.offset();
-    const std::string key = value_key(lexer_.take());
-    if (key[0] == 'n') lexer_.fail_at(start, "values have numbers: %1, %2", ErrorCode::parse);
+    const std::string own_key = key(lexer_.peek());
+    if (values_.count(own_key)) fail_repeated(start, "value", own_text());
+    lexer_.take();
     lexer_.expect("=", "after the value");
     Node node;
     node.scope = scope;
     node.op = op();
+    operands_.clear();
     if (lexer_.peek().kind == Kind::value) {
-      do node.operands.push_back(operand());
-      while (lexer_.accept(","));
+      do {
+        node.operands.push_back(operand(own_key));
+        operands_.push_back(graph_[node.operands.back()].type);
+      } while (lexer_.accept(","));
     }
-    // The type stands after the attributes, and a constant's attribute needs it: remember where they are.
-    const Lexer::Mark attributes_at = lexer_.mark();
-    if (lexer_.accept("{")) skip_attributes();
+    const Lexer::Mark value_at = attributes(node);
     lexer_.expect(":", "before the type");
     const Type declared = type();
-    node.location = lexer_.accept("at") ? location() : graph_.scopes[scope].location;
-    const Lexer::Mark after = lexer_.mark();
-    lexer_.rewind(attributes_at);
-    node.attr = attribute(info(node.op), declared.dtype);
-    lexer_.rewind(after);
-    std::vector<Type> operands;
-    for (NodeId id : node.operands) operands.push_back(graph_.nodes[id].type);
-    node.type = infer_type(node.op, operands, node.attr, &declared, at);
-    if (!values_.emplace(key, static_cast<NodeId>(graph_.nodes.size())).second) {
-      lexer_.fail_at(start, fmt::format("{} is defined twice", key), ErrorCode::duplicate_name);
+    if (auto* constant = std::get_if<ConstantAttr>(&node.attr)) {
+      const Lexer::Mark after = lexer_.mark();
+      lexer_.rewind(value_at);
+      *constant = constant_value(declared.dtype);
+      lexer_.rewind(after);
     }
+    node.location = lexer_.accept("at") ? location() : graph_.scopes[scope].location;
+    node.type = infer_type(node.op, operands_, node.attr, &declared, here_);
+    values_.emplace(own_key, next_id());
     graph_.nodes.push_back(std::move(node));
+  }
+
+  std::string own_text() const {
+    const Token& token = lexer_.peek();
+    return '%' + std::string(token.text);
   }
 
   Op op() {
     const std::size_t at = lexer_.offset();
-    const std::string text = name("an op");
-    const auto op = parse_op(text);
-    if (!op)
-      lexer_.fail_at(at, fmt::format("unknown op '{}'", text), ErrorCode::unknown_name,
-                     "the ops are listed in fuse/ops.def");
-    if (info(*op).attribute == "NameAttr") lexer_.fail_at(at, text + " stands in the signature");
+    if (lexer_.peek().kind != Kind::identifier) lexer_.fail_expected("an op");
+    const std::string name(lexer_.take().text);
+    const std::optional<Op> op = parse_op(name);
+    if (!op) lexer_.fail_at(at, "unknown op " + name, ErrorCode::parse, nearest_op(name));
+    if (std::holds_alternative<NameAttr>(empty_attribute(*op))) {
+      lexer_.fail_at(at, fmt::format("{} is no op of a body", name), ErrorCode::parse,
+                     "inputs and parameters stand in the signature");
+    }
     return *op;
   }
 
-  void skip_attributes() {
-    while (!lexer_.accept("}")) {
-      if (lexer_.peek().kind == Kind::end)
-        lexer_.fail("expected '}' after the attributes, found the end of the text");
+  NodeId operand(const std::string& own_key) {
+    if (lexer_.peek().kind != Kind::value) lexer_.fail_expected("a value such as %1");
+    const std::string wanted = key(lexer_.peek());
+    if (const auto found = values_.find(wanted); found != values_.end()) {
       lexer_.take();
+      return found->second;
     }
-  }
-
-  void key(std::string_view name) {
-    lexer_.expect(name, "as attribute");
-    lexer_.expect("=", "after the attribute's name");
-  }
-
-  std::vector<std::int64_t> integers(std::string_view name) {
-    key(name);
-    lexer_.expect("[", "before the list");
-    std::vector<std::int64_t> list;
-    while (!lexer_.accept("]")) {
-      if (!list.empty()) lexer_.expect(",", "in the list");
-      list.push_back(integer("an integer"));
+    const std::string shown = own_text();
+    const std::size_t at = lexer_.offset();
+    if (wanted == own_key || is_defined_later(wanted)) {
+      lexer_.fail_at(at, shown + " is used before it is defined", ErrorCode::cycle,
+                     "values stand before their users");
     }
-    return list;
+    lexer_.fail_at(at, "unknown value " + shown, ErrorCode::parse, "define it above");
   }
 
-  std::vector<Dim> dim_list(std::string_view name) {
-    key(name);
-    lexer_.expect("[", "before the list");
-    return dims();
+  /// Looks through the rest of the text; an error follows either way.
+  bool is_defined_later(const std::string& wanted) try {
+    bool found = false;
+    while (!found && lexer_.peek().kind != Kind::end) {
+      const bool matches = lexer_.peek().kind == Kind::value && key(lexer_.peek()) == wanted;
+      lexer_.take();
+      found = matches && lexer_.is("=");
+    }
+    return found;
+  } catch (const Error&) {
+    return false;
   }
 
-  Attr attribute(const OpInfo& row, DType dtype) {
-    const bool present = lexer_.accept("{");
-    Attr attr;
-    if (row.attribute == "MatmulAttr") {
-      MatmulAttr matmul;
-      while (present && !lexer_.is("}")) {
-        if (matmul.transpose_a || matmul.transpose_b) lexer_.expect(",", "between attributes");
-        bool& flag = lexer_.is("transpose_a") ? matmul.transpose_a : matmul.transpose_b;
-        key(lexer_.is("transpose_a") ? "transpose_a" : "transpose_b");
-        lexer_.expect("true", "as its value");
-        flag = true;
+  // Attributes.
+
+  /// Fills node.attr. A constant's value needs the type, which stands behind it: its place is returned.
+  Lexer::Mark attributes(Node& node) {
+    node.attr = empty_attribute(node.op);
+    Lexer::Mark value_at;
+    std::vector<std::string> seen;
+    if (lexer_.accept("{")) {
+      while (!lexer_.accept("}")) {
+        if (!seen.empty() && !lexer_.accept(",")) lexer_.fail_expected("',' or '}'");
+        const std::size_t at = lexer_.offset();
+        seen.push_back(lexer_.take_name("an attribute's name"));
+        if (std::find(seen.begin(), seen.end() - 1, seen.back()) != seen.end() - 1) {
+          fail_repeated(at, "attribute", seen.back());
+        }
+        lexer_.expect("=", "after the attribute's name");
+        value_at = lexer_.mark();
+        if (!std::visit([&](auto& attr) { return read(attr, seen.back()); }, node.attr)) {
+          lexer_.fail_at(at, fmt::format("{} has no attribute {}", to_string(node.op), word(seen.back())),
+                         ErrorCode::parse, fmt::format("it has {}", info(node.op).attribute));
+        }
       }
-      attr = matmul;
-    } else if (row.attribute != "NoAttr") {
-      if (!present)
-        lexer_.fail(
-            fmt::format("expected '{{' with the attributes of {}, found {}", row.name, lexer_.found()));
-      attr = required_attribute(row, dtype);
     }
-    if (present) lexer_.expect("}", "after the attributes");
-    return attr;
+    for (const std::string_view name : std::visit([](auto& attr) { return needed(attr); }, node.attr)) {
+      if (std::find(seen.begin(), seen.end(), name) != seen.end()) continue;
+      lexer_.fail(fmt::format("{} needs the attribute {}", to_string(node.op), name), ErrorCode::parse,
+                  fmt::format("write {{{} = ...}} before the type", name));
+    }
+    return value_at;
   }
 
-  Attr required_attribute(const OpInfo& row, DType dtype) {
-    if (row.attribute == "DimsAttr") return DimsAttr{integers("dims")};
-    if (row.attribute == "AxisAttr") {
-      key("axis");
-      return AxisAttr{integer("an axis")};
+  using Names = std::vector<std::string_view>;
+  static Names needed(const NoAttr&) { return {}; }
+  static Names needed(const NameAttr&) { return {}; }
+  static Names needed(const MatmulAttr&) { return {}; }
+  static Names needed(const ConstantAttr&) { return {"value"}; }
+  static Names needed(const DimsAttr&) { return {"dims"}; }
+  static Names needed(const AxisAttr&) { return {"axis"}; }
+  static Names needed(const DimAttr&) { return {"dim"}; }
+  static Names needed(const SliceAttr&) { return {"starts", "limits", "strides"}; }
+
+  // Each takes the value of the attribute `name`, or returns false when there is none of that name.
+  bool read(NoAttr&, std::string_view) { return false; }
+  bool read(NameAttr&, std::string_view) { return false; }
+  bool read(DimsAttr& attr, std::string_view name) {
+    if (name != "dims") return false;
+    attr.dims = integers();
+    return true;
+  }
+  bool read(AxisAttr& attr, std::string_view name) {
+    if (name != "axis") return false;
+    attr.axis = lexer_.take_integer("an axis");
+    return true;
+  }
+  bool read(DimAttr& attr, std::string_view name) {
+    if (name != "dim") return false;
+    attr.dim = parse_dim(lexer_, symbols_);
+    return true;
+  }
+  bool read(SliceAttr& attr, std::string_view name) {
+    if (name == "strides") {
+      attr.strides = integers();
+      return true;
     }
-    if (row.attribute == "DimAttr") {
-      key("dim");
-      return DimAttr{dim()};
+    if (name != "starts" && name != "limits") return false;
+    (name == "starts" ? attr.starts : attr.limits) = dims();
+    return true;
+  }
+  bool read(MatmulAttr& attr, std::string_view name) {
+    if (name != "transpose_a" && name != "transpose_b") return false;
+    (name == "transpose_a" ? attr.transpose_a : attr.transpose_b) = boolean();
+    return true;
+  }
+  bool read(ConstantAttr&, std::string_view name) {
+    if (name != "value") return false;
+    lexer_.accept("-");
+    if (lexer_.peek().kind != Kind::number && lexer_.peek().kind != Kind::identifier) {
+      lexer_.fail_expected("a number, inf, nan, true or false");
     }
-    if (row.attribute == "SliceAttr") {
-      SliceAttr slice;
-      slice.starts = dim_list("starts");
-      lexer_.expect(",", "between attributes");
-      slice.limits = dim_list("limits");
-      lexer_.expect(",", "between attributes");
-      slice.strides = integers("strides");
-      return slice;
-    }
-    key("value");
-    return constant(dtype);
+    lexer_.take();
+    return true;
   }
 
-  ConstantAttr constant(DType dtype) {
-    if (dtype == DType::boolean) {
-      if (lexer_.accept("true")) return {0, 1};
-      lexer_.expect("false", "or 'true'");
-      return {0, 0};
-    }
-    if (is_integer(dtype)) return {0, integer("an integer")};
+  bool boolean() {
+    if (lexer_.accept("true")) return true;
+    if (!lexer_.accept("false")) lexer_.fail_expected("true or false");
+    return false;
+  }
+
+  ConstantAttr constant_value(DType dtype) {
+    if (dtype == DType::boolean) return {.real = 0, .integer = boolean()};
+    if (is_integer(dtype)) return {.real = 0, .integer = lexer_.take_integer("an integer")};
     const bool negative = lexer_.accept("-");
-    double value = 0;
-    if (lexer_.accept("nan")) {
-      value = std::numeric_limits<double>::quiet_NaN();
-    } else if (lexer_.accept("inf")) {
-      value = std::numeric_limits<double>::infinity();
-    } else {
-      std::string_view digits = lexer_.peek().text;
-      const bool hex = digits.substr(0, 2) == "0x";
-      if (hex) digits.remove_prefix(2);
-      const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value,
-                                                hex ? std::chars_format::hex : std::chars_format::general);
-      if (lexer_.peek().kind != Kind::number || error != std::errc() ||
-          end != digits.data() + digits.size()) {
-        lexer_.fail(fmt::format("expected a number, found {}", lexer_.found()));
-      }
-      lexer_.take();
-    }
-    return {negative ? -value : value, 0};
+    if (lexer_.accept("nan")) return {.real = std::numeric_limits<double>::quiet_NaN(), .integer = 0};
+    double value = std::numeric_limits<double>::infinity();
+    if (!lexer_.accept("inf")) value = dtype == f32 ? magnitude<float>() : magnitude<double>();
+    const double rounded = dtype == f16    ? static_cast<double>(half(value))
+                           : dtype == bf16 ? static_cast<double>(bfloat16(value))
+                                           : value;
+    return {.real = negative ? -rounded : rounded, .integer = 0};
   }
+
+  /// A decimal or hexadecimal number, rounded once to the type.
+  template <class Float>
+  double magnitude() {
+    if (lexer_.peek().kind != Kind::number) lexer_.fail_expected("a number, inf or nan");
+    std::string_view digits = lexer_.peek().text;
+    const bool hex = digits.starts_with("0x");
+    if (hex) digits.remove_prefix(2);
+    Float value = 0;
+    const char* last = digits.data() + digits.size();
+    const auto [end, error] = std::from_chars(digits.data(), last, value,
+                                              hex ? std::chars_format::hex : std::chars_format::general);
+    if (end != last) lexer_.fail_expected("a number, inf or nan");
+    if (error != std::errc()) lexer_.fail(lexer_.found() + " is out of the range of the type");
+    lexer_.take();
+    return static_cast<double>(value);
+  }
+
+  // Outputs.
 
   void returns() {
+    lexer_.expect("return", "since the signature names outputs");
+    std::size_t count = 0;
     do {
       const std::size_t at = lexer_.offset();
-      const std::string output = name("an output's name");
-      const std::size_t index = graph_.outputs.size();
-      if (index >= output_types_.size() || output_types_[index].first != output) {
-        lexer_.fail_at(at, fmt::format("'{}' is not the output that the signature names next", output),
-                       ErrorCode::unknown_name);
+      const std::string name = lexer_.take_name("an output's name");
+      if (count == outputs_.size() || outputs_[count].first != name) {
+        lexer_.fail_at(
+            at,
+            fmt::format("expected {}, found {}",
+                        count == outputs_.size() ? "'}'" : "the output " + word(outputs_[count].first),
+                        word(name)),
+            ErrorCode::parse, "outputs stand in the order of the signature");
       }
       lexer_.expect("=", "after the output's name");
-      const NodeId node = operand();
-      const Type &declared = output_types_[index].second, &actual = graph_.nodes[node].type;
+      const NodeId node = operand({});
+      const Type& declared = outputs_[count++].second;
+      const Type& actual = graph_[node].type;
       if (declared != actual) {
-        lexer_.fail_at(
-            at, fmt::format("output '{}' is {}, declared {}", output, to_string(actual), to_string(declared)),
-            ErrorCode::shape_mismatch);
+        lexer_.fail_at(at,
+                       fmt::format("output {} is {}, in the signature {}", word(name), to_string(actual),
+                                   to_string(declared)),
+                       declared.dtype == actual.dtype ? ErrorCode::shape_mismatch : ErrorCode::dtype_mismatch,
+                       "correct the signature");
       }
-      graph_.outputs.push_back({output, node});
+      graph_.outputs.push_back({name, node});
     } while (lexer_.accept(","));
-    if (graph_.outputs.size() != output_types_.size()) {
-      lexer_.fail(fmt::format("output '{}' is not returned", output_types_[graph_.outputs.size()].first));
-    }
+    if (count < outputs_.size()) lexer_.fail_expected("the output " + word(outputs_[count].first));
   }
 
   Lexer lexer_;
   Graph graph_;
-  std::unordered_map<std::string, Dim> symbols_;
+  SourceLocation here_;
+  SymbolTable symbols_;
   std::unordered_map<std::string, NodeId> values_;
   std::unordered_map<std::string, LocationId> locations_;
-  std::vector<std::pair<std::string, Type>> output_types_;
+  std::unordered_map<std::string, ScopeId> input_scopes_;
+  std::unordered_map<std::string_view, Type> types_;
+  std::vector<std::pair<std::string, Type>> outputs_;  ///< of the signature
+  std::vector<Type> operands_;                         ///< of the op at hand
 };
 
 }  // namespace

@@ -1,34 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ir/print.hpp"
 
-#include <fmt/format.h>
-
+#include <algorithm>
+#include <charconv>
 #include <cmath>
+#include <unordered_map>
 
 #include "ir/words.hpp"
 
 namespace fuse::ir {
 namespace {
 
-/// Past this a signature is written one value a line.
+/// Past this a list of the signature or of `return` is written one item a line.
 constexpr std::size_t line_limit = 100;
+/// Deeper scopes are not indented further, so that a line's length does not depend on the depth.
+constexpr std::size_t most_indent = 32;
 
+/// Appends the text of one graph. Nothing here recurses, and a graph that verify refuses prints as well.
 class Printer {
  public:
   explicit Printer(const Graph& graph) : graph_(graph), number_(graph.nodes.size()) {}
 
   std::string run() {
     number_values();
+    text_.reserve(64 * graph_.nodes.size() + 256);
     signature();
     for (NodeId id = 0; id < graph_.nodes.size(); ++id) {
       if (!is_given(id)) node(id);
     }
     enter(0);
-    for (std::size_t i = 0; i < graph_.outputs.size(); ++i) {
-      text_ += i == 0 ? "  return " : ", ";
-      text_ += word(graph_.outputs[i].name) + " = " + value(graph_.outputs[i].node);
-    }
-    if (!graph_.outputs.empty()) text_ += '\n';
+    returns();
     text_ += "}\n";
     return std::move(text_);
   }
@@ -47,67 +48,183 @@ class Printer {
     }
   }
 
-  std::string value(NodeId id) const {
-    if (const auto* named = std::get_if<NameAttr>(&graph_[id].attr)) return '%' + word(named->name);
-    return '%' + std::to_string(number_[id]);
+  template <class Integer>
+  void append_integer(Integer value) {
+    char digits[24];
+    text_.append(digits, std::to_chars(digits, digits + sizeof digits, value).ptr);
   }
 
-  static std::string listed(const std::vector<std::string>& items, bool wrap) {
-    std::string list;
-    for (const std::string& item : items) list += (list.empty() ? "" : wrap ? ",\n    " : ", ") + item;
-    return wrap && !items.empty() ? "\n    " + list : list;
+  void append_value(NodeId id) {
+    text_ += '%';
+    if (id >= graph_.nodes.size()) {
+      text_ += '?';
+    } else if (const auto* named = std::get_if<NameAttr>(&graph_[id].attr)) {
+      text_ += word(named->name);
+    } else {
+      append_integer(number_[id]);
+    }
+  }
+
+  void append_dim(const Dim& dim) {
+    if (dim.is_constant()) return append_integer(dim.constant());
+    const auto [entry, fresh] = dims_.try_emplace(dim.poly());
+    if (fresh) {
+      Dim shown = dim;
+      for (const Dim& symbol : dim.symbols()) {
+        if (is_identifier(symbol.name())) continue;
+        const std::string name(symbol.name());
+        shown = shown.substitute(name, Dim::symbol(quoted_word(name), {symbol.min(), symbol.max(), 0}));
+      }
+      entry->second = shown.to_string();
+    }
+    text_ += entry->second;
+  }
+
+  void append_integer_or_dim(std::int64_t value) { append_integer(value); }
+  void append_integer_or_dim(const Dim& value) { append_dim(value); }
+
+  template <class T>
+  void append_list(const std::vector<T>& items) {
+    text_ += '[';
+    for (std::size_t i = 0; i < items.size(); ++i) {
+      if (i) text_ += ", ";
+      append_integer_or_dim(items[i]);
+    }
+    text_ += ']';
+  }
+
+  void append_type(const Type& type) {
+    text_ += fuse::to_string(type.dtype);
+    append_list(type.dims);
+  }
+
+  const SourceLocation& location(LocationId id) const {
+    return graph_.locations[id < graph_.locations.size() ? id : 0];
+  }
+  LocationId location_around() const { return open_.empty() ? 0 : graph_.scopes[open_.back()].location; }
+
+  void append_location(LocationId id, LocationId around) {
+    if (id == around || location(id) == location(around)) return;
+    const SourceLocation& at = location(id);
+    if (at == SourceLocation{}) {
+      text_ += " at ?";
+      return;
+    }
+    text_ += " at ";
+    text_ += file_word(at.file);
+    text_ += ':';
+    append_integer(at.line);
+  }
+
+  /// What `append` appends, on its own.
+  template <class F>
+  std::string captured(F append) {
+    const std::size_t start = text_.size();
+    append();
+    std::string part = text_.substr(start);
+    text_.resize(start);
+    return part;
+  }
+
+  /// The items between `open` and `close`, in one line if `room` is left for them.
+  void append_items(std::string_view open, const std::vector<std::string>& items, std::string_view close,
+                    std::size_t room, std::size_t column) {
+    std::size_t length = open.size() + close.size();
+    for (const std::string& item : items) length += item.size() + 2;
+    const bool wrap = length > room && items.size() > 1;
+    text_ += open;
+    for (std::size_t i = 0; i < items.size(); ++i) {
+      if (i) text_ += wrap ? "," : ", ";
+      if (wrap && (i || open.ends_with('('))) text_.append("\n").append(column, ' ');
+      text_ += items[i];
+    }
+    text_ += close;
+  }
+
+  std::string given_item(NodeId id) {
+    return captured([&] {
+      if (graph_[id].op == Op::parameter) text_ += "param ";
+      append_value(id);
+      text_ += ": ";
+      append_type(graph_[id].type);
+      const std::vector<ScopeId> path = chain(graph_[id].scope);
+      for (std::size_t i = 0; i < path.size(); ++i) {
+        text_ += i ? " / " : " in ";
+        text_ += word(graph_.scopes[path[i]].name);
+      }
+      append_location(graph_[id].location, 0);
+    });
   }
 
   void signature() {
     std::vector<std::string> given, made, symbols;
     for (NodeId id = 0; id < graph_.nodes.size(); ++id) {
-      if (!is_given(id)) continue;
-      given.push_back((graph_[id].op == Op::parameter ? "param " : "") + value(id) + ": " +
-                      to_string(graph_[id].type));
+      if (is_given(id)) given.push_back(given_item(id));
     }
     for (const Output& output : graph_.outputs) {
-      made.push_back(word(output.name) + ": " + to_string(graph_[output.node].type));
+      made.push_back(captured([&] {
+        text_ += word(output.name);
+        text_ += ": ";
+        if (output.node < graph_.nodes.size()) append_type(graph_[output.node].type);
+      }));
     }
     for (const Symbol& symbol : graph_.symbols) {
-      std::string range =
-          fmt::format("{} in [{}, {}]", word(symbol.name), symbol.range.min, symbol.range.max);
-      if (symbol.range.hint) range += " hint " + std::to_string(symbol.range.hint);
-      symbols.push_back(std::move(range));
+      symbols.push_back(word(symbol.name) + " in [" + std::to_string(symbol.range.min) + ", " +
+                        std::to_string(symbol.range.max) + ']');
+      if (symbol.range.hint) symbols.back() += " hint " + std::to_string(symbol.range.hint);
     }
-    const std::string inputs = listed(given, false), outputs = listed(made, false);
-    const bool wrap = inputs.size() + outputs.size() + graph_.name.size() > line_limit;
-    text_ += fmt::format("graph @{}({}) -> ({})", word(graph_.name), listed(given, wrap), listed(made, wrap));
-    if (!symbols.empty()) text_ += "\n    where " + listed(symbols, false);
+    const std::string head = "graph @" + word(graph_.name) + '(';
+    std::size_t results = 8;
+    for (const std::string& item : made) results += item.size() + 2;
+    append_items(head, given, ")", line_limit - std::min(line_limit, results), 4);
+    append_items(" -> (", made, ")", line_limit - 10, 4);
+    if (!symbols.empty()) append_items("\n    where ", symbols, "", line_limit, 10);
     text_ += " {\n";
   }
 
-  void indent() { text_.append(2 * open_.size() + 2, ' '); }
-
-  void location(LocationId at, LocationId around) {
-    if (at == around) return;
-    const SourceLocation& location = graph_.locations[at];
-    text_ += at == 0 ? " at ?" : " at " + file_word(location.file) + ':' + std::to_string(location.line);
+  void returns() {
+    std::vector<std::string> items;
+    for (const Output& output : graph_.outputs) {
+      items.push_back(captured([&] {
+        text_ += word(output.name);
+        text_ += " = ";
+        append_value(output.node);
+      }));
+    }
+    if (!items.empty()) append_items("  return ", items, "\n", line_limit, 9);
   }
 
-  LocationId around() const { return open_.empty() ? 0 : graph_.scopes[open_.back()].location; }
+  void indent() { text_.append(2 * std::min(open_.size(), most_indent) + 2, ' '); }
+
+  /// From the outermost scope inwards, without the root.
+  std::vector<ScopeId> chain(ScopeId scope) const {
+    std::vector<ScopeId> path;
+    while (scope != 0 && scope < graph_.scopes.size() && path.size() < graph_.scopes.size()) {
+      path.push_back(scope);
+      scope = graph_.scopes[scope].parent;
+    }
+    std::reverse(path.begin(), path.end());
+    return path;
+  }
 
   /// Closes and opens scope blocks until `scope` is the innermost.
   void enter(ScopeId scope) {
-    std::vector<ScopeId> chain;
-    for (; scope != 0; scope = graph_.scopes[scope].parent) chain.insert(chain.begin(), scope);
-    std::size_t common = 0;
-    while (common < chain.size() && common < open_.size() && chain[common] == open_[common]) ++common;
+    if (scope == (open_.empty() ? 0 : open_.back())) return;
+    const std::vector<ScopeId> path = chain(scope);
+    const auto [end, same] = std::mismatch(path.begin(), path.end(), open_.begin(), open_.end());
+    const auto common = static_cast<std::size_t>(end - path.begin());
     while (open_.size() > common) {
       open_.pop_back();
       indent();
       text_ += "}\n";
     }
-    for (; common < chain.size(); ++common) {
+    for (std::size_t i = common; i < path.size(); ++i) {
       indent();
-      text_ += "scope " + word(graph_.scopes[chain[common]].name);
-      location(graph_.scopes[chain[common]].location, around());
+      text_ += "scope ";
+      text_ += word(graph_.scopes[path[i]].name);
+      append_location(graph_.scopes[path[i]].location, location_around());
       text_ += " {\n";
-      open_.push_back(chain[common]);
+      open_.push_back(path[i]);
     }
   }
 
@@ -115,57 +232,80 @@ class Printer {
     const Node& node = graph_[id];
     enter(node.scope);
     indent();
-    text_ += '%' + std::to_string(number_[id]) + " = ";
+    append_value(id);
+    text_ += " = ";
     text_ += to_string(node.op);
-    for (std::size_t i = 0; i < node.operands.size(); ++i)
-      text_ += (i ? ", " : " ") + value(node.operands[i]);
-    const std::string attributes =
-        std::visit([&](const auto& attr) { return print(attr, node.type.dtype); }, node.attr);
-    if (!attributes.empty()) text_ += " {" + attributes + '}';
-    text_ += " : " + to_string(node.type);
-    location(node.location, around());
+    for (std::size_t i = 0; i < node.operands.size(); ++i) {
+      text_ += i ? ", " : " ";
+      append_value(node.operands[i]);
+    }
+    std::visit([&](const auto& attr) { append(attr, node.type.dtype); }, node.attr);
+    text_ += " : ";
+    append_type(node.type);
+    append_location(node.location, location_around());
     text_ += '\n';
   }
 
-  template <class T>
-  static std::string list(const std::vector<T>& items) {
-    std::string text = "[";
-    for (std::size_t i = 0; i < items.size(); ++i) {
-      if (i) text += ", ";
-      if constexpr (std::is_same_v<T, Dim>) {
-        text += items[i].to_string();
-      } else {
-        text += std::to_string(items[i]);
-      }
+  void append(const NoAttr&, DType) {}
+  void append(const NameAttr&, DType) {}
+  void append(const DimsAttr& attr, DType) {
+    text_ += " {dims = ";
+    append_list(attr.dims);
+    text_ += '}';
+  }
+  void append(const AxisAttr& attr, DType) {
+    text_ += " {axis = ";
+    append_integer(attr.axis);
+    text_ += '}';
+  }
+  void append(const DimAttr& attr, DType) {
+    text_ += " {dim = ";
+    append_dim(attr.dim);
+    text_ += '}';
+  }
+  void append(const SliceAttr& attr, DType) {
+    text_ += " {starts = ";
+    append_list(attr.starts);
+    text_ += ", limits = ";
+    append_list(attr.limits);
+    text_ += ", strides = ";
+    append_list(attr.strides);
+    text_ += '}';
+  }
+  void append(const MatmulAttr& attr, DType) {
+    if (attr.transpose_a) text_ += attr.transpose_b ? " {transpose_a = true, " : " {transpose_a = true}";
+    if (attr.transpose_b) text_ += attr.transpose_a ? "transpose_b = true}" : " {transpose_b = true}";
+  }
+  void append(const ConstantAttr& attr, DType dtype) {
+    text_ += " {value = ";
+    if (dtype == DType::boolean) {
+      text_ += attr.integer ? "true" : "false";
+    } else if (is_integer(dtype)) {
+      append_integer(attr.integer);
+    } else if (std::isnan(attr.real)) {
+      text_ += "nan";
+    } else {
+      if (std::signbit(attr.real)) text_ += '-';
+      append_magnitude(std::fabs(attr.real));
     }
-    return text + ']';
+    text_ += '}';
   }
 
-  static std::string print(const NoAttr&, DType) { return {}; }
-  static std::string print(const NameAttr&, DType) { return {}; }
-  static std::string print(const DimsAttr& attr, DType) { return "dims = " + list(attr.dims); }
-  static std::string print(const AxisAttr& attr, DType) { return "axis = " + std::to_string(attr.axis); }
-  static std::string print(const DimAttr& attr, DType) { return "dim = " + attr.dim.to_string(); }
-  static std::string print(const SliceAttr& attr, DType) {
-    return fmt::format("starts = {}, limits = {}, strides = {}", list(attr.starts), list(attr.limits),
-                       list(attr.strides));
-  }
-  static std::string print(const MatmulAttr& attr, DType) {
-    std::string text = attr.transpose_a ? "transpose_a = true" : "";
-    if (attr.transpose_b) text += (text.empty() ? "" : ", ") + std::string("transpose_b = true");
-    return text;
-  }
-  static std::string print(const ConstantAttr& attr, DType dtype) {
-    if (dtype == DType::boolean) return attr.integer ? "value = true" : "value = false";
-    if (is_integer(dtype)) return "value = " + std::to_string(attr.integer);
-    if (std::isnan(attr.real)) return "value = nan";
-    if (std::isinf(attr.real)) return attr.real < 0 ? "value = -inf" : "value = inf";
-    return fmt::format("value = {:a}", attr.real);
+  /// Hexadecimal, which is exact and short, and asks no locale.
+  void append_magnitude(double value) {
+    if (std::isinf(value)) {
+      text_ += "inf";
+      return;
+    }
+    char digits[40];
+    text_ += "0x";
+    text_.append(digits, std::to_chars(digits, digits + sizeof digits, value, std::chars_format::hex).ptr);
   }
 
   const Graph& graph_;
   std::vector<NodeId> number_;
   std::vector<ScopeId> open_;
+  std::unordered_map<const detail::DimPoly*, std::string> dims_;  ///< the graph keeps the keys alive
   std::string text_;
 };
 

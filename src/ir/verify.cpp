@@ -3,7 +3,8 @@
 
 #include <fmt/format.h>
 
-#include <set>
+#include <unordered_map>
+#include <unordered_set>
 
 #include "ir/infer.hpp"
 
@@ -14,97 +15,158 @@ class Verifier {
  public:
   Verifier(const Graph& graph, ErrorKind kind) : graph_(graph), kind_(kind) {}
 
-  void run() const {
-    check_tables();
+  void run() {
+    check_scopes();
+    check_symbols();
     for (NodeId id = 0; id < graph_.nodes.size(); ++id) check_node(id);
-    std::set<std::string_view> names;
-    for (const Output& output : graph_.outputs) {
-      if (output.name.empty()) fail(ErrorCode::invalid_argument, "an output has no name");
-      if (!names.insert(output.name).second)
-        fail(ErrorCode::duplicate_name, "two outputs are called '" + output.name + "'");
-      if (output.node >= graph_.nodes.size())
-        fail(ErrorCode::unknown_name, "output '" + output.name + "' does not exist");
-    }
+    check_outputs();
   }
 
  private:
-  [[noreturn]] void fail(ErrorCode code, std::string message, const Node* node = nullptr) const {
-    ErrorInfo error{.kind = kind_, .code = code, .message = std::move(message)};
-    if (node) {
-      error.op = std::string(to_string(node->op));
-      if (node->location < graph_.locations.size()) error.location = graph_.location(*node);
+  [[noreturn]] void fail(ErrorCode code, std::string message, std::string hint) const {
+    throw Error(
+        {.kind = kind_, .code = code, .message = "graph: " + std::move(message), .hint = std::move(hint)});
+  }
+
+  [[noreturn]] void fail(ErrorCode code, NodeId id, std::string message, std::string hint) const {
+    const Node& node = graph_[id];
+    ErrorInfo error{.kind = kind_,
+                    .code = code,
+                    .message = graph_.value_name(id) + ": " + std::move(message),
+                    .op = std::string(to_string(node.op)),
+                    .hint = std::move(hint)};
+    for (const NodeId operand : node.operands) {
+      if (operand < graph_.nodes.size()) error.shapes.push_back(to_string(graph_[operand].type));
     }
+    if (node.location < graph_.locations.size()) error.location = graph_.location(node);
     throw Error(std::move(error));
   }
 
-  void check_tables() const {
-    std::set<std::string_view> names;
+  void check_scopes() const {
+    if (graph_.locations.empty() || graph_.locations[0] != SourceLocation{}) {
+      fail(ErrorCode::invalid_argument, "location 0 is not the unknown location", "keep it first");
+    }
+    if (graph_.scopes.empty() || !graph_.scopes[0].name.empty() || graph_.scopes[0].parent != 0) {
+      fail(ErrorCode::invalid_argument, "scope 0 is not the root", "keep it first");
+    }
+    for (ScopeId id = 0; id < graph_.scopes.size(); ++id) {
+      const Scope& scope = graph_.scopes[id];
+      if (id != 0 && scope.name.empty()) {
+        fail(ErrorCode::invalid_argument, fmt::format("scope {} has no name", id), "name it");
+      }
+      if (id != 0 && scope.parent >= id) {
+        fail(ErrorCode::cycle, fmt::format("scope {} '{}' stands before its parent", id, scope.name),
+             "parents stand before their children");
+      }
+      if (scope.location >= graph_.locations.size()) {
+        fail(ErrorCode::invalid_argument, fmt::format("the location of scope {} does not exist", id),
+             "add it to the locations");
+      }
+    }
+  }
+
+  void check_symbols() {
     for (const Symbol& symbol : graph_.symbols) {
-      if (symbol.name.empty()) fail(ErrorCode::invalid_argument, "a dim has no name");
-      if (!names.insert(symbol.name).second)
-        fail(ErrorCode::duplicate_name, "two dims are called '" + symbol.name + "'");
-      const DimRange& r = symbol.range;
-      if (r.min < 0 || r.max < r.min || (r.hint != 0 && (r.hint < r.min || r.hint > r.max))) {
-        fail(ErrorCode::invalid_extent,
-             fmt::format("dim '{}' has range [{}, {}] and hint {}", symbol.name, r.min, r.max, r.hint));
+      if (symbol.name.empty()) fail(ErrorCode::invalid_argument, "a dim has no name", "name it");
+      const DimRange& range = symbol.range;
+      if (range.min < 0 || range.max < range.min ||
+          (range.hint != 0 && (range.hint < range.min || range.hint > range.max))) {
+        fail(ErrorCode::invalid_argument,
+             fmt::format("dim '{}' has range [{}, {}] and hint {}", symbol.name, range.min, range.max,
+                         range.hint),
+             "0 <= min <= max; the hint is 0 or in the range");
       }
-    }
-    if (graph_.scopes.empty() || graph_.locations.empty())
-      fail(ErrorCode::internal, "a graph without a root scope or location");
-    for (ScopeId id = 1; id < graph_.scopes.size(); ++id) {
-      if (graph_.scopes[id].parent >= id) fail(ErrorCode::cycle, "a scope stands before its parent");
-      if (graph_.scopes[id].location >= graph_.locations.size())
-        fail(ErrorCode::internal, "a scope's line does not exist");
+      if (!symbols_.emplace(symbol.name, Dim::symbol(symbol.name, range)).second) {
+        fail(ErrorCode::duplicate_name, fmt::format("the name '{}' is taken by another dim", symbol.name),
+             "dims have different names");
+      }
     }
   }
 
-  void check_symbols(const Dim& dim, const Node& node) const {
+  void check_declared(const Dim& dim, NodeId id) {
+    if (dim.is_constant() || !checked_.insert(dim.poly()).second) return;
     for (const Dim& used : dim.symbols()) {
-      bool declared = false;
-      for (const Symbol& symbol : graph_.symbols) {
-        declared = declared || (symbol.name == used.name() && Dim::symbol(symbol.name, symbol.range) == used);
+      const auto own = symbols_.find(used.name());
+      if (own == symbols_.end()) {
+        fail(ErrorCode::wrong_graph, id, fmt::format("dim '{}' is not declared in this graph", used.name()),
+             "add it to the symbols");
       }
-      if (!declared)
-        fail(ErrorCode::wrong_graph, fmt::format("dim '{}' was not declared in this graph", used.name()),
-             &node);
+      if (own->second != used) {
+        fail(ErrorCode::wrong_graph, id, fmt::format("dim '{}' has another range in this graph", used.name()),
+             "use the dim that the graph declares");
+      }
     }
   }
 
-  void check_node(NodeId id) const {
-    const Node& node = graph_.nodes[id];
+  void check_name(NodeId id, const std::string& name) {
+    if (name.empty()) fail(ErrorCode::invalid_argument, id, "the name is empty", "give it a name");
+    if (symbols_.count(name) || !names_.insert(name).second) {
+      fail(ErrorCode::duplicate_name, id,
+           fmt::format("the name '{}' is taken by {}", name,
+                       symbols_.count(name) ? "a dim" : "another input or parameter"),
+           "inputs, parameters and dims of a graph have different names");
+    }
+  }
+
+  void check_node(NodeId id) {
+    const Node& node = graph_[id];
     if (node.scope >= graph_.scopes.size() || node.location >= graph_.locations.size()) {
-      fail(ErrorCode::internal, graph_.value_name(id) + " has a scope or line that does not exist");
+      fail(ErrorCode::invalid_argument, id, "its scope or location does not exist", "add it to the graph");
     }
-    std::vector<Type> operands;
-    for (NodeId operand : node.operands) {
-      if (operand >= id)
-        fail(ErrorCode::cycle, graph_.value_name(id) + " uses a value that comes after it", &node);
-      operands.push_back(graph_.nodes[operand].type);
-    }
-    for (const Dim& dim : node.type.dims) check_symbols(dim, node);
-    if (const auto* dim = std::get_if<DimAttr>(&node.attr)) check_symbols(dim->dim, node);
-    if (const auto* slice = std::get_if<SliceAttr>(&node.attr)) {
-      for (const Dim& dim : slice->starts) check_symbols(dim, node);
-      for (const Dim& dim : slice->limits) check_symbols(dim, node);
-    }
-    if (const auto* named = std::get_if<NameAttr>(&node.attr)) {
-      if (named->name.empty()) fail(ErrorCode::invalid_argument, "an input or parameter has no name", &node);
-      if (!signature_.insert(named->name).second) {
-        fail(ErrorCode::duplicate_name, "two inputs or parameters are called '" + named->name + "'", &node);
+    operands_.clear();
+    for (const NodeId operand : node.operands) {
+      if (operand >= graph_.nodes.size()) {
+        fail(ErrorCode::unknown_name, id, fmt::format("operand %{} does not exist", operand),
+             "an operand is a node of the graph");
       }
+      if (operand >= id) {
+        fail(ErrorCode::cycle, id,
+             fmt::format("operand {} is used before it is defined", graph_.value_name(operand)),
+             "operands stand before their users");
+      }
+      operands_.push_back(graph_[operand].type);
+    }
+    for (const Dim& dim : node.type.dims) check_declared(dim, id);
+    if (const auto* size = std::get_if<DimAttr>(&node.attr)) check_declared(size->dim, id);
+    if (const auto* slice = std::get_if<SliceAttr>(&node.attr)) {
+      for (const Dim& dim : slice->starts) check_declared(dim, id);
+      for (const Dim& dim : slice->limits) check_declared(dim, id);
     }
     try {
-      infer_type(node.op, operands, node.attr, &node.type, graph_.location(node));
+      infer_type(node.op, operands_, node.attr, &node.type, graph_.location(node));
     } catch (const Error& error) {
       ErrorInfo info = error.info();
       info.kind = kind_;
+      info.message = graph_.value_name(id) + ": " + info.message;
       throw Error(std::move(info));
+    }
+    if (const auto* named = std::get_if<NameAttr>(&node.attr)) check_name(id, named->name);
+  }
+
+  void check_outputs() {
+    std::unordered_set<std::string_view> names;
+    for (const Output& output : graph_.outputs) {
+      if (output.name.empty()) {
+        fail(ErrorCode::invalid_argument, "an output has no name", "name it");
+      }
+      if (!names.insert(output.name).second) {
+        fail(ErrorCode::duplicate_name, fmt::format("the name '{}' is taken by another output", output.name),
+             "name each output differently");
+      }
+      if (output.node >= graph_.nodes.size()) {
+        fail(ErrorCode::unknown_name,
+             fmt::format("output '{}' is %{}, which does not exist", output.name, output.node),
+             "an output is a node of the graph");
+      }
     }
   }
 
   const Graph& graph_;
   const ErrorKind kind_;
-  mutable std::set<std::string_view> signature_;
+  std::unordered_map<std::string_view, Dim> symbols_;
+  std::unordered_set<std::string_view> names_;          ///< of inputs and parameters
+  std::unordered_set<const detail::DimPoly*> checked_;  ///< expressions seen; the graph keeps them alive
+  std::vector<Type> operands_;                          ///< of the node at hand
 };
 
 }  // namespace

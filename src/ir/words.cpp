@@ -23,19 +23,20 @@ bool is_plain_file(std::string_view file) {
   });
 }
 
-std::string quoted_word(std::string_view name) {
+std::string escaped_byte(char c) {
   constexpr char hex[] = "0123456789abcdef";
+  const auto byte = static_cast<unsigned char>(c);
+  return {'\\', 'x', hex[byte >> 4], hex[byte & 15]};
+}
+
+std::string quoted_word(std::string_view name) {
   std::string text = "\"";
   for (const char c : name) {
     const auto byte = static_cast<unsigned char>(c);
-    if (c == '"' || c == '\\') {
-      text += '\\';
-      text += c;
-    } else if (byte < 0x20 || byte == 0x7f) {
-      text += "\\x";
-      text += hex[byte >> 4];
-      text += hex[byte & 15];
+    if (byte < 0x20 || byte == 0x7f) {
+      text += escaped_byte(c);
     } else {
+      if (c == '"' || c == '\\') text += '\\';
       text += c;
     }
   }

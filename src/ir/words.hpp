@@ -10,6 +10,8 @@ namespace fuse::ir {
 /// [A-Za-z_][A-Za-z0-9_.]*
 bool is_identifier(std::string_view name);
 std::string quoted_word(std::string_view name);
+/// A backslash, x and two hexadecimal digits.
+std::string escaped_byte(char c);
 inline std::string word(std::string_view name) {
   return is_identifier(name) ? std::string(name) : quoted_word(name);
 }

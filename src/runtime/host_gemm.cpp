@@ -176,6 +176,19 @@ struct OpenBlas {
   bool usable = false;
 };
 
+// ThreadSanitizer sees what OpenBLAS's threads write and not how they synchronise: false races.
+#if defined(__SANITIZE_THREAD__)
+constexpr bool built_for_tsan = true;
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+constexpr bool built_for_tsan = true;
+#else
+constexpr bool built_for_tsan = false;
+#endif
+#else
+constexpr bool built_for_tsan = false;
+#endif
+
 // Opened once a process: it starts threads of its own.
 const OpenBlas& openblas() {
   static const OpenBlas table = [] {
@@ -191,7 +204,7 @@ const OpenBlas& openblas() {
       blas.config = config();
     }
     // With 64-bit integers its functions have other prototypes under the same names.
-    blas.usable = blas.library && blas.config.find("USE64BITINT") == std::string::npos;
+    blas.usable = !built_for_tsan && blas.library && blas.config.find("USE64BITINT") == std::string::npos;
     return blas;
   }();
   return table;

@@ -22,7 +22,7 @@ TEST_CASE("each failure of cuInit has its own message", "[cuda]") {
       {802, "cuInit: CUDA error (802)", "fabric", "nvidia-fabricmanager"},
       {803, "cuInit: CUDA error (803)", "different versions", "reboot"},
       {804, "cuInit: CUDA error (804)", "forward-compatibility", "LD_LIBRARY_PATH"},
-      {12345, "cuInit: CUDA error (12345)", "did not start", "dmesg"},
+      {1001, "cuInit: CUDA error (1001)", "did not start", "dmesg"},
   };
   for (const Row& row : rows) {
     const Fakes fakes;
@@ -48,7 +48,6 @@ TEST_CASE("cuda_report tells the libraries, the devices, and a failure", "[cuda]
   CHECK(contains(good, "driver of CUDA 13.0"));
   CHECK(contains(good, "device 0: Fake H200"));
   CHECK(contains(good, "NVRTC"));
-  fakes.fail_at("cuInit", 1, 100);
   fakes.reset();
   fakes.fail_at("cuInit", 1, 100);
   CHECK(contains(runtime::cuda_report(libraries), "CUDA_ERROR_NO_DEVICE (100)"));

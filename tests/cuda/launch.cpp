@@ -118,9 +118,9 @@ TEST_CASE("a launch that fails names the code and the kernel", "[cuda]") {
   CHECK(std::string(status.message()) ==
         "cuLaunchKernel: CUDA_ERROR_ILLEGAL_ADDRESS (700): an illegal memory access was encountered: kernel "
         "scale");
-  fakes.fail_at("cuStreamSynchronize", 1, 4242);
+  fakes.fail_at("cuStreamSynchronize", 1, 1002);
   CHECK(std::string(queue->synchronize().message()) ==
-        "cuStreamSynchronize: CUDA error (4242): unknown to this driver");
+        "cuStreamSynchronize: CUDA error (1002): unknown to this driver");
 }
 
 TEST_CASE("a kernel that the source or the cubin lacks, or whose blocks are too large", "[cuda]") {

@@ -5,6 +5,7 @@
 #include <exception>
 #include <fuse/error.hpp>
 #include <new>
+#include <string>
 
 #include "commands.hpp"
 
@@ -35,7 +36,7 @@ int run(int argc, char** argv) {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
-    return fail(misused, error.what());
+    return fail(misused, (std::string(error.what()) + "\n  hint: fusec --help").c_str());
   }
   return action();
 }

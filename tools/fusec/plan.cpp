@@ -54,7 +54,10 @@ CompiledGraph compile_graph(const GraphOptions& options, int drop_barrier) {
   const Graph graph = load_graph(options.file);
   const Target target = target_profile(options.profile);
   check_drop_barrier(graph.ir(), target, drop_barrier);
-  CompiledGraph result{target, graph.ir(), {}, resolve_dims(graph.ir(), options.dims)};
+  CompiledGraph result;
+  result.target = target;
+  result.source = graph.ir();
+  result.dims = resolve_dims(result.source, options.dims);
   result.stages = run_pipeline(result.source, target, {.drop_barrier = drop_barrier});
   return result;
 }

@@ -135,7 +135,8 @@ int run(const RunOptions& options) {
   const double compile_seconds = compiling.seconds();
   for (const auto& [name, tensor] : inputs.values) session.set(name, tensor.data);
 
-  print_line(fmt::format("device   {} ({})", device.name(), why));
+  print_line(fmt::format("device   {}", device.name()));
+  print_line(fmt::format("why      {}", why));
   print_line(fmt::format("dims     {}", to_string(inputs.dims)));
   progress.now("running on " + device.name());
   const Stopwatch running;

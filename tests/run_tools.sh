@@ -1,0 +1,218 @@
+#!/usr/bin/env bash
+# Checks of the programs: bash tests/run_tools.sh BIN_DIRECTORY. One line a check, then 'N passed, N failed'.
+# SPDX-License-Identifier: Apache-2.0
+set -uo pipefail
+
+if (($# != 1)) || [[ ! -x $1/fusec ]]; then
+  echo 'usage: run_tools.sh DIRECTORY (with fusec and the examples)' >&2
+  exit 2
+fi
+bin=$(cd "$1" && pwd)
+cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/.." || exit 2
+fusec=$bin/fusec
+graphs=(softmax layernorm transformer_block)
+scratch=$(mktemp -d "${TMPDIR:-/tmp}/fuse-tools.XXXXXX")
+trap 'rm -rf "$scratch"' EXIT
+
+passed=0 failed=0
+report() {  # 0|1 WHAT [WHY]
+  if (($1 == 0)); then
+    passed=$((passed + 1))
+    printf 'ok      %s\n' "$2"
+  else
+    failed=$((failed + 1))
+    printf 'FAILED  %s%s\n' "$2" "${3:+: $3}"
+    sed 's/^/          /' "$scratch/out" "$scratch/err"
+  fi
+}
+
+# expect STATUS PATTERN WHAT COMMAND...: the exit status, and a line of the output that matches.
+expect() {
+  local status=$1 pattern=$2 what=$3 got=0
+  shift 3
+  "$@" >"$scratch/out" 2>"$scratch/err" </dev/null || got=$?
+  if ((got != status)); then
+    report 1 "$what" "status $got, not $status"
+  elif ! cat "$scratch/out" "$scratch/err" | grep -qE -- "$pattern"; then
+    report 1 "$what" "no line matches '$pattern'"
+  else
+    report 0 "$what"
+  fi
+}
+
+same() {  # WHAT FILE FILE
+  if cmp -s "$2" "$3"; then report 0 "$1"; else report 1 "$1" "$2 and $3 differ"; fi
+}
+
+absent() {  # WHAT DIRECTORY: nothing was left there
+  if [[ -z $(ls -A "$2" 2>/dev/null) ]]; then report 0 "$1"; else report 1 "$1" "$2 is not empty"; fi
+}
+
+# The graphs are those that the examples build, and print is the inverse of parse.
+check_graphs() {
+  "$bin/softmax" --print-graph >"$scratch/softmax.fuse"
+  "$bin/layernorm" --print-graph >"$scratch/layernorm.fuse"
+  "$bin/transformer_block" --blocks 2 --hidden 64 --heads 2 --window 32 --batch 2 --print-graph \
+    >"$scratch/transformer_block.fuse"
+  local graph
+  for graph in "${graphs[@]}"; do
+    same "examples/graphs/$graph.fuse is what the example prints" \
+      "examples/graphs/$graph.fuse" "$scratch/$graph.fuse"
+    "$fusec" print "examples/graphs/$graph.fuse" >"$scratch/printed.fuse" 2>"$scratch/err"
+    same "print of $graph gives its text back" "examples/graphs/$graph.fuse" "$scratch/printed.fuse"
+  done
+}
+
+# Every graph runs right and free of faults; each of its barriers is needed, and its loss is found.
+check_runs() {
+  local graph profile file k count
+  for graph in "${graphs[@]}"; do
+    file=examples/graphs/$graph.fuse
+    for profile in h200 tiny3; do
+      expect 0 '^check .*: OK$' "run $graph on $profile, checked" \
+        "$fusec" run "$file" --device emulated --profile "$profile" --checked --check
+      count=$("$fusec" plan "$file" --profile "$profile" | sed -n 's/^kernels: .*barriers: \([0-9]*\)$/\1/p')
+      if [[ -z $count ]]; then
+        report 1 "plan $graph on $profile tells the number of barriers"
+        continue
+      fi
+      for ((k = 0; k < count; k++)); do
+        expect 1 "^error: .*kernel '$graph[a-z0-9_]*'.* line [0-9]+ \\(%[0-9]+ [a-z_]+, [a-z0-9_.]+\\)" \
+          "run $graph on $profile without barrier $k is a fault" \
+          "$fusec" run "$file" --device emulated --profile "$profile" --checked --drop-barrier "$k"
+      done
+      expect 2 'barriers for' "run $graph on $profile has no barrier $count" \
+        "$fusec" run "$file" --device emulated --profile "$profile" --checked --drop-barrier "$count"
+    done
+  done
+  # A check that cannot fail is none: without checked mode, the missing barrier shows in the numbers.
+  expect 1 '^check y: MISMATCH: .*worst at \[' 'run softmax without a barrier is a mismatch' \
+    "$fusec" run examples/graphs/softmax.fuse --device emulated --drop-barrier 0 --check \
+    --output-dir "$scratch/wrong"
+  absent 'and its outputs are not written' "$scratch/wrong"
+  expect 0 'OK$' 'run softmax of one row' \
+    "$fusec" run examples/graphs/softmax.fuse --device emulated --dim B=1 --check
+  expect 0 'no elements' 'run softmax of no rows' \
+    "$fusec" run examples/graphs/softmax.fuse --device emulated --dim B=0 --check
+  expect 0 'check y: .*OK$' 'run layernorm on the reference device' \
+    "$fusec" run examples/graphs/layernorm.fuse --device reference --check
+}
+
+check_files() {
+  local file=examples/graphs/softmax.fuse out=$scratch/results
+  expect 0 '^output +y f32\[5, 4096\]' 'run writes its outputs' \
+    "$fusec" run "$file" --device emulated --dim B=5 --output-dir "$out"
+  expect 0 '^output +y f32\[5, 4096\]' 'run reads an input, and B from its shape' \
+    "$fusec" run "$file" --device emulated --input "x=$out/y.npy" --check
+  head -c 2000 "$out/y.npy" >"$scratch/short.npy"
+  expect 2 '^error: .*short\.npy.*f32\[5, 4096\].*takes' 'a truncated .npy is refused' \
+    "$fusec" run "$file" --device emulated --input "x=$scratch/short.npy"
+  expect 2 "^error: .*input 'x' is f32\[3, 4096\]" 'an input of the wrong shape is refused' \
+    "$fusec" run "$file" --device emulated --dim B=3 --input "x=$out/y.npy"
+  expect 2 "^error: .*no input or parameter 'z'" 'an unknown input is refused' \
+    "$fusec" run "$file" --device emulated --input "z=$out/y.npy"
+  head -c 300 "$file" >"$scratch/short.fuse"
+  local command
+  for command in print run plan stats; do
+    expect 2 '^error: .*short\.fuse:[0-9]+: ' "$command refuses a truncated .fuse" \
+      "$fusec" "$command" "$scratch/short.fuse"
+  done
+  expect 2 '^error: .*short\.fuse:[0-9]+: ' 'emit refuses a truncated .fuse' \
+    "$fusec" emit "$scratch/short.fuse" -o "$scratch/nothing"
+  absent 'emit that failed left no file' "$scratch/nothing"
+  expect 2 '^error: .*cannot be opened' 'a missing file is named' "$fusec" run "$scratch/none.fuse"
+}
+
+check_misuse() {
+  local file=examples/graphs/softmax.fuse command
+  for command in run plan stats; do
+    expect 2 "^error: unknown device profile 'h20'" "$command refuses an unknown profile" \
+      "$fusec" "$command" "$file" --profile h20
+    expect 2 "^error: .*has no dim 'C'" "$command refuses an unknown dim" \
+      "$fusec" "$command" "$file" --dim C=3
+    expect 2 'outside of its range' "$command refuses a dim out of range" \
+      "$fusec" "$command" "$file" --dim B=-1
+    expect 2 'is not an integer' "$command refuses a dim that is no number" \
+      "$fusec" "$command" "$file" --dim B=many
+  done
+  local -a directory
+  for command in print run plan emit stats; do
+    directory=()
+    if [[ $command == emit ]]; then directory=(-o "$scratch/nothing"); fi
+    expect 2 '^error: .*--bogus' "$command refuses an unknown option" \
+      "$fusec" "$command" "$file" --bogus "${directory[@]}"
+    expect 0 "^Usage: fusec $command" "$command has a help" "$fusec" "$command" --help
+  done
+  expect 2 '^error: ' 'fusec without a command is refused' "$fusec"
+  expect 2 '^error: .*tpu' 'an unknown device is refused' "$fusec" run "$file" --device tpu
+  expect 2 "^error: --arch 'sm90' is no arch" 'emit refuses what is no arch' \
+    "$fusec" emit "$file" -o "$scratch/nothing" --arch sm90 --cubin
+}
+
+check_emit() {
+  local graph out=$scratch/emitted
+  expect 0 "wrote .*softmax\.cu" 'emit writes the CUDA text' \
+    "$fusec" emit examples/graphs/softmax.fuse -o "$out"
+  grep -q '__global__' "$out/softmax.cu" 2>/dev/null
+  report $? 'the text has kernels'
+  FUSE_LIBNVRTC=/nonexistent/libnvrtc.so expect 1 '^error: .*(NVRTC|nvrtc)' 'emit without NVRTC says so' \
+    "$fusec" emit examples/graphs/softmax.fuse -o "$scratch/nothing" --cubin
+  absent 'and leaves no file' "$scratch/nothing"
+  "$fusec" emit examples/graphs/softmax.fuse -o "$out" --arch sm_90 --cubin >"$scratch/out" 2>"$scratch/err"
+  if grep -qE 'NVRTC was not found|does not use NVRTC' "$scratch/err"; then
+    echo 'skipped emit --cubin: no NVRTC here'
+    return
+  fi
+  for graph in "${graphs[@]}"; do
+    expect 0 "wrote .*$graph\.cubin \(sm_90\)" "emit $graph for sm_90" \
+      "$fusec" emit "examples/graphs/$graph.fuse" -o "$out" --arch sm_90 --cubin
+    # The last column is the spilled bytes.
+    awk 'NR > 1 && !/^wrote/ { rows++; if ($NF != 0) bad = 1 } END { exit bad || !rows }' "$scratch/out"
+    report $? "no register of $graph spills"
+    [[ $(head -c 4 "$out/$graph.cubin" | tail -c 3) == ELF ]]
+    report $? "$graph.cubin is an ELF file"
+  done
+  expect 2 '^error: .*does not compile for sm_1$' 'emit refuses an unknown arch' \
+    "$fusec" emit examples/graphs/softmax.fuse -o "$scratch/nothing" --arch sm_1 --cubin
+  absent 'and leaves no file either' "$scratch/nothing"
+}
+
+check_stats() {
+  local graph
+  for graph in "${graphs[@]}"; do
+    expect 0 '"ratio_requested"' "stats of $graph" \
+      "$fusec" stats "examples/graphs/$graph.fuse" --json --profile tiny3
+  done
+  expect 0 '^1 MB and more +[1-9][0-9]* +[1-9]' 'stats of large rows' \
+    "$fusec" stats examples/graphs/softmax.fuse --dim B=128
+}
+
+check_examples() {
+  local small=(--blocks 1 --hidden 32 --heads 2 --window 32 --batch 2) dtype
+  expect 0 'sums are off 1' 'example softmax' "$bin/softmax"
+  expect 0 'equal the reference' 'example layernorm' "$bin/layernorm"
+  expect 0 '__global__' 'example layernorm --source' "$bin/layernorm" --source
+  expect 0 'op by op +OK$' 'example transformer_block' "$bin/transformer_block"
+  for dtype in f32 f16 bf16; do
+    expect 0 'op by op +OK$' "example transformer_block in $dtype, checked" \
+      "$bin/transformer_block" "${small[@]}" --dtype "$dtype" --device emulated --profile tiny3 --checked
+  done
+  "$bin/transformer_block" "${small[@]}" --seed 7 --save-weights "$scratch/w.safetensors" |
+    grep '^loss  ' >"$scratch/drawn"
+  "$bin/transformer_block" "${small[@]}" --weights "$scratch/w.safetensors" |
+    grep '^loss  ' >"$scratch/loaded"
+  same 'transformer_block: saved weights give the same loss' "$scratch/drawn" "$scratch/loaded"
+  expect 2 '^error: .*multiple of --heads' 'transformer_block refuses heads that do not divide' \
+    "$bin/transformer_block" --hidden 30 --heads 4
+  expect 2 '^error: unknown option --bogus' 'examples refuse unknown options' "$bin/softmax" --bogus
+}
+
+check_graphs
+check_runs
+check_files
+check_misuse
+check_emit
+check_stats
+check_examples
+printf '%d passed, %d failed\n' "$passed" "$failed"
+((failed == 0 && passed > 0))
