@@ -5,8 +5,8 @@
 // number of rows. SPDX-License-Identifier: Apache-2.0
 #include <cmath>
 #include <cstdio>
-#include <cstring>
 #include <fuse/fuse.hpp>
+#include <span>
 #include <vector>
 
 #include "support/options.hpp"

@@ -7,10 +7,15 @@
 // The result is compared with the exact one. How far may it be off? Any evaluation in f32 or bf16 rounds; op
 // by op evaluation in the same types shows by how much. Four times that is the bound.
 // SPDX-License-Identifier: Apache-2.0
+#include <cstdint>
 #include <cstdio>
+#include <cstring>
 #include <fstream>
 #include <fuse/fuse.hpp>
 #include <iterator>
+#include <map>
+#include <memory>
+#include <span>
 #include <string>
 #include <vector>
 

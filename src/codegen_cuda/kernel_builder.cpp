@@ -82,7 +82,7 @@ void KernelBuilder::when(std::vector<IndexLess> conditions, const std::function<
 ReductionId KernelBuilder::reduction(Op op, DType element) {
   const Op combine = info(op).combine;
   const bool with_position = info(op).identity == ir::Identity::none;
-  Reduction reduction{.op = op, .state = {element}};
+  Reduction reduction{.op = op, .state = {element}, .region = {}};
   if (with_position) reduction.state.push_back(i64);
   const std::string base = std::exchange(base_, "combined");
   for (DType dtype : reduction.state) {

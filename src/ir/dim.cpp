@@ -326,9 +326,13 @@ bool proven_nonnegative(Dim dim) {
     });
     bool changed = false;
     for (const Atom& atom : atoms) {
-      Dim slope, rest, contribution;
-      if (!linear_in(dim, atom, slope, rest) || !lower_contribution(*atom, slope, contribution)) continue;
-      dim = rest + contribution;
+      try {
+        Dim slope, rest, contribution;
+        if (!linear_in(dim, atom, slope, rest) || !lower_contribution(*atom, slope, contribution)) continue;
+        dim = rest + contribution;
+      } catch (const Error&) {
+        continue;  // a bound that overflows proves nothing
+      }
       changed = true;
       break;
     }

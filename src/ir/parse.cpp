@@ -516,7 +516,7 @@ class Parser {
     const char* last = digits.data() + digits.size();
     const auto [end, error] = std::from_chars(digits.data(), last, value,
                                               hex ? std::chars_format::hex : std::chars_format::general);
-    if (end != last) lexer_.fail_expected("a number, inf or nan");
+    if (error == std::errc::invalid_argument || end != last) lexer_.fail_expected("a number, inf or nan");
     if (error != std::errc()) lexer_.fail(lexer_.found() + " is out of the range of the type");
     lexer_.take();
     return static_cast<double>(value);

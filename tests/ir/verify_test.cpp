@@ -96,11 +96,11 @@ TEST_CASE("names in a graph are unique and not empty", "[ir][verify]") {
 }
 
 TEST_CASE("dims are declared with their ranges", "[ir][verify]") {
-  REQUIRE(broken([](auto& g) { g.symbols.clear(); }).find("%0: dim 'B' is not declared in this graph") !=
+  REQUIRE(broken([](auto& g) { g.symbols.clear(); }).find("%x: dim 'B' is not declared in this graph") !=
           std::string::npos);
   REQUIRE(broken([](auto& g) {
             g.symbols[0].range.max = 5;
-          }).find("%0: dim 'B' has another range in this graph") != std::string::npos);
+          }).find("%x: dim 'B' has another range in this graph") != std::string::npos);
   REQUIRE(broken([](auto& g) {
             g.symbols[0].range.min = -1;
           }).find("dim 'B' has range [-1, 2147483647] and hint 0") != std::string::npos);

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <fuse/executable.hpp>
 #include <fuse/graph.hpp>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <fuse/executable.hpp>
 #include <limits>
+#include <map>
 #include <memory>
 #include <optional>
 

@@ -52,7 +52,7 @@ struct Reduction {
   ir::Op op = ir::Op::reduce_sum;
   std::vector<DType> state{};
   std::vector<VarId> left{}, right{}, result{};
-  std::vector<Stmt> region{};
+  std::vector<Stmt> region;
   std::optional<ir::Op> single{};  ///< the element-wise op when the region is that op alone
 };
 
@@ -133,12 +133,12 @@ struct For {
   std::string name{};
   Index begin{}, end{}, step = 1;
   Parallel parallel = Parallel::serial;
-  std::vector<Stmt> body{};
+  std::vector<Stmt> body;
 };
 /// if index < bound for every condition
 struct If {
   std::vector<IndexLess> conditions{};
-  std::vector<Stmt> body{};
+  std::vector<Stmt> body;
 };
 /// All threads of the block arrive; memory they wrote before is visible to all after.
 struct Barrier {};
@@ -155,7 +155,7 @@ struct Kernel {
   std::vector<Dim> extents{};     ///< symbols that are parameters, after the buffers
   std::vector<Var> vars{};
   std::vector<Reduction> reductions{};
-  std::vector<Stmt> body{};
+  std::vector<Stmt> body;
   int block_threads = 256;
   Dim grid = 1;            ///< blocks
   DType index_type = i64;  ///< i32 when every index and grid stride is proven below 2^31

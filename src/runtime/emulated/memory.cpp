@@ -81,9 +81,11 @@ std::optional<Span> Memory::find(const void* address, std::int64_t bytes) const 
   auto at = blocks_.upper_bound(key);
   if (at == blocks_.begin() || bytes < 0) return {};
   --at;
-  const auto offset = static_cast<std::int64_t>(key - at->first);
   const Block& block = at->second;
-  if (offset > block.bytes || bytes > block.bytes - offset) return {};
+  // Unsigned: the nearest allocation may be more than 2^63 below.
+  if (key - at->first > static_cast<std::uintptr_t>(block.bytes)) return {};
+  const auto offset = static_cast<std::int64_t>(key - at->first);
+  if (bytes > block.bytes - offset) return {};
   return Span{reinterpret_cast<char*>(key), block.written ? block.written + offset : nullptr, offset,
               block.bytes - offset};
 }
