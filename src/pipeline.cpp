@@ -7,6 +7,7 @@
 
 #include "codegen_cuda/lower.hpp"
 #include "codegen_cuda/print_cuda.hpp"
+#include "ir/kernel/passes/name_divisions.hpp"
 #include "ir/passes/common_subexpressions.hpp"
 #include "ir/passes/dead_code.hpp"
 #include "ir/verify.hpp"
@@ -25,6 +26,15 @@ constexpr GraphPass graph_passes[] = {
     {"dead_code", ir::dead_code},
     {"common_subexpressions", ir::common_subexpressions},
     {"dead_code", ir::dead_code},
+};
+
+struct KernelPass {
+  const char* name;
+  kernel::Kernel (*run)(kernel::Kernel);
+};
+
+constexpr KernelPass kernel_passes[] = {
+    {"name_divisions", kernel::name_divisions},
 };
 
 ir::Graph run_passes(ir::Graph graph, const PipelineOptions& options) {
@@ -77,6 +87,10 @@ Compiled run_pipeline(const ir::Graph& graph, const Target& target, const Pipeli
       const std::string name = kernel_name(result.graph, piece, result.kernels.size());
       codegen::LoweredKernel lowered = codegen::lower(result.graph, result.schedules.back(), i, name);
       if (options.verify) kernel::verify(lowered.kernel, target.shared_per_block);
+      for (const KernelPass& pass : kernel_passes) {
+        lowered.kernel = pass.run(std::move(lowered.kernel));
+        if (options.verify) kernel::verify(lowered.kernel, target.shared_per_block);
+      }
       planned_kernels.push_back(planned(lowered));
       result.kernels.push_back(std::move(lowered.kernel));
     }

@@ -16,19 +16,17 @@ constexpr int row_warp_limit = 1024;    // elements of a row that a warp walks i
 constexpr int row_block_limit = 16384;  // and a block of 256 in 64
 constexpr int tile_columns = 32;
 
-/// i32 only when every element index, and every index one step past a loop's end, is proven below 2^31.
-DType index_type(const ir::Graph& graph, const Piece& piece, const KernelSchedule& kernel) {
+/// i32 only when every element index, every launched thread and every loop counter one step past its end is
+/// proven below 2^31.
+DType index_type(const ir::Graph& graph, const Piece& piece, const KernelSchedule& kernel, int parts) {
   std::int64_t largest = 0;
   const auto consider = [&](const Dim& extent) { largest = std::max(largest, extent.max()); };
   for (ir::NodeId id : piece.nodes) consider(product(graph[id].type.dims));
   for (ir::NodeId id : piece.inputs) consider(product(graph[id].type.dims));
-  consider(kernel.results);
-  consider(kernel.reduced);
   consider(kernel.results * kernel.reduced);
-  const std::int64_t stride =
-      std::int64_t{kernel.block_threads} * std::max<std::int64_t>(kernel.grid.max(), 1);
-  if (largest > int_limit || kernel.grid.max() > int_limit / kernel.block_threads) return i64;
-  return largest + stride <= int_limit ? i32 : i64;
+  consider(kernel.grid * kernel.block_threads);
+  consider(kernel.reduced + std::int64_t{kernel.block_threads} * parts);
+  return largest <= int_limit ? i32 : i64;
 }
 
 Dim grid_of(const KernelSchedule& kernel, int parts) {
@@ -49,7 +47,7 @@ Dim grid_of(const KernelSchedule& kernel, int parts) {
 
 KernelSchedule launch(const ir::Graph& graph, const Piece& piece, KernelSchedule kernel, int parts = 1) {
   kernel.grid = grid_of(kernel, parts);
-  kernel.index_type = index_type(graph, piece, kernel);
+  kernel.index_type = index_type(graph, piece, kernel, parts);
   return kernel;
 }
 
