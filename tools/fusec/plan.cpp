@@ -37,6 +37,12 @@ std::string kernel_table(const CompiledGraph& compiled) {
   return table(rows);
 }
 
+std::string kernel_text(const CompiledGraph& compiled) {
+  std::string text;
+  for (const kernel::Kernel& kernel : compiled.stages.kernels) text += kernel::print(kernel) + '\n';
+  return text;
+}
+
 std::string plan_text(const CompiledGraph& compiled) {
   const Compiled& stages = compiled.stages;
   std::string text = fmt::format("graph {} for {}, blocks at dims: {}\n\n", compiled.source.name,
@@ -82,9 +88,12 @@ void add_plan(CLI::App& app, Action& action) {
   add_graph_options(*command, *options);
   add_dim_option(*command, *options);
   command->add_flag("--json", *json, "As one JSON object");
-  command->callback([&action, options, json] {
-    action = [options, json] {
+  const auto kernels = std::make_shared<bool>(false);
+  command->add_flag("--kernels", *kernels, "The kernel IR too")->excludes("--json");
+  command->callback([&action, options, json, kernels] {
+    action = [options, json, kernels] {
       const CompiledGraph compiled = compile_graph(*options);
+      if (*kernels) fmt::print("{}", kernel_text(compiled));
       fmt::print("{}", *json ? plan_json(compiled) : plan_text(compiled));
       return 0;
     };
