@@ -42,7 +42,9 @@ std::int64_t floor_div(std::int64_t a, std::int64_t b) {
 
 std::int64_t floor_mod(std::int64_t a, std::int64_t b) {
   if (b == -1) return 0;
-  return a - floor_div(a, b) * b;
+  if (b == 0) floor_div(a, b);
+  const std::int64_t rest = a % b;
+  return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
 }
 
 int compare_atoms(const Atom& a, const Atom& b) {

@@ -12,27 +12,28 @@ namespace {
 
 constexpr int max_depth = 256;          // of parentheses
 constexpr std::size_t max_size = 1024;  // of a canonical form
-constexpr std::size_t division_size = 16;
+constexpr std::size_t division_size = 32;
+constexpr std::size_t max_work = 4096;  // sizes of two operands multiplied
+constexpr int max_divisions = 4;        // one inside the other
 
 std::size_t terms(const Dim& dim) { return dim.poly() ? dim.poly()->terms.size() + 1 : 1; }
 
-/// Terms, factors and divisions, counted as often as they are written out; stops above `budget`.
-std::size_t size(const Dim& dim, std::size_t budget) {
+/// Terms and factors, counted as often as they are written out; stops above `budget`. The canonical form of a
+/// division asks about the divisions inside it, again for each that encloses it: their depth is bounded too.
+std::size_t size(const Dim& dim, std::size_t budget, int divisions = 0) {
   std::size_t total = 1;
   if (!dim.poly()) return total;
   for (const detail::DimTerm& term : dim.poly()->terms) {
     for (const detail::Atom& factor : term.factors) {
-      if (++total > budget) return total;
-      if (factor->kind != detail::DimAtom::Kind::quotient &&
-          factor->kind != detail::DimAtom::Kind::remainder) {
-        continue;
+      ++total;
+      if (factor->kind == detail::DimAtom::Kind::quotient ||
+          factor->kind == detail::DimAtom::Kind::remainder) {
+        total += division_size;
+        if (total > budget || divisions == max_divisions) return budget + 1;
+        total += size(factor->dividend, budget - total, divisions + 1);
+        if (total <= budget) total += size(factor->divisor, budget - total, divisions + 1);
       }
-      total += division_size;
-      if (total > budget) return total;
-      total += size(factor->dividend, budget - total);
-      if (total > budget) return total;
-      total += size(factor->divisor, budget - total);
-      if (total > budget) return total;
+      if (total > budget) return budget + 1;
     }
   }
   return total;
@@ -83,6 +84,12 @@ class DimParser {
     return dim;
   }
 
+  /// Before two operands meet: `expanded` terms of the first each meet those of the second.
+  void check_work(const Dim& a, const Dim& b, std::size_t expanded) const {
+    if (!a.poly() || !b.poly()) return;
+    if (expanded * terms(b) > max_size || size(a, max_size) * size(b, max_size) > max_work) too_long();
+  }
+
   bool accept_remainder() {
     if (lexer_.accept("%")) return true;
     // "B %T" reads as a value %T elsewhere.
@@ -96,14 +103,14 @@ class DimParser {
     for (;;) {
       if (lexer_.accept("*")) {
         const Dim by = factor(depth);
-        if (terms(result) * terms(by) > max_size) too_long();
+        check_work(result, by, terms(result));
         result = checked(result * by);
         continue;
       }
       const bool divides = lexer_.accept("/");
       if (!divides && !accept_remainder()) return result;
       const Dim by = factor(depth);
-      if (divisor_terms(result) * terms(by) > max_size) too_long();
+      check_work(result, by, divisor_terms(result));
       result = checked(divides ? result / by : result % by);
     }
   }

@@ -15,14 +15,20 @@ namespace {
 
 constexpr std::int64_t max_rank = 32;
 constexpr std::int64_t max_elements = std::int64_t{1} << 62;
-/// Products of extents with more terms are not compared: hostile text could make them exponential.
-constexpr std::size_t max_terms = 4096;
+/// Products of extents that cost more are not compared: hostile text could make them exponential.
+constexpr std::size_t max_cost = 1024;
 
 std::string text(const Dim& dim) { return dim.to_string(); }
 
-std::size_t term_count(const Dim& dim) {
-  const detail::DimPoly* poly = dim.poly();
-  return poly ? poly->terms.size() + 1 : 1;
+/// Terms; a division counts as eight, since multiplying its term asks whether it comes out.
+std::size_t cost(const Dim& dim) {
+  if (!dim.poly()) return 1;
+  std::size_t total = 1;
+  for (const detail::DimTerm& term : dim.poly()->terms) {
+    ++total;
+    for (const detail::Atom& factor : term.factors) total += factor->dividend.is(0) ? 0 : 8;
+  }
+  return total;
 }
 
 bool is_rounded_to(DType dtype, double value) {
@@ -301,7 +307,7 @@ struct Checker {
   Dim element_count(const std::vector<Dim>& dims) const {
     Dim count = 1;
     for (const Dim& dim : dims) {
-      if (term_count(count) * term_count(dim) > max_terms) {
+      if (cost(count) * cost(dim) > max_cost) {
         fail(ErrorCode::invalid_extent, "the number of elements is too long an expression",
              "name a part of it as a dim of its own");
       }

@@ -1,0 +1,149 @@
+// What the graphs of examples/graphs become: kernels, launches, GEMMs, barriers, and bytes over the floor.
+// The numbers are those of `fusec stats` and `fusec plan`, run from the folder that this program lies in.
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "groups.hpp"
+#include "runtime/json_reader.hpp"
+
+namespace fuse::bench {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Extents that make the large values pass 1 MB; below, fusec counts them apart, since caches hide how often
+// they are read.
+const std::map<std::string, std::string>& dims() {
+  static const std::map<std::string, std::string> table = {
+      {"softmax", "B=1024"}, {"layernorm", "B=1024"}, {"transformer_block", "B=128"}};
+  return table;
+}
+
+std::string quoted(const std::string& word) {
+  std::string out = "'";
+  for (const char c : word) out += c == '\'' ? "'\\''" : std::string(1, c);
+  return out + "'";
+}
+
+std::string output_of(const std::string& command) {
+  FILE* const pipe = popen(command.c_str(), "r");
+  if (!pipe) throw std::runtime_error("cannot start " + command);
+  std::string out;
+  char part[4096];
+  for (std::size_t got; (got = fread(part, 1, sizeof part, pipe)) > 0;) out.append(part, got);
+  const int status = pclose(pipe);
+  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) throw std::runtime_error("failed: " + command);
+  return out;
+}
+
+/// The object's members in turn; `member(key)` reads the value.
+template <class F>
+void read_object(runtime::JsonReader& json, F&& member) {
+  json.expect('{');
+  if (json.accept('}')) return;
+  do {
+    const std::string key = json.string();
+    json.expect(':');
+    member(key);
+  } while (json.accept(','));
+  json.expect('}');
+}
+
+struct Counts {
+  std::int64_t kernels = 0, launches = 0, gemms = 0, barriers = 0;
+  std::int64_t requested = 0, sectors = 0, floor = 0;
+};
+
+void read_stats(const std::string& text, Counts& counts) {
+  runtime::JsonReader json(text, "fusec stats");
+  const auto total = [&] {
+    std::int64_t sum = 0;
+    read_object(json, [&](const std::string&) { sum += json.natural(); });
+    return sum;
+  };
+  read_object(json, [&](const std::string& key) {
+    if (key == "kernels") {
+      counts.kernels = json.natural();
+    } else if (key == "launches") {
+      counts.launches = json.natural();
+    } else if (key == "gemms") {
+      counts.gemms = json.natural();
+    } else if (key == "floor") {
+      counts.floor = json.natural();
+    } else if (key == "bytes") {
+      read_object(json, [&](const std::string& kind) {
+        (kind == "sectors" ? counts.sectors : counts.requested) = total();
+      });
+    } else {
+      json.skip_value();
+    }
+  });
+}
+
+void read_plan(const std::string& text, Counts& counts) {
+  runtime::JsonReader json(text, "fusec plan");
+  read_object(json, [&](const std::string& key) {
+    if (key != "kernels") return json.skip_value();
+    json.expect('[');
+    if (json.accept(']')) return;
+    do {
+      read_object(json, [&](const std::string& field) {
+        if (field != "barriers") return json.skip_value();
+        counts.barriers += json.natural();
+      });
+    } while (json.accept(','));
+    json.expect(']');
+  });
+}
+
+void add_rows(Report& report, const std::string& name, const std::string& dim, const Counts& counts) {
+  const auto add = [&](const char* what, double figure, const char* unit, const char* how) -> Row& {
+    Row& row = report.add({.name = name + '.' + what, .unit = unit, .figure = figure});
+    row.min = row.max = figure;
+    row.how = fmt::format("{}{}h200", how, dim.empty() ? "" : dim + ", ");
+    return row;
+  };
+  add("kernels", static_cast<double>(counts.kernels), "", "");
+  add("launches", static_cast<double>(counts.launches), "", "");
+  add("gemms", static_cast<double>(counts.gemms), "", "");
+  add("barriers", static_cast<double>(counts.barriers), "", "of the kernels' text; ");
+  if (counts.floor == 0) return;
+  const auto floor = static_cast<double>(counts.floor);
+  add("requested", static_cast<double>(counts.requested) / floor, "x the floor", "values of 1 MB and more; ");
+  add("sectors", static_cast<double>(counts.sectors) / floor, "x the floor", "values of 1 MB and more; ");
+}
+
+}  // namespace
+
+void bench_counts(Report& report, const Settings& settings) {
+  const std::string fusec = (fs::read_symlink("/proc/self/exe").parent_path() / "fusec").string();
+  std::vector<fs::path> files;
+  for (const auto& entry : fs::directory_iterator(settings.graphs)) {
+    if (entry.path().extension() == ".fuse") files.push_back(entry.path());
+  }
+  std::sort(files.begin(), files.end());
+  if (files.empty()) throw std::runtime_error("no .fuse file in " + settings.graphs);
+  for (const fs::path& file : files) {
+    const std::string name = file.stem().string();
+    const auto known = dims().find(name);
+    const std::string dim = known == dims().end() ? "" : known->second;
+    const std::string rest =
+        ' ' + quoted(file.string()) + " --json" + (dim.empty() ? "" : " --dim " + quoted(dim));
+    Counts counts;
+    read_stats(output_of(quoted(fusec) + " stats" + rest), counts);
+    read_plan(output_of(quoted(fusec) + " plan" + rest), counts);
+    add_rows(report, name, dim, counts);
+  }
+}
+
+}  // namespace fuse::bench

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <ctime>
+#include <fstream>
+#include <stdexcept>
+#include <thread>
+
+#include "runtime/json_reader.hpp"
+
+namespace fuse::bench {
+namespace {
+
+using runtime::json_string;
+
+std::string text(double value) {
+  if (value == std::floor(value) && std::fabs(value) < 1e15) {
+    return fmt::format("{}", static_cast<std::int64_t>(value));
+  }
+  return fmt::format("{:.{}f}", value,
+                     std::fabs(value) >= 100   ? 0
+                     : std::fabs(value) >= 10  ? 1
+                     : std::fabs(value) >= 0.1 ? 3
+                                               : 5);
+}
+
+// JSON has neither infinity nor NaN.
+std::string number(double value) { return std::isfinite(value) ? fmt::format("{:.6g}", value) : "null"; }
+
+std::string first_after(const char* path, std::string_view key) {
+  std::ifstream in(path);
+  for (std::string line; std::getline(in, line);) {
+    if (!std::string_view(line).starts_with(key)) continue;
+    const std::size_t colon = line.find(": ");
+    if (colon != std::string::npos) return line.substr(colon + 2);
+  }
+  return "unknown";
+}
+
+std::string date() {
+  const std::time_t now = std::time(nullptr);
+  std::tm parts{};
+  gmtime_r(&now, &parts);
+  char out[32];
+  std::strftime(out, sizeof out, "%Y-%m-%d", &parts);
+  return out;
+}
+
+}  // namespace
+
+bool Goal::met_by(double figure) const {
+  switch (kind) {
+    case Kind::none:
+      return true;
+    case Kind::at_least:
+      return figure >= limit;
+    case Kind::at_most:
+      return figure <= limit;
+    case Kind::below:
+      return figure < limit;
+  }
+  return false;
+}
+
+std::string Goal::to_string() const {
+  const char* const sign = kind == Kind::at_least ? ">=" : kind == Kind::at_most ? "<=" : "<";
+  return kind == Kind::none ? "" : fmt::format("{} {:g}", sign, limit);
+}
+
+std::string Row::met() const {
+  if (goal.kind == Goal::Kind::none) return "";
+  if (goal.met_by(figure)) return "yes";
+  return cpu && goal.met_by(*cpu) ? "cpu" : "no";
+}
+
+Row& Report::add(Row row) {
+  row.name = group_ + '.' + row.name;
+  return rows_.emplace_back(std::move(row));
+}
+
+void Report::fail(const std::string& why) { failures_.emplace_back(group_, why); }
+
+void Report::print_table() const {
+  std::vector<std::vector<std::string>> cells = {
+      {"name", "figure", "by CPU time", "unit", "goal", "met", "min", "max", "n", "how"}};
+  for (const Row& row : rows_) {
+    cells.push_back({row.name, text(row.figure), row.cpu ? text(*row.cpu) : "", row.unit,
+                     row.goal.to_string(), row.met(), row.n > 1 ? text(row.min) : "",
+                     row.n > 1 ? text(row.max) : "", std::to_string(row.n), row.how});
+  }
+  std::vector<std::size_t> widths(cells[0].size());
+  for (const auto& line : cells) {
+    for (std::size_t i = 0; i < line.size(); ++i) widths[i] = std::max(widths[i], line[i].size());
+  }
+  for (const auto& line : cells) {
+    std::string out;
+    for (std::size_t i = 0; i < line.size(); ++i) {
+      const bool is_number = i == 1 || i == 2 || (i >= 6 && i <= 8);
+      out += is_number ? fmt::format("{:>{}}  ", line[i], widths[i])
+                       : fmt::format("{:<{}}  ", line[i], widths[i]);
+    }
+    out.erase(out.find_last_not_of(' ') + 1);
+    fmt::print("{}\n", out);
+  }
+  for (const auto& [group, why] : failures_) fmt::print(stderr, "error: {}: {}\n", group, why);
+}
+
+void Report::write_json(const std::string& path, const std::string& load_before) const {
+  std::string out = fmt::format(
+      "{{\n  \"version\": 1,\n  \"date\": {},\n  \"machine\": {{\"cpu\": {}, \"cores\": {}, \"load_before\": "
+      "{}, "
+      "\"load_after\": {}}},\n  \"rows\": [",
+      json_string(date()), json_string(first_after("/proc/cpuinfo", "model name")),
+      std::thread::hardware_concurrency(), json_string(load_before), json_string(load_average()));
+  for (std::size_t i = 0; i < rows_.size(); ++i) {
+    const Row& row = rows_[i];
+    out += fmt::format(
+        "{}\n    {{\"name\": {}, \"figure\": {}, \"cpu\": {}, \"unit\": {}, \"goal\": {}, \"met\": {}, "
+        "\"n\": {}, "
+        "\"min\": {}, \"max\": {}, \"how\": {}}}",
+        i ? "," : "", json_string(row.name), number(row.figure), row.cpu ? number(*row.cpu) : "null",
+        json_string(row.unit), json_string(row.goal.to_string()), json_string(row.met()), row.n,
+        number(row.min), number(row.max), json_string(row.how));
+  }
+  out += "\n  ],\n  \"failed\": [";
+  for (std::size_t i = 0; i < failures_.size(); ++i) {
+    out += fmt::format("{}\n    {{\"group\": {}, \"why\": {}}}", i ? "," : "",
+                       json_string(failures_[i].first), json_string(failures_[i].second));
+  }
+  out += failures_.empty() ? "]\n}\n" : "\n  ]\n}\n";
+  std::ofstream file(path, std::ios::binary);
+  file << out;
+  file.close();
+  if (!file) throw std::runtime_error("cannot write " + path);
+}
+
+std::string load_average() {
+  std::ifstream in("/proc/loadavg");
+  std::string one, five, fifteen;
+  if (!(in >> one >> five >> fifteen)) return "";
+  return one + ' ' + five + ' ' + fifteen;
+}
+
+}  // namespace fuse::bench

@@ -1,0 +1,180 @@
+// Names that C++, the dialect or the lowering use themselves: the text compiles and computes what it should.
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+
+#include "codegen/codegen_support.hpp"
+#include "codegen_cuda/lower.hpp"
+#include "support/op_sweep.hpp"
+
+using namespace fuse;        // NOLINT
+using namespace fuse::test;  // NOLINT
+
+namespace {
+
+/// Keywords, functions of the dialect and of CUDA, what lowering calls its own values, and no identifiers.
+const std::vector<std::string>& hostile_names() {
+  static const std::vector<std::string> names = {
+      // keywords
+      "float", "int", "double", "bool", "void", "return", "class", "template", "this", "operator", "new",
+      "typeid", "alignas", "alignof", "wchar_t", "char8_t", "char16_t", "char32_t", "co_await", "co_return",
+      "co_yield", "consteval", "constinit", "constexpr", "const_cast", "static_cast", "dynamic_cast",
+      "reinterpret_cast", "static_assert", "thread_local", "and_eq", "or_eq", "xor_eq", "not_eq", "not",
+      "xor", "export", "import", "module", "signed", "nullptr", "requires",
+      // the dialect, its macros and primitives; CUDA's built-ins
+      "load", "store", "expf", "exp", "floorf", "maximum", "shuffle_xor", "warp_sum", "block_barrier",
+      "global", "FUSE_KERNEL", "FUSE_SHARED", "to_f32", "f16", "bf16", "infinity_f32", "threadIdx",
+      "blockIdx", "blockDim", "gridDim", "warpSize", "float4", "dim3", "half", "min", "max", "printf",
+      "assert", "clock",
+      // macros of the compilers
+      "NULL", "INT_MAX", "INFINITY", "NAN", "linux", "unix", "__LINE__", "__CUDA_ARCH__", "CUDART_VERSION",
+      // what lowering names
+      "row", "lane", "warp", "b", "t", "i", "c", "w", "d", "column", "acc", "acc_index", "total", "part",
+      "part_index", "shared_acc", "shared_index", "other0", "other1", "left", "right", "combined", "v0", "v1",
+      "v3", "t1", "t2", "g2", "i_div_40", "call_", "fuse_device", "main",
+      // no identifiers, and several that become the same one
+      "a b", "a_b", "a-b", "a.b", "a__b", "\xc3\xa9", "\xe5\x90\x8d", "7", "7up", "_", "__", "_x", " ", "+",
+      "%x", "a\"b", "a\\b", "back\\", "a\nb", "a\tb", "*/", "/*", "//", "?\?/", "\x01",
+      std::string(500, 'n')};
+  return names;
+}
+
+/// Element-wise work, every mapping, pairs, gather and concat over one input, all named by the caller.
+void add_outputs(OpSweep& sweep, const Tensor& x) {
+  sweep.expect_ulp("exp", exp(x), ir::Op::exp);
+  sweep.expect_exact("rows", reduce_max(x, {1}));
+  sweep.expect_exact("columns", reduce_min(x, {0}));
+  sweep.expect_exact("argmax", argmax(x, 1));
+  sweep.expect_exact(
+      "moved", concat({transpose(x, {1, 0}), gather(transpose(x, {1, 0}), sweep.input(i32, {3}), 0)}, 0));
+}
+
+/// A graph of `inputs` called by the names: runs on the reference and the emulated device, compares the two.
+void check_inputs(const std::vector<std::string>& names) {
+  Graph g("names");
+  std::map<std::string, HostTensor> values;
+  Tensor total = g.input("first", f32, {6, 40});
+  for (const std::string& name : names) total = max(total, g.input(name, f32, {6, 40}));
+  g.output("total", total);
+  g.output("rows", sum(total, {1}));
+  g.output("columns", reduce_max(total, {0}));
+  g.output("place", argmax(total, 1));
+  for (const Device& device : {Device::emulated({.profile = "tiny3", .checked = true})}) {
+    Session session(compile(g, device)), reference(compile(g, Device::reference()));
+    for (const Slot& slot : compile(g, Device::reference()).slots()) {
+      if (slot.kind == Slot::Kind::output) continue;
+      HostTensor tensor = HostTensor::make(f32, {6, 40});
+      runtime::random_fill(tensor, 7, slot.name, -8, 8);
+      for (std::int64_t i = 0; i < 240; ++i) tensor.set(i, std::floor(tensor.get(i)));  // sums are exact
+      session.set(slot.name, tensor.data);
+      reference.set(slot.name, tensor.data);
+    }
+    session.run();
+    reference.run();
+    for (const char* output : {"total", "rows", "columns", "place"}) {
+      const bool same = session.get(output) == reference.get(output);
+      INFO("output " << output);
+      CHECK(same);
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("inputs of any name, many in one kernel", "[codegen]") {
+  const auto& names = hostile_names();
+  for (std::size_t first = 0; first < names.size(); first += 30) {
+    const std::size_t last = std::min(names.size(), first + 30);
+    const std::vector<std::string> some(names.begin() + static_cast<std::ptrdiff_t>(first),
+                                        names.begin() + static_cast<std::ptrdiff_t>(last));
+    INFO("names from '" << some.front() << "' to '" << some.back() << "'");
+    CHECK_NOTHROW(check_inputs(some));
+  }
+}
+
+TEST_CASE("outputs and scopes of any name", "[codegen]") {
+  OpSweep sweep("scopes");
+  const Tensor x = sweep.input(f32, {4, 40});
+  int count = 0;
+  for (const std::string& name : hostile_names()) {
+    const auto scope = sweep.graph().scope(name);
+    const Tensor value = x * ++count;
+    sweep.expect_exact("scope " + name, value);
+    sweep.graph().output(name + " ", value);
+    const auto inner = sweep.graph().scope(name + "\\");
+    sweep.expect_exact("scope " + name, reduce_max(value, {1}));
+  }
+  sweep.run(Device::emulated());
+}
+
+TEST_CASE("symbols of any name", "[codegen]") {
+  // Some at a time: a shape has few dims.
+  const auto& names = hostile_names();
+  for (std::size_t first = 0; first + 1 < names.size(); first += 2) {
+    OpSweep sweep("symbols");
+    const Dim A = sweep.graph().dim(names[first], {.min = 1, .max = 50, .hint = 5});
+    const Dim B = sweep.graph().dim(names[first + 1], {.min = 1, .max = 50, .hint = 40});
+    add_outputs(sweep, sweep.input(f32, {5, 40}, {A, B}));
+    INFO("dims '" << names[first] << "' and '" << names[first + 1] << "'");
+    if (first % 14 == 0) {  // the whole compiler for some; the others as text
+      CHECK_NOTHROW(sweep.run(Device::emulated(), {{names[first], 5}, {names[first + 1], 40}}));
+    } else {
+      CHECK_NOTHROW(run_pipeline(sweep.built().ir(), target_profile("tiny3")));
+    }
+  }
+}
+
+TEST_CASE("symbols whose identifiers meet stay different", "[codegen]") {
+  const std::vector<std::pair<std::string, std::string>> pairs = {{"float", "float_"}, {"float_", "float"},
+                                                                  {"a b", "a_b"},      {"a_b", "a b"},
+                                                                  {"load", "load_"},   {"a-b", "a.b"}};
+  for (const auto& [one, other] : pairs) {
+    OpSweep sweep("symbols");
+    const Dim A = sweep.graph().dim(one, {.min = 1, .max = 50, .hint = 5});
+    const Dim B = sweep.graph().dim(other, {.min = 1, .max = 50, .hint = 40});
+    add_outputs(sweep, sweep.input(f32, {5, 40}, {A, B}));
+    INFO("dims '" << one << "' and '" << other << "'");
+    CHECK_NOTHROW(
+        sweep.run(Device::emulated({.profile = "tiny3", .checked = true}), {{one, 5}, {other, 40}}));
+  }
+}
+
+TEST_CASE("graphs of any name", "[codegen]") {
+  for (const std::string& name :
+       {std::string("float"), std::string("\xc3\xa9"), std::string("a b"), std::string("../../x"),
+        std::string(500, 'g'), std::string("a\nb"), std::string("7")}) {
+    OpSweep sweep(name);
+    const Tensor x = sweep.input(f32, {2, 3});
+    const auto scope = sweep.graph().scope(std::string(500, 's'));
+    sweep.expect_exact("neg", -x);
+    INFO("graph '" << name << "'");
+    CHECK_NOTHROW(sweep.run(Device::emulated()));
+  }
+}
+
+TEST_CASE("identifiers: short, of one kind of letters, never a word of the text", "[codegen]") {
+  for (const std::string& name : hostile_names()) {
+    const std::string text = codegen::c_identifier(name);
+    INFO("'" << name << "' becomes " << text);
+    REQUIRE_FALSE(text.empty());
+    CHECK((std::isalpha(static_cast<unsigned char>(text[0])) != 0));
+    CHECK(std::all_of(text.begin(), text.end(),
+                      [](unsigned char c) { return c < 128 && (std::isalnum(c) || c == '_'); }));
+    CHECK(text.find("__") == std::string::npos);
+  }
+  CHECK(codegen::c_identifier("x") == "x");
+  CHECK(codegen::c_identifier("a b") == "a_b");
+  CHECK(codegen::c_identifier("B") == "B");
+}
+
+TEST_CASE("text of hostile names is the same every time", "[codegen]") {
+  const auto text = [] {
+    Graph g("names");
+    Tensor total = g.input("first", f32, {4});
+    for (const std::string& name : hostile_names()) total = total + g.input(name, f32, {4});
+    g.output("y", total);
+    return cuda_body(g);
+  };
+  CHECK(text() == text());
+}

@@ -1,0 +1,120 @@
+// A barrier left out is a fault that the checker names: for every barrier of a graph of block reductions.
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <set>
+
+#include "pipeline.hpp"
+#include "support/op_sweep.hpp"
+
+using namespace fuse;        // NOLINT
+using namespace fuse::test;  // NOLINT
+
+namespace {
+
+/// A row a block, a tile of columns, and parts of a long row, of sums and of pairs.
+Graph block_reductions() {
+  Graph g("reductions");
+  const Tensor rows = g.input("rows", f32, {3, 2000}), columns = g.input("columns", f32, {40, 64});
+  const Tensor line = g.input("line", f32, {40000});
+  {
+    const auto scope = g.scope("rows");
+    g.output("row sums", sum(rows, {1}));
+    g.output("row places", argmax(rows, 1));
+  }
+  {
+    const auto scope = g.scope("columns");
+    g.output("column sums", sum(columns, {0}));
+    g.output("column places", argmin(columns, 0));
+  }
+  const auto scope = g.scope("line");
+  g.output("total", sum(line));
+  g.output("largest", reduce_max(line));
+  return g;
+}
+
+struct PlantedBarrier {
+  std::string kernel, op, scope;
+  int line = 0;
+};
+
+std::vector<PlantedBarrier> barriers_of(const codegen::Source& source) {
+  std::vector<PlantedBarrier> barriers;
+  for (const codegen::KernelInfo& kernel : source.kernels) {
+    for (const codegen::OpLine& line : kernel.lines) {
+      if (line.barrier) barriers.push_back({kernel.name, line.op, line.scope, line.line});
+    }
+  }
+  return barriers;
+}
+
+/// Runs the graph on the device; the text of what it throws, or nothing.
+ErrorInfo outcome(const Graph& g, const Device& device, int drop_barrier) {
+  try {
+    Session session(compile(g, device, {.drop_barrier = drop_barrier}));
+    for (const auto& [name, shape] : std::vector<std::pair<std::string, Shape>>{
+             {"rows", {3, 2000}}, {"columns", {40, 64}}, {"line", {40000}}}) {
+      HostTensor tensor = HostTensor::make(f32, shape);
+      runtime::random_fill(tensor, 3, name, -4, 4);
+      session.set(name, tensor.data);
+    }
+    session.run();
+    for (const ir::Output& output : g.ir().outputs) static_cast<void>(session.get(output.name));
+  } catch (const Error& error) {
+    return error.info();
+  }
+  return {.code = ErrorCode::ok, .message = ""};
+}
+
+}  // namespace
+
+TEST_CASE("without any one of its barriers a kernel faults, by name", "[pipeline]") {
+  const Graph g = block_reductions();
+  for (const char* profile : {"tiny3", "h200"}) {
+    const Device device = Device::emulated({.profile = profile, .checked = true});
+    const codegen::Source whole = run_pipeline(g.ir(), target_profile(profile)).source;
+    const std::vector<PlantedBarrier> barriers = barriers_of(whole);
+    REQUIRE(barriers.size() >= 6);
+    const ErrorInfo right = outcome(g, device, -1);
+    INFO(profile << ": " << right.message);
+    REQUIRE(right.code == ErrorCode::ok);
+    for (std::size_t k = 0; k < barriers.size(); ++k) {
+      const ErrorInfo fault = outcome(g, device, static_cast<int>(k));
+      INFO(profile << " barrier " << k << " of " << barriers[k].kernel << ": " << fault.message);
+      CHECK(fault.code == ErrorCode::kernel_fault);
+      const auto names = [&](const std::string& text) {
+        return fault.message.find(text) != std::string::npos;
+      };
+      CHECK(names(barriers[k].kernel + ": race on shared "));
+      CHECK(names("(" + barriers[k].op + ", " + barriers[k].scope + ")"));
+      CHECK(names(" at line "));
+    }
+  }
+}
+
+TEST_CASE("the dropped barrier is the only difference of the text", "[pipeline]") {
+  const Graph g = block_reductions();
+  const Target target = target_profile("tiny3");
+  const codegen::Source whole = run_pipeline(g.ir(), target).source;
+  const std::size_t count = barriers_of(whole).size();
+  const auto lines = [](const std::string& text) { return std::count(text.begin(), text.end(), '\n'); };
+  for (std::size_t k = 0; k < count; ++k) {
+    const codegen::Source without =
+        run_pipeline(g.ir(), target, {.drop_barrier = static_cast<int>(k)}).source;
+    CHECK(barriers_of(without).size() == count - 1);
+    CHECK(lines(without.body) == lines(whole.body) - 1);
+  }
+  const auto past = run_pipeline(g.ir(), target, {.drop_barrier = static_cast<int>(count)}).source;
+  CHECK(past.text() == whole.text());
+}
+
+TEST_CASE("the mappings with a barrier are those of the test", "[pipeline]") {
+  using schedule::Mapping;
+  for (const char* profile : {"tiny3", "h200"}) {
+    std::set<Mapping> seen;
+    for (const schedule::Schedule& s :
+         run_pipeline(block_reductions().ir(), target_profile(profile)).schedules) {
+      seen.insert(s.choices.mapping);
+    }
+    CHECK(seen == std::set<Mapping>{Mapping::row_block, Mapping::column_tile, Mapping::split});
+  }
+}

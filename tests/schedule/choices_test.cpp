@@ -1,0 +1,92 @@
+// The default choices for the profiles, and what a target or a piece does not allow.
+// SPDX-License-Identifier: Apache-2.0
+#include "schedule/schedule_support.hpp"
+
+using namespace fuse;        // NOLINT
+using namespace fuse::test;  // NOLINT
+using schedule::Choices;
+using schedule::Mapping;
+
+namespace {
+
+std::string refusal(const OnePiece& one, const schedule::Schedule& schedule, std::string_view profile) {
+  return thrown_by([&] { verify(one.graph, schedule, target_profile(profile)); });
+}
+
+}  // namespace
+
+TEST_CASE("default choices of the profiles", "[schedule]") {
+  const std::vector<std::pair<const char*, Graph>> graphs = {
+      {"exp [1000]", exp_graph({1000})},
+      {"row sum [4096, 64]", sum_graph({4096, 64}, {1})},
+      {"row sum [64, 1024]", sum_graph({64, 1024}, {1})},
+      {"row sum [64, 1025]", sum_graph({64, 1025}, {1})},
+      {"row sum [64, 16384]", sum_graph({64, 16384}, {1})},
+      {"row sum [64, 30000]", sum_graph({64, 30000}, {1})},
+      {"row sum [66, 30000]", sum_graph({66, 30000}, {1})},
+      {"row sum [1, 30000]", sum_graph({1, 30000}, {1})},
+      {"full sum [1000, 1000]", sum_graph({1000, 1000}, {0, 1})},
+      {"column sum [1000, 31]", sum_graph({1000, 31}, {0})},
+      {"column sum [1000, 32]", sum_graph({1000, 32}, {0})},
+      {"column sum [100000, 4096]", sum_graph({100000, 4096}, {0})},
+  };
+  std::string text;
+  for (const auto& [name, graph] : graphs) {
+    const OnePiece one(graph);
+    text += std::string(name) + "\n";
+    for (const char* profile : {"h200", "tiny3", "tiny2"}) {
+      const Choices choices = one.defaults(profile);
+      text += std::string("  ") + profile + ": " + choices.to_string() + "\n";
+      CHECK(choices == one.defaults(profile));
+      const schedule::Schedule s = one.make(choices, target_profile(profile));  // which verifies it
+      CHECK(s.choices == choices);
+    }
+  }
+  check_golden("schedule/default_choices.txt", text);
+}
+
+TEST_CASE("verify refuses a block that the target does not run", "[schedule]") {
+  const OnePiece one(sum_graph({37, 5000}, {1}));
+  const auto with_block = [&](int threads) {
+    return schedule::make_schedule(one.graph, one.piece, {Mapping::row_block, threads, 1},
+                                   target_profile("h200"));
+  };
+  CHECK(refusal(one, with_block(256), "tiny2") == "no error");
+  CHECK(refusal(one, with_block(512), "tiny2") ==
+        "internal error: schedule of %1: a block of 512 threads on tiny2");
+  CHECK(refusal(one, with_block(512), "tiny3") == "no error");
+  CHECK(refusal(one, with_block(1024), "h200") == "no error");
+  CHECK(refusal(one, with_block(2048), "h200") ==
+        "internal error: schedule of %1: a block of 2048 threads on h200");
+  CHECK(refusal(one, with_block(48), "h200") ==
+        "internal error: schedule of %1: a block of 48 threads on h200");
+  CHECK(refusal(one, with_block(0), "h200") ==
+        "internal error: schedule of %1: a block of 0 threads on h200");
+}
+
+TEST_CASE("verify refuses a mapping that does not fit the piece", "[schedule]") {
+  const OnePiece reduces(sum_graph({37, 50}, {1})), computes(exp_graph({37}));
+  schedule::Schedule wrong = reduces.make({Mapping::row_warp, 128, 1});
+  wrong.choices.mapping = Mapping::element;
+  CHECK(refusal(reduces, wrong, "h200") ==
+        "internal error: schedule of %1: the mapping does not fit the piece");
+  schedule::Schedule other = computes.make({Mapping::element, 128, 1});
+  other.choices.mapping = Mapping::row_block;
+  CHECK(refusal(computes, other, "h200") ==
+        "internal error: schedule of %1: the mapping does not fit the piece");
+}
+
+TEST_CASE("verify refuses missing launches and missing scratch", "[schedule]") {
+  const OnePiece one(sum_graph({2, 100000}, {1}));
+  schedule::Schedule none = one.make({Mapping::row_warp, 128, 1});
+  none.kernels.clear();
+  CHECK(refusal(one, none, "h200") == "internal error: schedule of %1: no launch");
+  schedule::Schedule parts = one.make({Mapping::split, 256, 4});
+  CHECK(refusal(one, parts, "h200") == "no error");
+  schedule::Schedule alone = parts;
+  alone.kernels.pop_back();
+  CHECK(refusal(one, alone, "h200") == "internal error: schedule of %1: parts without scratch");
+  schedule::Schedule bare = parts;
+  bare.scratch.clear();
+  CHECK(refusal(one, bare, "h200") == "internal error: schedule of %1: parts without scratch");
+}

@@ -1,0 +1,75 @@
+// What the tests of partitions and schedules share: graphs as the scheduler gets them, without the lines of
+// the test that built them, and the text of an error.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <fuse/fuse.hpp>
+#include <string>
+
+#include "ir/passes/common_subexpressions.hpp"
+#include "ir/passes/dead_code.hpp"
+#include "ir/print.hpp"
+#include "schedule/partition.hpp"
+#include "schedule/schedule.hpp"
+#include "support/golden.hpp"
+
+namespace fuse::test {
+
+/// The graph after the passes; its text names no line, so that goldens do not change with the tests.
+inline ir::Graph prepared(const Graph& graph) {
+  ir::Graph result = ir::dead_code(ir::common_subexpressions(ir::dead_code(graph.ir())));
+  for (ir::Node& node : result.nodes) node.location = 0;
+  for (ir::Scope& scope : result.scopes) scope.location = 0;
+  return result;
+}
+
+/// The graph, then how it is cut.
+inline std::string partition_text(const ir::Graph& graph) {
+  const schedule::Partition partition = schedule::partition(graph);
+  verify(graph, partition);
+  return print(graph) + "\n" + print(graph, partition);
+}
+
+template <class F>
+std::string thrown_by(F action) {
+  try {
+    action();
+  } catch (const Error& error) {
+    return std::string(to_string(error.kind())) + ": " + error.info().message;
+  }
+  return "no error";
+}
+
+/// A graph of one output, its partition, and its last kernel piece.
+struct OnePiece {
+  ir::Graph graph;
+  schedule::Piece piece;
+
+  explicit OnePiece(const Graph& from) : graph(prepared(from)) {
+    for (const schedule::Piece& piece : schedule::partition(graph).pieces) {
+      if (piece.kind == schedule::Piece::Kind::kernel) this->piece = piece;
+    }
+  }
+  schedule::Schedule make(const schedule::Choices& choices,
+                          const Target& target = target_profile("h200")) const {
+    const schedule::Schedule schedule = schedule::make_schedule(graph, piece, choices, target);
+    verify(graph, schedule, target);
+    return schedule;
+  }
+  schedule::Choices defaults(std::string_view profile) const {
+    return schedule::default_choices(graph, piece, target_profile(profile));
+  }
+};
+
+/// sum of an f32 input over `axes`
+inline Graph sum_graph(const std::vector<Dim>& dims, std::vector<std::int64_t> axes, Graph g = Graph("sum")) {
+  g.output("y", sum(g.input("x", f32, dims), std::move(axes)));
+  return g;
+}
+
+inline Graph exp_graph(const std::vector<Dim>& dims, Graph g = Graph("exp")) {
+  g.output("y", exp(g.input("x", f32, dims)));
+  return g;
+}
+
+}  // namespace fuse::test

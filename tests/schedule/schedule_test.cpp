@@ -1,0 +1,132 @@
+// One golden a mapping, static and symbolic; index types at the exact limit; the target's limits.
+// SPDX-License-Identifier: Apache-2.0
+#include "schedule/schedule_support.hpp"
+
+using namespace fuse;        // NOLINT
+using namespace fuse::test;  // NOLINT
+using schedule::Choices;
+using schedule::Mapping;
+
+namespace {
+
+Graph symbolic_sum(const std::vector<std::int64_t>& axes) {
+  Graph g("sum");
+  const Dim R = g.dim("R", {.min = 1, .max = 1 << 12, .hint = 64});
+  const Dim C = g.dim("C", {.min = 0, .max = 1 << 14, .hint = 3000});
+  return sum_graph({R, C}, axes, std::move(g));
+}
+
+/// Static and symbolic, one below the other.
+std::string texts(const Graph& fixed, const Graph& symbolic, const Choices& choices) {
+  std::string text;
+  for (const Graph* g : {&fixed, &symbolic}) {
+    const OnePiece one(*g);
+    text += print(one.graph, one.make(choices));
+  }
+  return text;
+}
+
+DType index_of(const Graph& g, const Choices& choices) {
+  return OnePiece(g).make(choices).kernels[0].index_type;
+}
+
+}  // namespace
+
+TEST_CASE("schedule text of every mapping", "[schedule]") {
+  Graph symbolic("exp");
+  const Dim B = symbolic.dim("B", {.min = 0, .max = 1 << 16, .hint = 64});
+  check_golden("schedule/element.txt", texts(exp_graph({31, 33}), exp_graph({B, 33}, std::move(symbolic)),
+                                             {Mapping::element, 256, 1}));
+  check_golden("schedule/row_warp.txt",
+               texts(sum_graph({37, 100}, {1}), symbolic_sum({1}), {Mapping::row_warp, 128, 1}));
+  check_golden("schedule/row_block.txt",
+               texts(sum_graph({37, 5000}, {1}), symbolic_sum({1}), {Mapping::row_block, 256, 1}));
+  check_golden("schedule/column_tile.txt",
+               texts(sum_graph({100, 70}, {0}), symbolic_sum({0}), {Mapping::column_tile, 256, 1}));
+  check_golden("schedule/split.txt",
+               texts(sum_graph({2, 100000}, {1}), symbolic_sum({0, 1}), {Mapping::split, 256, 8}));
+}
+
+TEST_CASE("a split argmax leaves values and positions", "[schedule]") {
+  Graph g("argmax");
+  g.output("y", argmax(g.input("x", f32, {3, 100000}), 1));
+  const OnePiece one(g);
+  const schedule::Schedule s = one.make({Mapping::split, 256, 4});
+  CHECK(s.scratch == std::vector<DType>{f32, i64});
+  CHECK(s.scratch_elements.is(12));
+  check_golden("schedule/split_argmax.txt", print(one.graph, s));
+}
+
+TEST_CASE("make_schedule is pure", "[schedule]") {
+  const OnePiece one(symbolic_sum({1}));
+  for (const Mapping mapping :
+       {Mapping::row_warp, Mapping::row_block, Mapping::column_tile, Mapping::split}) {
+    const Choices choices{mapping, 128, mapping == Mapping::split ? 3 : 1};
+    const schedule::Schedule first = one.make(choices), second = one.make(choices);
+    CHECK(print(one.graph, first) == print(one.graph, second));
+    CHECK(first.choices == second.choices);
+    CHECK(first.choices.to_string() == choices.to_string());
+  }
+}
+
+TEST_CASE("i32 only where every index is proven below 2^31", "[schedule]") {
+  const Choices element{Mapping::element, 256, 1}, row{Mapping::row_block, 256, 1};
+  const std::int64_t limit = std::int64_t{1} << 31;
+  // Whatever headroom the scheduler keeps for strides, the answer changes once, and never above the limit.
+  const auto last_i32 = [](const auto& type_at) {
+    std::int64_t low = 1, high = std::int64_t{1} << 33;
+    while (high - low > 1) {
+      const std::int64_t middle = low + (high - low) / 2;
+      (type_at(middle) == i32 ? low : high) = middle;
+    }
+    return low;
+  };
+  const std::int64_t fixed = last_i32([&](std::int64_t n) { return index_of(exp_graph({n}), element); });
+  CHECK(fixed < limit);
+  CHECK(fixed >= limit / 2 - 1);
+  CHECK(index_of(exp_graph({fixed}), element) == i32);
+  CHECK(index_of(exp_graph({fixed + 1}), element) == i64);
+
+  // A symbol counts with the largest value of its range.
+  const std::int64_t symbolic = last_i32([&](std::int64_t n) {
+    Graph g("exp");
+    const Dim B = g.dim("B", {.min = 0, .max = n, .hint = 1});
+    return index_of(exp_graph({B}, std::move(g)), element);
+  });
+  CHECK(symbolic == fixed);
+  Graph g("exp");
+  const Dim B = g.dim("B", {.min = 1, .max = 1 << 16}), T = g.dim("T", {.min = 1, .max = 1 << 16});
+  CHECK(index_of(exp_graph({B, T}, std::move(g)), element) == i64);
+
+  // A reduction's input counts, not its result.
+  CHECK(index_of(sum_graph({1 << 10, 1 << 20}, {1}), row) == i32);
+  CHECK(index_of(sum_graph({1 << 11, 1 << 20}, {1}), row) == i64);
+  const std::int64_t reduced = last_i32([&](std::int64_t n) {
+    return index_of(sum_graph({2, n}, {1}), row);
+  });
+  CHECK(2 * reduced < limit);
+  CHECK(2 * reduced >= limit - 4096);
+}
+
+TEST_CASE("i64 where a value that is not stored has more elements than fit", "[schedule]") {
+  Graph g("inner");
+  const Tensor x = g.input("x", f32, {1 << 16}), y = g.input("y", f32, {1 << 16});
+  const Tensor all = broadcast_to(reshape(x, {1 << 16, 1}), {1 << 16, 1 << 16}) * y;
+  g.output("o", slice(slice(all, 0, 0, 2), 1, 0, 2));
+  CHECK(index_of(g, {Mapping::element, 256, 1}) == i64);
+}
+
+TEST_CASE("i64 where the value of a dim expression needs it", "[schedule]") {
+  Graph g("size");
+  const Dim B = g.dim("B", {.min = 1, .max = 1 << 20});
+  g.output("size", g.dim_size(B * B));
+  CHECK(index_of(g, {Mapping::element, 256, 1}) == i64);
+  Graph mean_of_many("mean");
+  const Dim N = mean_of_many.dim("N", {.min = 1, .max = std::int64_t{1} << 40, .hint = 1000});
+  mean_of_many.output("mean", mean(mean_of_many.input("x", f32, {N})));
+  CHECK(index_of(mean_of_many, {Mapping::element, 256, 1}) == i64);  // the division by N
+  Graph small("size");
+  const Dim T = small.dim("T", {.min = 1, .max = 1 << 10});
+  small.output("size", small.dim_size(T * T));
+  CHECK(index_of(small, {Mapping::element, 256, 1}) == i32);
+}
