@@ -305,9 +305,8 @@ bool lower_contribution(const DimAtom& atom, const Dim& slope, Dim& out) {
         out = parts.quotient * atom.dividend;
         return true;
       }
-      const std::int64_t high = bounds(atom).high;
-      if (high == highest) return false;
-      out = slope * high;
+      if (atom.dividend.min() < 0 || atom.divisor.min() < 1) return false;
+      out = slope * atom.dividend;  // a / c <= a; a bound by a constant was tried before
       return true;
     }
   }

@@ -194,7 +194,7 @@ const OpenBlas& openblas() {
   static const OpenBlas table = [] {
     OpenBlas blas;
     blas.library = SharedLibrary::open({.what = "OpenBLAS",
-                                        .environment = "FUSE_LIBOPENBLAS",
+                                        .variable = Variable::libopenblas,
                                         .sonames = {"libopenblas.so.0"},
                                         .hint = "install libopenblas0",
                                         .needed = {"cblas_sgemm", "cblas_dgemm"}});

@@ -4,15 +4,8 @@
 #include <dlfcn.h>
 #include <fmt/format.h>
 
-#include <cstdlib>
-
 namespace fuse::runtime {
 namespace {
-
-std::string environment_value(const char* name) {
-  const char* value = std::getenv(name);
-  return value ? value : "";
-}
 
 // The loader's text; it repeats the name, which the report already has.
 std::string loader_error(const std::string& candidate) {
@@ -27,7 +20,7 @@ std::string loader_error(const std::string& candidate) {
 std::vector<std::string> toolkit_library_directories() {
   std::vector<std::string> directories;
   for (const std::string& root :
-       {environment_value("CUDA_HOME"), environment_value("CUDA_PATH"), std::string("/usr/local/cuda")}) {
+       {value_of(Variable::cuda_home), value_of(Variable::cuda_path), std::string("/usr/local/cuda")}) {
     if (root.empty()) continue;
     for (const char* sub : {"/lib64", "/lib", "/targets/x86_64-linux/lib", "/targets/sbsa-linux/lib"}) {
       directories.push_back(root + sub);
@@ -42,8 +35,7 @@ SharedLibrary SharedLibrary::open(const LibrarySpec& spec, const std::string& pa
   library.hint_ = spec.hint;
 
   std::vector<std::string> candidates;
-  const std::string named =
-      !path.empty() || spec.environment.empty() ? path : environment_value(spec.environment.c_str());
+  const std::string named = !path.empty() || spec.variable == Variable::none ? path : value_of(spec.variable);
   if (!named.empty()) {
     candidates.push_back(named);  // asked for by name: another one would be a silent substitute
   } else {

@@ -7,16 +7,18 @@
 #include <string>
 #include <vector>
 
+#include "runtime/environment.hpp"
+
 namespace fuse::runtime {
 
 /// What to open and what to say when it is not there.
 struct LibrarySpec {
-  std::string what;                   ///< "the CUDA driver", as messages name it
-  std::string environment{};          ///< variable whose value, if set, is the only candidate; may be empty
-  std::vector<std::string> sonames;   ///< tried in order, by the system's search path first
-  bool toolkit = false;               ///< then in the CUDA toolkit's library directories
-  std::string hint;                   ///< which package supplies it
-  std::vector<std::string> needed{};  ///< symbols without which a candidate is refused
+  std::string what;                    ///< "the CUDA driver", as messages name it
+  Variable variable = Variable::none;  ///< whose value, if set, is the only candidate
+  std::vector<std::string> sonames;    ///< tried in order, by the system's search path first
+  bool toolkit = false;                ///< then in the CUDA toolkit's library directories
+  std::string hint;                    ///< which package supplies it
+  std::vector<std::string> needed{};   ///< symbols without which a candidate is refused
 };
 
 /// Opened once and never closed: code and threads of a driver outlive the objects that used it. Immutable

@@ -25,8 +25,9 @@ TEST_CASE("cuda text of softmax over 1024 f32 rows", "[codegen]") {
 TEST_CASE("cuda text of layer norm in bf16", "[codegen]") {
   Graph g("layer_norm");
   const Dim B = g.dim("B", {.min = 1, .max = 1 << 20, .hint = 4096});
-  g.output("y", layer_norm(g.input("x", bf16, {B, 768}), g.parameter("gamma", f32, {768}),
-                           g.parameter("beta", f32, {768})));
+  const Tensor x = g.input("x", bf16, {B, 768});
+  const Tensor gamma = g.parameter("gamma", f32, {768}), beta = g.parameter("beta", f32, {768});
+  g.output("y", layer_norm(x, gamma, beta));
   check("layer_norm", g);
 }
 
@@ -46,8 +47,9 @@ TEST_CASE("cuda text of a full reduction: two launches and a scratch", "[codegen
 TEST_CASE("cuda text of concat and gather", "[codegen]") {
   Graph g("moves");
   const Dim T = g.dim("T", {.min = 1, .max = 1000, .hint = 16});
-  const Tensor rows = gather(g.parameter("table", bf16, {50, 8}), g.input("tokens", i64, {T}), 0);
-  g.output("y", concat({rows, g.input("x", bf16, {T, 4}), rows}, 1));
+  const Tensor table = g.parameter("table", bf16, {50, 8}), tokens = g.input("tokens", i64, {T});
+  const Tensor x = g.input("x", bf16, {T, 4}), rows = gather(table, tokens, 0);
+  g.output("y", concat({rows, x, rows}, 1));
   check("concat_gather", g);
 }
 

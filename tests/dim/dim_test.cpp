@@ -50,6 +50,8 @@ TEST_CASE("dim: bounds and proofs") {
   CHECK(fuse::proven_less(row * T + c, B * T));
   CHECK_FALSE(fuse::proven_less(row * T + c, B * T - 1));
   CHECK(fuse::proven_le(B, B * T));
+  CHECK(fuse::proven_le(B / 2, B));
+  CHECK(fuse::proven_less(B / 2 * 2, B + 1));
   CHECK(fuse::proven_divisible(B * 96, 32));
   CHECK_FALSE(fuse::proven_divisible(B * 48, 32));
   CHECK(B.hint() == 1024);

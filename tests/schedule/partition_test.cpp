@@ -15,17 +15,18 @@ TEST_CASE("partition of softmax", "[partition]") {
 TEST_CASE("partition of layer norm in bf16", "[partition]") {
   Graph g("layer_norm");
   const Dim B = g.dim("B", {.min = 1, .max = 1 << 20, .hint = 4096});
-  g.output("y", layer_norm(g.input("x", bf16, {B, 768}), g.parameter("gamma", f32, {768}),
-                           g.parameter("beta", f32, {768})));
+  const Tensor x = g.input("x", bf16, {B, 768});
+  const Tensor gamma = g.parameter("gamma", f32, {768}), beta = g.parameter("beta", f32, {768});
+  g.output("y", layer_norm(x, gamma, beta));
   check_golden("partition/layer_norm.txt", partition_text(prepared(g)));
 }
 
 TEST_CASE("partition of a residual block whose sum several pieces use", "[partition]") {
   Graph g("residual");
   const Tensor x = g.input("x", f32, {64, 256}), delta = g.input("delta", f32, {64, 256});
+  const Tensor bias = g.parameter("bias", f32, {256}), gamma = g.parameter("gamma", f32, {256});
   const Tensor sum = x + delta;  // two large tensors: stored once rather than read thrice
-  const Tensor bias = g.parameter("bias", f32, {256});
-  g.output("norm", rms_norm(sum, g.parameter("gamma", f32, {256})));
+  g.output("norm", rms_norm(sum, gamma));
   g.output("next", tanh(sum) + bias);
   check_golden("partition/residual.txt", partition_text(prepared(g)));
 }
@@ -43,9 +44,9 @@ TEST_CASE("partition of a gelu MLP around its matmuls", "[partition]") {
   Graph g("mlp");
   const Dim B = g.dim("B", {.min = 1, .max = 4096, .hint = 128});
   const Tensor x = g.input("x", bf16, {B, 64});
-  const Tensor wide =
-      gelu(linear(x, g.parameter("up", bf16, {64, 256}), g.parameter("up.bias", bf16, {256})));
-  g.output("y", x + linear(wide, g.parameter("down", bf16, {256, 64}), g.parameter("down.bias", bf16, {64})));
+  const Tensor up = g.parameter("up", bf16, {64, 256}), up_bias = g.parameter("up.bias", bf16, {256});
+  const Tensor down = g.parameter("down", bf16, {256, 64}), down_bias = g.parameter("down.bias", bf16, {64});
+  g.output("y", x + linear(gelu(linear(x, up, up_bias)), down, down_bias));
   check_golden("partition/mlp.txt", partition_text(prepared(g)));
 }
 
@@ -53,10 +54,11 @@ TEST_CASE("partition of reshapes next to matmuls: views of stored values", "[par
   Graph g("views");
   const Dim B = g.dim("B", {.min = 1, .max = 1024, .hint = 16});
   const Tensor x = g.input("x", f32, {B, 4, 8}), w = g.parameter("w", f32, {8, 6});
+  const Tensor v = g.parameter("v", f32, {6, 4, 5});
   const Tensor flat = matmul(reshape(x, {4 * B, 8}), w);  // of an input
   const Tensor heads = reshape(flat, {B, 4, 6});          // of a matmul's result
   const Tensor inner = reshape(exp(heads), {B, 24});      // of a computed value: its operand is stored
-  g.output("y", matmul(inner, reshape(g.parameter("v", f32, {6, 4, 5}), {24, 5})));
+  g.output("y", matmul(inner, reshape(v, {24, 5})));
   g.output("heads", heads);
   g.output("turned", reshape(transpose(heads, {1, 0, 2}), {4, 6 * B}));  // moves elements, then a view
   check_golden("partition/views.txt", partition_text(prepared(g)));

@@ -95,7 +95,7 @@ std::shared_ptr<Driver> Driver::open(const CudaLibraries& libraries) {
   auto driver = std::make_shared<Driver>();
   // Never libcuda.so without the number: that name is the toolkit's stub.
   driver->library = SharedLibrary::open({.what = "the NVIDIA driver",
-                                         .environment = "FUSE_LIBCUDA",
+                                         .variable = Variable::libcuda,
                                          .sonames = {"libcuda.so.1"},
                                          .hint = "install the NVIDIA driver (Debian: nvidia-driver, "
                                                  "libcuda1), or use the emulated device",

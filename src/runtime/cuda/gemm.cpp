@@ -17,7 +17,7 @@ CublasLt::CublasLt(std::shared_ptr<const CudaContext> context, const std::string
     : context_(std::move(context)) {
   library_ =
       SharedLibrary::open({.what = "cuBLASLt",
-                           .environment = "FUSE_LIBCUBLASLT",
+                           .variable = Variable::libcublaslt,
                            .sonames = {"libcublasLt.so.13", "libcublasLt.so.12"},
                            .toolkit = true,
                            .hint = "install the CUDA toolkit's cuBLAS package (libcublas-13-0 or later) "

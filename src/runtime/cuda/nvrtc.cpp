@@ -36,7 +36,7 @@ const Nvrtc& nvrtc() {
     Nvrtc n;
     n.library =
         SharedLibrary::open({.what = "NVRTC, the CUDA run-time compiler",
-                             .environment = "FUSE_LIBNVRTC",
+                             .variable = Variable::libnvrtc,
                              .sonames = {"libnvrtc.so.13", "libnvrtc.so.12"},
                              .toolkit = true,
                              .hint = "install the CUDA toolkit's NVRTC package (cuda-nvrtc-13-0 or later) or "

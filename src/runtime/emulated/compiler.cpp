@@ -18,6 +18,8 @@
 
 extern char** environ;
 
+#include "runtime/environment.hpp"
+
 namespace fuse::runtime::emulated {
 namespace {
 
@@ -31,8 +33,7 @@ bool executable(const std::string& path) {
 // The first executable of that name on PATH; a name with a slash is a path already.
 std::string search(const std::string& name) {
   if (name.find('/') != std::string::npos) return executable(name) ? name : "";
-  const char* path = std::getenv("PATH");
-  std::istringstream folders(path ? path : "");
+  std::istringstream folders(value_of(Variable::path));
   for (std::string folder; std::getline(folders, folder, ':');) {
     const std::string candidate = (folder.empty() ? "." : folder) + "/" + name;
     if (executable(candidate)) return candidate;
@@ -125,7 +126,7 @@ std::string read_file(const std::string& path) {
 
 Compiler::Compiler() {
   std::vector<std::string> names = {"c++", "g++", "clang++"};
-  if (const char* chosen = std::getenv("FUSE_CXX"); chosen && *chosen) {
+  if (const std::string chosen = value_of(Variable::cxx); !chosen.empty()) {
     names = {chosen};
     report_ = fmt::format("compiler: FUSE_CXX={}", chosen);
   } else {

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/environment.hpp"
+
+#include <cstdlib>
+
+namespace fuse::runtime {
+
+std::string_view name_of(Variable variable) {
+  switch (variable) {
+    case Variable::none:
+      return {};
+    case Variable::cxx:
+      return "FUSE_CXX";
+    case Variable::libcuda:
+      return "FUSE_LIBCUDA";
+    case Variable::libnvrtc:
+      return "FUSE_LIBNVRTC";
+    case Variable::libcublaslt:
+      return "FUSE_LIBCUBLASLT";
+    case Variable::libopenblas:
+      return "FUSE_LIBOPENBLAS";
+    case Variable::cuda_home:
+      return "CUDA_HOME";
+    case Variable::cuda_path:
+      return "CUDA_PATH";
+    case Variable::path:
+      return "PATH";
+  }
+  return {};
+}
+
+std::string value_of(Variable variable) {
+  const char* value =
+      variable == Variable::none ? nullptr : std::getenv(std::string(name_of(variable)).c_str());
+  return value ? value : "";
+}
+
+}  // namespace fuse::runtime

@@ -1,0 +1,28 @@
+// The environment variables that fuse reads: one list, one reader. All are for tests and for finding out what
+// a machine has; an application needs none. SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace fuse::runtime {
+
+enum class Variable : std::uint8_t {
+  none,
+  cxx,          ///< FUSE_CXX: the compiler of the emulated device, instead of c++, g++, clang++ on PATH
+  libcuda,      ///< FUSE_LIBCUDA: a file to open instead of libcuda.so.1
+  libnvrtc,     ///< FUSE_LIBNVRTC: instead of libnvrtc.so.13 and older
+  libcublaslt,  ///< FUSE_LIBCUBLASLT: instead of libcublasLt.so.13 and older
+  libopenblas,  ///< FUSE_LIBOPENBLAS: instead of libopenblas.so.0
+  cuda_home,    ///< CUDA_HOME, the toolkit's own: where its libraries are looked for
+  cuda_path,    ///< CUDA_PATH, likewise
+  path,         ///< PATH: where compilers are looked for
+};
+
+/// "FUSE_CXX"; empty for none.
+std::string_view name_of(Variable);
+/// The value; empty where it is not set.
+std::string value_of(Variable);
+
+}  // namespace fuse::runtime

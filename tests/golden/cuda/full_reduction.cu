@@ -1,0 +1,50 @@
+// uses FUSE_KERNEL block_barrier global kernel load shared store warp_sum
+
+// full_reduce_sum_0: %1 reduce_sum: results 1, split over N each
+FUSE_KERNEL(256) full_reduce_sum_0(global<const float> x, global<float> part, int N) {
+  FUSE_SHARED(float, 8, shared_acc);
+  const int b = blockIdx.x;
+  const int warp = threadIdx.x / 32;
+  const int lane = threadIdx.x % 32;
+  float acc = 0.0f;                                         // %1 reduce_sum
+  for (int c = 256 * b + lane + 32 * warp; c < N; c += 67584) {
+    const float v0 = load(x, c);                            // %x input
+    acc = acc + v0;                                         // %1 reduce_sum
+  }
+  acc = warp_sum(acc);                                      // %1 reduce_sum
+  if (lane == 0) {
+    store(shared_acc, warp, acc);                           // %1 reduce_sum
+  }
+  block_barrier();                                          // %1 reduce_sum
+  if (warp == 0) {
+    float total = 0.0f;                                     // %1 reduce_sum
+    if (lane < 8) {
+      const float v1 = load(shared_acc, lane);              // %1 reduce_sum
+      total = total + v1;                                   // %1 reduce_sum
+    }
+    total = warp_sum(total);                                // %1 reduce_sum
+    if (lane == 0) {
+      store(part, b, total);                                // %1 reduce_sum
+    }
+  }
+}
+
+// full_reduce_sum_1: %1 reduce_sum: results 1, row_warp over 264 each
+FUSE_KERNEL(128) full_reduce_sum_1(global<const float> part, global<float> t1) {
+  const int b = blockIdx.x;
+  const int warp = threadIdx.x / 32;
+  const int lane = threadIdx.x % 32;
+  const int row = 4 * b + warp;
+  if (row == 0) {
+    float acc = 0.0f;                                       // %1 reduce_sum
+    for (int c = lane; c < 264; c += 32) {
+      const float v1 = load(part, c + 264 * row);           // %1 reduce_sum
+      acc = acc + v1;                                       // %1 reduce_sum
+    }
+    acc = warp_sum(acc);                                    // %1 reduce_sum
+    if (lane == 0) {
+      store(t1, row, acc);                                  // %1 reduce_sum
+    }
+  }
+}
+
