@@ -10,6 +10,7 @@
 #include "ir/dim_parser.hpp"
 #include "ir/infer.hpp"
 #include "ir/lexer.hpp"
+#include "ir/nearest.hpp"
 #include "ir/print.hpp"
 #include "ir/verify.hpp"
 #include "ir/words.hpp"
@@ -47,32 +48,9 @@ constexpr std::string_view op_names[] = {
 #include <fuse/ops.def>
 };
 
-std::size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), std::size_t{0});
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    std::size_t diagonal = row[0]++;
-    for (std::size_t j = 0; j < b.size(); ++j) {
-      const std::size_t substituted = diagonal + (a[i] != b[j]);
-      diagonal = row[j + 1];
-      row[j + 1] = std::min({substituted, row[j] + 1, diagonal + 1});
-    }
-  }
-  return row[b.size()];
-}
-
 std::string nearest_op(std::string_view name) {
-  constexpr std::size_t longest = 40;
-  std::string_view best;
-  std::size_t least = std::max<std::size_t>(2, name.size() / 3) + 1;
-  for (const std::string_view candidate : op_names) {
-    if (name.size() > longest) break;
-    if (const std::size_t distance = edit_distance(name, candidate); distance < least) {
-      least = distance;
-      best = candidate;
-    }
-  }
-  return best.empty() ? "the ops are listed in fuse/ops.def" : fmt::format("did you mean {}?", best);
+  const std::string near = did_you_mean({std::begin(op_names), std::end(op_names)}, name);
+  return near.empty() ? "the ops are listed in fuse/ops.def" : near;
 }
 
 class Parser {

@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "runtime/host_tensor.hpp"
-#include "runtime/nearest.hpp"
+#include "ir/nearest.hpp"
 
 namespace fuse::runtime {
 namespace {
@@ -54,7 +54,7 @@ void check_known(const ir::Graph& graph, const DimValues& values) {
     throw Error(
         {.code = ErrorCode::unknown_name,
          .message = fmt::format("graph '{}' has no dim {}", graph.name, quoted(name)),
-         .hint = known.empty() ? "it has no dims: prepare() takes no values" : nearest_names(known, name)});
+         .hint = known.empty() ? "it has no dims: prepare() takes no values" : ir::nearest_names(known, name)});
   }
 }
 

@@ -6,7 +6,7 @@
 #include "ir/verify.hpp"
 #include "runtime/executable_impl.hpp"
 #include "runtime/host_tensor.hpp"
-#include "runtime/nearest.hpp"
+#include "ir/nearest.hpp"
 
 namespace fuse {
 namespace runtime {
@@ -125,7 +125,7 @@ std::size_t find_slot(const std::vector<Slot>& slots, std::string_view name, boo
     if (wanted) names.push_back(slots[i].name);
     other |= !wanted && slots[i].name == name;
   }
-  std::string hint = runtime::nearest_names(names, name);
+  std::string hint = ir::nearest_names(names, name);
   if (other)
     hint = fmt::format("{} is an {}", runtime::quoted(name), output ? "input or parameter" : "output");
   throw Error({.code = ErrorCode::unknown_name,

@@ -5,7 +5,7 @@
 
 #include "runtime/executable_impl.hpp"
 #include "runtime/host_tensor.hpp"
-#include "runtime/nearest.hpp"
+#include "ir/nearest.hpp"
 
 namespace fuse {
 namespace {
@@ -30,7 +30,7 @@ void check_weight(const Slot& slot, const std::vector<std::int64_t>& shape, cons
     throw Error(
         {.code = ErrorCode::unbound,
          .message = fmt::format("{} has no value among {} weights", describe(slot, shape), weights.size()),
-         .hint = runtime::nearest_names(weights.names(), slot.name)});
+         .hint = ir::nearest_names(weights.names(), slot.name)});
   }
   if (view->dtype == slot.dtype && view->shape == shape) return;
   throw Error({.code = view->dtype == slot.dtype ? ErrorCode::shape_mismatch : ErrorCode::dtype_mismatch,

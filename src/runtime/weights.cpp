@@ -6,6 +6,7 @@
 #include <numeric>
 #include <optional>
 
+#include "ir/nearest.hpp"
 #include "runtime/host_tensor.hpp"
 #include "runtime/npy.hpp"
 #include "runtime/safetensors.hpp"
@@ -27,53 +28,6 @@ struct Weights::Data {
     views.emplace(std::move(name), View{tensor.dtype, std::move(tensor.shape), owned.back()});
   }
 };
-
-namespace {
-
-// Levenshtein distance, or limit + 1 if it is greater than limit.
-std::size_t edit_distance(std::string_view a, std::string_view b, std::size_t limit) {
-  if (a.size() > b.size()) std::swap(a, b);
-  if (b.size() - a.size() > limit) return limit + 1;
-  std::vector<std::size_t> row(a.size() + 1);
-  std::iota(row.begin(), row.end(), std::size_t{0});
-  for (std::size_t i = 0; i < b.size(); ++i) {
-    std::size_t diagonal = std::exchange(row[0], i + 1), least = row[0];
-    for (std::size_t j = 0; j < a.size(); ++j) {
-      const std::size_t substituted = diagonal + (a[j] != b[i]);
-      diagonal = row[j + 1];
-      row[j + 1] = std::min({substituted, row[j] + 1, row[j + 1] + 1});
-      least = std::min(least, row[j + 1]);
-    }
-    if (least > limit) return limit + 1;
-  }
-  return std::min(row[a.size()], limit + 1);
-}
-
-// "did you mean 'a', 'b'?": a missing or additional prefix first, then misspellings. Empty if nothing is
-// near.
-std::string near_names(const std::vector<std::string>& names, std::string_view wanted) {
-  constexpr std::size_t shown = 3, longest = 256;  // the distance costs the product of the lengths
-  if (wanted.empty() || wanted.size() > longest) return {};
-  const std::size_t limit = std::max<std::size_t>(2, wanted.size() / 5);
-  std::vector<std::pair<std::size_t, const std::string*>> found;
-  for (const std::string& name : names) {
-    if (name.empty() || name.size() > longest) continue;
-    const bool prefixed = name.ends_with('.' + std::string(wanted)) || wanted.ends_with('.' + name);
-    const std::size_t distance = prefixed ? 0 : edit_distance(name, wanted, limit);
-    // Three letters that all differ are two names, not a misspelling.
-    if (distance <= limit && distance < std::max(name.size(), wanted.size()) - (prefixed ? 0 : 1)) {
-      found.emplace_back(distance, &name);
-    }
-  }
-  std::ranges::stable_sort(found, {}, [](const auto& item) { return item.first; });
-  std::string text;
-  for (std::size_t i = 0; i < std::min(found.size(), shown); ++i) {
-    text += (i ? ", " : "did you mean ") + runtime::quoted(*found[i].second);
-  }
-  return text.empty() ? text : text + '?';
-}
-
-}  // namespace
 
 Weights::Weights() : Weights(std::make_shared<const Data>()) {}
 Weights::Weights(std::shared_ptr<const Data> data) : data_(std::move(data)) {}
@@ -108,7 +62,7 @@ const Weights::View* Weights::find(std::string_view name) const {
 Weights::View Weights::at(std::string_view name) const {
   if (const View* view = find(name)) return *view;
   const std::vector<std::string> all = names();
-  std::string hint = near_names(all, name);
+  std::string hint = ir::did_you_mean(all, name);
   if (all.empty()) hint = "there are no weights at all";
   throw Error(
       {.kind = ErrorKind::user,

@@ -8,7 +8,7 @@
 
 #include "common.hpp"
 #include "runtime/binding.hpp"
-#include "runtime/nearest.hpp"
+#include "ir/nearest.hpp"
 #include "runtime/npy.hpp"
 #include "runtime/random_fill.hpp"
 
@@ -32,7 +32,7 @@ std::map<std::string, std::string> files_by_name(const ir::Graph& graph,
     if (std::find(names.begin(), names.end(), name) == names.end()) {
       user_error(ErrorCode::unknown_name,
                  fmt::format("graph '{}' has no input or parameter {}", graph.name, runtime::quoted(name)),
-                 runtime::nearest_names(names, name));
+                 ir::nearest_names(names, name));
     }
     if (!result.emplace(name, std::move(path)).second) {
       user_error(ErrorCode::duplicate_name, fmt::format("--input gives {} twice", runtime::quoted(name)));

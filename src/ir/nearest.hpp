@@ -6,9 +6,11 @@
 #include <string_view>
 #include <vector>
 
-namespace fuse::runtime {
+namespace fuse::ir {
 
+/// "did you mean 'gamma', 'beta'?", at most three; "" where nothing is near.
+std::string did_you_mean(const std::vector<std::string>& names, std::string_view wanted);
 /// "did you mean 'gamma'?"; where nothing is near, "there are 'x', 'gamma'" (at most eight) or, of none, "".
 std::string nearest_names(const std::vector<std::string>& names, std::string_view wanted);
 
-}  // namespace fuse::runtime
+}  // namespace fuse::ir

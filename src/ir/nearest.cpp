@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/nearest.hpp"
+#include "ir/nearest.hpp"
 
 #include <algorithm>
 #include <numeric>
 #include <utility>
 
-#include "runtime/host_tensor.hpp"
-
-namespace fuse::runtime {
+namespace fuse::ir {
 namespace {
 
 // Levenshtein distance.
@@ -26,13 +24,14 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 }
 
 std::string list(std::string text, const std::vector<std::string>& names, std::size_t most) {
-  for (std::size_t i = 0; i < std::min(names.size(), most); ++i) text += (i ? ", " : " ") + quoted(names[i]);
+  for (std::size_t i = 0; i < std::min(names.size(), most); ++i)
+    text += (i ? ", " : " ") + '\'' + names[i] + '\'';
   return text + (names.size() > most ? ", ..." : "");
 }
 
 }  // namespace
 
-std::string nearest_names(const std::vector<std::string>& names, std::string_view wanted) {
+std::string did_you_mean(const std::vector<std::string>& names, std::string_view wanted) {
   constexpr std::size_t longest = 128, shown = 3;  // the distance costs the product of the lengths
   std::vector<std::pair<std::size_t, std::string>> found;
   const std::size_t limit = std::max<std::size_t>(2, wanted.size() / 5);
@@ -45,7 +44,7 @@ std::string nearest_names(const std::vector<std::string>& names, std::string_vie
       found.emplace_back(distance, name);
     }
   }
-  if (found.empty()) return names.empty() ? std::string() : list("there are", names, 8);
+  if (found.empty()) return {};
   std::stable_sort(found.begin(), found.end(), [](auto& a, auto& b) { return a.first < b.first; });
   std::vector<std::string> near;
   for (auto& [distance, name] : found) near.push_back(std::move(name));
@@ -53,4 +52,9 @@ std::string nearest_names(const std::vector<std::string>& names, std::string_vie
   return list("did you mean", near, shown) + '?';
 }
 
-}  // namespace fuse::runtime
+std::string nearest_names(const std::vector<std::string>& names, std::string_view wanted) {
+  const std::string near = did_you_mean(names, wanted);
+  return near.empty() && !names.empty() ? list("there are", names, 8) : near;
+}
+
+}  // namespace fuse::ir
