@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <memory>
 #include <stdexcept>
 #include <string>
 #include <thread>

@@ -10,6 +10,7 @@
 #include "ir/kernel/passes/name_divisions.hpp"
 #include "ir/passes/common_subexpressions.hpp"
 #include "ir/passes/dead_code.hpp"
+#include "ir/passes/split_concats.hpp"
 #include "ir/verify.hpp"
 #include "schedule/make_plan.hpp"
 
@@ -26,6 +27,7 @@ constexpr GraphPass graph_passes[] = {
     {"dead_code", ir::dead_code},
     {"common_subexpressions", ir::common_subexpressions},
     {"dead_code", ir::dead_code},
+    {"split_concats", ir::split_concats},
 };
 
 struct KernelPass {

@@ -59,6 +59,8 @@ class Dim {
   std::int64_t evaluate(const std::function<std::int64_t(std::string_view)>& of) const;
   /// The expression with symbol `name` replaced.
   Dim substitute(std::string_view name, const Dim& by) const;
+  /// The expression with every symbol replaced at once by `of(name)`; a null result keeps it.
+  Dim substitute(const std::function<const Dim*(std::string_view)>& of) const;
 
   /// "4 * B * T + 3", "(B + 1) / 4": both C and `.fuse` text.
   std::string to_string() const;

@@ -66,10 +66,13 @@ class KernelLowering {
   }
 
  private:
+  /// All symbols at once: one's new name may be another's old one.
   Dim rename(const Dim& dim) const {
-    Dim result = dim;
-    for (const auto& [from, to] : renamed_) result = result.substitute(from, to);
-    return result;
+    if (renamed_.empty()) return dim;
+    return dim.substitute([&](std::string_view name) {
+      const auto found = renamed_.find(name);
+      return found == renamed_.end() ? nullptr : &found->second;
+    });
   }
 
   /// Symbols keep their names in the text unless C++ or the dialect uses them.
@@ -77,7 +80,7 @@ class KernelLowering {
     for (const ir::Symbol& symbol : graph_.symbols) {
       const std::string name = builder_.unique(c_identifier(symbol.name));
       const Dim dim = Dim::symbol(name, symbol.range);
-      if (name != symbol.name) renamed_.emplace_back(symbol.name, dim);
+      if (name != symbol.name) renamed_.emplace(symbol.name, dim);
       symbols_.push_back({Dim::symbol(symbol.name, symbol.range), dim});
     }
   }
@@ -327,7 +330,7 @@ class KernelLowering {
   NodeId root_;
   KernelBuilder builder_;
   std::optional<ElementLowering> elements_;
-  std::vector<std::pair<std::string, Dim>> renamed_;
+  std::map<std::string, Dim, std::less<>> renamed_;
   std::vector<std::pair<Dim, Dim>> symbols_;
   std::vector<Binding> bindings_;
   std::vector<Dim> extents_;
@@ -369,19 +372,114 @@ std::vector<Dim> KernelLowering::mentioned_symbols(const Kernel& kernel) {
   return found;
 }
 
-// What a parameter may not be called: C++ keywords that read as names of tensors, and the dialect's own
-// words.
+// What a parameter may not be called: words of C++, macros that compilers predefine, and CUDA's own
+// variables.
 constexpr std::array reserved = {
-    "auto",      "bool",     "break",     "case",     "char",      "class",    "const",    "continue",
-    "default",   "delete",   "do",        "double",   "else",      "enum",     "explicit", "export",
-    "extern",    "false",    "float",     "for",      "friend",    "goto",     "if",       "inline",
-    "int",       "long",     "namespace", "new",      "not",       "and",      "or",       "xor",
-    "operator",  "private",  "public",    "register", "return",    "short",    "signed",   "sizeof",
-    "static",    "struct",   "switch",    "template", "this",      "throw",    "true",     "try",
-    "typedef",   "typename", "union",     "unsigned", "using",     "virtual",  "void",     "volatile",
-    "while",     "asm",      "catch",     "bitand",   "bitor",     "compl",    "concept",  "final",
-    "override",  "nullptr",  "mutable",   "noexcept", "protected", "requires", "decltype", "constexpr",
-    "threadIdx", "blockIdx", "blockDim",  "gridDim",  "warpSize"};
+    "alignas",
+    "alignof",
+    "and",
+    "and_eq",
+    "asm",
+    "auto",
+    "bitand",
+    "bitor",
+    "bool",
+    "break",
+    "case",
+    "catch",
+    "char",
+    "char8_t",
+    "char16_t",
+    "char32_t",
+    "class",
+    "co_await",
+    "co_return",
+    "co_yield",
+    "compl",
+    "concept",
+    "const",
+    "const_cast",
+    "consteval",
+    "constexpr",
+    "constinit",
+    "continue",
+    "decltype",
+    "default",
+    "delete",
+    "do",
+    "double",
+    "dynamic_cast",
+    "else",
+    "enum",
+    "explicit",
+    "export",
+    "extern",
+    "false",
+    "final",
+    "float",
+    "for",
+    "friend",
+    "goto",
+    "if",
+    "import",
+    "inline",
+    "int",
+    "long",
+    "module",
+    "mutable",
+    "namespace",
+    "new",
+    "noexcept",
+    "not",
+    "not_eq",
+    "nullptr",
+    "operator",
+    "or",
+    "or_eq",
+    "override",
+    "private",
+    "protected",
+    "public",
+    "register",
+    "reinterpret_cast",
+    "requires",
+    "return",
+    "short",
+    "signed",
+    "sizeof",
+    "static",
+    "static_assert",
+    "static_cast",
+    "struct",
+    "switch",
+    "template",
+    "this",
+    "thread_local",
+    "throw",
+    "true",
+    "try",
+    "typedef",
+    "typeid",
+    "typename",
+    "union",
+    "unsigned",
+    "using",
+    "virtual",
+    "void",
+    "volatile",
+    "wchar_t",
+    "while",
+    "xor",
+    "xor_eq",
+    "linux",
+    "unix",
+    "assert",
+    "threadIdx",
+    "blockIdx",
+    "blockDim",
+    "gridDim",
+    "warpSize",
+};
 
 /// expf, exp, ...: what the op table's spellings call.
 bool is_math_function(const std::string& name) {
@@ -409,7 +507,10 @@ std::string c_identifier(std::string_view name) {
   const bool digit = !result.empty() && result[0] >= '0' && result[0] <= '9';
   if (result.empty() || digit || result[0] == '_') result = 'n' + result;
   // A name followed by "(" in the text is a function of the dialect; parameters stay away from all of them.
-  const bool taken = std::find(reserved.begin(), reserved.end(), result) != reserved.end() ||
+  // Macros are spelled in capitals; there are too many to list.
+  const bool capitals = result.size() > 1 && std::none_of(result.begin(), result.end(),
+                                                          [](char c) { return c >= 'a' && c <= 'z'; });
+  const bool taken = capitals || std::find(reserved.begin(), reserved.end(), result) != reserved.end() ||
                      find_primitive(result) != nullptr || is_math_function(result);
   return taken ? result + '_' : result;
 }

@@ -82,6 +82,16 @@ std::set<std::string> called(std::string_view text) {
   return found;
 }
 
+/// Names come from the user: in a comment they may neither end the line nor, by a backslash, join it to the
+/// next.
+std::string comment(std::string text) {
+  for (char& c : text) {
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
+    if (c == '\\') c = '/';
+  }
+  return text;
+}
+
 class KernelPrinter {
  public:
   /// Lines are counted from the text's own first line, 0.
@@ -94,7 +104,7 @@ class KernelPrinter {
   std::vector<OpLine> lines;
 
   void print() {
-    line(fmt::format("// {}: {}", kernel_.name, kernel_.summary));
+    line(comment(fmt::format("// {}: {}", kernel_.name, kernel_.summary)));
     std::string params;
     const auto add = [&](const std::string& param) { params += (params.empty() ? "" : ", ") + param; };
     for (const Buffer& buffer : kernel_.buffers) {
@@ -130,7 +140,7 @@ class KernelPrinter {
   /// A line that computes an op: the text names it, and faults find it.
   void op_line(const std::string& content, const Origin& origin, bool barrier = false) {
     lines.push_back({line_, origin.op, origin.scope, origin.location, barrier});
-    const std::string note = origin.op + (origin.scope.empty() ? "" : "  " + origin.scope);
+    const std::string note = comment(origin.op + (origin.scope.empty() ? "" : "  " + origin.scope));
     const std::size_t used = 2 * static_cast<std::size_t>(depth_) + content.size();
     line(content + std::string(used < 60 ? 60 - used : 2, ' ') + "// " + note);
   }

@@ -472,8 +472,15 @@ std::int64_t Dim::evaluate(const std::function<std::int64_t(std::string_view)>& 
 }
 
 Dim Dim::substitute(std::string_view name, const Dim& by) const {
+  return substitute([&](std::string_view symbol) { return symbol == name ? &by : nullptr; });
+}
+
+Dim Dim::substitute(const std::function<const Dim*(std::string_view)>& of) const {
   if (!poly_) return *this;
-  return rebuild(*this, [&](const Atom& atom) { return atom->name == name ? by : DimPoly::of(atom); });
+  return rebuild(*this, [&](const Atom& atom) {
+    const Dim* by = of(atom->name);
+    return by ? *by : DimPoly::of(atom);
+  });
 }
 
 std::string Dim::to_string() const {

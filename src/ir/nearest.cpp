@@ -25,7 +25,7 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 
 std::string list(std::string text, const std::vector<std::string>& names, std::size_t most) {
   for (std::size_t i = 0; i < std::min(names.size(), most); ++i)
-    text += (i ? ", " : " ") + '\'' + names[i] + '\'';
+    text += std::string(i ? ", '" : " '") + names[i] + '\'';
   return text + (names.size() > most ? ", ..." : "");
 }
 

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <unordered_set>
 
 namespace fuse::schedule {
@@ -130,8 +131,11 @@ class Partitioner {
     std::sort(result.inputs.begin(), result.inputs.end());
     result.inputs.erase(std::unique(result.inputs.begin(), result.inputs.end()), result.inputs.end());
     ++result.depth;
-    if (info(node.op).has(Trait::movement) && info(node.op).relation != Relation::broadcast)
-      ++result.movement;
+    if (info(node.op).has(Trait::movement) && info(node.op).relation != Relation::broadcast) {
+      // A concat computes every operand's element at its own coordinates: it multiplies the work by its
+      // arity.
+      result.movement += std::max(1, static_cast<int>(std::bit_width(node.operands.size())));
+    }
     return result;
   }
 
@@ -191,6 +195,22 @@ class Partitioner {
 
 Partition partition(const ir::Graph& graph) { return Partitioner(graph).run(); }
 
+namespace {
+
+/// Every operand of what a kernel computes is computed in it or read by it.
+template <class Fail>
+void check_closed(const ir::Graph& graph, const Piece& piece, const Fail& fail) {
+  std::unordered_set<NodeId> known(piece.nodes.begin(), piece.nodes.end());
+  known.insert(piece.inputs.begin(), piece.inputs.end());
+  for (NodeId id : piece.nodes) {
+    for (NodeId operand : graph[id].operands) {
+      if (!known.count(operand)) fail(graph.value_name(operand) + " is neither computed nor read");
+    }
+  }
+}
+
+}  // namespace
+
 std::string print(const ir::Graph& graph, const Partition& partition) {
   std::string text;
   const auto list = [&](const std::vector<NodeId>& nodes) {
@@ -230,6 +250,7 @@ void verify(const ir::Graph& graph, const Partition& partition) {
     for (NodeId id : piece.nodes) {
       if (id != piece.root && ends_piece(graph[id])) fail(graph.value_name(id) + " must end a piece");
     }
+    if (piece.kind == Piece::Kind::kernel) check_closed(graph, piece, fail);
     if (made[piece.root]) fail(graph.value_name(piece.root) + " is made twice");
     made[piece.root] = true;
   }

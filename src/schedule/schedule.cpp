@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "ir/dim_poly.hpp"
 #include "schedule/shape.hpp"
 
 namespace fuse::schedule {
@@ -16,11 +17,34 @@ constexpr int row_warp_limit = 1024;    // elements of a row that a warp walks i
 constexpr int row_block_limit = 16384;  // and a block of 256 in 64
 constexpr int tile_columns = 32;
 
+/// The largest value that evaluating the expression meets on its way: of symbols, dividends and itself.
+std::int64_t largest_within(const Dim& dim) {
+  std::int64_t largest = dim.max();
+  if (!dim.poly()) return largest;
+  for (const detail::DimTerm& term : dim.poly()->terms) {
+    Dim product = term.coefficient < 0 ? -term.coefficient : term.coefficient;
+    for (const detail::Atom& factor : term.factors) {
+      if (factor->kind == detail::DimAtom::Kind::symbol) {
+        largest = std::max(largest, factor->range.max);
+      } else if (factor->kind != detail::DimAtom::Kind::index) {
+        largest = std::max({largest, largest_within(factor->dividend), largest_within(factor->divisor)});
+      }
+      product = product * detail::DimPoly::of(factor);
+    }
+    largest = std::max(largest, product.max());
+  }
+  return largest;
+}
+
 /// i32 only when every element index, every launched thread and every loop counter one step past its end is
 /// proven below 2^31.
 DType index_type(const ir::Graph& graph, const Piece& piece, const KernelSchedule& kernel, int parts) {
   std::int64_t largest = 0;
-  const auto consider = [&](const Dim& extent) { largest = std::max(largest, extent.max()); };
+  const auto consider = [&](const Dim& extent) { largest = std::max(largest, largest_within(extent)); };
+  for (ir::NodeId id : piece.nodes) {
+    if (const auto* size = std::get_if<ir::DimAttr>(&graph[id].attr)) consider(size->dim);
+    for (const Dim& dim : graph[id].type.dims) consider(dim);
+  }
   for (ir::NodeId id : piece.nodes) consider(product(graph[id].type.dims));
   for (ir::NodeId id : piece.inputs) consider(product(graph[id].type.dims));
   consider(kernel.results * kernel.reduced);

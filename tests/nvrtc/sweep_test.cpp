@@ -5,7 +5,10 @@
 #include <chrono>
 #include <filesystem>
 #include <iostream>
+#include <sstream>
+#include <string>
 
+#include "codegen/hostile_names.hpp"
 #include "nvrtc/kernel_set.hpp"
 #include "nvrtc/sweep_graphs.hpp"
 #include "runtime/cuda/nvrtc.hpp"
@@ -19,6 +22,21 @@ bool skipped() {
   if (runtime::nvrtc_available()) return false;
   std::cout << "skipped: NVRTC not found\n" << runtime::nvrtc_report();
   return true;
+}
+
+/// The lines of ptxas's report that tell of spilled bytes, whatever function they belong to.
+std::string spill_lines(const std::string& log) {
+  std::istringstream lines(log);
+  std::string found, function;
+  for (std::string line; std::getline(lines, line);) {
+    if (line.find("Function properties for") != std::string::npos) function = line;
+    const std::size_t at = line.find(" bytes spill stores");
+    if (at != std::string::npos &&
+        line.find(", 0 bytes spill stores, 0 bytes spill loads") == std::string::npos) {
+      found += function + '\n' + line + '\n';
+    }
+  }
+  return found;
 }
 
 /// Compiles the set for both archs; each kernel that spills fails with its text.
@@ -35,6 +53,7 @@ void check_kernels(const std::string& what, const KernelSet& set) {
         FAIL_CHECK("sm_" << arch << ": " << error.what());
         continue;
       }
+      CHECK(spill_lines(cubin.log) == "");
       for (const runtime::CompiledKernel& kernel : cubin.kernels) {
         ++compiled;
         most_registers = std::max(most_registers, kernel.registers);
@@ -109,6 +128,21 @@ TEST_CASE("nvrtc: the graphs of examples/graphs", "[nvrtc]") {
   }
   REQUIRE(graphs >= 3);
   check_kernels("examples", set);
+}
+
+TEST_CASE("nvrtc: inputs, symbols and scopes of any name", "[nvrtc]") {
+  if (skipped()) return;
+  KernelSet set;
+  for (const std::string& name : hostile_names()) {
+    Graph g(name);
+    const auto scope = g.scope(name + "\\");
+    const Dim B = g.dim(name, {.min = 1, .max = 1000, .hint = 64});
+    const Tensor x = g.input(name + " ", f32, {B, 40}), y = exp(x);
+    g.output("y", y);
+    g.output("places", argmax(x, 1));
+    set.add(g, target_profile("h200"));
+  }
+  check_kernels("names", set);
 }
 
 TEST_CASE("nvrtc: the first and the last kernel of a long chain and of a wide sum", "[nvrtc]") {

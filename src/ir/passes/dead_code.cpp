@@ -14,11 +14,14 @@ Graph dead_code(const Graph& graph) {
   Graph result = graph;
   result.nodes.clear();
   std::vector<NodeId> renumbered(graph.nodes.size());
-  for (NodeId id = 0; id < graph.nodes.size(); ++id) {
-    if (!live[id]) continue;
-    renumbered[id] = static_cast<NodeId>(result.nodes.size());
-    result.nodes.push_back(graph[id]);
-    for (NodeId& operand : result.nodes.back().operands) operand = renumbered[operand];
+  // Inputs and parameters first, as the text form numbers them.
+  for (const bool given : {true, false}) {
+    for (NodeId id = 0; id < graph.nodes.size(); ++id) {
+      if (!live[id] || std::holds_alternative<NameAttr>(graph[id].attr) != given) continue;
+      renumbered[id] = static_cast<NodeId>(result.nodes.size());
+      result.nodes.push_back(graph[id]);
+      for (NodeId& operand : result.nodes.back().operands) operand = renumbered[operand];
+    }
   }
   for (Output& output : result.outputs) output.node = renumbered[output.node];
   return result;

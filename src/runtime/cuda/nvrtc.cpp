@@ -173,14 +173,26 @@ void check_arch(int arch) {
 
 std::vector<CompiledKernel> parse_ptxas_log(const std::string& log) {
   std::vector<CompiledKernel> kernels;
+  bool called = false;
   for (std::string_view line : lines_of(log)) {
     constexpr std::string_view entry = "Compiling entry function '";
     if (const auto at = line.find(entry); at != std::string_view::npos) {
       const std::string_view rest = line.substr(at + entry.size());
       kernels.push_back({.name = std::string(rest.substr(0, rest.find('\'')))});
+      called = false;
     }
     if (kernels.empty()) continue;
     CompiledKernel& kernel = kernels.back();
+    // The functions that a kernel calls are reported after it: their spills are its own, the rest is not.
+    constexpr std::string_view properties = "Function properties for ";
+    if (const auto at = line.find(properties); at != std::string_view::npos) {
+      called = line.substr(at + properties.size()) != kernel.name;
+    }
+    if (called) {
+      kernel.spill_store_bytes += std::max<std::int64_t>(0, number_before(line, " bytes spill stores"));
+      kernel.spill_load_bytes += std::max<std::int64_t>(0, number_before(line, " bytes spill loads"));
+      continue;
+    }
     const auto take = [](auto& field, std::int64_t value) {
       if (value >= 0) field = static_cast<std::remove_reference_t<decltype(field)>>(value);
     };

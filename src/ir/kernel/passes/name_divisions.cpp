@@ -83,6 +83,11 @@ class Namer {
     }
   }
 
+  /// A division by an extent that may be 0 stays where it is: a predicate may guard it.
+  static bool never_by_zero(const Index& division) {
+    return division.poly()->terms[0].factors[0]->divisor.min() > 0;
+  }
+
   bool in_scope(const Index& index) const {
     const std::vector<Dim> symbols = index.symbols();
     return std::all_of(symbols.begin(), symbols.end(), [&](const Dim& symbol) {
@@ -135,7 +140,8 @@ class Namer {
       if (std::vector<Stmt>* nested = body_of(body[i])) for_each(*nested, gather(all));
     }
     for (const Index& division : here) {
-      if (in_scope(division) && std::count(all.begin(), all.end(), division) > 1) return division;
+      if (in_scope(division) && never_by_zero(division) && std::count(all.begin(), all.end(), division) > 1)
+        return division;
     }
     return 0;
   }
