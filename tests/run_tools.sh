@@ -63,6 +63,22 @@ check_graphs() {
   done
 }
 
+# The architecture page follows one tensor through what the tools print: its dumps are those of today.
+check_page() {
+  local page=docs/architecture.md graph=examples/graphs/layernorm.fuse kernel=layernorm_layer_norm_var_1
+  {
+    "$fusec" print "$graph"
+    "$fusec" plan "$graph" | sed '1d;/^kernel  /,$d'
+    "$fusec" plan "$graph" --kernels | sed -n "/^kernel @$kernel/,/^}/p"
+    "$fusec" emit "$graph" -o "$scratch/page" >/dev/null
+    sed -n "/^FUSE_KERNEL.* $kernel(/,/^}/p" "$scratch/page/layernorm.cu"
+  } >"$scratch/out" 2>"$scratch/err"
+  local missing
+  missing=$(sed -n 's/^\(.\)/    \1/p' "$scratch/out" | grep -vFx -f "$page" | head -n 1)
+  : >"$scratch/out"
+  report "$([[ -z $missing ]] && echo 0 || echo 1)" "$page shows what the tools print" "no line '$missing'"
+}
+
 # Every graph runs right and free of faults; each of its barriers is needed, and its loss is found.
 check_runs() {
   local graph profile file k count
@@ -208,6 +224,7 @@ check_examples() {
 }
 
 check_graphs
+check_page
 check_runs
 check_files
 check_misuse
