@@ -15,9 +15,9 @@ namespace fuse::runtime {
 struct LibrarySpec {
   std::string what;                    ///< "the CUDA driver", as messages name it
   Variable variable = Variable::none;  ///< whose value, if set, is the only candidate
-  std::vector<std::string> sonames;    ///< tried in order, by the system's search path first
+  std::vector<std::string> sonames{};  ///< tried in order, by the system's search path first
   bool toolkit = false;                ///< then in the CUDA toolkit's library directories
-  std::string hint;                    ///< which package supplies it
+  std::string hint{};                  ///< which package supplies it
   std::vector<std::string> needed{};   ///< symbols without which a candidate is refused
 };
 

@@ -28,7 +28,19 @@ struct Nvrtc {
   decltype(&nvrtcGetCUBINSize) cubin_size = nullptr;
   decltype(&nvrtcGetCUBIN) cubin = nullptr;
   decltype(&nvrtcGetErrorString) error_string = nullptr;
+  SharedLibrary builtins{};
 };
+
+// While it compiles NVRTC opens its built-ins by their bare name. A toolkit outside the loader's search path
+// has them beside the library: opened first, they are found among what is loaded.
+SharedLibrary open_builtins(const Nvrtc& n) {
+  const auto slash = n.library.path().rfind('/');
+  int major = 0, minor = 0;
+  if (slash == std::string::npos || !n.version || n.version(&major, &minor) != NVRTC_SUCCESS) return {};
+  return SharedLibrary::open(
+      {.what = "NVRTC's built-ins"},
+      fmt::format("{}/libnvrtc-builtins.so.{}.{}", n.library.path().substr(0, slash), major, minor));
+}
 
 // Opened once a process: NVRTC is 100 MB and has no per-caller state.
 const Nvrtc& nvrtc() {
@@ -43,6 +55,7 @@ const Nvrtc& nvrtc() {
                                      "set CUDA_HOME to a toolkit",
                              .needed = {"nvrtcCompileProgram", "nvrtcGetCUBIN", "nvrtcGetSupportedArchs"}});
     n.version = n.library.find<decltype(n.version)>("nvrtcVersion");
+    n.builtins = open_builtins(n);
     n.num_archs = n.library.find<decltype(n.num_archs)>("nvrtcGetNumSupportedArchs");
     n.archs = n.library.find<decltype(n.archs)>("nvrtcGetSupportedArchs");
     n.create = n.library.find<decltype(n.create)>("nvrtcCreateProgram");
@@ -59,8 +72,10 @@ const Nvrtc& nvrtc() {
 }
 
 [[noreturn]] void fail(const char* call, nvrtcResult result, const std::string& detail) {
-  throw Error({.kind = ErrorKind::internal,
-               .code = ErrorCode::internal,
+  const bool incomplete =
+      result == NVRTC_ERROR_BUILTIN_OPERATION_FAILURE;  // a part of the toolkit is missing
+  throw Error({.kind = incomplete ? ErrorKind::runtime : ErrorKind::internal,
+               .code = incomplete ? ErrorCode::missing_library : ErrorCode::internal,
                .message = fmt::format("{}: {} ({}){}{}", call, nvrtc().error_string(result),
                                       static_cast<int>(result), detail.empty() ? "" : "\n", detail)});
 }
