@@ -33,7 +33,7 @@ struct KernelInfo {
   int block_threads = 0;
   bool communicates = false;  ///< has a barrier or a warp exchange: its threads cannot run one after another
   std::int64_t shared_bytes = 0;  ///< static shared memory
-  std::vector<OpLine> lines{};      ///< ascending by line
+  std::vector<OpLine> lines{};    ///< ascending by line
 };
 
 /// The kernels' text in fuse's device dialect, after the prelude (the primitives it uses, with CUDA bodies).

@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
-#include "runtime/host_tensor.hpp"
 #include "ir/nearest.hpp"
+#include "runtime/host_tensor.hpp"
 
 namespace fuse::runtime {
 namespace {
@@ -51,10 +51,10 @@ void check_known(const ir::Graph& graph, const DimValues& values) {
   const std::vector<std::string> known = names_of(graph.symbols);
   for (const auto& [name, value] : values) {
     if (std::find(known.begin(), known.end(), name) != known.end()) continue;
-    throw Error(
-        {.code = ErrorCode::unknown_name,
-         .message = fmt::format("graph '{}' has no dim {}", graph.name, quoted(name)),
-         .hint = known.empty() ? "it has no dims: prepare() takes no values" : ir::nearest_names(known, name)});
+    throw Error({.code = ErrorCode::unknown_name,
+                 .message = fmt::format("graph '{}' has no dim {}", graph.name, quoted(name)),
+                 .hint = known.empty() ? "it has no dims: prepare() takes no values"
+                                       : ir::nearest_names(known, name)});
   }
 }
 

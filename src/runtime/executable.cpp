@@ -3,10 +3,10 @@
 
 #include <algorithm>
 
+#include "ir/nearest.hpp"
 #include "ir/verify.hpp"
 #include "runtime/executable_impl.hpp"
 #include "runtime/host_tensor.hpp"
-#include "ir/nearest.hpp"
 
 namespace fuse {
 namespace runtime {

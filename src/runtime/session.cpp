@@ -3,9 +3,9 @@
 
 #include <fuse/executable.hpp>
 
+#include "ir/nearest.hpp"
 #include "runtime/executable_impl.hpp"
 #include "runtime/host_tensor.hpp"
-#include "ir/nearest.hpp"
 
 namespace fuse {
 namespace {

@@ -7,8 +7,8 @@
 #include <map>
 
 #include "common.hpp"
-#include "runtime/binding.hpp"
 #include "ir/nearest.hpp"
+#include "runtime/binding.hpp"
 #include "runtime/npy.hpp"
 #include "runtime/random_fill.hpp"
 
