@@ -79,6 +79,11 @@ check_page() {
   report "$([[ -z $missing ]] && echo 0 || echo 1)" "$page shows what the tools print" "no line '$missing'"
 }
 
+check_ops() {
+  "$fusec" ops >"$scratch/ops.md" 2>"$scratch/err"
+  same 'docs/ops.md is what fusec ops prints' docs/ops.md "$scratch/ops.md"
+}
+
 # Every graph runs right and free of faults; each of its barriers is needed, and its loss is found.
 check_runs() {
   local graph profile file k count
@@ -225,6 +230,7 @@ check_examples() {
 
 check_graphs
 check_page
+check_ops
 check_runs
 check_files
 check_misuse

@@ -46,6 +46,17 @@ constexpr bool is_integer(DType type) { return kind_of(type) == DTypeKind::integ
 /// f16 or bf16: stored only; arithmetic on them is convert, f32 op, convert.
 constexpr bool is_half(DType type) { return type == DType::f16 || type == DType::bf16; }
 
+/// The least and the greatest value of an integer type; of a bool 0 and 1.
+struct IntegerRange {
+  std::int64_t low = 0, high = 1;
+};
+constexpr IntegerRange integer_range(DType type) {
+  if (!is_integer(type)) return {};
+  if (type == DType::u8) return {0, 255};
+  const std::int64_t high = INT64_MAX >> (64 - 8 * size_of(type));
+  return {-high - 1, high};
+}
+
 /// The spelling in `.fuse` text: "f32", "bool".
 constexpr std::string_view to_string(DType type) {
   switch (type) {

@@ -30,4 +30,10 @@ Tensor attention(const Arg& q, const Arg& k, const Arg& v, bool causal = false);
 /// A label outside [0, classes) has loss 0, so a negative label marks what to ignore.
 Tensor cross_entropy(const Arg& logits, const Arg& labels);
 
+/// Keeps each element with probability 1 - p, scaled by 1 / (1 - p); 0 elsewhere. Each call draws a
+/// mask of its own: see random_uniform. 0 <= p < 1.
+Tensor dropout(const Arg& x, double p, const Arg& seed, const Arg& offset);
+/// Where dropout keeps: bool, true with probability 1 - p. Use it to apply one mask to several tensors.
+Tensor dropout_mask(const Arg& like, double p, const Arg& seed, const Arg& offset);
+
 }  // namespace fuse

@@ -354,6 +354,8 @@ std::unique_ptr<HostGemm> make(const GemmDesc& d, bool blas) {
       return std::make_unique<PlainGemm<std::int64_t, std::int64_t>>(d);
     case DType::i32:
       return std::make_unique<PlainGemm<std::int32_t, std::int32_t>>(d);
+    case DType::i8:
+    case DType::u8:
     case DType::boolean:
       break;  // refused by check_gemm_desc
   }

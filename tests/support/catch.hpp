@@ -4,6 +4,12 @@
 #if __has_include(<catch2/catch_all.hpp>)
 #include <catch2/catch_all.hpp>
 using Catch::Approx;
+namespace fuse::test {
+inline auto has_text(const std::string& part) { return Catch::Matchers::ContainsSubstring(part); }
+}  // namespace fuse::test
 #else
 #include <catch2/catch.hpp>
+namespace fuse::test {
+inline auto has_text(const std::string& part) { return Catch::Contains(part); }
+}  // namespace fuse::test
 #endif
