@@ -4,10 +4,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <fuse/export.hpp>
 #include <fuse/graph.hpp>
 #include <optional>
 
-namespace fuse {
+namespace fuse::inline v0 {
+
+FUSE_COMPILER_API_BEGIN
 
 Tensor softmax(const Arg& x, std::int64_t axis = -1);
 Tensor log_softmax(const Arg& x, std::int64_t axis = -1);
@@ -30,4 +33,6 @@ Tensor attention(const Arg& q, const Arg& k, const Arg& v, bool causal = false);
 /// A label outside [0, classes) has loss 0, so a negative label marks what to ignore.
 Tensor cross_entropy(const Arg& logits, const Arg& labels);
 
-}  // namespace fuse
+FUSE_COMPILER_API_END
+
+}  // namespace fuse::inline v0

@@ -10,7 +10,7 @@
 
 #include "ir/builder.hpp"
 
-namespace fuse {
+namespace fuse::inline v0 {
 namespace {
 
 using detail::Builder;
@@ -253,4 +253,4 @@ Tensor cross_entropy(const Arg& logits, const Arg& labels) {
   return -sum(select(index == along(label, wide, last), logp, 0), {last});
 }
 
-}  // namespace fuse
+}  // namespace fuse::inline v0

@@ -9,7 +9,7 @@
 #include "ir/builder.hpp"
 #include "ir/infer.hpp"
 
-namespace fuse {
+namespace fuse::inline v0 {
 namespace {
 
 using detail::Builder;
@@ -377,4 +377,4 @@ Tensor matmul(const Arg& a, const Arg& b, bool transpose_a, bool transpose_b, st
   return call.add(Op::matmul, {call.tensor(0), call.tensor(1)}, attr, &type);
 }
 
-}  // namespace fuse
+}  // namespace fuse::inline v0
