@@ -30,10 +30,9 @@ function(fuse_target_defaults target)
   endif()
 endfunction()
 
-# fuse_program(NAME SOURCE...): a program in bin/ that links the library.
+# fuse_program(NAME SOURCE...): a program in bin/. It links fuse::fuse, or fuse_internal where it sees internals.
 function(fuse_program name)
   add_executable(${name} ${ARGN})
   fuse_target_defaults(${name})
-  target_link_libraries(${name} PRIVATE fuse::fuse)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${FUSE_BIN_DIR})
 endfunction()

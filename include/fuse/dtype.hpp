@@ -4,10 +4,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <fuse/export.hpp>
 #include <optional>
 #include <string_view>
 
-namespace fuse {
+namespace fuse::inline v0 {
 
 enum class DType : std::uint8_t {
 #define FUSE_DTYPE(name, text, bytes, kind, cuda) name,
@@ -77,7 +78,7 @@ constexpr std::optional<DType> parse_dtype(std::string_view text_) {
 }
 
 /// IEEE binary16 as a host type. Conversion from double rounds once, to nearest even.
-struct half {
+struct FUSE_COMPILER_API half {
   std::uint16_t bits = 0;
   half() = default;
   explicit half(double value);
@@ -86,7 +87,7 @@ struct half {
 };
 
 /// bfloat16 as a host type. Conversion from double rounds once, to nearest even; NaN stays NaN.
-struct bfloat16 {
+struct FUSE_COMPILER_API bfloat16 {
   std::uint16_t bits = 0;
   bfloat16() = default;
   explicit bfloat16(double value);
@@ -94,4 +95,4 @@ struct bfloat16 {
   explicit operator float() const { return static_cast<float>(static_cast<double>(*this)); }
 };
 
-}  // namespace fuse
+}  // namespace fuse::inline v0

@@ -4,10 +4,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <fuse/export.hpp>
 #include <fuse/graph.hpp>
 #include <optional>
 
-namespace fuse {
+namespace fuse::inline v0 {
+
+FUSE_COMPILER_API_BEGIN
 
 Tensor softmax(const Arg& x, std::int64_t axis = -1);
 Tensor log_softmax(const Arg& x, std::int64_t axis = -1);
@@ -36,4 +39,6 @@ Tensor dropout(const Arg& x, double p, const Arg& seed, const Arg& offset);
 /// Where dropout keeps: bool, true with probability 1 - p. Use it to apply one mask to several tensors.
 Tensor dropout_mask(const Arg& like, double p, const Arg& seed, const Arg& offset);
 
-}  // namespace fuse
+FUSE_COMPILER_API_END
+
+}  // namespace fuse::inline v0

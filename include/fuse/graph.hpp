@@ -7,6 +7,7 @@
 #include <fuse/dim.hpp>
 #include <fuse/dtype.hpp>
 #include <fuse/error.hpp>
+#include <fuse/export.hpp>
 #include <memory>
 #include <optional>
 #include <source_location>
@@ -15,18 +16,18 @@
 #include <type_traits>
 #include <vector>
 
-namespace fuse {
-
-namespace ir {
+namespace fuse::ir {
 struct Graph;
 }
-namespace detail {
+namespace fuse::detail {
 struct Builder;  // the graph under construction, shared by a Graph and its tensors
 }
 
+namespace fuse::inline v0 {
+
 /// A handle to a value of a graph: two words, copied freely. It keeps the graph alive. Mixing tensors of two
 /// graphs in one op throws wrong_graph.
-class Tensor {
+class FUSE_COMPILER_API Tensor {
  public:
   Tensor() = default;
   DType dtype() const;
@@ -82,7 +83,7 @@ class Arg {
 
 /// Names the ops built while it lives: `auto s = g.scope("block.0");`. Scopes nest; they end in reverse
 /// order.
-class ScopeGuard {
+class FUSE_COMPILER_API ScopeGuard {
  public:
   ScopeGuard(ScopeGuard&&) noexcept;
   ScopeGuard& operator=(ScopeGuard&&) = delete;
@@ -99,7 +100,7 @@ class ScopeGuard {
 
 /// A tensor graph. A value: copying copies the nodes (handles stay with the original), moving keeps handles
 /// valid. Not thread safe while it is built; const use is.
-class Graph {
+class FUSE_COMPILER_API Graph {
  public:
   explicit Graph(std::string name = "graph");
   Graph(const Graph&);
@@ -140,6 +141,8 @@ class Graph {
   explicit Graph(std::shared_ptr<detail::Builder> builder) : builder_(std::move(builder)) {}
   std::shared_ptr<detail::Builder> builder_;
 };
+
+FUSE_COMPILER_API_BEGIN
 
 // Arithmetic with implicit broadcast: shapes align at the right, an extent 1 or a missing dim repeats.
 // Operands have one dtype; numbers take it. f16 and bf16: convert to f32, compute, convert back (one rounding
@@ -269,4 +272,6 @@ Tensor random_uniform(DType dtype, std::vector<Dim> dims, const Arg& seed, const
 Tensor custom_call(const CustomKernel& kernel, const std::vector<Tensor>& operands, DType dtype,
                    std::vector<Dim> dims, std::source_location at = std::source_location::current());
 
-}  // namespace fuse
+FUSE_COMPILER_API_END
+
+}  // namespace fuse::inline v0

@@ -3,7 +3,7 @@
 #include <cstring>
 #include <fuse/error.hpp>
 
-namespace fuse {
+namespace fuse::inline v0 {
 
 std::string_view to_string(ErrorKind kind) {
   switch (kind) {
@@ -107,4 +107,4 @@ void Status::throw_if_failed() const {
   throw Error({.kind = ErrorKind::runtime, .code = code_, .message = std::string(message())});
 }
 
-}  // namespace fuse
+}  // namespace fuse::inline v0

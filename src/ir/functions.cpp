@@ -10,7 +10,7 @@
 
 #include "ir/builder.hpp"
 
-namespace fuse {
+namespace fuse::inline v0 {
 namespace {
 
 using detail::Builder;
@@ -268,4 +268,4 @@ Tensor dropout(const Arg& x, double p, const Arg& seed, const Arg& offset) {
   return f.rounded(select(kept, scaled, 0));
 }
 
-}  // namespace fuse
+}  // namespace fuse::inline v0

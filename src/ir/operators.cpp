@@ -9,7 +9,7 @@
 #include "ir/builder.hpp"
 #include "ir/infer.hpp"
 
-namespace fuse {
+namespace fuse::inline v0 {
 namespace {
 
 using detail::Builder;
@@ -500,4 +500,4 @@ Tensor custom_call(const CustomKernel& kernel, const std::vector<Tensor>& operan
   return call.add(Op::custom_call, operands, std::move(attr), &type);
 }
 
-}  // namespace fuse
+}  // namespace fuse::inline v0
