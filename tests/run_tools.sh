@@ -31,7 +31,8 @@ expect() {
   local status=$1 pattern=$2 what=$3 got=0
   shift 3
   "$@" >"$scratch/out" 2>"$scratch/err" </dev/null || got=$?
-  if ((got != status)); then
+  # shellcheck disable=SC2053  # the status may be a pattern
+  if [[ $got != $status ]]; then
     report 1 "$what" "status $got, not $status"
   elif ! cat "$scratch/out" "$scratch/err" | grep -qE -- "$pattern"; then
     report 1 "$what" "no line matches '$pattern'"
@@ -152,6 +153,7 @@ check_misuse() {
       "$fusec" "$command" "$file" --dim B=many
   done
   local -a directory
+  expect 0 '^Usage: fusec doctor' 'doctor has a help' "$fusec" doctor --help
   for command in print run plan emit stats; do
     directory=()
     if [[ $command == emit ]]; then directory=(-o "$scratch/nothing"); fi
@@ -223,6 +225,9 @@ check_examples() {
   expect 2 '^error: unknown option --bogus' 'examples refuse unknown options' "$bin/softmax" --bogus
 }
 
+# shellcheck source=tests/run_tools_machine.sh
+source tests/run_tools_machine.sh
+
 check_graphs
 check_page
 check_runs
@@ -231,5 +236,9 @@ check_misuse
 check_emit
 check_stats
 check_examples
+check_doctor
+check_compilers
+check_libraries
+check_directories
 printf '%d passed, %d failed\n' "$passed" "$failed"
 ((failed == 0 && passed > 0))
