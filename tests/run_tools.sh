@@ -49,6 +49,20 @@ absent() {  # WHAT DIRECTORY: nothing was left there
   if [[ -z $(ls -A "$2" 2>/dev/null) ]]; then report 0 "$1"; else report 1 "$1" "$2 is not empty"; fi
 }
 
+# Every file of ours that can hold a comment names its licence near its top. Goldens and graphs are what programs print.
+check_licences() {
+  local file
+  : >"$scratch/err"
+  while IFS= read -r file; do
+    head -n 30 "$file" | grep -q 'SPDX-License-Identifier: Apache-2.0' || echo "$file"
+  done >"$scratch/out" < <(
+    ls -d dev .ci/run ./*.md CMakeLists.txt
+    find .ci bench cmake docs examples include src tests tools -type f -not -path 'tests/golden/*' \
+      \( -name '*.[ch]pp' -o -name '*.h' -o -name '*.def' -o -name '*.sh' -o -name '*.py' -o -name '*.md' \
+      -o -name 'CMakeLists.txt' -o -name '*.cmake' -o -name '*.in' \))
+  report "$([[ -s $scratch/out ]] && echo 1 || echo 0)" 'every file names its licence (SPDX)' 'these do not'
+}
+
 # The graphs are those that the examples build, and print is the inverse of parse.
 check_graphs() {
   "$bin/softmax" --print-graph >"$scratch/softmax.fuse"
@@ -94,7 +108,7 @@ check_runs() {
         continue
       fi
       for ((k = 0; k < count; k++)); do
-        expect 1 "^error: .*kernel '$graph[a-z0-9_]*'.* line [0-9]+ \\(%[0-9]+ [a-z_]+, [a-z0-9_.]+\\)" \
+        expect 1 "^error: .*kernel '${graph}[a-z0-9_]*'.* line [0-9]+ \\(%[0-9]+ [a-z_]+, [a-z0-9_.]+\\)" \
           "run $graph on $profile without barrier $k is a fault" \
           "$fusec" run "$file" --device emulated --profile "$profile" --checked --drop-barrier "$k"
       done
@@ -228,6 +242,7 @@ check_examples() {
 # shellcheck source=tests/run_tools_machine.sh
 source tests/run_tools_machine.sh
 
+check_licences
 check_graphs
 check_page
 check_runs

@@ -18,7 +18,7 @@ const runtime::DeviceFinding& device_of(const runtime::Diagnosis& d, const std::
   return *at;
 }
 
-TEST_CASE("doctor: every device, library and directory is told", "[runtime]") {
+TEST_CASE("doctor: every device, library and directory is told", "[runtime][nvrtc]") {
   const runtime::Diagnosis d = runtime::diagnose();
   CHECK(d.version == FUSE_COMPILER_VERSION);
   CHECK(device_of(d, "reference").works);
@@ -39,7 +39,7 @@ TEST_CASE("doctor: every device, library and directory is told", "[runtime]") {
   }
 }
 
-TEST_CASE("doctor: the temporary directory and the compiler are told apart", "[runtime]") {
+TEST_CASE("doctor: the temporary directory and the compiler are told apart", "[runtime][nvrtc]") {
 #if FUSE_COMPILER_HAS_EMULATED
   const Variable tmp("TMPDIR", "/nonexistent"), cxx("FUSE_CXX", "/nonexistent/c++");
   const runtime::Diagnosis d = runtime::diagnose();
