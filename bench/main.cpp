@@ -1,6 +1,6 @@
 // fuse_bench: what fuse costs and saves, as a table and as JSON. Figures are not assertions: the exit status
-// is 0 unless something failed to run (1) or the command line is wrong (2). SPDX-License-Identifier:
-// Apache-2.0
+// is 0 unless something failed to run (1) or the command line is wrong (2).
+// SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
 #include <cstdio>

@@ -35,6 +35,8 @@ enum class ErrorCode : std::uint8_t {
   unbound,  ///< an input, parameter, output or dim without a value
   missing_library,
   missing_compiler,
+  broken_install,        ///< a library or compiler is there, but damaged or incomplete
+  incompatible_version,  ///< a library's, or the driver's, does not fit fuse or each other
   unknown_arch,
   unsupported,
   out_of_memory,

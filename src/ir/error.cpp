@@ -53,6 +53,10 @@ std::string_view to_string(ErrorCode code) {
       return "missing-library";
     case ErrorCode::missing_compiler:
       return "missing-compiler";
+    case ErrorCode::broken_install:
+      return "broken-install";
+    case ErrorCode::incompatible_version:
+      return "incompatible-version";
     case ErrorCode::unknown_arch:
       return "unknown-arch";
     case ErrorCode::unsupported:

@@ -367,6 +367,10 @@ std::unique_ptr<HostGemm> make(const GemmDesc& d, bool blas) {
 std::unique_ptr<HostGemm> make_host_gemm(const GemmDesc& desc) { return make(desc, true); }
 std::unique_ptr<HostGemm> make_plain_gemm(const GemmDesc& desc) { return make(desc, false); }
 
+const SharedLibrary& openblas_library() { return openblas().library; }
+
+std::string openblas_config() { return openblas().config; }
+
 std::string host_gemm_report() {
   std::string text = openblas().library.report();
   if (!openblas().config.empty()) text += "  " + openblas().config + '\n';

@@ -82,6 +82,10 @@ struct State {
                   {CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE, 3201000},
                   {CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH, 6144},
                   {CU_DEVICE_ATTRIBUTE_CLOCK_RATE, 1980000}};
+    if (const char* text = std::getenv("FAKE_CUDA_ARCH")) {
+      attributes[CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR] = std::atoi(text) / 10;
+      attributes[CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR] = std::atoi(text) % 10;
+    }
     if (const char* text = std::getenv("FAKE_CUDA_FAIL")) {
       std::istringstream in(text);
       Failure failure;
@@ -228,7 +232,8 @@ CUresult CUDAAPI cuInit(unsigned) {
 }
 CUresult CUDAAPI cuDriverGetVersion(int* version) {
   FAKE_ENTER("cuDriverGetVersion");
-  *version = 13000;
+  const char* text = std::getenv("FAKE_CUDA_VERSION");
+  *version = text ? std::atoi(text) : 13000;
   return CUDA_SUCCESS;
 }
 CUresult CUDAAPI cuGetErrorName(CUresult code, const char** name) {

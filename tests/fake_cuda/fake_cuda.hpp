@@ -3,7 +3,8 @@
 #pragma once
 
 extern "C" {
-/// Forgets calls, failures and attributes; live objects stay. FAKE_CUDA_FAIL="cuInit:1:100" is read again.
+/// Forgets calls, failures and attributes; live objects stay. FAKE_CUDA_FAIL="cuInit:1:100" and
+/// FAKE_CUDA_ARCH="70" are read again; FAKE_CUDA_VERSION="12040" is read by each cuDriverGetVersion.
 void fake_cuda_reset();
 /// The nth call (from 1) of `function` ("" counts all) returns `code`, once. A call that gives something back
 /// or pops a context still does so, as the driver's do.

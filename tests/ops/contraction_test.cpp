@@ -82,9 +82,11 @@ TEST_CASE("open_contractions moves only what does not lie right", "[passes]") {
 TEST_CASE("ops: what a contraction refuses", "[ops]") {
   Graph g("refused");
   const Tensor a = g.input("a", f32, {3, 4}), b = g.input("b", f32, {5, 4}), i = g.input("i", i32, {4});
-  CHECK_THROWS_WITH(contraction(a, b, {{}, {}, {0}, {0}}), has_text("contracted extents differ: 3 of dim 0"));
-  CHECK_THROWS_WITH(contraction(a, b, {{}, {}, {1}, {}}), has_text("1 contracted dims of a and 0 of b"));
-  CHECK_THROWS_WITH(contraction(a, b, {{1}, {1}, {1}, {1}}), has_text("named twice"));
-  CHECK_THROWS_WITH(contraction(i, i, {{}, {}, {0}, {0}}), has_text("not defined for i32"));
-  CHECK_THROWS_WITH(contraction(a, b, {{}, {}, {2}, {1}}), has_text("axis 2 is out of range"));
+  CHECK_THROWS_WITH(contraction(a, b, {{}, {}, {0}, {0}}),
+                    Catch::Contains("contracted extents differ: 3 of dim 0"));
+  CHECK_THROWS_WITH(contraction(a, b, {{}, {}, {1}, {}}),
+                    Catch::Contains("1 contracted dims of a and 0 of b"));
+  CHECK_THROWS_WITH(contraction(a, b, {{1}, {1}, {1}, {1}}), Catch::Contains("named twice"));
+  CHECK_THROWS_WITH(contraction(i, i, {{}, {}, {0}, {0}}), Catch::Contains("not defined for i32"));
+  CHECK_THROWS_WITH(contraction(a, b, {{}, {}, {2}, {1}}), Catch::Contains("axis 2 is out of range"));
 }

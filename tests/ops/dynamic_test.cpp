@@ -109,14 +109,15 @@ TEST_CASE("ops: what dynamic slices and pads refuse", "[ops]") {
   Graph g("refused");
   const Dim N = g.dim("N", {.min = 0, .max = 10});
   const Tensor x = g.input("x", f32, {4, N}), i = g.input("i", i32, {}), r = g.input("r", f32, {});
-  CHECK_THROWS_WITH(dynamic_slice(x, {i, i}, {5, 0}), has_text("5 elements are not known to fit into 4"));
-  CHECK_THROWS_WITH(dynamic_slice(x, {i, i}, {1, 1}), has_text("not known to fit into N"));
-  CHECK_THROWS_WITH(dynamic_slice(x, {i}, {1, 0}), has_text("1 starts are given for rank 2"));
-  CHECK_THROWS_WITH(dynamic_slice(x, {r, 0}, {1, 0}), has_text("a start is f32"));
-  CHECK_THROWS_WITH(dynamic_update_slice(x, r, {i, i}), has_text("ranks differ"));
-  CHECK_THROWS_WITH(pad(x, i, {0, 0}, {0, 0}), has_text("operands have types f32 and i32"));
-  CHECK_THROWS_WITH(pad(x, 0, {N - 1, 0}, {0, 0}), has_text("not known to be 0 or more"));
-  CHECK_THROWS_WITH(pad(x, 0, {1}, {0, 0}), has_text("1 low and 2 high"));
-  CHECK_THROWS_WITH(reverse(x, {2}), has_text("axis 2 is out of range"));
-  CHECK_THROWS_WITH(reverse(x, {0, -2}), has_text("named twice"));
+  CHECK_THROWS_WITH(dynamic_slice(x, {i, i}, {5, 0}),
+                    Catch::Contains("5 elements are not known to fit into 4"));
+  CHECK_THROWS_WITH(dynamic_slice(x, {i, i}, {1, 1}), Catch::Contains("not known to fit into N"));
+  CHECK_THROWS_WITH(dynamic_slice(x, {i}, {1, 0}), Catch::Contains("1 starts are given for rank 2"));
+  CHECK_THROWS_WITH(dynamic_slice(x, {r, 0}, {1, 0}), Catch::Contains("a start is f32"));
+  CHECK_THROWS_WITH(dynamic_update_slice(x, r, {i, i}), Catch::Contains("ranks differ"));
+  CHECK_THROWS_WITH(pad(x, i, {0, 0}, {0, 0}), Catch::Contains("operands have types f32 and i32"));
+  CHECK_THROWS_WITH(pad(x, 0, {N - 1, 0}, {0, 0}), Catch::Contains("not known to be 0 or more"));
+  CHECK_THROWS_WITH(pad(x, 0, {1}, {0, 0}), Catch::Contains("1 low and 2 high"));
+  CHECK_THROWS_WITH(reverse(x, {2}), Catch::Contains("axis 2 is out of range"));
+  CHECK_THROWS_WITH(reverse(x, {0, -2}), Catch::Contains("named twice"));
 }

@@ -1,6 +1,6 @@
 // OpSweep: many small op cases in one graph, so that one compiler call builds many kernels; each output is
-// compared with the double-precision reference under a bound derived for its op. SPDX-License-Identifier:
-// Apache-2.0
+// compared with the double-precision reference under a bound derived for its op.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <functional>

@@ -33,6 +33,7 @@ int run(int argc, char** argv) {
   fuse::fusec::add_emit(app, action);
   fuse::fusec::add_stats(app, action);
   fuse::fusec::add_ops(app, action);
+  fuse::fusec::add_doctor(app, action);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
