@@ -223,6 +223,13 @@ check_examples() {
   expect 2 '^error: unknown option --bogus' 'examples refuse unknown options' "$bin/softmax" --bogus
 }
 
+# dist/check leaves [device] and [emulated] out where there is no compiler; and its own logic, with stubs.
+check_bundle() {
+  FUSE_CXX=/nonexistent/c++ expect 0 'All tests passed' 'tests without [device] and [emulated] need no compiler' \
+    "$bin/fuse_tests" '~[device]~[emulated]~[nvrtc]~[.]'
+  expect 0 'passed, 0 failed' 'dist/check with stubs for the programs' bash tools/bundle/check_test.sh
+}
+
 check_graphs
 check_page
 check_runs
@@ -231,5 +238,6 @@ check_misuse
 check_emit
 check_stats
 check_examples
+check_bundle
 printf '%d passed, %d failed\n' "$passed" "$failed"
 ((failed == 0 && passed > 0))
