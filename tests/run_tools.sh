@@ -247,6 +247,13 @@ check_examples() {
 # shellcheck source=tests/run_tools_machine.sh
 source tests/run_tools_machine.sh
 
+# dist/check leaves [device] and [emulated] out where there is no compiler; and its own logic, with stubs.
+check_bundle() {
+  FUSE_CXX=/nonexistent/c++ expect 0 'All tests passed' 'tests without [device] and [emulated] need no compiler' \
+    "$bin/fuse_tests" '~[device]~[emulated]~[nvrtc]~[.]'
+  expect 0 'passed, 0 failed' 'dist/check with stubs for the programs' bash tools/bundle/check_test.sh
+}
+
 check_licences
 check_graphs
 check_page
@@ -261,5 +268,6 @@ check_doctor
 check_compilers
 check_libraries
 check_directories
+check_bundle
 printf '%d passed, %d failed\n' "$passed" "$failed"
 ((failed == 0 && passed > 0))

@@ -28,7 +28,7 @@ const std::vector<Case> cases = {
 
 }  // namespace
 
-TEST_CASE("ops: contractions of any dims, in every type", "[ops]") {
+TEST_CASE("ops: contractions of any dims, in every type", "[ops][device]") {
   OpSweep sweep("contraction");
   for (const Case& item : cases) {
     std::int64_t k = 1;
@@ -45,10 +45,10 @@ TEST_CASE("ops: contractions of any dims, in every type", "[ops]") {
       }
     }
   }
-  sweep.run_emulated();
+  sweep.run_on_test_devices();
 }
 
-TEST_CASE("ops: a contraction with symbolic extents", "[ops]") {
+TEST_CASE("ops: a contraction with symbolic extents", "[ops][device]") {
   for (const std::int64_t n : {1, 5}) {
     OpSweep sweep("symbolic_contraction");
     const Dim N = sweep.graph().dim("N", {.min = 1, .max = 1000, .hint = 64});
@@ -57,7 +57,7 @@ TEST_CASE("ops: a contraction with symbolic extents", "[ops]") {
     sweep.expect("heads", contraction(a, b, {{1}, {0}, {2, 3}, {1, 2}}), [](std::size_t, double exact) {
       return runtime::matmul_bound(8, 16.0 * 8, exact, f32, f32);
     });
-    sweep.run_emulated({{"N", n}});
+    sweep.run_on_test_devices({{"N", n}});
   }
 }
 
@@ -79,7 +79,7 @@ TEST_CASE("open_contractions moves only what does not lie right", "[passes]") {
   CHECK(ops({3, 4, 2}, {4, 2, 5}, {{}, {}, {1, 2}, {0, 1}}) == "reshape reshape matmul ");
 }
 
-TEST_CASE("ops: what a contraction refuses", "[ops]") {
+TEST_CASE("ops: what a contraction refuses", "[ops][device]") {
   Graph g("refused");
   const Tensor a = g.input("a", f32, {3, 4}), b = g.input("b", f32, {5, 4}), i = g.input("i", i32, {4});
   CHECK_THROWS_WITH(contraction(a, b, {{}, {}, {0}, {0}}),

@@ -58,7 +58,7 @@ CustomKernel row_sum() {
 
 }  // namespace
 
-TEST_CASE("custom_call: between our own ops, called twice, with a symbolic extent", "[ops]") {
+TEST_CASE("custom_call: between our own ops, called twice, with a symbolic extent", "[ops][device]") {
   for (const std::int64_t n : {0, 1, 1000}) {
     OpSweep sweep("custom");
     const Dim N = sweep.graph().dim("N", {.min = 0, .max = 100000, .hint = 500});
@@ -67,17 +67,17 @@ TEST_CASE("custom_call: between our own ops, called twice, with a symbolic exten
     const Tensor second = custom_call(scaled_sum(N), {first, reverse(x, {0})}, f32, {N});
     sweep.expect("both", second * 0.5,
                  [](std::size_t, double exact) { return 8e-6 * (std::fabs(exact) + 1); });
-    sweep.run_emulated({{"N", n}});
+    sweep.run_on_test_devices({{"N", n}});
   }
 }
 
-TEST_CASE("custom_call: exchanges and barriers", "[ops]") {
+TEST_CASE("custom_call: exchanges and barriers", "[ops][device]") {
   OpSweep sweep("custom_rows");
   sweep.expect_exact("sums", custom_call(row_sum(), {sweep.input(i32, {5, 64})}, i32, {5}));
-  sweep.run_emulated();
+  sweep.run_on_test_devices();
 }
 
-TEST_CASE("custom_call: checked mode names the call and the user's line", "[ops]") {
+TEST_CASE("custom_call: checked mode names the call", "[ops][emulated]") {
   Graph g("out_of_bounds");
   const Tensor x = g.input("x", f32, {100});
   g.output("y", custom_call(scaled_sum(100, "i + 1"), {x, x}, f32, {100}));
@@ -86,7 +86,7 @@ TEST_CASE("custom_call: checked mode names the call and the user's line", "[ops]
   CHECK_THROWS_WITH(session.run(), Catch::Contains("custom_call") && Catch::Contains("scaled_sum"));
 }
 
-TEST_CASE("custom_call: the text survives printing; the host function does not", "[ops]") {
+TEST_CASE("custom_call: the text survives printing; the host function does not", "[ops][device]") {
   Graph g("printed");
   const Tensor x = g.input("x", f32, {100});
   g.output("y", custom_call(scaled_sum(100), {x, x}, f32, {100}));
@@ -94,7 +94,7 @@ TEST_CASE("custom_call: the text survives printing; the host function does not",
   CHECK(again.to_string() == g.to_string());
   HostTensor ones = HostTensor::make(f32, {100});
   for (std::int64_t i = 0; i < 100; ++i) ones.set(i, 1);
-  Session session(compile(again, Device::emulated()));
+  Session session(compile(again, test_device()));
   session.set("x", ones.data);
   session.run();
   HostTensor got = HostTensor::make(f32, {100});
@@ -104,7 +104,7 @@ TEST_CASE("custom_call: the text survives printing; the host function does not",
                     Catch::Contains("has no host function"));
 }
 
-TEST_CASE("custom_call: what it refuses", "[ops]") {
+TEST_CASE("custom_call: what it refuses", "[ops][device]") {
   Graph g("refused");
   const Tensor x = g.input("x", f32, {100});
   const auto with = [&](auto change) {
@@ -123,9 +123,9 @@ TEST_CASE("custom_call: what it refuses", "[ops]") {
   // Two texts of one name, and a text that does not compile.
   g.output("a", with([](CustomKernel&) {}));
   g.output("b", with([](CustomKernel& k) { k.source.replace(k.source.find("v + v"), 5, "v - v"); }));
-  CHECK_THROWS_WITH(compile(g, Device::emulated()), Catch::Contains("two kernels are called 'scaled_sum'"));
+  CHECK_THROWS_WITH(compile(g, test_device()), Catch::Contains("two kernels are called 'scaled_sum'"));
   Graph broken("broken");
   const Tensor y = broken.input("x", f32, {100});
   broken.output("y", custom_call(scaled_sum(100, "nonsense"), {y, y}, f32, {100}));
-  CHECK_THROWS_WITH(compile(broken, Device::emulated()), Catch::Contains("nonsense"));
+  CHECK_THROWS_WITH(compile(broken, test_device()), Catch::Contains("nonsense"));
 }

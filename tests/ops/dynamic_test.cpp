@@ -15,7 +15,7 @@ Tensor scalar(OpSweep& sweep, DType dtype, std::int64_t value) {
 
 }  // namespace
 
-TEST_CASE("ops: reverse, in every type", "[ops]") {
+TEST_CASE("ops: reverse, in every type", "[ops][device]") {
   OpSweep sweep("reverse");
   for (const DType dtype : all_dtypes()) {
     const Tensor x = sweep.input(dtype, {3, 4, 5}, true);
@@ -28,10 +28,10 @@ TEST_CASE("ops: reverse, in every type", "[ops]") {
     sweep.expect_exact("reduced", reduce_max(select(reverse(x == x, {0}), convert(x, f32), 1), {0}));
   }
   sweep.expect_exact("empty", reverse(sweep.input(f32, {0, 3}), {0, 1}));
-  sweep.run_emulated();
+  sweep.run_on_test_devices();
 }
 
-TEST_CASE("ops: pad, in every type", "[ops]") {
+TEST_CASE("ops: pad, in every type", "[ops][device]") {
   OpSweep sweep("pad");
   for (const DType dtype : all_dtypes()) {
     const Tensor x = sweep.input(dtype, {3, 5}, true);
@@ -44,21 +44,21 @@ TEST_CASE("ops: pad, in every type", "[ops]") {
   }
   sweep.expect_exact("of nothing", pad(sweep.input(f32, {0, 2}), 7.5, {1, 1}, {2, 0}));
   sweep.expect_exact("a scalar", pad(sweep.input(f32, {}), 7.5, {}, {}));
-  sweep.run_emulated();
+  sweep.run_on_test_devices();
 }
 
-TEST_CASE("ops: pad by symbolic counts", "[ops]") {
+TEST_CASE("ops: pad by symbolic counts", "[ops][device]") {
   for (const std::int64_t count : {0, 1, 9}) {
     OpSweep sweep("symbolic_pad");
     const Dim N = sweep.graph().dim("N", {.min = 0, .max = 1000, .hint = 64});
     const Tensor x = sweep.input(i64, {count, 3}, {N, 3});
     sweep.expect_exact("by N", pad(x, -1, {N, 1}, {2, N}));
     sweep.expect_exact("summed", sum(pad(x, -1, {N, 1}, {2, N}), {0}));
-    sweep.run_emulated({{"N", count}});
+    sweep.run_on_test_devices({{"N", count}});
   }
 }
 
-TEST_CASE("ops: dynamic_slice clamps its starts", "[ops]") {
+TEST_CASE("ops: dynamic_slice clamps its starts", "[ops][device]") {
   for (const std::int64_t start : {-3, 0, 2, 4, 5, 100}) {
     OpSweep sweep("dynamic_slice");
     for (const DType dtype : all_dtypes()) {
@@ -70,11 +70,11 @@ TEST_CASE("ops: dynamic_slice clamps its starts", "[ops]") {
       sweep.expect_exact("all", dynamic_slice(x, {at, at}, {7, 6}));
       sweep.expect_exact("a number", dynamic_slice(x, {at, 3}, {1, 2}));
     }
-    sweep.run_emulated();
+    sweep.run_on_test_devices();
   }
 }
 
-TEST_CASE("ops: dynamic_update_slice", "[ops]") {
+TEST_CASE("ops: dynamic_update_slice", "[ops][device]") {
   for (const std::int64_t start : {-3, 0, 2, 4, 100}) {
     OpSweep sweep("dynamic_update_slice");
     for (const DType dtype : all_dtypes()) {
@@ -88,11 +88,11 @@ TEST_CASE("ops: dynamic_update_slice", "[ops]") {
           "all", dynamic_update_slice(x, transpose(reverse(transpose(x, {1, 0}), {0}), {1, 0}), {at, at}));
       sweep.expect_exact("reshaped", dynamic_update_slice(reshape(x, {42}), reshape(update, {6}), {at}));
     }
-    sweep.run_emulated();
+    sweep.run_on_test_devices();
   }
 }
 
-TEST_CASE("ops: dynamic slices of symbolic extents", "[ops]") {
+TEST_CASE("ops: dynamic slices of symbolic extents", "[ops][device]") {
   for (const std::int64_t length : {4, 5, 40}) {
     OpSweep sweep("symbolic_dynamic");
     const Dim N = sweep.graph().dim("N", {.min = 4, .max = 1000, .hint = 64});
@@ -101,11 +101,11 @@ TEST_CASE("ops: dynamic slices of symbolic extents", "[ops]") {
     const Tensor part = dynamic_slice(x, {at, 0}, {4, 2});
     sweep.expect_exact("part", part);
     sweep.expect_exact("put elsewhere", dynamic_update_slice(x, part, {at - 5, 1}));
-    sweep.run_emulated({{"N", length}});
+    sweep.run_on_test_devices({{"N", length}});
   }
 }
 
-TEST_CASE("ops: what dynamic slices and pads refuse", "[ops]") {
+TEST_CASE("ops: what dynamic slices and pads refuse", "[ops][device]") {
   Graph g("refused");
   const Dim N = g.dim("N", {.min = 0, .max = 10});
   const Tensor x = g.input("x", f32, {4, N}), i = g.input("i", i32, {}), r = g.input("r", f32, {});

@@ -18,7 +18,7 @@ std::vector<ir::OpInfo> elementwise_rows() {
 
 }  // namespace
 
-TEST_CASE("ops: every element-wise row, type and shape") {
+TEST_CASE("ops: every element-wise row, type and shape", "[device]") {
   for (const Shape& shape : spread_of_shapes()) {
     OpSweep sweep("elementwise");
     for (const ir::OpInfo& row : elementwise_rows()) {
@@ -30,11 +30,11 @@ TEST_CASE("ops: every element-wise row, type and shape") {
       }
     }
     REQUIRE(sweep.size() > 150);
-    sweep.run_emulated();
+    sweep.run_on_test_devices();
   }
 }
 
-TEST_CASE("ops: special values meet each other in binary ops") {
+TEST_CASE("ops: special values meet each other in binary ops", "[device]") {
   OpSweep sweep("specials");
   for (const ir::OpInfo& row : elementwise_rows()) {
     for (const DType dtype : all_dtypes()) {
@@ -44,10 +44,10 @@ TEST_CASE("ops: special values meet each other in binary ops") {
       sweep.expect_ulp(describe(row.op, dtype, {16, 16}), sweep.apply(row.op, {left, right}), row.op);
     }
   }
-  sweep.run_emulated();
+  sweep.run_on_test_devices();
 }
 
-TEST_CASE("ops: select and convert between every pair of types") {
+TEST_CASE("ops: select and convert between every pair of types", "[device]") {
   for (const Shape& shape : spread_of_shapes()) {
     OpSweep sweep("convert");
     for (const DType from : all_dtypes()) {
@@ -60,11 +60,11 @@ TEST_CASE("ops: select and convert between every pair of types") {
                            convert(x, to));
       }
     }
-    sweep.run_emulated();
+    sweep.run_on_test_devices();
   }
 }
 
-TEST_CASE("ops: sources: constant, iota, dim_size") {
+TEST_CASE("ops: sources: constant, iota, dim_size", "[device]") {
   OpSweep sweep("sources");
   const Tensor x = sweep.input(f32, {3, 5});
   for (const DType dtype : {i32, i64, f32, f64}) {
@@ -80,5 +80,5 @@ TEST_CASE("ops: sources: constant, iota, dim_size") {
   }
   sweep.expect_exact("constant", sweep.graph().constant(boolean, true, {2}));
   sweep.expect_exact("dim_size", sweep.graph().dim_size(x.dim(1)));
-  sweep.run_emulated();
+  sweep.run_on_test_devices();
 }

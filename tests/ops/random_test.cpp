@@ -20,7 +20,7 @@ std::vector<double> draw(const Graph& g, std::int64_t seed, std::int64_t offset)
     tensor.set_int(0, value);
     return tensor;
   };
-  Session session(compile(g, Device::emulated()));
+  Session session(compile(g, test_device()));
   session.set("seed", number(seed).data);
   session.set("offset", number(offset).data);
   session.run();
@@ -33,7 +33,7 @@ std::vector<double> draw(const Graph& g, std::int64_t seed, std::int64_t offset)
 
 }  // namespace
 
-TEST_CASE("philox gives the answers that its authors published", "[ops]") {
+TEST_CASE("philox gives the answers that its authors published", "[ops][device]") {
   using runtime::reference::philox;
   using runtime::reference::Words;
   CHECK(philox({0, 0, 0, 0}, 0, 0) == Words{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8});
@@ -44,7 +44,7 @@ TEST_CASE("philox gives the answers that its authors published", "[ops]") {
         Words{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1});
 }
 
-TEST_CASE("ops: random numbers are the same on every device, wherever they are computed", "[ops]") {
+TEST_CASE("ops: random numbers are the same on every device, wherever they are computed", "[ops][device]") {
   OpSweep sweep("random");
   const std::int64_t large = std::int64_t{0x123456789abcdef};
   for (const auto& [seed_value, offset_value] :
@@ -59,10 +59,10 @@ TEST_CASE("ops: random numbers are the same on every device, wherever they are c
     sweep.expect_exact("empty", random_uniform(f32, {0}, seed, offset));
     sweep.expect_exact("a number as the seed", random_uniform(f32, {9}, seed, 3));
   }
-  sweep.run_emulated();
+  sweep.run_on_test_devices();
 }
 
-TEST_CASE("ops: seed, offset and stream each change the numbers", "[ops]") {
+TEST_CASE("ops: seed, offset and stream each change the numbers", "[ops][device]") {
   const auto make = [](int skipped) {
     Graph g("draw");
     const Tensor seed = g.input("seed", i64, {}), offset = g.input("offset", i64, {});
@@ -90,7 +90,7 @@ TEST_CASE("ops: seed, offset and stream each change the numbers", "[ops]") {
   for (const int count : tenths) CHECK(std::abs(count - 100) < 6 * 9.5);
 }
 
-TEST_CASE("ops: equal draws of one stream are one, two streams stay two", "[ops]") {
+TEST_CASE("ops: equal draws of one stream are one, two streams stay two", "[ops][device]") {
   Graph g("streams");
   const Tensor seed = g.input("seed", i64, {}), offset = g.input("offset", i64, {});
   g.output("y", random_uniform(f32, {1000}, seed, offset) - random_uniform(f32, {1000}, seed, offset));
@@ -98,7 +98,7 @@ TEST_CASE("ops: equal draws of one stream are one, two streams stay two", "[ops]
   CHECK(std::count(difference.begin(), difference.end(), 0.0) < 10);
 }
 
-TEST_CASE("dropout keeps its share, scaled, and draws anew with the offset", "[functions]") {
+TEST_CASE("dropout keeps its share, scaled, and draws anew with the offset", "[functions][device]") {
   Graph g("dropout");
   const Tensor seed = g.input("seed", i64, {}), offset = g.input("offset", i64, {});
   g.output("y", dropout(g.constant(f32, 3.0, {1000}), 0.25, seed, offset));
@@ -115,7 +115,7 @@ TEST_CASE("dropout keeps its share, scaled, and draws anew with the offset", "[f
   CHECK_THROWS_WITH(dropout(x, 1, seed, offset), Catch::Contains("p is 1"));
 }
 
-TEST_CASE("ops: what a draw refuses", "[ops]") {
+TEST_CASE("ops: what a draw refuses", "[ops][device]") {
   Graph g("refused");
   const Tensor seed = g.input("seed", i64, {}), narrow = g.input("narrow", i32, {}),
                many = g.input("many", i64, {2});

@@ -36,7 +36,7 @@ std::int64_t reduced_count(const Case& item) {
 
 }  // namespace
 
-TEST_CASE("ops: every reduction, type and form") {
+TEST_CASE("ops: every reduction, type and form", "[device]") {
   for (const Case& item : cases) {
     OpSweep sweep("reduction");
     const std::int64_t n = reduced_count(item);
@@ -62,11 +62,11 @@ TEST_CASE("ops: every reduction, type and form") {
         }
       }
     }
-    sweep.run_emulated();
+    sweep.run_on_test_devices();
   }
 }
 
-TEST_CASE("ops: argmax and argmin take the first of equals and prefer NaN") {
+TEST_CASE("ops: argmax and argmin take the first of equals and prefer NaN", "[device]") {
   for (const Case& item : cases) {
     if (item.dims.size() != 1) continue;
     OpSweep sweep("argmax");
@@ -82,11 +82,11 @@ TEST_CASE("ops: argmax and argmin take the first of equals and prefer NaN") {
         }
       }
     }
-    sweep.run_emulated();
+    sweep.run_on_test_devices();
   }
 }
 
-TEST_CASE("ops: reductions with symbolic extents") {
+TEST_CASE("ops: reductions with symbolic extents", "[device]") {
   for (const std::int64_t rows : {1, 30}) {
     for (const std::int64_t columns : {1, 700}) {
       OpSweep sweep("symbolic");
@@ -97,12 +97,12 @@ TEST_CASE("ops: reductions with symbolic extents") {
       sweep.expect_exact("columns", sum(x, {0}));
       sweep.expect_exact("all", sum(x));
       sweep.expect_exact("max of all", reduce_max(x));
-      sweep.run_emulated({{"R", rows}, {"C", columns}});
+      sweep.run_on_test_devices({{"R", rows}, {"C", columns}});
     }
   }
 }
 
-TEST_CASE("ops: reducing nothing gives the identity") {
+TEST_CASE("ops: reducing nothing gives the identity", "[device]") {
   OpSweep sweep("identity");
   for (const ir::OpInfo& row : reductions(false)) {
     for (const DType dtype : all_dtypes()) {
@@ -111,5 +111,5 @@ TEST_CASE("ops: reducing nothing gives the identity") {
                          sweep.apply(row.op, {sweep.input(dtype, {4, 0})}, ir::DimsAttr{{1}}));
     }
   }
-  sweep.run_emulated();
+  sweep.run_on_test_devices();
 }

@@ -18,7 +18,7 @@ const std::vector<Case> cases = {{{5, 7}, 1},      {{3, 32}, 1}, {{3, 33}, 1}, {
 
 }  // namespace
 
-TEST_CASE("ops: cumulative_sum, in every type and direction", "[ops]") {
+TEST_CASE("ops: cumulative_sum, in every type and direction", "[ops][device]") {
   for (const Case& item : cases) {
     OpSweep sweep("scan");
     const auto n = static_cast<double>(item.shape[static_cast<std::size_t>(item.axis)]);
@@ -43,11 +43,11 @@ TEST_CASE("ops: cumulative_sum, in every type and direction", "[ops]") {
         }
       }
     }
-    sweep.run_emulated();
+    sweep.run_on_test_devices();
   }
 }
 
-TEST_CASE("ops: cumulative_sum reads what is computed on the way, and is read", "[ops]") {
+TEST_CASE("ops: cumulative_sum reads what is computed on the way, and is read", "[ops][device]") {
   OpSweep sweep("scan_fused");
   const Tensor x = sweep.input(i64, {6, 70});
   sweep.expect_exact("of a chain", cumulative_sum(x * x - 3, 1));
@@ -57,10 +57,10 @@ TEST_CASE("ops: cumulative_sum reads what is computed on the way, and is read", 
   sweep.expect_exact("of a scan", cumulative_sum(cumulative_sum(x, 1), 0));
   sweep.expect_exact("its maximum", reduce_max(cumulative_sum(x, 1), {0}));
   sweep.expect_exact("transposed", cumulative_sum(transpose(x, {1, 0}), 0) + 1);
-  sweep.run_emulated();
+  sweep.run_on_test_devices();
 }
 
-TEST_CASE("ops: cumulative_sum of symbolic extents", "[ops]") {
+TEST_CASE("ops: cumulative_sum of symbolic extents", "[ops][device]") {
   for (const std::int64_t rows : {0, 1, 30}) {
     for (const std::int64_t columns : {0, 1, 31, 100}) {
       OpSweep sweep("symbolic_scan");
@@ -69,7 +69,7 @@ TEST_CASE("ops: cumulative_sum of symbolic extents", "[ops]") {
       const Tensor x = sweep.input(i32, {rows, columns}, {R, C});
       sweep.expect_exact("rows", cumulative_sum(x, 1));
       sweep.expect_exact("columns", cumulative_sum(x, 0, true));
-      sweep.run_emulated({{"R", rows}, {"C", columns}});
+      sweep.run_on_test_devices({{"R", rows}, {"C", columns}});
     }
   }
 }
