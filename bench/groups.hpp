@@ -11,7 +11,7 @@ namespace fuse::bench {
 
 struct Settings {
   std::string graphs;  ///< the folder of .fuse files
-  std::string filter;  ///< group `cases` picks by it: a part of a name, or a tag
+  std::string filter;  ///< group `cases` picks by it: parts of names and tags by comma, all of which fit
   Device device;       ///< of the groups `cases` and `ladder`
 };
 

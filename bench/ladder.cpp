@@ -56,8 +56,8 @@ class Ladder {
         fmt::format("{} blocks of 256, each launch reads what the last one wrote", wave_));
     add("launch.round_trip", timer_.device(1, round_trip), "an empty kernel, waited for");
     add("event", timer_.device(1, mark), "recording one event");
-    add_or_skip("launch.host", timer_.host(1, 1, empty), "host time of a launch");
-    add_or_skip("event.host", timer_.host(1, 1, mark), "host time of recording an event");
+    add_or_skip("launch.host", timer_.host(1, 1, empty), "host time of a launch, in bursts");
+    add_or_skip("event.host", timer_.host(1, 1, mark), "host time of recording an event, in bursts");
     add_or_skip("graph.empty", timer_.captured(1, empty), "a node of a CUDA graph: an empty kernel");
     add_or_skip("graph.dependent", timer_.captured(1, increment),
                 fmt::format("a node of a CUDA graph: {} blocks of 256", wave_));
@@ -76,7 +76,7 @@ class Ladder {
     row.min = spread.min * 1e6;
     row.max = spread.max * 1e6;
     row.n = spread.n;
-    row.how = fmt::format("{}, by {}", how, timer_.backend().clock());
+    row.how = how;
   }
   void add_or_skip(const char* name, const std::optional<Spread>& spread, const std::string& how) {
     if (spread) return add(name, *spread, how);

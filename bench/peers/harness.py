@@ -29,18 +29,18 @@ def arguments(program):
     parser = argparse.ArgumentParser(prog=program)
     parser.add_argument("--device", choices=["cuda", "cpu"], default="cuda",
                         help="cpu tries the script itself, on the smoke cases")
-    parser.add_argument("--filter", default="", help="a part of a case's name, or a tag")
+    parser.add_argument("--filter", default="", help="parts of names and tags, by comma; all have to fit")
     parser.add_argument("--json", help="write the results there")
     parser.add_argument("--cases", default=str(HERE.parent / "cases.json"))
-    options = parser.parse_args()
-    return options
+    return parser.parse_args()
 
 
 def wanted(case, options):
-    if options.filter == "smoke":
-        return "smoke" in case["tags"]
-    named = not options.filter or options.filter in case["tags"] or options.filter in case["name"]
-    return named and ("smoke" in case["tags"]) == (options.device == "cpu")
+    """As fuse_bench --filter: parts of names and tags by comma, all of which fit."""
+    parts = [part for part in options.filter.split(",") if part]
+    if not all(part in case["tags"] or part in case["name"] for part in parts):
+        return False
+    return ("smoke" in case["tags"]) == (options.device == "cpu" or "smoke" in parts)
 
 
 def spread(seconds):

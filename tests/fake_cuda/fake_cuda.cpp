@@ -161,7 +161,7 @@ bool in_bounds(CUdeviceptr address, std::size_t bytes) {
   return address - at->first <= at->second && bytes <= at->second - (address - at->first);
 }
 
-/// One operation of a stream: it takes 10 us of the fake's time, or becomes a part of the graph.
+/// One operation of a stream: it takes 1 ms of the fake's time, or becomes a part of the graph.
 void pass(CUstream stream, std::uint64_t operations = 1) {
   const std::lock_guard lock(state().mutex);
   (stream && stream->capture ? stream->capture->operations : state().time) += operations;
@@ -480,7 +480,7 @@ CUresult CUDAAPI cuEventSynchronize(CUevent event) {
 CUresult CUDAAPI cuEventElapsedTime(float* milliseconds, CUevent from, CUevent to) {
   FAKE_ENTER_IN_CONTEXT("cuEventElapsedTime");
   if (!from->recorded || !to->recorded) return misused(CUDA_ERROR_INVALID_HANDLE);
-  *milliseconds = 0.01f * static_cast<float>(to->time - from->time);
+  *milliseconds = static_cast<float>(to->time - from->time);
   return CUDA_SUCCESS;
 }
 CUresult CUDAAPI cuModuleLoadData(CUmodule* module, const void* image) {
