@@ -87,6 +87,8 @@ struct Fakes {
     CHECK(live("context") == 0);
     CHECK(live("module") == 0);
     CHECK(live("stream") == 0);
+    CHECK(live("event") == 0);
+    CHECK(live("graph") == 0);
     CHECK(live("memory") == 0);
     CHECK(depth() == 0);
     CHECK(misuse() == 0);

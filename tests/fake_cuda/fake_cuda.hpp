@@ -14,7 +14,7 @@ void fake_cuda_set_attribute(int attribute, int value);
 int fake_cuda_call_count();
 /// "cuMemAlloc 1024"; "" out of range. Valid until the next reset.
 const char* fake_cuda_call(int index);
-/// Live objects: "context" (retains), "module", "stream", "memory".
+/// Live objects: "context" (retains), "module", "stream", "event", "graph", "memory".
 int fake_cuda_live(const char* kind);
 /// Contexts on this thread's stack.
 int fake_cuda_depth();

@@ -128,6 +128,11 @@ std::shared_ptr<Driver> Driver::open(const CudaLibraries& libraries) {
   driver->p_##name = driver->library.find<decltype(driver->p_##name)>(FUSE_CUDA_NAME(name));
   FUSE_CUDA_FUNCTIONS(FUSE_CUDA_REQUIRE)
   FUSE_CUDA_OPTIONAL_FUNCTIONS(FUSE_CUDA_FIND)
+  FUSE_CUDA_FIND(cuEventElapsedTime)
+  auto& elapsed = driver->p_cuEventElapsedTime;
+  if (!elapsed) {
+    elapsed = driver->library.get<std::remove_reference_t<decltype(elapsed)>>("cuEventElapsedTime");
+  }
 #undef FUSE_CUDA_REQUIRE
 #undef FUSE_CUDA_FIND
   return driver;

@@ -41,6 +41,16 @@
   F(cuStreamDestroy)                             \
   F(cuStreamSynchronize)                         \
   F(cuStreamGetCtx)                              \
+  F(cuStreamBeginCapture)                        \
+  F(cuStreamEndCapture)                          \
+  F(cuEventCreate)                               \
+  F(cuEventDestroy)                              \
+  F(cuEventRecord)                               \
+  F(cuEventSynchronize)                          \
+  F(cuGraphInstantiateWithFlags)                 \
+  F(cuGraphLaunch)                               \
+  F(cuGraphExecDestroy)                          \
+  F(cuGraphDestroy)                              \
   F(cuModuleLoadData)                            \
   F(cuModuleUnload)                              \
   F(cuModuleGetFunction)                         \
@@ -77,6 +87,7 @@ struct Driver {
 #define FUSE_CUDA_MEMBER(name) decltype(&::name) p_##name = nullptr;
   FUSE_CUDA_FUNCTIONS(FUSE_CUDA_MEMBER)
   FUSE_CUDA_OPTIONAL_FUNCTIONS(FUSE_CUDA_MEMBER)
+  FUSE_CUDA_MEMBER(cuEventElapsedTime)  // by its newest name, else its first: the arguments are the same
 #undef FUSE_CUDA_MEMBER
 
   /// Status{driver} (or out_of_memory): "cuLaunchKernel: CUDA_ERROR_ILLEGAL_ADDRESS (700): an illegal memory
