@@ -13,6 +13,7 @@ namespace fuse::fuzz {
 std::vector<std::string> corpus_files(const std::string& folder);
 Case load_corpus(const std::string& path);
 /// Returns the path. Throws std::runtime_error where the file cannot be written.
-std::string write_corpus(const std::string& folder, const std::string& name, const Case&, const std::string& comment);
+std::string write_corpus(const std::string& folder, const std::string& name, const Case&,
+                         const std::string& comment);
 
 }  // namespace fuse::fuzz

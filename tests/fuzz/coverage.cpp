@@ -42,7 +42,7 @@ std::string Coverage::table() const {
     text += fmt::format("| {} |", ir::to_string(op));
     for (const DType dtype : dtypes()) {
       const auto found = cells_.find({op, dtype});
-      text += found != cells_.end()  ? fmt::format(" {} |", found->second)
+      text += found != cells_.end() ? fmt::format(" {} |", found->second)
               : is_legal(op, dtype) ? " 0 |"
                                     : " - |";
     }

@@ -30,18 +30,42 @@ struct Row {
 };
 // An op that is not here is still compared wherever its operands leave no choice.
 constexpr Row rows[] = {
-    {"sign", Follow::corners},        {"floor", Follow::corners},    {"ceil", Follow::corners},
-    {"round", Follow::corners},       {"sqrt", Follow::corners},     {"exp", Follow::corners},
-    {"exp2", Follow::corners},        {"expm1", Follow::corners},    {"log", Follow::corners},
-    {"log2", Follow::corners},        {"log1p", Follow::corners},    {"tanh", Follow::corners},
-    {"erf", Follow::corners},         {"max", Follow::corners},      {"min", Follow::corners},
-    {"clamp", Follow::corners},       {"is_nan", Follow::corners},   {"logical_not", Follow::corners},
-    {"logical_and", Follow::corners}, {"logical_or", Follow::corners}, {"lt", Follow::corners},
-    {"le", Follow::corners},          {"gt", Follow::corners},       {"ge", Follow::corners},
-    {"neg", Follow::wrapping},        {"add", Follow::wrapping},     {"sub", Follow::wrapping},
-    {"mul", Follow::wrapping},        {"div", Follow::pole},         {"reciprocal", Follow::pole},
-    {"rsqrt", Follow::positive},      {"pow", Follow::positive},     {"abs", Follow::magnitude},
-    {"sin", Follow::wave},            {"cos", Follow::wave},         {"eq", Follow::equality},
+    {"sign", Follow::corners},
+    {"floor", Follow::corners},
+    {"ceil", Follow::corners},
+    {"round", Follow::corners},
+    {"sqrt", Follow::corners},
+    {"exp", Follow::corners},
+    {"exp2", Follow::corners},
+    {"expm1", Follow::corners},
+    {"log", Follow::corners},
+    {"log2", Follow::corners},
+    {"log1p", Follow::corners},
+    {"tanh", Follow::corners},
+    {"erf", Follow::corners},
+    {"max", Follow::corners},
+    {"min", Follow::corners},
+    {"clamp", Follow::corners},
+    {"is_nan", Follow::corners},
+    {"logical_not", Follow::corners},
+    {"logical_and", Follow::corners},
+    {"logical_or", Follow::corners},
+    {"lt", Follow::corners},
+    {"le", Follow::corners},
+    {"gt", Follow::corners},
+    {"ge", Follow::corners},
+    {"neg", Follow::wrapping},
+    {"add", Follow::wrapping},
+    {"sub", Follow::wrapping},
+    {"mul", Follow::wrapping},
+    {"div", Follow::pole},
+    {"reciprocal", Follow::pole},
+    {"rsqrt", Follow::positive},
+    {"pow", Follow::positive},
+    {"abs", Follow::magnitude},
+    {"sin", Follow::wave},
+    {"cos", Follow::wave},
+    {"eq", Follow::equality},
     {"ne", Follow::equality},
 };
 
@@ -240,8 +264,10 @@ Enclosure enclose_select(const Rule& rule) {
   return with_storage(rule.dtype(), [&]<class T>() {
     Ends<T> ends(centre);
     const auto never = rule.operand(0).least().integer(), ever = rule.operand(0).greatest().integer();
-    const auto a_low = rule.operand(1).least().elements<T>(), a_high = rule.operand(1).greatest().elements<T>();
-    const auto b_low = rule.operand(2).least().elements<T>(), b_high = rule.operand(2).greatest().elements<T>();
+    const auto a_low = rule.operand(1).least().elements<T>(),
+               a_high = rule.operand(1).greatest().elements<T>();
+    const auto b_low = rule.operand(2).least().elements<T>(),
+               b_high = rule.operand(2).greatest().elements<T>();
     for (std::size_t i = 0; i < never.size(); ++i) {
       if (never[i] == ever[i]) {
         never[i] != 0 ? ends.put(i, a_low[i], a_high[i]) : ends.put(i, b_low[i], b_high[i]);

@@ -39,7 +39,8 @@ Enclosure product(const Rule& rule) {
   const ReferenceTensor odd = total(rule, [&](double low, double high) {
     return any(std::isinf(low) || std::isinf(high) || crosses(low, high));
   });
-  const ReferenceTensor zeros = total(rule, [&](double low, double high) { return any(low == 0 && high == 0); });
+  const ReferenceTensor zeros =
+      total(rule, [&](double low, double high) { return any(low == 0 && high == 0); });
   const ReferenceTensor terms = total(rule, [](double, double) { return 1.0; });
   const ReferenceTensor bits = total(rule, [&](double low, double high) {
     return same(low, high) && std::isfinite(low) ? bits_of(low) : 1000.0;
@@ -53,7 +54,9 @@ Enclosure product(const Rule& rule) {
     return at < 1 && at > 0 ? std::log2(at) : 0.0;
   });
   const ReferenceTensor spread = total(rule, [&](double low, double high) {
-    return smaller(low, high) > 0 && std::isfinite(larger(low, high)) ? std::log(larger(low, high) / smaller(low, high)) : 0.0;
+    return smaller(low, high) > 0 && std::isfinite(larger(low, high))
+               ? std::log(larger(low, high) / smaller(low, high))
+               : 0.0;
   });
   const double top = dtype == f64 ? 1022 : 126, precision = dtype == f64 ? 53 : 24;
   Ends<double> ends(centre);
@@ -72,9 +75,11 @@ Enclosure product(const Rule& rule) {
     } else if (bits.real()[i] <= precision) {
       ends.exact(i);
     } else {
-      const double relative = std::expm1(spread.real()[i] * (1 + 1e-9)) + growth * std::exp(spread.real()[i]) + growth;
+      const double relative =
+          std::expm1(spread.real()[i] * (1 + 1e-9)) + growth * std::exp(spread.real()[i]) + growth;
       const double error = std::fabs(value) * relative;
-      std::isfinite(error) ? ends.put(i, floor_to(dtype, value - error), ceil_to(dtype, value + error)) : ends.any(i);
+      std::isfinite(error) ? ends.put(i, floor_to(dtype, value - error), ceil_to(dtype, value + error))
+                           : ends.any(i);
     }
   }
   return std::move(ends).take(std::move(centre));
@@ -159,7 +164,8 @@ Enclosure enclose_reduction(const Rule& rule) {
       if (rule.operands_exact()) return {std::move(centre), std::nullopt, std::nullopt};
       return position<T>(rule, std::move(centre), row.combine == ir::Op::max);
     }
-    if (!is_floating(operand) && rule.operands_exact()) return {std::move(centre), std::nullopt, std::nullopt};
+    if (!is_floating(operand) && rule.operands_exact())
+      return {std::move(centre), std::nullopt, std::nullopt};
     if (row.combine == ir::Op::mul) {  // integers wrap
       Ends<T> ends(centre);
       for (std::size_t i = 0; i < centre.element_count(); ++i) ends.any(i);

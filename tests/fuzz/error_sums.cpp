@@ -125,12 +125,13 @@ Enclosure enclose_sum(const Rule& rule) {
     const double magnitude = sums.magnitude.real()[i];
     const double growth = runtime::gamma(terms, accumulator) * (accumulator == f64 ? 2 : 1);
     const bool overflows = !(magnitude * (1 + growth) < greatest);
-    if (is_nan(sum) && is_nan(least) && is_nan(most)) {
+    // In f64 the sum in double may be NaN for its own overflow.
+    if (is_nan(sum) && is_nan(least) && is_nan(most) && !(overflows && accumulator == f64)) {
       ends.exact(i);
     } else if (overflows || is_nan(least) || is_nan(most)) {
       ends.any(i);
     } else if (std::isinf(sum)) {
-      least == sum && most == sum ? ends.exact(i) : ends.any(i);
+      least == sum&& most == sum ? ends.exact(i) : ends.any(i);
     } else if (exact_operands && exact_in_any_order(lowest, magnitude, accumulator)) {
       const double value = centre.real()[i];
       value == 0 && negative_zero ? ends.put(i, -0.0, 0.0) : ends.exact(i);

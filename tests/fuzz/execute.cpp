@@ -35,7 +35,9 @@ using runtime::HostTensor;
 class SharedModule final : public runtime::Module {
  public:
   explicit SharedModule(std::shared_ptr<runtime::Module> module) : module_(std::move(module)) {}
-  const runtime::Function& function(const std::string& name) const override { return module_->function(name); }
+  const runtime::Function& function(const std::string& name) const override {
+    return module_->function(name);
+  }
 
  private:
   std::shared_ptr<runtime::Module> module_;
@@ -48,7 +50,8 @@ schedule::Choices random_choices(const ir::Graph& graph, const schedule::Piece& 
   const std::int64_t most = target.max_threads_per_block / 32;
   choices.block_threads = static_cast<int>(32 * random.between(1, std::min<std::int64_t>(most, 16)));
   if (info(graph[piece.root].op).relation != ir::Relation::reduce) return choices;
-  choices.mapping = random.pick({Mapping::row_warp, Mapping::row_block, Mapping::column_tile, Mapping::split});
+  choices.mapping =
+      random.pick({Mapping::row_warp, Mapping::row_block, Mapping::column_tile, Mapping::split});
   if (choices.mapping == Mapping::split) choices.parts = static_cast<int>(random.between(2, 9));
   // A tile of 32 columns keeps a state for each thread in shared memory; narrow targets have 8 KB.
   if (choices.mapping == Mapping::column_tile) choices.block_threads = std::min(choices.block_threads, 256);
@@ -207,7 +210,8 @@ void Batch::try_run(std::size_t i, Outcome& outcome) {
     for (const auto& [name, tensor] : results) {
       if (same_bits(tensor, again.at(name))) continue;
       outcome.verdict = Verdict::unstable;
-      outcome.text = fmt::format("output '{}'{}: other bits in another order of threads", name, text_of(dims));
+      outcome.text =
+          fmt::format("output '{}'{}: other bits in another order of threads", name, text_of(dims));
       return;
     }
   }

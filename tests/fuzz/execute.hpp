@@ -36,8 +36,8 @@ struct Outcome {
 
 using Rewrite = std::function<ir::Graph(const ir::Graph&)>;
 
-/// Cases compiled together: one call of the system compiler builds the kernels of all. What a case is compiled
-/// to does not depend on its neighbours.
+/// Cases compiled together: one call of the system compiler builds the kernels of all. What a case is
+/// compiled to does not depend on its neighbours.
 class Batch {
  public:
   /// `rewrite` stands before the compiler and is unknown to the oracle: to plant a fault.

@@ -124,8 +124,8 @@ RunOptions choose_options(Random& random) {
 
 DType counted_dtype(const ir::Graph& graph, const ir::Node& node) {
   const ir::OpInfo& row = ir::info(node.op);
-  const bool by_operand = row.elementwise || row.relation == ir::Relation::reduce ||
-                          row.relation == ir::Relation::contraction;
+  const bool by_operand =
+      row.elementwise || row.relation == ir::Relation::reduce || row.relation == ir::Relation::contraction;
   return by_operand ? graph[node.operands.at(0)].type.dtype : node.type.dtype;
 }
 
@@ -145,7 +145,8 @@ Case generate(std::uint64_t seed) {
   const bool special = random.chance(0.12);
   const std::int64_t most = random.chance(0.02) ? 100'000 : random.pick({256, 1024, 4096, 4096});
   GrowingGraph g(random.bits(), special, most);
-  const std::int64_t wanted = random.pick({random.between(1, 4), random.between(4, 12), random.between(8, 24)});
+  const std::int64_t wanted =
+      random.pick({random.between(1, 4), random.between(4, 12), random.between(8, 24)});
   std::optional<ScopeGuard> scope;
   std::int64_t grown = 0;
   for (int attempt = 0; grown < wanted && attempt < 4 * wanted + 8; ++attempt) {

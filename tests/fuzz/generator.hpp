@@ -1,8 +1,7 @@
-// Random valid graphs, driven by the op table: which op on which dtype is legal is asked of infer_type, what an
-// op needs of its operands follows from its row, and only attributes have a maker of their own. A graph is
-// evaluated while it grows: an op whose result is NaN, infinite or mostly undecided is tried on other operands,
-// then dropped, unless the program is one of special values.
-// SPDX-License-Identifier: Apache-2.0
+// Random valid graphs, driven by the op table: which op on which dtype is legal is asked of infer_type, what
+// an op needs of its operands follows from its row, and only attributes have a maker of their own. A graph is
+// evaluated while it grows: an op whose result is NaN, infinite or mostly undecided is tried on other
+// operands, then dropped, unless the program is one of special values. SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <array>

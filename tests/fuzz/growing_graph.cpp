@@ -24,8 +24,10 @@ GrowingGraph::GrowingGraph(std::uint64_t seed, bool special_, std::int64_t most_
   const std::size_t count = random.weighted(weights);
   for (std::size_t i = 0; i < count; ++i) {
     DimRange range{.min = random.pick({0, 1, 1, 1, 2, 4}), .max = 0, .hint = 0};
-    const std::int64_t value = random.chance(0.2) ? range.min : range.min + random.between(0, random.pick({3, 9, 40}));
-    range.max = random.pick({value, value + 3, std::int64_t{1} << 10, std::int64_t{1} << 20, std::int64_t{2147483647}});
+    const std::int64_t value =
+        random.chance(0.2) ? range.min : range.min + random.between(0, random.pick({3, 9, 40}));
+    range.max = random.pick(
+        {value, value + 3, std::int64_t{1} << 10, std::int64_t{1} << 20, std::int64_t{2147483647}});
     if (random.chance(0.4)) range.hint = random.between(range.min, std::min<std::int64_t>(range.max, 5000));
     std::string name(1, "BTSN"[i]);
     dims_.emplace(name, value);
@@ -71,7 +73,8 @@ Tensor GrowingGraph::input(DType dtype, std::vector<Dim> dims, bool parameter) {
   }
   InputStyle drawn = style(dtype);
   // An unsigned type has nothing below 0.
-  if (!is_floating(dtype)) drawn.low = std::max(drawn.low, static_cast<double>(whole<std::int64_t>(dtype).low));
+  if (!is_floating(dtype))
+    drawn.low = std::max(drawn.low, static_cast<double>(whole<std::int64_t>(dtype).low));
   styles_[name] = drawn;
   builder_->names.emplace(name, std::nullopt);
   return add(parameter ? ir::Op::parameter : ir::Op::input, {}, ir::NameAttr{name}, dtype, std::move(dims));
@@ -79,7 +82,8 @@ Tensor GrowingGraph::input(DType dtype, std::vector<Dim> dims, bool parameter) {
 
 Tensor GrowingGraph::constant(DType dtype, std::vector<Dim> dims) {
   InputStyle drawn = style(dtype);
-  if (!is_floating(dtype)) drawn.low = std::max(drawn.low, static_cast<double>(whole<std::int64_t>(dtype).low));
+  if (!is_floating(dtype))
+    drawn.low = std::max(drawn.low, static_cast<double>(whole<std::int64_t>(dtype).low));
   const runtime::HostTensor one = make_input(dtype, {1}, random.bits(), "constant", drawn);
   ir::ConstantAttr value;
   is_floating(dtype) ? void(value.real = one.get(0)) : void(value.integer = one.get_int(0));
@@ -98,7 +102,8 @@ std::optional<Tensor> GrowingGraph::earlier(const std::function<bool(const ir::T
   }
   if (found.empty()) return std::nullopt;
   const std::size_t recent = std::min<std::size_t>(found.size(), 4);
-  const std::size_t at = random.chance(0.5) ? found.size() - 1 - random.below(recent) : random.below(found.size());
+  const std::size_t at =
+      random.chance(0.5) ? found.size() - 1 - random.below(recent) : random.below(found.size());
   return builder_->tensor(found[at]);
 }
 
@@ -222,10 +227,10 @@ std::vector<Dim> GrowingGraph::shape(std::int64_t least_rank) {
   std::vector<Dim> dims;
   for (std::int64_t i = 0; i < rank; ++i) dims.push_back(extent());
   while (!fits(dims)) {  // the largest gives way
-    const auto largest = std::max_element(dims.begin(), dims.end(), [&](const Dim& a, const Dim& b) {
-      return value_of(a) < value_of(b);
-    });
-    *largest = random.between(1, std::max<std::int64_t>(1, std::min<std::int64_t>(value_of(*largest) / 2, 8)));
+    const auto largest = std::max_element(
+        dims.begin(), dims.end(), [&](const Dim& a, const Dim& b) { return value_of(a) < value_of(b); });
+    *largest =
+        random.between(1, std::max<std::int64_t>(1, std::min<std::int64_t>(value_of(*largest) / 2, 8)));
   }
   return dims;
 }
@@ -278,7 +283,8 @@ bool GrowingGraph::evaluate() {
     }
     if (!last) continue;
     const Shares shares = shares_of(value);
-    if (static_cast<double>(shares.undecided) > (special ? 0.6 : 0.25) * static_cast<double>(shares.elements)) {
+    if (static_cast<double>(shares.undecided) >
+        (special ? 0.6 : 0.25) * static_cast<double>(shares.elements)) {
       return false;
     }
   }

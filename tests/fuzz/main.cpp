@@ -55,8 +55,7 @@ Options parse(int argc, char** argv) {
       double parsed = -1;
       try {
         parsed = std::stod(text, &used);
-      } catch (const std::exception&) {
-      }
+      } catch (const std::exception&) {}
       if (used != text.size() || !(parsed >= 0) || parsed > 1e15) {
         throw std::runtime_error(word + " needs a number, not '" + text + "'");
       }
@@ -117,8 +116,8 @@ class Progress {
     const double left = rate > 0 ? static_cast<double>(settings_.count - totals.programs) / rate : 0;
     const double limit = settings_.minutes > 0 ? settings_.minutes * 60 - totals.seconds : left;
     fmt::print(stderr, "{}{} of {} programs, {} checked, {} failed, {:.1f}/s, {:.0f} s left{}",
-               terminal_ ? "\r" : "", totals.programs, settings_.count, totals.checked, totals.failures.size(), rate,
-               std::max(0.0, std::min(left, limit)), terminal_ ? "   " : "\n");
+               terminal_ ? "\r" : "", totals.programs, settings_.count, totals.checked,
+               totals.failures.size(), rate, std::max(0.0, std::min(left, limit)), terminal_ ? "   " : "\n");
     std::fflush(stderr);
   }
   void clear() const {
@@ -165,10 +164,12 @@ int run(const Options& options) {
   progress.clear();
   for (const Failure& failure : totals.failures) keep_failure(options, failure);
   const auto share = [&](std::size_t part) {
-    return 100.0 * static_cast<double>(part) / static_cast<double>(std::max<std::size_t>(1, totals.shares.elements));
+    return 100.0 * static_cast<double>(part) /
+           static_cast<double>(std::max<std::size_t>(1, totals.shares.elements));
   };
-  fmt::print("{} programs in {:.0f} s ({:.1f}/s), {} of them checked, {} wasted\n", totals.programs, totals.seconds,
-             static_cast<double>(totals.programs) / std::max(totals.seconds, 1e-9), totals.checked, totals.wasted);
+  fmt::print("{} programs in {:.0f} s ({:.1f}/s), {} of them checked, {} wasted\n", totals.programs,
+             totals.seconds, static_cast<double>(totals.programs) / std::max(totals.seconds, 1e-9),
+             totals.checked, totals.wasted);
   fmt::print("{} elements: {:.1f}% compared bit for bit, {:.1f}% within a bound, {:.1f}% undecided\n",
              totals.shares.elements, share(totals.shares.exact),
              share(totals.shares.elements - totals.shares.exact - totals.shares.undecided),

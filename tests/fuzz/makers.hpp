@@ -1,7 +1,6 @@
 // One maker a FUSE_OP row: it picks operands and attributes for a result of a wanted dtype. A row without one
-// fails to compile. Element-wise rows and reductions share one each. A maker may throw what infer_type throws:
-// then the op was not legal so, and is tried again.
-// SPDX-License-Identifier: Apache-2.0
+// fails to compile. Element-wise rows and reductions share one each. A maker may throw what infer_type
+// throws: then the op was not legal so, and is tried again. SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include "fuzz/growing_graph.hpp"

@@ -22,6 +22,23 @@ using ir::Graph;
 using ir::Node;
 using ir::NodeId;
 
+/// Inputs and parameters that nothing reads become constants, which dead code takes away.
+Graph without_unused_inputs(Graph graph) {
+  std::vector<bool> used(graph.nodes.size());
+  for (const ir::Output& output : graph.outputs) used[output.node] = true;
+  for (auto id = static_cast<NodeId>(graph.nodes.size()); id-- > 0;) {
+    if (!used[id]) continue;
+    for (const NodeId operand : graph[id].operands) used[operand] = true;
+  }
+  for (NodeId id = 0; id < graph.nodes.size(); ++id) {
+    Node& node = graph.nodes[id];
+    if (used[id] || !std::holds_alternative<ir::NameAttr>(node.attr)) continue;
+    node.op = ir::Op::constant;
+    node.attr = ir::ConstantAttr{};
+  }
+  return graph;
+}
+
 /// The graph with every type inferred anew, or nothing where an op does not take its operands any more.
 std::optional<Graph> rebuilt(Graph graph) {
   try {
@@ -37,7 +54,7 @@ std::optional<Graph> rebuilt(Graph graph) {
         node.type = infer(nullptr);
       }
     }
-    graph = ir::dead_code(graph);
+    graph = ir::dead_code(without_unused_inputs(graph));
     ir::verify(graph);
     return graph;
   } catch (const Error&) {
@@ -84,21 +101,20 @@ class Minimiser {
 
   Minimised run() {
     if (best_.verdict == Verdict::ok) return std::move(best_);
-    for (std::size_t before = 0; before != best_.tries;) {
-      const Case round = best_.smallest;
-      before = best_.tries;
+    for (std::string before, after = to_text(best_.smallest, ""); before != after && best_.tries < most_;) {
+      before = after;
       simplify_options();
       drop_outputs();
       cut_nodes();
       bypass_nodes();
       shrink_extents();
       simplify_inputs();
-      if (round.program.graph.nodes.size() == graph().nodes.size() && to_text(round, "") == to_text(best_.smallest, "")) break;
-      if (best_.tries >= most_) break;
+      after = to_text(best_.smallest, "");
     }
-    best_.ops = static_cast<std::size_t>(std::count_if(graph().nodes.begin(), graph().nodes.end(), [](const Node& n) {
-      return !ir::info(n.op).has(ir::Trait::source);
-    }));
+    best_.ops =
+        static_cast<std::size_t>(std::count_if(graph().nodes.begin(), graph().nodes.end(), [](const Node& n) {
+          return !ir::info(n.op).has(ir::Trait::source);
+        }));
     return std::move(best_);
   }
 
@@ -126,10 +142,12 @@ class Minimiser {
     const auto with = [&](auto change) {
       Case c = best_.smallest;
       change(c);
-      if (c.options == best_.smallest.options && c.program.bindings == best_.smallest.program.bindings) return;
+      if (c.options == best_.smallest.options && c.program.bindings == best_.smallest.program.bindings)
+        return;
       accept(std::move(c));
     };
-    for (std::size_t i = 0; i < best_.smallest.program.bindings.size() && best_.smallest.program.bindings.size() > 1; ++i) {
+    for (std::size_t i = 0;
+         i < best_.smallest.program.bindings.size() && best_.smallest.program.bindings.size() > 1; ++i) {
       with([&](Case& c) { c.program.bindings = {c.program.bindings[i]}; });
     }
     with([](Case& c) { c.options.checked = false; });
@@ -155,10 +173,13 @@ class Minimiser {
       if (node.op == ir::Op::input || node.op == ir::Op::constant) continue;
       const std::string name = unused_name();
       Graph smaller = graph();
-      smaller.nodes[id] = {.op = ir::Op::input, .attr = ir::NameAttr{name}, .operands = {}, .type = node.type};
+      smaller.nodes[id] = {
+          .op = ir::Op::input, .attr = ir::NameAttr{name}, .operands = {}, .type = node.type};
       const std::optional<Graph> valid = rebuilt(std::move(smaller));
       if (!valid) continue;
-      const InputStyle styles[] = {{InputStyle::Kind::uniform, -2, 2}, {InputStyle::Kind::whole, 0, 5}, {InputStyle::Kind::special, -4, 4}};
+      const InputStyle styles[] = {{InputStyle::Kind::uniform, -2, 2},
+                                   {InputStyle::Kind::whole, 0, 5},
+                                   {InputStyle::Kind::special, -4, 4}};
       for (const InputStyle& style : styles) {
         Case c = best_.smallest;
         c.program.graph = *valid;
@@ -185,8 +206,10 @@ class Minimiser {
 
   void shrink_extents() {
     for (const ir::Symbol& symbol : std::vector<ir::Symbol>(graph().symbols)) {
-      for (const std::int64_t to : {std::int64_t{1}, std::int64_t{2}, best_.smallest.program.bindings[0].at(symbol.name)}) {
-        Graph fixed = with_dims(graph(), [&](const Dim& dim) { return dim.substitute(symbol.name, Dim(to)); });
+      for (const std::int64_t to :
+           {std::int64_t{1}, std::int64_t{2}, best_.smallest.program.bindings[0].at(symbol.name)}) {
+        Graph fixed =
+            with_dims(graph(), [&](const Dim& dim) { return dim.substitute(symbol.name, Dim(to)); });
         std::erase_if(fixed.symbols, [&](const ir::Symbol& s) { return s.name == symbol.name; });
         const std::optional<Graph> valid = rebuilt(std::move(fixed));
         if (!valid) continue;

@@ -21,7 +21,8 @@ struct Minimised {
 };
 
 using Judge = std::function<Outcome(const Case&)>;
-Minimised minimise(const Case&, const Judge& judge = [](const Case& c) { return in_child(c); },
-                   std::size_t most_tries = 400);
+Minimised minimise(
+    const Case&, const Judge& judge = [](const Case& c) { return in_child(c); },
+    std::size_t most_tries = 400);
 
 }  // namespace fuse::fuzz

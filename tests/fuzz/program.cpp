@@ -46,16 +46,19 @@ void set_element(HostTensor& tensor, std::int64_t i, const InputStyle& style, Ra
   const bool real = is_floating(tensor.dtype);
   if (kind_of(tensor.dtype) == DTypeKind::boolean) return tensor.set_int(i, random.chance(0.5));
   if (style.kind == Kind::special && random.chance(0.4)) return set_special(tensor, i, random);
-  const double low = style.kind == Kind::special ? -4 : style.low, high = style.kind == Kind::special ? 4 : style.high;
+  const double low = style.kind == Kind::special ? -4 : style.low,
+               high = style.kind == Kind::special ? 4 : style.high;
   if (style.kind == Kind::spread) {
     if (!real) return tensor.set_int(i, static_cast<std::int64_t>(random.bits()) >> random.below(64));
-    const double magnitude = std::ldexp(0.5 + 0.5 * random.unit(), static_cast<int>(random.between(
-                                            static_cast<std::int64_t>(low), static_cast<std::int64_t>(high))));
+    const double magnitude = std::ldexp(
+        0.5 + 0.5 * random.unit(),
+        static_cast<int>(random.between(static_cast<std::int64_t>(low), static_cast<std::int64_t>(high))));
     return tensor.set(i, random.chance(0.5) ? magnitude : -magnitude);
   }
   if (style.kind == Kind::whole || !real) {
     // Both ends are far inside of int64: a style is written by the generator.
-    return tensor.set_int(i, random.between(static_cast<std::int64_t>(std::floor(low)), static_cast<std::int64_t>(std::floor(high))));
+    return tensor.set_int(i, random.between(static_cast<std::int64_t>(std::floor(low)),
+                                            static_cast<std::int64_t>(std::floor(high))));
   }
   tensor.set(i, low + (high - low) * random.unit());
 }
@@ -101,9 +104,8 @@ runtime::Values make_inputs(const Program& program, const DimValues& dims) {
       shape.push_back(dim.evaluate([&](std::string_view name) { return dims.find(name)->second; }));
     }
     const auto style = program.inputs.find(named->name);
-    values.emplace(named->name,
-                   make_input(node.type.dtype, shape, program.inputs_seed, named->name,
-                              style == program.inputs.end() ? InputStyle{} : style->second));
+    values.emplace(named->name, make_input(node.type.dtype, shape, program.inputs_seed, named->name,
+                                           style == program.inputs.end() ? InputStyle{} : style->second));
   }
   return values;
 }
@@ -118,7 +120,8 @@ RunOptions parse_options(std::string_view text) {
   std::istringstream in{std::string(text)};
   for (std::string word; in >> word;) {
     const std::size_t equals = word.find('=');
-    const std::string key = word.substr(0, equals), value = equals == std::string::npos ? "" : word.substr(equals + 1);
+    const std::string key = word.substr(0, equals),
+                      value = equals == std::string::npos ? "" : word.substr(equals + 1);
     if (key == "profile") {
       options.profile = value;
     } else if (key == "checked") {

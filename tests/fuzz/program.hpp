@@ -47,8 +47,8 @@ struct RunOptions {
   std::string profile = "h200";
   bool checked = false;
   int threads = 1;
-  std::uint64_t shuffle_seed = 0;   ///< of blocks, warps and lanes; 0: in order
-  std::uint64_t choices_seed = 0;   ///< of random Choices for each piece; 0: the scheduler's own
+  std::uint64_t shuffle_seed = 0;  ///< of blocks, warps and lanes; 0: in order
+  std::uint64_t choices_seed = 0;  ///< of random Choices for each piece; 0: the scheduler's own
   bool operator==(const RunOptions&) const = default;
 };
 /// "profile=tiny3 checked=1 threads=2 shuffle=7 choices=0"

@@ -50,10 +50,9 @@ class Child {
   Child(std::uint64_t seed, Span span) : span_(span), next_(span.first) {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0) throw std::runtime_error("cannot make a pipe");
-    std::vector<std::string> words = {"/proc/self/exe",           "--worker",
-                                      std::to_string(span.first), "--count",
-                                      std::to_string(span.count), "--seed",
-                                      std::to_string(seed)};
+    std::vector<std::string> words = {
+        "/proc/self/exe",           "--worker", std::to_string(span.first), "--count",
+        std::to_string(span.count), "--seed",   std::to_string(seed)};
     std::vector<char*> argv;
     for (std::string& word : words) argv.push_back(word.data());
     argv.push_back(nullptr);
@@ -112,7 +111,7 @@ class Child {
     const std::uint64_t stop = span_.first + static_cast<std::uint64_t>(span_.count);
     if (next_ >= stop) return;
     const Verdict verdict = hung ? Verdict::hang : Verdict::crash;
-    const std::string how = hung                     ? "no progress"
+    const std::string how = hung                   ? "no progress"
                             : WIFSIGNALED(status_) ? "signal " + std::to_string(WTERMSIG(status_))
                                                    : "exit status " + std::to_string(WEXITSTATUS(status_));
     if (running_ || span_.count == 1) {

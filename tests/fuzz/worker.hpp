@@ -1,5 +1,5 @@
-// A worker process runs one batch and tells its parent line by line how far it came, so that a crash or a hang
-// is known by its program:
+// A worker process runs one batch and tells its parent line by line how far it came, so that a crash or a
+// hang is known by its program:
 //   begin INDEX
 //   done INDEX VERDICT ELEMENTS EXACT UNDECIDED CHECKED TEXT
 //   cover OP DTYPE COUNT
@@ -19,10 +19,10 @@ namespace fuse::fuzz {
 struct RunSettings {
   std::uint64_t seed = 1;
   std::int64_t count = 1000;
-  double minutes = 0;        ///< 0: until `count`
-  int jobs = 0;              ///< worker processes at once; 0: one a core
-  std::int64_t batch = 32;   ///< programs compiled together
-  double patience = 60;      ///< seconds without a line before a worker counts as hung
+  double minutes = 0;       ///< 0: until `count`
+  int jobs = 0;             ///< worker processes at once; 0: one a core
+  std::int64_t batch = 32;  ///< programs compiled together
+  double patience = 180;    ///< seconds without a line before a worker counts as hung
   std::int64_t most_failures = 20;
 };
 
