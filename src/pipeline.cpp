@@ -85,7 +85,8 @@ Compiled run_pipeline(const ir::Graph& graph, const Target& target, const Pipeli
   std::vector<schedule::PlannedKernel> planned_kernels;
   for (const schedule::Piece& piece : result.partition.pieces) {
     if (piece.kind != schedule::Piece::Kind::kernel) continue;
-    const schedule::Choices choices = schedule::default_choices(result.graph, piece, target);
+    const schedule::Choices choices = options.choose ? options.choose(result.graph, piece, target)
+                                                     : schedule::default_choices(result.graph, piece, target);
     result.schedules.push_back(schedule::make_schedule(result.graph, piece, choices, target));
     if (options.verify) schedule::verify(result.graph, result.schedules.back(), target);
     for (std::size_t i = 0; i < result.schedules.back().kernels.size(); ++i) {

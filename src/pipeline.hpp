@@ -2,6 +2,7 @@
 // together. SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,8 @@ struct Compiled {
 struct PipelineOptions {
   bool verify = true;     ///< check every stage's spec at its boundary
   int drop_barrier = -1;  ///< plants a fault: leaves out the k-th barrier of the source (0-based); for tests
+  /// Decides for each kernel piece; schedule::default_choices where empty.
+  std::function<schedule::Choices(const ir::Graph&, const schedule::Piece&, const Target&)> choose{};
 };
 
 /// Runs the pipeline. User errors pass through; a failed check is an internal Error.

@@ -456,14 +456,18 @@ std::int64_t Dim::min() const { return bounds(*this).low; }
 std::int64_t Dim::max() const { return bounds(*this).high; }
 
 std::int64_t Dim::hint() const {
-  const Dim value = rebuild(*this, [](const Atom& atom) -> Dim {
+  const auto leaf = [](const Atom& atom) -> Dim {
     if (atom->kind == Kind::index) return std::max<std::int64_t>(atom->extent.hint() - 1, 0);
     if (atom->range.hint) return atom->range.hint;
     const double low = static_cast<double>(std::max<std::int64_t>(atom->range.min, 1));
     const double middle = std::sqrt(low * static_cast<double>(std::max<std::int64_t>(atom->range.max, 1)));
     return std::clamp(static_cast<std::int64_t>(middle), atom->range.min, atom->range.max);
-  });
-  return value.constant();
+  };
+  try {
+    return rebuild(*this, leaf).constant();
+  } catch (const Error&) {  // hints of several symbols may multiply beyond 63 bits, as no real extents do
+    return max();
+  }
 }
 
 std::vector<Dim> Dim::symbols() const {

@@ -98,6 +98,9 @@ class NodeCheck {
     if (std::holds_alternative<ir::SliceAttr>(node_.attr)) check_slice();
     if (*count == 0) return;
     if (node_.op == ir::Op::gather) check_gather(*count);
+    if (info(node_.op).relation == ir::Relation::reduce && info(node_.op).identity == ir::Identity::none) {
+      check_position(*count);
+    }
   }
 
  private:
@@ -123,6 +126,15 @@ class NodeCheck {
     fail({extent},
          fmt::format("axis {} is empty and the result has {} elements: there is nothing to gather", axis,
                      count),
+         true, extent.name().empty() ? std::string() : fmt::format("give {} a minimum of 1", extent.name()));
+  }
+
+  /// argmax and argmin find an element, which must exist.
+  void check_position(std::int64_t count) const {
+    const std::int64_t axis = ir::attr<ir::DimsAttr>(node_).dims.at(0);
+    const Dim& extent = graph_[node_.operands[0]].type.dims[static_cast<std::size_t>(axis)];
+    if (binding_.value(extent) != 0) return;
+    fail({extent}, fmt::format("the reduced dim {} is empty and the result has {} elements", axis, count),
          true, extent.name().empty() ? std::string() : fmt::format("give {} a minimum of 1", extent.name()));
   }
 

@@ -84,7 +84,8 @@ void check_kernel(const schedule::Plan& plan, const schedule::Step& step, const 
 
 }  // namespace
 
-Executable make_executable(ir::Graph graph, Compiled compiled, const Device& device) {
+Executable make_executable(ir::Graph graph, Compiled compiled, const Device& device,
+                           std::unique_ptr<Module> module) {
   auto impl = std::make_shared<Executable::Impl>(Executable::Impl{.device = device,
                                                                   .graph = std::move(graph),
                                                                   .compiled = std::move(compiled),
@@ -104,7 +105,7 @@ Executable make_executable(ir::Graph graph, Compiled compiled, const Device& dev
   }
   impl->source = impl->compiled.source.text();
   if (!impl->compiled.source.kernels.empty()) {
-    impl->module = device.backend()->load(impl->compiled.source);
+    impl->module = module ? std::move(module) : device.backend()->load(impl->compiled.source);
     for (const codegen::KernelInfo& kernel : impl->compiled.source.kernels) {
       impl->functions.push_back(&impl->module->function(kernel.name));
     }

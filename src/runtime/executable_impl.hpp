@@ -55,8 +55,10 @@ struct ReadyStep {
 constexpr int max_arguments = 128;
 
 /// A plain Executable from stages that were made elsewhere: compile's second half, and tests. `graph` is what
-/// the user built. Throws internal when plan, source and graph do not fit each other.
-Executable make_executable(ir::Graph graph, Compiled compiled, const Device& device);
+/// the user built; `module` has the source's kernels, and is loaded from the source where null. Throws
+/// internal when plan, source and graph do not fit each other.
+Executable make_executable(ir::Graph graph, Compiled compiled, const Device& device,
+                           std::unique_ptr<Module> module = nullptr);
 inline Executable make_executable(Compiled compiled, const Device& device) {
   ir::Graph graph = compiled.graph;
   return make_executable(std::move(graph), std::move(compiled), device);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fuse/dim.hpp>
 #include <fuse/error.hpp>
+#include <limits>
 #include <random>
 
 #include "support/catch.hpp"
@@ -55,6 +56,12 @@ TEST_CASE("dim: bounds and proofs") {
   CHECK(fuse::proven_divisible(B * 96, 32));
   CHECK_FALSE(fuse::proven_divisible(B * 48, 32));
   CHECK(B.hint() == 1024);
+}
+
+TEST_CASE("dim: a product of hints beyond 63 bits is the upper bound") {
+  const Dim any = Dim::symbol("S", {1, 2147483647, 0});
+  CHECK((any * any * any * any).hint() == 46340LL * 46340 * 46340 * 46340);
+  CHECK((any * any * any * any * any).hint() == std::numeric_limits<std::int64_t>::max());
 }
 
 TEST_CASE("dim: a proof is never wrong and a form never changes the value") {

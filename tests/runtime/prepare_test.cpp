@@ -139,6 +139,23 @@ TEST_CASE("prepare: nothing can be gathered from an empty axis", "[runtime][devi
   }
 }
 
+TEST_CASE("prepare: an empty dim has no largest element", "[runtime]") {
+  Graph g("positions");
+  const Dim B = g.dim("B", {.min = 0, .max = 10}), N = g.dim("N", {.min = 0, .max = 10});
+  g.output("y", argmax(g.input("x", f32, {B, N}), 0));
+  for (const Device& device : {Device::reference(), Device::emulated()}) {
+    INFO(device.name());
+    const Executable executable = compile(g, device);
+    const std::string text = prepared(executable, {{"B", 0}, {"N", 2}});
+    INFO(text);
+    REQUIRE(
+        text.find(": argmax(f32[B, N]): the reduced dim 0 is empty and the result has 2 elements at B = 0\n"
+                  "  hint: give B a minimum of 1") != std::string::npos);
+    REQUIRE(prepared(executable, {{"B", 0}, {"N", 0}}) == "no error");
+    REQUIRE(prepared(executable, {{"B", 1}, {"N", 2}}) == "no error");
+  }
+}
+
 TEST_CASE("compile: a graph without outputs", "[runtime]") {
   Graph g("empty");
   g.input("x", f32, {4});

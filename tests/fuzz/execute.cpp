@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fuzz/execute.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <fuse/fuse.hpp>
+
+#include "fuzz/random.hpp"
+#include "pipeline.hpp"
+#include "runtime/backend.hpp"
+#include "runtime/executable_impl.hpp"
+
+namespace fuse::fuzz {
+
+std::string_view to_string(Verdict verdict) {
+  constexpr std::array<std::string_view, 8> names = {"ok",    "wasted", "mismatch", "unstable",
+                                                     "fault", "build",  "crash",    "hang"};
+  return names[static_cast<std::size_t>(verdict)];
+}
+
+/// One case after the pipeline. `module` is shared by all cases of the same mode.
+struct Batch::Built {
+  Compiled compiled;
+  std::shared_ptr<runtime::Module> module;
+  std::string failure;  ///< not empty: it could not be built
+};
+
+namespace {
+
+using runtime::HostTensor;
+
+/// A module that other executables use as well.
+class SharedModule final : public runtime::Module {
+ public:
+  explicit SharedModule(std::shared_ptr<runtime::Module> module) : module_(std::move(module)) {}
+  const runtime::Function& function(const std::string& name) const override {
+    return module_->function(name);
+  }
+
+ private:
+  std::shared_ptr<runtime::Module> module_;
+};
+
+schedule::Choices random_choices(const ir::Graph& graph, const schedule::Piece& piece, const Target& target,
+                                 Random& random) {
+  using schedule::Mapping;
+  schedule::Choices choices;
+  const std::int64_t most = target.max_threads_per_block / 32;
+  choices.block_threads = static_cast<int>(32 * random.between(1, std::min<std::int64_t>(most, 16)));
+  if (info(graph[piece.root].op).relation != ir::Relation::reduce) return choices;
+  choices.mapping =
+      random.pick({Mapping::row_warp, Mapping::row_block, Mapping::column_tile, Mapping::split});
+  if (choices.mapping == Mapping::split) choices.parts = static_cast<int>(random.between(2, 9));
+  // A tile of 32 columns keeps a state for each thread in shared memory; narrow targets have 8 KB.
+  if (choices.mapping == Mapping::column_tile) choices.block_threads = std::min(choices.block_threads, 256);
+  return choices;
+}
+
+void append(codegen::Source& all, const codegen::Source& one) {
+  const int lines = static_cast<int>(std::count(all.body.begin(), all.body.end(), '\n'));
+  const int shift = all.body_line() + lines - one.body_line();
+  for (codegen::KernelInfo kernel : one.kernels) {
+    for (codegen::OpLine& line : kernel.lines) line.line += shift;
+    all.kernels.push_back(std::move(kernel));
+  }
+  all.body += one.body;
+}
+
+Device device_for(const RunOptions& options) {
+  return Device::emulated({.profile = options.profile,
+                           .checked = options.checked,
+                           .threads = options.threads,
+                           .shuffle_seed = options.shuffle_seed});
+}
+
+using Results = std::map<std::string, HostTensor>;
+
+Results results_of(const Executable& executable, const runtime::Values& inputs, const DimValues& dims) {
+  Session session(executable, fuse::DimValues(dims.begin(), dims.end()));
+  for (const auto& [name, tensor] : inputs) session.set(name, tensor.data);
+  session.run();
+  Results results;
+  const std::vector<Slot>& slots = executable.slots();
+  for (std::size_t i = 0; i < slots.size(); ++i) {
+    if (slots[i].kind != Slot::Kind::output) continue;
+    HostTensor tensor{.dtype = slots[i].dtype, .shape = session.prepared().shape(i)};
+    tensor.data = session.get(slots[i].name);
+    results.emplace(slots[i].name, std::move(tensor));
+  }
+  return results;
+}
+
+std::string text_of(const DimValues& dims) {
+  std::string text;
+  for (const auto& [name, value] : dims) text += fmt::format(" {}={}", name, value);
+  return text.empty() ? "" : " with" + text;
+}
+
+/// NaNs of any bits are alike: a payload is not specified.
+bool same_bits(const HostTensor& a, const HostTensor& b) {
+  if (a.data == b.data) return true;
+  if (a.shape != b.shape) return false;
+  const Enclosure point{ReferenceTensor::from_host(a), std::nullopt, std::nullopt};
+  return mismatch(point, b).empty();
+}
+
+}  // namespace
+
+Batch::Batch(std::vector<Case> cases, const Rewrite& rewrite) : cases_(std::move(cases)) {
+  for (std::size_t i = 0; i < cases_.size(); ++i) {
+    built_.push_back(std::make_unique<Built>());
+    const RunOptions& options = cases_[i].options;
+    const Target target = target_profile(options.profile);
+    Random random(options.choices_seed);
+    PipelineOptions pipeline;
+    if (options.choices_seed != 0) {
+      pipeline.choose = [&](const ir::Graph& graph, const schedule::Piece& piece, const Target& of) {
+        return random_choices(graph, piece, of, random);
+      };
+    }
+    try {
+      ir::Graph graph = rewrite ? rewrite(cases_[i].program.graph) : cases_[i].program.graph;
+      graph.name = "p" + std::to_string(i);  // kernels begin with it, so that their names differ
+      built_[i]->compiled = run_pipeline(graph, target, pipeline);
+    } catch (const std::exception& error) {
+      built_[i]->failure = error.what();
+    }
+  }
+  build_modules();
+}
+
+Batch::~Batch() = default;
+
+void Batch::build_modules() {
+  for (const bool checked : {false, true}) {
+    std::vector<std::size_t> members;
+    codegen::Source all;
+    all.name = "batch";
+    for (std::size_t i = 0; i < cases_.size(); ++i) {
+      if (cases_[i].options.checked != checked || !built_[i]->failure.empty()) continue;
+      if (built_[i]->compiled.source.kernels.empty()) continue;
+      members.push_back(i);
+      append(all, built_[i]->compiled.source);
+    }
+    if (members.empty()) continue;
+    const Device device = Device::emulated({.profile = "h200", .checked = checked, .threads = 1});
+    try {
+      const std::shared_ptr<runtime::Module> module = device.backend()->load(all);
+      for (const std::size_t i : members) built_[i]->module = module;
+      continue;
+    } catch (const Error& error) {
+      if (members.size() == 1) built_[members[0]]->failure = error.what();
+    }
+    if (members.size() == 1) continue;
+    for (const std::size_t i : members) {  // whose text is it?
+      codegen::Source one;
+      one.name = "batch";
+      append(one, built_[i]->compiled.source);
+      try {
+        built_[i]->module = device.backend()->load(one);
+      } catch (const Error& error) {
+        built_[i]->failure = error.what();
+      }
+    }
+  }
+}
+
+Outcome Batch::run(std::size_t i) {
+  if (!built_[i]->failure.empty()) return {Verdict::build, built_[i]->failure, {}};
+  Outcome outcome;
+  try {
+    try_run(i, outcome);
+  } catch (const std::exception& error) {
+    return {Verdict::fault, error.what(), outcome.shares};
+  }
+  if (outcome.verdict == Verdict::ok && outcome.shares.undecided * 2 >= outcome.shares.elements) {
+    outcome.verdict = Verdict::wasted;
+  }
+  return outcome;
+}
+
+void Batch::try_run(std::size_t i, Outcome& outcome) {
+  const Program& program = cases_[i].program;
+  const RunOptions& options = cases_[i].options;
+  const auto executable_on = [&](const RunOptions& on) {
+    std::unique_ptr<runtime::Module> module;
+    if (built_[i]->module) module = std::make_unique<SharedModule>(built_[i]->module);
+    return runtime::make_executable(program.graph, built_[i]->compiled, device_for(on), std::move(module));
+  };
+  const Executable executable = executable_on(options);
+  for (const DimValues& dims : program.bindings) {
+    const runtime::Values inputs = make_inputs(program, dims);
+    const auto expected = enclose(program.graph, inputs, dims);
+    const Results results = results_of(executable, inputs, dims);
+    for (const auto& [name, enclosure] : expected) {
+      outcome.shares += shares_of(enclosure);
+      if (const std::string text = mismatch(enclosure, results.at(name)); !text.empty()) {
+        outcome.verdict = Verdict::mismatch;
+        outcome.text = fmt::format("output '{}'{}: {}", name, text_of(dims), text);
+        return;
+      }
+    }
+    if (options.shuffle_seed == 0) continue;
+    RunOptions in_order = options;
+    in_order.shuffle_seed = 0;
+    in_order.threads = 1;
+    const Results again = results_of(executable_on(in_order), inputs, dims);
+    for (const auto& [name, tensor] : results) {
+      if (same_bits(tensor, again.at(name))) continue;
+      outcome.verdict = Verdict::unstable;
+      outcome.text =
+          fmt::format("output '{}'{}: other bits in another order of threads", name, text_of(dims));
+      return;
+    }
+  }
+}
+
+Outcome run_alone(const Case& c, const Rewrite& rewrite) { return Batch({c}, rewrite).run(0); }
+
+}  // namespace fuse::fuzz

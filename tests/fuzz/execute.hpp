@@ -1,0 +1,60 @@
+// Runs cases on the emulated device and judges what it answers by the running error analysis.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "fuzz/program.hpp"
+
+namespace fuse {
+struct Compiled;
+}
+
+namespace fuse::fuzz {
+
+enum class Verdict : std::uint8_t {
+  ok,
+  wasted,    ///< ran, but most of the results are undecided, or there are none
+  mismatch,  ///< an element that no right device answers
+  unstable,  ///< other bits with blocks, warps and lanes in another order
+  fault,     ///< the device reported one, or refused the run
+  build,     ///< the compiler threw, or the system compiler refused the emitted text
+  crash,     ///< the process died
+  hang,      ///< the process made no progress
+};
+std::string_view to_string(Verdict);
+inline bool is_failure(Verdict verdict) { return verdict != Verdict::ok && verdict != Verdict::wasted; }
+
+struct Outcome {
+  Verdict verdict = Verdict::ok;
+  std::string text{};
+  Shares shares{};
+};
+
+using Rewrite = std::function<ir::Graph(const ir::Graph&)>;
+
+/// Cases compiled together: one call of the system compiler builds the kernels of all. What a case is
+/// compiled to does not depend on its neighbours.
+class Batch {
+ public:
+  /// `rewrite` stands before the compiler and is unknown to the oracle: to plant a fault.
+  explicit Batch(std::vector<Case> cases, const Rewrite& rewrite = {});
+  ~Batch();
+  std::size_t size() const { return cases_.size(); }
+  Outcome run(std::size_t i);
+
+ private:
+  struct Built;
+  void build_modules();
+  void try_run(std::size_t i, Outcome& outcome);
+
+  std::vector<Case> cases_;
+  std::vector<std::unique_ptr<Built>> built_;
+};
+
+Outcome run_alone(const Case&, const Rewrite& rewrite = {});
+
+}  // namespace fuse::fuzz

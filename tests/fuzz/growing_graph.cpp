@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fuzz/growing_graph.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "fuzz/error_rules.hpp"
+
+namespace fuse::fuzz {
+namespace {
+
+constexpr std::source_location here = std::source_location::current();
+
+/// Names that text must quote or that C and the device dialect use.
+constexpr const char* hostile_names[] = {"float", "int", "x y", "threadIdx", "load", "b\"q", "7", "in"};
+
+}  // namespace
+
+GrowingGraph::GrowingGraph(std::uint64_t seed, bool special_, std::int64_t most_elements)
+    : random(seed), special(special_), most_elements_(most_elements), inputs_seed_(random.bits() >> 16) {
+  builder_->graph.name = "fuzz";
+  const double weights[] = {0.45, 0.3, 0.15, 0.1};
+  const std::size_t count = random.weighted(weights);
+  for (std::size_t i = 0; i < count; ++i) {
+    DimRange range{.min = random.pick({0, 1, 1, 1, 2, 4}), .max = 0, .hint = 0};
+    const std::int64_t value =
+        random.chance(0.2) ? range.min : range.min + random.between(0, random.pick({3, 9, 40}));
+    range.max = random.pick(
+        {value, value + 3, std::int64_t{1} << 10, std::int64_t{1} << 20, std::int64_t{2147483647}});
+    if (random.chance(0.4)) range.hint = random.between(range.min, std::min<std::int64_t>(range.max, 5000));
+    std::string name(1, "BTSN"[i]);
+    dims_.emplace(name, value);
+    builder_->graph.symbols.push_back({name, range});
+    symbols_.push_back(Dim::symbol(name, range));
+    builder_->names.emplace(name, symbols_.back());
+  }
+}
+
+Tensor GrowingGraph::add(ir::Op op, const std::vector<Tensor>& operands, ir::Attr attr) {
+  return builder_->add(op, operands, std::move(attr), nullptr, here);
+}
+
+Tensor GrowingGraph::add(ir::Op op, const std::vector<Tensor>& operands, ir::Attr attr, DType dtype,
+                         std::vector<Dim> dims) {
+  const ir::Type declared{dtype, std::move(dims)};
+  return builder_->add(op, operands, std::move(attr), &declared, here);
+}
+
+InputStyle GrowingGraph::style(DType dtype) {
+  using Kind = InputStyle::Kind;
+  if (special && random.chance(0.6)) return {Kind::special, -4, 4};
+  const double weights[] = {4, 3, 2, 1, 2};
+  switch (random.weighted(weights)) {
+    case 0:
+      return {Kind::uniform, -2, 2};
+    case 1:
+      return {Kind::uniform, 0.25, 4};
+    case 2:
+      return {Kind::whole, 0, 5};
+    case 3:
+      return {Kind::spread, dtype == f16 ? -10.0 : -30.0, dtype == f16 ? 8.0 : 20.0};
+    default:
+      return {Kind::whole, -9, 9};
+  }
+}
+
+Tensor GrowingGraph::input(DType dtype, std::vector<Dim> dims, bool parameter) {
+  std::string name = "x" + std::to_string(names_++);
+  if (random.chance(0.03)) {
+    const std::string other = random.pick(hostile_names);
+    if (!builder_->names.contains(other)) name = other;
+  }
+  InputStyle drawn = style(dtype);
+  // An unsigned type has nothing below 0.
+  if (!is_floating(dtype))
+    drawn.low = std::max(drawn.low, static_cast<double>(whole<std::int64_t>(dtype).low));
+  styles_[name] = drawn;
+  builder_->names.emplace(name, std::nullopt);
+  return add(parameter ? ir::Op::parameter : ir::Op::input, {}, ir::NameAttr{name}, dtype, std::move(dims));
+}
+
+Tensor GrowingGraph::constant(DType dtype, std::vector<Dim> dims) {
+  InputStyle drawn = style(dtype);
+  if (!is_floating(dtype))
+    drawn.low = std::max(drawn.low, static_cast<double>(whole<std::int64_t>(dtype).low));
+  const runtime::HostTensor one = make_input(dtype, {1}, random.bits(), "constant", drawn);
+  ir::ConstantAttr value;
+  is_floating(dtype) ? void(value.real = one.get(0)) : void(value.integer = one.get_int(0));
+  return add(ir::Op::constant, {}, value, dtype, std::move(dims));
+}
+
+Tensor GrowingGraph::broadcast(const Tensor& x, std::vector<Dim> dims, std::vector<std::int64_t> places) {
+  const DType dtype = x.dtype();
+  return add(ir::Op::broadcast_in_dim, {x}, ir::DimsAttr{std::move(places)}, dtype, std::move(dims));
+}
+
+std::optional<Tensor> GrowingGraph::earlier(const std::function<bool(const ir::Type&)>& fits_type) {
+  std::vector<ir::NodeId> found;
+  for (ir::NodeId id = 0; id < values_.size(); ++id) {
+    if (fits_type(graph()[id].type)) found.push_back(id);
+  }
+  if (found.empty()) return std::nullopt;
+  const std::size_t recent = std::min<std::size_t>(found.size(), 4);
+  const std::size_t at =
+      random.chance(0.5) ? found.size() - 1 - random.below(recent) : random.below(found.size());
+  return builder_->tensor(found[at]);
+}
+
+Tensor GrowingGraph::operand(DType dtype, std::int64_t least_rank) {
+  if (random.chance(0.85)) {
+    const auto fit = [&](const ir::Type& type) {
+      return type.dtype == dtype && type.rank() >= least_rank && fits(type.dims);
+    };
+    if (auto found = earlier(fit)) return *found;
+  }
+  if (random.chance(0.5)) {
+    const auto convertible = [&](const ir::Type& type) {
+      return type.dtype != dtype && type.rank() >= least_rank && fits(type.dims);
+    };
+    if (auto found = earlier(convertible)) {
+      std::vector<Dim> dims = found->dims();
+      return add(ir::Op::convert, {*found}, ir::NoAttr{}, dtype, std::move(dims));
+    }
+  }
+  return input(dtype, shape(least_rank), random.chance(0.2));
+}
+
+std::optional<Tensor> GrowingGraph::broadcast_of_earlier(DType dtype, const std::vector<Dim>& dims) {
+  std::vector<std::int64_t> places;
+  const auto place = [&](const ir::Type& type) {
+    places.clear();
+    if (type.dtype != dtype || type.dims == dims) return false;
+    std::size_t at = 0;
+    for (const Dim& dim : type.dims) {
+      while (at < dims.size() && !(dim == dims[at]) && !dim.is(1)) ++at;
+      if (at == dims.size()) return false;
+      places.push_back(static_cast<std::int64_t>(at++));
+    }
+    return true;
+  };
+  const auto found = earlier(place);
+  if (!found) return std::nullopt;
+  place({dtype, found->dims()});
+  return broadcast(*found, dims, places);
+}
+
+Tensor GrowingGraph::of_type(DType dtype, const std::vector<Dim>& dims) {
+  if (random.chance(0.6)) {
+    const auto same_type = [&](const ir::Type& type) { return type.dtype == dtype && type.dims == dims; };
+    if (auto found = earlier(same_type)) return *found;
+  }
+  if (random.chance(0.3)) {
+    const auto same_dims = [&](const ir::Type& type) { return type.dims == dims; };
+    if (auto found = earlier(same_dims)) return add(ir::Op::convert, {*found}, ir::NoAttr{}, dtype, dims);
+  }
+  if (random.chance(0.5)) {
+    if (auto found = broadcast_of_earlier(dtype, dims)) return *found;
+  }
+  const double weights[] = {3, 1, 2, 1.5};
+  switch (random.weighted(weights)) {
+    case 0:
+      return input(dtype, dims, random.chance(0.25));
+    case 1:
+      return constant(dtype, dims);
+    case 2: {  // a scalar, as the operators write it
+      const Tensor scalar = random.chance(0.8) ? constant(dtype, {}) : input(dtype, {});
+      return broadcast(scalar, dims, {});
+    }
+    default: {  // some of the dims, repeated along the others
+      std::vector<Dim> kept;
+      std::vector<std::int64_t> places;
+      for (std::size_t i = 0; i < dims.size(); ++i) {
+        if (random.chance(0.4)) continue;
+        kept.push_back(random.chance(0.15) ? Dim(1) : dims[i]);
+        places.push_back(static_cast<std::int64_t>(i));
+      }
+      return broadcast(input(dtype, kept, random.chance(0.4)), dims, places);
+    }
+  }
+}
+
+Tensor GrowingGraph::tame(const Tensor& x) {
+  const DType dtype = x.dtype();
+  if (dtype != f32 && dtype != f64) return input(dtype, x.dims());
+  const Tensor bounded = add(ir::Op::tanh, {x});
+  if (random.chance(0.3)) return bounded;
+  const Tensor half = add(ir::Op::constant, {}, ir::ConstantAttr{.real = 0.5, .integer = 0}, dtype, x.dims());
+  return add(ir::Op::add, {add(ir::Op::abs, {bounded}), half});
+}
+
+Dim GrowingGraph::extent() {
+  if (!symbols_.empty() && random.chance(0.35)) {
+    const Dim symbol = random.pick(symbols_);
+    const double weights[] = {6, 1, 1, 1};
+    switch (random.weighted(weights)) {
+      case 0:
+        return symbol;
+      case 1:
+        return symbol * random.between(2, 8);
+      case 2:
+        return symbol + random.between(1, 3);
+      default:
+        return symbol * random.pick(symbols_);
+    }
+  }
+  const double weights[] = {3, 30, 4, 2, 1, 0.25};
+  switch (random.weighted(weights)) {
+    case 0:
+      return 1;
+    case 1:
+      return random.between(2, 9);
+    case 2:
+      return random.pick({12, 16, 17, 31, 32, 33});
+    case 3:
+      return random.pick({64, 65, 100, 127, 128});
+    case 4:
+      return random.pick({255, 257, 512, 1000, 1025, 2049, 4096});
+    default:
+      return 0;
+  }
+}
+
+std::vector<Dim> GrowingGraph::shape(std::int64_t least_rank) {
+  const double weights[] = {4, 20, 30, 20, 12, 6, 4, 3, 3};
+  const auto rank = std::max(least_rank, static_cast<std::int64_t>(random.weighted(weights)));
+  std::vector<Dim> dims;
+  for (std::int64_t i = 0; i < rank; ++i) dims.push_back(extent());
+  while (!fits(dims)) {  // the largest gives way
+    const auto largest = std::max_element(
+        dims.begin(), dims.end(), [&](const Dim& a, const Dim& b) { return value_of(a) < value_of(b); });
+    *largest =
+        random.between(1, std::max<std::int64_t>(1, std::min<std::int64_t>(value_of(*largest) / 2, 8)));
+  }
+  return dims;
+}
+
+std::int64_t GrowingGraph::value_of(const Dim& dim) const {
+  return dim.evaluate([&](std::string_view name) { return dims_.find(name)->second; });
+}
+
+std::int64_t GrowingGraph::elements(const std::vector<Dim>& dims) const {
+  std::int64_t count = 1;
+  for (const Dim& dim : dims) {
+    if (__builtin_mul_overflow(count, value_of(dim), &count)) return std::int64_t{1} << 62;
+  }
+  return count;
+}
+
+void GrowingGraph::roll_back(std::size_t mark) {
+  for (std::size_t id = mark; id < builder_->graph.nodes.size(); ++id) {
+    if (const auto* named = std::get_if<ir::NameAttr>(&builder_->graph.nodes[id].attr)) {
+      styles_.erase(named->name);
+      builder_->names.erase(named->name);
+    }
+  }
+  builder_->graph.nodes.resize(mark);
+  if (values_.size() > mark) values_.resize(mark);
+}
+
+bool GrowingGraph::evaluate() {
+  const std::size_t first = values_.size();
+  for (ir::NodeId id = static_cast<ir::NodeId>(first); id < graph().nodes.size(); ++id) {
+    const ir::Node& node = graph()[id];
+    if (!fits(node.type.dims)) return false;
+    std::vector<const Enclosure*> operands;
+    for (const ir::NodeId operand : node.operands) operands.push_back(&values_[operand]);
+    if (const auto* named = std::get_if<ir::NameAttr>(&node.attr)) {
+      std::vector<std::int64_t> shape;
+      for (const Dim& dim : node.type.dims) shape.push_back(value_of(dim));
+      const runtime::HostTensor input =
+          make_input(node.type.dtype, shape, inputs_seed_, named->name, styles_.at(named->name));
+      values_.push_back(enclose(graph(), id, operands, dims_, &input));
+    } else {
+      values_.push_back(enclose(graph(), id, operands, dims_));
+    }
+    const Enclosure& value = values_.back();
+    const bool last = id + 1 == graph().nodes.size();
+    if (!special && value.centre.is_real()) {
+      for (const double element : value.centre.real()) {
+        if (std::isnan(element) || (last && std::isinf(element))) return false;
+      }
+    }
+    if (!last) continue;
+    const Shares shares = shares_of(value);
+    if (static_cast<double>(shares.undecided) >
+        (special ? 0.6 : 0.25) * static_cast<double>(shares.elements)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+Program GrowingGraph::finish(const std::vector<ir::NodeId>& outputs) {
+  Program program{.graph = graph(), .inputs = styles_, .inputs_seed = inputs_seed_, .bindings = {dims_}};
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    program.graph.outputs.push_back({"y" + std::to_string(i), outputs[i]});
+  }
+  if (symbols_.empty() || !random.chance(0.4)) return program;
+  DimValues other;
+  for (const ir::Symbol& symbol : graph().symbols) {
+    const std::int64_t top = std::min(symbol.range.max, symbol.range.min + random.pick({1, 5, 33}));
+    other[symbol.name] = random.chance(0.3) ? symbol.range.min : random.between(symbol.range.min, top);
+  }
+  std::swap(dims_, other);
+  const bool all_fit = std::all_of(graph().nodes.begin(), graph().nodes.end(),
+                                   [&](const ir::Node& node) { return fits(node.type.dims); });
+  std::swap(dims_, other);
+  if (all_fit && other != dims_) program.bindings.push_back(std::move(other));
+  return program;
+}
+
+}  // namespace fuse::fuzz

@@ -1,0 +1,214 @@
+// fuse_fuzz: generated programs, reference against emulated. SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <stdexcept>
+
+#include "fuzz/corpus.hpp"
+#include "fuzz/generator.hpp"
+#include "fuzz/minimise.hpp"
+#include "fuzz/random.hpp"
+#include "fuzz/worker.hpp"
+
+namespace fuse::fuzz {
+namespace {
+
+constexpr std::string_view usage = R"(usage: fuse_fuzz [OPTION...]
+Runs generated programs on the emulated device and compares them with the reference. Failures are made small and
+written to the corpus, which every run begins with.
+  --count N             programs (default 1000)
+  --minutes M           stop after so many minutes
+  --seed S              of the run (default 1): program I of seed S is always the same
+  --jobs J              worker processes at once (default: one a core)
+  --batch K             programs compiled together (default 32)
+  --coverage FILE       writes the table op x dtype
+  --require-coverage    fails where a legal cell of it is empty
+  --corpus DIR          where failures are kept
+  --no-minimise         leaves failures as they were found
+Alone:
+  --replay FILE         one file of the corpus
+  --seed S --index I    one program of a run; with --print, its text instead
+)";
+
+struct Options {
+  RunSettings run;
+  std::string coverage, corpus = FUSE_FUZZ_CORPUS, replay;
+  bool require_coverage = false, minimise = true, print = false, help = false;
+  std::int64_t index = -1, worker = -1;
+};
+
+Options parse(int argc, char** argv) {
+  Options options;
+  for (int i = 1; i < argc; ++i) {
+    const std::string word = argv[i];
+    const auto value = [&]() -> std::string {
+      if (i + 1 >= argc) throw std::runtime_error(word + " needs a value");
+      return argv[++i];
+    };
+    const auto number = [&] {
+      const std::string text = value();
+      std::size_t used = 0;
+      double parsed = -1;
+      try {
+        parsed = std::stod(text, &used);
+      } catch (const std::exception&) {}
+      if (used != text.size() || !(parsed >= 0) || parsed > 1e15) {
+        throw std::runtime_error(word + " needs a number, not '" + text + "'");
+      }
+      return parsed;
+    };
+    const auto integer = [&] { return static_cast<std::int64_t>(number()); };
+    if (word == "--count") {
+      options.run.count = integer();
+    } else if (word == "--minutes") {
+      options.run.minutes = number();
+    } else if (word == "--seed") {
+      options.run.seed = static_cast<std::uint64_t>(integer());
+    } else if (word == "--jobs") {
+      options.run.jobs = static_cast<int>(integer());
+    } else if (word == "--batch") {
+      options.run.batch = std::max<std::int64_t>(1, integer());
+    } else if (word == "--coverage") {
+      options.coverage = value();
+    } else if (word == "--require-coverage") {
+      options.require_coverage = true;
+    } else if (word == "--corpus") {
+      options.corpus = value();
+    } else if (word == "--no-minimise") {
+      options.minimise = false;
+    } else if (word == "--replay") {
+      options.replay = value();
+    } else if (word == "--index") {
+      options.index = integer();
+    } else if (word == "--print") {
+      options.print = true;
+    } else if (word == "--worker") {
+      options.worker = integer();
+    } else if (word == "--help" || word == "-h") {
+      options.help = true;
+    } else {
+      throw std::runtime_error("unknown option '" + word + "'; see fuse_fuzz --help");
+    }
+  }
+  return options;
+}
+
+int report(const Outcome& outcome) {
+  fmt::print("{}{}{}\n{} elements, {} compared bit for bit, {} undecided\n", to_string(outcome.verdict),
+             outcome.text.empty() ? "" : ": ", outcome.text, outcome.shares.elements, outcome.shares.exact,
+             outcome.shares.undecided);
+  return is_failure(outcome.verdict) ? 1 : 0;
+}
+
+/// A line that is written over on a terminal, and every ten seconds elsewhere.
+class Progress {
+ public:
+  explicit Progress(const RunSettings& settings) : settings_(settings), terminal_(isatty(2) != 0) {}
+
+  void show(const RunTotals& totals) {
+    if (totals.seconds < next_) return;
+    next_ = totals.seconds + (terminal_ ? 0.5 : 10);
+    const double rate = totals.seconds > 0 ? static_cast<double>(totals.programs) / totals.seconds : 0;
+    const double left = rate > 0 ? static_cast<double>(settings_.count - totals.programs) / rate : 0;
+    const double limit = settings_.minutes > 0 ? settings_.minutes * 60 - totals.seconds : left;
+    fmt::print(stderr, "{}{} of {} programs, {} checked, {} failed, {:.1f}/s, {:.0f} s left{}",
+               terminal_ ? "\r" : "", totals.programs, settings_.count, totals.checked,
+               totals.failures.size(), rate, std::max(0.0, std::min(left, limit)), terminal_ ? "   " : "\n");
+    std::fflush(stderr);
+  }
+  void clear() const {
+    if (terminal_) fmt::print(stderr, "\r{:78}\r", "");
+  }
+
+ private:
+  const RunSettings settings_;
+  const bool terminal_;
+  double next_ = 0;
+};
+
+void keep_failure(const Options& options, const Failure& failure) {
+  fmt::print("FAILED {}: --seed {} --index {}\n  {}\n", to_string(failure.verdict), options.run.seed,
+             failure.index, failure.text);
+  std::fflush(stdout);
+  if (!options.minimise) return;
+  const Case found = generate(seed_of(options.run.seed, failure.index));
+  const Minimised small = minimise(found);
+  if (small.verdict == Verdict::ok) {
+    fmt::print("  alone it does not fail: it depends on what ran before it\n");
+    return;
+  }
+  const std::string name = fmt::format("{}_{}_{}", to_string(small.verdict), options.run.seed, failure.index);
+  const std::string path = write_corpus(options.corpus, name, small.smallest,
+                                        fmt::format("{}: {}", to_string(small.verdict), small.text));
+  fmt::print("  {} ops in {} tries: {}\n", small.ops, small.tries, path);
+}
+
+int run(const Options& options) {
+  std::int64_t failed = 0;
+  const std::vector<std::string> files = corpus_files(options.corpus);
+  for (const std::string& file : files) {
+    const Outcome outcome = in_child(load_corpus(file));
+    if (!is_failure(outcome.verdict)) continue;
+    ++failed;
+    fmt::print("FAILED {}: {}\n  {}\n", to_string(outcome.verdict), file, outcome.text);
+  }
+  fmt::print("corpus: {} files, {} failed\n", files.size(), failed);
+  fmt::print("seed {}: programs 0 to {}\n", options.run.seed, options.run.count - 1);
+  std::fflush(stdout);
+  Progress progress(options.run);
+  const RunTotals totals = run_workers(options.run, [&](const RunTotals& now) { progress.show(now); });
+  progress.clear();
+  for (const Failure& failure : totals.failures) keep_failure(options, failure);
+  const auto share = [&](std::size_t part) {
+    return 100.0 * static_cast<double>(part) /
+           static_cast<double>(std::max<std::size_t>(1, totals.shares.elements));
+  };
+  fmt::print("{} programs in {:.0f} s ({:.1f}/s), {} of them checked, {} wasted\n", totals.programs,
+             totals.seconds, static_cast<double>(totals.programs) / std::max(totals.seconds, 1e-9),
+             totals.checked, totals.wasted);
+  fmt::print("{} elements: {:.1f}% compared bit for bit, {:.1f}% within a bound, {:.1f}% undecided\n",
+             totals.shares.elements, share(totals.shares.exact),
+             share(totals.shares.elements - totals.shares.exact - totals.shares.undecided),
+             share(totals.shares.undecided));
+  if (!options.coverage.empty()) std::ofstream(options.coverage) << totals.coverage.table();
+  const std::vector<std::string> empty = totals.coverage.empty_cells();
+  if (!empty.empty()) fmt::print("not covered: {}\n", fmt::join(empty, ", "));
+  failed += static_cast<std::int64_t>(totals.failures.size());
+  const std::int64_t passed = totals.programs - static_cast<std::int64_t>(totals.failures.size());
+  if (options.require_coverage && !empty.empty()) ++failed;
+  fmt::print("{} passed, {} failed\n", passed, failed);
+  return failed == 0 && passed > 0 ? 0 : 1;
+}
+
+int main_of(int argc, char** argv) {
+  const Options options = parse(argc, argv);
+  if (options.help) {
+    fmt::print("{}", usage);
+    return 0;
+  }
+  if (options.worker >= 0) {
+    return work(options.run.seed, static_cast<std::uint64_t>(options.worker), options.run.count);
+  }
+  if (!options.replay.empty()) return report(run_alone(load_corpus(options.replay)));
+  if (options.index < 0) return run(options);
+  const Case one = generate(seed_of(options.run.seed, static_cast<std::uint64_t>(options.index)));
+  if (!options.print) return report(run_alone(one));
+  fmt::print("{}", to_text(one, fmt::format("seed {} index {}", options.run.seed, options.index)));
+  return 0;
+}
+
+}  // namespace
+}  // namespace fuse::fuzz
+
+int main(int argc, char** argv) {
+  try {
+    return fuse::fuzz::main_of(argc, argv);
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "fuse_fuzz: {}\n", error.what());
+    return 2;
+  }
+}
