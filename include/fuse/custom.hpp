@@ -24,7 +24,7 @@ struct HostView {
 /// writes every element of the result. May be called from several threads.
 using CustomReference = std::function<void(std::span<const HostView> operands, HostView result)>;
 
-/// One kernel in the device dialect (docs/custom-call.md) and its launch. The text has one function
+/// One kernel in the device dialect (docs/emulated-device.md) and its launch. The text has one function
 ///   FUSE_KERNEL(threads) name(global<const float> operand.., global<float> result, long long extent..) { ..
 ///   }
 /// with a buffer for each operand, then the result, then one `long long` for each of `extents`. It reads and

@@ -18,12 +18,12 @@ TEST_CASE("a driver older than CUDA 12 is refused, a newer one than the toolkit 
     CHECK(error.kind == ErrorKind::runtime);
     CHECK(error.code == ErrorCode::incompatible_version);
     CHECK(contains(error.message, "is of CUDA 11.8; fuse takes 12.0 and newer"));
-    CHECK(contains(error.message, fake_cuda_path));
+    CHECK(contains(error.message, fake_cuda_path()));
     CHECK(contains(error.hint, "update the NVIDIA driver"));
     fakes.require_clean();
   }
   const Variable version("FAKE_CUDA_VERSION", "15020");
-  const auto driver = runtime::Driver::load({.cuda = fake_cuda_path, .cublaslt = {}});
+  const auto driver = runtime::Driver::load({.cuda = fake_cuda_path(), .cublaslt = {}});
   CHECK(to_string(driver->cuda_version()) == "15.2");
   CHECK(driver->library.file().ends_with("/libfake_cuda.so"));
 }
@@ -40,7 +40,7 @@ TEST_CASE("a cuBLASLt of another major version is refused by the first GEMM", "[
     CHECK(contains(error.message, "fuse takes 12 to 13"));
   }
   const Variable version("FAKE_CUBLASLT_VERSION", "120304");
-  const auto library = runtime::open_cublaslt_library(fake_cublaslt_path);
+  const auto library = runtime::open_cublaslt_library(fake_cublaslt_path());
   CHECK(to_string(library.version()) == "12.3");
 }
 

@@ -99,6 +99,33 @@ inline Graph movement_graph(bool symbolic) {
   return sweep.built();
 }
 
+/// What moves elements by data or past the operand, scans and random numbers.
+inline Graph dynamic_graph(bool symbolic) {
+  OpSweep sweep(symbolic ? "symbolic_dynamic" : "dynamic");
+  Dim B = 7, T = 45;
+  if (symbolic) {
+    B = sweep.graph().dim("B", {.min = 4, .max = std::int64_t{1} << 40, .hint = 64});
+    T = sweep.graph().dim("T", {.min = 8, .max = 1 << 12, .hint = 128});
+  }
+  int count = 0;
+  const auto out = [&](const Tensor& value) { sweep.graph().output("y" + std::to_string(count++), value); };
+  const Tensor at = sweep.graph().input("at", i32, {}), seed = sweep.graph().input("seed", i64, {});
+  for (const DType dtype : all_dtypes()) {
+    const Tensor x = sweep.graph().input("x" + std::to_string(count), dtype, {B, T});
+    out(reverse(x, {0, 1}));
+    out(pad(x, 1, {2, B}, {1, 0}));
+    out(dynamic_slice(x, {at, at}, {4, 8}));
+    out(dynamic_update_slice(x, dynamic_slice(x, {at, 0}, {4, T}), {0, at}));
+    if (dtype == boolean) continue;
+    for (const bool exclusive : {false, true}) {
+      out(cumulative_sum(x, 1, exclusive));
+      out(cumulative_sum(x, 0, exclusive, true));
+    }
+  }
+  for (const DType dtype : {f32, f64}) out(random_uniform(dtype, {B, T}, seed, seed));
+  return sweep.built();
+}
+
 /// The compound functions in one type.
 inline Graph function_graph(DType dtype, bool symbolic) {
   Graph g("functions");

@@ -105,6 +105,14 @@ TEST_CASE("nvrtc: movement in every type, static and symbolic", "[nvrtc]") {
   check_kernels("movement", set);
 }
 
+TEST_CASE("nvrtc: dynamic slices, pads, scans and random numbers", "[nvrtc]") {
+  if (skipped()) return;
+  KernelSet set;
+  set.add(dynamic_graph(false), target_profile("h200"));
+  set.add(dynamic_graph(true), target_profile("h200"));
+  check_kernels("dynamic", set);
+}
+
 TEST_CASE("nvrtc: compound functions in f32, f16 and bf16", "[nvrtc]") {
   if (skipped()) return;
   KernelSet set;
