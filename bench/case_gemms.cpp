@@ -43,7 +43,7 @@ runtime::GemmDesc describe(const schedule::Plan& plan, const GemmStep& step) {
 
 struct Ready {
   std::unique_ptr<runtime::Gemm> gemm;
-  Buffer a, b, c, workspace;
+  Buffer a, b, c;
 };
 
 /// As `first` has it; without one, made on the host.
@@ -65,7 +65,6 @@ Ready make_ready(const Device& device, const schedule::Plan& plan, const GemmSte
   ready.a = operand(device, "a", step.operand, elements(plan, step.a), first ? &first->a : nullptr);
   ready.b = operand(device, "b", step.operand, elements(plan, step.b), first ? &first->b : nullptr);
   ready.c = device.allocate(elements(plan, step.c) * static_cast<std::int64_t>(size_of(step.result)));
-  ready.workspace = device.allocate(ready.gemm->workspace_bytes());
   return ready;
 }
 
@@ -84,10 +83,11 @@ Spread time_gemms(const Executable& executable, DeviceTimer& timer) {
   const schedule::Plan& plan = executable.stages().plan;
   const std::vector<const GemmStep*> steps = gemms_of(plan);
   std::vector<std::vector<Ready>> sets(1);
-  std::int64_t bytes = 0;
+  std::int64_t bytes = 0, scratch = 0;
   for (const GemmStep* step : steps) {
     const Ready& ready = sets[0].emplace_back(make_ready(executable.device(), plan, *step, nullptr));
     bytes += ready.a.size() + ready.b.size() + ready.c.size();
+    scratch = std::max(scratch, ready.gemm->workspace_bytes());
   }
   sets.resize(static_cast<std::size_t>(timer.sets_past_l2(bytes)));
   for (std::size_t set = 1; set < sets.size(); ++set) {
@@ -96,10 +96,11 @@ Spread time_gemms(const Executable& executable, DeviceTimer& timer) {
     }
   }
 
+  const Buffer workspace = executable.device().allocate(scratch);  // one GEMM runs at a time
   return timer.device(static_cast<std::int64_t>(sets.size()), [&](std::int64_t set) -> Status {
     for (const Ready& ready : sets[static_cast<std::size_t>(set)]) {
       Status status = ready.gemm->run(timer.stream().queue(), ready.a.address(), ready.b.address(),
-                                      ready.c.address(), ready.workspace.address());
+                                      ready.c.address(), workspace.address());
       if (!status) return status;
     }
     return {};

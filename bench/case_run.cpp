@@ -106,9 +106,8 @@ Json measure_case(const Case& c, const Device& device, DeviceTimer& timer, CopyY
   row["gemm"] = nullptr;
   if (flops > 0) {
     const Spread alone = time_gemms(executable, timer);
-    row["gemm"] = {{"flops", flops},
-                   {"device_us", alone.to_json()},
-                   {"share", figure(alone.median / on_device.median)}};
+    row["gemm"] = {
+        {"flops", flops}, {"device_us", alone.to_json()}, {"share", figure(alone.median / on_device.median)}};
   }
   return row;
 }

@@ -38,6 +38,16 @@ std::vector<CaseRow> of_fuse(const std::vector<CaseRow>& rows) {
   return mine;
 }
 
+bool tagged(const CaseRow& row, const char* tag) {
+  const Json& tags = row.at("tags");
+  return std::find(tags.begin(), tags.end(), tag) != tags.end();
+}
+
+/// Speed is worth nothing before the result is right, and a smoke case on a GPU shows launches.
+bool plotted(const CaseRow& row) {
+  return row.measured() && row.text("status") == "ok" && !tagged(row, "smoke");
+}
+
 std::string traffic_plot(const std::vector<CaseRow>& rows, Plots& plots) {
   BarChart chart{.title = "Bytes that the plan moves, over the floor",
                  .unit = "times inputs read once and outputs written once",
@@ -55,8 +65,7 @@ std::string copy_plot(const std::vector<CaseRow>& rows, Plots& plots) {
                  .reference = 100,
                  .more_is_better = true};
   for (const CaseRow& row : rows) {
-    const Json& tags = row.at("tags");
-    if (std::find(tags.begin(), tags.end(), "memory") == tags.end()) continue;
+    if (!plotted(row) || !tagged(row, "memory")) continue;
     chart.bars.push_back({row.text("name"), 100 * row.at("copy").at("share").get<double>()});
   }
   if (chart.bars.empty()) return "";
@@ -68,8 +77,7 @@ std::string copy_plot(const std::vector<CaseRow>& rows, Plots& plots) {
 std::string row_plots(const std::vector<CaseRow>& rows, Plots& plots) {
   std::map<std::pair<std::string, std::string>, std::map<std::int64_t, std::map<std::string, double>>> groups;
   for (const CaseRow& row : rows) {
-    const Json& tags = row.at("tags");
-    if (!row.measured() || std::find(tags.begin(), tags.end(), "rows") == tags.end()) continue;
+    if (!plotted(row) || !tagged(row, "rows")) continue;
     auto& place = groups[{row.text("builder"), row.text("dtype")}][row.at("dims").at(1).get<std::int64_t>()];
     place[row.text("by")] = row.floor() / row.device_us() * 1e-6;
     if (row.row.contains("copy") && row.at("copy").is_object()) {
@@ -105,11 +113,12 @@ std::string row_plots(const std::vector<CaseRow>& rows, Plots& plots) {
   return text;
 }
 
+/// A list of the files that the rows are of.
 std::string origins(const std::vector<CaseRow>& rows) {
   std::set<std::string> lines;
   for (const CaseRow& row : rows) {
     const Json& device = row.file->json.at("device");
-    lines.insert(fmt::format("{} (time: {}). {}\n", device.at("name").get<std::string>(),
+    lines.insert(fmt::format("- {} (time: {}). {}\n", device.at("name").get<std::string>(),
                              device.at("clock").get<std::string>(), row.file->origin()));
   }
   std::string text;
@@ -124,7 +133,7 @@ std::string case_cells(const CaseRow& row, bool gpu) {
       "| `{}` | {} | {} | {} | {:.2f} | {} of {} |", row.text("name"), cell(counts.at("kernels")),
       cell(counts.at("launches")), cell(counts.at("gemms")),
       row.at("bytes").at("moved").get<double>() / row.floor(),
-      error.at("over_bound").is_number() ? fmt::format("{:.2f}", error.at("over_bound").get<double>())
+      error.at("over_bound").is_number() ? fmt::format("{:.3g}", error.at("over_bound").get<double>())
                                          : "unchecked",
       error.at("checked").get<std::string>());
   if (!gpu) return line + ' ' + row.text("status") + " |\n";
