@@ -105,6 +105,7 @@ class Minimiser {
       before = after;
       simplify_options();
       drop_outputs();
+      retreat_outputs();
       cut_nodes();
       bypass_nodes();
       shrink_extents();
@@ -163,6 +164,19 @@ class Minimiser {
       Graph smaller = graph();
       smaller.outputs.erase(smaller.outputs.begin() + static_cast<std::ptrdiff_t>(i));
       accept(std::move(smaller));
+    }
+  }
+
+  /// An output is taken from an operand of what made it.
+  void retreat_outputs() {
+    for (std::size_t i = 0; i < graph().outputs.size(); ++i) {
+      for (std::size_t k = 0; k < graph()[graph().outputs[i].node].operands.size(); ++k) {
+        Graph earlier = graph();
+        earlier.outputs[i].node = earlier[earlier.outputs[i].node].operands[k];
+        if (!accept(std::move(earlier))) continue;
+        --i;  // once more
+        break;
+      }
     }
   }
 
