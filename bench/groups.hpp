@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <fuse/device.hpp>
 #include <string>
 
 #include "report.hpp"
@@ -10,6 +11,8 @@ namespace fuse::bench {
 
 struct Settings {
   std::string graphs;  ///< the folder of .fuse files
+  std::string filter;  ///< group `cases` picks by it: parts of names and tags by comma, all of which fit
+  Device device;       ///< of the groups `cases` and `ladder`
 };
 
 void bench_elementwise(Report&, const Settings&);
@@ -17,5 +20,8 @@ void bench_softmax(Report&, const Settings&);
 void bench_graph(Report&, const Settings&);
 void bench_compile(Report&, const Settings&);
 void bench_counts(Report&, const Settings&);
+void bench_ladder(Report&, const Settings&);
+void bench_cases(Report&, const Settings&);
+bool any_case(const Settings&);  ///< whether bench_cases has one to run
 
 }  // namespace fuse::bench

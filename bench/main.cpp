@@ -1,6 +1,6 @@
 // fuse_bench: what fuse costs and saves, as a table and as JSON. Figures are not assertions: the exit status
-// is 0 unless something failed to run (1) or the command line is wrong (2). SPDX-License-Identifier:
-// Apache-2.0
+// is 0 unless something failed or computed a wrong result (1), the command line is wrong (2), or there is no
+// GPU to measure (77). SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -9,11 +9,16 @@
 #include <string>
 #include <string_view>
 
+#include "embedded.hpp"
 #include "groups.hpp"
+#include "page/page.hpp"
 #include "report.hpp"
+#include "runtime/backend.hpp"
+#include "schema_check.hpp"
 
 namespace {
 
+using fuse::bench::Json;
 using fuse::bench::Report;
 using fuse::bench::Settings;
 
@@ -21,21 +26,24 @@ struct Group {
   const char* name;
   const char* about;
   void (*run)(Report&, const Settings&);
+  bool on_gpu;  ///< measures the device asked for, not the emulated one or the host
 };
 
 constexpr Group groups[] = {
     {"elementwise", "emulated kernels without barriers, against the same loop",
-     fuse::bench::bench_elementwise},
+     fuse::bench::bench_elementwise, false},
     {"softmax", "emulated softmax, plain and checked, through the pipeline and by hand",
-     fuse::bench::bench_softmax},
-    {"graph", "building, printing, parsing, cutting and compiling large graphs", fuse::bench::bench_graph},
-    {"compile", "the system compiler and NVRTC", fuse::bench::bench_compile},
-    {"counts", "kernels, barriers and bytes of examples/graphs", fuse::bench::bench_counts},
+     fuse::bench::bench_softmax, false},
+    {"graph", "building, printing, parsing, cutting and compiling large graphs", fuse::bench::bench_graph,
+     false},
+    {"compile", "the system compiler and NVRTC", fuse::bench::bench_compile, false},
+    {"counts", "kernels, barriers and bytes of examples/graphs", fuse::bench::bench_counts, false},
+    {"ladder", "a launch, an event, a node of a CUDA graph, on the device", fuse::bench::bench_ladder, true},
+    {"cases", "the cases of bench/cases.json, on the device", fuse::bench::bench_cases, true},
 };
 
 struct Options {
-  std::string filter, json;
-  Settings settings{.graphs = FUSE_BENCH_GRAPHS};
+  std::string filter, json, graphs = FUSE_BENCH_GRAPHS, device = "emulated", profile = "h200", check, page;
 };
 
 [[noreturn]] void wrong(const std::string& why) {
@@ -46,12 +54,19 @@ struct Options {
 [[noreturn]] void help() {
   fmt::print(
       "fuse_bench: what fuse costs and saves\n\n"
-      "  --filter TEXT   groups whose name contains the text\n"
-      "  --json FILE     write the rows there too\n"
+      "  --device NAME   emulated or cuda: what the groups ladder and cases measure [emulated]\n"
+      "  --profile NAME  the GPU that the emulated device stands for [h200]\n"
+      "  --filter TEXT   groups and cases whose name contains the text, or cases with that tag; of several "
+      "by\n"
+      "                  comma all have to fit: smoke,softmax.f32\n"
+      "  --json FILE     write the results there too (bench/schema.json)\n"
       "  --graphs DIR    the .fuse files of group counts [{}]\n"
+      "  --check FILE    no measurement: check a file of results against the schema\n"
+      "  --report DIR    no measurement: write DIR/docs/performance.md and its plots from DIR/bench/results\n"
       "  --help          this text\n\ngroups:\n",
       FUSE_BENCH_GRAPHS);
   for (const Group& group : groups) fmt::print("  {:<14}  {}\n", group.name, group.about);
+  fmt::print("\nexit status: 0, 1 (something failed, or is wrong), 2 (the command line), 77 (no GPU)\n");
   std::exit(0);
 }
 
@@ -66,10 +81,14 @@ Options parse(int argc, char** argv) {
       value = name.substr(equals + 1);
       name.resize(equals);
     }
-    std::string* const target = name == "--filter"   ? &options.filter
-                                : name == "--json"   ? &options.json
-                                : name == "--graphs" ? &options.settings.graphs
-                                                     : nullptr;
+    std::string* const target = name == "--filter"    ? &options.filter
+                                : name == "--json"    ? &options.json
+                                : name == "--graphs"  ? &options.graphs
+                                : name == "--device"  ? &options.device
+                                : name == "--profile" ? &options.profile
+                                : name == "--check"   ? &options.check
+                                : name == "--report"  ? &options.page
+                                                      : nullptr;
     if (!target) wrong("unknown option " + name);
     if (!joined) {
       if (++i == argc) wrong(name + " needs a value");
@@ -77,29 +96,69 @@ Options parse(int argc, char** argv) {
     }
     *target = value;
   }
+  if (options.device != "emulated" && options.device != "cuda") {
+    wrong("--device " + options.device + ": there are emulated and cuda");
+  }
   return options;
 }
 
+fuse::Device open_device(const Options& options) {
+  if (options.device == "emulated") return fuse::Device::emulated({.profile = options.profile});
+  try {
+    return fuse::Device::cuda();
+  } catch (const fuse::Error& error) {
+    if (error.kind() != fuse::ErrorKind::runtime) throw;
+    fmt::print(stderr, "skipped: no GPU: {}\n", error.what());
+    std::exit(77);
+  }
+}
+
+Json describe(const fuse::Device& device) {
+  return {{"kind", std::string(to_string(device.kind()))},
+          {"name", device.name()},
+          {"clock", std::string(device.backend()->clock())},
+          {"l2_bytes", device.backend()->target().l2_bytes}};
+}
+
+/// A group by its name; group cases also by a case's name or tag.
+bool wanted(const Group& group, const Settings& settings) {
+  if (settings.device.kind() == fuse::DeviceKind::cuda && settings.filter.empty() && !group.on_gpu)
+    return false;
+  if (std::string_view(group.name).find(settings.filter) != std::string_view::npos) return true;
+  return group.run == fuse::bench::bench_cases && any_case(settings);
+}
+
 int run(const Options& options) {
+  const Settings settings{.graphs = options.graphs, .filter = options.filter, .device = open_device(options)};
   const std::string load = fuse::bench::load_average();
   Report report;
   bool any = false;
   for (const Group& group : groups) {
-    if (std::string_view(group.name).find(options.filter) == std::string_view::npos) continue;
+    if (!wanted(group, settings)) continue;
     any = true;
     fmt::print(stderr, "{} ...\n", group.name);
     report.begin(group.name);
     try {
-      group.run(report, options.settings);
+      group.run(report, settings);
     } catch (const std::exception& error) {
       report.fail(error.what());
     }
   }
-  if (!any) wrong("no group's name contains '" + options.filter + "'");
+  if (!any)
+    wrong("no group's or case's name contains '" + options.filter +
+          "', and no case for this device has that tag");
   fmt::print("load before: {}, after: {}\n\n", load, fuse::bench::load_average());
   report.print_table();
-  if (!options.json.empty()) report.write_json(options.json, load);
+  if (!options.json.empty()) report.write_json(options.json, load, describe(settings.device));
   return report.failed() ? 1 : 0;
+}
+
+int check(const std::string& path) {
+  const auto errors =
+      fuse::bench::schema_errors(fuse::bench::read_json(path), Json::parse(fuse::bench::schema_json()));
+  for (const std::string& error : errors) fmt::print("{}: {}\n", path, error);
+  if (errors.empty()) fmt::print("{}: fits bench/schema.json\n", path);
+  return errors.empty() ? 0 : 1;
 }
 
 }  // namespace
@@ -107,6 +166,8 @@ int run(const Options& options) {
 int main(int argc, char** argv) {
   const Options options = parse(argc, argv);
   try {
+    if (!options.check.empty()) return check(options.check);
+    if (!options.page.empty()) return fuse::bench::write_page(options.page);
     return run(options);
   } catch (const std::exception& error) {
     fmt::print(stderr, "error: {}\n", error.what());

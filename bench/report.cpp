@@ -8,15 +8,10 @@
 #include <cstdio>
 #include <ctime>
 #include <fstream>
-#include <stdexcept>
 #include <thread>
-
-#include "runtime/json_reader.hpp"
 
 namespace fuse::bench {
 namespace {
-
-using runtime::json_string;
 
 std::string text(double value) {
   if (value == std::floor(value) && std::fabs(value) < 1e15) {
@@ -29,8 +24,19 @@ std::string text(double value) {
                                                : 5);
 }
 
-// JSON has neither infinity nor NaN.
-std::string number(double value) { return std::isfinite(value) ? fmt::format("{:.6g}", value) : "null"; }
+Json remarks(const std::vector<std::pair<std::string, std::string>>& list) {
+  Json all = Json::array();
+  for (const auto& [name, why] : list) all.push_back({{"name", name}, {"why", why}});
+  return all;
+}
+
+Json to_json(const Row& row) {
+  return {
+      {"name", row.name}, {"figure", figure(row.figure)}, {"cpu", row.cpu ? figure(*row.cpu) : Json(nullptr)},
+      {"unit", row.unit}, {"goal", row.goal.to_string()}, {"met", row.met()},
+      {"n", row.n},       {"min", figure(row.min)},       {"max", figure(row.max)},
+      {"how", row.how}};
+}
 
 std::string first_after(const char* path, std::string_view key) {
   std::ifstream in(path);
@@ -83,9 +89,9 @@ Row& Report::add(Row row) {
   return rows_.emplace_back(std::move(row));
 }
 
-void Report::fail(const std::string& why) { failures_.emplace_back(group_, why); }
-
 void Report::print_table() const {
+  for (const auto& [what, why] : skipped_) fmt::print("skipped: {}: {}\n", what, why);
+  if (rows_.empty()) return print_failures();
   std::vector<std::vector<std::string>> cells = {
       {"name", "figure", "by CPU time", "unit", "goal", "met", "min", "max", "n", "how"}};
   for (const Row& row : rows_) {
@@ -107,36 +113,30 @@ void Report::print_table() const {
     out.erase(out.find_last_not_of(' ') + 1);
     fmt::print("{}\n", out);
   }
-  for (const auto& [group, why] : failures_) fmt::print(stderr, "error: {}: {}\n", group, why);
+  print_failures();
 }
 
-void Report::write_json(const std::string& path, const std::string& load_before) const {
-  std::string out = fmt::format(
-      "{{\n  \"version\": 1,\n  \"date\": {},\n  \"machine\": {{\"cpu\": {}, \"cores\": {}, \"load_before\": "
-      "{}, "
-      "\"load_after\": {}}},\n  \"rows\": [",
-      json_string(date()), json_string(first_after("/proc/cpuinfo", "model name")),
-      std::thread::hardware_concurrency(), json_string(load_before), json_string(load_average()));
-  for (std::size_t i = 0; i < rows_.size(); ++i) {
-    const Row& row = rows_[i];
-    out += fmt::format(
-        "{}\n    {{\"name\": {}, \"figure\": {}, \"cpu\": {}, \"unit\": {}, \"goal\": {}, \"met\": {}, "
-        "\"n\": {}, "
-        "\"min\": {}, \"max\": {}, \"how\": {}}}",
-        i ? "," : "", json_string(row.name), number(row.figure), row.cpu ? number(*row.cpu) : "null",
-        json_string(row.unit), json_string(row.goal.to_string()), json_string(row.met()), row.n,
-        number(row.min), number(row.max), json_string(row.how));
-  }
-  out += "\n  ],\n  \"failed\": [";
-  for (std::size_t i = 0; i < failures_.size(); ++i) {
-    out += fmt::format("{}\n    {{\"group\": {}, \"why\": {}}}", i ? "," : "",
-                       json_string(failures_[i].first), json_string(failures_[i].second));
-  }
-  out += failures_.empty() ? "]\n}\n" : "\n  ]\n}\n";
-  std::ofstream file(path, std::ios::binary);
-  file << out;
-  file.close();
-  if (!file) throw std::runtime_error("cannot write " + path);
+void Report::print_failures() const {
+  for (const auto& [what, why] : failures_) fmt::print(stderr, "error: {}: {}\n", what, why);
+}
+
+void Report::write_json(const std::string& path, const std::string& load_before, const Json& device) const {
+  Json rows = Json::array();
+  for (const Row& row : rows_) rows.push_back(to_json(row));
+  const Json out = {{"version", 2},
+                    {"program", "fuse_bench"},
+                    {"date", date()},
+                    {"machine",
+                     {{"cpu", first_after("/proc/cpuinfo", "model name")},
+                      {"cores", std::max(1u, std::thread::hardware_concurrency())},
+                      {"load_before", load_before},
+                      {"load_after", load_average()}}},
+                    {"device", device},
+                    {"rows", rows},
+                    {"cases", cases_},
+                    {"skipped", remarks(skipped_)},
+                    {"failed", remarks(failures_)}};
+  write_text(path, out.dump(1, ' ', false, Json::error_handler_t::replace) + '\n');
 }
 
 std::string load_average() {

@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "json.hpp"
+
 namespace fuse::bench {
 
 /// What a figure should be.
@@ -39,18 +41,28 @@ class Report {
   /// Rows and failures from here on are of this group: its name goes before theirs.
   void begin(std::string group) { group_ = std::move(group); }
   Row& add(Row row);  ///< valid until the next one
-  void fail(const std::string& why);
+  void add_case(Json row) { cases_.push_back(std::move(row)); }
+  void fail(const std::string& why) { failures_.push_back({group_, why}); }
+  void fail(const std::string& what, const std::string& why) {
+    failures_.push_back({group_ + '.' + what, why});
+  }
+  void skip(const std::string& what, const std::string& why) {
+    skipped_.push_back({group_ + '.' + what, why});
+  }
 
   const std::vector<Row>& rows() const { return rows_; }
   bool failed() const { return !failures_.empty(); }
   void print_table() const;
   /// Throws std::runtime_error when the file cannot be written.
-  void write_json(const std::string& path, const std::string& load_before) const;
+  void write_json(const std::string& path, const std::string& load_before, const Json& device) const;
 
  private:
+  void print_failures() const;
+
   std::string group_;
   std::vector<Row> rows_;
-  std::vector<std::pair<std::string, std::string>> failures_;  // group, why
+  std::vector<Json> cases_;
+  std::vector<std::pair<std::string, std::string>> failures_, skipped_;  // what, why
 };
 
 /// "0.52 1.10 1.31": the averages of /proc/loadavg, empty where there is none.

@@ -30,10 +30,16 @@ function(fuse_target_defaults target)
   endif()
 endfunction()
 
-# fuse_program(NAME SOURCE...): a program in bin/ that links the library.
+# fuse_program(NAME SOURCE...): a program in bin/, of a bundle its part of the one program. It links fuse::fuse, or
+# fuse_internal where it sees internals.
 function(fuse_program name)
-  add_executable(${name} ${ARGN})
+  if(FUSE_COMPILER_BUNDLE)
+    add_library(${name} OBJECT ${ARGN})
+    target_compile_definitions(${name} PRIVATE main=${name}_main)
+    set_property(GLOBAL APPEND PROPERTY FUSE_BUNDLE_PROGRAMS ${name})
+  else()
+    add_executable(${name} ${ARGN})
+  endif()
   fuse_target_defaults(${name})
-  target_link_libraries(${name} PRIVATE fuse::fuse)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${FUSE_BIN_DIR})
 endfunction()

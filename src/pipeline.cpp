@@ -5,11 +5,13 @@
 
 #include <algorithm>
 
+#include "codegen_cuda/custom.hpp"
 #include "codegen_cuda/lower.hpp"
 #include "codegen_cuda/print_cuda.hpp"
 #include "ir/kernel/passes/name_divisions.hpp"
 #include "ir/passes/common_subexpressions.hpp"
 #include "ir/passes/dead_code.hpp"
+#include "ir/passes/open_contractions.hpp"
 #include "ir/passes/split_concats.hpp"
 #include "ir/verify.hpp"
 #include "schedule/make_plan.hpp"
@@ -25,6 +27,7 @@ struct GraphPass {
 // In this order; only run_passes times, verifies and dumps them.
 constexpr GraphPass graph_passes[] = {
     {"dead_code", ir::dead_code},
+    {"open_contractions", ir::open_contractions},
     {"common_subexpressions", ir::common_subexpressions},
     {"dead_code", ir::dead_code},
     {"split_concats", ir::split_concats},
@@ -98,8 +101,10 @@ Compiled run_pipeline(const ir::Graph& graph, const Target& target, const Pipeli
       result.kernels.push_back(std::move(lowered.kernel));
     }
   }
+  const std::vector<codegen::CustomText> customs = codegen::custom_texts(result.graph, result.partition, result.kernels);
+  for (const codegen::CustomText& custom : customs) planned_kernels.push_back({custom.name, {}, {}});
   result.source =
-      codegen::print_cuda(codegen::c_identifier(graph.name), result.kernels, options.drop_barrier);
+      codegen::print_cuda(codegen::c_identifier(graph.name), result.kernels, customs, options.drop_barrier);
   result.plan = schedule::make_plan(result.graph, result.partition, result.schedules, planned_kernels);
   if (options.verify) schedule::verify(result.plan);
   return result;

@@ -31,7 +31,8 @@ expect() {
   local status=$1 pattern=$2 what=$3 got=0
   shift 3
   "$@" >"$scratch/out" 2>"$scratch/err" </dev/null || got=$?
-  if ((got != status)); then
+  # shellcheck disable=SC2053  # the status may be a pattern
+  if [[ $got != $status ]]; then
     report 1 "$what" "status $got, not $status"
   elif ! cat "$scratch/out" "$scratch/err" | grep -qE -- "$pattern"; then
     report 1 "$what" "no line matches '$pattern'"
@@ -46,6 +47,20 @@ same() {  # WHAT FILE FILE
 
 absent() {  # WHAT DIRECTORY: nothing was left there
   if [[ -z $(ls -A "$2" 2>/dev/null) ]]; then report 0 "$1"; else report 1 "$1" "$2 is not empty"; fi
+}
+
+# Every file of ours that can hold a comment names its licence near its top. Goldens and graphs are what programs print.
+check_licences() {
+  local file
+  : >"$scratch/err"
+  while IFS= read -r file; do
+    head -n 30 "$file" | grep -q 'SPDX-License-Identifier: Apache-2.0' || echo "$file"
+  done >"$scratch/out" < <(
+    ls -d dev .ci/run ./*.md CMakeLists.txt
+    find .ci bench cmake docs examples include src tests tools -type f -not -path 'tests/golden/*' \
+      \( -name '*.[ch]pp' -o -name '*.h' -o -name '*.def' -o -name '*.sh' -o -name '*.py' -o -name '*.md' \
+      -o -name 'CMakeLists.txt' -o -name '*.cmake' -o -name '*.in' \))
+  report "$([[ -s $scratch/out ]] && echo 1 || echo 0)" 'every file names its licence (SPDX)' 'these do not'
 }
 
 # The graphs are those that the examples build, and print is the inverse of parse.
@@ -79,6 +94,11 @@ check_page() {
   report "$([[ -z $missing ]] && echo 0 || echo 1)" "$page shows what the tools print" "no line '$missing'"
 }
 
+check_ops() {
+  "$fusec" ops >"$scratch/ops.md" 2>"$scratch/err"
+  same 'docs/ops.md is what fusec ops prints' docs/ops.md "$scratch/ops.md"
+}
+
 # Every graph runs right and free of faults; each of its barriers is needed, and its loss is found.
 check_runs() {
   local graph profile file k count
@@ -93,7 +113,7 @@ check_runs() {
         continue
       fi
       for ((k = 0; k < count; k++)); do
-        expect 1 "^error: .*kernel '$graph[a-z0-9_]*'.* line [0-9]+ \\(%[0-9]+ [a-z_]+, [a-z0-9_.]+\\)" \
+        expect 1 "^error: .*kernel '${graph}[a-z0-9_]*'.* line [0-9]+ \\(%[0-9]+ [a-z_]+, [a-z0-9_.]+\\)" \
           "run $graph on $profile without barrier $k is a fault" \
           "$fusec" run "$file" --device emulated --profile "$profile" --checked --drop-barrier "$k"
       done
@@ -152,6 +172,7 @@ check_misuse() {
       "$fusec" "$command" "$file" --dim B=many
   done
   local -a directory
+  expect 0 '^Usage: fusec doctor' 'doctor has a help' "$fusec" doctor --help
   for command in print run plan emit stats; do
     directory=()
     if [[ $command == emit ]]; then directory=(-o "$scratch/nothing"); fi
@@ -223,13 +244,30 @@ check_examples() {
   expect 2 '^error: unknown option --bogus' 'examples refuse unknown options' "$bin/softmax" --bogus
 }
 
+# shellcheck source=tests/run_tools_machine.sh
+source tests/run_tools_machine.sh
+
+# dist/check leaves [device] and [emulated] out where there is no compiler; and its own logic, with stubs.
+check_bundle() {
+  FUSE_CXX=/nonexistent/c++ expect 0 'All tests passed' 'tests without [device] and [emulated] need no compiler' \
+    "$bin/fuse_tests" '~[device]~[emulated]~[nvrtc]~[.]'
+  expect 0 'passed, 0 failed' 'dist/check with stubs for the programs' bash tools/bundle/check_test.sh
+}
+
+check_licences
 check_graphs
 check_page
+check_ops
 check_runs
 check_files
 check_misuse
 check_emit
 check_stats
 check_examples
+check_doctor
+check_compilers
+check_libraries
+check_directories
+check_bundle
 printf '%d passed, %d failed\n' "$passed" "$failed"
 ((failed == 0 && passed > 0))

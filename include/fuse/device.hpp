@@ -5,31 +5,32 @@
 #include <cstddef>
 #include <cstdint>
 #include <fuse/error.hpp>
+#include <fuse/export.hpp>
 #include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-namespace fuse {
-
-namespace runtime {
+namespace fuse::runtime {
 class Backend;
 class Queue;
-}  // namespace runtime
+}  // namespace fuse::runtime
+
+namespace fuse::inline v0 {
 
 enum class DeviceKind : std::uint8_t {
   reference,  ///< op by op in double precision: the oracle
   emulated,   ///< the emitted CUDA text, run on the CPU
   cuda,       ///< an NVIDIA GPU through the Driver API
 };
-std::string_view to_string(DeviceKind);
+FUSE_COMPILER_API std::string_view to_string(DeviceKind);
 
 class Stream;
 class Buffer;
 
 /// A shared handle to a device. Thread safe.
-class Device {
+class FUSE_COMPILER_API Device {
  public:
   struct Emulated {
     std::string profile = "h200";  ///< whose attributes the scheduler sees: h200, a100, v100, tiny3, tiny2
@@ -70,7 +71,7 @@ class Device {
 };
 
 /// An in-order queue of work on a device. One thread at a time.
-class Stream {
+class FUSE_COMPILER_API Stream {
  public:
   /// Waits for the work so far; reports a failure of any of it.
   Status synchronize() noexcept;
@@ -92,7 +93,7 @@ struct BufferView {
 };
 
 /// Owned device memory; shared by copies, freed with the last one.
-class Buffer {
+class FUSE_COMPILER_API Buffer {
  public:
   Buffer() = default;
   std::int64_t size() const { return bytes_; }
@@ -110,4 +111,4 @@ class Buffer {
   std::int64_t bytes_ = 0;
 };
 
-}  // namespace fuse
+}  // namespace fuse::inline v0

@@ -5,13 +5,18 @@
 #include <concepts>
 #include <cstdint>
 #include <functional>
+#include <fuse/export.hpp>
 #include <limits>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
-namespace fuse {
+namespace fuse::detail {
+struct DimPoly;
+}
+
+namespace fuse::inline v0 {
 
 /// What is known of a symbol before run time: min <= value <= max; `hint` is a likely value (0: none).
 struct DimRange {
@@ -21,15 +26,11 @@ struct DimRange {
   bool operator==(const DimRange&) const = default;
 };
 
-namespace detail {
-struct DimPoly;
-}
-
 /// An integer expression kept in one canonical form: a sum of products of symbols, floor divisions and
 /// remainders. Two Dims are equal when their forms are, so `B * T == T * B`; `==` never asks a run-time
 /// value. Immutable and cheap to copy; a constant allocates nothing. Arithmetic that overflows 63 bits and
 /// division by zero throw invalid_extent. `/` floors and `%` has the sign of the divisor.
-class Dim {
+class FUSE_COMPILER_API Dim {
  public:
   Dim() = default;
   template <std::integral T>
@@ -65,14 +66,14 @@ class Dim {
   /// "4 * B * T + 3", "(B + 1) / 4": both C and `.fuse` text.
   std::string to_string() const;
 
-  friend Dim operator+(const Dim&, const Dim&);
-  friend Dim operator-(const Dim&, const Dim&);
-  friend Dim operator*(const Dim&, const Dim&);
-  friend Dim operator/(const Dim&, const Dim&);
-  friend Dim operator%(const Dim&, const Dim&);
-  friend bool operator==(const Dim&, const Dim&);
+  friend FUSE_COMPILER_API Dim operator+(const Dim&, const Dim&);
+  friend FUSE_COMPILER_API Dim operator-(const Dim&, const Dim&);
+  friend FUSE_COMPILER_API Dim operator*(const Dim&, const Dim&);
+  friend FUSE_COMPILER_API Dim operator/(const Dim&, const Dim&);
+  friend FUSE_COMPILER_API Dim operator%(const Dim&, const Dim&);
+  friend FUSE_COMPILER_API bool operator==(const Dim&, const Dim&);
   /// A total order on forms (not on values), for tables that must not depend on addresses.
-  friend int compare(const Dim&, const Dim&);
+  friend FUSE_COMPILER_API int compare(const Dim&, const Dim&);
 
   const detail::DimPoly* poly() const { return poly_.get(); }  ///< null for a constant; for the machinery
 
@@ -82,13 +83,13 @@ class Dim {
   std::shared_ptr<const detail::DimPoly> poly_;
 };
 
-Dim ceil_div(const Dim& a, const Dim& b);
+FUSE_COMPILER_API Dim ceil_div(const Dim& a, const Dim& b);
 /// The product of extents; 1 for none.
-Dim product(const std::vector<Dim>& dims);
+FUSE_COMPILER_API Dim product(const std::vector<Dim>& dims);
 /// True when a < b (a <= b) for every value of the symbols; false means "not proven".
-bool proven_less(const Dim& a, const Dim& b);
-bool proven_le(const Dim& a, const Dim& b);
+FUSE_COMPILER_API bool proven_less(const Dim& a, const Dim& b);
+FUSE_COMPILER_API bool proven_le(const Dim& a, const Dim& b);
 /// True when a is a multiple of b for every value of the symbols.
-bool proven_divisible(const Dim& a, const Dim& b);
+FUSE_COMPILER_API bool proven_divisible(const Dim& a, const Dim& b);
 
-}  // namespace fuse
+}  // namespace fuse::inline v0

@@ -4,10 +4,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <fuse/export.hpp>
 #include <optional>
 #include <string_view>
 
-namespace fuse {
+namespace fuse::inline v0 {
 
 enum class DType : std::uint8_t {
 #define FUSE_DTYPE(name, text, bytes, kind, cuda) name,
@@ -46,6 +47,17 @@ constexpr bool is_integer(DType type) { return kind_of(type) == DTypeKind::integ
 /// f16 or bf16: stored only; arithmetic on them is convert, f32 op, convert.
 constexpr bool is_half(DType type) { return type == DType::f16 || type == DType::bf16; }
 
+/// The least and the greatest value of an integer type; of a bool 0 and 1.
+struct IntegerRange {
+  std::int64_t low = 0, high = 1;
+};
+constexpr IntegerRange integer_range(DType type) {
+  if (!is_integer(type)) return {};
+  if (type == DType::u8) return {0, 255};
+  const std::int64_t high = INT64_MAX >> (64 - 8 * size_of(type));
+  return {-high - 1, high};
+}
+
 /// The spelling in `.fuse` text: "f32", "bool".
 constexpr std::string_view to_string(DType type) {
   switch (type) {
@@ -66,7 +78,7 @@ constexpr std::optional<DType> parse_dtype(std::string_view text_) {
 }
 
 /// IEEE binary16 as a host type. Conversion from double rounds once, to nearest even.
-struct half {
+struct FUSE_COMPILER_API half {
   std::uint16_t bits = 0;
   half() = default;
   explicit half(double value);
@@ -75,7 +87,7 @@ struct half {
 };
 
 /// bfloat16 as a host type. Conversion from double rounds once, to nearest even; NaN stays NaN.
-struct bfloat16 {
+struct FUSE_COMPILER_API bfloat16 {
   std::uint16_t bits = 0;
   bfloat16() = default;
   explicit bfloat16(double value);
@@ -83,4 +95,4 @@ struct bfloat16 {
   explicit operator float() const { return static_cast<float>(static_cast<double>(*this)); }
 };
 
-}  // namespace fuse
+}  // namespace fuse::inline v0

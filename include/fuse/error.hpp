@@ -6,12 +6,13 @@
 #include <array>
 #include <cstdint>
 #include <exception>
+#include <fuse/export.hpp>
 #include <source_location>
 #include <string>
 #include <string_view>
 #include <vector>
 
-namespace fuse {
+namespace fuse::inline v0 {
 
 /// Who can mend it: the program that uses fuse (user), the machine it runs on (runtime), or us (internal).
 enum class ErrorKind : std::uint8_t { user, runtime, internal };
@@ -34,6 +35,8 @@ enum class ErrorCode : std::uint8_t {
   unbound,  ///< an input, parameter, output or dim without a value
   missing_library,
   missing_compiler,
+  broken_install,        ///< a library or compiler is there, but damaged or incomplete
+  incompatible_version,  ///< a library's, or the driver's, does not fit fuse or each other
   unknown_arch,
   unsupported,
   out_of_memory,
@@ -42,11 +45,11 @@ enum class ErrorCode : std::uint8_t {
   internal,
 };
 
-std::string_view to_string(ErrorKind);
-std::string_view to_string(ErrorCode);
+FUSE_COMPILER_API std::string_view to_string(ErrorKind);
+FUSE_COMPILER_API std::string_view to_string(ErrorCode);
 
 /// A line of the user's program (or of a `.fuse` file). Line 0 means unknown.
-struct SourceLocation {
+struct FUSE_COMPILER_API SourceLocation {
   std::string file;
   std::uint32_t line = 0;
 
@@ -71,7 +74,7 @@ struct ErrorInfo {
 /// Thrown by building, compiling and loading. what() is the whole text:
 ///   main.cpp:12: matmul(f32[4, 8], f32[4, 8]): contracted extents differ: 8 and 4
 ///     hint: transpose the second operand
-class Error : public std::exception {
+class FUSE_COMPILER_API Error : public std::exception {
  public:
   explicit Error(ErrorInfo info);
   const char* what() const noexcept override { return text_.c_str(); }
@@ -83,6 +86,8 @@ class Error : public std::exception {
   ErrorInfo info_;
   std::string text_;
 };
+
+class FUSE_COMPILER_API Status;  // here, since g++ 12 takes no two kinds of attributes in one place
 
 /// The outcome of a run. Fixed size: making one never allocates.
 class [[nodiscard]] Status {
@@ -103,4 +108,4 @@ class [[nodiscard]] Status {
   std::array<char, 509> message_{};
 };
 
-}  // namespace fuse
+}  // namespace fuse::inline v0

@@ -6,6 +6,7 @@
 #include <fuse/device.hpp>
 #include <fuse/dim.hpp>
 #include <fuse/dtype.hpp>
+#include <fuse/export.hpp>
 #include <fuse/graph.hpp>
 #include <fuse/weights.hpp>
 #include <map>
@@ -16,8 +17,10 @@
 #include <vector>
 
 namespace fuse {
-
 struct Compiled;
+}
+
+namespace fuse::inline v0 {
 
 struct CompileOptions {
   int drop_barrier = -1;  ///< plants a fault for tests: leaves out the k-th barrier of the kernels (0-based)
@@ -38,7 +41,7 @@ using DimValues = std::map<std::string, std::int64_t, std::less<>>;
 class Prepared;
 
 /// A compiled graph on a device. Immutable; shared by threads.
-class Executable {
+class FUSE_COMPILER_API Executable {
  public:
   const std::vector<Slot>& slots() const;         ///< inputs and parameters in graph order, then outputs
   std::size_t slot(std::string_view name) const;  ///< an input's or parameter's; throws unknown_name
@@ -61,11 +64,12 @@ class Executable {
 };
 
 /// Compiles for a device. Throws user Errors of the graph, missing_compiler, missing_library.
-Executable compile(const Graph& graph, const Device& device, const CompileOptions& options = {});
+FUSE_COMPILER_API Executable compile(const Graph& graph, const Device& device,
+                                     const CompileOptions& options = {});
 
 /// An executable ready to run with fixed dims. Immutable; shared by threads, each with its own workspace and
 /// stream.
-class Prepared {
+class FUSE_COMPILER_API Prepared {
  public:
   const std::vector<std::int64_t>& shape(std::size_t slot) const;
   std::int64_t bytes(std::size_t slot) const;
@@ -87,7 +91,7 @@ class Prepared {
 };
 
 /// The cold path: buffers by name, allocated here. One run at a time.
-class Session {
+class FUSE_COMPILER_API Session {
  public:
   Session(Executable executable, const DimValues& dims = {});
   const Prepared& prepared() const { return prepared_; }
@@ -112,4 +116,4 @@ class Session {
   bool ran_ = false;
 };
 
-}  // namespace fuse
+}  // namespace fuse::inline v0

@@ -4,10 +4,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <fuse/export.hpp>
 #include <fuse/graph.hpp>
 #include <optional>
 
-namespace fuse {
+namespace fuse::inline v0 {
+
+FUSE_COMPILER_API_BEGIN
 
 Tensor softmax(const Arg& x, std::int64_t axis = -1);
 Tensor log_softmax(const Arg& x, std::int64_t axis = -1);
@@ -30,4 +33,12 @@ Tensor attention(const Arg& q, const Arg& k, const Arg& v, bool causal = false);
 /// A label outside [0, classes) has loss 0, so a negative label marks what to ignore.
 Tensor cross_entropy(const Arg& logits, const Arg& labels);
 
-}  // namespace fuse
+/// Keeps each element with probability 1 - p, scaled by 1 / (1 - p); 0 elsewhere. Each call draws a
+/// mask of its own: see random_uniform. 0 <= p < 1.
+Tensor dropout(const Arg& x, double p, const Arg& seed, const Arg& offset);
+/// Where dropout keeps: bool, true with probability 1 - p. Use it to apply one mask to several tensors.
+Tensor dropout_mask(const Arg& like, double p, const Arg& seed, const Arg& offset);
+
+FUSE_COMPILER_API_END
+
+}  // namespace fuse::inline v0

@@ -3,9 +3,11 @@
 #pragma once
 
 #include <cstdint>
+#include <fuse/custom.hpp>
 #include <fuse/dim.hpp>
 #include <fuse/dtype.hpp>
 #include <fuse/error.hpp>
+#include <fuse/export.hpp>
 #include <memory>
 #include <optional>
 #include <source_location>
@@ -14,18 +16,18 @@
 #include <type_traits>
 #include <vector>
 
-namespace fuse {
-
-namespace ir {
+namespace fuse::ir {
 struct Graph;
 }
-namespace detail {
+namespace fuse::detail {
 struct Builder;  // the graph under construction, shared by a Graph and its tensors
 }
 
+namespace fuse::inline v0 {
+
 /// A handle to a value of a graph: two words, copied freely. It keeps the graph alive. Mixing tensors of two
 /// graphs in one op throws wrong_graph.
-class Tensor {
+class FUSE_COMPILER_API Tensor {
  public:
   Tensor() = default;
   DType dtype() const;
@@ -81,7 +83,7 @@ class Arg {
 
 /// Names the ops built while it lives: `auto s = g.scope("block.0");`. Scopes nest; they end in reverse
 /// order.
-class ScopeGuard {
+class FUSE_COMPILER_API ScopeGuard {
  public:
   ScopeGuard(ScopeGuard&&) noexcept;
   ScopeGuard& operator=(ScopeGuard&&) = delete;
@@ -98,7 +100,7 @@ class ScopeGuard {
 
 /// A tensor graph. A value: copying copies the nodes (handles stay with the original), moving keeps handles
 /// valid. Not thread safe while it is built; const use is.
-class Graph {
+class FUSE_COMPILER_API Graph {
  public:
   explicit Graph(std::string name = "graph");
   Graph(const Graph&);
@@ -117,7 +119,7 @@ class Graph {
   Tensor parameter(std::string name, DType dtype, std::vector<Dim> dims, At at = At::current());
   /// One value in every element; rounded to the type, which must hold an integer exactly.
   Tensor constant(DType dtype, Arg value, std::vector<Dim> dims = {});
-  /// The coordinate along `axis`; i32, i64, f32 or f64.
+  /// The coordinate along `axis`; an integer type, f32 or f64.
   Tensor iota(DType dtype, std::vector<Dim> dims, std::int64_t axis, At at = At::current());
   /// The run-time value of a dim expression, i64[].
   Tensor dim_size(const Dim& dim, At at = At::current());
@@ -140,6 +142,8 @@ class Graph {
   std::shared_ptr<detail::Builder> builder_;
 };
 
+FUSE_COMPILER_API_BEGIN
+
 // Arithmetic with implicit broadcast: shapes align at the right, an extent 1 or a missing dim repeats.
 // Operands have one dtype; numbers take it. f16 and bf16: convert to f32, compute, convert back (one rounding
 // an op).
@@ -160,26 +164,43 @@ Tensor operator>=(const Arg& a, const Arg& b);
 Tensor operator&&(const Arg& a, const Arg& b);  ///< bool tensors; both sides are evaluated
 Tensor operator||(const Arg& a, const Arg& b);
 Tensor operator!(const Arg& a);
+// Bits of integers. A shift by a negative number or by the width or more leaves 0, or -1 to the right of a
+// negative.
+Tensor operator~(const Arg& a);
+Tensor operator&(const Arg& a, const Arg& b);
+Tensor operator|(const Arg& a, const Arg& b);
+Tensor operator^(const Arg& a, const Arg& b);
+Tensor operator<<(const Arg& a, const Arg& b);
+Tensor operator>>(const Arg& a, const Arg& b);  ///< keeps the sign of a
 
 Tensor abs(const Arg& x);
 Tensor sign(const Arg& x);
 Tensor floor(const Arg& x);
 Tensor ceil(const Arg& x);
+Tensor round(const Arg& x);  ///< halves to even
 Tensor sqrt(const Arg& x);
 Tensor rsqrt(const Arg& x);
 Tensor reciprocal(const Arg& x);
 Tensor exp(const Arg& x);
+Tensor exp2(const Arg& x);
 Tensor expm1(const Arg& x);
 Tensor log(const Arg& x);
+Tensor log2(const Arg& x);
 Tensor log1p(const Arg& x);
 Tensor sin(const Arg& x);
 Tensor cos(const Arg& x);
 Tensor tanh(const Arg& x);
 Tensor erf(const Arg& x);
+Tensor is_nan(const Arg& x);
+Tensor is_inf(const Arg& x);
+Tensor atan2(const Arg& y, const Arg& x);  ///< the angle of the point (x, y), in [-pi, pi]
 Tensor pow(const Arg& a, const Arg& b);
 Tensor max(const Arg& a, const Arg& b);                           ///< NaN if either is
 Tensor min(const Arg& a, const Arg& b);                           ///< NaN if either is
 Tensor select(const Arg& condition, const Arg& a, const Arg& b);  ///< a where condition, else b
+Tensor clamp(const Arg& x, const Arg& low, const Arg& high);      ///< min(max(x, low), high)
+/// Rounds once, to nearest even. A float to an integer truncates and saturates, a NaN becomes 0; an integer
+/// to a narrower one wraps; anything to bool: whether it is not 0.
 Tensor convert(const Arg& x, DType dtype);
 
 /// Repeats extents 1 and missing leading dims, as operators do; the shape must allow it.
@@ -192,10 +213,21 @@ Tensor reshape(const Arg& x, std::vector<Dim> dims);
 Tensor transpose(const Arg& x, std::vector<std::int64_t> permutation);
 /// Elements [start, limit) with a step along one axis.
 Tensor slice(const Arg& x, std::int64_t axis, const Dim& start, const Dim& limit, std::int64_t stride = 1);
+/// The listed axes run backwards.
+Tensor reverse(const Arg& x, std::vector<std::int64_t> axes);
+/// `low[i]` elements of value before and `high[i]` after dim i; the value is a number or a scalar of x's
+/// dtype.
+Tensor pad(const Arg& x, const Arg& value, std::vector<Dim> low, std::vector<Dim> high);
 Tensor concat(const std::vector<Tensor>& parts, std::int64_t axis,
               std::source_location at = std::source_location::current());
 /// x.dims[:axis] + indices.dims + x.dims[axis + 1:]; an index out of range is clamped. As numpy.take.
 Tensor gather(const Arg& x, const Arg& indices, std::int64_t axis);
+
+/// sizes[i] elements of dim i from starts[i], a number or an i32 or i64 scalar known at run time; a start is
+/// clamped so that the slice lies inside.
+Tensor dynamic_slice(const Arg& x, const std::vector<Arg>& starts, std::vector<Dim> sizes);
+/// x with `update`, of the same rank and no greater, at the starts, which are clamped as above.
+Tensor dynamic_update_slice(const Arg& x, const Arg& update, const std::vector<Arg>& starts);
 
 // Reductions over the given axes (all when empty); the reduced dims go away unless keep_dims. f16 and bf16
 // are converted to f32, reduced and rounded once.
@@ -204,14 +236,42 @@ Tensor prod(const Arg& x, std::vector<std::int64_t> axes = {}, bool keep_dims = 
 Tensor reduce_max(const Arg& x, std::vector<std::int64_t> axes = {},
                   bool keep_dims = false);  ///< NaN if any is
 Tensor reduce_min(const Arg& x, std::vector<std::int64_t> axes = {}, bool keep_dims = false);
+Tensor any(const Arg& x, std::vector<std::int64_t> axes = {}, bool keep_dims = false);  ///< of bool
+Tensor all(const Arg& x, std::vector<std::int64_t> axes = {}, bool keep_dims = false);  ///< of bool
 Tensor mean(const Arg& x, std::vector<std::int64_t> axes = {}, bool keep_dims = false);
 /// i64 position of the largest (smallest) element along one axis: the first of equals, a NaN before all.
 Tensor argmax(const Arg& x, std::int64_t axis, bool keep_dims = false);
 Tensor argmin(const Arg& x, std::int64_t axis, bool keep_dims = false);
+
+/// Of the elements up to each along the axis; `exclusive` leaves out the element itself, `reverse` runs from
+/// the end. f16 and bf16 add in f32 and round once. Floats add in an order that the extent alone determines.
+Tensor cumulative_sum(const Arg& x, std::int64_t axis, bool exclusive = false, bool reverse = false);
 
 /// [.., m, k] x [.., k, n]; leading dims are equal. transpose_* swaps the last two dims of an operand first.
 /// Accumulates in f32 (f64 for f64) and rounds once to `result` (default: the operands' dtype).
 Tensor matmul(const Arg& a, const Arg& b, bool transpose_a = false, bool transpose_b = false,
               std::optional<DType> result = std::nullopt);
 
-}  // namespace fuse
+/// The dims of a contraction, in pairs of equal extent: batch_a[i] with batch_b[i], contract_a[i] with
+/// contract_b[i].
+struct ContractionDims {
+  std::vector<std::int64_t> batch_a{}, batch_b{}, contract_a{}, contract_b{};
+};
+/// Sums a * b over the contracted dims: result dims are the batch dims, a's free dims, b's free dims, each in
+/// order. Accumulates and rounds as matmul does. A negative dim counts from the end.
+Tensor contraction(const Arg& a, const Arg& b, ContractionDims dims,
+                   std::optional<DType> result = std::nullopt);
+
+/// Uniform in [0, 1), f32 (multiples of 2^-24) or f64 (of 2^-53): Philox 4x32-10 of (seed, offset, stream,
+/// element). Seed and offset are i64 scalars, known at run time; of the offset the low 32 bits count. Each
+/// call has a stream of its own, which rewrites keep: the same seed and offset give the same numbers, another
+/// offset gives new ones.
+Tensor random_uniform(DType dtype, std::vector<Dim> dims, const Arg& seed, const Arg& offset);
+
+/// A user's kernel makes the result; fusion does not look inside.
+Tensor custom_call(const CustomKernel& kernel, const std::vector<Tensor>& operands, DType dtype,
+                   std::vector<Dim> dims, std::source_location at = std::source_location::current());
+
+FUSE_COMPILER_API_END
+
+}  // namespace fuse::inline v0

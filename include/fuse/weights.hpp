@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <fuse/dtype.hpp>
+#include <fuse/export.hpp>
 #include <memory>
 #include <span>
 #include <string>
@@ -16,7 +17,7 @@
 #include <utility>
 #include <vector>
 
-namespace fuse {
+namespace fuse::inline v0 {
 
 /// An immutable set of named tensors. Copying shares it. All members may be called from any number of threads
 /// on one object, as long as none assigns to that object.
@@ -26,7 +27,7 @@ namespace fuse {
 /// A safetensors file is mapped, not read: pages are loaded when they are first touched, and shared by all
 /// processes that map the file. Replace such a file by renaming another over it; one that is changed in place
 /// changes the weights, and one that is shortened makes the process fault.
-class Weights {
+class FUSE_COMPILER_API Weights {
  public:
   /// Dense, row-major, little endian; a bool is one byte that holds 0 or 1. The bytes of a safetensors file
   /// are where the file has them, and need not be aligned for the dtype: copy them, or read with memcpy. All
@@ -65,7 +66,7 @@ class Weights {
 };
 
 /// Weights from memory. Belongs to one thread at a time.
-class WeightsBuilder {
+class FUSE_COMPILER_API WeightsBuilder {
  public:
   WeightsBuilder();
   WeightsBuilder(WeightsBuilder&&) noexcept;
@@ -83,4 +84,4 @@ class WeightsBuilder {
   std::unique_ptr<Weights::Data> data_;
 };
 
-}  // namespace fuse
+}  // namespace fuse::inline v0

@@ -47,8 +47,8 @@ std::vector<Dim> ElementLowering::dims(NodeId node) const {
   return result;
 }
 
-VarId ElementLowering::value(NodeId node, const Coordinates& at) {
-  const Key wanted{node, at, std::nullopt};
+VarId ElementLowering::value(NodeId node, const Coordinates& at, std::optional<VarId> predicate) {
+  const Key wanted{node, at, predicate};
   std::vector<Key> work = {wanted};
   while (!work.empty()) {
     const Key key = work.back();
@@ -130,6 +130,21 @@ std::optional<VarId> ElementLowering::movement(const Key& key, const ir::Node& n
         at[i] = rename_(slice.starts[i]) + key.at[i] * slice.strides[i];
       break;
     }
+    case Relation::reverse:
+      at = key.at;
+      for (const std::int64_t dim : ir::attr<ir::DimsAttr>(node).dims) {
+        const auto d = static_cast<std::size_t>(dim);
+        at[d] = operand_dims[d] - 1 - at[d];
+      }
+      break;
+    case Relation::pad:
+      return padded(key, node, work);
+    case Relation::dynamic_slice:
+      return dynamically_sliced(key, node, work);
+    case Relation::update:
+      return updated(key, node, work);
+    case Relation::random:
+      return random(key, node, work);
     case Relation::concat:
       return concatenation(key, node, work);
     case Relation::gather:
@@ -150,19 +165,16 @@ std::optional<VarId> ElementLowering::concatenation(const Key& key, const ir::No
     builder_.at(key.node);
     std::vector<Part> parts(count);
     Dim end = 0;
-    const auto both = [&](std::optional<VarId> a, VarId b) {
-      return a ? builder_.compute(Op::logical_and, boolean, {*a, b}) : b;
-    };
     for (std::size_t p = 0; p < count; ++p) {
       parts[p].predicate = key.predicate;
       if (p > 0) {
         const VarId after = builder_.compute(Op::logical_not, boolean, {*parts[p - 1].below});
-        parts[p].predicate = both(parts[p].predicate, after);
+        parts[p].predicate = all_of(parts[p].predicate, after);
       }
       end = end + dims(node.operands[p])[axis];
       if (p + 1 == count) break;
       parts[p].below = builder_.value(boolean, IndexLess{key.at[axis], end});
-      parts[p].predicate = both(parts[p].predicate, *parts[p].below);
+      parts[p].predicate = all_of(parts[p].predicate, *parts[p].below);
     }
     parts_.emplace(key, std::move(parts));
   }
@@ -196,12 +208,116 @@ std::optional<VarId> ElementLowering::gathered(const Key& key, const ir::Node& n
     const Dim extent = dims(data)[static_cast<std::size_t>(axis)];
     const std::string name = builder_.unique("g" + std::to_string(key.node));
     builder_.append(BindData{name, *index, extent});
-    positions_.emplace(key, Dim::index(name, extent));
+    positions_.emplace(key, Coordinates{Dim::index(name, extent)});
   }
   Coordinates at(key.at.begin(), first);
-  at.push_back(positions_.at(key));
+  at.push_back(positions_.at(key)[0]);
   at.insert(at.end(), first + rank, key.at.end());
   return find({data, at, key.predicate}, work);
+}
+
+VarId ElementLowering::all_of(std::optional<VarId> a, VarId b) {
+  return a ? builder_.compute(Op::logical_and, boolean, {*a, b}) : b;
+}
+
+std::optional<VarId> ElementLowering::in_box(const Key& key, const Coordinates& low,
+                                             const std::vector<Dim>& sizes) {
+  if (const auto found = inside_.find(key); found != inside_.end()) return found->second;
+  builder_.at(key.node);
+  const std::vector<Dim> extents = dims(key.node);
+  std::optional<VarId> inside;
+  for (std::size_t i = 0; i < low.size(); ++i) {
+    if (!low[i].is(0)) {
+      const VarId before = builder_.value(boolean, IndexLess{key.at[i], low[i]});
+      inside = all_of(inside, builder_.compute(Op::logical_not, boolean, {before}));
+    }
+    if (low[i] + sizes[i] == extents[i]) continue;
+    inside = all_of(inside, builder_.value(boolean, IndexLess{key.at[i], low[i] + sizes[i]}));
+  }
+  inside_.emplace(key, inside);
+  return inside;
+}
+
+std::optional<VarId> ElementLowering::padded(const Key& key, const ir::Node& node, std::vector<Key>& work) {
+  Coordinates low;
+  for (const Dim& dim : ir::attr<ir::PadAttr>(node).low) low.push_back(rename_(dim));
+  const std::optional<VarId> inside = in_box(key, low, dims(node.operands[0]));
+  Coordinates at = key.at;
+  for (std::size_t i = 0; i < at.size(); ++i) at[i] = at[i] - low[i];
+  if (!inside) return find({node.operands[0], at, key.predicate}, work);
+  if (!predicates_.count(key)) {
+    builder_.at(key.node);
+    predicates_.emplace(key, all_of(key.predicate, *inside));
+  }
+  const auto value = find({node.operands[0], at, predicates_.at(key)}, work);
+  const auto filler = find({node.operands[1], {}, key.predicate}, work);
+  if (!value || !filler) return std::nullopt;
+  builder_.at(key.node);
+  return builder_.compute(Op::select, node.type.dtype, {*inside, *value, *filler});
+}
+
+const Coordinates* ElementLowering::starts(const Key& key, const ir::Node& node, std::size_t first,
+                                           const std::vector<Dim>& sizes, std::vector<Key>& work) {
+  if (const auto found = positions_.find(key); found != positions_.end()) return &found->second;
+  std::vector<VarId> values;
+  for (std::size_t i = node.operands.size(); i-- > first;) {
+    if (const auto var = find({node.operands[i], {}, key.predicate}, work)) values.push_back(*var);
+  }
+  if (values.size() + first != node.operands.size()) return nullptr;
+  std::reverse(values.begin(), values.end());
+  builder_.at(key.node);
+  const std::vector<Dim> extents = dims(node.operands[0]);
+  Coordinates at;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (extents[i] == sizes[i]) {
+      at.emplace_back(0);
+      continue;
+    }
+    const Dim places = extents[i] - sizes[i] + 1;
+    const std::string name = builder_.unique("s" + std::to_string(key.node));
+    builder_.append(BindData{name, values[i], places});
+    at.push_back(Dim::index(name, places));
+  }
+  return &positions_.emplace(key, std::move(at)).first->second;
+}
+
+std::optional<VarId> ElementLowering::dynamically_sliced(const Key& key, const ir::Node& node,
+                                                         std::vector<Key>& work) {
+  const Coordinates* from = starts(key, node, 1, dims(key.node), work);
+  if (!from) return std::nullopt;
+  Coordinates at = key.at;
+  for (std::size_t i = 0; i < at.size(); ++i) at[i] = at[i] + (*from)[i];
+  return find({node.operands[0], at, key.predicate}, work);
+}
+
+std::optional<VarId> ElementLowering::updated(const Key& key, const ir::Node& node, std::vector<Key>& work) {
+  const std::vector<Dim> sizes = dims(node.operands[1]);
+  const Coordinates* from = starts(key, node, 2, sizes, work);
+  if (!from) return std::nullopt;
+  Coordinates at = key.at;
+  for (std::size_t i = 0; i < at.size(); ++i) at[i] = at[i] - (*from)[i];
+  const std::optional<VarId> inside = in_box(key, *from, sizes);
+  if (!inside) return find({node.operands[1], at, key.predicate}, work);
+  if (!predicates_.count(key)) {
+    builder_.at(key.node);
+    const VarId outside = builder_.compute(Op::logical_not, boolean, {*inside});
+    outside_.emplace(key, all_of(key.predicate, outside));
+    predicates_.emplace(key, all_of(key.predicate, *inside));
+  }
+  const auto kept = find({node.operands[0], key.at, outside_.at(key)}, work);
+  const auto update = find({node.operands[1], at, predicates_.at(key)}, work);
+  if (!kept || !update) return std::nullopt;
+  builder_.at(key.node);
+  return builder_.compute(Op::select, node.type.dtype, {*inside, *update, *kept});
+}
+
+std::optional<VarId> ElementLowering::random(const Key& key, const ir::Node& node, std::vector<Key>& work) {
+  const auto offset = find({node.operands[1], {}, key.predicate}, work);
+  const auto seed = find({node.operands[0], {}, key.predicate}, work);
+  if (!seed || !offset) return std::nullopt;
+  builder_.at(key.node);
+  return builder_.value(node.type.dtype, Random{*seed, *offset, flatten(key.at, dims(key.node)),
+                                                ir::attr<ir::RandomAttr>(node).stream});
 }
 
 }  // namespace fuse::codegen

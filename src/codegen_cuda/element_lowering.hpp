@@ -27,9 +27,13 @@ class ElementLowering {
 
   /// Appends what computes the node's element; the same element is computed once. Iterative: graphs may be
   /// deep.
-  kernel::VarId value(ir::NodeId node, const Coordinates& at);
+  /// With a predicate, memory is read only where it is true; elsewhere the value means nothing.
+  kernel::VarId value(ir::NodeId node, const Coordinates& at,
+                      std::optional<kernel::VarId> predicate = std::nullopt);
   /// Forgets the values so far: their statements go out of scope.
-  void leave_scope() { memo_.clear(), positions_.clear(), parts_.clear(); }
+  void leave_scope() {
+    memo_.clear(), positions_.clear(), parts_.clear(), inside_.clear(), predicates_.clear(), outside_.clear();
+  }
   std::vector<Dim> dims(ir::NodeId node) const;
 
  private:
@@ -46,6 +50,17 @@ class ElementLowering {
   std::optional<kernel::VarId> movement(const Key& key, const ir::Node& node, std::vector<Key>& work);
   std::optional<kernel::VarId> concatenation(const Key& key, const ir::Node& node, std::vector<Key>& work);
   std::optional<kernel::VarId> gathered(const Key& key, const ir::Node& node, std::vector<Key>& work);
+  std::optional<kernel::VarId> padded(const Key& key, const ir::Node& node, std::vector<Key>& work);
+  std::optional<kernel::VarId> dynamically_sliced(const Key& key, const ir::Node& node,
+                                                  std::vector<Key>& work);
+  std::optional<kernel::VarId> updated(const Key& key, const ir::Node& node, std::vector<Key>& work);
+  std::optional<kernel::VarId> random(const Key& key, const ir::Node& node, std::vector<Key>& work);
+  /// The clamped starts that operands from `first` on give for boxes of `sizes`; null while one is missing.
+  const Coordinates* starts(const Key& key, const ir::Node& node, std::size_t first,
+                            const std::vector<Dim>& sizes, std::vector<Key>& work);
+  /// Whether low <= at < low + size in every dim; null where that always holds.
+  std::optional<kernel::VarId> in_box(const Key& key, const Coordinates& low, const std::vector<Dim>& sizes);
+  kernel::VarId all_of(std::optional<kernel::VarId> a, kernel::VarId b);
   kernel::VarId source(const Key& key, const ir::Node& node);
   kernel::VarId load(const Key& key, const ir::Node& node, kernel::BufferId buffer);
 
@@ -54,7 +69,10 @@ class ElementLowering {
   std::map<ir::NodeId, kernel::BufferId> buffers_;
   std::function<Dim(const Dim&)> rename_;
   std::map<Key, kernel::VarId> memo_;
-  std::map<Key, kernel::Index> positions_;  ///< of gathers: the clamped index
+  std::map<Key, Coordinates> positions_;  ///< of gathers and dynamic slices: the clamped indices
+  std::map<Key, std::optional<kernel::VarId>>
+      inside_;  ///< of pads and updates: whether the box holds the element
+  std::map<Key, kernel::VarId> predicates_, outside_;  ///< of pads and updates: where each operand is read
   struct Part {
     std::optional<kernel::VarId> below,
         predicate;  ///< index is before the part's end; and not before its start

@@ -35,9 +35,13 @@ BufferId KernelBuilder::buffer(std::string name, DType dtype, Space space, Dim e
   return static_cast<BufferId>(kernel.buffers.size() - 1);
 }
 
-VarId KernelBuilder::value(DType dtype, Rhs rhs) {
+VarId KernelBuilder::variable(DType dtype) {
   kernel.vars.push_back({unique(base_), dtype});
-  const auto var = static_cast<VarId>(kernel.vars.size() - 1);
+  return static_cast<VarId>(kernel.vars.size() - 1);
+}
+
+VarId KernelBuilder::value(DType dtype, Rhs rhs) {
+  const VarId var = variable(dtype);
   append(Let{var, std::move(rhs)});
   return var;
 }

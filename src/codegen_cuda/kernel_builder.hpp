@@ -26,6 +26,8 @@ class KernelBuilder {
   /// A value named after the node being lowered.
   kernel::VarId value(DType dtype, kernel::Rhs rhs);
   kernel::VarId compute(ir::Op op, DType dtype, std::vector<kernel::VarId> operands);
+  /// A value that the next statement defines.
+  kernel::VarId variable(DType dtype);
   std::vector<kernel::VarId> declare(kernel::ReductionId reduction, const std::string& name);
   void append(decltype(kernel::Stmt::node) node);
   /// Appends a compound statement whose body is what `fill` appends.

@@ -60,6 +60,12 @@ class KernelLowering {
       case Mapping::split:
         row_block(schedule_.choices.parts);
         break;
+      case Mapping::scan_warp:
+        scan_warp();
+        break;
+      case Mapping::scan_thread:
+        scan_thread();
+        break;
     }
     collect_extents();
     return {std::move(kernel), std::move(bindings_), std::move(extents_)};
@@ -232,6 +238,84 @@ class KernelLowering {
     });
   }
 
+  // A warp a row of a scan: 32 elements at a time, the sum so far carried on.
+  void scan_warp() {
+    const std::string block = builder_.unique("b"), warp_name = builder_.unique("warp"),
+                      lane = builder_.unique("lane"), name = builder_.unique("row");
+    const int warps = launch_.block_threads / warp;
+    const bool exclusive = ir::attr<ir::ScanAttr>(graph_[root_]).exclusive;
+    parallel(Parallel::grid, block, builder_.kernel.grid, [&] {
+      parallel(Parallel::warp, warp_name, warps, [&] {
+        parallel(Parallel::lane, lane, warp, [&] {
+          const Index row =
+              bind(name, index(block, builder_.kernel.grid) * warps + index(warp_name, warps), results_);
+          builder_.when({{row, results_}}, [&] {
+            const VarId carry = declare()[0];
+            const DType dtype = graph_[root_].type.dtype;
+            const std::string first = builder_.unique("c");
+            builder_.loop({.name = first, .begin = 0, .end = reduced_, .step = warp, .body = {}}, [&] {
+              const Index c =
+                  bind(builder_.unique("p"), Dim::index(first, reduced_) + index(lane, warp), reduced_);
+              VarId inside = builder_.value(boolean, IndexLess{c, reduced_});
+              if (exclusive) {
+                const VarId after = builder_.value(boolean, IndexLess{0, c});
+                inside = builder_.compute(ir::Op::logical_and, boolean, {inside, after});
+              }
+              VarId incoming =
+                  elements_->value(graph_[root_].operands[0], scanned(row, exclusive ? c - 1 : c), inside);
+              builder_.at(root_);
+              if (exclusive) {
+                const VarId zero = builder_.value(dtype, Constant{});
+                incoming = builder_.compute(ir::Op::select, dtype, {inside, incoming, zero});
+              }
+              const VarId sum = builder_.variable(dtype);
+              builder_.append(WarpScan{reduction_, carry, incoming, sum});
+              builder_.when({{c, reduced_}}, [&] {
+                builder_.append(Store{output_, flatten(scanned(row, c), elements_->dims(root_)), sum});
+              });
+              elements_->leave_scope();
+            });
+          });
+        });
+      });
+    });
+  }
+
+  // A thread a row of a scan; neighbours read neighbouring elements where the rows are columns.
+  void scan_thread() {
+    const std::string block = builder_.unique("b"), thread = builder_.unique("t"),
+                      name = builder_.unique("row");
+    const bool exclusive = ir::attr<ir::ScanAttr>(graph_[root_]).exclusive;
+    parallel(Parallel::grid, block, builder_.kernel.grid, [&] {
+      parallel(Parallel::block, thread, launch_.block_threads, [&] {
+        const Index row = bind(
+            name,
+            index(block, builder_.kernel.grid) * launch_.block_threads + index(thread, launch_.block_threads),
+            results_);
+        builder_.when({{row, results_}}, [&] {
+          const VarId sum = declare()[0];
+          const std::string at = builder_.unique("c");
+          builder_.loop({.name = at, .begin = 0, .end = reduced_, .body = {}}, [&] {
+            const Coordinates place = scanned(row, Dim::index(at, reduced_));
+            const Index element = flatten(place, elements_->dims(root_));
+            if (exclusive) builder_.append(Store{output_, element, sum});
+            const VarId incoming = elements_->value(graph_[root_].operands[0], place);
+            builder_.at(root_);
+            builder_.append(Combine{reduction_, {sum}, {incoming}});
+            if (!exclusive) builder_.append(Store{output_, element, sum});
+            elements_->leave_scope();
+          });
+        });
+      });
+    });
+  }
+
+  /// Where the c-th element that a scan visits in a row is.
+  Coordinates scanned(const Index& row, const Index& c) const {
+    const bool reverse = ir::attr<ir::ScanAttr>(graph_[root_]).reverse;
+    return operand_coordinates(row, reverse ? reduced_ - 1 - c : c);
+  }
+
   static Index index(const std::string& name, const Dim& extent) { return Dim::index(name, extent); }
 
   void parallel(Parallel parallel, const std::string& name, const Dim& extent,
@@ -245,7 +329,9 @@ class KernelLowering {
   }
 
   std::vector<VarId> declare() {
-    reduction_ = builder_.reduction(graph_[root_].op, graph_[graph_[root_].operands[0]].type.dtype);
+    const bool scans = info(graph_[root_].op).relation == ir::Relation::scan;
+    reduction_ = builder_.reduction(scans ? ir::Op::reduce_sum : graph_[root_].op,
+                                    graph_[graph_[root_].operands[0]].type.dtype);
     return builder_.declare(reduction_, "acc");
   }
 
@@ -273,7 +359,7 @@ class KernelLowering {
   }
 
   Coordinates operand_coordinates(const Index& result, const Index& reduced) const {
-    const schedule::ReductionShape shape = schedule::reduction_shape(graph_, graph_[root_]);
+    const schedule::LoopShape shape = schedule::loop_shape(graph_, graph_[root_]);
     const auto renamed = [&](std::vector<Dim> dims) {
       for (Dim& dim : dims) dim = rename(dim);
       return dims;
@@ -354,6 +440,7 @@ std::vector<Dim> KernelLowering::mentioned_symbols(const Kernel& kernel) {
         if (const auto* load = std::get_if<Load>(&let->rhs)) add(load->index);
         if (const auto* value = std::get_if<IndexValue>(&let->rhs)) add(value->index);
         if (const auto* less = std::get_if<IndexLess>(&let->rhs)) add(less->index), add(less->bound);
+        if (const auto* random = std::get_if<Random>(&let->rhs)) add(random->element);
       } else if (const auto* store = std::get_if<Store>(&stmt.node)) {
         add(store->index);
       } else if (const auto* bind = std::get_if<Bind>(&stmt.node)) {

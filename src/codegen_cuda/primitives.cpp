@@ -143,6 +143,41 @@ inline int absolute(int a) { return a < 0 ? static_cast<int>(0u - a) : a; }
 inline long long absolute(long long a) { return a < 0 ? static_cast<long long>(0ull - a) : a; }
 )",
        {}},
+      {"is_infinite",
+       R"(__device__ inline bool is_infinite(float a) { return fabsf(a) == infinity_f32(); }
+__device__ inline bool is_infinite(double a) { return fabs(a) == infinity_f64(); }
+)",
+       R"(inline bool is_infinite(float a) { return fabsf(a) == infinity_f32(); }
+inline bool is_infinite(double a) { return fabs(a) == infinity_f64(); }
+)",
+       {"infinity_f32", "infinity_f64"}},
+      // C++ leaves shifts by a negative number or by the width open.
+      {"shift_left",
+       R"(template <class T>
+__device__ inline T shift_left(T a, T b) {
+  return b < 0 || b >= static_cast<T>(8 * sizeof(T)) ? 0 : static_cast<T>(static_cast<unsigned long long>(a) << b);
+}
+)",
+       R"(template <class T>
+inline T shift_left(T a, T b) {
+  return b < 0 || b >= static_cast<T>(8 * sizeof(T)) ? 0 : static_cast<T>(static_cast<unsigned long long>(a) << b);
+}
+)",
+       {}},
+      {"shift_right",
+       R"(template <class T>
+__device__ inline T shift_right(T a, T b) {
+  const T width = 8 * sizeof(T);
+  return b >= 0 && b < width ? static_cast<T>(a >> b) : a < 0 ? static_cast<T>(-1) : 0;
+}
+)",
+       R"(template <class T>
+inline T shift_right(T a, T b) {
+  const T width = 8 * sizeof(T);
+  return b >= 0 && b < width ? static_cast<T>(a >> b) : a < 0 ? static_cast<T>(-1) : 0;
+}
+)",
+       {}},
       {"sign",
        R"(template <class T>
 __device__ inline T sign(T a) { return a != a ? a : static_cast<T>((a > 0) - (a < 0)); }
@@ -370,6 +405,50 @@ inline int to_i32(long long v) { return static_cast<int>(v); }
 inline int to_i32(bool v) { return v; }
 )",
        {"to_f32"}},
+      {"to_i8",
+       R"(__device__ inline signed char to_i8(double v) {
+  return v != v ? 0 : static_cast<signed char>(fmax(-128.0, fmin(v, 127.0)));
+}
+__device__ inline signed char to_i8(float v) {
+  return v != v ? 0 : static_cast<signed char>(fmaxf(-128.0f, fminf(v, 127.0f)));
+}
+__device__ inline signed char to_i8(f16 v) { return to_i8(to_f32(v)); }
+__device__ inline signed char to_i8(bf16 v) { return to_i8(to_f32(v)); }
+__device__ inline signed char to_i8(long long v) { return static_cast<signed char>(v); }
+__device__ inline signed char to_i8(int v) { return static_cast<signed char>(v); }
+)",
+       R"(inline signed char to_i8(double v) {
+  return v != v ? 0 : v <= -128 ? -128 : v >= 127 ? 127 : static_cast<signed char>(v);
+}
+inline signed char to_i8(float v) { return to_i8(static_cast<double>(v)); }
+inline signed char to_i8(f16 v) { return to_i8(to_f32(v)); }
+inline signed char to_i8(bf16 v) { return to_i8(to_f32(v)); }
+inline signed char to_i8(long long v) { return static_cast<signed char>(v); }
+inline signed char to_i8(int v) { return static_cast<signed char>(v); }
+)",
+       {"to_f32"}},
+      {"to_u8",
+       R"(__device__ inline unsigned char to_u8(double v) {
+  return v != v ? 0 : static_cast<unsigned char>(fmax(0.0, fmin(v, 255.0)));
+}
+__device__ inline unsigned char to_u8(float v) {
+  return v != v ? 0 : static_cast<unsigned char>(fmaxf(0.0f, fminf(v, 255.0f)));
+}
+__device__ inline unsigned char to_u8(f16 v) { return to_u8(to_f32(v)); }
+__device__ inline unsigned char to_u8(bf16 v) { return to_u8(to_f32(v)); }
+__device__ inline unsigned char to_u8(long long v) { return static_cast<unsigned char>(v); }
+__device__ inline unsigned char to_u8(int v) { return static_cast<unsigned char>(v); }
+)",
+       R"(inline unsigned char to_u8(double v) {
+  return v != v ? 0 : v <= 0 ? 0 : v >= 255 ? 255 : static_cast<unsigned char>(v);
+}
+inline unsigned char to_u8(float v) { return to_u8(static_cast<double>(v)); }
+inline unsigned char to_u8(f16 v) { return to_u8(to_f32(v)); }
+inline unsigned char to_u8(bf16 v) { return to_u8(to_f32(v)); }
+inline unsigned char to_u8(long long v) { return static_cast<unsigned char>(v); }
+inline unsigned char to_u8(int v) { return static_cast<unsigned char>(v); }
+)",
+       {"to_f32"}},
       {"to_bool",
        R"(template <class T>
 __device__ inline bool to_bool(T v) { return v != 0; }
@@ -381,6 +460,65 @@ inline bool to_bool(f16 v) { return (v.bits & 0x7fff) != 0; }
 inline bool to_bool(bf16 v) { return (v.bits & 0x7fff) != 0; }
 )",
        {"f16", "bf16"}},
+
+      // Philox 4x32-10 (Salmon and others, SC 2011): block `block` of four words of a draw.
+      {"random_words",
+       R"(struct random_block { unsigned w[4]; };
+__device__ inline random_block random_words(long long seed, long long offset, long long stream, long long block) {
+  unsigned c0 = static_cast<unsigned>(block), c1 = static_cast<unsigned>(block >> 32);
+  unsigned c2 = static_cast<unsigned>(stream), c3 = static_cast<unsigned>(offset);
+  unsigned k0 = static_cast<unsigned>(seed), k1 = static_cast<unsigned>(seed >> 32);
+#pragma unroll
+  for (int round = 0; round < 10; ++round) {
+    const unsigned a = 0xD2511F53u * c0, b = 0xCD9E8D57u * c2;
+    const unsigned n0 = __umulhi(0xCD9E8D57u, c2) ^ c1 ^ k0, n2 = __umulhi(0xD2511F53u, c0) ^ c3 ^ k1;
+    c0 = n0, c1 = b, c2 = n2, c3 = a;
+    k0 += 0x9E3779B9u, k1 += 0xBB67AE85u;
+  }
+  return {{c0, c1, c2, c3}};
+}
+)",
+       R"(struct random_block { unsigned w[4]; };
+inline random_block random_words(long long seed, long long offset, long long stream, long long block) {
+  unsigned c0 = static_cast<unsigned>(block), c1 = static_cast<unsigned>(block >> 32);
+  unsigned c2 = static_cast<unsigned>(stream), c3 = static_cast<unsigned>(offset);
+  unsigned k0 = static_cast<unsigned>(seed), k1 = static_cast<unsigned>(seed >> 32);
+  for (int round = 0; round < 10; ++round) {
+    const unsigned long long a = 0xD2511F53ull * c0, b = 0xCD9E8D57ull * c2;
+    c0 = static_cast<unsigned>(b >> 32) ^ c1 ^ k0, c1 = static_cast<unsigned>(b);
+    c2 = static_cast<unsigned>(a >> 32) ^ c3 ^ k1, c3 = static_cast<unsigned>(a);
+    k0 += 0x9E3779B9u, k1 += 0xBB67AE85u;
+  }
+  return {{c0, c1, c2, c3}};
+}
+)",
+       {}},
+      {"random_uniform_f32",
+       R"(__device__ inline float random_uniform_f32(long long seed, long long offset, long long stream, long long i) {
+  return static_cast<float>(random_words(seed, offset, stream, i >> 2).w[i & 3] >> 8) * 5.9604644775390625e-8f;  // 2^-24
+}
+)",
+       R"(inline float random_uniform_f32(long long seed, long long offset, long long stream, long long i) {
+  return static_cast<float>(random_words(seed, offset, stream, i >> 2).w[i & 3] >> 8) * 5.9604644775390625e-8f;  // 2^-24
+}
+)",
+       {"random_words"}},
+      {"random_uniform_f64",
+       R"(__device__ inline double random_uniform_f64(long long seed, long long offset, long long stream, long long i) {
+  const random_block r = random_words(seed, offset, stream, i >> 1);
+  const int at = static_cast<int>(i & 1) * 2;
+  const unsigned long long bits = static_cast<unsigned long long>(r.w[at + 1]) << 32 | r.w[at];
+  return static_cast<double>(bits >> 11) * 1.1102230246251565e-16;  // 2^-53
+}
+)",
+       R"(inline double random_uniform_f64(long long seed, long long offset, long long stream, long long i) {
+  const random_block r = random_words(seed, offset, stream, i >> 1);
+  const int at = static_cast<int>(i & 1) * 2;
+  const unsigned long long bits = static_cast<unsigned long long>(r.w[at + 1]) << 32 | r.w[at];
+  return static_cast<double>(bits >> 11) * 1.1102230246251565e-16;  // 2^-53
+}
+)",
+       {"random_words"}},
 
       // Warp exchanges take all 32 lanes. On the host one rendezvous serves a whole butterfly.
       {"warp_barrier",
@@ -414,6 +552,37 @@ __device__ inline T warp_sum(T v) {
 template <class T> T warp_sum(T v, int line = __builtin_LINE()) { return butterfly(v, plus{}, "warp_sum", line); }
 )",
        {"shuffle_xor"},
+       true},
+      // carry plus the values of the lanes up to this one, by doubling distances; carry becomes the last
+      // lane's.
+      {"warp_scan_sum",
+       R"(template <class T>
+__device__ inline T warp_scan_sum(T v, T& carry) {
+  const int lane = threadIdx.x & 31;
+  for (int d = 1; d < 32; d <<= 1) {
+    const T below = __shfl_up_sync(0xffffffffu, v, d);
+    if (lane >= d) v = below + v;
+  }
+  v = carry + v;
+  carry = __shfl_sync(0xffffffffu, v, 31);
+  return v;
+}
+)",
+       R"(template <class T> T warp_scan_sum(T v, T& carry, int line = __builtin_LINE()) {
+  const fuse_slots* s = exchange(pack(v), "warp_scan_sum", line);
+  T t[32];
+#pragma GCC unroll 1
+  for (int i = 0; i < 32; ++i) t[i] = unpack<T>(s->value[i]);
+#pragma GCC unroll 1
+  for (int d = 1; d < 32; d <<= 1)
+#pragma GCC unroll 1
+    for (int i = 31; i >= d; --i) t[i] = t[i - d] + t[i];
+  const T result = carry + t[threadIdx.x & 31];
+  carry = carry + t[31];
+  return result;
+}
+)",
+       {},
        true},
       {"warp_prod",
        R"(template <class T>
@@ -513,9 +682,13 @@ constexpr std::string_view host_math = R"(
   static inline float name(float v) { return name##f(v); }
 FUSE_MATH(exp) FUSE_MATH(log) FUSE_MATH(log1p) FUSE_MATH(expm1) FUSE_MATH(sin) FUSE_MATH(cos)
 FUSE_MATH(tanh) FUSE_MATH(erf) FUSE_MATH(sqrt) FUSE_MATH(fabs) FUSE_MATH(floor) FUSE_MATH(ceil)
+FUSE_MATH(exp2) FUSE_MATH(log2) FUSE_MATH(rint)
 #undef FUSE_MATH
 extern "C" double pow(double, double) noexcept;
 extern "C" float powf(float, float) noexcept;
+extern "C" double atan2(double, double) noexcept;
+extern "C" float atan2f(float, float) noexcept;
+static inline float atan2(float a, float b) { return atan2f(a, b); }
 extern "C" double fmod(double, double) noexcept;
 extern "C" float fmodf(float, float) noexcept;
 static inline float pow(float a, float b) { return powf(a, b); }

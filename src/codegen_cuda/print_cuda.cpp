@@ -47,6 +47,9 @@ std::string literal(const Constant& constant, DType type) {
       return fmt::format("to_{}({})", to_string(type), real_literal(constant.real, false));
     case DType::boolean:
       return constant.integer ? "true" : "false";
+    case DType::i8:
+    case DType::u8:
+      return std::to_string(constant.integer);
     case DType::i32:
       if (constant.integer == std::numeric_limits<std::int32_t>::min()) return "(-2147483647 - 1)";
       return std::to_string(constant.integer);
@@ -181,6 +184,10 @@ class KernelPrinter {
     if (const auto* compute = std::get_if<Compute>(&rhs)) return expression(*compute, result);
     if (const auto* value = std::get_if<IndexValue>(&rhs)) return value->index.to_string();
     if (const auto* less = std::get_if<IndexLess>(&rhs)) return condition(*less);
+    if (const auto* random = std::get_if<Random>(&rhs)) {
+      return fmt::format("random_uniform_{}({}, {}, {}, {})", to_string(result), name(random->seed),
+                         name(random->offset), random->stream, random->element.to_string());
+    }
     const auto& load = std::get<Load>(rhs);
     const std::string read =
         fmt::format("load({}, {})", kernel_.buffers[load.buffer].name, load.index.to_string());
@@ -275,6 +282,12 @@ class KernelPrinter {
     line("}");
   }
 
+  void print(const WarpScan& scan, const Origin& origin) {
+    op_line(fmt::format("const {} {} = warp_scan_sum({}, {});", cuda_name(type(scan.result)),
+                        name(scan.result), name(scan.incoming), name(scan.carry)),
+            origin);
+  }
+
   void print(const Store& store, const Origin& origin) {
     op_line(fmt::format("store({}, {}, {});", kernel_.buffers[store.buffer].name, store.index.to_string(),
                         name(store.value)),
@@ -363,7 +376,8 @@ bool communicates(const std::set<std::string>& primitives) {
 
 }  // namespace
 
-Source print_cuda(const std::string& name, const std::vector<Kernel>& kernels, int drop_barrier) {
+Source print_cuda(const std::string& name, const std::vector<Kernel>& kernels,
+                  const std::vector<CustomText>& customs, int drop_barrier) {
   Source source;
   source.name = name;
   std::set<std::string> used;
@@ -390,6 +404,23 @@ Source print_cuda(const std::string& name, const std::vector<Kernel>& kernels, i
     for (const char c : printer.text) first_line += c == '\n';
     source.body += printer.text + '\n';
     ++first_line;
+    source.kernels.push_back(std::move(info));
+  }
+  for (const CustomText& custom : customs) {
+    KernelInfo info{.name = custom.name,
+                    .params = custom.params,
+                    .block_threads = custom.block_threads,
+                    .shared_bytes = custom.shared_bytes};
+    const std::set<std::string> mine = called(custom.source);
+    used.insert(mine.begin(), mine.end());
+    info.communicates = communicates(mine);
+    const std::string text = custom.source + (custom.source.ends_with('\n') ? "\n" : "\n\n");
+    for (const char c : text) {
+      if (c != '\n') continue;
+      info.lines.push_back(
+          {first_line++, custom.origin.op, custom.origin.scope, custom.origin.location, false});
+    }
+    source.body += text;
     source.kernels.push_back(std::move(info));
   }
   source.primitives.assign(used.begin(), used.end());

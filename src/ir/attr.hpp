@@ -4,7 +4,9 @@
 
 #include <bit>
 #include <cstdint>
+#include <fuse/custom.hpp>
 #include <fuse/dim.hpp>
+#include <memory>
 #include <string>
 #include <variant>
 #include <vector>
@@ -33,7 +35,7 @@ struct ConstantAttr {
   }
 };
 
-/// reductions (sorted), broadcast_in_dim, transpose
+/// reductions and reverse (sorted), broadcast_in_dim, transpose
 struct DimsAttr {
   std::vector<std::int64_t> dims;
   bool operator==(const DimsAttr&) const = default;
@@ -52,10 +54,59 @@ struct SliceAttr {
   bool operator==(const SliceAttr&) const = default;
 };
 
+/// pad: elements added before and after each dim
+struct PadAttr {
+  std::vector<Dim> low, high;
+  bool operator==(const PadAttr&) const = default;
+};
+
+/// dynamic_slice: the extents of the result
+struct SizesAttr {
+  std::vector<Dim> sizes;
+  bool operator==(const SizesAttr&) const = default;
+};
+
+/// cumulative_sum: `exclusive` leaves out the element itself; `reverse` runs from the end
+struct ScanAttr {
+  std::int64_t axis = 0;
+  bool exclusive = false, reverse = false;
+  bool operator==(const ScanAttr&) const = default;
+};
+
 /// matmul: the last two dims of an operand are swapped
 struct MatmulAttr {
   bool transpose_a = false, transpose_b = false;
   bool operator==(const MatmulAttr&) const = default;
+};
+
+/// contraction: batch and contracted dims of each operand, in pairs; the other dims are free
+struct ContractionAttr {
+  std::vector<std::int64_t> batch_a, batch_b, contract_a, contract_b;
+  bool operator==(const ContractionAttr&) const = default;
+};
+
+/// random_uniform: draws with different streams are independent; the builder numbers them, rewrites keep the
+/// number
+struct RandomAttr {
+  std::int64_t stream = 0;
+  bool operator==(const RandomAttr&) const = default;
+};
+
+/// custom_call: the user's kernel. Two calls are equal when the text and the launch are.
+struct CustomAttr {
+  std::string name;    ///< of the kernel in the text
+  std::string source;  ///< the dialect: FUSE_KERNEL(n) name(global<const T> operand.., global<T> result, long
+                       ///< long extent..) {..}
+  std::int64_t threads = 256;
+  std::int64_t shared_bytes = 0;
+  Dim grid = 1;
+  std::vector<Dim> extents;
+  /// What the reference device runs; it is not part of the text form.
+  std::shared_ptr<const CustomReference> reference;
+  bool operator==(const CustomAttr& other) const {
+    return name == other.name && source == other.source && threads == other.threads &&
+           shared_bytes == other.shared_bytes && grid == other.grid && extents == other.extents;
+  }
 };
 
 /// dim_size
@@ -64,6 +115,10 @@ struct DimAttr {
   bool operator==(const DimAttr&) const = default;
 };
 
-using Attr = std::variant<NoAttr, NameAttr, ConstantAttr, DimsAttr, AxisAttr, SliceAttr, MatmulAttr, DimAttr>;
+using Attr = std::variant<NoAttr, NameAttr, ConstantAttr, DimsAttr, AxisAttr, SliceAttr, MatmulAttr, DimAttr,
+                          PadAttr, SizesAttr, ScanAttr, ContractionAttr, RandomAttr, CustomAttr>;
+
+/// Every dim expression that an attribute holds.
+std::vector<Dim> dims_of(const Attr&);
 
 }  // namespace fuse::ir

@@ -81,6 +81,9 @@ Builder::Builder(ir::Graph graph_) : graph(std::move(graph_)) {
   }
   for (const ir::Node& node : graph.nodes) {
     if (const auto* named = std::get_if<ir::NameAttr>(&node.attr)) names.try_emplace(named->name);
+    if (const auto* random = std::get_if<ir::RandomAttr>(&node.attr)) {
+      next_stream = std::max(next_stream, random->stream + 1);
+    }
   }
   for (const ir::Output& output : graph.outputs) output_names.insert(output.name);
 }
@@ -157,12 +160,7 @@ ir::ConstantAttr Builder::literal(DType dtype, const Arg& number, std::string_vi
   if (!number.is_integer() && std::trunc(number.real()) != number.real()) {
     refuse("has a fraction and cannot be of type", "convert the tensor to a floating type first");
   }
-  const std::int64_t low = dtype == i64   ? std::numeric_limits<std::int64_t>::min()
-                           : dtype == i32 ? std::numeric_limits<std::int32_t>::min()
-                                          : 0;
-  const std::int64_t high = dtype == i64   ? std::numeric_limits<std::int64_t>::max()
-                            : dtype == i32 ? std::numeric_limits<std::int32_t>::max()
-                                           : 1;
+  const auto [low, high] = integer_range(dtype);
   constexpr double two_63 = 9223372036854775808.0;
   const bool wide = number.is_integer() ? number.integer() < 0 && number.real() > 0
                                         : !(number.real() >= -two_63 && number.real() < two_63);
@@ -230,12 +228,7 @@ Tensor Builder::add(ir::Op op, const std::vector<Tensor>& operands, ir::Attr att
   if (declared) {
     for (const Dim& dim : declared->dims) check_dim(dim, name, at);
   }
-  if (const auto* slice = std::get_if<ir::SliceAttr>(&attr)) {
-    for (const Dim& dim : slice->starts) check_dim(dim, name, at);
-    for (const Dim& dim : slice->limits) check_dim(dim, name, at);
-  } else if (const auto* size = std::get_if<ir::DimAttr>(&attr)) {
-    check_dim(size->dim, name, at);
-  }
+  for (const Dim& dim : ir::dims_of(attr)) check_dim(dim, name, at);
   if (graph.nodes.size() >= std::numeric_limits<ir::NodeId>::max()) {
     fail(ErrorCode::invalid_argument, name, as_args(), "the graph has too many ops", "split it", at);
   }

@@ -8,7 +8,7 @@
 
 #include "ir/dim_poly.hpp"
 
-namespace fuse {
+namespace fuse::inline v0 {
 
 using detail::Atom;
 using detail::DimAtom;
@@ -399,6 +399,10 @@ std::string print(const DimAtom& atom) {
 
 }  // namespace
 
+}  // namespace fuse::inline v0
+
+namespace fuse::detail {
+
 Dim DimPoly::make(std::vector<DimTerm> terms, std::int64_t constant) {
   sort_and_merge(terms);
   while (recombine(terms, constant)) sort_and_merge(terms);
@@ -413,6 +417,10 @@ Dim DimPoly::make(std::vector<DimTerm> terms, std::int64_t constant) {
 }
 
 Dim DimPoly::of(Atom atom) { return make({{1, {std::move(atom)}}}, 0); }
+
+}  // namespace fuse::detail
+
+namespace fuse::inline v0 {
 
 Dim Dim::symbol(std::string name, DimRange range) {
   auto atom = std::make_shared<DimAtom>();
@@ -612,4 +620,4 @@ bool proven_divisible(const Dim& a, const Dim& b) {
   return split(a, b).rest.is(0);
 }
 
-}  // namespace fuse
+}  // namespace fuse::inline v0

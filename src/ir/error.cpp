@@ -3,7 +3,7 @@
 #include <cstring>
 #include <fuse/error.hpp>
 
-namespace fuse {
+namespace fuse::inline v0 {
 
 std::string_view to_string(ErrorKind kind) {
   switch (kind) {
@@ -53,6 +53,10 @@ std::string_view to_string(ErrorCode code) {
       return "missing-library";
     case ErrorCode::missing_compiler:
       return "missing-compiler";
+    case ErrorCode::broken_install:
+      return "broken-install";
+    case ErrorCode::incompatible_version:
+      return "incompatible-version";
     case ErrorCode::unknown_arch:
       return "unknown-arch";
     case ErrorCode::unsupported:
@@ -107,4 +111,4 @@ void Status::throw_if_failed() const {
   throw Error({.kind = ErrorKind::runtime, .code = code_, .message = std::string(message())});
 }
 
-}  // namespace fuse
+}  // namespace fuse::inline v0

@@ -10,7 +10,7 @@
 
 #include "ir/builder.hpp"
 
-namespace fuse {
+namespace fuse::inline v0 {
 namespace {
 
 using detail::Builder;
@@ -253,4 +253,19 @@ Tensor cross_entropy(const Arg& logits, const Arg& labels) {
   return -sum(select(index == along(label, wide, last), logp, 0), {last});
 }
 
-}  // namespace fuse
+Tensor dropout_mask(const Arg& like, double p, const Arg& seed, const Arg& offset) {
+  const Function f{"dropout_mask", {like, seed, offset}};
+  if (!(p >= 0 && p < 1)) {
+    f.fail(ErrorCode::invalid_argument, fmt::format("p is {}", p), "p is the share to drop: 0 <= p < 1");
+  }
+  return random_uniform(f32, f.tensor(0).dims(), seed, offset) >= p;
+}
+
+Tensor dropout(const Arg& x, double p, const Arg& seed, const Arg& offset) {
+  const Function f{"dropout", {x, seed, offset}};
+  const Tensor kept = dropout_mask(x, p, seed, offset);
+  const Tensor scaled = f.widened(0) * (1 / (1 - p));
+  return f.rounded(select(kept, scaled, 0));
+}
+
+}  // namespace fuse::inline v0

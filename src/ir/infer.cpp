@@ -153,20 +153,19 @@ struct Checker {
   }
 
   void check_class(DType dtype, OperandClass operand_class) const {
-    const auto refuse = [&](std::string hint) {
-      fail(ErrorCode::dtype_mismatch, fmt::format("the op is not defined for {}", fuse::to_string(dtype)),
-           std::move(hint));
-    };
+    if (takes(operand_class, dtype)) return;
+    std::string hint = "convert to f32 or f64 first";
     if (operand_class == OperandClass::logical) {
-      if (kind_of(dtype) != DTypeKind::boolean) refuse("compare first: this op takes bool");
-      return;
+      hint = "compare first: this op takes bool";
+    } else if (operand_class == OperandClass::integer) {
+      hint = "convert to an integer type first";
+    } else if (is_half(dtype)) {
+      hint = "convert to f32 first";
+    } else if (kind_of(dtype) == DTypeKind::boolean) {
+      hint = operand_class == OperandClass::real ? "convert to f32 first" : "convert to i32 first";
     }
-    if (is_half(dtype)) refuse("convert to f32 first");
-    if (operand_class == OperandClass::equality) return;
-    if (kind_of(dtype) == DTypeKind::boolean) {
-      refuse(operand_class == OperandClass::number ? "convert to i32 first" : "convert to f32 first");
-    }
-    if (operand_class == OperandClass::real && !is_floating(dtype)) refuse("convert to f32 or f64 first");
+    fail(ErrorCode::dtype_mismatch, fmt::format("the op is not defined for {}", fuse::to_string(dtype)),
+         std::move(hint));
   }
 
   Type elementwise(const NoAttr&) const {
@@ -236,11 +235,9 @@ struct Checker {
         fail(ErrorCode::dtype_mismatch, fmt::format("the value {} is not exact in {}", value.real, name),
              "round it to the type first");
       }
-    } else if (kind_of(dtype) == DTypeKind::boolean
-                   ? value.integer != 0 && value.integer != 1
-                   : dtype == i32 && value.integer != static_cast<std::int32_t>(value.integer)) {
+    } else if (const auto [low, high] = integer_range(dtype); value.integer < low || value.integer > high) {
       fail(ErrorCode::dtype_mismatch, fmt::format("the value {} does not fit in {}", value.integer, name),
-           dtype == i32 ? "use i64" : "a bool is 0 or 1");
+           is_integer(dtype) ? fmt::format("it holds {} to {}", low, high) : "a bool is 0 or 1");
     }
     return source();
   }
@@ -250,7 +247,7 @@ struct Checker {
     if (is_half(type.dtype) || kind_of(type.dtype) == DTypeKind::boolean) {
       fail(ErrorCode::dtype_mismatch,
            fmt::format("coordinates cannot be of type {}", fuse::to_string(type.dtype)),
-           "use i32, i64, f32 or f64 and convert");
+           "use an integer type, f32 or f64 and convert");
     }
     check_axis(attribute.axis, type.rank());
     return source();
@@ -404,10 +401,7 @@ struct Checker {
   Type gather(const AxisAttr& attribute) const {
     const Type& x = operands[0];
     const Type& indices = operands[1];
-    if (!is_integer(indices.dtype)) {
-      fail(ErrorCode::dtype_mismatch, fmt::format("the indices are {}", fuse::to_string(indices.dtype)),
-           "indices are i32 or i64");
-    }
+    check_index(indices.dtype, "the indices are");
     const std::size_t axis = check_axis(attribute.axis, x.rank());
     if (x.dims[axis].max() <= 0) {
       fail(ErrorCode::invalid_extent, fmt::format("the extent of axis {} is 0", axis),
@@ -416,6 +410,207 @@ struct Checker {
     Type type{x.dtype, x.dims};
     const auto place = type.dims.erase(type.dims.begin() + static_cast<std::ptrdiff_t>(axis));
     type.dims.insert(place, indices.dims.begin(), indices.dims.end());
+    return agreed(std::move(type));
+  }
+
+  Type reverse(const DimsAttr& attribute) const {
+    for (const std::int64_t dim : attribute.dims) check_axis(dim, operands[0].rank());
+    check_increasing(attribute.dims);
+    return agreed(operands[0]);
+  }
+
+  void check_scalar(std::size_t operand) const {
+    if (operands[operand].rank() == 0) return;
+    fail(ErrorCode::shape_mismatch,
+         fmt::format("operand {} is {}, not a scalar", operand, ir::to_string(operands[operand])),
+         "reshape it to rank 0");
+  }
+  void check_index(DType dtype, std::string_view what) const {
+    if (dtype == i32 || dtype == i64) return;
+    fail(ErrorCode::dtype_mismatch, fmt::format("{} {}", what, fuse::to_string(dtype)),
+         "indices are i32 or i64");
+  }
+
+  Type pad(const PadAttr& attribute) const {
+    const Type& x = operands[0];
+    check_same_dtype(x.dtype, operands[1].dtype);
+    check_scalar(1);
+    const auto& [low, high] = attribute;
+    if (low.size() != x.dims.size() || high.size() != x.dims.size()) {
+      fail(ErrorCode::invalid_argument,
+           fmt::format("{} low and {} high are given for rank {}", low.size(), high.size(), x.rank()),
+           "give one of each a dim");
+    }
+    Type type = x;
+    for (std::size_t i = 0; i < x.dims.size(); ++i) {
+      for (const Dim& count : {low[i], high[i]}) {
+        if (compute([&] { return proven_le(0, count); })) continue;
+        fail(ErrorCode::invalid_argument,
+             fmt::format("dim {} is padded by {}, which is not known to be 0 or more", i, text(count)),
+             "slice removes elements");
+      }
+      type.dims[i] = compute([&] { return low[i] + x.dims[i] + high[i]; });
+    }
+    return agreed(std::move(type));
+  }
+
+  /// Operands from `first` on: one index scalar for each dim of operand 0.
+  void check_starts(std::size_t first) const {
+    const Type& x = operands[0];
+    const std::size_t count = operands.size() - std::min(first, operands.size());
+    if (operands.size() < first || count != x.dims.size()) {
+      fail(ErrorCode::invalid_argument, fmt::format("{} starts are given for rank {}", count, x.rank()),
+           "give one scalar a dim");
+    }
+    for (std::size_t i = first; i < operands.size(); ++i) {
+      check_scalar(i);
+      check_index(operands[i].dtype, "a start is");
+      check_same_dtype(operands[first].dtype, operands[i].dtype);
+    }
+  }
+  void check_inside(const std::vector<Dim>& sizes) const {
+    for (std::size_t i = 0; i < sizes.size(); ++i) {
+      const Dim& extent = operands[0].dims[i];
+      if (compute([&] { return proven_le(sizes[i], extent); })) continue;
+      fail(
+          ErrorCode::invalid_argument,
+          fmt::format("in dim {}, {} elements are not known to fit into {}", i, text(sizes[i]), text(extent)),
+          "declare ranges of the dims from which it follows");
+    }
+  }
+
+  Type dynamic_slice(const SizesAttr& attribute) const {
+    check_starts(1);
+    if (attribute.sizes.size() != operands[0].dims.size()) {
+      fail(ErrorCode::invalid_argument,
+           fmt::format("{} sizes are given for rank {}", attribute.sizes.size(), operands[0].rank()),
+           "give one a dim");
+    }
+    check_inside(attribute.sizes);
+    return agreed({operands[0].dtype, attribute.sizes});
+  }
+
+  Type dynamic_update_slice(const NoAttr&) const {
+    if (operands.size() < 2)
+      fail(ErrorCode::invalid_argument, "there is no update", "give x, update and the starts");
+    check_same_dtype(operands[0].dtype, operands[1].dtype);
+    if (operands[0].rank() != operands[1].rank()) check_same_dims(operands[0].dims, operands[1].dims);
+    check_starts(2);
+    check_inside(operands[1].dims);
+    return agreed(operands[0]);
+  }
+
+  Type cumulative_sum(const ScanAttr& attribute) const {
+    check_class(operands[0].dtype, OperandClass::number);
+    check_axis(attribute.axis, operands[0].rank());
+    return agreed(operands[0]);
+  }
+
+  Type random_uniform(const RandomAttr&) const {
+    for (std::size_t i = 0; i < 2; ++i) {
+      check_scalar(i);
+      if (operands[i].dtype == i64) continue;
+      fail(ErrorCode::dtype_mismatch,
+           fmt::format("the {} is {}", i == 0 ? "seed" : "offset", fuse::to_string(operands[i].dtype)),
+           "seed and offset are i64 scalars");
+    }
+    if (stated().dtype != f32 && stated().dtype != f64) {
+      fail(ErrorCode::dtype_mismatch, fmt::format("the result is {}", fuse::to_string(stated().dtype)),
+           "draw f32 or f64 and convert");
+    }
+    return source();
+  }
+
+  Type custom_call(const CustomAttr& attribute) const {
+    // One function, from the first character on: devices find and cut the text by it.
+    const std::size_t name_at = attribute.source.find_first_not_of(' ', attribute.source.find(')') + 1);
+    if (attribute.name.empty() || !attribute.source.starts_with("FUSE_KERNEL(") ||
+        attribute.source.find("\nFUSE_KERNEL(") != std::string::npos || name_at == std::string::npos ||
+        !attribute.source.substr(name_at).starts_with(attribute.name + '(')) {
+      fail(ErrorCode::invalid_argument, fmt::format("the text is not one kernel '{}'", attribute.name),
+           fmt::format("it begins with FUSE_KERNEL({}) {}(", attribute.threads, attribute.name));
+    }
+    if (attribute.threads < 32 || attribute.threads > 1024 || attribute.threads % 32 != 0) {
+      fail(ErrorCode::invalid_argument, fmt::format("a block has {} threads", attribute.threads),
+           "32 to 1024, a multiple of 32");
+    }
+    if (attribute.shared_bytes < 0 || attribute.shared_bytes > 49152) {
+      fail(ErrorCode::invalid_argument, fmt::format("{} bytes of shared memory", attribute.shared_bytes),
+           "0 to 49152");
+    }
+    if (!compute([&] { return proven_le(0, attribute.grid); })) {
+      fail(ErrorCode::invalid_argument, fmt::format("the grid {} may be negative", text(attribute.grid)),
+           "declare ranges of its dims that keep it at 0 or more");
+    }
+    return source();
+  }
+
+  void check_pairs(std::string_view what, const std::vector<std::int64_t>& a,
+                   const std::vector<std::int64_t>& b) const {
+    if (a.size() != b.size()) {
+      fail(ErrorCode::invalid_argument,
+           fmt::format("{} {} dims of a and {} of b are named", a.size(), what, b.size()),
+           "name them in pairs");
+    }
+    for (std::size_t i = 0; i < a.size(); ++i) {
+      const Dim& left = operands[0].dims[check_axis(a[i], operands[0].rank())];
+      const Dim& right = operands[1].dims[check_axis(b[i], operands[1].rank())];
+      if (left == right) continue;
+      fail(ErrorCode::shape_mismatch,
+           fmt::format("{} extents differ: {} of dim {} and {} of dim {}", what, text(left), a[i],
+                       text(right), b[i]),
+           "dims are named in pairs of equal extent");
+    }
+  }
+
+  std::vector<Dim> free_dims(std::size_t operand, const std::vector<std::int64_t>& batch,
+                             const std::vector<std::int64_t>& contracted) const {
+    const Type& type = operands[operand];
+    std::vector<bool> used(type.dims.size());
+    for (const auto* dims : {&batch, &contracted}) {
+      for (const std::int64_t dim : *dims) {
+        if (used[static_cast<std::size_t>(dim)]) {
+          fail(ErrorCode::invalid_argument, fmt::format("dim {} of operand {} is named twice", dim, operand),
+               "a dim is batch, contracted or free");
+        }
+        used[static_cast<std::size_t>(dim)] = true;
+      }
+    }
+    std::vector<Dim> free;
+    for (std::size_t i = 0; i < used.size(); ++i) {
+      if (!used[i]) free.push_back(type.dims[i]);
+    }
+    return free;
+  }
+
+  Type contraction(const ContractionAttr& attribute) const {
+    check_same_dtype(operands[0].dtype, operands[1].dtype);
+    check_floating(operands[0].dtype);
+    check_pairs("batch", attribute.batch_a, attribute.batch_b);
+    check_pairs("contracted", attribute.contract_a, attribute.contract_b);
+    Type type{operands[0].dtype, {}};
+    for (const std::int64_t dim : attribute.batch_a)
+      type.dims.push_back(operands[0].dims[static_cast<std::size_t>(dim)]);
+    for (const Dim& dim : free_dims(0, attribute.batch_a, attribute.contract_a)) type.dims.push_back(dim);
+    for (const Dim& dim : free_dims(1, attribute.batch_b, attribute.contract_b)) type.dims.push_back(dim);
+    return accumulated(std::move(type));
+  }
+
+  void check_floating(DType dtype) const {
+    if (is_floating(dtype)) return;
+    fail(ErrorCode::dtype_mismatch, fmt::format("the op is not defined for {}", fuse::to_string(dtype)),
+         "convert to f32 or f64 first");
+  }
+
+  /// A sum of products may stay in the accumulator's type.
+  Type accumulated(Type type) const {
+    if (!declared || declared->dtype == type.dtype) return agreed(std::move(type));
+    if (declared->dtype != f32 || !is_half(type.dtype)) {
+      fail(ErrorCode::dtype_mismatch,
+           fmt::format("the result is stated as {}", fuse::to_string(declared->dtype)),
+           is_half(type.dtype) ? "it is the operands' type or f32" : "it is the operands' type; convert it");
+    }
+    type.dtype = f32;
     return agreed(std::move(type));
   }
 
@@ -431,10 +626,7 @@ struct Checker {
            "repeat the smaller operand with broadcast_in_dim first");
     }
     check_same_dtype(a.dtype, b.dtype);
-    if (!is_floating(a.dtype)) {
-      fail(ErrorCode::dtype_mismatch, fmt::format("the op is not defined for {}", fuse::to_string(a.dtype)),
-           "convert to f32 or f64 first");
-    }
+    check_floating(a.dtype);
     const std::size_t batch = a.dims.size() - 2;
     for (std::size_t i = 0; i < batch; ++i) {
       if (a.dims[i] == b.dims[i]) continue;
@@ -456,14 +648,7 @@ struct Checker {
     Type type = a;
     type.dims[batch] = rows;
     type.dims[batch + 1] = columns;
-    if (!declared || declared->dtype == type.dtype) return agreed(std::move(type));
-    if (declared->dtype != f32 || !is_half(a.dtype)) {
-      fail(ErrorCode::dtype_mismatch,
-           fmt::format("the result is stated as {}", fuse::to_string(declared->dtype)),
-           is_half(a.dtype) ? "it is the operands' type or f32" : "it is the operands' type; convert it");
-    }
-    type.dtype = f32;
-    return agreed(std::move(type));
+    return accumulated(std::move(type));
   }
 };
 
@@ -474,14 +659,14 @@ Type infer_type(Op op, std::span<const Type> operands, const Attr& attr, const T
   const Checker check{op, operands, attr, declared, at};
   check.check_arity();
   switch (op) {
-#define FUSE_ELEMENTWISE(name, arity, operands, result, ulp, traits, cuda) \
-  case Op::name:                                                           \
+#define FUSE_ELEMENTWISE(name, arity, operands, result, ulp, traits, cuda, note) \
+  case Op::name:                                                                 \
     return check.elementwise(check.get<NoAttr>());
-#define FUSE_REDUCTION(name, operands, identity, combine) \
-  case Op::name:                                          \
+#define FUSE_REDUCTION(name, operands, identity, combine, note) \
+  case Op::name:                                                \
     return check.reduction(check.get<DimsAttr>());
-#define FUSE_OP(name, arity, attribute, relation, traits) \
-  case Op::name:                                          \
+#define FUSE_OP(name, arity, attribute, relation, traits, note) \
+  case Op::name:                                                \
     return check.name(check.get<attribute>());
 #include <fuse/ops.def>
   }

@@ -7,35 +7,38 @@ namespace fuse::ir {
 namespace {
 
 constexpr OpInfo table[] = {
-#define FUSE_ELEMENTWISE(name_, arity_, operands_, result_, ulp_, traits_, cuda_) \
-  {.op = Op::name_,                                                               \
-   .name = #name_,                                                                \
-   .arity = arity_,                                                               \
-   .relation = Relation::identity,                                                \
-   .traits = Trait::traits_,                                                      \
-   .attribute = "NoAttr",                                                         \
-   .elementwise = true,                                                           \
-   .operands = OperandClass::operands_,                                           \
-   .result = ResultClass::result_,                                                \
-   .ulp = ulp_,                                                                   \
-   .cuda = cuda_},
-#define FUSE_REDUCTION(name_, operands_, identity_, combine_) \
-  {.op = Op::name_,                                           \
-   .name = #name_,                                            \
-   .arity = 1,                                                \
-   .relation = Relation::reduce,                              \
-   .traits = Trait::none,                                     \
-   .attribute = "DimsAttr",                                   \
-   .operands = OperandClass::operands_,                       \
-   .identity = Identity::identity_,                           \
-   .combine = Op::combine_},
-#define FUSE_OP(name_, arity_, attribute_, relation_, traits_) \
-  {.op = Op::name_,                                            \
-   .name = #name_,                                             \
-   .arity = arity_,                                            \
-   .relation = Relation::relation_,                            \
-   .traits = Trait::traits_,                                   \
-   .attribute = #attribute_},
+#define FUSE_ELEMENTWISE(name_, arity_, operands_, result_, ulp_, traits_, cuda_, note_) \
+  {.op = Op::name_,                                                                      \
+   .name = #name_,                                                                       \
+   .arity = arity_,                                                                      \
+   .relation = Relation::identity,                                                       \
+   .traits = Trait::traits_,                                                             \
+   .attribute = "NoAttr",                                                                \
+   .elementwise = true,                                                                  \
+   .operands = OperandClass::operands_,                                                  \
+   .result = ResultClass::result_,                                                       \
+   .ulp = ulp_,                                                                          \
+   .cuda = cuda_,                                                                        \
+   .note = note_},
+#define FUSE_REDUCTION(name_, operands_, identity_, combine_, note_) \
+  {.op = Op::name_,                                                  \
+   .name = #name_,                                                   \
+   .arity = 1,                                                       \
+   .relation = Relation::reduce,                                     \
+   .traits = Trait::none,                                            \
+   .attribute = "DimsAttr",                                          \
+   .operands = OperandClass::operands_,                              \
+   .identity = Identity::identity_,                                  \
+   .combine = Op::combine_,                                          \
+   .note = note_},
+#define FUSE_OP(name_, arity_, attribute_, relation_, traits_, note_) \
+  {.op = Op::name_,                                                   \
+   .name = #name_,                                                    \
+   .arity = arity_,                                                   \
+   .relation = Relation::relation_,                                   \
+   .traits = Trait::traits_,                                          \
+   .attribute = #attribute_,                                          \
+   .note = note_},
 #include <fuse/ops.def>
 };
 

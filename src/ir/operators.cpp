@@ -9,7 +9,7 @@
 #include "ir/builder.hpp"
 #include "ir/infer.hpp"
 
-namespace fuse {
+namespace fuse::inline v0 {
 namespace {
 
 using detail::Builder;
@@ -137,11 +137,9 @@ Tensor elementwise(Op op, std::vector<Arg> args) {
   return info.result == ir::ResultClass::boolean ? result : call.convert(result, dtype);
 }
 
-Axes reduced_axes(const Call& call, Axes axes) {
+/// Counted from the start, sorted.
+Axes named_axes(const Call& call, Axes axes) {
   const std::int64_t rank = call.type(0).rank();
-  if (axes.empty()) {
-    for (std::int64_t i = 0; i < rank; ++i) axes.push_back(i);
-  }
   for (std::int64_t& axis : axes) axis = call.axis(axis, rank);
   std::sort(axes.begin(), axes.end());
   if (const auto twice = std::adjacent_find(axes.begin(), axes.end()); twice != axes.end()) {
@@ -149,6 +147,27 @@ Axes reduced_axes(const Call& call, Axes axes) {
               "name each axis once; a negative axis counts from the end");
   }
   return axes;
+}
+
+Axes reduced_axes(const Call& call, Axes axes) {
+  if (axes.empty()) {
+    for (std::int64_t i = 0; i < call.type(0).rank(); ++i) axes.push_back(i);
+  }
+  return named_axes(call, std::move(axes));
+}
+
+/// The operands of a dynamic slice: numbers among the starts take the type of the others.
+std::vector<Tensor> with_starts(const Call& call, std::size_t first) {
+  DType dtype = i64;
+  for (std::size_t i = call.args.size(); i-- > first;) {
+    if (!call.args[i].is_number()) dtype = call.type(i).dtype;
+  }
+  std::vector<Tensor> operands;
+  for (std::size_t i = 0; i < call.args.size(); ++i) {
+    const bool number = i >= first && call.args[i].is_number();
+    operands.push_back(number ? call.operand(i, dtype, dtype, {}) : call.tensor(i));
+  }
+  return operands;
 }
 
 /// The sum divided by the number of elements.
@@ -176,8 +195,10 @@ Tensor reduce(Op op, std::string_view name, const Arg& x, Axes axes, bool keep_d
   }
   axes = reduced_axes(call, std::move(axes));
   if (axes.empty()) {  // a scalar is its own reduction
-    if (kind_of(type.dtype) == DTypeKind::boolean) {
-      call.fail(ErrorCode::dtype_mismatch, "a bool is no number", "convert the operand to i32 first");
+    const bool logical = ir::info(op).operands == ir::OperandClass::logical;
+    if (logical != (kind_of(type.dtype) == DTypeKind::boolean)) {
+      call.fail(ErrorCode::dtype_mismatch, logical ? "a number is no bool" : "a bool is no number",
+                logical ? "compare the operand first" : "convert the operand to i32 first");
     }
     return x.tensor();
   }
@@ -242,16 +263,26 @@ Tensor operator&&(const Arg& a, const Arg& b) { return elementwise(Op::logical_a
 Tensor operator||(const Arg& a, const Arg& b) { return elementwise(Op::logical_or, {a, b}); }
 Tensor operator!(const Arg& a) { return elementwise(Op::logical_not, {a}); }
 
+Tensor operator~(const Arg& a) { return elementwise(Op::bit_not, {a}); }
+Tensor operator&(const Arg& a, const Arg& b) { return elementwise(Op::bit_and, {a, b}); }
+Tensor operator|(const Arg& a, const Arg& b) { return elementwise(Op::bit_or, {a, b}); }
+Tensor operator^(const Arg& a, const Arg& b) { return elementwise(Op::bit_xor, {a, b}); }
+Tensor operator<<(const Arg& a, const Arg& b) { return elementwise(Op::shift_left, {a, b}); }
+Tensor operator>>(const Arg& a, const Arg& b) { return elementwise(Op::shift_right, {a, b}); }
+
 Tensor abs(const Arg& x) { return elementwise(Op::abs, {x}); }
 Tensor sign(const Arg& x) { return elementwise(Op::sign, {x}); }
 Tensor floor(const Arg& x) { return elementwise(Op::floor, {x}); }
 Tensor ceil(const Arg& x) { return elementwise(Op::ceil, {x}); }
+Tensor round(const Arg& x) { return elementwise(Op::round, {x}); }
 Tensor sqrt(const Arg& x) { return elementwise(Op::sqrt, {x}); }
 Tensor rsqrt(const Arg& x) { return elementwise(Op::rsqrt, {x}); }
 Tensor reciprocal(const Arg& x) { return elementwise(Op::reciprocal, {x}); }
 Tensor exp(const Arg& x) { return elementwise(Op::exp, {x}); }
+Tensor exp2(const Arg& x) { return elementwise(Op::exp2, {x}); }
 Tensor expm1(const Arg& x) { return elementwise(Op::expm1, {x}); }
 Tensor log(const Arg& x) { return elementwise(Op::log, {x}); }
+Tensor log2(const Arg& x) { return elementwise(Op::log2, {x}); }
 Tensor log1p(const Arg& x) { return elementwise(Op::log1p, {x}); }
 Tensor sin(const Arg& x) { return elementwise(Op::sin, {x}); }
 Tensor cos(const Arg& x) { return elementwise(Op::cos, {x}); }
@@ -272,6 +303,11 @@ Tensor select(const Arg& condition, const Arg& a, const Arg& b) {
   const Tensor when = call.operand(1, dtype, dtype, shape);
   return call.add(Op::select, {chosen, when, call.operand(2, dtype, dtype, shape)});
 }
+
+Tensor is_nan(const Arg& x) { return elementwise(Op::is_nan, {x}); }
+Tensor is_inf(const Arg& x) { return elementwise(Op::is_inf, {x}); }
+Tensor atan2(const Arg& y, const Arg& x) { return elementwise(Op::atan2, {y, x}); }
+Tensor clamp(const Arg& x, const Arg& low, const Arg& high) { return elementwise(Op::clamp, {x, low, high}); }
 
 Tensor convert(const Arg& x, DType dtype) {
   const Call call{"convert", {x}};
@@ -326,6 +362,19 @@ Tensor slice(const Arg& x, std::int64_t axis, const Dim& start, const Dim& limit
   return call.add(Op::slice, {call.tensor(0)}, std::move(attr));
 }
 
+Tensor reverse(const Arg& x, std::vector<std::int64_t> axes) {
+  const Call call{"reverse", {x}};
+  if (axes.empty()) return call.tensor(0);
+  return call.add(Op::reverse, {call.tensor(0)}, ir::DimsAttr{named_axes(call, std::move(axes))});
+}
+
+Tensor pad(const Arg& x, const Arg& value, std::vector<Dim> low, std::vector<Dim> high) {
+  const Call call{"pad", {x, value}};
+  const DType dtype = call.type(0).dtype;
+  const Tensor filler = value.is_number() ? call.operand(1, dtype, dtype, {}) : call.tensor(1);
+  return call.add(Op::pad, {call.tensor(0), filler}, ir::PadAttr{std::move(low), std::move(high)});
+}
+
 Tensor concat(const std::vector<Tensor>& parts, std::int64_t axis, std::source_location at) {
   if (parts.empty()) {
     throw Error({.code = ErrorCode::invalid_argument,
@@ -346,6 +395,20 @@ Tensor gather(const Arg& x, const Arg& indices, std::int64_t axis) {
   return call.add(Op::gather, {call.tensor(0), call.tensor(1)}, attr);
 }
 
+Tensor dynamic_slice(const Arg& x, const std::vector<Arg>& starts, std::vector<Dim> sizes) {
+  std::vector<Arg> args = {x};
+  args.insert(args.end(), starts.begin(), starts.end());
+  const Call call{"dynamic_slice", std::move(args)};
+  return call.add(Op::dynamic_slice, with_starts(call, 1), ir::SizesAttr{std::move(sizes)});
+}
+
+Tensor dynamic_update_slice(const Arg& x, const Arg& update, const std::vector<Arg>& starts) {
+  std::vector<Arg> args = {x, update};
+  args.insert(args.end(), starts.begin(), starts.end());
+  const Call call{"dynamic_update_slice", std::move(args)};
+  return call.add(Op::dynamic_update_slice, with_starts(call, 2));
+}
+
 Tensor sum(const Arg& x, std::vector<std::int64_t> axes, bool keep_dims) {
   return reduce(Op::reduce_sum, "sum", x, std::move(axes), keep_dims);
 }
@@ -358,6 +421,12 @@ Tensor reduce_max(const Arg& x, std::vector<std::int64_t> axes, bool keep_dims) 
 Tensor reduce_min(const Arg& x, std::vector<std::int64_t> axes, bool keep_dims) {
   return reduce(Op::reduce_min, "reduce_min", x, std::move(axes), keep_dims);
 }
+Tensor any(const Arg& x, std::vector<std::int64_t> axes, bool keep_dims) {
+  return reduce(Op::reduce_any, "any", x, std::move(axes), keep_dims);
+}
+Tensor all(const Arg& x, std::vector<std::int64_t> axes, bool keep_dims) {
+  return reduce(Op::reduce_all, "all", x, std::move(axes), keep_dims);
+}
 Tensor mean(const Arg& x, std::vector<std::int64_t> axes, bool keep_dims) {
   return reduce(Op::reduce_sum, "mean", x, std::move(axes), keep_dims, true);
 }
@@ -366,6 +435,14 @@ Tensor argmax(const Arg& x, std::int64_t axis, bool keep_dims) {
 }
 Tensor argmin(const Arg& x, std::int64_t axis, bool keep_dims) {
   return reduce(Op::argmin, "argmin", x, {axis}, keep_dims);
+}
+
+Tensor cumulative_sum(const Arg& x, std::int64_t axis, bool exclusive, bool reverse) {
+  const Call call{"cumulative_sum", {x}};
+  const ir::Type type = call.type(0);
+  const Tensor result = call.add(Op::cumulative_sum, {call.widen(call.tensor(0))},
+                                 ir::ScanAttr{call.axis(axis, type.rank()), exclusive, reverse});
+  return call.convert(result, type.dtype);
 }
 
 Tensor matmul(const Arg& a, const Arg& b, bool transpose_a, bool transpose_b, std::optional<DType> result) {
@@ -377,4 +454,50 @@ Tensor matmul(const Arg& a, const Arg& b, bool transpose_a, bool transpose_b, st
   return call.add(Op::matmul, {call.tensor(0), call.tensor(1)}, attr, &type);
 }
 
-}  // namespace fuse
+Tensor contraction(const Arg& a, const Arg& b, ContractionDims dims, std::optional<DType> result) {
+  const Call call{"contraction", {a, b}};
+  const std::vector<ir::Type> operands = {call.type(0), call.type(1)};
+  for (Axes* axes : {&dims.batch_a, &dims.contract_a}) {
+    for (std::int64_t& axis : *axes) axis = call.axis(axis, operands[0].rank());
+  }
+  for (Axes* axes : {&dims.batch_b, &dims.contract_b}) {
+    for (std::int64_t& axis : *axes) axis = call.axis(axis, operands[1].rank());
+  }
+  ir::ContractionAttr attr{std::move(dims.batch_a), std::move(dims.batch_b), std::move(dims.contract_a),
+                           std::move(dims.contract_b)};
+  ir::Type type = ir::infer_type(Op::contraction, operands, attr, nullptr, call.builder.where(call.at));
+  type.dtype = result.value_or(type.dtype);
+  return call.add(Op::contraction, {call.tensor(0), call.tensor(1)}, std::move(attr), &type);
+}
+
+Tensor random_uniform(DType dtype, std::vector<Dim> dims, const Arg& seed, const Arg& offset) {
+  const Call call{"random_uniform", {seed, offset}};
+  const ir::Type type{dtype, std::move(dims)};
+  const Tensor key = seed.is_number() ? call.operand(0, i64, i64, {}) : call.tensor(0);
+  const Tensor draw = offset.is_number() ? call.operand(1, i64, i64, {}) : call.tensor(1);
+  const Tensor result =
+      call.add(Op::random_uniform, {key, draw}, ir::RandomAttr{call.builder.next_stream}, &type);
+  ++call.builder.next_stream;
+  return result;
+}
+
+Tensor custom_call(const CustomKernel& kernel, const std::vector<Tensor>& operands, DType dtype,
+                   std::vector<Dim> dims, std::source_location at) {
+  if (operands.empty()) {
+    throw Error({.code = ErrorCode::invalid_argument,
+                 .message = fmt::format("the kernel '{}' has no operands", kernel.name),
+                 .op = "custom_call",
+                 .location = at,
+                 .hint = "give one tensor or more: the graph of the call is theirs"});
+  }
+  std::vector<Arg> args;
+  for (const Tensor& operand : operands) args.emplace_back(operand, at);
+  const Call call{"custom_call", std::move(args)};
+  ir::CustomAttr attr{kernel.name, kernel.source,  kernel.threads, kernel.shared_bytes,
+                      kernel.grid, kernel.extents, nullptr};
+  if (kernel.reference) attr.reference = std::make_shared<const CustomReference>(kernel.reference);
+  const ir::Type type{dtype, std::move(dims)};
+  return call.add(Op::custom_call, operands, std::move(attr), &type);
+}
+
+}  // namespace fuse::inline v0

@@ -27,14 +27,14 @@ constexpr std::size_t max_scopes = 1024;  // open at once
 /// An attribute of the op's kind, to be filled.
 Attr empty_attribute(Op op) {
   switch (op) {
-#define FUSE_ELEMENTWISE(name, arity, operands, result, ulp, traits, cuda) \
-  case Op::name:                                                           \
+#define FUSE_ELEMENTWISE(name, arity, operands, result, ulp, traits, cuda, note) \
+  case Op::name:                                                                 \
     return NoAttr{};
-#define FUSE_REDUCTION(name, operands, identity, combine) \
-  case Op::name:                                          \
+#define FUSE_REDUCTION(name, operands, identity, combine, note) \
+  case Op::name:                                                \
     return DimsAttr{};
-#define FUSE_OP(name, arity, attribute, relation, traits) \
-  case Op::name:                                          \
+#define FUSE_OP(name, arity, attribute, relation, traits, note) \
+  case Op::name:                                                \
     return attribute{};
 #include <fuse/ops.def>
   }
@@ -42,9 +42,9 @@ Attr empty_attribute(Op op) {
 }
 
 constexpr std::string_view op_names[] = {
-#define FUSE_ELEMENTWISE(name, arity, operands, result, ulp, traits, cuda) #name,
-#define FUSE_REDUCTION(name, operands, identity, combine) #name,
-#define FUSE_OP(name, arity, attribute, relation, traits) #name,
+#define FUSE_ELEMENTWISE(name, arity, operands, result, ulp, traits, cuda, note) #name,
+#define FUSE_REDUCTION(name, operands, identity, combine, note) #name,
+#define FUSE_OP(name, arity, attribute, relation, traits, note) #name,
 #include <fuse/ops.def>
 };
 
@@ -238,7 +238,7 @@ class Parser {
     const std::optional<DType> dtype = parse_dtype(name);
     if (!dtype) {
       lexer_.fail_at(start, fmt::format("unknown element type {}", word(name)), ErrorCode::parse,
-                     "the element types are f64, f32, f16, bf16, i64, i32 and bool");
+                     "the element types are f64, f32, f16, bf16, i64, i32, i8, u8 and bool");
     }
     Type type{*dtype, dims()};
     if (lexer_.end_of_last() - start == text.size()) types_.emplace(text, type);
@@ -421,6 +421,12 @@ class Parser {
   static Names needed(const AxisAttr&) { return {"axis"}; }
   static Names needed(const DimAttr&) { return {"dim"}; }
   static Names needed(const SliceAttr&) { return {"starts", "limits", "strides"}; }
+  static Names needed(const PadAttr&) { return {"low", "high"}; }
+  static Names needed(const SizesAttr&) { return {"sizes"}; }
+  static Names needed(const ScanAttr&) { return {"axis"}; }
+  static Names needed(const ContractionAttr&) { return {"batch_a", "batch_b", "contract_a", "contract_b"}; }
+  static Names needed(const RandomAttr&) { return {"stream"}; }
+  static Names needed(const CustomAttr&) { return {"kernel", "source", "threads", "grid", "extents"}; }
 
   // Each takes the value of the attribute `name`, or returns false when there is none of that name.
   bool read(NoAttr&, std::string_view) { return false; }
@@ -452,6 +458,57 @@ class Parser {
   bool read(MatmulAttr& attr, std::string_view name) {
     if (name != "transpose_a" && name != "transpose_b") return false;
     (name == "transpose_a" ? attr.transpose_a : attr.transpose_b) = boolean();
+    return true;
+  }
+  bool read(PadAttr& attr, std::string_view name) {
+    if (name != "low" && name != "high") return false;
+    (name == "low" ? attr.low : attr.high) = dims();
+    return true;
+  }
+  bool read(SizesAttr& attr, std::string_view name) {
+    if (name != "sizes") return false;
+    attr.sizes = dims();
+    return true;
+  }
+  bool read(ScanAttr& attr, std::string_view name) {
+    if (name == "axis") {
+      attr.axis = lexer_.take_integer("an axis");
+      return true;
+    }
+    if (name != "exclusive" && name != "reverse") return false;
+    (name == "exclusive" ? attr.exclusive : attr.reverse) = boolean();
+    return true;
+  }
+  bool read(ContractionAttr& attr, std::string_view name) {
+    std::vector<std::int64_t>* list = name == "batch_a"      ? &attr.batch_a
+                                      : name == "batch_b"    ? &attr.batch_b
+                                      : name == "contract_a" ? &attr.contract_a
+                                      : name == "contract_b" ? &attr.contract_b
+                                                             : nullptr;
+    if (list) *list = integers();
+    return list != nullptr;
+  }
+  bool read(RandomAttr& attr, std::string_view name) {
+    if (name != "stream") return false;
+    attr.stream = lexer_.take_integer("a stream");
+    return true;
+  }
+  bool read(CustomAttr& attr, std::string_view name) {
+    if (name == "kernel") {
+      attr.name = lexer_.take_name("the kernel's name");
+    } else if (name == "source") {
+      attr.source = lexer_.take_name("the kernel's text, quoted");
+    } else if (name == "threads") {
+      attr.threads = lexer_.take_integer("the threads of a block");
+    } else if (name == "shared_bytes") {
+      attr.shared_bytes = lexer_.take_integer("bytes of shared memory");
+    } else if (name == "grid") {
+      attr.grid = parse_dim(lexer_, symbols_);
+    } else if (name == "extents") {
+      attr.extents = dims();
+    } else {
+      return false;
+    }
     return true;
   }
   bool read(ConstantAttr&, std::string_view name) {

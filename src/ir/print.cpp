@@ -272,6 +272,58 @@ class Printer {
     append_list(attr.strides);
     text_ += '}';
   }
+  void append(const PadAttr& attr, DType) {
+    text_ += " {low = ";
+    append_list(attr.low);
+    text_ += ", high = ";
+    append_list(attr.high);
+    text_ += '}';
+  }
+  void append(const SizesAttr& attr, DType) {
+    text_ += " {sizes = ";
+    append_list(attr.sizes);
+    text_ += '}';
+  }
+  void append(const ScanAttr& attr, DType) {
+    text_ += " {axis = ";
+    append_integer(attr.axis);
+    if (attr.exclusive) text_ += ", exclusive = true";
+    if (attr.reverse) text_ += ", reverse = true";
+    text_ += '}';
+  }
+  void append(const ContractionAttr& attr, DType) {
+    text_ += " {batch_a = ";
+    append_list(attr.batch_a);
+    text_ += ", batch_b = ";
+    append_list(attr.batch_b);
+    text_ += ", contract_a = ";
+    append_list(attr.contract_a);
+    text_ += ", contract_b = ";
+    append_list(attr.contract_b);
+    text_ += '}';
+  }
+  void append(const RandomAttr& attr, DType) {
+    text_ += " {stream = ";
+    append_integer(attr.stream);
+    text_ += '}';
+  }
+  void append(const CustomAttr& attr, DType) {
+    text_ += " {kernel = ";
+    text_ += word(attr.name);
+    text_ += ", threads = ";
+    append_integer(attr.threads);
+    if (attr.shared_bytes != 0) {
+      text_ += ", shared_bytes = ";
+      append_integer(attr.shared_bytes);
+    }
+    text_ += ", grid = ";
+    append_dim(attr.grid);
+    text_ += ", extents = ";
+    append_list(attr.extents);
+    text_ += ", source = ";
+    text_ += quoted_word(attr.source);
+    text_ += '}';
+  }
   void append(const MatmulAttr& attr, DType) {
     if (attr.transpose_a) text_ += attr.transpose_b ? " {transpose_a = true, " : " {transpose_a = true}";
     if (attr.transpose_b) text_ += attr.transpose_a ? "transpose_b = true}" : " {transpose_b = true}";

@@ -127,11 +127,7 @@ class Verifier {
       operands_.push_back(graph_[operand].type);
     }
     for (const Dim& dim : node.type.dims) check_declared(dim, id);
-    if (const auto* size = std::get_if<DimAttr>(&node.attr)) check_declared(size->dim, id);
-    if (const auto* slice = std::get_if<SliceAttr>(&node.attr)) {
-      for (const Dim& dim : slice->starts) check_declared(dim, id);
-      for (const Dim& dim : slice->limits) check_declared(dim, id);
-    }
+    for (const Dim& dim : dims_of(node.attr)) check_declared(dim, id);
     try {
       infer_type(node.op, operands_, node.attr, &node.type, graph_.location(node));
     } catch (const Error& error) {

@@ -4,10 +4,12 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <fuse/dtype.hpp>
 #include <fuse/error.hpp>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "codegen_cuda/source.hpp"
@@ -39,6 +41,19 @@ class Queue {
   virtual ~Queue() = default;
   virtual Status synchronize() noexcept = 0;
   virtual void* native() const noexcept { return nullptr; }  ///< CUstream, or null
+};
+
+/// A mark in a queue's work, for timing.
+class Event {
+ public:
+  virtual ~Event() = default;
+};
+
+/// Work that was captured from a queue, to be launched as a whole. One launch in flight at a time.
+class CapturedWork {
+ public:
+  virtual ~CapturedWork() = default;
+  virtual Status launch(Queue&) noexcept = 0;
 };
 
 /// One argument of a launch: a device address (with its size, for the checker) or an extent.
@@ -102,6 +117,17 @@ class Backend {
   /// `arguments` matches the kernel's params one to one. A zero grid launches nothing and succeeds.
   virtual Status launch(Queue&, const Function&, Dim3 grid, const Argument* arguments,
                         int count) noexcept = 0;
+
+  /// Timing. Where work is done when its call returns, as here, a mark is the host's clock.
+  virtual std::unique_ptr<Event> create_event();
+  virtual Status record(Queue&, Event&) noexcept;
+  /// The seconds between two recorded marks; waits for both.
+  virtual Status elapsed(const Event& from, const Event& to, double& seconds) noexcept;
+  virtual std::string_view clock() const noexcept { return "host clock"; }  ///< whose seconds they are
+
+  /// What `enqueue` gives to the queue is kept instead of run (a CUDA graph); null on a device without such.
+  /// Throws what `enqueue` reports, and driver.
+  virtual std::unique_ptr<CapturedWork> capture(Queue&, const std::function<Status()>& enqueue);
 
   /// Counters of the checked emulated device; empty elsewhere.
   virtual std::vector<KernelCounts> counts() const { return {}; }

@@ -25,12 +25,8 @@ std::vector<bool> live_nodes(const ir::Graph& graph) {
 }
 
 std::vector<Dim> dims_of(const ir::Node& node) {
-  std::vector<Dim> dims = node.type.dims;
-  if (const auto* of = std::get_if<ir::DimAttr>(&node.attr)) dims.push_back(of->dim);
-  if (const auto* slice = std::get_if<ir::SliceAttr>(&node.attr)) {
-    dims.insert(dims.end(), slice->starts.begin(), slice->starts.end());
-    dims.insert(dims.end(), slice->limits.begin(), slice->limits.end());
-  }
+  std::vector<Dim> dims = ir::dims_of(node.attr);
+  dims.insert(dims.begin(), node.type.dims.begin(), node.type.dims.end());
   return dims;
 }
 

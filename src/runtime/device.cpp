@@ -12,7 +12,7 @@
 #include "runtime/cuda/cuda.hpp"
 #endif
 
-namespace fuse {
+namespace fuse::inline v0 {
 namespace {
 
 std::shared_ptr<runtime::Backend> open_emulated([[maybe_unused]] const Device::Emulated& options) {
@@ -174,4 +174,4 @@ void Buffer::download(std::span<std::byte> to) const {
   queue->synchronize().throw_if_failed();
 }
 
-}  // namespace fuse
+}  // namespace fuse::inline v0

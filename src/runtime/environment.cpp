@@ -25,8 +25,18 @@ std::string_view name_of(Variable variable) {
       return "CUDA_PATH";
     case Variable::path:
       return "PATH";
+    case Variable::tmpdir:
+      return "TMPDIR";
   }
   return {};
+}
+
+std::vector<Variable> all_variables() {
+  std::vector<Variable> variables;
+  for (int i = 1; !name_of(static_cast<Variable>(i)).empty(); ++i) {
+    variables.push_back(static_cast<Variable>(i));
+  }
+  return variables;
 }
 
 std::string value_of(Variable variable) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace fuse::runtime {
 
@@ -18,10 +19,13 @@ enum class Variable : std::uint8_t {
   cuda_home,    ///< CUDA_HOME, the toolkit's own: where its libraries are looked for
   cuda_path,    ///< CUDA_PATH, likewise
   path,         ///< PATH: where compilers are looked for
+  tmpdir,       ///< TMPDIR: where the emulated device's kernels are built, instead of /tmp
 };
 
 /// "FUSE_CXX"; empty for none.
 std::string_view name_of(Variable);
+/// All but none, in their order.
+std::vector<Variable> all_variables();
 /// The value; empty where it is not set.
 std::string value_of(Variable);
 

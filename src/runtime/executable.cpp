@@ -115,6 +115,7 @@ Executable make_executable(ir::Graph graph, Compiled compiled, const Device& dev
 
 }  // namespace runtime
 
+inline namespace v0 {
 namespace {
 
 std::size_t find_slot(const std::vector<Slot>& slots, std::string_view name, bool output) {
@@ -164,4 +165,5 @@ Executable compile(const Graph& graph, const Device& device, const CompileOption
   return runtime::make_executable(ir, std::move(compiled), device);
 }
 
+}  // namespace v0
 }  // namespace fuse

@@ -354,6 +354,8 @@ std::unique_ptr<HostGemm> make(const GemmDesc& d, bool blas) {
       return std::make_unique<PlainGemm<std::int64_t, std::int64_t>>(d);
     case DType::i32:
       return std::make_unique<PlainGemm<std::int32_t, std::int32_t>>(d);
+    case DType::i8:
+    case DType::u8:
     case DType::boolean:
       break;  // refused by check_gemm_desc
   }
@@ -364,6 +366,10 @@ std::unique_ptr<HostGemm> make(const GemmDesc& d, bool blas) {
 
 std::unique_ptr<HostGemm> make_host_gemm(const GemmDesc& desc) { return make(desc, true); }
 std::unique_ptr<HostGemm> make_plain_gemm(const GemmDesc& desc) { return make(desc, false); }
+
+const SharedLibrary& openblas_library() { return openblas().library; }
+
+std::string openblas_config() { return openblas().config; }
 
 std::string host_gemm_report() {
   std::string text = openblas().library.report();

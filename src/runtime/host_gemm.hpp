@@ -6,6 +6,7 @@
 #include <string>
 
 #include "runtime/backend.hpp"
+#include "runtime/library.hpp"
 
 namespace fuse::runtime {
 
@@ -28,6 +29,10 @@ std::unique_ptr<HostGemm> make_plain_gemm(const GemmDesc& desc);
 /// stride, a matrix of 2^63 bytes, results of a batch that overlap), user unsupported for types that have no
 /// GEMM (bool, a result that is neither the operands' type nor f32 of a 16-bit float).
 void check_gemm_desc(const GemmDesc& desc);
+
+/// Opened once a process; absent, it is a value with a report.
+const SharedLibrary& openblas_library();
+std::string openblas_config();  ///< its version and how it was built, in its own words; empty without it
 
 /// Where OpenBLAS was looked for, and how it was built.
 std::string host_gemm_report();

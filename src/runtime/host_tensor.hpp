@@ -50,6 +50,10 @@ struct StorageOf<DType::i64> : std::type_identity<std::int64_t> {};
 template <>
 struct StorageOf<DType::i32> : std::type_identity<std::int32_t> {};
 template <>
+struct StorageOf<DType::i8> : std::type_identity<std::int8_t> {};
+template <>
+struct StorageOf<DType::u8> : std::type_identity<std::uint8_t> {};
+template <>
 struct StorageOf<DType::boolean> : std::type_identity<std::uint8_t> {};
 
 /// Calls f.operator()<type>() for the run-time `type`.
@@ -86,7 +90,7 @@ struct HostTensor {
   /// Exact for i64; saturates in narrower integers; rounds once to a float; a bool is value != 0.
   void set_int(std::int64_t index, std::int64_t value);
 
-  /// The elements as their host type: double, float, half, bfloat16, int64_t, int32_t; uint8_t for bool.
+  /// The elements as their host type: double, float, half, bfloat16, int64_t, int32_t, int8_t; uint8_t for u8 and bool.
   /// An internal dtype_mismatch for any other type.
   template <class T>
   std::span<T> span() & {

@@ -38,6 +38,10 @@ constexpr std::string_view descr_of(DType type) {
       return "<i8";
     case i32:
       return "<i4";
+    case i8:
+      return "|i1";
+    case u8:
+      return "|u1";
     case boolean:
       return "|b1";
   }

@@ -72,18 +72,17 @@ void fill_integers(HostTensor& tensor, const Stream& stream, double low, double 
   // Both ends inclusive from here on, so that the dtype's largest value has a name.
   constexpr std::int64_t least = std::numeric_limits<T>::min(), greatest = std::numeric_limits<T>::max();
   const double first = std::ceil(low), end = std::ceil(high);
-  // -static_cast<double>(least) is one above `greatest`, and exact where greatest + 1.0 need not be.
-  if (low == high && low == first && first >= static_cast<double>(least) &&
-      first < -static_cast<double>(least)) {
+  constexpr double past = static_cast<double>(greatest / 2 + 1) * 2;  // greatest + 1, exact
+  if (low == high && low == first && first >= static_cast<double>(least) && first < past) {
     std::ranges::fill(tensor.span<T>(), static_cast<T>(first));
     return;
   }
-  if (!(first < end) || first >= -static_cast<double>(least) || end <= static_cast<double>(least)) {
+  if (!(first < end) || first >= past || end <= static_cast<double>(least)) {
     refuse(tensor, ErrorCode::invalid_argument,
            "no such integer lies in [" + std::to_string(low) + ", " + std::to_string(high) + ')');
   }
   const std::int64_t from = first <= static_cast<double>(least) ? least : static_cast<std::int64_t>(first);
-  const std::int64_t to = end >= -static_cast<double>(least) ? greatest : static_cast<std::int64_t>(end) - 1;
+  const std::int64_t to = end >= past ? greatest : static_cast<std::int64_t>(end) - 1;
   const std::uint64_t count =
       static_cast<std::uint64_t>(to) - static_cast<std::uint64_t>(from) + 1;  // 0: 2^64
   // Draws at or above the largest multiple of count would favour the small values.

@@ -10,7 +10,7 @@
 #include "runtime/memory_plan.hpp"
 #include "runtime/reference_run.hpp"
 
-namespace fuse {
+namespace fuse::inline v0 {
 namespace {
 
 constexpr std::uintptr_t buffer_alignment = 16;
@@ -162,4 +162,4 @@ Status Prepared::run(Stream& stream, std::span<const BufferView> buffers,
   return Status::ok();
 }
 
-}  // namespace fuse
+}  // namespace fuse::inline v0

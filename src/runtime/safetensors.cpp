@@ -33,6 +33,10 @@ constexpr std::string_view name_of(DType type) {
       return "I64";
     case i32:
       return "I32";
+    case i8:
+      return "I8";
+    case u8:
+      return "U8";
     case boolean:
       return "BOOL";
   }
@@ -44,7 +48,7 @@ struct ForeignType {
   std::size_t bytes;
 };
 // Types fuse cannot use whose sizes it can check.
-constexpr ForeignType foreign_types[] = {{"U8", 1},  {"I8", 1},  {"F8_E4M3", 1}, {"F8_E5M2", 1}, {"U16", 2},
+constexpr ForeignType foreign_types[] = {{"F8_E4M3", 1}, {"F8_E5M2", 1}, {"U16", 2},
                                          {"I16", 2}, {"U32", 4}, {"U64", 8},     {"C64", 8}};
 
 [[noreturn]] void fail(const std::string& subject, const std::string& what) {

@@ -7,7 +7,7 @@
 #include "runtime/executable_impl.hpp"
 #include "runtime/host_tensor.hpp"
 
-namespace fuse {
+namespace fuse::inline v0 {
 namespace {
 
 /// "input 'x' of type f32[4, 256]"
@@ -108,4 +108,4 @@ std::vector<std::byte> Session::get(std::string_view name) const {
   return data;
 }
 
-}  // namespace fuse
+}  // namespace fuse::inline v0

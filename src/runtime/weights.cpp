@@ -11,7 +11,7 @@
 #include "runtime/npy.hpp"
 #include "runtime/safetensors.hpp"
 
-namespace fuse {
+namespace fuse::inline v0 {
 
 struct Weights::Data {
   std::map<std::string, View, std::less<>> views;
@@ -121,4 +121,4 @@ Weights WeightsBuilder::build() {
   return Weights(std::shared_ptr<const Weights::Data>(std::move(data_)));
 }
 
-}  // namespace fuse
+}  // namespace fuse::inline v0

@@ -24,6 +24,10 @@ class Planner {
         add_gemm(piece);
         continue;
       }
+      if (piece.kind == Piece::Kind::custom) {
+        add_custom(piece, kernels);
+        continue;
+      }
       const Schedule& schedule = schedules[next_schedule++];
       std::vector<ValueId> scratch;
       for (DType dtype : schedule.scratch) scratch.push_back(temporary(dtype, {schedule.scratch_elements}));
@@ -87,6 +91,26 @@ class Planner {
           source.is_scratch ? launch.role == KernelSchedule::Role::partial : source.node == piece.root;
       (written ? step.writes : step.reads).push_back(value);
     }
+    step.work = std::move(work);
+    plan_.steps.push_back(std::move(step));
+  }
+
+  /// Its kernel stands behind those of the schedules, once for all calls of it.
+  void add_custom(const Piece& piece, const std::vector<PlannedKernel>& kernels) {
+    const ir::Node& node = graph_[piece.root];
+    const auto& custom = ir::attr<ir::CustomAttr>(node);
+    const auto kernel = std::find_if(kernels.begin(), kernels.end(),
+                                     [&](const PlannedKernel& k) { return k.name == custom.name; });
+    KernelStep work{.kernel = static_cast<std::uint32_t>(kernel - kernels.begin()),
+                    .extents = custom.extents,
+                    .grid = custom.grid};
+    Step step{.nodes = piece.nodes, .name = custom.name};
+    for (const NodeId operand : node.operands) {
+      work.buffers.push_back(value_of(partition_.storage[operand]));
+      step.reads.push_back(work.buffers.back());
+    }
+    work.buffers.push_back(value_of(piece.root));
+    step.writes = {work.buffers.back()};
     step.work = std::move(work);
     plan_.steps.push_back(std::move(step));
   }

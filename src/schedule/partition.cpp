@@ -21,7 +21,27 @@ constexpr int max_movement = 12;  // of those, ops that change coordinates: each
 
 bool ends_piece(const ir::Node& node) {
   const Relation relation = info(node.op).relation;
-  return relation == Relation::reduce || relation == Relation::contraction;
+  return relation == Relation::reduce || relation == Relation::contraction || relation == Relation::scan ||
+         relation == Relation::custom;
+}
+
+/// Runs as a step of its own on stored operands; nothing is computed inside it.
+bool is_opaque(const ir::Node& node) {
+  const Relation relation = info(node.op).relation;
+  return relation == Relation::contraction || relation == Relation::custom;
+}
+
+const char* why_it_ends(const ir::Node& node) {
+  switch (info(node.op).relation) {
+    case Relation::reduce:
+      return "reduction";
+    case Relation::scan:
+      return "scan";
+    case Relation::custom:
+      return "custom";
+    default:
+      return "gemm";
+  }
 }
 
 /// Stored before anything runs.
@@ -75,9 +95,10 @@ class Partitioner {
     for (NodeId id = 0; id < graph_.nodes.size(); ++id) {
       const ir::Node& node = graph_[id];
       if (!ends_piece(node)) continue;
-      end_[id] = info(node.op).relation == Relation::reduce ? "reduction" : "gemm";
-      if (info(node.op).relation != Relation::contraction) continue;
-      for (NodeId operand : node.operands) mark(storage_[operand], "gemm operand");
+      end_[id] = why_it_ends(node);
+      if (!is_opaque(node)) continue;
+      const char* why = info(node.op).relation == Relation::custom ? "custom operand" : "gemm operand";
+      for (NodeId operand : node.operands) mark(storage_[operand], why);
     }
   }
 
@@ -99,9 +120,8 @@ class Partitioner {
         const auto large = std::count_if(reach.inputs.begin(), reach.inputs.end(),
                                          [&](NodeId input) { return elements_hint(graph_[input]) >= size; });
         if (shared[id] && large >= 2) end_[id] = "shared";
-      } else if (info(graph_[id].op).relation != Relation::contraction &&
-                 (reach.inputs.size() > max_inputs || reach.depth > max_depth ||
-                  reach.movement > max_movement)) {
+      } else if (!is_opaque(graph_[id]) && (reach.inputs.size() > max_inputs || reach.depth > max_depth ||
+                                            reach.movement > max_movement)) {
         cut_operands(id);
         reach = reach_of(id);
       }
@@ -160,8 +180,9 @@ class Partitioner {
     piece.root = root;
     piece.end = end_[root];
     piece.nodes.push_back(root);
-    if (info(graph_[root].op).relation == Relation::contraction) {
-      piece.kind = Piece::Kind::gemm;
+    if (is_opaque(graph_[root])) {
+      piece.kind =
+          info(graph_[root].op).relation == Relation::custom ? Piece::Kind::custom : Piece::Kind::gemm;
       for (NodeId operand : graph_[root].operands) piece.inputs.push_back(storage_[operand]);
       return piece;
     }
@@ -211,6 +232,18 @@ void check_closed(const ir::Graph& graph, const Piece& piece, const Fail& fail) 
 
 }  // namespace
 
+std::string_view to_string(Piece::Kind kind) {
+  switch (kind) {
+    case Piece::Kind::kernel:
+      return "kernel";
+    case Piece::Kind::gemm:
+      return "gemm";
+    case Piece::Kind::custom:
+      return "custom";
+  }
+  return "?";
+}
+
 std::string print(const ir::Graph& graph, const Partition& partition) {
   std::string text;
   const auto list = [&](const std::vector<NodeId>& nodes) {
@@ -220,10 +253,9 @@ std::string print(const ir::Graph& graph, const Partition& partition) {
   };
   for (std::size_t i = 0; i < partition.pieces.size(); ++i) {
     const Piece& piece = partition.pieces[i];
-    text += fmt::format("piece {} {} {{{}}} reads {{{}}} ends at {} {} ({})\n", i,
-                        piece.kind == Piece::Kind::gemm ? "gemm" : "kernel", list(piece.nodes),
-                        list(piece.inputs), graph.value_name(piece.root), to_string(graph[piece.root].op),
-                        piece.end);
+    text += fmt::format("piece {} {} {{{}}} reads {{{}}} ends at {} {} ({})\n", i, to_string(piece.kind),
+                        list(piece.nodes), list(piece.inputs), graph.value_name(piece.root),
+                        to_string(graph[piece.root].op), piece.end);
   }
   for (const ir::Output& output : graph.outputs) {
     const NodeId storage = partition.storage[output.node];

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "ir/graph.hpp"
@@ -16,13 +17,16 @@
 namespace fuse::schedule {
 
 struct Piece {
-  enum class Kind : std::uint8_t { kernel, gemm };
+  enum class Kind : std::uint8_t { kernel, gemm, custom };
   Kind kind = Kind::kernel;
   ir::NodeId root = 0;               ///< the value it makes
   std::vector<ir::NodeId> nodes{};   ///< what it computes, in graph order, root last
   std::vector<ir::NodeId> inputs{};  ///< stored values it reads, in graph order
-  std::string end{};  ///< why it ends there: "reduction", "output", "gemm", "gemm operand", "shared", "size"
+  std::string end{};  ///< why it ends there: "reduction", "output", "scan", "gemm", "custom", "gemm operand", "custom operand",
+                      ///< "shared", "size"
 };
+
+std::string_view to_string(Piece::Kind);
 
 struct Partition {
   std::vector<Piece> pieces{};  ///< in an order that respects dependencies

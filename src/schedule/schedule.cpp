@@ -42,7 +42,7 @@ DType index_type(const ir::Graph& graph, const Piece& piece, const KernelSchedul
   std::int64_t largest = 0;
   const auto consider = [&](const Dim& extent) { largest = std::max(largest, largest_within(extent)); };
   for (ir::NodeId id : piece.nodes) {
-    if (const auto* size = std::get_if<ir::DimAttr>(&graph[id].attr)) consider(size->dim);
+    for (const Dim& dim : ir::dims_of(graph[id].attr)) consider(dim);
     for (const Dim& dim : graph[id].type.dims) consider(dim);
   }
   for (ir::NodeId id : piece.nodes) consider(product(graph[id].type.dims));
@@ -65,6 +65,10 @@ Dim grid_of(const KernelSchedule& kernel, int parts) {
       return ceil_div(kernel.results, tile_columns);
     case Mapping::split:
       return kernel.results * parts;
+    case Mapping::scan_warp:
+      return ceil_div(kernel.results, kernel.block_threads / 32);
+    case Mapping::scan_thread:
+      return ceil_div(kernel.results, kernel.block_threads);
   }
   return 1;
 }
@@ -73,6 +77,32 @@ KernelSchedule launch(const ir::Graph& graph, const Piece& piece, KernelSchedule
   kernel.grid = grid_of(kernel, parts);
   kernel.index_type = index_type(graph, piece, kernel, parts);
   return kernel;
+}
+
+/// What a piece ends in, and what a mapping is for.
+enum class Form : std::uint8_t { element, reduce, scan };
+
+Form form_of(const ir::Graph& graph, const Piece& piece) {
+  switch (info(graph[piece.root].op).relation) {
+    case ir::Relation::reduce:
+      return Form::reduce;
+    case ir::Relation::scan:
+      return Form::scan;
+    default:
+      return Form::element;
+  }
+}
+
+Form form_of(Mapping mapping) {
+  switch (mapping) {
+    case Mapping::element:
+      return Form::element;
+    case Mapping::scan_warp:
+    case Mapping::scan_thread:
+      return Form::scan;
+    default:
+      return Form::reduce;
+  }
 }
 
 }  // namespace
@@ -89,6 +119,10 @@ std::string_view to_string(Mapping mapping) {
       return "column_tile";
     case Mapping::split:
       return "split";
+    case Mapping::scan_warp:
+      return "scan_warp";
+    case Mapping::scan_thread:
+      return "scan_thread";
   }
   return "?";
 }
@@ -102,8 +136,14 @@ std::string Choices::to_string() const {
 Choices default_choices(const ir::Graph& graph, const Piece& piece, const Target& target) {
   const ir::Node& root = graph[piece.root];
   const int block = std::min(256, target.max_threads_per_block);
-  if (info(root.op).relation != ir::Relation::reduce) return {Mapping::element, block, 1};
-  const ReductionShape shape = reduction_shape(graph, root);
+  const ir::Relation relation = info(root.op).relation;
+  if (relation == ir::Relation::scan) {
+    const LoopShape scanned = loop_shape(graph, root);
+    if (scanned.inner) return {Mapping::scan_warp, std::min(128, block), 1};
+    return {Mapping::scan_thread, block, 1};
+  }
+  if (relation != ir::Relation::reduce) return {Mapping::element, block, 1};
+  const LoopShape shape = loop_shape(graph, root);
   const std::int64_t results = product(shape.kept).hint();
   const std::int64_t reduced = product(shape.reduced).hint();
   if (!shape.inner && results >= tile_columns) return {Mapping::column_tile, block, 1};
@@ -120,13 +160,13 @@ Schedule make_schedule(const ir::Graph& graph, const Piece& piece, const Choices
   Schedule schedule{.piece = piece, .choices = choices};
   const ir::Node& root = graph[piece.root];
   KernelSchedule kernel{.mapping = choices.mapping, .block_threads = choices.block_threads};
-  if (info(root.op).relation != ir::Relation::reduce) {
+  if (form_of(graph, piece) == Form::element) {
     kernel.results = product(root.type.dims);
     kernel.reduced = 1;
     schedule.kernels = {launch(graph, piece, kernel)};
     return schedule;
   }
-  const ReductionShape shape = reduction_shape(graph, root);
+  const LoopShape shape = loop_shape(graph, root);
   kernel.results = product(shape.kept);
   kernel.reduced = product(shape.reduced);
   if (choices.mapping != Mapping::split) {
@@ -170,8 +210,9 @@ void verify(const ir::Graph& graph, const Schedule& schedule, const Target& targ
                  .code = ErrorCode::internal,
                  .message = "schedule of " + graph.value_name(schedule.piece.root) + ": " + message});
   };
-  const bool reduces = info(graph[schedule.piece.root].op).relation == ir::Relation::reduce;
-  if (reduces == (schedule.choices.mapping == Mapping::element)) fail("the mapping does not fit the piece");
+  if (form_of(graph, schedule.piece) != form_of(schedule.choices.mapping)) {
+    fail("the mapping does not fit the piece");
+  }
   if (schedule.kernels.empty()) fail("no launch");
   for (const KernelSchedule& kernel : schedule.kernels) {
     if (kernel.block_threads < 32 || kernel.block_threads > target.max_threads_per_block ||

@@ -19,6 +19,8 @@ enum class Mapping : std::uint8_t {
   row_block,    ///< a block a result
   column_tile,  ///< 32 results side by side a block; the warps share the reduced elements
   split,        ///< several blocks a result, then a second launch combines their parts in fixed order
+  scan_warp,    ///< a warp a row of a scan
+  scan_thread,  ///< a thread a row of a scan
 };
 std::string_view to_string(Mapping);
 

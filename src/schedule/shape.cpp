@@ -5,10 +5,15 @@
 
 namespace fuse::schedule {
 
-ReductionShape reduction_shape(const ir::Graph& graph, const ir::Node& reduction) {
-  const std::vector<Dim>& dims = graph[reduction.operands[0]].type.dims;
-  const auto& reduced = ir::attr<ir::DimsAttr>(reduction).dims;
-  ReductionShape shape;
+LoopShape loop_shape(const ir::Graph& graph, const ir::Node& node) {
+  const std::vector<Dim>& dims = graph[node.operands[0]].type.dims;
+  std::vector<std::int64_t> reduced;
+  if (const auto* scan = std::get_if<ir::ScanAttr>(&node.attr)) {
+    reduced = {scan->axis};
+  } else {
+    reduced = ir::attr<ir::DimsAttr>(node).dims;
+  }
+  LoopShape shape;
   for (std::size_t i = 0; i < dims.size(); ++i) {
     const bool is_reduced =
         std::find(reduced.begin(), reduced.end(), static_cast<std::int64_t>(i)) != reduced.end();

@@ -1,4 +1,4 @@
-// The shape of a reduction as loops: kept extents and reduced extents, in operand order.
+// The shape of a reduction or a scan as loops: kept extents and reduced (scanned) extents, in operand order.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -8,14 +8,14 @@
 
 namespace fuse::schedule {
 
-struct ReductionShape {
+struct LoopShape {
   std::vector<Dim> kept, reduced;
   std::vector<bool> is_reduced;  ///< of each operand dim
   /// The innermost operand dim that is longer than 1 is reduced: a row reduction (APOLLO's form y); otherwise
   /// columns.
   bool inner = true;
 };
-ReductionShape reduction_shape(const ir::Graph&, const ir::Node& reduction);
+LoopShape loop_shape(const ir::Graph&, const ir::Node& node);
 
 /// Types of the state that a partial result is: the accumulator, and its position for argmax and argmin.
 std::vector<DType> reduction_state(const ir::Graph&, const ir::Node& reduction);

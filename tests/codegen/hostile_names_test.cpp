@@ -36,7 +36,7 @@ void check_inputs(const std::vector<std::string>& names) {
   g.output("columns", reduce_max(total, {0}));
   g.output("place", argmax(total, 1));
   const Executable executable = compile(g, Device::reference());
-  Session session(compile(g, Device::emulated({.profile = "tiny3", .checked = true}))), reference(executable);
+  Session session(compile(g, test_devices().back())), reference(executable);
   for (const Slot& slot : executable.slots()) {
     if (slot.kind == Slot::Kind::output) continue;
     HostTensor tensor = HostTensor::make(f32, {6, 40});
@@ -56,7 +56,7 @@ void check_inputs(const std::vector<std::string>& names) {
 
 }  // namespace
 
-TEST_CASE("inputs of any name, many in one kernel", "[codegen]") {
+TEST_CASE("inputs of any name, many in one kernel", "[codegen][device]") {
   const auto& names = hostile_names();
   for (std::size_t first = 0; first < names.size(); first += 30) {
     const std::size_t last = std::min(names.size(), first + 30);
@@ -67,7 +67,7 @@ TEST_CASE("inputs of any name, many in one kernel", "[codegen]") {
   }
 }
 
-TEST_CASE("outputs and scopes of any name", "[codegen]") {
+TEST_CASE("outputs and scopes of any name", "[codegen][device]") {
   OpSweep sweep("scopes");
   const Tensor x = sweep.input(f32, {4, 40});
   int count = 0;
@@ -79,10 +79,10 @@ TEST_CASE("outputs and scopes of any name", "[codegen]") {
     const auto inner = sweep.graph().scope(name + "\\");
     sweep.expect_exact("scope " + name, reduce_max(value, {1}));
   }
-  sweep.run(Device::emulated());
+  sweep.run(test_device());
 }
 
-TEST_CASE("symbols of any name", "[codegen]") {
+TEST_CASE("symbols of any name", "[codegen][device]") {
   // Some at a time: a shape has few dims.
   const auto& names = hostile_names();
   for (std::size_t first = 0; first + 1 < names.size(); first += 2) {
@@ -92,14 +92,14 @@ TEST_CASE("symbols of any name", "[codegen]") {
     add_outputs(sweep, sweep.input(f32, {5, 40}, {A, B}));
     INFO("dims '" << names[first] << "' and '" << names[first + 1] << "'");
     if (first % 14 == 0) {  // the whole compiler for some; the others as text
-      CHECK_NOTHROW(sweep.run(Device::emulated(), {{names[first], 5}, {names[first + 1], 40}}));
+      CHECK_NOTHROW(sweep.run(test_device(), {{names[first], 5}, {names[first + 1], 40}}));
     } else {
       CHECK_NOTHROW(run_pipeline(sweep.built().ir(), target_profile("tiny3")));
     }
   }
 }
 
-TEST_CASE("symbols whose identifiers meet stay different", "[codegen]") {
+TEST_CASE("symbols whose identifiers meet stay different", "[codegen][device]") {
   const std::vector<std::pair<std::string, std::string>> pairs = {{"float", "float_"}, {"float_", "float"},
                                                                   {"a b", "a_b"},      {"a_b", "a b"},
                                                                   {"load", "load_"},   {"a-b", "a.b"}};
@@ -109,12 +109,11 @@ TEST_CASE("symbols whose identifiers meet stay different", "[codegen]") {
     const Dim B = sweep.graph().dim(other, {.min = 1, .max = 50, .hint = 40});
     add_outputs(sweep, sweep.input(f32, {5, 40}, {A, B}));
     INFO("dims '" << one << "' and '" << other << "'");
-    CHECK_NOTHROW(
-        sweep.run(Device::emulated({.profile = "tiny3", .checked = true}), {{one, 5}, {other, 40}}));
+    CHECK_NOTHROW(sweep.run(test_devices().back(), {{one, 5}, {other, 40}}));
   }
 }
 
-TEST_CASE("graphs of any name", "[codegen]") {
+TEST_CASE("graphs of any name", "[codegen][device]") {
   for (const std::string& name :
        {std::string("float"), std::string("\xc3\xa9"), std::string("a b"), std::string("../../x"),
         std::string(500, 'g'), std::string("a\nb"), std::string("7")}) {
@@ -123,7 +122,7 @@ TEST_CASE("graphs of any name", "[codegen]") {
     const auto scope = sweep.graph().scope(std::string(500, 's'));
     sweep.expect_exact("neg", -x);
     INFO("graph '" << name << "'");
-    CHECK_NOTHROW(sweep.run(Device::emulated()));
+    CHECK_NOTHROW(sweep.run(test_device()));
   }
 }
 

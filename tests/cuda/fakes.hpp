@@ -13,11 +13,12 @@
 #include "fake_cuda/fake_cuda.hpp"
 #include "runtime/cuda/cuda.hpp"
 #include "support/catch.hpp"
+#include "support/paths.hpp"
 
 namespace fuse::test {
 
-inline const std::string fake_cuda_path = FUSE_TEST_FAKE_DIR "/libfake_cuda.so";
-inline const std::string fake_cublaslt_path = FUSE_TEST_FAKE_DIR "/libfake_cublaslt.so";
+inline std::string fake_cuda_path() { return fake_directory() / "libfake_cuda.so"; }
+inline std::string fake_cublaslt_path() { return fake_directory() / "libfake_cublaslt.so"; }
 
 template <class F>
 F fake_function(const std::string& path, const char* name) {
@@ -31,29 +32,29 @@ F fake_function(const std::string& path, const char* name) {
 /// Resets both fakes, and names their functions.
 struct Fakes {
 #define FUSE_TEST_CUDA(name) decltype(&fake_cuda_##name) name
-  FUSE_TEST_CUDA(reset) = fake_function<decltype(reset)>(fake_cuda_path, "fake_cuda_reset");
-  FUSE_TEST_CUDA(fail_at) = fake_function<decltype(fail_at)>(fake_cuda_path, "fake_cuda_fail_at");
-  FUSE_TEST_CUDA(set_attribute) = fake_function<decltype(set_attribute)>(fake_cuda_path,
+  FUSE_TEST_CUDA(reset) = fake_function<decltype(reset)>(fake_cuda_path(), "fake_cuda_reset");
+  FUSE_TEST_CUDA(fail_at) = fake_function<decltype(fail_at)>(fake_cuda_path(), "fake_cuda_fail_at");
+  FUSE_TEST_CUDA(set_attribute) = fake_function<decltype(set_attribute)>(fake_cuda_path(),
                                                                          "fake_cuda_set_attribute");
-  FUSE_TEST_CUDA(call_count) = fake_function<decltype(call_count)>(fake_cuda_path, "fake_cuda_call_count");
-  FUSE_TEST_CUDA(call) = fake_function<decltype(call)>(fake_cuda_path, "fake_cuda_call");
-  FUSE_TEST_CUDA(live) = fake_function<decltype(live)>(fake_cuda_path, "fake_cuda_live");
-  FUSE_TEST_CUDA(depth) = fake_function<decltype(depth)>(fake_cuda_path, "fake_cuda_depth");
-  FUSE_TEST_CUDA(misuse) = fake_function<decltype(misuse)>(fake_cuda_path, "fake_cuda_misuse");
-  FUSE_TEST_CUDA(foreign_stream) = fake_function<decltype(foreign_stream)>(fake_cuda_path,
+  FUSE_TEST_CUDA(call_count) = fake_function<decltype(call_count)>(fake_cuda_path(), "fake_cuda_call_count");
+  FUSE_TEST_CUDA(call) = fake_function<decltype(call)>(fake_cuda_path(), "fake_cuda_call");
+  FUSE_TEST_CUDA(live) = fake_function<decltype(live)>(fake_cuda_path(), "fake_cuda_live");
+  FUSE_TEST_CUDA(depth) = fake_function<decltype(depth)>(fake_cuda_path(), "fake_cuda_depth");
+  FUSE_TEST_CUDA(misuse) = fake_function<decltype(misuse)>(fake_cuda_path(), "fake_cuda_misuse");
+  FUSE_TEST_CUDA(foreign_stream) = fake_function<decltype(foreign_stream)>(fake_cuda_path(),
                                                                            "fake_cuda_foreign_stream");
 #undef FUSE_TEST_CUDA
 #define FUSE_TEST_BLAS(name) decltype(&fake_cublaslt_##name) blas_##name
-  FUSE_TEST_BLAS(reset) = fake_function<decltype(blas_reset)>(fake_cublaslt_path, "fake_cublaslt_reset");
-  FUSE_TEST_BLAS(fail_at) = fake_function<decltype(blas_fail_at)>(fake_cublaslt_path,
+  FUSE_TEST_BLAS(reset) = fake_function<decltype(blas_reset)>(fake_cublaslt_path(), "fake_cublaslt_reset");
+  FUSE_TEST_BLAS(fail_at) = fake_function<decltype(blas_fail_at)>(fake_cublaslt_path(),
                                                                   "fake_cublaslt_fail_at");
-  FUSE_TEST_BLAS(set_workspace) = fake_function<decltype(blas_set_workspace)>(fake_cublaslt_path,
+  FUSE_TEST_BLAS(set_workspace) = fake_function<decltype(blas_set_workspace)>(fake_cublaslt_path(),
                                                                               "fake_cublaslt_set_workspace");
-  FUSE_TEST_BLAS(call_count) = fake_function<decltype(blas_call_count)>(fake_cublaslt_path,
+  FUSE_TEST_BLAS(call_count) = fake_function<decltype(blas_call_count)>(fake_cublaslt_path(),
                                                                         "fake_cublaslt_call_count");
-  FUSE_TEST_BLAS(call) = fake_function<decltype(blas_call)>(fake_cublaslt_path, "fake_cublaslt_call");
-  FUSE_TEST_BLAS(live) = fake_function<decltype(blas_live)>(fake_cublaslt_path, "fake_cublaslt_live");
-  FUSE_TEST_BLAS(misuse) = fake_function<decltype(blas_misuse)>(fake_cublaslt_path, "fake_cublaslt_misuse");
+  FUSE_TEST_BLAS(call) = fake_function<decltype(blas_call)>(fake_cublaslt_path(), "fake_cublaslt_call");
+  FUSE_TEST_BLAS(live) = fake_function<decltype(blas_live)>(fake_cublaslt_path(), "fake_cublaslt_live");
+  FUSE_TEST_BLAS(misuse) = fake_function<decltype(blas_misuse)>(fake_cublaslt_path(), "fake_cublaslt_misuse");
 #undef FUSE_TEST_BLAS
 
   Fakes() {
@@ -62,7 +63,7 @@ struct Fakes {
   }
 
   std::unique_ptr<runtime::Backend> backend() const {
-    return runtime::make_cuda_backend(0, {.cuda = fake_cuda_path, .cublaslt = fake_cublaslt_path});
+    return runtime::make_cuda_backend(0, {.cuda = fake_cuda_path(), .cublaslt = fake_cublaslt_path()});
   }
   std::string last_call() const { return call(call_count() - 1); }
   /// Calls of `function` so far.
@@ -86,6 +87,8 @@ struct Fakes {
     CHECK(live("context") == 0);
     CHECK(live("module") == 0);
     CHECK(live("stream") == 0);
+    CHECK(live("event") == 0);
+    CHECK(live("graph") == 0);
     CHECK(live("memory") == 0);
     CHECK(depth() == 0);
     CHECK(misuse() == 0);

@@ -170,7 +170,7 @@ TEST_CASE("what the cuda device does not multiply", "[cuda][gemm]") {
 TEST_CASE("a missing cuBLASLt is missed by the first GEMM only", "[cuda][gemm]") {
   const Fakes fakes;
   const auto backend =
-      runtime::make_cuda_backend(0, {.cuda = fake_cuda_path, .cublaslt = "/nowhere/libcublasLt.so"});
+      runtime::make_cuda_backend(0, {.cuda = fake_cuda_path(), .cublaslt = "/nowhere/libcublasLt.so"});
   CHECK(backend->prepare_gemm({.m = 1, .n = 1, .k = 0})->workspace_bytes() == 0);
   const ErrorInfo error = error_of([&] { backend->prepare_gemm({.m = 1, .n = 1, .k = 1}); });
   CHECK(error.code == ErrorCode::missing_library);

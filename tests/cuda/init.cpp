@@ -33,7 +33,7 @@ TEST_CASE("each failure of cuInit has its own message", "[cuda]") {
     CHECK(error.code == ErrorCode::driver);
     CHECK(contains(error.message, row.name));
     CHECK(contains(error.message, row.meaning));
-    CHECK(contains(error.message, fake_cuda_path));
+    CHECK(contains(error.message, fake_cuda_path()));
     CHECK(contains(error.hint, row.hint));
     fakes.require_clean();
   }
@@ -41,10 +41,10 @@ TEST_CASE("each failure of cuInit has its own message", "[cuda]") {
 
 TEST_CASE("cuda_report tells the libraries, the devices, and a failure", "[cuda]") {
   const Fakes fakes;
-  const runtime::CudaLibraries libraries{.cuda = fake_cuda_path, .cublaslt = fake_cublaslt_path};
+  const runtime::CudaLibraries libraries{.cuda = fake_cuda_path(), .cublaslt = fake_cublaslt_path()};
   const std::string good = runtime::cuda_report(libraries);
   INFO(good);
-  CHECK(contains(good, fake_cuda_path + ": opened"));
+  CHECK(contains(good, fake_cuda_path() + ": opened"));
   CHECK(contains(good, "driver of CUDA 13.0"));
   CHECK(contains(good, "device 0: Fake H200"));
   CHECK(contains(good, "NVRTC"));
@@ -89,7 +89,7 @@ TEST_CASE("an ordinal that is not there", "[cuda]") {
   const Fakes fakes;
   for (int ordinal : {-1, 1, 1 << 30}) {
     const ErrorInfo error =
-        error_of([&] { runtime::make_cuda_backend(ordinal, {.cuda = fake_cuda_path, .cublaslt = {}}); });
+        error_of([&] { runtime::make_cuda_backend(ordinal, {.cuda = fake_cuda_path(), .cublaslt = {}}); });
     CHECK(error.kind == ErrorKind::user);
     CHECK(error.code == ErrorCode::invalid_argument);
     CHECK(contains(error.message, "there is no CUDA device " + std::to_string(ordinal)));
@@ -110,20 +110,21 @@ TEST_CASE("a missing driver says what was looked for and where", "[cuda]") {
 
 TEST_CASE("a library that lacks the functions is refused by name", "[cuda]") {
   const ErrorInfo error =
-      error_of([&] { runtime::make_cuda_backend(0, {.cuda = fake_cublaslt_path, .cublaslt = {}}); });
-  CHECK(error.code == ErrorCode::missing_library);
+      error_of([&] { runtime::make_cuda_backend(0, {.cuda = fake_cublaslt_path(), .cublaslt = {}}); });
+  CHECK(error.code == ErrorCode::broken_install);
+  CHECK(contains(error.message, "the NVIDIA driver is damaged or incomplete"));
   CHECK(contains(error.message, "opened, but it has no symbol cu"));
 }
 
 TEST_CASE("SharedLibrary reports every candidate and looks symbols up", "[cuda]") {
   using runtime::SharedLibrary;
   const runtime::LibrarySpec spec{
-      .what = "a thing", .sonames = {"libnothing.so.7", fake_cuda_path}, .hint = "install the thing"};
+      .what = "a thing", .sonames = {"libnothing.so.7", fake_cuda_path()}, .hint = "install the thing"};
   const SharedLibrary library = SharedLibrary::open(spec);
   REQUIRE(library);
-  CHECK(library.path() == fake_cuda_path);
+  CHECK(library.path() == fake_cuda_path());
   CHECK(contains(library.report(), "libnothing.so.7: cannot open"));
-  CHECK(contains(library.report(), fake_cuda_path + ": opened"));
+  CHECK(contains(library.report(), fake_cuda_path() + ": opened"));
   CHECK(library.symbol("cuInit") != nullptr);
   CHECK(library.symbol("cuNothing") == nullptr);
   const ErrorInfo error = error_of([&] { library.get<void (*)()>("cuNothing"); });

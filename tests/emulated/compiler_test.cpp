@@ -1,29 +1,12 @@
 // The system compiler: found, chosen by FUSE_CXX, missing, or displeased with the text.
 // SPDX-License-Identifier: Apache-2.0
-#include <cstdlib>
 #include <filesystem>
-#include <optional>
 
 #include "emulated/support.hpp"
+#include "support/variable.hpp"
 
 namespace fuse::test {
 namespace {
-
-// Sets a variable for the length of a test.
-class Variable {
- public:
-  Variable(const char* name, const char* value) : name_(name) {
-    if (const char* old = std::getenv(name)) old_ = old;
-    value ? setenv(name, value, 1) : unsetenv(name);
-  }
-  ~Variable() { old_ ? setenv(name_, old_->c_str(), 1) : unsetenv(name_); }
-  Variable(const Variable&) = delete;
-  Variable& operator=(const Variable&) = delete;
-
- private:
-  const char* name_;
-  std::optional<std::string> old_;
-};
 
 const char* const body = "FUSE_KERNEL(32) one(global<int> y) {\n  store(y, threadIdx.x, 1);\n}\n";
 
@@ -102,7 +85,8 @@ TEST_CASE("loading leaves no files behind", "[emulated]") {
   fs::remove_all(folder);
   const Variable tmp("TMPDIR", "/nonexistent");
   EmulatedDevice d({});
-  CHECK_THROWS_WITH(d.load(body), Catch::Contains("temporary folder"));
+  CHECK_THROWS_WITH(d.load(body),
+                    Catch::Contains("the temporary directory /nonexistent (from TMPDIR) does not exist"));
 }
 
 }  // namespace fuse::test

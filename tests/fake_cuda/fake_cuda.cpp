@@ -18,6 +18,7 @@
 #include <set>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 struct CUfunc_st {
@@ -36,6 +37,17 @@ struct CUctx_st {
 };
 struct CUstream_st {
   CUctx_st* context = nullptr;
+  CUgraph_st* capture = nullptr;
+};
+struct CUevent_st {
+  std::uint64_t time = 0;
+  bool recorded = false;
+};
+struct CUgraph_st {
+  std::uint64_t operations = 0;
+};
+struct CUgraphExec_st {
+  std::uint64_t operations = 0;
 };
 
 namespace {
@@ -54,9 +66,13 @@ struct State {
   std::map<CUdeviceptr, std::size_t> memory;
   std::set<CUmod_st*> modules;
   std::set<CUstream_st*> streams;
+  std::set<CUevent_st*> events;
+  std::set<CUgraph_st*> graphs;
+  std::set<CUgraphExec_st*> graph_execs;
+  std::uint64_t time = 0;  // operations that any stream ran so far
   CUctx_st context;
   CUctx_st foreign_context;
-  CUstream_st foreign_stream{&foreign_context};
+  CUstream_st foreign_stream{&foreign_context, nullptr};
   int retains = 0;
   int misuse = 0;
 
@@ -82,6 +98,10 @@ struct State {
                   {CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE, 3201000},
                   {CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH, 6144},
                   {CU_DEVICE_ATTRIBUTE_CLOCK_RATE, 1980000}};
+    if (const char* text = std::getenv("FAKE_CUDA_ARCH")) {
+      attributes[CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR] = std::atoi(text) / 10;
+      attributes[CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR] = std::atoi(text) % 10;
+    }
     if (const char* text = std::getenv("FAKE_CUDA_FAIL")) {
       std::istringstream in(text);
       Failure failure;
@@ -143,6 +163,20 @@ bool in_bounds(CUdeviceptr address, std::size_t bytes) {
   if (at == s.memory.begin()) return false;
   --at;
   return address - at->first <= at->second && bytes <= at->second - (address - at->first);
+}
+
+/// One operation of a stream: it takes 1 ms of the fake's time, or becomes a part of the graph.
+void pass(CUstream stream, std::uint64_t operations = 1) {
+  const std::lock_guard lock(state().mutex);
+  (stream && stream->capture ? stream->capture->operations : state().time) += operations;
+}
+
+template <class T>
+CUresult erase(std::set<T*>& live, T* object) {
+  const std::lock_guard lock(state().mutex);
+  if (!live.erase(object)) return misused(CUDA_ERROR_INVALID_HANDLE);
+  delete object;
+  return CUDA_SUCCESS;
 }
 
 void* host(CUdeviceptr address) { return reinterpret_cast<void*>(address); }
@@ -210,6 +244,8 @@ int fake_cuda_live(const char* kind) {
   if (k == "context") return s.retains;
   if (k == "module") return static_cast<int>(s.modules.size());
   if (k == "stream") return static_cast<int>(s.streams.size());
+  if (k == "event") return static_cast<int>(s.events.size());
+  if (k == "graph") return static_cast<int>(s.graphs.size() + s.graph_execs.size());
   if (k == "memory") return static_cast<int>(s.memory.size());
   return -1;
 }
@@ -228,7 +264,8 @@ CUresult CUDAAPI cuInit(unsigned) {
 }
 CUresult CUDAAPI cuDriverGetVersion(int* version) {
   FAKE_ENTER("cuDriverGetVersion");
-  *version = 13000;
+  const char* text = std::getenv("FAKE_CUDA_VERSION");
+  *version = text ? std::atoi(text) : 13000;
   return CUDA_SUCCESS;
 }
 CUresult CUDAAPI cuGetErrorName(CUresult code, const char** name) {
@@ -325,41 +362,46 @@ CUresult CUDAAPI cuMemFree(CUdeviceptr address) {
   ::operator delete (host(address), std::align_val_t{256});
   return injected;
 }
-CUresult CUDAAPI cuMemcpyHtoDAsync(CUdeviceptr to, const void* from, std::size_t bytes, CUstream) {
+CUresult CUDAAPI cuMemcpyHtoDAsync(CUdeviceptr to, const void* from, std::size_t bytes, CUstream stream) {
   FAKE_ENTER_IN_CONTEXT("cuMemcpyHtoDAsync %zu", bytes);
   if (!in_bounds(to, bytes)) return misused(CUDA_ERROR_INVALID_VALUE);
   std::memcpy(host(to), from, bytes);
+  pass(stream);
   return CUDA_SUCCESS;
 }
-CUresult CUDAAPI cuMemcpyDtoHAsync(void* to, CUdeviceptr from, std::size_t bytes, CUstream) {
+CUresult CUDAAPI cuMemcpyDtoHAsync(void* to, CUdeviceptr from, std::size_t bytes, CUstream stream) {
   FAKE_ENTER_IN_CONTEXT("cuMemcpyDtoHAsync %zu", bytes);
   if (!in_bounds(from, bytes)) return misused(CUDA_ERROR_INVALID_VALUE);
   std::memcpy(to, host(from), bytes);
+  pass(stream);
   return CUDA_SUCCESS;
 }
-CUresult CUDAAPI cuMemcpyDtoDAsync(CUdeviceptr to, CUdeviceptr from, std::size_t bytes, CUstream) {
+CUresult CUDAAPI cuMemcpyDtoDAsync(CUdeviceptr to, CUdeviceptr from, std::size_t bytes, CUstream stream) {
   FAKE_ENTER_IN_CONTEXT("cuMemcpyDtoDAsync %zu", bytes);
   if (!in_bounds(to, bytes) || !in_bounds(from, bytes)) return misused(CUDA_ERROR_INVALID_VALUE);
   std::memmove(host(to), host(from), bytes);
+  pass(stream);
   return CUDA_SUCCESS;
 }
-CUresult CUDAAPI cuMemsetD8Async(CUdeviceptr to, unsigned char byte, std::size_t bytes, CUstream) {
+CUresult CUDAAPI cuMemsetD8Async(CUdeviceptr to, unsigned char byte, std::size_t bytes, CUstream stream) {
   FAKE_ENTER_IN_CONTEXT("cuMemsetD8Async %d %zu", int{byte}, bytes);
   if (!in_bounds(to, bytes)) return misused(CUDA_ERROR_INVALID_VALUE);
   std::memset(host(to), byte, bytes);
+  pass(stream);
   return CUDA_SUCCESS;
 }
 CUresult CUDAAPI cuMemsetD2D8Async(CUdeviceptr to, std::size_t pitch, unsigned char byte, std::size_t width,
-                                   std::size_t height, CUstream) {
+                                   std::size_t height, CUstream stream) {
   FAKE_ENTER_IN_CONTEXT("cuMemsetD2D8Async pitch %zu width %zu height %zu", pitch, width, height);
   if (pitch < width || !in_bounds(to, (height - 1) * pitch + width)) return misused(CUDA_ERROR_INVALID_VALUE);
   for (std::size_t i = 0; i < height; ++i) std::memset(host(to + i * pitch), byte, width);
+  pass(stream);
   return CUDA_SUCCESS;
 }
 CUresult CUDAAPI cuStreamCreate(CUstream* stream, unsigned flags) {
   FAKE_ENTER_IN_CONTEXT("cuStreamCreate %u", flags);
   const std::lock_guard lock(state().mutex);
-  *stream = new CUstream_st{stack().back()};
+  *stream = new CUstream_st{stack().back(), nullptr};
   state().streams.insert(*stream);
   return CUDA_SUCCESS;
 }
@@ -370,13 +412,80 @@ CUresult CUDAAPI cuStreamDestroy(CUstream stream) {
   delete stream;
   return injected;
 }
-CUresult CUDAAPI cuStreamSynchronize(CUstream) {
+CUresult CUDAAPI cuStreamSynchronize(CUstream stream) {
   FAKE_ENTER_IN_CONTEXT("cuStreamSynchronize");
+  if (stream && stream->capture) return misused(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
   return CUDA_SUCCESS;
 }
 CUresult CUDAAPI cuStreamGetCtx(CUstream stream, CUcontext* context) {
   FAKE_ENTER_IN_CONTEXT("cuStreamGetCtx");
   *context = stream->context;
+  return CUDA_SUCCESS;
+}
+CUresult CUDAAPI cuStreamBeginCapture(CUstream stream, CUstreamCaptureMode mode) {
+  FAKE_ENTER_IN_CONTEXT("cuStreamBeginCapture %d", static_cast<int>(mode));
+  if (!stream || stream->capture) return misused(CUDA_ERROR_ILLEGAL_STATE);
+  const std::lock_guard lock(state().mutex);
+  stream->capture = new CUgraph_st;
+  state().graphs.insert(stream->capture);
+  return CUDA_SUCCESS;
+}
+CUresult CUDAAPI cuStreamEndCapture(CUstream stream, CUgraph* graph) {
+  const CUresult injected = enter("cuStreamEndCapture");
+  if (!stream || !stream->capture) return misused(CUDA_ERROR_ILLEGAL_STATE);
+  *graph = std::exchange(stream->capture, nullptr);
+  return injected;
+}
+CUresult CUDAAPI cuGraphInstantiateWithFlags(CUgraphExec* made, CUgraph graph, unsigned long long flags) {
+  FAKE_ENTER_IN_CONTEXT("cuGraphInstantiateWithFlags %llu", flags);
+  const std::lock_guard lock(state().mutex);
+  if (!state().graphs.count(graph)) return misused(CUDA_ERROR_INVALID_HANDLE);
+  *made = new CUgraphExec_st{graph->operations};
+  state().graph_execs.insert(*made);
+  return CUDA_SUCCESS;
+}
+CUresult CUDAAPI cuGraphLaunch(CUgraphExec graph, CUstream stream) {
+  FAKE_ENTER_IN_CONTEXT("cuGraphLaunch %llu", static_cast<unsigned long long>(graph->operations));
+  pass(stream, graph->operations);
+  return CUDA_SUCCESS;
+}
+CUresult CUDAAPI cuGraphExecDestroy(CUgraphExec graph) {
+  const CUresult injected = enter("cuGraphExecDestroy");
+  const CUresult erased = erase(state().graph_execs, graph);
+  return erased ? erased : injected;
+}
+CUresult CUDAAPI cuGraphDestroy(CUgraph graph) {
+  const CUresult injected = enter("cuGraphDestroy");
+  const CUresult erased = erase(state().graphs, graph);
+  return erased ? erased : injected;
+}
+CUresult CUDAAPI cuEventCreate(CUevent* event, unsigned flags) {
+  FAKE_ENTER_IN_CONTEXT("cuEventCreate %u", flags);
+  const std::lock_guard lock(state().mutex);
+  *event = new CUevent_st;
+  state().events.insert(*event);
+  return CUDA_SUCCESS;
+}
+CUresult CUDAAPI cuEventDestroy(CUevent event) {
+  const CUresult injected = enter("cuEventDestroy");
+  const CUresult erased = erase(state().events, event);
+  return erased ? erased : injected;
+}
+CUresult CUDAAPI cuEventRecord(CUevent event, CUstream stream) {
+  FAKE_ENTER_IN_CONTEXT("cuEventRecord");
+  if (stream && stream->capture) return misused(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+  const std::lock_guard lock(state().mutex);
+  *event = {state().time, true};
+  return CUDA_SUCCESS;
+}
+CUresult CUDAAPI cuEventSynchronize(CUevent event) {
+  FAKE_ENTER_IN_CONTEXT("cuEventSynchronize");
+  return event->recorded ? CUDA_SUCCESS : misused(CUDA_ERROR_INVALID_HANDLE);
+}
+CUresult CUDAAPI cuEventElapsedTime(float* milliseconds, CUevent from, CUevent to) {
+  FAKE_ENTER_IN_CONTEXT("cuEventElapsedTime");
+  if (!from->recorded || !to->recorded) return misused(CUDA_ERROR_INVALID_HANDLE);
+  *milliseconds = static_cast<float>(to->time - from->time);
   return CUDA_SUCCESS;
 }
 CUresult CUDAAPI cuModuleLoadData(CUmodule* module, const void* image) {
@@ -457,6 +566,7 @@ CUresult CUDAAPI cuLaunchKernel(CUfunction function, unsigned gx, unsigned gy, u
   }
   if (const CUresult injected = enter(call)) return injected;
   if (gx == 0 || gy == 0 || gz == 0) return misused(CUDA_ERROR_INVALID_VALUE);
+  pass(stream);
   return need_context();
 }
 

@@ -3,7 +3,8 @@
 #pragma once
 
 extern "C" {
-/// Forgets calls, failures and attributes; live objects stay. FAKE_CUDA_FAIL="cuInit:1:100" is read again.
+/// Forgets calls, failures and attributes; live objects stay. FAKE_CUDA_FAIL="cuInit:1:100" and
+/// FAKE_CUDA_ARCH="70" are read again; FAKE_CUDA_VERSION="12040" is read by each cuDriverGetVersion.
 void fake_cuda_reset();
 /// The nth call (from 1) of `function` ("" counts all) returns `code`, once. A call that gives something back
 /// or pops a context still does so, as the driver's do.
@@ -13,7 +14,7 @@ void fake_cuda_set_attribute(int attribute, int value);
 int fake_cuda_call_count();
 /// "cuMemAlloc 1024"; "" out of range. Valid until the next reset.
 const char* fake_cuda_call(int index);
-/// Live objects: "context" (retains), "module", "stream", "memory".
+/// Live objects: "context" (retains), "module", "stream", "event", "graph", "memory".
 int fake_cuda_live(const char* kind);
 /// Contexts on this thread's stack.
 int fake_cuda_depth();

@@ -83,6 +83,14 @@ Graph with_dims(Graph graph, const std::function<Dim(const Dim&)>& by) {
     if (auto* slice = std::get_if<ir::SliceAttr>(&node.attr)) {
       replace_dims(slice->starts, by);
       replace_dims(slice->limits, by);
+    } else if (auto* pad = std::get_if<ir::PadAttr>(&node.attr)) {
+      replace_dims(pad->low, by);
+      replace_dims(pad->high, by);
+    } else if (auto* sizes = std::get_if<ir::SizesAttr>(&node.attr)) {
+      replace_dims(sizes->sizes, by);
+    } else if (auto* custom = std::get_if<ir::CustomAttr>(&node.attr)) {
+      replace_dims(custom->extents, by);
+      custom->grid = by(custom->grid);
     } else if (auto* size = std::get_if<ir::DimAttr>(&node.attr)) {
       size->dim = by(size->dim);
     }

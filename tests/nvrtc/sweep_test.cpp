@@ -12,6 +12,7 @@
 #include "nvrtc/kernel_set.hpp"
 #include "nvrtc/sweep_graphs.hpp"
 #include "runtime/cuda/nvrtc.hpp"
+#include "support/paths.hpp"
 
 using namespace fuse;        // NOLINT
 using namespace fuse::test;  // NOLINT
@@ -119,8 +120,7 @@ TEST_CASE("nvrtc: the graphs of examples/graphs", "[nvrtc]") {
   if (skipped()) return;
   KernelSet set;
   int graphs = 0;
-  for (const auto& entry :
-       std::filesystem::directory_iterator(std::filesystem::path(FUSE_TEST_SOURCE_DIR) / "examples/graphs")) {
+  for (const auto& entry : std::filesystem::directory_iterator(source_directory() / "examples/graphs")) {
     if (entry.path().extension() != ".fuse") continue;
     for (const char* profile : {"h200", "tiny2"})
       set.add(Graph::load(entry.path().string()), target_profile(profile));

@@ -7,20 +7,6 @@ using namespace fuse::test;  // NOLINT
 
 namespace {
 
-bool takes(const ir::OpInfo& row, DType dtype) {
-  switch (row.operands) {
-    case ir::OperandClass::number:
-      return dtype == f32 || dtype == f64 || dtype == i32 || dtype == i64;
-    case ir::OperandClass::real:
-      return dtype == f32 || dtype == f64;
-    case ir::OperandClass::logical:
-      return dtype == boolean;
-    case ir::OperandClass::equality:
-      return !is_half(dtype);
-  }
-  return false;
-}
-
 std::vector<ir::OpInfo> elementwise_rows() {
   std::vector<ir::OpInfo> rows;
   for (int op = 0; op < ir::op_count; ++op) {
@@ -32,36 +18,36 @@ std::vector<ir::OpInfo> elementwise_rows() {
 
 }  // namespace
 
-TEST_CASE("ops: every element-wise row, type and shape") {
+TEST_CASE("ops: every element-wise row, type and shape", "[device]") {
   for (const Shape& shape : spread_of_shapes()) {
     OpSweep sweep("elementwise");
     for (const ir::OpInfo& row : elementwise_rows()) {
       for (const DType dtype : all_dtypes()) {
-        if (!takes(row, dtype)) continue;
+        if (!takes(row.operands, dtype)) continue;
         std::vector<Tensor> operands;
         for (int i = 0; i < row.arity; ++i) operands.push_back(sweep.input(dtype, shape, true));
         sweep.expect_ulp(describe(row.op, dtype, shape), sweep.apply(row.op, operands), row.op);
       }
     }
-    REQUIRE(sweep.size() > 70);
-    sweep.run_emulated();
+    REQUIRE(sweep.size() > 150);
+    sweep.run_on_test_devices();
   }
 }
 
-TEST_CASE("ops: special values meet each other in binary ops") {
+TEST_CASE("ops: special values meet each other in binary ops", "[device]") {
   OpSweep sweep("specials");
   for (const ir::OpInfo& row : elementwise_rows()) {
-    for (const DType dtype : {f32, f64, i32, i64}) {
-      if (row.arity != 2 || !takes(row, dtype)) continue;
+    for (const DType dtype : all_dtypes()) {
+      if (row.arity != 2 || !takes(row.operands, dtype)) continue;
       const Tensor a = sweep.input(dtype, {16, 1}, true), b = sweep.input(dtype, {16}, true);
       const Tensor left = broadcast_to(a, {16, 16}), right = broadcast_to(b, {16, 16});
       sweep.expect_ulp(describe(row.op, dtype, {16, 16}), sweep.apply(row.op, {left, right}), row.op);
     }
   }
-  sweep.run_emulated();
+  sweep.run_on_test_devices();
 }
 
-TEST_CASE("ops: select and convert between every pair of types") {
+TEST_CASE("ops: select and convert between every pair of types", "[device]") {
   for (const Shape& shape : spread_of_shapes()) {
     OpSweep sweep("convert");
     for (const DType from : all_dtypes()) {
@@ -74,11 +60,11 @@ TEST_CASE("ops: select and convert between every pair of types") {
                            convert(x, to));
       }
     }
-    sweep.run_emulated();
+    sweep.run_on_test_devices();
   }
 }
 
-TEST_CASE("ops: sources: constant, iota, dim_size") {
+TEST_CASE("ops: sources: constant, iota, dim_size", "[device]") {
   OpSweep sweep("sources");
   const Tensor x = sweep.input(f32, {3, 5});
   for (const DType dtype : {i32, i64, f32, f64}) {
@@ -94,5 +80,5 @@ TEST_CASE("ops: sources: constant, iota, dim_size") {
   }
   sweep.expect_exact("constant", sweep.graph().constant(boolean, true, {2}));
   sweep.expect_exact("dim_size", sweep.graph().dim_size(x.dim(1)));
-  sweep.run_emulated();
+  sweep.run_on_test_devices();
 }

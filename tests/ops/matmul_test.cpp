@@ -22,7 +22,7 @@ Shape matrix(Shape batch, std::int64_t rows, std::int64_t columns, bool transpos
 
 }  // namespace
 
-TEST_CASE("ops: matmul in every type, transpose and batch") {
+TEST_CASE("ops: matmul in every type, transpose and batch", "[device]") {
   OpSweep sweep("matmul");
   for (const Extents& e : std::vector<Extents>{{{}, 1, 1, 1},
                                                {{}, 7, 5, 13},
@@ -49,10 +49,10 @@ TEST_CASE("ops: matmul in every type, transpose and batch") {
       }
     }
   }
-  sweep.run_emulated();
+  sweep.run_on_test_devices();
 }
 
-TEST_CASE("ops: matmul operands that are computed, viewed or shared") {
+TEST_CASE("ops: matmul operands that are computed, viewed or shared", "[device]") {
   OpSweep sweep("operands");
   const Dim B = sweep.graph().dim("B", {.min = 1, .max = 100, .hint = 3});
   const Tensor x = sweep.input(f32, {6, 4, 8}, {B, 4, 8}), w = sweep.input(f32, {8, 5});
@@ -63,5 +63,5 @@ TEST_CASE("ops: matmul operands that are computed, viewed or shared") {
   const Tensor y = linear(x, w);
   sweep.expect("used twice", y + sum(y, {2}, true),
                [](std::size_t, double) { return 256 * 16 * 60 * 0x1p-24; });
-  sweep.run_emulated({{"B", 6}});
+  sweep.run_on_test_devices({{"B", 6}});
 }

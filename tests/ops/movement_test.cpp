@@ -25,7 +25,7 @@ void add_movements(OpSweep& sweep, DType dtype, const Shape& shape, const std::v
 
 }  // namespace
 
-TEST_CASE("ops: movement in every type and shape") {
+TEST_CASE("ops: movement in every type and shape", "[device]") {
   for (const Shape& shape : std::vector<Shape>{{1, 1, 1}, {2, 3, 5}, {7, 11, 13}, {33, 1, 8}}) {
     OpSweep sweep("movement");
     for (const DType dtype : all_dtypes()) {
@@ -36,11 +36,11 @@ TEST_CASE("ops: movement in every type and shape") {
       sweep.expect_exact("slice of a concat", slice(concat({x, x}, 2), 2, 1, 2 * shape[2]));
       sweep.expect_exact("concat of slices", concat({slice(x, 1, 0, 1), x}, 1));
     }
-    sweep.run_emulated();
+    sweep.run_on_test_devices();
   }
 }
 
-TEST_CASE("ops: movement of nothing") {
+TEST_CASE("ops: movement of nothing", "[device]") {
   OpSweep sweep("empty");
   for (const DType dtype : all_dtypes()) {
     const Tensor none = sweep.input(dtype, {0, 4}), some = sweep.input(dtype, {3, 4});
@@ -50,10 +50,10 @@ TEST_CASE("ops: movement of nothing") {
     sweep.expect_exact("reshape", reshape(none, {2, 0}));
     sweep.expect_exact("gather", gather(some, sweep.input(i32, {0}), 0));
   }
-  sweep.run_emulated();
+  sweep.run_on_test_devices();
 }
 
-TEST_CASE("ops: movement with symbolic extents") {
+TEST_CASE("ops: movement with symbolic extents", "[device]") {
   for (const std::int64_t batch : {1, 3, 17}) {
     OpSweep sweep("symbolic");
     const Dim B = sweep.graph().dim("B", {.min = 1, .max = 1000});
@@ -63,15 +63,15 @@ TEST_CASE("ops: movement with symbolic extents") {
       const Tensor x = sweep.input(dtype, {batch, 5, 4}, {B, T, 4});
       sweep.expect_exact("slice of a symbolic concat", slice(concat({x, x}, 0), 0, B, 2 * B));
     }
-    sweep.run_emulated({{"B", batch}, {"T", 5}});
+    sweep.run_on_test_devices({{"B", batch}, {"T", 5}});
   }
 }
 
-TEST_CASE("ops: an index out of range is clamped") {
+TEST_CASE("ops: an index out of range is clamped", "[device]") {
   OpSweep sweep("clamp");
   HostTensor indices = HostTensor::make(i64, {5});
   const std::int64_t values[] = {-1, 0, 2, 3, std::numeric_limits<std::int64_t>::max()};
   for (std::int64_t i = 0; i < 5; ++i) indices.set_int(i, values[i]);
   sweep.expect_exact("gather", gather(sweep.input(f32, {3, 2}), sweep.input(indices), 0));
-  sweep.run_emulated();
+  sweep.run_on_test_devices();
 }

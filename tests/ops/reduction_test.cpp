@@ -36,12 +36,13 @@ std::int64_t reduced_count(const Case& item) {
 
 }  // namespace
 
-TEST_CASE("ops: every reduction, type and form") {
+TEST_CASE("ops: every reduction, type and form", "[device]") {
   for (const Case& item : cases) {
     OpSweep sweep("reduction");
     const std::int64_t n = reduced_count(item);
     for (const ir::OpInfo& row : reductions(false)) {
-      for (const DType dtype : {f32, f64, i32, i64}) {
+      for (const DType dtype : all_dtypes()) {
+        if (!takes(row.operands, dtype)) continue;
         const bool rounds = row.identity == ir::Identity::zero || row.identity == ir::Identity::one;
         Tensor x = sweep.input(dtype, item.shape, !rounds);
         // Products of many factors stay finite and informative near 1.
@@ -61,16 +62,17 @@ TEST_CASE("ops: every reduction, type and form") {
         }
       }
     }
-    sweep.run_emulated();
+    sweep.run_on_test_devices();
   }
 }
 
-TEST_CASE("ops: argmax and argmin take the first of equals and prefer NaN") {
+TEST_CASE("ops: argmax and argmin take the first of equals and prefer NaN", "[device]") {
   for (const Case& item : cases) {
     if (item.dims.size() != 1) continue;
     OpSweep sweep("argmax");
     for (const ir::OpInfo& row : reductions(true)) {
-      for (const DType dtype : {f32, f64, i32, i64}) {
+      for (const DType dtype : all_dtypes()) {
+        if (!takes(row.operands, dtype)) continue;
         for (const bool specials : {false, true}) {
           // Few distinct values, so that most rows have equals.
           Tensor x = sweep.input(dtype, item.shape, specials);
@@ -80,11 +82,11 @@ TEST_CASE("ops: argmax and argmin take the first of equals and prefer NaN") {
         }
       }
     }
-    sweep.run_emulated();
+    sweep.run_on_test_devices();
   }
 }
 
-TEST_CASE("ops: reductions with symbolic extents") {
+TEST_CASE("ops: reductions with symbolic extents", "[device]") {
   for (const std::int64_t rows : {1, 30}) {
     for (const std::int64_t columns : {1, 700}) {
       OpSweep sweep("symbolic");
@@ -95,18 +97,19 @@ TEST_CASE("ops: reductions with symbolic extents") {
       sweep.expect_exact("columns", sum(x, {0}));
       sweep.expect_exact("all", sum(x));
       sweep.expect_exact("max of all", reduce_max(x));
-      sweep.run_emulated({{"R", rows}, {"C", columns}});
+      sweep.run_on_test_devices({{"R", rows}, {"C", columns}});
     }
   }
 }
 
-TEST_CASE("ops: reducing nothing gives the identity") {
+TEST_CASE("ops: reducing nothing gives the identity", "[device]") {
   OpSweep sweep("identity");
   for (const ir::OpInfo& row : reductions(false)) {
-    for (const DType dtype : {f32, f64, i32, i64}) {
+    for (const DType dtype : all_dtypes()) {
+      if (!takes(row.operands, dtype)) continue;
       sweep.expect_exact(describe(row.op, dtype, {4, 0}),
                          sweep.apply(row.op, {sweep.input(dtype, {4, 0})}, ir::DimsAttr{{1}}));
     }
   }
-  sweep.run_emulated();
+  sweep.run_on_test_devices();
 }

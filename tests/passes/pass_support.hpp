@@ -21,7 +21,7 @@ namespace fuse::test {
 
 /// The text after "// Before:" (or "// After:") in a header of src/ir/passes.
 inline std::string header_snippet(const std::string& pass, const std::string& label) {
-  const auto path = std::filesystem::path(FUSE_TEST_SOURCE_DIR) / "src/ir/passes" / (pass + ".hpp");
+  const auto path = source_directory() / "src/ir/passes" / (pass + ".hpp");
   std::ifstream in(path);
   INFO("header " << path);
   REQUIRE(in.is_open());

@@ -7,7 +7,7 @@
 using namespace fuse;        // NOLINT
 using namespace fuse::test;  // NOLINT
 
-TEST_CASE("split_concats keeps concats narrow and their meaning", "[passes]") {
+TEST_CASE("split_concats keeps concats narrow and their meaning", "[passes][device]") {
   OpSweep sweep("wide");
   std::vector<Tensor> parts;
   for (int i = 0; i < 300; ++i) parts.push_back(sweep.input(f32, {2, 1 + i % 3}));
@@ -21,7 +21,7 @@ TEST_CASE("split_concats keeps concats narrow and their meaning", "[passes]") {
     CHECK(node.operands.size() <= 32);
   }
   CHECK(concats == 11);  // ten of up to 32, and the one of those
-  sweep.run_emulated();
+  sweep.run_on_test_devices();
 }
 
 TEST_CASE("split_concats leaves narrow ones alone", "[passes]") {

@@ -67,7 +67,7 @@ ErrorInfo outcome(const Graph& g, const Device& device, int drop_barrier) {
 
 }  // namespace
 
-TEST_CASE("without any one of its barriers a kernel faults, by name", "[pipeline]") {
+TEST_CASE("without any one of its barriers a kernel faults, by name", "[pipeline][emulated]") {
   const Graph g = block_reductions();
   for (const char* profile : {"tiny3", "h200"}) {
     const Device device = Device::emulated({.profile = profile, .checked = true});

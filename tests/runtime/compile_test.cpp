@@ -32,9 +32,9 @@ std::vector<std::vector<float>> results(const Device& device) {
   return {values_of<float>(session.get("p")), values_of<float>(session.get("h"))};
 }
 
-TEST_CASE("compile: one source on every device", "[runtime]") {
+TEST_CASE("compile: one source on every device", "[runtime][device]") {
   const auto exact = results(Device::reference());
-  for (const Device& device : {Device::emulated(), checked_device()}) {
+  for (const Device& device : test_devices()) {
     INFO(device.name());
     const auto got = results(device);
     for (std::size_t output = 0; output < exact.size(); ++output) {
@@ -71,7 +71,7 @@ TEST_CASE("compile: explain on the reference device", "[runtime]") {
           "evaluates 7 ops one by one in double precision; each output is rounded once\n");
 }
 
-TEST_CASE("compile: explain names steps, launches, ops and bytes", "[runtime]") {
+TEST_CASE("compile: explain names steps, launches, ops and bytes", "[runtime][emulated]") {
   const Executable executable = runtime::make_executable(by_hand(), Device::emulated());
   REQUIRE(executable.source() == by_hand().source.text());
   const std::string text = executable.explain();
@@ -86,8 +86,8 @@ TEST_CASE("compile: explain names steps, launches, ops and bytes", "[runtime]") 
                      "    reads y (16 * B bytes) writes z (16 * B bytes)\n"));
 }
 
-TEST_CASE("compile: explain of a whole pipeline", "[runtime]") {
-  const std::string text = compile(attention_like(), Device::emulated()).explain();
+TEST_CASE("compile: explain of a whole pipeline", "[runtime][device]") {
+  const std::string text = compile(attention_like(), test_device()).explain();
   INFO(text);
   REQUIRE(text.find(" gemm ") != std::string::npos);
   REQUIRE(text.find("reduce_max in norm") != std::string::npos);

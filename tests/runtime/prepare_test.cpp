@@ -9,8 +9,8 @@ std::string prepared(const Executable& executable, const DimValues& dims) {
   return error_of([&] { executable.prepare(dims); });
 }
 
-TEST_CASE("prepare: sizes, shapes and counts", "[runtime]") {
-  const Executable executable = runtime::make_executable(by_hand(), Device::emulated());
+TEST_CASE("prepare: sizes, shapes and counts", "[runtime][device]") {
+  const Executable executable = runtime::make_executable(by_hand(), test_device());
   REQUIRE(executable.slots().size() == 4);
   REQUIRE(executable.slot("x") == 0);
   REQUIRE(executable.slot("w") == 1);
@@ -41,8 +41,8 @@ TEST_CASE("prepare: slots by unknown names", "[runtime]") {
           "unknown-name: no output is named 'w'\n  hint: 'w' is an input or parameter");
 }
 
-TEST_CASE("prepare: dims are checked on every device", "[runtime]") {
-  for (const Device& device : {Device::reference(), Device::emulated()}) {
+TEST_CASE("prepare: dims are checked on every device", "[runtime][device]") {
+  for (const Device& device : {Device::reference(), test_device()}) {
     INFO(device.name());
     const Executable executable = runtime::make_executable(by_hand(), device);
     REQUIRE(prepared(executable, {}) ==
@@ -89,12 +89,12 @@ TEST_CASE("prepare: a declared dim that nothing uses needs no value", "[runtime]
   REQUIRE(values_of<float>(session.get("y")) == std::vector<float>{2, 3, 4, 5});
 }
 
-TEST_CASE("prepare: sizes that overflow name the op and the values", "[runtime]") {
+TEST_CASE("prepare: sizes that overflow name the op and the values", "[runtime][device]") {
   Graph g("big");
   const std::int64_t most = std::numeric_limits<std::int32_t>::max();
   const Dim A = g.dim("A"), B = g.dim("B"), C = g.dim("C");
   g.output("y", g.input("x", f32, {A, B, C}) + 1);
-  for (const Device& device : {Device::reference(), Device::emulated()}) {
+  for (const Device& device : {Device::reference(), test_device()}) {
     const Executable executable = compile(g, device);
     const std::string text = prepared(executable, {{"A", most}, {"B", most}, {"C", most}});
     INFO(text);
@@ -122,11 +122,11 @@ TEST_CASE("prepare: an extent that overflows names the expression", "[runtime]")
           std::string::npos);
 }
 
-TEST_CASE("prepare: nothing can be gathered from an empty axis", "[runtime]") {
+TEST_CASE("prepare: nothing can be gathered from an empty axis", "[runtime][device]") {
   Graph g("lookup");
   const Dim V = g.dim("V", {.min = 0, .max = 10}), N = g.dim("N", {.min = 0, .max = 10});
   g.output("y", gather(g.input("table", f32, {V, 3}), g.input("ids", i32, {N}), 0));
-  for (const Device& device : {Device::reference(), Device::emulated()}) {
+  for (const Device& device : {Device::reference(), test_device()}) {
     INFO(device.name());
     const Executable executable = compile(g, device);
     const std::string text = prepared(executable, {{"V", 0}, {"N", 2}});
@@ -201,7 +201,7 @@ TEST_CASE("make_executable: stages that do not fit each other", "[runtime]") {
   }
 }
 
-TEST_CASE("prepare: launches that cannot be made", "[runtime]") {
+TEST_CASE("prepare: launches that cannot be made", "[runtime][emulated]") {
   Compiled c = by_hand();
   auto& scale = std::get<schedule::KernelStep>(c.plan.steps[0].work);
   const auto text = [&] { return prepared(runtime::make_executable(c, Device::emulated()), {{"B", 8}}); };

@@ -36,8 +36,8 @@ struct Rig {
   std::vector<float> x, w;
 };
 
-TEST_CASE("run: results on every device", "[runtime]") {
-  for (const Device& device : {Device::reference(), Device::emulated(), checked_device()}) {
+TEST_CASE("run: results on every device", "[runtime][device]") {
+  for (const Device& device : every_device()) {
     for (const std::int64_t rows : {std::int64_t{1}, std::int64_t{9}, std::int64_t{1000}}) {
       INFO(device.name() << " rows " << rows);
       Rig rig(device, rows);
@@ -51,8 +51,8 @@ TEST_CASE("run: results on every device", "[runtime]") {
   }
 }
 
-TEST_CASE("run: nothing to do for zero rows, and null buffers are allowed there", "[runtime]") {
-  for (const Device& device : {Device::reference(), checked_device()}) {
+TEST_CASE("run: nothing to do for zero rows, and null buffers are allowed there", "[runtime][device]") {
+  for (const Device& device : every_device()) {
     Rig rig(device, 0);
     rig.views[0] = rig.views[2] = rig.views[3] = {};
     REQUIRE(text_of(rig.prepared.run(rig.stream, rig.views, {})) == "ok: ");
@@ -76,8 +76,8 @@ TEST_CASE("run: buffers may be longer than needed and inputs may share one", "[r
   REQUIRE(text_of(p.run(stream, tight, {})) == "ok: ");
 }
 
-TEST_CASE("run: bad buffers are named", "[runtime]") {
-  for (const Device& device : {Device::reference(), Device::emulated()}) {
+TEST_CASE("run: bad buffers are named", "[runtime][device]") {
+  for (const Device& device : {Device::reference(), test_device()}) {
     INFO(device.name());
     Rig rig(device, 4);
     SECTION("too few " + device.name()) {
@@ -128,8 +128,8 @@ TEST_CASE("run: bad buffers are named", "[runtime]") {
   }
 }
 
-TEST_CASE("run: a bad workspace is named", "[runtime]") {
-  Rig rig(Device::emulated(), 4);
+TEST_CASE("run: a bad workspace is named", "[runtime][device]") {
+  Rig rig(test_device(), 4);
   const auto run = [&](BufferView workspace) {
     return text_of(rig.prepared.run(rig.stream, rig.views, workspace));
   };
@@ -145,7 +145,7 @@ TEST_CASE("run: a bad workspace is named", "[runtime]") {
   REQUIRE(run(longer.view()) == "invalid-argument: workspace overlaps the buffer of input 'x'");
 }
 
-TEST_CASE("run: a stream of another device", "[runtime]") {
+TEST_CASE("run: a stream of another device", "[runtime][emulated]") {
   Rig rig(Device::emulated(), 4);
   Stream other = Device::reference().stream();
   REQUIRE(text_of(rig.prepared.run(other, rig.views, rig.workspace.view())) ==
@@ -155,7 +155,7 @@ TEST_CASE("run: a stream of another device", "[runtime]") {
   REQUIRE(text_of(rig.prepared.run(moved, rig.views, rig.workspace.view())) == "ok: ");
 }
 
-TEST_CASE("run: a failing step is named with its ops, and the rest does not run", "[runtime]") {
+TEST_CASE("run: a failing step is named with its ops, and the rest does not run", "[runtime][emulated]") {
   Compiled c = by_hand();
   // The second kernel reads one row too far.
   c.source.body.replace(c.source.body.find("load(w, i % 4)"), 14, "load(w, i)    ");
@@ -171,7 +171,7 @@ TEST_CASE("run: a failing step is named with its ops, and the rest does not run"
           "  hint: call Session::run first");
 }
 
-TEST_CASE("run: gemm, memset and a gemm over nothing", "[runtime]") {
+TEST_CASE("run: gemm, memset and a gemm over nothing", "[runtime][device]") {
   using schedule::PlanValue;
   Graph g("products");
   const Dim K = g.dim("K", {.min = 0, .max = 64});
@@ -190,18 +190,20 @@ TEST_CASE("run: gemm, memset and a gemm over nothing", "[runtime]") {
                   {.work = gemm, .reads = {0, 1}, .writes = {3}, .nodes = {2}, .name = "gemm.1"},
                   {.work = schedule::CopyStep{3, 2}, .reads = {3}, .writes = {2}, .name = "copy"}};
   for (const std::int64_t inner : {std::int64_t{0}, std::int64_t{4}}) {
-    const Executable executable = runtime::make_executable(c, checked_device());
-    Session session(executable, {{"K", inner}});
-    session.set("a", bytes_of(std::vector<float>(static_cast<std::size_t>(6 * inner), 2.0f)));
-    session.set("b", bytes_of(std::vector<float>(static_cast<std::size_t>(10 * inner), 3.0f)));
-    session.run();
-    REQUIRE(values_of<float>(session.get("c")) == std::vector<float>(30, static_cast<float>(6 * inner)));
-    REQUIRE(session.prepared().gemms() == (inner ? 2 : 0));
-    REQUIRE(session.prepared().launches() == 0);
+    for (const Device& device : test_devices()) {
+      INFO(device.name() << " K = " << inner);
+      Session session(runtime::make_executable(c, device), {{"K", inner}});
+      session.set("a", bytes_of(std::vector<float>(static_cast<std::size_t>(6 * inner), 2.0f)));
+      session.set("b", bytes_of(std::vector<float>(static_cast<std::size_t>(10 * inner), 3.0f)));
+      session.run();
+      REQUIRE(values_of<float>(session.get("c")) == std::vector<float>(30, static_cast<float>(6 * inner)));
+      REQUIRE(session.prepared().gemms() == (inner ? 2 : 0));
+      REQUIRE(session.prepared().launches() == 0);
+    }
   }
   std::get<schedule::GemmStep>(c.plan.steps[1].work).m = 4;
   REQUIRE(error_of([&] {
-            runtime::make_executable(c, checked_device()).prepare({{"K", 2}});
+            runtime::make_executable(c, test_device()).prepare({{"K", 2}});
           }) ==
           "internal: internal error: step 'gemm.0': 'a' is f32 with 12 elements, the gemm needs f32 with 16");
 }

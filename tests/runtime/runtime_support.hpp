@@ -11,6 +11,7 @@
 #include "pipeline.hpp"
 #include "runtime/executable_impl.hpp"
 #include "support/catch.hpp"
+#include "support/devices.hpp"
 
 namespace fuse::test {
 

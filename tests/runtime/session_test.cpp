@@ -6,8 +6,8 @@ namespace {
 
 Session make_session() { return Session(compile(by_hand_graph(), Device::reference()), {{"B", 2}}); }
 
-TEST_CASE("session: set, run, get", "[runtime]") {
-  for (const Device& device : {Device::reference(), Device::emulated()}) {
+TEST_CASE("session: set, run, get", "[runtime][device]") {
+  for (const Device& device : {Device::reference(), test_device()}) {
     INFO(device.name());
     Session session(runtime::make_executable(by_hand(), device), {{"B", 2}});
     const std::vector<float> x = {1, 2, 3, 4, 5, 6, 7, 8}, w = {0.5f, 0, -1, 100};

@@ -32,8 +32,8 @@ bool run_alone(const Device& device, const Prepared& prepared, int number, int t
   return right;
 }
 
-TEST_CASE("threads: two run one Prepared at once", "[runtime]") {
-  for (const Device& device : {Device::reference(), Device::emulated({.threads = 2}), checked_device()}) {
+TEST_CASE("threads: two run one Prepared at once", "[runtime][device]") {
+  for (const Device& device : every_device()) {
     INFO(device.name());
     const Prepared prepared = runtime::make_executable(by_hand(), device).prepare({{"B", 64}});
     bool right[2] = {false, false};
@@ -48,8 +48,8 @@ TEST_CASE("threads: two run one Prepared at once", "[runtime]") {
   }
 }
 
-TEST_CASE("threads: two prepare one Executable at once", "[runtime]") {
-  const Device device = Device::emulated({.threads = 1});
+TEST_CASE("threads: two prepare one Executable at once", "[runtime][device]") {
+  const Device device = test_device();
   const Executable executable = runtime::make_executable(by_hand(), device);
   bool right[2] = {false, false};
   {

@@ -9,13 +9,13 @@
 #include <string>
 
 #include "support/catch.hpp"
+#include "support/paths.hpp"
 
 namespace fuse::test {
 
 /// `relative_path` is below tests/golden: "graph/ln.fuse".
 inline void check_golden(const std::string& relative_path, const std::string& actual) {
-  const std::filesystem::path path =
-      std::filesystem::path(FUSE_TEST_SOURCE_DIR) / "tests" / "golden" / relative_path;
+  const std::filesystem::path path = source_directory() / "tests" / "golden" / relative_path;
   if (const char* update = std::getenv("FUSE_UPDATE_GOLDENS"); update && std::string(update) == "1") {
     std::filesystem::create_directories(path.parent_path());
     std::ofstream out(path, std::ios::binary);

@@ -1,6 +1,6 @@
 // OpSweep: many small op cases in one graph, so that one compiler call builds many kernels; each output is
-// compared with the double-precision reference under a bound derived for its op. SPDX-License-Identifier:
-// Apache-2.0
+// compared with the double-precision reference under a bound derived for its op.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <functional>
@@ -17,6 +17,7 @@
 #include "runtime/reference/error_bound.hpp"
 #include "runtime/reference/evaluate.hpp"
 #include "support/catch.hpp"
+#include "support/devices.hpp"
 
 namespace fuse::test {
 
@@ -116,10 +117,8 @@ class OpSweep {
     }
   }
 
-  /// Plain and checked on the emulated device.
-  void run_emulated(const DimValues& dims = {}) const {
-    run(Device::emulated(), dims);
-    run(Device::emulated({.profile = "tiny3", .checked = true}), dims);
+  void run_on_test_devices(const DimValues& dims = {}) const {
+    for (const Device& device : test_devices()) run(device, dims);
   }
 
  private:

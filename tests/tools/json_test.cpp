@@ -7,6 +7,7 @@
 #include <string>
 
 #include "support/catch.hpp"
+#include "support/paths.hpp"
 
 #if __has_include(<nlohmann/json.hpp>)
 #include <nlohmann/json.hpp>
@@ -41,7 +42,7 @@ Json output_of(const std::string& arguments) {
 }
 
 std::string graph(const std::string& name) {
-  return std::string("'" FUSE_TEST_SOURCE_DIR "/examples/graphs/") + name + ".fuse'";
+  return '\'' + (fuse::test::source_directory() / "examples/graphs" / (name + ".fuse")).string() + '\'';
 }
 
 }  // namespace

@@ -16,8 +16,8 @@ constexpr double factor = 4;  // a fused kernel sums in another order, and its f
 
 Verdict check_exactly(const runtime::HostTensor& got, const runtime::HostTensor& expected) {
   const runtime::CompareResult result = runtime::compare(got, expected, 0, 0);
-  if (result.ok()) return {true, "equal to the reference: OK"};
-  return {false, "MISMATCH: " + result.text};
+  if (result.ok()) return {true, "equal to the reference: OK", 0};
+  return {false, "MISMATCH: " + result.text, result.max_bound_ratio};
 }
 
 }  // namespace
@@ -40,11 +40,13 @@ Verdict check_output(const runtime::HostTensor& got, const runtime::ReferenceTen
     return std::max(factor * usual, factor * runtime::ulp_of(wanted, got.dtype));
   };
   const runtime::CompareResult result = runtime::compare(got, expected, bound);
-  if (!result.ok()) return {false, "MISMATCH: " + result.text};
-  if (exact.element_count() == 0) return {true, "no elements: OK"};
+  if (!result.ok()) return {false, "MISMATCH: " + result.text, result.max_bound_ratio};
+  if (exact.element_count() == 0) return {true, "no elements: OK", 0};
   const double there = expected.get(static_cast<std::int64_t>(result.worst_index));
-  return {true, fmt::format("largest error {:.3g}, bound {:.3g} (op by op errs by {:.3g}): OK",
-                            result.max_abs, bound(result.worst_index, there), usual)};
+  return {true,
+          fmt::format("largest error {:.3g}, bound {:.3g} (op by op errs by {:.3g}): OK", result.max_abs,
+                      bound(result.worst_index, there), usual),
+          result.max_bound_ratio};
 }
 
 }  // namespace fuse::fusec

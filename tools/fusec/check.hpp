@@ -10,7 +10,8 @@ namespace fuse::fusec {
 
 struct Verdict {
   bool ok = false;
-  std::string text;  ///< one line
+  std::string text;       ///< one line
+  double over_bound = 0;  ///< largest error over its bound; of integers and bools, 0 where all are equal
 };
 
 /// Floats: an element may be off the exact value by 4 times the largest error that op-by-op evaluation in the

@@ -32,6 +32,8 @@ int run(int argc, char** argv) {
   fuse::fusec::add_plan(app, action);
   fuse::fusec::add_emit(app, action);
   fuse::fusec::add_stats(app, action);
+  fuse::fusec::add_ops(app, action);
+  fuse::fusec::add_doctor(app, action);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

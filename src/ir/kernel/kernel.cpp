@@ -24,10 +24,8 @@ std::string_view to_string(Parallel parallel) {
 Constant identity_of(const Reduction& reduction, std::size_t component) {
   constexpr double infinity = std::numeric_limits<double>::infinity();
   const DType dtype = reduction.state[component];
-  const Constant lowest{-infinity, dtype == i32 ? std::numeric_limits<std::int32_t>::min()
-                                                : std::numeric_limits<std::int64_t>::min()};
-  const Constant highest{infinity, dtype == i32 ? std::numeric_limits<std::int32_t>::max()
-                                                : std::numeric_limits<std::int64_t>::max()};
+  const auto [low, high] = integer_range(dtype);
+  const Constant lowest{-infinity, low}, highest{infinity, high};
   // The position of no element comes after every other, so that any element wins a tie against it.
   if (component > 0) return highest;
   switch (info(reduction.op).identity) {

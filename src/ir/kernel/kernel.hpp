@@ -79,7 +79,13 @@ struct IndexValue {
 struct IndexLess {
   Index index{}, bound{};
 };
-using Rhs = std::variant<Constant, Compute, Load, IndexValue, IndexLess>;
+/// A uniform random number of the var's type: the element-th of a draw (see ir::RandomAttr).
+struct Random {
+  VarId seed = 0, offset = 0;  ///< i64
+  Index element{};
+  std::int64_t stream = 0;
+};
+using Rhs = std::variant<Constant, Compute, Load, IndexValue, IndexLess, Random>;
 
 /// var = rhs
 struct Let {
@@ -100,6 +106,12 @@ struct Combine {
 struct WarpCombine {
   ReductionId reduction = 0;
   std::vector<VarId> state{};
+};
+/// result = carry + the incoming values of the lanes up to this one; carry becomes the last lane's result. The state
+/// of a sum, declared with the reduction, carries from one stretch of 32 elements to the next.
+struct WarpScan {
+  ReductionId reduction = 0;
+  VarId carry = 0, incoming = 0, result = 0;
 };
 struct Store {
   BufferId buffer = 0;
@@ -144,7 +156,7 @@ struct If {
 struct Barrier {};
 
 struct Stmt {
-  std::variant<Let, Declare, Combine, WarpCombine, Store, Bind, BindData, For, If, Barrier> node{};
+  std::variant<Let, Declare, Combine, WarpCombine, WarpScan, Store, Bind, BindData, For, If, Barrier> node{};
   Origin origin{};
 };
 

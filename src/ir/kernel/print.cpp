@@ -85,6 +85,11 @@ class Printer {
     return less.index.to_string() + " < " + less.bound.to_string();
   }
 
+  std::string expression(const Random& random, DType) const {
+    return fmt::format("random {}, {}, element {}, stream {}", name(random.seed), name(random.offset),
+                       random.element.to_string(), random.stream);
+  }
+
   void print(const Let& let, const Origin& origin) {
     const Var& var = kernel_.vars[let.var];
     const std::string rhs =
@@ -101,6 +106,11 @@ class Printer {
   }
   void print(const WarpCombine& combine, const Origin& origin) {
     line(fmt::format("warp_combine r{} ({})", combine.reduction, names(combine.state)), origin);
+  }
+  void print(const WarpScan& scan, const Origin& origin) {
+    line(fmt::format("let {} = warp_scan r{} ({}) of {}", name(scan.result), scan.reduction, name(scan.carry),
+                     name(scan.incoming)),
+         origin);
   }
   void print(const Store& store, const Origin& origin) {
     line(fmt::format("store {} = {}", element(store.buffer, store.index), name(store.value)), origin);

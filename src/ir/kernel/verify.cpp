@@ -147,6 +147,11 @@ class Verifier {
       check(dtype == boolean, "a comparison of indices is not a bool");
       check_free_of_unknown(less->index, "a comparison");
       check_free_of_unknown(less->bound, "a comparison");
+    } else if (const auto* random = std::get_if<Random>(&let.rhs)) {
+      use(random->seed, i64);
+      use(random->offset, i64);
+      check(dtype == f32 || dtype == f64, "a random number is neither f32 nor f64");
+      check_free_of_unknown(random->element, "a random number");
     }
     define(let.var, dtype);
   }
@@ -188,6 +193,15 @@ class Verifier {
     check(combine.state.size() == of.state.size(), "a combination does not match its reduction");
     for (std::size_t i = 0; i < combine.state.size(); ++i) use(combine.state[i], of.state[i]);
     check(uniform.warp, "lanes of a warp may miss its combination");
+  }
+
+  void statement(const WarpScan& scan, Uniformity uniform, bool) {
+    const Reduction& of = reduction(scan.reduction);
+    check(of.state.size() == 1 && of.single == ir::Op::add, "a scan of something else than a sum");
+    use(scan.carry, of.state[0]);
+    use(scan.incoming, of.state[0]);
+    check(uniform.warp, "lanes of a warp may miss its scan");
+    define(scan.result, of.state[0]);
   }
 
   void statement(const Store& store, Uniformity, bool) {

@@ -30,6 +30,9 @@
 
 namespace fuse::runtime {
 
+/// The library alone; absent, it is a value with a report. `path` as of CudaLibraries.
+SharedLibrary open_cublaslt_library(const std::string& path);
+
 class CublasLt {
  public:
   /// Opens the library and makes a handle in the context. Throws missing_library, or a driver Error.

@@ -57,6 +57,31 @@ class CudaModule final : public Module {
   std::map<std::string, CudaFunction> functions_;
 };
 
+class CudaEvent final : public Event {
+ public:
+  explicit CudaEvent(std::shared_ptr<const CudaContext> context);
+  ~CudaEvent() override;
+
+  CUevent handle() const noexcept { return event_; }
+  const CudaContext* context() const noexcept { return context_.get(); }
+
+ private:
+  std::shared_ptr<const CudaContext> context_;
+  CUevent event_ = nullptr;
+};
+
+class CudaGraph final : public CapturedWork {
+ public:
+  /// Takes over the graph, on every path.
+  CudaGraph(std::shared_ptr<const CudaContext> context, CUgraph graph);
+  ~CudaGraph() override;
+  Status launch(Queue&) noexcept override;
+
+ private:
+  std::shared_ptr<const CudaContext> context_;
+  CUgraphExec graph_ = nullptr;
+};
+
 class CudaBackend final : public Backend {
  public:
   CudaBackend(int ordinal, const CudaLibraries& libraries);
@@ -75,6 +100,12 @@ class CudaBackend final : public Backend {
   std::unique_ptr<Module> load(const codegen::Source&) override;
   std::unique_ptr<Gemm> prepare_gemm(const GemmDesc&) override;
   Status launch(Queue&, const Function&, Dim3 grid, const Argument* arguments, int count) noexcept override;
+
+  std::unique_ptr<Event> create_event() override;
+  Status record(Queue&, Event&) noexcept override;
+  Status elapsed(const Event& from, const Event& to, double& seconds) noexcept override;
+  std::string_view clock() const noexcept override { return "CUDA events"; }
+  std::unique_ptr<CapturedWork> capture(Queue&, const std::function<Status()>& enqueue) override;
 
   std::unique_ptr<Queue> wrap(CUstream stream);
   std::unique_ptr<Module> load_cubin(const codegen::Source&, const Cubin&);

@@ -9,6 +9,8 @@
 namespace fuse::runtime {
 namespace {
 
+constexpr int oldest_driver = 12;  // the CUDA major version that FUSE_CUDA_FUNCTIONS needs
+
 struct Meaning {
   const char* text;
   const char* hint;
@@ -91,16 +93,34 @@ Target read_target(const Driver& d, CUdevice device) {
 
 }  // namespace
 
+SharedLibrary open_driver_library(const CudaLibraries& libraries) {
+  // Never libcuda.so without the number: that name is the toolkit's stub.
+  return SharedLibrary::open({.what = "the NVIDIA driver",
+                              .variable = Variable::libcuda,
+                              .sonames = {"libcuda.so.1"},
+                              .hint = "install the NVIDIA driver (Debian: nvidia-driver, libcuda1), of CUDA "
+                                      "12.0 or newer, or use the emulated device",
+                              .needed = {"cuInit", "cuDriverGetVersion"}},
+                             libraries.cuda);
+}
+
+void check_driver_covers(const Driver& driver, const SharedLibrary& library) {
+  const LibraryVersion have = driver.cuda_version(), need = library.version();
+  if (!need || have.major >= need.major) return;
+  throw Error({.kind = ErrorKind::runtime,
+               .code = ErrorCode::incompatible_version,
+               .message = fmt::format("the NVIDIA driver is of CUDA {} ({}), older than {} {} ({}): it does "
+                                      "not run what a newer major version makes",
+                                      to_string(have), driver.library.path(), library.what(), to_string(need),
+                                      library.path()),
+               .hint = fmt::format("update the driver to one of CUDA {0}.0 or newer, or install the CUDA {1} "
+                                   "toolkit in place of CUDA {0}'s",
+                                   need.major, have.major)});
+}
+
 std::shared_ptr<Driver> Driver::open(const CudaLibraries& libraries) {
   auto driver = std::make_shared<Driver>();
-  // Never libcuda.so without the number: that name is the toolkit's stub.
-  driver->library = SharedLibrary::open({.what = "the NVIDIA driver",
-                                         .variable = Variable::libcuda,
-                                         .sonames = {"libcuda.so.1"},
-                                         .hint = "install the NVIDIA driver (Debian: nvidia-driver, "
-                                                 "libcuda1), or use the emulated device",
-                                         .needed = {"cuInit", "cuDriverGetVersion"}},
-                                        libraries.cuda);
+  driver->library = open_driver_library(libraries);
   driver->library.require();
 #define FUSE_CUDA_REQUIRE(name) \
   driver->p_##name = driver->library.get<decltype(driver->p_##name)>(FUSE_CUDA_NAME(name));
@@ -108,6 +128,11 @@ std::shared_ptr<Driver> Driver::open(const CudaLibraries& libraries) {
   driver->p_##name = driver->library.find<decltype(driver->p_##name)>(FUSE_CUDA_NAME(name));
   FUSE_CUDA_FUNCTIONS(FUSE_CUDA_REQUIRE)
   FUSE_CUDA_OPTIONAL_FUNCTIONS(FUSE_CUDA_FIND)
+  FUSE_CUDA_FIND(cuEventElapsedTime)
+  auto& elapsed = driver->p_cuEventElapsedTime;
+  if (!elapsed) {
+    elapsed = driver->library.get<std::remove_reference_t<decltype(elapsed)>>("cuEventElapsedTime");
+  }
 #undef FUSE_CUDA_REQUIRE
 #undef FUSE_CUDA_FIND
   return driver;
@@ -124,7 +149,13 @@ std::shared_ptr<const Driver> Driver::load(const CudaLibraries& libraries) {
                  .hint = meaning.hint});
   }
   driver->check("cuDriverGetVersion", driver->p_cuDriverGetVersion(&driver->version));
-  return driver;
+  if (driver->cuda_version().major >= oldest_driver) return driver;
+  throw Error(
+      {.kind = ErrorKind::runtime,
+       .code = ErrorCode::incompatible_version,
+       .message = fmt::format("the NVIDIA driver ({}) is of CUDA {}; fuse takes {}.0 and newer",
+                              driver->library.path(), to_string(driver->cuda_version()), oldest_driver),
+       .hint = "update the NVIDIA driver, or use the emulated device"});
 }
 
 Status Driver::status(const char* call, CUresult result, std::string_view detail) const noexcept {

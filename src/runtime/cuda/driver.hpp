@@ -41,6 +41,16 @@
   F(cuStreamDestroy)                             \
   F(cuStreamSynchronize)                         \
   F(cuStreamGetCtx)                              \
+  F(cuStreamBeginCapture)                        \
+  F(cuStreamEndCapture)                          \
+  F(cuEventCreate)                               \
+  F(cuEventDestroy)                              \
+  F(cuEventRecord)                               \
+  F(cuEventSynchronize)                          \
+  F(cuGraphInstantiateWithFlags)                 \
+  F(cuGraphLaunch)                               \
+  F(cuGraphExecDestroy)                          \
+  F(cuGraphDestroy)                              \
   F(cuModuleLoadData)                            \
   F(cuModuleUnload)                              \
   F(cuModuleGetFunction)                         \
@@ -66,16 +76,18 @@ struct Driver {
   /// Opens the library, without starting it. Throws missing_library.
   static std::shared_ptr<Driver> open(const CudaLibraries& libraries);
   /// Opens the library and calls cuInit. Throws missing_library, or a driver Error whose message says what
-  /// the failure of cuInit means.
+  /// the failure of cuInit means, or incompatible_version where it is older than CUDA 12.
   static std::shared_ptr<const Driver> load(const CudaLibraries& libraries);
 
   SharedLibrary library;
   int version = 0;  ///< 13000 for 13.0
+  LibraryVersion cuda_version() const { return {version / 1000, version % 1000 / 10}; }
 
 // The prefix keeps the members' names out of reach of cuda.h's macros.
 #define FUSE_CUDA_MEMBER(name) decltype(&::name) p_##name = nullptr;
   FUSE_CUDA_FUNCTIONS(FUSE_CUDA_MEMBER)
   FUSE_CUDA_OPTIONAL_FUNCTIONS(FUSE_CUDA_MEMBER)
+  FUSE_CUDA_MEMBER(cuEventElapsedTime)  // by its newest name, else its first: the arguments are the same
 #undef FUSE_CUDA_MEMBER
 
   /// Status{driver} (or out_of_memory): "cuLaunchKernel: CUDA_ERROR_ILLEGAL_ADDRESS (700): an illegal memory
@@ -85,6 +97,13 @@ struct Driver {
     status(call, result, detail).throw_if_failed();
   }
 };
+
+/// The library alone: nothing of it was called. Absent, it is a value with a report.
+SharedLibrary open_driver_library(const CudaLibraries& libraries);
+
+/// Throws incompatible_version where `library` (NVRTC, cuBLASLt) is of a newer CUDA major version than the
+/// driver, which then loads none of its code.
+void check_driver_covers(const Driver& driver, const SharedLibrary& library);
 
 /// A device and its primary context, retained while anything made in it lives.
 class CudaContext {

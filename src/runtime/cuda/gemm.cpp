@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <dlfcn.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,18 +14,37 @@
 
 namespace fuse::runtime {
 
+namespace {
+
+// 13.1.0 is 130100; before CUDA 12 some counted in thousands.
+LibraryVersion cublaslt_version(void* handle) {
+  const auto get = reinterpret_cast<decltype(&cublasLtGetVersion)>(::dlsym(handle, "cublasLtGetVersion"));
+  const int version = static_cast<int>(get());
+  const int unit = version >= 100000 ? 10000 : 1000;
+  return {version / unit, version % unit / (unit / 100)};
+}
+
+}  // namespace
+
+SharedLibrary open_cublaslt_library(const std::string& path) {
+  return SharedLibrary::open({.what = "cuBLASLt",
+                              .variable = Variable::libcublaslt,
+                              .sonames = {"libcublasLt.so.13", "libcublasLt.so.12"},
+                              .toolkit = true,
+                              .hint = "install the CUDA toolkit's cuBLAS package (libcublas-13-0) or set "
+                                      "CUDA_HOME to a toolkit of CUDA 12 or 13",
+                              .needed = {"cublasLtCreate", "cublasLtMatmul", "cublasLtGetVersion"},
+                              .version = cublaslt_version,
+                              .oldest = 12,
+                              .newest = 13},
+                             path);
+}
+
 CublasLt::CublasLt(std::shared_ptr<const CudaContext> context, const std::string& path)
     : context_(std::move(context)) {
-  library_ =
-      SharedLibrary::open({.what = "cuBLASLt",
-                           .variable = Variable::libcublaslt,
-                           .sonames = {"libcublasLt.so.13", "libcublasLt.so.12"},
-                           .toolkit = true,
-                           .hint = "install the CUDA toolkit's cuBLAS package (libcublas-13-0 or later) "
-                                   "or set CUDA_HOME to a toolkit",
-                           .needed = {"cublasLtCreate", "cublasLtMatmul"}},
-                          path);
+  library_ = open_cublaslt_library(path);
   library_.require();
+  check_driver_covers(context_->driver(), library_);
 #define FUSE_CUBLASLT_REQUIRE(name) p_##name = library_.get<decltype(p_##name)>(#name);
   FUSE_CUBLASLT_FUNCTIONS(FUSE_CUBLASLT_REQUIRE)
 #undef FUSE_CUBLASLT_REQUIRE

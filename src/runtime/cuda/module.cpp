@@ -127,6 +127,7 @@ const Function& CudaModule::function(const std::string& name) const {
 }
 
 std::unique_ptr<Module> CudaBackend::load(const codegen::Source& source) {
+  check_driver_covers(context_->driver(), nvrtc_library());
   return load_cubin(source, compile_to_cubin(source, target().arch));
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/cuda/nvrtc.hpp"
 
+#include <dlfcn.h>
 #include <fmt/format.h>
 #include <nvrtc.h>
 
@@ -17,7 +18,6 @@ namespace {
 
 struct Nvrtc {
   SharedLibrary library;
-  decltype(&nvrtcVersion) version = nullptr;
   decltype(&nvrtcGetNumSupportedArchs) num_archs = nullptr;
   decltype(&nvrtcGetSupportedArchs) archs = nullptr;
   decltype(&nvrtcCreateProgram) create = nullptr;
@@ -31,12 +31,19 @@ struct Nvrtc {
   SharedLibrary builtins{};
 };
 
+LibraryVersion library_version(void* handle) {
+  int major = 0, minor = 0;
+  const auto get = reinterpret_cast<decltype(&nvrtcVersion)>(::dlsym(handle, "nvrtcVersion"));
+  if (get(&major, &minor) != NVRTC_SUCCESS) return {};
+  return {major, minor};
+}
+
 // While it compiles NVRTC opens its built-ins by their bare name. A toolkit outside the loader's search path
 // has them beside the library: opened first, they are found among what is loaded.
 SharedLibrary open_builtins(const Nvrtc& n) {
   const auto slash = n.library.path().rfind('/');
-  int major = 0, minor = 0;
-  if (slash == std::string::npos || !n.version || n.version(&major, &minor) != NVRTC_SUCCESS) return {};
+  const auto [major, minor] = n.library.version();
+  if (slash == std::string::npos || !n.library.version()) return {};
   return SharedLibrary::open(
       {.what = "NVRTC's built-ins"},
       fmt::format("{}/libnvrtc-builtins.so.{}.{}", n.library.path().substr(0, slash), major, minor));
@@ -46,15 +53,17 @@ SharedLibrary open_builtins(const Nvrtc& n) {
 const Nvrtc& nvrtc() {
   static const Nvrtc table = [] {
     Nvrtc n;
-    n.library =
-        SharedLibrary::open({.what = "NVRTC, the CUDA run-time compiler",
-                             .variable = Variable::libnvrtc,
-                             .sonames = {"libnvrtc.so.13", "libnvrtc.so.12"},
-                             .toolkit = true,
-                             .hint = "install the CUDA toolkit's NVRTC package (cuda-nvrtc-13-0 or later) or "
-                                     "set CUDA_HOME to a toolkit",
-                             .needed = {"nvrtcCompileProgram", "nvrtcGetCUBIN", "nvrtcGetSupportedArchs"}});
-    n.version = n.library.find<decltype(n.version)>("nvrtcVersion");
+    n.library = SharedLibrary::open(
+        {.what = "NVRTC, the CUDA run-time compiler",
+         .variable = Variable::libnvrtc,
+         .sonames = {"libnvrtc.so.13", "libnvrtc.so.12"},
+         .toolkit = true,
+         .hint = "install the CUDA toolkit's NVRTC package (cuda-nvrtc-13-0) or set "
+                 "CUDA_HOME to a toolkit of CUDA 12 or 13",
+         .needed = {"nvrtcVersion", "nvrtcCompileProgram", "nvrtcGetCUBIN", "nvrtcGetSupportedArchs"},
+         .version = library_version,
+         .oldest = 12,
+         .newest = 13});
     n.builtins = open_builtins(n);
     n.num_archs = n.library.find<decltype(n.num_archs)>("nvrtcGetNumSupportedArchs");
     n.archs = n.library.find<decltype(n.archs)>("nvrtcGetSupportedArchs");
@@ -75,9 +84,14 @@ const Nvrtc& nvrtc() {
   const bool incomplete =
       result == NVRTC_ERROR_BUILTIN_OPERATION_FAILURE;  // a part of the toolkit is missing
   throw Error({.kind = incomplete ? ErrorKind::runtime : ErrorKind::internal,
-               .code = incomplete ? ErrorCode::missing_library : ErrorCode::internal,
+               .code = incomplete ? ErrorCode::broken_install : ErrorCode::internal,
                .message = fmt::format("{}: {} ({}){}{}", call, nvrtc().error_string(result),
-                                      static_cast<int>(result), detail.empty() ? "" : "\n", detail)});
+                                      static_cast<int>(result), detail.empty() ? "" : "\n", detail),
+               .hint = incomplete
+                           ? fmt::format("libnvrtc-builtins.so.{} belongs beside {}: reinstall the CUDA "
+                                         "toolkit's NVRTC package whole",
+                                         to_string(nvrtc().library.version()), nvrtc().library.file())
+                           : ""});
 }
 
 void check(const char* call, nvrtcResult result) {
@@ -269,6 +283,8 @@ Cubin compile_to_cubin(const codegen::Source& source, int arch) {
   return cubin;
 }
 
+const SharedLibrary& nvrtc_library() { return nvrtc().library; }
+
 bool nvrtc_available() noexcept {
   try {
     return static_cast<bool>(nvrtc().library);
@@ -278,9 +294,9 @@ bool nvrtc_available() noexcept {
 }
 
 std::pair<int, int> nvrtc_version() noexcept {
-  int major = 0, minor = 0;
-  if (!nvrtc_available() || nvrtc().version(&major, &minor) != NVRTC_SUCCESS) return {0, 0};
-  return {major, minor};
+  if (!nvrtc_available()) return {0, 0};
+  const LibraryVersion version = nvrtc().library.version();
+  return {version.major, version.minor};
 }
 
 std::vector<int> nvrtc_archs() noexcept {

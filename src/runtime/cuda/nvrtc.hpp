@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "codegen_cuda/source.hpp"
+#include "runtime/library.hpp"
 
 namespace fuse::runtime {
 
@@ -30,13 +31,16 @@ struct Cubin {
 
 /// Compiles for sm_<arch>; thread safe. Throws
 ///   user unknown_arch        NVRTC does not know the arch; the hint lists those it knows
-///   runtime missing_library  no NVRTC: what was looked for, and where
+///   runtime missing_library, incompatible_version, broken_install
+///                            no NVRTC that fits and is whole: what was looked for, and where
 ///   internal internal        the text does not compile: the log and the lines around the first error
 Cubin compile_to_cubin(const codegen::Source& source, int arch);
 
 /// The options of a compilation, so that a key can cover them. `kernels` > 1 compiles them in parallel.
 std::vector<std::string> nvrtc_options(int arch, std::size_t kernels);
 
+/// Opened once a process; absent, it is a value with a report.
+const SharedLibrary& nvrtc_library();
 bool nvrtc_available() noexcept;
 /// Major and minor; {0, 0} without NVRTC.
 std::pair<int, int> nvrtc_version() noexcept;

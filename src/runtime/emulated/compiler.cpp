@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <fuse/error.hpp>
@@ -41,54 +40,35 @@ std::string search(const std::string& name) {
   return "";
 }
 
-// A private folder that goes away with its contents.
-class Folder {
- public:
-  Folder() {
-    std::error_code failed;
-    std::string pattern = (fs::temp_directory_path(failed) / "fuse-XXXXXX").string();
-    if (failed || !mkdtemp(pattern.data())) {
-      throw Error({.kind = ErrorKind::runtime,
-                   .code = ErrorCode::io,
-                   .message = "cannot make a temporary folder for the emulated device's kernels",
-                   .hint = "set TMPDIR to a folder that can be written"});
-    }
-    path_ = pattern;
-  }
-  ~Folder() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  std::string file(std::string_view name, std::size_t i) const {
-    return fmt::format("{}/{}{}", path_, name, i);
-  }
+constexpr const char* trivial_text = "extern \"C\" int one() { return 1; }";
 
- private:
-  std::string path_;
-};
+std::string file(const TemporaryFolder& folder, std::string_view name, std::size_t i) {
+  return fmt::format("{}/{}{}", folder.path(), name, i);
+}
 
-// No contraction and no fast math: a rounding stays where the text has it. Returns 0 if it cannot start.
-pid_t start(const std::string& compiler, const std::string& source, const std::string& output,
-            const std::string& log) {
-  std::vector<std::string> words = {compiler,
-                                    "-std=c++17",
-                                    "-O2",
-                                    "-fPIC",
-                                    "-shared",
-                                    "-ffp-contract=off",
-                                    "-fwrapv",
-                                    "-fno-math-errno",
-                                    "-fno-exceptions",
-                                    "-fno-asynchronous-unwind-tables",
-                                    "-fvisibility=hidden",
-                                    "-w",
-                                    "-x",
-                                    "c++",
-                                    source,
-                                    "-o",
-                                    output};
+// No contraction and no fast math: a rounding stays where the text has it.
+std::vector<std::string> command(const std::string& compiler, const TemporaryFolder& folder, std::size_t i) {
+  return {compiler,
+          "-std=c++17",
+          "-O2",
+          "-fPIC",
+          "-shared",
+          "-ffp-contract=off",
+          "-fwrapv",
+          "-fno-math-errno",
+          "-fno-exceptions",
+          "-fno-asynchronous-unwind-tables",
+          "-fvisibility=hidden",
+          "-w",
+          "-x",
+          "c++",
+          file(folder, "source", i),
+          "-o",
+          file(folder, "library", i)};
+}
+
+// Both outputs go to the log. Returns 0 if it cannot start.
+pid_t start(std::vector<std::string> words, const std::string& log) {
   std::vector<char*> argv;
   for (std::string& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
@@ -98,7 +78,7 @@ pid_t start(const std::string& compiler, const std::string& source, const std::s
   posix_spawn_file_actions_addopen(&actions, 1, log.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
   posix_spawn_file_actions_adddup2(&actions, 1, 2);
   pid_t child = 0;
-  const int failed = posix_spawn(&child, compiler.c_str(), &actions, nullptr, argv.data(), environ);
+  const int failed = posix_spawn(&child, words.front().c_str(), &actions, nullptr, argv.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
   return failed ? 0 : child;
 }
@@ -139,42 +119,73 @@ Compiler::Compiler() {
   report_ += path_.empty() ? ": not found" : ": " + path_;
 }
 
-std::vector<void*> Compiler::build(const std::vector<std::string>& texts) const {
-  if (path_.empty()) {
-    throw Error({.kind = ErrorKind::runtime,
-                 .code = ErrorCode::missing_compiler,
-                 .message = "the emulated device needs a C++ compiler; " + report_,
-                 .hint = "install g++ or clang++, or set FUSE_CXX to a compiler"});
-  }
-  const Folder folder;
+void Compiler::require() const {
+  if (!path_.empty()) return;
+  throw Error({.kind = ErrorKind::runtime,
+               .code = ErrorCode::missing_compiler,
+               .message = "the emulated device needs a C++ compiler; " + report_,
+               .hint = "install g++ or clang++, or set FUSE_CXX to a compiler"});
+}
+
+std::string Compiler::version() const {
+  if (path_.empty()) return {};
+  const TemporaryFolder folder;
+  const std::string log = folder.path() + "/log";
+  const pid_t child = start({path_, "--version"}, log);
+  if (!child || !finish(child, log)) return {};
+  const std::string text = read_file(log);
+  return text.substr(0, text.find('\n'));
+}
+
+// What the compiler said of those that it rejected; empty where all went well.
+std::string Compiler::compile(const std::vector<std::string>& texts, const TemporaryFolder& folder) const {
   std::vector<pid_t> children;
-  for (std::size_t i = 0; i < texts.size(); ++i) {
-    std::ofstream(folder.file("source", i)) << texts[i];
-    children.push_back(
-        start(path_, folder.file("source", i), folder.file("library", i), folder.file("log", i)));
-  }
   std::string complaint;
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    children.push_back(start(command(path_, folder, i), file(folder, "log", i)));
+  }
   for (std::size_t i = 0; i < children.size(); ++i) {  // all of them: none is left unreaped
-    if (children[i] && finish(children[i], folder.file("library", i))) continue;
-    complaint += children[i] ? read_file(folder.file("log", i)) : "it could not be started\n";
+    if (children[i] && finish(children[i], file(folder, "library", i))) continue;
+    const std::string said = children[i] ? read_file(file(folder, "log", i)) : "it could not be started\n";
+    complaint += said.empty() ? "it failed and said nothing\n" : said;
   }
-  if (!complaint.empty()) {
-    constexpr std::size_t most = 4000;
-    if (complaint.size() > most) complaint = complaint.substr(0, most) + "...";
-    throw Error({.kind = ErrorKind::internal,
-                 .code = ErrorCode::internal,
-                 .message = fmt::format("{} rejected the emitted kernels:\n{}", path_, complaint)});
+  constexpr std::size_t most = 4000;
+  return complaint.size() > most ? complaint.substr(0, most) + "..." : complaint;
+}
+
+// A complaint is the text's fault only where the compiler builds another one, in a directory with room.
+void Compiler::fail(const std::string& complaint, const TemporaryFolder& folder) const {
+  if (folder.full()) folder.fail_full(fmt::format("{} failed:\n{}", path_, complaint));
+  const TemporaryFolder other;
+  other.write("source0", trivial_text);
+  if (const std::string again = compile({trivial_text}, other); !again.empty()) {
+    throw Error({.kind = ErrorKind::runtime,
+                 .code = ErrorCode::broken_install,
+                 .message = fmt::format("the C++ compiler {} does not work: it cannot build '{}':\n{}", path_,
+                                        trivial_text, again),
+                 .hint = "reinstall it, or set FUSE_CXX to another one"});
   }
+  throw Error({.kind = ErrorKind::internal,
+               .code = ErrorCode::internal,
+               .message = fmt::format("{} rejected the emitted kernels:\n{}", path_, complaint)});
+}
+
+std::vector<void*> Compiler::build(const std::vector<std::string>& texts) const {
+  require();
+  const TemporaryFolder folder;
+  for (std::size_t i = 0; i < texts.size(); ++i) folder.write(fmt::format("source{}", i), texts[i]);
+  if (const std::string complaint = compile(texts, folder); !complaint.empty()) fail(complaint, folder);
   std::vector<void*> handles;
   for (std::size_t i = 0; i < texts.size(); ++i) {
-    void* handle = dlopen(folder.file("library", i).c_str(), RTLD_NOW | RTLD_LOCAL);
+    void* handle = dlopen(file(folder, "library", i).c_str(), RTLD_NOW | RTLD_LOCAL);
     if (!handle) {
       const char* why = dlerror();
       const std::string text = why ? why : "unknown reason";
       for (void* loaded : handles) dlclose(loaded);
-      throw Error({.kind = ErrorKind::internal,
-                   .code = ErrorCode::internal,
-                   .message = "cannot load the compiled kernels: " + text});
+      throw Error({.kind = ErrorKind::runtime,
+                   .code = ErrorCode::broken_install,
+                   .message = fmt::format("cannot load what {} built: {}", path_, text),
+                   .hint = "the compiler may build for another machine: set FUSE_CXX to one of this system"});
     }
     handles.push_back(handle);
   }

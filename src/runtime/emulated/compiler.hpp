@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "runtime/temporary_folder.hpp"
+
 namespace fuse::runtime::emulated {
 
 class Compiler {
@@ -15,12 +17,22 @@ class Compiler {
   /// What was looked for and where it was, one a line.
   const std::string& report() const { return report_; }
 
+  const std::string& path() const { return path_; }  ///< empty: not found
+  /// Throws missing_compiler with what was looked for.
+  void require() const;
+  /// The first line that `--version` prints; empty where it cannot be asked.
+  std::string version() const;
+
   /// Builds each text as a shared library, in parallel, loads it, and removes the files. Returns dlopen's
-  /// handles. Throws missing_compiler, or an internal Error with what the compiler said.
+  /// handles. Throws missing_compiler; io, where the temporary directory is to blame; broken_install, where
+  /// the compiler is; and else an internal Error with what the compiler said.
   std::vector<void*> build(const std::vector<std::string>& texts) const;
 
  private:
-  std::string path_;  // empty: not found
+  std::string compile(const std::vector<std::string>& texts, const TemporaryFolder& folder) const;
+  [[noreturn]] void fail(const std::string& complaint, const TemporaryFolder& folder) const;
+
+  std::string path_;
   std::string report_;
 };
 

@@ -1,7 +1,9 @@
 // Element by element: the table's rows, select and convert.
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <array>
 #include <type_traits>
+#include <utility>
 
 #include "runtime/reference/eval.hpp"
 #include "runtime/reference/parallel.hpp"
@@ -41,26 +43,21 @@ void check_shapes(const Step& step) {
   }
 }
 
+template <class R, class T, class F, std::size_t... I>
+ReferenceTensor map_operands(const Step& step, F f, std::index_sequence<I...>) {
+  const std::array<const T*, sizeof...(I)> from = {step.operand(I).elements<T>().data()...};
+  ReferenceTensor result = step.make_in_place();
+  const std::span<R> out = result.elements<R>();
+  for_chunks(step, out, [&, from, r = out.data()](std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i) r[i] = static_cast<R>(f(from[I][i]...));
+  });
+  return result;
+}
+
+/// f of the elements of `arity` operands, element by element.
 template <int arity, class R, class T, class F>
 ReferenceTensor map(const Step& step, F f) {
-  const std::span<const T> a = step.operand(0).elements<T>();
-  if constexpr (arity == 1) {
-    ReferenceTensor result = step.make_in_place();
-    const std::span<R> out = result.elements<R>();
-    for_chunks(step, out, [&, x = a.data(), r = out.data()](std::size_t begin, std::size_t end) {
-      for (std::size_t i = begin; i < end; ++i) r[i] = static_cast<R>(f(x[i]));
-    });
-    return result;
-  } else {
-    const std::span<const T> b = step.operand(1).elements<T>();
-    ReferenceTensor result = step.make_in_place();
-    const std::span<R> out = result.elements<R>();
-    for_chunks(step, out,
-               [&, x = a.data(), y = b.data(), r = out.data()](std::size_t begin, std::size_t end) {
-                 for (std::size_t i = begin; i < end; ++i) r[i] = static_cast<R>(f(x[i], y[i]));
-               });
-    return result;
-  }
+  return map_operands<R, T>(step, f, std::make_index_sequence<arity>());
 }
 
 template <class T>
@@ -71,6 +68,7 @@ constexpr bool takes(OperandClass operands) {
       return true;
     case OperandClass::real:
       return std::is_same_v<T, double>;
+    case OperandClass::integer:
     case OperandClass::logical:
       return std::is_same_v<T, std::int64_t>;
   }
@@ -82,19 +80,21 @@ template <OperandClass operands, ResultClass result, class T>
 using EvalResult =
     std::conditional_t<result == ResultClass::boolean || operands == OperandClass::logical, bool, T>;
 
+/// What f returns for `arity` values of type T.
+template <int arity, class F, class T>
+using Applied = decltype([]<std::size_t... I>(std::index_sequence<I...>) {
+  return std::declval<F>()((static_cast<void>(I), T{})...);
+}(std::make_index_sequence<arity>()));
+
 template <class T>
 ReferenceTensor apply(const Step& step) {
   switch (step.node.op) {
-#define FUSE_ELEMENTWISE(name, arity, operands, result, ulp, traits, cuda)                                \
+#define FUSE_ELEMENTWISE(name, arity, operands, result, ulp, traits, cuda, note)                          \
   case Op::name:                                                                                          \
     if constexpr (takes<T>(OperandClass::operands)) {                                                     \
       const auto f = [](auto... v) { return eval::name(v...); };                                          \
       using Returned = EvalResult<OperandClass::operands, ResultClass::result, T>;                        \
-      if constexpr (arity == 1) {                                                                         \
-        static_assert(std::is_same_v<std::invoke_result_t<decltype(f), T>, Returned>);                    \
-      } else {                                                                                            \
-        static_assert(std::is_same_v<std::invoke_result_t<decltype(f), T, T>, Returned>);                 \
-      }                                                                                                   \
+      static_assert(std::is_same_v<Applied<arity, decltype(f), T>, Returned>);                            \
       return map<arity, std::conditional_t<std::is_same_v<Returned, bool>, std::int64_t, T>, T>(step, f); \
     }                                                                                                     \
     break;
@@ -142,6 +142,8 @@ ReferenceTensor evaluate_convert(const Step& step) {
     if (is_floating(to)) return map<1, double, double>(step, [](double v) { return v; });
     if (to == i64) return map<1, Int, double>(step, truncate_to<Int>);
     if (to == i32) return map<1, Int, double>(step, truncate_to<std::int32_t>);
+    if (to == i8) return map<1, Int, double>(step, truncate_to<std::int8_t>);
+    if (to == u8) return map<1, Int, double>(step, truncate_to<std::uint8_t>);
     return map<1, Int, double>(step, [](double v) { return v != 0; });
   }
   if (is_half(to) && step.rounds()) return map<1, double, Int>(step, sticky_double);

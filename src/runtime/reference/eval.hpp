@@ -17,17 +17,24 @@ constexpr std::int64_t wrap(std::uint64_t a) { return static_cast<std::int64_t>(
 // Rows of class `real` have no integer form.
 inline double floor(double a) { return std::floor(a); }
 inline double ceil(double a) { return std::ceil(a); }
+/// Halves to even.
+inline double round(double a) { return std::nearbyint(a); }
 inline double sqrt(double a) { return std::sqrt(a); }
 inline double rsqrt(double a) { return 1 / std::sqrt(a); }
 inline double reciprocal(double a) { return 1 / a; }
 inline double exp(double a) { return std::exp(a); }
+inline double exp2(double a) { return std::exp2(a); }
 inline double expm1(double a) { return std::expm1(a); }
 inline double log(double a) { return std::log(a); }
+inline double log2(double a) { return std::log2(a); }
 inline double log1p(double a) { return std::log1p(a); }
 inline double sin(double a) { return std::sin(a); }
 inline double cos(double a) { return std::cos(a); }
 inline double tanh(double a) { return std::tanh(a); }
 inline double erf(double a) { return std::erf(a); }
+inline double atan2(double a, double b) { return std::atan2(a, b); }
+inline bool is_nan(double a) { return a != a; }
+inline bool is_inf(double a) { return std::isinf(a); }
 
 inline double neg(double a) { return -a; }
 inline double abs(double a) { return std::fabs(a); }
@@ -43,6 +50,8 @@ inline double pow(double a, double b) { return std::pow(a, b); }
 /// A NaN on either side wins; equal operands (also +0 and -0) give the first.
 inline double max(double a, double b) { return b > a || b != b ? b : a; }
 inline double min(double a, double b) { return b < a || b != b ? b : a; }
+
+inline double clamp(double a, double b, double c) { return min(max(a, b), c); }
 
 inline std::int64_t neg(std::int64_t a) { return detail::wrap(0 - detail::bits(a)); }
 inline std::int64_t abs(std::int64_t a) { return a < 0 ? neg(a) : a; }
@@ -73,6 +82,18 @@ inline std::int64_t pow(std::int64_t base, std::int64_t exponent) {
 }
 inline std::int64_t max(std::int64_t a, std::int64_t b) { return b > a ? b : a; }
 inline std::int64_t min(std::int64_t a, std::int64_t b) { return b < a ? b : a; }
+inline std::int64_t clamp(std::int64_t a, std::int64_t b, std::int64_t c) { return min(max(a, b), c); }
+inline std::int64_t bit_not(std::int64_t a) { return ~a; }
+inline std::int64_t bit_and(std::int64_t a, std::int64_t b) { return a & b; }
+inline std::int64_t bit_or(std::int64_t a, std::int64_t b) { return a | b; }
+inline std::int64_t bit_xor(std::int64_t a, std::int64_t b) { return a ^ b; }
+/// 0 where b is negative or 64 and more; a narrower type loses the bits beyond its width when it wraps.
+inline std::int64_t shift_left(std::int64_t a, std::int64_t b) {
+  return b < 0 || b > 63 ? 0 : detail::wrap(detail::bits(a) << b);
+}
+/// Values of narrower types come sign-extended (u8: zero-extended), so the sign alone is left beyond their
+/// width.
+inline std::int64_t shift_right(std::int64_t a, std::int64_t b) { return a >> (b < 0 || b > 63 ? 63 : b); }
 
 // A bool is stored as the integer 0 or 1.
 inline bool logical_not(std::int64_t a) { return a == 0; }

@@ -212,6 +212,14 @@ class Evaluation {
         return evaluate_convert(step);
       case Op::matmul:
         return evaluate_matmul(step);
+      case Op::contraction:
+        return evaluate_contraction(step);
+      case Op::cumulative_sum:
+        return evaluate_scan(step);
+      case Op::random_uniform:
+        return evaluate_random(step);
+      case Op::custom_call:
+        return evaluate_custom(step);
       default:
         break;
     }

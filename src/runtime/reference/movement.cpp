@@ -127,6 +127,76 @@ View slice_view(const Step& step) {
   return view;
 }
 
+View reverse_view(const Step& step) {
+  const std::vector<std::int64_t>& dims = ir::attr<ir::DimsAttr>(step.node).dims;
+  View view{.shape = step.shape, .strides = row_major_strides(step.shape)};
+  for (const std::int64_t dim : dims) {
+    std::int64_t& stride = view.strides[static_cast<std::size_t>(dim)];
+    view.first += (step.shape[static_cast<std::size_t>(dim)] - 1) * stride;
+    stride = -stride;
+  }
+  return view;
+}
+
+/// Operands from `first` on: a start for each dim, clamped so that `sizes` lie inside of operand 0.
+Extents clamped_starts(const Step& step, std::size_t first, const Extents& sizes) {
+  Extents starts;
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    const std::int64_t last = step.operand(0).shape()[i] - sizes[i];
+    if (last < 0)
+      step.fail(ErrorCode::invalid_extent, "the slice does not fit into the operand for these dims");
+    starts.push_back(std::clamp<std::int64_t>(step.operand(first + i).integer()[0], 0, last));
+  }
+  return starts;
+}
+
+View dynamic_slice_view(const Step& step) {
+  View view{.shape = step.shape, .strides = row_major_strides(step.operand(0).shape())};
+  const Extents starts = clamped_starts(step, 1, step.shape);
+  for (std::size_t i = 0; i < starts.size(); ++i) view.first += starts[i] * view.strides[i];
+  return view;
+}
+
+/// Writes the box `in` of extents `box` into `out` of extents `shape`, from `starts` on.
+template <class T>
+void put_box(const T* in, const Extents& box, T* out, const Extents& shape, const Extents& starts) {
+  const Extents strides = row_major_strides(shape);
+  const std::size_t rank = box.size();
+  const std::int64_t row = rank == 0 ? 1 : box[rank - 1];
+  const std::int64_t rows = rank == 0 ? 1 : product(box, 0, rank - 1);
+  for (std::int64_t r = 0; r < rows && row > 0; ++r) {
+    std::int64_t to = rank == 0 ? 0 : starts[rank - 1], rest = r;
+    for (std::size_t d = rank; d-- > 1;) {
+      to += (starts[d - 1] + rest % box[d - 1]) * strides[d - 1];
+      rest /= box[d - 1];
+    }
+    std::copy_n(in + r * row, row, out + to);
+  }
+}
+
+template <class T>
+void pad(const Step& step, std::span<T> out) {
+  const auto& attribute = ir::attr<ir::PadAttr>(step.node);
+  Extents starts;
+  for (std::size_t i = 0; i < step.shape.size(); ++i) {
+    const std::int64_t low = step.value_of(attribute.low[i]), high = step.value_of(attribute.high[i]);
+    if (low < 0 || high < 0 || low + step.operand(0).shape()[i] + high != step.shape[i]) {
+      step.fail(ErrorCode::shape_mismatch, "the padding does not make the result's extents for these dims");
+    }
+    starts.push_back(low);
+  }
+  std::fill(out.begin(), out.end(), step.operand(1).elements<T>()[0]);
+  put_box(step.operand(0).elements<T>().data(), step.operand(0).shape(), out.data(), step.shape, starts);
+}
+
+template <class T>
+void update_slice(const Step& step, std::span<T> out) {
+  const std::span<const T> x = step.operand(0).elements<T>();
+  std::copy(x.begin(), x.end(), out.begin());
+  const Extents& box = step.operand(1).shape();
+  put_box(step.operand(1).elements<T>().data(), box, out.data(), step.shape, clamped_starts(step, 2, box));
+}
+
 template <class T>
 void concatenate(const Step& step, T* out) {
   const auto axis = static_cast<std::size_t>(ir::attr<ir::AxisAttr>(step.node).axis);
@@ -205,6 +275,14 @@ ReferenceTensor evaluate_movement(const Step& step) {
         return copy(transpose_view(step));
       case Relation::slice:
         return copy(slice_view(step));
+      case Relation::reverse:
+        return copy(reverse_view(step));
+      case Relation::pad:
+        return pad(step, out);
+      case Relation::dynamic_slice:
+        return copy(dynamic_slice_view(step));
+      case Relation::update:
+        return update_slice(step, out);
       case Relation::concat:
         return concatenate(step, out.data());
       case Relation::gather:

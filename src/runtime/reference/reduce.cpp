@@ -95,12 +95,10 @@ T identity_of(Identity identity, DType dtype) {
       return T{1};
     case Identity::lowest:
       if constexpr (std::is_same_v<T, double>) return -infinity;
-      return static_cast<T>(dtype == i32 ? std::numeric_limits<std::int32_t>::min()
-                                         : std::numeric_limits<std::int64_t>::min());
+      return static_cast<T>(integer_range(dtype).low);
     case Identity::highest:
       if constexpr (std::is_same_v<T, double>) return infinity;
-      return static_cast<T>(dtype == i32 ? std::numeric_limits<std::int32_t>::max()
-                                         : std::numeric_limits<std::int64_t>::max());
+      return static_cast<T>(integer_range(dtype).high);
     case Identity::zero:
     case Identity::none:
       break;
@@ -160,7 +158,7 @@ ReferenceTensor reduce_positions(const Step& step, Combine combine) {
 template <class T>
 ReferenceTensor apply(const Step& step) {
   switch (step.node.op) {
-#define FUSE_REDUCTION(name, operands, identity, combine)                                    \
+#define FUSE_REDUCTION(name, operands, identity, combine, note)                              \
   case Op::name: {                                                                           \
     const auto f = [](T a, T b) { return eval::combine(a, b); };                             \
     if constexpr (Identity::identity == Identity::none) return reduce_positions<T>(step, f); \

@@ -20,8 +20,12 @@ void round_to(DType dtype, double* values, std::size_t count) {
 }
 
 void wrap_to(DType dtype, std::int64_t* values, std::size_t count) {
-  if (dtype != DType::i32) return;
-  for (std::size_t i = 0; i < count; ++i) values[i] = static_cast<std::int32_t>(values[i]);
+  const auto wrap = [&]<class T>(T) {
+    for (std::size_t i = 0; i < count; ++i) values[i] = static_cast<T>(values[i]);
+  };
+  if (dtype == DType::i32) wrap(std::int32_t{});
+  if (dtype == DType::i8) wrap(std::int8_t{});
+  if (dtype == DType::u8) wrap(std::uint8_t{});
 }
 
 }  // namespace fuse::runtime::reference

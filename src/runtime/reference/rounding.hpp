@@ -69,7 +69,7 @@ std::int64_t truncate_to(double value) {
   constexpr double end = static_cast<double>(Limits::max() / 2 + 1) * 2;  // one above the greatest, exact
   if (value != value) return 0;
   if (value >= end) return Limits::max();
-  if (value <= -end) return Limits::min();
+  if (value <= static_cast<double>(Limits::min())) return Limits::min();
   return static_cast<Integer>(value);
 }
 

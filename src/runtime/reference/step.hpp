@@ -39,5 +39,9 @@ ReferenceTensor evaluate_convert(const Step&);
 ReferenceTensor evaluate_reduction(const Step&);  ///< rows FUSE_REDUCTION
 ReferenceTensor evaluate_movement(const Step&);   ///< trait movement
 ReferenceTensor evaluate_matmul(const Step&);
+ReferenceTensor evaluate_contraction(const Step&);
+ReferenceTensor evaluate_scan(const Step&);
+ReferenceTensor evaluate_random(const Step&);
+ReferenceTensor evaluate_custom(const Step&);
 
 }  // namespace fuse::runtime::reference

@@ -33,6 +33,7 @@ void for_each_index(Stmt& stmt, const std::function<void(Index&)>& f) {
     if (auto* load = std::get_if<Load>(&let->rhs)) f(load->index);
     if (auto* value = std::get_if<IndexValue>(&let->rhs)) f(value->index);
     if (auto* less = std::get_if<IndexLess>(&let->rhs)) f(less->index);
+    if (auto* random = std::get_if<Random>(&let->rhs)) f(random->element);
   } else if (auto* store = std::get_if<Store>(&stmt.node)) {
     f(store->index);
   } else if (auto* bind = std::get_if<Bind>(&stmt.node)) {

@@ -1,0 +1,21 @@
+// One case on one device, measured. SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "cases.hpp"
+#include "copy_rate.hpp"
+#include "json.hpp"
+#include "timing.hpp"
+
+namespace fuse::bench {
+
+/// The case's name, dims and tags, by `by`; what was measured follows.
+Json case_header(const Case& c, const std::string& by);
+
+/// A row of bench/schema.json's cases. Throws what compiling and running throw.
+Json measure_case(const Case& c, const Device& device, DeviceTimer& timer, CopyYardstick& yardstick);
+
+/// One line for a person, and the line above the first.
+std::string case_line(const Json& row);
+std::string case_heading();
+
+}  // namespace fuse::bench

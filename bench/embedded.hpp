@@ -1,0 +1,9 @@
+// The data files that are built into the program. SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+namespace fuse::bench {
+
+const char* cases_json();   ///< bench/cases.json
+const char* schema_json();  ///< bench/schema.json
+
+}  // namespace fuse::bench

@@ -1,0 +1,98 @@
+// The ladder of costs under every plan: a launch, a dependent launch, an event, a node of a CUDA graph. What
+// the cost model knows of a GPU comes from these rows. SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include "codegen_cuda/primitives.hpp"
+#include "groups.hpp"
+#include "timing.hpp"
+
+namespace fuse::bench {
+namespace {
+
+codegen::Source ladder_source() {
+  using Kind = codegen::KernelParam::Kind;
+  codegen::Source source;
+  source.name = "ladder";
+  source.primitives = {"global", "kernel", "load", "store"};
+  source.prelude = codegen::cuda_prelude(source.primitives);
+  source.body = R"(
+FUSE_KERNEL(128) empty(global<float> x) {
+}
+FUSE_KERNEL(256) increment(global<float> x) {
+  const int i = blockIdx.x * 256 + threadIdx.x;
+  store(x, i, load(x, i) + 1.0f);
+}
+)";
+  for (const auto& [name, threads] : {std::pair{"empty", 128}, std::pair{"increment", 256}}) {
+    codegen::KernelInfo info{.name = name, .block_threads = threads};
+    info.params = {{Kind::buffer, "x", DType::f32, true}};
+    source.kernels.push_back(info);
+  }
+  return source;
+}
+
+class Ladder {
+ public:
+  Ladder(Report& report, const Device& device)
+      : report_(report),
+        timer_(device),
+        module_(device.backend()->load(ladder_source())),
+        wave_(device.backend()->target().sms),
+        memory_(device.allocate(wave_ * 256 * static_cast<std::int64_t>(sizeof(float)))),
+        event_(device.backend()->create_event()) {
+    timer_.backend().memset(timer_.stream().queue(), memory_.address(), 0, memory_.size()).throw_if_failed();
+  }
+
+  void run() {
+    const auto empty = [&](std::int64_t) { return launch("empty", 1); };
+    const auto increment = [&](std::int64_t) { return launch("increment", wave_); };
+    const auto mark = [&](std::int64_t) { return timer_.backend().record(timer_.stream().queue(), *event_); };
+    const auto round_trip = [&](std::int64_t) {
+      Status status = launch("empty", 1);
+      return status ? timer_.stream().synchronize() : status;
+    };
+    add("launch.empty", timer_.device(1, empty), "an empty kernel of one block, back to back");
+    add("launch.dependent", timer_.device(1, increment),
+        fmt::format("{} blocks of 256, each launch reads what the last one wrote", wave_));
+    add("launch.round_trip", timer_.device(1, round_trip), "an empty kernel, waited for");
+    add("event", timer_.device(1, mark), "recording one event");
+    add_or_skip("launch.host", timer_.host(1, 1, empty), "host time of a launch, in bursts");
+    add_or_skip("event.host", timer_.host(1, 1, mark), "host time of recording an event, in bursts");
+    add_or_skip("graph.empty", timer_.captured(1, empty), "a node of a CUDA graph: an empty kernel");
+    add_or_skip("graph.dependent", timer_.captured(1, increment),
+                fmt::format("a node of a CUDA graph: {} blocks of 256", wave_));
+  }
+
+ private:
+  Status launch(const char* kernel, std::int64_t blocks) {
+    const runtime::Argument argument{.address = memory_.address(), .bytes = memory_.size()};
+    return timer_.backend().launch(timer_.stream().queue(), module_->function(kernel), {.x = blocks},
+                                   &argument, 1);
+  }
+
+  void add(const char* name, const Spread& spread, const std::string& how) {
+    Row& row = report_.add({.name = name, .unit = "us"});
+    row.figure = spread.median * 1e6;
+    row.min = spread.min * 1e6;
+    row.max = spread.max * 1e6;
+    row.n = spread.n;
+    row.how = how;
+  }
+  void add_or_skip(const char* name, const std::optional<Spread>& spread, const std::string& how) {
+    if (spread) return add(name, *spread, how);
+    report_.skip(name, "the emulated device has none: " + how);
+  }
+
+  Report& report_;
+  DeviceTimer timer_;
+  std::unique_ptr<runtime::Module> module_;
+  const std::int64_t wave_;
+  Buffer memory_;
+  std::unique_ptr<runtime::Event> event_;
+};
+
+}  // namespace
+
+void bench_ladder(Report& report, const Settings& settings) { Ladder(report, settings.device).run(); }
+
+}  // namespace fuse::bench

@@ -1,0 +1,43 @@
+// A user's own kernel as an op of the graph.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <fuse/dim.hpp>
+#include <fuse/dtype.hpp>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace fuse::inline v0 {
+
+/// A dense row-major tensor in host memory, as a CustomReference sees it: float, double, half, bfloat16,
+/// int64_t, int32_t, int8_t or uint8_t elements; a bool is a byte that holds 0 or 1.
+struct HostView {
+  DType dtype = f32;
+  std::span<const std::int64_t> dims{};
+  void* data = nullptr;
+};
+
+/// Computes the result of a custom_call on the host: what the reference device runs. Reads the operands,
+/// writes every element of the result. May be called from several threads.
+using CustomReference = std::function<void(std::span<const HostView> operands, HostView result)>;
+
+/// One kernel in the device dialect (docs/custom-call.md) and its launch. The text has one function
+///   FUSE_KERNEL(threads) name(global<const float> operand.., global<float> result, long long extent..) { ..
+///   }
+/// with a buffer for each operand, then the result, then one `long long` for each of `extents`. It reads and
+/// writes by load(buffer, index) and store(buffer, index, value), which the emulated device checks.
+struct CustomKernel {
+  std::string name;    ///< of the function; calls with equal kernels share its text
+  std::string source;  ///< the function and nothing else; helpers are lambdas in it
+  int threads = 256;   ///< of a block: a multiple of 32
+  std::int64_t shared_bytes =
+      0;         ///< of the FUSE_SHARED arrays together, each rounded up to 16 bytes; at most 48 KiB
+  Dim grid = 1;  ///< blocks
+  std::vector<Dim> extents{};
+  CustomReference reference{};  ///< without it the reference device refuses the graph
+};
+
+}  // namespace fuse::inline v0

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codegen_cuda/custom.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "codegen_cuda/lower.hpp"
+
+namespace fuse::codegen {
+namespace {
+
+using ir::NodeId;
+
+CustomText text_of(const ir::Graph& graph, NodeId id) {
+  const ir::Node& node = graph[id];
+  const auto& kernel = ir::attr<ir::CustomAttr>(node);
+  CustomText text{.name = kernel.name,
+                  .source = kernel.source,
+                  .block_threads = static_cast<int>(kernel.threads),
+                  .shared_bytes = kernel.shared_bytes};
+  for (const NodeId operand : node.operands) {
+    text.params.push_back({KernelParam::Kind::buffer, fmt::format("operand{}", text.params.size()),
+                           graph[operand].type.dtype, false});
+  }
+  text.params.push_back({KernelParam::Kind::buffer, "result", node.type.dtype, true});
+  for (std::size_t i = 0; i < kernel.extents.size(); ++i) {
+    text.params.push_back({KernelParam::Kind::extent, fmt::format("extent{}", i), i64, false});
+  }
+  const SourceLocation& at = graph.location(node);
+  text.origin = {graph.value_name(id) + " custom_call", graph.scope_path(node.scope),
+                 at.file.empty() ? "" : fmt::format("{}:{}", at.file, at.line)};
+  return text;
+}
+
+bool equal(const CustomText& a, const CustomText& b) {
+  return a.source == b.source && a.block_threads == b.block_threads && a.shared_bytes == b.shared_bytes &&
+         a.params.size() == b.params.size() &&
+         std::equal(a.params.begin(), a.params.end(), b.params.begin(),
+                    [](const KernelParam& x, const KernelParam& y) {
+                      return x.dtype == y.dtype && x.kind == y.kind;
+                    });
+}
+
+}  // namespace
+
+std::vector<CustomText> custom_texts(const ir::Graph& graph, const schedule::Partition& partition,
+                                     const std::vector<kernel::Kernel>& emitted) {
+  std::vector<CustomText> texts;
+  std::map<std::string, std::size_t> known;
+  for (const schedule::Piece& piece : partition.pieces) {
+    if (piece.kind != schedule::Piece::Kind::custom) continue;
+    CustomText text = text_of(graph, piece.root);
+    const auto refuse = [&](std::string message, std::string hint) {
+      throw Error({.code = ErrorCode::duplicate_name,
+                   .message = std::move(message),
+                   .op = "custom_call",
+                   .location = graph.location(graph[piece.root]),
+                   .hint = std::move(hint)});
+    };
+    const bool taken = std::any_of(emitted.begin(), emitted.end(),
+                                   [&](const kernel::Kernel& kernel) { return kernel.name == text.name; });
+    if (taken) refuse(fmt::format("fuse names a kernel '{}' itself", text.name), "give yours another name");
+    if (c_identifier(text.name) != text.name) {
+      refuse(fmt::format("the kernel's name '{}' is no identifier, or the device dialect uses it", text.name),
+             fmt::format("'{}' is free", c_identifier(text.name)));
+    }
+    const auto [found, fresh] = known.emplace(text.name, texts.size());
+    if (!fresh && !equal(texts[found->second], text)) {
+      refuse(fmt::format("two kernels are called '{}' and differ in text, block or types", text.name),
+             "give each a name of its own");
+    }
+    if (fresh) texts.push_back(std::move(text));
+  }
+  return texts;
+}
+
+}  // namespace fuse::codegen

@@ -1,0 +1,100 @@
+// Events and captured graphs of the cuda device. SPDX-License-Identifier: Apache-2.0
+#include "runtime/cuda/cuda_backend.hpp"
+
+namespace fuse::runtime {
+namespace {
+
+const CudaEvent* event_of(const CudaContext& context, const Event& event) noexcept {
+  const auto* const cuda = dynamic_cast<const CudaEvent*>(&event);
+  return cuda && cuda->context() == &context ? cuda : nullptr;
+}
+
+Status foreign() noexcept { return Status(ErrorCode::internal, "the event was made by another device"); }
+
+}  // namespace
+
+CudaEvent::CudaEvent(std::shared_ptr<const CudaContext> context) : context_(std::move(context)) {
+  const Status status = context_->run([&](const Driver& d) {
+    return d.status("cuEventCreate", d.p_cuEventCreate(&event_, CU_EVENT_DEFAULT));
+  });
+  if (status) return;
+  if (event_) context_->release([&](const Driver& d) { d.p_cuEventDestroy(event_); });
+  status.throw_if_failed();
+}
+
+CudaEvent::~CudaEvent() {
+  context_->release([&](const Driver& d) { d.p_cuEventDestroy(event_); });
+}
+
+std::unique_ptr<Event> CudaBackend::create_event() { return std::make_unique<CudaEvent>(context_); }
+
+Status CudaBackend::record(Queue& queue, Event& event) noexcept {
+  CUstream stream = nullptr;
+  if (Status s = cuda_stream_of(*context_, queue, stream); !s) return s;
+  const CudaEvent* const cuda = event_of(*context_, event);
+  if (!cuda) return foreign();
+  return context_->run(
+      [&](const Driver& d) { return d.status("cuEventRecord", d.p_cuEventRecord(cuda->handle(), stream)); });
+}
+
+Status CudaBackend::elapsed(const Event& from, const Event& to, double& seconds) noexcept {
+  const CudaEvent* const first = event_of(*context_, from);
+  const CudaEvent* const last = event_of(*context_, to);
+  if (!first || !last) return foreign();
+  return context_->run([&](const Driver& d) {
+    for (const CudaEvent* const event : {first, last}) {
+      if (Status s = d.status("cuEventSynchronize", d.p_cuEventSynchronize(event->handle())); !s) return s;
+    }
+    float milliseconds = 0;
+    const CUresult result = d.p_cuEventElapsedTime(&milliseconds, first->handle(), last->handle());
+    seconds = static_cast<double>(milliseconds) * 1e-3;
+    return d.status("cuEventElapsedTime", result);
+  });
+}
+
+CudaGraph::CudaGraph(std::shared_ptr<const CudaContext> context, CUgraph graph)
+    : context_(std::move(context)) {
+  const Status status = context_->run([&](const Driver& d) {
+    const CUresult made = d.p_cuGraphInstantiateWithFlags(&graph_, graph, 0);
+    d.p_cuGraphDestroy(graph);
+    return d.status("cuGraphInstantiateWithFlags", made);
+  });
+  if (status) return;
+  if (graph_) context_->release([&](const Driver& d) { d.p_cuGraphExecDestroy(graph_); });
+  status.throw_if_failed();
+}
+
+CudaGraph::~CudaGraph() {
+  context_->release([&](const Driver& d) { d.p_cuGraphExecDestroy(graph_); });
+}
+
+Status CudaGraph::launch(Queue& queue) noexcept {
+  CUstream stream = nullptr;
+  if (Status s = cuda_stream_of(*context_, queue, stream); !s) return s;
+  return context_->run(
+      [&](const Driver& d) { return d.status("cuGraphLaunch", d.p_cuGraphLaunch(graph_, stream)); });
+}
+
+std::unique_ptr<CapturedWork> CudaBackend::capture(Queue& queue, const std::function<Status()>& enqueue) {
+  CUstream stream = nullptr;
+  cuda_stream_of(*context_, queue, stream).throw_if_failed();
+  context_
+      ->run([&](const Driver& d) {
+        return d.status("cuStreamBeginCapture",
+                        d.p_cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
+      })
+      .throw_if_failed();
+  const Status enqueued = enqueue();
+  CUgraph graph = nullptr;
+  // The capture ends on every path: a stream left in it would refuse all later work.
+  const Status ended = context_->run([&](const Driver& d) {
+    return d.status("cuStreamEndCapture", d.p_cuStreamEndCapture(stream, &graph));
+  });
+  if (enqueued && ended) return std::make_unique<CudaGraph>(context_, graph);
+  if (graph) context_->release([&](const Driver& d) { d.p_cuGraphDestroy(graph); });
+  enqueued.throw_if_failed();
+  ended.throw_if_failed();
+  return nullptr;
+}
+
+}  // namespace fuse::runtime

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/temporary_folder.hpp"
+
+#include <fmt/format.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <fuse/error.hpp>
+#include <system_error>
+
+#include "runtime/environment.hpp"
+
+namespace fuse::runtime {
+namespace {
+
+constexpr std::int64_t enough = std::int64_t{1} << 20;  // for a source, its assembly text and its library
+
+[[noreturn]] void fail(const std::string& message, const std::string& hint) {
+  throw Error({.kind = ErrorKind::runtime,
+               .code = ErrorCode::io,
+               .message = message,
+               .hint = hint + ", or set TMPDIR to another one"});
+}
+
+std::string named(const std::string& directory) {
+  return fmt::format("the temporary directory {} ({})", directory,
+                     value_of(Variable::tmpdir).empty() ? "TMPDIR is not set" : "from TMPDIR");
+}
+
+}  // namespace
+
+DirectoryState directory_state(const std::string& path) {
+  DirectoryState state;
+  std::error_code ignored;
+  state.exists = std::filesystem::is_directory(path, ignored);
+  struct statvfs system {};
+  if (!state.exists || ::statvfs(path.c_str(), &system) != 0) return state;
+  state.writable = ::access(path.c_str(), W_OK | X_OK) == 0;
+  state.read_only = (system.f_flag & ST_RDONLY) != 0;
+  state.executable = (system.f_flag & ST_NOEXEC) == 0;
+  state.free_bytes = static_cast<std::int64_t>(system.f_bavail) * static_cast<std::int64_t>(system.f_frsize);
+  return state;
+}
+
+std::string temporary_directory() {
+  const std::string chosen = value_of(Variable::tmpdir);
+  return chosen.empty() ? "/tmp" : chosen;
+}
+
+TemporaryFolder::TemporaryFolder() {
+  const std::string directory = temporary_directory();
+  const DirectoryState state = directory_state(directory);
+  if (!state.exists) fail(named(directory) + " does not exist", "make it");
+  if (!state.executable) {
+    fail(named(directory) + " is mounted noexec: kernels built there cannot be loaded",
+         "remount it with exec");
+  }
+  std::string pattern = directory + "/fuse-XXXXXX";
+  if (!::mkdtemp(pattern.data())) {
+    const std::string why = std::generic_category().message(errno);
+    fail(fmt::format("{} cannot be written: {}", named(directory), why),
+         state.read_only ? "remount it with rw" : "give this user the right to write there");
+  }
+  path_ = pattern;
+}
+
+TemporaryFolder::~TemporaryFolder() {
+  std::error_code ignored;
+  std::filesystem::remove_all(path_, ignored);
+}
+
+void TemporaryFolder::write(const std::string& file, std::string_view text) const {
+  std::ofstream out(path_ + '/' + file, std::ios::binary);
+  out.write(text.data(), static_cast<std::streamsize>(text.size()));
+  if (!out.flush()) fail_full(fmt::format("{} of {} bytes could not be written", file, text.size()));
+}
+
+bool TemporaryFolder::full() const { return directory_state(path_).free_bytes < enough; }
+
+void TemporaryFolder::fail_full(std::string_view what) const {
+  fail(fmt::format("{} is full: {} bytes are free: {}", named(temporary_directory()),
+                   directory_state(path_).free_bytes, what),
+       "free some room there");
+}
+
+}  // namespace fuse::runtime

@@ -1,0 +1,231 @@
+// fuse_bench: what it writes fits its schema, wrong results are seen, and the path of a GPU runs on the fake
+// driver, where an operation takes 1 ms and no kernel computes anything. SPDX-License-Identifier: Apache-2.0
+#include <sys/wait.h>
+
+#include <array>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <sstream>
+#include <string>
+
+#include "support/catch.hpp"
+#if FUSE_COMPILER_HAS_CUDA
+#include "runtime/cuda/nvrtc.hpp"
+#endif
+
+#if __has_include(<nlohmann/json.hpp>)
+#include <nlohmann/json.hpp>
+
+namespace {
+
+using Json = nlohmann::json;
+namespace fs = std::filesystem;
+
+/// Built beside fuse_tests, but not by every preset.
+fs::path program() { return fs::read_symlink("/proc/self/exe").parent_path() / "fuse_bench"; }
+
+bool skipped() {
+  if (fs::exists(program())) return false;
+  WARN("skipped: there is no " << program().string());
+  return true;
+}
+
+struct Folder {
+  fs::path path;
+  Folder() {
+    std::string name = (fs::temp_directory_path() / "fuse-bench-XXXXXX").string();
+    REQUIRE(::mkdtemp(name.data()));
+    path = name;
+  }
+  ~Folder() { fs::remove_all(path); }
+  std::string file(const char* name) const { return (path / name).string(); }
+};
+
+struct Ran {
+  int status = -1;
+  std::string output;
+};
+
+Ran run(const std::string& arguments, const std::string& environment = "") {
+  const std::string command = environment + " '" + program().string() + "' " + arguments + " 2>&1";
+  FILE* const pipe = ::popen(command.c_str(), "r");
+  REQUIRE(pipe);
+  Ran ran;
+  std::array<char, 4096> block;
+  for (std::size_t got; (got = std::fread(block.data(), 1, block.size(), pipe)) > 0;)
+    ran.output.append(block.data(), got);
+  const int status = ::pclose(pipe);
+  ran.status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  return ran;
+}
+
+Json read(const std::string& path) { return Json::parse(std::ifstream(path)); }
+std::string text_of(const fs::path& path) {
+  std::ostringstream text;
+  text << std::ifstream(path).rdbuf();
+  return text.str();
+}
+void write(const fs::path& path, const std::string& text) { std::ofstream(path) << text; }
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+/// A tree that --report can work on, with the repository's template.
+void make_root(const Folder& root) {
+  fs::create_directories(root.path / "bench/results");
+  fs::create_directories(root.path / "bench/page");
+  fs::copy_file(FUSE_TEST_SOURCE_DIR "/bench/page/page.md", root.path / "bench/page/page.md");
+}
+
+}  // namespace
+
+TEST_CASE("a case on the emulated device is measured, checked and fits the schema", "[bench]") {
+  if (skipped()) return;
+  const Folder folder;
+  const std::string json = folder.file("out.json");
+  const Ran ran = run("--profile tiny3 --filter layer_norm.bf16.128x1024 --json " + json);
+  INFO(ran.output);
+  REQUIRE(ran.status == 0);
+  CHECK(run("--check " + json).status == 0);
+  const Json row = read(json).at("cases").at(0);
+  CHECK(row.at("name") == "layer_norm.bf16.128x1024");
+  CHECK(row.at("status") == "ok");
+  CHECK(row.at("bytes").at("read") == 2 * 128 * 1024 + 2 * 4 * 1024);
+  CHECK(row.at("bytes").at("written") == 2 * 128 * 1024);
+  CHECK(row.at("bytes").at("moved") >= 4 * 128 * 1024);
+  CHECK(row.at("error").at("checked") == "all");
+  CHECK(row.at("error").at("over_bound") > 0);
+  CHECK(row.at("error").at("over_bound") <= 1);
+  CHECK(row.at("copy").at("kernel") > 0);
+  CHECK(row.at("host_us").is_null());  // the emulated device works before a call returns
+}
+
+TEST_CASE("a file of results that does not fit the schema is refused, by place", "[bench]") {
+  if (skipped()) return;
+  const Folder folder;
+  const std::string json = folder.file("out.json");
+  REQUIRE(run("--profile tiny3 --filter transpose.f32.512x256 --json " + json).status == 0);
+  Json out = read(json);
+  out["cases"][0]["device_us"].erase("median");
+  out["cases"][0]["status"] = "fine";
+  out["cases"][0]["speed"] = 9000;
+  out["machine"]["cores"] = "two";
+  write(json, out.dump());
+  const Ran ran = run("--check " + json);
+  CHECK(ran.status == 1);
+  CHECK(contains(ran.output, "cases[0].device_us: misses median"));
+  CHECK(contains(ran.output, "cases[0].status: is \"fine\", none of"));
+  CHECK(contains(ran.output, "cases[0].speed: is unknown"));
+  CHECK(contains(ran.output, "machine.cores: is a string, not \"integer\""));
+}
+
+TEST_CASE("without a GPU the exit status says skipped, and a wrong command line is told", "[bench]") {
+  if (skipped()) return;
+  const Ran none = run("--device cuda --filter smoke", "FUSE_LIBCUDA=/nonexistent/libcuda.so.1");
+  CHECK(none.status == 77);
+  CHECK(contains(none.output, "skipped: no GPU"));
+  CHECK(run("--device gpu").status == 2);
+  CHECK(run("--filter no_such_case").status == 2);
+}
+
+TEST_CASE("a page is written from no results at all", "[bench]") {
+  if (skipped()) return;
+  const Folder root;
+  make_root(root);
+  const Ran ran = run("--report " + root.path.string());
+  INFO(ran.output);
+  REQUIRE(ran.status == 0);
+  const std::string page = text_of(root.path / "docs/performance.md");
+  CHECK(contains(page, "Not measured: no results of a GPU are on file."));
+  CHECK(contains(page, "Where fuse loses"));
+  CHECK(!contains(page, "{{"));
+}
+
+#if FUSE_COMPILER_HAS_CUDA
+namespace {
+
+bool no_nvrtc() {
+  if (fuse::runtime::nvrtc_available()) return false;
+  WARN("skipped: there is no NVRTC to make cubins with");
+  return true;
+}
+
+}  // namespace
+
+TEST_CASE("the path of a GPU runs on the fake driver, and its results make a page", "[bench][nvrtc]") {
+  if (skipped()) return;
+  if (no_nvrtc()) return;
+  const std::string fakes = "FUSE_LIBCUDA=" FUSE_TEST_FAKE_DIR
+                            "/libfake_cuda.so "
+                            "FUSE_LIBCUBLASLT=" FUSE_TEST_FAKE_DIR "/libfake_cublaslt.so";
+  const Folder root;
+  make_root(root);
+  const std::string json = root.file("bench/results/fake.json");
+  const Ran ran = run("--device cuda --filter smoke,rows,f32 --json " + json, fakes);
+  INFO(ran.output);
+  REQUIRE(ran.status == 1);  // nothing was computed, and that is seen
+  const Ran check = run("--check " + json);
+  INFO(check.output);
+  CHECK(check.status == 0);
+  const Json out = read(json);
+  CHECK(out.at("device").at("kind") == "cuda");
+  CHECK(out.at("device").at("clock") == "CUDA events");
+  for (const Json& row : out.at("cases")) {
+    CAPTURE(row.at("name"));
+    CHECK(row.at("status") == "wrong");
+    const double kernels = row.at("counts").at("launches");
+    CHECK(row.at("device_us").at("median").get<double>() == Approx(1000 * kernels).epsilon(1e-3));
+    CHECK(row.at("graph_us").at("median").get<double>() == Approx(1000 * kernels).epsilon(1e-3));
+    CHECK(row.at("host_us").at("median") > 0);
+    CHECK(row.at("gemm").is_null());
+  }
+  REQUIRE(run("--report " + root.path.string()).status == 0);
+  const std::string page = text_of(root.path / "docs/performance.md");
+  CHECK(contains(page, "plots/copy_share.svg"));
+  CHECK(contains(page, "plots/rows_softmax_f32.svg"));
+  const std::string plot = text_of(root.path / "docs/plots/rows_softmax_f32.svg");
+  CHECK(contains(plot, "<polyline"));
+  CHECK(contains(plot, "131072"));
+  write(root.path / "docs/plots/stale.svg", "");
+  REQUIRE(run("--report " + root.path.string()).status == 0);
+  CHECK(text_of(root.path / "docs/performance.md") == page);
+  CHECK(text_of(root.path / "docs/plots/rows_softmax_f32.svg") == plot);
+  CHECK(!fs::exists(root.path / "docs/plots/stale.svg"));
+}
+
+TEST_CASE("a case with GEMMs is set beside its GEMMs alone", "[bench]") {
+  if (skipped()) return;
+  const Folder folder;
+  const std::string json = folder.file("out.json");
+  const Ran ran = run("--profile tiny3 --filter matmul_bias_gelu.f32,smoke --json " + json);
+  INFO(ran.output);
+  REQUIRE(ran.status == 0);
+  const Json row = read(json).at("cases").at(0);
+  CHECK(row.at("counts").at("gemms") == 1);
+  CHECK(row.at("gemm").at("flops") == 2.0 * 128 * 128 * 128);
+  CHECK(row.at("gemm").at("share") > 0);
+}
+
+TEST_CASE("the ladder has a rung for every cost that the device can show", "[bench][nvrtc]") {
+  if (skipped()) return;
+  if (no_nvrtc()) return;
+  const Folder folder;
+  const std::string json = folder.file("out.json");
+  const Ran ran = run("--device cuda --filter ladder --json " + json,
+                      "FUSE_LIBCUDA=" FUSE_TEST_FAKE_DIR "/libfake_cuda.so");
+  INFO(ran.output);
+  REQUIRE(ran.status == 0);
+  std::map<std::string, double> rungs;
+  const Json out = read(json);
+  for (const Json& row : out.at("rows")) rungs[row.at("name")] = row.at("figure");
+  CHECK(rungs.size() == 8);
+  CHECK(rungs.at("ladder.launch.empty") == Approx(1000));
+  CHECK(rungs.at("ladder.graph.dependent") == Approx(1000));
+  CHECK(rungs.at("ladder.event") == 0);
+  CHECK(rungs.at("ladder.launch.host") > 0);
+}
+#endif
+#endif

@@ -1,0 +1,58 @@
+// What doctor finds on the machine of the tests. Bad machines are tried by tests/run_tools_machine.sh.
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/doctor.hpp"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "runtime/runtime_support.hpp"
+#include "support/variable.hpp"
+
+namespace fuse::test {
+namespace {
+
+const runtime::DeviceFinding& device_of(const runtime::Diagnosis& d, const std::string& name) {
+  const auto at =
+      std::find_if(d.devices.begin(), d.devices.end(), [&](const auto& f) { return f.name == name; });
+  REQUIRE(at != d.devices.end());
+  return *at;
+}
+
+TEST_CASE("doctor: every device, library and directory is told", "[runtime][nvrtc]") {
+  const runtime::Diagnosis d = runtime::diagnose();
+  CHECK(d.version == FUSE_COMPILER_VERSION);
+  CHECK(device_of(d, "reference").works);
+  CHECK(device_of(d, "cuda").detail != "");
+#if FUSE_COMPILER_HAS_EMULATED
+  CHECK(device_of(d, "emulated").works);
+  CHECK(device_of(d, "emulated").detail == "emulated h200");
+  CHECK(d.usable());
+  CHECK(d.compiler.path != "");
+  CHECK(d.compiler.version != "");
+#endif
+  CHECK(d.directories.at(0).path == runtime::temporary_directory());
+  CHECK(d.directories.at(0).state.writable);
+  for (const runtime::LibraryFinding& library : d.libraries) {
+    INFO(library.name);
+    CHECK_FALSE(library.tried.empty());
+    CHECK(library.found == std::filesystem::exists(library.file));
+  }
+}
+
+TEST_CASE("doctor: the temporary directory and the compiler are told apart", "[runtime][nvrtc]") {
+#if FUSE_COMPILER_HAS_EMULATED
+  const Variable tmp("TMPDIR", "/nonexistent"), cxx("FUSE_CXX", "/nonexistent/c++");
+  const runtime::Diagnosis d = runtime::diagnose();
+  CHECK_FALSE(device_of(d, "emulated").works);
+  REQUIRE(d.problems.size() >= 2);
+  CHECK(d.problems[0].where == "the temporary directory");
+  CHECK(d.problems[0].code == ErrorCode::io);
+  CHECK(d.problems[0].hint.find("TMPDIR") != std::string::npos);
+  CHECK(d.problems[1].where == "the C++ compiler");
+  CHECK(d.problems[1].code == ErrorCode::missing_compiler);
+  CHECK(d.usable() == device_of(d, "cuda").works);
+#endif
+}
+
+}  // namespace
+}  // namespace fuse::test

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/temporary_folder.hpp"
+
+#include <filesystem>
+#include <fstream>
+
+#include "runtime/runtime_support.hpp"
+#include "support/variable.hpp"
+
+namespace fuse::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+TEST_CASE("temporary folder: in TMPDIR, private, gone afterwards", "[runtime]") {
+  const runtime::TemporaryFolder outer;
+  std::string inner;
+  {
+    const Variable tmp("TMPDIR", outer.path().c_str());
+    const runtime::TemporaryFolder folder;
+    inner = folder.path();
+    CHECK(fs::path(inner).parent_path() == outer.path());
+    CHECK((fs::status(inner).permissions() & fs::perms::all) == fs::perms::owner_all);
+    folder.write("file", "text");
+    CHECK(fs::file_size(inner + "/file") == 4);
+    CHECK_FALSE(folder.full());
+  }
+  CHECK_FALSE(fs::exists(inner));
+}
+
+TEST_CASE("temporary folder: what is wrong with the directory is said", "[runtime]") {
+  const runtime::TemporaryFolder good;
+  good.write("file", "");
+  const auto error = [](const std::string& directory) {
+    const Variable tmp("TMPDIR", directory.c_str());
+    return error_of([] { runtime::TemporaryFolder folder; });
+  };
+  CHECK(error("/nonexistent") ==
+        "io: the temporary directory /nonexistent (from TMPDIR) does not exist\n"
+        "  hint: make it, or set TMPDIR to another one");
+  CHECK(error(good.path() + "/file").find("does not exist") != std::string::npos);
+  // Not even root makes a folder there.
+  CHECK(error("/proc").starts_with("io: the temporary directory /proc (from TMPDIR) "));
+}
+
+TEST_CASE("temporary folder: a write that fails is an error", "[runtime]") {
+  const runtime::TemporaryFolder folder;
+  const std::string error = error_of([&] { folder.write("missing/file", "text"); });
+  CHECK(error.find("missing/file of 4 bytes could not be written") != std::string::npos);
+}
+
+TEST_CASE("directory state: of a directory, and of none", "[runtime]") {
+  const runtime::TemporaryFolder folder;
+  const runtime::DirectoryState state = runtime::directory_state(folder.path());
+  CHECK(state.exists);
+  CHECK(state.writable);
+  CHECK_FALSE(state.read_only);
+  CHECK(state.executable);
+  CHECK(state.free_bytes > 0);
+  CHECK_FALSE(runtime::directory_state("/nonexistent").exists);
+  CHECK_FALSE(runtime::directory_state("").exists);
+}
+
+}  // namespace
+}  // namespace fuse::test

@@ -1,0 +1,38 @@
+// The devices that a test of results runs on; FUSE_TEST_DEVICE chooses. Such a test is tagged [device].
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdlib>
+#include <fuse/device.hpp>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace fuse::test {
+
+/// emulated (the default): plain, and checked on a small odd profile. cuda: the first GPU.
+inline std::vector<Device> test_devices() {
+  const char* value = std::getenv("FUSE_TEST_DEVICE");
+  const std::string name = value && *value ? value : "emulated";
+  if (name == "emulated") {
+    return {Device::emulated(), Device::emulated({.profile = "tiny3", .checked = true, .threads = 2})};
+  }
+  if (name == "cuda") {
+    // Kept open, since a new context takes a second; never closed, since the driver may end before us.
+    static const auto* gpu = new std::vector<Device>{Device::cuda()};
+    return *gpu;
+  }
+  throw std::runtime_error("FUSE_TEST_DEVICE=" + name + ": emulated or cuda");
+}
+
+/// The first of them: without checks.
+inline Device test_device() { return test_devices().front(); }
+
+/// The reference device, then those of test_devices().
+inline std::vector<Device> every_device() {
+  std::vector<Device> devices = test_devices();
+  devices.insert(devices.begin(), Device::reference());
+  return devices;
+}
+
+}  // namespace fuse::test
