@@ -47,6 +47,7 @@ constexpr Row rows[] = {
     {"min", Follow::corners},
     {"clamp", Follow::corners},
     {"is_nan", Follow::corners},
+    {"is_inf", Follow::corners},
     {"logical_not", Follow::corners},
     {"logical_and", Follow::corners},
     {"logical_or", Follow::corners},

@@ -7,7 +7,15 @@ namespace {
 
 /// Operands from here on say where elements come from.
 std::size_t first_index(const ir::Node& node) {
-  return info(node.op).relation == ir::Relation::gather ? 1 : node.operands.size();
+  switch (info(node.op).relation) {
+    case ir::Relation::gather:
+    case ir::Relation::dynamic_slice:
+      return 1;
+    case ir::Relation::update:
+      return 2;
+    default:
+      return node.operands.size();
+  }
 }
 
 /// Of each result element: whether the position it is taken from has a choice.

@@ -34,6 +34,8 @@ Enclosure enclose_reduction(const Rule&);
 /// Sums of operands or of products of operands: reduce_sum, scans, contractions.
 Enclosure enclose_sum(const Rule&);
 Enclosure enclose_movement(const Rule&);
+/// Known where no operand has a choice.
+Enclosure enclose_unknown(const Rule&);
 
 /// Least and greatest value of a dtype; of a floating one the infinities: undecided.
 template <class T>

@@ -49,7 +49,10 @@ schedule::Choices random_choices(const ir::Graph& graph, const schedule::Piece& 
   schedule::Choices choices;
   const std::int64_t most = target.max_threads_per_block / 32;
   choices.block_threads = static_cast<int>(32 * random.between(1, std::min<std::int64_t>(most, 16)));
-  if (info(graph[piece.root].op).relation != ir::Relation::reduce) return choices;
+  const ir::Relation relation = info(graph[piece.root].op).relation;
+  if (relation == ir::Relation::scan)
+    choices.mapping = random.pick({Mapping::scan_warp, Mapping::scan_thread});
+  if (relation != ir::Relation::reduce) return choices;
   choices.mapping =
       random.pick({Mapping::row_warp, Mapping::row_block, Mapping::column_tile, Mapping::split});
   if (choices.mapping == Mapping::split) choices.parts = static_cast<int>(random.between(2, 9));

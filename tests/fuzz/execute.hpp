@@ -9,10 +9,6 @@
 
 #include "fuzz/program.hpp"
 
-namespace fuse {
-struct Compiled;
-}
-
 namespace fuse::fuzz {
 
 enum class Verdict : std::uint8_t {

@@ -54,7 +54,7 @@ bool ask_legal(ir::Op op, DType dtype) {
 /// Sources appear by themselves; ops that reduce, move or contract are rarer rows than element-wise ones.
 double weight_of(ir::Op op) {
   const ir::OpInfo& row = ir::info(op);
-  if (row.has(ir::Trait::source)) return 0.25;
+  if (row.has(ir::Trait::source)) return 0.4;
   if (row.has(ir::Trait::movement)) return 2.5;
   if (row.relation == ir::Relation::reduce) return 1.5;
   return row.elementwise ? 1 : 2.5;

@@ -5,6 +5,8 @@
 #include <fuse/fuse.hpp>
 #include <numeric>
 
+#include "fuzz/custom_kernel.hpp"
+
 namespace fuse::fuzz {
 namespace {
 
@@ -213,6 +215,124 @@ void Maker::matmul(DType dtype) {
   dims.push_back(left[batch + (transpose_a ? 1 : 0)]);
   dims.push_back(columns);
   g.add(ir::Op::matmul, {a, b}, ir::MatmulAttr{transpose_a, transpose_b}, result, dims);
+}
+
+void Maker::reverse(DType dtype) {
+  const Tensor x = g.operand(dtype);
+  std::vector<std::int64_t> dims;
+  for (std::int64_t d = 0; d < x.rank(); ++d) {
+    if (g.random.chance(0.5)) dims.push_back(d);
+  }
+  g.add(ir::Op::reverse, {x}, ir::DimsAttr{dims});
+}
+
+void Maker::pad(DType dtype) {
+  const Tensor x = g.operand(dtype);
+  ir::PadAttr attr;
+  const auto count = [&]() -> Dim {
+    if (g.random.chance(0.5)) return 0;
+    return g.random.chance(0.1) ? g.extent() : Dim(g.random.between(0, 4));
+  };
+  for (std::int64_t d = 0; d < x.rank(); ++d) {
+    attr.low.push_back(count());
+    attr.high.push_back(count());
+  }
+  g.add(ir::Op::pad, {x, g.of_type(dtype, {})}, attr);
+}
+
+/// Part of each extent: what proves to fit for all values of the symbols.
+std::vector<Dim> Maker::parts_of(const std::vector<Dim>& dims) {
+  std::vector<Dim> parts;
+  for (const Dim& dim : dims) {
+    const std::int64_t room = std::min<std::int64_t>(dim.min(), 64);
+    const double weights[] = {2, 1, 3};
+    const std::size_t kind = g.random.weighted(weights);
+    parts.push_back(kind == 0   ? dim
+                    : kind == 1 ? dim - g.random.between(0, room)
+                                : Dim(g.random.between(0, room)));
+  }
+  return parts;
+}
+
+std::vector<Tensor> Maker::starts(std::int64_t rank) {
+  const DType dtype = g.random.chance(0.5) ? i32 : i64;
+  std::vector<Tensor> starts;
+  for (std::int64_t d = 0; d < rank; ++d) starts.push_back(g.of_type(dtype, {}));
+  return starts;
+}
+
+void Maker::dynamic_slice(DType dtype) {
+  const Tensor x = g.operand(dtype);
+  std::vector<Tensor> operands = starts(x.rank());
+  operands.insert(operands.begin(), x);
+  g.add(ir::Op::dynamic_slice, operands, ir::SizesAttr{parts_of(x.dims())});
+}
+
+void Maker::dynamic_update_slice(DType dtype) {
+  const Tensor x = g.operand(dtype);
+  const Tensor update = g.of_type(dtype, parts_of(x.dims()));
+  std::vector<Tensor> operands = starts(x.rank());
+  operands.insert(operands.begin(), {x, update});
+  g.add(ir::Op::dynamic_update_slice, operands);
+}
+
+void Maker::cumulative_sum(DType dtype) {
+  Tensor x = g.operand(dtype, 1);
+  if (tamed) x = g.tame(x);
+  g.add(ir::Op::cumulative_sum, {x},
+        ir::ScanAttr{axis_of(g.random, x), g.random.chance(0.4), g.random.chance(0.4)});
+}
+
+void Maker::contraction(DType dtype) {
+  const Tensor a = g.operand(dtype);
+  // The second operand's dims: the shared ones and a few of its own, in any order.
+  ir::ContractionAttr attr;
+  struct Shared {
+    Dim extent;
+    std::int64_t of_a = -1;
+    bool batch = false;
+  };
+  std::vector<Shared> dims;
+  for (std::int64_t d = 0; d < a.rank(); ++d) {
+    const double weights[] = {1, 2, 2};
+    const std::size_t role = g.random.weighted(weights);
+    if (role != 2) dims.push_back({a.dim(d), d, role == 0});
+  }
+  for (std::size_t own = g.random.below(3); own > 0 && dims.size() < 8; --own) dims.push_back({g.extent()});
+  for (std::size_t i = dims.size(); i > 1; --i) std::swap(dims[i - 1], dims[g.random.below(i)]);
+  std::vector<Dim> right, result, free;
+  std::vector<bool> used(static_cast<std::size_t>(a.rank()));
+  for (std::size_t i = 0; i < dims.size(); ++i) {
+    right.push_back(dims[i].extent);
+    const auto at = static_cast<std::int64_t>(i);
+    if (dims[i].of_a < 0) {
+      free.push_back(dims[i].extent);
+      continue;
+    }
+    used[static_cast<std::size_t>(dims[i].of_a)] = true;
+    (dims[i].batch ? attr.batch_a : attr.contract_a).push_back(dims[i].of_a);
+    (dims[i].batch ? attr.batch_b : attr.contract_b).push_back(at);
+    if (dims[i].batch) result.push_back(dims[i].extent);
+  }
+  if (!g.fits(right)) return;
+  for (std::int64_t d = 0; d < a.rank(); ++d) {
+    if (!used[static_cast<std::size_t>(d)]) result.push_back(a.dim(d));
+  }
+  result.insert(result.end(), free.begin(), free.end());
+  if (!g.fits(result)) return;
+  const Tensor b = g.of_type(dtype, right);
+  g.add(ir::Op::contraction, {a, b}, attr, is_half(dtype) && g.random.chance(0.4) ? f32 : dtype, result);
+}
+
+void Maker::random_uniform(DType dtype) {
+  g.add(ir::Op::random_uniform, {g.of_type(i64, {}), g.of_type(i64, {})},
+        ir::RandomAttr{g.random.between(0, 3)}, dtype, g.shape());
+}
+
+void Maker::custom_call(DType dtype) {
+  const Tensor x = g.operand(dtype);
+  const std::vector<Dim> dims = x.dims();
+  g.add(ir::Op::custom_call, {x}, turning_kernel(dtype, product(dims), g.random.bits()), dtype, dims);
 }
 
 void make_compound(GrowingGraph& g, DType dtype) {

@@ -17,6 +17,8 @@ struct Maker {
  private:
   void elementwise(ir::Op op, DType dtype);
   void reduction(ir::Op op, DType dtype);
+  std::vector<Dim> parts_of(const std::vector<Dim>& dims);
+  std::vector<Tensor> starts(std::int64_t rank);
 #define FUSE_OP(name, ...) void name(DType dtype);
 #include <fuse/ops.def>
 };

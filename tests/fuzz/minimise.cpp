@@ -83,6 +83,14 @@ Graph with_dims(Graph graph, const std::function<Dim(const Dim&)>& by) {
     if (auto* slice = std::get_if<ir::SliceAttr>(&node.attr)) {
       replace_dims(slice->starts, by);
       replace_dims(slice->limits, by);
+    } else if (auto* pad = std::get_if<ir::PadAttr>(&node.attr)) {
+      replace_dims(pad->low, by);
+      replace_dims(pad->high, by);
+    } else if (auto* sizes = std::get_if<ir::SizesAttr>(&node.attr)) {
+      replace_dims(sizes->sizes, by);
+    } else if (auto* custom = std::get_if<ir::CustomAttr>(&node.attr)) {
+      replace_dims(custom->extents, by);
+      custom->grid = by(custom->grid);
     } else if (auto* size = std::get_if<ir::DimAttr>(&node.attr)) {
       size->dim = by(size->dim);
     }
@@ -105,6 +113,7 @@ class Minimiser {
       before = after;
       simplify_options();
       drop_outputs();
+      retreat_outputs();
       cut_nodes();
       bypass_nodes();
       shrink_extents();
@@ -163,6 +172,19 @@ class Minimiser {
       Graph smaller = graph();
       smaller.outputs.erase(smaller.outputs.begin() + static_cast<std::ptrdiff_t>(i));
       accept(std::move(smaller));
+    }
+  }
+
+  /// An output is taken from an operand of what made it.
+  void retreat_outputs() {
+    for (std::size_t i = 0; i < graph().outputs.size(); ++i) {
+      for (std::size_t k = 0; k < graph()[graph().outputs[i].node].operands.size(); ++k) {
+        Graph earlier = graph();
+        earlier.outputs[i].node = earlier[earlier.outputs[i].node].operands[k];
+        if (!accept(std::move(earlier))) continue;
+        --i;  // once more
+        break;
+      }
     }
   }
 

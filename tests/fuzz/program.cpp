@@ -9,6 +9,7 @@
 #include <sstream>
 #include <stdexcept>
 
+#include "fuzz/custom_kernel.hpp"
 #include "fuzz/error_rules.hpp"
 #include "fuzz/random.hpp"
 #include "ir/print.hpp"
@@ -163,6 +164,7 @@ std::string to_text(const Case& c, const std::string& comment) {
 Case parse_case(std::string_view text, const std::string& file) {
   Case c;
   c.program.graph = ir::parse(text, file);
+  attach_references(c.program.graph);
   std::istringstream lines{std::string(text)};
   for (std::string line; std::getline(lines, line);) {
     if (line.compare(0, 3, "#! ") != 0) continue;

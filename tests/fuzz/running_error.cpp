@@ -95,6 +95,16 @@ ReferenceTensor as_dtype(const ReferenceTensor& tensor, DType dtype) {
   return ReferenceTensor(dtype, tensor.shape(), ReferenceTensor(tensor));
 }
 
+Enclosure enclose_unknown(const Rule& rule) {
+  ReferenceTensor centre = rule.centre();
+  if (rule.operands_exact()) return {std::move(centre), std::nullopt, std::nullopt};
+  return with_storage(rule.dtype(), [&]<class T>() {
+    Ends<T> ends(centre);
+    for (std::size_t i = 0; i < centre.element_count(); ++i) ends.any(i);
+    return std::move(ends).take(std::move(centre));
+  });
+}
+
 Enclosure enclose(const ir::Graph& graph, ir::NodeId id, std::span<const Enclosure* const> operands,
                   const DimValues& dims, const HostTensor* input) {
   const ir::Node& node = graph[id];
@@ -109,14 +119,22 @@ Enclosure enclose(const ir::Graph& graph, ir::NodeId id, std::span<const Enclosu
       return operands.size() == 1 ? enclose_convert(rule) : enclose_select(rule);
     case ir::Relation::reduce:
       return enclose_reduction(rule);
+    case ir::Relation::scan:
     case ir::Relation::contraction:
       return enclose_sum(rule);
+    case ir::Relation::random:
+    case ir::Relation::custom:
+      return enclose_unknown(rule);
     case ir::Relation::broadcast:
     case ir::Relation::permute:
     case ir::Relation::reshape:
     case ir::Relation::slice:
     case ir::Relation::concat:
+    case ir::Relation::reverse:
+    case ir::Relation::pad:
     case ir::Relation::gather:
+    case ir::Relation::dynamic_slice:
+    case ir::Relation::update:
       return enclose_movement(rule);
   }
   throw Error({.kind = ErrorKind::internal, .code = ErrorCode::internal, .message = "an unknown relation"});
