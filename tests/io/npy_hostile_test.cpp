@@ -119,7 +119,7 @@ TEST_CASE("npy headers that are not the dict of npy are refused", "[io][npy][hos
 TEST_CASE("npy element types we lack are refused by name", "[io][npy][hostile]") {
   refused(with("'>f4'", "False", "(1,)", "0000"), "big endian");
   refused(with("'<c8'", "False", "(1,)", "00000000"), "'<c8'");
-  refused(with("'|u1'", "False", "(1,)", "0"), "'|u1'");
+  refused(with("'<u2'", "False", "(1,)", "00"), "'<u2'");
   refused(with("'|O'", "False", "(1,)", "0"), "'|O'");
   refused(with("[('a', '<f4')]", "False", "(1,)", "0000"), "structures");
   refused(with("'|b1'", "False", "(3,)", literal("\x00\x01\x02")), "element 2 of its bools is the byte 2");

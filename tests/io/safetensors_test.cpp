@@ -67,7 +67,7 @@ TEST_CASE("metadata, foreign types, escapes and odd offsets are read", "[io][saf
   const std::string file = file_of(
       R"( {"__metadata__": {"format": "pt", "n": [1, {"a": null}, -0.5e+3, true, false]}, )"
       R"("\u0061\ud83d\ude42\n": {"shape": [2], "dtype": "F32", "data_offsets": [1, 9], "more": {"x": []}},)"
-      R"("bytes": {"dtype": "U8", "shape": [1], "data_offsets": [0, 1]},)"
+      R"("bytes": {"dtype": "F8_E4M3", "shape": [1], "data_offsets": [0, 1]},)"
       R"("later": {"dtype": "F3", "shape": [7, 7], "data_offsets": [9, 10]}} )",
       literal("\x09\x00\x00\x80\x3f\x00\x00\x00\x40\x01"));
   // The format asks for '{' as the first byte.
@@ -85,7 +85,7 @@ TEST_CASE("metadata, foreign types, escapes and odd offsets are read", "[io][saf
     const auto error = error_of([&] { runtime::supported_dtype(index.find(name)->second, name); });
     REQUIRE(error);
     REQUIRE(error->code == ErrorCode::unsupported);
-    REQUIRE(error->message.find(name == "bytes" ? "'U8'" : "'F3'") != std::string::npos);
+    REQUIRE(error->message.find(name == "bytes" ? "'F8_E4M3'" : "'F3'") != std::string::npos);
   }
 }
 

@@ -83,7 +83,7 @@ TEST_CASE("signatures are checked", "[ir][parse]") {
           "column 18: unknown dim B\n  hint: declare it after the signature: where B in [0, 2147483647]");
   REQUIRE(signature("graph @g(%x: f8[4]) -> ()") ==
           "column 14: unknown element type f8\n"
-          "  hint: the element types are f64, f32, f16, bf16, i64, i32 and bool");
+          "  hint: the element types are f64, f32, f16, bf16, i64, i32, i8, u8 and bool");
   REQUIRE(signature("graph @g(%x: f32[-1]) -> ()") ==
           "input(): the extent -1 of dim 0 is negative\n  hint: an extent is 0 or more");
   REQUIRE(
@@ -136,7 +136,7 @@ TEST_CASE("constants fit their types", "[ir][parse]") {
   REQUIRE(constant("-9223372036854775809", "i64") ==
           "column 24: -9223372036854775809 does not fit in 64 bits");
   REQUIRE(constant("2147483648", "i32") ==
-          "constant(): the value 2147483648 does not fit in i32\n  hint: use i64");
+          "constant(): the value 2147483648 does not fit in i32\n  hint: it holds -2147483648 to 2147483647");
   REQUIRE(constant("]", "f32") == "column 24: expected a number, inf, nan, true or false, found ']'");
 }
 

@@ -15,16 +15,20 @@ inline ir::Graph every_op() {
   const NodeId mask = m.input("mask", {DType::boolean, {B, 4, 8}});
   const NodeId table = m.input("table", {bf16, {8, 4}}, Op::parameter);
   const NodeId rows = m.input("rows", {i32, {T}});
+  const NodeId bytes = m.input("bytes", {u8, {B, 4, 8}});
+  const NodeId at = m.input("at", {i64, {}});
   const ScopeId scope = m.scope("elementwise", 0, m.location("sample.cpp", 12));
   const LocationId line = m.location("sample.cpp", 13);
   for (int index = 0; index < op_count; ++index) {
     const OpInfo& row = info(static_cast<Op>(index));
     if (row.elementwise) {
-      const NodeId operand = row.operands == OperandClass::logical ? mask : x;
+      const NodeId operand = row.operands == OperandClass::logical   ? mask
+                             : row.operands == OperandClass::integer ? bytes
+                                                                     : x;
       m.add(row.op, std::vector<NodeId>(static_cast<std::size_t>(row.arity), operand), NoAttr{}, {}, scope,
             line);
     } else if (row.relation == Relation::reduce) {
-      m.add(row.op, {x}, DimsAttr{{index % 3}}, {}, scope, 0);
+      m.add(row.op, {row.operands == OperandClass::logical ? mask : x}, DimsAttr{{index % 3}}, {}, scope, 0);
     }
   }
   m.add(Op::reduce_sum, {x}, DimsAttr{{0, 2}});
@@ -41,6 +45,19 @@ inline ir::Graph every_op() {
   m.add(Op::matmul, {product, table}, MatmulAttr{false, true});
   m.add(Op::matmul, {product, flat}, MatmulAttr{true, false});
   m.add(Op::slice, {flat}, SliceAttr{{1, 0}, {2 * B, 8}, {1, 3}});
+  m.add(Op::reverse, {flat}, DimsAttr{{0, 1}});
+  m.add(Op::pad, {flat, half}, PadAttr{{B, 0}, {2 * T, 1}});
+  const NodeId part = m.add(Op::dynamic_slice, {x, at, at, at}, SizesAttr{{2, 1, 8}});
+  m.add(Op::dynamic_update_slice, {x, part, at, at, at});
+  m.add(Op::cumulative_sum, {x}, ScanAttr{1});
+  m.add(Op::cumulative_sum, {bytes}, ScanAttr{0, true, true});
+  m.add(Op::contraction, {x, x}, ContractionAttr{{0}, {0}, {1, 2}, {1, 2}}, Type{f32, {B}});
+  m.add(Op::random_uniform, {at, at}, RandomAttr{7}, Type{f64, {B, T}});
+  m.add(
+      Op::custom_call, {x, bytes},
+      CustomAttr{
+          "mine", "FUSE_KERNEL(64) mine(global<const float> x) {\n  \"}\n", 64, 128, B / 2, {B, T}, nullptr},
+      Type{i8, {T}});
   m.add(Op::concat, {flat, flat}, AxisAttr{0});
   m.output("taken", m.add(Op::gather, {table, rows}, AxisAttr{0}));
   m.output("product", product);

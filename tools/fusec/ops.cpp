@@ -64,7 +64,8 @@ std::string_view relation_text(ir::Relation relation) {
   return "?";
 }
 
-constexpr std::string_view head = R"(# The ops
+constexpr std::string_view head = R"(<!-- SPDX-License-Identifier: Apache-2.0 -->
+# The ops
 
 What `fusec ops` prints from the one op table, `include/fuse/ops.def`. The builder's functions and operators are in
 `fuse/graph.hpp`; compound functions, which open into these ops, in `fuse/functions.hpp`.
