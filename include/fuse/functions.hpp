@@ -8,7 +8,8 @@
 #include <fuse/graph.hpp>
 #include <optional>
 
-namespace fuse::inline v0 {
+namespace fuse {
+inline namespace v0 {
 
 FUSE_COMPILER_API_BEGIN
 
@@ -35,4 +36,5 @@ Tensor cross_entropy(const Arg& logits, const Arg& labels);
 
 FUSE_COMPILER_API_END
 
-}  // namespace fuse::inline v0
+}  // namespace v0
+}  // namespace fuse

@@ -15,14 +15,16 @@
 #include <type_traits>
 #include <vector>
 
-namespace fuse::ir {
+namespace fuse {
+
+namespace ir {
 struct Graph;
 }
-namespace fuse::detail {
+namespace detail {
 struct Builder;  // the graph under construction, shared by a Graph and its tensors
 }
 
-namespace fuse::inline v0 {
+inline namespace v0 {
 
 /// A handle to a value of a graph: two words, copied freely. It keeps the graph alive. Mixing tensors of two
 /// graphs in one op throws wrong_graph.
@@ -219,4 +221,5 @@ Tensor matmul(const Arg& a, const Arg& b, bool transpose_a = false, bool transpo
 
 FUSE_COMPILER_API_END
 
-}  // namespace fuse::inline v0
+}  // namespace v0
+}  // namespace fuse

@@ -10,7 +10,8 @@
 
 #include "ir/builder.hpp"
 
-namespace fuse::inline v0 {
+namespace fuse {
+inline namespace v0 {
 namespace {
 
 using detail::Builder;
@@ -253,4 +254,5 @@ Tensor cross_entropy(const Arg& logits, const Arg& labels) {
   return -sum(select(index == along(label, wide, last), logp, 0), {last});
 }
 
-}  // namespace fuse::inline v0
+}  // namespace v0
+}  // namespace fuse

@@ -9,7 +9,8 @@
 #include "ir/builder.hpp"
 #include "ir/infer.hpp"
 
-namespace fuse::inline v0 {
+namespace fuse {
+inline namespace v0 {
 namespace {
 
 using detail::Builder;
@@ -377,4 +378,5 @@ Tensor matmul(const Arg& a, const Arg& b, bool transpose_a, bool transpose_b, st
   return call.add(Op::matmul, {call.tensor(0), call.tensor(1)}, attr, &type);
 }
 
-}  // namespace fuse::inline v0
+}  // namespace v0
+}  // namespace fuse
