@@ -10,7 +10,8 @@
 #include <string>
 #include <vector>
 
-namespace fuse::inline v0 {
+namespace fuse {
+inline namespace v0 {
 
 /// A dense row-major tensor in host memory, as a CustomReference sees it: float, double, half, bfloat16,
 /// int64_t, int32_t, int8_t or uint8_t elements; a bool is a byte that holds 0 or 1.
@@ -40,4 +41,5 @@ struct CustomKernel {
   CustomReference reference{};  ///< without it the reference device refuses the graph
 };
 
-}  // namespace fuse::inline v0
+}  // namespace v0
+}  // namespace fuse

@@ -12,12 +12,14 @@
 #include <string_view>
 #include <vector>
 
-namespace fuse::runtime {
+namespace fuse {
+
+namespace runtime {
 class Backend;
 class Queue;
-}  // namespace fuse::runtime
+}  // namespace runtime
 
-namespace fuse::inline v0 {
+inline namespace v0 {
 
 enum class DeviceKind : std::uint8_t {
   reference,  ///< op by op in double precision: the oracle
@@ -111,4 +113,5 @@ class FUSE_COMPILER_API Buffer {
   std::int64_t bytes_ = 0;
 };
 
-}  // namespace fuse::inline v0
+}  // namespace v0
+}  // namespace fuse

@@ -12,11 +12,13 @@
 #include <string_view>
 #include <vector>
 
-namespace fuse::detail {
+namespace fuse {
+
+namespace detail {
 struct DimPoly;
 }
 
-namespace fuse::inline v0 {
+inline namespace v0 {
 
 /// What is known of a symbol before run time: min <= value <= max; `hint` is a likely value (0: none).
 struct DimRange {
@@ -92,4 +94,5 @@ FUSE_COMPILER_API bool proven_le(const Dim& a, const Dim& b);
 /// True when a is a multiple of b for every value of the symbols.
 FUSE_COMPILER_API bool proven_divisible(const Dim& a, const Dim& b);
 
-}  // namespace fuse::inline v0
+}  // namespace v0
+}  // namespace fuse

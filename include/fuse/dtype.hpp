@@ -8,7 +8,8 @@
 #include <optional>
 #include <string_view>
 
-namespace fuse::inline v0 {
+namespace fuse {
+inline namespace v0 {
 
 enum class DType : std::uint8_t {
 #define FUSE_DTYPE(name, text, bytes, kind, cuda) name,
@@ -95,4 +96,5 @@ struct FUSE_COMPILER_API bfloat16 {
   explicit operator float() const { return static_cast<float>(static_cast<double>(*this)); }
 };
 
-}  // namespace fuse::inline v0
+}  // namespace v0
+}  // namespace fuse

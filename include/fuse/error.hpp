@@ -12,7 +12,8 @@
 #include <string_view>
 #include <vector>
 
-namespace fuse::inline v0 {
+namespace fuse {
+inline namespace v0 {
 
 /// Who can mend it: the program that uses fuse (user), the machine it runs on (runtime), or us (internal).
 enum class ErrorKind : std::uint8_t { user, runtime, internal };
@@ -108,4 +109,5 @@ class [[nodiscard]] Status {
   std::array<char, 509> message_{};
 };
 
-}  // namespace fuse::inline v0
+}  // namespace v0
+}  // namespace fuse

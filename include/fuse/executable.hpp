@@ -17,10 +17,10 @@
 #include <vector>
 
 namespace fuse {
-struct Compiled;
-}
 
-namespace fuse::inline v0 {
+struct Compiled;
+
+inline namespace v0 {
 
 struct CompileOptions {
   int drop_barrier = -1;  ///< plants a fault for tests: leaves out the k-th barrier of the kernels (0-based)
@@ -116,4 +116,5 @@ class FUSE_COMPILER_API Session {
   bool ran_ = false;
 };
 
-}  // namespace fuse::inline v0
+}  // namespace v0
+}  // namespace fuse

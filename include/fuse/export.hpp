@@ -4,10 +4,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// libfuse declares `struct fuse`, and no C++ file can have a namespace of that name beside it.
+// libfuse declares `struct fuse`, and no C++ file can have a namespace of that name beside it. FUSE_H_ alone
+// might be the include guard of anyone's fuse.h.
 #if (defined(_FUSE_H_) || defined(FUSE_H_)) && defined(FUSE_USE_VERSION)
-#error \
-    "libfuse's <fuse.h> was included before fuse-compiler's headers: use them in different files (docs/packaging.md)"
+#error "libfuse's <fuse.h> came before fuse-compiler's headers: use another file for it (docs/packaging.md)"
 #endif
 
 // FUSE_COMPILER_API marks one class or function, BEGIN and END enclose a list of functions.

@@ -8,7 +8,8 @@
 #include <fuse/graph.hpp>
 #include <optional>
 
-namespace fuse::inline v0 {
+namespace fuse {
+inline namespace v0 {
 
 FUSE_COMPILER_API_BEGIN
 
@@ -41,4 +42,5 @@ Tensor dropout_mask(const Arg& like, double p, const Arg& seed, const Arg& offse
 
 FUSE_COMPILER_API_END
 
-}  // namespace fuse::inline v0
+}  // namespace v0
+}  // namespace fuse

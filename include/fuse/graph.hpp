@@ -16,14 +16,16 @@
 #include <type_traits>
 #include <vector>
 
-namespace fuse::ir {
+namespace fuse {
+
+namespace ir {
 struct Graph;
 }
-namespace fuse::detail {
+namespace detail {
 struct Builder;  // the graph under construction, shared by a Graph and its tensors
 }
 
-namespace fuse::inline v0 {
+inline namespace v0 {
 
 /// A handle to a value of a graph: two words, copied freely. It keeps the graph alive. Mixing tensors of two
 /// graphs in one op throws wrong_graph.
@@ -274,4 +276,5 @@ Tensor custom_call(const CustomKernel& kernel, const std::vector<Tensor>& operan
 
 FUSE_COMPILER_API_END
 
-}  // namespace fuse::inline v0
+}  // namespace v0
+}  // namespace fuse

@@ -17,7 +17,8 @@
 #include <utility>
 #include <vector>
 
-namespace fuse::inline v0 {
+namespace fuse {
+inline namespace v0 {
 
 /// An immutable set of named tensors. Copying shares it. All members may be called from any number of threads
 /// on one object, as long as none assigns to that object.
@@ -84,4 +85,5 @@ class FUSE_COMPILER_API WeightsBuilder {
   std::unique_ptr<Weights::Data> data_;
 };
 
-}  // namespace fuse::inline v0
+}  // namespace v0
+}  // namespace fuse

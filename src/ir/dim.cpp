@@ -8,7 +8,8 @@
 
 #include "ir/dim_poly.hpp"
 
-namespace fuse::inline v0 {
+namespace fuse {
+inline namespace v0 {
 
 using detail::Atom;
 using detail::DimAtom;
@@ -399,9 +400,9 @@ std::string print(const DimAtom& atom) {
 
 }  // namespace
 
-}  // namespace fuse::inline v0
+}  // namespace v0
 
-namespace fuse::detail {
+namespace detail {
 
 Dim DimPoly::make(std::vector<DimTerm> terms, std::int64_t constant) {
   sort_and_merge(terms);
@@ -418,9 +419,9 @@ Dim DimPoly::make(std::vector<DimTerm> terms, std::int64_t constant) {
 
 Dim DimPoly::of(Atom atom) { return make({{1, {std::move(atom)}}}, 0); }
 
-}  // namespace fuse::detail
+}  // namespace detail
 
-namespace fuse::inline v0 {
+inline namespace v0 {
 
 Dim Dim::symbol(std::string name, DimRange range) {
   auto atom = std::make_shared<DimAtom>();
@@ -620,4 +621,5 @@ bool proven_divisible(const Dim& a, const Dim& b) {
   return split(a, b).rest.is(0);
 }
 
-}  // namespace fuse::inline v0
+}  // namespace v0
+}  // namespace fuse

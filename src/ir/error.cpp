@@ -3,7 +3,8 @@
 #include <cstring>
 #include <fuse/error.hpp>
 
-namespace fuse::inline v0 {
+namespace fuse {
+inline namespace v0 {
 
 std::string_view to_string(ErrorKind kind) {
   switch (kind) {
@@ -111,4 +112,5 @@ void Status::throw_if_failed() const {
   throw Error({.kind = ErrorKind::runtime, .code = code_, .message = std::string(message())});
 }
 
-}  // namespace fuse::inline v0
+}  // namespace v0
+}  // namespace fuse

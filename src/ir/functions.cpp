@@ -10,7 +10,8 @@
 
 #include "ir/builder.hpp"
 
-namespace fuse::inline v0 {
+namespace fuse {
+inline namespace v0 {
 namespace {
 
 using detail::Builder;
@@ -268,4 +269,5 @@ Tensor dropout(const Arg& x, double p, const Arg& seed, const Arg& offset) {
   return f.rounded(select(kept, scaled, 0));
 }
 
-}  // namespace fuse::inline v0
+}  // namespace v0
+}  // namespace fuse

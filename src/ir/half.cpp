@@ -4,7 +4,8 @@
 #include <fuse/dtype.hpp>
 #include <limits>
 
-namespace fuse::inline v0 {
+namespace fuse {
+inline namespace v0 {
 namespace {
 
 // Rounds a double once to a binary format with `mantissa` stored bits and exponent bias `bias`.
@@ -48,4 +49,5 @@ half::operator double() const { return decode(bits, 10, 15); }
 bfloat16::bfloat16(double value) : bits(encode(value, 7, 127)) {}
 bfloat16::operator double() const { return decode(bits, 7, 127); }
 
-}  // namespace fuse::inline v0
+}  // namespace v0
+}  // namespace fuse

@@ -9,7 +9,8 @@
 #include "ir/builder.hpp"
 #include "ir/infer.hpp"
 
-namespace fuse::inline v0 {
+namespace fuse {
+inline namespace v0 {
 namespace {
 
 using detail::Builder;
@@ -500,4 +501,5 @@ Tensor custom_call(const CustomKernel& kernel, const std::vector<Tensor>& operan
   return call.add(Op::custom_call, operands, std::move(attr), &type);
 }
 
-}  // namespace fuse::inline v0
+}  // namespace v0
+}  // namespace fuse

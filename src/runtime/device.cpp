@@ -12,7 +12,8 @@
 #include "runtime/cuda/cuda.hpp"
 #endif
 
-namespace fuse::inline v0 {
+namespace fuse {
+inline namespace v0 {
 namespace {
 
 std::shared_ptr<runtime::Backend> open_emulated([[maybe_unused]] const Device::Emulated& options) {
@@ -174,4 +175,5 @@ void Buffer::download(std::span<std::byte> to) const {
   queue->synchronize().throw_if_failed();
 }
 
-}  // namespace fuse::inline v0
+}  // namespace v0
+}  // namespace fuse

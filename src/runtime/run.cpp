@@ -10,7 +10,8 @@
 #include "runtime/memory_plan.hpp"
 #include "runtime/reference_run.hpp"
 
-namespace fuse::inline v0 {
+namespace fuse {
+inline namespace v0 {
 namespace {
 
 constexpr std::uintptr_t buffer_alignment = 16;
@@ -162,4 +163,5 @@ Status Prepared::run(Stream& stream, std::span<const BufferView> buffers,
   return Status::ok();
 }
 
-}  // namespace fuse::inline v0
+}  // namespace v0
+}  // namespace fuse

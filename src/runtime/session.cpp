@@ -7,7 +7,8 @@
 #include "runtime/executable_impl.hpp"
 #include "runtime/host_tensor.hpp"
 
-namespace fuse::inline v0 {
+namespace fuse {
+inline namespace v0 {
 namespace {
 
 /// "input 'x' of type f32[4, 256]"
@@ -108,4 +109,5 @@ std::vector<std::byte> Session::get(std::string_view name) const {
   return data;
 }
 
-}  // namespace fuse::inline v0
+}  // namespace v0
+}  // namespace fuse

@@ -11,7 +11,8 @@
 #include "runtime/npy.hpp"
 #include "runtime/safetensors.hpp"
 
-namespace fuse::inline v0 {
+namespace fuse {
+inline namespace v0 {
 
 struct Weights::Data {
   std::map<std::string, View, std::less<>> views;
@@ -121,4 +122,5 @@ Weights WeightsBuilder::build() {
   return Weights(std::shared_ptr<const Weights::Data>(std::move(data_)));
 }
 
-}  // namespace fuse::inline v0
+}  // namespace v0
+}  // namespace fuse

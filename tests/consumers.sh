@@ -1,0 +1,201 @@
+#!/usr/bin/env bash
+# Installs fuse and builds applications against it: bash tests/consumers.sh STATIC_BUILD SHARED_BUILD (build folders,
+# built). One line a check, then 'N passed, N failed'. SPDX-License-Identifier: Apache-2.0
+set -uo pipefail
+
+if (($# != 2)) || [[ ! -e $1/lib/libfuse-compiler.a || ! -e $2/lib/libfuse-compiler.so ]]; then
+  echo 'usage: consumers.sh STATIC_BUILD SHARED_BUILD (with lib/libfuse-compiler.a and .so)' >&2
+  exit 2
+fi
+static_build=$(cd "$1" && pwd)
+shared_build=$(cd "$2" && pwd)
+cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/.." || exit 2
+here=$PWD
+scratch=$(mktemp -d "${TMPDIR:-/tmp}/fuse-consumers.XXXXXX")
+trap 'rm -rf "$scratch"' EXIT
+cxx=(g++ -std=c++20 -Wall -Wextra -Werror)
+
+passed=0 failed=0
+report() {  # 0|1 WHAT [WHY]
+  if (($1 == 0)); then
+    passed=$((passed + 1))
+    printf 'ok      %s\n' "$2"
+  else
+    failed=$((failed + 1))
+    printf 'FAILED  %s%s\n' "$2" "${3:+: $3}"
+    sed 's/^/          /' "$scratch/log"
+  fi
+}
+
+# check WHAT COMMAND...: it succeeds.
+check() {
+  local what=$1 status=0
+  shift
+  "$@" >"$scratch/log" 2>&1 </dev/null || status=$?
+  report $((status != 0)) "$what" "status $status"
+}
+
+# refused PATTERN WHAT COMMAND...: it fails, and says why.
+refused() {
+  local pattern=$1 what=$2
+  shift 2
+  if "$@" >"$scratch/log" 2>&1 </dev/null; then
+    report 1 "$what" 'it succeeded'
+  else
+    grep -qE -- "$pattern" "$scratch/log"
+    report $? "$what" "no line matches '$pattern'"
+  fi
+}
+
+# none WHAT COMMAND...: it prints nothing.
+none() {
+  local what=$1
+  shift
+  "$@" >"$scratch/log" 2>&1 </dev/null
+  [[ ! -s $scratch/log ]]
+  report $? "$what"
+}
+
+# Each kind is installed to a place of its own and moved: nothing of the first place may be asked for again.
+install_all() {
+  local kind build
+  for kind in static shared; do
+    build=${kind}_build
+    check "install, $kind" cmake --install "${!build}" --prefix "$scratch/first/$kind"
+    check "install into one prefix, $kind" cmake --install "${!build}" --prefix "$scratch/both"
+  done
+  check 'install, the runtime component' \
+    cmake --install "$shared_build" --prefix "$scratch/runtime" --component runtime
+  mv "$scratch/first" "$scratch/moved"
+  libdir=$(dirname "$(find "$scratch/moved/static" -name libfuse-compiler.a -printf '%P\n')")
+  static=$scratch/moved/static shared=$scratch/moved/shared both=$scratch/both
+}
+
+check_names() {
+  none 'no file has a name of libfuse' \
+    find "$both" -name 'libfuse.*' -o -name 'fuse.pc' -o -path '*/include/fuse' -o -name '*.h'
+  none 'no file knows the source tree or the first prefix' \
+    grep -rlF -e "$here" -e "$scratch/first" -e "$static_build" "$static" "$shared"
+  none 'the runtime component has no headers, no .so link, no CMake files' \
+    find "$scratch/runtime" -name '*.hpp' -o -name '*.so' -o -name '*.cmake' -o -name '*.pc'
+  none 'no flag of this machine, and no fast math' \
+    grep -oE -- '-m(arch|tune|cpu)=[a-z0-9]+|-ffast-math' "$static_build/build.ninja" "$shared_build/build.ninja"
+}
+
+exported() { nm -D --defined-only "$shared/$libdir/libfuse-compiler.so" | awk '{ print $3 }'; }
+foreign() { exported | grep -vE '^_Z(N|NK|T[ISV]N)4fuse2v0' | c++filt; }
+dynamic() { readelf -dW "$shared/$libdir/libfuse-compiler.so"; }
+run_paths() { readelf -dW "$shared/$libdir/libfuse-compiler.so" "$static/bin/fusec" | grep -E 'R(UN)?PATH'; }
+needed() {
+  dynamic | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' | grep -vE '^(libfmt|libstdc\+\+|libm|libgcc_s|libc|ld-linux.*)\.so'
+}
+soname() { dynamic | grep -F 'SONAME' | grep -F '[libfuse-compiler.so.0.1]'; }
+exports_api() { [[ $(exported | grep -cE '^(_ZN4fuse2v07compileE.*|_ZTIN4fuse2v05ErrorE)$') == 2 ]]; }
+
+check_shared_library() {
+  check 'the soname is libfuse-compiler.so.0.1' soname
+  none 'no RPATH and no RUNPATH' run_paths
+  none 'it needs libfmt and the compiler'\''s libraries only' needed
+  check 'it exports compile and the type of Error' exports_api
+  none 'it exports nothing but fuse::v0' foreign
+}
+
+check_headers() {
+  local header
+  while read -r header; do
+    check "$header compiles alone" "${cxx[@]}" -Wpedantic -fsyntax-only -x c++ \
+      -I "$static/include/fuse-compiler" -include "$header" /dev/null
+  done < <(cd "$static/include/fuse-compiler" && find . -name '*.hpp' -printf '%P\n' | sort)
+}
+
+# cmake_consumer WHAT PROJECT ARGUMENT...: configure, build, run.
+cmake_consumer() {
+  local what=$1 project=$2 build
+  shift 2
+  build=$(mktemp -d "$scratch/build.XXXXXX")
+  check "$what: configure" cmake -G Ninja -S "tests/consumers/$project" -B "$build" \
+    -DCMAKE_BUILD_TYPE=Release "$@"
+  check "$what: build" cmake --build "$build"
+  check "$what: run" "$build/consumer"
+}
+
+check_find_package() {
+  cmake_consumer 'find_package, static' find_package "-DCMAKE_PREFIX_PATH=$static"
+  cmake_consumer 'find_package, shared' find_package "-DCMAKE_PREFIX_PATH=$shared"
+  cmake_consumer 'find_package, static of both' find_package "-DCMAKE_PREFIX_PATH=$both" -DKIND=static
+  refused 'library of this kind: shared' 'find_package of a kind that is not there' \
+    cmake -G Ninja -S tests/consumers/find_package -B "$scratch/absent" "-DCMAKE_PREFIX_PATH=$static" -DKIND=shared
+}
+
+# The flags of the release preset, so that a compiler cache has the library's objects.
+check_add_subdirectory() {
+  cmake_consumer 'add_subdirectory' add_subdirectory "-DFUSE_SOURCE_DIR=$here" -DFUSE_COMPILER_WERROR=ON \
+    '-DCMAKE_CXX_FLAGS_RELEASE=-O2 -DNDEBUG'
+}
+
+pkg() { PKG_CONFIG_PATH=$1/$libdir/pkgconfig pkg-config "${@:2}"; }
+
+check_pkg_config() {
+  local -a flags
+  local sources=(tests/consumers/main.cpp tests/consumers/rows.cpp)
+  read -ra flags < <(pkg "$static" --static --cflags --libs fuse-compiler)
+  check 'pkg-config, static: build' "${cxx[@]}" "${sources[@]}" "${flags[@]}" -o "$scratch/pkg-static"
+  check 'pkg-config, static: run' "$scratch/pkg-static"
+  read -ra flags < <(pkg "$shared" --cflags --libs fuse-compiler)
+  check 'pkg-config, shared: build' "${cxx[@]}" "${sources[@]}" "${flags[@]}" -o "$scratch/pkg-shared"
+  check 'pkg-config, shared: run' env "LD_LIBRARY_PATH=$shared/$libdir" "$scratch/pkg-shared"
+}
+
+# libfuse's example: Debian has it beside the documentation, which some images leave out; then from the package.
+libfuse_example() {  # PACKAGE
+  local file=/usr/share/doc/$1/examples/hello.c
+  if [[ ! -e $file ]]; then
+    mkdir -p "$scratch/$1"
+    (cd "$scratch/$1" && apt-get download "$1" && dpkg-deb -x ./*.deb .) >"$scratch/log" 2>&1
+    file=$scratch/$1$file
+  fi
+  printf '%s\n' "$file"
+}
+
+example_runs() { [[ $("$scratch/hello" --help 2>&1) == *usage:* ]]; }  # version 2 ends it with status 1
+
+check_beside_libfuse() {  # VERSION
+  local version=$1 name=fuse package=libfuse-dev what="beside libfuse $1" define=()
+  if ((version == 3)); then name=fuse3 package=libfuse3-dev define=(-DLIBFUSE_3); fi
+  if ! pkg-config --exists "$name"; then
+    : >"$scratch/log"
+    report 1 "$what" "$package is missing; apt-get install -y --no-install-recommends $package"
+    return
+  fi
+  local folder=tests/consumers/beside_libfuse example
+  local -a flags theirs
+  # Both include folders and both libraries in one line, ours first.
+  read -ra flags < <(pkg "$shared" --cflags --libs fuse-compiler "$name")
+  read -ra theirs < <(pkg-config --cflags --libs "$name")
+  check "$what: build of one program" "${cxx[@]}" "${define[@]}" "$folder/main.cpp" "$folder/filesystem.cpp" \
+    tests/consumers/rows.cpp "${flags[@]}" -o "$scratch/beside"
+  check "$what: run" env "LD_LIBRARY_PATH=$shared/$libdir" "$scratch/beside"
+  check "$what: both in one file, its struct renamed" "${cxx[@]}" "${define[@]}" "$folder/one_file.cpp" \
+    "${flags[@]}" -o "$scratch/one_file"
+  check "$what: run of that" env "LD_LIBRARY_PATH=$shared/$libdir" "$scratch/one_file"
+  check "$what: its low-level header in the same file" "${cxx[@]}" "${define[@]}" "$folder/low_level.cpp" \
+    "${flags[@]}" -fsyntax-only
+  refused "error: #error .*libfuse's <fuse.h> came before" "$what: its header first is refused" \
+    "${cxx[@]}" "${define[@]}" "$folder/wrong_order.cpp" "${flags[@]}" -fsyntax-only
+  example=$(libfuse_example "$package")
+  check "$what: its own example" gcc -Wall -I "$both/include" -I "$both/include/fuse-compiler" \
+    -L "$both/$libdir" "$example" "${theirs[@]}" -o "$scratch/hello"
+  check "$what: run of its example" example_runs
+}
+
+install_all
+check_names
+check_shared_library
+check_headers
+check_find_package
+check_pkg_config
+check_beside_libfuse 2
+check_beside_libfuse 3
+check_add_subdirectory
+printf '%d passed, %d failed\n' "$passed" "$failed"
+((failed == 0 && passed > 0))
