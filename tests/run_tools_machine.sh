@@ -18,7 +18,8 @@ check_doctor() {
   local -a env=(FUSE_LIBCUDA=/nonexistent/libcuda.so.1)
   expect 0 '^  emulated +works: emulated h200' 'doctor: the emulated device works' \
     env "${env[@]}" "$fusec" doctor
-  grep -q '^  cuda  *does not work: no NVIDIA driver: libcuda.so.1 was not found' "$scratch/out"
+  grep -qE '^  cuda +does not work: (no NVIDIA driver: /nonexistent/libcuda.so.1 was not found|not in this build)$' \
+    "$scratch/out"
   report $? 'doctor: without a driver it says so'
   expect 0 '"usable": true' 'doctor --json' "$fusec" doctor --json
   expect 1 'missing-compiler' 'doctor: without a compiler and a driver no device works' \
@@ -137,6 +138,9 @@ check_directories() {
     grep -q '  hint: .*TMPDIR' "$scratch/err"
     report $? 'and the hint is TMPDIR'
   done
+  # shellcheck disable=SC2016
+  expect 2 '^dev: cannot write to .*/build/release: read-only' './dev build: the source tree is read-only' with_mount ro \
+    bash -c 'mount --bind "$PWD" "$PWD" && mount -o remount,bind,ro "$PWD" && cd "$PWD" && exec ./dev build'
   # Nothing is written to HOME or to the source tree, so that neither is missed.
   expect 0 'HOME .*: read-only.*fuse writes nothing there' 'doctor: a HOME that is read-only' \
     with_mount ro env "HOME=$scratch/mount" "$fusec" doctor

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/doctor.hpp"
 
-#include <algorithm>
+#include <fmt/format.h>
+
 #include <memory>
 
 #include "runtime/cuda/cublaslt.hpp"
@@ -61,7 +62,10 @@ void diagnose_cuda(Diagnosis& d) {
   if (d.problems.size() == problems_before) {
     try_device(d, "cuda", [] { return Device::cuda(0); });
   } else if (!library && d.problems[problems_before].code == ErrorCode::missing_library) {
-    d.devices.push_back({"cuda", false, "no NVIDIA driver: libcuda.so.1 was not found"});
+    const std::string named = value_of(Variable::libcuda);
+    d.devices.push_back(
+        {"cuda", false,
+         fmt::format("no NVIDIA driver: {} was not found", named.empty() ? "libcuda.so.1" : named)});
   } else {
     d.devices.push_back({"cuda", false, d.problems[problems_before].where + " is at fault"});
   }
