@@ -11,6 +11,7 @@
 #include <fuse/weights.hpp>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -33,6 +34,7 @@ struct Slot {
   std::string name;
   DType dtype = f32;
   std::vector<Dim> dims;
+  std::optional<std::size_t> donor{};  ///< output: the slot of the input whose buffer it shares
 };
 
 /// Values of the graph's symbols by name.
@@ -78,9 +80,9 @@ class FUSE_COMPILER_API Prepared {
   std::int64_t gemms() const;     ///< GEMM calls a run makes
 
   /// Enqueues the work. `buffers[i]` belongs to slot i, at least bytes(i) long, 16-byte aligned; outputs
-  /// overlap no other buffer; the workspace is 256-byte aligned and overlaps none. All live until the stream
-  /// has passed the work. Does not allocate, compile or synchronise. On failure no output counts as written.
-  /// The reference device works before it returns.
+  /// overlap no other buffer, but for one with a donor, whose buffer it shares; the workspace is 256-byte
+  /// aligned and overlaps none. All live until the stream has passed the work. Does not allocate, compile or
+  /// synchronise. On failure no output counts as written. The reference device works before it returns.
   Status run(Stream& stream, std::span<const BufferView> buffers, BufferView workspace) const noexcept;
 
   struct Impl;  ///< for the library itself
@@ -107,6 +109,8 @@ class FUSE_COMPILER_API Session {
   std::vector<std::byte> get(std::string_view name) const;
 
  private:
+  const Buffer& buffer(std::size_t slot) const;
+
   Executable executable_;
   Prepared prepared_;
   Stream stream_;

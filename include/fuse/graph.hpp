@@ -126,6 +126,11 @@ class FUSE_COMPILER_API Graph {
   /// The run-time value of a dim expression, i64[].
   Tensor dim_size(const Dim& dim, At at = At::current());
   void output(std::string name, const Tensor& value, At at = At::current());
+  /// An output in the memory of an input of the same type, which gives up its contents: the caller binds both
+  /// names to one buffer. A dynamic_update_slice of the input writes the update alone where nothing else
+  /// still reads the input (a growing cache costs what is added); anything else is made aside and copied at
+  /// the end.
+  void output(std::string name, const Tensor& value, const Tensor& donor, At at = At::current());
 
   [[nodiscard]] ScopeGuard scope(std::string name, At at = At::current());
 

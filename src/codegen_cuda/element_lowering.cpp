@@ -256,6 +256,19 @@ std::optional<VarId> ElementLowering::padded(const Key& key, const ir::Node& nod
   return builder_.compute(Op::select, node.type.dtype, {*inside, *value, *filler});
 }
 
+Coordinates ElementLowering::starts(NodeId node) {
+  const Key key{node, {}, std::nullopt};
+  std::vector<Key> work;
+  while (true) {
+    if (const Coordinates* found = starts(key, graph_[node], 2, dims(graph_[node].operands[1]), work))
+      return *found;
+    while (!work.empty()) {
+      const Key wanted = work.back();
+      if (memo_.count(wanted) || step(wanted, work)) work.pop_back();
+    }
+  }
+}
+
 const Coordinates* ElementLowering::starts(const Key& key, const ir::Node& node, std::size_t first,
                                            const std::vector<Dim>& sizes, std::vector<Key>& work) {
   if (const auto found = positions_.find(key); found != positions_.end()) return &found->second;

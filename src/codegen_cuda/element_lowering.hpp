@@ -30,6 +30,8 @@ class ElementLowering {
   /// With a predicate, memory is read only where it is true; elsewhere the value means nothing.
   kernel::VarId value(ir::NodeId node, const Coordinates& at,
                       std::optional<kernel::VarId> predicate = std::nullopt);
+  /// Where a dynamic_update_slice writes its update: the clamped starts.
+  Coordinates starts(ir::NodeId node);
   /// Forgets the values so far: their statements go out of scope.
   void leave_scope() {
     memo_.clear(), positions_.clear(), parts_.clear(), inside_.clear(), predicates_.clear(), outside_.clear();

@@ -151,12 +151,24 @@ class KernelLowering {
             index(block, builder_.kernel.grid) * launch_.block_threads + index(thread, launch_.block_threads),
             results_);
         builder_.when({{i, results_}}, [&] {
+          if (schedule_.piece.in_place) return update(i);
           const VarId value = elements_->value(root_, unflatten(i, elements_->dims(root_)));
           builder_.at(root_);
           builder_.append(Store{output_, i, value});
         });
       });
     });
+  }
+
+  /// Element i of the update, to its place in the operand that the result lies in.
+  void update(const Index& i) {
+    const NodeId update = graph_[root_].operands[1];
+    Coordinates at = unflatten(i, elements_->dims(update));
+    const VarId value = elements_->value(update, at);
+    const Coordinates starts = elements_->starts(root_);
+    for (std::size_t d = 0; d < at.size(); ++d) at[d] = at[d] + starts[d];
+    builder_.at(root_);
+    builder_.append(Store{output_, flatten(at, elements_->dims(root_)), value});
   }
 
   // A warp a result; its lanes walk the reduced elements and combine by a butterfly.

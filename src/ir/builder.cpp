@@ -377,6 +377,34 @@ void Graph::output(std::string name, const Tensor& value, At at) {
   builder.graph.outputs.push_back({.name = std::move(name), .node = value.node_});
 }
 
+void Graph::output(std::string name, const Tensor& value, const Tensor& donor, At at) {
+  detail::Builder& builder = alive(builder_);
+  const std::vector<Arg> args = {Arg(value, at), Arg(donor, at)};
+  detail::Builder::of("output", args);
+  const ir::Graph& graph = builder.graph;
+  const auto refuse = [&](ErrorCode code, std::string message, std::string hint) {
+    builder.fail(code, "output", args, std::move(message), std::move(hint), at);
+  };
+  if (donor.builder_.get() == &builder) {
+    if (graph[donor.node_].op != ir::Op::input) {
+      refuse(ErrorCode::invalid_argument, fmt::format("the donor of output '{}' is no input", name),
+             "only an input has memory to give");
+    }
+    if (value.builder_.get() == &builder && graph[donor.node_].type != graph[value.node_].type) {
+      refuse(ErrorCode::shape_mismatch, fmt::format("output '{}' has another type than its donor", name),
+             "memory is given for a value of the same type");
+    }
+    for (const ir::Output& other : graph.outputs) {
+      if (other.donor != donor.node_) continue;
+      refuse(ErrorCode::duplicate_name,
+             fmt::format("the donor's memory is that of output '{}' already", other.name),
+             "an input gives its memory once");
+    }
+  }
+  output(std::move(name), value, at);
+  builder.graph.outputs.back().donor = donor.node_;
+}
+
 ScopeGuard Graph::scope(std::string name, At at) {
   return alive(builder_).open_scope(std::move(name), at, false);
 }

@@ -33,4 +33,11 @@ std::vector<std::vector<NodeId>> users(const Graph& graph) {
   return result;
 }
 
+void renumber_outputs(Graph& graph, const std::vector<NodeId>& to) {
+  for (Output& output : graph.outputs) {
+    output.node = to[output.node];
+    if (output.donated()) output.donor = to[output.donor];
+  }
+}
+
 }  // namespace fuse::ir

@@ -51,8 +51,11 @@ struct Symbol {
 };
 
 struct Output {
+  static constexpr NodeId no_donor = ~NodeId{0};
   std::string name;
   NodeId node = 0;
+  NodeId donor = no_donor;  ///< the input whose memory it takes
+  bool donated() const { return donor != no_donor; }
 };
 
 struct Graph {
@@ -75,6 +78,9 @@ template <class A>
 const A& attr(const Node& node) {
   return std::get<A>(node.attr);
 }
+
+/// What `to` says of each node a graph had becomes of its outputs.
+void renumber_outputs(Graph&, const std::vector<NodeId>& to);
 
 /// The users of each node, in node order; an output is no user.
 std::vector<std::vector<NodeId>> users(const Graph&);

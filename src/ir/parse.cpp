@@ -585,6 +585,7 @@ class Parser {
                        "correct the signature");
       }
       graph_.outputs.push_back({name, node});
+      if (lexer_.accept("into")) graph_.outputs.back().donor = operand({});
     } while (lexer_.accept(","));
     if (count < outputs_.size()) lexer_.fail_expected("the output " + word(outputs_[count].first));
   }

@@ -189,6 +189,9 @@ class Printer {
         text_ += word(output.name);
         text_ += " = ";
         append_value(output.node);
+        if (!output.donated()) return;
+        text_ += " into ";
+        append_value(output.donor);
       }));
     }
     if (!items.empty()) append_items("  return ", items, "\n", line_limit, 9);

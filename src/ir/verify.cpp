@@ -139,6 +139,19 @@ class Verifier {
     if (const auto* named = std::get_if<NameAttr>(&node.attr)) check_name(id, named->name);
   }
 
+  void check_donor(const Output& output) {
+    const bool is_input = output.donor < graph_.nodes.size() && graph_[output.donor].op == Op::input;
+    if (!is_input || graph_[output.donor].type != graph_[output.node].type) {
+      fail(ErrorCode::invalid_argument,
+           fmt::format("the donor of output '{}' is no input of its type", output.name),
+           "memory is given by an input for a value of the same type");
+    }
+    if (!donors_.insert(output.donor).second) {
+      fail(ErrorCode::duplicate_name, fmt::format("the donor of output '{}' is that of another", output.name),
+           "an input gives its memory once");
+    }
+  }
+
   void check_outputs() {
     std::unordered_set<std::string_view> names;
     for (const Output& output : graph_.outputs) {
@@ -154,13 +167,15 @@ class Verifier {
              fmt::format("output '{}' is %{}, which does not exist", output.name, output.node),
              "an output is a node of the graph");
       }
+      if (output.donated()) check_donor(output);
     }
   }
 
   const Graph& graph_;
   const ErrorKind kind_;
   std::unordered_map<std::string_view, Dim> symbols_;
-  std::unordered_set<std::string_view> names_;          ///< of inputs and parameters
+  std::unordered_set<std::string_view> names_;  ///< of inputs and parameters
+  std::unordered_set<NodeId> donors_;
   std::unordered_set<const detail::DimPoly*> checked_;  ///< expressions seen; the graph keeps them alive
   std::vector<Type> operands_;                          ///< of the node at hand
 };

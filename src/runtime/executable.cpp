@@ -26,6 +26,11 @@ std::vector<Slot> slots_of(const ir::Graph& graph) {
   for (const ir::Output& output : graph.outputs) {
     const ir::Type& type = graph[output.node].type;
     slots.push_back({Slot::Kind::output, output.name, type.dtype, type.dims});
+    if (!output.donated()) continue;
+    const std::string& donor = ir::attr<ir::NameAttr>(graph[output.donor]).name;
+    for (std::size_t i = 0; i < slots.size(); ++i) {
+      if (slots[i].kind == Slot::Kind::input && slots[i].name == donor) slots.back().donor = i;
+    }
   }
   return slots;
 }

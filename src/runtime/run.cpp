@@ -65,8 +65,13 @@ Status check_buffers(const Prepared::Impl& p, std::span<const BufferView> buffer
 Status check_overlap(const Prepared::Impl& p, std::span<const BufferView> buffers) noexcept {
   const std::vector<Slot>& slots = p.executable->slots;
   for (std::size_t i = slots.size(); i-- > 0 && slots[i].kind == Slot::Kind::output;) {
+    const auto donor = slots[i].donor;
+    if (donor && p.bytes[i] > 0 && buffers[i].address != buffers[*donor].address) {
+      return status(ErrorCode::invalid_argument, "buffer of {} is not that of {}, whose memory it takes",
+                    p.slot_names[i], p.slot_names[*donor]);
+    }
     for (std::size_t j = 0; j < i; ++j) {
-      if (!overlap(buffers[i].address, p.bytes[i], buffers[j].address, p.bytes[j])) continue;
+      if (donor == j || !overlap(buffers[i].address, p.bytes[i], buffers[j].address, p.bytes[j])) continue;
       return status(ErrorCode::invalid_argument, "buffer of {} overlaps the buffer of {}", p.slot_names[i],
                     p.slot_names[j]);
     }

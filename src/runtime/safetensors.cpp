@@ -48,8 +48,8 @@ struct ForeignType {
   std::size_t bytes;
 };
 // Types fuse cannot use whose sizes it can check.
-constexpr ForeignType foreign_types[] = {{"F8_E4M3", 1}, {"F8_E5M2", 1}, {"U16", 2},
-                                         {"I16", 2}, {"U32", 4}, {"U64", 8},     {"C64", 8}};
+constexpr ForeignType foreign_types[] = {{"F8_E4M3", 1}, {"F8_E5M2", 1}, {"U16", 2}, {"I16", 2},
+                                         {"U32", 4},     {"U64", 8},     {"C64", 8}};
 
 [[noreturn]] void fail(const std::string& subject, const std::string& what) {
   throw Error({.kind = ErrorKind::user, .code = ErrorCode::file_format, .message = subject + ": " + what});

@@ -48,9 +48,14 @@ Session::Session(Executable executable, const DimValues& dims)
       set_(executable_.slots().size(), false) {
   const Device& device = executable_.device();
   for (std::size_t i = 0; i < executable_.slots().size(); ++i) {
-    buffers_.push_back(device.allocate(prepared_.bytes(i)));
+    const bool shared = executable_.slots()[i].donor.has_value();
+    buffers_.push_back(shared ? Buffer() : device.allocate(prepared_.bytes(i)));
   }
   workspace_ = device.allocate(prepared_.workspace_bytes());
+}
+
+const Buffer& Session::buffer(std::size_t slot) const {
+  return buffers_[executable_.slots()[slot].donor.value_or(slot)];
 }
 
 void Session::set(std::string_view name, std::span<const std::byte> data) {
@@ -80,7 +85,7 @@ void Session::run() {
                    .message = describe(slots[i], prepared_.shape(i)) + " was never set",
                    .hint = fmt::format("Session::set(\"{}\", ...)", slots[i].name)});
     }
-    views.push_back(buffers_[i].view());
+    views.push_back(buffer(i).view());
   }
   ran_ = false;
   const Status enqueued = prepared_.run(stream_, views, workspace_.view());
@@ -100,7 +105,7 @@ void Session::get(std::string_view name, std::span<std::byte> data) const {
                  .hint = "call Session::run first"});
   }
   check_size(slot, prepared_, index, data.size());
-  buffers_[index].download(data);
+  buffer(index).download(data);
 }
 
 std::vector<std::byte> Session::get(std::string_view name) const {

@@ -37,13 +37,22 @@ class Planner {
       }
     }
     for (const auto& [output, value] : copied_) {
-      const NodeId storage = partition_.storage[output->node];
-      plan_.steps.push_back({.work = CopyStep{value_of_.at(storage), value},
-                             .reads = {value_of_.at(storage)},
-                             .writes = {value},
-                             .nodes = {output->node},
-                             .name = "copy." + output->name});
+      add_copy(*output, value_of_.at(partition_.storage[output->node]), value);
     }
+    // Memory that inputs give is written last; a value that lies in an input may be about to be overwritten
+    // itself.
+    for (auto& [output, value] : donated_) {
+      const ir::Type& type = graph_[output->node].type;
+      const ValueId from = value_of_.at(partition_.storage[output->node]);
+      if (plan_.values[from].kind == PlanValue::Kind::temporary) {
+        from_.push_back(from);
+        continue;
+      }
+      from_.push_back(temporary(type.dtype, type.dims));
+      add_copy(*output, from, from_.back());
+    }
+    for (std::size_t i = 0; i < donated_.size(); ++i)
+      add_copy(*donated_[i].first, from_[i], donated_[i].second);
     return std::move(plan_);
   }
 
@@ -57,6 +66,19 @@ class Planner {
     return add({PlanValue::Kind::temporary, fmt::format("t{}", plan_.values.size()), dtype, std::move(dims)});
   }
 
+  void add_copy(const ir::Output& output, ValueId from, ValueId to) {
+    plan_.steps.push_back({.work = CopyStep{from, to},
+                           .reads = {from},
+                           .writes = {to},
+                           .nodes = {output.node},
+                           .name = "copy." + output.name});
+  }
+
+  bool is_updated_in_place(NodeId root) const {
+    return std::any_of(partition_.pieces.begin(), partition_.pieces.end(),
+                       [&](const Piece& piece) { return piece.in_place && piece.root == root; });
+  }
+
   /// The first output of a stored value is its buffer; an input, or a value that is an output twice, is
   /// copied.
   void add_signature() {
@@ -68,8 +90,12 @@ class Planner {
     }
     for (const ir::Output& output : graph_.outputs) {
       const ir::Type& type = graph_[output.node].type;
-      const ValueId value = add({PlanValue::Kind::output, output.name, type.dtype, type.dims});
-      if (!value_of_.emplace(partition_.storage[output.node], value).second)
+      PlanValue made{PlanValue::Kind::output, output.name, type.dtype, type.dims};
+      if (output.donated()) made.donor = value_of_.at(output.donor);
+      const ValueId value = add(std::move(made));
+      if (output.donated() && !is_updated_in_place(output.node)) {
+        donated_.emplace_back(&output, value);
+      } else if (!value_of_.emplace(partition_.storage[output.node], value).second)
         copied_.emplace_back(&output, value);
     }
   }
@@ -144,6 +170,8 @@ class Planner {
   Plan plan_;
   std::map<NodeId, ValueId> value_of_;  // of stored nodes
   std::vector<std::pair<const ir::Output*, ValueId>> copied_;
+  std::vector<std::pair<const ir::Output*, ValueId>> donated_;  // made aside
+  std::vector<ValueId> from_;                                   // where
 };
 
 }  // namespace

@@ -72,6 +72,7 @@ class Partitioner {
       result.stored[id] = is_given(graph_[id]) || !end_[id].empty();
       if (!end_[id].empty()) result.pieces.push_back(collect(id));
     }
+    update_in_place(result);
     return result;
   }
 
@@ -83,6 +84,39 @@ class Partitioner {
     for (NodeId id = 0; id < graph_.nodes.size(); ++id) {
       const ir::Node& node = graph_[id];
       storage_[id] = info(node.op).relation == Relation::reshape ? storage_[node.operands[0]] : id;
+    }
+  }
+
+  /// Outputs that are an update of the input that gives them its memory are written in place, after all other
+  /// pieces, where nothing reads the result, and neither the piece nor another output reads the input's old
+  /// contents.
+  void update_in_place(Partition& partition) const {
+    std::vector<int> uses(graph_.nodes.size());
+    for (const ir::Node& node : graph_.nodes) {
+      for (NodeId operand : node.operands) ++uses[operand];
+    }
+    for (const ir::Output& output : graph_.outputs) ++uses[output.node];
+    const auto is_output = [&](NodeId input) {
+      return std::any_of(graph_.outputs.begin(), graph_.outputs.end(),
+                         [&](const ir::Output& output) { return storage_[output.node] == input; });
+    };
+    std::vector<NodeId> taken;  // inputs whose contents are gone
+    for (const ir::Output& output : graph_.outputs) {
+      if (!output.donated() || info(graph_[output.node].op).relation != Relation::update) continue;
+      if (graph_[output.node].operands[0] != output.donor || uses[output.node] != 1 ||
+          is_output(output.donor))
+        continue;
+      const auto piece = std::find_if(partition.pieces.begin(), partition.pieces.end(),
+                                      [&](const Piece& p) { return p.root == output.node; });
+      Piece updating = collect(output.node, true);
+      const auto reads = [&](NodeId input) {
+        return std::any_of(updating.inputs.begin(), updating.inputs.end(),
+                           [&](NodeId id) { return storage_[id] == input; });
+      };
+      if (reads(output.donor) || std::any_of(taken.begin(), taken.end(), reads)) continue;
+      taken.push_back(output.donor);
+      *piece = std::move(updating);
+      std::rotate(piece, piece + 1, partition.pieces.end());
     }
   }
 
@@ -175,8 +209,10 @@ class Partitioner {
     return shared;
   }
 
-  Piece collect(NodeId root) const {
+  /// `in_place`: operand 0 of the root is not read.
+  Piece collect(NodeId root, bool in_place = false) const {
     Piece piece;
+    piece.in_place = in_place;
     piece.root = root;
     piece.end = end_[root];
     piece.nodes.push_back(root);
@@ -191,7 +227,8 @@ class Partitioner {
     while (!work.empty()) {
       const NodeId id = work.back();
       work.pop_back();
-      for (NodeId operand : graph_[id].operands) {
+      for (std::size_t i = in_place && id == root ? 1 : 0; i < graph_[id].operands.size(); ++i) {
+        const NodeId operand = graph_[id].operands[i];
         if (!seen.insert(operand).second) continue;
         if (stored(operand)) {
           piece.inputs.push_back(operand);
@@ -223,6 +260,7 @@ template <class Fail>
 void check_closed(const ir::Graph& graph, const Piece& piece, const Fail& fail) {
   std::unordered_set<NodeId> known(piece.nodes.begin(), piece.nodes.end());
   known.insert(piece.inputs.begin(), piece.inputs.end());
+  if (piece.in_place) known.insert(graph[piece.root].operands[0]);
   for (NodeId id : piece.nodes) {
     for (NodeId operand : graph[id].operands) {
       if (!known.count(operand)) fail(graph.value_name(operand) + " is neither computed nor read");
@@ -253,9 +291,10 @@ std::string print(const ir::Graph& graph, const Partition& partition) {
   };
   for (std::size_t i = 0; i < partition.pieces.size(); ++i) {
     const Piece& piece = partition.pieces[i];
-    text += fmt::format("piece {} {} {{{}}} reads {{{}}} ends at {} {} ({})\n", i, to_string(piece.kind),
-                        list(piece.nodes), list(piece.inputs), graph.value_name(piece.root),
-                        to_string(graph[piece.root].op), piece.end);
+    text +=
+        fmt::format("piece {} {} {{{}}} reads {{{}}} ends at {} {} ({})\n", i,
+                    piece.in_place ? "update" : to_string(piece.kind), list(piece.nodes), list(piece.inputs),
+                    graph.value_name(piece.root), to_string(graph[piece.root].op), piece.end);
   }
   for (const ir::Output& output : graph.outputs) {
     const NodeId storage = partition.storage[output.node];
@@ -272,13 +311,18 @@ void verify(const ir::Graph& graph, const Partition& partition) {
     throw Error(
         {.kind = ErrorKind::internal, .code = ErrorCode::internal, .message = "partition: " + message});
   };
+  std::unordered_set<NodeId> overwritten;  // inputs that a piece has updated in place
   std::vector<bool> made(graph.nodes.size());
   for (NodeId id = 0; id < graph.nodes.size(); ++id) made[id] = is_given(graph[id]);
   for (const Piece& piece : partition.pieces) {
     if (piece.nodes.empty() || piece.nodes.back() != piece.root) fail("a piece does not end at its root");
     for (NodeId input : piece.inputs) {
       if (!made[input]) fail(graph.value_name(input) + " is read before a piece makes it");
+      if (overwritten.count(partition.storage[input])) {
+        fail(graph.value_name(input) + " is read after it was overwritten");
+      }
     }
+    if (piece.in_place) overwritten.insert(graph[piece.root].operands[0]);
     for (NodeId id : piece.nodes) {
       if (id != piece.root && ends_piece(graph[id])) fail(graph.value_name(id) + " must end a piece");
     }

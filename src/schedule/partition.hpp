@@ -22,8 +22,11 @@ struct Piece {
   ir::NodeId root = 0;               ///< the value it makes
   std::vector<ir::NodeId> nodes{};   ///< what it computes, in graph order, root last
   std::vector<ir::NodeId> inputs{};  ///< stored values it reads, in graph order
-  std::string end{};  ///< why it ends there: "reduction", "output", "scan", "gemm", "custom", "gemm operand", "custom operand",
-                      ///< "shared", "size"
+  /// The root is a dynamic_update_slice whose operand 0 lies in the memory that the result takes: only the
+  /// update is written. No other piece reads that memory later.
+  bool in_place = false;
+  std::string end{};  ///< why it ends there: "reduction", "output", "scan", "gemm", "custom", "gemm operand",
+                      ///< "custom operand", "shared", "size"
 };
 
 std::string_view to_string(Piece::Kind);

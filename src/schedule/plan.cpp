@@ -120,6 +120,7 @@ class Verifier {
     for (const ValueId id : step.reads) {
       const PlanValue::Kind kind = plan_.values[id].kind;
       const bool given = kind == PlanValue::Kind::input || kind == PlanValue::Kind::parameter;
+      if (overwritten_.count(id)) fail(where + "reads " + describe(id) + " after it was overwritten");
       if (!given && written_[id] == 0) fail(where + "reads " + describe(id) + " before it is written");
     }
     for (const ValueId id : step.writes) {
@@ -128,11 +129,13 @@ class Verifier {
         fail(where + "writes " + describe(id));
       }
       ++written_[id];
+      if (plan_.values[id].donor) overwritten_.insert(*plan_.values[id].donor);
     }
   }
 
   const Plan& plan_;
   std::vector<int> written_;
+  std::set<ValueId> overwritten_;  // inputs that gave their memory
 };
 
 }  // namespace
@@ -142,7 +145,8 @@ std::string print(const Plan& plan) {
   for (ValueId id = 0; id < plan.values.size(); ++id) {
     const PlanValue& value = plan.values[id];
     text += fmt::format("  v{} {} {}: {}\n", id, to_string(value.kind), value.name,
-                        ir::to_string(ir::Type{value.dtype, value.dims}));
+                        ir::to_string(ir::Type{value.dtype, value.dims}) +
+                            (value.donor ? fmt::format(" in v{}", *value.donor) : std::string()));
   }
   for (std::size_t i = 0; i < plan.steps.size(); ++i) {
     const Step& step = plan.steps[i];

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <fuse/dim.hpp>
 #include <fuse/dtype.hpp>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -22,6 +23,7 @@ struct PlanValue {
   std::string name{};  ///< input, parameter, output: the caller's name; temporary: "t12"
   DType dtype = f32;
   std::vector<Dim> dims{};
+  std::optional<ValueId> donor{};  ///< output: the input whose memory it is
 };
 
 /// Launches kernel `kernel` of the source.

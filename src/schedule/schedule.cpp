@@ -161,7 +161,7 @@ Schedule make_schedule(const ir::Graph& graph, const Piece& piece, const Choices
   const ir::Node& root = graph[piece.root];
   KernelSchedule kernel{.mapping = choices.mapping, .block_threads = choices.block_threads};
   if (form_of(graph, piece) == Form::element) {
-    kernel.results = product(root.type.dims);
+    kernel.results = product(graph[piece.in_place ? root.operands[1] : piece.root].type.dims);
     kernel.reduced = 1;
     schedule.kernels = {launch(graph, piece, kernel)};
     return schedule;

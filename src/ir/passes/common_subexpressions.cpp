@@ -51,7 +51,7 @@ Graph common_subexpressions(const Graph& graph) {
     }
     if (kept[id] == id) seen.emplace(hash, id);
   }
-  for (Output& output : result.outputs) output.node = kept[output.node];
+  renumber_outputs(result, kept);
   return result;
 }
 

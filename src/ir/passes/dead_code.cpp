@@ -23,7 +23,7 @@ Graph dead_code(const Graph& graph) {
       for (NodeId& operand : result.nodes.back().operands) operand = renumbered[operand];
     }
   }
-  for (Output& output : result.outputs) output.node = renumbered[output.node];
+  renumber_outputs(result, renumbered);
   return result;
 }
 

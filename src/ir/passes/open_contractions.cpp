@@ -36,7 +36,7 @@ class Opener {
       const auto* dims = std::get_if<ContractionAttr>(&node.attr);
       renumbered[id] = dims ? open(node, *dims) : add(std::move(node));
     }
-    for (Output& output : result_.outputs) output.node = renumbered[output.node];
+    renumber_outputs(result_, renumbered);
     return std::move(result_);
   }
 

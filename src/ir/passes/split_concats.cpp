@@ -39,7 +39,7 @@ Graph split_concats(const Graph& graph) {
     }
     renumbered[id] = add(std::move(node));
   }
-  for (Output& output : result.outputs) output.node = renumbered[output.node];
+  renumber_outputs(result, renumbered);
   return result;
 }
 
