@@ -101,7 +101,8 @@ Compiled run_pipeline(const ir::Graph& graph, const Target& target, const Pipeli
       result.kernels.push_back(std::move(lowered.kernel));
     }
   }
-  const std::vector<codegen::CustomText> customs = codegen::custom_texts(result.graph, result.partition, result.kernels);
+  const std::vector<codegen::CustomText> customs =
+      codegen::custom_texts(result.graph, result.partition, result.kernels);
   for (const codegen::CustomText& custom : customs) planned_kernels.push_back({custom.name, {}, {}});
   result.source =
       codegen::print_cuda(codegen::c_identifier(graph.name), result.kernels, customs, options.drop_barrier);

@@ -90,8 +90,8 @@ struct HostTensor {
   /// Exact for i64; saturates in narrower integers; rounds once to a float; a bool is value != 0.
   void set_int(std::int64_t index, std::int64_t value);
 
-  /// The elements as their host type: double, float, half, bfloat16, int64_t, int32_t, int8_t; uint8_t for u8 and bool.
-  /// An internal dtype_mismatch for any other type.
+  /// The elements as their host type: double, float, half, bfloat16, int64_t, int32_t, int8_t; uint8_t for u8
+  /// and bool. An internal dtype_mismatch for any other type.
   template <class T>
   std::span<T> span() & {
     check_storage<T>();

@@ -27,7 +27,7 @@ struct LibrarySpec {
   std::string hint{};                                 ///< which package supplies it
   std::vector<std::string> needed{};                  ///< symbols without which a candidate is refused
   LibraryVersion (*version)(void* handle) = nullptr;  ///< asked of a candidate that has all of `needed`
-  int oldest = 0, newest = 0;  ///< major versions that fuse takes
+  int oldest = 0, newest = 0;                         ///< major versions that fuse takes
 };
 
 /// Opened once and never closed: code and threads of a driver outlive the objects that used it. Immutable

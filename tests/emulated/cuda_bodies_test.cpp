@@ -97,6 +97,20 @@ std::string use(const std::string& name) {
     for (const char* type : {"float", "double", "int", "long long"}) {
       kernel(type, "store(y, i, " + name + "(load(x, i)));");
     }
+  } else if (name == "warp_scan_sum") {
+    for (const char* type : {"float", "double", "int", "long long", "signed char", "unsigned char"}) {
+      kernel(type, std::string(type) + " carry = 0; store(y, i, warp_scan_sum(load(x, i), carry) + carry);");
+    }
+  } else if (name == "is_infinite") {
+    for (const char* type : {"float", "double"})
+      kernel(type, "store(y, i, is_infinite(load(x, i)) ? 1 : 0);");
+  } else if (name == "shift_left" || name == "shift_right") {
+    for (const char* type : {"int", "long long", "signed char", "unsigned char"}) {
+      kernel(type, "store(y, i, " + name + "(load(x, i), load(x, i + 1)));");
+    }
+  } else if (name.starts_with("random_")) {
+    const std::string suffix = name == "random_words" ? ".w[1]" : "";
+    kernel("long long", "store(y, i, " + name + "(load(x, 0), load(x, 1), 2, i)" + suffix + ");");
   } else if (name.starts_with("warp_")) {
     for (const char* type : {"float", "double", "int", "long long", "bool"}) {
       kernel(type, "store(y, i, " + name + "(load(x, i)));");

@@ -107,8 +107,8 @@ struct WarpCombine {
   ReductionId reduction = 0;
   std::vector<VarId> state{};
 };
-/// result = carry + the incoming values of the lanes up to this one; carry becomes the last lane's result. The state
-/// of a sum, declared with the reduction, carries from one stretch of 32 elements to the next.
+/// result = carry + the incoming values of the lanes up to this one; carry becomes the last lane's result.
+/// The state of a sum, declared with the reduction, carries from one stretch of 32 elements to the next.
 struct WarpScan {
   ReductionId reduction = 0;
   VarId carry = 0, incoming = 0, result = 0;
