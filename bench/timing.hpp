@@ -1,5 +1,5 @@
-// Time on a device: marks around many runs, each on other buffers than the last. SPDX-License-Identifier:
-// Apache-2.0
+// Time on a device: marks around many runs, each on other buffers than the last.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <cstdint>

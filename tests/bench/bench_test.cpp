@@ -82,7 +82,7 @@ void make_root(const Folder& root) {
 
 }  // namespace
 
-TEST_CASE("a case on the emulated device is measured, checked and fits the schema", "[bench]") {
+TEST_CASE("a case on the emulated device is measured, checked and fits the schema", "[bench][emulated]") {
   if (skipped()) return;
   const Folder folder;
   const std::string json = folder.file("out.json");
@@ -103,7 +103,7 @@ TEST_CASE("a case on the emulated device is measured, checked and fits the schem
   CHECK(row.at("host_us").is_null());  // the emulated device works before a call returns
 }
 
-TEST_CASE("a file of results that does not fit the schema is refused, by place", "[bench]") {
+TEST_CASE("a file of results that does not fit the schema is refused, by place", "[bench][emulated]") {
   if (skipped()) return;
   const Folder folder;
   const std::string json = folder.file("out.json");
@@ -207,7 +207,7 @@ TEST_CASE("the path of a GPU runs on the fake driver, and its results make a pag
   CHECK(!fs::exists(root.path / "docs/plots/stale.svg"));
 }
 
-TEST_CASE("a case with GEMMs is set beside its GEMMs alone", "[bench]") {
+TEST_CASE("a case with GEMMs is set beside its GEMMs alone", "[bench][emulated]") {
   if (skipped()) return;
   const Folder folder;
   const std::string json = folder.file("out.json");

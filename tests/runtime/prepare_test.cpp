@@ -139,11 +139,11 @@ TEST_CASE("prepare: nothing can be gathered from an empty axis", "[runtime][devi
   }
 }
 
-TEST_CASE("prepare: an empty dim has no largest element", "[runtime]") {
+TEST_CASE("prepare: an empty dim has no largest element", "[runtime][device]") {
   Graph g("positions");
   const Dim B = g.dim("B", {.min = 0, .max = 10}), N = g.dim("N", {.min = 0, .max = 10});
   g.output("y", argmax(g.input("x", f32, {B, N}), 0));
-  for (const Device& device : {Device::reference(), Device::emulated()}) {
+  for (const Device& device : {Device::reference(), test_device()}) {
     INFO(device.name());
     const Executable executable = compile(g, device);
     const std::string text = prepared(executable, {{"B", 0}, {"N", 2}});
