@@ -131,11 +131,7 @@ std::optional<VarId> ElementLowering::movement(const Key& key, const ir::Node& n
       break;
     }
     case Relation::reverse:
-      at = key.at;
-      for (const std::int64_t dim : ir::attr<ir::DimsAttr>(node).dims) {
-        const auto d = static_cast<std::size_t>(dim);
-        at[d] = operand_dims[d] - 1 - at[d];
-      }
+      at = reversed(key, node);
       break;
     case Relation::pad:
       return padded(key, node, work);
@@ -155,6 +151,23 @@ std::optional<VarId> ElementLowering::movement(const Key& key, const ir::Node& n
                    .message = graph_.value_name(key.node) + " ends a piece but stands inside one"});
   }
   return find({operand, at, key.predicate}, work);
+}
+
+/// Names the coordinates: named ones are known not to be negative, differences are taken apart by divisions.
+Coordinates ElementLowering::reversed(const Key& key, const ir::Node& node) {
+  if (const auto found = positions_.find(key); found != positions_.end()) return found->second;
+  const std::vector<Dim> extents = dims(key.node);
+  Coordinates at = key.at;
+  builder_.at(key.node);
+  for (const std::int64_t dim : ir::attr<ir::DimsAttr>(node).dims) {
+    const auto d = static_cast<std::size_t>(dim);
+    if (extents[d].is(1)) continue;
+    const std::string name = builder_.unique("r" + std::to_string(key.node));
+    builder_.append(Bind{name, extents[d] - 1 - at[d]});
+    at[d] = Dim::index(name, extents[d]);
+  }
+  positions_.emplace(key, at);
+  return at;
 }
 
 std::optional<VarId> ElementLowering::concatenation(const Key& key, const ir::Node& node,

@@ -52,6 +52,7 @@ class ElementLowering {
   std::optional<kernel::VarId> movement(const Key& key, const ir::Node& node, std::vector<Key>& work);
   std::optional<kernel::VarId> concatenation(const Key& key, const ir::Node& node, std::vector<Key>& work);
   std::optional<kernel::VarId> gathered(const Key& key, const ir::Node& node, std::vector<Key>& work);
+  Coordinates reversed(const Key& key, const ir::Node& node);
   std::optional<kernel::VarId> padded(const Key& key, const ir::Node& node, std::vector<Key>& work);
   std::optional<kernel::VarId> dynamically_sliced(const Key& key, const ir::Node& node,
                                                   std::vector<Key>& work);
@@ -71,7 +72,7 @@ class ElementLowering {
   std::map<ir::NodeId, kernel::BufferId> buffers_;
   std::function<Dim(const Dim&)> rename_;
   std::map<Key, kernel::VarId> memo_;
-  std::map<Key, Coordinates> positions_;  ///< of gathers and dynamic slices: the clamped indices
+  std::map<Key, Coordinates> positions_;  ///< of gathers, dynamic slices (the clamped indices) and reverses
   std::map<Key, std::optional<kernel::VarId>>
       inside_;  ///< of pads and updates: whether the box holds the element
   std::map<Key, kernel::VarId> predicates_, outside_;  ///< of pads and updates: where each operand is read

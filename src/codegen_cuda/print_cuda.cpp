@@ -9,10 +9,12 @@
 #include <set>
 
 #include "codegen_cuda/primitives.hpp"
+#include "ir/dim_poly.hpp"
 
 namespace fuse::codegen {
 
 using namespace kernel;  // NOLINT: this file is about the kernel IR
+using detail::to_cxx;
 
 namespace {
 
@@ -182,15 +184,15 @@ class KernelPrinter {
   std::string expression(const Rhs& rhs, DType result) const {
     if (const auto* constant = std::get_if<Constant>(&rhs)) return literal(*constant, result);
     if (const auto* compute = std::get_if<Compute>(&rhs)) return expression(*compute, result);
-    if (const auto* value = std::get_if<IndexValue>(&rhs)) return value->index.to_string();
+    if (const auto* value = std::get_if<IndexValue>(&rhs)) return to_cxx(value->index);
     if (const auto* less = std::get_if<IndexLess>(&rhs)) return condition(*less);
     if (const auto* random = std::get_if<Random>(&rhs)) {
       return fmt::format("random_uniform_{}({}, {}, {}, {})", to_string(result), name(random->seed),
-                         name(random->offset), random->stream, random->element.to_string());
+                         name(random->offset), random->stream, to_cxx(random->element));
     }
     const auto& load = std::get<Load>(rhs);
     const std::string read =
-        fmt::format("load({}, {})", kernel_.buffers[load.buffer].name, load.index.to_string());
+        fmt::format("load({}, {})", kernel_.buffers[load.buffer].name, to_cxx(load.index));
     if (!load.predicate) return read;
     return fmt::format("{} ? {} : {}", name(*load.predicate), read, zero(result));
   }
@@ -200,8 +202,8 @@ class KernelPrinter {
   }
 
   static std::string condition(const IndexLess& less) {
-    if (less.bound.is(1)) return less.index.to_string() + " == 0";
-    return fmt::format("{} < {}", less.index.to_string(), less.bound.to_string());
+    if (less.bound.is(1)) return to_cxx(less.index) + " == 0";
+    return fmt::format("{} < {}", to_cxx(less.index), to_cxx(less.bound));
   }
 
   void print(const Let& let, const Origin& origin) {
@@ -289,20 +291,20 @@ class KernelPrinter {
   }
 
   void print(const Store& store, const Origin& origin) {
-    op_line(fmt::format("store({}, {}, {});", kernel_.buffers[store.buffer].name, store.index.to_string(),
+    op_line(fmt::format("store({}, {}, {});", kernel_.buffers[store.buffer].name, to_cxx(store.index),
                         name(store.value)),
             origin);
   }
 
   void print(const Bind& bind, const Origin&) {
-    line(fmt::format("const {} {} = {};", index_type(), bind.name, bind.value.to_string()));
+    line(fmt::format("const {} {} = {};", index_type(), bind.name, to_cxx(bind.value)));
   }
 
   void print(const BindData& bind, const Origin& origin) {
     const std::string value =
         type(bind.value) == i64 ? name(bind.value) : fmt::format("to_i64({})", name(bind.value));
     op_line(fmt::format("const {} {} = ({})maximum(minimum({}, (long long)({}) - 1), 0LL);", index_type(),
-                        bind.name, index_type(), value, bind.extent.to_string()),
+                        bind.name, index_type(), value, to_cxx(bind.extent)),
             origin);
   }
 
@@ -322,9 +324,9 @@ class KernelPrinter {
         break;
       case Parallel::serial: {
         const std::string step = loop.step.is(1) ? fmt::format("++{}", loop.name)
-                                                 : fmt::format("{} += {}", loop.name, loop.step.to_string());
-        line(fmt::format("for ({} {} = {}; {} < {}; {}) {{", index_type(), loop.name, loop.begin.to_string(),
-                         loop.name, loop.end.to_string(), step));
+                                                 : fmt::format("{} += {}", loop.name, to_cxx(loop.step));
+        line(fmt::format("for ({} {} = {}; {} < {}; {}) {{", index_type(), loop.name, to_cxx(loop.begin),
+                         loop.name, to_cxx(loop.end), step));
         ++depth_;
         body(loop.body);
         --depth_;

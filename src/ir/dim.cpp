@@ -380,23 +380,52 @@ Dim rebuild(const Dim& dim, const std::function<Dim(const Atom&)>& leaf) {
   return sum;
 }
 
-std::string parenthesised(const Dim& dim) {
-  const bool plain = dim.is_constant() ? dim.constant() >= 0 : !dim.name().empty();
-  return plain ? dim.to_string() : '(' + dim.to_string() + ')';
-}
+/// Appends dims as text; `truncates`: for a language whose division rounds toward zero.
+struct Printer {
+  bool truncates = false;
 
-std::string print(const DimAtom& atom) {
-  switch (atom.kind) {
-    case Kind::symbol:
-    case Kind::index:
-      return atom.name;
-    case Kind::quotient:
-      return parenthesised(atom.dividend) + " / " + parenthesised(atom.divisor);
-    case Kind::remainder:
-      return parenthesised(atom.dividend) + " % " + parenthesised(atom.divisor);
+  std::string parenthesised(const Dim& dim) const {
+    const bool plain = dim.is_constant() ? dim.constant() >= 0 : !dim.name().empty();
+    return plain ? print(dim) : '(' + print(dim) + ')';
   }
-  return {};
-}
+
+  std::string print(const DimAtom& atom) const {
+    if (atom.kind == Kind::symbol || atom.kind == Kind::index) return atom.name;
+    const bool quotient = atom.kind == Kind::quotient;
+    if (truncates && !proven_le(0, atom.dividend)) {
+      return (quotient ? "floor_div(" : "floor_mod(") + print(atom.dividend) + ", " + print(atom.divisor) +
+             ')';
+    }
+    return parenthesised(atom.dividend) + (quotient ? " / " : " % ") + parenthesised(atom.divisor);
+  }
+
+  std::string print(const Dim& dim) const {
+    if (!dim.poly()) return std::to_string(dim.constant());
+    std::string text;
+    for (const DimTerm& term : dim.poly()->terms) {
+      std::int64_t coefficient = term.coefficient;
+      if (!text.empty()) {
+        text += coefficient < 0 ? " - " : " + ";
+        coefficient = std::abs(coefficient);
+      } else if (coefficient == -1) {
+        text += '-';
+        coefficient = 1;
+      }
+      std::string product = coefficient == 1 ? "" : std::to_string(coefficient);
+      for (const Atom& factor : term.factors) {
+        if (!product.empty()) product += " * ";
+        const bool division = factor->kind == Kind::quotient || factor->kind == Kind::remainder;
+        const bool alone = coefficient == 1 && term.factors.size() == 1 && term.coefficient > 0;
+        product += division && !alone ? '(' + print(*factor) + ')' : print(*factor);
+      }
+      text += product;
+    }
+    const std::int64_t constant = dim.poly()->constant;
+    if (constant > 0) text += " + " + std::to_string(constant);
+    if (constant < 0) text += " - " + std::to_string(constant).substr(1);
+    return text;
+  }
+};
 
 }  // namespace
 
@@ -418,6 +447,8 @@ Dim DimPoly::make(std::vector<DimTerm> terms, std::int64_t constant) {
 }
 
 Dim DimPoly::of(Atom atom) { return make({{1, {std::move(atom)}}}, 0); }
+
+std::string to_cxx(const Dim& dim) { return Printer{.truncates = true}.print(dim); }
 
 }  // namespace detail
 
@@ -496,31 +527,7 @@ Dim Dim::substitute(const std::function<const Dim*(std::string_view)>& of) const
   });
 }
 
-std::string Dim::to_string() const {
-  if (!poly_) return std::to_string(constant_);
-  std::string text;
-  for (const DimTerm& term : poly_->terms) {
-    std::int64_t coefficient = term.coefficient;
-    if (!text.empty()) {
-      text += coefficient < 0 ? " - " : " + ";
-      coefficient = std::abs(coefficient);
-    } else if (coefficient == -1) {
-      text += '-';
-      coefficient = 1;
-    }
-    std::string product = coefficient == 1 ? "" : std::to_string(coefficient);
-    for (const Atom& factor : term.factors) {
-      if (!product.empty()) product += " * ";
-      const bool division = factor->kind == Kind::quotient || factor->kind == Kind::remainder;
-      const bool alone = coefficient == 1 && term.factors.size() == 1 && term.coefficient > 0;
-      product += division && !alone ? '(' + print(*factor) + ')' : print(*factor);
-    }
-    text += product;
-  }
-  if (poly_->constant > 0) text += " + " + std::to_string(poly_->constant);
-  if (poly_->constant < 0) text += " - " + std::to_string(poly_->constant).substr(1);
-  return text;
-}
+std::string Dim::to_string() const { return Printer{}.print(*this); }
 
 Dim operator+(const Dim& a, const Dim& b) {
   if (!a.poly_ && !b.poly_) return checked_add(a.constant_, b.constant_);

@@ -101,6 +101,9 @@ std::string use(const std::string& name) {
     for (const char* type : {"float", "double", "int", "long long", "signed char", "unsigned char"}) {
       kernel(type, std::string(type) + " carry = 0; store(y, i, warp_scan_sum(load(x, i), carry) + carry);");
     }
+  } else if (name == "floor_div" || name == "floor_mod") {
+    for (const char* type : {"int", "long long"})
+      kernel(type, "store(y, " + name + "(i - 100, 7) & 7, load(x, i));");
   } else if (name == "is_infinite") {
     for (const char* type : {"float", "double"})
       kernel(type, "store(y, i, is_infinite(load(x, i)) ? 1 : 0);");

@@ -84,9 +84,11 @@ class Namer {
     }
   }
 
-  /// A division by an extent that may be 0 stays where it is: a predicate may guard it.
-  static bool never_by_zero(const Index& division) {
-    return division.poly()->terms[0].factors[0]->divisor.min() > 0;
+  /// A division by an extent that may be 0 stays where it is: a predicate may guard it. So does one of what
+  /// may be negative, since a name stands for a number that is not.
+  static bool may_be_named(const Index& division) {
+    const detail::DimAtom& atom = *division.poly()->terms[0].factors[0];
+    return atom.divisor.min() > 0 && proven_le(0, atom.dividend);
   }
 
   bool in_scope(const Index& index) const {
@@ -141,7 +143,7 @@ class Namer {
       if (std::vector<Stmt>* nested = body_of(body[i])) for_each(*nested, gather(all));
     }
     for (const Index& division : here) {
-      if (in_scope(division) && never_by_zero(division) && std::count(all.begin(), all.end(), division) > 1)
+      if (in_scope(division) && may_be_named(division) && std::count(all.begin(), all.end(), division) > 1)
         return division;
     }
     return 0;
