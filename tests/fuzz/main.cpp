@@ -110,6 +110,13 @@ class Progress {
   explicit Progress(const RunSettings& settings) : settings_(settings), terminal_(isatty(2) != 0) {}
 
   void show(const RunTotals& totals) {
+    for (; shown_ < totals.failures.size(); ++shown_) {
+      const Failure& failure = totals.failures[shown_];
+      clear();
+      fmt::print("FAILED {}: --seed {} --index {}\n  {}\n", to_string(failure.verdict), settings_.seed,
+                 failure.index, failure.text);
+      std::fflush(stdout);
+    }
     if (totals.seconds < next_) return;
     next_ = totals.seconds + (terminal_ ? 0.5 : 10);
     const double rate = totals.seconds > 0 ? static_cast<double>(totals.programs) / totals.seconds : 0;
@@ -128,23 +135,21 @@ class Progress {
   const RunSettings settings_;
   const bool terminal_;
   double next_ = 0;
+  std::size_t shown_ = 0;  ///< failures
 };
 
-void keep_failure(const Options& options, const Failure& failure) {
-  fmt::print("FAILED {}: --seed {} --index {}\n  {}\n", to_string(failure.verdict), options.run.seed,
-             failure.index, failure.text);
-  std::fflush(stdout);
-  if (!options.minimise) return;
+void make_small(const Options& options, const Failure& failure) {
   const Case found = generate(seed_of(options.run.seed, failure.index));
   const Minimised small = minimise(found);
   if (small.verdict == Verdict::ok) {
-    fmt::print("  alone it does not fail: it depends on what ran before it\n");
+    fmt::print("--index {}: alone it does not fail, so it depends on what ran before it\n", failure.index);
     return;
   }
   const std::string name = fmt::format("{}_{}_{}", to_string(small.verdict), options.run.seed, failure.index);
   const std::string path = write_corpus(options.corpus, name, small.smallest,
                                         fmt::format("{}: {}", to_string(small.verdict), small.text));
-  fmt::print("  {} ops in {} tries: {}\n", small.ops, small.tries, path);
+  fmt::print("--index {}: {} ops after {} tries, {}\n", failure.index, small.ops, small.tries, path);
+  std::fflush(stdout);
 }
 
 int run(const Options& options) {
@@ -162,7 +167,9 @@ int run(const Options& options) {
   Progress progress(options.run);
   const RunTotals totals = run_workers(options.run, [&](const RunTotals& now) { progress.show(now); });
   progress.clear();
-  for (const Failure& failure : totals.failures) keep_failure(options, failure);
+  if (options.minimise) {
+    for (const Failure& failure : totals.failures) make_small(options, failure);
+  }
   const auto share = [&](std::size_t part) {
     return 100.0 * static_cast<double>(part) /
            static_cast<double>(std::max<std::size_t>(1, totals.shares.elements));
