@@ -362,9 +362,11 @@ void make_compound(GrowingGraph& g, DType dtype) {
     case 6:
       linear(x, g.of_type(dtype, {x.dim(last), g.extent()}));
       return;
-    case 7:
-      embedding(g.operand(dtype, 2), g.operand(i32));
+    case 7: {
+      const Tensor table = g.operand(dtype, 2);
+      if (table.rank() == 2 && proven_le(1, table.dim(0))) embedding(table, g.operand(i32));
       return;
+    }
     case 8: {
       const Dim length = g.random.between(1, 9), width = g.random.between(1, 8);
       const std::vector<Dim> dims = {g.random.between(1, 2), g.random.between(1, 3), length, width};
