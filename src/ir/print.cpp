@@ -80,15 +80,15 @@ class Printer {
     text_ += entry->second;
   }
 
-  void append_integer_or_dim(std::int64_t value) { append_integer(value); }
-  void append_integer_or_dim(const Dim& value) { append_dim(value); }
+  void append_item(std::int64_t value) { append_integer(value); }
+  void append_item(const Dim& value) { append_dim(value); }
 
   template <class T>
   void append_list(const std::vector<T>& items) {
     text_ += '[';
     for (std::size_t i = 0; i < items.size(); ++i) {
       if (i) text_ += ", ";
-      append_integer_or_dim(items[i]);
+      append_item(items[i]);
     }
     text_ += ']';
   }
@@ -251,78 +251,60 @@ class Printer {
 
   void append(const NoAttr&, DType) {}
   void append(const NameAttr&, DType) {}
-  void append(const DimsAttr& attr, DType) {
-    text_ += " {dims = ";
-    append_list(attr.dims);
+  template <class T>
+  void append_item(const std::vector<T>& items) {
+    append_list(items);
+  }
+
+  /// " {name = value, ...}"
+  template <class T, class... Rest>
+  void append_fields(std::string_view name, const T& value, const Rest&... rest) {
+    text_ += " {";
+    append_more(name, value, rest...);
     text_ += '}';
   }
-  void append(const AxisAttr& attr, DType) {
-    text_ += " {axis = ";
-    append_integer(attr.axis);
-    text_ += '}';
+  template <class T, class... Rest>
+  void append_more(std::string_view name, const T& value, const Rest&... rest) {
+    text_ += name;
+    text_ += " = ";
+    append_item(value);
+    if constexpr (sizeof...(rest) > 0) {
+      text_ += ", ";
+      append_more(rest...);
+    }
   }
-  void append(const DimAttr& attr, DType) {
-    text_ += " {dim = ";
-    append_dim(attr.dim);
-    text_ += '}';
-  }
+
+  void append(const DimsAttr& attr, DType) { append_fields("dims", attr.dims); }
+  void append(const AxisAttr& attr, DType) { append_fields("axis", attr.axis); }
+  void append(const DimAttr& attr, DType) { append_fields("dim", attr.dim); }
   void append(const SliceAttr& attr, DType) {
-    text_ += " {starts = ";
-    append_list(attr.starts);
-    text_ += ", limits = ";
-    append_list(attr.limits);
-    text_ += ", strides = ";
-    append_list(attr.strides);
-    text_ += '}';
+    append_fields("starts", attr.starts, "limits", attr.limits, "strides", attr.strides);
   }
-  void append(const PadAttr& attr, DType) {
-    text_ += " {low = ";
-    append_list(attr.low);
-    text_ += ", high = ";
-    append_list(attr.high);
-    text_ += '}';
-  }
-  void append(const SizesAttr& attr, DType) {
-    text_ += " {sizes = ";
-    append_list(attr.sizes);
-    text_ += '}';
-  }
+  void append(const PadAttr& attr, DType) { append_fields("low", attr.low, "high", attr.high); }
+  void append(const SizesAttr& attr, DType) { append_fields("sizes", attr.sizes); }
   void append(const ScanAttr& attr, DType) {
-    text_ += " {axis = ";
-    append_integer(attr.axis);
+    text_ += " {";
+    append_more("axis", attr.axis);
     if (attr.exclusive) text_ += ", exclusive = true";
     if (attr.reverse) text_ += ", reverse = true";
     text_ += '}';
   }
   void append(const ContractionAttr& attr, DType) {
-    text_ += " {batch_a = ";
-    append_list(attr.batch_a);
-    text_ += ", batch_b = ";
-    append_list(attr.batch_b);
-    text_ += ", contract_a = ";
-    append_list(attr.contract_a);
-    text_ += ", contract_b = ";
-    append_list(attr.contract_b);
-    text_ += '}';
+    append_fields("batch_a", attr.batch_a, "batch_b", attr.batch_b, "contract_a", attr.contract_a,
+                  "contract_b", attr.contract_b);
   }
-  void append(const RandomAttr& attr, DType) {
-    text_ += " {stream = ";
-    append_integer(attr.stream);
-    text_ += '}';
-  }
+  void append(const RandomAttr& attr, DType) { append_fields("stream", attr.stream); }
   void append(const CustomAttr& attr, DType) {
     text_ += " {kernel = ";
     text_ += word(attr.name);
-    text_ += ", threads = ";
-    append_integer(attr.threads);
+    text_ += ", ";
+    append_more("threads", attr.threads);
     if (attr.shared_bytes != 0) {
-      text_ += ", shared_bytes = ";
-      append_integer(attr.shared_bytes);
+      text_ += ", ";
+      append_more("shared_bytes", attr.shared_bytes);
     }
-    text_ += ", grid = ";
-    append_dim(attr.grid);
-    text_ += ", extents = ";
-    append_list(attr.extents);
+    text_ += ", ";
+    append_more("grid", attr.grid, "extents", attr.extents);
     text_ += ", source = ";
     text_ += quoted_word(attr.source);
     text_ += '}';
