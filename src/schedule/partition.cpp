@@ -322,7 +322,14 @@ void verify(const ir::Graph& graph, const Partition& partition) {
         fail(graph.value_name(input) + " is read after it was overwritten");
       }
     }
-    if (piece.in_place) overwritten.insert(graph[piece.root].operands[0]);
+    if (piece.in_place) {
+      const NodeId donor = graph[piece.root].operands[0];
+      const auto reads = [&](NodeId input) { return partition.storage[input] == donor; };
+      if (std::any_of(piece.inputs.begin(), piece.inputs.end(), reads)) {
+        fail(graph.value_name(donor) + " is read by the piece that overwrites it");
+      }
+      overwritten.insert(donor);
+    }
     for (NodeId id : piece.nodes) {
       if (id != piece.root && ends_piece(graph[id])) fail(graph.value_name(id) + " must end a piece");
     }

@@ -129,7 +129,11 @@ class Verifier {
         fail(where + "writes " + describe(id));
       }
       ++written_[id];
-      if (plan_.values[id].donor) overwritten_.insert(*plan_.values[id].donor);
+      if (const auto donor = plan_.values[id].donor) {
+        overwritten_.insert(*donor);
+        if (std::count(step.reads.begin(), step.reads.end(), *donor))
+          fail(where + "reads what it overwrites");
+      }
     }
   }
 

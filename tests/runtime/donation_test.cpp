@@ -85,9 +85,9 @@ TEST_CASE("donation: readers of the old contents come first, or the result is ma
          c.g.output("new", c.updated, c.old);
          c.g.output("before", c.old);
        }},
-      {"the update is computed from it", "kernel copy ",
+      {"the update is computed from it", "kernel kernel copy ",
        [](Cache& c) {
-         c.g.output("new", dynamic_update_slice(c.old, slice(c.old, 0, 0, 3) + 1, {c.at, 1 - c.at}), c.old);
+         c.g.output("new", dynamic_update_slice(c.old, slice(c.old, 0, 0, 3) + 1, {c.at, 0}), c.old);
          c.g.output("unused", c.row + 0);
        }},
       {"the result is read", "kernel kernel copy ",
@@ -101,13 +101,13 @@ TEST_CASE("donation: readers of the old contents come first, or the result is ma
     Cache c;
     item.build(c);
     INFO(item.name);
-    if (item.name != std::string("the update is computed from it")) CHECK(steps(c.g) == item.steps);
+    CHECK(steps(c.g) == item.steps);
     std::map<std::string, std::vector<std::byte>> exact;
     for (const Device& device : test::every_device()) {
       Session session(compile(c.g, device));
       session.set("old", counted({6, 4}, 0).data);
       session.set("row", counted({1, 4}, 50).data);
-      session.set("at", number(3).data);
+      session.set("at", number(1).data);  // overlaps what the update is computed from
       session.run();
       for (const ir::Output& output : c.g.ir().outputs) {
         const auto [first, fresh] = exact.emplace(output.name, session.get(output.name));
