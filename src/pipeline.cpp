@@ -61,6 +61,18 @@ std::string kernel_name(const ir::Graph& graph, const schedule::Piece& piece, st
   return fmt::format("{}{}{}", name, name.back() == '_' ? "" : "_", number);
 }
 
+/// Another compiler's piece is one kernel: none of those compared splits a reduction over two launches.
+schedule::Choices choices_of(const ir::Graph& graph, const schedule::Piece& piece, const Target& target,
+                             const PipelineOptions& options) {
+  if (options.choose) return options.choose(graph, piece, target);
+  schedule::Choices choices = schedule::default_choices(graph, piece, target);
+  if (options.partition.baseline != schedule::Baseline::off && choices.mapping == schedule::Mapping::split) {
+    choices.mapping = schedule::Mapping::row_block;
+    choices.parts = 1;
+  }
+  return choices;
+}
+
 schedule::PlannedKernel planned(const codegen::LoweredKernel& lowered) {
   schedule::PlannedKernel result{lowered.kernel.name, {}, lowered.extents};
   for (const codegen::Binding& binding : lowered.bindings) {
@@ -79,14 +91,18 @@ Compiled run_pipeline(const ir::Graph& graph, const Target& target, const Pipeli
   ir::verify(graph, ErrorKind::user);
   Compiled result;
   result.graph = run_passes(graph, options);
-  result.partition = schedule::partition(result.graph);
-  if (options.verify) schedule::verify(result.graph, result.partition);
+  result.partition = schedule::partition(result.graph, options.partition, target);
+  if (options.verify) {
+    if (options.partition.baseline == schedule::Baseline::off) {
+      schedule::verify(result.graph, result.partition.grouping, options.partition.groups, target);
+    };
+    schedule::verify(result.graph, result.partition);
+  }
 
   std::vector<schedule::PlannedKernel> planned_kernels;
   for (const schedule::Piece& piece : result.partition.pieces) {
     if (piece.kind != schedule::Piece::Kind::kernel) continue;
-    const schedule::Choices choices = options.choose ? options.choose(result.graph, piece, target)
-                                                     : schedule::default_choices(result.graph, piece, target);
+    const schedule::Choices choices = choices_of(result.graph, piece, target, options);
     result.schedules.push_back(schedule::make_schedule(result.graph, piece, choices, target));
     if (options.verify) schedule::verify(result.graph, result.schedules.back(), target);
     for (std::size_t i = 0; i < result.schedules.back().kernels.size(); ++i) {

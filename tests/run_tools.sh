@@ -94,6 +94,25 @@ check_page() {
   report "$([[ -z $missing ]] && echo 0 || echo 1)" "$page shows what the tools print" "no line '$missing'"
 }
 
+# How graphs are cut: the papers' cases by the flags that select them.
+check_partition() {
+  local papers=tests/papers
+  expect 0 '^group 0 reduction \{%3 %4 %5 %6\} form y\(128, 1024\)$' 'plan --layers 1 groups as the paper says' \
+    "$fusec" plan $papers/apollo_fig3.fuse --layers 1
+  expect 0 '^group 0 reduction \{%3 %4 %5 %6 %7 %8 %9\}' 'plan --layers 1,2 stitches them' \
+    "$fusec" plan $papers/apollo_fig3.fuse --layers 1,2
+  expect 0 '"class": "broadcast"' 'plan --json has groups' "$fusec" plan $papers/apollo_fig3.fuse --layers 1 --json
+  expect 0 '^kernels: 4 ' 'plan --baseline=xla' "$fusec" plan $papers/astitch_fig7.fuse --baseline=xla
+  expect 0 '^kernels: 3 ' 'plan --baseline=tvm' "$fusec" plan $papers/astitch_fig7.fuse --baseline=tvm
+  expect 0 '^kernels: 10 ' 'plan --baseline=none' "$fusec" plan $papers/astitch_fig7.fuse --baseline=none
+  expect 0 'canonical-form, rule 8, producer = y, consumer = x' 'explain --edge names the reason' \
+    "$fusec" explain $papers/apollo_fig5_forms.fuse --partition=apollo --edge %1 %4
+  expect 0 'scheme-unavailable' 'explain' "$fusec" explain examples/graphs/softmax.fuse
+  expect 2 'no piece computes' 'explain --edge of no value' "$fusec" explain examples/graphs/softmax.fuse --edge %77 1
+  expect 2 'there are 3 pieces' 'explain --edge of no piece' "$fusec" explain examples/graphs/softmax.fuse --edge 0 3
+  expect 2 'layers' 'plan --layers of nonsense' "$fusec" plan examples/graphs/softmax.fuse --layers 2
+}
+
 check_ops() {
   "$fusec" ops >"$scratch/ops.md" 2>"$scratch/err"
   same 'docs/ops.md is what fusec ops prints' docs/ops.md "$scratch/ops.md"
@@ -258,6 +277,7 @@ check_licences
 check_graphs
 check_page
 check_ops
+check_partition
 check_runs
 check_files
 check_misuse

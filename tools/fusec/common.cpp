@@ -8,6 +8,7 @@
 #include <charconv>
 #include <cstdio>
 #include <filesystem>
+#include <map>
 #include <system_error>
 
 #include "pipeline.hpp"
@@ -37,6 +38,29 @@ void add_graph_options(CLI::App& command, GraphOptions& options) {
 void add_dim_option(CLI::App& command, GraphOptions& options) {
   add_list_option(command, "--dim", options.dims,
                   "B=4: the value of a dim; else its hint, else 4 as far as its range allows");
+}
+
+void add_partition_options(CLI::App& command, GraphOptions& options) {
+  schedule::PartitionOptions& partition = options.partition;
+  const auto choose = [&](const char* name, auto& value, auto choices, const char* help) {
+    command.add_option(name, value, help)
+        ->transform(CLI::CheckedTransformer(choices, CLI::ignore_case))
+        ->type_name("TEXT");
+  };
+  using schedule::Baseline, schedule::RuleSet;
+  choose("--layers", partition.groups.layers,
+         std::map<std::string, std::uint8_t>{{"1", 1}, {"1,2", 3}, {"1,2,3", 7}},
+         "APOLLO's layers: 1 (aggregate), 1,2 (stitch), 1,2,3 (independent branches too; the default)");
+  choose("--partition", partition.groups.rules,
+         std::map<std::string, RuleSet>{{"fuse", RuleSet::fuse}, {"apollo", RuleSet::apollo}},
+         "fuse (the default), or apollo: its rules as printed");
+  choose("--baseline", partition.baseline,
+         std::map<std::string, Baseline>{
+             {"xla", Baseline::xla}, {"tvm", Baseline::tvm}, {"none", Baseline::none}},
+         "Cut as another compiler would: xla, tvm, none (a kernel an op)");
+  command.add_option("--max-inputs", partition.groups.max_inputs, "Values that a kernel reads at most")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 400));
 }
 
 CLI::Option* add_list_option(CLI::App& command, const std::string& name, std::vector<std::string>& values,
@@ -102,10 +126,12 @@ int barrier_count(const codegen::KernelInfo& kernel) {
                                         [](const codegen::OpLine& line) { return line.barrier; }));
 }
 
-void check_drop_barrier(const ir::Graph& graph, const Target& target, int barrier) {
+void check_drop_barrier(const ir::Graph& graph, const Target& target, int barrier,
+                        const schedule::PartitionOptions& partition) {
   if (barrier < 0) return;
   int count = 0;
-  for (const codegen::KernelInfo& kernel : run_pipeline(graph, target).source.kernels) {
+  for (const codegen::KernelInfo& kernel :
+       run_pipeline(graph, target, {.partition = partition}).source.kernels) {
     count += barrier_count(kernel);
   }
   if (barrier < count) return;

@@ -16,6 +16,7 @@ struct CompiledGraph {
   ir::Graph source;  ///< as it was read
   Compiled stages;
   DimValues dims;
+  schedule::PartitionOptions partition;
 
   runtime::Binding binding() const { return runtime::Binding(source, dims); }
 };

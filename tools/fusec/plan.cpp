@@ -59,12 +59,14 @@ std::string plan_text(const CompiledGraph& compiled) {
 CompiledGraph compile_graph(const GraphOptions& options, int drop_barrier) {
   const Graph graph = load_graph(options.file);
   const Target target = target_profile(options.profile);
-  check_drop_barrier(graph.ir(), target, drop_barrier);
+  check_drop_barrier(graph.ir(), target, drop_barrier, options.partition);
   CompiledGraph result;
   result.target = target;
   result.source = graph.ir();
+  result.partition = options.partition;
   result.dims = resolve_dims(result.source, options.dims);
-  result.stages = run_pipeline(result.source, target, {.drop_barrier = drop_barrier});
+  result.stages =
+      run_pipeline(result.source, target, {.drop_barrier = drop_barrier, .partition = options.partition});
   return result;
 }
 
@@ -86,6 +88,7 @@ void add_plan(CLI::App& app, Action& action) {
   const auto options = std::make_shared<GraphOptions>();
   const auto json = std::make_shared<bool>(false);
   add_graph_options(*command, *options);
+  add_partition_options(*command, *options);
   add_dim_option(*command, *options);
   command->add_flag("--json", *json, "As one JSON object");
   const auto kernels = std::make_shared<bool>(false);
