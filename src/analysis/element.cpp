@@ -264,6 +264,10 @@ bool ElementRelation::data_dependent() const {
   return std::any_of(maps.begin(), maps.end(), [](const IndexMap& map) { return map.data_dependent(); });
 }
 
+bool ElementRelation::unknown() const {
+  return maps.size() == 1 && maps[0].may && maps[0] == unknown_map(operand, result);
+}
+
 ElementRelation element_relation(const ir::Graph& graph, ir::NodeId node, std::size_t operand) {
   std::vector<IndexMap> maps;
   if (std::optional<IndexMap> map = index_map(graph, node, operand)) maps.push_back(std::move(*map));
@@ -295,6 +299,8 @@ ElementRelation compose(const ElementRelation& outer, const ElementRelation& inn
 }
 
 ElementRelation join(const ElementRelation& a, const ElementRelation& b) {
+  if (a.unknown()) return a;
+  if (b.unknown()) return b;
   std::vector<IndexMap> maps = a.maps;
   for (const IndexMap& map : b.maps) add_new(maps, map);
   return relation_of(a.operand, a.result, std::move(maps));

@@ -49,7 +49,7 @@ struct AlignedDim {
 
 struct ElementRelation {
   std::vector<Dim> operand{}, result{};  ///< extents
-  std::vector<AlignedDim> dims{};
+  std::vector<AlignedDim> dims{};        ///< none where there is no map
   Multiplicity multiplicity = Multiplicity::none;
   /// All of them hold together. Of an op: one, or none where the operand's value is not used. Several where
   /// paths of different maps meet.
@@ -63,6 +63,8 @@ struct ElementRelation {
   bool bijective() const;
   /// Which elements are read depends on values, so that the maps say more than is read in one run.
   bool data_dependent() const;
+  /// Widened: any element may be read for any.
+  bool unknown() const;
   /// One-to-one by an index map that does not depend on data: the op can be computed at any coordinates of
   /// its result from one load. True for reverse and for slice, and where it is true of each operand for
   /// concat and pad.
