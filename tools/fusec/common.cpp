@@ -32,6 +32,8 @@ void add_graph_options(CLI::App& command, GraphOptions& options) {
   command.add_option("FILE", options.file, "The graph, .fuse text")->required();
   command.add_option("--profile", options.profile, "The GPU to schedule for: " + profile_names())
       ->capture_default_str();
+  command.add_flag("--relaxed-rounding", options.relaxed_rounding,
+                   "Let the passes change roundings where that saves work");
 }
 
 void add_dim_option(CLI::App& command, GraphOptions& options) {
@@ -102,10 +104,12 @@ int barrier_count(const codegen::KernelInfo& kernel) {
                                         [](const codegen::OpLine& line) { return line.barrier; }));
 }
 
-void check_drop_barrier(const ir::Graph& graph, const Target& target, int barrier) {
+void check_drop_barrier(const ir::Graph& graph, const Target& target, const GraphOptions& options,
+                        int barrier) {
   if (barrier < 0) return;
   int count = 0;
-  for (const codegen::KernelInfo& kernel : run_pipeline(graph, target).source.kernels) {
+  const Compiled compiled = run_pipeline(graph, target, {.relaxed_rounding = options.relaxed_rounding});
+  for (const codegen::KernelInfo& kernel : compiled.source.kernels) {
     count += barrier_count(kernel);
   }
   if (barrier < count) return;

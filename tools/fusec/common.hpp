@@ -22,8 +22,9 @@ struct GraphOptions {
   std::string file{};
   std::string profile = "h200";
   std::vector<std::string> dims{};  ///< "B=4"
+  bool relaxed_rounding = false;
 };
-/// FILE and --profile.
+/// FILE, --profile and --relaxed-rounding.
 void add_graph_options(CLI::App& command, GraphOptions& options);
 /// --dim, any number of times.
 void add_dim_option(CLI::App& command, GraphOptions& options);
@@ -48,7 +49,8 @@ std::string to_string(const DimValues& dims);
 
 int barrier_count(const codegen::KernelInfo& kernel);
 /// Throws a user Error unless the source of the graph has a barrier number `barrier`; -1 is none.
-void check_drop_barrier(const ir::Graph& graph, const Target& target, int barrier);
+void check_drop_barrier(const ir::Graph& graph, const Target& target, const GraphOptions& options,
+                        int barrier);
 
 /// Rows of equal length, the first one the heading; columns after the first are aligned at the right.
 std::string table(const std::vector<std::vector<std::string>>& rows);

@@ -59,12 +59,13 @@ std::string plan_text(const CompiledGraph& compiled) {
 CompiledGraph compile_graph(const GraphOptions& options, int drop_barrier) {
   const Graph graph = load_graph(options.file);
   const Target target = target_profile(options.profile);
-  check_drop_barrier(graph.ir(), target, drop_barrier);
+  check_drop_barrier(graph.ir(), target, options, drop_barrier);
   CompiledGraph result;
   result.target = target;
   result.source = graph.ir();
   result.dims = resolve_dims(result.source, options.dims);
-  result.stages = run_pipeline(result.source, target, {.drop_barrier = drop_barrier});
+  result.stages = run_pipeline(result.source, target,
+                               {.relaxed_rounding = options.relaxed_rounding, .drop_barrier = drop_barrier});
   return result;
 }
 
