@@ -9,9 +9,12 @@
 #include "codegen_cuda/lower.hpp"
 #include "codegen_cuda/print_cuda.hpp"
 #include "ir/kernel/passes/name_divisions.hpp"
+#include "ir/passes/align_layouts.hpp"
 #include "ir/passes/common_subexpressions.hpp"
 #include "ir/passes/dead_code.hpp"
+#include "ir/passes/fold_constants.hpp"
 #include "ir/passes/open_contractions.hpp"
+#include "ir/passes/simplify.hpp"
 #include "ir/passes/split_concats.hpp"
 #include "ir/verify.hpp"
 #include "schedule/make_plan.hpp"
@@ -21,16 +24,30 @@ namespace {
 
 struct GraphPass {
   const char* name;
-  ir::Graph (*run)(const ir::Graph&);
+  ir::Graph (*run)(const ir::Graph&, const PipelineOptions&);
 };
+
+/// A pass that has no options.
+template <ir::Graph (*pass)(const ir::Graph&)>
+ir::Graph plain(const ir::Graph& graph, const PipelineOptions&) {
+  return pass(graph);
+}
+
+ir::Graph simplify(const ir::Graph& graph, const PipelineOptions& options) {
+  return ir::simplify(graph, {.relaxed_rounding = options.relaxed_rounding});
+}
 
 // In this order; only run_passes times, verifies and dumps them.
 constexpr GraphPass graph_passes[] = {
-    {"dead_code", ir::dead_code},
-    {"open_contractions", ir::open_contractions},
-    {"common_subexpressions", ir::common_subexpressions},
-    {"dead_code", ir::dead_code},
-    {"split_concats", ir::split_concats},
+    {"dead_code", plain<ir::dead_code>},
+    {"open_contractions", plain<ir::open_contractions>},
+    {"fold_constants", plain<ir::fold_constants>},
+    {"common_subexpressions", plain<ir::common_subexpressions>},
+    {"simplify", simplify},
+    {"align_layouts", plain<ir::align_layouts>},
+    {"common_subexpressions", plain<ir::common_subexpressions>},
+    {"dead_code", plain<ir::dead_code>},
+    {"split_concats", plain<ir::split_concats>},
 };
 
 struct KernelPass {
@@ -44,7 +61,7 @@ constexpr KernelPass kernel_passes[] = {
 
 ir::Graph run_passes(ir::Graph graph, const PipelineOptions& options) {
   for (const GraphPass& pass : graph_passes) {
-    graph = pass.run(graph);
+    graph = pass.run(graph, options);
     if (options.verify) ir::verify(graph);
   }
   return graph;

@@ -27,7 +27,8 @@ struct Compiled {
 };
 
 struct PipelineOptions {
-  bool verify = true;     ///< check every stage's spec at its boundary
+  bool relaxed_rounding = false;  ///< CompileOptions::relaxed_rounding
+  bool verify = true;             ///< check every stage's spec at its boundary
   int drop_barrier = -1;  ///< plants a fault: leaves out the k-th barrier of the source (0-based); for tests
   schedule::PartitionOptions partition{};
   /// Decides for each kernel piece; schedule::default_choices where empty.

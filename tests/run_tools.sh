@@ -153,6 +153,22 @@ check_runs() {
     "$fusec" run examples/graphs/layernorm.fuse --device reference --check
 }
 
+# Roundings change by opt-in only.
+check_rounding() {
+  local file=$scratch/third.fuse
+  cat >"$file" <<'EOF'
+graph @third(%x: f32[8]) -> (y: f32[8]) {
+  %1 = constant {value = 0x1.8p+1} : f32[8]
+  %2 = div %x, %1 : f32[8]
+  return y = %2
+}
+EOF
+  expect 0 ' = div ' 'x / 3 is a quotient' "$fusec" plan "$file" --kernels
+  expect 0 ' = mul ' 'x / 3 is a product with --relaxed-rounding' "$fusec" plan "$file" --kernels --relaxed-rounding
+  expect 0 '^check y: .*: OK$' 'the product is near the quotient' \
+    "$fusec" run "$file" --device emulated --relaxed-rounding --check
+}
+
 check_files() {
   local file=examples/graphs/softmax.fuse out=$scratch/results
   expect 0 '^output +y f32\[5, 4096\]' 'run writes its outputs' \
@@ -279,6 +295,7 @@ check_page
 check_ops
 check_partition
 check_runs
+check_rounding
 check_files
 check_misuse
 check_emit

@@ -24,6 +24,9 @@ struct Compiled;
 inline namespace v0 {
 
 struct CompileOptions {
+  /// Lets the passes change roundings and their order where that saves work: x / 3 may become x * (1 / 3), a
+  /// convert to bf16 and back may go. docs/passes.md lists the rules.
+  bool relaxed_rounding = false;
   int drop_barrier = -1;  ///< plants a fault for tests: leaves out the k-th barrier of the kernels (0-based)
 };
 

@@ -165,7 +165,9 @@ Executable compile(const Graph& graph, const Device& device, const CompileOption
   if (device.kind() == DeviceKind::reference) {
     compiled.graph = ir;
   } else {
-    compiled = run_pipeline(ir, device.backend()->target(), {.drop_barrier = options.drop_barrier});
+    compiled =
+        run_pipeline(ir, device.backend()->target(),
+                     {.relaxed_rounding = options.relaxed_rounding, .drop_barrier = options.drop_barrier});
   }
   return runtime::make_executable(ir, std::move(compiled), device);
 }

@@ -19,7 +19,8 @@
 
 namespace fuse::test {
 
-/// The text after "// Before:" (or "// After:") in a header of src/ir/passes.
+/// The text after "// Before:" (or "// After:") in a header of src/ir/passes, with the lines below that are
+/// indented.
 inline std::string header_snippet(const std::string& pass, const std::string& label) {
   const auto path = source_directory() / "src/ir/passes" / (pass + ".hpp");
   std::ifstream in(path);
@@ -27,7 +28,10 @@ inline std::string header_snippet(const std::string& pass, const std::string& la
   REQUIRE(in.is_open());
   const std::string start = "// " + label + ":";
   for (std::string line; std::getline(in, line);) {
-    if (line.starts_with(start)) return line.substr(start.size());
+    if (!line.starts_with(start)) continue;
+    std::string text = line.substr(start.size());
+    while (std::getline(in, line) && line.starts_with("//   ")) text += line.substr(2);
+    return text;
   }
   FAIL("no line " << start);
   return {};

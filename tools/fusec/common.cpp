@@ -33,6 +33,8 @@ void add_graph_options(CLI::App& command, GraphOptions& options) {
   command.add_option("FILE", options.file, "The graph, .fuse text")->required();
   command.add_option("--profile", options.profile, "The GPU to schedule for: " + profile_names())
       ->capture_default_str();
+  command.add_flag("--relaxed-rounding", options.relaxed_rounding,
+                   "Let the passes change roundings where that saves work");
 }
 
 void add_dim_option(CLI::App& command, GraphOptions& options) {
@@ -61,6 +63,12 @@ void add_partition_options(CLI::App& command, GraphOptions& options) {
   command.add_option("--max-inputs", partition.groups.max_inputs, "Values that a kernel reads at most")
       ->capture_default_str()
       ->check(CLI::Range(1, 400));
+}
+
+PipelineOptions pipeline_options(const GraphOptions& options, int drop_barrier) {
+  return {.relaxed_rounding = options.relaxed_rounding,
+          .drop_barrier = drop_barrier,
+          .partition = options.partition};
 }
 
 CLI::Option* add_list_option(CLI::App& command, const std::string& name, std::vector<std::string>& values,
@@ -126,12 +134,12 @@ int barrier_count(const codegen::KernelInfo& kernel) {
                                         [](const codegen::OpLine& line) { return line.barrier; }));
 }
 
-void check_drop_barrier(const ir::Graph& graph, const Target& target, int barrier,
-                        const schedule::PartitionOptions& partition) {
+void check_drop_barrier(const ir::Graph& graph, const Target& target, const GraphOptions& options,
+                        int barrier) {
   if (barrier < 0) return;
   int count = 0;
-  for (const codegen::KernelInfo& kernel :
-       run_pipeline(graph, target, {.partition = partition}).source.kernels) {
+  const Compiled compiled = run_pipeline(graph, target, pipeline_options(options));
+  for (const codegen::KernelInfo& kernel : compiled.source.kernels) {
     count += barrier_count(kernel);
   }
   if (barrier < count) return;

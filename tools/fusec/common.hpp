@@ -14,8 +14,7 @@
 
 #include "codegen_cuda/source.hpp"
 #include "ir/graph.hpp"
-#include "schedule/partition.hpp"
-#include "schedule/target.hpp"
+#include "pipeline.hpp"
 
 namespace fuse::fusec {
 
@@ -24,11 +23,14 @@ struct GraphOptions {
   std::string profile = "h200";
   std::vector<std::string> dims{};  ///< "B=4"
   schedule::PartitionOptions partition{};
+  bool relaxed_rounding = false;
 };
-/// FILE and --profile.
+/// FILE, --profile and --relaxed-rounding.
 void add_graph_options(CLI::App& command, GraphOptions& options);
 /// --dim, any number of times.
 void add_dim_option(CLI::App& command, GraphOptions& options);
+/// What they ask of the pipeline.
+PipelineOptions pipeline_options(const GraphOptions& options, int drop_barrier = -1);
 /// --layers, --partition, --baseline, --max-inputs.
 void add_partition_options(CLI::App& command, GraphOptions& options);
 /// An option that is given once for each value, so that it never takes the arguments after it.
@@ -52,8 +54,8 @@ std::string to_string(const DimValues& dims);
 
 int barrier_count(const codegen::KernelInfo& kernel);
 /// Throws a user Error unless the source of the graph has a barrier number `barrier`; -1 is none.
-void check_drop_barrier(const ir::Graph& graph, const Target& target, int barrier,
-                        const schedule::PartitionOptions& partition = {});
+void check_drop_barrier(const ir::Graph& graph, const Target& target, const GraphOptions& options,
+                        int barrier);
 
 /// Rows of equal length, the first one the heading; columns after the first are aligned at the right.
 std::string table(const std::vector<std::vector<std::string>>& rows);

@@ -59,14 +59,13 @@ std::string plan_text(const CompiledGraph& compiled) {
 CompiledGraph compile_graph(const GraphOptions& options, int drop_barrier) {
   const Graph graph = load_graph(options.file);
   const Target target = target_profile(options.profile);
-  check_drop_barrier(graph.ir(), target, drop_barrier, options.partition);
+  check_drop_barrier(graph.ir(), target, options, drop_barrier);
   CompiledGraph result;
   result.target = target;
   result.source = graph.ir();
   result.partition = options.partition;
   result.dims = resolve_dims(result.source, options.dims);
-  result.stages =
-      run_pipeline(result.source, target, {.drop_barrier = drop_barrier, .partition = options.partition});
+  result.stages = run_pipeline(result.source, target, pipeline_options(options, drop_barrier));
   return result;
 }
 

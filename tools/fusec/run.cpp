@@ -125,13 +125,15 @@ int run(const RunOptions& options) {
   if (options.drop_barrier >= 0 && device.kind() == DeviceKind::reference) {
     user_error(ErrorCode::invalid_argument, "--drop-barrier: the reference device has no kernels");
   }
-  check_drop_barrier(graph.ir(), device.backend()->target(), options.drop_barrier);
+  check_drop_barrier(graph.ir(), device.backend()->target(), options.graph, options.drop_barrier);
   Progress progress("making the inputs");
   const Inputs inputs = make_inputs(graph.ir(), options.inputs, options.graph.dims, options.seed);
 
   progress.now("compiling for " + device.name());
   const Stopwatch compiling;
-  const Executable executable = compile(graph, device, {.drop_barrier = options.drop_barrier});
+  const Executable executable =
+      compile(graph, device,
+              {.relaxed_rounding = options.graph.relaxed_rounding, .drop_barrier = options.drop_barrier});
   Session session(executable, inputs.dims);
   const double compile_seconds = compiling.seconds();
   for (const auto& [name, tensor] : inputs.values) session.set(name, tensor.data);

@@ -183,7 +183,7 @@ int run(const GraphOptions& options, bool json) {
   Progress progress("making the inputs");
   const Inputs inputs = make_inputs(graph.ir(), {}, options.dims, 1);
   progress.now("compiling for " + device.name());
-  const Executable executable = compile(graph, device);
+  const Executable executable = compile(graph, device, {.relaxed_rounding = options.relaxed_rounding});
   Session session(executable, inputs.dims);
   for (const auto& [name, tensor] : inputs.values) session.set(name, tensor.data);
   progress.now("running on " + device.name());
