@@ -11,6 +11,7 @@
 #include "ir/kernel/passes/name_divisions.hpp"
 #include "ir/passes/common_subexpressions.hpp"
 #include "ir/passes/dead_code.hpp"
+#include "ir/passes/merge_gemms.hpp"
 #include "ir/passes/open_contractions.hpp"
 #include "ir/passes/split_concats.hpp"
 #include "ir/verify.hpp"
@@ -22,6 +23,7 @@ namespace {
 struct GraphPass {
   const char* name;
   ir::Graph (*run)(const ir::Graph&);
+  bool PipelineOptions::*wanted = nullptr;  ///< left out where the option is false
 };
 
 // In this order; only run_passes times, verifies and dumps them.
@@ -30,6 +32,7 @@ constexpr GraphPass graph_passes[] = {
     {"open_contractions", ir::open_contractions},
     {"common_subexpressions", ir::common_subexpressions},
     {"dead_code", ir::dead_code},
+    {"merge_gemms", ir::merge_gemms, &PipelineOptions::merge_gemms},
     {"split_concats", ir::split_concats},
 };
 
@@ -44,6 +47,7 @@ constexpr KernelPass kernel_passes[] = {
 
 ir::Graph run_passes(ir::Graph graph, const PipelineOptions& options) {
   for (const GraphPass& pass : graph_passes) {
+    if (pass.wanted && !(options.*pass.wanted)) continue;
     graph = pass.run(graph);
     if (options.verify) ir::verify(graph);
   }

@@ -29,6 +29,7 @@ struct Compiled {
 struct PipelineOptions {
   bool verify = true;     ///< check every stage's spec at its boundary
   int drop_barrier = -1;  ///< plants a fault: leaves out the k-th barrier of the source (0-based); for tests
+  bool merge_gemms = true;  ///< the pass of this name
   /// Decides for each kernel piece; schedule::default_choices where empty.
   std::function<schedule::Choices(const ir::Graph&, const schedule::Piece&, const Target&)> choose{};
 };

@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <system_error>
+#include <utility>
 
 #include "pipeline.hpp"
 #include "runtime/binding.hpp"
@@ -32,6 +33,8 @@ void add_graph_options(CLI::App& command, GraphOptions& options) {
   command.add_option("FILE", options.file, "The graph, .fuse text")->required();
   command.add_option("--profile", options.profile, "The GPU to schedule for: " + profile_names())
       ->capture_default_str();
+  command.add_flag("!--no-gemm-merge", options.merge_gemms,
+                   "Keep GEMMs apart that share an operand or a shape");
 }
 
 void add_dim_option(CLI::App& command, GraphOptions& options) {
@@ -102,10 +105,11 @@ int barrier_count(const codegen::KernelInfo& kernel) {
                                         [](const codegen::OpLine& line) { return line.barrier; }));
 }
 
-void check_drop_barrier(const ir::Graph& graph, const Target& target, int barrier) {
+void check_drop_barrier(const ir::Graph& graph, const Target& target, PipelineOptions options) {
+  const int barrier = std::exchange(options.drop_barrier, -1);
   if (barrier < 0) return;
   int count = 0;
-  for (const codegen::KernelInfo& kernel : run_pipeline(graph, target).source.kernels) {
+  for (const codegen::KernelInfo& kernel : run_pipeline(graph, target, options).source.kernels) {
     count += barrier_count(kernel);
   }
   if (barrier < count) return;

@@ -16,8 +16,9 @@ std::string summary_line(const CompiledGraph& compiled) {
   }
   int barriers = 0;
   for (const codegen::KernelInfo& kernel : compiled.stages.source.kernels) barriers += barrier_count(kernel);
-  return fmt::format("kernels: {}  gemms: {}  barriers: {}\n", compiled.stages.source.kernels.size(), gemms,
-                     barriers);
+  const std::size_t setup = compiled.stages.plan.setup.size();
+  return fmt::format("kernels: {}  gemms: {}{}  barriers: {}\n", compiled.stages.source.kernels.size(), gemms,
+                     setup == 0 ? "" : fmt::format("  setup: {}", setup), barriers);
 }
 
 std::string kernel_table(const CompiledGraph& compiled) {
@@ -59,12 +60,13 @@ std::string plan_text(const CompiledGraph& compiled) {
 CompiledGraph compile_graph(const GraphOptions& options, int drop_barrier) {
   const Graph graph = load_graph(options.file);
   const Target target = target_profile(options.profile);
-  check_drop_barrier(graph.ir(), target, drop_barrier);
+  const PipelineOptions how{.drop_barrier = drop_barrier, .merge_gemms = options.merge_gemms};
+  check_drop_barrier(graph.ir(), target, how);
   CompiledGraph result;
   result.target = target;
   result.source = graph.ir();
   result.dims = resolve_dims(result.source, options.dims);
-  result.stages = run_pipeline(result.source, target, {.drop_barrier = drop_barrier});
+  result.stages = run_pipeline(result.source, target, how);
   return result;
 }
 

@@ -27,6 +27,8 @@ class Describer {
     for (std::size_t i = 0; i < stages_.partition.pieces.size(); ++i) json["pieces"].push_back(piece(i));
     json["kernels"] = kernels();
     json["gemms"] = Json::array();
+    json["setup"] = Json::array();
+    for (const schedule::Step& step : stages_.plan.setup) json["setup"].push_back(this->step(step));
     json["steps"] = Json::array();
     for (const schedule::Step& step : stages_.plan.steps) {
       if (const auto* work = std::get_if<schedule::GemmStep>(&step.work)) {

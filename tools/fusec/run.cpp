@@ -125,13 +125,15 @@ int run(const RunOptions& options) {
   if (options.drop_barrier >= 0 && device.kind() == DeviceKind::reference) {
     user_error(ErrorCode::invalid_argument, "--drop-barrier: the reference device has no kernels");
   }
-  check_drop_barrier(graph.ir(), device.backend()->target(), options.drop_barrier);
+  const CompileOptions how{.drop_barrier = options.drop_barrier, .merge_gemms = options.graph.merge_gemms};
+  check_drop_barrier(graph.ir(), device.backend()->target(),
+                     {.drop_barrier = how.drop_barrier, .merge_gemms = how.merge_gemms});
   Progress progress("making the inputs");
   const Inputs inputs = make_inputs(graph.ir(), options.inputs, options.graph.dims, options.seed);
 
   progress.now("compiling for " + device.name());
   const Stopwatch compiling;
-  const Executable executable = compile(graph, device, {.drop_barrier = options.drop_barrier});
+  const Executable executable = compile(graph, device, how);
   Session session(executable, inputs.dims);
   const double compile_seconds = compiling.seconds();
   for (const auto& [name, tensor] : inputs.values) session.set(name, tensor.data);
@@ -140,6 +142,7 @@ int run(const RunOptions& options) {
   print_line(fmt::format("why      {}", why));
   print_line(fmt::format("dims     {}", to_string(inputs.dims)));
   progress.now("running on " + device.name());
+  session.pack();
   const Stopwatch running;
   session.run();
   const double run_seconds = running.seconds();
