@@ -13,6 +13,7 @@
 #include "ir/passes/common_subexpressions.hpp"
 #include "ir/passes/dead_code.hpp"
 #include "ir/passes/fold_constants.hpp"
+#include "ir/passes/merge_gemms.hpp"
 #include "ir/passes/open_contractions.hpp"
 #include "ir/passes/simplify.hpp"
 #include "ir/passes/split_concats.hpp"
@@ -25,6 +26,7 @@ namespace {
 struct GraphPass {
   const char* name;
   ir::Graph (*run)(const ir::Graph&, const PipelineOptions&);
+  bool PipelineOptions::*wanted = nullptr;  ///< left out where the option is false
 };
 
 /// A pass that has no options.
@@ -47,6 +49,7 @@ constexpr GraphPass graph_passes[] = {
     {"align_layouts", plain<ir::align_layouts>},
     {"common_subexpressions", plain<ir::common_subexpressions>},
     {"dead_code", plain<ir::dead_code>},
+    {"merge_gemms", plain<ir::merge_gemms>, &PipelineOptions::merge_gemms},
     {"split_concats", plain<ir::split_concats>},
 };
 
@@ -61,6 +64,7 @@ constexpr KernelPass kernel_passes[] = {
 
 ir::Graph run_passes(ir::Graph graph, const PipelineOptions& options) {
   for (const GraphPass& pass : graph_passes) {
+    if (pass.wanted && !(options.*pass.wanted)) continue;
     graph = pass.run(graph, options);
     if (options.verify) ir::verify(graph);
   }
@@ -103,6 +107,40 @@ schedule::PlannedKernel planned(const codegen::LoweredKernel& lowered) {
 }
 
 }  // namespace
+
+PipelineOptions pipeline_options(const CompileOptions& options) {
+  const auto check = [](const char* name, int value, int least, int most) {
+    if (value >= least && value <= most) return;
+    throw Error({.code = ErrorCode::invalid_argument,
+                 .message = fmt::format("compile: {} is {}", name, value),
+                 .hint = fmt::format("{} to {}", least, most)});
+  };
+  check("layers", options.layers, 1, 3);
+  check("max_inputs", options.max_inputs, 1, 400);
+  PipelineOptions result{.relaxed_rounding = options.relaxed_rounding,
+                         .drop_barrier = options.drop_barrier,
+                         .merge_gemms = options.merge_gemms};
+  schedule::PartitionOptions& partition = result.partition;
+  partition.groups.layers = static_cast<std::uint8_t>((1 << options.layers) - 1);
+  partition.groups.max_inputs = options.max_inputs;
+  switch (options.cut) {
+    case Cut::fuse:
+      break;
+    case Cut::apollo:
+      partition.groups.rules = schedule::RuleSet::apollo;
+      break;
+    case Cut::xla:
+      partition.baseline = schedule::Baseline::xla;
+      break;
+    case Cut::tvm:
+      partition.baseline = schedule::Baseline::tvm;
+      break;
+    case Cut::one_op:
+      partition.baseline = schedule::Baseline::none;
+      break;
+  }
+  return result;
+}
 
 Compiled run_pipeline(const ir::Graph& graph, const Target& target, const PipelineOptions& options) {
   ir::verify(graph, ErrorKind::user);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <fuse/executable.hpp>
 #include <string>
 #include <vector>
 
@@ -30,10 +31,14 @@ struct PipelineOptions {
   bool relaxed_rounding = false;  ///< CompileOptions::relaxed_rounding
   bool verify = true;             ///< check every stage's spec at its boundary
   int drop_barrier = -1;  ///< plants a fault: leaves out the k-th barrier of the source (0-based); for tests
+  bool merge_gemms = true;  ///< the pass of this name
   schedule::PartitionOptions partition{};
   /// Decides for each kernel piece; schedule::default_choices where empty.
   std::function<schedule::Choices(const ir::Graph&, const schedule::Piece&, const Target&)> choose{};
 };
+
+/// What an application's options ask of the pipeline. Throws invalid_argument.
+PipelineOptions pipeline_options(const CompileOptions&);
 
 /// Runs the pipeline. User errors pass through; a failed check is an internal Error.
 Compiled run_pipeline(const ir::Graph&, const Target&, const PipelineOptions& = {});

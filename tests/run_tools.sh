@@ -11,6 +11,7 @@ bin=$(cd "$1" && pwd)
 cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/.." || exit 2
 fusec=$bin/fusec
 graphs=(softmax layernorm transformer_block)
+bert_large=(--hidden 1024 --heads 16 --intermediate 4096 --vocabulary 30522)
 scratch=$(mktemp -d "${TMPDIR:-/tmp}/fuse-tools.XXXXXX")
 trap 'rm -rf "$scratch"' EXIT
 
@@ -69,13 +70,27 @@ check_graphs() {
   "$bin/layernorm" --print-graph >"$scratch/layernorm.fuse"
   "$bin/transformer_block" --blocks 2 --hidden 64 --heads 2 --window 32 --batch 2 --print-graph \
     >"$scratch/transformer_block.fuse"
+  "$bin/bert" "${bert_large[@]}" --layers 24 --name bert_large --print-graph >"$scratch/bert_large.fuse"
+  "$bin/bert" "${bert_large[@]}" --print-layer >"$scratch/bert_layer.fuse"
   local graph
-  for graph in "${graphs[@]}"; do
+  for graph in "${graphs[@]}" bert_large bert_layer; do
     same "examples/graphs/$graph.fuse is what the example prints" \
       "examples/graphs/$graph.fuse" "$scratch/$graph.fuse"
     "$fusec" print "examples/graphs/$graph.fuse" >"$scratch/printed.fuse" 2>"$scratch/err"
     same "print of $graph gives its text back" "examples/graphs/$graph.fuse" "$scratch/printed.fuse"
   done
+}
+
+# BERT-large is planned and never run here: its GEMMs are merged unless asked otherwise.
+check_merging() {
+  expect 0 '^kernels: [0-9]+  gemms: 145  setup: 24  ' 'plan merges the GEMMs of bert_large' \
+    "$fusec" plan examples/graphs/bert_large.fuse
+  expect 0 '^kernels: [0-9]+  gemms: 193  barriers' 'plan --no-gemm-merge does not' \
+    "$fusec" plan examples/graphs/bert_large.fuse --no-gemm-merge
+  expect 0 'check y: .*OK$' 'run bert_layer, its weights packed' \
+    "$fusec" run examples/graphs/bert_layer.fuse --device emulated --dim B=1 --dim S=3 --check
+  expect 0 'check y: .*OK$' 'run bert_layer --no-gemm-merge' \
+    "$fusec" run examples/graphs/bert_layer.fuse --device emulated --dim B=1 --dim S=3 --check --no-gemm-merge
 }
 
 # The architecture page follows one tensor through what the tools print: its dumps are those of today.
@@ -265,6 +280,8 @@ check_examples() {
   expect 0 'equal the reference' 'example layernorm' "$bin/layernorm"
   expect 0 '__global__' 'example layernorm --source' "$bin/layernorm" --source
   expect 0 'op by op +OK$' 'example transformer_block' "$bin/transformer_block"
+  expect 0 '13 GEMMs, .*one by one 17, .*OK$' 'example bert' "$bin/bert"
+  expect 2 '^error: .*multiple of --heads' 'bert refuses heads that do not divide' "$bin/bert" --hidden 30 --heads 4
   for dtype in f32 f16 bf16; do
     expect 0 'op by op +OK$' "example transformer_block in $dtype, checked" \
       "$bin/transformer_block" "${small[@]}" --dtype "$dtype" --device emulated --profile tiny3 --checked
@@ -291,6 +308,7 @@ check_bundle() {
 
 check_licences
 check_graphs
+check_merging
 check_page
 check_ops
 check_partition

@@ -35,11 +35,17 @@ std::vector<Slot> slots_of(const ir::Graph& graph) {
   return slots;
 }
 
+/// Temporaries and packed values are the executable's own.
+bool is_slot(const schedule::PlanValue& value) {
+  using Kind = schedule::PlanValue::Kind;
+  return value.kind != Kind::temporary && value.kind != Kind::packed;
+}
+
 /// A slot of the graph is the plan's value with the same index.
 void check_slots(const std::vector<Slot>& slots, const schedule::Plan& plan) {
   using Kind = schedule::PlanValue::Kind;
   std::size_t count = 0;
-  for (const schedule::PlanValue& value : plan.values) count += value.kind != Kind::temporary;
+  for (const schedule::PlanValue& value : plan.values) count += is_slot(value);
   if (count != slots.size()) {
     fail(fmt::format("the plan has {} inputs, parameters and outputs, the graph {}", count, slots.size()));
   }
@@ -104,9 +110,11 @@ Executable make_executable(ir::Graph graph, Compiled compiled, const Device& dev
   const schedule::Plan& plan = impl->compiled.plan;
   schedule::verify(plan);
   check_slots(impl->slots, plan);
-  for (const schedule::Step& step : plan.steps) {
-    const auto* work = std::get_if<schedule::KernelStep>(&step.work);
-    if (work) check_kernel(plan, step, *work, impl->compiled.source);
+  for (const std::vector<schedule::Step>* steps : {&plan.setup, &plan.steps}) {
+    for (const schedule::Step& step : *steps) {
+      const auto* work = std::get_if<schedule::KernelStep>(&step.work);
+      if (work) check_kernel(plan, step, *work, impl->compiled.source);
+    }
   }
   impl->source = impl->compiled.source.text();
   if (!impl->compiled.source.kernels.empty()) {
@@ -165,9 +173,7 @@ Executable compile(const Graph& graph, const Device& device, const CompileOption
   if (device.kind() == DeviceKind::reference) {
     compiled.graph = ir;
   } else {
-    compiled =
-        run_pipeline(ir, device.backend()->target(),
-                     {.relaxed_rounding = options.relaxed_rounding, .drop_barrier = options.drop_barrier});
+    compiled = run_pipeline(ir, device.backend()->target(), pipeline_options(options));
   }
   return runtime::make_executable(ir, std::move(compiled), device);
 }

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <map>
 
+#include "ir/fixed_values.hpp"
+
 namespace fuse::schedule {
 namespace {
 
@@ -17,6 +19,7 @@ class Planner {
 
   Plan run(const std::vector<Schedule>& schedules, const std::vector<PlannedKernel>& kernels) {
     add_signature();
+    add_packed(schedules);
     std::size_t next_schedule = 0;
     std::uint32_t next_kernel = 0;
     for (const Piece& piece : partition_.pieces) {
@@ -74,6 +77,40 @@ class Planner {
                            .name = "copy." + output.name});
   }
 
+  /// A value that parameters alone determine is made once where a GEMM reads it, and so is what it is made
+  /// of. Kernels make it in one launch, without scratch: the setup has no workspace.
+  void add_packed(const std::vector<Schedule>& schedules) {
+    const std::vector<bool> fixed = ir::fixed_values(graph_);
+    std::vector<const Piece*> makers;  // of what can be packed, in order
+    std::vector<bool> known(graph_.nodes.size()), wanted(graph_.nodes.size());
+    for (NodeId id = 0; id < graph_.nodes.size(); ++id) known[id] = graph_[id].op == ir::Op::parameter;
+    std::size_t next_schedule = 0;
+    for (const Piece& piece : partition_.pieces) {
+      if (piece.kind == Piece::Kind::gemm) {
+        for (const NodeId input : piece.inputs) wanted[input] = true;
+      }
+      if (piece.kind != Piece::Kind::kernel) continue;
+      const Schedule& schedule = schedules[next_schedule++];
+      if (!fixed[piece.root] || piece.inputs.empty() || value_of_.count(piece.root)) continue;
+      if (schedule.kernels.size() != 1 || !schedule.scratch.empty()) continue;
+      const auto is_known = [&](NodeId input) { return known[partition_.storage[input]]; };
+      if (!std::all_of(piece.inputs.begin(), piece.inputs.end(), is_known)) continue;
+      known[piece.root] = true;
+      makers.push_back(&piece);
+    }
+    std::vector<NodeId> roots;
+    for (auto maker = makers.rbegin(); maker != makers.rend(); ++maker) {
+      if (!wanted[(*maker)->root]) continue;
+      for (const NodeId input : (*maker)->inputs) wanted[partition_.storage[input]] = true;
+      roots.push_back((*maker)->root);
+    }
+    for (auto root = roots.rbegin(); root != roots.rend(); ++root) {
+      const ir::Type& type = graph_[*root].type;
+      const std::string name = fmt::format("p{}", plan_.values.size());
+      value_of_[*root] = add({PlanValue::Kind::packed, name, type.dtype, type.dims});
+    }
+  }
+
   bool is_updated_in_place(NodeId root) const {
     return std::any_of(partition_.pieces.begin(), partition_.pieces.end(),
                        [&](const Piece& piece) { return piece.in_place && piece.root == root; });
@@ -118,7 +155,8 @@ class Planner {
       (written ? step.writes : step.reads).push_back(value);
     }
     step.work = std::move(work);
-    plan_.steps.push_back(std::move(step));
+    const bool once = plan_.values[value_of(piece.root)].kind == PlanValue::Kind::packed;
+    (once ? plan_.setup : plan_.steps).push_back(std::move(step));
   }
 
   /// Its kernel stands behind those of the schedules, once for all calls of it.

@@ -1,4 +1,5 @@
-// make_plan: pieces, in order, become steps; stored values become the caller's buffers or temporaries.
+// make_plan: pieces, in order, become steps; stored values become the caller's buffers, temporaries, or what
+// is packed once from the parameters.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <map>
 #include <system_error>
+#include <utility>
 
 #include "pipeline.hpp"
 #include "runtime/binding.hpp"
@@ -29,46 +30,43 @@ std::string profile_names() {
 
 }  // namespace
 
+namespace {
+
+/// How the graph is cut.
+void add_cut_options(CLI::App& command, CompileOptions& options) {
+  const auto choose = [&](const char* name, auto& value, const auto& choices, const char* help) {
+    return command.add_option(name, value, help)->transform(CLI::CheckedTransformer(choices))->type_name("TEXT");
+  };
+  choose("--layers", options.layers, std::map<std::string, int>{{"1", 1}, {"1,2", 2}, {"1,2,3", 3}},
+         "APOLLO's layers: 1 (aggregate), 1,2 (stitch), 1,2,3 (independent branches too; the default)");
+  CLI::Option* rules = choose("--partition", options.cut,
+                              std::map<std::string, Cut>{{"fuse", Cut::fuse}, {"apollo", Cut::apollo}},
+                              "fuse (the default), or apollo: its rules as printed");
+  choose("--baseline", options.cut,
+         std::map<std::string, Cut>{{"xla", Cut::xla}, {"tvm", Cut::tvm}, {"none", Cut::one_op}},
+         "Cut as another compiler would: xla, tvm, none (a kernel an op)")
+      ->excludes(rules);
+  command.add_option("--max-inputs", options.max_inputs, "Values that a kernel reads at most")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 400));
+}
+
+}  // namespace
+
 void add_graph_options(CLI::App& command, GraphOptions& options) {
   command.add_option("FILE", options.file, "The graph, .fuse text")->required();
   command.add_option("--profile", options.profile, "The GPU to schedule for: " + profile_names())
       ->capture_default_str();
-  command.add_flag("--relaxed-rounding", options.relaxed_rounding,
+  command.add_flag("--relaxed-rounding", options.compile.relaxed_rounding,
                    "Let the passes change roundings where that saves work");
+  command.add_flag("!--no-gemm-merge", options.compile.merge_gemms,
+                   "Keep GEMMs apart that share an operand or a shape");
+  add_cut_options(command, options.compile);
 }
 
 void add_dim_option(CLI::App& command, GraphOptions& options) {
   add_list_option(command, "--dim", options.dims,
                   "B=4: the value of a dim; else its hint, else 4 as far as its range allows");
-}
-
-void add_partition_options(CLI::App& command, GraphOptions& options) {
-  schedule::PartitionOptions& partition = options.partition;
-  const auto choose = [&](const char* name, auto& value, auto choices, const char* help) {
-    command.add_option(name, value, help)
-        ->transform(CLI::CheckedTransformer(choices, CLI::ignore_case))
-        ->type_name("TEXT");
-  };
-  using schedule::Baseline, schedule::RuleSet;
-  choose("--layers", partition.groups.layers,
-         std::map<std::string, std::uint8_t>{{"1", 1}, {"1,2", 3}, {"1,2,3", 7}},
-         "APOLLO's layers: 1 (aggregate), 1,2 (stitch), 1,2,3 (independent branches too; the default)");
-  choose("--partition", partition.groups.rules,
-         std::map<std::string, RuleSet>{{"fuse", RuleSet::fuse}, {"apollo", RuleSet::apollo}},
-         "fuse (the default), or apollo: its rules as printed");
-  choose("--baseline", partition.baseline,
-         std::map<std::string, Baseline>{
-             {"xla", Baseline::xla}, {"tvm", Baseline::tvm}, {"none", Baseline::none}},
-         "Cut as another compiler would: xla, tvm, none (a kernel an op)");
-  command.add_option("--max-inputs", partition.groups.max_inputs, "Values that a kernel reads at most")
-      ->capture_default_str()
-      ->check(CLI::Range(1, 400));
-}
-
-PipelineOptions pipeline_options(const GraphOptions& options, int drop_barrier) {
-  return {.relaxed_rounding = options.relaxed_rounding,
-          .drop_barrier = drop_barrier,
-          .partition = options.partition};
 }
 
 CLI::Option* add_list_option(CLI::App& command, const std::string& name, std::vector<std::string>& values,
@@ -134,12 +132,11 @@ int barrier_count(const codegen::KernelInfo& kernel) {
                                         [](const codegen::OpLine& line) { return line.barrier; }));
 }
 
-void check_drop_barrier(const ir::Graph& graph, const Target& target, const GraphOptions& options,
-                        int barrier) {
+void check_drop_barrier(const ir::Graph& graph, const Target& target, PipelineOptions options) {
+  const int barrier = std::exchange(options.drop_barrier, -1);
   if (barrier < 0) return;
   int count = 0;
-  const Compiled compiled = run_pipeline(graph, target, pipeline_options(options));
-  for (const codegen::KernelInfo& kernel : compiled.source.kernels) {
+  for (const codegen::KernelInfo& kernel : run_pipeline(graph, target, options).source.kernels) {
     count += barrier_count(kernel);
   }
   if (barrier < count) return;

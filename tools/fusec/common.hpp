@@ -22,17 +22,12 @@ struct GraphOptions {
   std::string file{};
   std::string profile = "h200";
   std::vector<std::string> dims{};  ///< "B=4"
-  schedule::PartitionOptions partition{};
-  bool relaxed_rounding = false;
+  CompileOptions compile{};
 };
-/// FILE, --profile and --relaxed-rounding.
+/// FILE, --profile, and what is decided when a graph is compiled.
 void add_graph_options(CLI::App& command, GraphOptions& options);
 /// --dim, any number of times.
 void add_dim_option(CLI::App& command, GraphOptions& options);
-/// What they ask of the pipeline.
-PipelineOptions pipeline_options(const GraphOptions& options, int drop_barrier = -1);
-/// --layers, --partition, --baseline, --max-inputs.
-void add_partition_options(CLI::App& command, GraphOptions& options);
 /// An option that is given once for each value, so that it never takes the arguments after it.
 CLI::Option* add_list_option(CLI::App& command, const std::string& name, std::vector<std::string>& values,
                              const std::string& help);
@@ -53,9 +48,8 @@ DimValues resolve_dims(const ir::Graph& graph, const std::vector<std::string>& g
 std::string to_string(const DimValues& dims);
 
 int barrier_count(const codegen::KernelInfo& kernel);
-/// Throws a user Error unless the source of the graph has a barrier number `barrier`; -1 is none.
-void check_drop_barrier(const ir::Graph& graph, const Target& target, const GraphOptions& options,
-                        int barrier);
+/// Throws a user Error unless the source of the graph has the barrier that `options` drop; -1 is none.
+void check_drop_barrier(const ir::Graph& graph, const Target& target, PipelineOptions options);
 
 /// Rows of equal length, the first one the heading; columns after the first are aligned at the right.
 std::string table(const std::vector<std::vector<std::string>>& rows);

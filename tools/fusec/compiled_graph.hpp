@@ -21,7 +21,7 @@ struct CompiledGraph {
   runtime::Binding binding() const { return runtime::Binding(source, dims); }
 };
 
-CompiledGraph compile_graph(const GraphOptions& options, int drop_barrier = -1);
+CompiledGraph compile_graph(const GraphOptions& options);
 
 /// The launch that a kernel is, and the piece that it comes from.
 struct KernelOrigin {

@@ -108,7 +108,6 @@ void add_explain(CLI::App& app, Action& action) {
   const auto options = std::make_shared<GraphOptions>();
   const auto edge = std::make_shared<std::vector<std::string>>();
   add_graph_options(*command, *options);
-  add_partition_options(*command, *options);
   add_dim_option(*command, *options);
   command
       ->add_option("--edge", *edge, "Only from A to B: a piece's number, or a value as fusec plan names it")

@@ -16,8 +16,9 @@ std::string summary_line(const CompiledGraph& compiled) {
   }
   int barriers = 0;
   for (const codegen::KernelInfo& kernel : compiled.stages.source.kernels) barriers += barrier_count(kernel);
-  return fmt::format("kernels: {}  gemms: {}  barriers: {}\n", compiled.stages.source.kernels.size(), gemms,
-                     barriers);
+  const std::size_t setup = compiled.stages.plan.setup.size();
+  return fmt::format("kernels: {}  gemms: {}{}  barriers: {}\n", compiled.stages.source.kernels.size(), gemms,
+                     setup == 0 ? "" : fmt::format("  setup: {}", setup), barriers);
 }
 
 std::string kernel_table(const CompiledGraph& compiled) {
@@ -56,16 +57,17 @@ std::string plan_text(const CompiledGraph& compiled) {
 
 }  // namespace
 
-CompiledGraph compile_graph(const GraphOptions& options, int drop_barrier) {
+CompiledGraph compile_graph(const GraphOptions& options) {
   const Graph graph = load_graph(options.file);
   const Target target = target_profile(options.profile);
-  check_drop_barrier(graph.ir(), target, options, drop_barrier);
+  const PipelineOptions how = pipeline_options(options.compile);
+  check_drop_barrier(graph.ir(), target, how);
   CompiledGraph result;
   result.target = target;
   result.source = graph.ir();
-  result.partition = options.partition;
+  result.partition = how.partition;
   result.dims = resolve_dims(result.source, options.dims);
-  result.stages = run_pipeline(result.source, target, pipeline_options(options, drop_barrier));
+  result.stages = run_pipeline(result.source, target, how);
   return result;
 }
 
@@ -87,7 +89,6 @@ void add_plan(CLI::App& app, Action& action) {
   const auto options = std::make_shared<GraphOptions>();
   const auto json = std::make_shared<bool>(false);
   add_graph_options(*command, *options);
-  add_partition_options(*command, *options);
   add_dim_option(*command, *options);
   command->add_flag("--json", *json, "As one JSON object");
   const auto kernels = std::make_shared<bool>(false);

@@ -30,6 +30,8 @@ class Describer {
     json["edges"] = edges();
     json["kernels"] = kernels();
     json["gemms"] = Json::array();
+    json["setup"] = Json::array();
+    for (const schedule::Step& step : stages_.plan.setup) json["setup"].push_back(this->step(step));
     json["steps"] = Json::array();
     for (const schedule::Step& step : stages_.plan.steps) {
       if (const auto* work = std::get_if<schedule::GemmStep>(&step.work)) {
