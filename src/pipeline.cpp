@@ -9,8 +9,10 @@
 #include "codegen_cuda/lower.hpp"
 #include "codegen_cuda/print_cuda.hpp"
 #include "ir/kernel/passes/name_divisions.hpp"
+#include "ir/passes/canonical_dims.hpp"
 #include "ir/passes/common_subexpressions.hpp"
 #include "ir/passes/dead_code.hpp"
+#include "ir/passes/drop_broadcasts.hpp"
 #include "ir/passes/open_contractions.hpp"
 #include "ir/passes/split_concats.hpp"
 #include "ir/verify.hpp"
@@ -27,6 +29,8 @@ struct GraphPass {
 // In this order; only run_passes times, verifies and dumps them.
 constexpr GraphPass graph_passes[] = {
     {"dead_code", ir::dead_code},
+    {"canonical_dims", ir::canonical_dims},
+    {"drop_broadcasts", ir::drop_broadcasts},
     {"open_contractions", ir::open_contractions},
     {"common_subexpressions", ir::common_subexpressions},
     {"dead_code", ir::dead_code},
@@ -78,7 +82,9 @@ schedule::PlannedKernel planned(const codegen::LoweredKernel& lowered) {
 Compiled run_pipeline(const ir::Graph& graph, const Target& target, const PipelineOptions& options) {
   ir::verify(graph, ErrorKind::user);
   Compiled result;
+  result.guards = analysis::guards_of(graph);
   result.graph = run_passes(graph, options);
+  const analysis::Facts facts = analysis::facts_of(result.graph);
   result.partition = schedule::partition(result.graph);
   if (options.verify) schedule::verify(result.graph, result.partition);
 
@@ -87,7 +93,7 @@ Compiled run_pipeline(const ir::Graph& graph, const Target& target, const Pipeli
     if (piece.kind != schedule::Piece::Kind::kernel) continue;
     const schedule::Choices choices = options.choose ? options.choose(result.graph, piece, target)
                                                      : schedule::default_choices(result.graph, piece, target);
-    result.schedules.push_back(schedule::make_schedule(result.graph, piece, choices, target));
+    result.schedules.push_back(schedule::make_schedule(result.graph, piece, choices, target, facts));
     if (options.verify) schedule::verify(result.graph, result.schedules.back(), target);
     for (std::size_t i = 0; i < result.schedules.back().kernels.size(); ++i) {
       const std::string name = kernel_name(result.graph, piece, result.kernels.size());

@@ -1,7 +1,8 @@
 // Facts: what is known of a graph's extents before they have values; the one place that stages ask.
 //
 //   dims S0 in [512, 65536], S3; a reshape of f32[S0, 4] to f32[S3]
-//   facts.equal(S3, 4 * S0)  facts.divisible(S3, 4)  facts.range(S3) = [2048, 262144]  facts.canonical(S3) = 4 * S0
+//   facts.equal(S3, 4 * S0)  facts.divisible(S3, 4)  facts.range(S3) = [2048, 262144]  facts.canonical(S3) =
+//   4 * S0
 //
 // Sources: declared ranges, Graph::assume, and what the ops need of their operands (ir::infer_type). Answers
 // are proofs: true holds for every value of the symbols that prepare accepts, false means "not proven".
@@ -33,7 +34,7 @@ struct Range {
 class Facts {
  public:
   /// Nothing but the ranges that dims carry.
-  Facts() = default;
+  Facts();
   /// Throws a user Error (contradiction) with the lines of a smallest set of constraints that cannot hold
   /// together.
   Facts(const std::vector<ir::Symbol>& symbols, std::span<const Constraint> constraints);
@@ -59,10 +60,12 @@ class Facts {
   struct State;
 
  private:
-  std::shared_ptr<const State> state_;  ///< null: ranges say it all
+  bool products_match(const std::vector<Dim>& a, const std::vector<Dim>& b) const;
+
+  std::shared_ptr<const State> state_;
 };
 
-/// The assumptions of a graph, then what its live ops need and forms and ranges leave open.
+/// The assumptions of a graph, then what its live ops need and forms and ranges leave open; each once.
 std::vector<Constraint> constraints_of(const ir::Graph&);
 Facts facts_of(const ir::Graph&);
 

@@ -55,21 +55,6 @@ struct Checker {
   const SourceLocation& at;
   std::vector<DimRelation>* needs;
 
-  /// True when the relation is for the caller to prove or to guard.
-  bool leaves(DimRelation relation) const {
-    if (!needs) return false;
-    const bool open = compute([&] {
-      return relation.kind == DimRelation::Kind::equal ? can_be_equal(relation.left, relation.right)
-                                                       : !proven_less(relation.right, relation.left);
-    });
-    if (open) needs->push_back(std::move(relation));
-    return open;
-  }
-  bool same(const Dim& a, const Dim& b) const { return a == b || leaves(equal(a, b)); }
-  bool ordered(const Dim& low, const Dim& high) const {
-    return compute([&] { return proven_le(low, high); }) || leaves(at_most(low, high));
-  }
-
   [[noreturn]] void fail(ErrorCode code, std::string message, std::string hint) const {
     std::vector<std::string> shapes;
     for (const Type& type : operands) shapes.push_back(ir::to_string(type));
@@ -96,6 +81,28 @@ struct Checker {
     } catch (const Error& error) {
       fail(error.code(), error.info().message, "use smaller extents");
     }
+  }
+
+  /// A product that is 0: 6 B = 5 B holds of empty tensors alone, which nobody means.
+  static bool needs_nothing(const Dim& difference) {
+    const detail::DimPoly* poly = difference.poly();
+    return poly && poly->constant == 0 && poly->terms.size() == 1 &&
+           std::none_of(poly->terms[0].factors.begin(), poly->terms[0].factors.end(),
+                        [](const auto& factor) { return factor->kind == detail::DimAtom::Kind::remainder; });
+  }
+  /// True when the relation is for the caller to prove or to guard.
+  bool leaves(DimRelation relation) const {
+    if (!needs) return false;
+    const bool open = compute([&] {
+      if (relation.kind != DimRelation::Kind::equal) return !proven_less(relation.right, relation.left);
+      return can_be_equal(relation.left, relation.right) && !needs_nothing(relation.left - relation.right);
+    });
+    if (open) needs->push_back(std::move(relation));
+    return open;
+  }
+  bool same(const Dim& a, const Dim& b) const { return a == b || leaves(equal(a, b)); }
+  bool ordered(const Dim& low, const Dim& high) const {
+    return compute([&] { return proven_le(low, high); }) || leaves(at_most(low, high));
   }
 
   void check_arity() const {

@@ -117,8 +117,7 @@ class Verifier {
         if (!message.empty()) fail(ErrorCode::wrong_graph, text + ": " + message, std::move(hint));
       }
       if (const std::string why = disproof(assumption.relation); !why.empty()) {
-        fail(ErrorCode::contradiction, text + " cannot hold: " + why,
-             "correct it or the ranges of its dims");
+        fail(ErrorCode::contradiction, text + " cannot hold: " + why, "correct it or the ranges of its dims");
       }
     }
   }
