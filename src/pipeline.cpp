@@ -10,8 +10,10 @@
 #include "codegen_cuda/print_cuda.hpp"
 #include "ir/kernel/passes/name_divisions.hpp"
 #include "ir/passes/align_layouts.hpp"
+#include "ir/passes/canonical_dims.hpp"
 #include "ir/passes/common_subexpressions.hpp"
 #include "ir/passes/dead_code.hpp"
+#include "ir/passes/drop_broadcasts.hpp"
 #include "ir/passes/fold_constants.hpp"
 #include "ir/passes/merge_gemms.hpp"
 #include "ir/passes/open_contractions.hpp"
@@ -42,6 +44,8 @@ ir::Graph simplify(const ir::Graph& graph, const PipelineOptions& options) {
 // In this order; only run_passes times, verifies and dumps them.
 constexpr GraphPass graph_passes[] = {
     {"dead_code", plain<ir::dead_code>},
+    {"canonical_dims", plain<ir::canonical_dims>},
+    {"drop_broadcasts", plain<ir::drop_broadcasts>},
     {"open_contractions", plain<ir::open_contractions>},
     {"fold_constants", plain<ir::fold_constants>},
     {"common_subexpressions", plain<ir::common_subexpressions>},
@@ -145,12 +149,14 @@ PipelineOptions pipeline_options(const CompileOptions& options) {
 Compiled run_pipeline(const ir::Graph& graph, const Target& target, const PipelineOptions& options) {
   ir::verify(graph, ErrorKind::user);
   Compiled result;
+  result.guards = analysis::guards_of(graph);
   result.graph = run_passes(graph, options);
+  const analysis::Facts facts = analysis::facts_of(result.graph);
   result.partition = schedule::partition(result.graph, options.partition, target);
   if (options.verify) {
     if (options.partition.baseline == schedule::Baseline::off) {
       schedule::verify(result.graph, result.partition.grouping, options.partition.groups, target);
-    };
+    }
     schedule::verify(result.graph, result.partition);
   }
 
@@ -158,7 +164,7 @@ Compiled run_pipeline(const ir::Graph& graph, const Target& target, const Pipeli
   for (const schedule::Piece& piece : result.partition.pieces) {
     if (piece.kind != schedule::Piece::Kind::kernel) continue;
     const schedule::Choices choices = choices_of(result.graph, piece, target, options);
-    result.schedules.push_back(schedule::make_schedule(result.graph, piece, choices, target));
+    result.schedules.push_back(schedule::make_schedule(result.graph, piece, choices, target, facts));
     if (options.verify) schedule::verify(result.graph, result.schedules.back(), target);
     for (std::size_t i = 0; i < result.schedules.back().kernels.size(); ++i) {
       const std::string name = kernel_name(result.graph, piece, result.kernels.size());

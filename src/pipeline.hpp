@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "analysis/guards.hpp"
 #include "codegen_cuda/source.hpp"
 #include "ir/graph.hpp"
 #include "ir/kernel/kernel.hpp"
@@ -19,7 +20,8 @@ namespace fuse {
 
 /// Every stage of one compilation, kept for explain, fusec and tests.
 struct Compiled {
-  ir::Graph graph;  ///< after the passes
+  std::vector<analysis::Guard> guards{};  ///< what prepare checks of the dims
+  ir::Graph graph;                        ///< after the passes
   schedule::Partition partition;
   std::vector<schedule::Schedule> schedules;  ///< of the kernel pieces, in piece order
   std::vector<kernel::Kernel> kernels;        ///< as Source::kernels

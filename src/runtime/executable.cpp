@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "ir/nearest.hpp"
 #include "ir/verify.hpp"
@@ -42,20 +43,27 @@ bool is_slot(const schedule::PlanValue& value) {
 }
 
 /// A slot of the graph is the plan's value with the same index.
-void check_slots(const std::vector<Slot>& slots, const schedule::Plan& plan) {
+void check_slots(const std::vector<Slot>& slots, const ir::Graph& graph, const schedule::Plan& plan) {
   using Kind = schedule::PlanValue::Kind;
   std::size_t count = 0;
   for (const schedule::PlanValue& value : plan.values) count += is_slot(value);
   if (count != slots.size()) {
     fail(fmt::format("the plan has {} inputs, parameters and outputs, the graph {}", count, slots.size()));
   }
+  // The plan's extents are canonical, the user's as they were written.
+  std::optional<analysis::Facts> facts;
+  const auto same = [&](const Dim& mine, const Dim& planned) {
+    if (mine == planned) return true;
+    if (!facts) facts = analysis::facts_of(graph);
+    return facts->equal(mine, planned);
+  };
   for (std::size_t i = 0; i < slots.size(); ++i) {
     const schedule::PlanValue& value = plan.values[i];
     const Kind kind = slots[i].kind == Slot::Kind::input       ? Kind::input
                       : slots[i].kind == Slot::Kind::parameter ? Kind::parameter
                                                                : Kind::output;
     if (value.kind == kind && value.name == slots[i].name && value.dtype == slots[i].dtype &&
-        value.dims == slots[i].dims) {
+        std::equal(slots[i].dims.begin(), slots[i].dims.end(), value.dims.begin(), value.dims.end(), same)) {
       continue;
     }
     fail(fmt::format("value {} of the plan is not the graph's {} '{}'", i, to_string(slots[i].kind),
@@ -109,7 +117,7 @@ Executable make_executable(ir::Graph graph, Compiled compiled, const Device& dev
 
   const schedule::Plan& plan = impl->compiled.plan;
   schedule::verify(plan);
-  check_slots(impl->slots, plan);
+  check_slots(impl->slots, impl->graph, plan);
   for (const std::vector<schedule::Step>* steps : {&plan.setup, &plan.steps}) {
     for (const schedule::Step& step : *steps) {
       const auto* work = std::get_if<schedule::KernelStep>(&step.work);
@@ -171,6 +179,7 @@ Executable compile(const Graph& graph, const Device& device, const CompileOption
   }
   Compiled compiled;
   if (device.kind() == DeviceKind::reference) {
+    compiled.guards = analysis::guards_of(ir);
     compiled.graph = ir;
   } else {
     compiled = run_pipeline(ir, device.backend()->target(), pipeline_options(options));

@@ -144,6 +144,7 @@ std::string explain(const Executable::Impl& impl) {
     text += fmt::format("  slot {} {} {} {}\n", i, to_string(slot.kind), slot.name,
                         ir::to_string(ir::Type{slot.dtype, slot.dims}));
   }
+  for (const analysis::Guard& guard : impl.compiled.guards) text += "  guard " + guard.to_string() + '\n';
   if (impl.device.kind() == DeviceKind::reference) {
     return text +
            fmt::format("evaluates {} ops one by one in double precision; each output is rounded once\n",

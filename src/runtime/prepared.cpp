@@ -298,6 +298,7 @@ class Preparer {
 
 Prepared Executable::prepare(const DimValues& dims) const {
   const runtime::Binding binding(impl_->graph, dims);
+  runtime::check_guards(impl_->compiled.guards, binding);
   runtime::check_extents(impl_->graph, binding);
   auto out = std::make_shared<Prepared::Impl>();
   out->executable = impl_;

@@ -12,6 +12,7 @@
 #include <system_error>
 #include <utility>
 
+#include "analysis/facts.hpp"
 #include "pipeline.hpp"
 #include "runtime/binding.hpp"
 #include "runtime/host_tensor.hpp"
@@ -111,11 +112,24 @@ DimValues resolve_dims(const ir::Graph& graph, const std::vector<std::string>& g
       user_error(ErrorCode::duplicate_name, fmt::format("--dim gives {} twice", runtime::quoted(name)));
     }
   }
-  for (const ir::Symbol& symbol : graph.symbols) {
-    if (const auto found = inferred.find(symbol.name); found != inferred.end()) values.insert(*found);
-    const std::int64_t usual =
-        std::clamp<std::int64_t>(4, symbol.range.min, std::max(symbol.range.min, symbol.range.max));
-    values.emplace(symbol.name, symbol.range.hint != 0 ? symbol.range.hint : usual);
+  values.insert(inferred.begin(), inferred.end());
+  // Likely values that assumptions allow: of what others determine, theirs.
+  const analysis::Facts facts = analysis::facts_of(graph);
+  const auto is_free = [](const ir::Symbol& symbol, const Dim& form) {
+    return form.is_constant() || form.name() == symbol.name;
+  };
+  for (const bool free : {true, false}) {
+    for (const ir::Symbol& symbol : facts.symbols()) {
+      const Dim dim = Dim::symbol(symbol.name, symbol.range), form = facts.canonical(dim);
+      if (values.contains(symbol.name) || is_free(symbol, form) != free) continue;
+      const auto [min, max, hint] = symbol.range;
+      const std::int64_t factor = std::max<std::int64_t>(facts.factor(dim), 1);
+      const std::int64_t usual = std::clamp<std::int64_t>(hint != 0 ? hint : 4, min, std::max(min, max));
+      const std::int64_t value = std::clamp((usual + factor - 1) / factor * factor, min, std::max(min, max));
+      values.emplace(symbol.name, free ? value : form.evaluate([&](std::string_view name) {
+        return values.at(std::string(name));
+      }));
+    }
   }
   return runtime::Binding(graph, values).values();
 }

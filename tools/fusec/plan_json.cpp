@@ -52,6 +52,11 @@ class Describer {
                               {"max", symbol.range.max},
                               {"hint", symbol.range.hint}});
     }
+    for (const analysis::Guard& guard : stages_.guards) {
+      json["guards"].push_back({{"guard", guard.relation.to_string()},
+                                {"needed_by", guard.needed_by},
+                                {"location", to_string(guard.location)}});
+    }
     return json;
   }
 
