@@ -100,3 +100,19 @@ TEST_CASE("common_subexpressions keeps the meaning of random graphs", "[passes]"
   }
   CHECK(after < before);  // else the graphs test nothing
 }
+
+TEST_CASE("common_subexpressions of 100,000 nodes that differ in an attribute alone", "[passes]") {
+  ir::Graph graph = ir::parse(
+      "graph @g(%x: f32[200000]) -> (y: f32[2]) { "
+      "%1 = slice %x {starts = [0], limits = [2], strides = [1]} : f32[2] return y = %1 }",
+      "slices");
+  for (std::int64_t i = 1; i < 100'000; ++i) {
+    ir::Node node = graph[1];
+    node.attr = ir::SliceAttr{{2 * i}, {2 * i + 2}, {1}};
+    graph.nodes.push_back(node);
+  }
+  graph.nodes.push_back(graph.nodes.back());
+  graph.outputs[0].node = static_cast<ir::NodeId>(graph.nodes.size() - 1);
+  const ir::Graph after = ir::common_subexpressions(graph);
+  CHECK(after.outputs[0].node == graph.nodes.size() - 2);  // the last of those that differ
+}
