@@ -30,13 +30,23 @@ std::vector<bool> live_nodes(const ir::Graph& graph) {
   return live;
 }
 
+/// What tells relations apart: 1 <= N is 0 <= N - 1.
+DimRelation form_of(const DimRelation& relation) {
+  if (relation.kind != DimRelation::Kind::at_most) return relation;
+  try {
+    return at_most(0, relation.right - relation.left);
+  } catch (const Error&) {  // beyond 63 bits: as it is written
+    return relation;
+  }
+}
+
 }  // namespace
 
 std::vector<Constraint> constraints_of(const ir::Graph& graph) {
   std::vector<Constraint> result;
   std::set<DimRelation, ByForm> seen;
   for (const ir::Assumption& assumption : graph.assumptions) {
-    if (seen.insert(assumption.relation).second) {
+    if (seen.insert(form_of(assumption.relation)).second) {
       result.push_back({assumption.relation, graph.locations[assumption.location], {}});
     }
   }
@@ -52,7 +62,7 @@ std::vector<Constraint> constraints_of(const ir::Graph& graph) {
     needs.clear();
     ir::infer_type(node.op, operands, node.attr, &node.type, graph.location(node), &needs);
     for (DimRelation& relation : needs) {
-      if (!seen.insert(relation).second) continue;
+      if (!seen.insert(form_of(relation)).second) continue;
       result.push_back({std::move(relation), graph.location(node),
                         fmt::format("{} {}", to_string(node.op), graph.value_name(id))});
     }

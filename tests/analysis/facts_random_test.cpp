@@ -1,7 +1,9 @@
 // Facts are proofs: constraints that hold of drawn values are never called a contradiction, and whatever is
 // answered with true holds of every drawn assignment that satisfies them.
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <map>
+#include <optional>
 #include <random>
 
 #include "analysis/facts_support.hpp"

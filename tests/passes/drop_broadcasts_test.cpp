@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ir/passes/drop_broadcasts.hpp"
 
+#include <algorithm>
+
 #include "ir/passes/canonical_dims.hpp"
 #include "ir/passes/dead_code.hpp"
 #include "passes/pass_support.hpp"

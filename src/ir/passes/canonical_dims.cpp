@@ -12,7 +12,7 @@ namespace {
 class Canonicaliser {
  public:
   Canonicaliser(const Graph& graph, const std::vector<analysis::Constraint>& constraints)
-      : facts_(graph.symbols, constraints), constraints_(constraints), result_(graph) {}
+      : graph_(graph), facts_(graph.symbols, constraints), constraints_(constraints), result_(graph) {}
 
   Graph run() {
     result_.symbols = facts_.symbols();
@@ -30,12 +30,16 @@ class Canonicaliser {
  private:
   /// Assumptions keep their symbols, all of them: what they say is what the next Facts is made of.
   void add_needs() {
+    std::size_t assumptions = 0;
+    while (assumptions < constraints_.size() && constraints_[assumptions].needed_by.empty()) ++assumptions;
+    const analysis::Facts assumed(graph_.symbols, std::span(constraints_).first(assumptions));
     result_.assumptions.clear();
     std::unordered_map<std::string, LocationId> locations;
     for (LocationId id = 0; id < result_.locations.size(); ++id) {
       locations.try_emplace(key(result_.locations[id]), id);
     }
     for (const analysis::Constraint& constraint : constraints_) {
+      if (!constraint.needed_by.empty() && assumed.holds(constraint.relation)) continue;
       Assumption& added = result_.assumptions.emplace_back();
       added.relation = {constraint.relation.kind, narrow(constraint.relation.left),
                         narrow(constraint.relation.right)};
@@ -78,6 +82,7 @@ class Canonicaliser {
     rewrite(attr.extents);
   }
 
+  const Graph& graph_;
   const analysis::Facts facts_;
   const std::vector<analysis::Constraint>& constraints_;
   Graph result_;
