@@ -40,6 +40,7 @@ class Aligner {
       : map_(map), operand_(map.operand.size()), result_(map.result.size()), link_(operand_.size(), none) {}
 
   std::vector<AlignedDim> align() {
+    count_uses();
     find_roles();
     find_links();
     std::vector<std::size_t> from, to;  // linked dims, each in order
@@ -84,12 +85,12 @@ class Aligner {
     }
   }
 
-  /// How often a variable is named, in coordinates and elsewhere.
-  std::size_t uses(const Variable& variable) const {
-    std::size_t count = 0;
+  /// How often each variable is named, in coordinates and elsewhere.
+  void count_uses() {
+    result_uses_.resize(result_.size());
+    free_uses_.resize(map_.free.size());
     const auto add_from = [&](const Dim& dim) {
-      const std::vector<Variable> all = variables_of(dim);
-      count += static_cast<std::size_t>(std::count(all.begin(), all.end(), variable));
+      for (const Variable& variable : variables_of(dim)) ++uses(variable);
     };
     for (const Dim& at : map_.at) add_from(at);
     for (const FreeVariable& free : map_.free) add_from(free.extent);
@@ -100,13 +101,15 @@ class Aligner {
         add_from(side.high);
       }
     }
-    return count;
+  }
+  std::size_t& uses(const Variable& variable) {
+    return (variable.free ? free_uses_ : result_uses_)[variable.number];
   }
 
   void find_roles() {
     for (std::size_t r = 0; r < result_.size(); ++r) {
       if (map_.result[r].is(1)) continue;
-      const std::size_t count = uses({false, r});
+      const std::size_t count = result_uses_[r];
       const bool repeats = count == 0 && !map_.positional;
       result_[r] = repeats ? Role::whole : count == 1 ? Role::same : Role::general;
     }
@@ -185,6 +188,7 @@ class Aligner {
 
   const IndexMap& map_;
   std::vector<Role> operand_, result_;
+  std::vector<std::size_t> result_uses_, free_uses_;
   std::vector<std::size_t> link_;  ///< the result's dim that a dim of the operand is paired with
   std::vector<AlignedDim> dims_;
 };
