@@ -49,7 +49,7 @@ struct ReadyStep {
   Dim3 grid;
   std::uint32_t first_argument = 0, arguments = 0;
   const Gemm* gemm = nullptr;
-  Place a, b, c, scratch;  ///< gemm; copy: a to c; memset: c
+  Place a, b, c, scratch, extra;  ///< gemm; copy: a to c; memset: c
   std::uint8_t byte = 0;
 };
 

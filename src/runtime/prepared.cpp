@@ -37,7 +37,7 @@ std::int64_t bytes_of(DType dtype, const std::vector<std::int64_t>& shape) {
 
 auto key(const GemmDesc& d) {
   return std::tuple(d.batch, d.m, d.n, d.k, d.stride_a, d.stride_b, d.stride_c, d.transpose_a, d.transpose_b,
-                    d.operand, d.result);
+                    d.operand, d.result, d.epilogue, d.scale);
 }
 using GemmKey = decltype(key(GemmDesc{}));
 
@@ -162,6 +162,7 @@ class Preparer {
       settle(step.a);
       settle(step.b);
       settle(step.c);
+      settle(step.extra);
     }
     for (const auto& [step, range] : scratch_of_) out_.steps[step].scratch.offset = memory.offsets[range];
   }
@@ -244,7 +245,14 @@ class Preparer {
     desc.stride_c = stride(step, work.c, work.result, desc.batch, desc.m, desc.n, false);
     ready.c = place(work.c);
     if (ready.c.bytes == 0) return false;
-    if (desc.k == 0) {  // a sum of nothing
+    desc.epilogue = work.epilogue;
+    desc.scale = work.scale;
+    if (work.extra) {
+      const bool bias = work.epilogue == schedule::EpilogueKind::bias;
+      stride(step, *work.extra, work.result, bias ? 1 : desc.batch, bias ? 1 : desc.m, desc.n, false);
+      ready.extra = place(*work.extra);
+    }
+    if (desc.k == 0 && desc.epilogue == schedule::EpilogueKind::none) {  // a sum of nothing
       ready.kind = ReadyStep::Kind::memset;
       return true;
     }

@@ -142,7 +142,7 @@ class Launcher {
       case runtime::ReadyStep::Kind::kernel:
         return launch(step);
       case runtime::ReadyStep::Kind::gemm:
-        return step.gemm->run(queue_, at(step.a), at(step.b), at(step.c), at(step.scratch));
+        return step.gemm->run(queue_, at(step.a), at(step.b), at(step.c), at(step.scratch), at(step.extra));
       case runtime::ReadyStep::Kind::copy:
         return backend_.copy(queue_, at(step.c), at(step.a), step.c.bytes);
       case runtime::ReadyStep::Kind::memset:

@@ -7,6 +7,8 @@
 #include <map>
 
 #include "ir/fixed_values.hpp"
+#include "ir/memory_values.hpp"
+#include "schedule/gemm_epilogue.hpp"
 
 namespace fuse::schedule {
 namespace {
@@ -180,7 +182,8 @@ class Planner {
   }
 
   void add_gemm(const Piece& piece) {
-    const ir::Node& node = graph_[piece.root];
+    const NodeId matmul = matmul_of(piece);
+    const ir::Node& node = graph_[matmul];
     const auto& transposes = ir::attr<ir::MatmulAttr>(node);
     const std::vector<Dim>& a = graph_[node.operands[0]].type.dims;
     const std::vector<Dim>& c = node.type.dims;
@@ -197,14 +200,44 @@ class Planner {
                   .operand = graph_[node.operands[0]].type.dtype,
                   .result = node.type.dtype};
     Step step{.reads = {work.a, work.b}, .writes = {work.c}, .nodes = piece.nodes};
+    if (matmul != piece.root) add_epilogue(piece, matmul, work, step);
     const std::string scope = graph_.scope_path(node.scope);
     step.name = fmt::format("gemm.{}{}{}", piece.root, scope.empty() ? "" : ".", scope);
     step.work = std::move(work);
     plan_.steps.push_back(std::move(step));
   }
 
+  /// The contraction of a GEMM's piece; what stands behind it is the epilogue.
+  NodeId matmul_of(const Piece& piece) const {
+    const auto found = std::find_if(piece.nodes.begin(), piece.nodes.end(), [&](NodeId id) {
+      return info(graph_[id].op).relation == ir::Relation::contraction;
+    });
+    return found == piece.nodes.end() ? piece.root : *found;
+  }
+
+  void add_epilogue(const Piece& piece, NodeId matmul, GemmStep& work, Step& step) {
+    if (users_.empty()) {
+      users_ = ir::users(graph_);
+      in_memory_ = ir::memory_values(graph_);
+    }
+    const auto epilogue = gemm_epilogue(graph_, matmul, users_, in_memory_);
+    if (!epilogue || epilogue->result != piece.root) {
+      throw Error({.kind = ErrorKind::internal,
+                   .code = ErrorCode::internal,
+                   .message = fmt::format("plan: no epilogue of {} makes {}", graph_.value_name(matmul),
+                                          graph_.value_name(piece.root))});
+    }
+    work.epilogue = epilogue->kind;
+    work.scale = epilogue->scale;
+    if (epilogue->kind == EpilogueKind::scale) return;
+    work.extra = value_of(partition_.storage[epilogue->operand]);
+    step.reads.push_back(*work.extra);
+  }
+
   const ir::Graph& graph_;
   const Partition& partition_;
+  std::vector<std::vector<NodeId>> users_;  // where a GEMM has an epilogue
+  std::vector<bool> in_memory_;
   Plan plan_;
   std::map<NodeId, ValueId> value_of_;  // of stored nodes
   std::vector<std::pair<const ir::Output*, ValueId>> copied_;

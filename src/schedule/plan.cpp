@@ -39,10 +39,13 @@ struct PrintWork {
                        ids("v", s.buffers), extents);
   }
   std::string operator()(const GemmStep& s) const {
-    return fmt::format("gemm v{} = v{}{} * v{}{} batch {} m {} n {} k {} {} -> {}", s.c, s.a,
-                       s.transpose_a ? "^T" : "", s.b, s.transpose_b ? "^T" : "", s.batch.to_string(),
-                       s.m.to_string(), s.n.to_string(), s.k.to_string(), fuse::to_string(s.operand),
-                       fuse::to_string(s.result));
+    std::string epilogue;
+    if (s.extra) epilogue = fmt::format(" {} v{}", schedule::to_string(s.epilogue), *s.extra);
+    if (s.epilogue == EpilogueKind::scale) epilogue = fmt::format(" scale {}", s.scale);
+    return fmt::format("gemm v{} = v{}{} * v{}{}{} batch {} m {} n {} k {} {} -> {}", s.c, s.a,
+                       s.transpose_a ? "^T" : "", s.b, s.transpose_b ? "^T" : "", epilogue,
+                       s.batch.to_string(), s.m.to_string(), s.n.to_string(), s.k.to_string(),
+                       fuse::to_string(s.operand), fuse::to_string(s.result));
   }
   std::string operator()(const CopyStep& s) const { return fmt::format("copy v{} = v{}", s.to, s.from); }
   std::string operator()(const MemsetStep& s) const { return fmt::format("memset v{} = {}", s.to, s.byte); }
@@ -52,7 +55,10 @@ struct PrintWork {
 struct Touches {
   std::set<ValueId> values;
   void operator()(const KernelStep& s) { values.insert(s.buffers.begin(), s.buffers.end()); }
-  void operator()(const GemmStep& s) { values.insert({s.a, s.b, s.c}); }
+  void operator()(const GemmStep& s) {
+    values.insert({s.a, s.b, s.c});
+    if (s.extra) values.insert(*s.extra);
+  }
   void operator()(const CopyStep& s) { values.insert({s.from, s.to}); }
   void operator()(const MemsetStep& s) { values.insert(s.to); }
 };
@@ -126,6 +132,13 @@ class Verifier {
     for (const ValueId id : touches.values) {
       if (id >= plan_.values.size()) fail(where + fmt::format("uses v{}, which does not exist", id));
       if (!stated.contains(id)) fail(where + "uses " + describe(id) + " without stating it");
+    }
+    if (const auto* gemm = std::get_if<GemmStep>(&step.work)) {
+      const bool adds = gemm->epilogue == EpilogueKind::bias || gemm->epilogue == EpilogueKind::add;
+      if (adds != gemm->extra.has_value()) {
+        fail(where + fmt::format("has {} for the epilogue {}", adds ? "no value" : "a value",
+                                 schedule::to_string(gemm->epilogue)));
+      }
     }
     for (const ValueId id : stated) {
       if (!touches.values.contains(id)) fail(where + fmt::format("states v{}, which it does not use", id));

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "ir/graph.hpp"
+#include "schedule/epilogue_kind.hpp"
 
 namespace fuse::schedule {
 
@@ -33,12 +34,15 @@ struct KernelStep {
   std::vector<Dim> extents{};      ///< values of its extent parameters
   Dim grid{};                      ///< blocks
 };
-/// c = a b through the GEMM library; see runtime::GemmDesc.
+/// c = a b through the GEMM library, then the epilogue; see runtime::GemmDesc.
 struct GemmStep {
   ValueId a = 0, b = 0, c = 0;
   Dim batch = 1, m = 0, n = 0, k = 0;
   bool transpose_a = false, transpose_b = false;
   DType operand = f32, result = f32;
+  EpilogueKind epilogue = EpilogueKind::none;
+  std::optional<ValueId> extra{};  ///< what the epilogue adds
+  double scale = 1;                ///< what it multiplies by
 };
 struct CopyStep {
   ValueId from = 0, to = 0;

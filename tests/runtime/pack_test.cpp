@@ -165,6 +165,16 @@ TEST_CASE("pack: bad memory is named", "[runtime][device]") {
   CHECK(rig.pack() == "ok: ");
 }
 
+TEST_CASE("pack: checked mode sees memory that was never packed", "[runtime][emulated]") {
+  Rig rig(checked_device());
+  const std::string fault = rig.run();
+  INFO(fault);
+  CHECK(fault.find("kernel-fault: step 0, gemm ") == 0);
+  CHECK(fault.find("reads b[0], which nobody wrote") != std::string::npos);
+  REQUIRE(rig.pack() == "ok: ");
+  CHECK(rig.run() == "ok: ");
+}
+
 TEST_CASE("pack: a session does it by itself, and again when a parameter changes", "[runtime][device]") {
   for (const Device& device : every_device()) {
     INFO(device.name());

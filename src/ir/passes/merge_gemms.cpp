@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "ir/fixed_values.hpp"
+#include "ir/memory_values.hpp"
 
 namespace fuse::ir {
 namespace {
@@ -49,10 +50,9 @@ class Grouping {
       : graph_(graph),
         fixed_(fixed_values(graph)),
         depth_(graph.nodes.size()),
-        stored_(graph.nodes.size()),
+        stored_(memory_values(graph)),
         taken_(graph.nodes.size()) {
     mark_depth();
-    mark_stored();
   }
 
   std::vector<Group> run() {
@@ -65,17 +65,6 @@ class Grouping {
     for (NodeId id = 0; id < graph_.nodes.size(); ++id) {
       for (const NodeId operand : graph_[id].operands) depth_[id] = std::max(depth_[id], depth_[operand]);
       depth_[id] += is_gemm(graph_[id]);
-    }
-  }
-
-  /// Values that need memory as they are, seen through reshapes, which are views.
-  void mark_stored() {
-    for (const Output& output : graph_.outputs) stored_[output.node] = true;
-    for (NodeId id = static_cast<NodeId>(graph_.nodes.size()); id-- > 0;) {
-      const Relation relation = info(graph_[id].op).relation;
-      const bool opaque = relation == Relation::contraction || relation == Relation::custom;
-      if (!opaque && !(relation == Relation::reshape && stored_[id])) continue;
-      for (const NodeId operand : graph_[id].operands) stored_[operand] = true;
     }
   }
 
@@ -198,7 +187,8 @@ class Grouping {
   const Graph& graph_;
   const std::vector<bool> fixed_;
   std::vector<std::uint32_t> depth_;  // matmuls on the longest path to the value, itself included
-  std::vector<bool> stored_, taken_;
+  const std::vector<bool> stored_;
+  std::vector<bool> taken_;
   std::vector<Group> groups_;
 };
 
