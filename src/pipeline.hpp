@@ -2,8 +2,10 @@
 // together. SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "codegen_cuda/source.hpp"
@@ -21,7 +23,9 @@ struct Compiled {
   ir::Graph graph;  ///< after the passes
   schedule::Partition partition;
   std::vector<schedule::Schedule> schedules;  ///< of the kernel pieces, in piece order
-  std::vector<kernel::Kernel> kernels;        ///< as Source::kernels
+  /// Of each schedule: its launches run this kernel and those behind it. Equal pieces share theirs.
+  std::vector<std::uint32_t> first_kernel;
+  std::vector<kernel::Kernel> kernels;  ///< as Source::kernels
   codegen::Source source;
   schedule::Plan plan;
 };
@@ -31,7 +35,13 @@ struct PipelineOptions {
   int drop_barrier = -1;  ///< plants a fault: leaves out the k-th barrier of the source (0-based); for tests
   /// Decides for each kernel piece; schedule::default_choices where empty.
   std::function<schedule::Choices(const ir::Graph&, const schedule::Piece&, const Target&)> choose{};
+  int threads = 0;  ///< that pieces are scheduled and lowered on; 0: one a core. The result is the same
+  /// Called after each stage with its name and the seconds it took: "dead_code", "partition", "schedule", ...
+  std::function<void(std::string_view stage, double seconds)> timed{};
 };
+
+/// How many steps of the plan run each kernel.
+std::vector<std::size_t> kernel_uses(const Compiled&);
 
 /// Runs the pipeline. User errors pass through; a failed check is an internal Error.
 Compiled run_pipeline(const ir::Graph&, const Target&, const PipelineOptions& = {});

@@ -25,6 +25,8 @@ inline namespace v0 {
 
 struct CompileOptions {
   int drop_barrier = -1;  ///< plants a fault for tests: leaves out the k-th barrier of the kernels (0-based)
+  int threads = 0;        ///< that planning and compiling use; 0: one a core. The result is the same
+  bool operator==(const CompileOptions&) const = default;
 };
 
 /// An input, parameter or output of an executable. Its index in slots() is its slot.
@@ -65,7 +67,9 @@ class FUSE_COMPILER_API Executable {
   std::shared_ptr<const Impl> impl_;
 };
 
-/// Compiles for a device. Throws user Errors of the graph, missing_compiler, missing_library.
+/// Compiles for a device. Equal parts of the graph are compiled once, and so is a graph that the device
+/// compiled before: it keeps the last ones. Throws user Errors of the graph, missing_compiler,
+/// missing_library.
 FUSE_COMPILER_API Executable compile(const Graph& graph, const Device& device,
                                      const CompileOptions& options = {});
 

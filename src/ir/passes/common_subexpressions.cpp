@@ -1,29 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ir/passes/common_subexpressions.hpp"
 
-#include <bit>
 #include <unordered_map>
+
+#include "ir/hash.hpp"
 
 namespace fuse::ir {
 namespace {
 
-void mix(std::size_t& hash, std::uint64_t value) {
-  hash ^= value + 0x9e3779b97f4a7c15u + (hash << 6) + (hash >> 2);
-}
-
-/// Of what is cheap to hash; equality decides.
-std::size_t hash_of(const Node& node) {
-  std::size_t hash = static_cast<std::size_t>(node.op);
-  mix(hash, static_cast<std::uint64_t>(node.type.dtype));
-  mix(hash, node.type.dims.size());
-  for (NodeId operand : node.operands) mix(hash, operand);
-  for (const Dim& dim : node.type.dims)
-    mix(hash, dim.is_constant() ? static_cast<std::uint64_t>(dim.constant()) : ~0ull);
-  if (const auto* constant = std::get_if<ConstantAttr>(&node.attr)) {
-    mix(hash, std::bit_cast<std::uint64_t>(constant->real));
-    mix(hash, static_cast<std::uint64_t>(constant->integer));
-  }
-  return hash;
+/// Equality decides.
+std::uint64_t hash_of(const Node& node) {
+  Hasher hasher;
+  hasher.add(static_cast<std::uint64_t>(node.op)).add(node.attr).add(node.type);
+  for (const NodeId operand : node.operands) hasher.add(operand);
+  return hasher.value();
 }
 
 bool same(const Node& a, const Node& b) {
@@ -35,13 +25,13 @@ bool same(const Node& a, const Node& b) {
 Graph common_subexpressions(const Graph& graph) {
   Graph result = graph;
   std::vector<NodeId> kept(graph.nodes.size());
-  std::unordered_multimap<std::size_t, NodeId> seen;
+  std::unordered_multimap<std::uint64_t, NodeId> seen;
   for (NodeId id = 0; id < result.nodes.size(); ++id) {
     Node& node = result.nodes[id];
     for (NodeId& operand : node.operands) operand = kept[operand];
     kept[id] = id;
     if (std::holds_alternative<NameAttr>(node.attr)) continue;
-    const std::size_t hash = hash_of(node);
+    const std::uint64_t hash = hash_of(node);
     const auto [first, last] = seen.equal_range(hash);
     for (auto candidate = first; candidate != last; ++candidate) {
       if (same(result.nodes[candidate->second], node)) {
