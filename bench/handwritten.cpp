@@ -61,6 +61,7 @@ codegen::KernelInfo kernel_info(std::string name, int threads, std::int64_t shar
 }
 
 void append(codegen::Source& source, const codegen::KernelInfo& info, const char* body) {
+  source.starts.push_back(source.body.size());
   source.body +=
       fmt::format("FUSE_KERNEL({}) {}(global<const float> x, global<float> y, int rows, int columns) {{{}",
                   info.block_threads, info.name, body);

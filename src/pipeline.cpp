@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
+#include <map>
 
 #include "codegen_cuda/custom.hpp"
 #include "codegen_cuda/lower.hpp"
@@ -20,6 +22,8 @@
 #include "ir/passes/simplify.hpp"
 #include "ir/passes/split_concats.hpp"
 #include "ir/verify.hpp"
+#include "parallel.hpp"
+#include "schedule/canonical.hpp"
 #include "schedule/make_plan.hpp"
 
 namespace fuse {
@@ -66,11 +70,29 @@ constexpr KernelPass kernel_passes[] = {
     {"name_divisions", kernel::name_divisions},
 };
 
-ir::Graph run_passes(ir::Graph graph, const PipelineOptions& options) {
+/// Tells PipelineOptions::timed how long each stage took.
+class Stopwatch {
+ public:
+  explicit Stopwatch(const PipelineOptions& options) : options_(options) {}
+  void lap(std::string_view stage) {
+    if (!options_.timed) return;
+    const Clock::time_point now = Clock::now();
+    options_.timed(stage, std::chrono::duration<double>(now - last_).count());
+    last_ = Clock::now();
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  const PipelineOptions& options_;
+  Clock::time_point last_ = Clock::now();
+};
+
+ir::Graph run_passes(ir::Graph graph, const PipelineOptions& options, Stopwatch& watch) {
   for (const GraphPass& pass : graph_passes) {
     if (pass.wanted && !(options.*pass.wanted)) continue;
     graph = pass.run(graph, options);
     if (options.verify) ir::verify(graph);
+    watch.lap(pass.name);
   }
   return graph;
 }
@@ -98,17 +120,161 @@ schedule::Choices choices_of(const ir::Graph& graph, const schedule::Piece& piec
   return choices;
 }
 
-schedule::PlannedKernel planned(const codegen::LoweredKernel& lowered) {
-  schedule::PlannedKernel result{lowered.kernel.name, {}, lowered.extents};
-  for (const codegen::Binding& binding : lowered.bindings) {
-    if (const auto* scratch = std::get_if<codegen::Scratch>(&binding)) {
-      result.buffers.push_back({true, 0, scratch->component});
-    } else {
-      result.buffers.push_back({false, std::get<ir::NodeId>(binding), 0});
+/// Pieces of one form that are run with the same choices: one schedule, one set of kernels.
+struct Unit {
+  std::uint32_t piece = 0;  ///< the first of them, which gives the kernels their names
+  std::size_t pieces = 0;
+  schedule::Choices choices{};
+  schedule::Schedule schedule{};
+  std::uint32_t first_kernel = 0;
+  std::vector<codegen::LoweredKernel> lowered{};
+};
+
+/// Schedules and lowers the pieces of a graph, equal ones once, different ones in parallel.
+class PieceCompiler {
+ public:
+  PieceCompiler(Compiled& result, const analysis::Facts& facts, const Target& target,
+                const PipelineOptions& options, Stopwatch& watch)
+      : result_(result), facts_(facts), target_(target), options_(options), watch_(watch) {}
+
+  std::vector<schedule::PlannedLaunch> run() {
+    equal_ = schedule::equal_pieces(result_.graph, result_.partition);
+    make_units();
+    watch_.lap("equal_pieces");
+    parallel_for(options_.threads, units_.size(), [&](std::size_t i) { schedule(units_[i]); });
+    collect_schedules();
+    watch_.lap("schedule");
+    lower();
+    watch_.lap("lower");
+    return launches();
+  }
+
+ private:
+  const schedule::Piece& piece(std::uint32_t index) const { return result_.partition.pieces[index]; }
+
+  /// A form is one unit, or one for each of the different choices that were made for its pieces. `choose` may
+  /// draw from a state of its own, so it is asked in piece order.
+  void make_units() {
+    std::vector<std::vector<std::uint32_t>> of_form(equal_.first.size());
+    unit_of_.resize(result_.partition.pieces.size());
+    for (std::uint32_t i = 0; i < unit_of_.size(); ++i) {
+      if (equal_.form_of[i] == schedule::EqualPieces::none) continue;
+      std::vector<std::uint32_t>& known = of_form[equal_.form_of[i]];
+      schedule::Choices choices;
+      if (options_.choose || known.empty()) {
+        choices = choices_of(result_.graph, piece(i), target_, options_);
+      } else {
+        choices = units_[known[0]].choices;
+      }
+      const auto found = std::find_if(known.begin(), known.end(),
+                                      [&](std::uint32_t unit) { return units_[unit].choices == choices; });
+      unit_of_[i] = found == known.end() ? static_cast<std::uint32_t>(units_.size()) : *found;
+      if (found == known.end()) {
+        known.push_back(unit_of_[i]);
+        units_.push_back({.piece = i, .choices = choices});
+      }
+      ++units_[unit_of_[i]].pieces;
     }
   }
-  return result;
-}
+
+  void schedule(Unit& unit) const {
+    unit.schedule = schedule::make_schedule(result_.graph, piece(unit.piece), unit.choices, target_, facts_);
+    if (options_.verify) schedule::verify(result_.graph, unit.schedule, target_);
+  }
+
+  void collect_schedules() {
+    std::uint32_t kernels = 0;
+    for (Unit& unit : units_) {
+      unit.first_kernel = kernels;
+      kernels += static_cast<std::uint32_t>(unit.schedule.kernels.size());
+    }
+    for (std::uint32_t i = 0; i < unit_of_.size(); ++i) {
+      if (equal_.form_of[i] == schedule::EqualPieces::none) continue;
+      const Unit& unit = units_[unit_of_[i]];
+      result_.schedules.push_back(unit.schedule);
+      result_.schedules.back().piece = piece(i);
+      result_.first_kernel.push_back(unit.first_kernel);
+    }
+  }
+
+  /// Names of all launches, numbered through; a kernel has the name of the first that runs it.
+  std::vector<std::string> launch_names() const {
+    std::vector<std::string> names;
+    for (const schedule::Schedule& schedule : result_.schedules) {
+      for (std::size_t i = 0; i < schedule.kernels.size(); ++i) {
+        names.push_back(kernel_name(result_.graph, schedule.piece, names.size()));
+      }
+    }
+    return names;
+  }
+
+  void lower() {
+    names_ = launch_names();
+    std::vector<std::size_t> first_launch(units_.size());
+    std::size_t launch = 0, schedule = 0;
+    for (std::uint32_t i = 0; i < unit_of_.size(); ++i) {
+      if (equal_.form_of[i] == schedule::EqualPieces::none) continue;
+      if (units_[unit_of_[i]].piece == i) first_launch[unit_of_[i]] = launch;
+      launch += result_.schedules[schedule++].kernels.size();
+    }
+    parallel_for(options_.threads, units_.size(), [&](std::size_t i) {
+      for (std::size_t k = 0; k < units_[i].schedule.kernels.size(); ++k) {
+        units_[i].lowered.push_back(lower(units_[i], k, names_[first_launch[i] + k]));
+      }
+    });
+    for (Unit& unit : units_) {
+      for (codegen::LoweredKernel& lowered : unit.lowered)
+        result_.kernels.push_back(std::move(lowered.kernel));
+    }
+  }
+
+  codegen::LoweredKernel lower(const Unit& unit, std::size_t index, const std::string& name) const {
+    codegen::LoweredKernel lowered = codegen::lower(result_.graph, unit.schedule, index, name);
+    if (unit.pieces > 1) lowered.kernel.summary += fmt::format("; shared by {} pieces", unit.pieces);
+    if (options_.verify) kernel::verify(lowered.kernel, target_.shared_per_block);
+    for (const KernelPass& pass : kernel_passes) {
+      lowered.kernel = pass.run(std::move(lowered.kernel));
+      if (options_.verify) kernel::verify(lowered.kernel, target_.shared_per_block);
+    }
+    return lowered;
+  }
+
+  /// Each piece gives the kernels of its unit its own buffers.
+  std::vector<schedule::PlannedLaunch> launches() const {
+    std::vector<schedule::PlannedLaunch> result;
+    for (std::uint32_t i = 0; i < unit_of_.size(); ++i) {
+      if (equal_.form_of[i] == schedule::EqualPieces::none) continue;
+      const Unit& unit = units_[unit_of_[i]];
+      for (std::size_t k = 0; k < unit.lowered.size(); ++k) {
+        schedule::PlannedLaunch launch{names_[result.size()],
+                                       unit.first_kernel + static_cast<std::uint32_t>(k),
+                                       {},
+                                       unit.lowered[k].extents};
+        for (const codegen::Binding& binding : unit.lowered[k].bindings) {
+          if (const auto* scratch = std::get_if<codegen::Scratch>(&binding)) {
+            launch.buffers.push_back({true, 0, scratch->component});
+          } else {
+            const auto node = std::get<ir::NodeId>(binding);
+            launch.buffers.push_back(
+                {false, schedule::counterpart(equal_.forms[unit.piece], equal_.forms[i], node), 0});
+          }
+        }
+        result.push_back(std::move(launch));
+      }
+    }
+    return result;
+  }
+
+  Compiled& result_;
+  const analysis::Facts& facts_;
+  const Target& target_;
+  const PipelineOptions& options_;
+  Stopwatch& watch_;
+  schedule::EqualPieces equal_;
+  std::vector<Unit> units_;
+  std::vector<std::uint32_t> unit_of_;  // of each piece that is a kernel
+  std::vector<std::string> names_;      // of all launches
+};
 
 }  // namespace
 
@@ -123,7 +289,8 @@ PipelineOptions pipeline_options(const CompileOptions& options) {
   check("max_inputs", options.max_inputs, 1, 400);
   PipelineOptions result{.relaxed_rounding = options.relaxed_rounding,
                          .drop_barrier = options.drop_barrier,
-                         .merge_gemms = options.merge_gemms};
+                         .merge_gemms = options.merge_gemms,
+                         .threads = options.threads};
   schedule::PartitionOptions& partition = result.partition;
   partition.groups.layers = static_cast<std::uint8_t>((1 << options.layers) - 1);
   partition.groups.max_inputs = options.max_inputs;
@@ -146,12 +313,25 @@ PipelineOptions pipeline_options(const CompileOptions& options) {
   return result;
 }
 
+std::vector<std::size_t> kernel_uses(const Compiled& compiled) {
+  std::vector<std::size_t> uses(compiled.source.kernels.size());
+  for (const std::vector<schedule::Step>* steps : {&compiled.plan.setup, &compiled.plan.steps}) {
+    for (const schedule::Step& step : *steps) {
+      if (const auto* work = std::get_if<schedule::KernelStep>(&step.work)) ++uses[work->kernel];
+    }
+  }
+  return uses;
+}
+
 Compiled run_pipeline(const ir::Graph& graph, const Target& target, const PipelineOptions& options) {
   ir::verify(graph, ErrorKind::user);
   Compiled result;
+  Stopwatch watch(options);
   result.guards = analysis::guards_of(graph);
-  result.graph = run_passes(graph, options);
+  watch.lap("guards");
+  result.graph = run_passes(graph, options, watch);
   const analysis::Facts facts = analysis::facts_of(result.graph);
+  watch.lap("facts");
   result.partition = schedule::partition(result.graph, options.partition, target);
   if (options.verify) {
     if (options.partition.baseline == schedule::Baseline::off) {
@@ -159,32 +339,24 @@ Compiled run_pipeline(const ir::Graph& graph, const Target& target, const Pipeli
     }
     schedule::verify(result.graph, result.partition);
   }
+  watch.lap("partition");
+  const std::vector<schedule::PlannedLaunch> launches =
+      PieceCompiler(result, facts, target, options, watch).run();
 
-  std::vector<schedule::PlannedKernel> planned_kernels;
-  for (const schedule::Piece& piece : result.partition.pieces) {
-    if (piece.kind != schedule::Piece::Kind::kernel) continue;
-    const schedule::Choices choices = choices_of(result.graph, piece, target, options);
-    result.schedules.push_back(schedule::make_schedule(result.graph, piece, choices, target, facts));
-    if (options.verify) schedule::verify(result.graph, result.schedules.back(), target);
-    for (std::size_t i = 0; i < result.schedules.back().kernels.size(); ++i) {
-      const std::string name = kernel_name(result.graph, piece, result.kernels.size());
-      codegen::LoweredKernel lowered = codegen::lower(result.graph, result.schedules.back(), i, name);
-      if (options.verify) kernel::verify(lowered.kernel, target.shared_per_block);
-      for (const KernelPass& pass : kernel_passes) {
-        lowered.kernel = pass.run(std::move(lowered.kernel));
-        if (options.verify) kernel::verify(lowered.kernel, target.shared_per_block);
-      }
-      planned_kernels.push_back(planned(lowered));
-      result.kernels.push_back(std::move(lowered.kernel));
-    }
-  }
   const std::vector<codegen::CustomText> customs =
       codegen::custom_texts(result.graph, result.partition, result.kernels);
-  for (const codegen::CustomText& custom : customs) planned_kernels.push_back({custom.name, {}, {}});
-  result.source =
-      codegen::print_cuda(codegen::c_identifier(graph.name), result.kernels, customs, options.drop_barrier);
-  result.plan = schedule::make_plan(result.graph, result.partition, result.schedules, planned_kernels);
+  std::map<std::string, std::uint32_t> kernel_of_custom;
+  for (const codegen::CustomText& custom : customs) {
+    kernel_of_custom.emplace(custom.name,
+                             static_cast<std::uint32_t>(result.kernels.size() + kernel_of_custom.size()));
+  }
+  result.source = codegen::print_cuda(codegen::c_identifier(graph.name), result.kernels, customs,
+                                      {.drop_barrier = options.drop_barrier, .threads = options.threads});
+  watch.lap("print");
+  result.plan =
+      schedule::make_plan(result.graph, result.partition, result.schedules, launches, kernel_of_custom);
   if (options.verify) schedule::verify(result.plan);
+  watch.lap("plan");
   return result;
 }
 

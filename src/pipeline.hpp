@@ -2,9 +2,11 @@
 // together. SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <fuse/executable.hpp>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "analysis/guards.hpp"
@@ -24,7 +26,9 @@ struct Compiled {
   ir::Graph graph;                        ///< after the passes
   schedule::Partition partition;
   std::vector<schedule::Schedule> schedules;  ///< of the kernel pieces, in piece order
-  std::vector<kernel::Kernel> kernels;        ///< as Source::kernels
+  /// Of each schedule: its launches run this kernel and those behind it. Equal pieces share theirs.
+  std::vector<std::uint32_t> first_kernel;
+  std::vector<kernel::Kernel> kernels;  ///< as Source::kernels
   codegen::Source source;
   schedule::Plan plan;
 };
@@ -37,10 +41,16 @@ struct PipelineOptions {
   schedule::PartitionOptions partition{};
   /// Decides for each kernel piece; schedule::default_choices where empty.
   std::function<schedule::Choices(const ir::Graph&, const schedule::Piece&, const Target&)> choose{};
+  int threads = 0;  ///< that pieces are scheduled and lowered on; 0: one a core. The result is the same
+  /// Called after each stage with its name and the seconds it took: "dead_code", "partition", "schedule", ...
+  std::function<void(std::string_view stage, double seconds)> timed{};
 };
 
 /// What an application's options ask of the pipeline. Throws invalid_argument.
 PipelineOptions pipeline_options(const CompileOptions&);
+
+/// How many steps of the plan run each kernel.
+std::vector<std::size_t> kernel_uses(const Compiled&);
 
 /// Runs the pipeline. User errors pass through; a failed check is an internal Error.
 Compiled run_pipeline(const ir::Graph&, const Target&, const PipelineOptions& = {});

@@ -37,6 +37,8 @@ struct CompileOptions {
   Cut cut = Cut::fuse;
   int layers = 3;       ///< of APOLLO's fusion, 1 to 3: aggregation, stitching, independent branches; for fuse and apollo
   int max_inputs = 48;  ///< values that a kernel reads at most (Dali's F_max)
+  int threads = 0;        ///< that planning and compiling use; 0: one a core. The result is the same
+  bool operator==(const CompileOptions&) const = default;
 };
 
 /// An input, parameter or output of an executable. Its index in slots() is its slot.
@@ -77,7 +79,9 @@ class FUSE_COMPILER_API Executable {
   std::shared_ptr<const Impl> impl_;
 };
 
-/// Compiles for a device. Throws user Errors of the graph, invalid_argument for options out of range, missing_compiler, missing_library.
+/// Compiles for a device. Equal parts of the graph are compiled once, and so is a graph that the device
+/// compiled before: it keeps the last ones. Throws user Errors of the graph, invalid_argument for options out of
+/// range, missing_compiler, missing_library.
 FUSE_COMPILER_API Executable compile(const Graph& graph, const Device& device,
                                      const CompileOptions& options = {});
 

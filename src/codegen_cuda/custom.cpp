@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <map>
+#include <string_view>
+#include <unordered_set>
 
 #include "codegen_cuda/lower.hpp"
 
@@ -49,6 +51,8 @@ std::vector<CustomText> custom_texts(const ir::Graph& graph, const schedule::Par
                                      const std::vector<kernel::Kernel>& emitted) {
   std::vector<CustomText> texts;
   std::map<std::string, std::size_t> known;
+  std::unordered_set<std::string_view> ours;
+  for (const kernel::Kernel& kernel : emitted) ours.insert(kernel.name);
   for (const schedule::Piece& piece : partition.pieces) {
     if (piece.kind != schedule::Piece::Kind::custom) continue;
     CustomText text = text_of(graph, piece.root);
@@ -59,9 +63,8 @@ std::vector<CustomText> custom_texts(const ir::Graph& graph, const schedule::Par
                    .location = graph.location(graph[piece.root]),
                    .hint = std::move(hint)});
     };
-    const bool taken = std::any_of(emitted.begin(), emitted.end(),
-                                   [&](const kernel::Kernel& kernel) { return kernel.name == text.name; });
-    if (taken) refuse(fmt::format("fuse names a kernel '{}' itself", text.name), "give yours another name");
+    if (ours.contains(text.name))
+      refuse(fmt::format("fuse names a kernel '{}' itself", text.name), "give yours another name");
     if (c_identifier(text.name) != text.name) {
       refuse(fmt::format("the kernel's name '{}' is no identifier, or the device dialect uses it", text.name),
              fmt::format("'{}' is free", c_identifier(text.name)));

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <unordered_set>
 
 #include "codegen_cuda/element_lowering.hpp"
 #include "codegen_cuda/kernel_builder.hpp"
@@ -580,16 +581,20 @@ constexpr std::array reserved = {
     "warpSize",
 };
 
-/// expf, exp, ...: what the op table's spellings call.
-bool is_math_function(const std::string& name) {
-  for (int op = 0; op < ir::op_count; ++op) {
-    const std::string_view spelling = info(static_cast<ir::Op>(op)).cuda;
-    const auto at = spelling.find('@');
-    if (at == std::string_view::npos) continue;
-    const std::string_view function = spelling.substr(0, at);
-    if (name == function || name == std::string(function) + 'f') return true;
-  }
-  return false;
+/// Words of C++, and expf, exp, ...: what the op table's spellings call.
+bool is_taken(const std::string& name) {
+  static const std::unordered_set<std::string> words = [] {
+    std::unordered_set<std::string> result(reserved.begin(), reserved.end());
+    for (int op = 0; op < ir::op_count; ++op) {
+      const std::string_view spelling = info(static_cast<ir::Op>(op)).cuda;
+      const auto at = spelling.find('@');
+      if (at == std::string_view::npos) continue;
+      result.emplace(spelling.substr(0, at));
+      result.emplace(std::string(spelling.substr(0, at)) + 'f');
+    }
+    return result;
+  }();
+  return words.contains(name);
 }
 
 }  // namespace
@@ -609,8 +614,7 @@ std::string c_identifier(std::string_view name) {
   // Macros are spelled in capitals; there are too many to list.
   const bool capitals = result.size() > 1 && std::none_of(result.begin(), result.end(),
                                                           [](char c) { return c >= 'a' && c <= 'z'; });
-  const bool taken = capitals || std::find(reserved.begin(), reserved.end(), result) != reserved.end() ||
-                     find_primitive(result) != nullptr || is_math_function(result);
+  const bool taken = capitals || is_taken(result) || find_primitive(result) != nullptr;
   return taken ? result + '_' : result;
 }
 

@@ -2,6 +2,7 @@
 #include "codegen_cuda/primitives.hpp"
 
 #include <algorithm>
+#include <unordered_map>
 
 #include "runtime/emulated/abi.hpp"
 
@@ -776,10 +777,14 @@ const std::vector<Primitive>& primitives() {
 const Primitive* find_primitive(std::string_view name) {
   if (name == "FUSE_KERNEL") name = "kernel";
   if (name == "FUSE_SHARED") name = "shared";
-  const auto& table = primitives();
-  const auto at =
-      std::find_if(table.begin(), table.end(), [&](const Primitive& p) { return p.name == name; });
-  return at == table.end() ? nullptr : &*at;
+  // Every word of every kernel is looked up.
+  static const std::unordered_map<std::string_view, const Primitive*> by_name = [] {
+    std::unordered_map<std::string_view, const Primitive*> result;
+    for (const Primitive& primitive : primitives()) result.emplace(primitive.name, &primitive);
+    return result;
+  }();
+  const auto at = by_name.find(name);
+  return at == by_name.end() ? nullptr : at->second;
 }
 
 std::string cuda_prelude(const std::vector<std::string>& used) {

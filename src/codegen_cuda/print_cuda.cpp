@@ -10,6 +10,7 @@
 
 #include "codegen_cuda/primitives.hpp"
 #include "ir/dim_poly.hpp"
+#include "parallel.hpp"
 
 namespace fuse::codegen {
 
@@ -376,37 +377,61 @@ bool communicates(const std::set<std::string>& primitives) {
   return false;
 }
 
+struct Printed {
+  std::string text;
+  KernelInfo info;  ///< its lines are counted from the text's first
+  std::set<std::string> primitives;
+};
+
+Printed print(const Kernel& kernel, int drop_barrier, int& barriers) {
+  KernelPrinter printer(kernel, drop_barrier, barriers);
+  printer.print();
+  Printed result{.text = std::move(printer.text) + '\n',
+                 .info = {.name = kernel.name,
+                          .block_threads = kernel.block_threads,
+                          .shared_bytes = shared_bytes(kernel),
+                          .lines = std::move(printer.lines)},
+                 .primitives = {}};
+  for (const Buffer& buffer : kernel.buffers) {
+    if (buffer.space != Space::global) continue;
+    result.info.params.push_back({KernelParam::Kind::buffer, buffer.name, buffer.dtype, buffer.written});
+  }
+  for (const Dim& extent : kernel.extents) {
+    result.info.params.push_back(
+        {KernelParam::Kind::extent, std::string(extent.name()), kernel.index_type, false});
+  }
+  result.primitives = called(result.text);
+  result.info.communicates = communicates(result.primitives);
+  return result;
+}
+
 }  // namespace
 
+std::string prelude_of(std::string_view body) {
+  const std::set<std::string> used = called(body);
+  return cuda_prelude({used.begin(), used.end()}) + '\n';
+}
+
 Source print_cuda(const std::string& name, const std::vector<Kernel>& kernels,
-                  const std::vector<CustomText>& customs, int drop_barrier) {
+                  const std::vector<CustomText>& customs, const PrintOptions& options) {
+  std::vector<Printed> printed(kernels.size());
+  const bool drops = options.drop_barrier >= 0;  // then barriers are counted from the first kernel on
+  int barriers = 0;
+  parallel_for(drops ? 1 : options.threads, kernels.size(), [&](std::size_t i) {
+    int mine = 0;
+    printed[i] = print(kernels[i], options.drop_barrier, drops ? barriers : mine);
+  });
   Source source;
   source.name = name;
   std::set<std::string> used;
-  int barriers = 0;
   int first_line = 0;
-  for (const Kernel& kernel : kernels) {
-    KernelPrinter printer(kernel, drop_barrier, barriers);
-    printer.print();
-    KernelInfo info{
-        .name = kernel.name, .block_threads = kernel.block_threads, .shared_bytes = shared_bytes(kernel)};
-    for (const Buffer& buffer : kernel.buffers) {
-      if (buffer.space != Space::global) continue;
-      info.params.push_back({KernelParam::Kind::buffer, buffer.name, buffer.dtype, buffer.written});
-    }
-    for (const Dim& extent : kernel.extents) {
-      info.params.push_back(
-          {KernelParam::Kind::extent, std::string(extent.name()), kernel.index_type, false});
-    }
-    const std::set<std::string> mine = called(printer.text);
-    used.insert(mine.begin(), mine.end());
-    info.communicates = communicates(mine);
-    info.lines = std::move(printer.lines);
-    for (OpLine& line : info.lines) line.line += first_line;
-    for (const char c : printer.text) first_line += c == '\n';
-    source.body += printer.text + '\n';
-    ++first_line;
-    source.kernels.push_back(std::move(info));
+  for (Printed& one : printed) {
+    used.insert(one.primitives.begin(), one.primitives.end());
+    for (OpLine& line : one.info.lines) line.line += first_line;
+    for (const char c : one.text) first_line += c == '\n';
+    source.starts.push_back(source.body.size());
+    source.body += one.text;
+    source.kernels.push_back(std::move(one.info));
   }
   for (const CustomText& custom : customs) {
     KernelInfo info{.name = custom.name,
@@ -422,6 +447,7 @@ Source print_cuda(const std::string& name, const std::vector<Kernel>& kernels,
       info.lines.push_back(
           {first_line++, custom.origin.op, custom.origin.scope, custom.origin.location, false});
     }
+    source.starts.push_back(source.body.size());
     source.body += text;
     source.kernels.push_back(std::move(info));
   }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "codegen_cuda/source.hpp"
@@ -19,8 +20,15 @@ struct CustomText {
   kernel::Origin origin{};  ///< of the first call
 };
 
-/// `drop_barrier` >= 0 leaves out the k-th barrier of the text, to show that the checker finds it missing.
+struct PrintOptions {
+  int drop_barrier =
+      -1;  ///< >= 0 leaves out the k-th barrier of the text, to show that the checker finds it missing
+  int threads = 1;  ///< that kernels are printed on; 0: one a core
+};
 Source print_cuda(const std::string& name, const std::vector<kernel::Kernel>& kernels,
-                  const std::vector<CustomText>& customs = {}, int drop_barrier = -1);
+                  const std::vector<CustomText>& customs = {}, const PrintOptions& options = {});
+
+/// The CUDA bodies of the primitives that a text calls: what stands before it where it is compiled alone.
+std::string prelude_of(std::string_view body);
 
 }  // namespace fuse::codegen

@@ -16,6 +16,7 @@ struct KernelParam {
   std::string name;
   DType dtype = f32;     ///< buffers: element type. Extents are i32 or i64.
   bool written = false;  ///< buffers: the kernel stores to it
+  bool operator==(const KernelParam&) const = default;
 };
 
 /// A line of the text and the op it computes (a barrier names the reduction that needs it).
@@ -25,6 +26,7 @@ struct OpLine {
   std::string scope;     ///< "layer_norm.mean"
   std::string location;  ///< "main.cpp:4"
   bool barrier = false;
+  bool operator==(const OpLine&) const = default;
 };
 
 struct KernelInfo {
@@ -34,6 +36,7 @@ struct KernelInfo {
   bool communicates = false;  ///< has a barrier or a warp exchange: its threads cannot run one after another
   std::int64_t shared_bytes = 0;  ///< static shared memory
   std::vector<OpLine> lines{};    ///< ascending by line
+  bool operator==(const KernelInfo&) const = default;
 };
 
 /// The kernels' text in fuse's device dialect, after the prelude (the primitives it uses, with CUDA bodies).
@@ -44,7 +47,11 @@ struct Source {
   std::string body;                     ///< the kernels
   std::vector<std::string> primitives;  ///< names of the primitives that the body uses, sorted
   std::vector<KernelInfo> kernels;
+  /// Where the text of each kernel begins in the body: texts between two of them compile alone, behind what
+  /// they call. Empty: the body is not to be cut.
+  std::vector<std::size_t> starts{};
 
+  bool operator==(const Source&) const = default;
   std::string text() const { return prelude + body; }
   int body_line() const {  ///< line of the body's first line in text()
     int line = 1;
@@ -52,5 +59,15 @@ struct Source {
     return line;
   }
 };
+
+/// Kernels [first, last) of a source and their text, body[begin, end), which starts at `line` of text().
+struct Segment {
+  std::size_t first = 0, last = 0;
+  std::size_t begin = 0, end = 0;
+  int line = 1;
+};
+/// The source in at most `most` segments of about the same length, each of a kernel or more; one where it has
+/// no starts.
+std::vector<Segment> segments(const Source&, std::size_t most);
 
 }  // namespace fuse::codegen

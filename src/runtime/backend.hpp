@@ -18,6 +18,8 @@
 
 namespace fuse::runtime {
 
+class CompileCache;
+
 struct Dim3 {
   std::int64_t x = 1, y = 1, z = 1;
 };
@@ -104,7 +106,8 @@ struct KernelCounts {
 /// One device. Thread safe, except that a Queue belongs to one thread at a time.
 class Backend {
  public:
-  virtual ~Backend() = default;
+  Backend();
+  virtual ~Backend();
   virtual const Target& target() const = 0;
   /// How the device was found: the libraries looked for and where, one a line.
   virtual std::string report() const = 0;
@@ -118,7 +121,12 @@ class Backend {
   virtual Status copy(Queue&, void* to, const void* from, std::int64_t bytes) noexcept = 0;
   virtual Status memset(Queue&, void* to, int byte, std::int64_t bytes) noexcept = 0;
 
-  virtual std::unique_ptr<Module> load(const codegen::Source&) = 0;
+  /// Compiles on at most `threads` threads or processes; 0: one a core.
+  virtual std::unique_ptr<Module> load(const codegen::Source&, int threads = 0) = 0;
+  /// What besides the source decides what `load` makes: compiler, version, options.
+  virtual std::string build_key() const = 0;
+  /// What was compiled for this device in this process.
+  CompileCache& cache() const { return *cache_; }
   virtual std::unique_ptr<Gemm> prepare_gemm(const GemmDesc&) = 0;
   /// `arguments` matches the kernel's params one to one. A zero grid launches nothing and succeeds.
   virtual Status launch(Queue&, const Function&, Dim3 grid, const Argument* arguments,
@@ -138,6 +146,9 @@ class Backend {
   /// Counters of the checked emulated device; empty elsewhere.
   virtual std::vector<KernelCounts> counts() const { return {}; }
   virtual void reset_counts() {}
+
+ private:
+  std::unique_ptr<CompileCache> cache_;  // modules in it hold what they need of the device
 };
 
 }  // namespace fuse::runtime

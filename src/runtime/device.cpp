@@ -4,6 +4,7 @@
 #include <fuse/device.hpp>
 
 #include "runtime/backend.hpp"
+#include "runtime/compile_cache.hpp"
 #include "runtime/reference_backend.hpp"
 #if FUSE_COMPILER_HAS_EMULATED
 #include "runtime/emulated/emulated.hpp"
@@ -112,7 +113,12 @@ Device Device::auto_select() {
 DeviceKind Device::kind() const { return kind_; }
 std::string Device::name() const { return name_; }
 std::string Device::why() const { return why_; }
-std::string Device::report() const { return backend_->report(); }
+std::string Device::report() const {
+  std::string text = backend_->report();
+  const std::string compiled = backend_->cache().report();
+  if (!compiled.empty() && !text.ends_with('\n')) text += '\n';
+  return text + compiled;
+}
 
 Buffer Device::allocate(std::int64_t bytes) const {
   if (bytes < 0) {

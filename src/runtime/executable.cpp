@@ -6,6 +6,7 @@
 
 #include "ir/nearest.hpp"
 #include "ir/verify.hpp"
+#include "runtime/compile_cache.hpp"
 #include "runtime/executable_impl.hpp"
 #include "runtime/host_tensor.hpp"
 
@@ -103,15 +104,24 @@ void check_kernel(const schedule::Plan& plan, const schedule::Step& step, const 
 
 }  // namespace
 
-Executable make_executable(ir::Graph graph, Compiled compiled, const Device& device,
-                           std::unique_ptr<Module> module) {
-  auto impl = std::make_shared<Executable::Impl>(Executable::Impl{.device = device,
-                                                                  .graph = std::move(graph),
-                                                                  .compiled = std::move(compiled),
-                                                                  .source = {},
-                                                                  .slots = {},
-                                                                  .module = nullptr,
-                                                                  .functions = {}});
+namespace {
+
+std::shared_ptr<const Module> loaded(const std::shared_ptr<const Compiled>& compiled, Backend& backend,
+                                     int threads) {
+  // The key keeps the stages alive: the text is theirs.
+  ModuleKey key({compiled, &compiled->source}, backend.build_key());
+  if (auto found = backend.cache().modules.find(key)) return found;
+  std::shared_ptr<const Module> module = backend.load(compiled->source, threads);
+  backend.cache().modules.insert(std::move(key), module);
+  return module;
+}
+
+}  // namespace
+
+Executable make_executable(std::shared_ptr<const ir::Graph> graph, std::shared_ptr<const Compiled> compiled,
+                           const Device& device, int threads, std::shared_ptr<const Module> module) {
+  auto impl = std::make_shared<Executable::Impl>(
+      Executable::Impl{.device = device, .user_graph = std::move(graph), .stages = std::move(compiled)});
   impl->slots = slots_of(impl->graph);
   if (device.kind() == DeviceKind::reference) return Executable(std::move(impl));
 
@@ -126,12 +136,18 @@ Executable make_executable(ir::Graph graph, Compiled compiled, const Device& dev
   }
   impl->source = impl->compiled.source.text();
   if (!impl->compiled.source.kernels.empty()) {
-    impl->module = module ? std::move(module) : device.backend()->load(impl->compiled.source);
+    impl->module = module ? std::move(module) : loaded(impl->stages, *device.backend(), threads);
     for (const codegen::KernelInfo& kernel : impl->compiled.source.kernels) {
       impl->functions.push_back(&impl->module->function(kernel.name));
     }
   }
   return Executable(std::move(impl));
+}
+
+Executable make_executable(ir::Graph graph, Compiled compiled, const Device& device,
+                           std::unique_ptr<Module> module) {
+  return make_executable(std::make_shared<const ir::Graph>(std::move(graph)),
+                         std::make_shared<const Compiled>(std::move(compiled)), device, 0, std::move(module));
 }
 
 }  // namespace runtime
@@ -177,14 +193,21 @@ Executable compile(const Graph& graph, const Device& device, const CompileOption
                  .message = fmt::format("graph '{}' has no outputs: there is nothing to compute", ir.name),
                  .hint = "name a result with Graph::output"});
   }
-  Compiled compiled;
+  const auto user = std::make_shared<const ir::Graph>(ir);
   if (device.kind() == DeviceKind::reference) {
+    Compiled compiled;
     compiled.guards = analysis::guards_of(ir);
     compiled.graph = ir;
-  } else {
-    compiled = run_pipeline(ir, device.backend()->target(), pipeline_options(options));
+    return runtime::make_executable(user, std::make_shared<const Compiled>(std::move(compiled)), device);
   }
-  return runtime::make_executable(ir, std::move(compiled), device);
+  runtime::Backend& backend = *device.backend();
+  runtime::GraphKey key(user, options);
+  std::shared_ptr<const Compiled> compiled = backend.cache().stages.find(key);
+  if (!compiled) {
+    compiled = std::make_shared<const Compiled>(run_pipeline(ir, backend.target(), pipeline_options(options)));
+    backend.cache().stages.insert(std::move(key), compiled);
+  }
+  return runtime::make_executable(user, std::move(compiled), device, options.threads);
 }
 
 }  // namespace v0

@@ -14,13 +14,16 @@
 namespace fuse {
 
 struct Executable::Impl {
-  Device device;       ///< first: what follows lives on it
-  ir::Graph graph;     ///< as the user built it: errors of prepare name its lines
-  Compiled compiled;   ///< reference device: the graph only
-  std::string source;  ///< CUDA text
-  std::vector<Slot> slots;
-  std::unique_ptr<runtime::Module> module;
-  std::vector<const runtime::Function*> functions;  ///< of each kernel
+  Device device;                                ///< first: what follows lives on it
+  std::shared_ptr<const ir::Graph> user_graph;  ///< shared with what the device remembers
+  std::shared_ptr<const Compiled> stages;
+  std::string source{};  ///< CUDA text
+  std::vector<Slot> slots{};
+  std::shared_ptr<const runtime::Module> module{};
+  std::vector<const runtime::Function*> functions{};  ///< of each kernel
+
+  const ir::Graph& graph = *user_graph;  ///< as the user built it: errors of prepare name its lines
+  const Compiled& compiled = *stages;    ///< reference device: the graph only
 };
 
 namespace runtime {
@@ -55,9 +58,13 @@ struct ReadyStep {
 
 constexpr int max_arguments = 128;
 
-/// A plain Executable from stages that were made elsewhere: compile's second half, and tests. `graph` is what
-/// the user built; `module` has the source's kernels, and is loaded from the source where null. Throws
-/// internal when plan, source and graph do not fit each other.
+/// An Executable from its stages: compile's second half. `graph` is what the user built. The source is loaded
+/// unless the device has it loaded, on at most `threads` threads. Throws internal when plan, source and graph
+/// do not fit each other.
+Executable make_executable(std::shared_ptr<const ir::Graph> graph, std::shared_ptr<const Compiled> compiled,
+                           const Device& device, int threads = 0,
+                           std::shared_ptr<const Module> module = nullptr);
+/// Of stages that were made elsewhere, for tests; `module` has the source's kernels.
 Executable make_executable(ir::Graph graph, Compiled compiled, const Device& device,
                            std::unique_ptr<Module> module = nullptr);
 inline Executable make_executable(Compiled compiled, const Device& device) {

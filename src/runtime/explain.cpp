@@ -18,7 +18,8 @@ std::string bytes_text(const schedule::PlanValue& value) {
 
 class Explainer {
  public:
-  explicit Explainer(const Executable::Impl& impl) : impl_(impl), plan_(impl.compiled.plan) {
+  explicit Explainer(const Executable::Impl& impl)
+      : impl_(impl), plan_(impl.compiled.plan), uses_(kernel_uses(impl.compiled)) {
     for (const schedule::Piece& piece : impl.compiled.partition.pieces) ends_[piece.root] = piece.end;
     for (const schedule::Schedule& schedule : impl.compiled.schedules) {
       choices_[schedule.piece.root] = schedule.choices.to_string();
@@ -26,7 +27,8 @@ class Explainer {
   }
 
   std::string run() const {
-    std::size_t kernels = 0, gemms = 0;
+    std::size_t kernels = 0, gemms = 0, shared = 0;
+    for (const std::size_t uses : uses_) shared += uses > 1 ? uses - 1 : 0;
     for (const Step& step : plan_.steps) {
       kernels += std::holds_alternative<schedule::KernelStep>(step.work);
       gemms += std::holds_alternative<schedule::GemmStep>(step.work);
@@ -38,7 +40,7 @@ class Explainer {
     return text +
            fmt::format("steps: {} ({} kernels, {} gemms, {} others)\n", plan_.steps.size(), kernels, gemms,
                        plan_.steps.size() - kernels - gemms) +
-           lines(plan_.steps);
+           (shared > 0 ? fmt::format("{} of the kernels run the text of an equal one\n", shared) : "") + lines(plan_.steps);
   }
 
  private:
@@ -56,9 +58,11 @@ class Explainer {
     const Explainer& explainer;
     const Step& step;
     std::string operator()(const schedule::KernelStep& s) const {
-      return fmt::format("kernel {} grid {} x {} threads{}", step.name, s.grid.to_string(),
-                         explainer.impl_.compiled.source.kernels[s.kernel].block_threads,
-                         step.spins ? " spins" : "");
+      const codegen::KernelInfo& kernel = explainer.impl_.compiled.source.kernels[s.kernel];
+      const std::size_t uses = explainer.uses_[s.kernel];
+      return fmt::format("kernel {} grid {} x {} threads{}{}", step.name, s.grid.to_string(),
+                         kernel.block_threads, step.spins ? " spins" : "",
+                         uses == 1 ? "" : fmt::format("; {} shared by {} steps", kernel.name, uses));
     }
     std::string operator()(const schedule::GemmStep& s) const {
       return fmt::format("gemm {} {} x {} x {} batch {} {} -> {}{}{}", step.name, s.m.to_string(),
@@ -100,6 +104,7 @@ class Explainer {
 
   const Executable::Impl& impl_;
   const schedule::Plan& plan_;
+  const std::vector<std::size_t> uses_;  // of each kernel
   std::map<ir::NodeId, std::string> ends_, choices_;
 };
 

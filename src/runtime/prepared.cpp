@@ -174,13 +174,22 @@ class Preparer {
     return place;
   }
 
+  /// A shared kernel names itself, its ops and its lines by the first piece that runs it: what the device
+  /// says is of that one, what stands before it of this step.
+  std::string text_of_another(const Step& step) const {
+    const auto* work = std::get_if<schedule::KernelStep>(&step.work);
+    if (!work) return {};
+    const std::string& kernel = executable_.compiled.source.kernels[work->kernel].name;
+    return kernel == step.name ? "" : fmt::format(", which runs '{}'", kernel);
+  }
+
   std::string label(std::size_t index, const Step& step, ReadyStep::Kind kind) const {
     std::string ops = describe_ops(executable_.compiled.graph, step.nodes, 8);
     // A status has 509 bytes in all; what the device says must fit too.
     constexpr std::size_t longest = 200;
     if (ops.size() > longest) ops = ops.substr(0, longest) + "...";
-    return fmt::format("step {}, {} '{}'{}{}{}", index, noun(kind), step.name, ops.empty() ? "" : " (", ops,
-                       ops.empty() ? "" : ")");
+    return fmt::format("step {}, {} '{}'{}{}{}{}", index, noun(kind), step.name, ops.empty() ? "" : " (", ops,
+                       ops.empty() ? "" : ")", text_of_another(step));
   }
 
   bool prepare(const Step& step, const schedule::KernelStep& work, ReadyStep& ready) {

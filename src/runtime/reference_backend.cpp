@@ -61,7 +61,8 @@ class ReferenceBackend final : public Backend {
     return Status::ok();
   }
 
-  std::unique_ptr<Module> load(const codegen::Source&) override { refuse("load kernels"); }
+  std::string build_key() const override { return "reference"; }
+  std::unique_ptr<Module> load(const codegen::Source&, int) override { refuse("load kernels"); }
   std::unique_ptr<Gemm> prepare_gemm(const GemmDesc&) override { refuse("prepare a gemm"); }
   Status launch(Queue&, const Function&, Dim3, const Argument*, int) noexcept override {
     return {ErrorCode::internal, "the reference device evaluates graphs; it cannot launch kernels"};

@@ -188,7 +188,9 @@ void verify(const ir::Graph& graph, const Grouping& grouping, const GroupOptions
       return std::any_of(group.nodes.begin(), group.nodes.end(), [&](NodeId id) { return is(id, relation); });
     };
     if (has(ir::Relation::custom)) fail("a user's kernel stands alone");
-    if (has(ir::Relation::contraction)) fail("the GEMM library runs nothing besides");
+    if (group.type != GroupClass::contraction && has(ir::Relation::contraction)) {
+      fail("the GEMM library runs nothing besides its epilogue");
+    }
     if (group.inputs.size() > static_cast<std::size_t>(options.max_inputs)) {
       fail(fmt::format("a group reads {} values, {} are allowed", group.inputs.size(), options.max_inputs));
     }

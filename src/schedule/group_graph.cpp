@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "ir/memory_values.hpp"
+#include "schedule/gemm_epilogue.hpp"
 #include "schedule/schedule.hpp"
 #include "schedule/shape.hpp"
 
@@ -17,12 +19,6 @@ using ir::Relation;
 constexpr std::size_t bytes_an_argument = 8;  // of a buffer or an extent
 
 bool is_given(const ir::Node& node) { return std::holds_alternative<ir::NameAttr>(node.attr); }
-
-/// Runs as a step of its own on stored operands.
-bool needs_stored_operands(const ir::Node& node) {
-  const Relation relation = info(node.op).relation;
-  return relation == Relation::contraction || relation == Relation::custom;
-}
 
 /// Its loop meets only some of the elements of operand 0.
 bool reads_a_part(const ir::Node& node) {
@@ -82,29 +78,16 @@ GroupGraph::GroupGraph(const ir::Graph& graph, const Grouping& grouping, const G
 /// Constants, and what only moves them, are computed wherever they are used, unless they must be in memory.
 void GroupGraph::leave_out_free_nodes() {
   const std::size_t count = graph_.nodes.size();
-  std::vector<bool> in_memory(count);
-  const auto store = [&](NodeId id) {
-    while (!in_memory[id]) {
-      in_memory[id] = true;
-      if (info(graph_[id].op).relation == Relation::reshape) id = graph_[id].operands[0];
-    }
-  };
+  in_memory_ = ir::memory_values(graph_);
   returned_.assign(count, false);
-  for (const ir::Output& output : graph_.outputs) {
-    store(output.node);
-    returned_[output.node] = true;
-  }
-  for (const ir::Node& node : graph_.nodes) {
-    if (!needs_stored_operands(node)) continue;
-    for (const NodeId operand : node.operands) store(operand);
-  }
+  for (const ir::Output& output : graph_.outputs) returned_[output.node] = true;
   free_.assign(count, false);
   outside_.assign(count, false);
   for (NodeId id = 0; id < count; ++id) {
     const ir::Node& node = graph_[id];
     const ir::OpInfo& row = info(node.op);
     const bool moves = row.has(ir::Trait::source) || row.has(ir::Trait::movement);
-    free_[id] = moves && !is_given(node) && !in_memory[id] &&
+    free_[id] = moves && !is_given(node) && !in_memory_[id] &&
                 std::all_of(node.operands.begin(), node.operands.end(), [&](NodeId o) { return free_[o]; });
     outside_[id] = is_given(node) || free_[id];
   }
@@ -216,6 +199,19 @@ bool GroupGraph::check_limits(Id a, Id b, Verdict& verdict) const {
   return false;
 }
 
+/// The consumer is what the GEMM computes besides, and perhaps the broadcast of its bias.
+bool GroupGraph::is_epilogue(Id producer, Id consumer) const {
+  if (clusters_.member_count(producer) != 1 || clusters_.member_count(consumer) > 2) return false;
+  const auto epilogue = gemm_epilogue(graph_, clusters_.members(producer).front(), users_, in_memory_);
+  if (!epilogue || find(epilogue->result) != consumer) return false;
+  const std::vector<NodeId>& read = graph_[epilogue->result].operands;
+  const std::vector<NodeId> members = clusters_.members(consumer);
+  return std::all_of(members.begin(), members.end(), [&](NodeId id) {
+    const bool repeats = info(graph_[id].op).relation == Relation::broadcast;
+    return id == epilogue->result || (repeats && std::find(read.begin(), read.end(), id) != read.end());
+  });
+}
+
 Verdict GroupGraph::judge(Id producer, Id consumer, const Rule& rule, bool explain) {
   Verdict verdict{.rule = &rule};
   const Loops &from = state_[producer].loops, &to = state_[consumer].loops;
@@ -257,7 +253,15 @@ Verdict GroupGraph::judge(Id producer, Id consumer, const Rule& rule, bool expla
       return verdict;
     }
   }
-  if (asks(Check::epilogue)) return refuse(&rule, Reason::epilogue);
+  if (asks(Check::epilogue) && !is_epilogue(producer, consumer)) {
+    verdict = refuse(&rule, Reason::epilogue);
+    if (explain) {
+      const ir::Type& type = graph_[clusters_.members(producer).front()].type;
+      verdict.numbers = {{"result", std::string(fuse::to_string(type.dtype))},
+                         {"ops", std::to_string(clusters_.member_count(consumer))}};
+    }
+    return verdict;
+  }
   if (asks(Check::prologue)) return refuse(&rule, Reason::prologue);
   if (!check_limits(producer, consumer, verdict)) return verdict;
   if (clusters_.would_cycle(producer, consumer)) return refuse(&rule, Reason::cycle);

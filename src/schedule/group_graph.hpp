@@ -54,13 +54,14 @@ class GroupGraph {
   void start();
   Loops loops_of(ir::NodeId) const;
   bool check_limits(Id a, Id b, Verdict&) const;
+  bool is_epilogue(Id producer, Id consumer) const;
 
   const ir::Graph& graph_;
   GroupOptions options_;
   const Target& target_;
   analysis::ClusterGraph clusters_;
   std::vector<std::vector<ir::NodeId>> users_;
-  std::vector<bool> free_, outside_, returned_;
+  std::vector<bool> free_, outside_, returned_, in_memory_;
   std::vector<std::uint32_t> other_users_;  // of each node: users in other groups, and 1 where it is returned
   std::vector<State> state_;                // of each cluster
 };

@@ -3,8 +3,8 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <map>
+#include <unordered_map>
+#include <unordered_set>
 
 #include "ir/fixed_values.hpp"
 #include "ir/memory_values.hpp"
@@ -17,28 +17,31 @@ using ir::NodeId;
 
 class Planner {
  public:
-  Planner(const ir::Graph& graph, const Partition& partition) : graph_(graph), partition_(partition) {}
+  Planner(const ir::Graph& graph, const Partition& partition) : graph_(graph), partition_(partition) {
+    for (const Piece& piece : partition.pieces) {
+      if (piece.in_place) updated_.insert(piece.root);
+    }
+  }
 
-  Plan run(const std::vector<Schedule>& schedules, const std::vector<PlannedKernel>& kernels) {
+  Plan run(const std::vector<Schedule>& schedules, const std::vector<PlannedLaunch>& launches,
+           const std::map<std::string, std::uint32_t>& customs) {
     add_signature();
     add_packed(schedules);
-    std::size_t next_schedule = 0;
-    std::uint32_t next_kernel = 0;
+    std::size_t next_schedule = 0, next_launch = 0;
     for (const Piece& piece : partition_.pieces) {
       if (piece.kind == Piece::Kind::gemm) {
         add_gemm(piece);
         continue;
       }
       if (piece.kind == Piece::Kind::custom) {
-        add_custom(piece, kernels);
+        add_custom(piece, customs);
         continue;
       }
       const Schedule& schedule = schedules[next_schedule++];
       std::vector<ValueId> scratch;
       for (DType dtype : schedule.scratch) scratch.push_back(temporary(dtype, {schedule.scratch_elements}));
       for (const KernelSchedule& launch : schedule.kernels) {
-        add_kernel(piece, launch, next_kernel, kernels[next_kernel], scratch);
-        ++next_kernel;
+        add_kernel(piece, launch, launches[next_launch++], scratch);
       }
     }
     for (const auto& [output, value] : copied_) {
@@ -113,11 +116,6 @@ class Planner {
     }
   }
 
-  bool is_updated_in_place(NodeId root) const {
-    return std::any_of(partition_.pieces.begin(), partition_.pieces.end(),
-                       [&](const Piece& piece) { return piece.in_place && piece.root == root; });
-  }
-
   /// The first output of a stored value is its buffer; an input, or a value that is an output twice, is
   /// copied.
   void add_signature() {
@@ -132,7 +130,7 @@ class Planner {
       PlanValue made{PlanValue::Kind::output, output.name, type.dtype, type.dims};
       if (output.donated()) made.donor = value_of_.at(output.donor);
       const ValueId value = add(std::move(made));
-      if (output.donated() && !is_updated_in_place(output.node)) {
+      if (output.donated() && !updated_.contains(output.node)) {
         donated_.emplace_back(&output, value);
       } else if (!value_of_.emplace(partition_.storage[output.node], value).second)
         copied_.emplace_back(&output, value);
@@ -145,11 +143,11 @@ class Planner {
     return found->second;
   }
 
-  void add_kernel(const Piece& piece, const KernelSchedule& launch, std::uint32_t index,
-                  const PlannedKernel& kernel, const std::vector<ValueId>& scratch) {
-    KernelStep work{.kernel = index, .extents = kernel.extents, .grid = launch.grid};
-    Step step{.nodes = piece.nodes, .name = kernel.name};
-    for (const BufferSource& source : kernel.buffers) {
+  void add_kernel(const Piece& piece, const KernelSchedule& launch, const PlannedLaunch& planned,
+                  const std::vector<ValueId>& scratch) {
+    KernelStep work{.kernel = planned.kernel, .extents = planned.extents, .grid = launch.grid};
+    Step step{.nodes = piece.nodes, .name = planned.name};
+    for (const BufferSource& source : planned.buffers) {
       const ValueId value = source.is_scratch ? scratch[source.scratch] : value_of(source.node);
       work.buffers.push_back(value);
       const bool written =
@@ -162,14 +160,10 @@ class Planner {
   }
 
   /// Its kernel stands behind those of the schedules, once for all calls of it.
-  void add_custom(const Piece& piece, const std::vector<PlannedKernel>& kernels) {
+  void add_custom(const Piece& piece, const std::map<std::string, std::uint32_t>& kernels) {
     const ir::Node& node = graph_[piece.root];
     const auto& custom = ir::attr<ir::CustomAttr>(node);
-    const auto kernel = std::find_if(kernels.begin(), kernels.end(),
-                                     [&](const PlannedKernel& k) { return k.name == custom.name; });
-    KernelStep work{.kernel = static_cast<std::uint32_t>(kernel - kernels.begin()),
-                    .extents = custom.extents,
-                    .grid = custom.grid};
+    KernelStep work{.kernel = kernels.at(custom.name), .extents = custom.extents, .grid = custom.grid};
     Step step{.nodes = piece.nodes, .name = custom.name};
     for (const NodeId operand : node.operands) {
       work.buffers.push_back(value_of(partition_.storage[operand]));
@@ -239,7 +233,8 @@ class Planner {
   std::vector<std::vector<NodeId>> users_;  // where a GEMM has an epilogue
   std::vector<bool> in_memory_;
   Plan plan_;
-  std::map<NodeId, ValueId> value_of_;  // of stored nodes
+  std::unordered_set<NodeId> updated_;            // roots of updates in place
+  std::unordered_map<NodeId, ValueId> value_of_;  // of stored nodes
   std::vector<std::pair<const ir::Output*, ValueId>> copied_;
   std::vector<std::pair<const ir::Output*, ValueId>> donated_;  // made aside
   std::vector<ValueId> from_;                                   // where
@@ -248,8 +243,9 @@ class Planner {
 }  // namespace
 
 Plan make_plan(const ir::Graph& graph, const Partition& partition, const std::vector<Schedule>& schedules,
-               const std::vector<PlannedKernel>& kernels) {
-  return Planner(graph, partition).run(schedules, kernels);
+               const std::vector<PlannedLaunch>& launches,
+               const std::map<std::string, std::uint32_t>& customs) {
+  return Planner(graph, partition).run(schedules, launches, customs);
 }
 
 }  // namespace fuse::schedule

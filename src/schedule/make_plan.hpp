@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -21,15 +22,19 @@ struct BufferSource {
   std::size_t scratch = 0;
 };
 
-/// What the plan needs to know of an emitted kernel.
-struct PlannedKernel {
-  std::string name;
-  std::vector<BufferSource> buffers;  ///< in parameter order
+/// A launch of a piece: the kernel that it runs, which other pieces may run too, and what of its own it gives
+/// it.
+struct PlannedLaunch {
+  std::string name;                   ///< of the step
+  std::uint32_t kernel = 0;           ///< of the source
+  std::vector<BufferSource> buffers;  ///< in the kernel's parameter order
   std::vector<Dim> extents;           ///< the graph's symbols, in parameter order
 };
 
-/// `kernels`: of all schedules, in order. `schedules`: of the kernel pieces, in piece order.
+/// `schedules`: of the kernel pieces, in piece order. `launches`: of all schedules, in order. `customs`: the
+/// kernel of each custom call's name.
 Plan make_plan(const ir::Graph&, const Partition&, const std::vector<Schedule>& schedules,
-               const std::vector<PlannedKernel>& kernels);
+               const std::vector<PlannedLaunch>& launches,
+               const std::map<std::string, std::uint32_t>& customs);
 
 }  // namespace fuse::schedule

@@ -5,7 +5,11 @@
 
 #include <algorithm>
 #include <bit>
+#include <map>
 #include <unordered_set>
+
+#include "ir/memory_values.hpp"
+#include "schedule/gemm_epilogue.hpp"
 
 namespace fuse::schedule {
 namespace {
@@ -56,10 +60,12 @@ class Partitioner {
         group_of_(group_of),
         rules_(rules),
         end_(graph.nodes.size()),
-        reach_(graph.nodes.size()) {}
+        reach_(graph.nodes.size()),
+        epilogue_of_(graph.nodes.size(), nobody) {}
 
   Pieces run() {
     resolve_storage();
+    find_epilogues();
     mark_forced();
     mark_shared_and_large();
     release_values_of_one_piece();
@@ -118,6 +124,23 @@ class Partitioner {
     }
   }
 
+  /// A matmul that its group has with the op behind it makes that op's value.
+  void find_epilogues() {
+    const std::vector<std::vector<NodeId>> users = ir::users(graph_);
+    const std::vector<bool> in_memory = ir::memory_values(graph_);
+    for (NodeId id = 0; id < graph_.nodes.size(); ++id) {
+      if (info(graph_[id].op).relation != Relation::contraction || group_of_[id] == no_group) continue;
+      const auto epilogue = gemm_epilogue(graph_, id, users, in_memory);
+      if (!epilogue || group_of_[epilogue->result] != group_of_[id]) continue;
+      epilogue_of_[id] = epilogue->result;
+      matmuls_.emplace(epilogue->result, id);
+      if (epilogue->kind != EpilogueKind::scale) extra_.emplace(epilogue->result, epilogue->operand);
+    }
+  }
+
+  /// What a GEMM or a user's kernel makes: everything it reads is stored.
+  bool is_opaque_root(NodeId id) const { return is_opaque(graph_[id]) || matmuls_.count(id) != 0; }
+
   void mark(NodeId id, const char* why) {
     if (!is_given(graph_[id]) && end_[id].empty()) end_[id] = why;
   }
@@ -128,11 +151,12 @@ class Partitioner {
     for (NodeId id = 0; id < graph_.nodes.size(); ++id) {
       const ir::Node& node = graph_[id];
       if (!ends_piece(node)) continue;
-      end_[id] = why_it_ends(node);
+      end_[epilogue_of_[id] == nobody ? id : epilogue_of_[id]] = why_it_ends(node);
       if (!is_opaque(node)) continue;
       const char* why = info(node.op).relation == Relation::custom ? "custom operand" : "gemm operand";
       for (NodeId operand : node.operands) mark(storage_[operand], why);
     }
+    for (const auto& [result, operand] : extra_) mark(storage_[operand], "gemm operand");
   }
 
   bool crosses(NodeId operand, NodeId user) const {
@@ -173,7 +197,7 @@ class Partitioner {
         const auto large = std::count_if(reach.inputs.begin(), reach.inputs.end(),
                                          [&](NodeId input) { return elements_hint(graph_[input]) >= size; });
         if (shared[id] && large >= 2) end_[id] = "shared";
-      } else if (!is_opaque(graph_[id]) && (reach.inputs.size() > rules_.max_inputs ||
+      } else if (!is_opaque_root(id) && (reach.inputs.size() > rules_.max_inputs ||
                                             reach.depth > max_depth || reach.movement > max_movement)) {
         cut_operands(id);
         reach = reach_of(id);
@@ -223,7 +247,6 @@ class Partitioner {
         if (crosses(operand, id)) shared[operand] = true;
       }
     }
-    constexpr NodeId nobody = ~NodeId{0};
     std::vector<NodeId> piece(graph_.nodes.size(), nobody);  // the one piece that uses it so far
     for (NodeId id = static_cast<NodeId>(graph_.nodes.size()); id-- > 0;) {
       if (!shared[id] && piece[id] != nobody) keep(id, piece[id]);
@@ -244,7 +267,7 @@ class Partitioner {
   /// A value that was stored since its user stood in several pieces belongs to one, once that user is stored.
   void release_values_of_one_piece() {
     uses_by_pieces([this](NodeId id, NodeId root) {
-      if (end_[id] != "shared" || is_opaque(graph_[root])) return;
+      if (end_[id] != "shared" || is_opaque_root(root)) return;
       Reach& reach = reach_[root];
       const Reach& more = reach_[id];
       std::vector<NodeId> inputs;
@@ -268,10 +291,16 @@ class Partitioner {
     piece.group = group_of_[root];
     piece.end = end_[root];
     piece.nodes.push_back(root);
-    if (is_opaque(graph_[root])) {
-      piece.kind =
-          info(graph_[root].op).relation == Relation::custom ? Piece::Kind::custom : Piece::Kind::gemm;
-      for (NodeId operand : graph_[root].operands) piece.inputs.push_back(storage_[operand]);
+    if (is_opaque_root(root)) {
+      const auto matmul = matmuls_.find(root);
+      const NodeId step = matmul == matmuls_.end() ? root : matmul->second;
+      const bool custom = info(graph_[step].op).relation == Relation::custom;
+      piece.kind = custom ? Piece::Kind::custom : Piece::Kind::gemm;
+      if (step != root) piece.nodes = {step, root};
+      for (NodeId operand : graph_[step].operands) piece.inputs.push_back(storage_[operand]);
+      if (const auto extra = extra_.find(root); extra != extra_.end()) {
+        piece.inputs.push_back(storage_[extra->second]);
+      }
       return piece;
     }
     std::vector<NodeId> work = {root};
@@ -301,6 +330,10 @@ class Partitioner {
   std::vector<NodeId> storage_;
   std::vector<std::string> end_;  // why a piece ends at the node; empty: none does
   std::vector<Reach> reach_;
+  static constexpr NodeId nobody = ~NodeId{0};
+  std::vector<NodeId> epilogue_of_;   // of a matmul: the op behind it that its GEMM computes too
+  std::map<NodeId, NodeId> matmuls_;  // of such an op: the matmul
+  std::map<NodeId, NodeId> extra_;    // and what it adds
 };
 
 }  // namespace

@@ -97,7 +97,9 @@ TEST_CASE("parallel compilation gives the same cubin as one thread", "[cuda][nvr
   if (no_nvrtc()) return;
   const auto options = runtime::nvrtc_options(90, 2);
   CHECK(options.back() == "--split-compile=0");
+  CHECK(runtime::nvrtc_options(90, 2, 3).back() == "--split-compile=3");
   CHECK(runtime::nvrtc_options(90, 1).back() == "--std=c++17");
+  CHECK(runtime::nvrtc_options(90, 2, 1).back() == "--std=c++17");
   const auto source = source_of(std::string(simple_text) + stack_text, {"simple", "stacked"});
   std::vector<runtime::Cubin> cubins(2);
   std::vector<std::thread> threads;

@@ -49,8 +49,10 @@ inline codegen::Source make_source(const std::string& body, const std::string& n
   source.body = body;
   int line = source.body_line();
   std::istringstream lines(body);
-  for (std::string text; std::getline(lines, text); ++line) {
+  std::size_t offset = 0;
+  for (std::string text; std::getline(lines, text); ++line, offset += text.size() + 1) {
     if (text.starts_with("FUSE_KERNEL(")) {
+      source.starts.push_back(offset);
       codegen::KernelInfo info;
       info.block_threads = std::atoi(text.c_str() + 12);
       const std::size_t from = text.find(") ") + 2, open = text.find('(', from), close = text.find(')', open);

@@ -79,6 +79,7 @@ void append(codegen::Source& all, const codegen::Source& one) {
     for (codegen::OpLine& line : kernel.lines) line.line += shift;
     all.kernels.push_back(std::move(kernel));
   }
+  for (const std::size_t start : one.starts) all.starts.push_back(all.body.size() + start);
   all.body += one.body;
 }
 

@@ -23,13 +23,14 @@ struct CompiledGraph {
 
 CompiledGraph compile_graph(const GraphOptions& options);
 
-/// The launch that a kernel is, and the piece that it comes from.
+/// The launch that a kernel is, and the first of the equal pieces that run it.
 struct KernelOrigin {
   const schedule::Schedule* schedule = nullptr;
   const schedule::KernelSchedule* launch = nullptr;
-  std::size_t piece = 0;  ///< index in the partition
+  std::size_t piece = 0;   ///< index in the partition
+  std::size_t pieces = 0;  ///< that share it
 };
-/// Of each kernel of the source.
+/// Of each kernel that a schedule gave; users' kernels stand behind them.
 std::vector<KernelOrigin> kernel_origins(const Compiled& compiled);
 
 /// The plan as a JSON text; docs/fusec.md explains it.

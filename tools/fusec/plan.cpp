@@ -29,11 +29,14 @@ std::string kernel_table(const CompiledGraph& compiled) {
   for (std::size_t i = 0; i < origins.size(); ++i) {
     const codegen::KernelInfo& kernel = compiled.stages.source.kernels[i];
     const schedule::KernelSchedule& launch = *origins[i].launch;
-    rows.push_back({kernel.name, std::to_string(origins[i].piece), std::string(to_string(launch.mapping)),
-                    launch.grid.to_string(), std::to_string(binding.value(launch.grid)),
-                    std::to_string(kernel.block_threads),
-                    std::string(to_string(compiled.stages.kernels[i].index_type)),
-                    std::to_string(kernel.shared_bytes), std::to_string(barrier_count(kernel))});
+    const std::size_t others = origins[i].pieces - 1;
+    rows.push_back(
+        {kernel.name,
+         fmt::format("{}{}", origins[i].piece, others == 0 ? "" : fmt::format(" and {} more", others)),
+         std::string(to_string(launch.mapping)), launch.grid.to_string(),
+         std::to_string(binding.value(launch.grid)), std::to_string(kernel.block_threads),
+         std::string(to_string(compiled.stages.kernels[i].index_type)), std::to_string(kernel.shared_bytes),
+         std::to_string(barrier_count(kernel))});
   }
   return table(rows);
 }
@@ -44,6 +47,19 @@ std::string kernel_text(const CompiledGraph& compiled) {
   return text;
 }
 
+/// Of equal pieces the first one's.
+std::string schedules_text(const Compiled& stages) {
+  std::string text;
+  const schedule::Schedule* last = nullptr;
+  for (const KernelOrigin& origin : kernel_origins(stages)) {
+    if (origin.schedule == last) continue;  // its second launch
+    last = origin.schedule;
+    text += schedule::print(stages.graph, *last);
+    if (origin.pieces > 1) text += fmt::format("  shared by {} pieces\n", origin.pieces);
+  }
+  return text;
+}
+
 std::string plan_text(const CompiledGraph& compiled) {
   const Compiled& stages = compiled.stages;
   std::string text = fmt::format("graph {} for {}, blocks at dims: {}\n\n", compiled.source.name,
@@ -51,7 +67,7 @@ std::string plan_text(const CompiledGraph& compiled) {
   for (const analysis::Guard& guard : stages.guards) text += "guard " + guard.to_string() + '\n';
   if (!stages.guards.empty()) text += '\n';
   text += schedule::print(stages.graph, stages.partition) + '\n';
-  for (const schedule::Schedule& schedule : stages.schedules) text += schedule::print(stages.graph, schedule);
+  text += schedules_text(stages);
   text += '\n' + schedule::print(stages.plan) + '\n';
   if (!stages.kernels.empty()) text += kernel_table(compiled) + '\n';
   return text + summary_line(compiled);
@@ -74,14 +90,16 @@ CompiledGraph compile_graph(const GraphOptions& options) {
 }
 
 std::vector<KernelOrigin> kernel_origins(const Compiled& compiled) {
-  std::vector<KernelOrigin> origins;
+  std::vector<KernelOrigin> origins(compiled.kernels.size());
   std::size_t next = 0;
   for (std::size_t piece = 0; piece < compiled.partition.pieces.size(); ++piece) {
     if (compiled.partition.pieces[piece].kind != schedule::Piece::Kind::kernel) continue;
-    const schedule::Schedule& schedule = compiled.schedules[next++];
-    for (const schedule::KernelSchedule& launch : schedule.kernels) {
-      origins.push_back({&schedule, &launch, piece});
+    const schedule::Schedule& schedule = compiled.schedules[next];
+    for (std::size_t i = 0; i < schedule.kernels.size(); ++i) {
+      KernelOrigin& origin = origins[compiled.first_kernel[next] + i];
+      if (origin.pieces++ == 0) origin = {&schedule, &schedule.kernels[i], piece, 1};
     }
+    ++next;
   }
   return origins;
 }

@@ -147,6 +147,7 @@ class Describer {
     }
     return {{"name", info.name},
             {"piece", origin.piece},
+            {"shared_by", origin.pieces},
             {"ops", std::move(ops)},
             {"launch",
              {{"grid", origin.launch->grid.to_string()},
@@ -192,9 +193,14 @@ class Describer {
   };
 
   Json step(const schedule::Step& step) const {
-    return {
+    Json json = {
         {"kind", std::visit(Kind{}, step.work)}, {"name", step.name},          {"reads", values(step.reads)},
         {"writes", values(step.writes)},         {"nodes", names(step.nodes)}, {"spins", step.spins}};
+    // The name of a kernel is that of the first step that runs it.
+    if (const auto* work = std::get_if<schedule::KernelStep>(&step.work)) {
+      json["kernel"] = stages_.source.kernels[work->kernel].name;
+    }
+    return json;
   }
 
   const CompiledGraph& compiled_;

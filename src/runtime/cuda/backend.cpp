@@ -181,7 +181,7 @@ std::unique_ptr<Queue> wrap_cuda_stream(Backend& backend, void* stream) {
 }
 
 std::unique_ptr<Module> load_cubin(Backend& backend, const codegen::Source& source, const Cubin& cubin) {
-  return as_cuda(backend).load_cubin(source, cubin);
+  return as_cuda(backend).load_cubins(source, {cubin});
 }
 
 std::string cuda_report(const CudaLibraries& libraries) {

@@ -6,6 +6,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include "runtime/backend.hpp"
 #include "runtime/cuda/cublaslt.hpp"
@@ -43,16 +44,20 @@ class CudaFunction final : public Function {
 
 class CudaModule final : public Module {
  public:
-  CudaModule(std::shared_ptr<const CudaContext> context, const codegen::Source& source, const Cubin& cubin);
+  /// The cubins have the source's kernels, in order: each as many as it lists, the last one all others.
+  CudaModule(std::shared_ptr<const CudaContext> context, const codegen::Source& source,
+             const std::vector<Cubin>& cubins);
   ~CudaModule() override;
 
   const Function& function(const std::string& name) const override;
 
  private:
-  Status load_function(const Driver& d, CudaFunction& function) const;
+  static Status load_function(const Driver& d, const CudaContext& context, CUmodule module,
+                              CudaFunction& function);
+  void unload() const;
 
   std::shared_ptr<const CudaContext> context_;
-  CUmodule module_ = nullptr;
+  std::vector<CUmodule> modules_;
   std::string source_name_;
   std::map<std::string, CudaFunction> functions_;
 };
@@ -97,7 +102,8 @@ class CudaBackend final : public Backend {
   Status copy(Queue&, void* to, const void* from, std::int64_t bytes) noexcept override;
   Status memset(Queue&, void* to, int byte, std::int64_t bytes) noexcept override;
 
-  std::unique_ptr<Module> load(const codegen::Source&) override;
+  std::unique_ptr<Module> load(const codegen::Source&, int threads = 0) override;
+  std::string build_key() const override;
   std::unique_ptr<Gemm> prepare_gemm(const GemmDesc&) override;
   Status launch(Queue&, const Function&, Dim3 grid, const Argument* arguments, int count) noexcept override;
 
@@ -108,7 +114,7 @@ class CudaBackend final : public Backend {
   std::unique_ptr<CapturedWork> capture(Queue&, const std::function<Status()>& enqueue) override;
 
   std::unique_ptr<Queue> wrap(CUstream stream);
-  std::unique_ptr<Module> load_cubin(const codegen::Source&, const Cubin&);
+  std::unique_ptr<Module> load_cubins(const codegen::Source&, const std::vector<Cubin>&);
 
  private:
   /// The queue's stream, or an internal Status where the queue is another device's.

@@ -26,8 +26,9 @@ Status refused(fmt::format_string<Args...> format, Args&&... args) noexcept {
 }  // namespace
 
 CudaModule::CudaModule(std::shared_ptr<const CudaContext> context, const codegen::Source& source,
-                       const Cubin& cubin)
+                       const std::vector<Cubin>& cubins)
     : context_(std::move(context)), source_name_(source.name) {
+  std::vector<CudaFunction*> functions;  // in the source's order
   for (const codegen::KernelInfo& info : source.kernels) {
     if (info.params.size() > static_cast<std::size_t>(max_arguments)) {
       throw Error({.kind = ErrorKind::internal,
@@ -39,37 +40,49 @@ CudaModule::CudaModule(std::shared_ptr<const CudaContext> context, const codegen
     function.context = context_.get();
     function.info = info;
     function.label = "kernel " + info.name;
-    functions_.emplace(info.name, std::move(function));
+    functions.push_back(&functions_.emplace(info.name, std::move(function)).first->second);
   }
-  // From here on nothing throws but the last line, after the module was given back.
+  modules_.reserve(cubins.size());
+  // From here on nothing throws but the last line, after the modules were given back.
   const Status status = context_->run([&](const Driver& d) {
-    if (Status s =
-            d.status("cuModuleLoadData", d.p_cuModuleLoadData(&module_, cubin.image.data()), source_name_);
-        !s) {
-      module_ = nullptr;
-      return s;
-    }
-    for (auto& [name, function] : functions_) {
-      if (Status s = load_function(d, function); !s) return s;
+    std::size_t next = 0;
+    for (const Cubin& cubin : cubins) {
+      CUmodule module = nullptr;
+      if (Status s =
+              d.status("cuModuleLoadData", d.p_cuModuleLoadData(&module, cubin.image.data()), source_name_);
+          !s) {
+        return s;
+      }
+      modules_.push_back(module);
+      const std::size_t end = &cubin == &cubins.back() ? functions.size() : next + cubin.kernels.size();
+      for (; next < end; ++next) {
+        if (Status s = load_function(d, *context_, module, *functions[next]); !s) return s;
+      }
     }
     return Status::ok();
   });
   if (status) return;
-  if (module_) context_->release([&](const Driver& d) { d.p_cuModuleUnload(module_); });
+  unload();
   status.throw_if_failed();
 }
 
-CudaModule::~CudaModule() {
-  context_->release([&](const Driver& d) { d.p_cuModuleUnload(module_); });
+CudaModule::~CudaModule() { unload(); }
+
+void CudaModule::unload() const {
+  if (modules_.empty()) return;
+  context_->release([&](const Driver& d) {
+    for (CUmodule module : modules_) d.p_cuModuleUnload(module);
+  });
 }
 
 // All that a first launch would do (load the code, set attributes) happens here: at a launch it would
 // synchronise the device, and deadlock with a kernel that spins.
-Status CudaModule::load_function(const Driver& d, CudaFunction& function) const {
+Status CudaModule::load_function(const Driver& d, const CudaContext& context, CUmodule module,
+                                 CudaFunction& function) {
   const codegen::KernelInfo& info = function.info;
   const std::string_view kernel = function.label;
   if (Status s = d.status("cuModuleGetFunction",
-                          d.p_cuModuleGetFunction(&function.handle, module_, info.name.c_str()), kernel);
+                          d.p_cuModuleGetFunction(&function.handle, module, info.name.c_str()), kernel);
       !s) {
     return s;
   }
@@ -108,7 +121,7 @@ Status CudaModule::load_function(const Driver& d, CudaFunction& function) const 
   }
   constexpr std::int64_t reserved = 1024;  // a block's, by the driver
   const std::int64_t wanted = blocks * (shared + reserved);
-  const std::int64_t whole = std::max<std::int64_t>(1, context_->target().shared_per_sm);
+  const std::int64_t whole = std::max<std::int64_t>(1, context.target().shared_per_sm);
   const std::int64_t percent = std::min<std::int64_t>(100, (wanted * 100 + whole - 1) / whole);
   return d.status("cuFuncSetAttribute",
                   d.p_cuFuncSetAttribute(function.handle, CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT,
@@ -126,18 +139,27 @@ const Function& CudaModule::function(const std::string& name) const {
                                       known.empty() ? "none" : known)});
 }
 
-std::unique_ptr<Module> CudaBackend::load(const codegen::Source& source) {
+std::unique_ptr<Module> CudaBackend::load(const codegen::Source& source, int threads) {
   check_driver_covers(context_->driver(), nvrtc_library());
-  return load_cubin(source, compile_to_cubin(source, target().arch));
+  return load_cubins(source, compile_to_cubins(source, target().arch, threads));
 }
 
-std::unique_ptr<Module> CudaBackend::load_cubin(const codegen::Source& source, const Cubin& cubin) {
-  if (cubin.image.empty()) {
+std::string CudaBackend::build_key() const {
+  const auto [major, minor] = nvrtc_version();
+  std::string key = fmt::format("nvrtc {}.{}", major, minor);
+  for (const std::string& option : nvrtc_options(target().arch, 1)) key += ' ' + option;
+  return key;
+}
+
+std::unique_ptr<Module> CudaBackend::load_cubins(const codegen::Source& source,
+                                                 const std::vector<Cubin>& cubins) {
+  for (const Cubin& cubin : cubins) {
+    if (!cubin.image.empty()) continue;
     throw Error({.kind = ErrorKind::internal,
                  .code = ErrorCode::internal,
                  .message = fmt::format("the cubin of {} is empty", source.name)});
   }
-  return std::make_unique<CudaModule>(context_, source, cubin);
+  return std::make_unique<CudaModule>(context_, source, cubins);
 }
 
 Status CudaBackend::launch(Queue& queue, const Function& function, Dim3 grid, const Argument* arguments,

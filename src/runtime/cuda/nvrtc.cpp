@@ -10,11 +10,18 @@
 #include <fuse/error.hpp>
 #include <memory>
 #include <string_view>
+#include <unordered_map>
 
+#include "codegen_cuda/print_cuda.hpp"
+#include "parallel.hpp"
 #include "runtime/library.hpp"
 
 namespace fuse::runtime {
 namespace {
+
+constexpr std::string_view split_compile = "--split-compile=";
+// A program costs about 35 ms by itself and 15 ms for each kernel (docs/compile-once.md has the figures).
+constexpr std::size_t kernels_a_program = 8;
 
 struct Nvrtc {
   SharedLibrary library;
@@ -185,6 +192,10 @@ class Program {
   nvrtcProgram program_ = nullptr;
 };
 
+std::string file_of(const codegen::Source& source) {
+  return (source.name.empty() ? "fuse" : source.name) + ".cu";
+}
+
 void check_arch(int arch) {
   const std::vector<int> archs = nvrtc_archs();
   if (std::find(archs.begin(), archs.end(), arch) != archs.end()) return;
@@ -234,7 +245,7 @@ std::vector<CompiledKernel> parse_ptxas_log(const std::string& log) {
   return kernels;
 }
 
-std::vector<std::string> nvrtc_options(int arch, std::size_t kernels) {
+std::vector<std::string> nvrtc_options(int arch, std::size_t kernels, int threads) {
   std::vector<std::string> options = {"--fmad=false",
                                       "--ftz=false",
                                       "--prec-div=true",
@@ -242,45 +253,91 @@ std::vector<std::string> nvrtc_options(int arch, std::size_t kernels) {
                                       fmt::format("--gpu-architecture=sm_{}", arch),
                                       "--ptxas-options=-v",
                                       "--std=c++17"};
-  if (kernels > 1) options.push_back("--split-compile=0");  // last: an old NVRTC lacks it, see below
+  // Last: an old NVRTC lacks it, see below.
+  if (kernels > 1 && threads != 1) options.push_back(fmt::format("{}{}", split_compile, threads));
   return options;
 }
 
-Cubin compile_to_cubin(const codegen::Source& source, int arch) {
-  nvrtc().library.require();
-  check_arch(arch);
-  const std::string text = source.text();
-  const std::string file = (source.name.empty() ? "fuse" : source.name) + ".cu";
-  std::vector<std::string> options = nvrtc_options(arch, source.kernels.size());
+namespace {
 
-  auto program = std::make_unique<Program>(text, file);
-  nvrtcResult result = program->compile(options);
-  if (result == NVRTC_ERROR_INVALID_OPTION && source.kernels.size() > 1) {
-    options.pop_back();
-    program = std::make_unique<Program>(text, file);
-    result = program->compile(options);
+/// A text to compile and the kernels that ptxas has to report.
+struct Job {
+  std::string text;
+  const codegen::KernelInfo* kernels = nullptr;
+  std::size_t count = 0;
+  std::vector<std::string> options{};
+};
+
+Cubin compile(Job job, const codegen::Source& source, int arch) {
+  const std::string file = file_of(source);
+  auto program = std::make_unique<Program>(job.text, file);
+  nvrtcResult result = program->compile(job.options);
+  if (result == NVRTC_ERROR_INVALID_OPTION && job.options.back().starts_with(split_compile)) {
+    job.options.pop_back();
+    program = std::make_unique<Program>(job.text, file);
+    result = program->compile(job.options);
   }
   Cubin cubin;
   cubin.log = program->log();
   if (result != NVRTC_SUCCESS) {
     fail(fmt::format("nvrtcCompileProgram {} for sm_{}", file, arch).c_str(), result,
-         cubin.log + numbered_lines(text, cubin.log));
+         cubin.log + numbered_lines(source.text(), cubin.log));
   }
   cubin.image = program->cubin();
 
-  const std::vector<CompiledKernel> reported = parse_ptxas_log(cubin.log);
-  for (const codegen::KernelInfo& kernel : source.kernels) {
-    const auto at = std::find_if(reported.begin(), reported.end(),
-                                 [&](const CompiledKernel& r) { return r.name == kernel.name; });
+  std::unordered_map<std::string, CompiledKernel> reported;
+  for (CompiledKernel& kernel : parse_ptxas_log(cubin.log)) reported.emplace(kernel.name, std::move(kernel));
+  for (std::size_t i = 0; i < job.count; ++i) {
+    const auto at = reported.find(job.kernels[i].name);
     if (at == reported.end()) {
       throw Error({.kind = ErrorKind::internal,
                    .code = ErrorCode::internal,
                    .message = fmt::format("ptxas reported no kernel {} of {} (is it extern \"C\"?):\n{}",
-                                          kernel.name, file, cubin.log)});
+                                          job.kernels[i].name, file, cubin.log)});
     }
-    cubin.kernels.push_back(*at);
+    cubin.kernels.push_back(at->second);
   }
   return cubin;
+}
+
+}  // namespace
+
+Cubin compile_to_cubin(const codegen::Source& source, int arch, int threads) {
+  nvrtc().library.require();
+  check_arch(arch);
+  return compile({.text = source.text(),
+                  .kernels = source.kernels.data(),
+                  .count = source.kernels.size(),
+                  .options = nvrtc_options(arch, source.kernels.size(), threads)},
+                 source, arch);
+}
+
+std::vector<Cubin> compile_to_cubins(const codegen::Source& source, int arch, int threads) {
+  const std::size_t most = std::max<std::size_t>(1, source.kernels.size() / kernels_a_program);
+  const std::vector<codegen::Segment> segments =
+      codegen::segments(source, std::min(most, thread_count(threads)));
+  std::vector<Cubin> cubins(segments.size());
+  if (segments.size() == 1) {
+    cubins[0] = compile_to_cubin(source, arch, threads);
+    return cubins;
+  }
+  nvrtc().library.require();
+  check_arch(arch);
+  parallel_for(threads, segments.size(), [&](std::size_t i) {
+    const codegen::Segment& segment = segments[i];
+    const std::string_view body =
+        std::string_view(source.body).substr(segment.begin, segment.end - segment.begin);
+    // Lines count as in the whole text, which is what users see.
+    std::string text =
+        codegen::prelude_of(body) + fmt::format("#line {} \"{}\"\n", segment.line, file_of(source));
+    text += body;
+    cubins[i] = compile({.text = std::move(text),
+                         .kernels = &source.kernels[segment.first],
+                         .count = segment.last - segment.first,
+                         .options = nvrtc_options(arch, 1)},
+                        source, arch);
+  });
+  return cubins;
 }
 
 const SharedLibrary& nvrtc_library() { return nvrtc().library; }

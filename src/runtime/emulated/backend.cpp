@@ -93,8 +93,11 @@ class EmulatedBackend final : public Backend {
   Status download(Queue&, void* to, const void* from, std::int64_t bytes) noexcept override;
   Status copy(Queue&, void* to, const void* from, std::int64_t bytes) noexcept override;
   Status memset(Queue&, void* to, int byte, std::int64_t bytes) noexcept override;
-  std::unique_ptr<Module> load(const codegen::Source& source) override {
-    return std::make_unique<EmulatedModule>(source, compiler_, options_.checked);
+  std::unique_ptr<Module> load(const codegen::Source& source, int threads) override {
+    return std::make_unique<EmulatedModule>(source, compiler_, options_.checked, threads);
+  }
+  std::string build_key() const override {
+    return compiler_.build_key() + (options_.checked ? " checked" : "");
   }
   std::unique_ptr<Gemm> prepare_gemm(const GemmDesc& desc) override;
   Status launch(Queue&, const Function& function, Dim3 grid, const Argument* arguments,

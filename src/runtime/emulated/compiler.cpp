@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <filesystem>
 #include <fstream>
@@ -47,24 +48,25 @@ std::string file(const TemporaryFolder& folder, std::string_view name, std::size
 }
 
 // No contraction and no fast math: a rounding stays where the text has it.
+constexpr std::array options = {"-std=c++17",
+                                "-O2",
+                                "-fPIC",
+                                "-shared",
+                                "-ffp-contract=off",
+                                "-fwrapv",
+                                "-fno-math-errno",
+                                "-fno-exceptions",
+                                "-fno-asynchronous-unwind-tables",
+                                "-fvisibility=hidden",
+                                "-w",
+                                "-x",
+                                "c++"};
+
 std::vector<std::string> command(const std::string& compiler, const TemporaryFolder& folder, std::size_t i) {
-  return {compiler,
-          "-std=c++17",
-          "-O2",
-          "-fPIC",
-          "-shared",
-          "-ffp-contract=off",
-          "-fwrapv",
-          "-fno-math-errno",
-          "-fno-exceptions",
-          "-fno-asynchronous-unwind-tables",
-          "-fvisibility=hidden",
-          "-w",
-          "-x",
-          "c++",
-          file(folder, "source", i),
-          "-o",
-          file(folder, "library", i)};
+  std::vector<std::string> words = {compiler};
+  words.insert(words.end(), options.begin(), options.end());
+  words.insert(words.end(), {file(folder, "source", i), "-o", file(folder, "library", i)});
+  return words;
 }
 
 // Both outputs go to the log. Returns 0 if it cannot start.
@@ -125,6 +127,12 @@ void Compiler::require() const {
                .code = ErrorCode::missing_compiler,
                .message = "the emulated device needs a C++ compiler; " + report_,
                .hint = "install g++ or clang++, or set FUSE_CXX to a compiler"});
+}
+
+std::string Compiler::build_key() const {
+  std::string key = path_;
+  for (const char* option : options) key += std::string(" ") + option;
+  return key;
 }
 
 std::string Compiler::version() const {

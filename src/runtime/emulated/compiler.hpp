@@ -23,6 +23,9 @@ class Compiler {
   /// The first line that `--version` prints; empty where it cannot be asked.
   std::string version() const;
 
+  /// Path and options: with the text, all that decides what is built.
+  std::string build_key() const;
+
   /// Builds each text as a shared library, in parallel, loads it, and removes the files. Returns dlopen's
   /// handles. Throws missing_compiler; io, where the temporary directory is to blame; broken_install, where
   /// the compiler is; and else an internal Error with what the compiler said.

@@ -7,11 +7,14 @@
 #include <algorithm>
 
 #include "codegen_cuda/primitives.hpp"
+#include "parallel.hpp"
 
 namespace fuse::runtime::emulated {
 namespace {
 
-constexpr std::size_t split_above = 24;  // kernels: more than this go to two compilers at once
+// Kernels that are worth a compiler of their own: one takes about 33 ms for the prelude and 14 ms for each
+// kernel.
+constexpr std::size_t kernels_a_text = 8;
 
 [[noreturn]] void internal(std::string message) {
   throw Error({.kind = ErrorKind::internal, .code = ErrorCode::internal, .message = std::move(message)});
@@ -99,37 +102,39 @@ std::string line_mark(int line, const std::string& name) {
 
 }  // namespace
 
-EmulatedModule::EmulatedModule(const codegen::Source& source, const Compiler& compiler, bool checked) {
+EmulatedModule::EmulatedModule(const codegen::Source& source, const Compiler& compiler, bool checked,
+                               int threads) {
   const std::vector<Site> sites = find_kernels(source);
+  std::unordered_map<std::string_view, std::size_t> site_by_name;
+  for (std::size_t i = 0; i < sites.size(); ++i) site_by_name.emplace(sites[i].name, i);
   std::vector<std::size_t> site_of;
   for (const codegen::KernelInfo& kernel : source.kernels) {
     if (kernel.block_threads < 1 || kernel.block_threads > 1024) {
       internal(fmt::format("kernel {} has {} threads a block", kernel.name, kernel.block_threads));
     }
-    const auto at =
-        std::find_if(sites.begin(), sites.end(), [&](const Site& s) { return s.name == kernel.name; });
-    if (at == sites.end()) internal(fmt::format("{}.cu has no kernel {}", source.name, kernel.name));
-    site_of.push_back(static_cast<std::size_t>(at - sites.begin()));
+    const auto at = site_by_name.find(kernel.name);
+    if (at == site_by_name.end()) internal(fmt::format("{}.cu has no kernel {}", source.name, kernel.name));
+    site_of.push_back(at->second);
   }
   const int end_line =
       source.body_line() + static_cast<int>(std::count(source.body.begin(), source.body.end(), '\n'));
 
-  // One text, or two that share what stands before the first kernel.
   const std::string head =
       codegen::host_prelude(checked) + "namespace {\nstruct fuse_kernels : fuse_device {\n";
-  const std::size_t half = sites.size() > split_above ? sites.size() / 2 : sites.size();
-  std::vector<std::string> texts = {head + line_mark(source.body_line(), source.name)};
-  if (half == sites.size()) {
-    texts[0] += source.body;
-  } else {
-    texts[0] += source.body.substr(0, sites[half].offset);
-    texts.push_back(head + line_mark(source.body_line(), source.name) +
-                    source.body.substr(0, sites[0].offset) + "\n" + line_mark(sites[half].line, source.name) +
-                    source.body.substr(sites[half].offset));
-  }
-  for (std::string& text : texts) text += "\n#line 1 \"entry\"\n};\n}  // namespace\n";
-  for (std::size_t i = 0; i < source.kernels.size(); ++i) {
-    texts[site_of[i] < half ? 0 : 1] += entry_text(source.kernels[i], i, checked);
+  const std::vector<codegen::Segment> segments = codegen::segments(
+      source,
+      std::min(thread_count(threads), std::max<std::size_t>(1, source.kernels.size() / kernels_a_text)));
+  std::vector<std::string> texts;
+  std::vector<std::size_t> text_of;  // of each kernel
+  for (const codegen::Segment& segment : segments) {
+    std::string text = head + line_mark(segment.line, source.name);
+    text.append(source.body, segment.begin, segment.end - segment.begin);
+    text += "\n#line 1 \"entry\"\n};\n}  // namespace\n";
+    for (std::size_t i = segment.first; i < segment.last; ++i) {
+      text += entry_text(source.kernels[i], i, checked);
+      text_of.push_back(texts.size());
+    }
+    texts.push_back(std::move(text));
   }
 
   handles_ = compiler.build(texts);
@@ -138,8 +143,9 @@ EmulatedModule::EmulatedModule(const codegen::Source& source, const Compiler& co
     kernel->info = source.kernels[i];
     kernel->first_line = sites[site_of[i]].line;
     kernel->last_line = site_of[i] + 1 < sites.size() ? sites[site_of[i] + 1].line : end_line;
-    void* symbol = dlsym(handles_[site_of[i] < half ? 0 : 1], fmt::format("fuse_entry_{}", i).c_str());
+    void* symbol = dlsym(handles_[text_of[i]], fmt::format("fuse_entry_{}", i).c_str());
     kernel->entry = reinterpret_cast<Entry>(symbol);
+    by_name_.emplace(kernel->info.name, kernel.get());
     kernels_.push_back(std::move(kernel));
   }
 }
@@ -150,9 +156,7 @@ EmulatedModule::~EmulatedModule() {
 }
 
 const Function& EmulatedModule::function(const std::string& name) const {
-  for (const auto& kernel : kernels_) {
-    if (kernel->info.name == name) return *kernel;
-  }
+  if (const auto found = by_name_.find(name); found != by_name_.end()) return *found->second;
   internal("no kernel named " + name + " in the module");
 }
 

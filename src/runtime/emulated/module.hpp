@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "runtime/backend.hpp"
@@ -20,7 +21,8 @@ struct Kernel final : Function {
 
 class EmulatedModule final : public Module {
  public:
-  EmulatedModule(const codegen::Source& source, const Compiler& compiler, bool checked);
+  /// Compiles on at most `threads` processes at once; 0: one a core.
+  EmulatedModule(const codegen::Source& source, const Compiler& compiler, bool checked, int threads);
   ~EmulatedModule() override;
   EmulatedModule(const EmulatedModule&) = delete;
   EmulatedModule& operator=(const EmulatedModule&) = delete;
@@ -29,6 +31,7 @@ class EmulatedModule final : public Module {
  private:
   std::vector<void*> handles_;
   std::vector<std::unique_ptr<Kernel>> kernels_;
+  std::unordered_map<std::string, const Kernel*> by_name_;
 };
 
 }  // namespace fuse::runtime::emulated

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codegen_cuda/source.hpp"
+
+#include <algorithm>
+
+namespace fuse::codegen {
+
+std::vector<Segment> segments(const Source& source, std::size_t most) {
+  const std::size_t parts = std::clamp<std::size_t>(most, 1, std::max<std::size_t>(source.starts.size(), 1));
+  std::vector<Segment> result = {{.first = 0,
+                                  .last = source.kernels.size(),
+                                  .begin = 0,
+                                  .end = source.body.size(),
+                                  .line = source.body_line()}};
+  for (std::size_t part = 1; part < parts; ++part) {
+    const Segment before = result.back();
+    const std::size_t wanted = std::max(source.body.size() / parts * part, before.begin + 1);
+    const auto at = std::lower_bound(source.starts.begin(), source.starts.end(), wanted);
+    if (at == source.starts.end()) break;
+    const auto kernel = static_cast<std::size_t>(at - source.starts.begin());
+    const auto lines = std::count(source.body.begin() + static_cast<std::ptrdiff_t>(before.begin),
+                                  source.body.begin() + static_cast<std::ptrdiff_t>(*at), '\n');
+    result.back().last = kernel;
+    result.back().end = *at;
+    result.push_back({.first = kernel,
+                      .last = before.last,
+                      .begin = *at,
+                      .end = before.end,
+                      .line = before.line + static_cast<int>(lines)});
+  }
+  return result;
+}
+
+}  // namespace fuse::codegen

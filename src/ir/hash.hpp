@@ -1,0 +1,37 @@
+// Hashes of what graphs are made of, and equality of whole graphs. A hash only finds candidates; equality
+// decides. SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <fuse/dim.hpp>
+#include <string_view>
+
+#include "ir/graph.hpp"
+
+namespace fuse::ir {
+
+/// Collects values into one number, the same on every machine and in every run.
+class Hasher {
+ public:
+  Hasher& add(std::uint64_t value) {
+    state_ = (state_ ^ value) * 0x9e3779b97f4a7c15u;
+    state_ ^= state_ >> 32;
+    return *this;
+  }
+  Hasher& add(std::string_view text);
+  Hasher& add(const Dim&);  ///< of the canonical form
+  Hasher& add(const Attr&);
+  Hasher& add(const Type&);
+  std::uint64_t value() const { return state_; }
+
+ private:
+  std::uint64_t state_ = 0x243f6a8885a308d3u;
+};
+
+/// Of everything that `identical` compares.
+std::uint64_t hash(const Graph&);
+/// Whether nothing tells the graphs apart: also names, scopes, the user's lines and the references of custom
+/// calls.
+bool identical(const Graph&, const Graph&);
+
+}  // namespace fuse::ir

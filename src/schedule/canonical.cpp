@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "schedule/canonical.hpp"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "ir/hash.hpp"
+
+namespace fuse::schedule {
+namespace {
+
+using ir::NodeId;
+using Operand = CanonicalPiece::Operand;
+using Source = CanonicalPiece::Source;
+
+/// Makes forms one after another; what it notes of nodes is valid for one piece at a time.
+class Canonicaliser {
+ public:
+  Canonicaliser(const ir::Graph& graph, const Partition& partition)
+      : graph_(graph), partition_(partition), notes_(graph.nodes.size()) {}
+
+  CanonicalPiece run(const Piece& piece) {
+    form_ = {};
+    form_.in_place = piece.in_place;
+    piece_ = &piece;
+    ++time_;
+    for (const NodeId id : piece.nodes) notes_[id] = {time_, {}, false};
+    // The root reaches all that it needs; other results of the piece follow, last ones first.
+    visit(piece.root);
+    for (auto id = piece.nodes.rbegin(); id != piece.nodes.rend(); ++id) visit(*id);
+    for (const NodeId input : piece.inputs) read(input);
+    note_buffers();
+    form_.hash = hash();
+    return std::move(form_);
+  }
+
+ private:
+  struct Note {
+    std::uint32_t time = 0;
+    Operand place{};
+    bool visited = false;
+  };
+
+  /// Depth first; a node gets its number behind its operands.
+  void visit(NodeId from) {
+    if (notes_[from].visited) return;
+    struct Level {
+      NodeId node;
+      std::size_t next;
+    };
+    std::vector<Level> stack = {{from, 0}};
+    notes_[from].visited = true;
+    while (!stack.empty()) {
+      Level& level = stack.back();
+      const std::vector<NodeId>& operands = graph_[level.node].operands;
+      if (level.next < operands.size()) {
+        const NodeId operand = operands[level.next++];
+        if (skipped(level.node, level.next - 1)) continue;
+        if (!inside(operand)) {
+          read(operand);
+        } else if (!notes_[operand].visited) {
+          notes_[operand].visited = true;
+          stack.push_back({operand, 0});
+        }
+        continue;
+      }
+      const NodeId node = level.node;
+      stack.pop_back();
+      notes_[node].place = {Source::node, static_cast<std::uint32_t>(form_.nodes.size())};
+      form_.nodes.push_back(node);
+      form_.stored.push_back(partition_.stored[node]);
+      for (std::size_t i = 0; i < operands.size(); ++i) {
+        form_.operands.push_back(skipped(node, i) ? Operand{} : notes_[operands[i]].place);
+      }
+    }
+  }
+
+  /// What an update in place leaves as it is, it does not read.
+  bool skipped(NodeId node, std::size_t operand) const {
+    return piece_->in_place && node == piece_->root && operand == 0;
+  }
+
+  /// A node of the piece, as against an input of it.
+  bool inside(NodeId id) const {
+    return notes_[id].time == time_ && notes_[id].place.source != Source::input;
+  }
+
+  void read(NodeId input) {
+    Note& note = notes_[input];
+    if (note.time == time_) return;
+    note = {time_, {Source::input, static_cast<std::uint32_t>(form_.inputs.size())}, true};
+    form_.inputs.push_back(input);
+  }
+
+  void note_buffers() {
+    std::unordered_map<NodeId, std::uint32_t> first;
+    for (const NodeId input : form_.inputs) {
+      const auto number = static_cast<std::uint32_t>(form_.same.size());
+      form_.same.push_back(first.emplace(partition_.storage[input], number).first->second);
+    }
+  }
+
+  std::uint64_t hash() const {
+    ir::Hasher hasher;
+    hasher.add(std::uint64_t{form_.in_place}).add(form_.nodes.size()).add(form_.inputs.size());
+    for (std::size_t i = 0; i < form_.nodes.size(); ++i) {
+      const ir::Node& node = graph_[form_.nodes[i]];
+      hasher.add(static_cast<std::uint64_t>(node.op)).add(node.attr).add(node.type);
+      hasher.add(std::uint64_t{form_.stored[i]});
+    }
+    for (const Operand& operand : form_.operands) {
+      hasher.add(static_cast<std::uint64_t>(operand.source)).add(operand.index);
+    }
+    for (std::size_t i = 0; i < form_.inputs.size(); ++i) {
+      hasher.add(graph_[form_.inputs[i]].type).add(form_.same[i]);
+    }
+    return hasher.value();
+  }
+
+  const ir::Graph& graph_;
+  const Partition& partition_;
+  std::vector<Note> notes_;
+  std::uint32_t time_ = 0;
+  const Piece* piece_ = nullptr;
+  CanonicalPiece form_;
+};
+
+}  // namespace
+
+bool equal(const ir::Graph& graph, const CanonicalPiece& a, const CanonicalPiece& b) {
+  if (a.in_place != b.in_place || a.operands != b.operands || a.stored != b.stored || a.same != b.same)
+    return false;
+  const auto same_node = [&](NodeId x, NodeId y) {
+    return graph[x].op == graph[y].op && graph[x].operands.size() == graph[y].operands.size() &&
+           graph[x].attr == graph[y].attr && graph[x].type == graph[y].type;
+  };
+  // What makes an input does not matter, only what it looks like.
+  const auto same_input = [&](NodeId x, NodeId y) { return graph[x].type == graph[y].type; };
+  return std::equal(a.nodes.begin(), a.nodes.end(), b.nodes.begin(), b.nodes.end(), same_node) &&
+         std::equal(a.inputs.begin(), a.inputs.end(), b.inputs.begin(), b.inputs.end(), same_input);
+}
+
+EqualPieces equal_pieces(const ir::Graph& graph, const Partition& partition) {
+  EqualPieces result;
+  result.forms.resize(partition.pieces.size());
+  result.form_of.resize(partition.pieces.size(), EqualPieces::none);
+  Canonicaliser canonicaliser(graph, partition);
+  std::unordered_multimap<std::uint64_t, std::uint32_t> by_hash;
+  for (std::size_t i = 0; i < partition.pieces.size(); ++i) {
+    if (partition.pieces[i].kind != Piece::Kind::kernel) continue;
+    const CanonicalPiece& form = result.forms[i] = canonicaliser.run(partition.pieces[i]);
+    const auto [begin, end] = by_hash.equal_range(form.hash);
+    const auto found = std::find_if(begin, end, [&](const auto& entry) {
+      return equal(graph, result.forms[result.first[entry.second]], form);
+    });
+    if (found != end) {
+      result.form_of[i] = found->second;
+      continue;
+    }
+    result.form_of[i] = static_cast<std::uint32_t>(result.first.size());
+    by_hash.emplace(form.hash, result.form_of[i]);
+    result.first.push_back(static_cast<std::uint32_t>(i));
+  }
+  return result;
+}
+
+ir::NodeId counterpart(const CanonicalPiece& from, const CanonicalPiece& to, ir::NodeId node) {
+  const auto at = [&](const std::vector<NodeId>& list) { return std::find(list.begin(), list.end(), node); };
+  if (const auto input = at(from.inputs); input != from.inputs.end()) {
+    return to.inputs[static_cast<std::size_t>(input - from.inputs.begin())];
+  }
+  return to.nodes[static_cast<std::size_t>(at(from.nodes) - from.nodes.begin())];
+}
+
+}  // namespace fuse::schedule

@@ -1,0 +1,98 @@
+// A source in segments: every kernel and every line once, in order. SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <fuse/fuse.hpp>
+
+#include "codegen_cuda/print_cuda.hpp"
+#include "pipeline.hpp"
+#include "support/catch.hpp"
+
+using namespace fuse;  // NOLINT
+
+namespace {
+
+codegen::Source twenty_kernels() {
+  Graph g("twenty");
+  for (int i = 0; i < 20; ++i) {
+    const std::string n = std::to_string(i);
+    g.output("y" + n, sum(exp(g.input("x" + n, f32, {10, 16 + i})), {i % 2}));
+  }
+  return run_pipeline(g.ir(), target_profile("h200")).source;
+}
+
+}  // namespace
+
+TEST_CASE("segments cover a source, each with whole kernels", "[codegen][segments]") {
+  const codegen::Source source = twenty_kernels();
+  REQUIRE(source.kernels.size() == 20);
+  REQUIRE(source.starts.size() == 20);
+  const std::string text = source.text();
+  for (const std::size_t most : {0, 1, 2, 3, 7, 20, 1000}) {
+    INFO("at most " << most);
+    const auto segments = codegen::segments(source, most);
+    CHECK(segments.size() >= std::min<std::size_t>(most, 2) / 2);
+    CHECK(segments.size() <= std::max<std::size_t>(most, 1));
+    if (most == 20 || most == 1000) CHECK(segments.size() >= 15);
+    std::size_t kernel = 0, offset = 0;
+    for (const codegen::Segment& segment : segments) {
+      CHECK(segment.first == kernel);
+      CHECK(segment.begin == offset);
+      REQUIRE(segment.last > segment.first);
+      kernel = segment.last;
+      offset = segment.end;
+      // It starts at the comment of its first kernel, on the line it says, and ends before the next one's.
+      const std::string first = "// " + source.kernels[segment.first].name + ": ";
+      CHECK(source.body.compare(segment.begin, first.size(), first) == 0);
+      const auto line_starts =
+          std::count(text.begin(),
+                     text.begin() + static_cast<std::ptrdiff_t>(source.prelude.size() + segment.begin), '\n');
+      CHECK(segment.line == line_starts + 1);
+      for (std::size_t i = segment.first; i < segment.last; ++i) {
+        const std::size_t at = source.body.find(") " + source.kernels[i].name + "(");
+        CHECK((segment.begin < at && at < segment.end));
+      }
+      if (most == 2 || most == 3) {  // about the same length
+        CHECK((segment.end - segment.begin) * segments.size() < 2 * source.body.size());
+      }
+    }
+    CHECK(kernel == 20);
+    CHECK(offset == source.body.size());
+  }
+}
+
+TEST_CASE("a source without starts is one segment", "[codegen][segments]") {
+  codegen::Source source = twenty_kernels();
+  source.starts.clear();
+  const auto segments = codegen::segments(source, 8);
+  REQUIRE(segments.size() == 1);
+  CHECK(segments[0].last == 20);
+  CHECK(segments[0].end == source.body.size());
+}
+
+TEST_CASE("a kernel's text stands behind what it calls and nothing else", "[codegen][segments]") {
+  const codegen::Source source = twenty_kernels();
+  CHECK(codegen::prelude_of(source.body) == source.prelude);
+  CHECK(codegen::prelude_of("").size() < source.prelude.size());
+}
+
+TEST_CASE("kernels are printed the same on several threads, with a barrier left out too",
+          "[codegen][segments]") {
+  Graph g("rows");
+  for (int i = 0; i < 6; ++i) {
+    const std::string n = std::to_string(i);
+    g.output("y" + n, sum(g.input("x" + n, f32, {3, 2000 + i}), {1}));
+  }
+  const Target target = target_profile("h200");
+  for (const int barrier : {-1, 0, 3, 5}) {
+    const PipelineOptions one{.drop_barrier = barrier, .threads = 1},
+        four{.drop_barrier = barrier, .threads = 4};
+    const codegen::Source a = run_pipeline(g.ir(), target, one).source,
+                          b = run_pipeline(g.ir(), target, four).source;
+    CHECK(a == b);
+    std::size_t barriers = 0;
+    for (std::size_t at = a.body.find("block_barrier()"); at != std::string::npos;
+         at = a.body.find("block_barrier()", at + 1)) {
+      ++barriers;
+    }
+    CHECK(barriers == (barrier < 0 ? 6 : 5));
+  }
+}
