@@ -10,6 +10,7 @@
 #include <random>
 #include <vector>
 
+#include "ir/infer.hpp"
 #include "ir/rewrite/rules.hpp"
 #include "runtime/host_tensor.hpp"
 #include "runtime/reference/evaluate.hpp"
@@ -39,6 +40,20 @@ class RuleInstance {
     return graph_;
   }
 
+  /// Appends the pattern with `x` for its first value; empty, and the graph as before, where the draw does
+  /// not fit. The pattern has no other values. Extents are constants.
+  std::optional<ir::NodeId> wrap(ir::Graph& graph, ir::NodeId x, const Pattern& pattern) {
+    graph_ = std::move(graph);
+    slots_ = {{0, x}};
+    const std::size_t before = graph_.nodes.size();
+    const ir::Type type = graph_[x].type;
+    const auto made = node(pattern, type);
+    const bool fits = made && slots_.size() == 1 && fits_from(before);
+    if (!fits) graph_.nodes.resize(before);
+    graph = std::move(graph_);
+    return fits ? made : std::nullopt;
+  }
+
   runtime::Values inputs() {
     runtime::Values values;
     for (const ir::Node& node : graph_.nodes) {
@@ -56,6 +71,22 @@ class RuleInstance {
   }
 
  private:
+  /// Whether types and attributes of the nodes from `first` on agree, and none is an input.
+  bool fits_from(std::size_t first) const {
+    try {
+      for (std::size_t id = first; id < graph_.nodes.size(); ++id) {
+        const ir::Node& node = graph_.nodes[id];
+        if (std::holds_alternative<ir::NameAttr>(node.attr)) return false;
+        std::vector<ir::Type> operands;
+        for (const ir::NodeId operand : node.operands) operands.push_back(graph_[operand].type);
+        ir::infer_type(node.op, operands, node.attr, &node.type, {});
+      }
+      return true;
+    } catch (const Error&) {
+      return false;
+    }
+  }
+
   using Axes = std::vector<std::int64_t>;
 
   std::int64_t between(std::int64_t low, std::int64_t high) {
@@ -112,7 +143,8 @@ class RuleInstance {
 
   std::optional<ir::NodeId> node(const Pattern& pattern, const ir::Type& type) {
     if (pattern.kind == Pattern::Kind::literal) {
-      return add(ir::Op::constant, ir::algebra::literal_of(pattern.literal, type.dtype), {}, type);
+      const auto literal = ir::algebra::literal_of(pattern.literal, type.dtype);
+      return literal ? std::optional(add(ir::Op::constant, *literal, {}, type)) : std::nullopt;
     }
     if (pattern.kind == Pattern::Kind::op) return op(pattern, type);
     const auto found = slots_.find(pattern.slot);

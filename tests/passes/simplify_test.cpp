@@ -7,6 +7,7 @@
 #include "ir/passes/dead_code.hpp"
 #include "ir/passes/fold_constants.hpp"
 #include "passes/pass_support.hpp"
+#include "passes/rule_instances.hpp"
 
 using namespace fuse;        // NOLINT
 using namespace fuse::test;  // NOLINT
@@ -16,7 +17,8 @@ namespace {
 /// As the pipeline runs it.
 ir::Graph simplified(const ir::Graph& graph, bool relaxed = false) {
   const ir::Graph prepared = ir::common_subexpressions(ir::fold_constants(graph));
-  ir::Graph after = ir::dead_code(ir::simplify(prepared, {.relaxed_rounding = relaxed}));
+  ir::Graph after =
+      ir::dead_code(ir::common_subexpressions(ir::simplify(prepared, {.relaxed_rounding = relaxed})));
   ir::verify(after);
   return after;
 }
@@ -142,6 +144,47 @@ TEST_CASE("simplify keeps the meaning of random graphs", "[passes]") {
     after += simplified(graph).nodes.size();
   }
   CHECK(after < before);  // else the graphs test nothing
+}
+
+TEST_CASE("simplify takes away what rules say is nothing, wherever it stands in a random graph", "[passes]") {
+  std::vector<const ir::algebra::Rule*> nothing;  // rules that make x of something
+  for (const ir::algebra::Rule& rule : ir::algebra::rules()) {
+    const bool is_x = rule.to.kind == Pattern::Kind::value && rule.to.slot == 0;
+    if (is_x && rule.keeps == ir::algebra::Keeps::bits) nothing.push_back(&rule);
+  }
+  std::size_t wrapped = 0, plain_ops = 0, left = 0;
+  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+    INFO("seed " << seed);
+    std::mt19937_64 random(seed);
+    const ir::Graph plain = ir::dead_code(random_graph(seed, 60));
+    ir::Graph noisy = plain;
+    noisy.nodes.clear();
+    std::vector<ir::NodeId> to;
+    for (ir::Node node : plain.nodes) {
+      for (ir::NodeId& operand : node.operands) operand = to[operand];
+      noisy.nodes.push_back(std::move(node));
+      to.push_back(static_cast<ir::NodeId>(noisy.nodes.size() - 1));
+      const std::size_t before = noisy.nodes.size();
+      for (int i = 0; i < 3; ++i) {
+        const ir::algebra::Rule& rule = *nothing[random() % nothing.size()];
+        const auto made = RuleInstance(random(), false).wrap(noisy, to.back(), rule.from);
+        if (!made) continue;
+        const std::vector<std::uint32_t> uses(noisy.nodes.size());
+        const auto match = ir::algebra::match(rule.from, noisy, uses, noisy[*made]);
+        if (match && (!rule.where.holds || rule.where.holds(*match))) to.back() = *made;
+      }
+      wrapped += noisy.nodes.size() - before;
+    }
+    ir::renumber_outputs(noisy, to);
+    ir::verify(noisy);
+    const ir::Graph after = simplified(noisy);
+    const bool same = outputs_of(after, seed) == outputs_of(noisy, seed);
+    CHECK(same);
+    plain_ops += simplified(plain).nodes.size();
+    left += after.nodes.size();
+  }
+  CHECK(wrapped > 1000);
+  CHECK(left == plain_ops);
 }
 
 TEST_CASE("simplify of 100,000 ops in a chain, and of 10,000 users of one value", "[passes]") {

@@ -16,9 +16,6 @@ int commutative_ops(const Pattern& pattern) {
   return count;
 }
 
-/// No integer is infinite.
-bool fits(double literal, DType dtype) { return is_floating(dtype) || std::isfinite(literal); }
-
 /// One attempt: the i-th commutative op of the pattern, in order, has its operands swapped where bit i of
 /// `swapped` is set. Recursion is over the pattern, which is small.
 class Attempt {
@@ -46,8 +43,8 @@ class Attempt {
     if (pattern.kind == Kind::op) return op(pattern, node, id);
     const auto* constant = std::get_if<ConstantAttr>(&node.attr);
     if (pattern.kind == Kind::literal) {
-      return constant && fits(pattern.literal, node.type.dtype) &&
-             *constant == literal_of(pattern.literal, node.type.dtype);
+      const auto literal = literal_of(pattern.literal, node.type.dtype);
+      return constant && literal && *constant == *literal;
     }
     if (pattern.kind == Kind::constant && !constant) return false;
     NodeId& bound = match_.bound[pattern.slot];
@@ -67,10 +64,11 @@ bool is_infix(std::string_view spelling) {
 
 }  // namespace
 
-ConstantAttr literal_of(double number, DType dtype) {
-  if (is_floating(dtype)) return {.real = number, .integer = 0};
+std::optional<ConstantAttr> literal_of(double number, DType dtype) {
+  if (is_floating(dtype)) return ConstantAttr{.real = number, .integer = 0};
+  if (!std::isfinite(number)) return std::nullopt;
   const auto value = static_cast<std::int64_t>(number);
-  return {.real = 0, .integer = dtype == u8 ? static_cast<std::uint8_t>(value) : value};
+  return ConstantAttr{.real = 0, .integer = dtype == u8 ? static_cast<std::uint8_t>(value) : value};
 }
 
 std::optional<Match> match(const Pattern& pattern, const Graph& graph, const std::vector<std::uint32_t>& uses,

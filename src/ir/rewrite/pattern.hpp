@@ -124,7 +124,8 @@ struct Match {
 /// either order.
 std::optional<Match> match(const Pattern&, const Graph&, const std::vector<std::uint32_t>& uses, const Node&);
 
-/// What a number is as an element of a dtype: 1, 1.0 or true; wrapped for integers.
-ConstantAttr literal_of(double number, DType dtype);
+/// What a number is as an element of a dtype: 1, 1.0 or true; wrapped for integers, of which none is
+/// infinite.
+std::optional<ConstantAttr> literal_of(double number, DType dtype);
 
 }  // namespace fuse::ir::algebra

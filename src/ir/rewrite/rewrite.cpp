@@ -86,7 +86,7 @@ class Rewriter {
         return append_constant(root, ir::attr<ConstantAttr>(constant), {constant.type.dtype, type.dims});
       }
       case Pattern::Kind::literal:
-        return append_constant(root, literal_of(to.literal, type.dtype), type);
+        return append_constant(root, literal_of(to.literal, type.dtype).value(), type);
       case Pattern::Kind::op:
       case Pattern::Kind::rest:
         break;

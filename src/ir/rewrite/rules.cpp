@@ -55,6 +55,7 @@ std::vector<Rule> make_rules() {
       // Sums. +0 is no neutral element of floats: -0 + 0 is 0. -0 is.
       {x + -0.0, x},
       {x - 0, x},
+      {(x + 0) + 0, x + 0},
       {-0.0 - x, -x},
       {x + -y, x - y},
       {x - -y, x + y},
