@@ -107,7 +107,7 @@ class Solver {
   }
 
   ProductFact& product(const std::vector<Atom>& factors) {
-    std::vector<std::size_t>& known = state_.products_of[key(factors[0])];
+    std::vector<std::size_t>& known = state_.products_of[first_key(factors)];
     for (const std::size_t i : known) {
       if (same(state_.products[i].factors, factors)) return state_.products[i];
     }
@@ -222,7 +222,7 @@ class Solver {
     // A bound of one product is in its interval.
     if (!form.poly() || form.poly()->terms.size() == 1) return;
     for (const DimTerm& term : form.poly()->terms) {
-      std::vector<std::size_t>& known = state_.nonnegative_of[key(term.factors[0])];
+      std::vector<std::size_t>& known = state_.nonnegative_of[key(term.factors)];
       if (known.empty() || known.back() != state_.nonnegative.size())
         known.push_back(state_.nonnegative.size());
     }
@@ -325,13 +325,13 @@ class Solver {
       if (!form.is(0)) conflict();
       return;
     }
-    propagate(form, {0, 0});
-    if (is_replaced(form)) return;  // by a constant, just now
     std::int64_t common = 0;
     for (const DimTerm& term : form.poly()->terms) common = std::gcd(common, state_.factor(term));
     if (common != 0 && form.poly()->constant % common != 0) conflict();
     form = without_common_factors(std::move(form));
     if (form.is_constant()) conflict();  // a product of what is not 0
+    propagate(form, {0, 0});
+    if (is_replaced(form)) return;  // by a constant, just now
     if (replace_symbol(form)) return;
     const bool lone = form.poly()->constant == 0 && form.poly()->terms.size() == 1;
     const Atom& first = form.poly()->terms[0].factors[0];
@@ -400,7 +400,7 @@ class Solver {
       rule.lead.coefficient = -rule.lead.coefficient;
       rule.rest = Dim(0) - rule.rest;
     }
-    state_.rules_of[key(rule.lead.factors[0])].push_back(state_.rules.size());
+    state_.rules_of[first_key(rule.lead.factors)].push_back(state_.rules.size());
     state_.rules.push_back(std::move(rule));
   }
 

@@ -69,9 +69,9 @@ Interval Facts::State::interval(const DimTerm& term) const {
   Interval plain{1, 1};
   for (const Atom& factor : term.factors) plain = multiply(plain, interval(factor));
   std::vector<Atom> rest;
-  if (!products.empty()) {
-    for (const Atom& factor : term.factors) {
-      const auto candidates = products_of.find(key(factor));
+  if (!products.empty() && term.factors.size() > 1) {
+    for (const std::string& part : part_keys(term.factors)) {
+      const auto candidates = products_of.find(part);
       if (candidates == products_of.end()) continue;
       for (const std::size_t i : candidates->second) {
         if (!contains(term.factors, products[i].factors, rest)) continue;
@@ -114,9 +114,9 @@ std::int64_t Facts::State::factor(const DimTerm& term) const {
   std::int64_t best = 1;
   for (const Atom& atom : term.factors) best = times(best, std::max<std::int64_t>(factor(atom), 1));
   std::vector<Atom> rest;
-  if (!products.empty()) {
-    for (const Atom& atom : term.factors) {
-      const auto candidates = products_of.find(key(atom));
+  if (!products.empty() && term.factors.size() > 1) {
+    for (const std::string& part : part_keys(term.factors)) {
+      const auto candidates = products_of.find(part);
       if (candidates == products_of.end()) continue;
       for (const std::size_t i : candidates->second) {
         if (products[i].factor == 1 || !contains(term.factors, products[i].factors, rest)) continue;
@@ -221,8 +221,10 @@ bool Facts::State::rewrite_term(const DimTerm& term, Dim& out) const {
         }
       }
     }
-    if (rules.empty()) continue;
-    const auto candidates = rules_of.find(key(atom));
+  }
+  if (rules.empty()) return false;
+  for (const std::string& part : part_keys(term.factors)) {
+    const auto candidates = rules_of.find(part);
     if (candidates == rules_of.end()) continue;
     for (const std::size_t r : candidates->second) {
       const Rule& rule = rules[r];
@@ -263,7 +265,7 @@ bool Facts::State::proves_nonnegative(const Dim& form, int depth) const {
   if (depth == 0 || !form.poly() || nonnegative.empty()) return false;
   std::size_t attempts = 0;
   for (const DimTerm& term : form.poly()->terms) {
-    const auto candidates = nonnegative_of.find(key(term.factors[0]));
+    const auto candidates = nonnegative_of.find(key(term.factors));
     if (candidates == nonnegative_of.end()) continue;
     for (const std::size_t i : candidates->second) {
       for (const DimTerm& known : nonnegative[i].poly()->terms) {

@@ -38,7 +38,7 @@ struct Rule {
 struct Facts::State {
   std::vector<SymbolFact> symbols{};  ///< in order of declaration
   std::unordered_map<std::string, std::size_t> by_name{};
-  // Tables of rules, products and inequalities by the key of an atom that they mention first.
+  // Rules and products by first_key, inequalities by the keys of their terms.
   std::vector<Rule> rules{};
   std::unordered_map<std::string, std::vector<std::size_t>> rules_of{};
   std::vector<ProductFact> products{};

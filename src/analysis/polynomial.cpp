@@ -67,6 +67,28 @@ std::string key(const Atom& atom) {
   return atom->kind == DimAtom::Kind::symbol ? atom->name : DimPoly::of(atom).to_string();
 }
 
+std::string key(const std::vector<Atom>& factors) {
+  std::string text;
+  for (const Atom& factor : factors) text += (text.empty() ? "" : " * ") + key(factor);
+  return text;
+}
+
+std::string first_key(const std::vector<Atom>& factors) {
+  return factors.size() == 1 ? key(factors[0]) : key(factors[0]) + " * " + key(factors[1]);
+}
+
+std::vector<std::string> part_keys(const std::vector<Atom>& factors) {
+  std::vector<std::string> single, result;
+  for (const Atom& factor : factors) single.push_back(key(factor));
+  for (std::size_t i = 0; i < single.size(); ++i) {
+    for (std::size_t j = i + 1; j < single.size(); ++j) result.push_back(single[i] + " * " + single[j]);
+  }
+  result.insert(result.end(), single.begin(), single.end());
+  std::sort(result.begin(), result.end());
+  result.erase(std::unique(result.begin(), result.end()), result.end());
+  return result;
+}
+
 Dim dim_of(DimTerm term) {
   if (term.factors.empty()) return term.coefficient;
   std::vector<DimTerm> terms;

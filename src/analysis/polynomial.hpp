@@ -38,6 +38,12 @@ bool same(const std::vector<Atom>& a, const std::vector<Atom>& b);
 bool contains(const std::vector<Atom>& factors, const std::vector<Atom>& part, std::vector<Atom>& rest);
 /// A name for tables: of a symbol its own.
 std::string key(const Atom& atom);
+/// Of a product: the keys of all its factors.
+std::string key(const std::vector<Atom>& factors);
+/// The keys under which a product may stand that is a part of these factors: of single ones and of pairs.
+/// Tables have a product under its first two factors, since many share a first one (a batch).
+std::vector<std::string> part_keys(const std::vector<Atom>& factors);
+std::string first_key(const std::vector<Atom>& factors);
 
 Dim dim_of(DimTerm term);
 Dim dim_of(const std::vector<Atom>& factors);
