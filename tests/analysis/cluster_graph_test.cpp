@@ -69,12 +69,10 @@ struct Plain {
 
 void check_alike(const ClusterGraph& clusters, const Plain& plain) {
   const auto size = static_cast<NodeId>(plain.label.size());
-  std::size_t count = 0;
   std::vector<NodeId> position(size, size);
   const std::vector<NodeId> order = clusters.topological();
   for (NodeId i = 0; i < order.size(); ++i) position[order[i]] = i;
   for (NodeId i = 0; i < size; ++i) {
-    count += plain.label[i] == i;
     const std::vector<NodeId> members = clusters.members(i);
     CHECK(std::set<NodeId>(members.begin(), members.end()) == plain.members(i));
     CHECK(members.size() == clusters.member_count(i));
