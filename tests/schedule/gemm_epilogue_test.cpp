@@ -79,6 +79,21 @@ TEST_CASE("gemm_epilogue: what would change a bit is not", "[schedule][gemm]") {
         }) == "none");
 }
 
+TEST_CASE("gemm_epilogue: a result that was rounded is not, even where an op would take it",
+          "[schedule][gemm]") {
+  for (const DType result : {f32, bf16}) {
+    ir::Graph graph;  // not verified: no op of today's table takes a bf16
+    graph.nodes = {{ir::Op::input, ir::NameAttr{"x"}, {}, {bf16, {2, 3}}},
+                   {ir::Op::parameter, ir::NameAttr{"w"}, {}, {bf16, {3, 4}}},
+                   {ir::Op::input, ir::NameAttr{"r"}, {}, {result, {2, 4}}},
+                   {ir::Op::matmul, ir::MatmulAttr{}, {0, 1}, {result, {2, 4}}},
+                   {ir::Op::add, ir::NoAttr{}, {3, 2}, {result, {2, 4}}}};
+    graph.outputs = {{"y", 4}};
+    const auto epilogue = schedule::gemm_epilogue(graph, 3, ir::users(graph), ir::memory_values(graph));
+    CHECK(epilogue.has_value() == (result == f32));
+  }
+}
+
 TEST_CASE("gemm_epilogue: what saves nothing is not", "[schedule][gemm]") {
   CHECK(found([](Case& c) { c.g.output("y", tanh(c.ab + c.v)); }) == "none");  // the kernel of tanh adds
   CHECK(found([](Case& c) {
