@@ -27,9 +27,10 @@ std::size_t gemms_of(const Compiled& compiled) {
 /// Name and mapping of every kernel.
 std::vector<std::string> kernels_of(const Compiled& compiled) {
   std::vector<std::string> kernels;
-  for (const schedule::Schedule& schedule : compiled.schedules) {
-    for (const schedule::KernelSchedule& launch : schedule.kernels) {
-      kernels.push_back(compiled.source.kernels.at(kernels.size()).name + " " +
+  for (std::size_t i = 0; i < compiled.schedules.size(); ++i) {
+    std::size_t kernel = compiled.first_kernel.at(i);
+    for (const schedule::KernelSchedule& launch : compiled.schedules[i].kernels) {
+      kernels.push_back(compiled.source.kernels.at(kernel++).name + " " +
                         std::string(to_string(launch.mapping)));
     }
   }

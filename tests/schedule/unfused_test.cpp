@@ -92,7 +92,7 @@ Example cycle() {
   Graph g("cycle");
   const Tensor a = exp(g.input("a", f32, {64, 64})), z = g.input("z", f32, {64, 64});
   const Tensor both = a * z;
-  g.output("y", both + matmul(both, g.input("b", f32, {64, 64})));
+  g.output("y", both - matmul(both, g.input("b", f32, {64, 64})));  // an epilogue would add
   return {Reason::cycle, g};
 }
 Example scheme_unavailable() {

@@ -76,7 +76,7 @@ TEST_CASE("fusec plan --json: pieces, kernels and steps agree", "[tools]") {
     }
     std::size_t steps = 0;
     for (const Json& step : plan.at("steps")) {
-      if (step.at("kind") == "kernel") CHECK(kernels.contains(step.at("name")));
+      if (step.at("kind") == "kernel") CHECK(kernels.contains(step.at("kernel")));
       if (step.at("kind") == "gemm") CHECK(gemms.contains(step.at("name")));
       CHECK(step.at("writes").size() == 1);
       ++steps;
