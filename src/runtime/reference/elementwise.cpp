@@ -82,9 +82,9 @@ using EvalResult =
 
 /// What f returns for `arity` values of type T.
 template <int arity, class F, class T>
-using Applied = decltype([]<std::size_t... I>(std::index_sequence<I...>) {
-  return std::declval<F>()((static_cast<void>(I), T{})...);
-}(std::make_index_sequence<arity>()));
+using Applied = decltype([]<std::size_t... I>(const F& f, std::index_sequence<I...>) {
+  return f((static_cast<void>(I), T{})...);
+}(std::declval<const F&>(), std::make_index_sequence<arity>()));
 
 template <class T>
 ReferenceTensor apply(const Step& step) {
