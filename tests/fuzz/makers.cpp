@@ -209,12 +209,20 @@ void Maker::matmul(DType dtype) {
   right.push_back(transpose_b ? columns : inner);
   right.push_back(transpose_b ? inner : columns);
   if (!g.fits(right)) return;
-  const Tensor b = g.of_type(dtype, right);
+  // Several of one operand and of weights: what merge_gemms makes one of.
+  const bool several = g.random.chance(0.4);
+  const Tensor b = several ? g.input(dtype, right, true) : g.of_type(dtype, right);
   const DType result = is_half(dtype) && g.random.chance(0.4) ? f32 : dtype;
   std::vector<Dim> dims(left.begin(), left.begin() + static_cast<std::ptrdiff_t>(batch));
   dims.push_back(left[batch + (transpose_a ? 1 : 0)]);
   dims.push_back(columns);
-  g.add(ir::Op::matmul, {a, b}, ir::MatmulAttr{transpose_a, transpose_b}, result, dims);
+  const ir::MatmulAttr flags{transpose_a, transpose_b};
+  std::vector<Tensor> parts = {g.add(ir::Op::matmul, {a, b}, flags, result, dims)};
+  if (!several) return;
+  for (std::int64_t i = g.random.between(1, 3); i > 0; --i) {
+    parts.push_back(g.add(ir::Op::matmul, {a, g.input(dtype, right, true)}, flags, result, dims));
+  }
+  g.add(ir::Op::concat, parts, ir::AxisAttr{static_cast<std::int64_t>(batch)});
 }
 
 void Maker::reverse(DType dtype) {
