@@ -50,6 +50,7 @@ BufferSets::BufferSets(const Executable& executable, const Prepared& prepared, s
   for (std::int64_t i = 0; i < sets; ++i) {
     Set& set = sets_.emplace_back();
     set.workspace = device.allocate(prepared.workspace_bytes());
+    set.packed = device.allocate(prepared.packed_bytes());
     for (std::size_t slot = 0; slot < slots.size(); ++slot) {
       Buffer& buffer = set.buffers.emplace_back(device.allocate(prepared.bytes(slot)));
       set.views.push_back(buffer.view());
@@ -61,13 +62,14 @@ BufferSets::BufferSets(const Executable& executable, const Prepared& prepared, s
         device.backend()->copy(stream.queue(), buffer.address(), first, buffer.size()).throw_if_failed();
       }
     }
+    prepared.pack(stream, set.views, set.packed.view()).throw_if_failed();
   }
   stream.synchronize().throw_if_failed();
 }
 
 Status BufferSets::run(const Prepared& prepared, Stream& stream, std::int64_t set) const noexcept {
   const Set& buffers = sets_[static_cast<std::size_t>(set)];
-  return prepared.run(stream, buffers.views, buffers.workspace.view());
+  return prepared.run(stream, buffers.views, buffers.workspace.view(), buffers.packed.view());
 }
 
 runtime::HostTensor BufferSets::output(const Executable& executable, const Prepared& prepared) const {

@@ -27,7 +27,7 @@ class BufferSets {
   struct Set {
     std::vector<Buffer> buffers;
     std::vector<BufferView> views;
-    Buffer workspace;
+    Buffer workspace, packed;
   };
   std::vector<Set> sets_;
 };

@@ -38,12 +38,14 @@ runtime::GemmDesc describe(const schedule::Plan& plan, const GemmStep& step) {
   d.transpose_b = step.transpose_b;
   d.operand = step.operand;
   d.result = step.result;
+  d.epilogue = step.epilogue;
+  d.scale = step.scale;
   return d;
 }
 
 struct Ready {
   std::unique_ptr<runtime::Gemm> gemm;
-  Buffer a, b, c;
+  Buffer a, b, c, extra;
 };
 
 /// As `first` has it; without one, made on the host.
@@ -64,6 +66,10 @@ Ready make_ready(const Device& device, const schedule::Plan& plan, const GemmSte
   ready.gemm = device.backend()->prepare_gemm(describe(plan, step));
   ready.a = operand(device, "a", step.operand, elements(plan, step.a), first ? &first->a : nullptr);
   ready.b = operand(device, "b", step.operand, elements(plan, step.b), first ? &first->b : nullptr);
+  if (step.extra) {
+    ready.extra =
+        operand(device, "extra", step.result, elements(plan, *step.extra), first ? &first->extra : nullptr);
+  }
   ready.c = device.allocate(elements(plan, step.c) * static_cast<std::int64_t>(size_of(step.result)));
   return ready;
 }
@@ -100,7 +106,7 @@ Spread time_gemms(const Executable& executable, DeviceTimer& timer) {
   return timer.device(static_cast<std::int64_t>(sets.size()), [&](std::int64_t set) -> Status {
     for (const Ready& ready : sets[static_cast<std::size_t>(set)]) {
       Status status = ready.gemm->run(timer.stream().queue(), ready.a.address(), ready.b.address(),
-                                      ready.c.address(), workspace.address());
+                                      ready.c.address(), workspace.address(), ready.extra.address());
       if (!status) return status;
     }
     return {};

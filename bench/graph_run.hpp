@@ -31,13 +31,15 @@ class GraphRun {
       views_.push_back(buffers_.back().view());
     }
     workspace_ = device.allocate(prepared_.workspace_bytes());
+    packed_ = device.allocate(prepared_.packed_bytes());
   }
 
   void set(std::string_view input, std::span<const float> values) {
     buffers_[executable_.slot(input)].upload(std::as_bytes(values));
+    prepared_.pack(stream_, views_, packed_.view()).throw_if_failed();
   }
   void run() {
-    prepared_.run(stream_, views_, workspace_.view()).throw_if_failed();
+    prepared_.run(stream_, views_, workspace_.view(), packed_.view()).throw_if_failed();
     stream_.synchronize().throw_if_failed();
   }
   std::vector<float> get(std::string_view output) const {
@@ -54,7 +56,7 @@ class GraphRun {
   Stream stream_;
   std::vector<Buffer> buffers_;
   std::vector<BufferView> views_;
-  Buffer workspace_;
+  Buffer workspace_, packed_;
 };
 
 }  // namespace fuse::bench

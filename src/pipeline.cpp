@@ -11,9 +11,15 @@
 #include "codegen_cuda/lower.hpp"
 #include "codegen_cuda/print_cuda.hpp"
 #include "ir/kernel/passes/name_divisions.hpp"
+#include "ir/passes/align_layouts.hpp"
+#include "ir/passes/canonical_dims.hpp"
 #include "ir/passes/common_subexpressions.hpp"
 #include "ir/passes/dead_code.hpp"
+#include "ir/passes/drop_broadcasts.hpp"
+#include "ir/passes/fold_constants.hpp"
+#include "ir/passes/merge_gemms.hpp"
 #include "ir/passes/open_contractions.hpp"
+#include "ir/passes/simplify.hpp"
 #include "ir/passes/split_concats.hpp"
 #include "ir/verify.hpp"
 #include "parallel.hpp"
@@ -25,16 +31,34 @@ namespace {
 
 struct GraphPass {
   const char* name;
-  ir::Graph (*run)(const ir::Graph&);
+  ir::Graph (*run)(const ir::Graph&, const PipelineOptions&);
+  bool PipelineOptions::*wanted = nullptr;  ///< left out where the option is false
 };
+
+/// A pass that has no options.
+template <ir::Graph (*pass)(const ir::Graph&)>
+ir::Graph plain(const ir::Graph& graph, const PipelineOptions&) {
+  return pass(graph);
+}
+
+ir::Graph simplify(const ir::Graph& graph, const PipelineOptions& options) {
+  return ir::simplify(graph, {.relaxed_rounding = options.relaxed_rounding});
+}
 
 // In this order; only run_passes times, verifies and dumps them.
 constexpr GraphPass graph_passes[] = {
-    {"dead_code", ir::dead_code},
-    {"open_contractions", ir::open_contractions},
-    {"common_subexpressions", ir::common_subexpressions},
-    {"dead_code", ir::dead_code},
-    {"split_concats", ir::split_concats},
+    {"dead_code", plain<ir::dead_code>},
+    {"canonical_dims", plain<ir::canonical_dims>},
+    {"drop_broadcasts", plain<ir::drop_broadcasts>},
+    {"open_contractions", plain<ir::open_contractions>},
+    {"fold_constants", plain<ir::fold_constants>},
+    {"common_subexpressions", plain<ir::common_subexpressions>},
+    {"simplify", simplify},
+    {"align_layouts", plain<ir::align_layouts>},
+    {"common_subexpressions", plain<ir::common_subexpressions>},
+    {"dead_code", plain<ir::dead_code>},
+    {"merge_gemms", plain<ir::merge_gemms>, &PipelineOptions::merge_gemms},
+    {"split_concats", plain<ir::split_concats>},
 };
 
 struct KernelPass {
@@ -65,7 +89,8 @@ class Stopwatch {
 
 ir::Graph run_passes(ir::Graph graph, const PipelineOptions& options, Stopwatch& watch) {
   for (const GraphPass& pass : graph_passes) {
-    graph = pass.run(graph);
+    if (pass.wanted && !(options.*pass.wanted)) continue;
+    graph = pass.run(graph, options);
     if (options.verify) ir::verify(graph);
     watch.lap(pass.name);
   }
@@ -83,6 +108,18 @@ std::string kernel_name(const ir::Graph& graph, const schedule::Piece& piece, st
   return fmt::format("{}{}{}", name, name.back() == '_' ? "" : "_", number);
 }
 
+/// Another compiler's piece is one kernel: none of those compared splits a reduction over two launches.
+schedule::Choices choices_of(const ir::Graph& graph, const schedule::Piece& piece, const Target& target,
+                             const PipelineOptions& options) {
+  if (options.choose) return options.choose(graph, piece, target);
+  schedule::Choices choices = schedule::default_choices(graph, piece, target);
+  if (options.partition.baseline != schedule::Baseline::off && choices.mapping == schedule::Mapping::split) {
+    choices.mapping = schedule::Mapping::row_block;
+    choices.parts = 1;
+  }
+  return choices;
+}
+
 /// Pieces of one form that are run with the same choices: one schedule, one set of kernels.
 struct Unit {
   std::uint32_t piece = 0;  ///< the first of them, which gives the kernels their names
@@ -96,8 +133,9 @@ struct Unit {
 /// Schedules and lowers the pieces of a graph, equal ones once, different ones in parallel.
 class PieceCompiler {
  public:
-  PieceCompiler(Compiled& result, const Target& target, const PipelineOptions& options, Stopwatch& watch)
-      : result_(result), target_(target), options_(options), watch_(watch) {}
+  PieceCompiler(Compiled& result, const Target& target, const analysis::Facts& facts,
+                const PipelineOptions& options, Stopwatch& watch)
+      : result_(result), target_(target), facts_(facts), options_(options), watch_(watch) {}
 
   std::vector<schedule::PlannedLaunch> run() {
     equal_ = schedule::equal_pieces(result_.graph, result_.partition);
@@ -122,14 +160,9 @@ class PieceCompiler {
     for (std::uint32_t i = 0; i < unit_of_.size(); ++i) {
       if (equal_.form_of[i] == schedule::EqualPieces::none) continue;
       std::vector<std::uint32_t>& known = of_form[equal_.form_of[i]];
-      schedule::Choices choices;
-      if (options_.choose) {
-        choices = options_.choose(result_.graph, piece(i), target_);
-      } else if (known.empty()) {
-        choices = schedule::default_choices(result_.graph, piece(i), target_);
-      } else {
-        choices = units_[known[0]].choices;
-      }
+      const schedule::Choices choices = options_.choose || known.empty()
+                                            ? choices_of(result_.graph, piece(i), target_, options_)
+                                            : units_[known[0]].choices;
       const auto found = std::find_if(known.begin(), known.end(),
                                       [&](std::uint32_t unit) { return units_[unit].choices == choices; });
       unit_of_[i] = found == known.end() ? static_cast<std::uint32_t>(units_.size()) : *found;
@@ -142,7 +175,7 @@ class PieceCompiler {
   }
 
   void schedule(Unit& unit) const {
-    unit.schedule = schedule::make_schedule(result_.graph, piece(unit.piece), unit.choices, target_);
+    unit.schedule = schedule::make_schedule(result_.graph, piece(unit.piece), unit.choices, target_, facts_);
     if (options_.verify) schedule::verify(result_.graph, unit.schedule, target_);
   }
 
@@ -231,6 +264,7 @@ class PieceCompiler {
 
   Compiled& result_;
   const Target& target_;
+  const analysis::Facts& facts_;
   const PipelineOptions& options_;
   Stopwatch& watch_;
   schedule::EqualPieces equal_;
@@ -243,21 +277,67 @@ class PieceCompiler {
 
 std::vector<std::size_t> kernel_uses(const Compiled& compiled) {
   std::vector<std::size_t> uses(compiled.source.kernels.size());
-  for (const schedule::Step& step : compiled.plan.steps) {
-    if (const auto* work = std::get_if<schedule::KernelStep>(&step.work)) ++uses[work->kernel];
+  for (const auto* steps : {&compiled.plan.setup, &compiled.plan.steps}) {
+    for (const schedule::Step& step : *steps) {
+      if (const auto* work = std::get_if<schedule::KernelStep>(&step.work)) ++uses[work->kernel];
+    }
   }
   return uses;
+}
+
+PipelineOptions pipeline_options(const CompileOptions& options) {
+  const auto check = [](const char* name, int value, int least, int most) {
+    if (value >= least && value <= most) return;
+    throw Error({.code = ErrorCode::invalid_argument,
+                 .message = fmt::format("compile: {} is {}", name, value),
+                 .hint = fmt::format("{} to {}", least, most)});
+  };
+  check("layers", options.layers, 1, 3);
+  check("max_inputs", options.max_inputs, 1, 400);
+  PipelineOptions result{.relaxed_rounding = options.relaxed_rounding,
+                         .drop_barrier = options.drop_barrier,
+                         .merge_gemms = options.merge_gemms};
+  schedule::PartitionOptions& partition = result.partition;
+  partition.groups.layers = static_cast<std::uint8_t>((1 << options.layers) - 1);
+  partition.groups.max_inputs = options.max_inputs;
+  switch (options.cut) {
+    case Cut::fuse:
+      break;
+    case Cut::apollo:
+      partition.groups.rules = schedule::RuleSet::apollo;
+      break;
+    case Cut::xla:
+      partition.baseline = schedule::Baseline::xla;
+      break;
+    case Cut::tvm:
+      partition.baseline = schedule::Baseline::tvm;
+      break;
+    case Cut::one_op:
+      partition.baseline = schedule::Baseline::none;
+      break;
+  }
+  return result;
 }
 
 Compiled run_pipeline(const ir::Graph& graph, const Target& target, const PipelineOptions& options) {
   ir::verify(graph, ErrorKind::user);
   Compiled result;
   Stopwatch watch(options);
+  result.guards = analysis::guards_of(graph);
+  watch.lap("guards");
   result.graph = run_passes(graph, options, watch);
-  result.partition = schedule::partition(result.graph);
-  if (options.verify) schedule::verify(result.graph, result.partition);
+  const analysis::Facts facts = analysis::facts_of(result.graph);
+  watch.lap("facts");
+  result.partition = schedule::partition(result.graph, options.partition, target);
+  if (options.verify) {
+    if (options.partition.baseline == schedule::Baseline::off) {
+      schedule::verify(result.graph, result.partition.grouping, options.partition.groups, target);
+    }
+    schedule::verify(result.graph, result.partition);
+  }
   watch.lap("partition");
-  const std::vector<schedule::PlannedLaunch> launches = PieceCompiler(result, target, options, watch).run();
+  const std::vector<schedule::PlannedLaunch> launches =
+      PieceCompiler(result, target, facts, options, watch).run();
 
   const std::vector<codegen::CustomText> customs =
       codegen::custom_texts(result.graph, result.partition, result.kernels);

@@ -4,10 +4,12 @@
 
 #include <cstdint>
 #include <functional>
+#include <fuse/executable.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "analysis/guards.hpp"
 #include "codegen_cuda/source.hpp"
 #include "ir/graph.hpp"
 #include "ir/kernel/kernel.hpp"
@@ -20,7 +22,8 @@ namespace fuse {
 
 /// Every stage of one compilation, kept for explain, fusec and tests.
 struct Compiled {
-  ir::Graph graph;  ///< after the passes
+  std::vector<analysis::Guard> guards{};  ///< what prepare checks of the dims
+  ir::Graph graph;                        ///< after the passes
   schedule::Partition partition;
   std::vector<schedule::Schedule> schedules;  ///< of the kernel pieces, in piece order
   /// Of each schedule: its launches run this kernel and those behind it. Equal pieces share theirs.
@@ -31,8 +34,11 @@ struct Compiled {
 };
 
 struct PipelineOptions {
-  bool verify = true;     ///< check every stage's spec at its boundary
+  bool relaxed_rounding = false;  ///< CompileOptions::relaxed_rounding
+  bool verify = true;             ///< check every stage's spec at its boundary
   int drop_barrier = -1;  ///< plants a fault: leaves out the k-th barrier of the source (0-based); for tests
+  bool merge_gemms = true;  ///< the pass of this name
+  schedule::PartitionOptions partition{};
   /// Decides for each kernel piece; schedule::default_choices where empty.
   std::function<schedule::Choices(const ir::Graph&, const schedule::Piece&, const Target&)> choose{};
   int threads = 0;  ///< that pieces are scheduled and lowered on; 0: one a core. The result is the same
@@ -42,6 +48,9 @@ struct PipelineOptions {
 
 /// How many steps of the plan run each kernel.
 std::vector<std::size_t> kernel_uses(const Compiled&);
+
+/// What an application's options ask of the pipeline. Throws invalid_argument.
+PipelineOptions pipeline_options(const CompileOptions&);
 
 /// Runs the pipeline. User errors pass through; a failed check is an internal Error.
 Compiled run_pipeline(const ir::Graph&, const Target&, const PipelineOptions& = {});

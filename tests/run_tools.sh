@@ -11,6 +11,7 @@ bin=$(cd "$1" && pwd)
 cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/.." || exit 2
 fusec=$bin/fusec
 graphs=(softmax layernorm transformer_block)
+bert_large=(--hidden 1024 --heads 16 --intermediate 4096 --vocabulary 30522)
 scratch=$(mktemp -d "${TMPDIR:-/tmp}/fuse-tools.XXXXXX")
 trap 'rm -rf "$scratch"' EXIT
 
@@ -69,13 +70,27 @@ check_graphs() {
   "$bin/layernorm" --print-graph >"$scratch/layernorm.fuse"
   "$bin/transformer_block" --blocks 2 --hidden 64 --heads 2 --window 32 --batch 2 --print-graph \
     >"$scratch/transformer_block.fuse"
+  "$bin/bert" "${bert_large[@]}" --layers 24 --name bert_large --print-graph >"$scratch/bert_large.fuse"
+  "$bin/bert" "${bert_large[@]}" --print-layer >"$scratch/bert_layer.fuse"
   local graph
-  for graph in "${graphs[@]}"; do
+  for graph in "${graphs[@]}" bert_large bert_layer; do
     same "examples/graphs/$graph.fuse is what the example prints" \
       "examples/graphs/$graph.fuse" "$scratch/$graph.fuse"
     "$fusec" print "examples/graphs/$graph.fuse" >"$scratch/printed.fuse" 2>"$scratch/err"
     same "print of $graph gives its text back" "examples/graphs/$graph.fuse" "$scratch/printed.fuse"
   done
+}
+
+# BERT-large is planned and never run here: its GEMMs are merged unless asked otherwise.
+check_merging() {
+  expect 0 '^kernels: [0-9]+  gemms: 145  setup: 24  ' 'plan merges the GEMMs of bert_large' \
+    "$fusec" plan examples/graphs/bert_large.fuse
+  expect 0 '^kernels: [0-9]+  gemms: 193  barriers' 'plan --no-gemm-merge does not' \
+    "$fusec" plan examples/graphs/bert_large.fuse --no-gemm-merge
+  expect 0 'check y: .*OK$' 'run bert_layer, its weights packed' \
+    "$fusec" run examples/graphs/bert_layer.fuse --device emulated --dim B=1 --dim S=3 --check
+  expect 0 'check y: .*OK$' 'run bert_layer --no-gemm-merge' \
+    "$fusec" run examples/graphs/bert_layer.fuse --device emulated --dim B=1 --dim S=3 --check --no-gemm-merge
 }
 
 # The architecture page follows one tensor through what the tools print: its dumps are those of today.
@@ -92,6 +107,25 @@ check_page() {
   missing=$(sed -n 's/^\(.\)/    \1/p' "$scratch/out" | grep -vFx -f "$page" | head -n 1)
   : >"$scratch/out"
   report "$([[ -z $missing ]] && echo 0 || echo 1)" "$page shows what the tools print" "no line '$missing'"
+}
+
+# How graphs are cut: the papers' cases by the flags that select them.
+check_partition() {
+  local papers=tests/papers
+  expect 0 '^group 0 reduction \{%3 %4 %5 %6\} form y\(128, 1024\)$' 'plan --layers 1 groups as the paper says' \
+    "$fusec" plan $papers/apollo_fig3.fuse --layers 1
+  expect 0 '^group 0 reduction \{%3 %4 %5 %6 %7 %8 %9\}' 'plan --layers 1,2 stitches them' \
+    "$fusec" plan $papers/apollo_fig3.fuse --layers 1,2
+  expect 0 '"class": "broadcast"' 'plan --json has groups' "$fusec" plan $papers/apollo_fig3.fuse --layers 1 --json
+  expect 0 '^kernels: 4 ' 'plan --baseline=xla' "$fusec" plan $papers/astitch_fig7.fuse --baseline=xla
+  expect 0 '^kernels: 3 ' 'plan --baseline=tvm' "$fusec" plan $papers/astitch_fig7.fuse --baseline=tvm
+  expect 0 '^kernels: 10 ' 'plan --baseline=none' "$fusec" plan $papers/astitch_fig7.fuse --baseline=none
+  expect 0 'canonical-form, rule 8, producer = y, consumer = x' 'explain --edge names the reason' \
+    "$fusec" explain $papers/apollo_fig5_forms.fuse --partition=apollo --edge %1 %4
+  expect 0 'scheme-unavailable' 'explain' "$fusec" explain examples/graphs/softmax.fuse
+  expect 2 'no piece computes' 'explain --edge of no value' "$fusec" explain examples/graphs/softmax.fuse --edge %77 1
+  expect 2 'there are 3 pieces' 'explain --edge of no piece' "$fusec" explain examples/graphs/softmax.fuse --edge 0 3
+  expect 2 'layers' 'plan --layers of nonsense' "$fusec" plan examples/graphs/softmax.fuse --layers 2
 }
 
 check_ops() {
@@ -132,6 +166,22 @@ check_runs() {
     "$fusec" run examples/graphs/softmax.fuse --device emulated --dim B=0 --check
   expect 0 'check y: .*OK$' 'run layernorm on the reference device' \
     "$fusec" run examples/graphs/layernorm.fuse --device reference --check
+}
+
+# Roundings change by opt-in only.
+check_rounding() {
+  local file=$scratch/third.fuse
+  cat >"$file" <<'EOF'
+graph @third(%x: f32[8]) -> (y: f32[8]) {
+  %1 = constant {value = 0x1.8p+1} : f32[8]
+  %2 = div %x, %1 : f32[8]
+  return y = %2
+}
+EOF
+  expect 0 ' = div ' 'x / 3 is a quotient' "$fusec" plan "$file" --kernels
+  expect 0 ' = mul ' 'x / 3 is a product with --relaxed-rounding' "$fusec" plan "$file" --kernels --relaxed-rounding
+  expect 0 '^check y: .*: OK$' 'the product is near the quotient' \
+    "$fusec" run "$file" --device emulated --relaxed-rounding --check
 }
 
 check_files() {
@@ -230,6 +280,8 @@ check_examples() {
   expect 0 'equal the reference' 'example layernorm' "$bin/layernorm"
   expect 0 '__global__' 'example layernorm --source' "$bin/layernorm" --source
   expect 0 'op by op +OK$' 'example transformer_block' "$bin/transformer_block"
+  expect 0 '13 GEMMs, .*one by one 17, .*OK$' 'example bert' "$bin/bert"
+  expect 2 '^error: .*multiple of --heads' 'bert refuses heads that do not divide' "$bin/bert" --hidden 30 --heads 4
   for dtype in f32 f16 bf16; do
     expect 0 'op by op +OK$' "example transformer_block in $dtype, checked" \
       "$bin/transformer_block" "${small[@]}" --dtype "$dtype" --device emulated --profile tiny3 --checked
@@ -256,9 +308,12 @@ check_bundle() {
 
 check_licences
 check_graphs
+check_merging
 check_page
 check_ops
+check_partition
 check_runs
+check_rounding
 check_files
 check_misuse
 check_emit

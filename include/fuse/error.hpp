@@ -26,7 +26,9 @@ enum class ErrorCode : std::uint8_t {
   invalid_argument,  ///< an axis, a permutation, an option
   unknown_name,
   duplicate_name,
-  wrong_graph,  ///< a tensor or dim of another graph
+  wrong_graph,     ///< a tensor or dim of another graph
+  contradiction,   ///< assumptions that cannot hold together
+  violated_guard,  ///< dims for which an assumption, or what an op needs, does not hold
   cycle,
   parse,        ///< `.fuse` text; the message has line and column
   file_format,  ///< npy, safetensors

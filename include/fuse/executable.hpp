@@ -23,9 +23,21 @@ struct Compiled;
 
 inline namespace v0 {
 
+/// Whose rules cut a graph into kernels (docs/partition.md): fuse's, APOLLO's as printed, or those of other compilers, for
+/// comparison.
+enum class Cut : std::uint8_t { fuse, apollo, xla, tvm, one_op };
+
 struct CompileOptions {
+  /// Lets the passes change roundings and their order where that saves work: x / 3 may become x * (1 / 3), a
+  /// convert to bf16 and back may go. docs/passes.md lists the rules.
+  bool relaxed_rounding = false;
   int drop_barrier = -1;  ///< plants a fault for tests: leaves out the k-th barrier of the kernels (0-based)
   int threads = 0;        ///< that planning and compiling use; 0: one a core. The result is the same
+  /// GEMMs that share an operand, or a shape, become one where that saves more than it copies (docs/gemm.md).
+  bool merge_gemms = true;
+  Cut cut = Cut::fuse;
+  int layers = 3;       ///< of APOLLO's fusion, 1 to 3: aggregation, stitching, independent branches; for fuse and apollo
+  int max_inputs = 48;  ///< values that a kernel reads at most (Dali's F_max)
   bool operator==(const CompileOptions&) const = default;
 };
 
@@ -68,8 +80,8 @@ class FUSE_COMPILER_API Executable {
 };
 
 /// Compiles for a device. Equal parts of the graph are compiled once, and so is a graph that the device
-/// compiled before: it keeps the last ones. Throws user Errors of the graph, missing_compiler,
-/// missing_library.
+/// compiled before: it keeps the last ones. Throws user Errors of the graph, invalid_argument for options out of range,
+/// missing_compiler, missing_library.
 FUSE_COMPILER_API Executable compile(const Graph& graph, const Device& device,
                                      const CompileOptions& options = {});
 
@@ -80,14 +92,26 @@ class FUSE_COMPILER_API Prepared {
   const std::vector<std::int64_t>& shape(std::size_t slot) const;
   std::int64_t bytes(std::size_t slot) const;
   std::int64_t workspace_bytes() const;
-  std::int64_t launches() const;  ///< kernel launches a run makes
+  /// What parameters alone determine and GEMMs read (weights side by side) is made once, in memory of this
+  /// size, 256-byte aligned. 0: there is none, and nothing to pack. The same for all dims of an executable.
+  std::int64_t packed_bytes() const;
+  std::int64_t launches() const;  ///< kernel launches a run makes; pack's are not counted
   std::int64_t gemms() const;     ///< GEMM calls a run makes
+
+  /// Enqueues what fills `packed` from the parameters: once after they are bound, and again after any of them
+  /// changes, before the runs that read it. Looks at the buffers of parameters only. Like run otherwise.
+  Status pack(Stream& stream, std::span<const BufferView> buffers, BufferView packed) const noexcept;
+  /// Whether a run reads the buffer of the slot. False for a parameter that pack alone reads: run takes a
+  /// null view for it, and its memory may be given back once pack has passed.
+  bool reads_in_run(std::size_t slot) const;
 
   /// Enqueues the work. `buffers[i]` belongs to slot i, at least bytes(i) long, 16-byte aligned; outputs
   /// overlap no other buffer, but for one with a donor, whose buffer it shares; the workspace is 256-byte
-  /// aligned and overlaps none. All live until the stream has passed the work. Does not allocate, compile or
-  /// synchronise. On failure no output counts as written. The reference device works before it returns.
-  Status run(Stream& stream, std::span<const BufferView> buffers, BufferView workspace) const noexcept;
+  /// aligned and overlaps none; `packed` is what pack filled, and any number of runs may read it at once. All
+  /// live until the stream has passed the work. Does not allocate, compile or synchronise. On failure no
+  /// output counts as written. The reference device works before it returns.
+  Status run(Stream& stream, std::span<const BufferView> buffers, BufferView workspace,
+             BufferView packed = {}) const noexcept;
 
   struct Impl;  ///< for the library itself
   explicit Prepared(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {}
@@ -106,6 +130,8 @@ class FUSE_COMPILER_API Session {
   void set(std::string_view name, std::span<const std::byte> data);
   /// Every parameter from the weights, checked by dtype and shape; throws unbound for one that is missing.
   void set(const Weights& weights);
+  /// Packs the parameters (see Prepared::pack) unless that was done since the last was set; run does it too.
+  void pack();
   /// Runs and waits. Throws unbound when an input or parameter was never set, and what run reports.
   void run();
   /// Copies an output back. Throws unbound before a successful run.
@@ -114,14 +140,17 @@ class FUSE_COMPILER_API Session {
 
  private:
   const Buffer& buffer(std::size_t slot) const;
+  std::vector<BufferView> views() const;
+  void check_set(bool inputs) const;
+  void finish(const Status& enqueued);
 
   Executable executable_;
   Prepared prepared_;
   Stream stream_;
   std::vector<Buffer> buffers_;
   std::vector<bool> set_;
-  Buffer workspace_;
-  bool ran_ = false;
+  Buffer workspace_, packed_;
+  bool ran_ = false, is_packed_ = false;
 };
 
 }  // namespace v0

@@ -9,4 +9,5 @@
 #include <fuse/executable.hpp>
 #include <fuse/functions.hpp>
 #include <fuse/graph.hpp>
+#include <fuse/relation.hpp>
 #include <fuse/weights.hpp>

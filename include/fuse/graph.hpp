@@ -8,6 +8,7 @@
 #include <fuse/dtype.hpp>
 #include <fuse/error.hpp>
 #include <fuse/export.hpp>
+#include <fuse/relation.hpp>
 #include <memory>
 #include <optional>
 #include <source_location>
@@ -115,6 +116,10 @@ class FUSE_COMPILER_API Graph {
 
   /// A symbolic extent. The name is unique in the graph; 0 <= min <= max, hint 0 or in the range.
   Dim dim(std::string name, DimRange range = {}, At at = At::current());
+  /// States what holds of the dims in every run, as in `g.assume(equal(S0, S2 * S3))`, `divisible(B, 8)`,
+  /// `at_most(B, 4096)`. compile relies on it, prepare checks it. Assumptions that cannot hold together are a
+  /// user error (contradiction): here when one alone cannot, else in compile.
+  void assume(const DimRelation& relation, At at = At::current());
   /// Data that changes from run to run.
   Tensor input(std::string name, DType dtype, std::vector<Dim> dims, At at = At::current());
   /// Data bound once (weights): neither hashed nor baked into kernels.

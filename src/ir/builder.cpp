@@ -233,7 +233,8 @@ Tensor Builder::add(ir::Op op, const std::vector<Tensor>& operands, ir::Attr att
     fail(ErrorCode::invalid_argument, name, as_args(), "the graph has too many ops", "split it", at);
   }
   const ir::LocationId location = locate(at);
-  ir::Type type = ir::infer_type(op, types, attr, declared, graph.locations[location]);
+  std::vector<DimRelation> needs;  // proven or guarded by the compiler, which asks for them again
+  ir::Type type = ir::infer_type(op, types, attr, declared, graph.locations[location], &needs);
   graph.nodes.push_back({.op = op,
                          .attr = std::move(attr),
                          .operands = std::move(ids),
@@ -317,6 +318,17 @@ Dim Graph::dim(std::string name, DimRange range, At at) {
   builder.names.emplace(name, dim);
   builder.graph.symbols.push_back({.name = std::move(name), .range = range});
   return dim;
+}
+
+void Graph::assume(const DimRelation& relation, At at) {
+  detail::Builder& builder = alive(builder_);
+  for (const Dim& dim : {relation.left, relation.right}) builder.check_dim(dim, "assume", at);
+  if (const std::string why = ir::disproof(relation); !why.empty()) {
+    builder.fail(ErrorCode::contradiction, "assume", {},
+                 fmt::format("{} cannot hold: {}", relation.to_string(), why),
+                 "correct the assumption or the ranges of its dims", at);
+  }
+  builder.graph.assumptions.push_back({relation, builder.locate(at)});
 }
 
 Tensor Graph::input(std::string name, DType dtype, std::vector<Dim> dims, At at) {

@@ -36,6 +36,10 @@ std::string_view to_string(ErrorCode code) {
       return "duplicate-name";
     case ErrorCode::wrong_graph:
       return "wrong-graph";
+    case ErrorCode::contradiction:
+      return "contradiction";
+    case ErrorCode::violated_guard:
+      return "violated-guard";
     case ErrorCode::cycle:
       return "cycle";
     case ErrorCode::parse:

@@ -6,6 +6,7 @@
 #include <fuse/dim.hpp>
 #include <fuse/dtype.hpp>
 #include <fuse/error.hpp>
+#include <fuse/relation.hpp>
 #include <string>
 #include <vector>
 
@@ -50,6 +51,12 @@ struct Symbol {
   DimRange range;
 };
 
+/// What holds of the dims in every run.
+struct Assumption {
+  DimRelation relation;
+  LocationId location = 0;  ///< the user's line
+};
+
 struct Output {
   static constexpr NodeId no_donor = ~NodeId{0};
   std::string name;
@@ -61,6 +68,7 @@ struct Output {
 struct Graph {
   std::string name = "graph";
   std::vector<Symbol> symbols;  ///< in order of declaration; names are unique
+  std::vector<Assumption> assumptions{};
   std::vector<Node> nodes;      ///< operands stand before their users
   std::vector<Output> outputs;  ///< in order of declaration; names are unique
   std::vector<Scope> scopes = {Scope{}};

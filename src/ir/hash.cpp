@@ -77,6 +77,11 @@ bool same(const Node& a, const Node& b) {
          type == b.type && attr == b.attr && reference_of(a) == reference_of(b);
 }
 
+bool same(const Assumption& a, const Assumption& b) {
+  const auto& [relation, location] = a;
+  return relation == b.relation && location == b.location;
+}
+
 template <class T>
 bool all_same(const std::vector<T>& a, const std::vector<T>& b) {
   return a.size() == b.size() &&
@@ -84,9 +89,10 @@ bool all_same(const std::vector<T>& a, const std::vector<T>& b) {
 }
 
 bool same(const Graph& a, const Graph& b) {
-  const auto& [name, symbols, nodes, outputs, scopes, locations] = a;
-  return name == b.name && all_same(nodes, b.nodes) && all_same(symbols, b.symbols) &&
-         all_same(outputs, b.outputs) && all_same(scopes, b.scopes) && locations == b.locations;
+  const auto& [name, symbols, assumptions, nodes, outputs, scopes, locations] = a;
+  return name == b.name && all_same(assumptions, b.assumptions) && all_same(nodes, b.nodes) &&
+         all_same(symbols, b.symbols) && all_same(outputs, b.outputs) && all_same(scopes, b.scopes) &&
+         locations == b.locations;
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 #include "ir/dim_poly.hpp"
 
@@ -52,6 +53,7 @@ struct Checker {
   const Attr& attr;
   const Type* declared;
   const SourceLocation& at;
+  std::vector<DimRelation>* needs;
 
   [[noreturn]] void fail(ErrorCode code, std::string message, std::string hint) const {
     std::vector<std::string> shapes;
@@ -81,6 +83,28 @@ struct Checker {
     }
   }
 
+  /// A product that is 0: 6 B = 5 B holds of empty tensors alone, which nobody means.
+  static bool needs_nothing(const Dim& difference) {
+    const detail::DimPoly* poly = difference.poly();
+    return poly && poly->constant == 0 && poly->terms.size() == 1 &&
+           std::none_of(poly->terms[0].factors.begin(), poly->terms[0].factors.end(),
+                        [](const auto& factor) { return factor->kind == detail::DimAtom::Kind::remainder; });
+  }
+  /// True when the relation is for the caller to prove or to guard.
+  bool leaves(DimRelation relation) const {
+    if (!needs) return false;
+    const bool open = compute([&] {
+      if (relation.kind != DimRelation::Kind::equal) return !proven_less(relation.right, relation.left);
+      return can_be_equal(relation.left, relation.right) && !needs_nothing(relation.left - relation.right);
+    });
+    if (open) needs->push_back(std::move(relation));
+    return open;
+  }
+  bool same(const Dim& a, const Dim& b) const { return a == b || leaves(equal(a, b)); }
+  bool ordered(const Dim& low, const Dim& high) const {
+    return compute([&] { return proven_le(low, high); }) || leaves(at_most(low, high));
+  }
+
   void check_arity() const {
     const int arity = info(op).arity;
     if (arity < 0 ? !operands.empty() : operands.size() == static_cast<std::size_t>(arity)) return;
@@ -100,7 +124,7 @@ struct Checker {
         fail(ErrorCode::invalid_extent, fmt::format("the extent {} of dim {} is negative", text(dim), i),
              "an extent is 0 or more");
       }
-      if (!dim.is_constant() && dim.min() < 0 && !compute([&] { return proven_le(0, dim); })) {
+      if (!dim.is_constant() && dim.min() < 0 && !ordered(0, dim)) {
         fail(ErrorCode::invalid_extent, fmt::format("the extent {} of dim {} may be negative", text(dim), i),
              "declare ranges of its dims that keep it at 0 or more");
       }
@@ -125,9 +149,18 @@ struct Checker {
   Type agreed(Type type) const {
     check_extents(type);
     if (!declared || *declared == type) return type;
+    if (declared->dtype == type.dtype && same_dims(declared->dims, type.dims)) {
+      check_extents(*declared);
+      return *declared;
+    }
     fail(declared->dtype == type.dtype ? ErrorCode::shape_mismatch : ErrorCode::dtype_mismatch,
          fmt::format("the result is stated as {}", ir::to_string(*declared)),
          fmt::format("it is {}", ir::to_string(type)));
+  }
+
+  bool same_dims(const std::vector<Dim>& a, const std::vector<Dim>& b) const {
+    return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                      [&](const Dim& x, const Dim& y) { return same(x, y); });
   }
 
   void check_same_dims(const std::vector<Dim>& a, const std::vector<Dim>& b) const {
@@ -136,7 +169,7 @@ struct Checker {
            "repeat the smaller operand with broadcast_in_dim first");
     }
     for (std::size_t i = 0; i < a.size(); ++i) {
-      if (a[i] == b[i]) continue;
+      if (same(a[i], b[i])) continue;
       fail(ErrorCode::shape_mismatch,
            fmt::format("extents differ in dim {}: {} and {}", i, text(a[i]), text(b[i])),
            a[i].is_constant() && b[i].is_constant()
@@ -292,7 +325,7 @@ struct Checker {
     check_increasing(attribute.dims);
     for (std::size_t i = 0; i < x.dims.size(); ++i) {
       const Dim& extent = type.dims[static_cast<std::size_t>(attribute.dims[i])];
-      if (x.dims[i].is(1) || x.dims[i] == extent) continue;
+      if (x.dims[i].is(1) || same(x.dims[i], extent)) continue;
       fail(ErrorCode::shape_mismatch,
            fmt::format("operand dim {} of extent {} cannot become dim {} of extent {}", i, text(x.dims[i]),
                        attribute.dims[i], text(extent)),
@@ -317,7 +350,7 @@ struct Checker {
     check_keeps_dtype();
     check_extents(stated());
     const Dim from = element_count(operands[0].dims), to = element_count(stated().dims);
-    if (!(from == to)) {
+    if (!same(from, to)) {
       fail(ErrorCode::shape_mismatch, fmt::format("element counts differ: {} and {}", text(from), text(to)),
            fmt::format("the operand has {} elements, {} has {}", text(from), ir::to_string(stated()),
                        text(to)));
@@ -345,7 +378,7 @@ struct Checker {
 
   void check_order(std::size_t dim, std::string_view low_name, const Dim& low, std::string_view high_name,
                    const Dim& high) const {
-    if (compute([&] { return proven_le(low, high); })) return;
+    if (ordered(low, high)) return;
     const auto name = [](std::string_view kind, const Dim& value) {
       return kind.empty() ? text(value) : fmt::format("{} {}", kind, text(value));
     };
@@ -388,7 +421,7 @@ struct Checker {
       check_same_dtype(type.dtype, other.dtype);
       if (other.rank() != type.rank()) check_same_dims(type.dims, other.dims);
       for (std::size_t i = 0; i < type.dims.size(); ++i) {
-        if (i == axis || type.dims[i] == other.dims[i]) continue;
+        if (i == axis || same(type.dims[i], other.dims[i])) continue;
         fail(ErrorCode::shape_mismatch,
              fmt::format("extents differ in dim {}: {} and {}", i, text(type.dims[i]), text(other.dims[i])),
              fmt::format("only the extents of axis {} may differ", axis));
@@ -444,7 +477,7 @@ struct Checker {
     Type type = x;
     for (std::size_t i = 0; i < x.dims.size(); ++i) {
       for (const Dim& count : {low[i], high[i]}) {
-        if (compute([&] { return proven_le(0, count); })) continue;
+        if (ordered(0, count)) continue;
         fail(ErrorCode::invalid_argument,
              fmt::format("dim {} is padded by {}, which is not known to be 0 or more", i, text(count)),
              "slice removes elements");
@@ -471,7 +504,7 @@ struct Checker {
   void check_inside(const std::vector<Dim>& sizes) const {
     for (std::size_t i = 0; i < sizes.size(); ++i) {
       const Dim& extent = operands[0].dims[i];
-      if (compute([&] { return proven_le(sizes[i], extent); })) continue;
+      if (ordered(sizes[i], extent)) continue;
       fail(
           ErrorCode::invalid_argument,
           fmt::format("in dim {}, {} elements are not known to fit into {}", i, text(sizes[i]), text(extent)),
@@ -538,7 +571,7 @@ struct Checker {
       fail(ErrorCode::invalid_argument, fmt::format("{} bytes of shared memory", attribute.shared_bytes),
            "0 to 49152");
     }
-    if (!compute([&] { return proven_le(0, attribute.grid); })) {
+    if (!ordered(0, attribute.grid)) {
       fail(ErrorCode::invalid_argument, fmt::format("the grid {} may be negative", text(attribute.grid)),
            "declare ranges of its dims that keep it at 0 or more");
     }
@@ -555,7 +588,7 @@ struct Checker {
     for (std::size_t i = 0; i < a.size(); ++i) {
       const Dim& left = operands[0].dims[check_axis(a[i], operands[0].rank())];
       const Dim& right = operands[1].dims[check_axis(b[i], operands[1].rank())];
-      if (left == right) continue;
+      if (same(left, right)) continue;
       fail(ErrorCode::shape_mismatch,
            fmt::format("{} extents differ: {} of dim {} and {} of dim {}", what, text(left), a[i],
                        text(right), b[i]),
@@ -629,7 +662,7 @@ struct Checker {
     check_floating(a.dtype);
     const std::size_t batch = a.dims.size() - 2;
     for (std::size_t i = 0; i < batch; ++i) {
-      if (a.dims[i] == b.dims[i]) continue;
+      if (same(a.dims[i], b.dims[i])) continue;
       fail(ErrorCode::shape_mismatch,
            fmt::format("batch extents differ in dim {}: {} and {}", i, text(a.dims[i]), text(b.dims[i])),
            "leading dims must be equal; broadcast_in_dim repeats them");
@@ -637,7 +670,7 @@ struct Checker {
     const std::size_t a_row = attribute.transpose_a, b_row = attribute.transpose_b;
     const Dim &rows = a.dims[batch + a_row], &inner = a.dims[batch + 1 - a_row];
     const Dim &other_inner = b.dims[batch + b_row], &columns = b.dims[batch + 1 - b_row];
-    if (!(inner == other_inner)) {
+    if (!same(inner, other_inner)) {
       fail(ErrorCode::shape_mismatch,
            fmt::format("contracted extents differ: {} and {}", text(inner), text(other_inner)),
            inner == columns ? "transpose the second operand"
@@ -654,9 +687,53 @@ struct Checker {
 
 }  // namespace
 
+bool can_be_equal(const Dim& a, const Dim& b) {
+  if (a == b) return true;
+  if (a.is_constant() && b.is_constant()) return false;
+  try {
+    const Dim difference = a - b;
+    if (difference.is_constant()) return false;
+    if (difference.min() > 0 || difference.max() < 0) return false;
+    std::int64_t common = 0;
+    for (const detail::DimTerm& term : difference.poly()->terms) common = std::gcd(common, term.coefficient);
+    return difference.poly()->constant % common == 0;
+  } catch (const Error&) {  // beyond 63 bits: nothing is shown
+    return true;
+  }
+}
+
+std::string disproof(const DimRelation& relation) {
+  const auto& [kind, left, right] = relation;
+  std::string ranges;
+  for (const Dim& dim : {left, right}) {
+    if (dim.is_constant()) continue;
+    ranges += fmt::format("{}{} is in [{}, {}]", ranges.empty() ? "" : ", ", text(dim), dim.min(), dim.max());
+  }
+  if (ranges.empty()) ranges = "both are constants";
+  try {
+    switch (kind) {
+      case DimRelation::Kind::equal:
+        return can_be_equal(left, right) ? std::string() : ranges;
+      case DimRelation::Kind::at_most:
+        return proven_less(right, left) ? ranges : std::string();
+      case DimRelation::Kind::divides: {
+        if (left.max() < 1) return fmt::format("the divisor {} is not 1 or more", text(left));
+        if (!left.is_constant()) return {};
+        const std::int64_t by = left.constant();
+        if (right.is_constant()) return right.constant() % by == 0 ? std::string() : ranges;
+        const std::int64_t low = right.min();
+        const bool has_multiple = low <= 0 || (low - 1) / by < right.max() / by;
+        return has_multiple ? std::string() : ranges;
+      }
+    }
+  } catch (const Error&) {  // arithmetic beyond 63 bits disproves nothing: the bounds say what they say
+  }
+  return {};
+}
+
 Type infer_type(Op op, std::span<const Type> operands, const Attr& attr, const Type* declared,
-                const SourceLocation& at) {
-  const Checker check{op, operands, attr, declared, at};
+                const SourceLocation& at, std::vector<DimRelation>* needs) {
+  const Checker check{op, operands, attr, declared, at, needs};
   check.check_arity();
   switch (op) {
 #define FUSE_ELEMENTWISE(name, arity, operands, result, ulp, traits, cuda, note) \

@@ -13,7 +13,16 @@ namespace fuse::ir {
 /// text states; ops whose result the operands do not determine (constant, iota, broadcast_in_dim, reshape,
 /// convert, input, parameter) take it, after checking; matmul takes its dtype from it (the operands' or f32).
 /// Elsewhere it may be null, and must agree if given.
+///
+/// A rule relates extents: of sibling operands, of a reshape's two sides, of a slice and its operand. What
+/// the forms and ranges of the extents leave open is an error where `needs` is null, and else appended to it:
+/// analysis::Facts proves it, or a guard checks it at run time. What they disprove is always an error.
 Type infer_type(Op op, std::span<const Type> operands, const Attr& attr, const Type* declared,
-                const SourceLocation& at);
+                const SourceLocation& at, std::vector<DimRelation>* needs = nullptr);
+
+/// False when the forms and ranges show that two extents differ whatever the symbols are.
+bool can_be_equal(const Dim& a, const Dim& b);
+/// Why a relation cannot hold whatever the symbols are: "B is in [1, 7]"; empty when it may hold.
+std::string disproof(const DimRelation&);
 
 }  // namespace fuse::ir

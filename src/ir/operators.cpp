@@ -102,12 +102,11 @@ struct Call {
         Dim& extent = shape[shape.size() - 1 - i];
         if (extent == own || own.is(1)) continue;
         if (!extent.is(1)) {
+          if (ir::can_be_equal(extent, own)) continue;  // a guard, unless a fact proves it
           fail(ErrorCode::shape_mismatch,
                fmt::format("extents {} and {} of dim {} differ", extent.to_string(), own.to_string(),
                            -static_cast<std::int64_t>(i) - 1),
-               extent.is_constant() && own.is_constant()
-                   ? "shapes align at the right; extents must be equal or 1"
-                   : "symbolic extents must be the same expression; declare one dim for both");
+               "shapes align at the right; extents must be equal or 1");
         }
         extent = own;
       }
@@ -217,6 +216,12 @@ Tensor reduce(Op op, std::string_view name, const Arg& x, Axes axes, bool keep_d
   return keep_dims ? call.reshape(result, std::move(kept)) : result;
 }
 
+/// The type that the operands give; what it needs of the extents is noted where the op is added.
+ir::Type infer(const Call& call, Op op, const std::vector<ir::Type>& operands, const ir::Attr& attr) {
+  std::vector<DimRelation> needs;
+  return ir::infer_type(op, operands, attr, nullptr, call.builder.where(call.at), &needs);
+}
+
 /// Replaces the one -1 in `dims` by what the others leave of the operand.
 void resolve_extent(const Call& call, std::vector<Dim>& dims) {
   const auto unknown = std::find(dims.begin(), dims.end(), Dim(-1));
@@ -237,7 +242,7 @@ void resolve_extent(const Call& call, std::vector<Dim>& dims) {
   }
   const Dim total = product(left), divisor = product(known);
   *unknown = 1;
-  if (!proven_divisible(total, divisor)) {
+  if (divisor.is(0) || !ir::can_be_equal(total, divisor * (total / divisor))) {
     call.fail(ErrorCode::shape_mismatch,
               fmt::format("the extent -1 is not determined: {} is not known to be a multiple of {}",
                           product(call.type(0).dims).to_string(), product(dims).to_string()),
@@ -322,7 +327,7 @@ Tensor broadcast_to(const Arg& x, std::vector<Dim> dims) {
   bool fits = dims.size() >= rank;
   for (std::size_t i = 0; fits && i < rank; ++i) {
     const Dim& own = type.dims[rank - 1 - i];
-    fits = own.is(1) || own == dims[dims.size() - 1 - i];
+    fits = own.is(1) || ir::can_be_equal(own, dims[dims.size() - 1 - i]);
   }
   if (!fits) {
     call.fail(ErrorCode::shape_mismatch,
@@ -450,7 +455,7 @@ Tensor matmul(const Arg& a, const Arg& b, bool transpose_a, bool transpose_b, st
   const Call call{"matmul", {a, b}};
   const std::vector<ir::Type> operands = {call.type(0), call.type(1)};
   const ir::MatmulAttr attr{transpose_a, transpose_b};
-  ir::Type type = ir::infer_type(Op::matmul, operands, attr, nullptr, call.builder.where(call.at));
+  ir::Type type = infer(call, Op::matmul, operands, attr);
   type.dtype = result.value_or(type.dtype);
   return call.add(Op::matmul, {call.tensor(0), call.tensor(1)}, attr, &type);
 }
@@ -466,7 +471,7 @@ Tensor contraction(const Arg& a, const Arg& b, ContractionDims dims, std::option
   }
   ir::ContractionAttr attr{std::move(dims.batch_a), std::move(dims.batch_b), std::move(dims.contract_a),
                            std::move(dims.contract_b)};
-  ir::Type type = ir::infer_type(Op::contraction, operands, attr, nullptr, call.builder.where(call.at));
+  ir::Type type = infer(call, Op::contraction, operands, attr);
   type.dtype = result.value_or(type.dtype);
   return call.add(Op::contraction, {call.tensor(0), call.tensor(1)}, std::move(attr), &type);
 }

@@ -129,6 +129,7 @@ class Parser {
       skip_type(output);
     }
     if (lexer_.accept("where")) symbols();
+    if (lexer_.accept("assuming")) assumptions();
     const Lexer::Mark after = lexer_.mark();
     for (Declared& input : given) add_input(input);
     std::unordered_map<std::string_view, bool> names;
@@ -173,6 +174,30 @@ class Parser {
     } while (lexer_.accept(","));
   }
 
+  void assumptions() {
+    do {
+      const std::size_t at = lexer_.offset();
+      Assumption assumption;
+      DimRelation& relation = assumption.relation;
+      relation.left = parse_dim(lexer_, symbols_);
+      if (lexer_.accept("divides")) {
+        relation.kind = DimRelation::Kind::divides;
+      } else if (lexer_.accept("<")) {
+        lexer_.expect("=", "after '<'");
+        relation.kind = DimRelation::Kind::at_most;
+      } else if (!lexer_.accept("=")) {
+        lexer_.fail_expected("'=', '<=' or 'divides'");
+      }
+      relation.right = parse_dim(lexer_, symbols_);
+      if (const std::string why = disproof(relation); !why.empty()) {
+        lexer_.fail_at(at, fmt::format("{} cannot hold: {}", relation.to_string(), why),
+                       ErrorCode::contradiction, "correct the assumption or the ranges of its dims");
+      }
+      if (lexer_.accept("at")) assumption.location = location();
+      graph_.assumptions.push_back(std::move(assumption));
+    } while (lexer_.accept(","));
+  }
+
   void add_input(Declared& input) {
     if (symbols_.count(input.name)) fail_repeated(input.at, "name", word(input.name));
     if (!values_.emplace(name_key(input.name), next_id()).second) {
@@ -184,7 +209,7 @@ class Parser {
     node.attr = NameAttr{std::move(input.name)};
     set_line();
     node.type = type();
-    infer_type(node.op, {}, node.attr, &node.type, here_);
+    infer_type(node.op, {}, node.attr, &node.type, here_, &needs_);
     if (lexer_.accept("in")) node.scope = input_scope();
     if (lexer_.accept("at")) node.location = location();
     graph_.nodes.push_back(std::move(node));
@@ -329,7 +354,8 @@ class Parser {
       lexer_.rewind(after);
     }
     node.location = lexer_.accept("at") ? location() : graph_.scopes[scope].location;
-    node.type = infer_type(node.op, operands_, node.attr, &declared, here_);
+    needs_.clear();
+    node.type = infer_type(node.op, operands_, node.attr, &declared, here_, &needs_);
     values_.emplace(own_key, next_id());
     graph_.nodes.push_back(std::move(node));
   }
@@ -600,6 +626,7 @@ class Parser {
   std::unordered_map<std::string_view, Type> types_;
   std::vector<std::pair<std::string, Type>> outputs_;  ///< of the signature
   std::vector<Type> operands_;                         ///< of the op at hand
+  std::vector<DimRelation> needs_;                     ///< of the op at hand; analysis asks for them again
 };
 
 }  // namespace

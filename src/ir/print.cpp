@@ -141,6 +141,12 @@ class Printer {
     text_ += close;
   }
 
+  static std::string_view sign(DimRelation::Kind kind) {
+    return kind == DimRelation::Kind::equal     ? " = "
+           : kind == DimRelation::Kind::at_most ? " <= "
+                                                : " divides ";
+  }
+
   std::string given_item(NodeId id) {
     return captured([&] {
       if (graph_[id].op == Op::parameter) text_ += "param ";
@@ -173,12 +179,22 @@ class Printer {
                         std::to_string(symbol.range.max) + ']');
       if (symbol.range.hint) symbols.back() += " hint " + std::to_string(symbol.range.hint);
     }
+    std::vector<std::string> assumed;
+    for (const Assumption& assumption : graph_.assumptions) {
+      assumed.push_back(captured([&] {
+        append_dim(assumption.relation.left);
+        text_ += sign(assumption.relation.kind);
+        append_dim(assumption.relation.right);
+        append_location(assumption.location, 0);
+      }));
+    }
     const std::string head = "graph @" + word(graph_.name) + '(';
     std::size_t results = 8;
     for (const std::string& item : made) results += item.size() + 2;
     append_items(head, given, ")", line_limit - std::min(line_limit, results), 4);
     append_items(" -> (", made, ")", line_limit - 10, 4);
     if (!symbols.empty()) append_items("\n    where ", symbols, "", line_limit, 10);
+    if (!assumed.empty()) append_items("\n    assuming ", assumed, "", line_limit, 13);
     text_ += " {\n";
   }
 

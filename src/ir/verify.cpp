@@ -18,6 +18,7 @@ class Verifier {
   void run() {
     check_scopes();
     check_symbols();
+    check_assumptions();
     for (NodeId id = 0; id < graph_.nodes.size(); ++id) check_node(id);
     check_outputs();
   }
@@ -83,17 +84,40 @@ class Verifier {
     }
   }
 
-  void check_declared(const Dim& dim, NodeId id) {
-    if (dim.is_constant() || !checked_.insert(dim.poly()).second) return;
+  /// What is wrong with the symbols of an expression, and what mends it; empty when nothing is.
+  std::pair<std::string, std::string> undeclared(const Dim& dim) {
+    if (dim.is_constant() || !checked_.insert(dim.poly()).second) return {};
     for (const Dim& used : dim.symbols()) {
       const auto own = symbols_.find(used.name());
       if (own == symbols_.end()) {
-        fail(ErrorCode::wrong_graph, id, fmt::format("dim '{}' is not declared in this graph", used.name()),
-             "add it to the symbols");
+        return {fmt::format("dim '{}' is not declared in this graph", used.name()), "add it to the symbols"};
       }
       if (own->second != used) {
-        fail(ErrorCode::wrong_graph, id, fmt::format("dim '{}' has another range in this graph", used.name()),
-             "use the dim that the graph declares");
+        return {fmt::format("dim '{}' has another range in this graph", used.name()),
+                "use the dim that the graph declares"};
+      }
+    }
+    return {};
+  }
+
+  void check_declared(const Dim& dim, NodeId id) {
+    auto [message, hint] = undeclared(dim);
+    if (!message.empty()) fail(ErrorCode::wrong_graph, id, std::move(message), std::move(hint));
+  }
+
+  void check_assumptions() {
+    for (const Assumption& assumption : graph_.assumptions) {
+      const std::string text = "the assumption " + assumption.relation.to_string();
+      if (assumption.location >= graph_.locations.size()) {
+        fail(ErrorCode::invalid_argument, text + " has a location that does not exist",
+             "add it to the locations");
+      }
+      for (const Dim& dim : {assumption.relation.left, assumption.relation.right}) {
+        auto [message, hint] = undeclared(dim);
+        if (!message.empty()) fail(ErrorCode::wrong_graph, text + ": " + message, std::move(hint));
+      }
+      if (const std::string why = disproof(assumption.relation); !why.empty()) {
+        fail(ErrorCode::contradiction, text + " cannot hold: " + why, "correct it or the ranges of its dims");
       }
     }
   }
@@ -129,7 +153,8 @@ class Verifier {
     for (const Dim& dim : node.type.dims) check_declared(dim, id);
     for (const Dim& dim : dims_of(node.attr)) check_declared(dim, id);
     try {
-      infer_type(node.op, operands_, node.attr, &node.type, graph_.location(node));
+      needs_.clear();
+      infer_type(node.op, operands_, node.attr, &node.type, graph_.location(node), &needs_);
     } catch (const Error& error) {
       ErrorInfo info = error.info();
       info.kind = kind_;
@@ -178,6 +203,7 @@ class Verifier {
   std::unordered_set<NodeId> donors_;
   std::unordered_set<const detail::DimPoly*> checked_;  ///< expressions seen; the graph keeps them alive
   std::vector<Type> operands_;                          ///< of the node at hand
+  std::vector<DimRelation> needs_;  ///< of the node at hand; analysis::Facts proves or guards them
 };
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "codegen_cuda/source.hpp"
+#include "schedule/epilogue_kind.hpp"
 #include "schedule/target.hpp"
 
 namespace fuse::runtime {
@@ -67,12 +68,15 @@ struct Argument {
 
 /// c = a * b for `batch` row-major matrices, each f32/f64-accumulated and rounded once to c's type.
 /// a is m x k (k x m when transpose_a), b is k x n (n x k when transpose_b), c is m x n; strides in elements.
+/// An epilogue is computed on the sums before they are stored; the result then has the accumulator's type.
 struct GemmDesc {
   std::int64_t batch = 1, m = 0, n = 0, k = 0;
   std::int64_t stride_a = 0, stride_b = 0, stride_c = 0;  ///< between matrices of the batch; 0 shares one
   bool transpose_a = false, transpose_b = false;
   DType operand = f32;  ///< of a and b
   DType result = f32;
+  schedule::EpilogueKind epilogue = schedule::EpilogueKind::none;
+  double scale = 1;  ///< of EpilogueKind::scale
 };
 
 /// A GEMM ready to run: algorithm chosen, nothing left to allocate.
@@ -80,7 +84,9 @@ class Gemm {
  public:
   virtual ~Gemm() = default;
   virtual std::int64_t workspace_bytes() const noexcept = 0;
-  virtual Status run(Queue&, const void* a, const void* b, void* c, void* workspace) const noexcept = 0;
+  /// `extra`: the epilogue's n elements (bias), or matrices that lie as c's do and are not c's (add).
+  virtual Status run(Queue&, const void* a, const void* b, void* c, void* workspace,
+                     const void* extra = nullptr) const noexcept = 0;
 };
 
 /// What the emulated device counted since the last reset (checked mode; zero elsewhere).

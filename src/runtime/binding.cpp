@@ -215,4 +215,29 @@ void check_extents(const ir::Graph& graph, const Binding& binding) {
   }
 }
 
+void check_guards(const std::vector<analysis::Guard>& guards, const Binding& binding) {
+  for (const analysis::Guard& guard : guards) {
+    const auto& [kind, left, right] = guard.relation;
+    const auto refuse = [&](ErrorCode code, std::string message, std::string hint) {
+      throw Error(
+          {.code = code, .message = std::move(message), .location = guard.location, .hint = std::move(hint)});
+    };
+    for (const Dim& side : {left, right}) {
+      for (const Dim& symbol : side.symbols()) {
+        if (binding.values().contains(symbol.name())) continue;
+        refuse(ErrorCode::unbound,
+               fmt::format("dim {} has no value; the guard {} needs it", symbol.name(),
+                           guard.relation.to_string()),
+               fmt::format("prepare({{{{\"{}\", ...}}}})", symbol.name()));
+      }
+    }
+    const std::int64_t a = binding.value(left), b = binding.value(right);
+    if (guard.relation.holds(a, b)) continue;
+    refuse(ErrorCode::violated_guard,
+           fmt::format("the guard {} does not hold: its sides are {} and {}{}", guard.relation.to_string(), a,
+                       b, binding.at({left, right})),
+           guard.needed_by.empty() ? "the graph assumes it" : guard.needed_by + " needs it");
+  }
+}
+
 }  // namespace fuse::runtime

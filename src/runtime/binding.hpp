@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "analysis/guards.hpp"
 #include "ir/graph.hpp"
 
 namespace fuse::runtime {
@@ -31,5 +32,9 @@ class Binding {
 /// Throws invalid_extent with op, line and values where this binding makes no sense of a live node: an extent
 /// is negative or bytes overflow, a slice leaves its operand, a gather has nothing to gather from.
 void check_extents(const ir::Graph& graph, const Binding& binding);
+
+/// Throws violated_guard with the guard, the values of its two sides and the line that needs it; unbound
+/// where a symbol of it has no value.
+void check_guards(const std::vector<analysis::Guard>& guards, const Binding& binding);
 
 }  // namespace fuse::runtime

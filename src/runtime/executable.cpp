@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "ir/nearest.hpp"
 #include "ir/verify.hpp"
@@ -36,21 +37,34 @@ std::vector<Slot> slots_of(const ir::Graph& graph) {
   return slots;
 }
 
+/// Temporaries and packed values are the executable's own.
+bool is_slot(const schedule::PlanValue& value) {
+  using Kind = schedule::PlanValue::Kind;
+  return value.kind != Kind::temporary && value.kind != Kind::packed;
+}
+
 /// A slot of the graph is the plan's value with the same index.
-void check_slots(const std::vector<Slot>& slots, const schedule::Plan& plan) {
+void check_slots(const std::vector<Slot>& slots, const ir::Graph& graph, const schedule::Plan& plan) {
   using Kind = schedule::PlanValue::Kind;
   std::size_t count = 0;
-  for (const schedule::PlanValue& value : plan.values) count += value.kind != Kind::temporary;
+  for (const schedule::PlanValue& value : plan.values) count += is_slot(value);
   if (count != slots.size()) {
     fail(fmt::format("the plan has {} inputs, parameters and outputs, the graph {}", count, slots.size()));
   }
+  // The plan's extents are canonical, the user's as they were written.
+  std::optional<analysis::Facts> facts;
+  const auto same = [&](const Dim& mine, const Dim& planned) {
+    if (mine == planned) return true;
+    if (!facts) facts = analysis::facts_of(graph);
+    return facts->equal(mine, planned);
+  };
   for (std::size_t i = 0; i < slots.size(); ++i) {
     const schedule::PlanValue& value = plan.values[i];
     const Kind kind = slots[i].kind == Slot::Kind::input       ? Kind::input
                       : slots[i].kind == Slot::Kind::parameter ? Kind::parameter
                                                                : Kind::output;
     if (value.kind == kind && value.name == slots[i].name && value.dtype == slots[i].dtype &&
-        value.dims == slots[i].dims) {
+        std::equal(slots[i].dims.begin(), slots[i].dims.end(), value.dims.begin(), value.dims.end(), same)) {
       continue;
     }
     fail(fmt::format("value {} of the plan is not the graph's {} '{}'", i, to_string(slots[i].kind),
@@ -113,10 +127,12 @@ Executable make_executable(std::shared_ptr<const ir::Graph> graph, std::shared_p
 
   const schedule::Plan& plan = impl->compiled.plan;
   schedule::verify(plan);
-  check_slots(impl->slots, plan);
-  for (const schedule::Step& step : plan.steps) {
-    const auto* work = std::get_if<schedule::KernelStep>(&step.work);
-    if (work) check_kernel(plan, step, *work, impl->compiled.source);
+  check_slots(impl->slots, impl->graph, plan);
+  for (const std::vector<schedule::Step>* steps : {&plan.setup, &plan.steps}) {
+    for (const schedule::Step& step : *steps) {
+      const auto* work = std::get_if<schedule::KernelStep>(&step.work);
+      if (work) check_kernel(plan, step, *work, impl->compiled.source);
+    }
   }
   impl->source = impl->compiled.source.text();
   if (!impl->compiled.source.kernels.empty()) {
@@ -180,6 +196,7 @@ Executable compile(const Graph& graph, const Device& device, const CompileOption
   const auto user = std::make_shared<const ir::Graph>(ir);
   if (device.kind() == DeviceKind::reference) {
     Compiled compiled;
+    compiled.guards = analysis::guards_of(ir);
     compiled.graph = ir;
     return runtime::make_executable(user, std::make_shared<const Compiled>(std::move(compiled)), device);
   }
@@ -187,8 +204,8 @@ Executable compile(const Graph& graph, const Device& device, const CompileOption
   runtime::GraphKey key(user, options);
   std::shared_ptr<const Compiled> compiled = backend.cache().stages.find(key);
   if (!compiled) {
-    compiled = std::make_shared<const Compiled>(run_pipeline(
-        ir, backend.target(), {.drop_barrier = options.drop_barrier, .threads = options.threads}));
+    compiled =
+        std::make_shared<const Compiled>(run_pipeline(ir, backend.target(), pipeline_options(options)));
     backend.cache().stages.insert(std::move(key), compiled);
   }
   return runtime::make_executable(user, std::move(compiled), device, options.threads);

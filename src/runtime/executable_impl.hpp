@@ -28,10 +28,11 @@ struct Executable::Impl {
 
 namespace runtime {
 
-/// Where a value lies: in the buffer of a slot, or in the workspace.
+/// Where a value lies: in the buffer of a slot, in the workspace, or in the packed memory.
 struct Place {
-  std::int32_t slot = -1;   ///< -1: workspace
-  std::int64_t offset = 0;  ///< in the workspace
+  static constexpr std::int32_t workspace = -1, packed = -2;
+  std::int32_t slot = workspace;
+  std::int64_t offset = 0;  ///< in the workspace or the packed memory
   std::int64_t bytes = 0;
 };
 
@@ -51,7 +52,7 @@ struct ReadyStep {
   Dim3 grid;
   std::uint32_t first_argument = 0, arguments = 0;
   const Gemm* gemm = nullptr;
-  Place a, b, c, scratch;  ///< gemm; copy: a to c; memset: c
+  Place a, b, c, scratch, extra;  ///< gemm; copy: a to c; memset: c
   std::uint8_t byte = 0;
 };
 
@@ -86,10 +87,11 @@ struct Prepared::Impl {
   std::string device_name;
   std::vector<std::string> slot_names;  ///< "output 'y'"
   std::vector<std::string> slot_types;  ///< "f32[4, 256]"
-  std::vector<runtime::ReadyStep> steps;
+  std::vector<char> packs, runs;        ///< of each slot: whether pack, and run, need its buffer
+  std::vector<runtime::ReadyStep> setup, steps;
   std::vector<runtime::ReadyArgument> arguments;
   std::vector<std::unique_ptr<runtime::Gemm>> gemms;
-  std::int64_t workspace_bytes = 0;
+  std::int64_t workspace_bytes = 0, packed_bytes = 0;
   std::int64_t launches = 0, gemm_calls = 0;
 };
 

@@ -33,18 +33,27 @@ class Explainer {
       kernels += std::holds_alternative<schedule::KernelStep>(step.work);
       gemms += std::holds_alternative<schedule::GemmStep>(step.work);
     }
-    std::string text = fmt::format("steps: {} ({} kernels, {} gemms, {} others)\n", plan_.steps.size(),
-                                   kernels, gemms, plan_.steps.size() - kernels - gemms);
-    if (shared > 0) text += fmt::format("{} of the kernels run the text of an equal one\n", shared);
-    for (std::size_t i = 0; i < plan_.steps.size(); ++i) {
-      const Step& step = plan_.steps[i];
+    std::string text;
+    if (!plan_.setup.empty()) {
+      text += fmt::format("setup, once for the parameters: {}\n", plan_.setup.size()) + lines(plan_.setup);
+    }
+    return text +
+           fmt::format("steps: {} ({} kernels, {} gemms, {} others)\n", plan_.steps.size(), kernels, gemms,
+                       plan_.steps.size() - kernels - gemms) +
+           lines(plan_.steps);
+  }
+
+ private:
+  std::string lines(const std::vector<Step>& steps) const {
+    std::string text;
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+      const Step& step = steps[i];
       text += fmt::format("  {} {}{}\n", i, std::visit(Headline{*this, step}, step.work), reason(step));
       text += fmt::format("    {}reads {} writes {}\n", ops(step), values(step.reads), values(step.writes));
     }
     return text;
   }
 
- private:
   struct Headline {
     const Explainer& explainer;
     const Step& step;
@@ -140,6 +149,7 @@ std::string explain(const Executable::Impl& impl) {
     text += fmt::format("  slot {} {} {} {}\n", i, to_string(slot.kind), slot.name,
                         ir::to_string(ir::Type{slot.dtype, slot.dims}));
   }
+  for (const analysis::Guard& guard : impl.compiled.guards) text += "  guard " + guard.to_string() + '\n';
   if (impl.device.kind() == DeviceKind::reference) {
     return text +
            fmt::format("evaluates {} ops one by one in double precision; each output is rounded once\n",

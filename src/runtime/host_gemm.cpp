@@ -151,7 +151,7 @@ template <class In, class Out>
 class PlainGemm final : public HostGemm {
  public:
   explicit PlainGemm(const GemmDesc& desc) : desc_(desc) {}
-  void run(const void* a, const void* b, void* c) const noexcept override {
+  void run(const void* a, const void* b, void* c, const void*) const noexcept override {
     for (std::int64_t i = 0; i < desc_.batch; ++i) {
       plain_matrix(desc_, element<In>(a, i * desc_.stride_a), element<In>(b, i * desc_.stride_b),
                    static_cast<Out*>(c) + i * desc_.stride_c);
@@ -232,7 +232,7 @@ template <class T>
 class BlasGemm final : public HostGemm {
  public:
   explicit BlasGemm(const GemmDesc& desc) : desc_(desc) {}
-  void run(const void* a, const void* b, void* c) const noexcept override {
+  void run(const void* a, const void* b, void* c, const void*) const noexcept override {
     for (std::int64_t i = 0; i < desc_.batch; ++i) {
       blas_matrix(desc_, element<T>(a, i * desc_.stride_a), element<T>(b, i * desc_.stride_b),
                   static_cast<T*>(c) + i * desc_.stride_c);
@@ -248,14 +248,14 @@ template <class In, class Out>
 class WidenedBlasGemm final : public HostGemm {
  public:
   explicit WidenedBlasGemm(const GemmDesc& desc) : desc_(desc), plain_(desc) {}
-  void run(const void* a, const void* b, void* c) const noexcept override {
+  void run(const void* a, const void* b, void* c, const void*) const noexcept override {
     std::vector<float> wide_a, wide_b, wide_c;
     try {
       wide_a.resize(static_cast<std::size_t>(desc_.m * desc_.k));
       wide_b.resize(static_cast<std::size_t>(desc_.k * desc_.n));
       wide_c.resize(static_cast<std::size_t>(desc_.m * desc_.n));
     } catch (const std::exception&) {
-      plain_.run(a, b, c);
+      plain_.run(a, b, c, nullptr);
       return;
     }
     for (std::int64_t i = 0; i < desc_.batch; ++i) {
@@ -280,12 +280,36 @@ class WidenedBlasGemm final : public HostGemm {
 class ZeroGemm final : public HostGemm {
  public:
   explicit ZeroGemm(const GemmDesc& desc) : desc_(desc) {}
-  void run(const void*, const void*, void* c) const noexcept override {
+  void run(const void*, const void*, void* c, const void*) const noexcept override {
     if (desc_.m && desc_.n) write_zeros(desc_, c);
   }
 
  private:
   GemmDesc desc_;
+};
+
+/// Another GEMM, then one more operation on each element: the bits of two steps.
+template <class T>
+class EpilogueGemm final : public HostGemm {
+ public:
+  EpilogueGemm(const GemmDesc& desc, std::unique_ptr<HostGemm> gemm) : desc_(desc), gemm_(std::move(gemm)) {}
+  void run(const void* a, const void* b, void* c, const void* extra) const noexcept override {
+    gemm_->run(a, b, c);
+    const auto scale = static_cast<T>(desc_.scale);
+    for (std::int64_t i = 0; i < desc_.batch; ++i) {
+      T* const to = static_cast<T*>(c) + i * desc_.stride_c;
+      const T* const from = static_cast<const T*>(extra);
+      for (std::int64_t j = 0; j < desc_.m * desc_.n; ++j) {
+        if (desc_.epilogue == schedule::EpilogueKind::bias) to[j] += from[j % desc_.n];
+        if (desc_.epilogue == schedule::EpilogueKind::add) to[j] += from[i * desc_.stride_c + j];
+        if (desc_.epilogue == schedule::EpilogueKind::scale) to[j] *= scale;
+      }
+    }
+  }
+
+ private:
+  const GemmDesc desc_;
+  const std::unique_ptr<HostGemm> gemm_;
 };
 
 [[noreturn]] void malformed(const GemmDesc& d, const char* why) {
@@ -324,6 +348,11 @@ void check_gemm_desc(const GemmDesc& d) {
     malformed(d, "matrices of 2^63 bytes or more");
   }
   if (d.batch > 1 && d.stride_c < d.m * d.n) malformed(d, "results of the batch overlap");
+  if (d.epilogue == schedule::EpilogueKind::none) return;
+  if (!is_floating(d.operand) || d.result != (d.operand == DType::f64 ? DType::f64 : DType::f32)) {
+    malformed(d, "an epilogue that the rounding of the result would come before");
+  }
+  if (d.k == 0) malformed(d, "an epilogue of no products");
 }
 
 namespace {
@@ -362,10 +391,17 @@ std::unique_ptr<HostGemm> make(const GemmDesc& d, bool blas) {
   throw Error({.kind = ErrorKind::internal, .code = ErrorCode::internal, .message = "unknown dtype value"});
 }
 
+std::unique_ptr<HostGemm> with_epilogue(const GemmDesc& d, bool blas) {
+  std::unique_ptr<HostGemm> gemm = make(d, blas);
+  if (d.epilogue == schedule::EpilogueKind::none) return gemm;
+  if (d.result == DType::f64) return std::make_unique<EpilogueGemm<double>>(d, std::move(gemm));
+  return std::make_unique<EpilogueGemm<float>>(d, std::move(gemm));
+}
+
 }  // namespace
 
-std::unique_ptr<HostGemm> make_host_gemm(const GemmDesc& desc) { return make(desc, true); }
-std::unique_ptr<HostGemm> make_plain_gemm(const GemmDesc& desc) { return make(desc, false); }
+std::unique_ptr<HostGemm> make_host_gemm(const GemmDesc& desc) { return with_epilogue(desc, true); }
+std::unique_ptr<HostGemm> make_plain_gemm(const GemmDesc& desc) { return with_epilogue(desc, false); }
 
 const SharedLibrary& openblas_library() { return openblas().library; }
 

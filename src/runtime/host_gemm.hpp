@@ -14,7 +14,7 @@ namespace fuse::runtime {
 class HostGemm {
  public:
   virtual ~HostGemm() = default;
-  virtual void run(const void* a, const void* b, void* c) const noexcept = 0;
+  virtual void run(const void* a, const void* b, void* c, const void* extra = nullptr) const noexcept = 0;
 };
 
 /// Floating types by OpenBLAS where it is installed (FUSE_LIBOPENBLAS names one to use instead), else, and
@@ -27,7 +27,8 @@ std::unique_ptr<HostGemm> make_plain_gemm(const GemmDesc& desc);
 
 /// What every device asks of a GemmDesc. Throws internal errors for a malformed one (a negative extent or
 /// stride, a matrix of 2^63 bytes, results of a batch that overlap), user unsupported for types that have no
-/// GEMM (bool, a result that is neither the operands' type nor f32 of a 16-bit float).
+/// GEMM (bool, a result that is neither the operands' type nor f32 of a 16-bit float), internal for an
+/// epilogue on a result that is not the accumulator's type, or of no products.
 void check_gemm_desc(const GemmDesc& desc);
 
 /// Opened once a process; absent, it is a value with a report.

@@ -37,7 +37,7 @@ std::int64_t bytes_of(DType dtype, const std::vector<std::int64_t>& shape) {
 
 auto key(const GemmDesc& d) {
   return std::tuple(d.batch, d.m, d.n, d.k, d.stride_a, d.stride_b, d.stride_c, d.transpose_a, d.transpose_b,
-                    d.operand, d.result);
+                    d.operand, d.result, d.epilogue, d.scale);
 }
 using GemmKey = decltype(key(GemmDesc{}));
 
@@ -63,12 +63,18 @@ class Preparer {
 
   void run() {
     bind_values();
+    for (std::size_t i = 0; i < plan_.setup.size(); ++i) {
+      ReadyStep ready;
+      if (!make_ready(plan_.setup[i], ready)) continue;
+      ready.label = "setup " + label(i, plan_.setup[i], ready.kind);
+      out_.setup.push_back(std::move(ready));
+    }
     for (std::size_t i = 0; i < plan_.steps.size(); ++i) {
       const Step& step = plan_.steps[i];
       for (const ValueId id : step.reads) touch(id, static_cast<std::uint32_t>(i));
       for (const ValueId id : step.writes) touch(id, static_cast<std::uint32_t>(i));
       ReadyStep ready;
-      if (!std::visit([&](const auto& work) { return prepare(step, work, ready); }, step.work)) continue;
+      if (!make_ready(step, ready)) continue;
       ready.label = label(i, step, ready.kind);
       if (ready.scratch.bytes > 0) {
         scratch_of_.push_back({out_.steps.size(), ranges_.size()});
@@ -80,9 +86,30 @@ class Preparer {
       out_.steps.push_back(std::move(ready));
     }
     place_workspace();
+    mark_needs();
   }
 
  private:
+  /// False for a step without work.
+  bool make_ready(const Step& step, ReadyStep& ready) {
+    return std::visit([&](const auto& work) { return prepare(step, work, ready); }, step.work);
+  }
+
+  /// Run needs every buffer, but for parameters that the setup alone reads.
+  void mark_needs() {
+    const auto mark = [&](const std::vector<Step>& steps, std::vector<char>& needs) {
+      for (const Step& step : steps) {
+        for (const ValueId id : step.reads) {
+          if (id < needs.size()) needs[id] = 1;
+        }
+      }
+    };
+    std::vector<char> read(out_.runs.size(), 0);
+    mark(plan_.setup, out_.packs);
+    mark(plan_.steps, read);
+    for (std::size_t i = 0; i < read.size(); ++i) out_.runs[i] = read[i] || !out_.packs[i];
+  }
+
   /// Sizes of all values. Temporaries have one live range each, which steps extend.
   void bind_values() {
     for (const PlanValue& value : plan_.values) {
@@ -90,12 +117,27 @@ class Preparer {
       place.bytes = bytes_of(value.dtype, binding_.shape(value.dims));
       if (value.kind == PlanValue::Kind::temporary) {
         ranges_.push_back({place.bytes, std::numeric_limits<std::uint32_t>::max(), 0});
+      } else if (value.kind == PlanValue::Kind::packed) {
+        place.slot = Place::packed;
+        place.offset = out_.packed_bytes;
+        out_.packed_bytes = after(place);
       } else {
         place.slot = static_cast<std::int32_t>(places_.size());
       }
       places_.push_back(place);
     }
     first_temporary_ = places_.size() - ranges_.size();
+  }
+
+  /// The next offset of the packed memory.
+  static std::int64_t after(const Place& place) {
+    std::int64_t end = 0;
+    if (__builtin_add_overflow(place.offset, place.bytes, &end) ||
+        __builtin_add_overflow(end, workspace_alignment - 1, &end)) {
+      throw Error(
+          {.code = ErrorCode::invalid_extent, .message = "the packed values overflow 63 bits of bytes"});
+    }
+    return end & -workspace_alignment;
   }
 
   void touch(ValueId id, std::uint32_t step) {
@@ -113,13 +155,14 @@ class Preparer {
     const MemoryPlan memory = plan_memory(ranges_);
     out_.workspace_bytes = memory.total;
     const auto settle = [&](Place& place) {
-      if (place.slot < 0 && place.offset < 0) place.offset = memory.offsets[~place.offset];
+      if (place.slot == Place::workspace && place.offset < 0) place.offset = memory.offsets[~place.offset];
     };
     for (ReadyArgument& argument : out_.arguments) settle(argument.place);
     for (ReadyStep& step : out_.steps) {
       settle(step.a);
       settle(step.b);
       settle(step.c);
+      settle(step.extra);
     }
     for (const auto& [step, range] : scratch_of_) out_.steps[step].scratch.offset = memory.offsets[range];
   }
@@ -127,7 +170,7 @@ class Preparer {
   /// A temporary's offset is ~its range until place_workspace.
   Place place(ValueId id) const {
     Place place = places_[id];
-    if (place.slot < 0) place.offset = ~static_cast<std::int64_t>(id - first_temporary_);
+    if (place.slot == Place::workspace) place.offset = ~static_cast<std::int64_t>(id - first_temporary_);
     return place;
   }
 
@@ -211,7 +254,14 @@ class Preparer {
     desc.stride_c = stride(step, work.c, work.result, desc.batch, desc.m, desc.n, false);
     ready.c = place(work.c);
     if (ready.c.bytes == 0) return false;
-    if (desc.k == 0) {  // a sum of nothing
+    desc.epilogue = work.epilogue;
+    desc.scale = work.scale;
+    if (work.extra) {
+      const bool bias = work.epilogue == schedule::EpilogueKind::bias;
+      stride(step, *work.extra, work.result, bias ? 1 : desc.batch, bias ? 1 : desc.m, desc.n, false);
+      ready.extra = place(*work.extra);
+    }
+    if (desc.k == 0 && desc.epilogue == schedule::EpilogueKind::none) {  // a sum of nothing
       ready.kind = ReadyStep::Kind::memset;
       return true;
     }
@@ -265,6 +315,7 @@ class Preparer {
 
 Prepared Executable::prepare(const DimValues& dims) const {
   const runtime::Binding binding(impl_->graph, dims);
+  runtime::check_guards(impl_->compiled.guards, binding);
   runtime::check_extents(impl_->graph, binding);
   auto out = std::make_shared<Prepared::Impl>();
   out->executable = impl_;
@@ -277,6 +328,8 @@ Prepared Executable::prepare(const DimValues& dims) const {
         fmt::format("{} {}", runtime::to_string(slot.kind), runtime::quoted(slot.name)));
     out->slot_types.push_back(runtime::type_text(slot.dtype, out->shapes.back()));
   }
+  out->packs.assign(impl_->slots.size(), 0);
+  out->runs.assign(impl_->slots.size(), 1);
   if (impl_->device.kind() != DeviceKind::reference) runtime::Preparer(*impl_, binding, *out).run();
   return Prepared(std::move(out));
 }
@@ -295,6 +348,8 @@ const T& at(const std::vector<T>& values, std::size_t slot) {
 const std::vector<std::int64_t>& Prepared::shape(std::size_t slot) const { return at(impl_->shapes, slot); }
 std::int64_t Prepared::bytes(std::size_t slot) const { return at(impl_->bytes, slot); }
 std::int64_t Prepared::workspace_bytes() const { return impl_->workspace_bytes; }
+std::int64_t Prepared::packed_bytes() const { return impl_->packed_bytes; }
+bool Prepared::reads_in_run(std::size_t slot) const { return at(impl_->runs, slot) != 0; }
 std::int64_t Prepared::launches() const { return impl_->launches; }
 std::int64_t Prepared::gemms() const { return impl_->gemm_calls; }
 

@@ -32,14 +32,16 @@ bool overlap(const void* a, std::int64_t a_bytes, const void* b, std::int64_t b_
   return x < y ? y - x < static_cast<std::uintptr_t>(a_bytes) : x - y < static_cast<std::uintptr_t>(b_bytes);
 }
 
-Status check_buffers(const Prepared::Impl& p, std::span<const BufferView> buffers) noexcept {
+/// `needed`, of each slot: a null view of one that is not is passed over.
+Status check_buffers(const Prepared::Impl& p, std::span<const BufferView> buffers,
+                     const std::vector<char>& needed) noexcept {
   if (buffers.size() != p.bytes.size()) {
     return status(ErrorCode::invalid_argument, "{} buffers were given, there are {} slots", buffers.size(),
                   p.bytes.size());
   }
   for (std::size_t i = 0; i < buffers.size(); ++i) {
     const BufferView& view = buffers[i];
-    if (p.bytes[i] == 0) continue;
+    if (p.bytes[i] == 0 || !needed[i]) continue;
     if (!view.address) {
       return status(ErrorCode::invalid_argument, "buffer of {} is null, needs {} bytes ({})", p.slot_names[i],
                     p.bytes[i], p.slot_types[i]);
@@ -79,40 +81,68 @@ Status check_overlap(const Prepared::Impl& p, std::span<const BufferView> buffer
   return Status::ok();
 }
 
-Status check_workspace(const Prepared::Impl& p, std::span<const BufferView> buffers,
-                       BufferView workspace) noexcept {
-  if (p.workspace_bytes == 0) return Status::ok();
-  if (!workspace.address || workspace.bytes < p.workspace_bytes) {
-    return status(ErrorCode::invalid_argument, "workspace has {} bytes, needs {}",
-                  workspace.address ? workspace.bytes : 0, p.workspace_bytes);
+/// Memory of the executable's own: the workspace, the packed memory.
+Status check_own(const char* what, BufferView own, std::int64_t needed, const char* hint,
+                 const Prepared::Impl& p, std::span<const BufferView> buffers) noexcept {
+  if (needed == 0) return Status::ok();
+  if (!own.address || own.bytes < needed) {
+    return status(ErrorCode::invalid_argument, "{} has {} bytes, needs {}{}", what,
+                  own.address ? own.bytes : 0, needed, own.address ? "" : hint);
   }
-  if (number(workspace.address) % runtime::workspace_alignment != 0) {
-    return status(ErrorCode::invalid_argument, "workspace is at {}, which is not {}-byte aligned",
-                  workspace.address, runtime::workspace_alignment);
+  if (number(own.address) % runtime::workspace_alignment != 0) {
+    return status(ErrorCode::invalid_argument, "{} is at {}, which is not {}-byte aligned", what, own.address,
+                  runtime::workspace_alignment);
   }
   for (std::size_t i = 0; i < buffers.size(); ++i) {
-    if (overlap(workspace.address, p.workspace_bytes, buffers[i].address, p.bytes[i])) {
-      return status(ErrorCode::invalid_argument, "workspace overlaps the buffer of {}", p.slot_names[i]);
+    if (overlap(own.address, needed, buffers[i].address, p.bytes[i])) {
+      return status(ErrorCode::invalid_argument, "{} overlaps the buffer of {}", what, p.slot_names[i]);
     }
   }
   return Status::ok();
+}
+
+Status check_workspace(const Prepared::Impl& p, std::span<const BufferView> buffers,
+                       BufferView workspace) noexcept {
+  return check_own("workspace", workspace, p.workspace_bytes, "", p, buffers);
+}
+
+Status check_packed(const Prepared::Impl& p, std::span<const BufferView> buffers,
+                    BufferView packed) noexcept {
+  return check_own("packed memory", packed, p.packed_bytes, ": fill it by Prepared::pack", p, buffers);
+}
+
+Status check_device(const Prepared::Impl& p, const Stream& stream) noexcept {
+  if (stream.backend() == p.executable->device.backend()) return Status::ok();
+  return status(ErrorCode::invalid_argument, "the stream is of another device than the executable's, {}",
+                p.device_name);
 }
 
 /// Enqueues ready steps.
 class Launcher {
  public:
   Launcher(const Prepared::Impl& p, runtime::Queue& queue, std::span<const BufferView> buffers,
-           void* workspace) noexcept
+           void* workspace, void* packed) noexcept
       : p_(p), backend_(*p.executable->device.backend()), queue_(queue), buffers_(buffers) {
     workspace_ = static_cast<std::byte*>(workspace);
+    packed_ = static_cast<std::byte*>(packed);
   }
 
+  Status run(const std::vector<runtime::ReadyStep>& steps) noexcept {
+    for (const runtime::ReadyStep& step : steps) {
+      if (Status failed = run(step); !failed) {
+        return status(failed.code(), "{} failed: {}", step.label, failed.message());
+      }
+    }
+    return Status::ok();
+  }
+
+ private:
   Status run(const runtime::ReadyStep& step) noexcept {
     switch (step.kind) {
       case runtime::ReadyStep::Kind::kernel:
         return launch(step);
       case runtime::ReadyStep::Kind::gemm:
-        return step.gemm->run(queue_, at(step.a), at(step.b), at(step.c), at(step.scratch));
+        return step.gemm->run(queue_, at(step.a), at(step.b), at(step.c), at(step.scratch), at(step.extra));
       case runtime::ReadyStep::Kind::copy:
         return backend_.copy(queue_, at(step.c), at(step.a), step.c.bytes);
       case runtime::ReadyStep::Kind::memset:
@@ -121,10 +151,10 @@ class Launcher {
     return {ErrorCode::internal, "unknown kind of step"};
   }
 
- private:
   void* at(const runtime::Place& place) const noexcept {
     if (place.slot >= 0) return buffers_[static_cast<std::size_t>(place.slot)].address;
-    return place.bytes > 0 ? workspace_ + place.offset : nullptr;
+    std::byte* const own = place.slot == runtime::Place::packed ? packed_ : workspace_;
+    return place.bytes > 0 ? own + place.offset : nullptr;
   }
 
   Status launch(const runtime::ReadyStep& step) noexcept {
@@ -142,30 +172,33 @@ class Launcher {
   runtime::Backend& backend_;
   runtime::Queue& queue_;
   std::span<const BufferView> buffers_;
-  std::byte* workspace_ = nullptr;
+  std::byte *workspace_ = nullptr, *packed_ = nullptr;
 };
 
 }  // namespace
 
-Status Prepared::run(Stream& stream, std::span<const BufferView> buffers,
-                     BufferView workspace) const noexcept {
+Status Prepared::pack(Stream& stream, std::span<const BufferView> buffers, BufferView packed) const noexcept {
+  const Impl& p = *impl_;
+  if (Status bad = check_device(p, stream); !bad) return bad;
+  if (Status bad = check_buffers(p, buffers, p.packs); !bad) return bad;
+  if (Status bad = check_packed(p, buffers, packed); !bad) return bad;
+  return Launcher(p, stream.queue(), buffers, nullptr, packed.address).run(p.setup);
+}
+
+Status Prepared::run(Stream& stream, std::span<const BufferView> buffers, BufferView workspace,
+                     BufferView packed) const noexcept {
   const Impl& p = *impl_;
   const Device& device = p.executable->device;
-  if (stream.backend() != device.backend()) {
-    return status(ErrorCode::invalid_argument, "the stream is of another device than the executable's, {}",
-                  p.device_name);
-  }
-  if (Status bad = check_buffers(p, buffers); !bad) return bad;
+  if (Status bad = check_device(p, stream); !bad) return bad;
+  if (Status bad = check_buffers(p, buffers, p.runs); !bad) return bad;
   if (Status bad = check_overlap(p, buffers); !bad) return bad;
   if (Status bad = check_workspace(p, buffers, workspace); !bad) return bad;
-  if (device.kind() == DeviceKind::reference) return runtime::run_reference(p, buffers);
-  Launcher launcher(p, stream.queue(), buffers, workspace.address);
-  for (const runtime::ReadyStep& step : p.steps) {
-    if (Status failed = launcher.run(step); !failed) {
-      return status(failed.code(), "{} failed: {}", step.label, failed.message());
-    }
+  if (Status bad = check_packed(p, buffers, packed); !bad) return bad;
+  if (overlap(workspace.address, p.workspace_bytes, packed.address, p.packed_bytes)) {
+    return status(ErrorCode::invalid_argument, "workspace overlaps the packed memory");
   }
-  return Status::ok();
+  if (device.kind() == DeviceKind::reference) return runtime::run_reference(p, buffers);
+  return Launcher(p, stream.queue(), buffers, workspace.address, packed.address).run(p.steps);
 }
 
 }  // namespace v0

@@ -52,6 +52,7 @@ Session::Session(Executable executable, const DimValues& dims)
     buffers_.push_back(shared ? Buffer() : device.allocate(prepared_.bytes(i)));
   }
   workspace_ = device.allocate(prepared_.workspace_bytes());
+  packed_ = device.allocate(prepared_.packed_bytes());
 }
 
 const Buffer& Session::buffer(std::size_t slot) const {
@@ -63,6 +64,7 @@ void Session::set(std::string_view name, std::span<const std::byte> data) {
   check_size(executable_.slots()[index], prepared_, index, data.size());
   buffers_[index].upload(data);
   set_[index] = true;
+  if (executable_.slots()[index].kind == Slot::Kind::parameter) is_packed_ = false;
 }
 
 void Session::set(const Weights& weights) {
@@ -76,23 +78,43 @@ void Session::set(const Weights& weights) {
   }
 }
 
-void Session::run() {
-  const std::vector<Slot>& slots = executable_.slots();
+std::vector<BufferView> Session::views() const {
   std::vector<BufferView> views;
+  for (std::size_t i = 0; i < buffers_.size(); ++i) views.push_back(buffer(i).view());
+  return views;
+}
+
+void Session::check_set(bool inputs) const {
+  const std::vector<Slot>& slots = executable_.slots();
   for (std::size_t i = 0; i < slots.size(); ++i) {
-    if (slots[i].kind != Slot::Kind::output && !set_[i]) {
-      throw Error({.code = ErrorCode::unbound,
-                   .message = describe(slots[i], prepared_.shape(i)) + " was never set",
-                   .hint = fmt::format("Session::set(\"{}\", ...)", slots[i].name)});
-    }
-    views.push_back(buffer(i).view());
+    const bool asked =
+        slots[i].kind == Slot::Kind::parameter || (inputs && slots[i].kind == Slot::Kind::input);
+    if (!asked || set_[i]) continue;
+    throw Error({.code = ErrorCode::unbound,
+                 .message = describe(slots[i], prepared_.shape(i)) + " was never set",
+                 .hint = fmt::format("Session::set(\"{}\", ...)", slots[i].name)});
   }
-  ran_ = false;
-  const Status enqueued = prepared_.run(stream_, views, workspace_.view());
-  // Steps before a failed one may be under way: nothing may run on when this throws.
+}
+
+/// What was enqueued before a failure may be under way: nothing may run on when this throws.
+void Session::finish(const Status& enqueued) {
   const Status done = stream_.synchronize();
   enqueued.throw_if_failed();
   done.throw_if_failed();
+}
+
+void Session::pack() {
+  if (is_packed_ || prepared_.packed_bytes() == 0) return;
+  check_set(false);
+  finish(prepared_.pack(stream_, views(), packed_.view()));
+  is_packed_ = true;
+}
+
+void Session::run() {
+  check_set(true);
+  ran_ = false;
+  pack();
+  finish(prepared_.run(stream_, views(), workspace_.view(), packed_.view()));
   ran_ = true;
 }
 

@@ -3,8 +3,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <unordered_map>
 #include <unordered_set>
+
+#include "ir/fixed_values.hpp"
+#include "ir/memory_values.hpp"
+#include "schedule/gemm_epilogue.hpp"
 
 namespace fuse::schedule {
 namespace {
@@ -22,6 +27,7 @@ class Planner {
   Plan run(const std::vector<Schedule>& schedules, const std::vector<PlannedLaunch>& launches,
            const std::map<std::string, std::uint32_t>& customs) {
     add_signature();
+    add_packed(schedules);
     std::size_t next_schedule = 0, next_launch = 0;
     for (const Piece& piece : partition_.pieces) {
       if (piece.kind == Piece::Kind::gemm) {
@@ -77,6 +83,40 @@ class Planner {
                            .name = "copy." + output.name});
   }
 
+  /// A value that parameters alone determine is made once where a GEMM reads it, and so is what it is made
+  /// of. Kernels make it in one launch, without scratch: the setup has no workspace.
+  void add_packed(const std::vector<Schedule>& schedules) {
+    const std::vector<bool> fixed = ir::fixed_values(graph_);
+    std::vector<const Piece*> makers;  // of what can be packed, in order
+    std::vector<bool> known(graph_.nodes.size()), wanted(graph_.nodes.size());
+    for (NodeId id = 0; id < graph_.nodes.size(); ++id) known[id] = graph_[id].op == ir::Op::parameter;
+    std::size_t next_schedule = 0;
+    for (const Piece& piece : partition_.pieces) {
+      if (piece.kind == Piece::Kind::gemm) {
+        for (const NodeId input : piece.inputs) wanted[input] = true;
+      }
+      if (piece.kind != Piece::Kind::kernel) continue;
+      const Schedule& schedule = schedules[next_schedule++];
+      if (!fixed[piece.root] || piece.inputs.empty() || value_of_.count(piece.root)) continue;
+      if (schedule.kernels.size() != 1 || !schedule.scratch.empty()) continue;
+      const auto is_known = [&](NodeId input) { return known[partition_.storage[input]]; };
+      if (!std::all_of(piece.inputs.begin(), piece.inputs.end(), is_known)) continue;
+      known[piece.root] = true;
+      makers.push_back(&piece);
+    }
+    std::vector<NodeId> roots;
+    for (auto maker = makers.rbegin(); maker != makers.rend(); ++maker) {
+      if (!wanted[(*maker)->root]) continue;
+      for (const NodeId input : (*maker)->inputs) wanted[partition_.storage[input]] = true;
+      roots.push_back((*maker)->root);
+    }
+    for (auto root = roots.rbegin(); root != roots.rend(); ++root) {
+      const ir::Type& type = graph_[*root].type;
+      const std::string name = fmt::format("p{}", plan_.values.size());
+      value_of_[*root] = add({PlanValue::Kind::packed, name, type.dtype, type.dims});
+    }
+  }
+
   /// The first output of a stored value is its buffer; an input, or a value that is an output twice, is
   /// copied.
   void add_signature() {
@@ -116,7 +156,8 @@ class Planner {
       (written ? step.writes : step.reads).push_back(value);
     }
     step.work = std::move(work);
-    plan_.steps.push_back(std::move(step));
+    const bool once = plan_.values[value_of(piece.root)].kind == PlanValue::Kind::packed;
+    (once ? plan_.setup : plan_.steps).push_back(std::move(step));
   }
 
   /// Its kernel stands behind those of the schedules, once for all calls of it.
@@ -136,7 +177,8 @@ class Planner {
   }
 
   void add_gemm(const Piece& piece) {
-    const ir::Node& node = graph_[piece.root];
+    const NodeId matmul = matmul_of(piece);
+    const ir::Node& node = graph_[matmul];
     const auto& transposes = ir::attr<ir::MatmulAttr>(node);
     const std::vector<Dim>& a = graph_[node.operands[0]].type.dims;
     const std::vector<Dim>& c = node.type.dims;
@@ -153,14 +195,44 @@ class Planner {
                   .operand = graph_[node.operands[0]].type.dtype,
                   .result = node.type.dtype};
     Step step{.reads = {work.a, work.b}, .writes = {work.c}, .nodes = piece.nodes};
+    if (matmul != piece.root) add_epilogue(piece, matmul, work, step);
     const std::string scope = graph_.scope_path(node.scope);
     step.name = fmt::format("gemm.{}{}{}", piece.root, scope.empty() ? "" : ".", scope);
     step.work = std::move(work);
     plan_.steps.push_back(std::move(step));
   }
 
+  /// The contraction of a GEMM's piece; what stands behind it is the epilogue.
+  NodeId matmul_of(const Piece& piece) const {
+    const auto found = std::find_if(piece.nodes.begin(), piece.nodes.end(), [&](NodeId id) {
+      return info(graph_[id].op).relation == ir::Relation::contraction;
+    });
+    return found == piece.nodes.end() ? piece.root : *found;
+  }
+
+  void add_epilogue(const Piece& piece, NodeId matmul, GemmStep& work, Step& step) {
+    if (users_.empty()) {
+      users_ = ir::users(graph_);
+      in_memory_ = ir::memory_values(graph_);
+    }
+    const auto epilogue = gemm_epilogue(graph_, matmul, users_, in_memory_);
+    if (!epilogue || epilogue->result != piece.root) {
+      throw Error({.kind = ErrorKind::internal,
+                   .code = ErrorCode::internal,
+                   .message = fmt::format("plan: no epilogue of {} makes {}", graph_.value_name(matmul),
+                                          graph_.value_name(piece.root))});
+    }
+    work.epilogue = epilogue->kind;
+    work.scale = epilogue->scale;
+    if (epilogue->kind == EpilogueKind::scale) return;
+    work.extra = value_of(partition_.storage[epilogue->operand]);
+    step.reads.push_back(*work.extra);
+  }
+
   const ir::Graph& graph_;
   const Partition& partition_;
+  std::vector<std::vector<NodeId>> users_;  // where a GEMM has an epilogue
+  std::vector<bool> in_memory_;
   Plan plan_;
   std::unordered_set<NodeId> updated_;            // roots of updates in place
   std::unordered_map<NodeId, ValueId> value_of_;  // of stored nodes

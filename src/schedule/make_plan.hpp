@@ -1,4 +1,5 @@
-// make_plan: pieces, in order, become steps; stored values become the caller's buffers or temporaries.
+// make_plan: pieces, in order, become steps; stored values become the caller's buffers, temporaries, or what
+// is packed once from the parameters.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -34,6 +35,6 @@ struct PlannedLaunch {
 /// kernel of each custom call's name.
 Plan make_plan(const ir::Graph&, const Partition&, const std::vector<Schedule>& schedules,
                const std::vector<PlannedLaunch>& launches,
-               const std::map<std::string, std::uint32_t>& customs);
+               const std::map<std::string, std::uint32_t>& customs = {});
 
 }  // namespace fuse::schedule

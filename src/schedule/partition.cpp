@@ -4,256 +4,49 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
 #include <unordered_set>
 
+#include "schedule/pieces.hpp"
+
 namespace fuse::schedule {
-namespace {
 
 using ir::NodeId;
-using ir::Relation;
-using ir::Trait;
-
-// Bounds on what one kernel computes, so that its text and its argument list stay small whatever the graph.
-constexpr std::size_t max_inputs = 48;  // buffers a kernel reads; far below the 4 KB of kernel arguments
-constexpr int max_depth = 200;          // ops on a path inside a piece
-constexpr int max_movement = 12;  // of those, ops that change coordinates: each may multiply the index maps
-
-bool ends_piece(const ir::Node& node) {
-  const Relation relation = info(node.op).relation;
-  return relation == Relation::reduce || relation == Relation::contraction || relation == Relation::scan ||
-         relation == Relation::custom;
-}
-
-/// Runs as a step of its own on stored operands; nothing is computed inside it.
-bool is_opaque(const ir::Node& node) {
-  const Relation relation = info(node.op).relation;
-  return relation == Relation::contraction || relation == Relation::custom;
-}
-
-const char* why_it_ends(const ir::Node& node) {
-  switch (info(node.op).relation) {
-    case Relation::reduce:
-      return "reduction";
-    case Relation::scan:
-      return "scan";
-    case Relation::custom:
-      return "custom";
-    default:
-      return "gemm";
-  }
-}
-
-/// Stored before anything runs.
-bool is_given(const ir::Node& node) { return std::holds_alternative<ir::NameAttr>(node.attr); }
-
-std::int64_t elements_hint(const ir::Node& node) { return product(node.type.dims).hint(); }
-
-/// What computing a value inside a piece costs: the stored values it reads and how long the paths are.
-struct Reach {
-  std::vector<NodeId> inputs;  // sorted
-  int depth = 0;
-  int movement = 0;
-};
-
-class Partitioner {
- public:
-  explicit Partitioner(const ir::Graph& graph)
-      : graph_(graph), end_(graph.nodes.size()), reach_(graph.nodes.size()) {}
-
-  Partition run() {
-    resolve_storage();
-    mark_forced();
-    mark_shared_and_large();
-    Partition result;
-    result.storage = storage_;
-    result.stored.resize(graph_.nodes.size());
-    for (NodeId id = 0; id < graph_.nodes.size(); ++id) {
-      result.stored[id] = is_given(graph_[id]) || !end_[id].empty();
-      if (!end_[id].empty()) result.pieces.push_back(collect(id));
-    }
-    update_in_place(result);
-    return result;
-  }
-
- private:
-  /// A reshape of a stored value is a view. Which values are stored follows from what needs a buffer, so
-  /// views are resolved first for everything and used only where the operand turns out to be stored.
-  void resolve_storage() {
-    storage_.resize(graph_.nodes.size());
-    for (NodeId id = 0; id < graph_.nodes.size(); ++id) {
-      const ir::Node& node = graph_[id];
-      storage_[id] = info(node.op).relation == Relation::reshape ? storage_[node.operands[0]] : id;
-    }
-  }
-
-  /// Outputs that are an update of the input that gives them its memory are written in place, after all other
-  /// pieces, where nothing reads the result, and neither the piece nor another output reads the input's old
-  /// contents.
-  void update_in_place(Partition& partition) const {
-    std::vector<int> uses(graph_.nodes.size());
-    for (const ir::Node& node : graph_.nodes) {
-      for (NodeId operand : node.operands) ++uses[operand];
-    }
-    for (const ir::Output& output : graph_.outputs) ++uses[output.node];
-    const auto is_output = [&](NodeId input) {
-      return std::any_of(graph_.outputs.begin(), graph_.outputs.end(),
-                         [&](const ir::Output& output) { return storage_[output.node] == input; });
-    };
-    std::vector<NodeId> taken;  // inputs whose contents are gone
-    for (const ir::Output& output : graph_.outputs) {
-      if (!output.donated() || info(graph_[output.node].op).relation != Relation::update) continue;
-      if (graph_[output.node].operands[0] != output.donor || uses[output.node] != 1 ||
-          is_output(output.donor))
-        continue;
-      const auto piece = std::find_if(partition.pieces.begin(), partition.pieces.end(),
-                                      [&](const Piece& p) { return p.root == output.node; });
-      Piece updating = collect(output.node, true);
-      const auto reads = [&](NodeId input) {
-        return std::any_of(updating.inputs.begin(), updating.inputs.end(),
-                           [&](NodeId id) { return storage_[id] == input; });
-      };
-      if (reads(output.donor) || std::any_of(taken.begin(), taken.end(), reads)) continue;
-      taken.push_back(output.donor);
-      *piece = std::move(updating);
-      std::rotate(piece, piece + 1, partition.pieces.end());
-    }
-  }
-
-  void mark(NodeId id, const char* why) {
-    if (!is_given(graph_[id]) && end_[id].empty()) end_[id] = why;
-  }
-
-  void mark_forced() {
-    for (const ir::Output& output : graph_.outputs) mark(storage_[output.node], "output");
-    for (NodeId id = 0; id < graph_.nodes.size(); ++id) {
-      const ir::Node& node = graph_[id];
-      if (!ends_piece(node)) continue;
-      end_[id] = why_it_ends(node);
-      if (!is_opaque(node)) continue;
-      const char* why = info(node.op).relation == Relation::custom ? "custom operand" : "gemm operand";
-      for (NodeId operand : node.operands) mark(storage_[operand], why);
-    }
-  }
-
-  bool stored(NodeId id) const { return is_given(graph_[id]) || !end_[id].empty(); }
-
-  /// Values that several pieces use are stored when computing them again would read two or more tensors of
-  /// their size; paths are cut where a piece would grow past the bounds above.
-  void mark_shared_and_large() {
-    const std::vector<bool> shared = shared_between_pieces();
-    for (NodeId id = 0; id < graph_.nodes.size(); ++id) {
-      if (is_given(graph_[id])) continue;
-      Reach reach = reach_of(id);
-      if (end_[id].empty()) {
-        if (reach.inputs.size() > max_inputs || reach.depth > max_depth || reach.movement > max_movement) {
-          cut_operands(id);
-          reach = reach_of(id);
-        }
-        const std::int64_t size = elements_hint(graph_[id]);
-        const auto large = std::count_if(reach.inputs.begin(), reach.inputs.end(),
-                                         [&](NodeId input) { return elements_hint(graph_[input]) >= size; });
-        if (shared[id] && large >= 2) end_[id] = "shared";
-      } else if (!is_opaque(graph_[id]) && (reach.inputs.size() > max_inputs || reach.depth > max_depth ||
-                                            reach.movement > max_movement)) {
-        cut_operands(id);
-        reach = reach_of(id);
-      }
-      reach_[id] = std::move(reach);
-    }
-  }
-
-  void cut_operands(NodeId id) {
-    for (NodeId operand : graph_[id].operands) {
-      if (!stored(operand) && !info(graph_[operand].op).has(Trait::source)) end_[operand] = "size";
-    }
-  }
-
-  Reach reach_of(NodeId id) const {
-    Reach result;
-    const ir::Node& node = graph_[id];
-    for (NodeId operand : node.operands) {
-      if (stored(operand)) {
-        result.inputs.push_back(operand);
-        continue;
-      }
-      const Reach& below = reach_[operand];
-      result.inputs.insert(result.inputs.end(), below.inputs.begin(), below.inputs.end());
-      result.depth = std::max(result.depth, below.depth);
-      result.movement = std::max(result.movement, below.movement);
-    }
-    std::sort(result.inputs.begin(), result.inputs.end());
-    result.inputs.erase(std::unique(result.inputs.begin(), result.inputs.end()), result.inputs.end());
-    ++result.depth;
-    if (info(node.op).has(Trait::movement) && info(node.op).relation != Relation::broadcast) {
-      // A concat computes every operand's element at its own coordinates: it multiplies the work by its
-      // arity.
-      result.movement += std::max(1, static_cast<int>(std::bit_width(node.operands.size())));
-    }
-    return result;
-  }
-
-  /// Whether a value is used by more than one piece, given the forced ends only.
-  std::vector<bool> shared_between_pieces() const {
-    constexpr NodeId nobody = ~NodeId{0};
-    std::vector<bool> shared(graph_.nodes.size());
-    std::vector<NodeId> piece(graph_.nodes.size(), nobody);  // the one piece that uses it so far
-    for (NodeId id = static_cast<NodeId>(graph_.nodes.size()); id-- > 0;) {
-      const bool many = end_[id].empty() && shared[id];
-      const NodeId mine = end_[id].empty() ? piece[id] : id;
-      for (NodeId operand : graph_[id].operands) {
-        if (many || (piece[operand] != nobody && piece[operand] != mine)) shared[operand] = true;
-        piece[operand] = mine;
-      }
-    }
-    return shared;
-  }
-
-  /// `in_place`: operand 0 of the root is not read.
-  Piece collect(NodeId root, bool in_place = false) const {
-    Piece piece;
-    piece.in_place = in_place;
-    piece.root = root;
-    piece.end = end_[root];
-    piece.nodes.push_back(root);
-    if (is_opaque(graph_[root])) {
-      piece.kind =
-          info(graph_[root].op).relation == Relation::custom ? Piece::Kind::custom : Piece::Kind::gemm;
-      for (NodeId operand : graph_[root].operands) piece.inputs.push_back(storage_[operand]);
-      return piece;
-    }
-    std::vector<NodeId> work = {root};
-    std::unordered_set<NodeId> seen = {root};
-    while (!work.empty()) {
-      const NodeId id = work.back();
-      work.pop_back();
-      for (std::size_t i = in_place && id == root ? 1 : 0; i < graph_[id].operands.size(); ++i) {
-        const NodeId operand = graph_[id].operands[i];
-        if (!seen.insert(operand).second) continue;
-        if (stored(operand)) {
-          piece.inputs.push_back(operand);
-        } else {
-          piece.nodes.push_back(operand);
-          work.push_back(operand);
-        }
-      }
-    }
-    std::sort(piece.nodes.begin(), piece.nodes.end());
-    std::sort(piece.inputs.begin(), piece.inputs.end());
-    return piece;
-  }
-
-  const ir::Graph& graph_;
-  std::vector<NodeId> storage_;
-  std::vector<std::string> end_;  // why a piece ends at the node; empty: none does
-  std::vector<Reach> reach_;
-};
-
-}  // namespace
-
-Partition partition(const ir::Graph& graph) { return Partitioner(graph).run(); }
 
 namespace {
+
+CutRules rules_of(const PartitionOptions& options) {
+  CutRules rules{.max_inputs = static_cast<std::size_t>(options.groups.max_inputs)};
+  switch (options.baseline) {
+    case Baseline::off:
+      rules.groups_are_kernels =
+          options.groups.rules == RuleSet::apollo || options.groups.layers != all_layers;
+      break;
+    case Baseline::xla:
+      rules.costly_broadcast = rules.recompute = true;
+      break;
+    case Baseline::tvm:
+      rules.recompute = true;
+      break;
+    case Baseline::none:
+      rules.groups_are_kernels = true;
+      break;
+  }
+  return rules;
+}
+
+/// Where the scheduler splits a group: it carries no value past a reduction inside a kernel, and makes one
+/// value a kernel.
+std::vector<Refusal> refusals_of(const Partition& partition) {
+  std::vector<std::vector<NodeId>> roots(partition.grouping.groups.size());
+  for (const Piece& piece : partition.pieces) {
+    if (piece.group != no_group) roots[piece.group].push_back(piece.root);
+  }
+  std::vector<Refusal> refusals;
+  for (GroupId group = 0; group < roots.size(); ++group) {
+    if (roots[group].size() > 1) refusals.push_back({.group = group, .at = std::move(roots[group])});
+  }
+  return refusals;
+}
 
 /// Every operand of what a kernel computes is computed in it or read by it.
 template <class Fail>
@@ -270,6 +63,21 @@ void check_closed(const ir::Graph& graph, const Piece& piece, const Fail& fail) 
 
 }  // namespace
 
+Partition partition(const ir::Graph& graph, const PartitionOptions& options, const Target& target) {
+  Partition result;
+  const bool grouped = options.baseline == Baseline::off || options.baseline == Baseline::none;
+  GroupOptions rules = options.groups;
+  if (options.baseline == Baseline::none) rules.layers = 0;
+  if (grouped) result.grouping = group(graph, rules, target);
+  const std::vector<GroupId> alone(graph.nodes.size(), no_group);
+  Pieces cut = cut_into_pieces(graph, grouped ? result.grouping.of : alone, rules_of(options));
+  result.pieces = std::move(cut.pieces);
+  result.storage = std::move(cut.storage);
+  result.stored = std::move(cut.stored);
+  result.refusals = refusals_of(result);
+  return result;
+}
+
 std::string_view to_string(Piece::Kind kind) {
   switch (kind) {
     case Piece::Kind::kernel:
@@ -283,7 +91,7 @@ std::string_view to_string(Piece::Kind kind) {
 }
 
 std::string print(const ir::Graph& graph, const Partition& partition) {
-  std::string text;
+  std::string text = print(graph, partition.grouping);
   const auto list = [&](const std::vector<NodeId>& nodes) {
     std::string line;
     for (NodeId id : nodes) line += (line.empty() ? "" : " ") + graph.value_name(id);
@@ -313,7 +121,8 @@ void verify(const ir::Graph& graph, const Partition& partition) {
   };
   std::unordered_set<NodeId> overwritten;  // inputs that a piece has updated in place
   std::vector<bool> made(graph.nodes.size());
-  for (NodeId id = 0; id < graph.nodes.size(); ++id) made[id] = is_given(graph[id]);
+  for (NodeId id = 0; id < graph.nodes.size(); ++id)
+    made[id] = std::holds_alternative<ir::NameAttr>(graph[id].attr);
   for (const Piece& piece : partition.pieces) {
     if (piece.nodes.empty() || piece.nodes.back() != piece.root) fail("a piece does not end at its root");
     for (NodeId input : piece.inputs) {

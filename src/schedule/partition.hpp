@@ -1,18 +1,21 @@
-// Partition: the graph cut into pieces, each of which becomes a kernel schedule or a GEMM.
+// Partition: the graph cut into groups by the rules (group.hpp), and each group into pieces that become a
+// kernel schedule or a GEMM (pieces.hpp).
 //
 // Before:  softmax opened into max, sub, exp, sum, div
-// After:   piece 0 {max}  piece 1 {sub exp sum}  piece 2 {sub exp div}
+// After:   group 0 {max sub exp sum div}, refused by the scheduler: piece 0 {max}  piece 1 {sub exp sum}
+//          piece 2 {sub exp div}
 //
-// A first simple rule: element-wise ops, broadcasts, transposes, slices and gathers are computed inside their
-// consumers; a piece ends at a reduction, an output, a GEMM or its operand, and at a value that several
-// pieces would otherwise recompute from two or more large tensors. SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "ir/graph.hpp"
+#include "schedule/group.hpp"
+#include "schedule/target.hpp"
 
 namespace fuse::schedule {
 
@@ -25,21 +28,45 @@ struct Piece {
   /// The root is a dynamic_update_slice whose operand 0 lies in the memory that the result takes: only the
   /// update is written. No other piece reads that memory later.
   bool in_place = false;
+  GroupId group = no_group;  ///< that its root belongs to
   std::string end{};  ///< why it ends there: "reduction", "output", "scan", "gemm", "custom", "gemm operand",
-                      ///< "custom operand", "shared", "size"
+                      ///< "custom operand", "group", "costly broadcast", "shared", "size"
 };
 
 std::string_view to_string(Piece::Kind);
 
+/// Other people's ways to cut a graph, for comparison (docs/partition.md).
+enum class Baseline : std::uint8_t {
+  off,
+  xla,   ///< element-wise ops into their consumers; reductions and costly broadcasts end a kernel
+  tvm,   ///< injective ops into a reduction, which ends a kernel
+  none,  ///< a kernel an op
+};
+
+struct PartitionOptions {
+  GroupOptions groups{};
+  Baseline baseline = Baseline::off;
+  bool operator==(const PartitionOptions&) const = default;
+};
+
+/// What the scheduler handed back: the group was split at these values.
+struct Refusal {
+  GroupId group = 0;
+  Reason reason = Reason::scheme_unavailable;
+  std::vector<ir::NodeId> at{};
+};
+
 struct Partition {
+  Grouping grouping{};
+  std::vector<Refusal> refusals{};
   std::vector<Piece> pieces{};  ///< in an order that respects dependencies
   std::vector<ir::NodeId>
       storage{};               ///< of each node: the node whose buffer holds it (through reshapes), or itself
   std::vector<bool> stored{};  ///< of each node: inputs, parameters and roots of pieces
 };
 
-/// The graph has been verified. Linear in nodes and edges.
-Partition partition(const ir::Graph&);
+/// The graph has been verified. Near linear in nodes and edges.
+Partition partition(const ir::Graph&, const PartitionOptions& = {}, const Target& = {});
 std::string print(const ir::Graph&, const Partition&);
 /// Throws an internal Error unless pieces read only stored values made before, and every output is stored or
 /// a view.

@@ -17,6 +17,8 @@ std::string_view to_string(PlanValue::Kind kind) {
       return "parameter";
     case PlanValue::Kind::output:
       return "output";
+    case PlanValue::Kind::packed:
+      return "packed";
     case PlanValue::Kind::temporary:
       return "temporary";
   }
@@ -37,10 +39,13 @@ struct PrintWork {
                        ids("v", s.buffers), extents);
   }
   std::string operator()(const GemmStep& s) const {
-    return fmt::format("gemm v{} = v{}{} * v{}{} batch {} m {} n {} k {} {} -> {}", s.c, s.a,
-                       s.transpose_a ? "^T" : "", s.b, s.transpose_b ? "^T" : "", s.batch.to_string(),
-                       s.m.to_string(), s.n.to_string(), s.k.to_string(), fuse::to_string(s.operand),
-                       fuse::to_string(s.result));
+    std::string epilogue;
+    if (s.extra) epilogue = fmt::format(" {} v{}", schedule::to_string(s.epilogue), *s.extra);
+    if (s.epilogue == EpilogueKind::scale) epilogue = fmt::format(" scale {}", s.scale);
+    return fmt::format("gemm v{} = v{}{} * v{}{}{} batch {} m {} n {} k {} {} -> {}", s.c, s.a,
+                       s.transpose_a ? "^T" : "", s.b, s.transpose_b ? "^T" : "", epilogue,
+                       s.batch.to_string(), s.m.to_string(), s.n.to_string(), s.k.to_string(),
+                       fuse::to_string(s.operand), fuse::to_string(s.result));
   }
   std::string operator()(const CopyStep& s) const { return fmt::format("copy v{} = v{}", s.to, s.from); }
   std::string operator()(const MemsetStep& s) const { return fmt::format("memset v{} = {}", s.to, s.byte); }
@@ -50,7 +55,10 @@ struct PrintWork {
 struct Touches {
   std::set<ValueId> values;
   void operator()(const KernelStep& s) { values.insert(s.buffers.begin(), s.buffers.end()); }
-  void operator()(const GemmStep& s) { values.insert({s.a, s.b, s.c}); }
+  void operator()(const GemmStep& s) {
+    values.insert({s.a, s.b, s.c});
+    if (s.extra) values.insert(*s.extra);
+  }
   void operator()(const CopyStep& s) { values.insert({s.from, s.to}); }
   void operator()(const MemsetStep& s) { values.insert(s.to); }
 };
@@ -74,9 +82,14 @@ class Verifier {
 
   void run() {
     check_values();
+    in_setup_ = true;
+    for (std::size_t i = 0; i < plan_.setup.size(); ++i) check_step(i);
+    in_setup_ = false;
     for (std::size_t i = 0; i < plan_.steps.size(); ++i) check_step(i);
     for (ValueId id = 0; id < plan_.values.size(); ++id) {
-      if (plan_.values[id].kind == PlanValue::Kind::output && written_[id] != 1) {
+      const PlanValue::Kind kind = plan_.values[id].kind;
+      const bool once = kind == PlanValue::Kind::output || kind == PlanValue::Kind::packed;
+      if (once && written_[id] != 1) {
         fail(fmt::format("{} is written {} times, not once", describe(id), written_[id]));
       }
     }
@@ -88,20 +101,30 @@ class Verifier {
   }
 
   void check_values() const {
-    int stage = 0;  // 0: inputs and parameters, 1: outputs, 2: temporaries
+    int stage = 0;
     std::set<std::pair<int, std::string_view>> names;
     for (ValueId id = 0; id < plan_.values.size(); ++id) {
       const PlanValue& value = plan_.values[id];
-      const int now = value.kind == PlanValue::Kind::temporary ? 2 : value.kind == PlanValue::Kind::output;
+      const int now = stage_of(value.kind);
       if (now < stage) fail(describe(id) + " stands after a later kind of value");
       stage = now;
       if (!names.insert({now, value.name}).second) fail(describe(id) + " has the name of another value");
+      const auto constant = [](const Dim& dim) { return dim.is_constant(); };
+      if (value.kind == PlanValue::Kind::packed &&
+          !std::all_of(value.dims.begin(), value.dims.end(), constant)) {
+        fail(describe(id) + " has extents that depend on the run");
+      }
     }
   }
 
+  /// The order in which kinds of values stand; inputs and parameters share one.
+  static int stage_of(PlanValue::Kind kind) {
+    return std::max(static_cast<int>(kind) - static_cast<int>(PlanValue::Kind::parameter), 0);
+  }
+
   void check_step(std::size_t index) {
-    const Step& step = plan_.steps[index];
-    const std::string where = fmt::format("step {} '{}' ", index, step.name);
+    const Step& step = (in_setup_ ? plan_.setup : plan_.steps)[index];
+    const std::string where = fmt::format("{}step {} '{}' ", in_setup_ ? "setup " : "", index, step.name);
     Touches touches;
     std::visit(touches, step.work);
     std::set<ValueId> stated(step.reads.begin(), step.reads.end());
@@ -109,6 +132,13 @@ class Verifier {
     for (const ValueId id : touches.values) {
       if (id >= plan_.values.size()) fail(where + fmt::format("uses v{}, which does not exist", id));
       if (!stated.contains(id)) fail(where + "uses " + describe(id) + " without stating it");
+    }
+    if (const auto* gemm = std::get_if<GemmStep>(&step.work)) {
+      const bool adds = gemm->epilogue == EpilogueKind::bias || gemm->epilogue == EpilogueKind::add;
+      if (adds != gemm->extra.has_value()) {
+        fail(where + fmt::format("has {} for the epilogue {}", adds ? "no value" : "a value",
+                                 schedule::to_string(gemm->epilogue)));
+      }
     }
     for (const ValueId id : stated) {
       if (!touches.values.contains(id)) fail(where + fmt::format("states v{}, which it does not use", id));
@@ -120,6 +150,9 @@ class Verifier {
     for (const ValueId id : step.reads) {
       const PlanValue::Kind kind = plan_.values[id].kind;
       const bool given = kind == PlanValue::Kind::input || kind == PlanValue::Kind::parameter;
+      if (in_setup_ && kind != PlanValue::Kind::parameter && kind != PlanValue::Kind::packed) {
+        fail(where + "reads " + describe(id) + ", which only a run has");
+      }
       if (overwritten_.count(id)) fail(where + "reads " + describe(id) + " after it was overwritten");
       if (!given && written_[id] == 0) fail(where + "reads " + describe(id) + " before it is written");
     }
@@ -127,6 +160,10 @@ class Verifier {
       const PlanValue::Kind kind = plan_.values[id].kind;
       if (kind == PlanValue::Kind::input || kind == PlanValue::Kind::parameter) {
         fail(where + "writes " + describe(id));
+      }
+      if (in_setup_ != (kind == PlanValue::Kind::packed)) {
+        fail(where + "writes " + describe(id) +
+             (in_setup_ ? ", which only a run may" : " outside the setup"));
       }
       ++written_[id];
       if (const auto donor = plan_.values[id].donor) {
@@ -138,6 +175,7 @@ class Verifier {
   }
 
   const Plan& plan_;
+  bool in_setup_ = false;
   std::vector<int> written_;
   std::set<ValueId> overwritten_;  // inputs that gave their memory
 };
@@ -152,11 +190,14 @@ std::string print(const Plan& plan) {
                         ir::to_string(ir::Type{value.dtype, value.dims}) +
                             (value.donor ? fmt::format(" in v{}", *value.donor) : std::string()));
   }
-  for (std::size_t i = 0; i < plan.steps.size(); ++i) {
-    const Step& step = plan.steps[i];
-    text += fmt::format("  step {} {}: {}{} reads {} writes {} nodes {}\n", i, step.name,
-                        std::visit(PrintWork{}, step.work), step.spins ? " spins" : "", ids("v", step.reads),
-                        ids("v", step.writes), ids("%", step.nodes));
+  for (const bool setup : {true, false}) {
+    const std::vector<Step>& steps = setup ? plan.setup : plan.steps;
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+      const Step& step = steps[i];
+      text += fmt::format("  {}step {} {}: {}{} reads {} writes {} nodes {}\n", setup ? "setup " : "", i,
+                          step.name, std::visit(PrintWork{}, step.work), step.spins ? " spins" : "",
+                          ids("v", step.reads), ids("v", step.writes), ids("%", step.nodes));
+    }
   }
   return text + "}\n";
 }

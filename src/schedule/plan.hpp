@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "ir/graph.hpp"
+#include "schedule/epilogue_kind.hpp"
 
 namespace fuse::schedule {
 
@@ -18,9 +19,9 @@ using ValueId = std::uint32_t;
 
 /// Memory that steps read and write.
 struct PlanValue {
-  enum class Kind : std::uint8_t { input, parameter, output, temporary };
+  enum class Kind : std::uint8_t { input, parameter, output, packed, temporary };
   Kind kind = Kind::temporary;
-  std::string name{};  ///< input, parameter, output: the caller's name; temporary: "t12"
+  std::string name{};  ///< input, parameter, output: the caller's name; packed: "p3"; temporary: "t12"
   DType dtype = f32;
   std::vector<Dim> dims{};
   std::optional<ValueId> donor{};  ///< output: the input whose memory it is
@@ -33,12 +34,15 @@ struct KernelStep {
   std::vector<Dim> extents{};      ///< values of its extent parameters
   Dim grid{};                      ///< blocks
 };
-/// c = a b through the GEMM library; see runtime::GemmDesc.
+/// c = a b through the GEMM library, then the epilogue; see runtime::GemmDesc.
 struct GemmStep {
   ValueId a = 0, b = 0, c = 0;
   Dim batch = 1, m = 0, n = 0, k = 0;
   bool transpose_a = false, transpose_b = false;
   DType operand = f32, result = f32;
+  EpilogueKind epilogue = EpilogueKind::none;
+  std::optional<ValueId> extra{};  ///< what the epilogue adds
+  double scale = 1;                ///< what it multiplies by
 };
 struct CopyStep {
   ValueId from = 0, to = 0;
@@ -58,13 +62,15 @@ struct Step {
 
 struct Plan {
   std::vector<PlanValue>
-      values{};               ///< inputs and parameters (graph order), outputs (graph order), temporaries
-  std::vector<Step> steps{};  ///< in an order that respects dependencies
+      values{};  ///< inputs and parameters (graph order), outputs (graph order), packed, temporaries
+  std::vector<Step> setup{};  ///< makes the packed values, once after the parameters are bound
+  std::vector<Step> steps{};  ///< of each run, in an order that respects dependencies
 };
 
 std::string print(const Plan&);
-/// Throws an internal Error unless every value is written before it is read, inputs are never written, and
-/// every output is written exactly once.
+/// Throws an internal Error unless every value is written before it is read, inputs are never written,
+/// every output is written exactly once, the setup makes every packed value once from parameters and packed
+/// values, and packed extents are constant.
 void verify(const Plan&);
 
 }  // namespace fuse::schedule

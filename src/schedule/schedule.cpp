@@ -17,9 +17,15 @@ constexpr int row_warp_limit = 1024;    // elements of a row that a warp walks i
 constexpr int row_block_limit = 16384;  // and a block of 256 in 64
 constexpr int tile_columns = 32;
 
+/// Facts know more than ranges alone where a product is bounded: they are asked when that can matter.
+std::int64_t upper_bound(const Dim& dim, const analysis::Facts& facts) {
+  const std::int64_t own = dim.max();
+  return own <= int_limit ? own : std::min(own, facts.range(dim).max);
+}
+
 /// The largest value that evaluating the expression meets on its way: of symbols, dividends and itself.
-std::int64_t largest_within(const Dim& dim) {
-  std::int64_t largest = dim.max();
+std::int64_t largest_within(const Dim& dim, const analysis::Facts& facts) {
+  std::int64_t largest = upper_bound(dim, facts);
   if (!dim.poly()) return largest;
   for (const detail::DimTerm& term : dim.poly()->terms) {
     Dim product = term.coefficient < 0 ? -term.coefficient : term.coefficient;
@@ -27,20 +33,24 @@ std::int64_t largest_within(const Dim& dim) {
       if (factor->kind == detail::DimAtom::Kind::symbol) {
         largest = std::max(largest, factor->range.max);
       } else if (factor->kind != detail::DimAtom::Kind::index) {
-        largest = std::max({largest, largest_within(factor->dividend), largest_within(factor->divisor)});
+        largest = std::max(
+            {largest, largest_within(factor->dividend, facts), largest_within(factor->divisor, facts)});
       }
       product = product * detail::DimPoly::of(factor);
     }
-    largest = std::max(largest, product.max());
+    largest = std::max(largest, upper_bound(product, facts));
   }
   return largest;
 }
 
 /// i32 only when every element index, every launched thread and every loop counter one step past its end is
 /// proven below 2^31.
-DType index_type(const ir::Graph& graph, const Piece& piece, const KernelSchedule& kernel, int parts) {
+DType index_type(const ir::Graph& graph, const analysis::Facts& facts, const Piece& piece,
+                 const KernelSchedule& kernel, int parts) {
   std::int64_t largest = 0;
-  const auto consider = [&](const Dim& extent) { largest = std::max(largest, largest_within(extent)); };
+  const auto consider = [&](const Dim& extent) {
+    largest = std::max(largest, largest_within(extent, facts));
+  };
   for (ir::NodeId id : piece.nodes) {
     for (const Dim& dim : ir::dims_of(graph[id].attr)) consider(dim);
     for (const Dim& dim : graph[id].type.dims) consider(dim);
@@ -73,9 +83,10 @@ Dim grid_of(const KernelSchedule& kernel, int parts) {
   return 1;
 }
 
-KernelSchedule launch(const ir::Graph& graph, const Piece& piece, KernelSchedule kernel, int parts = 1) {
+KernelSchedule launch(const ir::Graph& graph, const analysis::Facts& facts, const Piece& piece,
+                      KernelSchedule kernel, int parts = 1) {
   kernel.grid = grid_of(kernel, parts);
-  kernel.index_type = index_type(graph, piece, kernel, parts);
+  kernel.index_type = index_type(graph, facts, piece, kernel, parts);
   return kernel;
 }
 
@@ -156,21 +167,22 @@ Choices default_choices(const ir::Graph& graph, const Piece& piece, const Target
           static_cast<int>(std::clamp<std::int64_t>(useful, 2, std::min<std::int64_t>(wave, 1024)))};
 }
 
-Schedule make_schedule(const ir::Graph& graph, const Piece& piece, const Choices& choices, const Target&) {
+Schedule make_schedule(const ir::Graph& graph, const Piece& piece, const Choices& choices, const Target&,
+                       const analysis::Facts& facts) {
   Schedule schedule{.piece = piece, .choices = choices};
   const ir::Node& root = graph[piece.root];
   KernelSchedule kernel{.mapping = choices.mapping, .block_threads = choices.block_threads};
   if (form_of(graph, piece) == Form::element) {
     kernel.results = product(graph[piece.in_place ? root.operands[1] : piece.root].type.dims);
     kernel.reduced = 1;
-    schedule.kernels = {launch(graph, piece, kernel)};
+    schedule.kernels = {launch(graph, facts, piece, kernel)};
     return schedule;
   }
   const LoopShape shape = loop_shape(graph, root);
   kernel.results = product(shape.kept);
   kernel.reduced = product(shape.reduced);
   if (choices.mapping != Mapping::split) {
-    schedule.kernels = {launch(graph, piece, kernel)};
+    schedule.kernels = {launch(graph, facts, piece, kernel)};
     return schedule;
   }
   kernel.role = KernelSchedule::Role::partial;
@@ -179,7 +191,8 @@ Schedule make_schedule(const ir::Graph& graph, const Piece& piece, const Choices
                          .results = kernel.results,
                          .reduced = choices.parts,
                          .block_threads = std::min(128, choices.block_threads)};
-  schedule.kernels = {launch(graph, piece, kernel, choices.parts), launch(graph, piece, combine)};
+  schedule.kernels = {launch(graph, facts, piece, kernel, choices.parts),
+                      launch(graph, facts, piece, combine)};
   schedule.scratch = reduction_state(graph, root);
   schedule.scratch_elements = kernel.results * choices.parts;
   return schedule;

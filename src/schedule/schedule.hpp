@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "analysis/facts.hpp"
 #include "ir/graph.hpp"
 #include "schedule/partition.hpp"
 #include "schedule/target.hpp"
@@ -57,7 +58,8 @@ struct Schedule {
 /// The cost model's choice for a kernel piece.
 Choices default_choices(const ir::Graph&, const Piece&, const Target&);
 /// Pure: same arguments, same schedule. The piece is a kernel piece; the choices fit it.
-Schedule make_schedule(const ir::Graph&, const Piece&, const Choices&, const Target&);
+Schedule make_schedule(const ir::Graph&, const Piece&, const Choices&, const Target&,
+                       const analysis::Facts& facts = analysis::Facts());
 std::string print(const ir::Graph&, const Schedule&);
 /// Throws an internal Error unless launches fit the target and the mapping fits the piece.
 void verify(const ir::Graph&, const Schedule&, const Target&);

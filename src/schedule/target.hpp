@@ -23,8 +23,9 @@ struct Target {
   std::int64_t shared_per_sm = 233472;
   int max_cluster = 16;  ///< blocks; 1 where there are no clusters
   std::int64_t l2_bytes = 50 << 20;
-  double bandwidth = 4.3e12;  ///< bytes/s of a device copy
-  double flops_f32 = 60e12;   ///< flop/s outside tensor cores
+  std::size_t argument_bytes = 4096;  ///< that a launch takes
+  double bandwidth = 4.3e12;          ///< bytes/s of a device copy
+  double flops_f32 = 60e12;           ///< flop/s outside tensor cores
   double launch_seconds = 2.5e-6;
 };
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "analysis/guards.hpp"
 #include "builder_support.hpp"
 
 using namespace fuse;
@@ -62,16 +63,34 @@ TEST_CASE("an extent 1 repeats to 0 and to a symbol", "[builder][broadcast]") {
   REQUIRE((one + g.input("many", f32, {B * 2})).type_string() == "f32[2 * B]");
 }
 
-TEST_CASE("symbolic extents must be the same expression", "[builder][broadcast]") {
+TEST_CASE("symbolic extents that may be equal are accepted, for a guard to check", "[builder][broadcast]") {
   Graph g;
   const Dim B = g.dim("B"), T = g.dim("T");
   const Tensor x = g.input("x", f32, {B * T}), same = g.input("same", f32, {T * B});
   REQUIRE((x + same).type_string() == "f32[B * T]");
+  REQUIRE(analysis::guards_of(g.ir()).empty());
+  const Tensor b = g.input("b", f32, {B, 4}), t = g.input("t", f32, {T, 4});
+  const Tensor sum = b + t;
+  REQUIRE(sum.type_string() == "f32[B, 4]");
+  REQUIRE(broadcast_to(t, {2, B, 4}).type_string() == "f32[2, B, 4]");
+  g.output("y", sum);
+  const std::vector<analysis::Guard> guards = analysis::guards_of(g.ir());
+  REQUIRE(guards.size() == 1);
+  REQUIRE(guards[0].relation.to_string() == "T = B");
+  REQUIRE(guards[0].location.file == "broadcast_test.cpp");
+}
+
+TEST_CASE("symbolic extents that cannot be equal are refused", "[builder][broadcast]") {
+  Graph g;
+  const Dim B = g.dim("B", {.min = 1, .max = 8}), T = g.dim("T", {.min = 9, .max = 20});
   const Tensor b = g.input("b", f32, {B, 4}), t = g.input("t", f32, {T, 4});
   const std::string text = error_of([&](auto& at) { at = here(), (void)(b + t); });
   REQUIRE(text ==
           "HERE: add(f32[B, 4], f32[T, 4]): extents B and T of dim -2 differ\n"
-          "  hint: symbolic extents must be the same expression; declare one dim for both");
+          "  hint: shapes align at the right; extents must be equal or 1");
+  REQUIRE(code_of([&] { (void)(b + g.input("odd", f32, {2 * B + 7, 4})); }) == ErrorCode::shape_mismatch);
+  REQUIRE(code_of([&] { (void)(g.input("m", f32, {2 * B}) + g.input("n", f32, {2 * T + 1})); }) ==
+          ErrorCode::shape_mismatch);
 }
 
 TEST_CASE("extents that differ are refused", "[builder][broadcast]") {

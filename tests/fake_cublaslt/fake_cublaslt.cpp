@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
+#include <new>
 #include <set>
 #include <string>
 #include <vector>
@@ -21,6 +22,8 @@ namespace {
 struct Desc {
   int compute = 0, scale = 0;
   std::int32_t transpose_a = CUBLAS_OP_N, transpose_b = CUBLAS_OP_N;
+  std::uint32_t epilogue = CUBLASLT_EPILOGUE_DEFAULT;
+  const void* bias = nullptr;
 };
 struct Layout {
   cudaDataType type;
@@ -229,12 +232,24 @@ cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t* desc, cublasComput
 cublasStatus_t cublasLtMatmulDescDestroy(cublasLtMatmulDesc_t desc) {
   return died(reinterpret_cast<Desc*>(desc));
 }
+cublasStatus_t cublasLtMatmulDescInit_internal(cublasLtMatmulDesc_t desc, std::size_t bytes,
+                                               cublasComputeType_t compute, cudaDataType_t scale) {
+  FAKE_ENTER("cublasLtMatmulDescInit " + std::to_string(compute));
+  static_assert(sizeof(Desc) <= sizeof(cublasLtMatmulDescOpaque_t));
+  if (bytes < sizeof(Desc)) return misused();
+  auto* made = new (desc) Desc;  // in memory of the caller's, who gives nothing back
+  made->compute = compute;
+  made->scale = scale;
+  return CUBLAS_STATUS_SUCCESS;
+}
 cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t desc, cublasLtMatmulDescAttributes_t which,
                                               const void* value, std::size_t bytes) {
   FAKE_ENTER("cublasLtMatmulDescSetAttribute");
   auto& d = *reinterpret_cast<Desc*>(desc);
   if (which == CUBLASLT_MATMUL_DESC_TRANSA) return set(d.transpose_a, value, bytes);
   if (which == CUBLASLT_MATMUL_DESC_TRANSB) return set(d.transpose_b, value, bytes);
+  if (which == CUBLASLT_MATMUL_DESC_EPILOGUE) return set(d.epilogue, value, bytes);
+  if (which == CUBLASLT_MATMUL_DESC_BIAS_POINTER) return set(d.bias, value, bytes);
   return misused();
 }
 
@@ -317,24 +332,31 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDe
 
 cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t desc, const void* alpha, const void* a,
                               cublasLtMatrixLayout_t a_layout, const void* b, cublasLtMatrixLayout_t b_layout,
-                              const void* beta, const void* c, cublasLtMatrixLayout_t, void* d,
+                              const void* beta, const void* c, cublasLtMatrixLayout_t c_layout, void* d,
                               cublasLtMatrixLayout_t d_layout, const cublasLtMatmulAlgo_t* algo,
                               void* workspace, std::size_t workspace_bytes, cudaStream_t) {
   const auto& m = *reinterpret_cast<Desc*>(desc);
   const auto& la = *reinterpret_cast<Layout*>(a_layout);
   const auto& lb = *reinterpret_cast<Layout*>(b_layout);
+  const auto& lc = *reinterpret_cast<Layout*>(c_layout);
   const auto& ld = *reinterpret_cast<Layout*>(d_layout);
   FAKE_ENTER("cublasLtMatmul alignment " + std::to_string(algo->data[0]) + " workspace " +
              std::to_string(workspace_bytes));
   const std::uintptr_t addresses = reinterpret_cast<std::uintptr_t>(a) | reinterpret_cast<std::uintptr_t>(b) |
                                    reinterpret_cast<std::uintptr_t>(d);
-  if (c != d || addresses % algo->data[0] || workspace_bytes < algo->data[1]) return misused();
+  const bool biased = m.epilogue == CUBLASLT_EPILOGUE_BIAS;
+  if ((!biased && m.epilogue != CUBLASLT_EPILOGUE_DEFAULT) || biased != (m.bias != nullptr)) return misused();
+  if (addresses % algo->data[0] || workspace_bytes < algo->data[1]) return misused();
   if (workspace_bytes) std::memset(workspace, 0xee, workspace_bytes);
-  const double one = load(static_cast<cudaDataType>(m.scale), alpha, 0);
-  const double zero = load(static_cast<cudaDataType>(m.scale), beta, 0);
+  const double product = load(static_cast<cudaDataType>(m.scale), alpha, 0);
+  const double addend = load(static_cast<cudaDataType>(m.scale), beta, 0);
+  // As here, one thing at a time; in place only where nothing is added.
+  const bool single = (product != 1) + (addend != 0) + biased <= 1;
+  if (!single || (addend != 0 && addend != 1) || (c == d) != (addend == 0)) return misused();
   const std::int64_t rows = extent(la, m.transpose_a, true), depth = extent(la, m.transpose_a, false);
   const std::int64_t columns = extent(lb, m.transpose_b, false);
-  if (one != 1 || zero != 0 || extent(lb, m.transpose_b, true) != depth ||
+  if (lc.rows != ld.rows || lc.columns != ld.columns || lc.leading != ld.leading || lc.batch != ld.batch ||
+      lc.stride != ld.stride || lc.type != ld.type || extent(lb, m.transpose_b, true) != depth ||
       static_cast<std::int64_t>(ld.rows) != rows || static_cast<std::int64_t>(ld.columns) != columns ||
       la.batch != ld.batch || lb.batch != ld.batch) {
     return misused();
@@ -348,7 +370,11 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t desc, const
           const auto at_b = m.transpose_b == CUBLAS_OP_N ? k + column * lb.leading : column + k * lb.leading;
           sum += load(la.type, a, i * la.stride + at_a) * load(lb.type, b, i * lb.stride + at_b);
         }
-        store(ld.type, d, i * ld.stride + row + column * ld.leading, sum);
+        const std::int64_t at = i * ld.stride + row + column * ld.leading;
+        sum *= product;
+        if (addend != 0) sum += load(lc.type, c, at);
+        if (biased) sum += load(ld.type, m.bias, row);
+        store(ld.type, d, at, sum);
       }
     }
   }

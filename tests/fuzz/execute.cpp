@@ -61,6 +61,17 @@ schedule::Choices random_choices(const ir::Graph& graph, const schedule::Piece& 
   return choices;
 }
 
+schedule::PartitionOptions random_partition(Random random) {
+  using schedule::Baseline, schedule::RuleSet;
+  schedule::PartitionOptions options;
+  options.groups.rules = random.pick({RuleSet::fuse, RuleSet::fuse, RuleSet::apollo});
+  options.groups.layers = random.pick<std::uint8_t>({1, 3, schedule::all_layers, schedule::all_layers});
+  options.groups.max_inputs = random.pick({3, 8, 48, 48});
+  options.baseline = random.pick({Baseline::off, Baseline::off, Baseline::off, Baseline::off, Baseline::xla,
+                                  Baseline::tvm, Baseline::none});
+  return options;
+}
+
 void append(codegen::Source& all, const codegen::Source& one) {
   const int lines = static_cast<int>(std::count(all.body.begin(), all.body.end(), '\n'));
   const int shift = all.body_line() + lines - one.body_line();
@@ -120,6 +131,8 @@ Batch::Batch(std::vector<Case> cases, const Rewrite& rewrite) : cases_(std::move
     Random random(options.choices_seed);
     PipelineOptions pipeline;
     if (options.choices_seed != 0) {
+      // From a stream of its own, so that the choices of a seed do not depend on how often it draws.
+      pipeline.partition = random_partition(Random(~options.choices_seed));
       pipeline.choose = [&](const ir::Graph& graph, const schedule::Piece& piece, const Target& of) {
         return random_choices(graph, piece, of, random);
       };

@@ -291,12 +291,42 @@ bool GrowingGraph::evaluate() {
   return true;
 }
 
+namespace {
+
+/// Relations between symbols that hold of every binding: the compiler may use them and must not be wrong.
+void assume_some(Random& random, const std::vector<Dim>& symbols, Program& program) {
+  const auto value = [](const Dim& dim, const DimValues& dims) {
+    return dim.evaluate([&](std::string_view name) { return dims.find(name)->second; });
+  };
+  for (std::int64_t i = random.between(1, 3); i-- > 0;) {
+    const Dim a = random.pick(symbols),
+              b = random.chance(0.5) ? random.pick(symbols) : a * random.pick(symbols);
+    const std::int64_t off = value(a, program.bindings[0]) - value(b, program.bindings[0]);
+    const DimRelation relation = random.chance(0.5)   ? equal(a, b + off)
+                                 : random.chance(0.5) ? divisible(a, random.pick({2, 3, 4, 8}))
+                                                      : at_most(a, b + off + random.between(0, 2));
+    if (relation.left == relation.right) continue;
+    const bool holds = std::all_of(program.bindings.begin(), program.bindings.end(), [&](const auto& dims) {
+      return relation.holds(value(relation.left, dims), value(relation.right, dims));
+    });
+    if (holds) program.graph.assumptions.push_back({relation, 0});
+  }
+}
+
+}  // namespace
+
 Program GrowingGraph::finish(const std::vector<ir::NodeId>& outputs) {
   Program program{.graph = graph(), .inputs = styles_, .inputs_seed = inputs_seed_, .bindings = {dims_}};
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     program.graph.outputs.push_back({"y" + std::to_string(i), outputs[i]});
   }
-  if (symbols_.empty() || !random.chance(0.4)) return program;
+  if (symbols_.empty()) return program;
+  if (random.chance(0.4)) add_binding(program);
+  if (random.chance(0.4)) assume_some(random, symbols_, program);
+  return program;
+}
+
+void GrowingGraph::add_binding(Program& program) {
   DimValues other;
   for (const ir::Symbol& symbol : graph().symbols) {
     const std::int64_t top = std::min(symbol.range.max, symbol.range.min + random.pick({1, 5, 33}));
@@ -307,7 +337,6 @@ Program GrowingGraph::finish(const std::vector<ir::NodeId>& outputs) {
                                    [&](const ir::Node& node) { return fits(node.type.dims); });
   std::swap(dims_, other);
   if (all_fit && other != dims_) program.bindings.push_back(std::move(other));
-  return program;
 }
 
 }  // namespace fuse::fuzz

@@ -59,6 +59,7 @@ class GrowingGraph {
   Program finish(const std::vector<ir::NodeId>& outputs);
 
  private:
+  void add_binding(Program& program);
   InputStyle style(DType);
   std::optional<Tensor> broadcast_of_earlier(DType, const std::vector<Dim>& dims);
 

@@ -227,6 +227,11 @@ class Minimiser {
   }
 
   void shrink_extents() {
+    if (!graph().assumptions.empty()) {
+      Case c = best_.smallest;
+      c.program.graph.assumptions.clear();
+      accept(std::move(c));
+    }
     for (const ir::Symbol& symbol : std::vector<ir::Symbol>(graph().symbols)) {
       for (const std::int64_t to :
            {std::int64_t{1}, std::int64_t{2}, best_.smallest.program.bindings[0].at(symbol.name)}) {

@@ -26,6 +26,14 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+/// On a crowded machine a worker waits for others, not for itself: more processes than cores that want to
+/// run.
+double crowding() {
+  double load = 0;
+  if (getloadavg(&load, 1) != 1) return 1;
+  return std::max(1.0, load / std::max(1U, std::thread::hardware_concurrency()));
+}
+
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
@@ -226,7 +234,7 @@ RunTotals run_workers(const RunSettings& settings, const std::function<void(cons
     poll(pipes.data(), pipes.size(), 200);
     for (std::size_t i = children.size(); i-- > 0;) {
       const bool ended = pipes[i].revents != 0 && !children[i]->listen(totals);
-      const bool hung = !ended && children[i]->silence() > settings.patience;
+      const bool hung = !ended && children[i]->silence() > settings.patience * crowding();
       if (!ended && !hung) continue;
       children[i]->bury(hung, queue, totals);
       children.erase(children.begin() + static_cast<std::ptrdiff_t>(i));

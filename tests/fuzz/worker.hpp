@@ -22,7 +22,8 @@ struct RunSettings {
   double minutes = 0;       ///< 0: until `count`
   int jobs = 0;             ///< worker processes at once; 0: one a core
   std::int64_t batch = 32;  ///< programs compiled together
-  double patience = 180;    ///< seconds without a line before a worker counts as hung
+  double patience =
+      180;  ///< seconds without a line before a worker counts as hung; more where others want the cores
   std::int64_t most_failures = 20;
 };
 

@@ -130,6 +130,7 @@ TEST_CASE("nvrtc: the graphs of examples/graphs", "[nvrtc]") {
   int graphs = 0;
   for (const auto& entry : std::filesystem::directory_iterator(source_directory() / "examples/graphs")) {
     if (entry.path().extension() != ".fuse") continue;
+    if (entry.path().stem() == "bert_large") continue;  // 24 times the kernels of bert_layer
     for (const char* profile : {"h200", "tiny2"})
       set.add(Graph::load(entry.path().string()), target_profile(profile));
     ++graphs;

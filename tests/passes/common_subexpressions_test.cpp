@@ -57,6 +57,11 @@ TEST_CASE("common_subexpressions merges what is equal in op, operands, attribute
       3);
   CHECK(left_of("%2 = sub %x, %y : f32[4, 4] %3 = sub %y, %x : f32[4, 4] %4 = add %2, %3 : f32[4, 4] return "
                 "o = %4") == 3);
+  // Swapped operands: of a sum they are the same, of a maximum the zeros may differ.
+  CHECK(left_of("%2 = add %x, %y : f32[4, 4] %3 = add %y, %x : f32[4, 4] %4 = sub %2, %3 : f32[4, 4] return "
+                "o = %4") == 2);
+  CHECK(left_of("%2 = max %x, %y : f32[4, 4] %3 = max %y, %x : f32[4, 4] %4 = sub %2, %3 : f32[4, 4] return "
+                "o = %4") == 3);
   CHECK(left_of("%2 = transpose %x {dims = [1, 0]} : f32[4, 4] %3 = transpose %x {dims = [0, 1]} : f32[4, 4] "
                 "%4 = add %2, %3 : f32[4, 4] return o = %4") == 3);
   CHECK(left_of("%2 = constant {value = 0.0} : f32[4, 4] %3 = constant {value = -0.0} : f32[4, 4] "
@@ -94,4 +99,20 @@ TEST_CASE("common_subexpressions keeps the meaning of random graphs", "[passes]"
     after += ir::dead_code(ir::common_subexpressions(graph)).nodes.size();
   }
   CHECK(after < before);  // else the graphs test nothing
+}
+
+TEST_CASE("common_subexpressions of 100,000 nodes that differ in an attribute alone", "[passes]") {
+  ir::Graph graph = ir::parse(
+      "graph @g(%x: f32[200000]) -> (y: f32[2]) { "
+      "%1 = slice %x {starts = [0], limits = [2], strides = [1]} : f32[2] return y = %1 }",
+      "slices");
+  for (std::int64_t i = 1; i < 100'000; ++i) {
+    ir::Node node = graph[1];
+    node.attr = ir::SliceAttr{{2 * i}, {2 * i + 2}, {1}};
+    graph.nodes.push_back(node);
+  }
+  graph.nodes.push_back(graph.nodes.back());
+  graph.outputs[0].node = static_cast<ir::NodeId>(graph.nodes.size() - 1);
+  const ir::Graph after = ir::common_subexpressions(graph);
+  CHECK(after.outputs[0].node == graph.nodes.size() - 2);  // the last of those that differ
 }

@@ -19,18 +19,20 @@
 
 namespace fuse::test {
 
-/// The text after "// Before:" (or "// After:") in a header of src/ir/passes.
+/// The text after "// Before:" (or "// After:") in a header of src/ir/passes, with the indented lines below.
 inline std::string header_snippet(const std::string& pass, const std::string& label) {
   const auto path = source_directory() / "src/ir/passes" / (pass + ".hpp");
   std::ifstream in(path);
   INFO("header " << path);
   REQUIRE(in.is_open());
   const std::string start = "// " + label + ":";
-  for (std::string line; std::getline(in, line);) {
-    if (line.starts_with(start)) return line.substr(start.size());
+  std::string line, text;
+  while (std::getline(in, line) && !line.starts_with(start)) {}
+  if (!in) FAIL("no line " << start);
+  for (text = line.substr(start.size()); std::getline(in, line) && line.starts_with("//  ");) {
+    text += '\n' + line.substr(2);
   }
-  FAIL("no line " << start);
-  return {};
+  return text;
 }
 
 /// A snippet as a graph; statements alone stand in a graph of %x whose last value is the output.

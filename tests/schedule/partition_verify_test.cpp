@@ -7,12 +7,12 @@ using namespace fuse::test;  // NOLINT
 
 namespace {
 
-struct Cut {
+struct CutGraph {
   ir::Graph graph;
   schedule::Partition partition;
 
   /// softmax: %1 max, %5 sum, %7 div end pieces
-  Cut() {
+  CutGraph() {
     Graph g("softmax");
     g.output("y", softmax(g.input("x", f32, {8, 16})));
     graph = prepared(g);
@@ -26,47 +26,47 @@ struct Cut {
 
 }  // namespace
 
-TEST_CASE("a right partition verifies", "[partition]") { CHECK(Cut().text() == "no error"); }
+TEST_CASE("a right partition verifies", "[partition]") { CHECK(CutGraph().text() == "no error"); }
 
 TEST_CASE("a piece ends at its root", "[partition]") {
-  Cut empty;
+  CutGraph empty;
   empty.partition.pieces[1].nodes.clear();
   CHECK(empty.text() == "internal error: partition: a piece does not end at its root");
-  Cut other;
+  CutGraph other;
   other.partition.pieces[2].nodes.pop_back();
   CHECK(other.text() == "internal error: partition: a piece does not end at its root");
 }
 
 TEST_CASE("pieces read only what is made before", "[partition]") {
-  Cut c;
+  CutGraph c;
   std::swap(c.partition.pieces[0], c.partition.pieces[1]);
   CHECK(c.text() == "internal error: partition: %1 is read before a piece makes it");
-  Cut missing;
+  CutGraph missing;
   missing.partition.pieces.erase(missing.partition.pieces.begin() + 1);
   CHECK(missing.text() == "internal error: partition: %5 is read before a piece makes it");
 }
 
 TEST_CASE("a reduction stands at the end of a piece only", "[partition]") {
-  Cut c;
+  CutGraph c;
   c.partition.pieces[2].nodes.insert(c.partition.pieces[2].nodes.begin(), c.partition.pieces[1].root);
   CHECK(c.text() == "internal error: partition: %5 must end a piece");
 }
 
 TEST_CASE("a value is made once", "[partition]") {
-  Cut c;
+  CutGraph c;
   c.partition.pieces.push_back(c.partition.pieces[2]);
   CHECK(c.text() == "internal error: partition: %7 is made twice");
-  Cut given;
+  CutGraph given;
   given.partition.pieces[0].root = 0;
   given.partition.pieces[0].nodes = {0};
   CHECK(given.text() == "internal error: partition: %x is made twice");
 }
 
 TEST_CASE("every output has a buffer", "[partition]") {
-  Cut c;
+  CutGraph c;
   c.partition.pieces.pop_back();
   CHECK(c.text() == "internal error: partition: output y has no buffer");
-  Cut elsewhere;
+  CutGraph elsewhere;
   elsewhere.partition.storage[elsewhere.graph.outputs[0].node] = 3;
   CHECK(elsewhere.text() == "internal error: partition: output y has no buffer");
 }

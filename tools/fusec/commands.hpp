@@ -14,6 +14,7 @@ void add_print(CLI::App& app, Action& action);
 void add_run(CLI::App& app, Action& action);
 void add_plan(CLI::App& app, Action& action);
 void add_emit(CLI::App& app, Action& action);
+void add_explain(CLI::App& app, Action& action);
 void add_stats(CLI::App& app, Action& action);
 void add_ops(CLI::App& app, Action& action);
 void add_doctor(CLI::App& app, Action& action);

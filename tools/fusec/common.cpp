@@ -8,8 +8,11 @@
 #include <charconv>
 #include <cstdio>
 #include <filesystem>
+#include <map>
 #include <system_error>
+#include <utility>
 
+#include "analysis/facts.hpp"
 #include "pipeline.hpp"
 #include "runtime/binding.hpp"
 #include "runtime/host_tensor.hpp"
@@ -28,10 +31,38 @@ std::string profile_names() {
 
 }  // namespace
 
+namespace {
+
+/// How the graph is cut.
+void add_cut_options(CLI::App& command, CompileOptions& options) {
+  const auto choose = [&](const char* name, auto& value, const auto& choices, const char* help) {
+    return command.add_option(name, value, help)->transform(CLI::CheckedTransformer(choices))->type_name("TEXT");
+  };
+  choose("--layers", options.layers, std::map<std::string, int>{{"1", 1}, {"1,2", 2}, {"1,2,3", 3}},
+         "APOLLO's layers: 1 (aggregate), 1,2 (stitch), 1,2,3 (independent branches too; the default)");
+  CLI::Option* rules = choose("--partition", options.cut,
+                              std::map<std::string, Cut>{{"fuse", Cut::fuse}, {"apollo", Cut::apollo}},
+                              "fuse (the default), or apollo: its rules as printed");
+  choose("--baseline", options.cut,
+         std::map<std::string, Cut>{{"xla", Cut::xla}, {"tvm", Cut::tvm}, {"none", Cut::one_op}},
+         "Cut as another compiler would: xla, tvm, none (a kernel an op)")
+      ->excludes(rules);
+  command.add_option("--max-inputs", options.max_inputs, "Values that a kernel reads at most")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 400));
+}
+
+}  // namespace
+
 void add_graph_options(CLI::App& command, GraphOptions& options) {
   command.add_option("FILE", options.file, "The graph, .fuse text")->required();
   command.add_option("--profile", options.profile, "The GPU to schedule for: " + profile_names())
       ->capture_default_str();
+  command.add_flag("--relaxed-rounding", options.compile.relaxed_rounding,
+                   "Let the passes change roundings where that saves work");
+  command.add_flag("!--no-gemm-merge", options.compile.merge_gemms,
+                   "Keep GEMMs apart that share an operand or a shape");
+  add_cut_options(command, options.compile);
 }
 
 void add_dim_option(CLI::App& command, GraphOptions& options) {
@@ -81,11 +112,24 @@ DimValues resolve_dims(const ir::Graph& graph, const std::vector<std::string>& g
       user_error(ErrorCode::duplicate_name, fmt::format("--dim gives {} twice", runtime::quoted(name)));
     }
   }
-  for (const ir::Symbol& symbol : graph.symbols) {
-    if (const auto found = inferred.find(symbol.name); found != inferred.end()) values.insert(*found);
-    const std::int64_t usual =
-        std::clamp<std::int64_t>(4, symbol.range.min, std::max(symbol.range.min, symbol.range.max));
-    values.emplace(symbol.name, symbol.range.hint != 0 ? symbol.range.hint : usual);
+  values.insert(inferred.begin(), inferred.end());
+  // Likely values that assumptions allow: of what others determine, theirs.
+  const analysis::Facts facts = analysis::facts_of(graph);
+  const auto is_free = [](const ir::Symbol& symbol, const Dim& form) {
+    return form.is_constant() || form.name() == symbol.name;
+  };
+  for (const bool free : {true, false}) {
+    for (const ir::Symbol& symbol : facts.symbols()) {
+      const Dim dim = Dim::symbol(symbol.name, symbol.range), form = facts.canonical(dim);
+      if (values.contains(symbol.name) || is_free(symbol, form) != free) continue;
+      const auto [min, max, hint] = symbol.range;
+      const std::int64_t factor = std::max<std::int64_t>(facts.factor(dim), 1);
+      const std::int64_t usual = std::clamp<std::int64_t>(hint != 0 ? hint : 4, min, std::max(min, max));
+      const std::int64_t value = std::clamp((usual + factor - 1) / factor * factor, min, std::max(min, max));
+      values.emplace(symbol.name, free ? value : form.evaluate([&](std::string_view name) {
+        return values.at(std::string(name));
+      }));
+    }
   }
   return runtime::Binding(graph, values).values();
 }
@@ -102,10 +146,11 @@ int barrier_count(const codegen::KernelInfo& kernel) {
                                         [](const codegen::OpLine& line) { return line.barrier; }));
 }
 
-void check_drop_barrier(const ir::Graph& graph, const Target& target, int barrier) {
+void check_drop_barrier(const ir::Graph& graph, const Target& target, PipelineOptions options) {
+  const int barrier = std::exchange(options.drop_barrier, -1);
   if (barrier < 0) return;
   int count = 0;
-  for (const codegen::KernelInfo& kernel : run_pipeline(graph, target).source.kernels) {
+  for (const codegen::KernelInfo& kernel : run_pipeline(graph, target, options).source.kernels) {
     count += barrier_count(kernel);
   }
   if (barrier < count) return;

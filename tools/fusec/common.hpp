@@ -14,7 +14,7 @@
 
 #include "codegen_cuda/source.hpp"
 #include "ir/graph.hpp"
-#include "schedule/target.hpp"
+#include "pipeline.hpp"
 
 namespace fuse::fusec {
 
@@ -22,8 +22,9 @@ struct GraphOptions {
   std::string file{};
   std::string profile = "h200";
   std::vector<std::string> dims{};  ///< "B=4"
+  CompileOptions compile{};
 };
-/// FILE and --profile.
+/// FILE, --profile, and what is decided when a graph is compiled.
 void add_graph_options(CLI::App& command, GraphOptions& options);
 /// --dim, any number of times.
 void add_dim_option(CLI::App& command, GraphOptions& options);
@@ -47,8 +48,8 @@ DimValues resolve_dims(const ir::Graph& graph, const std::vector<std::string>& g
 std::string to_string(const DimValues& dims);
 
 int barrier_count(const codegen::KernelInfo& kernel);
-/// Throws a user Error unless the source of the graph has a barrier number `barrier`; -1 is none.
-void check_drop_barrier(const ir::Graph& graph, const Target& target, int barrier);
+/// Throws a user Error unless the source of the graph has the barrier that `options` drop; -1 is none.
+void check_drop_barrier(const ir::Graph& graph, const Target& target, PipelineOptions options);
 
 /// Rows of equal length, the first one the heading; columns after the first are aligned at the right.
 std::string table(const std::vector<std::vector<std::string>>& rows);

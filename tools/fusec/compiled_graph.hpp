@@ -16,11 +16,12 @@ struct CompiledGraph {
   ir::Graph source;  ///< as it was read
   Compiled stages;
   DimValues dims;
+  schedule::PartitionOptions partition;
 
   runtime::Binding binding() const { return runtime::Binding(source, dims); }
 };
 
-CompiledGraph compile_graph(const GraphOptions& options, int drop_barrier = -1);
+CompiledGraph compile_graph(const GraphOptions& options);
 
 /// The launch that a kernel is, and the first of the equal pieces that run it.
 struct KernelOrigin {

@@ -23,7 +23,6 @@ struct EmitOptions {
   std::string directory;
   std::string arch;
   bool cubin = false;
-  int drop_barrier = -1;
 };
 
 int parse_arch(const std::string& text) {
@@ -75,7 +74,7 @@ std::string kernel_table(const codegen::Source& source, const Cubin* cubin) {
 
 int emit(const EmitOptions& options) {
   const int named = options.arch.empty() ? 0 : parse_arch(options.arch);
-  const CompiledGraph compiled = compile_graph(options.graph, options.drop_barrier);
+  const CompiledGraph compiled = compile_graph(options.graph);
   const int arch = named != 0 ? named : compiled.target.arch;
   const codegen::Source& source = compiled.stages.source;
   if (source.kernels.empty()) {
@@ -117,7 +116,7 @@ void add_emit(CLI::App& app, Action& action) {
   command->add_flag("--cubin", options->cubin,
                     "Compile through NVRTC; exit 1 where registers spill to memory");
   command
-      ->add_option("--drop-barrier", options->drop_barrier,
+      ->add_option("--drop-barrier", options->graph.compile.drop_barrier,
                    "Plant a fault: leave out the K-th barrier of the kernels, from 0")
       ->check(CLI::NonNegativeNumber);
   command->callback([&action, options] { action = [options] { return emit(*options); }; });

@@ -31,6 +31,7 @@ int run(int argc, char** argv) {
   fuse::fusec::add_run(app, action);
   fuse::fusec::add_plan(app, action);
   fuse::fusec::add_emit(app, action);
+  fuse::fusec::add_explain(app, action);
   fuse::fusec::add_stats(app, action);
   fuse::fusec::add_ops(app, action);
   fuse::fusec::add_doctor(app, action);

@@ -16,8 +16,9 @@ std::string summary_line(const CompiledGraph& compiled) {
   }
   int barriers = 0;
   for (const codegen::KernelInfo& kernel : compiled.stages.source.kernels) barriers += barrier_count(kernel);
-  return fmt::format("kernels: {}  gemms: {}  barriers: {}\n", compiled.stages.source.kernels.size(), gemms,
-                     barriers);
+  const std::size_t setup = compiled.stages.plan.setup.size();
+  return fmt::format("kernels: {}  gemms: {}{}  barriers: {}\n", compiled.stages.source.kernels.size(), gemms,
+                     setup == 0 ? "" : fmt::format("  setup: {}", setup), barriers);
 }
 
 std::string kernel_table(const CompiledGraph& compiled) {
@@ -63,6 +64,8 @@ std::string plan_text(const CompiledGraph& compiled) {
   const Compiled& stages = compiled.stages;
   std::string text = fmt::format("graph {} for {}, blocks at dims: {}\n\n", compiled.source.name,
                                  compiled.target.name, to_string(compiled.dims));
+  for (const analysis::Guard& guard : stages.guards) text += "guard " + guard.to_string() + '\n';
+  if (!stages.guards.empty()) text += '\n';
   text += schedule::print(stages.graph, stages.partition) + '\n';
   text += schedules_text(stages);
   text += '\n' + schedule::print(stages.plan) + '\n';
@@ -72,15 +75,17 @@ std::string plan_text(const CompiledGraph& compiled) {
 
 }  // namespace
 
-CompiledGraph compile_graph(const GraphOptions& options, int drop_barrier) {
+CompiledGraph compile_graph(const GraphOptions& options) {
   const Graph graph = load_graph(options.file);
   const Target target = target_profile(options.profile);
-  check_drop_barrier(graph.ir(), target, drop_barrier);
+  const PipelineOptions how = pipeline_options(options.compile);
+  check_drop_barrier(graph.ir(), target, how);
   CompiledGraph result;
   result.target = target;
   result.source = graph.ir();
+  result.partition = how.partition;
   result.dims = resolve_dims(result.source, options.dims);
-  result.stages = run_pipeline(result.source, target, {.drop_barrier = drop_barrier});
+  result.stages = run_pipeline(result.source, target, how);
   return result;
 }
 

@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "compiled_graph.hpp"
+#include "schedule/unfused.hpp"
 
 namespace fuse::fusec {
 namespace {
@@ -23,10 +24,14 @@ class Describer {
     json["graph"] = graph();
     json["target"] = compiled_.target.name;
     json["dims"] = compiled_.dims;
+    json["groups"] = groups();
     json["pieces"] = Json::array();
     for (std::size_t i = 0; i < stages_.partition.pieces.size(); ++i) json["pieces"].push_back(piece(i));
+    json["edges"] = edges();
     json["kernels"] = kernels();
     json["gemms"] = Json::array();
+    json["setup"] = Json::array();
+    for (const schedule::Step& step : stages_.plan.setup) json["setup"].push_back(this->step(step));
     json["steps"] = Json::array();
     for (const schedule::Step& step : stages_.plan.steps) {
       if (const auto* work = std::get_if<schedule::GemmStep>(&step.work)) {
@@ -47,6 +52,11 @@ class Describer {
                               {"max", symbol.range.max},
                               {"hint", symbol.range.hint}});
     }
+    for (const analysis::Guard& guard : stages_.guards) {
+      json["guards"].push_back({{"guard", guard.relation.to_string()},
+                                {"needed_by", guard.needed_by},
+                                {"location", to_string(guard.location)}});
+    }
     return json;
   }
 
@@ -65,15 +75,55 @@ class Describer {
             {"location", to_string(graph_.location(n))}};
   }
 
+  Json groups() const {
+    Json json = Json::array();
+    for (const schedule::Group& group : stages_.partition.grouping.groups) {
+      Json entry = {{"nodes", names(group.nodes)}, {"class", to_string(group.type)}};
+      if (group.loops.form != schedule::Loops::Form::none) {
+        entry["form"] = {{"name", to_string(group.loops.form)},
+                         {"kept", group.loops.kept.to_string()},
+                         {"reduced", group.loops.reduced.to_string()}};
+      }
+      entry["reads"] = names(group.inputs);
+      entry["makes"] = names(group.outputs);
+      json.push_back(std::move(entry));
+    }
+    for (const schedule::Refusal& refusal : stages_.partition.refusals) {
+      json[refusal.group]["refused"] = {{"reason", to_string(refusal.reason)},
+                                        {"split_at", names(refusal.at)}};
+    }
+    return json;
+  }
+
+  Json edges() const {
+    Json json = Json::array();
+    for (const schedule::UnfusedEdge& edge :
+         unfused_edges(graph_, stages_.partition, compiled_.partition, compiled_.target)) {
+      Json numbers = Json::object();
+      for (const auto& [name, value] : edge.numbers) numbers[name] = value;
+      json.push_back({{"value", graph_.value_name(edge.value)},
+                      {"producer", edge.producer},
+                      {"consumer", edge.consumer},
+                      {"reason", to_string(edge.reason)},
+                      {"rule", edge.rule},
+                      {"numbers", std::move(numbers)},
+                      {"bytes", edge.bytes.to_string()},
+                      {"bytes_value", binding_.value(edge.bytes)},
+                      {"would_change", schedule::would_change(edge.reason)}});
+    }
+    return json;
+  }
+
   Json piece(std::size_t index) const {
     const schedule::Piece& piece = stages_.partition.pieces[index];
     Json nodes = Json::array();
     for (const NodeId id : piece.nodes) nodes.push_back(node(id));
     return {{"index", index},
-            {"kind", piece.kind == schedule::Piece::Kind::gemm ? "gemm" : "kernel"},
+            {"kind", to_string(piece.kind)},
             {"root", graph_.value_name(piece.root)},
             {"nodes", std::move(nodes)},
             {"inputs", names(piece.inputs)},
+            {"group", piece.group == schedule::no_group ? Json(nullptr) : Json(piece.group)},
             {"end", piece.end}};
   }
 

@@ -28,7 +28,6 @@ struct RunOptions {
   std::string output_dir;
   bool check = false;
   bool checked = false;
-  int drop_barrier = -1;
 };
 
 Device choose_device(const RunOptions& options) {
@@ -122,16 +121,16 @@ void write_outputs(const std::string& directory, const std::map<std::string, run
 int run(const RunOptions& options) {
   const Graph graph = load_graph(options.graph.file);
   const auto [device, why] = open_device(options);
-  if (options.drop_barrier >= 0 && device.kind() == DeviceKind::reference) {
+  if (options.graph.compile.drop_barrier >= 0 && device.kind() == DeviceKind::reference) {
     user_error(ErrorCode::invalid_argument, "--drop-barrier: the reference device has no kernels");
   }
-  check_drop_barrier(graph.ir(), device.backend()->target(), options.drop_barrier);
+  check_drop_barrier(graph.ir(), device.backend()->target(), pipeline_options(options.graph.compile));
   Progress progress("making the inputs");
   const Inputs inputs = make_inputs(graph.ir(), options.inputs, options.graph.dims, options.seed);
 
   progress.now("compiling for " + device.name());
   const Stopwatch compiling;
-  const Executable executable = compile(graph, device, {.drop_barrier = options.drop_barrier});
+  const Executable executable = compile(graph, device, options.graph.compile);
   Session session(executable, inputs.dims);
   const double compile_seconds = compiling.seconds();
   for (const auto& [name, tensor] : inputs.values) session.set(name, tensor.data);
@@ -140,6 +139,7 @@ int run(const RunOptions& options) {
   print_line(fmt::format("why      {}", why));
   print_line(fmt::format("dims     {}", to_string(inputs.dims)));
   progress.now("running on " + device.name());
+  session.pack();
   const Stopwatch running;
   session.run();
   const double run_seconds = running.seconds();
@@ -178,7 +178,7 @@ void add_run(CLI::App& app, Action& action) {
   command->add_flag("--checked", options->checked,
                     "The emulated device finds races, bad accesses and divergent barriers");
   command
-      ->add_option("--drop-barrier", options->drop_barrier,
+      ->add_option("--drop-barrier", options->graph.compile.drop_barrier,
                    "Plant a fault: leave out the K-th barrier of the kernels, from 0")
       ->check(CLI::NonNegativeNumber);
   command->callback([&action, options] { action = [options] { return run(*options); }; });

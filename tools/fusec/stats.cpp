@@ -61,7 +61,8 @@ std::vector<Uses> uses_of(const schedule::Plan& plan) {
 /// What is given, or made by a GEMM, has to be read once where a kernel uses it; what is asked for, or used
 /// by a GEMM, has to be written once where a kernel makes it. All else could have stayed on the chip.
 std::int64_t floor_of(const PlanValue& value, const Uses& uses, std::int64_t bytes) {
-  const bool given = value.kind == PlanValue::Kind::input || value.kind == PlanValue::Kind::parameter;
+  const bool given = value.kind == PlanValue::Kind::input || value.kind == PlanValue::Kind::parameter ||
+                     value.kind == PlanValue::Kind::packed;
   const bool asked_for = value.kind == PlanValue::Kind::output;
   return ((given || uses.gemm_written) && uses.read ? bytes : 0) +
          ((asked_for || uses.gemm_read) && uses.written ? bytes : 0);
@@ -183,10 +184,11 @@ int run(const GraphOptions& options, bool json) {
   Progress progress("making the inputs");
   const Inputs inputs = make_inputs(graph.ir(), {}, options.dims, 1);
   progress.now("compiling for " + device.name());
-  const Executable executable = compile(graph, device);
+  const Executable executable = compile(graph, device, options.compile);
   Session session(executable, inputs.dims);
   for (const auto& [name, tensor] : inputs.values) session.set(name, tensor.data);
   progress.now("running on " + device.name());
+  session.pack();  // once, and no part of a run
   device.backend()->reset_counts();
   session.run();
   Stats stats = Counter(executable, inputs.dims, graph.ir()).run(device.backend()->counts());

@@ -18,6 +18,7 @@
   F(cublasLtGetStatusString)              \
   F(cublasLtMatmulDescCreate)             \
   F(cublasLtMatmulDescDestroy)            \
+  F(cublasLtMatmulDescInit_internal)      \
   F(cublasLtMatmulDescSetAttribute)       \
   F(cublasLtMatrixLayoutCreate)           \
   F(cublasLtMatrixLayoutDestroy)          \

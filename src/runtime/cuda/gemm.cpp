@@ -11,6 +11,7 @@
 #include "runtime/cuda/cublaslt.hpp"
 #include "runtime/cuda/cuda_backend.hpp"
 #include "runtime/cuda/driver.hpp"
+#include "runtime/host_gemm.hpp"
 
 namespace fuse::runtime {
 
@@ -93,9 +94,11 @@ cudaDataType_t data_type(DType type) {
 }
 
 std::string gemm_text(const GemmDesc& d) {
-  return fmt::format("{} x {} matrices of {} to {} by k = {}{}{}, batch {}", d.m, d.n, to_string(d.operand),
-                     to_string(d.result), d.k, d.transpose_a ? ", a transposed" : "",
-                     d.transpose_b ? ", b transposed" : "", d.batch);
+  const bool plain = d.epilogue == schedule::EpilogueKind::none;
+  return fmt::format("{} x {} matrices of {} to {} by k = {}{}{}, batch {}{}{}", d.m, d.n,
+                     to_string(d.operand), to_string(d.result), d.k, d.transpose_a ? ", a transposed" : "",
+                     d.transpose_b ? ", b transposed" : "", d.batch, plain ? "" : ", epilogue ",
+                     plain ? "" : to_string(d.epilogue));
 }
 
 /// Largest power of two, at most 16, that divides the bytes between any two matrices of the batch.
@@ -133,10 +136,13 @@ class CudaGemm final : public Gemm {
     return bytes;
   }
 
-  Status run(Queue& queue, const void* a, const void* b, void* c, void* workspace) const noexcept override;
+  Status run(Queue& queue, const void* a, const void* b, void* c, void* workspace,
+             const void* extra) const noexcept override;
 
  private:
   void prepare();
+  bool is_wide() const { return desc_.operand == DType::f64; }
+  cublasStatus_t configure(cublasLtMatmulDesc_t matmul, const void* bias) const noexcept;
   std::optional<Choice> choose(std::int64_t alignment) const;
   Owned<cublasLtMatrixLayout_t> layout(DType type, std::int64_t rows, std::int64_t columns,
                                        std::int64_t stride) const;
@@ -171,6 +177,22 @@ Owned<cublasLtMatrixLayout_t> CudaGemm::layout(DType type, std::int64_t rows, st
   return owned;
 }
 
+/// Operations, and the epilogue that is a vector along our n, which is a column of cuBLAS's result.
+cublasStatus_t CudaGemm::configure(cublasLtMatmulDesc_t matmul, const void* bias) const noexcept {
+  cublasStatus_t status = CUBLAS_STATUS_SUCCESS;
+  const auto set = [&](cublasLtMatmulDescAttributes_t which, auto value) {
+    if (status != CUBLAS_STATUS_SUCCESS) return;
+    status = blas_->p_cublasLtMatmulDescSetAttribute(matmul, which, &value, sizeof value);
+  };
+  const auto operation = [](bool transpose) -> std::int32_t { return transpose ? CUBLAS_OP_T : CUBLAS_OP_N; };
+  set(CUBLASLT_MATMUL_DESC_TRANSA, operation(desc_.transpose_b));
+  set(CUBLASLT_MATMUL_DESC_TRANSB, operation(desc_.transpose_a));
+  if (desc_.epilogue != schedule::EpilogueKind::bias) return status;
+  set(CUBLASLT_MATMUL_DESC_EPILOGUE, static_cast<std::uint32_t>(CUBLASLT_EPILOGUE_BIAS));
+  if (bias) set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias);
+  return status;
+}
+
 // Row-major c = a * b is column-major c' = b' * a': our b is cuBLAS's first operand, and a memory image that
 // we call transposed is one that cuBLAS has to transpose, too.
 void CudaGemm::prepare() {
@@ -179,20 +201,14 @@ void CudaGemm::prepare() {
                  .message = fmt::format("cuBLASLt takes at most 2^31 - 1 matrices: {}", gemm_text(desc_)),
                  .op = "matmul"});
   }
-  const bool wide = desc_.operand == DType::f64;
+  check_gemm_desc(desc_);
   cublasLtMatmulDesc_t made = nullptr;
   // CUBLAS_COMPUTE_32F is plain f32: TF32 has a compute type of its own.
   blas_->check("cublasLtMatmulDescCreate",
-               blas_->p_cublasLtMatmulDescCreate(&made, wide ? CUBLAS_COMPUTE_64F : CUBLAS_COMPUTE_32F,
-                                                 wide ? CUDA_R_64F : CUDA_R_32F));
+               blas_->p_cublasLtMatmulDescCreate(&made, is_wide() ? CUBLAS_COMPUTE_64F : CUBLAS_COMPUTE_32F,
+                                                 is_wide() ? CUDA_R_64F : CUDA_R_32F));
   matmul_ = {made, blas_->p_cublasLtMatmulDescDestroy};
-  const auto set_operation = [&](cublasLtMatmulDescAttributes_t which, bool transpose) {
-    const std::int32_t operation = transpose ? CUBLAS_OP_T : CUBLAS_OP_N;
-    blas_->check("cublasLtMatmulDescSetAttribute",
-                 blas_->p_cublasLtMatmulDescSetAttribute(made, which, &operation, sizeof operation));
-  };
-  set_operation(CUBLASLT_MATMUL_DESC_TRANSA, desc_.transpose_b);
-  set_operation(CUBLASLT_MATMUL_DESC_TRANSB, desc_.transpose_a);
+  blas_->check("cublasLtMatmulDescSetAttribute", configure(made, nullptr));
 
   const GemmDesc& d = desc_;
   first_ = d.transpose_b ? layout(d.operand, d.k, d.n, d.stride_b) : layout(d.operand, d.n, d.k, d.stride_b);
@@ -274,14 +290,17 @@ Status CudaGemm::zero(CUstream stream, void* c) const noexcept {
   });
 }
 
-Status CudaGemm::run(Queue& queue, const void* a, const void* b, void* c, void* workspace) const noexcept {
+Status CudaGemm::run(Queue& queue, const void* a, const void* b, void* c, void* workspace,
+                     const void* extra) const noexcept {
   CUstream stream = nullptr;
   if (const Status status = cuda_stream_of(*context_, queue, stream); !status) return status;
   if (desc_.batch == 0 || desc_.m == 0 || desc_.n == 0) return Status::ok();
   if (desc_.k == 0) return zero(stream, c);
 
+  const bool adds = desc_.epilogue == schedule::EpilogueKind::add;
   const std::uintptr_t addresses = reinterpret_cast<std::uintptr_t>(a) | reinterpret_cast<std::uintptr_t>(b) |
-                                   reinterpret_cast<std::uintptr_t>(c);
+                                   reinterpret_cast<std::uintptr_t>(c) |
+                                   (adds ? reinterpret_cast<std::uintptr_t>(extra) : 0);
   const Choice* choice = nullptr;
   for (const Choice& candidate : choices_) {
     if (addresses % static_cast<std::uintptr_t>(candidate.alignment) == 0) {
@@ -294,15 +313,29 @@ Status CudaGemm::run(Queue& queue, const void* a, const void* b, void* c, void* 
     return Status(ErrorCode::misaligned, "matmul: the workspace is missing or not aligned to 256 bytes");
   }
 
-  static constexpr double one64 = 1, zero64 = 0;
-  static constexpr float one32 = 1, zero32 = 0;
-  const bool wide = desc_.operand == DType::f64;
-  const void* alpha = wide ? static_cast<const void*>(&one64) : &one32;
-  const void* beta = wide ? static_cast<const void*>(&zero64) : &zero32;
+  const double alpha64 = desc_.epilogue == schedule::EpilogueKind::scale ? desc_.scale : 1;
+  const double beta64 = adds ? 1 : 0;
+  const auto alpha32 = static_cast<float>(alpha64), beta32 = static_cast<float>(beta64);
+  const void* alpha = is_wide() ? static_cast<const void*>(&alpha64) : &alpha32;
+  const void* beta = is_wide() ? static_cast<const void*>(&beta64) : &beta32;
+  const void* addend = adds ? extra : c;
   return context_->run([&](const Driver&) {
+    cublasLtMatmulDesc_t matmul = matmul_.get();
+    // The bias is part of the descriptor, which other threads use: a run has one of its own, on its stack.
+    cublasLtMatmulDescOpaque_t own{};
+    if (desc_.epilogue == schedule::EpilogueKind::bias) {
+      matmul = &own;
+      const cublasStatus_t made = blas_->p_cublasLtMatmulDescInit_internal(
+          matmul, sizeof own, is_wide() ? CUBLAS_COMPUTE_64F : CUBLAS_COMPUTE_32F,
+          is_wide() ? CUDA_R_64F : CUDA_R_32F);
+      if (made != CUBLAS_STATUS_SUCCESS) return blas_->status("cublasLtMatmulDescInit", made);
+      if (const cublasStatus_t set = configure(matmul, extra); set != CUBLAS_STATUS_SUCCESS) {
+        return blas_->status("cublasLtMatmulDescSetAttribute", set);
+      }
+    }
     return blas_->status("cublasLtMatmul",
-                         blas_->p_cublasLtMatmul(blas_->handle(), matmul_.get(), alpha, b, first_.get(), a,
-                                                 second_.get(), beta, c, result_.get(), c, result_.get(),
+                         blas_->p_cublasLtMatmul(blas_->handle(), matmul, alpha, b, first_.get(), a,
+                                                 second_.get(), beta, addend, result_.get(), c, result_.get(),
                                                  &choice->algo, choice->workspace ? workspace : nullptr,
                                                  static_cast<std::size_t>(choice->workspace), stream));
   });

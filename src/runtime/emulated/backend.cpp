@@ -191,7 +191,8 @@ class EmulatedGemm final : public Gemm {
   EmulatedGemm(const EmulatedBackend& backend, const GemmDesc& desc)
       : backend_(backend), desc_(desc), gemm_(make_host_gemm(desc)) {}
   std::int64_t workspace_bytes() const noexcept override { return 0; }
-  Status run(Queue&, const void* a, const void* b, void* c, void*) const noexcept override {
+  Status run(Queue&, const void* a, const void* b, void* c, void*,
+             const void* extra) const noexcept override {
     return guarded([&] {
       if (desc_.batch <= 0 || desc_.m <= 0 || desc_.n <= 0) return Status();
       const auto operand = static_cast<std::int64_t>(size_of(desc_.operand));
@@ -201,7 +202,8 @@ class EmulatedGemm final : public Gemm {
       if (Status s = input("b", b, desc_.stride_b, desc_.k * desc_.n, operand); !s) return s;
       const std::int64_t last = (desc_.batch - 1) * desc_.stride_c;
       if (Status s = range("c", c, (last + desc_.m * desc_.n) * result, at_c); !s) return s;
-      gemm_->run(a, b, c);
+      if (Status s = input_of_epilogue(extra, result); !s) return s;
+      gemm_->run(a, b, c, extra);
       for (std::int64_t i = 0; at_c.written && i < desc_.batch; ++i) {
         mark(at_c.written + i * desc_.stride_c * result, desc_.m * desc_.n * result, true);
       }
@@ -210,6 +212,11 @@ class EmulatedGemm final : public Gemm {
   }
 
  private:
+  Status input_of_epilogue(const void* extra, std::int64_t result) const {
+    if (desc_.epilogue == schedule::EpilogueKind::bias) return input("bias", extra, 0, desc_.n, result);
+    if (desc_.epilogue != schedule::EpilogueKind::add) return {};
+    return input("addend", extra, desc_.stride_c, desc_.m * desc_.n, result);
+  }
   Status range(const char* name, const void* address, std::int64_t bytes, Span& found) const {
     if (bytes == 0) return {};
     if (const auto at = backend_.memory().find(address, bytes)) {

@@ -1,0 +1,95 @@
+// Element-level dependency: how elements of a result depend on elements of an operand, dim by dim and as
+// index maps, and the op classes that follow (APOLLO, section 3.3). See docs/dependency.md.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string_view>
+
+#include "analysis/index_map.hpp"
+
+namespace fuse::analysis {
+
+/// What one dim of the aligned iteration space says: f_l of the paper's relation (2), e_i and e_o its trips.
+enum class DimRelation : std::uint8_t {
+  bijective,   ///< e_i = e_o and the identity
+  injective,   ///< e_i = 1, e_o != 1: repeated along the dim
+  surjective,  ///< e_i != 1, e_o = 1: all of the dim goes into one
+  general,     ///< anything else: permuted, shifted, part of the dim, chosen by data
+};
+
+/// The paper's classes; those it calls opaque are told apart.
+enum class OpClass : std::uint8_t {
+  source,        ///< no operands
+  element_wise,  ///< definition 1
+  broadcast,     ///< definition 2
+  reduction,     ///< definition 3
+  transpose,     ///< a permutation of the dims
+  view,          ///< the same elements in row-major order
+  contraction,   ///< a sum of products of two operands
+  opaque,        ///< definition 4
+};
+
+/// From elements of the operand to elements of the result.
+enum class Multiplicity : std::uint8_t {
+  none,         ///< no element is read
+  one_to_one,   ///< a result reads at most one element, and an element is read for at most one result
+  one_to_many,  ///< a result reads at most one element
+  many_to_one,  ///< an element is read for at most one result
+  general,
+};
+
+/// A dim of the aligned iteration space. Where an operand or a result has no such dim its number is -1 and
+/// its extent 1.
+struct AlignedDim {
+  int operand = -1, result = -1;
+  Dim operand_extent = 1, result_extent = 1;
+  DimRelation relation = DimRelation::bijective;
+  bool operator==(const AlignedDim&) const = default;
+};
+
+struct ElementRelation {
+  std::vector<Dim> operand{}, result{};  ///< extents
+  std::vector<AlignedDim> dims{};        ///< none where there is no map
+  Multiplicity multiplicity = Multiplicity::none;
+  /// All of them hold together. Of an op: one, or none where the operand's value is not used. Several where
+  /// paths of different maps meet.
+  std::vector<IndexMap> maps{};
+
+  bool has(DimRelation) const;
+  /// In the paper's sense: a dim is general, or what is read is unknown, or the coordinates are part of the
+  /// value.
+  bool general() const;
+  /// Every dim is bijective, and the relation is not general.
+  bool bijective() const;
+  /// Which elements are read depends on values, so that the maps say more than is read in one run.
+  bool data_dependent() const;
+  /// Widened: any element may be read for any.
+  bool unknown() const;
+  /// One-to-one by an index map that does not depend on data: the op can be computed at any coordinates of
+  /// its result from one load. True for reverse and for slice, and where it is true of each operand for
+  /// concat and pad.
+  bool one_to_one() const { return multiplicity == Multiplicity::one_to_one && !data_dependent(); }
+};
+
+/// Of an operand of a node.
+ElementRelation element_relation(const ir::Graph&, ir::NodeId node, std::size_t operand);
+/// Of a value with itself.
+ElementRelation identity_relation(const std::vector<Dim>& dims);
+/// Of a value that has nothing to do with the other.
+ElementRelation no_relation(const std::vector<Dim>& operand, const std::vector<Dim>& result);
+/// The result of `outer` with the operand of `inner`, whose result is outer's operand.
+ElementRelation compose(const ElementRelation& outer, const ElementRelation& inner);
+/// Both at once: of two paths between the same values.
+ElementRelation join(const ElementRelation&, const ElementRelation&);
+
+/// By definitions 1 to 4. It says how elements depend, not what can be emitted: a reduction of a dim of
+/// extent 1 is element-wise, as is a transposition that only moves such dims.
+OpClass op_class(const ir::Graph&, ir::NodeId);
+
+std::string_view to_string(DimRelation);
+std::string_view to_string(OpClass);
+std::string_view to_string(Multiplicity);
+/// "bijective (0 -> 0), surjective (1 -> -); many_to_one; (i0) -> (i0, k0) for k0 in [0, 8)"
+std::string to_string(const ElementRelation&);
+
+}  // namespace fuse::analysis

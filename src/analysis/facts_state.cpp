@@ -1,0 +1,284 @@
+// Rewriting, intervals and factors of forms over a graph's symbols.
+// SPDX-License-Identifier: Apache-2.0
+#include "analysis/facts_state.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+namespace fuse::analysis {
+namespace {
+
+constexpr int max_rewrites = 256;         // of one form; a form that needs more stays as it is, unproven
+constexpr std::size_t max_attempts = 16;  // inequalities tried at a level of a proof
+constexpr std::int64_t max_factor = std::int64_t{1} << 62;
+
+std::int64_t times(std::int64_t a, std::int64_t b) {
+  std::int64_t result = 0;
+  // One of two factors still divides the product.
+  if (__builtin_mul_overflow(a, b, &result) || result > max_factor) return std::max(a, b);
+  return result;
+}
+
+}  // namespace
+
+const SymbolFact* Facts::State::find(const std::string& name) const {
+  const auto found = by_name.find(name);
+  return found == by_name.end() ? nullptr : &symbols[found->second];
+}
+
+bool Facts::State::touches(const Dim& dim) const {
+  bool found = !rules.empty() && dim.poly();
+  for_each_symbol(dim, [&](const Atom& symbol) {
+    if (found) return;
+    const SymbolFact* fact = find(symbol->name);
+    found = fact && (fact->touched || fact->factor > 1);
+  });
+  return found;
+}
+
+Interval Facts::State::interval(const Atom& atom) const {
+  switch (atom->kind) {
+    case DimAtom::Kind::symbol: {
+      const SymbolFact* fact = find(atom->name);
+      if (!fact) return {atom->range.min, atom->range.max};
+      return {fact->low, fact->high};
+    }
+    case DimAtom::Kind::index:
+      return {0, std::max<Wide>(interval(atom->extent).high - 1, 0)};
+    case DimAtom::Kind::quotient: {
+      const Interval a = interval(atom->dividend), b = interval(atom->divisor);
+      if (b.low < 1) return {};
+      Interval result;
+      if (a.low > -infinite) result.low = std::min(floor_divide(a.low, b.low), floor_divide(a.low, b.high));
+      if (a.high < infinite)
+        result.high = std::max(floor_divide(a.high, b.low), floor_divide(a.high, b.high));
+      return result;
+    }
+    case DimAtom::Kind::remainder: {
+      const Interval a = interval(atom->dividend), b = interval(atom->divisor);
+      if (b.low < 1) return {};
+      if (a.low >= 0 && a.high < b.low) return a;
+      const Wide below = b.high >= infinite ? infinite : b.high - 1;
+      return {0, a.low >= 0 ? std::min(a.high, below) : below};
+    }
+  }
+  return {};
+}
+
+Interval Facts::State::interval(const DimTerm& term) const {
+  Interval plain{1, 1};
+  for (const Atom& factor : term.factors) plain = multiply(plain, interval(factor));
+  std::vector<Atom> rest;
+  if (!products.empty()) {
+    for (const Atom& factor : term.factors) {
+      const auto candidates = products_of.find(key(factor));
+      if (candidates == products_of.end()) continue;
+      for (const std::size_t i : candidates->second) {
+        if (!contains(term.factors, products[i].factors, rest)) continue;
+        Interval known = products[i].bounds;
+        for (const Atom& other : rest) known = multiply(known, interval(other));
+        plain = intersect(plain, known);
+      }
+    }
+  }
+  return multiply({term.coefficient, term.coefficient}, plain);
+}
+
+Interval Facts::State::interval(const Dim& dim) const {
+  if (!dim.poly()) return {dim.constant(), dim.constant()};
+  Interval sum{dim.poly()->constant, dim.poly()->constant};
+  for (const DimTerm& term : dim.poly()->terms) sum = add(sum, interval(term));
+  return sum;
+}
+
+std::int64_t Facts::State::factor(const Atom& atom) const {
+  switch (atom->kind) {
+    case DimAtom::Kind::symbol: {
+      const SymbolFact* fact = find(atom->name);
+      return fact ? fact->factor : 1;
+    }
+    case DimAtom::Kind::index:
+      return 1;
+    case DimAtom::Kind::quotient: {
+      if (!atom->divisor.is_constant()) return 1;
+      const std::int64_t by = atom->divisor.constant(), known = factor(atom->dividend);
+      return by > 0 && known % by == 0 ? known / by : 1;
+    }
+    case DimAtom::Kind::remainder:
+      return std::gcd(factor(atom->dividend), factor(atom->divisor));
+  }
+  return 1;
+}
+
+std::int64_t Facts::State::factor(const DimTerm& term) const {
+  std::int64_t best = 1;
+  for (const Atom& atom : term.factors) best = times(best, std::max<std::int64_t>(factor(atom), 1));
+  std::vector<Atom> rest;
+  if (!products.empty()) {
+    for (const Atom& atom : term.factors) {
+      const auto candidates = products_of.find(key(atom));
+      if (candidates == products_of.end()) continue;
+      for (const std::size_t i : candidates->second) {
+        if (products[i].factor == 1 || !contains(term.factors, products[i].factors, rest)) continue;
+        std::int64_t known = products[i].factor;
+        for (const Atom& other : rest) known = times(known, std::max<std::int64_t>(factor(other), 1));
+        best = times(best / std::gcd(best, known), known);
+      }
+    }
+  }
+  const std::int64_t coefficient = term.coefficient < 0 ? -(term.coefficient + 1) + 1 : term.coefficient;
+  return times(coefficient, best);
+}
+
+std::int64_t Facts::State::factor(const Dim& dim) const {
+  std::int64_t result = dim.poly() ? dim.poly()->constant : dim.constant();
+  if (!dim.poly()) return result == INT64_MIN ? max_factor : std::abs(result);
+  for (const DimTerm& term : dim.poly()->terms) result = std::gcd(result, factor(term));
+  return result;
+}
+
+/// The dividend without terms that a rule says are multiples of the divisor.
+Dim Facts::State::without_multiples(const Dim& dividend, const Dim& divisor) const {
+  if (divisor.is_constant() || !dividend.poly() || rules.empty()) return dividend;
+  Dim rest = dividend;
+  for (const DimTerm& term : dividend.poly()->terms) {
+    const bool multiple = std::any_of(term.factors.begin(), term.factors.end(), [&](const Atom& factor) {
+      return apply_rules(DimPoly::of(factor) % divisor).is(0);
+    });
+    if (multiple) rest = rest - dim_of(term);
+  }
+  return rest;
+}
+
+Dim Facts::State::rewrite_atom(const Atom& atom) const {
+  switch (atom->kind) {
+    case DimAtom::Kind::symbol: {
+      const SymbolFact* fact = find(atom->name);
+      return !fact ? DimPoly::of(atom) : fact->replaced ? *fact->replaced : fact->dim;
+    }
+    case DimAtom::Kind::index:
+      return DimPoly::of(atom);
+    case DimAtom::Kind::quotient:
+      return rewrite(atom->dividend) / rewrite(atom->divisor);
+    case DimAtom::Kind::remainder: {
+      const Dim dividend = rewrite(atom->dividend), divisor = rewrite(atom->divisor);
+      if (divisor.is_constant() && divisor.constant() > 0 && factor(dividend) % divisor.constant() == 0) {
+        return 0;
+      }
+      return without_multiples(dividend, divisor) % divisor;
+    }
+  }
+  return DimPoly::of(atom);
+}
+
+Dim Facts::State::rewrite(const Dim& dim) const {
+  if (!dim.poly()) return dim;
+  std::vector<DimTerm> kept;
+  Dim changed = dim.poly()->constant;
+  for (const DimTerm& term : dim.poly()->terms) {
+    bool plain = true;  // of symbols that stay: the usual case, which adds up in one go
+    DimTerm same_term{term.coefficient, {}};
+    for (const Atom& factor : term.factors) {
+      const SymbolFact* fact = factor->kind == DimAtom::Kind::symbol ? find(factor->name) : nullptr;
+      plain = plain && fact && !fact->replaced;
+      if (plain) same_term.factors.push_back(fact->dim.poly()->terms[0].factors[0]);
+    }
+    if (plain) {
+      kept.push_back(std::move(same_term));
+      continue;
+    }
+    Dim product = term.coefficient;
+    for (const Atom& factor : term.factors) product = product * rewrite_atom(factor);
+    changed = changed + product;
+  }
+  if (!kept.empty()) changed = changed + DimPoly::make(std::move(kept), 0);
+  return apply_rules(std::move(changed));
+}
+
+/// One step: an exact division in the term multiplied out, or a rule whose lead is part of it.
+bool Facts::State::rewrite_term(const DimTerm& term, Dim& out) const {
+  std::vector<Atom> rest;
+  for (std::size_t i = 0; i < term.factors.size(); ++i) {
+    const Atom& atom = term.factors[i];
+    if (atom->kind == DimAtom::Kind::quotient && atom->divisor.is_constant()) {
+      const std::int64_t by = atom->divisor.constant();
+      if (by > 1 && term.coefficient % by == 0 && factor(atom->dividend) % by == 0) {
+        DimTerm others{term.coefficient / by, term.factors};
+        others.factors.erase(others.factors.begin() + static_cast<std::ptrdiff_t>(i));
+        out = dim_of(std::move(others)) * atom->dividend;
+        return true;
+      }
+    }
+    if (atom->kind == DimAtom::Kind::quotient && !atom->divisor.is_constant() && !rules.empty()) {
+      const DimPoly& by = *atom->divisor.poly();
+      if (by.constant == 0 && by.terms.size() == 1 && term.coefficient % by.terms[0].coefficient == 0) {
+        std::vector<Atom> others = term.factors;
+        others.erase(others.begin() + static_cast<std::ptrdiff_t>(i));
+        if (contains(others, by.terms[0].factors, rest) &&
+            apply_rules(atom->dividend % atom->divisor).is(0)) {
+          out = dim_of(DimTerm{term.coefficient / by.terms[0].coefficient, rest}) * atom->dividend;
+          return true;
+        }
+      }
+    }
+    if (rules.empty()) continue;
+    const auto candidates = rules_of.find(key(atom));
+    if (candidates == rules_of.end()) continue;
+    for (const std::size_t r : candidates->second) {
+      const Rule& rule = rules[r];
+      if (term.coefficient % rule.lead.coefficient != 0 || !contains(term.factors, rule.lead.factors, rest)) {
+        continue;
+      }
+      out = dim_of(DimTerm{term.coefficient / rule.lead.coefficient, rest}) * rule.rest;
+      return true;
+    }
+  }
+  return false;
+}
+
+Dim Facts::State::apply_rules(Dim dim) const {
+  for (int round = 0; round < max_rewrites && dim.poly(); ++round) {
+    bool changed = false;
+    for (const DimTerm& term : dim.poly()->terms) {
+      Dim by;
+      if (!rewrite_term(term, by)) continue;
+      dim = dim - dim_of(term) + by;
+      changed = true;
+      break;
+    }
+    if (!changed) break;
+  }
+  return dim;
+}
+
+Dim Facts::State::narrow(const Dim& dim) const {
+  return map_symbols(dim, [&](const Atom& symbol) {
+    const SymbolFact* fact = find(symbol->name);
+    return fact ? fact->narrowed : DimPoly::of(symbol);
+  });
+}
+
+bool Facts::State::proves_nonnegative(const Dim& form, int depth) const {
+  if (interval(form).low >= 0 || proven_le(0, narrow(form))) return true;
+  if (depth == 0 || !form.poly() || nonnegative.empty()) return false;
+  std::size_t attempts = 0;
+  for (const DimTerm& term : form.poly()->terms) {
+    const auto candidates = nonnegative_of.find(key(term.factors[0]));
+    if (candidates == nonnegative_of.end()) continue;
+    for (const std::size_t i : candidates->second) {
+      for (const DimTerm& known : nonnegative[i].poly()->terms) {
+        if (!same(known.factors, term.factors) || (known.coefficient < 0) != (term.coefficient < 0)) continue;
+        if (++attempts > max_attempts) return false;
+        // form = rest + count * known, and known >= 0.
+        const std::int64_t count = std::max<std::int64_t>(term.coefficient / known.coefficient, 1);
+        try {
+          if (proves_nonnegative(form - nonnegative[i] * count, depth - 1)) return true;
+        } catch (const Error&) {  // beyond 63 bits: this one proves nothing
+        }
+      }
+    }
+  }
+  return false;
+}
+
+}  // namespace fuse::analysis

@@ -1,0 +1,35 @@
+// LabelOrder: a list in which "does a stand before b" is a comparison of numbers, and elements move.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace fuse::analysis {
+
+/// Elements are numbers below `size`, at first in their own order. An element has a label; where two
+/// neighbours leave no label between them the labels around are spread anew (Bender and others, 2002:
+/// logarithmic, amortised).
+class LabelOrder {
+ public:
+  using Element = std::uint32_t;
+
+  explicit LabelOrder(std::size_t size = 0);
+
+  bool before(Element a, Element b) const { return label_[a] < label_[b]; }
+  void move_before(Element element, Element place);
+  void move_after(Element element, Element place);
+  void remove(Element element);
+  /// `element`, wherever it is, takes the place of `place`, which leaves the list.
+  void replace(Element place, Element element);
+
+ private:
+  void insert_after(Element element, Element place);
+  void spread(Element around);
+
+  // The element numbered `size` is the head of the list, which is a ring.
+  std::vector<std::uint64_t> label_;
+  std::vector<Element> next_, previous_;
+};
+
+}  // namespace fuse::analysis

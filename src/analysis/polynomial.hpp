@@ -1,0 +1,51 @@
+// Sums of products, as Dim's canonical form has them: intervals, terms and their division.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "ir/dim_poly.hpp"
+
+namespace fuse::analysis {
+
+using detail::Atom;
+using detail::DimAtom;
+using detail::DimPoly;
+using detail::DimTerm;
+
+/// Wide enough for a product of two extents; beyond +-infinite it saturates.
+__extension__ using Wide = __int128;
+constexpr Wide infinite = Wide{1} << 120;
+
+/// All values of an expression lie in [low, high]; an end at -+infinite is no bound.
+struct Interval {
+  Wide low = -infinite, high = infinite;
+  bool empty() const { return low > high; }
+};
+Interval add(Interval a, Interval b);
+Interval multiply(Interval a, Interval b);
+Interval intersect(Interval a, Interval b);
+Wide floor_divide(Wide a, Wide b);
+Wide ceil_divide(Wide a, Wide b);
+std::int64_t clamp_to_int64(Wide);
+
+bool same(const Atom& a, const Atom& b);
+bool same(const std::vector<Atom>& a, const std::vector<Atom>& b);
+/// Whether `part` is among the factors; `rest` gets the others.
+bool contains(const std::vector<Atom>& factors, const std::vector<Atom>& part, std::vector<Atom>& rest);
+/// A name for tables: of a symbol its own.
+std::string key(const Atom& atom);
+
+Dim dim_of(DimTerm term);
+Dim dim_of(const std::vector<Atom>& factors);
+/// Terms and factors, those inside divisions too; stops above `budget`.
+std::size_t size(const Dim& dim, std::size_t budget);
+/// Calls for every symbol, those inside divisions too, as often as it stands there.
+void for_each_symbol(const Dim& dim, const std::function<void(const Atom&)>& use);
+/// The expression with symbols mapped; loop indices stay.
+Dim map_symbols(const Dim& dim, const std::function<Dim(const Atom&)>& of);
+
+}  // namespace fuse::analysis

@@ -1,0 +1,33 @@
+// What a GEMM may do to its result before it stores it.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace fuse::schedule {
+
+/// One operation an element, in the accumulator's type, rounded once: the bits of the op that it stands for.
+/// One of them only: a library may contract two into a fused multiply-add, which rounds once less.
+enum class EpilogueKind : std::uint8_t {
+  none,
+  bias,   ///< + a vector along n
+  add,    ///< + a tensor of the result's shape
+  scale,  ///< * a number
+};
+
+constexpr std::string_view to_string(EpilogueKind kind) {
+  switch (kind) {
+    case EpilogueKind::none:
+      return "none";
+    case EpilogueKind::bias:
+      return "bias";
+    case EpilogueKind::add:
+      return "add";
+    case EpilogueKind::scale:
+      return "scale";
+  }
+  return "?";
+}
+
+}  // namespace fuse::schedule

@@ -1,0 +1,211 @@
+// Facts: each source, each query, each way that a fact travels.
+// SPDX-License-Identifier: Apache-2.0
+#include "analysis/facts_support.hpp"
+
+using namespace fuse;        // NOLINT
+using namespace fuse::test;  // NOLINT
+using analysis::Facts;
+using analysis::Range;
+
+TEST_CASE("without constraints ranges and forms are all that is known", "[facts]") {
+  Graph g;
+  const Dim B = g.dim("B", {.min = 1, .max = 64}), T = g.dim("T", {.min = 100, .max = 200});
+  const Facts facts = facts_of(g);
+  CHECK(facts.equal(B * T, T * B));
+  CHECK_FALSE(facts.equal(B, T));
+  CHECK(facts.less(B, T));
+  CHECK_FALSE(facts.less(T, B));
+  CHECK(facts.le(B, 64));
+  CHECK_FALSE(facts.le(B, 63));
+  CHECK(facts.divisible(8 * B, 4));
+  CHECK_FALSE(facts.divisible(B, 2));
+  CHECK_FALSE(facts.divisible(B, 0));
+  CHECK(facts.range(B * T) == Range{100, 12800});
+  CHECK(facts.canonical(B + T) == B + T);
+  CHECK(facts.equal_products({B, T}, {T, B}));
+  CHECK_FALSE(facts.equal_products({B, T}, {T, T}));
+}
+
+TEST_CASE("BladeDISC, Fig. 3: a reshape says that S3 = 4 S0, its factor and its range", "[facts][papers]") {
+  Graph g("fig3");
+  const Dim S0 = g.dim("S0", {.min = 512, .max = 65536}), S1 = g.dim("S1"), S3 = g.dim("S3");
+  const Tensor product = matmul(abs(g.input("a", f32, {S0, S1})), g.input("b", f32, {S1, 4}));
+  g.output("flat", reshape(product, {S3}));
+  g.output("wide", broadcast_to(g.input("c", f32, {1}), {S3}));
+  const Facts facts = facts_of(g);
+  CHECK(facts.equal(S3, S0 * 4));
+  CHECK(facts.canonical(S3) == facts.canonical(S0 * 4));
+  CHECK(facts.equal_products({S0, 4}, {S3}));
+  CHECK(facts.factor(S3) == 4);
+  CHECK(facts.divisible(S3, 4));
+  CHECK_FALSE(facts.divisible(S3, 8));
+  CHECK(facts.range(S3) == Range{2048, 262144});
+  CHECK(facts.le(2048, S3));
+  CHECK_FALSE(facts.le(2049, S3));
+}
+
+TEST_CASE("equalities reach over several symbols, whatever their order", "[facts]") {
+  for (const bool backwards : {false, true}) {
+    INFO("backwards " << backwards);
+    Graph g;
+    std::vector<Dim> dims;
+    constexpr int count = 300;
+    for (int i = 0; i < count; ++i)
+      dims.push_back(g.dim("d" + std::to_string(i), {.min = 0, .max = 1000 - i}));
+    for (int i = 1; i < count; ++i) {
+      const auto at = static_cast<std::size_t>(backwards ? count - i : i);
+      g.assume(equal(dims[at - 1], dims[at]));
+    }
+    const Facts facts = facts_of(g);
+    CHECK(facts.equal(dims.front(), dims.back()));
+    CHECK(facts.canonical(dims.front()) == facts.canonical(dims[150]));
+    CHECK(facts.range(dims.front()) == Range{0, 1000 - (count - 1)});
+  }
+}
+
+TEST_CASE("collapse equality: products that no symbol can be replaced for", "[facts]") {
+  Graph g;
+  const Dim A = g.dim("A"), B = g.dim("B"), C = g.dim("C"), D = g.dim("D"), E = g.dim("E");
+  g.assume(equal(A * B, C * D));
+  const Facts facts = facts_of(g);
+  CHECK(facts.equal(A * B, C * D));
+  CHECK(facts.equal(A * B * E + 1, E * C * D + 1));
+  CHECK(facts.equal_products({A, E, B}, {D, C, E}));
+  CHECK_FALSE(facts.equal_products({A, B}, {C, E}));
+  CHECK_FALSE(facts.equal(A, C));
+}
+
+TEST_CASE("a common factor cancels only where it cannot be 0", "[facts]") {
+  for (const std::int64_t least : {0, 1}) {
+    INFO("S1 from " << least);
+    Graph g;
+    const Dim S0 = g.dim("S0"), S1 = g.dim("S1", {.min = least, .max = 4096}), S2 = g.dim("S2"),
+              S3 = g.dim("S3");
+    g.output("y", reshape(g.input("x", f32, {S0, S1}), {S2, S3, S1}));
+    const Facts facts = facts_of(g);
+    CHECK(facts.equal_products({S0, S1}, {S2, S3, S1}));
+    CHECK(facts.equal(S0, S2 * S3) == (least == 1));
+  }
+}
+
+TEST_CASE("divisibility travels through sums, products, quotients and remainders", "[facts]") {
+  Graph g;
+  const Dim B = g.dim("B"), T = g.dim("T"), H = g.dim("H");
+  g.assume(divisible(B, 8));
+  g.assume(divisible(T, 12));
+  g.assume(divisible(H * T, 64));
+  const Facts facts = facts_of(g);
+  CHECK(facts.divisible(B, 4));
+  CHECK_FALSE(facts.divisible(B, 16));
+  CHECK(facts.divisible(B + T, 4));
+  CHECK_FALSE(facts.divisible(B + T, 8));
+  CHECK(facts.divisible(B * T, 96));
+  CHECK(facts.divisible(B / 2, 4));
+  CHECK(facts.divisible(B % 32, 8));
+  CHECK(facts.divisible(3 * H * T * B, 512));
+  CHECK_FALSE(facts.divisible(H, 2));
+  CHECK(facts.equal(B / 8 * 8, B));
+  CHECK(facts.equal(B % 4, 0));
+  CHECK(facts.equal_products({B / 8, T, 8}, {T, B}));
+}
+
+TEST_CASE("a divisor may be a symbol", "[facts]") {
+  Graph g;
+  const Dim S = g.dim("S", {.min = 1, .max = 100}), H = g.dim("H", {.min = 1, .max = 100}), T = g.dim("T");
+  g.assume(divisible(S, H));
+  const Facts facts = facts_of(g);
+  CHECK(facts.divisible(S, H));
+  CHECK(facts.divisible(S * T, H));
+  CHECK(facts.equal(S / H * H, S));
+  CHECK_FALSE(facts.divisible(H, S));
+}
+
+TEST_CASE("bounds of products and sums bound what they are made of", "[facts]") {
+  Graph g;
+  const Dim B = g.dim("B", {.min = 2, .max = 1 << 20}), T = g.dim("T", {.min = 4, .max = 1 << 20}),
+            U = g.dim("U");
+  g.assume(at_most(B * T, 65536));
+  g.assume(at_most(B + U, 5000));
+  g.assume(at_least(U, 1000));
+  const Facts facts = facts_of(g);
+  CHECK(facts.range(B * T) == Range{8, 65536});
+  CHECK(facts.range(B).max == 4000);
+  CHECK(facts.range(T) == Range{4, 32768});
+  CHECK(facts.range(U) == Range{1000, 4998});
+  CHECK(facts.range(4 * B * T).max == 262144);
+  CHECK(facts.le(B * T * 2, 131072));
+  CHECK_FALSE(facts.le(B * T, 65535));
+}
+
+TEST_CASE("inequalities between symbols combine", "[facts]") {
+  Graph g;
+  const Dim A = g.dim("A"), B = g.dim("B"), C = g.dim("C");
+  g.assume(at_most(A, B));
+  g.assume(at_most(B + 1, C));
+  const Facts facts = facts_of(g);
+  CHECK(facts.le(A, B));
+  CHECK(facts.less(A, C));
+  CHECK(facts.less(B, C));
+  CHECK_FALSE(facts.le(B, A));
+  CHECK_FALSE(facts.le(C, B));
+  Graph both;
+  const Dim X = both.dim("X"), Y = both.dim("Y");
+  both.assume(at_most(X, Y));
+  both.assume(at_most(Y, X));
+  CHECK(facts_of(both).equal(X, Y));
+}
+
+TEST_CASE("an equality narrows the ranges on both sides", "[facts]") {
+  Graph g;
+  const Dim S0 = g.dim("S0", {.min = 0, .max = 64}), S2 = g.dim("S2", {.min = 1, .max = 100}),
+            S3 = g.dim("S3", {.min = 2, .max = 100});
+  g.assume(equal(S0, S2 * S3));
+  const Facts facts = facts_of(g);
+  CHECK(facts.range(S0) == Range{2, 64});
+  CHECK(facts.range(S2) == Range{1, 32});
+  CHECK(facts.range(S3) == Range{2, 64});
+  CHECK(facts.range(S2 * S3) == Range{2, 64});
+  CHECK(facts.symbols()[1].range.max == 32);
+}
+
+TEST_CASE("what ops need is known: siblings, contracted dims, concat, slices, shape values", "[facts]") {
+  Graph g;
+  const Dim A = g.dim("A"), B = g.dim("B"), K = g.dim("K"), L = g.dim("L"), N = g.dim("N"), M = g.dim("M"),
+            S = g.dim("S");
+  const Tensor sum = g.input("a", f32, {A, 4}) + g.input("b", f32, {B, 4});
+  const Tensor product = matmul(g.input("p", f32, {A, K}), g.input("q", f32, {L, 3}));
+  const Tensor joined = concat({g.input("n", f32, {N, 2}), g.input("m", f32, {M, 2})}, 1);
+  const Tensor part = slice(g.input("s", f32, {S}), 0, 2, 10);
+  for (const Tensor& out : {sum, product, joined, part}) {
+    g.output("o" + std::to_string(g.ir().outputs.size()), out);
+  }
+  const Facts facts = facts_of(g);
+  CHECK(facts.equal(A, B));
+  CHECK(facts.equal(K, L));
+  CHECK(facts.equal(N, M));
+  CHECK(facts.le(10, S));
+  CHECK_FALSE(facts.equal(A, K));
+}
+
+TEST_CASE("a dead op's needs are no facts", "[facts]") {
+  Graph g;
+  const Dim A = g.dim("A"), B = g.dim("B");
+  const Tensor a = g.input("a", f32, {A}), b = g.input("b", f32, {B});
+  (void)(a + b);
+  g.output("y", a * 2);
+  CHECK_FALSE(facts_of(g).equal(A, B));
+  CHECK(analysis::guards_of(g.ir()).empty());
+}
+
+TEST_CASE("expressions beyond 63 bits prove nothing and break nothing", "[facts]") {
+  Graph g;
+  const std::int64_t huge = std::int64_t{1} << 40;
+  const Dim A = g.dim("A"), B = g.dim("B"), C = g.dim("C");
+  g.assume(equal(B, A * huge));
+  g.assume(equal(C, B * huge));
+  const Facts facts = facts_of(g);  // B <= 2^31 leaves A = 0
+  CHECK(facts.range(A) == Range{0, 0});
+  CHECK(facts.range(C) == Range{0, 0});
+  CHECK_FALSE(facts.equal(A * huge * 1024, C + 1));
+  CHECK_FALSE(facts.divisible(A, B));
+}

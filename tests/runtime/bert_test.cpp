@@ -1,0 +1,120 @@
+// BERT: the GEMM counts of BladeDISC's section 7.3, symbolic dims as static ones, and right results.
+// SPDX-License-Identifier: Apache-2.0
+#include "../../examples/support/bert.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "pipeline.hpp"
+#include "runtime/host_tensor.hpp"
+#include "runtime/random_fill.hpp"
+#include "runtime/reference/evaluate.hpp"
+#include "support/catch.hpp"
+#include "support/devices.hpp"
+#include "support/paths.hpp"
+
+using namespace fuse;  // NOLINT
+
+namespace {
+
+std::size_t gemms_of(const Compiled& compiled) {
+  const std::vector<schedule::Step>& steps = compiled.plan.steps;
+  return static_cast<std::size_t>(std::count_if(steps.begin(), steps.end(), [](const schedule::Step& step) {
+    return std::holds_alternative<schedule::GemmStep>(step.work);
+  }));
+}
+
+/// Mapping of every launch, then the name of every step that runs a kernel: equal pieces share theirs, and
+/// shapes may be equal only where dims are static.
+std::vector<std::string> kernels_of(const Compiled& compiled) {
+  std::vector<std::string> kernels;
+  for (const schedule::Schedule& schedule : compiled.schedules) {
+    for (const schedule::KernelSchedule& launch : schedule.kernels) {
+      kernels.emplace_back(to_string(launch.mapping));
+    }
+  }
+  for (const auto* steps : {&compiled.plan.setup, &compiled.plan.steps}) {
+    for (const schedule::Step& step : *steps) {
+      if (std::holds_alternative<schedule::KernelStep>(step.work)) kernels.push_back(step.name);
+    }
+  }
+  return kernels;
+}
+
+}  // namespace
+
+TEST_CASE("bert: 193 GEMMs, merged 145, and the weights of each layer side by side once", "[runtime][gemm]") {
+  const Graph g = Graph::load((test::source_directory() / "examples/graphs/bert_large.fuse").string());
+  const Target target = target_profile("h200");
+  const Compiled apart = run_pipeline(g.ir(), target, {.merge_gemms = false});
+  const Compiled merged = run_pipeline(g.ir(), target);
+  CHECK(gemms_of(apart) == 24 * 8 + 1);
+  CHECK(gemms_of(merged) == 24 * 6 + 1);
+  CHECK(apart.plan.setup.empty());
+  CHECK(merged.plan.setup.size() == 24);
+  for (const schedule::Step& step : merged.plan.setup) CHECK(step.reads.size() == 3);
+}
+
+TEST_CASE("bert: a layer has the same kernels with symbolic and with static dims", "[runtime][gemm]") {
+  const Graph symbolic = Graph::load((test::source_directory() / "examples/graphs/bert_layer.fuse").string());
+  example::Bert model;
+  model.batch = 8;  // the hints
+  model.sequence = 128;
+  const Graph fixed = example::BertGraph(model, "bert_layer").build_layer();
+  REQUIRE(fixed.ir().symbols.empty());
+  REQUIRE(symbolic.ir().symbols.size() == 2);
+  const Target target = target_profile("h200");
+  const Compiled a = run_pipeline(symbolic.ir(), target), b = run_pipeline(fixed.ir(), target);
+  CHECK(kernels_of(a) == kernels_of(b));
+  CHECK(!kernels_of(a).empty());
+  CHECK(gemms_of(a) == 6);
+  CHECK(gemms_of(b) == 6);
+}
+
+TEST_CASE("bert: a small layer on every device, merged or not", "[runtime][gemm][device]") {
+  example::Bert model;
+  model.hidden = 64;
+  model.heads = 2;
+  model.intermediate = 96;
+  const Graph g = example::BertGraph(model, "layer").build_layer();
+  const DimValues dims = {{"B", 2}, {"S", 9}};
+  const auto dim = [&](std::string_view name) { return dims.find(name)->second; };
+  runtime::Values values;
+  for (const ir::Node& node : g.ir().nodes) {
+    const auto* named = std::get_if<ir::NameAttr>(&node.attr);
+    if (!named) continue;
+    std::vector<std::int64_t> shape;
+    for (const Dim& extent : node.type.dims) shape.push_back(extent.evaluate(dim));
+    auto tensor = runtime::HostTensor::make(node.type.dtype, shape);
+    if (node.type.dtype == boolean) {
+      for (std::int64_t i = 0; i < tensor.element_count(); ++i) tensor.set_int(i, i % 9 < 7);
+    } else {
+      runtime::random_fill(tensor, 11, named->name, -0.25, 0.25);
+    }
+    values.emplace(named->name, std::move(tensor));
+  }
+  const auto exact = evaluate(g.ir(), values, dim, runtime::Precision::exact).outputs.at("y");
+  const auto same = evaluate(g.ir(), values, dim, runtime::Precision::same_type).outputs.at("y");
+  double op_by_op = 0;
+  for (std::size_t i = 0; i < exact.element_count(); ++i) {
+    op_by_op = std::max(op_by_op, std::abs(same.real()[i] - exact.real()[i]));
+  }
+  REQUIRE(op_by_op > 0);
+  for (const Device& device : test::every_device()) {
+    for (const bool merge : {true, false}) {
+      INFO(device.name() << " merged " << merge);
+      Session session(compile(g, device, {.merge_gemms = merge}), dims);
+      for (const auto& [name, tensor] : values) session.set(name, tensor.data);
+      session.run();
+      if (device.kind() != DeviceKind::reference) CHECK(session.prepared().gemms() == (merge ? 6 : 8));
+      runtime::HostTensor got = runtime::HostTensor::make(bf16, {2, 9, 64});
+      session.get("y", got.data);
+      double largest = 0;
+      for (std::int64_t i = 0; i < got.element_count(); ++i) {
+        const double error = std::abs(got.get(i) - exact.real()[static_cast<std::size_t>(i)]);
+        if (!(error <= largest)) largest = error;
+      }
+      CHECK(largest <= 4 * op_by_op);
+    }
+  }
+}

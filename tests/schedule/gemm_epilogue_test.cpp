@@ -1,0 +1,119 @@
+// gemm_epilogue: what a GEMM takes over, and what it must not; and the plan of a piece that has one.
+// SPDX-License-Identifier: Apache-2.0
+#include "schedule/gemm_epilogue.hpp"
+
+#include <functional>
+
+#include "ir/memory_values.hpp"
+#include "schedule/make_plan.hpp"
+#include "schedule/schedule_support.hpp"
+
+using namespace fuse;        // NOLINT
+using namespace fuse::test;  // NOLINT
+using schedule::EpilogueKind;
+
+namespace {
+
+struct Case {
+  Graph g{"case"};
+  Dim B = g.dim("B", {.min = 1, .max = 100, .hint = 8});
+  Tensor x = g.input("x", f32, {B, 6}), w = g.parameter("w", f32, {6, 4}), v = g.parameter("v", f32, {4});
+  Tensor r = g.input("r", f32, {B, 4});
+  Tensor ab = matmul(x, w);
+};
+
+/// "bias %v", "scale 0.5", "none": of the only matmul with two operands x and w.
+std::string found(const std::function<void(Case&)>& build) {
+  Case c;
+  build(c);
+  const ir::Graph graph = prepared(c.g);
+  const auto users = ir::users(graph);
+  const auto in_memory = ir::memory_values(graph);
+  for (ir::NodeId id = 0; id < graph.nodes.size(); ++id) {
+    if (!std::holds_alternative<ir::MatmulAttr>(graph[id].attr)) continue;
+    const auto epilogue = schedule::gemm_epilogue(graph, id, users, in_memory);
+    if (!epilogue) return "none";
+    CHECK(graph[epilogue->result].operands.size() == 2);
+    if (epilogue->kind == EpilogueKind::scale) return "scale " + std::to_string(epilogue->scale);
+    return std::string(to_string(epilogue->kind)) + " " + graph.value_name(epilogue->operand);
+  }
+  return "no matmul";
+}
+
+}  // namespace
+
+TEST_CASE("gemm_epilogue: what is taken", "[schedule][gemm]") {
+  CHECK(found([](Case& c) { c.g.output("y", c.ab + c.v); }) == "bias %v");
+  CHECK(found([](Case& c) { c.g.output("y", c.v + c.ab); }) == "bias %v");
+  CHECK(found([](Case& c) { c.g.output("y", c.ab + c.r); }) == "add %r");
+  CHECK(found([](Case& c) { c.g.output("y", c.ab * 0.5); }) == "scale 0.500000");
+  CHECK(found([](Case& c) { c.g.output("y", reshape(c.ab + c.v, {4 * c.B})); }) == "bias %v");
+  CHECK(found([](Case& c) {
+          c.g.output("y", -matmul(c.ab + c.v, c.g.parameter("u", f32, {4, 4})));
+        }) == "bias %v");
+}
+
+TEST_CASE("gemm_epilogue: what would change a bit is not", "[schedule][gemm]") {
+  // A rounding stands between the sums and the addition.
+  CHECK(found([](Case& c) {
+          const Tensor x = c.g.input("h", f16, {c.B, 6});
+          c.ab = matmul(x, c.g.parameter("u", f16, {6, 4}));
+          c.g.output("y", c.ab + c.g.parameter("b", f16, {4}));
+        }) == "none");
+  CHECK(found([](Case& c) {
+          const Tensor x = c.g.input("h", f16, {c.B, 6});
+          c.ab = matmul(x, c.g.parameter("u", f16, {6, 4}), false, false, f32);
+          c.g.output("y", c.ab + c.v);
+        }) == "bias %v");
+  CHECK(found([](Case& c) { c.g.output("y", c.ab - c.v); }) == "none");
+  CHECK(found([](Case& c) { c.g.output("y", c.ab * 0); }) == "none");
+  CHECK(found([](Case& c) { c.g.output("y", c.ab + c.ab); }) == "none");
+  CHECK(found([](Case& c) {  // down the columns
+          c.g.output("y", c.ab + broadcast_in_dim(c.g.input("b", f32, {c.B}), {c.B, 4}, {0}));
+        }) == "none");
+  CHECK(found([](Case& c) { c.g.output("y", c.ab + c.g.parameter("b", f32, {1})); }) == "none");
+  CHECK(found([](Case& c) {  // perhaps a sum of nothing
+          const Dim K = c.g.dim("K", {.min = 0, .max = 9, .hint = 8});
+          c.ab = matmul(c.g.input("h", f32, {c.B, K}), c.g.input("i", f32, {K, 4}));
+          c.g.output("y", c.ab + c.v);
+        }) == "none");
+}
+
+TEST_CASE("gemm_epilogue: what saves nothing is not", "[schedule][gemm]") {
+  CHECK(found([](Case& c) { c.g.output("y", tanh(c.ab + c.v)); }) == "none");  // the kernel of tanh adds
+  CHECK(found([](Case& c) {
+          c.g.output("y", c.ab + c.v);
+          c.g.output("z", c.ab);
+        }) == "none");
+  CHECK(found([](Case& c) {
+          c.g.output("y", c.ab + c.v);
+          c.g.output("z", c.ab * 2);
+        }) == "none");
+  CHECK(found([](Case& c) { c.g.output("y", c.ab + tanh(c.r)); }) == "none");  // it would have to be stored
+}
+
+TEST_CASE("gemm_epilogue: a piece that ends behind its contraction is one step", "[schedule][gemm]") {
+  Case c;
+  c.g.output("y", c.ab + c.v);
+  const ir::Graph graph = prepared(c.g);
+  schedule::Partition partition = schedule::partition(graph);
+  REQUIRE(partition.pieces.size() == 2);
+  REQUIRE(partition.pieces[0].kind == schedule::Piece::Kind::gemm);
+  const ir::NodeId root = partition.pieces[1].root;
+  partition.pieces.pop_back();
+  schedule::Piece& piece = partition.pieces[0];
+  piece.nodes.push_back(root);
+  piece.inputs.push_back(2);  // %v
+  piece.root = root;
+  const schedule::Plan plan = schedule::make_plan(graph, partition, {}, {});
+  schedule::verify(plan);
+  const std::string text = print(plan);
+  INFO(text);
+  CHECK(plan.steps.size() == 1);
+  CHECK(
+      text.find("gemm v4 = v0 * v1 bias v2 batch 1 m B n 4 k 6 f32 -> f32 reads [v0, v1, v2] writes [v4] ") !=
+      std::string::npos);
+  piece.root = 3;  // %r
+  CHECK(thrown_by([&] { schedule::make_plan(graph, partition, {}, {}); }).find("no epilogue of") !=
+        std::string::npos);
+}
