@@ -23,8 +23,8 @@ struct Compiled;
 
 inline namespace v0 {
 
-/// Whose rules cut a graph into kernels (docs/partition.md): fuse's, APOLLO's as printed, or those of other compilers, for
-/// comparison.
+/// Whose rules cut a graph into kernels (docs/partition.md): fuse's, APOLLO's as printed, or those of other
+/// compilers, for comparison.
 enum class Cut : std::uint8_t { fuse, apollo, xla, tvm, one_op };
 
 struct CompileOptions {
@@ -35,9 +35,10 @@ struct CompileOptions {
   /// GEMMs that share an operand, or a shape, become one where that saves more than it copies (docs/gemm.md).
   bool merge_gemms = true;
   Cut cut = Cut::fuse;
-  int layers = 3;       ///< of APOLLO's fusion, 1 to 3: aggregation, stitching, independent branches; for fuse and apollo
+  int layers =
+      3;  ///< of APOLLO's fusion, 1 to 3: aggregation, stitching, independent branches; for fuse and apollo
   int max_inputs = 48;  ///< values that a kernel reads at most (Dali's F_max)
-  int threads = 0;        ///< that planning and compiling use; 0: one a core. The result is the same
+  int threads = 0;      ///< that planning and compiling use; 0: one a core. The result is the same
   bool operator==(const CompileOptions&) const = default;
 };
 
@@ -80,8 +81,8 @@ class FUSE_COMPILER_API Executable {
 };
 
 /// Compiles for a device. Equal parts of the graph are compiled once, and so is a graph that the device
-/// compiled before: it keeps the last ones. Throws user Errors of the graph, invalid_argument for options out of
-/// range, missing_compiler, missing_library.
+/// compiled before: it keeps the last ones. Throws user Errors of the graph, invalid_argument for options out
+/// of range, missing_compiler, missing_library.
 FUSE_COMPILER_API Executable compile(const Graph& graph, const Device& device,
                                      const CompileOptions& options = {});
 

@@ -91,8 +91,8 @@ bool all_same(const std::vector<T>& a, const std::vector<T>& b) {
 bool same(const Graph& a, const Graph& b) {
   const auto& [name, symbols, assumptions, nodes, outputs, scopes, locations] = a;
   return name == b.name && all_same(nodes, b.nodes) && all_same(symbols, b.symbols) &&
-         all_same(assumptions, b.assumptions) &&
-         all_same(outputs, b.outputs) && all_same(scopes, b.scopes) && locations == b.locations;
+         all_same(assumptions, b.assumptions) && all_same(outputs, b.outputs) && all_same(scopes, b.scopes) &&
+         locations == b.locations;
 }
 
 }  // namespace

@@ -204,7 +204,8 @@ Executable compile(const Graph& graph, const Device& device, const CompileOption
   runtime::GraphKey key(user, options);
   std::shared_ptr<const Compiled> compiled = backend.cache().stages.find(key);
   if (!compiled) {
-    compiled = std::make_shared<const Compiled>(run_pipeline(ir, backend.target(), pipeline_options(options)));
+    compiled =
+        std::make_shared<const Compiled>(run_pipeline(ir, backend.target(), pipeline_options(options)));
     backend.cache().stages.insert(std::move(key), compiled);
   }
   return runtime::make_executable(user, std::move(compiled), device, options.threads);

@@ -40,7 +40,8 @@ class Explainer {
     return text +
            fmt::format("steps: {} ({} kernels, {} gemms, {} others)\n", plan_.steps.size(), kernels, gemms,
                        plan_.steps.size() - kernels - gemms) +
-           (shared > 0 ? fmt::format("{} of the kernels run the text of an equal one\n", shared) : "") + lines(plan_.steps);
+           (shared > 0 ? fmt::format("{} of the kernels run the text of an equal one\n", shared) : "") +
+           lines(plan_.steps);
   }
 
  private:

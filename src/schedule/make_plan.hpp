@@ -35,6 +35,6 @@ struct PlannedLaunch {
 /// kernel of each custom call's name.
 Plan make_plan(const ir::Graph&, const Partition&, const std::vector<Schedule>& schedules,
                const std::vector<PlannedLaunch>& launches,
-               const std::map<std::string, std::uint32_t>& customs);
+               const std::map<std::string, std::uint32_t>& customs = {});
 
 }  // namespace fuse::schedule

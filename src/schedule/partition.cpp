@@ -140,7 +140,8 @@ void verify(const ir::Graph& graph, const Partition& partition) {
       overwritten.insert(donor);
     }
     for (NodeId id : piece.nodes) {
-      if (id != piece.root && piece.kind == Piece::Kind::kernel && ends_piece(graph[id])) fail(graph.value_name(id) + " must end a piece");
+      if (id != piece.root && piece.kind == Piece::Kind::kernel && ends_piece(graph[id]))
+        fail(graph.value_name(id) + " must end a piece");
     }
     if (piece.kind == Piece::Kind::kernel) check_closed(graph, piece, fail);
     if (made[piece.root]) fail(graph.value_name(piece.root) + " is made twice");

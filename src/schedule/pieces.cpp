@@ -197,8 +197,8 @@ class Partitioner {
         const auto large = std::count_if(reach.inputs.begin(), reach.inputs.end(),
                                          [&](NodeId input) { return elements_hint(graph_[input]) >= size; });
         if (shared[id] && large >= 2) end_[id] = "shared";
-      } else if (!is_opaque_root(id) && (reach.inputs.size() > rules_.max_inputs ||
-                                            reach.depth > max_depth || reach.movement > max_movement)) {
+      } else if (!is_opaque_root(id) && (reach.inputs.size() > rules_.max_inputs || reach.depth > max_depth ||
+                                         reach.movement > max_movement)) {
         cut_operands(id);
         reach = reach_of(id);
       }

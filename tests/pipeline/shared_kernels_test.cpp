@@ -77,7 +77,8 @@ TEST_CASE("layers that alternate in a constant have each kernel that sees it twi
   CHECK(counts_of(odd).kernel_steps == counts_of(equal).kernel_steps);
 }
 
-TEST_CASE("steps that share a kernel keep nodes, names and buffers of their own", "[pipeline][shared]") {
+TEST_CASE("steps that share a kernel keep nodes, names and buffers of their own",
+          "[pipeline][shared][emulated]") {
   const Compiled compiled = compiled_of(layers(4, {64, 32}));
   const std::vector<std::size_t> uses = kernel_uses(compiled);
   std::set<std::string> names;

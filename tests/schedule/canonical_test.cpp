@@ -1,5 +1,5 @@
-// Equal pieces are found, and nothing that a kernel depends on is overlooked. SPDX-License-Identifier:
-// Apache-2.0
+// Equal pieces are found, and nothing that a kernel depends on is overlooked.
+// SPDX-License-Identifier: Apache-2.0
 #include "schedule/canonical.hpp"
 
 #include <functional>
@@ -123,6 +123,8 @@ TEST_CASE("whatever a kernel depends on tells pieces apart", "[schedule][canonic
       {"one input or two", with(base), with([](auto& x, auto&) { return (x - x) * 0.5 + x; })},
       {"which input", with(base), with([](auto& x, auto& y) { return (x - y) * 0.5 + y; })},
       {"reduced dim", sum_over(0), sum_over(1)},
+      {"extent of an input alone", with([](auto& x, auto&) { return sum(x, {1}); }, f32, {64, 64}),
+       with([](auto& x, auto&) { return sum(x, {1}); }, f32, {64, 32})},
       {"where a slice starts", part(0), part(8)},
       {"permutation", turned({0, 2, 1}), turned({2, 1, 0})},
       {"one op more", with(base), with([](auto& x, auto& y) { return exp((x - y) * 0.5 + x); })},

@@ -33,19 +33,30 @@ std::string profile_names() {
 
 namespace {
 
+/// An option whose value is one of a few words.
+template <class T>
+CLI::Option* add_choice(CLI::App& command, const char* name, T& value,
+                        const std::map<std::string, T>& choices, const char* help) {
+  std::vector<std::string> words;
+  for (const auto& [word, meaning] : choices) words.push_back(word);
+  return command
+      .add_option_function<std::string>(
+          name, [&value, choices](const std::string& word) { value = choices.at(word); }, help)
+      ->check(CLI::IsMember(words))
+      ->type_name("TEXT");
+}
+
 /// How the graph is cut.
 void add_cut_options(CLI::App& command, CompileOptions& options) {
-  const auto choose = [&](const char* name, auto& value, const auto& choices, const char* help) {
-    return command.add_option(name, value, help)->transform(CLI::CheckedTransformer(choices))->type_name("TEXT");
-  };
-  choose("--layers", options.layers, std::map<std::string, int>{{"1", 1}, {"1,2", 2}, {"1,2,3", 3}},
-         "APOLLO's layers: 1 (aggregate), 1,2 (stitch), 1,2,3 (independent branches too; the default)");
-  CLI::Option* rules = choose("--partition", options.cut,
-                              std::map<std::string, Cut>{{"fuse", Cut::fuse}, {"apollo", Cut::apollo}},
-                              "fuse (the default), or apollo: its rules as printed");
-  choose("--baseline", options.cut,
-         std::map<std::string, Cut>{{"xla", Cut::xla}, {"tvm", Cut::tvm}, {"none", Cut::one_op}},
-         "Cut as another compiler would: xla, tvm, none (a kernel an op)")
+  add_choice<int>(
+      command, "--layers", options.layers, {{"1", 1}, {"1,2", 2}, {"1,2,3", 3}},
+      "APOLLO's layers: 1 (aggregate), 1,2 (stitch), 1,2,3 (independent branches too; the default)");
+  CLI::Option* rules =
+      add_choice<Cut>(command, "--partition", options.cut, {{"fuse", Cut::fuse}, {"apollo", Cut::apollo}},
+                      "fuse (the default), or apollo: its rules as printed");
+  add_choice<Cut>(command, "--baseline", options.cut,
+                  {{"xla", Cut::xla}, {"tvm", Cut::tvm}, {"none", Cut::one_op}},
+                  "Cut as another compiler would: xla, tvm, none (a kernel an op)")
       ->excludes(rules);
   command.add_option("--max-inputs", options.max_inputs, "Values that a kernel reads at most")
       ->capture_default_str()

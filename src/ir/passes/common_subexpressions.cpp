@@ -5,7 +5,6 @@
 #include <variant>
 
 #include "ir/dim_poly.hpp"
-
 #include "ir/hash.hpp"
 
 namespace fuse::ir {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Makes one GEMM of several that share an operand (concatenating the others), and one batched GEMM of
 // several of one shape (BladeDISC, section 4.3).
 //
@@ -36,7 +37,6 @@
 // Each element is the same sum of the same products; a GEMM library may add them in another order for another
 // shape. After duplicates are gone, so that a shared operand is one node; before split_concats, which bounds
 // what is concatenated here.
-// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <cstdint>

@@ -29,8 +29,8 @@ struct Cubin {
   std::vector<CompiledKernel> kernels;  ///< one for each of the Source's, in its order
 };
 
-/// Compiles for sm_<arch> in one program, which ptxas works on with `threads` threads (0: one a core); thread safe.
-/// Throws
+/// Compiles for sm_<arch> in one program, which ptxas works on with `threads` threads (0: one a core); thread
+/// safe. Throws
 ///   user unknown_arch        NVRTC does not know the arch; the hint lists those it knows
 ///   runtime missing_library, incompatible_version, broken_install
 ///                            no NVRTC that fits and is whole: what was looked for, and where
@@ -41,7 +41,8 @@ Cubin compile_to_cubin(const codegen::Source& source, int arch, int threads = 0)
 /// source's kernels, in order. One program where the source cannot be cut.
 std::vector<Cubin> compile_to_cubins(const codegen::Source& source, int arch, int threads);
 
-/// The options of a compilation, so that a key can cover them. `kernels` > 1 are compiled on `threads` threads.
+/// The options of a compilation, so that a key can cover them. `kernels` > 1 are compiled on `threads`
+/// threads.
 std::vector<std::string> nvrtc_options(int arch, std::size_t kernels, int threads = 0);
 
 /// Opened once a process; absent, it is a value with a report.
