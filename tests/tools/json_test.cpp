@@ -74,14 +74,19 @@ TEST_CASE("fusec plan --json: pieces, kernels and steps agree", "[tools]") {
       gemms.insert(gemm.at("name"));
       CHECK(gemm.at("values").at("k").get<std::int64_t>() > 0);
     }
-    std::size_t steps = 0;
+    std::size_t steps = 0, runs = 0, shared = 0;
+    for (const Json& kernel : plan.at("kernels")) shared += kernel.at("shared_by").get<std::size_t>();
     for (const Json& step : plan.at("steps")) {
-      if (step.at("kind") == "kernel") CHECK(kernels.contains(step.at("name")));
+      if (step.at("kind") == "kernel") {
+        CHECK(kernels.contains(step.at("kernel")));  // equal pieces share it
+        ++runs;
+      }
       if (step.at("kind") == "gemm") CHECK(gemms.contains(step.at("name")));
       CHECK(step.at("writes").size() == 1);
       ++steps;
     }
     CHECK(steps >= kernels.size() + gemms.size());
+    CHECK(runs + plan.value("setup", Json::array()).size() == shared);
   }
 }
 
