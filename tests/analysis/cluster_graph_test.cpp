@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analysis/cluster_graph.hpp"
 
+#include <algorithm>
 #include <set>
 
 #include "analysis/dags.hpp"

@@ -3,6 +3,7 @@
 #if FUSE_COMPILER_HAS_CUDA
 #include "runtime/cuda/nvrtc.hpp"
 
+#include <algorithm>
 #include <thread>
 
 #include "cuda/fakes.hpp"

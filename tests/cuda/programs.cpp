@@ -2,6 +2,7 @@
 #if FUSE_COMPILER_HAS_CUDA
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <fuse/fuse.hpp>
 
 #include "cuda/fakes.hpp"

@@ -1,6 +1,7 @@
 // The arithmetic primitives on the host body: integers never trap, NaN propagates.
 // SPDX-License-Identifier: Apache-2.0
 #include <cmath>
+#include <cstring>
 #include <functional>
 #include <limits>
 

@@ -1,6 +1,7 @@
 // Warp reductions: one rendezvous on the host gives the bits of the five-step butterfly.
 // SPDX-License-Identifier: Apache-2.0
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <random>
 

@@ -1,5 +1,7 @@
 // Counter-based random numbers: the generator's published answers, one numbering on every device, dropout.
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
 #include "runtime/reference/philox.hpp"
 #include "support/op_sweep.hpp"
 

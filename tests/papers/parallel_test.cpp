@@ -1,5 +1,7 @@
 // APOLLO's Layer III: independent branches side by side in one kernel (Algorithm 3, Fig. 6, Example 7).
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
 #include "papers/papers_support.hpp"
 #include "schedule/parallel_stitch.hpp"
 

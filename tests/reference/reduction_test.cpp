@@ -1,5 +1,7 @@
 // Reductions over every set of dims, against loops over coordinates.
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
 #include "reference/reference_support.hpp"
 #include "runtime/reference/error_bound.hpp"
 
