@@ -50,6 +50,16 @@ bool same_loops(const ir::Graph& graph, const Loops& producer, const Loops& cons
   return consumer.form == Loops::Form::none && kept_dims(graph, producer) == theirs;
 }
 
+/// The view of a value of these loops starts (x: ends) with dims whose product is proven to be the kept loop,
+/// so that the rest is the reduced one.
+bool keeps_tiles(const Loops& loops, const std::vector<Dim>& view) {
+  Dim whole = 1;
+  for (std::size_t i = 0; i < view.size() && !(whole == loops.kept); ++i) {
+    whole = whole * view[loops.form == Loops::Form::x ? view.size() - 1 - i : i];
+  }
+  return whole == loops.kept;
+}
+
 Choices choices_of(const ir::Graph& graph, NodeId reduction, const Target& target) {
   return default_choices(graph, Piece{.root = reduction, .nodes = {reduction}}, target);
 }
@@ -116,6 +126,7 @@ void GroupGraph::start() {
     state.type = class_of(graph_, id);
     state.loops = loops_of(id);
     state.outputs = 1;
+    if (info(graph_[id].op).relation == Relation::reshape) state.views = {id};
     for (const NodeId operand : graph_[id].operands) {
       if (!free_[operand]) state.inputs.push_back(operand);
     }
@@ -253,6 +264,17 @@ Verdict GroupGraph::judge(Id producer, Id consumer, const Rule& rule, bool expla
       return verdict;
     }
   }
+  if (asks(Check::tiles)) {
+    const Dim elements = product(from.dims);
+    for (const NodeId view : state_[consumer].views) {
+      const ir::Type& value = graph_[graph_[view].operands[0]].type;
+      const std::vector<Dim>& dims = graph_[view].type.dims;
+      if (!(product(value.dims) == elements) || keeps_tiles(from, dims)) continue;
+      verdict = refuse(&rule, Reason::loop_dims);
+      if (explain) verdict.numbers = {{"producer", text(from.dims)}, {"consumer", text(dims)}};
+      return verdict;
+    }
+  }
   if (asks(Check::epilogue) && !is_epilogue(producer, consumer)) {
     verdict = refuse(&rule, Reason::epilogue);
     if (explain) {
@@ -306,6 +328,9 @@ GroupGraph::Id GroupGraph::merge(Id a, Id b, GroupClass type) {
   const bool wider =
       second.form == Loops::Form::none && product(first.dims).hint() >= product(second.dims).hint();
   merged.loops = std::move(has_form || wider ? first : second);
+  if (state_[a].views.size() < state_[b].views.size()) state_[a].views.swap(state_[b].views);
+  merged.views = std::move(state_[a].views);
+  merged.views.insert(merged.views.end(), state_[b].views.begin(), state_[b].views.end());
   const Id id = clusters_.merge(a, b);
   state_[a] = {};
   state_[b] = {};

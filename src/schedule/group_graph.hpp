@@ -44,6 +44,7 @@ class GroupGraph {
     Loops loops{};
     std::vector<ir::NodeId> inputs{};  // sorted
     std::size_t outputs = 0;
+    std::vector<ir::NodeId> views{};
   };
 
   template <class F>

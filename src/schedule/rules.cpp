@@ -21,6 +21,7 @@ constexpr std::uint8_t none = 0;
 constexpr std::uint8_t dims = bit(Check::loop_dims) | bit(Check::parameters);
 constexpr std::uint8_t form = bit(Check::canonical_form);
 constexpr std::uint8_t coverage = bit(Check::coverage);
+constexpr std::uint8_t tiles = bit(Check::tiles);
 
 using Class = GroupClass;
 
@@ -47,7 +48,7 @@ constexpr Rule table[] = {
     {"7", R, E | B, Class::reduction, Layer::stitch, apollo, dims},
     {"8", R, R, Class::reduction, Layer::stitch, apollo, dims | form},
     // Where a scheme carries the value, a mismatch of loops, parameters or form selects the scheme.
-    {"x7", R, E | B | T | V | M, Class::reduction, Layer::stitch, fuse, coverage},
+    {"x7", R, E | B | T | V | M, Class::reduction, Layer::stitch, fuse, coverage | tiles},
     {"x8", R | S, R, Class::reduction, Layer::stitch, fuse, none},
     {"x-stitch-scan", R | S, S, Class::scan, Layer::stitch, fuse, none},
     {"x-scanned", S, E | B | T | V | M, Class::scan, Layer::stitch, fuse, coverage},

@@ -47,6 +47,7 @@ enum class Check : std::uint8_t {
   coverage = 8,   ///< the consumer's loop meets every element that the producer must store (BladeDISC, 4.2)
   epilogue = 16,  ///< the GEMM library takes the consumer as its epilogue, without changing a rounding
   prologue = 32,  ///< the GEMM library takes the producer as its prologue
+  tiles = 64,     ///< a view keeps the reduced loop apart from the others (BladeDISC, 4.2: tile-dims)
 };
 constexpr std::uint8_t bit(Check check) { return static_cast<std::uint8_t>(check); }
 

@@ -92,7 +92,8 @@ std::string_view would_change(Reason reason) {
     case Reason::layer_off:
       return "selecting the layer of the row with --layers";
     case Reason::loop_dims:
-      return "equal loops, or fuse's own rules, where a scheme carries the value";
+      return "equal loops, an assumption that makes them so, or fuse's own rules, where a scheme carries the "
+             "value";
     case Reason::parameters:
       return "equal mappings, or fuse's own rules, where a scheme carries the value";
     case Reason::canonical_form:

@@ -70,6 +70,17 @@ TEST_CASE("AStitch Fig. 7(a): one group; other compilers cut it in four and thre
   CHECK(roots_of("astitch_fig7", schedule::Baseline::none).size() == 10);
 }
 
+TEST_CASE("BladeDISC Fig. 5: a view is stitched where the product of dims is proven", "[papers][partition]") {
+  CHECK(groups_of("bladedisc_fig5", {}).size() == 1);
+  // The reshape stands with the division, whose row statistics come from the other side.
+  const Groups split = groups_of("bladedisc_fig5_unproven", {});
+  REQUIRE(split.size() == 2);
+  CHECK(split[1].back() == "8");
+  const schedule::Verdict verdict = verdict_of("bladedisc_fig5_unproven", {}, "2", "8");
+  CHECK(verdict.reason == Reason::loop_dims);
+  CHECK(verdict.numbers == Numbers{{"producer", "<S0, S1>"}, {"consumer", "<S2, S3, S4>"}});
+}
+
 TEST_CASE("BladeDISC Table 2: layer norm and softmax are one group", "[papers][partition]") {
   CHECK(groups_of("bladedisc_layernorm", {}).size() == 1);
   CHECK(kernels_of("bladedisc_layernorm", {}) == 3);  // until code generation stitches
