@@ -113,7 +113,7 @@ class EmulatedBackend final : public Backend {
   Status bind(Launch& launch, const Argument* arguments, int count) const;
   Status bind_buffer(Launch& launch, std::size_t i, const Argument& argument) const;
   void make_regions(Launch& launch, Cells& cells) const;
-  void record(const Launch& launch);
+  void add_to_counts(const Launch& launch);
 
   const EmulatedOptions options_;
   const Target target_;
@@ -399,7 +399,7 @@ Status EmulatedBackend::launch(Queue&, const Function& function, Dim3 grid, cons
     pool_.run(work, static_cast<int>(std::min<std::uint64_t>(chunks - 1, 1024)));
     if (!launch.fault) launch.fault = launch.pending;
     if (cells) cells_.give_back(std::move(cells));
-    record(launch);
+    add_to_counts(launch);
     if (!launch.fault) return Status();
     // What a faulty kernel wrote is worth nothing.
     for (const View& view : launch.views) {
@@ -411,7 +411,7 @@ Status EmulatedBackend::launch(Queue&, const Function& function, Dim3 grid, cons
   });
 }
 
-void EmulatedBackend::record(const Launch& launch) {
+void EmulatedBackend::add_to_counts(const Launch& launch) {
   if (!launch.checked) return;
   const std::lock_guard lock(counts_mutex_);
   KernelCounts& row = counts_[launch.kernel->info.name];
