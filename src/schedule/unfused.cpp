@@ -17,7 +17,7 @@ class Explainer {
  public:
   Explainer(const ir::Graph& graph, const Partition& partition, const PartitionOptions& options,
             const Target& target)
-      : partition_(partition), options_(options) {
+      : partition_(partition) {
     if (options.baseline == Baseline::off) groups_.emplace(graph, partition.grouping, options.groups, target);
   }
 
@@ -55,7 +55,6 @@ class Explainer {
   }
 
   const Partition& partition_;
-  const PartitionOptions& options_;
   std::optional<GroupGraph> groups_;
   std::unordered_map<std::uint64_t, Verdict> verdicts_;
 };
