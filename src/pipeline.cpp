@@ -23,6 +23,7 @@
 #include "ir/passes/split_concats.hpp"
 #include "ir/verify.hpp"
 #include "parallel.hpp"
+#include "schedule/arguments.hpp"
 #include "schedule/canonical.hpp"
 #include "schedule/make_plan.hpp"
 
@@ -118,6 +119,24 @@ schedule::Choices choices_of(const ir::Graph& graph, const schedule::Piece& piec
     choices.parts = 1;
   }
   return choices;
+}
+
+/// One op alone may have more than a launch takes: a user's kernel, a concat of many extents.
+void check_arguments(const ir::Graph& graph, ir::NodeId root, std::size_t arguments, const Target& target) {
+  const std::size_t bytes = schedule::bytes_an_argument * arguments;
+  if (bytes <= target.argument_bytes) return;
+  const ir::Node& node = graph[root];
+  ErrorInfo error{.code = ErrorCode::unsupported,
+                  .message = fmt::format("its kernel needs {} bytes of arguments, a launch takes {}", bytes,
+                                         target.argument_bytes),
+                  .op = std::string(to_string(node.op)),
+                  .location = graph.location(node),
+                  .hint = "fewer operands, or fewer symbols in their dims"};
+  for (std::size_t i = 0; i < node.operands.size() && i < 3; ++i) {
+    error.shapes.push_back(to_string(graph[node.operands[i]].type));
+  }
+  if (node.operands.size() > 3) error.shapes.emplace_back("...");
+  throw Error(std::move(error));
 }
 
 /// Pieces of one form that are run with the same choices: one schedule, one set of kernels.
@@ -230,6 +249,8 @@ class PieceCompiler {
 
   codegen::LoweredKernel lower(const Unit& unit, std::size_t index, const std::string& name) const {
     codegen::LoweredKernel lowered = codegen::lower(result_.graph, unit.schedule, index, name);
+    check_arguments(result_.graph, piece(unit.piece).root, lowered.bindings.size() + lowered.extents.size(),
+                    target_);
     if (unit.pieces > 1) lowered.kernel.summary += fmt::format("; shared by {} pieces", unit.pieces);
     if (options_.verify) kernel::verify(lowered.kernel, target_.shared_per_block);
     for (const KernelPass& pass : kernel_passes) {
@@ -343,6 +364,12 @@ Compiled run_pipeline(const ir::Graph& graph, const Target& target, const Pipeli
   const std::vector<schedule::PlannedLaunch> launches =
       PieceCompiler(result, facts, target, options, watch).run();
 
+  for (const schedule::Piece& piece : result.partition.pieces) {
+    if (piece.kind != schedule::Piece::Kind::custom) continue;
+    const ir::Node& node = result.graph[piece.root];
+    const std::size_t extents = ir::attr<ir::CustomAttr>(node).extents.size();
+    check_arguments(result.graph, piece.root, node.operands.size() + 1 + extents, target);
+  }
   const std::vector<codegen::CustomText> customs =
       codegen::custom_texts(result.graph, result.partition, result.kernels);
   std::map<std::string, std::uint32_t> kernel_of_custom;

@@ -65,22 +65,29 @@ Interval Facts::State::interval(const Atom& atom) const {
   return {};
 }
 
+/// Calls `f` with each product of which something is known and that divides the term, and with the factors
+/// that it leaves.
+template <class F>
+void Facts::State::each_product_in(const DimTerm& term, F&& f) const {
+  if (products.empty() || term.factors.size() < 2) return;
+  std::vector<Atom> rest;
+  for (const std::string& part : part_keys(term.factors)) {
+    const auto candidates = products_of.find(part);
+    if (candidates == products_of.end()) continue;
+    for (const std::size_t i : candidates->second) {
+      if (contains(term.factors, products[i].factors, rest)) f(products[i], rest);
+    }
+  }
+}
+
 Interval Facts::State::interval(const DimTerm& term) const {
   Interval plain{1, 1};
   for (const Atom& factor : term.factors) plain = multiply(plain, interval(factor));
-  std::vector<Atom> rest;
-  if (!products.empty() && term.factors.size() > 1) {
-    for (const std::string& part : part_keys(term.factors)) {
-      const auto candidates = products_of.find(part);
-      if (candidates == products_of.end()) continue;
-      for (const std::size_t i : candidates->second) {
-        if (!contains(term.factors, products[i].factors, rest)) continue;
-        Interval known = products[i].bounds;
-        for (const Atom& other : rest) known = multiply(known, interval(other));
-        plain = intersect(plain, known);
-      }
-    }
-  }
+  each_product_in(term, [&](const auto& product, const std::vector<Atom>& rest) {
+    Interval known = product.bounds;
+    for (const Atom& other : rest) known = multiply(known, interval(other));
+    plain = intersect(plain, known);
+  });
   return multiply({term.coefficient, term.coefficient}, plain);
 }
 
@@ -113,19 +120,12 @@ std::int64_t Facts::State::factor(const Atom& atom) const {
 std::int64_t Facts::State::factor(const DimTerm& term) const {
   std::int64_t best = 1;
   for (const Atom& atom : term.factors) best = times(best, std::max<std::int64_t>(factor(atom), 1));
-  std::vector<Atom> rest;
-  if (!products.empty() && term.factors.size() > 1) {
-    for (const std::string& part : part_keys(term.factors)) {
-      const auto candidates = products_of.find(part);
-      if (candidates == products_of.end()) continue;
-      for (const std::size_t i : candidates->second) {
-        if (products[i].factor == 1 || !contains(term.factors, products[i].factors, rest)) continue;
-        std::int64_t known = products[i].factor;
-        for (const Atom& other : rest) known = times(known, std::max<std::int64_t>(factor(other), 1));
-        best = times(best / std::gcd(best, known), known);
-      }
-    }
-  }
+  each_product_in(term, [&](const auto& product, const std::vector<Atom>& rest) {
+    if (product.factor == 1) return;
+    std::int64_t known = product.factor;
+    for (const Atom& other : rest) known = times(known, std::max<std::int64_t>(factor(other), 1));
+    best = times(best / std::gcd(best, known), known);
+  });
   const std::int64_t coefficient = term.coefficient < 0 ? -(term.coefficient + 1) + 1 : term.coefficient;
   return times(coefficient, best);
 }

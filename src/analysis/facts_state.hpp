@@ -55,6 +55,8 @@ struct Facts::State {
   Interval interval(const Dim&) const;
   Interval interval(const Atom&) const;
   Interval interval(const DimTerm&) const;
+  template <class F>
+  void each_product_in(const DimTerm&, F&& f) const;
   std::int64_t factor(const Dim&) const;
   std::int64_t factor(const Atom&) const;
   std::int64_t factor(const DimTerm&) const;

@@ -56,7 +56,7 @@ struct ReadyStep {
   std::uint8_t byte = 0;
 };
 
-constexpr int max_arguments = 128;
+constexpr int max_arguments = 512;  // 4096 bytes
 
 /// An Executable from its stages: compile's second half. `graph` is what the user built. The source is loaded
 /// unless the device has it loaded, on at most `threads` threads. Throws internal when plan, source and graph

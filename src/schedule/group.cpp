@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "schedule/arguments.hpp"
 #include "schedule/group_graph.hpp"
 #include "schedule/parallel_stitch.hpp"
 
@@ -182,6 +183,7 @@ void verify(const ir::Graph& graph, const Grouping& grouping, const GroupOptions
     }
   }
   const auto is = [&](NodeId id, ir::Relation relation) { return info(graph[id].op).relation == relation; };
+  const Mentions mentions(graph);
   for (const Group& group : grouping.groups) {
     if (group.nodes.size() == 1) continue;
     const auto has = [&](ir::Relation relation) {
@@ -194,7 +196,10 @@ void verify(const ir::Graph& graph, const Grouping& grouping, const GroupOptions
     if (group.inputs.size() > static_cast<std::size_t>(options.max_inputs)) {
       fail(fmt::format("a group reads {} values, {} are allowed", group.inputs.size(), options.max_inputs));
     }
-    if (8 * (group.inputs.size() + group.outputs.size() + graph.symbols.size()) > target.argument_bytes) {
+    std::vector<SymbolId> extents;
+    for (const NodeId id : group.nodes) extents = merged(extents, mentions.of(id));
+    if (bytes_an_argument * (group.inputs.size() + group.outputs.size() + extents.size()) >
+        target.argument_bytes) {
       fail("a group needs more argument bytes than a launch takes");
     }
   }

@@ -16,8 +16,6 @@ namespace {
 using ir::NodeId;
 using ir::Relation;
 
-constexpr std::size_t bytes_an_argument = 8;  // of a buffer or an extent
-
 bool is_given(const ir::Node& node) { return std::holds_alternative<ir::NameAttr>(node.attr); }
 
 /// Its loop meets only some of the elements of operand 0.
@@ -117,6 +115,7 @@ Loops GroupGraph::loops_of(NodeId id) const {
 
 void GroupGraph::start() {
   leave_out_free_nodes();
+  const Mentions mentions(graph_);
   other_users_.resize(graph_.nodes.size());
   state_.resize(graph_.nodes.size());
   for (NodeId id = 0; id < graph_.nodes.size(); ++id) {
@@ -125,6 +124,7 @@ void GroupGraph::start() {
     State& state = state_[find(id)];
     state.type = class_of(graph_, id);
     state.loops = loops_of(id);
+    state.symbols = mentions.of(id);
     state.outputs = 1;
     if (info(graph_[id].op).relation == Relation::reshape) state.views = {id};
     for (const NodeId operand : graph_[id].operands) {
@@ -164,10 +164,7 @@ std::vector<NodeId> GroupGraph::output_values(Id id) const {
 }
 
 std::vector<NodeId> GroupGraph::merged_inputs(Id a, Id b) const {
-  const std::vector<NodeId>&first = state_[a].inputs, &second = state_[b].inputs;
-  std::vector<NodeId> inputs;
-  inputs.reserve(first.size() + second.size());
-  std::set_union(first.begin(), first.end(), second.begin(), second.end(), std::back_inserter(inputs));
+  std::vector<NodeId> inputs = merged(state_[a].inputs, state_[b].inputs);
   std::erase_if(inputs, [&](NodeId id) {
     if (outside_[id]) return false;
     const Id cluster = find(id);
@@ -198,9 +195,8 @@ bool GroupGraph::check_limits(Id a, Id b, Verdict& verdict) const {
                        {"max_inputs", std::to_string(options_.max_inputs)}};
     return false;
   }
-  const auto bytes = [&](std::size_t outputs) {
-    return bytes_an_argument * (inputs + outputs + graph_.symbols.size());
-  };
+  const std::size_t extents = merged(state_[a].symbols, state_[b].symbols).size();
+  const auto bytes = [&](std::size_t outputs) { return bytes_an_argument * (inputs + outputs + extents); };
   if (bytes(state_[a].outputs + state_[b].outputs) <= target_.argument_bytes) return true;
   const std::size_t exact = bytes(merged_outputs(a, b));
   if (exact <= target_.argument_bytes) return true;
@@ -318,23 +314,24 @@ Verdict GroupGraph::judge_parallel(Id a, Id b) {
 }
 
 GroupGraph::Id GroupGraph::merge(Id a, Id b, GroupClass type) {
-  State merged{.type = type, .inputs = merged_inputs(a, b)};
-  merged.outputs = state_[a].outputs + state_[b].outputs;
-  const auto leave = [&](NodeId id, NodeId) { merged.outputs -= --other_users_[id] == 0; };
+  State both{
+      .type = type, .inputs = merged_inputs(a, b), .symbols = merged(state_[a].symbols, state_[b].symbols)};
+  both.outputs = state_[a].outputs + state_[b].outputs;
+  const auto leave = [&](NodeId id, NodeId) { both.outputs -= --other_users_[id] == 0; };
   each_edge(a, b, leave);
   each_edge(b, a, leave);
   Loops &first = state_[a].loops, &second = state_[b].loops;
   const bool has_form = first.form != Loops::Form::none;
   const bool wider =
       second.form == Loops::Form::none && product(first.dims).hint() >= product(second.dims).hint();
-  merged.loops = std::move(has_form || wider ? first : second);
+  both.loops = std::move(has_form || wider ? first : second);
   if (state_[a].views.size() < state_[b].views.size()) state_[a].views.swap(state_[b].views);
-  merged.views = std::move(state_[a].views);
-  merged.views.insert(merged.views.end(), state_[b].views.begin(), state_[b].views.end());
+  both.views = std::move(state_[a].views);
+  both.views.insert(both.views.end(), state_[b].views.begin(), state_[b].views.end());
   const Id id = clusters_.merge(a, b);
   state_[a] = {};
   state_[b] = {};
-  state_[id] = std::move(merged);
+  state_[id] = std::move(both);
   return id;
 }
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "analysis/cluster_graph.hpp"
+#include "schedule/arguments.hpp"
 #include "schedule/group.hpp"
 
 namespace fuse::schedule {
@@ -43,6 +44,7 @@ class GroupGraph {
     GroupClass type = GroupClass::element_wise;
     Loops loops{};
     std::vector<ir::NodeId> inputs{};  // sorted
+    std::vector<SymbolId> symbols{};   // that its kernel mentions, sorted
     std::size_t outputs = 0;
     std::vector<ir::NodeId> views{};
   };

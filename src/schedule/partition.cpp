@@ -14,8 +14,9 @@ using ir::NodeId;
 
 namespace {
 
-CutRules rules_of(const PartitionOptions& options) {
-  CutRules rules{.max_inputs = static_cast<std::size_t>(options.groups.max_inputs)};
+CutRules rules_of(const PartitionOptions& options, const Target& target) {
+  CutRules rules{.max_inputs = static_cast<std::size_t>(options.groups.max_inputs),
+                 .argument_bytes = target.argument_bytes};
   switch (options.baseline) {
     case Baseline::off:
       rules.groups_are_kernels =
@@ -70,7 +71,7 @@ Partition partition(const ir::Graph& graph, const PartitionOptions& options, con
   if (options.baseline == Baseline::none) rules.layers = 0;
   if (grouped) result.grouping = group(graph, rules, target);
   const std::vector<GroupId> alone(graph.nodes.size(), no_group);
-  Pieces cut = cut_into_pieces(graph, grouped ? result.grouping.of : alone, rules_of(options));
+  Pieces cut = cut_into_pieces(graph, grouped ? result.grouping.of : alone, rules_of(options, target));
   result.pieces = std::move(cut.pieces);
   result.storage = std::move(cut.storage);
   result.stored = std::move(cut.stored);

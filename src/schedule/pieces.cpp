@@ -9,6 +9,7 @@
 #include <unordered_set>
 
 #include "ir/memory_values.hpp"
+#include "schedule/arguments.hpp"
 #include "schedule/gemm_epilogue.hpp"
 
 namespace fuse::schedule {
@@ -21,6 +22,7 @@ using ir::Trait;
 // Bounds on what one kernel computes, so that its text stays small whatever the graph.
 constexpr int max_depth = 200;    // ops on a path inside a piece
 constexpr int max_movement = 12;  // of those, ops that change coordinates: each may multiply the index maps
+constexpr std::size_t max_results = 3;  // buffers that a kernel writes: the value, or parts of a reduction
 
 /// Runs as a step of its own on stored operands; nothing is computed inside it.
 bool is_opaque(const ir::Node& node) {
@@ -48,7 +50,8 @@ std::int64_t elements_hint(const ir::Node& node) { return product(node.type.dims
 
 /// What computing a value inside a piece costs: the stored values it reads and how long the paths are.
 struct Reach {
-  std::vector<NodeId> inputs;  // sorted
+  std::vector<NodeId> inputs;     // sorted
+  std::vector<SymbolId> symbols;  // that the kernel mentions, sorted
   int depth = 0;
   int movement = 0;
 };
@@ -57,6 +60,7 @@ class Partitioner {
  public:
   Partitioner(const ir::Graph& graph, const std::vector<GroupId>& group_of, const CutRules& rules)
       : graph_(graph),
+        mentions_(graph),
         group_of_(group_of),
         rules_(rules),
         end_(graph.nodes.size()),
@@ -188,8 +192,7 @@ class Partitioner {
       if (is_given(graph_[id])) continue;
       Reach reach = reach_of(id);
       if (end_[id].empty()) {
-        if (reach.inputs.size() > rules_.max_inputs || reach.depth > max_depth ||
-            reach.movement > max_movement) {
+        if (!fits(reach)) {
           cut_operands(id);
           reach = reach_of(id);
         }
@@ -197,13 +200,18 @@ class Partitioner {
         const auto large = std::count_if(reach.inputs.begin(), reach.inputs.end(),
                                          [&](NodeId input) { return elements_hint(graph_[input]) >= size; });
         if (shared[id] && large >= 2) end_[id] = "shared";
-      } else if (!is_opaque_root(id) && (reach.inputs.size() > rules_.max_inputs || reach.depth > max_depth ||
-                                         reach.movement > max_movement)) {
+      } else if (!is_opaque_root(id) && !fits(reach)) {
         cut_operands(id);
         reach = reach_of(id);
       }
       reach_[id] = std::move(reach);
     }
+  }
+
+  bool fits(const Reach& reach) const {
+    const std::size_t arguments = reach.inputs.size() + reach.symbols.size() + max_results;
+    return reach.inputs.size() <= rules_.max_inputs && reach.depth <= max_depth &&
+           reach.movement <= max_movement && bytes_an_argument * arguments <= rules_.argument_bytes;
   }
 
   void cut_operands(NodeId id) {
@@ -215,6 +223,7 @@ class Partitioner {
   Reach reach_of(NodeId id) const {
     Reach result;
     const ir::Node& node = graph_[id];
+    result.symbols = mentions_.of(id);
     for (NodeId operand : node.operands) {
       if (stored(operand)) {
         result.inputs.push_back(operand);
@@ -222,6 +231,7 @@ class Partitioner {
       }
       const Reach& below = reach_[operand];
       result.inputs.insert(result.inputs.end(), below.inputs.begin(), below.inputs.end());
+      if (!below.symbols.empty()) result.symbols = merged(result.symbols, below.symbols);
       result.depth = std::max(result.depth, below.depth);
       result.movement = std::max(result.movement, below.movement);
     }
@@ -270,15 +280,11 @@ class Partitioner {
       if (end_[id] != "shared" || is_opaque_root(root)) return;
       Reach& reach = reach_[root];
       const Reach& more = reach_[id];
-      std::vector<NodeId> inputs;
-      std::set_union(reach.inputs.begin(), reach.inputs.end(), more.inputs.begin(), more.inputs.end(),
-                     std::back_inserter(inputs));
-      std::erase(inputs, id);
-      if (inputs.size() > rules_.max_inputs || reach.depth + more.depth > max_depth ||
-          reach.movement + more.movement > max_movement) {
-        return;
-      }
-      reach = {std::move(inputs), reach.depth + more.depth, reach.movement + more.movement};
+      Reach whole{merged(reach.inputs, more.inputs), merged(reach.symbols, more.symbols),
+                  reach.depth + more.depth, reach.movement + more.movement};
+      std::erase(whole.inputs, id);
+      if (!fits(whole)) return;
+      reach = std::move(whole);
       end_[id].clear();
     });
   }
@@ -325,6 +331,7 @@ class Partitioner {
   }
 
   const ir::Graph& graph_;
+  const Mentions mentions_;
   const std::vector<GroupId>& group_of_;
   const CutRules& rules_;
   std::vector<NodeId> storage_;

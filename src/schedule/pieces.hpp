@@ -23,6 +23,7 @@ struct CutRules {
   bool costly_broadcast = false;    ///< a costly op ends a piece where it is broadcast
   bool recompute = false;           ///< nothing is stored to save computing it twice
   std::size_t max_inputs = 48;
+  std::size_t argument_bytes = 4096;  ///< that a launch takes
 };
 
 /// A reduction, a scan, a GEMM, a user's kernel: nothing is computed after it in its piece.

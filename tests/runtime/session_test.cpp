@@ -85,5 +85,25 @@ TEST_CASE("session: weights are checked by name, dtype and shape, all before the
           }) == "shape-mismatch: parameter 'b.weight' of type f32[2]: the weight of this name is f32[2, 1]");
 }
 
+TEST_CASE("a kernel may read as many values as the option allows", "[runtime][device]") {
+  constexpr int count = 300;
+  Graph g("many");
+  Tensor sum = g.input("x0", f32, {4});
+  for (int i = 1; i < count; ++i) sum = sum + g.input("x" + std::to_string(i), f32, {4});
+  g.output("y", sum);
+  CompileOptions options;
+  options.max_inputs = 400;
+  Session session(compile(g, test_device(), options));
+  for (int i = 0; i < count; ++i) {
+    const std::vector<float> x(4, static_cast<float>(i));
+    session.set("x" + std::to_string(i), bytes_of(x));
+  }
+  session.run();
+  CHECK(session.prepared().launches() == 2);  // a path in a kernel has 200 ops at most
+  std::vector<float> y(4);
+  session.get("y", std::as_writable_bytes(std::span(y)));
+  CHECK(y == std::vector<float>(4, count * (count - 1) / 2.0f));
+}
+
 }  // namespace
 }  // namespace fuse::test

@@ -1,0 +1,81 @@
+// A kernel is passed what it mentions and nothing else, and never more than a launch takes.
+// SPDX-License-Identifier: Apache-2.0
+#include "pipeline.hpp"
+#include "schedule/schedule_support.hpp"
+
+using namespace fuse;        // NOLINT
+using namespace fuse::test;  // NOLINT
+
+namespace {
+
+std::size_t arguments(const kernel::Kernel& kernel) {
+  std::size_t buffers = 0;
+  for (const kernel::Buffer& buffer : kernel.buffers) buffers += buffer.space == kernel::Space::global;
+  return buffers + kernel.extents.size();
+}
+
+/// Concats of two, one behind the other: each brings an input and a symbol.
+Graph growing(int length) {
+  Graph g("growing");
+  Tensor x = g.input("x", f32, {8});
+  for (int i = 0; i < length; ++i) {
+    const std::string n = std::to_string(i);
+    const Dim size = g.dim("S" + n, {.min = 1, .max = 100});
+    x = concat({x, g.input("x" + n, f32, {size})}, 0);
+  }
+  g.output("y", x);
+  return g;
+}
+
+}  // namespace
+
+TEST_CASE("symbols that a kernel does not mention take none of its arguments", "[partition][arguments]") {
+  Graph g("symbols");
+  for (int i = 0; i < 600; ++i) {
+    const std::string n = std::to_string(i);
+    const Dim size = g.dim("S" + n, {.min = 1, .max = 100});
+    g.output("y" + n, tanh(exp(g.input("x" + n, f32, {size}))));
+  }
+  const Compiled compiled = run_pipeline(g.ir(), target_profile("h200"));
+  CHECK(compiled.partition.pieces.size() == 600);
+  for (const schedule::Piece& piece : compiled.partition.pieces) CHECK(piece.nodes.size() == 2);
+  for (const kernel::Kernel& kernel : compiled.kernels) CHECK(arguments(kernel) == 3);
+}
+
+TEST_CASE("symbols count where a kernel mentions them", "[partition][arguments]") {
+  Target target = target_profile("h200");
+  const Compiled wide = run_pipeline(growing(5).ir(), target);
+  REQUIRE(wide.kernels.size() == 1);
+  CHECK(arguments(wide.kernels[0]) == 6 + 5 + 1);
+
+  target.argument_bytes = 80;  // 10 arguments
+  const Compiled narrow = run_pipeline(growing(5).ir(), target);
+  CHECK(narrow.kernels.size() > 1);
+  for (const kernel::Kernel& kernel : narrow.kernels) CHECK(arguments(kernel) <= 10);
+  for (const schedule::Group& group : narrow.partition.grouping.groups) CHECK(group.nodes.size() < 5);
+}
+
+TEST_CASE("one op that needs more arguments than a launch takes is a user's error",
+          "[partition][arguments]") {
+  Graph g("wide");
+  CustomKernel call{.name = "wide", .source = "FUSE_KERNEL(32) wide("};
+  std::vector<Tensor> operands;
+  for (int i = 0; i < 512; ++i) {
+    const std::string n = std::to_string(i);
+    operands.push_back(g.input("x" + n, f32, {4}));
+    call.source += "global<const float> x" + n + ", ";
+  }
+  call.source +=
+      "global<float> y) {\n  if (threadIdx.x < 4) store(y, threadIdx.x, load(x0, threadIdx.x));\n}\n";
+  call.threads = 32;
+  g.output("y", custom_call(call, operands, f32, {4}));
+  try {
+    run_pipeline(g.ir(), target_profile("h200"));
+    FAIL("no error");
+  } catch (const Error& error) {
+    CHECK(error.code() == ErrorCode::unsupported);
+    CHECK_THAT(error.what(), Catch::Contains("custom_call(f32[4], f32[4], f32[4], ...)") &&
+                                 Catch::Contains("4104 bytes of arguments, a launch takes 4096") &&
+                                 Catch::Contains("arguments_test.cpp:"));
+  }
+}
