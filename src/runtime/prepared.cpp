@@ -187,7 +187,7 @@ class Preparer {
     std::string ops = describe_ops(executable_.compiled.graph, step.nodes, 8);
     // A status has 509 bytes in all; what the device says must fit too.
     constexpr std::size_t longest = 200;
-    if (ops.size() > longest) ops = ops.substr(0, longest) + "...";
+    if (ops.size() > longest) ops.replace(longest, std::string::npos, "...");
     return fmt::format("step {}, {} '{}'{}{}{}{}", index, noun(kind), step.name, ops.empty() ? "" : " (", ops,
                        ops.empty() ? "" : ")", text_of_another(step));
   }

@@ -158,7 +158,8 @@ std::string Compiler::compile(const std::vector<std::string>& texts, const Tempo
     complaint += said.empty() ? "it failed and said nothing\n" : said;
   }
   constexpr std::size_t most = 4000;
-  return complaint.size() > most ? complaint.substr(0, most) + "..." : complaint;
+  if (complaint.size() > most) complaint.replace(most, std::string::npos, "...");
+  return complaint;
 }
 
 // A complaint is the text's fault only where the compiler builds another one, in a directory with room.
