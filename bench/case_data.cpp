@@ -49,7 +49,7 @@ BufferSets::BufferSets(const Executable& executable, const Prepared& prepared, s
   Stream stream = device.stream();
   for (std::int64_t i = 0; i < sets; ++i) {
     Set& set = sets_.emplace_back();
-    set.workspace = device.allocate(prepared.workspace_bytes());
+    set.workspace = prepared.workspace();
     set.packed = device.allocate(prepared.packed_bytes());
     for (std::size_t slot = 0; slot < slots.size(); ++slot) {
       Buffer& buffer = set.buffers.emplace_back(device.allocate(prepared.bytes(slot)));
@@ -67,9 +67,9 @@ BufferSets::BufferSets(const Executable& executable, const Prepared& prepared, s
   stream.synchronize().throw_if_failed();
 }
 
-Status BufferSets::run(const Prepared& prepared, Stream& stream, std::int64_t set) const noexcept {
-  const Set& buffers = sets_[static_cast<std::size_t>(set)];
-  return prepared.run(stream, buffers.views, buffers.workspace.view(), buffers.packed.view());
+Status BufferSets::run(const Prepared& prepared, Stream& stream, std::int64_t set) noexcept {
+  Set& buffers = sets_[static_cast<std::size_t>(set)];
+  return prepared.run(stream, buffers.views, buffers.workspace, buffers.packed.view());
 }
 
 runtime::HostTensor BufferSets::output(const Executable& executable, const Prepared& prepared) const {

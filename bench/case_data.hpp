@@ -20,14 +20,15 @@ class BufferSets {
  public:
   BufferSets(const Executable& executable, const Prepared& prepared, std::int64_t sets);
 
-  Status run(const Prepared& prepared, Stream& stream, std::int64_t set) const noexcept;
+  Status run(const Prepared& prepared, Stream& stream, std::int64_t set) noexcept;
   runtime::HostTensor output(const Executable& executable, const Prepared& prepared) const;  ///< y of set 0
 
  private:
   struct Set {
     std::vector<Buffer> buffers;
     std::vector<BufferView> views;
-    Buffer workspace, packed;
+    Workspace workspace;
+    Buffer packed;
   };
   std::vector<Set> sets_;
 };

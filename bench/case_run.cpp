@@ -77,7 +77,7 @@ Json measure_case(const Case& c, const Device& device, DeviceTimer& timer, CopyY
   Json row = case_header(c, "fuse");
   row["compile_ms"] = figure(compiling.count() * 1e3);
   {
-    const BufferSets buffers(executable, prepared, sets);
+    BufferSets buffers(executable, prepared, sets);
     const auto run = [&](std::int64_t set) { return buffers.run(prepared, timer.stream(), set); };
     run(0).throw_if_failed();
     timer.stream().synchronize().throw_if_failed();

@@ -30,7 +30,7 @@ class GraphRun {
       buffers_.push_back(device.allocate(prepared_.bytes(slot)));
       views_.push_back(buffers_.back().view());
     }
-    workspace_ = device.allocate(prepared_.workspace_bytes());
+    workspace_ = prepared_.workspace();
     packed_ = device.allocate(prepared_.packed_bytes());
   }
 
@@ -39,7 +39,7 @@ class GraphRun {
     prepared_.pack(stream_, views_, packed_.view()).throw_if_failed();
   }
   void run() {
-    prepared_.run(stream_, views_, workspace_.view(), packed_.view()).throw_if_failed();
+    prepared_.run(stream_, views_, workspace_, packed_.view()).throw_if_failed();
     stream_.synchronize().throw_if_failed();
   }
   std::vector<float> get(std::string_view output) const {
@@ -56,7 +56,8 @@ class GraphRun {
   Stream stream_;
   std::vector<Buffer> buffers_;
   std::vector<BufferView> views_;
-  Buffer workspace_, packed_;
+  Workspace workspace_;
+  Buffer packed_;
 };
 
 }  // namespace fuse::bench

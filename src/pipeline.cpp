@@ -308,9 +308,11 @@ PipelineOptions pipeline_options(const CompileOptions& options) {
   };
   check("layers", options.layers, 1, 3);
   check("max_inputs", options.max_inputs, 1, 400);
+  check("streams", options.streams, 1, schedule::most_streams);
   PipelineOptions result{.relaxed_rounding = options.relaxed_rounding,
                          .drop_barrier = options.drop_barrier,
                          .merge_gemms = options.merge_gemms,
+                         .streams = {.max_streams = options.streams},
                          .threads = options.threads};
   schedule::PartitionOptions& partition = result.partition;
   partition.groups.layers = static_cast<std::uint8_t>((1 << options.layers) - 1);
@@ -383,6 +385,7 @@ Compiled run_pipeline(const ir::Graph& graph, const Target& target, const Pipeli
   result.plan =
       schedule::make_plan(result.graph, result.partition, result.schedules, launches, kernel_of_custom);
   if (options.verify) schedule::verify(result.plan);
+  result.streams = options.streams;
   watch.lap("plan");
   return result;
 }

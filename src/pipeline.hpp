@@ -16,6 +16,7 @@
 #include "schedule/partition.hpp"
 #include "schedule/plan.hpp"
 #include "schedule/schedule.hpp"
+#include "schedule/stream_plan.hpp"
 #include "schedule/target.hpp"
 
 namespace fuse {
@@ -31,6 +32,7 @@ struct Compiled {
   std::vector<kernel::Kernel> kernels;  ///< as Source::kernels
   codegen::Source source;
   schedule::Plan plan;
+  schedule::StreamChoices streams{};  ///< for prepare, which knows the sizes
 };
 
 struct PipelineOptions {
@@ -41,6 +43,7 @@ struct PipelineOptions {
   schedule::PartitionOptions partition{};
   /// Decides for each kernel piece; schedule::default_choices where empty.
   std::function<schedule::Choices(const ir::Graph&, const schedule::Piece&, const Target&)> choose{};
+  schedule::StreamChoices streams{};
   int threads = 0;  ///< that pieces are scheduled and lowered on; 0: one a core. The result is the same
   /// Called after each stage with its name and the seconds it took: "dead_code", "partition", "schedule", ...
   std::function<void(std::string_view stage, double seconds)> timed{};

@@ -95,7 +95,14 @@ class FUSE_COMPILER_API Status;  // here, since g++ 12 takes no two kinds of att
 /// The outcome of a run. Fixed size: making one never allocates.
 class [[nodiscard]] Status {
  public:
-  Status() = default;
+  Status() noexcept {}
+  Status(const Status& other) noexcept : code_(other.code_), size_(other.size_) { copy(other); }
+  Status& operator=(const Status& other) noexcept {
+    code_ = other.code_;
+    size_ = other.size_;
+    copy(other);
+    return *this;
+  }
   Status(ErrorCode code, std::string_view message) noexcept;
   static Status ok() noexcept { return {}; }
   explicit operator bool() const noexcept { return code_ == ErrorCode::ok; }
@@ -108,7 +115,11 @@ class [[nodiscard]] Status {
  private:
   ErrorCode code_ = ErrorCode::ok;
   std::uint16_t size_ = 0;
-  std::array<char, 509> message_{};
+  std::array<char, 509> message_;  // of which size_ are set: a step of a run makes several of these
+
+  void copy(const Status& other) noexcept {
+    for (std::uint16_t i = 0; i < size_; ++i) message_[i] = other.message_[i];
+  }
 };
 
 }  // namespace v0

@@ -39,6 +39,7 @@ struct CompileOptions {
       3;  ///< of APOLLO's fusion, 1 to 3: aggregation, stitching, independent branches; for fuse and apollo
   int max_inputs = 48;  ///< values that a kernel reads at most (Dali's F_max)
   int threads = 0;      ///< that planning and compiling use; 0: one a core. The result is the same
+  int streams = 4;      ///< that the steps of a run are spread over at most, 1 to 16
   bool operator==(const CompileOptions&) const = default;
 };
 
@@ -56,6 +57,7 @@ struct Slot {
 using DimValues = std::map<std::string, std::int64_t, std::less<>>;
 
 class Prepared;
+class Workspace;
 
 /// A compiled graph on a device. Immutable; shared by threads.
 class FUSE_COMPILER_API Executable {
@@ -86,6 +88,26 @@ class FUSE_COMPILER_API Executable {
 FUSE_COMPILER_API Executable compile(const Graph& graph, const Device& device,
                                      const CompileOptions& options = {});
 
+/// What one run in flight has for itself: memory for temporaries, the streams and events that its steps are
+/// spread over, and the arguments of its launches. One thread at a time. Its runs may follow one another on
+/// one stream without waiting; before a run on another stream, or the workspace's end, they must have been
+/// waited for.
+class FUSE_COMPILER_API Workspace {
+ public:
+  Workspace() noexcept;
+  Workspace(Workspace&&) noexcept;
+  Workspace& operator=(Workspace&&) noexcept;
+  ~Workspace();
+  BufferView memory() const;
+
+  struct Impl;  ///< for the library itself
+  explicit Workspace(std::unique_ptr<Impl> impl);
+  Impl* impl() const { return impl_.get(); }
+
+ private:
+  std::unique_ptr<Impl> impl_;
+};
+
 /// An executable ready to run with fixed dims. Immutable; shared by threads, each with its own workspace and
 /// stream.
 class FUSE_COMPILER_API Prepared {
@@ -93,11 +115,22 @@ class FUSE_COMPILER_API Prepared {
   const std::vector<std::int64_t>& shape(std::size_t slot) const;
   std::int64_t bytes(std::size_t slot) const;
   std::int64_t workspace_bytes() const;
+  /// The most bytes that are live at one step: no workspace could be smaller.
+  std::int64_t workspace_bound() const;
+  /// Streams that a run uses: the caller's, and others that start behind it and that it ends behind.
+  int streams() const;
   /// What parameters alone determine and GEMMs read (weights side by side) is made once, in memory of this
   /// size, 256-byte aligned. 0: there is none, and nothing to pack. The same for all dims of an executable.
   std::int64_t packed_bytes() const;
   std::int64_t launches() const;  ///< kernel launches a run makes; pack's are not counted
   std::int64_t gemms() const;     ///< GEMM calls a run makes
+
+  /// A workspace in memory of the device's.
+  Workspace workspace() const;
+  /// In the caller's memory, at least workspace_bytes() long, 256-byte aligned. It outlives the workspace,
+  /// and may be that of other workspaces whose runs are never in flight with this one's. Throws
+  /// invalid_argument.
+  Workspace workspace(BufferView memory) const;
 
   /// Enqueues what fills `packed` from the parameters: once after they are bound, and again after any of them
   /// changes, before the runs that read it. Looks at the buffers of parameters only. Like run otherwise.
@@ -107,11 +140,11 @@ class FUSE_COMPILER_API Prepared {
   bool reads_in_run(std::size_t slot) const;
 
   /// Enqueues the work. `buffers[i]` belongs to slot i, at least bytes(i) long, 16-byte aligned; outputs
-  /// overlap no other buffer, but for one with a donor, whose buffer it shares; the workspace is 256-byte
-  /// aligned and overlaps none; `packed` is what pack filled, and any number of runs may read it at once. All
-  /// live until the stream has passed the work. Does not allocate, compile or synchronise. On failure no
-  /// output counts as written. The reference device works before it returns.
-  Status run(Stream& stream, std::span<const BufferView> buffers, BufferView workspace,
+  /// overlap no other buffer, but for one with a donor, whose buffer it shares; the workspace was made by
+  /// this Prepared (or a copy) and its memory overlaps none; `packed` is what pack filled, and any number of
+  /// runs may read it at once. All live until the stream has passed the work. Does not allocate, compile or
+  /// synchronise. On failure no output counts as written. The reference device works before it returns.
+  Status run(Stream& stream, std::span<const BufferView> buffers, Workspace& workspace,
              BufferView packed = {}) const noexcept;
 
   struct Impl;  ///< for the library itself
@@ -150,7 +183,8 @@ class FUSE_COMPILER_API Session {
   Stream stream_;
   std::vector<Buffer> buffers_;
   std::vector<bool> set_;
-  Buffer workspace_, packed_;
+  Workspace workspace_;
+  Buffer packed_;
   bool ran_ = false, is_packed_ = false;
 };
 

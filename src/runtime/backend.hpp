@@ -28,6 +28,8 @@ struct Dim3 {
 class Function {
  public:
   virtual ~Function() = default;
+  /// What it was loaded on; a device compares this before it looks any closer.
+  const void* owner = nullptr;
 };
 
 /// A compiled and loaded Source.
@@ -41,7 +43,9 @@ class Module {
 /// An in-order queue of work.
 class Queue {
  public:
+  explicit Queue(const void* owned_by = nullptr) : owner(owned_by) {}
   virtual ~Queue() = default;
+  const void* const owner;  ///< as Function::owner
   virtual Status synchronize() noexcept = 0;
   virtual void* native() const noexcept { return nullptr; }  ///< CUstream, or null
 };
@@ -132,8 +136,19 @@ class Backend {
   virtual Status launch(Queue&, const Function&, Dim3 grid, const Argument* arguments,
                         int count) noexcept = 0;
 
-  /// Timing. Where work is done when its call returns, as here, a mark is the host's clock.
-  virtual std::unique_ptr<Event> create_event();
+  /// Between the two, calls of this thread need not make the device current one by one. Not nested. Leave is
+  /// called after an enter that succeeded, and reports what of the calls came to light late.
+  virtual Status enter() noexcept { return {}; }
+  virtual Status leave() noexcept { return {}; }
+
+  /// What is enqueued to the queue from now on starts after the work before the event's last record.
+  virtual Status wait(Queue&, const Event&) noexcept { return {}; }
+  /// Whether the work before the event's last record is done; true for one that was never recorded.
+  virtual bool passed(const Event&) noexcept { return true; }
+
+  /// Timing. Where work is done when its call returns, as here, a mark is the host's clock. An event that is
+  /// not `timed` is for wait and passed alone.
+  virtual std::unique_ptr<Event> create_event(bool timed = true);
   virtual Status record(Queue&, Event&) noexcept;
   /// The seconds between two recorded marks; waits for both.
   virtual Status elapsed(const Event& from, const Event& to, double& seconds) noexcept;

@@ -20,6 +20,7 @@ enum class Variable : std::uint8_t {
   cuda_path,    ///< CUDA_PATH, likewise
   path,         ///< PATH: where compilers are looked for
   tmpdir,       ///< TMPDIR: where the emulated device's kernels are built, instead of /tmp
+  contract,  ///< FUSE_CONTRACT: 1 makes a run fail that allocates, compiles, locks or waits (docs/runtime.md)
 };
 
 /// "FUSE_CXX"; empty for none.

@@ -16,7 +16,7 @@ Status foreign() noexcept { return Status(ErrorCode::internal, "the event was ma
 
 }  // namespace
 
-std::unique_ptr<Event> Backend::create_event() { return std::make_unique<HostEvent>(); }
+std::unique_ptr<Event> Backend::create_event(bool) { return std::make_unique<HostEvent>(); }
 
 Status Backend::record(Queue&, Event& event) noexcept {
   auto* const host = dynamic_cast<HostEvent*>(&event);

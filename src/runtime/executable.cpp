@@ -7,6 +7,7 @@
 #include "ir/nearest.hpp"
 #include "ir/verify.hpp"
 #include "runtime/compile_cache.hpp"
+#include "runtime/contract.hpp"
 #include "runtime/executable_impl.hpp"
 #include "runtime/host_tensor.hpp"
 
@@ -186,6 +187,7 @@ const Device& Executable::device() const { return impl_->device; }
 const Compiled& Executable::stages() const { return impl_->compiled; }
 
 Executable compile(const Graph& graph, const Device& device, const CompileOptions& options) {
+  runtime::contract::forbid("compiles");
   const ir::Graph& ir = graph.ir();
   ir::verify(ir, ErrorKind::internal);
   if (ir.outputs.empty()) {

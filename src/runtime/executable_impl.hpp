@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <fuse/executable.hpp>
 #include <memory>
@@ -10,6 +11,7 @@
 
 #include "pipeline.hpp"
 #include "runtime/backend.hpp"
+#include "schedule/stream_plan.hpp"
 
 namespace fuse {
 
@@ -36,6 +38,11 @@ struct Place {
   std::int64_t bytes = 0;
 };
 
+/// A part of a list.
+struct Range {
+  std::uint32_t first = 0, count = 0;
+};
+
 /// A launch's argument before the buffers are known.
 struct ReadyArgument {
   bool is_extent = false;
@@ -50,10 +57,28 @@ struct ReadyStep {
   std::string label;  ///< "step 2, kernel 'ln_0' (reduce_sum in layer_norm.mean)"
   const Function* function = nullptr;
   Dim3 grid;
-  std::uint32_t first_argument = 0, arguments = 0;
+  Range arguments;
   const Gemm* gemm = nullptr;
   Place a, b, c, scratch, extra;  ///< gemm; copy: a to c; memset: c
   std::uint8_t byte = 0;
+};
+
+/// One of a run's steps, in the order in which they are dispatched.
+struct Command {
+  static constexpr std::uint32_t no_event = ~std::uint32_t{0};
+  std::uint32_t step = 0;
+  schedule::StreamId stream = 0;
+  Range waits{};                    ///< events of other streams that it starts behind
+  std::uint32_t record = no_event;  ///< the event that marks its end
+};
+
+/// What a run enqueues where.
+struct Commands {
+  std::vector<Command> list;
+  std::vector<std::uint32_t> waits;       ///< events, by Command::waits
+  std::vector<schedule::StreamId> forks;  ///< streams that start behind the caller's and wait for no step
+  std::vector<std::uint32_t> joins;       ///< events that the caller's stream ends behind
+  std::uint32_t events = 0;               ///< of steps; one more marks the start of the run
 };
 
 constexpr int max_arguments = 512;  // 4096 bytes
@@ -91,8 +116,26 @@ struct Prepared::Impl {
   std::vector<runtime::ReadyStep> setup, steps;
   std::vector<runtime::ReadyArgument> arguments;
   std::vector<std::unique_ptr<runtime::Gemm>> gemms;
-  std::int64_t workspace_bytes = 0, packed_bytes = 0;
+  schedule::StreamPlan streams;  ///< of the steps
+  runtime::Commands commands;
+  /// Of each slot, then of the packed memory: the arguments that are addresses in it.
+  std::vector<std::vector<std::uint32_t>> arguments_of;
+  std::int64_t workspace_bytes = 0, workspace_bound = 0, packed_bytes = 0;
   std::int64_t launches = 0, gemm_calls = 0;
+};
+
+struct Workspace::Impl {
+  std::shared_ptr<const Prepared::Impl> prepared;
+  Buffer owned;
+  BufferView memory;
+  std::vector<std::unique_ptr<runtime::Queue>> queues;  ///< of the streams but the caller's
+  std::vector<std::unique_ptr<runtime::Event>> events;  ///< of steps, then of the start
+  std::vector<runtime::Argument> arguments;             ///< of all launches, as the last run left them
+  std::vector<BufferView> bound;                        ///< of each slot, then packed: what they point into
+  bool checked = false;                                 ///< `bound` was found good
+  std::unique_ptr<runtime::Event> last_run{};           ///< under FUSE_CONTRACT: the end of the last run
+  const void* last_queue = nullptr;                     ///< and the caller's queue that it was on
+  std::atomic_flag running;
 };
 
 }  // namespace fuse

@@ -13,10 +13,17 @@ using Index = std::uint32_t;
 
 struct Arena {
   std::span<const LiveRange> ranges;
-  std::vector<std::int64_t> sizes;  // rounded up; 0: takes no memory
-  std::vector<std::vector<Index>> at_step;
-  std::vector<Index> order;  // of the ranges that take memory, by (first, index)
+  std::vector<std::int64_t> sizes;                      // rounded up; 0: takes no memory
+  std::vector<std::vector<Index>> at_step, defined_at;  // ranges live at a step, and those that it begins
+  std::vector<Index> order;                             // of the ranges that take memory, by (start, index)
 };
+
+template <class F>
+void each_step(const std::vector<StepSpan>& spans, F&& f) {
+  for (const StepSpan& span : spans) {
+    for (std::uint32_t step = span.first; step <= span.last; ++step) f(step);
+  }
+}
 
 struct Gap {
   std::int64_t begin, end;
@@ -31,13 +38,15 @@ class Placement {
   /// Memory below `limit` that nobody uses while range `i` is live, in ascending order.
   const std::vector<Gap>& gaps(Index i, std::int64_t limit) {
     taken_.clear();
-    for (std::uint32_t step = arena_.ranges[i].first; step <= arena_.ranges[i].last; ++step) {
-      for (const Index other : arena_.at_step[step]) {
+    const auto meet = [&](const std::vector<Index>& others) {
+      for (const Index other : others) {
         if (!placed_[other] || seen_[other] == i + 1) continue;
         seen_[other] = i + 1;
         taken_.push_back({offsets_[other], offsets_[other] + arena_.sizes[other]});
       }
-    }
+    };
+    each_step(arena_.ranges[i].live, [&](std::uint32_t step) { meet(arena_.defined_at[step]); });
+    meet(arena_.at_step[arena_.ranges[i].defined]);
     std::sort(taken_.begin(), taken_.end(), [](Gap a, Gap b) { return a.begin < b.begin; });
     gaps_.clear();
     std::int64_t at = 0;
@@ -83,7 +92,7 @@ Placement best_fit(const Arena& arena, std::int64_t sum) {
   return placement;
 }
 
-/// In order of their first step, at the bottom and at the top of `limit` bytes by turns: a chain, in which
+/// In order of their first use, at the bottom and at the top of `limit` bytes by turns: a chain, in which
 /// only neighbours meet, always fits its lower bound so. False when one finds no room.
 bool two_ended(Placement& placement, const Arena& arena, std::int64_t limit) {
   bool top = false;
@@ -108,11 +117,21 @@ bool two_ended(Placement& placement, const Arena& arena, std::int64_t limit) {
   throw Error({.kind = ErrorKind::internal, .code = ErrorCode::internal, .message = std::move(message)});
 }
 
+bool well_formed(const LiveRange& range) {
+  const auto forward = [](const StepSpan& span) { return span.first <= span.last; };
+  const auto begins = [&](const StepSpan& span) {
+    return span.first <= range.defined && range.defined <= span.last;
+  };
+  return range.bytes >= 0 && std::all_of(range.live.begin(), range.live.end(), forward) &&
+         std::all_of(range.held.begin(), range.held.end(), forward) &&
+         (range.bytes == 0 || std::any_of(range.live.begin(), range.live.end(), begins));
+}
+
 Arena make_arena(std::span<const LiveRange> ranges, std::int64_t alignment, std::int64_t& sum) {
-  Arena arena{.ranges = ranges, .sizes = {}, .at_step = {}, .order = {}};
+  Arena arena{.ranges = ranges, .sizes = {}, .at_step = {}, .defined_at = {}, .order = {}};
   std::uint32_t steps = 0;
   for (const LiveRange& range : ranges) {
-    if (range.bytes < 0 || range.first > range.last) fail("a live range of the memory plan is malformed");
+    if (!well_formed(range)) fail("a live range of the memory plan is malformed");
     if (range.bytes > std::numeric_limits<std::int64_t>::max() - alignment) sum = -1;
     const std::int64_t size = sum < 0 ? 0 : (range.bytes + alignment - 1) & -alignment;
     if (sum < 0 || __builtin_add_overflow(sum, size, &sum)) {
@@ -120,17 +139,18 @@ Arena make_arena(std::span<const LiveRange> ranges, std::int64_t alignment, std:
           {.code = ErrorCode::invalid_extent, .message = "the temporaries overflow 63 bits of bytes"});
     }
     arena.sizes.push_back(size);
-    steps = std::max(steps, range.last + 1);
+    for (const StepSpan& span : range.live) steps = std::max(steps, span.last + 1);
   }
   arena.at_step.resize(steps);
+  arena.defined_at.resize(steps);
   for (Index i = 0; i < ranges.size(); ++i) {
     if (arena.sizes[i] == 0) continue;
     arena.order.push_back(i);
-    for (std::uint32_t step = ranges[i].first; step <= ranges[i].last; ++step)
-      arena.at_step[step].push_back(i);
+    each_step(ranges[i].live, [&](std::uint32_t step) { arena.at_step[step].push_back(i); });
+    arena.defined_at[ranges[i].defined].push_back(i);
   }
   std::stable_sort(arena.order.begin(), arena.order.end(),
-                   [&](Index a, Index b) { return ranges[a].first < ranges[b].first; });
+                   [&](Index a, Index b) { return ranges[a].start < ranges[b].start; });
   return arena;
 }
 
@@ -140,10 +160,11 @@ MemoryPlan plan_memory(std::span<const LiveRange> ranges, std::int64_t alignment
   std::int64_t sum = 0;
   const Arena arena = make_arena(ranges, alignment, sum);
   MemoryPlan plan;
-  for (const auto& live : arena.at_step) {
-    plan.lower_bound = std::max(plan.lower_bound,
-                                std::accumulate(live.begin(), live.end(), std::int64_t{0},
-                                                [&](std::int64_t n, Index i) { return n + arena.sizes[i]; }));
+  std::vector<std::int64_t> held(arena.at_step.size(), 0);
+  for (Index i = 0; i < ranges.size(); ++i) {
+    each_step(ranges[i].held, [&](std::uint32_t step) {
+      plan.lower_bound = std::max(plan.lower_bound, held[step] += arena.sizes[i]);
+    });
   }
   Placement greedy = best_fit(arena, sum);
   Placement tight(arena);

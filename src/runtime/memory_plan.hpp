@@ -12,16 +12,29 @@
 
 namespace fuse::runtime {
 
-/// Memory that is needed from step `first` to step `last`, both included.
-struct LiveRange {
-  std::int64_t bytes = 0;
+/// Steps from `first` to `last`, both included.
+struct StepSpan {
   std::uint32_t first = 0, last = 0;
+};
+
+/// When memory is needed. On one stream that is one span of steps. On several, steps are numbered stream by
+/// stream: memory may be in use beside every step that nothing orders before its first use or behind its
+/// last. Two ranges meet where one is live at the first step of the other.
+struct LiveRange {
+  LiveRange() = default;
+  LiveRange(std::int64_t size, std::uint32_t first, std::uint32_t last)
+      : bytes(size), live{{first, last}}, held{{first, last}}, defined(first), start(first) {}
+  std::int64_t bytes = 0;
+  std::vector<StepSpan> live{};  ///< steps beside which it may be in use
+  std::vector<StepSpan> held{};  ///< of these, the ones beside which it is in any case
+  std::uint32_t defined = 0;     ///< its first step
+  std::uint32_t start = 0;       ///< when that is dispatched
 };
 
 struct MemoryPlan {
   std::vector<std::int64_t> offsets;  ///< of each range; 0 for an empty one
   std::int64_t total = 0;
-  std::int64_t lower_bound = 0;  ///< the most bytes live at one step: no plan takes less
+  std::int64_t lower_bound = 0;  ///< the most bytes held at one step: no plan takes less
 };
 
 constexpr std::int64_t workspace_alignment = 256;

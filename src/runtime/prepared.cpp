@@ -8,9 +8,12 @@
 #include <tuple>
 
 #include "runtime/binding.hpp"
+#include "runtime/contract.hpp"
 #include "runtime/executable_impl.hpp"
 #include "runtime/host_tensor.hpp"
+#include "runtime/live_ranges.hpp"
 #include "runtime/memory_plan.hpp"
+#include "schedule/step_cost.hpp"
 
 namespace fuse {
 namespace runtime {
@@ -18,6 +21,8 @@ namespace {
 
 using schedule::PlanValue;
 using schedule::Step;
+using schedule::Task;
+using schedule::TaskId;
 using schedule::ValueId;
 
 [[noreturn]] void fail(const Step& step, const std::string& message) {
@@ -71,21 +76,24 @@ class Preparer {
     }
     for (std::size_t i = 0; i < plan_.steps.size(); ++i) {
       const Step& step = plan_.steps[i];
-      for (const ValueId id : step.reads) touch(id, static_cast<std::uint32_t>(i));
-      for (const ValueId id : step.writes) touch(id, static_cast<std::uint32_t>(i));
       ReadyStep ready;
       if (!make_ready(step, ready)) continue;
       ready.label = label(i, step, ready.kind);
       if (ready.scratch.bytes > 0) {
-        scratch_of_.push_back({out_.steps.size(), ranges_.size()});
-        const auto at = static_cast<std::uint32_t>(i);
-        ranges_.push_back({ready.scratch.bytes, at, at});
+        scratch_of_.push_back({out_.steps.size(), owned_.size()});
+        owned_.push_back({ready.scratch.bytes, {static_cast<TaskId>(out_.steps.size())}});
       }
       out_.launches += ready.kind == ReadyStep::Kind::kernel;
       out_.gemm_calls += ready.kind == ReadyStep::Kind::gemm;
+      add_task(step, ready);
       out_.steps.push_back(std::move(ready));
     }
+    const Target& target = executable_.device.backend()->target();
+    out_.streams = schedule::plan_streams(tasks_, executable_.compiled.streams, target);
+    schedule::verify(tasks_, out_.streams, target);
     place_workspace();
+    make_commands();
+    index_arguments();
     mark_needs();
   }
 
@@ -110,13 +118,104 @@ class Preparer {
     for (std::size_t i = 0; i < read.size(); ++i) out_.runs[i] = read[i] || !out_.packs[i];
   }
 
-  /// Sizes of all values. Temporaries have one live range each, which steps extend.
+  /// What the step waits for: who wrote what it reads, and who used what it overwrites. An output that takes
+  /// an input's memory is that memory.
+  void add_task(const Step& step, const ReadyStep& ready) {
+    const auto task = static_cast<TaskId>(tasks_.size());
+    Task made;
+    std::int64_t bytes = 0;
+    const auto memory = [&](ValueId id) { return plan_.values[id].donor.value_or(id); };
+    for (const ValueId id : step.reads) {
+      const Users& users = users_[memory(id)];
+      if (users.writer) made.after.push_back(*users.writer);
+    }
+    for (const ValueId id : step.writes) {
+      const Users& users = users_[memory(id)];
+      if (users.writer) made.after.push_back(*users.writer);
+      made.after.insert(made.after.end(), users.readers.begin(), users.readers.end());
+    }
+    for (const ValueId id : step.reads) users_[memory(id)].readers.push_back(task);
+    for (const ValueId id : step.writes) users_[memory(id)] = {task, {}};
+    for (const std::vector<ValueId>* values : {&step.reads, &step.writes}) {
+      for (const ValueId id : *values) {
+        bytes += places_[id].bytes;
+        if (id >= first_temporary_) owned_[id - first_temporary_].users.push_back(task);
+      }
+    }
+    std::sort(made.after.begin(), made.after.end());
+    made.after.erase(std::unique(made.after.begin(), made.after.end()), made.after.end());
+    std::erase(made.after, task);
+    const schedule::StepCost cost = cost_of(step, ready, bytes, made.residency);
+    made.seconds = cost.seconds;
+    made.share = cost.share;
+    made.spins = step.spins;
+    tasks_.push_back(std::move(made));
+  }
+
+  schedule::StepCost cost_of(const Step& step, const ReadyStep& ready, std::int64_t bytes,
+                             schedule::Residency& residency) const {
+    const Target& target = executable_.device.backend()->target();
+    if (ready.kind == ReadyStep::Kind::kernel) {
+      const auto& work = std::get<schedule::KernelStep>(step.work);
+      const codegen::KernelInfo& kernel = executable_.compiled.source.kernels[work.kernel];
+      residency = {
+          .blocks = ready.grid.x, .threads = kernel.block_threads, .shared_bytes = kernel.shared_bytes};
+      return schedule::kernel_cost(bytes, residency, target);
+    }
+    if (ready.kind == ReadyStep::Kind::gemm) {
+      const auto& work = std::get<schedule::GemmStep>(step.work);
+      return schedule::gemm_cost(bytes, binding_.value(work.batch), binding_.value(work.m),
+                                 binding_.value(work.n), binding_.value(work.k), target);
+    }
+    return schedule::transfer_cost(bytes, target);
+  }
+
+  /// Who waits for whom becomes events: one for each step that another stream waits for.
+  void make_commands() {
+    Commands& commands = out_.commands;
+    std::vector<std::uint32_t> event(tasks_.size(), Command::no_event);
+    const auto event_of = [&](TaskId task) {
+      if (event[task] == Command::no_event) event[task] = commands.events++;
+      return event[task];
+    };
+    std::vector<bool> started(static_cast<std::size_t>(out_.streams.streams));
+    std::size_t next = 0;
+    for (const TaskId task : out_.streams.order) {
+      const schedule::StreamId stream = out_.streams.stream[task];
+      Command command{.step = task, .stream = stream};
+      command.waits.first = static_cast<std::uint32_t>(commands.waits.size());
+      for (; next < out_.streams.waits.size() && out_.streams.waits[next].task == task; ++next) {
+        commands.waits.push_back(event_of(out_.streams.waits[next].on));
+        ++command.waits.count;
+      }
+      if (!started[stream] && stream != 0 && command.waits.count == 0) commands.forks.push_back(stream);
+      started[stream] = true;
+      commands.list.push_back(command);
+    }
+    for (const TaskId task : out_.streams.joins) commands.joins.push_back(event_of(task));
+    for (Command& command : commands.list) command.record = event[command.step];
+  }
+
+  void index_arguments() {
+    for (const ReadyStep& step : out_.steps) {
+      for (std::uint32_t i = step.arguments.first; i < step.arguments.first + step.arguments.count; ++i) {
+        const ReadyArgument& argument = out_.arguments[i];
+        if (argument.is_extent || argument.place.slot == Place::workspace) continue;
+        const bool packed = argument.place.slot == Place::packed;
+        const std::size_t slot =
+            packed ? executable_.slots.size() : static_cast<std::size_t>(argument.place.slot);
+        out_.arguments_of[slot].push_back(i);
+      }
+    }
+  }
+
+  /// Sizes of all values. Of temporaries it is noted who uses them.
   void bind_values() {
     for (const PlanValue& value : plan_.values) {
       Place place;
       place.bytes = bytes_of(value.dtype, binding_.shape(value.dims));
       if (value.kind == PlanValue::Kind::temporary) {
-        ranges_.push_back({place.bytes, std::numeric_limits<std::uint32_t>::max(), 0});
+        owned_.push_back({place.bytes, {}});
       } else if (value.kind == PlanValue::Kind::packed) {
         place.slot = Place::packed;
         place.offset = out_.packed_bytes;
@@ -126,7 +225,8 @@ class Preparer {
       }
       places_.push_back(place);
     }
-    first_temporary_ = places_.size() - ranges_.size();
+    first_temporary_ = places_.size() - owned_.size();
+    users_.resize(places_.size());
   }
 
   /// The next offset of the packed memory.
@@ -140,20 +240,14 @@ class Preparer {
     return end & -workspace_alignment;
   }
 
-  void touch(ValueId id, std::uint32_t step) {
-    if (id < first_temporary_) return;
-    LiveRange& range = ranges_[id - first_temporary_];
-    range.first = std::min(range.first, step);
-    range.last = std::max(range.last, step);
-  }
-
   /// The offsets go where places were copied to before they were known.
   void place_workspace() {
-    for (LiveRange& range : ranges_) {
-      if (range.first > range.last) range = {};  // nobody uses it
-    }
-    const MemoryPlan memory = plan_memory(ranges_);
+    const LiveRanges live(out_.streams);
+    std::vector<LiveRange> ranges;
+    for (const Owned& owned : owned_) ranges.push_back(live.of(owned.bytes, owned.users));
+    const MemoryPlan memory = plan_memory(ranges);
     out_.workspace_bytes = memory.total;
+    out_.workspace_bound = memory.lower_bound;
     const auto settle = [&](Place& place) {
       if (place.slot == Place::workspace && place.offset < 0) place.offset = memory.offsets[~place.offset];
     };
@@ -207,8 +301,8 @@ class Preparer {
     }
     ready.function = executable_.functions[work.kernel];
     ready.grid.x = grid;
-    ready.first_argument = static_cast<std::uint32_t>(out_.arguments.size());
-    ready.arguments = static_cast<std::uint32_t>(kernel.params.size());
+    ready.arguments = {static_cast<std::uint32_t>(out_.arguments.size()),
+                       static_cast<std::uint32_t>(kernel.params.size())};
     for (const ValueId id : work.buffers) out_.arguments.push_back({false, place(id), 0});
     for (std::size_t i = 0; i < work.extents.size(); ++i) {
       const codegen::KernelParam& param = kernel.params[work.buffers.size() + i];
@@ -303,9 +397,21 @@ class Preparer {
   const schedule::Plan& plan_;
   const Binding& binding_;
   Prepared::Impl& out_;
-  std::vector<Place> places_;        // of each value; temporaries without offset
-  std::vector<LiveRange> ranges_;    // of the temporaries, then of the gemms' scratch
-  std::size_t first_temporary_ = 0;  // value of the first range
+  std::vector<Place> places_;  // of each value; temporaries without offset
+  /// Memory of the workspace.
+  struct Owned {
+    std::int64_t bytes = 0;
+    std::vector<TaskId> users{};
+  };
+  std::vector<Owned> owned_;         // of the temporaries, then of the gemms' scratch
+  std::size_t first_temporary_ = 0;  // value of the first
+  /// Since the last write of a value's memory.
+  struct Users {
+    std::optional<TaskId> writer{};
+    std::vector<TaskId> readers{};
+  };
+  std::vector<Users> users_;                                     // of each value
+  std::vector<Task> tasks_;                                      // of out_.steps
   std::vector<std::pair<std::size_t, std::size_t>> scratch_of_;  // ready step, range
   std::map<GemmKey, const Gemm*> gemms_;
 };
@@ -314,6 +420,7 @@ class Preparer {
 }  // namespace runtime
 
 Prepared Executable::prepare(const DimValues& dims) const {
+  runtime::contract::forbid("prepares");
   const runtime::Binding binding(impl_->graph, dims);
   runtime::check_guards(impl_->compiled.guards, binding);
   runtime::check_extents(impl_->graph, binding);
@@ -330,6 +437,7 @@ Prepared Executable::prepare(const DimValues& dims) const {
   }
   out->packs.assign(impl_->slots.size(), 0);
   out->runs.assign(impl_->slots.size(), 1);
+  out->arguments_of.resize(impl_->slots.size() + 1);
   if (impl_->device.kind() != DeviceKind::reference) runtime::Preparer(*impl_, binding, *out).run();
   return Prepared(std::move(out));
 }
@@ -348,6 +456,8 @@ const T& at(const std::vector<T>& values, std::size_t slot) {
 const std::vector<std::int64_t>& Prepared::shape(std::size_t slot) const { return at(impl_->shapes, slot); }
 std::int64_t Prepared::bytes(std::size_t slot) const { return at(impl_->bytes, slot); }
 std::int64_t Prepared::workspace_bytes() const { return impl_->workspace_bytes; }
+std::int64_t Prepared::workspace_bound() const { return impl_->workspace_bound; }
+int Prepared::streams() const { return impl_->streams.streams; }
 std::int64_t Prepared::packed_bytes() const { return impl_->packed_bytes; }
 bool Prepared::reads_in_run(std::size_t slot) const { return at(impl_->runs, slot) != 0; }
 std::int64_t Prepared::launches() const { return impl_->launches; }

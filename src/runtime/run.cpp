@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <utility>
 
+#include "runtime/contract.hpp"
 #include "runtime/executable_impl.hpp"
 #include "runtime/memory_plan.hpp"
 #include "runtime/reference_run.hpp"
@@ -101,11 +103,6 @@ Status check_own(const char* what, BufferView own, std::int64_t needed, const ch
   return Status::ok();
 }
 
-Status check_workspace(const Prepared::Impl& p, std::span<const BufferView> buffers,
-                       BufferView workspace) noexcept {
-  return check_own("workspace", workspace, p.workspace_bytes, "", p, buffers);
-}
-
 Status check_packed(const Prepared::Impl& p, std::span<const BufferView> buffers,
                     BufferView packed) noexcept {
   return check_own("packed memory", packed, p.packed_bytes, ": fill it by Prepared::pack", p, buffers);
@@ -117,62 +114,191 @@ Status check_device(const Prepared::Impl& p, const Stream& stream) noexcept {
                 p.device_name);
 }
 
-/// Enqueues ready steps.
+Status check_run(const Prepared::Impl& p, std::span<const BufferView> buffers, BufferView workspace,
+                 BufferView packed) noexcept {
+  if (Status bad = check_buffers(p, buffers, p.runs); !bad) return bad;
+  if (Status bad = check_overlap(p, buffers); !bad) return bad;
+  if (Status bad = check_own("workspace", workspace, p.workspace_bytes, "", p, buffers); !bad) return bad;
+  if (Status bad = check_packed(p, buffers, packed); !bad) return bad;
+  if (overlap(workspace.address, p.workspace_bytes, packed.address, p.packed_bytes)) {
+    return status(ErrorCode::invalid_argument, "workspace overlaps the packed memory");
+  }
+  return Status::ok();
+}
+
+/// Where places are in a run.
+struct Bases {
+  std::span<const BufferView> buffers;
+  std::byte *workspace, *packed;
+
+  void* at(const runtime::Place& place) const noexcept {
+    if (place.slot >= 0) return buffers[static_cast<std::size_t>(place.slot)].address;
+    std::byte* const own = place.slot == runtime::Place::packed ? packed : workspace;
+    return place.bytes > 0 ? own + place.offset : nullptr;
+  }
+};
+
+Status enqueue(const runtime::ReadyStep& step, const Bases& bases, const runtime::Argument* arguments,
+               runtime::Backend& backend, runtime::Queue& queue) noexcept {
+  switch (step.kind) {
+    case runtime::ReadyStep::Kind::kernel:
+      return backend.launch(queue, *step.function, step.grid, arguments,
+                            static_cast<int>(step.arguments.count));
+    case runtime::ReadyStep::Kind::gemm:
+      return step.gemm->run(queue, bases.at(step.a), bases.at(step.b), bases.at(step.c),
+                            bases.at(step.scratch), bases.at(step.extra));
+    case runtime::ReadyStep::Kind::copy:
+      return backend.copy(queue, bases.at(step.c), bases.at(step.a), step.c.bytes);
+    case runtime::ReadyStep::Kind::memset:
+      return backend.memset(queue, bases.at(step.c), step.byte, step.c.bytes);
+  }
+  return {ErrorCode::internal, "unknown kind of step"};
+}
+
+Status of_step(const runtime::ReadyStep& step, const Status& failed) noexcept {
+  return status(failed.code(), "{} failed: {}", step.label, failed.message());
+}
+
+/// The setup, in order on one queue. Its arguments stand on the stack: it is not what runs often.
+Status enqueue_setup(const Prepared::Impl& p, const Bases& bases, runtime::Queue& queue) noexcept {
+  std::array<runtime::Argument, runtime::max_arguments> arguments;
+  for (const runtime::ReadyStep& step : p.setup) {
+    for (std::uint32_t i = 0; i < step.arguments.count; ++i) {
+      const runtime::ReadyArgument& from = p.arguments[step.arguments.first + i];
+      arguments[i] = {.bytes = from.place.bytes, .value = from.value};
+      if (!from.is_extent) arguments[i].address = bases.at(from.place);
+    }
+    Status failed = enqueue(step, bases, arguments.data(), *p.executable->device.backend(), queue);
+    if (!failed) return of_step(step, failed);
+  }
+  return Status::ok();
+}
+
+/// Enqueues a run: its steps in dispatch order, each on its stream.
 class Launcher {
  public:
-  Launcher(const Prepared::Impl& p, runtime::Queue& queue, std::span<const BufferView> buffers,
-           void* workspace, void* packed) noexcept
-      : p_(p), backend_(*p.executable->device.backend()), queue_(queue), buffers_(buffers) {
-    workspace_ = static_cast<std::byte*>(workspace);
-    packed_ = static_cast<std::byte*>(packed);
+  Launcher(const Prepared::Impl& p, Workspace::Impl& w, runtime::Queue& queue,
+           std::span<const BufferView> buffers, BufferView packed) noexcept
+      : p_(p),
+        w_(w),
+        backend_(*p.executable->device.backend()),
+        queue_(queue),
+        bases_{buffers, static_cast<std::byte*>(w.memory.address), static_cast<std::byte*>(packed.address)} {}
+
+  Status run() noexcept {
+    if (Status failed = backend_.enter(); !failed) return failed;
+    Status done = enqueue_all();
+    const Status left = backend_.leave();
+    return done ? left : done;
   }
 
-  Status run(const std::vector<runtime::ReadyStep>& steps) noexcept {
-    for (const runtime::ReadyStep& step : steps) {
-      if (Status failed = run(step); !failed) {
-        return status(failed.code(), "{} failed: {}", step.label, failed.message());
-      }
+ private:
+  runtime::Queue& queue(schedule::StreamId stream) const noexcept {
+    return stream == 0 ? queue_ : *w_.queues[stream - 1u];
+  }
+
+  Status enqueue_all() noexcept {
+    const runtime::Commands& commands = p_.commands;
+    Status failed = fork();
+    for (std::size_t i = 0; failed && i < commands.list.size(); ++i) failed = run(commands.list[i]);
+    for (std::size_t i = 0; failed && i < commands.joins.size(); ++i) {
+      failed = backend_.wait(queue_, *w_.events[commands.joins[i]]);
+    }
+    if (!failed) join_all();
+    if (failed && w_.last_run) failed = backend_.record(queue_, *w_.last_run);
+    return failed;
+  }
+
+  Status fork() noexcept {
+    if (p_.commands.forks.empty()) return Status::ok();
+    runtime::Event& start = *w_.events.back();
+    if (Status failed = backend_.record(queue_, start); !failed) return failed;
+    for (const schedule::StreamId stream : p_.commands.forks) {
+      if (Status failed = backend_.wait(queue(stream), start); !failed) return failed;
     }
     return Status::ok();
   }
 
- private:
-  Status run(const runtime::ReadyStep& step) noexcept {
-    switch (step.kind) {
-      case runtime::ReadyStep::Kind::kernel:
-        return launch(step);
-      case runtime::ReadyStep::Kind::gemm:
-        return step.gemm->run(queue_, at(step.a), at(step.b), at(step.c), at(step.scratch), at(step.extra));
-      case runtime::ReadyStep::Kind::copy:
-        return backend_.copy(queue_, at(step.c), at(step.a), step.c.bytes);
-      case runtime::ReadyStep::Kind::memset:
-        return backend_.memset(queue_, at(step.c), step.byte, step.c.bytes);
+  Status run(const runtime::Command& command) noexcept {
+    const runtime::ReadyStep& step = p_.steps[command.step];
+    runtime::Queue& on = queue(command.stream);
+    for (std::uint32_t i = 0; i < command.waits.count; ++i) {
+      const std::uint32_t event = p_.commands.waits[command.waits.first + i];
+      if (Status failed = backend_.wait(on, *w_.events[event]); !failed) return of_step(step, failed);
     }
-    return {ErrorCode::internal, "unknown kind of step"};
+    Status failed = enqueue(step, bases_, w_.arguments.data() + step.arguments.first, backend_, on);
+    if (failed && command.record != runtime::Command::no_event) {
+      failed = backend_.record(on, *w_.events[command.record]);
+    }
+    return failed ? failed : of_step(step, failed);
   }
 
-  void* at(const runtime::Place& place) const noexcept {
-    if (place.slot >= 0) return buffers_[static_cast<std::size_t>(place.slot)].address;
-    std::byte* const own = place.slot == runtime::Place::packed ? packed_ : workspace_;
-    return place.bytes > 0 ? own + place.offset : nullptr;
-  }
-
-  Status launch(const runtime::ReadyStep& step) noexcept {
-    std::array<runtime::Argument, runtime::max_arguments> arguments;
-    for (std::uint32_t i = 0; i < step.arguments; ++i) {
-      const runtime::ReadyArgument& from = p_.arguments[step.first_argument + i];
-      arguments[i] = from.is_extent ? runtime::Argument{.value = from.value}
-                                    : runtime::Argument{.address = at(from.place), .bytes = from.place.bytes};
+  /// After a failure, so that who waits for the caller's stream has waited for everything. What fails here is
+  /// the device's next report.
+  void join_all() noexcept {
+    for (const auto& other : w_.queues) {
+      if (backend_.record(*other, *w_.events.back())) (void)!backend_.wait(queue_, *w_.events.back());
     }
-    return backend_.launch(queue_, *step.function, step.grid, arguments.data(),
-                           static_cast<int>(step.arguments));
   }
 
   const Prepared::Impl& p_;
+  Workspace::Impl& w_;
   runtime::Backend& backend_;
   runtime::Queue& queue_;
-  std::span<const BufferView> buffers_;
-  std::byte *workspace_ = nullptr, *packed_ = nullptr;
+  const Bases bases_;
+};
+
+bool same(const BufferView& a, const BufferView& b) { return a.address == b.address && a.bytes == b.bytes; }
+
+/// Checks the buffers and points the launches' arguments at them, unless the last run of the workspace was
+/// given the same.
+Status bind(const Prepared::Impl& p, Workspace::Impl& w, std::span<const BufferView> buffers,
+            BufferView packed) noexcept {
+  const std::size_t slots = p.bytes.size();
+  if (w.checked && buffers.size() == slots && same(w.bound[slots], packed) &&
+      std::equal(buffers.begin(), buffers.end(), w.bound.begin(), same)) {
+    return Status::ok();
+  }
+  if (Status bad = check_run(p, buffers, w.memory, packed); !bad) return bad;
+  for (std::size_t slot = 0; slot <= slots; ++slot) {
+    const BufferView& view = slot < slots ? buffers[slot] : packed;
+    if (same(w.bound[slot], view)) continue;
+    w.bound[slot] = view;
+    for (const std::uint32_t argument : p.arguments_of[slot]) {
+      w.arguments[argument].address =
+          static_cast<std::byte*>(view.address) + p.arguments[argument].place.offset;
+    }
+  }
+  w.checked = true;
+  return Status::ok();
+}
+
+/// Under FUSE_CONTRACT: the workspace's last run, where it was on another stream, has been waited for.
+Status check_sharing(Workspace::Impl& w, const runtime::Queue& queue) noexcept {
+  if (!w.last_run) return Status::ok();
+  const void* const before = std::exchange(w.last_queue, &queue);
+  runtime::Backend& backend = *w.prepared->executable->device.backend();
+  if (!before || before == &queue || backend.passed(*w.last_run)) return Status::ok();
+  return {ErrorCode::invalid_argument,
+          "contract: the workspace is in use by a run on another stream, which nobody waited for"};
+}
+
+/// Of one thread at a time.
+class Lease {
+ public:
+  explicit Lease(std::atomic_flag& flag) noexcept : flag_(flag) {
+    held_ = !flag_.test_and_set(std::memory_order_acquire);
+  }
+  ~Lease() {
+    if (held_) flag_.clear(std::memory_order_release);
+  }
+  Lease(const Lease&) = delete;
+  Lease& operator=(const Lease&) = delete;
+  bool held() const noexcept { return held_; }
+
+ private:
+  std::atomic_flag& flag_;
+  bool held_ = false;
 };
 
 }  // namespace
@@ -182,23 +308,29 @@ Status Prepared::pack(Stream& stream, std::span<const BufferView> buffers, Buffe
   if (Status bad = check_device(p, stream); !bad) return bad;
   if (Status bad = check_buffers(p, buffers, p.packs); !bad) return bad;
   if (Status bad = check_packed(p, buffers, packed); !bad) return bad;
-  return Launcher(p, stream.queue(), buffers, nullptr, packed.address).run(p.setup);
+  return enqueue_setup(p, {buffers, nullptr, static_cast<std::byte*>(packed.address)}, stream.queue());
 }
 
-Status Prepared::run(Stream& stream, std::span<const BufferView> buffers, BufferView workspace,
+Status Prepared::run(Stream& stream, std::span<const BufferView> buffers, Workspace& workspace,
                      BufferView packed) const noexcept {
   const Impl& p = *impl_;
-  const Device& device = p.executable->device;
   if (Status bad = check_device(p, stream); !bad) return bad;
-  if (Status bad = check_buffers(p, buffers, p.runs); !bad) return bad;
-  if (Status bad = check_overlap(p, buffers); !bad) return bad;
-  if (Status bad = check_workspace(p, buffers, workspace); !bad) return bad;
-  if (Status bad = check_packed(p, buffers, packed); !bad) return bad;
-  if (overlap(workspace.address, p.workspace_bytes, packed.address, p.packed_bytes)) {
-    return status(ErrorCode::invalid_argument, "workspace overlaps the packed memory");
+  Workspace::Impl* const w = workspace.impl();
+  if (!w || w->prepared.get() != &p) {
+    return status(ErrorCode::invalid_argument, "{}: make one by Prepared::workspace",
+                  w ? "the workspace is of another Prepared" : "the workspace is empty");
   }
-  if (device.kind() == DeviceKind::reference) return runtime::run_reference(p, buffers);
-  return Launcher(p, stream.queue(), buffers, workspace.address, packed.address).run(p.steps);
+  const Lease lease(w->running);
+  if (!lease.held()) return {ErrorCode::invalid_argument, "another thread is in a run with this workspace"};
+  if (Status bad = check_sharing(*w, stream.queue()); !bad) return bad;
+  if (Status bad = bind(p, *w, buffers, packed); !bad) return bad;
+  const DeviceKind kind = p.executable->device.kind();
+  if (kind == DeviceKind::reference) return runtime::run_reference(p, buffers);
+  // What the emulated device does inside a launch is its own affair.
+  const runtime::contract::HotPath hot(kind == DeviceKind::cuda);
+  Status done = Launcher(p, *w, stream.queue(), buffers, packed).run();
+  if (done && hot.broken()) return status(ErrorCode::internal, "contract: a run {}", hot.broken());
+  return done;
 }
 
 }  // namespace v0

@@ -51,7 +51,7 @@ Session::Session(Executable executable, const DimValues& dims)
     const bool shared = executable_.slots()[i].donor.has_value();
     buffers_.push_back(shared ? Buffer() : device.allocate(prepared_.bytes(i)));
   }
-  workspace_ = device.allocate(prepared_.workspace_bytes());
+  workspace_ = prepared_.workspace();
   packed_ = device.allocate(prepared_.packed_bytes());
 }
 
@@ -114,7 +114,7 @@ void Session::run() {
   check_set(true);
   ran_ = false;
   pack();
-  finish(prepared_.run(stream_, views(), workspace_.view(), packed_.view()));
+  finish(prepared_.run(stream_, views(), workspace_, packed_.view()));
   ran_ = true;
 }
 

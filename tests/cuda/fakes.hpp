@@ -11,6 +11,7 @@
 
 #include "fake_cublaslt/fake_cublaslt.hpp"
 #include "fake_cuda/fake_cuda.hpp"
+#include "runtime/contract.hpp"
 #include "runtime/cuda/cuda.hpp"
 #include "support/catch.hpp"
 #include "support/paths.hpp"
@@ -41,6 +42,9 @@ struct Fakes {
   FUSE_TEST_CUDA(live) = fake_function<decltype(live)>(fake_cuda_path(), "fake_cuda_live");
   FUSE_TEST_CUDA(depth) = fake_function<decltype(depth)>(fake_cuda_path(), "fake_cuda_depth");
   FUSE_TEST_CUDA(misuse) = fake_function<decltype(misuse)>(fake_cuda_path(), "fake_cuda_misuse");
+  FUSE_TEST_CUDA(on_record) = fake_function<decltype(on_record)>(fake_cuda_path(), "fake_cuda_on_record");
+  FUSE_TEST_CUDA(only_count) = fake_function<decltype(only_count)>(fake_cuda_path(), "fake_cuda_only_count");
+  FUSE_TEST_CUDA(counted) = fake_function<decltype(counted)>(fake_cuda_path(), "fake_cuda_counted");
   FUSE_TEST_CUDA(foreign_stream) = fake_function<decltype(foreign_stream)>(fake_cuda_path(),
                                                                            "fake_cuda_foreign_stream");
 #undef FUSE_TEST_CUDA
@@ -60,6 +64,7 @@ struct Fakes {
   Fakes() {
     reset();
     blas_reset();
+    on_record([](int on) { runtime::contract::pause(on != 0); });
   }
 
   std::unique_ptr<runtime::Backend> backend() const {

@@ -9,6 +9,10 @@ void fake_cublaslt_reset();
 void fake_cublaslt_fail_at(const char* function, int nth, int status);
 /// Scratch that the next algorithms ask for.
 void fake_cublaslt_set_workspace(long long bytes);
+/// Products are counted and not computed, and nothing is recorded. For measuring the caller.
+void fake_cublaslt_only_count(int on);
+/// Products since it was last asked, while only counting.
+long long fake_cublaslt_counted();
 int fake_cublaslt_call_count();
 /// "cublasLtMatmul" and what it was given; "" out of range. Valid until the next reset.
 const char* fake_cublaslt_call(int index);

@@ -7,6 +7,7 @@
 
 #include <cuda.h>
 
+#include <atomic>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -18,6 +19,7 @@
 #include <set>
 #include <sstream>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -42,9 +44,13 @@ struct CUstream_st {
 struct CUevent_st {
   std::uint64_t time = 0;
   bool recorded = false;
+  bool timed = true;
+  CUstream_st* recorder = nullptr;
+  CUgraph_st* capture = nullptr;  // of the recorder, then
 };
 struct CUgraph_st {
   std::uint64_t operations = 0;
+  std::map<CUstream_st*, bool> others;  // streams that joined the capture; whether they have come back
 };
 struct CUgraphExec_st {
   std::uint64_t operations = 0;
@@ -126,6 +132,50 @@ std::vector<CUctx_st*>& stack() {
   return contexts;
 }
 
+std::atomic<bool> only_counting = false;
+std::atomic<void (*)(int)> record_hook = nullptr;
+
+/// While one lives, the fake does something that a driver would not.
+struct Recording {
+  Recording() { tell(1); }
+  ~Recording() { tell(0); }
+  static void tell(int on) {
+    if (auto* const hook = record_hook.load(std::memory_order_relaxed)) hook(on);
+  }
+};
+
+/// Calls of one function, counted where nothing else is to be recorded: cheap enough for what is measured.
+class Counter {
+ public:
+  explicit Counter(std::string_view call) : name_(call.substr(0, call.find(' '))) {
+    const std::lock_guard lock(state().mutex);
+    next_ = std::exchange(first(), this);
+  }
+  bool count() {
+    if (!only_counting.load(std::memory_order_relaxed)) return false;
+    count_.fetch_add(1, std::memory_order_relaxed);
+    return true;
+  }
+  /// Of the function, "" all of them; and forgets what was counted.
+  static long long take(std::string_view name) {
+    const std::lock_guard lock(state().mutex);
+    long long sum = 0;
+    for (Counter* c = first(); c; c = c->next_) {
+      if (name.empty() || c->name_ == name) sum += c->count_.exchange(0);
+    }
+    return sum;
+  }
+
+ private:
+  static Counter*& first() {
+    static Counter* list = nullptr;
+    return list;
+  }
+  std::string_view name_;
+  std::atomic<long long> count_ = 0;
+  Counter* next_ = nullptr;
+};
+
 std::string text(const char* plain) { return plain; }
 template <class... Args>
 std::string text(const char* format, Args... args) {
@@ -169,6 +219,9 @@ bool in_bounds(CUdeviceptr address, std::size_t bytes) {
 void pass(CUstream stream, std::uint64_t operations = 1) {
   const std::lock_guard lock(state().mutex);
   (stream && stream->capture ? stream->capture->operations : state().time) += operations;
+  if (!stream || !stream->capture) return;
+  const auto other = stream->capture->others.find(stream);
+  if (other != stream->capture->others.end()) other->second = false;
 }
 
 template <class T>
@@ -202,10 +255,21 @@ constexpr ErrorName error_names[] = {
 
 }  // namespace
 
+#define FAKE_FIRST(first, ...) first
 #define FAKE_ENTER(...)                                                      \
   do {                                                                       \
+    static Counter counter(FAKE_FIRST(__VA_ARGS__, 0));                      \
+    if (counter.count()) break;                                              \
+    const Recording recording;                                               \
     if (const CUresult injected = enter(text(__VA_ARGS__))) return injected; \
   } while (false)
+// The code that the call is to return, for calls that do their work all the same.
+#define FAKE_INJECTED(name)                              \
+  [] {                                                   \
+    static Counter counter(name);                        \
+    const Recording recording;                           \
+    return counter.count() ? CUDA_SUCCESS : enter(name); \
+  }()
 #define FAKE_ENTER_IN_CONTEXT(...)                               \
   FAKE_ENTER(__VA_ARGS__);                                       \
   do {                                                           \
@@ -254,6 +318,9 @@ int fake_cuda_misuse() {
   const std::lock_guard lock(state().mutex);
   return state().misuse;
 }
+void fake_cuda_on_record(void (*hook)(int)) { record_hook = hook; }
+void fake_cuda_only_count(int on) { only_counting = on != 0; }
+long long fake_cuda_counted(const char* function) { return Counter::take(function); }
 void* fake_cuda_foreign_stream() { return &state().foreign_stream; }
 
 // ---- the driver
@@ -319,7 +386,7 @@ CUresult CUDAAPI cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice) {
   return CUDA_SUCCESS;
 }
 CUresult CUDAAPI cuDevicePrimaryCtxRelease(CUdevice) {
-  const CUresult injected = enter("cuDevicePrimaryCtxRelease");
+  const CUresult injected = FAKE_INJECTED("cuDevicePrimaryCtxRelease");
   const std::lock_guard lock(state().mutex);
   if (state().retains-- <= 0) return misused(CUDA_ERROR_INVALID_CONTEXT);
   return injected;
@@ -331,7 +398,7 @@ CUresult CUDAAPI cuCtxPushCurrent(CUcontext context) {
   return CUDA_SUCCESS;
 }
 CUresult CUDAAPI cuCtxPopCurrent(CUcontext* context) {
-  const CUresult injected = enter("cuCtxPopCurrent");
+  const CUresult injected = FAKE_INJECTED("cuCtxPopCurrent");
   if (stack().empty()) return misused(CUDA_ERROR_INVALID_CONTEXT);
   *context = stack().back();
   stack().pop_back();
@@ -356,7 +423,7 @@ CUresult CUDAAPI cuMemAlloc(CUdeviceptr* address, std::size_t bytes) {
   return CUDA_SUCCESS;
 }
 CUresult CUDAAPI cuMemFree(CUdeviceptr address) {
-  const CUresult injected = enter("cuMemFree");
+  const CUresult injected = FAKE_INJECTED("cuMemFree");
   const std::lock_guard lock(state().mutex);
   if (!state().memory.erase(address)) return misused(CUDA_ERROR_INVALID_VALUE);
   ::operator delete (host(address), std::align_val_t{256});
@@ -406,7 +473,7 @@ CUresult CUDAAPI cuStreamCreate(CUstream* stream, unsigned flags) {
   return CUDA_SUCCESS;
 }
 CUresult CUDAAPI cuStreamDestroy(CUstream stream) {
-  const CUresult injected = enter("cuStreamDestroy");
+  const CUresult injected = FAKE_INJECTED("cuStreamDestroy");
   const std::lock_guard lock(state().mutex);
   if (!state().streams.erase(stream)) return misused(CUDA_ERROR_INVALID_HANDLE);
   delete stream;
@@ -431,10 +498,15 @@ CUresult CUDAAPI cuStreamBeginCapture(CUstream stream, CUstreamCaptureMode mode)
   return CUDA_SUCCESS;
 }
 CUresult CUDAAPI cuStreamEndCapture(CUstream stream, CUgraph* graph) {
-  const CUresult injected = enter("cuStreamEndCapture");
+  const CUresult injected = FAKE_INJECTED("cuStreamEndCapture");
   if (!stream || !stream->capture) return misused(CUDA_ERROR_ILLEGAL_STATE);
   *graph = std::exchange(stream->capture, nullptr);
-  return injected;
+  bool unjoined = false;
+  for (const auto& [other, back] : (*graph)->others) {
+    other->capture = nullptr;
+    unjoined |= !back;
+  }
+  return unjoined ? misused(CUDA_ERROR_STREAM_CAPTURE_UNJOINED) : injected;
 }
 CUresult CUDAAPI cuGraphInstantiateWithFlags(CUgraphExec* made, CUgraph graph, unsigned long long flags) {
   FAKE_ENTER_IN_CONTEXT("cuGraphInstantiateWithFlags %llu", flags);
@@ -450,12 +522,12 @@ CUresult CUDAAPI cuGraphLaunch(CUgraphExec graph, CUstream stream) {
   return CUDA_SUCCESS;
 }
 CUresult CUDAAPI cuGraphExecDestroy(CUgraphExec graph) {
-  const CUresult injected = enter("cuGraphExecDestroy");
+  const CUresult injected = FAKE_INJECTED("cuGraphExecDestroy");
   const CUresult erased = erase(state().graph_execs, graph);
   return erased ? erased : injected;
 }
 CUresult CUDAAPI cuGraphDestroy(CUgraph graph) {
-  const CUresult injected = enter("cuGraphDestroy");
+  const CUresult injected = FAKE_INJECTED("cuGraphDestroy");
   const CUresult erased = erase(state().graphs, graph);
   return erased ? erased : injected;
 }
@@ -463,20 +535,42 @@ CUresult CUDAAPI cuEventCreate(CUevent* event, unsigned flags) {
   FAKE_ENTER_IN_CONTEXT("cuEventCreate %u", flags);
   const std::lock_guard lock(state().mutex);
   *event = new CUevent_st;
+  (*event)->timed = (flags & CU_EVENT_DISABLE_TIMING) == 0;
   state().events.insert(*event);
   return CUDA_SUCCESS;
 }
 CUresult CUDAAPI cuEventDestroy(CUevent event) {
-  const CUresult injected = enter("cuEventDestroy");
+  const CUresult injected = FAKE_INJECTED("cuEventDestroy");
   const CUresult erased = erase(state().events, event);
   return erased ? erased : injected;
 }
 CUresult CUDAAPI cuEventRecord(CUevent event, CUstream stream) {
   FAKE_ENTER_IN_CONTEXT("cuEventRecord");
-  if (stream && stream->capture) return misused(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
   const std::lock_guard lock(state().mutex);
-  *event = {state().time, true};
+  event->time = state().time;
+  event->recorded = true;
+  event->capture = stream ? stream->capture : nullptr;
+  event->recorder = stream;
   return CUDA_SUCCESS;
+}
+CUresult CUDAAPI cuStreamWaitEvent(CUstream stream, CUevent event, unsigned flags) {
+  FAKE_ENTER_IN_CONTEXT("cuStreamWaitEvent %u", flags);
+  const std::lock_guard lock(state().mutex);
+  if (!event->recorded) return CUDA_SUCCESS;  // as the driver: nothing to wait for
+  if (!stream || !event->capture) return CUDA_SUCCESS;
+  CUgraph_st& graph = *event->capture;
+  const Recording recording;
+  if (!stream->capture) {  // it becomes a part of the capture, and has to come back
+    stream->capture = &graph;
+    graph.others[stream] = false;
+  }
+  const auto recorder = graph.others.find(event->recorder);
+  if (recorder != graph.others.end() && event->recorder != stream) recorder->second = true;
+  return CUDA_SUCCESS;
+}
+CUresult CUDAAPI cuEventQuery(CUevent event) {
+  FAKE_ENTER_IN_CONTEXT("cuEventQuery");
+  return event->capture ? misused(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED) : CUDA_SUCCESS;
 }
 CUresult CUDAAPI cuEventSynchronize(CUevent event) {
   FAKE_ENTER_IN_CONTEXT("cuEventSynchronize");
@@ -484,7 +578,8 @@ CUresult CUDAAPI cuEventSynchronize(CUevent event) {
 }
 CUresult CUDAAPI cuEventElapsedTime(float* milliseconds, CUevent from, CUevent to) {
   FAKE_ENTER_IN_CONTEXT("cuEventElapsedTime");
-  if (!from->recorded || !to->recorded) return misused(CUDA_ERROR_INVALID_HANDLE);
+  if (!from->recorded || !to->recorded || !from->timed || !to->timed)
+    return misused(CUDA_ERROR_INVALID_HANDLE);
   *milliseconds = static_cast<float>(to->time - from->time);
   return CUDA_SUCCESS;
 }
@@ -510,7 +605,7 @@ CUresult CUDAAPI cuModuleLoadData(CUmodule* module, const void* image) {
   return CUDA_SUCCESS;
 }
 CUresult CUDAAPI cuModuleUnload(CUmodule module) {
-  const CUresult injected = enter("cuModuleUnload");
+  const CUresult injected = FAKE_INJECTED("cuModuleUnload");
   const std::lock_guard lock(state().mutex);
   if (!state().modules.erase(module)) return misused(CUDA_ERROR_INVALID_HANDLE);
   delete module;
@@ -556,6 +651,9 @@ CUresult CUDAAPI cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, CUfunc
 CUresult CUDAAPI cuLaunchKernel(CUfunction function, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
                                 unsigned by, unsigned bz, unsigned shared, CUstream stream, void** arguments,
                                 void** extra) {
+  static Counter counter("cuLaunchKernel");
+  if (counter.count()) return need_context();
+  const Recording recording;
   std::string call = text("cuLaunchKernel %s grid %u %u %u block %u %u %u shared %u stream %p args",
                           function->name.c_str(), gx, gy, gz, bx, by, bz, shared, static_cast<void*>(stream));
   if (extra) return misused(CUDA_ERROR_INVALID_VALUE);

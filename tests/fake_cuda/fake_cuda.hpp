@@ -20,6 +20,12 @@ int fake_cuda_live(const char* kind);
 int fake_cuda_depth();
 /// Calls that a driver would refuse or crash on: no current context, an unknown handle, bytes out of bounds.
 int fake_cuda_misuse();
+/// Calls are counted by function and not recorded; none fails, and no time passes. For measuring the caller.
+void fake_cuda_only_count(int on);
+/// Calls of the function ("" of all) since it was last asked, while only counting.
+long long fake_cuda_counted(const char* function);
+/// Called with 1 before the fake records something, which allocates, and with 0 behind it; null for none.
+void fake_cuda_on_record(void (*hook)(int));
 /// A stream that belongs to no primary context; not counted as live.
 void* fake_cuda_foreign_stream();
 }

@@ -241,7 +241,8 @@ TEST_CASE("a fault in a shared kernel names the step that met it", "[pipeline][s
     views.push_back(buffers.back().view());
   }
   Stream stream = device.stream();
-  const std::string text = text_of(prepared.run(stream, views, {}));
+  Workspace workspace = prepared.workspace();
+  const std::string text = text_of(prepared.run(stream, views, workspace));
   INFO(text);
   CHECK(text.find("step 1, kernel 'faulty_layer1_1' (exp in layer1), which runs 'faulty_layer0_0' failed") !=
         std::string::npos);

@@ -145,12 +145,12 @@ TEST_CASE("donation: run wants one buffer for both names", "[runtime][emulated]"
     if (i < 3) buffers.back().upload(std::vector<std::byte>(static_cast<std::size_t>(prepared.bytes(i))));
   }
   CHECK(exe.slots()[3].donor == 0);
-  const Buffer workspace = device.allocate(prepared.workspace_bytes());
+  Workspace workspace = prepared.workspace();
   const auto run = [&](std::size_t output) {
     return prepared.run(stream,
                         std::vector<BufferView>{buffers[0].view(), buffers[1].view(), buffers[2].view(),
                                                 buffers[output].view()},
-                        workspace.view());
+                        workspace);
   };
   CHECK(std::string(run(3).message()) ==
         "buffer of output 'new' is not that of input 'old', whose memory it takes");

@@ -41,7 +41,7 @@ struct Rig {
         executable(compile(shared_graph(), device)),
         prepared(executable.prepare({{"B", 2}})),
         stream(device.stream()),
-        workspace(device.allocate(prepared.workspace_bytes())),
+        workspace(prepared.workspace()),
         packed(device.allocate(prepared.packed_bytes())) {
     for (std::size_t i = 0; i < executable.slots().size(); ++i) {
       buffers.push_back(device.allocate(prepared.bytes(i)));
@@ -54,7 +54,7 @@ struct Rig {
     buffers[slot].upload(bytes_of(data[slot]));
   }
   std::string pack() { return text_of(prepared.pack(stream, views, packed.view())); }
-  std::string run() { return text_of(prepared.run(stream, views, workspace.view(), packed.view())); }
+  std::string run() { return text_of(prepared.run(stream, views, workspace, packed.view())); }
   std::vector<float> output(std::size_t slot) {
     stream.synchronize().throw_if_failed();
     std::vector<std::byte> bytes(static_cast<std::size_t>(buffers[slot].size()));
@@ -66,7 +66,8 @@ struct Rig {
   Executable executable;
   Prepared prepared;
   Stream stream;
-  Buffer workspace, packed;
+  Workspace workspace;
+  Buffer packed;
   std::vector<Buffer> buffers;
   std::vector<BufferView> views;
   std::vector<float> data[4];
@@ -135,8 +136,8 @@ TEST_CASE("pack: other dims read the same memory", "[runtime][device]") {
   REQUIRE(rig.pack() == "ok: ");
   const Prepared other = rig.executable.prepare({{"B", 1}});
   REQUIRE(other.packed_bytes() == rig.prepared.packed_bytes());
-  const Buffer workspace = rig.device.allocate(other.workspace_bytes());
-  REQUIRE(text_of(other.run(rig.stream, rig.views, workspace.view(), rig.packed.view())) == "ok: ");
+  Workspace workspace = other.workspace();
+  REQUIRE(text_of(other.run(rig.stream, rig.views, workspace, rig.packed.view())) == "ok: ");
   std::vector<float> row = rig.output(4);
   row.resize(2);
   CHECK(row == product_of({0, 1, 2}, rig.data[1]));
@@ -146,9 +147,9 @@ TEST_CASE("pack: bad memory is named", "[runtime][device]") {
   Rig rig(test_device());
   const std::string needs = std::to_string(rig.prepared.packed_bytes());
   const auto run = [&](BufferView packed) {
-    return text_of(rig.prepared.run(rig.stream, rig.views, rig.workspace.view(), packed));
+    return text_of(rig.prepared.run(rig.stream, rig.views, rig.workspace, packed));
   };
-  CHECK(text_of(rig.prepared.run(rig.stream, rig.views, rig.workspace.view())) ==
+  CHECK(text_of(rig.prepared.run(rig.stream, rig.views, rig.workspace)) ==
         "invalid-argument: packed memory has 0 bytes, needs " + needs + ": fill it by Prepared::pack");
   CHECK(run({rig.packed.address(), 8}) == "invalid-argument: packed memory has 8 bytes, needs " + needs);
   const Buffer large = rig.device.allocate(4096);
@@ -157,7 +158,8 @@ TEST_CASE("pack: bad memory is named", "[runtime][device]") {
   rig.views[0] = {bytes, 1024};
   CHECK(run({bytes, 4096}) == "invalid-argument: packed memory overlaps the buffer of input 'x'");
   rig.views[0] = rig.buffers[0].view();
-  CHECK(text_of(rig.prepared.run(rig.stream, rig.views, {bytes, 4096}, {bytes, 4096})) ==
+  Workspace same = rig.prepared.workspace({bytes, 4096});
+  CHECK(text_of(rig.prepared.run(rig.stream, rig.views, same, {bytes, 4096})) ==
         "invalid-argument: workspace overlaps the packed memory");
   Stream other = Device::reference().stream();
   CHECK(text_of(rig.prepared.pack(other, rig.views, rig.packed.view())).find("of another device") !=

@@ -11,7 +11,7 @@ struct Rig {
       : device(on),
         prepared(runtime::make_executable(by_hand(), device).prepare({{"B", rows}})),
         stream(device.stream()),
-        workspace(device.allocate(prepared.workspace_bytes())) {
+        workspace(prepared.workspace()) {
     for (std::size_t i = 0; i < 4; ++i) buffers.push_back(device.allocate(prepared.bytes(i)));
     for (std::int64_t i = 0; i < rows * 4; ++i) x.push_back(static_cast<float>(i) * 0.5f - 3);
     w = {1, 2, 3, 4};
@@ -19,7 +19,7 @@ struct Rig {
     buffers[1].upload(bytes_of(w));
     for (const Buffer& buffer : buffers) views.push_back(buffer.view());
   }
-  Status run() { return prepared.run(stream, views, workspace.view()); }
+  Status run() { return prepared.run(stream, views, workspace); }
   std::string failure() { return text_of(run()); }
   std::vector<float> output(std::size_t slot) {
     std::vector<std::byte> bytes(static_cast<std::size_t>(buffers[slot].size()));
@@ -30,7 +30,7 @@ struct Rig {
   Device device;
   Prepared prepared;
   Stream stream;
-  Buffer workspace;
+  Workspace workspace;
   std::vector<Buffer> buffers;
   std::vector<BufferView> views;
   std::vector<float> x, w;
@@ -55,7 +55,7 @@ TEST_CASE("run: nothing to do for zero rows, and null buffers are allowed there"
   for (const Device& device : every_device()) {
     Rig rig(device, 0);
     rig.views[0] = rig.views[2] = rig.views[3] = {};
-    REQUIRE(text_of(rig.prepared.run(rig.stream, rig.views, {})) == "ok: ");
+    REQUIRE(text_of(rig.prepared.run(rig.stream, rig.views, rig.workspace)) == "ok: ");
   }
 }
 
@@ -70,10 +70,11 @@ TEST_CASE("run: buffers may be longer than needed and inputs may share one", "[r
   in.upload(bytes_of(data));
   // Both inputs in one buffer; the output right behind what b needs, though b's view is longer.
   const std::vector<BufferView> views = {in.view(), in.view(), out.view()};
-  REQUIRE(text_of(p.run(stream, views, {})) == "ok: ");
+  Workspace workspace = p.workspace();
+  REQUIRE(text_of(p.run(stream, views, workspace)) == "ok: ");
   auto* base = static_cast<std::byte*>(in.address());
   const std::vector<BufferView> tight = {{base, 1000}, {base, 1000}, {base + 32, 32}};
-  REQUIRE(text_of(p.run(stream, tight, {})) == "ok: ");
+  REQUIRE(text_of(p.run(stream, tight, workspace)) == "ok: ");
 }
 
 TEST_CASE("run: bad buffers are named", "[runtime][device]") {
@@ -130,29 +131,35 @@ TEST_CASE("run: bad buffers are named", "[runtime][device]") {
 
 TEST_CASE("run: a bad workspace is named", "[runtime][device]") {
   Rig rig(test_device(), 4);
-  const auto run = [&](BufferView workspace) {
-    return text_of(rig.prepared.run(rig.stream, rig.views, workspace));
-  };
+  const auto made = [&](BufferView memory) { return error_of([&] { (void)rig.prepared.workspace(memory); }); };
   REQUIRE(rig.prepared.workspace_bytes() == 256);
-  REQUIRE(run({}) == "invalid-argument: workspace has 0 bytes, needs 256");
-  REQUIRE(run({nullptr, 512}) == "invalid-argument: workspace has 0 bytes, needs 256");
-  REQUIRE(run({rig.workspace.address(), 255}) == "invalid-argument: workspace has 255 bytes, needs 256");
+  REQUIRE(made({}) == "invalid-argument: workspace has 0 bytes, needs 256");
+  REQUIRE(made({nullptr, 512}) == "invalid-argument: workspace has 0 bytes, needs 256");
   Buffer longer = rig.device.allocate(1024);
-  const std::string text = run({static_cast<std::byte*>(longer.address()) + 16, 1000});
+  REQUIRE(made({longer.address(), 255}) == "invalid-argument: workspace has 255 bytes, needs 256");
+  const std::string text = made({static_cast<std::byte*>(longer.address()) + 16, 1000});
   REQUIRE(text.starts_with("invalid-argument: workspace is at 0x"));
   REQUIRE(text.ends_with(", which is not 256-byte aligned"));
   rig.views[0] = {static_cast<std::byte*>(longer.address()) + 128, 64};
-  REQUIRE(run(longer.view()) == "invalid-argument: workspace overlaps the buffer of input 'x'");
+  Workspace over = rig.prepared.workspace(longer.view());
+  REQUIRE(text_of(rig.prepared.run(rig.stream, rig.views, over)) ==
+          "invalid-argument: workspace overlaps the buffer of input 'x'");
+  Workspace none;
+  REQUIRE(text_of(rig.prepared.run(rig.stream, rig.views, none)) ==
+          "invalid-argument: the workspace is empty: make one by Prepared::workspace");
+  Rig other(test_device(), 4);
+  REQUIRE(text_of(rig.prepared.run(rig.stream, rig.views, other.workspace)) ==
+          "invalid-argument: the workspace is of another Prepared: make one by Prepared::workspace");
 }
 
 TEST_CASE("run: a stream of another device", "[runtime][emulated]") {
   Rig rig(Device::emulated(), 4);
   Stream other = Device::reference().stream();
-  REQUIRE(text_of(rig.prepared.run(other, rig.views, rig.workspace.view())) ==
+  REQUIRE(text_of(rig.prepared.run(other, rig.views, rig.workspace)) ==
           "invalid-argument: the stream is of another device than the executable's, emulated h200");
   Stream moved = std::move(rig.stream);
   REQUIRE(rig.run().code() == ErrorCode::invalid_argument);
-  REQUIRE(text_of(rig.prepared.run(moved, rig.views, rig.workspace.view())) == "ok: ");
+  REQUIRE(text_of(rig.prepared.run(moved, rig.views, rig.workspace)) == "ok: ");
 }
 
 TEST_CASE("run: a failing step is named with its ops, and the rest does not run", "[runtime][emulated]") {

@@ -15,7 +15,7 @@ bool run_alone(const Device& device, const Prepared& prepared, int number, int t
     buffers.push_back(device.allocate(prepared.bytes(i)));
     views.push_back(buffers.back().view());
   }
-  const Buffer workspace = device.allocate(prepared.workspace_bytes());
+  Workspace workspace = prepared.workspace();
   Stream stream = device.stream();
   std::vector<float> x(static_cast<std::size_t>(prepared.bytes(0)) / 4), w = {1, 2, 3, 4};
   bool right = true;
@@ -24,7 +24,7 @@ bool run_alone(const Device& device, const Prepared& prepared, int number, int t
       x[at] = static_cast<float>(static_cast<int>(at) * number + i);
     buffers[0].upload(bytes_of(x));
     buffers[1].upload(bytes_of(w));
-    right = right && prepared.run(stream, views, workspace.view()) && stream.synchronize();
+    right = right && prepared.run(stream, views, workspace) && stream.synchronize();
     std::vector<std::byte> result(static_cast<std::size_t>(prepared.bytes(3)));
     buffers[3].download(result);
     right = right && values_of<float>(result) == by_hand_result(x, w);

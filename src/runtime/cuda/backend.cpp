@@ -3,6 +3,7 @@
 
 #include <array>
 
+#include "runtime/contract.hpp"
 #include "runtime/cuda/cuda_backend.hpp"
 #include "runtime/host_gemm.hpp"
 
@@ -23,7 +24,7 @@ std::string version_text(int version) { return fmt::format("{}.{}", version / 10
 // ---- queues
 
 CudaQueue::CudaQueue(std::shared_ptr<const CudaContext> context)
-    : context_(std::move(context)), owned_(true) {
+    : Queue(context.get()), context_(std::move(context)), owned_(true) {
   const Status status = context_->run([&](const Driver& d) {
     return d.status("cuStreamCreate", d.p_cuStreamCreate(&stream_, CU_STREAM_NON_BLOCKING));
   });
@@ -34,7 +35,7 @@ CudaQueue::CudaQueue(std::shared_ptr<const CudaContext> context)
 }
 
 CudaQueue::CudaQueue(std::shared_ptr<const CudaContext> context, CUstream stream)
-    : context_(std::move(context)), stream_(stream) {
+    : Queue(context.get()), context_(std::move(context)), stream_(stream) {
   // The default streams (0, 1, 2) belong to whichever context is current, which the backend makes its own.
   if (reinterpret_cast<std::uintptr_t>(stream) <= 2) return;
   CUcontext owner = nullptr;
@@ -56,16 +57,14 @@ CudaQueue::~CudaQueue() {
 }
 
 Status CudaQueue::synchronize() noexcept {
+  contract::forbid("waits for a stream");
   return context_->run(
       [&](const Driver& d) { return d.status("cuStreamSynchronize", d.p_cuStreamSynchronize(stream_)); });
 }
 
 Status cuda_stream_of(const CudaContext& context, Queue& queue, CUstream& stream) noexcept {
-  const auto* cuda = dynamic_cast<const CudaQueue*>(&queue);
-  if (!cuda || cuda->context() != &context) {
-    return Status(ErrorCode::internal, "the queue was made by another device");
-  }
-  stream = cuda->stream();
+  if (queue.owner != &context) return Status(ErrorCode::internal, "the queue was made by another device");
+  stream = static_cast<const CudaQueue&>(queue).stream();
   return Status::ok();
 }
 
@@ -91,6 +90,7 @@ std::string CudaBackend::report() const {
 }
 
 void* CudaBackend::allocate(std::int64_t bytes) {
+  contract::forbid("allocates device memory");
   if (bytes < 0) {
     throw Error({.kind = ErrorKind::internal,
                  .code = ErrorCode::invalid_argument,
@@ -163,6 +163,7 @@ std::unique_ptr<Gemm> CudaBackend::prepare_gemm(const GemmDesc& desc) {
   check_gemm_desc(desc);
   std::shared_ptr<const CublasLt> blas;
   if (!gemm_is_trivial(desc)) {
+    contract::forbid("takes a lock");
     const std::lock_guard lock(mutex_);
     if (!cublaslt_) cublaslt_ = std::make_shared<CublasLt>(context_, libraries_.cublaslt);
     blas = cublaslt_;

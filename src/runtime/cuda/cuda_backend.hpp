@@ -26,7 +26,6 @@ class CudaQueue final : public Queue {
   Status synchronize() noexcept override;
   void* native() const noexcept override { return stream_; }
   CUstream stream() const noexcept { return stream_; }
-  const CudaContext* context() const noexcept { return context_.get(); }
 
  private:
   std::shared_ptr<const CudaContext> context_;
@@ -37,7 +36,6 @@ class CudaQueue final : public Queue {
 class CudaFunction final : public Function {
  public:
   CUfunction handle = nullptr;
-  const CudaContext* context = nullptr;
   codegen::KernelInfo info;
   std::string label;  ///< "kernel softmax", for messages: made once, so that a launch formats nothing
 };
@@ -64,7 +62,7 @@ class CudaModule final : public Module {
 
 class CudaEvent final : public Event {
  public:
-  explicit CudaEvent(std::shared_ptr<const CudaContext> context);
+  CudaEvent(std::shared_ptr<const CudaContext> context, bool timed);
   ~CudaEvent() override;
 
   CUevent handle() const noexcept { return event_; }
@@ -107,7 +105,11 @@ class CudaBackend final : public Backend {
   std::unique_ptr<Gemm> prepare_gemm(const GemmDesc&) override;
   Status launch(Queue&, const Function&, Dim3 grid, const Argument* arguments, int count) noexcept override;
 
-  std::unique_ptr<Event> create_event() override;
+  Status enter() noexcept override { return context_->enter(); }
+  Status leave() noexcept override { return context_->leave(); }
+  Status wait(Queue&, const Event&) noexcept override;
+  bool passed(const Event&) noexcept override;
+  std::unique_ptr<Event> create_event(bool timed = true) override;
   Status record(Queue&, Event&) noexcept override;
   Status elapsed(const Event& from, const Event& to, double& seconds) noexcept override;
   std::string_view clock() const noexcept override { return "CUDA events"; }

@@ -191,6 +191,21 @@ CudaContext::CudaContext(std::shared_ptr<const Driver> driver, int ordinal)
   d.check("cuDevicePrimaryCtxRetain", d.p_cuDevicePrimaryCtxRetain(&context_, device_));
 }
 
+thread_local const CudaContext* CudaContext::entered_ = nullptr;
+
+Status CudaContext::enter() const noexcept {
+  const CUresult pushed = driver_->p_cuCtxPushCurrent(context_);
+  if (pushed != CUDA_SUCCESS) return driver_->status("cuCtxPushCurrent", pushed);
+  entered_ = this;
+  return Status::ok();
+}
+
+Status CudaContext::leave() const noexcept {
+  entered_ = nullptr;
+  CUcontext popped = nullptr;
+  return driver_->status("cuCtxPopCurrent", driver_->p_cuCtxPopCurrent(&popped));
+}
+
 CudaContext::~CudaContext() { driver_->p_cuDevicePrimaryCtxRelease(device_); }
 
 }  // namespace fuse::runtime

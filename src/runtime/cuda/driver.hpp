@@ -41,11 +41,13 @@
   F(cuStreamDestroy)                             \
   F(cuStreamSynchronize)                         \
   F(cuStreamGetCtx)                              \
+  F(cuStreamWaitEvent)                           \
   F(cuStreamBeginCapture)                        \
   F(cuStreamEndCapture)                          \
   F(cuEventCreate)                               \
   F(cuEventDestroy)                              \
   F(cuEventRecord)                               \
+  F(cuEventQuery)                                \
   F(cuEventSynchronize)                          \
   F(cuGraphInstantiateWithFlags)                 \
   F(cuGraphLaunch)                               \
@@ -124,6 +126,7 @@ class CudaContext {
   template <class F>
   Status run(F&& body) const noexcept {
     const Driver& d = *driver_;
+    if (entered_ == this) return body(d);
     if (const CUresult pushed = d.p_cuCtxPushCurrent(context_); pushed != CUDA_SUCCESS) {
       return d.status("cuCtxPushCurrent", pushed);
     }
@@ -133,6 +136,11 @@ class CudaContext {
     // The pop takes effect even where it reports an error of earlier work: that error is the run's.
     return status ? d.status("cuCtxPopCurrent", result) : status;
   }
+
+  /// Makes this context current for the runs of this thread until leave, which gives the caller its own back
+  /// and reports an error of earlier work.
+  Status enter() const noexcept;
+  Status leave() const noexcept;
 
   /// As run, for giving an object back: `body` is called even where the context could not be made current
   /// (the handle knows its context), and what fails is not told: a destructor has nobody to tell.
@@ -151,6 +159,7 @@ class CudaContext {
   CUdevice device_ = 0;
   CUcontext context_ = nullptr;
   Target target_;
+  static thread_local const CudaContext* entered_;  // by this thread
 };
 
 inline CUdeviceptr device_pointer(const void* address) { return reinterpret_cast<CUdeviceptr>(address); }

@@ -13,10 +13,10 @@ Status foreign() noexcept { return Status(ErrorCode::internal, "the event was ma
 
 }  // namespace
 
-CudaEvent::CudaEvent(std::shared_ptr<const CudaContext> context) : context_(std::move(context)) {
-  const Status status = context_->run([&](const Driver& d) {
-    return d.status("cuEventCreate", d.p_cuEventCreate(&event_, CU_EVENT_DEFAULT));
-  });
+CudaEvent::CudaEvent(std::shared_ptr<const CudaContext> context, bool timed) : context_(std::move(context)) {
+  const unsigned flags = timed ? CU_EVENT_DEFAULT : CU_EVENT_DISABLE_TIMING;
+  const Status status = context_->run(
+      [&](const Driver& d) { return d.status("cuEventCreate", d.p_cuEventCreate(&event_, flags)); });
   if (status) return;
   if (event_) context_->release([&](const Driver& d) { d.p_cuEventDestroy(event_); });
   status.throw_if_failed();
@@ -26,7 +26,31 @@ CudaEvent::~CudaEvent() {
   context_->release([&](const Driver& d) { d.p_cuEventDestroy(event_); });
 }
 
-std::unique_ptr<Event> CudaBackend::create_event() { return std::make_unique<CudaEvent>(context_); }
+std::unique_ptr<Event> CudaBackend::create_event(bool timed) {
+  return std::make_unique<CudaEvent>(context_, timed);
+}
+
+Status CudaBackend::wait(Queue& queue, const Event& event) noexcept {
+  CUstream stream = nullptr;
+  if (Status s = cuda_stream_of(*context_, queue, stream); !s) return s;
+  const CudaEvent* const cuda = event_of(*context_, event);
+  if (!cuda) return foreign();
+  return context_->run([&](const Driver& d) {
+    return d.status("cuStreamWaitEvent", d.p_cuStreamWaitEvent(stream, cuda->handle(), 0));
+  });
+}
+
+bool CudaBackend::passed(const Event& event) noexcept {
+  const CudaEvent* const cuda = event_of(*context_, event);
+  if (!cuda) return false;
+  bool done = true;
+  // An error of earlier work is told by the call that meets it next: to no end that anybody can wait for.
+  const Status queried = context_->run([&](const Driver& d) {
+    done = d.p_cuEventQuery(cuda->handle()) != CUDA_ERROR_NOT_READY;
+    return Status::ok();
+  });
+  return done || !queried;
+}
 
 Status CudaBackend::record(Queue& queue, Event& event) noexcept {
   CUstream stream = nullptr;

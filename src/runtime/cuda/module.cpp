@@ -37,7 +37,7 @@ CudaModule::CudaModule(std::shared_ptr<const CudaContext> context, const codegen
                                           info.params.size(), max_arguments)});
     }
     CudaFunction function;
-    function.context = context_.get();
+    function.owner = context_.get();
     function.info = info;
     function.label = "kernel " + info.name;
     functions.push_back(&functions_.emplace(info.name, std::move(function)).first->second);
@@ -164,8 +164,8 @@ std::unique_ptr<Module> CudaBackend::load_cubins(const codegen::Source& source,
 
 Status CudaBackend::launch(Queue& queue, const Function& function, Dim3 grid, const Argument* arguments,
                            int count) noexcept {
-  const auto* f = dynamic_cast<const CudaFunction*>(&function);
-  if (!f || f->context != context_.get()) return refused("the function was loaded on another device");
+  if (function.owner != context_.get()) return refused("the function was loaded on another device");
+  const auto* f = static_cast<const CudaFunction*>(&function);
   const codegen::KernelInfo& info = f->info;
   CUstream stream = nullptr;
   if (Status s = cuda_stream_of(*context_, queue, stream); !s) return s;

@@ -1,0 +1,73 @@
+// What one run in flight has for itself. SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include "runtime/contract.hpp"
+#include "runtime/executable_impl.hpp"
+#include "runtime/memory_plan.hpp"
+
+namespace fuse {
+inline namespace v0 {
+namespace {
+
+void check_memory(const BufferView& memory, std::int64_t needed) {
+  const auto refuse = [](std::string message) {
+    throw Error({.code = ErrorCode::invalid_argument, .message = std::move(message)});
+  };
+  if (needed == 0) return;
+  if (!memory.address || memory.bytes < needed) {
+    refuse(fmt::format("workspace has {} bytes, needs {}", memory.address ? memory.bytes : 0, needed));
+  }
+  if (reinterpret_cast<std::uintptr_t>(memory.address) % runtime::workspace_alignment != 0) {
+    refuse(fmt::format("workspace is at {}, which is not {}-byte aligned", memory.address,
+                       runtime::workspace_alignment));
+  }
+}
+
+/// Extents, and addresses in the workspace; the others follow when a run brings its buffers.
+std::vector<runtime::Argument> arguments_of(const Prepared::Impl& p, const BufferView& memory) {
+  std::vector<runtime::Argument> arguments;
+  for (const runtime::ReadyArgument& from : p.arguments) {
+    runtime::Argument& argument = arguments.emplace_back();
+    argument.bytes = from.place.bytes;
+    argument.value = from.value;
+    if (from.is_extent || from.place.slot != runtime::Place::workspace || from.place.bytes == 0) continue;
+    argument.address = static_cast<std::byte*>(memory.address) + from.place.offset;
+  }
+  return arguments;
+}
+
+}  // namespace
+
+Workspace Prepared::workspace() const {
+  Buffer owned = impl_->executable->device.allocate(impl_->workspace_bytes);
+  Workspace made = workspace(owned.view());
+  made.impl()->owned = std::move(owned);
+  return made;
+}
+
+Workspace Prepared::workspace(BufferView memory) const {
+  runtime::contract::forbid("makes a workspace");
+  check_memory(memory, impl_->workspace_bytes);
+  auto made = std::make_unique<Workspace::Impl>();
+  made->prepared = impl_;
+  made->memory = memory;
+  made->arguments = arguments_of(*impl_, memory);
+  made->bound.resize(impl_->bytes.size() + 1);
+  runtime::Backend& backend = *impl_->executable->device.backend();
+  for (int stream = 1; stream < impl_->streams.streams; ++stream)
+    made->queues.push_back(backend.create_queue());
+  const std::uint32_t events = impl_->streams.streams > 1 ? impl_->commands.events + 1 : 0;
+  for (std::uint32_t i = 0; i < events; ++i) made->events.push_back(backend.create_event(false));
+  if (runtime::contract::checked()) made->last_run = backend.create_event(false);
+  return Workspace(std::move(made));
+}
+
+Workspace::Workspace() noexcept = default;
+Workspace::Workspace(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Workspace::Workspace(Workspace&&) noexcept = default;
+Workspace& Workspace::operator=(Workspace&&) noexcept = default;
+Workspace::~Workspace() = default;
+BufferView Workspace::memory() const { return impl_ ? impl_->memory : BufferView{}; }
+
+}  // namespace v0
+}  // namespace fuse

@@ -1,0 +1,25 @@
+// What a step costs by itself, by a roofline: the larger of traffic over bandwidth and operations over their
+// rate, behind a launch. SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include "schedule/residency.hpp"
+#include "schedule/target.hpp"
+
+namespace fuse::schedule {
+
+struct StepCost {
+  double seconds = 0;
+  double share = 1;  ///< of the device that it fills, above 0 and at most 1
+};
+
+/// `bytes`: of all operands and results, each once.
+StepCost kernel_cost(std::int64_t bytes, const Residency&, const Target&);
+/// A GEMM's blocks are taken to make tiles of 128 x 128.
+StepCost gemm_cost(std::int64_t bytes, std::int64_t batch, std::int64_t m, std::int64_t n, std::int64_t k,
+                   const Target&);
+/// A copy or a memset of `bytes` read and written.
+StepCost transfer_cost(std::int64_t bytes, const Target&);
+
+}  // namespace fuse::schedule
