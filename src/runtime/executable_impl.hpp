@@ -97,6 +97,10 @@ inline Executable make_executable(Compiled compiled, const Device& device) {
   return make_executable(std::move(graph), std::move(compiled), device);
 }
 
+/// Whether memory of the executable's own (`what`: the workspace, the packed memory) is there, large enough
+/// and aligned. `hint` is said where there is none.
+Status check_own(const char* what, BufferView own, std::int64_t needed, const char* hint = "") noexcept;
+
 std::string explain(const Executable::Impl&);
 /// "reduce_sum in layer_norm.mean; sub, exp in softmax": ops by scope, at most `most` of them.
 std::string describe_ops(const ir::Graph&, const std::vector<ir::NodeId>& nodes, std::size_t most);

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <limits>
-#include <utility>
 
 #include "runtime/contract.hpp"
 #include "runtime/executable_impl.hpp"
@@ -83,18 +82,9 @@ Status check_overlap(const Prepared::Impl& p, std::span<const BufferView> buffer
   return Status::ok();
 }
 
-/// Memory of the executable's own: the workspace, the packed memory.
-Status check_own(const char* what, BufferView own, std::int64_t needed, const char* hint,
-                 const Prepared::Impl& p, std::span<const BufferView> buffers) noexcept {
-  if (needed == 0) return Status::ok();
-  if (!own.address || own.bytes < needed) {
-    return status(ErrorCode::invalid_argument, "{} has {} bytes, needs {}{}", what,
-                  own.address ? own.bytes : 0, needed, own.address ? "" : hint);
-  }
-  if (number(own.address) % runtime::workspace_alignment != 0) {
-    return status(ErrorCode::invalid_argument, "{} is at {}, which is not {}-byte aligned", what, own.address,
-                  runtime::workspace_alignment);
-  }
+/// Memory of the executable's own lies apart from the buffers.
+Status check_apart(const char* what, BufferView own, std::int64_t needed, const Prepared::Impl& p,
+                   std::span<const BufferView> buffers) noexcept {
   for (std::size_t i = 0; i < buffers.size(); ++i) {
     if (overlap(own.address, needed, buffers[i].address, p.bytes[i])) {
       return status(ErrorCode::invalid_argument, "{} overlaps the buffer of {}", what, p.slot_names[i]);
@@ -105,7 +95,8 @@ Status check_own(const char* what, BufferView own, std::int64_t needed, const ch
 
 Status check_packed(const Prepared::Impl& p, std::span<const BufferView> buffers,
                     BufferView packed) noexcept {
-  return check_own("packed memory", packed, p.packed_bytes, ": fill it by Prepared::pack", p, buffers);
+  Status bad = runtime::check_own("packed memory", packed, p.packed_bytes, ": fill it by Prepared::pack");
+  return bad ? check_apart("packed memory", packed, p.packed_bytes, p, buffers) : bad;
 }
 
 Status check_device(const Prepared::Impl& p, const Stream& stream) noexcept {
@@ -118,7 +109,7 @@ Status check_run(const Prepared::Impl& p, std::span<const BufferView> buffers, B
                  BufferView packed) noexcept {
   if (Status bad = check_buffers(p, buffers, p.runs); !bad) return bad;
   if (Status bad = check_overlap(p, buffers); !bad) return bad;
-  if (Status bad = check_own("workspace", workspace, p.workspace_bytes, "", p, buffers); !bad) return bad;
+  if (Status bad = check_apart("workspace", workspace, p.workspace_bytes, p, buffers); !bad) return bad;
   if (Status bad = check_packed(p, buffers, packed); !bad) return bad;
   if (overlap(workspace.address, p.workspace_bytes, packed.address, p.packed_bytes)) {
     return status(ErrorCode::invalid_argument, "workspace overlaps the packed memory");
@@ -276,9 +267,11 @@ Status bind(const Prepared::Impl& p, Workspace::Impl& w, std::span<const BufferV
 /// Under FUSE_CONTRACT: the workspace's last run, where it was on another stream, has been waited for.
 Status check_sharing(Workspace::Impl& w, const runtime::Queue& queue) noexcept {
   if (!w.last_run) return Status::ok();
-  const void* const before = std::exchange(w.last_queue, &queue);
   runtime::Backend& backend = *w.prepared->executable->device.backend();
-  if (!before || before == &queue || backend.passed(*w.last_run)) return Status::ok();
+  if (!w.last_queue || w.last_queue == &queue || backend.passed(*w.last_run)) {
+    w.last_queue = &queue;
+    return Status::ok();
+  }
   return {ErrorCode::invalid_argument,
           "contract: the workspace is in use by a run on another stream, which nobody waited for"};
 }
@@ -302,6 +295,20 @@ class Lease {
 };
 
 }  // namespace
+}  // namespace v0
+
+Status runtime::check_own(const char* what, BufferView own, std::int64_t needed, const char* hint) noexcept {
+  if (needed == 0) return Status::ok();
+  if (!own.address || own.bytes < needed) {
+    return status(ErrorCode::invalid_argument, "{} has {} bytes, needs {}{}", what,
+                  own.address ? own.bytes : 0, needed, own.address ? "" : hint);
+  }
+  if (number(own.address) % workspace_alignment == 0) return Status::ok();
+  return status(ErrorCode::invalid_argument, "{} is at {}, which is not {}-byte aligned", what, own.address,
+                workspace_alignment);
+}
+
+inline namespace v0 {
 
 Status Prepared::pack(Stream& stream, std::span<const BufferView> buffers, BufferView packed) const noexcept {
   const Impl& p = *impl_;

@@ -1,27 +1,10 @@
 // What one run in flight has for itself. SPDX-License-Identifier: Apache-2.0
-#include <fmt/format.h>
-
 #include "runtime/contract.hpp"
 #include "runtime/executable_impl.hpp"
-#include "runtime/memory_plan.hpp"
 
 namespace fuse {
 inline namespace v0 {
 namespace {
-
-void check_memory(const BufferView& memory, std::int64_t needed) {
-  const auto refuse = [](std::string message) {
-    throw Error({.code = ErrorCode::invalid_argument, .message = std::move(message)});
-  };
-  if (needed == 0) return;
-  if (!memory.address || memory.bytes < needed) {
-    refuse(fmt::format("workspace has {} bytes, needs {}", memory.address ? memory.bytes : 0, needed));
-  }
-  if (reinterpret_cast<std::uintptr_t>(memory.address) % runtime::workspace_alignment != 0) {
-    refuse(fmt::format("workspace is at {}, which is not {}-byte aligned", memory.address,
-                       runtime::workspace_alignment));
-  }
-}
 
 /// Extents, and addresses in the workspace; the others follow when a run brings its buffers.
 std::vector<runtime::Argument> arguments_of(const Prepared::Impl& p, const BufferView& memory) {
@@ -47,7 +30,8 @@ Workspace Prepared::workspace() const {
 
 Workspace Prepared::workspace(BufferView memory) const {
   runtime::contract::forbid("makes a workspace");
-  check_memory(memory, impl_->workspace_bytes);
+  const Status bad = runtime::check_own("workspace", memory, impl_->workspace_bytes);
+  if (!bad) throw Error({.code = bad.code(), .message = std::string(bad.message())});
   auto made = std::make_unique<Workspace::Impl>();
   made->prepared = impl_;
   made->memory = memory;

@@ -1,0 +1,135 @@
+// The commands of a prepared run keep every dependency: two steps that touch the same memory, one of them
+// writing, are ordered by streams and events alone. Kernels are not run, so that no order of this machine
+// helps. SPDX-License-Identifier: Apache-2.0
+#if FUSE_COMPILER_HAS_CUDA
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <set>
+
+#include "cuda/fake_device.hpp"
+#include "runtime/executable_impl.hpp"
+
+namespace fuse::test {
+namespace {
+
+using runtime::Command;
+using runtime::Place;
+using runtime::ReadyStep;
+
+struct Access {
+  Place place;
+  bool writes = false;
+};
+
+std::vector<Access> accesses(const Prepared::Impl& p, const ReadyStep& step) {
+  const Executable::Impl& executable = *p.executable;
+  std::vector<Access> found;
+  const auto add = [&](Place place, bool writes) {
+    if (place.slot >= 0) {
+      const auto donor = executable.slots[static_cast<std::size_t>(place.slot)].donor;
+      if (donor) place.slot = static_cast<std::int32_t>(*donor);
+    }
+    if (place.bytes > 0) found.push_back({place, writes});
+  };
+  if (step.kind == ReadyStep::Kind::kernel) {
+    const auto at = std::find(executable.functions.begin(), executable.functions.end(), step.function);
+    const auto& params =
+        executable.compiled.source.kernels[static_cast<std::size_t>(at - executable.functions.begin())]
+            .params;
+    for (std::uint32_t i = 0; i < step.arguments.count; ++i) {
+      const runtime::ReadyArgument& argument = p.arguments[step.arguments.first + i];
+      if (!argument.is_extent) add(argument.place, params[i].written);
+    }
+    return found;
+  }
+  add(step.c, true);
+  if (step.kind != ReadyStep::Kind::memset) add(step.a, false);
+  if (step.kind != ReadyStep::Kind::gemm) return found;
+  add(step.b, false);
+  add(step.extra, false);
+  add(step.scratch, true);
+  return found;
+}
+
+bool conflict(const std::vector<Access>& a, const std::vector<Access>& b) {
+  for (const Access& x : a) {
+    for (const Access& y : b) {
+      if (!(x.writes || y.writes) || x.place.slot != y.place.slot) continue;
+      if (x.place.offset < y.place.offset + y.place.bytes && y.place.offset < x.place.offset + x.place.bytes)
+        return true;
+    }
+  }
+  return false;
+}
+
+/// What the device was told to end before each command, from the commands alone; the last entry is the run's
+/// end.
+std::vector<std::set<std::size_t>> order_of(const Prepared::Impl& p) {
+  const std::vector<Command>& list = p.commands.list;
+  std::vector<std::set<std::size_t>> before(list.size() + 1);
+  std::map<int, std::size_t> last;                // command of each stream
+  std::map<std::uint32_t, std::size_t> recorded;  // command of each event
+  const auto follow = [&](std::size_t i, std::size_t other) {
+    before[i].insert(before[other].begin(), before[other].end());
+    before[i].insert(other);
+  };
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    if (const auto found = last.find(list[i].stream); found != last.end()) follow(i, found->second);
+    for (std::uint32_t w = 0; w < list[i].waits.count; ++w) {
+      follow(i, recorded.at(p.commands.waits[list[i].waits.first + w]));
+    }
+    last[list[i].stream] = i;
+    if (list[i].record != Command::no_event) recorded[list[i].record] = i;
+  }
+  if (last.contains(0)) follow(list.size(), last[0]);
+  for (const std::uint32_t event : p.commands.joins) follow(list.size(), recorded.at(event));
+  return before;
+}
+
+int check_order(const Graph& graph, const DimValues& dims = {}) {
+  INFO(graph.name());
+  const Executable executable = compile(graph, Device::cuda());
+  const Workspace workspace = executable.prepare(dims).workspace();
+  const Prepared::Impl& p = *workspace.impl()->prepared;
+  const std::vector<std::set<std::size_t>> before = order_of(p);
+  CHECK(before.back().size() == p.commands.list.size());
+  std::vector<std::vector<Access>> touched;
+  for (const Command& command : p.commands.list) touched.push_back(accesses(p, p.steps[command.step]));
+  for (std::size_t j = 0; j < touched.size(); ++j) {
+    for (std::size_t i = 0; i < j; ++i) {
+      if (!conflict(touched[i], touched[j])) continue;
+      INFO(p.steps[p.commands.list[i].step].label << " and " << p.steps[p.commands.list[j].step].label);
+      CHECK(before[j].contains(i));
+    }
+  }
+  return p.streams.streams;
+}
+
+Graph example(const std::string& name) {
+  std::ifstream in(source_directory() / "examples/graphs" / (name + ".fuse"));
+  return Graph::parse(std::string(std::istreambuf_iterator<char>(in), {}), name);
+}
+
+/// An output takes the memory of an input that several branches still read.
+Graph overwritten() {
+  Graph g("overwritten");
+  const Tensor old = g.input("old", f32, {64, 64}), x = g.input("x", f32, {64, 64});
+  for (int i = 0; i < 3; ++i) g.output("y" + std::to_string(i), sum(exp(old * (i + 2)), {i % 2}));
+  g.output("next", x + 1, old);
+  return g;
+}
+
+TEST_CASE("steps that touch the same memory are ordered by streams and events", "[cuda][streams]") {
+  const FakeEnvironment environment;
+  const Fakes fakes;
+  CHECK(check_order(branches(4)) > 1);
+  CHECK(check_order(overwritten()) > 1);
+  CHECK(check_order(example("transformer_block"), {{"B", 2}}) > 1);
+  check_order(example("bert_layer"), {{"B", 1}, {"S", 16}});
+  check_order(example("layernorm"), {{"B", 16}});
+}
+
+}  // namespace
+}  // namespace fuse::test
+#endif
