@@ -2,6 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/emulated/pending.hpp"
 
+#include <atomic>
+#include <thread>
+
 #include "support/catch.hpp"
 
 namespace fuse::test {
@@ -77,6 +80,25 @@ TEST_CASE("what waits has run when the device goes", "[emulated]") {
   CHECK(std::string(log.pending.settle(a).message()) == "103");
   log.pending.settle_all();
   CHECK(log.pending.settle(a));
+}
+
+TEST_CASE("queues of several threads: each launch runs once", "[emulated]") {
+  Log log;
+  constexpr int repeats = 5000;
+  std::atomic<int> wrong = 0;
+  const auto work = [&](std::uint64_t id) {
+    Pending::Slot slot;
+    for (int i = 0; i < repeats; ++i) {
+      log.add(slot, id);
+      const Status status = log.pending.settle(slot);
+      wrong += bool(status) != (id <= 100);
+    }
+  };
+  std::vector<std::thread> threads;
+  for (const std::uint64_t id : {1, 2, 101, 102}) threads.emplace_back(work, id);
+  for (std::thread& t : threads) t.join();
+  CHECK(wrong == 0);
+  CHECK(log.finished.size() == 4 * repeats);
 }
 
 }  // namespace fuse::test
