@@ -25,9 +25,10 @@ void check(const std::vector<LiveRange>& ranges, const MemoryPlan& plan) {
     if (ranges[i].bytes > 0) end = std::max(end, plan.offsets[i] + rounded(ranges[i].bytes));
     for (std::size_t j = 0; j < i; ++j) {
       const auto live_at_start_of = [&](std::size_t a, std::size_t b) {
-        return std::any_of(ranges[a].live.begin(), ranges[a].live.end(), [&](const fuse::runtime::StepSpan& span) {
-          return span.first <= ranges[b].defined && ranges[b].defined <= span.last;
-        });
+        return std::any_of(ranges[a].live.begin(), ranges[a].live.end(),
+                           [&](const fuse::runtime::StepSpan& span) {
+                             return span.first <= ranges[b].defined && ranges[b].defined <= span.last;
+                           });
       };
       const bool meet = live_at_start_of(i, j) || live_at_start_of(j, i);
       if (!meet || ranges[i].bytes == 0 || ranges[j].bytes == 0) continue;

@@ -131,7 +131,9 @@ TEST_CASE("run: bad buffers are named", "[runtime][device]") {
 
 TEST_CASE("run: a bad workspace is named", "[runtime][device]") {
   Rig rig(test_device(), 4);
-  const auto made = [&](BufferView memory) { return error_of([&] { (void)rig.prepared.workspace(memory); }); };
+  const auto made = [&](BufferView memory) {
+    return error_of([&] { (void)rig.prepared.workspace(memory); });
+  };
   REQUIRE(rig.prepared.workspace_bytes() == 256);
   REQUIRE(made({}) == "invalid-argument: workspace has 0 bytes, needs 256");
   REQUIRE(made({nullptr, 512}) == "invalid-argument: workspace has 0 bytes, needs 256");

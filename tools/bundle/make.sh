@@ -26,7 +26,7 @@ check_libraries() {  # FILE: it needs libc only, of an old enough version, and h
 }
 
 rm -rf "$dist"
-mkdir -p "$dist"/{bin,lib/fake,examples,tests,src/ir/passes}
+mkdir -p "$dist"/{bin,lib/fake,examples,tests,docs,src/ir/passes}
 install -m 755 "$build/bin/fuse" "$dist/bin/fuse"
 while read -r program; do
   ln -s fuse "$dist/bin/$program"
@@ -36,7 +36,8 @@ for file in "$dist/bin/fuse" "$dist"/lib/fake/*.so; do check_libraries "$file"; 
 
 # What programs and tests read, by the paths that it has in the repository.
 cp -r examples/graphs "$dist/examples"
-cp -r tests/golden "$dist/tests"
+cp -r tests/golden tests/papers "$dist/tests"
+cp docs/passes.md "$dist/docs"
 if [[ -d tests/fuzz/corpus ]]; then
   mkdir "$dist/tests/fuzz"
   cp -r tests/fuzz/corpus "$dist/tests/fuzz"
