@@ -369,8 +369,9 @@ Compiled run_pipeline(const ir::Graph& graph, const Target& target, const Pipeli
   for (const schedule::Piece& piece : result.partition.pieces) {
     if (piece.kind != schedule::Piece::Kind::custom) continue;
     const ir::Node& node = result.graph[piece.root];
-    const std::size_t extents = ir::attr<ir::CustomAttr>(node).extents.size();
-    check_arguments(result.graph, piece.root, node.operands.size() + 1 + extents, target);
+    const auto& custom = ir::attr<ir::CustomAttr>(node);
+    const std::size_t others = custom.extents.size() + 1 + custom.grid_barrier;
+    check_arguments(result.graph, piece.root, node.operands.size() + others, target);
   }
   const std::vector<codegen::CustomText> customs =
       codegen::custom_texts(result.graph, result.partition, result.kernels);

@@ -30,6 +30,11 @@ using CustomReference = std::function<void(std::span<const HostView> operands, H
 ///   }
 /// with a buffer for each operand, then the result, then one `long long` for each of `extents`. It reads and
 /// writes by load(buffer, index) and store(buffer, index, value), which the emulated device checks.
+///
+/// With `grid_barrier` the blocks wait for each other: the function has one more parameter behind the result,
+/// `global<int> barrier`, which fuse makes and zeroes, and calls grid_barrier(barrier) wherever all blocks
+/// are to have come. All of them must have a place on the device at once, or the kernel never ends: the cuda
+/// device refuses such a launch, and the emulated one reports it.
 struct CustomKernel {
   std::string name;    ///< of the function; calls with equal kernels share its text
   std::string source;  ///< the function and nothing else; helpers are lambdas in it
@@ -39,6 +44,7 @@ struct CustomKernel {
   Dim grid = 1;  ///< blocks
   std::vector<Dim> extents{};
   CustomReference reference{};  ///< without it the reference device refuses the graph
+  bool grid_barrier = false;    ///< the blocks wait for each other
 };
 
 }  // namespace v0

@@ -28,6 +28,13 @@ enum class DeviceKind : std::uint8_t {
 };
 FUSE_COMPILER_API std::string_view to_string(DeviceKind);
 
+/// How the emulated device gives places to the blocks of kernels that wait for their own blocks and run
+/// beside each other.
+enum class BlockScheduling : std::uint8_t {
+  greedy,  ///< block by block, in turns between the kernels: the worst that a GPU may do
+  gang,    ///< a kernel starts when all of its blocks have a place, as in cooperative launches
+};
+
 class Stream;
 class Buffer;
 
@@ -39,6 +46,7 @@ class FUSE_COMPILER_API Device {
     bool checked = false;          ///< find bad accesses, races, divergent barriers; count bytes and sectors
     int threads = 0;               ///< OS threads that run blocks; 0: one a core
     std::uint64_t shuffle_seed = 0;  ///< not 0: threads run in a random order drawn from it
+    BlockScheduling scheduling = BlockScheduling::greedy;
   };
 
   static Device reference();

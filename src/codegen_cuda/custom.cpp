@@ -21,12 +21,14 @@ CustomText text_of(const ir::Graph& graph, NodeId id) {
   CustomText text{.name = kernel.name,
                   .source = kernel.source,
                   .block_threads = static_cast<int>(kernel.threads),
-                  .shared_bytes = kernel.shared_bytes};
+                  .shared_bytes = kernel.shared_bytes,
+                  .spins = kernel.grid_barrier};
   for (const NodeId operand : node.operands) {
     text.params.push_back({KernelParam::Kind::buffer, fmt::format("operand{}", text.params.size()),
                            graph[operand].type.dtype, false});
   }
   text.params.push_back({KernelParam::Kind::buffer, "result", node.type.dtype, true});
+  if (kernel.grid_barrier) text.params.push_back({KernelParam::Kind::buffer, "barrier", i32, true});
   for (std::size_t i = 0; i < kernel.extents.size(); ++i) {
     text.params.push_back({KernelParam::Kind::extent, fmt::format("extent{}", i), i64, false});
   }
@@ -38,7 +40,7 @@ CustomText text_of(const ir::Graph& graph, NodeId id) {
 
 bool equal(const CustomText& a, const CustomText& b) {
   return a.source == b.source && a.block_threads == b.block_threads && a.shared_bytes == b.shared_bytes &&
-         a.params.size() == b.params.size() &&
+         a.spins == b.spins && a.params.size() == b.params.size() &&
          std::equal(a.params.begin(), a.params.end(), b.params.begin(),
                     [](const KernelParam& x, const KernelParam& y) {
                       return x.dtype == y.dtype && x.kind == y.kind;

@@ -22,13 +22,23 @@ std::vector<Primitive> make_table() {
       {"f16", "struct f16 { unsigned short bits; };\n", "struct f16 { unsigned short bits; };\n", {}},
       {"bf16", "struct bf16 { unsigned short bits; };\n", "struct bf16 { unsigned short bits; };\n", {}},
 
+      // Where blocks wait for each other they read what others wrote, which a restrict pointer's loads may
+      // miss: compilers keep the value that was read before the barrier.
       {"global",
        R"(template <class T>
 using global = T* __restrict__;
 )",
-       R"(template <class T> using global = T* __restrict__;
+       R"(template <class T> struct global_of { using type = T*; };
+template <class T> struct global_of<const T> { using type = const T* __restrict__; };
+template <class T> using global = typename global_of<T>::type;
 )",
-       {}},
+       {},
+       false,
+       R"(template <class T> struct global_of { using type = T*; };
+template <class T> struct global_of<const T> { using type = const T* __restrict__; };
+template <class T>
+using global = typename global_of<T>::type;
+)"},
       {"load",
        R"(template <class T, class I>
 __device__ inline T load(const T* p, I i) { return p[i]; }
@@ -58,6 +68,32 @@ template <class T> T* shared_array(long long n, const char* name, int line) {
        R"(void block_barrier(int line = __builtin_LINE()) { call_->barrier(call_->runner, line); }
 )",
        {},
+       true},
+      // Each block adds one for each barrier that it comes to, and the counter is never reset: a block that
+      // hurries on cannot be missed by those that still look. The acquire and release order what the block's
+      // other threads access as well, by its two block barriers.
+      {"grid_barrier",
+       R"(__device__ inline void grid_barrier(int* counter) {
+  block_barrier();
+  if (threadIdx.x == 0) {
+    const unsigned blocks = gridDim.x * gridDim.y * gridDim.z;
+    unsigned count;
+    asm volatile("atom.add.release.gpu.u32 %0, [%1], 1;" : "=r"(count) : "l"(counter) : "memory");
+    const unsigned all = (count / blocks + 1) * blocks;
+    for (;;) {
+      asm volatile("ld.acquire.gpu.u32 %0, [%1];" : "=r"(count) : "l"(counter) : "memory");
+      if (count >= all) break;
+      __nanosleep(32);
+    }
+  }
+  block_barrier();
+}
+)",
+       R"(void grid_barrier(int* counter, int line = __builtin_LINE()) {
+  call_->grid_barrier(call_->runner, counter, line);
+}
+)",
+       {"block_barrier"},
        true},
 
       {"infinity_f32",
@@ -679,6 +715,12 @@ typename bare<T>::type load(global<T> p, I i, int line = __builtin_LINE()) {
 }
 )";
   }
+  if (p.name == "grid_barrier") {
+    return R"(void grid_barrier(global<int> counter, int line = __builtin_LINE()) {
+  call_->grid_barrier(call_->runner, counter.base, line);
+}
+)";
+  }
   if (p.name == "shared") {
     return R"(#define FUSE_SHARED(T, n, name) const global<T> name = shared_array<T>(n, #name, __LINE__)
 template <class T> global<T> shared_array(long long n, const char* name, int line) {
@@ -800,9 +842,11 @@ std::string cuda_prelude(const std::vector<std::string>& used) {
     if (!wanted[i]) continue;
     for (std::string_view name : table[i].needs) want(name);
   }
+  const bool across_blocks = wanted[static_cast<std::size_t>(find_primitive("grid_barrier") - table.data())];
   std::string text;
   for (std::size_t i = 0; i < table.size(); ++i) {
-    if (wanted[i]) text += table[i].cuda;
+    const Primitive& p = table[i];
+    if (wanted[i]) text += across_blocks && !p.cuda_across_blocks.empty() ? p.cuda_across_blocks : p.cuda;
   }
   return text + "\n";
 }

@@ -437,6 +437,7 @@ Source print_cuda(const std::string& name, const std::vector<Kernel>& kernels,
     KernelInfo info{.name = custom.name,
                     .params = custom.params,
                     .block_threads = custom.block_threads,
+                    .spins = custom.spins,
                     .shared_bytes = custom.shared_bytes};
     const std::set<std::string> mine = called(custom.source);
     used.insert(mine.begin(), mine.end());

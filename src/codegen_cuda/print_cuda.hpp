@@ -18,6 +18,7 @@ struct CustomText {
   std::int64_t shared_bytes = 0;
   std::vector<KernelParam> params{};
   kernel::Origin origin{};  ///< of the first call
+  bool spins = false;       ///< has a grid barrier
 };
 
 struct PrintOptions {

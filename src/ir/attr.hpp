@@ -103,9 +103,11 @@ struct CustomAttr {
   std::vector<Dim> extents;
   /// What the reference device runs; it is not part of the text form.
   std::shared_ptr<const CustomReference> reference;
+  bool grid_barrier = false;
   bool operator==(const CustomAttr& other) const {
     return name == other.name && source == other.source && threads == other.threads &&
-           shared_bytes == other.shared_bytes && grid == other.grid && extents == other.extents;
+           shared_bytes == other.shared_bytes && grid == other.grid && extents == other.extents &&
+           grid_barrier == other.grid_barrier;
   }
 };
 

@@ -44,7 +44,7 @@ struct AddFields {
   void operator()(const RandomAttr& a) const { to.add(bits(a.stream)); }
   void operator()(const CustomAttr& a) const {
     to.add(std::string_view(a.name)).add(std::string_view(a.source));
-    to.add(bits(a.threads)).add(bits(a.shared_bytes)).add(a.grid);
+    to.add(bits(a.threads)).add(bits(a.shared_bytes)).add(a.grid).add(std::uint64_t{a.grid_barrier});
     list(a.extents);
   }
   void operator()(const DimAttr& a) const { to.add(a.dim); }

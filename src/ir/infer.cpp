@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -20,6 +21,20 @@ constexpr std::int64_t max_elements = std::int64_t{1} << 62;
 constexpr std::size_t max_cost = 1024;
 
 std::string text(const Dim& dim) { return dim.to_string(); }
+
+/// Whether a kernel's text has the function's name before a parenthesis, outside of comments to the line's
+/// end.
+bool calls(std::string_view source, std::string_view function) {
+  const auto is_word = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; };
+  for (std::size_t at = 0; (at = source.find(function, at)) != std::string_view::npos; ++at) {
+    const std::size_t line = source.rfind('\n', at) + 1;
+    if (source.substr(line, at - line).find("//") != std::string_view::npos) continue;
+    const std::size_t end = source.find_first_not_of(" \t\n", at + function.size());
+    if (end == std::string_view::npos || source[end] != '(') continue;
+    if (at == 0 || !is_word(source[at - 1])) return true;
+  }
+  return false;
+}
 
 /// Terms; a division counts as eight, since multiplying its term asks whether it comes out.
 std::size_t cost(const Dim& dim) {
@@ -562,6 +577,12 @@ struct Checker {
         !attribute.source.substr(name_at).starts_with(attribute.name + '(')) {
       fail(ErrorCode::invalid_argument, fmt::format("the text is not one kernel '{}'", attribute.name),
            fmt::format("it begins with FUSE_KERNEL({}) {}(", attribute.threads, attribute.name));
+    }
+    if (!attribute.grid_barrier && calls(attribute.source, "grid_barrier")) {
+      fail(ErrorCode::invalid_argument,
+           fmt::format("the kernel '{}' calls grid_barrier and does not say that its blocks wait",
+                       attribute.name),
+           "set CustomKernel::grid_barrier, and take `global<int> barrier` behind the result");
     }
     if (attribute.threads < 32 || attribute.threads > 1024 || attribute.threads % 32 != 0) {
       fail(ErrorCode::invalid_argument, fmt::format("a block has {} threads", attribute.threads),

@@ -532,6 +532,8 @@ class Parser {
       attr.grid = parse_dim(lexer_, symbols_);
     } else if (name == "extents") {
       attr.extents = dims();
+    } else if (name == "grid_barrier") {
+      attr.grid_barrier = boolean();
     } else {
       return false;
     }

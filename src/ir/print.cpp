@@ -321,6 +321,7 @@ class Printer {
     }
     text_ += ", ";
     append_more("grid", attr.grid, "extents", attr.extents);
+    if (attr.grid_barrier) text_ += ", grid_barrier = true";
     text_ += ", source = ";
     text_ += quoted_word(attr.source);
     text_ += '}';

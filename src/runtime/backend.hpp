@@ -104,6 +104,7 @@ struct KernelCounts {
   std::string kernel;
   std::int64_t launches = 0;
   std::int64_t block_barriers = 0;   ///< barriers passed, counted once a block
+  std::int64_t grid_barriers = 0;    ///< passed, counted once a launch
   std::vector<AccessCounts> params;  ///< one a KernelParam (extents: zero)
 };
 

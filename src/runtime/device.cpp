@@ -27,7 +27,8 @@ std::shared_ptr<runtime::Backend> open_emulated([[maybe_unused]] const Device::E
   return runtime::make_emulated_backend({.profile = options.profile,
                                          .checked = options.checked,
                                          .threads = options.threads,
-                                         .shuffle_seed = options.shuffle_seed});
+                                         .shuffle_seed = options.shuffle_seed,
+                                         .scheduling = options.scheduling});
 #else
   throw Error({.kind = ErrorKind::runtime,
                .code = ErrorCode::missing_library,

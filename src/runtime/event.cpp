@@ -2,15 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <chrono>
 
-#include "runtime/backend.hpp"
+#include "runtime/host_event.hpp"
 
 namespace fuse::runtime {
 namespace {
-
-class HostEvent final : public Event {
- public:
-  std::chrono::steady_clock::time_point time;
-};
 
 Status foreign() noexcept { return Status(ErrorCode::internal, "the event was made by another device"); }
 

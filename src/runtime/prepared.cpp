@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <span>
 #include <tuple>
 
 #include "runtime/binding.hpp"
@@ -90,7 +91,7 @@ class Preparer {
     }
     const Target& target = executable_.device.backend()->target();
     out_.streams = schedule::plan_streams(tasks_, executable_.compiled.streams, target);
-    schedule::verify(tasks_, out_.streams, target);
+    if (executable_.compiled.streams.order_spinning) schedule::verify(tasks_, out_.streams, target);
     place_workspace();
     make_commands();
     index_arguments();
@@ -149,7 +150,26 @@ class Preparer {
     made.seconds = cost.seconds;
     made.share = cost.share;
     made.spins = step.spins;
+    if (made.spins) check_resident(step, made.residency);
     tasks_.push_back(std::move(made));
+  }
+
+  /// Blocks that wait for each other all need a place at one time.
+  void check_resident(const Step& step, const schedule::Residency& residency) const {
+    const Target& target = executable_.device.backend()->target();
+    if (schedule::fit_together(std::span(&residency, 1), target)) return;
+    const ir::Graph& graph = executable_.compiled.graph;
+    const ir::Node& node = graph[step.nodes.back()];
+    throw Error(
+        {.code = ErrorCode::unsupported,
+         .message = fmt::format("kernel '{}' has {} blocks that wait for each other, and {} holds {} of "
+                                "them at a time",
+                                step.name, residency.blocks, target.name,
+                                std::int64_t{target.sms} * schedule::blocks_per_sm(residency, target)),
+         .op = std::string(to_string(node.op)),
+         .shapes = {to_string(node.type)},
+         .location = graph.location(node),
+         .hint = "let fewer blocks do the work, each more of it"});
   }
 
   schedule::StepCost cost_of(const Step& step, const ReadyStep& ready, std::int64_t bytes,

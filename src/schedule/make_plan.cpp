@@ -172,6 +172,18 @@ class Planner {
     }
     work.buffers.push_back(value_of(piece.root));
     step.writes = {work.buffers.back()};
+    if (custom.grid_barrier) {
+      // Zeroed by a step of its own: a workspace holds random bytes, or a count that an aborted run left.
+      const ValueId barrier = temporary(i32, {1});
+      plan_.steps.push_back({.work = MemsetStep{barrier, 0},
+                             .writes = {barrier},
+                             .nodes = piece.nodes,
+                             .name = "zero." + custom.name});
+      work.buffers.push_back(barrier);
+      step.reads.push_back(barrier);
+      step.writes.push_back(barrier);
+      step.spins = true;
+    }
     step.work = std::move(work);
     plan_.steps.push_back(std::move(step));
   }

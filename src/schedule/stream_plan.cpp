@@ -94,13 +94,13 @@ std::vector<TaskId> critical_order(std::span<const Task> tasks) {
 /// What each task stands behind: what it depends on, and of spinning tasks the one before it in the order,
 /// once they might not all be resident together.
 std::vector<std::vector<TaskId>> orders_of(std::span<const Task> tasks, std::span<const TaskId> order,
-                                           const Target& target) {
+                                           const StreamChoices& choices, const Target& target) {
   std::vector<std::vector<TaskId>> before(tasks.size());
   for (TaskId t = 0; t < tasks.size(); ++t) before[t] = tasks[t].after;
   std::vector<Residency> spinning;
   TaskId last = none;
   for (const TaskId t : order) spinning.insert(spinning.end(), tasks[t].spins ? 1 : 0, tasks[t].residency);
-  const bool together = fit_together(spinning, target);
+  const bool together = !choices.order_spinning || fit_together(spinning, target);
   for (const TaskId t : order) {
     if (!tasks[t].spins) continue;
     if (!together && last != none) before[t].push_back(last);
@@ -247,7 +247,7 @@ StreamPlan plan_in(std::vector<TaskId> order, std::span<const Task> tasks, const
                    const Target& target) {
   StreamPlan plan;
   plan.order = std::move(order);
-  std::vector<std::vector<TaskId>> before = orders_of(tasks, plan.order, target);
+  std::vector<std::vector<TaskId>> before = orders_of(tasks, plan.order, choices, target);
   Placer(tasks, choices, before).run(plan);
   add_waits(plan, before);
   return plan;
@@ -259,6 +259,7 @@ std::string StreamChoices::to_string() const {
   std::string text = fmt::format("max_streams = {}", max_streams);
   if (!order.empty()) text += fmt::format(", order = [{}]", fmt::join(order, " "));
   if (!stream.empty()) text += fmt::format(", stream = [{}]", fmt::join(stream, " "));
+  if (!order_spinning) text += ", spinning tasks in no order";
   return text;
 }
 

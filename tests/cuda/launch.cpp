@@ -39,6 +39,37 @@ TEST_CASE("a launch packs pointers, i32 and i64 extents", "[cuda]") {
   fakes.require_clean();
 }
 
+TEST_CASE("a kernel that spins is launched as a cooperative one", "[cuda]") {
+  const Fakes fakes;
+  {
+    const auto backend = fakes.backend();
+    const auto queue = backend->create_queue();
+    codegen::Source source = scale_source();
+    source.kernels[0].spins = true;
+    const auto module = runtime::load_cubin(*backend, source, scale_cubin());
+    void* y = backend->allocate(1024);
+    const Argument arguments[] = {{.address = y, .bytes = 1024}, {.value = 5}, {.value = 6}};
+    REQUIRE(backend->launch(*queue, module->function("scale"), {7, 2, 3}, arguments, 3));
+    char stream[32];
+    std::snprintf(stream, sizeof stream, "%p", queue->native());
+    CHECK(fakes.find_call("cuLaunchCooperativeKernel") ==
+          std::string("cuLaunchCooperativeKernel scale grid 7 2 3 block 128 1 1 shared 0 stream ") + stream +
+              " args 8:" + hex(y) + " 4:5 8:6");
+    CHECK(fakes.count("cuLaunchKernel") == 0);
+    CHECK(backend->launch(*queue, module->function("scale"), {0, 1, 1}, arguments, 3));
+    CHECK(fakes.count("cuLaunchCooperativeKernel") == 1);
+
+    fakes.fail_at("cuLaunchCooperativeKernel", 1, 720);
+    const Status status = backend->launch(*queue, module->function("scale"), {100000, 1, 1}, arguments, 3);
+    CHECK(status.code() == ErrorCode::driver);
+    CHECK(std::string(status.message()) ==
+          "cuLaunchCooperativeKernel: CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE (720): too many blocks in "
+          "cooperative launch: kernel scale");
+    backend->free(y);
+  }
+  fakes.require_clean();
+}
+
 TEST_CASE("a launch calls the driver for nothing but the launch", "[cuda]") {
   const Fakes fakes;
   const auto backend = fakes.backend();

@@ -73,6 +73,8 @@ std::string use(const std::string& name) {
   }
   if (name == "f16" || name == "bf16") {
     kernel(name, "store(y, i, load(x, static_cast<long long>(i)));");
+  } else if (name == "grid_barrier") {
+    kernel("int", "grid_barrier(y); store(y, i + 1, load(x, i));");
   } else if (name == "shared" || name == "block_barrier" || name == "warp_barrier") {
     const std::string wait = name == "shared" ? "block_barrier" : name;
     for (const auto& [type, suffix] : types) {

@@ -7,6 +7,7 @@
 
 #include <cuda.h>
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <cstdio>
@@ -232,6 +233,23 @@ CUresult erase(std::set<T*>& live, T* object) {
   return CUDA_SUCCESS;
 }
 
+/// Records a launch with the bytes of its arguments; `size` is the grid's and the block's.
+CUresult launch(const char* call_name, CUfunction function, const std::array<unsigned, 6>& size,
+                unsigned shared, CUstream stream, void** arguments) {
+  std::string call =
+      text("%s %s grid %u %u %u block %u %u %u shared %u stream %p args", call_name, function->name.c_str(),
+           size[0], size[1], size[2], size[3], size[4], size[5], shared, static_cast<void*>(stream));
+  for (std::size_t i = 0; i < function->sizes.size(); ++i) {
+    unsigned long long value = 0;
+    std::memcpy(&value, arguments[i], static_cast<std::size_t>(function->sizes[i]));
+    call += text(" %d:%llx", function->sizes[i], value);
+  }
+  if (const CUresult injected = enter(call)) return injected;
+  if (size[0] == 0 || size[1] == 0 || size[2] == 0) return misused(CUDA_ERROR_INVALID_VALUE);
+  pass(stream);
+  return need_context();
+}
+
 void* host(CUdeviceptr address) { return reinterpret_cast<void*>(address); }
 
 struct ErrorName {
@@ -250,6 +268,7 @@ constexpr ErrorName error_names[] = {
     {400, "CUDA_ERROR_INVALID_HANDLE", "invalid resource handle"},
     {500, "CUDA_ERROR_NOT_FOUND", "named symbol not found"},
     {700, "CUDA_ERROR_ILLEGAL_ADDRESS", "an illegal memory access was encountered"},
+    {720, "CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE", "too many blocks in cooperative launch"},
     {999, "CUDA_ERROR_UNKNOWN", "unknown error"},
 };
 
@@ -654,18 +673,16 @@ CUresult CUDAAPI cuLaunchKernel(CUfunction function, unsigned gx, unsigned gy, u
   static Counter counter("cuLaunchKernel");
   if (counter.count()) return need_context();
   const Recording recording;
-  std::string call = text("cuLaunchKernel %s grid %u %u %u block %u %u %u shared %u stream %p args",
-                          function->name.c_str(), gx, gy, gz, bx, by, bz, shared, static_cast<void*>(stream));
   if (extra) return misused(CUDA_ERROR_INVALID_VALUE);
-  for (std::size_t i = 0; i < function->sizes.size(); ++i) {
-    unsigned long long value = 0;
-    std::memcpy(&value, arguments[i], static_cast<std::size_t>(function->sizes[i]));
-    call += text(" %d:%llx", function->sizes[i], value);
-  }
-  if (const CUresult injected = enter(call)) return injected;
-  if (gx == 0 || gy == 0 || gz == 0) return misused(CUDA_ERROR_INVALID_VALUE);
-  pass(stream);
-  return need_context();
+  return launch("cuLaunchKernel", function, {gx, gy, gz, bx, by, bz}, shared, stream, arguments);
+}
+CUresult CUDAAPI cuLaunchCooperativeKernel(CUfunction function, unsigned gx, unsigned gy, unsigned gz,
+                                           unsigned bx, unsigned by, unsigned bz, unsigned shared,
+                                           CUstream stream, void** arguments) {
+  static Counter counter("cuLaunchCooperativeKernel");
+  if (counter.count()) return need_context();
+  const Recording recording;
+  return launch("cuLaunchCooperativeKernel", function, {gx, gy, gz, bx, by, bz}, shared, stream, arguments);
 }
 
 }  // extern "C"

@@ -59,7 +59,8 @@
   F(cuFuncGetAttribute)                          \
   F(cuFuncSetAttribute)                          \
   F(cuOccupancyMaxActiveBlocksPerMultiprocessor) \
-  F(cuLaunchKernel)
+  F(cuLaunchKernel)                              \
+  F(cuLaunchCooperativeKernel)
 
 // Used where the driver has them.
 #if CUDA_VERSION >= 12040

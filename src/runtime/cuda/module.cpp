@@ -206,6 +206,14 @@ Status CudaBackend::launch(Queue& queue, const Function& function, Dim3 grid, co
     pointers[i] = &slots[i];
   }
   return context_->run([&](const Driver& d) {
+    if (info.spins) {  // the driver refuses a grid that the device cannot hold at once
+      return d.status(
+          "cuLaunchCooperativeKernel",
+          d.p_cuLaunchCooperativeKernel(f->handle, static_cast<unsigned>(grid.x),
+                                        static_cast<unsigned>(grid.y), static_cast<unsigned>(grid.z),
+                                        static_cast<unsigned>(info.block_threads), 1, 1, 0, stream, pointers),
+          f->label);
+    }
     return d.status(
         "cuLaunchKernel",
         d.p_cuLaunchKernel(f->handle, static_cast<unsigned>(grid.x), static_cast<unsigned>(grid.y),

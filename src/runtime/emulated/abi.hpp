@@ -23,6 +23,7 @@
     unsigned long long last;                                                                          \
     fuse_slots* (*exchange)(void* runner, unsigned long long bits, const char* what, int line);       \
     void (*barrier)(void* runner, int line);                                                          \
+    void (*grid_barrier)(void* runner, int* counter, int line);                                       \
     fuse_array (*shared)(void* runner, int size, long long count, const char* name, int line);        \
     void (*begin_thread)(void* runner, unsigned long long block, unsigned thread);                    \
     void (*check_load)(void* runner, int object, long long index, int size, int line);                \

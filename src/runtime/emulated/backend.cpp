@@ -13,8 +13,9 @@
 #include "runtime/emulated/emulated.hpp"
 #include "runtime/emulated/launch.hpp"
 #include "runtime/emulated/memory.hpp"
-#include "runtime/emulated/pool.hpp"
-#include "runtime/emulated/runner.hpp"
+#include "runtime/emulated/pending.hpp"
+#include "runtime/emulated/residents.hpp"
+#include "runtime/host_event.hpp"
 #include "runtime/host_gemm.hpp"
 
 namespace fuse::runtime {
@@ -37,35 +38,41 @@ Status guarded(F&& body) noexcept {
   }
 }
 
-// Objects that are costly to make, lent to one launch at a time.
-template <class T>
-class Lender {
- public:
-  std::unique_ptr<T> borrow() {
-    {
-      const std::lock_guard lock(mutex_);
-      if (!idle_.empty()) {
-        auto taken = std::move(idle_.back());
-        idle_.pop_back();
-        return taken;
-      }
-    }
-    return std::make_unique<T>();
-  }
-  void give_back(std::unique_ptr<T> item) {
-    const std::lock_guard lock(mutex_);
-    idle_.push_back(std::move(item));
-  }
-
- private:
-  std::mutex mutex_;
-  std::vector<std::unique_ptr<T>> idle_;
+// Every operation has finished when it returns, but for a launch that spins.
+/// What waits in a queue. Events that were recorded there hold it too: they may outlive the queue.
+struct Waiting {
+  explicit Waiting(std::shared_ptr<Pending> of) : pending(std::move(of)) {}
+  const std::shared_ptr<Pending> pending;
+  Pending::Slot slot;
 };
 
 class EmulatedQueue final : public Queue {
  public:
-  Status synchronize() noexcept override { return {}; }  // every operation has finished when it returns
+  explicit EmulatedQueue(std::shared_ptr<Pending> pending)
+      : waiting_(std::make_shared<Waiting>(std::move(pending))) {}
+  ~EmulatedQueue() override { static_cast<void>(settle()); }
+  EmulatedQueue(const EmulatedQueue&) = delete;
+  EmulatedQueue& operator=(const EmulatedQueue&) = delete;
+  Status synchronize() noexcept override { return settle(); }
+  Status settle() noexcept { return waiting_->pending->settle(waiting_->slot); }
+  void add(std::unique_ptr<Launch> launch) { waiting_->pending->add(waiting_->slot, std::move(launch)); }
+  const Pending* pending() const { return waiting_->pending.get(); }
+  const std::shared_ptr<Waiting>& waiting() const { return waiting_; }
+
+ private:
+  const std::shared_ptr<Waiting> waiting_;
 };
+
+class EmulatedEvent final : public HostEvent {
+ public:
+  std::shared_ptr<Waiting> recorded_on;
+};
+
+/// Runs what waits in the queue: called where something is ordered behind it. Its failure comes back once.
+Status settle(Queue& queue) noexcept {
+  auto* const own = dynamic_cast<EmulatedQueue*>(&queue);
+  return own ? own->settle() : Status();
+}
 
 class EmulatedGemm;
 
@@ -77,7 +84,15 @@ class EmulatedBackend final : public Backend {
         threads_(options.threads > 0 ? options.threads
                                      : std::max(1, static_cast<int>(std::thread::hardware_concurrency()))),
         memory_(options.checked),
-        pool_(threads_ - 1) {}
+        pool_(threads_ - 1),
+        pending_(std::make_shared<Pending>(
+            [this](std::span<Launch* const> launches) {
+              run_beside(launches, {target_, options_.scheduling, pool_, runners_});
+            },
+            [this](Launch& launch) { return finish(launch); })) {}
+  ~EmulatedBackend() override { pending_->close(); }
+  EmulatedBackend(const EmulatedBackend&) = delete;
+  EmulatedBackend& operator=(const EmulatedBackend&) = delete;
 
   const Target& target() const override { return target_; }
   std::string report() const override {
@@ -87,8 +102,11 @@ class EmulatedBackend final : public Backend {
   }
 
   void* allocate(std::int64_t bytes) override { return memory_.allocate(bytes); }
-  void free(void* address) noexcept override { memory_.release(address); }
-  std::unique_ptr<Queue> create_queue() override { return std::make_unique<EmulatedQueue>(); }
+  void free(void* address) noexcept override {
+    pending_->settle_all();  // as a GPU's driver waits for what is in flight
+    memory_.release(address);
+  }
+  std::unique_ptr<Queue> create_queue() override { return std::make_unique<EmulatedQueue>(pending_); }
   Status upload(Queue&, void* to, const void* from, std::int64_t bytes) noexcept override;
   Status download(Queue&, void* to, const void* from, std::int64_t bytes) noexcept override;
   Status copy(Queue&, void* to, const void* from, std::int64_t bytes) noexcept override;
@@ -100,10 +118,25 @@ class EmulatedBackend final : public Backend {
     return compiler_.build_key() + (options_.checked ? " checked" : "");
   }
   std::unique_ptr<Gemm> prepare_gemm(const GemmDesc& desc) override;
-  Status launch(Queue&, const Function& function, Dim3 grid, const Argument* arguments,
+  Status launch(Queue& queue, const Function& function, Dim3 grid, const Argument* arguments,
                 int count) noexcept override;
   std::vector<KernelCounts> counts() const override;
   void reset_counts() override;
+
+  std::unique_ptr<Event> create_event(bool) override { return std::make_unique<EmulatedEvent>(); }
+  Status record(Queue& queue, Event& event) noexcept override {
+    auto* const own = dynamic_cast<EmulatedEvent*>(&event);
+    auto* const on = dynamic_cast<EmulatedQueue*>(&queue);
+    if (own && on) own->recorded_on = on->waiting();
+    return Backend::record(queue, event);
+  }
+  /// What is pending behind the event runs now. Its failure is told by its own queue.
+  Status wait(Queue& queue, const Event& event) noexcept override {
+    const auto* const own = dynamic_cast<const EmulatedEvent*>(&event);
+    auto* const on = dynamic_cast<EmulatedQueue*>(&queue);
+    if (!own || !own->recorded_on || !on || own->recorded_on == on->waiting()) return {};
+    return own->recorded_on->pending->await(own->recorded_on->slot);
+  }
 
   const Memory& memory() const { return memory_; }
 
@@ -112,7 +145,10 @@ class EmulatedBackend final : public Backend {
   Status check_limits(const codegen::KernelInfo& info, const Dim3& grid) const;
   Status bind(Launch& launch, const Argument* arguments, int count) const;
   Status bind_buffer(Launch& launch, std::size_t i, const Argument& argument) const;
-  void make_regions(Launch& launch, Cells& cells) const;
+  static void make_regions(Launch& launch);
+  Status check_residency(const Launch& launch) const;
+  void run_at_once(Launch& launch);
+  Status finish(Launch& launch) noexcept;
   void add_to_counts(const Launch& launch);
 
   const EmulatedOptions options_;
@@ -124,7 +160,8 @@ class EmulatedBackend final : public Backend {
   Lender<Cells> cells_;
   mutable std::mutex counts_mutex_;
   std::map<std::string, KernelCounts> counts_;
-  Pool pool_;  // last: its threads end first
+  Pool pool_;
+  const std::shared_ptr<Pending> pending_;  // last: close() runs what waits on all of the above
 };
 
 // The range as a Span, or why it is none. No bytes need no memory.
@@ -139,8 +176,9 @@ Status EmulatedBackend::span(const char* what, const void* address, std::int64_t
                             fmt::ptr(address)));
 }
 
-Status EmulatedBackend::upload(Queue&, void* to, const void* from, std::int64_t bytes) noexcept {
+Status EmulatedBackend::upload(Queue& queue, void* to, const void* from, std::int64_t bytes) noexcept {
   return guarded([&] {
+    if (Status s = settle(queue); !s) return s;
     Span target;
     if (Status s = span("upload", to, bytes, target); !s || bytes == 0) return s;
     std::memcpy(to, from, static_cast<std::size_t>(bytes));
@@ -149,8 +187,9 @@ Status EmulatedBackend::upload(Queue&, void* to, const void* from, std::int64_t 
   });
 }
 
-Status EmulatedBackend::download(Queue&, void* to, const void* from, std::int64_t bytes) noexcept {
+Status EmulatedBackend::download(Queue& queue, void* to, const void* from, std::int64_t bytes) noexcept {
   return guarded([&] {
+    if (Status s = settle(queue); !s) return s;
     Span source;
     if (Status s = span("download", from, bytes, source); !s || bytes == 0) return s;
     if (source.written) {
@@ -164,8 +203,9 @@ Status EmulatedBackend::download(Queue&, void* to, const void* from, std::int64_
   });
 }
 
-Status EmulatedBackend::copy(Queue&, void* to, const void* from, std::int64_t bytes) noexcept {
+Status EmulatedBackend::copy(Queue& queue, void* to, const void* from, std::int64_t bytes) noexcept {
   return guarded([&] {
+    if (Status s = settle(queue); !s) return s;
     Span source, target;
     if (Status s = span("copy", from, bytes, source); !s || bytes == 0) return s;
     if (Status s = span("copy", to, bytes, target); !s) return s;
@@ -176,8 +216,9 @@ Status EmulatedBackend::copy(Queue&, void* to, const void* from, std::int64_t by
   });
 }
 
-Status EmulatedBackend::memset(Queue&, void* to, int byte, std::int64_t bytes) noexcept {
+Status EmulatedBackend::memset(Queue& queue, void* to, int byte, std::int64_t bytes) noexcept {
   return guarded([&] {
+    if (Status s = settle(queue); !s) return s;
     Span target;
     if (Status s = span("memset", to, bytes, target); !s || bytes == 0) return s;
     std::memset(to, byte, static_cast<std::size_t>(bytes));
@@ -191,9 +232,10 @@ class EmulatedGemm final : public Gemm {
   EmulatedGemm(const EmulatedBackend& backend, const GemmDesc& desc)
       : backend_(backend), desc_(desc), gemm_(make_host_gemm(desc)) {}
   std::int64_t workspace_bytes() const noexcept override { return 0; }
-  Status run(Queue&, const void* a, const void* b, void* c, void*,
+  Status run(Queue& queue, const void* a, const void* b, void* c, void*,
              const void* extra) const noexcept override {
     return guarded([&] {
+      if (Status s = settle(queue); !s) return s;
       if (desc_.batch <= 0 || desc_.m <= 0 || desc_.n <= 0) return Status();
       const auto operand = static_cast<std::int64_t>(size_of(desc_.operand));
       const auto result = static_cast<std::int64_t>(size_of(desc_.result));
@@ -323,7 +365,7 @@ Status EmulatedBackend::bind(Launch& launch, const Argument* arguments, int coun
 }
 
 // Groups the buffers that overlap; a group that something may write gets histories.
-void EmulatedBackend::make_regions(Launch& launch, Cells& cells) const {
+void EmulatedBackend::make_regions(Launch& launch) {
   const auto& params = launch.kernel->info.params;
   std::vector<std::size_t> order;
   for (std::size_t i = 0; i < params.size(); ++i) {
@@ -355,59 +397,95 @@ void EmulatedBackend::make_regions(Launch& launch, Cells& cells) const {
   for (View& view : launch.views) {
     if (view.region && !view.region->writable) view.region = nullptr;
   }
-  launch.first_block = cells.prepare(count, launch.blocks);
-  launch.cells = &cells;
+  launch.cell_count = count;
+  launch.first_block = launch.cells->prepare(count, launch.blocks);
 }
 
-Status EmulatedBackend::launch(Queue&, const Function& function, Dim3 grid, const Argument* arguments,
+// A launch that the device can never hold as a whole: gangs refuse it, as cooperative launches do.
+Status EmulatedBackend::check_residency(const Launch& launch) const {
+  const codegen::KernelInfo& info = launch.kernel->info;
+  if (!info.spins || options_.scheduling != BlockScheduling::gang) return {};
+  const int of_sm = schedule::blocks_per_sm(residency_of(info, launch.blocks), target_);
+  const std::uint64_t places = static_cast<std::uint64_t>(of_sm) * static_cast<std::uint64_t>(target_.sms);
+  if (launch.blocks <= places) return {};
+  return refuse(ErrorCode::invalid_argument,
+                fmt::format("{}: its {} blocks wait for each other, and {} has places for {} at once",
+                            info.name, launch.blocks, target_.name, places));
+}
+
+Status EmulatedBackend::launch(Queue& queue, const Function& function, Dim3 grid, const Argument* arguments,
                                int count) noexcept {
   return guarded([&] {
+    if (Status s = settle(queue); !s) return s;
     const auto* kernel = dynamic_cast<const Kernel*>(&function);
     if (!kernel) return refuse(ErrorCode::internal, "launch of another device's function");
     if (Status s = check_limits(kernel->info, grid); !s) return s;
-    Launch launch;
-    launch.kernel = kernel;
-    launch.grid = grid;
-    launch.checked = options_.checked;
-    if (Status s = bind(launch, arguments, count); !s) return s;
+    auto launch = std::make_unique<Launch>();
+    launch->kernel = kernel->shared_from_this();
+    launch->grid = grid;
+    launch->checked = options_.checked;
+    if (Status s = bind(*launch, arguments, count); !s) return s;
     if (grid.x == 0 || grid.y == 0 || grid.z == 0) return Status();
-    launch.blocks = static_cast<std::uint64_t>(grid.x) * static_cast<std::uint64_t>(grid.y) *
-                    static_cast<std::uint64_t>(grid.z);
-    launch.seed = options_.shuffle_seed;
-    if (launch.seed) {
-      launch.stride = launch.seed % launch.blocks | 1;
-      while (std::gcd(launch.stride, launch.blocks) != 1) launch.stride += 2;
+    launch->blocks = static_cast<std::uint64_t>(grid.x) * static_cast<std::uint64_t>(grid.y) *
+                     static_cast<std::uint64_t>(grid.z);
+    if (Status s = check_residency(*launch); !s) return s;
+    launch->seed = options_.shuffle_seed;
+    if (launch->seed) {
+      launch->stride = launch->seed % launch->blocks | 1;
+      while (std::gcd(launch->stride, launch->blocks) != 1) launch->stride += 2;
     } else if (!kernel->info.communicates) {
-      launch.chunk =
-          std::clamp<std::uint64_t>(launch.blocks / (static_cast<std::uint64_t>(threads_) * 16), 1, 256);
+      launch->chunk =
+          std::clamp<std::uint64_t>(launch->blocks / (static_cast<std::uint64_t>(threads_) * 16), 1, 256);
     }
-    std::unique_ptr<Cells> cells;
-    if (launch.checked) {
-      cells = cells_.borrow();
-      make_regions(launch, *cells);
+    if (launch->checked) {
+      launch->cells = cells_.borrow();
+      make_regions(*launch);
     }
-    const std::uint64_t chunks = (launch.blocks + launch.chunk - 1) / launch.chunk;
-    const std::function<void()> work = [&]() noexcept {
-      try {
-        auto runner = runners_.borrow();
-        runner->run(launch);
-        runners_.give_back(std::move(runner));
-      } catch (const std::exception&) {
-        launch.fail({.kind = Fault::Kind::memory});
-      }
-    };
-    pool_.run(work, static_cast<int>(std::min<std::uint64_t>(chunks - 1, 1024)));
+    if (!kernel->info.spins) {
+      run_at_once(*launch);
+      return finish(*launch);
+    }
+    auto* const own = dynamic_cast<EmulatedQueue*>(&queue);
+    if (!own || own->pending() != pending_.get())
+      return refuse(ErrorCode::internal, "a queue of another device");
+    own->add(std::move(launch));
+    return Status();
+  });
+}
+
+void EmulatedBackend::run_at_once(Launch& launch) {
+  const std::uint64_t chunks = (launch.blocks + launch.chunk - 1) / launch.chunk;
+  const std::function<void()> work = [&]() noexcept {
+    try {
+      auto runner = runners_.borrow();
+      runner->run(launch);
+      runners_.give_back(std::move(runner));
+    } catch (const std::exception&) {
+      launch.fail({.kind = Fault::Kind::memory});
+    }
+  };
+  pool_.run(work, static_cast<int>(std::min<std::uint64_t>(chunks - 1, 1024)));
+}
+
+Status EmulatedBackend::finish(Launch& launch) noexcept {
+  return guarded([&] {
+    const codegen::KernelInfo& info = launch.kernel->info;
     if (!launch.fault) launch.fault = launch.pending;
-    if (cells) cells_.give_back(std::move(cells));
+    if (launch.cells) cells_.give_back(std::move(launch.cells));
     add_to_counts(launch);
     if (!launch.fault) return Status();
     // What a faulty kernel wrote is worth nothing.
     for (const View& view : launch.views) {
       if (launch.checked && view.writable && view.bytes > 0) mark(view.written, view.bytes, false);
     }
-    const bool memory = launch.fault->kind == Fault::Kind::memory;
-    return refuse(memory ? ErrorCode::out_of_memory : ErrorCode::kernel_fault,
-                  describe(*launch.fault, kernel->info));
+    switch (launch.fault->kind) {
+      case Fault::Kind::memory:
+        return refuse(ErrorCode::out_of_memory, describe(*launch.fault, info));
+      case Fault::Kind::deadlock:
+        return refuse(ErrorCode::kernel_fault, launch.deadlock);
+      default:
+        return refuse(ErrorCode::kernel_fault, describe(*launch.fault, info));
+    }
   });
 }
 
@@ -418,6 +496,7 @@ void EmulatedBackend::add_to_counts(const Launch& launch) {
   row.kernel = launch.kernel->info.name;
   ++row.launches;
   row.block_barriers += launch.barriers;
+  row.grid_barriers += launch.grid_barriers;
   row.params.resize(std::max(row.params.size(), launch.counts.size()));
   for (std::size_t i = 0; i < launch.counts.size(); ++i) {
     const AccessCounts& from = launch.counts[i];

@@ -88,6 +88,21 @@ void Checker::begin_block(std::uint64_t block) {
   ++shared_block_;
 }
 
+void Checker::pass_grid_barrier() {
+  now.block += launch_->first_block - now.oldest;
+  now.oldest = launch_->first_block;
+}
+
+bool Checker::is_counter(const int* address) const {
+  const auto at = reinterpret_cast<std::uintptr_t>(address);
+  return std::any_of(launch_->views.begin(), launch_->views.end(), [&](const View& view) {
+    constexpr std::int64_t size = sizeof(int);
+    if (!view.writable || view.bytes < size || at % sizeof(int) != 0 || at < view.address) return false;
+    const auto offset = static_cast<std::int64_t>(at - view.address);
+    return offset <= view.bytes - size && all_written(view.written + offset, size);
+  });
+}
+
 void Checker::begin_segment() {
   for (Site& site : sites_) {
     if (!site.used) continue;

@@ -18,6 +18,10 @@ class Checker {
   void end();
 
   void begin_block(std::uint64_t block);
+  /// The launch's blocks have new numbers: what any of them did before is ordered before what follows.
+  void pass_grid_barrier();
+  /// Whether a grid barrier may count there: in a buffer that the kernel writes, and that holds a value.
+  bool is_counter(const int* address) const;
   /// The lanes of one warp run next, from one rendezvous to the following one.
   void begin_segment();
   void shared_array(const char* name, int size, std::int64_t count);

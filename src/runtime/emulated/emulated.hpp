@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <fuse/device.hpp>
 #include <memory>
 #include <string>
 
@@ -16,6 +17,7 @@ struct EmulatedOptions {
   bool checked = false;
   int threads = 0;                 ///< OS threads that run blocks; 0: as many as the machine has
   std::uint64_t shuffle_seed = 0;  ///< nonzero: blocks, warps and lanes run in a random order
+  BlockScheduling scheduling = BlockScheduling::greedy;  ///< of launches that wait for their own blocks
 };
 
 /// Throws a user Error for an unknown profile. A missing compiler is an Error of the first load.

@@ -19,9 +19,21 @@ std::string at_line(const codegen::KernelInfo& kernel, int line) {
   return fmt::format("line {} ({}, {})", line, entry.op, entry.scope);
 }
 
-std::string waits(const Place& place, const codegen::KernelInfo& kernel) {
-  if (!place.what) return fmt::format("thread {} has exited", place.thread);
-  return fmt::format("thread {} waits in {} at {}", place.thread, place.what, at_line(kernel, place.line));
+bool is(const char* what, std::string_view primitive) { return what && what == primitive; }
+
+std::string waits(const Place& place, const codegen::KernelInfo& kernel, bool blocks) {
+  const std::string who =
+      blocks ? fmt::format("block {}", place.block) : fmt::format("thread {}", place.thread);
+  if (!place.what) return who + (blocks ? " has ended" : " has exited");
+  return fmt::format("{} waits in {} at {}", who, place.what, at_line(kernel, place.line));
+}
+
+std::string divergence(const Fault& f, const codegen::KernelInfo& kernel) {
+  const bool blocks = f.here.block != f.other.block;
+  const bool barrier = is(f.here.what, "block_barrier") || is(f.here.what, "grid_barrier");
+  const std::string both = fmt::format("divergent {}: {}, {}", barrier ? "barrier" : "exchange",
+                                       waits(f.here, kernel, blocks), waits(f.other, kernel, blocks));
+  return blocks ? both : fmt::format("{} (block {})", both, f.here.block);
 }
 
 std::string race(const Fault& f, const codegen::KernelInfo& kernel) {
@@ -61,16 +73,27 @@ std::string describe(const Fault& f, const codegen::KernelInfo& kernel) {
       text = fmt::format("write of {}, which the kernel declares as only read: {}", object, place);
       break;
     case Fault::Kind::divergence:
-      text = fmt::format(
-          "divergent {}: {}, {} (block {})",
-          f.here.what && std::string_view(f.here.what) == "block_barrier" ? "barrier" : "exchange",
-          waits(f.here, kernel), waits(f.other, kernel), f.here.block);
+      text = divergence(f, kernel);
       break;
     case Fault::Kind::partial_warp:
       text = fmt::format("{} in a warp of {} lanes: {}", f.here.what, f.limit, place);
       break;
     case Fault::Kind::undeclared:
-      text = fmt::format("{} in a kernel that declares no communication: line {}", f.here.what, f.here.line);
+      text = fmt::format("{} in a kernel that declares no {}: line {}", f.here.what,
+                         is(f.here.what, "grid_barrier") ? "grid barrier" : "communication", f.here.line);
+      break;
+    case Fault::Kind::no_counter:
+      text = fmt::format("the counter of grid_barrier at {} is no written buffer of this kernel",
+                         at_line(kernel, f.here.line));
+      break;
+    case Fault::Kind::wrong_count:
+      text = fmt::format(
+          "the counter of grid_barrier at {} is {} where {} is right: is it zeroed before the "
+          "launch, and only the barrier's?",
+          at_line(kernel, f.here.line), f.index, f.limit);
+      break;
+    case Fault::Kind::deadlock:
+      text = "blocks wait for blocks that have no place";
       break;
     case Fault::Kind::shared_size:
       text = fmt::format("shared '{}' at line {} needs more than the {} bytes of shared memory declared",
@@ -84,6 +107,19 @@ std::string describe(const Fault& f, const codegen::KernelInfo& kernel) {
       break;
   }
   return kernel.name + ": " + text;
+}
+
+std::string describe_deadlock(std::span<const Stuck> launches, std::string_view device) {
+  std::string text = fmt::format("deadlock on {}", device);
+  const char* separator = ": ";
+  for (const Stuck& stuck : launches) {
+    text +=
+        fmt::format("{}{}: {} of {} blocks wait", separator, stuck.kernel->name, stuck.waiting, stuck.blocks);
+    if (stuck.waiting > 0) text += " in grid_barrier at " + at_line(*stuck.kernel, stuck.line);
+    text += fmt::format(", {} {} no place", stuck.unplaced, stuck.unplaced == 1 ? "has" : "have");
+    separator = "; ";
+  }
+  return text;
 }
 
 }  // namespace fuse::runtime::emulated

@@ -4,7 +4,9 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
+#include <string_view>
 
 #include "codegen_cuda/source.hpp"
 
@@ -26,9 +28,12 @@ struct Fault {
     unwritten,
     race,
     read_only,
-    divergence,    ///< threads wait at different barriers or exchanges, or have exited
+    divergence,    ///< threads (or blocks) wait at different barriers or exchanges, or have exited
     partial_warp,  ///< an exchange in a warp with fewer than 32 lanes
     undeclared,    ///< a barrier in a kernel whose KernelInfo has none
+    no_counter,    ///< of a grid barrier: not a written buffer of the kernel
+    wrong_count,   ///< a grid barrier's counter is `index`, where `limit` arrivals were counted
+    deadlock,      ///< blocks wait in grid barriers for blocks that have no place
     shared_size,   ///< more shared memory than KernelInfo has
     stack,
     memory,  ///< the machine ran out of memory
@@ -40,6 +45,17 @@ struct Fault {
   std::int64_t limit = 0;  ///< elements it has; bytes for shared_size
   Place here{}, other{};
 };
+
+/// A launch that can never go on: each of its blocks waits in a grid barrier, has no place, or has ended.
+struct Stuck {
+  const codegen::KernelInfo* kernel = nullptr;
+  std::uint64_t blocks = 0, waiting = 0, unplaced = 0;
+  int line = 0;  ///< where they wait
+};
+
+/// "deadlock on tiny2 (greedy): a: 2 of 3 blocks wait in grid_barrier at line 9 (%1 custom_call), 1 has no
+/// place; b: ..."
+std::string describe_deadlock(std::span<const Stuck> launches, std::string_view device);
 
 /// "softmax_0: race on shared 'partial'[3]: thread 32 reads at line 41 (%7 reduce_sum, softmax.sum), ..."
 std::string describe(const Fault& fault, const codegen::KernelInfo& kernel);

@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "runtime/emulated/cells.hpp"
@@ -36,7 +37,7 @@ struct View {
 };
 
 struct Launch {
-  const Kernel* kernel = nullptr;
+  std::shared_ptr<const Kernel> kernel;  ///< a launch that waits may outlive the module
   Dim3 grid;
   std::uint64_t blocks = 0, chunk = 1;
   std::uint64_t seed = 0;    ///< nonzero: random orders
@@ -46,7 +47,8 @@ struct Launch {
   bool checked = false;
   std::vector<View> views;
   std::vector<std::unique_ptr<Region>> regions;
-  Cells* cells = nullptr;
+  std::unique_ptr<Cells> cells;
+  std::size_t cell_count = 0;
   std::uint32_t first_block = 1;  ///< number of block 0 in the histories
 
   std::atomic<std::uint64_t> next = 0;
@@ -57,6 +59,13 @@ struct Launch {
   std::optional<Fault> pending;  ///< a read before any write, unless a race explains it
   std::vector<AccessCounts> counts;
   std::int64_t barriers = 0;
+  std::int64_t grid_barriers = 0;
+  std::string deadlock;  ///< the text of that fault: it names other launches as well
+
+  /// The i-th block in time.
+  std::uint64_t block_at(std::uint64_t i) const {
+    return static_cast<std::uint64_t>(static_cast<unsigned __int128>(i) * stride % blocks);
+  }
 
   /// The first fault stands; a race outranks a pending read of unwritten memory.
   void fail(const Fault& f) {

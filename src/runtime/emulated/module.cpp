@@ -137,26 +137,22 @@ EmulatedModule::EmulatedModule(const codegen::Source& source, const Compiler& co
     texts.push_back(std::move(text));
   }
 
-  handles_ = compiler.build(texts);
+  std::vector<std::shared_ptr<void>> libraries;
+  for (void* handle : compiler.build(texts)) libraries.emplace_back(handle, dlclose);
   for (std::size_t i = 0; i < source.kernels.size(); ++i) {
-    auto kernel = std::make_unique<Kernel>();
+    auto kernel = std::make_shared<Kernel>();
+    kernel->library = libraries[text_of[i]];
     kernel->info = source.kernels[i];
     kernel->first_line = sites[site_of[i]].line;
     kernel->last_line = site_of[i] + 1 < sites.size() ? sites[site_of[i] + 1].line : end_line;
-    void* symbol = dlsym(handles_[text_of[i]], fmt::format("fuse_entry_{}", i).c_str());
+    void* symbol = dlsym(libraries[text_of[i]].get(), fmt::format("fuse_entry_{}", i).c_str());
     kernel->entry = reinterpret_cast<Entry>(symbol);
-    by_name_.emplace(kernel->info.name, kernel.get());
-    kernels_.push_back(std::move(kernel));
+    kernels_.emplace(kernel->info.name, std::move(kernel));
   }
 }
 
-EmulatedModule::~EmulatedModule() {
-  kernels_.clear();
-  for (void* handle : handles_) dlclose(handle);
-}
-
 const Function& EmulatedModule::function(const std::string& name) const {
-  if (const auto found = by_name_.find(name); found != by_name_.end()) return *found->second;
+  if (const auto found = kernels_.find(name); found != kernels_.end()) return *found->second;
   internal("no kernel named " + name + " in the module");
 }
 

@@ -13,7 +13,8 @@
 
 namespace fuse::runtime::emulated {
 
-struct Kernel final : Function {
+struct Kernel final : Function, std::enable_shared_from_this<Kernel> {
+  std::shared_ptr<const void> library;  ///< keeps the code loaded
   codegen::KernelInfo info;
   Entry entry = nullptr;
   int first_line = 0, last_line = 0;  ///< of its text, for the checker's table of access sites
@@ -23,15 +24,10 @@ class EmulatedModule final : public Module {
  public:
   /// Compiles on at most `threads` processes at once; 0: one a core.
   EmulatedModule(const codegen::Source& source, const Compiler& compiler, bool checked, int threads);
-  ~EmulatedModule() override;
-  EmulatedModule(const EmulatedModule&) = delete;
-  EmulatedModule& operator=(const EmulatedModule&) = delete;
   const Function& function(const std::string& name) const override;
 
  private:
-  std::vector<void*> handles_;
-  std::vector<std::unique_ptr<Kernel>> kernels_;
-  std::unordered_map<std::string, const Kernel*> by_name_;
+  std::unordered_map<std::string, std::shared_ptr<const Kernel>> kernels_;
 };
 
 }  // namespace fuse::runtime::emulated

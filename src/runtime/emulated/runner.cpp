@@ -22,6 +22,7 @@ Runner::Runner()
   call_.runner = this;
   call_.exchange = exchange;
   call_.barrier = barrier;
+  call_.grid_barrier = grid_barrier;
   call_.shared = shared;
   call_.begin_thread = begin_thread;
   call_.check_load = check<false>;
@@ -41,6 +42,48 @@ void Runner::run(Launch& launch) noexcept {
     launch.fail({.kind = Fault::Kind::memory});
   }
   launch_ = nullptr;
+}
+
+template <class F>
+Runner::Stop Runner::guarded(F&& body) noexcept {
+  Launch& launch = *launch_;
+  try {
+    return stopped(body());
+  } catch (const std::exception&) {
+    launch.fail({.kind = Fault::Kind::memory});
+    launch_ = nullptr;
+    return Stop::failed;
+  }
+}
+
+Runner::Stop Runner::start(Launch& launch, std::uint64_t block) noexcept {
+  launch_ = &launch;
+  return guarded([&] {
+    begin(launch);
+    random_ = launch.seed ^ (block + 1) * 0x9e3779b97f4a7c15;
+    if (looping_) return run_loop(block, block + 1) ? Stop::ended : Stop::failed;
+    enter(block);
+    return advance();
+  });
+}
+
+Runner::Stop Runner::resume() noexcept {
+  return guarded([&] {
+    if (launch_->checked) checker_.pass_grid_barrier();
+    return advance();
+  });
+}
+
+void Runner::leave() noexcept {
+  abandon_all();
+  guarded([] { return Stop::failed; });
+}
+
+Runner::Stop Runner::stopped(Stop stop) {
+  if (stop == Stop::grid_barrier) return stop;
+  end();
+  launch_ = nullptr;
+  return stop;
 }
 
 void Runner::begin(Launch& launch) {
@@ -77,19 +120,18 @@ void Runner::end() {
 }
 
 bool Runner::run_blocks(std::uint64_t first, std::uint64_t last) {
-  const auto permuted = [&](std::uint64_t i) {
-    return static_cast<std::uint64_t>(static_cast<unsigned __int128>(i) * launch_->stride % launch_->blocks);
-  };
   random_ = launch_->seed ^ (first + 1) * 0x9e3779b97f4a7c15;  // of the block, whichever thread runs it
   if (looping_) {
     if (!launch_->seed) return run_loop(first, last);
     for (std::uint64_t i = first; i < last; ++i) {
-      if (!run_loop(permuted(i), permuted(i) + 1)) return false;
+      const std::uint64_t block = launch_->block_at(i);
+      if (!run_loop(block, block + 1)) return false;
     }
     return true;
   }
   for (std::uint64_t i = first; i < last; ++i) {
-    if (!run_fibers(launch_->seed ? permuted(i) : i)) return false;
+    enter(launch_->block_at(i));
+    if (advance() != Stop::ended) return false;
   }
   return true;
 }
@@ -119,27 +161,30 @@ bool Runner::block_ended() {
   return !failed_;
 }
 
-bool Runner::run_fibers(std::uint64_t block) {
+void Runner::enter(std::uint64_t block) {
   place(block);
   if (launch_->checked) checker_.begin_block(block);
   std::fill(clocks_.begin(), clocks_.end(), 1u);
-  std::uint32_t epoch = 1;
-  if (launch_->seed) shuffle(warp_order_, 0, warp_order_.size());
-  for (;;) {  // once for each stretch between block barriers
+}
+
+// Runs the block's threads until all have exited or wait in one grid barrier.
+Runner::Stop Runner::advance() {
+  for (;;) {  // once for each stretch between barriers
+    if (launch_->seed) shuffle(warp_order_, 0, warp_order_.size());
     for (unsigned warp : warp_order_) {
       if (!run_warp(warp)) {
         abandon_all();
-        return false;
+        return Stop::failed;
       }
     }
     const Lane* waiting = nullptr;
     const Lane* odd = nullptr;  // does not wait where the first one does
     for (const Lane& lane : lanes_) {
-      if (lane.wait == Wait::barrier && !waiting) waiting = &lane;
+      if (lane.wait != Wait::none && !waiting) waiting = &lane;
     }
     if (!waiting) break;
     for (const Lane& lane : lanes_) {
-      if (lane.wait != Wait::barrier || lane.line != waiting->line) odd = &lane;
+      if (lane.wait != waiting->wait || lane.line != waiting->line) odd = &lane;
       if (odd) break;
     }
     if (odd) {
@@ -147,18 +192,18 @@ bool Runner::run_fibers(std::uint64_t block) {
             .here = here(static_cast<unsigned>(waiting - lanes_.data())),
             .other = here(static_cast<unsigned>(odd - lanes_.data()))});
       abandon_all();
-      return false;
+      return Stop::failed;
     }
-    ++barriers_;
-    epoch = *std::max_element(clocks_.begin(), clocks_.end()) + 1;
+    const std::uint32_t epoch = *std::max_element(clocks_.begin(), clocks_.end()) + 1;
     std::fill(clocks_.begin(), clocks_.end(), epoch);
     checker_.now.epoch = epoch;
-    if (launch_->seed) shuffle(warp_order_, 0, warp_order_.size());
+    if (waiting->wait == Wait::grid_barrier) return Stop::grid_barrier;
+    ++barriers_;
   }
   for (unsigned t = 1; t < threads_ && !failed_; ++t) {
     if (fibers_[t].overflowed()) fail({.kind = Fault::Kind::stack, .here = here(t)});
   }
-  return block_ended();
+  return block_ended() ? Stop::ended : Stop::failed;
 }
 
 // Runs the lanes of a warp until each waits for the block or has exited. All exchanges take the full warp,
@@ -255,6 +300,23 @@ void Runner::barrier(void* self, int line) {
   lane.wait = Wait::barrier;
   lane.what = what;
   lane.line = line;
+  r.current_->suspend();
+}
+
+void Runner::grid_barrier(void* self, int* counter, int line) {
+  auto& r = *static_cast<Runner*>(self);
+  const char* what = "grid_barrier";
+  if (r.looping_ || !r.launch_->kernel->info.spins) {
+    r.fail_and_leave({.kind = Fault::Kind::undeclared, .here = {.line = line, .what = what}});
+  }
+  if (r.launch_->checked && !r.checker_.is_counter(counter)) {
+    r.fail_and_leave({.kind = Fault::Kind::no_counter, .here = {.line = line, .what = what}});
+  }
+  Lane& lane = r.lanes_[r.call_.thread];
+  lane.wait = Wait::grid_barrier;
+  lane.what = what;
+  lane.line = line;
+  if (r.call_.thread == 0) r.counter_ = counter;
   r.current_->suspend();
 }
 

@@ -1,4 +1,4 @@
-// Runs the blocks of a launch on one OS thread at a time: threads of a block as fibers, or in a plain loop.
+// Runs blocks of a launch on one OS thread at a time: threads of a block as fibers, or in a plain loop.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -22,8 +22,18 @@ class Runner {
   /// Takes blocks from the launch until none is left or it failed. Does not throw.
   void run(Launch& launch) noexcept;
 
+  /// A block of a launch that spins runs from one grid barrier to the next; each time another OS thread may
+  /// be the one. Not to be called again after `ended` or `failed`. These do not throw.
+  enum class Stop : std::uint8_t { ended, grid_barrier, failed };
+  Stop start(Launch& launch, std::uint64_t block) noexcept;
+  Stop resume() noexcept;
+  /// Gives up a block that waits.
+  void leave() noexcept;
+  Place waits() const { return here(0); }
+  int* counter() const { return counter_; }  ///< of the grid barrier that it waits in
+
  private:
-  enum class Wait : std::uint8_t { none, exchange, barrier };
+  enum class Wait : std::uint8_t { none, exchange, barrier, grid_barrier };
   struct Lane {  // what one thread of the block waits for
     Wait wait = Wait::none;
     bool parity = false;  // of its exchanges: a warp has two buffers, so that a quick lane overwrites nothing
@@ -39,6 +49,7 @@ class Runner {
   // The hooks of the kernels' call table.
   static Slots* exchange(void* self, unsigned long long bits, const char* what, int line);
   static void barrier(void* self, int line);
+  static void grid_barrier(void* self, int* counter, int line);
   static Array shared(void* self, int size, long long count, const char* name, int line);
   static void begin_thread(void* self, unsigned long long block, unsigned thread);
   template <bool store>
@@ -48,7 +59,11 @@ class Runner {
   void end();
   bool run_blocks(std::uint64_t first, std::uint64_t last);
   bool run_loop(std::uint64_t first, std::uint64_t last);
-  bool run_fibers(std::uint64_t block);
+  void enter(std::uint64_t block);
+  Stop advance();
+  Stop stopped(Stop stop);
+  template <class F>
+  Stop guarded(F&& body) noexcept;
   bool run_warp(unsigned warp);
   bool block_ended();
   void place(std::uint64_t block);
@@ -72,6 +87,7 @@ class Runner {
   bool failed_ = false;
   bool looping_ = false;
   std::int64_t barriers_ = 0;
+  int* counter_ = nullptr;
 
   std::vector<char> arena_;
   std::int64_t arena_used_ = 0, shared_bytes_ = 0;

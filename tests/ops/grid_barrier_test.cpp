@@ -1,0 +1,208 @@
+// custom_call with a grid barrier: fuse makes and zeroes the counter, and the kernel's blocks wait for each
+// other on every device.
+// SPDX-License-Identifier: Apache-2.0
+#include "pipeline.hpp"
+#include "runtime/executable_impl.hpp"
+#include "support/op_sweep.hpp"
+
+using namespace fuse;        // NOLINT
+using namespace fuse::test;  // NOLINT
+
+namespace {
+
+/// Each block sums its row, and then all sums: [sums, total of all sums for each].
+CustomKernel row_sums_and_total(const Dim& rows) {
+  CustomKernel kernel{
+      .name = "row_sums_and_total",
+      .source =
+          R"(FUSE_KERNEL(64) row_sums_and_total(global<const int> x, global<int> y, global<int> barrier, long long n) {
+  FUSE_SHARED(int, 2, part);
+  const int s = warp_sum(load(x, (long long)blockIdx.x * 64 + threadIdx.x));
+  if (threadIdx.x % 32 == 0) store(part, threadIdx.x / 32, s);
+  block_barrier();
+  if (threadIdx.x == 0) store(y, blockIdx.x, load(part, 0) + load(part, 1));
+  grid_barrier(barrier);
+  if (threadIdx.x == 0) {
+    int all = 0;
+    for (long long b = 0; b < n; ++b) all = all + load(y, b);
+    store(y, n + blockIdx.x, all);
+  }
+}
+)",
+      .threads = 64,
+      .shared_bytes = 16,
+      .grid = rows,
+      .extents = {rows},
+      .grid_barrier = true};
+  kernel.reference = [](std::span<const HostView> operands, HostView result) {
+    const std::int64_t n = operands[0].dims[0];
+    const auto* x = static_cast<const std::int32_t*>(operands[0].data);
+    auto* y = static_cast<std::int32_t*>(result.data);
+    std::int32_t all = 0;
+    for (std::int64_t i = 0; i < n; ++i) {
+      y[i] = 0;
+      for (std::int64_t j = 0; j < 64; ++j) y[i] += x[i * 64 + j];
+      all += y[i];
+    }
+    std::fill(y + n, y + 2 * n, all);
+  };
+  return kernel;
+}
+
+/// Every block takes its neighbour's number and puts it, plus one, in its own place, n times over. What a
+/// thread read before a barrier, another one has written since.
+CustomKernel turns(const Dim& n) {
+  CustomKernel kernel{
+      .name = "turns",
+      .source =
+          R"(FUSE_KERNEL(32) turns(global<const int> x, global<int> y, global<int> barrier, long long n) {
+  const long long i = (long long)blockIdx.x * 32 + threadIdx.x, next = (i + 32) % (n * 32);
+  store(y, i, load(x, i));
+  grid_barrier(barrier);
+  for (long long round = 0; round < n; ++round) {
+    const int v = load(y, next);
+    grid_barrier(barrier);
+    store(y, i, v + 1);
+    grid_barrier(barrier);
+  }
+}
+)",
+      .threads = 32,
+      .grid = n,
+      .extents = {n},
+      .grid_barrier = true};
+  kernel.reference = [](std::span<const HostView> operands, HostView result) {
+    const std::int64_t n = operands[0].dims[0];
+    for (std::int64_t i = 0; i < n * 32; ++i) {  // n turns come back to the start
+      static_cast<std::int32_t*>(result.data)[i] =
+          static_cast<const std::int32_t*>(operands[0].data)[i] + static_cast<std::int32_t>(n);
+    }
+  };
+  return kernel;
+}
+
+}  // namespace
+
+TEST_CASE("custom_call with a grid barrier: between our own ops, with a symbolic grid", "[ops][device]") {
+  for (const std::int64_t n : {0, 1, 5}) {
+    OpSweep sweep("grid_barrier");
+    const Dim N = sweep.graph().dim("N", {.min = 0, .max = 1000, .hint = 4});
+    const Tensor x = sweep.input(i32, {n, 64}, {N, 64});
+    const Tensor sums = custom_call(row_sums_and_total(N), {x + 1}, i32, {2 * N});
+    sweep.expect_exact("sums", sums * 2);
+    sweep.expect_exact("turned", custom_call(turns(N), {slice(x, 1, 0, 32)}, i32, {N, 32}));
+    sweep.run_on_test_devices({{"N", n}});
+  }
+}
+
+TEST_CASE("custom_call with a grid barrier: a count that an earlier run left does no harm", "[ops][device]") {
+  Graph g("again");
+  const Tensor x = g.input("x", i32, {3, 64});
+  g.output("y", custom_call(row_sums_and_total(3), {x}, i32, {6}));
+  for (const Device& device : test_devices()) {
+    Session session(compile(g, device));
+    for (const int value : {1, 2, 3}) {
+      HostTensor in = HostTensor::make(i32, {3, 64});
+      for (std::int64_t i = 0; i < 192; ++i) in.set(i, value);
+      session.set("x", in.data);
+      session.run();
+      HostTensor out = HostTensor::make(i32, {6});
+      session.get("y", out.data);
+      for (std::int64_t i = 0; i < 6; ++i) CHECK(out.get(i) == (i < 3 ? 64 : 192) * value);
+    }
+  }
+}
+
+TEST_CASE("custom_call with a grid barrier: the counter is zeroed by a step of its own", "[ops]") {
+  Graph g("planned");
+  const Tensor x = g.input("x", i32, {3, 64});
+  g.output("y", custom_call(row_sums_and_total(3), {x}, i32, {6}));
+  const Compiled compiled = run_pipeline(g.ir(), target_profile("h200"));
+  const std::string plan = schedule::print(compiled.plan);
+  INFO(plan);
+  CHECK(plan.find("v2 temporary t2: i32[1]\n") != std::string::npos);
+  CHECK(plan.find("step 0 zero.row_sums_and_total: memset v2 = 0 reads [] writes [v2] nodes [%1]\n") !=
+        std::string::npos);
+  CHECK(plan.find("step 1 row_sums_and_total: kernel #0 grid 3 buffers [v0, v1, v2] extents [3] spins reads "
+                  "[v0, v2] writes [v1, v2] nodes [%1]\n") != std::string::npos);
+  CHECK(compiled.source.kernels.at(0).spins);
+  // What other blocks write is read again behind the barrier: no pointer to it may be a restrict one.
+  CHECK(compiled.source.prelude.find("using type = T*;") != std::string::npos);
+  CHECK(compiled.source.prelude.find("using global = T* __restrict__") == std::string::npos);
+}
+
+TEST_CASE("custom_call with a grid barrier: the text form keeps it, and it tells kernels apart", "[ops]") {
+  Graph g("printed");
+  const Tensor x = g.input("x", i32, {3, 64});
+  g.output("y", custom_call(row_sums_and_total(3), {x}, i32, {6}));
+  const Graph again = Graph::parse(g.to_string());
+  CHECK(again.to_string() == g.to_string());
+  CHECK(g.to_string().find("grid_barrier = true") != std::string::npos);
+  ir::Graph other = g.ir();
+  auto& attr = std::get<ir::CustomAttr>(other.nodes.back().attr);
+  const ir::CustomAttr before = attr;
+  CHECK(before == attr);
+  attr.grid_barrier = false;
+  CHECK_FALSE(before == attr);
+}
+
+TEST_CASE("custom_call with a grid barrier: a text that calls it must say so", "[ops]") {
+  Graph g("refused");
+  const Tensor x = g.input("x", i32, {3, 64});
+  const auto with = [&](const std::string& from, const std::string& to) {
+    CustomKernel kernel = row_sums_and_total(3);
+    kernel.grid_barrier = false;
+    kernel.source.replace(kernel.source.find(from), from.size(), to);
+    return custom_call(kernel, {x}, i32, {6});
+  };
+  CHECK_THROWS_WITH(with("int", "int"),
+                    Catch::Contains("the kernel 'row_sums_and_total' calls grid_barrier and does not say") &&
+                        Catch::Contains("CustomKernel::grid_barrier"));
+  CHECK_THROWS_WITH(with("grid_barrier(barrier)", "grid_barrier (barrier)"),
+                    Catch::Contains("calls grid_barrier"));
+  CHECK_NOTHROW(with("grid_barrier(barrier);", "// grid_barrier(barrier) would wait"));
+  CHECK_NOTHROW(with("grid_barrier(barrier)", "my_grid_barrier(barrier)"));
+}
+
+TEST_CASE("custom_call with a grid barrier: blocks that do not fit the device", "[ops][emulated]") {
+  Graph g("large");
+  const Tensor x = g.input("x", i32, {7, 64});
+  g.output("y", custom_call(row_sums_and_total(7), {x}, i32, {14}));
+  const Executable executable = compile(g, Device::emulated({.profile = "tiny3"}));
+  CHECK_THROWS_WITH(executable.prepare(),
+                    Catch::Contains("kernel 'row_sums_and_total' has 7 blocks that wait for each other, and "
+                                    "tiny3 holds 6 of them at a time") &&
+                        Catch::Contains("grid_barrier_test.cpp:") && Catch::Contains("custom_call"));
+}
+
+TEST_CASE("custom_call with a grid barrier: two on two streams of a device without room for both",
+          "[ops][emulated][streams]") {
+  Graph g("two");
+  for (const char* name : {"a", "b"}) {
+    g.output(std::string("y") + name,
+             custom_call(row_sums_and_total(2), {g.input(name, i32, {2, 64})}, i32, {4}));
+  }
+  for (const bool ordered : {true, false}) {
+    INFO("ordered " << ordered);
+    Compiled compiled = run_pipeline(g.ir(), target_profile("tiny2"));
+    REQUIRE(compiled.plan.steps.size() == 4);  // a counter set to zero and a kernel, twice
+    compiled.streams = {.max_streams = 2, .stream = {0, 0, 1, 1}, .order_spinning = ordered};
+    const Device device = Device::emulated({.profile = "tiny2"});
+    Session session(runtime::make_executable(g.ir(), std::move(compiled), device));
+    CHECK(session.prepared().streams() == 2);
+    std::vector<std::int32_t> x(2 * 64);
+    for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<std::int32_t>(i);
+    session.set("a", std::as_bytes(std::span(x)));
+    session.set("b", std::as_bytes(std::span(x)));
+    if (!ordered) {
+      CHECK_THROWS_WITH(session.run(), Catch::Contains("deadlock on tiny2 (greedy)"));
+      continue;
+    }
+    session.run();
+    std::vector<std::int32_t> y(4);
+    for (const char* name : {"ya", "yb"}) {
+      session.get(name, std::as_writable_bytes(std::span(y)));
+      CHECK(y == std::vector<std::int32_t>{2016, 6112, 8128, 8128});
+    }
+  }
+}
