@@ -1,22 +1,72 @@
-// The subcommands: each adds itself to the program and, when it is chosen, sets what is to be done.
+// The subcommands: the options of each, which command_line.cpp fills, and what does it.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <CLI/CLI.hpp>
-#include <functional>
+#include <cstdint>
+#include <fuse/executable.hpp>
+#include <string>
+#include <vector>
 
 namespace fuse::fusec {
 
-/// Returns the exit status: 0, or 1 where a check failed. Throws fuse::Error.
-using Action = std::function<int()>;
+struct GraphOptions {
+  std::string file{};
+  std::string profile = "h200";
+  std::vector<std::string> dims{};  ///< "B=4"
+  CompileOptions compile{};
+};
 
-void add_print(CLI::App& app, Action& action);
-void add_run(CLI::App& app, Action& action);
-void add_plan(CLI::App& app, Action& action);
-void add_emit(CLI::App& app, Action& action);
-void add_explain(CLI::App& app, Action& action);
-void add_stats(CLI::App& app, Action& action);
-void add_ops(CLI::App& app, Action& action);
-void add_doctor(CLI::App& app, Action& action);
+struct PrintOptions {
+  std::string file{};
+};
+
+struct RunOptions {
+  GraphOptions graph{};
+  std::string device = "auto";
+  std::vector<std::string> inputs{};  ///< "x=x.npy"
+  std::uint64_t seed = 1;
+  std::string output_dir{};
+  bool check = false;
+  bool checked = false;
+};
+
+struct PlanOptions {
+  GraphOptions graph{};
+  bool json = false;
+  bool kernels = false;
+};
+
+struct EmitOptions {
+  GraphOptions graph{};
+  std::string directory{};
+  std::string arch{};
+  bool cubin = false;
+};
+
+struct ExplainOptions {
+  GraphOptions graph{};
+  std::vector<std::string> edge{};  ///< empty, or producer and consumer
+};
+
+struct StatsOptions {
+  GraphOptions graph{};
+  bool json = false;
+};
+
+struct OpsOptions {};
+
+struct DoctorOptions {
+  bool json = false;
+};
+
+/// Each returns the exit status: 0, or 1 where a check failed. Throws Error.
+int execute(const PrintOptions& options);
+int execute(const RunOptions& options);
+int execute(const PlanOptions& options);
+int execute(const EmitOptions& options);
+int execute(const ExplainOptions& options);
+int execute(const StatsOptions& options);
+int execute(const OpsOptions& options);
+int execute(const DoctorOptions& options);
 
 }  // namespace fuse::fusec

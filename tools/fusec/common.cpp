@@ -8,7 +8,6 @@
 #include <charconv>
 #include <cstdio>
 #include <filesystem>
-#include <map>
 #include <system_error>
 #include <utility>
 
@@ -19,73 +18,6 @@
 #include "runtime/mapped_file.hpp"
 
 namespace fuse::fusec {
-namespace {
-
-std::string profile_names() {
-  std::string text;
-  for (const std::string_view name : target_profile_names()) {
-    text += (text.empty() ? "" : ", ") + std::string(name);
-  }
-  return text;
-}
-
-}  // namespace
-
-namespace {
-
-/// An option whose value is one of a few words.
-template <class T>
-CLI::Option* add_choice(CLI::App& command, const char* name, T& value,
-                        const std::map<std::string, T>& choices, const char* help) {
-  std::vector<std::string> words;
-  for (const auto& [word, meaning] : choices) words.push_back(word);
-  return command
-      .add_option_function<std::string>(
-          name, [&value, choices](const std::string& word) { value = choices.at(word); }, help)
-      ->check(CLI::IsMember(words))
-      ->type_name("TEXT");
-}
-
-/// How the graph is cut.
-void add_cut_options(CLI::App& command, CompileOptions& options) {
-  add_choice<int>(
-      command, "--layers", options.layers, {{"1", 1}, {"1,2", 2}, {"1,2,3", 3}},
-      "APOLLO's layers: 1 (aggregate), 1,2 (stitch), 1,2,3 (independent branches too; the default)");
-  CLI::Option* rules =
-      add_choice<Cut>(command, "--partition", options.cut, {{"fuse", Cut::fuse}, {"apollo", Cut::apollo}},
-                      "fuse (the default), or apollo: its rules as printed");
-  add_choice<Cut>(command, "--baseline", options.cut,
-                  {{"xla", Cut::xla}, {"tvm", Cut::tvm}, {"none", Cut::one_op}},
-                  "Cut as another compiler would: xla, tvm, none (a kernel an op)")
-      ->excludes(rules);
-  command.add_option("--max-inputs", options.max_inputs, "Values that a kernel reads at most")
-      ->capture_default_str()
-      ->check(CLI::Range(1, 400));
-}
-
-}  // namespace
-
-void add_graph_options(CLI::App& command, GraphOptions& options) {
-  command.add_option("FILE", options.file, "The graph, .fuse text")->required();
-  command.add_option("--profile", options.profile, "The GPU to schedule for: " + profile_names())
-      ->capture_default_str();
-  command.add_flag("--relaxed-rounding", options.compile.relaxed_rounding,
-                   "Let the passes change roundings where that saves work");
-  command.add_flag("!--no-gemm-merge", options.compile.merge_gemms,
-                   "Keep GEMMs apart that share an operand or a shape");
-  add_cut_options(command, options.compile);
-}
-
-void add_dim_option(CLI::App& command, GraphOptions& options) {
-  add_list_option(command, "--dim", options.dims,
-                  "B=4: the value of a dim; else its hint, else 4 as far as its range allows");
-}
-
-CLI::Option* add_list_option(CLI::App& command, const std::string& name, std::vector<std::string>& values,
-                             const std::string& help) {
-  return command.add_option(name, values, help)->allow_extra_args(false);
-}
-
 void user_error(ErrorCode code, std::string message, std::string hint) {
   throw Error({.code = code, .message = std::move(message), .hint = std::move(hint)});
 }

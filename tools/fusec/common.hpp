@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <fuse/executable.hpp>
 #include <fuse/graph.hpp>
@@ -17,20 +16,6 @@
 #include "pipeline.hpp"
 
 namespace fuse::fusec {
-
-struct GraphOptions {
-  std::string file{};
-  std::string profile = "h200";
-  std::vector<std::string> dims{};  ///< "B=4"
-  CompileOptions compile{};
-};
-/// FILE, --profile, and what is decided when a graph is compiled.
-void add_graph_options(CLI::App& command, GraphOptions& options);
-/// --dim, any number of times.
-void add_dim_option(CLI::App& command, GraphOptions& options);
-/// An option that is given once for each value, so that it never takes the arguments after it.
-CLI::Option* add_list_option(CLI::App& command, const std::string& name, std::vector<std::string>& values,
-                             const std::string& help);
 
 [[noreturn]] void user_error(ErrorCode code, std::string message, std::string hint = {});
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "commands.hpp"
 #include "common.hpp"
 #include "pipeline.hpp"
 #include "runtime/binding.hpp"

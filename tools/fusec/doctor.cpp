@@ -3,16 +3,13 @@
 
 #include <fmt/format.h>
 
-#include <memory>
-#include <nlohmann/json.hpp>
-
 #include "commands.hpp"
+#include "json.hpp"
 #include "runtime/environment.hpp"
 
 namespace fuse::fusec {
 namespace {
 
-using Json = nlohmann::ordered_json;
 using runtime::Diagnosis;
 
 std::string archs_text(const std::vector<int>& archs) {
@@ -113,22 +110,15 @@ std::string doctor_json(const Diagnosis& d) {
                                 {"message", problem.message},
                                 {"hint", problem.hint}});
   }
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
+  return json_text(json);
 }
 
 }  // namespace
 
-void add_doctor(CLI::App& app, Action& action) {
-  CLI::App* command = app.add_subcommand("doctor", "Show what fuse finds on this machine, and what is wrong");
-  const auto json = std::make_shared<bool>(false);
-  command->add_flag("--json", *json, "As one JSON object");
-  command->callback([&action, json] {
-    action = [json] {
-      const Diagnosis d = runtime::diagnose();
-      fmt::print("{}", *json ? doctor_json(d) : doctor_text(d));
-      return d.usable() ? 0 : 1;
-    };
-  });
+int execute(const DoctorOptions& options) {
+  const Diagnosis d = runtime::diagnose();
+  fmt::print("{}", options.json ? doctor_json(d) : doctor_text(d));
+  return d.usable() ? 0 : 1;
 }
 
 }  // namespace fuse::fusec

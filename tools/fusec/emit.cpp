@@ -4,7 +4,6 @@
 
 #include <charconv>
 #include <cstdio>
-#include <memory>
 #include <optional>
 
 #include "commands.hpp"
@@ -17,13 +16,6 @@
 
 namespace fuse::fusec {
 namespace {
-
-struct EmitOptions {
-  GraphOptions graph;
-  std::string directory;
-  std::string arch;
-  bool cubin = false;
-};
 
 int parse_arch(const std::string& text) {
   int arch = 0;
@@ -72,7 +64,9 @@ std::string kernel_table(const codegen::Source& source, const Cubin* cubin) {
   return table(rows);
 }
 
-int emit(const EmitOptions& options) {
+}  // namespace
+
+int execute(const EmitOptions& options) {
   const int named = options.arch.empty() ? 0 : parse_arch(options.arch);
   const CompiledGraph compiled = compile_graph(options.graph);
   const int arch = named != 0 ? named : compiled.target.arch;
@@ -103,23 +97,6 @@ int emit(const EmitOptions& options) {
   std::fflush(stdout);
   fmt::print(stderr, "error: registers spill to memory in{}\n", spilling);
   return 1;
-}
-
-}  // namespace
-
-void add_emit(CLI::App& app, Action& action) {
-  CLI::App* command = app.add_subcommand("emit", "Write a graph's CUDA text, and its cubin");
-  const auto options = std::make_shared<EmitOptions>();
-  add_graph_options(*command, options->graph);
-  command->add_option("-o,--output", options->directory, "Directory for NAME.cu and NAME.cubin")->required();
-  command->add_option("--arch", options->arch, "sm_90: what the cubin is for; else the profile's");
-  command->add_flag("--cubin", options->cubin,
-                    "Compile through NVRTC; exit 1 where registers spill to memory");
-  command
-      ->add_option("--drop-barrier", options->graph.compile.drop_barrier,
-                   "Plant a fault: leave out the K-th barrier of the kernels, from 0")
-      ->check(CLI::NonNegativeNumber);
-  command->callback([&action, options] { action = [options] { return emit(*options); }; });
 }
 
 }  // namespace fuse::fusec

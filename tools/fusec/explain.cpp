@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <memory>
 
 #include "commands.hpp"
 #include "compiled_graph.hpp"
@@ -103,24 +102,12 @@ class Explanation {
 
 }  // namespace
 
-void add_explain(CLI::App& app, Action& action) {
-  CLI::App* command = app.add_subcommand("explain", "Tell why values are stored between kernels");
-  const auto options = std::make_shared<GraphOptions>();
-  const auto edge = std::make_shared<std::vector<std::string>>();
-  add_graph_options(*command, *options);
-  add_dim_option(*command, *options);
-  command
-      ->add_option("--edge", *edge, "Only from A to B: a piece's number, or a value as fusec plan names it")
-      ->expected(2)
-      ->type_name("A B");
-  command->callback([&action, options, edge] {
-    action = [options, edge] {
-      const CompiledGraph compiled = compile_graph(*options);
-      const Explanation explanation(compiled);
-      fmt::print("{}", edge->empty() ? explanation.whole() : explanation.between(edge->at(0), edge->at(1)));
-      return 0;
-    };
-  });
+int execute(const ExplainOptions& options) {
+  const CompiledGraph compiled = compile_graph(options.graph);
+  const Explanation explanation(compiled);
+  const std::vector<std::string>& edge = options.edge;
+  fmt::print("{}", edge.empty() ? explanation.whole() : explanation.between(edge[0], edge[1]));
+  return 0;
 }
 
 }  // namespace fuse::fusec

@@ -121,14 +121,9 @@ void print_page() {
 
 }  // namespace
 
-void add_ops(CLI::App& app, Action& action) {
-  CLI::App* command = app.add_subcommand("ops", "Print the op reference (Markdown): types, errors, NaN");
-  command->callback([&action] {
-    action = [] {
-      print_page();
-      return 0;
-    };
-  });
+int execute(const OpsOptions&) {
+  print_page();
+  return 0;
 }
 
 }  // namespace fuse::fusec

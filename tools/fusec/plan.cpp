@@ -1,8 +1,6 @@
 // fusec plan: how a graph is cut, scheduled and run. SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
-#include <memory>
-
 #include "commands.hpp"
 #include "compiled_graph.hpp"
 
@@ -104,23 +102,11 @@ std::vector<KernelOrigin> kernel_origins(const Compiled& compiled) {
   return origins;
 }
 
-void add_plan(CLI::App& app, Action& action) {
-  CLI::App* command = app.add_subcommand("plan", "Show how a graph is cut, scheduled and run");
-  const auto options = std::make_shared<GraphOptions>();
-  const auto json = std::make_shared<bool>(false);
-  add_graph_options(*command, *options);
-  add_dim_option(*command, *options);
-  command->add_flag("--json", *json, "As one JSON object");
-  const auto kernels = std::make_shared<bool>(false);
-  command->add_flag("--kernels", *kernels, "The kernel IR too")->excludes("--json");
-  command->callback([&action, options, json, kernels] {
-    action = [options, json, kernels] {
-      const CompiledGraph compiled = compile_graph(*options);
-      if (*kernels) fmt::print("{}", kernel_text(compiled));
-      fmt::print("{}", *json ? plan_json(compiled) : plan_text(compiled));
-      return 0;
-    };
-  });
+int execute(const PlanOptions& options) {
+  const CompiledGraph compiled = compile_graph(options.graph);
+  if (options.kernels) fmt::print("{}", kernel_text(compiled));
+  fmt::print("{}", options.json ? plan_json(compiled) : plan_text(compiled));
+  return 0;
 }
 
 }  // namespace fuse::fusec

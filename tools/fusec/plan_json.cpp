@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <nlohmann/json.hpp>
-
 #include "compiled_graph.hpp"
+#include "json.hpp"
 #include "schedule/unfused.hpp"
 
 namespace fuse::fusec {
 namespace {
 
-using Json = nlohmann::ordered_json;
 using ir::NodeId;
 
 class Describer {
@@ -211,8 +209,6 @@ class Describer {
 
 }  // namespace
 
-std::string plan_json(const CompiledGraph& compiled) {
-  return Describer(compiled).run().dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
-}
+std::string plan_json(const CompiledGraph& compiled) { return json_text(Describer(compiled).run()); }
 
 }  // namespace fuse::fusec

@@ -5,8 +5,6 @@
 #include <fuse/executable.hpp>
 #include <limits>
 #include <map>
-#include <memory>
-#include <optional>
 
 #include "check.hpp"
 #include "commands.hpp"
@@ -19,16 +17,6 @@
 
 namespace fuse::fusec {
 namespace {
-
-struct RunOptions {
-  GraphOptions graph;
-  std::string device = "auto";
-  std::vector<std::string> inputs;
-  std::uint64_t seed = 1;
-  std::string output_dir;
-  bool check = false;
-  bool checked = false;
-};
 
 Device choose_device(const RunOptions& options) {
   const Device::Emulated emulated{.profile = options.graph.profile, .checked = options.checked};
@@ -118,7 +106,9 @@ void write_outputs(const std::string& directory, const std::map<std::string, run
   }
 }
 
-int run(const RunOptions& options) {
+}  // namespace
+
+int execute(const RunOptions& options) {
   const Graph graph = load_graph(options.graph.file);
   const auto [device, why] = open_device(options);
   if (options.graph.compile.drop_barrier >= 0 && device.kind() == DeviceKind::reference) {
@@ -156,32 +146,6 @@ int run(const RunOptions& options) {
   if (!ok) return 1;
   if (!options.output_dir.empty()) write_outputs(options.output_dir, outputs);
   return 0;
-}
-
-}  // namespace
-
-void add_run(CLI::App& app, Action& action) {
-  CLI::App* command = app.add_subcommand("run", "Run a graph, and check what it made");
-  const auto options = std::make_shared<RunOptions>();
-  add_graph_options(*command, options->graph);
-  command
-      ->add_option("--device", options->device,
-                   "auto (the first GPU, else emulated), cuda, emulated or reference")
-      ->check(CLI::IsMember({"auto", "cuda", "emulated", "reference"}))
-      ->capture_default_str();
-  add_list_option(*command, "--input", options->inputs,
-                  "x=x.npy: an input or parameter; the others are random");
-  add_dim_option(*command, options->graph);
-  command->add_option("--seed", options->seed, "Of the random inputs")->capture_default_str();
-  command->add_option("--output-dir", options->output_dir, "Write each output there as NAME.npy");
-  command->add_flag("--check", options->check, "Compare each output with the exact reference");
-  command->add_flag("--checked", options->checked,
-                    "The emulated device finds races, bad accesses and divergent barriers");
-  command
-      ->add_option("--drop-barrier", options->graph.compile.drop_barrier,
-                   "Plant a fault: leave out the K-th barrier of the kernels, from 0")
-      ->check(CLI::NonNegativeNumber);
-  command->callback([&action, options] { action = [options] { return run(*options); }; });
 }
 
 }  // namespace fuse::fusec

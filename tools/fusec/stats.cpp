@@ -5,12 +5,11 @@
 #include <algorithm>
 #include <fuse/executable.hpp>
 #include <map>
-#include <memory>
-#include <nlohmann/json.hpp>
 
 #include "commands.hpp"
 #include "common.hpp"
 #include "inputs.hpp"
+#include "json.hpp"
 #include "pipeline.hpp"
 #include "progress.hpp"
 #include "runtime/backend.hpp"
@@ -19,7 +18,6 @@
 namespace fuse::fusec {
 namespace {
 
-using Json = nlohmann::ordered_json;
 using schedule::PlanValue;
 using schedule::ValueId;
 
@@ -178,13 +176,16 @@ std::string to_text(const Stats& stats) {
                 row("smaller", stats.small_values)});
 }
 
-int run(const GraphOptions& options, bool json) {
-  const Graph graph = load_graph(options.file);
-  const Device device = Device::emulated({.profile = options.profile, .checked = true});
+}  // namespace
+
+int execute(const StatsOptions& options) {
+  const GraphOptions& source = options.graph;
+  const Graph graph = load_graph(source.file);
+  const Device device = Device::emulated({.profile = source.profile, .checked = true});
   Progress progress("making the inputs");
-  const Inputs inputs = make_inputs(graph.ir(), {}, options.dims, 1);
+  const Inputs inputs = make_inputs(graph.ir(), {}, source.dims, 1);
   progress.now("compiling for " + device.name());
-  const Executable executable = compile(graph, device, options.compile);
+  const Executable executable = compile(graph, device, source.compile);
   Session session(executable, inputs.dims);
   for (const auto& [name, tensor] : inputs.values) session.set(name, tensor.data);
   progress.now("running on " + device.name());
@@ -195,24 +196,9 @@ int run(const GraphOptions& options, bool json) {
   stats.kernels = executable.stages().source.kernels.size();
   stats.launches = session.prepared().launches();
   stats.gemms = session.prepared().gemms();
-  fmt::print("{}", json ? to_json(stats, graph.ir(), options.profile, inputs.dims)
-                                  .dump(2, ' ', false, Json::error_handler_t::replace) +
-                              '\n'
-                        : to_text(stats));
+  fmt::print("{}", options.json ? json_text(to_json(stats, graph.ir(), source.profile, inputs.dims))
+                                : to_text(stats));
   return 0;
-}
-
-}  // namespace
-
-void add_stats(CLI::App& app, Action& action) {
-  CLI::App* command =
-      app.add_subcommand("stats", "Count what the kernels move, against the least they could");
-  const auto options = std::make_shared<GraphOptions>();
-  const auto json = std::make_shared<bool>(false);
-  add_graph_options(*command, *options);
-  add_dim_option(*command, *options);
-  command->add_flag("--json", *json, "As one JSON object");
-  command->callback([&action, options, json] { action = [options, json] { return run(*options, *json); }; });
 }
 
 }  // namespace fuse::fusec
