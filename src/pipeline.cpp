@@ -391,4 +391,11 @@ Compiled run_pipeline(const ir::Graph& graph, const Target& target, const Pipeli
   return result;
 }
 
+Compiled::Compiled() = default;
+Compiled::Compiled(const Compiled&) = default;
+Compiled::Compiled(Compiled&&) noexcept = default;
+Compiled& Compiled::operator=(const Compiled&) = default;
+Compiled& Compiled::operator=(Compiled&&) noexcept = default;
+Compiled::~Compiled() = default;
+
 }  // namespace fuse

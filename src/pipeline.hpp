@@ -33,6 +33,14 @@ struct Compiled {
   codegen::Source source;
   schedule::Plan plan;
   schedule::StreamChoices streams{};  ///< for prepare, which knows the sizes
+
+  // Made once, in the .cpp: in every file that includes this they take longer than the rest of it.
+  Compiled();
+  Compiled(const Compiled&);
+  Compiled(Compiled&&) noexcept;
+  Compiled& operator=(const Compiled&);
+  Compiled& operator=(Compiled&&) noexcept;
+  ~Compiled();
 };
 
 struct PipelineOptions {

@@ -274,6 +274,18 @@ check_stats() {
     "$fusec" stats examples/graphs/softmax.fuse --dim B=128
 }
 
+# A graph that branches has steps beside each other on streams.
+check_trace() {
+  expect 0 '^trace .* on [2-9] streams, .* by the cost model' 'a trace of transformer_block' \
+    "$fusec" run examples/graphs/transformer_block.fuse --device emulated --trace "$scratch/t.json"
+  expect 0 '"stream 1"' 'the trace has streams as rows' cat "$scratch/t.json"
+  expect 0 '"by host clock"' 'the trace has the run as it was' cat "$scratch/t.json"
+  expect 2 'no/such' 'a trace that cannot be written' \
+    "$fusec" run examples/graphs/softmax.fuse --dim B=1 --device emulated --trace /proc/no/such/t.json
+  expect 2 'reference device has no steps' 'a trace of the reference device' \
+    "$fusec" run examples/graphs/softmax.fuse --dim B=1 --device reference --trace "$scratch/t.json"
+}
+
 check_examples() {
   local small=(--blocks 1 --hidden 32 --heads 2 --window 32 --batch 2) dtype
   expect 0 'sums are off 1' 'example softmax' "$bin/softmax"
@@ -318,6 +330,7 @@ check_files
 check_misuse
 check_emit
 check_stats
+check_trace
 check_examples
 check_doctor
 check_compilers

@@ -80,6 +80,11 @@ struct ErrorInfo {
 class FUSE_COMPILER_API Error : public std::exception {
  public:
   explicit Error(ErrorInfo info);
+  Error(const Error&);
+  Error(Error&&) noexcept;
+  Error& operator=(const Error&);
+  Error& operator=(Error&&) noexcept;
+  ~Error() override;
   const char* what() const noexcept override { return text_.c_str(); }
   const ErrorInfo& info() const noexcept { return info_; }
   ErrorKind kind() const noexcept { return info_.kind; }

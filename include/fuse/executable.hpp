@@ -88,6 +88,20 @@ class FUSE_COMPILER_API Executable {
 FUSE_COMPILER_API Executable compile(const Graph& graph, const Device& device,
                                      const CompileOptions& options = {});
 
+/// When one step of a run was at work. Seconds from the start of the run.
+struct StepTime {
+  std::string step;  ///< "step 2, kernel 'ln_0' (reduce_sum in layer_norm.mean)"
+  int stream = 0;    ///< 0 is the caller's
+  double start = 0, end = 0;
+};
+
+/// When the steps of a run were at work, in the order in which they were dispatched.
+struct Profile {
+  std::string clock;  ///< whose seconds: "cost model (h200)", "CUDA events", "host clock"
+  std::vector<StepTime> steps;
+  double seconds = 0;  ///< of the whole run
+};
+
 /// What one run in flight has for itself: memory for temporaries, the streams and events that its steps are
 /// spread over, and the arguments of its launches. One thread at a time. Its runs may follow one another on
 /// one stream without waiting; before a run on another stream, or the workspace's end, they must have been
@@ -102,6 +116,12 @@ class FUSE_COMPILER_API Workspace {
 
   struct Impl;  ///< for the library itself
   explicit Workspace(std::unique_ptr<Impl> impl);
+  /// From now on each run marks the start and the end of its steps on their streams. Allocates the marks.
+  /// Throws driver, out_of_memory.
+  void measure();
+  /// Of the last run since `measure`, in seconds by `Profile::clock`. Waits for nothing: empty until all of
+  /// that run is over, and on the reference device, which has no steps. Throws driver.
+  std::optional<Profile> measured() const;
   Impl* impl() const { return impl_.get(); }
 
  private:
@@ -124,6 +144,10 @@ class FUSE_COMPILER_API Prepared {
   std::int64_t packed_bytes() const;
   std::int64_t launches() const;  ///< kernel launches a run makes; pack's are not counted
   std::int64_t gemms() const;     ///< GEMM calls a run makes
+
+  /// What the cost model takes a run for: the same for the same dims, whatever has run. No steps on the
+  /// reference device.
+  Profile predicted() const;
 
   /// A workspace in memory of the device's.
   Workspace workspace() const;
@@ -171,6 +195,9 @@ class FUSE_COMPILER_API Session {
   /// Copies an output back. Throws unbound before a successful run.
   void get(std::string_view name, std::span<std::byte> data) const;
   std::vector<std::byte> get(std::string_view name) const;
+  /// As Workspace's; a run of a session has ended when it returns.
+  void measure() { workspace_.measure(); }
+  std::optional<Profile> measured() const { return workspace_.measured(); }
 
  private:
   const Buffer& buffer(std::size_t slot) const;

@@ -31,4 +31,11 @@ std::vector<Segment> segments(const Source& source, std::size_t most) {
   return result;
 }
 
+Source::Source() = default;
+Source::Source(const Source&) = default;
+Source::Source(Source&&) noexcept = default;
+Source& Source::operator=(const Source&) = default;
+Source& Source::operator=(Source&&) noexcept = default;
+Source::~Source() = default;
+
 }  // namespace fuse::codegen

@@ -59,6 +59,14 @@ struct Source {
     for (char c : prelude) line += c == '\n';
     return line;
   }
+
+  // Made once, in the .cpp: in every file that includes this they take longer than the rest of it.
+  Source();
+  Source(const Source&);
+  Source(Source&&) noexcept;
+  Source& operator=(const Source&);
+  Source& operator=(Source&&) noexcept;
+  ~Source();
 };
 
 /// Kernels [first, last) of a source and their text, body[begin, end), which starts at `line` of text().

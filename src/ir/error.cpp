@@ -104,6 +104,11 @@ std::string compose(const ErrorInfo& info) {
 
 }  // namespace
 
+Error::Error(const Error&) = default;
+Error::Error(Error&&) noexcept = default;
+Error& Error::operator=(const Error&) = default;
+Error& Error::operator=(Error&&) noexcept = default;
+Error::~Error() = default;
 Error::Error(ErrorInfo info) : info_(std::move(info)), text_(compose(info_)) {}
 
 Status::Status(ErrorCode code, std::string_view message) noexcept : code_(code) {

@@ -3,6 +3,13 @@
 
 namespace fuse::ir {
 
+Graph::Graph() = default;
+Graph::Graph(const Graph&) = default;
+Graph::Graph(Graph&&) noexcept = default;
+Graph& Graph::operator=(const Graph&) = default;
+Graph& Graph::operator=(Graph&&) noexcept = default;
+Graph::~Graph() = default;
+
 std::string to_string(const Type& type) {
   std::string text(fuse::to_string(type.dtype));
   text += '[';

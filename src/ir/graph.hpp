@@ -74,6 +74,14 @@ struct Graph {
   std::vector<Scope> scopes = {Scope{}};
   std::vector<SourceLocation> locations = {SourceLocation{}};
 
+  // Made once, in the .cpp: in every file that includes this they take longer than the rest of it.
+  Graph();
+  Graph(const Graph&);
+  Graph(Graph&&) noexcept;
+  Graph& operator=(const Graph&);
+  Graph& operator=(Graph&&) noexcept;
+  ~Graph();
+
   const Node& operator[](NodeId id) const { return nodes[id]; }
   /// "layer_norm.mean"; empty for the root.
   std::string scope_path(ScopeId scope) const;

@@ -151,6 +151,11 @@ Executable make_executable(ir::Graph graph, Compiled compiled, const Device& dev
                          std::make_shared<const Compiled>(std::move(compiled)), device, 0, std::move(module));
 }
 
+Executable make_executable(Compiled compiled, const Device& device) {
+  ir::Graph graph = compiled.graph;
+  return make_executable(std::move(graph), std::move(compiled), device);
+}
+
 }  // namespace runtime
 
 inline namespace v0 {

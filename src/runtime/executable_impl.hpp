@@ -92,10 +92,7 @@ Executable make_executable(std::shared_ptr<const ir::Graph> graph, std::shared_p
 /// Of stages that were made elsewhere, for tests; `module` has the source's kernels.
 Executable make_executable(ir::Graph graph, Compiled compiled, const Device& device,
                            std::unique_ptr<Module> module = nullptr);
-inline Executable make_executable(Compiled compiled, const Device& device) {
-  ir::Graph graph = compiled.graph;
-  return make_executable(std::move(graph), std::move(compiled), device);
-}
+Executable make_executable(Compiled compiled, const Device& device);
 
 /// Whether memory of the executable's own (`what`: the workspace, the packed memory) is there, large enough
 /// and aligned. `hint` is said where there is none.
@@ -134,11 +131,14 @@ struct Workspace::Impl {
   BufferView memory;
   std::vector<std::unique_ptr<runtime::Queue>> queues;  ///< of the streams but the caller's
   std::vector<std::unique_ptr<runtime::Event>> events;  ///< of steps, then of the start
-  std::vector<runtime::Argument> arguments;             ///< of all launches, as the last run left them
-  std::vector<BufferView> bound;                        ///< of each slot, then packed: what they point into
-  bool checked = false;                                 ///< `bound` was found good
-  std::unique_ptr<runtime::Event> last_run{};           ///< under FUSE_CONTRACT: the end of the last run
-  const void* last_queue = nullptr;                     ///< and the caller's queue that it was on
+  /// Where runs are measured: start and end of each command, then of the run.
+  std::vector<std::unique_ptr<runtime::Event>> marks{};
+  bool marked = false;                         ///< the last run was, to its end
+  std::vector<runtime::Argument> arguments;    ///< of all launches, as the last run left them
+  std::vector<BufferView> bound;               ///< of each slot, then packed: what they point into
+  bool checked = false;                        ///< `bound` was found good
+  std::unique_ptr<runtime::Event> last_run{};  ///< under FUSE_CONTRACT: the end of the last run
+  const void* last_queue = nullptr;            ///< and the caller's queue that it was on
   std::atomic_flag running;
 };
 

@@ -8,6 +8,7 @@
 
 #include "runtime/contract.hpp"
 #include "runtime/executable_impl.hpp"
+#include "runtime/formatted_status.hpp"
 #include "runtime/memory_plan.hpp"
 #include "runtime/reference_run.hpp"
 
@@ -17,13 +18,7 @@ namespace {
 
 constexpr std::uintptr_t buffer_alignment = 16;
 
-/// A Status with a formatted message, which is cut rather than allocated.
-template <class... Args>
-Status status(ErrorCode code, fmt::format_string<Args...> format, Args&&... args) noexcept {
-  std::array<char, 509> text;
-  const auto end = fmt::format_to_n(text.data(), text.size(), format, std::forward<Args>(args)...);
-  return {code, {text.data(), std::min(end.size, text.size())}};
-}
+using runtime::status;
 
 std::uintptr_t number(const void* address) { return reinterpret_cast<std::uintptr_t>(address); }
 
@@ -190,11 +185,13 @@ class Launcher {
 
   Status enqueue_all() noexcept {
     const runtime::Commands& commands = p_.commands;
-    Status failed = fork();
-    for (std::size_t i = 0; failed && i < commands.list.size(); ++i) failed = run(commands.list[i]);
+    Status failed = mark(queue_, 2 * commands.list.size());
+    if (failed) failed = fork();
+    for (std::size_t i = 0; failed && i < commands.list.size(); ++i) failed = run(commands.list[i], 2 * i);
     for (std::size_t i = 0; failed && i < commands.joins.size(); ++i) {
       failed = backend_.wait(queue_, *w_.events[commands.joins[i]]);
     }
+    if (failed) failed = mark(queue_, 2 * commands.list.size() + 1);
     if (!failed) join_all();
     if (failed && w_.last_run) failed = backend_.record(queue_, *w_.last_run);
     return failed;
@@ -210,14 +207,20 @@ class Launcher {
     return Status::ok();
   }
 
-  Status run(const runtime::Command& command) noexcept {
+  Status mark(runtime::Queue& on, std::size_t mark) noexcept {
+    return w_.marks.empty() ? Status::ok() : backend_.record(on, *w_.marks[mark]);
+  }
+
+  Status run(const runtime::Command& command, std::size_t first_mark) noexcept {
     const runtime::ReadyStep& step = p_.steps[command.step];
     runtime::Queue& on = queue(command.stream);
     for (std::uint32_t i = 0; i < command.waits.count; ++i) {
       const std::uint32_t event = p_.commands.waits[command.waits.first + i];
       if (Status failed = backend_.wait(on, *w_.events[event]); !failed) return of_step(step, failed);
     }
-    Status failed = enqueue(step, bases_, w_.arguments.data() + step.arguments.first, backend_, on);
+    Status failed = mark(on, first_mark);
+    if (failed) failed = enqueue(step, bases_, w_.arguments.data() + step.arguments.first, backend_, on);
+    if (failed) failed = mark(on, first_mark + 1);
     if (failed && command.record != runtime::Command::no_event) {
       failed = backend_.record(on, *w_.events[command.record]);
     }
@@ -335,7 +338,9 @@ Status Prepared::run(Stream& stream, std::span<const BufferView> buffers, Worksp
   if (kind == DeviceKind::reference) return runtime::run_reference(p, buffers);
   // What the emulated device does inside a launch is its own affair.
   const runtime::contract::HotPath hot(kind == DeviceKind::cuda);
+  w->marked = false;
   Status done = Launcher(p, *w, stream.queue(), buffers, packed).run();
+  w->marked = static_cast<bool>(done);
   if (done && hot.broken()) return status(ErrorCode::internal, "contract: a run {}", hot.broken());
   return done;
 }

@@ -153,4 +153,11 @@ void verify(const ir::Graph& graph, const Partition& partition) {
   }
 }
 
+Partition::Partition() = default;
+Partition::Partition(const Partition&) = default;
+Partition::Partition(Partition&&) noexcept = default;
+Partition& Partition::operator=(const Partition&) = default;
+Partition& Partition::operator=(Partition&&) noexcept = default;
+Partition::~Partition() = default;
+
 }  // namespace fuse::schedule

@@ -63,6 +63,14 @@ struct Partition {
   std::vector<ir::NodeId>
       storage{};               ///< of each node: the node whose buffer holds it (through reshapes), or itself
   std::vector<bool> stored{};  ///< of each node: inputs, parameters and roots of pieces
+
+  // Made once, in the .cpp: in every file that includes this they take longer than the rest of it.
+  Partition();
+  Partition(const Partition&);
+  Partition(Partition&&) noexcept;
+  Partition& operator=(const Partition&);
+  Partition& operator=(Partition&&) noexcept;
+  ~Partition();
 };
 
 /// The graph has been verified. Near linear in nodes and edges.

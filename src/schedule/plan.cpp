@@ -204,4 +204,11 @@ std::string print(const Plan& plan) {
 
 void verify(const Plan& plan) { Verifier(plan).run(); }
 
+Plan::Plan() = default;
+Plan::Plan(const Plan&) = default;
+Plan::Plan(Plan&&) noexcept = default;
+Plan& Plan::operator=(const Plan&) = default;
+Plan& Plan::operator=(Plan&&) noexcept = default;
+Plan::~Plan() = default;
+
 }  // namespace fuse::schedule

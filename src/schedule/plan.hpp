@@ -65,6 +65,14 @@ struct Plan {
       values{};  ///< inputs and parameters (graph order), outputs (graph order), packed, temporaries
   std::vector<Step> setup{};  ///< makes the packed values, once after the parameters are bound
   std::vector<Step> steps{};  ///< of each run, in an order that respects dependencies
+
+  // Made once, in the .cpp: in every file that includes this they take longer than the rest of it.
+  Plan();
+  Plan(const Plan&);
+  Plan(Plan&&) noexcept;
+  Plan& operator=(const Plan&);
+  Plan& operator=(Plan&&) noexcept;
+  ~Plan();
 };
 
 std::string print(const Plan&);

@@ -118,19 +118,20 @@ class Placer {
         choices_(choices),
         before_(before),
         free_(static_cast<std::size_t>(choices.max_streams), 0),
-        share_(free_.size(), 0),
-        end_(tasks.size(), 0) {}
+        share_(free_.size(), 0) {}
 
   void run(StreamPlan& plan) {
     plan.stream.resize(tasks_.size());
+    plan.spans.resize(tasks_.size());
     for (const TaskId task : plan.order) {
       const StreamId stream = choices_.stream.empty() ? best(plan, task) : choices_.stream[task];
-      end_[task] = start(plan, task, stream) + tasks_[task].seconds;
-      free_[stream] = end_[task];
+      const double at = start(plan, task, stream);
+      plan.spans[task] = {at, at + tasks_[task].seconds};
+      free_[stream] = plan.spans[task].end;
       share_[stream] = tasks_[task].share;
       plan.stream[task] = stream;
       plan.streams = std::max(plan.streams, stream + 1);
-      plan.seconds = std::max(plan.seconds, end_[task]);
+      plan.seconds = std::max(plan.seconds, plan.spans[task].end);
     }
   }
 
@@ -138,7 +139,7 @@ class Placer {
   double start(const StreamPlan& plan, TaskId task, StreamId stream) const {
     double at = free_[stream];
     for (const TaskId b : before_[task]) {
-      at = std::max(at, end_[b] + (plan.stream[b] == stream ? 0 : wait_seconds));
+      at = std::max(at, plan.spans[b].end + (plan.stream[b] == stream ? 0 : wait_seconds));
     }
     // Beside others only where the device has room for all of them: sharing it makes nobody faster.
     for (;;) {
@@ -158,8 +159,8 @@ class Placer {
     StreamId home = 0;
     double latest = -1;
     for (const TaskId b : before_[task]) {
-      if (end_[b] > latest) home = plan.stream[b];
-      latest = std::max(latest, end_[b]);
+      if (plan.spans[b].end > latest) home = plan.stream[b];
+      latest = std::max(latest, plan.spans[b].end);
     }
     StreamId found = home;
     double first = start(plan, task, home);
@@ -177,7 +178,6 @@ class Placer {
   const StreamChoices& choices_;
   const std::vector<std::vector<TaskId>>& before_;
   std::vector<double> free_, share_;  // of each stream: when its last task ends, and what that fills
-  std::vector<double> end_;           // of each task
 };
 
 /// The waits that streams alone do not keep. Of what a task stands behind, the latest first: what that has

@@ -48,6 +48,11 @@ struct StreamWait {
   bool operator==(const StreamWait&) const = default;
 };
 
+/// Seconds from the start of a run.
+struct Span {
+  double start = 0, end = 0;
+};
+
 /// Stream 0 is the caller's. The others start behind what it had when the run began.
 struct StreamPlan {
   int streams = 1;
@@ -55,6 +60,7 @@ struct StreamPlan {
   std::vector<StreamId> stream{};   ///< of each task
   std::vector<StreamWait> waits{};  ///< by place of `task` in the order; none follows from the others
   std::vector<TaskId> joins{};      ///< last tasks that stream 0 waits for at the end
+  std::vector<Span> spans{};        ///< of each task, by the cost model
   double seconds = 0;               ///< from the first start to the last end, by the cost model
 };
 

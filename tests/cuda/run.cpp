@@ -4,6 +4,7 @@
 #include "cuda/fake_device.hpp"
 #include "runtime/contract.hpp"
 #include "runtime/executable_impl.hpp"
+#include "support/sanitized.hpp"
 
 namespace fuse::test {
 namespace {
@@ -13,7 +14,7 @@ TEST_CASE("a run launches its steps on streams, and makes one context current on
   const Fakes fakes;
   {
     const Executable executable = compile(branches(), Device::cuda());
-    FakeRun run(executable);
+    WholeRun run(executable);
     REQUIRE(run.prepared.streams() > 1);
     for (int again = 0; again < 2; ++again) {
       const int before = fakes.call_count();
@@ -44,7 +45,7 @@ TEST_CASE("one stream needs no events", "[cuda][streams]") {
   CompileOptions options;
   options.streams = 1;
   const Executable executable = compile(branches(), Device::cuda(), options);
-  FakeRun run(executable);
+  WholeRun run(executable);
   CHECK(run.prepared.streams() == 1);
   REQUIRE(run.run());
   CHECK(fakes.count("cuStreamWaitEvent") == 0);
@@ -62,7 +63,7 @@ TEST_CASE("the caller's capture takes all streams of a run", "[cuda][streams]") 
   const Fakes fakes;
   {
     const Executable executable = compile(branches(), Device::cuda());
-    FakeRun run(executable);
+    WholeRun run(executable);
     REQUIRE(run.prepared.streams() > 1);
     const auto work = executable.device().backend()->capture(run.stream.queue(), [&] { return run.run(); });
     REQUIRE(work);
@@ -80,7 +81,7 @@ TEST_CASE("each driver call of a run fails once: a named status, and the next ru
   const Fakes fakes;
   {
     const Executable executable = compile(branches(), Device::cuda());
-    FakeRun run(executable);
+    WholeRun run(executable);
     int before = fakes.call_count();
     REQUIRE(run.run());
     const int calls = fakes.call_count() - before;
@@ -118,13 +119,12 @@ TEST_CASE("what a run must not do makes it fail under FUSE_CONTRACT", "[cuda][st
     forbid("waits");
     CHECK(!unwatched.broken());
   }
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+  if (sanitized()) return;  // it has operators new and delete of its own
   const HotPath hot(true);
   void* const made = ::operator new(8);
   const char* const broken = hot.broken();
   ::operator delete(made);
   CHECK(std::string(broken) == "allocates");
-#endif
 }
 
 TEST_CASE("a workspace follows its run from one stream to another only when that is over",
@@ -132,7 +132,7 @@ TEST_CASE("a workspace follows its run from one stream to another only when that
   const FakeEnvironment environment;
   const Fakes fakes;
   const Executable executable = compile(branches(), Device::cuda());
-  FakeRun run(executable);
+  WholeRun run(executable);
   REQUIRE(run.run());
   run.stream = executable.device().stream();
   fakes.fail_at("cuEventQuery", 1, 600);  // CUDA_ERROR_NOT_READY
@@ -147,7 +147,7 @@ TEST_CASE("other buffers are checked and bound, the same ones are not looked at 
   const FakeEnvironment environment;
   const Fakes fakes;
   const Executable executable = compile(branches(), Device::cuda());
-  FakeRun run(executable);
+  WholeRun run(executable);
   REQUIRE(run.run());
   const Buffer other = executable.device().allocate(run.prepared.bytes(0));
   const BufferView first = std::exchange(run.views[0], other.view());

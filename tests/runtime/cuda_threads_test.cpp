@@ -23,7 +23,7 @@ TEST_CASE("threads: 16 share one executable on the fake driver", "[runtime][cuda
       std::vector<std::jthread> group;
       for (int t = 0; t < threads; ++t) {
         group.emplace_back([&] {
-          FakeRun run(executable);
+          WholeRun run(executable);
           for (int i = 0; i < runs; ++i) failed += !run.run();
         });
       }

@@ -2,37 +2,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstdlib>
 #include <fuse/device.hpp>
-#include <stdexcept>
-#include <string>
 #include <vector>
 
 namespace fuse::test {
 
 /// emulated (the default): plain, and checked on a small odd profile. cuda: the first GPU.
-inline std::vector<Device> test_devices() {
-  const char* value = std::getenv("FUSE_TEST_DEVICE");
-  const std::string name = value && *value ? value : "emulated";
-  if (name == "emulated") {
-    return {Device::emulated(), Device::emulated({.profile = "tiny3", .checked = true, .threads = 2})};
-  }
-  if (name == "cuda") {
-    // Kept open, since a new context takes a second; never closed, since the driver may end before us.
-    static const auto* gpu = new std::vector<Device>{Device::cuda()};
-    return *gpu;
-  }
-  throw std::runtime_error("FUSE_TEST_DEVICE=" + name + ": emulated or cuda");
-}
+std::vector<Device> test_devices();
 
 /// The first of them: without checks.
-inline Device test_device() { return test_devices().front(); }
+Device test_device();
 
 /// The reference device, then those of test_devices().
-inline std::vector<Device> every_device() {
-  std::vector<Device> devices = test_devices();
-  devices.insert(devices.begin(), Device::reference());
-  return devices;
-}
+std::vector<Device> every_device();
 
 }  // namespace fuse::test

@@ -114,6 +114,9 @@ void add_run(CLI::App& app, Action& action) {
   add_dim_option(command, options.graph);
   command.add_option("--seed", options.seed, "Of the random inputs")->capture_default_str();
   command.add_option("--output-dir", options.output_dir, "Write each output there as NAME.npy");
+  command.add_option("--trace", options.trace,
+                     "Write the run's steps there as a Chrome trace, streams as rows: as the cost model has "
+                     "them, and as they were");
   command.add_flag("--check", options.check, "Compare each output with the exact reference");
   command.add_flag("--checked", options.checked,
                    "The emulated device finds races, bad accesses and divergent barriers");

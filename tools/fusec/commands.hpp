@@ -26,6 +26,7 @@ struct RunOptions {
   std::vector<std::string> inputs{};  ///< "x=x.npy"
   std::uint64_t seed = 1;
   std::string output_dir{};
+  std::string trace{};  ///< a file
   bool check = false;
   bool checked = false;
 };

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <filesystem>
 #include <fuse/executable.hpp>
 #include <limits>
 #include <map>
@@ -14,6 +15,7 @@
 #include "runtime/backend.hpp"
 #include "runtime/npy.hpp"
 #include "runtime/reference/evaluate.hpp"
+#include "trace.hpp"
 
 namespace fuse::fusec {
 namespace {
@@ -106,6 +108,17 @@ void write_outputs(const std::string& directory, const std::map<std::string, run
   }
 }
 
+void write_trace(const std::string& file, const Session& session) {
+  std::vector<Profile> profiles = {session.prepared().predicted()};
+  if (std::optional<Profile> measured = session.measured()) profiles.push_back(*std::move(measured));
+  const std::string text = chrome_trace(profiles);
+  const std::filesystem::path path(file);
+  write_file(path.has_parent_path() ? path.parent_path().string() : ".", path.filename().string(), text);
+  print_line(fmt::format("trace    {}: {} steps on {} streams, {:.1f} us by the {}", file,
+                         profiles[0].steps.size(), session.prepared().streams(), profiles[0].seconds * 1e6,
+                         profiles[0].clock));
+}
+
 }  // namespace
 
 int execute(const RunOptions& options) {
@@ -113,6 +126,9 @@ int execute(const RunOptions& options) {
   const auto [device, why] = open_device(options);
   if (options.graph.compile.drop_barrier >= 0 && device.kind() == DeviceKind::reference) {
     user_error(ErrorCode::invalid_argument, "--drop-barrier: the reference device has no kernels");
+  }
+  if (!options.trace.empty() && device.kind() == DeviceKind::reference) {
+    user_error(ErrorCode::invalid_argument, "--trace: the reference device has no steps");
   }
   check_drop_barrier(graph.ir(), device.backend()->target(), pipeline_options(options.graph.compile));
   Progress progress("making the inputs");
@@ -130,6 +146,7 @@ int execute(const RunOptions& options) {
   print_line(fmt::format("dims     {}", to_string(inputs.dims)));
   progress.now("running on " + device.name());
   session.pack();
+  if (!options.trace.empty()) session.measure();
   const Stopwatch running;
   session.run();
   const double run_seconds = running.seconds();
@@ -144,6 +161,7 @@ int execute(const RunOptions& options) {
   }
   const bool ok = !options.check || check_outputs(graph.ir(), inputs, outputs, progress);
   if (!ok) return 1;
+  if (!options.trace.empty()) write_trace(options.trace, session);
   if (!options.output_dir.empty()) write_outputs(options.output_dir, outputs);
   return 0;
 }

@@ -44,4 +44,11 @@ Constant identity_of(const Reduction& reduction, std::size_t component) {
   return info(reduction.op).combine == ir::Op::max ? lowest : highest;
 }
 
+Kernel::Kernel() = default;
+Kernel::Kernel(const Kernel&) = default;
+Kernel::Kernel(Kernel&&) noexcept = default;
+Kernel& Kernel::operator=(const Kernel&) = default;
+Kernel& Kernel::operator=(Kernel&&) noexcept = default;
+Kernel::~Kernel() = default;
+
 }  // namespace fuse::kernel

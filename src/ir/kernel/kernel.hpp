@@ -171,6 +171,14 @@ struct Kernel {
   int block_threads = 256;
   Dim grid = 1;            ///< blocks
   DType index_type = i64;  ///< i32 when every index and grid stride is proven below 2^31
+
+  // Made once, in the .cpp: in every file that includes this they take longer than the rest of it.
+  Kernel();
+  Kernel(const Kernel&);
+  Kernel(Kernel&&) noexcept;
+  Kernel& operator=(const Kernel&);
+  Kernel& operator=(Kernel&&) noexcept;
+  ~Kernel();
 };
 
 /// The identity an accumulator of this type starts from.

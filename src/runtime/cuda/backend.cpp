@@ -5,6 +5,7 @@
 
 #include "runtime/contract.hpp"
 #include "runtime/cuda/cuda_backend.hpp"
+#include "runtime/formatted_status.hpp"
 #include "runtime/host_gemm.hpp"
 
 namespace fuse::runtime {
@@ -104,9 +105,9 @@ void* CudaBackend::allocate(std::int64_t bytes) {
     std::size_t free = 0, total = 0;
     std::array<char, 128> text;
     if (d.p_cuMemGetInfo(&free, &total) != CUDA_SUCCESS) free = total = 0;
-    const auto end =
-        fmt::format_to_n(text.data(), text.size(), "{} bytes asked, {} of {} free", bytes, free, total);
-    return d.status("cuMemAlloc", result, {text.data(), std::min(end.size, text.size())});
+    return d.status(
+        "cuMemAlloc", result,
+        format_cut(text, "{} bytes asked, {} of {} free", fmt::make_format_args(bytes, free, total)));
   });
   if (!status && address) context_->release([&](const Driver& d) { d.p_cuMemFree(address); });
   status.throw_if_failed();

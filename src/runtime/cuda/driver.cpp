@@ -3,8 +3,9 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
+
+#include "runtime/formatted_status.hpp"
 
 namespace fuse::runtime {
 namespace {
@@ -167,12 +168,9 @@ Status Driver::status(const char* call, CUresult result, std::string_view detail
         result == CUDA_ERROR_STUB_LIBRARY ? "CUDA_ERROR_STUB_LIBRARY" : "CUDA error";  // the stub names none
   }
   if (p_cuGetErrorString(result, &text) != CUDA_SUCCESS || !text) text = "unknown to this driver";
-  std::array<char, 509> buffer;
-  // format_to_n of plain strings and an int into a buffer cannot throw.
-  const auto end = fmt::format_to_n(buffer.data(), buffer.size(), "{}: {} ({}): {}{}{}", call, name,
-                                    static_cast<int>(result), text, detail.empty() ? "" : ": ", detail);
   const ErrorCode code = result == CUDA_ERROR_OUT_OF_MEMORY ? ErrorCode::out_of_memory : ErrorCode::driver;
-  return Status(code, {buffer.data(), std::min(end.size, buffer.size())});
+  return runtime::status(code, "{}: {} ({}): {}{}{}", call, name, static_cast<int>(result), text,
+                         detail.empty() ? "" : ": ", detail);
 }
 
 CudaContext::CudaContext(std::shared_ptr<const Driver> driver, int ordinal)

@@ -11,6 +11,7 @@
 #include "runtime/cuda/cublaslt.hpp"
 #include "runtime/cuda/cuda_backend.hpp"
 #include "runtime/cuda/driver.hpp"
+#include "runtime/formatted_status.hpp"
 #include "runtime/host_gemm.hpp"
 
 namespace fuse::runtime {
@@ -63,13 +64,10 @@ Status CublasLt::status(const char* call, cublasStatus_t result, std::string_vie
   if (result == CUBLAS_STATUS_SUCCESS) return Status::ok();
   const char* name = p_cublasLtGetStatusName(result);
   const char* text = p_cublasLtGetStatusString(result);
-  std::array<char, 400> buffer;
-  const auto end = fmt::format_to_n(buffer.data(), buffer.size(), "{}: {} ({}): {}{}{}", call,
-                                    name ? name : "cuBLAS error", static_cast<int>(result), text ? text : "",
-                                    detail.empty() ? "" : ": ", detail);
   const bool memory = result == CUBLAS_STATUS_ALLOC_FAILED;
-  return Status(memory ? ErrorCode::out_of_memory : ErrorCode::driver,
-                {buffer.data(), std::min(end.size, buffer.size())});
+  return runtime::status(memory ? ErrorCode::out_of_memory : ErrorCode::driver, "{}: {} ({}): {}{}{}", call,
+                         name ? name : "cuBLAS error", static_cast<int>(result), text ? text : "",
+                         detail.empty() ? "" : ": ", detail);
 }
 
 namespace {

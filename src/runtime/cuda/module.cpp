@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "runtime/cuda/cuda_backend.hpp"
+#include "runtime/formatted_status.hpp"
 
 namespace fuse::runtime {
 namespace {
@@ -14,14 +15,6 @@ namespace {
 constexpr int max_arguments = 512;
 constexpr std::int64_t max_grid_x = std::numeric_limits<std::int32_t>::max();
 constexpr std::int64_t max_grid_yz = 65535;
-
-/// An internal Status: the launcher asked for what no kernel of ours takes. Formats without allocating.
-template <class... Args>
-Status refused(fmt::format_string<Args...> format, Args&&... args) noexcept {
-  std::array<char, 400> text;
-  const auto end = fmt::format_to_n(text.data(), text.size(), format, std::forward<Args>(args)...);
-  return Status(ErrorCode::internal, {text.data(), std::min(end.size, text.size())});
-}
 
 }  // namespace
 
@@ -99,8 +92,9 @@ Status CudaModule::load_function(const Driver& d, const CudaContext& context, CU
     return s;
   }
   if (threads < info.block_threads) {
-    return refused("kernel {} can run blocks of {} threads (its registers allow no more), not of {}",
-                   info.name, threads, info.block_threads);
+    return status(ErrorCode::internal,
+                  "kernel {} can run blocks of {} threads (its registers allow no more), not of {}",
+                  info.name, threads, info.block_threads);
   }
   if (Status s = d.status(
           "cuFuncGetAttribute",
@@ -164,18 +158,20 @@ std::unique_ptr<Module> CudaBackend::load_cubins(const codegen::Source& source,
 
 Status CudaBackend::launch(Queue& queue, const Function& function, Dim3 grid, const Argument* arguments,
                            int count) noexcept {
-  if (function.owner != context_.get()) return refused("the function was loaded on another device");
+  if (function.owner != context_.get())
+    return status(ErrorCode::internal, "the function was loaded on another device");
   const auto* f = static_cast<const CudaFunction*>(&function);
   const codegen::KernelInfo& info = f->info;
   CUstream stream = nullptr;
   if (Status s = cuda_stream_of(*context_, queue, stream); !s) return s;
   if (count != static_cast<int>(info.params.size())) {
-    return refused("kernel {} takes {} arguments, not {}", info.name, info.params.size(), count);
+    return status(ErrorCode::internal, "kernel {} takes {} arguments, not {}", info.name, info.params.size(),
+                  count);
   }
   if (grid.x < 0 || grid.y < 0 || grid.z < 0 || grid.x > max_grid_x || grid.y > max_grid_yz ||
       grid.z > max_grid_yz) {
-    return refused("kernel {}: a grid of {} x {} x {} blocks is not launchable", info.name, grid.x, grid.y,
-                   grid.z);
+    return status(ErrorCode::internal, "kernel {}: a grid of {} x {} x {} blocks is not launchable",
+                  info.name, grid.x, grid.y, grid.z);
   }
   if (grid.x == 0 || grid.y == 0 || grid.z == 0) return Status::ok();
 
@@ -196,12 +192,13 @@ Status CudaBackend::launch(Queue& queue, const Function& function, Dim3 grid, co
     } else if (param.dtype == DType::i32) {
       const std::int64_t value = arguments[i].value;
       if (value != static_cast<std::int32_t>(value)) {
-        return refused("kernel {}: extent {} = {} does not fit an i32", info.name, param.name, value);
+        return status(ErrorCode::internal, "kernel {}: extent {} = {} does not fit an i32", info.name,
+                      param.name, value);
       }
       slots[i].i32 = static_cast<std::int32_t>(value);
     } else {
-      return refused("kernel {}: extent {} is {}, not i32 or i64", info.name, param.name,
-                     to_string(param.dtype));
+      return status(ErrorCode::internal, "kernel {}: extent {} is {}, not i32 or i64", info.name, param.name,
+                    to_string(param.dtype));
     }
     pointers[i] = &slots[i];
   }

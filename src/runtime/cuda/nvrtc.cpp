@@ -8,12 +8,15 @@
 #include <algorithm>
 #include <charconv>
 #include <fuse/error.hpp>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <string_view>
 #include <unordered_map>
 
 #include "codegen_cuda/print_cuda.hpp"
 #include "parallel.hpp"
+#include "runtime/environment.hpp"
 #include "runtime/library.hpp"
 
 namespace fuse::runtime {
@@ -56,35 +59,42 @@ SharedLibrary open_builtins(const Nvrtc& n) {
       fmt::format("{}/libnvrtc-builtins.so.{}.{}", n.library.path().substr(0, slash), major, minor));
 }
 
-// Opened once a process: NVRTC is 100 MB and has no per-caller state.
+Nvrtc open_nvrtc() {
+  Nvrtc n;
+  n.library = SharedLibrary::open(
+      {.what = "NVRTC, the CUDA run-time compiler",
+       .variable = Variable::libnvrtc,
+       .sonames = {"libnvrtc.so.13", "libnvrtc.so.12"},
+       .toolkit = true,
+       .hint = "install the CUDA toolkit's NVRTC package (cuda-nvrtc-13-0) or set "
+               "CUDA_HOME to a toolkit of CUDA 12 or 13",
+       .needed = {"nvrtcVersion", "nvrtcCompileProgram", "nvrtcGetCUBIN", "nvrtcGetSupportedArchs"},
+       .version = library_version,
+       .oldest = 12,
+       .newest = 13});
+  n.builtins = open_builtins(n);
+  n.num_archs = n.library.find<decltype(n.num_archs)>("nvrtcGetNumSupportedArchs");
+  n.archs = n.library.find<decltype(n.archs)>("nvrtcGetSupportedArchs");
+  n.create = n.library.find<decltype(n.create)>("nvrtcCreateProgram");
+  n.destroy = n.library.find<decltype(n.destroy)>("nvrtcDestroyProgram");
+  n.compile = n.library.find<decltype(n.compile)>("nvrtcCompileProgram");
+  n.log_size = n.library.find<decltype(n.log_size)>("nvrtcGetProgramLogSize");
+  n.log = n.library.find<decltype(n.log)>("nvrtcGetProgramLog");
+  n.cubin_size = n.library.find<decltype(n.cubin_size)>("nvrtcGetCUBINSize");
+  n.cubin = n.library.find<decltype(n.cubin)>("nvrtcGetCUBIN");
+  n.error_string = n.library.find<decltype(n.error_string)>("nvrtcGetErrorString");
+  return n;
+}
+
+// Opened once a process, and once more where FUSE_LIBNVRTC names another: NVRTC is 100 MB and has no
+// per-caller state.
 const Nvrtc& nvrtc() {
-  static const Nvrtc table = [] {
-    Nvrtc n;
-    n.library = SharedLibrary::open(
-        {.what = "NVRTC, the CUDA run-time compiler",
-         .variable = Variable::libnvrtc,
-         .sonames = {"libnvrtc.so.13", "libnvrtc.so.12"},
-         .toolkit = true,
-         .hint = "install the CUDA toolkit's NVRTC package (cuda-nvrtc-13-0) or set "
-                 "CUDA_HOME to a toolkit of CUDA 12 or 13",
-         .needed = {"nvrtcVersion", "nvrtcCompileProgram", "nvrtcGetCUBIN", "nvrtcGetSupportedArchs"},
-         .version = library_version,
-         .oldest = 12,
-         .newest = 13});
-    n.builtins = open_builtins(n);
-    n.num_archs = n.library.find<decltype(n.num_archs)>("nvrtcGetNumSupportedArchs");
-    n.archs = n.library.find<decltype(n.archs)>("nvrtcGetSupportedArchs");
-    n.create = n.library.find<decltype(n.create)>("nvrtcCreateProgram");
-    n.destroy = n.library.find<decltype(n.destroy)>("nvrtcDestroyProgram");
-    n.compile = n.library.find<decltype(n.compile)>("nvrtcCompileProgram");
-    n.log_size = n.library.find<decltype(n.log_size)>("nvrtcGetProgramLogSize");
-    n.log = n.library.find<decltype(n.log)>("nvrtcGetProgramLog");
-    n.cubin_size = n.library.find<decltype(n.cubin_size)>("nvrtcGetCUBINSize");
-    n.cubin = n.library.find<decltype(n.cubin)>("nvrtcGetCUBIN");
-    n.error_string = n.library.find<decltype(n.error_string)>("nvrtcGetErrorString");
-    return n;
-  }();
-  return table;
+  static std::mutex mutex;
+  static std::map<std::string, Nvrtc> tables;
+  const std::string named = value_of(Variable::libnvrtc);
+  const std::lock_guard lock(mutex);
+  const auto found = tables.find(named);
+  return found != tables.end() ? found->second : tables.emplace(named, open_nvrtc()).first->second;
 }
 
 [[noreturn]] void fail(const char* call, nvrtcResult result, const std::string& detail) {

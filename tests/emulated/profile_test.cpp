@@ -1,0 +1,81 @@
+// When the steps of a run are at work: by the cost model, and as marked. SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <map>
+
+#include "support/branches.hpp"
+#include "support/catch.hpp"
+
+namespace fuse::test {
+namespace {
+
+bool overlap(const Profile& profile) {
+  for (const StepTime& a : profile.steps) {
+    for (const StepTime& b : profile.steps) {
+      if (a.stream < b.stream && a.start < b.end && b.start < a.end) return true;
+    }
+  }
+  return false;
+}
+
+void check_spans(const Profile& profile, std::size_t steps) {
+  REQUIRE(profile.steps.size() == steps);
+  double last = 0;
+  std::map<int, double> ended;  // of each stream
+  for (const StepTime& step : profile.steps) {
+    INFO(step.step);
+    CHECK(step.start >= ended[step.stream]);
+    CHECK(step.end >= step.start);
+    ended[step.stream] = step.end;
+    last = std::max(last, step.end);
+  }
+  CHECK(profile.seconds >= last);
+}
+
+TEST_CASE("the cost model's run has branches beside each other", "[emulated][streams]") {
+  const Device device = Device::emulated();
+  const Prepared prepared = compile(branches(4), device).prepare();
+  const Profile profile = prepared.predicted();
+  check_spans(profile, static_cast<std::size_t>(prepared.launches() + prepared.gemms()));
+  CHECK(profile.clock == "cost model (h200)");
+  CHECK(prepared.streams() > 1);
+  CHECK(overlap(profile));
+  CHECK(profile.steps[0].step.starts_with("step 0, kernel '"));
+
+  const Prepared one = compile(branches(4), device, {.streams = 1}).prepare();
+  CHECK_FALSE(overlap(one.predicted()));
+  CHECK(one.predicted().seconds > profile.seconds);
+}
+
+TEST_CASE("a run is measured where its workspace says so", "[emulated][streams]") {
+  const Device device = Device::emulated();
+  const Executable executable = compile(branches(2), device);
+  WholeRun run(executable);
+  REQUIRE(run.run());
+  CHECK_FALSE(run.workspace.measured());
+  run.workspace.measure();
+  CHECK_FALSE(run.workspace.measured());
+  REQUIRE(run.run());
+  REQUIRE(run.stream.synchronize());
+  const std::optional<Profile> profile = run.workspace.measured();
+  REQUIRE(profile);
+  check_spans(*profile, run.prepared.predicted().steps.size());
+  CHECK(profile->clock == "host clock");
+  CHECK(profile->seconds > 0);
+
+  // Buffers that are refused: there is no such run.
+  run.views[0].bytes = 1;
+  CHECK_FALSE(run.run());
+  CHECK(run.workspace.measured());  // of the run before
+}
+
+TEST_CASE("the reference device has no steps to measure", "[streams]") {
+  const Executable executable = compile(branches(2), Device::reference());
+  WholeRun run(executable);
+  run.workspace.measure();
+  REQUIRE(run.run());
+  CHECK_FALSE(run.workspace.measured());
+  CHECK(run.prepared.predicted().steps.empty());
+}
+
+}  // namespace
+}  // namespace fuse::test
