@@ -145,6 +145,9 @@ class FUSE_COMPILER_API Prepared {
   std::int64_t launches() const;  ///< kernel launches a run makes; pack's are not counted
   std::int64_t gemms() const;     ///< GEMM calls a run makes
 
+  /// The steps in the order in which they are dispatched, each with its stream, the steps of other streams
+  /// that it waits for, when the cost model has it at work, and the algorithm of a GEMM.
+  std::string explain() const;
   /// What the cost model takes a run for: the same for the same dims, whatever has run. No steps on the
   /// reference device.
   Profile predicted() const;

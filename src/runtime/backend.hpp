@@ -88,6 +88,8 @@ class Gemm {
  public:
   virtual ~Gemm() = default;
   virtual std::int64_t workspace_bytes() const noexcept = 0;
+  /// What was chosen, for a person: "cuBLASLt algorithm 66, tile 20, ...".
+  virtual std::string algorithm() const = 0;
   /// `extra`: the epilogue's n elements (bias), or matrices that lie as c's do and are not c's (add).
   virtual Status run(Queue&, const void* a, const void* b, void* c, void* workspace,
                      const void* extra = nullptr) const noexcept = 0;

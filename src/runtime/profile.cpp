@@ -1,10 +1,40 @@
-// When the steps of a run are at work: by the cost model, and by marks on the streams.
+// A prepared run as text, and when its steps are at work: by the cost model, and by marks on the streams.
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include "runtime/contract.hpp"
 #include "runtime/executable_impl.hpp"
 
 namespace fuse {
 inline namespace v0 {
+
+std::string Prepared::explain() const {
+  const Impl& p = *impl_;
+  const auto names = [](const std::vector<schedule::TaskId>& tasks) {
+    return fmt::format("step{} {}", tasks.size() == 1 ? "" : "s", fmt::join(tasks, ", "));
+  };
+  std::string text =
+      fmt::format("steps: {}  streams: {}  {:.2f} us by the cost model ({})\n", p.steps.size(),
+                  p.streams.streams, p.streams.seconds * 1e6, p.executable->device.backend()->target().name);
+  text += fmt::format("workspace: {} bytes, of which {} are live at one time  packed: {} bytes\n",
+                      p.workspace_bytes, p.workspace_bound, p.packed_bytes);
+  std::size_t next = 0;
+  for (const runtime::Command& command : p.commands.list) {
+    const runtime::ReadyStep& step = p.steps[command.step];
+    const schedule::Span span = p.streams.spans[command.step];
+    text += fmt::format("stream {}  {:8.2f} to {:8.2f} us  {}\n", command.stream, span.start * 1e6,
+                        span.end * 1e6, step.label);
+    std::vector<schedule::TaskId> on;
+    for (; next < p.streams.waits.size() && p.streams.waits[next].task == command.step; ++next) {
+      on.push_back(p.streams.waits[next].on);
+    }
+    if (!on.empty()) text += fmt::format("          waits for {}\n", names(on));
+    if (step.gemm) text += fmt::format("          {}\n", step.gemm->algorithm());
+  }
+  if (!p.streams.joins.empty()) text += fmt::format("ends behind {}\n", names(p.streams.joins));
+  return text;
+}
 
 Profile Prepared::predicted() const {
   const Impl& p = *impl_;

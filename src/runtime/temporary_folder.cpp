@@ -76,7 +76,13 @@ TemporaryFolder::~TemporaryFolder() {
 void TemporaryFolder::write(const std::string& file, std::string_view text) const {
   std::ofstream out(path_ + '/' + file, std::ios::binary);
   out.write(text.data(), static_cast<std::streamsize>(text.size()));
-  if (!out.flush()) fail_full(fmt::format("{} of {} bytes could not be written", file, text.size()));
+  out.close();
+  if (out) return;
+  const std::string why = std::generic_category().message(errno);
+  if (full()) fail_full(fmt::format("{} of {} bytes could not be written", file, text.size()));
+  fail(fmt::format("{} cannot be written: {} of {} bytes: {}", named(temporary_directory()), file,
+                   text.size(), why),
+       "see to that");
 }
 
 bool TemporaryFolder::full() const { return directory_state(path_).free_bytes < enough; }

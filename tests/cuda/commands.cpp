@@ -3,12 +3,11 @@
 // helps. SPDX-License-Identifier: Apache-2.0
 #if FUSE_COMPILER_HAS_CUDA
 #include <algorithm>
-#include <fstream>
-#include <iterator>
 #include <set>
 
 #include "cuda/fake_device.hpp"
 #include "runtime/executable_impl.hpp"
+#include "support/examples.hpp"
 
 namespace fuse::test {
 namespace {
@@ -104,11 +103,6 @@ int check_order(const Graph& graph, const DimValues& dims = {}) {
     }
   }
   return p.streams.streams;
-}
-
-Graph example(const std::string& name) {
-  std::ifstream in(source_directory() / "examples/graphs" / (name + ".fuse"));
-  return Graph::parse(std::string(std::istreambuf_iterator<char>(in), {}), name);
 }
 
 /// An output takes the memory of an input that several branches still read.

@@ -32,6 +32,23 @@ TEST_CASE("a measured run marks every step on its stream and waits for nothing",
   fakes.require_clean();
 }
 
+TEST_CASE("a prepared run names the algorithms of its GEMMs", "[cuda][streams]") {
+  const FakeEnvironment environment;
+  const Fakes fakes;
+  {
+    Graph g("product");
+    g.output("y", matmul(g.input("a", f32, {64, 32}), g.input("b", f32, {32, 48})));
+    const std::string text = compile(g, Device::cuda()).prepare().explain();
+    INFO(text);
+    // The fake's algorithms are as their alignments: 16 bytes, and those of an element.
+    CHECK(contains(
+        text,
+        "cuBLASLt algorithm 16, tile 17, stages 22, split-k 18, 0 bytes of scratch for 16-byte aligned "
+        "operands, else algorithm 4, "));
+  }
+  fakes.require_clean();
+}
+
 }  // namespace
 }  // namespace fuse::test
 #endif

@@ -46,6 +46,23 @@ TEST_CASE("the cost model's run has branches beside each other", "[emulated][str
   CHECK(one.predicted().seconds > profile.seconds);
 }
 
+TEST_CASE("a prepared run is explained step by step", "[emulated][streams]") {
+  const Prepared prepared = compile(branches(4), Device::emulated()).prepare();
+  const std::string text = prepared.explain();
+  INFO(text);
+  const auto count = [&](const std::string& words) {
+    std::size_t found = 0;
+    for (std::size_t at = text.find(words); at != std::string::npos; at = text.find(words, at + 1)) ++found;
+    return found;
+  };
+  CHECK(text.find("streams: " + std::to_string(prepared.streams())) != std::string::npos);
+  CHECK(text.find("workspace: " + std::to_string(prepared.workspace_bytes()) + " bytes") !=
+        std::string::npos);
+  CHECK(count("\nstream ") == prepared.predicted().steps.size());
+  CHECK(count("\nstream 1") > 0);
+  CHECK(count("waits for step") > 0);
+}
+
 TEST_CASE("a run is measured where its workspace says so", "[emulated][streams]") {
   const Device device = Device::emulated();
   const Executable executable = compile(branches(2), device);

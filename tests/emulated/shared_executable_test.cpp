@@ -1,7 +1,5 @@
 // Threads that share one executable on the emulated device, each with buffers, a workspace and a stream of
 // its own. SPDX-License-Identifier: Apache-2.0
-#include <fstream>
-#include <iterator>
 #include <mutex>
 #include <thread>
 
@@ -9,17 +7,12 @@
 #include "runtime/random_fill.hpp"
 #include "support/catch.hpp"
 #include "support/devices.hpp"
-#include "support/paths.hpp"
+#include "support/examples.hpp"
 
 namespace fuse::test {
 namespace {
 
 using runtime::HostTensor;
-
-Graph example(const std::string& name) {
-  std::ifstream in(source_directory() / "examples/graphs" / (name + ".fuse"));
-  return Graph::parse(std::string(std::istreambuf_iterator<char>(in), {}), name);
-}
 
 /// Runs the executable `times` over on inputs of its own; what is wrong, or nothing.
 std::string run_alone(const Executable& executable, const Graph& graph, std::int64_t rows, std::uint64_t seed,

@@ -22,8 +22,8 @@ inline Graph branches(int count = 3) {
 
 /// A prepared run and all that it needs: buffers that nobody has filled, a workspace, a stream.
 struct WholeRun {
-  explicit WholeRun(const Executable& executable)
-      : prepared(executable.prepare()),
+  explicit WholeRun(const Executable& executable, const DimValues& dims = {})
+      : prepared(executable.prepare(dims)),
         workspace(prepared.workspace()),
         stream(executable.device().stream()) {
     for (std::size_t i = 0; i < executable.slots().size(); ++i) {

@@ -27,6 +27,7 @@
   F(cublasLtMatmulPreferenceDestroy)      \
   F(cublasLtMatmulPreferenceSetAttribute) \
   F(cublasLtMatmulAlgoGetHeuristic)       \
+  F(cublasLtMatmulAlgoConfigGetAttribute) \
   F(cublasLtMatmul)
 
 namespace fuse::runtime {

@@ -134,6 +134,7 @@ class CudaGemm final : public Gemm {
     return bytes;
   }
 
+  std::string algorithm() const override;
   Status run(Queue& queue, const void* a, const void* b, void* c, void* workspace,
              const void* extra) const noexcept override;
 
@@ -269,6 +270,27 @@ std::optional<Choice> CudaGemm::choose(std::int64_t alignment) const {
     return Choice{r.algo, alignment, static_cast<std::int64_t>(r.workspaceSize)};
   }
   return std::nullopt;
+}
+
+std::string CudaGemm::algorithm() const {
+  if (gemm_is_trivial(desc_)) return "none: nothing to multiply";
+  std::string text = "cuBLASLt";
+  for (const Choice& choice : choices_) {
+    const auto number = [&](cublasLtMatmulAlgoConfigAttributes_t attribute) {
+      std::int32_t value = 0;
+      blas_->check("cublasLtMatmulAlgoConfigGetAttribute",
+                   blas_->p_cublasLtMatmulAlgoConfigGetAttribute(&choice.algo, attribute, &value,
+                                                                 sizeof value, nullptr));
+      return value;
+    };
+    text += fmt::format(
+        "{} algorithm {}, tile {}, stages {}, split-k {}, {} bytes of scratch for {}-byte aligned "
+        "operands",
+        text.ends_with("operands") ? ", else" : "", number(CUBLASLT_ALGO_CONFIG_ID),
+        number(CUBLASLT_ALGO_CONFIG_TILE_ID), number(CUBLASLT_ALGO_CONFIG_STAGES_ID),
+        number(CUBLASLT_ALGO_CONFIG_SPLITK_NUM), choice.workspace, choice.alignment);
+  }
+  return text;
 }
 
 Status CudaGemm::zero(CUstream stream, void* c) const noexcept {

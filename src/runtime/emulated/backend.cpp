@@ -232,6 +232,7 @@ class EmulatedGemm final : public Gemm {
   EmulatedGemm(const EmulatedBackend& backend, const GemmDesc& desc)
       : backend_(backend), desc_(desc), gemm_(make_host_gemm(desc)) {}
   std::int64_t workspace_bytes() const noexcept override { return 0; }
+  std::string algorithm() const override { return "on the host"; }
   Status run(Queue& queue, const void* a, const void* b, void* c, void*,
              const void* extra) const noexcept override {
     return guarded([&] {

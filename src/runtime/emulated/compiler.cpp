@@ -15,6 +15,7 @@
 #include <fuse/error.hpp>
 #include <sstream>
 #include <string_view>
+#include <system_error>
 
 extern char** environ;
 
@@ -69,8 +70,13 @@ std::vector<std::string> command(const std::string& compiler, const TemporaryFol
   return words;
 }
 
-// Both outputs go to the log. Returns 0 if it cannot start.
-pid_t start(std::vector<std::string> words, const std::string& log) {
+struct Child {
+  pid_t id = 0;
+  int error = 0;  // why it did not start
+};
+
+// Both outputs go to the log.
+Child start(std::vector<std::string> words, const std::string& log) {
   std::vector<char*> argv;
   for (std::string& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
@@ -79,10 +85,10 @@ pid_t start(std::vector<std::string> words, const std::string& log) {
   posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
   posix_spawn_file_actions_addopen(&actions, 1, log.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
   posix_spawn_file_actions_adddup2(&actions, 1, 2);
-  pid_t child = 0;
-  const int failed = posix_spawn(&child, words.front().c_str(), &actions, nullptr, argv.data(), environ);
+  Child child;
+  child.error = posix_spawn(&child.id, words.front().c_str(), &actions, nullptr, argv.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
-  return failed ? 0 : child;
+  return child;
 }
 
 // True if the compiler ended well. An application that ignores SIGCHLD leaves no exit status: then the
@@ -139,23 +145,32 @@ std::string Compiler::version() const {
   if (path_.empty()) return {};
   const TemporaryFolder folder;
   const std::string log = folder.path() + "/log";
-  const pid_t child = start({path_, "--version"}, log);
-  if (!child || !finish(child, log)) return {};
+  const Child child = start({path_, "--version"}, log);
+  if (child.error || !finish(child.id, log)) return {};
   const std::string text = read_file(log);
   return text.substr(0, text.find('\n'));
 }
 
 // What the compiler said of those that it rejected; empty where all went well.
 std::string Compiler::compile(const std::vector<std::string>& texts, const TemporaryFolder& folder) const {
-  std::vector<pid_t> children;
+  std::vector<Child> children;
   std::string complaint;
+  int not_started = 0;
   for (std::size_t i = 0; i < texts.size(); ++i) {
     children.push_back(start(command(path_, folder, i), file(folder, "log", i)));
   }
   for (std::size_t i = 0; i < children.size(); ++i) {  // all of them: none is left unreaped
-    if (children[i] && finish(children[i], file(folder, "library", i))) continue;
-    const std::string said = children[i] ? read_file(file(folder, "log", i)) : "it could not be started\n";
+    if (children[i].error) not_started = children[i].error;
+    if (children[i].error || finish(children[i].id, file(folder, "library", i))) continue;
+    const std::string said = read_file(file(folder, "log", i));
     complaint += said.empty() ? "it failed and said nothing\n" : said;
+  }
+  if (not_started) {
+    throw Error(
+        {.kind = ErrorKind::runtime,
+         .code = ErrorCode::io,
+         .message = fmt::format("cannot start {}: {}", path_, std::generic_category().message(not_started)),
+         .hint = "leave it more processes and memory"});
   }
   constexpr std::size_t most = 4000;
   if (complaint.size() > most) complaint.replace(most, std::string::npos, "...");
