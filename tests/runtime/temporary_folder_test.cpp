@@ -46,7 +46,7 @@ TEST_CASE("temporary folder: what is wrong with the directory is said", "[runtim
 TEST_CASE("temporary folder: a write that fails is an error", "[runtime]") {
   const runtime::TemporaryFolder folder;
   const std::string error = error_of([&] { folder.write("missing/file", "text"); });
-  CHECK(error.find("missing/file of 4 bytes could not be written") != std::string::npos);
+  CHECK(error.find("missing/file of 4 bytes: No such file or directory") != std::string::npos);
 }
 
 TEST_CASE("directory state: of a directory, and of none", "[runtime]") {
