@@ -1,6 +1,6 @@
 // Calls of the C library that building kernels makes, counted, and one of them failing. The functions stand
-// in this program, so that the library's and the C++ library's calls come here. SPDX-License-Identifier:
-// Apache-2.0
+// in this program, so that the library's and the C++ library's calls come here.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <string>
