@@ -117,7 +117,7 @@ class FUSE_COMPILER_API Workspace {
   struct Impl;  ///< for the library itself
   explicit Workspace(std::unique_ptr<Impl> impl);
   /// From now on each run marks the start and the end of its steps on their streams. Allocates the marks.
-  /// Throws driver, out_of_memory.
+  /// Throws driver, out_of_memory; invalid_argument for an empty workspace.
   void measure();
   /// Of the last run since `measure`, in seconds by `Profile::clock`. Waits for nothing: empty until all of
   /// that run is over, and on the reference device, which has no steps. Throws driver.

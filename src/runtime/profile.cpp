@@ -50,6 +50,11 @@ Profile Prepared::predicted() const {
 
 void Workspace::measure() {
   runtime::contract::forbid("makes events");
+  if (!impl_) {
+    throw Error({.code = ErrorCode::invalid_argument,
+                 .message = "the workspace is empty",
+                 .hint = "make one by Prepared::workspace"});
+  }
   const Prepared::Impl& p = *impl_->prepared;
   if (!impl_->marks.empty() || p.executable->device.kind() == DeviceKind::reference) return;
   std::vector<std::unique_ptr<runtime::Event>> marks(2 * p.commands.list.size() + 2);

@@ -85,6 +85,18 @@ TEST_CASE("a run is measured where its workspace says so", "[emulated][streams]"
   CHECK(run.workspace.measured());  // of the run before
 }
 
+TEST_CASE("an empty workspace cannot be measured", "[streams]") {
+  Workspace empty;
+  CHECK_FALSE(empty.measured());
+  try {
+    empty.measure();
+    FAIL("no error");
+  } catch (const Error& error) {
+    CHECK(error.code() == ErrorCode::invalid_argument);
+    CHECK(error.info().message == "the workspace is empty");
+  }
+}
+
 TEST_CASE("the reference device has no steps to measure", "[streams]") {
   const Executable executable = compile(branches(2), Device::reference());
   WholeRun run(executable);
