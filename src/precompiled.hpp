@@ -1,5 +1,5 @@
 // What most files include, parsed once, which halves the time of a build. A file still includes what it uses:
-// the preset `shared` builds the library without this, and CI builds that preset.
+// tests/consumers.sh builds the library without this.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

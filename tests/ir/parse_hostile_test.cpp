@@ -5,6 +5,7 @@
 #include "ir/print.hpp"
 #include "ir_support.hpp"
 #include "sample_graph.hpp"
+#include "support/sanitized.hpp"
 
 using namespace fuse;
 using namespace fuse::ir_test;
@@ -82,7 +83,8 @@ TEST_CASE("a text with damaged bytes is a graph or is refused", "[ir][parse]") {
 
 TEST_CASE("each byte is replaced by NUL and by others", "[ir][parse]") {
   const std::string text = print(every_op());
-  for (std::size_t at = 0; at < text.size(); ++at) {
+  const std::size_t every = test::sanitized() ? 3 : 1;
+  for (std::size_t at = 0; at < text.size(); at += every) {
     for (const char byte : {'\0', '"', '(', '%', '\xff', '9'}) {
       std::string damaged = text;
       damaged[at] = byte;
