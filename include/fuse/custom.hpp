@@ -34,7 +34,8 @@ using CustomReference = std::function<void(std::span<const HostView> operands, H
 /// With `grid_barrier` the blocks wait for each other: the function has one more parameter behind the result,
 /// `global<int> barrier`, which fuse makes and zeroes, and calls grid_barrier(barrier) wherever all blocks
 /// are to have come. All of them must have a place on the device at once, or the kernel never ends: the cuda
-/// device refuses such a launch, and the emulated one reports it.
+/// device refuses such a launch, and the emulated one reports it. So a workspace reserves places for them,
+/// and where those of other workspaces leave too few, `parts` run instead.
 struct CustomKernel {
   std::string name;    ///< of the function; calls with equal kernels share its text
   std::string source;  ///< the function and nothing else; helpers are lambdas in it
@@ -45,6 +46,10 @@ struct CustomKernel {
   std::vector<Dim> extents{};
   CustomReference reference{};  ///< without it the reference device refuses the graph
   bool grid_barrier = false;    ///< the blocks wait for each other
+  /// What does the same without waiting: the kernel cut at its barriers into functions NAME_0, NAME_1, ... of
+  /// the same parameters but `barrier`. They are launched one behind the other, each with the kernel's grid,
+  /// block and shared memory. None: where they are needed there is an error (out_of_residency).
+  std::vector<std::string> parts{};
 };
 
 }  // namespace v0

@@ -43,8 +43,9 @@ enum class ErrorCode : std::uint8_t {
   unknown_arch,
   unsupported,
   out_of_memory,
-  driver,        ///< the device's driver or library refused; the message has its code
-  kernel_fault,  ///< checked mode found an illegal access, a race or a divergent barrier
+  out_of_residency,  ///< blocks that wait for each other do not all find a place on the device
+  driver,            ///< the device's driver or library refused; the message has its code
+  kernel_fault,      ///< checked mode found an illegal access, a race or a divergent barrier
   internal,
 };
 

@@ -113,6 +113,9 @@ class FUSE_COMPILER_API Workspace {
   Workspace& operator=(Workspace&&) noexcept;
   ~Workspace();
   BufferView memory() const;
+  /// Whether its runs launch kernels that wait for their own blocks in parts, since other workspaces held the
+  /// places for those blocks when it was made (docs/streams.md). The results are the same.
+  bool split() const;
 
   struct Impl;  ///< for the library itself
   explicit Workspace(std::unique_ptr<Impl> impl);
@@ -152,11 +155,13 @@ class FUSE_COMPILER_API Prepared {
   /// reference device.
   Profile predicted() const;
 
-  /// A workspace in memory of the device's.
+  /// A workspace in memory of the device's. It holds places on the device for blocks that wait for each
+  /// other, in this process, until it goes; where too few are left, the parts of those kernels run instead.
+  /// Throws out_of_memory, driver, and out_of_residency for a kernel that has no parts.
   Workspace workspace() const;
   /// In the caller's memory, at least workspace_bytes() long, 256-byte aligned. It outlives the workspace,
-  /// and may be that of other workspaces whose runs are never in flight with this one's. Throws
-  /// invalid_argument.
+  /// and may be that of other workspaces whose runs are never in flight with this one's: they share their
+  /// places too. Throws invalid_argument, and what the other throws.
   Workspace workspace(BufferView memory) const;
 
   /// Enqueues what fills `packed` from the parameters: once after they are bound, and again after any of them

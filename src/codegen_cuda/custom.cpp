@@ -15,7 +15,8 @@ namespace {
 
 using ir::NodeId;
 
-CustomText text_of(const ir::Graph& graph, NodeId id) {
+/// The kernel, then its parts, which have its parameters but the counter.
+std::vector<CustomText> texts_of(const ir::Graph& graph, NodeId id) {
   const ir::Node& node = graph[id];
   const auto& kernel = ir::attr<ir::CustomAttr>(node);
   CustomText text{.name = kernel.name,
@@ -28,6 +29,7 @@ CustomText text_of(const ir::Graph& graph, NodeId id) {
                            graph[operand].type.dtype, false});
   }
   text.params.push_back({KernelParam::Kind::buffer, "result", node.type.dtype, true});
+  const std::size_t counter_at = text.params.size();
   if (kernel.grid_barrier) text.params.push_back({KernelParam::Kind::buffer, "barrier", i32, true});
   for (std::size_t i = 0; i < kernel.extents.size(); ++i) {
     text.params.push_back({KernelParam::Kind::extent, fmt::format("extent{}", i), i64, false});
@@ -35,7 +37,16 @@ CustomText text_of(const ir::Graph& graph, NodeId id) {
   const SourceLocation& at = graph.location(node);
   text.origin = {graph.value_name(id) + " custom_call", graph.scope_path(node.scope),
                  at.file.empty() ? "" : fmt::format("{}:{}", at.file, at.line)};
-  return text;
+  std::vector<CustomText> texts = {text};
+  if (kernel.parts.empty()) return texts;
+  text.spins = false;
+  text.params.erase(text.params.begin() + static_cast<std::ptrdiff_t>(counter_at));
+  for (std::size_t i = 0; i < kernel.parts.size(); ++i) {
+    text.name = kernel.part_name(i);
+    text.source = kernel.parts[i];
+    texts.push_back(text);
+  }
+  return texts;
 }
 
 bool equal(const CustomText& a, const CustomText& b) {
@@ -57,7 +68,6 @@ std::vector<CustomText> custom_texts(const ir::Graph& graph, const schedule::Par
   for (const kernel::Kernel& kernel : emitted) ours.insert(kernel.name);
   for (const schedule::Piece& piece : partition.pieces) {
     if (piece.kind != schedule::Piece::Kind::custom) continue;
-    CustomText text = text_of(graph, piece.root);
     const auto refuse = [&](std::string message, std::string hint) {
       throw Error({.code = ErrorCode::duplicate_name,
                    .message = std::move(message),
@@ -65,18 +75,21 @@ std::vector<CustomText> custom_texts(const ir::Graph& graph, const schedule::Par
                    .location = graph.location(graph[piece.root]),
                    .hint = std::move(hint)});
     };
-    if (ours.contains(text.name))
-      refuse(fmt::format("fuse names a kernel '{}' itself", text.name), "give yours another name");
-    if (c_identifier(text.name) != text.name) {
-      refuse(fmt::format("the kernel's name '{}' is no identifier, or the device dialect uses it", text.name),
-             fmt::format("'{}' is free", c_identifier(text.name)));
+    for (CustomText& text : texts_of(graph, piece.root)) {
+      if (ours.contains(text.name))
+        refuse(fmt::format("fuse names a kernel '{}' itself", text.name), "give yours another name");
+      if (c_identifier(text.name) != text.name) {
+        refuse(
+            fmt::format("the kernel's name '{}' is no identifier, or the device dialect uses it", text.name),
+            fmt::format("'{}' is free", c_identifier(text.name)));
+      }
+      const auto [found, fresh] = known.emplace(text.name, texts.size());
+      if (!fresh && !equal(texts[found->second], text)) {
+        refuse(fmt::format("two kernels are called '{}' and differ in text, block or types", text.name),
+               "give each a name of its own");
+      }
+      if (fresh) texts.push_back(std::move(text));
     }
-    const auto [found, fresh] = known.emplace(text.name, texts.size());
-    if (!fresh && !equal(texts[found->second], text)) {
-      refuse(fmt::format("two kernels are called '{}' and differ in text, block or types", text.name),
-             "give each a name of its own");
-    }
-    if (fresh) texts.push_back(std::move(text));
   }
   return texts;
 }

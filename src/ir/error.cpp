@@ -68,6 +68,8 @@ std::string_view to_string(ErrorCode code) {
       return "unsupported";
     case ErrorCode::out_of_memory:
       return "out-of-memory";
+    case ErrorCode::out_of_residency:
+      return "out-of-residency";
     case ErrorCode::driver:
       return "driver";
     case ErrorCode::kernel_fault:

@@ -45,6 +45,8 @@ struct AddFields {
   void operator()(const CustomAttr& a) const {
     to.add(std::string_view(a.name)).add(std::string_view(a.source));
     to.add(bits(a.threads)).add(bits(a.shared_bytes)).add(a.grid).add(std::uint64_t{a.grid_barrier});
+    to.add(std::uint64_t{a.parts.size()});
+    for (const std::string& part : a.parts) to.add(std::string_view(part));
     list(a.extents);
   }
   void operator()(const DimAttr& a) const { to.add(a.dim); }

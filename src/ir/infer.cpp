@@ -569,20 +569,38 @@ struct Checker {
     return source();
   }
 
-  Type custom_call(const CustomAttr& attribute) const {
-    // One function, from the first character on: devices find and cut the text by it.
-    const std::size_t name_at = attribute.source.find_first_not_of(' ', attribute.source.find(')') + 1);
-    if (attribute.name.empty() || !attribute.source.starts_with("FUSE_KERNEL(") ||
-        attribute.source.find("\nFUSE_KERNEL(") != std::string::npos || name_at == std::string::npos ||
-        !attribute.source.substr(name_at).starts_with(attribute.name + '(')) {
-      fail(ErrorCode::invalid_argument, fmt::format("the text is not one kernel '{}'", attribute.name),
-           fmt::format("it begins with FUSE_KERNEL({}) {}(", attribute.threads, attribute.name));
+  /// One function, from the first character on: devices find and cut the text by it.
+  void check_kernel_text(const std::string& name, std::string_view source, std::int64_t threads) const {
+    const std::size_t name_at = source.find_first_not_of(' ', source.find(')') + 1);
+    if (!name.empty() && source.starts_with("FUSE_KERNEL(") &&
+        source.find("\nFUSE_KERNEL(") == std::string_view::npos && name_at != std::string_view::npos &&
+        source.substr(name_at).starts_with(name + '(')) {
+      return;
     }
+    fail(ErrorCode::invalid_argument, fmt::format("the text is not one kernel '{}'", name),
+         fmt::format("it begins with FUSE_KERNEL({}) {}(", threads, name));
+  }
+
+  Type custom_call(const CustomAttr& attribute) const {
+    check_kernel_text(attribute.name, attribute.source, attribute.threads);
     if (!attribute.grid_barrier && calls(attribute.source, "grid_barrier")) {
       fail(ErrorCode::invalid_argument,
            fmt::format("the kernel '{}' calls grid_barrier and does not say that its blocks wait",
                        attribute.name),
            "set CustomKernel::grid_barrier, and take `global<int> barrier` behind the result");
+    }
+    if (!attribute.parts.empty() && !attribute.grid_barrier) {
+      fail(ErrorCode::invalid_argument,
+           fmt::format("the kernel '{}' has parts and no grid barrier to be cut at", attribute.name),
+           "set CustomKernel::grid_barrier, or give the kernel alone");
+    }
+    for (std::size_t i = 0; i < attribute.parts.size(); ++i) {
+      check_kernel_text(attribute.part_name(i), attribute.parts[i], attribute.threads);
+      if (!calls(attribute.parts[i], "grid_barrier")) continue;
+      fail(ErrorCode::invalid_argument,
+           fmt::format("part '{}' calls grid_barrier: parts run where blocks cannot wait for each other",
+                       attribute.part_name(i)),
+           "cut the kernel at each of its barriers");
     }
     if (attribute.threads < 32 || attribute.threads > 1024 || attribute.threads % 32 != 0) {
       fail(ErrorCode::invalid_argument, fmt::format("a block has {} threads", attribute.threads),

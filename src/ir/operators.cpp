@@ -499,8 +499,8 @@ Tensor custom_call(const CustomKernel& kernel, const std::vector<Tensor>& operan
   std::vector<Arg> args;
   for (const Tensor& operand : operands) args.emplace_back(operand, at);
   const Call call{"custom_call", std::move(args)};
-  ir::CustomAttr attr{kernel.name, kernel.source,  kernel.threads, kernel.shared_bytes,
-                      kernel.grid, kernel.extents, nullptr,        kernel.grid_barrier};
+  ir::CustomAttr attr{kernel.name,    kernel.source, kernel.threads,      kernel.shared_bytes, kernel.grid,
+                      kernel.extents, nullptr,       kernel.grid_barrier, kernel.parts};
   if (kernel.reference) attr.reference = std::make_shared<const CustomReference>(kernel.reference);
   const ir::Type type{dtype, std::move(dims)};
   return call.add(Op::custom_call, operands, std::move(attr), &type);

@@ -534,6 +534,11 @@ class Parser {
       attr.extents = dims();
     } else if (name == "grid_barrier") {
       attr.grid_barrier = boolean();
+    } else if (name == "parts") {
+      lexer_.expect("[", "before the parts");
+      do attr.parts.push_back(lexer_.take_name("a part's text, quoted"));
+      while (lexer_.accept(","));
+      lexer_.expect("]", "behind the parts");
     } else {
       return false;
     }

@@ -324,6 +324,11 @@ class Printer {
     if (attr.grid_barrier) text_ += ", grid_barrier = true";
     text_ += ", source = ";
     text_ += quoted_word(attr.source);
+    for (std::size_t i = 0; i < attr.parts.size(); ++i) {
+      text_ += i == 0 ? ", parts = [" : ", ";
+      text_ += quoted_word(attr.parts[i]);
+    }
+    if (!attr.parts.empty()) text_ += ']';
     text_ += '}';
   }
   void append(const MatmulAttr& attr, DType) {

@@ -19,6 +19,9 @@
 namespace fuse::runtime {
 
 class CompileCache;
+class ResidencyLedger;
+
+constexpr int max_arguments = 512;  // of a launch: 4096 bytes
 
 struct Dim3 {
   std::int64_t x = 1, y = 1, z = 1;
@@ -30,6 +33,7 @@ class Function {
   virtual ~Function() = default;
   /// What it was loaded on; a device compares this before it looks any closer.
   const void* owner = nullptr;
+  int registers = 0;  ///< of a thread; 0 where the device does not count them
 };
 
 /// A compiled and loaded Source.
@@ -134,6 +138,8 @@ class Backend {
   virtual std::string build_key() const = 0;
   /// What was compiled for this device in this process.
   CompileCache& cache() const { return *cache_; }
+  /// Who holds places for launches that spin, in this process.
+  ResidencyLedger& residency() const { return *residency_; }
   virtual std::unique_ptr<Gemm> prepare_gemm(const GemmDesc&) = 0;
   /// `arguments` matches the kernel's params one to one. A zero grid launches nothing and succeeds.
   virtual Status launch(Queue&, const Function&, Dim3 grid, const Argument* arguments,
@@ -165,7 +171,12 @@ class Backend {
   virtual std::vector<KernelCounts> counts() const { return {}; }
   virtual void reset_counts() {}
 
+ protected:
+  /// The ledger of a device that other Backends of the process have too.
+  void share_residency(std::shared_ptr<ResidencyLedger> ledger) { residency_ = std::move(ledger); }
+
  private:
+  std::shared_ptr<ResidencyLedger> residency_;
   std::unique_ptr<CompileCache> cache_;  // modules in it hold what they need of the device
 };
 

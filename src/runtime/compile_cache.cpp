@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "ir/hash.hpp"
+#include "runtime/residency_ledger.hpp"
 
 namespace fuse::runtime {
 
@@ -38,7 +39,8 @@ std::string CompileCache::report() const {
   return text;
 }
 
-Backend::Backend() : cache_(std::make_unique<CompileCache>()) {}
+Backend::Backend()
+    : residency_(std::make_shared<ResidencyLedger>()), cache_(std::make_unique<CompileCache>()) {}
 Backend::~Backend() = default;
 
 }  // namespace fuse::runtime

@@ -11,6 +11,7 @@
 
 #include "pipeline.hpp"
 #include "runtime/backend.hpp"
+#include "runtime/residency_ledger.hpp"
 #include "schedule/stream_plan.hpp"
 
 namespace fuse {
@@ -81,8 +82,6 @@ struct Commands {
   std::uint32_t events = 0;               ///< of steps; one more marks the start of the run
 };
 
-constexpr int max_arguments = 512;  // 4096 bytes
-
 /// An Executable from its stages: compile's second half. `graph` is what the user built. The source is loaded
 /// unless the device has it loaded, on at most `threads` threads. Throws internal when plan, source and graph
 /// do not fit each other.
@@ -106,7 +105,7 @@ std::string_view to_string(Slot::Kind);
 }  // namespace runtime
 
 struct Prepared::Impl {
-  std::shared_ptr<const Executable::Impl> executable;  ///< first: gemms live on its device
+  std::shared_ptr<const Executable::Impl> executable{};  ///< first: gemms live on its device
   DimValues dims;
   std::vector<std::vector<std::int64_t>> shapes;  ///< of each slot
   std::vector<std::int64_t> bytes;
@@ -123,10 +122,17 @@ struct Prepared::Impl {
   std::vector<std::vector<std::uint32_t>> arguments_of;
   std::int64_t workspace_bytes = 0, workspace_bound = 0, packed_bytes = 0;
   std::int64_t launches = 0, gemm_calls = 0;
+  schedule::Alternatives spinning;  ///< launches that a workspace reserves places for
+  std::string spinners;             ///< the steps that these are, for errors
+  /// The same with the parts of launches that spin, for workspaces that find no places for those; null where
+  /// there are no parts. Its workspaces are no larger than workspace_bytes.
+  std::shared_ptr<const Impl> split;
 };
 
 struct Workspace::Impl {
-  std::shared_ptr<const Prepared::Impl> prepared;
+  std::shared_ptr<const Prepared::Impl> prepared;  ///< or its split
+  bool is_split = false;
+  std::unique_ptr<runtime::ResidencyLedger::Reservation> places{};  ///< null on the reference device
   Buffer owned;
   BufferView memory;
   std::vector<std::unique_ptr<runtime::Queue>> queues;  ///< of the streams but the caller's

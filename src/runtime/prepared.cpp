@@ -14,6 +14,7 @@
 #include "runtime/host_tensor.hpp"
 #include "runtime/live_ranges.hpp"
 #include "runtime/memory_plan.hpp"
+#include "schedule/split_spinning.hpp"
 #include "schedule/step_cost.hpp"
 
 namespace fuse {
@@ -61,11 +62,21 @@ std::string_view noun(ReadyStep::Kind kind) {
   return "?";
 }
 
+schedule::Residency residency_of(const Executable::Impl& executable, const schedule::KernelStep& work,
+                                 std::int64_t blocks) {
+  const codegen::KernelInfo& kernel = executable.compiled.source.kernels[work.kernel];
+  return {.blocks = blocks,
+          .threads = kernel.block_threads,
+          .registers = executable.functions[work.kernel]->registers,
+          .shared_bytes = kernel.shared_bytes};
+}
+
 /// Turns a plan's steps into ready ones.
 class Preparer {
  public:
-  Preparer(const Executable::Impl& executable, const Binding& binding, Prepared::Impl& out)
-      : executable_(executable), plan_(executable.compiled.plan), binding_(binding), out_(out) {}
+  Preparer(const Executable::Impl& executable, const schedule::Plan& plan, const Binding& binding,
+           Prepared::Impl& out)
+      : executable_(executable), plan_(plan), binding_(binding), out_(out) {}
 
   void run() {
     bind_values();
@@ -91,7 +102,10 @@ class Preparer {
     }
     const Target& target = executable_.device.backend()->target();
     out_.streams = schedule::plan_streams(tasks_, executable_.compiled.streams, target);
-    if (executable_.compiled.streams.order_spinning) schedule::verify(tasks_, out_.streams, target);
+    if (executable_.compiled.streams.order_spinning) {
+      schedule::verify(tasks_, out_.streams, target);
+      note_spinning();
+    }
     place_workspace();
     make_commands();
     index_arguments();
@@ -154,6 +168,26 @@ class Preparer {
     tasks_.push_back(std::move(made));
   }
 
+  /// What the run asks of the device's places: all of its spinning launches at a time, unless it orders them.
+  void note_spinning() {
+    const schedule::HappensBefore before(out_.streams);
+    std::vector<TaskId> spinning;
+    for (TaskId task = 0; task < tasks_.size(); ++task) {
+      if (!tasks_[task].spins) continue;
+      spinning.push_back(task);
+      out_.spinners += (out_.spinners.empty() ? "" : "; ") + out_.steps[task].label;
+    }
+    const auto ordered = [&](TaskId a) {
+      return std::all_of(spinning.begin(), spinning.end(),
+                         [&](TaskId b) { return a == b || before(a, b) || before(b, a); });
+    };
+    const bool in_order = std::all_of(spinning.begin(), spinning.end(), ordered);
+    for (const TaskId task : spinning) {
+      if (in_order || out_.spinning.empty()) out_.spinning.emplace_back();
+      out_.spinning.back().push_back(tasks_[task].residency);
+    }
+  }
+
   /// Blocks that wait for each other all need a place at one time.
   void check_resident(const Step& step, const schedule::Residency& residency) const {
     const Target& target = executable_.device.backend()->target();
@@ -161,7 +195,7 @@ class Preparer {
     const ir::Graph& graph = executable_.compiled.graph;
     const ir::Node& node = graph[step.nodes.back()];
     throw Error(
-        {.code = ErrorCode::unsupported,
+        {.code = ErrorCode::out_of_residency,
          .message = fmt::format("kernel '{}' has {} blocks that wait for each other, and {} holds {} of "
                                 "them at a time",
                                 step.name, residency.blocks, target.name,
@@ -169,7 +203,7 @@ class Preparer {
          .op = std::string(to_string(node.op)),
          .shapes = {to_string(node.type)},
          .location = graph.location(node),
-         .hint = "let fewer blocks do the work, each more of it"});
+         .hint = "let fewer blocks do the work, each more of it, or give the kernel parts"});
   }
 
   schedule::StepCost cost_of(const Step& step, const ReadyStep& ready, std::int64_t bytes,
@@ -177,9 +211,7 @@ class Preparer {
     const Target& target = executable_.device.backend()->target();
     if (ready.kind == ReadyStep::Kind::kernel) {
       const auto& work = std::get<schedule::KernelStep>(step.work);
-      const codegen::KernelInfo& kernel = executable_.compiled.source.kernels[work.kernel];
-      residency = {
-          .blocks = ready.grid.x, .threads = kernel.block_threads, .shared_bytes = kernel.shared_bytes};
+      residency = residency_of(executable_, work, ready.grid.x);
       return schedule::kernel_cost(bytes, residency, target);
     }
     if (ready.kind == ReadyStep::Kind::gemm) {
@@ -436,6 +468,53 @@ class Preparer {
   std::map<GemmKey, const Gemm*> gemms_;
 };
 
+/// What does not depend on the steps.
+std::shared_ptr<Prepared::Impl> signature(std::shared_ptr<const Executable::Impl> executable,
+                                          const DimValues& dims, const Binding& binding) {
+  auto made = std::make_shared<Prepared::Impl>();
+  made->dims = dims;
+  made->device_name = executable->device.name();
+  for (const Slot& slot : executable->slots) {
+    made->shapes.push_back(binding.shape(slot.dims));
+    made->bytes.push_back(bytes_of(slot.dtype, made->shapes.back()));
+    made->slot_names.push_back(fmt::format("{} {}", to_string(slot.kind), quoted(slot.name)));
+    made->slot_types.push_back(type_text(slot.dtype, made->shapes.back()));
+  }
+  made->packs.assign(executable->slots.size(), 0);
+  made->runs.assign(executable->slots.size(), 1);
+  made->arguments_of.resize(executable->slots.size() + 1);
+  made->executable = std::move(executable);
+  return made;
+}
+
+/// The plan as it is, but for kernels that spin and are too large for the device alone; with it, where it has
+/// kernels that spin and have parts, the plan of those.
+std::shared_ptr<Prepared::Impl> prepare_steps(const std::shared_ptr<const Executable::Impl>& executable,
+                                              const DimValues& dims, const Binding& binding) {
+  const schedule::Plan& plan = executable->compiled.plan;
+  const auto prepared = [&](const schedule::Plan& steps) {
+    auto made = signature(executable, dims, binding);
+    Preparer(*executable, steps, binding, *made).run();
+    return made;
+  };
+  if (std::none_of(plan.steps.begin(), plan.steps.end(), schedule::has_parts)) return prepared(plan);
+  const Target& target = executable->device.backend()->target();
+  const auto too_large = [&](const Step& step) {
+    const auto& work = std::get<schedule::KernelStep>(step.work);
+    const schedule::Residency residency = residency_of(*executable, work, binding.value(work.grid));
+    return !schedule::fit_together(std::span(&residency, 1), target);
+  };
+  const schedule::Plan whole = schedule::split_spinning(plan, too_large);
+  schedule::verify(whole);
+  auto made = prepared(whole);
+  if (std::none_of(whole.steps.begin(), whole.steps.end(), schedule::has_parts)) return made;
+  const schedule::Plan parts = schedule::split_spinning(plan, schedule::has_parts);
+  schedule::verify(parts);
+  made->split = prepared(parts);
+  made->workspace_bytes = std::max(made->workspace_bytes, made->split->workspace_bytes);
+  return made;
+}
+
 }  // namespace
 }  // namespace runtime
 
@@ -444,22 +523,9 @@ Prepared Executable::prepare(const DimValues& dims) const {
   const runtime::Binding binding(impl_->graph, dims);
   runtime::check_guards(impl_->compiled.guards, binding);
   runtime::check_extents(impl_->graph, binding);
-  auto out = std::make_shared<Prepared::Impl>();
-  out->executable = impl_;
-  out->dims = dims;
-  out->device_name = impl_->device.name();
-  for (const Slot& slot : impl_->slots) {
-    out->shapes.push_back(binding.shape(slot.dims));
-    out->bytes.push_back(runtime::bytes_of(slot.dtype, out->shapes.back()));
-    out->slot_names.push_back(
-        fmt::format("{} {}", runtime::to_string(slot.kind), runtime::quoted(slot.name)));
-    out->slot_types.push_back(runtime::type_text(slot.dtype, out->shapes.back()));
-  }
-  out->packs.assign(impl_->slots.size(), 0);
-  out->runs.assign(impl_->slots.size(), 1);
-  out->arguments_of.resize(impl_->slots.size() + 1);
-  if (impl_->device.kind() != DeviceKind::reference) runtime::Preparer(*impl_, binding, *out).run();
-  return Prepared(std::move(out));
+  if (impl_->device.kind() == DeviceKind::reference)
+    return Prepared(runtime::signature(impl_, dims, binding));
+  return Prepared(runtime::prepare_steps(impl_, dims, binding));
 }
 
 namespace {

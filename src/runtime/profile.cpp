@@ -19,6 +19,11 @@ std::string Prepared::explain() const {
                   p.streams.streams, p.streams.seconds * 1e6, p.executable->device.backend()->target().name);
   text += fmt::format("workspace: {} bytes, of which {} are live at one time  packed: {} bytes\n",
                       p.workspace_bytes, p.workspace_bound, p.packed_bytes);
+  if (!p.spinners.empty()) {
+    text += fmt::format(
+        "a workspace holds places for {}{}\n", p.spinners,
+        p.split ? fmt::format(", or runs {} launches where there are none", p.split->launches) : "");
+  }
   std::size_t next = 0;
   for (const runtime::Command& command : p.commands.list) {
     const runtime::ReadyStep& step = p.steps[command.step];

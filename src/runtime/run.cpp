@@ -323,13 +323,13 @@ Status Prepared::pack(Stream& stream, std::span<const BufferView> buffers, Buffe
 
 Status Prepared::run(Stream& stream, std::span<const BufferView> buffers, Workspace& workspace,
                      BufferView packed) const noexcept {
-  const Impl& p = *impl_;
-  if (Status bad = check_device(p, stream); !bad) return bad;
+  if (Status bad = check_device(*impl_, stream); !bad) return bad;
   Workspace::Impl* const w = workspace.impl();
-  if (!w || w->prepared.get() != &p) {
+  if (!w || (w->prepared != impl_ && w->prepared != impl_->split)) {
     return status(ErrorCode::invalid_argument, "{}: make one by Prepared::workspace",
                   w ? "the workspace is of another Prepared" : "the workspace is empty");
   }
+  const Impl& p = *w->prepared;
   const Lease lease(w->running);
   if (!lease.held()) return {ErrorCode::invalid_argument, "another thread is in a run with this workspace"};
   if (Status bad = check_sharing(*w, stream.queue()); !bad) return bad;

@@ -1,4 +1,6 @@
 // What one run in flight has for itself. SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
 #include "runtime/contract.hpp"
 #include "runtime/executable_impl.hpp"
 
@@ -19,6 +21,28 @@ std::vector<runtime::Argument> arguments_of(const Prepared::Impl& p, const Buffe
   return arguments;
 }
 
+/// The places of launches that spin, or else their parts, which need none.
+void reserve_places(const std::shared_ptr<const Prepared::Impl>& whole, Workspace::Impl& workspace,
+                    const void* memory) {
+  runtime::Backend& backend = *whole->executable->device.backend();
+  for (const auto& p : {whole, whole->split}) {
+    if (!p) break;
+    workspace.places = backend.residency().reserve(p->spinning, memory, backend.target());
+    if (!workspace.places) continue;
+    workspace.prepared = p;
+    workspace.is_split = p != whole;
+    return;
+  }
+  const std::string& spinners = whole->split ? whole->split->spinners : whole->spinners;
+  throw Error(
+      {.code = ErrorCode::out_of_residency,
+       .message = fmt::format("beside those of other workspaces {} has no places for all blocks of {}, "
+                              "which wait for each other",
+                              whole->device_name, spinners),
+       .hint = "give back other workspaces, make workspaces whose runs take turns in the same memory, "
+               "or give the kernel parts"});
+}
+
 }  // namespace
 
 Workspace Prepared::workspace() const {
@@ -33,18 +57,20 @@ Workspace Prepared::workspace(BufferView memory) const {
   const Status bad = runtime::check_own("workspace", memory, impl_->workspace_bytes);
   if (!bad) throw Error({.code = bad.code(), .message = std::string(bad.message())});
   auto made = std::make_unique<Workspace::Impl>();
-  made->prepared = impl_;
+  reserve_places(impl_, *made, memory.address);
+  const Prepared::Impl& p = *made->prepared;
   made->memory = memory;
-  made->arguments = arguments_of(*impl_, memory);
-  made->bound.resize(impl_->bytes.size() + 1);
-  runtime::Backend& backend = *impl_->executable->device.backend();
-  for (int stream = 1; stream < impl_->streams.streams; ++stream)
-    made->queues.push_back(backend.create_queue());
-  const std::uint32_t events = impl_->streams.streams > 1 ? impl_->commands.events + 1 : 0;
+  made->arguments = arguments_of(p, memory);
+  made->bound.resize(p.bytes.size() + 1);
+  runtime::Backend& backend = *p.executable->device.backend();
+  for (int stream = 1; stream < p.streams.streams; ++stream) made->queues.push_back(backend.create_queue());
+  const std::uint32_t events = p.streams.streams > 1 ? p.commands.events + 1 : 0;
   for (std::uint32_t i = 0; i < events; ++i) made->events.push_back(backend.create_event(false));
   if (runtime::contract::checked()) made->last_run = backend.create_event(false);
   return Workspace(std::move(made));
 }
+
+bool Workspace::split() const { return impl_ && impl_->is_split; }
 
 Workspace::Workspace() noexcept = default;
 Workspace::Workspace(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}

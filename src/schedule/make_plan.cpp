@@ -172,6 +172,13 @@ class Planner {
     }
     work.buffers.push_back(value_of(piece.root));
     step.writes = {work.buffers.back()};
+    std::vector<KernelStep> parts;
+    for (std::size_t i = 0; i < custom.parts.size(); ++i) {
+      KernelStep part = work;
+      part.kernel = kernels.at(custom.part_name(i));
+      parts.push_back(std::move(part));
+    }
+    work.parts = std::move(parts);
     if (custom.grid_barrier) {
       // Zeroed by a step of its own: a workspace holds random bytes, or a count that an aborted run left.
       const ValueId barrier = temporary(i32, {1});

@@ -35,8 +35,12 @@ struct PrintWork {
   std::string operator()(const KernelStep& s) const {
     std::string extents;
     for (const Dim& extent : s.extents) extents += (extents.empty() ? "" : ", ") + extent.to_string();
-    return fmt::format("kernel #{} grid {} buffers {} extents [{}]", s.kernel, s.grid.to_string(),
-                       ids("v", s.buffers), extents);
+    std::string parts;
+    for (const KernelStep& part : s.parts)
+      parts += fmt::format("{}#{}", parts.empty() ? "" : ", ", part.kernel);
+    if (!parts.empty()) parts = fmt::format(" parts [{}]", parts);
+    return fmt::format("kernel #{} grid {} buffers {} extents [{}]{}", s.kernel, s.grid.to_string(),
+                       ids("v", s.buffers), extents, parts);
   }
   std::string operator()(const GemmStep& s) const {
     std::string epilogue;
@@ -140,6 +144,10 @@ class Verifier {
                                  schedule::to_string(gemm->epilogue)));
       }
     }
+    if (step.continues && (index == 0 || in_setup_ || plan_.steps[index - 1].nodes != step.nodes)) {
+      fail(where + "continues what the step before it did not begin");
+    }
+    if (const auto* kernel = std::get_if<KernelStep>(&step.work)) check_parts(step, *kernel, where);
     for (const ValueId id : stated) {
       if (!touches.values.contains(id)) fail(where + fmt::format("states v{}, which it does not use", id));
     }
@@ -165,12 +173,26 @@ class Verifier {
         fail(where + "writes " + describe(id) +
              (in_setup_ ? ", which only a run may" : " outside the setup"));
       }
-      ++written_[id];
+      written_[id] += !(step.continues && written_[id] > 0);
       if (const auto donor = plan_.values[id].donor) {
         overwritten_.insert(*donor);
         if (std::count(step.reads.begin(), step.reads.end(), *donor))
           fail(where + "reads what it overwrites");
       }
+    }
+  }
+
+  /// They do what the whole does: with its values and no others.
+  void check_parts(const Step& step, const KernelStep& whole, const std::string& where) const {
+    if (!whole.parts.empty() && !step.spins) fail(where + "has parts and does not spin");
+    std::set<ValueId> used;
+    for (const KernelStep& part : whole.parts) {
+      if (!part.parts.empty()) fail(where + "has a part that has parts");
+      used.insert(part.buffers.begin(), part.buffers.end());
+    }
+    for (const ValueId id : used) {
+      if (std::count(whole.buffers.begin(), whole.buffers.end(), id)) continue;
+      fail(where + fmt::format("has a part that uses v{}, which the whole does not", id));
     }
   }
 
@@ -195,7 +217,10 @@ std::string print(const Plan& plan) {
     for (std::size_t i = 0; i < steps.size(); ++i) {
       const Step& step = steps[i];
       text += fmt::format("  {}step {} {}: {}{} reads {} writes {} nodes {}\n", setup ? "setup " : "", i,
-                          step.name, std::visit(PrintWork{}, step.work), step.spins ? " spins" : "",
+                          step.name, std::visit(PrintWork{}, step.work),
+                          step.spins       ? " spins"
+                          : step.continues ? " continues"
+                                           : "",
                           ids("v", step.reads), ids("v", step.writes), ids("%", step.nodes));
     }
   }

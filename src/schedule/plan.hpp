@@ -33,6 +33,8 @@ struct KernelStep {
   std::vector<ValueId> buffers{};  ///< in the kernel's parameter order
   std::vector<Dim> extents{};      ///< values of its extent parameters
   Dim grid{};                      ///< blocks
+  /// Of a kernel that spins: what does the same without a grid barrier, one behind the other.
+  std::vector<KernelStep> parts{};
 };
 /// c = a b through the GEMM library, then the epilogue; see runtime::GemmDesc.
 struct GemmStep {
@@ -55,7 +57,8 @@ struct MemsetStep {
 struct Step {
   std::variant<KernelStep, GemmStep, CopyStep, MemsetStep> work{};
   std::vector<ValueId> reads{}, writes{};
-  bool spins = false;               ///< waits for other blocks while it runs
+  bool spins = false;      ///< waits for other blocks while it runs
+  bool continues = false;  ///< a part that is not the first: writes on where the step before it ended
   std::vector<ir::NodeId> nodes{};  ///< what it computes
   std::string name{};               ///< "ln_layer_norm_0", "gemm.3"
 };

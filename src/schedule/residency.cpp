@@ -2,7 +2,7 @@
 #include "schedule/residency.hpp"
 
 #include <algorithm>
-#include <array>
+#include <limits>
 
 namespace fuse::schedule {
 namespace {
@@ -13,10 +13,9 @@ constexpr std::int64_t shared_reserved = 1024;  // of each block, by the driver
 
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
-/// What a block takes of a multiprocessor's slots, threads, registers and shared memory.
-using Needs = std::array<std::int64_t, 4>;
+}  // namespace
 
-Needs needs(const Residency& launch, const Target& target) {
+Share share_of_block(const Residency& launch, const Target& target) {
   const std::int64_t warps = std::max<std::int64_t>(1, ceil_div(launch.threads, target.warp_size));
   int registers = launch.registers;
   if (registers == Residency::unknown) {
@@ -29,14 +28,12 @@ Needs needs(const Residency& launch, const Target& target) {
   return {1, warps * target.warp_size, warps * of_warp, shared};
 }
 
-Needs capacity(const Target& target) {
+Share share_of_multiprocessor(const Target& target) {
   return {target.max_blocks_per_sm, target.max_threads_per_sm, target.registers_per_sm, target.shared_per_sm};
 }
 
-}  // namespace
-
 int blocks_per_sm(const Residency& launch, const Target& target) {
-  const Needs of_block = needs(launch, target), of_sm = capacity(target);
+  const Share of_block = share_of_block(launch, target), of_sm = share_of_multiprocessor(target);
   std::int64_t blocks = of_sm[0];
   for (std::size_t i = 0; i < of_block.size(); ++i) {
     if (of_block[i] > 0) blocks = std::min(blocks, of_sm[i] / of_block[i]);
@@ -44,24 +41,60 @@ int blocks_per_sm(const Residency& launch, const Target& target) {
   return static_cast<int>(blocks);
 }
 
+namespace {
+
+constexpr std::int64_t all_places = std::numeric_limits<std::int64_t>::max();
+
+std::int64_t sum(std::int64_t a, std::int64_t b) {
+  std::int64_t total = 0;
+  return __builtin_add_overflow(a, b, &total) ? all_places : total;
+}
+
+/// The most places for blocks of `one` that the blocks of `other` take.
+std::int64_t taken(const Residency& one, const Residency& other, const Target& target) {
+  const Share mine = share_of_block(one, target), theirs = share_of_block(other, target);
+  std::int64_t by_block = 1;
+  for (std::size_t i = 0; i < mine.size(); ++i) {
+    // What I do not need, another cannot take from me.
+    if (mine[i] > 0) by_block = std::max(by_block, ceil_div(theirs[i], mine[i]));
+  }
+  std::int64_t total = 0;
+  return __builtin_mul_overflow(other.blocks, by_block, &total) ? all_places : total;
+}
+
+std::int64_t taken(const Residency& one, std::span<const Residency> others, const Target& target) {
+  std::int64_t total = 0;
+  for (const Residency& other : others) total = sum(total, taken(one, other, target));
+  return total;
+}
+
+}  // namespace
+
 bool fit_together(std::span<const Residency> launches, const Target& target) {
-  for (std::size_t one = 0; one < launches.size(); ++one) {
-    const Needs mine = needs(launches[one], target);
-    std::int64_t places = std::int64_t{target.sms} * blocks_per_sm(launches[one], target);
-    for (std::size_t other = 0; other < launches.size(); ++other) {
-      if (other == one) continue;
-      const Needs theirs = needs(launches[other], target);
-      std::int64_t taken = 1;
-      for (std::size_t i = 0; i < mine.size(); ++i) {
-        if (theirs[i] == 0) continue;
-        // What I do not need, another cannot take from me.
-        if (mine[i] > 0) taken = std::max(taken, ceil_div(theirs[i], mine[i]));
-      }
-      std::int64_t lost = 0;
-      if (__builtin_mul_overflow(launches[other].blocks, taken, &lost)) return false;
-      if (__builtin_sub_overflow(places, lost, &places)) return false;
+  const Alternatives one_run = {{launches.begin(), launches.end()}};
+  return fit_together(std::span(&one_run, 1), target);
+}
+
+bool fit_together(std::span<const Alternatives> runs, const Target& target) {
+  const auto fits = [&](std::size_t run, const std::vector<Residency>& list, std::size_t index) {
+    const Residency& one = list[index];
+    std::int64_t lost = taken(one, std::span(list).first(index), target);
+    lost = sum(lost, taken(one, std::span(list).subspan(index + 1), target));
+    for (std::size_t other = 0; other < runs.size(); ++other) {
+      if (other == run) continue;
+      std::int64_t most = 0;
+      for (const std::vector<Residency>& there : runs[other])
+        most = std::max(most, taken(one, there, target));
+      lost = sum(lost, most);
     }
-    if (places < launches[one].blocks) return false;
+    return std::int64_t{target.sms} * blocks_per_sm(one, target) - one.blocks >= lost;
+  };
+  for (std::size_t run = 0; run < runs.size(); ++run) {
+    for (const std::vector<Residency>& list : runs[run]) {
+      for (std::size_t index = 0; index < list.size(); ++index) {
+        if (!fits(run, list, index)) return false;
+      }
+    }
   }
   return true;
 }

@@ -3,8 +3,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "schedule/target.hpp"
 
@@ -20,6 +22,13 @@ struct Residency {
   bool operator==(const Residency&) const = default;
 };
 
+/// Block slots, threads, registers and bytes of shared memory: of a multiprocessor, or of what takes them.
+using Share = std::array<std::int64_t, 4>;
+/// What a block of the launch takes.
+Share share_of_block(const Residency&, const Target&);
+/// What a multiprocessor has.
+Share share_of_multiprocessor(const Target&);
+
 /// Blocks of the launch that one multiprocessor holds; 0 where not even one fits.
 int blocks_per_sm(const Residency&, const Target&);
 
@@ -31,5 +40,11 @@ int blocks_per_sm(const Residency&, const Target&);
 /// `one` finds a place for each of its blocks where
 ///   SMs * blocks_per_sm(one) - sum over others (blocks(other) * c) >= blocks(one).
 bool fit_together(std::span<const Residency>, const Target&);
+
+/// Launches that spin, of runs of which one at a time is in flight: those of one list may be there together,
+/// those of two lists never are.
+using Alternatives = std::vector<std::vector<Residency>>;
+/// As above, whichever list of each is there.
+bool fit_together(std::span<const Alternatives>, const Target&);
 
 }  // namespace fuse::schedule

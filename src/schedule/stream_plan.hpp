@@ -35,7 +35,8 @@ struct StreamChoices {
   int max_streams = 4;
   std::vector<TaskId> order{};     ///< in which tasks are dispatched
   std::vector<StreamId> stream{};  ///< of each task
-  /// False plants a fault, for tests: spinning tasks run beside each other whether they fit or not.
+  /// False plants a fault, for tests: spinning tasks run beside each other, and beside those of other runs,
+  /// whether they fit or not.
   bool order_spinning = true;
   bool operator==(const StreamChoices&) const = default;
   std::string to_string() const;

@@ -11,7 +11,6 @@
 namespace fuse::test {
 
 using runtime::emulated::Places;
-using runtime::emulated::share_of;
 using schedule::Residency;
 
 TEST_CASE("one launch fills the device with blocks_per_sm each", "[emulated]") {
@@ -23,7 +22,7 @@ TEST_CASE("one launch fills the device with blocks_per_sm each", "[emulated]") {
           const Residency launch{.threads = threads, .registers = registers, .shared_bytes = shared};
           Places places(target);
           int held = 0;
-          while (places.take(share_of(launch, target))) ++held;
+          while (places.take(schedule::share_of_block(launch, target))) ++held;
           INFO(name << ": " << threads << " threads, " << registers << " registers, " << shared << " bytes");
           CHECK(held == target.sms * schedule::blocks_per_sm(launch, target));
         }
@@ -34,7 +33,7 @@ TEST_CASE("one launch fills the device with blocks_per_sm each", "[emulated]") {
 
 TEST_CASE("a place that was given back is free", "[emulated]") {
   const Target target = target_profile("tiny2");
-  const auto share = share_of({.threads = 256, .registers = 32}, target);
+  const auto share = schedule::share_of_block({.threads = 256, .registers = 32}, target);
   Places places(target);
   const auto first = places.take(share), second = places.take(share);
   REQUIRE((first && second));
@@ -70,7 +69,7 @@ TEST_CASE("launches that fit together have a place for every block", "[emulated]
     Places places(target);
     for (const std::size_t i : order) {
       INFO("trial " << trial << " on " << target.name);
-      REQUIRE(places.take(share_of(launches[i], target)));
+      REQUIRE(places.take(schedule::share_of_block(launches[i], target)));
     }
   }
   CHECK(fitting > 100);

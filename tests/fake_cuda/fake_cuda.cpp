@@ -651,6 +651,8 @@ CUresult CUDAAPI cuFuncGetAttribute(int* value, CUfunction_attribute which, CUfu
     *value = function->threads;
   } else if (which == CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES) {
     *value = function->shared;
+  } else if (which == CU_FUNC_ATTRIBUTE_NUM_REGS) {
+    *value = 32;
   } else {
     return misused(CUDA_ERROR_INVALID_VALUE);
   }

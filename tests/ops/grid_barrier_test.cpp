@@ -1,53 +1,18 @@
 // custom_call with a grid barrier: fuse makes and zeroes the counter, and the kernel's blocks wait for each
 // other on every device.
 // SPDX-License-Identifier: Apache-2.0
+#include "ir/hash.hpp"
 #include "pipeline.hpp"
 #include "runtime/executable_impl.hpp"
+#include "schedule/schedule_support.hpp"
+#include "schedule/split_spinning.hpp"
+#include "support/grid_kernels.hpp"
 #include "support/op_sweep.hpp"
 
 using namespace fuse;        // NOLINT
 using namespace fuse::test;  // NOLINT
 
 namespace {
-
-/// Each block sums its row, and then all sums: [sums, total of all sums for each].
-CustomKernel row_sums_and_total(const Dim& rows) {
-  CustomKernel kernel{
-      .name = "row_sums_and_total",
-      .source =
-          R"(FUSE_KERNEL(64) row_sums_and_total(global<const int> x, global<int> y, global<int> barrier, long long n) {
-  FUSE_SHARED(int, 2, part);
-  const int s = warp_sum(load(x, (long long)blockIdx.x * 64 + threadIdx.x));
-  if (threadIdx.x % 32 == 0) store(part, threadIdx.x / 32, s);
-  block_barrier();
-  if (threadIdx.x == 0) store(y, blockIdx.x, load(part, 0) + load(part, 1));
-  grid_barrier(barrier);
-  if (threadIdx.x == 0) {
-    int all = 0;
-    for (long long b = 0; b < n; ++b) all = all + load(y, b);
-    store(y, n + blockIdx.x, all);
-  }
-}
-)",
-      .threads = 64,
-      .shared_bytes = 16,
-      .grid = rows,
-      .extents = {rows},
-      .grid_barrier = true};
-  kernel.reference = [](std::span<const HostView> operands, HostView result) {
-    const std::int64_t n = operands[0].dims[0];
-    const auto* x = static_cast<const std::int32_t*>(operands[0].data);
-    auto* y = static_cast<std::int32_t*>(result.data);
-    std::int32_t all = 0;
-    for (std::int64_t i = 0; i < n; ++i) {
-      y[i] = 0;
-      for (std::int64_t j = 0; j < 64; ++j) y[i] += x[i * 64 + j];
-      all += y[i];
-    }
-    std::fill(y + n, y + 2 * n, all);
-  };
-  return kernel;
-}
 
 /// Every block takes its neighbour's number and puts it, plus one, in its own place, n times over. What a
 /// thread read before a barrier, another one has written since.
@@ -164,6 +129,80 @@ TEST_CASE("custom_call with a grid barrier: a text that calls it must say so", "
   CHECK_NOTHROW(with("grid_barrier(barrier)", "my_grid_barrier(barrier)"));
 }
 
+TEST_CASE("custom_call with parts: what they must be", "[ops]") {
+  Graph g("parts");
+  const Tensor x = g.input("x", i32, {3, 64});
+  const auto call = [&](const auto& change) {
+    CustomKernel kernel = row_sums_and_total_in_parts(3);
+    change(kernel);
+    return custom_call(kernel, {x}, i32, {6});
+  };
+  CHECK_THROWS_WITH(call([](CustomKernel& k) { k.grid_barrier = false, k.source = k.parts[0]; }),
+                    Catch::Contains("the text is not one kernel 'row_sums_and_total'"));
+  CHECK_THROWS_WITH(call([](CustomKernel& k) {
+                      k.grid_barrier = false;
+                      k.source = k.parts[0];
+                      k.name += "_0";
+                    }),
+                    Catch::Contains("the kernel 'row_sums_and_total_0' has parts and no grid barrier"));
+  CHECK_THROWS_WITH(call([](CustomKernel& k) { std::swap(k.parts[0], k.parts[1]); }),
+                    Catch::Contains("the text is not one kernel 'row_sums_and_total_0'"));
+  CHECK_THROWS_WITH(
+      call([](CustomKernel& k) { k.parts[1].insert(k.parts[1].rfind('}'), "grid_barrier(barrier);\n"); }),
+      Catch::Contains("part 'row_sums_and_total_1' calls grid_barrier"));
+  CHECK_NOTHROW(call([](CustomKernel&) {}));
+}
+
+TEST_CASE("custom_call with parts: the text form keeps them, and they tell kernels apart", "[ops]") {
+  Graph g("printed");
+  const Tensor x = g.input("x", i32, {3, 64});
+  g.output("y", custom_call(row_sums_and_total_in_parts(3), {x}, i32, {6}));
+  const Graph again = Graph::parse(g.to_string());
+  CHECK(again.to_string() == g.to_string());
+  CHECK(ir::hash(again.ir()) == ir::hash(g.ir()));
+  ir::Graph other = g.ir();
+  auto& attr = std::get<ir::CustomAttr>(other.nodes.back().attr);
+  const ir::CustomAttr before = attr;
+  attr.parts.pop_back();
+  CHECK_FALSE(before == attr);
+  CHECK(ir::hash(other) != ir::hash(g.ir()));
+}
+
+TEST_CASE("custom_call with parts: the plan names them, and can be cut into them", "[ops]") {
+  Graph g("planned");
+  const Tensor x = g.input("x", i32, {3, 64});
+  g.output("y", custom_call(row_sums_and_total_in_parts(3), {x}, i32, {6}));
+  const Compiled compiled = run_pipeline(g.ir(), target_profile("h200"));
+  const std::string plan = schedule::print(compiled.plan);
+  INFO(plan);
+  CHECK(
+      plan.find("step 1 row_sums_and_total: kernel #0 grid 3 buffers [v0, v1, v2] extents [3] parts [#1, #2] "
+                "spins reads [v0, v2] writes [v1, v2] nodes [%1]\n") != std::string::npos);
+  CHECK_FALSE(compiled.source.kernels.at(1).spins);
+  CHECK(compiled.source.kernels.at(2).params.size() == 3);
+
+  const schedule::Plan cut = schedule::split_spinning(compiled.plan, schedule::has_parts);
+  schedule::verify(cut);
+  const std::string parts = schedule::print(cut);
+  INFO(parts);
+  CHECK(parts.find("  step 0 row_sums_and_total_0: kernel #1 grid 3 buffers [v0, v1] extents [3] reads [v0] "
+                   "writes [v1] nodes [%1]\n"
+                   "  step 1 row_sums_and_total_1: kernel #2 grid 3 buffers [v0, v1] extents [3] continues "
+                   "reads [v0, v1] writes [v1] nodes [%1]\n}") != std::string::npos);
+  const auto none = [](const schedule::Step&) { return false; };
+  CHECK(schedule::print(schedule::split_spinning(compiled.plan, none)) == plan);
+
+  schedule::Plan broken = cut;
+  broken.steps[1].continues = false;
+  CHECK(thrown_by([&] { schedule::verify(broken); }).find("is written 2 times, not once") !=
+        std::string::npos);
+  broken = cut;
+  broken.steps[0].continues = true;
+  CHECK(thrown_by([&] {
+          schedule::verify(broken);
+        }).find("continues what the step before it did not begin") != std::string::npos);
+}
+
 TEST_CASE("custom_call with a grid barrier: blocks that do not fit the device", "[ops][emulated]") {
   Graph g("large");
   const Tensor x = g.input("x", i32, {7, 64});
@@ -173,6 +212,22 @@ TEST_CASE("custom_call with a grid barrier: blocks that do not fit the device", 
                     Catch::Contains("kernel 'row_sums_and_total' has 7 blocks that wait for each other, and "
                                     "tiny3 holds 6 of them at a time") &&
                         Catch::Contains("grid_barrier_test.cpp:") && Catch::Contains("custom_call"));
+}
+
+TEST_CASE("custom_call with parts: blocks that do not fit the device run in parts", "[ops][emulated]") {
+  OpSweep sweep("large");
+  const Dim N = sweep.graph().dim("N", {.min = 0, .max = 1000, .hint = 4});
+  const Tensor x = sweep.input(i32, {7, 64}, {N, 64});
+  sweep.expect_exact("y", custom_call(row_sums_and_total_in_parts(N), {x}, i32, {2 * N}) + 1);
+  sweep.run(Device::emulated({.profile = "tiny3"}), {{"N", 7}});
+
+  Graph g("fits or not");
+  const Dim M = g.dim("M", {.min = 0, .max = 1000, .hint = 4});
+  g.output("y", custom_call(row_sums_and_total_in_parts(M), {g.input("x", i32, {M, 64})}, i32, {2 * M}));
+  const Executable executable = compile(g, Device::emulated({.profile = "tiny3"}));
+  CHECK(executable.prepare({{"M", 6}}).launches() == 1);
+  CHECK(executable.prepare({{"M", 7}}).launches() == 2);
+  CHECK(executable.prepare({{"M", 7}}).explain().find("'row_sums_and_total_1'") != std::string::npos);
 }
 
 TEST_CASE("custom_call with a grid barrier: two on two streams of a device without room for both",

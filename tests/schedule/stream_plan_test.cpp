@@ -196,7 +196,7 @@ TEST_CASE("residency: a block takes what it needs, and others lose at most that"
   CHECK(!both(2, 3));
   CHECK(both(4, 0));
   CHECK(!fit_together(std::vector{Residency{.blocks = 5, .threads = 64, .registers = 32}}, tiny2));
-  CHECK(fit_together({}, tiny2));
+  CHECK(fit_together(std::span<const Residency>(), tiny2));
 }
 
 TEST_CASE("residency: what fits has a place in every way of handing places out", "[streams]") {

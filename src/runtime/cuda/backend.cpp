@@ -7,6 +7,7 @@
 #include "runtime/cuda/cuda_backend.hpp"
 #include "runtime/formatted_status.hpp"
 #include "runtime/host_gemm.hpp"
+#include "runtime/residency_ledger.hpp"
 
 namespace fuse::runtime {
 namespace {
@@ -72,7 +73,11 @@ Status cuda_stream_of(const CudaContext& context, Queue& queue, CUstream& stream
 // ---- memory
 
 CudaBackend::CudaBackend(int ordinal, const CudaLibraries& libraries)
-    : libraries_(libraries), context_(std::make_shared<CudaContext>(Driver::load(libraries), ordinal)) {}
+    : libraries_(libraries), context_(std::make_shared<CudaContext>(Driver::load(libraries), ordinal)) {
+  // The library and its primary context: what tells one GPU of the process from another.
+  share_residency(
+      ResidencyLedger::of(reinterpret_cast<const void*>(context_->driver().p_cuInit), context_->handle()));
+}
 
 std::string CudaBackend::report() const {
   const Driver& d = context_->driver();

@@ -12,7 +12,6 @@ namespace fuse::runtime {
 namespace {
 
 // A kernel's arguments are at most 4 KB on the oldest driver we run on: so many of 8 bytes.
-constexpr int max_arguments = 512;
 constexpr std::int64_t max_grid_x = std::numeric_limits<std::int32_t>::max();
 constexpr std::int64_t max_grid_yz = 65535;
 
@@ -99,6 +98,12 @@ Status CudaModule::load_function(const Driver& d, const CudaContext& context, CU
   if (Status s = d.status(
           "cuFuncGetAttribute",
           d.p_cuFuncGetAttribute(&shared, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, function.handle), kernel);
+      !s) {
+    return s;
+  }
+  if (Status s = d.status(
+          "cuFuncGetAttribute",
+          d.p_cuFuncGetAttribute(&function.registers, CU_FUNC_ATTRIBUTE_NUM_REGS, function.handle), kernel);
       !s) {
     return s;
   }

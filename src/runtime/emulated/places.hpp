@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -12,11 +11,9 @@
 
 namespace fuse::runtime::emulated {
 
-/// Block slots, threads, registers and bytes of shared memory of a multiprocessor.
-using Share = std::array<std::int64_t, 4>;
-/// What a block of the launch takes. Of one launch alone, schedule::blocks_per_sm fit.
-Share share_of(const schedule::Residency&, const Target&);
+using schedule::Share;
 
+/// Of one launch alone, schedule::blocks_per_sm blocks fit a multiprocessor.
 class Places {
  public:
   explicit Places(const Target&);

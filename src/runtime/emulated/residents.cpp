@@ -33,8 +33,8 @@ class Residents {
  public:
   Residents(std::span<Launch* const> launches, const Stage& stage) : stage_(stage), places_(stage.target) {
     for (Launch* launch : launches) {
-      members_.push_back(
-          {launch, share_of(residency_of(launch->kernel->info, launch->blocks), stage.target)});
+      members_.push_back({launch, schedule::share_of_block(residency_of(launch->kernel->info, launch->blocks),
+                                                           stage.target)});
     }
   }
 

@@ -1,0 +1,53 @@
+// Launches that spin on the fake driver: cooperative ones where there are places, else their parts.
+// SPDX-License-Identifier: Apache-2.0
+#if FUSE_COMPILER_HAS_CUDA
+#include "cuda/fake_device.hpp"
+#include "support/grid_kernels.hpp"
+
+namespace fuse::test {
+namespace {
+
+/// The fake GPU holds 132 * 32 = 4224 blocks of 64 threads with 32 registers each.
+Graph sums(const CustomKernel& kernel) {
+  Graph g("sums");
+  g.output("y", custom_call(kernel, {g.input("x", i32, {kernel.grid, 64})}, i32, {2 * kernel.grid}));
+  return g;
+}
+
+TEST_CASE("a workspace launches cooperatively, the next one the parts", "[cuda][residency]") {
+  const FakeEnvironment environment;
+  const Fakes fakes;
+  {
+    // Another handle of the same GPU, as another library of the process would have.
+    const Executable one = compile(sums(row_sums_and_total_in_parts(4000)), Device::cuda());
+    const Executable other = compile(sums(row_sums_and_total_in_parts(225)), Device::cuda());
+    auto whole = std::make_unique<WholeRun>(one);
+    WholeRun parts(other);
+    CHECK_FALSE(whole->workspace.split());
+    CHECK(parts.workspace.split());
+    REQUIRE(whole->run());
+    CHECK(fakes.count("cuLaunchCooperativeKernel") == 1);
+    CHECK(fakes.count("cuLaunchKernel") == 0);
+    REQUIRE(parts.run());
+    CHECK(fakes.count("cuLaunchCooperativeKernel") == 1);
+    CHECK(fakes.count("cuLaunchKernel") == 2);
+    CHECK(fakes.find_call("cuLaunchKernel").starts_with("cuLaunchKernel row_sums_and_total_0 grid 225 1 1"));
+    whole.reset();
+    const Workspace places = parts.prepared.workspace();
+    CHECK_FALSE(places.split());
+  }
+  fakes.require_clean();
+}
+
+TEST_CASE("registers that the driver counted decide how many blocks have places", "[cuda][residency]") {
+  const FakeEnvironment environment;
+  const Fakes fakes;
+  CHECK(compile(sums(row_sums_and_total_in_parts(4224)), Device::cuda()).prepare().launches() == 1);
+  CHECK(compile(sums(row_sums_and_total_in_parts(4225)), Device::cuda()).prepare().launches() == 2);
+  const Executable whole = compile(sums(row_sums_and_total(4225)), Device::cuda());
+  CHECK(error_of([&] { whole.prepare(); }).code == ErrorCode::out_of_residency);
+}
+
+}  // namespace
+}  // namespace fuse::test
+#endif
