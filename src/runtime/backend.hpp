@@ -19,6 +19,7 @@
 namespace fuse::runtime {
 
 class CompileCache;
+class WorkGraph;
 
 struct Dim3 {
   std::int64_t x = 1, y = 1, z = 1;
@@ -160,6 +161,9 @@ class Backend {
   /// What `enqueue` gives to the queue is kept instead of run (a CUDA graph); null on a device without such.
   /// Throws what `enqueue` reports, and driver.
   virtual std::unique_ptr<CapturedWork> capture(Queue&, const std::function<Status()>& enqueue);
+
+  /// An empty graph of work, to be launched as a whole; null on a device without such. Throws driver.
+  virtual std::unique_ptr<WorkGraph> create_graph();
 
   /// Counters of the checked emulated device; empty elsewhere.
   virtual std::vector<KernelCounts> counts() const { return {}; }

@@ -11,6 +11,8 @@
 
 #include "pipeline.hpp"
 #include "runtime/backend.hpp"
+#include "runtime/profiler_ranges.hpp"
+#include "runtime/replay.hpp"
 #include "schedule/stream_plan.hpp"
 
 namespace fuse {
@@ -98,6 +100,9 @@ Executable make_executable(Compiled compiled, const Device& device);
 /// and aligned. `hint` is said where there is none.
 Status check_own(const char* what, BufferView own, std::int64_t needed, const char* hint = "") noexcept;
 
+/// What a workspace that was asked for a mode runs by.
+ExecutionMode choose_mode(ExecutionMode asked, const Prepared::Impl&);
+
 std::string explain(const Executable::Impl&);
 /// "reduce_sum in layer_norm.mean; sub, exp in softmax": ops by scope, at most `most` of them.
 std::string describe_ops(const ir::Graph&, const std::vector<ir::NodeId>& nodes, std::size_t most);
@@ -123,6 +128,7 @@ struct Prepared::Impl {
   std::vector<std::vector<std::uint32_t>> arguments_of;
   std::int64_t workspace_bytes = 0, workspace_bound = 0, packed_bytes = 0;
   std::int64_t launches = 0, gemm_calls = 0;
+  std::unique_ptr<const runtime::ProfilerRanges> ranges;  ///< of a run, then of each step; null: nobody looks
 };
 
 struct Workspace::Impl {
@@ -140,6 +146,11 @@ struct Workspace::Impl {
   std::unique_ptr<runtime::Event> last_run{};  ///< under FUSE_CONTRACT: the end of the last run
   const void* last_queue = nullptr;            ///< and the caller's queue that it was on
   std::atomic_flag running;
+  std::unique_ptr<runtime::Replay> replay{};  ///< in graph mode; last, so that it goes before what it uses
+  ExecutionMode mode = ExecutionMode::streams;
+
+  /// The streams besides the caller's, and the events between them.
+  void make_streams();
 };
 
 }  // namespace fuse

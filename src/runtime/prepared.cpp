@@ -436,6 +436,14 @@ class Preparer {
   std::map<GemmKey, const Gemm*> gemms_;
 };
 
+/// The run's, then each step's.
+std::unique_ptr<const ProfilerRanges> ranges_of(const Prepared::Impl& p) {
+  if (!profiler_attached()) return nullptr;
+  std::vector<std::string> names{"run " + p.executable->graph.name};
+  for (const ReadyStep& step : p.steps) names.push_back(step.label);
+  return profiler_ranges(names);
+}
+
 }  // namespace
 }  // namespace runtime
 
@@ -459,6 +467,7 @@ Prepared Executable::prepare(const DimValues& dims) const {
   out->runs.assign(impl_->slots.size(), 1);
   out->arguments_of.resize(impl_->slots.size() + 1);
   if (impl_->device.kind() != DeviceKind::reference) runtime::Preparer(*impl_, binding, *out).run();
+  out->ranges = runtime::ranges_of(*out);
   return Prepared(std::move(out));
 }
 
