@@ -1,6 +1,6 @@
 // host_overhead: what a run costs the host before the device does anything, on the recording fake driver,
-// which only counts its calls. Prints steps, streams, time and driver calls a run, and allocations.
-// SPDX-License-Identifier: Apache-2.0
+// which only counts its calls: those of the driver, making a context current among them, and of cuBLASLt.
+// Prints steps, streams, and time, calls and allocations a run, by mode. SPDX-License-Identifier: Apache-2.0
 #include <dlfcn.h>
 #include <fmt/format.h>
 
@@ -89,9 +89,10 @@ DimValues hints(const Graph& graph) {
   return values;
 }
 
+/// Of a run: the same buffers again, and other buffers each time.
 struct Figures {
-  double seconds = 0, changed = 0;  // of a run: the same buffers again, other buffers each time
-  double calls = 0;
+  double seconds = 0, changed = 0;
+  double calls = 0, changed_calls = 0;
   double allocations = 0;
 };
 
@@ -112,7 +113,7 @@ double seconds_of(F&& run) {
   return taken[batches / 2];
 }
 
-Figures measure(const Executable& executable, const Prepared& prepared, const Fake& fake,
+Figures measure(const Executable& executable, const Prepared& prepared, ExecutionMode mode, const Fake& fake,
                 const FakeBlas& blas) {
   const Device& device = executable.device();
   std::vector<Buffer> buffers;
@@ -124,20 +125,25 @@ Figures measure(const Executable& executable, const Prepared& prepared, const Fa
     }
   }
   const Buffer packed = device.allocate(prepared.packed_bytes());
-  Workspace workspace = prepared.workspace();
+  Workspace workspace = prepared.workspace({mode});
   Stream stream = device.stream();
   const auto run = [&](const std::vector<BufferView>& with) {
     prepared.run(stream, with, workspace, packed.view()).throw_if_failed();
   };
   fake.only_count(1);
+  const auto calls_of = [&](const std::vector<BufferView>& with) {
+    fake.counted("");
+    blas.counted();
+    run(with);
+    return static_cast<double>(fake.counted("") + blas.counted());
+  };
   run(views);
-  fake.counted("");
-  blas.counted();
   const std::size_t before = allocations;
-  run(views);
   Figures figures;
-  figures.allocations = static_cast<double>(allocations - before);
-  figures.calls = static_cast<double>(fake.counted("") + blas.counted());
+  figures.calls = calls_of(views);
+  figures.changed_calls = calls_of(others);
+  run(views);
+  figures.allocations = static_cast<double>(allocations - before) / 3;
   figures.seconds = seconds_of([&] { run(views); });
   bool odd = false;
   figures.changed = seconds_of([&] { run((odd = !odd) ? others : views); });
@@ -145,16 +151,19 @@ Figures measure(const Executable& executable, const Prepared& prepared, const Fa
   return figures;
 }
 
-void row(const Graph& graph, const Fake& fake, const FakeBlas& blas) {
+void rows(const Graph& graph, const Fake& fake, const FakeBlas& blas) {
   const Executable executable = compile(graph, Device::cuda());
   const Prepared prepared = executable.prepare(hints(graph));
-  const Figures f = measure(executable, prepared, fake, blas);
   const auto steps = static_cast<double>(prepared.launches() + prepared.gemms());
   const double goal = goal_run + goal_step * steps;
-  fmt::print("{:<20} {:>6} {:>8} {:>9.3f} {:>9.3f} {:>9.3f} {:>10.1f} {:>8} {:>8}\n", graph.name(), steps,
-             prepared.streams(), f.seconds * 1e6, f.changed * 1e6, goal * 1e6, f.seconds / steps * 1e9,
-             f.calls, f.allocations);
-  std::fflush(stdout);
+  for (const ExecutionMode mode : {ExecutionMode::streams, ExecutionMode::graph}) {
+    const Figures f = measure(executable, prepared, mode, fake, blas);
+    const std::string target = mode == ExecutionMode::streams ? fmt::format("{:.3f}", goal * 1e6) : "";
+    fmt::print("{:<20} {:>6} {:>8} {:<8} {:>9.3f} {:>9.3f} {:>9} {:>10.1f} {:>8} {:>12} {:>8}\n",
+               graph.name(), steps, prepared.streams(), to_string(mode), f.seconds * 1e6, f.changed * 1e6,
+               target, f.seconds / steps * 1e9, f.calls, f.changed_calls, f.allocations);
+    std::fflush(stdout);
+  }
 }
 
 int run(int argc, char** argv) {
@@ -173,15 +182,16 @@ int run(int argc, char** argv) {
   ::unsetenv("FUSE_CONTRACT");
   const Fake fake(fakes + "/libfake_cuda.so");
   const FakeBlas blas(fakes + "/libfake_cublaslt.so");
-  fmt::print("{:<20} {:>6} {:>8} {:>9} {:>9} {:>9} {:>10} {:>8} {:>8}\n", "graph", "steps", "streams", "us",
-             "us, other", "goal, us", "ns a step", "calls", "allocs");
+  fmt::print("{:<20} {:>6} {:>8} {:<8} {:>9} {:>9} {:>9} {:>10} {:>8} {:>12} {:>8}\n", "graph", "steps",
+             "streams", "mode", "us", "us, other", "goal, us", "ns a step", "calls", "calls, other",
+             "allocs");
   if (argc > 1) {
-    for (int i = 1; i < argc; ++i) row(from_file(argv[i]), fake, blas);
+    for (int i = 1; i < argc; ++i) rows(from_file(argv[i]), fake, blas);
     return 0;
   }
-  for (const int kernels : {1, 10, 100, 1000}) row(chain(kernels), fake, blas);
+  for (const int kernels : {1, 10, 100, 1000}) rows(chain(kernels), fake, blas);
   for (const char* name : {"softmax", "layernorm", "transformer_block", "bert_layer"}) {
-    row(from_file(fmt::format("{}/{}.fuse", FUSE_BENCH_GRAPHS, name)), fake, blas);
+    rows(from_file(fmt::format("{}/{}.fuse", FUSE_BENCH_GRAPHS, name)), fake, blas);
   }
   return 0;
 }

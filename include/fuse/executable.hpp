@@ -102,10 +102,22 @@ struct Profile {
   double seconds = 0;  ///< of the whole run
 };
 
+/// How the runs of a workspace reach the device (docs/runtime.md, "Graph replay").
+enum class ExecutionMode : std::uint8_t {
+  streams,    ///< step by step, on the caller's stream and others; the caller may capture it
+  graph,      ///< as one CUDA graph, launched whole; step by step on a device that has no graphs
+  automatic,  ///< graph where the cost model expects it to pay, else streams (`auto` is a keyword of C++)
+};
+FUSE_COMPILER_API std::string_view to_string(ExecutionMode);
+
+struct WorkspaceOptions {
+  ExecutionMode mode = ExecutionMode::streams;
+};
+
 /// What one run in flight has for itself: memory for temporaries, the streams and events that its steps are
-/// spread over, and the arguments of its launches. One thread at a time. Its runs may follow one another on
-/// one stream without waiting; before a run on another stream, or the workspace's end, they must have been
-/// waited for.
+/// spread over or the CUDA graph of them, and the arguments of its launches. One thread at a time. Its runs
+/// may follow one another on one stream without waiting; before a run on another stream they must have been
+/// waited for. It may go while its last run is in flight, unless its memory is the caller's and goes with it.
 class FUSE_COMPILER_API Workspace {
  public:
   Workspace() noexcept;
@@ -113,14 +125,16 @@ class FUSE_COMPILER_API Workspace {
   Workspace& operator=(Workspace&&) noexcept;
   ~Workspace();
   BufferView memory() const;
+  ExecutionMode mode() const;  ///< of its runs: streams or graph, whichever automatic has become
   /// Whether its runs launch kernels that wait for their own blocks in parts, since other workspaces held the
   /// places for those blocks when it was made (docs/streams.md). The results are the same.
   bool split() const;
 
   struct Impl;  ///< for the library itself
   explicit Workspace(std::unique_ptr<Impl> impl);
-  /// From now on each run marks the start and the end of its steps on their streams. Allocates the marks.
-  /// Throws driver, out_of_memory; invalid_argument for an empty workspace.
+  /// From now on each run marks the start and the end of its steps on their streams: a workspace in graph
+  /// mode goes over to streams. Allocates the marks. Throws driver, out_of_memory; invalid_argument for an
+  /// empty workspace.
   void measure();
   /// Of the last run since `measure`, in seconds by `Profile::clock`. Waits for nothing: empty until all of
   /// that run is over, and on the reference device, which has no steps. Throws driver.
@@ -158,11 +172,11 @@ class FUSE_COMPILER_API Prepared {
   /// A workspace in memory of the device's. It holds places on the device for blocks that wait for each
   /// other, in this process, until it goes; where too few are left, the parts of those kernels run instead.
   /// Throws out_of_memory, driver, and out_of_residency for a kernel that has no parts.
-  Workspace workspace() const;
+  Workspace workspace(const WorkspaceOptions& options = {}) const;
   /// In the caller's memory, at least workspace_bytes() long, 256-byte aligned. It outlives the workspace,
   /// and may be that of other workspaces whose runs are never in flight with this one's: they share their
   /// places too. Throws invalid_argument, and what the other throws.
-  Workspace workspace(BufferView memory) const;
+  Workspace workspace(BufferView memory, const WorkspaceOptions& options = {}) const;
 
   /// Enqueues what fills `packed` from the parameters: once after they are bound, and again after any of them
   /// changes, before the runs that read it. Looks at the buffers of parameters only. Like run otherwise.
@@ -176,6 +190,7 @@ class FUSE_COMPILER_API Prepared {
   /// this Prepared (or a copy) and its memory overlaps none; `packed` is what pack filled, and any number of
   /// runs may read it at once. All live until the stream has passed the work. Does not allocate, compile or
   /// synchronise. On failure no output counts as written. The reference device works before it returns.
+  /// While `stream` is being captured, only a workspace in streams mode may run on it.
   Status run(Stream& stream, std::span<const BufferView> buffers, Workspace& workspace,
              BufferView packed = {}) const noexcept;
 
@@ -189,7 +204,7 @@ class FUSE_COMPILER_API Prepared {
 /// The cold path: buffers by name, allocated here. One run at a time.
 class FUSE_COMPILER_API Session {
  public:
-  Session(Executable executable, const DimValues& dims = {});
+  Session(Executable executable, const DimValues& dims = {}, const WorkspaceOptions& options = {});
   const Prepared& prepared() const { return prepared_; }
   /// Copies host data into an input or parameter. Throws unknown_name, buffer_size (with both sizes and the
   /// type).

@@ -20,8 +20,9 @@ namespace fuse::runtime {
 
 class CompileCache;
 class ResidencyLedger;
+class WorkGraph;
 
-constexpr int max_arguments = 512;  // of a launch: 4096 bytes
+constexpr int max_arguments = 512;  // of a launch: 4096 bytes, the limit of the oldest driver we run on
 
 struct Dim3 {
   std::int64_t x = 1, y = 1, z = 1;
@@ -154,6 +155,8 @@ class Backend {
   virtual Status wait(Queue&, const Event&) noexcept { return {}; }
   /// Whether the work before the event's last record is done; true for one that was never recorded.
   virtual bool passed(const Event&) noexcept { return true; }
+  /// Waits for it. What fails is not told: who destroys has nobody to tell.
+  virtual void finish(const Event&) noexcept {}
 
   /// Timing. Where work is done when its call returns, as here, a mark is the host's clock. An event that is
   /// not `timed` is for wait and passed alone.
@@ -166,6 +169,9 @@ class Backend {
   /// What `enqueue` gives to the queue is kept instead of run (a CUDA graph); null on a device without such.
   /// Throws what `enqueue` reports, and driver.
   virtual std::unique_ptr<CapturedWork> capture(Queue&, const std::function<Status()>& enqueue);
+
+  /// An empty graph of work, to be launched as a whole; null on a device without such. Throws driver.
+  virtual std::unique_ptr<WorkGraph> create_graph();
 
   /// Counters of the checked emulated device; empty elsewhere.
   virtual std::vector<KernelCounts> counts() const { return {}; }

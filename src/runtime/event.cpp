@@ -1,8 +1,9 @@
-// Events of the devices whose work is done when its call returns: the host's clock.
+// Events of the devices whose work is done when its call returns: the host's clock. They have no graphs.
 // SPDX-License-Identifier: Apache-2.0
 #include <chrono>
 
 #include "runtime/host_event.hpp"
+#include "runtime/work_graph.hpp"
 
 namespace fuse::runtime {
 namespace {
@@ -29,5 +30,7 @@ Status Backend::elapsed(const Event& from, const Event& to, double& seconds) noe
 }
 
 std::unique_ptr<CapturedWork> Backend::capture(Queue&, const std::function<Status()>&) { return nullptr; }
+
+std::unique_ptr<WorkGraph> Backend::create_graph() { return nullptr; }
 
 }  // namespace fuse::runtime

@@ -11,6 +11,8 @@
 
 #include "pipeline.hpp"
 #include "runtime/backend.hpp"
+#include "runtime/profiler_ranges.hpp"
+#include "runtime/replay.hpp"
 #include "runtime/residency_ledger.hpp"
 #include "schedule/stream_plan.hpp"
 
@@ -97,6 +99,9 @@ Executable make_executable(Compiled compiled, const Device& device);
 /// and aligned. `hint` is said where there is none.
 Status check_own(const char* what, BufferView own, std::int64_t needed, const char* hint = "") noexcept;
 
+/// What a workspace that was asked for a mode runs by.
+ExecutionMode choose_mode(ExecutionMode asked, const Prepared::Impl&);
+
 std::string explain(const Executable::Impl&);
 /// "reduce_sum in layer_norm.mean; sub, exp in softmax": ops by scope, at most `most` of them.
 std::string describe_ops(const ir::Graph&, const std::vector<ir::NodeId>& nodes, std::size_t most);
@@ -127,12 +132,13 @@ struct Prepared::Impl {
   /// The same with the parts of launches that spin, for workspaces that find no places for those; null where
   /// there are no parts. Its workspaces are no larger than workspace_bytes.
   std::shared_ptr<const Impl> split;
+  std::unique_ptr<const runtime::ProfilerRanges> ranges;  ///< of a run, then of each step; null: nobody looks
 };
 
 struct Workspace::Impl {
   std::shared_ptr<const Prepared::Impl> prepared;  ///< or its split
   bool is_split = false;
-  std::unique_ptr<runtime::ResidencyLedger::Reservation> places{};  ///< null on the reference device
+  std::unique_ptr<runtime::ResidencyLedger::Reservation> places{};  ///< last to go but one
   Buffer owned;
   BufferView memory;
   std::vector<std::unique_ptr<runtime::Queue>> queues;  ///< of the streams but the caller's
@@ -143,9 +149,17 @@ struct Workspace::Impl {
   std::vector<runtime::Argument> arguments;    ///< of all launches, as the last run left them
   std::vector<BufferView> bound;               ///< of each slot, then packed: what they point into
   bool checked = false;                        ///< `bound` was found good
-  std::unique_ptr<runtime::Event> last_run{};  ///< under FUSE_CONTRACT: the end of the last run
+  /// The end of the last run: under FUSE_CONTRACT, and where it holds places, which go when it is over.
+  std::unique_ptr<runtime::Event> last_run{};
   const void* last_queue = nullptr;            ///< and the caller's queue that it was on
   std::atomic_flag running;
+  std::unique_ptr<runtime::Replay> replay{};  ///< in graph mode; last, so that it goes before what it uses
+  ExecutionMode mode = ExecutionMode::streams;
+
+  Impl() = default;
+  ~Impl();
+  /// The streams besides the caller's, and the events between them.
+  void make_streams();
 };
 
 }  // namespace fuse

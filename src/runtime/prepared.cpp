@@ -468,6 +468,14 @@ class Preparer {
   std::map<GemmKey, const Gemm*> gemms_;
 };
 
+/// The run's, then each step's.
+std::unique_ptr<const ProfilerRanges> ranges_of(const Prepared::Impl& p) {
+  if (!profiler_attached()) return nullptr;
+  std::vector<std::string> names{"run " + p.executable->graph.name};
+  for (const ReadyStep& step : p.steps) names.push_back(step.label);
+  return profiler_ranges(names);
+}
+
 /// What does not depend on the steps.
 std::shared_ptr<Prepared::Impl> signature(std::shared_ptr<const Executable::Impl> executable,
                                           const DimValues& dims, const Binding& binding) {
@@ -495,6 +503,7 @@ std::shared_ptr<Prepared::Impl> prepare_steps(const std::shared_ptr<const Execut
   const auto prepared = [&](const schedule::Plan& steps) {
     auto made = signature(executable, dims, binding);
     Preparer(*executable, steps, binding, *made).run();
+    made->ranges = ranges_of(*made);
     return made;
   };
   if (std::none_of(plan.steps.begin(), plan.steps.end(), schedule::has_parts)) return prepared(plan);

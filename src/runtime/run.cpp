@@ -11,6 +11,7 @@
 #include "runtime/formatted_status.hpp"
 #include "runtime/memory_plan.hpp"
 #include "runtime/reference_run.hpp"
+#include "runtime/step_work.hpp"
 
 namespace fuse {
 inline namespace v0 {
@@ -18,6 +19,8 @@ namespace {
 
 constexpr std::uintptr_t buffer_alignment = 16;
 
+using runtime::Bases;
+using runtime::of_step;
 using runtime::status;
 
 std::uintptr_t number(const void* address) { return reinterpret_cast<std::uintptr_t>(address); }
@@ -112,18 +115,6 @@ Status check_run(const Prepared::Impl& p, std::span<const BufferView> buffers, B
   return Status::ok();
 }
 
-/// Where places are in a run.
-struct Bases {
-  std::span<const BufferView> buffers;
-  std::byte *workspace, *packed;
-
-  void* at(const runtime::Place& place) const noexcept {
-    if (place.slot >= 0) return buffers[static_cast<std::size_t>(place.slot)].address;
-    std::byte* const own = place.slot == runtime::Place::packed ? packed : workspace;
-    return place.bytes > 0 ? own + place.offset : nullptr;
-  }
-};
-
 Status enqueue(const runtime::ReadyStep& step, const Bases& bases, const runtime::Argument* arguments,
                runtime::Backend& backend, runtime::Queue& queue) noexcept {
   switch (step.kind) {
@@ -141,10 +132,6 @@ Status enqueue(const runtime::ReadyStep& step, const Bases& bases, const runtime
   return {ErrorCode::internal, "unknown kind of step"};
 }
 
-Status of_step(const runtime::ReadyStep& step, const Status& failed) noexcept {
-  return status(failed.code(), "{} failed: {}", step.label, failed.message());
-}
-
 /// The setup, in order on one queue. Its arguments stand on the stack: it is not what runs often.
 Status enqueue_setup(const Prepared::Impl& p, const Bases& bases, runtime::Queue& queue) noexcept {
   std::array<runtime::Argument, runtime::max_arguments> arguments;
@@ -160,7 +147,7 @@ Status enqueue_setup(const Prepared::Impl& p, const Bases& bases, runtime::Queue
   return Status::ok();
 }
 
-/// Enqueues a run: its steps in dispatch order, each on its stream.
+/// Enqueues a run: its steps in dispatch order, each on its stream, or all as the workspace's graph.
 class Launcher {
  public:
   Launcher(const Prepared::Impl& p, Workspace::Impl& w, runtime::Queue& queue,
@@ -172,6 +159,8 @@ class Launcher {
         bases_{buffers, static_cast<std::byte*>(w.memory.address), static_cast<std::byte*>(packed.address)} {}
 
   Status run() noexcept {
+    const runtime::ProfilerRange range(p_.ranges.get(), 0);
+    if (w_.replay && w_.marks.empty()) return replay();
     if (Status failed = backend_.enter(); !failed) return failed;
     Status done = enqueue_all();
     const Status left = backend_.leave();
@@ -183,11 +172,17 @@ class Launcher {
     return stream == 0 ? queue_ : *w_.queues[stream - 1u];
   }
 
+  Status replay() noexcept {
+    Status failed = w_.replay->run(p_, bases_, w_.arguments, queue_);
+    if (failed && w_.last_run) failed = backend_.record(queue_, *w_.last_run);
+    return failed;
+  }
+
   Status enqueue_all() noexcept {
     const runtime::Commands& commands = p_.commands;
     Status failed = mark(queue_, 2 * commands.list.size());
     if (failed) failed = fork();
-    for (std::size_t i = 0; failed && i < commands.list.size(); ++i) failed = run(commands.list[i], 2 * i);
+    if (failed) failed = p_.ranges ? run_steps<true>() : run_steps<false>();
     for (std::size_t i = 0; failed && i < commands.joins.size(); ++i) {
       failed = backend_.wait(queue_, *w_.events[commands.joins[i]]);
     }
@@ -209,6 +204,17 @@ class Launcher {
 
   Status mark(runtime::Queue& on, std::size_t mark) noexcept {
     return w_.marks.empty() ? Status::ok() : backend_.record(on, *w_.marks[mark]);
+  }
+
+  template <bool ranges>
+  Status run_steps() noexcept {
+    const std::vector<runtime::Command>& list = p_.commands.list;
+    Status failed;
+    for (std::size_t i = 0; failed && i < list.size(); ++i) {
+      const runtime::ProfilerRange range(ranges ? p_.ranges.get() : nullptr, 1 + list[i].step);
+      failed = run(list[i], 2 * i);
+    }
+    return failed;
   }
 
   Status run(const runtime::Command& command, std::size_t first_mark) noexcept {
@@ -258,6 +264,7 @@ Status bind(const Prepared::Impl& p, Workspace::Impl& w, std::span<const BufferV
     const BufferView& view = slot < slots ? buffers[slot] : packed;
     if (same(w.bound[slot], view)) continue;
     w.bound[slot] = view;
+    if (w.replay) w.replay->moved(slot);
     for (const std::uint32_t argument : p.arguments_of[slot]) {
       w.arguments[argument].address =
           static_cast<std::byte*>(view.address) + p.arguments[argument].place.offset;
@@ -267,7 +274,7 @@ Status bind(const Prepared::Impl& p, Workspace::Impl& w, std::span<const BufferV
   return Status::ok();
 }
 
-/// Under FUSE_CONTRACT: the workspace's last run, where it was on another stream, has been waited for.
+/// Where a workspace marks the end of its runs: the last one, where it was on another stream, has been waited for.
 Status check_sharing(Workspace::Impl& w, const runtime::Queue& queue) noexcept {
   if (!w.last_run) return Status::ok();
   runtime::Backend& backend = *w.prepared->executable->device.backend();

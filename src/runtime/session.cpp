@@ -41,7 +41,7 @@ void check_weight(const Slot& slot, const std::vector<std::int64_t>& shape, cons
 
 }  // namespace
 
-Session::Session(Executable executable, const DimValues& dims)
+Session::Session(Executable executable, const DimValues& dims, const WorkspaceOptions& options)
     : executable_(std::move(executable)),
       prepared_(executable_.prepare(dims)),
       stream_(executable_.device().stream()),
@@ -51,7 +51,7 @@ Session::Session(Executable executable, const DimValues& dims)
     const bool shared = executable_.slots()[i].donor.has_value();
     buffers_.push_back(shared ? Buffer() : device.allocate(prepared_.bytes(i)));
   }
-  workspace_ = prepared_.workspace();
+  workspace_ = prepared_.workspace(options);
   packed_ = device.allocate(prepared_.packed_bytes());
 }
 

@@ -3,6 +3,7 @@
 
 #include "runtime/contract.hpp"
 #include "runtime/executable_impl.hpp"
+#include "runtime/step_work.hpp"
 
 namespace fuse {
 inline namespace v0 {
@@ -45,14 +46,14 @@ void reserve_places(const std::shared_ptr<const Prepared::Impl>& whole, Workspac
 
 }  // namespace
 
-Workspace Prepared::workspace() const {
+Workspace Prepared::workspace(const WorkspaceOptions& options) const {
   Buffer owned = impl_->executable->device.allocate(impl_->workspace_bytes);
-  Workspace made = workspace(owned.view());
+  Workspace made = workspace(owned.view(), options);
   made.impl()->owned = std::move(owned);
   return made;
 }
 
-Workspace Prepared::workspace(BufferView memory) const {
+Workspace Prepared::workspace(BufferView memory, const WorkspaceOptions& options) const {
   runtime::contract::forbid("makes a workspace");
   const Status bad = runtime::check_own("workspace", memory, impl_->workspace_bytes);
   if (!bad) throw Error({.code = bad.code(), .message = std::string(bad.message())});
@@ -62,11 +63,15 @@ Workspace Prepared::workspace(BufferView memory) const {
   made->memory = memory;
   made->arguments = arguments_of(p, memory);
   made->bound.resize(p.bytes.size() + 1);
-  runtime::Backend& backend = *p.executable->device.backend();
-  for (int stream = 1; stream < p.streams.streams; ++stream) made->queues.push_back(backend.create_queue());
-  const std::uint32_t events = p.streams.streams > 1 ? p.commands.events + 1 : 0;
-  for (std::uint32_t i = 0; i < events; ++i) made->events.push_back(backend.create_event(false));
-  if (runtime::contract::checked()) made->last_run = backend.create_event(false);
+  made->mode = runtime::choose_mode(options.mode, p);
+  if (made->mode == ExecutionMode::graph) {
+    const std::span<const BufferView> none(made->bound.data(), p.bytes.size());
+    made->replay = runtime::Replay::make(p, {none, static_cast<std::byte*>(memory.address), nullptr},
+                                         made->arguments);
+  }
+  if (!made->replay) made->make_streams();
+  if (runtime::contract::checked() || !p.spinning.empty())
+    made->last_run = p.executable->device.backend()->create_event(false);
   return Workspace(std::move(made));
 }
 
@@ -78,6 +83,24 @@ Workspace::Workspace(Workspace&&) noexcept = default;
 Workspace& Workspace::operator=(Workspace&&) noexcept = default;
 Workspace::~Workspace() = default;
 BufferView Workspace::memory() const { return impl_ ? impl_->memory : BufferView{}; }
+ExecutionMode Workspace::mode() const { return impl_ ? impl_->mode : ExecutionMode::streams; }
 
 }  // namespace v0
+
+// Places that a run in flight still has are not for others.
+Workspace::Impl::~Impl() {
+  if (last_run && !prepared->spinning.empty()) prepared->executable->device.backend()->finish(*last_run);
+}
+
+void Workspace::Impl::make_streams() {
+  runtime::Backend& backend = *prepared->executable->device.backend();
+  const auto streams = static_cast<std::size_t>(prepared->streams.streams);
+  std::vector<std::unique_ptr<runtime::Queue>> made_queues(streams - 1);
+  std::vector<std::unique_ptr<runtime::Event>> made_events(streams > 1 ? prepared->commands.events + 1 : 0);
+  for (auto& queue : made_queues) queue = backend.create_queue();
+  for (auto& event : made_events) event = backend.create_event(false);
+  queues = std::move(made_queues);
+  events = std::move(made_events);
+}
+
 }  // namespace fuse

@@ -47,6 +47,13 @@ struct Fakes {
   FUSE_TEST_CUDA(counted) = fake_function<decltype(counted)>(fake_cuda_path(), "fake_cuda_counted");
   FUSE_TEST_CUDA(foreign_stream) = fake_function<decltype(foreign_stream)>(fake_cuda_path(),
                                                                            "fake_cuda_foreign_stream");
+  FUSE_TEST_CUDA(graph_nodes) = fake_function<decltype(graph_nodes)>(fake_cuda_path(),
+                                                                     "fake_cuda_graph_nodes");
+  FUSE_TEST_CUDA(graph_node) = fake_function<decltype(graph_node)>(fake_cuda_path(), "fake_cuda_graph_node");
+  FUSE_TEST_CUDA(graphs_need_context) =
+      fake_function<decltype(graphs_need_context)>(fake_cuda_path(), "fake_cuda_graphs_need_context");
+  FUSE_TEST_CUDA(hold) = fake_function<decltype(hold)>(fake_cuda_path(), "fake_cuda_hold");
+  FUSE_TEST_CUDA(in_flight) = fake_function<decltype(in_flight)>(fake_cuda_path(), "fake_cuda_in_flight");
 #undef FUSE_TEST_CUDA
 #define FUSE_TEST_BLAS(name) decltype(&fake_cublaslt_##name) blas_##name
   FUSE_TEST_BLAS(reset) = fake_function<decltype(blas_reset)>(fake_cublaslt_path(), "fake_cublaslt_reset");
@@ -71,6 +78,12 @@ struct Fakes {
     return runtime::make_cuda_backend(0, {.cuda = fake_cuda_path(), .cublaslt = fake_cublaslt_path()});
   }
   std::string last_call() const { return call(call_count() - 1); }
+  /// The calls since there were `before`.
+  std::vector<std::string> calls_since(int before) const {
+    std::vector<std::string> calls;
+    for (int i = before; i < call_count(); ++i) calls.emplace_back(call(i));
+    return calls;
+  }
   /// Calls of `function` so far.
   int count(const std::string& function) const {
     int n = 0;

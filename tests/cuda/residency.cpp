@@ -39,6 +39,26 @@ TEST_CASE("a workspace launches cooperatively, the next one the parts", "[cuda][
   fakes.require_clean();
 }
 
+TEST_CASE("a workspace holds its places until its last run is over", "[cuda][residency]") {
+  const FakeEnvironment environment;
+  const Fakes fakes;
+  {
+    const Executable executable = compile(sums(row_sums_and_total_in_parts(4000)), Device::cuda());
+    WholeRun run(executable);
+    REQUIRE(run.run());
+    const int before = fakes.count("cuEventSynchronize");
+    run.workspace = Workspace();
+    CHECK(fakes.count("cuEventSynchronize") == before + 1);
+    run.workspace = run.prepared.workspace({.mode = ExecutionMode::graph});
+    CHECK_FALSE(run.workspace.split());
+    REQUIRE(run.run());
+    CHECK(fakes.count("cuGraphLaunch") == 1);
+    const Workspace other = run.prepared.workspace({.mode = ExecutionMode::graph});
+    CHECK(other.split());
+  }
+  fakes.require_clean();
+}
+
 TEST_CASE("registers that the driver counted decide how many blocks have places", "[cuda][residency]") {
   const FakeEnvironment environment;
   const Fakes fakes;

@@ -4,8 +4,10 @@
 #include "fake_cublaslt/fake_cublaslt.hpp"
 
 #include <cublasLt.h>
+#include <dlfcn.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cmath>
 #include <cstdint>
@@ -17,6 +19,8 @@
 #include <set>
 #include <string>
 #include <vector>
+
+#include "fake_cuda/fake_cuda.hpp"
 
 namespace {
 
@@ -62,6 +66,36 @@ State& state() {
   static State* s = new State;
   return *s;
 }
+
+/// The fake driver beside this library, where the process has it open.
+void* fake_driver(const char* function) {
+  Dl_info self{};
+  if (!::dladdr(reinterpret_cast<void*>(&fake_driver), &self)) return nullptr;
+  std::array<char, 4096> path{};
+  const char* const name = std::strrchr(self.dli_fname, '/');
+  const auto folder = static_cast<int>(name ? name + 1 - self.dli_fname : 0);
+  std::snprintf(path.data(), path.size(), "%.*slibfake_cuda.so", folder, self.dli_fname);
+  void* const driver = ::dlopen(path.data(), RTLD_NOW | RTLD_NOLOAD);
+  if (driver) ::dlclose(driver);  // it stays open: others hold it
+  return driver ? ::dlsym(driver, function) : nullptr;
+}
+
+/// While one lives, the fake does something that the library would not: it allocates.
+class Recording {
+ public:
+  Recording() { tell(1); }
+  ~Recording() { tell(0); }
+  Recording(const Recording&) = delete;
+  Recording& operator=(const Recording&) = delete;
+
+ private:
+  static void tell(int on) {
+    if (auto* const recording =
+            reinterpret_cast<decltype(&fake_cuda_recording)>(fake_driver("fake_cuda_recording"))) {
+      recording(on);
+    }
+  }
+};
 
 cublasStatus_t enter(const std::string& call) {
   State& s = state();
@@ -162,12 +196,64 @@ std::int64_t extent(const Layout& l, std::int32_t operation, bool rows) {
   return static_cast<std::int64_t>(rows == (operation == CUBLAS_OP_N) ? l.rows : l.columns);
 }
 
+/// A product, once its operands are known to fit.
+struct Product {
+  Desc m;
+  Layout la, lb, lc, ld;
+  const void *a, *b, *c;
+  void *d, *workspace;
+  std::size_t workspace_bytes;
+  double product, addend;
+
+  void compute() const {
+    const bool biased = m.epilogue == CUBLASLT_EPILOGUE_BIAS;
+    const std::int64_t rows = extent(la, m.transpose_a, true), depth = extent(la, m.transpose_a, false);
+    const std::int64_t columns = extent(lb, m.transpose_b, false);
+    if (workspace_bytes) std::memset(workspace, 0xee, workspace_bytes);
+    for (std::int64_t i = 0; i < ld.batch; ++i) {
+      for (std::int64_t row = 0; row < rows; ++row) {
+        for (std::int64_t column = 0; column < columns; ++column) {
+          double sum = 0;
+          for (std::int64_t k = 0; k < depth; ++k) {
+            const auto at_a = m.transpose_a == CUBLAS_OP_N ? row + k * la.leading : k + row * la.leading;
+            const auto at_b =
+                m.transpose_b == CUBLAS_OP_N ? k + column * lb.leading : column + k * lb.leading;
+            sum += load(la.type, a, i * la.stride + at_a) * load(lb.type, b, i * lb.stride + at_b);
+          }
+          const std::int64_t at = i * ld.stride + row + column * ld.leading;
+          sum *= product;
+          if (addend != 0) sum += load(lc.type, c, at);
+          if (biased) sum += load(ld.type, m.bias, row);
+          store(ld.type, d, at, sum);
+        }
+      }
+    }
+  }
+};
+
+/// Does the work, or leaves it to the graph that the stream is captured into.
+cublasStatus_t enqueue(void* stream, const Product& product) {
+  const Recording recording;
+  if (auto* const capture =
+          reinterpret_cast<decltype(&fake_cuda_capture_work)>(fake_driver("fake_cuda_capture_work"))) {
+    auto* const held = new Product(product);
+    const auto drop = [](void* data) { delete static_cast<Product*>(data); };
+    const int captured = capture(
+        stream, "gemm", [](void* data) { static_cast<const Product*>(data)->compute(); }, held, drop);
+    if (captured != 0) return captured > 0 ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_EXECUTION_FAILED;
+    drop(held);
+  }
+  product.compute();
+  return CUBLAS_STATUS_SUCCESS;
+}
+
 }  // namespace
 
 struct cublasLtContext {};
 
 #define FAKE_ENTER(call)                                              \
   do {                                                                \
+    const Recording recording;                                        \
     if (const cublasStatus_t injected = enter(call)) return injected; \
   } while (false)
 
@@ -351,7 +437,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t desc, const
                               cublasLtMatrixLayout_t a_layout, const void* b, cublasLtMatrixLayout_t b_layout,
                               const void* beta, const void* c, cublasLtMatrixLayout_t c_layout, void* d,
                               cublasLtMatrixLayout_t d_layout, const cublasLtMatmulAlgo_t* algo,
-                              void* workspace, std::size_t workspace_bytes, cudaStream_t) {
+                              void* workspace, std::size_t workspace_bytes, cudaStream_t stream) {
   if (only_counting) {
     ++products;
     return CUBLAS_STATUS_SUCCESS;
@@ -368,7 +454,6 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t desc, const
   const bool biased = m.epilogue == CUBLASLT_EPILOGUE_BIAS;
   if ((!biased && m.epilogue != CUBLASLT_EPILOGUE_DEFAULT) || biased != (m.bias != nullptr)) return misused();
   if (addresses % algo->data[0] || workspace_bytes < algo->data[1]) return misused();
-  if (workspace_bytes) std::memset(workspace, 0xee, workspace_bytes);
   const double product = load(static_cast<cudaDataType>(m.scale), alpha, 0);
   const double addend = load(static_cast<cudaDataType>(m.scale), beta, 0);
   // As here, one thing at a time; in place only where nothing is added.
@@ -382,24 +467,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t desc, const
       la.batch != ld.batch || lb.batch != ld.batch) {
     return misused();
   }
-  for (std::int64_t i = 0; i < ld.batch; ++i) {
-    for (std::int64_t row = 0; row < rows; ++row) {
-      for (std::int64_t column = 0; column < columns; ++column) {
-        double sum = 0;
-        for (std::int64_t k = 0; k < depth; ++k) {
-          const auto at_a = m.transpose_a == CUBLAS_OP_N ? row + k * la.leading : k + row * la.leading;
-          const auto at_b = m.transpose_b == CUBLAS_OP_N ? k + column * lb.leading : column + k * lb.leading;
-          sum += load(la.type, a, i * la.stride + at_a) * load(lb.type, b, i * lb.stride + at_b);
-        }
-        const std::int64_t at = i * ld.stride + row + column * ld.leading;
-        sum *= product;
-        if (addend != 0) sum += load(lc.type, c, at);
-        if (biased) sum += load(ld.type, m.bias, row);
-        store(ld.type, d, at, sum);
-      }
-    }
-  }
-  return CUBLAS_STATUS_SUCCESS;
+  return enqueue(stream, {m, la, lb, lc, ld, a, b, c, d, workspace, workspace_bytes, product, addend});
 }
 
 }  // extern "C"

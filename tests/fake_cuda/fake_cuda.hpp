@@ -26,6 +26,23 @@ void fake_cuda_only_count(int on);
 long long fake_cuda_counted(const char* function);
 /// Called with 1 before the fake records something, which allocates, and with 0 behind it; null for none.
 void fake_cuda_on_record(void (*hook)(int));
+/// Nodes of the graph that was launched last, and one of them: "kernel scale grid ... args 8:7f00 cooperative
+/// after 0 2", "child {...} after 1". Valid until the next launch.
+int fake_cuda_graph_nodes();
+const char* fake_cuda_graph_node(int index);
+/// Whether launches and updates of graphs are refused where no context is current; at first they are not.
+void fake_cuda_graphs_need_context(int on);
+/// A fake library's call that enqueues: 1 where the stream is captured, whose graph then does `work` with
+/// `data` and drops it at last; 0 where it is not, and the caller does the work; -1 where the capture
+/// refused.
+int fake_cuda_capture_work(void* stream, const char* text, void (*work)(void*), void* data,
+                           void (*drop)(void*));
+/// A fake library tells with 1 that it records something, which allocates, and with 0 that it is done.
+void fake_cuda_recording(int on);
+/// From now on work is in flight until a call waits for it. What goes meanwhile and may not is misuse: a
+/// module, a graph, the context. Forgets what is in flight.
+void fake_cuda_hold(int on);
+int fake_cuda_in_flight();
 /// A stream that belongs to no primary context; not counted as live.
 void* fake_cuda_foreign_stream();
 }

@@ -1,16 +1,18 @@
 // A libnvrtc that compiles nothing. What it tells is set by the environment: FAKE_NVRTC_VERSION=11.8, and
-// FAKE_NVRTC_FAIL=7, the result of every compilation. Its cubin is no cubin; its log names every kernel of
-// the text, as ptxas's does. SPDX-License-Identifier: Apache-2.0
+// FAKE_NVRTC_FAIL=7, the result of every compilation. Its cubin is no cubin: it lists the kernels of the text
+// with their arguments, for the fake driver. Its log names every kernel, as ptxas's does.
+// SPDX-License-Identifier: Apache-2.0
 #include <nvrtc.h>
 
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <regex>
+#include <sstream>
 #include <string>
 
 struct _nvrtcProgram {
-  std::string text, log;
+  std::string text, log{}, cubin = "none";
 };
 
 namespace {
@@ -18,6 +20,19 @@ namespace {
 const char* setting(const char* name, const char* usual) {
   const char* value = std::getenv(name);
   return value ? value : usual;
+}
+
+/// The bytes of each argument: "8 8 4"; empty for parameters of other kinds than ours.
+std::string sizes(const std::string& parameters) {
+  std::string bytes;
+  std::stringstream in(parameters);
+  for (std::string one; std::getline(in, one, ',');) {
+    one.erase(0, one.find_first_not_of(' '));
+    const bool wide = one.starts_with("global<") || one.starts_with("long long ");
+    if (!wide && !one.starts_with("int ")) return {};
+    bytes += wide ? " 8" : " 4";
+  }
+  return bytes;
 }
 
 const int archs[] = {75, 90, 120};
@@ -42,7 +57,7 @@ const char* nvrtcGetErrorString(nvrtcResult) { return "NVRTC_ERROR_OF_THE_FAKE";
 
 nvrtcResult nvrtcCreateProgram(nvrtcProgram* program, const char* text, const char*, int, const char* const*,
                                const char* const*) {
-  *program = new _nvrtcProgram{text, {}};
+  *program = new _nvrtcProgram{text};
   return NVRTC_SUCCESS;
 }
 nvrtcResult nvrtcDestroyProgram(nvrtcProgram* program) {
@@ -55,10 +70,15 @@ nvrtcResult nvrtcCompileProgram(nvrtcProgram program, int, const char* const*) {
   if (result == NVRTC_ERROR_BUILTIN_OPERATION_FAILURE) {
     program->log = "nvrtc: error: failed to open libnvrtc-builtins.so.13.0.";
   }
-  const std::regex kernel(R"((?:FUSE_KERNEL\(\d+\)|__global__ void) (\w+)\()");
+  const std::regex kernel(R"((?:FUSE_KERNEL\(\d+\)|__global__ void) (?!__launch_bounds__)(\w+)\(([^)]*)\))");
+  std::string listed = "fake\n";
   for (std::sregex_iterator at(program->text.begin(), program->text.end(), kernel), end; at != end; ++at) {
     program->log += "Compiling entry function '" + (*at)[1].str() + "' for 'sm_90'\n";
+    const std::string bytes = sizes((*at)[2].str());
+    if (bytes.empty()) listed.clear();
+    if (!listed.empty()) listed += (*at)[1].str() + " 1024 0" + bytes + '\n';
   }
+  if (!listed.empty()) program->cubin = listed + '\0';
   return result;
 }
 nvrtcResult nvrtcGetProgramLogSize(nvrtcProgram program, size_t* size) {
@@ -69,12 +89,12 @@ nvrtcResult nvrtcGetProgramLog(nvrtcProgram program, char* log) {
   std::memcpy(log, program->log.c_str(), program->log.size() + 1);
   return NVRTC_SUCCESS;
 }
-nvrtcResult nvrtcGetCUBINSize(nvrtcProgram, size_t* size) {
-  *size = 4;
+nvrtcResult nvrtcGetCUBINSize(nvrtcProgram program, size_t* size) {
+  *size = program->cubin.size();
   return NVRTC_SUCCESS;
 }
-nvrtcResult nvrtcGetCUBIN(nvrtcProgram, char* cubin) {
-  std::memcpy(cubin, "none", 4);
+nvrtcResult nvrtcGetCUBIN(nvrtcProgram program, char* cubin) {
+  std::memcpy(cubin, program->cubin.data(), program->cubin.size());
   return NVRTC_SUCCESS;
 }
 

@@ -10,6 +10,35 @@
 namespace fuse::test {
 namespace {
 
+TEST_CASE("threads: 16 share one prepared run on the fake driver, each with a graph of its own",
+          "[runtime][cuda][graph]") {
+  const FakeEnvironment environment;
+  const Fakes fakes;
+  constexpr int threads = 16, runs = 10000;
+  {
+    const Executable executable = compile(branches(2), Device::cuda());
+    const Prepared prepared = executable.prepare();
+    std::atomic<int> failed = 0;
+    fakes.only_count(true);
+    {
+      std::vector<std::jthread> group;
+      for (int t = 0; t < threads; ++t) {
+        group.emplace_back([&] {
+          WholeRun run(executable);
+          run.workspace = prepared.workspace({ExecutionMode::graph});
+          for (int i = 0; i < runs; ++i) failed += !prepared.run(run.stream, run.views, run.workspace);
+        });
+      }
+    }
+    fakes.only_count(false);
+    CHECK(failed == 0);
+    CHECK(fakes.counted("cuGraphLaunch") == threads * runs);
+    CHECK(fakes.counted("cuGraphInstantiateWithFlags") == threads);
+    CHECK(fakes.counted("cuLaunchKernel") == 0);
+  }
+  fakes.require_clean();
+}
+
 TEST_CASE("threads: 16 share one executable on the fake driver", "[runtime][cuda][streams]") {
   const FakeEnvironment environment;
   const Fakes fakes;
@@ -33,7 +62,7 @@ TEST_CASE("threads: 16 share one executable on the fake driver", "[runtime][cuda
     CHECK(failed == 0);
     CHECK(fakes.counted("cuLaunchKernel") == threads * runs * launches);
     CHECK(fakes.counted("cuCtxPushCurrent") == fakes.counted("cuCtxPopCurrent"));
-    CHECK(fakes.counted("cuMemAlloc") == threads * 3);  // two buffers and a workspace each
+    CHECK(fakes.counted("cuMemAlloc") == threads * 4);  // three buffers and a workspace each
     CHECK(fakes.counted("cuStreamSynchronize") == 0);
   }
   fakes.require_clean();

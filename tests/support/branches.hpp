@@ -22,22 +22,26 @@ inline Graph branches(int count = 3) {
 
 /// A prepared run and all that it needs: buffers that nobody has filled, a workspace, a stream.
 struct WholeRun {
-  explicit WholeRun(const Executable& executable, const DimValues& dims = {})
+  explicit WholeRun(const Executable& executable, const DimValues& dims = {},
+                    const WorkspaceOptions& options = {})
       : prepared(executable.prepare(dims)),
-        workspace(prepared.workspace()),
+        workspace(prepared.workspace(options)),
         stream(executable.device().stream()) {
     for (std::size_t i = 0; i < executable.slots().size(); ++i) {
-      buffers.push_back(executable.device().allocate(prepared.bytes(i)));
+      const auto donor = executable.slots()[i].donor;
+      buffers.push_back(donor ? buffers[*donor] : executable.device().allocate(prepared.bytes(i)));
       views.push_back(buffers.back().view());
     }
+    packed = executable.device().allocate(prepared.packed_bytes());
   }
-  Status run() noexcept { return prepared.run(stream, views, workspace); }
+  Status run() noexcept { return prepared.run(stream, views, workspace, packed.view()); }
 
   Prepared prepared;
   Workspace workspace;
   Stream stream;
   std::vector<Buffer> buffers;
   std::vector<BufferView> views;
+  Buffer packed;
 };
 
 }  // namespace fuse::test

@@ -112,6 +112,17 @@ void add_run(CLI::App& app, Action& action) {
   add_list_option(command, "--input", options.inputs,
                   "x=x.npy: an input or parameter; the others are random");
   add_dim_option(command, options.graph);
+  const std::vector<std::string> modes = {"streams", "graph", "automatic"};
+  command
+      .add_option(
+          "--mode", options.mode,
+          "streams, graph (one CUDA graph, launched whole) or automatic (which of them the cost model "
+          "prefers)")
+      ->check(CLI::IsMember(modes))
+      ->capture_default_str();
+  command.add_option("--runs", options.runs, "Run so many times, and tell the first time and the median")
+      ->check(CLI::Range(1, 1 << 20))
+      ->capture_default_str();
   command.add_option("--seed", options.seed, "Of the random inputs")->capture_default_str();
   command.add_option("--output-dir", options.output_dir, "Write each output there as NAME.npy");
   command.add_option("--trace", options.trace,

@@ -24,6 +24,8 @@ struct RunOptions {
   GraphOptions graph{};
   std::string device = "auto";
   std::vector<std::string> inputs{};  ///< "x=x.npy"
+  std::string mode = "streams";
+  int runs = 1;
   std::uint64_t seed = 1;
   std::string output_dir{};
   std::string trace{};  ///< a file

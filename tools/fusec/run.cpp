@@ -1,6 +1,7 @@
 // fusec run: runs a graph on a device, and checks what it made. SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <fuse/executable.hpp>
@@ -119,6 +120,13 @@ void write_trace(const std::string& file, const Session& session) {
                          profiles[0].clock));
 }
 
+ExecutionMode mode_of(const std::string& name) {
+  for (const ExecutionMode mode : {ExecutionMode::graph, ExecutionMode::automatic}) {
+    if (name == to_string(mode)) return mode;
+  }
+  return ExecutionMode::streams;
+}
+
 }  // namespace
 
 int execute(const RunOptions& options) {
@@ -137,7 +145,7 @@ int execute(const RunOptions& options) {
   progress.now("compiling for " + device.name());
   const Stopwatch compiling;
   const Executable executable = compile(graph, device, options.graph.compile);
-  Session session(executable, inputs.dims);
+  Session session(executable, inputs.dims, {mode_of(options.mode)});
   const double compile_seconds = compiling.seconds();
   for (const auto& [name, tensor] : inputs.values) session.set(name, tensor.data);
 
@@ -150,10 +158,19 @@ int execute(const RunOptions& options) {
   const Stopwatch running;
   session.run();
   const double run_seconds = running.seconds();
+  std::vector<double> seconds{run_seconds};
+  while (seconds.size() < static_cast<std::size_t>(options.runs)) {
+    const Stopwatch again;
+    session.run();
+    seconds.push_back(again.seconds());
+  }
+  const auto middle = seconds.begin() + static_cast<std::ptrdiff_t>(seconds.size() / 2);
+  std::nth_element(seconds.begin(), middle, seconds.end());
   print_line(fmt::format("kernels  {} launched, {} GEMMs", session.prepared().launches(),
                          session.prepared().gemms()));
-  print_line(
-      fmt::format("time     compile {:.1f} ms, run {:.3f} ms", compile_seconds * 1e3, run_seconds * 1e3));
+  print_line(fmt::format(
+      "time     compile {:.1f} ms, run {:.3f} ms{}", compile_seconds * 1e3, run_seconds * 1e3,
+      options.runs == 1 ? "" : fmt::format(", median of {} {:.3f} ms", options.runs, *middle * 1e3)));
 
   const std::map<std::string, runtime::HostTensor> outputs = read_outputs(executable, session);
   for (const ir::Output& output : graph.ir().outputs) {

@@ -27,7 +27,7 @@ std::string version_text(int version) { return fmt::format("{}.{}", version / 10
 
 CudaQueue::CudaQueue(std::shared_ptr<const CudaContext> context)
     : Queue(context.get()), context_(std::move(context)), owned_(true) {
-  const Status status = context_->run([&](const Driver& d) {
+  const Status status = context_->run_apart([&](const Driver& d) {
     return d.status("cuStreamCreate", d.p_cuStreamCreate(&stream_, CU_STREAM_NON_BLOCKING));
   });
   if (status) return;
@@ -60,7 +60,7 @@ CudaQueue::~CudaQueue() {
 
 Status CudaQueue::synchronize() noexcept {
   contract::forbid("waits for a stream");
-  return context_->run(
+  return context_->run_apart(
       [&](const Driver& d) { return d.status("cuStreamSynchronize", d.p_cuStreamSynchronize(stream_)); });
 }
 
@@ -103,7 +103,7 @@ void* CudaBackend::allocate(std::int64_t bytes) {
                  .message = fmt::format("allocating {} bytes", bytes)});
   }
   CUdeviceptr address = 0;
-  const Status status = context_->run([&](const Driver& d) {
+  const Status status = context_->run_apart([&](const Driver& d) {
     // The driver refuses zero bytes; what it gives is aligned to 256 or more.
     const CUresult result = d.p_cuMemAlloc(&address, bytes ? static_cast<std::size_t>(bytes) : 1);
     if (result != CUDA_ERROR_OUT_OF_MEMORY) return d.status("cuMemAlloc", result);

@@ -12,6 +12,7 @@
 #include "runtime/cuda/cublaslt.hpp"
 #include "runtime/cuda/cuda.hpp"
 #include "runtime/cuda/driver.hpp"
+#include "runtime/work_graph.hpp"
 
 namespace fuse::runtime {
 
@@ -38,6 +39,29 @@ class CudaFunction final : public Function {
   CUfunction handle = nullptr;
   codegen::KernelInfo info;
   std::string label;  ///< "kernel softmax", for messages: made once, so that a launch formats nothing
+};
+
+// A kernel's arguments are at most 4 KB on the oldest driver we run on: so many of 8 bytes.
+constexpr int max_kernel_arguments = 512;
+
+/// The arguments of one launch as the driver reads them.
+class LaunchArguments {
+ public:
+  LaunchArguments() noexcept {}  // NOLINT: uninitialised on purpose, only what is set is read
+  LaunchArguments(const LaunchArguments&) = delete;
+  LaunchArguments& operator=(const LaunchArguments&) = delete;
+  /// An internal Status unless the arguments are the function's and the grid can be launched, or is empty.
+  Status set(const CudaFunction&, Dim3 grid, const Argument* arguments, int count) noexcept;
+  void** pointers() noexcept { return pointers_; }
+
+ private:
+  union Slot {
+    CUdeviceptr address;
+    std::int32_t i32;
+    std::int64_t i64;
+  };
+  Slot slots_[max_kernel_arguments];
+  void* pointers_[max_kernel_arguments];
 };
 
 class CudaModule final : public Module {
@@ -109,11 +133,13 @@ class CudaBackend final : public Backend {
   Status leave() noexcept override { return context_->leave(); }
   Status wait(Queue&, const Event&) noexcept override;
   bool passed(const Event&) noexcept override;
+  void finish(const Event&) noexcept override;
   std::unique_ptr<Event> create_event(bool timed = true) override;
   Status record(Queue&, Event&) noexcept override;
   Status elapsed(const Event& from, const Event& to, double& seconds) noexcept override;
   std::string_view clock() const noexcept override { return "CUDA events"; }
   std::unique_ptr<CapturedWork> capture(Queue&, const std::function<Status()>& enqueue) override;
+  std::unique_ptr<WorkGraph> create_graph() override;
 
   std::unique_ptr<Queue> wrap(CUstream stream);
   std::unique_ptr<Module> load_cubins(const codegen::Source&, const std::vector<Cubin>&);

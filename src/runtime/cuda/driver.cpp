@@ -2,8 +2,10 @@
 #include "runtime/cuda/driver.hpp"
 
 #include <fmt/format.h>
+#include <pthread.h>
 
 #include <array>
+#include <atomic>
 
 #include "runtime/formatted_status.hpp"
 
@@ -173,8 +175,22 @@ Status Driver::status(const char* call, CUresult result, std::string_view detail
                          detail.empty() ? "" : ": ", detail);
 }
 
+namespace {
+
+// A property of the process, as its id is, and cheaper to ask for.
+std::atomic<unsigned> forks = 0;
+
+unsigned count_forks() {
+  static const int watched =
+      pthread_atfork(nullptr, nullptr, [] { forks.fetch_add(1, std::memory_order_relaxed); });
+  if (watched != 0) throw std::bad_alloc();  // its only failure
+  return forks.load(std::memory_order_relaxed);
+}
+
+}  // namespace
+
 CudaContext::CudaContext(std::shared_ptr<const Driver> driver, int ordinal)
-    : driver_(std::move(driver)), ordinal_(ordinal) {
+    : driver_(std::move(driver)), ordinal_(ordinal), forks_(count_forks()) {
   const Driver& d = *driver_;
   int count = 0;
   d.check("cuDeviceGetCount", d.p_cuDeviceGetCount(&count));
@@ -191,7 +207,17 @@ CudaContext::CudaContext(std::shared_ptr<const Driver> driver, int ordinal)
 
 thread_local const CudaContext* CudaContext::entered_ = nullptr;
 
+bool CudaContext::forked() const noexcept { return forks.load(std::memory_order_relaxed) != forks_; }
+
+Status CudaContext::after_fork() const noexcept {
+  return {
+      ErrorCode::driver,
+      "this process was forked from the one that opened the GPU, whose context it does not have: open the "
+      "device after the fork"};
+}
+
 Status CudaContext::enter() const noexcept {
+  if (forked()) return after_fork();
   const CUresult pushed = driver_->p_cuCtxPushCurrent(context_);
   if (pushed != CUDA_SUCCESS) return driver_->status("cuCtxPushCurrent", pushed);
   entered_ = this;
@@ -204,6 +230,8 @@ Status CudaContext::leave() const noexcept {
   return driver_->status("cuCtxPopCurrent", driver_->p_cuCtxPopCurrent(&popped));
 }
 
-CudaContext::~CudaContext() { driver_->p_cuDevicePrimaryCtxRelease(device_); }
+CudaContext::~CudaContext() {
+  if (!forked()) driver_->p_cuDevicePrimaryCtxRelease(device_);
+}
 
 }  // namespace fuse::runtime

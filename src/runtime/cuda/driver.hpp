@@ -29,6 +29,7 @@
   F(cuDevicePrimaryCtxRelease)                   \
   F(cuCtxPushCurrent)                            \
   F(cuCtxPopCurrent)                             \
+  F(cuCtxSynchronize)                            \
   F(cuMemGetInfo)                                \
   F(cuMemAlloc)                                  \
   F(cuMemFree)                                   \
@@ -44,12 +45,24 @@
   F(cuStreamWaitEvent)                           \
   F(cuStreamBeginCapture)                        \
   F(cuStreamEndCapture)                          \
+  F(cuThreadExchangeStreamCaptureMode)           \
   F(cuEventCreate)                               \
   F(cuEventDestroy)                              \
   F(cuEventRecord)                               \
   F(cuEventQuery)                                \
   F(cuEventSynchronize)                          \
+  F(cuGraphCreate)                               \
+  F(cuGraphAddKernelNode)                        \
+  F(cuGraphAddMemcpyNode)                        \
+  F(cuGraphAddMemsetNode)                        \
+  F(cuGraphAddChildGraphNode)                    \
+  F(cuGraphKernelNodeSetAttribute)               \
+  F(cuGraphExecKernelNodeSetParams)              \
+  F(cuGraphExecMemcpyNodeSetParams)              \
+  F(cuGraphExecMemsetNodeSetParams)              \
+  F(cuGraphExecChildGraphNodeSetParams)          \
   F(cuGraphInstantiateWithFlags)                 \
+  F(cuGraphUpload)                               \
   F(cuGraphLaunch)                               \
   F(cuGraphExecDestroy)                          \
   F(cuGraphDestroy)                              \
@@ -128,6 +141,7 @@ class CudaContext {
   Status run(F&& body) const noexcept {
     const Driver& d = *driver_;
     if (entered_ == this) return body(d);
+    if (forked()) return after_fork();
     if (const CUresult pushed = d.p_cuCtxPushCurrent(context_); pushed != CUDA_SUCCESS) {
       return d.status("cuCtxPushCurrent", pushed);
     }
@@ -138,18 +152,48 @@ class CudaContext {
     return status ? d.status("cuCtxPopCurrent", result) : status;
   }
 
+  /// As run, for calls that a stream capture forbids (they allocate, load, ask or wait): captures of this
+  /// thread and of others go on as if nothing had been called.
+  template <class F>
+  Status run_apart(F&& body) const noexcept {
+    return run([&](const Driver& d) {
+      CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+      if (const CUresult relaxed = d.p_cuThreadExchangeStreamCaptureMode(&mode); relaxed != CUDA_SUCCESS) {
+        return d.status("cuThreadExchangeStreamCaptureMode", relaxed);
+      }
+      const Status status = body(d);
+      const CUresult restored = d.p_cuThreadExchangeStreamCaptureMode(&mode);
+      return status ? d.status("cuThreadExchangeStreamCaptureMode", restored) : status;
+    });
+  }
+
+  /// Whether this process is a fork of the one that made the context. A GPU's context does not survive a
+  /// fork: nothing is asked of the driver any more.
+  bool forked() const noexcept;
+  Status after_fork() const noexcept;
+
+  /// Waits for all work of the context, before something goes that work in flight may need. What fails is not
+  /// told: nobody is left, or is told by the next call. A capture in this process may not survive it.
+  void wait_for_all() const noexcept {
+    (void)!run_apart([](const Driver& d) { return d.status("cuCtxSynchronize", d.p_cuCtxSynchronize()); });
+  }
+
   /// Makes this context current for the runs of this thread until leave, which gives the caller its own back
   /// and reports an error of earlier work.
   Status enter() const noexcept;
   Status leave() const noexcept;
 
-  /// As run, for giving an object back: `body` is called even where the context could not be made current
-  /// (the handle knows its context), and what fails is not told: a destructor has nobody to tell.
+  /// As run_apart, for giving an object back: `body` is called even where the context could not be made
+  /// current (the handle knows its context), and what fails is not told: a destructor has nobody to tell.
   template <class F>
   void release(F&& body) const noexcept {
     const Driver& d = *driver_;
+    if (forked()) return;
     const CUresult pushed = d.p_cuCtxPushCurrent(context_);
+    CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+    const CUresult relaxed = d.p_cuThreadExchangeStreamCaptureMode(&mode);
     body(d);
+    if (relaxed == CUDA_SUCCESS) d.p_cuThreadExchangeStreamCaptureMode(&mode);
     CUcontext popped = nullptr;
     if (pushed == CUDA_SUCCESS) d.p_cuCtxPopCurrent(&popped);
   }
@@ -160,6 +204,7 @@ class CudaContext {
   CUdevice device_ = 0;
   CUcontext context_ = nullptr;
   Target target_;
+  unsigned forks_;  ///< of this process and those it came from, when the context was made
   static thread_local const CudaContext* entered_;  // by this thread
 };
 

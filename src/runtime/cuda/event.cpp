@@ -15,7 +15,7 @@ Status foreign() noexcept { return Status(ErrorCode::internal, "the event was ma
 
 CudaEvent::CudaEvent(std::shared_ptr<const CudaContext> context, bool timed) : context_(std::move(context)) {
   const unsigned flags = timed ? CU_EVENT_DEFAULT : CU_EVENT_DISABLE_TIMING;
-  const Status status = context_->run(
+  const Status status = context_->run_apart(
       [&](const Driver& d) { return d.status("cuEventCreate", d.p_cuEventCreate(&event_, flags)); });
   if (status) return;
   if (event_) context_->release([&](const Driver& d) { d.p_cuEventDestroy(event_); });
@@ -45,11 +45,17 @@ bool CudaBackend::passed(const Event& event) noexcept {
   if (!cuda) return false;
   bool done = true;
   // An error of earlier work is told by the call that meets it next: to no end that anybody can wait for.
-  const Status queried = context_->run([&](const Driver& d) {
+  const Status queried = context_->run_apart([&](const Driver& d) {
     done = d.p_cuEventQuery(cuda->handle()) != CUDA_ERROR_NOT_READY;
     return Status::ok();
   });
   return done || !queried;
+}
+
+void CudaBackend::finish(const Event& event) noexcept {
+  const CudaEvent* const cuda = event_of(*context_, event);
+  if (!cuda) return;
+  context_->release([&](const Driver& d) { d.p_cuEventSynchronize(cuda->handle()); });
 }
 
 Status CudaBackend::record(Queue& queue, Event& event) noexcept {
@@ -65,7 +71,7 @@ Status CudaBackend::elapsed(const Event& from, const Event& to, double& seconds)
   const CudaEvent* const first = event_of(*context_, from);
   const CudaEvent* const last = event_of(*context_, to);
   if (!first || !last) return foreign();
-  return context_->run([&](const Driver& d) {
+  return context_->run_apart([&](const Driver& d) {
     for (const CudaEvent* const event : {first, last}) {
       if (Status s = d.status("cuEventSynchronize", d.p_cuEventSynchronize(event->handle())); !s) return s;
     }
@@ -78,7 +84,7 @@ Status CudaBackend::elapsed(const Event& from, const Event& to, double& seconds)
 
 CudaGraph::CudaGraph(std::shared_ptr<const CudaContext> context, CUgraph graph)
     : context_(std::move(context)) {
-  const Status status = context_->run([&](const Driver& d) {
+  const Status status = context_->run_apart([&](const Driver& d) {
     const CUresult made = d.p_cuGraphInstantiateWithFlags(&graph_, graph, 0);
     d.p_cuGraphDestroy(graph);
     return d.status("cuGraphInstantiateWithFlags", made);

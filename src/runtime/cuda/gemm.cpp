@@ -50,13 +50,14 @@ CublasLt::CublasLt(std::shared_ptr<const CudaContext> context, const std::string
 #define FUSE_CUBLASLT_REQUIRE(name) p_##name = library_.get<decltype(p_##name)>(#name);
   FUSE_CUBLASLT_FUNCTIONS(FUSE_CUBLASLT_REQUIRE)
 #undef FUSE_CUBLASLT_REQUIRE
-  const Status made =
-      context_->run([&](const Driver&) { return status("cublasLtCreate", p_cublasLtCreate(&handle_)); });
+  const Status made = context_->run_apart(
+      [&](const Driver&) { return status("cublasLtCreate", p_cublasLtCreate(&handle_)); });
   if (!made && handle_) context_->release([&](const Driver&) { p_cublasLtDestroy(handle_); });
   made.throw_if_failed();
 }
 
 CublasLt::~CublasLt() {
+  context_->wait_for_all();  // a product may be in flight
   context_->release([&](const Driver&) { p_cublasLtDestroy(handle_); });
 }
 
@@ -252,7 +253,7 @@ std::optional<Choice> CudaGemm::choose(std::int64_t alignment) const {
   int found = 0;
   cublasStatus_t status = CUBLAS_STATUS_SUCCESS;
   context_
-      ->run([&](const Driver&) {
+      ->run_apart([&](const Driver&) {
         status = blas_->p_cublasLtMatmulAlgoGetHeuristic(blas_->handle(), matmul_.get(), first_.get(),
                                                          second_.get(), result_.get(), result_.get(), made,
                                                          wanted, results.data(), &found);

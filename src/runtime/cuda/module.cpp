@@ -11,7 +11,6 @@
 namespace fuse::runtime {
 namespace {
 
-// A kernel's arguments are at most 4 KB on the oldest driver we run on: so many of 8 bytes.
 constexpr std::int64_t max_grid_x = std::numeric_limits<std::int32_t>::max();
 constexpr std::int64_t max_grid_yz = 65535;
 
@@ -22,11 +21,11 @@ CudaModule::CudaModule(std::shared_ptr<const CudaContext> context, const codegen
     : context_(std::move(context)), source_name_(source.name) {
   std::vector<CudaFunction*> functions;  // in the source's order
   for (const codegen::KernelInfo& info : source.kernels) {
-    if (info.params.size() > static_cast<std::size_t>(max_arguments)) {
+    if (info.params.size() > static_cast<std::size_t>(max_kernel_arguments)) {
       throw Error({.kind = ErrorKind::internal,
                    .code = ErrorCode::unsupported,
                    .message = fmt::format("kernel {} has {} parameters, a launch takes {}", info.name,
-                                          info.params.size(), max_arguments)});
+                                          info.params.size(), max_kernel_arguments)});
     }
     CudaFunction function;
     function.owner = context_.get();
@@ -36,7 +35,7 @@ CudaModule::CudaModule(std::shared_ptr<const CudaContext> context, const codegen
   }
   modules_.reserve(cubins.size());
   // From here on nothing throws but the last line, after the modules were given back.
-  const Status status = context_->run([&](const Driver& d) {
+  const Status status = context_->run_apart([&](const Driver& d) {
     std::size_t next = 0;
     for (const Cubin& cubin : cubins) {
       CUmodule module = nullptr;
@@ -62,6 +61,7 @@ CudaModule::~CudaModule() { unload(); }
 
 void CudaModule::unload() const {
   if (modules_.empty()) return;
+  context_->wait_for_all();  // a run may be in flight whose kernels these are
   context_->release([&](const Driver& d) {
     for (CUmodule module : modules_) d.p_cuModuleUnload(module);
   });
@@ -161,14 +161,9 @@ std::unique_ptr<Module> CudaBackend::load_cubins(const codegen::Source& source,
   return std::make_unique<CudaModule>(context_, source, cubins);
 }
 
-Status CudaBackend::launch(Queue& queue, const Function& function, Dim3 grid, const Argument* arguments,
-                           int count) noexcept {
-  if (function.owner != context_.get())
-    return status(ErrorCode::internal, "the function was loaded on another device");
-  const auto* f = static_cast<const CudaFunction*>(&function);
-  const codegen::KernelInfo& info = f->info;
-  CUstream stream = nullptr;
-  if (Status s = cuda_stream_of(*context_, queue, stream); !s) return s;
+Status LaunchArguments::set(const CudaFunction& function, Dim3 grid, const Argument* arguments,
+                            int count) noexcept {
+  const codegen::KernelInfo& info = function.info;
   if (count != static_cast<int>(info.params.size())) {
     return status(ErrorCode::internal, "kernel {} takes {} arguments, not {}", info.name, info.params.size(),
                   count);
@@ -178,49 +173,53 @@ Status CudaBackend::launch(Queue& queue, const Function& function, Dim3 grid, co
     return status(ErrorCode::internal, "kernel {}: a grid of {} x {} x {} blocks is not launchable",
                   info.name, grid.x, grid.y, grid.z);
   }
-  if (grid.x == 0 || grid.y == 0 || grid.z == 0) return Status::ok();
-
-  // Uninitialised on purpose: only `count` of each are written and read.
-  union Slot {
-    CUdeviceptr address;
-    std::int32_t i32;
-    std::int64_t i64;
-  };
-  Slot slots[max_arguments];
-  void* pointers[max_arguments];
   for (int i = 0; i < count; ++i) {
     const codegen::KernelParam& param = info.params[static_cast<std::size_t>(i)];
     if (param.kind == codegen::KernelParam::Kind::buffer) {
-      slots[i].address = device_pointer(arguments[i].address);
+      slots_[i].address = device_pointer(arguments[i].address);
     } else if (param.dtype == DType::i64) {
-      slots[i].i64 = arguments[i].value;
+      slots_[i].i64 = arguments[i].value;
     } else if (param.dtype == DType::i32) {
       const std::int64_t value = arguments[i].value;
       if (value != static_cast<std::int32_t>(value)) {
         return status(ErrorCode::internal, "kernel {}: extent {} = {} does not fit an i32", info.name,
                       param.name, value);
       }
-      slots[i].i32 = static_cast<std::int32_t>(value);
+      slots_[i].i32 = static_cast<std::int32_t>(value);
     } else {
       return status(ErrorCode::internal, "kernel {}: extent {} is {}, not i32 or i64", info.name, param.name,
                     to_string(param.dtype));
     }
-    pointers[i] = &slots[i];
+    pointers_[i] = &slots_[i];
   }
+  return Status::ok();
+}
+
+Status CudaBackend::launch(Queue& queue, const Function& function, Dim3 grid, const Argument* arguments,
+                           int count) noexcept {
+  if (function.owner != context_.get())
+    return status(ErrorCode::internal, "the function was loaded on another device");
+  const auto* f = static_cast<const CudaFunction*>(&function);
+  const codegen::KernelInfo& info = f->info;
+  CUstream stream = nullptr;
+  if (Status s = cuda_stream_of(*context_, queue, stream); !s) return s;
+  LaunchArguments packed;
+  if (Status s = packed.set(*f, grid, arguments, count); !s) return s;
+  if (grid.x == 0 || grid.y == 0 || grid.z == 0) return Status::ok();
   return context_->run([&](const Driver& d) {
     if (info.spins) {  // the driver refuses a grid that the device cannot hold at once
-      return d.status(
-          "cuLaunchCooperativeKernel",
-          d.p_cuLaunchCooperativeKernel(f->handle, static_cast<unsigned>(grid.x),
-                                        static_cast<unsigned>(grid.y), static_cast<unsigned>(grid.z),
-                                        static_cast<unsigned>(info.block_threads), 1, 1, 0, stream, pointers),
-          f->label);
+      return d.status("cuLaunchCooperativeKernel",
+                      d.p_cuLaunchCooperativeKernel(
+                          f->handle, static_cast<unsigned>(grid.x), static_cast<unsigned>(grid.y),
+                          static_cast<unsigned>(grid.z), static_cast<unsigned>(info.block_threads), 1, 1, 0,
+                          stream, packed.pointers()),
+                      f->label);
     }
     return d.status(
         "cuLaunchKernel",
         d.p_cuLaunchKernel(f->handle, static_cast<unsigned>(grid.x), static_cast<unsigned>(grid.y),
                            static_cast<unsigned>(grid.z), static_cast<unsigned>(info.block_threads), 1, 1, 0,
-                           stream, pointers, nullptr),
+                           stream, packed.pointers(), nullptr),
         f->label);
   });
 }

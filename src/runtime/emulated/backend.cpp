@@ -102,6 +102,7 @@ class EmulatedBackend final : public Backend {
   }
 
   void* allocate(std::int64_t bytes) override { return memory_.allocate(bytes); }
+  void finish(const Event&) noexcept override { pending_->settle_all(); }
   void free(void* address) noexcept override {
     pending_->settle_all();  // as a GPU's driver waits for what is in flight
     memory_.release(address);

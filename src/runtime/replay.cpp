@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/replay.hpp"
+
+#include <algorithm>
+
+#include "runtime/step_work.hpp"
+
+namespace fuse::runtime {
+namespace {
+
+/// The slots that the step has addresses in; the number of slots for the packed memory.
+std::vector<std::size_t> slots_of(const Prepared::Impl& p, const ReadyStep& step) {
+  std::vector<std::size_t> slots;
+  const auto add = [&](const Place& place) {
+    if (place.slot >= 0) slots.push_back(static_cast<std::size_t>(place.slot));
+    if (place.slot == Place::packed) slots.push_back(p.bytes.size());
+  };
+  for (std::uint32_t i = 0; i < step.arguments.count; ++i) {
+    const ReadyArgument& argument = p.arguments[step.arguments.first + i];
+    if (!argument.is_extent) add(argument.place);
+  }
+  for (const Place& place : {step.a, step.b, step.c, step.extra}) add(place);
+  std::sort(slots.begin(), slots.end());
+  slots.erase(std::unique(slots.begin(), slots.end()), slots.end());
+  return slots;
+}
+
+/// Of each command, those that have ended before it starts: its stream's last one, and those it waits for.
+std::vector<std::vector<WorkGraph::Node>> dependencies(const Commands& commands) {
+  std::vector<std::vector<WorkGraph::Node>> after(commands.list.size());
+  std::vector<WorkGraph::Node> recorded(commands.events);  // command of each event
+  std::vector<std::int64_t> last(schedule::most_streams, -1);
+  for (std::uint32_t node = 0; node < commands.list.size(); ++node) {
+    const Command& command = commands.list[node];
+    std::int64_t& before = last[command.stream];
+    if (before >= 0) after[node].push_back(static_cast<WorkGraph::Node>(before));
+    for (std::uint32_t i = 0; i < command.waits.count; ++i) {
+      after[node].push_back(recorded[commands.waits[command.waits.first + i]]);
+    }
+    std::sort(after[node].begin(), after[node].end());
+    after[node].erase(std::unique(after[node].begin(), after[node].end()), after[node].end());
+    if (command.record != Command::no_event) recorded[command.record] = node;
+    before = node;
+  }
+  return after;
+}
+
+}  // namespace
+
+Replay::Replay(std::unique_ptr<WorkGraph> graph) : graph_(std::move(graph)) {}
+Replay::~Replay() = default;
+
+std::unique_ptr<Replay> Replay::make(const Prepared::Impl& p, const Bases& bases,
+                                     std::span<const Argument> arguments) {
+  std::unique_ptr<WorkGraph> graph = p.executable->device.backend()->create_graph();
+  if (!graph) return nullptr;
+  std::unique_ptr<Replay> replay(new Replay(std::move(graph)));
+  replay->nodes_of_.resize(p.bytes.size() + 1);
+  const std::vector<std::vector<WorkGraph::Node>> after = dependencies(p.commands);
+  for (std::uint32_t node = 0; node < p.commands.list.size(); ++node) {
+    const ReadyStep& step = p.steps[p.commands.list[node].step];
+    replay->graph_->add(work_of(step, bases, arguments.data() + step.arguments.first), after[node]);
+    for (const std::size_t slot : slots_of(p, step)) replay->nodes_of_[slot].push_back(node);
+  }
+  replay->stale_.resize(p.commands.list.size());
+  replay->graph_->finish();
+  return replay;
+}
+
+void Replay::moved(std::size_t slot) noexcept {
+  for (const std::uint32_t node : nodes_of_[slot]) stale_[node] = 1;
+  any_stale_ = any_stale_ || !nodes_of_[slot].empty();
+}
+
+Status Replay::update(const Prepared::Impl& p, const Bases& bases,
+                      std::span<const Argument> arguments) noexcept {
+  Backend& backend = *p.executable->device.backend();
+  bool entered = false;  // only for GEMMs: the library wants it
+  Status failed;
+  for (std::uint32_t node = 0; failed && node < stale_.size(); ++node) {
+    if (!stale_[node]) continue;
+    const ReadyStep& step = p.steps[p.commands.list[node].step];
+    if (step.kind == ReadyStep::Kind::gemm && !entered) {
+      failed = backend.enter();
+      entered = static_cast<bool>(failed);
+    }
+    if (failed) {
+      failed = graph_->update(node, work_of(step, bases, arguments.data() + step.arguments.first));
+    }
+    if (failed) {
+      stale_[node] = 0;
+    } else {
+      failed = of_step(step, failed);
+    }
+  }
+  if (entered) {
+    const Status left = backend.leave();
+    if (failed) failed = left;
+  }
+  any_stale_ = any_stale_ && !failed;
+  return failed;
+}
+
+Status Replay::run(const Prepared::Impl& p, const Bases& bases, std::span<const Argument> arguments,
+                   Queue& queue) noexcept {
+  if (any_stale_) {
+    if (Status failed = update(p, bases, arguments); !failed) return failed;
+  }
+  return graph_->launch(queue);
+}
+
+}  // namespace fuse::runtime

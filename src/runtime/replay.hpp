@@ -1,0 +1,48 @@
+// A workspace's run as one graph of work: a node a command, behind the nodes that the command's stream and
+// its waits put it behind. So what has ended before a step starts is the same as on streams, and the memory
+// plan and the order of kernels that spin hold here too.
+//
+// Before:  stream 0: 0 1 3   stream 1: 2   2 waits for 0, 3 for 2
+// After:   nodes 0, 1 after 0, 2 after 0, 3 after 1 and 2; one launch
+//
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <fuse/executable.hpp>
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace fuse::runtime {
+
+struct Argument;
+struct Bases;
+class Queue;
+class WorkGraph;
+
+class Replay {
+ public:
+  /// Null on a device that has no graphs. `arguments`, of all launches, have what lies in the workspace.
+  /// Throws driver, out_of_memory.
+  static std::unique_ptr<Replay> make(const Prepared::Impl&, const Bases&,
+                                      std::span<const Argument> arguments);
+  ~Replay();
+
+  /// What lies in the buffer of the slot (behind the slots: in the packed memory) lies elsewhere now.
+  void moved(std::size_t slot) noexcept;
+  /// Brings the nodes of what has moved up to date, and launches. A node whose update failed is brought up to
+  /// date by the next run.
+  Status run(const Prepared::Impl&, const Bases&, std::span<const Argument> arguments, Queue&) noexcept;
+
+ private:
+  explicit Replay(std::unique_ptr<WorkGraph> graph);
+  Status update(const Prepared::Impl&, const Bases&, std::span<const Argument> arguments) noexcept;
+
+  std::unique_ptr<WorkGraph> graph_;
+  std::vector<std::vector<std::uint32_t>> nodes_of_;  ///< of each slot, then of the packed memory
+  std::vector<char> stale_;                           ///< of each node
+  bool any_stale_ = false;
+};
+
+}  // namespace fuse::runtime

@@ -1,0 +1,161 @@
+// What a graph computes on the fake driver: GEMMs, copies and memsets, which it does to host memory, of the
+// nodes that may start the last one first. SPDX-License-Identifier: Apache-2.0
+#if FUSE_COMPILER_HAS_CUDA
+#include <algorithm>
+
+#include "cuda/fake_device.hpp"
+#include "runtime/executable_impl.hpp"
+
+namespace fuse::test {
+namespace {
+
+constexpr std::int64_t n = 8;
+constexpr WorkspaceOptions by_graph{ExecutionMode::graph};
+
+std::vector<float> numbers(int seed) {
+  std::vector<float> values;
+  for (int i = 0; i < n * n; ++i) values.push_back(static_cast<float>((i * 7 + seed * 13) % 11 - 5));
+  return values;
+}
+
+std::vector<float> product(const std::vector<float>& a, const std::vector<float>& b) {
+  std::vector<float> c(n * n);
+  for (std::int64_t i = 0; i < n; ++i) {
+    for (std::int64_t j = 0; j < n; ++j) {
+      for (std::int64_t k = 0; k < n; ++k) {
+        c[static_cast<std::size_t>(i * n + j)] +=
+            a[static_cast<std::size_t>(i * n + k)] * b[static_cast<std::size_t>(k * n + j)];
+      }
+    }
+  }
+  return c;
+}
+
+void upload(Buffer buffer, const std::vector<float>& values) {
+  buffer.upload(std::as_bytes(std::span(values)));
+}
+std::vector<float> download(const BufferView& view) {
+  std::vector<float> values(n * n);
+  std::copy_n(static_cast<const float*>(view.address), values.size(), values.begin());  // host memory
+  return values;
+}
+
+/// y = a * b * c, whose middle lies in the workspace, and a copy of a.
+Graph chained() {
+  Graph g("chained");
+  const Tensor a = g.input("a", f32, {n, n}), b = g.input("b", f32, {n, n}), c = g.input("c", f32, {n, n});
+  g.output("y", matmul(matmul(a, b), c));
+  g.output("same", a);
+  return g;
+}
+
+TEST_CASE("a graph's GEMMs and copies follow the buffers", "[cuda][graph]") {
+  const FakeEnvironment environment;
+  const Fakes fakes;
+  {
+    const Executable executable = compile(chained(), Device::cuda());
+    WholeRun run(executable, {}, by_graph);
+    CHECK(run.prepared.gemms() == 2);
+    const std::size_t a = executable.slot("a"), b = executable.slot("b"), c = executable.slot("c");
+    const std::size_t y = executable.output_slot("y"), same = executable.output_slot("same");
+    for (const std::size_t slot : {a, b, c}) upload(run.buffers[slot], numbers(static_cast<int>(slot)));
+    const auto check = [&](int first, int second, int third) {
+      run.run().throw_if_failed();
+      CHECK(download(run.views[y]) == product(product(numbers(first), numbers(second)), numbers(third)));
+      CHECK(download(run.views[same]) == numbers(first));
+    };
+    const auto in = [](std::size_t slot) { return static_cast<int>(slot); };
+    check(in(a), in(b), in(c));
+    // Other values in the same memory need no update.
+    upload(run.buffers[b], numbers(41));
+    int before = fakes.call_count();
+    check(in(a), 41, in(c));
+    CHECK(fakes.calls_since(before)[0].starts_with("cuGraphLaunch"));
+    // Other memory: of a, which the first product and the copy read.
+    const Buffer other = executable.device().allocate(run.prepared.bytes(a));
+    upload(other, numbers(42));
+    run.views[a] = other.view();
+    before = fakes.call_count();
+    const int products = fakes.blas_call_count();
+    check(42, 41, in(c));
+    std::vector<std::string> calls = fakes.calls_since(before);
+    const auto count = [&](const char* call) {
+      return std::count_if(calls.begin(), calls.end(), [&](auto& one) { return one.starts_with(call); });
+    };
+    CHECK(count("cuStreamBeginCapture") == 1);
+    CHECK(count("cuStreamEndCapture") == 1);
+    CHECK(count("cuGraphExecChildGraphNodeSetParams") == 1);
+    CHECK(count("cuGraphDestroy") == 1);
+    CHECK(fakes.blas_call_count() == products + 1);
+    CHECK(count("cuGraphExecMemcpyNodeSetParams") == 1);
+    CHECK(count("cuGraphLaunch") == 1);
+    // Of y, which only the second product writes.
+    const Buffer result = executable.device().allocate(run.prepared.bytes(y));
+    run.views[y] = result.view();
+    check(42, 41, in(c));
+    CHECK(fakes.misuse() == 0);
+  }
+  fakes.require_clean();
+}
+
+TEST_CASE("a graph whose GEMM cannot be exchanged says so, and streams go on", "[cuda][graph]") {
+  const FakeEnvironment environment;
+  const Fakes fakes;
+  {
+    const Executable executable = compile(chained(), Device::cuda());
+    WholeRun run(executable, {}, by_graph);
+    run.run().throw_if_failed();
+    const Buffer other = executable.device().allocate(run.prepared.bytes(0));
+    run.views[executable.slot("b")] = other.view();
+    fakes.fail_at("cuGraphExecChildGraphNodeSetParams", 1, 910);
+    const Status status = run.run();
+    INFO(status.message());
+    CHECK(status.code() == ErrorCode::driver);
+    CHECK(contains(status.message(), "CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE (910)"));
+    CHECK(contains(status.message(), "gemm"));
+    Workspace streams = run.prepared.workspace();
+    CHECK(run.prepared.run(run.stream, run.views, streams));
+    CHECK(run.run());
+  }
+  fakes.require_clean();
+}
+
+TEST_CASE("a graph of a sum of nothing sets its output to zero", "[cuda][graph]") {
+  const FakeEnvironment environment;
+  const Fakes fakes;
+  {
+    Graph g("nothing");
+    const Dim k = g.dim("k", {.min = 0, .max = 64});
+    g.output("y", matmul(g.input("a", f32, {n, k}), g.input("b", f32, {k, n})));
+    const Executable executable = compile(g, Device::cuda());
+    WholeRun run(executable, {{"k", 0}}, by_graph);
+    const std::size_t y = executable.output_slot("y");
+    for (int again = 0; again < 2; ++again) {
+      const Buffer result = executable.device().allocate(run.prepared.bytes(y));
+      upload(result, numbers(1));
+      run.views[y] = result.view();
+      run.buffers.push_back(result);
+      run.run().throw_if_failed();
+      CHECK(download(run.views[y]) == std::vector<float>(n * n));
+    }
+  }
+  fakes.require_clean();
+}
+
+TEST_CASE("a graph without work runs", "[cuda][graph]") {
+  const FakeEnvironment environment;
+  const Fakes fakes;
+  {
+    Graph g("empty");
+    const Dim rows = g.dim("rows", {.min = 0, .max = 64});
+    g.output("y", exp(g.input("x", f32, {rows})));
+    WholeRun run(compile(g, Device::cuda()), {{"rows", 0}}, by_graph);
+    CHECK(run.run());
+    CHECK(fakes.find_call("cuGraphLaunch") == "cuGraphLaunch 0");
+  }
+  fakes.require_clean();
+}
+
+}  // namespace
+}  // namespace fuse::test
+#endif

@@ -1,0 +1,66 @@
+// What the steps of a prepared run touch. SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+#include "runtime/executable_impl.hpp"
+
+namespace fuse::test {
+
+struct Access {
+  runtime::Place place;
+  bool writes = false;
+};
+
+inline std::vector<Access> accesses(const Prepared::Impl& p, const runtime::ReadyStep& step) {
+  const Executable::Impl& executable = *p.executable;
+  std::vector<Access> found;
+  const auto add = [&](runtime::Place place, bool writes) {
+    if (place.slot >= 0) {
+      const auto donor = executable.slots[static_cast<std::size_t>(place.slot)].donor;
+      if (donor) place.slot = static_cast<std::int32_t>(*donor);
+    }
+    if (place.bytes > 0) found.push_back({place, writes});
+  };
+  if (step.kind == runtime::ReadyStep::Kind::kernel) {
+    const auto at = std::find(executable.functions.begin(), executable.functions.end(), step.function);
+    const auto& params =
+        executable.compiled.source.kernels[static_cast<std::size_t>(at - executable.functions.begin())]
+            .params;
+    for (std::uint32_t i = 0; i < step.arguments.count; ++i) {
+      const runtime::ReadyArgument& argument = p.arguments[step.arguments.first + i];
+      if (!argument.is_extent) add(argument.place, params[i].written);
+    }
+    return found;
+  }
+  add(step.c, true);
+  if (step.kind != runtime::ReadyStep::Kind::memset) add(step.a, false);
+  if (step.kind != runtime::ReadyStep::Kind::gemm) return found;
+  add(step.b, false);
+  add(step.extra, false);
+  add(step.scratch, true);
+  return found;
+}
+
+inline bool conflict(const std::vector<Access>& a, const std::vector<Access>& b) {
+  for (const Access& x : a) {
+    for (const Access& y : b) {
+      if (!(x.writes || y.writes) || x.place.slot != y.place.slot) continue;
+      if (x.place.offset < y.place.offset + y.place.bytes && y.place.offset < x.place.offset + x.place.bytes)
+        return true;
+    }
+  }
+  return false;
+}
+
+/// An output takes the memory of an input that several branches still read.
+inline Graph overwritten() {
+  Graph g("overwritten");
+  const Tensor old = g.input("old", f32, {64, 64}), x = g.input("x", f32, {64, 64});
+  for (int i = 0; i < 3; ++i) g.output("y" + std::to_string(i), sum(exp(old * (i + 2)), {i % 2}));
+  g.output("next", x + 1, old);
+  return g;
+}
+
+}  // namespace fuse::test
