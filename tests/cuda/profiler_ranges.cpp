@@ -1,8 +1,10 @@
 // Ranges for profilers: a process that a fake profiler is attached to names its runs and their steps.
 // SPDX-License-Identifier: Apache-2.0
 #if FUSE_COMPILER_HAS_CUDA
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -25,6 +27,25 @@ TEST_CASE("one run in each mode", "[.][nvtx_child]") {
   CHECK(run.run());
 }
 
+/// This program again, under its own name, with the profiler and the hidden test alone; its output goes to a
+/// file.
+int run_child(const std::string& profiler, const std::string& log, const std::string& output) {
+  const pid_t child = ::fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    ::setenv("NVTX_INJECTION64_PATH", profiler.c_str(), 1);
+    ::setenv("FAKE_NVTX_LOG", log.c_str(), 1);
+    ::setenv("FUSE_CONTRACT", "0", 1);  // the fake profiler allocates
+    if (std::freopen(output.c_str(), "w", stdout)) {
+      ::execl("/proc/self/exe", "fuse_tests", "[nvtx_child]", static_cast<char*>(nullptr));
+    }
+    ::_exit(127);
+  }
+  int status = -1;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  return status;
+}
+
 TEST_CASE("a profiler sees a range a run, and in streams mode one a step", "[cuda][nvtx]") {
   const std::filesystem::path profiler = fake_directory() / "libfake_nvtx.so";
   if (!std::filesystem::exists(profiler)) {
@@ -33,11 +54,7 @@ TEST_CASE("a profiler sees a range a run, and in streams mode one a step", "[cud
   }
   const runtime::TemporaryFolder folder;
   const std::string log = folder.path() + "/log";
-  const std::string self = std::filesystem::read_symlink("/proc/self/exe");
-  const Variable injection("NVTX_INJECTION64_PATH", profiler.c_str());
-  const Variable contract("FUSE_CONTRACT", "0");  // the fake profiler allocates
-  const Variable file("FAKE_NVTX_LOG", log.c_str());
-  CHECK(std::system(("'" + self + "' '[nvtx_child]' > '" + folder.path() + "/out" + "'").c_str()) == 0);
+  CHECK(run_child(profiler, log, folder.path() + "/out") == 0);
 
   const FakeEnvironment environment;
   const Fakes fakes;
