@@ -118,9 +118,12 @@ struct Bases {
   std::byte *workspace, *packed;
 
   void* at(const runtime::Place& place) const noexcept {
-    if (place.slot >= 0) return buffers[static_cast<std::size_t>(place.slot)].address;
-    std::byte* const own = place.slot == runtime::Place::packed ? packed : workspace;
-    return place.bytes > 0 ? own + place.offset : nullptr;
+    if (place.bytes == 0)
+      return place.slot >= 0 ? buffers[static_cast<std::size_t>(place.slot)].address : nullptr;
+    std::byte* base = place.slot == runtime::Place::packed ? packed : workspace;
+    if (place.slot >= 0)
+      base = static_cast<std::byte*>(buffers[static_cast<std::size_t>(place.slot)].address);
+    return base + place.offset;
   }
 };
 
