@@ -355,7 +355,7 @@ Compiled run_pipeline(const ir::Graph& graph, const Target& target, const Pipeli
   result.graph = run_passes(graph, options, watch);
   const analysis::Facts facts = analysis::facts_of(result.graph);
   watch.lap("facts");
-  result.partition = schedule::partition(result.graph, options.partition, target);
+  result.partition = schedule::partition(result.graph, options.partition, target, facts);
   if (options.verify) {
     if (options.partition.baseline == schedule::Baseline::off) {
       schedule::verify(result.graph, result.partition.grouping, options.partition.groups, target);

@@ -37,7 +37,7 @@ namespace runtime {
 struct Place {
   static constexpr std::int32_t workspace = -1, packed = -2;
   std::int32_t slot = workspace;
-  std::int64_t offset = 0;  ///< in the workspace or the packed memory
+  std::int64_t offset = 0;  ///< in the buffer, the workspace or the packed memory
   std::int64_t bytes = 0;
 };
 

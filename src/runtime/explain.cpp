@@ -27,6 +27,12 @@ class Explainer {
   }
 
   std::string run() const {
+    const std::string views = print(impl_.compiled.graph, impl_.compiled.partition.views);
+    return views.empty() ? steps() : steps() + "slices and concats in memory:\n" + views;
+  }
+
+ private:
+  std::string steps() const {
     std::size_t kernels = 0, gemms = 0, shared = 0;
     for (const std::size_t uses : uses_) shared += uses > 1 ? uses - 1 : 0;
     for (const Step& step : plan_.steps) {
@@ -44,7 +50,6 @@ class Explainer {
            lines(plan_.steps);
   }
 
- private:
   std::string lines(const std::vector<Step>& steps) const {
     std::string text;
     for (std::size_t i = 0; i < steps.size(); ++i) {

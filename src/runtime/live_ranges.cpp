@@ -24,13 +24,22 @@ LiveRanges::LiveRanges(const schedule::StreamPlan& plan)
 }
 
 LiveRange LiveRanges::of(std::int64_t bytes, std::span<const TaskId> users) const {
+  if (users.empty()) return {};
+  const auto earlier = [&](TaskId a, TaskId b) { return dispatched_[a] < dispatched_[b]; };
+  const TaskId maker = *std::min_element(users.begin(), users.end(), earlier);
+  return of(bytes, users, {&maker, 1});
+}
+
+LiveRange LiveRanges::of(std::int64_t bytes, std::span<const TaskId> users,
+                         std::span<const TaskId> makers) const {
   LiveRange range;
-  if (users.empty()) return range;
-  const TaskId maker = *std::min_element(users.begin(), users.end(),
-                                         [&](TaskId a, TaskId b) { return dispatched_[a] < dispatched_[b]; });
   range.bytes = bytes;
-  range.defined = number(maker);
-  range.start = dispatched_[maker];
+  range.defined = number(makers.front());
+  range.start = dispatched_[makers.front()];
+  for (const TaskId maker : makers.subspan(1)) {
+    range.also_defined.push_back(number(maker));
+    range.start = std::min(range.start, dispatched_[maker]);
+  }
   // Of each stream: how many of its tasks have ended once all users have.
   std::vector<std::uint32_t> used(before_.streams(), 0);
   for (const TaskId user : users) {
@@ -52,10 +61,14 @@ LiveRange LiveRanges::of(std::int64_t bytes, std::span<const TaskId> users) cons
       return false;
     });
     const auto end = static_cast<std::uint32_t>(behind_all - tasks.begin());
-    add(range.live, before_.clock(maker)[s], end);
+    std::uint32_t begin = end;
+    for (const TaskId maker : makers) begin = std::min(begin, before_.clock(maker)[s]);
+    add(range.live, begin, end);
 
-    const auto behind_maker = std::partition_point(
-        tasks.begin(), tasks.end(), [&](TaskId task) { return task != maker && !before_(maker, task); });
+    const auto behind_maker = std::partition_point(tasks.begin(), tasks.end(), [&](TaskId task) {
+      return std::none_of(makers.begin(), makers.end(),
+                          [&](TaskId maker) { return task == maker || before_(maker, task); });
+    });
     std::uint32_t needed = 0;
     for (const TaskId user : users) {
       const bool here = plan_.stream[user] == s;

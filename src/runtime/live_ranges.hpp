@@ -18,6 +18,9 @@ class LiveRanges {
   /// `users`: the tasks that use the value, in any order; the first dispatched makes it and precedes all
   /// others. Without users it needs no memory.
   LiveRange of(std::int64_t bytes, std::span<const schedule::TaskId> users) const;
+  /// Where several of the users make it, in no order: each of the others is behind those it needs.
+  LiveRange of(std::int64_t bytes, std::span<const schedule::TaskId> users,
+               std::span<const schedule::TaskId> makers) const;
 
  private:
   std::uint32_t number(schedule::TaskId task) const {

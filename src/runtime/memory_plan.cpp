@@ -25,6 +25,12 @@ void each_step(const std::vector<StepSpan>& spans, F&& f) {
   }
 }
 
+template <class F>
+void each_definition(const LiveRange& range, F&& f) {
+  f(range.defined);
+  for (const std::uint32_t step : range.also_defined) f(step);
+}
+
 struct Gap {
   std::int64_t begin, end;
 };
@@ -46,7 +52,7 @@ class Placement {
       }
     };
     each_step(arena_.ranges[i].live, [&](std::uint32_t step) { meet(arena_.defined_at[step]); });
-    meet(arena_.at_step[arena_.ranges[i].defined]);
+    each_definition(arena_.ranges[i], [&](std::uint32_t step) { meet(arena_.at_step[step]); });
     std::sort(taken_.begin(), taken_.end(), [](Gap a, Gap b) { return a.begin < b.begin; });
     gaps_.clear();
     std::int64_t at = 0;
@@ -119,12 +125,14 @@ bool two_ended(Placement& placement, const Arena& arena, std::int64_t limit) {
 
 bool well_formed(const LiveRange& range) {
   const auto forward = [](const StepSpan& span) { return span.first <= span.last; };
-  const auto begins = [&](const StepSpan& span) {
-    return span.first <= range.defined && range.defined <= span.last;
+  const auto is_live = [&](std::uint32_t step) {
+    return std::any_of(range.live.begin(), range.live.end(),
+                       [&](const StepSpan& span) { return span.first <= step && step <= span.last; });
   };
   return range.bytes >= 0 && std::all_of(range.live.begin(), range.live.end(), forward) &&
          std::all_of(range.held.begin(), range.held.end(), forward) &&
-         (range.bytes == 0 || std::any_of(range.live.begin(), range.live.end(), begins));
+         (range.bytes == 0 || (is_live(range.defined) &&
+                               std::all_of(range.also_defined.begin(), range.also_defined.end(), is_live)));
 }
 
 Arena make_arena(std::span<const LiveRange> ranges, std::int64_t alignment, std::int64_t& sum) {
@@ -147,7 +155,7 @@ Arena make_arena(std::span<const LiveRange> ranges, std::int64_t alignment, std:
     if (arena.sizes[i] == 0) continue;
     arena.order.push_back(i);
     each_step(ranges[i].live, [&](std::uint32_t step) { arena.at_step[step].push_back(i); });
-    arena.defined_at[ranges[i].defined].push_back(i);
+    each_definition(ranges[i], [&](std::uint32_t step) { arena.defined_at[step].push_back(i); });
   }
   std::stable_sort(arena.order.begin(), arena.order.end(),
                    [&](Index a, Index b) { return ranges[a].start < ranges[b].start; });

@@ -28,7 +28,10 @@ struct LiveRange {
   std::vector<StepSpan> live{};  ///< steps beside which it may be in use
   std::vector<StepSpan> held{};  ///< of these, the ones beside which it is in any case
   std::uint32_t defined = 0;     ///< its first step
-  std::uint32_t start = 0;       ///< when that is dispatched
+  /// Other steps that write it, where several do in no order; live at these too. Ranges meet where one is
+  /// live at any of these steps of the other.
+  std::vector<std::uint32_t> also_defined{};
+  std::uint32_t start = 0;  ///< when that is dispatched
 };
 
 struct MemoryPlan {

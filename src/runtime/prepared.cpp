@@ -123,7 +123,7 @@ class Preparer {
     const auto mark = [&](const std::vector<Step>& steps, std::vector<char>& needs) {
       for (const Step& step : steps) {
         for (const ValueId id : step.reads) {
-          if (id < needs.size()) needs[id] = 1;
+          if (roots_[id] < needs.size()) needs[roots_[id]] = 1;
         }
       }
     };
@@ -139,22 +139,37 @@ class Preparer {
     const auto task = static_cast<TaskId>(tasks_.size());
     Task made;
     std::int64_t bytes = 0;
-    const auto memory = [&](ValueId id) { return plan_.values[id].donor.value_or(id); };
+    const auto memory = [&](ValueId id) -> Users& {
+      return users_[plan_.values[roots_[id]].donor.value_or(roots_[id])];
+    };
     for (const ValueId id : step.reads) {
-      const Users& users = users_[memory(id)];
+      const Users& users = memory(id);
       if (users.writer) made.after.push_back(*users.writer);
+      for (const Part& part : users.parts) {
+        if (meet(part.id, id)) made.after.push_back(part.writer);
+      }
     }
     for (const ValueId id : step.writes) {
-      const Users& users = users_[memory(id)];
+      if (is_part(id)) continue;  // nothing was there before
+      const Users& users = memory(id);
       if (users.writer) made.after.push_back(*users.writer);
       made.after.insert(made.after.end(), users.readers.begin(), users.readers.end());
     }
-    for (const ValueId id : step.reads) users_[memory(id)].readers.push_back(task);
-    for (const ValueId id : step.writes) users_[memory(id)] = {task, {}};
+    for (const ValueId id : step.reads) memory(id).readers.push_back(task);
+    for (const ValueId id : step.writes) {
+      if (is_part(id)) {
+        memory(id).parts.push_back({id, task});
+      } else {
+        memory(id) = {task, {}, {}};
+      }
+    }
     for (const std::vector<ValueId>* values : {&step.reads, &step.writes}) {
       for (const ValueId id : *values) {
         bytes += places_[id].bytes;
-        if (id >= first_temporary_) owned_[id - first_temporary_].users.push_back(task);
+        if (roots_[id] < first_temporary_) continue;
+        Owned& owned = owned_[roots_[id] - first_temporary_];
+        owned.users.push_back(task);
+        if (values == &step.writes && is_part(id)) owned.makers.push_back(task);
       }
     }
     std::sort(made.after.begin(), made.after.end());
@@ -186,6 +201,15 @@ class Preparer {
       if (in_order || out_.spinning.empty()) out_.spinning.emplace_back();
       out_.spinning.back().push_back(tasks_[task].residency);
     }
+  }
+
+  /// A step writes a part of the memory.
+  bool is_part(ValueId id) const { return roots_[id] != id; }
+
+  /// Two values in the same memory.
+  bool meet(ValueId a, ValueId b) const {
+    const Place &x = places_[a], &y = places_[b];
+    return x.offset < y.offset + y.bytes && y.offset < x.offset + x.bytes;
   }
 
   /// Blocks that wait for each other all need a place at one time.
@@ -263,10 +287,14 @@ class Preparer {
 
   /// Sizes of all values. Of temporaries it is noted who uses them.
   void bind_values() {
+    roots_ = schedule::roots(plan_);
     for (const PlanValue& value : plan_.values) {
       Place place;
       place.bytes = bytes_of(value.dtype, binding_.shape(value.dims));
-      if (value.kind == PlanValue::Kind::temporary) {
+      if (value.inside) {
+        place_inside(value, place);
+        owned_.emplace_back();  // nothing of its own
+      } else if (value.kind == PlanValue::Kind::temporary) {
         owned_.push_back({place.bytes, {}});
       } else if (value.kind == PlanValue::Kind::packed) {
         place.slot = Place::packed;
@@ -279,6 +307,26 @@ class Preparer {
     }
     first_temporary_ = places_.size() - owned_.size();
     users_.resize(places_.size());
+  }
+
+  /// Where a value lies in the memory of another, which prepare is the first to know in numbers.
+  void place_inside(const PlanValue& value, Place& place) const {
+    const Place& whole = places_[value.inside->whole];
+    const std::int64_t offset = binding_.value(value.inside->offset_bytes);
+    if (offset < 0 || offset > whole.bytes - place.bytes) {
+      throw Error({.kind = ErrorKind::internal,
+                   .code = ErrorCode::internal,
+                   .message = fmt::format("'{}' has {} bytes at {} of {}", value.name, place.bytes, offset,
+                                          whole.bytes)});
+    }
+    place.slot = whole.slot;
+    if (place.bytes == 0) return;
+    place.offset = whole.offset + offset;
+    if (offset % schedule::view_alignment == 0) return;
+    throw Error({.kind = ErrorKind::internal,
+                 .code = ErrorCode::internal,
+                 .message = fmt::format("'{}' lies at {}, which is no multiple of {}", value.name, offset,
+                                        schedule::view_alignment)});
   }
 
   /// The next offset of the packed memory.
@@ -296,12 +344,17 @@ class Preparer {
   void place_workspace() {
     const LiveRanges live(out_.streams);
     std::vector<LiveRange> ranges;
-    for (const Owned& owned : owned_) ranges.push_back(live.of(owned.bytes, owned.users));
+    for (const Owned& owned : owned_) {
+      ranges.push_back(owned.makers.empty() ? live.of(owned.bytes, owned.users)
+                                            : live.of(owned.bytes, owned.users, owned.makers));
+    }
     const MemoryPlan memory = plan_memory(ranges);
     out_.workspace_bytes = memory.total;
     out_.workspace_bound = memory.lower_bound;
     const auto settle = [&](Place& place) {
-      if (place.slot == Place::workspace && place.offset < 0) place.offset = memory.offsets[~place.offset];
+      if (place.slot != Place::workspace || place.offset >= 0) return;
+      const auto id = static_cast<std::size_t>(~place.offset);
+      place.offset = memory.offsets[roots_[id] - first_temporary_] + places_[id].offset;
     };
     for (ReadyArgument& argument : out_.arguments) settle(argument.place);
     for (ReadyStep& step : out_.steps) {
@@ -313,10 +366,10 @@ class Preparer {
     for (const auto& [step, range] : scratch_of_) out_.steps[step].scratch.offset = memory.offsets[range];
   }
 
-  /// A temporary's offset is ~its range until place_workspace.
+  /// A temporary's offset is ~its value until place_workspace.
   Place place(ValueId id) const {
     Place place = places_[id];
-    if (place.slot == Place::workspace) place.offset = ~static_cast<std::int64_t>(id - first_temporary_);
+    if (place.slot == Place::workspace) place.offset = ~static_cast<std::int64_t>(id);
     return place;
   }
 
@@ -449,20 +502,27 @@ class Preparer {
   const schedule::Plan& plan_;
   const Binding& binding_;
   Prepared::Impl& out_;
-  std::vector<Place> places_;  // of each value; temporaries without offset
+  std::vector<ValueId> roots_;  // of each value: whose memory it lies in
+  std::vector<Place> places_;   // of each value; in the workspace, without the root's offset
   /// Memory of the workspace.
   struct Owned {
     std::int64_t bytes = 0;
-    std::vector<TaskId> users{};
+    std::vector<TaskId> users{}, makers{};  // makers: of its parts; none where the first user makes it
   };
   std::vector<Owned> owned_;         // of the temporaries, then of the gemms' scratch
   std::size_t first_temporary_ = 0;  // value of the first
+  /// A value inside another that a step wrote.
+  struct Part {
+    ValueId id = 0;
+    TaskId writer = 0;
+  };
   /// Since the last write of a value's memory.
   struct Users {
     std::optional<TaskId> writer{};
     std::vector<TaskId> readers{};
+    std::vector<Part> parts{};
   };
-  std::vector<Users> users_;                                     // of each value
+  std::vector<Users> users_;                                     // of each value that is a root
   std::vector<Task> tasks_;                                      // of out_.steps
   std::vector<std::pair<std::size_t, std::size_t>> scratch_of_;  // ready step, range
   std::map<GemmKey, const Gemm*> gemms_;

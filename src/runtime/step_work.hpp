@@ -16,9 +16,11 @@ struct Bases {
   std::byte *workspace, *packed;
 
   void* at(const Place& place) const noexcept {
-    if (place.slot >= 0) return buffers[static_cast<std::size_t>(place.slot)].address;
-    std::byte* const own = place.slot == Place::packed ? packed : workspace;
-    return place.bytes > 0 && own ? own + place.offset : nullptr;
+    std::byte* base = place.slot == Place::packed ? packed : workspace;
+    if (place.slot >= 0)
+      base = static_cast<std::byte*>(buffers[static_cast<std::size_t>(place.slot)].address);
+    if (place.bytes == 0) return place.slot >= 0 ? base : nullptr;
+    return base ? base + place.offset : nullptr;
   }
 };
 

@@ -93,7 +93,7 @@ class Planner {
     std::size_t next_schedule = 0;
     for (const Piece& piece : partition_.pieces) {
       if (piece.kind == Piece::Kind::gemm) {
-        for (const NodeId input : piece.inputs) wanted[input] = true;
+        for (const NodeId input : piece.inputs) wanted[whole_of(input)] = true;
       }
       if (piece.kind != Piece::Kind::kernel) continue;
       const Schedule& schedule = schedules[next_schedule++];
@@ -117,8 +117,8 @@ class Planner {
     }
   }
 
-  /// The first output of a stored value is its buffer; an input, or a value that is an output twice, is
-  /// copied.
+  /// The first output of a stored value is its buffer; an input, a value that is an output twice, or one that
+  /// lies in another's memory, is copied.
   void add_signature() {
     for (NodeId id = 0; id < graph_.nodes.size(); ++id) {
       const auto* named = std::get_if<ir::NameAttr>(&graph_[id].attr);
@@ -133,15 +133,40 @@ class Planner {
       const ValueId value = add(std::move(made));
       if (output.donated() && !updated_.contains(output.node)) {
         donated_.emplace_back(&output, value);
-      } else if (!value_of_.emplace(partition_.storage[output.node], value).second)
+      } else if (partition_.views.of.contains(partition_.storage[output.node]) ||
+                 !value_of_.emplace(partition_.storage[output.node], value).second)
         copied_.emplace_back(&output, value);
     }
   }
 
+  /// A value stands behind those that it lies in.
   ValueId value_of(NodeId node) {
-    const auto [found, added] = value_of_.emplace(node, 0);
-    if (added) found->second = temporary(graph_[node].type.dtype, graph_[node].type.dims);
-    return found->second;
+    std::vector<NodeId> missing;
+    for (NodeId id = node; !value_of_.contains(id);) {
+      missing.push_back(id);
+      const auto view = partition_.views.of.find(id);
+      if (view == partition_.views.of.end()) break;
+      id = view->second.whole;
+    }
+    for (; !missing.empty(); missing.pop_back()) {
+      const NodeId id = missing.back();
+      const ir::Type& type = graph_[id].type;
+      const ValueId made = value_of_[id] = temporary(type.dtype, type.dims);
+      const auto view = partition_.views.of.find(id);
+      if (view == partition_.views.of.end()) continue;
+      const auto size = static_cast<std::int64_t>(size_of(type.dtype));
+      plan_.values[made].inside = Inside{value_of_.at(view->second.whole), view->second.offset * size};
+    }
+    return value_of_.at(node);
+  }
+
+  /// What holds a slice that is a view.
+  NodeId whole_of(NodeId id) const {
+    for (auto view = partition_.views.of.find(id); view != partition_.views.of.end() && !view->second.part;
+         view = partition_.views.of.find(id)) {
+      id = view->second.whole;
+    }
+    return id;
   }
 
   void add_kernel(const Piece& piece, const KernelSchedule& launch, const PlannedLaunch& planned,

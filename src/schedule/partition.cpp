@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <unordered_set>
 
 #include "schedule/pieces.hpp"
@@ -16,7 +17,8 @@ namespace {
 
 CutRules rules_of(const PartitionOptions& options, const Target& target) {
   CutRules rules{.max_inputs = static_cast<std::size_t>(options.groups.max_inputs),
-                 .argument_bytes = target.argument_bytes};
+                 .argument_bytes = target.argument_bytes,
+                 .views = options.baseline == Baseline::off};
   switch (options.baseline) {
     case Baseline::off:
       rules.groups_are_kernels =
@@ -49,6 +51,79 @@ std::vector<Refusal> refusals_of(const Partition& partition) {
   return refusals;
 }
 
+/// Which values are in memory so far. An assembled concat is when its parts are; a slice that is a view when
+/// its whole is.
+class Made {
+ public:
+  Made(const ir::Graph& graph, const Partition& partition)
+      : views_(partition.views), made_(graph.nodes.size()) {
+    for (NodeId id = 0; id < graph.nodes.size(); ++id) {
+      made_[id] = std::holds_alternative<ir::NameAttr>(graph[id].attr);
+    }
+    for (const auto& [concat, parts] : views_.assembled) missing_[concat] = parts.size();
+  }
+
+  void make(NodeId id) {
+    made_[id] = true;
+    for (auto view = views_.of.find(id); view != views_.of.end(); view = views_.of.find(id)) {
+      id = view->second.whole;
+      if (--missing_.at(id) > 0) return;
+      made_[id] = true;
+    }
+  }
+
+  bool operator[](NodeId id) const {
+    while (!made_[id]) {
+      const auto view = views_.of.find(id);
+      if (view == views_.of.end() || view->second.part) return false;
+      id = view->second.whole;
+    }
+    return true;
+  }
+
+ private:
+  const Views& views_;
+  std::vector<bool> made_;
+  std::map<NodeId, std::size_t> missing_;
+};
+
+/// The value that the memory is of.
+NodeId memory_of(const Partition& partition, NodeId id) {
+  id = partition.storage[id];
+  for (auto view = partition.views.of.find(id); view != partition.views.of.end();
+       view = partition.views.of.find(id)) {
+    id = view->second.whole;
+  }
+  return id;
+}
+
+/// Wholes are in memory; a view has a step exactly if it is a part, which one concat has once; what pieces
+/// make, given values and views have no other place.
+template <class Fail>
+void check_views(const ir::Graph& graph, const Partition& partition, const Fail& fail) {
+  const Views& views = partition.views;
+  for (const auto& [id, view] : views.of) {
+    const std::string name = graph.value_name(id) + " in " + graph.value_name(view.whole) + ": ";
+    if (partition.stored[id] != view.part)
+      fail(name + (view.part ? "no step writes it" : "a step writes it"));
+    const bool in_memory = partition.stored[view.whole] || views.of.count(view.whole);
+    if (!in_memory) fail(name + "the whole is not in memory");
+    if (view.part != (view.whole > id)) fail(name + "a slice follows its whole, a part precedes it");
+    if (std::holds_alternative<ir::NameAttr>(graph[id].attr)) fail(name + "its memory is given");
+  }
+  for (const auto& [concat, parts] : views.assembled) {
+    Dim offset = 0;
+    for (const NodeId part : parts) {
+      const auto view = views.of.find(part);
+      const bool stands = view != views.of.end() && view->second.whole == concat && view->second.part;
+      if (!stands || view->second.offset != offset) {
+        fail(graph.value_name(part) + " does not stand at its place in " + graph.value_name(concat));
+      }
+      offset = offset + product(graph[part].type.dims);
+    }
+  }
+}
+
 /// Every operand of what a kernel computes is computed in it or read by it.
 template <class Fail>
 void check_closed(const ir::Graph& graph, const Piece& piece, const Fail& fail) {
@@ -64,17 +139,19 @@ void check_closed(const ir::Graph& graph, const Piece& piece, const Fail& fail) 
 
 }  // namespace
 
-Partition partition(const ir::Graph& graph, const PartitionOptions& options, const Target& target) {
+Partition partition(const ir::Graph& graph, const PartitionOptions& options, const Target& target,
+                    const analysis::Facts& facts) {
   Partition result;
   const bool grouped = options.baseline == Baseline::off || options.baseline == Baseline::none;
   GroupOptions rules = options.groups;
   if (options.baseline == Baseline::none) rules.layers = 0;
   if (grouped) result.grouping = group(graph, rules, target);
   const std::vector<GroupId> alone(graph.nodes.size(), no_group);
-  Pieces cut = cut_into_pieces(graph, grouped ? result.grouping.of : alone, rules_of(options, target));
+  Pieces cut = cut_into_pieces(graph, grouped ? result.grouping.of : alone, rules_of(options, target), facts);
   result.pieces = std::move(cut.pieces);
   result.storage = std::move(cut.storage);
   result.stored = std::move(cut.stored);
+  result.views = std::move(cut.views);
   result.refusals = refusals_of(result);
   return result;
 }
@@ -105,6 +182,7 @@ std::string print(const ir::Graph& graph, const Partition& partition) {
                     piece.in_place ? "update" : to_string(piece.kind), list(piece.nodes), list(piece.inputs),
                     graph.value_name(piece.root), to_string(graph[piece.root].op), piece.end);
   }
+  text += print(graph, partition.views);
   for (const ir::Output& output : graph.outputs) {
     const NodeId storage = partition.storage[output.node];
     if (storage != output.node) {
@@ -121,20 +199,19 @@ void verify(const ir::Graph& graph, const Partition& partition) {
         {.kind = ErrorKind::internal, .code = ErrorCode::internal, .message = "partition: " + message});
   };
   std::unordered_set<NodeId> overwritten;  // inputs that a piece has updated in place
-  std::vector<bool> made(graph.nodes.size());
-  for (NodeId id = 0; id < graph.nodes.size(); ++id)
-    made[id] = std::holds_alternative<ir::NameAttr>(graph[id].attr);
+  Made made(graph, partition);
+  check_views(graph, partition, fail);
   for (const Piece& piece : partition.pieces) {
     if (piece.nodes.empty() || piece.nodes.back() != piece.root) fail("a piece does not end at its root");
     for (NodeId input : piece.inputs) {
       if (!made[input]) fail(graph.value_name(input) + " is read before a piece makes it");
-      if (overwritten.count(partition.storage[input])) {
+      if (overwritten.count(memory_of(partition, input))) {
         fail(graph.value_name(input) + " is read after it was overwritten");
       }
     }
     if (piece.in_place) {
       const NodeId donor = graph[piece.root].operands[0];
-      const auto reads = [&](NodeId input) { return partition.storage[input] == donor; };
+      const auto reads = [&](NodeId input) { return memory_of(partition, input) == donor; };
       if (std::any_of(piece.inputs.begin(), piece.inputs.end(), reads)) {
         fail(graph.value_name(donor) + " is read by the piece that overwrites it");
       }
@@ -146,7 +223,7 @@ void verify(const ir::Graph& graph, const Partition& partition) {
     }
     if (piece.kind == Piece::Kind::kernel) check_closed(graph, piece, fail);
     if (made[piece.root]) fail(graph.value_name(piece.root) + " is made twice");
-    made[piece.root] = true;
+    made.make(piece.root);
   }
   for (const ir::Output& output : graph.outputs) {
     if (!made[partition.storage[output.node]]) fail("output " + output.name + " has no buffer");

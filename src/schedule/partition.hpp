@@ -16,6 +16,7 @@
 #include "ir/graph.hpp"
 #include "schedule/group.hpp"
 #include "schedule/target.hpp"
+#include "schedule/views.hpp"
 
 namespace fuse::schedule {
 
@@ -30,7 +31,8 @@ struct Piece {
   bool in_place = false;
   GroupId group = no_group;  ///< that its root belongs to
   std::string end{};  ///< why it ends there: "reduction", "output", "scan", "gemm", "custom", "gemm operand",
-                      ///< "custom operand", "group", "costly broadcast", "shared", "size"
+                      ///< "custom operand", "group", "costly broadcast", "concat operand", "shared",
+                      ///< "size"
 };
 
 std::string_view to_string(Piece::Kind);
@@ -62,7 +64,8 @@ struct Partition {
   std::vector<Piece> pieces{};  ///< in an order that respects dependencies
   std::vector<ir::NodeId>
       storage{};               ///< of each node: the node whose buffer holds it (through reshapes), or itself
-  std::vector<bool> stored{};  ///< of each node: inputs, parameters and roots of pieces
+  std::vector<bool> stored{};  ///< of each node: inputs, parameters, roots of pieces and assembled concats
+  Views views{};               ///< values that lie in others' memory
 
   // Made once, in the .cpp: in every file that includes this they take longer than the rest of it.
   Partition();
@@ -74,10 +77,11 @@ struct Partition {
 };
 
 /// The graph has been verified. Near linear in nodes and edges.
-Partition partition(const ir::Graph&, const PartitionOptions& = {}, const Target& = {});
+Partition partition(const ir::Graph&, const PartitionOptions& = {}, const Target& = {},
+                    const analysis::Facts& facts = analysis::Facts());
 std::string print(const ir::Graph&, const Partition&);
-/// Throws an internal Error unless pieces read only stored values made before, and every output is stored or
-/// a view.
+/// Throws an internal Error unless pieces read only values in memory that are made before, and every output
+/// has a buffer.
 void verify(const ir::Graph&, const Partition&);
 
 }  // namespace fuse::schedule

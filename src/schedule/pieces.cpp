@@ -58,8 +58,10 @@ struct Reach {
 
 class Partitioner {
  public:
-  Partitioner(const ir::Graph& graph, const std::vector<GroupId>& group_of, const CutRules& rules)
+  Partitioner(const ir::Graph& graph, const std::vector<GroupId>& group_of, const CutRules& rules,
+              const analysis::Facts& facts)
       : graph_(graph),
+        facts_(facts),
         mentions_(graph),
         group_of_(group_of),
         rules_(rules),
@@ -71,16 +73,19 @@ class Partitioner {
     resolve_storage();
     find_epilogues();
     mark_forced();
+    if (rules_.views) find_views();
     mark_shared_and_large();
     release_values_of_one_piece();
+    drop_stored_slices();
     Pieces result;
     result.storage = storage_;
     result.stored.resize(graph_.nodes.size());
     for (NodeId id = 0; id < graph_.nodes.size(); ++id) {
       result.stored[id] = is_given(graph_[id]) || !end_[id].empty();
-      if (!end_[id].empty()) result.pieces.push_back(collect(id));
+      if (!end_[id].empty() && !views_.assembled.contains(id)) result.pieces.push_back(collect(id));
     }
     update_in_place(result);
+    result.views = std::move(views_);
     return result;
   }
 
@@ -157,10 +162,34 @@ class Partitioner {
       if (!ends_piece(node)) continue;
       end_[epilogue_of_[id] == nobody ? id : epilogue_of_[id]] = why_it_ends(node);
       if (!is_opaque(node)) continue;
-      const char* why = info(node.op).relation == Relation::custom ? "custom operand" : "gemm operand";
+      const char* why = info(node.op).relation == Relation::custom ? custom_operand : gemm_operand;
       for (NodeId operand : node.operands) mark(storage_[operand], why);
     }
-    for (const auto& [result, operand] : extra_) mark(storage_[operand], "gemm operand");
+    for (const auto& [result, operand] : extra_) mark(storage_[operand], gemm_operand);
+  }
+
+  /// A slice that is a view has no step; a concat that its operands' steps write has none of its own.
+  void find_views() {
+    MemoryUse use{.storage = storage_};
+    for (NodeId id = 0; id < graph_.nodes.size(); ++id) {
+      use.stored.push_back(stored(id));
+      use.operand.push_back(end_[id] == gemm_operand || end_[id] == custom_operand);
+    }
+    std::vector<NodeId> computed;
+    views_ = choose_views(graph_, use, facts_, computed);
+    for (const NodeId id : computed) mark(id, "concat operand");
+    for (const ViewChoice& choice : views_.choices) {
+      if (choice.taken() && !views_.assembled.contains(choice.value)) end_[choice.value].clear();
+    }
+  }
+
+  /// What became too large for one kernel since then has memory of its own after all.
+  void drop_stored_slices() {
+    for (ViewChoice& choice : views_.choices) {
+      if (!choice.taken() || views_.assembled.contains(choice.value) || end_[choice.value].empty()) continue;
+      views_.of.erase(choice.value);
+      choice.refused = "a kernel needs it in memory of its own (" + end_[choice.value] + ")";
+    }
   }
 
   bool crosses(NodeId operand, NodeId user) const {
@@ -189,7 +218,7 @@ class Partitioner {
     const std::vector<bool> shared =
         rules_.recompute ? std::vector<bool>(graph_.nodes.size()) : shared_between_pieces();
     for (NodeId id = 0; id < graph_.nodes.size(); ++id) {
-      if (is_given(graph_[id])) continue;
+      if (is_given(graph_[id]) || views_.assembled.contains(id)) continue;
       Reach reach = reach_of(id);
       if (end_[id].empty()) {
         if (!fits(reach)) {
@@ -330,11 +359,16 @@ class Partitioner {
     return piece;
   }
 
+  static constexpr const char* gemm_operand = "gemm operand";
+  static constexpr const char* custom_operand = "custom operand";
+
   const ir::Graph& graph_;
+  const analysis::Facts& facts_;
   const Mentions mentions_;
   const std::vector<GroupId>& group_of_;
   const CutRules& rules_;
   std::vector<NodeId> storage_;
+  Views views_;
   std::vector<std::string> end_;  // why a piece ends at the node; empty: none does
   std::vector<Reach> reach_;
   static constexpr NodeId nobody = ~NodeId{0};
@@ -351,8 +385,9 @@ bool ends_piece(const ir::Node& node) {
          relation == Relation::custom;
 }
 
-Pieces cut_into_pieces(const ir::Graph& graph, const std::vector<GroupId>& group_of, const CutRules& rules) {
-  return Partitioner(graph, group_of, rules).run();
+Pieces cut_into_pieces(const ir::Graph& graph, const std::vector<GroupId>& group_of, const CutRules& rules,
+                       const analysis::Facts& facts) {
+  return Partitioner(graph, group_of, rules, facts).run();
 }
 
 }  // namespace fuse::schedule

@@ -15,6 +15,7 @@
 
 #include "ir/graph.hpp"
 #include "schedule/partition.hpp"
+#include "schedule/views.hpp"
 
 namespace fuse::schedule {
 
@@ -24,6 +25,7 @@ struct CutRules {
   bool recompute = false;           ///< nothing is stored to save computing it twice
   std::size_t max_inputs = 48;
   std::size_t argument_bytes = 4096;  ///< that a launch takes
+  bool views = true;                  ///< values may lie in others' memory (views.hpp)
 };
 
 /// A reduction, a scan, a GEMM, a user's kernel: nothing is computed after it in its piece.
@@ -33,9 +35,11 @@ struct Pieces {
   std::vector<Piece> pieces{};
   std::vector<ir::NodeId> storage{};
   std::vector<bool> stored{};
+  Views views{};
 };
 
 /// `group_of`: of each node, or no_group. Linear in nodes and edges.
-Pieces cut_into_pieces(const ir::Graph&, const std::vector<GroupId>& group_of, const CutRules&);
+Pieces cut_into_pieces(const ir::Graph&, const std::vector<GroupId>& group_of, const CutRules&,
+                       const analysis::Facts& facts = analysis::Facts());
 
 }  // namespace fuse::schedule

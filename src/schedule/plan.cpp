@@ -4,7 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
+
+#include "schedule/views.hpp"
 
 namespace fuse::schedule {
 namespace {
@@ -82,17 +85,20 @@ struct Destination {
 
 class Verifier {
  public:
-  explicit Verifier(const Plan& plan) : plan_(plan), written_(plan.values.size(), 0) {}
+  explicit Verifier(const Plan& plan)
+      : plan_(plan), written_(plan.values.size(), 0), missing_(plan.values.size(), 0) {}
 
   void run() {
     check_values();
+    roots_ = roots(plan_);
+    check_views();
     in_setup_ = true;
     for (std::size_t i = 0; i < plan_.setup.size(); ++i) check_step(i);
     in_setup_ = false;
     for (std::size_t i = 0; i < plan_.steps.size(); ++i) check_step(i);
     for (ValueId id = 0; id < plan_.values.size(); ++id) {
       const PlanValue::Kind kind = plan_.values[id].kind;
-      const bool once = kind == PlanValue::Kind::output || kind == PlanValue::Kind::packed;
+      const bool once = kind == PlanValue::Kind::output || kind == PlanValue::Kind::packed || is_part_[id];
       if (once && written_[id] != 1) {
         fail(fmt::format("{} is written {} times, not once", describe(id), written_[id]));
       }
@@ -118,6 +124,74 @@ class Verifier {
           !std::all_of(value.dims.begin(), value.dims.end(), constant)) {
         fail(describe(id) + " has extents that depend on the run");
       }
+    }
+  }
+
+  /// A value inside another is a part of it where steps write it, or parts of its own.
+  void check_views() {
+    is_part_ = written_values(plan_);
+    const std::vector<bool> written = is_part_;
+    std::vector<Parts> parts(plan_.values.size());
+    for (ValueId id = static_cast<ValueId>(plan_.values.size()); id-- > 0;) {
+      const PlanValue& value = plan_.values[id];
+      missing_[id] = parts[id].size();
+      if (missing_[id] > 0) {
+        if (written[id]) fail(describe(id) + " is written, and so are values that lie in it");
+        check_covered(id, parts[id]);
+      }
+      is_part_[id] = value.inside && (written[id] || missing_[id] > 0);
+      if (!value.inside) continue;
+      const auto& [whole, offset] = *value.inside;
+      if (value.kind != PlanValue::Kind::temporary) fail(describe(id) + " lies in another value");
+      if (whole >= id) fail(describe(id) + " stands before the value that it lies in");
+      if (value.dtype != plan_.values[whole].dtype) fail(describe(id) + " has another type than its whole");
+      if (offset.is_constant() && offset.constant() % view_alignment != 0) {
+        fail(describe(id) + fmt::format(" lies at byte {} of {}", offset.constant(), describe(whole)));
+      }
+      if (is_part_[id] && !parts[whole].emplace(offset, id).second) {
+        fail(fmt::format("two values lie at byte {} of {}", offset.to_string(), describe(whole)));
+      }
+    }
+  }
+
+  struct Less {
+    bool operator()(const Dim& a, const Dim& b) const { return compare(a, b) < 0; }
+  };
+  using Parts = std::map<Dim, ValueId, Less>;  // by offset
+
+  /// The parts of a whole stand one behind the other.
+  void check_covered(ValueId whole, const Parts& parts) const {
+    Dim end = 0;
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      const auto next = parts.find(end);
+      if (next == parts.end())
+        fail(fmt::format("nothing writes {} at byte {}", describe(whole), end.to_string()));
+      end = end + bytes(next->second);
+    }
+    if (end != bytes(whole)) {
+      fail(fmt::format("{} has {} bytes, its parts {}", describe(whole), bytes(whole).to_string(),
+                       end.to_string()));
+    }
+  }
+
+  Dim bytes(ValueId id) const {
+    return product(plan_.values[id].dims) * static_cast<std::int64_t>(size_of(plan_.values[id].dtype));
+  }
+
+  /// Whether what the value holds is there: written, or all of its parts are; a view that none writes is
+  /// there where its whole is.
+  bool complete(ValueId id) const {
+    while (written_[id] == 0 && !is_part_[id] && plan_.values[id].inside) id = plan_.values[id].inside->whole;
+    const PlanValue::Kind kind = plan_.values[id].kind;
+    return written_[id] > 0 || kind == PlanValue::Kind::input || kind == PlanValue::Kind::parameter;
+  }
+
+  void write(ValueId id) {
+    ++written_[id];
+    while (is_part_[id]) {
+      id = plan_.values[id].inside->whole;
+      if (--missing_[id] > 0) return;
+      ++written_[id];
     }
   }
 
@@ -156,16 +230,15 @@ class Verifier {
       if (std::count(step.reads.begin(), step.reads.end(), *target)) fail(where + "reads what it writes");
     }
     for (const ValueId id : step.reads) {
-      const PlanValue::Kind kind = plan_.values[id].kind;
-      const bool given = kind == PlanValue::Kind::input || kind == PlanValue::Kind::parameter;
+      const PlanValue::Kind kind = plan_.values[roots_[id]].kind;
       if (in_setup_ && kind != PlanValue::Kind::parameter && kind != PlanValue::Kind::packed) {
         fail(where + "reads " + describe(id) + ", which only a run has");
       }
-      if (overwritten_.count(id)) fail(where + "reads " + describe(id) + " after it was overwritten");
-      if (!given && written_[id] == 0) fail(where + "reads " + describe(id) + " before it is written");
+      if (overwritten_.count(roots_[id])) fail(where + "reads " + describe(id) + " after it was overwritten");
+      if (!complete(id)) fail(where + "reads " + describe(id) + " before it is written");
     }
     for (const ValueId id : step.writes) {
-      const PlanValue::Kind kind = plan_.values[id].kind;
+      const PlanValue::Kind kind = plan_.values[roots_[id]].kind;
       if (kind == PlanValue::Kind::input || kind == PlanValue::Kind::parameter) {
         fail(where + "writes " + describe(id));
       }
@@ -173,10 +246,11 @@ class Verifier {
         fail(where + "writes " + describe(id) +
              (in_setup_ ? ", which only a run may" : " outside the setup"));
       }
-      written_[id] += !(step.continues && written_[id] > 0);
-      if (const auto donor = plan_.values[id].donor) {
+      if (!step.continues || written_[id] == 0) write(id);
+      if (const auto donor = plan_.values[roots_[id]].donor) {
         overwritten_.insert(*donor);
-        if (std::count(step.reads.begin(), step.reads.end(), *donor))
+        const auto reads = [&](ValueId read) { return roots_[read] == *donor; };
+        if (std::any_of(step.reads.begin(), step.reads.end(), reads))
           fail(where + "reads what it overwrites");
       }
     }
@@ -199,7 +273,10 @@ class Verifier {
   const Plan& plan_;
   bool in_setup_ = false;
   std::vector<int> written_;
-  std::set<ValueId> overwritten_;  // inputs that gave their memory
+  std::vector<ValueId> roots_;
+  std::vector<bool> is_part_;         // written, and inside another value
+  std::vector<std::size_t> missing_;  // of a value with parts: those that nothing has written yet
+  std::set<ValueId> overwritten_;     // inputs that gave their memory
 };
 
 }  // namespace
@@ -210,7 +287,10 @@ std::string print(const Plan& plan) {
     const PlanValue& value = plan.values[id];
     text += fmt::format("  v{} {} {}: {}\n", id, to_string(value.kind), value.name,
                         ir::to_string(ir::Type{value.dtype, value.dims}) +
-                            (value.donor ? fmt::format(" in v{}", *value.donor) : std::string()));
+                            (value.donor ? fmt::format(" in v{}", *value.donor) : std::string()) +
+                            (value.inside ? fmt::format(" in v{} at {}", value.inside->whole,
+                                                        value.inside->offset_bytes.to_string())
+                                          : std::string()));
   }
   for (const bool setup : {true, false}) {
     const std::vector<Step>& steps = setup ? plan.setup : plan.steps;
@@ -225,6 +305,27 @@ std::string print(const Plan& plan) {
     }
   }
   return text + "}\n";
+}
+
+std::vector<ValueId> roots(const Plan& plan) {
+  std::vector<ValueId> result;
+  for (ValueId id = 0; id < plan.values.size(); ++id) {
+    const auto& inside = plan.values[id].inside;
+    result.push_back(inside && inside->whole < id ? result[inside->whole] : id);
+  }
+  return result;
+}
+
+std::vector<bool> written_values(const Plan& plan) {
+  std::vector<bool> written(plan.values.size());
+  for (const std::vector<Step>* steps : {&plan.setup, &plan.steps}) {
+    for (const Step& step : *steps) {
+      for (const ValueId id : step.writes) {
+        if (id < written.size()) written[id] = true;
+      }
+    }
+  }
+  return written;
 }
 
 void verify(const Plan& plan) { Verifier(plan).run(); }

@@ -17,6 +17,12 @@ namespace fuse::schedule {
 
 using ValueId = std::uint32_t;
 
+/// A place in another value's memory. That value stands before this one, and may have a place itself.
+struct Inside {
+  ValueId whole = 0;
+  Dim offset_bytes{};  ///< a multiple of 16
+};
+
 /// Memory that steps read and write.
 struct PlanValue {
   enum class Kind : std::uint8_t { input, parameter, output, packed, temporary };
@@ -25,6 +31,9 @@ struct PlanValue {
   DType dtype = f32;
   std::vector<Dim> dims{};
   std::optional<ValueId> donor{};  ///< output: the input whose memory it is
+  /// temporary: it has no memory of its own. Where steps write such values, they write the whole so, all of
+  /// it and each byte once; where none does, it is read where the whole was written.
+  std::optional<Inside> inside{};
 };
 
 /// Launches kernel `kernel` of the source.
@@ -79,9 +88,13 @@ struct Plan {
 };
 
 std::string print(const Plan&);
+/// Of each value: the one whose memory it lies in, or itself.
+std::vector<ValueId> roots(const Plan&);
+/// Of each value: whether a step writes it.
+std::vector<bool> written_values(const Plan&);
 /// Throws an internal Error unless every value is written before it is read, inputs are never written,
-/// every output is written exactly once, the setup makes every packed value once from parameters and packed
-/// values, and packed extents are constant.
+/// every output is written exactly once (itself, or the values inside it that cover it), the setup makes
+/// every packed value once from parameters and packed values, and packed extents are constant.
 void verify(const Plan&);
 
 }  // namespace fuse::schedule

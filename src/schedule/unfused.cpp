@@ -59,6 +59,25 @@ class Explainer {
   std::unordered_map<std::uint64_t, Verdict> verdicts_;
 };
 
+/// What steps write of the memory in which the value lies.
+std::vector<NodeId> written_values(const Partition& partition, NodeId input) {
+  const Views& views = partition.views;
+  std::vector<NodeId> work = {partition.storage[input]}, written;
+  while (!work.empty()) {
+    const NodeId id = work.back();
+    work.pop_back();
+    const auto view = views.of.find(id);
+    if (const auto concat = views.assembled.find(id); concat != views.assembled.end()) {
+      work.insert(work.end(), concat->second.rbegin(), concat->second.rend());
+    } else if (view != views.of.end() && !view->second.part) {
+      work.push_back(view->second.whole);
+    } else {
+      written.push_back(id);
+    }
+  }
+  return written;
+}
+
 }  // namespace
 
 std::vector<UnfusedEdge> unfused_edges(const ir::Graph& graph, const Partition& partition,
@@ -70,15 +89,16 @@ std::vector<UnfusedEdge> unfused_edges(const ir::Graph& graph, const Partition& 
   std::vector<UnfusedEdge> edges;
   for (std::size_t i = 0; i < partition.pieces.size(); ++i) {
     for (const NodeId input : partition.pieces[i].inputs) {
-      const NodeId value = partition.storage[input];
-      if (made_by[value] == nobody) continue;  // an input or a parameter
-      const ir::Type& type = graph[value].type;
-      UnfusedEdge edge{.value = value,
-                       .producer = made_by[value],
-                       .consumer = i,
-                       .bytes = product(type.dims) * static_cast<std::int64_t>(size_of(type.dtype))};
-      explainer.explain(edge);
-      edges.push_back(std::move(edge));
+      for (const NodeId value : written_values(partition, input)) {
+        if (made_by[value] == nobody) continue;  // an input or a parameter
+        const ir::Type& type = graph[value].type;
+        UnfusedEdge edge{.value = value,
+                         .producer = made_by[value],
+                         .consumer = i,
+                         .bytes = product(type.dims) * static_cast<std::int64_t>(size_of(type.dtype))};
+        explainer.explain(edge);
+        edges.push_back(std::move(edge));
+      }
     }
   }
   return edges;

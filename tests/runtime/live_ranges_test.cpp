@@ -81,6 +81,56 @@ TEST_CASE("live ranges: what shares memory is never live at one time", "[runtime
   CHECK(shared > 100);
 }
 
+TEST_CASE("live ranges: memory that several steps make, in no order, is shared by nothing beside any of them",
+          "[runtime][streams]") {
+  const unsigned seed = std::random_device{}();
+  INFO("seed " << seed);
+  std::mt19937 random(seed);
+  int shared = 0, together = 0;
+  for (int round = 0; round < 200; ++round) {
+    const Example e = random_example(random);
+    // Values of two tasks at a time lie in one memory.
+    struct Memory {
+      std::vector<TaskId> makers, users;
+    };
+    std::vector<Memory> memories;
+    std::vector<TaskId> left(e.tasks.size());
+    for (TaskId t = 0; t < left.size(); ++t) left[t] = t;
+    std::shuffle(left.begin(), left.end(), random);
+    for (std::size_t i = 0; i < left.size(); ++i) {
+      if (i % 3 != 1) memories.emplace_back();
+      memories.back().makers.push_back(left[i]);
+      const std::vector<TaskId>& users = e.users[left[i]];
+      memories.back().users.insert(memories.back().users.end(), users.begin(), users.end());
+    }
+    const StreamPlan plan =
+        plan_streams(e.tasks, {.max_streams = static_cast<int>(1 + random() % 4)}, target);
+    const HappensBefore before(plan);
+    const LiveRanges live(plan);
+    std::vector<LiveRange> ranges;
+    for (const Memory& m : memories) ranges.push_back(live.of(256 * (1 + random() % 8), m.users, m.makers));
+    const MemoryPlan memory = plan_memory(ranges);
+    CHECK(memory.total >= memory.lower_bound);
+    const auto all_before = [&](std::size_t a, std::size_t b) {
+      return std::all_of(memories[a].users.begin(), memories[a].users.end(), [&](TaskId user) {
+        return std::all_of(memories[b].makers.begin(), memories[b].makers.end(),
+                           [&](TaskId maker) { return before(user, maker); });
+      });
+    };
+    for (std::size_t a = 0; a < ranges.size(); ++a) {
+      for (std::size_t b = 0; b < a; ++b) {
+        const bool apart = memory.offsets[a] + ranges[a].bytes <= memory.offsets[b] ||
+                           memory.offsets[b] + ranges[b].bytes <= memory.offsets[a];
+        shared += !apart;
+        together += !apart && memories[a].makers.size() + memories[b].makers.size() > 2;
+        if (!apart) REQUIRE((all_before(a, b) || all_before(b, a)));
+      }
+    }
+  }
+  CHECK(shared > 100);
+  CHECK(together > 20);
+}
+
 TEST_CASE("live ranges: a chain beside a long step reuses memory", "[runtime][streams]") {
   // 0 makes x; 1 reads it for long, on its own stream; 2 to 9 are a chain.
   std::vector<Task> tasks(10, {.seconds = 1e-5, .share = 0.4});
