@@ -106,6 +106,7 @@ class Chooser {
       return "lies in " + graph_.value_name(view->second.whole);
     }
     if (std::holds_alternative<ir::NameAttr>(graph_[id].attr)) return "is the caller's memory";
+    if (product(graph_[id].type.dims).is(0)) return "has no elements";
     if (takes_input_[id]) return "takes an input's memory";
     if (fixed_[id]) return "follows from parameters alone";
     return {};
