@@ -1,5 +1,5 @@
 // What most files include, parsed once, which halves the time of a build. A file still includes what it uses:
-// tests/consumers.sh builds the library without this.
+// ./dev matrix builds the preset `shared`, which goes without this.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

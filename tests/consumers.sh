@@ -128,12 +128,11 @@ check_find_package() {
     cmake -G Ninja -S tests/consumers/find_package -B "$scratch/absent" "-DCMAKE_PREFIX_PATH=$static" -DKIND=shared
 }
 
-# As a shared library, not optimised since nothing is measured, and without precompiled headers: each file includes what
-# it uses.
+# As a shared library, not optimised since nothing is measured.
 check_add_subdirectory() {
   build=$shared_build cmake_consumer 'add_subdirectory, shared' add_subdirectory "-DFUSE_SOURCE_DIR=$here" \
     -DBUILD_SHARED_LIBS=ON -DFUSE_COMPILER_WERROR=ON -DFUSE_COMPILER_INSTALL=ON \
-    -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON -DCMAKE_CXX_FLAGS_RELEASE=-O0
+    -DCMAKE_CXX_FLAGS_RELEASE=-O0
   check 'add_subdirectory: static unless asked' cmake -G Ninja -S tests/consumers/add_subdirectory -B "$scratch/default" \
     "-DFUSE_SOURCE_DIR=$here"
   check 'add_subdirectory: the library, and nothing else of ours' only_the_library

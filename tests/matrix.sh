@@ -98,7 +98,7 @@ test_suite() {
   stop_clock
   start_clock "$suite: ./dev test"
   local status=0
-  inside "$root" './dev test' >>"$log" 2>&1 || status=$?
+  inside "$root" './dev build --preset shared fuse && ./dev test' >>"$log" 2>&1 || status=$?
   stop_clock
   counts=$(tail -n 1 "$log" | grep -xE '[0-9]+ passed, [0-9]+ failed') || counts='it did not come to an end'
   printf 'Debian %s (%s): %s; %s\n' "$(sed -n 's/^VERSION_ID="\(.*\)"/\1/p' "$root/etc/os-release")" "$suite" \
