@@ -54,12 +54,13 @@ class LaunchArguments {
   Status set(const CudaFunction&, Dim3 grid, const Argument* arguments, int count) noexcept;
   void** pointers() noexcept { return pointers_; }
 
- private:
   union Slot {
     CUdeviceptr address;
     std::int32_t i32;
     std::int64_t i64;
   };
+
+ private:
   Slot slots_[max_kernel_arguments];
   void* pointers_[max_kernel_arguments];
 };
