@@ -145,13 +145,13 @@ struct Workspace::Impl {
   std::vector<std::unique_ptr<runtime::Event>> events;  ///< of steps, then of the start
   /// Where runs are measured: start and end of each command, then of the run.
   std::vector<std::unique_ptr<runtime::Event>> marks{};
-  bool marked = false;                         ///< the last run was, to its end
-  std::vector<runtime::Argument> arguments;    ///< of all launches, as the last run left them
-  std::vector<BufferView> bound;               ///< of each slot, then packed: what they point into
-  bool checked = false;                        ///< `bound` was found good
+  bool marked = false;                       ///< the last run was, to its end
+  std::vector<runtime::Argument> arguments;  ///< of all launches, as the last run left them
+  std::vector<BufferView> bound;             ///< of each slot, then packed: what they point into
+  bool checked = false;                      ///< `bound` was found good
   /// The end of the last run: under FUSE_CONTRACT, and where it holds places, which go when it is over.
   std::unique_ptr<runtime::Event> last_run{};
-  const void* last_queue = nullptr;            ///< and the caller's queue that it was on
+  const void* last_queue = nullptr;  ///< and the caller's queue that it was on
   std::atomic_flag running;
   std::unique_ptr<runtime::Replay> replay{};  ///< in graph mode; last, so that it goes before what it uses
   ExecutionMode mode = ExecutionMode::streams;

@@ -274,7 +274,8 @@ Status bind(const Prepared::Impl& p, Workspace::Impl& w, std::span<const BufferV
   return Status::ok();
 }
 
-/// Where a workspace marks the end of its runs: the last one, where it was on another stream, has been waited for.
+/// Where a workspace marks the end of its runs: the last one, where it was on another stream, has been waited
+/// for.
 Status check_sharing(Workspace::Impl& w, const runtime::Queue& queue) noexcept {
   if (!w.last_run) return Status::ok();
   runtime::Backend& backend = *w.prepared->executable->device.backend();

@@ -66,8 +66,8 @@ Workspace Prepared::workspace(BufferView memory, const WorkspaceOptions& options
   made->mode = runtime::choose_mode(options.mode, p);
   if (made->mode == ExecutionMode::graph) {
     const std::span<const BufferView> none(made->bound.data(), p.bytes.size());
-    made->replay = runtime::Replay::make(p, {none, static_cast<std::byte*>(memory.address), nullptr},
-                                         made->arguments);
+    made->replay =
+        runtime::Replay::make(p, {none, static_cast<std::byte*>(memory.address), nullptr}, made->arguments);
   }
   if (!made->replay) made->make_streams();
   if (runtime::contract::checked() || !p.spinning.empty())
@@ -89,7 +89,8 @@ ExecutionMode Workspace::mode() const { return impl_ ? impl_->mode : ExecutionMo
 
 // Places that a run in flight still has are not for others.
 Workspace::Impl::~Impl() {
-  if (last_run && !prepared->spinning.empty()) prepared->executable->device.backend()->finish(*last_run);
+  if (last_run && last_queue && !prepared->spinning.empty())
+    prepared->executable->device.backend()->finish(*last_run);
 }
 
 void Workspace::Impl::make_streams() {

@@ -71,7 +71,7 @@ Graph recurrent(int steps, bool last = true) {
   return g;
 }
 
-TEST_CASE("views: steps of a recurrent net read and write slices in place", "[runtime][views]") {
+TEST_CASE("views: steps of a recurrent net read and write slices in place", "[runtime][views][emulated]") {
   const Plan plan = plan_of(recurrent(5));
   INFO(schedule::print(plan));
   CHECK(kernels_of(plan) == 5);  // of the states: no slice of x and no concat of h
@@ -85,7 +85,8 @@ TEST_CASE("views: steps of a recurrent net read and write slices in place", "[ru
   }
 }
 
-TEST_CASE("views: a view of an input is needed in a run, and so is its overwriting", "[runtime][views]") {
+TEST_CASE("views: a view of an input is needed in a run, and so is its overwriting",
+          "[runtime][views][emulated]") {
   // The input gives its memory to an output; the GEMM reads a part of it before.
   Graph g("donor");
   const Tensor x = g.input("x", f32, {16, 8});
@@ -106,7 +107,7 @@ TEST_CASE("views: a view of an input is needed in a run, and so is its overwriti
   check_against_reference(weights, {});
 }
 
-TEST_CASE("views: an empty batch has views of nothing", "[runtime][views]") {
+TEST_CASE("views: an empty batch has views of nothing", "[runtime][views][emulated]") {
   Graph g("empty");
   const Dim B = g.dim("B", {.min = 0, .max = 64, .hint = 8});
   const Tensor x = g.input("x", f32, {B, 8});
@@ -117,7 +118,7 @@ TEST_CASE("views: an empty batch has views of nothing", "[runtime][views]") {
   check_against_reference(g, {{"B", 5}});
 }
 
-TEST_CASE("views: random programs of slices, GEMMs and concats", "[runtime][views]") {
+TEST_CASE("views: random programs of slices, GEMMs and concats", "[runtime][views][emulated]") {
   const unsigned seed = std::random_device{}();
   INFO("seed " << seed);
   std::mt19937 random(seed);
@@ -224,7 +225,7 @@ TEST_CASE("views: verify of a plan names what is wrong with them", "[runtime][vi
   }
 }
 
-TEST_CASE("views: prepare refuses a place that the extents do not allow", "[runtime][views]") {
+TEST_CASE("views: prepare refuses a place that the extents do not allow", "[runtime][views][emulated]") {
   // The first kernel reads a view of x, which is f32[B, 4].
   const auto prepared_with = [](const std::vector<Dim>& dims, const std::function<Dim(const Dim&)>& offset) {
     Compiled compiled = by_hand();
