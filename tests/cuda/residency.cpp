@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #if FUSE_COMPILER_HAS_CUDA
 #include "cuda/fake_device.hpp"
+#include "pipeline.hpp"
+#include "runtime/executable_impl.hpp"
 #include "support/grid_kernels.hpp"
 
 namespace fuse::test {
@@ -57,6 +59,28 @@ TEST_CASE("a workspace holds its places until its last run is over", "[cuda][res
     CHECK(other.split());
   }
   fakes.require_clean();
+}
+
+TEST_CASE("a run holds places for all that it has beside itself", "[cuda][residency]") {
+  const FakeEnvironment environment;
+  const Fakes fakes;
+  Graph two("two");
+  for (const char* name : {"a", "b"}) {
+    const CustomKernel kernel = row_sums_and_total_in_parts(2000);
+    two.output(std::string("y") + name, custom_call(kernel, {two.input(name, i32, {2000, 64})}, i32, {4000}));
+  }
+  const Device device = Device::cuda();
+  const Prepared other = compile(sums(row_sums_and_total_in_parts(300)), device).prepare();
+  for (const bool beside : {true, false}) {
+    INFO("beside each other " << beside);
+    Compiled compiled = run_pipeline(two.ir(), device.backend()->target());
+    REQUIRE(compiled.plan.steps.size() == 4);  // a counter set to zero and a kernel, twice
+    compiled.streams = {.max_streams = 2, .stream = {0, 0, 0, 0}};
+    if (beside) compiled.streams.stream = {0, 0, 1, 1};
+    const WholeRun run(runtime::make_executable(two.ir(), std::move(compiled), device));
+    CHECK_FALSE(run.workspace.split());
+    CHECK(other.workspace().split() == beside);  // 4000 + 300 of 4224, or 2000 + 300
+  }
 }
 
 TEST_CASE("registers that the driver counted decide how many blocks have places", "[cuda][residency]") {
