@@ -188,8 +188,10 @@ class Launcher {
     }
     if (failed) failed = mark(queue_, 2 * commands.list.size() + 1);
     if (!failed) join_all();
-    if (failed && w_.last_run) failed = backend_.record(queue_, *w_.last_run);
-    return failed;
+    if (!w_.last_run) return failed;
+    // Of a run that failed as well: what it enqueued is in flight.
+    const Status ended = backend_.record(queue_, *w_.last_run);
+    return failed ? ended : failed;
   }
 
   Status fork() noexcept {

@@ -51,6 +51,11 @@ TEST_CASE("a workspace holds its places until its last run is over", "[cuda][res
     const int before = fakes.count("cuEventSynchronize");
     run.workspace = Workspace();
     CHECK(fakes.count("cuEventSynchronize") == before + 1);
+    run.workspace = run.prepared.workspace();
+    fakes.fail_at("cuLaunchCooperativeKernel", 1, 719);
+    REQUIRE_FALSE(run.run());  // its memset is in flight
+    run.workspace = Workspace();
+    CHECK(fakes.count("cuEventSynchronize") == before + 2);
     run.workspace = run.prepared.workspace({.mode = ExecutionMode::graph});
     CHECK_FALSE(run.workspace.split());
     REQUIRE(run.run());
