@@ -16,7 +16,7 @@
 namespace fuse::bench {
 namespace {
 
-constexpr int samples = 5;
+constexpr int compile_cost_samples = 5;
 
 template <class F>
 void measure(Report& report, const std::string& name, int kernels, int count, const std::string& how,
@@ -33,8 +33,9 @@ void emulated(Report& report, bool checked) {
   const auto backend = runtime::make_emulated_backend({.checked = checked});
   for (const int kernels : {1, 100}) {
     const codegen::Source source = softmax_warp_source(kernels);
-    measure(report, checked ? "emulated_checked" : "emulated", kernels, kernels == 1 ? samples : 3,
-            "softmax of a warp a row; system compiler and dlopen", [&] { backend->load(source); });
+    measure(report, checked ? "emulated_checked" : "emulated", kernels,
+            kernels == 1 ? compile_cost_samples : 3, "softmax of a warp a row; system compiler and dlopen",
+            [&] { backend->load(source); });
   }
 }
 
@@ -45,7 +46,7 @@ void nvrtc([[maybe_unused]] Report& report) {
   runtime::compile_to_cubin(softmax_warp_source(1), 90);  // opens the library
   for (const int kernels : {1, 20}) {
     const codegen::Source source = softmax_warp_source(kernels);
-    measure(report, "nvrtc", kernels, kernels == 1 ? samples : 3,
+    measure(report, "nvrtc", kernels, kernels == 1 ? compile_cost_samples : 3,
             fmt::format("softmax of a warp a row; NVRTC {}.{} to a cubin for sm_90", major, minor),
             [&] { runtime::compile_to_cubin(source, 90); });
   }

@@ -31,7 +31,7 @@ const std::map<std::string, std::string>& dims() {
 /// Too large to run on a CPU: its bytes are not counted.
 bool is_planned_only(const std::string& name) { return name == "bert_large"; }
 
-std::string quoted(const std::string& word) {
+std::string in_shell_quotes(const std::string& word) {
   std::string out = "'";
   for (const char c : word) out += c == '\'' ? "'\\''" : std::string(1, c);
   return out + "'";
@@ -163,12 +163,12 @@ void bench_counts(Report& report, const Settings& settings) {
     const std::string name = file.stem().string();
     const auto known = dims().find(name);
     const std::string dim = known == dims().end() ? "" : known->second;
-    const std::string rest =
-        ' ' + quoted(file.string()) + " --json" + (dim.empty() ? "" : " --dim " + quoted(dim));
+    const std::string rest = ' ' + in_shell_quotes(file.string()) + " --json" +
+                             (dim.empty() ? "" : " --dim " + in_shell_quotes(dim));
     Counts counts;
     const bool planned = is_planned_only(name);
-    if (!planned) read_stats(output_of(quoted(fusec) + " stats" + rest), counts);
-    read_plan(output_of(quoted(fusec) + " plan" + rest), planned, counts);
+    if (!planned) read_stats(output_of(in_shell_quotes(fusec) + " stats" + rest), counts);
+    read_plan(output_of(in_shell_quotes(fusec) + " plan" + rest), planned, counts);
     add_rows(report, name, dim, counts);
   }
 }

@@ -20,8 +20,8 @@ namespace fuse::bench {
 namespace {
 
 constexpr std::int64_t count = 1 << 20;  // 12 MB in three arrays: they stay in the last-level cache
-constexpr int samples = 9;
-constexpr double sample_seconds = 0.03;
+constexpr int elementwise_samples = 9;
+constexpr double elementwise_seconds = 0.03;
 
 // The arithmetic is the graphs', element for element: results have to be equal to the bit.
 constexpr const char* loops_text = R"(
@@ -81,11 +81,11 @@ void compare(Report& report, const std::string& name, Loop loop, int threads) {
   emulated.set("x", x);
   emulated.set("b", b);
 
-  const int repeats = repeats_for(sample_seconds, [&] { emulated.run(); });
+  const int repeats = repeats_for(elementwise_seconds, [&] { emulated.run(); });
   Samples ours, plain;
   std::vector<double> ratios, cpu_ratios;
   run_plain(loop, x.data(), b.data(), y.data(), threads, 1);
-  for (int i = 0; i < samples; ++i) {  // in turns, so that both meet the same neighbours
+  for (int i = 0; i < elementwise_samples; ++i) {  // in turns, so that both meet the same neighbours
     ours.add(time_once([&] {
                for (int k = 0; k < repeats; ++k) emulated.run();
              }),
@@ -106,7 +106,7 @@ void compare(Report& report, const std::string& name, Loop loop, int threads) {
   ratio.min = *std::min_element(ratios.begin(), ratios.end());
   ratio.max = *std::max_element(ratios.begin(), ratios.end());
   ratio.cpu = median(cpu_ratios);
-  ratio.n = samples;
+  ratio.n = elementwise_samples;
   ratio.goal = {Goal::Kind::at_least, 0.5};
   ratio.how = "the two above, sample by sample";
 }

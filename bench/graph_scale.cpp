@@ -18,7 +18,7 @@
 namespace fuse::bench {
 namespace {
 
-constexpr int samples = 5;
+constexpr int graph_scale_samples = 5;
 
 Graph chain(std::size_t ops) {
   Graph graph("chain");
@@ -77,7 +77,7 @@ void bench_graph(Report& report, const Settings&) {
   Samples build_and_print;
   for (const std::size_t ops : sizes) {
     const bool large = ops == sizes[1];
-    for (int i = 0; i < samples * (large ? 1 : 3); ++i) {
+    for (int i = 0; i < graph_scale_samples * (large ? 1 : 3); ++i) {
       const auto time = [&](Stage& stage, auto&& work) {
         const Times times = time_once(work);
         (large ? stage.large : stage.small).add(times);

@@ -17,11 +17,11 @@
 namespace fuse::bench {
 namespace {
 
-constexpr int samples = 7;
-constexpr double sample_seconds = 0.3;
+constexpr int softmax_samples = 7;
+constexpr double softmax_seconds = 0.3;
 constexpr double plain_goal = 15, checked_goal = 8;  // M elements/s on 2 cores
 
-struct Case {
+struct SoftmaxCase {
   const char* name;
   std::int64_t rows, columns;
 };
@@ -43,12 +43,12 @@ void check(const std::vector<float>& y, std::int64_t rows, std::int64_t columns)
 }
 
 template <class F>
-void measure(Report& report, const std::string& name, const Case& shape, bool checked, std::string how,
+void measure(Report& report, const std::string& name, const SoftmaxCase& shape, bool checked, std::string how,
              F&& run) {
   const int threads = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
-  const int repeats = repeats_for(sample_seconds, run);
+  const int repeats = repeats_for(softmax_seconds, run);
   Samples times;
-  for (int i = 0; i < samples; ++i) {
+  for (int i = 0; i < softmax_samples; ++i) {
     times.add(time_once([&] {
                 for (int k = 0; k < repeats; ++k) run();
               }),
@@ -60,7 +60,7 @@ void measure(Report& report, const std::string& name, const Case& shape, bool ch
   row.how = fmt::format("{} rows of {}, {} threads, {}", shape.rows, shape.columns, threads, how);
 }
 
-void through_pipeline(Report& report, const Case& shape, bool checked) {
+void through_pipeline(Report& report, const SoftmaxCase& shape, bool checked) {
   GraphRun softmax(softmax_graph(shape.columns), Device::emulated({.checked = checked}), {{"B", shape.rows}});
   softmax.set("x", test_numbers(static_cast<std::size_t>(shape.rows * shape.columns)));
   measure(report, fmt::format("{}.{}", shape.name, checked ? "checked" : "plain"), shape, checked,
@@ -68,7 +68,7 @@ void through_pipeline(Report& report, const Case& shape, bool checked) {
   check(softmax.get("y"), shape.rows, shape.columns);
 }
 
-void by_hand(Report& report, const Case& shape, bool checked) {
+void by_hand(Report& report, const SoftmaxCase& shape, bool checked) {
   HandwrittenSoftmax softmax(shape.rows, shape.columns, checked);
   measure(report, fmt::format("{}_by_hand.{}", shape.name, checked ? "checked" : "plain"), shape, checked,
           softmax.about(), [&] { softmax.run(); });
@@ -78,7 +78,8 @@ void by_hand(Report& report, const Case& shape, bool checked) {
 }  // namespace
 
 void bench_softmax(Report& report, const Settings&) {
-  for (const Case& shape : {Case{"rows_1024", 4096, 1024}, Case{"rows_4096", 1024, 4096}}) {
+  for (const SoftmaxCase& shape :
+       {SoftmaxCase{"rows_1024", 4096, 1024}, SoftmaxCase{"rows_4096", 1024, 4096}}) {
     for (const bool checked : {false, true}) {
       through_pipeline(report, shape, checked);
       by_hand(report, shape, checked);

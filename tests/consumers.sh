@@ -132,7 +132,7 @@ check_find_package() {
 check_add_subdirectory() {
   build=$shared_build cmake_consumer 'add_subdirectory, shared' add_subdirectory "-DFUSE_SOURCE_DIR=$here" \
     -DBUILD_SHARED_LIBS=ON -DFUSE_COMPILER_WERROR=ON -DFUSE_COMPILER_INSTALL=ON \
-    -DCMAKE_CXX_FLAGS_RELEASE=-O0
+    -DCMAKE_CXX_FLAGS_RELEASE=-O0 -DCMAKE_UNITY_BUILD=ON
   check 'add_subdirectory: static unless asked' cmake -G Ninja -S tests/consumers/add_subdirectory -B "$scratch/default" \
     "-DFUSE_SOURCE_DIR=$here"
   check 'add_subdirectory: the library, and nothing else of ours' only_the_library

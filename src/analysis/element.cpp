@@ -58,7 +58,7 @@ class Aligner {
       between(d, from[i], r, to[i]);
       const bool same =
           link_[from[i]] == to[i] && operand_[from[i]] == Role::same && result_[to[i]] == Role::same;
-      add(from[i], to[i], same ? DimRelation::bijective : DimRelation::general);
+      add(from[i], to[i], same ? DimMapping::bijective : DimMapping::general);
       d = from[i] + 1;
       r = to[i] + 1;
     }
@@ -156,24 +156,23 @@ class Aligner {
     r = next(result_, r, r_end, false);
     for (; d < d_end && r < r_end;
          d = next(operand_, d + 1, d_end, false), r = next(result_, r + 1, r_end, false))
-      add(d, r, DimRelation::general);
+      add(d, r, DimMapping::general);
     for (; d < d_end; d = next(operand_, d + 1, d_end, false)) {
-      const DimRelation relation =
-          operand_[d] == Role::whole ? DimRelation::surjective : DimRelation::general;
+      const DimMapping relation = operand_[d] == Role::whole ? DimMapping::surjective : DimMapping::general;
       add(d, r1 < r_end ? r1 : none, relation);
       r1 = next(result_, std::min(r1 + 1, r_end), r_end, true);
     }
     for (; r < r_end; r = next(result_, r + 1, r_end, false)) {
-      const DimRelation relation = result_[r] == Role::whole ? DimRelation::injective : DimRelation::general;
+      const DimMapping relation = result_[r] == Role::whole ? DimMapping::injective : DimMapping::general;
       add(d1 < d_end ? d1 : none, r, relation);
       d1 = next(operand_, std::min(d1 + 1, d_end), d_end, true);
     }
     for (; d1 < d_end || r1 < r_end; d1 = next(operand_, std::min(d1 + 1, d_end), d_end, true),
                                      r1 = next(result_, std::min(r1 + 1, r_end), r_end, true))
-      add(d1 < d_end ? d1 : none, r1 < r_end ? r1 : none, DimRelation::bijective);
+      add(d1 < d_end ? d1 : none, r1 < r_end ? r1 : none, DimMapping::bijective);
   }
 
-  void add(std::size_t d, std::size_t r, DimRelation relation) {
+  void add(std::size_t d, std::size_t r, DimMapping relation) {
     AlignedDim dim{.relation = relation};
     if (d != none) {
       dim.operand = static_cast<int>(d);
@@ -200,7 +199,7 @@ std::vector<AlignedDim> unaligned(const std::vector<Dim>& operand, const std::ve
     if (i < operand.size()) dims[i].operand = static_cast<int>(i), dims[i].operand_extent = operand[i];
     if (i < result.size()) dims[i].result = static_cast<int>(i), dims[i].result_extent = result[i];
     const bool trivial = dims[i].operand_extent.is(1) && dims[i].result_extent.is(1);
-    dims[i].relation = trivial ? DimRelation::bijective : DimRelation::general;
+    dims[i].relation = trivial ? DimMapping::bijective : DimMapping::general;
   }
   return dims;
 }
@@ -216,7 +215,7 @@ std::vector<AlignedDim> aligned_by_all(const ElementRelation& relation) {
     bool alike = next.size() == dims.size();
     for (std::size_t i = 0; alike && i < dims.size(); ++i) {
       alike = next[i].operand == dims[i].operand && next[i].result == dims[i].result;
-      if (alike && next[i].relation != dims[i].relation) dims[i].relation = DimRelation::general;
+      if (alike && next[i].relation != dims[i].relation) dims[i].relation = DimMapping::general;
     }
     if (!alike) return unaligned(relation.operand, relation.result);
   }
@@ -250,18 +249,18 @@ void add_new(std::vector<IndexMap>& maps, IndexMap map) {
 
 }  // namespace
 
-bool ElementRelation::has(DimRelation relation) const {
+bool ElementRelation::has(DimMapping relation) const {
   return std::any_of(dims.begin(), dims.end(),
                      [&](const AlignedDim& dim) { return dim.relation == relation; });
 }
 
 bool ElementRelation::general() const {
-  return has(DimRelation::general) ||
+  return has(DimMapping::general) ||
          std::any_of(maps.begin(), maps.end(), [](const IndexMap& map) { return map.may || map.positional; });
 }
 
 bool ElementRelation::bijective() const {
-  return !general() && !has(DimRelation::injective) && !has(DimRelation::surjective);
+  return !general() && !has(DimMapping::injective) && !has(DimMapping::surjective);
 }
 
 bool ElementRelation::data_dependent() const {
@@ -325,13 +324,13 @@ OpClass op_class(const ir::Graph& graph, ir::NodeId id) {
              : relation == Relation::reshape ? OpClass::view
                                              : OpClass::opaque;
     }
-    reduces = reduces || operand.has(DimRelation::surjective);
-    repeats = repeats || operand.has(DimRelation::injective);
+    reduces = reduces || operand.has(DimMapping::surjective);
+    repeats = repeats || operand.has(DimMapping::injective);
   }
   return reduces ? OpClass::reduction : repeats ? OpClass::broadcast : OpClass::element_wise;
 }
 
-std::string_view to_string(DimRelation relation) {
+std::string_view to_string(DimMapping relation) {
   constexpr std::string_view names[] = {"bijective", "injective", "surjective", "general"};
   return names[static_cast<std::size_t>(relation)];
 }

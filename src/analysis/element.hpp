@@ -10,7 +10,7 @@
 namespace fuse::analysis {
 
 /// What one dim of the aligned iteration space says: f_l of the paper's relation (2), e_i and e_o its trips.
-enum class DimRelation : std::uint8_t {
+enum class DimMapping : std::uint8_t {
   bijective,   ///< e_i = e_o and the identity
   injective,   ///< e_i = 1, e_o != 1: repeated along the dim
   surjective,  ///< e_i != 1, e_o = 1: all of the dim goes into one
@@ -43,7 +43,7 @@ enum class Multiplicity : std::uint8_t {
 struct AlignedDim {
   int operand = -1, result = -1;
   Dim operand_extent = 1, result_extent = 1;
-  DimRelation relation = DimRelation::bijective;
+  DimMapping relation = DimMapping::bijective;
   bool operator==(const AlignedDim&) const = default;
 };
 
@@ -55,7 +55,7 @@ struct ElementRelation {
   /// paths of different maps meet.
   std::vector<IndexMap> maps{};
 
-  bool has(DimRelation) const;
+  bool has(DimMapping) const;
   /// In the paper's sense: a dim is general, or what is read is unknown, or the coordinates are part of the
   /// value.
   bool general() const;
@@ -86,7 +86,7 @@ ElementRelation join(const ElementRelation&, const ElementRelation&);
 /// extent 1 is element-wise, as is a transposition that only moves such dims.
 OpClass op_class(const ir::Graph&, ir::NodeId);
 
-std::string_view to_string(DimRelation);
+std::string_view to_string(DimMapping);
 std::string_view to_string(OpClass);
 std::string_view to_string(Multiplicity);
 /// "bijective (0 -> 0), surjective (1 -> -); many_to_one; (i0) -> (i0, k0) for k0 in [0, 8)"

@@ -94,7 +94,7 @@ class KernelLowering {
 
   std::string buffer_name(NodeId id) const {
     const std::string name = graph_.value_name(id).substr(1);
-    return std::holds_alternative<ir::NameAttr>(graph_[id].attr) ? name : "t" + name;
+    return ir::is_given(graph_[id]) ? name : "t" + name;
   }
 
   void declare_inputs() {

@@ -101,4 +101,7 @@ void renumber_outputs(Graph&, const std::vector<NodeId>& to);
 /// The users of each node, in node order; an output is no user.
 std::vector<std::vector<NodeId>> users(const Graph&);
 
+/// An input or a parameter: stored before anything runs.
+inline bool is_given(const Node& node) { return std::holds_alternative<NameAttr>(node.attr); }
+
 }  // namespace fuse::ir

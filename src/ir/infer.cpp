@@ -15,7 +15,6 @@
 namespace fuse::ir {
 namespace {
 
-constexpr std::int64_t max_rank = 32;
 constexpr std::int64_t max_elements = std::int64_t{1} << 62;
 /// Products of extents that cost more are not compared: hostile text could make them exponential.
 constexpr std::size_t max_cost = 1024;
@@ -128,7 +127,7 @@ struct Checker {
   }
 
   void check_extents(const Type& type) const {
-    if (type.rank() > max_rank) {
+    if (static_cast<std::size_t>(type.rank()) > max_rank) {
       fail(ErrorCode::invalid_argument, fmt::format("rank {} is above {}", type.rank(), max_rank),
            "merge dims with reshape");
     }

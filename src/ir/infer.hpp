@@ -8,6 +8,9 @@
 
 namespace fuse::ir {
 
+/// Of every type.
+inline constexpr std::size_t max_rank = 32;
+
 /// The result type of an op, or a user Error (shape_mismatch, dtype_mismatch, invalid_argument,
 /// invalid_extent) with op, operand types, `at` and a hint. `declared` is the type that the builder or the
 /// text states; ops whose result the operands do not determine (constant, iota, broadcast_in_dim, reshape,

@@ -21,7 +21,6 @@ namespace {
 using Kind = Token::Kind;
 
 constexpr std::size_t max_nodes = std::size_t{1} << 24;
-constexpr std::size_t max_rank = 32;
 constexpr std::size_t max_scopes = 1024;  // open at once
 
 /// An attribute of the op's kind, to be filled.

@@ -26,7 +26,7 @@ class Printer {
     text_.reserve(64 * graph_.nodes.size() + 256);
     signature();
     for (NodeId id = 0; id < graph_.nodes.size(); ++id) {
-      if (!is_given(id)) node(id);
+      if (!is_given(graph_[id])) node(id);
     }
     enter(0);
     returns();
@@ -35,16 +35,14 @@ class Printer {
   }
 
  private:
-  bool is_given(NodeId id) const { return std::holds_alternative<NameAttr>(graph_[id].attr); }
-
   /// Inputs and parameters take the first numbers, as they will when the text is parsed.
   void number_values() {
     NodeId next = 0;
     for (NodeId id = 0; id < graph_.nodes.size(); ++id) {
-      if (is_given(id)) number_[id] = next++;
+      if (is_given(graph_[id])) number_[id] = next++;
     }
     for (NodeId id = 0; id < graph_.nodes.size(); ++id) {
-      if (!is_given(id)) number_[id] = next++;
+      if (!is_given(graph_[id])) number_[id] = next++;
     }
   }
 
@@ -165,7 +163,7 @@ class Printer {
   void signature() {
     std::vector<std::string> given, made, symbols;
     for (NodeId id = 0; id < graph_.nodes.size(); ++id) {
-      if (is_given(id)) given.push_back(given_item(id));
+      if (is_given(graph_[id])) given.push_back(given_item(id));
     }
     for (const Output& output : graph_.outputs) {
       made.push_back(captured([&] {

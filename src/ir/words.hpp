@@ -7,6 +7,8 @@
 
 namespace fuse::ir {
 
+inline bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
+inline bool is_digit(char c) { return c >= '0' && c <= '9'; }
 /// [A-Za-z_][A-Za-z0-9_.]*
 bool is_identifier(std::string_view name);
 std::string quoted_word(std::string_view name);

@@ -17,7 +17,7 @@ std::vector<bool> live_nodes(const ir::Graph& graph) {
   for (const ir::Output& output : graph.outputs) live[output.node] = true;
   for (std::size_t id = graph.nodes.size(); id-- > 0;) {
     const ir::Node& node = graph.nodes[id];
-    if (std::holds_alternative<ir::NameAttr>(node.attr)) live[id] = true;
+    if (ir::is_given(node)) live[id] = true;
     if (!live[id]) continue;
     for (const ir::NodeId operand : node.operands) live[operand] = true;
   }
@@ -48,7 +48,7 @@ void check_known(const ir::Graph& graph, const DimValues& values) {
   for (const auto& [name, value] : values) {
     if (std::find(known.begin(), known.end(), name) != known.end()) continue;
     throw Error({.code = ErrorCode::unknown_name,
-                 .message = fmt::format("graph '{}' has no dim {}", graph.name, quoted(name)),
+                 .message = fmt::format("graph '{}' has no dim {}", graph.name, in_quotes(name)),
                  .hint = known.empty() ? "it has no dims: prepare() takes no values"
                                        : ir::nearest_names(known, name)});
   }

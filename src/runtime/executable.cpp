@@ -15,7 +15,7 @@ namespace fuse {
 namespace runtime {
 namespace {
 
-[[noreturn]] void fail(std::string message) {
+[[noreturn]] void bad_plan(std::string message) {
   throw Error({.kind = ErrorKind::internal, .code = ErrorCode::internal, .message = std::move(message)});
 }
 
@@ -50,7 +50,8 @@ void check_slots(const std::vector<Slot>& slots, const ir::Graph& graph, const s
   std::size_t count = 0;
   for (const schedule::PlanValue& value : plan.values) count += is_slot(value);
   if (count != slots.size()) {
-    fail(fmt::format("the plan has {} inputs, parameters and outputs, the graph {}", count, slots.size()));
+    bad_plan(
+        fmt::format("the plan has {} inputs, parameters and outputs, the graph {}", count, slots.size()));
   }
   // The plan's extents are canonical, the user's as they were written.
   std::optional<analysis::Facts> facts;
@@ -68,8 +69,8 @@ void check_slots(const std::vector<Slot>& slots, const ir::Graph& graph, const s
         std::equal(slots[i].dims.begin(), slots[i].dims.end(), value.dims.begin(), value.dims.end(), same)) {
       continue;
     }
-    fail(fmt::format("value {} of the plan is not the graph's {} '{}'", i, to_string(slots[i].kind),
-                     slots[i].name));
+    bad_plan(fmt::format("value {} of the plan is not the graph's {} '{}'", i, to_string(slots[i].kind),
+                         slots[i].name));
   }
 }
 
@@ -77,28 +78,30 @@ void check_slots(const std::vector<Slot>& slots, const ir::Graph& graph, const s
 void check_kernel(const schedule::Plan& plan, const schedule::Step& step, const schedule::KernelStep& work,
                   const codegen::Source& source) {
   const auto where = [&] { return fmt::format("step '{}': ", step.name); };
-  if (work.kernel >= source.kernels.size()) fail(where() + fmt::format("there is no kernel {}", work.kernel));
+  if (work.kernel >= source.kernels.size())
+    bad_plan(where() + fmt::format("there is no kernel {}", work.kernel));
   const codegen::KernelInfo& kernel = source.kernels[work.kernel];
   if (kernel.params.size() != work.buffers.size() + work.extents.size()) {
-    fail(where() + fmt::format("kernel '{}' has {} parameters, the step {} buffers and {} extents",
-                               kernel.name, kernel.params.size(), work.buffers.size(), work.extents.size()));
+    bad_plan(where() + fmt::format("kernel '{}' has {} parameters, the step {} buffers and {} extents",
+                                   kernel.name, kernel.params.size(), work.buffers.size(),
+                                   work.extents.size()));
   }
   for (std::size_t i = 0; i < kernel.params.size(); ++i) {
     const codegen::KernelParam& param = kernel.params[i];
     const bool is_buffer = i < work.buffers.size();
     if (is_buffer != (param.kind == codegen::KernelParam::Kind::buffer)) {
-      fail(where() +
-           fmt::format("parameter '{}' of kernel '{}' is of another kind", param.name, kernel.name));
+      bad_plan(where() +
+               fmt::format("parameter '{}' of kernel '{}' is of another kind", param.name, kernel.name));
     }
     if (!is_buffer) continue;
     const schedule::ValueId id = work.buffers[i];
     if (plan.values[id].dtype != param.dtype) {
-      fail(where() + fmt::format("parameter '{}' is {}, its value {}", param.name,
-                                 fuse::to_string(param.dtype), fuse::to_string(plan.values[id].dtype)));
+      bad_plan(where() + fmt::format("parameter '{}' is {}, its value {}", param.name,
+                                     fuse::to_string(param.dtype), fuse::to_string(plan.values[id].dtype)));
     }
     const bool stated = std::find(step.writes.begin(), step.writes.end(), id) != step.writes.end();
     if (param.written && !stated) {
-      fail(where() + fmt::format("kernel '{}' writes '{}' without stating it", kernel.name, param.name));
+      bad_plan(where() + fmt::format("kernel '{}' writes '{}' without stating it", kernel.name, param.name));
     }
   }
 }
@@ -172,10 +175,10 @@ std::size_t find_slot(const std::vector<Slot>& slots, std::string_view name, boo
   }
   std::string hint = ir::nearest_names(names, name);
   if (other)
-    hint = fmt::format("{} is an {}", runtime::quoted(name), output ? "input or parameter" : "output");
+    hint = fmt::format("{} is an {}", runtime::in_quotes(name), output ? "input or parameter" : "output");
   throw Error({.code = ErrorCode::unknown_name,
                .message = fmt::format("no {} is named {}", output ? "output" : "input or parameter",
-                                      runtime::quoted(name)),
+                                      runtime::in_quotes(name)),
                .hint = std::move(hint)});
 }
 

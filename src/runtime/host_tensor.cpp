@@ -76,7 +76,7 @@ std::string type_text(DType type, std::span<const std::int64_t> shape) {
   return text + ']';
 }
 
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   constexpr std::size_t longest = 200;
   static constexpr char digits[] = "0123456789abcdef";
   std::string out = "'";

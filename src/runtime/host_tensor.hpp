@@ -28,8 +28,13 @@ inline std::optional<std::int64_t> checked_element_count(std::span<const std::in
 /// "f32[4, 8]", as error messages spell a type.
 std::string type_text(DType type, std::span<const std::int64_t> shape);
 
-/// The value of `text` fit for an error message: quoted, unprintable bytes escaped, cut when long.
-std::string quoted(std::string_view text);
+/// The value of `text` fit for an error message: in quotes, unprintable bytes escaped, cut when long.
+std::string in_quotes(std::string_view text);
+
+inline constexpr DType all_dtypes[] = {
+#define FUSE_DTYPE(name, text, bytes, kind, cuda) DType::name,
+#include <fuse/dtypes.def>
+};
 
 /// To nearest even, saturating; NaN is 0.
 std::int64_t round_to_int64(double value);

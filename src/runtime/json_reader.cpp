@@ -75,7 +75,7 @@ void JsonReader::fail(const std::string& what) const {
 }
 
 void JsonReader::fail_here(std::string_view wanted) {
-  fail((at_ < text_.size() ? quoted(text_.substr(at_, 1)) : std::string("the end")) + " where " +
+  fail((at_ < text_.size() ? in_quotes(text_.substr(at_, 1)) : std::string("the end")) + " where " +
        std::string(wanted) + " should be");
 }
 
@@ -94,7 +94,7 @@ bool JsonReader::accept(char c) {
 }
 
 void JsonReader::expect(char c) {
-  if (!accept(c)) fail_here(quoted({&c, 1}));
+  if (!accept(c)) fail_here(in_quotes({&c, 1}));
 }
 
 unsigned JsonReader::hex4() {
@@ -151,7 +151,7 @@ std::string JsonReader::string() {
       out += c;
     }
   }
-  if (!is_utf8(out)) fail("the string " + quoted(out) + " is not UTF-8");
+  if (!is_utf8(out)) fail("the string " + in_quotes(out) + " is not UTF-8");
   return out;
 }
 

@@ -23,9 +23,10 @@ namespace {
 constexpr std::size_t largest_transfer = std::size_t{1} << 30;  // Linux moves at most 2 GiB a call
 
 [[noreturn]] void throw_io(std::string_view action, const std::string& path, std::string_view reason) {
-  throw Error({.kind = ErrorKind::user,
-               .code = ErrorCode::io,
-               .message = "cannot " + std::string(action) + ' ' + quoted(path) + ": " + std::string(reason)});
+  throw Error(
+      {.kind = ErrorKind::user,
+       .code = ErrorCode::io,
+       .message = "cannot " + std::string(action) + ' ' + in_quotes(path) + ": " + std::string(reason)});
 }
 
 [[noreturn]] void throw_errno(std::string_view action, const std::string& path, int error) {

@@ -119,7 +119,7 @@ bool two_ended(Placement& placement, const Arena& arena, std::int64_t limit) {
   return true;
 }
 
-[[noreturn]] void fail(std::string message) {
+[[noreturn]] void bad_ranges(std::string message) {
   throw Error({.kind = ErrorKind::internal, .code = ErrorCode::internal, .message = std::move(message)});
 }
 
@@ -139,7 +139,7 @@ Arena make_arena(std::span<const LiveRange> ranges, std::int64_t alignment, std:
   Arena arena{.ranges = ranges, .sizes = {}, .at_step = {}, .defined_at = {}, .order = {}};
   std::uint32_t steps = 0;
   for (const LiveRange& range : ranges) {
-    if (!well_formed(range)) fail("a live range of the memory plan is malformed");
+    if (!well_formed(range)) bad_ranges("a live range of the memory plan is malformed");
     if (range.bytes > std::numeric_limits<std::int64_t>::max() - alignment) sum = -1;
     const std::int64_t size = sum < 0 ? 0 : (range.bytes + alignment - 1) & -alignment;
     if (sum < 0 || __builtin_add_overflow(sum, size, &sum)) {

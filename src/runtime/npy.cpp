@@ -14,14 +14,9 @@ namespace fuse::runtime {
 namespace {
 
 constexpr std::string_view magic = "\x93NUMPY";
-constexpr std::size_t longest_preamble = 12;                      // magic, version, and a 4-byte length
-constexpr std::uint64_t longest_header = std::uint64_t{1} << 20;  // numpy itself refuses more than 10,000
-constexpr std::size_t highest_rank = 64;                          // numpy's own limit
-
-constexpr DType all_dtypes[] = {
-#define FUSE_DTYPE(name, text, bytes, kind, cuda) DType::name,
-#include <fuse/dtypes.def>
-};
+constexpr std::size_t longest_preamble = 12;                          // magic, version, and a 4-byte length
+constexpr std::uint64_t longest_npy_header = std::uint64_t{1} << 20;  // numpy itself refuses more than 10,000
+constexpr std::size_t highest_npy_rank = 64;                          // numpy's own limit
 
 // A switch without default: a new dtype must say how numpy spells it.
 constexpr std::string_view descr_of(DType type) {
@@ -54,10 +49,10 @@ struct Header {
   std::vector<std::int64_t> shape{};
 };
 
-[[noreturn]] void fail(std::string_view name, const std::string& what, std::string hint = {}) {
+[[noreturn]] void bad_npy(std::string_view name, const std::string& what, std::string hint = {}) {
   throw Error({.kind = ErrorKind::user,
                .code = ErrorCode::file_format,
-               .message = "npy file " + quoted(name) + ": " + what,
+               .message = "npy file " + in_quotes(name) + ": " + what,
                .hint = std::move(hint)});
 }
 
@@ -81,8 +76,8 @@ class HeaderParser {
                    : key == "fortran_order" ? &has_order
                    : key == "shape"         ? &has_shape
                                             : nullptr;
-      if (!seen) fail(name_, "the header has the unknown key " + quoted(key));
-      if (*seen) fail(name_, "the header has the key " + quoted(key) + " twice");
+      if (!seen) bad_npy(name_, "the header has the unknown key " + in_quotes(key));
+      if (*seen) bad_npy(name_, "the header has the key " + in_quotes(key) + " twice");
       *seen = true;
       if (seen == &has_descr) header.dtype = descr();
       if (seen == &has_order) header.fortran_order = truth();
@@ -94,17 +89,18 @@ class HeaderParser {
     }
     skip_space();
     if (at_ != text_.size()) fail_here("nothing but spaces");
-    if (!has_descr) fail(name_, "the header has no 'descr'");
-    if (!has_order) fail(name_, "the header has no 'fortran_order'");
-    if (!has_shape) fail(name_, "the header has no 'shape'");
+    if (!has_descr) bad_npy(name_, "the header has no 'descr'");
+    if (!has_order) bad_npy(name_, "the header has no 'fortran_order'");
+    if (!has_shape) bad_npy(name_, "the header has no 'shape'");
     return header;
   }
 
  private:
   [[noreturn]] void fail_here(std::string_view wanted) {
-    fail(name_, "the header has " +
-                    (at_ < text_.size() ? quoted(text_.substr(at_, 1)) : std::string("its end")) +
-                    " at character " + std::to_string(at_) + ", where " + std::string(wanted) + " should be");
+    bad_npy(name_, "the header has " +
+                       (at_ < text_.size() ? in_quotes(text_.substr(at_, 1)) : std::string("its end")) +
+                       " at character " + std::to_string(at_) + ", where " + std::string(wanted) +
+                       " should be");
   }
 
   void skip_space() {
@@ -121,7 +117,7 @@ class HeaderParser {
   }
 
   void expect(char c) {
-    if (!accept(c)) fail_here(quoted({&c, 1}));
+    if (!accept(c)) fail_here(in_quotes({&c, 1}));
   }
 
   std::string_view string() {
@@ -129,7 +125,7 @@ class HeaderParser {
     if (at_ == text_.size() || (text_[at_] != '\'' && text_[at_] != '"')) fail_here("a string");
     const char quote = text_[at_++];
     const std::size_t end = text_.find(quote, at_);
-    if (end == std::string_view::npos) fail(name_, "the header has a string without an end");
+    if (end == std::string_view::npos) bad_npy(name_, "the header has a string without an end");
     const std::string_view value = text_.substr(at_, end - at_);
     at_ = end + 1;
     return value;
@@ -138,7 +134,7 @@ class HeaderParser {
   DType descr() {
     skip_space();
     if (at_ < text_.size() && (text_[at_] == '[' || text_[at_] == '(')) {
-      fail(name_, "its elements are structures", "save each field in a file of its own");
+      bad_npy(name_, "its elements are structures", "save each field in a file of its own");
     }
     const std::string_view text = string();
     if (text == "|V2") return bf16;  // as numpy.load and then numpy.save leave it
@@ -146,11 +142,11 @@ class HeaderParser {
       if (text == descr_of(type)) return type;
     }
     if (text.starts_with('>')) {
-      fail(name_, "its elements are big endian: " + quoted(text),
-           "save array.astype(array.dtype.newbyteorder('<'))");
+      bad_npy(name_, "its elements are big endian: " + in_quotes(text),
+              "save array.astype(array.dtype.newbyteorder('<'))");
     }
-    fail(name_, "unsupported element type " + quoted(text),
-         "supported: '<f8' '<f4' '<f2' '<V2' (bf16) '<i8' '<i4' '|b1'");
+    bad_npy(name_, "unsupported element type " + in_quotes(text),
+            "supported: '<f8' '<f4' '<f2' '<V2' (bf16) '<i8' '<i4' '|b1'");
   }
 
   bool truth() {
@@ -169,8 +165,8 @@ class HeaderParser {
     std::vector<std::int64_t> extents;
     expect('(');
     while (!accept(')')) {
-      if (extents.size() == highest_rank) {
-        fail(name_, "its shape has more than " + std::to_string(highest_rank) + " extents");
+      if (extents.size() == highest_npy_rank) {
+        bad_npy(name_, "its shape has more than " + std::to_string(highest_npy_rank) + " extents");
       }
       extents.push_back(extent());
       if (accept(',')) continue;
@@ -184,13 +180,13 @@ class HeaderParser {
 
   std::int64_t extent() {
     skip_space();
-    if (at_ < text_.size() && text_[at_] == '-') fail(name_, "its shape has a negative extent");
+    if (at_ < text_.size() && text_[at_] == '-') bad_npy(name_, "its shape has a negative extent");
     const std::size_t begin = at_;
     std::int64_t value = 0;
     for (; at_ < text_.size() && text_[at_] >= '0' && text_[at_] <= '9'; ++at_) {
       const int digit = text_[at_] - '0';
       if (value > (std::numeric_limits<std::int64_t>::max() - digit) / 10) {
-        fail(name_, "its shape has an extent that overflows 63 bits");
+        bad_npy(name_, "its shape has an extent that overflows 63 bits");
       }
       value = value * 10 + digit;
     }
@@ -211,26 +207,26 @@ struct Extent {
 Extent locate_header(std::span<const std::byte> start, std::uint64_t file_size, std::string_view name) {
   const std::string_view text = as_text(start);
   if (!text.starts_with(magic)) {
-    fail(name, magic.starts_with(text) ? "it ends inside its magic bytes"
-                                       : "it does not start with the magic bytes of npy");
+    bad_npy(name, magic.starts_with(text) ? "it ends inside its magic bytes"
+                                          : "it does not start with the magic bytes of npy");
   }
-  if (text.size() < 8) fail(name, "it ends inside its version");
+  if (text.size() < 8) bad_npy(name, "it ends inside its version");
   const auto byte = [&](std::size_t i) { return static_cast<std::uint64_t>(start[i]); };
   const std::uint64_t major = byte(6), minor = byte(7);
   if (major < 1 || major > 3 || minor != 0) {
-    fail(name, "unknown version " + std::to_string(major) + '.' + std::to_string(minor));
+    bad_npy(name, "unknown version " + std::to_string(major) + '.' + std::to_string(minor));
   }
   Extent header{.begin = major == 1 ? 10u : 12u};
-  if (text.size() < header.begin) fail(name, "it ends inside the length of its header");
+  if (text.size() < header.begin) bad_npy(name, "it ends inside the length of its header");
   header.size = byte(8) | byte(9) << 8;
   if (major > 1) header.size |= byte(10) << 16 | byte(11) << 24;
   if (header.size > file_size - header.begin) {
-    fail(name, "its header of " + std::to_string(header.size) + " bytes goes beyond the file's " +
-                   std::to_string(file_size));
+    bad_npy(name, "its header of " + std::to_string(header.size) + " bytes goes beyond the file's " +
+                      std::to_string(file_size));
   }
-  if (header.size > longest_header) {
-    fail(name, "its header of " + std::to_string(header.size) + " bytes is longer than " +
-                   std::to_string(longest_header));
+  if (header.size > longest_npy_header) {
+    bad_npy(name, "its header of " + std::to_string(header.size) + " bytes is longer than " +
+                      std::to_string(longest_npy_header));
   }
   return header;
 }
@@ -240,25 +236,25 @@ Header read_header(std::string_view text, std::uint64_t data_size, std::string_v
   for (std::size_t i = 0; i < text.size(); ++i) {
     const auto byte = static_cast<unsigned char>(text[i]);
     if (byte >= 0x80 || byte == 0) {
-      fail(name, "the header's character " + std::to_string(i) + " is not ASCII text: byte " +
-                     std::to_string(byte));
+      bad_npy(name, "the header's character " + std::to_string(i) + " is not ASCII text: byte " +
+                        std::to_string(byte));
     }
   }
   Header header = HeaderParser(text, name).parse();
   const auto count = checked_element_count(header.shape, header.dtype);
-  if (!count) fail(name, "the size of " + type_text(header.dtype, header.shape) + " overflows 63 bits");
+  if (!count) bad_npy(name, "the size of " + type_text(header.dtype, header.shape) + " overflows 63 bits");
   const std::uint64_t wanted = static_cast<std::uint64_t>(*count) * size_of(header.dtype);
   if (wanted != data_size) {
-    fail(name, "the data of " + type_text(header.dtype, header.shape) + " should take " +
-                   std::to_string(wanted) + " bytes and takes " + std::to_string(data_size));
+    bad_npy(name, "the data of " + type_text(header.dtype, header.shape) + " should take " +
+                      std::to_string(wanted) + " bytes and takes " + std::to_string(data_size));
   }
   return header;
 }
 
 // Column-major to row-major: walks the result in order, with the source's offset kept as an odometer.
 template <std::size_t size>
-void transpose(const std::byte* from, std::byte* to, const std::vector<std::int64_t>& shape,
-               std::int64_t count) {
+void transpose_elements(const std::byte* from, std::byte* to, const std::vector<std::int64_t>& shape,
+                        std::int64_t count) {
   const std::size_t rank = shape.size();
   std::vector<std::int64_t> stride(rank), at(rank);
   std::int64_t product = 1;
@@ -281,8 +277,8 @@ void finish(HostTensor& tensor, const Header& header, std::string_view name) {
   if (header.dtype == boolean) {
     const auto odd = std::ranges::find_if(tensor.data, [](std::byte b) { return b > std::byte{1}; });
     if (odd != tensor.data.end()) {
-      fail(name, "element " + std::to_string(odd - tensor.data.begin()) + " of its bools is the byte " +
-                     std::to_string(static_cast<int>(*odd)) + ", neither 0 nor 1");
+      bad_npy(name, "element " + std::to_string(odd - tensor.data.begin()) + " of its bools is the byte " +
+                        std::to_string(static_cast<int>(*odd)) + ", neither 0 nor 1");
     }
   }
   if (!header.fortran_order || header.shape.size() < 2 || tensor.data.empty()) return;
@@ -290,16 +286,16 @@ void finish(HostTensor& tensor, const Header& header, std::string_view name) {
   const std::int64_t count = tensor.element_count();
   switch (size_of(tensor.dtype)) {
     case 1:
-      transpose<1>(tensor.data.data(), result.data.data(), tensor.shape, count);
+      transpose_elements<1>(tensor.data.data(), result.data.data(), tensor.shape, count);
       break;
     case 2:
-      transpose<2>(tensor.data.data(), result.data.data(), tensor.shape, count);
+      transpose_elements<2>(tensor.data.data(), result.data.data(), tensor.shape, count);
       break;
     case 4:
-      transpose<4>(tensor.data.data(), result.data.data(), tensor.shape, count);
+      transpose_elements<4>(tensor.data.data(), result.data.data(), tensor.shape, count);
       break;
     default:
-      transpose<8>(tensor.data.data(), result.data.data(), tensor.shape, count);
+      transpose_elements<8>(tensor.data.data(), result.data.data(), tensor.shape, count);
   }
   tensor = std::move(result);
 }
@@ -354,11 +350,11 @@ std::string npy_header(const HostTensor& tensor) {
 
 void write_npy(const std::string& path, const HostTensor& tensor) {
   const std::uint64_t wanted = static_cast<std::uint64_t>(tensor.element_count()) * size_of(tensor.dtype);
-  if (tensor.data.size() != wanted || tensor.shape.size() > highest_rank) {
+  if (tensor.data.size() != wanted || tensor.shape.size() > highest_npy_rank) {
     throw Error({.kind = ErrorKind::user,
                  .code = ErrorCode::invalid_argument,
                  .message = "cannot write " + type_text(tensor.dtype, tensor.shape) + " of " +
-                            std::to_string(tensor.data.size()) + " bytes to " + quoted(path)});
+                            std::to_string(tensor.data.size()) + " bytes to " + in_quotes(path)});
   }
   const std::string header = npy_header(tensor);
   const std::span<const std::byte> pieces[] = {std::as_bytes(std::span(header)), tensor.data};

@@ -545,7 +545,7 @@ std::shared_ptr<Prepared::Impl> signature(std::shared_ptr<const Executable::Impl
   for (const Slot& slot : executable->slots) {
     made->shapes.push_back(binding.shape(slot.dims));
     made->bytes.push_back(bytes_of(slot.dtype, made->shapes.back()));
-    made->slot_names.push_back(fmt::format("{} {}", to_string(slot.kind), quoted(slot.name)));
+    made->slot_names.push_back(fmt::format("{} {}", to_string(slot.kind), in_quotes(slot.name)));
     made->slot_types.push_back(type_text(slot.dtype, made->shapes.back()));
   }
   made->packs.assign(executable->slots.size(), 0);

@@ -9,14 +9,9 @@
 namespace fuse::runtime {
 namespace {
 
-constexpr std::uint64_t longest_header = 100'000'000;  // as the format's own reader
-constexpr std::size_t highest_rank = 64;
+constexpr std::uint64_t longest_safetensors_header = 100'000'000;  // as the format's own reader
+constexpr std::size_t highest_safetensors_rank = 64;
 constexpr std::string_view metadata_key = "__metadata__";
-
-constexpr DType all_dtypes[] = {
-#define FUSE_DTYPE(name, text, bytes, kind, cuda) DType::name,
-#include <fuse/dtypes.def>
-};
 
 // A switch without default: a new dtype must say how safetensors spells it.
 constexpr std::string_view name_of(DType type) {
@@ -51,7 +46,7 @@ struct ForeignType {
 constexpr ForeignType foreign_types[] = {{"F8_E4M3", 1}, {"F8_E5M2", 1}, {"U16", 2}, {"I16", 2},
                                          {"U32", 4},     {"U64", 8},     {"C64", 8}};
 
-[[noreturn]] void fail(const std::string& subject, const std::string& what) {
+[[noreturn]] void bad_safetensors(const std::string& subject, const std::string& what) {
   throw Error({.kind = ErrorKind::user, .code = ErrorCode::file_format, .message = subject + ": " + what});
 }
 
@@ -65,7 +60,8 @@ Entry parse_entry(JsonReader& json, const std::string& tensor) {
   Entry entry;
   bool has_dtype = false, has_shape = false, has_offsets = false;
   const auto once = [&](bool& seen, std::string_view key) {
-    if (std::exchange(seen, true)) json.fail("tensor " + quoted(tensor) + " has " + quoted(key) + " twice");
+    if (std::exchange(seen, true))
+      json.fail("tensor " + in_quotes(tensor) + " has " + in_quotes(key) + " twice");
   };
   json.expect('{');
   if (!json.accept('}')) {
@@ -80,9 +76,9 @@ Entry parse_entry(JsonReader& json, const std::string& tensor) {
         json.expect('[');
         if (json.accept(']')) continue;
         do {
-          if (entry.tensor.shape.size() == highest_rank) {
-            json.fail("tensor " + quoted(tensor) + " has more than " + std::to_string(highest_rank) +
-                      " extents");
+          if (entry.tensor.shape.size() == highest_safetensors_rank) {
+            json.fail("tensor " + in_quotes(tensor) + " has more than " +
+                      std::to_string(highest_safetensors_rank) + " extents");
           }
           entry.tensor.shape.push_back(json.natural());
         } while (json.accept(','));
@@ -102,7 +98,7 @@ Entry parse_entry(JsonReader& json, const std::string& tensor) {
   }
   for (const auto& [seen, key] :
        {std::pair{has_dtype, "dtype"}, {has_shape, "shape"}, {has_offsets, "data_offsets"}}) {
-    if (!seen) json.fail("tensor " + quoted(tensor) + " has no " + quoted(key));
+    if (!seen) json.fail("tensor " + in_quotes(tensor) + " has no " + in_quotes(key));
   }
   return entry;
 }
@@ -111,7 +107,7 @@ std::map<std::string, Entry, std::less<>> parse_header(std::string_view text, co
   JsonReader json(text, subject);
   std::map<std::string, Entry, std::less<>> entries;
   bool has_metadata = false;
-  if (!text.starts_with('{')) fail(subject, "its header does not start with '{'");
+  if (!text.starts_with('{')) bad_safetensors(subject, "its header does not start with '{'");
   json.expect('{');
   if (!json.accept('}')) {
     do {
@@ -122,7 +118,7 @@ std::map<std::string, Entry, std::less<>> parse_header(std::string_view text, co
         json.skip_value();
         continue;
       }
-      if (entries.contains(name)) json.fail("two tensors are named " + quoted(name));
+      if (entries.contains(name)) json.fail("two tensors are named " + in_quotes(name));
       entries.emplace(name, parse_entry(json, name));
     } while (json.accept(','));
     json.expect('}');
@@ -137,10 +133,10 @@ void check_entry(Entry& entry, std::span<const std::byte> data, const std::strin
   SafetensorsEntry& tensor = entry.tensor;
   const auto place = "data_offsets [" + std::to_string(entry.begin) + ", " + std::to_string(entry.end) + ']';
   if (entry.begin > entry.end)
-    fail(subject, "tensor " + quoted(name) + " has " + place + " that end before they begin");
+    bad_safetensors(subject, "tensor " + in_quotes(name) + " has " + place + " that end before they begin");
   if (static_cast<std::uint64_t>(entry.end) > data.size()) {
-    fail(subject, "tensor " + quoted(name) + " has " + place + " beyond the " + std::to_string(data.size()) +
-                      " bytes of data");
+    bad_safetensors(subject, "tensor " + in_quotes(name) + " has " + place + " beyond the " +
+                                 std::to_string(data.size()) + " bytes of data");
   }
   tensor.bytes =
       data.subspan(static_cast<std::size_t>(entry.begin), static_cast<std::size_t>(entry.end - entry.begin));
@@ -155,15 +151,15 @@ void check_entry(Entry& entry, std::span<const std::byte> data, const std::strin
   }
   if (element == 0) return;
   const auto count = checked_element_count(tensor.shape, element);
-  if (!count) fail(subject, "the size of tensor " + quoted(name) + " overflows 63 bits");
+  if (!count) bad_safetensors(subject, "the size of tensor " + in_quotes(name) + " overflows 63 bits");
   const std::uint64_t wanted = static_cast<std::uint64_t>(*count) * element;
   if (wanted != tensor.bytes.size()) {
-    fail(subject, "tensor " + quoted(name) + " should take " + std::to_string(wanted) + " bytes and takes " +
-                      std::to_string(tensor.bytes.size()));
+    bad_safetensors(subject, "tensor " + in_quotes(name) + " should take " + std::to_string(wanted) +
+                                 " bytes and takes " + std::to_string(tensor.bytes.size()));
   }
   if (tensor.dtype == boolean &&
       std::ranges::any_of(tensor.bytes, [](std::byte b) { return b > std::byte{1}; })) {
-    fail(subject, "tensor " + quoted(name) + " has a bool that is neither 0 nor 1");
+    bad_safetensors(subject, "tensor " + in_quotes(name) + " has a bool that is neither 0 nor 1");
   }
 }
 
@@ -180,42 +176,43 @@ void check_cover(const std::map<std::string, Entry, std::less<>>& entries, std::
   for (const auto* item : order) {
     const Entry& entry = item->second;
     if (entry.begin < covered) {
-      fail(subject, "the data of tensors " + quoted(*previous) + " and " + quoted(item->first) + " overlap");
+      bad_safetensors(subject, "the data of tensors " + in_quotes(*previous) + " and " +
+                                   in_quotes(item->first) + " overlap");
     }
     if (entry.begin > covered) {
-      fail(subject, "bytes " + std::to_string(covered) + " to " + std::to_string(entry.begin) +
-                        " of the data belong to no tensor");
+      bad_safetensors(subject, "bytes " + std::to_string(covered) + " to " + std::to_string(entry.begin) +
+                                   " of the data belong to no tensor");
     }
     covered = entry.end;
     previous = &item->first;
   }
   if (static_cast<std::uint64_t>(covered) != data_size) {
-    fail(subject, "the last " + std::to_string(data_size - static_cast<std::uint64_t>(covered)) +
-                      " bytes of the data belong to no tensor");
+    bad_safetensors(subject, "the last " + std::to_string(data_size - static_cast<std::uint64_t>(covered)) +
+                                 " bytes of the data belong to no tensor");
   }
 }
 
 [[noreturn]] void refuse_write(const std::string& path, const std::string& what) {
   throw Error({.kind = ErrorKind::user,
                .code = ErrorCode::invalid_argument,
-               .message = "cannot write " + quoted(path) + ": " + what});
+               .message = "cannot write " + in_quotes(path) + ": " + what});
 }
 
 }  // namespace
 
 SafetensorsIndex parse_safetensors(std::span<const std::byte> file, std::string_view name) {
-  const std::string subject = "safetensors file " + quoted(name);
+  const std::string subject = "safetensors file " + in_quotes(name);
   constexpr std::size_t prefix = 8;
-  if (file.size() < prefix) fail(subject, "it ends inside the length of its header");
+  if (file.size() < prefix) bad_safetensors(subject, "it ends inside the length of its header");
   std::uint64_t length = 0;
   for (std::size_t i = 0; i < prefix; ++i) length |= static_cast<std::uint64_t>(file[i]) << (8 * i);
   if (length > file.size() - prefix) {
-    fail(subject, "its header of " + std::to_string(length) + " bytes goes beyond the file's " +
-                      std::to_string(file.size()));
+    bad_safetensors(subject, "its header of " + std::to_string(length) + " bytes goes beyond the file's " +
+                                 std::to_string(file.size()));
   }
-  if (length > longest_header) {
-    fail(subject, "its header of " + std::to_string(length) + " bytes is longer than " +
-                      std::to_string(longest_header));
+  if (length > longest_safetensors_header) {
+    bad_safetensors(subject, "its header of " + std::to_string(length) + " bytes is longer than " +
+                                 std::to_string(longest_safetensors_header));
   }
   const std::string_view text(reinterpret_cast<const char*>(file.data()) + prefix, length);
   const std::span<const std::byte> data = file.subspan(prefix + length);
@@ -232,7 +229,7 @@ DType supported_dtype(const SafetensorsEntry& entry, std::string_view tensor) {
   throw Error(
       {.kind = ErrorKind::user,
        .code = ErrorCode::unsupported,
-       .message = "tensor " + quoted(tensor) + " has the unsupported dtype " + quoted(entry.dtype_text),
+       .message = "tensor " + in_quotes(tensor) + " has the unsupported dtype " + in_quotes(entry.dtype_text),
        .hint = "supported: F64 F32 F16 BF16 I64 I32 BOOL"});
 }
 
@@ -241,7 +238,7 @@ HostTensor SafetensorsFile::read(std::string_view name) const {
   if (found == index_.end()) {
     throw Error({.kind = ErrorKind::user,
                  .code = ErrorCode::unknown_name,
-                 .message = "the safetensors file has no tensor " + quoted(name)});
+                 .message = "the safetensors file has no tensor " + in_quotes(name)});
   }
   const SafetensorsEntry& entry = found->second;
   HostTensor tensor = HostTensor::make(supported_dtype(entry, name), entry.shape);
@@ -253,11 +250,12 @@ void write_safetensors(const std::string& path, const std::map<std::string, Host
   std::vector<const std::pair<const std::string, HostTensor>*> order;
   for (const auto& item : tensors) {
     const auto& [name, tensor] = item;
-    if (name == metadata_key || !is_utf8(name)) refuse_write(path, "no tensor can be named " + quoted(name));
+    if (name == metadata_key || !is_utf8(name))
+      refuse_write(path, "no tensor can be named " + in_quotes(name));
     const std::uint64_t wanted = static_cast<std::uint64_t>(tensor.element_count()) * size_of(tensor.dtype);
-    if (tensor.data.size() != wanted || tensor.shape.size() > highest_rank) {
-      refuse_write(path, "tensor " + quoted(name) + " is " + type_text(tensor.dtype, tensor.shape) + " of " +
-                             std::to_string(tensor.data.size()) + " bytes");
+    if (tensor.data.size() != wanted || tensor.shape.size() > highest_safetensors_rank) {
+      refuse_write(path, "tensor " + in_quotes(name) + " is " + type_text(tensor.dtype, tensor.shape) +
+                             " of " + std::to_string(tensor.data.size()) + " bytes");
     }
     order.push_back(&item);
   }
@@ -278,7 +276,7 @@ void write_safetensors(const std::string& path, const std::map<std::string, Host
   }
   header += '}';
   header.resize((header.size() + 7) / 8 * 8, ' ');
-  if (header.size() > longest_header)
+  if (header.size() > longest_safetensors_header)
     refuse_write(path, "its header would be longer than any reader accepts");
   std::string length;
   for (int i = 0; i < 8; ++i)

@@ -13,7 +13,7 @@ namespace {
 
 /// "input 'x' of type f32[4, 256]"
 std::string describe(const Slot& slot, const std::vector<std::int64_t>& shape) {
-  return fmt::format("{} {} of type {}", runtime::to_string(slot.kind), runtime::quoted(slot.name),
+  return fmt::format("{} {} of type {}", runtime::to_string(slot.kind), runtime::in_quotes(slot.name),
                      runtime::type_text(slot.dtype, shape));
 }
 

@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::int64_t enough = std::int64_t{1} << 20;  // for a source, its assembly text and its library
 
-[[noreturn]] void fail(const std::string& message, const std::string& hint) {
+[[noreturn]] void unusable(const std::string& message, const std::string& hint) {
   throw Error({.kind = ErrorKind::runtime,
                .code = ErrorCode::io,
                .message = message,
@@ -54,16 +54,16 @@ std::string temporary_directory() {
 TemporaryFolder::TemporaryFolder() {
   const std::string directory = temporary_directory();
   const DirectoryState state = directory_state(directory);
-  if (!state.exists) fail(named(directory) + " does not exist", "make it");
+  if (!state.exists) unusable(named(directory) + " does not exist", "make it");
   if (!state.executable) {
-    fail(named(directory) + " is mounted noexec: kernels built there cannot be loaded",
-         "remount it with exec");
+    unusable(named(directory) + " is mounted noexec: kernels built there cannot be loaded",
+             "remount it with exec");
   }
   std::string pattern = directory + "/fuse-XXXXXX";
   if (!::mkdtemp(pattern.data())) {
     const std::string why = std::generic_category().message(errno);
-    fail(fmt::format("{} cannot be written: {}", named(directory), why),
-         state.read_only ? "remount it with rw" : "give this user the right to write there");
+    unusable(fmt::format("{} cannot be written: {}", named(directory), why),
+             state.read_only ? "remount it with rw" : "give this user the right to write there");
   }
   path_ = pattern;
 }
@@ -80,17 +80,17 @@ void TemporaryFolder::write(const std::string& file, std::string_view text) cons
   if (out) return;
   const std::string why = std::generic_category().message(errno);
   if (full()) fail_full(fmt::format("{} of {} bytes could not be written", file, text.size()));
-  fail(fmt::format("{} cannot be written: {} of {} bytes: {}", named(temporary_directory()), file,
-                   text.size(), why),
-       "see to that");
+  unusable(fmt::format("{} cannot be written: {} of {} bytes: {}", named(temporary_directory()), file,
+                       text.size(), why),
+           "see to that");
 }
 
 bool TemporaryFolder::full() const { return directory_state(path_).free_bytes < enough; }
 
 void TemporaryFolder::fail_full(std::string_view what) const {
-  fail(fmt::format("{} is full: {} bytes are free: {}", named(temporary_directory()),
-                   directory_state(path_).free_bytes, what),
-       "free some room there");
+  unusable(fmt::format("{} is full: {} bytes are free: {}", named(temporary_directory()),
+                       directory_state(path_).free_bytes, what),
+           "free some room there");
 }
 
 }  // namespace fuse::runtime

@@ -23,7 +23,7 @@ struct Weights::Data {
     if (views.contains(name)) {
       throw Error({.kind = ErrorKind::user,
                    .code = ErrorCode::duplicate_name,
-                   .message = "two weights are named " + runtime::quoted(name)});
+                   .message = "two weights are named " + runtime::in_quotes(name)});
     }
     owned.push_back(std::move(tensor.data));
     views.emplace(std::move(name), View{tensor.dtype, std::move(tensor.shape), owned.back()});
@@ -68,7 +68,7 @@ Weights::View Weights::at(std::string_view name) const {
   throw Error(
       {.kind = ErrorKind::user,
        .code = ErrorCode::unknown_name,
-       .message = "no weight is named " + runtime::quoted(name) + " among " + std::to_string(all.size()),
+       .message = "no weight is named " + runtime::in_quotes(name) + " among " + std::to_string(all.size()),
        .hint = std::move(hint)});
 }
 
@@ -103,13 +103,13 @@ WeightsBuilder& WeightsBuilder::add(std::string name, DType dtype, std::vector<s
   if (wanted != bytes.size()) {
     throw Error({.kind = ErrorKind::user,
                  .code = ErrorCode::buffer_size,
-                 .message = "weight " + runtime::quoted(name) + " of type " + type + " should take " +
+                 .message = "weight " + runtime::in_quotes(name) + " of type " + type + " should take " +
                             std::to_string(wanted) + " bytes and was given " + std::to_string(bytes.size())});
   }
   if (dtype == boolean && std::ranges::any_of(bytes, [](std::byte b) { return b > std::byte{1}; })) {
     throw Error({.kind = ErrorKind::user,
                  .code = ErrorCode::invalid_argument,
-                 .message = "weight " + runtime::quoted(name) + " has a bool that is neither 0 nor 1"});
+                 .message = "weight " + runtime::in_quotes(name) + " has a bool that is neither 0 nor 1"});
   }
   tensor.data.assign(bytes.begin(), bytes.end());
   if (!data_) data_ = std::make_unique<Weights::Data>();

@@ -34,8 +34,8 @@ std::optional<double> constant_of(const ir::Graph& graph, NodeId id) {
 /// Something else than a kernel makes it, or it is needed in memory: reading it there costs no store.
 bool lies_in_memory(const ir::Graph& graph, NodeId id, const std::vector<bool>& in_memory) {
   const ir::Relation relation = info(graph[id].op).relation;
-  return in_memory[id] || std::holds_alternative<ir::NameAttr>(graph[id].attr) ||
-         relation == ir::Relation::contraction || relation == ir::Relation::custom;
+  return in_memory[id] || ir::is_given(graph[id]) || relation == ir::Relation::contraction ||
+         relation == ir::Relation::custom;
 }
 
 }  // namespace

@@ -173,7 +173,7 @@ void verify(const ir::Graph& graph, const Grouping& grouping, const GroupOptions
   }
   if (of != grouping.of) fail("the groups and their index differ");
   for (NodeId id = 0; id < graph.nodes.size(); ++id) {
-    const bool given = std::holds_alternative<ir::NameAttr>(graph[id].attr);
+    const bool given = ir::is_given(graph[id]);
     if (of[id] == no_group && !given && !grouping.free[id]) fail(graph.value_name(id) + " is in no group");
     if (of[id] == no_group) continue;
     for (const NodeId operand : graph[id].operands) {

@@ -16,8 +16,6 @@ namespace {
 using ir::NodeId;
 using ir::Relation;
 
-bool is_given(const ir::Node& node) { return std::holds_alternative<ir::NameAttr>(node.attr); }
-
 /// Its loop meets only some of the elements of operand 0.
 bool reads_a_part(const ir::Node& node) {
   const Relation relation = info(node.op).relation;
@@ -95,9 +93,9 @@ void GroupGraph::leave_out_free_nodes() {
     const ir::Node& node = graph_[id];
     const ir::OpInfo& row = info(node.op);
     const bool moves = row.has(ir::Trait::source) || row.has(ir::Trait::movement);
-    free_[id] = moves && !is_given(node) && !in_memory_[id] &&
+    free_[id] = moves && !ir::is_given(node) && !in_memory_[id] &&
                 std::all_of(node.operands.begin(), node.operands.end(), [&](NodeId o) { return free_[o]; });
-    outside_[id] = is_given(node) || free_[id];
+    outside_[id] = ir::is_given(node) || free_[id];
   }
 }
 

@@ -43,9 +43,6 @@ const char* why_it_ends(const ir::Node& node) {
   }
 }
 
-/// Stored before anything runs.
-bool is_given(const ir::Node& node) { return std::holds_alternative<ir::NameAttr>(node.attr); }
-
 std::int64_t elements_hint(const ir::Node& node) { return product(node.type.dims).hint(); }
 
 /// What computing a value inside a piece costs: the stored values it reads and how long the paths are.
@@ -81,7 +78,7 @@ class Partitioner {
     result.storage = storage_;
     result.stored.resize(graph_.nodes.size());
     for (NodeId id = 0; id < graph_.nodes.size(); ++id) {
-      result.stored[id] = is_given(graph_[id]) || !end_[id].empty();
+      result.stored[id] = ir::is_given(graph_[id]) || !end_[id].empty();
       if (!end_[id].empty() && !views_.assembled.contains(id)) result.pieces.push_back(collect(id));
     }
     update_in_place(result);
@@ -151,7 +148,7 @@ class Partitioner {
   bool is_opaque_root(NodeId id) const { return is_opaque(graph_[id]) || matmuls_.count(id) != 0; }
 
   void mark(NodeId id, const char* why) {
-    if (!is_given(graph_[id]) && end_[id].empty()) end_[id] = why;
+    if (!ir::is_given(graph_[id]) && end_[id].empty()) end_[id] = why;
   }
 
   void mark_forced() {
@@ -210,7 +207,7 @@ class Partitioner {
     }
   }
 
-  bool stored(NodeId id) const { return is_given(graph_[id]) || !end_[id].empty(); }
+  bool stored(NodeId id) const { return ir::is_given(graph_[id]) || !end_[id].empty(); }
 
   /// Values that several pieces use are stored when computing them again would read two or more tensors of
   /// their size; paths are cut where a piece would grow past the bounds above.
@@ -218,7 +215,7 @@ class Partitioner {
     const std::vector<bool> shared =
         rules_.recompute ? std::vector<bool>(graph_.nodes.size()) : shared_between_pieces();
     for (NodeId id = 0; id < graph_.nodes.size(); ++id) {
-      if (is_given(graph_[id]) || views_.assembled.contains(id)) continue;
+      if (ir::is_given(graph_[id]) || views_.assembled.contains(id)) continue;
       Reach reach = reach_of(id);
       if (end_[id].empty()) {
         if (!fits(reach)) {

@@ -14,13 +14,13 @@
 namespace fuse::schedule {
 namespace {
 
-constexpr TaskId none = ~TaskId{0};
+constexpr TaskId no_task = ~TaskId{0};
 // What a wait for another stream costs, as a dependent launch does. Not measured on a GPU yet.
 constexpr double wait_seconds = 1.5e-6;
 // Another order than the plan's holds other values live: it has to shorten the run by more than this.
 constexpr double least_gain = 0.02;
 
-[[noreturn]] void fail(std::string message) {
+[[noreturn]] void bad_streams(std::string message) {
   throw Error({.kind = ErrorKind::internal,
                .code = ErrorCode::internal,
                .message = "streams: " + std::move(message)});
@@ -30,11 +30,15 @@ constexpr double least_gain = 0.02;
 class Clocks {
  public:
   Clocks(std::size_t tasks, std::size_t streams)
-      : streams_(streams), clock_(tasks * streams), position_(tasks), last_(streams, none), count_(streams) {}
+      : streams_(streams),
+        clock_(tasks * streams),
+        position_(tasks),
+        last_(streams, no_task),
+        count_(streams) {}
 
   /// Behind the stream's last one.
   void append(TaskId task, StreamId stream) {
-    if (last_[stream] != none) std::copy_n(of(last_[stream]), streams_, of(task));
+    if (last_[stream] != no_task) std::copy_n(of(last_[stream]), streams_, of(task));
     position_[task] = of(task)[stream] = count_[stream]++;
     last_[stream] = task;
   }
@@ -98,12 +102,12 @@ std::vector<std::vector<TaskId>> orders_of(std::span<const Task> tasks, std::spa
   std::vector<std::vector<TaskId>> before(tasks.size());
   for (TaskId t = 0; t < tasks.size(); ++t) before[t] = tasks[t].after;
   std::vector<Residency> spinning;
-  TaskId last = none;
+  TaskId last = no_task;
   for (const TaskId t : order) spinning.insert(spinning.end(), tasks[t].spins ? 1 : 0, tasks[t].residency);
   const bool together = !choices.order_spinning || fit_together(spinning, target);
   for (const TaskId t : order) {
     if (!tasks[t].spins) continue;
-    if (!together && last != none) before[t].push_back(last);
+    if (!together && last != no_task) before[t].push_back(last);
     last = t;
   }
   return before;
@@ -202,13 +206,13 @@ void add_waits(StreamPlan& plan, std::vector<std::vector<TaskId>>& before) {
   // The end is one more task of stream 0.
   std::vector<TaskId> ends;
   for (std::size_t s = 1; s < static_cast<std::size_t>(plan.streams); ++s) {
-    if (clocks.last(s) != none) ends.push_back(clocks.last(s));
+    if (clocks.last(s) != no_task) ends.push_back(clocks.last(s));
   }
   std::sort(ends.begin(), ends.end(), [&](TaskId a, TaskId b) { return place[a] > place[b]; });
   const TaskId last = clocks.last(0);
   for (const TaskId end : ends) {
     const auto sees = [&](TaskId other) {
-      return other != none && other != end && clocks.before(end, plan.stream[end], other);
+      return other != no_task && other != end && clocks.before(end, plan.stream[end], other);
     };
     if (!sees(last) && std::none_of(plan.joins.begin(), plan.joins.end(), sees)) plan.joins.push_back(end);
   }
@@ -216,31 +220,31 @@ void add_waits(StreamPlan& plan, std::vector<std::vector<TaskId>>& before) {
 
 void check(std::span<const Task> tasks, const StreamChoices& choices) {
   if (choices.max_streams < 1 || choices.max_streams > most_streams) {
-    fail(fmt::format("max_streams is {}, 1 to {} are allowed", choices.max_streams, most_streams));
+    bad_streams(fmt::format("max_streams is {}, 1 to {} are allowed", choices.max_streams, most_streams));
   }
   for (TaskId t = 0; t < tasks.size(); ++t) {
     const Task& task = tasks[t];
     if (!(task.share > 0) || task.share > 1 || !(task.seconds >= 0))
-      fail(fmt::format("task {} has no cost", t));
+      bad_streams(fmt::format("task {} has no cost", t));
     for (const TaskId b : task.after) {
-      if (b >= t) fail(fmt::format("task {} depends on {}, which is not before it", t, b));
+      if (b >= t) bad_streams(fmt::format("task {} depends on {}, which is not before it", t, b));
     }
   }
   if (!choices.stream.empty() && choices.stream.size() != tasks.size())
-    fail("a stream for each task, or none");
+    bad_streams("a stream for each task, or no_task");
   for (const StreamId s : choices.stream) {
-    if (s >= choices.max_streams) fail(fmt::format("stream {} of {}", s, choices.max_streams));
+    if (s >= choices.max_streams) bad_streams(fmt::format("stream {} of {}", s, choices.max_streams));
   }
   if (choices.order.empty()) return;
   std::vector<bool> done(tasks.size());
   for (const TaskId t : choices.order) {
-    if (t >= tasks.size() || done[t]) fail("the order is no permutation of the tasks");
+    if (t >= tasks.size() || done[t]) bad_streams("the order is no permutation of the tasks");
     for (const TaskId b : tasks[t].after) {
-      if (!done[b]) fail(fmt::format("the order has task {} before {}, on which it depends", t, b));
+      if (!done[b]) bad_streams(fmt::format("the order has task {} before {}, on which it depends", t, b));
     }
     done[t] = true;
   }
-  if (choices.order.size() != tasks.size()) fail("the order is no permutation of the tasks");
+  if (choices.order.size() != tasks.size()) bad_streams("the order is no permutation of the tasks");
 }
 
 StreamPlan plan_in(std::vector<TaskId> order, std::span<const Task> tasks, const StreamChoices& choices,
@@ -288,50 +292,53 @@ HappensBefore::HappensBefore(const StreamPlan& plan)
 
 void verify(std::span<const Task> tasks, const StreamPlan& plan, const Target& target) {
   const std::size_t count = tasks.size();
-  if (plan.order.size() != count || plan.stream.size() != count) fail("not a place for each task");
+  if (plan.order.size() != count || plan.stream.size() != count) bad_streams("not a place for each task");
   std::vector<bool> dispatched(count);
   std::size_t next = 0;
   for (const TaskId task : plan.order) {
-    if (task >= count || dispatched[task]) fail("the order is no permutation of the tasks");
+    if (task >= count || dispatched[task]) bad_streams("the order is no permutation of the tasks");
     if (plan.stream[task] >= plan.streams)
-      fail(fmt::format("task {} is on a stream that is not there", task));
+      bad_streams(fmt::format("task {} is on a stream that is not there", task));
     for (; next < plan.waits.size() && plan.waits[next].task == task; ++next) {
       const TaskId on = plan.waits[next].on;
-      if (on >= count || !dispatched[on]) fail(fmt::format("task {} waits for what comes later", task));
+      if (on >= count || !dispatched[on])
+        bad_streams(fmt::format("task {} waits for what comes later", task));
     }
     dispatched[task] = true;
   }
-  if (next != plan.waits.size()) fail("a wait stands out of order");
+  if (next != plan.waits.size()) bad_streams("a wait stands out of order");
   const HappensBefore before(plan);
   for (TaskId task = 0; task < count; ++task) {
     for (const TaskId b : tasks[task].after) {
-      if (!before(b, task)) fail(fmt::format("task {} may start before {}, on which it depends", task, b));
+      if (!before(b, task))
+        bad_streams(fmt::format("task {} may start before {}, on which it depends", task, b));
     }
   }
   for (TaskId task = 0; task < count; ++task) {
     if (!tasks[task].spins) continue;
     std::vector<Residency> beside = {tasks[task].residency};
-    TaskId other_task = none;
+    TaskId other_task = no_task;
     for (TaskId other = 0; other < count; ++other) {
       if (other == task || !tasks[other].spins || before(task, other) || before(other, task)) continue;
       beside.push_back(tasks[other].residency);
       other_task = other;
     }
     if (fit_together(beside, target)) continue;
-    if (other_task == none)
-      fail(fmt::format("task {} spins, and not all of its blocks fit {}", task, target.name));
-    fail(fmt::format("tasks {} and {} spin, may run at one time, and {} has no room for all blocks of both",
-                     std::min(task, other_task), std::max(task, other_task), target.name));
+    if (other_task == no_task)
+      bad_streams(fmt::format("task {} spins, and not all of its blocks fit {}", task, target.name));
+    bad_streams(
+        fmt::format("tasks {} and {} spin, may run at one time, and {} has no room for all blocks of both",
+                    std::min(task, other_task), std::max(task, other_task), target.name));
   }
   std::vector<bool> joined(static_cast<std::size_t>(plan.streams));
-  std::vector<TaskId> last(static_cast<std::size_t>(plan.streams), none);
+  std::vector<TaskId> last(static_cast<std::size_t>(plan.streams), no_task);
   for (const TaskId task : plan.order) last[plan.stream[task]] = task;
   for (std::size_t s = 1; s < last.size(); ++s) {
-    if (last[s] == none) continue;
+    if (last[s] == no_task) continue;
     const auto sees = [&](TaskId end) { return end == last[s] || before(last[s], end); };
-    const bool seen = last[0] != none && before(last[s], last[0]);
+    const bool seen = last[0] != no_task && before(last[s], last[0]);
     if (!seen && std::none_of(plan.joins.begin(), plan.joins.end(), sees)) {
-      fail(fmt::format("the run may end before stream {} has", s));
+      bad_streams(fmt::format("the run may end before stream {} has", s));
     }
   }
 }

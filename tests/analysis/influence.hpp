@@ -175,7 +175,7 @@ inline void check_promises(const analysis::ElementRelation& relation, const std:
     if (dim.operand >= 0) CHECK(operand_dims.insert(dim.operand).second);
     if (dim.result >= 0) CHECK(result_dims.insert(dim.result).second);
     INFO("dim " << dim.operand << " -> " << dim.result << " " << to_string(dim.relation));
-    if (dim.relation == analysis::DimRelation::general) continue;
+    if (dim.relation == analysis::DimMapping::general) continue;
     bool kept = true;
     for (const auto& [from, to] : pairs) {
       std::vector<std::int64_t> at = coordinates(from, relation.operand),
@@ -183,22 +183,22 @@ inline void check_promises(const analysis::ElementRelation& relation, const std:
       const std::int64_t a = dim.operand < 0 ? 0 : at[static_cast<std::size_t>(dim.operand)];
       const std::int64_t b = dim.result < 0 ? 0 : in[static_cast<std::size_t>(dim.result)];
       switch (dim.relation) {
-        case analysis::DimRelation::bijective:
+        case analysis::DimMapping::bijective:
           kept = kept && a == b;
           break;
-        case analysis::DimRelation::injective:
+        case analysis::DimMapping::injective:
           for (std::int64_t other = 0; other < dim.result_extent.constant(); ++other) {
             in[static_cast<std::size_t>(dim.result)] = other;
             kept = kept && pairs.count({from, position(in, relation.result)});
           }
           break;
-        case analysis::DimRelation::surjective:
+        case analysis::DimMapping::surjective:
           for (std::int64_t other = 0; other < dim.operand_extent.constant(); ++other) {
             at[static_cast<std::size_t>(dim.operand)] = other;
             kept = kept && pairs.count({position(at, relation.operand), to});
           }
           break;
-        case analysis::DimRelation::general:
+        case analysis::DimMapping::general:
           break;
       }
     }

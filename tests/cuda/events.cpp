@@ -50,7 +50,7 @@ TEST_CASE("a failure of an event's call is reported, a foreign event refused", "
   double seconds = 0;
   CHECK(contains(t.backend->elapsed(*t.from, *t.to, seconds).message(), "cuEventSynchronize"));
   t.fakes.fail_at("cuEventCreate", 1, 2);
-  CHECK(error_of([&] { t.backend->create_event(); }).code == ErrorCode::out_of_memory);
+  CHECK(error_info([&] { t.backend->create_event(); }).code == ErrorCode::out_of_memory);
   runtime::Event other;
   CHECK(t.backend->record(*t.queue, other).message() == "the event was made by another device");
   CHECK(t.backend->elapsed(other, *t.to, seconds).code() == ErrorCode::internal);
@@ -78,12 +78,12 @@ TEST_CASE("a capture that fails leaves a stream that works", "[cuda]") {
   {
     Timed t;
     const auto refuse = [] { return Status(ErrorCode::internal, "no"); };
-    CHECK(contains(error_of([&] { t.backend->capture(*t.queue, refuse); }).message, "no"));
+    CHECK(contains(error_info([&] { t.backend->capture(*t.queue, refuse); }).message, "no"));
     for (const char* call : {"cuStreamBeginCapture", "cuStreamEndCapture", "cuGraphInstantiateWithFlags"}) {
       CAPTURE(call);
       t.fakes.fail_at(call, 1, 999);
-      CHECK(
-          contains(error_of([&] { t.backend->capture(*t.queue, [&] { return t.clear(); }); }).message, call));
+      CHECK(contains(error_info([&] { t.backend->capture(*t.queue, [&] { return t.clear(); }); }).message,
+                     call));
       CHECK(t.fakes.live("graph") == 0);
     }
     CHECK(t.queue->synchronize());

@@ -17,4 +17,6 @@ struct FakeEnvironment {
   Variable cublaslt{"FUSE_LIBCUBLASLT", fake_cublaslt_path().c_str()};
 };
 
+inline constexpr WorkspaceOptions by_graph{ExecutionMode::graph};
+
 }  // namespace fuse::test

@@ -13,6 +13,7 @@
 #include "fake_cuda/fake_cuda.hpp"
 #include "runtime/contract.hpp"
 #include "runtime/cuda/cuda.hpp"
+#include "runtime/cuda/nvrtc.hpp"
 #include "support/catch.hpp"
 #include "support/paths.hpp"
 
@@ -117,7 +118,7 @@ struct Fakes {
 
 /// The Error that `body` throws; a failed requirement if it throws none.
 template <class F>
-ErrorInfo error_of(F&& body) {
+ErrorInfo error_info(F&& body) {
   try {
     body();
   } catch (const Error& error) {
@@ -125,6 +126,13 @@ ErrorInfo error_of(F&& body) {
   }
   FAIL("no fuse::Error was thrown");
   return {};
+}
+
+/// True, with a warning, where this machine has no NVRTC: the rest of such a test is skipped.
+inline bool no_nvrtc() {
+  if (runtime::nvrtc_available()) return false;
+  WARN("skipped: no NVRTC on this machine\n" << runtime::nvrtc_report());
+  return true;
 }
 
 inline bool contains(std::string_view text, std::string_view part) {

@@ -123,7 +123,7 @@ TEST_CASE("epilogues are a bias along n, a beta and an alpha, one at a time", "[
   }
   const Fakes fakes;
   const auto backend = fakes.backend();
-  CHECK(error_of([&] {
+  CHECK(error_info([&] {
           backend->prepare_gemm(
               {.m = 2, .n = 2, .k = 2, .operand = f16, .result = f16, .epilogue = EpilogueKind::bias});
         }).message.find("an epilogue that the rounding") != std::string::npos);
@@ -165,7 +165,7 @@ TEST_CASE("the workspace is the caller's, aligned, and within the limit", "[cuda
   CHECK(gemm->run(*queue, static_cast<char*>(x) + 2, x, x, x).code() == ErrorCode::misaligned);
   backend->free(x);
   fakes.blas_set_workspace((32 << 20) + 1);
-  const ErrorInfo error = error_of([&] { backend->prepare_gemm({.m = 4, .n = 4, .k = 4}); });
+  const ErrorInfo error = error_info([&] { backend->prepare_gemm({.m = 4, .n = 4, .k = 4}); });
   CHECK(error.code == ErrorCode::unsupported);
   CHECK(contains(error.message, "cuBLASLt has no algorithm for 4 x 4 matrices of f32 to f32 by k = 4"));
 }
@@ -195,15 +195,15 @@ TEST_CASE("what the cuda device does not multiply", "[cuda][gemm]") {
   const Fakes fakes;
   const auto backend = fakes.backend();
   const ErrorInfo integers =
-      error_of([&] { backend->prepare_gemm({.m = 1, .n = 1, .k = 1, .operand = i32, .result = i32}); });
+      error_info([&] { backend->prepare_gemm({.m = 1, .n = 1, .k = 1, .operand = i32, .result = i32}); });
   CHECK(integers.kind == ErrorKind::user);
   CHECK(integers.code == ErrorCode::unsupported);
   CHECK(contains(integers.message, "no matmul of i32"));
-  const ErrorInfo many = error_of([&] {
+  const ErrorInfo many = error_info([&] {
     backend->prepare_gemm({.batch = std::int64_t{1} << 31, .m = 1, .n = 1, .k = 1, .stride_c = 1});
   });
   CHECK(contains(many.message, "2^31 - 1 matrices"));
-  CHECK(error_of([&] { backend->prepare_gemm({.m = -1, .n = 1, .k = 1}); }).kind == ErrorKind::internal);
+  CHECK(error_info([&] { backend->prepare_gemm({.m = -1, .n = 1, .k = 1}); }).kind == ErrorKind::internal);
 }
 
 TEST_CASE("a missing cuBLASLt is missed by the first GEMM only", "[cuda][gemm]") {
@@ -211,7 +211,7 @@ TEST_CASE("a missing cuBLASLt is missed by the first GEMM only", "[cuda][gemm]")
   const auto backend =
       runtime::make_cuda_backend(0, {.cuda = fake_cuda_path(), .cublaslt = "/nowhere/libcublasLt.so"});
   CHECK(backend->prepare_gemm({.m = 1, .n = 1, .k = 0})->workspace_bytes() == 0);
-  const ErrorInfo error = error_of([&] { backend->prepare_gemm({.m = 1, .n = 1, .k = 1}); });
+  const ErrorInfo error = error_info([&] { backend->prepare_gemm({.m = 1, .n = 1, .k = 1}); });
   CHECK(error.code == ErrorCode::missing_library);
   CHECK(contains(error.message, "cuBLASLt was not found; looked for\n  /nowhere/libcublasLt.so: "));
   CHECK(contains(error.hint, "libcublas"));

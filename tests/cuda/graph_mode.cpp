@@ -15,8 +15,6 @@
 namespace fuse::test {
 namespace {
 
-constexpr WorkspaceOptions by_graph{ExecutionMode::graph};
-
 std::vector<std::string> nodes(const Fakes& fakes) {
   std::vector<std::string> all;
   for (int i = 0; i < fakes.graph_nodes(); ++i) all.emplace_back(fakes.graph_node(i));

@@ -10,7 +10,6 @@ namespace fuse::test {
 namespace {
 
 constexpr std::int64_t n = 8;
-constexpr WorkspaceOptions by_graph{ExecutionMode::graph};
 
 std::vector<float> numbers(int seed) {
   std::vector<float> values;

@@ -93,7 +93,7 @@ TEST_CASE("a stream of another context or device is refused in both modes", "[cu
     const Executable executable = compile(branches(2), device);
     for (const ExecutionMode mode : {ExecutionMode::streams, ExecutionMode::graph}) {
       WholeRun run(executable, {}, {mode});
-      CHECK(contains(error_of([&] { device.wrap_stream(fakes.foreign_stream()); }).message,
+      CHECK(contains(error_info([&] { device.wrap_stream(fakes.foreign_stream()); }).message,
                      "belongs to another context"));
       Stream other = second.stream();
       const int before = fakes.call_count();

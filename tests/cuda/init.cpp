@@ -27,7 +27,7 @@ TEST_CASE("each failure of cuInit has its own message", "[cuda]") {
   for (const Row& row : rows) {
     const Fakes fakes;
     fakes.fail_at("cuInit", 1, row.code);
-    const ErrorInfo error = error_of([&] { fakes.backend(); });
+    const ErrorInfo error = error_info([&] { fakes.backend(); });
     INFO(error.message << "\n" << error.hint);
     CHECK(error.kind == ErrorKind::runtime);
     CHECK(error.code == ErrorCode::driver);
@@ -89,7 +89,7 @@ TEST_CASE("an ordinal that is not there", "[cuda]") {
   const Fakes fakes;
   for (int ordinal : {-1, 1, 1 << 30}) {
     const ErrorInfo error =
-        error_of([&] { runtime::make_cuda_backend(ordinal, {.cuda = fake_cuda_path(), .cublaslt = {}}); });
+        error_info([&] { runtime::make_cuda_backend(ordinal, {.cuda = fake_cuda_path(), .cublaslt = {}}); });
     CHECK(error.kind == ErrorKind::user);
     CHECK(error.code == ErrorCode::invalid_argument);
     CHECK(contains(error.message, "there is no CUDA device " + std::to_string(ordinal)));
@@ -100,7 +100,7 @@ TEST_CASE("an ordinal that is not there", "[cuda]") {
 
 TEST_CASE("a missing driver says what was looked for and where", "[cuda]") {
   const ErrorInfo error =
-      error_of([&] { runtime::make_cuda_backend(0, {.cuda = "/nowhere/libcuda.so.1", .cublaslt = {}}); });
+      error_info([&] { runtime::make_cuda_backend(0, {.cuda = "/nowhere/libcuda.so.1", .cublaslt = {}}); });
   CHECK(error.kind == ErrorKind::runtime);
   CHECK(error.code == ErrorCode::missing_library);
   CHECK(contains(error.message, "the NVIDIA driver was not found"));
@@ -110,7 +110,7 @@ TEST_CASE("a missing driver says what was looked for and where", "[cuda]") {
 
 TEST_CASE("a library that lacks the functions is refused by name", "[cuda]") {
   const ErrorInfo error =
-      error_of([&] { runtime::make_cuda_backend(0, {.cuda = fake_cublaslt_path(), .cublaslt = {}}); });
+      error_info([&] { runtime::make_cuda_backend(0, {.cuda = fake_cublaslt_path(), .cublaslt = {}}); });
   CHECK(error.code == ErrorCode::broken_install);
   CHECK(contains(error.message, "the NVIDIA driver is damaged or incomplete"));
   CHECK(contains(error.message, "opened, but it has no symbol cu"));
@@ -127,7 +127,7 @@ TEST_CASE("SharedLibrary reports every candidate and looks symbols up", "[cuda]"
   CHECK(contains(library.report(), fake_cuda_path() + ": opened"));
   CHECK(library.symbol("cuInit") != nullptr);
   CHECK(library.symbol("cuNothing") == nullptr);
-  const ErrorInfo error = error_of([&] { library.get<void (*)()>("cuNothing"); });
+  const ErrorInfo error = error_info([&] { library.get<void (*)()>("cuNothing"); });
   CHECK(contains(error.message, "has no function cuNothing"));
 
   const SharedLibrary absent = SharedLibrary::open(
@@ -135,7 +135,7 @@ TEST_CASE("SharedLibrary reports every candidate and looks symbols up", "[cuda]"
   CHECK_FALSE(absent);
   CHECK(contains(absent.report(), "/usr/local/cuda/lib64/libnothing.so.7: "));
   CHECK(absent.symbol("cuInit") == nullptr);
-  CHECK(error_of([&] { absent.require(); }).hint == "install the thing");
+  CHECK(error_info([&] { absent.require(); }).hint == "install the thing");
 }
 
 }  // namespace

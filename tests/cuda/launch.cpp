@@ -11,7 +11,7 @@ namespace {
 
 using runtime::Argument;
 
-std::string hex(const void* pointer) {
+std::string plain_hex(const void* pointer) {
   char text[32];
   std::snprintf(text, sizeof text, "%llx",
                 static_cast<unsigned long long>(reinterpret_cast<std::uintptr_t>(pointer)));
@@ -33,7 +33,7 @@ TEST_CASE("a launch packs pointers, i32 and i64 extents", "[cuda]") {
     std::snprintf(stream, sizeof stream, "%p", queue->native());
     CHECK(fakes.find_call("cuLaunchKernel") ==
           std::string("cuLaunchKernel scale grid 7 2 3 block 128 1 1 shared 0 stream ") + stream +
-              " args 8:" + hex(y) + " 4:fffffffe 8:10000000000");
+              " args 8:" + plain_hex(y) + " 4:fffffffe 8:10000000000");
     backend->free(y);
   }
   fakes.require_clean();
@@ -54,7 +54,7 @@ TEST_CASE("a kernel that spins is launched as a cooperative one", "[cuda]") {
     std::snprintf(stream, sizeof stream, "%p", queue->native());
     CHECK(fakes.find_call("cuLaunchCooperativeKernel") ==
           std::string("cuLaunchCooperativeKernel scale grid 7 2 3 block 128 1 1 shared 0 stream ") + stream +
-              " args 8:" + hex(y) + " 4:5 8:6");
+              " args 8:" + plain_hex(y) + " 4:5 8:6");
     CHECK(fakes.count("cuLaunchKernel") == 0);
     CHECK(backend->launch(*queue, module->function("scale"), {0, 1, 1}, arguments, 3));
     CHECK(fakes.count("cuLaunchCooperativeKernel") == 1);
@@ -159,17 +159,17 @@ TEST_CASE("a kernel that the source or the cubin lacks, or whose blocks are too 
   {
     const auto backend = fakes.backend();
     const auto module = runtime::load_cubin(*backend, scale_source(), scale_cubin());
-    const ErrorInfo unknown = error_of([&] { module->function("other"); });
+    const ErrorInfo unknown = error_info([&] { module->function("other"); });
     CHECK(unknown.kind == ErrorKind::internal);
     CHECK(contains(unknown.message, "source scale has no kernel other; it has scale"));
     const ErrorInfo absent =
-        error_of([&] { runtime::load_cubin(*backend, scale_source(), fake_cubin("shift 1024 0\n")); });
+        error_info([&] { runtime::load_cubin(*backend, scale_source(), fake_cubin("shift 1024 0\n")); });
     CHECK(contains(absent.message, "cuModuleGetFunction: CUDA_ERROR_NOT_FOUND (500)"));
     CHECK(contains(absent.message, "kernel scale"));
-    const ErrorInfo large = error_of(
+    const ErrorInfo large = error_info(
         [&] { runtime::load_cubin(*backend, scale_source(512), fake_cubin("scale 256 0 8 4 8\n")); });
     CHECK(contains(large.message, "can run blocks of 256 threads"));
-    CHECK(error_of([&] { runtime::load_cubin(*backend, scale_source(), {}); }).code == ErrorCode::internal);
+    CHECK(error_info([&] { runtime::load_cubin(*backend, scale_source(), {}); }).code == ErrorCode::internal);
   }
   fakes.require_clean();
 }
@@ -208,12 +208,12 @@ TEST_CASE("bytes go to the device and come back", "[cuda]") {
 TEST_CASE("out of memory says how much was asked and how much is free", "[cuda]") {
   const Fakes fakes;
   const auto backend = fakes.backend();
-  const ErrorInfo error = error_of([&] { backend->allocate(std::int64_t{1} << 50); });
+  const ErrorInfo error = error_info([&] { backend->allocate(std::int64_t{1} << 50); });
   CHECK(error.kind == ErrorKind::runtime);
   CHECK(error.code == ErrorCode::out_of_memory);
   CHECK(contains(error.message, "cuMemAlloc: CUDA_ERROR_OUT_OF_MEMORY (2)"));
   CHECK(contains(error.message, "1125899906842624 bytes asked, 1000 of 2000 free"));
-  CHECK(error_of([&] { backend->allocate(-1); }).kind == ErrorKind::internal);
+  CHECK(error_info([&] { backend->allocate(-1); }).kind == ErrorKind::internal);
 }
 
 TEST_CASE("the caller's stream is wrapped, not owned", "[cuda]") {
@@ -228,7 +228,7 @@ TEST_CASE("the caller's stream is wrapped, not owned", "[cuda]") {
     }
     CHECK(fakes.live("stream") == 1);
     CHECK(runtime::wrap_cuda_stream(*backend, nullptr)->synchronize());
-    const ErrorInfo error = error_of([&] { runtime::wrap_cuda_stream(*backend, fakes.foreign_stream()); });
+    const ErrorInfo error = error_info([&] { runtime::wrap_cuda_stream(*backend, fakes.foreign_stream()); });
     CHECK(error.kind == ErrorKind::user);
     CHECK(contains(error.message, "belongs to another context"));
   }

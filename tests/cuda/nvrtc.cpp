@@ -13,12 +13,6 @@ namespace {
 
 using runtime::compile_to_cubin;
 
-bool no_nvrtc() {
-  if (runtime::nvrtc_available()) return false;
-  WARN("skipped: no NVRTC on this machine\n" << runtime::nvrtc_report());
-  return true;
-}
-
 codegen::Source source_of(const std::string& body, const std::vector<std::string>& kernels) {
   codegen::Source source;
   source.name = "probe";
@@ -121,7 +115,7 @@ TEST_CASE("multiplication and addition are not contracted", "[cuda][nvrtc]") {
 TEST_CASE("an arch that NVRTC does not know lists those it does", "[cuda][nvrtc]") {
   if (no_nvrtc()) return;
   for (int arch : {10, 91, -3}) {
-    const ErrorInfo error = error_of([&] { compile_to_cubin(source_of(simple_text, {"simple"}), arch); });
+    const ErrorInfo error = error_info([&] { compile_to_cubin(source_of(simple_text, {"simple"}), arch); });
     CHECK(error.kind == ErrorKind::user);
     CHECK(error.code == ErrorCode::unknown_arch);
     CHECK(contains(error.message, "does not compile for sm_" + std::to_string(arch)));
@@ -136,14 +130,14 @@ TEST_CASE("text that does not compile shows the log and the lines around the err
   if (no_nvrtc()) return;
   const auto source =
       source_of("extern \"C\" __global__ void bad(f32* y) {\n  y[0] = missing;\n}\n", {"bad"});
-  const ErrorInfo error = error_of([&] { compile_to_cubin(source, 90); });
+  const ErrorInfo error = error_info([&] { compile_to_cubin(source, 90); });
   INFO(error.message);
   CHECK(error.kind == ErrorKind::internal);
   CHECK(contains(error.message, "nvrtcCompileProgram probe.cu for sm_90: NVRTC_ERROR_COMPILATION (6)"));
   CHECK(contains(error.message, "probe.cu(3): error: identifier \"missing\" is undefined"));
   CHECK(contains(error.message, "\n     2 | extern \"C\" __global__ void bad(f32* y) {\n"));
   CHECK(contains(error.message, "\n>    3 |   y[0] = missing;\n"));
-  const ErrorInfo absent = error_of([&] { compile_to_cubin(source_of(simple_text, {"other"}), 90); });
+  const ErrorInfo absent = error_info([&] { compile_to_cubin(source_of(simple_text, {"other"}), 90); });
   CHECK(contains(absent.message, "ptxas reported no kernel other of probe.cu"));
 }
 

@@ -13,12 +13,6 @@
 namespace fuse::test {
 namespace {
 
-bool no_nvrtc() {
-  if (runtime::nvrtc_available()) return false;
-  WARN("skipped: no NVRTC on this machine\n" << runtime::nvrtc_report());
-  return true;
-}
-
 codegen::Source some_kernels(int count) {
   Graph g("programs");
   for (int i = 0; i < count; ++i) {
@@ -63,7 +57,7 @@ TEST_CASE("an error in one of several programs shows the line of the whole text"
   const auto line =
       1 +
       std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(source.prelude.size() + at), '\n');
-  const ErrorInfo error = error_of([&] { runtime::compile_to_cubins(source, 90, 2); });
+  const ErrorInfo error = error_info([&] { runtime::compile_to_cubins(source, 90, 2); });
   INFO(error.message);
   CHECK(contains(error.message, "programs.cu(" + std::to_string(line) + "): error"));
   CHECK(contains(error.message, fmt::format("\n>{:5} | ", line)));

@@ -94,7 +94,7 @@ TEST_CASE("registers that the driver counted decide how many blocks have places"
   CHECK(compile(sums(row_sums_and_total_in_parts(4224)), Device::cuda()).prepare().launches() == 1);
   CHECK(compile(sums(row_sums_and_total_in_parts(4225)), Device::cuda()).prepare().launches() == 2);
   const Executable whole = compile(sums(row_sums_and_total(4225)), Device::cuda());
-  CHECK(error_of([&] { whole.prepare(); }).code == ErrorCode::out_of_residency);
+  CHECK(error_info([&] { whole.prepare(); }).code == ErrorCode::out_of_residency);
 }
 
 }  // namespace

@@ -50,7 +50,7 @@ TEST_CASE("one stream needs no events", "[cuda][streams]") {
   REQUIRE(run.run());
   CHECK(fakes.count("cuStreamWaitEvent") == 0);
   CHECK(fakes.count("cuStreamCreate") == 1);
-  CHECK(error_of([&] {
+  CHECK(error_info([&] {
           CompileOptions none;
           none.streams = 0;
           compile(branches(), Device::reference(), none);

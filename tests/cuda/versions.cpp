@@ -14,7 +14,7 @@ TEST_CASE("a driver older than CUDA 12 is refused, a newer one than the toolkit 
   const Fakes fakes;
   {
     const Variable version("FAKE_CUDA_VERSION", "11080");
-    const ErrorInfo error = error_of([&] { fakes.backend(); });
+    const ErrorInfo error = error_info([&] { fakes.backend(); });
     CHECK(error.kind == ErrorKind::runtime);
     CHECK(error.code == ErrorCode::incompatible_version);
     CHECK(contains(error.message, "is of CUDA 11.8; fuse takes 12.0 and newer"));
@@ -33,7 +33,7 @@ TEST_CASE("a cuBLASLt of another major version is refused by the first GEMM", "[
     const Fakes fakes;
     const Variable version("FAKE_CUBLASLT_VERSION", number);
     const auto backend = fakes.backend();
-    const ErrorInfo error = error_of([&] { backend->prepare_gemm({.m = 2, .n = 2, .k = 2}); });
+    const ErrorInfo error = error_info([&] { backend->prepare_gemm({.m = 2, .n = 2, .k = 2}); });
     INFO(number << ": " << error.message);
     CHECK(error.code == ErrorCode::incompatible_version);
     CHECK(contains(error.message, "cuBLASLt is of a version that fuse does not take"));
@@ -49,7 +49,7 @@ TEST_CASE("a driver of an older CUDA than a library is told with both versions",
   const Variable version("FAKE_CUDA_VERSION", "12040");
   {
     const auto backend = fakes.backend();
-    const ErrorInfo error = error_of([&] { backend->prepare_gemm({.m = 2, .n = 2, .k = 2}); });
+    const ErrorInfo error = error_info([&] { backend->prepare_gemm({.m = 2, .n = 2, .k = 2}); });
     CHECK(error.kind == ErrorKind::runtime);
     CHECK(error.code == ErrorCode::incompatible_version);
     CHECK(contains(error.message, "the NVIDIA driver is of CUDA 12.4"));
@@ -57,7 +57,7 @@ TEST_CASE("a driver of an older CUDA than a library is told with both versions",
     CHECK(contains(error.hint, "update the driver to one of CUDA 13.0 or newer"));
     CHECK(contains(error.hint, "install the CUDA 12 toolkit"));
     if (runtime::nvrtc_version().first == 13) {
-      const ErrorInfo load = error_of([&] { backend->load(scale_source()); });
+      const ErrorInfo load = error_info([&] { backend->load(scale_source()); });
       CHECK(load.code == ErrorCode::incompatible_version);
       CHECK(contains(load.message, "older than NVRTC"));
     } else {

@@ -8,7 +8,7 @@
 namespace fuse::test {
 namespace {
 
-const char* const body = "FUSE_KERNEL(32) one(global<int> y) {\n  store(y, threadIdx.x, 1);\n}\n";
+const char* const one_store = "FUSE_KERNEL(32) one(global<int> y) {\n  store(y, threadIdx.x, 1);\n}\n";
 
 }  // namespace
 
@@ -17,7 +17,7 @@ TEST_CASE("a missing compiler is an error that lists what was looked for", "[emu
   EmulatedDevice d({});
   CHECK(d.backend->report().find("c++, g++, clang++ on PATH: not found") != std::string::npos);
   try {
-    d.load(body);
+    d.load(one_store);
     FAIL("no error");
   } catch (const Error& e) {
     CHECK(e.kind() == ErrorKind::runtime);
@@ -30,7 +30,7 @@ TEST_CASE("a missing compiler is an error that lists what was looked for", "[emu
 TEST_CASE("FUSE_CXX is used alone, and must exist", "[emulated]") {
   const Variable chosen("FUSE_CXX", "/nonexistent/cxx");
   EmulatedDevice d({});
-  CHECK_THROWS_WITH(d.load(body), Catch::Contains("FUSE_CXX=/nonexistent/cxx: not found"));
+  CHECK_THROWS_WITH(d.load(one_store), Catch::Contains("FUSE_CXX=/nonexistent/cxx: not found"));
 }
 
 TEST_CASE("every compiler on PATH runs the dialect", "[emulated]") {
@@ -63,7 +63,7 @@ TEST_CASE("a text that does not compile is an internal error with the compiler's
     CHECK(std::string(e.what()).find("test.cu:2") != std::string::npos);
     CHECK(std::string(e.what()).find("unheard_of") != std::string::npos);
   }
-  codegen::Source source = make_source(body);
+  codegen::Source source = make_source(one_store);
   source.kernels[0].name = "two";
   CHECK_THROWS_WITH(d.backend->load(source), Catch::Contains("test.cu has no kernel two"));
 }
@@ -75,7 +75,7 @@ TEST_CASE("loading leaves no files behind", "[emulated]") {
   {
     const Variable tmp("TMPDIR", folder.c_str());
     EmulatedDevice d({});
-    d.load(body);
+    d.load(one_store);
     const auto y = d.buffer(128);
     CHECK(d.run("one", {1}, {y}));
     CHECK(fs::is_empty(folder));
@@ -85,7 +85,7 @@ TEST_CASE("loading leaves no files behind", "[emulated]") {
   fs::remove_all(folder);
   const Variable tmp("TMPDIR", "/nonexistent");
   EmulatedDevice d({});
-  CHECK_THROWS_WITH(d.load(body),
+  CHECK_THROWS_WITH(d.load(one_store),
                     Catch::Contains("the temporary directory /nonexistent (from TMPDIR) does not exist"));
 }
 

@@ -5,7 +5,7 @@
 namespace fuse::test {
 namespace {
 
-const char* const body = R"(
+const char* const counted_kernels = R"(
 FUSE_KERNEL(64) coalesced(global<const float> x, global<bf16> y) {
   const int i = blockIdx.x * 64 + threadIdx.x;
   store(y, i, to_bf16(load(x, i)));
@@ -37,7 +37,7 @@ struct Counted {
       : d({.checked = true, .threads = threads, .shuffle_seed = seed}),
         x(d.buffer(std::vector<float>(8 * 256, 1.0f))),
         y(d.buffer(8 * 256 * 4)) {
-    d.load(body);
+    d.load(counted_kernels);
   }
   runtime::KernelCounts run(const std::string& kernel, std::int64_t grid, int extents) {
     d.backend->reset_counts();
@@ -111,7 +111,7 @@ TEST_CASE("sectors are those of the memory, not of the argument", "[emulated]") 
 
 TEST_CASE("plain mode counts nothing", "[emulated]") {
   EmulatedDevice d({});
-  d.load(body);
+  d.load(counted_kernels);
   REQUIRE(d.run("strided", {1}, {d.buffer(4096), d.buffer(256)}));
   CHECK(d.backend->counts().empty());
 }

@@ -11,7 +11,7 @@ void refused(const Status& status, ErrorCode code, const std::string& text) {
   CHECK(std::string(status.message()).find(text) != std::string::npos);
 }
 
-const char* const body = R"(
+const char* const demanding_kernels = R"(
 FUSE_KERNEL(512) wide(global<float> y, int n) {
   if (threadIdx.x < n) store(y, threadIdx.x, 1.0f);
 }
@@ -26,8 +26,8 @@ FUSE_KERNEL(32) roomy(global<float> y) {
 
 TEST_CASE("launch limits are the profile's", "[emulated]") {
   EmulatedDevice small({.profile = "tiny2"}), large({.profile = "h200"});
-  small.load(body);
-  large.load(body);
+  small.load(demanding_kernels);
+  large.load(demanding_kernels);
   const auto y = small.buffer(2048), z = large.buffer(2048);
   refused(small.run("wide", {1}, {y, extent(1)}), ErrorCode::invalid_argument,
           "wide: block of 512 exceeds the limit of 256 (tiny2)");
@@ -45,7 +45,7 @@ TEST_CASE("launch limits are the profile's", "[emulated]") {
 
 TEST_CASE("a grid without blocks launches nothing", "[emulated]") {
   EmulatedDevice d({.checked = true});
-  d.load(body);
+  d.load(demanding_kernels);
   const auto y = d.buffer(2048);
   CHECK(d.run("wide", {0}, {y, extent(1)}));
   CHECK(d.run("wide", {5, 0, 5}, {y, extent(1)}));
@@ -54,7 +54,7 @@ TEST_CASE("a grid without blocks launches nothing", "[emulated]") {
 
 TEST_CASE("arguments must match the parameters", "[emulated]") {
   EmulatedDevice d({});
-  d.load(body);
+  d.load(demanding_kernels);
   const auto y = d.buffer(2048);
   refused(d.run("wide", {1}, {y}), ErrorCode::invalid_argument, "wide: 1 arguments for 2 parameters");
   refused(d.run("wide", {1}, {y, extent(1ll << 31)}), ErrorCode::invalid_argument,

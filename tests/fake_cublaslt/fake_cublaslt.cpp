@@ -197,6 +197,21 @@ std::int64_t extent(const Layout& l, std::int32_t operation, bool rows) {
 }
 
 /// A product, once its operands are known to fit.
+/// Of one matrix of a batch: `depth` numbers for each of `lines`, which stand side by side in memory or
+/// apart.
+std::vector<double> loaded(const Layout& layout, const void* base, std::int64_t batch, std::int64_t lines,
+                           std::int64_t depth, bool side_by_side) {
+  std::vector<double> numbers;
+  numbers.reserve(static_cast<std::size_t>(lines * depth));
+  for (std::int64_t line = 0; line < lines; ++line) {
+    for (std::int64_t k = 0; k < depth; ++k) {
+      const auto at = side_by_side ? line + k * layout.leading : k + line * layout.leading;
+      numbers.push_back(load(layout.type, base, batch * layout.stride + at));
+    }
+  }
+  return numbers;
+}
+
 struct Product {
   Desc m;
   Layout la, lb, lc, ld;
@@ -211,15 +226,13 @@ struct Product {
     const std::int64_t columns = extent(lb, m.transpose_b, false);
     if (workspace_bytes) std::memset(workspace, 0xee, workspace_bytes);
     for (std::int64_t i = 0; i < ld.batch; ++i) {
+      const std::vector<double> left = loaded(la, a, i, rows, depth, m.transpose_a == CUBLAS_OP_N);
+      const std::vector<double> right = loaded(lb, b, i, columns, depth, m.transpose_b != CUBLAS_OP_N);
       for (std::int64_t row = 0; row < rows; ++row) {
         for (std::int64_t column = 0; column < columns; ++column) {
+          const double *x = left.data() + row * depth, *y = right.data() + column * depth;
           double sum = 0;
-          for (std::int64_t k = 0; k < depth; ++k) {
-            const auto at_a = m.transpose_a == CUBLAS_OP_N ? row + k * la.leading : k + row * la.leading;
-            const auto at_b =
-                m.transpose_b == CUBLAS_OP_N ? k + column * lb.leading : column + k * lb.leading;
-            sum += load(la.type, a, i * la.stride + at_a) * load(lb.type, b, i * lb.stride + at_b);
-          }
+          for (std::int64_t k = 0; k < depth; ++k) sum += x[k] * y[k];
           const std::int64_t at = i * ld.stride + row + column * ld.leading;
           sum *= product;
           if (addend != 0) sum += load(lc.type, c, at);

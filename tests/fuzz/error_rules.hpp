@@ -44,6 +44,10 @@ struct Range {
 };
 template <class T>
 Range<T> whole(DType dtype);
+template <>
+Range<double> whole<double>(DType);
+template <>
+Range<std::int64_t> whole<std::int64_t>(DType);
 
 inline bool same(double a, double b) {
   return std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b) || (a != a && b != b);

@@ -14,7 +14,6 @@ namespace {
 
 constexpr std::int64_t largest = std::numeric_limits<std::int64_t>::max();
 constexpr std::int64_t smallest = std::numeric_limits<std::int64_t>::min();
-constexpr double infinity = std::numeric_limits<double>::infinity();
 
 }  // namespace
 
@@ -54,7 +53,7 @@ TEST_CASE("set rounds once and saturates", "[io][host_tensor]") {
   REQUIRE(stored(f64, 0.1) == 0.1);
   REQUIRE(stored(f32, 0.1) == static_cast<double>(0.1f));
   REQUIRE(stored(f16, 65519) == 65504);
-  REQUIRE(stored(f16, 65520) == infinity);
+  REQUIRE(stored(f16, 65520) == std::numeric_limits<double>::infinity());
   REQUIRE(stored(bf16, 1 + 0x1p-8) == 1);
   // Through f32 this would be a tie, and round down to even.
   REQUIRE(stored(bf16, 1 + 0x1p-8 + 0x1p-40) == 1 + 0x1p-7);
@@ -62,8 +61,8 @@ TEST_CASE("set rounds once and saturates", "[io][host_tensor]") {
   REQUIRE(stored(i32, 2.5) == 2);
   REQUIRE(stored(i32, -3.5) == -4);
   REQUIRE(stored(i32, 1e300) == 2147483647.0);
-  REQUIRE(stored(i32, -infinity) == -2147483648.0);
-  REQUIRE(stored(i64, infinity) == 0x1p63);
+  REQUIRE(stored(i32, -std::numeric_limits<double>::infinity()) == -2147483648.0);
+  REQUIRE(stored(i64, std::numeric_limits<double>::infinity()) == 0x1p63);
   REQUIRE(stored(i64, NAN) == 0);
   REQUIRE(stored(boolean, -0.25) == 1);
   REQUIRE(stored(boolean, -0.0) == 0);
@@ -83,7 +82,7 @@ TEST_CASE("integers are exact in i64 and rounded once elsewhere", "[io][host_ten
   REQUIRE(stored(boolean, 256).get_int(0) == 1);
   REQUIRE(stored(f32, smallest).get(0) == -0x1p63);
   REQUIRE(stored(f32, largest).get(0) == 0x1p63);
-  REQUIRE(stored(f16, largest).get(0) == infinity);
+  REQUIRE(stored(f16, largest).get(0) == std::numeric_limits<double>::infinity());
   // Just above a tie of f32 and of bf16; as a double the excess is lost, and the tie would go down to even.
   const std::int64_t above_f32_tie = (std::int64_t{1} << 62) + (std::int64_t{1} << 38) + 1;
   REQUIRE(stored(f32, above_f32_tie).get(0) == 0x1p62 + 0x1p39);
@@ -104,8 +103,8 @@ TEST_CASE("spans check their type and elements their index", "[io][host_tensor]"
 }
 
 TEST_CASE("hostile text is made fit for a message", "[io][host_tensor]") {
-  REQUIRE(runtime::quoted("a\n\x1b") == "'a\\x0a\\x1b'");
-  REQUIRE(runtime::quoted(std::string(100000, 'x')).size() < 300);
+  REQUIRE(runtime::in_quotes("a\n\x1b") == "'a\\x0a\\x1b'");
+  REQUIRE(runtime::in_quotes(std::string(100000, 'x')).size() < 300);
   REQUIRE(runtime::type_text(bf16, std::vector<std::int64_t>{4, 8}) == "bf16[4, 8]");
   REQUIRE(runtime::type_text(f32, std::vector<std::int64_t>(9999, 1)).size() < 100);
 }

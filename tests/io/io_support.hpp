@@ -57,6 +57,21 @@ std::string literal(const char (&text)[size]) {
   return {text, size - 1};
 }
 
+/// A version 1.0 npy file; the header is not padded, which a reader must not ask for.
+inline std::string npy_file(const std::string& dict, const std::string& data) {
+  std::string file = literal("\x93NUMPY\x01\x00");
+  file += static_cast<char>(dict.size() & 0xff);
+  file += static_cast<char>(dict.size() >> 8);
+  return file + dict + data;
+}
+
+inline std::string safetensors_file(const std::string& header, const std::string& data) {
+  std::string file;
+  for (int i = 0; i < 8; ++i)
+    file += static_cast<char>(static_cast<std::uint64_t>(header.size()) >> (8 * i) & 0xff);
+  return file + header + data;
+}
+
 /// The fuse::Error that `f` throws, or nothing; any other exception passes through.
 template <class F>
 std::optional<ErrorInfo> error_of(F&& f) {

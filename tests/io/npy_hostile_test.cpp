@@ -11,20 +11,14 @@ using runtime::HostTensor;
 
 namespace {
 
-std::string npy(const std::string& dict, const std::string& data) {
-  std::string file = literal("\x93NUMPY\x01\x00");
-  file += static_cast<char>(dict.size() & 0xff);
-  file += static_cast<char>(dict.size() >> 8);
-  return file + dict + data;
-}
-
 std::string with(const std::string& descr, const std::string& order, const std::string& shape,
                  const std::string& data = {}) {
-  return npy("{'descr': " + descr + ", 'fortran_order': " + order + ", 'shape': " + shape + ", }\n", data);
+  return npy_file("{'descr': " + descr + ", 'fortran_order': " + order + ", 'shape': " + shape + ", }\n",
+                  data);
 }
 
 // The message of the error, which must be a file_format one of the user's that names the file.
-std::string refusal(const std::string& file) {
+std::string npy_refusal(const std::string& file) {
   const auto error = error_of([&] { runtime::parse_npy(bytes_of(file), "dir/x.npy"); });
   if (!error) return "accepted";
   REQUIRE(error->kind == ErrorKind::user);
@@ -33,8 +27,8 @@ std::string refusal(const std::string& file) {
   return error->message;
 }
 
-void refused(const std::string& file, const std::string& why) {
-  const std::string message = refusal(file);
+void npy_refused(const std::string& file, const std::string& why) {
+  const std::string message = npy_refusal(file);
   INFO(message);
   REQUIRE(message.find(why) != std::string::npos);
 }
@@ -52,11 +46,11 @@ TEST_CASE("a truncated npy file is refused at every length", "[io][npy][hostile]
   const TemporaryDirectory directory;
   for (const DType type : all_dtypes) {
     const std::string file = small_file(type);
-    REQUIRE(refusal(file) == "accepted");
+    REQUIRE(npy_refusal(file) == "accepted");
     // A copy of its own, so that the address sanitizer sees a read past the end.
     for (std::size_t length = 0; length < file.size(); ++length)
-      REQUIRE(refusal(std::string(file, 0, length)) != "accepted");
-    refused(file + 'x', "should take");
+      REQUIRE(npy_refusal(std::string(file, 0, length)) != "accepted");
+    npy_refused(file + 'x', "should take");
   }
   const std::string file = small_file(i32);
   for (std::size_t length = 0; length < file.size(); ++length) {
@@ -75,7 +69,7 @@ TEST_CASE("every changed byte of an npy header is refused or parsed", "[io][npy]
       std::string changed = file;
       changed[at] = static_cast<char>(value);
       const bool magic = at < 7 && changed != file && at != 6;
-      const std::string outcome = refusal(changed);
+      const std::string outcome = npy_refusal(changed);
       refusals += outcome != "accepted";
       if (magic) REQUIRE(outcome != "accepted");
     }
@@ -84,61 +78,66 @@ TEST_CASE("every changed byte of an npy header is refused or parsed", "[io][npy]
 }
 
 TEST_CASE("npy preambles that lie are refused", "[io][npy][hostile]") {
-  refused("", "magic");
-  refused("not a npy file at all", "magic");
-  refused(literal("\x93NUMPY\x00\x00\x00\x00"), "version 0.0");
-  refused(literal("\x93NUMPY\x04\x00\x00\x00\x00\x00"), "version 4.0");
-  refused(literal("\x93NUMPY\x01\x01\x00\x00"), "version 1.1");
-  refused(literal("\x93NUMPY\x01\x00\xff\xff{}"), "65535 bytes goes beyond");
-  refused(literal("\x93NUMPY\x02\x00\xff\xff\xff\xff{}"), "4294967295 bytes goes beyond");
-  refused(literal("\x93NUMPY\x02\x00\x00\x00\x20\x00") + std::string(0x200000, ' '), "is longer than");
+  npy_refused("", "magic");
+  npy_refused("not a npy file at all", "magic");
+  npy_refused(literal("\x93NUMPY\x00\x00\x00\x00"), "version 0.0");
+  npy_refused(literal("\x93NUMPY\x04\x00\x00\x00\x00\x00"), "version 4.0");
+  npy_refused(literal("\x93NUMPY\x01\x01\x00\x00"), "version 1.1");
+  npy_refused(literal("\x93NUMPY\x01\x00\xff\xff{}"), "65535 bytes goes beyond");
+  npy_refused(literal("\x93NUMPY\x02\x00\xff\xff\xff\xff{}"), "4294967295 bytes goes beyond");
+  npy_refused(literal("\x93NUMPY\x02\x00\x00\x00\x20\x00") + std::string(0x200000, ' '), "is longer than");
 }
 
 TEST_CASE("npy headers that are not the dict of npy are refused", "[io][npy][hostile]") {
-  refused(npy("", ""), "its end");
-  refused(npy("{}", ""), "no 'descr'");
-  refused(npy("{'descr': '<f4'}", ""), "no 'fortran_order'");
-  refused(npy("{'descr': '<f4', 'fortran_order': False}", ""), "no 'shape'");
-  refused(npy("{'descr': '<f4', 'descr': '<f4'}", ""), "twice");
-  refused(npy("{'order': 1}", ""), "unknown key 'order'");
-  refused(npy("{'descr", ""), "without an end");
-  refused(npy("{'descr' '<f4'}", ""), "':'");
-  refused(npy("{'descr': '<f4' 'shape': ()}", ""), "'}'");
-  refused(npy(std::string(60000, '{'), ""), "a string");
-  refused(with("'<f4'", "Maybe", "()", "0000"), "True or False");
-  refused(with("'<f4'", "False", "(1)", "0000"), "','");
-  refused(with("'<f4'", "False", "[1]", "0000"), "'('");
-  refused(with("'<f4'", "False", "(1.5,)", "0000"), "','");
-  refused(with("'<f4'", "False", "('1',)", "0000"), "an extent");
-  refused(with("'<f4'", "False", "(,)", "0000"), "an extent");
-  refused(npy("{'descr': '<f4', 'fortran_order': False, 'shape': (1,)} x", "0000"), "nothing but spaces");
-  refused(npy("{'descr': '<f4', 'fortran_order': False, 'shape': (1,), \xc3\xa9}", "0000"), "not ASCII");
-  refused(npy(literal("{'descr': '<f4', \0 'fortran_order': False, 'shape': (1,)}"), "0000"), "not ASCII");
+  npy_refused(npy_file("", ""), "its end");
+  npy_refused(npy_file("{}", ""), "no 'descr'");
+  npy_refused(npy_file("{'descr': '<f4'}", ""), "no 'fortran_order'");
+  npy_refused(npy_file("{'descr': '<f4', 'fortran_order': False}", ""), "no 'shape'");
+  npy_refused(npy_file("{'descr': '<f4', 'descr': '<f4'}", ""), "twice");
+  npy_refused(npy_file("{'order': 1}", ""), "unknown key 'order'");
+  npy_refused(npy_file("{'descr", ""), "without an end");
+  npy_refused(npy_file("{'descr' '<f4'}", ""), "':'");
+  npy_refused(npy_file("{'descr': '<f4' 'shape': ()}", ""), "'}'");
+  npy_refused(npy_file(std::string(60000, '{'), ""), "a string");
+  npy_refused(with("'<f4'", "Maybe", "()", "0000"), "True or False");
+  npy_refused(with("'<f4'", "False", "(1)", "0000"), "','");
+  npy_refused(with("'<f4'", "False", "[1]", "0000"), "'('");
+  npy_refused(with("'<f4'", "False", "(1.5,)", "0000"), "','");
+  npy_refused(with("'<f4'", "False", "('1',)", "0000"), "an extent");
+  npy_refused(with("'<f4'", "False", "(,)", "0000"), "an extent");
+  npy_refused(npy_file("{'descr': '<f4', 'fortran_order': False, 'shape': (1,)} x", "0000"),
+              "nothing but spaces");
+  npy_refused(npy_file("{'descr': '<f4', 'fortran_order': False, 'shape': (1,), \xc3\xa9}", "0000"),
+              "not ASCII");
+  npy_refused(npy_file(literal("{'descr': '<f4', \0 'fortran_order': False, 'shape': (1,)}"), "0000"),
+              "not ASCII");
 }
 
 TEST_CASE("npy element types we lack are refused by name", "[io][npy][hostile]") {
-  refused(with("'>f4'", "False", "(1,)", "0000"), "big endian");
-  refused(with("'<c8'", "False", "(1,)", "00000000"), "'<c8'");
-  refused(with("'<u2'", "False", "(1,)", "00"), "'<u2'");
-  refused(with("'|O'", "False", "(1,)", "0"), "'|O'");
-  refused(with("[('a', '<f4')]", "False", "(1,)", "0000"), "structures");
-  refused(with("'|b1'", "False", "(3,)", literal("\x00\x01\x02")), "element 2 of its bools is the byte 2");
+  npy_refused(with("'>f4'", "False", "(1,)", "0000"), "big endian");
+  npy_refused(with("'<c8'", "False", "(1,)", "00000000"), "'<c8'");
+  npy_refused(with("'<u2'", "False", "(1,)", "00"), "'<u2'");
+  npy_refused(with("'|O'", "False", "(1,)", "0"), "'|O'");
+  npy_refused(with("[('a', '<f4')]", "False", "(1,)", "0000"), "structures");
+  npy_refused(with("'|b1'", "False", "(3,)", literal("\x00\x01\x02")),
+              "element 2 of its bools is the byte 2");
 }
 
 TEST_CASE("npy shapes that lie are refused before anything is allocated", "[io][npy][hostile]") {
-  refused(with("'<f4'", "False", "(-1,)"), "negative");
-  refused(with("'<f4'", "False", "(9223372036854775808,)"), "overflows 63 bits");
-  refused(with("'<f4'", "False", "(99999999999999999999999999999,)"), "overflows 63 bits");
-  refused(with("'<f4'", "False", "(9223372036854775807,)"), "overflows 63 bits");
-  refused(with("'<f8'", "False", "(4294967296, 4294967296)"), "overflows 63 bits");
-  refused(with("'<f8'", "False", "(0, 9223372036854775807, 2)"), "overflows 63 bits");
-  refused(with("'<f4'", "False", "(1099511627776,)", "0000"), "should take 4398046511104 bytes and takes 4");
-  refused(with("'<f4'", "True", "(1048576, 1048576)", "0000"), "should take");
-  refused(with("'<f4'", "False", "(2,)", "0000"), "should take 8 bytes and takes 4");
-  refused(with("'<f4'", "False", "(0,)", "0000"), "should take 0 bytes and takes 4");
+  npy_refused(with("'<f4'", "False", "(-1,)"), "negative");
+  npy_refused(with("'<f4'", "False", "(9223372036854775808,)"), "overflows 63 bits");
+  npy_refused(with("'<f4'", "False", "(99999999999999999999999999999,)"), "overflows 63 bits");
+  npy_refused(with("'<f4'", "False", "(9223372036854775807,)"), "overflows 63 bits");
+  npy_refused(with("'<f8'", "False", "(4294967296, 4294967296)"), "overflows 63 bits");
+  npy_refused(with("'<f8'", "False", "(0, 9223372036854775807, 2)"), "overflows 63 bits");
+  npy_refused(with("'<f4'", "False", "(1099511627776,)", "0000"),
+              "should take 4398046511104 bytes and takes 4");
+  npy_refused(with("'<f4'", "True", "(1048576, 1048576)", "0000"), "should take");
+  npy_refused(with("'<f4'", "False", "(2,)", "0000"), "should take 8 bytes and takes 4");
+  npy_refused(with("'<f4'", "False", "(0,)", "0000"), "should take 0 bytes and takes 4");
   std::string many = "(";
   for (int i = 0; i < 65; ++i) many += "1, ";
-  refused(with("'<f4'", "False", many + ")", "0000"), "more than 64 extents");
+  npy_refused(with("'<f4'", "False", many + ")", "0000"), "more than 64 extents");
 }
 
 TEST_CASE("what is not a regular file is refused", "[io][npy][hostile]") {

@@ -11,15 +11,6 @@ using runtime::HostTensor;
 
 namespace {
 
-// A version 1.0 file; the header is not padded, which a reader must not ask for.
-std::string npy(const std::string& dict, const std::string& data) {
-  const std::size_t length = dict.size();
-  std::string file = literal("\x93NUMPY\x01\x00");
-  file += static_cast<char>(length & 0xff);
-  file += static_cast<char>(length >> 8);
-  return file + dict + data;
-}
-
 HostTensor parse(const std::string& file) { return runtime::parse_npy(bytes_of(file), "x.npy"); }
 
 }  // namespace
@@ -57,21 +48,22 @@ TEST_CASE("an npy header is written as numpy writes it", "[io][npy]") {
 }
 
 TEST_CASE("npy bytes as numpy writes them are read", "[io][npy]") {
-  const HostTensor floats = parse(npy("{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }      \n",
-                                      literal("\x00\x00\x80\x3f\x00\x00\x00\xc0")));
+  const HostTensor floats =
+      parse(npy_file("{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }      \n",
+                     literal("\x00\x00\x80\x3f\x00\x00\x00\xc0")));
   REQUIRE(floats.shape == std::vector<std::int64_t>{2});
   REQUIRE(floats.get(0) == 1);
   REQUIRE(floats.get(1) == -2);
   const HostTensor halves =
-      parse(npy("{'descr': '<f2', 'fortran_order': False, 'shape': (), }\n", literal("\x00\x3e")));
+      parse(npy_file("{'descr': '<f2', 'fortran_order': False, 'shape': (), }\n", literal("\x00\x3e")));
   REQUIRE(halves.get(0) == 1.5);
   const HostTensor truths =
-      parse(npy("{'descr': '|b1', 'fortran_order': False, 'shape': (2,), }\n", literal("\x01\x00")));
+      parse(npy_file("{'descr': '|b1', 'fortran_order': False, 'shape': (2,), }\n", literal("\x01\x00")));
   REQUIRE(truths.get(0) == 1);
   REQUIRE(truths.get(1) == 0);
   for (const std::string descr : {"<V2", "|V2"}) {
-    const HostTensor brains = parse(
-        npy("{'descr': '" + descr + "', 'fortran_order': False, 'shape': (1,), }\n", literal("\x40\x40")));
+    const HostTensor brains = parse(npy_file(
+        "{'descr': '" + descr + "', 'fortran_order': False, 'shape': (1,), }\n", literal("\x40\x40")));
     REQUIRE((brains.dtype == bf16));
     REQUIRE(brains.get(0) == 3);
   }
@@ -84,7 +76,7 @@ TEST_CASE("npy headers may differ in what Python lets differ", "[io][npy]") {
            "{\"descr\": \"<i4\", \"shape\": ( 1 , ), \"fortran_order\": False}\n",
            "{'descr': '<i4', 'fortran_order': False, 'shape': (1L,), }  \t\n",
        }) {
-    REQUIRE(parse(npy(dict, one)).get_int(0) == 7);
+    REQUIRE(parse(npy_file(dict, one)).get_int(0) == 7);
   }
 }
 
@@ -115,9 +107,9 @@ TEST_CASE("Fortran order is transposed on reading", "[io][npy]") {
     }
     std::string dict = runtime::npy_header(expected).substr(10);
     dict.replace(dict.find("False"), 5, "True");
-    require_identical(parse(npy(dict, data)), expected);
+    require_identical(parse(npy_file(dict, data)), expected);
     const TemporaryDirectory directory;
-    write_text(directory / "f.npy", npy(dict, data));
+    write_text(directory / "f.npy", npy_file(dict, data));
     require_identical(runtime::read_npy(directory / "f.npy"), expected);
   }
 }

@@ -9,13 +9,6 @@ using namespace fuse::test;
 
 namespace {
 
-std::string file_of(const std::string& header, const std::string& data) {
-  std::string file;
-  for (int i = 0; i < 8; ++i)
-    file += static_cast<char>(static_cast<std::uint64_t>(header.size()) >> (8 * i) & 0xff);
-  return file + header + data;
-}
-
 std::string refusal(const std::string& file) {
   const auto error = error_of([&] { runtime::parse_safetensors(bytes_of(file), "m.safetensors"); });
   if (!error) return "accepted";
@@ -38,13 +31,13 @@ std::string tensor(const std::string& dtype, const std::string& shape, const std
 // One tensor "w".
 std::string one(const std::string& dtype, const std::string& shape, const std::string& offsets,
                 const std::string& data) {
-  return file_of(R"({"w":)" + tensor(dtype, shape, offsets) + "}", data);
+  return safetensors_file(R"({"w":)" + tensor(dtype, shape, offsets) + "}", data);
 }
 
 std::string small_file() {
-  return file_of(R"({"__metadata__":{"k":"v"},"a":)" + tensor("F32", "[2]", "[0,8]") + R"(,"b\u0041":)" +
-                     tensor("BOOL", "[1,2]", "[8,10]") + "}",
-                 literal("\x00\x00\x80\x3f\x00\x00\x00\x40\x01\x00"));
+  return safetensors_file(R"({"__metadata__":{"k":"v"},"a":)" + tensor("F32", "[2]", "[0,8]") +
+                              R"(,"b\u0041":)" + tensor("BOOL", "[1,2]", "[8,10]") + "}",
+                          literal("\x00\x00\x80\x3f\x00\x00\x00\x40\x01\x00"));
 }
 
 }  // namespace
@@ -81,7 +74,7 @@ TEST_CASE("a safetensors header cut at every length is refused", "[io][safetenso
   const std::string file = small_file();
   const std::string header = file.substr(8, file.size() - 18), data = file.substr(file.size() - 10);
   for (std::size_t length = 0; length < header.size(); ++length) {
-    REQUIRE(refusal(file_of(header.substr(0, length), data)) != "accepted");
+    REQUIRE(refusal(safetensors_file(header.substr(0, length), data)) != "accepted");
   }
 }
 
@@ -89,7 +82,7 @@ TEST_CASE("safetensors lengths that lie are refused", "[io][safetensors][hostile
   refused(literal("\xff\xff\xff\xff\xff\xff\xff\xff{}"), "18446744073709551615 bytes goes beyond");
   refused(literal("\xf8\xff\xff\xff\xff\xff\xff\xff{}"), "goes beyond");
   refused(literal("\x03\x00\x00\x00\x00\x00\x00\x00{}"), "goes beyond");
-  refused(file_of("{" + std::string(100'000'001, ' ') + "}", ""), "is longer than 100000000");
+  refused(safetensors_file("{" + std::string(100'000'001, ' ') + "}", ""), "is longer than 100000000");
 }
 
 TEST_CASE("safetensors offsets that lie are refused", "[io][safetensors][hostile]") {
@@ -105,17 +98,18 @@ TEST_CASE("safetensors offsets that lie are refused", "[io][safetensors][hostile
   refused(one("F32", "[1]", "[0,4,4]", "0000"), "']'");
   refused(one("F32", "[1]", "[4,8]", "00000000"), "bytes 0 to 4 of the data belong to no tensor");
   const auto two = [](const std::string& a, const std::string& b, const std::string& data) {
-    return file_of(R"({"a":)" + tensor("I32", "[1]", a) + R"(,"b":)" + tensor("I32", "[1]", b) + "}", data);
+    return safetensors_file(R"({"a":)" + tensor("I32", "[1]", a) + R"(,"b":)" + tensor("I32", "[1]", b) + "}",
+                            data);
   };
   REQUIRE(refusal(two("[4,8]", "[0,4]", "00000000")) == "accepted");
   refused(two("[0,4]", "[2,6]", "00000000"), "'a' and 'b' overlap");
   refused(two("[0,4]", "[0,4]", "0000"), "overlap");
   refused(two("[0,4]", "[6,10]", "0123456789"), "bytes 4 to 6");
   // An empty tensor inside of another.
-  refused(
-      file_of(R"({"a":)" + tensor("I32", "[1]", "[0,4]") + R"(,"b":)" + tensor("I32", "[0]", "[2,2]") + "}",
+  refused(safetensors_file(
+              R"({"a":)" + tensor("I32", "[1]", "[0,4]") + R"(,"b":)" + tensor("I32", "[0]", "[2,2]") + "}",
               "0000"),
-      "overlap");
+          "overlap");
 }
 
 TEST_CASE("safetensors shapes that lie are refused", "[io][safetensors][hostile]") {
@@ -133,45 +127,46 @@ TEST_CASE("safetensors shapes that lie are refused", "[io][safetensors][hostile]
 }
 
 TEST_CASE("safetensors headers that are not the format's JSON are refused", "[io][safetensors][hostile]") {
-  refused(file_of("", ""), "does not start with '{'");
-  refused(file_of("[]", ""), "does not start with '{'");
-  refused(file_of("{} x", ""), "nothing");
-  refused(file_of("{}{}", ""), "nothing");
-  refused(file_of(R"({"w":)" + tensor("F32", "[0]", "[0,0]") + ",}", ""), "a string");
+  refused(safetensors_file("", ""), "does not start with '{'");
+  refused(safetensors_file("[]", ""), "does not start with '{'");
+  refused(safetensors_file("{} x", ""), "nothing");
+  refused(safetensors_file("{}{}", ""), "nothing");
+  refused(safetensors_file(R"({"w":)" + tensor("F32", "[0]", "[0,0]") + ",}", ""), "a string");
   refused(
-      file_of(R"({"w":)" + tensor("F32", "[0]", "[0,0]") + R"(,"w":)" + tensor("F32", "[0]", "[0,0]") + "}",
-              ""),
+      safetensors_file(
+          R"({"w":)" + tensor("F32", "[0]", "[0,0]") + R"(,"w":)" + tensor("F32", "[0]", "[0,0]") + "}", ""),
       "two tensors are named 'w'");
   // The same name by another spelling.
-  refused(file_of(R"({"w":)" + tensor("F32", "[0]", "[0,0]") + R"(,"\u0077":)" +
-                      tensor("F32", "[0]", "[0,0]") + "}",
-                  ""),
+  refused(safetensors_file(R"({"w":)" + tensor("F32", "[0]", "[0,0]") + R"(,"\u0077":)" +
+                               tensor("F32", "[0]", "[0,0]") + "}",
+                           ""),
           "two tensors are named 'w'");
-  refused(file_of(R"({"__metadata__":{},"__metadata__":{}})", ""), "two '__metadata__'");
-  refused(file_of(R"({"w":{}})", ""), "has no 'dtype'");
-  refused(file_of(R"({"w":{"dtype":"F32"}})", ""), "has no 'shape'");
-  refused(file_of(R"({"w":{"dtype":"F32","shape":[]}})", ""), "has no 'data_offsets'");
-  refused(file_of(R"({"w":{"dtype":"F32","dtype":"F32"}})", ""), "'dtype' twice");
-  refused(file_of(R"({"w":{"dtype":32}})", ""), "a string");
-  refused(file_of(R"({"w":null})", ""), "'{'");
-  refused(file_of(R"({'w':{}})", ""), "a string");
-  refused(file_of("{\"a\nb\":{}}", ""), "a character of a string");
-  refused(file_of("{\"\xff\":{}}", ""), "not UTF-8");
-  refused(file_of(R"({"\x":{}})", ""), "an escape");
-  refused(file_of(R"({"\u12g4":{}})", ""), "hexadecimal");
-  refused(file_of(R"({"\ud800":{}})", ""), "second half");
-  refused(file_of(R"({"\ud800\u0041":{}})", ""), "without the second");
-  refused(file_of(R"({"\udc00":{}})", ""), "without the first");
+  refused(safetensors_file(R"({"__metadata__":{},"__metadata__":{}})", ""), "two '__metadata__'");
+  refused(safetensors_file(R"({"w":{}})", ""), "has no 'dtype'");
+  refused(safetensors_file(R"({"w":{"dtype":"F32"}})", ""), "has no 'shape'");
+  refused(safetensors_file(R"({"w":{"dtype":"F32","shape":[]}})", ""), "has no 'data_offsets'");
+  refused(safetensors_file(R"({"w":{"dtype":"F32","dtype":"F32"}})", ""), "'dtype' twice");
+  refused(safetensors_file(R"({"w":{"dtype":32}})", ""), "a string");
+  refused(safetensors_file(R"({"w":null})", ""), "'{'");
+  refused(safetensors_file(R"({'w':{}})", ""), "a string");
+  refused(safetensors_file("{\"a\nb\":{}}", ""), "a character of a string");
+  refused(safetensors_file("{\"\xff\":{}}", ""), "not UTF-8");
+  refused(safetensors_file(R"({"\x":{}})", ""), "an escape");
+  refused(safetensors_file(R"({"\u12g4":{}})", ""), "hexadecimal");
+  refused(safetensors_file(R"({"\ud800":{}})", ""), "second half");
+  refused(safetensors_file(R"({"\ud800\u0041":{}})", ""), "without the second");
+  refused(safetensors_file(R"({"\udc00":{}})", ""), "without the first");
   for (const std::string value :
        {"01", "-", "1.", ".5", "1e", "+1", "nul", "tru", "[1,]", "{\"a\"}", "{\"a\":}", "[1 2]", "NaN", ""}) {
     INFO(value);
-    REQUIRE(refusal(file_of(R"({"__metadata__":)" + value + "}", "")) != "accepted");
+    REQUIRE(refusal(safetensors_file(R"({"__metadata__":)" + value + "}", "")) != "accepted");
   }
 }
 
 TEST_CASE("deep nesting is refused without recursion", "[io][safetensors][hostile]") {
   const auto nested = [](std::size_t depth) {
-    return file_of(R"({"__metadata__":)" + std::string(depth, '[') + std::string(depth, ']') + "}", "");
+    return safetensors_file(R"({"__metadata__":)" + std::string(depth, '[') + std::string(depth, ']') + "}",
+                            "");
   };
   REQUIRE(refusal(nested(64)) == "accepted");
   refused(nested(65), "nested deeper than 64");

@@ -11,16 +11,6 @@ using namespace fuse::test;
 using runtime::HostTensor;
 using runtime::SafetensorsFile;
 
-namespace {
-
-std::string file_of(const std::string& header, const std::string& data) {
-  std::string file;
-  for (int i = 0; i < 8; ++i) file += static_cast<char>(header.size() >> (8 * i) & 0xff);
-  return file + header + data;
-}
-
-}  // namespace
-
 TEST_CASE("safetensors come back as they were written", "[io][safetensors]") {
   const TemporaryDirectory directory;
   const std::string path = directory / "m.safetensors";
@@ -60,11 +50,12 @@ TEST_CASE("safetensors are written byte for byte as their format says", "[io][sa
   runtime::write_safetensors(directory / "m", {{"b", b}});
   const std::string header = R"({"b":{"dtype":"I32","shape":[2],"data_offsets":[0,8]}})";
   REQUIRE(header.size() == 54);
-  REQUIRE(read_text(directory / "m") == file_of(header + "  ", literal("\x01\x00\x00\x00\xff\xff\xff\xff")));
+  REQUIRE(read_text(directory / "m") ==
+          safetensors_file(header + "  ", literal("\x01\x00\x00\x00\xff\xff\xff\xff")));
 }
 
 TEST_CASE("metadata, foreign types, escapes and odd offsets are read", "[io][safetensors]") {
-  const std::string file = file_of(
+  const std::string file = safetensors_file(
       R"( {"__metadata__": {"format": "pt", "n": [1, {"a": null}, -0.5e+3, true, false]}, )"
       R"("\u0061\ud83d\ude42\n": {"shape": [2], "dtype": "F32", "data_offsets": [1, 9], "more": {"x": []}},)"
       R"("bytes": {"dtype": "F8_E4M3", "shape": [1], "data_offsets": [0, 1]},)"

@@ -8,6 +8,7 @@
 
 #include "ir/graph.hpp"
 #include "ir/infer.hpp"
+#include "ir/print.hpp"
 #include "support/catch.hpp"
 
 namespace fuse::ir_test {
@@ -23,6 +24,11 @@ std::string thrown(F action) {
     return error.what();
   }
   return "no error";
+}
+
+/// The text of the error in a graph's text, which is called f.fuse.
+inline std::string parse_error(const std::string& text) {
+  return thrown([&] { parse(text, "f.fuse"); });
 }
 
 template <class F>

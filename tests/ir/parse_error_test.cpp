@@ -7,30 +7,27 @@ using namespace fuse::ir_test;
 
 namespace {
 
-std::string refused(const std::string& text) {
-  return thrown([&] { parse(text, "f.fuse"); });
-}
-
 /// The error of one line in the body of a graph, without "f.fuse:3: ".
 std::string line(const std::string& text) {
   const std::string error =
-      refused("graph @g(%x: f32[B, 4], param %w: f32[4]) -> (y: f32[B, 4])\n where B in [1, 8] {\n" + text +
-              "\n return y = %x\n}\n");
+      parse_error("graph @g(%x: f32[B, 4], param %w: f32[4]) -> (y: f32[B, 4])\n where B in [1, 8] {\n" +
+                  text + "\n return y = %x\n}\n");
   return error.starts_with("f.fuse:3: ") ? error.substr(10) : "elsewhere: " + error;
 }
 
 /// The same of one line in a signature.
 std::string signature(const std::string& text) {
-  const std::string error = refused(text + "\n{\n}\n");
+  const std::string error = parse_error(text + "\n{\n}\n");
   return error.starts_with("f.fuse:1: ") ? error.substr(10) : "elsewhere: " + error;
 }
 
 }  // namespace
 
 TEST_CASE("errors have line and column", "[ir][parse]") {
-  REQUIRE(refused("") == "f.fuse:1: column 1: expected 'graph' at the start, found the end of the text");
-  REQUIRE(refused("# c\n  digraph") == "f.fuse:2: column 3: expected 'graph' at the start, found 'digraph'");
-  REQUIRE(refused("graph @g() -> () {\n} }") ==
+  REQUIRE(parse_error("") == "f.fuse:1: column 1: expected 'graph' at the start, found the end of the text");
+  REQUIRE(parse_error("# c\n  digraph") ==
+          "f.fuse:2: column 3: expected 'graph' at the start, found 'digraph'");
+  REQUIRE(parse_error("graph @g() -> () {\n} }") ==
           "f.fuse:2: column 3: expected the end of the text, found '}'");
   REQUIRE(line("  %2 = neg %x f32[B, 4]") == "column 15: expected ':' before the type, found 'f32'");
   REQUIRE(line("  neg %x") == "column 3: expected a value such as %1, 'scope', 'return' or '}', found 'neg'");
@@ -154,7 +151,8 @@ TEST_CASE("dims report overflow and division by zero", "[ir][parse]") {
 
 TEST_CASE("the outputs are those of the signature", "[ir][parse]") {
   const auto returned = [](const std::string& text) {
-    const std::string error = refused("graph @g(%x: f32[4]) -> (y: f32[4], z: f32[4]) {\n" + text + "\n}");
+    const std::string error =
+        parse_error("graph @g(%x: f32[4]) -> (y: f32[4], z: f32[4]) {\n" + text + "\n}");
     return error.starts_with("f.fuse:2: ") ? error.substr(10) : "elsewhere: " + error;
   };
   REQUIRE(returned("return z = %x") ==

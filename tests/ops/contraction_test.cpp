@@ -8,11 +8,11 @@ using namespace fuse::test;  // NOLINT
 
 namespace {
 
-struct Case {
+struct ContractionCase {
   Shape a, b;
   ContractionDims dims;
 };
-const std::vector<Case> cases = {
+const std::vector<ContractionCase> contraction_cases = {
     {{3, 4}, {4, 5}, {{}, {}, {1}, {0}}},                      // matmul
     {{4, 3}, {5, 4}, {{}, {}, {0}, {1}}},                      // both transposed
     {{2, 3, 4}, {2, 4, 5}, {{0}, {0}, {2}, {1}}},              // batched
@@ -30,7 +30,7 @@ const std::vector<Case> cases = {
 
 TEST_CASE("ops: contractions of any dims, in every type", "[ops][device]") {
   OpSweep sweep("contraction");
-  for (const Case& item : cases) {
+  for (const ContractionCase& item : contraction_cases) {
     std::int64_t k = 1;
     for (const std::int64_t axis : item.dims.contract_a) k *= item.a[static_cast<std::size_t>(axis)];
     for (const DType dtype : {f64, f32, f16, bf16}) {

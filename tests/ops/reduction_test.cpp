@@ -7,13 +7,13 @@ using namespace fuse::test;  // NOLINT
 
 namespace {
 
-struct Case {
+struct ReductionCase {
   Shape shape;
   std::vector<std::int64_t> dims;
 };
 
 /// A warp a row, a block a row, columns, full (two launches), mixed, empty results, nothing to reduce.
-const std::vector<Case> cases = {
+const std::vector<ReductionCase> reduction_cases = {
     {{5, 7}, {1}},     {{3, 1025}, {1}}, {{37, 65}, {0}},     {{2, 3, 40}, {0}},
     {{13}, {0}},       {{40000}, {0}},   {{4, 5, 6}, {0, 2}}, {{4, 5, 6}, {0, 1, 2}},
     {{2, 20000}, {1}}, {{0, 4}, {1}},    {{1, 1}, {0}},       {{3, 33, 2}, {1}}};
@@ -28,7 +28,7 @@ std::vector<ir::OpInfo> reductions(bool with_position) {
   return rows;
 }
 
-std::int64_t reduced_count(const Case& item) {
+std::int64_t reduced_count(const ReductionCase& item) {
   std::int64_t count = 1;
   for (const std::int64_t dim : item.dims) count *= item.shape[static_cast<std::size_t>(dim)];
   return count;
@@ -37,7 +37,7 @@ std::int64_t reduced_count(const Case& item) {
 }  // namespace
 
 TEST_CASE("ops: every reduction, type and form", "[device]") {
-  for (const Case& item : cases) {
+  for (const ReductionCase& item : reduction_cases) {
     OpSweep sweep("reduction");
     const std::int64_t n = reduced_count(item);
     for (const ir::OpInfo& row : reductions(false)) {
@@ -67,7 +67,7 @@ TEST_CASE("ops: every reduction, type and form", "[device]") {
 }
 
 TEST_CASE("ops: argmax and argmin take the first of equals and prefer NaN", "[device]") {
-  for (const Case& item : cases) {
+  for (const ReductionCase& item : reduction_cases) {
     if (item.dims.size() != 1) continue;
     OpSweep sweep("argmax");
     for (const ir::OpInfo& row : reductions(true)) {

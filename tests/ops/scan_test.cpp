@@ -7,19 +7,19 @@ using namespace fuse::test;  // NOLINT
 
 namespace {
 
-struct Case {
+struct ScanCase {
   Shape shape;
   std::int64_t axis;
 };
 /// Rows shorter and longer than a warp, columns, a middle axis, one long row, nothing.
-const std::vector<Case> cases = {{{5, 7}, 1},      {{3, 32}, 1}, {{3, 33}, 1}, {{2, 1000}, 1}, {{65, 40}, 0},
-                                 {{4, 5, 6}, 1},   {{13}, 0},    {{3000}, 0},  {{0, 4}, 1},    {{4, 0}, 1},
-                                 {{3, 300, 1}, 1}, {{1, 1}, 0},  {{300, 2}, 0}};
+const std::vector<ScanCase> scan_cases = {
+    {{5, 7}, 1}, {{3, 32}, 1}, {{3, 33}, 1}, {{2, 1000}, 1},   {{65, 40}, 0}, {{4, 5, 6}, 1}, {{13}, 0},
+    {{3000}, 0}, {{0, 4}, 1},  {{4, 0}, 1},  {{3, 300, 1}, 1}, {{1, 1}, 0},   {{300, 2}, 0}};
 
 }  // namespace
 
 TEST_CASE("ops: cumulative_sum, in every type and direction", "[ops][device]") {
-  for (const Case& item : cases) {
+  for (const ScanCase& item : scan_cases) {
     OpSweep sweep("scan");
     const auto n = static_cast<double>(item.shape[static_cast<std::size_t>(item.axis)]);
     for (const DType dtype : {f64, f32, f16, bf16, i64, i32, i8, u8}) {

@@ -2,6 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
+#include <bit>
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <fuse/fuse.hpp>
@@ -33,6 +36,16 @@ inline std::string header_snippet(const std::string& pass, const std::string& la
     text += '\n' + line.substr(2);
   }
   return text;
+}
+
+/// Bit for bit; a NaN is as good as another.
+inline bool same_bits(const runtime::ReferenceTensor& a, const runtime::ReferenceTensor& b) {
+  if (a.dtype() != b.dtype() || a.shape() != b.shape()) return false;
+  if (!a.is_real()) return std::ranges::equal(a.integer(), b.integer());
+  return std::ranges::equal(a.real(), b.real(), [](double x, double y) {
+    return (std::isnan(x) && std::isnan(y)) ||
+           std::bit_cast<std::uint64_t>(x) == std::bit_cast<std::uint64_t>(y);
+  });
 }
 
 /// A snippet as a graph; statements alone stand in a graph of %x whose last value is the output.

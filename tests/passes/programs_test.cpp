@@ -15,16 +15,6 @@ using namespace fuse;  // NOLINT
 
 namespace {
 
-/// Of a NaN, that it is one.
-bool same_bits(const runtime::ReferenceTensor& a, const runtime::ReferenceTensor& b) {
-  if (a.dtype() != b.dtype() || a.shape() != b.shape()) return false;
-  if (!a.is_real()) return std::ranges::equal(a.integer(), b.integer());
-  return std::ranges::equal(a.real(), b.real(), [](double x, double y) {
-    return (std::isnan(x) && std::isnan(y)) ||
-           std::bit_cast<std::uint64_t>(x) == std::bit_cast<std::uint64_t>(y);
-  });
-}
-
 /// A rule for it may answer other bits inside the table's bound.
 bool may_differ(const ir::Node& node) {
   return is_floating(node.type.dtype) &&

@@ -28,23 +28,6 @@ std::map<std::string, ReferenceTensor> evaluate(const ir::Graph& graph, const ru
   return runtime::evaluate(graph, inputs, {}, precision).outputs;
 }
 
-/// Bit for bit; a NaN is as good as another.
-bool same_bits(const ReferenceTensor& a, const ReferenceTensor& b) {
-  if (a.shape() != b.shape() || a.dtype() != b.dtype()) return false;
-  for (std::size_t i = 0; i < a.element_count(); ++i) {
-    if (!a.is_real()) {
-      if (a.integer()[i] != b.integer()[i]) return false;
-      continue;
-    }
-    const double x = a.real()[i], y = b.real()[i];
-    if (!(std::isnan(x) && std::isnan(y)) &&
-        std::bit_cast<std::uint64_t>(x) != std::bit_cast<std::uint64_t>(y)) {
-      return false;
-    }
-  }
-  return true;
-}
-
 double roundoff(DType dtype) { return runtime::ulp_of(1, dtype) / 2; }
 
 /// How far a value may be off when each op rounds once: of an op, what it makes of the errors of its operands

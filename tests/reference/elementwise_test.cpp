@@ -7,11 +7,6 @@
 namespace fuse::test {
 namespace {
 
-constexpr std::int64_t low64 = std::numeric_limits<std::int64_t>::min();
-constexpr std::int64_t high64 = std::numeric_limits<std::int64_t>::max();
-constexpr std::int64_t low32 = std::numeric_limits<std::int32_t>::min();
-constexpr std::int64_t high32 = std::numeric_limits<std::int32_t>::max();
-
 std::int64_t count(const std::vector<double>& values) { return static_cast<std::int64_t>(values.size()); }
 
 void check_unary(Op op, const std::vector<double>& x, const std::vector<double>& expected) {

@@ -8,10 +8,6 @@
 namespace fuse::test {
 namespace {
 
-constexpr std::int64_t low32 = std::numeric_limits<std::int32_t>::min();
-constexpr std::int64_t high32 = std::numeric_limits<std::int32_t>::max();
-constexpr std::int64_t low64 = std::numeric_limits<std::int64_t>::min();
-
 Extents kept_extents(const Extents& shape, const Extents& dims) {
   Extents kept;
   for (std::size_t d = 0; d < shape.size(); ++d) {

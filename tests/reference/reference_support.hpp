@@ -22,6 +22,10 @@ using runtime::Precision;
 using runtime::ReferenceTensor;
 using Extents = std::vector<std::int64_t>;
 
+inline constexpr std::int64_t low64 = std::numeric_limits<std::int64_t>::min();
+inline constexpr std::int64_t high64 = std::numeric_limits<std::int64_t>::max();
+inline constexpr std::int64_t low32 = std::numeric_limits<std::int32_t>::min();
+inline constexpr std::int64_t high32 = std::numeric_limits<std::int32_t>::max();
 inline constexpr double inf = std::numeric_limits<double>::infinity();
 inline constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 

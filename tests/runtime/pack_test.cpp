@@ -35,8 +35,8 @@ std::vector<float> product_of(const std::vector<float>& x, const std::vector<flo
 }
 
 /// The graph with buffers of its own; slots: x u v b y z s.
-struct Rig {
-  explicit Rig(const Device& on)
+struct PackingRig {
+  explicit PackingRig(const Device& on)
       : device(on),
         executable(compile(shared_graph(), device)),
         prepared(executable.prepare({{"B", 2}})),
@@ -87,7 +87,7 @@ TEST_CASE("pack: the plan makes it in the setup", "[runtime]") {
 TEST_CASE("pack: once for any number of runs, and again for new parameters", "[runtime][device]") {
   for (const Device& device : every_device()) {
     INFO(device.name());
-    Rig rig(device);
+    PackingRig rig(device);
     REQUIRE(rig.executable.slots().size() == 7);
     REQUIRE((rig.prepared.packed_bytes() > 0) == (device.kind() != DeviceKind::reference));
     REQUIRE(rig.pack() == "ok: ");
@@ -107,7 +107,7 @@ TEST_CASE("pack: once for any number of runs, and again for new parameters", "[r
 TEST_CASE("pack: a run does not need the parameters that pack alone reads", "[runtime][device]") {
   for (const Device& device : every_device()) {
     INFO(device.name());
-    Rig rig(device);
+    PackingRig rig(device);
     const bool needed = device.kind() == DeviceKind::reference;
     CHECK(rig.prepared.reads_in_run(0));
     CHECK(rig.prepared.reads_in_run(1) == needed);
@@ -132,7 +132,7 @@ TEST_CASE("pack: a run does not need the parameters that pack alone reads", "[ru
 }
 
 TEST_CASE("pack: other dims read the same memory", "[runtime][device]") {
-  Rig rig(test_device());
+  PackingRig rig(test_device());
   REQUIRE(rig.pack() == "ok: ");
   const Prepared other = rig.executable.prepare({{"B", 1}});
   REQUIRE(other.packed_bytes() == rig.prepared.packed_bytes());
@@ -144,7 +144,7 @@ TEST_CASE("pack: other dims read the same memory", "[runtime][device]") {
 }
 
 TEST_CASE("pack: bad memory is named", "[runtime][device]") {
-  Rig rig(test_device());
+  PackingRig rig(test_device());
   const std::string needs = std::to_string(rig.prepared.packed_bytes());
   const auto run = [&](BufferView packed) {
     return text_of(rig.prepared.run(rig.stream, rig.views, rig.workspace, packed));
@@ -168,7 +168,7 @@ TEST_CASE("pack: bad memory is named", "[runtime][device]") {
 }
 
 TEST_CASE("pack: checked mode sees memory that was never packed", "[runtime][emulated]") {
-  Rig rig(checked_device());
+  PackingRig rig(checked_device());
   const std::string fault = rig.run();
   INFO(fault);
   CHECK(fault.find("kernel-fault: step 0, gemm ") == 0);

@@ -35,7 +35,7 @@ std::pair<std::string, std::string> split_assignment(std::string_view option, co
   const std::size_t at = text.find('=');
   if (at == std::string::npos || at == 0 || at + 1 == text.size()) {
     user_error(ErrorCode::invalid_argument,
-               fmt::format("{} {} is not NAME=VALUE", option, runtime::quoted(text)));
+               fmt::format("{} {} is not NAME=VALUE", option, runtime::in_quotes(text)));
   }
   return {text.substr(0, at), text.substr(at + 1)};
 }
@@ -48,11 +48,12 @@ DimValues resolve_dims(const ir::Graph& graph, const std::vector<std::string>& g
     std::int64_t value = 0;
     const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
     if (error != std::errc() || end != digits.data() + digits.size()) {
-      user_error(ErrorCode::invalid_argument, fmt::format("--dim {}: {} is not an integer",
-                                                          runtime::quoted(text), runtime::quoted(digits)));
+      user_error(ErrorCode::invalid_argument,
+                 fmt::format("--dim {}: {} is not an integer", runtime::in_quotes(text),
+                             runtime::in_quotes(digits)));
     }
     if (!values.emplace(name, value).second) {
-      user_error(ErrorCode::duplicate_name, fmt::format("--dim gives {} twice", runtime::quoted(name)));
+      user_error(ErrorCode::duplicate_name, fmt::format("--dim gives {} twice", runtime::in_quotes(name)));
     }
   }
   values.insert(inferred.begin(), inferred.end());

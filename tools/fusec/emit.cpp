@@ -22,7 +22,7 @@ int parse_arch(const std::string& text) {
   const std::string_view digits = std::string_view(text).substr(text.starts_with("sm_") ? 3 : 0);
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), arch);
   if (error == std::errc() && end == digits.data() + digits.size() && arch > 0) return arch;
-  user_error(ErrorCode::unknown_arch, fmt::format("--arch {} is no arch", runtime::quoted(text)),
+  user_error(ErrorCode::unknown_arch, fmt::format("--arch {} is no arch", runtime::in_quotes(text)),
              "as in sm_90");
 }
 

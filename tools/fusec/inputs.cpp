@@ -18,24 +18,23 @@ namespace {
 using ir::NodeId;
 
 const std::string& name_of(const ir::Node& node) { return ir::attr<ir::NameAttr>(node).name; }
-bool is_given(const ir::Node& node) { return std::holds_alternative<ir::NameAttr>(node.attr); }
 
 std::map<std::string, std::string> files_by_name(const ir::Graph& graph,
                                                  const std::vector<std::string>& files) {
   std::vector<std::string> names;
   for (const ir::Node& node : graph.nodes) {
-    if (is_given(node)) names.push_back(name_of(node));
+    if (ir::is_given(node)) names.push_back(name_of(node));
   }
   std::map<std::string, std::string> result;
   for (const std::string& text : files) {
     auto [name, path] = split_assignment("--input", text);
     if (std::find(names.begin(), names.end(), name) == names.end()) {
       user_error(ErrorCode::unknown_name,
-                 fmt::format("graph '{}' has no input or parameter {}", graph.name, runtime::quoted(name)),
+                 fmt::format("graph '{}' has no input or parameter {}", graph.name, runtime::in_quotes(name)),
                  ir::nearest_names(names, name));
     }
     if (!result.emplace(name, std::move(path)).second) {
-      user_error(ErrorCode::duplicate_name, fmt::format("--input gives {} twice", runtime::quoted(name)));
+      user_error(ErrorCode::duplicate_name, fmt::format("--input gives {} twice", runtime::in_quotes(name)));
     }
   }
   return result;
@@ -87,7 +86,7 @@ Inputs make_inputs(const ir::Graph& graph, const std::vector<std::string>& files
   for (const auto& [name, path] : paths) result.values.emplace(name, runtime::read_npy(path));
   DimValues inferred;
   for (const ir::Node& node : graph.nodes) {
-    if (!is_given(node)) continue;
+    if (!ir::is_given(node)) continue;
     if (const auto found = result.values.find(name_of(node)); found != result.values.end()) {
       infer_dims(node.type, found->second, inferred);
     }
@@ -98,7 +97,7 @@ Inputs make_inputs(const ir::Graph& graph, const std::vector<std::string>& files
   const std::map<NodeId, std::int64_t> limits = index_limits(graph, binding);
   for (NodeId id = 0; id < graph.nodes.size(); ++id) {
     const ir::Node& node = graph[id];
-    if (!is_given(node)) continue;
+    if (!ir::is_given(node)) continue;
     const std::string& name = name_of(node);
     const std::vector<std::int64_t> shape = binding.shape(node.type.dims);
     if (const auto found = result.values.find(name); found != result.values.end()) {

@@ -10,15 +10,10 @@ namespace {
 
 using ir::OpInfo;
 
-constexpr DType all_dtypes[] = {
-#define FUSE_DTYPE(name, text, bytes, kind, cuda) DType::name,
-#include <fuse/dtypes.def>
-};
-
 /// The types that the builder takes: a half type meets an op of the table as f32.
 std::string types(const OpInfo& row) {
   std::string text;
-  for (const DType dtype : all_dtypes) {
+  for (const DType dtype : runtime::all_dtypes) {
     if (!takes(row.operands, is_half(dtype) ? f32 : dtype)) continue;
     text += (text.empty() ? "" : " ") + std::string(to_string(dtype));
   }

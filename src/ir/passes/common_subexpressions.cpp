@@ -43,7 +43,7 @@ Graph common_subexpressions(const Graph& graph) {
     Node& node = result.nodes[id];
     for (NodeId& operand : node.operands) operand = kept[operand];
     kept[id] = id;
-    if (std::holds_alternative<NameAttr>(node.attr)) continue;
+    if (is_given(node)) continue;
     const std::uint64_t hash = hash_of(node);
     const auto [first, last] = seen.equal_range(hash);
     for (auto candidate = first; candidate != last; ++candidate) {

@@ -87,7 +87,7 @@ using Applied = decltype([]<std::size_t... I>(const F& f, std::index_sequence<I.
 }(std::declval<const F&>(), std::make_index_sequence<arity>()));
 
 template <class T>
-ReferenceTensor apply(const Step& step) {
+ReferenceTensor apply_elementwise(const Step& step) {
   switch (step.node.op) {
 #define FUSE_ELEMENTWISE(name, arity, operands, result, ulp, traits, cuda, note)                          \
   case Op::name:                                                                                          \
@@ -115,7 +115,7 @@ ReferenceTensor evaluate_elementwise(const Step& step) {
       step.fail(ErrorCode::dtype_mismatch, "the operands have different dtypes");
     }
   }
-  return with_storage(operand, [&]<class T>() { return apply<T>(step); });
+  return with_storage(operand, [&]<class T>() { return apply_elementwise<T>(step); });
 }
 
 ReferenceTensor evaluate_select(const Step& step) {

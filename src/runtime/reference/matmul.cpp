@@ -85,20 +85,20 @@ void multiply_rows(Matrix<S> a, Matrix<S> b, std::int64_t begin, std::int64_t en
   }
 }
 
-struct Extents {
+struct ProductExtents {
   std::int64_t batch = 1, m, n, k;
 };
 
-Extents check(const Step& step, bool transpose_a, bool transpose_b) {
+ProductExtents check(const Step& step, bool transpose_a, bool transpose_b) {
   const std::vector<std::int64_t>&a = step.operand(0).shape(), &b = step.operand(1).shape();
   const std::size_t rank = a.size();
   const auto mismatch = [&] {
     step.fail(ErrorCode::shape_mismatch, "the operands do not multiply for these dims");
   };
   if (rank < 2 || b.size() != rank || step.shape.size() != rank) mismatch();
-  Extents extents{.m = a[rank - (transpose_a ? 1 : 2)],
-                  .n = b[rank - (transpose_b ? 2 : 1)],
-                  .k = a[rank - (transpose_a ? 2 : 1)]};
+  ProductExtents extents{.m = a[rank - (transpose_a ? 1 : 2)],
+                         .n = b[rank - (transpose_b ? 2 : 1)],
+                         .k = a[rank - (transpose_a ? 2 : 1)]};
   if (b[rank - (transpose_b ? 1 : 2)] != extents.k || step.shape[rank - 2] != extents.m ||
       step.shape[rank - 1] != extents.n) {
     mismatch();
@@ -112,7 +112,7 @@ Extents check(const Step& step, bool transpose_a, bool transpose_b) {
 
 /// T accumulates, S stores.
 template <class T, class S>
-void multiply(const Step& step, const Extents& e, bool transpose_a, bool transpose_b, S* out) {
+void multiply(const Step& step, const ProductExtents& e, bool transpose_a, bool transpose_b, S* out) {
   const S* a = step.operand(0).elements<S>().data();
   const S* b = step.operand(1).elements<S>().data();
   // A task is a band of rows of one matrix of the batch; few matrices are cut into bands for every thread.
@@ -138,7 +138,7 @@ void multiply(const Step& step, const Extents& e, bool transpose_a, bool transpo
 
 ReferenceTensor evaluate_matmul(const Step& step) {
   const auto [transpose_a, transpose_b] = ir::attr<ir::MatmulAttr>(step.node);
-  const Extents extents = check(step, transpose_a, transpose_b);
+  const ProductExtents extents = check(step, transpose_a, transpose_b);
   ReferenceTensor result(step.dtype(), step.shape);
   if (result.element_count() == 0 || extents.k == 0) return result;  // an empty sum is 0
   if (!result.is_real()) {

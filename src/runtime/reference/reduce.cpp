@@ -156,7 +156,7 @@ ReferenceTensor reduce_positions(const Step& step, Combine combine) {
 }
 
 template <class T>
-ReferenceTensor apply(const Step& step) {
+ReferenceTensor apply_reduction(const Step& step) {
   switch (step.node.op) {
 #define FUSE_REDUCTION(name, operands, identity, combine, note)                              \
   case Op::name: {                                                                           \
@@ -185,7 +185,7 @@ ReferenceTensor evaluate_reduction(const Step& step) {
   if (kept != step.shape) {
     step.fail(ErrorCode::shape_mismatch, "the kept extents are not those of the result for these dims");
   }
-  return with_storage(x.dtype(), [&]<class T>() { return apply<T>(step); });
+  return with_storage(x.dtype(), [&]<class T>() { return apply_reduction<T>(step); });
 }
 
 }  // namespace fuse::runtime::reference
