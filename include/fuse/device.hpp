@@ -37,6 +37,7 @@ enum class BlockScheduling : std::uint8_t {
 
 class Stream;
 class Buffer;
+class MemoryResource;
 
 /// A shared handle to a device. Thread safe.
 class FUSE_COMPILER_API Device {
@@ -66,6 +67,10 @@ class FUSE_COMPILER_API Device {
 
   /// Device memory, 256-byte aligned, contents undefined. Throws out_of_memory.
   Buffer allocate(std::int64_t bytes) const;
+  /// This device, of which all memory comes from `memory`: that of Buffers, and of workspaces and sessions of
+  /// what is compiled for it. Null: from the device itself, as without. See memory.hpp.
+  Device with_memory(std::shared_ptr<MemoryResource> memory) const;
+  const std::shared_ptr<MemoryResource>& memory() const { return memory_; }
   Stream stream() const;
   /// Wraps a caller's CUstream; the caller keeps it alive. cuda devices only.
   Stream wrap_stream(void* custream) const;
@@ -78,6 +83,7 @@ class FUSE_COMPILER_API Device {
   DeviceKind kind_ = DeviceKind::reference;
   std::shared_ptr<runtime::Backend> backend_;
   std::string name_, why_;
+  std::shared_ptr<MemoryResource> memory_;
 };
 
 /// An in-order queue of work on a device. One thread at a time.

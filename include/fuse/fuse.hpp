@@ -9,5 +9,6 @@
 #include <fuse/executable.hpp>
 #include <fuse/functions.hpp>
 #include <fuse/graph.hpp>
+#include <fuse/memory.hpp>
 #include <fuse/relation.hpp>
 #include <fuse/weights.hpp>

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <fuse/device.hpp>
+#include <fuse/memory.hpp>
 
 #include "runtime/backend.hpp"
 #include "runtime/compile_cache.hpp"
+#include "runtime/contract.hpp"
 #include "runtime/reference_backend.hpp"
 #if FUSE_COMPILER_HAS_EMULATED
 #include "runtime/emulated/emulated.hpp"
@@ -65,6 +68,25 @@ std::string one_line(const std::string& text) {
     if (space && !line.empty() && line.back() != ' ') line += ' ';
   }
   return line;
+}
+
+std::shared_ptr<void> from_resource(const std::shared_ptr<MemoryResource>& memory, std::int64_t bytes) {
+  constexpr std::uintptr_t alignment = 256;
+  runtime::contract::forbid("allocates device memory");
+  void* const address = memory->allocate(bytes);
+  if (!address) {
+    throw Error({.kind = ErrorKind::runtime,
+                 .code = ErrorCode::out_of_memory,
+                 .message = fmt::format("the device's memory resource has no {} bytes", bytes)});
+  }
+  std::shared_ptr<void> block(address, [memory, bytes](void* given) { memory->deallocate(given, bytes); });
+  if (reinterpret_cast<std::uintptr_t>(address) % alignment != 0) {
+    throw Error(
+        {.code = ErrorCode::invalid_argument,
+         .message = fmt::format("the device's memory resource gave {}, which is not aligned to {} bytes",
+                                address, alignment)});
+  }
+  return block;
 }
 
 }  // namespace
@@ -129,10 +151,18 @@ Buffer Device::allocate(std::int64_t bytes) const {
   // Zero bytes are allocated too, so that every buffer has an address of its own.
   Buffer buffer;
   buffer.backend_ = backend_;
-  buffer.memory_ = {backend_->allocate(bytes),
-                    [backend = backend_](void* address) { backend->free(address); }};
+  buffer.memory_ =
+      memory_ ? from_resource(memory_, std::max<std::int64_t>(bytes, 1))
+              : std::shared_ptr<void>(backend_->allocate(bytes),
+                                      [backend = backend_](void* address) { backend->free(address); });
   buffer.bytes_ = bytes;
   return buffer;
+}
+
+Device Device::with_memory(std::shared_ptr<MemoryResource> memory) const {
+  Device device = *this;
+  device.memory_ = std::move(memory);
+  return device;
 }
 
 Stream Device::stream() const { return {backend_, backend_->create_queue()}; }

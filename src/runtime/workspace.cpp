@@ -70,7 +70,7 @@ Workspace Prepared::workspace(BufferView memory, const WorkspaceOptions& options
         runtime::Replay::make(p, {none, static_cast<std::byte*>(memory.address), nullptr}, made->arguments);
   }
   if (!made->replay) made->make_streams();
-  if (runtime::contract::checked() || !p.spinning.empty())
+  if (runtime::contract::checked() || !p.spinning.empty() || p.executable->device.memory())
     made->last_run = p.executable->device.backend()->create_event(false);
   return Workspace(std::move(made));
 }
@@ -87,10 +87,13 @@ ExecutionMode Workspace::mode() const { return impl_ ? impl_->mode : ExecutionMo
 
 }  // namespace v0
 
-// Places that a run in flight still has are not for others.
+// What a run in flight still uses is not for others: places, and memory of the caller's resource. The
+// device's own memory it waits for by itself.
 Workspace::Impl::~Impl() {
-  if (last_run && last_queue && !prepared->spinning.empty())
-    prepared->executable->device.backend()->finish(*last_run);
+  if (!last_run || !last_queue) return;  // never ran, or was not made to its end
+  const Device& device = prepared->executable->device;
+  if (!prepared->spinning.empty() || (owned.address() && device.memory()))
+    device.backend()->finish(*last_run);
 }
 
 void Workspace::Impl::make_streams() {

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "cuda/fake_device.hpp"
+#include "support/counting_resource.hpp"
 
 namespace fuse::test {
 namespace {
@@ -66,6 +67,30 @@ void check_all_orders(ExecutionMode mode, bool own_memory) {
 TEST_CASE("what a run in flight needs lives until it is over, whatever goes first", "[cuda][lifetime]") {
   for (const ExecutionMode mode : {ExecutionMode::streams, ExecutionMode::graph}) {
     for (const bool own_memory : {false, true}) check_all_orders(mode, own_memory);
+  }
+}
+
+TEST_CASE("a resource gets a workspace's memory back when its run is over", "[cuda][lifetime]") {
+  const FakeEnvironment environment;
+  for (const ExecutionMode mode : {ExecutionMode::streams, ExecutionMode::graph}) {
+    const Fakes fakes;
+    {
+      const Device device = Device::cuda();
+      const auto resource = std::make_shared<CountingResource>(device);
+      const Executable executable = compile(branches(2), device.with_memory(resource));
+      WholeRun run(executable, {}, {mode});
+      REQUIRE(resource->live() == run.buffers.size() + 2);
+      fakes.hold(true);
+      REQUIRE(run.run());
+      REQUIRE(fakes.in_flight() > 0);
+      int in_flight = -1;
+      resource->on_return = [&] { in_flight = fakes.in_flight(); };
+      run.workspace = Workspace();
+      CHECK(in_flight == 0);
+      fakes.hold(false);
+      resource->on_return = nullptr;
+    }
+    fakes.require_clean();
   }
 }
 
