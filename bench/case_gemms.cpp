@@ -40,6 +40,15 @@ runtime::GemmDesc describe(const schedule::Plan& plan, const GemmStep& step) {
   d.result = step.result;
   d.epilogue = step.epilogue;
   d.scale = step.scale;
+  if (step.places) {
+    d.row_c = step.places->row.constant();
+    d.batch = step.places->inner.constant();
+    d.calls = step.places->outer.constant();
+    d.call_a = d.stride_a * d.batch;
+    d.call_b = d.stride_b * d.batch;
+    d.stride_c = step.places->inner_stride.constant();
+    d.call_c = step.places->outer_stride.constant();
+  }
   return d;
 }
 

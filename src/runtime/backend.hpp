@@ -81,12 +81,18 @@ struct Argument {
 struct GemmDesc {
   std::int64_t batch = 1, m = 0, n = 0, k = 0;
   std::int64_t stride_a = 0, stride_b = 0, stride_c = 0;  ///< between matrices of the batch; 0 shares one
+  std::int64_t row_c = 0;                                 ///< between rows of c; 0: n
+  /// Batches, each a call of a library that takes one stride, and what lies between them.
+  std::int64_t calls = 1;
+  std::int64_t call_a = 0, call_b = 0, call_c = 0;
   bool transpose_a = false, transpose_b = false;
   DType operand = f32;  ///< of a and b
   DType result = f32;
   schedule::EpilogueKind epilogue = schedule::EpilogueKind::none;
   double scale = 1;  ///< of EpilogueKind::scale
 };
+
+inline std::int64_t row_of_c(const GemmDesc& d) { return d.row_c ? d.row_c : d.n; }
 
 /// A GEMM ready to run: algorithm chosen, nothing left to allocate.
 class Gemm {

@@ -62,6 +62,7 @@ struct ReadyStep {
   Dim3 grid;
   Range arguments;
   const Gemm* gemm = nullptr;
+  std::int64_t calls = 1;         ///< of the library, a gemm's
   Place a, b, c, scratch, extra;  ///< gemm; copy: a to c; memset: c
   std::uint8_t byte = 0;
 };
@@ -149,7 +150,8 @@ struct Workspace::Impl {
   std::vector<runtime::Argument> arguments;  ///< of all launches, as the last run left them
   std::vector<BufferView> bound;             ///< of each slot, then packed: what they point into
   bool checked = false;                      ///< `bound` was found good
-  /// The end of the last run: under FUSE_CONTRACT, and where it holds places, which go when it is over.
+  /// The end of the last run: under FUSE_CONTRACT, and where places or memory of a resource go when it is
+  /// over.
   std::unique_ptr<runtime::Event> last_run{};
   const void* last_queue = nullptr;  ///< and the caller's queue that it was on
   std::atomic_flag running;

@@ -71,12 +71,13 @@ auto element(const void* base, std::int64_t index) {
   return static_cast<const T*>(base) + index;
 }
 
-std::size_t row_of(const GemmDesc& d) { return static_cast<std::size_t>(d.m * d.n) * size_of(d.result); }
-
 void write_zeros(const GemmDesc& d, void* c) {
+  const std::size_t size = size_of(d.result);
   for (std::int64_t i = 0; i < d.batch; ++i) {
-    std::memset(static_cast<char*>(c) + static_cast<std::size_t>(i * d.stride_c) * size_of(d.result), 0,
-                row_of(d));
+    for (std::int64_t row = 0; row < d.m; ++row) {
+      std::memset(static_cast<char*>(c) + static_cast<std::size_t>(i * d.stride_c + row * row_of_c(d)) * size,
+                  0, static_cast<std::size_t>(d.n) * size);
+    }
   }
 }
 
@@ -140,7 +141,7 @@ void plain_matrix(const GemmDesc& d, const In* a, const In* b, Out* c) {
         multiply_block(s, rows, padded, depth);
       }
       for (std::int64_t i = 0; i < rows; ++i) {
-        Out* to = c + (i0 + i) * d.n + j0;
+        Out* to = c + (i0 + i) * row_of_c(d) + j0;
         for (std::int64_t j = 0; j < columns; ++j) to[j] = narrow(s.sum[i][j], static_cast<Out*>(nullptr));
       }
     }
@@ -212,20 +213,20 @@ const OpenBlas& openblas() {
 
 bool fits_blas(const GemmDesc& d) {
   constexpr std::int64_t most = std::numeric_limits<int>::max();
-  return d.m <= most && d.n <= most && d.k <= most;
+  return d.m <= most && d.n <= most && d.k <= most && row_of_c(d) <= most;
 }
 
 void blas_matrix(const GemmDesc& d, const float* a, const float* b, float* c) {
   const int m = static_cast<int>(d.m), n = static_cast<int>(d.n), k = static_cast<int>(d.k);
   openblas().sgemm(row_major, d.transpose_a ? transpose : no_transpose,
                    d.transpose_b ? transpose : no_transpose, m, n, k, 1, a, d.transpose_a ? m : k, b,
-                   d.transpose_b ? k : n, 0, c, n);
+                   d.transpose_b ? k : n, 0, c, static_cast<int>(row_of_c(d)));
 }
 void blas_matrix(const GemmDesc& d, const double* a, const double* b, double* c) {
   const int m = static_cast<int>(d.m), n = static_cast<int>(d.n), k = static_cast<int>(d.k);
   openblas().dgemm(row_major, d.transpose_a ? transpose : no_transpose,
                    d.transpose_b ? transpose : no_transpose, m, n, k, 1, a, d.transpose_a ? m : k, b,
-                   d.transpose_b ? k : n, 0, c, n);
+                   d.transpose_b ? k : n, 0, c, static_cast<int>(row_of_c(d)));
 }
 
 template <class T>
@@ -247,7 +248,7 @@ class BlasGemm final : public HostGemm {
 template <class In, class Out>
 class WidenedBlasGemm final : public HostGemm {
  public:
-  explicit WidenedBlasGemm(const GemmDesc& desc) : desc_(desc), plain_(desc) {}
+  explicit WidenedBlasGemm(const GemmDesc& desc) : desc_(desc), plain_(desc) { dense_.row_c = 0; }
   void run(const void* a, const void* b, void* c, const void*) const noexcept override {
     std::vector<float> wide_a, wide_b, wide_c;
     try {
@@ -262,9 +263,12 @@ class WidenedBlasGemm final : public HostGemm {
       // A matrix that the batch shares is widened once.
       if (i == 0 || desc_.stride_a != 0) widen_all(element<In>(a, i * desc_.stride_a), wide_a);
       if (i == 0 || desc_.stride_b != 0) widen_all(element<In>(b, i * desc_.stride_b), wide_b);
-      blas_matrix(desc_, wide_a.data(), wide_b.data(), wide_c.data());
-      Out* to = static_cast<Out*>(c) + i * desc_.stride_c;
-      for (std::size_t j = 0; j < wide_c.size(); ++j) to[j] = narrow(wide_c[j], static_cast<Out*>(nullptr));
+      blas_matrix(dense_, wide_a.data(), wide_b.data(), wide_c.data());
+      const float* from = wide_c.data();
+      for (std::int64_t row = 0; row < desc_.m; ++row, from += desc_.n) {
+        Out* to = static_cast<Out*>(c) + i * desc_.stride_c + row * row_of_c(desc_);
+        for (std::int64_t j = 0; j < desc_.n; ++j) to[j] = narrow(from[j], static_cast<Out*>(nullptr));
+      }
     }
   }
 
@@ -272,7 +276,7 @@ class WidenedBlasGemm final : public HostGemm {
   static void widen_all(const In* from, std::vector<float>& to) {
     for (std::size_t j = 0; j < to.size(); ++j) to[j] = widen(from[j]);
   }
-  GemmDesc desc_;
+  GemmDesc desc_, dense_ = desc_;  ///< the latter's rows of c one behind the other
   PlainGemm<In, Out> plain_;
 };
 
@@ -329,6 +333,15 @@ bool overflows(std::int64_t rows, std::int64_t columns, std::int64_t stride, std
          __builtin_mul_overflow(elements, static_cast<std::int64_t>(size_of(type)), &bytes);
 }
 
+/// Rows of a matrix stand apart, and matrices between the rows of one or behind it. Calls are not looked at.
+bool results_overlap(const GemmDesc& d) {
+  if (d.row_c == 0) return d.batch > 1 && d.stride_c < d.m * d.n;
+  if (d.m > 1 && d.row_c < d.n) return true;
+  if (d.batch <= 1 || d.m == 0) return false;
+  const std::int64_t matrix = (d.m - 1) * d.row_c + d.n, rows = (d.batch - 1) * d.stride_c + d.n;
+  return d.stride_c < matrix && (d.stride_c < d.n || (d.m > 1 && rows > d.row_c));
+}
+
 }  // namespace
 
 void check_gemm_desc(const GemmDesc& d) {
@@ -347,7 +360,10 @@ void check_gemm_desc(const GemmDesc& d) {
       overflows(d.m, d.n, d.stride_c, d.batch, d.result)) {
     malformed(d, "matrices of 2^63 bytes or more");
   }
-  if (d.batch > 1 && d.stride_c < d.m * d.n) malformed(d, "results of the batch overlap");
+  if (results_overlap(d)) malformed(d, "results of the batch overlap");
+  if ((d.row_c || d.calls != 1) && (d.epilogue != schedule::EpilogueKind::none || d.k == 0)) {
+    malformed(d, "scattered results of no products, or with an epilogue");
+  }
   if (d.epilogue == schedule::EpilogueKind::none) return;
   if (!is_floating(d.operand) || d.result != (d.operand == DType::f64 ? DType::f64 : DType::f32)) {
     malformed(d, "an epilogue that the rounding of the result would come before");

@@ -43,8 +43,9 @@ std::int64_t bytes_of(DType dtype, const std::vector<std::int64_t>& shape) {
 }
 
 auto key(const GemmDesc& d) {
-  return std::tuple(d.batch, d.m, d.n, d.k, d.stride_a, d.stride_b, d.stride_c, d.transpose_a, d.transpose_b,
-                    d.operand, d.result, d.epilogue, d.scale);
+  return std::tuple(d.batch, d.m, d.n, d.k, d.stride_a, d.stride_b, d.stride_c, d.row_c, d.calls, d.call_a,
+                    d.call_b, d.call_c, d.transpose_a, d.transpose_b, d.operand, d.result, d.epilogue,
+                    d.scale);
 }
 using GemmKey = decltype(key(GemmDesc{}));
 
@@ -96,7 +97,7 @@ class Preparer {
         owned_.push_back({ready.scratch.bytes, {static_cast<TaskId>(out_.steps.size())}});
       }
       out_.launches += ready.kind == ReadyStep::Kind::kernel;
-      out_.gemm_calls += ready.kind == ReadyStep::Kind::gemm;
+      if (ready.kind == ReadyStep::Kind::gemm) out_.gemm_calls += ready.calls;
       add_task(step, ready);
       out_.steps.push_back(std::move(ready));
     }
@@ -240,8 +241,10 @@ class Preparer {
     }
     if (ready.kind == ReadyStep::Kind::gemm) {
       const auto& work = std::get<schedule::GemmStep>(step.work);
-      return schedule::gemm_cost(bytes, binding_.value(work.batch), binding_.value(work.m),
-                                 binding_.value(work.n), binding_.value(work.k), target);
+      schedule::StepCost cost = schedule::gemm_cost(bytes, binding_.value(work.batch), binding_.value(work.m),
+                                                    binding_.value(work.n), binding_.value(work.k), target);
+      cost.seconds += static_cast<double>(ready.calls - 1) * target.launch_seconds;
+      return cost;
     }
     return schedule::transfer_cost(bytes, target);
   }
@@ -453,6 +456,7 @@ class Preparer {
     desc.stride_c = stride(step, work.c, work.result, desc.batch, desc.m, desc.n, false);
     ready.c = place(work.c);
     if (ready.c.bytes == 0) return false;
+    if (work.places) scatter(*work.places, desc);
     desc.epilogue = work.epilogue;
     desc.scale = work.scale;
     if (work.extra) {
@@ -465,11 +469,22 @@ class Preparer {
       return true;
     }
     ready.kind = ReadyStep::Kind::gemm;
+    ready.calls = desc.calls;
     ready.a = place(work.a);
     ready.b = place(work.b);
     ready.gemm = gemm(desc);
     ready.scratch.bytes = ready.gemm->workspace_bytes();
     return true;
+  }
+
+  void scatter(const schedule::GemmPlaces& places, GemmDesc& desc) const {
+    desc.row_c = binding_.value(places.row);
+    desc.batch = binding_.value(places.inner);
+    desc.calls = binding_.value(places.outer);
+    desc.call_a = desc.stride_a * desc.batch;
+    desc.call_b = desc.stride_b * desc.batch;
+    desc.stride_c = binding_.value(places.inner_stride);
+    desc.call_c = binding_.value(places.outer_stride);
   }
 
   const Gemm* gemm(const GemmDesc& desc) {

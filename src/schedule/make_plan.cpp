@@ -240,6 +240,8 @@ class Planner {
                   .result = node.type.dtype};
     Step step{.reads = {work.a, work.b}, .writes = {work.c}, .nodes = piece.nodes};
     if (matmul != piece.root) add_epilogue(piece, matmul, work, step);
+    if (const auto view = partition_.views.of.find(piece.root); view != partition_.views.of.end())
+      work.places = view->second.places;
     const std::string scope = graph_.scope_path(node.scope);
     step.name = fmt::format("gemm.{}{}{}", piece.root, scope.empty() ? "" : ".", scope);
     step.work = std::move(work);

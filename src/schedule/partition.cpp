@@ -18,7 +18,8 @@ namespace {
 CutRules rules_of(const PartitionOptions& options, const Target& target) {
   CutRules rules{.max_inputs = static_cast<std::size_t>(options.groups.max_inputs),
                  .argument_bytes = target.argument_bytes,
-                 .views = options.baseline == Baseline::off};
+                 .views = options.baseline == Baseline::off,
+                 .launch_bytes = target.launch_seconds * target.bandwidth};
   switch (options.baseline) {
     case Baseline::off:
       rules.groups_are_kernels =

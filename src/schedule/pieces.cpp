@@ -173,7 +173,7 @@ class Partitioner {
       use.operand.push_back(end_[id] == gemm_operand || end_[id] == custom_operand);
     }
     std::vector<NodeId> computed;
-    views_ = choose_views(graph_, use, facts_, computed);
+    views_ = choose_views(graph_, use, facts_, rules_.launch_bytes, computed);
     for (const NodeId id : computed) mark(id, "concat operand");
     for (const ViewChoice& choice : views_.choices) {
       if (choice.taken() && !views_.assembled.contains(choice.value)) end_[choice.value].clear();

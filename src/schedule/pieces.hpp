@@ -26,6 +26,7 @@ struct CutRules {
   std::size_t max_inputs = 48;
   std::size_t argument_bytes = 4096;  ///< that a launch takes
   bool views = true;                  ///< values may lie in others' memory (views.hpp)
+  double launch_bytes = 0;            ///< the traffic that costs as much as a launch
 };
 
 /// A reduction, a scan, a GEMM, a user's kernel: nothing is computed after it in its piece.

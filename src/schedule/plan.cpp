@@ -52,7 +52,8 @@ struct PrintWork {
     return fmt::format("gemm v{} = v{}{} * v{}{}{} batch {} m {} n {} k {} {} -> {}", s.c, s.a,
                        s.transpose_a ? "^T" : "", s.b, s.transpose_b ? "^T" : "", epilogue,
                        s.batch.to_string(), s.m.to_string(), s.n.to_string(), s.k.to_string(),
-                       fuse::to_string(s.operand), fuse::to_string(s.result));
+                       fuse::to_string(s.operand), fuse::to_string(s.result)) +
+           (s.places ? ": " + schedule::to_string(*s.places) : "");
   }
   std::string operator()(const CopyStep& s) const { return fmt::format("copy v{} = v{}", s.to, s.from); }
   std::string operator()(const MemsetStep& s) const { return fmt::format("memset v{} = {}", s.to, s.byte); }
@@ -217,6 +218,10 @@ class Verifier {
         fail(where + fmt::format("has {} for the epilogue {}", adds ? "no value" : "a value",
                                  schedule::to_string(gemm->epilogue)));
       }
+    }
+    if (const auto* gemm = std::get_if<GemmStep>(&step.work);
+        gemm && gemm->places && gemm->epilogue != EpilogueKind::none) {
+      fail(where + "scatters the result of an epilogue");
     }
     if (step.continues && (index == 0 || in_setup_ || plan_.steps[index - 1].nodes != step.nodes)) {
       fail(where + "continues what the step before it did not begin");

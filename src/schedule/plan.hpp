@@ -12,6 +12,7 @@
 
 #include "ir/graph.hpp"
 #include "schedule/epilogue_kind.hpp"
+#include "schedule/gemm_places.hpp"
 
 namespace fuse::schedule {
 
@@ -52,8 +53,9 @@ struct GemmStep {
   bool transpose_a = false, transpose_b = false;
   DType operand = f32, result = f32;
   EpilogueKind epilogue = EpilogueKind::none;
-  std::optional<ValueId> extra{};  ///< what the epilogue adds
-  double scale = 1;                ///< what it multiplies by
+  std::optional<ValueId> extra{};      ///< what the epilogue adds
+  double scale = 1;                    ///< what it multiplies by
+  std::optional<GemmPlaces> places{};  ///< of the matrices in c; none: one behind the other, as in a and b
 };
 struct CopyStep {
   ValueId from = 0, to = 0;

@@ -25,9 +25,9 @@ struct Offset {
 
 class Chooser {
  public:
-  Chooser(const ir::Graph& graph, const MemoryUse& use, const analysis::Facts& facts,
+  Chooser(const ir::Graph& graph, const MemoryUse& use, const analysis::Facts& facts, double launch_bytes,
           std::vector<NodeId>& computed)
-      : graph_(graph), use_(use), facts_(facts), computed_(computed) {}
+      : graph_(graph), use_(use), facts_(facts), launch_bytes_(launch_bytes), computed_(computed) {}
 
   Views run() {
     for (NodeId id = 0; id < graph_.nodes.size(); ++id) {
@@ -39,6 +39,7 @@ class Chooser {
         choose_concat(id);
       }
     }
+    choose_transposes();
     return std::move(views_);
   }
 
@@ -209,9 +210,48 @@ class Chooser {
     computed_.insert(computed_.end(), computed.begin(), computed.end());
   }
 
+  void choose_transposes() {
+    std::vector<std::size_t> users;  // of each node, once there is a candidate
+    for (NodeId id = 0; id < graph_.nodes.size(); ++id) {
+      const ir::Node& node = graph_[id];
+      if (node.op != ir::Op::transpose || !use_.stored[id]) continue;
+      if (info(graph_[node.operands[0]].op).relation != Relation::contraction) continue;
+      if (users.empty()) users = count_users();
+      choose_transpose(id, users);
+    }
+  }
+
+  std::vector<std::size_t> count_users() const {
+    std::vector<std::size_t> users(graph_.nodes.size());
+    for (const ir::Node& node : graph_.nodes) {
+      for (const NodeId operand : node.operands) ++users[operand];
+    }
+    for (const ir::Output& output : graph_.outputs) ++users[output.node];
+    return users;
+  }
+
+  void choose_transpose(NodeId id, const std::vector<std::size_t>& users) {
+    const NodeId made = graph_[id].operands[0];
+    ViewChoice& choice = views_.choices.emplace_back(ViewChoice{.value = id});
+    if (users[made] != 1) {
+      choice.refused = graph_.value_name(made) + " is read elsewhere, too";
+      return;
+    }
+    if (takes_input_[id] || fixed_[id] || product(graph_[id].type.dims).is(0) || views_.of.contains(made)) {
+      choice.refused = "its memory is spoken for";
+      return;
+    }
+    PlacesChoice places = places_behind(graph_, id, facts_, launch_bytes_);
+    choice.refused = std::move(places.refused);
+    if (!choice.taken()) return;
+    views_.assembled[id] = {made};
+    views_.of.emplace(made, View{.whole = id, .offset = 0, .part = true, .places = std::move(places.places)});
+  }
+
   const ir::Graph& graph_;
   const MemoryUse& use_;
   const analysis::Facts& facts_;
+  const double launch_bytes_;
   std::vector<NodeId>& computed_;
   std::vector<bool> fixed_, is_output_, takes_input_;
   Views views_;
@@ -220,8 +260,8 @@ class Chooser {
 }  // namespace
 
 Views choose_views(const ir::Graph& graph, const MemoryUse& use, const analysis::Facts& facts,
-                   std::vector<NodeId>& computed) {
-  return Chooser(graph, use, facts, computed).run();
+                   double launch_bytes, std::vector<NodeId>& computed) {
+  return Chooser(graph, use, facts, launch_bytes, computed).run();
 }
 
 std::string print(const ir::Graph& graph, const Views& views) {
@@ -231,7 +271,12 @@ std::string print(const ir::Graph& graph, const Views& views) {
     const std::string name = fmt::format("{} {}", graph.value_name(choice.value), to_string(node.op));
     if (!choice.taken()) {
       text += fmt::format("copy {} because {}\n", name, choice.refused);
-    } else if (const auto parts = views.assembled.find(choice.value); parts != views.assembled.end()) {
+    } else if (const auto parts = views.assembled.find(choice.value);
+               parts != views.assembled.end() && views.of.at(parts->second[0]).places) {
+      const ir::NodeId made = parts->second[0];
+      text += fmt::format("assembled {} by gemm {}: {}\n", name, graph.value_name(made),
+                          to_string(*views.of.at(made).places));
+    } else if (parts != views.assembled.end()) {
       text += fmt::format("assembled {} of", name);
       for (const ir::NodeId part : parts->second) {
         text += fmt::format(" {} at element {}{}", graph.value_name(part),

@@ -7,7 +7,8 @@
 //
 // A slice is a view where its elements are one block of its operand's, in memory anyway. A concat is
 // assembled where its operands stand one behind the other and steps of their own make them. Both only at
-// multiples of 16 bytes, which is what every buffer is aligned to.
+// multiples of 16 bytes, which is what every buffer is aligned to. A transpose of a GEMM's result is made by
+// the GEMM, where its calls can place what they make (gemm_places.hpp).
 //
 // Chosen once it is known what must be in memory (GEMMs, user kernels and outputs have spoken), and before it
 // is decided what kernels compute twice: a kernel that reads a view reads the whole, so the slice costs it
@@ -16,11 +17,13 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "analysis/facts.hpp"
 #include "ir/graph.hpp"
+#include "schedule/gemm_places.hpp"
 
 namespace fuse::schedule {
 
@@ -32,9 +35,11 @@ struct View {
   ir::NodeId whole = 0;
   Dim offset{};       ///< elements
   bool part = false;  ///< of an assembled concat, so a step writes it; otherwise none does
+  std::optional<GemmPlaces>
+      places{};  ///< of a GEMM's result in its transposed form: scattered, not one block
 };
 
-/// A slice or a concat that needs memory, and what became of it.
+/// A slice, a concat or a transpose of a GEMM's result that needs memory, and what became of it.
 struct ViewChoice {
   ir::NodeId value = 0;
   std::string refused{};  ///< why a step copies it; empty: none does
@@ -42,10 +47,10 @@ struct ViewChoice {
 };
 
 struct Views {
-  std::map<ir::NodeId, View> of{};  ///< slices, concats of them, and the parts of assembled concats
-  /// Concats that no step makes, with the values whose steps do, in order.
+  std::map<ir::NodeId, View> of{};  ///< slices, concats of them, and the parts of what is assembled
+  /// Concats and transposes that no step makes, with the values whose steps do, in order.
   std::map<ir::NodeId, std::vector<ir::NodeId>> assembled{};
-  std::vector<ViewChoice> choices{};  ///< in graph order, slices first
+  std::vector<ViewChoice> choices{};  ///< in graph order, slices first, transposes last
 };
 
 /// What is known of memory when views are chosen; of each node.
@@ -55,9 +60,10 @@ struct MemoryUse {
   std::vector<bool> operand{};             ///< stored only since a GEMM or a user's kernel reads it
 };
 
-/// `computed`: gets the one operand of an assembled concat that had no step of its own; it becomes the kernel
-/// that the concat was. Linear in nodes and edges.
-Views choose_views(const ir::Graph&, const MemoryUse&, const analysis::Facts&,
+/// `launch_bytes`: the traffic that costs as much as a launch. `computed`: gets the one operand of an
+/// assembled concat that had no step of its own; it becomes the kernel that the concat was. Linear in nodes
+/// and edges.
+Views choose_views(const ir::Graph&, const MemoryUse&, const analysis::Facts&, double launch_bytes,
                    std::vector<ir::NodeId>& computed);
 
 /// "view %3 slice in %2 at element 512", "copy %4 slice: ..", a line a choice.

@@ -34,13 +34,22 @@ std::vector<char> small_integers(DType type, std::int64_t count, unsigned seed) 
 void check_against_loops(const Fakes& fakes, GemmDesc desc, std::int64_t offset_bytes = 0) {
   const auto backend = fakes.backend();
   const auto queue = backend->create_queue();
-  const auto a = small_integers(desc.operand, desc.m * desc.k + (desc.batch - 1) * desc.stride_a, 1);
-  const auto b = small_integers(desc.operand, desc.k * desc.n + (desc.batch - 1) * desc.stride_b, 2);
-  const auto c_count = desc.m * desc.n + (desc.batch - 1) * desc.stride_c;
+  const auto last = [&](std::int64_t stride, std::int64_t call) {
+    return (desc.batch - 1) * stride + (desc.calls - 1) * call;
+  };
+  const auto a = small_integers(desc.operand, desc.m * desc.k + last(desc.stride_a, desc.call_a), 1);
+  const auto b = small_integers(desc.operand, desc.k * desc.n + last(desc.stride_b, desc.call_b), 2);
+  const auto c_count = (desc.m - 1) * row_of_c(desc) + desc.n + last(desc.stride_c, desc.call_c);
   std::vector<char> expected(static_cast<std::size_t>(c_count) * size_of(desc.result), 0x55);
   std::vector<char> got = expected;
   const auto extra = small_integers(desc.result, c_count, 3);
-  runtime::make_plain_gemm(desc)->run(a.data(), b.data(), expected.data(), extra.data());
+  for (std::int64_t i = 0; i < desc.calls; ++i) {
+    const auto at = [&](auto& bytes, std::int64_t elements, DType type) {
+      return bytes.data() + i * elements * static_cast<std::int64_t>(size_of(type));
+    };
+    runtime::make_plain_gemm(desc)->run(at(a, desc.call_a, desc.operand), at(b, desc.call_b, desc.operand),
+                                        at(expected, desc.call_c, desc.result), extra.data());
+  }
 
   const auto gemm = backend->prepare_gemm(desc);
   std::vector<void*> memory;
@@ -65,6 +74,35 @@ void check_against_loops(const Fakes& fakes, GemmDesc desc, std::int64_t offset_
   REQUIRE(backend->download(*queue, got.data(), dc, static_cast<std::int64_t>(got.size())));
   CHECK(got == expected);
   for (void* address : memory) backend->free(address);
+}
+
+TEST_CASE("heads side by side, in one call or several", "[cuda][gemm]") {
+  for (const DType type : {f64, f32, f16, bf16}) {
+    for (const std::int64_t calls : {1, 3}) {
+      const Fakes fakes;
+      INFO(to_string(type) << ", calls " << calls);
+      const int before = fakes.blas_call_count();
+      // [calls, 2 heads, 5, 4] to [calls, 5, 2 heads, 4]
+      check_against_loops(fakes, {.batch = 2,
+                                  .m = 5,
+                                  .n = 4,
+                                  .k = 8,
+                                  .stride_a = 40,
+                                  .stride_b = 32,
+                                  .stride_c = 4,
+                                  .row_c = 8,
+                                  .calls = calls,
+                                  .call_a = 80,
+                                  .call_b = 64,
+                                  .call_c = 40,
+                                  .operand = type,
+                                  .result = type});
+      int products = 0;
+      for (int i = before; i < fakes.blas_call_count(); ++i)
+        products += std::string(fakes.blas_call(i)).starts_with("cublasLtMatmul ");
+      CHECK(products == calls);
+    }
+  }
 }
 
 TEST_CASE("row-major, transposes, batches and types map onto column-major cuBLASLt", "[cuda][gemm]") {

@@ -64,7 +64,8 @@ struct Problem {
       : desc(d),
         a(random_bytes(d.operand, d.m * d.k + (d.batch - 1) * d.stride_a, 1)),
         b(random_bytes(d.operand, d.k * d.n + (d.batch - 1) * d.stride_b, 2)),
-        c(static_cast<std::size_t>(d.m * d.n + (d.batch - 1) * d.stride_c) * size_of(d.result),
+        c(static_cast<std::size_t>((d.m - 1) * row_of_c(d) + d.n + (d.batch - 1) * d.stride_c) *
+              size_of(d.result),
           std::byte{0x55}) {}
 };
 
@@ -74,6 +75,7 @@ void check_result(const Problem& p) {
   const Rounding sum_rounding = rounding_of(d.operand == f64 ? f64 : f32), result = rounding_of(d.result);
   const double ku = static_cast<double>(d.k) * sum_rounding.unit, gamma = ku / (1 - ku);
   std::int64_t wrong = 0, gaps = 0;
+  std::vector<bool> written(p.c.size() / size_of(d.result));
   for (std::int64_t i = 0; i < d.batch; ++i) {
     for (std::int64_t row = 0; row < d.m; ++row) {
       for (std::int64_t column = 0; column < d.n; ++column) {
@@ -90,15 +92,15 @@ void check_result(const Problem& p) {
         const double whole = static_cast<double>(std::fabs(exact)) + sum_error;
         const double bound =
             is_floating(d.operand) ? (sum_error + result.unit * whole + result.smallest) * (1 + 0x1p-40) : 0;
-        const double got = value_at(d.result, p.c, i * d.stride_c + row * d.n + column);
+        const std::int64_t at = i * d.stride_c + row * row_of_c(d) + column;
+        written[static_cast<std::size_t>(at)] = true;
+        const double got = value_at(d.result, p.c, at);
         if (!(std::fabs(static_cast<double>(got - exact)) <= bound)) ++wrong;
       }
     }
-    if (i + 1 == d.batch) continue;
-    const auto element = size_of(d.result);
-    const auto first = static_cast<std::size_t>(i * d.stride_c + d.m * d.n) * element;
-    const auto last = static_cast<std::size_t>((i + 1) * d.stride_c) * element;
-    for (std::size_t at = first; at < last; ++at) gaps += p.c[at] != std::byte{0x55};
+  }
+  for (std::size_t byte = 0; byte < p.c.size(); ++byte) {
+    gaps += !written[byte / size_of(d.result)] && p.c[byte] != std::byte{0x55};
   }
   CHECK(wrong == 0);
   CHECK(gaps == 0);
@@ -122,6 +124,47 @@ void check_both(const GemmDesc& desc) {
         ->run(problem.a.data(), problem.b.data(), problem.c.data());
     check_result(problem);
   }
+}
+
+TEST_CASE("rows and matrices of a result stand where they are wanted", "[gemm]") {
+  for (const auto& [operand, result] : types) {
+    GemmDesc heads{
+        .batch = 3, .m = 5, .n = 4, .k = 9, .stride_a = 45, .stride_b = 36, .stride_c = 4, .row_c = 12};
+    heads.operand = operand;
+    heads.result = result;
+    check_both(heads);  // side by side
+    heads.stride_c = 70;
+    check_both(heads);  // one behind the other, with gaps
+  }
+  const GemmDesc blocks{
+      .batch = 2, .m = 70, .n = 65, .k = 33, .stride_a = 2310, .stride_c = 66, .row_c = 140};
+  check_both(blocks);
+}
+
+TEST_CASE("scattered results that overlap are refused", "[gemm]") {
+  const auto why = [](const GemmDesc& d) {
+    try {
+      runtime::check_gemm_desc(d);
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  const GemmDesc good{.batch = 3, .m = 5, .n = 4, .k = 9, .stride_c = 4, .row_c = 12};
+  CHECK(why(good).empty());
+  const auto with = [&](auto change) {
+    GemmDesc d = good;
+    change(d);
+    return why(d);
+  };
+  CHECK(with([](GemmDesc& d) { d.row_c = 3; }).find("overlap") != std::string::npos);
+  CHECK(with([](GemmDesc& d) { d.row_c = 11; }).find("overlap") != std::string::npos);
+  CHECK(with([](GemmDesc& d) { d.stride_c = 3; }).find("overlap") != std::string::npos);
+  CHECK(with([](GemmDesc& d) { d.stride_c = 51; }).find("overlap") != std::string::npos);
+  CHECK(with([](GemmDesc& d) { d.stride_c = 52; }).empty());
+  CHECK(with([](GemmDesc& d) { d.k = 0; }).find("scattered results of no products") != std::string::npos);
+  CHECK(with([](GemmDesc& d) { d.epilogue = schedule::EpilogueKind::scale; }).find("or with an epilogue") !=
+        std::string::npos);
 }
 
 TEST_CASE("every type, transpose and odd size is within the bound", "[gemm]") {

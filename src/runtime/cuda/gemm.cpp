@@ -100,16 +100,21 @@ std::string gemm_text(const GemmDesc& d) {
                      plain ? "" : to_string(d.epilogue));
 }
 
-/// Largest power of two, at most 16, that divides the bytes between any two matrices of the batch.
+/// Largest power of two, at most 16, that divides the bytes between any two matrices.
 std::int64_t stride_alignment(const GemmDesc& d) {
   std::int64_t align = 16;
-  if (d.batch <= 1) return align;
-  const auto bytes = [](std::int64_t stride, DType type) {
-    return stride * static_cast<std::int64_t>(size_of(type));
+  const auto divide = [&](std::int64_t stride, DType type) {
+    while (stride * static_cast<std::int64_t>(size_of(type)) % align) align /= 2;
   };
-  for (std::int64_t stride :
-       {bytes(d.stride_a, d.operand), bytes(d.stride_b, d.operand), bytes(d.stride_c, d.result)}) {
-    while (stride % align) align /= 2;
+  if (d.batch > 1) {
+    divide(d.stride_a, d.operand);
+    divide(d.stride_b, d.operand);
+    divide(d.stride_c, d.result);
+  }
+  if (d.calls > 1) {
+    divide(d.call_a, d.operand);
+    divide(d.call_b, d.operand);
+    divide(d.call_c, d.result);
   }
   return align;
 }
@@ -145,7 +150,9 @@ class CudaGemm final : public Gemm {
   cublasStatus_t configure(cublasLtMatmulDesc_t matmul, const void* bias) const noexcept;
   std::optional<Choice> choose(std::int64_t alignment) const;
   Owned<cublasLtMatrixLayout_t> layout(DType type, std::int64_t rows, std::int64_t columns,
-                                       std::int64_t stride) const;
+                                       std::int64_t leading, std::int64_t stride) const;
+  Status call(const Choice&, CUstream, const void* a, const void* b, void* c, void* workspace,
+              const void* extra) const noexcept;
   Status zero(CUstream stream, void* c) const noexcept;
 
   std::shared_ptr<const CudaContext> context_;
@@ -158,12 +165,11 @@ class CudaGemm final : public Gemm {
 };
 
 Owned<cublasLtMatrixLayout_t> CudaGemm::layout(DType type, std::int64_t rows, std::int64_t columns,
-                                               std::int64_t stride) const {
+                                               std::int64_t leading, std::int64_t stride) const {
   cublasLtMatrixLayout_t made = nullptr;
-  // A row-major matrix is the column-major one of its transpose: its row length is the leading dimension.
   blas_->check("cublasLtMatrixLayoutCreate",
                blas_->p_cublasLtMatrixLayoutCreate(&made, data_type(type), static_cast<std::uint64_t>(rows),
-                                                   static_cast<std::uint64_t>(columns), rows));
+                                                   static_cast<std::uint64_t>(columns), leading));
   Owned<cublasLtMatrixLayout_t> owned(made, blas_->p_cublasLtMatrixLayoutDestroy);
   if (desc_.batch > 1) {
     const auto count = static_cast<std::int32_t>(desc_.batch);
@@ -211,9 +217,14 @@ void CudaGemm::prepare() {
   blas_->check("cublasLtMatmulDescSetAttribute", configure(made, nullptr));
 
   const GemmDesc& d = desc_;
-  first_ = d.transpose_b ? layout(d.operand, d.k, d.n, d.stride_b) : layout(d.operand, d.n, d.k, d.stride_b);
-  second_ = d.transpose_a ? layout(d.operand, d.m, d.k, d.stride_a) : layout(d.operand, d.k, d.m, d.stride_a);
-  result_ = layout(d.result, d.n, d.m, d.stride_c);
+  // A row-major matrix is the column-major one of its transpose: what lies between its rows is the leading
+  // dimension.
+  const auto operand = [&](std::int64_t rows, std::int64_t columns, std::int64_t stride) {
+    return layout(d.operand, rows, columns, rows, stride);
+  };
+  first_ = d.transpose_b ? operand(d.k, d.n, d.stride_b) : operand(d.n, d.k, d.stride_b);
+  second_ = d.transpose_a ? operand(d.m, d.k, d.stride_a) : operand(d.k, d.m, d.stride_a);
+  result_ = layout(d.result, d.n, d.m, row_of_c(d), d.stride_c);
 
   // An algorithm for 16-byte operands, and one for operands that are aligned as their elements only.
   const std::int64_t most = stride_alignment(d);
@@ -334,6 +345,20 @@ Status CudaGemm::run(Queue& queue, const void* a, const void* b, void* c, void* 
     return Status(ErrorCode::misaligned, "matmul: the workspace is missing or not aligned to 256 bytes");
   }
 
+  const auto operand = static_cast<std::int64_t>(size_of(desc_.operand));
+  const auto result = static_cast<std::int64_t>(size_of(desc_.result));
+  Status done;
+  for (std::int64_t i = 0; done && i < desc_.calls; ++i) {
+    done = call(*choice, stream, static_cast<const std::byte*>(a) + i * desc_.call_a * operand,
+                static_cast<const std::byte*>(b) + i * desc_.call_b * operand,
+                static_cast<std::byte*>(c) + i * desc_.call_c * result, workspace, extra);
+  }
+  return done;
+}
+
+Status CudaGemm::call(const Choice& choice, CUstream stream, const void* a, const void* b, void* c,
+                      void* workspace, const void* extra) const noexcept {
+  const bool adds = desc_.epilogue == schedule::EpilogueKind::add;
   const double alpha64 = desc_.epilogue == schedule::EpilogueKind::scale ? desc_.scale : 1;
   const double beta64 = adds ? 1 : 0;
   const auto alpha32 = static_cast<float>(alpha64), beta32 = static_cast<float>(beta64);
@@ -357,8 +382,8 @@ Status CudaGemm::run(Queue& queue, const void* a, const void* b, void* c, void* 
     return blas_->status("cublasLtMatmul",
                          blas_->p_cublasLtMatmul(blas_->handle(), matmul, alpha, b, first_.get(), a,
                                                  second_.get(), beta, addend, result_.get(), c, result_.get(),
-                                                 &choice->algo, choice->workspace ? workspace : nullptr,
-                                                 static_cast<std::size_t>(choice->workspace), stream));
+                                                 &choice.algo, choice.workspace ? workspace : nullptr,
+                                                 static_cast<std::size_t>(choice.workspace), stream));
   });
 }
 

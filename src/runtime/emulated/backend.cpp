@@ -241,21 +241,34 @@ class EmulatedGemm final : public Gemm {
       if (desc_.batch <= 0 || desc_.m <= 0 || desc_.n <= 0) return Status();
       const auto operand = static_cast<std::int64_t>(size_of(desc_.operand));
       const auto result = static_cast<std::int64_t>(size_of(desc_.result));
-      Span at_c;
-      if (Status s = input("a", a, desc_.stride_a, desc_.m * desc_.k, operand); !s) return s;
-      if (Status s = input("b", b, desc_.stride_b, desc_.k * desc_.n, operand); !s) return s;
-      const std::int64_t last = (desc_.batch - 1) * desc_.stride_c;
-      if (Status s = range("c", c, (last + desc_.m * desc_.n) * result, at_c); !s) return s;
-      if (Status s = input_of_epilogue(extra, result); !s) return s;
-      gemm_->run(a, b, c, extra);
-      for (std::int64_t i = 0; at_c.written && i < desc_.batch; ++i) {
-        mark(at_c.written + i * desc_.stride_c * result, desc_.m * desc_.n * result, true);
+      Status done;
+      for (std::int64_t i = 0; done && i < desc_.calls; ++i) {
+        done = call(static_cast<const std::byte*>(a) + i * desc_.call_a * operand,
+                    static_cast<const std::byte*>(b) + i * desc_.call_b * operand,
+                    static_cast<std::byte*>(c) + i * desc_.call_c * result, extra);
       }
-      return Status();
+      return done;
     });
   }
 
  private:
+  Status call(const void* a, const void* b, void* c, const void* extra) const {
+    const auto operand = static_cast<std::int64_t>(size_of(desc_.operand));
+    const auto result = static_cast<std::int64_t>(size_of(desc_.result));
+    Span at_c;
+    if (Status s = input("a", a, desc_.stride_a, desc_.m * desc_.k, operand); !s) return s;
+    if (Status s = input("b", b, desc_.stride_b, desc_.k * desc_.n, operand); !s) return s;
+    const std::int64_t row = row_of_c(desc_), last = (desc_.batch - 1) * desc_.stride_c + (desc_.m - 1) * row;
+    if (Status s = range("c", c, (last + desc_.n) * result, at_c); !s) return s;
+    if (Status s = input_of_epilogue(extra, result); !s) return s;
+    gemm_->run(a, b, c, extra);
+    for (std::int64_t i = 0; at_c.written && i < desc_.batch; ++i) {
+      for (std::int64_t j = 0; j < desc_.m; ++j) {
+        mark(at_c.written + (i * desc_.stride_c + j * row) * result, desc_.n * result, true);
+      }
+    }
+    return Status();
+  }
   Status input_of_epilogue(const void* extra, std::int64_t result) const {
     if (desc_.epilogue == schedule::EpilogueKind::bias) return input("bias", extra, 0, desc_.n, result);
     if (desc_.epilogue != schedule::EpilogueKind::add) return {};
