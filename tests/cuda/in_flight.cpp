@@ -7,6 +7,7 @@
 
 #include "cuda/fake_device.hpp"
 #include "support/counting_resource.hpp"
+#include "support/sanitized.hpp"
 
 namespace fuse::test {
 namespace {
@@ -31,7 +32,9 @@ struct Parts {
 void check_all_orders(ExecutionMode mode, bool own_memory) {
   const FakeEnvironment environment;
   std::array<int, 5> order{0, 1, 2, 3, 4};
+  int number = 0;
   do {
+    if (number++ % (sanitized() ? 5 : 1) != 0) continue;
     const Fakes fakes;
     INFO(to_string(mode) << ", dropped in the order " << order[0] << order[1] << order[2] << order[3]
                          << order[4]);
