@@ -28,7 +28,7 @@ class Explainer {
 
   std::string run() const {
     const std::string views = print(impl_.compiled.graph, impl_.compiled.partition.views);
-    return views.empty() ? steps() : steps() + "slices and concats in memory:\n" + views;
+    return views.empty() ? steps() : steps() + "slices, concats and transposes in memory:\n" + views;
   }
 
  private:
