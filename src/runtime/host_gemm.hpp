@@ -10,7 +10,7 @@
 
 namespace fuse::runtime {
 
-/// A GEMM in host memory. Thread safe, and the same bits for the same operands.
+/// A GEMM in host memory, one of GemmDesc::calls. Thread safe, and the same bits for the same operands.
 class HostGemm {
  public:
   virtual ~HostGemm() = default;

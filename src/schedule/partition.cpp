@@ -59,7 +59,7 @@ class Made {
   Made(const ir::Graph& graph, const Partition& partition)
       : views_(partition.views), made_(graph.nodes.size()) {
     for (NodeId id = 0; id < graph.nodes.size(); ++id) {
-      made_[id] = std::holds_alternative<ir::NameAttr>(graph[id].attr);
+      made_[id] = ir::is_given(graph[id]);
     }
     for (const auto& [concat, parts] : views_.assembled) missing_[concat] = parts.size();
   }
@@ -110,7 +110,7 @@ void check_views(const ir::Graph& graph, const Partition& partition, const Fail&
     const bool in_memory = partition.stored[view.whole] || views.of.count(view.whole);
     if (!in_memory) fail(name + "the whole is not in memory");
     if (view.part != (view.whole > id)) fail(name + "a slice follows its whole, a part precedes it");
-    if (std::holds_alternative<ir::NameAttr>(graph[id].attr)) fail(name + "its memory is given");
+    if (ir::is_given(graph[id])) fail(name + "its memory is given");
   }
   for (const auto& [concat, parts] : views.assembled) {
     Dim offset = 0;

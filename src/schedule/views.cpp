@@ -106,7 +106,7 @@ class Chooser {
     if (const auto view = views_.of.find(id); view != views_.of.end()) {
       return "lies in " + graph_.value_name(view->second.whole);
     }
-    if (std::holds_alternative<ir::NameAttr>(graph_[id].attr)) return "is the caller's memory";
+    if (ir::is_given(graph_[id])) return "is the caller's memory";
     if (product(graph_[id].type.dims).is(0)) return "has no elements";
     if (takes_input_[id]) return "takes an input's memory";
     if (fixed_[id]) return "follows from parameters alone";
@@ -211,29 +211,20 @@ class Chooser {
   }
 
   void choose_transposes() {
-    std::vector<std::size_t> users;  // of each node, once there is a candidate
+    std::vector<std::vector<NodeId>> users;  // of each node, once there is a candidate
     for (NodeId id = 0; id < graph_.nodes.size(); ++id) {
       const ir::Node& node = graph_[id];
       if (node.op != ir::Op::transpose || !use_.stored[id]) continue;
       if (info(graph_[node.operands[0]].op).relation != Relation::contraction) continue;
-      if (users.empty()) users = count_users();
+      if (users.empty()) users = ir::users(graph_);
       choose_transpose(id, users);
     }
   }
 
-  std::vector<std::size_t> count_users() const {
-    std::vector<std::size_t> users(graph_.nodes.size());
-    for (const ir::Node& node : graph_.nodes) {
-      for (const NodeId operand : node.operands) ++users[operand];
-    }
-    for (const ir::Output& output : graph_.outputs) ++users[output.node];
-    return users;
-  }
-
-  void choose_transpose(NodeId id, const std::vector<std::size_t>& users) {
+  void choose_transpose(NodeId id, const std::vector<std::vector<NodeId>>& users) {
     const NodeId made = graph_[id].operands[0];
     ViewChoice& choice = views_.choices.emplace_back(ViewChoice{.value = id});
-    if (users[made] != 1) {
+    if (users[made].size() != 1 || is_output_[made]) {
       choice.refused = graph_.value_name(made) + " is read elsewhere, too";
       return;
     }
