@@ -27,11 +27,18 @@ std::shared_ptr<runtime::Backend> open_emulated([[maybe_unused]] const Device::E
                  .message = fmt::format("the emulated device cannot run on {} threads", options.threads),
                  .hint = "0 takes one a core"});
   }
+  if (options.optimization < 0 || options.optimization > 3) {
+    throw Error(
+        {.code = ErrorCode::invalid_argument,
+         .message = fmt::format("the emulated device has no optimization level {}", options.optimization),
+         .hint = "0 to 3, as the C++ compiler's -O"});
+  }
   return runtime::make_emulated_backend({.profile = options.profile,
                                          .checked = options.checked,
                                          .threads = options.threads,
                                          .shuffle_seed = options.shuffle_seed,
-                                         .scheduling = options.scheduling});
+                                         .scheduling = options.scheduling,
+                                         .optimization = options.optimization});
 #else
   throw Error({.kind = ErrorKind::runtime,
                .code = ErrorCode::missing_library,

@@ -87,7 +87,8 @@ Device device_for(const RunOptions& options) {
   return Device::emulated({.profile = options.profile,
                            .checked = options.checked,
                            .threads = options.threads,
-                           .shuffle_seed = options.shuffle_seed});
+                           .shuffle_seed = options.shuffle_seed,
+                           .optimization = options.optimization});
 }
 
 using Results = std::map<std::string, HostTensor>;
@@ -151,18 +152,18 @@ Batch::Batch(std::vector<Case> cases, const Rewrite& rewrite) : cases_(std::move
 Batch::~Batch() = default;
 
 void Batch::build_modules() {
-  for (const bool checked : {false, true}) {
-    std::vector<std::size_t> members;
+  std::map<std::pair<bool, int>, std::vector<std::size_t>> modules;
+  for (std::size_t i = 0; i < cases_.size(); ++i) {
+    const RunOptions& options = cases_[i].options;
+    if (!built_[i]->failure.empty() || built_[i]->compiled.source.kernels.empty()) continue;
+    modules[{options.checked, options.optimization}].push_back(i);
+  }
+  for (const auto& [key, members] : modules) {
     codegen::Source all;
     all.name = "batch";
-    for (std::size_t i = 0; i < cases_.size(); ++i) {
-      if (cases_[i].options.checked != checked || !built_[i]->failure.empty()) continue;
-      if (built_[i]->compiled.source.kernels.empty()) continue;
-      members.push_back(i);
-      append(all, built_[i]->compiled.source);
-    }
-    if (members.empty()) continue;
-    const Device device = Device::emulated({.profile = "h200", .checked = checked, .threads = 1});
+    for (const std::size_t i : members) append(all, built_[i]->compiled.source);
+    const Device device =
+        Device::emulated({.profile = "h200", .checked = key.first, .threads = 1, .optimization = key.second});
     try {
       const std::shared_ptr<runtime::Module> module = device.backend()->load(all);
       for (const std::size_t i : members) built_[i]->module = module;

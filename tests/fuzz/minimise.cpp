@@ -164,6 +164,7 @@ class Minimiser {
     with([](Case& c) { c.options.threads = 1; });
     with([](Case& c) { c.options.choices_seed = 0; });
     with([](Case& c) { c.options.profile = "h200"; });
+    with([](Case& c) { c.options.optimization = 2; });
   }
 
   void drop_outputs() {

@@ -112,8 +112,8 @@ runtime::Values make_inputs(const Program& program, const DimValues& dims) {
 }
 
 std::string to_string(const RunOptions& o) {
-  return fmt::format("profile={} checked={} threads={} shuffle={} choices={}", o.profile, o.checked ? 1 : 0,
-                     o.threads, o.shuffle_seed, o.choices_seed);
+  return fmt::format("profile={} checked={} threads={} shuffle={} choices={} optimization={}", o.profile,
+                     o.checked ? 1 : 0, o.threads, o.shuffle_seed, o.choices_seed, o.optimization);
 }
 
 RunOptions parse_options(std::string_view text) {
@@ -133,6 +133,8 @@ RunOptions parse_options(std::string_view text) {
       options.shuffle_seed = std::stoull(value);
     } else if (key == "choices") {
       options.choices_seed = std::stoull(value);
+    } else if (key == "optimization") {
+      options.optimization = std::stoi(value);
     } else {
       throw std::runtime_error("unknown option '" + word + "'");
     }

@@ -49,9 +49,10 @@ struct RunOptions {
   int threads = 1;
   std::uint64_t shuffle_seed = 0;  ///< of blocks, warps and lanes; 0: in order
   std::uint64_t choices_seed = 0;  ///< of random Choices for each piece; 0: the scheduler's own
+  int optimization = 2;            ///< of the emulated device's compiler
   bool operator==(const RunOptions&) const = default;
 };
-/// "profile=tiny3 checked=1 threads=2 shuffle=7 choices=0"
+/// "profile=tiny3 checked=1 threads=2 shuffle=7 choices=0 optimization=2"; what is left out has its default
 std::string to_string(const RunOptions&);
 RunOptions parse_options(std::string_view text);
 

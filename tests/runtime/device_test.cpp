@@ -37,9 +37,28 @@ TEST_CASE("device: options that make no sense", "[runtime]") {
   REQUIRE(error_of([] { Device::emulated({.profile = "h2000"}); }).find("h200") != std::string::npos);
   REQUIRE(error_of([] { Device::emulated({.threads = -1}); }) ==
           "invalid-argument: the emulated device cannot run on -1 threads\n  hint: 0 takes one a core");
+  REQUIRE(error_of([] { Device::emulated({.optimization = 4}); }) ==
+          "invalid-argument: the emulated device has no optimization level 4\n  hint: 0 to 3, as the C++ "
+          "compiler's -O");
   REQUIRE(error_of([] { Device::reference().wrap_stream(nullptr); }) ==
           "invalid-argument: reference is no cuda device: it has no CUstream to wrap\n"
           "  hint: make a stream with Device::stream");
+}
+
+TEST_CASE("device: the emulated kernels give the same bits at every optimization", "[runtime][emulated]") {
+  Graph g("levels");
+  const Tensor x = g.input("x", f32, {33, 70});
+  g.output("y", exp(x) / sum(exp(x), {1}, true) + rsqrt(x * x + 0.1));
+  std::vector<float> values(33 * 70);
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i % 97) * 0.0713f - 3;
+  std::vector<std::vector<std::byte>> results;
+  for (const int level : {0, 1, 2, 3}) {
+    Session session(compile(g, Device::emulated({.optimization = level})));
+    session.set("x", bytes_of(values));
+    session.run();
+    results.push_back(session.get("y"));
+  }
+  for (const auto& result : results) CHECK((result == results.front()));
 }
 
 TEST_CASE("buffer: aligned, shared, copied both ways", "[runtime][device]") {

@@ -7,11 +7,13 @@
 
 namespace fuse::test {
 
-std::vector<Device> test_devices() {
+std::vector<Device> test_devices(int optimization) {
   const char* value = std::getenv("FUSE_TEST_DEVICE");
   const std::string name = value && *value ? value : "emulated";
   if (name == "emulated") {
-    return {Device::emulated(), Device::emulated({.profile = "tiny3", .checked = true, .threads = 2})};
+    return {
+        Device::emulated({.optimization = optimization}),
+        Device::emulated({.profile = "tiny3", .checked = true, .threads = 2, .optimization = optimization})};
   }
   if (name == "cuda") {
     // Kept open, since a new context takes a second; never closed, since the driver may end before us.

@@ -8,7 +8,8 @@
 namespace fuse::test {
 
 /// emulated (the default): plain, and checked on a small odd profile. cuda: the first GPU.
-std::vector<Device> test_devices();
+/// `optimization`, of the emulated device: many kernels that run once are soonest done at 0.
+std::vector<Device> test_devices(int optimization = 2);
 
 /// The first of them: without checks.
 Device test_device();

@@ -12,10 +12,11 @@ namespace fuse::test {
 
 inline bool sanitized() { return __asan_init != nullptr || __tsan_init != nullptr; }
 
-/// Rounds of a long test: a fifth where each takes ten times as long. What they find they find unsanitized.
+/// Rounds of a long test: a fifth, or less, where each takes ten times as long. What they find they find
+/// unsanitized.
 template <class Count>
-Count fewer(Count rounds) {
-  return sanitized() ? rounds / 5 : rounds;
+Count fewer(Count rounds, Count divisor = 5) {
+  return sanitized() ? rounds / divisor : rounds;
 }
 
 }  // namespace fuse::test

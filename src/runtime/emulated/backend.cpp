@@ -83,6 +83,7 @@ class EmulatedBackend final : public Backend {
         target_(target_profile(options.profile)),
         threads_(options.threads > 0 ? options.threads
                                      : std::max(1, static_cast<int>(std::thread::hardware_concurrency()))),
+        compiler_(options.optimization),
         memory_(options.checked),
         pool_(threads_ - 1),
         pending_(std::make_shared<Pending>(

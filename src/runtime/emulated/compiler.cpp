@@ -50,7 +50,6 @@ std::string file(const TemporaryFolder& folder, std::string_view name, std::size
 
 // No contraction and no fast math: a rounding stays where the text has it.
 constexpr std::array options = {"-std=c++17",
-                                "-O2",
                                 "-fPIC",
                                 "-shared",
                                 "-ffp-contract=off",
@@ -62,13 +61,6 @@ constexpr std::array options = {"-std=c++17",
                                 "-w",
                                 "-x",
                                 "c++"};
-
-std::vector<std::string> command(const std::string& compiler, const TemporaryFolder& folder, std::size_t i) {
-  std::vector<std::string> words = {compiler};
-  words.insert(words.end(), options.begin(), options.end());
-  words.insert(words.end(), {file(folder, "source", i), "-o", file(folder, "library", i)});
-  return words;
-}
 
 struct Child {
   pid_t id = 0;
@@ -112,7 +104,7 @@ std::string read_file(const std::string& path) {
 
 }  // namespace
 
-Compiler::Compiler() {
+Compiler::Compiler(int optimization) : level_(fmt::format("-O{}", optimization)) {
   std::vector<std::string> names = {"c++", "g++", "clang++"};
   if (const std::string chosen = value_of(Variable::cxx); !chosen.empty()) {
     names = {chosen};
@@ -136,7 +128,7 @@ void Compiler::require() const {
 }
 
 std::string Compiler::build_key() const {
-  std::string key = path_;
+  std::string key = path_ + " " + level_;
   for (const char* option : options) key += std::string(" ") + option;
   return key;
 }
@@ -151,13 +143,20 @@ std::string Compiler::version() const {
   return text.substr(0, text.find('\n'));
 }
 
+std::vector<std::string> Compiler::command(const TemporaryFolder& folder, std::size_t i) const {
+  std::vector<std::string> words = {path_, level_};
+  words.insert(words.end(), options.begin(), options.end());
+  words.insert(words.end(), {file(folder, "source", i), "-o", file(folder, "library", i)});
+  return words;
+}
+
 // What the compiler said of those that it rejected; empty where all went well.
 std::string Compiler::compile(const std::vector<std::string>& texts, const TemporaryFolder& folder) const {
   std::vector<Child> children;
   std::string complaint;
   int not_started = 0;
   for (std::size_t i = 0; i < texts.size(); ++i) {
-    children.push_back(start(command(path_, folder, i), file(folder, "log", i)));
+    children.push_back(start(command(folder, i), file(folder, "log", i)));
   }
   for (std::size_t i = 0; i < children.size(); ++i) {  // all of them: none is left unreaped
     if (children[i].error) not_started = children[i].error;

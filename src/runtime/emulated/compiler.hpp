@@ -11,8 +11,8 @@ namespace fuse::runtime::emulated {
 
 class Compiler {
  public:
-  /// Looks for FUSE_CXX, else c++, g++, clang++ on PATH.
-  Compiler();
+  /// Looks for FUSE_CXX, else c++, g++, clang++ on PATH. `optimization`: its -O, 0 to 3.
+  explicit Compiler(int optimization = 2);
 
   /// What was looked for and where it was, one a line.
   const std::string& report() const { return report_; }
@@ -35,7 +35,10 @@ class Compiler {
   std::string compile(const std::vector<std::string>& texts, const TemporaryFolder& folder) const;
   [[noreturn]] void fail(const std::string& complaint, const TemporaryFolder& folder) const;
 
+  std::vector<std::string> command(const TemporaryFolder& folder, std::size_t i) const;
+
   std::string path_;
+  std::string level_;  // "-O2"
   std::string report_;
 };
 

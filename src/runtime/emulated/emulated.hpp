@@ -18,6 +18,7 @@ struct EmulatedOptions {
   int threads = 0;                 ///< OS threads that run blocks; 0: as many as the machine has
   std::uint64_t shuffle_seed = 0;  ///< nonzero: blocks, warps and lanes run in a random order
   BlockScheduling scheduling = BlockScheduling::greedy;  ///< of launches that wait for their own blocks
+  int optimization = 2;                                  ///< level of the C++ compiler, 0 to 3
 };
 
 /// Throws a user Error for an unknown profile. A missing compiler is an Error of the first load.
