@@ -58,7 +58,9 @@ class Queue {
 /// A mark in a queue's work, for timing.
 class Event {
  public:
+  explicit Event(const void* owned_by = nullptr) : owner(owned_by) {}
   virtual ~Event() = default;
+  const void* const owner;  ///< as Function::owner
 };
 
 /// Work that was captured from a queue, to be launched as a whole. One launch in flight at a time.
@@ -151,6 +153,14 @@ class Backend {
   /// `arguments` matches the kernel's params one to one. A zero grid launches nothing and succeeds.
   virtual Status launch(Queue&, const Function&, Dim3 grid, const Argument* arguments,
                         int count) noexcept = 0;
+  /// Whether launch takes these but for their addresses: asked once, of what is launched many times.
+  virtual Status check_launch(const Function&, Dim3, const Argument*, int) const noexcept { return {}; }
+  /// As launch, of what check_launch took. `values[i]` is where the value of argument i lies in `arguments`:
+  /// its address, or its extent.
+  virtual Status launch_checked(Queue& queue, const Function& function, Dim3 grid, const Argument* arguments,
+                                [[maybe_unused]] void* const* values, int count) noexcept {
+    return launch(queue, function, grid, arguments, count);
+  }
 
   /// Between the two, calls of this thread need not make the device current one by one. Not nested. Leave is
   /// called after an enter that succeeded, and reports what of the calls came to light late.

@@ -57,14 +57,14 @@ struct ReadyArgument {
 struct ReadyStep {
   enum class Kind : std::uint8_t { kernel, gemm, copy, memset };
   Kind kind = Kind::kernel;
-  std::string label;  ///< "step 2, kernel 'ln_0' (reduce_sum in layer_norm.mean)"
+  std::uint8_t byte = 0;
+  Range arguments;
   const Function* function = nullptr;
   Dim3 grid;
-  Range arguments;
   const Gemm* gemm = nullptr;
   std::int64_t calls = 1;         ///< of the library, a gemm's
   Place a, b, c, scratch, extra;  ///< gemm; copy: a to c; memset: c
-  std::uint8_t byte = 0;
+  std::string label;              ///< "step 2, kernel 'ln_0' (reduce_sum in layer_norm.mean)"
 };
 
 /// One of a run's steps, in the order in which they are dispatched.
@@ -148,6 +148,7 @@ struct Workspace::Impl {
   std::vector<std::unique_ptr<runtime::Event>> marks{};
   bool marked = false;                       ///< the last run was, to its end
   std::vector<runtime::Argument> arguments;  ///< of all launches, as the last run left them
+  std::vector<void*> values;                 ///< of each: where its address or its extent lies in it
   std::vector<BufferView> bound;             ///< of each slot, then packed: what they point into
   bool checked = false;                      ///< `bound` was found good
   /// The end of the last run: under FUSE_CONTRACT, and where places or memory of a resource go when it is

@@ -115,12 +115,16 @@ Status check_run(const Prepared::Impl& p, std::span<const BufferView> buffers, B
   return Status::ok();
 }
 
-Status enqueue(const runtime::ReadyStep& step, const Bases& bases, const runtime::Argument* arguments,
-               runtime::Backend& backend, runtime::Queue& queue) noexcept {
+/// Inlined on purpose, as what calls it is: it is what a step costs us.
+/// `values`: as of Backend::launch_checked, or null where nothing was checked.
+[[gnu::always_inline]] inline Status enqueue(const runtime::ReadyStep& step, const Bases& bases,
+                                             const runtime::Argument* arguments, void* const* values,
+                                             runtime::Backend& backend, runtime::Queue& queue) noexcept {
+  const auto count = static_cast<int>(step.arguments.count);
   switch (step.kind) {
     case runtime::ReadyStep::Kind::kernel:
-      return backend.launch(queue, *step.function, step.grid, arguments,
-                            static_cast<int>(step.arguments.count));
+      return values ? backend.launch_checked(queue, *step.function, step.grid, arguments, values, count)
+                    : backend.launch(queue, *step.function, step.grid, arguments, count);
     case runtime::ReadyStep::Kind::gemm:
       return step.gemm->run(queue, bases.at(step.a), bases.at(step.b), bases.at(step.c),
                             bases.at(step.scratch), bases.at(step.extra));
@@ -141,7 +145,7 @@ Status enqueue_setup(const Prepared::Impl& p, const Bases& bases, runtime::Queue
       arguments[i] = {.bytes = from.place.bytes, .value = from.value};
       if (!from.is_extent) arguments[i].address = bases.at(from.place);
     }
-    Status failed = enqueue(step, bases, arguments.data(), *p.executable->device.backend(), queue);
+    Status failed = enqueue(step, bases, arguments.data(), nullptr, *p.executable->device.backend(), queue);
     if (!failed) return of_step(step, failed);
   }
   return Status::ok();
@@ -219,7 +223,7 @@ class Launcher {
     return failed;
   }
 
-  Status run(const runtime::Command& command, std::size_t first_mark) noexcept {
+  [[gnu::always_inline]] Status run(const runtime::Command& command, std::size_t first_mark) noexcept {
     const runtime::ReadyStep& step = p_.steps[command.step];
     runtime::Queue& on = queue(command.stream);
     for (std::uint32_t i = 0; i < command.waits.count; ++i) {
@@ -227,7 +231,10 @@ class Launcher {
       if (Status failed = backend_.wait(on, *w_.events[event]); !failed) return of_step(step, failed);
     }
     Status failed = mark(on, first_mark);
-    if (failed) failed = enqueue(step, bases_, w_.arguments.data() + step.arguments.first, backend_, on);
+    if (failed) {
+      const std::uint32_t first = step.arguments.first;
+      failed = enqueue(step, bases_, w_.arguments.data() + first, w_.values.data() + first, backend_, on);
+    }
     if (failed) failed = mark(on, first_mark + 1);
     if (failed && command.record != runtime::Command::no_event) {
       failed = backend_.record(on, *w_.events[command.record]);

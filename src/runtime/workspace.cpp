@@ -22,6 +22,27 @@ std::vector<runtime::Argument> arguments_of(const Prepared::Impl& p, const Buffe
   return arguments;
 }
 
+std::vector<void*> values_of(const Prepared::Impl& p, std::vector<runtime::Argument>& arguments) {
+  std::vector<void*> values;
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    runtime::Argument& argument = arguments[i];
+    values.push_back(p.arguments[i].is_extent ? static_cast<void*>(&argument.value) : &argument.address);
+  }
+  return values;
+}
+
+/// Once for all runs.
+void check_launches(const Prepared::Impl& p, const std::vector<runtime::Argument>& arguments) {
+  const runtime::Backend& backend = *p.executable->device.backend();
+  for (const runtime::ReadyStep& step : p.steps) {
+    if (step.kind != runtime::ReadyStep::Kind::kernel) continue;
+    const runtime::Range own = step.arguments;
+    const Status status = backend.check_launch(*step.function, step.grid, arguments.data() + own.first,
+                                               static_cast<int>(own.count));
+    if (!status) runtime::of_step(step, status).throw_if_failed();
+  }
+}
+
 /// The places of launches that spin, or else their parts, which need none.
 void reserve_places(const std::shared_ptr<const Prepared::Impl>& whole, Workspace::Impl& workspace,
                     const void* memory) {
@@ -62,6 +83,8 @@ Workspace Prepared::workspace(BufferView memory, const WorkspaceOptions& options
   const Prepared::Impl& p = *made->prepared;
   made->memory = memory;
   made->arguments = arguments_of(p, memory);
+  made->values = values_of(p, made->arguments);
+  check_launches(p, made->arguments);
   made->bound.resize(p.bytes.size() + 1);
   made->mode = runtime::choose_mode(options.mode, p);
   if (made->mode == ExecutionMode::graph) {

@@ -111,6 +111,7 @@ TEST_CASE("a zero grid launches nothing, a grid out of range is refused", "[cuda
     const Status status = backend->launch(*queue, function, grid, arguments, 3);
     CHECK(status.code() == ErrorCode::internal);
     CHECK(contains(status.message(), "is not launchable"));
+    CHECK(backend->check_launch(function, grid, arguments, 3).message() == status.message());
   }
   CHECK(fakes.count("cuLaunchKernel") == 0);
 }
@@ -127,6 +128,8 @@ TEST_CASE("arguments that do not match the kernel are refused", "[cuda]") {
   arguments[1].value = std::int64_t{1} << 31;
   CHECK(std::string(backend->launch(*queue, function, {}, arguments, 3).message()) ==
         "kernel scale: extent n = 2147483648 does not fit an i32");
+  CHECK(std::string(backend->check_launch(function, {}, arguments, 3).message()) ==
+        "kernel scale: extent n = 2147483648 does not fit an i32");
   CHECK(fakes.count("cuLaunchKernel") == 0);
 
   struct OtherQueue final : runtime::Queue {
@@ -135,6 +138,29 @@ TEST_CASE("arguments that do not match the kernel are refused", "[cuda]") {
   CHECK(backend->launch(other, function, {}, arguments, 3).code() == ErrorCode::internal);
   const runtime::Function foreign;
   CHECK(backend->launch(*queue, foreign, {}, arguments, 3).code() == ErrorCode::internal);
+  CHECK(backend->check_launch(foreign, {}, arguments, 3).code() == ErrorCode::internal);
+}
+
+TEST_CASE("a checked launch reads its arguments where they lie, at each launch", "[cuda]") {
+  const Fakes fakes;
+  const auto backend = fakes.backend();
+  const auto queue = backend->create_queue();
+  const auto module = runtime::load_cubin(*backend, scale_source(), scale_cubin());
+  const auto& function = module->function("scale");
+  Argument arguments[3] = {};
+  void* const values[3] = {&arguments[0].address, &arguments[1].value, &arguments[2].value};
+  REQUIRE(backend->check_launch(function, {4, 1, 1}, arguments, 3));
+  std::vector<std::vector<std::string>> calls;
+  for (const std::int64_t n : {7, 9}) {
+    arguments[1].value = n;
+    int before = fakes.call_count();
+    REQUIRE(backend->launch(*queue, function, {4, 1, 1}, arguments, 3));
+    calls.push_back(fakes.calls_since(before));
+    before = fakes.call_count();
+    REQUIRE(backend->launch_checked(*queue, function, {4, 1, 1}, arguments, values, 3));
+    CHECK(fakes.calls_since(before) == calls.back());
+  }
+  CHECK(calls[0] != calls[1]);
 }
 
 TEST_CASE("a launch that fails names the code and the kernel", "[cuda]") {

@@ -47,13 +47,17 @@ class CublasLt {
   FUSE_CUBLASLT_FUNCTIONS(FUSE_CUBLASLT_MEMBER)
 #undef FUSE_CUBLASLT_MEMBER
 
-  Status status(const char* call, cublasStatus_t result, std::string_view detail = {}) const noexcept;
+  Status status(const char* call, cublasStatus_t result, std::string_view detail = {}) const noexcept {
+    return result == CUBLAS_STATUS_SUCCESS ? Status::ok() : failure(call, result, detail);
+  }
   void check(const char* call, cublasStatus_t result) const { status(call, result).throw_if_failed(); }
   cublasLtHandle_t handle() const { return handle_; }
   const CudaContext& context() const { return *context_; }
   const SharedLibrary& library() const { return library_; }
 
  private:
+  Status failure(const char* call, cublasStatus_t result, std::string_view detail) const noexcept;
+
   std::shared_ptr<const CudaContext> context_;
   SharedLibrary library_;
   cublasLtHandle_t handle_ = nullptr;

@@ -37,6 +37,8 @@ class CudaQueue final : public Queue {
 class CudaFunction final : public Function {
  public:
   CUfunction handle = nullptr;
+  unsigned block_threads = 0;  ///< as of info: beside the handle, for launches
+  bool spins = false;
   codegen::KernelInfo info;
   std::string label;  ///< "kernel softmax", for messages: made once, so that a launch formats nothing
 };
@@ -44,7 +46,7 @@ class CudaFunction final : public Function {
 // A kernel's arguments are at most 4 KB on the oldest driver we run on: so many of 8 bytes.
 constexpr int max_kernel_arguments = 512;
 
-/// The arguments of one launch as the driver reads them.
+/// Where the driver reads the arguments of one launch: in those that were given.
 class LaunchArguments {
  public:
   LaunchArguments() noexcept {}  // NOLINT: uninitialised on purpose, only what is set is read
@@ -52,17 +54,10 @@ class LaunchArguments {
   LaunchArguments& operator=(const LaunchArguments&) = delete;
   /// An internal Status unless the arguments are the function's and the grid can be launched, or is empty.
   Status set(const CudaFunction&, Dim3 grid, const Argument* arguments, int count) noexcept;
-  void** pointers() noexcept { return pointers_; }
-
-  union Slot {
-    CUdeviceptr address;
-    std::int32_t i32;
-    std::int64_t i64;
-  };
+  void** pointers() noexcept { return values_; }
 
  private:
-  Slot slots_[max_kernel_arguments];
-  void* pointers_[max_kernel_arguments];
+  void* values_[max_kernel_arguments];
 };
 
 class CudaModule final : public Module {
@@ -91,7 +86,6 @@ class CudaEvent final : public Event {
   ~CudaEvent() override;
 
   CUevent handle() const noexcept { return event_; }
-  const CudaContext* context() const noexcept { return context_.get(); }
 
  private:
   std::shared_ptr<const CudaContext> context_;
@@ -129,6 +123,10 @@ class CudaBackend final : public Backend {
   std::string build_key() const override;
   std::unique_ptr<Gemm> prepare_gemm(const GemmDesc&) override;
   Status launch(Queue&, const Function&, Dim3 grid, const Argument* arguments, int count) noexcept override;
+  Status check_launch(const Function&, Dim3 grid, const Argument* arguments,
+                      int count) const noexcept override;
+  Status launch_checked(Queue&, const Function&, Dim3 grid, const Argument* arguments, void* const* values,
+                        int count) noexcept override;
 
   Status enter() noexcept override { return context_->enter(); }
   Status leave() noexcept override { return context_->leave(); }

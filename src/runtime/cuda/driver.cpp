@@ -161,8 +161,7 @@ std::shared_ptr<const Driver> Driver::load(const CudaLibraries& libraries) {
        .hint = "update the NVIDIA driver, or use the emulated device"});
 }
 
-Status Driver::status(const char* call, CUresult result, std::string_view detail) const noexcept {
-  if (result == CUDA_SUCCESS) return Status::ok();
+Status Driver::failure(const char* call, CUresult result, std::string_view detail) const noexcept {
   const char* name = nullptr;
   const char* text = nullptr;
   if (p_cuGetErrorName(result, &name) != CUDA_SUCCESS || !name) {

@@ -108,10 +108,15 @@ struct Driver {
 
   /// Status{driver} (or out_of_memory): "cuLaunchKernel: CUDA_ERROR_ILLEGAL_ADDRESS (700): an illegal memory
   /// access was encountered: kernel softmax". Ok when `result` is success.
-  Status status(const char* call, CUresult result, std::string_view detail = {}) const noexcept;
+  Status status(const char* call, CUresult result, std::string_view detail = {}) const noexcept {
+    return result == CUDA_SUCCESS ? Status::ok() : failure(call, result, detail);
+  }
   void check(const char* call, CUresult result, std::string_view detail = {}) const {
     status(call, result, detail).throw_if_failed();
   }
+
+ private:
+  Status failure(const char* call, CUresult result, std::string_view detail) const noexcept;
 };
 
 /// The library alone: nothing of it was called. Absent, it is a value with a report.
@@ -140,12 +145,15 @@ class CudaContext {
   template <class F>
   Status run(F&& body) const noexcept {
     const Driver& d = *driver_;
-    if (entered_ == this) return body(d);
-    if (forked()) return after_fork();
-    if (const CUresult pushed = d.p_cuCtxPushCurrent(context_); pushed != CUDA_SUCCESS) {
-      return d.status("cuCtxPushCurrent", pushed);
+    const bool inside = entered_ == this;
+    if (!inside) {
+      if (forked()) return after_fork();
+      if (const CUresult pushed = d.p_cuCtxPushCurrent(context_); pushed != CUDA_SUCCESS) {
+        return d.status("cuCtxPushCurrent", pushed);
+      }
     }
-    const Status status = body(d);
+    Status status = body(d);  // written once, so that it is inlined: a launch costs little else
+    if (inside) return status;
     CUcontext popped = nullptr;
     const CUresult result = d.p_cuCtxPopCurrent(&popped);
     // The pop takes effect even where it reports an error of earlier work: that error is the run's.

@@ -5,15 +5,15 @@ namespace fuse::runtime {
 namespace {
 
 const CudaEvent* event_of(const CudaContext& context, const Event& event) noexcept {
-  const auto* const cuda = dynamic_cast<const CudaEvent*>(&event);
-  return cuda && cuda->context() == &context ? cuda : nullptr;
+  return event.owner == &context ? static_cast<const CudaEvent*>(&event) : nullptr;
 }
 
 Status foreign() noexcept { return Status(ErrorCode::internal, "the event was made by another device"); }
 
 }  // namespace
 
-CudaEvent::CudaEvent(std::shared_ptr<const CudaContext> context, bool timed) : context_(std::move(context)) {
+CudaEvent::CudaEvent(std::shared_ptr<const CudaContext> context, bool timed)
+    : Event(context.get()), context_(std::move(context)) {
   const unsigned flags = timed ? CU_EVENT_DEFAULT : CU_EVENT_DISABLE_TIMING;
   const Status status = context_->run_apart(
       [&](const Driver& d) { return d.status("cuEventCreate", d.p_cuEventCreate(&event_, flags)); });

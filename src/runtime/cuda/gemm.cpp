@@ -61,8 +61,7 @@ CublasLt::~CublasLt() {
   context_->release([&](const Driver&) { p_cublasLtDestroy(handle_); });
 }
 
-Status CublasLt::status(const char* call, cublasStatus_t result, std::string_view detail) const noexcept {
-  if (result == CUBLAS_STATUS_SUCCESS) return Status::ok();
+Status CublasLt::failure(const char* call, cublasStatus_t result, std::string_view detail) const noexcept {
   const char* name = p_cublasLtGetStatusName(result);
   const char* text = p_cublasLtGetStatusString(result);
   const bool memory = result == CUBLAS_STATUS_ALLOC_FAILED;
@@ -126,11 +125,27 @@ struct Choice {
   std::int64_t workspace = 0;
 };
 
+/// A number of the type that the sums have.
+class Factor {
+ public:
+  Factor(bool wide, double value) : wide_(wide), f64_(value), f32_(static_cast<float>(value)) {}
+  const void* address() const noexcept { return wide_ ? static_cast<const void*>(&f64_) : &f32_; }
+
+ private:
+  bool wide_;
+  double f64_;
+  float f32_;
+};
+
 class CudaGemm final : public Gemm {
  public:
   CudaGemm(std::shared_ptr<const CudaContext> context, std::shared_ptr<const CublasLt> blas,
            const GemmDesc& desc)
-      : context_(std::move(context)), blas_(std::move(blas)), desc_(desc) {
+      : context_(std::move(context)),
+        blas_(std::move(blas)),
+        desc_(desc),
+        alpha_(is_wide(), desc.epilogue == schedule::EpilogueKind::scale ? desc.scale : 1),
+        beta_(is_wide(), adds() ? 1 : 0) {
     if (blas_) prepare();
   }
 
@@ -147,6 +162,7 @@ class CudaGemm final : public Gemm {
  private:
   void prepare();
   bool is_wide() const { return desc_.operand == DType::f64; }
+  bool adds() const { return desc_.epilogue == schedule::EpilogueKind::add; }
   cublasStatus_t configure(cublasLtMatmulDesc_t matmul, const void* bias) const noexcept;
   std::optional<Choice> choose(std::int64_t alignment) const;
   Owned<cublasLtMatrixLayout_t> layout(DType type, std::int64_t rows, std::int64_t columns,
@@ -158,6 +174,7 @@ class CudaGemm final : public Gemm {
   std::shared_ptr<const CudaContext> context_;
   std::shared_ptr<const CublasLt> blas_;  ///< null for a trivial GEMM
   GemmDesc desc_;
+  Factor alpha_, beta_;
   Owned<cublasLtMatmulDesc_t> matmul_{nullptr, nullptr};
   Owned<cublasLtMatrixLayout_t> first_{nullptr, nullptr}, second_{nullptr, nullptr},
       result_{nullptr, nullptr};
@@ -322,6 +339,34 @@ Status CudaGemm::zero(CUstream stream, void* c) const noexcept {
   });
 }
 
+/// Inlined on purpose, as it is what a step costs us.
+[[gnu::always_inline]] inline Status CudaGemm::call(const Choice& choice, CUstream stream, const void* a,
+                                                    const void* b, void* c, void* workspace,
+                                                    const void* extra) const noexcept {
+  const void* const addend = adds() ? extra : c;
+  return context_->run([&](const Driver&) {
+    cublasLtMatmulDesc_t matmul = matmul_.get();
+    // The bias is part of the descriptor, which other threads use: a run has one of its own, on its stack.
+    cublasLtMatmulDescOpaque_t own;  // NOLINT: uninitialised, as other products need none
+    if (desc_.epilogue == schedule::EpilogueKind::bias) {
+      matmul = &own;
+      const cublasStatus_t made = blas_->p_cublasLtMatmulDescInit_internal(
+          matmul, sizeof own, is_wide() ? CUBLAS_COMPUTE_64F : CUBLAS_COMPUTE_32F,
+          is_wide() ? CUDA_R_64F : CUDA_R_32F);
+      if (made != CUBLAS_STATUS_SUCCESS) return blas_->status("cublasLtMatmulDescInit", made);
+      if (const cublasStatus_t set = configure(matmul, extra); set != CUBLAS_STATUS_SUCCESS) {
+        return blas_->status("cublasLtMatmulDescSetAttribute", set);
+      }
+    }
+    return blas_->status(
+        "cublasLtMatmul",
+        blas_->p_cublasLtMatmul(blas_->handle(), matmul, alpha_.address(), b, first_.get(), a, second_.get(),
+                                beta_.address(), addend, result_.get(), c, result_.get(), &choice.algo,
+                                choice.workspace ? workspace : nullptr,
+                                static_cast<std::size_t>(choice.workspace), stream));
+  });
+}
+
 Status CudaGemm::run(Queue& queue, const void* a, const void* b, void* c, void* workspace,
                      const void* extra) const noexcept {
   CUstream stream = nullptr;
@@ -329,13 +374,12 @@ Status CudaGemm::run(Queue& queue, const void* a, const void* b, void* c, void* 
   if (desc_.batch == 0 || desc_.m == 0 || desc_.n == 0) return Status::ok();
   if (desc_.k == 0) return zero(stream, c);
 
-  const bool adds = desc_.epilogue == schedule::EpilogueKind::add;
   const std::uintptr_t addresses = reinterpret_cast<std::uintptr_t>(a) | reinterpret_cast<std::uintptr_t>(b) |
                                    reinterpret_cast<std::uintptr_t>(c) |
-                                   (adds ? reinterpret_cast<std::uintptr_t>(extra) : 0);
+                                   (adds() ? reinterpret_cast<std::uintptr_t>(extra) : 0);
   const Choice* choice = nullptr;
   for (const Choice& candidate : choices_) {
-    if (addresses % static_cast<std::uintptr_t>(candidate.alignment) == 0) {
+    if ((addresses & static_cast<std::uintptr_t>(candidate.alignment - 1)) == 0) {  // a power of two
       choice = &candidate;
       break;
     }
@@ -354,37 +398,6 @@ Status CudaGemm::run(Queue& queue, const void* a, const void* b, void* c, void* 
                 static_cast<std::byte*>(c) + i * desc_.call_c * result, workspace, extra);
   }
   return done;
-}
-
-Status CudaGemm::call(const Choice& choice, CUstream stream, const void* a, const void* b, void* c,
-                      void* workspace, const void* extra) const noexcept {
-  const bool adds = desc_.epilogue == schedule::EpilogueKind::add;
-  const double alpha64 = desc_.epilogue == schedule::EpilogueKind::scale ? desc_.scale : 1;
-  const double beta64 = adds ? 1 : 0;
-  const auto alpha32 = static_cast<float>(alpha64), beta32 = static_cast<float>(beta64);
-  const void* alpha = is_wide() ? static_cast<const void*>(&alpha64) : &alpha32;
-  const void* beta = is_wide() ? static_cast<const void*>(&beta64) : &beta32;
-  const void* addend = adds ? extra : c;
-  return context_->run([&](const Driver&) {
-    cublasLtMatmulDesc_t matmul = matmul_.get();
-    // The bias is part of the descriptor, which other threads use: a run has one of its own, on its stack.
-    cublasLtMatmulDescOpaque_t own{};
-    if (desc_.epilogue == schedule::EpilogueKind::bias) {
-      matmul = &own;
-      const cublasStatus_t made = blas_->p_cublasLtMatmulDescInit_internal(
-          matmul, sizeof own, is_wide() ? CUBLAS_COMPUTE_64F : CUBLAS_COMPUTE_32F,
-          is_wide() ? CUDA_R_64F : CUDA_R_32F);
-      if (made != CUBLAS_STATUS_SUCCESS) return blas_->status("cublasLtMatmulDescInit", made);
-      if (const cublasStatus_t set = configure(matmul, extra); set != CUBLAS_STATUS_SUCCESS) {
-        return blas_->status("cublasLtMatmulDescSetAttribute", set);
-      }
-    }
-    return blas_->status("cublasLtMatmul",
-                         blas_->p_cublasLtMatmul(blas_->handle(), matmul, alpha, b, first_.get(), a,
-                                                 second_.get(), beta, addend, result_.get(), c, result_.get(),
-                                                 &choice.algo, choice.workspace ? workspace : nullptr,
-                                                 static_cast<std::size_t>(choice.workspace), stream));
-  });
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <limits>
 
 #include "runtime/cuda/cuda_backend.hpp"
@@ -14,10 +15,14 @@ namespace {
 constexpr std::int64_t max_grid_x = std::numeric_limits<std::int32_t>::max();
 constexpr std::int64_t max_grid_yz = 65535;
 
-/// Inlined on purpose: it is what a launch costs us.
-[[gnu::always_inline]] inline Status pack(const codegen::KernelInfo& info, Dim3 grid,
-                                          const Argument* arguments, int count, LaunchArguments::Slot* slots,
-                                          void** pointers) noexcept {
+Status foreign_function() noexcept {
+  return {ErrorCode::internal, "the function was loaded on another device"};
+}
+
+static_assert(std::endian::native == std::endian::little, "an i32 is the first half of Argument::value");
+
+/// What is wrong with a launch, wherever its buffers are.
+Status check(const codegen::KernelInfo& info, Dim3 grid, const Argument* arguments, int count) noexcept {
   if (count != static_cast<int>(info.params.size())) {
     return status(ErrorCode::internal, "kernel {} takes {} arguments, not {}", info.name, info.params.size(),
                   count);
@@ -29,22 +34,16 @@ constexpr std::int64_t max_grid_yz = 65535;
   }
   for (int i = 0; i < count; ++i) {
     const codegen::KernelParam& param = info.params[static_cast<std::size_t>(i)];
-    if (param.kind == codegen::KernelParam::Kind::buffer) {
-      slots[i].address = device_pointer(arguments[i].address);
-    } else if (param.dtype == DType::i64) {
-      slots[i].i64 = arguments[i].value;
-    } else if (param.dtype == DType::i32) {
-      const std::int64_t value = arguments[i].value;
-      if (value != static_cast<std::int32_t>(value)) {
-        return status(ErrorCode::internal, "kernel {}: extent {} = {} does not fit an i32", info.name,
-                      param.name, value);
-      }
-      slots[i].i32 = static_cast<std::int32_t>(value);
-    } else {
+    if (param.kind == codegen::KernelParam::Kind::buffer || param.dtype == DType::i64) continue;
+    const std::int64_t value = arguments[i].value;
+    if (param.dtype != DType::i32) {
       return status(ErrorCode::internal, "kernel {}: extent {} is {}, not i32 or i64", info.name, param.name,
                     to_string(param.dtype));
     }
-    pointers[i] = &slots[i];
+    if (value != static_cast<std::int32_t>(value)) {
+      return status(ErrorCode::internal, "kernel {}: extent {} = {} does not fit an i32", info.name,
+                    param.name, value);
+    }
   }
   return Status::ok();
 }
@@ -64,6 +63,8 @@ CudaModule::CudaModule(std::shared_ptr<const CudaContext> context, const codegen
     }
     CudaFunction function;
     function.owner = context_.get();
+    function.block_threads = static_cast<unsigned>(info.block_threads);
+    function.spins = info.spins;
     function.info = info;
     function.label = "kernel " + info.name;
     functions.push_back(&functions_.emplace(info.name, std::move(function)).first->second);
@@ -198,37 +199,52 @@ std::unique_ptr<Module> CudaBackend::load_cubins(const codegen::Source& source,
 
 Status LaunchArguments::set(const CudaFunction& function, Dim3 grid, const Argument* arguments,
                             int count) noexcept {
-  return pack(function.info, grid, arguments, count, slots_, pointers_);
+  if (Status bad = check(function.info, grid, arguments, count); !bad) return bad;
+  for (int i = 0; i < count; ++i) {
+    const bool buffer =
+        function.info.params[static_cast<std::size_t>(i)].kind == codegen::KernelParam::Kind::buffer;
+    const void* const value = buffer ? static_cast<const void*>(&arguments[i].address) : &arguments[i].value;
+    values_[i] = const_cast<void*>(value);  // the driver reads it only
+  }
+  return Status::ok();
 }
 
 Status CudaBackend::launch(Queue& queue, const Function& function, Dim3 grid, const Argument* arguments,
                            int count) noexcept {
-  if (function.owner != context_.get())
-    return status(ErrorCode::internal, "the function was loaded on another device");
-  const auto* f = static_cast<const CudaFunction*>(&function);
-  const codegen::KernelInfo& info = f->info;
+  if (function.owner != context_.get()) return foreign_function();
+  LaunchArguments values;
+  if (Status bad = values.set(static_cast<const CudaFunction&>(function), grid, arguments, count); !bad) {
+    return bad;
+  }
+  return launch_checked(queue, function, grid, arguments, values.pointers(), count);
+}
+
+Status CudaBackend::check_launch(const Function& function, Dim3 grid, const Argument* arguments,
+                                 int count) const noexcept {
+  if (function.owner != context_.get()) return foreign_function();
+  return check(static_cast<const CudaFunction&>(function).info, grid, arguments, count);
+}
+
+// This, and no more, is what a launch of a run costs us.
+Status CudaBackend::launch_checked(Queue& queue, const Function& function, Dim3 grid, const Argument*,
+                                   void* const* values, int) noexcept {
+  const auto& f = static_cast<const CudaFunction&>(function);
   CUstream stream = nullptr;
   if (Status s = cuda_stream_of(*context_, queue, stream); !s) return s;
-  // Uninitialised on purpose: only what is set is read.
-  LaunchArguments::Slot slots[max_kernel_arguments];
-  void* pointers[max_kernel_arguments];
-  if (Status s = pack(info, grid, arguments, count, slots, pointers); !s) return s;
   if (grid.x == 0 || grid.y == 0 || grid.z == 0) return Status::ok();
+  const auto x = static_cast<unsigned>(grid.x), y = static_cast<unsigned>(grid.y),
+             z = static_cast<unsigned>(grid.z);
+  void** const read_only = const_cast<void**>(values);
   return context_->run([&](const Driver& d) {
-    if (info.spins) {  // the driver refuses a grid that the device cannot hold at once
+    if (f.spins) {  // the driver refuses a grid that the device cannot hold at once
       return d.status(
           "cuLaunchCooperativeKernel",
-          d.p_cuLaunchCooperativeKernel(f->handle, static_cast<unsigned>(grid.x),
-                                        static_cast<unsigned>(grid.y), static_cast<unsigned>(grid.z),
-                                        static_cast<unsigned>(info.block_threads), 1, 1, 0, stream, pointers),
-          f->label);
+          d.p_cuLaunchCooperativeKernel(f.handle, x, y, z, f.block_threads, 1, 1, 0, stream, read_only),
+          f.label);
     }
     return d.status(
         "cuLaunchKernel",
-        d.p_cuLaunchKernel(f->handle, static_cast<unsigned>(grid.x), static_cast<unsigned>(grid.y),
-                           static_cast<unsigned>(grid.z), static_cast<unsigned>(info.block_threads), 1, 1, 0,
-                           stream, pointers, nullptr),
-        f->label);
+        d.p_cuLaunchKernel(f.handle, x, y, z, f.block_threads, 1, 1, 0, stream, read_only, nullptr), f.label);
   });
 }
 
