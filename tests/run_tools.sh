@@ -279,6 +279,7 @@ check_trace() {
   expect 0 '^trace .* on [2-9] streams, .* by the cost model' 'a trace of transformer_block' \
     "$fusec" run examples/graphs/transformer_block.fuse --device emulated --trace "$scratch/t.json"
   expect 0 '"stream 1"' 'the trace has streams as rows' cat "$scratch/t.json"
+  expect 0 '"group [0-9]+: .* in block' 'the trace has groups of several steps' cat "$scratch/t.json"
   expect 0 '"by host clock"' 'the trace has the run as it was' cat "$scratch/t.json"
   expect 2 'no/such' 'a trace that cannot be written' \
     "$fusec" run examples/graphs/softmax.fuse --dim B=1 --device emulated --trace /proc/no/such/t.json

@@ -95,11 +95,21 @@ struct StepTime {
   double start = 0, end = 0;
 };
 
+/// When the steps of one group of the partition (docs/partition.md) were at work: from the first's start to
+/// the last's end, with whatever ran beside them.
+struct GroupTime {
+  int group = 0;     ///< its number in the plan, as `fusec plan` prints it
+  std::string name;  ///< "max, sub, exp in softmax; and 2 more"
+  int steps = 0;
+  double start = 0, end = 0;
+};
+
 /// When the steps of a run were at work, in the order in which they were dispatched.
 struct Profile {
   std::string clock;  ///< whose seconds: "cost model (h200)", "CUDA events", "host clock"
   std::vector<StepTime> steps;
-  double seconds = 0;  ///< of the whole run
+  std::vector<GroupTime> groups;  ///< by number; a step that belongs to no group, as a copy, is in none
+  double seconds = 0;             ///< of the whole run
 };
 
 /// How the runs of a workspace reach the device (docs/runtime.md, "Graph replay").

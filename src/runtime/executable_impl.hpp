@@ -46,25 +46,36 @@ struct Range {
   std::uint32_t first = 0, count = 0;
 };
 
-/// A launch's argument before the buffers are known.
+/// What a step works on before the buffers are known: a value's place, or a launch's extent.
 struct ReadyArgument {
   bool is_extent = false;
   Place place;
   std::int64_t value = 0;
 };
 
+/// Arguments of the steps that are no kernels.
+namespace gemm_argument {
+enum : std::uint8_t { a, b, c, scratch, extra, count };
+}
+namespace copy_argument {
+enum : std::uint8_t { from, to, count };
+}
+namespace memset_argument {
+enum : std::uint8_t { to, count };
+}
+
 /// A step with nothing left to decide. Steps without work are not kept.
 struct ReadyStep {
   enum class Kind : std::uint8_t { kernel, gemm, copy, memset };
   Kind kind = Kind::kernel;
-  std::uint8_t byte = 0;
+  std::uint8_t byte = 0;  ///< a memset's
   Range arguments;
   const Function* function = nullptr;
   Dim3 grid;
   const Gemm* gemm = nullptr;
-  std::int64_t calls = 1;         ///< of the library, a gemm's
-  Place a, b, c, scratch, extra;  ///< gemm; copy: a to c; memset: c
-  std::string label;              ///< "step 2, kernel 'ln_0' (reduce_sum in layer_norm.mean)"
+  std::int64_t calls = 1;  ///< of the library, a gemm's
+  schedule::GroupId group = schedule::no_group;
+  std::string label;  ///< "step 2, kernel 'ln_0' (reduce_sum in layer_norm.mean)"
 };
 
 /// One of a run's steps, in the order in which they are dispatched.
@@ -147,7 +158,7 @@ struct Workspace::Impl {
   /// Where runs are measured: start and end of each command, then of the run.
   std::vector<std::unique_ptr<runtime::Event>> marks{};
   bool marked = false;                       ///< the last run was, to its end
-  std::vector<runtime::Argument> arguments;  ///< of all launches, as the last run left them
+  std::vector<runtime::Argument> arguments;  ///< of all steps, as the last run left them
   std::vector<void*> values;                 ///< of each: where its address or its extent lies in it
   std::vector<BufferView> bound;             ///< of each slot, then packed: what they point into
   bool checked = false;                      ///< `bound` was found good

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <initializer_list>
 #include <limits>
 #include <map>
 #include <span>
@@ -92,10 +93,8 @@ class Preparer {
       ReadyStep ready;
       if (!make_ready(step, ready)) continue;
       ready.label = label(i, step, ready.kind);
-      if (ready.scratch.bytes > 0) {
-        scratch_of_.push_back({out_.steps.size(), owned_.size()});
-        owned_.push_back({ready.scratch.bytes, {static_cast<TaskId>(out_.steps.size())}});
-      }
+      ready.group = group_of(step);
+      if (ready.kind == ReadyStep::Kind::gemm) own_scratch(ready);
       out_.launches += ready.kind == ReadyStep::Kind::kernel;
       if (ready.kind == ReadyStep::Kind::gemm) out_.gemm_calls += ready.calls;
       add_task(step, ready);
@@ -117,6 +116,27 @@ class Preparer {
   /// False for a step without work.
   bool make_ready(const Step& step, ReadyStep& ready) {
     return std::visit([&](const auto& work) { return prepare(step, work, ready); }, step.work);
+  }
+
+  /// Of the partition: that of the value that the step makes.
+  schedule::GroupId group_of(const Step& step) const {
+    const std::vector<schedule::GroupId>& of = executable_.compiled.partition.grouping.of;
+    return step.nodes.empty() || step.nodes.back() >= of.size() ? schedule::no_group : of[step.nodes.back()];
+  }
+
+  /// As a temporary of the step alone.
+  void own_scratch(const ReadyStep& ready) {
+    const std::size_t argument = ready.arguments.first + gemm_argument::scratch;
+    const std::int64_t bytes = out_.arguments[argument].place.bytes;
+    if (bytes == 0) return;
+    scratch_.push_back({argument, owned_.size()});
+    owned_.push_back({bytes, {static_cast<TaskId>(out_.steps.size())}});
+  }
+
+  void add_arguments(ReadyStep& ready, std::initializer_list<Place> places) {
+    ready.arguments = {static_cast<std::uint32_t>(out_.arguments.size()),
+                       static_cast<std::uint32_t>(places.size())};
+    for (const Place& place : places) out_.arguments.push_back({.place = place});
   }
 
   /// Run needs every buffer, but for parameters that the setup alone reads.
@@ -360,13 +380,9 @@ class Preparer {
       place.offset = memory.offsets[roots_[id] - first_temporary_] + places_[id].offset;
     };
     for (ReadyArgument& argument : out_.arguments) settle(argument.place);
-    for (ReadyStep& step : out_.steps) {
-      settle(step.a);
-      settle(step.b);
-      settle(step.c);
-      settle(step.extra);
+    for (const auto& [argument, range] : scratch_) {
+      out_.arguments[argument].place.offset = memory.offsets[range];
     }
-    for (const auto& [step, range] : scratch_of_) out_.steps[step].scratch.offset = memory.offsets[range];
   }
 
   /// A temporary's offset is ~its value until place_workspace.
@@ -454,26 +470,27 @@ class Preparer {
     desc.stride_a = stride(step, work.a, work.operand, desc.batch, desc.m, desc.k, true);
     desc.stride_b = stride(step, work.b, work.operand, desc.batch, desc.k, desc.n, true);
     desc.stride_c = stride(step, work.c, work.result, desc.batch, desc.m, desc.n, false);
-    ready.c = place(work.c);
-    if (ready.c.bytes == 0) return false;
+    const Place c = place(work.c);
+    if (c.bytes == 0) return false;
     if (work.places) scatter(*work.places, desc);
     desc.epilogue = work.epilogue;
     desc.scale = work.scale;
+    Place extra;
     if (work.extra) {
       const bool bias = work.epilogue == schedule::EpilogueKind::bias;
       stride(step, *work.extra, work.result, bias ? 1 : desc.batch, bias ? 1 : desc.m, desc.n, false);
-      ready.extra = place(*work.extra);
+      extra = place(*work.extra);
     }
     if (desc.k == 0 && desc.epilogue == schedule::EpilogueKind::none) {  // a sum of nothing
       ready.kind = ReadyStep::Kind::memset;
+      add_arguments(ready, {c});
       return true;
     }
     ready.kind = ReadyStep::Kind::gemm;
     ready.calls = desc.calls;
-    ready.a = place(work.a);
-    ready.b = place(work.b);
     ready.gemm = gemm(desc);
-    ready.scratch.bytes = ready.gemm->workspace_bytes();
+    const Place scratch{.bytes = ready.gemm->workspace_bytes()};
+    add_arguments(ready, {place(work.a), place(work.b), c, scratch, extra});  // as gemm_argument has them
     return true;
   }
 
@@ -498,19 +515,20 @@ class Preparer {
 
   bool prepare(const Step& step, const schedule::CopyStep& work, ReadyStep& ready) {
     ready.kind = ReadyStep::Kind::copy;
-    ready.a = place(work.from);
-    ready.c = place(work.to);
-    if (ready.a.bytes != ready.c.bytes) {
-      fail(step, fmt::format("copies {} bytes to {}", ready.a.bytes, ready.c.bytes));
-    }
-    return ready.c.bytes > 0;
+    const Place from = place(work.from), to = place(work.to);
+    if (from.bytes != to.bytes) fail(step, fmt::format("copies {} bytes to {}", from.bytes, to.bytes));
+    if (to.bytes == 0) return false;
+    add_arguments(ready, {from, to});
+    return true;
   }
 
   bool prepare(const Step&, const schedule::MemsetStep& work, ReadyStep& ready) {
     ready.kind = ReadyStep::Kind::memset;
-    ready.c = place(work.to);
+    const Place to = place(work.to);
+    if (to.bytes == 0) return false;
     ready.byte = work.byte;
-    return ready.c.bytes > 0;
+    add_arguments(ready, {to});
+    return true;
   }
 
   const Executable::Impl& executable_;
@@ -537,9 +555,9 @@ class Preparer {
     std::vector<TaskId> readers{};
     std::vector<Part> parts{};
   };
-  std::vector<Users> users_;                                     // of each value that is a root
-  std::vector<Task> tasks_;                                      // of out_.steps
-  std::vector<std::pair<std::size_t, std::size_t>> scratch_of_;  // ready step, range
+  std::vector<Users> users_;                                  // of each value that is a root
+  std::vector<Task> tasks_;                                   // of out_.steps
+  std::vector<std::pair<std::size_t, std::size_t>> scratch_;  // argument, range
   std::map<GemmKey, const Gemm*> gemms_;
 };
 

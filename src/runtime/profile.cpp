@@ -3,11 +3,40 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+#include <map>
+
 #include "runtime/contract.hpp"
 #include "runtime/executable_impl.hpp"
 
 namespace fuse {
 inline namespace v0 {
+namespace {
+
+/// Of the steps, which the profile has in the order of their commands.
+std::vector<GroupTime> groups_of(const Prepared::Impl& p, const std::vector<StepTime>& steps) {
+  std::map<schedule::GroupId, GroupTime> groups;
+  const Compiled& compiled = p.executable->compiled;
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    const schedule::GroupId group = p.steps[p.commands.list[i].step].group;
+    if (group == schedule::no_group) continue;
+    const auto [at, first] = groups.try_emplace(group);
+    GroupTime& time = at->second;
+    if (first) {
+      time.group = static_cast<int>(group);
+      time.name = runtime::describe_ops(compiled.graph, compiled.partition.grouping.groups[group].nodes, 8);
+      time.start = steps[i].start;
+    }
+    ++time.steps;
+    time.start = std::min(time.start, steps[i].start);
+    time.end = std::max(time.end, steps[i].end);
+  }
+  std::vector<GroupTime> result;
+  for (auto& [group, time] : groups) result.push_back(std::move(time));
+  return result;
+}
+
+}  // namespace
 
 std::string Prepared::explain() const {
   const Impl& p = *impl_;
@@ -50,6 +79,7 @@ Profile Prepared::predicted() const {
     const schedule::Span span = p.streams.spans[command.step];
     profile.steps.push_back({p.steps[command.step].label, command.stream, span.start, span.end});
   }
+  profile.groups = groups_of(p, profile.steps);
   return profile;
 }
 
@@ -91,6 +121,7 @@ std::optional<Profile> Workspace::measured() const {
     profile.steps.push_back({p.steps[command.step].label, command.stream, since_start(*marks[2 * i]),
                              since_start(*marks[2 * i + 1])});
   }
+  profile.groups = groups_of(p, profile.steps);
   return profile;
 }
 

@@ -11,15 +11,12 @@ namespace {
 /// The slots that the step has addresses in; the number of slots for the packed memory.
 std::vector<std::size_t> slots_of(const Prepared::Impl& p, const ReadyStep& step) {
   std::vector<std::size_t> slots;
-  const auto add = [&](const Place& place) {
-    if (place.slot >= 0) slots.push_back(static_cast<std::size_t>(place.slot));
-    if (place.slot == Place::packed) slots.push_back(p.bytes.size());
-  };
   for (std::uint32_t i = 0; i < step.arguments.count; ++i) {
     const ReadyArgument& argument = p.arguments[step.arguments.first + i];
-    if (!argument.is_extent) add(argument.place);
+    if (argument.is_extent) continue;
+    if (argument.place.slot >= 0) slots.push_back(static_cast<std::size_t>(argument.place.slot));
+    if (argument.place.slot == Place::packed) slots.push_back(p.bytes.size());
   }
-  for (const Place& place : {step.a, step.b, step.c, step.extra}) add(place);
   std::sort(slots.begin(), slots.end());
   slots.erase(std::unique(slots.begin(), slots.end()), slots.end());
   return slots;
@@ -50,8 +47,7 @@ std::vector<std::vector<WorkGraph::Node>> dependencies(const Commands& commands)
 Replay::Replay(std::unique_ptr<WorkGraph> graph) : graph_(std::move(graph)) {}
 Replay::~Replay() = default;
 
-std::unique_ptr<Replay> Replay::make(const Prepared::Impl& p, const Bases& bases,
-                                     std::span<const Argument> arguments) {
+std::unique_ptr<Replay> Replay::make(const Prepared::Impl& p, std::span<const Argument> arguments) {
   std::unique_ptr<WorkGraph> graph = p.executable->device.backend()->create_graph();
   if (!graph) return nullptr;
   std::unique_ptr<Replay> replay(new Replay(std::move(graph)));
@@ -59,7 +55,7 @@ std::unique_ptr<Replay> Replay::make(const Prepared::Impl& p, const Bases& bases
   const std::vector<std::vector<WorkGraph::Node>> after = dependencies(p.commands);
   for (std::uint32_t node = 0; node < p.commands.list.size(); ++node) {
     const ReadyStep& step = p.steps[p.commands.list[node].step];
-    replay->graph_->add(work_of(step, bases, arguments.data() + step.arguments.first), after[node]);
+    replay->graph_->add(work_of(step, arguments.data() + step.arguments.first), after[node]);
     for (const std::size_t slot : slots_of(p, step)) replay->nodes_of_[slot].push_back(node);
   }
   replay->stale_.resize(p.commands.list.size());
@@ -72,8 +68,7 @@ void Replay::moved(std::size_t slot) noexcept {
   any_stale_ = any_stale_ || !nodes_of_[slot].empty();
 }
 
-Status Replay::update(const Prepared::Impl& p, const Bases& bases,
-                      std::span<const Argument> arguments) noexcept {
+Status Replay::update(const Prepared::Impl& p, std::span<const Argument> arguments) noexcept {
   Backend& backend = *p.executable->device.backend();
   bool entered = false;  // only for GEMMs: the library wants it
   Status failed;
@@ -85,7 +80,7 @@ Status Replay::update(const Prepared::Impl& p, const Bases& bases,
       entered = static_cast<bool>(failed);
     }
     if (failed) {
-      failed = graph_->update(node, work_of(step, bases, arguments.data() + step.arguments.first));
+      failed = graph_->update(node, work_of(step, arguments.data() + step.arguments.first));
     }
     if (failed) {
       stale_[node] = 0;
@@ -101,10 +96,9 @@ Status Replay::update(const Prepared::Impl& p, const Bases& bases,
   return failed;
 }
 
-Status Replay::run(const Prepared::Impl& p, const Bases& bases, std::span<const Argument> arguments,
-                   Queue& queue) noexcept {
+Status Replay::run(const Prepared::Impl& p, std::span<const Argument> arguments, Queue& queue) noexcept {
   if (any_stale_) {
-    if (Status failed = update(p, bases, arguments); !failed) return failed;
+    if (Status failed = update(p, arguments); !failed) return failed;
   }
   return graph_->launch(queue);
 }

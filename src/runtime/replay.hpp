@@ -17,27 +17,25 @@
 namespace fuse::runtime {
 
 struct Argument;
-struct Bases;
 class Queue;
 class WorkGraph;
 
 class Replay {
  public:
-  /// Null on a device that has no graphs. `arguments`, of all launches, have what lies in the workspace.
+  /// Null on a device that has no graphs. `arguments`, of all steps, have what lies in the workspace.
   /// Throws driver, out_of_memory.
-  static std::unique_ptr<Replay> make(const Prepared::Impl&, const Bases&,
-                                      std::span<const Argument> arguments);
+  static std::unique_ptr<Replay> make(const Prepared::Impl&, std::span<const Argument> arguments);
   ~Replay();
 
   /// What lies in the buffer of the slot (behind the slots: in the packed memory) lies elsewhere now.
   void moved(std::size_t slot) noexcept;
   /// Brings the nodes of what has moved up to date, and launches. A node whose update failed is brought up to
   /// date by the next run.
-  Status run(const Prepared::Impl&, const Bases&, std::span<const Argument> arguments, Queue&) noexcept;
+  Status run(const Prepared::Impl&, std::span<const Argument> arguments, Queue&) noexcept;
 
  private:
   explicit Replay(std::unique_ptr<WorkGraph> graph);
-  Status update(const Prepared::Impl&, const Bases&, std::span<const Argument> arguments) noexcept;
+  Status update(const Prepared::Impl&, std::span<const Argument> arguments) noexcept;
 
   std::unique_ptr<WorkGraph> graph_;
   std::vector<std::vector<std::uint32_t>> nodes_of_;  ///< of each slot, then of the packed memory

@@ -19,7 +19,6 @@ namespace {
 
 constexpr std::uintptr_t buffer_alignment = 16;
 
-using runtime::Bases;
 using runtime::of_step;
 using runtime::status;
 
@@ -115,9 +114,9 @@ Status check_run(const Prepared::Impl& p, std::span<const BufferView> buffers, B
   return Status::ok();
 }
 
-/// Inlined on purpose, as what calls it is: it is what a step costs us.
-/// `values`: as of Backend::launch_checked, or null where nothing was checked.
-[[gnu::always_inline]] inline Status enqueue(const runtime::ReadyStep& step, const Bases& bases,
+/// Inlined on purpose, as what calls it is: it is what a step costs us. `arguments` are the step's own, and
+/// so are `values`, as of Backend::launch_checked, or null where nothing was checked.
+[[gnu::always_inline]] inline Status enqueue(const runtime::ReadyStep& step,
                                              const runtime::Argument* arguments, void* const* values,
                                              runtime::Backend& backend, runtime::Queue& queue) noexcept {
   const auto count = static_cast<int>(step.arguments.count);
@@ -125,27 +124,37 @@ Status check_run(const Prepared::Impl& p, std::span<const BufferView> buffers, B
     case runtime::ReadyStep::Kind::kernel:
       return values ? backend.launch_checked(queue, *step.function, step.grid, arguments, values, count)
                     : backend.launch(queue, *step.function, step.grid, arguments, count);
-    case runtime::ReadyStep::Kind::gemm:
-      return step.gemm->run(queue, bases.at(step.a), bases.at(step.b), bases.at(step.c),
-                            bases.at(step.scratch), bases.at(step.extra));
-    case runtime::ReadyStep::Kind::copy:
-      return backend.copy(queue, bases.at(step.c), bases.at(step.a), step.c.bytes);
-    case runtime::ReadyStep::Kind::memset:
-      return backend.memset(queue, bases.at(step.c), step.byte, step.c.bytes);
+    case runtime::ReadyStep::Kind::gemm: {
+      using namespace runtime::gemm_argument;
+      return step.gemm->run(queue, arguments[a].address, arguments[b].address, arguments[c].address,
+                            arguments[scratch].address, arguments[extra].address);
+    }
+    case runtime::ReadyStep::Kind::copy: {
+      using namespace runtime::copy_argument;
+      return backend.copy(queue, arguments[to].address, arguments[from].address, arguments[to].bytes);
+    }
+    case runtime::ReadyStep::Kind::memset: {
+      const runtime::Argument& to = arguments[runtime::memset_argument::to];
+      return backend.memset(queue, to.address, step.byte, to.bytes);
+    }
   }
   return {ErrorCode::internal, "unknown kind of step"};
 }
 
 /// The setup, in order on one queue. Its arguments stand on the stack: it is not what runs often.
-Status enqueue_setup(const Prepared::Impl& p, const Bases& bases, runtime::Queue& queue) noexcept {
+Status enqueue_setup(const Prepared::Impl& p, std::span<const BufferView> buffers, BufferView packed,
+                     runtime::Queue& queue) noexcept {
   std::array<runtime::Argument, runtime::max_arguments> arguments;
   for (const runtime::ReadyStep& step : p.setup) {
     for (std::uint32_t i = 0; i < step.arguments.count; ++i) {
       const runtime::ReadyArgument& from = p.arguments[step.arguments.first + i];
       arguments[i] = {.bytes = from.place.bytes, .value = from.value};
-      if (!from.is_extent) arguments[i].address = bases.at(from.place);
+      if (from.is_extent || from.place.slot == runtime::Place::workspace) continue;
+      const bool in_packed = from.place.slot == runtime::Place::packed;
+      const BufferView& base = in_packed ? packed : buffers[static_cast<std::size_t>(from.place.slot)];
+      arguments[i].address = static_cast<std::byte*>(base.address) + from.place.offset;
     }
-    Status failed = enqueue(step, bases, arguments.data(), nullptr, *p.executable->device.backend(), queue);
+    Status failed = enqueue(step, arguments.data(), nullptr, *p.executable->device.backend(), queue);
     if (!failed) return of_step(step, failed);
   }
   return Status::ok();
@@ -154,13 +163,8 @@ Status enqueue_setup(const Prepared::Impl& p, const Bases& bases, runtime::Queue
 /// Enqueues a run: its steps in dispatch order, each on its stream, or all as the workspace's graph.
 class Launcher {
  public:
-  Launcher(const Prepared::Impl& p, Workspace::Impl& w, runtime::Queue& queue,
-           std::span<const BufferView> buffers, BufferView packed) noexcept
-      : p_(p),
-        w_(w),
-        backend_(*p.executable->device.backend()),
-        queue_(queue),
-        bases_{buffers, static_cast<std::byte*>(w.memory.address), static_cast<std::byte*>(packed.address)} {}
+  Launcher(const Prepared::Impl& p, Workspace::Impl& w, runtime::Queue& queue) noexcept
+      : p_(p), w_(w), backend_(*p.executable->device.backend()), queue_(queue) {}
 
   Status run() noexcept {
     const runtime::ProfilerRange range(p_.ranges.get(), 0);
@@ -177,7 +181,7 @@ class Launcher {
   }
 
   Status replay() noexcept {
-    Status failed = w_.replay->run(p_, bases_, w_.arguments, queue_);
+    Status failed = w_.replay->run(p_, w_.arguments, queue_);
     if (failed && w_.last_run) failed = backend_.record(queue_, *w_.last_run);
     return failed;
   }
@@ -233,7 +237,7 @@ class Launcher {
     Status failed = mark(on, first_mark);
     if (failed) {
       const std::uint32_t first = step.arguments.first;
-      failed = enqueue(step, bases_, w_.arguments.data() + first, w_.values.data() + first, backend_, on);
+      failed = enqueue(step, w_.arguments.data() + first, w_.values.data() + first, backend_, on);
     }
     if (failed) failed = mark(on, first_mark + 1);
     if (failed && command.record != runtime::Command::no_event) {
@@ -254,7 +258,6 @@ class Launcher {
   Workspace::Impl& w_;
   runtime::Backend& backend_;
   runtime::Queue& queue_;
-  const Bases bases_;
 };
 
 bool same(const BufferView& a, const BufferView& b) { return a.address == b.address && a.bytes == b.bytes; }
@@ -336,7 +339,7 @@ Status Prepared::pack(Stream& stream, std::span<const BufferView> buffers, Buffe
   if (Status bad = check_device(p, stream); !bad) return bad;
   if (Status bad = check_buffers(p, buffers, p.packs); !bad) return bad;
   if (Status bad = check_packed(p, buffers, packed); !bad) return bad;
-  return enqueue_setup(p, {buffers, nullptr, static_cast<std::byte*>(packed.address)}, stream.queue());
+  return enqueue_setup(p, buffers, packed, stream.queue());
 }
 
 Status Prepared::run(Stream& stream, std::span<const BufferView> buffers, Workspace& workspace,
@@ -357,7 +360,7 @@ Status Prepared::run(Stream& stream, std::span<const BufferView> buffers, Worksp
   // What the emulated device does inside a launch is its own affair.
   const runtime::contract::HotPath hot(kind == DeviceKind::cuda);
   w->marked = false;
-  Status done = Launcher(p, *w, stream.queue(), buffers, packed).run();
+  Status done = Launcher(p, *w, stream.queue()).run();
   w->marked = static_cast<bool>(done);
   if (done && hot.broken()) return status(ErrorCode::internal, "contract: a run {}", hot.broken());
   return done;

@@ -3,17 +3,27 @@
 
 namespace fuse::runtime {
 
-Work work_of(const ReadyStep& step, const Bases& bases, const Argument* arguments) noexcept {
+Work work_of(const ReadyStep& step, const Argument* arguments) noexcept {
   switch (step.kind) {
     case ReadyStep::Kind::kernel:
       break;
-    case ReadyStep::Kind::gemm:
-      return GemmWork{step.gemm,        bases.at(step.a),       bases.at(step.b),
-                      bases.at(step.c), bases.at(step.scratch), bases.at(step.extra)};
-    case ReadyStep::Kind::copy:
-      return CopyWork{bases.at(step.c), bases.at(step.a), step.c.bytes};
-    case ReadyStep::Kind::memset:
-      return MemsetWork{bases.at(step.c), step.byte, step.c.bytes};
+    case ReadyStep::Kind::gemm: {
+      using namespace gemm_argument;
+      return GemmWork{step.gemm,
+                      arguments[a].address,
+                      arguments[b].address,
+                      arguments[c].address,
+                      arguments[scratch].address,
+                      arguments[extra].address};
+    }
+    case ReadyStep::Kind::copy: {
+      using namespace copy_argument;
+      return CopyWork{arguments[to].address, arguments[from].address, arguments[to].bytes};
+    }
+    case ReadyStep::Kind::memset: {
+      using memset_argument::to;
+      return MemsetWork{arguments[to].address, step.byte, arguments[to].bytes};
+    }
   }
   return KernelWork{step.function, step.grid, arguments, static_cast<int>(step.arguments.count)};
 }

@@ -88,9 +88,7 @@ Workspace Prepared::workspace(BufferView memory, const WorkspaceOptions& options
   made->bound.resize(p.bytes.size() + 1);
   made->mode = runtime::choose_mode(options.mode, p);
   if (made->mode == ExecutionMode::graph) {
-    const std::span<const BufferView> none(made->bound.data(), p.bytes.size());
-    made->replay =
-        runtime::Replay::make(p, {none, static_cast<std::byte*>(memory.address), nullptr}, made->arguments);
+    made->replay = runtime::Replay::make(p, made->arguments);
   }
   if (!made->replay) made->make_streams();
   if (runtime::contract::checked() || !p.spinning.empty() || p.executable->device.memory())

@@ -28,6 +28,12 @@ TEST_CASE("a measured run marks every step on its stream and waits for nothing",
     REQUIRE(profile);
     CHECK(profile->clock == "CUDA events");
     CHECK(profile->steps.size() == static_cast<std::size_t>(steps));
+    int grouped = 0;
+    for (const GroupTime& group : profile->groups) {
+      CHECK(group.end > group.start);
+      grouped += group.steps;
+    }
+    CHECK(grouped == steps);
   }
   fakes.require_clean();
 }

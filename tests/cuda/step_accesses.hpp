@@ -34,12 +34,15 @@ inline std::vector<Access> accesses(const Prepared::Impl& p, const runtime::Read
     }
     return found;
   }
-  add(step.c, true);
-  if (step.kind != runtime::ReadyStep::Kind::memset) add(step.a, false);
-  if (step.kind != runtime::ReadyStep::Kind::gemm) return found;
-  add(step.b, false);
-  add(step.extra, false);
-  add(step.scratch, true);
+  using Kind = runtime::ReadyStep::Kind;
+  const auto written = [&](std::uint32_t i) {
+    if (step.kind == Kind::gemm)
+      return i == runtime::gemm_argument::c || i == runtime::gemm_argument::scratch;
+    return step.kind == Kind::copy ? i == runtime::copy_argument::to : i == runtime::memset_argument::to;
+  };
+  for (std::uint32_t i = 0; i < step.arguments.count; ++i) {
+    add(p.arguments[step.arguments.first + i].place, written(i));
+  }
   return found;
 }
 

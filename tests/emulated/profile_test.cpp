@@ -31,6 +31,37 @@ void check_spans(const Profile& profile, std::size_t steps) {
   CHECK(profile.seconds >= last);
 }
 
+TEST_CASE("a profile has the times of groups, from their first step to their last", "[emulated][streams]") {
+  // One group of three steps, and one of a single step behind a GEMM; what the copy makes is in no group.
+  Graph g("grouped");
+  const Tensor x = g.input("x", f32, {64, 32});
+  const Tensor y = softmax(x, 1);
+  g.output("y", y);
+  g.output("z", tanh(matmul(y, g.input("w", f32, {32, 16}))));
+  g.output("again", x);
+  const Profile profile = compile(g, Device::emulated()).prepare().predicted();
+  REQUIRE(profile.groups.size() >= 2);
+  std::size_t grouped = 0, several = 0;
+  for (const GroupTime& group : profile.groups) {
+    INFO(group.group << " " << group.name);
+    CHECK(!group.name.empty());
+    CHECK(group.start < group.end);
+    several += group.steps > 1;
+    grouped += static_cast<std::size_t>(group.steps);
+    CHECK(std::any_of(profile.steps.begin(), profile.steps.end(),
+                      [&](const StepTime& step) { return step.start == group.start; }));
+    CHECK(std::any_of(profile.steps.begin(), profile.steps.end(),
+                      [&](const StepTime& step) { return step.end == group.end; }));
+  }
+  CHECK(several == 1);
+  CHECK(grouped + 1 == profile.steps.size());
+  const auto softmax_group = std::find_if(profile.groups.begin(), profile.groups.end(),
+                                          [](const GroupTime& group) { return group.steps > 1; });
+  CHECK(softmax_group->name.find("in softmax") != std::string::npos);
+  CHECK(softmax_group->start == 0);
+  CHECK(softmax_group->end < profile.seconds);
+}
+
 TEST_CASE("the cost model's run has branches beside each other", "[emulated][streams]") {
   const Device device = Device::emulated();
   const Prepared prepared = compile(branches(4), device).prepare();

@@ -35,6 +35,18 @@ std::string chrome_trace(const std::vector<Profile>& profiles) {
                         {"ts", step.start * 1e6},
                         {"dur", (step.end - step.start) * 1e6}});
     }
+    // Groups may overlap: each is a track of its own.
+    for (const GroupTime& group : profile.groups) {
+      if (group.steps < 2) continue;  // the step says it
+      for (const bool begins : {true, false}) {
+        events.push_back({{"ph", begins ? "b" : "e"},
+                          {"cat", "group"},
+                          {"id", group.group},
+                          {"name", fmt::format("group {}: {}", group.group, group.name)},
+                          {"pid", process},
+                          {"ts", (begins ? group.start : group.end) * 1e6}});
+      }
+    }
   }
   return json_text({{"displayTimeUnit", "ns"}, {"traceEvents", events}});
 }
