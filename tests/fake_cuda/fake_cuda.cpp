@@ -5,7 +5,10 @@
 // real cubin) has every kernel, whose arguments are not read. SPDX-License-Identifier: Apache-2.0
 #include "fake_cuda/fake_cuda.hpp"
 
+#include <algorithm>
+#include <charconv>
 #include <new>
+#include <string_view>
 
 #include "fake_cuda/fake_state.hpp"
 
@@ -28,6 +31,17 @@ CUresult launch(const char* call_name, CUfunction function, const std::array<uns
                           .text = kernel_text(*function, size, shared, with),
                           .function = function,
                           .cooperative = cooperative});
+}
+
+// Without streams: their numbers go through the process's locale, and a bundle has a C++ library in each
+// fake.
+std::string_view cut(std::string_view& text, char at) {
+  const std::string_view first = text.substr(0, text.find(at));
+  text.remove_prefix(std::min(text.size(), first.size() + 1));
+  return first;
+}
+bool parse(std::string_view word, int& number) {
+  return std::from_chars(word.data(), word.data() + word.size(), number).ec == std::errc();
 }
 
 struct ErrorName {
@@ -354,13 +368,18 @@ CUresult CUDAAPI cuModuleLoadData(CUmodule* module, const void* image) {
   const char* bytes = static_cast<const char*>(image);
   made->any = std::strncmp(bytes, "fake\n", 5) != 0;
   if (!made->any) {
-    std::istringstream lines(bytes + 5);
-    for (std::string line; std::getline(lines, line);) {
-      std::istringstream fields(line);
+    for (std::string_view rest = bytes + 5; !rest.empty();) {
+      const std::string_view line = cut(rest, '\n');
+      std::string_view fields = line;
       CUfunc_st function;
       function.known = true;
-      if (!(fields >> function.name >> function.threads >> function.shared)) continue;
-      for (int size; fields >> size;) function.sizes.push_back(size);
+      function.name = cut(fields, ' ');
+      std::vector<int> numbers;
+      for (int number = 0; !fields.empty() && parse(cut(fields, ' '), number);) numbers.push_back(number);
+      if (numbers.size() < 2) continue;
+      function.threads = numbers[0];
+      function.shared = numbers[1];
+      function.sizes.assign(numbers.begin() + 2, numbers.end());
       made->functions[function.name] = function;
     }
   }
