@@ -66,16 +66,17 @@ void measure(const Family& family, std::size_t ops, const Options& options) {
   double planning = 0, peak = 0, last = cpu_seconds();
   const double cpu_start = last;
   const auto start = Clock::now();
-  const auto compiled =
-      run_pipeline(graph.ir(), target_profile("h200"),
-                   {.threads = options.threads, .timed = [&](std::string_view stage, double) {
-                      const double now = cpu_seconds();
-                      stages[std::string(stage)] += now - last;
-                      last = now;
-                      if (stage != "schedule") return;
-                      planning = now - cpu_start;
-                      peak = status_mb("VmHWM:");
-                    }});
+  PipelineOptions how;  // named: g++ 14 takes parts of a temporary for uninitialised
+  how.threads = options.threads;
+  how.timed = [&](std::string_view stage, double) {
+    const double now = cpu_seconds();
+    stages[std::string(stage)] += now - last;
+    last = now;
+    if (stage != "schedule") return;
+    planning = now - cpu_start;
+    peak = status_mb("VmHWM:");
+  };
+  const auto compiled = run_pipeline(graph.ir(), target_profile("h200"), how);
   const double all = cpu_seconds() - cpu_start, wall = seconds_since(start);
   fmt::print("{:<10} {:>8} {:>9.1f} {:>7.0f} {:>7.0f} {:>7.0f} {:>9.1f} {:>9.1f} {:>7.0f} {:>8} {:>8}\n",
              family.name, nodes, planning * 1e3, planning * 1e9 / static_cast<double>(nodes), peak,

@@ -1,56 +1,15 @@
 // The CUDA bodies: NVRTC compiles every primitive, for each architecture, with the options fuse uses.
 // SPDX-License-Identifier: Apache-2.0
-#include <dlfcn.h>
-
 #include <algorithm>
 #include <set>
 
 #include "emulated/support.hpp"
+#if FUSE_COMPILER_HAS_CUDA
+#include "runtime/cuda/nvrtc.hpp"
+#endif
 
 namespace fuse::test {
 namespace {
-
-struct Nvrtc {
-  void* library = nullptr;
-  int (*create)(void**, const char*, const char*, int, const char* const*, const char* const*) = nullptr;
-  int (*compile)(void*, int, const char* const*) = nullptr;
-  int (*destroy)(void**) = nullptr;
-  int (*log_size)(void*, std::size_t*) = nullptr;
-  int (*log)(void*, char*) = nullptr;
-
-  Nvrtc() {
-    for (const char* name : {"libnvrtc.so.13", "libnvrtc.so", "/usr/local/cuda/lib64/libnvrtc.so.13"}) {
-      library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
-      if (library) break;
-    }
-    if (!library) return;
-    const auto find = [&](auto& to, const char* name) {
-      to = reinterpret_cast<std::remove_reference_t<decltype(to)>>(dlsym(library, name));
-    };
-    find(create, "nvrtcCreateProgram");
-    find(compile, "nvrtcCompileProgram");
-    find(destroy, "nvrtcDestroyProgram");
-    find(log_size, "nvrtcGetProgramLogSize");
-    find(log, "nvrtcGetProgramLog");
-  }
-  // Empty if it compiled, else the log.
-  std::string build(const std::string& text, const std::string& arch) const {
-    void* program = nullptr;
-    if (create(&program, text.c_str(), "test.cu", 0, nullptr, nullptr) != 0) return "cannot create a program";
-    const std::string option = "--gpu-architecture=" + arch;
-    const char* options[] = {option.c_str(), "--fmad=false", "--ftz=false", "--prec-div=true",
-                             "--prec-sqrt=true"};
-    std::string text_of_log;
-    if (compile(program, 5, options) != 0) {
-      std::size_t size = 0;
-      log_size(program, &size);
-      text_of_log.resize(size);
-      log(program, text_of_log.data());
-    }
-    destroy(&program);
-    return text_of_log;
-  }
-};
 
 const std::vector<std::pair<std::string, std::string>> types = {
     {"double", "f64"},    {"float", "f32"}, {"f16", "f16"},  {"bf16", "bf16"},
@@ -138,22 +97,24 @@ std::vector<std::string> used_names(const std::string& text, const std::string& 
 
 }  // namespace
 
+#if FUSE_COMPILER_HAS_CUDA
 TEST_CASE("NVRTC compiles the CUDA body of every primitive", "[emulated][nvrtc]") {
-  const Nvrtc nvrtc;
-  if (!nvrtc.library) {
+  if (!runtime::nvrtc_available()) {
     WARN("skipped: libnvrtc was not found");
     return;
   }
-  for (const char* arch : {"sm_75", "sm_80", "sm_90"}) {
+  for (const int arch : {75, 80, 90}) {
     for (const codegen::Primitive& p : codegen::primitives()) {
-      const std::string body = use(std::string(p.name));
-      const std::string log =
-          nvrtc.build(codegen::cuda_prelude(used_names(body, std::string(p.name))) + body, arch);
-      INFO(arch << " " << p.name << ":\n" << log);
-      CHECK(log.empty());
+      codegen::Source source;
+      source.name = "primitive";
+      source.body = use(std::string(p.name));
+      source.prelude = codegen::cuda_prelude(used_names(source.body, std::string(p.name)));
+      INFO("sm_" << arch << ' ' << p.name);
+      CHECK_FALSE(runtime::compile_to_cubin(source, arch, 1).image.empty());
     }
   }
 }
+#endif
 
 TEST_CASE("a prelude holds what is used and what that needs, in table order", "[emulated]") {
   const std::string none = codegen::cuda_prelude({});
