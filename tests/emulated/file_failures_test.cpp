@@ -73,7 +73,8 @@ TEST_CASE("each file call of building layernorm fails once", "[emulated]") {
     calls = none.calls();
   }
   REQUIRE(right.text == "");
-  REQUIRE(std::set<std::string>(calls.begin(), calls.end()).size() >= 6);
+  // Which calls a file is written by is the C++ library's affair: those of Debian 13 are one fewer.
+  REQUIRE(std::set<std::string>(calls.begin(), calls.end()).size() >= 5);
   const std::ptrdiff_t files = open_files();
   for (std::size_t n = 0; n < calls.size(); ++n) {
     Outcome outcome;
