@@ -8,6 +8,7 @@
 #include <map>
 
 #include "codegen_cuda/custom.hpp"
+#include "codegen_cuda/identifiers.hpp"
 #include "codegen_cuda/lower.hpp"
 #include "codegen_cuda/print_cuda.hpp"
 #include "ir/kernel/passes/name_divisions.hpp"
@@ -317,6 +318,7 @@ PipelineOptions pipeline_options(const CompileOptions& options) {
   schedule::PartitionOptions& partition = result.partition;
   partition.groups.layers = static_cast<std::uint8_t>((1 << options.layers) - 1);
   partition.groups.max_inputs = options.max_inputs;
+  partition.stitch = options.stitch == Stitch::full;
   switch (options.cut) {
     case Cut::fuse:
       break;

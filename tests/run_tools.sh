@@ -95,7 +95,7 @@ check_merging() {
 
 # The architecture page follows one tensor through what the tools print: its dumps are those of today.
 check_page() {
-  local page=docs/architecture.md graph=examples/graphs/layernorm.fuse kernel=layernorm_layer_norm_var_1
+  local page=docs/architecture.md graph=examples/graphs/layernorm.fuse kernel=layernorm_layer_norm_0
   {
     "$fusec" print "$graph"
     "$fusec" plan "$graph" | sed '1d;/^kernel  /,$d'
@@ -122,9 +122,10 @@ check_partition() {
   expect 0 '^kernels: 10 ' 'plan --baseline=none' "$fusec" plan $papers/astitch_fig7.fuse --baseline=none
   expect 0 'canonical-form, rule 8, producer = y, consumer = x' 'explain --edge names the reason' \
     "$fusec" explain $papers/apollo_fig5_forms.fuse --partition=apollo --edge %1 %4
-  expect 0 'scheme-unavailable' 'explain' "$fusec" explain examples/graphs/softmax.fuse
+  expect 0 'scheme-unavailable' 'explain' "$fusec" explain examples/graphs/softmax.fuse --stitch mapping
+  expect 0 'stages %1 reduce_max [|] %5 reduce_sum [|] %7 div ends' 'plan stitches' "$fusec" plan examples/graphs/softmax.fuse
   expect 2 'no piece computes' 'explain --edge of no value' "$fusec" explain examples/graphs/softmax.fuse --edge %77 1
-  expect 2 'there are 3 pieces' 'explain --edge of no piece' "$fusec" explain examples/graphs/softmax.fuse --edge 0 3
+  expect 2 'there are 3 pieces' 'explain --edge of no piece' "$fusec" explain examples/graphs/softmax.fuse --edge 0 3 --stitch mapping
   expect 2 'layers' 'plan --layers of nonsense' "$fusec" plan examples/graphs/softmax.fuse --layers 2
 }
 
@@ -277,7 +278,7 @@ check_stats() {
 # A graph that branches has steps beside each other on streams.
 check_trace() {
   expect 0 '^trace .* on [2-9] streams, .* by the cost model' 'a trace of transformer_block' \
-    "$fusec" run examples/graphs/transformer_block.fuse --device emulated --trace "$scratch/t.json"
+    "$fusec" run examples/graphs/transformer_block.fuse --stitch mapping --device emulated --trace "$scratch/t.json"
   expect 0 '"stream 1"' 'the trace has streams as rows' cat "$scratch/t.json"
   expect 0 '"group [0-9]+: .* in block' 'the trace has groups of several steps' cat "$scratch/t.json"
   expect 0 '"by host clock"' 'the trace has the run as it was' cat "$scratch/t.json"

@@ -27,6 +27,12 @@ inline namespace v0 {
 /// compilers, for comparison.
 enum class Cut : std::uint8_t { fuse, apollo, xla, tvm, one_op };
 
+/// What becomes of a part of the graph that one kernel could compute (docs/stitching.md).
+enum class Stitch : std::uint8_t {
+  mapping,  ///< a kernel for each value that a reduction makes or that is needed more than once
+  full,     ///< values pass inside a kernel where its threads hold what they need (AStitch, 3.2)
+};
+
 struct CompileOptions {
   /// Lets the passes change roundings and their order where that saves work: x / 3 may become x * (1 / 3), a
   /// convert to bf16 and back may go. docs/passes.md lists the rules.
@@ -37,6 +43,7 @@ struct CompileOptions {
   Cut cut = Cut::fuse;
   int layers =
       3;  ///< of APOLLO's fusion, 1 to 3: aggregation, stitching, independent branches; for fuse and apollo
+  Stitch stitch = Stitch::full;
   int max_inputs = 48;  ///< values that a kernel reads at most (Dali's F_max)
   int threads = 0;      ///< that planning and compiling use; 0: one a core. The result is the same
   int streams = 4;      ///< that the steps of a run are spread over at most, 1 to 16

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <unordered_set>
 
-#include "codegen_cuda/lower.hpp"
+#include "codegen_cuda/identifiers.hpp"
 
 namespace fuse::codegen {
 namespace {

@@ -32,6 +32,20 @@ Coordinates unflatten(const Index& flat, const std::vector<Dim>& dims) {
   return at;
 }
 
+namespace {
+/// Of the same element. Dims of extent 1 come and go without arithmetic.
+Coordinates reshaped(const Coordinates& at, const std::vector<Dim>& dims, const std::vector<Dim>& to) {
+  if (ir::without_ones(dims) != ir::without_ones(to)) return unflatten(flatten(at, dims), to);
+  Coordinates result;
+  std::size_t next = 0;
+  for (const Dim& dim : to) {
+    while (!dim.is(1) && dims[next].is(1)) ++next;
+    result.push_back(dim.is(1) ? Index(0) : at[next++]);
+  }
+  return result;
+}
+}  // namespace
+
 bool ElementLowering::Key::operator<(const Key& other) const {
   if (node != other.node) return node < other.node;
   if (predicate != other.predicate) return predicate < other.predicate;
@@ -39,6 +53,16 @@ bool ElementLowering::Key::operator<(const Key& other) const {
     if (const int order = compare(at[i], other.at[i])) return order < 0;
   }
   return false;
+}
+
+Coordinates ElementLowering::broadcast_coordinates(const ir::Node& node, const Coordinates& at) const {
+  const auto& map = ir::attr<ir::DimsAttr>(node).dims;
+  const std::vector<Dim>& dims = graph_[node.operands[0]].type.dims;
+  Coordinates result;
+  for (std::size_t i = 0; i < dims.size(); ++i) {
+    result.push_back(dims[i].is(1) ? Index(0) : at[static_cast<std::size_t>(map[i])]);
+  }
+  return result;
 }
 
 std::vector<Dim> ElementLowering::dims(NodeId node) const {
@@ -52,21 +76,40 @@ VarId ElementLowering::value(NodeId node, const Coordinates& at, std::optional<V
   std::vector<Key> work = {wanted};
   while (!work.empty()) {
     const Key key = work.back();
-    if (memo_.count(key) || step(key, work)) work.pop_back();
+    if (known_.values.count(key) || step(key, work)) work.pop_back();
   }
-  return memo_.at(wanted);
+  return known_.values.at(wanted);
 }
 
 std::optional<VarId> ElementLowering::find(Key key, std::vector<Key>& work) const {
-  if (const auto found = memo_.find(key); found != memo_.end()) return found->second;
+  if (const auto found = known_.values.find(key); found != known_.values.end()) return found->second;
   work.push_back(std::move(key));
   return std::nullopt;
 }
 
+namespace {
+bool same_place(const Coordinates& a, const Coordinates& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](const Index& x, const Index& y) { return compare(x, y) == 0; });
+}
+}  // namespace
+
 bool ElementLowering::step(const Key& key, std::vector<Key>& work) {
   const ir::Node& node = graph_[key.node];
   std::optional<VarId> result;
-  if (const auto buffer = buffers_.find(key.node); buffer != buffers_.end()) {
+  if (const auto held = held_.find(key.node); held != held_.end()) {
+    if (!same_place(held->second.first, key.at)) {
+      throw Error(
+          {.kind = ErrorKind::internal,
+           .code = ErrorCode::internal,
+           .message = graph_.value_name(key.node) + " is held for another element than is asked for"});
+    }
+    result = held->second.second;
+  } else if (const auto kept = known_.kept.find(key.node);
+             kept != known_.kept.end() && same_place(kept->second.at, key.at)) {
+    builder_.at(key.node);
+    result = builder_.value(node.type.dtype, Load{kept->second.buffer, kept->second.index, {}});
+  } else if (const auto buffer = buffers_.find(key.node); buffer != buffers_.end()) {
     result = load(key, node, buffer->second);
   } else if (info(node.op).relation == Relation::none) {
     result = source(key, node);
@@ -83,7 +126,7 @@ bool ElementLowering::step(const Key& key, std::vector<Key>& work) {
   } else {
     result = movement(key, node, work);
   }
-  if (result) memo_.emplace(key, *result);
+  if (result) known_.values.emplace(key, *result);
   return result.has_value();
 }
 
@@ -109,20 +152,16 @@ std::optional<VarId> ElementLowering::movement(const Key& key, const ir::Node& n
   const std::vector<Dim> operand_dims = dims(operand);
   Coordinates at(operand_dims.size());
   switch (info(node.op).relation) {
-    case Relation::broadcast: {
-      const auto& map = ir::attr<ir::DimsAttr>(node).dims;
-      for (std::size_t i = 0; i < at.size(); ++i) {
-        at[i] = operand_dims[i].is(1) ? Index(0) : key.at[static_cast<std::size_t>(map[i])];
-      }
+    case Relation::broadcast:
+      at = broadcast_coordinates(node, key.at);
       break;
-    }
     case Relation::permute: {
       const auto& permutation = ir::attr<ir::DimsAttr>(node).dims;
       for (std::size_t i = 0; i < at.size(); ++i) at[static_cast<std::size_t>(permutation[i])] = key.at[i];
       break;
     }
     case Relation::reshape:
-      at = unflatten(flatten(key.at, dims(key.node)), operand_dims);
+      at = reshaped(key.at, dims(key.node), operand_dims);
       break;
     case Relation::slice: {
       const auto& slice = ir::attr<ir::SliceAttr>(node);
@@ -155,7 +194,7 @@ std::optional<VarId> ElementLowering::movement(const Key& key, const ir::Node& n
 
 /// Names the coordinates: named ones are known not to be negative, differences are taken apart by divisions.
 Coordinates ElementLowering::reversed(const Key& key, const ir::Node& node) {
-  if (const auto found = positions_.find(key); found != positions_.end()) return found->second;
+  if (const auto found = known_.positions.find(key); found != known_.positions.end()) return found->second;
   const std::vector<Dim> extents = dims(key.node);
   Coordinates at = key.at;
   builder_.at(key.node);
@@ -166,7 +205,7 @@ Coordinates ElementLowering::reversed(const Key& key, const ir::Node& node) {
     builder_.append(Bind{name, extents[d] - 1 - at[d]});
     at[d] = Dim::index(name, extents[d]);
   }
-  positions_.emplace(key, at);
+  known_.positions.emplace(key, at);
   return at;
 }
 
@@ -174,7 +213,7 @@ std::optional<VarId> ElementLowering::concatenation(const Key& key, const ir::No
                                                     std::vector<Key>& work) {
   const auto axis = static_cast<std::size_t>(ir::attr<ir::AxisAttr>(node).axis);
   const std::size_t count = node.operands.size();
-  if (!parts_.count(key)) {
+  if (!known_.parts.count(key)) {
     builder_.at(key.node);
     std::vector<Part> parts(count);
     Dim end = 0;
@@ -189,9 +228,9 @@ std::optional<VarId> ElementLowering::concatenation(const Key& key, const ir::No
       parts[p].below = builder_.value(boolean, IndexLess{key.at[axis], end});
       parts[p].predicate = all_of(parts[p].predicate, *parts[p].below);
     }
-    parts_.emplace(key, std::move(parts));
+    known_.parts.emplace(key, std::move(parts));
   }
-  const std::vector<Part>& parts = parts_.at(key);
+  const std::vector<Part>& parts = known_.parts.at(key);
   std::vector<VarId> values;
   Dim start = 0;
   for (std::size_t p = 0; p < count; ++p) {
@@ -214,17 +253,17 @@ std::optional<VarId> ElementLowering::gathered(const Key& key, const ir::Node& n
   const NodeId data = node.operands[0], indices = node.operands[1];
   const std::ptrdiff_t rank = graph_[indices].type.rank();
   const auto first = key.at.begin() + axis;
-  if (!positions_.count(key)) {
+  if (!known_.positions.count(key)) {
     const auto index = find({indices, Coordinates(first, first + rank), key.predicate}, work);
     if (!index) return std::nullopt;
     builder_.at(key.node);
     const Dim extent = dims(data)[static_cast<std::size_t>(axis)];
     const std::string name = builder_.unique("g" + std::to_string(key.node));
     builder_.append(BindData{name, *index, extent});
-    positions_.emplace(key, Coordinates{Dim::index(name, extent)});
+    known_.positions.emplace(key, Coordinates{Dim::index(name, extent)});
   }
   Coordinates at(key.at.begin(), first);
-  at.push_back(positions_.at(key)[0]);
+  at.push_back(known_.positions.at(key)[0]);
   at.insert(at.end(), first + rank, key.at.end());
   return find({data, at, key.predicate}, work);
 }
@@ -235,7 +274,7 @@ VarId ElementLowering::all_of(std::optional<VarId> a, VarId b) {
 
 std::optional<VarId> ElementLowering::in_box(const Key& key, const Coordinates& low,
                                              const std::vector<Dim>& sizes) {
-  if (const auto found = inside_.find(key); found != inside_.end()) return found->second;
+  if (const auto found = known_.inside.find(key); found != known_.inside.end()) return found->second;
   builder_.at(key.node);
   const std::vector<Dim> extents = dims(key.node);
   std::optional<VarId> inside;
@@ -247,7 +286,7 @@ std::optional<VarId> ElementLowering::in_box(const Key& key, const Coordinates& 
     if (low[i] + sizes[i] == extents[i]) continue;
     inside = all_of(inside, builder_.value(boolean, IndexLess{key.at[i], low[i] + sizes[i]}));
   }
-  inside_.emplace(key, inside);
+  known_.inside.emplace(key, inside);
   return inside;
 }
 
@@ -258,11 +297,11 @@ std::optional<VarId> ElementLowering::padded(const Key& key, const ir::Node& nod
   Coordinates at = key.at;
   for (std::size_t i = 0; i < at.size(); ++i) at[i] = at[i] - low[i];
   if (!inside) return find({node.operands[0], at, key.predicate}, work);
-  if (!predicates_.count(key)) {
+  if (!known_.predicates.count(key)) {
     builder_.at(key.node);
-    predicates_.emplace(key, all_of(key.predicate, *inside));
+    known_.predicates.emplace(key, all_of(key.predicate, *inside));
   }
-  const auto value = find({node.operands[0], at, predicates_.at(key)}, work);
+  const auto value = find({node.operands[0], at, known_.predicates.at(key)}, work);
   const auto filler = find({node.operands[1], {}, key.predicate}, work);
   if (!value || !filler) return std::nullopt;
   builder_.at(key.node);
@@ -277,14 +316,14 @@ Coordinates ElementLowering::starts(NodeId node) {
       return *found;
     while (!work.empty()) {
       const Key wanted = work.back();
-      if (memo_.count(wanted) || step(wanted, work)) work.pop_back();
+      if (known_.values.count(wanted) || step(wanted, work)) work.pop_back();
     }
   }
 }
 
 const Coordinates* ElementLowering::starts(const Key& key, const ir::Node& node, std::size_t first,
                                            const std::vector<Dim>& sizes, std::vector<Key>& work) {
-  if (const auto found = positions_.find(key); found != positions_.end()) return &found->second;
+  if (const auto found = known_.positions.find(key); found != known_.positions.end()) return &found->second;
   std::vector<VarId> values;
   for (std::size_t i = node.operands.size(); i-- > first;) {
     if (const auto var = find({node.operands[i], {}, key.predicate}, work)) values.push_back(*var);
@@ -304,7 +343,7 @@ const Coordinates* ElementLowering::starts(const Key& key, const ir::Node& node,
     builder_.append(BindData{name, values[i], places});
     at.push_back(Dim::index(name, places));
   }
-  return &positions_.emplace(key, std::move(at)).first->second;
+  return &known_.positions.emplace(key, std::move(at)).first->second;
 }
 
 std::optional<VarId> ElementLowering::dynamically_sliced(const Key& key, const ir::Node& node,
@@ -324,14 +363,14 @@ std::optional<VarId> ElementLowering::updated(const Key& key, const ir::Node& no
   for (std::size_t i = 0; i < at.size(); ++i) at[i] = at[i] - (*from)[i];
   const std::optional<VarId> inside = in_box(key, *from, sizes);
   if (!inside) return find({node.operands[1], at, key.predicate}, work);
-  if (!predicates_.count(key)) {
+  if (!known_.predicates.count(key)) {
     builder_.at(key.node);
     const VarId outside = builder_.compute(Op::logical_not, boolean, {*inside});
-    outside_.emplace(key, all_of(key.predicate, outside));
-    predicates_.emplace(key, all_of(key.predicate, *inside));
+    known_.outside.emplace(key, all_of(key.predicate, outside));
+    known_.predicates.emplace(key, all_of(key.predicate, *inside));
   }
-  const auto kept = find({node.operands[0], key.at, outside_.at(key)}, work);
-  const auto update = find({node.operands[1], at, predicates_.at(key)}, work);
+  const auto kept = find({node.operands[0], key.at, known_.outside.at(key)}, work);
+  const auto update = find({node.operands[1], at, known_.predicates.at(key)}, work);
   if (!kept || !update) return std::nullopt;
   builder_.at(key.node);
   return builder_.compute(Op::select, node.type.dtype, {*inside, *update, *kept});

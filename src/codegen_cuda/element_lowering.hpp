@@ -32,11 +32,23 @@ class ElementLowering {
                       std::optional<kernel::VarId> predicate = std::nullopt);
   /// Where a dynamic_update_slice writes its update: the clamped starts.
   Coordinates starts(ir::NodeId node);
-  /// Forgets the values so far: their statements go out of scope.
+  /// What is computed until the scope is left is forgotten then: its statements go out of scope.
+  void enter_scope() { outer_.push_back(known_); }
   void leave_scope() {
-    memo_.clear(), positions_.clear(), parts_.clear(), inside_.clear(), predicates_.clear(), outside_.clear();
+    known_ = std::move(outer_.back());
+    outer_.pop_back();
   }
+  /// From here on `var` is the node's element at these coordinates, the only one that is asked for.
+  void hold(ir::NodeId node, Coordinates at, kernel::VarId var) { held_[node] = {std::move(at), var}; }
+  bool is_held(ir::NodeId node) const { return held_.contains(node); }
+  /// In this scope the node's element at these coordinates lies there.
+  void keep(ir::NodeId node, Coordinates at, kernel::BufferId buffer, kernel::Index index) {
+    known_.kept[node] = {std::move(at), buffer, std::move(index)};
+  }
+  bool is_loaded(ir::NodeId node) const { return buffers_.contains(node); }
   std::vector<Dim> dims(ir::NodeId node) const;
+  /// Of the operand of a broadcast, for an element of its result.
+  Coordinates broadcast_coordinates(const ir::Node& node, const Coordinates& at) const;
 
  private:
   struct Key {
@@ -71,16 +83,28 @@ class ElementLowering {
   KernelBuilder& builder_;
   std::map<ir::NodeId, kernel::BufferId> buffers_;
   std::function<Dim(const Dim&)> rename_;
-  std::map<Key, kernel::VarId> memo_;
-  std::map<Key, Coordinates> positions_;  ///< of gathers, dynamic slices (the clamped indices) and reverses
-  std::map<Key, std::optional<kernel::VarId>>
-      inside_;  ///< of pads and updates: whether the box holds the element
-  std::map<Key, kernel::VarId> predicates_, outside_;  ///< of pads and updates: where each operand is read
   struct Part {
     std::optional<kernel::VarId> below,
         predicate;  ///< index is before the part's end; and not before its start
   };
-  std::map<Key, std::vector<Part>> parts_;  ///< of concats
+  struct Kept {
+    Coordinates at;
+    kernel::BufferId buffer = 0;
+    kernel::Index index;
+  };
+  /// What the statements in scope have computed.
+  struct Known {
+    std::map<Key, kernel::VarId> values;
+    std::map<Key, Coordinates> positions;  ///< of gathers, dynamic slices (the clamped indices) and reverses
+    std::map<Key, std::optional<kernel::VarId>>
+        inside;  ///< of pads and updates: whether the box holds the element
+    std::map<Key, kernel::VarId> predicates, outside;  ///< of pads and updates: where each operand is read
+    std::map<Key, std::vector<Part>> parts;            ///< of concats
+    std::map<ir::NodeId, Kept> kept;
+  };
+  Known known_;
+  std::vector<Known> outer_;
+  std::map<ir::NodeId, std::pair<Coordinates, kernel::VarId>> held_;
 };
 
 }  // namespace fuse::codegen

@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "codegen_cuda/lower.hpp"
+#include "codegen_cuda/identifiers.hpp"
 
 namespace fuse::codegen {
 

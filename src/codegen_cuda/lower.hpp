@@ -33,7 +33,4 @@ struct LoweredKernel {
 /// Lowers launch `index` of the schedule to a kernel called `name`.
 LoweredKernel lower(const ir::Graph&, const schedule::Schedule&, std::size_t index, const std::string& name);
 
-/// A C identifier close to `name` that neither C++ nor the device dialect uses.
-std::string c_identifier(std::string_view name);
-
 }  // namespace fuse::codegen

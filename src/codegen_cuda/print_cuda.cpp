@@ -122,9 +122,12 @@ class KernelPrinter {
     line(fmt::format("FUSE_KERNEL({}) {}({}) {{", kernel_.block_threads, kernel_.name, params));
     ++depth_;
     for (const Buffer& buffer : kernel_.buffers) {
-      if (buffer.space != Space::shared) continue;
-      line(fmt::format("FUSE_SHARED({}, {}, {});", cuda_name(buffer.dtype), buffer.elements.to_string(),
-                       buffer.name));
+      const std::string elements = buffer.elements.to_string();
+      if (buffer.space == Space::shared) {
+        line(fmt::format("FUSE_SHARED({}, {}, {});", cuda_name(buffer.dtype), elements, buffer.name));
+      } else if (buffer.space == Space::local) {
+        line(fmt::format("{} {}[{}];", cuda_name(buffer.dtype), buffer.name, elements));
+      }
     }
     body(kernel_.body);
     --depth_;
@@ -182,6 +185,13 @@ class KernelPrinter {
     return apply(compute.op, operands, type(compute.operands[0]), result);
   }
 
+  /// "load(x, i)", and "h3[k]" of what is a thread's own.
+  std::string element(BufferId id, const Index& index, std::string_view access) const {
+    const Buffer& buffer = kernel_.buffers[id];
+    if (buffer.space == Space::local) return fmt::format("{}[{}]", buffer.name, to_cxx(index));
+    return fmt::format("{}{}, {})", access, buffer.name, to_cxx(index));
+  }
+
   std::string expression(const Rhs& rhs, DType result) const {
     if (const auto* constant = std::get_if<Constant>(&rhs)) return literal(*constant, result);
     if (const auto* compute = std::get_if<Compute>(&rhs)) return expression(*compute, result);
@@ -192,8 +202,7 @@ class KernelPrinter {
                          name(random->offset), random->stream, to_cxx(random->element));
     }
     const auto& load = std::get<Load>(rhs);
-    const std::string read =
-        fmt::format("load({}, {})", kernel_.buffers[load.buffer].name, to_cxx(load.index));
+    const std::string read = element(load.buffer, load.index, "load(");
     if (!load.predicate) return read;
     return fmt::format("{} ? {} : {}", name(*load.predicate), read, zero(result));
   }
@@ -292,8 +301,11 @@ class KernelPrinter {
   }
 
   void print(const Store& store, const Origin& origin) {
-    op_line(fmt::format("store({}, {}, {});", kernel_.buffers[store.buffer].name, to_cxx(store.index),
-                        name(store.value)),
+    const std::string& value = name(store.value);
+    const bool local = kernel_.buffers[store.buffer].space == Space::local;
+    const std::string to = element(store.buffer, store.index, "store(");
+    op_line(local ? fmt::format("{} = {};", to, value)
+                  : fmt::format("{}, {});", to.substr(0, to.size() - 1), value),
             origin);
   }
 
@@ -326,6 +338,7 @@ class KernelPrinter {
       case Parallel::serial: {
         const std::string step = loop.step.is(1) ? fmt::format("++{}", loop.name)
                                                  : fmt::format("{} += {}", loop.name, to_cxx(loop.step));
+        if (loop.unrolled) line("#pragma unroll");
         line(fmt::format("for ({} {} = {}; {} < {}; {}) {{", index_type(), loop.name, to_cxx(loop.begin),
                          loop.name, to_cxx(loop.end), step));
         ++depth_;

@@ -47,4 +47,10 @@ void renumber_outputs(Graph& graph, const std::vector<NodeId>& to) {
   }
 }
 
+std::vector<Dim> without_ones(const std::vector<Dim>& dims) {
+  std::vector<Dim> result;
+  std::copy_if(dims.begin(), dims.end(), std::back_inserter(result), [](const Dim& d) { return !d.is(1); });
+  return result;
+}
+
 }  // namespace fuse::ir

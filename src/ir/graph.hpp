@@ -104,4 +104,8 @@ std::vector<std::vector<NodeId>> users(const Graph&);
 /// An input or a parameter: stored before anything runs.
 inline bool is_given(const Node& node) { return std::holds_alternative<NameAttr>(node.attr); }
 
+/// The dims that are longer than 1, in order: shapes that agree in them have the same elements in the same
+/// order.
+std::vector<Dim> without_ones(const std::vector<Dim>&);
+
 }  // namespace fuse::ir

@@ -22,12 +22,6 @@ bool reads_a_part(const ir::Node& node) {
   return relation == Relation::slice || relation == Relation::dynamic_slice || relation == Relation::gather;
 }
 
-std::vector<Dim> without_ones(const std::vector<Dim>& dims) {
-  std::vector<Dim> result;
-  std::copy_if(dims.begin(), dims.end(), std::back_inserter(result), [](const Dim& d) { return !d.is(1); });
-  return result;
-}
-
 std::string text(const std::vector<Dim>& dims) {
   std::string line = "<";
   for (std::size_t i = 0; i < dims.size(); ++i) line += (i ? ", " : "") + dims[i].to_string();
@@ -35,14 +29,14 @@ std::string text(const std::vector<Dim>& dims) {
 }
 
 std::vector<Dim> kept_dims(const ir::Graph& graph, const Loops& loops) {
-  return without_ones(loop_shape(graph, graph[loops.reduction]).kept);
+  return ir::without_ones(loop_shape(graph, graph[loops.reduction]).kept);
 }
 
 /// Algorithm 2, line 2: both run over the same loops, or the consumer works on the reduced result, row by
 /// row.
 bool same_loops(const ir::Graph& graph, const Loops& producer, const Loops& consumer) {
-  const std::vector<Dim> theirs = without_ones(consumer.dims);
-  if (without_ones(producer.dims) == theirs) return true;
+  const std::vector<Dim> theirs = ir::without_ones(consumer.dims);
+  if (ir::without_ones(producer.dims) == theirs) return true;
   return consumer.form == Loops::Form::none && kept_dims(graph, producer) == theirs;
 }
 

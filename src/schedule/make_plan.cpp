@@ -97,6 +97,7 @@ class Planner {
       }
       if (piece.kind != Piece::Kind::kernel) continue;
       const Schedule& schedule = schedules[next_schedule++];
+      if (piece.stages.size() > 1) continue;  // what is fixed is stitched to nothing
       if (!fixed[piece.root] || piece.inputs.empty() || value_of_.count(piece.root)) continue;
       if (schedule.kernels.size() != 1 || !schedule.scratch.empty()) continue;
       const auto is_known = [&](NodeId input) { return known[partition_.storage[input]]; };
@@ -173,11 +174,13 @@ class Planner {
                   const std::vector<ValueId>& scratch) {
     KernelStep work{.kernel = planned.kernel, .extents = planned.extents, .grid = launch.grid};
     Step step{.nodes = piece.nodes, .name = planned.name};
+    const std::vector<NodeId> results = results_of(piece);
     for (const BufferSource& source : planned.buffers) {
       const ValueId value = source.is_scratch ? scratch[source.scratch] : value_of(source.node);
       work.buffers.push_back(value);
-      const bool written =
-          source.is_scratch ? launch.role == KernelSchedule::Role::partial : source.node == piece.root;
+      const bool written = source.is_scratch
+                               ? launch.role == KernelSchedule::Role::partial
+                               : std::find(results.begin(), results.end(), source.node) != results.end();
       (written ? step.writes : step.reads).push_back(value);
     }
     step.work = std::move(work);

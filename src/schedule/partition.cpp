@@ -8,6 +8,7 @@
 #include <unordered_set>
 
 #include "schedule/pieces.hpp"
+#include "schedule/stitch.hpp"
 
 namespace fuse::schedule {
 
@@ -38,17 +39,20 @@ CutRules rules_of(const PartitionOptions& options, const Target& target) {
   return rules;
 }
 
-/// Where the scheduler splits a group: it carries no value past a reduction inside a kernel, and makes one
-/// value a kernel.
-std::vector<Refusal> refusals_of(const Partition& partition) {
+/// Groups that are several pieces still, but for those that have been refused already.
+std::vector<Refusal> refusals_of(const Partition& partition, std::vector<Refusal> refusals) {
   std::vector<std::vector<NodeId>> roots(partition.grouping.groups.size());
+  std::unordered_set<GroupId> refused;
+  for (const Refusal& refusal : refusals) refused.insert(refusal.group);
   for (const Piece& piece : partition.pieces) {
     if (piece.group != no_group) roots[piece.group].push_back(piece.root);
   }
-  std::vector<Refusal> refusals;
   for (GroupId group = 0; group < roots.size(); ++group) {
-    if (roots[group].size() > 1) refusals.push_back({.group = group, .at = std::move(roots[group])});
+    if (roots[group].size() < 2 || refused.contains(group)) continue;
+    refusals.push_back({.group = group, .at = std::move(roots[group])});
   }
+  std::stable_sort(refusals.begin(), refusals.end(),
+                   [](const Refusal& a, const Refusal& b) { return a.group < b.group; });
   return refusals;
 }
 
@@ -138,6 +142,33 @@ void check_closed(const ir::Graph& graph, const Piece& piece, const Fail& fail) 
   }
 }
 
+/// What a kernel stores, and what ends a piece, are stages of it; each follows the stages that it reads.
+template <class Fail>
+void check_stages(const ir::Graph& graph, const Piece& piece, const Fail& fail) {
+  const std::vector<Stage> stages = stages_of(graph, piece);
+  const auto position = [&](NodeId id) {
+    return std::find_if(stages.begin(), stages.end(), [&](const Stage& stage) { return stage.root == id; });
+  };
+  std::map<NodeId, int> passes;  // of what is computed: the reductions that must have ended before
+  for (const NodeId id : piece.nodes) {
+    int pass = 0;
+    for (const NodeId operand : graph[id].operands) {
+      const auto found = passes.find(operand);
+      if (found == passes.end()) continue;
+      const bool reduced = info(graph[operand].op).relation == ir::Relation::reduce;
+      pass = std::max(pass, found->second + reduced);
+    }
+    const auto stage = position(id);
+    if (stage == stages.end() && ends_piece(graph[id])) fail(graph.value_name(id) + " must end a piece");
+    if (stage != stages.end() && stage->pass < pass)
+      fail(graph.value_name(id) + " comes before what it reads");
+    passes[id] = stage == stages.end() ? pass : stage->pass;
+  }
+  for (const NodeId result : results_of(piece)) {
+    if (position(result) == stages.end()) fail(graph.value_name(result) + " is stored by no stage");
+  }
+}
+
 }  // namespace
 
 Partition partition(const ir::Graph& graph, const PartitionOptions& options, const Target& target,
@@ -148,13 +179,54 @@ Partition partition(const ir::Graph& graph, const PartitionOptions& options, con
   if (options.baseline == Baseline::none) rules.layers = 0;
   if (grouped) result.grouping = group(graph, rules, target);
   const std::vector<GroupId> alone(graph.nodes.size(), no_group);
-  Pieces cut = cut_into_pieces(graph, grouped ? result.grouping.of : alone, rules_of(options, target), facts);
+  const CutRules cuts = rules_of(options, target);
+  Pieces cut = cut_into_pieces(graph, grouped ? result.grouping.of : alone, cuts, facts);
+  std::vector<Refusal> refusals;
+  if (options.stitch) refusals = stitch(graph, cuts, target, cut);
   result.pieces = std::move(cut.pieces);
   result.storage = std::move(cut.storage);
   result.stored = std::move(cut.stored);
   result.views = std::move(cut.views);
-  result.refusals = refusals_of(result);
+  result.refusals = refusals_of(result, std::move(refusals));
   return result;
+}
+
+std::string_view to_string(Stage::Form form) {
+  switch (form) {
+    case Stage::Form::element:
+      return "element";
+    case Stage::Form::row:
+      return "row";
+    case Stage::Form::reduce:
+      return "reduce";
+  }
+  return "?";
+}
+
+std::vector<NodeId> results_of(const Piece& piece) {
+  return piece.results.empty() ? std::vector<NodeId>{piece.root} : piece.results;
+}
+
+std::vector<Stage> stages_of(const ir::Graph& graph, const Piece& piece) {
+  if (!piece.stages.empty()) return piece.stages;
+  const bool reduces = info(graph[piece.root].op).relation == ir::Relation::reduce;
+  return {{.root = piece.root, .form = reduces ? Stage::Form::reduce : Stage::Form::element}};
+}
+
+NodeId dominant(const ir::Graph& graph, const Piece& piece) {
+  const std::vector<Stage> stages = stages_of(graph, piece);
+  const auto found = std::find_if(stages.begin(), stages.end(),
+                                  [](const Stage& stage) { return stage.form == Stage::Form::reduce; });
+  return found == stages.end() ? piece.root : found->root;
+}
+
+std::string stages_text(const ir::Graph& graph, const std::vector<Stage>& stages) {
+  std::string text;
+  for (std::size_t i = 0; i < stages.size(); ++i) {
+    if (i > 0) text += stages[i].pass == stages[i - 1].pass ? ", " : " | ";
+    text += graph.value_name(stages[i].root) + ' ' + std::string(to_string(graph[stages[i].root].op));
+  }
+  return text;
 }
 
 std::string_view to_string(Piece::Kind kind) {
@@ -179,9 +251,12 @@ std::string print(const ir::Graph& graph, const Partition& partition) {
   for (std::size_t i = 0; i < partition.pieces.size(); ++i) {
     const Piece& piece = partition.pieces[i];
     text +=
-        fmt::format("piece {} {} {{{}}} reads {{{}}} ends at {} {} ({})\n", i,
-                    piece.in_place ? "update" : to_string(piece.kind), list(piece.nodes), list(piece.inputs),
-                    graph.value_name(piece.root), to_string(graph[piece.root].op), piece.end);
+        fmt::format("piece {} {} {{{}}} reads {{{}}}", i, piece.in_place ? "update" : to_string(piece.kind),
+                    list(piece.nodes), list(piece.inputs));
+    if (piece.results.size() > 1) text += fmt::format(" stores {{{}}}", list(piece.results));
+    if (piece.stages.size() > 1) text += " stages " + stages_text(graph, piece.stages);
+    text += fmt::format(" ends at {} {} ({})\n", graph.value_name(piece.root),
+                        to_string(graph[piece.root].op), piece.end);
   }
   text += print(graph, partition.views);
   for (const ir::Output& output : graph.outputs) {
@@ -218,13 +293,14 @@ void verify(const ir::Graph& graph, const Partition& partition) {
       }
       overwritten.insert(donor);
     }
-    for (NodeId id : piece.nodes) {
-      if (id != piece.root && piece.kind == Piece::Kind::kernel && ends_piece(graph[id]))
-        fail(graph.value_name(id) + " must end a piece");
+    if (piece.kind == Piece::Kind::kernel) {
+      check_stages(graph, piece, fail);
+      check_closed(graph, piece, fail);
     }
-    if (piece.kind == Piece::Kind::kernel) check_closed(graph, piece, fail);
-    if (made[piece.root]) fail(graph.value_name(piece.root) + " is made twice");
-    made.make(piece.root);
+    for (const NodeId result : results_of(piece)) {
+      if (made[result]) fail(graph.value_name(result) + " is made twice");
+      made.make(result);
+    }
   }
   for (const ir::Output& output : graph.outputs) {
     if (!made[partition.storage[output.node]]) fail("output " + output.name + " has no buffer");

@@ -1,9 +1,8 @@
-// Partition: the graph cut into groups by the rules (group.hpp), and each group into pieces that become a
-// kernel schedule or a GEMM (pieces.hpp).
+// Partition: the graph cut into groups by the rules (group.hpp), each group into pieces of one value
+// (pieces.hpp) that become a kernel or a GEMM, and pieces stitched into one kernel again (stitch.hpp).
 //
 // Before:  softmax opened into max, sub, exp, sum, div
-// After:   group 0 {max sub exp sum div}, refused by the scheduler: piece 0 {max}  piece 1 {sub exp sum}
-//          piece 2 {sub exp div}
+// After:   group 0 {max sub exp sum div}   piece 0 {max sub exp sum div}, stages max | sum | div
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -20,10 +19,24 @@
 
 namespace fuse::schedule {
 
+/// A value of a kernel piece that threads hold for later stages, or that is stored.
+struct Stage {
+  enum class Form : std::uint8_t {
+    element,  ///< a value for each element of the loops
+    row,      ///< a value for each row: the loops without what is reduced
+    reduce,   ///< each row reduced to a value
+  };
+  ir::NodeId root = 0;
+  Form form = Form::element;
+  int pass = 0;  ///< reductions on the longest path to it, each of which has walked the whole row before
+};
+
+std::string_view to_string(Stage::Form);
+
 struct Piece {
   enum class Kind : std::uint8_t { kernel, gemm, custom };
   Kind kind = Kind::kernel;
-  ir::NodeId root = 0;               ///< the value it makes
+  ir::NodeId root = 0;               ///< the value it makes; of several stored ones, the last
   std::vector<ir::NodeId> nodes{};   ///< what it computes, in graph order, root last
   std::vector<ir::NodeId> inputs{};  ///< stored values it reads, in graph order
   /// The root is a dynamic_update_slice whose operand 0 lies in the memory that the result takes: only the
@@ -33,7 +46,16 @@ struct Piece {
   std::string end{};  ///< why it ends there: "reduction", "output", "scan", "gemm", "custom", "gemm operand",
                       ///< "custom operand", "group", "costly broadcast", "concat operand", "shared",
                       ///< "size"
+  std::vector<ir::NodeId> results{};  ///< values it stores, in graph order, root last; empty: the root
+  std::vector<Stage> stages{};        ///< by pass, then in graph order; empty: the root alone
 };
+
+std::vector<ir::NodeId> results_of(const Piece&);
+std::vector<Stage> stages_of(const ir::Graph&, const Piece&);
+/// The reduction whose loops all stages share; where there is none, the root.
+ir::NodeId dominant(const ir::Graph&, const Piece&);
+/// "%1 reduce_max | %5 reduce_sum, %6 add": a bar between passes.
+std::string stages_text(const ir::Graph&, const std::vector<Stage>&);
 
 std::string_view to_string(Piece::Kind);
 
@@ -48,6 +70,7 @@ enum class Baseline : std::uint8_t {
 struct PartitionOptions {
   GroupOptions groups{};
   Baseline baseline = Baseline::off;
+  bool stitch = true;  ///< pieces of a group become stages of one kernel
   bool operator==(const PartitionOptions&) const = default;
 };
 
@@ -56,6 +79,7 @@ struct Refusal {
   GroupId group = 0;
   Reason reason = Reason::scheme_unavailable;
   std::vector<ir::NodeId> at{};
+  std::vector<std::pair<std::string, std::string>> numbers{};  ///< name, value
 };
 
 struct Partition {

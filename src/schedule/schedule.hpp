@@ -8,6 +8,7 @@
 
 #include "analysis/facts.hpp"
 #include "ir/graph.hpp"
+#include "schedule/held.hpp"
 #include "schedule/partition.hpp"
 #include "schedule/target.hpp"
 
@@ -30,6 +31,7 @@ struct Choices {
   Mapping mapping = Mapping::element;
   int block_threads = 256;
   int parts = 1;  ///< split: blocks a result
+  int hold = 0;   ///< 32-bit registers in which a thread may hold elements from pass to pass (held.hpp)
   bool operator==(const Choices&) const = default;
   std::string to_string() const;
 };
@@ -53,10 +55,17 @@ struct Schedule {
   /// What a partial launch leaves for the combining one: element types, each `scratch_elements` long.
   std::vector<DType> scratch{};
   Dim scratch_elements = 0;
+  /// What threads hold of a row from pass to pass; each walks `trips` elements of it. 0: in no fixed number.
+  std::vector<Held> held{};
+  int trips = 0;
 };
 
 /// The cost model's choice for a kernel piece.
 Choices default_choices(const ir::Graph&, const Piece&, const Target&);
+/// What a block combines its warps' parts of reductions in.
+std::int64_t shared_bytes(const ir::Graph&, const Piece&, const Choices&);
+/// The launches of a kernel piece, their index types left open.
+std::vector<KernelSchedule> launches(const ir::Graph&, const Piece&, const Choices&);
 /// Pure: same arguments, same schedule. The piece is a kernel piece; the choices fit it.
 Schedule make_schedule(const ir::Graph&, const Piece&, const Choices&, const Target&,
                        const analysis::Facts& facts = analysis::Facts());

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <optional>
 #include <unordered_map>
 
@@ -32,6 +33,12 @@ class Explainer {
     if (producer.group == consumer.group || producer.group == no_group || consumer.group == no_group) {
       edge.reason = Reason::scheme_unavailable;
       edge.numbers = {{"ends at", producer.end}};
+      for (const Refusal& refusal : partition_.refusals) {
+        if (refusal.group != producer.group || refusal.numbers.empty()) continue;
+        if (!contains(refusal.at, producer.root) || !contains(refusal.at, consumer.root)) continue;
+        edge.reason = refusal.reason;
+        edge.numbers = refusal.numbers;
+      }
       return;
     }
     const Verdict& verdict = judge(producer.group, consumer.group);
@@ -41,6 +48,10 @@ class Explainer {
   }
 
  private:
+  static bool contains(const std::vector<NodeId>& nodes, NodeId id) {
+    return std::find(nodes.begin(), nodes.end(), id) != nodes.end();
+  }
+
   /// Edges between the same groups share a verdict.
   const Verdict& judge(GroupId producer, GroupId consumer) {
     const std::uint64_t key = (std::uint64_t{producer} << 32) | consumer;
@@ -59,37 +70,20 @@ class Explainer {
   std::unordered_map<std::uint64_t, Verdict> verdicts_;
 };
 
-/// What steps write of the memory in which the value lies.
-std::vector<NodeId> written_values(const Partition& partition, NodeId input) {
-  const Views& views = partition.views;
-  std::vector<NodeId> work = {partition.storage[input]}, written;
-  while (!work.empty()) {
-    const NodeId id = work.back();
-    work.pop_back();
-    const auto view = views.of.find(id);
-    if (const auto concat = views.assembled.find(id); concat != views.assembled.end()) {
-      work.insert(work.end(), concat->second.rbegin(), concat->second.rend());
-    } else if (view != views.of.end() && !view->second.part) {
-      work.push_back(view->second.whole);
-    } else {
-      written.push_back(id);
-    }
-  }
-  return written;
-}
-
 }  // namespace
 
 std::vector<UnfusedEdge> unfused_edges(const ir::Graph& graph, const Partition& partition,
                                        const PartitionOptions& options, const Target& target) {
   constexpr std::size_t nobody = ~std::size_t{0};
   std::vector<std::size_t> made_by(graph.nodes.size(), nobody);
-  for (std::size_t i = 0; i < partition.pieces.size(); ++i) made_by[partition.pieces[i].root] = i;
+  for (std::size_t i = 0; i < partition.pieces.size(); ++i) {
+    for (const NodeId result : results_of(partition.pieces[i])) made_by[result] = i;
+  }
   Explainer explainer(graph, partition, options, target);
   std::vector<UnfusedEdge> edges;
   for (std::size_t i = 0; i < partition.pieces.size(); ++i) {
     for (const NodeId input : partition.pieces[i].inputs) {
-      for (const NodeId value : written_values(partition, input)) {
+      for (const NodeId value : written_values(partition.views, partition.storage[input])) {
         if (made_by[value] == nobody) continue;  // an input or a parameter
         const ir::Type& type = graph[value].type;
         UnfusedEdge edge{.value = value,
@@ -132,7 +126,7 @@ std::string_view would_change(Reason reason) {
     case Reason::cycle:
       return "nothing: what lies between them waits for one and is waited for by the other";
     case Reason::no_gain:
-      return "smaller kernels, which leave more of the device idle";
+      return "smaller kernels, which leave more of the device idle; for stages of one kernel, more rows";
     case Reason::scheme_unavailable:
       return "a stitching scheme that carries the value inside one kernel";
     case Reason::order:

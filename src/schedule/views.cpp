@@ -255,6 +255,23 @@ Views choose_views(const ir::Graph& graph, const MemoryUse& use, const analysis:
   return Chooser(graph, use, facts, launch_bytes, computed).run();
 }
 
+std::vector<NodeId> written_values(const Views& views, NodeId stored) {
+  std::vector<NodeId> work = {stored}, written;
+  while (!work.empty()) {
+    const NodeId id = work.back();
+    work.pop_back();
+    const auto view = views.of.find(id);
+    if (const auto concat = views.assembled.find(id); concat != views.assembled.end()) {
+      work.insert(work.end(), concat->second.rbegin(), concat->second.rend());
+    } else if (view != views.of.end() && !view->second.part) {
+      work.push_back(view->second.whole);
+    } else {
+      written.push_back(id);
+    }
+  }
+  return written;
+}
+
 std::string print(const ir::Graph& graph, const Views& views) {
   std::string text;
   for (const ViewChoice& choice : views.choices) {

@@ -66,6 +66,9 @@ struct MemoryUse {
 Views choose_views(const ir::Graph&, const MemoryUse&, const analysis::Facts&, double launch_bytes,
                    std::vector<ir::NodeId>& computed);
 
+/// The values that steps write of the memory in which `stored`, the holder of some value's buffer, lies.
+std::vector<ir::NodeId> written_values(const Views&, ir::NodeId stored);
+
 /// "view %3 slice in %2 at element 512", "copy %4 slice: ..", a line a choice.
 std::string print(const ir::Graph&, const Views&);
 

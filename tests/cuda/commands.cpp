@@ -39,7 +39,7 @@ std::vector<std::set<std::size_t>> order_of(const Prepared::Impl& p) {
 
 int check_order(const Graph& graph, const DimValues& dims = {}) {
   INFO(graph.name());
-  const Executable executable = compile(graph, Device::cuda());
+  const Executable executable = compile(graph, Device::cuda(), {.stitch = Stitch::mapping});
   const Workspace workspace = executable.prepare(dims).workspace();
   const Prepared::Impl& p = *workspace.impl()->prepared;
   const std::vector<std::set<std::size_t>> before = order_of(p);

@@ -39,7 +39,7 @@ TEST_CASE("a profile has the times of groups, from their first step to their las
   g.output("y", y);
   g.output("z", tanh(matmul(y, g.input("w", f32, {32, 16}))));
   g.output("again", x);
-  const Profile profile = compile(g, Device::emulated()).prepare().predicted();
+  const Profile profile = compile(g, Device::emulated(), {.stitch = Stitch::mapping}).prepare().predicted();
   REQUIRE(profile.groups.size() >= 2);
   std::size_t grouped = 0, several = 0;
   for (const GroupTime& group : profile.groups) {

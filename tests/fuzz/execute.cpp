@@ -49,15 +49,20 @@ schedule::Choices random_choices(const ir::Graph& graph, const schedule::Piece& 
   schedule::Choices choices;
   const std::int64_t most = target.max_threads_per_block / 32;
   choices.block_threads = static_cast<int>(32 * random.between(1, std::min<std::int64_t>(most, 16)));
-  const ir::Relation relation = info(graph[piece.root].op).relation;
+  const ir::Relation relation = info(graph[dominant(graph, piece)].op).relation;
   if (relation == ir::Relation::scan)
     choices.mapping = random.pick({Mapping::scan_warp, Mapping::scan_thread});
   if (relation != ir::Relation::reduce) return choices;
-  choices.mapping =
-      random.pick({Mapping::row_warp, Mapping::row_block, Mapping::column_tile, Mapping::split});
-  if (choices.mapping == Mapping::split) choices.parts = static_cast<int>(random.between(2, 9));
-  // A tile of 32 columns keeps a state for each thread in shared memory; narrow targets have 8 KB.
-  if (choices.mapping == Mapping::column_tile) choices.block_threads = std::min(choices.block_threads, 256);
+  choices.mapping = random.pick({Mapping::row_warp, Mapping::row_block, Mapping::column_tile});
+  if (piece.stages.size() > 1) {
+    choices.hold = random.pick({0, 4, 16, 64});
+  } else if (random.between(0, 3) == 0) {
+    choices.mapping = Mapping::split;
+    choices.parts = static_cast<int>(random.between(2, 9));
+  }
+  while (shared_bytes(graph, piece, choices) > target.shared_per_block) {
+    choices.block_threads = choices.block_threads / 64 * 32;
+  }
   return choices;
 }
 
@@ -67,6 +72,7 @@ schedule::PartitionOptions random_partition(Random random) {
   options.groups.rules = random.pick({RuleSet::fuse, RuleSet::fuse, RuleSet::apollo});
   options.groups.layers = random.pick<std::uint8_t>({1, 3, schedule::all_layers, schedule::all_layers});
   options.groups.max_inputs = random.pick({3, 8, 48, 48});
+  options.stitch = random.between(0, 3) > 0;
   options.baseline = random.pick({Baseline::off, Baseline::off, Baseline::off, Baseline::off, Baseline::xla,
                                   Baseline::tvm, Baseline::none});
   return options;

@@ -276,7 +276,7 @@ TEST_CASE("shared memory", "[kernel]") {
   s.kernel.buffers.push_back({"more", f64, Space::shared, 100, true});
   CHECK(s.text(1024) == "1056 bytes of shared memory, the limit is 1024");
   CHECK(broken([](Small& t) { t.kernel.buffers[Small::tile].elements = t.B; }) ==
-        "shared buffer tile has no constant size");
+        "buffer tile has no constant size");
   CHECK(broken([](Small& t) { t.kernel.index_type = f32; }) == "the index type is not an integer");
 }
 

@@ -18,8 +18,13 @@ namespace fuse::test {
 /// Kernels by their text without names of kernels and without comments.
 class KernelSet {
  public:
+  /// Of values by themselves, and stitched.
   void add(const Graph& graph, const Target& target) {
-    const Compiled compiled = run_pipeline(graph.ir(), target);
+    for (const bool stitch : {false, true})
+      add(run_pipeline(graph.ir(), target, {.partition = {.stitch = stitch}}));
+  }
+
+  void add(const Compiled& compiled) {
     for (kernel::Kernel kernel : compiled.kernels) {
       ++seen_;
       const std::string name = std::exchange(kernel.name, "k");

@@ -32,6 +32,8 @@ Graph block_reductions() {
   return g;
 }
 
+const PipelineOptions apart{.partition = {.stitch = false}};  // a kernel for each reduction
+
 struct PlantedBarrier {
   std::string kernel, op, scope;
   int line = 0;
@@ -48,9 +50,9 @@ std::vector<PlantedBarrier> barriers_of(const codegen::Source& source) {
 }
 
 /// Runs the graph on the device; the text of what it throws, or nothing.
-ErrorInfo outcome(const Graph& g, const Device& device, int drop_barrier) {
+ErrorInfo outcome(const Graph& g, const Device& device, int drop_barrier, Stitch stitch = Stitch::mapping) {
   try {
-    Session session(compile(g, device, {.drop_barrier = drop_barrier}));
+    Session session(compile(g, device, {.drop_barrier = drop_barrier, .stitch = stitch}));
     for (const auto& [name, shape] : std::vector<std::pair<std::string, Shape>>{
              {"rows", {3, 2000}}, {"columns", {40, 64}}, {"line", {40000}}}) {
       HostTensor tensor = HostTensor::make(f32, shape);
@@ -71,7 +73,7 @@ TEST_CASE("without any one of its barriers a kernel faults, by name", "[pipeline
   const Graph g = block_reductions();
   for (const char* profile : {"tiny3", "h200"}) {
     const Device device = Device::emulated({.profile = profile, .checked = true});
-    const codegen::Source whole = run_pipeline(g.ir(), target_profile(profile)).source;
+    const codegen::Source whole = run_pipeline(g.ir(), target_profile(profile), apart).source;
     const std::vector<PlantedBarrier> barriers = barriers_of(whole);
     REQUIRE(barriers.size() >= 6);
     const ErrorInfo right = outcome(g, device, -1);
@@ -91,19 +93,41 @@ TEST_CASE("without any one of its barriers a kernel faults, by name", "[pipeline
   }
 }
 
+TEST_CASE("without any one of its barriers a stitched kernel faults", "[pipeline][stitch][emulated]") {
+  Graph g("stitched");
+  const Tensor rows = g.input("rows", f32, {3, 2000}), columns = g.input("columns", f32, {40, 64});
+  g.output("by row", softmax(rows, 1));
+  g.output("by column", softmax(columns, 0));
+  g.output("line", g.input("line", f32, {40000}) + 1);
+  const Device device = Device::emulated({.profile = "tiny3", .checked = true});
+  const std::vector<PlantedBarrier> barriers =
+      barriers_of(run_pipeline(g.ir(), target_profile("tiny3")).source);
+  REQUIRE(barriers.size() == 4);  // two kernels, a maximum and a sum each
+  REQUIRE(outcome(g, device, -1, Stitch::full).code == ErrorCode::ok);
+  for (std::size_t k = 0; k < barriers.size(); ++k) {
+    const ErrorInfo fault = outcome(g, device, static_cast<int>(k), Stitch::full);
+    INFO("barrier " << k << " of " << barriers[k].kernel << ": " << fault.message);
+    CHECK(fault.code == ErrorCode::kernel_fault);
+    CHECK(fault.message.find(barriers[k].kernel + ": race on shared ") != std::string::npos);
+  }
+}
+
 TEST_CASE("the dropped barrier is the only difference of the text", "[pipeline]") {
   const Graph g = block_reductions();
   const Target target = target_profile("tiny3");
-  const codegen::Source whole = run_pipeline(g.ir(), target).source;
+  const codegen::Source whole = run_pipeline(g.ir(), target, apart).source;
   const std::size_t count = barriers_of(whole).size();
   const auto lines = [](const std::string& text) { return std::count(text.begin(), text.end(), '\n'); };
   for (std::size_t k = 0; k < count; ++k) {
     const codegen::Source without =
-        run_pipeline(g.ir(), target, {.drop_barrier = static_cast<int>(k)}).source;
+        run_pipeline(g.ir(), target, {.drop_barrier = static_cast<int>(k), .partition = {.stitch = false}})
+            .source;
     CHECK(barriers_of(without).size() == count - 1);
     CHECK(lines(without.body) == lines(whole.body) - 1);
   }
-  const auto past = run_pipeline(g.ir(), target, {.drop_barrier = static_cast<int>(count)}).source;
+  const auto past =
+      run_pipeline(g.ir(), target, {.drop_barrier = static_cast<int>(count), .partition = {.stitch = false}})
+          .source;
   CHECK(past.text() == whole.text());
 }
 
@@ -112,7 +136,7 @@ TEST_CASE("the mappings with a barrier are those of the test", "[pipeline]") {
   for (const char* profile : {"tiny3", "h200"}) {
     std::set<Mapping> seen;
     for (const schedule::Schedule& s :
-         run_pipeline(block_reductions().ir(), target_profile(profile)).schedules) {
+         run_pipeline(block_reductions().ir(), target_profile(profile), apart).schedules) {
       seen.insert(s.choices.mapping);
     }
     CHECK(seen == std::set<Mapping>{Mapping::row_block, Mapping::column_tile, Mapping::split});

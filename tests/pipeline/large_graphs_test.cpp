@@ -68,8 +68,7 @@ TEST_CASE("fan-out of 10,000", "[pipeline][large]") {
     g.output("y" + std::to_string(i), shared * (1.0 + 1e-3 * i));
   }
   const Size size = planned(g);
-  CHECK(size.steps >= users);
-  CHECK(size.steps <= users + 1);
+  CHECK(size.steps <= users / 20 + 1);
 }
 
 TEST_CASE("equal users of one value are one value, and the rest copies", "[pipeline][large]") {

@@ -11,7 +11,9 @@ using namespace fuse::test;  // NOLINT
 
 namespace {
 
-Compiled compiled_of(const Graph& g, const PipelineOptions& options = {}) {
+/// Without stitching, which would make one kernel of what the tests have as several.
+Compiled compiled_of(const Graph& g, PipelineOptions options = {}) {
+  options.partition.stitch = false;
   return run_pipeline(g.ir(), target_profile("h200"), options);
 }
 
@@ -110,7 +112,8 @@ TEST_CASE("steps that share a kernel keep nodes, names and buffers of their own"
   }
   const std::string& body = compiled.source.body;
   CHECK(body.find("; shared by ") != std::string::npos);
-  const std::string explained = compile(layers(4, {64, 32}), Device::emulated()).explain();
+  const std::string explained =
+      compile(layers(4, {64, 32}), Device::emulated(), {.stitch = Stitch::mapping}).explain();
   INFO(explained);
   CHECK(explained.find(" shared by ") != std::string::npos);
 }
@@ -232,7 +235,7 @@ TEST_CASE("a fault in a shared kernel names the step that met it", "[pipeline][s
     g.output("y" + std::to_string(i), exp(g.input("x" + std::to_string(i), f32, {64})));
   }
   const Device device = Device::emulated({.checked = true});
-  const Prepared prepared = compile(g, device).prepare();
+  const Prepared prepared = compile(g, device, {.stitch = Stitch::mapping}).prepare();
   std::vector<Buffer> buffers;
   std::vector<BufferView> views;
   for (int slot = 0; slot < 4; ++slot) {

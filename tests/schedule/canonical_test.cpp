@@ -21,7 +21,9 @@ struct Forms {
   EqualPieces equal;
 
   explicit Forms(const Graph& from)
-      : graph(prepared(from)), partition(schedule::partition(graph)), equal(equal_pieces(graph, partition)) {}
+      : graph(prepared(from)),
+        partition(schedule::partition(graph, {.stitch = false})),
+        equal(equal_pieces(graph, partition)) {}
   std::size_t pieces() const { return partition.pieces.size(); }
   std::size_t count() const { return equal.first.size(); }
   bool same(std::size_t a, std::size_t b) const {

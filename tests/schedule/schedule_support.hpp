@@ -40,13 +40,13 @@ std::string thrown_by(F action) {
   return "no error";
 }
 
-/// A graph of one output, its partition, and its last kernel piece.
+/// A graph of one output and its last kernel piece, of a single value.
 struct OnePiece {
   ir::Graph graph;
   schedule::Piece piece;
 
   explicit OnePiece(const Graph& from) : graph(prepared(from)) {
-    for (const schedule::Piece& piece : schedule::partition(graph).pieces) {
+    for (const schedule::Piece& piece : schedule::partition(graph, {.stitch = false}).pieces) {
       if (piece.kind == schedule::Piece::Kind::kernel) this->piece = piece;
     }
   }

@@ -78,7 +78,7 @@ TEST_CASE("fusec plan --json: pieces, kernels and steps agree", "[tools]") {
     for (const Json& step : plan.at("steps")) {
       if (step.at("kind") == "kernel") CHECK(kernels.contains(step.at("kernel")));
       if (step.at("kind") == "gemm") CHECK(gemms.contains(step.at("name")));
-      CHECK(step.at("writes").size() == 1);
+      CHECK(!step.at("writes").empty());
       ++steps;
     }
     CHECK(steps >= kernels.size() + gemms.size());

@@ -54,6 +54,9 @@ void add_cut_options(CLI::App& command, CompileOptions& options) {
                   {{"xla", Cut::xla}, {"tvm", Cut::tvm}, {"none", Cut::one_op}},
                   "Cut as another compiler would: xla, tvm, none (a kernel an op)")
       ->excludes(rules);
+  add_choice<Stitch>(command, "--stitch", options.stitch,
+                     {{"mapping", Stitch::mapping}, {"full", Stitch::full}},
+                     "full (the default), or mapping: a kernel for each value, none passed inside");
   command.add_option("--max-inputs", options.max_inputs, "Values that a kernel reads at most")
       ->capture_default_str()
       ->check(CLI::Range(1, 400));

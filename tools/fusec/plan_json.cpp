@@ -121,8 +121,21 @@ class Describer {
             {"root", graph_.value_name(piece.root)},
             {"nodes", std::move(nodes)},
             {"inputs", names(piece.inputs)},
+            {"results", names(results_of(piece))},
+            {"stages", stages(piece)},
             {"group", piece.group == schedule::no_group ? Json(nullptr) : Json(piece.group)},
             {"end", piece.end}};
+  }
+
+  Json stages(const schedule::Piece& piece) const {
+    Json json = Json::array();
+    for (const schedule::Stage& stage : piece.stages) {
+      json.push_back({{"root", graph_.value_name(stage.root)},
+                      {"op", to_string(graph_[stage.root].op)},
+                      {"form", schedule::to_string(stage.form)},
+                      {"pass", stage.pass}});
+    }
+    return json;
   }
 
   Json kernels() const {

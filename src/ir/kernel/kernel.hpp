@@ -22,13 +22,17 @@ using ReductionId = std::uint32_t;
 /// An integer expression over extents (Dim::symbol) and index variables (Dim::index) in scope.
 using Index = Dim;
 
-enum class Space : std::uint8_t { global, shared };
+enum class Space : std::uint8_t {
+  global,
+  shared,
+  local,  ///< a thread's own; registers, where unrolled loops name the elements
+};
 
 struct Buffer {
   std::string name{};
   DType dtype = f32;
   Space space = Space::global;
-  Dim elements{};        ///< shared: a constant
+  Dim elements{};        ///< shared and local: a constant
   bool written = false;  ///< by this kernel
 };
 
@@ -145,6 +149,7 @@ struct For {
   std::string name{};
   Index begin{}, end{}, step = 1;
   Parallel parallel = Parallel::serial;
+  bool unrolled = false;  ///< serial, with constant bounds
   std::vector<Stmt> body;
 };
 /// if index < bound for every condition

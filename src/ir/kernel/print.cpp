@@ -22,7 +22,7 @@ class Printer {
                      kernel_.block_threads, kernel_.grid.to_string(), fuse::to_string(kernel_.index_type)));
     ++depth_;
     for (const Buffer& buffer : kernel_.buffers) {
-      if (buffer.space == Space::shared) line(declaration(buffer));
+      if (buffer.space != Space::global) line(declaration(buffer));
     }
     for (std::size_t i = 0; i < kernel_.reductions.size(); ++i) {
       const Reduction& reduction = kernel_.reductions[i];
@@ -36,7 +36,8 @@ class Printer {
 
  private:
   std::string declaration(const Buffer& buffer) const {
-    return fmt::format("{}: {} {}{}[{}]", buffer.name, buffer.space == Space::global ? "global" : "shared",
+    constexpr const char* spaces[] = {"global", "shared", "local"};
+    return fmt::format("{}: {} {}{}[{}]", buffer.name, spaces[static_cast<std::size_t>(buffer.space)],
                        buffer.written ? "" : "const ", fuse::to_string(buffer.dtype),
                        buffer.elements.to_string());
   }
@@ -124,8 +125,8 @@ class Printer {
   }
   void print(const For& loop, const Origin&) {
     const std::string step = loop.step.is(1) ? "" : " by " + loop.step.to_string();
-    line(fmt::format("for {} in [{}, {}){} @{} {{", loop.name, loop.begin.to_string(), loop.end.to_string(),
-                     step, to_string(loop.parallel)));
+    line(fmt::format("for {} in [{}, {}){} @{}{} {{", loop.name, loop.begin.to_string(), loop.end.to_string(),
+                     step, to_string(loop.parallel), loop.unrolled ? " unrolled" : ""));
     nested(loop.body);
   }
   void print(const If& branch, const Origin&) {

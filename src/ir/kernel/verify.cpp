@@ -24,8 +24,9 @@ class Verifier {
   void run() {
     std::int64_t shared = 0;
     for (const Buffer& buffer : kernel_.buffers) {
+      if (buffer.space == Space::global) continue;
+      check(buffer.elements.is_constant(), "buffer " + buffer.name + " has no constant size");
       if (buffer.space != Space::shared) continue;
-      check(buffer.elements.is_constant(), "shared buffer " + buffer.name + " has no constant size");
       shared += buffer.elements.constant() * static_cast<std::int64_t>(size_of(buffer.dtype));
     }
     check(shared <= shared_limit_,
@@ -226,6 +227,8 @@ class Verifier {
     if (loop.parallel == Parallel::serial) {
       for (const Index* index : {&loop.begin, &loop.end, &loop.step}) check_free_of_unknown(*index, "a loop");
       const int bounds = std::max({variation(loop.begin), variation(loop.end), variation(loop.step)});
+      check(!loop.unrolled || (loop.begin.is_constant() && loop.end.is_constant() && loop.step.is_constant()),
+            "an unrolled loop has no constant bounds");
       introduce(loop.name, bounds);
       body(loop.body, narrowed(uniform, bounds), false);
       forget(loop.name);

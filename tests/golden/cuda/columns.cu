@@ -16,12 +16,12 @@ FUSE_KERNEL(256) columns_block_0_bias_gradient_0(global<const float> dy, global<
   }
   store(shared_acc, lane + 32 * warp, acc);                 // %1 reduce_sum  block.0.bias gradient
   block_barrier();                                          // %1 reduce_sum  block.0.bias gradient
+  float total = 0.0f;                                       // %1 reduce_sum  block.0.bias gradient
+  for (int w = 0; w < 8; ++w) {
+    const float v1 = load(shared_acc, lane + 32 * w);       // %1 reduce_sum  block.0.bias gradient
+    total = total + v1;                                     // %1 reduce_sum  block.0.bias gradient
+  }
   if (warp == 0 && column < 256) {
-    float total = 0.0f;                                     // %1 reduce_sum  block.0.bias gradient
-    for (int w = 0; w < 8; ++w) {
-      const float v1 = load(shared_acc, lane + 32 * w);     // %1 reduce_sum  block.0.bias gradient
-      total = total + v1;                                   // %1 reduce_sum  block.0.bias gradient
-    }
     store(t1, column, total);                               // %1 reduce_sum  block.0.bias gradient
   }
 }

@@ -16,16 +16,14 @@ FUSE_KERNEL(256) full_reduce_sum_0(global<const float> x, global<float> part, in
     store(shared_acc, warp, acc);                           // %1 reduce_sum
   }
   block_barrier();                                          // %1 reduce_sum
-  if (warp == 0) {
-    float total = 0.0f;                                     // %1 reduce_sum
-    if (lane < 8) {
-      const float v1 = load(shared_acc, lane);              // %1 reduce_sum
-      total = total + v1;                                   // %1 reduce_sum
-    }
-    total = warp_sum(total);                                // %1 reduce_sum
-    if (lane == 0) {
-      store(part, b, total);                                // %1 reduce_sum
-    }
+  float total = 0.0f;                                       // %1 reduce_sum
+  if (lane < 8) {
+    const float v1 = load(shared_acc, lane);                // %1 reduce_sum
+    total = total + v1;                                     // %1 reduce_sum
+  }
+  total = warp_sum(total);                                  // %1 reduce_sum
+  if (warp == 0 && lane == 0) {
+    store(part, b, total);                                  // %1 reduce_sum
   }
 }
 

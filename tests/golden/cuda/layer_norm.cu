@@ -1,76 +1,72 @@
-// uses FUSE_KERNEL bf16 divide global kernel load store to_bf16 to_f32 warp_sum
+// uses FUSE_KERNEL bf16 block_barrier divide global kernel load shared store to_bf16 to_f32 warp_sum
 
-// layer_norm_layer_norm_mean_0: layer_norm.mean, %4 reduce_sum: results B, row_warp over 768 each
-FUSE_KERNEL(128) layer_norm_layer_norm_mean_0(global<const bf16> x, global<float> t4, int B) {
-  const int b = blockIdx.x;
+// layer_norm_layer_norm_0: layer_norm, %4 reduce_sum | %10 reduce_sum | %21 convert: results B, row_block over 768 each
+FUSE_KERNEL(64) layer_norm_layer_norm_0(global<const bf16> x, global<const float> gamma, global<const float> beta, global<bf16> t21) {
+  float h3[12];
+  float h8[12];
+  FUSE_SHARED(float, 2, shared_acc);
+  FUSE_SHARED(float, 2, shared_acc_1);
+  const int row = blockIdx.x;
   const int warp = threadIdx.x / 32;
   const int lane = threadIdx.x % 32;
-  const int row = 4 * b + warp;
-  if (row < B) {
-    float acc = 0.0f;                                       // %4 reduce_sum  layer_norm.mean
-    for (int c = lane; c < 768; c += 32) {
-      const bf16 v0 = load(x, c + 768 * row);               // %x input
-      const float v3 = to_f32(v0);                          // %3 convert  layer_norm
-      acc = acc + v3;                                       // %4 reduce_sum  layer_norm.mean
-    }
-    acc = warp_sum(acc);                                    // %4 reduce_sum  layer_norm.mean
-    if (lane == 0) {
-      store(t4, row, acc);                                  // %4 reduce_sum  layer_norm.mean
-    }
-  }
-}
-
-// layer_norm_layer_norm_var_1: layer_norm.var, %10 reduce_sum: results B, row_warp over 768 each
-FUSE_KERNEL(128) layer_norm_layer_norm_var_1(global<const bf16> x, global<const float> t4, global<float> t10, int B) {
-  const int b = blockIdx.x;
-  const int warp = threadIdx.x / 32;
-  const int lane = threadIdx.x % 32;
-  const int row = 4 * b + warp;
-  if (row < B) {
-    float acc = 0.0f;                                       // %10 reduce_sum  layer_norm.var
-    for (int c = lane; c < 768; c += 32) {
-      const bf16 v0 = load(x, c + 768 * row);               // %x input
-      const float v3 = to_f32(v0);                          // %3 convert  layer_norm
-      const float v4 = load(t4, row);                       // %4 reduce_sum  layer_norm.mean
-      const float v5 = 768.0f;                              // %5 constant  layer_norm.mean
-      const float v6 = divide(v4, v5);                      // %6 div  layer_norm.mean
-      const float v8 = v3 - v6;                             // %8 sub  layer_norm.mean
-      const float v9 = v8 * v8;                             // %9 mul  layer_norm.var
-      acc = acc + v9;                                       // %10 reduce_sum  layer_norm.var
-    }
-    acc = warp_sum(acc);                                    // %10 reduce_sum  layer_norm.var
-    if (lane == 0) {
-      store(t10, row, acc);                                 // %10 reduce_sum  layer_norm.var
-    }
-  }
-}
-
-// layer_norm_layer_norm_2: layer_norm, %21 convert: results 768 * B
-FUSE_KERNEL(256) layer_norm_layer_norm_2(global<const bf16> x, global<const float> gamma, global<const float> beta, global<const float> t4, global<const float> t10, global<bf16> t21, int B) {
-  const int b = blockIdx.x;
-  const int t = threadIdx.x;
-  const int i = 256 * b + t;
-  const int i_div_768 = i / 768;
-  const int i_mod_768 = i % 768;
-  if (i < 768 * B) {
-    const bf16 v0 = load(x, i);                             // %x input
+  float acc = 0.0f;                                         // %4 reduce_sum  layer_norm.mean
+  #pragma unroll
+  for (int k = 0; k < 12; ++k) {
+    const int c = 64 * k + lane + 32 * warp;
+    const bf16 v0 = load(x, c + 768 * row);                 // %x input
     const float v3 = to_f32(v0);                            // %3 convert  layer_norm
-    const float v4 = load(t4, i_div_768);                   // %4 reduce_sum  layer_norm.mean
-    const float v5 = 768.0f;                                // %5 constant  layer_norm.mean
-    const float v6 = divide(v4, v5);                        // %6 div  layer_norm.mean
-    const float v8 = v3 - v6;                               // %8 sub  layer_norm.mean
-    const float v10 = load(t10, i_div_768);                 // %10 reduce_sum  layer_norm.var
-    const float v11 = divide(v10, v5);                      // %11 div  layer_norm.var
-    const float v12 = 1e-05f;                               // %12 constant  layer_norm.var
-    const float v13 = v11 + v12;                            // %13 add  layer_norm.var
-    const float v14 = rsqrtf(v13);                          // %14 rsqrt  layer_norm.var
-    const float v16 = v8 * v14;                             // %16 mul  layer_norm
-    const float v1 = load(gamma, i_mod_768);                // %gamma parameter
+    acc = acc + v3;                                         // %4 reduce_sum  layer_norm.mean
+    h3[k] = v3;                                             // %3 convert  layer_norm
+  }
+  acc = warp_sum(acc);                                      // %4 reduce_sum  layer_norm.mean
+  if (lane == 0) {
+    store(shared_acc, warp, acc);                           // %4 reduce_sum  layer_norm.mean
+  }
+  block_barrier();                                          // %4 reduce_sum  layer_norm.mean
+  float total = 0.0f;                                       // %4 reduce_sum  layer_norm.mean
+  if (lane < 2) {
+    const float v4 = load(shared_acc, lane);                // %4 reduce_sum  layer_norm.mean
+    total = total + v4;                                     // %4 reduce_sum  layer_norm.mean
+  }
+  total = warp_sum(total);                                  // %4 reduce_sum  layer_norm.mean
+  float acc_1 = 0.0f;                                       // %10 reduce_sum  layer_norm.var
+  const float v5 = 768.0f;                                  // %5 constant  layer_norm.mean
+  const float v6 = divide(total, v5);                       // %6 div  layer_norm.mean
+  #pragma unroll
+  for (int k_1 = 0; k_1 < 12; ++k_1) {
+    const int c_1 = 64 * k_1 + lane + 32 * warp;
+    const float v3_1 = h3[k_1];                             // %3 convert  layer_norm
+    const float v8 = v3_1 - v6;                             // %8 sub  layer_norm.mean
+    const float v9 = v8 * v8;                               // %9 mul  layer_norm.var
+    acc_1 = acc_1 + v9;                                     // %10 reduce_sum  layer_norm.var
+    h8[k_1] = v8;                                           // %8 sub  layer_norm.mean
+  }
+  acc_1 = warp_sum(acc_1);                                  // %10 reduce_sum  layer_norm.var
+  if (lane == 0) {
+    store(shared_acc_1, warp, acc_1);                       // %10 reduce_sum  layer_norm.var
+  }
+  block_barrier();                                          // %10 reduce_sum  layer_norm.var
+  float total_1 = 0.0f;                                     // %10 reduce_sum  layer_norm.var
+  if (lane < 2) {
+    const float v10 = load(shared_acc_1, lane);             // %10 reduce_sum  layer_norm.var
+    total_1 = total_1 + v10;                                // %10 reduce_sum  layer_norm.var
+  }
+  total_1 = warp_sum(total_1);                              // %10 reduce_sum  layer_norm.var
+  const float v11 = divide(total_1, v5);                    // %11 div  layer_norm.var
+  const float v12 = 1e-05f;                                 // %12 constant  layer_norm.var
+  const float v13 = v11 + v12;                              // %13 add  layer_norm.var
+  const float v14 = rsqrtf(v13);                            // %14 rsqrt  layer_norm.var
+  #pragma unroll
+  for (int k_2 = 0; k_2 < 12; ++k_2) {
+    const int c_2 = 64 * k_2 + lane + 32 * warp;
+    const float v8_1 = h8[k_2];                             // %8 sub  layer_norm.mean
+    const float v16 = v8_1 * v14;                           // %16 mul  layer_norm
+    const float v1 = load(gamma, c_2);                      // %gamma parameter
     const float v18 = v16 * v1;                             // %18 mul  layer_norm
-    const float v2 = load(beta, i_mod_768);                 // %beta parameter
+    const float v2 = load(beta, c_2);                       // %beta parameter
     const float v20 = v18 + v2;                             // %20 add  layer_norm
     const bf16 v21 = to_bf16(v20);                          // %21 convert  layer_norm
-    store(t21, i, v21);                                     // %21 convert  layer_norm
+    store(t21, c_2 + 768 * row, v21);                       // %21 convert  layer_norm
   }
 }
 

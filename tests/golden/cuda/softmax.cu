@@ -1,60 +1,66 @@
-// uses FUSE_KERNEL divide global infinity_f32 kernel load maximum store warp_max warp_sum
+// uses FUSE_KERNEL block_barrier divide global infinity_f32 kernel load maximum shared store warp_max warp_sum
 
-// softmax_softmax_0: softmax, %1 reduce_max: results 1024, row_warp over 1000 each
-FUSE_KERNEL(128) softmax_softmax_0(global<const float> x, global<float> t1) {
-  const int b = blockIdx.x;
+// softmax_softmax_0: softmax, %1 reduce_max | %5 reduce_sum | %7 div: results 1024, row_block over 1000 each
+FUSE_KERNEL(256) softmax_softmax_0(global<const float> x, global<float> t7) {
+  float hx[4];
+  float h4[4];
+  FUSE_SHARED(float, 8, shared_acc);
+  FUSE_SHARED(float, 8, shared_acc_1);
+  const int row = blockIdx.x;
   const int warp = threadIdx.x / 32;
   const int lane = threadIdx.x % 32;
-  const int row = 4 * b + warp;
-  if (row < 1024) {
-    float acc = -infinity_f32();                            // %1 reduce_max  softmax
-    for (int c = lane; c < 1000; c += 32) {
+  float acc = -infinity_f32();                              // %1 reduce_max  softmax
+  #pragma unroll
+  for (int k = 0; k < 4; ++k) {
+    const int c = 256 * k + lane + 32 * warp;
+    if (c < 1000) {
       const float v0 = load(x, c + 1000 * row);             // %x input
       acc = maximum(acc, v0);                               // %1 reduce_max  softmax
-    }
-    acc = warp_max(acc);                                    // %1 reduce_max  softmax
-    if (lane == 0) {
-      store(t1, row, acc);                                  // %1 reduce_max  softmax
+      hx[k] = v0;                                           // %x input
     }
   }
-}
-
-// softmax_softmax_1: softmax, %5 reduce_sum: results 1024, row_warp over 1000 each
-FUSE_KERNEL(128) softmax_softmax_1(global<const float> x, global<const float> t1, global<float> t5) {
-  const int b = blockIdx.x;
-  const int warp = threadIdx.x / 32;
-  const int lane = threadIdx.x % 32;
-  const int row = 4 * b + warp;
-  if (row < 1024) {
-    float acc = 0.0f;                                       // %5 reduce_sum  softmax
-    for (int c = lane; c < 1000; c += 32) {
-      const float v0 = load(x, c + 1000 * row);             // %x input
-      const float v1 = load(t1, row);                       // %1 reduce_max  softmax
-      const float v3 = v0 - v1;                             // %3 sub  softmax
+  acc = warp_max(acc);                                      // %1 reduce_max  softmax
+  if (lane == 0) {
+    store(shared_acc, warp, acc);                           // %1 reduce_max  softmax
+  }
+  block_barrier();                                          // %1 reduce_max  softmax
+  float total = -infinity_f32();                            // %1 reduce_max  softmax
+  if (lane < 8) {
+    const float v1 = load(shared_acc, lane);                // %1 reduce_max  softmax
+    total = maximum(total, v1);                             // %1 reduce_max  softmax
+  }
+  total = warp_max(total);                                  // %1 reduce_max  softmax
+  float acc_1 = 0.0f;                                       // %5 reduce_sum  softmax
+  #pragma unroll
+  for (int k_1 = 0; k_1 < 4; ++k_1) {
+    const int c_1 = 256 * k_1 + lane + 32 * warp;
+    if (c_1 < 1000) {
+      const float v0_1 = hx[k_1];                           // %x input
+      const float v3 = v0_1 - total;                        // %3 sub  softmax
       const float v4 = expf(v3);                            // %4 exp  softmax
-      acc = acc + v4;                                       // %5 reduce_sum  softmax
-    }
-    acc = warp_sum(acc);                                    // %5 reduce_sum  softmax
-    if (lane == 0) {
-      store(t5, row, acc);                                  // %5 reduce_sum  softmax
+      acc_1 = acc_1 + v4;                                   // %5 reduce_sum  softmax
+      h4[k_1] = v4;                                         // %4 exp  softmax
     }
   }
-}
-
-// softmax_softmax_2: softmax, %7 div: results 1024000
-FUSE_KERNEL(256) softmax_softmax_2(global<const float> x, global<const float> t1, global<const float> t5, global<float> t7) {
-  const int b = blockIdx.x;
-  const int t = threadIdx.x;
-  const int i = 256 * b + t;
-  const int i_div_1000 = i / 1000;
-  if (i < 1024000) {
-    const float v0 = load(x, i);                            // %x input
-    const float v1 = load(t1, i_div_1000);                  // %1 reduce_max  softmax
-    const float v3 = v0 - v1;                               // %3 sub  softmax
-    const float v4 = expf(v3);                              // %4 exp  softmax
-    const float v5 = load(t5, i_div_1000);                  // %5 reduce_sum  softmax
-    const float v7 = divide(v4, v5);                        // %7 div  softmax
-    store(t7, i, v7);                                       // %7 div  softmax
+  acc_1 = warp_sum(acc_1);                                  // %5 reduce_sum  softmax
+  if (lane == 0) {
+    store(shared_acc_1, warp, acc_1);                       // %5 reduce_sum  softmax
+  }
+  block_barrier();                                          // %5 reduce_sum  softmax
+  float total_1 = 0.0f;                                     // %5 reduce_sum  softmax
+  if (lane < 8) {
+    const float v5 = load(shared_acc_1, lane);              // %5 reduce_sum  softmax
+    total_1 = total_1 + v5;                                 // %5 reduce_sum  softmax
+  }
+  total_1 = warp_sum(total_1);                              // %5 reduce_sum  softmax
+  #pragma unroll
+  for (int k_2 = 0; k_2 < 4; ++k_2) {
+    const int c_2 = 256 * k_2 + lane + 32 * warp;
+    if (c_2 < 1000) {
+      const float v4_1 = h4[k_2];                           // %4 exp  softmax
+      const float v7 = divide(v4_1, total_1);               // %7 div  softmax
+      store(t7, c_2 + 1000 * row, v7);                      // %7 div  softmax
+    }
   }
 }
 

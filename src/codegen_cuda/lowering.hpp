@@ -1,0 +1,46 @@
+// A kernel under construction, and the mappings that fill it. SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "codegen_cuda/element_lowering.hpp"
+#include "codegen_cuda/kernel_builder.hpp"
+#include "ir/graph.hpp"
+#include "schedule/schedule.hpp"
+
+namespace fuse::codegen {
+
+constexpr int warp_size = 32;
+
+struct Lowering {
+  const ir::Graph& graph;
+  const schedule::Schedule& schedule;
+  const schedule::KernelSchedule& launch;
+  KernelBuilder& builder;
+  ElementLowering& elements;
+  std::function<Dim(const Dim&)> rename;             ///< the graph's symbols become the kernel's
+  std::map<ir::NodeId, kernel::BufferId> outputs{};  ///< of what the launch stores
+  std::vector<kernel::BufferId> scratch{};           ///< partial: written, combine: read
+  Dim results{}, reduced{};                          ///< KernelSchedule's, by the kernel's names
+
+  ir::NodeId root() const { return schedule.piece.root; }
+  std::vector<Dim> renamed(std::vector<Dim> dims) const;
+  void parallel(kernel::Parallel, const std::string& name, const Dim& extent,
+                const std::function<void()>& fill) const;
+  kernel::Index bind(const std::string& name, const kernel::Index& value, const Dim& extent) const;
+  /// Of the element of a reduction's or a scan's operand: number `inner` of those that result `outer` walks.
+  Coordinates operand_coordinates(ir::NodeId node, const kernel::Index& outer,
+                                  const kernel::Index& inner) const;
+};
+
+/// A thread an element; values of the same dims side by side.
+void lower_elements(Lowering&);
+/// A warp, a block or a column of a block a row: all stages of the piece over it.
+void lower_rows(Lowering&);
+/// A warp or a thread a row of a cumulative sum.
+void lower_scan(Lowering&);
+
+}  // namespace fuse::codegen

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "schedule/held.hpp"
+
+#include <algorithm>
+#include <map>
+#include <unordered_map>
+#include <unordered_set>
+
+namespace fuse::schedule {
+namespace {
+
+using ir::NodeId;
+using ir::Relation;
+
+class Finder {
+ public:
+  Finder(const ir::Graph& graph, const Piece& piece)
+      : graph_(graph),
+        stages_(stages_of(graph, piece)),
+        inputs_(piece.inputs.begin(), piece.inputs.end()),
+        inside_(piece.nodes.begin(), piece.nodes.end()) {
+    const ir::Node& dominant = graph[schedule::dominant(graph, piece)];
+    if (info(dominant.op).relation == Relation::reduce) dims_ = graph[dominant.operands[0]].type.dims;
+  }
+
+  std::vector<Held> run() {
+    for (int pass = 0; pass <= stages_.back().pass; ++pass) {
+      walk(pass, [&](NodeId id) { return needed(id, pass); });
+      walk(pass, [&](NodeId id) {
+        first_.emplace(id, pass);
+        return false;
+      });
+    }
+    std::vector<Held> result;
+    for (const auto& [place, last] : last_) result.push_back({place.second, place.first, last});
+    return result;
+  }
+
+ private:
+  /// What the loop of a pass computes at its own element, operands behind users; not below what `stops`.
+  template <class Stops>
+  void walk(int pass, Stops stops) const {
+    std::vector<NodeId> work;
+    for (const Stage& stage : stages_) {
+      if (stage.pass != pass || stage.form == Stage::Form::row) continue;
+      work.push_back(stage.form == Stage::Form::reduce ? graph_[stage.root].operands[0] : stage.root);
+    }
+    std::unordered_set<NodeId> seen;
+    while (!work.empty()) {
+      const NodeId id = work.back();
+      work.pop_back();
+      if (!seen.insert(id).second || stops(id)) continue;
+      if (!inside_.contains(id) || info(graph_[id].op).relation != Relation::identity) continue;
+      work.insert(work.end(), graph_[id].operands.begin(), graph_[id].operands.end());
+    }
+  }
+
+  /// Notes that the pass takes the element from the pass that computed it first, if that is worth while.
+  bool needed(NodeId id, int pass) {
+    const auto first = first_.find(id);
+    if (first == first_.end() || !worth(id)) return false;
+    last_[{first->second, id}] = pass;
+    return true;
+  }
+
+  /// It takes a load of the tensor's size, or a costly op.
+  bool worth(NodeId id) {
+    const auto known = worth_.find(id);
+    if (known != worth_.end()) return known->second;
+    const ir::Node& node = graph_[id];
+    const Relation relation = info(node.op).relation;
+    bool result = false;
+    if (inputs_.contains(id)) {
+      result = node.type.dims == dims_;
+    } else if (relation == Relation::identity) {
+      result = info(node.op).has(ir::Trait::costly) ||
+               std::any_of(node.operands.begin(), node.operands.end(), [&](NodeId o) { return worth(o); });
+    } else {
+      result = relation != Relation::none && relation != Relation::broadcast;
+    }
+    return worth_[id] = result;
+  }
+
+  const ir::Graph& graph_;
+  const std::vector<Stage> stages_;
+  const std::unordered_set<NodeId> inputs_, inside_;
+  std::vector<Dim> dims_;
+  std::unordered_map<NodeId, int> first_;       // the pass that computes it first
+  std::map<std::pair<int, NodeId>, int> last_;  // of what is held: by first pass and node
+  std::unordered_map<NodeId, bool> worth_;
+};
+
+int words_of(const ir::Graph& graph, NodeId id) { return size_of(graph[id].type.dtype) > 4 ? 2 : 1; }
+
+}  // namespace
+
+std::vector<Held> held_values(const ir::Graph& graph, const Piece& piece) {
+  return Finder(graph, piece).run();
+}
+
+int held_words(const ir::Graph& graph, const std::vector<Held>& held) {
+  std::map<int, int> live;  // behind each pass
+  for (const Held& each : held) {
+    for (int pass = each.first; pass < each.last; ++pass) live[pass] += words_of(graph, each.node);
+  }
+  int most = 0;
+  for (const auto& [pass, words] : live) most = std::max(most, words);
+  return most;
+}
+
+}  // namespace fuse::schedule

@@ -1,0 +1,183 @@
+// Which pieces become stages of one kernel, in which passes, and what those hold.
+// SPDX-License-Identifier: Apache-2.0
+#include <functional>
+
+#include "schedule/schedule_support.hpp"
+#include "schedule/unfused.hpp"
+#include "support/catch.hpp"
+#include "support/stitch_graphs.hpp"
+
+using namespace fuse;        // NOLINT
+using namespace fuse::test;  // NOLINT
+using schedule::Held;
+using schedule::Piece;
+using schedule::Stage;
+
+namespace {
+
+struct Pieced {
+  ir::Graph graph;
+  schedule::Partition partition;
+
+  explicit Pieced(const Graph& from) : graph(prepared(from)), partition(schedule::partition(graph)) {
+    verify(graph, partition);
+  }
+  std::size_t pieces() const { return partition.pieces.size(); }
+  const Piece& last() const { return partition.pieces.back(); }
+  std::string stages() const { return stages_text(graph, last().stages); }
+  schedule::Schedule schedule(schedule::Choices choices) const {
+    const Target target = target_profile("h200");
+    schedule::Schedule result = schedule::make_schedule(graph, last(), choices, target);
+    verify(graph, result, target);
+    return result;
+  }
+  /// "%x 0-1, %3 1-2"
+  std::string held(const std::vector<Held>& held) const {
+    std::string text;
+    for (const Held& each : held) {
+      text += (text.empty() ? "" : ", ") + graph.value_name(each.node) + ' ' + std::to_string(each.first) +
+              '-' + std::to_string(each.last);
+    }
+    return text;
+  }
+};
+
+Graph of_square(const std::function<void(Graph&, const Tensor&)>& build) {
+  Graph g("square");
+  build(g, g.input("x", f32, {64, 64}));
+  return g;
+}
+
+}  // namespace
+
+TEST_CASE("a stage reads other stages at its own element or row alone", "[stitch][schedule]") {
+  struct Case {
+    const char* what;
+    std::size_t pieces;
+    std::function<void(Graph&, const Tensor&)> build;
+  };
+  const Case cases[] = {
+      {"the row's own sum", 1,
+       [](Graph& g, const Tensor& x) {
+         g.output("y", x / broadcast_in_dim(sum(x, {1}), {64, 64}, {0}));
+       }},
+      {"another row's sum", 2,
+       [](Graph& g, const Tensor& x) {
+         g.output("y", x / broadcast_in_dim(sum(x, {1}), {64, 64}, {1}));
+       }},
+      {"the sum in a shape with ones", 1,
+       [](Graph& g, const Tensor& x) {
+         g.output("y", x - sqrt(reshape(sum(x, {1}), {64, 1}) + 1));
+       }},
+      {"reductions of rows, then of columns", 2,
+       [](Graph& g, const Tensor& x) { g.output("y", sum(x / sum(x, {1}, true), {0})); }},
+      {"a value of the row, stored", 1,
+       [](Graph& g, const Tensor& x) {
+         const Tensor m = sqrt(sum(x * x, {1}, true));
+         g.output("y", x / m);
+         g.output("m", m);
+       }},
+      {"another element of a stored value", 2,
+       [](Graph& g, const Tensor& x) {
+         const Tensor e = exp(x / sum(x, {1}, true));
+         g.output("e", e);
+         g.output("y", reverse(e, {1}));
+       }},
+      {"a scan of what is reduced", 2,
+       [](Graph& g, const Tensor& x) { g.output("y", cumulative_sum(x / sum(x, {1}, true), 1)); }},
+      {"results of one shape", 1,
+       [](Graph& g, const Tensor& x) {
+         const Tensor e = exp(x) * g.input("z", f32, {64, 64});
+         g.output("a", e);
+         g.output("b", e + 1);
+       }},
+  };
+  for (const Case& each : cases) {
+    INFO(each.what);
+    CHECK(Pieced(of_square(each.build)).pieces() == each.pieces);
+  }
+}
+
+TEST_CASE("reductions that wait for none of each other share a pass", "[stitch][schedule]") {
+  const Pieced both(of_square(
+      [](Graph& g, const Tensor& x) { g.output("y", (x - reduce_max(x, {1}, true)) / sum(x, {1}, true)); }));
+  REQUIRE(both.pieces() == 1);
+  std::vector<int> passes;
+  for (const Stage& stage : both.last().stages) passes.push_back(stage.pass);
+  CHECK(passes == std::vector<int>{0, 0, 1});
+  CHECK(Pieced(stitch::layer_norm(f32, 8, 64)).last().stages.back().pass == 2);
+  CHECK(Pieced(stitch::adam(f32, 8, 64)).last().stages.back().pass == 0);
+}
+
+TEST_CASE("what passes hold", "[stitch][schedule]") {
+  const auto held = [](const Graph& graph) {
+    const Pieced cut(graph);
+    return cut.held(schedule::held_values(cut.graph, cut.last()));
+  };
+  CHECK(held(stitch::softmax(f32, 8, 64)) == "%x 0-1, %4 1-2");  // exp(x - max)
+  CHECK(held(stitch::softmax_backward(f32, 8, 64)) == "%y 0-1, %dy 0-1");
+  CHECK(held(stitch::adam(f32, 8, 64)).empty());
+  // A column's factor is loaded again: it is small, and the same for all rows.
+  CHECK(held(of_square([](Graph& g, const Tensor& x) {
+          const Tensor scale = g.parameter("scale", f32, {64});
+          g.output("y", x * scale / sum(x * scale, {1}, true));
+        })).find("%scale") == std::string::npos);
+}
+
+TEST_CASE("no more is held than the choices say", "[stitch][schedule]") {
+  const Pieced cut(stitch::softmax_backward(f32, 8, 1000));
+  schedule::Choices choices{schedule::Mapping::row_block, 128, 1, 16};
+  CHECK(cut.held(cut.schedule(choices).held) == "%y 0-1, %dy 0-1");
+  CHECK(cut.schedule(choices).trips == 8);
+  choices.hold = 15;
+  CHECK(cut.held(cut.schedule(choices).held) == "%y 0-1");
+  choices.hold = 7;
+  CHECK(cut.schedule(choices).held.empty());
+  CHECK(cut.schedule(choices).trips == 0);
+}
+
+TEST_CASE("rows of unknown length are held where the longest is not far from the usual",
+          "[stitch][schedule]") {
+  const auto trips = [](std::int64_t most, std::int64_t hint) {
+    Graph g("rows");
+    const Dim n = g.dim("n", {.min = 1, .max = most, .hint = hint});
+    g.output("y", softmax(g.input("x", f32, {1 << 16, n})));
+    return Pieced(g).schedule({schedule::Mapping::row_warp, 128, 1, 32}).trips;
+  };
+  CHECK(trips(1024, 1000) == 32);
+  CHECK(trips(1024, 128) == 32);
+  CHECK(trips(1024, 100) == 0);
+  CHECK(trips(1025, 1000) == 0);
+}
+
+TEST_CASE("a kernel that would leave the device idle stays apart, with the numbers", "[stitch][partition]") {
+  Graph g("few");
+  const Tensor x = g.input("x", f32, {2, 1 << 22});
+  g.output("y", exp(x - reduce_max(x, {1}, true)));
+  const Pieced cut(g);
+  CHECK(cut.pieces() == 2);
+  REQUIRE(cut.partition.refusals.size() == 1);
+  const schedule::Refusal& refusal = cut.partition.refusals[0];
+  CHECK(refusal.reason == schedule::Reason::no_gain);
+  REQUIRE(refusal.numbers.size() == 2);
+  CHECK(std::stod(refusal.numbers[0].second) > std::stod(refusal.numbers[1].second));
+  const auto edges = unfused_edges(cut.graph, cut.partition, {}, target_profile("h200"));
+  REQUIRE(edges.size() == 1);
+  CHECK(edges[0].reason == schedule::Reason::no_gain);
+  CHECK(edges[0].numbers == refusal.numbers);
+}
+
+TEST_CASE("the verifier knows stages", "[stitch][partition]") {
+  const auto broken = [](const std::function<void(Piece&)>& change) {
+    Pieced cut(stitch::softmax(f32, 8, 64));
+    change(cut.partition.pieces[0]);
+    return thrown_by([&] { verify(cut.graph, cut.partition); });
+  };
+  CHECK(broken([](Piece&) {}) == "no error");
+  CHECK(broken([](Piece& piece) { piece.stages.erase(piece.stages.begin()); }).find("must end a piece") !=
+        std::string::npos);
+  CHECK(broken([](Piece& piece) { piece.stages[1].pass = 0; }).find("comes before what it reads") !=
+        std::string::npos);
+  CHECK(broken([](Piece& piece) { piece.stages.pop_back(); }).find("is stored by no stage") !=
+        std::string::npos);
+}

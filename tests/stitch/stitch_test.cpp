@@ -1,0 +1,91 @@
+// Stitching: which graphs become one kernel, and what it answers. SPDX-License-Identifier: Apache-2.0
+#include "fuzz/execute.hpp"
+#include "pipeline.hpp"
+#include "support/catch.hpp"
+#include "support/sanitized.hpp"
+#include "support/stitch_graphs.hpp"
+
+using namespace fuse;        // NOLINT
+using namespace fuse::test;  // NOLINT
+
+namespace {
+
+std::size_t kernels_of(const Graph& graph, const std::string& profile, Stitch stitch = Stitch::full) {
+  CompileOptions options;
+  options.stitch = stitch;
+  return run_pipeline(graph.ir(), target_profile(profile), pipeline_options(options)).plan.steps.size();
+}
+
+fuzz::Case case_of(const Graph& graph, const fuzz::RunOptions& options) {
+  fuzz::Program program{.graph = graph.ir(), .inputs = {}, .inputs_seed = 11, .bindings = {{}}};
+  for (const ir::Node& node : program.graph.nodes) {
+    const auto* name = std::get_if<ir::NameAttr>(&node.attr);
+    if (!name) continue;
+    fuzz::InputStyle style{.low = -2, .high = 2};
+    if (name->name == "label") style = {fuzz::InputStyle::Kind::whole, -1, 9};
+    if (name->name == "v") style = {fuzz::InputStyle::Kind::uniform, 0.25, 2};  // Adam divides by its root
+    program.inputs[name->name] = style;
+  }
+  return {std::move(program), options};
+}
+
+/// All of the list with these options, against the exact results.
+void check_all(std::vector<fuzz::RunOptions> variants, std::int64_t rows, std::int64_t columns) {
+  std::vector<fuzz::Case> cases;
+  std::vector<std::string> names;
+  for (const StitchGraph& each : stitch_graphs()) {
+    for (const DType dtype : {f32, bf16}) {
+      for (const fuzz::RunOptions& options : variants) {
+        cases.push_back(case_of(each.build(dtype, rows, columns), options));
+        names.push_back(std::string(each.name) + ' ' + std::string(to_string(dtype)) + ' ' +
+                        to_string(options));
+      }
+    }
+  }
+  fuzz::Batch batch(std::move(cases));
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    const fuzz::Outcome outcome = batch.run(i);
+    INFO(names[i] << ": " << outcome.text);
+    CHECK(to_string(outcome.verdict) == to_string(fuzz::Verdict::ok));
+  }
+}
+
+}  // namespace
+
+TEST_CASE("a memory-intensive part of a model is one kernel", "[stitch][schedule]") {
+  for (const StitchGraph& each : stitch_graphs()) {
+    for (const DType dtype : {f32, bf16}) {
+      for (const char* profile : {"v100", "a100", "h200", "tiny3"}) {
+        INFO(each.name << ' ' << to_string(dtype) << " for " << profile);
+        const Graph graph = each.build(dtype, 64, 1024);
+        const std::size_t kernels = kernels_of(graph, profile);
+        CHECK((kernels == 1) == each.one_kernel);
+        CHECK(kernels < kernels_of(graph, profile, Stitch::mapping));
+      }
+    }
+  }
+}
+
+TEST_CASE("stitched kernels answer right, checked, whatever the order of threads", "[stitch][emulated]") {
+  const int rounds = test::fewer(3, 3);
+  std::vector<fuzz::RunOptions> variants;
+  for (const char* profile : {"v100", "a100", "h200", "tiny3"}) {
+    for (int seed = 1; seed <= rounds; ++seed) {
+      variants.push_back({.profile = profile,
+                          .checked = true,
+                          .threads = 2,
+                          .shuffle_seed = static_cast<std::uint64_t>(seed),
+                          .optimization = 0});
+    }
+  }
+  check_all(variants, 5, 100);
+}
+
+TEST_CASE("stitched kernels answer right for other mappings and numbers of held values",
+          "[stitch][emulated]") {
+  std::vector<fuzz::RunOptions> variants;
+  for (std::uint64_t seed = 1; seed <= static_cast<std::uint64_t>(test::fewer(10, 5)); ++seed) {
+    variants.push_back({.profile = seed % 2 ? "tiny2" : "h200", .choices_seed = seed, .optimization = 0});
+  }
+  check_all(variants, 7, 45);
+}
