@@ -165,9 +165,10 @@ Choices holding(const ir::Graph& graph, const Piece& piece, const Choices& alone
   const auto fits = [&] {
     return trips() > 0 && trips() * words <= (choices.block_threads > 256 ? most_held / 2 : most_held);
   };
+  const auto barely_fits = [&] { return trips() > 0 && trips() * words <= most_held; };
   if (alone.mapping == Mapping::column_tile) {
     while (!fits() && choices.block_threads < target.max_threads_per_block) choices.block_threads *= 2;
-    return fits() ? choices : alone;
+    return barely_fits() ? choices : alone;
   }
   const std::int64_t rows = product(shape.kept).hint();
   const std::int64_t wanted = std::int64_t{target.sms} * target.max_threads_per_sm / 2;
@@ -178,9 +179,9 @@ Choices holding(const ir::Graph& graph, const Piece& piece, const Choices& alone
     choices.block_threads = threads;
     if (fits() && (rows * threads >= wanted || trips() <= 4)) return choices;
   }
-  if (trips() > 0 && trips() * words <= most_held) return choices;
+  if (barely_fits()) return choices;
   choices = by_warp;
-  return alone.mapping == Mapping::row_warp && trips() > 0 && trips() * words <= most_held ? choices : alone;
+  return alone.mapping == Mapping::row_warp && barely_fits() ? choices : alone;
 }
 
 Choices choices_alone(const ir::Graph& graph, const Piece& piece, const Target& target) {

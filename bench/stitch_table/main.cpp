@@ -1,0 +1,187 @@
+// stitch_table: what stitching makes of the graphs of its tests and of examples/graphs, beside other
+// compilers' rules: kernels, how their stages pass values on, bytes and sectors over the least there is
+// (counted by the emulated device), barriers, and registers, spills and occupancy by NVRTC.
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <fuse/fuse.hpp>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "pipeline.hpp"
+#include "runtime/binding.hpp"
+#include "runtime/random_fill.hpp"
+#include "runtime/traffic.hpp"
+#include "schedule/residency.hpp"
+#include "support/stitch_graphs.hpp"
+#if FUSE_COMPILER_HAS_CUDA
+#include "runtime/cuda/nvrtc.hpp"
+#endif
+
+namespace fuse::bench {
+namespace {
+
+constexpr const char* profile = "h200";
+constexpr double most_operations = 2e9;  // of the GEMMs of a graph that is run
+
+std::string kernels_of(const Graph& graph, const CompileOptions& options) {
+  const Compiled compiled = run_pipeline(graph.ir(), target_profile(profile), pipeline_options(options));
+  return std::to_string(std::count_if(
+      compiled.plan.steps.begin(), compiled.plan.steps.end(),
+      [](const auto& step) { return std::holds_alternative<schedule::KernelStep>(step.work); }));
+}
+
+/// A reduction is passed on by a warp's registers (local) or by a block's shared memory (regional);
+/// everything else stays in the thread that computed it.
+std::string schemes_of(const Compiled& compiled) {
+  std::size_t local = 0, regional = 0, alone = 0;
+  for (const schedule::Schedule& schedule : compiled.schedules) {
+    if (schedule.piece.stages.size() < 2) ++alone;
+    if (schedule.piece.stages.size() < 2) continue;
+    for (const schedule::Stage& stage : schedule.piece.stages) {
+      const bool shares = stage.form == schedule::Stage::Form::reduce &&
+                          schedule.choices.mapping != schedule::Mapping::row_warp;
+      ++(shares ? regional : local);
+    }
+  }
+  return fmt::format("{}/{}/{}", local, regional, alone);
+}
+
+std::string over(std::int64_t bytes, std::int64_t floor) {
+  return floor == 0 ? "-" : fmt::format("{:.3f}", static_cast<double>(bytes) / static_cast<double>(floor));
+}
+
+struct Limits {
+  std::string registers = "-", spilled = "-", occupancy = "-";
+};
+
+Limits limits_of(const Compiled& compiled) {
+#if FUSE_COMPILER_HAS_CUDA
+  if (!runtime::nvrtc_available()) return {};
+  const Target target = target_profile(profile);
+  int registers = 0;
+  std::int64_t spilled = 0;
+  double occupancy = 1;
+  const runtime::Cubin cubin = runtime::compile_to_cubin(compiled.source, target.arch);
+  for (std::size_t i = 0; i < cubin.kernels.size(); ++i) {
+    const runtime::CompiledKernel& kernel = cubin.kernels[i];
+    const int threads = compiled.source.kernels[i].block_threads;
+    const int blocks = schedule::blocks_per_sm(
+        {.blocks = 1, .threads = threads, .registers = kernel.registers, .shared_bytes = kernel.shared_bytes},
+        target);
+    registers = std::max(registers, kernel.registers);
+    spilled += kernel.spill_store_bytes + kernel.spill_load_bytes;
+    occupancy = std::min(occupancy, static_cast<double>(blocks * threads) / target.max_threads_per_sm);
+  }
+  return {std::to_string(registers), std::to_string(spilled), fmt::format("{:.0f}%", 100 * occupancy)};
+#else
+  static_cast<void>(compiled);
+  return {};
+#endif
+}
+
+double operations_of(const Compiled& compiled, const ir::Graph& graph, const DimValues& dims) {
+  const runtime::Binding binding(graph, dims);
+  double sum = 0;
+  for (const schedule::Step& step : compiled.plan.steps) {
+    const auto* gemm = std::get_if<schedule::GemmStep>(&step.work);
+    if (!gemm) continue;
+    double one = 2;
+    for (const Dim& dim : {gemm->batch, gemm->m, gemm->n, gemm->k})
+      one *= static_cast<double>(binding.value(dim));
+    sum += one;
+  }
+  return sum;
+}
+
+struct Counts {
+  std::string requested = "-", sectors = "-", barriers = "-";
+};
+
+/// Of one run in checked mode; of values of 1 MB and more, or of all where there are none.
+Counts count(const Graph& graph, const Executable& executable, const DimValues& dims) {
+  Session session(executable, dims);
+  if (operations_of(executable.stages(), graph.ir(), dims) > most_operations) return {};
+  const std::vector<Slot>& slots = executable.slots();
+  for (std::size_t i = 0; i < slots.size(); ++i) {
+    if (slots[i].kind == Slot::Kind::output) continue;
+    runtime::HostTensor tensor = runtime::HostTensor::make(slots[i].dtype, session.prepared().shape(i));
+    if (is_floating(slots[i].dtype)) runtime::random_fill(tensor, 1, slots[i].name, 0.25, 2);
+    session.set(slots[i].name, tensor.data);
+  }
+  session.pack();
+  const Device device = executable.device();
+  device.backend()->reset_counts();
+  session.run();
+  const std::vector<runtime::KernelCounts> counts = device.backend()->counts();
+  std::int64_t barriers = 0;
+  for (const runtime::KernelCounts& each : counts) barriers += each.block_barriers > 0;
+  const runtime::PlanTraffic all = traffic_of(executable.stages(), graph.ir(), dims, counts);
+  const runtime::Traffic& traffic = all.large_values.floor > 0 ? all.large_values : all.small_values;
+  return {over(traffic.requested(), traffic.floor), over(traffic.sectors(), traffic.floor),
+          std::to_string(barriers)};
+}
+
+void print_row(const std::string& name, const Graph& graph) {
+  DimValues dims;
+  for (const ir::Symbol& symbol : graph.ir().symbols) {
+    dims[symbol.name] = std::clamp<std::int64_t>(symbol.range.hint, symbol.range.min, symbol.range.max);
+  }
+  const Device device = Device::emulated({.profile = profile, .checked = true, .optimization = 1});
+  const Executable executable = compile(graph, device);
+  const Counts counted = count(graph, executable, dims);
+  const Limits limits = limits_of(executable.stages());
+  fmt::print("{:<32} {:>5} {:>5} {:>5} {:>5} {:>12} {:>8} {:>8} {:>8} {:>9} {:>7} {:>9}\n", name,
+             kernels_of(graph, {.cut = Cut::one_op}), kernels_of(graph, {.cut = Cut::xla}),
+             kernels_of(graph, {.cut = Cut::tvm}), kernels_of(graph, {}), schemes_of(executable.stages()),
+             counted.requested, counted.sectors, counted.barriers, limits.registers, limits.spilled,
+             limits.occupancy);
+  std::fflush(stdout);
+}
+
+void run() {
+  fmt::print("{:<32} {:>5} {:>5} {:>5} {:>5} {:>12} {:>8} {:>8} {:>8} {:>9} {:>7} {:>9}\n", "graph", "none",
+             "xla", "tvm", "fuse", "l/r/alone", "bytes", "sectors", "barriers", "registers", "spills",
+             "occupancy");
+  for (const test::StitchGraph& each : test::stitch_graphs()) {
+    for (const DType dtype : {f32, bf16}) {
+      print_row(fmt::format("{} {} 1024x1024", each.name, to_string(dtype)), each.build(dtype, 1024, 1024));
+    }
+  }
+  std::vector<std::filesystem::path> files;
+  for (const auto& entry : std::filesystem::directory_iterator(FUSE_BENCH_GRAPHS))
+    files.push_back(entry.path());
+  std::sort(files.begin(), files.end());
+  for (const std::filesystem::path& file : files) {
+    std::ifstream in(file);
+    const std::string text{std::istreambuf_iterator<char>(in), {}};
+    print_row(file.stem().string(), Graph::parse(text));
+  }
+  fmt::print(
+      "\nnone, xla, tvm, fuse: kernels by a kernel an op, by other compilers' rules, and ours (h200).\n"
+      "l/r/alone: stages whose value stays with its thread or warp, reductions that a block shares, kernels "
+      "of one "
+      "value.\nbytes, sectors: over the least there is, of values of 1 MB and more where there are any; "
+      "barriers: "
+      "kernels with block barriers;\n'-': not run here. registers: the most of a thread (sm_90); spills: "
+      "bytes; "
+      "occupancy: the least, by registers, threads and shared memory.\n");
+}
+
+}  // namespace
+}  // namespace fuse::bench
+
+int main() {
+  try {
+    fuse::bench::run();
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "stitch_table: %s\n", error.what());
+    return 1;
+  }
+  return 0;
+}
