@@ -4,11 +4,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <queue>
 #include <unordered_map>
 
-#include "analysis/dependency.hpp"
+#include "analysis/cluster_graph.hpp"
 #include "ir/fixed_values.hpp"
 #include "schedule/arguments.hpp"
 #include "schedule/schedule.hpp"
@@ -24,6 +25,8 @@ using PieceId = std::size_t;
 
 // Bounds on one kernel, so that its text and its registers stay small whatever the graph.
 constexpr std::size_t most_stages = 24;
+constexpr std::size_t most_others =
+    16;  // clusters that a piece is tried with though it reads nothing of them
 constexpr std::ptrdiff_t most_reductions = 5;  // ptxas spills from 7 of mixed types on
 constexpr std::size_t most_nodes = 600;        // counted once for each stage that may compute them again
 
@@ -60,6 +63,15 @@ struct Cluster {
   std::vector<Member> members{};  // in piece order
   Frame frame{};
   std::size_t nodes = 0;
+  std::vector<NodeId> inputs{};     // sorted; values of members among them
+  std::vector<SymbolId> symbols{};  // sorted
+};
+
+/// A value that a piece reads, and the piece that makes it or a part of its memory.
+struct Read {
+  NodeId input = 0;
+  PieceId maker = 0;
+  bool whole = true;  // the piece makes the value itself
 };
 
 class Stitcher {
@@ -72,10 +84,10 @@ class Stitcher {
         mentions_(graph),
         fixed_(ir::fixed_values(graph)),
         maker_(graph.nodes.size(), nobody),
-        cluster_of_(cut.pieces.size(), nobody) {}
+        cluster_of_(cut.pieces.size(), nobody),
+        order_(find_producers()) {}
 
   std::vector<Refusal> run() {
-    find_producers();
     std::unordered_map<GroupId, std::vector<PieceId>> of_group;
     std::vector<GroupId> order;
     for (PieceId id = 0; id < cut_.pieces.size(); ++id) {
@@ -97,25 +109,37 @@ class Stitcher {
  private:
   const Piece& piece(PieceId id) const { return cut_.pieces[id]; }
 
-  void find_producers() {
+  static NodeId number_of(PieceId id) { return static_cast<NodeId>(id); }
+
+  /// Of each piece: those that make what it reads.
+  std::vector<std::vector<NodeId>> find_producers() {
     for (PieceId id = 0; id < cut_.pieces.size(); ++id) maker_[piece(id).root] = id;
-    for (const Piece& reader : cut_.pieces) {
+    read_by_.resize(cut_.pieces.size());
+    for (PieceId id = 0; id < cut_.pieces.size(); ++id) {
+      std::vector<Read> reads;
       std::vector<PieceId> makers;
-      for (const NodeId input : reader.inputs) {
-        for (const NodeId value : values_behind(input)) makers.push_back(maker_[value]);
+      for (const NodeId input : piece(id).inputs) {
+        for (const NodeId value : values_behind(input)) {
+          reads.push_back({input, maker_[value], value == input});
+          makers.push_back(maker_[value]);
+        }
       }
       std::sort(makers.begin(), makers.end());
       makers.erase(std::unique(makers.begin(), makers.end()), makers.end());
+      for (const PieceId maker : makers) read_by_[maker].push_back(id);
+      reads_.push_back(std::move(reads));
       producers_.push_back(std::move(makers));
-    }
-    read_by_.resize(cut_.pieces.size());
-    for (PieceId id = 0; id < producers_.size(); ++id) {
-      for (const PieceId producer : producers_[id]) read_by_[producer].push_back(id);
+      std::vector<SymbolId> symbols;
+      for (const NodeId node : piece(id).nodes) symbols = merged(symbols, mentions_.of(node));
+      symbols_.push_back(std::move(symbols));
     }
     returned_.resize(cut_.pieces.size());
     for (const ir::Output& output : graph_.outputs) {
       for (const NodeId value : values_behind(output.node)) returned_[maker_[value]] = true;
     }
+    std::vector<std::vector<NodeId>> below;
+    for (const std::vector<PieceId>& makers : producers_) below.emplace_back(makers.begin(), makers.end());
+    return below;
   }
 
   /// The values that pieces make of what is read.
@@ -153,7 +177,7 @@ class Stitcher {
       const Frame frame = frame_of(piece(id).root);
       const auto form = frame.reduces ? Stage::Form::reduce : Stage::Form::element;
       cluster_of_[id] = clusters_.size();
-      clusters_.push_back({{{id, form, 0}}, frame, piece(id).nodes.size()});
+      clusters_.push_back({{{id, form, 0}}, frame, piece(id).nodes.size(), piece(id).inputs, symbols_[id]});
     }
   }
 
@@ -169,7 +193,8 @@ class Stitcher {
     if (std::any_of(wanted.begin(), wanted.end(), [&](std::size_t cluster) { return joins(id, cluster); })) {
       return true;
     }
-    for (std::size_t cluster = first; cluster < clusters_.size(); ++cluster) {
+    const std::size_t others = std::min(most_others, clusters_.size() - first);
+    for (std::size_t cluster = clusters_.size() - others; cluster < clusters_.size(); ++cluster) {
       if (std::find(wanted.begin(), wanted.end(), cluster) == wanted.end() && joins(id, cluster)) return true;
     }
     return false;
@@ -184,15 +209,22 @@ class Stitcher {
         std::count_if(cluster.members.begin(), cluster.members.end(),
                       [](const Member& member) { return member.form == Stage::Form::reduce; });
     if (reduces(piece(id).root) && reductions == most_reductions) return false;
-    Cluster grown = cluster;
     const bool reframed = !cluster.frame.reduces && reduces(piece(id).root);
-    if (reframed) grown.frame = frame_of(piece(id).root);
+    const Frame frame = reframed ? frame_of(piece(id).root) : cluster.frame;
+    if (!form_in(frame, piece(id).root)) return false;
+    Cluster grown = cluster;
+    grown.frame = frame;
     grown.members.push_back({.piece = id});
     grown.nodes += piece(id).nodes.size();
+    grown.inputs = merged(grown.inputs, piece(id).inputs);
+    grown.symbols = merged(grown.symbols, symbols_[id]);
+    if (!fits(grown)) return false;
     for (std::size_t i = reframed ? 0 : grown.members.size() - 1; i < grown.members.size(); ++i) {
       if (!place(grown, i)) return false;
     }
-    if (!fits(grown) || waits_outside(id, number)) return false;
+    const NodeId mine = number_of(id), theirs = number_of(cluster.members.front().piece);
+    if (order_.would_cycle(mine, theirs)) return false;
+    order_.merge(mine, theirs);
     cluster = std::move(grown);
     cluster_of_[id] = number;
     return true;
@@ -206,14 +238,12 @@ class Stitcher {
     if (!form) return false;
     member.form = *form;
     member.pass = 0;
-    for (const NodeId input : piece(member.piece).inputs) {
-      for (const NodeId value : values_behind(input)) {
-        const auto made = std::find_if(cluster.members.begin(), cluster.members.end(),
-                                       [&](const Member& other) { return other.piece == maker_[value]; });
-        if (made == cluster.members.end()) continue;
-        if (value != input || !holds(cluster.frame, *made, member)) return false;
-        member.pass = std::max(member.pass, made->pass + (made->form == Stage::Form::reduce));
-      }
+    for (const Read& read : reads_[member.piece]) {
+      const auto made = std::find_if(cluster.members.begin(), cluster.members.end(),
+                                     [&](const Member& other) { return other.piece == read.maker; });
+      if (made == cluster.members.end()) continue;
+      if (!read.whole || !holds(cluster.frame, *made, member)) return false;
+      member.pass = std::max(member.pass, made->pass + (made->form == Stage::Form::reduce));
     }
     return true;
   }
@@ -240,78 +270,72 @@ class Stitcher {
     const bool by_row = made.form != Stage::Form::element;
     if (!by_row && reader.form == Stage::Form::row) return false;
     const NodeId target = reader.form == Stage::Form::reduce ? graph_[root].operands[0] : root;
-    if (!reads_simply(piece(reader.piece), value, target)) return false;
-    const std::vector<Dim>& dims = graph_[value].type.dims;
-    const std::vector<std::size_t> own = long_dims(dims);
+    const std::optional<Places> places = places_in(piece(reader.piece), value, target);
+    if (!places) return false;
     const std::vector<std::size_t> at = !by_row ? long_dims(frame.dims)
                                         : reader.form == Stage::Form::row
                                             ? long_dims(graph_[target].type.dims)
                                             : frame.long_kept();
-    if (own.size() != at.size()) return false;
-    const analysis::ElementRelation relation =
-        value == target ? analysis::identity_relation(dims)
-                        : analysis::relation_within(graph_, value, target, piece(reader.piece).nodes);
-    return !relation.maps.empty() &&
-           std::all_of(relation.maps.begin(), relation.maps.end(), [&](const analysis::IndexMap& map) {
-             for (std::size_t i = 0; i < own.size(); ++i) {
-               const auto variable = analysis::as_variable(map.at[own[i]]);
-               if (!variable || variable->free || variable->number != at[i]) return false;
-             }
-             return true;
-           });
+    return *places == at;
   }
 
-  /// Every op from the value to what is computed keeps coordinates or repeats them.
-  bool reads_simply(const Piece& reader, NodeId value, NodeId target) const {
-    std::vector<NodeId> behind = {value};  // sorted: nodes are in graph order
-    for (const NodeId id : reader.nodes) {
-      const ir::Node& node = graph_[id];
-      const bool depends = std::any_of(node.operands.begin(), node.operands.end(), [&](NodeId operand) {
-        return std::binary_search(behind.begin(), behind.end(), operand);
-      });
-      if (!depends || (id == reader.root && id != target)) continue;
-      if (!keeps_place(node)) return false;
-      behind.push_back(id);
+  /// The dims of a result along which the long dims of a value run.
+  using Places = std::vector<std::size_t>;
+
+  /// Of the target, where every op between keeps coordinates or repeats them, and all paths agree.
+  std::optional<Places> places_in(const Piece& reader, NodeId value, NodeId target) const {
+    std::map<NodeId, Places> places = {{value, long_dims(graph_[value].type.dims)}};
+    for (const NodeId id : reader.nodes) {  // operands first
+      if (id == reader.root && id != target) continue;
+      std::optional<Places> mine;
+      for (const NodeId operand : graph_[id].operands) {
+        const auto found = places.find(operand);
+        if (found == places.end()) continue;
+        const std::optional<Places> through = places_through(graph_[id], found->second);
+        if (!through || (mine && *mine != *through)) return std::nullopt;
+        mine = through;
+      }
+      if (mine) places[id] = std::move(*mine);
     }
-    return true;
+    const auto found = places.find(target);
+    return found == places.end() ? std::nullopt : std::optional(found->second);
   }
 
-  bool keeps_place(const ir::Node& node) const {
-    const Relation relation = info(node.op).relation;
-    if (relation == Relation::reshape)
-      return ir::without_ones(graph_[node.operands[0]].type.dims) == ir::without_ones(node.type.dims);
-    return relation == Relation::identity || relation == Relation::broadcast;
+  std::optional<Places> places_through(const ir::Node& node, const Places& operand) const {
+    switch (info(node.op).relation) {
+      case Relation::identity:
+        return operand;
+      case Relation::broadcast: {
+        Places places;
+        for (const std::size_t dim : operand) {
+          places.push_back(static_cast<std::size_t>(ir::attr<ir::DimsAttr>(node).dims[dim]));
+        }
+        return places;
+      }
+      case Relation::reshape: {
+        // Dims of extent 1 come and go; those that repeat the value stay where they are among the long ones.
+        const std::vector<Dim>& from = graph_[node.operands[0]].type.dims;
+        if (ir::without_ones(from) != ir::without_ones(node.type.dims)) return std::nullopt;
+        const std::vector<std::size_t> before = long_dims(from), after = long_dims(node.type.dims);
+        Places places;
+        for (const std::size_t dim : operand) {
+          places.push_back(
+              after[static_cast<std::size_t>(std::find(before.begin(), before.end(), dim) - before.begin())]);
+        }
+        return places;
+      }
+      default:
+        return std::nullopt;
+    }
   }
 
   bool fits(const Cluster& cluster) const {
-    const Piece whole = assembled(cluster);
-    std::vector<SymbolId> symbols;
-    for (const NodeId id : whole.nodes) symbols = merged(symbols, mentions_.of(id));
-    const std::size_t arguments = whole.inputs.size() + whole.results.size() + symbols.size();
-    return whole.inputs.size() <= rules_.max_inputs && bytes_an_argument * arguments <= rules_.argument_bytes;
-  }
-
-  /// The piece waits for something outside the cluster that waits for the cluster. What lies between two
-  /// pieces of a group is in the group.
-  bool waits_outside(PieceId id, std::size_t number) const {
-    std::vector<PieceId> work;
-    std::vector<bool> seen(clusters_.size());
-    const auto push = [&](PieceId reader) {
-      for (const PieceId producer : producers_[reader]) {
-        if (piece(producer).group == piece(id).group) work.push_back(producer);
-      }
-    };
-    push(id);
-    std::erase_if(work, [&](PieceId producer) { return cluster_of_[producer] == number; });
-    while (!work.empty()) {
-      const std::size_t cluster = cluster_of_[work.back()];
-      work.pop_back();
-      if (cluster == number) return true;
-      if (seen[cluster]) continue;
-      seen[cluster] = true;
-      for (const Member& member : clusters_[cluster].members) push(member.piece);
+    std::size_t inputs = cluster.inputs.size();
+    for (const Member& member : cluster.members) {
+      inputs -= std::binary_search(cluster.inputs.begin(), cluster.inputs.end(), piece(member.piece).root);
     }
-    return false;
+    const std::size_t arguments = inputs + cluster.members.size() + cluster.symbols.size();
+    return inputs <= rules_.max_inputs && bytes_an_argument * arguments <= rules_.argument_bytes;
   }
 
   bool used_outside(PieceId id, const Cluster& cluster) const {
@@ -444,8 +468,11 @@ class Stitcher {
   std::vector<PieceId> maker_;                   // of each node: the piece that stores it
   std::vector<std::vector<PieceId>> producers_;  // of each piece
   std::vector<std::vector<PieceId>> read_by_;    // pieces that read what it makes
+  std::vector<std::vector<Read>> reads_;         // of each piece
+  std::vector<std::vector<SymbolId>> symbols_;   // that its kernel mentions
   std::vector<bool> returned_;                   // of each piece: it makes an output, or part of one
   std::vector<std::size_t> cluster_of_;
+  analysis::ClusterGraph order_;  // of pieces: which of them may become one without a cycle
   std::vector<Cluster> clusters_;
   std::vector<Refusal> refusals_;
 };
