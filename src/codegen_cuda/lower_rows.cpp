@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <iterator>
 #include <unordered_set>
 
 #include "codegen_cuda/lowering.hpp"

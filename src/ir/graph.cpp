@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ir/graph.hpp"
 
+#include <algorithm>
+#include <iterator>
+
 namespace fuse::ir {
 
 Graph::Graph() = default;
