@@ -110,10 +110,15 @@ std::int64_t read_array(runtime::JsonReader& json, F&& element) {
 void read_plan(const std::string& text, bool all, Counts& counts) {
   runtime::JsonReader json(text, "fusec plan");
   const auto skip = [&] { json.skip_value(); };
-  std::int64_t setup = 0;
+  std::int64_t launches = 0;
   read_object(json, [&](const std::string& key) {
-    if (key == "setup") {
-      setup = read_array(json, skip);
+    if (key == "steps") {  // kernels are shared: a kernel may be several launches
+      read_array(json, [&] {
+        read_object(json, [&](const std::string& field) {
+          if (field != "kind") return json.skip_value();
+          launches += json.string() == "kernel";
+        });
+      });
     } else if (key == "gemms") {
       const std::int64_t gemms = read_array(json, skip);
       if (all) counts.gemms = gemms;
@@ -124,12 +129,12 @@ void read_plan(const std::string& text, bool all, Counts& counts) {
           counts.barriers += json.natural();
         });
       });
-      if (all) counts.kernels = counts.launches = kernels;
+      if (all) counts.kernels = kernels;
     } else {
       json.skip_value();
     }
   });
-  if (all) counts.launches -= setup;
+  if (all) counts.launches = launches;
 }
 
 void add_rows(Report& report, const std::string& name, const std::string& dim, const Counts& counts) {
