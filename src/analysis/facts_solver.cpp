@@ -335,6 +335,10 @@ class Solver {
     if (replace_symbol(form)) return;
     const bool lone = form.poly()->constant == 0 && form.poly()->terms.size() == 1;
     const Atom& first = form.poly()->terms[0].factors[0];
+    if (lone && first->kind == DimAtom::Kind::symbol && is_power(form.poly()->terms[0])) {
+      if (const std::size_t symbol = index_of(first); symbol < state_.symbols.size())
+        return narrow(symbol, {0, 0});
+    }
     if (lone && form.poly()->terms[0].factors.size() == 1 && first->kind == DimAtom::Kind::remainder &&
         first->divisor.is_constant() && first->divisor.constant() > 1 && !in_remainder_) {
       in_remainder_ = true;
@@ -345,6 +349,11 @@ class Solver {
     add_rule(form);
     add_nonnegative(form);
     add_nonnegative(Dim(0) - form);
+  }
+
+  static bool is_power(const DimTerm& term) {
+    return std::all_of(term.factors.begin(), term.factors.end(),
+                       [&](const Atom& factor) { return factor->name == term.factors[0]->name; });
   }
 
   /// s = rest for a symbol that stands in one term, alone; one that leaves no negative term if there is one,

@@ -88,6 +88,16 @@ TEST_CASE("a common factor cancels only where it cannot be 0", "[facts]") {
   }
 }
 
+TEST_CASE("a power that is 0 has a root that is 0", "[facts]") {
+  Graph g("powers");
+  const Dim B = g.dim("B", {.min = 0, .max = 9}), T = g.dim("T", {.min = 0, .max = 9});
+  g.assume(equal(B, B * T));
+  g.assume(equal(T, B + 1));  // so B B = 0
+  const Facts facts = facts_of(g);
+  CHECK(facts.canonical(B).is(0));
+  CHECK(facts.canonical(T).is(1));
+}
+
 TEST_CASE("divisibility travels through sums, products, quotients and remainders", "[facts]") {
   Graph g;
   const Dim B = g.dim("B"), T = g.dim("T"), H = g.dim("H");
