@@ -26,6 +26,7 @@
 #include "parallel.hpp"
 #include "schedule/arguments.hpp"
 #include "schedule/canonical.hpp"
+#include "schedule/default_choices.hpp"
 #include "schedule/make_plan.hpp"
 
 namespace fuse {
@@ -115,6 +116,7 @@ schedule::Choices choices_of(const ir::Graph& graph, const schedule::Piece& piec
                              const PipelineOptions& options) {
   if (options.choose) return options.choose(graph, piece, target);
   schedule::Choices choices = schedule::default_choices(graph, piece, target);
+  if (!options.grid_barriers) choices.blocks = 0;
   if (options.partition.baseline != schedule::Baseline::off && choices.mapping == schedule::Mapping::split) {
     choices.mapping = schedule::Mapping::row_block;
     choices.parts = 1;
@@ -274,11 +276,14 @@ class PieceCompiler {
                                        unit.lowered[k].extents};
         for (const codegen::Binding& binding : unit.lowered[k].bindings) {
           if (const auto* scratch = std::get_if<codegen::Scratch>(&binding)) {
-            launch.buffers.push_back({true, 0, scratch->component});
+            launch.buffers.push_back({schedule::BufferSource::Kind::scratch, 0, scratch->component});
+          } else if (std::holds_alternative<codegen::Counter>(binding)) {
+            launch.buffers.push_back({schedule::BufferSource::Kind::counter, 0, 0});
           } else {
             const auto node = std::get<ir::NodeId>(binding);
-            launch.buffers.push_back(
-                {false, schedule::counterpart(equal_.forms[unit.piece], equal_.forms[i], node), 0});
+            launch.buffers.push_back({schedule::BufferSource::Kind::node,
+                                      schedule::counterpart(equal_.forms[unit.piece], equal_.forms[i], node),
+                                      0});
           }
         }
         result.push_back(std::move(launch));
@@ -313,6 +318,7 @@ PipelineOptions pipeline_options(const CompileOptions& options) {
   PipelineOptions result{.relaxed_rounding = options.relaxed_rounding,
                          .drop_barrier = options.drop_barrier,
                          .merge_gemms = options.merge_gemms,
+                         .grid_barriers = options.grid_barriers,
                          .streams = {.max_streams = options.streams},
                          .threads = options.threads};
   schedule::PartitionOptions& partition = result.partition;

@@ -47,7 +47,8 @@ struct PipelineOptions {
   bool relaxed_rounding = false;  ///< CompileOptions::relaxed_rounding
   bool verify = true;             ///< check every stage's spec at its boundary
   int drop_barrier = -1;  ///< plants a fault: leaves out the k-th barrier of the source (0-based); for tests
-  bool merge_gemms = true;  ///< the pass of this name
+  bool merge_gemms = true;    ///< the pass of this name
+  bool grid_barriers = true;  ///< CompileOptions::grid_barriers
   schedule::PartitionOptions partition{};
   /// Decides for each kernel piece; schedule::default_choices where empty.
   std::function<schedule::Choices(const ir::Graph&, const schedule::Piece&, const Target&)> choose{};

@@ -15,9 +15,9 @@
 
 #include "pipeline.hpp"
 #include "runtime/binding.hpp"
-#include "runtime/random_fill.hpp"
 #include "runtime/traffic.hpp"
 #include "schedule/residency.hpp"
+#include "support/counted_run.hpp"
 #include "support/stitch_graphs.hpp"
 #if FUSE_COMPILER_HAS_CUDA
 #include "runtime/cuda/nvrtc.hpp"
@@ -36,20 +36,21 @@ std::string kernels_of(const Graph& graph, const CompileOptions& options) {
       [](const auto& step) { return std::holds_alternative<schedule::KernelStep>(step.work); }));
 }
 
-/// A reduction is passed on by a warp's registers (local) or by a block's shared memory (regional);
-/// everything else stays in the thread that computed it.
+/// A reduction is passed on by a warp's registers (local), by a block's shared memory (regional), or across
+/// blocks (global); everything else stays in the thread that computed it.
 std::string schemes_of(const Compiled& compiled) {
-  std::size_t local = 0, regional = 0, alone = 0;
+  std::size_t local = 0, regional = 0, global = 0, alone = 0;
   for (const schedule::Schedule& schedule : compiled.schedules) {
     if (schedule.piece.stages.size() < 2) ++alone;
     if (schedule.piece.stages.size() < 2) continue;
     for (const schedule::Stage& stage : schedule.piece.stages) {
       const bool shares = stage.form == schedule::Stage::Form::reduce &&
                           schedule.choices.mapping != schedule::Mapping::row_warp;
-      ++(shares ? regional : local);
+      const bool across = stage.form == schedule::Stage::Form::column_reduce;
+      ++(across ? global : shares ? regional : local);
     }
   }
-  return fmt::format("{}/{}/{}", local, regional, alone);
+  return fmt::format("{}/{}/{}/{}", local, regional, global, alone);
 }
 
 std::string over(std::int64_t bytes, std::int64_t floor) {
@@ -107,18 +108,7 @@ struct Counts {
 Counts count(const Graph& graph, const Executable& executable, const DimValues& dims) {
   Session session(executable, dims);
   if (operations_of(executable.stages(), graph.ir(), dims) > most_operations) return {};
-  const std::vector<Slot>& slots = executable.slots();
-  for (std::size_t i = 0; i < slots.size(); ++i) {
-    if (slots[i].kind == Slot::Kind::output) continue;
-    runtime::HostTensor tensor = runtime::HostTensor::make(slots[i].dtype, session.prepared().shape(i));
-    if (is_floating(slots[i].dtype)) runtime::random_fill(tensor, 1, slots[i].name, 0.25, 2);
-    session.set(slots[i].name, tensor.data);
-  }
-  session.pack();
-  const Device device = executable.device();
-  device.backend()->reset_counts();
-  session.run();
-  const std::vector<runtime::KernelCounts> counts = device.backend()->counts();
+  const std::vector<runtime::KernelCounts> counts = test::counted_run(executable, session);
   std::int64_t barriers = 0;
   for (const runtime::KernelCounts& each : counts) barriers += each.block_barriers > 0;
   const runtime::PlanTraffic all = traffic_of(executable.stages(), graph.ir(), dims, counts);
@@ -146,7 +136,7 @@ void print_row(const std::string& name, const Graph& graph) {
 
 void run() {
   fmt::print("{:<32} {:>5} {:>5} {:>5} {:>5} {:>12} {:>8} {:>8} {:>8} {:>9} {:>7} {:>9}\n", "graph", "none",
-             "xla", "tvm", "fuse", "l/r/alone", "bytes", "sectors", "barriers", "registers", "spills",
+             "xla", "tvm", "fuse", "l/r/g/alone", "bytes", "sectors", "barriers", "registers", "spills",
              "occupancy");
   for (const test::StitchGraph& each : test::stitch_graphs()) {
     for (const DType dtype : {f32, bf16}) {
@@ -164,9 +154,10 @@ void run() {
   }
   fmt::print(
       "\nnone, xla, tvm, fuse: kernels by a kernel an op, by other compilers' rules, and ours (h200).\n"
-      "l/r/alone: stages whose value stays with its thread or warp, reductions that a block shares, kernels "
-      "of one "
-      "value.\nbytes, sectors: over the least there is, of values of 1 MB and more where there are any; "
+      "l/r/g/alone: stages whose value stays with its thread or warp, reductions that a block shares, those "
+      "that "
+      "all\nblocks share behind a grid barrier, kernels of one value.\n"
+      "bytes, sectors: over the least there is, of values of 1 MB and more where there are any; "
       "barriers: "
       "kernels with block barriers;\n'-': not run here. registers: the most of a thread (sm_90); spills: "
       "bytes; "

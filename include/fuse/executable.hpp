@@ -44,6 +44,10 @@ struct CompileOptions {
   int layers =
       3;  ///< of APOLLO's fusion, 1 to 3: aggregation, stitching, independent branches; for fuse and apollo
   Stitch stitch = Stitch::full;
+  /// Kernels may wait for all of their blocks where that saves a launch; `prepare` reserves places on the
+  /// device for them, and what it cannot place runs as several launches. Off: where other processes use the
+  /// device.
+  bool grid_barriers = true;
   int max_inputs = 48;  ///< values that a kernel reads at most (Dali's F_max)
   int threads = 0;      ///< that planning and compiling use; 0: one a core. The result is the same
   int streams = 4;      ///< that the steps of a run are spread over at most, 1 to 16

@@ -50,13 +50,14 @@ VarId KernelBuilder::compute(Op op, DType dtype, std::vector<VarId> operands) {
   return value(dtype, Compute{op, std::move(operands)});
 }
 
-std::vector<VarId> KernelBuilder::declare(ReductionId reduction, const std::string& name) {
+std::vector<VarId> KernelBuilder::declare(ReductionId reduction, const std::string& name,
+                                          std::vector<VarId> initial) {
   std::vector<VarId> state;
   for (DType dtype : kernel.reductions[reduction].state) {
     kernel.vars.push_back({unique(state.empty() ? name : name + "_index"), dtype});
     state.push_back(static_cast<VarId>(kernel.vars.size() - 1));
   }
-  append(Declare{reduction, state});
+  append(Declare{reduction, state, std::move(initial)});
   return state;
 }
 

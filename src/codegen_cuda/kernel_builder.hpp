@@ -28,7 +28,8 @@ class KernelBuilder {
   kernel::VarId compute(ir::Op op, DType dtype, std::vector<kernel::VarId> operands);
   /// A value that the next statement defines.
   kernel::VarId variable(DType dtype);
-  std::vector<kernel::VarId> declare(kernel::ReductionId reduction, const std::string& name);
+  std::vector<kernel::VarId> declare(kernel::ReductionId reduction, const std::string& name,
+                                     std::vector<kernel::VarId> initial = {});
   void append(decltype(kernel::Stmt::node) node);
   /// Appends a compound statement whose body is what `fill` appends.
   void loop(kernel::For loop, const std::function<void()>& fill);

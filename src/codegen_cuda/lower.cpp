@@ -4,6 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
+#include <span>
+#include <unordered_set>
 
 #include "codegen_cuda/identifiers.hpp"
 #include "codegen_cuda/lowering.hpp"
@@ -19,43 +22,88 @@ namespace {
 
 class KernelLowering {
  public:
-  KernelLowering(const ir::Graph& graph, const schedule::Schedule& schedule, std::size_t index,
-                 const std::string& name)
-      : graph_(graph), schedule_(schedule), launch_(schedule.kernels[index]), builder_(graph, name) {}
-
-  LoweredKernel run() {
+  KernelLowering(const ir::Graph& graph, const schedule::Schedule& schedule, const std::string& name)
+      : graph_(graph), schedule_(schedule), builder_(graph, name) {
     name_symbols();
-    const auto rename = [this](const Dim& dim) { return this->rename(dim); };
-    const bool combines = launch_.role == KernelSchedule::Role::combine;
-    const bool partial = launch_.role == KernelSchedule::Role::partial;
-    std::vector<BufferId> scratch = combines ? declare_scratch(false) : std::vector<BufferId>();
-    ElementLowering elements(graph_, builder_, combines ? std::map<NodeId, BufferId>() : declare_inputs(),
-                             rename);
-    if (partial) scratch = declare_scratch(true);
-    Lowering lowering{.graph = graph_,
-                      .schedule = schedule_,
-                      .launch = launch_,
-                      .builder = builder_,
-                      .elements = elements,
-                      .rename = rename,
-                      .outputs = partial ? std::map<NodeId, BufferId>() : declare_outputs(),
-                      .scratch = std::move(scratch),
-                      .results = rename(launch_.results),
-                      .reduced = rename(launch_.reduced)};
-    Kernel& kernel = builder_.kernel;
-    kernel.block_threads = launch_.block_threads;
-    kernel.index_type = launch_.index_type;
-    kernel.grid = rename(launch_.grid);
-    kernel.summary = summary();
-    builder_.at(schedule_.piece.root);
-    fill(lowering);
-    collect_extents();
-    return {std::move(kernel), std::move(bindings_), std::move(extents_)};
+  }
+
+  LoweredKernel one(const KernelSchedule& launch) {
+    const bool combines = launch.role == KernelSchedule::Role::combine;
+    const bool partial = launch.role == KernelSchedule::Role::partial;
+    set_launch(launch);
+    builder_.kernel.summary = summary(launch);
+    if (combines) declare_scratch(false);
+    declare_inputs(launch);
+    if (partial) declare_scratch(true);
+    fill(launch, std::nullopt);
+    return finish();
+  }
+
+  /// All launches of the schedule, one behind the other.
+  LoweredKernel joined() {
+    const KernelSchedule& whole = schedule_.kernels.back();
+    set_launch(whole);
+    builder_.kernel.summary = summary(schedule_.kernels[0]) + "; one kernel with what combines them";
+    builder_.kernel.blocks_an_sm = schedule_.blocks_an_sm;
+    const std::span launches = std::span(schedule_.kernels).first(schedule_.kernels.size() - 1);
+    for (const KernelSchedule& launch : launches) declare_inputs(launch);
+    declare_scratch(true);
+    const BufferId counter = builder_.buffer("barrier", i32, Space::global, 1, true);
+    bindings_.emplace_back(Counter{});
+    const std::string block = builder_.unique("g"), warp = builder_.unique("warp"),
+                      lane = builder_.unique("lane");
+    const Dim grid = builder_.kernel.grid, warps = whole.block_threads / warp_size;
+    parallel(Parallel::grid, block, grid, [&] {
+      parallel(Parallel::warp, warp, warps, [&] {
+        parallel(Parallel::lane, lane, warp_size, [&] {
+          const ThreadIndex at{Dim::index(block, grid), Dim::index(warp, warps), Dim::index(lane, warp_size)};
+          for (const KernelSchedule& launch : launches) {
+            if (&launch != &launches.front()) {
+              builder_.at(schedule_.piece.root);
+              builder_.append(GridBarrier{counter});
+            }
+            fill(launch, at);
+          }
+        });
+      });
+    });
+    return finish();
   }
 
  private:
-  void fill(Lowering& lowering) const {
-    switch (launch_.mapping) {
+  void set_launch(const KernelSchedule& launch) {
+    Kernel& kernel = builder_.kernel;
+    kernel.block_threads = launch.block_threads;
+    kernel.index_type = launch.index_type;
+    kernel.grid = rename(launch.grid);
+  }
+
+  void parallel(Parallel parallel, const std::string& name, const Dim& extent,
+                const std::function<void()>& body) {
+    builder_.loop({.name = name, .begin = 0, .end = extent, .parallel = parallel, .body = {}}, body);
+  }
+
+  LoweredKernel finish() {
+    collect_extents();
+    return {std::move(builder_.kernel), std::move(bindings_), std::move(extents_)};
+  }
+
+  void fill(const KernelSchedule& launch, const std::optional<ThreadIndex>& joined) {
+    const auto rename = [this](const Dim& dim) { return this->rename(dim); };
+    ElementLowering elements(graph_, builder_, inputs_, rename);
+    Lowering lowering{.graph = graph_,
+                      .schedule = schedule_,
+                      .launch = launch,
+                      .builder = builder_,
+                      .elements = elements,
+                      .rename = rename,
+                      .outputs = declare_outputs(launch),
+                      .scratch = scratch_,
+                      .results = rename(launch.results),
+                      .reduced = rename(launch.reduced),
+                      .joined = joined};
+    builder_.at(schedule_.piece.root);
+    switch (launch.mapping) {
       case Mapping::element:
         return lower_elements(lowering);
       case Mapping::row_warp:
@@ -99,40 +147,69 @@ class KernelLowering {
                            rename(product(graph_[id].type.dims)), written);
   }
 
-  std::map<NodeId, BufferId> declare_inputs() {
-    std::map<NodeId, BufferId> buffers;
-    for (const NodeId input : schedule_.piece.inputs) buffers[input] = declare(input, false);
-    return buffers;
+  /// What the launch reads of the piece's inputs.
+  void declare_inputs(const KernelSchedule& launch) {
+    const std::unordered_set<NodeId> read = values_of(launch);
+    for (const NodeId input : schedule_.piece.inputs) {
+      if (read.contains(input) && !inputs_.contains(input)) inputs_[input] = declare(input, false);
+    }
   }
 
-  std::map<NodeId, BufferId> declare_outputs() {
-    std::map<NodeId, BufferId> buffers;
-    for (const NodeId result : results_of(schedule_.piece)) buffers[result] = declare(result, true);
-    return buffers;
+  /// All that a launch computes and what that is computed of; a combining one starts from the parts.
+  std::unordered_set<NodeId> values_of(const KernelSchedule& launch) const {
+    const schedule::Piece& piece = schedule_.piece;
+    const bool combines = launch.role == KernelSchedule::Role::combine;
+    const std::unordered_set<NodeId> inside(piece.nodes.begin(), piece.nodes.end());
+    std::unordered_set<NodeId> seen, parts;
+    std::vector<NodeId> work;
+    for (const schedule::Stage& stage : stages_of(graph_, piece, launch.role)) {
+      const bool reduces = info(graph_[stage.root].op).relation == ir::Relation::reduce;
+      if (combines && reduces) parts.insert(stage.root);
+      work.push_back(stage.root);
+    }
+    while (!work.empty()) {
+      const NodeId id = work.back();
+      work.pop_back();
+      if (!seen.insert(id).second || !inside.contains(id) || parts.contains(id)) continue;
+      work.insert(work.end(), graph_[id].operands.begin(), graph_[id].operands.end());
+    }
+    return seen;
   }
 
-  std::vector<BufferId> declare_scratch(bool written) {
-    std::vector<BufferId> buffers;
-    for (std::size_t i = 0; i < schedule_.scratch.size(); ++i) {
-      bindings_.emplace_back(Scratch{i});
-      buffers.push_back(builder_.buffer(i == 0 ? "part" : "part_index", schedule_.scratch[i], Space::global,
-                                        rename(schedule_.scratch_elements), written));
+  std::map<NodeId, BufferId> declare_outputs(const KernelSchedule& launch) {
+    std::map<NodeId, BufferId> buffers;
+    const bool partial = launch.role == KernelSchedule::Role::partial;
+    const std::vector<NodeId> results = results_of(schedule_.piece);
+    for (const schedule::Stage& stage : stages_of(graph_, schedule_.piece, launch.role)) {
+      // What it makes parts of, the combining launch stores.
+      if (partial && (launch.mapping == Mapping::split || is_column(stage.form))) continue;
+      if (std::find(results.begin(), results.end(), stage.root) != results.end())
+        buffers[stage.root] = declare(stage.root, true);
     }
     return buffers;
   }
 
-  std::string summary() const {
+  void declare_scratch(bool written) {
+    const bool columns = schedule::has_columns(schedule_.piece);
+    for (std::size_t i = 0; i < schedule_.scratch.size(); ++i) {
+      bindings_.emplace_back(Scratch{i});
+      scratch_.push_back(builder_.buffer(i == 0 || columns ? "part" : "part_index", schedule_.scratch[i],
+                                         Space::global, rename(schedule_.scratch_elements), written));
+    }
+  }
+
+  std::string summary(const KernelSchedule& launch) const {
     const NodeId root = schedule_.piece.root;
     const std::string scope = graph_.scope_path(graph_[root].scope);
     const std::string what = schedule_.piece.stages.size() > 1
                                  ? stages_text(graph_, schedule_.piece.stages)
                                  : graph_.value_name(root) + ' ' + std::string(to_string(graph_[root].op));
     return fmt::format("{}{}: results {}{}", scope.empty() ? "" : scope + ", ", what,
-                       rename(launch_.results).to_string(),
-                       launch_.mapping == Mapping::element
+                       rename(launch.results).to_string(),
+                       launch.mapping == Mapping::element
                            ? std::string()
-                           : fmt::format(", {} over {} each", schedule::to_string(launch_.mapping),
-                                         rename(launch_.reduced).to_string()));
+                           : fmt::format(", {} over {} each", schedule::to_string(launch.mapping),
+                                         rename(launch.reduced).to_string()));
   }
 
   /// The symbols that the kernel mentions become parameters.
@@ -149,8 +226,9 @@ class KernelLowering {
 
   const ir::Graph& graph_;
   const schedule::Schedule& schedule_;
-  const KernelSchedule& launch_;
   KernelBuilder builder_;
+  std::map<NodeId, BufferId> inputs_;
+  std::vector<BufferId> scratch_;
   std::map<std::string, Dim, std::less<>> renamed_;
   std::vector<std::pair<Dim, Dim>> symbols_;
   std::vector<Binding> bindings_;
@@ -194,7 +272,9 @@ std::vector<Dim> KernelLowering::mentioned_symbols(const Kernel& kernel) {
 
 LoweredKernel lower(const ir::Graph& graph, const schedule::Schedule& schedule, std::size_t index,
                     const std::string& name) {
-  return KernelLowering(graph, schedule, index, name).run();
+  KernelLowering lowering(graph, schedule, name);
+  const KernelSchedule& launch = schedule.kernels[index];
+  return launch.role == KernelSchedule::Role::joined ? lowering.joined() : lowering.one(launch);
 }
 
 }  // namespace fuse::codegen

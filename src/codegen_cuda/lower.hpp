@@ -22,7 +22,9 @@ namespace fuse::codegen {
 struct Scratch {
   std::size_t component = 0;
 };
-using Binding = std::variant<ir::NodeId, Scratch>;
+/// The counter of a grid barrier, zero before the launch.
+struct Counter {};
+using Binding = std::variant<ir::NodeId, Scratch, Counter>;
 
 struct LoweredKernel {
   kernel::Kernel kernel;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <iterator>
+#include <set>
 #include <unordered_set>
 
 #include "codegen_cuda/lowering.hpp"
@@ -21,16 +22,19 @@ class RowLowering {
   explicit RowLowering(Lowering& to)
       : to_(to),
         builder_(to.builder),
-        stages_(stages_of(to.graph, to.schedule.piece)),
+        stages_(stages_of(to.graph, to.schedule.piece, to.launch.role)),
         dominant_(schedule::dominant(to.graph, to.schedule.piece)),
         shape_(schedule::loop_shape(to.graph, to.graph[dominant_])),
-        warps_(to.launch.block_threads / warp_size) {}
+        warps_(to.launch.block_threads / warp_size),
+        trips_(to.launch.role == KernelSchedule::Role::combine ? 0 : to.schedule.trips) {
+    if (schedule::has_columns(to.schedule.piece)) note_columns();
+  }
 
   void run() {
     for (const schedule::Held& held : to_.schedule.held) {
+      if (trips_ == 0) break;
       const std::string name = "h" + to_.graph.value_name(held.node).substr(1);
-      local_[held.node] =
-          builder_.buffer(name, to_.graph[held.node].type.dtype, Space::local, to_.schedule.trips, true);
+      local_[held.node] = builder_.buffer(name, to_.graph[held.node].type.dtype, Space::local, trips_, true);
     }
     switch (to_.launch.mapping) {
       case Mapping::row_warp:
@@ -56,91 +60,226 @@ class RowLowering {
     ReductionId reduction = 0;
     std::vector<VarId> state{};
   };
+  /// A reduction over columns, whose state a thread has for each element of a row that it walks.
+  struct Column {
+    NodeId root = 0;
+    ReductionId reduction = 0;
+    std::vector<BufferId> state{};  // a thread's own, by components
+    std::size_t scratch = 0;        // where its components begin
+  };
   /// Makes each state the row's total, in all threads that have the row.
   using Combiner = std::function<void(std::vector<Running>&)>;
 
   // A warp a row; its lanes walk it and combine by a butterfly.
   void by_warp() {
-    const std::string block = builder_.unique("b"), warp = builder_.unique("warp"),
-                      lane = builder_.unique("lane"), name = builder_.unique("row");
-    to_.parallel(Parallel::grid, block, builder_.kernel.grid, [&] {
-      to_.parallel(Parallel::warp, warp, warps_, [&] {
-        to_.parallel(Parallel::lane, lane, warp_size, [&] {
-          const Index row = to_.bind(
-              name, Dim::index(block, builder_.kernel.grid) * warps_ + Dim::index(warp, warps_), to_.results);
-          const Index l = Dim::index(lane, warp_size);
-          builder_.when({{row, to_.results}}, [&] {
-            passes({.row = row, .first = l, .step = warp_size, .writer = {{l, 1}}},
-                   [&](std::vector<Running>& running) { combine_lanes(running); });
-          });
+    to_.threads(builder_.unique("b"), [&](const ThreadIndex& at) {
+      const Index walker = at.block * warps_ + at.warp, l = at.lane;
+      const auto combine = [&](std::vector<Running>& running) { combine_lanes(running); };
+      if (!columns_.empty()) {
+        clear_columns();
+        each_row(walker, to_.rename(to_.launch.grid) * warps_, [&](const Index& row) {
+          passes({.row = row, .first = l, .step = warp_size, .writer = {{l, 1}}}, combine);
         });
+        return store_warps_columns(at);
+      }
+      const Index row = to_.bind(builder_.unique("row"), walker, to_.results);
+      builder_.when({{row, to_.results}}, [&] {
+        passes({.row = row, .first = l, .step = warp_size, .writer = {{l, 1}}}, combine);
       });
     });
   }
 
   // A block a row, or `parts` blocks: each warp combines its lanes, then every warp combines the warps.
   void by_block(int parts) {
-    const std::string block = builder_.unique(parts == 1 ? "row" : "b"), warp = builder_.unique("warp"),
-                      lane = builder_.unique("lane");
     const int threads = to_.launch.block_threads;
-    to_.parallel(Parallel::grid, block, builder_.kernel.grid, [&] {
-      to_.parallel(Parallel::warp, warp, warps_, [&] {
-        to_.parallel(Parallel::lane, lane, warp_size, [&] {
-          const Index b = Dim::index(block, builder_.kernel.grid), w = Dim::index(warp, warps_),
-                      l = Dim::index(lane, warp_size);
-          passes({.row = b / parts,
-                  .first = (b % parts) * threads + w * warp_size + l,
-                  .step = threads * parts,
-                  .writer = {{w, 1}, {l, 1}},
-                  .part = b},
-                 [&](std::vector<Running>& running) {
-                   const auto shared = shared_states(running, warps_);
-                   combine_lanes(running);
-                   builder_.when({{l, 1}}, [&] { put(shared, w, running); });
-                   builder_.append(Barrier{});
-                   declare_totals(running);
-                   builder_.when({{l, warps_}}, [&] { take(shared, Dim::index(lane, warps_), running); });
-                   combine_lanes(running);
-                 });
-        });
+    to_.threads(builder_.unique(parts == 1 && columns_.empty() ? "row" : "b"), [&](const ThreadIndex& at) {
+      Walk walk{.row = at.block / parts,
+                .first = (at.block % parts) * threads + at.warp * warp_size + at.lane,
+                .step = threads * parts,
+                .writer = {{at.warp, 1}, {at.lane, 1}},
+                .part = at.block};
+      const auto combine = [&](std::vector<Running>& running) { combine_block(at, running); };
+      if (columns_.empty()) return passes(walk, combine);
+      clear_columns();
+      each_row(at.block, to_.rename(to_.launch.grid), [&](const Index& row) {
+        walk.row = row;
+        passes(walk, combine);
+        // With one barrier a row, a thread that hurries on would overwrite what others still read.
+        if (reducing_passes() == 1) builder_.append(Barrier{});
       });
+      store_columns(walk);
     });
+  }
+
+  void combine_block(const ThreadIndex& at, std::vector<Running>& running) {
+    const auto shared = shared_states(running, warps_);
+    combine_lanes(running);
+    builder_.when({{at.lane, 1}}, [&] { put(shared, at.warp, running); });
+    builder_.append(Barrier{});
+    declare_totals(running);
+    builder_.when({{at.lane, warps_}}, [&] { take(shared, at.lane, running); });
+    combine_lanes(running);
   }
 
   // 32 rows side by side, a lane each; every warp walks every n-th element of them, then each adds up all
   // warps.
   void by_tile() {
-    const std::string block = builder_.unique("b"), warp = builder_.unique("warp"),
-                      lane = builder_.unique("lane"), name = builder_.unique("column");
-    to_.parallel(Parallel::grid, block, builder_.kernel.grid, [&] {
-      to_.parallel(Parallel::warp, warp, warps_, [&] {
-        to_.parallel(Parallel::lane, lane, warp_size, [&] {
-          const Index w = Dim::index(warp, warps_), l = Dim::index(lane, warp_size);
-          const Index column =
-              to_.bind(name, Dim::index(block, builder_.kernel.grid) * warp_size + l, to_.results);
-          const std::vector<IndexLess> inside = {{column, to_.results}};
-          passes({.row = column,
-                  .first = w,
-                  .step = warps_,
-                  .inside = inside,
-                  .writer = {{w, 1}, {column, to_.results}}},
-                 [&](std::vector<Running>& running) {
-                   const auto shared = shared_states(running, warps_ * warp_size);
-                   put(shared, w * warp_size + l, running);
-                   builder_.append(Barrier{});
-                   declare_totals(running);
-                   const std::string other = builder_.unique("w");
-                   builder_.loop({.name = other, .begin = 0, .end = warps_, .body = {}},
-                                 [&] { take(shared, Dim::index(other, warps_) * warp_size + l, running); });
-                 });
-        });
+    to_.threads(builder_.unique("b"), [&](const ThreadIndex& at) {
+      const Index column = to_.bind(builder_.unique("column"), at.block * warp_size + at.lane, to_.results);
+      const std::vector<IndexLess> inside = {{column, to_.results}};
+      passes({.row = column,
+              .first = at.warp,
+              .step = warps_,
+              .inside = inside,
+              .writer = {{at.warp, 1}, {column, to_.results}}},
+             [&](std::vector<Running>& running) {
+               const auto shared = shared_states(running, warps_ * warp_size);
+               put(shared, at.warp * warp_size + at.lane, running);
+               builder_.append(Barrier{});
+               declare_totals(running);
+               const std::string other = builder_.unique("w");
+               builder_.loop({.name = other, .begin = 0, .end = warps_, .body = {}},
+                             [&] { take(shared, Dim::index(other, warps_) * warp_size + at.lane, running); });
+             });
+    });
+  }
+
+  // Columns ----------------------------------------------------------------------------------------------
+
+  /// A partial launch keeps their state; for the combining one they are rows, whose elements are the parts.
+  void note_columns() {
+    std::size_t next = 0;
+    for (Stage& stage : stages_) {
+      if (stage.form == Stage::Form::column_reduce) {
+        scratch_at_[stage.root] = next;
+        next += schedule::reduction_state(to_.graph, to_.graph[stage.root]).size();
+      }
+      if (to_.launch.role == KernelSchedule::Role::combine) {
+        const bool reduces = stage.form == Stage::Form::column_reduce;
+        stage = {stage.root, reduces ? Stage::Form::reduce : Stage::Form::row, reduces ? 0 : 1};
+      } else if (stage.form == Stage::Form::column_reduce) {
+        columns_.push_back({.root = stage.root, .scratch = scratch_at_[stage.root]});
+      }
+    }
+  }
+
+  int reducing_passes() const {
+    std::set<int> passes;
+    for (const Stage& stage : stages_) {
+      if (stage.form == Stage::Form::reduce) passes.insert(stage.pass);
+    }
+    return static_cast<int>(passes.size());
+  }
+
+  /// The rows of a block that stays, or of a warp of it.
+  void each_row(const Index& first, const Dim& step, const std::function<void(const Index&)>& fill) {
+    const std::string name = builder_.unique("row");
+    builder_.loop({.name = name, .begin = first, .end = to_.results, .step = step, .body = {}}, [&] {
+      to_.elements.enter_scope();
+      fill(Dim::index(name, to_.results));
+      to_.elements.leave_scope();
+    });
+  }
+
+  void each_trip(const std::function<void(const Index&)>& fill) {
+    const std::string name = builder_.unique("k");
+    builder_.loop({.name = name, .begin = 0, .end = trips_, .unrolled = true, .body = {}},
+                  [&] { fill(Dim::index(name, trips_)); });
+  }
+
+  void clear_columns() {
+    for (Column& column : columns_) {
+      builder_.at(column.root);
+      column.reduction = reduction_of(column.root);
+      const Reduction& reduction = builder_.kernel.reductions[column.reduction];
+      for (const DType dtype : reduction.state) {
+        const std::string name =
+            (column.state.empty() ? "col" : "col_index") + to_.graph.value_name(column.root).substr(1);
+        column.state.push_back(builder_.buffer(name, dtype, Space::local, trips_, true));
+      }
+    }
+    each_trip([&](const Index& trip) {
+      for (const Column& column : columns_) {
+        builder_.at(column.root);
+        for (std::size_t i = 0; i < column.state.size(); ++i) {
+          const Reduction& reduction = builder_.kernel.reductions[column.reduction];
+          const DType dtype = reduction.state[i];
+          const VarId identity = builder_.value(dtype, identity_of(reduction, i));
+          builder_.append(Store{column.state[i], trip, identity});
+        }
+      }
+    });
+  }
+
+  /// state of the element's column = combine(state, element)
+  void accumulate_column(const Column& column, const Index& row, const Index& c, const Index& trip) {
+    const NodeId operand = to_.graph[column.root].operands[0];
+    std::vector<VarId> incoming = {to_.elements.value(operand, to_.operand_coordinates(dominant_, row, c))};
+    builder_.at(column.root);
+    if (column.state.size() == 2) incoming.push_back(builder_.value(i64, IndexValue{row}));
+    const std::vector<VarId> state = builder_.declare(column.reduction, "acc", load_state(column, trip));
+    builder_.append(Combine{column.reduction, state, incoming});
+    for (std::size_t i = 0; i < state.size(); ++i) builder_.append(Store{column.state[i], trip, state[i]});
+  }
+
+  std::vector<VarId> load_state(const Column& column, const Index& trip) {
+    builder_.at(column.root);
+    std::vector<VarId> state;
+    for (const BufferId buffer : column.state) {
+      state.push_back(builder_.value(builder_.kernel.buffers[buffer].dtype, Load{buffer, trip, {}}));
+    }
+    return state;
+  }
+
+  void store_part(const Column& column, const Index& part, const Index& c, const std::vector<VarId>& state) {
+    for (std::size_t i = 0; i < state.size(); ++i) {
+      builder_.append(Store{to_.scratch[column.scratch + i], part * to_.reduced + c, state[i]});
+    }
+  }
+
+  /// Of a block whose threads share a row: each has columns of its own.
+  void store_columns(const Walk& walk) {
+    each_trip([&](const Index& trip) {
+      const Index c = to_.bind(builder_.unique("c"), walk.first + trip * walk.step, to_.reduced);
+      builder_.when({{c, to_.reduced}}, [&] {
+        for (const Column& column : columns_) {
+          store_part(column, walk.part, c, load_state(column, trip));
+        }
       });
     });
   }
 
+  /// Of a block whose warps have rows of their own: the first warp combines what all of them have.
+  void store_warps_columns(const ThreadIndex& at) {
+    std::vector<Running> running;
+    for (const Column& column : columns_) running.push_back({column.root, column.reduction, {}});
+    const std::vector<SharedState> shared = shared_states(running, warps_ * warp_size);
+    each_trip([&](const Index& trip) {
+      for (std::size_t i = 0; i < columns_.size(); ++i) {
+        running[i].state = load_state(columns_[i], trip);
+      }
+      put(shared, at.warp * warp_size + at.lane, running);
+      builder_.append(Barrier{});
+      const Index c = to_.bind(builder_.unique("c"), at.lane + trip * warp_size, to_.reduced);
+      builder_.when({{at.warp, 1}, {c, to_.reduced}}, [&] {
+        declare_totals(running);
+        const std::string other = builder_.unique("w");
+        builder_.loop({.name = other, .begin = 0, .end = warps_, .body = {}},
+                      [&] { take(shared, Dim::index(other, warps_) * warp_size + at.lane, running); });
+        for (std::size_t i = 0; i < columns_.size(); ++i) {
+          builder_.at(columns_[i].root);
+          store_part(columns_[i], at.block, c, running[i].state);
+        }
+      });
+      builder_.append(Barrier{});
+    });
+  }
+
+  // Rows -------------------------------------------------------------------------------------------------
+
   /// Each pass walks the row once; what it reduces, the next ones have.
   void passes(const Walk& walk, const Combiner& combine) {
-    for (int pass = 0; pass <= stages_.back().pass; ++pass) {
+    for (int pass = 0; pass <= last_pass(stages_); ++pass) {
       std::vector<Stage> stages;
       std::copy_if(stages_.begin(), stages_.end(), std::back_inserter(stages),
                    [&](const Stage& stage) { return stage.pass == pass; });
@@ -162,24 +301,27 @@ class RowLowering {
     }
   }
 
+  ReductionId reduction_of(NodeId root) {
+    return builder_.reduction(to_.graph[root].op, to_.graph[to_.graph[root].operands[0]].type.dtype);
+  }
+
   Running declare(NodeId root) {
     builder_.at(root);
-    const ReductionId reduction =
-        builder_.reduction(to_.graph[root].op, to_.graph[to_.graph[root].operands[0]].type.dtype);
+    const ReductionId reduction = reduction_of(root);
     return {root, reduction, builder_.declare(reduction, "acc")};
   }
 
   void walk_row(const Walk& walk, const std::vector<Stage>& stages, const std::vector<Running>& running) {
     bool loops = false;
     for (const Stage& stage : stages) {
-      loops = loops || stage.form != Stage::Form::row;
+      loops = loops || walks(stage.form);
       if (stage.form != Stage::Form::row) continue;
       const VarId value = to_.elements.value(stage.root, row_coordinates(stage.root, walk.row));
       store_row(walk, stage.root, value);
     }
     if (!loops) return;
     compute_row_values(walk, stages);
-    to_.schedule.trips > 0 ? unrolled_loop(walk, stages, running) : plain_loop(walk, stages, running);
+    trips_ > 0 ? unrolled_loop(walk, stages, running) : plain_loop(walk, stages, running);
   }
 
   void plain_loop(const Walk& walk, const std::vector<Stage>& stages, const std::vector<Running>& running) {
@@ -187,7 +329,7 @@ class RowLowering {
     builder_.loop({.name = name, .begin = walk.first, .end = to_.reduced, .step = walk.step, .body = {}},
                   [&] {
                     to_.elements.enter_scope();
-                    visit(walk, stages, running, Dim::index(name, to_.reduced));
+                    visit(walk, stages, running, Dim::index(name, to_.reduced), 0);
                     to_.elements.leave_scope();
                   });
   }
@@ -195,10 +337,8 @@ class RowLowering {
   /// Trip by trip, so that what is held has a number known to the compiler.
   void unrolled_loop(const Walk& walk, const std::vector<Stage>& stages,
                      const std::vector<Running>& running) {
-    const int trips = to_.schedule.trips, pass = stages.front().pass;
-    const std::string trip_name = builder_.unique("k");
-    builder_.loop({.name = trip_name, .begin = 0, .end = trips, .unrolled = true, .body = {}}, [&] {
-      const Index trip = Dim::index(trip_name, trips);
+    const int pass = stages.front().pass;
+    each_trip([&](const Index& trip) {
       const Index c = to_.bind(builder_.unique("c"), walk.first + trip * walk.step, to_.reduced);
       const auto fill = [&] {
         to_.elements.enter_scope();
@@ -207,7 +347,7 @@ class RowLowering {
           const bool taken = held.first < pass && pass <= held.last;
           if (taken) to_.elements.keep(held.node, at, local_.at(held.node), trip);
         }
-        visit(walk, stages, running, c);
+        visit(walk, stages, running, c, trip);
         for (const schedule::Held& held : to_.schedule.held) {
           if (held.first != pass) continue;
           const VarId value = to_.elements.value(held.node, at);
@@ -216,14 +356,19 @@ class RowLowering {
         }
         to_.elements.leave_scope();
       };
-      walk.step* trips == to_.reduced ? fill() : builder_.when({{c, to_.reduced}}, fill);
+      walk.step* trips_ == to_.reduced ? fill() : builder_.when({{c, to_.reduced}}, fill);
     });
   }
 
   void visit(const Walk& walk, const std::vector<Stage>& stages, const std::vector<Running>& running,
-             const Index& c) {
+             const Index& c, const Index& trip) {
     auto next = running.begin();
     for (const Stage& stage : stages) {
+      if (stage.form == Stage::Form::column_reduce) {
+        const auto column = std::find_if(columns_.begin(), columns_.end(),
+                                         [&](const Column& each) { return each.root == stage.root; });
+        accumulate_column(*column, walk.row, c, trip);
+      }
       if (stage.form == Stage::Form::element) store_element(stage.root, walk.row, c);
       if (stage.form == Stage::Form::reduce) accumulate(*next++, walk.row, c);
     }
@@ -237,8 +382,8 @@ class RowLowering {
     std::vector<NodeId> work;
     std::unordered_set<NodeId> seen;
     for (const Stage& stage : stages) {
-      if (stage.form == Stage::Form::element) work.push_back(stage.root);
-      if (stage.form == Stage::Form::reduce) work.push_back(to_.graph[stage.root].operands[0]);
+      if (!walks(stage.form)) continue;
+      work.push_back(stage.form == Stage::Form::element ? stage.root : to_.graph[stage.root].operands[0]);
     }
     while (!work.empty()) {
       const NodeId id = work.back();
@@ -281,9 +426,10 @@ class RowLowering {
     std::vector<VarId> incoming;
     builder_.at(running.root);
     if (to_.launch.role == KernelSchedule::Role::combine) {
-      for (std::size_t i = 0; i < to_.scratch.size(); ++i) {
-        incoming.push_back(
-            builder_.value(to_.schedule.scratch[i], Load{to_.scratch[i], row * to_.reduced + c, {}}));
+      const std::size_t first = scratch_at_.empty() ? 0 : scratch_at_.at(running.root);
+      const Index at = scratch_at_.empty() ? row * to_.reduced + c : c * to_.results + row;
+      for (std::size_t i = first; i < first + running.state.size(); ++i) {
+        incoming.push_back(builder_.value(to_.schedule.scratch[i], Load{to_.scratch[i], at, {}}));
       }
     } else {
       incoming.push_back(to_.elements.value(to_.graph[running.root].operands[0],
@@ -296,7 +442,7 @@ class RowLowering {
 
   void finish(const Walk& walk, const Running& running) {
     builder_.at(running.root);
-    if (to_.launch.role == KernelSchedule::Role::partial) {
+    if (to_.launch.role == KernelSchedule::Role::partial && columns_.empty()) {
       builder_.when(walk.writer, [&] {
         for (std::size_t i = 0; i < to_.scratch.size(); ++i) {
           builder_.append(Store{to_.scratch[i], walk.part, running.state[i]});
@@ -365,11 +511,14 @@ class RowLowering {
 
   Lowering& to_;
   KernelBuilder& builder_;
-  const std::vector<Stage> stages_;
+  std::vector<Stage> stages_;
   const NodeId dominant_;
   const schedule::LoopShape shape_;
   const int warps_;
+  const int trips_;                     // 0: loops of no fixed length
   std::map<NodeId, BufferId> local_{};  // of what is held
+  std::vector<Column> columns_{};       // whose state this launch keeps
+  std::map<NodeId, std::size_t> scratch_at_{};
 };
 
 }  // namespace

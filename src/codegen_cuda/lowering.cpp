@@ -17,6 +17,37 @@ void Lowering::parallel(Parallel parallel, const std::string& name, const Dim& e
   builder.loop({.name = name, .begin = 0, .end = extent, .parallel = parallel, .body = {}}, fill);
 }
 
+void Lowering::threads(const std::string& block, const std::function<void(const ThreadIndex&)>& fill) const {
+  const Dim grid = rename(launch.grid);
+  if (joined) {
+    const Index first = joined->block;
+    const auto body = [&](const Index& number) {
+      elements.enter_scope();
+      fill({number, joined->warp, joined->lane});
+      elements.leave_scope();
+    };
+    const Dim& blocks = builder.kernel.grid;
+    if (grid == blocks) return body(first);
+    if (grid.is_constant() && grid.constant() < blocks.constant())
+      return builder.when({{first, grid}}, [&] { body(first); });
+    // Behind each block, what it left in shared memory may be overwritten.
+    builder.loop({.name = block, .begin = first, .end = grid, .step = builder.kernel.grid, .body = {}}, [&] {
+      body(Dim::index(block, grid));
+      builder.append(Barrier{});
+    });
+    return;
+  }
+  const std::string warp = builder.unique("warp"), lane = builder.unique("lane");
+  const int warps = launch.block_threads / warp_size;
+  parallel(Parallel::grid, block, builder.kernel.grid, [&] {
+    parallel(Parallel::warp, warp, warps, [&] {
+      parallel(Parallel::lane, lane, warp_size, [&] {
+        fill({Dim::index(block, builder.kernel.grid), Dim::index(warp, warps), Dim::index(lane, warp_size)});
+      });
+    });
+  });
+}
+
 Index Lowering::bind(const std::string& name, const Index& value, const Dim& extent) const {
   builder.append(Bind{name, value});
   return Dim::index(name, extent);

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,11 @@ namespace fuse::codegen {
 
 constexpr int warp_size = 32;
 
+/// Where a thread is.
+struct ThreadIndex {
+  kernel::Index block{}, warp{}, lane{};
+};
+
 struct Lowering {
   const ir::Graph& graph;
   const schedule::Schedule& schedule;
@@ -25,11 +31,15 @@ struct Lowering {
   std::map<ir::NodeId, kernel::BufferId> outputs{};  ///< of what the launch stores
   std::vector<kernel::BufferId> scratch{};           ///< partial: written, combine: read
   Dim results{}, reduced{};                          ///< KernelSchedule's, by the kernel's names
+  /// In a kernel of several launches: the thread, whose block takes every n-th block of the launch.
+  std::optional<ThreadIndex> joined{};
 
   ir::NodeId root() const { return schedule.piece.root; }
   std::vector<Dim> renamed(std::vector<Dim> dims) const;
   void parallel(kernel::Parallel, const std::string& name, const Dim& extent,
                 const std::function<void()>& fill) const;
+  /// What a thread does: loops over the launch's blocks, called `block`, and over warps and lanes.
+  void threads(const std::string& block, const std::function<void(const ThreadIndex&)>& fill) const;
   kernel::Index bind(const std::string& name, const kernel::Index& value, const Dim& extent) const;
   /// Of the element of a reduction's or a scan's operand: number `inner` of those that result `outer` walks.
   Coordinates operand_coordinates(ir::NodeId node, const kernel::Index& outer,

@@ -13,9 +13,9 @@ namespace {
 std::vector<Primitive> make_table() {
   return {
       {"kernel",
-       R"(#define FUSE_KERNEL(n) extern "C" __global__ void __launch_bounds__(n)
+       R"(#define FUSE_KERNEL(...) extern "C" __global__ void __launch_bounds__(__VA_ARGS__)
 )",
-       R"(#define FUSE_KERNEL(n) inline __attribute__((always_inline)) void
+       R"(#define FUSE_KERNEL(...) inline __attribute__((always_inline)) void
 )",
        {}},
 

@@ -108,6 +108,7 @@ class KernelPrinter {
 
   std::string text;
   std::vector<OpLine> lines;
+  bool spins = false;
 
   void print() {
     line(comment(fmt::format("// {}: {}", kernel_.name, kernel_.summary)));
@@ -119,7 +120,10 @@ class KernelPrinter {
                       buffer.name));
     }
     for (const Dim& extent : kernel_.extents) add(fmt::format("{} {}", index_type(), extent.name()));
-    line(fmt::format("FUSE_KERNEL({}) {}({}) {{", kernel_.block_threads, kernel_.name, params));
+    const std::string bounds = kernel_.blocks_an_sm > 1
+                                   ? fmt::format("{}, {}", kernel_.block_threads, kernel_.blocks_an_sm)
+                                   : std::to_string(kernel_.block_threads);
+    line(fmt::format("FUSE_KERNEL({}) {}({}) {{", bounds, kernel_.name, params));
     ++depth_;
     for (const Buffer& buffer : kernel_.buffers) {
       const std::string elements = buffer.elements.to_string();
@@ -186,10 +190,11 @@ class KernelPrinter {
   }
 
   /// "load(x, i)", and "h3[k]" of what is a thread's own.
-  std::string element(BufferId id, const Index& index, std::string_view access) const {
-    const Buffer& buffer = kernel_.buffers[id];
-    if (buffer.space == Space::local) return fmt::format("{}[{}]", buffer.name, to_cxx(index));
-    return fmt::format("{}{}, {})", access, buffer.name, to_cxx(index));
+  std::string loaded(const Load& load) const {
+    const Buffer& buffer = kernel_.buffers[load.buffer];
+    const std::string index = to_cxx(load.index);
+    if (buffer.space == Space::local) return fmt::format("{}[{}]", buffer.name, index);
+    return fmt::format("load({}, {})", buffer.name, index);
   }
 
   std::string expression(const Rhs& rhs, DType result) const {
@@ -202,7 +207,7 @@ class KernelPrinter {
                          name(random->offset), random->stream, to_cxx(random->element));
     }
     const auto& load = std::get<Load>(rhs);
-    const std::string read = element(load.buffer, load.index, "load(");
+    const std::string read = loaded(load);
     if (!load.predicate) return read;
     return fmt::format("{} ? {} : {}", name(*load.predicate), read, zero(result));
   }
@@ -226,9 +231,9 @@ class KernelPrinter {
     const Reduction& reduction = kernel_.reductions[declare.reduction];
     for (std::size_t i = 0; i < declare.state.size(); ++i) {
       const DType dtype = reduction.state[i];
-      op_line(fmt::format("{} {} = {};", cuda_name(dtype), name(declare.state[i]),
-                          literal(identity_of(reduction, i), dtype)),
-              origin);
+      const std::string from =
+          declare.initial.empty() ? literal(identity_of(reduction, i), dtype) : name(declare.initial[i]);
+      op_line(fmt::format("{} {} = {};", cuda_name(dtype), name(declare.state[i]), from), origin);
     }
   }
 
@@ -301,11 +306,11 @@ class KernelPrinter {
   }
 
   void print(const Store& store, const Origin& origin) {
+    const Buffer& buffer = kernel_.buffers[store.buffer];
+    const std::string index = to_cxx(store.index);
     const std::string& value = name(store.value);
-    const bool local = kernel_.buffers[store.buffer].space == Space::local;
-    const std::string to = element(store.buffer, store.index, "store(");
-    op_line(local ? fmt::format("{} = {};", to, value)
-                  : fmt::format("{}, {});", to.substr(0, to.size() - 1), value),
+    op_line(buffer.space == Space::local ? fmt::format("{}[{}] = {};", buffer.name, index, value)
+                                         : fmt::format("store({}, {}, {});", buffer.name, index, value),
             origin);
   }
 
@@ -366,6 +371,12 @@ class KernelPrinter {
     op_line("block_barrier();", origin, true);
   }
 
+  void print(const GridBarrier& barrier, const Origin& origin) {
+    spins = true;
+    if (barriers_++ == drop_barrier_) return;
+    op_line(fmt::format("grid_barrier({});", kernel_.buffers[barrier.counter].name), origin, true);
+  }
+
   const Kernel& kernel_;
   const int drop_barrier_;
   int& barriers_;
@@ -402,6 +413,8 @@ Printed print(const Kernel& kernel, int drop_barrier, int& barriers) {
   Printed result{.text = std::move(printer.text) + '\n',
                  .info = {.name = kernel.name,
                           .block_threads = kernel.block_threads,
+                          .spins = printer.spins,
+                          .blocks_an_sm = kernel.blocks_an_sm,
                           .shared_bytes = shared_bytes(kernel),
                           .lines = std::move(printer.lines)},
                  .primitives = {}};

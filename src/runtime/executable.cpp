@@ -100,7 +100,7 @@ void check_kernel(const schedule::Plan& plan, const schedule::Step& step, const 
                                      fuse::to_string(param.dtype), fuse::to_string(plan.values[id].dtype)));
     }
     const bool stated = std::find(step.writes.begin(), step.writes.end(), id) != step.writes.end();
-    if (param.written && !stated) {
+    if (param.written && !stated && id != work.counter) {
       bad_plan(where() + fmt::format("kernel '{}' writes '{}' without stating it", kernel.name, param.name));
     }
   }

@@ -70,7 +70,8 @@ schedule::Residency residency_of(const Executable::Impl& executable, const sched
   return {.blocks = blocks,
           .threads = kernel.block_threads,
           .registers = executable.functions[work.kernel]->registers,
-          .shared_bytes = kernel.shared_bytes};
+          .shared_bytes = kernel.shared_bytes,
+          .blocks_an_sm = kernel.blocks_an_sm};
 }
 
 /// Turns a plan's steps into ready ones.
@@ -101,7 +102,13 @@ class Preparer {
       out_.steps.push_back(std::move(ready));
     }
     const Target& target = executable_.device.backend()->target();
-    out_.streams = schedule::plan_streams(tasks_, executable_.compiled.streams, target);
+    schedule::StreamChoices choices = executable_.compiled.streams;
+    if (plan_.steps.size() != executable_.compiled.plan.steps.size()) {
+      // They are of the plan as it was made: where kernels gave way to their parts, the cost model assigns.
+      choices.stream.clear();
+      choices.order.clear();
+    }
+    out_.streams = schedule::plan_streams(tasks_, choices, target);
     if (executable_.compiled.streams.order_spinning) {
       schedule::verify(tasks_, out_.streams, target);
       note_spinning();

@@ -6,8 +6,8 @@
 #include <algorithm>
 
 #include "ir/memory_values.hpp"
+#include "schedule/default_choices.hpp"
 #include "schedule/gemm_epilogue.hpp"
-#include "schedule/schedule.hpp"
 #include "schedule/shape.hpp"
 
 namespace fuse::schedule {

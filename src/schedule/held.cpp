@@ -24,7 +24,7 @@ class Finder {
   }
 
   std::vector<Held> run() {
-    for (int pass = 0; pass <= stages_.back().pass; ++pass) {
+    for (int pass = 0; pass <= last_pass(stages_); ++pass) {
       walk(pass, [&](NodeId id) { return needed(id, pass); });
       walk(pass, [&](NodeId id) {
         first_.emplace(id, pass);
@@ -42,8 +42,8 @@ class Finder {
   void walk(int pass, Stops stops) const {
     std::vector<NodeId> work;
     for (const Stage& stage : stages_) {
-      if (stage.pass != pass || stage.form == Stage::Form::row) continue;
-      work.push_back(stage.form == Stage::Form::reduce ? graph_[stage.root].operands[0] : stage.root);
+      if (stage.pass != pass || !walks(stage.form)) continue;
+      work.push_back(stage.form == Stage::Form::element ? stage.root : graph_[stage.root].operands[0]);
     }
     std::unordered_set<NodeId> seen;
     while (!work.empty()) {

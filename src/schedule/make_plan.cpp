@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <span>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -41,9 +42,13 @@ class Planner {
       const Schedule& schedule = schedules[next_schedule++];
       std::vector<ValueId> scratch;
       for (DType dtype : schedule.scratch) scratch.push_back(temporary(dtype, {schedule.scratch_elements}));
-      for (const KernelSchedule& launch : schedule.kernels) {
-        add_kernel(piece, launch, launches[next_launch++], scratch);
+      const std::span own = std::span(launches).subspan(next_launch, schedule.kernels.size());
+      next_launch += own.size();
+      if (schedule.kernels.back().role == KernelSchedule::Role::joined) {
+        add_joined(piece, schedule, own, scratch);
+        continue;
       }
+      for (std::size_t i = 0; i < own.size(); ++i) add_kernel(piece, schedule.kernels[i], own[i], scratch);
     }
     for (const auto& [output, value] : copied_) {
       add_copy(*output, value_of_.at(partition_.storage[output->node]), value);
@@ -62,6 +67,7 @@ class Planner {
     }
     for (std::size_t i = 0; i < donated_.size(); ++i)
       add_copy(*donated_[i].first, from_[i], donated_[i].second);
+    zero_counters();
     return std::move(plan_);
   }
 
@@ -172,20 +178,62 @@ class Planner {
 
   void add_kernel(const Piece& piece, const KernelSchedule& launch, const PlannedLaunch& planned,
                   const std::vector<ValueId>& scratch) {
+    const bool once = plan_.values[value_of(piece.root)].kind == PlanValue::Kind::packed;
+    const bool partial = launch.role == KernelSchedule::Role::partial;
+    (once ? plan_.setup : plan_.steps).push_back(kernel_step(piece, launch, planned, scratch, partial, 0));
+  }
+
+  /// One step, which the launches that it joins may stand for.
+  void add_joined(const Piece& piece, const Schedule& schedule, std::span<const PlannedLaunch> launches,
+                  const std::vector<ValueId>& scratch) {
+    const ValueId barrier = counter();
+    Step step = kernel_step(piece, schedule.kernels.back(), launches.back(), scratch, true, barrier);
+    step.spins = true;
+    std::get<KernelStep>(step.work).counter = barrier;
+    for (std::size_t i = 0; i + 1 < launches.size(); ++i) {
+      Step part = kernel_step(piece, schedule.kernels[i], launches[i], scratch, false, 0);
+      std::get<KernelStep>(step.work).parts.push_back(std::get<KernelStep>(std::move(part.work)));
+    }
+    plan_.steps.push_back(std::move(step));
+  }
+
+  Step kernel_step(const Piece& piece, const KernelSchedule& launch, const PlannedLaunch& planned,
+                   const std::vector<ValueId>& scratch, bool writes_scratch, ValueId counter) {
     KernelStep work{.kernel = planned.kernel, .extents = planned.extents, .grid = launch.grid};
     Step step{.nodes = piece.nodes, .name = planned.name};
     const std::vector<NodeId> results = results_of(piece);
     for (const BufferSource& source : planned.buffers) {
-      const ValueId value = source.is_scratch ? scratch[source.scratch] : value_of(source.node);
+      ValueId value = counter;
+      bool written = false;  // of a counter, no other step sees what the kernel adds
+      if (source.kind == BufferSource::Kind::scratch) {
+        value = scratch[source.scratch];
+        written = writes_scratch;
+      } else if (source.kind == BufferSource::Kind::node) {
+        value = value_of(source.node);
+        written = std::find(results.begin(), results.end(), source.node) != results.end();
+      }
       work.buffers.push_back(value);
-      const bool written = source.is_scratch
-                               ? launch.role == KernelSchedule::Role::partial
-                               : std::find(results.begin(), results.end(), source.node) != results.end();
       (written ? step.writes : step.reads).push_back(value);
     }
     step.work = std::move(work);
-    const bool once = plan_.values[value_of(piece.root)].kind == PlanValue::Kind::packed;
-    (once ? plan_.setup : plan_.steps).push_back(std::move(step));
+    return step;
+  }
+
+  /// Of the grid barriers of a step. One step zeroes those of all: a workspace holds random bytes, or counts
+  /// that an aborted run left.
+  ValueId counter() {
+    constexpr int apart = 4;  // parts of a value begin at multiples of 16 bytes
+    if (counter_count_++ == 0) counters_ = temporary(i32, {});
+    plan_.values[counters_].dims = {apart * counter_count_};
+    const ValueId made = temporary(i32, {1});
+    plan_.values[made].inside = Inside{counters_, 4 * apart * (counter_count_ - 1)};
+    return made;
+  }
+
+  void zero_counters() {
+    if (counter_count_ == 0) return;
+    Step step{.work = MemsetStep{counters_, 0}, .writes = {counters_}, .name = "zero.barriers"};
+    plan_.steps.insert(plan_.steps.begin(), std::move(step));
   }
 
   /// Its kernel stands behind those of the schedules, once for all calls of it.
@@ -208,15 +256,10 @@ class Planner {
     }
     work.parts = std::move(parts);
     if (custom.grid_barrier) {
-      // Zeroed by a step of its own: a workspace holds random bytes, or a count that an aborted run left.
-      const ValueId barrier = temporary(i32, {1});
-      plan_.steps.push_back({.work = MemsetStep{barrier, 0},
-                             .writes = {barrier},
-                             .nodes = piece.nodes,
-                             .name = "zero." + custom.name});
+      const ValueId barrier = counter();
       work.buffers.push_back(barrier);
+      work.counter = barrier;
       step.reads.push_back(barrier);
-      step.writes.push_back(barrier);
       step.spins = true;
     }
     step.work = std::move(work);
@@ -288,6 +331,8 @@ class Planner {
   std::vector<std::pair<const ir::Output*, ValueId>> copied_;
   std::vector<std::pair<const ir::Output*, ValueId>> donated_;  // made aside
   std::vector<ValueId> from_;                                   // where
+  ValueId counters_ = 0;                                        // of all grid barriers
+  int counter_count_ = 0;
 };
 
 }  // namespace

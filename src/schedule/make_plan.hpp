@@ -15,9 +15,14 @@
 
 namespace fuse::schedule {
 
-/// One buffer parameter of a kernel: a stored node, or component `scratch` of the piece's partial results.
+/// One buffer parameter of a kernel.
 struct BufferSource {
-  bool is_scratch = false;
+  enum class Kind : std::uint8_t {
+    node,     ///< stored
+    scratch,  ///< a component of the piece's partial results
+    counter,  ///< of grid barriers
+  };
+  Kind kind = Kind::node;
   ir::NodeId node = 0;
   std::size_t scratch = 0;
 };

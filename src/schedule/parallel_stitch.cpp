@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <unordered_set>
 
 namespace fuse::schedule {
 namespace {
@@ -193,13 +194,18 @@ ParallelModel contention_model(const ir::Graph& graph, const GroupGraph& groups,
             return target.launch_seconds + l.seconds / l.share;
           },
       .together =
-          [load, &target](std::span<const Id> ids) {
+          [load, &graph, &groups, &target](std::span<const Id> ids) {
             double longest = 0, traffic = 0, share = 0;
+            std::unordered_set<ir::NodeId> read;
             for (const Id id : ids) {
               const Load l = load(id);
               longest = std::max(longest, l.seconds / l.share);
               traffic += l.seconds;
               share += l.share;
+              // What several read is read once.
+              for (const ir::NodeId input : groups.input_values(id)) {
+                if (!read.insert(input).second) traffic -= bytes_of(graph[input]) / target.bandwidth;
+              }
             }
             return target.launch_seconds +
                    std::max(longest, traffic) * (1 + contention * std::max(0.0, share - 1));

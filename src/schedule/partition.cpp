@@ -199,6 +199,10 @@ std::string_view to_string(Stage::Form form) {
       return "row";
     case Stage::Form::reduce:
       return "reduce";
+    case Stage::Form::column_reduce:
+      return "column_reduce";
+    case Stage::Form::column:
+      return "column";
   }
   return "?";
 }
@@ -218,6 +222,19 @@ NodeId dominant(const ir::Graph& graph, const Piece& piece) {
   const auto found = std::find_if(stages.begin(), stages.end(),
                                   [](const Stage& stage) { return stage.form == Stage::Form::reduce; });
   return found == stages.end() ? piece.root : found->root;
+}
+
+bool has_columns(const Piece& piece) {
+  return std::any_of(piece.stages.begin(), piece.stages.end(),
+                     [](const Stage& stage) { return stage.form == Stage::Form::column_reduce; });
+}
+
+int last_pass(const std::vector<Stage>& stages) {
+  int last = 0;
+  for (const Stage& stage : stages) {
+    if (stage.form != Stage::Form::column) last = std::max(last, stage.pass);
+  }
+  return last;
 }
 
 std::string stages_text(const ir::Graph& graph, const std::vector<Stage>& stages) {

@@ -22,9 +22,11 @@ namespace fuse::schedule {
 /// A value of a kernel piece that threads hold for later stages, or that is stored.
 struct Stage {
   enum class Form : std::uint8_t {
-    element,  ///< a value for each element of the loops
-    row,      ///< a value for each row: the loops without what is reduced
-    reduce,   ///< each row reduced to a value
+    element,        ///< a value for each element of the loops
+    row,            ///< a value for each row: the loops without what is reduced
+    reduce,         ///< each row reduced to a value
+    column_reduce,  ///< each column, across the rows, reduced to a value
+    column,         ///< a value for each column, of those
   };
   ir::NodeId root = 0;
   Form form = Form::element;
@@ -54,6 +56,15 @@ std::vector<ir::NodeId> results_of(const Piece&);
 std::vector<Stage> stages_of(const ir::Graph&, const Piece&);
 /// The reduction whose loops all stages share; where there is none, the root.
 ir::NodeId dominant(const ir::Graph&, const Piece&);
+/// Whether blocks pass columns on to each other: what is made of columns takes a launch of its own.
+bool has_columns(const Piece&);
+inline bool is_column(Stage::Form form) {
+  return form == Stage::Form::column_reduce || form == Stage::Form::column;
+}
+/// Whether it takes part in the loop over a row's elements.
+inline bool walks(Stage::Form form) { return form != Stage::Form::row && form != Stage::Form::column; }
+/// Of those over rows: what is made of columns comes behind all of them.
+int last_pass(const std::vector<Stage>&);
 /// "%1 reduce_max | %5 reduce_sum, %6 add": a bar between passes.
 std::string stages_text(const ir::Graph&, const std::vector<Stage>&);
 

@@ -43,6 +43,9 @@ struct KernelStep {
   std::vector<ValueId> buffers{};  ///< in the kernel's parameter order
   std::vector<Dim> extents{};      ///< values of its extent parameters
   Dim grid{};                      ///< blocks
+  /// Of a kernel that spins: where its grid barriers count. Zero before it; what it adds no other step sees,
+  /// so that it is stated as read alone.
+  std::optional<ValueId> counter{};
   /// Of a kernel that spins: what does the same without a grid barrier, one behind the other.
   std::vector<KernelStep> parts{};
 };

@@ -17,13 +17,15 @@ std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; 
 
 Share share_of_block(const Residency& launch, const Target& target) {
   const std::int64_t warps = std::max<std::int64_t>(1, ceil_div(launch.threads, target.warp_size));
-  int registers = launch.registers;
+  std::int64_t registers = launch.registers;
   if (registers == Residency::unknown) {
-    registers = static_cast<int>(
-        std::min<std::int64_t>(most_registers, target.registers_per_sm / (warps * target.warp_size)));
+    const std::int64_t a_thread = target.registers_per_sm / (warps * target.warp_size * launch.blocks_an_sm);
+    registers = std::min<std::int64_t>(most_registers, a_thread);
+    // A warp's share is rounded up: no more than fits so.
+    if (registers < most_registers)
+      registers = registers * target.warp_size / register_unit * register_unit / target.warp_size;
   }
-  const std::int64_t of_warp =
-      ceil_div(std::int64_t{registers} * target.warp_size, register_unit) * register_unit;
+  const std::int64_t of_warp = ceil_div(registers * target.warp_size, register_unit) * register_unit;
   const std::int64_t shared = launch.shared_bytes > 0 ? launch.shared_bytes + shared_reserved : 0;
   return {1, warps * target.warp_size, warps * of_warp, shared};
 }

@@ -12,13 +12,14 @@
 
 namespace fuse::schedule {
 
-/// Of one launch. Registers that nobody counted yet are taken to be the most that the block's size allows.
+/// Of one launch. Registers that nobody counted yet are taken to be the most that the kernel's bounds allow.
 struct Residency {
   static constexpr int unknown = 0;
   std::int64_t blocks = 0;
   int threads = 0;                ///< of a block
   int registers = unknown;        ///< of a thread
   std::int64_t shared_bytes = 0;  ///< of a block
+  int blocks_an_sm = 1;           ///< for which the registers of a multiprocessor suffice
   bool operator==(const Residency&) const = default;
 };
 

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "ir/dim_poly.hpp"
+#include "schedule/residency.hpp"
 #include "schedule/shape.hpp"
 
 namespace fuse::schedule {
@@ -15,10 +16,7 @@ namespace {
 using ir::NodeId;
 
 constexpr std::int64_t int_limit = std::numeric_limits<std::int32_t>::max();
-constexpr int row_warp_limit = 1024;    // elements of a row that a warp walks in 32 steps
-constexpr int row_block_limit = 16384;  // and a block of 256 in 64
-constexpr int tile_columns = 32;
-constexpr int most_held = 32;  // registers of a thread: half of what it has at half of the occupancy
+constexpr int most_columns = 64;  // registers of a thread that columns may take
 
 /// Facts know more than ranges alone where a product is bounded: they are asked when that can matter.
 std::int64_t upper_bound(const Dim& dim, const analysis::Facts& facts) {
@@ -136,15 +134,13 @@ std::string_view to_string(Mapping mapping) {
 
 std::string Choices::to_string() const {
   std::string text = fmt::format("mapping = {}, block = {}", schedule::to_string(mapping), block_threads);
-  if (mapping == Mapping::split) text += fmt::format(", parts = {}", parts);
+  if (parts > 1) text += fmt::format(", parts = {}", parts);
+  if (blocks > 0) text += fmt::format(", blocks = {}", blocks);
   if (hold > 0) text += fmt::format(", hold = {}", hold);
   return text;
 }
 
-namespace {
-
-/// Elements of the longest row that each thread walks; 0 where that is not known, or far from what is usual.
-std::int64_t trips_of(const Dim& reduced, const Choices& choices) {
+std::int64_t row_trips(const Dim& reduced, const Choices& choices) {
   const std::int64_t most = reduced.max();
   if (most / 8 > reduced.hint()) return 0;
   const std::int64_t side_by_side = choices.mapping == Mapping::row_warp      ? 32
@@ -153,87 +149,90 @@ std::int64_t trips_of(const Dim& reduced, const Choices& choices) {
   return (most + side_by_side - 1) / side_by_side;
 }
 
-/// Of several stages over rows: by so many threads a row that each can hold its share of it, and that few
-/// rows fill half of the device.
-Choices holding(const ir::Graph& graph, const Piece& piece, const Choices& alone, const LoopShape& shape,
-                const Target& target) {
-  const std::int64_t words = std::max(1, held_words(graph, held_values(graph, piece)));
-  const Dim reduced = product(shape.reduced);
-  Choices choices = alone;
-  choices.hold = most_held;
-  const auto trips = [&] { return trips_of(reduced, choices); };
-  const auto fits = [&] {
-    return trips() > 0 && trips() * words <= (choices.block_threads > 256 ? most_held / 2 : most_held);
-  };
-  const auto barely_fits = [&] { return trips() > 0 && trips() * words <= most_held; };
-  if (alone.mapping == Mapping::column_tile) {
-    while (!fits() && choices.block_threads < target.max_threads_per_block) choices.block_threads *= 2;
-    return barely_fits() ? choices : alone;
-  }
-  const std::int64_t rows = product(shape.kept).hint();
-  const std::int64_t wanted = std::int64_t{target.sms} * target.max_threads_per_sm / 2;
-  if (alone.mapping == Mapping::row_warp && fits() && (rows * 32 >= wanted || trips() <= 4)) return choices;
-  const Choices by_warp = choices;
-  choices.mapping = Mapping::row_block;
-  for (int threads = 64; threads <= target.max_threads_per_block; threads *= 2) {
-    choices.block_threads = threads;
-    if (fits() && (rows * threads >= wanted || trips() <= 4)) return choices;
-  }
-  if (barely_fits()) return choices;
-  choices = by_warp;
-  return alone.mapping == Mapping::row_warp && barely_fits() ? choices : alone;
-}
+namespace {
 
-Choices choices_alone(const ir::Graph& graph, const Piece& piece, const Target& target) {
-  const ir::Node& root = graph[dominant(graph, piece)];
-  const int block = std::min(256, target.max_threads_per_block);
-  const ir::Relation relation = info(root.op).relation;
-  if (relation == ir::Relation::scan) {
-    const LoopShape scanned = loop_shape(graph, root);
-    if (scanned.inner) return {Mapping::scan_warp, std::min(128, block), 1};
-    return {Mapping::scan_thread, block, 1};
+std::vector<NodeId> column_reductions(const Piece& piece) {
+  std::vector<NodeId> roots;
+  for (const Stage& stage : piece.stages) {
+    if (stage.form == Stage::Form::column_reduce) roots.push_back(stage.root);
   }
-  if (relation != ir::Relation::reduce) return {Mapping::element, block, 1};
-  const LoopShape shape = loop_shape(graph, root);
-  const std::int64_t results = product(shape.kept).hint();
-  const std::int64_t reduced = product(shape.reduced).hint();
-  if (!shape.inner && results >= tile_columns) return {Mapping::column_tile, block, 1};
-  if (reduced <= row_warp_limit) return {Mapping::row_warp, std::min(128, block), 1};
-  // What stages hold of a row, the blocks of a split one would have to pass on.
-  const bool alone = piece.stages.size() <= 1;
-  if (!alone || reduced <= row_block_limit || results * 2 >= target.sms)
-    return {Mapping::row_block, block, 1};
-  const std::int64_t wave =
-      std::max<std::int64_t>(2, 2 * std::int64_t{target.sms} / std::max<std::int64_t>(results, 1));
-  const std::int64_t useful = reduced / (8 * std::int64_t{block});
-  return {Mapping::split, block,
-          static_cast<int>(std::clamp<std::int64_t>(useful, 2, std::min<std::int64_t>(wave, 1024)))};
+  return roots;
 }
 
 }  // namespace
 
-Choices default_choices(const ir::Graph& graph, const Piece& piece, const Target& target) {
-  const Choices alone = choices_alone(graph, piece, target);
-  if (piece.stages.size() <= 1 || form_of(graph, piece) != Form::reduce) return alone;
+int column_words(const ir::Graph& graph, const Piece& piece) {
+  int bytes = 0;
+  for (const NodeId root : column_reductions(piece)) {
+    for (const DType dtype : reduction_state(graph, graph[root]))
+      bytes += std::max(4, static_cast<int>(size_of(dtype)));
+  }
+  return bytes / 4;
+}
+
+bool columns_fit(const ir::Graph& graph, const Piece& piece, const Choices& choices) {
+  if (choices.mapping != Mapping::row_block && choices.mapping != Mapping::row_warp) return false;
+  const Dim row = product(loop_shape(graph, graph[dominant(graph, piece)]).reduced);
+  const std::int64_t trips = row_trips(row, choices);
+  return trips > 0 && trips * column_words(graph, piece) <= most_columns;
+}
+
+bool can_keep_columns(const ir::Graph& graph, const std::vector<NodeId>& reductions, const Target& target) {
+  Piece piece;
+  for (const NodeId root : reductions)
+    piece.stages.push_back({.root = root, .form = Stage::Form::column_reduce});
+  const Dim row = product(loop_shape(graph, graph[reductions[0]]).kept);
+  const Choices widest{.mapping = Mapping::row_block, .block_threads = target.max_threads_per_block};
+  const std::int64_t trips = row_trips(row, widest);
+  return trips > 0 && trips * column_words(graph, piece) <= most_held / 2;
+}
+
+std::vector<Stage> stages_of(const ir::Graph& graph, const Piece& piece, KernelSchedule::Role role) {
+  std::vector<Stage> stages = stages_of(graph, piece);
+  if (!has_columns(piece)) return stages;
+  const bool combines = role == KernelSchedule::Role::combine;
+  std::erase_if(stages, [&](const Stage& stage) {
+    return combines ? !is_column(stage.form) : stage.form == Stage::Form::column;
+  });
+  return stages;
+}
+
+std::vector<DType> scratch_types(const ir::Graph& graph, const Piece& piece, const Choices& choices) {
+  if (choices.mapping == Mapping::split) return reduction_state(graph, graph[piece.root]);
+  std::vector<DType> types;
+  for (const NodeId root : column_reductions(piece)) {
+    const std::vector<DType> state = reduction_state(graph, graph[root]);
+    types.insert(types.end(), state.begin(), state.end());
+  }
+  return types;
+}
+
+Dim scratch_elements(const ir::Graph& graph, const Piece& piece, const Choices& choices) {
   const LoopShape shape = loop_shape(graph, graph[dominant(graph, piece)]);
-  Choices choices = holding(graph, piece, alone, shape, target);
-  while (shared_bytes(graph, piece, choices) > target.shared_per_block) choices.block_threads /= 2;
-  return choices;
+  return product(has_columns(piece) ? shape.reduced : shape.kept) * choices.parts;
 }
 
 std::int64_t shared_bytes(const ir::Graph& graph, const Piece& piece, const Choices& choices) {
-  std::int64_t states = 0;  // of each reduction a block
-  if (choices.mapping == Mapping::column_tile) states = choices.block_threads;
+  const auto bytes = [&](NodeId root) {
+    std::int64_t sum = 0;
+    for (const DType dtype : reduction_state(graph, graph[root]))
+      sum += static_cast<std::int64_t>(size_of(dtype));
+    return sum;
+  };
+  const bool by_tile = choices.mapping == Mapping::column_tile,
+             by_warp = choices.mapping == Mapping::row_warp;
+  std::int64_t states = 0, columns = 0;  // of a block: of each reduction
+  if (by_tile) states = choices.block_threads;
   if (choices.mapping == Mapping::row_block || choices.mapping == Mapping::split)
     states = choices.block_threads / 32;
-  std::int64_t bytes = 0;
+  if (by_warp || choices.blocks > 0) columns = choices.block_threads;
+  if (by_warp && choices.blocks > 0) columns += choices.block_threads;
+  std::int64_t sum = 0;
   for (const Stage& stage : stages_of(graph, piece)) {
-    if (stage.form != Stage::Form::reduce) continue;
-    for (const DType dtype : reduction_state(graph, graph[stage.root])) {
-      bytes += states * static_cast<std::int64_t>(size_of(dtype));
-    }
+    if (stage.form == Stage::Form::reduce) sum += states * bytes(stage.root);
+    if (stage.form == Stage::Form::column_reduce) sum += columns * bytes(stage.root);
   }
-  return bytes;
+  return sum;
 }
 
 std::vector<KernelSchedule> launches(const ir::Graph& graph, const Piece& piece, const Choices& choices) {
@@ -249,22 +248,30 @@ std::vector<KernelSchedule> launches(const ir::Graph& graph, const Piece& piece,
   kernel.results = product(shape.kept);
   kernel.reduced = product(shape.reduced);
   kernel.grid = grid_of(kernel, choices.parts);
-  if (choices.mapping != Mapping::split) return {kernel};
+  const bool columns = has_columns(piece);
+  if (choices.mapping != Mapping::split && !columns) return {kernel};
   kernel.role = KernelSchedule::Role::partial;
   KernelSchedule combine{.role = KernelSchedule::Role::combine,
-                         .mapping = Mapping::row_warp,
-                         .results = kernel.results,
+                         .mapping = columns ? Mapping::column_tile : Mapping::row_warp,
+                         .results = columns ? kernel.reduced : kernel.results,
                          .reduced = choices.parts,
-                         .block_threads = std::min(128, choices.block_threads)};
+                         .block_threads = std::min(columns ? 256 : 128, choices.block_threads)};
+  if (columns) kernel.grid = choices.parts;
+  if (choices.blocks > 0) combine.block_threads = choices.block_threads;
   combine.grid = grid_of(combine, 1);
-  return {kernel, combine};
+  if (choices.blocks == 0) return {kernel, combine};
+  KernelSchedule joined = kernel;
+  joined.role = KernelSchedule::Role::joined;
+  joined.grid = choices.blocks;
+  return {kernel, combine, joined};
 }
 
 namespace {
 
 /// As much of what the passes would hold as fits.
 void hold(const ir::Graph& graph, Schedule& schedule) {
-  const std::int64_t trips = trips_of(schedule.kernels[0].reduced, schedule.choices);
+  const std::int64_t trips = row_trips(schedule.kernels[0].reduced, schedule.choices);
+  if (has_columns(schedule.piece)) schedule.trips = static_cast<int>(trips);
   if (trips == 0 || trips > schedule.choices.hold) return;
   for (const Held& held : held_values(graph, schedule.piece)) {
     schedule.held.push_back(held);
@@ -275,17 +282,23 @@ void hold(const ir::Graph& graph, Schedule& schedule) {
 
 }  // namespace
 
-Schedule make_schedule(const ir::Graph& graph, const Piece& piece, const Choices& choices, const Target&,
-                       const analysis::Facts& facts) {
+Schedule make_schedule(const ir::Graph& graph, const Piece& piece, const Choices& choices,
+                       const Target& target, const analysis::Facts& facts) {
   Schedule schedule{.piece = piece, .choices = choices, .kernels = launches(graph, piece, choices)};
   for (KernelSchedule& kernel : schedule.kernels) {
     const int parts = kernel.role == KernelSchedule::Role::partial ? choices.parts : 1;
     kernel.index_type = index_type(graph, facts, piece, kernel, parts);
   }
-  if (choices.hold > 0) hold(graph, schedule);
-  if (choices.mapping == Mapping::split) {
-    schedule.scratch = reduction_state(graph, graph[piece.root]);
-    schedule.scratch_elements = schedule.kernels[0].results * choices.parts;
+  if (choices.blocks > 0) {
+    schedule.blocks_an_sm = (choices.blocks + target.sms - 1) / target.sms;
+    for (const KernelSchedule& kernel : schedule.kernels) {
+      if (kernel.index_type == i64) schedule.kernels.back().index_type = i64;
+    }
+  }
+  if (choices.hold > 0 || has_columns(piece)) hold(graph, schedule);
+  if (schedule.kernels.size() > 1) {
+    schedule.scratch = scratch_types(graph, piece, choices);
+    schedule.scratch_elements = scratch_elements(graph, piece, choices);
   }
   return schedule;
 }
@@ -305,7 +318,8 @@ std::string print(const ir::Graph& graph, const Schedule& schedule) {
   for (const KernelSchedule& kernel : schedule.kernels) {
     const char* role = kernel.role == KernelSchedule::Role::whole     ? "whole"
                        : kernel.role == KernelSchedule::Role::partial ? "partial"
-                                                                      : "combine";
+                       : kernel.role == KernelSchedule::Role::combine ? "combine"
+                                                                      : "joined";
     text += fmt::format("  {} {}: results {}  reduced {}  grid {} x {}  index {}\n", role,
                         to_string(kernel.mapping), kernel.results.to_string(), kernel.reduced.to_string(),
                         kernel.grid.to_string(), kernel.block_threads, fuse::to_string(kernel.index_type));
@@ -337,10 +351,19 @@ void verify(const ir::Graph& graph, const Schedule& schedule, const Target& targ
         kernel.block_threads % 32 != 0) {
       fail(fmt::format("a block of {} threads on {}", kernel.block_threads, target.name));
     }
+    const Residency least{.blocks = 1,
+                          .threads = kernel.block_threads,
+                          .shared_bytes = shared_bytes(graph, schedule.piece, schedule.choices),
+                          .blocks_an_sm = schedule.blocks_an_sm};
+    if (kernel.role == KernelSchedule::Role::joined && schedule.blocks_an_sm > blocks_per_sm(least, target)) {
+      fail(fmt::format("{} blocks of {} threads at a time", schedule.choices.blocks, kernel.block_threads));
+    }
   }
-  const bool split = schedule.choices.mapping == Mapping::split;
-  if (split != (schedule.kernels.size() == 2) || split == schedule.scratch.empty())
-    fail("parts without scratch");
+  const bool parts = schedule.choices.mapping == Mapping::split || has_columns(schedule.piece);
+  const std::size_t launches = parts ? 2 + (schedule.choices.blocks > 0) : 1;
+  if (schedule.kernels.size() != launches || parts == schedule.scratch.empty()) fail("parts without scratch");
+  if (has_columns(schedule.piece) && !columns_fit(graph, schedule.piece, schedule.choices))
+    fail("columns that no thread can keep");
 }
 
 }  // namespace fuse::schedule

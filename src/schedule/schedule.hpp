@@ -30,18 +30,25 @@ std::string_view to_string(Mapping);
 struct Choices {
   Mapping mapping = Mapping::element;
   int block_threads = 256;
-  int parts = 1;  ///< split: blocks a result
+  int parts = 1;  ///< split: blocks a result; stages of columns: blocks that share the rows
   int hold = 0;   ///< 32-bit registers in which a thread may hold elements from pass to pass (held.hpp)
+  int blocks =
+      0;  ///< of the kernel that joins several launches, with grid barriers between; 0: there is none
   bool operator==(const Choices&) const = default;
   std::string to_string() const;
 };
 
 /// One launch of a piece.
 struct KernelSchedule {
-  enum class Role : std::uint8_t { whole, partial, combine };
+  enum class Role : std::uint8_t {
+    whole,
+    partial,  ///< parts of results, or of columns beside all that is made of rows
+    combine,  ///< what is made of those parts
+    joined,   ///< the others, one behind the other: AStitch's global scheme
+  };
   Role role = Role::whole;
   Mapping mapping = Mapping::element;
-  Dim results{};  ///< elements stored (partial: results * parts)
+  Dim results{};  ///< rows of the loops; element: elements
   Dim reduced{};  ///< elements that each combines; 1 for element
   Dim grid{};     ///< blocks
   int block_threads = 256;
@@ -51,17 +58,33 @@ struct KernelSchedule {
 struct Schedule {
   Piece piece{};
   Choices choices{};
-  std::vector<KernelSchedule> kernels{};  ///< one, or partial and combine
+  std::vector<KernelSchedule> kernels{};  ///< one, or partial and combine, and what joins them
+  int blocks_an_sm = 1;  ///< of the joined kernel: that must have a place on a multiprocessor at a time
   /// What a partial launch leaves for the combining one: element types, each `scratch_elements` long.
   std::vector<DType> scratch{};
   Dim scratch_elements = 0;
-  /// What threads hold of a row from pass to pass; each walks `trips` elements of it. 0: in no fixed number.
+  /// What threads hold of a row from pass to pass; each walks `trips` elements of it, and keeps the state of
+  /// columns for each. 0: in no fixed number.
   std::vector<Held> held{};
   int trips = 0;
 };
 
-/// The cost model's choice for a kernel piece.
-Choices default_choices(const ir::Graph&, const Piece&, const Target&);
+inline constexpr int tile_columns = 32;  ///< of column_tile: results side by side
+inline constexpr int most_held = 32;  ///< registers of a thread: half of what it has at half of the occupancy
+
+/// Elements of the longest row that each thread walks; 0 where that is not known, or far from what is usual.
+std::int64_t row_trips(const Dim& reduced, const Choices&);
+/// 32-bit registers that an element of all columns' state takes.
+int column_words(const ir::Graph&, const Piece&);
+/// Whether threads can keep the columns of their elements in registers.
+bool columns_fit(const ir::Graph&, const Piece&, const Choices&);
+/// Whether the largest block's threads can keep these reductions over columns, beside what they hold.
+bool can_keep_columns(const ir::Graph&, const std::vector<ir::NodeId>& reductions, const Target&);
+/// Stages of a launch: those of the piece, but what is made of columns is the combining one's.
+std::vector<Stage> stages_of(const ir::Graph&, const Piece&, KernelSchedule::Role);
+/// What a partial launch leaves for the combining one, by reduction: types of the arrays, their length.
+std::vector<DType> scratch_types(const ir::Graph&, const Piece&, const Choices&);
+Dim scratch_elements(const ir::Graph&, const Piece&, const Choices&);
 /// What a block combines its warps' parts of reductions in.
 std::int64_t shared_bytes(const ir::Graph&, const Piece&, const Choices&);
 /// The launches of a kernel piece, their index types left open.

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 
 namespace fuse::schedule {
 namespace {
@@ -27,6 +28,7 @@ bool has_parts(const Step& step) {
 Plan split_spinning(const Plan& plan, const std::function<bool(const Step&)>& cut) {
   Plan result = plan;
   result.steps.clear();
+  const std::vector<ValueId> memory = roots(plan);
   std::vector<bool> left(plan.values.size());  // by whole kernels that went
   for (const Step& step : plan.steps) {
     if (!has_parts(step) || !cut(step)) {
@@ -34,7 +36,8 @@ Plan split_spinning(const Plan& plan, const std::function<bool(const Step&)>& cu
       continue;
     }
     const auto& whole = std::get<KernelStep>(step.work);
-    for (const ValueId id : whole.buffers) left[id] = true;
+    for (const ValueId id : whole.buffers) left[memory[id]] = true;
+    std::vector<ValueId> before;
     for (std::size_t i = 0; i < whole.parts.size(); ++i) {
       const KernelStep& part = whole.parts[i];
       Step made{.work = part,
@@ -44,15 +47,17 @@ Plan split_spinning(const Plan& plan, const std::function<bool(const Step&)>& cu
                 .nodes = step.nodes,
                 .name = fmt::format("{}_{}", step.name, i)};
       // A part reads what those before it wrote.
-      if (i > 0) made.reads.insert(made.reads.end(), made.writes.begin(), made.writes.end());
+      std::copy_if(made.writes.begin(), made.writes.end(), std::back_inserter(made.reads),
+                   [&](ValueId id) { return std::count(before.begin(), before.end(), id) > 0; });
+      before.insert(before.end(), made.writes.begin(), made.writes.end());
       result.steps.push_back(std::move(made));
     }
   }
   std::vector<bool> used(plan.values.size());
   for (const Step& step : result.steps) {
     if (std::holds_alternative<MemsetStep>(step.work)) continue;
-    for (const ValueId id : step.reads) used[id] = true;
-    for (const ValueId id : step.writes) used[id] = true;
+    for (const ValueId id : step.reads) used[memory[id]] = true;
+    for (const ValueId id : step.writes) used[memory[id]] = true;
   }
   std::erase_if(result.steps, [&](const Step& step) {
     const auto* memset = std::get_if<MemsetStep>(&step.work);

@@ -4,17 +4,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
+#include <array>
 #include <optional>
-#include <queue>
 #include <unordered_map>
 
 #include "analysis/cluster_graph.hpp"
 #include "ir/fixed_values.hpp"
 #include "schedule/arguments.hpp"
+#include "schedule/default_choices.hpp"
+#include "schedule/piece_cost.hpp"
 #include "schedule/schedule.hpp"
-#include "schedule/shape.hpp"
-#include "schedule/step_cost.hpp"
+#include "schedule/stage_rules.hpp"
 
 namespace fuse::schedule {
 namespace {
@@ -30,48 +30,13 @@ constexpr std::size_t most_others =
 constexpr std::ptrdiff_t most_reductions = 5;  // ptxas spills from 7 of mixed types on
 constexpr std::size_t most_nodes = 600;        // counted once for each stage that may compute them again
 
-/// The loops of a kernel: extents, and which of them the dominant reduces.
-struct Frame {
-  std::vector<Dim> dims{};
-  std::vector<bool> is_reduced{};
-  bool reduces = false;
-
-  std::vector<std::size_t> long_kept() const {  // dims of a row's value that are longer than 1
-    std::vector<std::size_t> result;
-    for (std::size_t i = 0; i < dims.size(); ++i) {
-      if (!is_reduced[i] && !dims[i].is(1)) result.push_back(i);
-    }
-    return result;
-  }
-};
-
-std::vector<std::size_t> long_dims(const std::vector<Dim>& dims) {
-  std::vector<std::size_t> result;
-  for (std::size_t i = 0; i < dims.size(); ++i) {
-    if (!dims[i].is(1)) result.push_back(i);
-  }
-  return result;
-}
-
-struct Member {
-  PieceId piece = 0;
-  Stage::Form form = Stage::Form::element;
-  int pass = 0;
-};
-
 struct Cluster {
   std::vector<Member> members{};  // in piece order
   Frame frame{};
   std::size_t nodes = 0;
   std::vector<NodeId> inputs{};     // sorted; values of members among them
   std::vector<SymbolId> symbols{};  // sorted
-};
-
-/// A value that a piece reads, and the piece that makes it or a part of its memory.
-struct Read {
-  NodeId input = 0;
-  PieceId maker = 0;
-  bool whole = true;  // the piece makes the value itself
+  Piece whole{};                    // of several members that stay together
 };
 
 class Stitcher {
@@ -99,9 +64,8 @@ class Stitcher {
     for (const GroupId group : order) {
       if (of_group[group].size() > 1) grow(of_group[group]);
     }
-    for (Cluster& cluster : clusters_) {
-      if (cluster.members.size() > 1) judge(cluster);
-    }
+    const std::size_t grown = clusters_.size();
+    for (std::size_t i = 0; i < grown; ++i) judge(i);
     rebuild();
     return std::move(refusals_);
   }
@@ -158,26 +122,15 @@ class Stitcher {
     return info(graph_[piece.root].op).relation != Relation::scan;
   }
 
-  bool reduces(NodeId root) const { return info(graph_[root].op).relation == Relation::reduce; }
-
-  Frame frame_of(NodeId root) const {
-    if (!reduces(root)) {
-      const std::vector<Dim>& dims = graph_[root].type.dims;
-      return {.dims = dims, .is_reduced = std::vector<bool>(dims.size())};
-    }
-    return {.dims = graph_[graph_[root].operands[0]].type.dims,
-            .is_reduced = loop_shape(graph_, graph_[root]).is_reduced,
-            .reduces = true};
-  }
-
   void grow(const std::vector<PieceId>& pieces) {
     const std::size_t first = clusters_.size();
     for (const PieceId id : pieces) {
       if (is_candidate(piece(id)) && joins_any(id, first)) continue;
-      const Frame frame = frame_of(piece(id).root);
+      const Frame frame = frame_of(graph_, piece(id).root);
       const auto form = frame.reduces ? Stage::Form::reduce : Stage::Form::element;
       cluster_of_[id] = clusters_.size();
-      clusters_.push_back({{{id, form, 0}}, frame, piece(id).nodes.size(), piece(id).inputs, symbols_[id]});
+      clusters_.push_back(
+          {{{id, piece(id).root, form, 0}}, frame, piece(id).nodes.size(), piece(id).inputs, symbols_[id]});
     }
   }
 
@@ -202,26 +155,19 @@ class Stitcher {
 
   bool joins(PieceId id, std::size_t number) {
     Cluster& cluster = clusters_[number];
+    const Piece& added = piece(id);
     if (!is_candidate(piece(cluster.members.front().piece))) return false;
     if (cluster.members.size() == most_stages) return false;
-    if (cluster.nodes + piece(id).nodes.size() > most_nodes) return false;
-    const auto reductions =
-        std::count_if(cluster.members.begin(), cluster.members.end(),
-                      [](const Member& member) { return member.form == Stage::Form::reduce; });
-    if (reduces(piece(id).root) && reductions == most_reductions) return false;
-    const bool reframed = !cluster.frame.reduces && reduces(piece(id).root);
-    const Frame frame = reframed ? frame_of(piece(id).root) : cluster.frame;
-    if (!form_in(frame, piece(id).root)) return false;
+    if (cluster.nodes + added.nodes.size() > most_nodes) return false;
     Cluster grown = cluster;
-    grown.frame = frame;
-    grown.members.push_back({.piece = id});
-    grown.nodes += piece(id).nodes.size();
-    grown.inputs = merged(grown.inputs, piece(id).inputs);
+    grown.nodes += added.nodes.size();
+    grown.inputs = merged(grown.inputs, added.inputs);
     grown.symbols = merged(grown.symbols, symbols_[id]);
+    if (!reframe(grown, id)) return false;
+    const std::optional<Member> member = place(graph_, grown.frame, id, added, reads_[id], grown.members);
+    if (!member) return false;
+    grown.members.push_back(*member);
     if (!fits(grown)) return false;
-    for (std::size_t i = reframed ? 0 : grown.members.size() - 1; i < grown.members.size(); ++i) {
-      if (!place(grown, i)) return false;
-    }
     const NodeId mine = number_of(id), theirs = number_of(cluster.members.front().piece);
     if (order_.would_cycle(mine, theirs)) return false;
     order_.merge(mine, theirs);
@@ -230,103 +176,27 @@ class Stitcher {
     return true;
   }
 
-  /// Finds the form and the pass of a member among those before it; false where it cannot be a stage there.
-  bool place(Cluster& cluster, std::size_t index) const {
-    Member& member = cluster.members[index];
-    const NodeId root = piece(member.piece).root;
-    const std::optional<Stage::Form> form = form_in(cluster.frame, root);
-    if (!form) return false;
-    member.form = *form;
-    member.pass = 0;
-    for (const Read& read : reads_[member.piece]) {
-      const auto made = std::find_if(cluster.members.begin(), cluster.members.end(),
-                                     [&](const Member& other) { return other.piece == read.maker; });
-      if (made == cluster.members.end()) continue;
-      if (!read.whole || !holds(cluster.frame, *made, member)) return false;
-      member.pass = std::max(member.pass, made->pass + (made->form == Stage::Form::reduce));
+  /// Loops without a reduction become those of one that is added; columns become those of rows.
+  bool reframe(Cluster& cluster, PieceId added) const {
+    const Frame frame = frame_of(graph_, piece(added).root);
+    const bool rows_of_columns =
+        frame.inner && !cluster.frame.inner && frame.is_reduced != cluster.frame.is_reduced;
+    if (!frame.reduces || (cluster.frame.reduces && !rows_of_columns)) return true;
+    std::vector<PieceId> pieces;
+    for (const Member& member : cluster.members) pieces.push_back(member.piece);
+    return set_members(cluster, frame, pieces);
+  }
+
+  /// False where one of the pieces, in their order, cannot be a stage.
+  bool set_members(Cluster& cluster, const Frame& frame, const std::vector<PieceId>& pieces) const {
+    cluster.frame = frame;
+    cluster.members.clear();
+    for (const PieceId id : pieces) {
+      const std::optional<Member> member = place(graph_, frame, id, piece(id), reads_[id], cluster.members);
+      if (!member) return false;
+      cluster.members.push_back(*member);
     }
     return true;
-  }
-
-  std::optional<Stage::Form> form_in(const Frame& frame, NodeId root) const {
-    if (reduces(root)) {
-      const Frame own = frame_of(root);
-      if (own.dims != frame.dims || own.is_reduced != frame.is_reduced) return std::nullopt;
-      return Stage::Form::reduce;
-    }
-    const std::vector<Dim>& dims = graph_[root].type.dims;
-    if (dims == frame.dims) return Stage::Form::element;
-    if (!frame.reduces) return std::nullopt;
-    const std::vector<std::size_t> mine = long_dims(dims), kept = frame.long_kept();
-    const auto same = [&](std::size_t a, std::size_t b) { return dims[a] == frame.dims[b]; };
-    if (!std::equal(mine.begin(), mine.end(), kept.begin(), kept.end(), same)) return std::nullopt;
-    return Stage::Form::row;
-  }
-
-  /// Whether a thread that computes an element or a row of `reader` is one that holds what it reads of
-  /// `made`.
-  bool holds(const Frame& frame, const Member& made, const Member& reader) const {
-    const NodeId value = piece(made.piece).root, root = piece(reader.piece).root;
-    const bool by_row = made.form != Stage::Form::element;
-    if (!by_row && reader.form == Stage::Form::row) return false;
-    const NodeId target = reader.form == Stage::Form::reduce ? graph_[root].operands[0] : root;
-    const std::optional<Places> places = places_in(piece(reader.piece), value, target);
-    if (!places) return false;
-    const std::vector<std::size_t> at = !by_row ? long_dims(frame.dims)
-                                        : reader.form == Stage::Form::row
-                                            ? long_dims(graph_[target].type.dims)
-                                            : frame.long_kept();
-    return *places == at;
-  }
-
-  /// The dims of a result along which the long dims of a value run.
-  using Places = std::vector<std::size_t>;
-
-  /// Of the target, where every op between keeps coordinates or repeats them, and all paths agree.
-  std::optional<Places> places_in(const Piece& reader, NodeId value, NodeId target) const {
-    std::map<NodeId, Places> places = {{value, long_dims(graph_[value].type.dims)}};
-    for (const NodeId id : reader.nodes) {  // operands first
-      if (id == reader.root && id != target) continue;
-      std::optional<Places> mine;
-      for (const NodeId operand : graph_[id].operands) {
-        const auto found = places.find(operand);
-        if (found == places.end()) continue;
-        const std::optional<Places> through = places_through(graph_[id], found->second);
-        if (!through || (mine && *mine != *through)) return std::nullopt;
-        mine = through;
-      }
-      if (mine) places[id] = std::move(*mine);
-    }
-    const auto found = places.find(target);
-    return found == places.end() ? std::nullopt : std::optional(found->second);
-  }
-
-  std::optional<Places> places_through(const ir::Node& node, const Places& operand) const {
-    switch (info(node.op).relation) {
-      case Relation::identity:
-        return operand;
-      case Relation::broadcast: {
-        Places places;
-        for (const std::size_t dim : operand) {
-          places.push_back(static_cast<std::size_t>(ir::attr<ir::DimsAttr>(node).dims[dim]));
-        }
-        return places;
-      }
-      case Relation::reshape: {
-        // Dims of extent 1 come and go; those that repeat the value stay where they are among the long ones.
-        const std::vector<Dim>& from = graph_[node.operands[0]].type.dims;
-        if (ir::without_ones(from) != ir::without_ones(node.type.dims)) return std::nullopt;
-        const std::vector<std::size_t> before = long_dims(from), after = long_dims(node.type.dims);
-        Places places;
-        for (const std::size_t dim : operand) {
-          places.push_back(
-              after[static_cast<std::size_t>(std::find(before.begin(), before.end(), dim) - before.begin())]);
-        }
-        return places;
-      }
-      default:
-        return std::nullopt;
-    }
   }
 
   bool fits(const Cluster& cluster) const {
@@ -335,7 +205,18 @@ class Stitcher {
       inputs -= std::binary_search(cluster.inputs.begin(), cluster.inputs.end(), piece(member.piece).root);
     }
     const std::size_t arguments = inputs + cluster.members.size() + cluster.symbols.size();
-    return inputs <= rules_.max_inputs && bytes_an_argument * arguments <= rules_.argument_bytes;
+    if (inputs > rules_.max_inputs || bytes_an_argument * arguments > rules_.argument_bytes) return false;
+    if (count(cluster, Stage::Form::reduce) > most_reductions) return false;
+    std::vector<NodeId> columns;
+    for (const Member& member : cluster.members) {
+      if (member.form == Stage::Form::column_reduce) columns.push_back(member.root);
+    }
+    return columns.empty() || can_keep_columns(graph_, columns, target_);
+  }
+
+  static std::ptrdiff_t count(const Cluster& cluster, Stage::Form form) {
+    return std::count_if(cluster.members.begin(), cluster.members.end(),
+                         [&](const Member& member) { return member.form == form; });
   }
 
   bool used_outside(PieceId id, const Cluster& cluster) const {
@@ -358,7 +239,8 @@ class Stitcher {
       const bool stored = used_outside(member.piece, cluster);
       if (stored) whole.results.push_back(part.root);
       // What nobody outside reads is computed again where it is needed, unless a reduction makes it.
-      if (stored || member.form == Stage::Form::reduce) {
+      const bool reduces = member.form == Stage::Form::reduce || member.form == Stage::Form::column_reduce;
+      if (stored || reduces) {
         whole.stages.push_back({.root = part.root, .form = member.form, .pass = member.pass});
       }
     }
@@ -373,88 +255,83 @@ class Stitcher {
     return whole;
   }
 
-  std::int64_t bytes(const std::vector<NodeId>& values) const {
-    std::int64_t sum = 0;
-    for (const NodeId id : values) {
-      const ir::Type& type = graph_[id].type;
-      sum += product(type.dims).hint() * static_cast<std::int64_t>(size_of(type.dtype));
-    }
-    return sum;
-  }
-
   double seconds(const Piece& piece) const {
-    const std::int64_t all = bytes(piece.inputs) + bytes(results_of(piece));
-    double sum = 0;
-    for (const KernelSchedule& launch : launches(graph_, piece, default_choices(graph_, piece, target_))) {
-      const Residency residency{.blocks = launch.grid.hint(), .threads = launch.block_threads};
-      const bool combines = launch.role == KernelSchedule::Role::combine;  // the parts that were left for it
-      const std::int64_t moved = combines ? 8 * launch.results.hint() * launch.reduced.hint() : all;
-      sum += kernel_cost(moved, residency, target_).seconds;
-    }
-    return sum;
+    return piece_seconds(graph_, piece, default_choices(graph_, piece, target_), target_);
   }
 
   /// One kernel has one way to lay its loops over the device: stages that would fill it by themselves may
-  /// lose more than launches and traffic gain.
-  void judge(Cluster& cluster) {
+  /// lose more than launches and traffic gain. Rows and columns may still be better off apart from each
+  /// other.
+  void judge(std::size_t number) {
+    Cluster& cluster = clusters_[number];
+    if (cluster.members.size() < 2) return keep_apart(cluster);
+    cluster.whole = assembled(cluster);
+    const double together = seconds(cluster.whole);
+    if (count(cluster, Stage::Form::column_reduce) > 0) {
+      std::array<Cluster, 2> halves = split(cluster);
+      double apart = 0;
+      for (const Cluster& half : halves) apart += seconds(assembled(half));
+      if (together <= apart) return;
+      refuse(cluster, together, apart);
+      clusters_[number] = std::move(halves[0]);
+      clusters_.push_back(std::move(halves[1]));
+      judge(number);
+      return judge(clusters_.size() - 1);
+    }
     double alone = 0;
     for (const Member& member : cluster.members) alone += seconds(piece(member.piece));
-    const double together = seconds(assembled(cluster));
     if (together <= alone) return;
-    Refusal refusal{.group = piece(cluster.members.front().piece).group, .reason = Reason::no_gain};
-    for (const Member& member : cluster.members) refusal.at.push_back(piece(member.piece).root);
-    refusal.numbers = {{"one kernel us", fmt::format("{:.1f}", together * 1e6)},
-                       {"separate us", fmt::format("{:.1f}", alone * 1e6)}};
-    refusals_.push_back(std::move(refusal));
-    cluster.members.clear();
+    refuse(cluster, together, alone);
+    keep_apart(cluster);
   }
+
+  /// Rows, and what is made of columns.
+  std::array<Cluster, 2> split(const Cluster& cluster) const {
+    std::array<std::vector<PieceId>, 2> pieces;
+    NodeId column = 0;
+    for (const Member& member : cluster.members) {
+      const bool reduces = member.form == Stage::Form::column_reduce;
+      pieces[reduces || member.form == Stage::Form::column].push_back(member.piece);
+      if (reduces) column = member.root;
+    }
+    std::array<Cluster, 2> halves;
+    set_members(halves[0], cluster.frame, pieces[0]);
+    set_members(halves[1], frame_of(graph_, column), pieces[1]);
+    return halves;
+  }
+
+  void refuse(const Cluster& cluster, double together, double apart) {
+    Refusal refusal{.group = piece(cluster.members.front().piece).group, .reason = Reason::no_gain};
+    for (const Member& member : cluster.members) refusal.at.push_back(member.root);
+    refusal.numbers = {{"one kernel us", fmt::format("{:.1f}", together * 1e6)},
+                       {"separate us", fmt::format("{:.1f}", apart * 1e6)}};
+    refusals_.push_back(std::move(refusal));
+  }
+
+  static void keep_apart(Cluster& cluster) { cluster.members.clear(); }
 
   /// Clusters become pieces, in an order that respects dependencies and else keeps the one there was.
   void rebuild() {
-    std::vector<Piece> pieces;
-    std::vector<std::size_t> unit(cut_.pieces.size(), nobody);  // of each piece: the new one
-    std::vector<PieceId> last;                                  // of each new piece: its last old one
-    for (const Cluster& cluster : clusters_) {
-      if (cluster.members.size() < 2) continue;
-      for (const Member& member : cluster.members) unit[member.piece] = pieces.size();
-      last.push_back(cluster.members.back().piece);
-      pieces.push_back(assembled(cluster));
+    std::vector<std::vector<NodeId>> below;
+    for (const std::vector<PieceId>& makers : producers_) below.emplace_back(makers.begin(), makers.end());
+    analysis::ClusterGraph kept(below);
+    for (Cluster& cluster : clusters_) {
       for (const Member& member : cluster.members) {
-        const NodeId root = piece(member.piece).root;
-        const std::vector<NodeId>& results = pieces.back().results;
-        cut_.stored[root] = std::find(results.begin(), results.end(), root) != results.end();
+        const std::vector<NodeId>& results = cluster.whole.results;
+        cut_.stored[member.root] = std::find(results.begin(), results.end(), member.root) != results.end();
+        kept.merge(number_of(member.piece), number_of(cluster.members.front().piece));
       }
     }
-    if (pieces.empty()) return;
-    for (PieceId id = 0; id < cut_.pieces.size(); ++id) {
-      if (unit[id] != nobody) continue;
-      unit[id] = pieces.size();
-      last.push_back(id);
-      pieces.push_back(std::move(cut_.pieces[id]));
+    std::unordered_map<NodeId, Cluster*> whole;
+    for (Cluster& cluster : clusters_) {
+      if (!cluster.members.empty()) whole[kept.find(number_of(cluster.members.front().piece))] = &cluster;
     }
-    std::vector<std::vector<std::size_t>> readers(pieces.size());
-    std::vector<std::size_t> waits(pieces.size());
-    for (PieceId id = 0; id < producers_.size(); ++id) {
-      for (const PieceId producer : producers_[id]) {
-        if (unit[producer] == unit[id]) continue;
-        readers[unit[producer]].push_back(unit[id]);
-        ++waits[unit[id]];
-      }
+    std::vector<Piece> pieces;
+    for (const NodeId name : kept.topological()) {
+      const auto found = whole.find(name);
+      pieces.push_back(std::move(found == whole.end() ? cut_.pieces[name] : found->second->whole));
     }
-    using Entry = std::pair<PieceId, std::size_t>;
-    std::priority_queue<Entry, std::vector<Entry>, std::greater<>> ready;
-    for (std::size_t i = 0; i < pieces.size(); ++i) {
-      if (waits[i] == 0) ready.emplace(last[i], i);
-    }
-    cut_.pieces.clear();
-    while (!ready.empty()) {
-      const std::size_t next = ready.top().second;
-      ready.pop();
-      cut_.pieces.push_back(std::move(pieces[next]));
-      for (const std::size_t reader : readers[next]) {
-        if (--waits[reader] == 0) ready.emplace(last[reader], reader);
-      }
-    }
+    cut_.pieces = std::move(pieces);
   }
 
   static constexpr std::size_t nobody = ~std::size_t{0};

@@ -12,7 +12,6 @@
 
 #include <vector>
 
-#include "analysis/facts.hpp"
 #include "ir/graph.hpp"
 #include "schedule/pieces.hpp"
 #include "schedule/target.hpp"

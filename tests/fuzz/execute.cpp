@@ -60,6 +60,17 @@ schedule::Choices random_choices(const ir::Graph& graph, const schedule::Piece& 
     choices.mapping = Mapping::split;
     choices.parts = static_cast<int>(random.between(2, 9));
   }
+  if (has_columns(piece)) {
+    choices.mapping = random.pick({Mapping::row_warp, Mapping::row_block});
+    choices.parts = static_cast<int>(random.between(1, 9));
+    // Rows that are too long for this: by the largest block, which the partition asked for.
+    if (!columns_fit(graph, piece, choices)) {
+      choices.mapping = Mapping::row_block;
+      choices.block_threads = target.max_threads_per_block;
+    }
+  }
+  if (choices.parts > 1 && random.between(0, 1) > 0)
+    choices.blocks = static_cast<int>(random.between(1, target.sms));
   while (shared_bytes(graph, piece, choices) > target.shared_per_block) {
     choices.block_threads = choices.block_threads / 64 * 32;
   }
@@ -72,9 +83,9 @@ schedule::PartitionOptions random_partition(Random random) {
   options.groups.rules = random.pick({RuleSet::fuse, RuleSet::fuse, RuleSet::apollo});
   options.groups.layers = random.pick<std::uint8_t>({1, 3, schedule::all_layers, schedule::all_layers});
   options.groups.max_inputs = random.pick({3, 8, 48, 48});
-  options.stitch = random.between(0, 3) > 0;
   options.baseline = random.pick({Baseline::off, Baseline::off, Baseline::off, Baseline::off, Baseline::xla,
                                   Baseline::tvm, Baseline::none});
+  options.stitch = random.between(0, 3) > 0;
   return options;
 }
 

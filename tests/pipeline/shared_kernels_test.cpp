@@ -4,6 +4,7 @@
 
 #include "pipeline.hpp"
 #include "runtime/runtime_support.hpp"
+#include "schedule/default_choices.hpp"
 #include "support/op_sweep.hpp"
 
 using namespace fuse;        // NOLINT

@@ -9,6 +9,7 @@
 #include "ir/passes/common_subexpressions.hpp"
 #include "ir/passes/dead_code.hpp"
 #include "ir/print.hpp"
+#include "schedule/default_choices.hpp"
 #include "schedule/partition.hpp"
 #include "schedule/schedule.hpp"
 #include "support/golden.hpp"

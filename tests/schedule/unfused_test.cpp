@@ -98,7 +98,7 @@ Example cycle() {
 Example scheme_unavailable() {
   Graph g("scheme_unavailable");
   const Tensor x = g.input("x", f32, {64, 64});
-  g.output("y", sum(x / sum(x, {1}, true), {0}));  // a column needs all rows
+  g.output("y", sum(x / sum(x, {0}, true), {1}));  // a row needs all columns
   return {Reason::scheme_unavailable, g};
 }
 Example baseline() {

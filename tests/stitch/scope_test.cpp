@@ -73,8 +73,30 @@ TEST_CASE("a stage reads other stages at its own element or row alone", "[stitch
        [](Graph& g, const Tensor& x) {
          g.output("y", x - sqrt(reshape(sum(x, {1}), {64, 1}) + 1));
        }},
-      {"reductions of rows, then of columns", 2,
+      {"reductions of rows, then of columns", 1,
        [](Graph& g, const Tensor& x) { g.output("y", sum(x / sum(x, {1}, true), {0})); }},
+      {"reductions of columns, then of rows", 2,
+       [](Graph& g, const Tensor& x) { g.output("y", sum(x / sum(x, {0}, true), {1})); }},
+      {"reductions of columns and of rows, neither of the other", 1,
+       [](Graph& g, const Tensor& x) {
+         g.output("columns", sqrt(sum(x, {0})));
+         g.output("rows", sqrt(sum(x, {1})));
+       }},
+      {"a column's sum, for each of its elements", 2,
+       [](Graph& g, const Tensor& x) {
+         const Tensor e = exp(x - reduce_max(x, {1}, true));
+         g.output("y", e / sum(e, {0}, true));
+       }},
+      {"rows and columns as rows of another reduction", 2,
+       [](Graph& g, const Tensor& x) {
+         g.output("y", broadcast_in_dim(sum(x, {0}), {64, 64}, {0}) - sum(x, {1}, true));
+       }},
+      {"columns of rows of any length", 2,
+       [](Graph& g, const Tensor&) {
+         const Tensor x = g.input("any", f32, {64, g.dim("n")});
+         g.output("rows", sum(x, {1}));
+         g.output("columns", sum(x, {0}));
+       }},
       {"a value of the row, stored", 1,
        [](Graph& g, const Tensor& x) {
          const Tensor m = sqrt(sum(x * x, {1}, true));

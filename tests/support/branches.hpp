@@ -14,8 +14,8 @@ inline Graph branches(int count = 3) {
   const Tensor x = g.input("x", f32, {64, 64});
   Tensor total = x;
   for (int i = 0; i < count; ++i) {
-    const Tensor e = exp(slice(x, 0, 0, 64 - i) * (i + 2));
-    total = total + sum(e / sum(e, {1}, true), {0});
+    const Tensor e = exp(slice(x, 1, 0, 64 - i) * (i + 2));
+    total = total + sum(e / sum(e, {0}, true), {1}, true);
   }
   g.output("y", total);
   return g;

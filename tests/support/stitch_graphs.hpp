@@ -12,7 +12,6 @@ namespace fuse::test {
 struct StitchGraph {
   const char* name;
   Graph (*build)(DType dtype, std::int64_t rows, std::int64_t columns);
-  bool one_kernel = true;  ///< otherwise: rows and columns are mixed, and need a grid barrier
 };
 
 namespace stitch {
@@ -164,7 +163,7 @@ inline const std::vector<StitchGraph>& stitch_graphs() {
       {"dropout_residual_norm", stitch::dropout_residual_norm},
       {"masked_softmax", stitch::masked_softmax},
       {"softmax_backward", stitch::softmax_backward},
-      {"layer_norm_backward", stitch::layer_norm_backward, false},
+      {"layer_norm_backward", stitch::layer_norm_backward},
       {"adam", stitch::adam},
       {"group_norm", stitch::group_norm},
       {"column_softmax", stitch::column_softmax},

@@ -57,6 +57,9 @@ void add_cut_options(CLI::App& command, CompileOptions& options) {
   add_choice<Stitch>(command, "--stitch", options.stitch,
                      {{"mapping", Stitch::mapping}, {"full", Stitch::full}},
                      "full (the default), or mapping: a kernel for each value, none passed inside");
+  command.add_flag_callback(
+      "--no-grid-barriers", [&options] { options.grid_barriers = false; },
+      "No kernel waits for all of its blocks: launches of their own instead");
   command.add_option("--max-inputs", options.max_inputs, "Values that a kernel reads at most")
       ->capture_default_str()
       ->check(CLI::Range(1, 400));

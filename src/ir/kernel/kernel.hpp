@@ -96,10 +96,11 @@ struct Let {
   VarId var = 0;
   Rhs rhs{};
 };
-/// Declares reduction state, set to the identity.
+/// Declares reduction state, set to the identity or to other values.
 struct Declare {
   ReductionId reduction = 0;
   std::vector<VarId> state{};
+  std::vector<VarId> initial{};  ///< empty: the identity
 };
 /// state = combine(state, incoming)
 struct Combine {
@@ -159,9 +160,16 @@ struct If {
 };
 /// All threads of the block arrive; memory they wrote before is visible to all after.
 struct Barrier {};
+/// All threads of all blocks arrive, which must all have a place on the device; as above. The counter is a
+/// written buffer of one i32, zero when the kernel starts.
+struct GridBarrier {
+  BufferId counter = 0;
+};
 
 struct Stmt {
-  std::variant<Let, Declare, Combine, WarpCombine, WarpScan, Store, Bind, BindData, For, If, Barrier> node{};
+  std::variant<Let, Declare, Combine, WarpCombine, WarpScan, Store, Bind, BindData, For, If, Barrier,
+               GridBarrier>
+      node{};
   Origin origin{};
 };
 
@@ -175,6 +183,7 @@ struct Kernel {
   std::vector<Stmt> body;
   int block_threads = 256;
   Dim grid = 1;            ///< blocks
+  int blocks_an_sm = 1;    ///< that must have a place on a multiprocessor at a time
   DType index_type = i64;  ///< i32 when every index and grid stride is proven below 2^31
 
   // Made once, in the .cpp: in every file that includes this they take longer than the rest of it.

@@ -98,7 +98,9 @@ class Printer {
     line(fmt::format("let {}: {} = {}", var.name, fuse::to_string(var.dtype), rhs), origin);
   }
   void print(const Declare& declare, const Origin& origin) {
-    line(fmt::format("declare {} = identity of r{}", names(declare.state), declare.reduction), origin);
+    const std::string from =
+        declare.initial.empty() ? fmt::format("identity of r{}", declare.reduction) : names(declare.initial);
+    line(fmt::format("declare {} = {}", names(declare.state), from), origin);
   }
   void print(const Combine& combine, const Origin& origin) {
     line(fmt::format("combine r{} ({}) with ({})", combine.reduction, names(combine.state),
@@ -139,6 +141,9 @@ class Printer {
     nested(branch.body);
   }
   void print(const Barrier&, const Origin& origin) { line("barrier block", origin); }
+  void print(const GridBarrier& barrier, const Origin& origin) {
+    line("barrier grid " + kernel_.buffers[barrier.counter].name, origin);
+  }
 
   const Kernel& kernel_;
   int depth_ = 0;

@@ -13,6 +13,7 @@ namespace {
 
 /// What differs between the threads that reach a statement.
 struct Uniformity {
+  bool grid = true;   ///< all blocks arrive, with all of their threads
   bool block = true;  ///< all threads of a block arrive
   bool warp = true;   ///< all lanes of a warp arrive
 };
@@ -110,7 +111,8 @@ class Verifier {
     varying_ = varying;
   }
 
-  /// 0: the same in every thread of a block, 1: in every lane of a warp, 2: differs between lanes.
+  /// 0: the same in all blocks, 1: in every thread of a block, 2: in every lane of a warp, 3: differs between
+  /// lanes.
   int variation(const Index& index) const {
     int result = 0;
     for (const Dim& symbol : index.symbols()) {
@@ -121,8 +123,9 @@ class Verifier {
   }
 
   static Uniformity narrowed(Uniformity uniform, int variation) {
-    if (variation >= 1) uniform.block = false;
-    if (variation >= 2) uniform.warp = false;
+    if (variation >= 1) uniform.grid = false;
+    if (variation >= 2) uniform.block = false;
+    if (variation >= 3) uniform.warp = false;
     return uniform;
   }
 
@@ -176,6 +179,9 @@ class Verifier {
   void statement(const Declare& declare, Uniformity, bool) {
     const Reduction& of = reduction(declare.reduction);
     check(declare.state.size() == of.state.size(), "a declaration does not match its reduction");
+    check(declare.initial.empty() || declare.initial.size() == of.state.size(),
+          "initial values do not match their reduction");
+    for (std::size_t i = 0; i < declare.initial.size(); ++i) use(declare.initial[i], of.state[i]);
     for (std::size_t i = 0; i < declare.state.size(); ++i) define(declare.state[i], of.state[i]);
   }
 
@@ -220,7 +226,7 @@ class Verifier {
     use(bind.value);
     check(is_integer(kernel_.vars[bind.value].dtype), "an index from data is not an integer");
     check_free_of_unknown(bind.extent, "a binding");
-    introduce(bind.name, 2);
+    introduce(bind.name, 3);
   }
 
   void statement(const For& loop, Uniformity uniform, bool top) {
@@ -241,7 +247,7 @@ class Verifier {
                         : loop.parallel == Parallel::warp  ? Dim(kernel_.block_threads / 32)
                                                            : Dim(32);
     check(loop.end == threads, "a parallel loop has another extent than the launch");
-    introduce(loop.name, loop.parallel == Parallel::grid ? 0 : loop.parallel == Parallel::warp ? 1 : 2);
+    introduce(loop.name, loop.parallel == Parallel::grid ? 1 : loop.parallel == Parallel::warp ? 2 : 3);
     body(loop.body, uniform, true);
     forget(loop.name);
   }
@@ -258,6 +264,13 @@ class Verifier {
 
   void statement(const Barrier&, Uniformity uniform, bool) {
     check(uniform.block, "threads of a block may miss a barrier");
+  }
+
+  void statement(const GridBarrier& barrier, Uniformity uniform, bool) {
+    const Buffer& counter = buffer(barrier.counter);
+    check(counter.written && counter.dtype == i32 && counter.space == Space::global && counter.elements.is(1),
+          "a grid barrier counts in " + counter.name);
+    check(uniform.grid, "blocks may miss a grid barrier");
   }
 
   void forget(const std::string& name) {

@@ -217,7 +217,8 @@ class Residents {
 schedule::Residency residency_of(const codegen::KernelInfo& kernel, std::uint64_t blocks) {
   return {.blocks = static_cast<std::int64_t>(blocks),
           .threads = kernel.block_threads,
-          .shared_bytes = kernel.shared_bytes};
+          .shared_bytes = kernel.shared_bytes,
+          .blocks_an_sm = kernel.blocks_an_sm};
 }
 
 void run_beside(std::span<Launch* const> launches, const Stage& stage) noexcept {

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "schedule/default_choices.hpp"
+
+#include <algorithm>
+
+#include "schedule/piece_cost.hpp"
+#include "schedule/residency.hpp"
+#include "schedule/shape.hpp"
+
+namespace fuse::schedule {
+namespace {
+
+constexpr int row_warp_limit = 1024;    // elements of a row that a warp walks in 32 steps
+constexpr int row_block_limit = 16384;  // and a block of 256 in 64
+
+/// Blocks that share the rows of a piece with columns: as many as run at a time and have rows, unless what
+/// they leave for the combining launch is much beside what the piece moves.
+int blocks_for_columns(const ir::Graph& graph, const Piece& piece, Choices choices, const LoopShape& shape,
+                       const Target& target) {
+  constexpr int registers = 64;
+  constexpr int much = 16;
+  choices.blocks = choices.parts = 1;
+  const int most_an_sm = std::max(1, blocks_per_sm({.blocks = 1,
+                                                    .threads = choices.block_threads,
+                                                    .registers = registers,
+                                                    .shared_bytes = shared_bytes(graph, piece, choices)},
+                                                   target));
+  const int rows_at_once = choices.mapping == Mapping::row_warp ? choices.block_threads / 32 : 1;
+  const std::int64_t busy = (product(shape.kept).hint() + rows_at_once - 1) / rows_at_once;
+  int parts = 1;
+  for (int a_sm = 1; a_sm <= most_an_sm; ++a_sm) {
+    choices.parts = static_cast<int>(std::clamp<std::int64_t>(busy, 1, std::int64_t{a_sm} * target.sms));
+    const bool little = scratch_bytes(graph, piece, choices) * much <= moved_bytes(graph, piece);
+    if (a_sm == 1 || little) parts = choices.parts;
+  }
+  return parts;
+}
+
+/// Threads that walk a row each have registers for what they hold of it.
+class Holding {
+ public:
+  Holding(const ir::Graph& graph, const Piece& piece, const Target& target)
+      : graph_(graph),
+        piece_(piece),
+        target_(target),
+        shape_(loop_shape(graph, graph[dominant(graph, piece)])),
+        words_(std::max(1, held_words(graph, held_values(graph, piece)) + column_words(graph, piece))),
+        wanted_(std::int64_t{target.sms} * target.max_threads_per_sm / 2) {}
+
+  /// By so many threads a row that each can hold its share of it, and that few rows fill half of the device.
+  Choices rows(const Choices& alone) const {
+    Choices choices = alone;
+    choices.hold = most_held;
+    if (alone.mapping == Mapping::column_tile) {
+      while (!fits(choices) && choices.block_threads < target_.max_threads_per_block)
+        choices.block_threads *= 2;
+      return barely_fits(choices) ? choices : alone;
+    }
+    const std::int64_t rows = product(shape_.kept).hint();
+    const auto fills = [&](std::int64_t threads) { return rows * threads >= wanted_ || trips(choices) <= 4; };
+    if (alone.mapping == Mapping::row_warp && fits(choices) && fills(32)) return choices;
+    const Choices by_warp = choices;
+    choices.mapping = Mapping::row_block;
+    for (int threads = 64; threads <= target_.max_threads_per_block; threads *= 2) {
+      choices.block_threads = threads;
+      if (fits(choices) && fills(threads)) return choices;
+    }
+    if (barely_fits(choices)) return choices;
+    return alone.mapping == Mapping::row_warp && barely_fits(by_warp) ? by_warp : alone;
+  }
+
+  /// The rows shared by blocks that stay: by the fewest threads that hold a row's share and its columns, and
+  /// of which there are enough to fill half of the device.
+  Choices columns() const {
+    Choices choices{.mapping = Mapping::row_warp,
+                    .block_threads = std::min(256, target_.max_threads_per_block),
+                    .hold = most_held};
+    const bool by_warp = fits(choices);
+    choices.parts = blocks_for_columns(graph_, piece_, choices, shape_, target_);
+    if (by_warp) return choices;
+    choices.mapping = Mapping::row_block;
+    Choices best = choices;
+    for (int threads = 64; threads <= target_.max_threads_per_block; threads *= 2) {
+      choices.block_threads = threads;
+      if (!fits(choices) && 2 * threads <= target_.max_threads_per_block) continue;
+      choices.parts = blocks_for_columns(graph_, piece_, choices, shape_, target_);
+      best = choices;
+      if (std::int64_t{choices.parts} * threads >= wanted_ || threads >= product(shape_.reduced).hint())
+        break;
+    }
+    return best;
+  }
+
+ private:
+  std::int64_t trips(const Choices& choices) const { return row_trips(product(shape_.reduced), choices); }
+  bool fits(const Choices& choices) const {
+    const int most = choices.block_threads > 256 ? most_held / 2 : most_held;
+    return trips(choices) > 0 && trips(choices) * words_ <= most;
+  }
+  bool barely_fits(const Choices& choices) const {
+    return trips(choices) > 0 && trips(choices) * words_ <= most_held;
+  }
+
+  const ir::Graph& graph_;
+  const Piece& piece_;
+  const Target& target_;
+  const LoopShape shape_;
+  const std::int64_t words_;   // of an element
+  const std::int64_t wanted_;  // threads that fill half of the device
+};
+
+Choices choices_alone(const ir::Graph& graph, const Piece& piece, const Target& target) {
+  const ir::Node& root = graph[dominant(graph, piece)];
+  const int block = std::min(256, target.max_threads_per_block);
+  const ir::Relation relation = info(root.op).relation;
+  if (relation == ir::Relation::scan) {
+    const LoopShape scanned = loop_shape(graph, root);
+    if (scanned.inner) return {Mapping::scan_warp, std::min(128, block), 1};
+    return {Mapping::scan_thread, block, 1};
+  }
+  if (relation != ir::Relation::reduce) return {Mapping::element, block, 1};
+  const LoopShape shape = loop_shape(graph, root);
+  const std::int64_t results = product(shape.kept).hint();
+  const std::int64_t reduced = product(shape.reduced).hint();
+  if (!shape.inner && results >= tile_columns) return {Mapping::column_tile, block, 1};
+  if (reduced <= row_warp_limit) return {Mapping::row_warp, std::min(128, block), 1};
+  // What stages hold of a row, the blocks of a split one would have to pass on.
+  const bool alone = piece.stages.size() <= 1;
+  if (!alone || reduced <= row_block_limit || results * 2 >= target.sms)
+    return {Mapping::row_block, block, 1};
+  const std::int64_t wave =
+      std::max<std::int64_t>(2, 2 * std::int64_t{target.sms} / std::max<std::int64_t>(results, 1));
+  const std::int64_t useful = reduced / (8 * std::int64_t{block});
+  return {Mapping::split, block,
+          static_cast<int>(std::clamp<std::int64_t>(useful, 2, std::min<std::int64_t>(wave, 1024)))};
+}
+
+}  // namespace
+
+Choices default_choices(const ir::Graph& graph, const Piece& piece, const Target& target) {
+  Choices choices = choices_alone(graph, piece, target);
+  if (piece.stages.size() <= 1 || info(graph[dominant(graph, piece)].op).relation != ir::Relation::reduce)
+    return choices;
+  const Holding holding(graph, piece, target);
+  choices = has_columns(piece) ? holding.columns() : holding.rows(choices);
+  if (has_columns(piece) && target.barrier_seconds < target.launch_seconds) choices.blocks = choices.parts;
+  while (shared_bytes(graph, piece, choices) > target.shared_per_block) choices.block_threads /= 2;
+  return choices;
+}
+
+}  // namespace fuse::schedule

@@ -1,0 +1,173 @@
+// Rows and columns in one kernel: blocks keep columns while they walk rows, and combine them behind a grid
+// barrier. SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <functional>
+
+#include "pipeline.hpp"
+#include "schedule/schedule_support.hpp"
+#include "support/catch.hpp"
+#include "support/counted_run.hpp"
+#include "support/stitch_graphs.hpp"
+
+using namespace fuse;        // NOLINT
+using namespace fuse::test;  // NOLINT
+using schedule::Mapping;
+using schedule::Stage;
+
+namespace {
+
+/// One pass reduces the row, the next takes its total; two columns, of them one a pair.
+Graph rows_and_columns(std::int64_t rows, std::int64_t columns) {
+  Graph g("rows_and_columns");
+  const Tensor x = g.input("x", f32, {rows, columns});
+  const Tensor y = x / sum(x, {1}, true);
+  g.output("y", y);
+  g.output("sum", convert(sum(y, {0}), bf16));
+  g.output("place", argmax(y, 0));
+  return g;
+}
+
+std::vector<std::string> forms(const schedule::Piece& piece) {
+  std::vector<std::string> result;
+  for (const Stage& stage : piece.stages) result.emplace_back(schedule::to_string(stage.form));
+  std::sort(result.begin(), result.end());
+  return result;
+}
+
+Compiled compiled(const Graph& g, const char* profile, bool grid_barriers) {
+  CompileOptions options;
+  options.grid_barriers = grid_barriers;
+  return run_pipeline(g.ir(), target_profile(profile), pipeline_options(options));
+}
+
+std::map<std::string, std::vector<std::byte>> results(const Graph& g, const Device& device,
+                                                      const CompileOptions& options) {
+  const Executable executable = compile(g, device, options);
+  Session session(executable);
+  counted_run(executable, session);
+  std::map<std::string, std::vector<std::byte>> result;
+  for (const ir::Output& output : g.ir().outputs) result[output.name] = session.get(output.name);
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE("columns are stages beside rows", "[stitch][schedule]") {
+  const Compiled whole = compiled(rows_and_columns(1000, 300), "h200", true);
+  REQUIRE(whole.schedules.size() == 1);
+  const schedule::Schedule& made = whole.schedules[0];
+  CHECK(forms(made.piece) ==
+        std::vector<std::string>{"column", "column_reduce", "column_reduce", "element", "reduce"});
+  CHECK(made.choices.mapping == Mapping::row_block);
+  CHECK(made.scratch == std::vector<DType>{f32, f32, i64});
+  CHECK(made.scratch_elements.is(300 * made.choices.parts));
+  REQUIRE(made.kernels.size() == 3);
+  CHECK(made.kernels[1].results.is(300));
+  CHECK(made.kernels[1].reduced.is(made.choices.parts));
+  // Square: what is made of a column is not taken for what is made of a row.
+  const Compiled square = compiled(rows_and_columns(64, 64), "h200", true);
+  CHECK(forms(square.schedules[0].piece) == forms(made.piece));
+  CHECK(square.schedules[0].choices.mapping == Mapping::row_warp);
+}
+
+TEST_CASE("one step spins and has parts; without grid barriers they are steps", "[stitch][pipeline]") {
+  const Compiled whole = compiled(rows_and_columns(1000, 300), "h200", true);
+  REQUIRE(whole.plan.steps.size() == 2);
+  CHECK(whole.plan.steps[0].name == "zero.barriers");
+  const schedule::Step& step = whole.plan.steps[1];
+  CHECK(step.spins);
+  const auto& work = std::get<schedule::KernelStep>(step.work);
+  CHECK(work.parts.size() == 2);
+  CHECK(work.counter.has_value());
+  const codegen::KernelInfo& info = whole.source.kernels[work.kernel];
+  CHECK(info.spins);
+  CHECK(info.blocks_an_sm * 132 >= whole.schedules[0].choices.blocks);
+
+  const Compiled apart = compiled(rows_and_columns(1000, 300), "h200", false);
+  REQUIRE(apart.plan.steps.size() == 2);
+  for (const schedule::Step& each : apart.plan.steps) CHECK(!each.spins);
+  CHECK(apart.source.kernels.size() == 2);
+}
+
+TEST_CASE("one kernel or two launches, the same bits", "[stitch][emulated]") {
+  for (const char* profile : {"tiny2", "tiny3", "h200"}) {
+    const Device device = Device::emulated({.profile = profile, .checked = true, .optimization = 0});
+    for (const std::int64_t columns : {20, 300}) {
+      INFO(profile << ' ' << columns);
+      const Graph g = rows_and_columns(columns, columns);
+      REQUIRE(has_columns(compiled(g, profile, true).partition.pieces[0]));
+      CompileOptions apart;
+      apart.grid_barriers = false;
+      CHECK(results(g, device, {}) == results(g, device, apart));
+    }
+  }
+}
+
+TEST_CASE("columns of no rows are what nothing is reduced to", "[stitch][emulated]") {
+  Graph g("none");
+  const Tensor x = g.input("x", f32, {0, 40});
+  g.output("rows", sum(x, {1}));
+  g.output("columns", sum(x, {0}));
+  const Device device = Device::emulated({.profile = "tiny3", .checked = true, .optimization = 0});
+  const std::vector<std::byte> sums = results(g, device, {}).at("columns");
+  CHECK(sums == std::vector<std::byte>(40 * sizeof(float)));
+}
+
+TEST_CASE("columns that no thread can keep are no stages", "[stitch][schedule]") {
+  const auto pieces = [](std::int64_t columns) {
+    Graph g("wide");
+    const Tensor x = g.input("x", f32, {1 << 14, columns});
+    g.output("columns", sum(x / sum(x, {1}, true), {0}));
+    return compiled(g, "h200", true).partition.pieces.size();
+  };
+  CHECK(pieces(16 * 1024) == 1);
+  CHECK(pieces(16 * 1024 + 1) == 2);
+
+  const Compiled whole = compiled(rows_and_columns(1000, 300), "h200", true);
+  const auto verified = [&](schedule::Choices choices) {
+    const Target target = target_profile("h200");
+    return thrown_by([&] {
+      verify(whole.graph, make_schedule(whole.graph, whole.schedules[0].piece, choices, target), target);
+    });
+  };
+  CHECK(verified({Mapping::row_block, 64, 3}) == "no error");
+  CHECK(verified({Mapping::row_block, 32, 3}) == "no error");  // 10 elements of 4 words each
+  CHECK(verified({Mapping::row_warp, 32, 3, 0, 3 * 132 + 1}) == "no error");
+  CHECK(verified({Mapping::row_warp, 32, 3, 0, 3}) == "no error");
+  CHECK(verified({Mapping::column_tile, 64, 3}).find("columns that no thread can keep") != std::string::npos);
+}
+
+TEST_CASE("rows and columns stay apart where that is faster, with the numbers", "[stitch][partition]") {
+  // Few rows: a block each would leave the device idle, which columns side by side do not.
+  Graph g("few_rows");
+  const Tensor x = g.input("x", f32, {4, 8192});
+  g.output("rows", sum(x, {1}));
+  g.output("columns", sum(x, {0}));
+  const Compiled few = compiled(g, "h200", true);
+  INFO(print(few.graph, few.partition));
+  CHECK(few.partition.refusals.size() == few.partition.pieces.size() - 1);
+}
+
+TEST_CASE("without any one of its barriers a kernel of rows and columns faults", "[stitch][emulated]") {
+  const Device device = Device::emulated({.profile = "tiny3", .checked = true, .optimization = 0});
+  for (const std::int64_t columns : {40, 300}) {
+    for (const bool joined : {true, false}) {
+      const Graph g = rows_and_columns(37, columns);
+      const Compiled whole = compiled(g, "tiny3", joined);
+      const std::vector<std::size_t> uses = kernel_uses(whole);
+      int barrier = 0, planted = 0;
+      for (std::size_t k = 0; k < whole.source.kernels.size(); ++k) {
+        for (const codegen::OpLine& line : whole.source.kernels[k].lines) {
+          if (!line.barrier) continue;
+          CompileOptions options{.drop_barrier = barrier++};
+          options.grid_barriers = joined;
+          if (uses[k] == 0) continue;  // parts of a kernel that the device has places for
+          ++planted;
+          INFO(columns << " columns, line " << line.line << " of " << whole.source.kernels[k].name);
+          CHECK_THROWS_AS(results(g, device, options), Error);
+        }
+      }
+      CHECK(planted >= 3);
+    }
+  }
+}
