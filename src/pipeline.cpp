@@ -11,6 +11,7 @@
 #include "codegen_cuda/identifiers.hpp"
 #include "codegen_cuda/lower.hpp"
 #include "codegen_cuda/print_cuda.hpp"
+#include "ir/kernel/passes/elide_conditions.hpp"
 #include "ir/kernel/passes/name_divisions.hpp"
 #include "ir/passes/align_layouts.hpp"
 #include "ir/passes/canonical_dims.hpp"
@@ -24,6 +25,7 @@
 #include "ir/passes/split_concats.hpp"
 #include "ir/verify.hpp"
 #include "parallel.hpp"
+#include "runtime/environment.hpp"
 #include "schedule/arguments.hpp"
 #include "schedule/canonical.hpp"
 #include "schedule/default_choices.hpp"
@@ -70,6 +72,7 @@ struct KernelPass {
 };
 
 constexpr KernelPass kernel_passes[] = {
+    {"elide_conditions", kernel::elide_conditions},
     {"name_divisions", kernel::name_divisions},
 };
 
@@ -321,6 +324,14 @@ PipelineOptions pipeline_options(const CompileOptions& options) {
                          .grid_barriers = options.grid_barriers,
                          .streams = {.max_streams = options.streams},
                          .threads = options.threads};
+  if (const std::string text = runtime::value_of(runtime::Variable::fault); !text.empty()) {
+    result.fault = kernel::parse_fault(text);
+    if (!result.fault) {
+      throw Error({.code = ErrorCode::invalid_argument,
+                   .message = fmt::format("FUSE_FAULT is '{}'", text),
+                   .hint = "barrier.N, extent.N+1, extent.N-1, overlap.N or fence.N"});
+    }
+  }
   schedule::PartitionOptions& partition = result.partition;
   partition.groups.layers = static_cast<std::uint8_t>((1 << options.layers) - 1);
   partition.groups.max_inputs = options.max_inputs;
@@ -373,6 +384,13 @@ Compiled run_pipeline(const ir::Graph& graph, const Target& target, const Pipeli
   watch.lap("partition");
   const std::vector<schedule::PlannedLaunch> launches =
       PieceCompiler(result, facts, target, options, watch).run();
+
+  if (options.fault && !kernel::plant_fault(result.kernels, *options.fault)) {
+    throw Error(
+        {.code = ErrorCode::invalid_argument,
+         .message = fmt::format("the kernels have no place for the fault {}", to_string(*options.fault)),
+         .hint = "places are numbered from 0 through the kernels of a source"});
+  }
 
   for (const schedule::Piece& piece : result.partition.pieces) {
     if (piece.kind != schedule::Piece::Kind::custom) continue;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <fuse/executable.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "codegen_cuda/source.hpp"
 #include "ir/graph.hpp"
 #include "ir/kernel/kernel.hpp"
+#include "ir/kernel/passes/plant_fault.hpp"
 #include "schedule/partition.hpp"
 #include "schedule/plan.hpp"
 #include "schedule/schedule.hpp"
@@ -47,8 +49,9 @@ struct PipelineOptions {
   bool relaxed_rounding = false;  ///< CompileOptions::relaxed_rounding
   bool verify = true;             ///< check every stage's spec at its boundary
   int drop_barrier = -1;  ///< plants a fault: leaves out the k-th barrier of the source (0-based); for tests
-  bool merge_gemms = true;    ///< the pass of this name
-  bool grid_barriers = true;  ///< CompileOptions::grid_barriers
+  std::optional<kernel::PlantedFault> fault{};  ///< FUSE_FAULT; for tests
+  bool merge_gemms = true;                      ///< the pass of this name
+  bool grid_barriers = true;                    ///< CompileOptions::grid_barriers
   schedule::PartitionOptions partition{};
   /// Decides for each kernel piece; schedule::default_choices where empty.
   std::function<schedule::Choices(const ir::Graph&, const schedule::Piece&, const Target&)> choose{};

@@ -271,7 +271,7 @@ class RowLowering {
           store_part(columns_[i], at.block, c, running[i].state);
         }
       });
-      builder_.append(Barrier{});
+      if (trips_ > 1) builder_.append(Barrier{});  // before the next trip overwrites what others still read
     });
   }
 

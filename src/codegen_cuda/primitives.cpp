@@ -62,6 +62,13 @@ template <class T> T* shared_array(long long n, const char* name, int line) {
 }
 )",
        {}},
+      // A thread's own: registers, where unrolled loops name the elements.
+      {"local",
+       R"(#define FUSE_LOCAL(T, n, name) T name[n]
+)",
+       R"(#define FUSE_LOCAL(T, n, name) T name[n]
+)",
+       {}},
       {"block_barrier",
        R"(__device__ inline void block_barrier() { __syncthreads(); }
 )",
@@ -685,7 +692,7 @@ template <class T> T warp_min(T v, int line = __builtin_LINE()) { return butterf
 }
 
 bool is_member(const Primitive& p) {
-  return p.communicates || p.name == "load" || p.name == "store" || p.name == "shared";
+  return p.communicates || p.name == "load" || p.name == "store" || p.name == "shared" || p.name == "local";
 }
 
 // Checked mode: pointers carry what they point to, and each access asks the engine first.
@@ -712,6 +719,27 @@ typename bare<T>::type load(global<T> p, I i, int line = __builtin_LINE()) {
     return R"(template <class T, class I, class V> void store(global<T> p, I i, V v, int line = __builtin_LINE()) {
   call_->check_store(call_->runner, p.object, i, sizeof(T), line);
   p.base[i] = v;
+}
+)";
+  }
+  if (p.name == "local") {
+    return R"(#define FUSE_LOCAL(T, n, name) local_array<T, n> name{this->call_, #name, {}, {}}
+template <class T, int n> struct local_array {
+  const fuse_call* call;
+  const char* name;
+  T value[n];
+  bool written[n];
+};
+template <class T, int n, class I>
+static T load(const local_array<T, n>& a, I i, int line = __builtin_LINE()) {
+  if (i < 0 || i >= n || !a.written[i]) a.call->local_fault(a.call->runner, a.name, i, n, 0, line);
+  return a.value[i];
+}
+template <class T, int n, class I, class V>
+static void store(local_array<T, n>& a, I i, V v, int line = __builtin_LINE()) {
+  if (i < 0 || i >= n) a.call->local_fault(a.call->runner, a.name, i, n, 1, line);
+  a.value[i] = v;
+  a.written[i] = true;
 }
 )";
   }
@@ -819,6 +847,7 @@ const std::vector<Primitive>& primitives() {
 const Primitive* find_primitive(std::string_view name) {
   if (name == "FUSE_KERNEL") name = "kernel";
   if (name == "FUSE_SHARED") name = "shared";
+  if (name == "FUSE_LOCAL") name = "local";
   // Every word of every kernel is looked up.
   static const std::unordered_map<std::string_view, const Primitive*> by_name = [] {
     std::unordered_map<std::string_view, const Primitive*> result;

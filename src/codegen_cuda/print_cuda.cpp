@@ -81,6 +81,8 @@ std::set<std::string> called(std::string_view text) {
     at = end;
     if (word == "FUSE_SHARED") {
       found.insert("shared");
+    } else if (word == "FUSE_LOCAL") {
+      found.insert("local");
     } else if (find_primitive(word)) {
       found.insert(word);
     }
@@ -130,7 +132,7 @@ class KernelPrinter {
       if (buffer.space == Space::shared) {
         line(fmt::format("FUSE_SHARED({}, {}, {});", cuda_name(buffer.dtype), elements, buffer.name));
       } else if (buffer.space == Space::local) {
-        line(fmt::format("{} {}[{}];", cuda_name(buffer.dtype), buffer.name, elements));
+        line(fmt::format("FUSE_LOCAL({}, {}, {});", cuda_name(buffer.dtype), elements, buffer.name));
       }
     }
     body(kernel_.body);
@@ -189,14 +191,6 @@ class KernelPrinter {
     return apply(compute.op, operands, type(compute.operands[0]), result);
   }
 
-  /// "load(x, i)", and "h3[k]" of what is a thread's own.
-  std::string loaded(const Load& load) const {
-    const Buffer& buffer = kernel_.buffers[load.buffer];
-    const std::string index = to_cxx(load.index);
-    if (buffer.space == Space::local) return fmt::format("{}[{}]", buffer.name, index);
-    return fmt::format("load({}, {})", buffer.name, index);
-  }
-
   std::string expression(const Rhs& rhs, DType result) const {
     if (const auto* constant = std::get_if<Constant>(&rhs)) return literal(*constant, result);
     if (const auto* compute = std::get_if<Compute>(&rhs)) return expression(*compute, result);
@@ -207,7 +201,8 @@ class KernelPrinter {
                          name(random->offset), random->stream, to_cxx(random->element));
     }
     const auto& load = std::get<Load>(rhs);
-    const std::string read = loaded(load);
+    const std::string read =
+        fmt::format("load({}, {})", kernel_.buffers[load.buffer].name, to_cxx(load.index));
     if (!load.predicate) return read;
     return fmt::format("{} ? {} : {}", name(*load.predicate), read, zero(result));
   }
@@ -306,11 +301,8 @@ class KernelPrinter {
   }
 
   void print(const Store& store, const Origin& origin) {
-    const Buffer& buffer = kernel_.buffers[store.buffer];
-    const std::string index = to_cxx(store.index);
-    const std::string& value = name(store.value);
-    op_line(buffer.space == Space::local ? fmt::format("{}[{}] = {};", buffer.name, index, value)
-                                         : fmt::format("store({}, {}, {});", buffer.name, index, value),
+    op_line(fmt::format("store({}, {}, {});", kernel_.buffers[store.buffer].name, to_cxx(store.index),
+                        name(store.value)),
             origin);
   }
 

@@ -27,6 +27,8 @@ std::string_view name_of(Variable variable) {
       return "PATH";
     case Variable::tmpdir:
       return "TMPDIR";
+    case Variable::fault:
+      return "FUSE_FAULT";
     case Variable::contract:
       return "FUSE_CONTRACT";
   }

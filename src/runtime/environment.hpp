@@ -20,6 +20,8 @@ enum class Variable : std::uint8_t {
   cuda_path,    ///< CUDA_PATH, likewise
   path,         ///< PATH: where compilers are looked for
   tmpdir,       ///< TMPDIR: where the emulated device's kernels are built, instead of /tmp
+  fault,        ///< FUSE_FAULT: "barrier.0" and so on, a fault that is planted in the kernels
+                ///< (docs/emulated-device.md)
   contract,  ///< FUSE_CONTRACT: 1 makes a run fail that allocates, compiles, locks or waits (docs/runtime.md)
 };
 

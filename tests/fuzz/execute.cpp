@@ -148,6 +148,7 @@ Batch::Batch(std::vector<Case> cases, const Rewrite& rewrite) : cases_(std::move
     const Target target = target_profile(options.profile);
     Random random(options.choices_seed);
     PipelineOptions pipeline;
+    pipeline.fault = kernel::parse_fault(options.fault);
     if (options.choices_seed != 0) {
       // From a stream of its own, so that the choices of a seed do not depend on how often it draws.
       pipeline.partition = random_partition(Random(~options.choices_seed));

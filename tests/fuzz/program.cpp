@@ -112,8 +112,9 @@ runtime::Values make_inputs(const Program& program, const DimValues& dims) {
 }
 
 std::string to_string(const RunOptions& o) {
-  return fmt::format("profile={} checked={} threads={} shuffle={} choices={} optimization={}", o.profile,
-                     o.checked ? 1 : 0, o.threads, o.shuffle_seed, o.choices_seed, o.optimization);
+  return fmt::format("profile={} checked={} threads={} shuffle={} choices={} optimization={}{}", o.profile,
+                     o.checked ? 1 : 0, o.threads, o.shuffle_seed, o.choices_seed, o.optimization,
+                     o.fault.empty() ? "" : " fault=" + o.fault);
 }
 
 RunOptions parse_options(std::string_view text) {

@@ -5,7 +5,7 @@
 #include "pipeline.hpp"
 #include "support/catch.hpp"
 #include "support/sanitized.hpp"
-#include "support/stitch_graphs.hpp"
+#include "support/stitch_cases.hpp"
 
 using namespace fuse;        // NOLINT
 using namespace fuse::test;  // NOLINT
@@ -18,19 +18,6 @@ std::size_t kernels_of(const Graph& graph, const std::string& profile, Stitch st
   const Compiled compiled = run_pipeline(graph.ir(), target_profile(profile), pipeline_options(options));
   const std::vector<std::size_t> uses = kernel_uses(compiled);
   return std::accumulate(uses.begin(), uses.end(), std::size_t{0});
-}
-
-fuzz::Case case_of(const Graph& graph, const fuzz::RunOptions& options) {
-  fuzz::Program program{.graph = graph.ir(), .inputs = {}, .inputs_seed = 11, .bindings = {{}}};
-  for (const ir::Node& node : program.graph.nodes) {
-    const auto* name = std::get_if<ir::NameAttr>(&node.attr);
-    if (!name) continue;
-    fuzz::InputStyle style{.low = -2, .high = 2};
-    if (name->name == "label") style = {fuzz::InputStyle::Kind::whole, -1, 9};
-    if (name->name == "v") style = {fuzz::InputStyle::Kind::uniform, 0.25, 2};  // Adam divides by its root
-    program.inputs[name->name] = style;
-  }
-  return {std::move(program), options};
 }
 
 /// All of the list with these options, against the exact results.

@@ -82,6 +82,7 @@ struct IndexValue {
 /// index < bound as a bool value.
 struct IndexLess {
   Index index{}, bound{};
+  bool operator==(const IndexLess&) const = default;
 };
 /// A uniform random number of the var's type: the element-th of a draw (see ir::RandomAttr).
 struct Random {

@@ -28,6 +28,7 @@
     void (*begin_thread)(void* runner, unsigned long long block, unsigned thread);                    \
     void (*check_load)(void* runner, int object, long long index, int size, int line);                \
     void (*check_store)(void* runner, int object, long long index, int size, int line);               \
+    void (*local_fault)(void* runner, const char* name, long long index, long long count, int store, int line); \
   };
 // clang-format on
 

@@ -133,6 +133,18 @@ bool Checker::blame(Fault::Kind kind, const Request& request, std::int64_t limit
   return false;
 }
 
+void Checker::blame_local(const char* name, std::int64_t index, std::int64_t count, bool store, int line) {
+  const bool inside = index >= 0 && index < count;
+  fault = {
+      .kind = inside ? Fault::Kind::unwritten : Fault::Kind::out_of_bounds,
+      .local = true,
+      .object = name,
+      .index = index,
+      .limit = count,
+      .here = {
+          .block = now.block - launch_->first_block, .thread = now.thread, .line = line, .store = store}};
+}
+
 bool Checker::blame_race(const Access& earlier, bool was_store, const Request& request) {
   blame(Fault::Kind::race, request);
   const std::uint64_t block = fault.shared ? fault.here.block : earlier.block - launch_->first_block;

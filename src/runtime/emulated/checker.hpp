@@ -35,6 +35,8 @@ class Checker {
   };
   /// False: the access must not happen, and `fault` says why.
   bool access(const Request& request);
+  /// Of a thread's own array: what is not in it, or was never written.
+  void blame_local(const char* name, std::int64_t index, std::int64_t count, bool store, int line);
 
   Fault fault;
   Point now;

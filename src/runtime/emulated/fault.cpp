@@ -51,7 +51,11 @@ std::string race(const Fault& f, const codegen::KernelInfo& kernel) {
 }  // namespace
 
 std::string describe(const Fault& f, const codegen::KernelInfo& kernel) {
-  const std::string object = fmt::format("{} '{}'[{}]", f.shared ? "shared" : "global", f.object, f.index);
+  const std::string object = fmt::format("{} '{}'[{}]",
+                                         f.local    ? "local"
+                                         : f.shared ? "shared"
+                                                    : "global",
+                                         f.object, f.index);
   const std::string place =
       fmt::format("block {} thread {} at {}", f.here.block, f.here.thread, at_line(kernel, f.here.line));
   const char* access = f.here.store ? "write" : "read";

@@ -40,6 +40,7 @@ struct Fault {
   };
   Kind kind = Kind::race;
   bool shared = false;
+  bool local = false;       ///< of a thread's own array
   const char* object = "";  ///< name of the parameter or shared array
   std::int64_t index = 0;
   std::int64_t limit = 0;  ///< elements it has; bytes for shared_size

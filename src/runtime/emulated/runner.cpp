@@ -26,6 +26,7 @@ Runner::Runner()
   call_.shared = shared;
   call_.begin_thread = begin_thread;
   call_.check_load = check<false>;
+  call_.local_fault = local_fault;
   call_.check_store = check<true>;
 }
 
@@ -372,6 +373,13 @@ void Runner::check(void* self, int object, long long index, int size, int line) 
     r.checker_.fault = {.kind = Fault::Kind::memory};
   }
   if (!good) r.fail_and_leave(r.checker_.fault);
+}
+
+void Runner::local_fault(void* self, const char* name, long long index, long long count, int store,
+                         int line) {
+  auto& r = *static_cast<Runner*>(self);
+  r.checker_.blame_local(name, index, count, store != 0, line);
+  r.fail_and_leave(r.checker_.fault);
 }
 
 }  // namespace fuse::runtime::emulated

@@ -49,6 +49,8 @@ class Runner {
   // The hooks of the kernels' call table.
   static Slots* exchange(void* self, unsigned long long bits, const char* what, int line);
   static void barrier(void* self, int line);
+  static void local_fault(void* self, const char* name, long long index, long long count, int store,
+                          int line);
   static void grid_barrier(void* self, int* counter, int line);
   static Array shared(void* self, int size, long long count, const char* name, int line);
   static void begin_thread(void* self, unsigned long long block, unsigned thread);

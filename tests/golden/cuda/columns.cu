@@ -8,11 +8,9 @@ FUSE_KERNEL(256) columns_block_0_bias_gradient_0(global<const float> dy, global<
   const int lane = threadIdx.x % 32;
   const int column = 32 * b + lane;
   float acc = 0.0f;                                         // %1 reduce_sum  block.0.bias gradient
-  if (column < 256) {
-    for (int c = warp; c < 4096; c += 8) {
-      const float v0 = load(dy, 256 * c + column);          // %dy input  block.0.bias gradient
-      acc = acc + v0;                                       // %1 reduce_sum  block.0.bias gradient
-    }
+  for (int c = warp; c < 4096; c += 8) {
+    const float v0 = load(dy, 256 * c + column);            // %dy input  block.0.bias gradient
+    acc = acc + v0;                                         // %1 reduce_sum  block.0.bias gradient
   }
   store(shared_acc, lane + 32 * warp, acc);                 // %1 reduce_sum  block.0.bias gradient
   block_barrier();                                          // %1 reduce_sum  block.0.bias gradient
@@ -21,7 +19,7 @@ FUSE_KERNEL(256) columns_block_0_bias_gradient_0(global<const float> dy, global<
     const float v1 = load(shared_acc, lane + 32 * w);       // %1 reduce_sum  block.0.bias gradient
     total = total + v1;                                     // %1 reduce_sum  block.0.bias gradient
   }
-  if (warp == 0 && column < 256) {
+  if (warp == 0) {
     store(t1, column, total);                               // %1 reduce_sum  block.0.bias gradient
   }
 }

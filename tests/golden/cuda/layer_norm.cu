@@ -1,9 +1,9 @@
-// uses FUSE_KERNEL bf16 block_barrier divide global kernel load shared store to_bf16 to_f32 warp_sum
+// uses FUSE_KERNEL bf16 block_barrier divide global kernel load local shared store to_bf16 to_f32 warp_sum
 
 // layer_norm_layer_norm_0: layer_norm, %4 reduce_sum | %10 reduce_sum | %21 convert: results B, row_block over 768 each
 FUSE_KERNEL(64) layer_norm_layer_norm_0(global<const bf16> x, global<const float> gamma, global<const float> beta, global<bf16> t21) {
-  float h3[12];
-  float h8[12];
+  FUSE_LOCAL(float, 12, h3);
+  FUSE_LOCAL(float, 12, h8);
   FUSE_SHARED(float, 2, shared_acc);
   FUSE_SHARED(float, 2, shared_acc_1);
   const int row = blockIdx.x;
@@ -16,7 +16,7 @@ FUSE_KERNEL(64) layer_norm_layer_norm_0(global<const bf16> x, global<const float
     const bf16 v0 = load(x, c + 768 * row);                 // %x input
     const float v3 = to_f32(v0);                            // %3 convert  layer_norm
     acc = acc + v3;                                         // %4 reduce_sum  layer_norm.mean
-    h3[k] = v3;                                             // %3 convert  layer_norm
+    store(h3, k, v3);                                       // %3 convert  layer_norm
   }
   acc = warp_sum(acc);                                      // %4 reduce_sum  layer_norm.mean
   if (lane == 0) {
@@ -35,11 +35,11 @@ FUSE_KERNEL(64) layer_norm_layer_norm_0(global<const bf16> x, global<const float
   #pragma unroll
   for (int k_1 = 0; k_1 < 12; ++k_1) {
     const int c_1 = 64 * k_1 + lane + 32 * warp;
-    const float v3_1 = h3[k_1];                             // %3 convert  layer_norm
+    const float v3_1 = load(h3, k_1);                       // %3 convert  layer_norm
     const float v8 = v3_1 - v6;                             // %8 sub  layer_norm.mean
     const float v9 = v8 * v8;                               // %9 mul  layer_norm.var
     acc_1 = acc_1 + v9;                                     // %10 reduce_sum  layer_norm.var
-    h8[k_1] = v8;                                           // %8 sub  layer_norm.mean
+    store(h8, k_1, v8);                                     // %8 sub  layer_norm.mean
   }
   acc_1 = warp_sum(acc_1);                                  // %10 reduce_sum  layer_norm.var
   if (lane == 0) {
@@ -59,7 +59,7 @@ FUSE_KERNEL(64) layer_norm_layer_norm_0(global<const bf16> x, global<const float
   #pragma unroll
   for (int k_2 = 0; k_2 < 12; ++k_2) {
     const int c_2 = 64 * k_2 + lane + 32 * warp;
-    const float v8_1 = h8[k_2];                             // %8 sub  layer_norm.mean
+    const float v8_1 = load(h8, k_2);                       // %8 sub  layer_norm.mean
     const float v16 = v8_1 * v14;                           // %16 mul  layer_norm
     const float v1 = load(gamma, c_2);                      // %gamma parameter
     const float v18 = v16 * v1;                             // %18 mul  layer_norm

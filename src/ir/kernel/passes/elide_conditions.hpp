@@ -1,0 +1,16 @@
+// Drops conditions that hold for every thread: of tiles that fit exactly, and of what one around them says.
+//
+// Before:  for b @grid 75 { for w @warp 4 { bind row = 4 * b + w; if row < 300 { .. if w < 1 { s } } } }
+// After:   for b @grid 75 { for w @warp 4 { bind row = 4 * b + w; .. if w < 1 { s } } }
+//
+// Before divisions get names: it looks through the names of indices.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "ir/kernel/kernel.hpp"
+
+namespace fuse::kernel {
+
+Kernel elide_conditions(Kernel);
+
+}  // namespace fuse::kernel

@@ -1,0 +1,94 @@
+// Faults that are planted in kernels: where, and that each changes the text and nothing else.
+// SPDX-License-Identifier: Apache-2.0
+#include "ir/kernel/passes/plant_fault.hpp"
+
+#include "kernel/kernel_support.hpp"
+#include "pipeline.hpp"
+#include "support/sanitized.hpp"
+#include "support/stitch_cases.hpp"
+
+using namespace fuse;        // NOLINT
+using namespace fuse::test;  // NOLINT
+using kernel::PlantedFault;
+
+namespace {
+
+Compiled stitched() {
+  return run_pipeline(stitch::layer_norm_backward(f32, 150, 500).ir(), target_profile("h200"));
+}
+
+}  // namespace
+
+TEST_CASE("faults have names", "[kernel]") {
+  for (const char* name : {"barrier.0", "extent.12+1", "extent.12-1", "overlap.3", "fence.0"}) {
+    INFO(name);
+    REQUIRE(kernel::parse_fault(name));
+    CHECK(to_string(*kernel::parse_fault(name)) == name);
+  }
+  for (const char* name : {"", "barrier", "barrier.", "barrier.x", "barrier.0+1", "extent.1", "extent.1+2",
+                           "other.0", "fence.0 "}) {
+    INFO(name);
+    CHECK_FALSE(kernel::parse_fault(name));
+  }
+}
+
+TEST_CASE("each planted fault is another text, in one kernel", "[kernel][stitch]") {
+  const Compiled whole = stitched();
+  const std::vector<kernel::FaultSite> sites = kernel::fault_sites(whole.kernels);
+  std::map<PlantedFault::Kind, int> kinds;
+  for (const kernel::FaultSite& site : sites) {
+    INFO(to_string(site.fault) << ' ' << site.what);
+    ++kinds[site.fault.kind];
+    std::vector<kernel::Kernel> kernels = whole.kernels;
+    REQUIRE(kernel::plant_fault(kernels, site.fault));
+    for (std::size_t i = 0; i < kernels.size(); ++i)
+      CHECK((print(kernels[i]) == print(whole.kernels[i])) == (i != site.kernel));
+  }
+  CHECK(kinds.size() == 4);
+  std::vector<kernel::Kernel> kernels = whole.kernels;
+  CHECK_FALSE(kernel::plant_fault(kernels, {.kind = PlantedFault::Kind::fence, .site = 99}));
+}
+
+TEST_CASE("a fault that is asked for and cannot be planted is an error", "[kernel]") {
+  CHECK(thrown_by([] {
+          run_pipeline(stitch::softmax(f32, 8, 64).ir(), target_profile("h200"),
+                       {.fault = PlantedFault{.kind = PlantedFault::Kind::fence}});
+        }).find("no place for the fault fence.0") != std::string::npos);
+}
+
+TEST_CASE("planted faults of every kind are found", "[kernel][stitch][emulated]") {
+  const Graph graph = stitch::layer_norm_backward(f32, 150, 500);
+  const Compiled whole = stitched();
+  const std::vector<std::size_t> uses = kernel_uses(whole);
+  std::map<PlantedFault::Kind, std::vector<fuzz::Case>> cases;
+  for (const kernel::FaultSite& site : kernel::fault_sites(whole.kernels)) {
+    if (uses[site.kernel] == 0 || site.fault.kind == PlantedFault::Kind::extent) continue;
+    cases[site.fault.kind].push_back(case_of(
+        graph, {.checked = true, .shuffle_seed = 1, .optimization = 0, .fault = to_string(site.fault)}));
+  }
+  CHECK(cases.size() == 3);
+  for (auto& [kind, planted] : cases) {
+    fuzz::Batch batch(std::move(planted));
+    for (std::size_t i = 0; i < batch.size(); ++i) {
+      INFO("kind " << static_cast<int>(kind) << " number " << i);
+      CHECK(fuzz::is_failure(batch.run(i).verdict));
+    }
+  }
+}
+
+TEST_CASE("a thread's own arrays have bounds, and hold what was written", "[kernel][stitch][emulated]") {
+  const Graph graph = stitch::softmax(f32, 8, 512);
+  const Compiled whole = run_pipeline(graph.ir(), target_profile("h200"));
+  REQUIRE(whole.schedules[0].trips > 1);
+  std::string out_of_bounds, unwritten;
+  for (const kernel::FaultSite& site : kernel::fault_sites(whole.kernels)) {
+    if (site.what.find("while k") == std::string::npos) continue;
+    const fuzz::RunOptions options{.checked = true, .optimization = 0, .fault = to_string(site.fault)};
+    (site.fault.by > 0 ? out_of_bounds : unwritten) += fuzz::run_alone(case_of(graph, options)).text + '\n';
+  }
+  // One trip more: beyond the array. One less in an earlier pass: the later one finds nothing there.
+  CHECK(out_of_bounds.find("out of bounds write of local 'h") != std::string::npos);
+  CHECK(out_of_bounds.find("out of bounds read of local 'h") != std::string::npos);
+  CHECK(unwritten.find("read of local 'h") != std::string::npos);
+  CHECK(unwritten.find("which nobody wrote") != std::string::npos);
+}
