@@ -1,6 +1,8 @@
-// The ladder of costs under every plan: a launch, a dependent launch, an event, a node of a CUDA graph. What
-// the cost model knows of a GPU comes from these rows. SPDX-License-Identifier: Apache-2.0
+// The ladder of costs under every plan: a launch, a dependent launch, an event, a node of a CUDA graph, a
+// grid barrier. What the cost model knows of a GPU comes from these rows. SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
+
+#include <algorithm>
 
 #include "codegen_cuda/primitives.hpp"
 #include "groups.hpp"
@@ -13,7 +15,7 @@ codegen::Source ladder_source() {
   using Kind = codegen::KernelParam::Kind;
   codegen::Source source;
   source.name = "ladder";
-  source.primitives = {"global", "kernel", "load", "store"};
+  source.primitives = {"global", "grid_barrier", "kernel", "load", "store"};
   source.prelude = codegen::cuda_prelude(source.primitives);
   source.body = R"(
 FUSE_KERNEL(128) empty(global<float> x) {
@@ -22,10 +24,21 @@ FUSE_KERNEL(256) increment(global<float> x) {
   const int i = blockIdx.x * 256 + threadIdx.x;
   store(x, i, load(x, i) + 1.0f);
 }
+FUSE_KERNEL(128) one_barrier(global<int> counter) {
+  grid_barrier(counter);
+}
+FUSE_KERNEL(128) more_barriers(global<int> counter) {
+  for (int i = 0; i < 33; ++i) grid_barrier(counter);
+}
 )";
   for (const auto& [name, threads] : {std::pair{"empty", 128}, std::pair{"increment", 256}}) {
     codegen::KernelInfo info{.name = name, .block_threads = threads};
     info.params = {{Kind::buffer, "x", DType::f32, true}};
+    source.kernels.push_back(info);
+  }
+  for (const char* name : {"one_barrier", "more_barriers"}) {
+    codegen::KernelInfo info{.name = name, .block_threads = 128, .communicates = true, .spins = true};
+    info.params = {{Kind::buffer, "counter", DType::i32, true}};
     source.kernels.push_back(info);
   }
   return source;
@@ -61,9 +74,33 @@ class Ladder {
     add_or_skip("graph.empty", timer_.captured(1, empty), "a node of a CUDA graph: an empty kernel");
     add_or_skip("graph.dependent", timer_.captured(1, increment),
                 fmt::format("a node of a CUDA graph: {} blocks of 256", wave_));
+    const auto zero = [&](std::int64_t) {
+      return timer_.backend().memset(timer_.stream().queue(), memory_.address(), 0, sizeof(std::int32_t));
+    };
+    add("memset.counter", timer_.device(1, zero), "setting the counter of a grid barrier to zero");
+    for (const std::int64_t blocks : {wave_ / 4, wave_, 2 * wave_})
+      add_barrier(std::max<std::int64_t>(1, blocks));
   }
 
  private:
+  /// What 32 further barriers cost a kernel whose counter a memset before it has zeroed.
+  void add_barrier(std::int64_t blocks) {
+    const auto timed = [&](const char* kernel) {
+      return timer_.device(1, [&, kernel](std::int64_t) {
+        Status status =
+            timer_.backend().memset(timer_.stream().queue(), memory_.address(), 0, sizeof(std::int32_t));
+        return status ? launch(kernel, blocks) : status;
+      });
+    };
+    const Spread one = timed("one_barrier"), more = timed("more_barriers");
+    Row& row = report_.add({.name = fmt::format("grid_barrier.{}", blocks), .unit = "us"});
+    row.figure = (more.median - one.median) / 32 * 1e6;
+    row.min = (more.min - one.max) / 32 * 1e6;
+    row.max = (more.max - one.min) / 32 * 1e6;
+    row.n = more.n;
+    row.how = fmt::format("a grid barrier among {} blocks of 128: 33 of them less one, by 32", blocks);
+  }
+
   Status launch(const char* kernel, std::int64_t blocks) {
     const runtime::Argument argument{.address = memory_.address(), .bytes = memory_.size()};
     return timer_.backend().launch(timer_.stream().queue(), module_->function(kernel), {.x = blocks},

@@ -1,6 +1,8 @@
 // Kernels of rows and columns on the fake driver: launched whole where there are places, in parts where not.
 // SPDX-License-Identifier: Apache-2.0
 #if FUSE_COMPILER_HAS_CUDA
+#include <vector>
+
 #include "cuda/fake_device.hpp"
 
 namespace fuse::test {

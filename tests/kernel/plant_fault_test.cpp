@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ir/kernel/passes/plant_fault.hpp"
 
+#include <map>
+
 #include "kernel/kernel_support.hpp"
 #include "pipeline.hpp"
 #include "support/sanitized.hpp"

@@ -1,7 +1,8 @@
 // Rows and columns in one kernel: blocks keep columns while they walk rows, and combine them behind a grid
 // barrier. SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <functional>
+#include <cstddef>
+#include <map>
 
 #include "pipeline.hpp"
 #include "schedule/schedule_support.hpp"

@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <charconv>
 #include <functional>
+#include <iterator>
 #include <map>
+#include <utility>
 
 namespace fuse::kernel {
 namespace {
