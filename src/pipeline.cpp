@@ -385,6 +385,10 @@ Compiled run_pipeline(const ir::Graph& graph, const Target& target, const Pipeli
   const std::vector<schedule::PlannedLaunch> launches =
       PieceCompiler(result, facts, target, options, watch).run();
 
+  if (options.drop_barrier >= 0) {
+    kernel::plant_fault(result.kernels, {.kind = kernel::PlantedFault::Kind::barrier,
+                                         .site = static_cast<std::size_t>(options.drop_barrier)});
+  }
   if (options.fault && !kernel::plant_fault(result.kernels, *options.fault)) {
     throw Error(
         {.code = ErrorCode::invalid_argument,
@@ -407,7 +411,7 @@ Compiled run_pipeline(const ir::Graph& graph, const Target& target, const Pipeli
                              static_cast<std::uint32_t>(result.kernels.size() + kernel_of_custom.size()));
   }
   result.source = codegen::print_cuda(codegen::c_identifier(graph.name), result.kernels, customs,
-                                      {.drop_barrier = options.drop_barrier, .threads = options.threads});
+                                      {.threads = options.threads});
   watch.lap("print");
   result.plan =
       schedule::make_plan(result.graph, result.partition, result.schedules, launches, kernel_of_custom);

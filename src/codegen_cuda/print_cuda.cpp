@@ -103,8 +103,7 @@ std::string comment(std::string text) {
 class KernelPrinter {
  public:
   /// Lines are counted from the text's own first line, 0.
-  KernelPrinter(const Kernel& kernel, int drop_barrier, int& barriers)
-      : kernel_(kernel), drop_barrier_(drop_barrier), barriers_(barriers) {
+  explicit KernelPrinter(const Kernel& kernel) : kernel_(kernel) {
     for (const Var& var : kernel.vars) names_.push_back(var.name);
   }
 
@@ -358,20 +357,14 @@ class KernelPrinter {
     line("}");
   }
 
-  void print(const Barrier&, const Origin& origin) {
-    if (barriers_++ == drop_barrier_) return;
-    op_line("block_barrier();", origin, true);
-  }
+  void print(const Barrier&, const Origin& origin) { op_line("block_barrier();", origin, true); }
 
   void print(const GridBarrier& barrier, const Origin& origin) {
     spins = true;
-    if (barriers_++ == drop_barrier_) return;
     op_line(fmt::format("grid_barrier({});", kernel_.buffers[barrier.counter].name), origin, true);
   }
 
   const Kernel& kernel_;
-  const int drop_barrier_;
-  int& barriers_;
   std::vector<std::string> names_;
   int depth_ = 0;
   int line_ = 0;
@@ -399,8 +392,8 @@ struct Printed {
   std::set<std::string> primitives;
 };
 
-Printed print(const Kernel& kernel, int drop_barrier, int& barriers) {
-  KernelPrinter printer(kernel, drop_barrier, barriers);
+Printed printed_kernel(const Kernel& kernel) {
+  KernelPrinter printer(kernel);
   printer.print();
   Printed result{.text = std::move(printer.text) + '\n',
                  .info = {.name = kernel.name,
@@ -433,12 +426,8 @@ std::string prelude_of(std::string_view body) {
 Source print_cuda(const std::string& name, const std::vector<Kernel>& kernels,
                   const std::vector<CustomText>& customs, const PrintOptions& options) {
   std::vector<Printed> printed(kernels.size());
-  const bool drops = options.drop_barrier >= 0;  // then barriers are counted from the first kernel on
-  int barriers = 0;
-  parallel_for(drops ? 1 : options.threads, kernels.size(), [&](std::size_t i) {
-    int mine = 0;
-    printed[i] = print(kernels[i], options.drop_barrier, drops ? barriers : mine);
-  });
+  parallel_for(options.threads, kernels.size(),
+               [&](std::size_t i) { printed[i] = printed_kernel(kernels[i]); });
   Source source;
   source.name = name;
   std::set<std::string> used;

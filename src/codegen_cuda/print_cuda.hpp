@@ -22,8 +22,6 @@ struct CustomText {
 };
 
 struct PrintOptions {
-  int drop_barrier =
-      -1;  ///< >= 0 leaves out the k-th barrier of the text, to show that the checker finds it missing
   int threads = 1;  ///< that kernels are printed on; 0: one a core
 };
 Source print_cuda(const std::string& name, const std::vector<kernel::Kernel>& kernels,
