@@ -47,9 +47,9 @@ BufferSets::BufferSets(const Executable& executable, const Prepared& prepared, s
   const Device& device = executable.device();
   const std::vector<Slot>& slots = executable.slots();
   Stream stream = device.stream();
+  workspace_ = prepared.workspace();
   for (std::int64_t i = 0; i < sets; ++i) {
     Set& set = sets_.emplace_back();
-    set.workspace = prepared.workspace();
     set.packed = device.allocate(prepared.packed_bytes());
     for (std::size_t slot = 0; slot < slots.size(); ++slot) {
       Buffer& buffer = set.buffers.emplace_back(device.allocate(prepared.bytes(slot)));
@@ -69,7 +69,7 @@ BufferSets::BufferSets(const Executable& executable, const Prepared& prepared, s
 
 Status BufferSets::run(const Prepared& prepared, Stream& stream, std::int64_t set) noexcept {
   Set& buffers = sets_[static_cast<std::size_t>(set)];
-  return prepared.run(stream, buffers.views, buffers.workspace, buffers.packed.view());
+  return prepared.run(stream, buffers.views, workspace_, buffers.packed.view());
 }
 
 runtime::HostTensor BufferSets::output(const Executable& executable, const Prepared& prepared) const {

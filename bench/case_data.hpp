@@ -27,10 +27,10 @@ class BufferSets {
   struct Set {
     std::vector<Buffer> buffers;
     std::vector<BufferView> views;
-    Workspace workspace;
     Buffer packed;
   };
   std::vector<Set> sets_;
+  Workspace workspace_;  // of all: they run one behind the other, and the device has places for one at a time
 };
 
 }  // namespace fuse::bench

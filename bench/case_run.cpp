@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 
 #include "case_check.hpp"
@@ -49,6 +50,14 @@ Json copy_json(const CopyRate& rate, std::int64_t floor, const Spread& device) {
           {"share", figure(static_cast<double>(floor) / device.median / rate.best())}};
 }
 
+/// Steps that zero the counters of grid barriers.
+std::int64_t memsets_of(const Executable& executable) {
+  const std::vector<schedule::Step>& steps = executable.stages().plan.steps;
+  return std::count_if(steps.begin(), steps.end(), [](const schedule::Step& step) {
+    return std::holds_alternative<schedule::MemsetStep>(step.work);
+  });
+}
+
 std::string cell(const Json& value, double scale, const char* format) {
   return value.is_number() ? fmt::format(fmt::runtime(format), value.get<double>() * scale) : "-";
 }
@@ -73,7 +82,7 @@ Json measure_case(const Case& c, const Device& device, DeviceTimer& timer, CopyY
   const Prepared prepared = executable.prepare();
   const Traffic traffic = traffic_of(executable);
   const double flops = gemm_flops(executable);
-  const std::int64_t sets = timer.sets_past_l2(traffic.read + traffic.written + prepared.workspace_bytes());
+  const std::int64_t sets = timer.sets_past_l2(traffic.read + traffic.written);
   Json row = case_header(c, "fuse");
   row["compile_ms"] = figure(compiling.count() * 1e3);
   {
@@ -96,6 +105,7 @@ Json measure_case(const Case& c, const Device& device, DeviceTimer& timer, CopyY
                     {"checked", error.checked}};
     row["counts"] = {{"kernels", executable.stages().source.kernels.size()},
                      {"launches", prepared.launches()},
+                     {"memsets", memsets_of(executable)},
                      {"gemms", prepared.gemms()}};
   }
   // The yardsticks, once the case's buffers are free: in the same run, so at the same clocks.

@@ -30,6 +30,7 @@
 #include "schedule/canonical.hpp"
 #include "schedule/default_choices.hpp"
 #include "schedule/make_plan.hpp"
+#include "schedule/paper_choices.hpp"
 
 namespace fuse {
 namespace {
@@ -118,7 +119,10 @@ std::string kernel_name(const ir::Graph& graph, const schedule::Piece& piece, st
 schedule::Choices choices_of(const ir::Graph& graph, const schedule::Piece& piece, const Target& target,
                              const PipelineOptions& options) {
   if (options.choose) return options.choose(graph, piece, target);
-  schedule::Choices choices = schedule::default_choices(graph, piece, target);
+  std::optional<schedule::Choices> printed;
+  if (options.partition.schemes == schedule::SchemeRules::paper)
+    printed = schedule::paper_choices(graph, piece, target);
+  schedule::Choices choices = printed ? *printed : schedule::default_choices(graph, piece, target);
   if (!options.grid_barriers) choices.blocks = 0;
   if (options.partition.baseline != schedule::Baseline::off && choices.mapping == schedule::Mapping::split) {
     choices.mapping = schedule::Mapping::row_block;
@@ -218,6 +222,8 @@ class PieceCompiler {
       const Unit& unit = units_[unit_of_[i]];
       result_.schedules.push_back(unit.schedule);
       result_.schedules.back().piece = piece(i);
+      for (std::size_t k = 0; k < piece(i).phases.size(); ++k)
+        result_.schedules.back().phases[k].piece = piece(i).phases[k];
       result_.first_kernel.push_back(unit.first_kernel);
     }
   }
@@ -336,6 +342,14 @@ PipelineOptions pipeline_options(const CompileOptions& options) {
   partition.groups.layers = static_cast<std::uint8_t>((1 << options.layers) - 1);
   partition.groups.max_inputs = options.max_inputs;
   partition.stitch = options.stitch == Stitch::full;
+  const bool paper = options.schemes == Schemes::paper;
+  if (paper) partition.schemes = schedule::SchemeRules::paper;
+  using Join = schedule::PartitionOptions::Join;
+  if (options.stitch == Stitch::mapping || !options.grid_barriers) {
+    partition.join = Join::never;
+  } else if (options.stitch == Stitch::no_merge || paper) {
+    partition.join = Join::always;
+  }
   switch (options.cut) {
     case Cut::fuse:
       break;

@@ -124,6 +124,12 @@ check_partition() {
     "$fusec" explain $papers/apollo_fig5_forms.fuse --partition=apollo --edge %1 %4
   expect 0 'scheme-unavailable' 'explain' "$fusec" explain examples/graphs/softmax.fuse --stitch mapping
   expect 0 'stages %1 reduce_max [|] %5 reduce_sum [|] %7 div ends' 'plan stitches' "$fusec" plan examples/graphs/softmax.fuse
+  expect 0 '^  schemes regional %6, global %8 %11, independent %13$' 'plan --schemes=paper: the schemes of Fig. 7' \
+    "$fusec" plan $papers/astitch_fig7.fuse --schemes=paper --profile v100
+  expect 0 '"scheme": "regional"' 'plan --schemes=paper --json' \
+    "$fusec" plan $papers/astitch_fig7.fuse --schemes=paper --profile v100 --json
+  expect 0 'stages %6 reduce_sum [|][|] %8 pow [|][|] %11 reduce_sum [|][|] %13 mul ends' 'plan --stitch no-merge' \
+    "$fusec" plan $papers/astitch_fig7.fuse --stitch no-merge
   expect 2 'no piece computes' 'explain --edge of no value' "$fusec" explain examples/graphs/softmax.fuse --edge %77 1
   expect 2 'there are 3 pieces' 'explain --edge of no piece' "$fusec" explain examples/graphs/softmax.fuse --edge 0 3 --stitch mapping
   expect 2 'layers' 'plan --layers of nonsense' "$fusec" plan examples/graphs/softmax.fuse --layers 2

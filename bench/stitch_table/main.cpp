@@ -17,6 +17,7 @@
 #include "runtime/binding.hpp"
 #include "runtime/traffic.hpp"
 #include "schedule/residency.hpp"
+#include "schedule/schemes.hpp"
 #include "support/counted_run.hpp"
 #include "support/stitch_graphs.hpp"
 #if FUSE_COMPILER_HAS_CUDA
@@ -36,18 +37,20 @@ std::string kernels_of(const Graph& graph, const CompileOptions& options) {
       [](const auto& step) { return std::holds_alternative<schedule::KernelStep>(step.work); }));
 }
 
-/// A reduction is passed on by a warp's registers (local), by a block's shared memory (regional), or across
-/// blocks (global); everything else stays in the thread that computed it.
+/// Of the values that kernels of several stages pass on or store; everything else stays in the thread that
+/// computed it.
 std::string schemes_of(const Compiled& compiled) {
   std::size_t local = 0, regional = 0, global = 0, alone = 0;
   for (const schedule::Schedule& schedule : compiled.schedules) {
-    if (schedule.piece.stages.size() < 2) ++alone;
-    if (schedule.piece.stages.size() < 2) continue;
-    for (const schedule::Stage& stage : schedule.piece.stages) {
-      const bool shares = stage.form == schedule::Stage::Form::reduce &&
-                          schedule.choices.mapping != schedule::Mapping::row_warp;
-      const bool across = stage.form == schedule::Stage::Form::column_reduce;
-      ++(across ? global : shares ? regional : local);
+    if (schedule.phases.empty() && schedule.piece.stages.size() < 2) {
+      ++alone;
+      continue;
+    }
+    for (const schedule::NodeScheme& each : schedule::schemes_of(compiled.graph, schedule)) {
+      if (each.dominance == schedule::Dominance::none) continue;
+      ++(each.scheme == schedule::Scheme::global     ? global
+         : each.scheme == schedule::Scheme::regional ? regional
+                                                     : local);
     }
   }
   return fmt::format("{}/{}/{}/{}", local, regional, global, alone);

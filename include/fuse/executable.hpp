@@ -29,8 +29,15 @@ enum class Cut : std::uint8_t { fuse, apollo, xla, tvm, one_op };
 
 /// What becomes of a part of the graph that one kernel could compute (docs/stitching.md).
 enum class Stitch : std::uint8_t {
-  mapping,  ///< a kernel for each value that a reduction makes or that is needed more than once
-  full,     ///< values pass inside a kernel where its threads hold what they need (AStitch, 3.2)
+  mapping,   ///< a kernel for each value that a reduction makes or that is needed more than once
+  no_merge,  ///< those values one behind the other in one kernel, through memory and behind grid barriers
+  full,      ///< values pass inside a kernel where its threads hold what they need (AStitch, 3.2)
+};
+
+/// Whose rules say how a kernel's values reach its threads, and how its loops lie on them.
+enum class Schemes : std::uint8_t {
+  fuse,   ///< by the cost model
+  paper,  ///< AStitch's as printed (3.3, 4.3), for comparison: one kernel wherever that is possible
 };
 
 struct CompileOptions {
@@ -44,6 +51,7 @@ struct CompileOptions {
   int layers =
       3;  ///< of APOLLO's fusion, 1 to 3: aggregation, stitching, independent branches; for fuse and apollo
   Stitch stitch = Stitch::full;
+  Schemes schemes = Schemes::fuse;
   /// Kernels may wait for all of their blocks where that saves a launch; `prepare` reserves places on the
   /// device for them, and what it cannot place runs as several launches. Off: where other processes use the
   /// device.

@@ -10,6 +10,7 @@
 
 #include "codegen_cuda/identifiers.hpp"
 #include "codegen_cuda/lowering.hpp"
+#include "schedule/shape.hpp"
 
 namespace fuse::codegen {
 
@@ -17,6 +18,7 @@ using namespace kernel;  // NOLINT: this file is about the kernel IR
 using ir::NodeId;
 using schedule::KernelSchedule;
 using schedule::Mapping;
+using schedule::Schedule;
 
 namespace {
 
@@ -28,13 +30,12 @@ class KernelLowering {
   }
 
   LoweredKernel one(const KernelSchedule& launch) {
-    const bool combines = launch.role == KernelSchedule::Role::combine;
-    const bool partial = launch.role == KernelSchedule::Role::partial;
+    enter(phases_of(schedule_)[launch.phase]);
     set_launch(launch);
     builder_.kernel.summary = summary(launch);
-    if (combines) declare_scratch(false);
+    declare_scratch(combined_in(graph_, phase_->piece, launch), false);
     declare_inputs(launch);
-    if (partial) declare_scratch(true);
+    if (launch.role == KernelSchedule::Role::partial) declare_scratch(parted_in(launch), true);
     fill(launch, std::nullopt);
     return finish();
   }
@@ -43,12 +44,9 @@ class KernelLowering {
   LoweredKernel joined() {
     const KernelSchedule& whole = schedule_.kernels.back();
     set_launch(whole);
-    builder_.kernel.summary = summary(schedule_.kernels[0]) + "; one kernel with what combines them";
     builder_.kernel.blocks_an_sm = schedule_.blocks_an_sm;
-    const std::span launches = std::span(schedule_.kernels).first(schedule_.kernels.size() - 1);
-    for (const KernelSchedule& launch : launches) declare_inputs(launch);
-    declare_scratch(true);
-    const BufferId counter = builder_.buffer("barrier", i32, Space::global, 1, true);
+    for (const Schedule& phase : phases_of(schedule_)) declare_phase(phase);
+    counter_ = builder_.buffer("barrier", i32, Space::global, 1, true);
     bindings_.emplace_back(Counter{});
     const std::string block = builder_.unique("g"), warp = builder_.unique("warp"),
                       lane = builder_.unique("lane");
@@ -57,13 +55,7 @@ class KernelLowering {
       parallel(Parallel::warp, warp, warps, [&] {
         parallel(Parallel::lane, lane, warp_size, [&] {
           const ThreadIndex at{Dim::index(block, grid), Dim::index(warp, warps), Dim::index(lane, warp_size)};
-          for (const KernelSchedule& launch : launches) {
-            if (&launch != &launches.front()) {
-              builder_.at(schedule_.piece.root);
-              builder_.append(GridBarrier{counter});
-            }
-            fill(launch, at);
-          }
+          for (const Schedule& phase : phases_of(schedule_)) fill(phase, at);
         });
       });
     });
@@ -83,6 +75,55 @@ class KernelLowering {
     builder_.loop({.name = name, .begin = 0, .end = extent, .parallel = parallel, .body = {}}, body);
   }
 
+  /// Its arrays are those of the schedule behind those of the phases before it.
+  void enter(const Schedule& phase) {
+    phase_ = &phase;
+    first_scratch_ = 0;
+    for (const Schedule* each = phases_of(schedule_).data(); each != &phase; ++each)
+      first_scratch_ += each->scratch.size();
+    scratch_.resize(schedule_.scratch.size());
+  }
+
+  /// Its inputs, unless an earlier phase makes them; where it leaves parts; what later phases read of it.
+  void declare_phase(const Schedule& phase) {
+    enter(phase);
+    std::string& summary = builder_.kernel.summary;
+    summary += (summary.empty() ? "" : "; then ") + this->summary(phase.kernels.front());
+    if (phase.kernels.size() > 1) summary += "; one kernel with what combines them";
+    for (const KernelSchedule& launch : phase.kernels) {
+      if (launch.role != KernelSchedule::Role::joined) declare_inputs(launch);
+    }
+    for (const KernelSchedule& launch : phase.kernels) {
+      if (launch.role == KernelSchedule::Role::partial) declare_scratch(parted_in(launch), true);
+    }
+    if (schedule_.phases.empty()) return;
+    for (const NodeId result : results_of(phase.piece)) buffers_[result] = declare(result, true);
+  }
+
+  /// A phase of the joined kernel, behind a barrier where it reads what earlier ones left.
+  void fill(const Schedule& phase, const ThreadIndex& at) {
+    enter(phase);
+    const std::vector<NodeId>& inputs = phase.piece.inputs;
+    if (std::any_of(inputs.begin(), inputs.end(), [&](NodeId input) { return fresh_.contains(input); }))
+      grid_barrier();
+    if (phase.choices.mapping == Mapping::split) {
+      fill(phase.kernels.back(), at);
+    } else {
+      for (const KernelSchedule& launch : phase.kernels) {
+        if (launch.role == KernelSchedule::Role::joined) continue;
+        if (&launch != &phase.kernels.front()) grid_barrier();
+        fill(launch, at);
+      }
+    }
+    for (const NodeId result : results_of(phase.piece)) fresh_.insert(result);
+  }
+
+  void grid_barrier() {
+    builder_.at(phase_->piece.root);
+    builder_.append(GridBarrier{counter_});
+    fresh_.clear();
+  }
+
   LoweredKernel finish() {
     collect_extents();
     return {std::move(builder_.kernel), std::move(bindings_), std::move(extents_)};
@@ -90,19 +131,25 @@ class KernelLowering {
 
   void fill(const KernelSchedule& launch, const std::optional<ThreadIndex>& joined) {
     const auto rename = [this](const Dim& dim) { return this->rename(dim); };
-    ElementLowering elements(graph_, builder_, inputs_, rename);
+    std::map<NodeId, BufferId> inputs;
+    for (const NodeId input : phase_->piece.inputs) {
+      if (const auto found = buffers_.find(input); found != buffers_.end()) inputs.insert(*found);
+    }
+    ElementLowering elements(graph_, builder_, inputs, rename);
+    const auto first = scratch_.begin() + static_cast<std::ptrdiff_t>(first_scratch_);
     Lowering lowering{.graph = graph_,
-                      .schedule = schedule_,
+                      .schedule = *phase_,
                       .launch = launch,
                       .builder = builder_,
                       .elements = elements,
                       .rename = rename,
                       .outputs = declare_outputs(launch),
-                      .scratch = scratch_,
+                      .scratch = {first, first + static_cast<std::ptrdiff_t>(phase_->scratch.size())},
                       .results = rename(launch.results),
                       .reduced = rename(launch.reduced),
-                      .joined = joined};
-    builder_.at(schedule_.piece.root);
+                      .joined = joined,
+                      .grid_barrier = [this] { grid_barrier(); }};
+    builder_.at(phase_->piece.root);
     switch (launch.mapping) {
       case Mapping::element:
         return lower_elements(lowering);
@@ -147,62 +194,55 @@ class KernelLowering {
                            rename(product(graph_[id].type.dims)), written);
   }
 
-  /// What the launch reads of the piece's inputs.
+  /// What the launch reads of the phase's inputs.
   void declare_inputs(const KernelSchedule& launch) {
-    const std::unordered_set<NodeId> read = values_of(launch);
-    for (const NodeId input : schedule_.piece.inputs) {
-      if (read.contains(input) && !inputs_.contains(input)) inputs_[input] = declare(input, false);
+    const std::unordered_set<NodeId> read = values_of(graph_, phase_->piece, launch);
+    for (const NodeId input : phase_->piece.inputs) {
+      if (read.contains(input) && !buffers_.contains(input)) buffers_[input] = declare(input, false);
     }
-  }
-
-  /// All that a launch computes and what that is computed of; a combining one starts from the parts.
-  std::unordered_set<NodeId> values_of(const KernelSchedule& launch) const {
-    const schedule::Piece& piece = schedule_.piece;
-    const bool combines = launch.role == KernelSchedule::Role::combine;
-    const std::unordered_set<NodeId> inside(piece.nodes.begin(), piece.nodes.end());
-    std::unordered_set<NodeId> seen, parts;
-    std::vector<NodeId> work;
-    for (const schedule::Stage& stage : stages_of(graph_, piece, launch.role)) {
-      const bool reduces = info(graph_[stage.root].op).relation == ir::Relation::reduce;
-      if (combines && reduces) parts.insert(stage.root);
-      work.push_back(stage.root);
-    }
-    while (!work.empty()) {
-      const NodeId id = work.back();
-      work.pop_back();
-      if (!seen.insert(id).second || !inside.contains(id) || parts.contains(id)) continue;
-      work.insert(work.end(), graph_[id].operands.begin(), graph_[id].operands.end());
-    }
-    return seen;
   }
 
   std::map<NodeId, BufferId> declare_outputs(const KernelSchedule& launch) {
     std::map<NodeId, BufferId> buffers;
-    const bool partial = launch.role == KernelSchedule::Role::partial;
-    const std::vector<NodeId> results = results_of(schedule_.piece);
-    for (const schedule::Stage& stage : stages_of(graph_, schedule_.piece, launch.role)) {
-      // What it makes parts of, the combining launch stores.
-      if (partial && (launch.mapping == Mapping::split || is_column(stage.form))) continue;
-      if (std::find(results.begin(), results.end(), stage.root) != results.end())
-        buffers[stage.root] = declare(stage.root, true);
+    const std::vector<NodeId> results = results_of(phase_->piece);
+    for (const NodeId root : stored_in(graph_, phase_->piece, launch)) {
+      if (std::find(results.begin(), results.end(), root) == results.end()) continue;
+      const auto found = buffers_.find(root);
+      buffers[root] = found == buffers_.end() ? declare(root, true) : found->second;
     }
     return buffers;
   }
 
-  void declare_scratch(bool written) {
-    const bool columns = schedule::has_columns(schedule_.piece);
-    for (std::size_t i = 0; i < schedule_.scratch.size(); ++i) {
-      bindings_.emplace_back(Scratch{i});
-      scratch_.push_back(builder_.buffer(i == 0 || columns ? "part" : "part_index", schedule_.scratch[i],
-                                         Space::global, rename(schedule_.scratch_elements), written));
+  /// The arrays of reductions whose parts the launch leaves.
+  std::vector<NodeId> parted_in(const KernelSchedule& launch) const {
+    const bool split = launch.mapping == Mapping::split;
+    std::vector<NodeId> roots;
+    for (const schedule::Stage& stage : stages_of(graph_, phase_->piece, launch)) {
+      using Form = schedule::Stage::Form;
+      if (stage.form == (split ? Form::reduce : Form::column_reduce)) roots.push_back(stage.root);
+    }
+    return roots;
+  }
+
+  void declare_scratch(const std::vector<NodeId>& reductions, bool written) {
+    for (const NodeId root : reductions) {
+      std::size_t array = scratch_place(graph_, phase_->piece, root) + first_scratch_;
+      bool first = true;
+      for (const DType dtype : schedule::reduction_state(graph_, graph_[root])) {
+        bindings_.emplace_back(Scratch{array});
+        scratch_[array] = builder_.buffer(first ? "part" : "part_index", dtype, Space::global,
+                                          rename(schedule_.scratch[array].elements), written);
+        first = false;
+        ++array;
+      }
     }
   }
 
   std::string summary(const KernelSchedule& launch) const {
-    const NodeId root = schedule_.piece.root;
+    const NodeId root = phase_->piece.root;
     const std::string scope = graph_.scope_path(graph_[root].scope);
-    const std::string what = schedule_.piece.stages.size() > 1
-                                 ? stages_text(graph_, schedule_.piece.stages)
+    const std::string what = phase_->piece.stages.size() > 1
+                                 ? stages_text(graph_, phase_->piece.stages)
                                  : graph_.value_name(root) + ' ' + std::string(to_string(graph_[root].op));
     return fmt::format("{}{}: results {}{}", scope.empty() ? "" : scope + ", ", what,
                        rename(launch.results).to_string(),
@@ -227,8 +267,12 @@ class KernelLowering {
   const ir::Graph& graph_;
   const schedule::Schedule& schedule_;
   KernelBuilder builder_;
-  std::map<NodeId, BufferId> inputs_;
-  std::vector<BufferId> scratch_;
+  const Schedule* phase_ = nullptr;
+  std::map<NodeId, BufferId> buffers_;  // of inputs, and of what phases store
+  std::unordered_set<NodeId> fresh_;    // stored since the last grid barrier
+  std::vector<BufferId> scratch_;       // of the schedule's arrays
+  std::size_t first_scratch_ = 0;       // of the phase
+  BufferId counter_ = 0;
   std::map<std::string, Dim, std::less<>> renamed_;
   std::vector<std::pair<Dim, Dim>> symbols_;
   std::vector<Binding> bindings_;

@@ -22,11 +22,11 @@ class RowLowering {
   explicit RowLowering(Lowering& to)
       : to_(to),
         builder_(to.builder),
-        stages_(stages_of(to.graph, to.schedule.piece, to.launch.role)),
+        stages_(stages_of(to.graph, to.schedule.piece, to.launch)),
         dominant_(schedule::dominant(to.graph, to.schedule.piece)),
         shape_(schedule::loop_shape(to.graph, to.graph[dominant_])),
         warps_(to.launch.block_threads / warp_size),
-        trips_(to.launch.role == KernelSchedule::Role::combine ? 0 : to.schedule.trips) {
+        trips_(keeps_trips(to.launch) ? to.schedule.trips : 0) {
     if (schedule::has_columns(to.schedule.piece)) note_columns();
   }
 
@@ -41,8 +41,10 @@ class RowLowering {
         return by_warp();
       case Mapping::column_tile:
         return by_tile();
+      case Mapping::split:
+        return to_.launch.role == KernelSchedule::Role::joined ? by_parts_together() : by_parts();
       default:
-        return by_block(to_.launch.mapping == Mapping::split ? to_.schedule.choices.parts : 1);
+        return by_block();
     }
   }
 
@@ -53,7 +55,7 @@ class RowLowering {
     Dim step{};
     std::vector<IndexLess> inside{};  ///< holds where the thread has a row
     std::vector<IndexLess> writer{};  ///< holds for one thread a row
-    Index part{};                     ///< of a partial launch: where its scratch is
+    Index part{};                     ///< where it leaves its parts
   };
   struct Running {
     NodeId root = 0;
@@ -77,7 +79,7 @@ class RowLowering {
       const auto combine = [&](std::vector<Running>& running) { combine_lanes(running); };
       if (!columns_.empty()) {
         clear_columns();
-        each_row(walker, to_.rename(to_.launch.grid) * warps_, [&](const Index& row) {
+        each_row(walker, to_.rename(to_.launch.tiles) * warps_, [&](const Index& row) {
           passes({.row = row, .first = l, .step = warp_size, .writer = {{l, 1}}}, combine);
         });
         return store_warps_columns(at);
@@ -89,19 +91,24 @@ class RowLowering {
     });
   }
 
-  // A block a row, or `parts` blocks: each warp combines its lanes, then every warp combines the warps.
-  void by_block(int parts) {
+  static bool keeps_trips(const KernelSchedule& launch) {
+    if (launch.role == KernelSchedule::Role::joined) return true;
+    return launch.role != KernelSchedule::Role::combine && launch.mapping != Mapping::split;
+  }
+
+  // A block a row: each warp combines its lanes, then every warp combines the warps.
+  void by_block() {
     const int threads = to_.launch.block_threads;
-    to_.threads(builder_.unique(parts == 1 && columns_.empty() ? "row" : "b"), [&](const ThreadIndex& at) {
-      Walk walk{.row = at.block / parts,
-                .first = (at.block % parts) * threads + at.warp * warp_size + at.lane,
-                .step = threads * parts,
+    to_.threads(builder_.unique(columns_.empty() ? "row" : "b"), [&](const ThreadIndex& at) {
+      Walk walk{.row = at.block,
+                .first = at.warp * warp_size + at.lane,
+                .step = threads,
                 .writer = {{at.warp, 1}, {at.lane, 1}},
                 .part = at.block};
       const auto combine = [&](std::vector<Running>& running) { combine_block(at, running); };
       if (columns_.empty()) return passes(walk, combine);
       clear_columns();
-      each_row(at.block, to_.rename(to_.launch.grid), [&](const Index& row) {
+      each_row(at.block, to_.rename(to_.launch.tiles), [&](const Index& row) {
         walk.row = row;
         passes(walk, combine);
         // With one barrier a row, a thread that hurries on would overwrite what others still read.
@@ -109,6 +116,128 @@ class RowLowering {
       });
       store_columns(walk);
     });
+  }
+
+  // Several blocks a row: what one pass leaves of it, each of them combines before the next.
+  void by_parts() {
+    to_.threads(builder_.unique("b"), [&](const ThreadIndex& at) {
+      const Walk walk = part_of_row(at, at.block, at.block / parts());
+      std::vector<Running> totals;
+      for (const NodeId root : combined_in(to_.graph, to_.schedule.piece, to_.launch))
+        totals.push_back(declare_total(root));
+      take_parts(at, walk, totals);
+      pass_of_part(at, walk, to_.launch.pass);
+    });
+  }
+
+  // All passes in one kernel: as many rows at a time as all blocks have parts, which wait for each other.
+  void by_parts_together() {
+    const ThreadIndex& at = *to_.joined;
+    const std::int64_t blocks = builder_.kernel.grid.constant(), at_once = blocks / parts();
+    const auto fill = [&](const Index& base) {
+      Walk walk = part_of_row(at, base * parts() + at.block,
+                              to_.bind(builder_.unique("row"), base + at.block / parts(), to_.results));
+      if (at_once * parts() < blocks) walk.inside = {{at.block, at_once * parts()}};
+      walk.inside.push_back({walk.row, to_.results});
+      std::vector<Stage> reduced;  // by the last pass
+      for (int pass = 0; pass <= last_pass(stages_) || !reduced.empty(); ++pass) {
+        std::vector<Running> totals;
+        if (!reduced.empty()) to_.grid_barrier();
+        for (const Stage& stage : reduced) totals.push_back(declare_total(stage.root));
+        take_parts(at, walk, totals);
+        builder_.at(to_.root());
+        builder_.when(walk.inside, [&] {
+          to_.elements.enter_scope();
+          pass_of_part(at, walk, pass);
+          to_.elements.leave_scope();
+        });
+        reduced = stages_of_pass(pass);
+        std::erase_if(reduced, [](const Stage& stage) { return stage.form != Stage::Form::reduce; });
+      }
+    };
+    to_.elements.enter_scope();
+    if (to_.results.is_constant() && to_.results.constant() <= at_once) {
+      fill(0);
+    } else {
+      const std::string base = builder_.unique("base");
+      builder_.loop({.name = base, .begin = 0, .end = to_.results, .step = at_once, .body = {}},
+                    [&] { fill(Dim::index(base, to_.results)); });
+    }
+    to_.elements.leave_scope();
+  }
+
+  int parts() const { return to_.schedule.choices.parts; }
+
+  Walk part_of_row(const ThreadIndex& at, const Index& part, const Index& row) const {
+    const int threads = to_.launch.block_threads;
+    const Index number = at.block % parts();
+    return {.row = row,
+            .first = number * threads + at.warp * warp_size + at.lane,
+            .step = threads * parts(),
+            .writer = {{number, 1}, {at.warp, 1}, {at.lane, 1}},
+            .part = part};
+  }
+
+  std::vector<Stage> stages_of_pass(int pass) const {
+    std::vector<Stage> stages;
+    std::copy_if(stages_.begin(), stages_.end(), std::back_inserter(stages),
+                 [&](const Stage& stage) { return stage.pass == pass; });
+    return stages;
+  }
+
+  Running declare_total(NodeId root) {
+    builder_.at(root);
+    const ReductionId reduction = reduction_of(root);
+    return {root, reduction, builder_.declare(reduction, "total")};
+  }
+
+  /// Every warp combines the parts of the row in the same order, so that every thread has the totals.
+  void take_parts(const ThreadIndex& at, const Walk& walk, const std::vector<Running>& totals) {
+    const auto take = [&] {
+      const std::string part = builder_.unique("p");
+      builder_.at(totals.front().root);
+      builder_.loop({.name = part, .begin = at.lane, .end = parts(), .step = warp_size, .body = {}}, [&] {
+        for (const Running& total : totals) {
+          builder_.at(total.root);
+          std::vector<VarId> incoming;
+          std::size_t array = scratch_place(to_.graph, to_.schedule.piece, total.root);
+          for (const DType dtype : builder_.kernel.reductions[total.reduction].state) {
+            incoming.push_back(builder_.value(
+                dtype, Load{to_.scratch[array++], walk.row * parts() + Dim::index(part, parts()), {}}));
+          }
+          builder_.append(Combine{total.reduction, total.state, incoming});
+        }
+      });
+      combine_lanes(totals);
+    };
+    if (totals.empty()) return;
+    walk.inside.empty() ? take() : builder_.when(walk.inside, take);
+    for (const Running& total : totals) {
+      const VarId value = total.state.back();
+      to_.elements.hold(total.root, row_coordinates(total.root, walk.row), value);
+      if (to_.outputs.contains(total.root)) {
+        walk.inside.empty() ? store_row(walk, total.root, value)
+                            : builder_.when(walk.inside, [&] { store_row(walk, total.root, value); });
+      }
+    }
+  }
+
+  void pass_of_part(const ThreadIndex& at, const Walk& walk, int pass) {
+    const std::vector<Stage> stages = stages_of_pass(pass);
+    std::vector<Running> running;
+    for (const Stage& stage : stages) {
+      if (stage.form == Stage::Form::reduce) running.push_back(declare(stage.root));
+    }
+    if (!stages.empty()) walk_row(walk, stages, running);
+    if (running.empty()) return;
+    combine_block(at, running);
+    for (const Running& each : running) {
+      builder_.at(each.root);
+      std::size_t array = scratch_place(to_.graph, to_.schedule.piece, each.root);
+      builder_.when({{at.warp, 1}, {at.lane, 1}}, [&] {
+        for (const VarId state : each.state) builder_.append(Store{to_.scratch[array++], walk.part, state});
+      });
+    }
   }
 
   void combine_block(const ThreadIndex& at, std::vector<Running>& running) {
@@ -161,6 +290,11 @@ class RowLowering {
         columns_.push_back({.root = stage.root, .scratch = scratch_at_[stage.root]});
       }
     }
+  }
+
+  /// The elements that it walks are parts of what others reduced.
+  bool combines_parts() const {
+    return to_.launch.role == KernelSchedule::Role::combine && to_.launch.mapping != Mapping::split;
   }
 
   int reducing_passes() const {
@@ -280,9 +414,7 @@ class RowLowering {
   /// Each pass walks the row once; what it reduces, the next ones have.
   void passes(const Walk& walk, const Combiner& combine) {
     for (int pass = 0; pass <= last_pass(stages_); ++pass) {
-      std::vector<Stage> stages;
-      std::copy_if(stages_.begin(), stages_.end(), std::back_inserter(stages),
-                   [&](const Stage& stage) { return stage.pass == pass; });
+      const std::vector<Stage> stages = stages_of_pass(pass);
       std::vector<Running> running;
       for (const Stage& stage : stages) {
         if (stage.form == Stage::Form::reduce) running.push_back(declare(stage.root));
@@ -376,7 +508,7 @@ class RowLowering {
 
   /// What the loop repeats for each element though it is the same for all of the row goes before it.
   void compute_row_values(const Walk& walk, const std::vector<Stage>& stages) {
-    if (to_.launch.role == KernelSchedule::Role::combine) return;
+    if (combines_parts()) return;
     const Coordinates at = to_.operand_coordinates(dominant_, walk.row, 0);
     const std::vector<Dim> dims = to_.elements.dims(to_.graph[dominant_].operands[0]);
     std::vector<NodeId> work;
@@ -425,11 +557,11 @@ class RowLowering {
   void accumulate(const Running& running, const Index& row, const Index& c) {
     std::vector<VarId> incoming;
     builder_.at(running.root);
-    if (to_.launch.role == KernelSchedule::Role::combine) {
+    if (combines_parts()) {
       const std::size_t first = scratch_at_.empty() ? 0 : scratch_at_.at(running.root);
       const Index at = scratch_at_.empty() ? row * to_.reduced + c : c * to_.results + row;
       for (std::size_t i = first; i < first + running.state.size(); ++i) {
-        incoming.push_back(builder_.value(to_.schedule.scratch[i], Load{to_.scratch[i], at, {}}));
+        incoming.push_back(builder_.value(to_.schedule.scratch[i].dtype, Load{to_.scratch[i], at, {}}));
       }
     } else {
       incoming.push_back(to_.elements.value(to_.graph[running.root].operands[0],
@@ -442,14 +574,6 @@ class RowLowering {
 
   void finish(const Walk& walk, const Running& running) {
     builder_.at(running.root);
-    if (to_.launch.role == KernelSchedule::Role::partial && columns_.empty()) {
-      builder_.when(walk.writer, [&] {
-        for (std::size_t i = 0; i < to_.scratch.size(); ++i) {
-          builder_.append(Store{to_.scratch[i], walk.part, running.state[i]});
-        }
-      });
-      return;
-    }
     const VarId value = running.state.back();  // argmax is the position
     to_.elements.hold(running.root, row_coordinates(running.root, walk.row), value);
     if (to_.outputs.contains(running.root)) store_row(walk, running.root, value);

@@ -1,11 +1,96 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codegen_cuda/lowering.hpp"
 
+#include <algorithm>
+
 #include "schedule/shape.hpp"
 
 namespace fuse::codegen {
 
 using namespace kernel;  // NOLINT: this file is about the kernel IR
+using ir::NodeId;
+using schedule::KernelSchedule;
+using schedule::Mapping;
+using schedule::Stage;
+
+namespace {
+
+bool combines(const Stage& stage, const KernelSchedule& launch) {
+  if (launch.role == KernelSchedule::Role::joined || launch.role == KernelSchedule::Role::whole) return false;
+  if (launch.mapping == Mapping::split) return stage.form == Stage::Form::reduce && stage.pass < launch.pass;
+  if (launch.role != KernelSchedule::Role::combine) return false;
+  return stage.form == Stage::Form::column_reduce || launch.mapping != Mapping::column_tile;
+}
+
+/// What it combines for its own sake: a result of the pass before.
+bool finishes(const Stage& stage, const KernelSchedule& launch) {
+  return combines(stage, launch) && (launch.mapping != Mapping::split || stage.pass + 1 == launch.pass);
+}
+
+std::vector<NodeId> results_among(const schedule::Piece& piece, const std::vector<Stage>& stages,
+                                  const KernelSchedule& launch) {
+  const std::vector<NodeId> results = results_of(piece);
+  std::vector<NodeId> roots;
+  for (const Stage& stage : stages) {
+    const bool result = std::find(results.begin(), results.end(), stage.root) != results.end();
+    if (result && finishes(stage, launch)) roots.push_back(stage.root);
+  }
+  return roots;
+}
+
+}  // namespace
+
+std::unordered_set<NodeId> values_of(const ir::Graph& graph, const schedule::Piece& piece,
+                                     const KernelSchedule& launch) {
+  const std::vector<Stage> all = stages_of(graph, piece);
+  const std::unordered_set<NodeId> inside(piece.nodes.begin(), piece.nodes.end());
+  std::unordered_set<NodeId> seen, parts;
+  for (const Stage& stage : all) {
+    if (combines(stage, launch)) parts.insert(stage.root);
+  }
+  std::vector<NodeId> work = results_among(piece, all, launch);
+  for (const Stage& stage : stages_of(graph, piece, launch)) work.push_back(stage.root);
+  while (!work.empty()) {
+    const NodeId id = work.back();
+    work.pop_back();
+    if (!seen.insert(id).second || !inside.contains(id) || parts.contains(id)) continue;
+    work.insert(work.end(), graph[id].operands.begin(), graph[id].operands.end());
+  }
+  return seen;
+}
+
+std::vector<NodeId> combined_in(const ir::Graph& graph, const schedule::Piece& piece,
+                                const KernelSchedule& launch) {
+  const std::unordered_set<NodeId> values = values_of(graph, piece, launch);
+  std::vector<NodeId> roots;
+  for (const Stage& stage : stages_of(graph, piece)) {
+    if (combines(stage, launch) && values.contains(stage.root)) roots.push_back(stage.root);
+  }
+  return roots;
+}
+
+std::vector<NodeId> stored_in(const ir::Graph& graph, const schedule::Piece& piece,
+                              const KernelSchedule& launch) {
+  const bool parts = launch.role == KernelSchedule::Role::partial;
+  const bool split = launch.mapping == Mapping::split;
+  std::vector<NodeId> roots;
+  if (split) roots = results_among(piece, stages_of(graph, piece), launch);
+  for (const Stage& stage : stages_of(graph, piece, launch)) {
+    const bool leaves = stage.form == (split ? Stage::Form::reduce : Stage::Form::column_reduce);
+    if (!parts || !leaves) roots.push_back(stage.root);
+  }
+  return roots;
+}
+
+std::size_t scratch_place(const ir::Graph& graph, const schedule::Piece& piece, NodeId reduction) {
+  std::size_t place = 0;
+  for (const Stage& stage : stages_of(graph, piece)) {
+    if (stage.root == reduction) break;
+    const bool counts = stage.form == (has_columns(piece) ? Stage::Form::column_reduce : Stage::Form::reduce);
+    if (counts) place += schedule::reduction_state(graph, graph[stage.root]).size();
+  }
+  return place;
+}
 
 std::vector<Dim> Lowering::renamed(std::vector<Dim> dims) const {
   for (Dim& dim : dims) dim = rename(dim);
@@ -18,31 +103,35 @@ void Lowering::parallel(Parallel parallel, const std::string& name, const Dim& e
 }
 
 void Lowering::threads(const std::string& block, const std::function<void(const ThreadIndex&)>& fill) const {
-  const Dim grid = rename(launch.grid);
-  if (joined) {
-    const Index first = joined->block;
-    const auto body = [&](const Index& number) {
+  const Dim tiles = rename(launch.tiles);
+  const auto turns = [&](const ThreadIndex& at) {
+    const auto body = [&](const Index& tile) {
       elements.enter_scope();
-      fill({number, joined->warp, joined->lane});
+      fill({tile, at.warp, at.lane});
       elements.leave_scope();
     };
     const Dim& blocks = builder.kernel.grid;
-    if (grid == blocks) return body(first);
-    if (grid.is_constant() && grid.constant() < blocks.constant())
-      return builder.when({{first, grid}}, [&] { body(first); });
-    // Behind each block, what it left in shared memory may be overwritten.
-    builder.loop({.name = block, .begin = first, .end = grid, .step = builder.kernel.grid, .body = {}}, [&] {
-      body(Dim::index(block, grid));
-      builder.append(Barrier{});
+    if (tiles == blocks) return body(at.block);
+    if (tiles.is_constant() && tiles.constant() < blocks.constant())
+      return builder.when({{at.block, tiles}}, [&] { body(at.block); });
+    const bool shares = launch.mapping != Mapping::element && launch.mapping != Mapping::row_warp;
+    builder.loop({.name = block, .begin = at.block, .end = tiles, .step = blocks, .body = {}}, [&] {
+      body(Dim::index(block, tiles));
+      // What it left in shared memory may be overwritten.
+      if (shares) builder.append(Barrier{});
     });
-    return;
-  }
+  };
+  if (joined) return turns(*joined);
+  const bool stays = tiles != builder.kernel.grid;
+  const std::string number = stays ? builder.unique("g") : block;
   const std::string warp = builder.unique("warp"), lane = builder.unique("lane");
   const int warps = launch.block_threads / warp_size;
-  parallel(Parallel::grid, block, builder.kernel.grid, [&] {
+  parallel(Parallel::grid, number, builder.kernel.grid, [&] {
     parallel(Parallel::warp, warp, warps, [&] {
       parallel(Parallel::lane, lane, warp_size, [&] {
-        fill({Dim::index(block, builder.kernel.grid), Dim::index(warp, warps), Dim::index(lane, warp_size)});
+        const ThreadIndex at{Dim::index(number, builder.kernel.grid), Dim::index(warp, warps),
+                             Dim::index(lane, warp_size)};
+        stays ? turns(at) : fill(at);
       });
     });
   });

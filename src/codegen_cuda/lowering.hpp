@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 #include "codegen_cuda/element_lowering.hpp"
@@ -21,6 +22,18 @@ struct ThreadIndex {
   kernel::Index block{}, warp{}, lane{};
 };
 
+/// Of one phase: all that a launch computes, and what that is computed of. It starts from the totals of
+/// reductions whose parts earlier launches left.
+std::unordered_set<ir::NodeId> values_of(const ir::Graph&, const schedule::Piece&,
+                                         const schedule::KernelSchedule&);
+/// Those reductions, in stage order.
+std::vector<ir::NodeId> combined_in(const ir::Graph&, const schedule::Piece&,
+                                    const schedule::KernelSchedule&);
+/// Stages whose values the launch has whole, so that it stores them where they are results.
+std::vector<ir::NodeId> stored_in(const ir::Graph&, const schedule::Piece&, const schedule::KernelSchedule&);
+/// The number of the first array of the reduction's parts.
+std::size_t scratch_place(const ir::Graph&, const schedule::Piece&, ir::NodeId reduction);
+
 struct Lowering {
   const ir::Graph& graph;
   const schedule::Schedule& schedule;
@@ -29,10 +42,11 @@ struct Lowering {
   ElementLowering& elements;
   std::function<Dim(const Dim&)> rename;             ///< the graph's symbols become the kernel's
   std::map<ir::NodeId, kernel::BufferId> outputs{};  ///< of what the launch stores
-  std::vector<kernel::BufferId> scratch{};           ///< partial: written, combine: read
+  std::vector<kernel::BufferId> scratch{};           ///< of the schedule's arrays, in order
   Dim results{}, reduced{};                          ///< KernelSchedule's, by the kernel's names
   /// In a kernel of several launches: the thread, whose block takes every n-th block of the launch.
   std::optional<ThreadIndex> joined{};
+  std::function<void()> grid_barrier{};  ///< of such a kernel
 
   ir::NodeId root() const { return schedule.piece.root; }
   std::vector<Dim> renamed(std::vector<Dim> dims) const;

@@ -30,6 +30,7 @@ class Canonicaliser {
     for (auto id = piece.nodes.rbegin(); id != piece.nodes.rend(); ++id) visit(*id);
     for (const NodeId input : piece.inputs) read(input);
     note_buffers();
+    for (const Piece& phase : piece.phases) form_.phases.push_back(notes_[phase.root].place.index);
     form_.hash = hash();
     return std::move(form_);
   }
@@ -111,6 +112,7 @@ class Canonicaliser {
     for (const Operand& operand : form_.operands) {
       hasher.add(static_cast<std::uint64_t>(operand.source)).add(operand.index);
     }
+    for (const std::uint32_t root : form_.phases) hasher.add(std::uint64_t{root});
     for (std::size_t i = 0; i < form_.inputs.size(); ++i) {
       hasher.add(graph_[form_.inputs[i]].type).add(form_.same[i]);
     }
@@ -128,7 +130,8 @@ class Canonicaliser {
 }  // namespace
 
 bool equal(const ir::Graph& graph, const CanonicalPiece& a, const CanonicalPiece& b) {
-  if (a.in_place != b.in_place || a.operands != b.operands || a.stored != b.stored || a.same != b.same)
+  if (a.in_place != b.in_place || a.operands != b.operands || a.stored != b.stored || a.same != b.same ||
+      a.phases != b.phases)
     return false;
   const auto same_node = [&](NodeId x, NodeId y) {
     return graph[x].op == graph[y].op && graph[x].operands.size() == graph[y].operands.size() &&

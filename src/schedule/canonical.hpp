@@ -25,11 +25,12 @@ struct CanonicalPiece {
     bool operator==(const Operand&) const = default;
   };
   bool in_place = false;
-  std::vector<ir::NodeId> nodes{};    ///< operands first, in the order in which the root reaches them
-  std::vector<ir::NodeId> inputs{};   ///< in the order in which the nodes read them
-  std::vector<Operand> operands{};    ///< of all nodes, one after another
-  std::vector<bool> stored{};         ///< of each node: the piece stores it
-  std::vector<std::uint32_t> same{};  ///< of each input: the first that lies in the same buffer
+  std::vector<ir::NodeId> nodes{};      ///< operands first, in the order in which the root reaches them
+  std::vector<ir::NodeId> inputs{};     ///< in the order in which the nodes read them
+  std::vector<Operand> operands{};      ///< of all nodes, one after another
+  std::vector<bool> stored{};           ///< of each node: the piece stores it
+  std::vector<std::uint32_t> same{};    ///< of each input: the first that lies in the same buffer
+  std::vector<std::uint32_t> phases{};  ///< of each phase: the place of its root in `nodes`
   std::uint64_t hash = 0;
 };
 

@@ -2,6 +2,8 @@
 #include "schedule/default_choices.hpp"
 
 #include <algorithm>
+#include <bit>
+#include <optional>
 
 #include "schedule/piece_cost.hpp"
 #include "schedule/residency.hpp"
@@ -67,6 +69,35 @@ class Holding {
     }
     if (barely_fits(choices)) return choices;
     return alone.mapping == Mapping::row_warp && barely_fits(by_warp) ? by_warp : alone;
+  }
+
+  /// Rows of which blocks hold a part each and wait for each other behind each pass: where one block holds
+  /// too little, or there are too few rows to fill the device. By the parts that fill it; the mapping of
+  /// `rows` where none hold them.
+  Choices parts(const Choices& rows) const {
+    constexpr int fewest_trips = 4;
+    const std::int64_t row = product(shape_.reduced).hint(), count = product(shape_.kept).hint();
+    Choices best = rows;
+    double least = piece_seconds(graph_, piece_, rows, target_);
+    // A quarter of a multiprocessor's threads: with fewer registers than 128 those that hold would spill.
+    const int resident = target_.max_threads_per_sm / 4;
+    const int widest = std::min(resident, target_.max_threads_per_block);
+    for (int threads = static_cast<int>(std::bit_floor(static_cast<unsigned>(widest))); threads >= 64;
+         threads /= 2) {
+      Choices choices{.mapping = Mapping::split, .block_threads = threads, .hold = most_held};
+      const int places = target_.sms * (resident / threads);
+      const std::int64_t useful = row / (std::int64_t{fewest_trips} * threads);
+      for (choices.parts = 2; choices.parts <= std::min<std::int64_t>(places, useful); choices.parts *= 2) {
+        const std::int64_t at_once = std::min<std::int64_t>(places / choices.parts, count);
+        choices.blocks = static_cast<int>(at_once) * choices.parts;
+        // Where blocks take rows in turns, what does not change from row to row takes registers too.
+        const bool turns = product(shape_.kept).max() > at_once;
+        if (!fits(choices) || (turns && trips(choices) * words_ > most_held / 2)) continue;
+        const double seconds = piece_seconds(graph_, piece_, choices, target_);
+        if (seconds < least) best = choices, least = seconds;
+      }
+    }
+    return best;
   }
 
   /// The rows shared by blocks that stay: by the fewest threads that hold a row's share and its columns, and
@@ -135,14 +166,66 @@ Choices choices_alone(const ir::Graph& graph, const Piece& piece, const Target& 
           static_cast<int>(std::clamp<std::int64_t>(useful, 2, std::min<std::int64_t>(wave, 1024)))};
 }
 
+/// By blocks of another size.
+Choices with_threads(Choices choices, int threads) {
+  if (choices.mapping == Mapping::split)
+    choices.parts = std::max(2, (choices.parts * choices.block_threads + threads - 1) / threads);
+  choices.block_threads = threads;
+  return choices;
+}
+
+/// Phases of a kernel have blocks of one size, as many as the device holds of them and any phase needs.
+std::optional<Choices> choices_of_phases(const ir::Graph& graph, const Piece& piece, int threads,
+                                         const Target& target) {
+  constexpr int registers = 64;
+  Choices choices{.block_threads = threads};
+  std::int64_t tiles = 1;
+  for (const Piece& phase : piece.phases) {
+    choices.phases.push_back(with_threads(default_choices(graph, phase, target), threads));
+    choices.phases.back().blocks = 0;
+    for (const KernelSchedule& launch : launches(graph, phase, choices.phases.back()))
+      tiles = std::max(tiles, launch.tiles.hint());
+  }
+  const int an_sm = blocks_per_sm({.blocks = 1,
+                                   .threads = threads,
+                                   .registers = registers,
+                                   .shared_bytes = shared_bytes(graph, piece, choices)},
+                                  target);
+  choices.blocks = static_cast<int>(std::min<std::int64_t>(tiles, std::int64_t{an_sm} * target.sms));
+  for (std::size_t i = 0; i < piece.phases.size(); ++i) {
+    Choices& own = choices.phases[i];
+    if (own.mapping == Mapping::split && own.parts > choices.blocks) return std::nullopt;
+    if (has_columns(piece.phases[i]) && !columns_fit(graph, piece.phases[i], own)) return std::nullopt;
+    if (own.mapping == Mapping::split || has_columns(piece.phases[i])) own.blocks = choices.blocks;
+  }
+  choices.mapping = choices.phases.front().mapping;
+  if (shared_bytes(graph, piece, choices) > target.shared_per_block || an_sm == 0) return std::nullopt;
+  return choices;
+}
+
 }  // namespace
 
+std::optional<Choices> joined_choices(const ir::Graph& graph, const Piece& piece, const Target& target) {
+  std::optional<Choices> best;
+  double least = 0;
+  for (int threads = target.max_threads_per_block; threads >= 64; threads /= 2) {
+    std::optional<Choices> choices = choices_of_phases(graph, piece, threads, target);
+    if (!choices) continue;
+    const double seconds = piece_seconds(graph, piece, *choices, target);
+    if (!best || seconds < least) best = std::move(choices), least = seconds;
+  }
+  return best;
+}
+
 Choices default_choices(const ir::Graph& graph, const Piece& piece, const Target& target) {
+  if (!piece.phases.empty()) return joined_choices(graph, piece, target).value();
   Choices choices = choices_alone(graph, piece, target);
   if (piece.stages.size() <= 1 || info(graph[dominant(graph, piece)].op).relation != ir::Relation::reduce)
     return choices;
   const Holding holding(graph, piece, target);
   choices = has_columns(piece) ? holding.columns() : holding.rows(choices);
+  const bool by_rows = choices.mapping == Mapping::row_warp || choices.mapping == Mapping::row_block;
+  if (by_rows && !has_columns(piece)) choices = holding.parts(choices);
   if (has_columns(piece) && target.barrier_seconds < target.launch_seconds) choices.blocks = choices.parts;
   while (shared_bytes(graph, piece, choices) > target.shared_per_block) choices.block_threads /= 2;
   return choices;

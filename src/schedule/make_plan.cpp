@@ -41,7 +41,8 @@ class Planner {
       }
       const Schedule& schedule = schedules[next_schedule++];
       std::vector<ValueId> scratch;
-      for (DType dtype : schedule.scratch) scratch.push_back(temporary(dtype, {schedule.scratch_elements}));
+      for (const ScratchArray& array : schedule.scratch)
+        scratch.push_back(temporary(array.dtype, {array.elements}));
       const std::span own = std::span(launches).subspan(next_launch, schedule.kernels.size());
       next_launch += own.size();
       if (schedule.kernels.back().role == KernelSchedule::Role::joined) {
@@ -103,7 +104,7 @@ class Planner {
       }
       if (piece.kind != Piece::Kind::kernel) continue;
       const Schedule& schedule = schedules[next_schedule++];
-      if (piece.stages.size() > 1) continue;  // what is fixed is stitched to nothing
+      if (piece.stages.size() > 1 || !piece.phases.empty()) continue;  // what is fixed is stitched to nothing
       if (!fixed[piece.root] || piece.inputs.empty() || value_of_.count(piece.root)) continue;
       if (schedule.kernels.size() != 1 || !schedule.scratch.empty()) continue;
       const auto is_known = [&](NodeId input) { return known[partition_.storage[input]]; };

@@ -7,6 +7,7 @@
 #include <map>
 #include <unordered_set>
 
+#include "schedule/join.hpp"
 #include "schedule/pieces.hpp"
 #include "schedule/stitch.hpp"
 
@@ -25,6 +26,8 @@ CutRules rules_of(const PartitionOptions& options, const Target& target) {
     case Baseline::off:
       rules.groups_are_kernels =
           options.groups.rules == RuleSet::apollo || options.groups.layers != all_layers;
+      // A costly op that is broadcast is a candidate for a dominant (4.3, step 1).
+      rules.costly_broadcast = options.schemes == SchemeRules::paper;
       break;
     case Baseline::xla:
       rules.costly_broadcast = rules.recompute = true;
@@ -169,6 +172,23 @@ void check_stages(const ir::Graph& graph, const Piece& piece, const Fail& fail) 
   }
 }
 
+/// What a phase reads, earlier ones store or the whole reads; what it stores, the whole does.
+template <class Fail>
+void check_phases(const ir::Graph& graph, const Piece& piece, const Fail& fail) {
+  std::unordered_set<NodeId> known(piece.inputs.begin(), piece.inputs.end());
+  const std::vector<NodeId> results = results_of(piece);
+  for (const Piece& phase : piece.phases) {
+    for (const NodeId input : phase.inputs) {
+      if (!known.count(input)) fail(graph.value_name(input) + " is read before a phase makes it");
+    }
+    for (const NodeId result : results_of(phase)) {
+      known.insert(result);
+      if (std::find(results.begin(), results.end(), result) == results.end())
+        fail(graph.value_name(result) + " is stored by a phase alone");
+    }
+  }
+}
+
 }  // namespace
 
 Partition partition(const ir::Graph& graph, const PartitionOptions& options, const Target& target,
@@ -183,6 +203,16 @@ Partition partition(const ir::Graph& graph, const PartitionOptions& options, con
   Pieces cut = cut_into_pieces(graph, grouped ? result.grouping.of : alone, cuts, facts);
   std::vector<Refusal> refusals;
   if (options.stitch) refusals = stitch(graph, cuts, target, cut);
+  using Join = PartitionOptions::Join;
+  if (options.join == Join::always || (options.join == Join::gain && options.stitch)) {
+    const bool always = options.join == Join::always;
+    // Why a group could not be stitched says more than why what is left of it was not joined.
+    std::unordered_set<GroupId> refused;
+    for (const Refusal& refusal : refusals) refused.insert(refusal.group);
+    for (Refusal& refusal : join(graph, cuts, options.schemes, always, target, cut)) {
+      if (refused.insert(refusal.group).second) refusals.push_back(std::move(refusal));
+    }
+  }
   result.pieces = std::move(cut.pieces);
   result.storage = std::move(cut.storage);
   result.stored = std::move(cut.stored);
@@ -209,6 +239,10 @@ std::string_view to_string(Stage::Form form) {
 
 std::vector<NodeId> results_of(const Piece& piece) {
   return piece.results.empty() ? std::vector<NodeId>{piece.root} : piece.results;
+}
+
+std::span<const Piece> phases_of(const Piece& piece) {
+  return piece.phases.empty() ? std::span(&piece, 1) : std::span(piece.phases);
 }
 
 std::vector<Stage> stages_of(const ir::Graph& graph, const Piece& piece) {
@@ -271,7 +305,12 @@ std::string print(const ir::Graph& graph, const Partition& partition) {
         fmt::format("piece {} {} {{{}}} reads {{{}}}", i, piece.in_place ? "update" : to_string(piece.kind),
                     list(piece.nodes), list(piece.inputs));
     if (piece.results.size() > 1) text += fmt::format(" stores {{{}}}", list(piece.results));
-    if (piece.stages.size() > 1) text += " stages " + stages_text(graph, piece.stages);
+    const char* before = " stages ";
+    for (const Piece& phase : phases_of(piece)) {
+      if (phases_of(piece).size() == 1 && phase.stages.size() < 2) continue;
+      text += before + stages_text(graph, stages_of(graph, phase));
+      before = " || ";
+    }
     text += fmt::format(" ends at {} {} ({})\n", graph.value_name(piece.root),
                         to_string(graph[piece.root].op), piece.end);
   }
@@ -311,8 +350,12 @@ void verify(const ir::Graph& graph, const Partition& partition) {
       overwritten.insert(donor);
     }
     if (piece.kind == Piece::Kind::kernel) {
-      check_stages(graph, piece, fail);
       check_closed(graph, piece, fail);
+      for (const Piece& phase : phases_of(piece)) {
+        check_stages(graph, phase, fail);
+        check_closed(graph, phase, fail);
+      }
+      check_phases(graph, piece, fail);
     }
     for (const NodeId result : results_of(piece)) {
       if (made[result]) fail(graph.value_name(result) + " is made twice");

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -50,9 +51,14 @@ struct Piece {
                       ///< "size"
   std::vector<ir::NodeId> results{};  ///< values it stores, in graph order, root last; empty: the root
   std::vector<Stage> stages{};        ///< by pass, then in graph order; empty: the root alone
+  /// Pieces that one kernel runs one behind the other, with grid barriers between (AStitch's global scheme):
+  /// what one stores for another lies in memory. Empty: the piece itself is all that the kernel runs.
+  std::vector<Piece> phases{};
 };
 
 std::vector<ir::NodeId> results_of(const Piece&);
+/// Its phases, or the piece itself.
+std::span<const Piece> phases_of(const Piece&);
 std::vector<Stage> stages_of(const ir::Graph&, const Piece&);
 /// The reduction whose loops all stages share; where there is none, the root.
 ir::NodeId dominant(const ir::Graph&, const Piece&);
@@ -78,10 +84,20 @@ enum class Baseline : std::uint8_t {
   none,  ///< a kernel an op
 };
 
+/// How pieces are stitched and laid over threads.
+enum class SchemeRules : std::uint8_t {
+  fuse,   ///< by the cost model
+  paper,  ///< AStitch's own: everything that it can in one kernel (paper_choices.hpp)
+};
+
 struct PartitionOptions {
   GroupOptions groups{};
   Baseline baseline = Baseline::off;
   bool stitch = true;  ///< pieces of a group become stages of one kernel
+  /// What is not stitched becomes phases of one kernel, with grid barriers between: where that gains, and
+  /// stitched kernels alone; or wherever it is possible.
+  enum class Join : std::uint8_t { never, gain, always } join = Join::gain;
+  SchemeRules schemes = SchemeRules::fuse;
   bool operator==(const PartitionOptions&) const = default;
 };
 

@@ -1,41 +1,100 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "schedule/piece_cost.hpp"
 
+#include <algorithm>
+#include <limits>
+
 #include "schedule/step_cost.hpp"
 
 namespace fuse::schedule {
+namespace {
 
-std::int64_t moved_bytes(const ir::Graph& graph, const Piece& piece) {
+constexpr double l2_speed = 2;  // of memory's; what a block reads again lies there, mostly
+
+std::int64_t bytes_of(const ir::Graph& graph, const std::vector<ir::NodeId>& values) {
   std::int64_t sum = 0;
-  const auto add = [&](ir::NodeId id) {
+  for (const ir::NodeId id : values) {
     const ir::Type& type = graph[id].type;
     sum += product(type.dims).hint() * static_cast<std::int64_t>(size_of(type.dtype));
-  };
-  for (const ir::NodeId id : piece.inputs) add(id);
-  for (const ir::NodeId id : results_of(piece)) add(id);
+  }
   return sum;
 }
 
+/// Passes that load the rows again: all but the first, where threads do not hold them.
+int rereads(const ir::Graph& graph, const Piece& piece, const Choices& choices) {
+  if (piece.stages.size() < 2) return 0;
+  std::vector<bool> walked(static_cast<std::size_t>(last_pass(piece.stages) + 1));
+  for (const Stage& stage : piece.stages) {
+    if (stage.form != Stage::Form::column && walks(stage.form))
+      walked[static_cast<std::size_t>(stage.pass)] = true;
+  }
+  const auto passes = static_cast<int>(std::count(walked.begin(), walked.end(), true));
+  const bool loops = info(graph[dominant(graph, piece)].op).relation == ir::Relation::reduce;
+  if (passes < 2 || !loops) return 0;
+  const std::vector<KernelSchedule> kernels = launches(graph, piece, choices);
+  const std::int64_t trips = row_trips(kernels[0].reduced, choices);
+  const bool held = trips > 0 && trips * held_words(graph, held_values(graph, piece)) <= choices.hold;
+  return held ? 0 : passes - 1;
+}
+
+/// Of one phase; rows of split ones in one kernel wait for each other, behind each pass.
+double phase_seconds(const ir::Graph& graph, const Piece& piece, const Choices& choices,
+                     std::int64_t most_blocks, const Target& target) {
+  const std::int64_t scratch = scratch_bytes(graph, piece, choices);
+  const std::int64_t inputs = bytes_of(graph, piece.inputs), moved = moved_bytes(graph, piece);
+  const std::vector<KernelSchedule> kernels = launches(graph, piece, choices);
+  const bool joined = kernels.back().role == KernelSchedule::Role::joined;
+  const auto again =
+      static_cast<std::int64_t>(rereads(graph, piece, choices) * static_cast<double>(inputs) / l2_speed);
+  if (joined && choices.mapping == Mapping::split) {
+    const std::int64_t at_once = choices.blocks / choices.parts;
+    const std::int64_t groups = (kernels[0].results.hint() + at_once - 1) / at_once;
+    const Residency residency{.blocks = choices.blocks, .threads = choices.block_threads};
+    const auto waits = static_cast<double>(groups * static_cast<std::int64_t>(kernels.size() - 2));
+    return kernel_cost(moved + again + 2 * scratch, residency, target).seconds +
+           waits * target.barrier_seconds;
+  }
+  double sum = 0;
+  for (const KernelSchedule& launch : kernels) {
+    if (launch.role == KernelSchedule::Role::joined) continue;
+    const Residency residency{.blocks = std::min(launch.grid.hint(), most_blocks),
+                              .threads = launch.block_threads};
+    const bool combines = launch.role == KernelSchedule::Role::combine;
+    std::int64_t bytes = scratch;
+    if (splits_stages(piece, choices)) {
+      bytes += combines ? moved : inputs;
+    } else if (!combines) {
+      bytes += moved + again;
+    }
+    sum += kernel_cost(bytes, residency, target).seconds;
+  }
+  // Between two launches of one kernel, its blocks wait for each other.
+  if (joined) sum += target.barrier_seconds - target.launch_seconds;
+  return sum;
+}
+
+}  // namespace
+
+std::int64_t moved_bytes(const ir::Graph& graph, const Piece& piece) {
+  return bytes_of(graph, piece.inputs) + bytes_of(graph, results_of(piece));
+}
+
 std::int64_t scratch_bytes(const ir::Graph& graph, const Piece& piece, const Choices& choices) {
-  std::int64_t element = 0;
-  for (const DType dtype : scratch_types(graph, piece, choices))
-    element += static_cast<std::int64_t>(size_of(dtype));
-  return element == 0 ? 0 : element * scratch_elements(graph, piece, choices).hint();
+  std::int64_t sum = 0;
+  for (const ScratchArray& array : scratch_of(graph, piece, choices))
+    sum += static_cast<std::int64_t>(size_of(array.dtype)) * array.elements.hint();
+  return sum;
 }
 
 double piece_seconds(const ir::Graph& graph, const Piece& piece, const Choices& choices,
                      const Target& target) {
-  const std::int64_t scratch = scratch_bytes(graph, piece, choices);
+  constexpr std::int64_t any = std::numeric_limits<std::int64_t>::max();
+  if (piece.phases.empty()) return phase_seconds(graph, piece, choices, any, target);
   double sum = 0;
-  for (const KernelSchedule& launch : launches(graph, piece, choices)) {
-    if (launch.role == KernelSchedule::Role::joined) continue;
-    const Residency residency{.blocks = launch.grid.hint(), .threads = launch.block_threads};
-    const bool combines = launch.role == KernelSchedule::Role::combine;
-    const std::int64_t moved = scratch + (combines ? 0 : moved_bytes(graph, piece));
-    sum += kernel_cost(moved, residency, target).seconds;
+  for (std::size_t i = 0; i < piece.phases.size(); ++i) {
+    sum += phase_seconds(graph, piece.phases[i], choices.phases[i], choices.blocks, target);
+    if (i > 0) sum += target.barrier_seconds - target.launch_seconds;
   }
-  // Between two launches of one kernel, its blocks wait for each other.
-  if (choices.blocks > 0) sum += target.barrier_seconds - target.launch_seconds;
   return sum;
 }
 

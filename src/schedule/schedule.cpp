@@ -8,6 +8,7 @@
 
 #include "ir/dim_poly.hpp"
 #include "schedule/residency.hpp"
+#include "schedule/schemes.hpp"
 #include "schedule/shape.hpp"
 
 namespace fuse::schedule {
@@ -64,7 +65,7 @@ DType index_type(const ir::Graph& graph, const analysis::Facts& facts, const Pie
   return largest <= int_limit ? i32 : i64;
 }
 
-Dim grid_of(const KernelSchedule& kernel, int parts) {
+Dim tiles_of(const KernelSchedule& kernel, int parts) {
   switch (kernel.mapping) {
     case Mapping::element:
       return ceil_div(kernel.results, kernel.block_threads);
@@ -137,6 +138,7 @@ std::string Choices::to_string() const {
   if (parts > 1) text += fmt::format(", parts = {}", parts);
   if (blocks > 0) text += fmt::format(", blocks = {}", blocks);
   if (hold > 0) text += fmt::format(", hold = {}", hold);
+  for (const Choices& phase : phases) text += fmt::format(", phase {{{}}}", phase.to_string());
   return text;
 }
 
@@ -145,7 +147,9 @@ std::int64_t row_trips(const Dim& reduced, const Choices& choices) {
   if (most / 8 > reduced.hint()) return 0;
   const std::int64_t side_by_side = choices.mapping == Mapping::row_warp      ? 32
                                     : choices.mapping == Mapping::column_tile ? choices.block_threads / 32
-                                                                              : choices.block_threads;
+                                    : choices.mapping == Mapping::split
+                                        ? std::int64_t{choices.block_threads} * choices.parts
+                                        : choices.block_threads;
   return (most + side_by_side - 1) / side_by_side;
 }
 
@@ -187,32 +191,44 @@ bool can_keep_columns(const ir::Graph& graph, const std::vector<NodeId>& reducti
   return trips > 0 && trips * column_words(graph, piece) <= most_held / 2;
 }
 
-std::vector<Stage> stages_of(const ir::Graph& graph, const Piece& piece, KernelSchedule::Role role) {
+bool splits_stages(const Piece& piece, const Choices& choices) {
+  return choices.mapping == Mapping::split && piece.stages.size() > 1;
+}
+
+std::vector<Stage> stages_of(const ir::Graph& graph, const Piece& piece, const KernelSchedule& launch) {
   std::vector<Stage> stages = stages_of(graph, piece);
+  if (launch.mapping == Mapping::split && launch.role != KernelSchedule::Role::joined)
+    std::erase_if(stages, [&](const Stage& stage) { return stage.pass != launch.pass; });
   if (!has_columns(piece)) return stages;
-  const bool combines = role == KernelSchedule::Role::combine;
+  const bool combines = launch.role == KernelSchedule::Role::combine;
   std::erase_if(stages, [&](const Stage& stage) {
     return combines ? !is_column(stage.form) : stage.form == Stage::Form::column;
   });
   return stages;
 }
 
-std::vector<DType> scratch_types(const ir::Graph& graph, const Piece& piece, const Choices& choices) {
-  if (choices.mapping == Mapping::split) return reduction_state(graph, graph[piece.root]);
-  std::vector<DType> types;
-  for (const NodeId root : column_reductions(piece)) {
-    const std::vector<DType> state = reduction_state(graph, graph[root]);
-    types.insert(types.end(), state.begin(), state.end());
+std::vector<ScratchArray> scratch_of(const ir::Graph& graph, const Piece& piece, const Choices& choices) {
+  std::vector<ScratchArray> arrays;
+  for (std::size_t i = 0; i < piece.phases.size(); ++i) {
+    for (ScratchArray& array : scratch_of(graph, piece.phases[i], choices.phases[i]))
+      arrays.push_back(std::move(array));
   }
-  return types;
-}
-
-Dim scratch_elements(const ir::Graph& graph, const Piece& piece, const Choices& choices) {
+  const bool split = choices.mapping == Mapping::split;
+  if (!piece.phases.empty() || (!split && !has_columns(piece))) return arrays;
   const LoopShape shape = loop_shape(graph, graph[dominant(graph, piece)]);
-  return product(has_columns(piece) ? shape.reduced : shape.kept) * choices.parts;
+  const Dim elements = product(split ? shape.kept : shape.reduced) * choices.parts;
+  for (const Stage& stage : stages_of(graph, piece)) {
+    if (stage.form != (split ? Stage::Form::reduce : Stage::Form::column_reduce)) continue;
+    for (const DType dtype : reduction_state(graph, graph[stage.root])) arrays.push_back({dtype, elements});
+  }
+  return arrays;
 }
 
 std::int64_t shared_bytes(const ir::Graph& graph, const Piece& piece, const Choices& choices) {
+  std::int64_t of_phases = 0;
+  for (std::size_t i = 0; i < piece.phases.size(); ++i)
+    of_phases += shared_bytes(graph, piece.phases[i], choices.phases[i]);
+  if (!piece.phases.empty()) return of_phases;
   const auto bytes = [&](NodeId root) {
     std::int64_t sum = 0;
     for (const DType dtype : reduction_state(graph, graph[root]))
@@ -235,34 +251,83 @@ std::int64_t shared_bytes(const ir::Graph& graph, const Piece& piece, const Choi
   return sum;
 }
 
+namespace {
+
+/// Those of all phases, and what joins them.
+std::vector<KernelSchedule> launches_of_phases(const ir::Graph& graph, const Piece& piece,
+                                               const Choices& choices) {
+  std::vector<KernelSchedule> kernels;
+  for (std::size_t i = 0; i < piece.phases.size(); ++i) {
+    for (KernelSchedule& kernel : launches(graph, piece.phases[i], choices.phases[i])) {
+      kernel.phase = i;
+      if (kernel.role != KernelSchedule::Role::joined) kernels.push_back(std::move(kernel));
+    }
+  }
+  KernelSchedule joined = kernels.front();
+  joined.role = KernelSchedule::Role::joined;
+  joined.grid = choices.blocks;
+  joined.block_threads = choices.block_threads;
+  kernels.push_back(std::move(joined));
+  return kernels;
+}
+
+/// Each pass over split rows leaves the parts of its reductions for the launches behind it.
+std::vector<KernelSchedule> launches_of_passes(const ir::Graph& graph, const Piece& piece,
+                                               const KernelSchedule& pass) {
+  const std::vector<Stage> stages = stages_of(graph, piece);
+  const int last = last_pass(stages);
+  const bool reduces = std::any_of(stages.begin(), stages.end(), [&](const Stage& stage) {
+    return stage.pass == last && stage.form == Stage::Form::reduce;
+  });
+  std::vector<KernelSchedule> kernels(static_cast<std::size_t>(last + 1 + reduces), pass);
+  for (std::size_t i = 0; i < kernels.size(); ++i) {
+    kernels[i].pass = static_cast<int>(i);
+    const bool ends = i + 1 == kernels.size();
+    kernels[i].role = ends ? KernelSchedule::Role::combine : KernelSchedule::Role::partial;
+  }
+  return kernels;
+}
+
+}  // namespace
+
 std::vector<KernelSchedule> launches(const ir::Graph& graph, const Piece& piece, const Choices& choices) {
+  if (!piece.phases.empty()) return launches_of_phases(graph, piece, choices);
   KernelSchedule kernel{.mapping = choices.mapping, .block_threads = choices.block_threads};
   if (form_of(graph, piece) == Form::element) {
     const NodeId stored = piece.in_place ? graph[piece.root].operands[1] : piece.root;
     kernel.results = product(graph[stored].type.dims);
     kernel.reduced = 1;
-    kernel.grid = grid_of(kernel, 1);
+    kernel.tiles = tiles_of(kernel, 1);
+    kernel.grid = choices.blocks > 0 ? Dim(choices.blocks) : kernel.tiles;
     return {kernel};
   }
   const LoopShape shape = loop_shape(graph, graph[dominant(graph, piece)]);
   kernel.results = product(shape.kept);
   kernel.reduced = product(shape.reduced);
-  kernel.grid = grid_of(kernel, choices.parts);
+  kernel.tiles = kernel.grid = tiles_of(kernel, choices.parts);
   const bool columns = has_columns(piece);
-  if (choices.mapping != Mapping::split && !columns) return {kernel};
+  if (choices.mapping != Mapping::split && !columns) {
+    if (choices.blocks > 0) kernel.grid = choices.blocks;
+    return {kernel};
+  }
+  KernelSchedule joined = kernel;
+  joined.role = KernelSchedule::Role::joined;
+  joined.grid = choices.blocks;
+  if (splits_stages(piece, choices)) {
+    std::vector<KernelSchedule> kernels = launches_of_passes(graph, piece, kernel);
+    if (choices.blocks > 0) kernels.push_back(joined);
+    return kernels;
+  }
   kernel.role = KernelSchedule::Role::partial;
   KernelSchedule combine{.role = KernelSchedule::Role::combine,
                          .mapping = columns ? Mapping::column_tile : Mapping::row_warp,
                          .results = columns ? kernel.reduced : kernel.results,
                          .reduced = choices.parts,
                          .block_threads = std::min(columns ? 256 : 128, choices.block_threads)};
-  if (columns) kernel.grid = choices.parts;
+  if (columns) kernel.tiles = kernel.grid = choices.parts;
   if (choices.blocks > 0) combine.block_threads = choices.block_threads;
-  combine.grid = grid_of(combine, 1);
+  combine.tiles = combine.grid = tiles_of(combine, 1);
   if (choices.blocks == 0) return {kernel, combine};
-  KernelSchedule joined = kernel;
-  joined.role = KernelSchedule::Role::joined;
-  joined.grid = choices.blocks;
   return {kernel, combine, joined};
 }
 
@@ -273,6 +338,8 @@ void hold(const ir::Graph& graph, Schedule& schedule) {
   const std::int64_t trips = row_trips(schedule.kernels[0].reduced, schedule.choices);
   if (has_columns(schedule.piece)) schedule.trips = static_cast<int>(trips);
   if (trips == 0 || trips > schedule.choices.hold) return;
+  // From launch to launch nothing stays in registers.
+  if (schedule.choices.mapping == Mapping::split && schedule.choices.blocks == 0) return;
   for (const Held& held : held_values(graph, schedule.piece)) {
     schedule.held.push_back(held);
     if (held_words(graph, schedule.held) * trips > schedule.choices.hold) schedule.held.pop_back();
@@ -282,24 +349,29 @@ void hold(const ir::Graph& graph, Schedule& schedule) {
 
 }  // namespace
 
+std::span<const Schedule> phases_of(const Schedule& schedule) {
+  return schedule.phases.empty() ? std::span(&schedule, 1) : std::span(schedule.phases);
+}
+
 Schedule make_schedule(const ir::Graph& graph, const Piece& piece, const Choices& choices,
                        const Target& target, const analysis::Facts& facts) {
   Schedule schedule{.piece = piece, .choices = choices, .kernels = launches(graph, piece, choices)};
   for (KernelSchedule& kernel : schedule.kernels) {
-    const int parts = kernel.role == KernelSchedule::Role::partial ? choices.parts : 1;
-    kernel.index_type = index_type(graph, facts, piece, kernel, parts);
+    const Choices& own = piece.phases.empty() ? choices : choices.phases[kernel.phase];
+    const int parts =
+        own.mapping == Mapping::split || kernel.role == KernelSchedule::Role::partial ? own.parts : 1;
+    kernel.index_type = index_type(graph, facts, phases_of(piece)[kernel.phase], kernel, parts);
   }
-  if (choices.blocks > 0) {
+  for (std::size_t i = 0; i < piece.phases.size(); ++i)
+    schedule.phases.push_back(make_schedule(graph, piece.phases[i], choices.phases[i], target, facts));
+  if (schedule.kernels.back().role == KernelSchedule::Role::joined) {
     schedule.blocks_an_sm = (choices.blocks + target.sms - 1) / target.sms;
     for (const KernelSchedule& kernel : schedule.kernels) {
       if (kernel.index_type == i64) schedule.kernels.back().index_type = i64;
     }
   }
-  if (choices.hold > 0 || has_columns(piece)) hold(graph, schedule);
-  if (schedule.kernels.size() > 1) {
-    schedule.scratch = scratch_types(graph, piece, choices);
-    schedule.scratch_elements = scratch_elements(graph, piece, choices);
-  }
+  if (piece.phases.empty() && (choices.hold > 0 || has_columns(piece))) hold(graph, schedule);
+  schedule.scratch = scratch_of(graph, piece, choices);
   return schedule;
 }
 
@@ -307,14 +379,19 @@ std::string print(const ir::Graph& graph, const Schedule& schedule) {
   std::string text =
       fmt::format("schedule of piece {} {}   choices {{{}}}\n", graph.value_name(schedule.piece.root),
                   to_string(graph[schedule.piece.root].op), schedule.choices.to_string());
-  if (schedule.piece.stages.size() > 1) {
-    text += fmt::format("  stages {}\n", stages_text(graph, schedule.piece.stages));
+  for (const Schedule& phase : phases_of(schedule)) {
+    if (!schedule.phases.empty() || phase.piece.stages.size() > 1) {
+      text += fmt::format("  {} {}\n", schedule.phases.empty() ? "stages" : "phase",
+                          stages_text(graph, stages_of(graph, phase.piece)));
+    }
+    for (const Held& held : phase.held) {
+      text +=
+          fmt::format("  held {} {}: {} elements a thread, from pass {} to {}\n", graph.value_name(held.node),
+                      to_string(graph[held.node].op), phase.trips, held.first, held.last);
+    }
   }
-  for (const Held& held : schedule.held) {
-    text +=
-        fmt::format("  held {} {}: {} elements a thread, from pass {} to {}\n", graph.value_name(held.node),
-                    to_string(graph[held.node].op), schedule.trips, held.first, held.last);
-  }
+  const bool stitched = !schedule.phases.empty() || schedule.piece.stages.size() > 1;
+  if (stitched) text += fmt::format("  schemes {}\n", schemes_text(graph, schedule));
   for (const KernelSchedule& kernel : schedule.kernels) {
     const char* role = kernel.role == KernelSchedule::Role::whole     ? "whole"
                        : kernel.role == KernelSchedule::Role::partial ? "partial"
@@ -324,9 +401,10 @@ std::string print(const ir::Graph& graph, const Schedule& schedule) {
                         to_string(kernel.mapping), kernel.results.to_string(), kernel.reduced.to_string(),
                         kernel.grid.to_string(), kernel.block_threads, fuse::to_string(kernel.index_type));
   }
-  if (!schedule.scratch.empty()) {
-    text += fmt::format("  scratch {} x {} arrays\n", schedule.scratch_elements.to_string(),
-                        schedule.scratch.size());
+  for (std::size_t i = 0, same = 1; i < schedule.scratch.size(); i += same, same = 1) {
+    const Dim& elements = schedule.scratch[i].elements;
+    while (i + same < schedule.scratch.size() && schedule.scratch[i + same].elements == elements) ++same;
+    text += fmt::format("  scratch {} x {} arrays\n", elements.to_string(), same);
   }
   return text;
 }
@@ -337,11 +415,17 @@ void verify(const ir::Graph& graph, const Schedule& schedule, const Target& targ
                  .code = ErrorCode::internal,
                  .message = "schedule of " + graph.value_name(schedule.piece.root) + ": " + message});
   };
-  if (form_of(graph, schedule.piece) != form_of(schedule.choices.mapping)) {
+  if (schedule.phases.size() != schedule.piece.phases.size()) fail("phases without schedules");
+  for (const Schedule& phase : schedule.phases) {
+    verify(graph, phase, target);
+    if (phase.choices.block_threads != schedule.choices.block_threads) fail("phases of different blocks");
+  }
+  if (schedule.phases.empty() && form_of(graph, schedule.piece) != form_of(schedule.choices.mapping)) {
     fail("the mapping does not fit the piece");
   }
-  if (schedule.choices.mapping == Mapping::split && schedule.piece.stages.size() > 1) {
-    fail("the stages of a split row");
+  if (schedule.choices.blocks > 0 && schedule.choices.mapping == Mapping::split &&
+      schedule.choices.blocks < schedule.choices.parts) {
+    fail("fewer blocks than parts of a row");
   }
   if (held_words(graph, schedule.held) * schedule.trips > schedule.choices.hold)
     fail("more held than chosen");
@@ -359,9 +443,17 @@ void verify(const ir::Graph& graph, const Schedule& schedule, const Target& targ
       fail(fmt::format("{} blocks of {} threads at a time", schedule.choices.blocks, kernel.block_threads));
     }
   }
+  const auto is_joined = [](const KernelSchedule& kernel) {
+    return kernel.role == KernelSchedule::Role::joined;
+  };
+  const auto joins = std::count_if(schedule.kernels.begin(), schedule.kernels.end(), is_joined);
   const bool parts = schedule.choices.mapping == Mapping::split || has_columns(schedule.piece);
-  const std::size_t launches = parts ? 2 + (schedule.choices.blocks > 0) : 1;
-  if (schedule.kernels.size() != launches || parts == schedule.scratch.empty()) fail("parts without scratch");
+  const bool several = parts || !schedule.phases.empty();
+  if (joins != (several && schedule.choices.blocks > 0) || (joins > 0 && !is_joined(schedule.kernels.back())))
+    fail("blocks without a kernel that joins launches");
+  if (!schedule.phases.empty()) return;
+  if (parts != (schedule.kernels.size() > 1) || parts == schedule.scratch.empty())
+    fail("parts without scratch");
   if (has_columns(schedule.piece) && !columns_fit(graph, schedule.piece, schedule.choices))
     fail("columns that no thread can keep");
 }

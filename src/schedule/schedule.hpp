@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -32,8 +33,10 @@ struct Choices {
   int block_threads = 256;
   int parts = 1;  ///< split: blocks a result; stages of columns: blocks that share the rows
   int hold = 0;   ///< 32-bit registers in which a thread may hold elements from pass to pass (held.hpp)
-  int blocks =
-      0;  ///< of the kernel that joins several launches, with grid barriers between; 0: there is none
+  /// Of the kernel that joins several launches, with grid barriers between; of one launch: blocks that stay,
+  /// and take tiles in turns. 0: there is no such kernel, and a block for each tile.
+  int blocks = 0;
+  std::vector<Choices> phases{};  ///< of a piece of several phases: of each; the mapping is the first one's
   bool operator==(const Choices&) const = default;
   std::string to_string() const;
 };
@@ -43,31 +46,44 @@ struct KernelSchedule {
   enum class Role : std::uint8_t {
     whole,
     partial,  ///< parts of results, or of columns beside all that is made of rows
-    combine,  ///< what is made of those parts
+    combine,  ///< what is made of those parts; behind the last pass of a split row, all that is left
     joined,   ///< the others, one behind the other: AStitch's global scheme
   };
   Role role = Role::whole;
   Mapping mapping = Mapping::element;
   Dim results{};  ///< rows of the loops; element: elements
   Dim reduced{};  ///< elements that each combines; 1 for element
+  Dim tiles{};    ///< what a block does at a time; the grid takes them in turns
   Dim grid{};     ///< blocks
   int block_threads = 256;
   DType index_type = i64;
+  std::size_t phase = 0;  ///< of the piece
+  int pass = 0;           ///< of the stages of a split row: that the launch walks
+};
+
+/// What launches leave for later ones of the piece.
+struct ScratchArray {
+  DType dtype = f32;
+  Dim elements{};
+  bool operator==(const ScratchArray&) const = default;
 };
 
 struct Schedule {
   Piece piece{};
   Choices choices{};
-  std::vector<KernelSchedule> kernels{};  ///< one, or partial and combine, and what joins them
+  std::vector<KernelSchedule> kernels{};  ///< one, or partial ones and combine; then what joins them
   int blocks_an_sm = 1;  ///< of the joined kernel: that must have a place on a multiprocessor at a time
-  /// What a partial launch leaves for the combining one: element types, each `scratch_elements` long.
-  std::vector<DType> scratch{};
-  Dim scratch_elements = 0;
+  std::vector<ScratchArray> scratch{};
   /// What threads hold of a row from pass to pass; each walks `trips` elements of it, and keeps the state of
   /// columns for each. 0: in no fixed number.
   std::vector<Held> held{};
   int trips = 0;
+  /// Of a piece of several phases: of each, whose launches and arrays are those above, in order.
+  std::vector<Schedule> phases{};
 };
+
+/// Its phases, or the schedule itself.
+std::span<const Schedule> phases_of(const Schedule&);
 
 inline constexpr int tile_columns = 32;  ///< of column_tile: results side by side
 inline constexpr int most_held = 32;  ///< registers of a thread: half of what it has at half of the occupancy
@@ -80,11 +96,13 @@ int column_words(const ir::Graph&, const Piece&);
 bool columns_fit(const ir::Graph&, const Piece&, const Choices&);
 /// Whether the largest block's threads can keep these reductions over columns, beside what they hold.
 bool can_keep_columns(const ir::Graph&, const std::vector<ir::NodeId>& reductions, const Target&);
-/// Stages of a launch: those of the piece, but what is made of columns is the combining one's.
-std::vector<Stage> stages_of(const ir::Graph&, const Piece&, KernelSchedule::Role);
-/// What a partial launch leaves for the combining one, by reduction: types of the arrays, their length.
-std::vector<DType> scratch_types(const ir::Graph&, const Piece&, const Choices&);
-Dim scratch_elements(const ir::Graph&, const Piece&, const Choices&);
+/// Stages of a launch of one phase: those of the piece, but what is made of columns is the combining one's,
+/// and each pass over split rows has a launch of its own.
+std::vector<Stage> stages_of(const ir::Graph&, const Piece&, const KernelSchedule&);
+/// Whether the stages of the piece, more than one, walk rows that several blocks share.
+bool splits_stages(const Piece&, const Choices&);
+/// By reduction that leaves parts, each of as many arrays as it has state.
+std::vector<ScratchArray> scratch_of(const ir::Graph&, const Piece&, const Choices&);
 /// What a block combines its warps' parts of reductions in.
 std::int64_t shared_bytes(const ir::Graph&, const Piece&, const Choices&);
 /// The launches of a kernel piece, their index types left open.

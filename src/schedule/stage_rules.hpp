@@ -13,6 +13,7 @@
 
 #include "ir/graph.hpp"
 #include "schedule/partition.hpp"
+#include "schedule/piece_graph.hpp"
 
 namespace fuse::schedule {
 
@@ -33,13 +34,6 @@ struct Member {
   ir::NodeId root = 0;  ///< of the piece
   Stage::Form form = Stage::Form::element;
   int pass = 0;
-};
-
-/// A value that a piece reads.
-struct Read {
-  ir::NodeId input = 0;
-  std::size_t maker = 0;  ///< the piece that makes it, or a part of its memory
-  bool whole = true;      ///< the piece makes the value itself
 };
 
 /// The piece as a stage behind `before`: every thread that computes a value of it has what it reads of them.

@@ -13,6 +13,7 @@
 #include "schedule/arguments.hpp"
 #include "schedule/default_choices.hpp"
 #include "schedule/piece_cost.hpp"
+#include "schedule/piece_graph.hpp"
 #include "schedule/schedule.hpp"
 #include "schedule/stage_rules.hpp"
 
@@ -21,7 +22,6 @@ namespace {
 
 using ir::NodeId;
 using ir::Relation;
-using PieceId = std::size_t;
 
 // Bounds on one kernel, so that its text and its registers stay small whatever the graph.
 constexpr std::size_t most_stages = 24;
@@ -46,11 +46,10 @@ class Stitcher {
         rules_(rules),
         target_(target),
         cut_(cut),
-        mentions_(graph),
+        pieces_(graph, cut),
         fixed_(ir::fixed_values(graph)),
-        maker_(graph.nodes.size(), nobody),
         cluster_of_(cut.pieces.size(), nobody),
-        order_(find_producers()) {}
+        order_(pieces_.order()) {}
 
   std::vector<Refusal> run() {
     std::unordered_map<GroupId, std::vector<PieceId>> of_group;
@@ -75,45 +74,6 @@ class Stitcher {
 
   static NodeId number_of(PieceId id) { return static_cast<NodeId>(id); }
 
-  /// Of each piece: those that make what it reads.
-  std::vector<std::vector<NodeId>> find_producers() {
-    for (PieceId id = 0; id < cut_.pieces.size(); ++id) maker_[piece(id).root] = id;
-    read_by_.resize(cut_.pieces.size());
-    for (PieceId id = 0; id < cut_.pieces.size(); ++id) {
-      std::vector<Read> reads;
-      std::vector<PieceId> makers;
-      for (const NodeId input : piece(id).inputs) {
-        for (const NodeId value : values_behind(input)) {
-          reads.push_back({input, maker_[value], value == input});
-          makers.push_back(maker_[value]);
-        }
-      }
-      std::sort(makers.begin(), makers.end());
-      makers.erase(std::unique(makers.begin(), makers.end()), makers.end());
-      for (const PieceId maker : makers) read_by_[maker].push_back(id);
-      reads_.push_back(std::move(reads));
-      producers_.push_back(std::move(makers));
-      std::vector<SymbolId> symbols;
-      for (const NodeId node : piece(id).nodes) symbols = merged(symbols, mentions_.of(node));
-      symbols_.push_back(std::move(symbols));
-    }
-    returned_.resize(cut_.pieces.size());
-    for (const ir::Output& output : graph_.outputs) {
-      for (const NodeId value : values_behind(output.node)) returned_[maker_[value]] = true;
-    }
-    std::vector<std::vector<NodeId>> below;
-    for (const std::vector<PieceId>& makers : producers_) below.emplace_back(makers.begin(), makers.end());
-    return below;
-  }
-
-  /// The values that pieces make of what is read.
-  std::vector<NodeId> values_behind(NodeId read) const {
-    std::vector<NodeId> values = written_values(cut_.views, cut_.storage[read]);
-    values.push_back(read);
-    std::erase_if(values, [&](NodeId value) { return maker_[value] == nobody; });
-    return values;
-  }
-
   /// What runs once for the parameters stays a kernel of its own, and so do what writes over its input and
   /// what was cut off for its size.
   bool is_candidate(const Piece& piece) const {
@@ -129,15 +89,18 @@ class Stitcher {
       const Frame frame = frame_of(graph_, piece(id).root);
       const auto form = frame.reduces ? Stage::Form::reduce : Stage::Form::element;
       cluster_of_[id] = clusters_.size();
-      clusters_.push_back(
-          {{{id, piece(id).root, form, 0}}, frame, piece(id).nodes.size(), piece(id).inputs, symbols_[id]});
+      clusters_.push_back({{{id, piece(id).root, form, 0}},
+                           frame,
+                           piece(id).nodes.size(),
+                           piece(id).inputs,
+                           pieces_.symbols[id]});
     }
   }
 
   /// What makes its inputs is asked first, the latest of it before the others.
   bool joins_any(PieceId id, std::size_t first) {
     std::vector<std::size_t> wanted;
-    for (const PieceId producer : producers_[id]) {
+    for (const PieceId producer : pieces_.producers[id]) {
       const std::size_t cluster = cluster_of_[producer];
       if (cluster != nobody && cluster >= first) wanted.push_back(cluster);
     }
@@ -162,9 +125,10 @@ class Stitcher {
     Cluster grown = cluster;
     grown.nodes += added.nodes.size();
     grown.inputs = merged(grown.inputs, added.inputs);
-    grown.symbols = merged(grown.symbols, symbols_[id]);
+    grown.symbols = merged(grown.symbols, pieces_.symbols[id]);
     if (!reframe(grown, id)) return false;
-    const std::optional<Member> member = place(graph_, grown.frame, id, added, reads_[id], grown.members);
+    const std::optional<Member> member =
+        place(graph_, grown.frame, id, added, pieces_.reads[id], grown.members);
     if (!member) return false;
     grown.members.push_back(*member);
     if (!fits(grown)) return false;
@@ -192,7 +156,8 @@ class Stitcher {
     cluster.frame = frame;
     cluster.members.clear();
     for (const PieceId id : pieces) {
-      const std::optional<Member> member = place(graph_, frame, id, piece(id), reads_[id], cluster.members);
+      const std::optional<Member> member =
+          place(graph_, frame, id, piece(id), pieces_.reads[id], cluster.members);
       if (!member) return false;
       cluster.members.push_back(*member);
     }
@@ -220,8 +185,8 @@ class Stitcher {
   }
 
   bool used_outside(PieceId id, const Cluster& cluster) const {
-    if (returned_[id] || cut_.views.of.contains(piece(id).root)) return true;
-    return std::any_of(read_by_[id].begin(), read_by_[id].end(), [&](PieceId reader) {
+    if (pieces_.returned[id] || cut_.views.of.contains(piece(id).root)) return true;
+    return std::any_of(pieces_.read_by[id].begin(), pieces_.read_by[id].end(), [&](PieceId reader) {
       return std::none_of(cluster.members.begin(), cluster.members.end(),
                           [&](const Member& member) { return member.piece == reader; });
     });
@@ -251,7 +216,7 @@ class Stitcher {
       return std::pair(a.pass, a.root) < std::pair(b.pass, b.root);
     });
     whole.root = whole.results.back();
-    whole.end = piece(maker_[whole.root]).end;
+    whole.end = piece(pieces_.maker[whole.root]).end;
     return whole;
   }
 
@@ -312,9 +277,7 @@ class Stitcher {
 
   /// Clusters become pieces, in an order that respects dependencies and else keeps the one there was.
   void rebuild() {
-    std::vector<std::vector<NodeId>> below;
-    for (const std::vector<PieceId>& makers : producers_) below.emplace_back(makers.begin(), makers.end());
-    analysis::ClusterGraph kept(below);
+    analysis::ClusterGraph kept(pieces_.order());
     for (Cluster& cluster : clusters_) {
       for (const Member& member : cluster.members) {
         const std::vector<NodeId>& results = cluster.whole.results;
@@ -334,20 +297,14 @@ class Stitcher {
     cut_.pieces = std::move(pieces);
   }
 
-  static constexpr std::size_t nobody = ~std::size_t{0};
+  static constexpr std::size_t nobody = PieceGraph::nobody;
 
   const ir::Graph& graph_;
   const CutRules& rules_;
   const Target& target_;
   Pieces& cut_;
-  const Mentions mentions_;
+  const PieceGraph pieces_;
   const std::vector<bool> fixed_;
-  std::vector<PieceId> maker_;                   // of each node: the piece that stores it
-  std::vector<std::vector<PieceId>> producers_;  // of each piece
-  std::vector<std::vector<PieceId>> read_by_;    // pieces that read what it makes
-  std::vector<std::vector<Read>> reads_;         // of each piece
-  std::vector<std::vector<SymbolId>> symbols_;   // that its kernel mentions
-  std::vector<bool> returned_;                   // of each piece: it makes an output, or part of one
   std::vector<std::size_t> cluster_of_;
   analysis::ClusterGraph order_;  // of pieces: which of them may become one without a cycle
   std::vector<Cluster> clusters_;

@@ -11,6 +11,8 @@
 #include "pipeline.hpp"
 #include "runtime/backend.hpp"
 #include "runtime/executable_impl.hpp"
+#include "schedule/default_choices.hpp"
+#include "schedule/paper_choices.hpp"
 
 namespace fuse::fuzz {
 
@@ -46,19 +48,26 @@ class SharedModule final : public runtime::Module {
 schedule::Choices random_choices(const ir::Graph& graph, const schedule::Piece& piece, const Target& target,
                                  Random& random) {
   using schedule::Mapping;
+  // What fits phases of one kernel is hard to draw: the scheduler knows two ways.
+  if (!piece.phases.empty()) {
+    const auto own = schedule::joined_choices(graph, piece, target);
+    const auto printed = schedule::paper_choices(graph, piece, target);
+    return own && (!printed || random.between(0, 1) > 0) ? *own : printed.value();
+  }
   schedule::Choices choices;
   const std::int64_t most = target.max_threads_per_block / 32;
   choices.block_threads = static_cast<int>(32 * random.between(1, std::min<std::int64_t>(most, 16)));
   const ir::Relation relation = info(graph[dominant(graph, piece)].op).relation;
   if (relation == ir::Relation::scan)
     choices.mapping = random.pick({Mapping::scan_warp, Mapping::scan_thread});
+  if (relation != ir::Relation::scan && !piece.in_place && random.between(0, 5) == 0)
+    choices.blocks = static_cast<int>(random.between(1, 2 * target.sms));
   if (relation != ir::Relation::reduce) return choices;
   choices.mapping = random.pick({Mapping::row_warp, Mapping::row_block, Mapping::column_tile});
-  if (piece.stages.size() > 1) {
-    choices.hold = random.pick({0, 4, 16, 64});
-  } else if (random.between(0, 3) == 0) {
+  if (piece.stages.size() > 1) choices.hold = random.pick({0, 4, 16, 64});
+  if (!has_columns(piece) && random.between(0, 3) == 0) {
     choices.mapping = Mapping::split;
-    choices.parts = static_cast<int>(random.between(2, 9));
+    choices.parts = static_cast<int>(random.pick({2, 3, 5, 9}));
   }
   if (has_columns(piece)) {
     choices.mapping = random.pick({Mapping::row_warp, Mapping::row_block});
@@ -69,8 +78,11 @@ schedule::Choices random_choices(const ir::Graph& graph, const schedule::Piece& 
       choices.block_threads = target.max_threads_per_block;
     }
   }
-  if (choices.parts > 1 && random.between(0, 1) > 0)
-    choices.blocks = static_cast<int>(random.between(1, target.sms));
+  if (has_columns(piece) || choices.mapping == Mapping::split) {
+    const bool joined = choices.parts > 1 && random.between(0, 1) > 0;
+    choices.blocks = joined ? static_cast<int>(random.between(1, target.sms)) : 0;
+    if (choices.mapping == Mapping::split && choices.blocks < choices.parts) choices.blocks = 0;
+  }
   while (shared_bytes(graph, piece, choices) > target.shared_per_block) {
     choices.block_threads = choices.block_threads / 64 * 32;
   }
@@ -86,6 +98,9 @@ schedule::PartitionOptions random_partition(Random random) {
   options.baseline = random.pick({Baseline::off, Baseline::off, Baseline::off, Baseline::off, Baseline::xla,
                                   Baseline::tvm, Baseline::none});
   options.stitch = random.between(0, 3) > 0;
+  using Join = schedule::PartitionOptions::Join;
+  options.join = random.pick({Join::never, Join::gain, Join::always, Join::always});
+  if (random.between(0, 5) == 0) options.schemes = schedule::SchemeRules::paper;
   return options;
 }
 
@@ -147,7 +162,10 @@ Batch::Batch(std::vector<Case> cases, const Rewrite& rewrite) : cases_(std::move
     const RunOptions& options = cases_[i].options;
     const Target target = target_profile(options.profile);
     Random random(options.choices_seed);
-    PipelineOptions pipeline;
+    CompileOptions rules;
+    if (options.rules == "paper") rules.schemes = Schemes::paper;
+    if (options.rules == "no-merge") rules.stitch = Stitch::no_merge;
+    PipelineOptions pipeline = pipeline_options(rules);
     pipeline.fault = kernel::parse_fault(options.fault);
     if (options.choices_seed != 0) {
       // From a stream of its own, so that the choices of a seed do not depend on how often it draws.

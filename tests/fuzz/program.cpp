@@ -112,9 +112,9 @@ runtime::Values make_inputs(const Program& program, const DimValues& dims) {
 }
 
 std::string to_string(const RunOptions& o) {
-  return fmt::format("profile={} checked={} threads={} shuffle={} choices={} optimization={}{}", o.profile,
+  return fmt::format("profile={} checked={} threads={} shuffle={} choices={} optimization={}{}{}", o.profile,
                      o.checked ? 1 : 0, o.threads, o.shuffle_seed, o.choices_seed, o.optimization,
-                     o.fault.empty() ? "" : " fault=" + o.fault);
+                     o.fault.empty() ? "" : " fault=" + o.fault, o.rules.empty() ? "" : " rules=" + o.rules);
 }
 
 RunOptions parse_options(std::string_view text) {
@@ -136,6 +136,10 @@ RunOptions parse_options(std::string_view text) {
       options.choices_seed = std::stoull(value);
     } else if (key == "optimization") {
       options.optimization = std::stoi(value);
+    } else if (key == "fault") {
+      options.fault = value;
+    } else if (key == "rules") {
+      options.rules = value;
     } else {
       throw std::runtime_error("unknown option '" + word + "'");
     }

@@ -51,6 +51,7 @@ struct RunOptions {
   std::uint64_t choices_seed = 0;  ///< of random Choices for each piece; 0: the scheduler's own
   int optimization = 2;            ///< of the emulated device's compiler
   std::string fault{};             ///< planted in the kernels (plant_fault.hpp)
+  std::string rules{};             ///< "paper" (Schemes::paper), "no-merge" (Stitch::no_merge) or empty
   bool operator==(const RunOptions&) const = default;
 };
 /// "profile=tiny3 checked=1 threads=2 shuffle=7 choices=0 optimization=2"; what is left out has its default

@@ -52,8 +52,7 @@ TEST_CASE("a split argmax leaves values and positions", "[schedule]") {
   g.output("y", argmax(g.input("x", f32, {3, 100000}), 1));
   const OnePiece one(g);
   const schedule::Schedule s = one.make({Mapping::split, 256, 4});
-  CHECK(s.scratch == std::vector<DType>{f32, i64});
-  CHECK(s.scratch_elements.is(12));
+  CHECK(s.scratch == std::vector<schedule::ScratchArray>{{f32, 12}, {i64, 12}});
   check_golden("schedule/split_argmax.txt", print(one.graph, s));
 }
 

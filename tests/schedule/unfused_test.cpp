@@ -99,7 +99,7 @@ Example scheme_unavailable() {
   Graph g("scheme_unavailable");
   const Tensor x = g.input("x", f32, {64, 64});
   g.output("y", sum(x / sum(x, {0}, true), {1}));  // a row needs all columns
-  return {Reason::scheme_unavailable, g};
+  return {Reason::scheme_unavailable, g, {.join = schedule::PartitionOptions::Join::never}};
 }
 Example baseline() {
   Graph g("baseline");

@@ -2,7 +2,6 @@
 // barrier. SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cstddef>
-#include <map>
 
 #include "pipeline.hpp"
 #include "schedule/schedule_support.hpp"
@@ -41,16 +40,6 @@ Compiled compiled(const Graph& g, const char* profile, bool grid_barriers) {
   return run_pipeline(g.ir(), target_profile(profile), pipeline_options(options));
 }
 
-std::map<std::string, std::vector<std::byte>> results(const Graph& g, const Device& device,
-                                                      const CompileOptions& options) {
-  const Executable executable = compile(g, device, options);
-  Session session(executable);
-  counted_run(executable, session);
-  std::map<std::string, std::vector<std::byte>> result;
-  for (const ir::Output& output : g.ir().outputs) result[output.name] = session.get(output.name);
-  return result;
-}
-
 }  // namespace
 
 TEST_CASE("columns are stages beside rows", "[stitch][schedule]") {
@@ -60,8 +49,8 @@ TEST_CASE("columns are stages beside rows", "[stitch][schedule]") {
   CHECK(forms(made.piece) ==
         std::vector<std::string>{"column", "column_reduce", "column_reduce", "element", "reduce"});
   CHECK(made.choices.mapping == Mapping::row_block);
-  CHECK(made.scratch == std::vector<DType>{f32, f32, i64});
-  CHECK(made.scratch_elements.is(300 * made.choices.parts));
+  const Dim parts = 300 * made.choices.parts;
+  CHECK(made.scratch == std::vector<schedule::ScratchArray>{{f32, parts}, {f32, parts}, {i64, parts}});
   REQUIRE(made.kernels.size() == 3);
   CHECK(made.kernels[1].results.is(300));
   CHECK(made.kernels[1].reduced.is(made.choices.parts));
@@ -99,7 +88,7 @@ TEST_CASE("one kernel or two launches, the same bits", "[stitch][emulated]") {
       REQUIRE(has_columns(compiled(g, profile, true).partition.pieces[0]));
       CompileOptions apart;
       apart.grid_barriers = false;
-      CHECK(results(g, device, {}) == results(g, device, apart));
+      CHECK(output_bytes(g, device, {}) == output_bytes(g, device, apart));
     }
   }
 }
@@ -110,7 +99,7 @@ TEST_CASE("columns of no rows are what nothing is reduced to", "[stitch][emulate
   g.output("rows", sum(x, {1}));
   g.output("columns", sum(x, {0}));
   const Device device = Device::emulated({.profile = "tiny3", .checked = true, .optimization = 0});
-  const std::vector<std::byte> sums = results(g, device, {}).at("columns");
+  const std::vector<std::byte> sums = output_bytes(g, device, {}).at("columns");
   CHECK(sums == std::vector<std::byte>(40 * sizeof(float)));
 }
 
@@ -165,7 +154,7 @@ TEST_CASE("without any one of its barriers a kernel of rows and columns faults",
           if (uses[k] == 0) continue;  // parts of a kernel that the device has places for
           ++planted;
           INFO(columns << " columns, line " << line.line << " of " << whole.source.kernels[k].name);
-          CHECK_THROWS_AS(results(g, device, options), Error);
+          CHECK_THROWS_AS(output_bytes(g, device, options), Error);
         }
       }
       CHECK(planted >= 3);

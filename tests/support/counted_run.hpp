@@ -1,7 +1,10 @@
 // One run with random inputs, and what the emulated device counted in it. SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <fuse/fuse.hpp>
+#include <map>
+#include <string>
 #include <vector>
 
 #include "runtime/backend.hpp"
@@ -22,6 +25,19 @@ inline std::vector<runtime::KernelCounts> counted_run(const Executable& executab
   device.backend()->reset_counts();
   session.run();
   return device.backend()->counts();
+}
+
+/// The bytes of each output of such a run.
+inline std::map<std::string, std::vector<std::byte>> output_bytes(const Graph& graph, const Device& device,
+                                                                  const CompileOptions& options) {
+  const Executable executable = compile(graph, device, options);
+  Session session(executable);
+  counted_run(executable, session);
+  std::map<std::string, std::vector<std::byte>> result;
+  for (const Slot& slot : executable.slots()) {
+    if (slot.kind == Slot::Kind::output) result[slot.name] = session.get(slot.name);
+  }
+  return result;
 }
 
 }  // namespace fuse::test

@@ -55,8 +55,12 @@ void add_cut_options(CLI::App& command, CompileOptions& options) {
                   "Cut as another compiler would: xla, tvm, none (a kernel an op)")
       ->excludes(rules);
   add_choice<Stitch>(command, "--stitch", options.stitch,
-                     {{"mapping", Stitch::mapping}, {"full", Stitch::full}},
-                     "full (the default), or mapping: a kernel for each value, none passed inside");
+                     {{"mapping", Stitch::mapping}, {"no-merge", Stitch::no_merge}, {"full", Stitch::full}},
+                     "full (the default), mapping: a kernel for each value, none passed inside, or no-merge: "
+                     "those behind grid barriers in one kernel");
+  add_choice<Schemes>(command, "--schemes", options.schemes,
+                      {{"fuse", Schemes::fuse}, {"paper", Schemes::paper}},
+                      "fuse (the default), or paper: AStitch's schemes and thread mapping as printed");
   command.add_flag_callback(
       "--no-grid-barriers", [&options] { options.grid_barriers = false; },
       "No kernel waits for all of its blocks: launches of their own instead");

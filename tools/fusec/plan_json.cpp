@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiled_graph.hpp"
 #include "json.hpp"
+#include "schedule/schemes.hpp"
 #include "schedule/unfused.hpp"
 
 namespace fuse::fusec {
@@ -123,8 +124,40 @@ class Describer {
             {"inputs", names(piece.inputs)},
             {"results", names(results_of(piece))},
             {"stages", stages(piece)},
+            {"phases", phases(piece)},
+            {"schemes", schemes(index)},
             {"group", piece.group == schedule::no_group ? Json(nullptr) : Json(piece.group)},
             {"end", piece.end}};
+  }
+
+  Json phases(const schedule::Piece& piece) const {
+    Json json = Json::array();
+    for (const schedule::Piece& phase : piece.phases) {
+      json.push_back({{"root", graph_.value_name(phase.root)},
+                      {"nodes", names(phase.nodes)},
+                      {"inputs", names(phase.inputs)},
+                      {"stages", stages(phase)}});
+    }
+    return json;
+  }
+
+  /// How each value of a kernel reaches the threads that need it.
+  Json schemes(std::size_t index) const {
+    Json json = Json::array();
+    const std::vector<schedule::Piece>& pieces = stages_.partition.pieces;
+    if (pieces[index].kind != schedule::Piece::Kind::kernel) return json;
+    const auto number =
+        std::count_if(pieces.begin(), pieces.begin() + static_cast<std::ptrdiff_t>(index),
+                      [](const schedule::Piece& each) { return each.kind == schedule::Piece::Kind::kernel; });
+    for (const schedule::NodeScheme& each :
+         schemes_of(graph_, stages_.schedules[static_cast<std::size_t>(number)])) {
+      json.push_back({{"value", graph_.value_name(each.node)},
+                      {"op", to_string(graph_[each.node].op)},
+                      {"scheme", schedule::to_string(each.scheme)},
+                      {"dominance", schedule::to_string(each.dominance)},
+                      {"phase", each.phase}});
+    }
+    return json;
   }
 
   Json stages(const schedule::Piece& piece) const {

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "schedule/join.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <unordered_map>
+
+#include "analysis/cluster_graph.hpp"
+#include "ir/fixed_values.hpp"
+#include "schedule/default_choices.hpp"
+#include "schedule/paper_choices.hpp"
+#include "schedule/piece_cost.hpp"
+#include "schedule/piece_graph.hpp"
+
+namespace fuse::schedule {
+namespace {
+
+using ir::NodeId;
+
+// Bounds on one kernel, so that its text and the registers of its longest phase stay small.
+constexpr std::size_t most_phases = 8;
+constexpr std::size_t most_nodes_joined = 600;
+
+struct Chain {
+  std::vector<PieceId> pieces{};  // in piece order
+  Piece whole{};
+  double seconds = 0;
+  double gain = 0;  // over kernels of their own
+};
+
+class Joiner {
+ public:
+  Joiner(const ir::Graph& graph, const CutRules& rules, SchemeRules schemes, bool always,
+         const Target& target, Pieces& cut)
+      : graph_(graph),
+        rules_(rules),
+        schemes_(schemes),
+        always_(always),
+        target_(target),
+        cut_(cut),
+        pieces_(graph, cut),
+        fixed_(ir::fixed_values(graph)),
+        order_(pieces_.order()),
+        chain_of_(cut.pieces.size(), nobody) {}
+
+  std::vector<Refusal> run() {
+    for (PieceId id = 0; id < cut_.pieces.size(); ++id) {
+      if (!is_candidate(cut_.pieces[id]) || joins_any(id)) continue;
+      chain_of_[id] = chains_.size();
+      chains_.push_back({{id}, cut_.pieces[id], seconds(cut_.pieces[id]), 0});
+    }
+    double gain = 0;
+    for (const Chain& chain : chains_) gain += chain.gain;
+    // One more step zeroes the counters of all.
+    const bool pays = always_ || gain > target_.launch_seconds;
+    if (!pays) {
+      for (const Chain& chain : chains_) {
+        if (chain.pieces.size() > 1) refuse(chain.whole, chain.seconds, chain.seconds + chain.gain);
+      }
+      return std::move(refusals_);
+    }
+    rebuild();
+    return std::move(refusals_);
+  }
+
+ private:
+  static constexpr std::size_t nobody = PieceGraph::nobody;
+
+  /// What runs once for the parameters stays a kernel of its own; scans and what was cut off for its size
+  /// take their blocks as they are.
+  bool is_candidate(const Piece& piece) const {
+    if (piece.kind != Piece::Kind::kernel || piece.group == no_group || piece.in_place) return false;
+    if (fixed_[piece.root] || piece.end == "size") return false;
+    return info(graph_[dominant(graph_, piece)].op).relation != ir::Relation::scan;
+  }
+
+  bool joins_any(PieceId id) {
+    const std::vector<PieceId>& makers = pieces_.producers[id];
+    for (auto maker = makers.rbegin(); maker != makers.rend(); ++maker) {
+      if (chain_of_[*maker] != nobody && joins(id, chain_of_[*maker])) return true;
+    }
+    return false;
+  }
+
+  bool joins(PieceId id, std::size_t number) {
+    Chain& chain = chains_[number];
+    const Piece& added = cut_.pieces[id];
+    if (chain.whole.group != added.group || chain.pieces.size() == most_phases) return false;
+    const auto mine = static_cast<NodeId>(id), theirs = static_cast<NodeId>(chain.pieces.front());
+    if (!reads_whole_values(id, number) || order_.would_cycle(mine, theirs)) return false;
+    Chain grown = chain;
+    grown.pieces.push_back(id);
+    grown.whole = assembled(grown.pieces);
+    const std::optional<Choices> choices = choices_of(grown.whole);
+    if (!choices || !fits(grown, *choices)) return false;
+    // A replayed graph would have a node less, which is less than a launch.
+    const double apart = chain.seconds + seconds(added) - target_.launch_seconds + target_.node_seconds;
+    grown.seconds = piece_seconds(graph_, grown.whole, *choices, target_);
+    grown.gain = chain.gain + apart - grown.seconds;
+    if (!always_ && grown.gain <= chain.gain) {
+      refuse(grown.whole, grown.seconds, apart);
+      return false;
+    }
+    order_.merge(mine, theirs);
+    chain = std::move(grown);
+    chain_of_[id] = number;
+    return true;
+  }
+
+  /// Another view of a value that the kernel writes would be a second pointer to it.
+  bool reads_whole_values(PieceId id, std::size_t number) const {
+    return std::all_of(pieces_.reads[id].begin(), pieces_.reads[id].end(), [&](const Read& read) {
+      return chain_of_[read.maker] != number || (read.whole && !cut_.views.of.contains(read.input));
+    });
+  }
+
+  bool fits(const Chain& chain, const Choices& choices) const {
+    std::vector<SymbolId> symbols;
+    for (const PieceId id : chain.pieces) symbols = merged(symbols, pieces_.symbols[id]);
+    const std::size_t scratch = scratch_of(graph_, chain.whole, choices).size();
+    const std::size_t arguments =
+        chain.whole.inputs.size() + chain.whole.results.size() + symbols.size() + scratch + 1;
+    return chain.whole.inputs.size() <= rules_.max_inputs && chain.whole.nodes.size() <= most_nodes_joined &&
+           bytes_an_argument * arguments <= rules_.argument_bytes;
+  }
+
+  Piece assembled(const std::vector<PieceId>& pieces) const {
+    Piece whole;
+    whole.group = cut_.pieces[pieces.front()].group;
+    for (const PieceId id : pieces) {
+      const Piece& phase = cut_.pieces[id];
+      whole.nodes = merged(whole.nodes, phase.nodes);
+      whole.inputs = merged(whole.inputs, phase.inputs);
+      whole.results = merged(whole.results, results_of(phase));
+      whole.phases.push_back(phase);
+      if (phase.root >= whole.root) whole.root = phase.root, whole.end = phase.end;
+    }
+    std::erase_if(whole.inputs, [&](NodeId input) {
+      return std::binary_search(whole.results.begin(), whole.results.end(), input);
+    });
+    return whole;
+  }
+
+  std::optional<Choices> choices_of(const Piece& piece) const {
+    const bool paper = schemes_ == SchemeRules::paper;
+    if (std::optional<Choices> printed = paper ? paper_choices(graph_, piece, target_) : std::nullopt)
+      return printed;
+    return piece.phases.empty() ? default_choices(graph_, piece, target_)
+                                : joined_choices(graph_, piece, target_);
+  }
+
+  double seconds(const Piece& piece) const {
+    return piece_seconds(graph_, piece, choices_of(piece).value(), target_);
+  }
+
+  void refuse(const Piece& whole, double together, double apart) {
+    Refusal refusal{.group = whole.group, .reason = Reason::no_gain};
+    for (const Piece& phase : whole.phases) refusal.at.push_back(phase.root);
+    refusal.numbers = {{"one kernel us", fmt::format("{:.1f}", together * 1e6)},
+                       {"separate us", fmt::format("{:.1f}", apart * 1e6)}};
+    refusals_.push_back(std::move(refusal));
+  }
+
+  /// Chains become pieces, in an order that respects dependencies and else keeps the one there was.
+  void rebuild() {
+    analysis::ClusterGraph kept(pieces_.order());
+    std::unordered_map<NodeId, Chain*> whole;
+    for (Chain& chain : chains_) {
+      for (const PieceId id : chain.pieces)
+        kept.merge(static_cast<NodeId>(id), static_cast<NodeId>(chain.pieces.front()));
+    }
+    for (Chain& chain : chains_) {
+      if (chain.pieces.size() > 1) whole[kept.find(static_cast<NodeId>(chain.pieces.front()))] = &chain;
+    }
+    std::vector<Piece> pieces;
+    for (const NodeId name : kept.topological()) {
+      const auto found = whole.find(name);
+      pieces.push_back(std::move(found == whole.end() ? cut_.pieces[name] : found->second->whole));
+    }
+    cut_.pieces = std::move(pieces);
+  }
+
+  const ir::Graph& graph_;
+  const CutRules& rules_;
+  const SchemeRules schemes_;
+  const bool always_;
+  const Target& target_;
+  Pieces& cut_;
+  const PieceGraph pieces_;
+  const std::vector<bool> fixed_;
+  analysis::ClusterGraph order_;  // of pieces: which of them may become one without a cycle
+  std::vector<std::size_t> chain_of_;
+  std::vector<Chain> chains_;
+  std::vector<Refusal> refusals_;
+};
+
+}  // namespace
+
+std::vector<Refusal> join(const ir::Graph& graph, const CutRules& rules, SchemeRules schemes, bool always,
+                          const Target& target, Pieces& cut) {
+  return Joiner(graph, rules, schemes, always, target, cut).run();
+}
+
+}  // namespace fuse::schedule

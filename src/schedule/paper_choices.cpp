@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "schedule/paper_choices.hpp"
+
+#include <algorithm>
+
+#include "schedule/residency.hpp"
+#include "schedule/shape.hpp"
+
+namespace fuse::schedule {
+namespace {
+
+constexpr int long_row = 1024;    // elements: longer ones are split where there are few
+constexpr int hold_of_paper = 8;  // blocks of a whole wave leave a thread 32 registers
+
+/// Blocks that the device holds at a time.
+int wave_of(int threads, const Target& target) {
+  return target.sms * std::max(1, target.max_threads_per_sm / threads);
+}
+
+Choices choices_of_phase(const ir::Graph& graph, const Piece& piece, int threads, const Target& target) {
+  const int wave = wave_of(threads, target);
+  Choices choices{.block_threads = threads};
+  const ir::Node& root = graph[dominant(graph, piece)];
+  if (info(root.op).relation != ir::Relation::reduce) return choices;
+  const LoopShape shape = loop_shape(graph, root);
+  const std::int64_t rows = product(shape.kept).hint(), row = product(shape.reduced).hint();
+  choices.hold = piece.stages.size() > 1 ? hold_of_paper : 0;
+  choices.mapping = row <= long_row ? Mapping::row_warp : Mapping::row_block;
+  if (has_columns(piece)) {
+    choices.parts = wave;
+    if (!columns_fit(graph, piece, choices)) choices.mapping = Mapping::row_block;
+  } else if (!shape.inner && rows >= tile_columns) {
+    choices.mapping = Mapping::column_tile;
+  } else if (rows * 2 <= wave && row > long_row) {
+    choices.mapping = Mapping::split;
+    choices.parts = static_cast<int>(wave / std::max<std::int64_t>(rows, 1));
+  }
+  return choices;
+}
+
+/// Packed vertically: blocks that stay where there are more tiles than a wave; parts join behind a barrier.
+Choices of_one(const ir::Graph& graph, const Piece& piece, int threads, const Target& target) {
+  Choices choices = choices_of_phase(graph, piece, threads, target);
+  const int wave = wave_of(threads, target);
+  const KernelSchedule first = launches(graph, piece, choices).front();
+  const bool parts = choices.mapping == Mapping::split || has_columns(piece);
+  if (!piece.in_place && (parts || first.tiles.hint() > wave))
+    choices.blocks = static_cast<int>(std::min<std::int64_t>(wave, first.tiles.hint()));
+  return choices;
+}
+
+Choices of_phases(const ir::Graph& graph, const Piece& piece, int threads, const Target& target) {
+  Choices choices{.block_threads = threads};
+  std::int64_t tiles = 1;
+  for (const Piece& phase : piece.phases) {
+    choices.phases.push_back(choices_of_phase(graph, phase, threads, target));
+    for (const KernelSchedule& launch : launches(graph, phase, choices.phases.back()))
+      tiles = std::max(tiles, launch.tiles.hint());
+  }
+  choices.blocks = static_cast<int>(std::min<std::int64_t>(wave_of(threads, target), tiles));
+  for (std::size_t i = 0; i < piece.phases.size(); ++i) {
+    const bool parts = choices.phases[i].mapping == Mapping::split || has_columns(piece.phases[i]);
+    if (parts) choices.phases[i].blocks = choices.blocks;
+  }
+  choices.mapping = choices.phases.front().mapping;
+  return choices;
+}
+
+bool fits(const ir::Graph& graph, const Piece& piece, const Choices& choices, const Target& target) {
+  for (std::size_t i = 0; i < piece.phases.size(); ++i) {
+    if (!fits(graph, piece.phases[i], choices.phases[i], target)) return false;
+  }
+  if (has_columns(piece) && !columns_fit(graph, piece, choices)) return false;
+  const Residency least{.blocks = 1,
+                        .threads = choices.block_threads,
+                        .shared_bytes = shared_bytes(graph, piece, choices),
+                        .blocks_an_sm = std::max(1, (choices.blocks + target.sms - 1) / target.sms)};
+  return least.shared_bytes <= target.shared_per_block && blocks_per_sm(least, target) >= least.blocks_an_sm;
+}
+
+}  // namespace
+
+std::optional<Choices> paper_choices(const ir::Graph& graph, const Piece& piece, const Target& target) {
+  if (info(graph[dominant(graph, piece)].op).relation == ir::Relation::scan) return std::nullopt;
+  for (int threads = target.max_threads_per_block; threads >= 32; threads /= 2) {
+    Choices choices = piece.phases.empty() ? of_one(graph, piece, threads, target)
+                                           : of_phases(graph, piece, threads, target);
+    if (fits(graph, piece, choices, target)) return choices;
+  }
+  return std::nullopt;
+}
+
+}  // namespace fuse::schedule

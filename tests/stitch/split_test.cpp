@@ -1,0 +1,157 @@
+// Rows that several blocks share, through all stages: each pass in a launch of its own, or in one kernel
+// whose blocks hold their parts and wait for each other; and phases of one kernel.
+// SPDX-License-Identifier: Apache-2.0
+#include "pipeline.hpp"
+#include "schedule/schedule_support.hpp"
+#include "support/catch.hpp"
+#include "support/counted_run.hpp"
+#include "support/stitch_cases.hpp"
+
+using namespace fuse;        // NOLINT
+using namespace fuse::test;  // NOLINT
+using schedule::Choices;
+using schedule::KernelSchedule;
+using schedule::Mapping;
+
+namespace {
+
+/// Three passes; the mean is a result of its own, and a row stage.
+Graph normalised(std::int64_t rows, std::int64_t columns) {
+  Graph g("normalised");
+  const Tensor x = g.input("x", f32, {rows, columns});
+  const Tensor average = mean(x, {1}, true), apart = x - average;
+  const Tensor variance = mean(apart * apart, {1}, true);
+  g.output("y", apart * rsqrt(variance + 1e-5));
+  g.output("mean", average);
+  g.output("place", argmax(x, 1));
+  return g;
+}
+
+Compiled compiled(const Graph& g, const char* profile, const Choices& choices) {
+  PipelineOptions options;
+  options.choose = [&](const ir::Graph&, const schedule::Piece&, const Target&) { return choices; };
+  return run_pipeline(g.ir(), target_profile(profile), options);
+}
+
+Compiled compiled(const Graph& g, const char* profile) {
+  return run_pipeline(g.ir(), target_profile(profile), {});
+}
+
+std::vector<KernelSchedule::Role> roles(const schedule::Schedule& schedule) {
+  std::vector<KernelSchedule::Role> result;
+  for (const KernelSchedule& kernel : schedule.kernels) result.push_back(kernel.role);
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE("each pass over split rows is a launch; one kernel holds", "[stitch][schedule]") {
+  using Role = KernelSchedule::Role;
+  const Graph g = normalised(6, 4096);
+  const Compiled apart = compiled(g, "h200", {Mapping::split, 256, 4, 32});
+  REQUIRE(apart.schedules.size() == 1);
+  CHECK(roles(apart.schedules[0]) == std::vector{Role::partial, Role::partial, Role::combine});
+  CHECK(apart.schedules[0].held.empty());  // from launch to launch nothing stays
+  CHECK(apart.schedules[0].scratch.size() == 4);
+  for (const schedule::ScratchArray& array : apart.schedules[0].scratch) CHECK(array.elements.is(24));
+
+  const Compiled joined = compiled(g, "h200", {Mapping::split, 256, 4, 32, 24});
+  CHECK(roles(joined.schedules[0]).back() == Role::joined);
+  CHECK(!joined.schedules[0].held.empty());
+  CHECK(joined.schedules[0].trips == 4);
+  const schedule::Step& step = joined.plan.steps.back();
+  CHECK(step.spins);
+  CHECK(std::get<schedule::KernelStep>(step.work).parts.size() == 3);
+}
+
+TEST_CASE("few long rows fill the device, and are read once", "[stitch][schedule]") {
+  const Compiled few = compiled(normalised(6, 1 << 16), "h200");
+  REQUIRE(few.schedules.size() == 1);
+  const Choices& choices = few.schedules[0].choices;
+  CHECK(choices.mapping == Mapping::split);
+  CHECK(choices.blocks % choices.parts == 0);
+  CHECK(choices.blocks >= 64);
+  CHECK(!few.schedules[0].held.empty());
+  // Many rows fill it by themselves.
+  CHECK(compiled(normalised(4096, 2048), "h200").schedules[0].choices.mapping != Mapping::split);
+}
+
+TEST_CASE("split stages answer right, checked, whatever the order of threads", "[stitch][emulated]") {
+  std::vector<fuzz::Case> cases;
+  for (const char* profile : {"h200", "tiny3", "tiny2"}) {
+    for (std::uint64_t seed = 1; seed <= 3; ++seed) {
+      // Rows in turns on the small ones, at once on the large one.
+      cases.push_back(case_of(
+          normalised(5, 9000),
+          {.profile = profile, .checked = true, .threads = 2, .shuffle_seed = seed, .optimization = 0}));
+    }
+  }
+  fuzz::Batch batch(std::move(cases));
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    const fuzz::Outcome outcome = batch.run(i);
+    INFO(i << ": " << outcome.text);
+    CHECK(to_string(outcome.verdict) == to_string(fuzz::Verdict::ok));
+  }
+}
+
+TEST_CASE("split rows: one kernel or its launches, the same bits", "[stitch][emulated]") {
+  for (const auto& [profile, g] :
+       {std::pair{"h200", normalised(3, 40000)}, std::pair{"tiny3", normalised(1, 12000)}}) {
+    REQUIRE(compiled(g, profile).schedules[0].choices.mapping == Mapping::split);
+    const Device device = Device::emulated({.profile = profile, .checked = true, .optimization = 0});
+    CompileOptions apart;
+    apart.grid_barriers = false;
+    CHECK(output_bytes(g, device, {}) == output_bytes(g, device, apart));
+  }
+}
+
+TEST_CASE("without any one of its barriers a kernel of split rows or of phases faults",
+          "[stitch][emulated]") {
+  Graph phases("phases");
+  const Tensor x = phases.input("x", f32, {50, 40});
+  phases.output("y", sum(x / sum(x, {0}, true), {1}));
+  CompileOptions no_merge;
+  no_merge.stitch = Stitch::no_merge;
+  const Device device = Device::emulated({.profile = "tiny3", .checked = true, .optimization = 0});
+  for (const auto& [g, options] :
+       {std::pair{normalised(5, 9000), CompileOptions{}}, std::pair{phases, no_merge}}) {
+    const Compiled whole = run_pipeline(g.ir(), target_profile("tiny3"), pipeline_options(options));
+    const std::vector<std::size_t> uses = kernel_uses(whole);
+    int barrier = 0, planted = 0;
+    for (std::size_t k = 0; k < whole.source.kernels.size(); ++k) {
+      for (const codegen::OpLine& line : whole.source.kernels[k].lines) {
+        if (!line.barrier) continue;
+        CompileOptions without = options;
+        without.drop_barrier = barrier++;
+        if (uses[k] == 0) continue;  // parts of a kernel that the device has places for
+        ++planted;
+        INFO("line " << line.line << " of " << whole.source.kernels[k].name);
+        CHECK_THROWS_AS(output_bytes(g, device, without), Error);
+      }
+    }
+    CHECK(planted >= 2);
+  }
+}
+
+TEST_CASE("choices of split rows that cannot run are rejected", "[stitch][schedule]") {
+  const Graph g = normalised(6, 4096);
+  const auto error = [&](const Choices& choices) { return thrown_by([&] { compiled(g, "h200", choices); }); };
+  CHECK(error({Mapping::split, 256, 4, 32, 3}).find("fewer blocks than parts") != std::string::npos);
+  CHECK(error({Mapping::split, 256, 4, 32, 8 * 132 + 1}).find("at a time") != std::string::npos);
+  CHECK(error({Mapping::split, 256, 4, 32, 8}) == "no error");
+}
+
+TEST_CASE("equal kernels of several phases are compiled once", "[stitch][pipeline]") {
+  Graph g("twice");
+  for (const char* name : {"a", "b"}) {
+    const Tensor x = g.input(name, f32, {50, 40});
+    g.output(std::string(name) + "_y", sum(x / sum(x, {0}, true), {1}));
+  }
+  CompileOptions options;
+  options.stitch = Stitch::no_merge;
+  options.layers = 2;  // else they are one group, and one kernel
+  const Compiled both = run_pipeline(g.ir(), target_profile("h200"), pipeline_options(options));
+  REQUIRE(both.schedules.size() == 2);
+  CHECK(both.first_kernel[0] == both.first_kernel[1]);
+  CHECK(both.schedules[0].phases[0].piece.root != both.schedules[1].phases[0].piece.root);
+}
