@@ -18,6 +18,14 @@ std::vector<Primitive> make_table() {
        R"(#define FUSE_KERNEL(...) inline __attribute__((always_inline)) void
 )",
        {}},
+      // Behind FUSE_KERNEL(...): the size is fixed when the text is compiled, so that a launch need not name
+      // it.
+      {"cluster_size",
+       R"(#define FUSE_CLUSTER(n) __cluster_dims__(n, 1, 1)
+)",
+       R"(#define FUSE_CLUSTER(n)
+)",
+       {}},
 
       {"f16", "struct f16 { unsigned short bits; };\n", "struct f16 { unsigned short bits; };\n", {}},
       {"bf16", "struct bf16 { unsigned short bits; };\n", "struct bf16 { unsigned short bits; };\n", {}},
@@ -101,6 +109,32 @@ template <class T> T* shared_array(long long n, const char* name, int line) {
 }
 )",
        {"block_barrier"},
+       true},
+      // The release and the acquire are of the cluster: shared memory of its blocks and global memory. Not
+      // .aligned, as CUDA's own: lanes may have parted before.
+      {"cluster_barrier",
+       R"(__device__ inline void cluster_barrier() {
+  asm volatile("barrier.cluster.arrive.release;\n\tbarrier.cluster.wait.acquire;" ::: "memory");
+}
+)",
+       R"(void cluster_barrier(int line = __builtin_LINE()) { call_->cluster_barrier(call_->runner, line); }
+)",
+       {},
+       true},
+      // Element i of the array where the block of that rank has it.
+      {"cluster_load",
+       R"(template <class T, class I, class R>
+__device__ inline T cluster_load(const T* p, I i, R rank) {
+  return *static_cast<const T*>(__cluster_map_shared_rank(p + i, static_cast<int>(rank)));
+}
+)",
+       R"(template <class T, class I, class R>
+T cluster_load(const T* p, I i, R rank, int line = __builtin_LINE()) {
+  return reinterpret_cast<const T*>(
+      call_->peer(call_->runner, reinterpret_cast<const char*>(p), i, rank, sizeof(T), line))[i];
+}
+)",
+       {},
        true},
 
       {"infinity_f32",
@@ -749,6 +783,14 @@ static void store(local_array<T, n>& a, I i, V v, int line = __builtin_LINE()) {
 }
 )";
   }
+  if (p.name == "cluster_load") {
+    return R"(template <class T, class I, class R>
+typename bare<T>::type cluster_load(global<T> p, I i, R rank, int line = __builtin_LINE()) {
+  return reinterpret_cast<const T*>(
+      call_->peer(call_->runner, reinterpret_cast<const char*>(p.base), i, rank, sizeof(T), line))[i];
+}
+)";
+  }
   if (p.name == "shared") {
     return R"(#define FUSE_SHARED(T, n, name) const global<T> name = shared_array<T>(n, #name, __LINE__)
 template <class T> global<T> shared_array(long long n, const char* name, int line) {
@@ -846,6 +888,7 @@ const std::vector<Primitive>& primitives() {
 
 const Primitive* find_primitive(std::string_view name) {
   if (name == "FUSE_KERNEL") name = "kernel";
+  if (name == "FUSE_CLUSTER") name = "cluster_size";
   if (name == "FUSE_SHARED") name = "shared";
   if (name == "FUSE_LOCAL") name = "local";
   // Every word of every kernel is looked up.
@@ -871,7 +914,10 @@ std::string cuda_prelude(const std::vector<std::string>& used) {
     if (!wanted[i]) continue;
     for (std::string_view name : table[i].needs) want(name);
   }
-  const bool across_blocks = wanted[static_cast<std::size_t>(find_primitive("grid_barrier") - table.data())];
+  const auto has = [&](std::string_view name) {
+    return wanted[static_cast<std::size_t>(find_primitive(name) - table.data())];
+  };
+  const bool across_blocks = has("grid_barrier") || has("cluster_barrier");
   std::string text;
   for (std::size_t i = 0; i < table.size(); ++i) {
     const Primitive& p = table[i];

@@ -15,7 +15,7 @@ struct Primitive {
   std::string_view host;                ///< the C++ body (of plain mode, where checked mode has another)
   std::vector<std::string_view> needs;  ///< primitives that the CUDA body calls; all stand before it
   bool communicates = false;            ///< a barrier or a warp exchange
-  /// What stands for `cuda` in a text with a grid barrier; empty: the same.
+  /// What stands for `cuda` in a text with a barrier of blocks (grid, cluster); empty: the same.
   std::string_view cuda_across_blocks{};
 };
 

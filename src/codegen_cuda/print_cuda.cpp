@@ -79,7 +79,9 @@ std::set<std::string> called(std::string_view text) {
     while (end < text.size() && is_word(text[end])) ++end;
     const std::string word(text.substr(at, end - at));
     at = end;
-    if (word == "FUSE_SHARED") {
+    if (word == "FUSE_CLUSTER") {
+      found.insert("cluster_size");
+    } else if (word == "FUSE_SHARED") {
       found.insert("shared");
     } else if (word == "FUSE_LOCAL") {
       found.insert("local");
@@ -124,7 +126,9 @@ class KernelPrinter {
     const std::string bounds = kernel_.blocks_an_sm > 1
                                    ? fmt::format("{}, {}", kernel_.block_threads, kernel_.blocks_an_sm)
                                    : std::to_string(kernel_.block_threads);
-    line(fmt::format("FUSE_KERNEL({}) {}({}) {{", bounds, kernel_.name, params));
+    const std::string cluster =
+        kernel_.cluster > 1 ? fmt::format("FUSE_CLUSTER({}) ", kernel_.cluster) : std::string();
+    line(fmt::format("FUSE_KERNEL({}) {}{}({}) {{", bounds, cluster, kernel_.name, params));
     ++depth_;
     for (const Buffer& buffer : kernel_.buffers) {
       const std::string elements = buffer.elements.to_string();
@@ -200,8 +204,10 @@ class KernelPrinter {
                          name(random->offset), random->stream, to_cxx(random->element));
     }
     const auto& load = std::get<Load>(rhs);
+    const std::string& from = kernel_.buffers[load.buffer].name;
     const std::string read =
-        fmt::format("load({}, {})", kernel_.buffers[load.buffer].name, to_cxx(load.index));
+        load.rank ? fmt::format("cluster_load({}, {}, {})", from, to_cxx(load.index), to_cxx(*load.rank))
+                  : fmt::format("load({}, {})", from, to_cxx(load.index));
     if (!load.predicate) return read;
     return fmt::format("{} ? {} : {}", name(*load.predicate), read, zero(result));
   }
@@ -364,6 +370,8 @@ class KernelPrinter {
     op_line(fmt::format("grid_barrier({});", kernel_.buffers[barrier.counter].name), origin, true);
   }
 
+  void print(const ClusterBarrier&, const Origin& origin) { op_line("cluster_barrier();", origin, true); }
+
   const Kernel& kernel_;
   std::vector<std::string> names_;
   int depth_ = 0;
@@ -400,6 +408,7 @@ Printed printed_kernel(const Kernel& kernel) {
                           .block_threads = kernel.block_threads,
                           .spins = printer.spins,
                           .blocks_an_sm = kernel.blocks_an_sm,
+                          .cluster = kernel.cluster,
                           .shared_bytes = shared_bytes(kernel),
                           .lines = std::move(printer.lines)},
                  .primitives = {}};

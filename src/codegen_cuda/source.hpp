@@ -36,6 +36,7 @@ struct KernelInfo {
   bool communicates = false;  ///< has a barrier or a warp exchange: its threads cannot run one after another
   bool spins = false;         ///< has a grid barrier: its blocks must all have a place on the device at once
   int blocks_an_sm = 1;       ///< for which registers suffice
+  int cluster = 1;            ///< blocks of a cluster, which run at once; 1: no clusters
   std::int64_t shared_bytes = 0;  ///< static shared memory
   std::vector<OpLine> lines{};    ///< ascending by line
   bool operator==(const KernelInfo&) const = default;

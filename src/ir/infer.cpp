@@ -574,6 +574,12 @@ struct Checker {
     if (!name.empty() && source.starts_with("FUSE_KERNEL(") &&
         source.find("\nFUSE_KERNEL(") == std::string_view::npos && name_at != std::string_view::npos &&
         source.substr(name_at).starts_with(name + '(')) {
+      for (const char* primitive : {"cluster_barrier", "cluster_load"}) {
+        if (!calls(source, primitive)) continue;
+        fail(ErrorCode::invalid_argument,
+             fmt::format("the kernel '{}' calls {}, and a user's kernel has no clusters", name, primitive),
+             "let its blocks meet in global memory, behind a grid barrier");
+      }
       return;
     }
     fail(ErrorCode::invalid_argument, fmt::format("the text is not one kernel '{}'", name),

@@ -118,9 +118,10 @@ struct AccessCounts {
 struct KernelCounts {
   std::string kernel;
   std::int64_t launches = 0;
-  std::int64_t block_barriers = 0;   ///< barriers passed, counted once a block
-  std::int64_t grid_barriers = 0;    ///< passed, counted once a launch
-  std::vector<AccessCounts> params;  ///< one a KernelParam (extents: zero)
+  std::int64_t block_barriers = 0;    ///< barriers passed, counted once a block
+  std::int64_t grid_barriers = 0;     ///< passed, counted once a launch
+  std::int64_t cluster_barriers = 0;  ///< passed, counted once a cluster
+  std::vector<AccessCounts> params;   ///< one a KernelParam (extents: zero)
 };
 
 /// One device. Thread safe, except that a Queue belongs to one thread at a time.

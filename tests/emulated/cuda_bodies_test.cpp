@@ -34,6 +34,13 @@ std::string use(const std::string& name) {
     kernel(name, "store(y, i, load(x, static_cast<long long>(i)));");
   } else if (name == "grid_barrier") {
     kernel("int", "grid_barrier(y); store(y, i + 1, load(x, i));");
+  } else if (name.starts_with("cluster_")) {
+    for (const auto& [type, suffix] : types) {
+      text += "FUSE_KERNEL(256) FUSE_CLUSTER(8) k" + std::to_string(kernels++) + "(global<const " + type +
+              "> x, global<" + type + "> y) {\n  FUSE_SHARED(" + type +
+              ", 256, t);\n  const int i = threadIdx.x;\n  store(t, i, load(x, i));\n  cluster_barrier();\n"
+              "  store(y, i, cluster_load(t, i, 7LL));\n  cluster_barrier();\n}\n";
+    }
   } else if (name == "shared" || name == "block_barrier" || name == "warp_barrier") {
     const std::string wait = name == "shared" ? "block_barrier" : name;
     for (const auto& [type, suffix] : types) {
@@ -90,7 +97,9 @@ std::vector<std::string> used_names(const std::string& text, const std::string& 
   for (const codegen::Primitive& p : codegen::primitives()) {
     if (text.find(std::string(p.name) + "(") != std::string::npos) names.emplace_back(p.name);
   }
-  if (text.find("FUSE_SHARED") != std::string::npos) names.emplace_back("FUSE_SHARED");
+  for (const char* macro : {"FUSE_SHARED", "FUSE_CLUSTER"}) {
+    if (text.find(macro) != std::string::npos) names.emplace_back(macro);
+  }
   for (const char* type : {"f16", "bf16"}) names.emplace_back(type);
   return names;
 }
@@ -105,6 +114,7 @@ TEST_CASE("NVRTC compiles the CUDA body of every primitive", "[emulated][nvrtc]"
   }
   for (const int arch : {75, 80, 90}) {
     for (const codegen::Primitive& p : codegen::primitives()) {
+      if (arch < 90 && p.name.starts_with("cluster_")) continue;  // those GPUs have no clusters
       codegen::Source source;
       source.name = "primitive";
       source.body = use(std::string(p.name));

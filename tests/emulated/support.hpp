@@ -55,7 +55,12 @@ inline codegen::Source make_source(const std::string& body, const std::string& n
       source.starts.push_back(offset);
       codegen::KernelInfo info;
       info.block_threads = std::atoi(text.c_str() + 12);
-      const std::size_t from = text.find(") ") + 2, open = text.find('(', from), close = text.find(')', open);
+      std::size_t from = text.find(") ") + 2;
+      if (text.compare(from, 13, "FUSE_CLUSTER(") == 0) {
+        info.cluster = std::atoi(text.c_str() + from + 13);
+        from = text.find(") ", from) + 2;
+      }
+      const std::size_t open = text.find('(', from), close = text.find(')', open);
       info.name = text.substr(from, open - from);
       std::istringstream params(text.substr(open + 1, close - open - 1));
       for (std::string p; std::getline(params, p, ',');) info.params.push_back(parse_param(p));
@@ -70,7 +75,7 @@ inline codegen::Source make_source(const std::string& body, const std::string& n
           std::atoi(text.c_str() + comma + 1);
     }
     info.spins |= text.find("grid_barrier(") != std::string::npos;
-    for (const char* word : {"block_barrier(", "grid_barrier(", "warp_", "shuffle_xor("}) {
+    for (const char* word : {"block_barrier(", "grid_barrier(", "cluster_", "warp_", "shuffle_xor("}) {
       info.communicates |= text.find(word) != std::string::npos;
     }
     if (const auto at = text.find("// %"); at != std::string::npos) {

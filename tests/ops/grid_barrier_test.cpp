@@ -138,6 +138,9 @@ TEST_CASE("custom_call with a grid barrier: a text that calls it must say so", "
                     Catch::Contains("calls grid_barrier"));
   CHECK_NOTHROW(with("grid_barrier(barrier);", "// grid_barrier(barrier) would wait"));
   CHECK_NOTHROW(with("grid_barrier(barrier)", "my_grid_barrier(barrier)"));
+  CHECK_THROWS_WITH(
+      with("grid_barrier(barrier)", "cluster_barrier()"),
+      Catch::Contains("'row_sums_and_total' calls cluster_barrier, and a user's kernel has no clusters"));
 }
 
 TEST_CASE("custom_call with parts: what they must be", "[ops]") {

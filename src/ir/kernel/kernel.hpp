@@ -69,11 +69,13 @@ struct Compute {
   ir::Op op = ir::Op::add;
   std::vector<VarId> operands{};
 };
-/// Reads one element; 0 without touching memory where the predicate is false.
+/// Reads one element; 0 without touching memory where the predicate is false. With a rank, of the shared
+/// memory of that block of the cluster: block b has rank b % cluster.
 struct Load {
   BufferId buffer = 0;
   Index index{};
   std::optional<VarId> predicate{};
+  std::optional<Index> rank{};
 };
 /// An index expression as a value of the var's integer type.
 struct IndexValue {
@@ -166,10 +168,13 @@ struct Barrier {};
 struct GridBarrier {
   BufferId counter = 0;
 };
+/// All threads of all blocks of the cluster arrive; memory they wrote before, each other's shared memory too,
+/// is visible to all after.
+struct ClusterBarrier {};
 
 struct Stmt {
   std::variant<Let, Declare, Combine, WarpCombine, WarpScan, Store, Bind, BindData, For, If, Barrier,
-               GridBarrier>
+               GridBarrier, ClusterBarrier>
       node{};
   Origin origin{};
 };
@@ -185,6 +190,7 @@ struct Kernel {
   int block_threads = 256;
   Dim grid = 1;            ///< blocks
   int blocks_an_sm = 1;    ///< that must have a place on a multiprocessor at a time
+  int cluster = 1;         ///< blocks of a cluster, of which the grid has a whole number; 1: no clusters
   DType index_type = i64;  ///< i32 when every index and grid stride is proven below 2^31
 
   // Made once, in the .cpp: in every file that includes this they take longer than the rest of it.
@@ -205,7 +211,8 @@ std::string print(const Kernel&);
 /// Throws an internal Error naming kernel and statement: vars defined before use with matching dtypes, index
 /// variables in scope, buffers and reductions in range, stores only to written buffers, parallel loops at the
 /// top of the nest with the launch's extents, barriers and warp combines where all threads of the block
-/// (warp) arrive, shared memory constant.
+/// (warp) arrive, shared memory constant; and that no block of a cluster may end while another reads its
+/// shared memory.
 void verify(const Kernel&, std::int64_t shared_limit);
 
 }  // namespace fuse::kernel

@@ -18,8 +18,10 @@ class Printer {
       if (buffer.space == Space::global) add(declaration(buffer));
     }
     for (const Dim& extent : kernel_.extents) add(std::string(extent.name()));
-    line(fmt::format("kernel @{}({}) block {} grid {} index {} {{", kernel_.name, params,
-                     kernel_.block_threads, kernel_.grid.to_string(), fuse::to_string(kernel_.index_type)));
+    const std::string cluster = kernel_.cluster == 1 ? "" : fmt::format(" cluster {}", kernel_.cluster);
+    line(fmt::format("kernel @{}({}) block {} grid {}{} index {} {{", kernel_.name, params,
+                     kernel_.block_threads, kernel_.grid.to_string(), cluster,
+                     fuse::to_string(kernel_.index_type)));
     ++depth_;
     for (const Buffer& buffer : kernel_.buffers) {
       if (buffer.space != Space::global) line(declaration(buffer));
@@ -79,6 +81,7 @@ class Printer {
   }
   std::string expression(const Load& load, DType) const {
     return "load " + element(load.buffer, load.index) +
+           (load.rank ? " of block " + load.rank->to_string() : "") +
            (load.predicate ? " where " + name(*load.predicate) : "");
   }
   std::string expression(const IndexValue& value, DType) const { return "index " + value.index.to_string(); }
@@ -144,6 +147,7 @@ class Printer {
   void print(const GridBarrier& barrier, const Origin& origin) {
     line("barrier grid " + kernel_.buffers[barrier.counter].name, origin);
   }
+  void print(const ClusterBarrier&, const Origin& origin) { line("barrier cluster", origin); }
 
   const Kernel& kernel_;
   int depth_ = 0;

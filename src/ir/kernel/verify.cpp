@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "ir/dim_poly.hpp"
 #include "ir/kernel/kernel.hpp"
 
 namespace fuse::kernel {
@@ -13,10 +14,14 @@ namespace {
 
 /// What differs between the threads that reach a statement.
 struct Uniformity {
-  bool grid = true;   ///< all blocks arrive, with all of their threads
-  bool block = true;  ///< all threads of a block arrive
-  bool warp = true;   ///< all lanes of a warp arrive
+  bool grid = true;     ///< all blocks arrive, with all of their threads
+  bool cluster = true;  ///< all blocks of a cluster arrive, with all of their threads
+  bool block = true;    ///< all threads of a block arrive
+  bool warp = true;     ///< all lanes of a warp arrive
 };
+
+/// Between whom an index differs.
+enum class Variation : std::uint8_t { none, clusters, blocks, warps, lanes };
 
 class Verifier {
  public:
@@ -33,9 +38,13 @@ class Verifier {
     check(shared <= shared_limit_,
           fmt::format("{} bytes of shared memory, the limit is {}", shared, shared_limit_));
     check(kernel_.index_type == i32 || kernel_.index_type == i64, "the index type is not an integer");
+    check(kernel_.cluster >= 1 && (kernel_.grid % kernel_.cluster).is(0),
+          fmt::format("a grid of {} blocks is no whole number of clusters of {}", kernel_.grid.to_string(),
+                      kernel_.cluster));
     for (const Reduction& reduction : kernel_.reductions) check_reduction(reduction);
     defined_.clear();
     body(kernel_.body, {}, true);
+    check(!read_by_others_, "a block may end while another reads its shared memory");
   }
 
  private:
@@ -111,25 +120,41 @@ class Verifier {
     varying_ = varying;
   }
 
-  /// 0: the same in all blocks, 1: in every thread of a block, 2: in every lane of a warp, 3: differs between
-  /// lanes.
-  int variation(const Index& index) const {
-    int result = 0;
-    for (const Dim& symbol : index.symbols()) {
-      const auto found = varying_.find(std::string(symbol.name()));
-      if (found != varying_.end()) result = std::max(result, found->second);
+  Variation variation(const Index& index) const {
+    Variation result = Variation::none;
+    if (!index.poly()) return result;
+    for (const detail::DimTerm& term : index.poly()->terms) {
+      for (const detail::Atom& factor : term.factors) result = std::max(result, variation(*factor));
     }
     return result;
   }
 
-  static Uniformity narrowed(Uniformity uniform, int variation) {
-    if (variation >= 1) uniform.grid = false;
-    if (variation >= 2) uniform.block = false;
-    if (variation >= 3) uniform.warp = false;
+  Variation variation(const detail::DimAtom& atom) const {
+    using Kind = detail::DimAtom::Kind;
+    if (atom.kind == Kind::symbol || atom.kind == Kind::index) {
+      const auto found = varying_.find(atom.name);
+      return found == varying_.end() ? Variation::none : found->second;
+    }
+    if (atom.kind == Kind::quotient && counts_clusters(atom.dividend, atom.divisor))
+      return Variation::clusters;
+    return std::max(variation(atom.dividend), variation(atom.divisor));
+  }
+
+  /// A block's number by the blocks of a cluster, or of several.
+  bool counts_clusters(const Index& block, const Index& by) const {
+    return kernel_.cluster > 1 && !block_.empty() && block.name() == block_ && by.is_constant() &&
+           by.constant() % kernel_.cluster == 0;
+  }
+
+  static Uniformity narrowed(Uniformity uniform, Variation variation) {
+    if (variation >= Variation::clusters) uniform.grid = false;
+    if (variation >= Variation::blocks) uniform.cluster = false;
+    if (variation >= Variation::warps) uniform.block = false;
+    if (variation >= Variation::lanes) uniform.warp = false;
     return uniform;
   }
 
-  void introduce(const std::string& name, int variation) {
+  void introduce(const std::string& name, Variation variation) {
     check(indices_.insert(name).second, "index variable " + name + " is defined twice");
     varying_[name] = variation;
   }
@@ -144,6 +169,7 @@ class Verifier {
       check(buffer(load->buffer).dtype == dtype, "a load has another type than its buffer");
       check_free_of_unknown(load->index, "a load");
       if (load->predicate) use(*load->predicate, boolean);
+      if (load->rank) check_rank(*load);
     } else if (const auto* value = std::get_if<IndexValue>(&let.rhs)) {
       check(is_integer(dtype), "an index becomes a value that is not an integer");
       check_free_of_unknown(value->index, "an index value");
@@ -158,6 +184,21 @@ class Verifier {
       check_free_of_unknown(random->element, "a random number");
     }
     define(let.var, dtype);
+  }
+
+  void check_rank(const Load& load) {
+    const Index& rank = *load.rank;
+    check(kernel_.cluster > 1, "a load from another block of a cluster, without clusters");
+    check(buffer(load.buffer).space == Space::shared,
+          "a load from another block that is not of shared memory");
+    check_free_of_unknown(rank, "a rank");
+    const bool below = rank.max() < kernel_.cluster ||
+                       std::any_of(conditions_.begin(), conditions_.end(), [&](const IndexLess& less) {
+                         return less.index == rank && less.bound.max() <= kernel_.cluster;
+                       });
+    check(rank.min() >= 0 && below,
+          fmt::format("the rank {} may leave a cluster of {} blocks", rank.to_string(), kernel_.cluster));
+    read_by_others_ = true;
   }
 
   void check_compute(const Compute& compute, DType dtype) const {
@@ -226,17 +267,19 @@ class Verifier {
     use(bind.value);
     check(is_integer(kernel_.vars[bind.value].dtype), "an index from data is not an integer");
     check_free_of_unknown(bind.extent, "a binding");
-    introduce(bind.name, 3);
+    introduce(bind.name, Variation::lanes);
   }
 
   void statement(const For& loop, Uniformity uniform, bool top) {
     if (loop.parallel == Parallel::serial) {
       for (const Index* index : {&loop.begin, &loop.end, &loop.step}) check_free_of_unknown(*index, "a loop");
-      const int bounds = std::max({variation(loop.begin), variation(loop.end), variation(loop.step)});
+      const Variation bounds = std::max({variation(loop.begin), variation(loop.end), variation(loop.step)});
       check(!loop.unrolled || (loop.begin.is_constant() && loop.end.is_constant() && loop.step.is_constant()),
             "an unrolled loop has no constant bounds");
       introduce(loop.name, bounds);
-      body(loop.body, narrowed(uniform, bounds), false);
+      const bool runs =
+          loop.begin.is_constant() && loop.end.is_constant() && loop.begin.constant() < loop.end.constant();
+      maybe([&] { body(loop.body, narrowed(uniform, bounds), false); }, runs);
       forget(loop.name);
       return;
     }
@@ -247,19 +290,33 @@ class Verifier {
                         : loop.parallel == Parallel::warp  ? Dim(kernel_.block_threads / 32)
                                                            : Dim(32);
     check(loop.end == threads, "a parallel loop has another extent than the launch");
-    introduce(loop.name, loop.parallel == Parallel::grid ? 1 : loop.parallel == Parallel::warp ? 2 : 3);
+    introduce(loop.name, loop.parallel == Parallel::grid   ? Variation::blocks
+                         : loop.parallel == Parallel::warp ? Variation::warps
+                                                           : Variation::lanes);
+    if (loop.parallel == Parallel::grid) block_ = loop.name;
     body(loop.body, uniform, true);
     forget(loop.name);
   }
 
   void statement(const If& branch, Uniformity uniform, bool) {
-    int varies = 0;
+    Variation varies = Variation::none;
     for (const IndexLess& less : branch.conditions) {
       check_free_of_unknown(less.index, "a condition");
       check_free_of_unknown(less.bound, "a condition");
       varies = std::max({varies, variation(less.index), variation(less.bound)});
     }
-    body(branch.body, narrowed(uniform, varies), false);
+    const std::size_t around = conditions_.size();
+    conditions_.insert(conditions_.end(), branch.conditions.begin(), branch.conditions.end());
+    maybe([&] { body(branch.body, narrowed(uniform, varies), false); }, false);
+    conditions_.resize(around);
+  }
+
+  /// What follows a body that may not run: a barrier in it stands behind nothing that was before it.
+  template <class F>
+  void maybe(F&& check_body, bool runs) {
+    const bool before = read_by_others_;
+    check_body();
+    if (!runs) read_by_others_ = read_by_others_ || before;
   }
 
   void statement(const Barrier&, Uniformity uniform, bool) {
@@ -273,6 +330,12 @@ class Verifier {
     check(uniform.grid, "blocks may miss a grid barrier");
   }
 
+  void statement(const ClusterBarrier&, Uniformity uniform, bool) {
+    check(kernel_.cluster > 1, "a barrier of clusters, without clusters");
+    check(uniform.cluster, "blocks of a cluster may miss its barrier");
+    read_by_others_ = false;
+  }
+
   void forget(const std::string& name) {
     indices_.erase(name);
     varying_.erase(name);
@@ -282,7 +345,10 @@ class Verifier {
   const std::int64_t shared_limit_;
   std::set<VarId> defined_;
   std::set<std::string> indices_;
-  std::map<std::string, int> varying_;
+  std::map<std::string, Variation> varying_;
+  std::string block_;                  // the index of the grid's loop
+  std::vector<IndexLess> conditions_;  // of what is around
+  bool read_by_others_ = false;        // shared memory, and no barrier of the cluster stands behind it
   Origin current_;
 };
 

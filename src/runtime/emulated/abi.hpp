@@ -8,7 +8,8 @@
 // fuse_slots: the 32 values of a warp exchange; the first lane to read a reduction caches its result.
 // fuse_array: where a shared array lies, and its number for the checker.
 // fuse_call:  one thread (or, for a kernel without barriers, blocks first..last) to run, and the hooks.
-//             `object` is a parameter's index, or ~number of a shared array.
+//             `object` is a parameter's index, or ~number of a shared array. `peer` says where the block of
+//             that rank has a shared array of this one.
 // clang-format off
 #define FUSE_EMULATED_ABI                                                                             \
   struct fuse_slots { unsigned long long value[32]; unsigned long long result; int reduced; };        \
@@ -24,6 +25,8 @@
     fuse_slots* (*exchange)(void* runner, unsigned long long bits, const char* what, int line);       \
     void (*barrier)(void* runner, int line);                                                          \
     void (*grid_barrier)(void* runner, int* counter, int line);                                       \
+    void (*cluster_barrier)(void* runner, int line);                                                  \
+    const char* (*peer)(void* runner, const char* array, long long index, long long rank, int size, int line); \
     fuse_array (*shared)(void* runner, int size, long long count, const char* name, int line);        \
     void (*begin_thread)(void* runner, unsigned long long block, unsigned thread);                    \
     void (*check_load)(void* runner, int object, long long index, int size, int line);                \

@@ -10,6 +10,7 @@
 #include <numeric>
 #include <thread>
 
+#include "runtime/emulated/cluster_runner.hpp"
 #include "runtime/emulated/emulated.hpp"
 #include "runtime/emulated/launch.hpp"
 #include "runtime/emulated/memory.hpp"
@@ -326,6 +327,12 @@ Status EmulatedBackend::check_limits(const codegen::KernelInfo& info, const Dim3
   if (info.shared_bytes > target_.shared_per_block) {
     return over("shared memory", info.shared_bytes, target_.shared_per_block);
   }
+  if (info.cluster > target_.max_cluster) return over("cluster", info.cluster, target_.max_cluster);
+  if (grid.x % info.cluster != 0) {
+    return refuse(ErrorCode::invalid_argument,
+                  fmt::format("{}: a grid of {} blocks in x is no whole number of clusters of {}", info.name,
+                              grid.x, info.cluster));
+  }
   return {};
 }
 
@@ -444,11 +451,12 @@ Status EmulatedBackend::launch(Queue& queue, const Function& function, Dim3 grid
     if (grid.x == 0 || grid.y == 0 || grid.z == 0) return Status();
     launch->blocks = static_cast<std::uint64_t>(grid.x) * static_cast<std::uint64_t>(grid.y) *
                      static_cast<std::uint64_t>(grid.z);
+    launch->cluster = static_cast<std::uint64_t>(kernel->info.cluster);
     if (Status s = check_residency(*launch); !s) return s;
     launch->seed = options_.shuffle_seed;
     if (launch->seed) {
-      launch->stride = launch->seed % launch->blocks | 1;
-      while (std::gcd(launch->stride, launch->blocks) != 1) launch->stride += 2;
+      launch->stride = launch->seed % launch->clusters() | 1;
+      while (std::gcd(launch->stride, launch->clusters()) != 1) launch->stride += 2;
     } else if (!kernel->info.communicates) {
       launch->chunk =
           std::clamp<std::uint64_t>(launch->blocks / (static_cast<std::uint64_t>(threads_) * 16), 1, 256);
@@ -470,6 +478,11 @@ Status EmulatedBackend::launch(Queue& queue, const Function& function, Dim3 grid
 }
 
 void EmulatedBackend::run_at_once(Launch& launch) {
+  if (launch.cluster > 1) {
+    const std::function<void()> work = [&]() noexcept { run_clusters(launch, runners_); };
+    pool_.run(work, static_cast<int>(std::min<std::uint64_t>(launch.clusters() - 1, 1024)));
+    return;
+  }
   const std::uint64_t chunks = (launch.blocks + launch.chunk - 1) / launch.chunk;
   const std::function<void()> work = [&]() noexcept {
     try {
@@ -513,6 +526,7 @@ void EmulatedBackend::add_to_counts(const Launch& launch) {
   ++row.launches;
   row.block_barriers += launch.barriers;
   row.grid_barriers += launch.grid_barriers;
+  row.cluster_barriers += launch.cluster_barriers;
   row.params.resize(std::max(row.params.size(), launch.counts.size()));
   for (std::size_t i = 0; i < launch.counts.size(); ++i) {
     const AccessCounts& from = launch.counts[i];

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <new>
+#include <utility>
 
 namespace fuse::runtime::emulated {
 namespace {
@@ -12,11 +13,29 @@ namespace {
 bool live(const Access& a, const Point& now) { return a.block >= now.oldest; }
 bool same_warp(std::uint32_t s, std::uint32_t t) { return s / 32 == t / 32; }
 
-// A barrier (of the block, or a rendezvous of the warp) stands between `a` and now.
+// Both are of this launch.
+bool same_cluster(const Access& a, std::uint32_t block, const Point& now) {
+  return a.block == block ||
+         (now.cluster > 1 && (a.block - now.oldest) / now.cluster == (block - now.oldest) / now.cluster);
+}
+
+// A barrier of the cluster stands between `a` and now.
+bool behind_cluster_barrier(const Access& a, const Point& now) {
+  return now.cluster > 1 && a.clock < now.cluster_epoch && same_cluster(a, now.block, now);
+}
+
+// A barrier (of the cluster or the block, or a rendezvous of the warp) stands between `a` and now.
 bool ordered(const Access& a, const Point& now) {
-  if (a.block != now.block) return false;
+  if (a.block != now.block) return behind_cluster_barrier(a, now);
   return a.clock < now.epoch || a.thread == now.thread ||
          (same_warp(a.thread, now.thread) && a.clock < now.clock);
+}
+
+// What conflicts with a reader that a barrier of the cluster is behind, conflicts with a reader at `now` too.
+void forget_passed(Readers& readers, const Point& now) {
+  if (live(readers.b, now) && behind_cluster_barrier(readers.b, now)) readers.b = {};
+  if (live(readers.a, now) && behind_cluster_barrier(readers.a, now))
+    readers.a = std::exchange(readers.b, {});
 }
 
 Access here(const Point& now, int line) {
@@ -39,12 +58,15 @@ Access visit_load(const Access& write, Readers& readers, const Point& now, int l
   if (live(write, now) && !ordered(write, now)) return write;
   const Access me = here(now, line);
   Access &a = readers.a, &b = readers.b;
+  if (now.cluster > 1) forget_passed(readers, now);
   const bool both = live(a, now) && live(b, now);
   if (!live(a, now)) {
     a = me;
     b = {};
   } else if (both && a.block != b.block) {
-    // Readers in two blocks: no store is safe any more.
+    // Readers in two clusters: no store is safe any more. In two blocks of one: none of theirs before their
+    // next barrier, and what others read lasts longer.
+    if (same_cluster(a, b.block, now) && !same_cluster(a, me.block, now)) b = me;
   } else if (a.block != me.block) {
     b = me;
   } else if (a.clock < now.epoch) {

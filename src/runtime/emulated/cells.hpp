@@ -20,12 +20,15 @@ struct Access {
 };
 
 /// Where the running thread stands. Clocks count a warp's rendezvous; a block barrier sets those of all
-/// warps to one new value, `epoch`, above every earlier one.
+/// warps to one new value, `epoch`, above every earlier one; so does a cluster's, for all warps of its
+/// blocks.
 struct Point {
   std::uint32_t oldest = 1;  ///< the launch's first block: records below it are void
   std::uint32_t block = 1;
   std::uint32_t clock = 1;
   std::uint32_t epoch = 1;
+  std::uint32_t cluster = 1;        ///< blocks of a cluster, which are numbered from a multiple of it
+  std::uint32_t cluster_epoch = 1;  ///< the epoch that its last barrier began
   std::uint32_t thread = 0;
 };
 

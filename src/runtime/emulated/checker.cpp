@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 #include "runtime/emulated/memory.hpp"
 
@@ -66,6 +67,7 @@ void Checker::begin(Launch& launch) {
   sites_.clear();
   now = {};
   now.oldest = launch.first_block;
+  now.cluster = static_cast<std::uint32_t>(launch.cluster);
 }
 
 void Checker::end() {
@@ -84,8 +86,10 @@ void Checker::end() {
 
 void Checker::begin_block(std::uint64_t block) {
   now.block = launch_->first_block + static_cast<std::uint32_t>(block);
-  now.clock = now.epoch = 1;
-  ++shared_block_;
+  now.clock = now.epoch = now.cluster_epoch = 1;
+  shared_block_ += now.cluster;
+  rank_ = static_cast<std::uint32_t>(block % now.cluster);
+  peer_read_ = {};
 }
 
 void Checker::pass_grid_barrier() {
@@ -123,33 +127,32 @@ bool Checker::access(const Request& request) {
 
 bool Checker::blame(Fault::Kind kind, const Request& request, std::int64_t limit) {
   fault = {.kind = kind, .shared = request.object < 0, .index = request.index, .limit = limit};
+  const Checker& owner = request.owner ? *request.owner : *this;
   fault.object = fault.shared
-                     ? arrays_[static_cast<std::size_t>(~request.object)].name
+                     ? owner.arrays_[static_cast<std::size_t>(~request.object)].name
                      : launch_->kernel->info.params[static_cast<std::size_t>(request.object)].name.c_str();
-  fault.here = {.block = now.block - launch_->first_block,
-                .thread = now.thread,
-                .line = request.line,
-                .store = request.store};
+  if (request.owner) fault.owner = owner.block();
+  fault.here = {.block = block(), .thread = now.thread, .line = request.line, .store = request.store};
   return false;
 }
 
 void Checker::blame_local(const char* name, std::int64_t index, std::int64_t count, bool store, int line) {
   const bool inside = index >= 0 && index < count;
-  fault = {
-      .kind = inside ? Fault::Kind::unwritten : Fault::Kind::out_of_bounds,
-      .local = true,
-      .object = name,
-      .index = index,
-      .limit = count,
-      .here = {
-          .block = now.block - launch_->first_block, .thread = now.thread, .line = line, .store = store}};
+  fault = {.kind = inside ? Fault::Kind::unwritten : Fault::Kind::out_of_bounds,
+           .local = true,
+           .object = name,
+           .index = index,
+           .limit = count,
+           .here = {.block = block(), .thread = now.thread, .line = line, .store = store}};
 }
 
 bool Checker::blame_race(const Access& earlier, bool was_store, const Request& request) {
   blame(Fault::Kind::race, request);
-  const std::uint64_t block = fault.shared ? fault.here.block : earlier.block - launch_->first_block;
+  const std::uint64_t other = fault.shared ? fault.here.block - rank_ + (earlier.block - shared_block_)
+                                           : earlier.block - launch_->first_block;
+  if (fault.shared && other != fault.here.block && !fault.owner) fault.owner = fault.here.block;
   fault.other = {
-      .block = block, .thread = earlier.thread, .line = static_cast<int>(earlier.line), .store = was_store};
+      .block = other, .thread = earlier.thread, .line = static_cast<int>(earlier.line), .store = was_store};
   return false;
 }
 
@@ -204,19 +207,34 @@ bool Checker::race_free(const View& view, std::uintptr_t address, const Request&
 }
 
 bool Checker::shared_access(const Request& request) {
-  const SharedArray& array = arrays_[static_cast<std::size_t>(~request.object)];
+  Checker& owner = request.owner ? *request.owner : *this;
+  const SharedArray& array = owner.arrays_[static_cast<std::size_t>(~request.object)];
   if (request.index < 0 || request.index >= array.count) {
     return blame(Fault::Kind::out_of_bounds, request, array.count);
   }
-  SharedCell& cell = cells_[array.first_cell + static_cast<std::size_t>(request.index)];
+  SharedCell& cell = owner.cells_[array.first_cell + static_cast<std::size_t>(request.index)];
   Point point = now;  // each block has a shared memory of its own: records of earlier blocks are void
-  point.oldest = point.block = shared_block_;
+  point.oldest = shared_block_;
+  point.block = shared_block_ + rank_;
   bool was_store = true;
   const Access earlier = request.store ? visit_store(cell.write, cell.readers, point, request.line, was_store)
                                        : visit_load(cell.write, cell.readers, point, request.line);
   if (earlier.block) return blame_race(earlier, was_store, request);
-  if (!request.store && cell.write.block != shared_block_) suspect_unwritten(request);
+  if (!request.store && cell.write.block < shared_block_) suspect_unwritten(request);
+  if (&owner != this) note_peer_read(request);
   return true;
+}
+
+void Checker::note_peer_read(const Request& request) {
+  const Fault before = fault;
+  blame(Fault::Kind::ended, request);
+  request.owner->peer_read_ = {.fault = std::exchange(fault, before), .clock = now.clock};
+}
+
+bool Checker::outlives_readers() {
+  if (peer_read_.clock < now.cluster_epoch) return true;
+  fault = peer_read_.fault;
+  return false;
 }
 
 void Checker::count(const Request& request, std::int64_t byte) {

@@ -20,6 +20,8 @@ class Checker {
   void begin_block(std::uint64_t block);
   /// The launch's blocks have new numbers: what any of them did before is ordered before what follows.
   void pass_grid_barrier();
+  /// A barrier of the cluster begins this epoch in all of its blocks.
+  void pass_cluster_barrier(std::uint32_t epoch) { now.epoch = now.cluster_epoch = epoch; }
   /// Whether a grid barrier may count there: in a buffer that the kernel writes, and that holds a value.
   bool is_counter(const int* address) const;
   /// The lanes of one warp run next, from one rendezvous to the following one.
@@ -32,9 +34,13 @@ class Checker {
     int size;
     int line;
     bool store;
+    Checker* owner = nullptr;  ///< of the shared array, where that is of another block of the cluster
   };
   /// False: the access must not happen, and `fault` says why.
   bool access(const Request& request);
+  /// False, with the reader's `fault`: another block of the cluster read this one's shared memory, and no
+  /// barrier of theirs stands behind that, so that this one may have ended before.
+  bool outlives_readers();
   /// Of a thread's own array: what is not in it, or was never written.
   void blame_local(const char* name, std::int64_t index, std::int64_t count, bool store, int line);
 
@@ -66,6 +72,10 @@ class Checker {
     Access write;
     Readers readers;
   };
+  struct PeerRead {
+    Fault fault{};
+    std::uint32_t clock = 0;  // 0: none yet
+  };
 
   bool global_access(const Request& request);
   bool shared_access(const Request& request);
@@ -73,6 +83,8 @@ class Checker {
   bool blame(Fault::Kind kind, const Request& request, std::int64_t limit = 0);
   bool blame_race(const Access& earlier, bool was_store, const Request& request);
   void suspect_unwritten(const Request& request);
+  void note_peer_read(const Request& request);
+  std::uint64_t block() const { return now.block - launch_->first_block; }
   void count(const Request& request, std::int64_t byte);
   bool new_sector(Sectors& sectors, std::uint32_t sector);
 
@@ -80,7 +92,11 @@ class Checker {
   std::vector<AccessCounts> counts_;
   std::vector<SharedArray> arrays_;
   std::vector<SharedCell> cells_;
-  std::uint32_t shared_block_ = 0;      // this runner's blocks, counted: they come in any order
+  // In the histories of shared memory, the number of the cluster's first block: this runner's blocks,
+  // counted, for they come in any order. The runners of a cluster count alike.
+  std::uint32_t shared_block_ = 0;
+  std::uint32_t rank_ = 0;              // in the cluster
+  PeerRead peer_read_;                  // the last one of this block's shared memory
   std::vector<std::uint16_t> site_of_;  // by (line, parameter, load or store); 0: not seen yet
   std::vector<Site> sites_;
   std::vector<std::array<std::uint32_t, 32>> spills_;

@@ -21,6 +21,18 @@ std::string at_line(const codegen::KernelInfo& kernel, int line) {
 
 bool is(const char* what, std::string_view primitive) { return what && what == primitive; }
 
+/// What a kernel that comes to this has to declare.
+std::string_view declaration_of(const char* what) {
+  if (is(what, "grid_barrier")) return "grid barrier";
+  return is(what, "cluster_barrier") || is(what, "cluster_load") ? "cluster" : "communication";
+}
+
+std::string object_of(const Fault& f) {
+  const char* const space = f.local ? "local" : f.shared ? "shared" : "global";
+  return fmt::format("{} '{}'[{}]{}", space, f.object, f.index,
+                     f.owner ? fmt::format(" of block {}", *f.owner) : std::string());
+}
+
 std::string waits(const Place& place, const codegen::KernelInfo& kernel, bool blocks) {
   const std::string who =
       blocks ? fmt::format("block {}", place.block) : fmt::format("thread {}", place.thread);
@@ -30,7 +42,8 @@ std::string waits(const Place& place, const codegen::KernelInfo& kernel, bool bl
 
 std::string divergence(const Fault& f, const codegen::KernelInfo& kernel) {
   const bool blocks = f.here.block != f.other.block;
-  const bool barrier = is(f.here.what, "block_barrier") || is(f.here.what, "grid_barrier");
+  const bool barrier = is(f.here.what, "block_barrier") || is(f.here.what, "grid_barrier") ||
+                       is(f.here.what, "cluster_barrier");
   const std::string both = fmt::format("divergent {}: {}, {}", barrier ? "barrier" : "exchange",
                                        waits(f.here, kernel, blocks), waits(f.other, kernel, blocks));
   return blocks ? both : fmt::format("{} (block {})", both, f.here.block);
@@ -44,18 +57,15 @@ std::string race(const Fault& f, const codegen::KernelInfo& kernel) {
   return fmt::format("{} {} at {}, {} {} at {}; {}", who(f.here), f.here.store ? "writes" : "reads",
                      at_line(kernel, f.here.line), who(f.other), f.other.store ? "wrote" : "read",
                      at_line(kernel, f.other.line),
-                     blocks ? "blocks of one launch are not ordered"
-                            : fmt::format("missing barrier? (block {})", f.here.block));
+                     blocks && f.shared ? "missing cluster barrier?"
+                     : blocks           ? "blocks of one launch are not ordered"
+                                        : fmt::format("missing barrier? (block {})", f.here.block));
 }
 
 }  // namespace
 
 std::string describe(const Fault& f, const codegen::KernelInfo& kernel) {
-  const std::string object = fmt::format("{} '{}'[{}]",
-                                         f.local    ? "local"
-                                         : f.shared ? "shared"
-                                                    : "global",
-                                         f.object, f.index);
+  const std::string object = object_of(f);
   const std::string place =
       fmt::format("block {} thread {} at {}", f.here.block, f.here.thread, at_line(kernel, f.here.line));
   const char* access = f.here.store ? "write" : "read";
@@ -84,7 +94,7 @@ std::string describe(const Fault& f, const codegen::KernelInfo& kernel) {
       break;
     case Fault::Kind::undeclared:
       text = fmt::format("{} in a kernel that declares no {}: line {}", f.here.what,
-                         is(f.here.what, "grid_barrier") ? "grid barrier" : "communication", f.here.line);
+                         declaration_of(f.here.what), f.here.line);
       break;
     case Fault::Kind::no_counter:
       text = fmt::format("the counter of grid_barrier at {} is no written buffer of this kernel",
@@ -98,6 +108,16 @@ std::string describe(const Fault& f, const codegen::KernelInfo& kernel) {
       break;
     case Fault::Kind::deadlock:
       text = "blocks wait for blocks that have no place";
+      break;
+    case Fault::Kind::rank:
+      text = fmt::format("cluster_load from rank {} of a cluster of {} blocks: {}", f.index, f.limit, place);
+      break;
+    case Fault::Kind::no_array:
+      text = fmt::format("cluster_load of what is no shared array: {}", place);
+      break;
+    case Fault::Kind::ended:
+      text = fmt::format("read of {}, which may have ended: {}; missing cluster barrier behind it?", object,
+                         place);
       break;
     case Fault::Kind::shared_size:
       text = fmt::format("shared '{}' at line {} needs more than the {} bytes of shared memory declared",

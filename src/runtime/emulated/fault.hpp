@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -34,6 +35,9 @@ struct Fault {
     no_counter,    ///< of a grid barrier: not a written buffer of the kernel
     wrong_count,   ///< a grid barrier's counter is `index`, where `limit` arrivals were counted
     deadlock,      ///< blocks wait in grid barriers for blocks that have no place
+    rank,          ///< a load from the block of rank `index` of a cluster of `limit` blocks
+    no_array,      ///< a load from another block of a cluster, of what is no shared array
+    ended,         ///< the block whose shared memory is read may have ended before
     shared_size,   ///< more shared memory than KernelInfo has
     stack,
     memory,  ///< the machine ran out of memory
@@ -43,7 +47,8 @@ struct Fault {
   bool local = false;       ///< of a thread's own array
   const char* object = "";  ///< name of the parameter or shared array
   std::int64_t index = 0;
-  std::int64_t limit = 0;  ///< elements it has; bytes for shared_size
+  std::int64_t limit = 0;                ///< elements it has; bytes for shared_size
+  std::optional<std::uint64_t> owner{};  ///< the block whose shared array it is, where several are concerned
   Place here{}, other{};
 };
 

@@ -40,8 +40,9 @@ struct Launch {
   std::shared_ptr<const Kernel> kernel;  ///< a launch that waits may outlive the module
   Dim3 grid;
   std::uint64_t blocks = 0, chunk = 1;
-  std::uint64_t seed = 0;    ///< nonzero: random orders
-  std::uint64_t stride = 1;  ///< coprime to `blocks`: block i in time is block (i * stride) % blocks
+  std::uint64_t cluster = 1;  ///< blocks of a cluster; the grid has a whole number of clusters
+  std::uint64_t seed = 0;     ///< nonzero: random orders
+  std::uint64_t stride = 1;   ///< coprime to the clusters: cluster i in time is (i * stride) % clusters
   std::vector<unsigned long long> arguments;
 
   bool checked = false;
@@ -60,11 +61,13 @@ struct Launch {
   std::vector<AccessCounts> counts;
   std::int64_t barriers = 0;
   std::int64_t grid_barriers = 0;
+  std::int64_t cluster_barriers = 0;
   std::string deadlock;  ///< the text of that fault: it names other launches as well
 
-  /// The i-th block in time.
-  std::uint64_t block_at(std::uint64_t i) const {
-    return static_cast<std::uint64_t>(static_cast<unsigned __int128>(i) * stride % blocks);
+  std::uint64_t clusters() const { return blocks / cluster; }
+  /// The i-th cluster in time; without clusters the i-th block.
+  std::uint64_t cluster_at(std::uint64_t i) const {
+    return static_cast<std::uint64_t>(static_cast<unsigned __int128>(i) * stride % clusters());
   }
 
   /// The first fault stands; a race outranks a pending read of unwritten memory.

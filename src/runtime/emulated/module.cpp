@@ -37,6 +37,12 @@ struct Site {
   int line;
 };
 
+// Where the word begins that follows the next ")".
+std::size_t behind_parenthesis(std::string_view text, std::size_t from) {
+  const std::size_t close = std::min(text.find(')', from), text.size() - 1);
+  return std::min(text.find_first_not_of(' ', close + 1), text.size());
+}
+
 std::vector<Site> find_kernels(const codegen::Source& source) {
   std::vector<Site> sites;
   const std::string& body = source.body;
@@ -45,8 +51,8 @@ std::vector<Site> find_kernels(const codegen::Source& source) {
     const std::size_t end = std::min(body.find('\n', at), body.size());
     const std::string_view text(body.data() + at, end - at);
     if (text.starts_with("FUSE_KERNEL(")) {
-      std::size_t from = std::min(text.find(')'), text.size() - 1) + 1;
-      while (from < text.size() && text[from] == ' ') ++from;
+      std::size_t from = behind_parenthesis(text, 0);
+      if (text.substr(from).starts_with("FUSE_CLUSTER(")) from = behind_parenthesis(text, from);
       sites.push_back({std::string(text.substr(from, text.find('(', from) - from)), at, line});
     }
     at = end + 1;

@@ -8,14 +8,16 @@
 #include <exception>
 #include <functional>
 
+#include "runtime/emulated/cluster_runner.hpp"
+
 namespace fuse::runtime::emulated {
 namespace {
 
-/// A block that has a place.
+/// A cluster whose blocks have places; without clusters a block.
 struct Resident {
-  std::uint64_t block = 0;
-  std::size_t multiprocessor = 0;
-  std::unique_ptr<Runner> runner;
+  std::uint64_t cluster = 0;
+  std::vector<std::size_t> multiprocessors;
+  std::unique_ptr<ClusterRunner> runner;
   bool started = false, waits = false;
   Runner::Stop stop = Runner::Stop::ended;  // what it came to last
 };
@@ -24,10 +26,23 @@ struct Resident {
 struct Member {
   Launch* launch = nullptr;
   Share share{};
-  std::uint64_t placed = 0, ended = 0;
+  std::uint64_t placed = 0, ended = 0;  // clusters
   std::vector<Resident> residents{};
-  bool unplaced() const { return !launch->stop && placed < launch->blocks; }
+  bool unplaced() const { return !launch->stop && placed < launch->clusters(); }
 };
+
+/// Places for the blocks of a cluster: for all of them or none.
+std::vector<std::size_t> take(Places& places, const Member& member) {
+  Places after = places;
+  std::vector<std::size_t> taken;
+  while (taken.size() < member.launch->cluster) {
+    const auto multiprocessor = after.take(member.share);
+    if (!multiprocessor) return {};
+    taken.push_back(*multiprocessor);
+  }
+  places = std::move(after);
+  return taken;
+}
 
 class Residents {
  public:
@@ -55,9 +70,9 @@ class Residents {
       placed = false;
       for (Member& member : members_) {
         if (!member.unplaced()) continue;
-        const auto multiprocessor = places_.take(member.share);
-        if (!multiprocessor) continue;
-        add(member, *multiprocessor);
+        std::vector<std::size_t> taken = take(places_, member);
+        if (taken.empty()) continue;
+        add(member, std::move(taken));
         placed = true;
       }
     }
@@ -67,23 +82,22 @@ class Residents {
     for (Member& member : members_) {
       if (!member.unplaced()) continue;
       Places after = places_;
-      std::vector<std::size_t> taken;
-      while (taken.size() < member.launch->blocks) {
-        const auto multiprocessor = after.take(member.share);
-        if (!multiprocessor) break;
-        taken.push_back(*multiprocessor);
+      std::vector<std::vector<std::size_t>> clusters;
+      while (clusters.size() < member.launch->clusters()) {
+        clusters.push_back(take(after, member));
+        if (clusters.back().empty()) break;
       }
-      if (taken.size() < member.launch->blocks) continue;
+      if (clusters.back().empty()) continue;
       places_ = after;
-      for (const std::size_t multiprocessor : taken) add(member, multiprocessor);
+      for (std::vector<std::size_t>& taken : clusters) add(member, std::move(taken));
     }
   }
 
-  void add(Member& member, std::size_t multiprocessor) {
+  void add(Member& member, std::vector<std::size_t> multiprocessors) {
     Resident& fresh = member.residents.emplace_back();
-    fresh.block = member.launch->block_at(member.placed++);
-    fresh.multiprocessor = multiprocessor;
-    fresh.runner = stage_.runners.borrow();
+    fresh.cluster = member.launch->cluster_at(member.placed++);
+    fresh.multiprocessors = std::move(multiprocessors);
+    fresh.runner = std::make_unique<ClusterRunner>(stage_.runners, member.launch->cluster);
   }
 
   /// Every block that can go on does, up to its next grid barrier or its end. False: none can.
@@ -100,7 +114,7 @@ class Residents {
       for (std::size_t i = next++; i < ready.size(); i = next++) {
         const auto& [launch, resident] = ready[i];
         resident->stop = resident->started ? resident->runner->resume()
-                                           : resident->runner->start(*launch, resident->block);
+                                           : resident->runner->start(*launch, resident->cluster);
         resident->started = true;
         resident->waits = resident->stop == Runner::Stop::grid_barrier;
       }
@@ -123,8 +137,10 @@ class Residents {
   }
 
   void remove(Member& member, Resident& resident) {
-    places_.give_back(resident.multiprocessor, member.share);
-    stage_.runners.give_back(std::move(resident.runner));
+    for (const std::size_t multiprocessor : resident.multiprocessors) {
+      places_.give_back(multiprocessor, member.share);
+    }
+    resident.runner.reset();
   }
 
   void leave(Member& member) {
@@ -138,7 +154,7 @@ class Residents {
   void pass_barrier(Member& member) {
     Launch& launch = *member.launch;
     std::sort(member.residents.begin(), member.residents.end(),
-              [](const Resident& a, const Resident& b) { return a.block < b.block; });
+              [](const Resident& a, const Resident& b) { return a.cluster < b.cluster; });
     const Place first = member.residents.front().runner->waits();
     if (member.ended > 0) {
       launch.fail(
@@ -153,7 +169,7 @@ class Residents {
       launch.fail({.kind = Fault::Kind::divergence, .here = first, .other = other});
       return;
     }
-    if (member.residents.size() < launch.blocks) return;
+    if (member.residents.size() < launch.clusters()) return;
     if (!count(launch, *member.residents[0].runner)) return;
     ++launch.grid_barriers;
     if (launch.checked) launch.first_block = launch.cells->prepare(launch.cell_count, launch.blocks);
@@ -161,7 +177,7 @@ class Residents {
   }
 
   /// The arrivals of all blocks, in the kernel's own counter.
-  static bool count(Launch& launch, const Runner& runner) {
+  static bool count(Launch& launch, const ClusterRunner& runner) {
     int& counter = *runner.counter();
     const std::int64_t before = launch.grid_barriers * static_cast<std::int64_t>(launch.blocks);
     if (static_cast<unsigned>(counter) != static_cast<unsigned>(before)) {
@@ -176,10 +192,12 @@ class Residents {
   /// The first block that was placed and waits no more.
   static std::uint64_t an_ended_block(const Member& member) {
     std::vector<std::uint64_t> waiting;
-    for (const Resident& resident : member.residents) waiting.push_back(resident.block);
+    for (const Resident& resident : member.residents) waiting.push_back(resident.cluster);
     for (std::uint64_t i = 0; i < member.placed; ++i) {
-      const std::uint64_t block = member.launch->block_at(i);
-      if (!std::binary_search(waiting.begin(), waiting.end(), block)) return block;
+      const std::uint64_t cluster = member.launch->cluster_at(i);
+      if (!std::binary_search(waiting.begin(), waiting.end(), cluster)) {
+        return cluster * member.launch->cluster;
+      }
     }
     return 0;
   }
@@ -191,8 +209,8 @@ class Residents {
       const Launch& launch = *member.launch;
       stuck.push_back({.kernel = &launch.kernel->info,
                        .blocks = launch.blocks,
-                       .waiting = member.residents.size(),
-                       .unplaced = launch.blocks - member.placed,
+                       .waiting = member.residents.size() * launch.cluster,
+                       .unplaced = launch.blocks - member.placed * launch.cluster,
                        .line = member.residents.empty() ? 0 : member.residents[0].runner->waits().line});
     }
     if (stuck.empty()) return;

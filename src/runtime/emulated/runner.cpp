@@ -23,6 +23,8 @@ Runner::Runner()
   call_.exchange = exchange;
   call_.barrier = barrier;
   call_.grid_barrier = grid_barrier;
+  call_.cluster_barrier = cluster_barrier;
+  call_.peer = peer;
   call_.shared = shared;
   call_.begin_thread = begin_thread;
   call_.check_load = check<false>;
@@ -45,46 +47,56 @@ void Runner::run(Launch& launch) noexcept {
   launch_ = nullptr;
 }
 
-template <class F>
-Runner::Stop Runner::guarded(F&& body) noexcept {
-  Launch& launch = *launch_;
+bool Runner::prepare(Launch& launch, std::uint64_t block,
+                     std::span<const std::unique_ptr<Runner>> cluster) noexcept {
   try {
-    return stopped(body());
+    begin(launch);
+    if (cluster.size() > 1) cluster_ = cluster;
+    random_ = launch.seed ^ (block + 1) * 0x9e3779b97f4a7c15;
+    enter(block);
+    return true;
   } catch (const std::exception&) {
     launch.fail({.kind = Fault::Kind::memory});
     launch_ = nullptr;
+    return false;
+  }
+}
+
+Runner::Stop Runner::go() noexcept {
+  try {
+    if (!looping_) return advance();
+    return run_loop(call_.first, call_.first + 1) ? Stop::ended : Stop::failed;
+  } catch (const std::exception&) {
+    launch_->fail({.kind = Fault::Kind::memory});
     return Stop::failed;
   }
 }
 
-Runner::Stop Runner::start(Launch& launch, std::uint64_t block) noexcept {
-  launch_ = &launch;
-  return guarded([&] {
-    begin(launch);
-    random_ = launch.seed ^ (block + 1) * 0x9e3779b97f4a7c15;
-    if (looping_) return run_loop(block, block + 1) ? Stop::ended : Stop::failed;
-    enter(block);
-    return advance();
-  });
-}
-
-Runner::Stop Runner::resume() noexcept {
-  return guarded([&] {
-    if (launch_->checked) checker_.pass_grid_barrier();
-    return advance();
-  });
-}
-
-void Runner::leave() noexcept {
-  abandon_all();
-  guarded([] { return Stop::failed; });
-}
-
-Runner::Stop Runner::stopped(Stop stop) {
-  if (stop == Stop::grid_barrier) return stop;
-  end();
+void Runner::finish() noexcept {
+  if (!launch_) return;
+  if (!looping_) abandon_all();
+  try {
+    end();
+  } catch (const std::exception&) {
+    launch_->fail({.kind = Fault::Kind::memory});
+  }
   launch_ = nullptr;
-  return stop;
+}
+
+void Runner::pass_cluster_barrier(std::uint32_t epoch) {
+  std::fill(clocks_.begin(), clocks_.end(), epoch);
+  checker_.pass_cluster_barrier(epoch);
+}
+
+void Runner::pass_grid_barrier() {
+  if (launch_->checked) checker_.pass_grid_barrier();
+}
+
+std::optional<Fault> Runner::last_fault() {
+  if (!launch_->checked) return {};
+  if (checker_.pending && checker_.pending->shared) return checker_.pending;
+  if (!checker_.outlives_readers()) return checker_.fault;
+  return {};
 }
 
 void Runner::begin(Launch& launch) {
@@ -93,6 +105,7 @@ void Runner::begin(Launch& launch) {
   threads_ = static_cast<unsigned>(info.block_threads);
   looping_ = !info.communicates;
   failed_ = false;
+  cluster_ = {};
   barriers_ = 0;
   arrays_.clear();
   arena_used_ = shared_bytes_ = 0;
@@ -125,13 +138,13 @@ bool Runner::run_blocks(std::uint64_t first, std::uint64_t last) {
   if (looping_) {
     if (!launch_->seed) return run_loop(first, last);
     for (std::uint64_t i = first; i < last; ++i) {
-      const std::uint64_t block = launch_->block_at(i);
+      const std::uint64_t block = launch_->cluster_at(i);
       if (!run_loop(block, block + 1)) return false;
     }
     return true;
   }
   for (std::uint64_t i = first; i < last; ++i) {
-    enter(launch_->block_at(i));
+    enter(launch_->cluster_at(i));
     if (advance() != Stop::ended) return false;
   }
   return true;
@@ -155,10 +168,12 @@ void Runner::place(std::uint64_t block) {
   call_.first = block;
 }
 
-// Reads of shared memory that nobody wrote stand as faults once no race can explain them.
+// Reads of shared memory that nobody wrote stand as faults once no race can explain them: in a cluster that
+// is when all of its blocks have ended.
 bool Runner::block_ended() {
   if (!failed_ && fibers_[0].overflowed()) fail({.kind = Fault::Kind::stack, .here = here(0)});
-  if (!failed_ && checker_.pending && checker_.pending->shared && launch_->checked) fail(*checker_.pending);
+  if (!failed_ && cluster_.empty() && checker_.pending && checker_.pending->shared && launch_->checked)
+    fail(*checker_.pending);
   return !failed_;
 }
 
@@ -168,7 +183,7 @@ void Runner::enter(std::uint64_t block) {
   std::fill(clocks_.begin(), clocks_.end(), 1u);
 }
 
-// Runs the block's threads until all have exited or wait in one grid barrier.
+// Runs the block's threads until all have exited or wait in one barrier of the grid or of the cluster.
 Runner::Stop Runner::advance() {
   for (;;) {  // once for each stretch between barriers
     if (launch_->seed) shuffle(warp_order_, 0, warp_order_.size());
@@ -199,6 +214,7 @@ Runner::Stop Runner::advance() {
     std::fill(clocks_.begin(), clocks_.end(), epoch);
     checker_.now.epoch = epoch;
     if (waiting->wait == Wait::grid_barrier) return Stop::grid_barrier;
+    if (waiting->wait == Wait::cluster_barrier) return Stop::cluster_barrier;
     ++barriers_;
   }
   for (unsigned t = 1; t < threads_ && !failed_; ++t) {
@@ -297,11 +313,7 @@ void Runner::barrier(void* self, int line) {
   auto& r = *static_cast<Runner*>(self);
   const char* what = "block_barrier";
   if (r.looping_) r.fail_and_leave({.kind = Fault::Kind::undeclared, .here = {.line = line, .what = what}});
-  Lane& lane = r.lanes_[r.call_.thread];
-  lane.wait = Wait::barrier;
-  lane.what = what;
-  lane.line = line;
-  r.current_->suspend();
+  r.wait(Wait::barrier, what, line);
 }
 
 void Runner::grid_barrier(void* self, int* counter, int line) {
@@ -313,44 +325,99 @@ void Runner::grid_barrier(void* self, int* counter, int line) {
   if (r.launch_->checked && !r.checker_.is_counter(counter)) {
     r.fail_and_leave({.kind = Fault::Kind::no_counter, .here = {.line = line, .what = what}});
   }
-  Lane& lane = r.lanes_[r.call_.thread];
-  lane.wait = Wait::grid_barrier;
+  if (r.call_.thread == 0) r.counter_ = counter;
+  r.wait(Wait::grid_barrier, what, line);
+}
+
+void Runner::cluster_barrier(void* self, int line) {
+  auto& r = *static_cast<Runner*>(self);
+  const char* what = "cluster_barrier";
+  if (r.looping_ || r.cluster_.empty()) {
+    r.fail_and_leave({.kind = Fault::Kind::undeclared, .here = {.line = line, .what = what}});
+  }
+  r.wait(Wait::cluster_barrier, what, line);
+}
+
+void Runner::wait(Wait kind, const char* what, int line) {
+  Lane& lane = lanes_[call_.thread];
+  lane.wait = kind;
   lane.what = what;
   lane.line = line;
-  if (r.call_.thread == 0) r.counter_ = counter;
-  r.current_->suspend();
+  current_->suspend();
+}
+
+// Where the block of that rank has the array. Its blocks are prepared together, so that it has memory for it
+// before it runs; they take turns on one OS thread.
+const char* Runner::peer(void* self, const char* array, long long index, long long rank, int size, int line) {
+  auto& r = *static_cast<Runner*>(self);
+  Fault fault{
+      .here = {.block = r.call_.first, .thread = r.call_.thread, .line = line, .what = "cluster_load"}};
+  const auto refuse = [&](Fault::Kind kind) {
+    fault.kind = kind;
+    r.fail_and_leave(fault);
+  };
+  if (r.looping_ || r.cluster_.empty()) refuse(Fault::Kind::undeclared);
+  const auto mine = r.array_at(array);
+  if (!mine) refuse(Fault::Kind::no_array);
+  fault.index = rank;
+  fault.limit = static_cast<std::int64_t>(r.cluster_.size());
+  if (rank < 0 || rank >= fault.limit) refuse(Fault::Kind::rank);
+  Runner& other = *r.cluster_[static_cast<std::size_t>(rank)];
+  const SharedArray& as = r.arrays_[*mine];
+  std::optional<std::size_t> there;
+  bool good = false;
+  try {
+    there = other.array(as.name, as.line, as.size, as.count);
+    good = there && (!r.launch_->checked || r.checker_.access({static_cast<int>(~*there), index, size, line,
+                                                               false, &other.checker_}));
+  } catch (const std::exception&) {
+    refuse(Fault::Kind::memory);
+  }
+  if (!there) refuse(Fault::Kind::no_array);
+  if (!good) r.fail_and_leave(r.checker_.fault);
+  return other.arena_.data() + other.arrays_[*there].offset + (array - r.arena_.data() - as.offset);
 }
 
 // Every thread asks; the first to come to a line sets the array up.
 Array Runner::shared(void* self, int size, long long count, const char* name, int line) {
   auto& r = *static_cast<Runner*>(self);
-  for (std::size_t i = 0; i < r.arrays_.size(); ++i) {
-    const SharedArray& array = r.arrays_[i];
-    if (array.line == line && array.name == name) {
-      return {r.arena_.data() + array.offset, static_cast<long long>(i)};
-    }
-  }
-  const std::int64_t limit = r.launch_->kernel->info.shared_bytes;
-  const std::int64_t bytes = count > 0 && count <= limit ? count * size : limit + 1;
-  const std::int64_t end =
-      r.arena_used_ + (bytes + shared_alignment - 1) / shared_alignment * shared_alignment;
-  if (r.shared_bytes_ + bytes > limit || end > static_cast<std::int64_t>(r.arena_.size())) {
-    r.fail_and_leave({.kind = Fault::Kind::shared_size,
-                      .shared = true,
-                      .object = name,
-                      .limit = limit,
-                      .here = {.line = line}});
-  }
+  std::optional<std::size_t> at;
   try {
-    r.arrays_.push_back({name, line, r.arena_used_});
-    if (r.launch_->checked) r.checker_.shared_array(name, size, count);
+    at = r.array(name, line, size, count);
   } catch (const std::exception&) {
     r.fail_and_leave({.kind = Fault::Kind::memory});
   }
-  r.shared_bytes_ += bytes;
-  char* const address = r.arena_.data() + r.arena_used_;
-  r.arena_used_ = end;
-  return {address, static_cast<long long>(r.arrays_.size() - 1)};
+  if (!at) {
+    r.fail_and_leave({.kind = Fault::Kind::shared_size,
+                      .shared = true,
+                      .object = name,
+                      .limit = r.launch_->kernel->info.shared_bytes,
+                      .here = {.line = line}});
+  }
+  return {r.arena_.data() + r.arrays_[*at].offset, static_cast<long long>(*at)};
+}
+
+std::optional<std::size_t> Runner::array(const char* name, int line, int size, long long count) {
+  for (std::size_t i = 0; i < arrays_.size(); ++i) {
+    if (arrays_[i].line == line && arrays_[i].name == name) return i;
+  }
+  const std::int64_t limit = launch_->kernel->info.shared_bytes;
+  const std::int64_t bytes = count > 0 && count <= limit ? count * size : limit + 1;
+  const std::int64_t end = arena_used_ + (bytes + shared_alignment - 1) / shared_alignment * shared_alignment;
+  if (shared_bytes_ + bytes > limit || end > static_cast<std::int64_t>(arena_.size())) return {};
+  arrays_.push_back({name, line, size, count, arena_used_});
+  if (launch_->checked) checker_.shared_array(name, size, count);
+  shared_bytes_ += bytes;
+  arena_used_ = end;
+  return arrays_.size() - 1;
+}
+
+std::optional<std::size_t> Runner::array_at(const char* address) const {
+  for (std::size_t i = 0; i < arrays_.size(); ++i) {
+    const char* const begin = arena_.data() + arrays_[i].offset;
+    if (address >= begin && address < begin + arrays_[i].count * arrays_[i].size) return i;
+  }
+  return {};
 }
 
 void Runner::begin_thread(void* self, unsigned long long block, unsigned thread) {

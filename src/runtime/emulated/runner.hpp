@@ -5,6 +5,8 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <span>
 #include <vector>
 
 #include "runtime/emulated/checker.hpp"
@@ -22,18 +24,28 @@ class Runner {
   /// Takes blocks from the launch until none is left or it failed. Does not throw.
   void run(Launch& launch) noexcept;
 
-  /// A block of a launch that spins runs from one grid barrier to the next; each time another OS thread may
-  /// be the one. Not to be called again after `ended` or `failed`. These do not throw.
-  enum class Stop : std::uint8_t { ended, grid_barrier, failed };
-  Stop start(Launch& launch, std::uint64_t block) noexcept;
-  Stop resume() noexcept;
-  /// Gives up a block that waits.
-  void leave() noexcept;
+  /// A block that waits for others (see ClusterRunner) runs from one of their barriers to the next; each time
+  /// another OS thread may be the one. `cluster` has the runners of all its blocks by rank, this one too.
+  /// None of these throws.
+  enum class Stop : std::uint8_t { ended, grid_barrier, cluster_barrier, failed };
+  /// False: it failed.
+  bool prepare(Launch& launch, std::uint64_t block,
+               std::span<const std::unique_ptr<Runner>> cluster) noexcept;
+  /// Not to be called again after `ended` or `failed`.
+  Stop go() noexcept;
+  /// Gives up what still waits. Until then the others of the cluster may look into the block's shared memory.
+  void finish() noexcept;
   Place waits() const { return here(0); }
-  int* counter() const { return counter_; }  ///< of the grid barrier that it waits in
+  int* counter() const { return counter_; }           ///< of the grid barrier that it waits in
+  std::uint32_t epoch() const { return clocks_[0]; }  ///< where it waits
+  /// A barrier of the cluster begins this epoch in all of its blocks.
+  void pass_cluster_barrier(std::uint32_t epoch);
+  void pass_grid_barrier();
+  /// A fault that shows once all blocks of the cluster have ended.
+  std::optional<Fault> last_fault();
 
  private:
-  enum class Wait : std::uint8_t { none, exchange, barrier, grid_barrier };
+  enum class Wait : std::uint8_t { none, exchange, barrier, grid_barrier, cluster_barrier };
   struct Lane {  // what one thread of the block waits for
     Wait wait = Wait::none;
     bool parity = false;  // of its exchanges: a warp has two buffers, so that a quick lane overwrites nothing
@@ -43,6 +55,8 @@ class Runner {
   struct SharedArray {
     const char* name;
     int line;
+    int size;
+    std::int64_t count;
     std::int64_t offset;
   };
 
@@ -52,6 +66,8 @@ class Runner {
   static void local_fault(void* self, const char* name, long long index, long long count, int store,
                           int line);
   static void grid_barrier(void* self, int* counter, int line);
+  static void cluster_barrier(void* self, int line);
+  static const char* peer(void* self, const char* array, long long index, long long rank, int size, int line);
   static Array shared(void* self, int size, long long count, const char* name, int line);
   static void begin_thread(void* self, unsigned long long block, unsigned thread);
   template <bool store>
@@ -63,9 +79,10 @@ class Runner {
   bool run_loop(std::uint64_t first, std::uint64_t last);
   void enter(std::uint64_t block);
   Stop advance();
-  Stop stopped(Stop stop);
-  template <class F>
-  Stop guarded(F&& body) noexcept;
+  void wait(Wait kind, const char* what, int line);
+  /// The shared array of that line, set up where nobody came to it before; none where it does not fit.
+  std::optional<std::size_t> array(const char* name, int line, int size, long long count);
+  std::optional<std::size_t> array_at(const char* address) const;
   bool run_warp(unsigned warp);
   bool block_ended();
   void place(std::uint64_t block);
@@ -90,6 +107,7 @@ class Runner {
   bool looping_ = false;
   std::int64_t barriers_ = 0;
   int* counter_ = nullptr;
+  std::span<const std::unique_ptr<Runner>> cluster_;  // empty: no clusters
 
   std::vector<char> arena_;
   std::int64_t arena_used_ = 0, shared_bytes_ = 0;

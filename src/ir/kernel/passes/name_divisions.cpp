@@ -30,7 +30,10 @@ void collect(const Index& index, std::vector<Index>& out) {
 /// Calls `f` on every index expression of a statement itself, not of its body.
 void for_each_index(Stmt& stmt, const std::function<void(Index&)>& f) {
   if (auto* let = std::get_if<Let>(&stmt.node)) {
-    if (auto* load = std::get_if<Load>(&let->rhs)) f(load->index);
+    if (auto* load = std::get_if<Load>(&let->rhs)) {
+      f(load->index);
+      if (load->rank) f(*load->rank);
+    }
     if (auto* value = std::get_if<IndexValue>(&let->rhs)) f(value->index);
     if (auto* less = std::get_if<IndexLess>(&let->rhs)) f(less->index);
     if (auto* random = std::get_if<Random>(&let->rhs)) f(random->element);

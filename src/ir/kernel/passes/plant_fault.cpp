@@ -71,14 +71,20 @@ class FaultWalk {
       } else if (std::holds_alternative<Barrier>(stmt.node)) {
         if (site(FaultKind::barrier, 0, "barrier block", leave_out)) return true;
         ++next_[FaultKind::barrier];
-      } else if (std::holds_alternative<GridBarrier>(stmt.node)) {
-        if (site(FaultKind::barrier, 0, "barrier grid", leave_out)) return true;
+      } else if (const char* what = barrier_of_blocks(stmt)) {
+        if (site(FaultKind::barrier, 0, what, leave_out)) return true;
         ++next_[FaultKind::barrier];
-        if (site(FaultKind::fence, 0, "barrier grid", [&] { stmt.node = Barrier{}; })) return true;
+        if (site(FaultKind::fence, 0, what, [&] { stmt.node = Barrier{}; })) return true;
         ++next_[FaultKind::fence];
       }
     }
     return false;
+  }
+
+  /// What it is, of one that blocks wait in for each other; else null.
+  static const char* barrier_of_blocks(const Stmt& stmt) {
+    if (std::holds_alternative<GridBarrier>(stmt.node)) return "barrier grid";
+    return std::holds_alternative<ClusterBarrier>(stmt.node) ? "barrier cluster" : nullptr;
   }
 
   /// The body is: c = a formula of the counter; if c < bound. One more trip has no such c.

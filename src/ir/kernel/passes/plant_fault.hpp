@@ -21,10 +21,10 @@ namespace fuse::kernel {
 /// Sites are numbered by kind, through all kernels of a source.
 struct PlantedFault {
   enum class Kind : std::uint8_t {
-    barrier,  ///< a barrier of a block or of the grid is left out
+    barrier,  ///< a barrier of a block, of the grid or of a cluster is left out
     extent,   ///< the end of a serial loop, or the bound of a condition, is off by one
     overlap,  ///< two arrays of a block's shared memory, or of a thread, begin at one place
-    fence,    ///< blocks do not wait for each other at a grid barrier, only a block's threads do
+    fence,    ///< blocks do not wait for each other at a barrier of theirs, only a block's threads do
   };
   Kind kind = Kind::barrier;
   std::size_t site = 0;
