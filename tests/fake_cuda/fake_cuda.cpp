@@ -1,7 +1,8 @@
 // A recording libcuda.so.1 over host memory: it runs everything of the cuda device but the kernels. Graphs
 // are in fake_graph.cpp. A module's image that starts with "fake\n" lists its kernels, one a line:
 //   name threads shared size size ...
-// the block size it can run, its static shared memory, and the bytes of each argument. Any other image (a
+// the block size it can run, its static shared memory, and the bytes of each argument; for a kernel of
+// clusters "cluster 8" stands behind them. Any other image (a
 // real cubin) has every kernel, whose arguments are not read. SPDX-License-Identifier: Apache-2.0
 #include "fake_cuda/fake_cuda.hpp"
 
@@ -27,6 +28,7 @@ CUresult launch(const char* call_name, CUfunction function, const std::array<uns
   if (const CUresult injected = enter(call)) return injected;
   if (size[0] == 0 || size[1] == 0 || size[2] == 0) return misused(CUDA_ERROR_INVALID_VALUE);
   if (const CUresult none = need_context()) return none;
+  if (const CUresult refused = refuse_clusters(*function, size[0])) return misused(refused);
   return enqueue(stream, {.kind = CUgraphNode_st::Kind::kernel,
                           .text = kernel_text(*function, size, shared, with),
                           .function = function,
@@ -64,6 +66,7 @@ constexpr ErrorName error_names[] = {
     {900, "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED", "operation not permitted when stream is capturing"},
     {901, "CUDA_ERROR_STREAM_CAPTURE_INVALIDATED", "operation failed due to a previous error during capture"},
     {910, "CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE", "the graph update was not performed"},
+    {912, "CUDA_ERROR_INVALID_CLUSTER_SIZE", "cluster misconfiguration"},
     {999, "CUDA_ERROR_UNKNOWN", "unknown error"},
 };
 
@@ -380,6 +383,7 @@ CUresult CUDAAPI cuModuleLoadData(CUmodule* module, const void* image) {
       function.threads = numbers[0];
       function.shared = numbers[1];
       function.sizes.assign(numbers.begin() + 2, numbers.end());
+      if (int blocks = 0; parse(cut(fields, ' '), blocks)) function.cluster = blocks;
       made->functions[function.name] = function;
     }
   }
@@ -428,6 +432,7 @@ CUresult CUDAAPI cuFuncGetAttribute(int* value, CUfunction_attribute which, CUfu
 CUresult CUDAAPI cuFuncSetAttribute(CUfunction function, CUfunction_attribute which, int value) {
   FAKE_ENTER_IN_CONTEXT("cuFuncSetAttribute %s %d = %d", function->name.c_str(), static_cast<int>(which),
                         value);
+  if (which == CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED) function->any_cluster = value != 0;
   return CUDA_SUCCESS;
 }
 CUresult CUDAAPI cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, CUfunction function, int threads,

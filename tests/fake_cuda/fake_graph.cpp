@@ -105,6 +105,7 @@ CUresult set(CUgraphExec graph, CUgraphNode original, CUgraphNode_st with) {
 CUresult kernel(const CUDA_KERNEL_NODE_PARAMS& p, CUgraphNode_st& node) {
   if (!p.func || p.extra || p.gridDimX == 0 || p.gridDimY == 0 || p.gridDimZ == 0)
     return misused(CUDA_ERROR_INVALID_VALUE);
+  if (const CUresult refused = refuse_clusters(*p.func, p.gridDimX)) return misused(refused);
   node.kind = Kind::kernel;
   node.function = p.func;
   node.text =

@@ -29,6 +29,8 @@ struct CUfunc_st {
   int shared = 0;
   bool known = false;
   std::vector<int> sizes;
+  int cluster = 1;
+  bool any_cluster = false;  // also one that not every GPU has
   CUmod_st* module = nullptr;
 };
 struct CUmod_st {
@@ -301,6 +303,13 @@ CUresult erase(std::set<T*>& live, T* object) {
 }
 
 inline void* host(CUdeviceptr address) { return reinterpret_cast<void*>(address); }
+
+/// Why a grid of a function with clusters is not launched.
+inline CUresult refuse_clusters(const CUfunc_st& function, unsigned grid_x) {
+  const bool whole = grid_x % static_cast<unsigned>(function.cluster) == 0;
+  return whole && (function.cluster <= 8 || function.any_cluster) ? CUDA_SUCCESS
+                                                                  : CUDA_ERROR_INVALID_CLUSTER_SIZE;
+}
 
 // ---- nodes of graphs
 

@@ -70,13 +70,15 @@ nvrtcResult nvrtcCompileProgram(nvrtcProgram program, int, const char* const*) {
   if (result == NVRTC_ERROR_BUILTIN_OPERATION_FAILURE) {
     program->log = "nvrtc: error: failed to open libnvrtc-builtins.so.13.0.";
   }
-  const std::regex kernel(R"((?:FUSE_KERNEL\(\d+\)|__global__ void) (?!__launch_bounds__)(\w+)\(([^)]*)\))");
+  const std::regex kernel(
+      R"((?:FUSE_KERNEL\(\d+\)|__global__ void) (?:FUSE_CLUSTER\((\d+)\) )?(?!__launch_bounds__)(\w+)\(([^)]*)\))");
   std::string listed = "fake\n";
   for (std::sregex_iterator at(program->text.begin(), program->text.end(), kernel), end; at != end; ++at) {
-    program->log += "Compiling entry function '" + (*at)[1].str() + "' for 'sm_90'\n";
-    const std::string bytes = sizes((*at)[2].str());
+    program->log += "Compiling entry function '" + (*at)[2].str() + "' for 'sm_90'\n";
+    const std::string bytes = sizes((*at)[3].str());
     if (bytes.empty()) listed.clear();
-    if (!listed.empty()) listed += (*at)[1].str() + " 1024 0" + bytes + '\n';
+    const std::string cluster = (*at)[1].matched ? " cluster " + (*at)[1].str() : "";
+    if (!listed.empty()) listed += (*at)[2].str() + " 1024 0" + bytes + cluster + '\n';
   }
   if (!listed.empty()) program->cubin = listed + '\0';
   return result;

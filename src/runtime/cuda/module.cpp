@@ -14,6 +14,7 @@ namespace {
 
 constexpr std::int64_t max_grid_x = std::numeric_limits<std::int32_t>::max();
 constexpr std::int64_t max_grid_yz = 65535;
+constexpr int portable_cluster = 8;  // every GPU with clusters has those; more are asked for
 
 Status foreign_function() noexcept {
   return {ErrorCode::internal, "the function was loaded on another device"};
@@ -32,6 +33,11 @@ Status check(const codegen::KernelInfo& info, Dim3 grid, const Argument* argumen
     return status(ErrorCode::internal, "kernel {}: a grid of {} x {} x {} blocks is not launchable",
                   info.name, grid.x, grid.y, grid.z);
   }
+  if (info.cluster > 1 && grid.x % info.cluster != 0) {
+    return status(ErrorCode::internal,
+                  "kernel {}: a grid of {} blocks in x is no whole number of clusters of {}", info.name,
+                  grid.x, info.cluster);
+  }
   for (int i = 0; i < count; ++i) {
     const codegen::KernelParam& param = info.params[static_cast<std::size_t>(i)];
     if (param.kind == codegen::KernelParam::Kind::buffer || param.dtype == DType::i64) continue;
@@ -46,6 +52,17 @@ Status check(const codegen::KernelInfo& info, Dim3 grid, const Argument* argumen
     }
   }
   return Status::ok();
+}
+
+/// Before anything is compiled: NVRTC's words for it are those of the text.
+void check_clusters(const codegen::Source& source, const Target& target) {
+  for (const codegen::KernelInfo& info : source.kernels) {
+    if (info.cluster <= target.max_cluster) continue;
+    throw Error({.kind = ErrorKind::internal,
+                 .code = ErrorCode::unsupported,
+                 .message = fmt::format("kernel {}: cluster of {} exceeds the limit of {} ({})", info.name,
+                                        info.cluster, target.max_cluster, target.name)});
+  }
 }
 
 }  // namespace
@@ -143,6 +160,15 @@ Status CudaModule::load_function(const Driver& d, const CudaContext& context, CU
       !s) {
     return s;
   }
+  if (info.cluster > portable_cluster) {
+    if (Status s = d.status(
+            "cuFuncSetAttribute",
+            d.p_cuFuncSetAttribute(function.handle, CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1),
+            kernel);
+        !s) {
+      return s;
+    }
+  }
   if (shared == 0) return Status::ok();
 
   // Shared memory for as many blocks as threads and registers allow; the rest of it stays cache.
@@ -176,6 +202,7 @@ const Function& CudaModule::function(const std::string& name) const {
 
 std::unique_ptr<Module> CudaBackend::load(const codegen::Source& source, int threads) {
   check_driver_covers(context_->driver(), nvrtc_library());
+  check_clusters(source, target());
   return load_cubins(source, compile_to_cubins(source, target().arch, threads));
 }
 
@@ -188,6 +215,7 @@ std::string CudaBackend::build_key() const {
 
 std::unique_ptr<Module> CudaBackend::load_cubins(const codegen::Source& source,
                                                  const std::vector<Cubin>& cubins) {
+  check_clusters(source, target());
   for (const Cubin& cubin : cubins) {
     if (!cubin.image.empty()) continue;
     throw Error({.kind = ErrorKind::internal,
