@@ -40,7 +40,7 @@ std::string kernels_of(const Graph& graph, const CompileOptions& options) {
 /// Of the values that kernels of several stages pass on or store; everything else stays in the thread that
 /// computed it.
 std::string schemes_of(const Compiled& compiled) {
-  std::size_t local = 0, regional = 0, global = 0, alone = 0;
+  std::size_t local = 0, regional = 0, cluster = 0, global = 0, alone = 0;
   for (const schedule::Schedule& schedule : compiled.schedules) {
     if (schedule.phases.empty() && schedule.piece.stages.size() < 2) {
       ++alone;
@@ -49,11 +49,12 @@ std::string schemes_of(const Compiled& compiled) {
     for (const schedule::NodeScheme& each : schedule::schemes_of(compiled.graph, schedule)) {
       if (each.dominance == schedule::Dominance::none) continue;
       ++(each.scheme == schedule::Scheme::global     ? global
+         : each.scheme == schedule::Scheme::cluster  ? cluster
          : each.scheme == schedule::Scheme::regional ? regional
                                                      : local);
     }
   }
-  return fmt::format("{}/{}/{}/{}", local, regional, global, alone);
+  return fmt::format("{}/{}/{}/{}/{}", local, regional, cluster, global, alone);
 }
 
 std::string over(std::int64_t bytes, std::int64_t floor) {
@@ -139,7 +140,7 @@ void print_row(const std::string& name, const Graph& graph) {
 
 void run() {
   fmt::print("{:<32} {:>5} {:>5} {:>5} {:>5} {:>12} {:>8} {:>8} {:>8} {:>9} {:>7} {:>9}\n", "graph", "none",
-             "xla", "tvm", "fuse", "l/r/g/alone", "bytes", "sectors", "barriers", "registers", "spills",
+             "xla", "tvm", "fuse", "l/r/c/g/alone", "bytes", "sectors", "barriers", "registers", "spills",
              "occupancy");
   for (const test::StitchGraph& each : test::stitch_graphs()) {
     for (const DType dtype : {f32, bf16}) {
@@ -157,9 +158,9 @@ void run() {
   }
   fmt::print(
       "\nnone, xla, tvm, fuse: kernels by a kernel an op, by other compilers' rules, and ours (h200).\n"
-      "l/r/g/alone: stages whose value stays with its thread or warp, reductions that a block shares, those "
-      "that "
-      "all\nblocks share behind a grid barrier, kernels of one value.\n"
+      "l/r/c/g/alone: stages whose value stays with its thread; reductions that a block shares, or the "
+      "blocks of\n"
+      "a cluster; what all blocks share in memory, behind a grid barrier; kernels of one value.\n"
       "bytes, sectors: over the least there is, of values of 1 MB and more where there are any; "
       "barriers: "
       "kernels with block barriers;\n'-': not run here. registers: the most of a thread (sm_90); spills: "

@@ -67,6 +67,7 @@ class KernelLowering {
     Kernel& kernel = builder_.kernel;
     kernel.block_threads = launch.block_threads;
     kernel.index_type = launch.index_type;
+    kernel.cluster = launch.cluster;
     kernel.grid = rename(launch.grid);
   }
 
@@ -290,7 +291,10 @@ std::vector<Dim> KernelLowering::mentioned_symbols(const Kernel& kernel) {
     work.pop_back();
     for (const Stmt& stmt : body) {
       if (const auto* let = std::get_if<Let>(&stmt.node)) {
-        if (const auto* load = std::get_if<Load>(&let->rhs)) add(load->index);
+        if (const auto* load = std::get_if<Load>(&let->rhs)) {
+          add(load->index);
+          if (load->rank) add(*load->rank);
+        }
         if (const auto* value = std::get_if<IndexValue>(&let->rhs)) add(value->index);
         if (const auto* less = std::get_if<IndexLess>(&let->rhs)) add(less->index), add(less->bound);
         if (const auto* random = std::get_if<Random>(&let->rhs)) add(random->element);

@@ -42,6 +42,7 @@ class RowLowering {
       case Mapping::column_tile:
         return by_tile();
       case Mapping::split:
+        if (to_.launch.cluster > 1) return by_cluster();
         return to_.launch.role == KernelSchedule::Role::joined ? by_parts_together() : by_parts();
       default:
         return by_block();
@@ -92,7 +93,7 @@ class RowLowering {
   }
 
   static bool keeps_trips(const KernelSchedule& launch) {
-    if (launch.role == KernelSchedule::Role::joined) return true;
+    if (launch.role == KernelSchedule::Role::joined || launch.cluster > 1) return true;
     return launch.role != KernelSchedule::Role::combine && launch.mapping != Mapping::split;
   }
 
@@ -138,7 +139,8 @@ class RowLowering {
       Walk walk = part_of_row(at, base * parts() + at.block,
                               to_.bind(builder_.unique("row"), base + at.block / parts(), to_.results));
       if (at_once * parts() < blocks) walk.inside = {{at.block, at_once * parts()}};
-      walk.inside.push_back({walk.row, to_.results});
+      const bool whole = to_.results.is_constant() && to_.results.constant() % at_once == 0;
+      if (!whole) walk.inside.push_back({walk.row, to_.results});
       std::vector<Stage> reduced;  // by the last pass
       for (int pass = 0; pass <= last_pass(stages_) || !reduced.empty(); ++pass) {
         std::vector<Running> totals;
@@ -146,11 +148,12 @@ class RowLowering {
         for (const Stage& stage : reduced) totals.push_back(declare_total(stage.root));
         take_parts(at, walk, totals);
         builder_.at(to_.root());
-        builder_.when(walk.inside, [&] {
+        const auto part = [&] {
           to_.elements.enter_scope();
           pass_of_part(at, walk, pass);
           to_.elements.leave_scope();
-        });
+        };
+        walk.inside.empty() ? part() : builder_.when(walk.inside, part);
         reduced = stages_of_pass(pass);
         std::erase_if(reduced, [](const Stage& stage) { return stage.form != Stage::Form::reduce; });
       }
@@ -164,6 +167,34 @@ class RowLowering {
                     [&] { fill(Dim::index(base, to_.results)); });
     }
     to_.elements.leave_scope();
+  }
+
+  // The blocks of a row are a cluster: each leaves its parts in its own shared memory, where all read them.
+  void by_cluster() {
+    to_.threads(builder_.unique("b"), [&](const ThreadIndex& at) {
+      const Walk walk = part_of_row(at, at.block, at.block / parts());
+      for (int pass = 0; pass <= last_pass(stages_); ++pass) {
+        const std::vector<Stage> stages = stages_of_pass(pass);
+        std::vector<Running> running = walk_part(at, walk, stages);
+        if (running.empty()) continue;
+        const std::vector<SharedState> left = shared_states(running, 1);
+        builder_.when({{at.warp, 1}, {at.lane, 1}}, [&] { put(left, 0, running); });
+        builder_.append(ClusterBarrier{});
+        declare_totals(running);
+        take_parts(at, running, [&](const Running& total, const Index& part) {
+          const SharedState& shared = left[static_cast<std::size_t>(&total - running.data())];
+          std::vector<VarId> incoming;
+          for (const BufferId buffer : shared) {
+            incoming.push_back(
+                builder_.value(builder_.kernel.buffers[buffer].dtype, Load{buffer, 0, {}, part}));
+          }
+          return incoming;
+        });
+        finish_parts(walk, running);
+      }
+      builder_.at(to_.root());
+      builder_.append(ClusterBarrier{});  // until then others may read what this block left
+    });
   }
 
   int parts() const { return to_.schedule.choices.parts; }
@@ -192,26 +223,38 @@ class RowLowering {
   }
 
   /// Every warp combines the parts of the row in the same order, so that every thread has the totals.
+  void take_parts(const ThreadIndex& at, const std::vector<Running>& totals,
+                  const std::function<std::vector<VarId>(const Running&, const Index& part)>& load) {
+    const std::string part = builder_.unique("p");
+    builder_.at(totals.front().root);
+    builder_.loop({.name = part, .begin = at.lane, .end = parts(), .step = warp_size, .body = {}}, [&] {
+      for (const Running& total : totals) {
+        builder_.at(total.root);
+        const std::vector<VarId> incoming = load(total, Dim::index(part, parts()));
+        builder_.append(Combine{total.reduction, total.state, incoming});
+      }
+    });
+    combine_lanes(totals);
+  }
+
+  /// Of what earlier passes left in memory.
   void take_parts(const ThreadIndex& at, const Walk& walk, const std::vector<Running>& totals) {
     const auto take = [&] {
-      const std::string part = builder_.unique("p");
-      builder_.at(totals.front().root);
-      builder_.loop({.name = part, .begin = at.lane, .end = parts(), .step = warp_size, .body = {}}, [&] {
-        for (const Running& total : totals) {
-          builder_.at(total.root);
-          std::vector<VarId> incoming;
-          std::size_t array = scratch_place(to_.graph, to_.schedule.piece, total.root);
-          for (const DType dtype : builder_.kernel.reductions[total.reduction].state) {
-            incoming.push_back(builder_.value(
-                dtype, Load{to_.scratch[array++], walk.row * parts() + Dim::index(part, parts()), {}}));
-          }
-          builder_.append(Combine{total.reduction, total.state, incoming});
-        }
+      take_parts(at, totals, [&](const Running& total, const Index& part) {
+        std::vector<VarId> incoming;
+        std::size_t array = scratch_place(to_.graph, to_.schedule.piece, total.root);
+        for (const DType dtype : builder_.kernel.reductions[total.reduction].state)
+          incoming.push_back(
+              builder_.value(dtype, Load{to_.scratch[array++], walk.row * parts() + part, {}}));
+        return incoming;
       });
-      combine_lanes(totals);
     };
     if (totals.empty()) return;
     walk.inside.empty() ? take() : builder_.when(walk.inside, take);
+    finish_parts(walk, totals);
+  }
+
+  void finish_parts(const Walk& walk, const std::vector<Running>& totals) {
     for (const Running& total : totals) {
       const VarId value = total.state.back();
       to_.elements.hold(total.root, row_coordinates(total.root, walk.row), value);
@@ -222,15 +265,19 @@ class RowLowering {
     }
   }
 
-  void pass_of_part(const ThreadIndex& at, const Walk& walk, int pass) {
-    const std::vector<Stage> stages = stages_of_pass(pass);
+  /// Walks the block's part of the row; all of its threads have what it reduced that to.
+  std::vector<Running> walk_part(const ThreadIndex& at, const Walk& walk, const std::vector<Stage>& stages) {
     std::vector<Running> running;
     for (const Stage& stage : stages) {
       if (stage.form == Stage::Form::reduce) running.push_back(declare(stage.root));
     }
     if (!stages.empty()) walk_row(walk, stages, running);
-    if (running.empty()) return;
-    combine_block(at, running);
+    if (!running.empty()) combine_block(at, running);
+    return running;
+  }
+
+  void pass_of_part(const ThreadIndex& at, const Walk& walk, int pass) {
+    const std::vector<Running> running = walk_part(at, walk, stages_of_pass(pass));
     for (const Running& each : running) {
       builder_.at(each.root);
       std::size_t array = scratch_place(to_.graph, to_.schedule.piece, each.root);

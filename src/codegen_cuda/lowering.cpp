@@ -112,8 +112,13 @@ void Lowering::threads(const std::string& block, const std::function<void(const 
     };
     const Dim& blocks = builder.kernel.grid;
     if (tiles == blocks) return body(at.block);
-    if (tiles.is_constant() && tiles.constant() < blocks.constant())
+    // By results: a tile too many has none. Blocks that keep columns take every n-th row.
+    const bool guarded = launch.mapping != Mapping::row_block &&
+                         (launch.role != KernelSchedule::Role::partial || !has_columns(schedule.piece));
+    if (tiles.is_constant() && tiles.constant() < blocks.constant()) {
+      if (guarded) return body(at.block);
       return builder.when({{at.block, tiles}}, [&] { body(at.block); });
+    }
     const bool shares = launch.mapping != Mapping::element && launch.mapping != Mapping::row_warp;
     builder.loop({.name = block, .begin = at.block, .end = tiles, .step = blocks, .body = {}}, [&] {
       body(Dim::index(block, tiles));

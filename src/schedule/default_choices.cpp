@@ -88,6 +88,7 @@ class Holding {
       const int places = target_.sms * (resident / threads);
       const std::int64_t useful = row / (std::int64_t{fewest_trips} * threads);
       for (choices.parts = 2; choices.parts <= std::min<std::int64_t>(places, useful); choices.parts *= 2) {
+        consider_cluster(choices, best, least);
         const std::int64_t at_once = std::min<std::int64_t>(places / choices.parts, count);
         choices.blocks = static_cast<int>(at_once) * choices.parts;
         // Where blocks take rows in turns, what does not change from row to row takes registers too.
@@ -98,6 +99,15 @@ class Holding {
       }
     }
     return best;
+  }
+
+  /// As many clusters as rows: those that wait leave the device to others.
+  void consider_cluster(Choices choices, Choices& best, double& least) const {
+    choices.cluster = true;
+    choices.blocks = 0;
+    if (choices.parts > target_.max_cluster || !fits(choices)) return;
+    const double seconds = piece_seconds(graph_, piece_, choices, target_);
+    if (seconds < least) best = choices, least = seconds;
   }
 
   /// The rows shared by blocks that stay: by the fewest threads that hold a row's share and its columns, and
@@ -183,6 +193,7 @@ std::optional<Choices> choices_of_phases(const ir::Graph& graph, const Piece& pi
   for (const Piece& phase : piece.phases) {
     choices.phases.push_back(with_threads(default_choices(graph, phase, target), threads));
     choices.phases.back().blocks = 0;
+    choices.phases.back().cluster = false;
     for (const KernelSchedule& launch : launches(graph, phase, choices.phases.back()))
       tiles = std::max(tiles, launch.tiles.hint());
   }

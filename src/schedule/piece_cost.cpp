@@ -61,12 +61,21 @@ double phase_seconds(const ir::Graph& graph, const Piece& piece, const Choices& 
                               .threads = launch.block_threads};
     const bool combines = launch.role == KernelSchedule::Role::combine;
     std::int64_t bytes = scratch;
-    if (splits_stages(piece, choices)) {
+    if (splits_stages(piece, choices) && !choices.cluster) {
       bytes += combines ? moved : inputs;
     } else if (!combines) {
       bytes += moved + again;
     }
     sum += kernel_cost(bytes, residency, target).seconds;
+  }
+  if (choices.cluster) {
+    std::vector<int> passes;  // behind each of these, the blocks of a row wait for each other
+    for (const Stage& stage : stages_of(graph, piece)) {
+      if (stage.form == Stage::Form::reduce) passes.push_back(stage.pass);
+    }
+    std::sort(passes.begin(), passes.end());
+    passes.erase(std::unique(passes.begin(), passes.end()), passes.end());
+    sum += static_cast<double>(passes.size()) * target.cluster_seconds;
   }
   // Between two launches of one kernel, its blocks wait for each other.
   if (joined) sum += target.barrier_seconds - target.launch_seconds;

@@ -135,7 +135,7 @@ std::string_view to_string(Mapping mapping) {
 
 std::string Choices::to_string() const {
   std::string text = fmt::format("mapping = {}, block = {}", schedule::to_string(mapping), block_threads);
-  if (parts > 1) text += fmt::format(", parts = {}", parts);
+  if (parts > 1) text += fmt::format(", parts = {}{}", parts, cluster ? ", cluster" : "");
   if (blocks > 0) text += fmt::format(", blocks = {}", blocks);
   if (hold > 0) text += fmt::format(", hold = {}", hold);
   for (const Choices& phase : phases) text += fmt::format(", phase {{{}}}", phase.to_string());
@@ -197,7 +197,9 @@ bool splits_stages(const Piece& piece, const Choices& choices) {
 
 std::vector<Stage> stages_of(const ir::Graph& graph, const Piece& piece, const KernelSchedule& launch) {
   std::vector<Stage> stages = stages_of(graph, piece);
-  if (launch.mapping == Mapping::split && launch.role != KernelSchedule::Role::joined)
+  const bool one_pass =
+      launch.role == KernelSchedule::Role::partial || launch.role == KernelSchedule::Role::combine;
+  if (launch.mapping == Mapping::split && one_pass)
     std::erase_if(stages, [&](const Stage& stage) { return stage.pass != launch.pass; });
   if (!has_columns(piece)) return stages;
   const bool combines = launch.role == KernelSchedule::Role::combine;
@@ -214,7 +216,7 @@ std::vector<ScratchArray> scratch_of(const ir::Graph& graph, const Piece& piece,
       arrays.push_back(std::move(array));
   }
   const bool split = choices.mapping == Mapping::split;
-  if (!piece.phases.empty() || (!split && !has_columns(piece))) return arrays;
+  if (!piece.phases.empty() || choices.cluster || (!split && !has_columns(piece))) return arrays;
   const LoopShape shape = loop_shape(graph, graph[dominant(graph, piece)]);
   const Dim elements = product(split ? shape.kept : shape.reduced) * choices.parts;
   for (const Stage& stage : stages_of(graph, piece)) {
@@ -245,7 +247,7 @@ std::int64_t shared_bytes(const ir::Graph& graph, const Piece& piece, const Choi
   if (by_warp && choices.blocks > 0) columns += choices.block_threads;
   std::int64_t sum = 0;
   for (const Stage& stage : stages_of(graph, piece)) {
-    if (stage.form == Stage::Form::reduce) sum += states * bytes(stage.root);
+    if (stage.form == Stage::Form::reduce) sum += (states + choices.cluster) * bytes(stage.root);
     if (stage.form == Stage::Form::column_reduce) sum += columns * bytes(stage.root);
   }
   return sum;
@@ -306,6 +308,10 @@ std::vector<KernelSchedule> launches(const ir::Graph& graph, const Piece& piece,
   kernel.reduced = product(shape.reduced);
   kernel.tiles = kernel.grid = tiles_of(kernel, choices.parts);
   const bool columns = has_columns(piece);
+  if (choices.cluster) {
+    kernel.cluster = choices.parts;
+    return {kernel};
+  }
   if (choices.mapping != Mapping::split && !columns) {
     if (choices.blocks > 0) kernel.grid = choices.blocks;
     return {kernel};
@@ -339,7 +345,8 @@ void hold(const ir::Graph& graph, Schedule& schedule) {
   if (has_columns(schedule.piece)) schedule.trips = static_cast<int>(trips);
   if (trips == 0 || trips > schedule.choices.hold) return;
   // From launch to launch nothing stays in registers.
-  if (schedule.choices.mapping == Mapping::split && schedule.choices.blocks == 0) return;
+  const bool apart = schedule.choices.blocks == 0 && !schedule.choices.cluster;
+  if (schedule.choices.mapping == Mapping::split && apart) return;
   for (const Held& held : held_values(graph, schedule.piece)) {
     schedule.held.push_back(held);
     if (held_words(graph, schedule.held) * trips > schedule.choices.hold) schedule.held.pop_back();
@@ -423,6 +430,11 @@ void verify(const ir::Graph& graph, const Schedule& schedule, const Target& targ
   if (schedule.phases.empty() && form_of(graph, schedule.piece) != form_of(schedule.choices.mapping)) {
     fail("the mapping does not fit the piece");
   }
+  if (schedule.choices.cluster) {
+    const Choices& choices = schedule.choices;
+    if (choices.mapping != Mapping::split || choices.blocks > 0 || choices.parts > target.max_cluster)
+      fail(fmt::format("a cluster of {} blocks on {}", choices.parts, target.name));
+  }
   if (schedule.choices.blocks > 0 && schedule.choices.mapping == Mapping::split &&
       schedule.choices.blocks < schedule.choices.parts) {
     fail("fewer blocks than parts of a row");
@@ -447,7 +459,8 @@ void verify(const ir::Graph& graph, const Schedule& schedule, const Target& targ
     return kernel.role == KernelSchedule::Role::joined;
   };
   const auto joins = std::count_if(schedule.kernels.begin(), schedule.kernels.end(), is_joined);
-  const bool parts = schedule.choices.mapping == Mapping::split || has_columns(schedule.piece);
+  const bool split = schedule.choices.mapping == Mapping::split;
+  const bool parts = (split && !schedule.choices.cluster) || has_columns(schedule.piece);
   const bool several = parts || !schedule.phases.empty();
   if (joins != (several && schedule.choices.blocks > 0) || (joins > 0 && !is_joined(schedule.kernels.back())))
     fail("blocks without a kernel that joins launches");

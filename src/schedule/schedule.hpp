@@ -21,7 +21,7 @@ enum class Mapping : std::uint8_t {
   row_warp,     ///< a warp a result: its lanes walk the reduced elements
   row_block,    ///< a block a result
   column_tile,  ///< 32 results side by side a block; the warps share the reduced elements
-  split,        ///< several blocks a result, then a second launch combines their parts in fixed order
+  split,        ///< several blocks a result, which combine their parts in fixed order: see Choices
   scan_warp,    ///< a warp a row of a scan
   scan_thread,  ///< a thread a row of a scan
 };
@@ -36,6 +36,7 @@ struct Choices {
   /// Of the kernel that joins several launches, with grid barriers between; of one launch: blocks that stay,
   /// and take tiles in turns. 0: there is no such kernel, and a block for each tile.
   int blocks = 0;
+  bool cluster = false;  ///< split: the blocks of a row are a cluster, and pass parts on to each other
   std::vector<Choices> phases{};  ///< of a piece of several phases: of each; the mapping is the first one's
   bool operator==(const Choices&) const = default;
   std::string to_string() const;
@@ -57,6 +58,7 @@ struct KernelSchedule {
   Dim grid{};     ///< blocks
   int block_threads = 256;
   DType index_type = i64;
+  int cluster = 1;        ///< blocks of a cluster; 1: none
   std::size_t phase = 0;  ///< of the piece
   int pass = 0;           ///< of the stages of a split row: that the launch walks
 };

@@ -23,11 +23,14 @@ struct Readers {
 };
 
 Scheme scheme_of(NodeId id, const Stage* stage, const Schedule& phase, const Readers& readers) {
+  const bool reduces = stage && stage->form == Stage::Form::reduce;
+  // Blocks pass on parts of it, whoever reads the whole.
+  if (reduces && phase.choices.cluster) return Scheme::cluster;
+  if (reduces && phase.choices.mapping == Mapping::split) return Scheme::global;
+  if (stage && stage->form == Stage::Form::column_reduce) return Scheme::global;
   if (!readers.any.contains(id)) return Scheme::independent;
-  if (!stage) return Scheme::local;
-  if (readers.other_phases.contains(id) || stage->form == Stage::Form::column_reduce) return Scheme::global;
-  if (stage->form != Stage::Form::reduce) return Scheme::local;
-  return phase.choices.mapping == Mapping::split ? Scheme::global : Scheme::regional;
+  if (stage && readers.other_phases.contains(id)) return Scheme::global;
+  return reduces ? Scheme::regional : Scheme::local;
 }
 
 }  // namespace
@@ -40,6 +43,8 @@ std::string_view to_string(Scheme scheme) {
       return "local";
     case Scheme::regional:
       return "regional";
+    case Scheme::cluster:
+      return "cluster";
     case Scheme::global:
       return "global";
   }
@@ -87,7 +92,7 @@ std::vector<NodeScheme> schemes_of(const ir::Graph& graph, const Schedule& sched
 std::string schemes_text(const ir::Graph& graph, const Schedule& schedule) {
   std::string text;
   const std::vector<NodeScheme> all = schemes_of(graph, schedule);
-  for (const Scheme scheme : {Scheme::regional, Scheme::global, Scheme::independent}) {
+  for (const Scheme scheme : {Scheme::regional, Scheme::cluster, Scheme::global, Scheme::independent}) {
     std::string values;
     for (const NodeScheme& each : all) {
       if (each.scheme == scheme) values += ' ' + graph.value_name(each.node);

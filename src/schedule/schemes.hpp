@@ -20,6 +20,7 @@ enum class Scheme : std::uint8_t {
   independent,  ///< nothing in the kernel reads it
   local,        ///< in a register of the thread that computed it
   regional,     ///< the threads of a block share it: by shuffles, or in shared memory
+  cluster,      ///< the blocks of a cluster share it, in their shared memory
   global,       ///< in memory, behind a grid barrier or for a later launch
 };
 std::string_view to_string(Scheme);

@@ -28,6 +28,7 @@ struct Target {
   double flops_f32 = 60e12;           ///< flop/s outside tensor cores
   double launch_seconds = 2.5e-6;
   double node_seconds = 1.3e-6;     ///< between two kernels of a replayed graph
+  double cluster_seconds = 0.5e-6;  ///< that the blocks of a cluster wait for each other
   double barrier_seconds = 1.5e-6;  ///< that all blocks of a kernel wait for each other
 };
 

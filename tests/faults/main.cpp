@@ -14,7 +14,6 @@
 namespace fuse::test {
 namespace {
 
-constexpr const char* profile = "h200";
 constexpr std::size_t together = 32;  // programs that one call of the system compiler builds
 
 struct Planted {
@@ -23,9 +22,10 @@ struct Planted {
 };
 
 /// Of the kernels that steps of the plan run: parts of others that the device has places for do not run.
-std::vector<Planted> plant(const StitchGraph& each, std::int64_t rows, std::int64_t columns) {
+std::vector<Planted> plant(const StitchGraph& each, std::int64_t rows, std::int64_t columns,
+                           const std::string& profile = "h200", const std::string& rules = "") {
   const Graph graph = each.build(f32, rows, columns);
-  const Compiled compiled = run_pipeline(graph.ir(), target_profile(profile));
+  const Compiled compiled = run_pipeline(graph.ir(), target_profile(profile), fuzz::pipeline_of(rules));
   const std::vector<std::size_t> uses = kernel_uses(compiled);
   std::vector<Planted> planted;
   for (const kernel::FaultSite& site : kernel::fault_sites(compiled.kernels)) {
@@ -34,9 +34,10 @@ std::vector<Planted> plant(const StitchGraph& each, std::int64_t rows, std::int6
                                    .checked = true,
                                    .shuffle_seed = 1,
                                    .optimization = 0,
-                                   .fault = kernel::to_string(site.fault)};
-    planted.push_back({fmt::format("{} {}x{}", each.name, rows, columns), compiled.kernels[site.kernel].name,
-                       site.what, case_of(graph, options)});
+                                   .fault = kernel::to_string(site.fault),
+                                   .rules = rules};
+    planted.push_back({fmt::format("{} {}x{} {} {}", each.name, rows, columns, profile, rules),
+                       compiled.kernels[site.kernel].name, site.what, case_of(graph, options)});
   }
   return planted;
 }
@@ -52,6 +53,15 @@ int run() {
     for (const std::int64_t columns : {20, 500}) {
       for (Planted& one : plant(each, 150, columns)) all.push_back(std::move(one));
     }
+    // Rows of several blocks: a cluster's, or of a grid that waits; phases behind grid barriers. Of graphs
+    // whose results depend on every part of their reductions, which softmax's do not on its maximum.
+    const std::string name = each.name;
+    if (name != "rms_norm" && name != "layer_norm") continue;
+    for (const char* profile : {"h200", "a100"}) {
+      for (Planted& one : plant(each, 2, 40000, profile)) all.push_back(std::move(one));
+    }
+    for (Planted& one : plant(each, 30, 45, "tiny3", "no-merge")) all.push_back(std::move(one));
+    for (Planted& one : plant(each, 1, 3000, "tiny3", "paper")) all.push_back(std::move(one));
   }
   std::map<std::string, Tally> by_kind, by_verdict;
   std::vector<std::string> survivors;
@@ -69,7 +79,7 @@ int run() {
       ++tally.planted;
       tally.found += found;
       ++by_verdict[std::string(to_string(outcome.verdict))].planted;
-      if (!found) survivors.push_back(fmt::format("{:<32} {:<14} {}", all[i].graph, fault, all[i].what));
+      if (!found) survivors.push_back(fmt::format("{:<36} {:<14} {}", all[i].graph, fault, all[i].what));
     }
     if (progress) std::fprintf(stderr, "\r%zu of %zu", last, all.size());
   }

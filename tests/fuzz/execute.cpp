@@ -82,6 +82,8 @@ schedule::Choices random_choices(const ir::Graph& graph, const schedule::Piece& 
     const bool joined = choices.parts > 1 && random.between(0, 1) > 0;
     choices.blocks = joined ? static_cast<int>(random.between(1, target.sms)) : 0;
     if (choices.mapping == Mapping::split && choices.blocks < choices.parts) choices.blocks = 0;
+    const bool cluster = choices.mapping == Mapping::split && choices.parts <= target.max_cluster;
+    if (cluster && choices.blocks == 0) choices.cluster = random.between(0, 1) > 0;
   }
   while (shared_bytes(graph, piece, choices) > target.shared_per_block) {
     choices.block_threads = choices.block_threads / 64 * 32;
@@ -156,17 +158,23 @@ bool same_bits(const HostTensor& a, const HostTensor& b) {
 
 }  // namespace
 
-Batch::Batch(std::vector<Case> cases, const Rewrite& rewrite) : cases_(std::move(cases)) {
+PipelineOptions pipeline_of(std::string_view rules) {
+  CompileOptions options;
+  if (rules == "paper") options.schemes = Schemes::paper;
+  if (rules == "no-merge") options.stitch = Stitch::no_merge;
+  return pipeline_options(options);
+}
+
+Batch::Batch(std::vector<Case> cases, const Rewrite& rewrite, const Choose& choose)
+    : cases_(std::move(cases)) {
   for (std::size_t i = 0; i < cases_.size(); ++i) {
     built_.push_back(std::make_unique<Built>());
     const RunOptions& options = cases_[i].options;
     const Target target = target_profile(options.profile);
     Random random(options.choices_seed);
-    CompileOptions rules;
-    if (options.rules == "paper") rules.schemes = Schemes::paper;
-    if (options.rules == "no-merge") rules.stitch = Stitch::no_merge;
-    PipelineOptions pipeline = pipeline_options(rules);
+    PipelineOptions pipeline = pipeline_of(options.rules);
     pipeline.fault = kernel::parse_fault(options.fault);
+    pipeline.choose = choose;
     if (options.choices_seed != 0) {
       // From a stream of its own, so that the choices of a seed do not depend on how often it draws.
       pipeline.partition = random_partition(Random(~options.choices_seed));

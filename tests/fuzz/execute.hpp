@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "fuzz/program.hpp"
+#include "pipeline.hpp"
 
 namespace fuse::fuzz {
 
@@ -31,13 +32,18 @@ struct Outcome {
 };
 
 using Rewrite = std::function<ir::Graph(const ir::Graph&)>;
+/// PipelineOptions::choose, where the case draws none itself.
+using Choose = std::function<schedule::Choices(const ir::Graph&, const schedule::Piece&, const Target&)>;
+
+/// What RunOptions::rules ask of the pipeline.
+PipelineOptions pipeline_of(std::string_view rules);
 
 /// Cases compiled together: one call of the system compiler builds the kernels of all. What a case is
 /// compiled to does not depend on its neighbours.
 class Batch {
  public:
   /// `rewrite` stands before the compiler and is unknown to the oracle: to plant a fault.
-  explicit Batch(std::vector<Case> cases, const Rewrite& rewrite = {});
+  explicit Batch(std::vector<Case> cases, const Rewrite& rewrite = {}, const Choose& choose = {});
   ~Batch();
   std::size_t size() const { return cases_.size(); }
   Outcome run(std::size_t i);

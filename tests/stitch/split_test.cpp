@@ -1,6 +1,8 @@
 // Rows that several blocks share, through all stages: each pass in a launch of its own, or in one kernel
 // whose blocks hold their parts and wait for each other; and phases of one kernel.
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
 #include "pipeline.hpp"
 #include "schedule/schedule_support.hpp"
 #include "support/catch.hpp"
@@ -65,7 +67,7 @@ TEST_CASE("each pass over split rows is a launch; one kernel holds", "[stitch][s
 }
 
 TEST_CASE("few long rows fill the device, and are read once", "[stitch][schedule]") {
-  const Compiled few = compiled(normalised(6, 1 << 16), "h200");
+  const Compiled few = compiled(normalised(6, 1 << 16), "a100");
   REQUIRE(few.schedules.size() == 1);
   const Choices& choices = few.schedules[0].choices;
   CHECK(choices.mapping == Mapping::split);
@@ -96,7 +98,7 @@ TEST_CASE("split stages answer right, checked, whatever the order of threads", "
 
 TEST_CASE("split rows: one kernel or its launches, the same bits", "[stitch][emulated]") {
   for (const auto& [profile, g] :
-       {std::pair{"h200", normalised(3, 40000)}, std::pair{"tiny3", normalised(1, 12000)}}) {
+       {std::pair{"a100", normalised(3, 40000)}, std::pair{"tiny3", normalised(1, 12000)}}) {
     REQUIRE(compiled(g, profile).schedules[0].choices.mapping == Mapping::split);
     const Device device = Device::emulated({.profile = profile, .checked = true, .optimization = 0});
     CompileOptions apart;
@@ -130,6 +132,61 @@ TEST_CASE("without any one of its barriers a kernel of split rows or of phases f
       }
     }
     CHECK(planted >= 2);
+  }
+}
+
+TEST_CASE("the blocks of a row are a cluster where the device has them", "[stitch][cluster]") {
+  const auto choices_on = [](const char* profile) {
+    return compiled(stitch::group_norm(f32, 1024, 1024), profile).schedules.at(0).choices;
+  };
+  CHECK(choices_on("h200").cluster);
+  CHECK(choices_on("h200").parts <= 16);
+  CHECK(!choices_on("a100").cluster);
+
+  const Graph g = normalised(6, 4096);
+  Choices choices{.mapping = Mapping::split, .block_threads = 256, .parts = 4, .hold = 32};
+  choices.cluster = true;
+  const Compiled one = compiled(g, "h200", choices);
+  REQUIRE(one.kernels.size() == 1);
+  CHECK(one.kernels[0].cluster == 4);
+  CHECK(one.schedules[0].scratch.empty());
+  CHECK(!one.schedules[0].held.empty());
+  CHECK(one.plan.steps.size() == 1);
+  CHECK(!one.plan.steps[0].spins);
+  const auto error = [&](const char* profile) { return thrown_by([&] { compiled(g, profile, choices); }); };
+  CHECK(error("tiny3").find("a cluster of 4 blocks on tiny3") != std::string::npos);
+}
+
+TEST_CASE("clusters answer right, checked; without any one of their barriers they fault",
+          "[stitch][cluster][emulated]") {
+  for (const auto& [profile, parts] : {std::pair{"h200", 8}, std::pair{"tiny3", 2}, std::pair{"tiny3", 3}}) {
+    INFO(profile << ' ' << parts);
+    Choices choices{.mapping = Mapping::split, .block_threads = 64, .parts = parts, .hold = 32};
+    choices.cluster = true;
+    const Graph g = normalised(5, 1500);
+    const ir::Graph graph = g.ir();
+    const auto outcome = [&, parts = choices](std::uint64_t seed, int drop) {
+      fuzz::Case one = case_of(
+          g, {.profile = profile, .checked = true, .threads = 2, .shuffle_seed = seed, .optimization = 0});
+      if (drop >= 0) one.options.fault = "barrier." + std::to_string(drop);
+      fuzz::Batch batch({std::move(one)}, {},
+                        [&](const ir::Graph&, const schedule::Piece&, const Target&) { return parts; });
+      return batch.run(0);
+    };
+    for (std::uint64_t seed = 1; seed <= 3; ++seed) {
+      const fuzz::Outcome right = outcome(seed, -1);
+      INFO(right.text);
+      CHECK(to_string(right.verdict) == to_string(fuzz::Verdict::ok));
+    }
+    const Compiled whole = compiled(g, profile, choices);
+    const std::vector<codegen::OpLine>& lines = whole.source.kernels[0].lines;
+    const auto barriers =
+        std::count_if(lines.begin(), lines.end(), [](const codegen::OpLine& line) { return line.barrier; });
+    CHECK(barriers == 5);  // a block's and a cluster's behind both passes, and the last
+    for (int barrier = 0; barrier < barriers; ++barrier) {
+      INFO("barrier " << barrier);
+      CHECK(to_string(outcome(1, barrier).verdict) == to_string(fuzz::Verdict::fault));
+    }
   }
 }
 

@@ -16,7 +16,7 @@ inline fuzz::Case case_of(const Graph& graph, const fuzz::RunOptions& options) {
   for (const ir::Node& node : program.graph.nodes) {
     const auto* name = std::get_if<ir::NameAttr>(&node.attr);
     if (!name) continue;
-    fuzz::InputStyle style{.low = -2, .high = 2};
+    fuzz::InputStyle style{.low = -1, .high = 3};  // sums are far from 0
     if (name->name == "label") style = {fuzz::InputStyle::Kind::whole, -1, classes - 1};  // -1: none
     if (name->name == "v") style = {fuzz::InputStyle::Kind::uniform, 0.25, 2};  // Adam divides by its root
     program.inputs[name->name] = style;
