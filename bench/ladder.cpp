@@ -11,7 +11,19 @@
 namespace fuse::bench {
 namespace {
 
-codegen::Source ladder_source() {
+std::vector<int> clusters_of(const Target& target) {
+  std::vector<int> sizes;
+  for (const int blocks : {2, 8, 16}) {
+    if (blocks <= target.max_cluster) sizes.push_back(blocks);
+  }
+  return sizes;
+}
+
+std::string cluster_kernel(int blocks, int barriers) {
+  return fmt::format("cluster_{}_{}", blocks, barriers);
+}
+
+codegen::Source ladder_source(const Target& target) {
   using Kind = codegen::KernelParam::Kind;
   codegen::Source source;
   source.name = "ladder";
@@ -41,6 +53,22 @@ FUSE_KERNEL(128) more_barriers(global<int> counter) {
     info.params = {{Kind::buffer, "counter", DType::i32, true}};
     source.kernels.push_back(info);
   }
+  for (const int blocks : clusters_of(target)) {
+    for (const int barriers : {1, 33}) {
+      const std::string name = cluster_kernel(blocks, barriers);
+      source.body += fmt::format(
+          "FUSE_KERNEL(128) FUSE_CLUSTER({}) {}(global<int> x) {{\n"
+          "  for (int i = 0; i < {}; ++i) cluster_barrier();\n}}\n",
+          blocks, name, barriers);
+      codegen::KernelInfo info{.name = name, .block_threads = 128, .communicates = true, .cluster = blocks};
+      info.params = {{Kind::buffer, "x", DType::i32, true}};
+      source.kernels.push_back(info);
+    }
+  }
+  if (!clusters_of(target).empty()) {
+    source.primitives.insert(source.primitives.end(), {"cluster_barrier", "cluster_size"});
+    source.prelude = codegen::cuda_prelude(source.primitives);
+  }
   return source;
 }
 
@@ -49,7 +77,7 @@ class Ladder {
   Ladder(Report& report, const Device& device)
       : report_(report),
         timer_(device),
-        module_(device.backend()->load(ladder_source())),
+        module_(device.backend()->load(ladder_source(device.backend()->target()))),
         wave_(device.backend()->target().sms),
         memory_(device.allocate(wave_ * 256 * static_cast<std::int64_t>(sizeof(float)))),
         event_(device.backend()->create_event()) {
@@ -80,6 +108,7 @@ class Ladder {
     add("memset.counter", timer_.device(1, zero), "setting the counter of a grid barrier to zero");
     for (const std::int64_t blocks : {wave_ / 4, wave_, 2 * wave_})
       add_barrier(std::max<std::int64_t>(1, blocks));
+    for (const int blocks : clusters_of(timer_.backend().target())) add_cluster_barrier(blocks);
   }
 
  private:
@@ -93,15 +122,32 @@ class Ladder {
       });
     };
     const Spread one = timed("one_barrier"), more = timed("more_barriers");
-    Row& row = report_.add({.name = fmt::format("grid_barrier.{}", blocks), .unit = "us"});
+    add_difference(fmt::format("grid_barrier.{}", blocks), one, more,
+                   fmt::format("a grid barrier among {} blocks of 128: 33 of them less one, by 32", blocks));
+  }
+
+  void add_cluster_barrier(int blocks) {
+    const auto timed = [&](int barriers) {
+      const std::string kernel = cluster_kernel(blocks, barriers);
+      return timer_.device(1, [&](std::int64_t) { return launch(kernel, blocks); });
+    };
+    const Spread one = timed(1), more = timed(33);
+    add_difference(
+        fmt::format("cluster_barrier.{}", blocks), one, more,
+        fmt::format("a barrier of a cluster of {} blocks of 128: 33 of them less one, by 32", blocks));
+  }
+
+  /// Of 32 barriers more, for each.
+  void add_difference(std::string name, const Spread& one, const Spread& more, std::string how) {
+    Row& row = report_.add({.name = std::move(name), .unit = "us"});
     row.figure = (more.median - one.median) / 32 * 1e6;
     row.min = (more.min - one.max) / 32 * 1e6;
     row.max = (more.max - one.min) / 32 * 1e6;
     row.n = more.n;
-    row.how = fmt::format("a grid barrier among {} blocks of 128: 33 of them less one, by 32", blocks);
+    row.how = std::move(how);
   }
 
-  Status launch(const char* kernel, std::int64_t blocks) {
+  Status launch(const std::string& kernel, std::int64_t blocks) {
     const runtime::Argument argument{.address = memory_.address(), .bytes = memory_.size()};
     return timer_.backend().launch(timer_.stream().queue(), module_->function(kernel), {.x = blocks},
                                    &argument, 1);

@@ -233,8 +233,9 @@ TEST_CASE("the ladder has a rung for every cost that the device can show", "[ben
   std::map<std::string, double> rungs;
   const Json out = read(json);
   for (const Json& row : out.at("rows")) rungs[row.at("name")] = row.at("figure");
-  CHECK(rungs.size() == 12);
+  CHECK(rungs.size() == 15);
   CHECK(rungs.contains("ladder.grid_barrier.132"));
+  CHECK(rungs.contains("ladder.cluster_barrier.16"));
   CHECK(rungs.at("ladder.launch.empty") == Approx(1000));
   CHECK(rungs.at("ladder.graph.dependent") == Approx(1000));
   CHECK(rungs.at("ladder.event") == 0);
