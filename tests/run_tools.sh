@@ -135,6 +135,57 @@ check_partition() {
   expect 2 'layers' 'plan --layers of nonsense' "$fusec" plan examples/graphs/softmax.fuse --layers 2
 }
 
+# What a picture shows, with graphviz's version taken out of it: the lines of its labels, and its edges.
+shown_in_dot() {
+  grep -v 'style=invis' "$1" | grep -oE 'label="([^"\\]|\\.)*"' | sed 's/^label="//; s/"$//; s/\\[nl]/\n/g' | sed '/^$/d'
+  grep -v 'style=invis' "$1" | sed -nE 's/^  ([a-z0-9_]+) -> ([a-z0-9_]+) \[.*/\1->\2/p'
+}
+shown_in_svg() {
+  sed -nE 's/^<text [^>]*>(.*)<\/text>/\1/p; s/^<title>(.*)<\/title>/\1/p' "$1" |
+    sed 's/&#45;/-/g; s/&gt;/>/g; s/&#160;/ /g'
+}
+
+# The plan as a picture; the pages' pictures are those of today.
+check_pictures() {
+  local graph file=$scratch/softmax.dot missing
+  expect 0 '^wrote .*softmax\.dot$' 'plan --dot' "$fusec" plan examples/graphs/softmax.fuse --dot "$file"
+  expect 0 '^  subgraph cluster_0 ' 'the picture has the kernel' cat "$file"
+  expect 0 'label="softmax_softmax_0\\lrow_block, grid B, block 1024\\l"' 'and its launch' cat "$file"
+  expect 0 '^3$' 'and its three passes' grep -c 'label="pass [012]"' "$file"
+  expect 0 '^  k0_0_1_n4 -> k0_0_2_n7 .*dashed' 'and that exp is held to pass 2' cat "$file"
+  expect 0 '^  k0_0_0_n0 -> k0_0_1_n3 .*dashed' 'and x to pass 1' cat "$file"
+  expect 0 '^  k0_0_1_n5 -> k0_0_2_n6 .*c2410c' 'and that a block shares the sum' cat "$file"
+  "$fusec" plan examples/graphs/bert_layer.fuse --dot "$scratch/first.dot" >"$scratch/out" 2>"$scratch/err"
+  "$fusec" plan examples/graphs/bert_layer.fuse --dot "$scratch/second.dot" >"$scratch/out" 2>"$scratch/err"
+  same 'the picture of bert_layer is the same twice' "$scratch/first.dot" "$scratch/second.dot"
+  expect 0 '^  k12_0_0_n[0-9]+ -> k12_0_1_n[0-9]+ .*dashed' 'a piece that shares its kernel holds values of its own' \
+    cat "$scratch/first.dot"
+  "$fusec" plan examples/graphs/softmax.fuse --baseline=xla --dot "$scratch/xla.dot" >"$scratch/out" 2>"$scratch/err"
+  expect 0 '^  k0_0_0_n1 -> k1_0_0_n2 .*penwidth=3' 'the picture of --baseline=xla has values in memory' \
+    cat "$scratch/xla.dot"
+  expect 2 '^error: .*no/such' 'a picture that cannot be written' \
+    "$fusec" plan examples/graphs/softmax.fuse --dot /proc/no/such/softmax.dot
+  expect 2 '^error: .*--json' 'a picture is no JSON' \
+    "$fusec" plan examples/graphs/softmax.fuse --dot "$scratch/x/x.dot" --json
+  absent 'and is not written' "$scratch/x"
+  for graph in softmax layer_norm_backward; do
+    "$fusec" plan "examples/graphs/$graph.fuse" --dot "$scratch/$graph.dot" >"$scratch/out" 2>"$scratch/err"
+    shown_in_svg "docs/plots/stitch_$graph.svg" >"$scratch/svg"
+    missing=$(shown_in_dot "$scratch/$graph.dot" | grep -vFx -f "$scratch/svg" | head -n 1)
+    report "$([[ -z $missing && -s $scratch/svg ]] && echo 0 || echo 1)" \
+      "docs/plots/stitch_$graph.svg is of today (./dev report)" "it has no '$missing'"
+  done
+  if ! command -v dot >/dev/null; then
+    echo 'skipped dot -Tsvg: no graphviz here'
+    return
+  fi
+  for graph in softmax layer_norm_backward first xla; do
+    expect 0 '</svg>' "dot draws the picture of $graph" dot -Tsvg "$scratch/$graph.dot"
+    [[ ! -s $scratch/err ]]
+    report $? 'and has nothing to say'
+  done
+}
+
 check_ops() {
   "$fusec" ops >"$scratch/ops.md" 2>"$scratch/err"
   same 'docs/ops.md is what fusec ops prints' docs/ops.md "$scratch/ops.md"
@@ -332,6 +383,7 @@ check_merging
 check_page
 check_ops
 check_partition
+check_pictures
 check_runs
 check_rounding
 check_files

@@ -29,6 +29,8 @@ std::string expand(const std::string& line, const Results& results, Plots& plots
 void write_plots(const fs::path& folder, const Plots& plots) {
   fs::create_directories(folder);
   for (const auto& entry : fs::directory_iterator(folder)) {
+    if (entry.path().filename().string().starts_with("stitch_"))
+      continue;                                                        // not of results: fusec plan --dot
     if (entry.path().extension() == ".svg") fs::remove(entry.path());  // of results that went
   }
   for (const auto& [name, svg] : plots) write_text((folder / name).string(), svg);

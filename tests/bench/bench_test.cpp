@@ -202,10 +202,12 @@ TEST_CASE("the path of a GPU runs on the fake driver, and its results make a pag
   CHECK(contains(plot, "<polyline"));
   CHECK(contains(plot, "131072"));
   write(root.path / "docs/plots/stale.svg", "");
+  write(root.path / "docs/plots/stitch_other.svg", "");
   REQUIRE(run(report).status == 0);
   CHECK(text_of(root.path / "docs/performance.md") == page);
   CHECK(text_of(root.path / "docs/plots/rows_softmax_f32.svg") == plot);
   CHECK(!fs::exists(root.path / "docs/plots/stale.svg"));
+  CHECK(fs::exists(root.path / "docs/plots/stitch_other.svg"));
 }
 
 TEST_CASE("a case with GEMMs is set beside its GEMMs alone", "[bench][emulated]") {

@@ -151,6 +151,9 @@ void add_plan(CLI::App& app, Action& action) {
   add_dim_option(command, options.graph);
   add_json_flag(command, options.json);
   command.add_flag("--kernels", options.kernels, "The kernel IR too")->excludes("--json");
+  command.add_option("--dot", options.dot, "Write a picture there instead, as Graphviz DOT")
+      ->excludes("--json")
+      ->excludes("--kernels");
 }
 
 void add_emit(CLI::App& app, Action& action) {

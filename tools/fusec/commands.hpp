@@ -35,6 +35,7 @@ struct RunOptions {
 
 struct PlanOptions {
   GraphOptions graph{};
+  std::string dot{};  ///< a file
   bool json = false;
   bool kernels = false;
 };

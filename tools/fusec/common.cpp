@@ -135,6 +135,11 @@ void write_file(const std::string& directory, const std::string& name, std::span
   runtime::write_file_atomically((std::filesystem::path(directory) / name).string(), pieces);
 }
 
+void write_file(const std::string& file, std::span<const char> content) {
+  const std::filesystem::path path(file);
+  write_file(path.has_parent_path() ? path.parent_path().string() : ".", path.filename().string(), content);
+}
+
 void print_line(const std::string& line) { fmt::print("{}\n", line); }
 
 }  // namespace fuse::fusec

@@ -44,6 +44,7 @@ std::string to_string(const SourceLocation& location);
 
 /// All or nothing; makes the directory.
 void write_file(const std::string& directory, const std::string& name, std::span<const char> content);
+void write_file(const std::string& file, std::span<const char> content);
 
 void print_line(const std::string& line);
 

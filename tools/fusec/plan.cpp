@@ -3,6 +3,7 @@
 
 #include "commands.hpp"
 #include "compiled_graph.hpp"
+#include "plan_dot.hpp"
 
 namespace fuse::fusec {
 namespace {
@@ -104,6 +105,11 @@ std::vector<KernelOrigin> kernel_origins(const Compiled& compiled) {
 
 int execute(const PlanOptions& options) {
   const CompiledGraph compiled = compile_graph(options.graph);
+  if (!options.dot.empty()) {
+    write_file(options.dot, plan_dot(compiled.stages));
+    print_line("wrote " + options.dot);
+    return 0;
+  }
   if (options.kernels) fmt::print("{}", kernel_text(compiled));
   fmt::print("{}", options.json ? plan_json(compiled) : plan_text(compiled));
   return 0;

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 #include <fuse/executable.hpp>
 #include <limits>
 #include <map>
@@ -112,9 +111,7 @@ void write_outputs(const std::string& directory, const std::map<std::string, run
 void write_trace(const std::string& file, const Session& session) {
   std::vector<Profile> profiles = {session.prepared().predicted()};
   if (std::optional<Profile> measured = session.measured()) profiles.push_back(*std::move(measured));
-  const std::string text = chrome_trace(profiles);
-  const std::filesystem::path path(file);
-  write_file(path.has_parent_path() ? path.parent_path().string() : ".", path.filename().string(), text);
+  write_file(file, chrome_trace(profiles));
   print_line(fmt::format("trace    {}: {} steps on {} streams, {:.1f} us by the {}", file,
                          profiles[0].steps.size(), session.prepared().streams(), profiles[0].seconds * 1e6,
                          profiles[0].clock));
