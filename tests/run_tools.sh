@@ -168,8 +168,13 @@ check_pictures() {
   expect 2 '^error: .*--json' 'a picture is no JSON' \
     "$fusec" plan examples/graphs/softmax.fuse --dot "$scratch/x/x.dot" --json
   absent 'and is not written' "$scratch/x"
-  for graph in softmax layer_norm_backward; do
-    "$fusec" plan "examples/graphs/$graph.fuse" --dot "$scratch/$graph.dot" >"$scratch/out" 2>"$scratch/err"
+  local -a options
+  for graph in examples/graphs/softmax examples/graphs/layer_norm_backward tests/papers/astitch_fig7; do
+    options=()
+    [[ $graph == *fig7 ]] && options=(--schemes=paper --profile v100)
+    local path=$graph.fuse
+    graph=${graph##*/}
+    "$fusec" plan "$path" "${options[@]}" --dot "$scratch/$graph.dot" >"$scratch/out" 2>"$scratch/err"
     shown_in_svg "docs/plots/stitch_$graph.svg" >"$scratch/svg"
     missing=$(shown_in_dot "$scratch/$graph.dot" | grep -vFx -f "$scratch/svg" | head -n 1)
     report "$([[ -z $missing && -s $scratch/svg ]] && echo 0 || echo 1)" \

@@ -20,7 +20,7 @@ using schedule::KernelSchedule;
 using schedule::Stage;
 
 /// How a value reaches what reads it.
-enum class Way { thread, shared, held, memory };
+enum class Way { thread, shared, cluster, held, memory };
 
 struct WayStyle {
   const char* color;
@@ -36,6 +36,9 @@ WayStyle style_of(Way way) {
     case Way::shared:
       return {"#c2410c", "penwidth=2", "&#9473;&#9473;&#9654;",
               "a total that a warp or a block shares (regional)"};
+    case Way::cluster:
+      return {"#9333ea", "penwidth=2", "&#9473;&#9473;&#9654;",
+              "a total that the blocks of a cluster share (cluster)"};
     case Way::held:
       return {"#15803d", "penwidth=1.5, style=dashed", "&#9476;&#9476;&#9654;",
               "held in registers for a later pass"};
@@ -116,6 +119,7 @@ class PlanPainter {
     const schedule::Piece* piece = nullptr;
     std::vector<schedule::Held> held{};
     int trips = 0;                              ///< elements a thread that it holds
+    Way total = Way::shared;                    ///< how a reduction's total reaches what reads it
     std::vector<bool> is_reduced{};             ///< of each dim of a row's elements
     std::map<NodeId, std::string> parts{};      ///< what another launch left in memory
     std::map<NodeId, std::string> totals{};     ///< reductions that are done
@@ -139,21 +143,37 @@ class PlanPainter {
   void paint_kernel(const schedule::Piece& piece, std::size_t index) {
     const schedule::Schedule& schedule = compiled_.schedules[index];
     const std::uint32_t first = compiled_.first_kernel[index];
-    held_ = held_of(schedule, first);
     Box box;
-    for (std::size_t i = 0; i < schedule.kernels.size(); ++i) {
-      const KernelSchedule& launch = schedule.kernels[i];
-      const std::string title = title_of(launch, first + static_cast<std::uint32_t>(i));
-      if (launch.role == KernelSchedule::Role::joined) {
-        box.title = title + "\nboth launches, a grid barrier between";
-      } else {
-        box.boxes.push_back(launch_box(piece, schedule, i));
-        box.boxes.back().title = title;
+    std::size_t launches = 0;
+    for (std::size_t i = 0; i < schedule.phases.size() + schedule.phases.empty(); ++i) {
+      const schedule::Schedule& phase = phases_of(schedule)[i];
+      const schedule::Piece& own = phases_of(piece)[i];
+      held_ = held_of(phase, first);
+      const bool passes = splits_stages(own, phase.choices);  // which are painted as what they are together
+      for (const KernelSchedule& launch : phase.kernels) {
+        if (launch.role == KernelSchedule::Role::joined) continue;
+        if (!passes || launch.pass == 0) {
+          box.boxes.push_back(launch_box(own, phase, passes ? together(launch) : launch, launches));
+          box.boxes.back().title = title_of(launch, first + static_cast<std::uint32_t>(launches));
+        }
+        ++launches;
       }
     }
-    if (box.boxes.size() == 1) box = Box(std::move(box.boxes[0]));
-    if (box.title.empty()) box.title = "two launches,\none behind the other";
+    const bool joined = schedule.kernels.back().role == KernelSchedule::Role::joined;
+    if (joined) {
+      box.title = title_of(schedule.kernels.back(), first + static_cast<std::uint32_t>(launches)) +
+                  "\nall of it in one kernel, grid barriers between";
+    } else if (launches > 1) {
+      box.title = fmt::format("{} launches,\none behind the other", launches);
+    }
+    if (box.boxes.size() == 1 && launches == 1) box = Box(std::move(box.boxes[0]));
     add_piece(piece, std::move(box));
+  }
+
+  /// All passes over split rows.
+  static KernelSchedule together(KernelSchedule launch) {
+    launch.role = KernelSchedule::Role::joined;
+    return launch;
   }
 
   /// Equal pieces have the schedule of the first: what it holds are that one's values.
@@ -171,17 +191,19 @@ class PlanPainter {
                        to_string(launch.mapping), launch.grid.to_string(), launch.block_threads);
   }
 
-  Box launch_box(const schedule::Piece& piece, const schedule::Schedule& schedule, std::size_t index) {
-    const KernelSchedule::Role role = schedule.kernels[index].role;
-    const bool combines = role == KernelSchedule::Role::combine;
+  Box launch_box(const schedule::Piece& piece, const schedule::Schedule& schedule,
+                 const KernelSchedule& kernel, std::size_t index) {
+    const bool combines = kernel.role == KernelSchedule::Role::combine;
     Launch launch{.name = fmt::format("k{}_{}", piece_, index), .piece = &piece};
     launch.trips = schedule.trips;
+    if (splits_stages(piece, schedule.choices))
+      launch.total = schedule.choices.cluster ? Way::cluster : Way::memory;
     if (!combines) launch.held = held_;
     const ir::Node& dominant = graph_[schedule::dominant(graph_, piece)];
     if (info(dominant.op).relation == ir::Relation::reduce) {
       launch.is_reduced = schedule::loop_shape(graph_, dominant).is_reduced;
     }
-    std::vector<Stage> stages = stages_of(graph_, piece, role);
+    std::vector<Stage> stages = stages_of(graph_, piece, kernel);
     if (combines) {
       for (Stage& stage : stages) take_part(launch, stage);
     }
@@ -268,7 +290,7 @@ class PlanPainter {
       const schedule::Held* held = held_at(launch, operand, pass);
       const bool later = held && held->first < pass;
       if (const auto total = launch.totals.find(operand); total != launch.totals.end()) {
-        add_edge(total->second, to, Way::shared);
+        add_edge(total->second, to, launch.total);
       } else if (later) {
         add_edge(launch.registers.at(operand), to, Way::held);
       } else if (held && input) {
@@ -420,7 +442,7 @@ class PlanPainter {
 
   static std::string legend() {
     std::string text = "<<table border=\"0\" cellspacing=\"0\">";
-    for (const Way way : {Way::thread, Way::shared, Way::held, Way::memory}) {
+    for (const Way way : {Way::thread, Way::shared, Way::cluster, Way::held, Way::memory}) {
       const WayStyle style = style_of(way);
       text += fmt::format(
           "<tr><td align=\"right\"><font color=\"{}\">{}</font></td><td align=\"left\">{}</td></tr>",
