@@ -10,6 +10,7 @@
 #include <fstream>
 #include <fuse/fuse.hpp>
 #include <iterator>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -28,7 +29,7 @@ namespace fuse::bench {
 namespace {
 
 constexpr const char* profile = "h200";
-constexpr double most_operations = 2e9;  // of the GEMMs of a graph that is run
+constexpr double most_operations = 3e9;  // of the GEMMs of a graph that is run
 
 std::string kernels_of(const Graph& graph, const CompileOptions& options) {
   const Compiled compiled = run_pipeline(graph.ir(), target_profile(profile), pipeline_options(options));
@@ -108,27 +109,43 @@ struct Counts {
   std::string requested = "-", sectors = "-", barriers = "-";
 };
 
-/// Of one run in checked mode; of values of 1 MB and more, or of all where there are none.
-Counts count(const Graph& graph, const Executable& executable, const DimValues& dims) {
+/// Of one run in checked mode; of values of 1 MB and more, or of smaller ones where there are none or the
+/// run is smaller than usual.
+Counts count(const Graph& graph, const Executable& executable, const DimValues& dims, bool large) {
   Session session(executable, dims);
-  if (operations_of(executable.stages(), graph.ir(), dims) > most_operations) return {};
   const std::vector<runtime::KernelCounts> counts = test::counted_run(executable, session);
   std::int64_t barriers = 0;
   for (const runtime::KernelCounts& each : counts) barriers += each.block_barriers > 0;
   const runtime::PlanTraffic all = traffic_of(executable.stages(), graph.ir(), dims, counts);
-  const runtime::Traffic& traffic = all.large_values.floor > 0 ? all.large_values : all.small_values;
+  const runtime::Traffic& traffic = large && all.large_values.floor > 0 ? all.large_values : all.small_values;
   return {over(traffic.requested(), traffic.floor), over(traffic.sectors(), traffic.floor),
           std::to_string(barriers)};
 }
 
-void print_row(const std::string& name, const Graph& graph) {
-  DimValues dims;
-  for (const ir::Symbol& symbol : graph.ir().symbols) {
-    dims[symbol.name] = std::clamp<std::int64_t>(symbol.range.hint, symbol.range.min, symbol.range.max);
+/// The hints, or smaller ones where the GEMMs of a run would take too long; the row's name says so.
+DimValues dims_of(const Graph& graph, const Compiled& compiled, std::string& name) {
+  for (const std::int64_t most :
+       {std::numeric_limits<std::int64_t>::max(), std::int64_t{16}, std::int64_t{2}}) {
+    DimValues dims;
+    std::string text;
+    for (const ir::Symbol& symbol : graph.ir().symbols) {
+      const std::int64_t wanted = std::min(symbol.range.hint, most);
+      dims[symbol.name] = std::clamp<std::int64_t>(wanted, symbol.range.min, symbol.range.max);
+      if (wanted == most) text += fmt::format(" {}={}", symbol.name, dims[symbol.name]);
+    }
+    if (operations_of(compiled, graph.ir(), dims) > most_operations) continue;
+    name += text;
+    return dims;
   }
+  throw std::runtime_error(name + ": its GEMMs take too long for a run");
+}
+
+void print_row(std::string name, const Graph& graph) {
   const Device device = Device::emulated({.profile = profile, .checked = true, .optimization = 1});
   const Executable executable = compile(graph, device);
-  const Counts counted = count(graph, executable, dims);
+  const std::string given = name;
+  const DimValues dims = dims_of(graph, executable.stages(), name);
+  const Counts counted = count(graph, executable, dims, name == given);
   const Limits limits = limits_of(executable.stages());
   fmt::print("{:<32} {:>5} {:>5} {:>5} {:>5} {:>12} {:>8} {:>8} {:>8} {:>9} {:>7} {:>9}\n", name,
              kernels_of(graph, {.cut = Cut::one_op}), kernels_of(graph, {.cut = Cut::xla}),
@@ -161,9 +178,11 @@ void run() {
       "l/r/c/g/alone: stages whose value stays with its thread; reductions that a block shares, or the "
       "blocks of\n"
       "a cluster; what all blocks share in memory, behind a grid barrier; kernels of one value.\n"
-      "bytes, sectors: over the least there is, of values of 1 MB and more where there are any; "
+      "bytes, sectors: over the least there is, of values of 1 MB and more where there are any, in a run of "
+      "few tokens\n"
+      "of smaller ones; "
       "barriers: "
-      "kernels with block barriers;\n'-': not run here. registers: the most of a thread (sm_90); spills: "
+      "kernels with block barriers;\nregisters: the most of a thread (sm_90); spills: "
       "bytes; "
       "occupancy: the least, by registers, threads and shared memory.\n");
 }
