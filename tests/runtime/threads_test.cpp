@@ -1,8 +1,15 @@
 // One Prepared, several threads. The sanitizer run with TSan watches these.
 // SPDX-License-Identifier: Apache-2.0
+#include <atomic>
+#include <fstream>
+#include <iterator>
+#include <map>
 #include <thread>
 
+#include "runtime/compare.hpp"
+#include "runtime/random_fill.hpp"
 #include "runtime/runtime_support.hpp"
+#include "support/paths.hpp"
 
 namespace fuse::test {
 namespace {
@@ -63,6 +70,75 @@ TEST_CASE("threads: two prepare one Executable at once", "[runtime][device]") {
   }
   REQUIRE(right[0]);
   REQUIRE(right[1]);
+}
+
+/// Of a graph of examples/graphs, with inputs of a seed of its own; what the reference device makes of them.
+struct Expected {
+  std::map<std::string, std::vector<std::byte>> inputs{};
+  runtime::HostTensor result{};
+};
+
+Graph example(const std::string& name) {
+  std::ifstream in(source_directory() / "examples" / "graphs" / (name + ".fuse"));
+  REQUIRE(in.is_open());
+  return Graph::parse(std::string{std::istreambuf_iterator<char>(in), {}});
+}
+
+Expected expected_of(const Graph& graph, const DimValues& dims, std::uint64_t seed) {
+  const Executable exact = compile(graph, Device::reference());
+  Session session(exact, dims);
+  Expected expected;
+  for (std::size_t i = 0; i < exact.slots().size(); ++i) {
+    const Slot& slot = exact.slots()[i];
+    runtime::HostTensor tensor = runtime::HostTensor::make(slot.dtype, session.prepared().shape(i));
+    if (slot.kind == Slot::Kind::output) {
+      expected.result = std::move(tensor);
+      continue;
+    }
+    runtime::random_fill(tensor, seed, slot.name, -3, 3);
+    session.set(slot.name, tensor.data);
+    expected.inputs[slot.name] = std::move(tensor.data);
+  }
+  session.run();
+  expected.result.data = session.get("y");
+  return expected;
+}
+
+bool is_close(const runtime::HostTensor& exact, std::vector<std::byte> result) {
+  runtime::HostTensor made = exact;
+  made.data = std::move(result);
+  // A unit in the last place of bf16; of f32 a few.
+  return runtime::compare(made, exact, 1e-6, exact.dtype == bf16 ? 0x1p-7 : 0x1p-18).ok();
+}
+
+TEST_CASE("threads: 16 run softmax and layernorm 50 times each", "[runtime][device]") {
+  constexpr int threads = 16, runs = 50;
+  const Device device = test_device();
+  for (const char* name : {"softmax", "layernorm"}) {
+    INFO(name);
+    const DimValues dims = {{"B", 2}};
+    const Graph graph = example(name);
+    std::vector<Expected> expected;
+    for (int t = 0; t < threads; ++t)
+      expected.push_back(expected_of(graph, dims, static_cast<std::uint64_t>(t + 1)));
+    const Executable executable = compile(graph, device);
+    std::atomic<int> wrong = 0;
+    {
+      std::vector<std::jthread> group;
+      for (int t = 0; t < threads; ++t) {
+        group.emplace_back([&, t] {
+          Session session(executable, dims);
+          for (int i = 0; i < runs; ++i) {
+            const Expected& mine = expected[static_cast<std::size_t>((t + i) % threads)];
+            for (const auto& [input, data] : mine.inputs) session.set(input, data);
+            session.run();
+            wrong += !is_close(mine.result, session.get("y"));
+          }
+        });
+      }
+    }
+    CHECK(wrong == 0);
+  }
 }
 
 // A data race on purpose: the sanitizer run requires that TSan reports it, so that its silence elsewhere
