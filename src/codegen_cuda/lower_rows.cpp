@@ -139,7 +139,8 @@ class RowLowering {
       Walk walk = part_of_row(at, base * parts() + at.block,
                               to_.bind(builder_.unique("row"), base + at.block / parts(), to_.results));
       if (at_once * parts() < blocks) walk.inside = {{at.block, at_once * parts()}};
-      const bool whole = to_.results.is_constant() && to_.results.constant() % at_once == 0;
+      const std::int64_t rows = to_.results.is_constant() ? to_.results.constant() : 0;
+      const bool whole = rows > 0 && rows % at_once == 0;
       if (!whole) walk.inside.push_back({walk.row, to_.results});
       std::vector<Stage> reduced;  // by the last pass
       for (int pass = 0; pass <= last_pass(stages_) || !reduced.empty(); ++pass) {

@@ -59,7 +59,7 @@ class Holding {
       return barely_fits(choices) ? choices : alone;
     }
     const std::int64_t rows = product(shape_.kept).hint();
-    const auto fills = [&](std::int64_t threads) { return rows * threads >= wanted_ || trips(choices) <= 4; };
+    const auto fills = [&](std::int64_t threads) { return rows >= wanted_ / threads || trips(choices) <= 4; };
     if (alone.mapping == Mapping::row_warp && fits(choices) && fills(32)) return choices;
     const Choices by_warp = choices;
     choices.mapping = Mapping::row_block;

@@ -2,6 +2,7 @@
 #include "schedule/piece_cost.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "schedule/step_cost.hpp"
@@ -11,13 +12,17 @@ namespace {
 
 constexpr double l2_speed = 2;  // of memory's; what a block reads again lies there, mostly
 
+/// Sums of a few of these fit: extents may be as large as 63 bits hold.
+std::int64_t bounded(double bytes) { return static_cast<std::int64_t>(std::min(bytes, 0x1p58)); }
+
+double bytes_of(const Dim& elements, DType dtype) {
+  return static_cast<double>(elements.hint()) * static_cast<double>(size_of(dtype));
+}
+
 std::int64_t bytes_of(const ir::Graph& graph, const std::vector<ir::NodeId>& values) {
-  std::int64_t sum = 0;
-  for (const ir::NodeId id : values) {
-    const ir::Type& type = graph[id].type;
-    sum += product(type.dims).hint() * static_cast<std::int64_t>(size_of(type.dtype));
-  }
-  return sum;
+  double sum = 0;
+  for (const ir::NodeId id : values) sum += bytes_of(product(graph[id].type.dims), graph[id].type.dtype);
+  return bounded(sum);
 }
 
 /// Passes that load the rows again: all but the first, where threads do not hold them.
@@ -48,9 +53,10 @@ double phase_seconds(const ir::Graph& graph, const Piece& piece, const Choices& 
       static_cast<std::int64_t>(rereads(graph, piece, choices) * static_cast<double>(inputs) / l2_speed);
   if (joined && choices.mapping == Mapping::split) {
     const std::int64_t at_once = choices.blocks / choices.parts;
-    const std::int64_t groups = (kernels[0].results.hint() + at_once - 1) / at_once;
+    const double groups =
+        std::ceil(static_cast<double>(kernels[0].results.hint()) / static_cast<double>(at_once));
     const Residency residency{.blocks = choices.blocks, .threads = choices.block_threads};
-    const auto waits = static_cast<double>(groups * static_cast<std::int64_t>(kernels.size() - 2));
+    const double waits = groups * static_cast<double>(kernels.size() - 2);
     return kernel_cost(moved + again + 2 * scratch, residency, target).seconds +
            waits * target.barrier_seconds;
   }
@@ -89,10 +95,10 @@ std::int64_t moved_bytes(const ir::Graph& graph, const Piece& piece) {
 }
 
 std::int64_t scratch_bytes(const ir::Graph& graph, const Piece& piece, const Choices& choices) {
-  std::int64_t sum = 0;
+  double sum = 0;
   for (const ScratchArray& array : scratch_of(graph, piece, choices))
-    sum += static_cast<std::int64_t>(size_of(array.dtype)) * array.elements.hint();
-  return sum;
+    sum += bytes_of(array.elements, array.dtype);
+  return bounded(sum);
 }
 
 double piece_seconds(const ir::Graph& graph, const Piece& piece, const Choices& choices,

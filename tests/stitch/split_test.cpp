@@ -96,6 +96,20 @@ TEST_CASE("split stages answer right, checked, whatever the order of threads", "
   }
 }
 
+TEST_CASE("no rows: blocks that share them do nothing", "[stitch][cluster][emulated]") {
+  for (const bool cluster : {false, true}) {
+    Choices choices{.mapping = Mapping::split, .block_threads = 64, .parts = 3, .hold = 32};
+    choices.cluster = cluster;
+    choices.blocks = cluster ? 0 : 3;
+    const auto choose = [&](const ir::Graph&, const schedule::Piece&, const Target&) { return choices; };
+    fuzz::Batch batch({case_of(normalised(0, 900), {.profile = "tiny3", .checked = true, .optimization = 0})},
+                      {}, choose);
+    const fuzz::Outcome outcome = batch.run(0);
+    INFO(outcome.text);
+    CHECK(!fuzz::is_failure(outcome.verdict));  // nothing to compare
+  }
+}
+
 TEST_CASE("split rows: one kernel or its launches, the same bits", "[stitch][emulated]") {
   for (const auto& [profile, g] :
        {std::pair{"a100", normalised(3, 40000)}, std::pair{"tiny3", normalised(1, 12000)}}) {
