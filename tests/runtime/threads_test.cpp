@@ -112,9 +112,10 @@ bool is_close(const runtime::HostTensor& exact, std::vector<std::byte> result) {
   return runtime::compare(made, exact, 1e-6, exact.dtype == bf16 ? 0x1p-7 : 0x1p-18).ok();
 }
 
-TEST_CASE("threads: 16 run softmax and layernorm 50 times each", "[runtime][device]") {
+// Not for TSan, which counts fibers as threads.
+TEST_CASE("threads: 16 run softmax and layernorm 50 times each", "[threads][device]") {
   constexpr int runs = 50;
-  const int threads = fewer(16, 8);  // TSan counts each fiber as a thread, of which it takes 8128
+  const int threads = fewer(16, 4);
   const Device device = test_device();
   for (const char* name : {"softmax", "layernorm"}) {
     INFO(name);
