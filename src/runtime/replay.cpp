@@ -70,18 +70,17 @@ void Replay::moved(std::size_t slot) noexcept {
 
 Status Replay::update(const Prepared::Impl& p, std::span<const Argument> arguments) noexcept {
   Backend& backend = *p.executable->device.backend();
-  bool entered = false;  // only for GEMMs: the library wants it
+  bool entered = false;  // only for what is captured: the library wants it
   Status failed;
   for (std::uint32_t node = 0; failed && node < stale_.size(); ++node) {
     if (!stale_[node]) continue;
     const ReadyStep& step = p.steps[p.commands.list[node].step];
-    if (step.kind == ReadyStep::Kind::gemm && !entered) {
+    const Work work = work_of(step, arguments.data() + step.arguments.first);
+    if (!entered && graph_->captures(node, work)) {
       failed = backend.enter();
       entered = static_cast<bool>(failed);
     }
-    if (failed) {
-      failed = graph_->update(node, work_of(step, arguments.data() + step.arguments.first));
-    }
+    if (failed) failed = graph_->update(node, work);
     if (failed) {
       stale_[node] = 0;
     } else {

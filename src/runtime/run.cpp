@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <utility>
 
 #include "runtime/contract.hpp"
 #include "runtime/executable_impl.hpp"
@@ -275,7 +276,8 @@ Status bind(const Prepared::Impl& p, Workspace::Impl& w, std::span<const BufferV
   for (std::size_t slot = 0; slot <= slots; ++slot) {
     const BufferView& view = slot < slots ? buffers[slot] : packed;
     if (same(w.bound[slot], view)) continue;
-    w.bound[slot] = view;
+    const bool moved = std::exchange(w.bound[slot], view).address != view.address;
+    if (!moved) continue;  // longer or shorter: no step sees it
     if (w.replay) w.replay->moved(slot);
     for (const std::uint32_t argument : p.arguments_of[slot]) {
       w.arguments[argument].address =

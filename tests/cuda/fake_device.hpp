@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
+
 #include "cuda/fakes.hpp"
 #include "support/branches.hpp"
 #include "support/variable.hpp"
@@ -18,5 +20,15 @@ struct FakeEnvironment {
 };
 
 inline constexpr WorkspaceOptions by_graph{ExecutionMode::graph};
+
+/// Without what FUSE_CONTRACT adds behind a run: the mark of its end.
+inline std::vector<std::string> of_run(std::vector<std::string> calls) {
+  if (!runtime::contract::checked()) return calls;
+  const std::vector<std::string> mark{"cuCtxPushCurrent", "cuEventRecord", "cuCtxPopCurrent"};
+  REQUIRE(calls.size() >= mark.size());
+  REQUIRE(std::equal(mark.begin(), mark.end(), calls.end() - 3));
+  calls.resize(calls.size() - mark.size());
+  return calls;
+}
 
 }  // namespace fuse::test

@@ -9,7 +9,7 @@
 
 #include "cuda/fake_device.hpp"
 #include "cuda/step_accesses.hpp"
-#include "runtime/contract.hpp"
+#include "runtime/cuda/gemm_captures.hpp"
 #include "support/examples.hpp"
 
 namespace fuse::test {
@@ -25,16 +25,6 @@ std::string hex(const void* address) {
   std::array<char, 32> text{};
   std::snprintf(text.data(), text.size(), " 8:%zx", reinterpret_cast<std::size_t>(address));
   return text.data();
-}
-
-/// Without what FUSE_CONTRACT adds behind a run: the mark of its end.
-std::vector<std::string> of_run(std::vector<std::string> calls) {
-  if (!runtime::contract::checked()) return calls;
-  const std::vector<std::string> mark{"cuCtxPushCurrent", "cuEventRecord", "cuCtxPopCurrent"};
-  REQUIRE(calls.size() >= mark.size());
-  REQUIRE(std::equal(mark.begin(), mark.end(), calls.end() - 3));
-  calls.resize(calls.size() - mark.size());
-  return calls;
 }
 
 std::size_t steps_with(const Prepared::Impl& p, std::size_t slot) {
@@ -97,6 +87,75 @@ TEST_CASE("another buffer costs a call for each node that has it", "[cuda][graph
       run.buffers.push_back(other);
     }
     CHECK(steps_with(*run.workspace.impl()->prepared, executable.output_slot("y")) == 1);
+  }
+  fakes.require_clean();
+}
+
+TEST_CASE("two sets of buffers in turn cost a call for each node that has one, of GEMMs too",
+          "[cuda][graph]") {
+  const auto [name, dims] = GENERATE(std::pair<std::string, DimValues>{"transformer_block", {{"B", 2}}},
+                                     std::pair<std::string, DimValues>{"bert_layer", {{"B", 1}, {"S", 16}}});
+  INFO(name);
+  const FakeEnvironment environment;
+  const Fakes fakes;
+  {
+    const Executable executable = compile(example(name), Device::cuda());
+    WholeRun run(executable, dims, by_graph);
+    REQUIRE(run.prepared.gemms() > 2);
+    std::vector<BufferView> others;
+    for (std::size_t slot = 0; slot < run.views.size(); ++slot) {
+      run.buffers.push_back(executable.device().allocate(run.prepared.bytes(slot)));
+      others.push_back(run.buffers.back().view());
+    }
+    const Prepared::Impl& p = *run.workspace.impl()->prepared;
+    std::ptrdiff_t affected = 0, gemms = 0;
+    for (const runtime::ReadyStep& step : p.steps) {
+      const std::vector<Access> touched = accesses(p, step);
+      const bool moves = std::any_of(touched.begin(), touched.end(),
+                                     [](const Access& access) { return access.place.slot >= 0; });
+      affected += moves;
+      gemms += moves && step.kind == runtime::ReadyStep::Kind::gemm;
+    }
+    REQUIRE(gemms > 0);
+    for (int visit = 0; visit < 6; ++visit) {
+      INFO("visit " << visit);
+      const int before = fakes.call_count(), products = fakes.blas_call_count();
+      run.run().throw_if_failed();
+      const std::vector<std::string> calls = of_run(fakes.calls_since(before));
+      const bool first = visit < 2;
+      const auto count = [&](const char* call) {
+        return std::count_if(calls.begin(), calls.end(), [&](auto& one) { return one.starts_with(call); });
+      };
+      CHECK(count("cuStreamBeginCapture") == (first ? gemms : 0));
+      CHECK(count("cuGraphExecChildGraphNodeSetParams") == gemms);
+      CHECK((fakes.blas_call_count() == products) == !first);
+      // A capture begins and ends; making the context current for all of them is 2 calls.
+      CHECK(static_cast<std::ptrdiff_t>(calls.size()) == affected + 1 + (first ? 2 * gemms + 2 : 0));
+      std::swap(run.views, others);
+    }
+  }
+  fakes.require_clean();
+}
+
+TEST_CASE("a longer buffer in the same place is no other buffer", "[cuda][graph]") {
+  const FakeEnvironment environment;
+  const Fakes fakes;
+  {
+    const Executable executable = compile(branches(), Device::cuda());
+    WholeRun run(executable, {}, by_graph);
+    const std::int64_t bytes = run.prepared.bytes(0);
+    const Buffer longer = executable.device().allocate(2 * bytes);
+    run.views[0] = {longer.address(), bytes};
+    run.run().throw_if_failed();
+    run.views[0] = longer.view();
+    int before = fakes.call_count();
+    run.run().throw_if_failed();
+    CHECK(of_run(fakes.calls_since(before)).size() == 1);
+    // It is looked at all the same.
+    run.views[0].bytes = bytes - 1;
+    before = fakes.call_count();
+    CHECK(run.run().code() == ErrorCode::invalid_argument);
+    CHECK(fakes.calls_since(before).empty());
   }
   fakes.require_clean();
 }
@@ -236,18 +295,26 @@ TEST_CASE("each driver call of a run in graph mode fails once: a named status, a
     const Executable executable = compile(g, Device::cuda());
     WholeRun run(executable, {}, by_graph);
     run.run().throw_if_failed();
-    const Buffer other = executable.device().allocate(run.prepared.bytes(0));
-    bool odd = false;
-    const auto exchange = [&] { run.views[0] = (odd = !odd) ? other.view() : run.buffers[0].view(); };
+    // One more than are kept, in turn: each is captured anew, and replaces another.
+    std::vector<Buffer> inputs;
+    for (std::size_t i = 0; i <= runtime::GemmCaptures::most; ++i) {
+      inputs.push_back(executable.device().allocate(run.prepared.bytes(0)));
+    }
+    std::size_t turn = 0;
+    const auto exchange = [&] { run.views[0] = inputs[++turn % inputs.size()].view(); };
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      exchange();
+      run.run().throw_if_failed();
+    }
     int before = fakes.call_count();
     exchange();
     run.run().throw_if_failed();
     const int calls = fakes.call_count() - before;
-    REQUIRE(calls > 8);
+    REQUIRE(calls >= 8);
     for (int nth = 1; nth <= calls; ++nth) {
       before = fakes.call_count();
+      const BufferView gone = run.views[0];
       exchange();
-      const BufferView gone = odd ? run.buffers[0].view() : other.view();
       fakes.fail_at("", nth, 700);
       const Status status = run.run();
       INFO("call " << nth << ": " << fakes.call(before + nth - 1) << ": " << status.message());

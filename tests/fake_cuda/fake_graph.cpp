@@ -134,8 +134,13 @@ CUresult fill(const CUDA_MEMSET_NODE_PARAMS& p, CUcontext context, CUgraphNode_s
   return CUDA_SUCCESS;
 }
 
-CUgraphNode_st child(const CUgraph_st& graph) {
-  return {.kind = Kind::child, .child = std::shared_ptr<CUgraph_st>(copy_of(graph).graph)};
+/// Of the graph as it is now: it may change or go afterwards.
+CUresult child(CUgraph graph, CUgraphNode_st& node) {
+  const std::lock_guard lock(state().mutex);
+  if (!state().graphs.count(graph) || state().captures.count(graph)) return misused(CUDA_ERROR_INVALID_VALUE);
+  node.kind = Kind::child;
+  node.child = copy_of(*graph).graph;
+  return CUDA_SUCCESS;
 }
 
 /// For calls that name their context by a stream or a node.
@@ -243,7 +248,9 @@ CUresult CUDAAPI cuGraphAddMemsetNode(CUgraphNode* made, CUgraph graph, const CU
 CUresult CUDAAPI cuGraphAddChildGraphNode(CUgraphNode* made, CUgraph graph, const CUgraphNode* after,
                                           std::size_t count, CUgraph with) {
   FAKE_ENTER_IN_CONTEXT("cuGraphAddChildGraphNode");
-  return add(made, graph, after, count, child(*with));
+  CUgraphNode_st node;
+  if (const CUresult bad = child(with, node)) return bad;
+  return add(made, graph, after, count, std::move(node));
 }
 CUresult CUDAAPI cuGraphKernelNodeSetAttribute(CUgraphNode node, CUkernelNodeAttrID which,
                                                const CUkernelNodeAttrValue* value) {
@@ -289,10 +296,11 @@ CUresult CUDAAPI cuGraphExecChildGraphNodeSetParams(CUgraphExec graph, CUgraphNo
   if (const CUresult none = may_need_context()) return none;
   if (only_counting) return CUDA_SUCCESS;
   const Recording recording;
-  const std::lock_guard lock(state().mutex);
-  if (node->child && node->child->nodes.size() != with->nodes.size())
+  CUgraphNode_st work;
+  if (const CUresult bad = child(with, work)) return bad;
+  if (node->child && node->child->nodes.size() != work.child->nodes.size())
     return CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE;
-  return set(graph, node, child(*with));
+  return set(graph, node, std::move(work));
 }
 CUresult CUDAAPI cuGraphInstantiateWithFlags(CUgraphExec* made, CUgraph graph, unsigned long long flags) {
   FAKE_ENTER_IN_CONTEXT("cuGraphInstantiateWithFlags %llu", flags);

@@ -1,5 +1,5 @@
 // A graph of work as a CUDA graph: kernels, copies and memsets are nodes whose addresses the driver
-// exchanges; a GEMM is a child graph of what cuBLASLt enqueues, captured anew for other addresses.
+// exchanges; a GEMM is a child graph of what cuBLASLt enqueues, captured for each set of addresses.
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/work_graph.hpp"
 
@@ -8,6 +8,7 @@
 
 #include "runtime/contract.hpp"
 #include "runtime/cuda/cuda_backend.hpp"
+#include "runtime/cuda/gemm_captures.hpp"
 
 namespace fuse::runtime {
 namespace {
@@ -33,21 +34,6 @@ CUDA_MEMSET_NODE_PARAMS linear_memset(CUdeviceptr to, int byte, std::int64_t byt
   return memset;
 }
 
-/// Gives a captured or made graph back on every path.
-class OwnedGraph {
- public:
-  explicit OwnedGraph(const CudaContext& context) : context_(context) {}
-  ~OwnedGraph() {
-    if (graph) context_.driver().p_cuGraphDestroy(graph);
-  }
-  OwnedGraph(const OwnedGraph&) = delete;
-  OwnedGraph& operator=(const OwnedGraph&) = delete;
-  CUgraph graph = nullptr;
-
- private:
-  const CudaContext& context_;
-};
-
 class CudaWorkGraph final : public WorkGraph {
  public:
   explicit CudaWorkGraph(std::shared_ptr<const CudaContext> context)
@@ -70,6 +56,7 @@ class CudaWorkGraph final : public WorkGraph {
     for (const Node node : after) before.push_back(nodes_[node]);
     // Nothing throws while the context is current.
     nodes_.push_back(nullptr);
+    captures_.push_back(std::holds_alternative<GemmWork>(work) ? std::make_unique<GemmCaptures>() : nullptr);
     stand_ins_.reserve(stand_ins_.size() + 1);
     const Status status = context_->run_apart([&](const Driver& d) {
       return std::visit([&](const auto& w) { return add(d, w, before, nodes_.back()); }, work);
@@ -93,8 +80,13 @@ class CudaWorkGraph final : public WorkGraph {
     status.throw_if_failed();
   }
 
+  bool captures(Node node, const Work& work) const noexcept override {
+    const auto* const gemm = std::get_if<GemmWork>(&work);
+    return gemm && !captures_[node]->find(*gemm);
+  }
+
   Status update(Node node, const Work& work) noexcept override {
-    return std::visit([&](const auto& w) { return update(nodes_[node], w); }, work);
+    return std::visit([&](const auto& w) { return update(node, w); }, work);
   }
 
   Status launch(Queue& queue) noexcept override {
@@ -131,6 +123,9 @@ class CudaWorkGraph final : public WorkGraph {
     context_->release([&](const Driver& d) {
       if (executable_) d.p_cuGraphExecDestroy(executable_);
       if (graph_) d.p_cuGraphDestroy(graph_);
+      for (const auto& captures : captures_) {
+        if (captures) captures->give_back(d);
+      }
       for (const CUdeviceptr memory : stand_ins_) d.p_cuMemFree(memory);
     });
   }
@@ -210,36 +205,44 @@ class CudaWorkGraph final : public WorkGraph {
                     d.p_cuGraphAddChildGraphNode(&made, graph_, after.data(), after.size(), captured.graph));
   }
 
-  Status update(CUgraphNode node, const KernelWork& work) noexcept {
+  Status update(Node node, const KernelWork& work) noexcept {
     LaunchArguments arguments;
     CUDA_KERNEL_NODE_PARAMS params{};
     if (Status s = fill(params, arguments, work); !s) return s;
     return call("cuGraphExecKernelNodeSetParams", false, [&](const Driver& d) {
-      return d.p_cuGraphExecKernelNodeSetParams(executable_, node, &params);
+      return d.p_cuGraphExecKernelNodeSetParams(executable_, nodes_[node], &params);
     });
   }
 
-  Status update(CUgraphNode node, const CopyWork& work) noexcept {
+  Status update(Node node, const CopyWork& work) noexcept {
     const CUDA_MEMCPY3D copy = linear_copy(device_pointer(work.to), device_pointer(work.from), work.bytes);
     return call("cuGraphExecMemcpyNodeSetParams", false, [&](const Driver& d) {
-      return d.p_cuGraphExecMemcpyNodeSetParams(executable_, node, &copy, context_->handle());
+      return d.p_cuGraphExecMemcpyNodeSetParams(executable_, nodes_[node], &copy, context_->handle());
     });
   }
 
-  Status update(CUgraphNode node, const MemsetWork& work) noexcept {
+  Status update(Node node, const MemsetWork& work) noexcept {
     const CUDA_MEMSET_NODE_PARAMS memset = linear_memset(device_pointer(work.to), work.byte, work.bytes);
     return call("cuGraphExecMemsetNodeSetParams", false, [&](const Driver& d) {
-      return d.p_cuGraphExecMemsetNodeSetParams(executable_, node, &memset, context_->handle());
+      return d.p_cuGraphExecMemsetNodeSetParams(executable_, nodes_[node], &memset, context_->handle());
     });
   }
 
-  Status update(CUgraphNode node, const GemmWork& work) noexcept {
+  Status update(Node node, const GemmWork& work) noexcept {
+    if (CUgraph const known = captures_[node]->use(work)) return exchange(node, known);
     return context_->run([&](const Driver& d) {
       OwnedGraph captured(*context_);
       if (Status s = capture(d, work, captured.graph); !s) return s;
-      return d.status("cuGraphExecChildGraphNodeSetParams",
-                      d.p_cuGraphExecChildGraphNodeSetParams(executable_, node, captured.graph),
-                      "a GEMM of other addresses");
+      if (Status s = exchange(node, captured.graph); !s) return s;
+      // What it replaces goes in its stead.
+      captured.graph = captures_[node]->keep(work, captured.graph);
+      return Status::ok();
+    });
+  }
+
+  Status exchange(Node node, CUgraph child) noexcept {
+    return call("cuGraphExecChildGraphNodeSetParams", false, [&](const Driver& d) {
+      return d.p_cuGraphExecChildGraphNodeSetParams(executable_, nodes_[node], child);
     });
   }
 
@@ -282,7 +285,8 @@ class CudaWorkGraph final : public WorkGraph {
   CUgraph graph_ = nullptr;  ///< kept: its nodes name those of the executable
   CUgraphExec executable_ = nullptr;
   std::vector<CUgraphNode> nodes_;
-  std::vector<CUdeviceptr> stand_ins_;  ///< the first is of stand_in_bytes
+  std::vector<std::unique_ptr<GemmCaptures>> captures_;  ///< of each node, null where it is no GEMM
+  std::vector<CUdeviceptr> stand_ins_;                   ///< the first is of stand_in_bytes
   bool by_context_ = false;
 };
 
