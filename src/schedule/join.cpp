@@ -26,8 +26,8 @@ constexpr std::size_t most_nodes_joined = 600;
 struct Chain {
   std::vector<PieceId> pieces{};  // in piece order
   Piece whole{};
-  double seconds = 0;
-  double gain = 0;  // over kernels of their own
+  double seconds = 0;  // of several pieces; of one, Joiner::seconds has it
+  double gain = 0;     // over kernels of their own
 };
 
 class Joiner {
@@ -43,13 +43,14 @@ class Joiner {
         pieces_(graph, cut),
         fixed_(ir::fixed_values(graph)),
         order_(pieces_.order()),
+        seconds_(cut.pieces.size()),
         chain_of_(cut.pieces.size(), nobody) {}
 
   std::vector<Refusal> run() {
     for (PieceId id = 0; id < cut_.pieces.size(); ++id) {
       if (!is_candidate(cut_.pieces[id]) || joins_any(id)) continue;
       chain_of_[id] = chains_.size();
-      chains_.push_back({{id}, cut_.pieces[id], seconds(cut_.pieces[id]), 0});
+      chains_.push_back({{id}, cut_.pieces[id]});
     }
     double gain = 0;
     for (const Chain& chain : chains_) gain += chain.gain;
@@ -90,23 +91,30 @@ class Joiner {
     if (chain.whole.group != added.group || chain.pieces.size() == most_phases) return false;
     const auto mine = static_cast<NodeId>(id), theirs = static_cast<NodeId>(chain.pieces.front());
     if (!reads_whole_values(id, number) || order_.would_cycle(mine, theirs)) return false;
-    Chain grown = chain;
+    Chain grown{chain.pieces};
     grown.pieces.push_back(id);
     grown.whole = assembled(grown.pieces);
+    if (!fits(grown, 0)) return false;
     const std::optional<Choices> choices = choices_of(grown.whole);
-    if (!choices || !fits(grown, *choices)) return false;
-    // A replayed graph would have a node less, which is less than a launch.
-    const double apart = chain.seconds + seconds(added) - target_.launch_seconds + target_.node_seconds;
-    grown.seconds = piece_seconds(graph_, grown.whole, *choices, target_);
-    grown.gain = chain.gain + apart - grown.seconds;
-    if (!always_ && grown.gain <= chain.gain) {
-      refuse(grown.whole, grown.seconds, apart);
-      return false;
-    }
+    if (!choices || !fits(grown, scratch_of(graph_, grown.whole, *choices).size())) return false;
+    if (!always_ && !gains(grown, chain, *choices)) return false;
     order_.merge(mine, theirs);
     chain = std::move(grown);
     chain_of_[id] = number;
     return true;
+  }
+
+  /// Notes what `grown` takes and gains; it is `chain` and one more piece.
+  bool gains(Chain& grown, const Chain& chain, const Choices& choices) {
+    const double before = chain.pieces.size() == 1 ? seconds(chain.pieces.front()) : chain.seconds;
+    // A replayed graph would have a node less, which is less than a launch.
+    const double apart =
+        before + seconds(grown.pieces.back()) - target_.launch_seconds + target_.node_seconds;
+    grown.seconds = piece_seconds(graph_, grown.whole, choices, target_);
+    grown.gain = chain.gain + apart - grown.seconds;
+    if (grown.gain > chain.gain) return true;
+    refuse(grown.whole, grown.seconds, apart);
+    return false;
   }
 
   /// Another view of a value that the kernel writes would be a second pointer to it.
@@ -116,10 +124,10 @@ class Joiner {
     });
   }
 
-  bool fits(const Chain& chain, const Choices& choices) const {
+  /// `scratch`: arrays, which the choices decide.
+  bool fits(const Chain& chain, std::size_t scratch) const {
     std::vector<SymbolId> symbols;
     for (const PieceId id : chain.pieces) symbols = merged(symbols, pieces_.symbols[id]);
-    const std::size_t scratch = scratch_of(graph_, chain.whole, choices).size();
     const std::size_t arguments =
         chain.whole.inputs.size() + chain.whole.results.size() + symbols.size() + scratch + 1;
     return chain.whole.inputs.size() <= rules_.max_inputs && chain.whole.nodes.size() <= most_nodes_joined &&
@@ -151,8 +159,11 @@ class Joiner {
                                 : joined_choices(graph_, piece, target_);
   }
 
-  double seconds(const Piece& piece) const {
-    return piece_seconds(graph_, piece, choices_of(piece).value(), target_);
+  /// Of a kernel of its own. Its choices take a search, so only what could be joined is asked for them.
+  double seconds(PieceId id) {
+    const Piece& piece = cut_.pieces[id];
+    if (!seconds_[id]) seconds_[id] = piece_seconds(graph_, piece, choices_of(piece).value(), target_);
+    return *seconds_[id];
   }
 
   void refuse(const Piece& whole, double together, double apart) {
@@ -190,7 +201,8 @@ class Joiner {
   Pieces& cut_;
   const PieceGraph pieces_;
   const std::vector<bool> fixed_;
-  analysis::ClusterGraph order_;  // of pieces: which of them may become one without a cycle
+  analysis::ClusterGraph order_;                // of pieces: which of them may become one without a cycle
+  std::vector<std::optional<double>> seconds_;  // of each piece, once asked for
   std::vector<std::size_t> chain_of_;
   std::vector<Chain> chains_;
   std::vector<Refusal> refusals_;
