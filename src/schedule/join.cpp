@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "schedule/join.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <optional>
 #include <unordered_map>
@@ -167,11 +165,9 @@ class Joiner {
   }
 
   void refuse(const Piece& whole, double together, double apart) {
-    Refusal refusal{.group = whole.group, .reason = Reason::no_gain};
-    for (const Piece& phase : whole.phases) refusal.at.push_back(phase.root);
-    refusal.numbers = {{"one kernel us", fmt::format("{:.1f}", together * 1e6)},
-                       {"separate us", fmt::format("{:.1f}", apart * 1e6)}};
-    refusals_.push_back(std::move(refusal));
+    std::vector<NodeId> roots;
+    for (const Piece& phase : whole.phases) roots.push_back(phase.root);
+    refusals_.push_back(no_gain(whole.group, std::move(roots), together, apart));
   }
 
   /// Chains become pieces, in an order that respects dependencies and else keeps the one there was.

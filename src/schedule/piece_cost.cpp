@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "schedule/piece_cost.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "schedule/step_cost.hpp"
 
@@ -111,6 +114,14 @@ double piece_seconds(const ir::Graph& graph, const Piece& piece, const Choices& 
     if (i > 0) sum += target.barrier_seconds - target.launch_seconds;
   }
   return sum;
+}
+
+Refusal no_gain(GroupId group, std::vector<ir::NodeId> at, double together, double apart) {
+  return {.group = group,
+          .reason = Reason::no_gain,
+          .at = std::move(at),
+          .numbers = {{"one kernel us", fmt::format("{:.1f}", together * 1e6)},
+                      {"separate us", fmt::format("{:.1f}", apart * 1e6)}}};
 }
 
 }  // namespace fuse::schedule

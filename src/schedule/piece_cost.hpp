@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "schedule/schedule.hpp"
 
@@ -13,5 +14,7 @@ std::int64_t moved_bytes(const ir::Graph&, const Piece&);
 /// Of what partial launches leave.
 std::int64_t scratch_bytes(const ir::Graph&, const Piece&, const Choices&);
 double piece_seconds(const ir::Graph&, const Piece&, const Choices&, const Target&);
+/// Pieces that end at `at` stay as they are: the seconds of one kernel of them all, and of theirs.
+Refusal no_gain(GroupId, std::vector<ir::NodeId> at, double together, double apart);
 
 }  // namespace fuse::schedule

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "schedule/stitch.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <optional>
@@ -266,11 +264,10 @@ class Stitcher {
   }
 
   void refuse(const Cluster& cluster, double together, double apart) {
-    Refusal refusal{.group = piece(cluster.members.front().piece).group, .reason = Reason::no_gain};
-    for (const Member& member : cluster.members) refusal.at.push_back(member.root);
-    refusal.numbers = {{"one kernel us", fmt::format("{:.1f}", together * 1e6)},
-                       {"separate us", fmt::format("{:.1f}", apart * 1e6)}};
-    refusals_.push_back(std::move(refusal));
+    std::vector<NodeId> roots;
+    for (const Member& member : cluster.members) roots.push_back(member.root);
+    const GroupId group = piece(cluster.members.front().piece).group;
+    refusals_.push_back(no_gain(group, std::move(roots), together, apart));
   }
 
   static void keep_apart(Cluster& cluster) { cluster.members.clear(); }
