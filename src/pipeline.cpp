@@ -219,13 +219,27 @@ class PieceCompiler {
     }
     for (std::uint32_t i = 0; i < unit_of_.size(); ++i) {
       if (equal_.form_of[i] == schedule::EqualPieces::none) continue;
-      const Unit& unit = units_[unit_of_[i]];
-      result_.schedules.push_back(unit.schedule);
-      result_.schedules.back().piece = piece(i);
-      for (std::size_t k = 0; k < piece(i).phases.size(); ++k)
-        result_.schedules.back().phases[k].piece = piece(i).phases[k];
-      result_.first_kernel.push_back(unit.first_kernel);
+      result_.schedules.push_back(schedule_of(i));
+      result_.first_kernel.push_back(units_[unit_of_[i]].first_kernel);
     }
+  }
+
+  /// That of the piece's unit, with the piece's own values.
+  schedule::Schedule schedule_of(std::uint32_t index) const {
+    const Unit& unit = units_[unit_of_[index]];
+    const auto own = [&](schedule::Schedule& schedule, const schedule::Piece& piece) {
+      schedule.piece = piece;
+      for (schedule::Held& held : schedule.held) held.node = counterpart(unit, index, held.node);
+    };
+    schedule::Schedule schedule = unit.schedule;
+    own(schedule, piece(index));
+    for (std::size_t k = 0; k < schedule.phases.size(); ++k) own(schedule.phases[k], piece(index).phases[k]);
+    return schedule;
+  }
+
+  /// What a node of the unit's first piece is in another of its pieces.
+  ir::NodeId counterpart(const Unit& unit, std::uint32_t index, ir::NodeId node) const {
+    return schedule::counterpart(equal_.forms[unit.piece], equal_.forms[index], node);
   }
 
   /// Names of all launches, numbered through; a kernel has the name of the first that runs it.
@@ -290,9 +304,7 @@ class PieceCompiler {
             launch.buffers.push_back({schedule::BufferSource::Kind::counter, 0, 0});
           } else {
             const auto node = std::get<ir::NodeId>(binding);
-            launch.buffers.push_back({schedule::BufferSource::Kind::node,
-                                      schedule::counterpart(equal_.forms[unit.piece], equal_.forms[i], node),
-                                      0});
+            launch.buffers.push_back({schedule::BufferSource::Kind::node, counterpart(unit, i, node), 0});
           }
         }
         result.push_back(std::move(launch));

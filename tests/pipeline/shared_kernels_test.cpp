@@ -119,6 +119,38 @@ TEST_CASE("steps that share a kernel keep nodes, names and buffers of their own"
   CHECK(explained.find(" shared by ") != std::string::npos);
 }
 
+TEST_CASE("a schedule holds values of its own piece, whatever kernel it shares",
+          "[pipeline][shared][stitch]") {
+  const auto check = [](const Compiled& compiled) {
+    std::set<std::uint32_t> kernels;
+    std::size_t shared = 0;
+    for (std::size_t i = 0; i < compiled.schedules.size(); ++i) {
+      const bool first = kernels.insert(compiled.first_kernel[i]).second;
+      for (const schedule::Schedule& phase : phases_of(compiled.schedules[i])) {
+        std::set<ir::NodeId> own(phase.piece.nodes.begin(), phase.piece.nodes.end());
+        own.insert(phase.piece.inputs.begin(), phase.piece.inputs.end());
+        for (const schedule::Held& held : phase.held) {
+          INFO("schedule " << i << " holds " << compiled.graph.value_name(held.node));
+          CHECK(own.count(held.node) == 1);
+          shared += !first;
+        }
+      }
+    }
+    CHECK(shared > 0);
+  };
+  check(run_pipeline(layers(4, {64, 32}).ir(), target_profile("h200")));
+  Graph g("phases");  // by rows, then by columns
+  for (const char* name : {"a", "b", "c"})
+    g.output(std::string(name) + "_y", softmax(softmax(g.input(name, f32, {64, 512}), 1), 0));
+  PipelineOptions options;
+  options.partition.groups.layers = 0b011;  // else they are one group, and one kernel
+  options.partition.join = schedule::PartitionOptions::Join::always;
+  const Compiled phases = run_pipeline(g.ir(), target_profile("h200"), options);
+  REQUIRE(phases.schedules.size() == 3);
+  REQUIRE(phases.schedules[2].phases.size() > 1);
+  check(phases);
+}
+
 TEST_CASE("what equal pieces are given decides their results", "[pipeline][shared][device]") {
   OpSweep sweep("shared");
   const Dim B = sweep.graph().dim("B", {.min = 1, .max = 64});

@@ -9,7 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include "schedule/canonical.hpp"
 #include "schedule/shape.hpp"
 
 namespace fuse::fusec {
@@ -89,10 +88,7 @@ std::vector<bool> constant_nodes(const ir::Graph& graph) {
 
 class PlanPainter {
  public:
-  explicit PlanPainter(const Compiled& compiled)
-      : compiled_(compiled),
-        graph_(compiled.graph),
-        equal_(equal_pieces(compiled.graph, compiled.partition)) {
+  explicit PlanPainter(const Compiled& compiled) : compiled_(compiled), graph_(compiled.graph) {
     for (const schedule::Step& step : compiled.plan.setup) note_step(step, true);
     for (const schedule::Step& step : compiled.plan.steps) note_step(step, false);
   }
@@ -148,7 +144,6 @@ class PlanPainter {
     for (std::size_t i = 0; i < schedule.phases.size() + schedule.phases.empty(); ++i) {
       const schedule::Schedule& phase = phases_of(schedule)[i];
       const schedule::Piece& own = phases_of(piece)[i];
-      held_ = held_of(phase, first);
       const bool passes = splits_stages(own, phase.choices);  // which are painted as what they are together
       for (const KernelSchedule& launch : phase.kernels) {
         if (launch.role == KernelSchedule::Role::joined) continue;
@@ -176,16 +171,6 @@ class PlanPainter {
     return launch;
   }
 
-  /// Equal pieces have the schedule of the first: what it holds are that one's values.
-  std::vector<schedule::Held> held_of(const schedule::Schedule& schedule, std::uint32_t kernel) {
-    const std::size_t first = first_piece_.emplace(kernel, piece_).first->second;
-    std::vector<schedule::Held> held = schedule.held;
-    for (schedule::Held& each : held) {
-      if (first != piece_) each.node = counterpart(equal_.forms[first], equal_.forms[piece_], each.node);
-    }
-    return held;
-  }
-
   std::string title_of(const KernelSchedule& launch, std::uint32_t kernel) const {
     return fmt::format("{}\n{}, grid {}, block {}", compiled_.source.kernels[kernel].name,
                        to_string(launch.mapping), launch.grid.to_string(), launch.block_threads);
@@ -198,7 +183,7 @@ class PlanPainter {
     launch.trips = schedule.trips;
     if (splits_stages(piece, schedule.choices))
       launch.total = schedule.choices.cluster ? Way::cluster : Way::memory;
-    if (!combines) launch.held = held_;
+    if (!combines) launch.held = schedule.held;
     const ir::Node& dominant = graph_[schedule::dominant(graph_, piece)];
     if (info(dominant.op).relation == ir::Relation::reduce) {
       launch.is_reduced = schedule::loop_shape(graph_, dominant).is_reduced;
@@ -456,11 +441,8 @@ class PlanPainter {
   std::map<NodeId, const schedule::Step*> steps_{};  // that compute each node
   std::set<NodeId> setup_{};                         // computed once
   const std::vector<bool> free_ = constant_nodes(graph_);
-  const schedule::EqualPieces equal_;
-  std::map<std::uint32_t, std::size_t> first_piece_{};  // of those that run each kernel
-  std::vector<schedule::Held> held_{};                  // by the piece that is being painted
-  std::size_t piece_ = 0;                               // that is being painted
-  std::map<NodeId, std::string> stored_{};              // the node that writes each value to memory
+  std::size_t piece_ = 0;                   // that is being painted
+  std::map<NodeId, std::string> stored_{};  // the node that writes each value to memory
   std::vector<Box> boxes_{};
   std::vector<Node> outside_{};
   std::vector<std::string> edges_{};
