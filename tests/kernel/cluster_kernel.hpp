@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "ir/kernel/kernel.hpp"
+#include "kernel/sum_reduction.hpp"
 
 namespace fuse::test {
 
@@ -38,15 +39,7 @@ struct ClusterSum {
                       {"y", i32, Space::global, elements, true},
                       {"tile", i32, Space::shared, 64, true}};
     kernel.vars = {{"left", i32}, {"right", i32}, {"combined", i32}, {"v", i32}, {"acc", i32}, {"part", i32}};
-    Reduction sum{.op = ir::Op::reduce_sum,
-                  .state = {i32},
-                  .left = {left},
-                  .right = {right},
-                  .result = {combined},
-                  .region = {},
-                  .single = ir::Op::add};
-    sum.region.push_back({Let{combined, Compute{ir::Op::add, {left, right}}}, {}});
-    kernel.reductions.push_back(std::move(sum));
+    kernel.reductions = {sum_reduction(i32, left, right, combined)};
     body = {{Let{v, Load{x, 64 * b + t, {}}}, {"%1 load", "", ""}},
             {Store{tile, t, v}, {"%2 put", "sum", ""}},
             {ClusterBarrier{}, {"%2 put", "sum", ""}},

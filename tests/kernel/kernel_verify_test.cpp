@@ -3,6 +3,7 @@
 #include <functional>
 
 #include "kernel/kernel_support.hpp"
+#include "kernel/sum_reduction.hpp"
 
 using namespace fuse;          // NOLINT
 using namespace fuse::kernel;  // NOLINT
@@ -29,15 +30,7 @@ struct Small {
                       {"tile", f32, Space::shared, 64, true}};
     kernel.vars = {{"left", f32}, {"right", f32},    {"combined", f32}, {"acc", f32},
                    {"v", f32},    {"flag", boolean}, {"n", i64}};
-    Reduction sum{.op = ir::Op::reduce_sum,
-                  .state = {f32},
-                  .left = {left},
-                  .right = {right},
-                  .result = {combined},
-                  .region = {},
-                  .single = ir::Op::add};
-    sum.region.push_back({Let{combined, Compute{ir::Op::add, {left, right}}}, {}});
-    kernel.reductions.push_back(std::move(sum));
+    kernel.reductions = {sum_reduction(f32, left, right, combined)};
     body = {{Declare{0, {acc}}, {}},
             {Let{value, Load{x, at(), {}}}, {"%1 load", "scope", ""}},
             {Combine{0, {acc}, {value}}, {}},
