@@ -3,10 +3,8 @@
 #include <algorithm>
 #include <cstddef>
 
-#include "pipeline.hpp"
 #include "schedule/schedule_support.hpp"
-#include "support/catch.hpp"
-#include "support/counted_run.hpp"
+#include "stitch/stitch_support.hpp"
 #include "support/stitch_graphs.hpp"
 
 using namespace fuse;        // NOLINT
@@ -34,16 +32,10 @@ std::vector<std::string> forms(const schedule::Piece& piece) {
   return result;
 }
 
-Compiled compiled(const Graph& g, const char* profile, bool grid_barriers) {
-  CompileOptions options;
-  options.grid_barriers = grid_barriers;
-  return run_pipeline(g.ir(), target_profile(profile), pipeline_options(options));
-}
-
 }  // namespace
 
 TEST_CASE("columns are stages beside rows", "[stitch][schedule]") {
-  const Compiled whole = compiled(rows_and_columns(1000, 300), "h200", true);
+  const Compiled whole = compiled(rows_and_columns(1000, 300), "h200");
   REQUIRE(whole.schedules.size() == 1);
   const schedule::Schedule& made = whole.schedules[0];
   CHECK(forms(made.piece) ==
@@ -55,13 +47,13 @@ TEST_CASE("columns are stages beside rows", "[stitch][schedule]") {
   CHECK(made.kernels[1].results.is(300));
   CHECK(made.kernels[1].reduced.is(made.choices.parts));
   // Square: what is made of a column is not taken for what is made of a row.
-  const Compiled square = compiled(rows_and_columns(64, 64), "h200", true);
+  const Compiled square = compiled(rows_and_columns(64, 64), "h200");
   CHECK(forms(square.schedules[0].piece) == forms(made.piece));
   CHECK(square.schedules[0].choices.mapping == Mapping::row_warp);
 }
 
 TEST_CASE("one step spins and has parts; without grid barriers they are steps", "[stitch][pipeline]") {
-  const Compiled whole = compiled(rows_and_columns(1000, 300), "h200", true);
+  const Compiled whole = compiled(rows_and_columns(1000, 300), "h200");
   REQUIRE(whole.plan.steps.size() == 2);
   CHECK(whole.plan.steps[0].name == "zero.barriers");
   const schedule::Step& step = whole.plan.steps[1];
@@ -73,7 +65,7 @@ TEST_CASE("one step spins and has parts; without grid barriers they are steps", 
   CHECK(info.spins);
   CHECK(info.blocks_an_sm * 132 >= whole.schedules[0].choices.blocks);
 
-  const Compiled apart = compiled(rows_and_columns(1000, 300), "h200", false);
+  const Compiled apart = compiled(rows_and_columns(1000, 300), "h200", {.grid_barriers = false});
   REQUIRE(apart.plan.steps.size() == 2);
   for (const schedule::Step& each : apart.plan.steps) CHECK(!each.spins);
   CHECK(apart.source.kernels.size() == 2);
@@ -85,10 +77,8 @@ TEST_CASE("one kernel or two launches, the same bits", "[stitch][emulated]") {
     for (const std::int64_t columns : {20, 300}) {
       INFO(profile << ' ' << columns);
       const Graph g = rows_and_columns(columns, columns);
-      REQUIRE(has_columns(compiled(g, profile, true).partition.pieces[0]));
-      CompileOptions apart;
-      apart.grid_barriers = false;
-      CHECK(output_bytes(g, device, {}) == output_bytes(g, device, apart));
+      REQUIRE(has_columns(compiled(g, profile).partition.pieces[0]));
+      CHECK(output_bytes(g, device, {}) == output_bytes(g, device, {.grid_barriers = false}));
     }
   }
 }
@@ -108,12 +98,12 @@ TEST_CASE("columns that no thread can keep are no stages", "[stitch][schedule]")
     Graph g("wide");
     const Tensor x = g.input("x", f32, {1 << 14, columns});
     g.output("columns", sum(x / sum(x, {1}, true), {0}));
-    return compiled(g, "h200", true).partition.pieces.size();
+    return compiled(g, "h200").partition.pieces.size();
   };
   CHECK(pieces(16 * 1024) == 1);
   CHECK(pieces(16 * 1024 + 1) == 2);
 
-  const Compiled whole = compiled(rows_and_columns(1000, 300), "h200", true);
+  const Compiled whole = compiled(rows_and_columns(1000, 300), "h200");
   const auto verified = [&](schedule::Choices choices) {
     const Target target = target_profile("h200");
     return thrown_by([&] {
@@ -133,31 +123,16 @@ TEST_CASE("rows and columns stay apart where that is faster, with the numbers", 
   const Tensor x = g.input("x", f32, {4, 8192});
   g.output("rows", sum(x, {1}));
   g.output("columns", sum(x, {0}));
-  const Compiled few = compiled(g, "h200", true);
+  const Compiled few = compiled(g, "h200");
   INFO(print(few.graph, few.partition));
   CHECK(few.partition.refusals.size() == few.partition.pieces.size() - 1);
 }
 
 TEST_CASE("without any one of its barriers a kernel of rows and columns faults", "[stitch][emulated]") {
-  const Device device = Device::emulated({.profile = "tiny3", .checked = true, .optimization = 0});
   for (const std::int64_t columns : {40, 300}) {
     for (const bool joined : {true, false}) {
-      const Graph g = rows_and_columns(37, columns);
-      const Compiled whole = compiled(g, "tiny3", joined);
-      const std::vector<std::size_t> uses = kernel_uses(whole);
-      int barrier = 0, planted = 0;
-      for (std::size_t k = 0; k < whole.source.kernels.size(); ++k) {
-        for (const codegen::OpLine& line : whole.source.kernels[k].lines) {
-          if (!line.barrier) continue;
-          CompileOptions options{.drop_barrier = barrier++};
-          options.grid_barriers = joined;
-          if (uses[k] == 0) continue;  // parts of a kernel that the device has places for
-          ++planted;
-          INFO(columns << " columns, line " << line.line << " of " << whole.source.kernels[k].name);
-          CHECK_THROWS_AS(output_bytes(g, device, options), Error);
-        }
-      }
-      CHECK(planted >= 3);
+      INFO(columns << " columns");
+      CHECK(check_barriers(rows_and_columns(37, columns), "tiny3", {.grid_barriers = joined}) >= 3);
     }
   }
 }

@@ -3,10 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
-#include "pipeline.hpp"
 #include "schedule/schedule_support.hpp"
-#include "support/catch.hpp"
-#include "support/counted_run.hpp"
+#include "stitch/stitch_support.hpp"
 #include "support/stitch_cases.hpp"
 
 using namespace fuse;        // NOLINT
@@ -29,14 +27,15 @@ Graph normalised(std::int64_t rows, std::int64_t columns) {
   return g;
 }
 
-Compiled compiled(const Graph& g, const char* profile, const Choices& choices) {
-  PipelineOptions options;
-  options.choose = [&](const ir::Graph&, const schedule::Piece&, const Target&) { return choices; };
-  return run_pipeline(g.ir(), target_profile(profile), options);
+/// The same for every piece.
+auto chooses(const Choices& choices) {
+  return [choices](const ir::Graph&, const schedule::Piece&, const Target&) { return choices; };
 }
 
-Compiled compiled(const Graph& g, const char* profile) {
-  return run_pipeline(g.ir(), target_profile(profile), {});
+Compiled chosen(const Graph& g, const char* profile, const Choices& choices) {
+  PipelineOptions options;
+  options.choose = chooses(choices);
+  return run_pipeline(g.ir(), target_profile(profile), options);
 }
 
 std::vector<KernelSchedule::Role> roles(const schedule::Schedule& schedule) {
@@ -50,14 +49,14 @@ std::vector<KernelSchedule::Role> roles(const schedule::Schedule& schedule) {
 TEST_CASE("each pass over split rows is a launch; one kernel holds", "[stitch][schedule]") {
   using Role = KernelSchedule::Role;
   const Graph g = normalised(6, 4096);
-  const Compiled apart = compiled(g, "h200", {Mapping::split, 256, 4, 32});
+  const Compiled apart = chosen(g, "h200", {Mapping::split, 256, 4, 32});
   REQUIRE(apart.schedules.size() == 1);
   CHECK(roles(apart.schedules[0]) == std::vector{Role::partial, Role::partial, Role::combine});
   CHECK(apart.schedules[0].held.empty());  // from launch to launch nothing stays
   CHECK(apart.schedules[0].scratch.size() == 4);
   for (const schedule::ScratchArray& array : apart.schedules[0].scratch) CHECK(array.elements.is(24));
 
-  const Compiled joined = compiled(g, "h200", {Mapping::split, 256, 4, 32, 24});
+  const Compiled joined = chosen(g, "h200", {Mapping::split, 256, 4, 32, 24});
   CHECK(roles(joined.schedules[0]).back() == Role::joined);
   CHECK(!joined.schedules[0].held.empty());
   CHECK(joined.schedules[0].trips == 4);
@@ -101,9 +100,8 @@ TEST_CASE("no rows: blocks that share them do nothing", "[stitch][cluster][emula
     Choices choices{.mapping = Mapping::split, .block_threads = 64, .parts = 3, .hold = 32};
     choices.cluster = cluster;
     choices.blocks = cluster ? 0 : 3;
-    const auto choose = [&](const ir::Graph&, const schedule::Piece&, const Target&) { return choices; };
     fuzz::Batch batch({case_of(normalised(0, 900), {.profile = "tiny3", .checked = true, .optimization = 0})},
-                      {}, choose);
+                      {}, chooses(choices));
     const fuzz::Outcome outcome = batch.run(0);
     INFO(outcome.text);
     CHECK(!fuzz::is_failure(outcome.verdict));  // nothing to compare
@@ -115,9 +113,7 @@ TEST_CASE("split rows: one kernel or its launches, the same bits", "[stitch][emu
        {std::pair{"a100", normalised(3, 40000)}, std::pair{"tiny3", normalised(1, 12000)}}) {
     REQUIRE(compiled(g, profile).schedules[0].choices.mapping == Mapping::split);
     const Device device = Device::emulated({.profile = profile, .checked = true, .optimization = 0});
-    CompileOptions apart;
-    apart.grid_barriers = false;
-    CHECK(output_bytes(g, device, {}) == output_bytes(g, device, apart));
+    CHECK(output_bytes(g, device, {}) == output_bytes(g, device, {.grid_barriers = false}));
   }
 }
 
@@ -126,27 +122,8 @@ TEST_CASE("without any one of its barriers a kernel of split rows or of phases f
   Graph phases("phases");
   const Tensor x = phases.input("x", f32, {50, 40});
   phases.output("y", sum(x / sum(x, {0}, true), {1}));
-  CompileOptions no_merge;
-  no_merge.stitch = Stitch::no_merge;
-  const Device device = Device::emulated({.profile = "tiny3", .checked = true, .optimization = 0});
-  for (const auto& [g, options] :
-       {std::pair{normalised(5, 9000), CompileOptions{}}, std::pair{phases, no_merge}}) {
-    const Compiled whole = run_pipeline(g.ir(), target_profile("tiny3"), pipeline_options(options));
-    const std::vector<std::size_t> uses = kernel_uses(whole);
-    int barrier = 0, planted = 0;
-    for (std::size_t k = 0; k < whole.source.kernels.size(); ++k) {
-      for (const codegen::OpLine& line : whole.source.kernels[k].lines) {
-        if (!line.barrier) continue;
-        CompileOptions without = options;
-        without.drop_barrier = barrier++;
-        if (uses[k] == 0) continue;  // parts of a kernel that the device has places for
-        ++planted;
-        INFO("line " << line.line << " of " << whole.source.kernels[k].name);
-        CHECK_THROWS_AS(output_bytes(g, device, without), Error);
-      }
-    }
-    CHECK(planted >= 2);
-  }
+  CHECK(check_barriers(normalised(5, 9000), "tiny3", {}) >= 2);
+  CHECK(check_barriers(phases, "tiny3", {.stitch = Stitch::no_merge}) >= 2);
 }
 
 TEST_CASE("the blocks of a row are a cluster where the device has them", "[stitch][cluster]") {
@@ -160,14 +137,14 @@ TEST_CASE("the blocks of a row are a cluster where the device has them", "[stitc
   const Graph g = normalised(6, 4096);
   Choices choices{.mapping = Mapping::split, .block_threads = 256, .parts = 4, .hold = 32};
   choices.cluster = true;
-  const Compiled one = compiled(g, "h200", choices);
+  const Compiled one = chosen(g, "h200", choices);
   REQUIRE(one.kernels.size() == 1);
   CHECK(one.kernels[0].cluster == 4);
   CHECK(one.schedules[0].scratch.empty());
   CHECK(!one.schedules[0].held.empty());
   CHECK(one.plan.steps.size() == 1);
   CHECK(!one.plan.steps[0].spins);
-  const auto error = [&](const char* profile) { return thrown_by([&] { compiled(g, profile, choices); }); };
+  const auto error = [&](const char* profile) { return thrown_by([&] { chosen(g, profile, choices); }); };
   CHECK(error("tiny3").find("a cluster of 4 blocks on tiny3") != std::string::npos);
 }
 
@@ -178,21 +155,18 @@ TEST_CASE("clusters answer right, checked; without any one of their barriers the
     Choices choices{.mapping = Mapping::split, .block_threads = 64, .parts = parts, .hold = 32};
     choices.cluster = true;
     const Graph g = normalised(5, 1500);
-    const ir::Graph graph = g.ir();
-    const auto outcome = [&, parts = choices](std::uint64_t seed, int drop) {
+    const auto outcome = [&, choose = chooses(choices)](std::uint64_t seed, int drop) {
       fuzz::Case one = case_of(
           g, {.profile = profile, .checked = true, .threads = 2, .shuffle_seed = seed, .optimization = 0});
       if (drop >= 0) one.options.fault = "barrier." + std::to_string(drop);
-      fuzz::Batch batch({std::move(one)}, {},
-                        [&](const ir::Graph&, const schedule::Piece&, const Target&) { return parts; });
-      return batch.run(0);
+      return fuzz::Batch({std::move(one)}, {}, choose).run(0);
     };
     for (std::uint64_t seed = 1; seed <= 3; ++seed) {
       const fuzz::Outcome right = outcome(seed, -1);
       INFO(right.text);
       CHECK(to_string(right.verdict) == to_string(fuzz::Verdict::ok));
     }
-    const Compiled whole = compiled(g, profile, choices);
+    const Compiled whole = chosen(g, profile, choices);
     const std::vector<codegen::OpLine>& lines = whole.source.kernels[0].lines;
     const auto barriers =
         std::count_if(lines.begin(), lines.end(), [](const codegen::OpLine& line) { return line.barrier; });
@@ -206,7 +180,7 @@ TEST_CASE("clusters answer right, checked; without any one of their barriers the
 
 TEST_CASE("choices of split rows that cannot run are rejected", "[stitch][schedule]") {
   const Graph g = normalised(6, 4096);
-  const auto error = [&](const Choices& choices) { return thrown_by([&] { compiled(g, "h200", choices); }); };
+  const auto error = [&](const Choices& choices) { return thrown_by([&] { chosen(g, "h200", choices); }); };
   CHECK(error({Mapping::split, 256, 4, 32, 3}).find("fewer blocks than parts") != std::string::npos);
   CHECK(error({Mapping::split, 256, 4, 32, 8 * 132 + 1}).find("at a time") != std::string::npos);
   CHECK(error({Mapping::split, 256, 4, 32, 8}) == "no error");
@@ -218,10 +192,8 @@ TEST_CASE("equal kernels of several phases are compiled once", "[stitch][pipelin
     const Tensor x = g.input(name, f32, {50, 40});
     g.output(std::string(name) + "_y", sum(x / sum(x, {0}, true), {1}));
   }
-  CompileOptions options;
-  options.stitch = Stitch::no_merge;
-  options.layers = 2;  // else they are one group, and one kernel
-  const Compiled both = run_pipeline(g.ir(), target_profile("h200"), pipeline_options(options));
+  // With layer 3 they would be one group, and one kernel.
+  const Compiled both = compiled(g, "h200", {.layers = 2, .stitch = Stitch::no_merge});
   REQUIRE(both.schedules.size() == 2);
   CHECK(both.first_kernel[0] == both.first_kernel[1]);
   CHECK(both.schedules[0].phases[0].piece.root != both.schedules[1].phases[0].piece.root);

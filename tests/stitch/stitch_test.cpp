@@ -2,8 +2,7 @@
 #include <numeric>
 
 #include "fuzz/execute.hpp"
-#include "pipeline.hpp"
-#include "support/catch.hpp"
+#include "stitch/stitch_support.hpp"
 #include "support/sanitized.hpp"
 #include "support/stitch_cases.hpp"
 
@@ -12,11 +11,8 @@ using namespace fuse::test;  // NOLINT
 
 namespace {
 
-std::size_t kernels_of(const Graph& graph, const std::string& profile, Stitch stitch = Stitch::full) {
-  CompileOptions options;
-  options.stitch = stitch;
-  const Compiled compiled = run_pipeline(graph.ir(), target_profile(profile), pipeline_options(options));
-  const std::vector<std::size_t> uses = kernel_uses(compiled);
+std::size_t kernels_of(const Graph& graph, const char* profile, Stitch stitch = Stitch::full) {
+  const std::vector<std::size_t> uses = kernel_uses(compiled(graph, profile, {.stitch = stitch}));
   return std::accumulate(uses.begin(), uses.end(), std::size_t{0});
 }
 

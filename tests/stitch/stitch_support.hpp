@@ -1,0 +1,34 @@
+// What the tests of stitched kernels share. SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "pipeline.hpp"
+#include "support/catch.hpp"
+#include "support/counted_run.hpp"
+
+namespace fuse::test {
+
+inline Compiled compiled(const Graph& graph, const char* profile, const CompileOptions& options = {}) {
+  return run_pipeline(graph.ir(), target_profile(profile), pipeline_options(options));
+}
+
+/// Checks that without any one of their barriers the kernels that run fault. How many barriers there are.
+inline int check_barriers(const Graph& graph, const char* profile, const CompileOptions& options) {
+  const Device device = Device::emulated({.profile = profile, .checked = true, .optimization = 0});
+  const Compiled whole = compiled(graph, profile, options);
+  const std::vector<std::size_t> uses = kernel_uses(whole);
+  int barrier = 0, planted = 0;
+  for (std::size_t k = 0; k < whole.source.kernels.size(); ++k) {
+    for (const codegen::OpLine& line : whole.source.kernels[k].lines) {
+      if (!line.barrier) continue;
+      CompileOptions without = options;
+      without.drop_barrier = barrier++;
+      if (uses[k] == 0) continue;  // parts of a kernel that the device has places for
+      ++planted;
+      INFO("line " << line.line << " of " << whole.source.kernels[k].name);
+      CHECK_THROWS_AS(output_bytes(graph, device, without), Error);
+    }
+  }
+  return planted;
+}
+
+}  // namespace fuse::test
