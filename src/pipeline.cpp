@@ -12,7 +12,9 @@
 #include "codegen_cuda/lower.hpp"
 #include "codegen_cuda/print_cuda.hpp"
 #include "ir/kernel/passes/elide_conditions.hpp"
+#include "ir/kernel/passes/hoist_invariants.hpp"
 #include "ir/kernel/passes/name_divisions.hpp"
+#include "ir/kernel/passes/vectorise.hpp"
 #include "ir/passes/align_layouts.hpp"
 #include "ir/passes/canonical_dims.hpp"
 #include "ir/passes/common_subexpressions.hpp"
@@ -74,6 +76,8 @@ struct KernelPass {
 
 constexpr KernelPass kernel_passes[] = {
     {"elide_conditions", kernel::elide_conditions},
+    {"hoist_invariants", kernel::hoist_invariants},
+    {"vectorise", kernel::vectorise},
     {"name_divisions", kernel::name_divisions},
 };
 

@@ -300,6 +300,10 @@ std::vector<Dim> KernelLowering::mentioned_symbols(const Kernel& kernel) {
         if (const auto* random = std::get_if<Random>(&let->rhs)) add(random->element);
       } else if (const auto* store = std::get_if<Store>(&stmt.node)) {
         add(store->index);
+      } else if (const auto* vector = std::get_if<VectorLoad>(&stmt.node)) {
+        add(vector->index);
+      } else if (const auto* vector = std::get_if<VectorStore>(&stmt.node)) {
+        add(vector->index);
       } else if (const auto* bind = std::get_if<Bind>(&stmt.node)) {
         add(bind->value);
       } else if (const auto* data = std::get_if<BindData>(&stmt.node)) {

@@ -24,25 +24,29 @@ void store_update(Lowering& to, const Index& i) {
 void lower_elements(Lowering& to) {
   KernelBuilder& builder = to.builder;
   const int threads = to.launch.block_threads;
+  const Dim groups = to.results / to.launch.vector;
+  const std::string base = to.launch.vector == 1 ? "i" : "g";
   const auto element = [&](const std::string& name, const Index& number) {
-    const Index i = to.bind(name, number, to.results);
-    builder.when({{i, to.results}}, [&] {
-      if (to.schedule.piece.in_place) return store_update(to, i);
-      for (const schedule::Stage& stage : stages_of(to.graph, to.schedule.piece)) {
-        const VarId value = to.elements.value(stage.root, unflatten(i, to.elements.dims(stage.root)));
-        builder.at(stage.root);
-        builder.append(Store{to.outputs.at(stage.root), i, value});
-      }
+    const Index group = to.bind(name, number, groups);
+    builder.when({{group, groups}}, [&] {
+      if (to.schedule.piece.in_place) return store_update(to, group);
+      to.side_by_side(group, [&](const Index&, const Index& i) {
+        for (const schedule::Stage& stage : stages_of(to.graph, to.schedule.piece)) {
+          const VarId value = to.elements.value(stage.root, unflatten(i, to.elements.dims(stage.root)));
+          builder.at(stage.root);
+          builder.append(Store{to.outputs.at(stage.root), i, value});
+        }
+      });
     });
   };
   const std::string block = builder.unique("b");
   if (to.joined || to.rename(to.launch.tiles) != builder.kernel.grid) {
     return to.threads(block, [&](const ThreadIndex& at) {
-      element(builder.unique("i"), at.block * threads + at.warp * warp_size + at.lane);
+      element(builder.unique(base), at.block * threads + at.warp * warp_size + at.lane);
     });
   }
   // Threads that share nothing: the emulated device runs them as a plain loop.
-  const std::string thread = builder.unique("t"), name = builder.unique("i");
+  const std::string thread = builder.unique("t"), name = builder.unique(base);
   to.parallel(Parallel::grid, block, builder.kernel.grid, [&] {
     to.parallel(Parallel::block, thread, threads, [&] {
       element(name, Dim::index(block, builder.kernel.grid) * threads + Dim::index(thread, threads));

@@ -85,11 +85,23 @@ class RowLowering {
         });
         return store_warps_columns(at);
       }
+      if (to_.launch.lanes < warp_size) return by_lanes(at);
       const Index row = to_.bind(builder_.unique("row"), walker, to_.results);
       builder_.when({{row, to_.results}}, [&] {
         passes({.row = row, .first = l, .step = warp_size, .writer = {{l, 1}}}, combine);
       });
     });
+  }
+
+  // Several rows a warp: some of them may be behind the last, and the warp combines all.
+  void by_lanes(const ThreadIndex& at) {
+    const int lanes = to_.launch.lanes, rows = warp_size / lanes;
+    const Index row =
+        to_.bind(builder_.unique("row"), (at.block * warps_ + at.warp) * rows + at.lane / lanes, to_.results);
+    const Index l = to_.bind(builder_.unique("l"), at.lane % lanes, lanes);
+    const IndexLess inside{row, to_.results};
+    passes({.row = row, .first = l, .step = lanes, .inside = {inside}, .writer = {{l, 1}, inside}},
+           [&](std::vector<Running>& running) { combine_lanes(running, lanes); });
   }
 
   static bool keeps_trips(const KernelSchedule& launch) {
@@ -363,11 +375,34 @@ class RowLowering {
     });
   }
 
-  void each_trip(const std::function<void(const Index&)>& fill) {
+  /// A group of elements that lie side by side, of the row; and an element of one.
+  struct Group {
+    Index trip{}, number{};
+    IndexLess inside{};  ///< holds where the row has it
+  };
+  using Visit = std::function<void(const Index& trip, const Index& c)>;
+
+  /// The groups that a thread walks, in a number known to the compiler.
+  void each_group(const Walk& walk, const std::function<void(const Group&)>& fill) {
+    const auto group = [&](const Index& trip) {
+      const Index number = to_.bind(builder_.unique(to_.launch.vector == 1 ? "c" : "g"),
+                                    walk.first + trip * walk.step, groups());
+      fill({trip, number, {number, groups()}});
+    };
+    const Dim trips = trips_ / to_.launch.vector;
+    if (trips.is(1)) return group(0);
     const std::string name = builder_.unique("k");
-    builder_.loop({.name = name, .begin = 0, .end = trips_, .unrolled = true, .body = {}},
-                  [&] { fill(Dim::index(name, trips_)); });
+    builder_.loop({.name = name, .begin = 0, .end = trips, .unrolled = true, .body = {}},
+                  [&] { group(Dim::index(name, trips)); });
   }
+
+  void each_element(const Group& group, const Visit& visit) {
+    to_.side_by_side(group.number, [&](const Index& which, const Index& c) {
+      visit(group.trip * to_.launch.vector + which, c);
+    });
+  }
+
+  Dim groups() const { return to_.reduced / to_.launch.vector; }
 
   void clear_columns() {
     for (Column& column : columns_) {
@@ -380,7 +415,9 @@ class RowLowering {
         column.state.push_back(builder_.buffer(name, dtype, Space::local, trips_, true));
       }
     }
-    each_trip([&](const Index& trip) {
+    const std::string name = builder_.unique("k");
+    builder_.loop({.name = name, .begin = 0, .end = trips_, .unrolled = true, .body = {}}, [&] {
+      const Index trip = Dim::index(name, trips_);
       for (const Column& column : columns_) {
         builder_.at(column.root);
         for (std::size_t i = 0; i < column.state.size(); ++i) {
@@ -421,12 +458,11 @@ class RowLowering {
 
   /// Of a block whose threads share a row: each has columns of its own.
   void store_columns(const Walk& walk) {
-    each_trip([&](const Index& trip) {
-      const Index c = to_.bind(builder_.unique("c"), walk.first + trip * walk.step, to_.reduced);
-      builder_.when({{c, to_.reduced}}, [&] {
-        for (const Column& column : columns_) {
-          store_part(column, walk.part, c, load_state(column, trip));
-        }
+    each_group(walk, [&](const Group& group) {
+      builder_.when({group.inside}, [&] {
+        each_element(group, [&](const Index& trip, const Index& c) {
+          for (const Column& column : columns_) store_part(column, walk.part, c, load_state(column, trip));
+        });
       });
     });
   }
@@ -436,24 +472,25 @@ class RowLowering {
     std::vector<Running> running;
     for (const Column& column : columns_) running.push_back({column.root, column.reduction, {}});
     const std::vector<SharedState> shared = shared_states(running, warps_ * warp_size);
-    each_trip([&](const Index& trip) {
-      for (std::size_t i = 0; i < columns_.size(); ++i) {
-        running[i].state = load_state(columns_[i], trip);
-      }
-      put(shared, at.warp * warp_size + at.lane, running);
-      builder_.append(Barrier{});
-      const Index c = to_.bind(builder_.unique("c"), at.lane + trip * warp_size, to_.reduced);
-      builder_.when({{at.warp, 1}, {c, to_.reduced}}, [&] {
-        declare_totals(running);
-        const std::string other = builder_.unique("w");
-        builder_.loop({.name = other, .begin = 0, .end = warps_, .body = {}},
-                      [&] { take(shared, Dim::index(other, warps_) * warp_size + at.lane, running); });
+    each_group({.first = at.lane, .step = warp_size}, [&](const Group& group) {
+      each_element(group, [&](const Index& trip, const Index& c) {
         for (std::size_t i = 0; i < columns_.size(); ++i) {
-          builder_.at(columns_[i].root);
-          store_part(columns_[i], at.block, c, running[i].state);
+          running[i].state = load_state(columns_[i], trip);
         }
+        put(shared, at.warp * warp_size + at.lane, running);
+        builder_.append(Barrier{});
+        builder_.when({{at.warp, 1}, group.inside}, [&] {
+          declare_totals(running);
+          const std::string other = builder_.unique("w");
+          builder_.loop({.name = other, .begin = 0, .end = warps_, .body = {}},
+                        [&] { take(shared, Dim::index(other, warps_) * warp_size + at.lane, running); });
+          for (std::size_t i = 0; i < columns_.size(); ++i) {
+            builder_.at(columns_[i].root);
+            store_part(columns_[i], at.block, c, running[i].state);
+          }
+        });
+        if (trips_ > 1) builder_.append(Barrier{});  // before the next trip overwrites what others still read
       });
-      if (trips_ > 1) builder_.append(Barrier{});  // before the next trip overwrites what others still read
     });
   }
 
@@ -505,38 +542,37 @@ class RowLowering {
   }
 
   void plain_loop(const Walk& walk, const std::vector<Stage>& stages, const std::vector<Running>& running) {
-    const std::string name = builder_.unique("c");
-    builder_.loop({.name = name, .begin = walk.first, .end = to_.reduced, .step = walk.step, .body = {}},
-                  [&] {
-                    to_.elements.enter_scope();
-                    visit(walk, stages, running, Dim::index(name, to_.reduced), 0);
-                    to_.elements.leave_scope();
-                  });
+    const std::string name = builder_.unique(to_.launch.vector == 1 ? "c" : "g");
+    builder_.loop({.name = name, .begin = walk.first, .end = groups(), .step = walk.step, .body = {}}, [&] {
+      to_.elements.enter_scope();
+      each_element({.number = Dim::index(name, groups())},
+                   [&](const Index&, const Index& c) { visit(walk, stages, running, c, 0); });
+      to_.elements.leave_scope();
+    });
   }
 
   /// Trip by trip, so that what is held has a number known to the compiler.
   void unrolled_loop(const Walk& walk, const std::vector<Stage>& stages,
                      const std::vector<Running>& running) {
     const int pass = stages.front().pass;
-    each_trip([&](const Index& trip) {
-      const Index c = to_.bind(builder_.unique("c"), walk.first + trip * walk.step, to_.reduced);
-      const auto fill = [&] {
-        to_.elements.enter_scope();
-        const Coordinates at = to_.operand_coordinates(dominant_, walk.row, c);
-        for (const schedule::Held& held : to_.schedule.held) {
-          const bool taken = held.first < pass && pass <= held.last;
-          if (taken) to_.elements.keep(held.node, at, local_.at(held.node), trip);
-        }
-        visit(walk, stages, running, c, trip);
-        for (const schedule::Held& held : to_.schedule.held) {
-          if (held.first != pass) continue;
-          const VarId value = to_.elements.value(held.node, at);
-          builder_.at(held.node);
-          builder_.append(Store{local_.at(held.node), trip, value});
-        }
-        to_.elements.leave_scope();
-      };
-      walk.step* trips_ == to_.reduced ? fill() : builder_.when({{c, to_.reduced}}, fill);
+    const Visit element = [&](const Index& trip, const Index& c) {
+      to_.elements.enter_scope();
+      const Coordinates at = to_.operand_coordinates(dominant_, walk.row, c);
+      for (const schedule::Held& held : to_.schedule.held) {
+        const bool taken = held.first < pass && pass <= held.last;
+        if (taken) to_.elements.keep(held.node, at, local_.at(held.node), trip);
+      }
+      visit(walk, stages, running, c, trip);
+      for (const schedule::Held& held : to_.schedule.held) {
+        if (held.first != pass) continue;
+        const VarId value = to_.elements.value(held.node, at);
+        builder_.at(held.node);
+        builder_.append(Store{local_.at(held.node), trip, value});
+      }
+      to_.elements.leave_scope();
+    };
+    each_group(walk, [&](const Group& group) {
+      builder_.when({group.inside}, [&] { each_element(group, element); });
     });
   }
 
@@ -632,10 +668,10 @@ class RowLowering {
     builder_.when(walk.writer, [&] { builder_.append(Store{to_.outputs.at(root), walk.row, value}); });
   }
 
-  void combine_lanes(const std::vector<Running>& running) {
+  void combine_lanes(const std::vector<Running>& running, int lanes = warp_size) {
     for (const Running& each : running) {
       builder_.at(each.root);
-      builder_.append(WarpCombine{each.reduction, each.state});
+      builder_.append(WarpCombine{each.reduction, each.state, lanes});
     }
   }
 

@@ -147,6 +147,18 @@ Index Lowering::bind(const std::string& name, const Index& value, const Dim& ext
   return Dim::index(name, extent);
 }
 
+void Lowering::side_by_side(const Index& number,
+                            const std::function<void(const Index&, const Index&)>& fill) const {
+  if (launch.vector == 1) return fill(0, number);
+  const std::string name = builder.unique("v");
+  builder.loop({.name = name, .begin = 0, .end = launch.vector, .unrolled = true, .body = {}}, [&] {
+    const Index which = Dim::index(name, launch.vector);
+    elements.enter_scope();
+    fill(which, number * launch.vector + which);
+    elements.leave_scope();
+  });
+}
+
 Coordinates Lowering::operand_coordinates(ir::NodeId node, const Index& outer, const Index& inner) const {
   const schedule::LoopShape shape = schedule::loop_shape(graph, graph[node]);
   const Coordinates kept = unflatten(outer, renamed(shape.kept));

@@ -55,6 +55,11 @@ struct Lowering {
   /// What a thread does: loops over the launch's blocks, called `block`, and over warps and lanes.
   void threads(const std::string& block, const std::function<void(const ThreadIndex&)>& fill) const;
   kernel::Index bind(const std::string& name, const kernel::Index& value, const Dim& extent) const;
+  /// The elements of group `number`, of those that a thread walks side by side: calls `fill` for each, with
+  /// which of the group it is and its own number. The passes behind make one access of theirs where they can.
+  void side_by_side(
+      const kernel::Index& number,
+      const std::function<void(const kernel::Index& which, const kernel::Index& element)>& fill) const;
   /// Of the element of a reduction's or a scan's operand: number `inner` of those that result `outer` walks.
   Coordinates operand_coordinates(ir::NodeId node, const kernel::Index& outer,
                                   const kernel::Index& inner) const;

@@ -77,6 +77,41 @@ template <class T> T* shared_array(long long n, const char* name, int line) {
        R"(#define FUSE_LOCAL(T, n, name) T name[n]
 )",
        {}},
+      // Between an array and as many elements in memory, 16 bytes at most and aligned to their size.
+      {"vector_bits",
+       R"(template <int bytes> struct vector_bits;
+template <> struct vector_bits<2> { using type = unsigned short; };
+template <> struct vector_bits<4> { using type = unsigned; };
+template <> struct vector_bits<8> { using type = uint2; };
+template <> struct vector_bits<16> { using type = uint4; };
+)",
+       "template <int bytes> struct vector_bits;\n",
+       {}},
+      {"load_vector",
+       R"(template <class T, int n, class I>
+__device__ inline void load_vector(T (&to)[n], const T* p, I i) {
+  const auto bits = *reinterpret_cast<const typename vector_bits<n * sizeof(T)>::type*>(p + i);
+  memcpy(to, &bits, sizeof bits);
+}
+)",
+       R"(template <class T, int n, class I> static void load_vector(T (&to)[n], const T* p, I i) {
+  __builtin_memcpy(to, p + i, n * sizeof(T));
+}
+)",
+       {"vector_bits"}},
+      {"store_vector",
+       R"(template <class T, int n, class I>
+__device__ inline void store_vector(T* p, I i, const T (&from)[n]) {
+  typename vector_bits<n * sizeof(T)>::type bits;
+  memcpy(&bits, from, sizeof bits);
+  *reinterpret_cast<decltype(bits)*>(p + i) = bits;
+}
+)",
+       R"(template <class T, int n, class I> static void store_vector(T* p, I i, const T (&from)[n]) {
+  __builtin_memcpy(p + i, from, n * sizeof(T));
+}
+)",
+       {"vector_bits"}},
       {"block_barrier",
        R"(__device__ inline void block_barrier() { __syncthreads(); }
 )",
@@ -726,7 +761,8 @@ template <class T> T warp_min(T v, int line = __builtin_LINE()) { return butterf
 }
 
 bool is_member(const Primitive& p) {
-  return p.communicates || p.name == "load" || p.name == "store" || p.name == "shared" || p.name == "local";
+  return p.communicates || p.name == "load" || p.name == "store" || p.name == "shared" || p.name == "local" ||
+         p.name == "load_vector" || p.name == "store_vector";
 }
 
 // Checked mode: pointers carry what they point to, and each access asks the engine first.
@@ -744,14 +780,31 @@ template <class T> struct global {
   if (p.name == "load") {
     return R"(template <class T, class I>
 typename bare<T>::type load(global<T> p, I i, int line = __builtin_LINE()) {
-  call_->check_load(call_->runner, p.object, i, sizeof(T), line);
+  call_->check_load(call_->runner, p.object, i, sizeof(T), 1, line);
   return p.base[i];
+}
+)";
+  }
+  if (p.name == "load_vector") {
+    return R"(template <class T, int n, class U, class I>
+void load_vector(local_array<T, n>& to, global<U> p, I i, int line = __builtin_LINE()) {
+  call_->check_load(call_->runner, p.object, i, sizeof(T), n, line);
+  for (int k = 0; k < n; ++k) to.value[k] = p.base[i + k], to.written[k] = true;
+}
+)";
+  }
+  if (p.name == "store_vector") {
+    return R"(template <class T, int n, class I>
+void store_vector(global<T> p, I i, const local_array<T, n>& from, int line = __builtin_LINE()) {
+  for (int k = 0; k < n; ++k) load(from, k, line);
+  call_->check_store(call_->runner, p.object, i, sizeof(T), n, line);
+  for (int k = 0; k < n; ++k) p.base[i + k] = from.value[k];
 }
 )";
   }
   if (p.name == "store") {
     return R"(template <class T, class I, class V> void store(global<T> p, I i, V v, int line = __builtin_LINE()) {
-  call_->check_store(call_->runner, p.object, i, sizeof(T), line);
+  call_->check_store(call_->runner, p.object, i, sizeof(T), 1, line);
   p.base[i] = v;
 }
 )";

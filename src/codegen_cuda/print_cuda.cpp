@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -18,6 +19,10 @@ using namespace kernel;  // NOLINT: this file is about the kernel IR
 using detail::to_cxx;
 
 namespace {
+
+/// Threads of a multiprocessor that a kernel is compiled to leave registers for: 64 each. Without a number
+/// ptxas aims higher, and spills.
+constexpr int assumed_threads = 1024;
 
 std::string_view cuda_name(DType type) {
   switch (type) {
@@ -123,9 +128,9 @@ class KernelPrinter {
                       buffer.name));
     }
     for (const Dim& extent : kernel_.extents) add(fmt::format("{} {}", index_type(), extent.name()));
-    const std::string bounds = kernel_.blocks_an_sm > 1
-                                   ? fmt::format("{}, {}", kernel_.block_threads, kernel_.blocks_an_sm)
-                                   : std::to_string(kernel_.block_threads);
+    const int least = std::max(kernel_.blocks_an_sm, assumed_threads / kernel_.block_threads);
+    const std::string bounds = least > 1 ? fmt::format("{}, {}", kernel_.block_threads, least)
+                                         : std::to_string(kernel_.block_threads);
     const std::string cluster =
         kernel_.cluster > 1 ? fmt::format("FUSE_CLUSTER({}) ", kernel_.cluster) : std::string();
     line(fmt::format("FUSE_KERNEL({}) {}{}({}) {{", bounds, cluster, kernel_.name, params));
@@ -279,13 +284,13 @@ class KernelPrinter {
     // reduce_sum has the primitive warp_sum: one exchange where the device can.
     const std::string_view op = to_string(reduction.op);
     const std::string primitive = "warp_" + std::string(op.substr(op.find('_') + 1));
-    if (reduction.single && find_primitive(primitive)) {
+    if (combine.lanes == 32 && reduction.single && find_primitive(primitive)) {
       const std::string& state = name(combine.state[0]);
       op_line(fmt::format("{} = {}({});", state, primitive, state), origin);
       return;
     }
     line("#pragma unroll");
-    line("for (int d = 16; d > 0; d >>= 1) {");
+    line(fmt::format("for (int d = {}; d > 0; d >>= 1) {{", combine.lanes / 2));
     ++depth_;
     std::vector<std::string> others;
     for (std::size_t i = 0; i < combine.state.size(); ++i) {
@@ -308,6 +313,18 @@ class KernelPrinter {
   void print(const Store& store, const Origin& origin) {
     op_line(fmt::format("store({}, {}, {});", kernel_.buffers[store.buffer].name, to_cxx(store.index),
                         name(store.value)),
+            origin);
+  }
+
+  void print(const VectorLoad& load, const Origin& origin) {
+    op_line(fmt::format("load_vector({}, {}, {});", kernel_.buffers[load.array].name,
+                        kernel_.buffers[load.buffer].name, to_cxx(load.index)),
+            origin);
+  }
+
+  void print(const VectorStore& store, const Origin& origin) {
+    op_line(fmt::format("store_vector({}, {}, {});", kernel_.buffers[store.buffer].name, to_cxx(store.index),
+                        kernel_.buffers[store.array].name),
             origin);
   }
 

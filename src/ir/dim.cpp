@@ -142,6 +142,32 @@ Dim divide_exactly(const Dim& dim, std::int64_t by) {
 
 bool within(const Dim& value, const Dim& extent) { return proven_le(0, value) && proven_less(value, extent); }
 
+/// dim = unit * multiple + rest, where the unit divides `by` and 0 <= rest < unit.
+struct Grouped {
+  std::int64_t unit = 1;
+  Dim multiple, rest;
+};
+
+/// In groups as large as there are: 8 g + v, v below 8, is group g. A unit of 1 where there are none.
+Grouped grouped(const Dim& dim, const Dim& divisor) {
+  Grouped best;
+  const std::int64_t by = content(divisor);
+  if (by <= 1 || divisor.min() < 0) return best;
+  for (const DimTerm& candidate : terms_of(dim)) {
+    const std::int64_t unit = std::gcd(candidate.coefficient, by);
+    if (unit <= best.unit) continue;
+    std::vector<DimTerm> multiple, rest;
+    for (const DimTerm& term : terms_of(dim))
+      (term.coefficient % unit == 0 ? multiple : rest).push_back(term);
+    const std::int64_t constant = constant_of(dim);
+    Dim left = DimPoly::make(std::move(rest), floor_mod(constant, unit));
+    if (!within(left, unit)) continue;
+    const Dim whole = DimPoly::make(std::move(multiple), constant - floor_mod(constant, unit));
+    best = {unit, divide_exactly(whole, unit), std::move(left)};
+  }
+  return best;
+}
+
 Dim division_atom(Kind kind, Dim dividend, Dim divisor) {
   auto atom = std::make_shared<DimAtom>();
   atom->kind = kind;
@@ -569,6 +595,8 @@ Dim operator/(const Dim& a, const Dim& b) {
       return quotient + divide_exactly(rest, common) / (b.constant() / common);
     }
   }
+  if (const Grouped groups = grouped(rest, b); groups.unit > 1)
+    return quotient + groups.multiple / divide_exactly(b, groups.unit);
   if (const Atom atom = sole_atom(rest); atom && atom->kind == Kind::quotient && atom->divisor.min() >= 0) {
     return quotient + atom->dividend / (atom->divisor * b);
   }
@@ -586,6 +614,8 @@ Dim operator%(const Dim& a, const Dim& b) {
       return Dim(common) * (divide_exactly(rest, common) % (b.constant() / common));
     }
   }
+  if (const Grouped groups = grouped(rest, b); groups.unit > 1)
+    return Dim(groups.unit) * (groups.multiple % divide_exactly(b, groups.unit)) + groups.rest;
   if (const Atom atom = sole_atom(rest); atom && atom->kind == Kind::remainder) {
     if (proven_divisible(atom->divisor, b)) return atom->dividend % b;
   }

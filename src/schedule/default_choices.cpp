@@ -3,17 +3,35 @@
 
 #include <algorithm>
 #include <bit>
+#include <limits>
 #include <optional>
+#include <vector>
 
 #include "schedule/piece_cost.hpp"
 #include "schedule/residency.hpp"
 #include "schedule/shape.hpp"
+#include "schedule/vector_width.hpp"
 
 namespace fuse::schedule {
 namespace {
 
 constexpr int row_warp_limit = 1024;    // elements of a row that a warp walks in 32 steps
 constexpr int row_block_limit = 16384;  // and a block of 256 in 64
+constexpr int fewest_lanes = 8;         // that share a row
+
+/// The widest that leaves threads for half of the device, and as many as share a row.
+int vector_of(const ir::Graph& graph, const Piece& piece, std::int64_t rows, std::int64_t row,
+              const Target& target) {
+  const double wanted = target.sms * target.max_threads_per_sm / 2.0;
+  const double elements = static_cast<double>(rows) * static_cast<double>(row);
+  const std::int64_t side_by_side = info(graph[dominant(graph, piece)].op).relation == ir::Relation::reduce
+                                        ? row / fewest_lanes
+                                        : std::numeric_limits<std::int64_t>::max();
+  if (elements < 2 * wanted) return 1;
+  int vector = widest_vector(graph, piece);
+  while (vector > 1 && (elements / vector < wanted || vector > side_by_side)) vector /= 2;
+  return vector;
+}
 
 /// Blocks that share the rows of a piece with columns: as many as run at a time and have rows, unless what
 /// they leave for the combining launch is much beside what the piece moves.
@@ -53,6 +71,7 @@ class Holding {
   Choices rows(const Choices& alone) const {
     Choices choices = alone;
     choices.hold = most_held;
+    choices.vector = vector_that_fits(alone.vector);
     if (alone.mapping == Mapping::column_tile) {
       while (!fits(choices) && choices.block_threads < target_.max_threads_per_block)
         choices.block_threads *= 2;
@@ -60,9 +79,10 @@ class Holding {
     }
     const std::int64_t rows = product(shape_.kept).hint();
     const auto fills = [&](std::int64_t threads) { return rows >= wanted_ / threads || trips(choices) <= 4; };
-    if (alone.mapping == Mapping::row_warp && fits(choices) && fills(32)) return choices;
+    if (alone.mapping == Mapping::row_warp && fits(choices) && fills(choices.lanes)) return choices;
     const Choices by_warp = choices;
     choices.mapping = Mapping::row_block;
+    choices.lanes = 32;
     for (int threads = 64; threads <= target_.max_threads_per_block; threads *= 2) {
       choices.block_threads = threads;
       if (fits(choices) && fills(threads)) return choices;
@@ -84,9 +104,10 @@ class Holding {
     const int widest = std::min(resident, target_.max_threads_per_block);
     for (int threads = static_cast<int>(std::bit_floor(static_cast<unsigned>(widest))); threads >= 64;
          threads /= 2) {
-      Choices choices{.mapping = Mapping::split, .block_threads = threads, .hold = most_held};
+      Choices choices{
+          .mapping = Mapping::split, .block_threads = threads, .hold = most_held, .vector = rows.vector};
       const int places = target_.sms * (resident / threads);
-      const std::int64_t useful = row / (std::int64_t{fewest_trips} * threads);
+      const std::int64_t useful = row / (std::int64_t{std::max(fewest_trips, rows.vector)} * threads);
       for (choices.parts = 2; choices.parts <= std::min<std::int64_t>(places, useful); choices.parts *= 2) {
         consider_cluster(choices, best, least);
         const std::int64_t at_once = std::min<std::int64_t>(places / choices.parts, count);
@@ -112,10 +133,11 @@ class Holding {
 
   /// The rows shared by blocks that stay: by the fewest threads that hold a row's share and its columns, and
   /// of which there are enough to fill half of the device.
-  Choices columns() const {
+  Choices columns(int vector) const {
     Choices choices{.mapping = Mapping::row_warp,
                     .block_threads = std::min(256, target_.max_threads_per_block),
-                    .hold = most_held};
+                    .hold = most_held,
+                    .vector = vector_that_fits(vector)};
     const bool by_warp = fits(choices);
     choices.parts = blocks_for_columns(graph_, piece_, choices, shape_, target_);
     if (by_warp) return choices;
@@ -134,6 +156,14 @@ class Holding {
 
  private:
   std::int64_t trips(const Choices& choices) const { return row_trips(product(shape_.reduced), choices); }
+  /// Threads walk whole vectors of a row: of a short one, narrower ones are less to hold.
+  int vector_that_fits(int vector) const {
+    Choices choices{.mapping = Mapping::row_block, .block_threads = target_.max_threads_per_block};
+    for (choices.vector = vector; choices.vector > 1; choices.vector /= 2) {
+      if (fits(choices)) return choices.vector;
+    }
+    return fits(choices) ? 1 : vector;
+  }
   bool fits(const Choices& choices) const {
     const int most = choices.block_threads > 256 ? most_held / 2 : most_held;
     return trips(choices) > 0 && trips(choices) * words_ <= most;
@@ -159,21 +189,48 @@ Choices choices_alone(const ir::Graph& graph, const Piece& piece, const Target& 
     if (scanned.inner) return {Mapping::scan_warp, std::min(128, block), 1};
     return {Mapping::scan_thread, block, 1};
   }
-  if (relation != ir::Relation::reduce) return {Mapping::element, block, 1};
+  if (relation != ir::Relation::reduce) {
+    const int vector = vector_of(graph, piece, 1, product(root.type.dims).hint(), target);
+    return {.mapping = Mapping::element, .block_threads = block, .vector = vector};
+  }
   const LoopShape shape = loop_shape(graph, root);
   const std::int64_t results = product(shape.kept).hint();
   const std::int64_t reduced = product(shape.reduced).hint();
   if (!shape.inner && results >= tile_columns) return {Mapping::column_tile, block, 1};
-  if (reduced <= row_warp_limit) return {Mapping::row_warp, std::min(128, block), 1};
+  const int vector = vector_of(graph, piece, results, reduced, target);
+  if (reduced <= row_warp_limit) {
+    const std::int64_t groups = (reduced + vector - 1) / vector;
+    const auto threads = static_cast<int>(std::clamp<std::int64_t>(groups, fewest_lanes, 32));
+    const int lanes =
+        has_columns(piece) ? 32 : static_cast<int>(std::bit_ceil(static_cast<unsigned>(threads)));
+    return {.mapping = Mapping::row_warp,
+            .block_threads = std::min(128, block),
+            .vector = vector,
+            .lanes = lanes};
+  }
   // What stages hold of a row, the blocks of a split one would have to pass on.
   const bool alone = piece.stages.size() <= 1;
   if (!alone || reduced <= row_block_limit || results * 2 >= target.sms)
-    return {Mapping::row_block, block, 1};
+    return {.mapping = Mapping::row_block, .block_threads = block, .vector = vector};
   const std::int64_t wave =
       std::max<std::int64_t>(2, 2 * std::int64_t{target.sms} / std::max<std::int64_t>(results, 1));
   const std::int64_t useful = reduced / (8 * std::int64_t{block});
-  return {Mapping::split, block,
-          static_cast<int>(std::clamp<std::int64_t>(useful, 2, std::min<std::int64_t>(wave, 1024)))};
+  return {.mapping = Mapping::split,
+          .block_threads = block,
+          .parts = static_cast<int>(std::clamp<std::int64_t>(useful, 2, std::min<std::int64_t>(wave, 1024))),
+          .vector = vector};
+}
+
+/// By vectors as wide as leave no thread more to walk.
+Choices widened(const ir::Graph& graph, const Piece& piece, Choices choices) {
+  const Dim row = product(loop_shape(graph, graph[dominant(graph, piece)]).reduced);
+  const std::int64_t trips = row_trips(row, choices);
+  const int widest = trips > 0 ? widest_vector(graph, piece) : 1;
+  for (Choices wider = choices; wider.vector < widest; choices = wider) {
+    wider.vector *= 2;
+    if (row_trips(row, wider) > trips) break;
+  }
+  return choices;
 }
 
 /// By blocks of another size.
@@ -185,13 +242,16 @@ Choices with_threads(Choices choices, int threads) {
 }
 
 /// Phases of a kernel have blocks of one size, as many as the device holds of them and any phase needs.
-std::optional<Choices> choices_of_phases(const ir::Graph& graph, const Piece& piece, int threads,
+/// `alone`: the choices of each phase as a kernel of its own.
+std::optional<Choices> choices_of_phases(const ir::Graph& graph, const Piece& piece,
+                                         const std::vector<Choices>& alone, int threads,
                                          const Target& target) {
   constexpr int registers = 64;
   Choices choices{.block_threads = threads};
   std::int64_t tiles = 1;
-  for (const Piece& phase : piece.phases) {
-    choices.phases.push_back(with_threads(default_choices(graph, phase, target), threads));
+  for (std::size_t i = 0; i < piece.phases.size(); ++i) {
+    const Piece& phase = piece.phases[i];
+    choices.phases.push_back(with_threads(alone[i], threads));
     choices.phases.back().blocks = 0;
     choices.phases.back().cluster = false;
     for (const KernelSchedule& launch : launches(graph, phase, choices.phases.back()))
@@ -217,10 +277,12 @@ std::optional<Choices> choices_of_phases(const ir::Graph& graph, const Piece& pi
 }  // namespace
 
 std::optional<Choices> joined_choices(const ir::Graph& graph, const Piece& piece, const Target& target) {
+  std::vector<Choices> alone;
+  for (const Piece& phase : piece.phases) alone.push_back(default_choices(graph, phase, target));
   std::optional<Choices> best;
   double least = 0;
   for (int threads = target.max_threads_per_block; threads >= 64; threads /= 2) {
-    std::optional<Choices> choices = choices_of_phases(graph, piece, threads, target);
+    std::optional<Choices> choices = choices_of_phases(graph, piece, alone, threads, target);
     if (!choices) continue;
     const double seconds = piece_seconds(graph, piece, *choices, target);
     if (!best || seconds < least) best = std::move(choices), least = seconds;
@@ -231,15 +293,15 @@ std::optional<Choices> joined_choices(const ir::Graph& graph, const Piece& piece
 Choices default_choices(const ir::Graph& graph, const Piece& piece, const Target& target) {
   if (!piece.phases.empty()) return joined_choices(graph, piece, target).value();
   Choices choices = choices_alone(graph, piece, target);
-  if (piece.stages.size() <= 1 || info(graph[dominant(graph, piece)].op).relation != ir::Relation::reduce)
-    return choices;
+  if (info(graph[dominant(graph, piece)].op).relation != ir::Relation::reduce) return choices;
+  if (piece.stages.size() <= 1) return widened(graph, piece, choices);
   const Holding holding(graph, piece, target);
-  choices = has_columns(piece) ? holding.columns() : holding.rows(choices);
+  choices = has_columns(piece) ? holding.columns(choices.vector) : holding.rows(choices);
   const bool by_rows = choices.mapping == Mapping::row_warp || choices.mapping == Mapping::row_block;
   if (by_rows && !has_columns(piece)) choices = holding.parts(choices);
   if (has_columns(piece) && target.barrier_seconds < target.launch_seconds) choices.blocks = choices.parts;
   while (shared_bytes(graph, piece, choices) > target.shared_per_block) choices.block_threads /= 2;
-  return choices;
+  return widened(graph, piece, choices);
 }
 
 }  // namespace fuse::schedule

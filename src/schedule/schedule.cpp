@@ -4,12 +4,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <limits>
 
 #include "ir/dim_poly.hpp"
 #include "schedule/residency.hpp"
 #include "schedule/schemes.hpp"
 #include "schedule/shape.hpp"
+#include "schedule/vector_width.hpp"
 
 namespace fuse::schedule {
 namespace {
@@ -60,17 +62,17 @@ DType index_type(const ir::Graph& graph, const analysis::Facts& facts, const Pie
   for (NodeId id : piece.nodes) consider(product(graph[id].type.dims));
   for (NodeId id : piece.inputs) consider(product(graph[id].type.dims));
   consider(kernel.results * kernel.reduced);
-  consider(kernel.grid * kernel.block_threads);
-  consider(kernel.reduced + std::int64_t{kernel.block_threads} * parts);
+  consider(kernel.grid * kernel.block_threads * kernel.vector);
+  consider(kernel.reduced + std::int64_t{kernel.block_threads} * parts * kernel.vector);
   return largest <= int_limit ? i32 : i64;
 }
 
 Dim tiles_of(const KernelSchedule& kernel, int parts) {
   switch (kernel.mapping) {
     case Mapping::element:
-      return ceil_div(kernel.results, kernel.block_threads);
+      return ceil_div(kernel.results, std::int64_t{kernel.block_threads} * kernel.vector);
     case Mapping::row_warp:
-      return ceil_div(kernel.results, kernel.block_threads / 32);
+      return ceil_div(kernel.results, kernel.block_threads / kernel.lanes);
     case Mapping::row_block:
       return kernel.results;
     case Mapping::column_tile:
@@ -137,6 +139,8 @@ std::string Choices::to_string() const {
   std::string text = fmt::format("mapping = {}, block = {}", schedule::to_string(mapping), block_threads);
   if (parts > 1) text += fmt::format(", parts = {}{}", parts, cluster ? ", cluster" : "");
   if (blocks > 0) text += fmt::format(", blocks = {}", blocks);
+  if (vector > 1) text += fmt::format(", vector = {}", vector);
+  if (lanes < 32) text += fmt::format(", lanes = {}", lanes);
   if (hold > 0) text += fmt::format(", hold = {}", hold);
   for (const Choices& phase : phases) text += fmt::format(", phase {{{}}}", phase.to_string());
   return text;
@@ -145,12 +149,12 @@ std::string Choices::to_string() const {
 std::int64_t row_trips(const Dim& reduced, const Choices& choices) {
   const std::int64_t most = reduced.max();
   if (most / 8 > reduced.hint()) return 0;
-  const std::int64_t side_by_side = choices.mapping == Mapping::row_warp      ? 32
-                                    : choices.mapping == Mapping::column_tile ? choices.block_threads / 32
-                                    : choices.mapping == Mapping::split
-                                        ? std::int64_t{choices.block_threads} * choices.parts
-                                        : choices.block_threads;
-  return (most + side_by_side - 1) / side_by_side;
+  std::int64_t threads = choices.block_threads;
+  if (choices.mapping == Mapping::row_warp) threads = choices.lanes;
+  if (choices.mapping == Mapping::column_tile) threads = choices.block_threads / 32;
+  if (choices.mapping == Mapping::split) threads *= choices.parts;
+  const std::int64_t at_once = threads * choices.vector;
+  return (most + at_once - 1) / at_once * choices.vector;
 }
 
 namespace {
@@ -294,7 +298,10 @@ std::vector<KernelSchedule> launches_of_passes(const ir::Graph& graph, const Pie
 
 std::vector<KernelSchedule> launches(const ir::Graph& graph, const Piece& piece, const Choices& choices) {
   if (!piece.phases.empty()) return launches_of_phases(graph, piece, choices);
-  KernelSchedule kernel{.mapping = choices.mapping, .block_threads = choices.block_threads};
+  KernelSchedule kernel{.mapping = choices.mapping,
+                        .block_threads = choices.block_threads,
+                        .vector = choices.vector,
+                        .lanes = choices.lanes};
   if (form_of(graph, piece) == Form::element) {
     const NodeId stored = piece.in_place ? graph[piece.root].operands[1] : piece.root;
     kernel.results = product(graph[stored].type.dims);
@@ -429,6 +436,16 @@ void verify(const ir::Graph& graph, const Schedule& schedule, const Target& targ
   }
   if (schedule.phases.empty() && form_of(graph, schedule.piece) != form_of(schedule.choices.mapping)) {
     fail("the mapping does not fit the piece");
+  }
+  if (const Choices& choices = schedule.choices; schedule.phases.empty()) {
+    const int widest = widest_vector(graph, schedule.piece);
+    if (choices.vector < 1 || choices.vector > widest || !std::has_single_bit(unsigned(choices.vector)))
+      fail(fmt::format("{} elements side by side, of {}", choices.vector, widest));
+    if (choices.vector > 1 && choices.mapping == Mapping::column_tile)
+      fail("columns side by side in a thread");
+    const bool packs = choices.mapping == Mapping::row_warp && !has_columns(schedule.piece);
+    if (choices.lanes != 32 && (!packs || (choices.lanes != 16 && choices.lanes != 8)))
+      fail(fmt::format("rows of {} lanes", choices.lanes));
   }
   if (schedule.choices.cluster) {
     const Choices& choices = schedule.choices;

@@ -37,6 +37,8 @@ struct Choices {
   /// and take tiles in turns. 0: there is no such kernel, and a block for each tile.
   int blocks = 0;
   bool cluster = false;  ///< split: the blocks of a row are a cluster, and pass parts on to each other
+  int vector = 1;        ///< elements that a thread walks side by side (vector_width.hpp)
+  int lanes = 32;        ///< row_warp: threads a row, neighbours in a warp
   std::vector<Choices> phases{};  ///< of a piece of several phases: of each; the mapping is the first one's
   bool operator==(const Choices&) const = default;
   std::string to_string() const;
@@ -57,6 +59,8 @@ struct KernelSchedule {
   Dim tiles{};    ///< what a block does at a time; the grid takes them in turns
   Dim grid{};     ///< blocks
   int block_threads = 256;
+  int vector = 1;  ///< Choices', of launches that walk what the piece reads
+  int lanes = 32;
   DType index_type = i64;
   int cluster = 1;        ///< blocks of a cluster; 1: none
   std::size_t phase = 0;  ///< of the piece

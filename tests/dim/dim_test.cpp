@@ -45,6 +45,18 @@ TEST_CASE("dim: an index taken apart and put together is itself") {
   CHECK((row * T + c) % T == c);
 }
 
+TEST_CASE("dim: groups of elements are divided as groups") {
+  const Dim g = Dim::index("g", 4096), v = Dim::index("v", 8);
+  CHECK((8 * g + v) / 1024 == g / 128);
+  CHECK((8 * g + v) % 1024 == 8 * (g % 128) + v);
+  CHECK((8 * g + v + 1024 * B) % 1024 == 8 * (g % 128) + v);
+  CHECK((8 * g + v) / 1024 * 1024 + (8 * g + v) % 1024 == 8 * g + v);
+  CHECK_FALSE((8 * g + v) / 12 == 2 * g / 3);  // by fours, and v is not below 4
+  CHECK((8 * g + v) / (64 * T) == g / (8 * T));
+  CHECK((8 * g + v) % (64 * T) == 8 * (g % (8 * T)) + v);
+  CHECK_FALSE((4 * g + v) / 1024 == g / 256);
+}
+
 TEST_CASE("dim: bounds and proofs") {
   const Dim row = Dim::index("row", B), c = Dim::index("c", T);
   CHECK((B * 1024).max() == std::int64_t{1} << 30);

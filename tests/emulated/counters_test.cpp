@@ -28,6 +28,12 @@ FUSE_KERNEL(64) rows(global<const float> x, global<float> y, int n) {
   s = load(part, 0) + load(part, 1);
   for (int c = threadIdx.x; c < n; c += 64) store(y, blockIdx.x * n + c, s * load(x, blockIdx.x * n + c));
 }
+FUSE_KERNEL(64) vectors(global<const float> x, global<float> y) {
+  const int i = blockIdx.x * 64 + threadIdx.x;
+  FUSE_LOCAL(float, 4, own);
+  load_vector(own, x, 4 * i);
+  store_vector(y, 4 * i, own);
+}
 )";
 
 struct Counted {
@@ -73,6 +79,18 @@ TEST_CASE("sectors of coalesced, strided and broadcast accesses", "[emulated]") 
     const auto broadcast = c.run("broadcast", 4, 0);
     CHECK(broadcast.params[0].loads == 512);
     CHECK(broadcast.params[0].load_sectors == 16);  // 8 warps, 2 accesses, one sector each
+  }
+}
+
+TEST_CASE("vectors are elements that a thread accesses at once", "[emulated]") {
+  for (const std::uint64_t seed : {0, 3}) {
+    Counted c(seed, 1);
+    const auto vectors = c.run("vectors", 8, 0);
+    CHECK(vectors.params[0].loads == 2048);
+    CHECK(vectors.params[0].load_bytes == 8192);
+    CHECK(vectors.params[0].load_sectors == 256);  // 16 warps, 512 bytes each
+    CHECK(vectors.params[1].stores == 2048);
+    CHECK(vectors.params[1].store_sectors == 256);
   }
 }
 

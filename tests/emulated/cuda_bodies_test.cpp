@@ -41,6 +41,15 @@ std::string use(const std::string& name) {
               ", 256, t);\n  const int i = threadIdx.x;\n  store(t, i, load(x, i));\n  cluster_barrier();\n"
               "  store(y, i, cluster_load(t, i, 7LL));\n  cluster_barrier();\n}\n";
     }
+  } else if (name == "load_vector" || name == "store_vector") {
+    for (const auto& [type, suffix] : types) {
+      const std::string own = "FUSE_LOCAL(" + type + ", 2, own); ";
+      kernel(type, own + "load_vector(own, x, 2 * i); store_vector(y, 2 * i, own);");
+    }
+    for (const int n : {2, 4, 8, 16}) {
+      kernel("signed char", "FUSE_LOCAL(signed char, " + std::to_string(n) +
+                                ", own); load_vector(own, x, 16 * i); store_vector(y, 16 * i, own);");
+    }
   } else if (name == "shared" || name == "block_barrier" || name == "warp_barrier") {
     const std::string wait = name == "shared" ? "block_barrier" : name;
     for (const auto& [type, suffix] : types) {
@@ -97,7 +106,7 @@ std::vector<std::string> used_names(const std::string& text, const std::string& 
   for (const codegen::Primitive& p : codegen::primitives()) {
     if (text.find(std::string(p.name) + "(") != std::string::npos) names.emplace_back(p.name);
   }
-  for (const char* macro : {"FUSE_SHARED", "FUSE_CLUSTER"}) {
+  for (const char* macro : {"FUSE_SHARED", "FUSE_CLUSTER", "FUSE_LOCAL"}) {
     if (text.find(macro) != std::string::npos) names.emplace_back(macro);
   }
   for (const char* type : {"f16", "bf16"}) names.emplace_back(type);

@@ -72,6 +72,35 @@ TEST_CASE("a misaligned access names its line", "[emulated][fault]") {
   }
 }
 
+TEST_CASE("a vector is judged as a whole, and element by element", "[emulated][fault]") {
+  EmulatedDevice d(checked);
+  d.load(R"(
+FUSE_KERNEL(32) vectors(global<const float> x, global<float> y, int shift) {
+  FUSE_LOCAL(float, 4, own);
+  load_vector(own, x, 4 * threadIdx.x + shift);
+  store_vector(y, 4 * threadIdx.x, own);
+}
+FUSE_KERNEL(32) half(global<float> y) {
+  FUSE_LOCAL(float, 4, own);
+  for (int v = 0; v < 2; ++v) store(own, v, 1.0f);
+  store_vector(y, 4 * threadIdx.x, own);
+}
+)");
+  const auto x = d.buffer(ones(128)), y = d.buffer(512);
+  REQUIRE(d.run("vectors", {1}, {x, y, extent(0)}));
+  CHECK(d.values<float>(y) == ones(128));
+  contains(d.run("vectors", {1}, {x, y, extent(2)}),
+           "vectors: misaligned read of global 'x'[2]: block 0 thread 0 at line 4");
+  contains(
+      d.run("vectors", {1}, {x, y, extent(4)}),
+      "vectors: out of bounds read of global 'x'[128], which has 128 elements: block 0 thread 31 at line 4");
+  contains(d.run("half", {1}, {y}), "half: read of local 'own'[2], which nobody wrote");
+  const auto unwritten = d.buffer(512);
+  REQUIRE(d.backend->memset(*d.queue, unwritten.address, 0, 24));
+  contains(d.run("vectors", {1}, {unwritten, y, extent(0)}),
+           "vectors: read of global 'x'[6], which nobody wrote: block 0 thread 1 at line 4");
+}
+
 TEST_CASE("memory that nobody wrote must not be read", "[emulated][fault]") {
   EmulatedDevice d(checked);
   d.load(R"(

@@ -71,7 +71,7 @@ nvrtcResult nvrtcCompileProgram(nvrtcProgram program, int, const char* const*) {
     program->log = "nvrtc: error: failed to open libnvrtc-builtins.so.13.0.";
   }
   const std::regex kernel(
-      R"((?:FUSE_KERNEL\(\d+\)|__global__ void) (?:FUSE_CLUSTER\((\d+)\) )?(?!__launch_bounds__)(\w+)\(([^)]*)\))");
+      R"((?:FUSE_KERNEL\(\d+(?:, \d+)?\)|__global__ void) (?:FUSE_CLUSTER\((\d+)\) )?(?!__launch_bounds__)(\w+)\(([^)]*)\))");
   std::string listed = "fake\n";
   for (std::sregex_iterator at(program->text.begin(), program->text.end(), kernel), end; at != end; ++at) {
     program->log += "Compiling entry function '" + (*at)[2].str() + "' for 'sm_90'\n";

@@ -13,6 +13,7 @@
 #include "runtime/executable_impl.hpp"
 #include "schedule/default_choices.hpp"
 #include "schedule/paper_choices.hpp"
+#include "schedule/vector_width.hpp"
 
 namespace fuse::fuzz {
 
@@ -62,6 +63,9 @@ schedule::Choices random_choices(const ir::Graph& graph, const schedule::Piece& 
     choices.mapping = random.pick({Mapping::scan_warp, Mapping::scan_thread});
   if (relation != ir::Relation::scan && !piece.in_place && random.between(0, 5) == 0)
     choices.blocks = static_cast<int>(random.between(1, 2 * target.sms));
+  const int widest = schedule::widest_vector(graph, piece);
+  const int vector = static_cast<int>(random.pick({1, 2, 4, 8}));
+  if (relation != ir::Relation::scan) choices.vector = std::min(vector, widest);
   if (relation != ir::Relation::reduce) return choices;
   choices.mapping = random.pick({Mapping::row_warp, Mapping::row_block, Mapping::column_tile});
   if (piece.stages.size() > 1) choices.hold = random.pick({0, 4, 16, 64});
@@ -75,6 +79,7 @@ schedule::Choices random_choices(const ir::Graph& graph, const schedule::Piece& 
     // Rows that are too long for this: by the largest block, which the partition asked for.
     if (!columns_fit(graph, piece, choices)) {
       choices.mapping = Mapping::row_block;
+      choices.vector = 1;
       choices.block_threads = target.max_threads_per_block;
     }
   }
@@ -85,6 +90,9 @@ schedule::Choices random_choices(const ir::Graph& graph, const schedule::Piece& 
     const bool cluster = choices.mapping == Mapping::split && choices.parts <= target.max_cluster;
     if (cluster && choices.blocks == 0) choices.cluster = random.between(0, 1) > 0;
   }
+  if (choices.mapping == Mapping::column_tile) choices.vector = 1;
+  if (choices.mapping == Mapping::row_warp && !has_columns(piece))
+    choices.lanes = static_cast<int>(random.pick({8, 16, 32, 32}));
   while (shared_bytes(graph, piece, choices) > target.shared_per_block) {
     choices.block_threads = choices.block_threads / 64 * 32;
   }

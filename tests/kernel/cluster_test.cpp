@@ -87,7 +87,7 @@ Kernel planted(const std::string& fault) {
 
 std::string line_of(const Kernel& made, const std::string& text) {
   const std::string whole = codegen::print_cuda("clusters", {made}).text();
-  const std::size_t body = whole.find("FUSE_KERNEL(64)"), at = whole.find(text, body);
+  const std::size_t body = whole.find("FUSE_KERNEL(64"), at = whole.find(text, body);
   REQUIRE(at != std::string::npos);
   return "line " +
          std::to_string(1 + std::count(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(at), '\n'));
@@ -106,7 +106,7 @@ TEST_CASE("the text of a kernel of clusters", "[kernel][cluster]") {
   CHECK(text.find("barrier cluster") != std::string::npos);
   const codegen::Source source = codegen::print_cuda("clusters", {made});
   INFO(source.text());
-  CHECK(source.body.find("FUSE_KERNEL(64) FUSE_CLUSTER(4) cluster_sum(") != std::string::npos);
+  CHECK(source.body.find("FUSE_KERNEL(64, 16) FUSE_CLUSTER(4) cluster_sum(") != std::string::npos);
   CHECK(source.body.find("cluster_load(tile, t, r)") != std::string::npos);
   CHECK(source.body.find("cluster_barrier();") != std::string::npos);
   CHECK(source.prelude.find("__cluster_dims__") != std::string::npos);

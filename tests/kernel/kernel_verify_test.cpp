@@ -125,6 +125,35 @@ TEST_CASE("a warp combination where lanes may miss it", "[kernel]") {
         }) == "no error");
 }
 
+TEST_CASE("vectors, and parts of a warp", "[kernel]") {
+  enum : BufferId { own = 3 };
+  const auto load = [](const Index& index, std::int64_t elements, BufferId from = Small::x,
+                       DType dtype = f32) {
+    return broken([&](Small& s) {
+      s.kernel.buffers.push_back({"x_v", dtype, Space::local, elements, true});
+      s.place(0, VectorLoad{own, from, index});
+    });
+  };
+  const Index lane = Dim::index("lane", 32);
+  CHECK(load(4 * lane, 4) == "no error");
+  CHECK(load(4 * lane + 2, 4) == "a vector load of 4 elements at 4 * lane + 2 (at %9 here)");
+  CHECK(load(8 * lane, 8) == "a vector load of 8 elements at 8 * lane (at %9 here)");  // 32 bytes
+  CHECK(load(3 * lane, 3) == "a vector load of 3 elements at 3 * lane (at %9 here)");
+  CHECK(load(4 * Dim::index("z", 8), 4) == "a vector load uses z, which is not in scope (at %9 here)");
+  CHECK(load(4 * lane, 4, Small::tile) ==
+        "a vector load is not between a thread's own array and memory (at %9 here)");
+  CHECK(load(4 * lane, 4, Small::x, i32) == "a vector load has another type than its buffer (at %9 here)");
+  CHECK(broken([&](Small& s) {
+          s.kernel.buffers.push_back({"x_v", f32, Space::local, 4, true});
+          s.place(0, VectorStore{Small::x, own, 4 * lane});
+        }) == "a store to x, which is only read (at %9 here)");
+  for (const int lanes : {1, 12, 64}) {
+    CHECK(broken([&](Small& s) { std::get<WarpCombine>(s.body[3].node).lanes = lanes; }) ==
+          "a combination of " + std::to_string(lanes) + " lanes");
+  }
+  CHECK(broken([&](Small& s) { std::get<WarpCombine>(s.body[3].node).lanes = 8; }) == "no error");
+}
+
 TEST_CASE("stores and buffers", "[kernel]") {
   CHECK(broken([](Small& s) {
           s.place(7, Store{Small::x, s.at(), Small::acc});

@@ -78,9 +78,9 @@ TEST_CASE("compile: explain names steps, launches, ops and bytes", "[runtime][em
   INFO(text);
   REQUIRE(
       text.ends_with("steps: 3 (2 kernels, 0 gemms, 1 others)\n"
-                     "  0 kernel scale grid (4 * B + 31) / 32 x 32 threads\n"
+                     "  0 kernel scale grid (B + 7) / 8 x 32 threads\n"
                      "    mul in affine; reads x (16 * B bytes) writes t0 (16 * B bytes)\n"
-                     "  1 kernel shift grid (4 * B + 31) / 32 x 32 threads\n"
+                     "  1 kernel shift grid (B + 7) / 8 x 32 threads\n"
                      "    add in affine; reads t0 (16 * B bytes), w (16 bytes) writes y (16 * B bytes)\n"
                      "  2 copy copy.z\n"
                      "    reads y (16 * B bytes) writes z (16 * B bytes)\n"));

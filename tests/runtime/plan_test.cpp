@@ -17,22 +17,21 @@ Plan valid() { return by_hand().plan; }
 
 TEST_CASE("plan: text", "[runtime]") {
   REQUIRE_NOTHROW(schedule::verify(valid()));
-  REQUIRE(
-      schedule::print(valid()) ==
-      "plan {\n"
-      "  v0 input x: f32[B, 4]\n"
-      "  v1 parameter w: f32[4]\n"
-      "  v2 output y: f32[B, 4]\n"
-      "  v3 output z: f32[B, 4]\n"
-      "  v4 temporary t0: f32[B, 4]\n"
-      "  step 0 scale: kernel #0 grid (4 * B + 31) / 32 buffers [v0, v4] extents [B] reads [v0] writes [v4] "
-      "nodes [%4]\n"
-      "  step 1 shift: kernel #1 grid (4 * B + 31) / 32 buffers [v4, v1, v2] extents [B] reads [v4, v1] "
-      "writes "
-      "[v2] "
-      "nodes [%6]\n"
-      "  step 2 copy.z: copy v3 = v2 reads [v2] writes [v3] nodes []\n"
-      "}\n");
+  REQUIRE(schedule::print(valid()) ==
+          "plan {\n"
+          "  v0 input x: f32[B, 4]\n"
+          "  v1 parameter w: f32[4]\n"
+          "  v2 output y: f32[B, 4]\n"
+          "  v3 output z: f32[B, 4]\n"
+          "  v4 temporary t0: f32[B, 4]\n"
+          "  step 0 scale: kernel #0 grid (B + 7) / 8 buffers [v0, v4] extents [B] reads [v0] writes [v4] "
+          "nodes [%4]\n"
+          "  step 1 shift: kernel #1 grid (B + 7) / 8 buffers [v4, v1, v2] extents [B] reads [v4, v1] "
+          "writes "
+          "[v2] "
+          "nodes [%6]\n"
+          "  step 2 copy.z: copy v3 = v2 reads [v2] writes [v3] nodes []\n"
+          "}\n");
 }
 
 TEST_CASE("plan: text of a gemm and a memset", "[runtime]") {

@@ -110,10 +110,12 @@ struct Combine {
   ReductionId reduction = 0;
   std::vector<VarId> state{}, incoming{};
 };
-/// Every lane's state becomes the combination over the warp: a butterfly over lane distances 16, 8, 4, 2, 1.
+/// Every lane's state becomes the combination over its part of the warp, of `lanes` neighbours: a butterfly
+/// over lane distances lanes / 2 .. 4, 2, 1.
 struct WarpCombine {
   ReductionId reduction = 0;
   std::vector<VarId> state{};
+  int lanes = 32;
 };
 /// result = carry + the incoming values of the lanes up to this one; carry becomes the last lane's result.
 /// The state of a sum, declared with the reduction, carries from one stretch of 32 elements to the next.
@@ -125,6 +127,17 @@ struct Store {
   BufferId buffer = 0;
   Index index{};
   VarId value = 0;
+};
+/// The array, a thread's own, becomes as many elements of the buffer, which lie side by side from `index` on:
+/// read at once, so that they take 16 bytes at most and the index is a multiple of their number.
+struct VectorLoad {
+  BufferId array = 0, buffer = 0;
+  Index index{};
+};
+/// Those elements of the buffer become the array, at once.
+struct VectorStore {
+  BufferId buffer = 0, array = 0;
+  Index index{};
 };
 /// Names an index expression; inside an If that bounds it, uses see Dim::index(name, extent).
 struct Bind {
@@ -173,8 +186,8 @@ struct GridBarrier {
 struct ClusterBarrier {};
 
 struct Stmt {
-  std::variant<Let, Declare, Combine, WarpCombine, WarpScan, Store, Bind, BindData, For, If, Barrier,
-               GridBarrier, ClusterBarrier>
+  std::variant<Let, Declare, Combine, WarpCombine, WarpScan, Store, VectorLoad, VectorStore, Bind, BindData,
+               For, If, Barrier, GridBarrier, ClusterBarrier>
       node{};
   Origin origin{};
 };

@@ -111,7 +111,8 @@ class Printer {
          origin);
   }
   void print(const WarpCombine& combine, const Origin& origin) {
-    line(fmt::format("warp_combine r{} ({})", combine.reduction, names(combine.state)), origin);
+    const std::string lanes = combine.lanes == 32 ? "" : fmt::format(" of {} lanes", combine.lanes);
+    line(fmt::format("warp_combine r{} ({}){}", combine.reduction, names(combine.state), lanes), origin);
   }
   void print(const WarpScan& scan, const Origin& origin) {
     line(fmt::format("let {} = warp_scan r{} ({}) of {}", name(scan.result), scan.reduction, name(scan.carry),
@@ -120,6 +121,16 @@ class Printer {
   }
   void print(const Store& store, const Origin& origin) {
     line(fmt::format("store {} = {}", element(store.buffer, store.index), name(store.value)), origin);
+  }
+  void print(const VectorLoad& load, const Origin& origin) {
+    line(fmt::format("vector_load {} = {}", kernel_.buffers[load.array].name,
+                     element(load.buffer, load.index)),
+         origin);
+  }
+  void print(const VectorStore& store, const Origin& origin) {
+    line(fmt::format("vector_store {} = {}", element(store.buffer, store.index),
+                     kernel_.buffers[store.array].name),
+         origin);
   }
   void print(const Bind& bind, const Origin&) {
     line(fmt::format("bind {} = {}", bind.name, bind.value.to_string()));

@@ -240,6 +240,8 @@ class Verifier {
     const Reduction& of = reduction(combine.reduction);
     check(combine.state.size() == of.state.size(), "a combination does not match its reduction");
     for (std::size_t i = 0; i < combine.state.size(); ++i) use(combine.state[i], of.state[i]);
+    check(combine.lanes > 1 && combine.lanes <= 32 && (combine.lanes & (combine.lanes - 1)) == 0,
+          fmt::format("a combination of {} lanes", combine.lanes));
     check(uniform.warp, "lanes of a warp may miss its combination");
   }
 
@@ -256,6 +258,26 @@ class Verifier {
     check(buffer(store.buffer).written, "a store to " + buffer(store.buffer).name + ", which is only read");
     use(store.value, buffer(store.buffer).dtype);
     check_free_of_unknown(store.index, "a store");
+  }
+
+  void statement(const VectorLoad& load, Uniformity, bool) {
+    check_vector(load.array, load.buffer, load.index, "a vector load");
+  }
+
+  void statement(const VectorStore& store, Uniformity, bool) {
+    check(buffer(store.buffer).written, "a store to " + buffer(store.buffer).name + ", which is only read");
+    check_vector(store.array, store.buffer, store.index, "a vector store");
+  }
+
+  void check_vector(BufferId array, BufferId memory, const Index& index, const std::string& what) const {
+    check(buffer(array).space == Space::local && buffer(memory).space == Space::global,
+          what + " is not between a thread's own array and memory");
+    check(buffer(array).dtype == buffer(memory).dtype, what + " has another type than its buffer");
+    check_free_of_unknown(index, what);
+    const std::int64_t elements = buffer(array).elements.constant();
+    const std::int64_t bytes = elements * static_cast<std::int64_t>(size_of(buffer(array).dtype));
+    check(elements > 1 && bytes <= 16 && (elements & (elements - 1)) == 0 && (index % elements).is(0),
+          fmt::format("{} of {} elements at {}", what, elements, index.to_string()));
   }
 
   void statement(const Bind& bind, Uniformity, bool) {

@@ -9,7 +9,7 @@
 // fuse_array: where a shared array lies, and its number for the checker.
 // fuse_call:  one thread (or, for a kernel without barriers, blocks first..last) to run, and the hooks.
 //             `object` is a parameter's index, or ~number of a shared array. `peer` says where the block of
-//             that rank has a shared array of this one.
+//             that rank has a shared array of this one. An access is of `count` elements of `size` bytes.
 // clang-format off
 #define FUSE_EMULATED_ABI                                                                             \
   struct fuse_slots { unsigned long long value[32]; unsigned long long result; int reduced; };        \
@@ -29,8 +29,8 @@
     const char* (*peer)(void* runner, const char* array, long long index, long long rank, int size, int line); \
     fuse_array (*shared)(void* runner, int size, long long count, const char* name, int line);        \
     void (*begin_thread)(void* runner, unsigned long long block, unsigned thread);                    \
-    void (*check_load)(void* runner, int object, long long index, int size, int line);                \
-    void (*check_store)(void* runner, int object, long long index, int size, int line);               \
+    void (*check_load)(void* runner, int object, long long index, int size, int count, int line);     \
+    void (*check_store)(void* runner, int object, long long index, int size, int count, int line);    \
     void (*local_fault)(void* runner, const char* name, long long index, long long count, int store, int line); \
   };
 // clang-format on

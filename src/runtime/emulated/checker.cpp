@@ -165,22 +165,35 @@ void Checker::suspect_unwritten(const Request& request) {
 bool Checker::global_access(const Request& request) {
   const View& view = launch_->views[static_cast<std::size_t>(request.object)];
   const int size = request.size, shift = std::countr_zero(static_cast<unsigned>(size));
-  if (request.index < 0 || request.index >= view.bytes >> shift) {
-    return blame(Fault::Kind::out_of_bounds, request, view.bytes >> shift);
+  const std::int64_t elements = view.bytes >> shift;
+  if (request.index < 0 || request.index > elements - request.count) {
+    Request outside = request;
+    if (request.index >= 0) outside.index = std::max(request.index, elements);
+    return blame(Fault::Kind::out_of_bounds, outside, elements);
   }
   const std::int64_t byte = request.index << shift;
   const std::uintptr_t address = view.address + static_cast<std::uintptr_t>(byte);
-  if (address & (static_cast<std::uintptr_t>(size) - 1)) return blame(Fault::Kind::misaligned, request);
+  const auto bytes = static_cast<std::uintptr_t>(size) * static_cast<std::uintptr_t>(request.count);
+  if (address & (bytes - 1)) return blame(Fault::Kind::misaligned, request);
   if (request.store && !view.writable) return blame(Fault::Kind::read_only, request);
+  Request element = request;
+  for (int i = 0; i < request.count; ++i, ++element.index) {
+    if (!element_access(view, byte + std::int64_t{i} * size, element)) return false;
+  }
+  count(request, view.offset + byte);
+  return true;
+}
+
+bool Checker::element_access(const View& view, std::int64_t byte, const Request& request) {
+  const std::uintptr_t address = view.address + static_cast<std::uintptr_t>(byte);
   if (view.region && !race_free(view, address, request)) return false;
   if (request.store) {
-    set_written(view.written + byte, size);
-  } else if (!all_written(view.written + byte, size)) {
+    set_written(view.written + byte, request.size);
+  } else if (!all_written(view.written + byte, request.size)) {
     // Where nobody writes, no race can explain it.
     if (!view.region) return blame(Fault::Kind::unwritten, request);
     suspect_unwritten(request);
   }
-  count(request, view.offset + byte);
   return true;
 }
 
@@ -241,8 +254,9 @@ void Checker::count(const Request& request, std::int64_t byte) {
   const auto object = static_cast<std::size_t>(request.object);
   const bool store = request.store;
   AccessCounts& counts = counts_[object];
-  (store ? counts.stores : counts.loads) += 1;
-  (store ? counts.store_bytes : counts.load_bytes) += request.size;
+  const std::int64_t bytes = std::int64_t{request.size} * request.count;
+  (store ? counts.stores : counts.loads) += request.count;
+  (store ? counts.store_bytes : counts.load_bytes) += bytes;
   std::int64_t& sum = store ? counts.store_sectors : counts.load_sectors;
 
   const int row = std::clamp(request.line - launch_->kernel->first_line, 0, lines_ - 1);
@@ -266,6 +280,7 @@ void Checker::count(const Request& request, std::int64_t byte) {
     site.executions[n].count = 0;
     site.used = n + 1;
   }
+  // An access is aligned, so that all of it lies in one sector.
   sum += new_sector(site.executions[n], static_cast<std::uint32_t>(byte / 32));
 }
 

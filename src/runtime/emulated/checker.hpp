@@ -31,7 +31,8 @@ class Checker {
   struct Request {
     int object;  ///< parameter, or ~number of a shared array
     std::int64_t index;
-    int size;
+    int size;   ///< of an element
+    int count;  ///< elements, accessed at once
     int line;
     bool store;
     Checker* owner = nullptr;  ///< of the shared array, where that is of another block of the cluster
@@ -79,6 +80,7 @@ class Checker {
 
   bool global_access(const Request& request);
   bool shared_access(const Request& request);
+  bool element_access(const View& view, std::int64_t byte, const Request& request);
   bool race_free(const View& view, std::uintptr_t address, const Request& request);
   bool blame(Fault::Kind kind, const Request& request, std::int64_t limit = 0);
   bool blame_race(const Access& earlier, bool was_store, const Request& request);

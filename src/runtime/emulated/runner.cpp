@@ -368,8 +368,8 @@ const char* Runner::peer(void* self, const char* array, long long index, long lo
   bool good = false;
   try {
     there = other.array(as.name, as.line, as.size, as.count);
-    good = there && (!r.launch_->checked || r.checker_.access({static_cast<int>(~*there), index, size, line,
-                                                               false, &other.checker_}));
+    good = there && (!r.launch_->checked || r.checker_.access({static_cast<int>(~*there), index, size, 1,
+                                                               line, false, &other.checker_}));
   } catch (const std::exception&) {
     refuse(Fault::Kind::memory);
   }
@@ -431,11 +431,11 @@ void Runner::begin_thread(void* self, unsigned long long block, unsigned thread)
 }
 
 template <bool store>
-void Runner::check(void* self, int object, long long index, int size, int line) {
+void Runner::check(void* self, int object, long long index, int size, int count, int line) {
   auto& r = *static_cast<Runner*>(self);
   bool good = false;
   try {
-    good = r.checker_.access({object, index, size, line, store});
+    good = r.checker_.access({object, index, size, count, line, store});
   } catch (const std::exception&) {
     r.checker_.fault = {.kind = Fault::Kind::memory};
   }

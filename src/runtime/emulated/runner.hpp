@@ -71,7 +71,7 @@ class Runner {
   static Array shared(void* self, int size, long long count, const char* name, int line);
   static void begin_thread(void* self, unsigned long long block, unsigned thread);
   template <bool store>
-  static void check(void* self, int object, long long index, int size, int line);
+  static void check(void* self, int object, long long index, int size, int count, int line);
 
   void begin(Launch& launch);
   void end();

@@ -1,34 +1,39 @@
-// uses FUSE_KERNEL block_barrier global infinity_f32 kernel load shared shuffle_xor store
+// uses FUSE_KERNEL block_barrier global infinity_f32 kernel load load_vector local shared shuffle_xor store
 
 // argmax_argmax_0: %1 argmax: results 64, row_block over 5000 each
-FUSE_KERNEL(256) argmax_argmax_0(global<const float> x, global<long long> t1) {
+FUSE_KERNEL(256, 4) argmax_argmax_0(global<const float> x, global<long long> t1) {
   FUSE_SHARED(float, 8, shared_acc);
   FUSE_SHARED(long long, 8, shared_index);
+  FUSE_LOCAL(float, 4, x_v);
   const int row = blockIdx.x;
   const int warp = threadIdx.x / 32;
   const int lane = threadIdx.x % 32;
   float acc = -infinity_f32();                              // %1 argmax
   long long acc_index = 9223372036854775807LL;              // %1 argmax
-  for (int c = lane + 32 * warp; c < 5000; c += 256) {
-    const float v0 = load(x, c + 5000 * row);               // %x input
-    const long long v1 = c;                                 // %1 argmax
-    {
-      const bool combined = v0 > acc;                       // %1 argmax
-      const bool combined_1 = v0 == acc;                    // %1 argmax
-      const bool combined_2 = acc != acc;                   // %1 argmax
-      const bool combined_3 = v0 != v0;                     // %1 argmax
-      const bool combined_4 = combined_2 && combined_3;     // %1 argmax
-      const bool combined_5 = !combined_2;                  // %1 argmax
-      const bool combined_6 = combined_3 && combined_5;     // %1 argmax
-      const bool combined_7 = combined || combined_6;       // %1 argmax
-      const bool combined_8 = combined_1 || combined_4;     // %1 argmax
-      const bool combined_9 = v1 < acc_index;               // %1 argmax
-      const bool combined_10 = combined_8 && combined_9;    // %1 argmax
-      const bool combined_11 = combined_7 || combined_10;   // %1 argmax
-      const float combined_12 = combined_11 ? v0 : acc;     // %1 argmax
-      const long long combined_13 = combined_11 ? v1 : acc_index;  // %1 argmax
-      acc = combined_12;                                    // %1 argmax
-      acc_index = combined_13;                              // %1 argmax
+  for (int g = lane + 32 * warp; g < 1250; g += 256) {
+    load_vector(x_v, x, 4 * g + 5000 * row);                // %x input
+    #pragma unroll
+    for (int v = 0; v < 4; ++v) {
+      const float v0 = load(x_v, v);                        // %x input
+      const long long v1 = 4 * g + v;                       // %1 argmax
+      {
+        const bool combined = v0 > acc;                     // %1 argmax
+        const bool combined_1 = v0 == acc;                  // %1 argmax
+        const bool combined_2 = acc != acc;                 // %1 argmax
+        const bool combined_3 = v0 != v0;                   // %1 argmax
+        const bool combined_4 = combined_2 && combined_3;   // %1 argmax
+        const bool combined_5 = !combined_2;                // %1 argmax
+        const bool combined_6 = combined_3 && combined_5;   // %1 argmax
+        const bool combined_7 = combined || combined_6;     // %1 argmax
+        const bool combined_8 = combined_1 || combined_4;   // %1 argmax
+        const bool combined_9 = v1 < acc_index;             // %1 argmax
+        const bool combined_10 = combined_8 && combined_9;  // %1 argmax
+        const bool combined_11 = combined_7 || combined_10; // %1 argmax
+        const float combined_12 = combined_11 ? v0 : acc;   // %1 argmax
+        const long long combined_13 = combined_11 ? v1 : acc_index;  // %1 argmax
+        acc = combined_12;                                  // %1 argmax
+        acc_index = combined_13;                            // %1 argmax
+      }
     }
   }
   #pragma unroll

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "ir/dim_poly.hpp"
+#include "ir/kernel/visit.hpp"
 
 namespace fuse::kernel {
 namespace {
@@ -27,42 +28,9 @@ void collect(const Index& index, std::vector<Index>& out) {
   }
 }
 
-/// Calls `f` on every index expression of a statement itself, not of its body.
-void for_each_index(Stmt& stmt, const std::function<void(Index&)>& f) {
-  if (auto* let = std::get_if<Let>(&stmt.node)) {
-    if (auto* load = std::get_if<Load>(&let->rhs)) {
-      f(load->index);
-      if (load->rank) f(*load->rank);
-    }
-    if (auto* value = std::get_if<IndexValue>(&let->rhs)) f(value->index);
-    if (auto* less = std::get_if<IndexLess>(&let->rhs)) f(less->index);
-    if (auto* random = std::get_if<Random>(&let->rhs)) f(random->element);
-  } else if (auto* store = std::get_if<Store>(&stmt.node)) {
-    f(store->index);
-  } else if (auto* bind = std::get_if<Bind>(&stmt.node)) {
-    f(bind->value);
-  } else if (auto* loop = std::get_if<For>(&stmt.node)) {
-    if (loop->parallel == Parallel::serial) f(loop->begin);
-  }
-}
-
-std::vector<Stmt>* body_of(Stmt& stmt) {
-  if (auto* loop = std::get_if<For>(&stmt.node)) return &loop->body;
-  if (auto* branch = std::get_if<If>(&stmt.node)) return &branch->body;
-  return nullptr;
-}
-
 class Namer {
  public:
-  explicit Namer(Kernel& kernel) {
-    for (const Buffer& buffer : kernel.buffers) names_.insert(buffer.name);
-    for (const Dim& extent : kernel.extents) names_.insert(std::string(extent.name()));
-    for (const Var& var : kernel.vars) names_.insert(var.name);
-    for_each(kernel.body, [&](Stmt& stmt) {
-      if (const auto* loop = std::get_if<For>(&stmt.node)) names_.insert(loop->name);
-      if (const auto* bind = std::get_if<Bind>(&stmt.node)) names_.insert(bind->name);
-      if (const auto* data = std::get_if<BindData>(&stmt.node)) names_.insert(data->name);
-    });
+  explicit Namer(Kernel& kernel) : names_(names_in(kernel)) {
     for (const Dim& extent : kernel.extents) scope_.push_back(std::string(extent.name()));
   }
 
@@ -80,13 +48,6 @@ class Namer {
   }
 
  private:
-  static void for_each(std::vector<Stmt>& body, const std::function<void(Stmt&)>& f) {
-    for (Stmt& stmt : body) {
-      f(stmt);
-      if (std::vector<Stmt>* inner = body_of(stmt)) for_each(*inner, f);
-    }
-  }
-
   /// A division by an extent that may be 0 stays where it is: a predicate may guard it. So does one of what
   /// may be negative, since a name stands for a number that is not.
   static bool may_be_named(const Index& division) {
@@ -139,11 +100,11 @@ class Namer {
     };
     std::vector<Stmt>* inner = body_of(body[at]);
     gather(here)(body[at]);
-    if (inner) for_each(*inner, gather(here));
+    if (inner) for_each_stmt(*inner, gather(here));
     if (here.empty()) return 0;
     for (std::size_t i = at; i < body.size(); ++i) {
       gather(all)(body[i]);
-      if (std::vector<Stmt>* nested = body_of(body[i])) for_each(*nested, gather(all));
+      if (std::vector<Stmt>* nested = body_of(body[i])) for_each_stmt(*nested, gather(all));
     }
     for (const Index& division : here) {
       if (in_scope(division) && may_be_named(division) && std::count(all.begin(), all.end(), division) > 1)
@@ -179,7 +140,7 @@ class Namer {
       for_each_index(one, [&](Index& index) { index = replaced(index, division, by); });
     };
     in_one(stmt);
-    if (std::vector<Stmt>* inner = body_of(stmt)) for_each(*inner, in_one);
+    if (std::vector<Stmt>* inner = body_of(stmt)) for_each_stmt(*inner, in_one);
   }
 
   std::set<std::string> names_;

@@ -118,6 +118,11 @@ class FaultWalk {
         } else if (const auto* store = std::get_if<Store>(&stmt.node)) {
           Use& use = result[store->buffer];
           use = {std::min(use.first, at), at};
+        } else if (const auto* read = std::get_if<VectorLoad>(&stmt.node)) {
+          Use& use = result[read->array];
+          use = {std::min(use.first, at), at};
+        } else if (const auto* write = std::get_if<VectorStore>(&stmt.node)) {
+          result[write->array].last = at;
         } else if (const auto* loop = std::get_if<For>(&stmt.node)) {
           walk(loop->body);
         } else if (const auto* branch = std::get_if<If>(&stmt.node)) {
@@ -160,6 +165,10 @@ class FaultWalk {
           if (auto* load = std::get_if<Load>(&let->rhs); load && load->buffer == b) load->buffer = a;
         } else if (auto* store = std::get_if<Store>(&stmt.node)) {
           if (store->buffer == b) store->buffer = a;
+        } else if (auto* read = std::get_if<VectorLoad>(&stmt.node)) {
+          if (read->array == b) read->array = a;
+        } else if (auto* write = std::get_if<VectorStore>(&stmt.node)) {
+          if (write->array == b) write->array = a;
         } else if (auto* loop = std::get_if<For>(&stmt.node)) {
           work.push_back(&loop->body);
         } else if (auto* branch = std::get_if<If>(&stmt.node)) {

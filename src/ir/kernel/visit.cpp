@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ir/kernel/visit.hpp"
+
+namespace fuse::kernel {
+
+std::vector<Stmt>* body_of(Stmt& stmt) {
+  if (auto* loop = std::get_if<For>(&stmt.node)) return &loop->body;
+  if (auto* branch = std::get_if<If>(&stmt.node)) return &branch->body;
+  return nullptr;
+}
+
+const std::vector<Stmt>* body_of(const Stmt& stmt) {
+  if (const auto* loop = std::get_if<For>(&stmt.node)) return &loop->body;
+  if (const auto* branch = std::get_if<If>(&stmt.node)) return &branch->body;
+  return nullptr;
+}
+
+void for_each_stmt(std::vector<Stmt>& body, const std::function<void(Stmt&)>& f) {
+  for (Stmt& stmt : body) {
+    f(stmt);
+    if (std::vector<Stmt>* inner = body_of(stmt)) for_each_stmt(*inner, f);
+  }
+}
+
+void for_each_stmt(const std::vector<Stmt>& body, const std::function<void(const Stmt&)>& f) {
+  for (const Stmt& stmt : body) {
+    f(stmt);
+    if (const std::vector<Stmt>* inner = body_of(stmt)) for_each_stmt(*inner, f);
+  }
+}
+
+void for_each_index(Stmt& stmt, const std::function<void(Index&)>& f) {
+  if (auto* let = std::get_if<Let>(&stmt.node)) {
+    if (auto* load = std::get_if<Load>(&let->rhs)) {
+      f(load->index);
+      if (load->rank) f(*load->rank);
+    }
+    if (auto* value = std::get_if<IndexValue>(&let->rhs)) f(value->index);
+    if (auto* less = std::get_if<IndexLess>(&let->rhs)) f(less->index);
+    if (auto* random = std::get_if<Random>(&let->rhs)) f(random->element);
+  } else if (auto* store = std::get_if<Store>(&stmt.node)) {
+    f(store->index);
+  } else if (auto* load = std::get_if<VectorLoad>(&stmt.node)) {
+    f(load->index);
+  } else if (auto* store = std::get_if<VectorStore>(&stmt.node)) {
+    f(store->index);
+  } else if (auto* bind = std::get_if<Bind>(&stmt.node)) {
+    f(bind->value);
+  } else if (auto* loop = std::get_if<For>(&stmt.node)) {
+    if (loop->parallel == Parallel::serial) f(loop->begin);
+  }
+}
+
+std::set<std::string> names_in(const Kernel& kernel) {
+  std::set<std::string> names;
+  for (const Buffer& buffer : kernel.buffers) names.insert(buffer.name);
+  for (const Dim& extent : kernel.extents) names.insert(std::string(extent.name()));
+  for (const Var& var : kernel.vars) names.insert(var.name);
+  for_each_stmt(kernel.body, [&](const Stmt& stmt) {
+    if (const auto* loop = std::get_if<For>(&stmt.node)) names.insert(loop->name);
+    if (const auto* bind = std::get_if<Bind>(&stmt.node)) names.insert(bind->name);
+    if (const auto* data = std::get_if<BindData>(&stmt.node)) names.insert(data->name);
+  });
+  return names;
+}
+
+}  // namespace fuse::kernel

@@ -1,0 +1,28 @@
+// Walks over a kernel's statements: what passes and the verifier share. SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "ir/kernel/kernel.hpp"
+
+namespace fuse::kernel {
+
+/// The body of a loop or a condition; null of others.
+std::vector<Stmt>* body_of(Stmt&);
+const std::vector<Stmt>* body_of(const Stmt&);
+
+/// Calls `f` on every statement, on one before those inside it.
+void for_each_stmt(std::vector<Stmt>& body, const std::function<void(Stmt&)>& f);
+void for_each_stmt(const std::vector<Stmt>& body, const std::function<void(const Stmt&)>& f);
+
+/// Calls `f` on every index expression of a statement itself, not of its body, in which a name may be
+/// replaced: ends of loops and bounds of conditions stay as they are.
+void for_each_index(Stmt& stmt, const std::function<void(Index&)>& f);
+
+/// Of buffers, extents, variables, loops and bindings.
+std::set<std::string> names_in(const Kernel&);
+
+}  // namespace fuse::kernel

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "schedule/vector_width.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <unordered_set>
+
+#include "ir/attr.hpp"
+#include "schedule/shape.hpp"
+
+namespace fuse::schedule {
+namespace {
+
+using ir::NodeId;
+using ir::Relation;
+
+constexpr int most_bytes = 16;
+constexpr int most_elements = 8;
+
+/// The last dim longer than 1.
+std::optional<std::size_t> innermost(const std::vector<Dim>& dims) {
+  for (std::size_t i = dims.size(); i-- > 0;) {
+    if (!dims[i].is(1)) return i;
+  }
+  return std::nullopt;
+}
+
+/// What is read of a value's operand for neighbours in the value's innermost dim.
+enum class Neighbours : std::uint8_t { same, side_by_side, apart };
+
+class Walker {
+ public:
+  Walker(const ir::Graph& graph, const Piece& piece)
+      : graph_(graph), inputs_(piece.inputs.begin(), piece.inputs.end()) {}
+
+  /// Visits what neighbouring elements of the value are computed of; false where some of it lies apart.
+  bool visit(NodeId root) {
+    std::vector<NodeId> work = {root};
+    while (!work.empty()) {
+      const NodeId id = work.back();
+      work.pop_back();
+      if (!seen_.insert(id).second) continue;
+      const ir::Node& node = graph_[id];
+      narrow(node, inputs_.contains(id));
+      if (inputs_.contains(id)) continue;
+      if (info(node.op).relation == Relation::reduce) return false;
+      for (std::size_t i = 0; i < node.operands.size(); ++i) {
+        const Neighbours neighbours = of_operand(node, i);
+        if (neighbours == Neighbours::apart) return false;
+        if (neighbours == Neighbours::side_by_side) work.push_back(node.operands[i]);
+      }
+    }
+    return true;
+  }
+
+  /// Stored, or read from memory: what a thread accesses at a time. All must begin at a multiple.
+  void narrow(const ir::Node& node, bool in_memory) {
+    const std::vector<Dim>& dims = node.type.dims;
+    if (in_memory) width_ = std::min(width_, most_bytes / static_cast<int>(size_of(node.type.dtype)));
+    const auto inner = innermost(dims);
+    while (width_ > 1 && (!inner || !dims[*inner].is_constant() || dims[*inner].constant() % width_ != 0))
+      width_ /= 2;
+  }
+
+  int width() const { return width_; }
+
+ private:
+  Neighbours of_operand(const ir::Node& node, std::size_t operand) {
+    const std::vector<Dim>& from = graph_[node.operands[operand]].type.dims;
+    const std::size_t inner = innermost(node.type.dims).value_or(0);
+    switch (info(node.op).relation) {
+      case Relation::identity:
+        return Neighbours::side_by_side;
+      case Relation::random:  // its operands are scalars
+        return Neighbours::same;
+      case Relation::broadcast: {
+        const std::vector<std::int64_t>& map = ir::attr<ir::DimsAttr>(node).dims;
+        for (std::size_t i = 0; i < from.size(); ++i) {
+          if (from[i].is(1) || static_cast<std::size_t>(map[i]) != inner) continue;
+          return innermost(from) == i ? Neighbours::side_by_side : Neighbours::apart;
+        }
+        return Neighbours::same;
+      }
+      case Relation::permute: {
+        const std::vector<std::int64_t>& permutation = ir::attr<ir::DimsAttr>(node).dims;
+        return innermost(from) == static_cast<std::size_t>(permutation[inner]) ? Neighbours::side_by_side
+                                                                               : Neighbours::apart;
+      }
+      case Relation::reshape:  // neither shape's innermost extent breaks a group
+        return Neighbours::side_by_side;
+      case Relation::slice: {
+        const auto& slice = ir::attr<ir::SliceAttr>(node);
+        while (width_ > 1 && !(slice.starts[inner] % width_).is(0)) width_ /= 2;
+        return slice.strides[inner] == 1 && innermost(from) == inner ? Neighbours::side_by_side
+                                                                     : Neighbours::apart;
+      }
+      case Relation::gather: {
+        // Of operand 0 the dims behind the axis are the last of the result's; indices are the same for them.
+        const auto axis = static_cast<std::size_t>(ir::attr<ir::AxisAttr>(node).axis);
+        const auto rank = static_cast<std::size_t>(graph_[node.operands[1]].type.rank());
+        if (inner < axis + rank) return Neighbours::apart;
+        if (operand == 1) return Neighbours::same;
+        return innermost(from) == inner - rank + 1 ? Neighbours::side_by_side : Neighbours::apart;
+      }
+      default:
+        return Neighbours::apart;
+    }
+  }
+
+  const ir::Graph& graph_;
+  const std::unordered_set<NodeId> inputs_;
+  std::unordered_set<NodeId> seen_;
+  int width_ = most_elements;
+};
+
+}  // namespace
+
+int widest_vector(const ir::Graph& graph, const Piece& piece) {
+  const ir::Node& leader = graph[dominant(graph, piece)];
+  const Relation relation = info(leader.op).relation;
+  if (piece.in_place || !piece.phases.empty() || relation == Relation::scan) return 1;
+  const bool reduces = relation == Relation::reduce;
+  if (reduces && !loop_shape(graph, leader).inner) return 1;
+  Walker walker(graph, piece);
+  const std::vector<NodeId> results = results_of(piece);
+  for (const Stage& stage : stages_of(graph, piece)) {
+    if (!walks(stage.form)) continue;
+    const bool stores = stage.form == Stage::Form::element;
+    if (stores && std::find(results.begin(), results.end(), stage.root) != results.end())
+      walker.narrow(graph[stage.root], true);
+    if (!walker.visit(stores ? stage.root : graph[stage.root].operands[0])) return 1;
+  }
+  return walker.width();
+}
+
+}  // namespace fuse::schedule

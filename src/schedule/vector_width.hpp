@@ -1,0 +1,18 @@
+// Vector width: elements that a thread walks side by side, so that it loads and stores up to 16 bytes at a
+// time.
+//
+// Side by side are elements of the innermost dim of what the loops walk. They lie so in every value that is
+// read or stored for each element, unless a permutation, a stride, a pad or the like stands between: then
+// threads walk element by element. AStitch calls the packing of elements into a thread vertical (4.3).
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "ir/graph.hpp"
+#include "schedule/partition.hpp"
+
+namespace fuse::schedule {
+
+/// The largest for a piece of one phase, a power of two that divides the innermost extent; 1: there is none.
+int widest_vector(const ir::Graph&, const Piece&);
+
+}  // namespace fuse::schedule

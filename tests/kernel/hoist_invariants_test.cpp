@@ -1,0 +1,74 @@
+// What is the same in all trips goes before the loop, unless the loop changes it or may not run.
+// SPDX-License-Identifier: Apache-2.0
+#include "ir/kernel/passes/hoist_invariants.hpp"
+
+#include "kernel/kernel_support.hpp"
+
+using namespace fuse;          // NOLINT
+using namespace fuse::kernel;  // NOLINT
+using namespace fuse::test;    // NOLINT
+using schedule::Mapping;
+
+namespace {
+
+/// for i in [begin, end) { m = load x[3]; d = m + m; <extra>; store y[i] = d } of one thread.
+struct Looped {
+  enum : VarId { m, d, state };
+  enum : BufferId { x, y };
+  Kernel kernel;
+  For loop{.name = "i", .begin = 0, .end = 8, .body = {}};
+
+  Looped() {
+    kernel.name = "looped";
+    kernel.block_threads = 32;
+    kernel.buffers = {{"x", f32, Space::global, 64, true}, {"y", f32, Space::global, 64, true}};
+    kernel.vars = {{"m", f32}, {"d", f32}};
+    loop.body.push_back({Let{m, Load{x, 3, {}}}, {}});
+    loop.body.push_back({Let{d, Compute{ir::Op::add, {m, m}}}, {}});
+    loop.body.push_back({Store{y, Dim::index("i", 8), d}, {}});
+  }
+
+  /// Statements that stay in the loop.
+  std::size_t left() {
+    For lanes{.name = "lane", .begin = 0, .end = 32, .parallel = Parallel::lane, .body = {}};
+    lanes.body.push_back({std::move(loop), {}});
+    For blocks{.name = "b", .begin = 0, .end = 1, .parallel = Parallel::grid, .body = {}};
+    blocks.body.push_back({std::move(lanes), {}});
+    kernel.body.push_back({std::move(blocks), {}});
+    verify(kernel, 0);
+    const Kernel result = hoist_invariants(kernel);
+    verify(result, 0);
+    const auto& body = std::get<For>(std::get<For>(result.body[0].node).body[0].node).body;
+    return std::get<For>(body.back().node).body.size();
+  }
+};
+
+std::size_t left(const std::function<void(Looped&)>& change) {
+  Looped looped;
+  change(looped);
+  return looped.left();
+}
+
+}  // namespace
+
+TEST_CASE("hoist_invariants moves loads, and what is computed of them", "[kernel]") {
+  Graph g("shifted");
+  const Tensor x = g.input("x", f32, {512, 256}), mean = g.input("mean", f32, {512, 1});
+  g.output("y", x - mean * mean);
+  const Kernel before = lowered(g, {.mapping = Mapping::element, .block_threads = 128, .vector = 4});
+  const Kernel after = hoist_invariants(before);
+  verify(after, target_profile("h200").shared_per_block);
+  check_golden("kernel/hoist_invariants.txt", print(before) + print(after));
+  CHECK(print(hoist_invariants(after)) == print(after));
+}
+
+TEST_CASE("hoist_invariants leaves what the loop changes, or a loop that may not run", "[kernel]") {
+  CHECK(left([](Looped&) {}) == 1);
+  CHECK(left([](Looped& l) { std::get<Store>(l.loop.body[2].node).buffer = Looped::x; }) == 3);
+  CHECK(left([](Looped& l) { l.loop.body.push_back({Barrier{}, {}}); }) == 4);
+  CHECK(left([](Looped& l) { l.loop.begin = Dim::index("lane", 32); }) == 3);
+  CHECK(left([](Looped& l) { l.loop.end = 0; }) == 3);
+  CHECK(left([](Looped& l) {
+          std::get<Load>(std::get<Let>(l.loop.body[0].node).rhs).index = Dim::index("i", 8);
+        }) == 3);
+}

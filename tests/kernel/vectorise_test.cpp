@@ -1,0 +1,101 @@
+// Accesses that lie side by side become one; others stay.
+// SPDX-License-Identifier: Apache-2.0
+#include "ir/kernel/passes/vectorise.hpp"
+
+#include "kernel/kernel_support.hpp"
+
+using namespace fuse;        // NOLINT
+using namespace fuse::test;  // NOLINT
+using kernel::Index;
+using kernel::Kernel;
+using kernel::Stmt;
+using schedule::Mapping;
+
+namespace {
+
+Kernel vectorised(const Kernel& kernel) {
+  Kernel result = kernel::vectorise(kernel);
+  kernel::verify(result, target_profile("h200").shared_per_block);
+  return result;
+}
+
+std::size_t count(const Kernel& kernel, const std::string& what) {
+  const std::string text = print(kernel);
+  std::size_t count = 0;
+  for (std::size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + 1)) ++count;
+  return count;
+}
+
+/// for v in [0, trips) unrolled { a = load x[at]; store y[to] = a }, of a thread: v is the counter.
+Kernel copy_loop(const Dim& trips, const std::function<Index(const Index& g, const Index& v)>& at,
+                 const std::function<Index(const Index& g, const Index& v)>& to, bool in_place = false,
+                 DType dtype = f32) {
+  Kernel k;
+  k.name = "copy";
+  k.block_threads = 32;
+  k.grid = 4;
+  k.index_type = i32;
+  k.buffers = {{"x", dtype, kernel::Space::global, 1024, in_place},
+               {"y", dtype, kernel::Space::global, 1024, true}};
+  k.vars = {{"a", dtype}};
+  const Index g = Dim::index("t", 32), v = Dim::index("v", trips);
+  kernel::For loop{.name = "v", .begin = 0, .end = trips, .unrolled = true, .body = {}};
+  loop.body.push_back({kernel::Let{0, kernel::Load{0, at(g, v), {}}}, {}});
+  loop.body.push_back({kernel::Store{in_place ? 0u : 1u, to(g, v), 0}, {}});
+  kernel::For threads{.name = "t", .begin = 0, .end = 32, .parallel = kernel::Parallel::block, .body = {}};
+  threads.body.push_back({std::move(loop), {}});
+  kernel::For blocks{.name = "b", .begin = 0, .end = 4, .parallel = kernel::Parallel::grid, .body = {}};
+  blocks.body.push_back({std::move(threads), {}});
+  k.body.push_back({std::move(blocks), {}});
+  return k;
+}
+
+Index side_by_side(const Index& g, const Index& v) { return 4 * g + v; }
+
+}  // namespace
+
+TEST_CASE("vectorise makes one access of neighbours", "[kernel]") {
+  const Kernel rows =
+      lowered(sum_graph({64, 1024}, {1}), {.mapping = Mapping::row_warp, .block_threads = 128, .vector = 4});
+  CHECK(count(vectorised(rows), "vector_load") == 1);
+  check_golden("kernel/vectorise.txt", print(rows) + print(vectorised(rows)));
+}
+
+TEST_CASE("vectorise: what each element of a row needs, and what several lanes share", "[kernel]") {
+  Graph g("scaled");
+  const Tensor x = g.input("x", f32, {512, 256}), gamma = g.parameter("gamma", f32, {256});
+  const Tensor mean = g.input("mean", f32, {512, 1});
+  g.output("y", x * gamma - mean);
+  const Kernel kernel =
+      vectorised(lowered(g, {.mapping = Mapping::element, .block_threads = 128, .vector = 4}));
+  INFO(print(kernel));
+  CHECK(count(kernel, "vector_load x_v = x[4 * ") == 1);
+  CHECK(count(kernel, "vector_load gamma_v = gamma[") == 1);
+  CHECK(count(kernel, "vector_store") == 1);
+  CHECK(count(kernel, "vector_load mean") == 0);  // one value for all of them
+}
+
+TEST_CASE("vectorise leaves alone what does not lie side by side from a multiple on", "[kernel]") {
+  const Kernel both = vectorised(copy_loop(4, side_by_side, side_by_side));
+  CHECK(count(both, "vector_load x_v = x[4 * t]") == 1);
+  CHECK(count(both, "vector_store y[4 * t] = y_v") == 1);
+  const auto kept = [](const Kernel& kernel) { return print(kernel::vectorise(kernel)) == print(kernel); };
+  const auto apart = [](const Index& g, const Index& v) { return 4 * g + 2 * v; };
+  const auto shifted = [](const Index& g, const Index& v) { return 4 * g + v + 1; };
+  const auto unaligned = [](const Index& g, const Index& v) { return 2 * g + v; };
+  const auto backward = [](const Index& g, const Index& v) { return 4 * g + 3 - v; };
+  for (const auto& index : {+apart, +shifted, +unaligned, +backward}) CHECK(kept(copy_loop(4, index, index)));
+  CHECK(kept(copy_loop(
+      8, [](const Index& g, const Index& v) { return 8 * g + v; },
+      [](const Index& g, const Index& v) { return 8 * g + v; })));  // 32 bytes
+  CHECK(kept(copy_loop(
+      3, [](const Index& g, const Index& v) { return 3 * g + v; },
+      [](const Index& g, const Index& v) { return 3 * g + v; })));
+  // A later trip may read what an earlier one stored.
+  CHECK(kept(copy_loop(
+      4, side_by_side, [](const Index& g, const Index& v) { return 4 * g + v + 1; }, true)));
+  CHECK(count(vectorised(copy_loop(
+                  8, [](const Index& g, const Index& v) { return 8 * g + v; },
+                  [](const Index& g, const Index& v) { return 8 * g + v; }, false, bf16)),
+              "vector_") == 2);
+}

@@ -1,0 +1,150 @@
+// Elements side by side in a thread, and several rows a warp: where they fit, what they move, and that they
+// answer right. SPDX-License-Identifier: Apache-2.0
+#include <utility>
+#include <vector>
+
+#include "pipeline.hpp"
+#include "schedule/schedule_support.hpp"
+#include "schedule/vector_width.hpp"
+#include "support/catch.hpp"
+#include "support/counted_run.hpp"
+#include "support/stitch_cases.hpp"
+
+using namespace fuse;        // NOLINT
+using namespace fuse::test;  // NOLINT
+using schedule::Choices;
+using schedule::Mapping;
+
+namespace {
+
+int widest(const std::function<Tensor(Graph&)>& fill) {
+  Graph g("g");
+  g.output("y", fill(g));
+  const OnePiece one(g);
+  return schedule::widest_vector(one.graph, one.piece);
+}
+
+/// Two passes over rows, and a result of one value a row.
+Graph normalised(const Dim& rows, std::int64_t columns, DType dtype, Graph g = Graph("normalised")) {
+  const Tensor x = g.input("x", dtype, {rows, columns}), w = g.parameter("w", dtype, {columns});
+  const Tensor value = convert(x, f32), total = sum(value * value, {1}, true);
+  g.output("y", convert(value / total * convert(w, f32), dtype));
+  g.output("place", argmax(value, 1));
+  return g;
+}
+
+Choices defaults(const Graph& g, const char* profile = "h200") {
+  return run_pipeline(g.ir(), target_profile(profile), {}).schedules.at(0).choices;
+}
+
+}  // namespace
+
+TEST_CASE("the widest vector is 16 bytes of the largest value that is walked", "[stitch][schedule]") {
+  const auto of = [](DType dtype, const std::vector<Dim>& dims) {
+    return widest([&](Graph& g) { return abs(g.input("x", dtype, dims)); });
+  };
+  CHECK(of(f32, {8, 1024}) == 4);
+  CHECK(of(f64, {8, 1024}) == 2);
+  CHECK(of(i8, {8, 1024}) == 8);
+  CHECK(of(f32, {8, 1026}) == 2);
+  CHECK(of(f32, {8, 1025}) == 1);
+  CHECK(of(f32, {1024, 1}) == 4);
+  CHECK(widest([](Graph& g) {
+          return abs(g.input("x", f32, {g.dim("B", {.min = 1, .max = 1024}), 96}));
+        }) == 4);
+  CHECK(widest([](Graph& g) {
+          return convert(convert(g.input("x", bf16, {64}), f32) + g.input("z", f32, {64}), bf16);
+        }) == 4);
+  CHECK(widest([](Graph& g) { return exp(convert(g.input("x", bf16, {64}), f32)); }) == 4);
+  CHECK(widest([](Graph& g) { return convert(exp(convert(g.input("x", bf16, {64}), f32)), bf16); }) == 8);
+}
+
+TEST_CASE("vectors need neighbours that lie side by side", "[stitch][schedule]") {
+  const auto input = [](Graph& g) { return g.input("x", f32, {64, 64}); };
+  CHECK(widest([&](Graph& g) { return input(g) + g.input("b", f32, {64}); }) == 4);
+  CHECK(widest([&](Graph& g) { return input(g) + g.input("b", f32, {64, 1}); }) == 4);
+  CHECK(widest([&](Graph& g) {
+          const Tensor x = input(g);
+          return x + transpose(x, {1, 0});
+        }) == 1);
+  CHECK(widest([&](Graph& g) { return exp(transpose(g.input("z", f32, {4, 8, 64}), {1, 0, 2})); }) == 4);
+  CHECK(widest([&](Graph& g) { return exp(reshape(input(g), {2048, 2})); }) == 2);
+  CHECK(widest([&](Graph& g) { return exp(slice(input(g), 1, 4, 60)); }) == 4);
+  CHECK(widest([&](Graph& g) { return exp(slice(input(g), 1, 2, 50)); }) == 2);
+  CHECK(widest([&](Graph& g) { return exp(slice(input(g), 1, 0, 64, 2)); }) == 1);
+  CHECK(widest([&](Graph& g) { return exp(reverse(input(g), {1})); }) == 1);
+  CHECK(widest([&](Graph& g) { return exp(gather(input(g), g.input("at", i32, {9}), 0)); }) == 4);
+  CHECK(widest([&](Graph& g) { return exp(gather(input(g), g.input("at", i32, {9}), 1)); }) == 1);
+  CHECK(widest([&](Graph& g) { return sum(input(g), {1}); }) == 4);
+  CHECK(widest([&](Graph& g) { return sum(input(g), {0}); }) == 1);
+  CHECK(widest([&](Graph& g) { return cumulative_sum(input(g), 1); }) == 1);
+}
+
+TEST_CASE("by default, short rows share a warp and small tensors are walked one by one",
+          "[stitch][schedule]") {
+  CHECK(defaults(normalised(100000, 64, bf16)).vector == 8);
+  CHECK(defaults(normalised(100000, 64, bf16)).lanes == 8);
+  CHECK(defaults(normalised(100000, 64, f32)).vector == 4);
+  CHECK(defaults(normalised(100000, 64, f32)).lanes == 16);
+  CHECK(defaults(normalised(100000, 512, f32)).lanes == 32);
+  CHECK(defaults(normalised(100000, 63, f32)).vector == 1);
+  CHECK(defaults(normalised(8, 64, bf16)).vector == 2);  // no lane would have anything to do
+  CHECK(defaults(normalised(8, 64, bf16)).lanes == 32);
+  CHECK(defaults(normalised(4096, 16384, bf16)).vector == 8);
+}
+
+TEST_CASE("vectors and packed rows answer right, checked", "[stitch][emulated]") {
+  std::vector<Choices> all;
+  for (const int vector : {1, 2, 4}) {
+    for (const int lanes : {8, 16, 32}) {
+      all.push_back(
+          {.mapping = Mapping::row_warp, .block_threads = 96, .hold = 16, .vector = vector, .lanes = lanes});
+    }
+    all.push_back({.mapping = Mapping::row_block, .block_threads = 64, .hold = 32, .vector = vector});
+    all.push_back({.mapping = Mapping::row_block, .block_threads = 64, .hold = 0, .vector = vector});
+    all.push_back({.mapping = Mapping::split, .block_threads = 32, .parts = 2, .hold = 32, .vector = vector});
+    all.push_back({.mapping = Mapping::split,
+                   .block_threads = 32,
+                   .parts = 2,
+                   .hold = 32,
+                   .cluster = true,
+                   .vector = vector});
+    all.push_back({.mapping = Mapping::split,
+                   .block_threads = 32,
+                   .parts = 2,
+                   .hold = 32,
+                   .blocks = 4,
+                   .vector = vector});
+  }
+  for (const auto& [rows, columns] : {std::pair{37, 100}, std::pair{5, 44}, std::pair{64, 128}}) {
+    std::size_t next = 0;
+    std::vector<fuzz::Case> cases;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      cases.push_back(case_of(normalised(rows, columns, f32),
+                              {.profile = "tiny3", .checked = true, .shuffle_seed = i, .optimization = 0}));
+    }
+    fuzz::Batch batch(std::move(cases), {},
+                      [&](const ir::Graph&, const schedule::Piece&, const Target&) { return all[next++]; });
+    REQUIRE(next == all.size());
+    for (std::size_t i = 0; i < batch.size(); ++i) {
+      const fuzz::Outcome outcome = batch.run(i);
+      INFO(rows << " x " << columns << ", " << all[i].to_string() << ": " << outcome.text);
+      CHECK(to_string(outcome.verdict) == to_string(fuzz::Verdict::ok));
+    }
+  }
+}
+
+TEST_CASE("rows of a number known late share warps, and the last warp is not full", "[stitch][emulated]") {
+  Graph empty("normalised");
+  const Dim B = empty.dim("B", {.min = 0, .max = 10000, .hint = 5000});
+  const Graph g = normalised(B, 64, bf16, std::move(empty));
+  REQUIRE(defaults(g, "tiny3").lanes == 8);
+  REQUIRE(defaults(g, "tiny3").vector == 8);
+  for (const std::int64_t rows : {1, 3, 64, 67}) {
+    fuzz::Case one = case_of(g, {.profile = "tiny3", .checked = true, .optimization = 0});
+    one.program.bindings = {{{"B", rows}}};
+    const fuzz::Outcome outcome = fuzz::run_alone(one);
+    INFO(rows << ": " << outcome.text);
+    CHECK(to_string(outcome.verdict) == to_string(fuzz::Verdict::ok));
+  }
+}
