@@ -31,9 +31,9 @@ Choices choices_of_phase(const ir::Graph& graph, const Piece& piece, int threads
     if (!columns_fit(graph, piece, choices)) choices.mapping = Mapping::row_block;
   } else if (!shape.inner && rows >= tile_columns) {
     choices.mapping = Mapping::column_tile;
-  } else if (rows <= wave / 2 && row > long_row) {
+  } else if (rows > 0 && rows <= wave / 2 && row > long_row) {
     choices.mapping = Mapping::split;
-    choices.parts = static_cast<int>(wave / std::max<std::int64_t>(rows, 1));
+    choices.parts = static_cast<int>(wave / rows);
   }
   return choices;
 }

@@ -132,11 +132,12 @@ Frame frame_of(const ir::Graph& graph, NodeId root) {
     const std::vector<Dim>& dims = graph[root].type.dims;
     return {.dims = dims, .is_reduced = std::vector<bool>(dims.size())};
   }
-  const LoopShape shape = loop_shape(graph, graph[root]);
-  return {.dims = graph[graph[root].operands[0]].type.dims,
-          .is_reduced = shape.is_reduced,
-          .reduces = true,
-          .inner = shape.inner};
+  LoopShape shape = loop_shape(graph, graph[root]);
+  const std::vector<Dim>& dims = graph[graph[root].operands[0]].type.dims;
+  for (std::size_t i = 0; i < dims.size(); ++i) {
+    if (dims[i].is(1)) shape.is_reduced[i] = false;
+  }
+  return {.dims = dims, .is_reduced = shape.is_reduced, .reduces = true, .inner = shape.inner};
 }
 
 std::optional<Member> place(const ir::Graph& graph, const Frame& frame, std::size_t id, const Piece& piece,

@@ -17,7 +17,7 @@
 
 namespace fuse::schedule {
 
-/// The loops of a kernel: extents, and which of them the dominant reduces.
+/// The loops of a kernel: extents, and which of them, longer than 1, the dominant reduces.
 struct Frame {
   std::vector<Dim> dims{};
   std::vector<bool> is_reduced{};

@@ -230,14 +230,13 @@ class Stitcher {
     if (cluster.members.size() < 2) return keep_apart(cluster);
     cluster.whole = assembled(cluster);
     const double together = seconds(cluster.whole);
-    if (count(cluster, Stage::Form::column_reduce) > 0) {
-      std::array<Cluster, 2> halves = split(cluster);
+    if (std::optional<std::array<Cluster, 2>> halves = split(cluster)) {
       double apart = 0;
-      for (const Cluster& half : halves) apart += seconds(assembled(half));
+      for (const Cluster& half : *halves) apart += seconds(assembled(half));
       if (together <= apart) return;
       refuse(cluster, together, apart);
-      clusters_[number] = std::move(halves[0]);
-      clusters_.push_back(std::move(halves[1]));
+      clusters_[number] = std::move((*halves)[0]);
+      clusters_.push_back(std::move((*halves)[1]));
       judge(number);
       return judge(clusters_.size() - 1);
     }
@@ -248,8 +247,8 @@ class Stitcher {
     keep_apart(cluster);
   }
 
-  /// Rows, and what is made of columns.
-  std::array<Cluster, 2> split(const Cluster& cluster) const {
+  /// Rows, and what is made of columns; none where there are no columns.
+  std::optional<std::array<Cluster, 2>> split(const Cluster& cluster) const {
     std::array<std::vector<PieceId>, 2> pieces;
     NodeId column = 0;
     for (const Member& member : cluster.members) {
@@ -258,8 +257,10 @@ class Stitcher {
       if (reduces) column = member.root;
     }
     std::array<Cluster, 2> halves;
-    set_members(halves[0], cluster.frame, pieces[0]);
-    set_members(halves[1], frame_of(graph_, column), pieces[1]);
+    if (pieces[1].empty() || !set_members(halves[0], cluster.frame, pieces[0]) ||
+        !set_members(halves[1], frame_of(graph_, column), pieces[1])) {
+      return std::nullopt;
+    }
     return halves;
   }
 

@@ -97,6 +97,12 @@ TEST_CASE("a stage reads other stages at its own element or row alone", "[stitch
          g.output("rows", sum(x, {1}));
          g.output("columns", sum(x, {0}));
        }},
+      {"columns of which one reduces a dim of extent 1 as well", 1,
+       [](Graph& g, const Tensor&) {
+         const Tensor x = g.input("few", f32, {2, 1, 2}), y = broadcast_to(sum(x, {2}, true), {2, 1, 2});
+         g.output("sums", sum(y, {0, 1}));
+         g.output("products", prod(y, {0}));
+       }},
       {"a value of the row, stored", 1,
        [](Graph& g, const Tensor& x) {
          const Tensor m = sqrt(sum(x * x, {1}, true));
