@@ -14,6 +14,7 @@
 #include "ir/kernel/passes/elide_conditions.hpp"
 #include "ir/kernel/passes/hoist_invariants.hpp"
 #include "ir/kernel/passes/name_divisions.hpp"
+#include "ir/kernel/passes/share_scratch.hpp"
 #include "ir/kernel/passes/vectorise.hpp"
 #include "ir/passes/align_layouts.hpp"
 #include "ir/passes/canonical_dims.hpp"
@@ -78,6 +79,7 @@ constexpr KernelPass kernel_passes[] = {
     {"elide_conditions", kernel::elide_conditions},
     {"hoist_invariants", kernel::hoist_invariants},
     {"vectorise", kernel::vectorise},
+    {"share_scratch", kernel::share_scratch},
     {"name_divisions", kernel::name_divisions},
 };
 

@@ -51,6 +51,32 @@ void for_each_index(Stmt& stmt, const std::function<void(Index&)>& f) {
   }
 }
 
+namespace {
+
+/// Of a statement that may change, and of one that may not.
+template <class Statement, class F>
+void accesses(Statement& stmt, const F& f) {
+  if (auto* let = std::get_if<Let>(&stmt.node)) {
+    if (auto* load = std::get_if<Load>(&let->rhs)) f(load->buffer, false);
+  } else if (auto* store = std::get_if<Store>(&stmt.node)) {
+    f(store->buffer, true);
+  } else if (auto* load = std::get_if<VectorLoad>(&stmt.node)) {
+    f(load->buffer, false);
+    f(load->array, true);
+  } else if (auto* store = std::get_if<VectorStore>(&stmt.node)) {
+    f(store->array, false);
+    f(store->buffer, true);
+  } else if (auto* barrier = std::get_if<GridBarrier>(&stmt.node)) {
+    f(barrier->counter, true);
+  }
+}
+
+}  // namespace
+
+void for_each_access(Stmt& stmt, const std::function<void(BufferId&, bool)>& f) { accesses(stmt, f); }
+
+void for_each_access(const Stmt& stmt, const std::function<void(BufferId, bool)>& f) { accesses(stmt, f); }
+
 std::set<std::string> names_in(const Kernel& kernel) {
   std::set<std::string> names;
   for (const Buffer& buffer : kernel.buffers) names.insert(buffer.name);

@@ -22,6 +22,10 @@ void for_each_stmt(const std::vector<Stmt>& body, const std::function<void(const
 /// replaced: ends of loops and bounds of conditions stay as they are.
 void for_each_index(Stmt& stmt, const std::function<void(Index&)>& f);
 
+/// Calls `f` on every buffer that a statement itself, not its body, reads or writes.
+void for_each_access(Stmt& stmt, const std::function<void(BufferId&, bool writes)>& f);
+void for_each_access(const Stmt& stmt, const std::function<void(BufferId, bool writes)>& f);
+
 /// Of buffers, extents, variables, loops and bindings.
 std::set<std::string> names_in(const Kernel&);
 

@@ -10,6 +10,8 @@
 #include <map>
 #include <utility>
 
+#include "ir/kernel/visit.hpp"
+
 namespace fuse::kernel {
 namespace {
 
@@ -110,27 +112,14 @@ class FaultWalk {
   static std::map<BufferId, Use> uses(const std::vector<Stmt>& statements) {
     std::map<BufferId, Use> result;
     std::size_t at = 0;
-    const std::function<void(const std::vector<Stmt>&)> walk = [&](const std::vector<Stmt>& list) {
-      for (const Stmt& stmt : list) {
-        ++at;
-        if (const auto* let = std::get_if<Let>(&stmt.node)) {
-          if (const auto* load = std::get_if<Load>(&let->rhs)) result[load->buffer].last = at;
-        } else if (const auto* store = std::get_if<Store>(&stmt.node)) {
-          Use& use = result[store->buffer];
-          use = {std::min(use.first, at), at};
-        } else if (const auto* read = std::get_if<VectorLoad>(&stmt.node)) {
-          Use& use = result[read->array];
-          use = {std::min(use.first, at), at};
-        } else if (const auto* write = std::get_if<VectorStore>(&stmt.node)) {
-          result[write->array].last = at;
-        } else if (const auto* loop = std::get_if<For>(&stmt.node)) {
-          walk(loop->body);
-        } else if (const auto* branch = std::get_if<If>(&stmt.node)) {
-          walk(branch->body);
-        }
-      }
-    };
-    walk(statements);
+    for_each_stmt(statements, [&](const Stmt& stmt) {
+      ++at;
+      for_each_access(stmt, [&](BufferId buffer, bool writes) {
+        Use& use = result[buffer];
+        if (writes) use.first = std::min(use.first, at);
+        use.last = at;
+      });
+    });
     return result;
   }
 
@@ -156,26 +145,9 @@ class FaultWalk {
 
   static void alias(Kernel& kernel, BufferId a, BufferId b) {
     if (kernel.buffers[b].elements.constant() > kernel.buffers[a].elements.constant()) std::swap(a, b);
-    std::vector<std::vector<Stmt>*> work = {&kernel.body};
-    while (!work.empty()) {
-      std::vector<Stmt>& statements = *work.back();
-      work.pop_back();
-      for (Stmt& stmt : statements) {
-        if (auto* let = std::get_if<Let>(&stmt.node)) {
-          if (auto* load = std::get_if<Load>(&let->rhs); load && load->buffer == b) load->buffer = a;
-        } else if (auto* store = std::get_if<Store>(&stmt.node)) {
-          if (store->buffer == b) store->buffer = a;
-        } else if (auto* read = std::get_if<VectorLoad>(&stmt.node)) {
-          if (read->array == b) read->array = a;
-        } else if (auto* write = std::get_if<VectorStore>(&stmt.node)) {
-          if (write->array == b) write->array = a;
-        } else if (auto* loop = std::get_if<For>(&stmt.node)) {
-          work.push_back(&loop->body);
-        } else if (auto* branch = std::get_if<If>(&stmt.node)) {
-          work.push_back(&branch->body);
-        }
-      }
-    }
+    for_each_stmt(kernel.body, [&](Stmt& stmt) {
+      for_each_access(stmt, [&](BufferId& buffer, bool) { buffer = buffer == b ? a : buffer; });
+    });
   }
 
   std::vector<Kernel>& kernels_;
