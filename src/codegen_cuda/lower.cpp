@@ -68,6 +68,7 @@ class KernelLowering {
     kernel.block_threads = launch.block_threads;
     kernel.index_type = launch.index_type;
     kernel.cluster = launch.cluster;
+    kernel.aimed_blocks = launch.aimed_blocks;
     kernel.grid = rename(launch.grid);
   }
 

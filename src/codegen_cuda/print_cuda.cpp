@@ -20,10 +20,6 @@ using detail::to_cxx;
 
 namespace {
 
-/// Threads of a multiprocessor that a kernel is compiled to leave registers for: 64 each. Without a number
-/// ptxas aims higher, and spills.
-constexpr int assumed_threads = 1024;
-
 std::string_view cuda_name(DType type) {
   switch (type) {
 #define FUSE_DTYPE(name, text, bytes, kind, cuda) \
@@ -107,6 +103,8 @@ std::string comment(std::string text) {
   return text;
 }
 
+int aimed_blocks(const Kernel& kernel) { return std::max(kernel.blocks_an_sm, kernel.aimed_blocks); }
+
 class KernelPrinter {
  public:
   /// Lines are counted from the text's own first line, 0.
@@ -128,12 +126,10 @@ class KernelPrinter {
                       buffer.name));
     }
     for (const Dim& extent : kernel_.extents) add(fmt::format("{} {}", index_type(), extent.name()));
-    const int least = std::max(kernel_.blocks_an_sm, assumed_threads / kernel_.block_threads);
-    const std::string bounds = least > 1 ? fmt::format("{}, {}", kernel_.block_threads, least)
-                                         : std::to_string(kernel_.block_threads);
     const std::string cluster =
         kernel_.cluster > 1 ? fmt::format("FUSE_CLUSTER({}) ", kernel_.cluster) : std::string();
-    line(fmt::format("FUSE_KERNEL({}) {}{}({}) {{", bounds, cluster, kernel_.name, params));
+    line(fmt::format("{} {}{}({}) {{", launch_bounds(kernel_.block_threads, aimed_blocks(kernel_)), cluster,
+                     kernel_.name, params));
     ++depth_;
     for (const Buffer& buffer : kernel_.buffers) {
       const std::string elements = buffer.elements.to_string();
@@ -425,6 +421,7 @@ Printed printed_kernel(const Kernel& kernel) {
                           .block_threads = kernel.block_threads,
                           .spins = printer.spins,
                           .blocks_an_sm = kernel.blocks_an_sm,
+                          .aimed_blocks = aimed_blocks(kernel),
                           .cluster = kernel.cluster,
                           .shared_bytes = shared_bytes(kernel),
                           .lines = std::move(printer.lines)},

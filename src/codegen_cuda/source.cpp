@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codegen_cuda/source.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <fuse/error.hpp>
 
 namespace fuse::codegen {
 
@@ -29,6 +32,26 @@ std::vector<Segment> segments(const Source& source, std::size_t most) {
                       .line = before.line + static_cast<int>(lines)});
   }
   return result;
+}
+
+std::string launch_bounds(int block_threads, int blocks) {
+  return fmt::format("FUSE_KERNEL({}, {})", block_threads, blocks);
+}
+
+void aim_at(std::string& text, KernelInfo& kernel, int blocks) {
+  const std::string bounds = launch_bounds(kernel.block_threads, kernel.aimed_blocks);
+  const std::string name = ' ' + kernel.name + '(';
+  std::size_t at = text.find('\n' + bounds + ' ');
+  while (at != std::string::npos &&
+         text.substr(at, text.find('\n', at + 1) - at).find(name) == std::string::npos)
+    at = text.find('\n' + bounds + ' ', at + 1);
+  if (at == std::string::npos) {
+    throw Error({.kind = ErrorKind::internal,
+                 .code = ErrorCode::internal,
+                 .message = fmt::format("the text has no {}{}", bounds, name)});
+  }
+  text.replace(at + 1, bounds.size(), launch_bounds(kernel.block_threads, blocks));
+  kernel.aimed_blocks = blocks;
 }
 
 Source::Source() = default;

@@ -35,7 +35,8 @@ struct KernelInfo {
   int block_threads = 0;
   bool communicates = false;  ///< has a barrier or a warp exchange: its threads cannot run one after another
   bool spins = false;         ///< has a grid barrier: its blocks must all have a place on the device at once
-  int blocks_an_sm = 1;       ///< for which registers suffice
+  int blocks_an_sm = 1;       ///< of a multiprocessor, for which registers have to suffice
+  int aimed_blocks = 1;       ///< as many or more: for which the text says that they are to
   int cluster = 1;            ///< blocks of a cluster, which run at once; 1: no clusters
   std::int64_t shared_bytes = 0;  ///< static shared memory
   std::vector<OpLine> lines{};    ///< ascending by line
@@ -80,5 +81,12 @@ struct Segment {
 /// The source in at most `most` segments of about the same length, each of a kernel or more; one where it has
 /// no starts.
 std::vector<Segment> segments(const Source&, std::size_t most);
+
+/// What stands before the name of a kernel: its block's threads, and the blocks that a multiprocessor is to
+/// have registers for: without a number ptxas aims at more, and spills.
+std::string launch_bounds(int block_threads, int blocks);
+/// Makes the text of the kernel aim at fewer blocks, so that its threads may have more registers. `text` has
+/// the kernel once.
+void aim_at(std::string& text, KernelInfo& kernel, int blocks);
 
 }  // namespace fuse::codegen

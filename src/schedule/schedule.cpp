@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "ir/dim_poly.hpp"
+#include "schedule/launch_bounds.hpp"
 #include "schedule/residency.hpp"
 #include "schedule/schemes.hpp"
 #include "schedule/shape.hpp"
@@ -383,6 +384,10 @@ Schedule make_schedule(const ir::Graph& graph, const Piece& piece, const Choices
     for (const KernelSchedule& kernel : schedule.kernels) {
       if (kernel.index_type == i64) schedule.kernels.back().index_type = i64;
     }
+  }
+  for (KernelSchedule& kernel : schedule.kernels) {
+    const int least = kernel.role == KernelSchedule::Role::joined ? schedule.blocks_an_sm : 1;
+    kernel.aimed_blocks = aimed_blocks(kernel, shared_bytes(graph, piece, choices), least, target);
   }
   if (piece.phases.empty() && (choices.hold > 0 || has_columns(piece))) hold(graph, schedule);
   schedule.scratch = scratch_of(graph, piece, choices);

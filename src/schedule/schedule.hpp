@@ -63,6 +63,7 @@ struct KernelSchedule {
   int lanes = 32;
   DType index_type = i64;
   int cluster = 1;        ///< blocks of a cluster; 1: none
+  int aimed_blocks = 1;   ///< that a multiprocessor is to hold at a time (launch_bounds.hpp)
   std::size_t phase = 0;  ///< of the piece
   int pass = 0;           ///< of the stages of a split row: that the launch walks
 };

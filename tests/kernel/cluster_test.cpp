@@ -106,7 +106,7 @@ TEST_CASE("the text of a kernel of clusters", "[kernel][cluster]") {
   CHECK(text.find("barrier cluster") != std::string::npos);
   const codegen::Source source = codegen::print_cuda("clusters", {made});
   INFO(source.text());
-  CHECK(source.body.find("FUSE_KERNEL(64, 16) FUSE_CLUSTER(4) cluster_sum(") != std::string::npos);
+  CHECK(source.body.find("FUSE_KERNEL(64, 1) FUSE_CLUSTER(4) cluster_sum(") != std::string::npos);
   CHECK(source.body.find("cluster_load(tile, t, r)") != std::string::npos);
   CHECK(source.body.find("cluster_barrier();") != std::string::npos);
   CHECK(source.prelude.find("__cluster_dims__") != std::string::npos);

@@ -273,12 +273,11 @@ namespace {
 /// A text to compile and the kernels that ptxas has to report.
 struct Job {
   std::string text;
-  const codegen::KernelInfo* kernels = nullptr;
-  std::size_t count = 0;
+  std::vector<codegen::KernelInfo> kernels;
   std::vector<std::string> options{};
 };
 
-Cubin compile(Job job, const codegen::Source& source, int arch) {
+Cubin compile_once(Job& job, const codegen::Source& source, int arch) {
   const std::string file = file_of(source);
   auto program = std::make_unique<Program>(job.text, file);
   nvrtcResult result = program->compile(job.options);
@@ -297,16 +296,44 @@ Cubin compile(Job job, const codegen::Source& source, int arch) {
 
   std::unordered_map<std::string, CompiledKernel> reported;
   for (CompiledKernel& kernel : parse_ptxas_log(cubin.log)) reported.emplace(kernel.name, std::move(kernel));
-  for (std::size_t i = 0; i < job.count; ++i) {
-    const auto at = reported.find(job.kernels[i].name);
+  for (const codegen::KernelInfo& kernel : job.kernels) {
+    const auto at = reported.find(kernel.name);
     if (at == reported.end()) {
       throw Error({.kind = ErrorKind::internal,
                    .code = ErrorCode::internal,
                    .message = fmt::format("ptxas reported no kernel {} of {} (is it extern \"C\"?):\n{}",
-                                          job.kernels[i].name, file, cubin.log)});
+                                          kernel.name, file, cubin.log)});
     }
     cubin.kernels.push_back(at->second);
+    cubin.kernels.back().aimed_blocks = kernel.aimed_blocks;
   }
+  return cubin;
+}
+
+/// Lets the kernels that spilled have more registers. What it did, a line each; empty: there is no more.
+std::string relax(Job& job, const Cubin& cubin) {
+  std::string told;
+  for (std::size_t i = 0; i < job.kernels.size(); ++i) {
+    codegen::KernelInfo& kernel = job.kernels[i];
+    const CompiledKernel& compiled = cubin.kernels[i];
+    if (!compiled.spills() || kernel.aimed_blocks <= kernel.blocks_an_sm) continue;
+    const int blocks = std::max(kernel.blocks_an_sm, kernel.aimed_blocks / 2);
+    told += fmt::format(
+        "fuse: {} stores {} and loads {} spilled bytes at {} blocks a multiprocessor: for {}\n", kernel.name,
+        compiled.spill_store_bytes, compiled.spill_load_bytes, kernel.aimed_blocks, blocks);
+    codegen::aim_at(job.text, kernel, blocks);
+  }
+  return told;
+}
+
+Cubin compile(Job job, const codegen::Source& source, int arch) {
+  Cubin cubin = compile_once(job, source, arch);
+  std::string told;
+  for (std::string more = relax(job, cubin); !more.empty(); more = relax(job, cubin)) {
+    told += more;
+    cubin = compile_once(job, source, arch);
+  }
+  cubin.log = told + cubin.log;
   return cubin;
 }
 
@@ -316,8 +343,7 @@ Cubin compile_to_cubin(const codegen::Source& source, int arch, int threads) {
   nvrtc().library.require();
   check_arch(arch);
   return compile({.text = source.text(),
-                  .kernels = source.kernels.data(),
-                  .count = source.kernels.size(),
+                  .kernels = source.kernels,
                   .options = nvrtc_options(arch, source.kernels.size(), threads)},
                  source, arch);
 }
@@ -342,8 +368,8 @@ std::vector<Cubin> compile_to_cubins(const codegen::Source& source, int arch, in
         codegen::prelude_of(body) + fmt::format("#line {} \"{}\"\n", segment.line, file_of(source));
     text += body;
     cubins[i] = compile({.text = std::move(text),
-                         .kernels = &source.kernels[segment.first],
-                         .count = segment.last - segment.first,
+                         .kernels = {source.kernels.begin() + static_cast<std::ptrdiff_t>(segment.first),
+                                     source.kernels.begin() + static_cast<std::ptrdiff_t>(segment.last)},
                          .options = nvrtc_options(arch, 1)},
                         source, arch);
   });

@@ -19,6 +19,7 @@ struct CompiledKernel {
   std::int64_t spill_load_bytes = 0;
   std::int64_t shared_bytes = 0;  ///< static, a block
   std::int64_t stack_bytes = 0;   ///< a thread
+  int aimed_blocks = 1;           ///< of a multiprocessor, whose registers it was compiled for
 
   bool spills() const { return spill_store_bytes || spill_load_bytes; }
 };
@@ -29,8 +30,9 @@ struct Cubin {
   std::vector<CompiledKernel> kernels;  ///< one for each of the Source's, in its order
 };
 
-/// Compiles for sm_<arch> in one program, which ptxas works on with `threads` threads (0: one a core); thread
-/// safe. Throws
+/// Compiles for sm_<arch>; what spills, again for fewer blocks on a multiprocessor, as few as it has to have
+/// places for: where registers are missing, more threads are no help (Cubin::log tells of it). One program,
+/// which ptxas works on with `threads` threads (0: one a core); thread safe. Throws
 ///   user unknown_arch        NVRTC does not know the arch; the hint lists those it knows
 ///   runtime missing_library, incompatible_version, broken_install
 ///                            no NVRTC that fits and is whole: what was looked for, and where

@@ -1,7 +1,7 @@
 // uses FUSE_KERNEL block_barrier global kernel load shared store
 
 // columns_block_0_bias_gradient_0: block.0.bias gradient, %1 reduce_sum: results 256, column_tile over 4096 each
-FUSE_KERNEL(256, 4) columns_block_0_bias_gradient_0(global<const float> dy, global<float> t1) {
+FUSE_KERNEL(256, 1) columns_block_0_bias_gradient_0(global<const float> dy, global<float> t1) {
   FUSE_SHARED(float, 256, shared_acc);
   const int b = blockIdx.x;
   const int warp = threadIdx.x / 32;

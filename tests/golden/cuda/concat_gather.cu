@@ -1,7 +1,7 @@
 // uses FUSE_KERNEL bf16 global kernel load maximum minimum store
 
 // moves_concat_0: %4 concat: results 20 * T
-FUSE_KERNEL(256, 4) moves_concat_0(global<const bf16> table, global<const long long> tokens, global<const bf16> x, global<bf16> t4, int T) {
+FUSE_KERNEL(256, 1) moves_concat_0(global<const bf16> table, global<const long long> tokens, global<const bf16> x, global<bf16> t4, int T) {
   const int b = blockIdx.x;
   const int t = threadIdx.x;
   const int i = 256 * b + t;

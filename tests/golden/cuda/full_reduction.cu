@@ -1,7 +1,7 @@
 // uses FUSE_KERNEL block_barrier global kernel load shared store warp_sum
 
 // full_reduce_sum_0: %1 reduce_sum: results 1, split over N each
-FUSE_KERNEL(256, 4) full_reduce_sum_0(global<const float> x, global<float> part, int N) {
+FUSE_KERNEL(256, 2) full_reduce_sum_0(global<const float> x, global<float> part, int N) {
   FUSE_SHARED(float, 8, shared_acc);
   const int b = blockIdx.x;
   const int warp = threadIdx.x / 32;
@@ -28,7 +28,7 @@ FUSE_KERNEL(256, 4) full_reduce_sum_0(global<const float> x, global<float> part,
 }
 
 // full_reduce_sum_1: %1 reduce_sum: results 1, row_warp over 264 each
-FUSE_KERNEL(128, 8) full_reduce_sum_1(global<const float> part, global<float> t1) {
+FUSE_KERNEL(128, 1) full_reduce_sum_1(global<const float> part, global<float> t1) {
   const int b = blockIdx.x;
   const int warp = threadIdx.x / 32;
   const int lane = threadIdx.x % 32;
