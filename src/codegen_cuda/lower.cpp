@@ -46,7 +46,7 @@ class KernelLowering {
     set_launch(whole);
     builder_.kernel.blocks_an_sm = schedule_.blocks_an_sm;
     for (const Schedule& phase : phases_of(schedule_)) declare_phase(phase);
-    counter_ = builder_.buffer("barrier", i32, Space::global, 1, true);
+    counter_ = builder_.buffer("barrier", i32, Space::global, schedule::barrier_counters(schedule_), true);
     bindings_.emplace_back(Counter{});
     const std::string block = builder_.unique("g"), warp = builder_.unique("warp"),
                       lane = builder_.unique("lane");
@@ -122,8 +122,18 @@ class KernelLowering {
 
   void grid_barrier() {
     builder_.at(phase_->piece.root);
-    builder_.append(GridBarrier{counter_});
+    builder_.append(GridBarrier{.counter = counter_});
     fresh_.clear();
+  }
+
+  /// Of the phase: all blocks where they share one row at a time.
+  void row_barrier() {
+    if (schedule::row_groups(*phase_) == 0) return grid_barrier();
+    std::int64_t first = 1;
+    for (const Schedule* each = phases_of(schedule_).data(); each != phase_; ++each)
+      first += schedule::row_groups(*each);
+    builder_.at(phase_->piece.root);
+    builder_.append(GridBarrier{.counter = counter_, .first = first, .group = phase_->choices.parts});
   }
 
   LoweredKernel finish() {
@@ -150,7 +160,7 @@ class KernelLowering {
                       .results = rename(launch.results),
                       .reduced = rename(launch.reduced),
                       .joined = joined,
-                      .grid_barrier = [this] { grid_barrier(); }};
+                      .row_barrier = [this] { row_barrier(); }};
     builder_.at(phase_->piece.root);
     switch (launch.mapping) {
       case Mapping::element:

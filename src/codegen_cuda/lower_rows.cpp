@@ -157,7 +157,7 @@ class RowLowering {
       std::vector<Stage> reduced;  // by the last pass
       for (int pass = 0; pass <= last_pass(stages_) || !reduced.empty(); ++pass) {
         std::vector<Running> totals;
-        if (!reduced.empty()) to_.grid_barrier();
+        if (!reduced.empty()) to_.row_barrier();
         for (const Stage& stage : reduced) totals.push_back(declare_total(stage.root));
         take_parts(at, walk, totals);
         builder_.at(to_.root());

@@ -46,7 +46,8 @@ struct Lowering {
   Dim results{}, reduced{};                          ///< KernelSchedule's, by the kernel's names
   /// In a kernel of several launches: the thread, whose block takes every n-th block of the launch.
   std::optional<ThreadIndex> joined{};
-  std::function<void()> grid_barrier{};  ///< of such a kernel
+  /// Of such a kernel: blocks that share a row wait for each other.
+  std::function<void()> row_barrier{};
 
   ir::NodeId root() const { return schedule.piece.root; }
   std::vector<Dim> renamed(std::vector<Dim> dims) const;

@@ -122,11 +122,14 @@ __device__ inline void store_vector(T* p, I i, const T (&from)[n]) {
       // Each block adds one for each barrier that it comes to, and the counter is never reset: a block that
       // hurries on cannot be missed by those that still look. The acquire and release order what the block's
       // other threads access as well, by its two block barriers.
-      {"grid_barrier",
-       R"(__device__ inline void grid_barrier(int* counter) {
+      // Blocks that have the same number by `blocks` wait for each other, if there are as many.
+      {"group_barrier",
+       R"(__device__ inline void group_barrier(int* counters, int first, unsigned blocks) {
+  const unsigned block = blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z);
+  const unsigned group = block / blocks;
   block_barrier();
-  if (threadIdx.x == 0) {
-    const unsigned blocks = gridDim.x * gridDim.y * gridDim.z;
+  if (threadIdx.x == 0 && group < gridDim.x * gridDim.y * gridDim.z / blocks) {
+    int* const counter = counters + first + group;
     unsigned count;
     asm volatile("atom.add.release.gpu.u32 %0, [%1], 1;" : "=r"(count) : "l"(counter) : "memory");
     const unsigned all = (count / blocks + 1) * blocks;
@@ -139,11 +142,22 @@ __device__ inline void store_vector(T* p, I i, const T (&from)[n]) {
   block_barrier();
 }
 )",
+       R"(void group_barrier(int* counters, int first, unsigned blocks, int line = __builtin_LINE()) {
+  call_->group_barrier(call_->runner, counters + first, blocks, line);
+}
+)",
+       {"block_barrier"},
+       true},
+      {"grid_barrier",
+       R"(__device__ inline void grid_barrier(int* counter) {
+  group_barrier(counter, 0, gridDim.x * gridDim.y * gridDim.z);
+}
+)",
        R"(void grid_barrier(int* counter, int line = __builtin_LINE()) {
   call_->grid_barrier(call_->runner, counter, line);
 }
 )",
-       {"block_barrier"},
+       {"group_barrier"},
        true},
       // The release and the acquire are of the cluster: shared memory of its blocks and global memory. Not
       // .aligned, as CUDA's own: lanes may have parted before.
@@ -836,6 +850,12 @@ static void store(local_array<T, n>& a, I i, V v, int line = __builtin_LINE()) {
 }
 )";
   }
+  if (p.name == "group_barrier") {
+    return R"(void group_barrier(global<int> counters, int first, unsigned blocks, int line = __builtin_LINE()) {
+  call_->group_barrier(call_->runner, counters.base + first, blocks, line);
+}
+)";
+  }
   if (p.name == "cluster_load") {
     return R"(template <class T, class I, class R>
 typename bare<T>::type cluster_load(global<T> p, I i, R rank, int line = __builtin_LINE()) {
@@ -970,7 +990,7 @@ std::string cuda_prelude(const std::vector<std::string>& used) {
   const auto has = [&](std::string_view name) {
     return wanted[static_cast<std::size_t>(find_primitive(name) - table.data())];
   };
-  const bool across_blocks = has("grid_barrier") || has("cluster_barrier");
+  const bool across_blocks = has("group_barrier") || has("cluster_barrier");
   std::string text;
   for (std::size_t i = 0; i < table.size(); ++i) {
     const Primitive& p = table[i];

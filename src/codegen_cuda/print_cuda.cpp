@@ -380,7 +380,11 @@ class KernelPrinter {
 
   void print(const GridBarrier& barrier, const Origin& origin) {
     spins = true;
-    op_line(fmt::format("grid_barrier({});", kernel_.buffers[barrier.counter].name), origin, true);
+    const std::string& counter = kernel_.buffers[barrier.counter].name;
+    op_line(barrier.group == 0
+                ? fmt::format("grid_barrier({});", counter)
+                : fmt::format("group_barrier({}, {}, {});", counter, barrier.first, barrier.group),
+            origin, true);
   }
 
   void print(const ClusterBarrier&, const Origin& origin) { op_line("cluster_barrier();", origin, true); }

@@ -580,6 +580,11 @@ struct Checker {
              fmt::format("the kernel '{}' calls {}, and a user's kernel has no clusters", name, primitive),
              "let its blocks meet in global memory, behind a grid barrier");
       }
+      if (calls(source, "group_barrier")) {
+        fail(ErrorCode::invalid_argument,
+             fmt::format("the kernel '{}' calls group_barrier, and a user's kernel has one counter", name),
+             "let all of its blocks wait, in grid_barrier");
+      }
       return;
     }
     fail(ErrorCode::invalid_argument, fmt::format("the text is not one kernel '{}'", name),

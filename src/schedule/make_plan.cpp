@@ -187,7 +187,7 @@ class Planner {
   /// One step, which the launches that it joins may stand for.
   void add_joined(const Piece& piece, const Schedule& schedule, std::span<const PlannedLaunch> launches,
                   const std::vector<ValueId>& scratch) {
-    const ValueId barrier = counter();
+    const ValueId barrier = counters(barrier_counters(schedule));
     Step step = kernel_step(piece, schedule.kernels.back(), launches.back(), scratch, true, barrier);
     step.spins = true;
     std::get<KernelStep>(step.work).counter = barrier;
@@ -222,12 +222,13 @@ class Planner {
 
   /// Of the grid barriers of a step. One step zeroes those of all: a workspace holds random bytes, or counts
   /// that an aborted run left.
-  ValueId counter() {
-    constexpr int apart = 4;  // parts of a value begin at multiples of 16 bytes
-    if (counter_count_++ == 0) counters_ = temporary(i32, {});
-    plan_.values[counters_].dims = {apart * counter_count_};
-    const ValueId made = temporary(i32, {1});
-    plan_.values[made].inside = Inside{counters_, 4 * apart * (counter_count_ - 1)};
+  ValueId counters(std::int64_t count) {
+    constexpr std::int64_t apart = 4;  // parts of a value begin at multiples of 16 bytes
+    if (counter_count_ == 0) counters_ = temporary(i32, {});
+    const ValueId made = temporary(i32, {count});
+    plan_.values[made].inside = Inside{counters_, 4 * counter_count_};
+    counter_count_ += (count + apart - 1) / apart * apart;
+    plan_.values[counters_].dims = {counter_count_};
     return made;
   }
 
@@ -257,7 +258,7 @@ class Planner {
     }
     work.parts = std::move(parts);
     if (custom.grid_barrier) {
-      const ValueId barrier = counter();
+      const ValueId barrier = counters(1);
       work.buffers.push_back(barrier);
       work.counter = barrier;
       step.reads.push_back(barrier);
@@ -333,7 +334,7 @@ class Planner {
   std::vector<std::pair<const ir::Output*, ValueId>> donated_;  // made aside
   std::vector<ValueId> from_;                                   // where
   ValueId counters_ = 0;                                        // of all grid barriers
-  int counter_count_ = 0;
+  std::int64_t counter_count_ = 0;
 };
 
 }  // namespace

@@ -368,6 +368,18 @@ std::span<const Schedule> phases_of(const Schedule& schedule) {
   return schedule.phases.empty() ? std::span(&schedule, 1) : std::span(schedule.phases);
 }
 
+std::int64_t row_groups(const Schedule& phase) {
+  const Choices& choices = phase.choices;
+  if (choices.mapping != Mapping::split || choices.blocks < 2 * choices.parts) return 0;
+  return choices.blocks / choices.parts;
+}
+
+std::int64_t barrier_counters(const Schedule& schedule) {
+  std::int64_t counters = 1;
+  for (const Schedule& phase : phases_of(schedule)) counters += row_groups(phase);
+  return counters;
+}
+
 Schedule make_schedule(const ir::Graph& graph, const Piece& piece, const Choices& choices,
                        const Target& target, const analysis::Facts& facts) {
   Schedule schedule{.piece = piece, .choices = choices, .kernels = launches(graph, piece, choices)};

@@ -92,6 +92,12 @@ struct Schedule {
 /// Its phases, or the schedule itself.
 std::span<const Schedule> phases_of(const Schedule&);
 
+/// Of a phase whose blocks share rows behind grid barriers: groups of them that wait for each other alone,
+/// each with a counter of its own; 0 where that is all blocks, or none.
+std::int64_t row_groups(const Schedule& phase);
+/// Counters of the joined kernel: one of all blocks, then those of the phases' groups.
+std::int64_t barrier_counters(const Schedule&);
+
 inline constexpr int tile_columns = 32;  ///< of column_tile: results side by side
 inline constexpr int most_held = 32;  ///< registers of a thread: half of what it has at half of the occupancy
 

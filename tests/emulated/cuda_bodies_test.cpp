@@ -32,6 +32,8 @@ std::string use(const std::string& name) {
   }
   if (name == "f16" || name == "bf16") {
     kernel(name, "store(y, i, load(x, static_cast<long long>(i)));");
+  } else if (name == "group_barrier") {
+    kernel("int", "group_barrier(y, 1, 2); store(y, i + 9, load(x, i));");
   } else if (name == "grid_barrier") {
     kernel("int", "grid_barrier(y); store(y, i + 1, load(x, i));");
   } else if (name.starts_with("cluster_")) {

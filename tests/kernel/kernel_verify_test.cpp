@@ -328,3 +328,26 @@ TEST_CASE("reductions and their regions", "[kernel]") {
           s.body[0].node = Declare{0, {Small::acc, Small::value}};
         }) == "a declaration does not match its reduction");
 }
+
+TEST_CASE("barriers of the grid and their counters", "[kernel]") {
+  const auto waits = [](const Dim& grid, int cluster, std::int64_t counters, GridBarrier barrier) {
+    return broken([&](Small& s) {
+      s.kernel.grid = grid;
+      s.B = grid;
+      s.kernel.cluster = cluster;
+      barrier.counter = static_cast<BufferId>(s.kernel.buffers.size());
+      s.kernel.buffers.push_back({"count", i32, Space::global, counters, true});
+      s.body = {{barrier, {}}};
+    });
+  };
+  const std::string counts = "a grid barrier counts in count", of_groups = "a grid barrier of groups of ";
+  const Dim B = Dim::symbol("B", {.min = 1, .max = 1000});
+  CHECK(waits(B, 1, 1, {}) == "no error");
+  CHECK(waits(9, 1, 1, {.first = 1}) == counts);
+  CHECK(waits(9, 1, 4, {.first = 1, .group = 3}) == "no error");
+  CHECK(waits(9, 1, 3, {.first = 1, .group = 3}) == counts);
+  CHECK(waits(9, 1, 4, {.first = 0, .group = 3}) == counts);  // there all blocks count
+  CHECK(waits(9, 1, 4, {.first = 1, .group = 1}) == of_groups + "1 blocks");
+  CHECK(waits(B, 1, 400, {.first = 1, .group = 3}) == of_groups + "3 blocks");
+  CHECK(waits(9, 3, 4, {.first = 1, .group = 3}) == of_groups + "3 blocks");
+}

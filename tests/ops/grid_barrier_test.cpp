@@ -141,6 +141,10 @@ TEST_CASE("custom_call with a grid barrier: a text that calls it must say so", "
   CHECK_THROWS_WITH(
       with("grid_barrier(barrier)", "cluster_barrier()"),
       Catch::Contains("'row_sums_and_total' calls cluster_barrier, and a user's kernel has no clusters"));
+  CHECK_THROWS_WITH(
+      with("grid_barrier(barrier)", "group_barrier(barrier, 0, 2)"),
+      Catch::Contains("'row_sums_and_total' calls group_barrier, and a user's kernel has one counter") &&
+          Catch::Contains("grid_barrier"));
 }
 
 TEST_CASE("custom_call with parts: what they must be", "[ops]") {

@@ -76,7 +76,9 @@ std::size_t times(const std::string& text, const std::string& pattern) {
       std::distance(std::sregex_iterator(text.begin(), text.end(), expression), std::sregex_iterator()));
 }
 
-std::size_t grid_barriers(const kernel::Kernel& kernel) { return times(print(kernel), "barrier grid"); }
+std::size_t grid_barriers(const kernel::Kernel& kernel) {
+  return times(print(kernel), "barrier (grid|groups)");
+}
 
 }  // namespace
 
@@ -117,6 +119,7 @@ TEST_CASE("Fig. 7: schemes and dominants by the paper's rules", "[papers][stitch
   CHECK(joined.grid.is(160));
   CHECK(joined.blocks_an_sm == 2);
   CHECK(grid_barriers(joined) == 2);
+  CHECK(times(print(joined), "barrier groups of 2 barrier\\[1\\.\\.\\]") == 1);
   const auto step = std::find_if(all.plan.steps.begin(), all.plan.steps.end(),
                                  [](const schedule::Step& each) { return each.spins; });
   REQUIRE(step != all.plan.steps.end());

@@ -65,6 +65,42 @@ TEST_CASE("each pass over split rows is a launch; one kernel holds", "[stitch][s
   CHECK(std::get<schedule::KernelStep>(step.work).parts.size() == 3);
 }
 
+TEST_CASE("the blocks of a row wait for each other alone, each row's by a counter of its own",
+          "[stitch][schedule]") {
+  const auto text_of = [](int blocks) {
+    const Compiled made = chosen(normalised(6, 4096), "h200", {Mapping::split, 256, 4, 32, blocks});
+    const auto& step = std::get<schedule::KernelStep>(made.plan.steps.back().work);
+    const std::vector<Dim>& counters = made.plan.values[step.counter.value()].dims;
+    CHECK(counters == std::vector<Dim>{schedule::barrier_counters(made.schedules[0])});
+    const auto& zeroed = std::get<schedule::MemsetStep>(made.plan.steps.front().work);
+    CHECK(product(made.plan.values[zeroed.to].dims).min() >= counters[0].constant());
+    return print(made.kernels.back());
+  };
+  const std::string six = text_of(26), one = text_of(4);
+  CHECK(six.find("barrier: global i32[7]") != std::string::npos);
+  CHECK(six.find("barrier groups of 4 barrier[1..]") != std::string::npos);
+  CHECK(six.find("barrier grid") == std::string::npos);
+  CHECK(one.find("barrier: global i32[1]") != std::string::npos);
+  CHECK(one.find("barrier grid barrier") != std::string::npos);
+  CHECK(one.find("barrier groups") == std::string::npos);
+}
+
+TEST_CASE("groups and blocks that are in none answer right, checked", "[stitch][emulated]") {
+  std::vector<fuzz::Case> cases;
+  for (std::uint64_t seed = 0; seed <= 3; ++seed) {
+    cases.push_back(
+        case_of(normalised(7, 1000),
+                {.profile = "h200", .checked = true, .threads = 2, .shuffle_seed = seed, .optimization = 0}));
+  }
+  // 17 blocks: three rows at a time, in turns, and two blocks that only keep step.
+  fuzz::Batch batch(std::move(cases), {}, chooses({Mapping::split, 64, 5, 32, 17}));
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    const fuzz::Outcome outcome = batch.run(i);
+    INFO(i << ": " << outcome.text);
+    CHECK(to_string(outcome.verdict) == to_string(fuzz::Verdict::ok));
+  }
+}
+
 TEST_CASE("few long rows fill the device, and are read once", "[stitch][schedule]") {
   const Compiled few = compiled(normalised(6, 1 << 16), "a100");
   REQUIRE(few.schedules.size() == 1);

@@ -176,10 +176,14 @@ struct If {
 };
 /// All threads of the block arrive; memory they wrote before is visible to all after.
 struct Barrier {};
-/// All threads of all blocks arrive, which must all have a place on the device; as above. The counter is a
-/// written buffer of one i32, zero when the kernel starts.
+/// All threads of all blocks arrive, which must all have a place on the device; as above. The counter is an
+/// element, 0, of a written buffer of i32, zero when the kernel starts. In groups, blocks with the same b /
+/// group wait for each other alone, and count in element first + b / group; too few for a group at the end of
+/// the grid wait for their own threads.
 struct GridBarrier {
   BufferId counter = 0;
+  std::int64_t first = 0;
+  std::int64_t group = 0;  ///< blocks; 0: all
 };
 /// All threads of all blocks of the cluster arrive; memory they wrote before, each other's shared memory too,
 /// is visible to all after.

@@ -156,7 +156,11 @@ class Printer {
   }
   void print(const Barrier&, const Origin& origin) { line("barrier block", origin); }
   void print(const GridBarrier& barrier, const Origin& origin) {
-    line("barrier grid " + kernel_.buffers[barrier.counter].name, origin);
+    const std::string& counter = kernel_.buffers[barrier.counter].name;
+    line(barrier.group == 0
+             ? "barrier grid " + counter
+             : fmt::format("barrier groups of {} {}[{}..]", barrier.group, counter, barrier.first),
+         origin);
   }
   void print(const ClusterBarrier&, const Origin& origin) { line("barrier cluster", origin); }
 

@@ -347,7 +347,13 @@ class Verifier {
 
   void statement(const GridBarrier& barrier, Uniformity uniform, bool) {
     const Buffer& counter = buffer(barrier.counter);
-    check(counter.written && counter.dtype == i32 && counter.space == Space::global && counter.elements.is(1),
+    const bool groups = barrier.group > 0;
+    check(!groups || (barrier.group > 1 && kernel_.cluster == 1 && kernel_.grid.is_constant()),
+          fmt::format("a grid barrier of groups of {} blocks", barrier.group));
+    const std::int64_t counters = groups ? kernel_.grid.constant() / barrier.group : 1;
+    check(counter.written && counter.dtype == i32 && counter.space == Space::global &&
+              counter.elements.is_constant() && barrier.first >= (groups ? 1 : 0) &&
+              barrier.first + counters <= counter.elements.constant(),
           "a grid barrier counts in " + counter.name);
     check(uniform.grid, "blocks may miss a grid barrier");
   }

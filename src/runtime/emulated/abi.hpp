@@ -25,6 +25,7 @@
     fuse_slots* (*exchange)(void* runner, unsigned long long bits, const char* what, int line);       \
     void (*barrier)(void* runner, int line);                                                          \
     void (*grid_barrier)(void* runner, int* counter, int line);                                       \
+    void (*group_barrier)(void* runner, int* counters, unsigned blocks, int line);                    \
     void (*cluster_barrier)(void* runner, int line);                                                  \
     const char* (*peer)(void* runner, const char* array, long long index, long long rank, int size, int line); \
     fuse_array (*shared)(void* runner, int size, long long count, const char* name, int line);        \

@@ -22,6 +22,11 @@ class Checker {
   void pass_grid_barrier();
   /// A barrier of the cluster begins this epoch in all of its blocks.
   void pass_cluster_barrier(std::uint32_t epoch) { now.epoch = now.cluster_epoch = epoch; }
+  /// The same of a group of so many blocks, from its own number of them on.
+  void pass_group_barrier(std::uint32_t epoch, std::uint32_t blocks) {
+    now.cluster = blocks;
+    pass_cluster_barrier(epoch);
+  }
   /// Whether a grid barrier may count there: in a buffer that the kernel writes, and that holds a value.
   bool is_counter(const int* address) const;
   /// The lanes of one warp run next, from one rendezvous to the following one.

@@ -36,6 +36,11 @@ ClusterRunner::Stop ClusterRunner::resume() noexcept {
   return advance();
 }
 
+ClusterRunner::Stop ClusterRunner::resume(std::uint32_t epoch, std::uint64_t blocks) noexcept {
+  runners_[0]->pass_group_barrier(epoch, blocks);
+  return advance();
+}
+
 void ClusterRunner::leave() noexcept { stopped(Stop::failed); }
 
 // Once for each stretch between barriers. Its blocks stop at the same one, or something is wrong: so all of

@@ -25,11 +25,15 @@ class ClusterRunner {
   using Stop = Runner::Stop;
   Stop start(Launch& launch, std::uint64_t cluster) noexcept;
   Stop resume() noexcept;
+  /// Without clusters, from a barrier of a group of so many blocks, which begins this epoch in all of them.
+  Stop resume(std::uint32_t epoch, std::uint64_t blocks) noexcept;
   /// Gives up blocks that wait.
   void leave() noexcept;
 
   Place waits() const { return runners_[0]->waits(); }
   int* counter() const { return runners_[0]->counter(); }  ///< of the grid barrier that they wait in
+  std::uint64_t group() const { return runners_[0]->group(); }
+  std::uint32_t epoch() const { return runners_[0]->epoch(); }
 
  private:
   Stop advance() noexcept;

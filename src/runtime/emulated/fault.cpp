@@ -23,7 +23,7 @@ bool is(const char* what, std::string_view primitive) { return what && what == p
 
 /// What a kernel that comes to this has to declare.
 std::string_view declaration_of(const char* what) {
-  if (is(what, "grid_barrier")) return "grid barrier";
+  if (is(what, "grid_barrier") || is(what, "group_barrier")) return "grid barrier";
   return is(what, "cluster_barrier") || is(what, "cluster_load") ? "cluster" : "communication";
 }
 
@@ -43,7 +43,7 @@ std::string waits(const Place& place, const codegen::KernelInfo& kernel, bool bl
 std::string divergence(const Fault& f, const codegen::KernelInfo& kernel) {
   const bool blocks = f.here.block != f.other.block;
   const bool barrier = is(f.here.what, "block_barrier") || is(f.here.what, "grid_barrier") ||
-                       is(f.here.what, "cluster_barrier");
+                       is(f.here.what, "group_barrier") || is(f.here.what, "cluster_barrier");
   const std::string both = fmt::format("divergent {}: {}, {}", barrier ? "barrier" : "exchange",
                                        waits(f.here, kernel, blocks), waits(f.other, kernel, blocks));
   return blocks ? both : fmt::format("{} (block {})", both, f.here.block);
@@ -97,14 +97,14 @@ std::string describe(const Fault& f, const codegen::KernelInfo& kernel) {
                          declaration_of(f.here.what), f.here.line);
       break;
     case Fault::Kind::no_counter:
-      text = fmt::format("the counter of grid_barrier at {} is no written buffer of this kernel",
+      text = fmt::format("the counter of {} at {} is no written buffer of this kernel", f.here.what,
                          at_line(kernel, f.here.line));
       break;
     case Fault::Kind::wrong_count:
       text = fmt::format(
-          "the counter of grid_barrier at {} is {} where {} is right: is it zeroed before the "
+          "the counter of {} at {} is {} where {} is right: is it zeroed before the "
           "launch, and only the barrier's?",
-          at_line(kernel, f.here.line), f.index, f.limit);
+          f.here.what, at_line(kernel, f.here.line), f.index, f.limit);
       break;
     case Fault::Kind::deadlock:
       text = "blocks wait for blocks that have no place";
@@ -139,7 +139,8 @@ std::string describe_deadlock(std::span<const Stuck> launches, std::string_view 
   for (const Stuck& stuck : launches) {
     text +=
         fmt::format("{}{}: {} of {} blocks wait", separator, stuck.kernel->name, stuck.waiting, stuck.blocks);
-    if (stuck.waiting > 0) text += " in grid_barrier at " + at_line(*stuck.kernel, stuck.line);
+    if (stuck.waiting > 0)
+      text += fmt::format(" in {} at {}", stuck.what, at_line(*stuck.kernel, stuck.line));
     text += fmt::format(", {} {} no place", stuck.unplaced, stuck.unplaced == 1 ? "has" : "have");
     separator = "; ";
   }

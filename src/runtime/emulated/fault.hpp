@@ -57,6 +57,7 @@ struct Stuck {
   const codegen::KernelInfo* kernel = nullptr;
   std::uint64_t blocks = 0, waiting = 0, unplaced = 0;
   int line = 0;  ///< where they wait
+  const char* what = nullptr;
 };
 
 /// "deadlock on tiny2 (greedy): a: 2 of 3 blocks wait in grid_barrier at line 9 (%1 custom_call), 1 has no

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <exception>
 #include <functional>
+#include <map>
 
 #include "runtime/emulated/cluster_runner.hpp"
 
@@ -20,6 +21,8 @@ struct Resident {
   std::unique_ptr<ClusterRunner> runner;
   bool started = false, waits = false;
   Runner::Stop stop = Runner::Stop::ended;  // what it came to last
+  std::uint64_t group = 0;                  // blocks that it met last; 0: all
+  std::uint32_t epoch = 0;                  // which that began in them
 };
 
 /// A launch among those that run.
@@ -28,6 +31,8 @@ struct Member {
   Share share{};
   std::uint64_t placed = 0, ended = 0;  // clusters
   std::vector<Resident> residents{};
+  std::vector<bool> gone{};                     // by cluster: has ended
+  std::map<const int*, std::int64_t> passed{};  // barriers, by their counter
   bool unplaced() const { return !launch->stop && placed < launch->clusters(); }
 };
 
@@ -48,8 +53,10 @@ class Residents {
  public:
   Residents(std::span<Launch* const> launches, const Stage& stage) : stage_(stage), places_(stage.target) {
     for (Launch* launch : launches) {
-      members_.push_back({launch, schedule::share_of_block(residency_of(launch->kernel->info, launch->blocks),
-                                                           stage.target)});
+      members_.push_back({.launch = launch,
+                          .share = schedule::share_of_block(
+                              residency_of(launch->kernel->info, launch->blocks), stage.target),
+                          .gone = std::vector<bool>(launch->clusters())});
     }
   }
 
@@ -113,8 +120,10 @@ class Residents {
     const std::function<void()> work = [&]() noexcept {
       for (std::size_t i = next++; i < ready.size(); i = next++) {
         const auto& [launch, resident] = ready[i];
-        resident->stop = resident->started ? resident->runner->resume()
-                                           : resident->runner->start(*launch, resident->cluster);
+        ClusterRunner& runner = *resident->runner;
+        resident->stop = !resident->started    ? runner.start(*launch, resident->cluster)
+                         : resident->group > 0 ? runner.resume(resident->epoch, resident->group)
+                                               : runner.resume();
         resident->started = true;
         resident->waits = resident->stop == Runner::Stop::grid_barrier;
       }
@@ -128,7 +137,10 @@ class Residents {
     Launch& launch = *member.launch;
     for (Resident& resident : member.residents) {
       if (resident.waits) continue;
-      member.ended += resident.stop == Runner::Stop::ended;
+      if (resident.stop == Runner::Stop::ended) {
+        ++member.ended;
+        member.gone[resident.cluster] = true;
+      }
       remove(member, resident);
     }
     std::erase_if(member.residents, [](const Resident& resident) { return !resident.runner; });
@@ -145,7 +157,8 @@ class Residents {
 
   void leave(Member& member) {
     for (Resident& resident : member.residents) {
-      if (resident.waits) resident.runner->leave();
+      // Also one that passed its barrier and did not go on yet.
+      if (resident.started && resident.stop == Runner::Stop::grid_barrier) resident.runner->leave();
       remove(member, resident);
     }
     member.residents.clear();
@@ -155,51 +168,96 @@ class Residents {
     Launch& launch = *member.launch;
     std::sort(member.residents.begin(), member.residents.end(),
               [](const Resident& a, const Resident& b) { return a.cluster < b.cluster; });
+    if (pass_groups(member)) return;
     const Place first = member.residents.front().runner->waits();
     if (member.ended > 0) {
-      launch.fail(
-          {.kind = Fault::Kind::divergence, .here = first, .other = {.block = an_ended_block(member)}});
+      const auto gone = std::find(member.gone.begin(), member.gone.end(), true) - member.gone.begin();
+      launch.fail({.kind = Fault::Kind::divergence,
+                   .here = first,
+                   .other = {.block = static_cast<std::uint64_t>(gone) * launch.cluster}});
       return;
     }
     for (const Resident& resident : member.residents) {
-      const Place other = resident.runner->waits();
-      if (other.line == first.line && resident.runner->counter() == member.residents[0].runner->counter()) {
-        continue;
-      }
-      launch.fail({.kind = Fault::Kind::divergence, .here = first, .other = other});
+      if (meet(launch, member.residents.front(), resident)) continue;
       return;
     }
     if (member.residents.size() < launch.clusters()) return;
-    if (!count(launch, *member.residents[0].runner)) return;
+    if (!count(member, *member.residents[0].runner, launch.blocks)) return;
     ++launch.grid_barriers;
     if (launch.checked) launch.first_block = launch.cells->prepare(launch.cell_count, launch.blocks);
-    for (Resident& resident : member.residents) resident.waits = false;
+    for (Resident& resident : member.residents) {
+      resident.waits = false;
+      resident.group = 0;
+    }
   }
 
-  /// The arrivals of all blocks, in the kernel's own counter.
-  static bool count(Launch& launch, const ClusterRunner& runner) {
+  /// Blocks that wait for a group pass where all of it have come. Whether any did, waits on, or failed.
+  bool pass_groups(Member& member) {
+    bool any = false;
+    for (auto first = member.residents.begin(); first != member.residents.end();) {
+      const std::uint64_t size = first->runner->group();
+      if (size == 0) {
+        ++first;
+        continue;
+      }
+      any = true;
+      const std::uint64_t end = (first->cluster / size + 1) * size;
+      const auto last = std::find_if(first, member.residents.end(),
+                                     [&](const Resident& other) { return other.cluster >= end; });
+      pass_group(member, std::span(first, last), size);
+      if (member.launch->stop) return true;
+      first = last;
+    }
+    return any;
+  }
+
+  /// `group`: its blocks that are on the device.
+  static void pass_group(Member& member, std::span<Resident> group, std::uint64_t size) {
+    Launch& launch = *member.launch;
+    const std::uint64_t begin = group.front().cluster / size * size;
+    const auto gone = std::find(member.gone.begin() + static_cast<std::ptrdiff_t>(begin),
+                                member.gone.begin() + static_cast<std::ptrdiff_t>(begin + size), true);
+    if (gone != member.gone.begin() + static_cast<std::ptrdiff_t>(begin + size)) {
+      const auto block = static_cast<std::uint64_t>(gone - member.gone.begin());
+      launch.fail({.kind = Fault::Kind::divergence,
+                   .here = group.front().runner->waits(),
+                   .other = {.block = block}});
+      return;
+    }
+    std::uint32_t epoch = 0;
+    for (const Resident& resident : group) {
+      if (!meet(launch, group.front(), resident)) return;
+      epoch = std::max(epoch, resident.runner->epoch());
+    }
+    if (group.size() < size) return;
+    if (size > 1 && !count(member, *group.front().runner, size)) return;
+    launch.grid_barriers += begin == 0;
+    for (Resident& resident : group) {
+      resident.waits = false;
+      resident.group = size;
+      resident.epoch = epoch;
+    }
+  }
+
+  /// Whether both wait at one line, and count there alike; fails otherwise.
+  static bool meet(Launch& launch, const Resident& a, const Resident& b) {
+    const Place here = a.runner->waits(), there = b.runner->waits();
+    if (there.line == here.line && a.runner->counter() == b.runner->counter()) return true;
+    launch.fail({.kind = Fault::Kind::divergence, .here = here, .other = there});
+    return false;
+  }
+
+  /// The arrivals of so many blocks, in the kernel's own counter.
+  static bool count(Member& member, const ClusterRunner& runner, std::uint64_t blocks) {
     int& counter = *runner.counter();
-    const std::int64_t before = launch.grid_barriers * static_cast<std::int64_t>(launch.blocks);
+    const std::int64_t before = member.passed[&counter]++ * static_cast<std::int64_t>(blocks);
     if (static_cast<unsigned>(counter) != static_cast<unsigned>(before)) {
-      launch.fail(
+      member.launch->fail(
           {.kind = Fault::Kind::wrong_count, .index = counter, .limit = before, .here = runner.waits()});
       return false;
     }
-    counter = static_cast<int>(static_cast<unsigned>(before) + static_cast<unsigned>(launch.blocks));
+    counter = static_cast<int>(static_cast<unsigned>(before) + static_cast<unsigned>(blocks));
     return true;
-  }
-
-  /// The first block that was placed and waits no more.
-  static std::uint64_t an_ended_block(const Member& member) {
-    std::vector<std::uint64_t> waiting;
-    for (const Resident& resident : member.residents) waiting.push_back(resident.cluster);
-    for (std::uint64_t i = 0; i < member.placed; ++i) {
-      const std::uint64_t cluster = member.launch->cluster_at(i);
-      if (!std::binary_search(waiting.begin(), waiting.end(), cluster)) {
-        return cluster * member.launch->cluster;
-      }
-    }
-    return 0;
   }
 
   void report_deadlock() {
@@ -207,11 +265,13 @@ class Residents {
     for (const Member& member : members_) {
       if (member.residents.empty() && !member.unplaced()) continue;
       const Launch& launch = *member.launch;
+      const Place first = member.residents.empty() ? Place{} : member.residents[0].runner->waits();
       stuck.push_back({.kernel = &launch.kernel->info,
                        .blocks = launch.blocks,
                        .waiting = member.residents.size() * launch.cluster,
                        .unplaced = launch.blocks - member.placed * launch.cluster,
-                       .line = member.residents.empty() ? 0 : member.residents[0].runner->waits().line});
+                       .line = first.line,
+                       .what = first.what});
     }
     if (stuck.empty()) return;
     const std::string text =

@@ -23,6 +23,7 @@ Runner::Runner()
   call_.exchange = exchange;
   call_.barrier = barrier;
   call_.grid_barrier = grid_barrier;
+  call_.group_barrier = group_barrier;
   call_.cluster_barrier = cluster_barrier;
   call_.peer = peer;
   call_.shared = shared;
@@ -90,6 +91,11 @@ void Runner::pass_cluster_barrier(std::uint32_t epoch) {
 
 void Runner::pass_grid_barrier() {
   if (launch_->checked) checker_.pass_grid_barrier();
+}
+
+void Runner::pass_group_barrier(std::uint32_t epoch, std::uint64_t blocks) {
+  std::fill(clocks_.begin(), clocks_.end(), epoch);
+  checker_.pass_group_barrier(epoch, static_cast<std::uint32_t>(blocks));
 }
 
 std::optional<Fault> Runner::last_fault() {
@@ -317,16 +323,29 @@ void Runner::barrier(void* self, int line) {
 }
 
 void Runner::grid_barrier(void* self, int* counter, int line) {
+  static_cast<Runner*>(self)->wait_for_blocks(counter, 0, "grid_barrier", line);
+}
+
+// Blocks at the end of the grid that make no whole group have no counter.
+void Runner::group_barrier(void* self, int* counters, unsigned blocks, int line) {
   auto& r = *static_cast<Runner*>(self);
-  const char* what = "grid_barrier";
-  if (r.looping_ || !r.launch_->kernel->info.spins) {
-    r.fail_and_leave({.kind = Fault::Kind::undeclared, .here = {.line = line, .what = what}});
+  const std::uint64_t group = blocks == 0 ? r.launch_->blocks : r.call_.first / blocks;
+  const bool whole = blocks > 0 && (group + 1) * blocks <= r.launch_->blocks;
+  r.wait_for_blocks(whole ? counters + group : nullptr, whole ? blocks : 1, "group_barrier", line);
+}
+
+void Runner::wait_for_blocks(int* counter, std::uint64_t group, const char* what, int line) {
+  if (looping_ || !launch_->kernel->info.spins || (group > 0 && !cluster_.empty())) {
+    fail_and_leave({.kind = Fault::Kind::undeclared, .here = {.line = line, .what = what}});
   }
-  if (r.launch_->checked && !r.checker_.is_counter(counter)) {
-    r.fail_and_leave({.kind = Fault::Kind::no_counter, .here = {.line = line, .what = what}});
+  if (group != 1 && launch_->checked && !checker_.is_counter(counter)) {
+    fail_and_leave({.kind = Fault::Kind::no_counter, .here = {.line = line, .what = what}});
   }
-  if (r.call_.thread == 0) r.counter_ = counter;
-  r.wait(Wait::grid_barrier, what, line);
+  if (call_.thread == 0) {
+    counter_ = counter;
+    group_ = group;
+  }
+  wait(Wait::grid_barrier, what, line);
 }
 
 void Runner::cluster_barrier(void* self, int line) {

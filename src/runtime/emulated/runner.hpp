@@ -36,11 +36,15 @@ class Runner {
   /// Gives up what still waits. Until then the others of the cluster may look into the block's shared memory.
   void finish() noexcept;
   Place waits() const { return here(0); }
-  int* counter() const { return counter_; }           ///< of the grid barrier that it waits in
+  int* counter() const { return counter_; }  ///< of the grid barrier that it waits in
+  /// That wait for each other there: 0 for all, 1 where the block is of no whole group.
+  std::uint64_t group() const { return group_; }
   std::uint32_t epoch() const { return clocks_[0]; }  ///< where it waits
   /// A barrier of the cluster begins this epoch in all of its blocks.
   void pass_cluster_barrier(std::uint32_t epoch);
   void pass_grid_barrier();
+  /// A barrier of a group of so many blocks begins this epoch in all of them.
+  void pass_group_barrier(std::uint32_t epoch, std::uint64_t blocks);
   /// A fault that shows once all blocks of the cluster have ended.
   std::optional<Fault> last_fault();
 
@@ -66,6 +70,7 @@ class Runner {
   static void local_fault(void* self, const char* name, long long index, long long count, int store,
                           int line);
   static void grid_barrier(void* self, int* counter, int line);
+  static void group_barrier(void* self, int* counters, unsigned blocks, int line);
   static void cluster_barrier(void* self, int line);
   static const char* peer(void* self, const char* array, long long index, long long rank, int size, int line);
   static Array shared(void* self, int size, long long count, const char* name, int line);
@@ -80,6 +85,7 @@ class Runner {
   void enter(std::uint64_t block);
   Stop advance();
   void wait(Wait kind, const char* what, int line);
+  void wait_for_blocks(int* counter, std::uint64_t group, const char* what, int line);
   /// The shared array of that line, set up where nobody came to it before; none where it does not fit.
   std::optional<std::size_t> array(const char* name, int line, int size, long long count);
   std::optional<std::size_t> array_at(const char* address) const;
@@ -107,6 +113,7 @@ class Runner {
   bool looping_ = false;
   std::int64_t barriers_ = 0;
   int* counter_ = nullptr;
+  std::uint64_t group_ = 0;
   std::span<const std::unique_ptr<Runner>> cluster_;  // empty: no clusters
 
   std::vector<char> arena_;

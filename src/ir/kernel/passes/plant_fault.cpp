@@ -85,7 +85,8 @@ class FaultWalk {
 
   /// What it is, of one that blocks wait in for each other; else null.
   static const char* barrier_of_blocks(const Stmt& stmt) {
-    if (std::holds_alternative<GridBarrier>(stmt.node)) return "barrier grid";
+    if (const auto* barrier = std::get_if<GridBarrier>(&stmt.node))
+      return barrier->group > 0 ? "barrier groups" : "barrier grid";
     return std::holds_alternative<ClusterBarrier>(stmt.node) ? "barrier cluster" : nullptr;
   }
 
