@@ -165,6 +165,8 @@ class KernelLowering {
     switch (launch.mapping) {
       case Mapping::element:
         return lower_elements(lowering);
+      case Mapping::tile:
+        return lower_tiles(lowering);
       case Mapping::row_warp:
       case Mapping::row_block:
       case Mapping::column_tile:

@@ -113,7 +113,7 @@ void Lowering::threads(const std::string& block, const std::function<void(const 
     const Dim& blocks = builder.kernel.grid;
     if (tiles == blocks) return body(at.block);
     // By results: a tile too many has none. Blocks that keep columns take every n-th row.
-    const bool guarded = launch.mapping != Mapping::row_block &&
+    const bool guarded = launch.mapping != Mapping::row_block && launch.mapping != Mapping::tile &&
                          (launch.role != KernelSchedule::Role::partial || !has_columns(schedule.piece));
     if (tiles.is_constant() && tiles.constant() < blocks.constant()) {
       if (guarded) return body(at.block);

@@ -68,6 +68,8 @@ struct Lowering {
 
 /// A thread an element; values of the same dims side by side.
 void lower_elements(Lowering&);
+/// A block a tile of two dims: what is transposed goes through its shared memory.
+void lower_tiles(Lowering&);
 /// A warp, a block or a column of a block a row: all stages of the piece over it.
 void lower_rows(Lowering&);
 /// A warp or a thread a row of a cumulative sum.

@@ -10,6 +10,7 @@
 #include "schedule/piece_cost.hpp"
 #include "schedule/residency.hpp"
 #include "schedule/shape.hpp"
+#include "schedule/transposed.hpp"
 #include "schedule/vector_width.hpp"
 
 namespace fuse::schedule {
@@ -190,6 +191,9 @@ Choices choices_alone(const ir::Graph& graph, const Piece& piece, const Target& 
     return {Mapping::scan_thread, block, 1};
   }
   if (relation != ir::Relation::reduce) {
+    const auto values = transposed(graph, piece);
+    if (values && tile_bytes(graph, *values) <= target.shared_per_block)
+      return {.mapping = Mapping::tile, .block_threads = block};
     const int vector = vector_of(graph, piece, 1, product(root.type.dims).hint(), target);
     return {.mapping = Mapping::element, .block_threads = block, .vector = vector};
   }

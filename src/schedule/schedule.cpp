@@ -12,6 +12,7 @@
 #include "schedule/residency.hpp"
 #include "schedule/schemes.hpp"
 #include "schedule/shape.hpp"
+#include "schedule/transposed.hpp"
 #include "schedule/vector_width.hpp"
 
 namespace fuse::schedule {
@@ -72,6 +73,8 @@ Dim tiles_of(const KernelSchedule& kernel, int parts) {
   switch (kernel.mapping) {
     case Mapping::element:
       return ceil_div(kernel.results, std::int64_t{kernel.block_threads} * kernel.vector);
+    case Mapping::tile:
+      break;  // by dims, not by elements
     case Mapping::row_warp:
       return ceil_div(kernel.results, kernel.block_threads / kernel.lanes);
     case Mapping::row_block:
@@ -105,6 +108,7 @@ Form form_of(const ir::Graph& graph, const Piece& piece) {
 Form form_of(Mapping mapping) {
   switch (mapping) {
     case Mapping::element:
+    case Mapping::tile:
       return Form::element;
     case Mapping::scan_warp:
     case Mapping::scan_thread:
@@ -120,6 +124,8 @@ std::string_view to_string(Mapping mapping) {
   switch (mapping) {
     case Mapping::element:
       return "element";
+    case Mapping::tile:
+      return "tile";
     case Mapping::row_warp:
       return "row_warp";
     case Mapping::row_block:
@@ -250,6 +256,7 @@ std::int64_t shared_bytes(const ir::Graph& graph, const Piece& piece, const Choi
     states = choices.block_threads / 32;
   if (by_warp || choices.blocks > 0) columns = choices.block_threads;
   if (by_warp && choices.blocks > 0) columns += choices.block_threads;
+  if (choices.mapping == Mapping::tile) return tile_bytes(graph, transposed(graph, piece).value());
   std::int64_t sum = 0;
   for (const Stage& stage : stages_of(graph, piece)) {
     if (stage.form == Stage::Form::reduce) sum += (states + choices.cluster) * bytes(stage.root);
@@ -307,7 +314,9 @@ std::vector<KernelSchedule> launches(const ir::Graph& graph, const Piece& piece,
     const NodeId stored = piece.in_place ? graph[piece.root].operands[1] : piece.root;
     kernel.results = product(graph[stored].type.dims);
     kernel.reduced = 1;
-    kernel.tiles = tiles_of(kernel, 1);
+    kernel.tiles = choices.mapping == Mapping::tile
+                       ? product(tile_dims(graph[stored].type.dims, transposed(graph, piece).value()))
+                       : tiles_of(kernel, 1);
     kernel.grid = choices.blocks > 0 ? Dim(choices.blocks) : kernel.tiles;
     return {kernel};
   }
@@ -458,8 +467,10 @@ void verify(const ir::Graph& graph, const Schedule& schedule, const Target& targ
     const int widest = widest_vector(graph, schedule.piece);
     if (choices.vector < 1 || choices.vector > widest || !std::has_single_bit(unsigned(choices.vector)))
       fail(fmt::format("{} elements side by side, of {}", choices.vector, widest));
-    if (choices.vector > 1 && choices.mapping == Mapping::column_tile)
+    if (choices.vector > 1 && (choices.mapping == Mapping::column_tile || choices.mapping == Mapping::tile))
       fail("columns side by side in a thread");
+    if (choices.mapping == Mapping::tile && !transposed(graph, schedule.piece))
+      fail("tiles of what is not transposed");
     const bool packs = choices.mapping == Mapping::row_warp && !has_columns(schedule.piece);
     if (choices.lanes != 32 && (!packs || (choices.lanes != 16 && choices.lanes != 8)))
       fail(fmt::format("rows of {} lanes", choices.lanes));

@@ -17,7 +17,8 @@ namespace fuse::schedule {
 
 /// How results and the elements they reduce are laid over threads.
 enum class Mapping : std::uint8_t {
-  element,      ///< a thread an element
+  element,  ///< a thread an element
+  tile,  ///< a block a tile of two dims, where what is transposed goes through shared memory (transposed.hpp)
   row_warp,     ///< a warp a result: its lanes walk the reduced elements
   row_block,    ///< a block a result
   column_tile,  ///< 32 results side by side a block; the warps share the reduced elements

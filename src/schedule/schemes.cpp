@@ -5,6 +5,8 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "schedule/transposed.hpp"
+
 namespace fuse::schedule {
 namespace {
 
@@ -22,13 +24,18 @@ struct Readers {
   }
 };
 
-Scheme scheme_of(NodeId id, const Stage* stage, const Schedule& phase, const Readers& readers) {
+Scheme scheme_of(const ir::Graph& graph, NodeId id, const Stage* stage, const Schedule& phase,
+                 const Readers& readers) {
   const bool reduces = stage && stage->form == Stage::Form::reduce;
   // Blocks pass on parts of it, whoever reads the whole.
   if (reduces && phase.choices.cluster) return Scheme::cluster;
   if (reduces && phase.choices.mapping == Mapping::split) return Scheme::global;
   if (stage && stage->form == Stage::Form::column_reduce) return Scheme::global;
   if (!readers.any.contains(id)) return Scheme::independent;
+  if (phase.choices.mapping == Mapping::tile) {
+    const std::vector<NodeId> values = transposed(graph, phase.piece).value().nodes;
+    if (std::find(values.begin(), values.end(), id) != values.end()) return Scheme::regional;
+  }
   if (stage && readers.other_phases.contains(id)) return Scheme::global;
   return reduces ? Scheme::regional : Scheme::local;
 }
@@ -77,7 +84,7 @@ std::vector<NodeScheme> schemes_of(const ir::Graph& graph, const Schedule& sched
       const Dominance dominance = id == first ? Dominance::dominant
                                   : is_stage  ? Dominance::sub_dominant
                                               : Dominance::none;
-      const NodeScheme made{id, scheme_of(id, is_stage ? &*stage : nullptr, phase, readers), dominance,
+      const NodeScheme made{id, scheme_of(graph, id, is_stage ? &*stage : nullptr, phase, readers), dominance,
                             number};
       // What phases compute again is theirs; a stage is one's.
       if (const auto [at, added] = found.emplace(id, made); !added && is_stage) at->second = made;

@@ -24,6 +24,13 @@ LoopShape loop_shape(const ir::Graph& graph, const ir::Node& node) {
   return shape;
 }
 
+std::optional<std::size_t> innermost(const std::vector<Dim>& dims) {
+  for (std::size_t i = dims.size(); i-- > 0;) {
+    if (!dims[i].is(1)) return i;
+  }
+  return std::nullopt;
+}
+
 std::vector<DType> reduction_state(const ir::Graph& graph, const ir::Node& reduction) {
   const DType element = graph[reduction.operands[0]].type.dtype;
   if (info(reduction.op).identity == ir::Identity::none) return {element, i64};

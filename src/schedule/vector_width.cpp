@@ -17,14 +17,6 @@ using ir::Relation;
 constexpr int most_bytes = 16;
 constexpr int most_elements = 8;
 
-/// The last dim longer than 1.
-std::optional<std::size_t> innermost(const std::vector<Dim>& dims) {
-  for (std::size_t i = dims.size(); i-- > 0;) {
-    if (!dims[i].is(1)) return i;
-  }
-  return std::nullopt;
-}
-
 /// What is read of a value's operand for neighbours in the value's innermost dim.
 enum class Neighbours : std::uint8_t { same, side_by_side, apart };
 

@@ -13,6 +13,7 @@
 #include "runtime/executable_impl.hpp"
 #include "schedule/default_choices.hpp"
 #include "schedule/paper_choices.hpp"
+#include "schedule/transposed.hpp"
 #include "schedule/vector_width.hpp"
 
 namespace fuse::fuzz {
@@ -66,6 +67,12 @@ schedule::Choices random_choices(const ir::Graph& graph, const schedule::Piece& 
   const int widest = schedule::widest_vector(graph, piece);
   const int vector = static_cast<int>(random.pick({1, 2, 4, 8}));
   if (relation != ir::Relation::scan) choices.vector = std::min(vector, widest);
+  if (relation != ir::Relation::reduce && relation != ir::Relation::scan &&
+      schedule::transposed(graph, piece) && random.between(0, 2) > 0) {
+    choices.mapping = Mapping::tile;
+    choices.vector = 1;
+    if (shared_bytes(graph, piece, choices) > target.shared_per_block) choices.mapping = Mapping::element;
+  }
   if (relation != ir::Relation::reduce) return choices;
   choices.mapping = random.pick({Mapping::row_warp, Mapping::row_block, Mapping::column_tile});
   if (piece.stages.size() > 1) choices.hold = random.pick({0, 4, 16, 64});

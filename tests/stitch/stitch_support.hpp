@@ -2,6 +2,7 @@
 #pragma once
 
 #include "pipeline.hpp"
+#include "runtime/traffic.hpp"
 #include "support/catch.hpp"
 #include "support/counted_run.hpp"
 
@@ -9,6 +10,15 @@ namespace fuse::test {
 
 inline Compiled compiled(const Graph& graph, const char* profile, const CompileOptions& options = {}) {
   return run_pipeline(graph.ir(), target_profile(profile), pipeline_options(options));
+}
+
+/// Of values of 1 MB and more, in one run.
+inline runtime::Traffic large_traffic(const Graph& graph) {
+  const Device device = Device::emulated({.checked = true, .optimization = 0});
+  const Executable executable = compile(graph, device);
+  Session session(executable);
+  const std::vector<runtime::KernelCounts> counts = counted_run(executable, session);
+  return runtime::traffic_of(executable.stages(), graph.ir(), {}, counts).large_values;
 }
 
 /// Checks that without any one of their barriers the kernels that run fault. How many barriers there are.

@@ -1,29 +1,13 @@
 // What stitched kernels move, counted by the emulated device. SPDX-License-Identifier: Apache-2.0
-#include "runtime/traffic.hpp"
-
-#include "support/catch.hpp"
-#include "support/counted_run.hpp"
+#include "stitch/stitch_support.hpp"
 #include "support/stitch_graphs.hpp"
 
 using namespace fuse;        // NOLINT
 using namespace fuse::test;  // NOLINT
 
-namespace {
-
-/// Of values of 1 MB and more, in one run.
-runtime::Traffic traffic_of(const Graph& graph) {
-  const Device device = Device::emulated({.checked = true, .optimization = 0});
-  const Executable executable = compile(graph, device);
-  Session session(executable);
-  const std::vector<runtime::KernelCounts> counts = counted_run(executable, session);
-  return traffic_of(executable.stages(), graph.ir(), {}, counts).large_values;
-}
-
-}  // namespace
-
 TEST_CASE("a row that fits in registers is loaded once", "[stitch][emulated]") {
   for (const StitchGraph& each : stitch_graphs()) {
-    const runtime::Traffic traffic = traffic_of(each.build(f32, 288, 1024));
+    const runtime::Traffic traffic = large_traffic(each.build(f32, 288, 1024));
     INFO(each.name << ": " << traffic.requested() << " bytes, " << traffic.sectors() << " in sectors; floor "
                    << traffic.floor);
     CHECK(traffic.floor > 0);
