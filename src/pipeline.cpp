@@ -33,6 +33,7 @@
 #include "schedule/canonical.hpp"
 #include "schedule/default_choices.hpp"
 #include "schedule/make_plan.hpp"
+#include "schedule/online_sums.hpp"
 #include "schedule/paper_choices.hpp"
 
 namespace fuse {
@@ -238,8 +239,9 @@ class PieceCompiler {
       for (schedule::Held& held : schedule.held) held.node = counterpart(unit, index, held.node);
     };
     schedule::Schedule schedule = unit.schedule;
-    own(schedule, piece(index));
-    for (std::size_t k = 0; k < schedule.phases.size(); ++k) own(schedule.phases[k], piece(index).phases[k]);
+    const schedule::Piece whole = schedule::staged(result_.graph, piece(index), unit.choices);
+    own(schedule, whole);
+    for (std::size_t k = 0; k < schedule.phases.size(); ++k) own(schedule.phases[k], whole.phases[k]);
     return schedule;
   }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codegen_cuda/kernel_builder.hpp"
 
+#include <limits>
 #include <utility>
 
 #include "codegen_cuda/identifiers.hpp"
@@ -9,6 +10,30 @@ namespace fuse::codegen {
 
 using namespace kernel;  // NOLINT: this file is about the kernel IR
 using ir::Op;
+
+namespace {
+
+/// Of the accumulator; a pair starts from that of the reduction that shares its combiner: argmax from max's.
+Constant identity_of(Op op, DType dtype) {
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  const auto [low, high] = integer_range(dtype);
+  const Constant lowest{-infinity, low}, highest{infinity, high};
+  switch (info(op).identity) {
+    case ir::Identity::zero:
+      return {0, 0};
+    case ir::Identity::one:
+      return {1, 1};
+    case ir::Identity::lowest:
+      return lowest;
+    case ir::Identity::highest:
+      return highest;
+    case ir::Identity::none:
+      break;
+  }
+  return info(op).combine == Op::max ? lowest : highest;
+}
+
+}  // namespace
 
 KernelBuilder::KernelBuilder(const ir::Graph& graph, std::string name) : graph_(graph) {
   kernel.name = std::move(name);
@@ -54,7 +79,7 @@ std::vector<VarId> KernelBuilder::declare(ReductionId reduction, const std::stri
                                           std::vector<VarId> initial) {
   std::vector<VarId> state;
   for (DType dtype : kernel.reductions[reduction].state) {
-    kernel.vars.push_back({unique(state.empty() ? name : name + "_index"), dtype});
+    kernel.vars.push_back({unique(component(name, reduction, state.size())), dtype});
     state.push_back(static_cast<VarId>(kernel.vars.size() - 1));
   }
   append(Declare{reduction, state, std::move(initial)});
@@ -84,11 +109,13 @@ void KernelBuilder::when(std::vector<IndexLess> conditions, const std::function<
   sinks_.back()->push_back({If{std::move(conditions), std::move(body)}, origin});
 }
 
-ReductionId KernelBuilder::reduction(Op op, DType element) {
-  const Op combine = info(op).combine;
-  const bool with_position = info(op).identity == ir::Identity::none;
-  Reduction reduction{.op = op, .state = {element}, .region = {}};
-  if (with_position) reduction.state.push_back(i64);
+std::string KernelBuilder::component(const std::string& name, ReductionId reduction,
+                                     std::size_t number) const {
+  if (number == 0) return name;
+  return name + (kernel.reductions[reduction].state[number] == i64 ? "_index" : "_sum");
+}
+
+ReductionId KernelBuilder::combined(Reduction reduction, const std::function<void(Reduction&)>& fill) {
   const std::string base = std::exchange(base_, "combined");
   for (DType dtype : reduction.state) {
     kernel.vars.push_back({unique("left"), dtype});
@@ -97,12 +124,29 @@ ReductionId KernelBuilder::reduction(Op op, DType element) {
     reduction.right.push_back(static_cast<VarId>(kernel.vars.size() - 1));
   }
   sinks_.push_back(&reduction.region);
-  const auto [left, right] = std::pair(reduction.left, reduction.right);
-  if (!with_position) {
-    reduction.single = combine;
-    reduction.result = {compute(combine, element, {left[0], right[0]})};
-  } else {
+  fill(reduction);
+  sinks_.pop_back();
+  base_ = base;
+  kernel.reductions.push_back(std::move(reduction));
+  return static_cast<ReductionId>(kernel.reductions.size() - 1);
+}
+
+ReductionId KernelBuilder::reduction(Op op, DType element) {
+  const Op combine = info(op).combine;
+  if (info(op).identity != ir::Identity::none) {
+    return combined({.op = op, .state = {element}, .identity = {identity_of(op, element)}, .region = {}},
+                    [&](Reduction& reduction) {
+                      reduction.single = combine;
+                      reduction.result = {compute(combine, element, {reduction.left[0], reduction.right[0]})};
+                    });
+  }
+  // The position of no element comes after every other, so that any element wins a tie against it.
+  const Constant no_position{0, std::numeric_limits<std::int64_t>::max()};
+  Reduction pair{
+      .op = op, .state = {element, i64}, .identity = {identity_of(op, element), no_position}, .region = {}};
+  return combined(std::move(pair), [&](Reduction& reduction) {
     // Take the right one when it is better, or equal and earlier; a NaN is better than any number.
+    const auto [left, right] = std::pair(reduction.left, reduction.right);
     VarId better = compute(combine == Op::max ? Op::gt : Op::lt, boolean, {right[0], left[0]});
     VarId same = compute(Op::eq, boolean, {right[0], left[0]});
     if (is_floating(element)) {
@@ -119,11 +163,30 @@ ReductionId KernelBuilder::reduction(Op op, DType element) {
     const VarId take = compute(Op::logical_or, boolean, {better, tie});
     reduction.result = {compute(Op::select, element, {take, right[0], left[0]}),
                         compute(Op::select, i64, {take, right[1], left[1]})};
-  }
-  sinks_.pop_back();
-  base_ = base;
-  kernel.reductions.push_back(std::move(reduction));
-  return static_cast<ReductionId>(kernel.reductions.size() - 1);
+  });
+}
+
+ReductionId KernelBuilder::online_sum(DType element) {
+  Reduction pair{.op = Op::reduce_sum,
+                 .state = {element, element},
+                 .identity = {identity_of(Op::reduce_max, element), identity_of(Op::reduce_sum, element)},
+                 .region = {}};
+  return combined(std::move(pair), [&](Reduction& reduction) {
+    const auto [left, right] = std::pair(reduction.left, reduction.right);
+    const VarId greatest = compute(Op::max, element, {left[0], right[0]});
+    // The sum of the side whose maximum is less is scaled by exp(less - greater). Where both are the same it
+    // stays: their difference is NaN where they are infinite.
+    const VarId same = compute(Op::eq, boolean, {left[0], right[0]});
+    const VarId difference = compute(Op::sub, element, {left[0], right[0]});
+    const VarId distance = compute(Op::neg, element, {compute(Op::abs, element, {difference})});
+    const VarId one = value(element, Constant{1, 1});
+    const VarId scale = compute(Op::select, element, {same, one, compute(Op::exp, element, {distance})});
+    const VarId left_is_less = compute(Op::lt, boolean, {left[0], right[0]});
+    const VarId less = compute(Op::select, element, {left_is_less, left[1], right[1]});
+    const VarId more = compute(Op::select, element, {left_is_less, right[1], left[1]});
+    const VarId scaled = compute(Op::mul, element, {less, scale});
+    reduction.result = {greatest, compute(Op::add, element, {more, scaled})};
+  });
 }
 
 }  // namespace fuse::codegen

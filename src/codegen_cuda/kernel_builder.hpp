@@ -36,10 +36,17 @@ class KernelBuilder {
   void when(std::vector<kernel::IndexLess> conditions, const std::function<void()>& fill);
   /// A reduction of the table's op over elements of `element`.
   kernel::ReductionId reduction(ir::Op op, DType element);
+  /// Of state (maximum, sum of exponentials below it): elements (x, 1) become (max x, sum exp(x - max x)).
+  kernel::ReductionId online_sum(DType element);
+  /// The name of a component of its state.
+  std::string component(const std::string& name, kernel::ReductionId reduction, std::size_t number) const;
   /// A name not used before in this kernel, starting with `base`.
   std::string unique(const std::string& base);
 
  private:
+  /// A reduction of this state, whose region `fill` appends.
+  kernel::ReductionId combined(kernel::Reduction, const std::function<void(kernel::Reduction&)>& fill);
+
   const ir::Graph& graph_;
   kernel::Origin origin_;
   std::string base_ = "v";

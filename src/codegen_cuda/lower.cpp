@@ -228,25 +228,23 @@ class KernelLowering {
   }
 
   /// The arrays of reductions whose parts the launch leaves.
-  std::vector<NodeId> parted_in(const KernelSchedule& launch) const {
-    const bool split = launch.mapping == Mapping::split;
-    std::vector<NodeId> roots;
-    for (const schedule::Stage& stage : stages_of(graph_, phase_->piece, launch)) {
-      using Form = schedule::Stage::Form;
-      if (stage.form == (split ? Form::reduce : Form::column_reduce)) roots.push_back(stage.root);
-    }
-    return roots;
+  std::vector<schedule::Stage> parted_in(const KernelSchedule& launch) const {
+    using Form = schedule::Stage::Form;
+    const Form parted = launch.mapping == Mapping::split ? Form::reduce : Form::column_reduce;
+    std::vector<schedule::Stage> stages = stages_of(graph_, phase_->piece, launch);
+    std::erase_if(stages, [&](const schedule::Stage& stage) { return stage.form != parted; });
+    return stages;
   }
 
-  void declare_scratch(const std::vector<NodeId>& reductions, bool written) {
-    for (const NodeId root : reductions) {
-      std::size_t array = scratch_place(graph_, phase_->piece, root) + first_scratch_;
-      bool first = true;
-      for (const DType dtype : schedule::reduction_state(graph_, graph_[root])) {
+  void declare_scratch(const std::vector<schedule::Stage>& reductions, bool written) {
+    for (const schedule::Stage& stage : reductions) {
+      std::size_t array = scratch_place(graph_, phase_->piece, stage.root) + first_scratch_;
+      const char* name = "part";
+      for (const DType dtype : schedule::reduction_state(graph_, stage)) {
         bindings_.emplace_back(Scratch{array});
-        scratch_[array] = builder_.buffer(first ? "part" : "part_index", dtype, Space::global,
-                                          rename(schedule_.scratch[array].elements), written);
-        first = false;
+        scratch_[array] =
+            builder_.buffer(name, dtype, Space::global, rename(schedule_.scratch[array].elements), written);
+        name = stage.maximum ? "part_sum" : "part_index";
         ++array;
       }
     }

@@ -59,9 +59,10 @@ class RowLowering {
     Index part{};                     ///< where it leaves its parts
   };
   struct Running {
-    NodeId root = 0;
+    Stage stage{};
     ReductionId reduction = 0;
     std::vector<VarId> state{};
+    NodeId root() const { return stage.root; }
   };
   /// A reduction over columns, whose state a thread has for each element of a row that it walks.
   struct Column {
@@ -136,8 +137,8 @@ class RowLowering {
     to_.threads(builder_.unique("b"), [&](const ThreadIndex& at) {
       const Walk walk = part_of_row(at, at.block, at.block / parts());
       std::vector<Running> totals;
-      for (const NodeId root : combined_in(to_.graph, to_.schedule.piece, to_.launch))
-        totals.push_back(declare_total(root));
+      for (const Stage& stage : combined_in(to_.graph, to_.schedule.piece, to_.launch))
+        totals.push_back(declare(stage, "total"));
       take_parts(at, walk, totals);
       pass_of_part(at, walk, to_.launch.pass);
     });
@@ -158,7 +159,7 @@ class RowLowering {
       for (int pass = 0; pass <= last_pass(stages_) || !reduced.empty(); ++pass) {
         std::vector<Running> totals;
         if (!reduced.empty()) to_.row_barrier();
-        for (const Stage& stage : reduced) totals.push_back(declare_total(stage.root));
+        for (const Stage& stage : reduced) totals.push_back(declare(stage, "total"));
         take_parts(at, walk, totals);
         builder_.at(to_.root());
         const auto part = [&] {
@@ -229,20 +230,14 @@ class RowLowering {
     return stages;
   }
 
-  Running declare_total(NodeId root) {
-    builder_.at(root);
-    const ReductionId reduction = reduction_of(root);
-    return {root, reduction, builder_.declare(reduction, "total")};
-  }
-
   /// Every warp combines the parts of the row in the same order, so that every thread has the totals.
   void take_parts(const ThreadIndex& at, const std::vector<Running>& totals,
                   const std::function<std::vector<VarId>(const Running&, const Index& part)>& load) {
     const std::string part = builder_.unique("p");
-    builder_.at(totals.front().root);
+    builder_.at(totals.front().root());
     builder_.loop({.name = part, .begin = at.lane, .end = parts(), .step = warp_size, .body = {}}, [&] {
       for (const Running& total : totals) {
-        builder_.at(total.root);
+        builder_.at(total.root());
         const std::vector<VarId> incoming = load(total, Dim::index(part, parts()));
         builder_.append(Combine{total.reduction, total.state, incoming});
       }
@@ -255,7 +250,7 @@ class RowLowering {
     const auto take = [&] {
       take_parts(at, totals, [&](const Running& total, const Index& part) {
         std::vector<VarId> incoming;
-        std::size_t array = scratch_place(to_.graph, to_.schedule.piece, total.root);
+        std::size_t array = scratch_place(to_.graph, to_.schedule.piece, total.root());
         for (const DType dtype : builder_.kernel.reductions[total.reduction].state)
           incoming.push_back(
               builder_.value(dtype, Load{to_.scratch[array++], walk.row * parts() + part, {}}));
@@ -269,12 +264,10 @@ class RowLowering {
 
   void finish_parts(const Walk& walk, const std::vector<Running>& totals) {
     for (const Running& total : totals) {
-      const VarId value = total.state.back();
-      to_.elements.hold(total.root, row_coordinates(total.root, walk.row), value);
-      if (to_.outputs.contains(total.root)) {
-        walk.inside.empty() ? store_row(walk, total.root, value)
-                            : builder_.when(walk.inside, [&] { store_row(walk, total.root, value); });
-      }
+      const VarId value = hold_total(walk, total);
+      if (!to_.outputs.contains(total.root())) continue;
+      walk.inside.empty() ? store_row(walk, total.root(), value)
+                          : builder_.when(walk.inside, [&] { store_row(walk, total.root(), value); });
     }
   }
 
@@ -282,7 +275,7 @@ class RowLowering {
   std::vector<Running> walk_part(const ThreadIndex& at, const Walk& walk, const std::vector<Stage>& stages) {
     std::vector<Running> running;
     for (const Stage& stage : stages) {
-      if (stage.form == Stage::Form::reduce) running.push_back(declare(stage.root));
+      if (stage.form == Stage::Form::reduce) running.push_back(declare(stage, "acc"));
     }
     if (!stages.empty()) walk_row(walk, stages, running);
     if (!running.empty()) combine_block(at, running);
@@ -292,8 +285,8 @@ class RowLowering {
   void pass_of_part(const ThreadIndex& at, const Walk& walk, int pass) {
     const std::vector<Running> running = walk_part(at, walk, stages_of_pass(pass));
     for (const Running& each : running) {
-      builder_.at(each.root);
-      std::size_t array = scratch_place(to_.graph, to_.schedule.piece, each.root);
+      builder_.at(each.root());
+      std::size_t array = scratch_place(to_.graph, to_.schedule.piece, each.root());
       builder_.when({{at.warp, 1}, {at.lane, 1}}, [&] {
         for (const VarId state : each.state) builder_.append(Store{to_.scratch[array++], walk.part, state});
       });
@@ -341,7 +334,7 @@ class RowLowering {
     for (Stage& stage : stages_) {
       if (stage.form == Stage::Form::column_reduce) {
         scratch_at_[stage.root] = next;
-        next += schedule::reduction_state(to_.graph, to_.graph[stage.root]).size();
+        next += schedule::reduction_state(to_.graph, stage).size();
       }
       if (to_.launch.role == KernelSchedule::Role::combine) {
         const bool reduces = stage.form == Stage::Form::column_reduce;
@@ -407,11 +400,11 @@ class RowLowering {
   void clear_columns() {
     for (Column& column : columns_) {
       builder_.at(column.root);
-      column.reduction = reduction_of(column.root);
+      column.reduction = reduction_of({.root = column.root, .form = Stage::Form::column_reduce});
       const Reduction& reduction = builder_.kernel.reductions[column.reduction];
       for (const DType dtype : reduction.state) {
-        const std::string name =
-            (column.state.empty() ? "col" : "col_index") + to_.graph.value_name(column.root).substr(1);
+        const std::string name = builder_.component("col", column.reduction, column.state.size()) +
+                                 to_.graph.value_name(column.root).substr(1);
         column.state.push_back(builder_.buffer(name, dtype, Space::local, trips_, true));
       }
     }
@@ -423,7 +416,7 @@ class RowLowering {
         for (std::size_t i = 0; i < column.state.size(); ++i) {
           const Reduction& reduction = builder_.kernel.reductions[column.reduction];
           const DType dtype = reduction.state[i];
-          const VarId identity = builder_.value(dtype, identity_of(reduction, i));
+          const VarId identity = builder_.value(dtype, reduction.identity[i]);
           builder_.append(Store{column.state[i], trip, identity});
         }
       }
@@ -470,7 +463,8 @@ class RowLowering {
   /// Of a block whose warps have rows of their own: the first warp combines what all of them have.
   void store_warps_columns(const ThreadIndex& at) {
     std::vector<Running> running;
-    for (const Column& column : columns_) running.push_back({column.root, column.reduction, {}});
+    for (const Column& column : columns_)
+      running.push_back({{.root = column.root, .form = Stage::Form::column_reduce}, column.reduction, {}});
     const std::vector<SharedState> shared = shared_states(running, warps_ * warp_size);
     each_group({.first = at.lane, .step = warp_size}, [&](const Group& group) {
       each_element(group, [&](const Index& trip, const Index& c) {
@@ -502,7 +496,7 @@ class RowLowering {
       const std::vector<Stage> stages = stages_of_pass(pass);
       std::vector<Running> running;
       for (const Stage& stage : stages) {
-        if (stage.form == Stage::Form::reduce) running.push_back(declare(stage.root));
+        if (stage.form == Stage::Form::reduce) running.push_back(declare(stage, "acc"));
       }
       const auto fill = [&] { walk_row(walk, stages, running); };
       if (walk.inside.empty()) {
@@ -518,14 +512,16 @@ class RowLowering {
     }
   }
 
-  ReductionId reduction_of(NodeId root) {
-    return builder_.reduction(to_.graph[root].op, to_.graph[to_.graph[root].operands[0]].type.dtype);
+  ReductionId reduction_of(const Stage& stage) {
+    const DType element = to_.graph[element_of(to_.graph, stage)].type.dtype;
+    return stage.maximum ? builder_.online_sum(element)
+                         : builder_.reduction(to_.graph[stage.root].op, element);
   }
 
-  Running declare(NodeId root) {
-    builder_.at(root);
-    const ReductionId reduction = reduction_of(root);
-    return {root, reduction, builder_.declare(reduction, "acc")};
+  Running declare(const Stage& stage, const char* name) {
+    builder_.at(stage.root);
+    const ReductionId reduction = reduction_of(stage);
+    return {stage, reduction, builder_.declare(reduction, name)};
   }
 
   void walk_row(const Walk& walk, const std::vector<Stage>& stages, const std::vector<Running>& running) {
@@ -599,7 +595,7 @@ class RowLowering {
     std::unordered_set<NodeId> seen;
     for (const Stage& stage : stages) {
       if (!walks(stage.form)) continue;
-      work.push_back(stage.form == Stage::Form::element ? stage.root : to_.graph[stage.root].operands[0]);
+      work.push_back(element_of(to_.graph, stage));
     }
     while (!work.empty()) {
       const NodeId id = work.back();
@@ -640,27 +636,44 @@ class RowLowering {
   /// state = combine(state, element c of the row)
   void accumulate(const Running& running, const Index& row, const Index& c) {
     std::vector<VarId> incoming;
-    builder_.at(running.root);
+    builder_.at(running.root());
     if (combines_parts()) {
-      const std::size_t first = scratch_at_.empty() ? 0 : scratch_at_.at(running.root);
+      const std::size_t first = scratch_at_.empty() ? 0 : scratch_at_.at(running.root());
       const Index at = scratch_at_.empty() ? row * to_.reduced + c : c * to_.results + row;
       for (std::size_t i = first; i < first + running.state.size(); ++i) {
         incoming.push_back(builder_.value(to_.schedule.scratch[i].dtype, Load{to_.scratch[i], at, {}}));
       }
     } else {
-      incoming.push_back(to_.elements.value(to_.graph[running.root].operands[0],
-                                            to_.operand_coordinates(running.root, row, c)));
-      builder_.at(running.root);
-      if (running.state.size() == 2) incoming.push_back(builder_.value(i64, IndexValue{c}));
+      incoming.push_back(to_.elements.value(element_of(to_.graph, running.stage),
+                                            to_.operand_coordinates(running.root(), row, c)));
+      builder_.at(running.root());
+      if (running.stage.maximum) {
+        incoming.push_back(builder_.value(to_.graph[running.root()].type.dtype, Constant{1, 1}));
+      } else if (running.state.size() == 2) {
+        incoming.push_back(builder_.value(i64, IndexValue{c}));
+      }
     }
     builder_.append(Combine{running.reduction, running.state, incoming});
   }
 
   void finish(const Walk& walk, const Running& running) {
-    builder_.at(running.root);
-    const VarId value = running.state.back();  // argmax is the position
-    to_.elements.hold(running.root, row_coordinates(running.root, walk.row), value);
-    if (to_.outputs.contains(running.root)) store_row(walk, running.root, value);
+    const VarId value = hold_total(walk, running);
+    if (to_.outputs.contains(running.root())) store_row(walk, running.root(), value);
+  }
+
+  /// What the row was reduced to, for all that comes behind.
+  VarId hold_total(const Walk& walk, const Running& running) {
+    builder_.at(running.root());
+    VarId value = running.state.back();  // argmax is the position
+    if (const auto maximum = running.stage.maximum) {
+      to_.elements.hold(*maximum, row_coordinates(*maximum, walk.row), running.state.front());
+      // Below a maximum that is infinite all distances to it are NaN, or one is.
+      const DType dtype = to_.graph[running.root()].type.dtype;
+      const VarId zero = builder_.compute(ir::Op::sub, dtype, {running.state.front(), running.state.front()});
+      value = builder_.compute(ir::Op::add, dtype, {value, zero});
+    }
+    to_.elements.hold(running.root(), row_coordinates(running.root(), walk.row), value);
+    return value;
   }
 
   void store_row(const Walk& walk, NodeId root, VarId value) {
@@ -670,14 +683,14 @@ class RowLowering {
 
   void combine_lanes(const std::vector<Running>& running, int lanes = warp_size) {
     for (const Running& each : running) {
-      builder_.at(each.root);
+      builder_.at(each.root());
       builder_.append(WarpCombine{each.reduction, each.state, lanes});
     }
   }
 
   void declare_totals(std::vector<Running>& running) {
     for (Running& each : running) {
-      builder_.at(each.root);
+      builder_.at(each.root());
       each.state = builder_.declare(each.reduction, "total");
     }
   }
@@ -689,7 +702,7 @@ class RowLowering {
     for (const Running& each : running) {
       SharedState shared;
       for (const DType dtype : builder_.kernel.reductions[each.reduction].state) {
-        const char* name = shared.empty() ? "shared_acc" : "shared_index";
+        const std::string name = builder_.component("shared_acc", each.reduction, shared.size());
         shared.push_back(builder_.buffer(name, dtype, Space::shared, elements, true));
       }
       result.push_back(std::move(shared));
@@ -699,7 +712,7 @@ class RowLowering {
 
   void put(const std::vector<SharedState>& shared, const Index& at, const std::vector<Running>& running) {
     for (std::size_t i = 0; i < running.size(); ++i) {
-      builder_.at(running[i].root);
+      builder_.at(running[i].root());
       for (std::size_t k = 0; k < shared[i].size(); ++k) {
         builder_.append(Store{shared[i][k], at, running[i].state[k]});
       }
@@ -708,7 +721,7 @@ class RowLowering {
 
   void take(const std::vector<SharedState>& shared, const Index& at, const std::vector<Running>& running) {
     for (std::size_t i = 0; i < running.size(); ++i) {
-      builder_.at(running[i].root);
+      builder_.at(running[i].root());
       std::vector<VarId> incoming;
       for (const BufferId buffer : shared[i]) {
         incoming.push_back(builder_.value(builder_.kernel.buffers[buffer].dtype, Load{buffer, at, {}}));

@@ -46,7 +46,8 @@ std::unordered_set<NodeId> values_of(const ir::Graph& graph, const schedule::Pie
   const std::unordered_set<NodeId> inside(piece.nodes.begin(), piece.nodes.end());
   std::unordered_set<NodeId> seen, parts;
   for (const Stage& stage : all) {
-    if (combines(stage, launch)) parts.insert(stage.root);
+    if (!combines(stage, launch)) continue;
+    for (const NodeId total : totals_of(stage)) parts.insert(total);
   }
   std::vector<NodeId> work = results_among(piece, all, launch);
   for (const Stage& stage : stages_of(graph, piece, launch)) work.push_back(stage.root);
@@ -59,14 +60,17 @@ std::unordered_set<NodeId> values_of(const ir::Graph& graph, const schedule::Pie
   return seen;
 }
 
-std::vector<NodeId> combined_in(const ir::Graph& graph, const schedule::Piece& piece,
-                                const KernelSchedule& launch) {
+std::vector<Stage> combined_in(const ir::Graph& graph, const schedule::Piece& piece,
+                               const KernelSchedule& launch) {
   const std::unordered_set<NodeId> values = values_of(graph, piece, launch);
-  std::vector<NodeId> roots;
+  std::vector<Stage> stages;
   for (const Stage& stage : stages_of(graph, piece)) {
-    if (combines(stage, launch) && values.contains(stage.root)) roots.push_back(stage.root);
+    const std::vector<NodeId> totals = totals_of(stage);
+    const bool needed =
+        std::any_of(totals.begin(), totals.end(), [&](NodeId id) { return values.contains(id); });
+    if (combines(stage, launch) && needed) stages.push_back(stage);
   }
-  return roots;
+  return stages;
 }
 
 std::vector<NodeId> stored_in(const ir::Graph& graph, const schedule::Piece& piece,
@@ -87,7 +91,7 @@ std::size_t scratch_place(const ir::Graph& graph, const schedule::Piece& piece, 
   for (const Stage& stage : stages_of(graph, piece)) {
     if (stage.root == reduction) break;
     const bool counts = stage.form == (has_columns(piece) ? Stage::Form::column_reduce : Stage::Form::reduce);
-    if (counts) place += schedule::reduction_state(graph, graph[stage.root]).size();
+    if (counts) place += schedule::reduction_state(graph, stage).size();
   }
   return place;
 }

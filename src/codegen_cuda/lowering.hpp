@@ -27,8 +27,8 @@ struct ThreadIndex {
 std::unordered_set<ir::NodeId> values_of(const ir::Graph&, const schedule::Piece&,
                                          const schedule::KernelSchedule&);
 /// Those reductions, in stage order.
-std::vector<ir::NodeId> combined_in(const ir::Graph&, const schedule::Piece&,
-                                    const schedule::KernelSchedule&);
+std::vector<schedule::Stage> combined_in(const ir::Graph&, const schedule::Piece&,
+                                         const schedule::KernelSchedule&);
 /// Stages whose values the launch has whole, so that it stores them where they are results.
 std::vector<ir::NodeId> stored_in(const ir::Graph&, const schedule::Piece&, const schedule::KernelSchedule&);
 /// The number of the first array of the reduction's parts.

@@ -233,7 +233,7 @@ class KernelPrinter {
     for (std::size_t i = 0; i < declare.state.size(); ++i) {
       const DType dtype = reduction.state[i];
       const std::string from =
-          declare.initial.empty() ? literal(identity_of(reduction, i), dtype) : name(declare.initial[i]);
+          declare.initial.empty() ? literal(reduction.identity[i], dtype) : name(declare.initial[i]);
       op_line(fmt::format("{} {} = {};", cuda_name(dtype), name(declare.state[i]), from), origin);
     }
   }

@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "schedule/online_sums.hpp"
 #include "schedule/piece_cost.hpp"
 #include "schedule/residency.hpp"
 #include "schedule/shape.hpp"
@@ -237,6 +238,15 @@ Choices widened(const ir::Graph& graph, const Piece& piece, Choices choices) {
   return choices;
 }
 
+/// Where that spares a walk over rows that nothing holds.
+Choices online(const ir::Graph& graph, const Piece& piece, const Choices& choices, const Target& target) {
+  Choices result = choices;
+  result.online = with_online_sums(graph, piece).has_value();
+  const bool gains =
+      piece_seconds(graph, piece, result, target) < piece_seconds(graph, piece, choices, target);
+  return gains ? result : choices;
+}
+
 /// By blocks of another size.
 Choices with_threads(Choices choices, int threads) {
   if (choices.mapping == Mapping::split)
@@ -302,6 +312,7 @@ Choices default_choices(const ir::Graph& graph, const Piece& piece, const Target
   const Holding holding(graph, piece, target);
   choices = has_columns(piece) ? holding.columns(choices.vector) : holding.rows(choices);
   const bool by_rows = choices.mapping == Mapping::row_warp || choices.mapping == Mapping::row_block;
+  if (!has_columns(piece)) choices = online(graph, piece, choices, target);
   if (by_rows && !has_columns(piece)) choices = holding.parts(choices);
   if (has_columns(piece) && target.barrier_seconds < target.launch_seconds) choices.blocks = choices.parts;
   while (shared_bytes(graph, piece, choices) > target.shared_per_block) choices.block_threads /= 2;

@@ -43,7 +43,7 @@ class Finder {
     std::vector<NodeId> work;
     for (const Stage& stage : stages_) {
       if (stage.pass != pass || !walks(stage.form)) continue;
-      work.push_back(stage.form == Stage::Form::element ? stage.root : graph_[stage.root].operands[0]);
+      work.push_back(element_of(graph_, stage));
     }
     std::unordered_set<NodeId> seen;
     while (!work.empty()) {

@@ -251,6 +251,23 @@ std::vector<Stage> stages_of(const ir::Graph& graph, const Piece& piece) {
   return {{.root = piece.root, .form = reduces ? Stage::Form::reduce : Stage::Form::element}};
 }
 
+NodeId element_of(const ir::Graph& graph, const Stage& stage) {
+  if (stage.form == Stage::Form::element) return stage.root;
+  return graph[stage.maximum.value_or(stage.root)].operands[0];
+}
+
+std::vector<NodeId> totals_of(const Stage& stage) {
+  if (stage.maximum) return {*stage.maximum, stage.root};
+  return {stage.root};
+}
+
+std::vector<DType> reduction_state(const ir::Graph& graph, const Stage& stage) {
+  const DType element = graph[element_of(graph, stage)].type.dtype;
+  if (stage.maximum) return {element, element};
+  if (info(graph[stage.root].op).identity == ir::Identity::none) return {element, i64};
+  return {element};
+}
+
 NodeId dominant(const ir::Graph& graph, const Piece& piece) {
   const std::vector<Stage> stages = stages_of(graph, piece);
   const auto found = std::find_if(stages.begin(), stages.end(),
@@ -275,7 +292,11 @@ std::string stages_text(const ir::Graph& graph, const std::vector<Stage>& stages
   std::string text;
   for (std::size_t i = 0; i < stages.size(); ++i) {
     if (i > 0) text += stages[i].pass == stages[i - 1].pass ? ", " : " | ";
-    text += graph.value_name(stages[i].root) + ' ' + std::string(to_string(graph[stages[i].root].op));
+    const std::vector<NodeId> totals = totals_of(stages[i]);
+    for (const NodeId id : totals) {
+      text += id == totals.front() ? "" : " with ";
+      text += graph.value_name(id) + ' ' + std::string(to_string(graph[id].op));
+    }
   }
   return text;
 }

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -32,6 +33,9 @@ struct Stage {
   ir::NodeId root = 0;
   Form form = Form::element;
   int pass = 0;  ///< reductions on the longest path to it, each of which has walked the whole row before
+  /// reduce: of a sum of exponentials of distances below a maximum, that maximum, which the same walk finds
+  /// (online_sums.hpp).
+  std::optional<ir::NodeId> maximum{};
 };
 
 std::string_view to_string(Stage::Form);
@@ -60,6 +64,13 @@ std::vector<ir::NodeId> results_of(const Piece&);
 /// Its phases, or the piece itself.
 std::span<const Piece> phases_of(const Piece&);
 std::vector<Stage> stages_of(const ir::Graph&, const Piece&);
+/// Of a stage that walks rows: the value whose elements it stores or reduces.
+ir::NodeId element_of(const ir::Graph&, const Stage&);
+/// What a reducing stage makes of a row: the root, and its maximum.
+std::vector<ir::NodeId> totals_of(const Stage&);
+/// Types of the state that a partial result of it is: the accumulator, and its position for argmax and
+/// argmin; beside a sum, its maximum, first.
+std::vector<DType> reduction_state(const ir::Graph&, const Stage&);
 /// The reduction whose loops all stages share; where there is none, the root.
 ir::NodeId dominant(const ir::Graph&, const Piece&);
 /// Whether blocks pass columns on to each other: what is made of columns takes a launch of its own.

@@ -8,6 +8,7 @@
 #include <limits>
 #include <utility>
 
+#include "schedule/online_sums.hpp"
 #include "schedule/step_cost.hpp"
 
 namespace fuse::schedule {
@@ -104,9 +105,9 @@ std::int64_t scratch_bytes(const ir::Graph& graph, const Piece& piece, const Cho
   return bounded(sum);
 }
 
-double piece_seconds(const ir::Graph& graph, const Piece& piece, const Choices& choices,
-                     const Target& target) {
+double piece_seconds(const ir::Graph& graph, const Piece& cut, const Choices& choices, const Target& target) {
   constexpr std::int64_t any = std::numeric_limits<std::int64_t>::max();
+  const Piece piece = staged(graph, cut, choices);
   if (piece.phases.empty()) return phase_seconds(graph, piece, choices, any, target);
   double sum = 0;
   for (std::size_t i = 0; i < piece.phases.size(); ++i) {

@@ -5,10 +5,12 @@
 
 #include <algorithm>
 #include <bit>
+#include <iterator>
 #include <limits>
 
 #include "ir/dim_poly.hpp"
 #include "schedule/launch_bounds.hpp"
+#include "schedule/online_sums.hpp"
 #include "schedule/residency.hpp"
 #include "schedule/schemes.hpp"
 #include "schedule/shape.hpp"
@@ -148,6 +150,7 @@ std::string Choices::to_string() const {
   if (blocks > 0) text += fmt::format(", blocks = {}", blocks);
   if (vector > 1) text += fmt::format(", vector = {}", vector);
   if (lanes < 32) text += fmt::format(", lanes = {}", lanes);
+  if (online) text += ", online";
   if (hold > 0) text += fmt::format(", hold = {}", hold);
   for (const Choices& phase : phases) text += fmt::format(", phase {{{}}}", phase.to_string());
   return text;
@@ -166,20 +169,19 @@ std::int64_t row_trips(const Dim& reduced, const Choices& choices) {
 
 namespace {
 
-std::vector<NodeId> column_reductions(const Piece& piece) {
-  std::vector<NodeId> roots;
-  for (const Stage& stage : piece.stages) {
-    if (stage.form == Stage::Form::column_reduce) roots.push_back(stage.root);
-  }
-  return roots;
+std::vector<Stage> column_reductions(const Piece& piece) {
+  std::vector<Stage> stages;
+  std::copy_if(piece.stages.begin(), piece.stages.end(), std::back_inserter(stages),
+               [](const Stage& stage) { return stage.form == Stage::Form::column_reduce; });
+  return stages;
 }
 
 }  // namespace
 
 int column_words(const ir::Graph& graph, const Piece& piece) {
   int bytes = 0;
-  for (const NodeId root : column_reductions(piece)) {
-    for (const DType dtype : reduction_state(graph, graph[root]))
+  for (const Stage& stage : column_reductions(piece)) {
+    for (const DType dtype : reduction_state(graph, stage))
       bytes += std::max(4, static_cast<int>(size_of(dtype)));
   }
   return bytes / 4;
@@ -232,7 +234,7 @@ std::vector<ScratchArray> scratch_of(const ir::Graph& graph, const Piece& piece,
   const Dim elements = product(split ? shape.kept : shape.reduced) * choices.parts;
   for (const Stage& stage : stages_of(graph, piece)) {
     if (stage.form != (split ? Stage::Form::reduce : Stage::Form::column_reduce)) continue;
-    for (const DType dtype : reduction_state(graph, graph[stage.root])) arrays.push_back({dtype, elements});
+    for (const DType dtype : reduction_state(graph, stage)) arrays.push_back({dtype, elements});
   }
   return arrays;
 }
@@ -242,10 +244,9 @@ std::int64_t shared_bytes(const ir::Graph& graph, const Piece& piece, const Choi
   for (std::size_t i = 0; i < piece.phases.size(); ++i)
     of_phases += shared_bytes(graph, piece.phases[i], choices.phases[i]);
   if (!piece.phases.empty()) return of_phases;
-  const auto bytes = [&](NodeId root) {
+  const auto bytes = [&](const Stage& stage) {
     std::int64_t sum = 0;
-    for (const DType dtype : reduction_state(graph, graph[root]))
-      sum += static_cast<std::int64_t>(size_of(dtype));
+    for (const DType dtype : reduction_state(graph, stage)) sum += static_cast<std::int64_t>(size_of(dtype));
     return sum;
   };
   const bool by_tile = choices.mapping == Mapping::column_tile,
@@ -259,8 +260,8 @@ std::int64_t shared_bytes(const ir::Graph& graph, const Piece& piece, const Choi
   if (choices.mapping == Mapping::tile) return tile_bytes(graph, transposed(graph, piece).value());
   std::int64_t sum = 0;
   for (const Stage& stage : stages_of(graph, piece)) {
-    if (stage.form == Stage::Form::reduce) sum += (states + choices.cluster) * bytes(stage.root);
-    if (stage.form == Stage::Form::column_reduce) sum += columns * bytes(stage.root);
+    if (stage.form == Stage::Form::reduce) sum += (states + choices.cluster) * bytes(stage);
+    if (stage.form == Stage::Form::column_reduce) sum += columns * bytes(stage);
   }
   return sum;
 }
@@ -389,8 +390,9 @@ std::int64_t barrier_counters(const Schedule& schedule) {
   return counters;
 }
 
-Schedule make_schedule(const ir::Graph& graph, const Piece& piece, const Choices& choices,
-                       const Target& target, const analysis::Facts& facts) {
+Schedule make_schedule(const ir::Graph& graph, const Piece& cut, const Choices& choices, const Target& target,
+                       const analysis::Facts& facts) {
+  const Piece piece = staged(graph, cut, choices);
   Schedule schedule{.piece = piece, .choices = choices, .kernels = launches(graph, piece, choices)};
   for (KernelSchedule& kernel : schedule.kernels) {
     const Choices& own = piece.phases.empty() ? choices : choices.phases[kernel.phase];

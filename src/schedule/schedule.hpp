@@ -40,6 +40,7 @@ struct Choices {
   bool cluster = false;  ///< split: the blocks of a row are a cluster, and pass parts on to each other
   int vector = 1;        ///< elements that a thread walks side by side (vector_width.hpp)
   int lanes = 32;        ///< row_warp: threads a row, neighbours in a warp
+  bool online = false;   ///< sums of exponentials in the pass of their maximum (online_sums.hpp)
   std::vector<Choices> phases{};  ///< of a piece of several phases: of each; the mapping is the first one's
   bool operator==(const Choices&) const = default;
   std::string to_string() const;

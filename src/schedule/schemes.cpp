@@ -78,8 +78,9 @@ std::vector<NodeScheme> schemes_of(const ir::Graph& graph, const Schedule& sched
     const std::vector<Stage> stages = stages_of(graph, phase.piece);
     const NodeId first = dominant(graph, phase.piece);
     for (const NodeId id : phase.piece.nodes) {
-      const auto stage =
-          std::find_if(stages.begin(), stages.end(), [&](const Stage& each) { return each.root == id; });
+      const auto stage = std::find_if(stages.begin(), stages.end(), [&](const Stage& each) {
+        return each.root == id || each.maximum == id;
+      });
       const bool is_stage = stage != stages.end();
       const Dominance dominance = id == first ? Dominance::dominant
                                   : is_stage  ? Dominance::sub_dominant

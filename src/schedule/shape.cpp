@@ -31,10 +31,4 @@ std::optional<std::size_t> innermost(const std::vector<Dim>& dims) {
   return std::nullopt;
 }
 
-std::vector<DType> reduction_state(const ir::Graph& graph, const ir::Node& reduction) {
-  const DType element = graph[reduction.operands[0]].type.dtype;
-  if (info(reduction.op).identity == ir::Identity::none) return {element, i64};
-  return {element};
-}
-
 }  // namespace fuse::schedule

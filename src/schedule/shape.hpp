@@ -22,7 +22,4 @@ LoopShape loop_shape(const ir::Graph&, const ir::Node& node);
 /// The last dim longer than 1, along which memory runs.
 std::optional<std::size_t> innermost(const std::vector<Dim>&);
 
-/// Types of the state that a partial result is: the accumulator, and its position for argmax and argmin.
-std::vector<DType> reduction_state(const ir::Graph&, const ir::Node& reduction);
-
 }  // namespace fuse::schedule

@@ -120,7 +120,7 @@ int widest_vector(const ir::Graph& graph, const Piece& piece) {
     const bool stores = stage.form == Stage::Form::element;
     if (stores && std::find(results.begin(), results.end(), stage.root) != results.end())
       walker.narrow(graph[stage.root], true);
-    if (!walker.visit(stores ? stage.root : graph[stage.root].operands[0])) return 1;
+    if (!walker.visit(element_of(graph, stage))) return 1;
   }
   return walker.width();
 }

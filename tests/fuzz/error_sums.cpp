@@ -5,6 +5,7 @@
 
 #include "fuzz/error_rules.hpp"
 #include "runtime/reference/error_bound.hpp"
+#include "schedule/online_sums.hpp"
 
 namespace fuse::fuzz {
 namespace {
@@ -118,12 +119,16 @@ Enclosure enclose_sum(const Rule& rule) {
   bool negative_zero = products;
   for (const double value : rule.operand(0).centre.real()) negative_zero |= value == 0 && std::signbit(value);
   const double greatest = greatest_finite(accumulator);
+  // In the pass of its maximum, each addition to a sum may scale it: an exponential, of two roundings, and a
+  // product.
+  const bool scales = rule.node.op == ir::Op::reduce_sum && schedule::maximum_below(rule.graph, rule.node);
+  const std::int64_t steps = scales ? 4 : 1;
   Ends<double> ends(centre);
   for (std::size_t i = 0; i < centre.element_count(); ++i) {
     const double least = sums.least.real()[i], most = sums.greatest.real()[i], sum = sums.centre.real()[i];
     const auto terms = static_cast<std::int64_t>(sums.terms.real()[i]);
     const double magnitude = sums.magnitude.real()[i];
-    const double growth = runtime::gamma(terms, accumulator) * (accumulator == f64 ? 2 : 1);
+    const double growth = runtime::gamma(steps * terms, accumulator) * (accumulator == f64 ? 2 : 1);
     const bool overflows = !(magnitude * (1 + growth) < greatest);
     // In f64 the sum in double may be NaN for its own overflow.
     if (is_nan(sum) && is_nan(least) && is_nan(most) && !(overflows && accumulator == f64)) {

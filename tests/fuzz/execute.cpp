@@ -12,6 +12,7 @@
 #include "runtime/backend.hpp"
 #include "runtime/executable_impl.hpp"
 #include "schedule/default_choices.hpp"
+#include "schedule/online_sums.hpp"
 #include "schedule/paper_choices.hpp"
 #include "schedule/transposed.hpp"
 #include "schedule/vector_width.hpp"
@@ -97,6 +98,7 @@ schedule::Choices random_choices(const ir::Graph& graph, const schedule::Piece& 
     const bool cluster = choices.mapping == Mapping::split && choices.parts <= target.max_cluster;
     if (cluster && choices.blocks == 0) choices.cluster = random.between(0, 1) > 0;
   }
+  if (schedule::with_online_sums(graph, piece)) choices.online = random.between(0, 1) > 0;
   if (choices.mapping == Mapping::column_tile) choices.vector = 1;
   if (choices.mapping == Mapping::row_warp && !has_columns(piece))
     choices.lanes = static_cast<int>(random.pick({8, 16, 32, 32}));

@@ -12,6 +12,7 @@ inline kernel::Reduction sum_reduction(DType type, kernel::VarId left, kernel::V
                                        kernel::VarId combined) {
   kernel::Reduction sum{.op = ir::Op::reduce_sum,
                         .state = {type},
+                        .identity = {{0, 0}},
                         .left = {left},
                         .right = {right},
                         .result = {combined},

@@ -143,7 +143,7 @@ class PlanPainter {
     std::size_t launches = 0;
     for (std::size_t i = 0; i < schedule.phases.size() + schedule.phases.empty(); ++i) {
       const schedule::Schedule& phase = phases_of(schedule)[i];
-      const schedule::Piece& own = phases_of(piece)[i];
+      const schedule::Piece& own = phase.piece;
       const bool passes = splits_stages(own, phase.choices);  // which are painted as what they are together
       for (const KernelSchedule& launch : phase.kernels) {
         if (launch.role == KernelSchedule::Role::joined) continue;
@@ -260,7 +260,8 @@ class PlanPainter {
     for (const Stage& stage : stages) {
       if (stage.pass != pass) continue;
       stored_[stage.root] = made.at(stage.root);
-      if (stage.form == Stage::Form::reduce) launch.totals[stage.root] = made.at(stage.root);
+      if (stage.form != Stage::Form::reduce) continue;
+      for (const NodeId total : totals_of(stage)) launch.totals[total] = made.at(total);
     }
   }
 

@@ -49,21 +49,23 @@ struct Origin {
   std::string location{};  ///< "main.cpp:4"
 };
 
-/// Tuple state and how two states combine: sum is one var and `add`; argmax is (value, position).
+struct Constant {
+  double real = 0;
+  std::int64_t integer = 0;
+};
+/// Tuple state and how two states combine: sum is one var and `add`; argmax is (value, position); a sum of
+/// exponentials below a maximum is (maximum, sum).
 /// The region computes `result` from `left` and `right` with lets only; it may not touch memory.
 struct Stmt;
 struct Reduction {
   ir::Op op = ir::Op::reduce_sum;
   std::vector<DType> state{};
+  std::vector<Constant> identity{};  ///< what state starts from
   std::vector<VarId> left{}, right{}, result{};
   std::vector<Stmt> region;
   std::optional<ir::Op> single{};  ///< the element-wise op when the region is that op alone
 };
 
-struct Constant {
-  double real = 0;
-  std::int64_t integer = 0;
-};
 /// Applies an element-wise op, select or convert to vars.
 struct Compute {
   ir::Op op = ir::Op::add;
@@ -219,9 +221,6 @@ struct Kernel {
   Kernel& operator=(Kernel&&) noexcept;
   ~Kernel();
 };
-
-/// The identity an accumulator of this type starts from.
-Constant identity_of(const Reduction&, std::size_t component);
 
 /// "kernel @ln_0(x: global bf16[B * 1024], ...) block 128 grid (B + 3) / 4 { ... }": deterministic.
 std::string print(const Kernel&);

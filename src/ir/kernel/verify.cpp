@@ -59,7 +59,8 @@ class Verifier {
   void check_reduction(const Reduction& reduction) {
     defined_.clear();
     const std::size_t n = reduction.state.size();
-    check(n > 0 && reduction.left.size() == n && reduction.right.size() == n && reduction.result.size() == n,
+    check(n > 0 && reduction.identity.size() == n && reduction.left.size() == n &&
+              reduction.right.size() == n && reduction.result.size() == n,
           "a reduction's region does not match its state");
     for (std::size_t i = 0; i < n; ++i) {
       define(reduction.left[i], reduction.state[i]);

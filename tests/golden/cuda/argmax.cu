@@ -3,7 +3,7 @@
 // argmax_argmax_0: %1 argmax: results 64, row_block over 5000 each
 FUSE_KERNEL(256, 1) argmax_argmax_0(global<const float> x, global<long long> t1) {
   FUSE_SHARED(float, 8, shared_acc);
-  FUSE_SHARED(long long, 8, shared_index);
+  FUSE_SHARED(long long, 8, shared_acc_index);
   FUSE_LOCAL(float, 4, x_v);
   const int row = blockIdx.x;
   const int warp = threadIdx.x / 32;
@@ -59,14 +59,14 @@ FUSE_KERNEL(256, 1) argmax_argmax_0(global<const float> x, global<long long> t1)
   }
   if (lane == 0) {
     store(shared_acc, warp, acc);                           // %1 argmax
-    store(shared_index, warp, acc_index);                   // %1 argmax
+    store(shared_acc_index, warp, acc_index);               // %1 argmax
   }
   block_barrier();                                          // %1 argmax
   float total = -infinity_f32();                            // %1 argmax
   long long total_index = 9223372036854775807LL;            // %1 argmax
   if (lane < 8) {
     const float v1_1 = load(shared_acc, lane);              // %1 argmax
-    const long long v1_2 = load(shared_index, lane);        // %1 argmax
+    const long long v1_2 = load(shared_acc_index, lane);    // %1 argmax
     {
       const bool combined = v1_1 > total;                   // %1 argmax
       const bool combined_1 = v1_1 == total;                // %1 argmax
