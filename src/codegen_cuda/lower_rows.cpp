@@ -667,10 +667,13 @@ class RowLowering {
     VarId value = running.state.back();  // argmax is the position
     if (const auto maximum = running.stage.maximum) {
       to_.elements.hold(*maximum, row_coordinates(*maximum, walk.row), running.state.front());
-      // Below a maximum that is infinite all distances to it are NaN, or one is.
+      // Below a maximum that is infinite a distance is NaN. Of no elements, which are in no other sum of 0,
+      // there is none.
       const DType dtype = to_.graph[running.root()].type.dtype;
-      const VarId zero = builder_.compute(ir::Op::sub, dtype, {running.state.front(), running.state.front()});
-      value = builder_.compute(ir::Op::add, dtype, {value, zero});
+      const VarId distance = builder_.compute(ir::Op::sub, dtype, {running.state[0], running.state[0]});
+      const VarId sum = builder_.compute(ir::Op::add, dtype, {value, distance});
+      const VarId none = builder_.compute(ir::Op::eq, boolean, {value, builder_.value(dtype, Constant{})});
+      value = builder_.compute(ir::Op::select, dtype, {none, value, sum});
     }
     to_.elements.hold(running.root(), row_coordinates(running.root(), walk.row), value);
     return value;
