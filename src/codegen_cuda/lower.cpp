@@ -187,13 +187,17 @@ class KernelLowering {
     });
   }
 
-  /// Symbols keep their names in the text unless C++ or the dialect uses them.
+  /// Symbols keep their names in the text unless C++ or the dialect uses them. One that is a multiple of 8 is
+  /// 8 times its quotient, which the kernel gets: so every index shows what divides it.
   void name_symbols() {
     for (const ir::Symbol& symbol : graph_.symbols) {
-      const std::string name = builder_.unique(c_identifier(symbol.name));
-      const Dim dim = Dim::symbol(name, symbol.range);
-      if (name != symbol.name) renamed_.emplace(symbol.name, dim);
-      symbols_.push_back({Dim::symbol(symbol.name, symbol.range), dim});
+      const bool divided = symbol.factor > 1;
+      const std::string wanted =
+          divided ? symbol.name + "_over" + std::to_string(symbol.factor) : symbol.name;
+      const std::string name = builder_.unique(c_identifier(wanted));
+      const Dim dim = Dim::symbol(name, quotient_range(symbol));
+      if (name != symbol.name) renamed_.emplace(symbol.name, symbol.factor * dim);
+      symbols_.push_back({Dim::symbol(symbol.name, symbol.range) / symbol.factor, dim});
     }
   }
 

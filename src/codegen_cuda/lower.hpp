@@ -29,7 +29,7 @@ using Binding = std::variant<ir::NodeId, Scratch, Counter>;
 struct LoweredKernel {
   kernel::Kernel kernel;
   std::vector<Binding> bindings;  ///< of the global buffers, in order
-  std::vector<Dim> extents;       ///< the graph's symbols that the kernel's extents stand for
+  std::vector<Dim> extents;  ///< what the kernel's extents stand for: the graph's symbols over their factors
 };
 
 /// Lowers launch `index` of the schedule to a kernel called `name`.

@@ -20,6 +20,13 @@ std::string to_string(const Type& type) {
   return text + ']';
 }
 
+DimRange quotient_range(const Symbol& symbol) {
+  if (symbol.factor == 1) return symbol.range;
+  const auto [min, max, hint] = symbol.range;
+  const std::int64_t least = min / symbol.factor + (min % symbol.factor > 0), most = max / symbol.factor;
+  return {.min = least, .max = most, .hint = std::clamp(hint / symbol.factor, least, most)};
+}
+
 std::string Graph::scope_path(ScopeId scope) const {
   std::string path;
   for (; scope != 0; scope = scopes[scope].parent) {

@@ -49,7 +49,10 @@ struct Scope {
 struct Symbol {
   std::string name;
   DimRange range;
+  std::int64_t factor = 1;  ///< the largest constant that is known to divide it (canonical_dims)
 };
+/// Of a symbol over its factor.
+DimRange quotient_range(const Symbol&);
 
 /// What holds of the dims in every run.
 struct Assumption {

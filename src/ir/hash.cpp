@@ -59,8 +59,8 @@ const CustomReference* reference_of(const Node& node) {
 
 // Every field is bound, so that one more does not compile until it is compared here.
 bool same(const Symbol& a, const Symbol& b) {
-  const auto& [name, range] = a;
-  return name == b.name && range == b.range;
+  const auto& [name, range, factor] = a;
+  return name == b.name && range == b.range && factor == b.factor;
 }
 
 bool same(const Assumption& a, const Assumption& b) {

@@ -33,7 +33,7 @@ struct PlannedLaunch {
   std::string name;                   ///< of the step
   std::uint32_t kernel = 0;           ///< of the source
   std::vector<BufferSource> buffers;  ///< in the kernel's parameter order
-  std::vector<Dim> extents;           ///< the graph's symbols, in parameter order
+  std::vector<Dim> extents;           ///< values of the extent parameters, in their order
 };
 
 /// `schedules`: of the kernel pieces, in piece order. `launches`: of all schedules, in order. `customs`: the

@@ -2,7 +2,10 @@
 #include "schedule/vector_width.hpp"
 
 #include <algorithm>
+#include <map>
 #include <optional>
+#include <string>
+#include <string_view>
 #include <unordered_set>
 
 #include "ir/attr.hpp"
@@ -23,7 +26,12 @@ enum class Neighbours : std::uint8_t { same, side_by_side, apart };
 class Walker {
  public:
   Walker(const ir::Graph& graph, const Piece& piece)
-      : graph_(graph), inputs_(piece.inputs.begin(), piece.inputs.end()) {}
+      : graph_(graph), inputs_(piece.inputs.begin(), piece.inputs.end()) {
+    for (const ir::Symbol& symbol : graph.symbols) {
+      if (symbol.factor == 1) continue;
+      multiples_.emplace(symbol.name, symbol.factor * Dim::symbol(symbol.name, quotient_range(symbol)));
+    }
+  }
 
   /// Visits what neighbouring elements of the value are computed of; false where some of it lies apart.
   bool visit(NodeId root) {
@@ -50,13 +58,21 @@ class Walker {
     const std::vector<Dim>& dims = node.type.dims;
     if (in_memory) width_ = std::min(width_, most_bytes / static_cast<int>(size_of(node.type.dtype)));
     const auto inner = innermost(dims);
-    while (width_ > 1 && (!inner || !dims[*inner].is_constant() || dims[*inner].constant() % width_ != 0))
-      width_ /= 2;
+    while (width_ > 1 && (!inner || !is_multiple(dims[*inner]))) width_ /= 2;
   }
 
   int width() const { return width_; }
 
  private:
+  /// Of the width, whatever values symbols have.
+  bool is_multiple(const Dim& dim) const {
+    const Dim by_quotients = dim.substitute([&](std::string_view name) {
+      const auto found = multiples_.find(name);
+      return found == multiples_.end() ? nullptr : &found->second;
+    });
+    return (by_quotients % width_).is(0);
+  }
+
   Neighbours of_operand(const ir::Node& node, std::size_t operand) {
     const std::vector<Dim>& from = graph_[node.operands[operand]].type.dims;
     const std::size_t inner = innermost(node.type.dims).value_or(0);
@@ -82,7 +98,7 @@ class Walker {
         return Neighbours::side_by_side;
       case Relation::slice: {
         const auto& slice = ir::attr<ir::SliceAttr>(node);
-        while (width_ > 1 && !(slice.starts[inner] % width_).is(0)) width_ /= 2;
+        while (width_ > 1 && !is_multiple(slice.starts[inner])) width_ /= 2;
         return slice.strides[inner] == 1 && innermost(from) == inner ? Neighbours::side_by_side
                                                                      : Neighbours::apart;
       }
@@ -101,6 +117,7 @@ class Walker {
 
   const ir::Graph& graph_;
   const std::unordered_set<NodeId> inputs_;
+  std::map<std::string, Dim, std::less<>> multiples_;  // symbols as multiples of their quotients
   std::unordered_set<NodeId> seen_;
   int width_ = most_elements;
 };

@@ -52,6 +52,20 @@ TEST_CASE("the widest vector is 16 bytes of the largest value that is walked", "
   CHECK(widest([](Graph& g) {
           return abs(g.input("x", f32, {g.dim("B", {.min = 1, .max = 1024}), 96}));
         }) == 4);
+  const auto of_symbol = [](auto assume) {
+    Graph g("of_symbol");
+    const Dim n = g.dim("N", {.min = 1, .max = 4096, .hint = 512}), m = g.dim("M", {.min = 1, .max = 64});
+    assume(g, n, m);
+    g.output("y", abs(g.input("x", f32, {64, n})));
+    const Compiled made = run_pipeline(g.ir(), target_profile("h200"), {});
+    return schedule::widest_vector(made.graph, made.partition.pieces.at(0));
+  };
+  CHECK(of_symbol([](Graph&, const Dim&, const Dim&) {}) == 1);
+  CHECK(of_symbol([](Graph& g, const Dim& n, const Dim&) { g.assume(divisible(n, 12)); }) == 4);
+  CHECK(of_symbol([](Graph& g, const Dim& n, const Dim&) { g.assume(divisible(n, 6)); }) == 2);
+  CHECK(of_symbol([](Graph& g, const Dim& n, const Dim&) { g.assume(divisible(n, 9)); }) == 1);
+  CHECK(of_symbol([](Graph& g, const Dim& n, const Dim& m) { g.assume(equal(n, m * 8 + 4)); }) == 4);
+  CHECK(of_symbol([](Graph& g, const Dim& n, const Dim& m) { g.assume(equal(n, m * 8 + 2)); }) == 2);
   CHECK(widest([](Graph& g) {
           return convert(convert(g.input("x", bf16, {64}), f32) + g.input("z", f32, {64}), bf16);
         }) == 4);
@@ -145,6 +159,38 @@ TEST_CASE("rows of a number known late share warps, and the last warp is not ful
     one.program.bindings = {{{"B", rows}}};
     const fuzz::Outcome outcome = fuzz::run_alone(one);
     INFO(rows << ": " << outcome.text);
+    CHECK(to_string(outcome.verdict) == to_string(fuzz::Verdict::ok));
+  }
+}
+
+TEST_CASE("a symbol that is known to be a multiple is one in every index", "[stitch][emulated]") {
+  Graph g("multiple");
+  const Dim n = g.dim("N", {.min = 1, .max = 1 << 20, .hint = 1000});
+  g.assume(divisible(n, 8));
+  const Tensor x = g.input("x", bf16, {300, n});
+  g.output("y", convert(softmax(convert(x, f32)), bf16));
+  g.output("part", slice(x, 1, 16, n) * 2);
+  const Compiled made = run_pipeline(g.ir(), target_profile("h200"), {});
+  for (const schedule::Schedule& each : made.schedules)
+    CHECK(schedule::widest_vector(made.graph, each.piece) == 8);
+  for (const schedule::Step& step : made.plan.steps) {
+    const auto& work = std::get<schedule::KernelStep>(step.work);
+    CHECK(work.extents.at(0).to_string() == (n / 8).to_string());
+    CHECK(made.kernels[work.kernel].extents.at(0).name() == "N_over8");
+  }
+  const Device device = Device::emulated({.checked = true, .optimization = 0});
+  const Executable executable = compile(g, device);
+  Session session(executable, {{"N", 2000}});
+  const std::vector<runtime::KernelCounts> counts = counted_run(executable, session);
+  const runtime::Traffic traffic =
+      runtime::traffic_of(executable.stages(), g.ir(), {{"N", 2000}}, counts).large_values;
+  CHECK(traffic.sectors() == traffic.requested());
+  for (std::int64_t size : {24, 32, 2008}) {
+    fuzz::Case one = case_of(g, {.profile = "tiny3", .checked = true, .threads = 2, .shuffle_seed = 3});
+    one.program.bindings = {{{"N", size}}};
+    fuzz::Batch batch({std::move(one)});
+    const fuzz::Outcome outcome = batch.run(0);
+    INFO(size << ": " << outcome.text);
     CHECK(to_string(outcome.verdict) == to_string(fuzz::Verdict::ok));
   }
 }

@@ -11,7 +11,7 @@ inline fuzz::Case case_of(const Graph& graph, const fuzz::RunOptions& options) {
   double classes = 0;
   for (const ir::Node& node : program.graph.nodes) {
     const auto* name = std::get_if<ir::NameAttr>(&node.attr);
-    if (name && name->name == "x") classes = static_cast<double>(node.type.dims.back().constant());
+    if (name && name->name == "x") classes = static_cast<double>(node.type.dims.back().min());
   }
   for (const ir::Node& node : program.graph.nodes) {
     const auto* name = std::get_if<ir::NameAttr>(&node.attr);

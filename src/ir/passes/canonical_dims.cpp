@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ir/passes/canonical_dims.hpp"
 
+#include <algorithm>
 #include <unordered_map>
 
 #include "analysis/facts.hpp"
@@ -16,7 +17,9 @@ class Canonicaliser {
 
   Graph run() {
     result_.symbols = facts_.symbols();
-    for (const Symbol& symbol : result_.symbols) {
+    for (Symbol& symbol : result_.symbols) {
+      // Of 0 alone every number is a factor.
+      symbol.factor = std::max<std::int64_t>(1, facts_.factor(Dim::symbol(symbol.name, symbol.range)));
       narrowed_.emplace(symbol.name, Dim::symbol(symbol.name, symbol.range));
     }
     add_needs();

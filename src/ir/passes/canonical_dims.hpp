@@ -1,4 +1,5 @@
-// Equal extents become one expression, everywhere in the graph, and symbols take the narrowest ranges known.
+// Equal extents become one expression, everywhere in the graph, and symbols take the narrowest
+// ranges and the largest factors known.
 //
 // Before:  graph @g(%x: f32[S0, 8]) -> (y: f32[S2, S3, 8])
 //              where S0 in [0, 64], S2 in [1, 100], S3 in [2, 100] assuming S0 = S2 * S3
