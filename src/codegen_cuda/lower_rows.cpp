@@ -32,9 +32,12 @@ class RowLowering {
 
   void run() {
     for (const schedule::Held& held : to_.schedule.held) {
-      if (trips_ == 0) break;
-      const std::string name = "h" + to_.graph.value_name(held.node).substr(1);
-      local_[held.node] = builder_.buffer(name, to_.graph[held.node].type.dtype, Space::local, trips_, true);
+      const std::string name = to_.graph.value_name(held.node).substr(1);
+      const DType dtype = to_.graph[held.node].type.dtype;
+      if (trips_ > 0) local_[held.node] = builder_.buffer("h" + name, dtype, Space::local, trips_, true);
+      if (shared_hold() == 0) continue;
+      const int elements = shared_hold() * schedule::rows_at_once(to_.schedule.choices);
+      shared_[held.node] = builder_.buffer("s" + name, dtype, Space::shared, elements, true);
     }
     switch (to_.launch.mapping) {
       case Mapping::row_warp:
@@ -57,6 +60,7 @@ class RowLowering {
     std::vector<IndexLess> inside{};  ///< holds where the thread has a row
     std::vector<IndexLess> writer{};  ///< holds for one thread a row
     Index part{};                     ///< where it leaves its parts
+    Index slot{};                     ///< the row's number of those that the block walks at a time
   };
   struct Running {
     Stage stage{};
@@ -89,7 +93,7 @@ class RowLowering {
       if (to_.launch.lanes < warp_size) return by_lanes(at);
       const Index row = to_.bind(builder_.unique("row"), walker, to_.results);
       builder_.when({{row, to_.results}}, [&] {
-        passes({.row = row, .first = l, .step = warp_size, .writer = {{l, 1}}}, combine);
+        passes({.row = row, .first = l, .step = warp_size, .writer = {{l, 1}}, .slot = at.warp}, combine);
       });
     });
   }
@@ -101,7 +105,12 @@ class RowLowering {
         to_.bind(builder_.unique("row"), (at.block * warps_ + at.warp) * rows + at.lane / lanes, to_.results);
     const Index l = to_.bind(builder_.unique("l"), at.lane % lanes, lanes);
     const IndexLess inside{row, to_.results};
-    passes({.row = row, .first = l, .step = lanes, .inside = {inside}, .writer = {{l, 1}, inside}},
+    passes({.row = row,
+            .first = l,
+            .step = lanes,
+            .inside = {inside},
+            .writer = {{l, 1}, inside},
+            .slot = at.warp * rows + at.lane / lanes},
            [&](std::vector<Running>& running) { combine_lanes(running, lanes); });
   }
 
@@ -538,13 +547,82 @@ class RowLowering {
   }
 
   void plain_loop(const Walk& walk, const std::vector<Stage>& stages, const std::vector<Running>& running) {
+    const int pass = stages.front().pass;
     const std::string name = builder_.unique(to_.launch.vector == 1 ? "c" : "g");
     builder_.loop({.name = name, .begin = walk.first, .end = groups(), .step = walk.step, .body = {}}, [&] {
       to_.elements.enter_scope();
-      each_element({.number = Dim::index(name, groups())},
-                   [&](const Index&, const Index& c) { visit(walk, stages, running, c, 0); });
+      const Group group{.number = Dim::index(name, groups())};
+      const std::map<NodeId, BufferId> taken = take_shared(walk, group, pass);
+      each_element(group, [&](const Index& which, const Index& c) {
+        const Coordinates at = to_.operand_coordinates(dominant_, walk.row, c);
+        for (const auto& [node, buffer] : taken) to_.elements.keep(node, at, buffer, which);
+        visit(walk, stages, running, c, 0);
+        leave_shared(walk, group, which, at, pass);
+      });
       to_.elements.leave_scope();
     });
+  }
+
+  int shared_hold() const { return to_.schedule.choices.shared_hold; }
+
+  /// Where shared memory has the element: neighbouring threads' side by side.
+  Index shared_place(const Walk& walk, const Group& group, const Index& which) const {
+    return walk.slot * shared_hold() + which * (shared_hold() / to_.launch.vector) + group.number;
+  }
+
+  /// Holds where shared memory has the group; none where it has all of the row.
+  std::vector<IndexLess> is_shared(const Group& group) const {
+    const int held = shared_hold() / to_.launch.vector;
+    if (groups().max() <= held) return {};
+    return {{group.number, held}};
+  }
+
+  void guarded(const std::vector<IndexLess>& conditions, const std::function<void()>& fill) {
+    to_.elements.enter_scope();
+    conditions.empty() ? fill() : builder_.when(conditions, fill);
+    to_.elements.leave_scope();
+  }
+
+  /// The group's elements of what earlier passes left there, in registers; behind its end computed again.
+  std::map<NodeId, BufferId> take_shared(const Walk& walk, const Group& group, int pass) {
+    std::map<NodeId, BufferId> taken;
+    for (const schedule::Held& held : to_.schedule.held) {
+      if (!shared_.contains(held.node) || held.first >= pass || pass > held.last) continue;
+      const DType dtype = to_.graph[held.node].type.dtype;
+      const BufferId local = builder_.buffer("h" + to_.graph.value_name(held.node).substr(1), dtype,
+                                             Space::local, to_.launch.vector, true);
+      taken[held.node] = local;
+      builder_.at(held.node);
+      const std::vector<IndexLess> inside = is_shared(group);
+      guarded(inside, [&] {
+        each_element(group, [&](const Index& which, const Index&) {
+          const VarId value =
+              builder_.value(dtype, Load{shared_.at(held.node), shared_place(walk, group, which), {}});
+          builder_.append(Store{local, which, value});
+        });
+      });
+      if (inside.empty()) continue;
+      guarded({{inside[0].bound - 1, group.number}}, [&] {
+        each_element(group, [&](const Index& which, const Index& c) {
+          const VarId value = to_.elements.value(held.node, to_.operand_coordinates(dominant_, walk.row, c));
+          builder_.at(held.node);
+          builder_.append(Store{local, which, value});
+        });
+      });
+    }
+    return taken;
+  }
+
+  void leave_shared(const Walk& walk, const Group& group, const Index& which, const Coordinates& at,
+                    int pass) {
+    for (const schedule::Held& held : to_.schedule.held) {
+      if (!shared_.contains(held.node) || held.first != pass) continue;
+      const VarId value = to_.elements.value(held.node, at);
+      builder_.at(held.node);
+      guarded(is_shared(group), [&] {
+        builder_.append(Store{shared_.at(held.node), shared_place(walk, group, which), value});
+      });
+    }
   }
 
   /// Trip by trip, so that what is held has a number known to the compiler.
@@ -739,9 +817,9 @@ class RowLowering {
   const NodeId dominant_;
   const schedule::LoopShape shape_;
   const int warps_;
-  const int trips_;                     // 0: loops of no fixed length
-  std::map<NodeId, BufferId> local_{};  // of what is held
-  std::vector<Column> columns_{};       // whose state this launch keeps
+  const int trips_;                                // 0: loops of no fixed length
+  std::map<NodeId, BufferId> local_{}, shared_{};  // of what is held
+  std::vector<Column> columns_{};                  // whose state this launch keeps
   std::map<NodeId, std::size_t> scratch_at_{};
 };
 

@@ -20,6 +20,7 @@ namespace {
 constexpr int row_warp_limit = 1024;    // elements of a row that a warp walks in 32 steps
 constexpr int row_block_limit = 16384;  // and a block of 256 in 64
 constexpr int fewest_lanes = 8;         // that share a row
+constexpr int block_overhead = 1024;    // bytes of shared memory that a block takes for itself
 
 /// The widest that leaves threads for half of the device, and as many as share a row.
 int vector_of(const ir::Graph& graph, const Piece& piece, std::int64_t rows, std::int64_t row,
@@ -247,6 +248,31 @@ Choices online(const ir::Graph& graph, const Piece& piece, const Choices& choice
   return gains ? result : choices;
 }
 
+/// What passes load again stays in shared memory, as much of a row as leaves half of the threads their place:
+/// where threads hold nothing.
+Choices in_shared_memory(const ir::Graph& graph, const Piece& piece, const Choices& choices,
+                         const Target& target) {
+  const Piece run = staged(graph, piece, choices);
+  std::int64_t bytes = 0;  // of an element, in all rows of a block
+  for (const Held& held : shared_values(graph, run))
+    bytes += rows_at_once(choices) * static_cast<std::int64_t>(size_of(graph[held.node].type.dtype));
+  if (bytes == 0) return choices;
+  const std::int64_t share =
+      target.shared_per_sm * choices.block_threads / (target.max_threads_per_sm / 2) - block_overhead;
+  const std::int64_t left =
+      std::min<std::int64_t>(target.shared_per_block, share) - shared_bytes(graph, run, choices);
+  const int threads = choices.mapping == Mapping::row_warp ? choices.lanes : choices.block_threads;
+  const std::int64_t trip = std::int64_t{threads} * choices.vector;
+  const std::int64_t most = product(loop_shape(graph, graph[dominant(graph, piece)]).reduced).max();
+  const std::int64_t trips = std::min(left / bytes / trip, (most - 1) / trip + 1);
+  Choices result = choices;
+  result.hold = 0;
+  result.shared_hold = static_cast<int>(trips * trip);
+  const bool gains =
+      trips > 0 && piece_seconds(graph, piece, result, target) < piece_seconds(graph, piece, choices, target);
+  return gains ? result : choices;
+}
+
 /// By blocks of another size.
 Choices with_threads(Choices choices, int threads) {
   if (choices.mapping == Mapping::split)
@@ -268,6 +294,7 @@ std::optional<Choices> choices_of_phases(const ir::Graph& graph, const Piece& pi
     choices.phases.push_back(with_threads(alone[i], threads));
     choices.phases.back().blocks = 0;
     choices.phases.back().cluster = false;
+    choices.phases.back().shared_hold = 0;  // by rows of blocks of another size, beside other phases'
     for (const KernelSchedule& launch : launches(graph, phase, choices.phases.back()))
       tiles = std::max(tiles, launch.tiles.hint());
   }
@@ -313,7 +340,8 @@ Choices default_choices(const ir::Graph& graph, const Piece& piece, const Target
   choices = has_columns(piece) ? holding.columns(choices.vector) : holding.rows(choices);
   const bool by_rows = choices.mapping == Mapping::row_warp || choices.mapping == Mapping::row_block;
   if (!has_columns(piece)) choices = online(graph, piece, choices, target);
-  if (by_rows && !has_columns(piece)) choices = holding.parts(choices);
+  if (by_rows && !has_columns(piece))
+    choices = holding.parts(in_shared_memory(graph, piece, choices, target));
   if (has_columns(piece) && target.barrier_seconds < target.launch_seconds) choices.blocks = choices.parts;
   while (shared_bytes(graph, piece, choices) > target.shared_per_block) choices.block_threads /= 2;
   return widened(graph, piece, choices);

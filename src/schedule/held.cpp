@@ -14,8 +14,9 @@ using ir::Relation;
 
 class Finder {
  public:
-  Finder(const ir::Graph& graph, const Piece& piece)
+  Finder(const ir::Graph& graph, const Piece& piece, bool loads_alone)
       : graph_(graph),
+        loads_alone_(loads_alone),
         stages_(stages_of(graph, piece)),
         inputs_(piece.inputs.begin(), piece.inputs.end()),
         inside_(piece.nodes.begin(), piece.nodes.end()) {
@@ -73,15 +74,20 @@ class Finder {
     if (inputs_.contains(id)) {
       result = node.type.dims == dims_;
     } else if (relation == Relation::identity) {
-      result = info(node.op).has(ir::Trait::costly) ||
-               std::any_of(node.operands.begin(), node.operands.end(), [&](NodeId o) { return worth(o); });
+      result = !loads_alone_ && computes_much(node);
     } else {
       result = relation != Relation::none && relation != Relation::broadcast;
     }
     return worth_[id] = result;
   }
 
+  bool computes_much(const ir::Node& node) {
+    return info(node.op).has(ir::Trait::costly) ||
+           std::any_of(node.operands.begin(), node.operands.end(), [&](NodeId o) { return worth(o); });
+  }
+
   const ir::Graph& graph_;
+  const bool loads_alone_;
   const std::vector<Stage> stages_;
   const std::unordered_set<NodeId> inputs_, inside_;
   std::vector<Dim> dims_;
@@ -95,7 +101,11 @@ int words_of(const ir::Graph& graph, NodeId id) { return size_of(graph[id].type.
 }  // namespace
 
 std::vector<Held> held_values(const ir::Graph& graph, const Piece& piece) {
-  return Finder(graph, piece).run();
+  return Finder(graph, piece, false).run();
+}
+
+std::vector<Held> shared_values(const ir::Graph& graph, const Piece& piece) {
+  return Finder(graph, piece, true).run();
 }
 
 int held_words(const ir::Graph& graph, const std::vector<Held>& held) {

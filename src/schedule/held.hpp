@@ -1,8 +1,9 @@
 // Held values: elements of a row that later passes over it need again and that stay in the registers of the
-// thread that computed them, so that a row is loaded once and costly ops are computed once.
+// thread that computed them, so that a row is loaded once and costly ops are computed once. Where nobody
+// knows how many those are, what was loaded stays in shared memory.
 //
 // Before:  softmax, stages max | sum | div     each pass loads x, the last two compute exp
-// After:   x held from pass 0 to 1, exp(x - max) from 1 to 2
+// After:   x held from pass 0 to 1, exp(x - max) from 1 to 2; in shared memory: x from 0 to 2
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -23,6 +24,9 @@ struct Held {
 /// What the passes of a piece would hold, by pass, then in graph order: of each value that is needed again
 /// the last step that is the same, unless computing it again loads little and is cheap.
 std::vector<Held> held_values(const ir::Graph&, const Piece&);
+
+/// What shared memory would hold instead: what takes a load of the tensor's size.
+std::vector<Held> shared_values(const ir::Graph&, const Piece&);
 
 /// 32-bit registers that an element of all values takes that are held at once.
 int held_words(const ir::Graph&, const std::vector<Held>&);

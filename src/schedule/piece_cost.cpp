@@ -29,8 +29,8 @@ std::int64_t bytes_of(const ir::Graph& graph, const std::vector<ir::NodeId>& val
   return bounded(sum);
 }
 
-/// Passes that load the rows again: all but the first, where threads do not hold them.
-int rereads(const ir::Graph& graph, const Piece& piece, const Choices& choices) {
+/// Passes that load the rows again: all but the first, of what is not held.
+double rereads(const ir::Graph& graph, const Piece& piece, const Choices& choices) {
   if (piece.stages.size() < 2) return 0;
   std::vector<bool> walked(static_cast<std::size_t>(last_pass(piece.stages) + 1));
   for (const Stage& stage : piece.stages) {
@@ -43,7 +43,9 @@ int rereads(const ir::Graph& graph, const Piece& piece, const Choices& choices) 
   const std::vector<KernelSchedule> kernels = launches(graph, piece, choices);
   const std::int64_t trips = row_trips(kernels[0].reduced, choices);
   const bool held = trips > 0 && trips * held_words(graph, held_values(graph, piece)) <= choices.hold;
-  return held ? 0 : passes - 1;
+  if (held) return 0;
+  const double row = std::max(1.0, static_cast<double>(kernels[0].reduced.hint()));
+  return (passes - 1) * std::max(0.0, 1 - choices.shared_hold / row);
 }
 
 /// Of one phase; rows of split ones in one kernel wait for each other, behind each pass.
@@ -53,8 +55,7 @@ double phase_seconds(const ir::Graph& graph, const Piece& piece, const Choices& 
   const std::int64_t inputs = bytes_of(graph, piece.inputs), moved = moved_bytes(graph, piece);
   const std::vector<KernelSchedule> kernels = launches(graph, piece, choices);
   const bool joined = kernels.back().role == KernelSchedule::Role::joined;
-  const auto again =
-      static_cast<std::int64_t>(rereads(graph, piece, choices) * static_cast<double>(inputs) / l2_speed);
+  const auto again = bounded(rereads(graph, piece, choices) * static_cast<double>(inputs) / l2_speed);
   if (joined && choices.mapping == Mapping::split) {
     const std::int64_t at_once = choices.blocks / choices.parts;
     const double groups =

@@ -152,8 +152,13 @@ std::string Choices::to_string() const {
   if (lanes < 32) text += fmt::format(", lanes = {}", lanes);
   if (online) text += ", online";
   if (hold > 0) text += fmt::format(", hold = {}", hold);
+  if (shared_hold > 0) text += fmt::format(", shared_hold = {}", shared_hold);
   for (const Choices& phase : phases) text += fmt::format(", phase {{{}}}", phase.to_string());
   return text;
+}
+
+int rows_at_once(const Choices& choices) {
+  return choices.mapping == Mapping::row_warp ? choices.block_threads / choices.lanes : 1;
 }
 
 std::int64_t row_trips(const Dim& reduced, const Choices& choices) {
@@ -259,6 +264,12 @@ std::int64_t shared_bytes(const ir::Graph& graph, const Piece& piece, const Choi
   if (by_warp && choices.blocks > 0) columns += choices.block_threads;
   if (choices.mapping == Mapping::tile) return tile_bytes(graph, transposed(graph, piece).value());
   std::int64_t sum = 0;
+  if (choices.shared_hold > 0) {
+    for (const Held& held : shared_values(graph, piece)) {
+      const auto element = static_cast<std::int64_t>(size_of(graph[held.node].type.dtype));
+      sum += element * choices.shared_hold * rows_at_once(choices);
+    }
+  }
   for (const Stage& stage : stages_of(graph, piece)) {
     if (stage.form == Stage::Form::reduce) sum += (states + choices.cluster) * bytes(stage);
     if (stage.form == Stage::Form::column_reduce) sum += columns * bytes(stage);
@@ -359,6 +370,10 @@ namespace {
 
 /// As much of what the passes would hold as fits.
 void hold(const ir::Graph& graph, Schedule& schedule) {
+  if (schedule.choices.shared_hold > 0) {
+    schedule.held = shared_values(graph, schedule.piece);
+    return;
+  }
   const std::int64_t trips = row_trips(schedule.kernels[0].reduced, schedule.choices);
   if (has_columns(schedule.piece)) schedule.trips = static_cast<int>(trips);
   if (trips == 0 || trips > schedule.choices.hold) return;
@@ -412,7 +427,8 @@ Schedule make_schedule(const ir::Graph& graph, const Piece& cut, const Choices& 
     const int least = kernel.role == KernelSchedule::Role::joined ? schedule.blocks_an_sm : 1;
     kernel.aimed_blocks = aimed_blocks(kernel, shared_bytes(graph, piece, choices), least, target);
   }
-  if (piece.phases.empty() && (choices.hold > 0 || has_columns(piece))) hold(graph, schedule);
+  const bool holds = choices.hold > 0 || choices.shared_hold > 0 || has_columns(piece);
+  if (piece.phases.empty() && holds) hold(graph, schedule);
   schedule.scratch = scratch_of(graph, piece, choices);
   return schedule;
 }
@@ -427,9 +443,11 @@ std::string print(const ir::Graph& graph, const Schedule& schedule) {
                           stages_text(graph, stages_of(graph, phase.piece)));
     }
     for (const Held& held : phase.held) {
-      text +=
-          fmt::format("  held {} {}: {} elements a thread, from pass {} to {}\n", graph.value_name(held.node),
-                      to_string(graph[held.node].op), phase.trips, held.first, held.last);
+      const std::string where =
+          phase.trips > 0 ? fmt::format("{} elements a thread", phase.trips)
+                          : fmt::format("{} elements of a row in shared memory", phase.choices.shared_hold);
+      text += fmt::format("  held {} {}: {}, from pass {} to {}\n", graph.value_name(held.node),
+                          to_string(graph[held.node].op), where, held.first, held.last);
     }
   }
   const bool stitched = !schedule.phases.empty() || schedule.piece.stages.size() > 1;
@@ -476,6 +494,12 @@ void verify(const ir::Graph& graph, const Schedule& schedule, const Target& targ
     const bool packs = choices.mapping == Mapping::row_warp && !has_columns(schedule.piece);
     if (choices.lanes != 32 && (!packs || (choices.lanes != 16 && choices.lanes != 8)))
       fail(fmt::format("rows of {} lanes", choices.lanes));
+  }
+  if (const Choices& choices = schedule.choices; choices.shared_hold > 0) {
+    const bool by_rows = choices.mapping == Mapping::row_warp || choices.mapping == Mapping::row_block;
+    if (!by_rows || has_columns(schedule.piece) || choices.hold > 0 ||
+        choices.shared_hold % choices.vector != 0)
+      fail(fmt::format("{} elements of a row in shared memory", choices.shared_hold));
   }
   if (schedule.choices.cluster) {
     const Choices& choices = schedule.choices;

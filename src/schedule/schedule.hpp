@@ -41,6 +41,9 @@ struct Choices {
   int vector = 1;        ///< elements that a thread walks side by side (vector_width.hpp)
   int lanes = 32;        ///< row_warp: threads a row, neighbours in a warp
   bool online = false;   ///< sums of exponentials in the pass of their maximum (online_sums.hpp)
+  /// row_warp, row_block: elements of a row that shared memory holds, where registers hold none (held.hpp); a
+  /// multiple of the vector.
+  int shared_hold = 0;
   std::vector<Choices> phases{};  ///< of a piece of several phases: of each; the mapping is the first one's
   bool operator==(const Choices&) const = default;
   std::string to_string() const;
@@ -84,7 +87,7 @@ struct Schedule {
   int blocks_an_sm = 1;  ///< of the joined kernel: that must have a place on a multiprocessor at a time
   std::vector<ScratchArray> scratch{};
   /// What threads hold of a row from pass to pass; each walks `trips` elements of it, and keeps the state of
-  /// columns for each. 0: in no fixed number.
+  /// columns for each. 0: in no fixed number, so that what is held lies in shared memory.
   std::vector<Held> held{};
   int trips = 0;
   /// Of a piece of several phases: of each, whose launches and arrays are those above, in order.
@@ -99,6 +102,9 @@ std::span<const Schedule> phases_of(const Schedule&);
 std::int64_t row_groups(const Schedule& phase);
 /// Counters of the joined kernel: one of all blocks, then those of the phases' groups.
 std::int64_t barrier_counters(const Schedule&);
+
+/// Rows that a block of row_warp or row_block walks at a time.
+int rows_at_once(const Choices&);
 
 inline constexpr int tile_columns = 32;  ///< of column_tile: results side by side
 inline constexpr int most_held = 32;  ///< registers of a thread: half of what it has at half of the occupancy

@@ -100,6 +100,11 @@ schedule::Choices random_choices(const ir::Graph& graph, const schedule::Piece& 
   }
   if (schedule::with_online_sums(graph, piece)) choices.online = random.between(0, 1) > 0;
   if (choices.mapping == Mapping::column_tile) choices.vector = 1;
+  const bool by_rows = choices.mapping == Mapping::row_warp || choices.mapping == Mapping::row_block;
+  if (piece.stages.size() > 1 && by_rows && !has_columns(piece) && random.between(0, 2) == 0) {
+    choices.hold = 0;
+    choices.shared_hold = choices.vector * static_cast<int>(random.pick({1, 2, 5, 32}));
+  }
   if (choices.mapping == Mapping::row_warp && !has_columns(piece))
     choices.lanes = static_cast<int>(random.pick({8, 16, 32, 32}));
   while (shared_bytes(graph, piece, choices) > target.shared_per_block) {

@@ -5,12 +5,11 @@
 #include <cstring>
 #include <limits>
 
-#include "fuzz/execute.hpp"
 #include "kernel/kernel_support.hpp"
 #include "schedule/online_sums.hpp"
+#include "stitch/rows_of_any_length.hpp"
 #include "stitch/stitch_support.hpp"
 #include "support/devices.hpp"
-#include "support/stitch_cases.hpp"
 #include "support/tensor_compare.hpp"
 
 using namespace fuse;        // NOLINT
@@ -19,15 +18,6 @@ using schedule::Choices;
 using schedule::Mapping;
 
 namespace {
-
-/// Rows of which no thread holds a known part.
-Dim any_length(Graph& g) { return g.dim("N", {.min = 1, .max = 1 << 24, .hint = 5000}); }
-
-Graph any_softmax(DType dtype = f32) {
-  Graph g("any_softmax");
-  g.output("y", softmax(g.input("x", dtype, {300, any_length(g)})));
-  return g;
-}
 
 /// The logarithm of the sum of exponentials of each row: nothing is left to do of its elements.
 Graph any_logsumexp(DType dtype = f32) {
@@ -41,12 +31,6 @@ std::string stages(const Graph& g, const CompileOptions& options = {}) {
   const Compiled made = compiled(g, "h200", options);
   REQUIRE(made.schedules.size() == 1);
   return stages_text(made.graph, made.schedules[0].piece.stages);
-}
-
-fuzz::Outcome outcome(const Graph& g, const fuzz::RunOptions& options, const Choices& choices) {
-  fuzz::Batch batch({case_of(g, options)}, {},
-                    [&](const ir::Graph&, const schedule::Piece&, const Target&) { return choices; });
-  return batch.run(0);
 }
 
 }  // namespace
@@ -93,18 +77,8 @@ TEST_CASE("a kernel that sums beside a maximum", "[stitch][schedule]") {
   check_golden("kernel/online_sum.txt", print(compiled(any_logsumexp(), "h200").kernels.at(0)));
 }
 
-TEST_CASE("rows that nothing holds are read once less", "[stitch][emulated]") {
-  const auto loads = [](const Graph& g) {
-    const Device device = Device::emulated({.checked = true, .optimization = 0});
-    const Executable executable = compile(g, device);
-    Session session(executable, {{"N", 1000}});
-    const std::vector<runtime::KernelCounts> counts = counted_run(executable, session);
-    const runtime::Traffic traffic =
-        runtime::traffic_of(executable.stages(), g.ir(), {{"N", 1000}}, counts).large_values;
-    return traffic.load / (300 * 1000 * 4);
-  };
-  CHECK(loads(any_softmax()) == 2);
-  CHECK(loads(any_logsumexp()) == 1);
+TEST_CASE("a logarithm of a sum of exponentials reads its rows once", "[stitch][emulated]") {
+  CHECK(row_loads(any_logsumexp(), "h200", 1000) == 1);
 }
 
 TEST_CASE("online sums answer right, checked, by every mapping and in any order", "[stitch][emulated]") {

@@ -40,7 +40,7 @@ WayStyle style_of(Way way) {
               "a total that the blocks of a cluster share (cluster)"};
     case Way::held:
       return {"#15803d", "penwidth=1.5, style=dashed", "&#9476;&#9476;&#9654;",
-              "held in registers for a later pass"};
+              "held by its thread for a later pass"};
     case Way::memory:
       return {"#1d4ed8", "penwidth=3", "<b>&#9473;&#9473;&#9654;</b>", "through global memory (global)"};
   }

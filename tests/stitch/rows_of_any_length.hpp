@@ -1,0 +1,36 @@
+// Graphs whose rows have no known length, and how they run. SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "stitch/stitch_support.hpp"
+#include "support/stitch_cases.hpp"
+
+namespace fuse::test {
+
+/// Of a row of which no thread holds a known part.
+inline Dim any_length(Graph& g) { return g.dim("N", {.min = 1, .max = 1 << 24, .hint = 5000}); }
+
+inline Graph any_softmax(DType dtype = f32) {
+  Graph g("any_softmax");
+  g.output("y", softmax(g.input("x", dtype, {300, any_length(g)})));
+  return g;
+}
+
+/// How often kernels load each of 300 x N elements of f32.
+inline double row_loads(const Graph& g, const char* profile, std::int64_t n) {
+  const Device device = Device::emulated({.profile = profile, .checked = true, .optimization = 0});
+  const Executable executable = compile(g, device);
+  Session session(executable, {{"N", n}});
+  const std::vector<runtime::KernelCounts> counts = counted_run(executable, session);
+  const runtime::PlanTraffic traffic = runtime::traffic_of(executable.stages(), g.ir(), {{"N", n}}, counts);
+  return static_cast<double>(traffic.large_values.load) / static_cast<double>(300 * n * 4);
+}
+
+/// As the oracle of generated programs judges it, with these choices for every piece.
+inline fuzz::Outcome outcome(const Graph& g, const fuzz::RunOptions& options,
+                             const schedule::Choices& choices) {
+  fuzz::Batch batch({case_of(g, options)}, {},
+                    [&](const ir::Graph&, const schedule::Piece&, const Target&) { return choices; });
+  return batch.run(0);
+}
+
+}  // namespace fuse::test

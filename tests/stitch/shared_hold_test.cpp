@@ -1,0 +1,121 @@
+// Rows of any length whose elements shared memory holds from pass to pass.
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel/kernel_support.hpp"
+#include "schedule/schedule_support.hpp"
+#include "schedule/vector_width.hpp"
+#include "stitch/rows_of_any_length.hpp"
+
+using namespace fuse;        // NOLINT
+using namespace fuse::test;  // NOLINT
+using schedule::Choices;
+using schedule::Held;
+using schedule::Mapping;
+
+namespace {
+
+/// Three passes, of two values that are loaded, one of them shifted.
+Graph two_values(const Dim& n, Graph g = Graph("two_values"), DType dtype = f32) {
+  const Tensor x = g.input("x", dtype, {300, n}), z = g.input("z", dtype, {300, n + 1});
+  const Tensor both = exp(convert(x, f32) * 0.1) + convert(slice(z, 1, 1, n + 1), f32);
+  const Tensor centred = both - mean(both, {1}, true);
+  g.output("y", centred * rsqrt(mean(centred * centred, {1}, true) + 1e-5));
+  g.output("place", argmax(both, 1));
+  return g;
+}
+
+schedule::Schedule schedule_of(const Graph& g, const char* profile = "h200") {
+  const Compiled made = compiled(g, profile);
+  REQUIRE(made.schedules.size() == 1);
+  return made.schedules[0];
+}
+
+}  // namespace
+
+TEST_CASE("rows of any length lie in shared memory, as far as they fit", "[stitch][schedule]") {
+  const schedule::Schedule any = schedule_of(any_softmax());
+  CHECK(any.choices.hold == 0);
+  CHECK(any.choices.shared_hold > 8192);
+  CHECK(any.held == std::vector<Held>{{0, 0, 1}});  // x alone: exponentials are computed again
+  CHECK(any.trips == 0);
+  // Less where there is less.
+  CHECK(schedule_of(any_softmax(), "tiny3").choices.shared_hold < any.choices.shared_hold / 2);
+  CHECK(schedule_of(any_softmax(bf16)).choices.shared_hold > 2 * any.choices.shared_hold - 1024);
+  // Registers where they hold it, and nothing that only one pass loads.
+  Graph known("known"), once("once");
+  known.output("y", softmax(known.input("x", f32, {300, 4096})));
+  CHECK(schedule_of(known).choices.shared_hold == 0);
+  once.output("y", sum(exp(once.input("x", f32, {300, any_length(once)})), {1}));
+  CHECK(schedule_of(once).choices.shared_hold == 0);
+  // No longer than the longest row.
+  Graph bounded("bounded");
+  const Dim n = bounded.dim("N", {.min = 1, .max = 3000, .hint = 200});
+  bounded.output("y", softmax(bounded.input("x", f32, {300, n})));
+  const Choices& choices = schedule_of(bounded).choices;
+  CHECK(choices.shared_hold > 0);
+  CHECK(choices.shared_hold < 3000 + choices.block_threads);
+}
+
+TEST_CASE("a kernel that holds rows in shared memory", "[stitch][schedule]") {
+  const Compiled made = compiled(any_softmax(), "tiny3");
+  check_golden("kernel/shared_hold.txt", print(made.kernels.at(0)));
+  const schedule::Schedule& schedule = made.schedules.at(0);
+  CHECK(shared_bytes(made.graph, schedule.piece, schedule.choices) ==
+        static_cast<std::int64_t>(made.source.kernels[0].shared_bytes));
+}
+
+TEST_CASE("what shared memory holds is read once", "[stitch][emulated]") {
+  CHECK(row_loads(any_softmax(), "h200", 1000) == 1);
+  const int held = schedule_of(any_softmax(), "tiny3").choices.shared_hold;
+  CHECK(row_loads(any_softmax(), "tiny3", held) == 1);
+  CHECK(row_loads(any_softmax(), "tiny3", 2 * held) == 1.5);
+}
+
+TEST_CASE("rows in shared memory answer right, checked, in any order", "[stitch][emulated]") {
+  Graph odd("odd"), even("even");
+  Graph graphs[] = {two_values(101, std::move(odd)), two_values(96, std::move(even), bf16)};
+  for (const Graph& g : graphs) {
+    const Compiled made = compiled(g, "h200");
+    REQUIRE(made.partition.pieces.size() == 1);
+    const int widest = schedule::widest_vector(made.graph, made.partition.pieces[0]);
+    std::uint64_t seed = 1;
+    for (const int vector : {1, widest}) {
+      for (const int held : {vector, 8 * vector, 40, 96, 104}) {
+        for (const int blocks : {0, 7}) {
+          Choices choices{.block_threads = 64, .blocks = blocks, .vector = vector, .shared_hold = held};
+          std::vector<Choices> ways;
+          choices.mapping = Mapping::row_block;
+          ways.push_back(choices);
+          choices.mapping = Mapping::row_warp;
+          ways.push_back(choices);
+          choices.lanes = 8;
+          ways.push_back(choices);
+          for (const Choices& way : ways) {
+            const fuzz::RunOptions options{
+                .profile = "tiny2", .checked = true, .threads = 2, .shuffle_seed = seed++, .optimization = 0};
+            const fuzz::Outcome result = outcome(g, options, way);
+            INFO(g.ir().name << " " << way.to_string() << ": " << result.text);
+            CHECK(to_string(result.verdict) == to_string(fuzz::Verdict::ok));
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("shared memory holds rows of known mappings alone", "[stitch][schedule]") {
+  const Compiled made = compiled(any_softmax(), "h200");
+  const Target target = target_profile("h200");
+  const auto verified = [&](const Choices& choices) {
+    return thrown_by([&] {
+      verify(made.graph, make_schedule(made.graph, made.partition.pieces[0], choices, target), target);
+    });
+  };
+  const Choices good{.mapping = Mapping::row_block, .block_threads = 64, .shared_hold = 100};
+  CHECK(verified(good) == "no error");
+  Choices choices = good;
+  choices.hold = 8;
+  CHECK(verified(choices).find("100 elements of a row in shared memory") != std::string::npos);
+  choices = good;
+  choices.mapping = Mapping::column_tile;
+  CHECK(verified(choices).find("100 elements of a row in shared memory") != std::string::npos);
+}
