@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <set>
+
+#include "codegen_cuda/row_lowering.hpp"
+
+namespace fuse::codegen {
+
+using namespace kernel;  // NOLINT: this file is about the kernel IR
+using ir::NodeId;
+using schedule::KernelSchedule;
+using schedule::Mapping;
+using schedule::Stage;
+
+void RowLowering::note_columns() {
+  std::size_t next = 0;
+  for (Stage& stage : stages_) {
+    if (stage.form == Stage::Form::column_reduce) {
+      scratch_at_[stage.root] = next;
+      next += schedule::reduction_state(to_.graph, stage).size();
+    }
+    if (to_.launch.role == KernelSchedule::Role::combine) {
+      const bool reduces = stage.form == Stage::Form::column_reduce;
+      stage = {stage.root, reduces ? Stage::Form::reduce : Stage::Form::row, reduces ? 0 : 1};
+    } else if (stage.form == Stage::Form::column_reduce) {
+      columns_.push_back({.root = stage.root, .scratch = scratch_at_[stage.root]});
+    }
+  }
+}
+
+int RowLowering::reducing_passes() const {
+  std::set<int> passes;
+  for (const Stage& stage : stages_) {
+    if (stage.form == Stage::Form::reduce) passes.insert(stage.pass);
+  }
+  return static_cast<int>(passes.size());
+}
+
+void RowLowering::each_row(const Index& first, const Dim& step,
+                           const std::function<void(const Index&)>& fill) {
+  const std::string name = builder_.unique("row");
+  builder_.loop({.name = name, .begin = first, .end = to_.results, .step = step, .body = {}}, [&] {
+    to_.elements.enter_scope();
+    fill(Dim::index(name, to_.results));
+    to_.elements.leave_scope();
+  });
+}
+
+void RowLowering::clear_columns() {
+  for (Column& column : columns_) {
+    builder_.at(column.root);
+    column.reduction = reduction_of({.root = column.root, .form = Stage::Form::column_reduce});
+    const Reduction& reduction = builder_.kernel.reductions[column.reduction];
+    for (const DType dtype : reduction.state) {
+      const std::string name = builder_.component("col", column.reduction, column.state.size()) +
+                               to_.graph.value_name(column.root).substr(1);
+      column.state.push_back(builder_.buffer(name, dtype, Space::local, trips_, true));
+    }
+  }
+  const std::string name = builder_.unique("k");
+  builder_.loop({.name = name, .begin = 0, .end = trips_, .unrolled = true, .body = {}}, [&] {
+    const Index trip = Dim::index(name, trips_);
+    for (const Column& column : columns_) {
+      builder_.at(column.root);
+      for (std::size_t i = 0; i < column.state.size(); ++i) {
+        const Reduction& reduction = builder_.kernel.reductions[column.reduction];
+        const DType dtype = reduction.state[i];
+        const VarId identity = builder_.value(dtype, reduction.identity[i]);
+        builder_.append(Store{column.state[i], trip, identity});
+      }
+    }
+  });
+}
+
+void RowLowering::accumulate_column(const Column& column, const Index& row, const Index& c,
+                                    const Index& trip) {
+  const NodeId operand = to_.graph[column.root].operands[0];
+  std::vector<VarId> incoming = {to_.elements.value(operand, to_.operand_coordinates(dominant_, row, c))};
+  builder_.at(column.root);
+  if (column.state.size() == 2) incoming.push_back(builder_.value(i64, IndexValue{row}));
+  const std::vector<VarId> state = builder_.declare(column.reduction, "acc", load_state(column, trip));
+  builder_.append(Combine{column.reduction, state, incoming});
+  for (std::size_t i = 0; i < state.size(); ++i) builder_.append(Store{column.state[i], trip, state[i]});
+}
+
+std::vector<VarId> RowLowering::load_state(const Column& column, const Index& trip) {
+  builder_.at(column.root);
+  std::vector<VarId> state;
+  for (const BufferId buffer : column.state) {
+    state.push_back(builder_.value(builder_.kernel.buffers[buffer].dtype, Load{buffer, trip, {}}));
+  }
+  return state;
+}
+
+void RowLowering::store_part(const Column& column, const Index& part, const Index& c,
+                             const std::vector<VarId>& state) {
+  for (std::size_t i = 0; i < state.size(); ++i) {
+    builder_.append(Store{to_.scratch[column.scratch + i], part * to_.reduced + c, state[i]});
+  }
+}
+
+void RowLowering::store_columns(const Walk& walk) {
+  each_group(walk, [&](const Group& group) {
+    builder_.when({group.inside}, [&] {
+      each_element(group, [&](const Index& trip, const Index& c) {
+        for (const Column& column : columns_) store_part(column, walk.part, c, load_state(column, trip));
+      });
+    });
+  });
+}
+
+void RowLowering::store_warps_columns(const ThreadIndex& at) {
+  std::vector<Running> running;
+  for (const Column& column : columns_)
+    running.push_back({{.root = column.root, .form = Stage::Form::column_reduce}, column.reduction, {}});
+  const std::vector<SharedState> shared = shared_states(running, warps_ * warp_size);
+  each_group({.first = at.lane, .step = warp_size}, [&](const Group& group) {
+    each_element(group, [&](const Index& trip, const Index& c) {
+      for (std::size_t i = 0; i < columns_.size(); ++i) {
+        running[i].state = load_state(columns_[i], trip);
+      }
+      put(shared, at.warp * warp_size + at.lane, running);
+      builder_.append(Barrier{});
+      builder_.when({{at.warp, 1}, group.inside}, [&] {
+        declare_totals(running);
+        const std::string other = builder_.unique("w");
+        builder_.loop({.name = other, .begin = 0, .end = warps_, .body = {}},
+                      [&] { take(shared, Dim::index(other, warps_) * warp_size + at.lane, running); });
+        for (std::size_t i = 0; i < columns_.size(); ++i) {
+          builder_.at(columns_[i].root);
+          store_part(columns_[i], at.block, c, running[i].state);
+        }
+      });
+      if (trips_ > 1) builder_.append(Barrier{});  // before the next trip overwrites what others still read
+    });
+  });
+}
+
+}  // namespace fuse::codegen

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <iterator>
+
+#include "codegen_cuda/row_lowering.hpp"
+
+namespace fuse::codegen {
+
+using namespace kernel;  // NOLINT: this file is about the kernel IR
+using ir::NodeId;
+using schedule::KernelSchedule;
+using schedule::Mapping;
+using schedule::Stage;
+
+void RowLowering::by_parts() {
+  to_.threads(builder_.unique("b"), [&](const ThreadIndex& at) {
+    const Walk walk = part_of_row(at, at.block, at.block / parts());
+    std::vector<Running> totals;
+    for (const Stage& stage : combined_in(to_.graph, to_.schedule.piece, to_.launch))
+      totals.push_back(declare(stage, "total"));
+    take_parts(at, walk, totals);
+    pass_of_part(at, walk, to_.launch.pass);
+  });
+}
+
+void RowLowering::by_parts_together() {
+  const ThreadIndex& at = *to_.joined;
+  const std::int64_t blocks = builder_.kernel.grid.constant(), at_once = blocks / parts();
+  const auto fill = [&](const Index& base) {
+    Walk walk = part_of_row(at, base * parts() + at.block,
+                            to_.bind(builder_.unique("row"), base + at.block / parts(), to_.results));
+    if (at_once * parts() < blocks) walk.inside = {{at.block, at_once * parts()}};
+    const std::int64_t rows = to_.results.is_constant() ? to_.results.constant() : 0;
+    const bool whole = rows > 0 && rows % at_once == 0;
+    if (!whole) walk.inside.push_back({walk.row, to_.results});
+    std::vector<Stage> reduced;  // by the last pass
+    for (int pass = 0; pass <= last_pass(stages_) || !reduced.empty(); ++pass) {
+      std::vector<Running> totals;
+      if (!reduced.empty()) to_.row_barrier();
+      for (const Stage& stage : reduced) totals.push_back(declare(stage, "total"));
+      take_parts(at, walk, totals);
+      builder_.at(to_.root());
+      const auto part = [&] {
+        to_.elements.enter_scope();
+        pass_of_part(at, walk, pass);
+        to_.elements.leave_scope();
+      };
+      walk.inside.empty() ? part() : builder_.when(walk.inside, part);
+      reduced = stages_of_pass(pass);
+      std::erase_if(reduced, [](const Stage& stage) { return stage.form != Stage::Form::reduce; });
+    }
+  };
+  to_.elements.enter_scope();
+  if (to_.results.is_constant() && to_.results.constant() <= at_once) {
+    fill(0);
+  } else {
+    const std::string base = builder_.unique("base");
+    builder_.loop({.name = base, .begin = 0, .end = to_.results, .step = at_once, .body = {}},
+                  [&] { fill(Dim::index(base, to_.results)); });
+  }
+  to_.elements.leave_scope();
+}
+
+void RowLowering::by_cluster() {
+  to_.threads(builder_.unique("b"), [&](const ThreadIndex& at) {
+    const Walk walk = part_of_row(at, at.block, at.block / parts());
+    for (int pass = 0; pass <= last_pass(stages_); ++pass) {
+      const std::vector<Stage> stages = stages_of_pass(pass);
+      std::vector<Running> running = walk_part(at, walk, stages);
+      if (running.empty()) continue;
+      const std::vector<SharedState> left = shared_states(running, 1);
+      builder_.when({{at.warp, 1}, {at.lane, 1}}, [&] { put(left, 0, running); });
+      builder_.append(ClusterBarrier{});
+      declare_totals(running);
+      take_parts(at, running, [&](const Running& total, const Index& part) {
+        const SharedState& shared = left[static_cast<std::size_t>(&total - running.data())];
+        std::vector<VarId> incoming;
+        for (const BufferId buffer : shared) {
+          incoming.push_back(
+              builder_.value(builder_.kernel.buffers[buffer].dtype, Load{buffer, 0, {}, part}));
+        }
+        return incoming;
+      });
+      finish_parts(walk, running);
+    }
+    builder_.at(to_.root());
+    builder_.append(ClusterBarrier{});  // until then others may read what this block left
+  });
+}
+
+RowLowering::Walk RowLowering::part_of_row(const ThreadIndex& at, const Index& part, const Index& row) const {
+  const int threads = to_.launch.block_threads;
+  const Index number = at.block % parts();
+  return {.row = row,
+          .first = number * threads + at.warp * warp_size + at.lane,
+          .step = threads * parts(),
+          .writer = {{number, 1}, {at.warp, 1}, {at.lane, 1}},
+          .part = part};
+}
+
+std::vector<Stage> RowLowering::stages_of_pass(int pass) const {
+  std::vector<Stage> stages;
+  std::copy_if(stages_.begin(), stages_.end(), std::back_inserter(stages),
+               [&](const Stage& stage) { return stage.pass == pass; });
+  return stages;
+}
+
+void RowLowering::take_parts(
+    const ThreadIndex& at, const std::vector<Running>& totals,
+    const std::function<std::vector<VarId>(const Running&, const Index& part)>& load) {
+  const std::string part = builder_.unique("p");
+  builder_.at(totals.front().root());
+  builder_.loop({.name = part, .begin = at.lane, .end = parts(), .step = warp_size, .body = {}}, [&] {
+    for (const Running& total : totals) {
+      builder_.at(total.root());
+      const std::vector<VarId> incoming = load(total, Dim::index(part, parts()));
+      builder_.append(Combine{total.reduction, total.state, incoming});
+    }
+  });
+  combine_lanes(totals);
+}
+
+void RowLowering::take_parts(const ThreadIndex& at, const Walk& walk, const std::vector<Running>& totals) {
+  const auto take = [&] {
+    take_parts(at, totals, [&](const Running& total, const Index& part) {
+      std::vector<VarId> incoming;
+      std::size_t array = scratch_place(to_.graph, to_.schedule.piece, total.root());
+      for (const DType dtype : builder_.kernel.reductions[total.reduction].state)
+        incoming.push_back(builder_.value(dtype, Load{to_.scratch[array++], walk.row * parts() + part, {}}));
+      return incoming;
+    });
+  };
+  if (totals.empty()) return;
+  walk.inside.empty() ? take() : builder_.when(walk.inside, take);
+  finish_parts(walk, totals);
+}
+
+void RowLowering::finish_parts(const Walk& walk, const std::vector<Running>& totals) {
+  for (const Running& total : totals) {
+    const VarId value = hold_total(walk, total);
+    if (!to_.outputs.contains(total.root())) continue;
+    walk.inside.empty() ? store_row(walk, total.root(), value)
+                        : builder_.when(walk.inside, [&] { store_row(walk, total.root(), value); });
+  }
+}
+
+std::vector<RowLowering::Running> RowLowering::walk_part(const ThreadIndex& at, const Walk& walk,
+                                                         const std::vector<Stage>& stages) {
+  std::vector<Running> running;
+  for (const Stage& stage : stages) {
+    if (stage.form == Stage::Form::reduce) running.push_back(declare(stage, "acc"));
+  }
+  if (!stages.empty()) walk_row(walk, stages, running);
+  if (!running.empty()) combine_block(at, running);
+  return running;
+}
+
+void RowLowering::pass_of_part(const ThreadIndex& at, const Walk& walk, int pass) {
+  const std::vector<Running> running = walk_part(at, walk, stages_of_pass(pass));
+  for (const Running& each : running) {
+    builder_.at(each.root());
+    std::size_t array = scratch_place(to_.graph, to_.schedule.piece, each.root());
+    builder_.when({{at.warp, 1}, {at.lane, 1}}, [&] {
+      for (const VarId state : each.state) builder_.append(Store{to_.scratch[array++], walk.part, state});
+    });
+  }
+}
+
+}  // namespace fuse::codegen

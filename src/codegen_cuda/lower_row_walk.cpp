@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <unordered_set>
+
+#include "codegen_cuda/row_lowering.hpp"
+
+namespace fuse::codegen {
+
+using namespace kernel;  // NOLINT: this file is about the kernel IR
+using ir::NodeId;
+using schedule::KernelSchedule;
+using schedule::Mapping;
+using schedule::Stage;
+
+bool RowLowering::combines_parts() const {
+  return to_.launch.role == KernelSchedule::Role::combine && to_.launch.mapping != Mapping::split;
+}
+
+void RowLowering::each_group(const Walk& walk, const std::function<void(const Group&)>& fill) {
+  const auto group = [&](const Index& trip) {
+    const Index number = to_.bind(builder_.unique(to_.launch.vector == 1 ? "c" : "g"),
+                                  walk.first + trip * walk.step, groups());
+    fill({trip, number, {number, groups()}});
+  };
+  const Dim trips = trips_ / to_.launch.vector;
+  if (trips.is(1)) return group(0);
+  const std::string name = builder_.unique("k");
+  builder_.loop({.name = name, .begin = 0, .end = trips, .unrolled = true, .body = {}},
+                [&] { group(Dim::index(name, trips)); });
+}
+
+void RowLowering::each_element(const Group& group, const Visit& visit) {
+  to_.side_by_side(group.number, [&](const Index& which, const Index& c) {
+    visit(group.trip * to_.launch.vector + which, c);
+  });
+}
+
+ReductionId RowLowering::reduction_of(const Stage& stage) {
+  const DType element = to_.graph[element_of(to_.graph, stage)].type.dtype;
+  return stage.maximum ? builder_.online_sum(element) : builder_.reduction(to_.graph[stage.root].op, element);
+}
+
+RowLowering::Running RowLowering::declare(const Stage& stage, const char* name) {
+  builder_.at(stage.root);
+  const ReductionId reduction = reduction_of(stage);
+  return {stage, reduction, builder_.declare(reduction, name)};
+}
+
+void RowLowering::walk_row(const Walk& walk, const std::vector<Stage>& stages,
+                           const std::vector<Running>& running) {
+  bool loops = false;
+  for (const Stage& stage : stages) {
+    loops = loops || walks(stage.form);
+    if (stage.form != Stage::Form::row) continue;
+    const VarId value = to_.elements.value(stage.root, row_coordinates(stage.root, walk.row));
+    store_row(walk, stage.root, value);
+  }
+  if (!loops) return;
+  compute_row_values(walk, stages);
+  trips_ > 0 ? unrolled_loop(walk, stages, running) : plain_loop(walk, stages, running);
+}
+
+void RowLowering::plain_loop(const Walk& walk, const std::vector<Stage>& stages,
+                             const std::vector<Running>& running) {
+  const int pass = stages.front().pass;
+  const std::string name = builder_.unique(to_.launch.vector == 1 ? "c" : "g");
+  builder_.loop({.name = name, .begin = walk.first, .end = groups(), .step = walk.step, .body = {}}, [&] {
+    to_.elements.enter_scope();
+    const Group group{.number = Dim::index(name, groups())};
+    const std::map<NodeId, BufferId> taken = take_shared(walk, group, pass);
+    each_element(group, [&](const Index& which, const Index& c) {
+      const Coordinates at = to_.operand_coordinates(dominant_, walk.row, c);
+      for (const auto& [node, buffer] : taken) to_.elements.keep(node, at, buffer, which);
+      visit(walk, stages, running, c, 0);
+      leave_shared(walk, group, which, at, pass);
+    });
+    to_.elements.leave_scope();
+  });
+}
+
+Index RowLowering::shared_place(const Walk& walk, const Group& group, const Index& which) const {
+  return walk.slot * shared_hold() + which * (shared_hold() / to_.launch.vector) + group.number;
+}
+
+std::vector<IndexLess> RowLowering::is_shared(const Group& group) const {
+  const int held = shared_hold() / to_.launch.vector;
+  if (groups().max() <= held) return {};
+  return {{group.number, held}};
+}
+
+void RowLowering::guarded(const std::vector<IndexLess>& conditions, const std::function<void()>& fill) {
+  to_.elements.enter_scope();
+  conditions.empty() ? fill() : builder_.when(conditions, fill);
+  to_.elements.leave_scope();
+}
+
+std::map<NodeId, BufferId> RowLowering::take_shared(const Walk& walk, const Group& group, int pass) {
+  std::map<NodeId, BufferId> taken;
+  for (const schedule::Held& held : to_.schedule.held) {
+    if (!shared_.contains(held.node) || held.first >= pass || pass > held.last) continue;
+    const DType dtype = to_.graph[held.node].type.dtype;
+    const BufferId local = builder_.buffer("h" + to_.graph.value_name(held.node).substr(1), dtype,
+                                           Space::local, to_.launch.vector, true);
+    taken[held.node] = local;
+    builder_.at(held.node);
+    const std::vector<IndexLess> inside = is_shared(group);
+    guarded(inside, [&] {
+      each_element(group, [&](const Index& which, const Index&) {
+        const VarId value =
+            builder_.value(dtype, Load{shared_.at(held.node), shared_place(walk, group, which), {}});
+        builder_.append(Store{local, which, value});
+      });
+    });
+    if (inside.empty()) continue;
+    guarded({{inside[0].bound - 1, group.number}}, [&] {
+      each_element(group, [&](const Index& which, const Index& c) {
+        const VarId value = to_.elements.value(held.node, to_.operand_coordinates(dominant_, walk.row, c));
+        builder_.at(held.node);
+        builder_.append(Store{local, which, value});
+      });
+    });
+  }
+  return taken;
+}
+
+void RowLowering::leave_shared(const Walk& walk, const Group& group, const Index& which,
+                               const Coordinates& at, int pass) {
+  for (const schedule::Held& held : to_.schedule.held) {
+    if (!shared_.contains(held.node) || held.first != pass) continue;
+    const VarId value = to_.elements.value(held.node, at);
+    builder_.at(held.node);
+    guarded(is_shared(group), [&] {
+      builder_.append(Store{shared_.at(held.node), shared_place(walk, group, which), value});
+    });
+  }
+}
+
+void RowLowering::unrolled_loop(const Walk& walk, const std::vector<Stage>& stages,
+                                const std::vector<Running>& running) {
+  const int pass = stages.front().pass;
+  const Visit element = [&](const Index& trip, const Index& c) {
+    to_.elements.enter_scope();
+    const Coordinates at = to_.operand_coordinates(dominant_, walk.row, c);
+    for (const schedule::Held& held : to_.schedule.held) {
+      const bool taken = held.first < pass && pass <= held.last;
+      if (taken) to_.elements.keep(held.node, at, local_.at(held.node), trip);
+    }
+    visit(walk, stages, running, c, trip);
+    for (const schedule::Held& held : to_.schedule.held) {
+      if (held.first != pass) continue;
+      const VarId value = to_.elements.value(held.node, at);
+      builder_.at(held.node);
+      builder_.append(Store{local_.at(held.node), trip, value});
+    }
+    to_.elements.leave_scope();
+  };
+  each_group(walk, [&](const Group& group) {
+    builder_.when({group.inside}, [&] { each_element(group, element); });
+  });
+}
+
+void RowLowering::visit(const Walk& walk, const std::vector<Stage>& stages,
+                        const std::vector<Running>& running, const Index& c, const Index& trip) {
+  auto next = running.begin();
+  for (const Stage& stage : stages) {
+    if (stage.form == Stage::Form::column_reduce) {
+      const auto column = std::find_if(columns_.begin(), columns_.end(),
+                                       [&](const Column& each) { return each.root == stage.root; });
+      accumulate_column(*column, walk.row, c, trip);
+    }
+    if (stage.form == Stage::Form::element) store_element(stage.root, walk.row, c);
+    if (stage.form == Stage::Form::reduce) accumulate(*next++, walk.row, c);
+  }
+}
+
+void RowLowering::compute_row_values(const Walk& walk, const std::vector<Stage>& stages) {
+  if (combines_parts()) return;
+  const Coordinates at = to_.operand_coordinates(dominant_, walk.row, 0);
+  const std::vector<Dim> dims = to_.elements.dims(to_.graph[dominant_].operands[0]);
+  std::vector<NodeId> work;
+  std::unordered_set<NodeId> seen;
+  for (const Stage& stage : stages) {
+    if (!walks(stage.form)) continue;
+    work.push_back(element_of(to_.graph, stage));
+  }
+  while (!work.empty()) {
+    const NodeId id = work.back();
+    work.pop_back();
+    if (!seen.insert(id).second || to_.elements.is_held(id) || to_.elements.is_loaded(id)) continue;
+    const ir::Node& node = to_.graph[id];
+    if (same_for_row(node) && to_.elements.dims(id) == dims) {
+      to_.elements.value(node.operands[0], to_.elements.broadcast_coordinates(node, at));
+    } else {
+      work.insert(work.end(), node.operands.begin(), node.operands.end());
+    }
+  }
+}
+
+bool RowLowering::same_for_row(const ir::Node& node) const {
+  if (info(node.op).relation != ir::Relation::broadcast) return false;
+  const std::vector<std::int64_t>& map = ir::attr<ir::DimsAttr>(node).dims;
+  const std::vector<Dim>& operand = to_.graph[node.operands[0]].type.dims;
+  if (node.type.dims.size() != shape_.is_reduced.size()) return false;
+  for (std::size_t i = 0; i < operand.size(); ++i) {
+    if (!operand[i].is(1) && shape_.is_reduced[static_cast<std::size_t>(map[i])]) return false;
+  }
+  return true;
+}
+
+Coordinates RowLowering::row_coordinates(NodeId node, const Index& row) const {
+  return unflatten(row, to_.elements.dims(node));
+}
+
+void RowLowering::store_element(NodeId root, const Index& row, const Index& c) {
+  const Coordinates at = to_.operand_coordinates(dominant_, row, c);
+  const VarId value = to_.elements.value(root, at);
+  builder_.at(root);
+  builder_.append(Store{to_.outputs.at(root), flatten(at, to_.elements.dims(root)), value});
+}
+
+void RowLowering::accumulate(const Running& running, const Index& row, const Index& c) {
+  std::vector<VarId> incoming;
+  builder_.at(running.root());
+  if (combines_parts()) {
+    const std::size_t first = scratch_at_.empty() ? 0 : scratch_at_.at(running.root());
+    const Index at = scratch_at_.empty() ? row * to_.reduced + c : c * to_.results + row;
+    for (std::size_t i = first; i < first + running.state.size(); ++i) {
+      incoming.push_back(builder_.value(to_.schedule.scratch[i].dtype, Load{to_.scratch[i], at, {}}));
+    }
+  } else {
+    incoming.push_back(to_.elements.value(element_of(to_.graph, running.stage),
+                                          to_.operand_coordinates(running.root(), row, c)));
+    builder_.at(running.root());
+    if (running.stage.maximum) {
+      incoming.push_back(builder_.value(to_.graph[running.root()].type.dtype, Constant{1, 1}));
+    } else if (running.state.size() == 2) {
+      incoming.push_back(builder_.value(i64, IndexValue{c}));
+    }
+  }
+  builder_.append(Combine{running.reduction, running.state, incoming});
+}
+
+void RowLowering::finish(const Walk& walk, const Running& running) {
+  const VarId value = hold_total(walk, running);
+  if (to_.outputs.contains(running.root())) store_row(walk, running.root(), value);
+}
+
+VarId RowLowering::hold_total(const Walk& walk, const Running& running) {
+  builder_.at(running.root());
+  VarId value = running.state.back();  // argmax is the position
+  if (const auto maximum = running.stage.maximum) {
+    to_.elements.hold(*maximum, row_coordinates(*maximum, walk.row), running.state.front());
+    // Below a maximum that is infinite a distance is NaN. Of no elements, which are in no other sum of 0,
+    // there is none.
+    const DType dtype = to_.graph[running.root()].type.dtype;
+    const VarId distance = builder_.compute(ir::Op::sub, dtype, {running.state[0], running.state[0]});
+    const VarId sum = builder_.compute(ir::Op::add, dtype, {value, distance});
+    const VarId none = builder_.compute(ir::Op::eq, boolean, {value, builder_.value(dtype, Constant{})});
+    value = builder_.compute(ir::Op::select, dtype, {none, value, sum});
+  }
+  to_.elements.hold(running.root(), row_coordinates(running.root(), walk.row), value);
+  return value;
+}
+
+void RowLowering::store_row(const Walk& walk, NodeId root, VarId value) {
+  builder_.at(root);
+  builder_.when(walk.writer, [&] { builder_.append(Store{to_.outputs.at(root), walk.row, value}); });
+}
+
+}  // namespace fuse::codegen

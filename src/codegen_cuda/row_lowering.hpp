@@ -1,0 +1,177 @@
+// RowLowering: the loops of a reduction and of all stages that share them.
+//
+//   lower_rows.cpp         who walks a row: a warp, a block, a tile of columns; how they combine
+//   lower_row_parts.cpp    rows that several blocks share
+//   lower_row_columns.cpp  what is reduced across the rows
+//   lower_row_walk.cpp     the walk of a row: its elements, what is held of them, what is stored
+//
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <map>
+#include <vector>
+
+#include "codegen_cuda/lowering.hpp"
+#include "schedule/shape.hpp"
+
+namespace fuse::codegen {
+
+class RowLowering {
+ public:
+  explicit RowLowering(Lowering& to);
+  void run();
+
+ private:
+  using Index = kernel::Index;
+  using IndexLess = kernel::IndexLess;
+  using VarId = kernel::VarId;
+  using BufferId = kernel::BufferId;
+  using ReductionId = kernel::ReductionId;
+  using NodeId = ir::NodeId;
+  using Stage = schedule::Stage;
+
+  /// What a thread does of a row.
+  struct Walk {
+    Index row{}, first{};
+    Dim step{};
+    std::vector<IndexLess> inside{};  ///< holds where the thread has a row
+    std::vector<IndexLess> writer{};  ///< holds for one thread a row
+    Index part{};                     ///< where it leaves its parts
+    Index slot{};                     ///< the row's number of those that the block walks at a time
+  };
+  struct Running {
+    Stage stage{};
+    ReductionId reduction = 0;
+    std::vector<VarId> state{};
+    NodeId root() const { return stage.root; }
+  };
+  /// A reduction over columns, whose state a thread has for each element of a row that it walks.
+  struct Column {
+    NodeId root = 0;
+    ReductionId reduction = 0;
+    std::vector<BufferId> state{};  // a thread's own, by components
+    std::size_t scratch = 0;        // where its components begin
+  };
+  /// Makes each state the row's total, in all threads that have the row.
+  using Combiner = std::function<void(std::vector<Running>&)>;
+  /// A group of elements that lie side by side, of the row; and an element of one.
+  struct Group {
+    Index trip{}, number{};
+    IndexLess inside{};  ///< holds where the row has it
+  };
+  using Visit = std::function<void(const Index& trip, const Index& c)>;
+  using SharedState = std::vector<BufferId>;
+
+  // lower_rows.cpp
+  // ----------------------------------------------------------------------------------------------
+  /// A warp a row; its lanes walk it and combine by a butterfly.
+  void by_warp();
+  /// Several rows a warp: some of them may be behind the last, and the warp combines all.
+  void by_lanes(const ThreadIndex& at);
+  static bool keeps_trips(const schedule::KernelSchedule& launch);
+  /// A block a row: each warp combines its lanes, then every warp combines the warps.
+  void by_block();
+  void combine_block(const ThreadIndex& at, std::vector<Running>& running);
+  /// 32 rows side by side, a lane each; every warp walks every n-th element of them, then each adds up all
+  /// warps.
+  void by_tile();
+  /// Each pass walks the row once; what it reduces, the next ones have.
+  void passes(const Walk& walk, const Combiner& combine);
+  void combine_lanes(const std::vector<Running>& running, int lanes = warp_size);
+  void declare_totals(std::vector<Running>& running);
+  std::vector<SharedState> shared_states(const std::vector<Running>& running, int elements);
+  void put(const std::vector<SharedState>& shared, const Index& at, const std::vector<Running>& running);
+  void take(const std::vector<SharedState>& shared, const Index& at, const std::vector<Running>& running);
+
+  // lower_row_parts.cpp
+  // -----------------------------------------------------------------------------------------
+  /// Several blocks a row: what one pass leaves of it, each of them combines before the next.
+  void by_parts();
+  /// All passes in one kernel: as many rows at a time as all blocks have parts, which wait for each other.
+  void by_parts_together();
+  /// The blocks of a row are a cluster: each leaves its parts in its own shared memory, where all read them.
+  void by_cluster();
+  Walk part_of_row(const ThreadIndex& at, const Index& part, const Index& row) const;
+  std::vector<Stage> stages_of_pass(int pass) const;
+  /// Every warp combines the parts of the row in the same order, so that every thread has the totals.
+  void take_parts(const ThreadIndex& at, const std::vector<Running>& totals,
+                  const std::function<std::vector<VarId>(const Running&, const Index& part)>& load);
+  /// Of what earlier passes left in memory.
+  void take_parts(const ThreadIndex& at, const Walk& walk, const std::vector<Running>& totals);
+  void finish_parts(const Walk& walk, const std::vector<Running>& totals);
+  /// Walks the block's part of the row; all of its threads have what it reduced that to.
+  std::vector<Running> walk_part(const ThreadIndex& at, const Walk& walk, const std::vector<Stage>& stages);
+  void pass_of_part(const ThreadIndex& at, const Walk& walk, int pass);
+
+  // lower_row_columns.cpp
+  // ---------------------------------------------------------------------------------------
+  /// A partial launch keeps their state; for the combining one they are rows, whose elements are the parts.
+  void note_columns();
+  int reducing_passes() const;
+  /// The rows of a block that stays, or of a warp of it.
+  void each_row(const Index& first, const Dim& step, const std::function<void(const Index&)>& fill);
+  void clear_columns();
+  /// state of the element's column = combine(state, element)
+  void accumulate_column(const Column& column, const Index& row, const Index& c, const Index& trip);
+  std::vector<VarId> load_state(const Column& column, const Index& trip);
+  void store_part(const Column& column, const Index& part, const Index& c, const std::vector<VarId>& state);
+  /// Of a block whose threads share a row: each has columns of its own.
+  void store_columns(const Walk& walk);
+  /// Of a block whose warps have rows of their own: the first warp combines what all of them have.
+  void store_warps_columns(const ThreadIndex& at);
+
+  // lower_row_walk.cpp
+  // ------------------------------------------------------------------------------------------
+  /// The elements that it walks are parts of what others reduced.
+  bool combines_parts() const;
+  /// The groups that a thread walks, in a number known to the compiler.
+  void each_group(const Walk& walk, const std::function<void(const Group&)>& fill);
+  void each_element(const Group& group, const Visit& visit);
+  ReductionId reduction_of(const Stage& stage);
+  Running declare(const Stage& stage, const char* name);
+  void walk_row(const Walk& walk, const std::vector<Stage>& stages, const std::vector<Running>& running);
+  void plain_loop(const Walk& walk, const std::vector<Stage>& stages, const std::vector<Running>& running);
+  /// Where shared memory has the element: neighbouring threads' side by side.
+  Index shared_place(const Walk& walk, const Group& group, const Index& which) const;
+  /// Holds where shared memory has the group; none where it has all of the row.
+  std::vector<IndexLess> is_shared(const Group& group) const;
+  void guarded(const std::vector<IndexLess>& conditions, const std::function<void()>& fill);
+  /// The group's elements of what earlier passes left there, in registers; behind its end computed again.
+  std::map<NodeId, BufferId> take_shared(const Walk& walk, const Group& group, int pass);
+  void leave_shared(const Walk& walk, const Group& group, const Index& which, const Coordinates& at,
+                    int pass);
+  /// Trip by trip, so that what is held has a number known to the compiler.
+  void unrolled_loop(const Walk& walk, const std::vector<Stage>& stages, const std::vector<Running>& running);
+  void visit(const Walk& walk, const std::vector<Stage>& stages, const std::vector<Running>& running,
+             const Index& c, const Index& trip);
+  /// What the loop repeats for each element though it is the same for all of the row goes before it.
+  void compute_row_values(const Walk& walk, const std::vector<Stage>& stages);
+  /// A broadcast that repeats along all dims that are reduced.
+  bool same_for_row(const ir::Node& node) const;
+  Coordinates row_coordinates(NodeId node, const Index& row) const;
+  void store_element(NodeId root, const Index& row, const Index& c);
+  /// state = combine(state, element c of the row)
+  void accumulate(const Running& running, const Index& row, const Index& c);
+  void finish(const Walk& walk, const Running& running);
+  /// What the row was reduced to, for all that comes behind.
+  VarId hold_total(const Walk& walk, const Running& running);
+  void store_row(const Walk& walk, NodeId root, VarId value);
+
+  int parts() const { return to_.schedule.choices.parts; }
+  Dim groups() const { return to_.reduced / to_.launch.vector; }
+  int shared_hold() const { return to_.schedule.choices.shared_hold; }
+
+  Lowering& to_;
+  KernelBuilder& builder_;
+  std::vector<Stage> stages_;
+  const NodeId dominant_;
+  const schedule::LoopShape shape_;
+  const int warps_;
+  const int trips_;                                // 0: loops of no fixed length
+  std::map<NodeId, BufferId> local_{}, shared_{};  // of what is held
+  std::vector<Column> columns_{};                  // whose state this launch keeps
+  std::map<NodeId, std::size_t> scratch_at_{};
+};
+
+}  // namespace fuse::codegen
