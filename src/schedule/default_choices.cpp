@@ -241,8 +241,9 @@ Choices widened(const ir::Graph& graph, const Piece& piece, Choices choices) {
 
 /// Where that spares a walk over rows that nothing holds.
 Choices online(const ir::Graph& graph, const Piece& piece, const Choices& choices, const Target& target) {
+  if (!with_online_sums(graph, piece)) return choices;
   Choices result = choices;
-  result.online = with_online_sums(graph, piece).has_value();
+  result.online = true;
   const bool gains =
       piece_seconds(graph, piece, result, target) < piece_seconds(graph, piece, choices, target);
   return gains ? result : choices;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <utility>
 
 #include "schedule/online_sums.hpp"
@@ -49,8 +50,10 @@ double rereads(const ir::Graph& graph, const Piece& piece, const Choices& choice
 }
 
 /// Of one phase; rows of split ones in one kernel wait for each other, behind each pass.
-double phase_seconds(const ir::Graph& graph, const Piece& piece, const Choices& choices,
+double phase_seconds(const ir::Graph& graph, const Piece& cut, const Choices& choices,
                      std::int64_t most_blocks, const Target& target) {
+  const std::optional<Piece> online = choices.online ? with_online_sums(graph, cut) : std::nullopt;
+  const Piece& piece = online ? *online : cut;
   const std::int64_t scratch = scratch_bytes(graph, piece, choices);
   const std::int64_t inputs = bytes_of(graph, piece.inputs), moved = moved_bytes(graph, piece);
   const std::vector<KernelSchedule> kernels = launches(graph, piece, choices);
@@ -106,9 +109,9 @@ std::int64_t scratch_bytes(const ir::Graph& graph, const Piece& piece, const Cho
   return bounded(sum);
 }
 
-double piece_seconds(const ir::Graph& graph, const Piece& cut, const Choices& choices, const Target& target) {
+double piece_seconds(const ir::Graph& graph, const Piece& piece, const Choices& choices,
+                     const Target& target) {
   constexpr std::int64_t any = std::numeric_limits<std::int64_t>::max();
-  const Piece piece = staged(graph, cut, choices);
   if (piece.phases.empty()) return phase_seconds(graph, piece, choices, any, target);
   double sum = 0;
   for (std::size_t i = 0; i < piece.phases.size(); ++i) {
