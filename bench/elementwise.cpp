@@ -14,7 +14,8 @@
 #include "graph_run.hpp"
 #include "groups.hpp"
 #include "measure.hpp"
-#include "runtime/emulated/compiler.hpp"
+#include "runtime/compile/host_compiler.hpp"
+#include "runtime/emulated/module.hpp"
 
 namespace fuse::bench {
 namespace {
@@ -41,18 +42,17 @@ using Loop = void (*)(const float*, const float*, float*, long);
 
 class Loops {
  public:
-  Loops() : handle_(runtime::emulated::Compiler().build({loops_text}).at(0)) {}
-  ~Loops() { dlclose(handle_); }
-  Loops(const Loops&) = delete;
-  Loops& operator=(const Loops&) = delete;
+  Loops()
+      : library_(runtime::emulated::open_library(runtime::emulated::HostCompiler().build({loops_text}).at(0),
+                                                 "the compiler")) {}
   Loop find(const char* name) const {
-    void* symbol = dlsym(handle_, name);
+    void* symbol = dlsym(library_.get(), name);
     if (!symbol) throw std::runtime_error(fmt::format("the compiled loops have no '{}'", name));
     return reinterpret_cast<Loop>(symbol);
   }
 
  private:
-  void* handle_;
+  const std::shared_ptr<void> library_;
 };
 
 Graph graph_of(const std::string& name) {

@@ -16,6 +16,8 @@ trap 'rm -rf "$scratch"' EXIT
 shared_build=$scratch/application
 cxx=(g++ -std=c++20 -Wall -Wextra -Werror)
 
+export FUSE_CACHE=0  # nothing of this is the user's
+
 passed=0 failed=0
 report() {  # 0|1 WHAT [WHY]
   if (($1 == 0)); then
@@ -122,7 +124,8 @@ cmake_consumer() {
 
 check_find_package() {
   cmake_consumer 'find_package, static' find_package "-DCMAKE_PREFIX_PATH=$static"
-  cmake_consumer 'find_package, shared' find_package "-DCMAKE_PREFIX_PATH=$shared"
+  cmake_consumer 'find_package, shared, and the library that only runs' find_package "-DCMAKE_PREFIX_PATH=$shared" \
+    -DWITH_RUNTIME=ON
   cmake_consumer 'find_package, static of both' find_package "-DCMAKE_PREFIX_PATH=$both" -DKIND=static
   refused 'library of this kind: shared' 'find_package of a kind that is not there' \
     cmake -G Ninja -S tests/consumers/find_package -B "$scratch/absent" "-DCMAKE_PREFIX_PATH=$static" -DKIND=shared
@@ -131,7 +134,7 @@ check_find_package() {
 # As a shared library, not optimised since nothing is measured.
 check_add_subdirectory() {
   build=$shared_build cmake_consumer 'add_subdirectory, shared' add_subdirectory "-DFUSE_SOURCE_DIR=$here" \
-    -DBUILD_SHARED_LIBS=ON -DFUSE_COMPILER_WERROR=ON -DFUSE_COMPILER_INSTALL=ON \
+    -DBUILD_SHARED_LIBS=ON -DFUSE_COMPILER_WERROR=ON -DFUSE_COMPILER_INSTALL=ON -DFUSE_COMPILER_RUNTIME=ON \
     -DCMAKE_CXX_FLAGS_RELEASE=-O0 -DCMAKE_UNITY_BUILD=ON
   check 'add_subdirectory: static unless asked' cmake -G Ninja -S tests/consumers/add_subdirectory -B "$scratch/default" \
     "-DFUSE_SOURCE_DIR=$here"
@@ -141,6 +144,27 @@ only_the_library() {
   local targets
   targets=$(ninja -C "$scratch/default" -t targets all) &&
     grep -q 'libfuse-compiler[.]a: ' <<<"$targets" && ! grep -qE '(fusec|fuse_tests|fuse_bench)(: |_)' <<<"$targets"
+}
+
+# The library that only runs, beside a plan that the other one saved, where no compiler can be found.
+bare() { env -i PATH=/nonexistent FUSE_CXX=/nonexistent FUSE_LIBNVRTC=/nonexistent TMPDIR="$scratch" "$@"; }
+runs_alike() { [[ $("$shared_build/save_plan" "$1" "$scratch/plan") == "$(bare "$shared_build/run_plan" "$scratch/plan")" ]]; }
+runtime_library() { find "$shared/$libdir/" -name 'libfuse-compiler-runtime.so.*.*.*'; }
+starts_programs() { nm -D --undefined-only "$(runtime_library)" | grep -E ' (posix_spawn|fork|vfork|exec[a-z]*|system|popen)'; }
+knows_compilers() { grep -aoE 'libnvrtc|FUSE_KERNEL|--std=c' "$(runtime_library)"; }
+foreign_of_runtime() { nm -D --defined-only "$(runtime_library)" | awk '{ print $3 }' | grep -vE '^_Z(N|NK|T[ISV]N)4fuse2v0' | c++filt; }
+is_small() { (($(strip -o /dev/stdout "$(runtime_library)" | wc -c) < 3000000)); }
+
+check_runtime_library() {
+  local graph
+  for graph in softmax layernorm transformer_block; do
+    check "a saved $graph runs where there is no compiler, with the same bits" runs_alike "examples/graphs/$graph.fuse"
+  done
+  refused 'is no fuseplan of fuse' 'a file that is no plan' bare "$shared_build/run_plan" examples/graphs/softmax.fuse
+  none 'the runtime library starts no programs' starts_programs
+  none 'the runtime library has no text for compilers' knows_compilers
+  none 'the runtime library exports nothing but fuse::v0' foreign_of_runtime
+  check 'the runtime library is smaller than 3 MB' is_small
 }
 
 pkg() { PKG_CONFIG_PATH=$1/$libdir/pkgconfig pkg-config "${@:2}"; }
@@ -202,6 +226,7 @@ check_add_subdirectory
 install_all
 check_names
 check_shared_library
+check_runtime_library
 check_headers
 check_find_package
 check_pkg_config

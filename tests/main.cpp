@@ -1,4 +1,4 @@
-// The tests' main. Runs are held to their contract.
+// The tests' main. Runs are held to their contract, and nothing is taken from the user's cache or left in it.
 // SPDX-License-Identifier: Apache-2.0
 #include <cstdlib>
 
@@ -11,5 +11,6 @@
 
 int main(int argc, char** argv) {
   ::setenv("FUSE_CONTRACT", "1", 0);
+  ::setenv("FUSE_CACHE", "0", 0);
   return Catch::Session().run(argc, argv);
 }

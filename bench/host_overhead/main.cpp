@@ -180,6 +180,7 @@ int run(int argc, char** argv) {
   ::setenv("FUSE_LIBNVRTC", (fakes + "/libfake_nvrtc.so").c_str(), 1);
   ::setenv("FUSE_LIBCUBLASLT", (fakes + "/libfake_cublaslt.so").c_str(), 1);
   ::unsetenv("FUSE_CONTRACT");
+  ::setenv("FUSE_CACHE", "0", 1);
   const Fake fake(fakes + "/libfake_cuda.so");
   const FakeBlas blas(fakes + "/libfake_cublaslt.so");
   fmt::print("{:<20} {:>6} {:>8} {:<8} {:>9} {:>9} {:>9} {:>10} {:>8} {:>12} {:>10} {:>8}\n", "graph",

@@ -16,13 +16,13 @@
 
 #include "pipeline.hpp"
 #include "runtime/binding.hpp"
-#include "runtime/traffic.hpp"
+#include "runtime/compile/traffic.hpp"
 #include "schedule/residency.hpp"
 #include "schedule/schemes.hpp"
 #include "support/counted_run.hpp"
 #include "support/stitch_graphs.hpp"
 #if FUSE_COMPILER_HAS_CUDA
-#include "runtime/cuda/nvrtc.hpp"
+#include "runtime/compile/nvrtc.hpp"
 #endif
 
 namespace fuse::bench {
@@ -191,6 +191,7 @@ void run() {
 }  // namespace fuse::bench
 
 int main() {
+  ::setenv("FUSE_CACHE", "0", 0);  // nothing of this is the user's
   try {
     fuse::bench::run();
   } catch (const std::exception& error) {

@@ -59,6 +59,9 @@ struct CompileOptions {
   int max_inputs = 48;  ///< values that a kernel reads at most (Dali's F_max)
   int threads = 0;      ///< that planning and compiling use; 0: one a core. The result is the same
   int streams = 4;      ///< that the steps of a run are spread over at most, 1 to 16
+  /// What was compiled before, by any process of this user, is taken from the user's cache directory, and
+  /// what is compiled now is kept there (docs/deploy.md).
+  bool cache = true;
   bool operator==(const CompileOptions&) const = default;
 };
 
@@ -92,18 +95,34 @@ class FUSE_COMPILER_API Executable {
   /// The emitted CUDA text; empty on the reference device.
   const std::string& source() const;
   const Device& device() const;
-  const Compiled& stages() const;  ///< every stage, for tools; internal headers only
+  /// Every stage, for tools; internal headers only. Throws unsupported for an executable that was loaded.
+  const Compiled& stages() const;
+
+  /// Writes a saved plan: all that `load` needs to run this on such a device, where there is no compiler and
+  /// no NVRTC (docs/deploy.md). The file is there whole or not at all. Throws io; unsupported on the
+  /// reference device, which has no kernels to save.
+  void save(const std::string& path) const;
+  /// The saved plan's part for this device. Nothing of the file is run before all of it is checked; but its
+  /// kernels are programs: load what you would run. Throws io; file_format for a file that is no saved plan
+  /// or is damaged; incompatible_version, with each field that differs, where no part was made for such a
+  /// device.
+  static Executable load(const std::string& path, const Device& device);
 
   struct Impl;  ///< for the library itself
   explicit Executable(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {}
+  const Impl& impl() const { return *impl_; }
 
  private:
   std::shared_ptr<const Impl> impl_;
 };
 
+/// As Executable::save, of executables of one graph for several devices, in one file. Throws invalid_argument
+/// where their inputs, parameters and outputs differ, or two were made for equal devices.
+FUSE_COMPILER_API void save(const std::string& path, std::span<const Executable> executables);
+
 /// Compiles for a device. Equal parts of the graph are compiled once, and so is a graph that the device
 /// compiled before: it keeps the last ones. Throws user Errors of the graph, invalid_argument for options out
-/// of range, missing_compiler, missing_library.
+/// of range, missing_compiler, missing_library, io for a FUSE_CACHE_DIR that others may write to.
 FUSE_COMPILER_API Executable compile(const Graph& graph, const Device& device,
                                      const CompileOptions& options = {});
 

@@ -40,6 +40,8 @@ struct KernelInfo {
   int cluster = 1;            ///< blocks of a cluster, which run at once; 1: no clusters
   std::int64_t shared_bytes = 0;  ///< static shared memory
   std::vector<OpLine> lines{};    ///< ascending by line
+  int first_line = 0,
+      last_line = 0;  ///< of its text and the line behind it; a toolchain says where it looked
   bool operator==(const KernelInfo&) const = default;
 };
 

@@ -13,13 +13,15 @@
 #include <vector>
 
 #include "codegen_cuda/source.hpp"
+#include "runtime/binary.hpp"
+#include "runtime/saved/fit.hpp"
 #include "schedule/epilogue_kind.hpp"
 #include "schedule/target.hpp"
 
 namespace fuse::runtime {
 
-class CompileCache;
 class ResidencyLedger;
+class Toolchain;
 class WorkGraph;
 
 constexpr int max_arguments = 512;  // of a launch: 4096 bytes, the limit of the oldest driver we run on
@@ -37,10 +39,12 @@ class Function {
   int registers = 0;  ///< of a thread; 0 where the device does not count them
 };
 
-/// A compiled and loaded Source.
+/// A loaded Binary, and the binary, so that it can be saved.
 class Module {
  public:
+  explicit Module(std::shared_ptr<const Binary> loaded) : binary(std::move(loaded)) {}
   virtual ~Module() = default;
+  const std::shared_ptr<const Binary> binary;
   /// By kernel name; an internal Error if the source has no such kernel.
   virtual const Function& function(const std::string& name) const = 0;
 };
@@ -127,7 +131,7 @@ struct KernelCounts {
 /// One device. Thread safe, except that a Queue belongs to one thread at a time.
 class Backend {
  public:
-  Backend();
+  explicit Backend(std::shared_ptr<const Toolchain> toolchain = nullptr);
   virtual ~Backend();
   virtual const Target& target() const = 0;
   /// How the device was found: the libraries looked for and where, one a line.
@@ -142,12 +146,13 @@ class Backend {
   virtual Status copy(Queue&, void* to, const void* from, std::int64_t bytes) noexcept = 0;
   virtual Status memset(Queue&, void* to, int byte, std::int64_t bytes) noexcept = 0;
 
-  /// Compiles on at most `threads` threads or processes; 0: one a core.
-  virtual std::unique_ptr<Module> load(const codegen::Source&, int threads = 0) = 0;
-  /// What besides the source decides what `load` makes: compiler, version, options.
-  virtual std::string build_key() const = 0;
-  /// What was compiled for this device in this process.
-  CompileCache& cache() const { return *cache_; }
+  virtual std::unique_ptr<Module> load_binary(std::shared_ptr<const Binary>) = 0;
+  /// What of this device a saved plan and its binary have to be made for.
+  virtual std::vector<Fit> fits() const = 0;
+  /// What makes binaries for this device; null in the library that only runs, and where nothing is launched.
+  const Toolchain* toolchain() const { return toolchain_.get(); }
+  /// Builds and loads; see Toolchain::build. Throws unsupported without a toolchain.
+  std::unique_ptr<Module> load(const codegen::Source&, int threads = 0);
   /// Who holds places for launches that spin, in this process.
   ResidencyLedger& residency() const { return *residency_; }
   virtual std::unique_ptr<Gemm> prepare_gemm(const GemmDesc&) = 0;
@@ -200,7 +205,7 @@ class Backend {
 
  private:
   std::shared_ptr<ResidencyLedger> residency_;
-  std::unique_ptr<CompileCache> cache_;  // modules in it hold what they need of the device
+  const std::shared_ptr<const Toolchain> toolchain_;
 };
 
 }  // namespace fuse::runtime

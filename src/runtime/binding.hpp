@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "analysis/guards.hpp"
-#include "ir/graph.hpp"
+#include "runtime/signature.hpp"
 
 namespace fuse::runtime {
 
@@ -16,7 +16,7 @@ class Binding {
  public:
   /// Throws unknown_name for a value of no declared symbol, unbound for a symbol that outputs or inputs need,
   /// invalid_extent outside of the declared range.
-  Binding(const ir::Graph& graph, const DimValues& values);
+  Binding(const Signature& signature, const DimValues& values);
 
   const DimValues& values() const { return values_; }
   /// Throws invalid_extent with the expression and the values where it overflows or divides by zero.
@@ -29,9 +29,10 @@ class Binding {
   DimValues values_;
 };
 
-/// Throws invalid_extent with op, line and values where this binding makes no sense of a live node: an extent
-/// is negative or bytes overflow, a slice leaves its operand, a gather has nothing to gather from.
-void check_extents(const ir::Graph& graph, const Binding& binding);
+/// Throws invalid_extent with op, line and values where this binding makes no sense of an op: an extent is
+/// negative or bytes overflow, a slice leaves its operand, a gather has nothing to gather from.
+void check_extents(const Signature& signature, const Binding& binding);
+void check_extents(const Signature::Op& op, const Binding& binding);
 
 /// Throws violated_guard with the guard, the values of its two sides and the line that needs it; unbound
 /// where a symbol of it has no value.

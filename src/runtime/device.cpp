@@ -6,9 +6,8 @@
 #include <fuse/memory.hpp>
 
 #include "runtime/backend.hpp"
-#include "runtime/compile_cache.hpp"
 #include "runtime/contract.hpp"
-#include "runtime/reference_backend.hpp"
+#include "runtime/toolchain.hpp"
 #if FUSE_COMPILER_HAS_EMULATED
 #include "runtime/emulated/emulated.hpp"
 #endif
@@ -110,10 +109,6 @@ std::string_view to_string(DeviceKind kind) {
   return "?";
 }
 
-Device Device::reference() {
-  return {DeviceKind::reference, runtime::make_reference_backend(), "reference", "reference: asked for"};
-}
-
 Device Device::emulated(const Emulated& options) {
   return {DeviceKind::emulated, open_emulated(options), emulated_name(options), "emulated: asked for"};
 }
@@ -145,7 +140,8 @@ std::string Device::name() const { return name_; }
 std::string Device::why() const { return why_; }
 std::string Device::report() const {
   std::string text = backend_->report();
-  const std::string compiled = backend_->cache().report();
+  const runtime::Toolchain* const toolchain = backend_->toolchain();
+  const std::string compiled = toolchain ? toolchain->remembered() : "";
   if (!compiled.empty() && !text.ends_with('\n')) text += '\n';
   return text + compiled;
 }

@@ -29,6 +29,14 @@ std::string_view name_of(Variable variable) {
       return "TMPDIR";
     case Variable::fault:
       return "FUSE_FAULT";
+    case Variable::cache:
+      return "FUSE_CACHE";
+    case Variable::cache_dir:
+      return "FUSE_CACHE_DIR";
+    case Variable::xdg_cache_home:
+      return "XDG_CACHE_HOME";
+    case Variable::home:
+      return "HOME";
     case Variable::contract:
       return "FUSE_CONTRACT";
   }

@@ -6,29 +6,43 @@
 #include <cstdint>
 #include <fuse/executable.hpp>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
-#include "pipeline.hpp"
 #include "runtime/backend.hpp"
 #include "runtime/profiler_ranges.hpp"
+#include "runtime/program.hpp"
 #include "runtime/replay.hpp"
 #include "runtime/residency_ledger.hpp"
 #include "schedule/stream_plan.hpp"
 
 namespace fuse {
 
+namespace runtime {
+
+/// What an executable was made from, for whoever asks; runs ask the reference device's alone.
+class Origin {
+ public:
+  virtual ~Origin() = default;
+  virtual std::string explain(const Executable::Impl&) const = 0;
+  virtual const std::string& source() const = 0;  ///< CUDA text
+  /// Throws unsupported where they are not kept.
+  virtual const Compiled& stages() const = 0;
+  /// A run of the reference device. The buffers have been checked.
+  virtual Status evaluate(const Prepared::Impl&, std::span<const BufferView>) const noexcept = 0;
+};
+
+}  // namespace runtime
+
 struct Executable::Impl {
-  Device device;                                ///< first: what follows lives on it
-  std::shared_ptr<const ir::Graph> user_graph;  ///< shared with what the device remembers
-  std::shared_ptr<const Compiled> stages;
-  std::string source{};  ///< CUDA text
-  std::vector<Slot> slots{};
+  Device device;                                    ///< first: what follows lives on it
+  std::shared_ptr<const runtime::Program> program;  ///< of the reference device: the signature alone
+  std::shared_ptr<const runtime::Origin> origin;
   std::shared_ptr<const runtime::Module> module{};
   std::vector<const runtime::Function*> functions{};  ///< of each kernel
 
-  const ir::Graph& graph = *user_graph;  ///< as the user built it: errors of prepare name its lines
-  const Compiled& compiled = *stages;    ///< reference device: the graph only
+  const std::vector<Slot>& slots() const { return program->signature.slots; }
 };
 
 namespace runtime {
@@ -96,16 +110,10 @@ struct Commands {
   std::uint32_t events = 0;               ///< of steps; one more marks the start of the run
 };
 
-/// An Executable from its stages: compile's second half. `graph` is what the user built. The source is loaded
-/// unless the device has it loaded, on at most `threads` threads. Throws internal when plan, source and graph
-/// do not fit each other.
-Executable make_executable(std::shared_ptr<const ir::Graph> graph, std::shared_ptr<const Compiled> compiled,
-                           const Device& device, int threads = 0,
-                           std::shared_ptr<const Module> module = nullptr);
-/// Of stages that were made elsewhere, for tests; `module` has the source's kernels.
-Executable make_executable(ir::Graph graph, Compiled compiled, const Device& device,
-                           std::unique_ptr<Module> module = nullptr);
-Executable make_executable(Compiled compiled, const Device& device);
+/// The last step of compiling and of loading; `module` has the program's kernels, and is null where it has
+/// none. Throws internal unless the parts of the program fit each other.
+Executable make_executable(const Device& device, std::shared_ptr<const Program> program,
+                           std::shared_ptr<const Origin> origin, std::shared_ptr<const Module> module);
 
 /// Whether memory of the executable's own (`what`: the workspace, the packed memory) is there, large enough
 /// and aligned. `hint` is said where there is none.
@@ -114,9 +122,6 @@ Status check_own(const char* what, BufferView own, std::int64_t needed, const ch
 /// What a workspace that was asked for a mode runs by.
 ExecutionMode choose_mode(ExecutionMode asked, const Prepared::Impl&);
 
-std::string explain(const Executable::Impl&);
-/// "reduce_sum in layer_norm.mean; sub, exp in softmax": ops by scope, at most `most` of them.
-std::string describe_ops(const ir::Graph&, const std::vector<ir::NodeId>& nodes, std::size_t most);
 std::string_view to_string(Slot::Kind);
 
 }  // namespace runtime

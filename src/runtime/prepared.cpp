@@ -66,7 +66,7 @@ std::string_view noun(ReadyStep::Kind kind) {
 
 schedule::Residency residency_of(const Executable::Impl& executable, const schedule::KernelStep& work,
                                  std::int64_t blocks) {
-  const codegen::KernelInfo& kernel = executable.compiled.source.kernels[work.kernel];
+  const codegen::KernelInfo& kernel = executable.program->kernels[work.kernel];
   return {.blocks = blocks,
           .threads = kernel.block_threads,
           .registers = executable.functions[work.kernel]->registers,
@@ -94,7 +94,7 @@ class Preparer {
       ReadyStep ready;
       if (!make_ready(step, ready)) continue;
       ready.label = label(i, step, ready.kind);
-      ready.group = group_of(step);
+      ready.group = origin(step).group;
       if (ready.kind == ReadyStep::Kind::gemm) own_scratch(ready);
       out_.launches += ready.kind == ReadyStep::Kind::kernel;
       if (ready.kind == ReadyStep::Kind::gemm) out_.gemm_calls += ready.calls;
@@ -102,14 +102,14 @@ class Preparer {
       out_.steps.push_back(std::move(ready));
     }
     const Target& target = executable_.device.backend()->target();
-    schedule::StreamChoices choices = executable_.compiled.streams;
-    if (plan_.steps.size() != executable_.compiled.plan.steps.size()) {
+    schedule::StreamChoices choices = program().streams;
+    if (plan_.steps.size() != program().plan.steps.size()) {
       // They are of the plan as it was made: where kernels gave way to their parts, the cost model assigns.
       choices.stream.clear();
       choices.order.clear();
     }
     out_.streams = schedule::plan_streams(tasks_, choices, target);
-    if (executable_.compiled.streams.order_spinning) {
+    if (program().streams.order_spinning) {
       schedule::verify(tasks_, out_.streams, target);
       note_spinning();
     }
@@ -125,11 +125,8 @@ class Preparer {
     return std::visit([&](const auto& work) { return prepare(step, work, ready); }, step.work);
   }
 
-  /// Of the partition: that of the value that the step makes.
-  schedule::GroupId group_of(const Step& step) const {
-    const std::vector<schedule::GroupId>& of = executable_.compiled.partition.grouping.of;
-    return step.nodes.empty() || step.nodes.back() >= of.size() ? schedule::no_group : of[step.nodes.back()];
-  }
+  const Program& program() const { return *executable_.program; }
+  const StepOrigin& origin(const Step& step) const { return program().origins[step.origin]; }
 
   /// As a temporary of the step alone.
   void own_scratch(const ReadyStep& ready) {
@@ -244,17 +241,16 @@ class Preparer {
   void check_resident(const Step& step, const schedule::Residency& residency) const {
     const Target& target = executable_.device.backend()->target();
     if (schedule::fit_together(std::span(&residency, 1), target)) return;
-    const ir::Graph& graph = executable_.compiled.graph;
-    const ir::Node& node = graph[step.nodes.back()];
+    const StepOrigin& made_of = origin(step);
     throw Error(
         {.code = ErrorCode::out_of_residency,
          .message = fmt::format("kernel '{}' has {} blocks that wait for each other, and {} holds {} of "
                                 "them at a time",
                                 step.name, residency.blocks, target.name,
                                 std::int64_t{target.sms} * schedule::blocks_per_sm(residency, target)),
-         .op = std::string(to_string(node.op)),
-         .shapes = {to_string(node.type)},
-         .location = graph.location(node),
+         .op = made_of.op,
+         .shapes = {made_of.type},
+         .location = made_of.location,
          .hint = "let fewer blocks do the work, each more of it, or give the kernel parts"});
   }
 
@@ -309,7 +305,7 @@ class Preparer {
         if (argument.is_extent || argument.place.slot == Place::workspace) continue;
         const bool packed = argument.place.slot == Place::packed;
         const std::size_t slot =
-            packed ? executable_.slots.size() : static_cast<std::size_t>(argument.place.slot);
+            packed ? executable_.slots().size() : static_cast<std::size_t>(argument.place.slot);
         out_.arguments_of[slot].push_back(i);
       }
     }
@@ -321,6 +317,13 @@ class Preparer {
     for (const PlanValue& value : plan_.values) {
       Place place;
       place.bytes = bytes_of(value.dtype, binding_.shape(value.dims));
+      const auto id = static_cast<std::size_t>(&value - plan_.values.data());
+      if (id < out_.bytes.size() && place.bytes != out_.bytes[id]) {
+        throw Error({.kind = ErrorKind::internal,
+                     .code = ErrorCode::internal,
+                     .message = fmt::format("'{}' has {} bytes in the plan, {} for the caller", value.name,
+                                            place.bytes, out_.bytes[id])});
+      }
       if (value.inside) {
         place_inside(value, place);
         owned_.emplace_back();  // nothing of its own
@@ -404,12 +407,12 @@ class Preparer {
   std::string text_of_another(const Step& step) const {
     const auto* work = std::get_if<schedule::KernelStep>(&step.work);
     if (!work) return {};
-    const std::string& kernel = executable_.compiled.source.kernels[work->kernel].name;
+    const std::string& kernel = executable_.program->kernels[work->kernel].name;
     return kernel == step.name ? "" : fmt::format(", which runs '{}'", kernel);
   }
 
   std::string label(std::size_t index, const Step& step, ReadyStep::Kind kind) const {
-    std::string ops = describe_ops(executable_.compiled.graph, step.nodes, 8);
+    std::string ops = origin(step).ops;
     // A status has 509 bytes in all; what the device says must fit too.
     constexpr std::size_t longest = 200;
     if (ops.size() > longest) ops.replace(longest, std::string::npos, "...");
@@ -418,7 +421,7 @@ class Preparer {
   }
 
   bool prepare(const Step& step, const schedule::KernelStep& work, ReadyStep& ready) {
-    const codegen::KernelInfo& kernel = executable_.compiled.source.kernels[work.kernel];
+    const codegen::KernelInfo& kernel = executable_.program->kernels[work.kernel];
     const std::int64_t grid = binding_.value(work.grid);
     if (grid < 0) fail(step, fmt::format("a grid of {}{}", grid, binding_.at({work.grid})));
     if (grid == 0) return false;
@@ -571,26 +574,26 @@ class Preparer {
 /// The run's, then each step's.
 std::unique_ptr<const ProfilerRanges> ranges_of(const Prepared::Impl& p) {
   if (!profiler_attached()) return nullptr;
-  std::vector<std::string> names{"run " + p.executable->graph.name};
+  std::vector<std::string> names{"run " + p.executable->program->signature.name};
   for (const ReadyStep& step : p.steps) names.push_back(step.label);
   return profiler_ranges(names);
 }
 
 /// What does not depend on the steps.
-std::shared_ptr<Prepared::Impl> signature(std::shared_ptr<const Executable::Impl> executable,
-                                          const DimValues& dims, const Binding& binding) {
+std::shared_ptr<Prepared::Impl> made_for(std::shared_ptr<const Executable::Impl> executable,
+                                         const DimValues& dims, const Binding& binding) {
   auto made = std::make_shared<Prepared::Impl>();
   made->dims = dims;
   made->device_name = executable->device.name();
-  for (const Slot& slot : executable->slots) {
+  for (const Slot& slot : executable->slots()) {
     made->shapes.push_back(binding.shape(slot.dims));
     made->bytes.push_back(bytes_of(slot.dtype, made->shapes.back()));
     made->slot_names.push_back(fmt::format("{} {}", to_string(slot.kind), in_quotes(slot.name)));
     made->slot_types.push_back(type_text(slot.dtype, made->shapes.back()));
   }
-  made->packs.assign(executable->slots.size(), 0);
-  made->runs.assign(executable->slots.size(), 1);
-  made->arguments_of.resize(executable->slots.size() + 1);
+  made->packs.assign(executable->slots().size(), 0);
+  made->runs.assign(executable->slots().size(), 1);
+  made->arguments_of.resize(executable->slots().size() + 1);
   made->executable = std::move(executable);
   return made;
 }
@@ -599,9 +602,9 @@ std::shared_ptr<Prepared::Impl> signature(std::shared_ptr<const Executable::Impl
 /// kernels that spin and have parts, the plan of those.
 std::shared_ptr<Prepared::Impl> prepare_steps(const std::shared_ptr<const Executable::Impl>& executable,
                                               const DimValues& dims, const Binding& binding) {
-  const schedule::Plan& plan = executable->compiled.plan;
+  const schedule::Plan& plan = executable->program->plan;
   const auto prepared = [&](const schedule::Plan& steps) {
-    auto made = signature(executable, dims, binding);
+    auto made = made_for(executable, dims, binding);
     Preparer(*executable, steps, binding, *made).run();
     made->ranges = ranges_of(*made);
     return made;
@@ -629,11 +632,11 @@ std::shared_ptr<Prepared::Impl> prepare_steps(const std::shared_ptr<const Execut
 
 Prepared Executable::prepare(const DimValues& dims) const {
   runtime::contract::forbid("prepares");
-  const runtime::Binding binding(impl_->graph, dims);
-  runtime::check_guards(impl_->compiled.guards, binding);
-  runtime::check_extents(impl_->graph, binding);
-  if (impl_->device.kind() == DeviceKind::reference)
-    return Prepared(runtime::signature(impl_, dims, binding));
+  const runtime::Signature& signature = impl_->program->signature;
+  const runtime::Binding binding(signature, dims);
+  runtime::check_guards(signature.guards, binding);
+  runtime::check_extents(signature, binding);
+  if (impl_->device.kind() == DeviceKind::reference) return Prepared(runtime::made_for(impl_, dims, binding));
   return Prepared(runtime::prepare_steps(impl_, dims, binding));
 }
 

@@ -16,7 +16,6 @@ namespace {
 /// Of the steps, which the profile has in the order of their commands.
 std::vector<GroupTime> groups_of(const Prepared::Impl& p, const std::vector<StepTime>& steps) {
   std::map<schedule::GroupId, GroupTime> groups;
-  const Compiled& compiled = p.executable->compiled;
   for (std::size_t i = 0; i < steps.size(); ++i) {
     const schedule::GroupId group = p.steps[p.commands.list[i].step].group;
     if (group == schedule::no_group) continue;
@@ -24,7 +23,7 @@ std::vector<GroupTime> groups_of(const Prepared::Impl& p, const std::vector<Step
     GroupTime& time = at->second;
     if (first) {
       time.group = static_cast<int>(group);
-      time.name = runtime::describe_ops(compiled.graph, compiled.partition.grouping.groups[group].nodes, 8);
+      time.name = p.executable->program->groups.at(group);
       time.start = steps[i].start;
     }
     ++time.steps;

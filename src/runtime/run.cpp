@@ -11,7 +11,6 @@
 #include "runtime/executable_impl.hpp"
 #include "runtime/formatted_status.hpp"
 #include "runtime/memory_plan.hpp"
-#include "runtime/reference_run.hpp"
 #include "runtime/step_work.hpp"
 
 namespace fuse {
@@ -64,7 +63,7 @@ Status check_buffers(const Prepared::Impl& p, std::span<const BufferView> buffer
 
 /// Outputs stand after the other slots.
 Status check_overlap(const Prepared::Impl& p, std::span<const BufferView> buffers) noexcept {
-  const std::vector<Slot>& slots = p.executable->slots;
+  const std::vector<Slot>& slots = p.executable->slots();
   for (std::size_t i = slots.size(); i-- > 0 && slots[i].kind == Slot::Kind::output;) {
     const auto donor = slots[i].donor;
     if (donor && p.bytes[i] > 0 && buffers[i].address != buffers[*donor].address) {
@@ -358,7 +357,7 @@ Status Prepared::run(Stream& stream, std::span<const BufferView> buffers, Worksp
   if (Status bad = check_sharing(*w, stream.queue()); !bad) return bad;
   if (Status bad = bind(p, *w, buffers, packed); !bad) return bad;
   const DeviceKind kind = p.executable->device.kind();
-  if (kind == DeviceKind::reference) return runtime::run_reference(p, buffers);
+  if (kind == DeviceKind::reference) return p.executable->origin->evaluate(p, buffers);
   // What the emulated device does inside a launch is its own affair.
   const runtime::contract::HotPath hot(kind == DeviceKind::cuda);
   w->marked = false;

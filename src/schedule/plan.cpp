@@ -7,8 +7,6 @@
 #include <map>
 #include <set>
 
-#include "schedule/views.hpp"
-
 namespace fuse::schedule {
 namespace {
 
@@ -90,6 +88,7 @@ class Verifier {
       : plan_(plan), written_(plan.values.size(), 0), missing_(plan.values.size(), 0) {}
 
   void run() {
+    check_ids();
     check_values();
     roots_ = roots(plan_);
     check_views();
@@ -109,6 +108,27 @@ class Verifier {
  private:
   std::string describe(ValueId id) const {
     return fmt::format("{} '{}' (v{})", to_string(plan_.values[id].kind), plan_.values[id].name, id);
+  }
+
+  /// Before anything is looked up by them.
+  void check_ids() const {
+    const std::size_t values = plan_.values.size();
+    for (ValueId id = 0; id < values; ++id) {
+      const PlanValue& value = plan_.values[id];
+      if (value.donor && *value.donor >= values) fail(describe(id) + " has a donor that does not exist");
+      if (value.inside && value.inside->whole >= id) {
+        fail(describe(id) + " stands before the value that it lies in");
+      }
+    }
+    for (const std::vector<Step>* steps : {&plan_.setup, &plan_.steps}) {
+      for (const Step& step : *steps) {
+        for (const std::vector<ValueId>* ids : {&step.reads, &step.writes}) {
+          for (const ValueId id : *ids) {
+            if (id >= values) fail(fmt::format("step '{}' uses v{}, which does not exist", step.name, id));
+          }
+        }
+      }
+    }
   }
 
   void check_values() const {
@@ -144,7 +164,6 @@ class Verifier {
       if (!value.inside) continue;
       const auto& [whole, offset] = *value.inside;
       if (value.kind != PlanValue::Kind::temporary) fail(describe(id) + " lies in another value");
-      if (whole >= id) fail(describe(id) + " stands before the value that it lies in");
       if (value.dtype != plan_.values[whole].dtype) fail(describe(id) + " has another type than its whole");
       if (offset.is_constant() && offset.constant() % view_alignment != 0) {
         fail(describe(id) + fmt::format(" lies at byte {} of {}", offset.constant(), describe(whole)));

@@ -18,10 +18,13 @@ namespace fuse::schedule {
 
 using ValueId = std::uint32_t;
 
+/// Bytes that every buffer and every place in one is aligned to.
+inline constexpr std::int64_t view_alignment = 16;
+
 /// A place in another value's memory. That value stands before this one, and may have a place itself.
 struct Inside {
   ValueId whole = 0;
-  Dim offset_bytes{};  ///< a multiple of 16
+  Dim offset_bytes{};  ///< a multiple of view_alignment
 };
 
 /// Memory that steps read and write.
@@ -74,6 +77,7 @@ struct Step {
   bool spins = false;      ///< waits for other blocks while it runs
   bool continues = false;  ///< a part that is not the first: writes on where the step before it ended
   std::vector<ir::NodeId> nodes{};  ///< what it computes
+  std::uint32_t origin = 0;         ///< of a Program: its number in Program::origins
   std::string name{};               ///< "ln_layer_norm_0", "gemm.3"
 };
 

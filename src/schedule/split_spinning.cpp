@@ -45,6 +45,7 @@ Plan split_spinning(const Plan& plan, const std::function<bool(const Step&)>& cu
                 .writes = used_by(part, step.writes),
                 .continues = i > 0,
                 .nodes = step.nodes,
+                .origin = step.origin,
                 .name = fmt::format("{}_{}", step.name, i)};
       // A part reads what those before it wrote.
       std::copy_if(made.writes.begin(), made.writes.end(), std::back_inserter(made.reads),

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "ir/fixed_values.hpp"
+#include "schedule/plan.hpp"
 
 namespace fuse::schedule {
 namespace {

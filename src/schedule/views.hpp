@@ -27,9 +27,6 @@
 
 namespace fuse::schedule {
 
-/// What every buffer and every view is aligned to.
-constexpr std::int64_t view_alignment = 16;
-
 /// Where a value lies. The whole may be a view itself.
 struct View {
   ir::NodeId whole = 0;

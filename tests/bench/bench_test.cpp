@@ -12,7 +12,7 @@
 
 #include "support/catch.hpp"
 #if FUSE_COMPILER_HAS_CUDA
-#include "runtime/cuda/nvrtc.hpp"
+#include "runtime/compile/nvrtc.hpp"
 #endif
 
 #if __has_include(<nlohmann/json.hpp>)

@@ -24,8 +24,7 @@ TEST_CASE("a cluster that not every GPU has is allowed when its kernel is loaded
     {
       const auto backend = fakes.backend();
       const auto queue = backend->create_queue();
-      const auto module =
-          runtime::load_cubin(*backend, source_of_clusters(blocks), cubin_of_clusters(blocks));
+      const auto module = load_cubin(*backend, source_of_clusters(blocks), cubin_of_clusters(blocks));
       CHECK(fakes.find_call("cuFuncSetAttribute") == (blocks > 8 ? any_size : ""));
       const runtime::Argument arguments[3] = {};
       CHECK(backend->launch(*queue, module->function("scale"), {3 * blocks, 1, 1}, arguments, 3));
@@ -40,7 +39,7 @@ TEST_CASE("a grid that is no whole number of clusters is refused", "[cuda][clust
   {
     const auto backend = fakes.backend();
     const auto queue = backend->create_queue();
-    const auto module = runtime::load_cubin(*backend, source_of_clusters(4), cubin_of_clusters(4));
+    const auto module = load_cubin(*backend, source_of_clusters(4), cubin_of_clusters(4));
     const runtime::Argument arguments[3] = {};
     const Status status = backend->launch(*queue, module->function("scale"), {6, 1, 1}, arguments, 3);
     CHECK(status.code() == ErrorCode::internal);
@@ -57,7 +56,7 @@ TEST_CASE("the fake driver refuses clusters as a driver does", "[cuda][cluster]"
     const auto backend = fakes.backend();
     const auto queue = backend->create_queue();
     // The cubin has clusters of which the source says nothing.
-    const auto module = runtime::load_cubin(*backend, scale_source(), cubin_of_clusters(blocks));
+    const auto module = load_cubin(*backend, scale_source(), cubin_of_clusters(blocks));
     const runtime::Argument arguments[3] = {};
     const Status status =
         backend->launch(*queue, module->function("scale"), {blocks + 1, 1, 1}, arguments, 3);
@@ -75,7 +74,7 @@ TEST_CASE("a GPU without clusters, or with smaller ones, refuses them", "[cuda][
     fakes.set_attribute(CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH, arch >= 90);
     const auto backend = fakes.backend();
     const ErrorInfo error =
-        error_info([&] { runtime::load_cubin(*backend, source_of_clusters(16), cubin_of_clusters(16)); });
+        error_info([&] { load_cubin(*backend, source_of_clusters(16), cubin_of_clusters(16)); });
     CHECK(error.code == ErrorCode::unsupported);
     CHECK(contains(error.message, arch == 80 ? "kernel scale: cluster of 16 exceeds the limit of 1 ("
                                              : "kernel scale: cluster of 16 exceeds the limit of 8 ("));

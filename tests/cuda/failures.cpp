@@ -15,7 +15,7 @@ std::string use_everything(const Fakes& fakes) {
     const auto backend = fakes.backend();
     const auto queue = backend->create_queue();
     const auto wrapped = runtime::wrap_cuda_stream(*backend, queue->native());
-    const auto module = runtime::load_cubin(*backend, scale_source(), scale_cubin());
+    const auto module = load_cubin(*backend, scale_source(), scale_cubin());
     const auto gemm = backend->prepare_gemm(
         {.batch = 2, .m = 3, .n = 4, .k = 5, .stride_a = 15, .stride_b = 20, .stride_c = 12});
     const auto zeros = backend->prepare_gemm({.batch = 2, .m = 3, .n = 4, .k = 0, .stride_c = 13});

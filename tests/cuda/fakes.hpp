@@ -11,9 +11,9 @@
 
 #include "fake_cublaslt/fake_cublaslt.hpp"
 #include "fake_cuda/fake_cuda.hpp"
+#include "runtime/compile/nvrtc.hpp"
 #include "runtime/contract.hpp"
 #include "runtime/cuda/cuda.hpp"
-#include "runtime/cuda/nvrtc.hpp"
 #include "support/catch.hpp"
 #include "support/paths.hpp"
 
@@ -160,6 +160,15 @@ inline runtime::Cubin fake_cubin(const std::string& kernels) {
   cubin.image.push_back('\0');
   return cubin;
 }
+inline std::unique_ptr<runtime::Module> load_cubins(runtime::Backend& backend, const codegen::Source& source,
+                                                    const std::vector<runtime::Cubin>& cubins) {
+  return backend.load_binary(std::make_shared<runtime::Binary>(runtime::binary_of(source, cubins)));
+}
+inline std::unique_ptr<runtime::Module> load_cubin(runtime::Backend& backend, const codegen::Source& source,
+                                                   const runtime::Cubin& cubin) {
+  return load_cubins(backend, source, {cubin});
+}
+
 inline runtime::Cubin scale_cubin() { return fake_cubin("scale 1024 4096 8 4 8\n"); }
 
 }  // namespace fuse::test

@@ -39,20 +39,6 @@ TEST_CASE("each failure of cuInit has its own message", "[cuda]") {
   }
 }
 
-TEST_CASE("cuda_report tells the libraries, the devices, and a failure", "[cuda]") {
-  const Fakes fakes;
-  const runtime::CudaLibraries libraries{.cuda = fake_cuda_path(), .cublaslt = fake_cublaslt_path()};
-  const std::string good = runtime::cuda_report(libraries);
-  INFO(good);
-  CHECK(contains(good, fake_cuda_path() + ": opened"));
-  CHECK(contains(good, "driver of CUDA 13.0"));
-  CHECK(contains(good, "device 0: Fake H200"));
-  CHECK(contains(good, "NVRTC"));
-  fakes.reset();
-  fakes.fail_at("cuInit", 1, 100);
-  CHECK(contains(runtime::cuda_report(libraries), "CUDA_ERROR_NO_DEVICE (100)"));
-}
-
 TEST_CASE("the target is read from the device", "[cuda]") {
   const Fakes fakes;
   const auto backend = fakes.backend();

@@ -23,7 +23,7 @@ TEST_CASE("a launch packs pointers, i32 and i64 extents", "[cuda]") {
   {
     const auto backend = fakes.backend();
     const auto queue = backend->create_queue();
-    const auto module = runtime::load_cubin(*backend, scale_source(), scale_cubin());
+    const auto module = load_cubin(*backend, scale_source(), scale_cubin());
     void* y = backend->allocate(1024);
     const Argument arguments[] = {
         {.address = y, .bytes = 1024}, {.value = -2}, {.value = std::int64_t{1} << 40}};
@@ -46,7 +46,7 @@ TEST_CASE("a kernel that spins is launched as a cooperative one", "[cuda]") {
     const auto queue = backend->create_queue();
     codegen::Source source = scale_source();
     source.kernels[0].spins = true;
-    const auto module = runtime::load_cubin(*backend, source, scale_cubin());
+    const auto module = load_cubin(*backend, source, scale_cubin());
     void* y = backend->allocate(1024);
     const Argument arguments[] = {{.address = y, .bytes = 1024}, {.value = 5}, {.value = 6}};
     REQUIRE(backend->launch(*queue, module->function("scale"), {7, 2, 3}, arguments, 3));
@@ -74,7 +74,7 @@ TEST_CASE("a launch calls the driver for nothing but the launch", "[cuda]") {
   const Fakes fakes;
   const auto backend = fakes.backend();
   const auto queue = backend->create_queue();
-  const auto module = runtime::load_cubin(*backend, scale_source(), scale_cubin());
+  const auto module = load_cubin(*backend, scale_source(), scale_cubin());
   const Argument arguments[3] = {};
   const auto& function = module->function("scale");
   const int before = fakes.call_count();
@@ -88,7 +88,7 @@ TEST_CASE("a launch calls the driver for nothing but the launch", "[cuda]") {
 TEST_CASE("loading a module loads its functions and sets their attributes", "[cuda]") {
   const Fakes fakes;
   const auto backend = fakes.backend();
-  const auto module = runtime::load_cubin(*backend, scale_source(), scale_cubin());
+  const auto module = load_cubin(*backend, scale_source(), scale_cubin());
 #if CUDA_VERSION >= 12040
   CHECK(fakes.count("cuFuncLoad") == 1);
 #endif
@@ -100,7 +100,7 @@ TEST_CASE("a zero grid launches nothing, a grid out of range is refused", "[cuda
   const Fakes fakes;
   const auto backend = fakes.backend();
   const auto queue = backend->create_queue();
-  const auto module = runtime::load_cubin(*backend, scale_source(), scale_cubin());
+  const auto module = load_cubin(*backend, scale_source(), scale_cubin());
   const auto& function = module->function("scale");
   const Argument arguments[3] = {};
   CHECK(backend->launch(*queue, function, {0, 1, 1}, arguments, 3));
@@ -120,7 +120,7 @@ TEST_CASE("arguments that do not match the kernel are refused", "[cuda]") {
   const Fakes fakes;
   const auto backend = fakes.backend();
   const auto queue = backend->create_queue();
-  const auto module = runtime::load_cubin(*backend, scale_source(), scale_cubin());
+  const auto module = load_cubin(*backend, scale_source(), scale_cubin());
   const auto& function = module->function("scale");
   Argument arguments[3] = {};
   CHECK(std::string(backend->launch(*queue, function, {}, arguments, 2).message()) ==
@@ -145,7 +145,7 @@ TEST_CASE("a checked launch reads its arguments where they lie, at each launch",
   const Fakes fakes;
   const auto backend = fakes.backend();
   const auto queue = backend->create_queue();
-  const auto module = runtime::load_cubin(*backend, scale_source(), scale_cubin());
+  const auto module = load_cubin(*backend, scale_source(), scale_cubin());
   const auto& function = module->function("scale");
   Argument arguments[3] = {};
   void* const values[3] = {&arguments[0].address, &arguments[1].value, &arguments[2].value};
@@ -167,7 +167,7 @@ TEST_CASE("a launch that fails names the code and the kernel", "[cuda]") {
   const Fakes fakes;
   const auto backend = fakes.backend();
   const auto queue = backend->create_queue();
-  const auto module = runtime::load_cubin(*backend, scale_source(), scale_cubin());
+  const auto module = load_cubin(*backend, scale_source(), scale_cubin());
   const Argument arguments[3] = {};
   fakes.fail_at("cuLaunchKernel", 1, 700);
   const Status status = backend->launch(*queue, module->function("scale"), {}, arguments, 3);
@@ -184,18 +184,18 @@ TEST_CASE("a kernel that the source or the cubin lacks, or whose blocks are too 
   const Fakes fakes;
   {
     const auto backend = fakes.backend();
-    const auto module = runtime::load_cubin(*backend, scale_source(), scale_cubin());
+    const auto module = load_cubin(*backend, scale_source(), scale_cubin());
     const ErrorInfo unknown = error_info([&] { module->function("other"); });
     CHECK(unknown.kind == ErrorKind::internal);
     CHECK(contains(unknown.message, "source scale has no kernel other; it has scale"));
     const ErrorInfo absent =
-        error_info([&] { runtime::load_cubin(*backend, scale_source(), fake_cubin("shift 1024 0\n")); });
+        error_info([&] { load_cubin(*backend, scale_source(), fake_cubin("shift 1024 0\n")); });
     CHECK(contains(absent.message, "cuModuleGetFunction: CUDA_ERROR_NOT_FOUND (500)"));
     CHECK(contains(absent.message, "kernel scale"));
-    const ErrorInfo large = error_info(
-        [&] { runtime::load_cubin(*backend, scale_source(512), fake_cubin("scale 256 0 8 4 8\n")); });
+    const ErrorInfo large =
+        error_info([&] { load_cubin(*backend, scale_source(512), fake_cubin("scale 256 0 8 4 8\n")); });
     CHECK(contains(large.message, "can run blocks of 256 threads"));
-    CHECK(error_info([&] { runtime::load_cubin(*backend, scale_source(), {}); }).code == ErrorCode::internal);
+    CHECK(error_info([&] { load_cubin(*backend, scale_source(), {}); }).code == ErrorCode::internal);
   }
   fakes.require_clean();
 }
@@ -266,7 +266,7 @@ TEST_CASE("what a backend made may outlive it", "[cuda]") {
   {
     auto backend = fakes.backend();
     const auto queue = backend->create_queue();
-    const auto module = runtime::load_cubin(*backend, scale_source(), scale_cubin());
+    const auto module = load_cubin(*backend, scale_source(), scale_cubin());
     backend.reset();
     CHECK(fakes.live("context") == 1);
     CHECK(queue->synchronize());

@@ -7,8 +7,7 @@
 
 #include "cuda/fakes.hpp"
 #include "pipeline.hpp"
-#include "runtime/cuda/cuda_backend.hpp"
-#include "runtime/cuda/nvrtc.hpp"
+#include "runtime/toolchain.hpp"
 
 namespace fuse::test {
 namespace {
@@ -79,14 +78,13 @@ TEST_CASE("the cubins of several programs are loaded, and unloaded where one fai
   second.kernels.resize(1);
   {
     const auto backend = fakes.backend();
-    auto& cuda = dynamic_cast<runtime::CudaBackend&>(*backend);
-    const auto module = cuda.load_cubins(source, {first, second});
+    const auto module = load_cubins(*backend, source, {first, second});
     static_cast<void>(module->function("scale"));
     static_cast<void>(module->function("shift"));
     CHECK(fakes.live("module") == 2);
-    CHECK_THROWS(cuda.load_cubins(source, {second, first}));  // each has the other's kernel
-    CHECK_THROWS(cuda.load_cubins(source, {first, fake_cubin("scale 1024 4096 8 4 8\n")}));
-    CHECK_THROWS(cuda.load_cubins(source, {first, {}}));
+    CHECK_THROWS(load_cubins(*backend, source, {second, first}));  // each has the other's kernel
+    CHECK_THROWS(load_cubins(*backend, source, {first, fake_cubin("scale 1024 4096 8 4 8\n")}));
+    CHECK_THROWS(load_cubins(*backend, source, {first, {}}));
     CHECK(fakes.live("module") == 2);
   }
   fakes.require_clean();
@@ -97,9 +95,9 @@ TEST_CASE("the key of a cuda build has version, options and arch", "[cuda][nvrtc
   const Fakes fakes;
   {
     const auto backend = fakes.backend();
-    CHECK(contains(backend->build_key(), "nvrtc "));
-    CHECK(contains(backend->build_key(), "--fmad=false"));
-    CHECK(contains(backend->build_key(), "--gpu-architecture=sm_"));
+    CHECK(contains(backend->toolchain()->key(), "nvrtc "));
+    CHECK(contains(backend->toolchain()->key(), "--fmad=false"));
+    CHECK(contains(backend->toolchain()->key(), "--gpu-architecture=sm_"));
   }
   fakes.require_clean();
 }

@@ -3,7 +3,7 @@
 #if FUSE_COMPILER_HAS_CUDA
 #include "cuda/fake_device.hpp"
 #include "pipeline.hpp"
-#include "runtime/executable_impl.hpp"
+#include "runtime/compile/compile.hpp"
 #include "support/grid_kernels.hpp"
 
 namespace fuse::test {

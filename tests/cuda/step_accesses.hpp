@@ -18,7 +18,7 @@ inline std::vector<Access> accesses(const Prepared::Impl& p, const runtime::Read
   std::vector<Access> found;
   const auto add = [&](runtime::Place place, bool writes) {
     if (place.slot >= 0) {
-      const auto donor = executable.slots[static_cast<std::size_t>(place.slot)].donor;
+      const auto donor = executable.slots()[static_cast<std::size_t>(place.slot)].donor;
       if (donor) place.slot = static_cast<std::int32_t>(*donor);
     }
     if (place.bytes > 0) found.push_back({place, writes});
@@ -26,8 +26,7 @@ inline std::vector<Access> accesses(const Prepared::Impl& p, const runtime::Read
   if (step.kind == runtime::ReadyStep::Kind::kernel) {
     const auto at = std::find(executable.functions.begin(), executable.functions.end(), step.function);
     const auto& params =
-        executable.compiled.source.kernels[static_cast<std::size_t>(at - executable.functions.begin())]
-            .params;
+        executable.program->kernels[static_cast<std::size_t>(at - executable.functions.begin())].params;
     for (std::uint32_t i = 0; i < step.arguments.count; ++i) {
       const runtime::ReadyArgument& argument = p.arguments[step.arguments.first + i];
       if (!argument.is_extent) add(argument.place, params[i].written);

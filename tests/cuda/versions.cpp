@@ -2,9 +2,9 @@
 // process, so its versions are tried by tests/run_tools_machine.sh. SPDX-License-Identifier: Apache-2.0
 #if FUSE_COMPILER_HAS_CUDA
 #include "cuda/fakes.hpp"
+#include "runtime/compile/nvrtc.hpp"
 #include "runtime/cuda/cublaslt.hpp"
 #include "runtime/cuda/driver.hpp"
-#include "runtime/cuda/nvrtc.hpp"
 #include "support/variable.hpp"
 
 namespace fuse::test {

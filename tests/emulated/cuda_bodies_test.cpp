@@ -5,7 +5,7 @@
 
 #include "emulated/support.hpp"
 #if FUSE_COMPILER_HAS_CUDA
-#include "runtime/cuda/nvrtc.hpp"
+#include "runtime/compile/nvrtc.hpp"
 #endif
 
 namespace fuse::test {

@@ -10,7 +10,7 @@
 #include "fuzz/random.hpp"
 #include "pipeline.hpp"
 #include "runtime/backend.hpp"
-#include "runtime/executable_impl.hpp"
+#include "runtime/compile/compile.hpp"
 #include "schedule/default_choices.hpp"
 #include "schedule/online_sums.hpp"
 #include "schedule/paper_choices.hpp"
@@ -39,7 +39,8 @@ using runtime::HostTensor;
 /// A module that other executables use as well.
 class SharedModule final : public runtime::Module {
  public:
-  explicit SharedModule(std::shared_ptr<runtime::Module> module) : module_(std::move(module)) {}
+  explicit SharedModule(std::shared_ptr<runtime::Module> module)
+      : Module(module->binary), module_(std::move(module)) {}
   const runtime::Function& function(const std::string& name) const override {
     return module_->function(name);
   }

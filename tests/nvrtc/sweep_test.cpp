@@ -11,7 +11,7 @@
 #include "codegen/hostile_names.hpp"
 #include "nvrtc/kernel_set.hpp"
 #include "nvrtc/sweep_graphs.hpp"
-#include "runtime/cuda/nvrtc.hpp"
+#include "runtime/compile/nvrtc.hpp"
 #include "support/paths.hpp"
 
 using namespace fuse;        // NOLINT

@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ir/hash.hpp"
 #include "pipeline.hpp"
-#include "runtime/executable_impl.hpp"
+#include "runtime/compile/compile.hpp"
 #include "schedule/schedule_support.hpp"
 #include "schedule/split_spinning.hpp"
 #include "support/grid_kernels.hpp"

@@ -113,7 +113,7 @@ TEST_CASE("stream: one that was moved from does not crash", "[runtime]") {
 
 TEST_CASE("reference backend: has memory only", "[runtime]") {
   const Device device = Device::reference();
-  REQUIRE(error_of([&] { device.backend()->load({}); }) ==
+  REQUIRE(error_of([&] { device.backend()->load_binary(nullptr); }) ==
           "internal: internal error: the reference device evaluates graphs; it cannot load kernels");
   REQUIRE(error_of([&] { device.backend()->prepare_gemm({}); }) ==
           "internal: internal error: the reference device evaluates graphs; it cannot prepare a gemm");

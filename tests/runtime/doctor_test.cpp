@@ -1,6 +1,6 @@
 // What doctor finds on the machine of the tests. Bad machines are tried by tests/run_tools_machine.sh.
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/doctor.hpp"
+#include "runtime/compile/doctor.hpp"
 
 #include <algorithm>
 #include <filesystem>

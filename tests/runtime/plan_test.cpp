@@ -94,7 +94,7 @@ TEST_CASE("plan: verify names what is wrong", "[runtime]") {
   }
   SECTION("stated out of range") {
     plan.steps[0].reads.push_back(77);
-    REQUIRE(verified(plan) == start + "step 0 'scale' states v77, which it does not use");
+    REQUIRE(verified(plan) == start + "step 'scale' uses v77, which does not exist");
   }
   SECTION("a copy that does not state its target") {
     std::swap(plan.steps[2].reads, plan.steps[2].writes);

@@ -5,7 +5,7 @@
 #include <thread>
 
 #include "pipeline.hpp"
-#include "runtime/executable_impl.hpp"
+#include "runtime/compile/compile.hpp"
 #include "runtime/residency_ledger.hpp"
 #include "support/branches.hpp"
 #include "support/catch.hpp"

@@ -9,7 +9,7 @@
 
 #include "codegen_cuda/primitives.hpp"
 #include "pipeline.hpp"
-#include "runtime/executable_impl.hpp"
+#include "runtime/compile/compile.hpp"
 #include "support/catch.hpp"
 #include "support/devices.hpp"
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "pipeline.hpp"
-#include "runtime/traffic.hpp"
+#include "runtime/compile/traffic.hpp"
 #include "support/catch.hpp"
 #include "support/counted_run.hpp"
 

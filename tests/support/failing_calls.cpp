@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <mutex>
 
@@ -17,13 +18,16 @@ std::atomic<bool> watching = false;
 std::mutex mutex;
 std::vector<std::string> seen;  // guarded by the mutex, as is:
 int failing = 0;
+bool deadly = false;
 
 /// Whether this call of `function` is the one that fails.
 bool fails(const char* function) {
   if (!watching) return false;
   const std::lock_guard lock(mutex);
   seen.emplace_back(function);
-  return static_cast<int>(seen.size()) == failing;
+  const bool now = static_cast<int>(seen.size()) == failing;
+  if (now && deadly) ::raise(SIGKILL);
+  return now;
 }
 
 template <class F>
@@ -40,6 +44,14 @@ FailingCalls::FailingCalls(int nth) {
   watching = true;
 }
 FailingCalls::~FailingCalls() { watching = false; }
+
+void FailingCalls::die_at(int nth) {
+  const std::lock_guard lock(mutex);
+  seen.clear();
+  failing = nth;
+  deadly = true;
+  watching = true;
+}
 
 std::vector<std::string> FailingCalls::calls() const {
   const std::lock_guard lock(mutex);
@@ -74,6 +86,14 @@ FUSE_TEST_CALL(ssize_t, write, (int file, const void* data, std::size_t bytes)) 
 FUSE_TEST_CALL(ssize_t, writev, (int file, const iovec* pieces, int count)) {
   FUSE_TEST_FAIL(writev, ENOSPC, -1);
   return real(file, pieces, count);
+}
+FUSE_TEST_CALL(int, fsync, (int file)) {
+  FUSE_TEST_FAIL(fsync, EIO, -1);
+  return real(file);
+}
+FUSE_TEST_CALL(int, rename, (const char* from, const char* to)) {
+  FUSE_TEST_FAIL(rename, ENOSPC, -1);
+  return real(from, to);
 }
 FUSE_TEST_CALL(int, posix_spawn,
                (pid_t * child, const char* path, const void* actions, const void* attributes,

@@ -1,5 +1,5 @@
-// Calls of the C library that building kernels makes, counted, and one of them failing. The functions stand
-// in this program, so that the library's and the C++ library's calls come here.
+// Calls of the C library that building and keeping kernels makes, counted, and one of them failing. The
+// functions stand in this program, so that the library's and the C++ library's calls come here.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -13,6 +13,8 @@ namespace fuse::test {
 class FailingCalls {
  public:
   explicit FailingCalls(int nth = 0);
+  /// Instead of the nth call, the process dies as by kill -9.
+  static void die_at(int nth);
   ~FailingCalls();
   FailingCalls(const FailingCalls&) = delete;
   FailingCalls& operator=(const FailingCalls&) = delete;

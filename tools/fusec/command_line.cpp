@@ -187,6 +187,26 @@ void add_stats(CLI::App& app, Action& action) {
   add_json_flag(command, options.json);
 }
 
+void add_save(CLI::App& app, Action& action) {
+  CLI::App& command =
+      *app.add_subcommand("save", "Compile a graph into a file that runs where there is no compiler");
+  auto& options = set_action<SaveOptions>(command, action);
+  add_graph_options(command, options.graph);
+  command.add_option("-o,--output", options.output, "The file")->required();
+  add_list_option(command, "--for", options.profiles,
+                  "An emulated device of this profile; several times for several in one file");
+  command.add_flag("--cuda", options.cuda, "For the first GPU too");
+}
+
+void add_cache(CLI::App& app, Action& action) {
+  CLI::App& command = *app.add_subcommand("cache", "Show, check or empty what is kept on disk");
+  auto& options = set_action<CacheOptions>(command, action);
+  using Act = CacheOptions::Action;
+  const std::map<std::string, Act> actions = {
+      {"list", Act::list}, {"verify", Act::verify}, {"clear", Act::clear}};
+  add_choice<Act>(command, "ACTION", options.action, actions, "list, verify or clear")->required();
+}
+
 void add_ops(CLI::App& app, Action& action) {
   CLI::App& command = *app.add_subcommand("ops", "Print the op reference (Markdown): types, errors, NaN");
   set_action<OpsOptions>(command, action);
@@ -214,6 +234,8 @@ Action parse_command_line(int argc, const char* const* argv) {
   add_emit(app, action);
   add_explain(app, action);
   add_stats(app, action);
+  add_save(app, action);
+  add_cache(app, action);
   add_ops(app, action);
   add_doctor(app, action);
   try {

@@ -57,6 +57,18 @@ struct StatsOptions {
   bool json = false;
 };
 
+struct SaveOptions {
+  GraphOptions graph{};
+  std::string output{};                 ///< a file
+  std::vector<std::string> profiles{};  ///< of emulated devices that it is for
+  bool cuda = false;                    ///< for the first GPU too
+};
+
+struct CacheOptions {
+  enum class Action : std::uint8_t { list, verify, clear };
+  Action action = Action::list;
+};
+
 struct OpsOptions {};
 
 struct DoctorOptions {
@@ -70,6 +82,8 @@ int execute(const PlanOptions& options);
 int execute(const EmitOptions& options);
 int execute(const ExplainOptions& options);
 int execute(const StatsOptions& options);
+int execute(const SaveOptions& options);
+int execute(const CacheOptions& options);
 int execute(const OpsOptions& options);
 int execute(const DoctorOptions& options);
 

@@ -14,6 +14,7 @@
 #include "analysis/facts.hpp"
 #include "pipeline.hpp"
 #include "runtime/binding.hpp"
+#include "runtime/compile/signature_of.hpp"
 #include "runtime/host_tensor.hpp"
 #include "runtime/mapped_file.hpp"
 
@@ -75,7 +76,7 @@ DimValues resolve_dims(const ir::Graph& graph, const std::vector<std::string>& g
       }));
     }
   }
-  return runtime::Binding(graph, values).values();
+  return runtime::Binding(runtime::signature_of(graph, {}), values).values();
 }
 
 std::string to_string(const DimValues& dims) {

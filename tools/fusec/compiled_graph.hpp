@@ -9,6 +9,7 @@
 #include "common.hpp"
 #include "pipeline.hpp"
 #include "runtime/binding.hpp"
+#include "runtime/compile/signature_of.hpp"
 
 namespace fuse::fusec {
 
@@ -19,7 +20,7 @@ struct CompiledGraph {
   DimValues dims;
   schedule::PartitionOptions partition;
 
-  runtime::Binding binding() const { return runtime::Binding(source, dims); }
+  runtime::Binding binding() const { return {runtime::signature_of(source, {}), dims}; }
 };
 
 CompiledGraph compile_graph(const GraphOptions& options);

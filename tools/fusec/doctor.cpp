@@ -1,5 +1,5 @@
 // fusec doctor: what fuse finds on this machine, and what is wrong. SPDX-License-Identifier: Apache-2.0
-#include "runtime/doctor.hpp"
+#include "runtime/compile/doctor.hpp"
 
 #include <fmt/format.h>
 

@@ -11,7 +11,7 @@
 #include "progress.hpp"
 #include "runtime/host_tensor.hpp"
 #if FUSE_COMPILER_HAS_CUDA
-#include "runtime/cuda/nvrtc.hpp"
+#include "runtime/compile/nvrtc.hpp"
 #endif
 
 namespace fuse::fusec {

@@ -9,6 +9,7 @@
 #include "common.hpp"
 #include "ir/nearest.hpp"
 #include "runtime/binding.hpp"
+#include "runtime/compile/signature_of.hpp"
 #include "runtime/npy.hpp"
 #include "runtime/random_fill.hpp"
 
@@ -93,7 +94,7 @@ Inputs make_inputs(const ir::Graph& graph, const std::vector<std::string>& files
   }
   result.dims = resolve_dims(graph, dims, inferred);
 
-  const runtime::Binding binding(graph, result.dims);
+  const runtime::Binding binding(runtime::signature_of(graph, {}), result.dims);
   const std::map<NodeId, std::int64_t> limits = index_limits(graph, binding);
   for (NodeId id = 0; id < graph.nodes.size(); ++id) {
     const ir::Node& node = graph[id];

@@ -10,7 +10,7 @@
 #include "json.hpp"
 #include "pipeline.hpp"
 #include "progress.hpp"
-#include "runtime/traffic.hpp"
+#include "runtime/compile/traffic.hpp"
 
 namespace fuse::fusec {
 namespace {

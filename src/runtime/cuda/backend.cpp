@@ -8,6 +8,7 @@
 #include "runtime/formatted_status.hpp"
 #include "runtime/host_gemm.hpp"
 #include "runtime/residency_ledger.hpp"
+#include "runtime/toolchain.hpp"
 
 namespace fuse::runtime {
 namespace {
@@ -72,8 +73,10 @@ Status cuda_stream_of(const CudaContext& context, Queue& queue, CUstream& stream
 
 // ---- memory
 
-CudaBackend::CudaBackend(int ordinal, const CudaLibraries& libraries)
-    : libraries_(libraries), context_(std::make_shared<CudaContext>(Driver::load(libraries), ordinal)) {
+CudaBackend::CudaBackend(std::shared_ptr<const CudaContext> context, const CudaLibraries& libraries)
+    : Backend(cuda_toolchain(context->shared_driver(), context->target())),
+      libraries_(libraries),
+      context_(std::move(context)) {
   // The library and its primary context: what tells one GPU of the process from another.
   share_residency(
       ResidencyLedger::of(reinterpret_cast<const void*>(context_->driver().p_cuInit), context_->handle()));
@@ -84,7 +87,7 @@ std::string CudaBackend::report() const {
   std::string text = d.library.report();
   text += fmt::format("  driver of CUDA {}; device {}: {}, sm_{}, {} SMs\n", version_text(d.version),
                       context_->ordinal(), target().name, target().arch, target().sms);
-  text += nvrtc_report();
+  if (toolchain()) text += toolchain()->report();
   const std::lock_guard lock(mutex_);
   if (cublaslt_) {
     text += cublaslt_->library().report();
@@ -180,37 +183,12 @@ std::unique_ptr<Gemm> CudaBackend::prepare_gemm(const GemmDesc& desc) {
 // ---- the public face
 
 std::unique_ptr<Backend> make_cuda_backend(int ordinal, const CudaLibraries& libraries) {
-  return std::make_unique<CudaBackend>(ordinal, libraries);
+  return std::make_unique<CudaBackend>(std::make_shared<CudaContext>(Driver::load(libraries), ordinal),
+                                       libraries);
 }
 
 std::unique_ptr<Queue> wrap_cuda_stream(Backend& backend, void* stream) {
   return as_cuda(backend).wrap(static_cast<CUstream>(stream));
-}
-
-std::unique_ptr<Module> load_cubin(Backend& backend, const codegen::Source& source, const Cubin& cubin) {
-  return as_cuda(backend).load_cubins(source, {cubin});
-}
-
-std::string cuda_report(const CudaLibraries& libraries) {
-  std::string text;
-  try {
-    const auto driver = Driver::load(libraries);
-    text = driver->library.report() + fmt::format("  driver of CUDA {}\n", version_text(driver->version));
-    int count = 0;
-    driver->check("cuDeviceGetCount", driver->p_cuDeviceGetCount(&count));
-    for (int i = 0; i < count; ++i) {
-      CUdevice device = 0;
-      std::array<char, 256> name{};
-      driver->check("cuDeviceGet", driver->p_cuDeviceGet(&device, i));
-      driver->check("cuDeviceGetName",
-                    driver->p_cuDeviceGetName(name.data(), static_cast<int>(name.size()) - 1, device));
-      text += fmt::format("  device {}: {}\n", i, name.data());
-    }
-  } catch (const Error& error) {
-    text += error.what();
-    text += '\n';
-  }
-  return text + nvrtc_report();
 }
 
 }  // namespace fuse::runtime

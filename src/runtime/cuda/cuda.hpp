@@ -6,7 +6,6 @@
 #include <string>
 
 #include "runtime/backend.hpp"
-#include "runtime/cuda/nvrtc.hpp"
 
 namespace fuse::runtime {
 
@@ -29,11 +28,5 @@ std::unique_ptr<Backend> make_cuda_backend(int ordinal, const CudaLibraries& lib
 /// (invalid_argument) where the stream is of another context than the backend's. `backend` is one that
 /// make_cuda_backend made.
 std::unique_ptr<Queue> wrap_cuda_stream(Backend& backend, void* stream);
-
-/// As Backend::load, for a cubin that is already there (a cache hit).
-std::unique_ptr<Module> load_cubin(Backend& backend, const codegen::Source& source, const Cubin& cubin);
-
-/// What the machine offers: the libraries looked for and where, what cuInit said, and the GPUs, one a line.
-std::string cuda_report(const CudaLibraries& libraries = {});
 
 }  // namespace fuse::runtime

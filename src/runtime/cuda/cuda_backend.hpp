@@ -62,9 +62,8 @@ class LaunchArguments {
 
 class CudaModule final : public Module {
  public:
-  /// The cubins have the source's kernels, in order: each as many as it lists, the last one all others.
-  CudaModule(std::shared_ptr<const CudaContext> context, const codegen::Source& source,
-             const std::vector<Cubin>& cubins);
+  /// The images are cubins.
+  CudaModule(std::shared_ptr<const CudaContext> context, std::shared_ptr<const Binary> loaded);
   ~CudaModule() override;
 
   const Function& function(const std::string& name) const override;
@@ -106,7 +105,7 @@ class CudaGraph final : public CapturedWork {
 
 class CudaBackend final : public Backend {
  public:
-  CudaBackend(int ordinal, const CudaLibraries& libraries);
+  CudaBackend(std::shared_ptr<const CudaContext> context, const CudaLibraries& libraries);
 
   const Target& target() const override { return context_->target(); }
   std::string report() const override;
@@ -119,8 +118,8 @@ class CudaBackend final : public Backend {
   Status copy(Queue&, void* to, const void* from, std::int64_t bytes) noexcept override;
   Status memset(Queue&, void* to, int byte, std::int64_t bytes) noexcept override;
 
-  std::unique_ptr<Module> load(const codegen::Source&, int threads = 0) override;
-  std::string build_key() const override;
+  std::unique_ptr<Module> load_binary(std::shared_ptr<const Binary>) override;
+  std::vector<Fit> fits() const override;
   std::unique_ptr<Gemm> prepare_gemm(const GemmDesc&) override;
   Status launch(Queue&, const Function&, Dim3 grid, const Argument* arguments, int count) noexcept override;
   Status check_launch(const Function&, Dim3 grid, const Argument* arguments,
@@ -141,7 +140,6 @@ class CudaBackend final : public Backend {
   std::unique_ptr<WorkGraph> create_graph() override;
 
   std::unique_ptr<Queue> wrap(CUstream stream);
-  std::unique_ptr<Module> load_cubins(const codegen::Source&, const std::vector<Cubin>&);
 
  private:
   /// The queue's stream, or an internal Status where the queue is another device's.

@@ -8,7 +8,9 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "codegen_cuda/source.hpp"
 #include "runtime/cuda/cuda.hpp"
 #include "runtime/library.hpp"
 #include "schedule/target.hpp"
@@ -125,6 +127,8 @@ SharedLibrary open_driver_library(const CudaLibraries& libraries);
 /// Throws incompatible_version where `library` (NVRTC, cuBLASLt) is of a newer CUDA major version than the
 /// driver, which then loads none of its code.
 void check_driver_covers(const Driver& driver, const SharedLibrary& library);
+/// Throws unsupported for a kernel whose clusters the GPU does not have.
+void check_clusters(const std::vector<codegen::KernelInfo>& kernels, const Target& target);
 
 /// A device and its primary context, retained while anything made in it lives.
 class CudaContext {
@@ -135,6 +139,7 @@ class CudaContext {
   CudaContext& operator=(const CudaContext&) = delete;
 
   const Driver& driver() const { return *driver_; }
+  const std::shared_ptr<const Driver>& shared_driver() const { return driver_; }
   CUcontext handle() const { return context_; }
   CUdevice device() const { return device_; }
   int ordinal() const { return ordinal_; }

@@ -54,9 +54,10 @@ Status check(const codegen::KernelInfo& info, Dim3 grid, const Argument* argumen
   return Status::ok();
 }
 
-/// Before anything is compiled: NVRTC's words for it are those of the text.
-void check_clusters(const codegen::Source& source, const Target& target) {
-  for (const codegen::KernelInfo& info : source.kernels) {
+}  // namespace
+
+void check_clusters(const std::vector<codegen::KernelInfo>& kernels, const Target& target) {
+  for (const codegen::KernelInfo& info : kernels) {
     if (info.cluster <= target.max_cluster) continue;
     throw Error({.kind = ErrorKind::internal,
                  .code = ErrorCode::unsupported,
@@ -65,13 +66,10 @@ void check_clusters(const codegen::Source& source, const Target& target) {
   }
 }
 
-}  // namespace
-
-CudaModule::CudaModule(std::shared_ptr<const CudaContext> context, const codegen::Source& source,
-                       const std::vector<Cubin>& cubins)
-    : context_(std::move(context)), source_name_(source.name) {
+CudaModule::CudaModule(std::shared_ptr<const CudaContext> context, std::shared_ptr<const Binary> loaded)
+    : Module(std::move(loaded)), context_(std::move(context)), source_name_(binary->name) {
   std::vector<CudaFunction*> functions;  // in the source's order
-  for (const codegen::KernelInfo& info : source.kernels) {
+  for (const codegen::KernelInfo& info : binary->kernels) {
     if (info.params.size() > static_cast<std::size_t>(max_kernel_arguments)) {
       throw Error({.kind = ErrorKind::internal,
                    .code = ErrorCode::unsupported,
@@ -86,19 +84,19 @@ CudaModule::CudaModule(std::shared_ptr<const CudaContext> context, const codegen
     function.label = "kernel " + info.name;
     functions.push_back(&functions_.emplace(info.name, std::move(function)).first->second);
   }
-  modules_.reserve(cubins.size());
+  modules_.reserve(binary->images.size());
   // From here on nothing throws but the last line, after the modules were given back.
   const Status status = context_->run_apart([&](const Driver& d) {
     std::size_t next = 0;
-    for (const Cubin& cubin : cubins) {
+    for (const Binary::Image& cubin : binary->images) {
       CUmodule module = nullptr;
       if (Status s =
-              d.status("cuModuleLoadData", d.p_cuModuleLoadData(&module, cubin.image.data()), source_name_);
+              d.status("cuModuleLoadData", d.p_cuModuleLoadData(&module, cubin.bytes.data()), source_name_);
           !s) {
         return s;
       }
       modules_.push_back(module);
-      const std::size_t end = &cubin == &cubins.back() ? functions.size() : next + cubin.kernels.size();
+      const std::size_t end = next + cubin.kernels;
       for (; next < end; ++next) {
         if (Status s = load_function(d, *context_, module, *functions[next]); !s) return s;
       }
@@ -200,29 +198,29 @@ const Function& CudaModule::function(const std::string& name) const {
                                       known.empty() ? "none" : known)});
 }
 
-std::unique_ptr<Module> CudaBackend::load(const codegen::Source& source, int threads) {
-  check_driver_covers(context_->driver(), nvrtc_library());
-  check_clusters(source, target());
-  return load_cubins(source, compile_to_cubins(source, target().arch, threads));
-}
-
-std::string CudaBackend::build_key() const {
-  const auto [major, minor] = nvrtc_version();
-  std::string key = fmt::format("nvrtc {}.{}", major, minor);
-  for (const std::string& option : nvrtc_options(target().arch, 1)) key += ' ' + option;
-  return key;
-}
-
-std::unique_ptr<Module> CudaBackend::load_cubins(const codegen::Source& source,
-                                                 const std::vector<Cubin>& cubins) {
-  check_clusters(source, target());
-  for (const Cubin& cubin : cubins) {
-    if (!cubin.image.empty()) continue;
+std::unique_ptr<Module> CudaBackend::load_binary(std::shared_ptr<const Binary> binary) {
+  check_clusters(binary->kernels, target());
+  std::size_t kernels = 0;
+  for (const Binary::Image& cubin : binary->images) {
+    kernels += cubin.kernels;
+    if (!cubin.bytes.empty()) continue;
     throw Error({.kind = ErrorKind::internal,
                  .code = ErrorCode::internal,
-                 .message = fmt::format("the cubin of {} is empty", source.name)});
+                 .message = fmt::format("the cubin of {} is empty", binary->name)});
   }
-  return std::make_unique<CudaModule>(context_, source, cubins);
+  if (kernels != binary->kernels.size()) {
+    throw Error({.kind = ErrorKind::internal,
+                 .code = ErrorCode::internal,
+                 .message = fmt::format("the cubins of {} have {} kernels of {}", binary->name, kernels,
+                                        binary->kernels.size())});
+  }
+  return std::make_unique<CudaModule>(context_, std::move(binary));
+}
+
+std::vector<Fit> CudaBackend::fits() const {
+  std::vector<Fit> fits = fits_of(target());
+  fits.push_back({"device", "cuda"});
+  return fits;
 }
 
 Status LaunchArguments::set(const CudaFunction& function, Dim3 grid, const Argument* arguments,

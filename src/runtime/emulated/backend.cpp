@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
+#include <sys/utsname.h>
 
 #include <algorithm>
 #include <bit>
@@ -10,6 +11,8 @@
 #include <numeric>
 #include <thread>
 
+#include "ir/hash.hpp"
+#include "runtime/emulated/abi.hpp"
 #include "runtime/emulated/cluster_runner.hpp"
 #include "runtime/emulated/emulated.hpp"
 #include "runtime/emulated/launch.hpp"
@@ -18,6 +21,7 @@
 #include "runtime/emulated/residents.hpp"
 #include "runtime/host_event.hpp"
 #include "runtime/host_gemm.hpp"
+#include "runtime/toolchain.hpp"
 
 namespace fuse::runtime {
 namespace emulated {
@@ -80,11 +84,11 @@ class EmulatedGemm;
 class EmulatedBackend final : public Backend {
  public:
   explicit EmulatedBackend(const EmulatedOptions& options)
-      : options_(options),
+      : Backend(emulated_toolchain(options.optimization, options.checked)),
+        options_(options),
         target_(target_profile(options.profile)),
         threads_(options.threads > 0 ? options.threads
                                      : std::max(1, static_cast<int>(std::thread::hardware_concurrency()))),
-        compiler_(options.optimization),
         memory_(options.checked),
         pool_(threads_ - 1),
         pending_(std::make_shared<Pending>(
@@ -100,7 +104,8 @@ class EmulatedBackend final : public Backend {
   std::string report() const override {
     return fmt::format("emulated {}: {}, {} thread{}\n{}\n{}", target_.name,
                        options_.checked ? "checked" : "plain", threads_, threads_ == 1 ? "" : "s",
-                       compiler_.report(), host_gemm_report());
+                       toolchain() ? toolchain()->report() : "compiler: none in this library",
+                       host_gemm_report());
   }
 
   void* allocate(std::int64_t bytes) override { return memory_.allocate(bytes); }
@@ -114,12 +119,10 @@ class EmulatedBackend final : public Backend {
   Status download(Queue&, void* to, const void* from, std::int64_t bytes) noexcept override;
   Status copy(Queue&, void* to, const void* from, std::int64_t bytes) noexcept override;
   Status memset(Queue&, void* to, int byte, std::int64_t bytes) noexcept override;
-  std::unique_ptr<Module> load(const codegen::Source& source, int threads) override {
-    return std::make_unique<EmulatedModule>(source, compiler_, options_.checked, threads);
+  std::unique_ptr<Module> load_binary(std::shared_ptr<const Binary> binary) override {
+    return std::make_unique<EmulatedModule>(std::move(binary));
   }
-  std::string build_key() const override {
-    return compiler_.build_key() + (options_.checked ? " checked" : "");
-  }
+  std::vector<Fit> fits() const override;
   std::unique_ptr<Gemm> prepare_gemm(const GemmDesc& desc) override;
   Status launch(Queue& queue, const Function& function, Dim3 grid, const Argument* arguments,
                 int count) noexcept override;
@@ -157,7 +160,6 @@ class EmulatedBackend final : public Backend {
   const EmulatedOptions options_;
   const Target target_;
   const int threads_;
-  const Compiler compiler_;
   Memory memory_;
   Lender<Runner> runners_;
   Lender<Cells> cells_;
@@ -166,6 +168,17 @@ class EmulatedBackend final : public Backend {
   Pool pool_;
   const std::shared_ptr<Pending> pending_;  // last: close() runs what waits on all of the above
 };
+
+std::vector<Fit> EmulatedBackend::fits() const {
+  std::vector<Fit> fits = fits_of(target_);
+  utsname machine{};
+  ::uname(&machine);
+  fits.push_back({"device", "emulated"});
+  fits.push_back({"host", machine.machine});
+  fits.push_back({"checked", options_.checked ? "yes" : "no"});
+  fits.push_back({"kernel interface", fmt::format("{:016x}", ir::Hasher().add(abi_text).value())});
+  return fits;
+}
 
 // The range as a Span, or why it is none. No bytes need no memory.
 Status EmulatedBackend::span(const char* what, const void* address, std::int64_t bytes, Span& found) const {

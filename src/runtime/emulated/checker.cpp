@@ -62,7 +62,7 @@ void Checker::begin(Launch& launch) {
   arrays_.clear();
   cells_.clear();
   shared_block_ = 0;
-  lines_ = std::max(launch.kernel->last_line - launch.kernel->first_line, 0) + 1;
+  lines_ = std::max(launch.kernel->info.last_line - launch.kernel->info.first_line, 0) + 1;
   site_of_.assign(static_cast<std::size_t>(lines_) * launch.views.size() * 2, 0);
   sites_.clear();
   now = {};
@@ -259,7 +259,7 @@ void Checker::count(const Request& request, std::int64_t byte) {
   (store ? counts.store_bytes : counts.load_bytes) += bytes;
   std::int64_t& sum = store ? counts.store_sectors : counts.load_sectors;
 
-  const int row = std::clamp(request.line - launch_->kernel->first_line, 0, lines_ - 1);
+  const int row = std::clamp(request.line - launch_->kernel->info.first_line, 0, lines_ - 1);
   const std::size_t key = (static_cast<std::size_t>(row) * counts_.size() + object) * 2 + store;
   if (!site_of_[key]) {
     if (sites_.size() == 0xffff) {

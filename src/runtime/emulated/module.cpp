@@ -4,156 +4,47 @@
 #include <dlfcn.h>
 #include <fmt/format.h>
 
-#include <algorithm>
-
-#include "codegen_cuda/primitives.hpp"
-#include "parallel.hpp"
+#include "runtime/temporary_folder.hpp"
 
 namespace fuse::runtime::emulated {
 namespace {
-
-// Kernels that are worth a compiler of their own: one takes about 33 ms for the prelude and 14 ms for each
-// kernel.
-constexpr std::size_t kernels_a_text = 8;
 
 [[noreturn]] void internal(std::string message) {
   throw Error({.kind = ErrorKind::internal, .code = ErrorCode::internal, .message = std::move(message)});
 }
 
-std::string_view cuda_name(DType type) {
-  switch (type) {
-#define FUSE_DTYPE(name, text, bytes, kind, cuda) \
-  case DType::name:                               \
-    return cuda;
-#include <fuse/dtypes.def>
-  }
-  return "?";
-}
-
-// Where a kernel's text begins: the line of its FUSE_KERNEL, its offset in the body, its name.
-struct Site {
-  std::string name;
-  std::size_t offset;
-  int line;
-};
-
-// Where the word begins that follows the next ")".
-std::size_t behind_parenthesis(std::string_view text, std::size_t from) {
-  const std::size_t close = std::min(text.find(')', from), text.size() - 1);
-  return std::min(text.find_first_not_of(' ', close + 1), text.size());
-}
-
-std::vector<Site> find_kernels(const codegen::Source& source) {
-  std::vector<Site> sites;
-  const std::string& body = source.body;
-  int line = source.body_line();
-  for (std::size_t at = 0; at < body.size(); ++line) {
-    const std::size_t end = std::min(body.find('\n', at), body.size());
-    const std::string_view text(body.data() + at, end - at);
-    if (text.starts_with("FUSE_KERNEL(")) {
-      std::size_t from = behind_parenthesis(text, 0);
-      if (text.substr(from).starts_with("FUSE_CLUSTER(")) from = behind_parenthesis(text, from);
-      sites.push_back({std::string(text.substr(from, text.find('(', from) - from)), at, line});
-    }
-    at = end + 1;
-  }
-  return sites;
-}
-
-// The extern "C" function that builds a kernel's arguments and runs one thread of it, or, if its threads do
-// not communicate, all threads of blocks first..last in a plain loop.
-std::string entry_text(const codegen::KernelInfo& kernel, std::size_t number, bool checked) {
-  std::string arguments;
-  for (std::size_t i = 0; i < kernel.params.size(); ++i) {
-    const codegen::KernelParam& p = kernel.params[i];
-    const std::string_view type = cuda_name(p.dtype);
-    if (i) arguments += ", ";
-    if (p.kind == codegen::KernelParam::Kind::extent) {
-      arguments += fmt::format("static_cast<{}>(c->arguments[{}])", type, i);
-    } else if (checked) {
-      arguments += fmt::format("global<{0}>{{reinterpret_cast<{0}*>(c->arguments[{1}]), {1}}}", type, i);
-    } else {
-      arguments += fmt::format("reinterpret_cast<{}*>(c->arguments[{}])", type, i);
-    }
-  }
-  std::string text = fmt::format(
-      "extern \"C\" __attribute__((visibility(\"default\"))) void fuse_entry_{}(const fuse_call* c) {{\n"
-      "fuse_kernels d;\nd.call_ = c;\nd.blockDim = {{{}, 1, 1}};\n"
-      "d.gridDim = {{c->grid[0], c->grid[1], c->grid[2]}};\n",
-      number, kernel.block_threads);
-  if (kernel.communicates) {
-    text += fmt::format(
-        "d.threadIdx = {{c->thread, 0, 0}};\nd.blockIdx = {{c->block[0], c->block[1], c->block[2]}};\n"
-        "d.{}({});\n}}\n",
-        kernel.name, arguments);
-  } else {
-    text += fmt::format(
-        "for (unsigned long long b = c->first; b < c->last; ++b) {{\n"
-        "const unsigned long long yz = b / c->grid[0];\n"
-        "d.blockIdx = {{unsigned(b % c->grid[0]), unsigned(yz % c->grid[1]), unsigned(yz / c->grid[1])}};\n"
-        "for (unsigned t = 0; t < {}; ++t) {{\n{}d.threadIdx = {{t, 0, 0}};\nd.{}({});\n}}\n}}\n}}\n",
-        kernel.block_threads, checked ? "c->begin_thread(c->runner, b, t);\n" : "", kernel.name, arguments);
-  }
-  return text;
-}
-
-// `#line` makes a line of the host file count as in source.text(), which is what users see.
-std::string line_mark(int line, const std::string& name) {
-  std::string file;
-  for (char c : name) {
-    if (c != '"' && c != '\\' && c != '\n') file += c;
-  }
-  return fmt::format("#line {} \"{}.cu\"\n", line, file);
-}
-
 }  // namespace
 
-EmulatedModule::EmulatedModule(const codegen::Source& source, const Compiler& compiler, bool checked,
-                               int threads) {
-  const std::vector<Site> sites = find_kernels(source);
-  std::unordered_map<std::string_view, std::size_t> site_by_name;
-  for (std::size_t i = 0; i < sites.size(); ++i) site_by_name.emplace(sites[i].name, i);
-  std::vector<std::size_t> site_of;
-  for (const codegen::KernelInfo& kernel : source.kernels) {
-    if (kernel.block_threads < 1 || kernel.block_threads > 1024) {
-      internal(fmt::format("kernel {} has {} threads a block", kernel.name, kernel.block_threads));
-    }
-    const auto at = site_by_name.find(kernel.name);
-    if (at == site_by_name.end()) internal(fmt::format("{}.cu has no kernel {}", source.name, kernel.name));
-    site_of.push_back(at->second);
-  }
-  const int end_line =
-      source.body_line() + static_cast<int>(std::count(source.body.begin(), source.body.end(), '\n'));
+std::shared_ptr<void> open_library(const std::vector<char>& image, const std::string& maker) {
+  // The dynamic linker takes files only. It keeps what it mapped when the file goes.
+  const TemporaryFolder folder;
+  folder.write("library", {image.data(), image.size()});
+  void* handle = dlopen((folder.path() + "/library").c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (handle) return {handle, dlclose};
+  const char* why = dlerror();
+  throw Error({.kind = ErrorKind::runtime,
+               .code = ErrorCode::broken_install,
+               .message = fmt::format("cannot load what {} built: {}", maker, why ? why : "unknown reason"),
+               .hint = "the compiler may build for another machine: set FUSE_CXX to one of this system"});
+}
 
-  const std::string head =
-      codegen::host_prelude(checked) + "namespace {\nstruct fuse_kernels : fuse_device {\n";
-  const std::vector<codegen::Segment> segments = codegen::segments(
-      source,
-      std::min(thread_count(threads), std::max<std::size_t>(1, source.kernels.size() / kernels_a_text)));
-  std::vector<std::string> texts;
-  std::vector<std::size_t> text_of;  // of each kernel
-  for (const codegen::Segment& segment : segments) {
-    std::string text = head + line_mark(segment.line, source.name);
-    text.append(source.body, segment.begin, segment.end - segment.begin);
-    text += "\n#line 1 \"entry\"\n};\n}  // namespace\n";
-    for (std::size_t i = segment.first; i < segment.last; ++i) {
-      text += entry_text(source.kernels[i], i, checked);
-      text_of.push_back(texts.size());
+EmulatedModule::EmulatedModule(std::shared_ptr<const Binary> loaded) : Module(std::move(loaded)) {
+  std::size_t next = 0;
+  for (const Binary::Image& image : binary->images) {
+    const std::shared_ptr<void> library = open_library(image.bytes, binary->maker);
+    for (std::uint32_t k = 0; k < image.kernels; ++k, ++next) {
+      auto kernel = std::make_shared<Kernel>();
+      kernel->library = library;
+      kernel->info = binary->kernels.at(next);
+      kernel->entry =
+          reinterpret_cast<Entry>(dlsym(library.get(), fmt::format("fuse_entry_{}", next).c_str()));
+      if (!kernel->entry) internal("the library has no entry of kernel " + kernel->info.name);
+      kernels_.emplace(kernel->info.name, std::move(kernel));
     }
-    texts.push_back(std::move(text));
   }
-
-  std::vector<std::shared_ptr<void>> libraries;
-  for (void* handle : compiler.build(texts)) libraries.emplace_back(handle, dlclose);
-  for (std::size_t i = 0; i < source.kernels.size(); ++i) {
-    auto kernel = std::make_shared<Kernel>();
-    kernel->library = libraries[text_of[i]];
-    kernel->info = source.kernels[i];
-    kernel->first_line = sites[site_of[i]].line;
-    kernel->last_line = site_of[i] + 1 < sites.size() ? sites[site_of[i] + 1].line : end_line;
-    void* symbol = dlsym(libraries[text_of[i]].get(), fmt::format("fuse_entry_{}", i).c_str());
-    kernel->entry = reinterpret_cast<Entry>(symbol);
-    kernels_.emplace(kernel->info.name, std::move(kernel));
+  if (next != binary->kernels.size()) {
+    internal(
+        fmt::format("the libraries of {} have {} kernels of {}", binary->name, next, binary->kernels.size()));
   }
 }
 

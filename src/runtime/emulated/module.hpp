@@ -1,4 +1,4 @@
-// A Source compiled for the host: its kernels with their entry points.
+// A Binary of shared libraries: its kernels with their entry points.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "runtime/backend.hpp"
+#include "runtime/binary.hpp"
 #include "runtime/emulated/abi.hpp"
-#include "runtime/emulated/compiler.hpp"
 
 namespace fuse::runtime::emulated {
 
@@ -17,13 +17,16 @@ struct Kernel final : Function, std::enable_shared_from_this<Kernel> {
   std::shared_ptr<const void> library;  ///< keeps the code loaded
   codegen::KernelInfo info;
   Entry entry = nullptr;
-  int first_line = 0, last_line = 0;  ///< of its text, for the checker's table of access sites
 };
+
+/// A shared library of the host; gone when the last one that holds it is.
+/// `maker` is named where it cannot be opened.
+std::shared_ptr<void> open_library(const std::vector<char>& image, const std::string& maker);
 
 class EmulatedModule final : public Module {
  public:
-  /// Compiles on at most `threads` processes at once; 0: one a core.
-  EmulatedModule(const codegen::Source& source, const Compiler& compiler, bool checked, int threads);
+  /// Throws io where the temporary directory is to blame, broken_install for libraries of another machine.
+  explicit EmulatedModule(std::shared_ptr<const Binary> loaded);
   const Function& function(const std::string& name) const override;
 
  private:

@@ -3,6 +3,7 @@
 // equality decides. SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <fuse/executable.hpp>
@@ -14,6 +15,7 @@
 
 #include "pipeline.hpp"
 #include "runtime/backend.hpp"
+#include "runtime/program.hpp"
 
 namespace fuse::runtime {
 
@@ -115,14 +117,24 @@ class ModuleKey {
 
  private:
   std::shared_ptr<const codegen::Source> source_;
-  std::string build_;  // Backend::build_key
+  std::string build_;  // Toolchain::key
   std::uint64_t hash_;
+};
+
+class Origin;
+
+/// What was made of a graph.
+struct CompiledGraph {
+  std::shared_ptr<const Origin>
+      origin;  ///< its stages, made when they are asked for where a process before made them
+  std::shared_ptr<const Program> program;
+  std::shared_ptr<const Module> module;  ///< null: there are no kernels
 };
 
 class CompileCache {
  public:
   struct Limits {
-    std::size_t entries = 64;        ///< graphs, and modules
+    std::size_t entries = 64;        ///< graphs with their modules, and modules
     std::size_t ops = 1'000'000;     ///< of all graphs
     std::size_t bytes = 64'000'000;  ///< of all texts
   };
@@ -130,11 +142,19 @@ class CompileCache {
   explicit CompileCache(const Limits& limits)
       : stages(limits.entries, limits.ops), modules(limits.entries, limits.bytes) {}
 
-  BoundedCache<GraphKey, Compiled> stages;
+  BoundedCache<GraphKey, CompiledGraph> stages;
   BoundedCache<ModuleKey, Module> modules;
+  std::atomic<std::size_t> disk_hits = 0, disk_misses = 0;
+  /// Why the last one that was to be kept on disk could not be; empty: it was.
+  void note_disk(std::string trouble);
+  void note_no_disk(std::string why);  ///< there is none to look into
 
   /// What was looked up, found and is held, one a line; empty where nothing was looked up.
   std::string report() const;
+
+ private:
+  mutable std::mutex mutex_;
+  std::string disk_trouble_, disk_unused_;
 };
 
 }  // namespace fuse::runtime

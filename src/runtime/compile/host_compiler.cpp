@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/emulated/compiler.hpp"
+#include "runtime/compile/host_compiler.hpp"
 
-#include <dlfcn.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <spawn.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -20,6 +20,7 @@
 extern char** environ;
 
 #include "runtime/environment.hpp"
+#include "runtime/saved/container.hpp"
 
 namespace fuse::runtime::emulated {
 namespace {
@@ -104,7 +105,7 @@ std::string read_file(const std::string& path) {
 
 }  // namespace
 
-Compiler::Compiler(int optimization) : level_(fmt::format("-O{}", optimization)) {
+HostCompiler::HostCompiler(int optimization) : level_(fmt::format("-O{}", optimization)) {
   std::vector<std::string> names = {"c++", "g++", "clang++"};
   if (const std::string chosen = value_of(Variable::cxx); !chosen.empty()) {
     names = {chosen};
@@ -119,7 +120,7 @@ Compiler::Compiler(int optimization) : level_(fmt::format("-O{}", optimization))
   report_ += path_.empty() ? ": not found" : ": " + path_;
 }
 
-void Compiler::require() const {
+void HostCompiler::require() const {
   if (!path_.empty()) return;
   throw Error({.kind = ErrorKind::runtime,
                .code = ErrorCode::missing_compiler,
@@ -127,13 +128,19 @@ void Compiler::require() const {
                .hint = "install g++ or clang++, or set FUSE_CXX to a compiler"});
 }
 
-std::string Compiler::build_key() const {
-  std::string key = path_ + " " + level_;
+std::string HostCompiler::build_key() const {
+  // The file that it is stands for its version, which takes a process to ask.
+  struct stat info {};
+  std::error_code none;
+  const std::string file = fs::weakly_canonical(path_, none).string();
+  if (::stat(path_.c_str(), &info) != 0) info = {};
+  std::string key = fmt::format("{} {} {} {}.{:09} {}", path_, file, info.st_size, info.st_mtim.tv_sec,
+                                info.st_mtim.tv_nsec, level_);
   for (const char* option : options) key += std::string(" ") + option;
   return key;
 }
 
-std::string Compiler::version() const {
+std::string HostCompiler::version() const {
   if (path_.empty()) return {};
   const TemporaryFolder folder;
   const std::string log = folder.path() + "/log";
@@ -143,7 +150,7 @@ std::string Compiler::version() const {
   return text.substr(0, text.find('\n'));
 }
 
-std::vector<std::string> Compiler::command(const TemporaryFolder& folder, std::size_t i) const {
+std::vector<std::string> HostCompiler::command(const TemporaryFolder& folder, std::size_t i) const {
   std::vector<std::string> words = {path_, level_};
   words.insert(words.end(), options.begin(), options.end());
   words.insert(words.end(), {file(folder, "source", i), "-o", file(folder, "library", i)});
@@ -151,7 +158,8 @@ std::vector<std::string> Compiler::command(const TemporaryFolder& folder, std::s
 }
 
 // What the compiler said of those that it rejected; empty where all went well.
-std::string Compiler::compile(const std::vector<std::string>& texts, const TemporaryFolder& folder) const {
+std::string HostCompiler::compile(const std::vector<std::string>& texts,
+                                  const TemporaryFolder& folder) const {
   std::vector<Child> children;
   std::string complaint;
   int not_started = 0;
@@ -177,7 +185,7 @@ std::string Compiler::compile(const std::vector<std::string>& texts, const Tempo
 }
 
 // A complaint is the text's fault only where the compiler builds another one, in a directory with room.
-void Compiler::fail(const std::string& complaint, const TemporaryFolder& folder) const {
+void HostCompiler::fail(const std::string& complaint, const TemporaryFolder& folder) const {
   if (folder.full()) folder.fail_full(fmt::format("{} failed:\n{}", path_, complaint));
   const TemporaryFolder other;
   other.write("source0", trivial_text);
@@ -193,26 +201,17 @@ void Compiler::fail(const std::string& complaint, const TemporaryFolder& folder)
                .message = fmt::format("{} rejected the emitted kernels:\n{}", path_, complaint)});
 }
 
-std::vector<void*> Compiler::build(const std::vector<std::string>& texts) const {
+std::vector<std::vector<char>> HostCompiler::build(const std::vector<std::string>& texts) const {
   require();
   const TemporaryFolder folder;
   for (std::size_t i = 0; i < texts.size(); ++i) folder.write(fmt::format("source{}", i), texts[i]);
   if (const std::string complaint = compile(texts, folder); !complaint.empty()) fail(complaint, folder);
-  std::vector<void*> handles;
+  std::vector<std::vector<char>> libraries;
   for (std::size_t i = 0; i < texts.size(); ++i) {
-    void* handle = dlopen(file(folder, "library", i).c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (!handle) {
-      const char* why = dlerror();
-      const std::string text = why ? why : "unknown reason";
-      for (void* loaded : handles) dlclose(loaded);
-      throw Error({.kind = ErrorKind::runtime,
-                   .code = ErrorCode::broken_install,
-                   .message = fmt::format("cannot load what {} built: {}", path_, text),
-                   .hint = "the compiler may build for another machine: set FUSE_CXX to one of this system"});
-    }
-    handles.push_back(handle);
+    const std::string bytes = read_whole(file(folder, "library", i), std::uint64_t{1} << 40);
+    libraries.emplace_back(bytes.begin(), bytes.end());
   }
-  return handles;
+  return libraries;
 }
 
 }  // namespace fuse::runtime::emulated

@@ -9,10 +9,10 @@
 
 namespace fuse::runtime::emulated {
 
-class Compiler {
+class HostCompiler {
  public:
   /// Looks for FUSE_CXX, else c++, g++, clang++ on PATH. `optimization`: its -O, 0 to 3.
-  explicit Compiler(int optimization = 2);
+  explicit HostCompiler(int optimization = 2);
 
   /// What was looked for and where it was, one a line.
   const std::string& report() const { return report_; }
@@ -23,13 +23,13 @@ class Compiler {
   /// The first line that `--version` prints; empty where it cannot be asked.
   std::string version() const;
 
-  /// Path and options: with the text, all that decides what is built.
+  /// Path, file and options: with the text, all that decides what is built.
   std::string build_key() const;
 
-  /// Builds each text as a shared library, in parallel, loads it, and removes the files. Returns dlopen's
-  /// handles. Throws missing_compiler; io, where the temporary directory is to blame; broken_install, where
-  /// the compiler is; and else an internal Error with what the compiler said.
-  std::vector<void*> build(const std::vector<std::string>& texts) const;
+  /// Builds each text as a shared library, in parallel, and returns their bytes. Throws missing_compiler; io,
+  /// where the temporary directory is to blame; broken_install, where the compiler is; and else an internal
+  /// Error with what the compiler said.
+  std::vector<std::vector<char>> build(const std::vector<std::string>& texts) const;
 
  private:
   std::string compile(const std::vector<std::string>& texts, const TemporaryFolder& folder) const;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "codegen_cuda/source.hpp"
+#include "runtime/binary.hpp"
 #include "runtime/library.hpp"
 
 namespace fuse::runtime {
@@ -42,6 +43,9 @@ Cubin compile_to_cubin(const codegen::Source& source, int arch, int threads = 0)
 /// The same in several programs, compiled on at most `threads` threads (0: one a core); each has a run of the
 /// source's kernels, in order. One program where the source cannot be cut.
 std::vector<Cubin> compile_to_cubins(const codegen::Source& source, int arch, int threads);
+
+/// As a device loads them: each cubin has as many of the source's kernels as it lists, the last all others.
+Binary binary_of(const codegen::Source& source, const std::vector<Cubin>& cubins);
 
 /// The options of a compilation, so that a key can cover them. `kernels` > 1 are compiled on `threads`
 /// threads.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/reference_backend.hpp"
+#include "runtime/reference/backend.hpp"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -61,8 +61,8 @@ class ReferenceBackend final : public Backend {
     return Status::ok();
   }
 
-  std::string build_key() const override { return "reference"; }
-  std::unique_ptr<Module> load(const codegen::Source&, int) override { refuse("load kernels"); }
+  std::unique_ptr<Module> load_binary(std::shared_ptr<const Binary>) override { refuse("load kernels"); }
+  std::vector<Fit> fits() const override { return {{"device", "reference"}}; }
   std::unique_ptr<Gemm> prepare_gemm(const GemmDesc&) override { refuse("prepare a gemm"); }
   Status launch(Queue&, const Function&, Dim3, const Argument*, int) noexcept override {
     return {ErrorCode::internal, "the reference device evaluates graphs; it cannot launch kernels"};

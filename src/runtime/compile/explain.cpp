@@ -4,7 +4,8 @@
 #include <algorithm>
 #include <map>
 
-#include "runtime/executable_impl.hpp"
+#include "runtime/compile/compile.hpp"
+#include "runtime/compile/program_of.hpp"
 
 namespace fuse::runtime {
 namespace {
@@ -18,16 +19,16 @@ std::string bytes_text(const schedule::PlanValue& value) {
 
 class Explainer {
  public:
-  explicit Explainer(const Executable::Impl& impl)
-      : impl_(impl), plan_(impl.compiled.plan), uses_(kernel_uses(impl.compiled)) {
-    for (const schedule::Piece& piece : impl.compiled.partition.pieces) ends_[piece.root] = piece.end;
-    for (const schedule::Schedule& schedule : impl.compiled.schedules) {
+  explicit Explainer(const Compiled& compiled)
+      : compiled_(compiled), plan_(compiled.plan), uses_(kernel_uses(compiled)) {
+    for (const schedule::Piece& piece : compiled.partition.pieces) ends_[piece.root] = piece.end;
+    for (const schedule::Schedule& schedule : compiled.schedules) {
       choices_[schedule.piece.root] = schedule.choices.to_string();
     }
   }
 
   std::string run() const {
-    const std::string views = print(impl_.compiled.graph, impl_.compiled.partition.views);
+    const std::string views = print(compiled_.graph, compiled_.partition.views);
     return views.empty() ? steps() : steps() + "slices, concats and transposes in memory:\n" + views;
   }
 
@@ -64,7 +65,7 @@ class Explainer {
     const Explainer& explainer;
     const Step& step;
     std::string operator()(const schedule::KernelStep& s) const {
-      const codegen::KernelInfo& kernel = explainer.impl_.compiled.source.kernels[s.kernel];
+      const codegen::KernelInfo& kernel = explainer.compiled_.source.kernels[s.kernel];
       const std::size_t uses = explainer.uses_[s.kernel];
       return fmt::format("kernel {} grid {} x {} threads{}{}", step.name, s.grid.to_string(),
                          kernel.block_threads, step.spins ? " spins" : "",
@@ -95,7 +96,7 @@ class Explainer {
   }
 
   std::string ops(const Step& step) const {
-    const std::string text = describe_ops(impl_.compiled.graph, step.nodes, step.nodes.size());
+    const std::string text = describe_ops(compiled_.graph, step.nodes, step.nodes.size());
     return text.empty() ? text : text + "; ";
   }
 
@@ -108,7 +109,7 @@ class Explainer {
     return text.empty() ? "nothing" : text;
   }
 
-  const Executable::Impl& impl_;
+  const Compiled& compiled_;
   const schedule::Plan& plan_;
   const std::vector<std::size_t> uses_;  // of each kernel
   std::map<ir::NodeId, std::string> ends_, choices_;
@@ -116,52 +117,21 @@ class Explainer {
 
 }  // namespace
 
-std::string_view to_string(Slot::Kind kind) {
-  switch (kind) {
-    case Slot::Kind::input:
-      return "input";
-    case Slot::Kind::parameter:
-      return "parameter";
-    case Slot::Kind::output:
-      return "output";
-  }
-  return "?";
-}
-
-std::string describe_ops(const ir::Graph& graph, const std::vector<ir::NodeId>& nodes, std::size_t most) {
-  std::vector<std::pair<ir::ScopeId, std::string>> groups;
-  std::size_t shown = 0;
-  for (const ir::NodeId id : nodes) {
-    if (shown == most) break;
-    ++shown;
-    const ir::Node& node = graph[id];
-    if (groups.empty() || groups.back().first != node.scope) groups.emplace_back(node.scope, "");
-    std::string& text = groups.back().second;
-    text += (text.empty() ? "" : ", ") + std::string(to_string(node.op));
-  }
-  std::string text;
-  for (const auto& [scope, ops] : groups) {
-    text += (text.empty() ? "" : "; ") + ops;
-    if (scope != 0) text += " in " + graph.scope_path(scope);
-  }
-  if (shown < nodes.size()) text += fmt::format("; and {} more", nodes.size() - shown);
-  return text;
-}
-
-std::string explain(const Executable::Impl& impl) {
-  std::string text = fmt::format("graph {} on {}\n", impl.graph.name, impl.device.name());
-  for (std::size_t i = 0; i < impl.slots.size(); ++i) {
-    const Slot& slot = impl.slots[i];
+std::string explain(const Executable::Impl& impl, const Compiled& compiled) {
+  const Signature& signature = impl.program->signature;
+  std::string text = fmt::format("graph {} on {}\n", signature.name, impl.device.name());
+  for (std::size_t i = 0; i < signature.slots.size(); ++i) {
+    const Slot& slot = signature.slots[i];
     text += fmt::format("  slot {} {} {} {}\n", i, to_string(slot.kind), slot.name,
                         ir::to_string(ir::Type{slot.dtype, slot.dims}));
   }
-  for (const analysis::Guard& guard : impl.compiled.guards) text += "  guard " + guard.to_string() + '\n';
+  for (const analysis::Guard& guard : signature.guards) text += "  guard " + guard.to_string() + '\n';
   if (impl.device.kind() == DeviceKind::reference) {
     return text +
            fmt::format("evaluates {} ops one by one in double precision; each output is rounded once\n",
-                       impl.graph.nodes.size());
+                       signature.values);
   }
-  return text + Explainer(impl).run();
+  return text + Explainer(compiled).run();
 }
 
 }  // namespace fuse::runtime

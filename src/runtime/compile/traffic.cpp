@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/traffic.hpp"
+#include "runtime/compile/traffic.hpp"
 
 #include <algorithm>
 #include <map>
 #include <string>
 
 #include "runtime/binding.hpp"
+#include "runtime/compile/signature_of.hpp"
 
 namespace fuse::runtime {
 namespace {
@@ -45,7 +46,7 @@ std::int64_t floor_of(const PlanValue& value, const Uses& uses, std::int64_t byt
 class Counter {
  public:
   Counter(const Compiled& compiled, const ir::Graph& graph, const DimValues& dims)
-      : compiled_(compiled), binding_(graph, dims) {
+      : compiled_(compiled), binding_(signature_of(graph, {}), dims) {
     for (const PlanValue& value : compiled_.plan.values) {
       bytes_.push_back(product_of(binding_.shape(value.dims)) *
                        static_cast<std::int64_t>(size_of(value.dtype)));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/reference_run.hpp"
+#include "runtime/reference/run.hpp"
 
 #include <cstring>
 #include <new>
@@ -10,7 +10,7 @@ namespace fuse::runtime {
 namespace {
 
 Values read_inputs(const Prepared::Impl& p, std::span<const BufferView> buffers) {
-  const std::vector<Slot>& slots = p.executable->slots;
+  const std::vector<Slot>& slots = p.executable->slots();
   Values values;
   for (std::size_t i = 0; i < slots.size() && slots[i].kind != Slot::Kind::output; ++i) {
     HostTensor tensor = HostTensor::make(slots[i].dtype, p.shapes[i]);
@@ -20,8 +20,7 @@ Values read_inputs(const Prepared::Impl& p, std::span<const BufferView> buffers)
   return values;
 }
 
-void run(const Prepared::Impl& p, std::span<const BufferView> buffers) {
-  const ir::Graph& graph = p.executable->graph;
+void run(const ir::Graph& graph, const Prepared::Impl& p, std::span<const BufferView> buffers) {
   const auto dim = [&](std::string_view name) {
     if (const auto found = p.dims.find(name); found != p.dims.end()) return found->second;
     // prepare has seen that nothing uses this symbol: any value of its range does.
@@ -31,7 +30,7 @@ void run(const Prepared::Impl& p, std::span<const BufferView> buffers) {
     return std::int64_t{0};
   };
   const ReferenceResult result = evaluate(graph, read_inputs(p, buffers), dim, Precision::exact);
-  const std::vector<Slot>& slots = p.executable->slots;
+  const std::vector<Slot>& slots = p.executable->slots();
   std::vector<HostTensor> outputs(slots.size());
   for (std::size_t i = 0; i < slots.size(); ++i) {
     if (slots[i].kind == Slot::Kind::output)
@@ -45,9 +44,10 @@ void run(const Prepared::Impl& p, std::span<const BufferView> buffers) {
 
 }  // namespace
 
-Status run_reference(const Prepared::Impl& p, std::span<const BufferView> buffers) noexcept {
+Status run_reference(const ir::Graph& graph, const Prepared::Impl& p,
+                     std::span<const BufferView> buffers) noexcept {
   try {
-    run(p, buffers);
+    run(graph, p, buffers);
     return Status::ok();
   } catch (const Error& error) {
     return {error.code(), error.what()};

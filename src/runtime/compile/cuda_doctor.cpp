@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/doctor.hpp"
-
 #include <fmt/format.h>
 
 #include <memory>
 
+#include "runtime/compile/doctor.hpp"
+#include "runtime/compile/nvrtc.hpp"
 #include "runtime/cuda/cublaslt.hpp"
 #include "runtime/cuda/driver.hpp"
-#include "runtime/cuda/nvrtc.hpp"
 
 namespace fuse::runtime {
 namespace {

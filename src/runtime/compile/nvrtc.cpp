@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/cuda/nvrtc.hpp"
+#include "runtime/compile/nvrtc.hpp"
 
 #include <dlfcn.h>
 #include <fmt/format.h>
@@ -168,14 +168,14 @@ std::string numbered_lines(const std::string& text, const std::string& log) {
 }
 
 /// One NVRTC program: destroyed on every way out.
-class Program {
+class NvrtcProgram {
  public:
-  Program(const std::string& text, const std::string& file) {
+  NvrtcProgram(const std::string& text, const std::string& file) {
     check("nvrtcCreateProgram", nvrtc().create(&program_, text.c_str(), file.c_str(), 0, nullptr, nullptr));
   }
-  ~Program() { nvrtc().destroy(&program_); }
-  Program(const Program&) = delete;
-  Program& operator=(const Program&) = delete;
+  ~NvrtcProgram() { nvrtc().destroy(&program_); }
+  NvrtcProgram(const NvrtcProgram&) = delete;
+  NvrtcProgram& operator=(const NvrtcProgram&) = delete;
 
   nvrtcResult compile(const std::vector<std::string>& options) const {
     std::vector<const char*> pointers;
@@ -279,11 +279,11 @@ struct Job {
 
 Cubin compile_once(Job& job, const codegen::Source& source, int arch) {
   const std::string file = file_of(source);
-  auto program = std::make_unique<Program>(job.text, file);
+  auto program = std::make_unique<NvrtcProgram>(job.text, file);
   nvrtcResult result = program->compile(job.options);
   if (result == NVRTC_ERROR_INVALID_OPTION && job.options.back().starts_with(split_compile)) {
     job.options.pop_back();
-    program = std::make_unique<Program>(job.text, file);
+    program = std::make_unique<NvrtcProgram>(job.text, file);
     result = program->compile(job.options);
   }
   Cubin cubin;

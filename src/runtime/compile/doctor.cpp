@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/doctor.hpp"
+#include "runtime/compile/doctor.hpp"
 
 #include <fmt/format.h>
 
@@ -10,7 +10,7 @@
 
 #include "runtime/host_gemm.hpp"
 #if FUSE_COMPILER_HAS_EMULATED
-#include "runtime/emulated/compiler.hpp"
+#include "runtime/compile/host_compiler.hpp"
 #endif
 
 namespace fuse::runtime {
@@ -48,7 +48,7 @@ void diagnose_openblas(Diagnosis& d) {
 // The directory and the compiler are tried apart, so that both are told where both are at fault.
 void diagnose_emulated([[maybe_unused]] Diagnosis& d) {
 #if FUSE_COMPILER_HAS_EMULATED
-  const emulated::Compiler compiler;
+  const emulated::HostCompiler compiler;
   d.compiler = {.path = compiler.path(), .version = {}, .looked_for = compiler.report()};
   const bool room = check(d, "the temporary directory", [&] {
     TemporaryFolder().write("probe", std::string(std::size_t{1} << 20, ' '));

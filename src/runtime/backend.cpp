@@ -1,8 +1,12 @@
-// Events of the devices whose work is done when its call returns: the host's clock. They have no graphs.
-// SPDX-License-Identifier: Apache-2.0
+// What devices share. Where work is done when its call returns, events are the host's clock, and there are no
+// graphs. SPDX-License-Identifier: Apache-2.0
+#include "runtime/backend.hpp"
+
 #include <chrono>
 
 #include "runtime/host_event.hpp"
+#include "runtime/residency_ledger.hpp"
+#include "runtime/toolchain.hpp"
 #include "runtime/work_graph.hpp"
 
 namespace fuse::runtime {
@@ -11,6 +15,18 @@ namespace {
 Status foreign() noexcept { return Status(ErrorCode::internal, "the event was made by another device"); }
 
 }  // namespace
+
+Backend::Backend(std::shared_ptr<const Toolchain> toolchain)
+    : residency_(std::make_shared<ResidencyLedger>()), toolchain_(std::move(toolchain)) {}
+Backend::~Backend() = default;
+
+std::unique_ptr<Module> Backend::load(const codegen::Source& source, int threads) {
+  if (toolchain_) return load_binary(std::make_shared<const Binary>(toolchain_->build(source, threads)));
+  throw Error({.kind = ErrorKind::runtime,
+               .code = ErrorCode::unsupported,
+               .message = "nothing builds kernels here: this library only runs what was compiled elsewhere",
+               .hint = "link the whole of fuse, or load what Executable::save wrote"});
+}
 
 std::unique_ptr<Event> Backend::create_event(bool) { return std::make_unique<HostEvent>(); }
 

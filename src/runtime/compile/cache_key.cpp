@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/compile/cache_key.hpp"
+
+#include <fmt/format.h>
+
+#include "ir/print.hpp"
+#include "runtime/environment.hpp"
+#include "runtime/saved/fields.hpp"
+#include "runtime/toolchain.hpp"
+#include "source_id.hpp"
+
+namespace fuse::runtime {
+namespace {
+
+std::string text_of(const CompileOptions& options) {
+  // A new option does not compile here until it is counted in.
+  const auto& [relaxed_rounding, drop_barrier, merge_gemms, cut, layers, stitch, schemes, grid_barriers,
+               max_inputs, threads, streams, cache] = options;
+  static_cast<void>(threads);  // changes nothing of what is made
+  static_cast<void>(cache);
+  return fmt::format("options {} {} {} {} {} {} {} {} {} {}\n", relaxed_rounding, drop_barrier, merge_gemms,
+                     static_cast<int>(cut), layers, static_cast<int>(stitch), static_cast<int>(schemes),
+                     grid_barriers, max_inputs, streams);
+}
+
+}  // namespace
+
+std::string cache_key(const ir::Graph& graph, const Backend& backend, const CompileOptions& options) {
+  std::string key = fmt::format("sources {}\nformat {}\n", source_id(), plan_format);
+  for (const Fit& fit : backend.fits()) key += fmt::format("{} = {}\n", fit.field, fit.value);
+  // What the cost model reckons with decides plans too.
+  const Target& target = backend.target();
+  key += fmt::format("model {} {} {} {} {} {} {} {} {}\n", target.name, target.l2_bytes, target.bandwidth,
+                     target.flops_f32, target.launch_seconds, target.node_seconds, target.cluster_seconds,
+                     target.barrier_seconds, backend.toolchain()->key());
+  key += text_of(options);
+  key += fmt::format("fault '{}'\n", value_of(Variable::fault));
+  return key + ir::print(graph);
+}
+
+}  // namespace fuse::runtime

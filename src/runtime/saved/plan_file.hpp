@@ -1,0 +1,40 @@
+// Saved plans: programs with their binaries, each for a target, in one file (docs/deploy.md).
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/binary.hpp"
+#include "runtime/program.hpp"
+#include "runtime/saved/fit.hpp"
+
+namespace fuse::runtime {
+
+/// A plan for one target. The program is kept as bytes until it is known to fit.
+struct SavedTarget {
+  std::vector<Fit> fits;
+  std::string program;  ///< archived
+  std::string maker;    ///< of its kernels' images
+  std::vector<Binary::Image> images;
+  std::string explanation, source;  ///< what Executable::explain and source tell
+};
+
+/// A program and its binary.
+struct Runnable {
+  Program program;
+  Binary binary;
+};
+
+/// As Executable::save writes it.
+std::string plan_file(const std::vector<SavedTarget>&);
+/// Throws file_format and incompatible_version; `name` is the file's.
+std::vector<SavedTarget> parse_plan_file(std::string_view file, const std::string& name);
+
+SavedTarget saved_target(std::vector<Fit> fits, const Program&, const Binary&, std::string explanation,
+                         std::string source);
+/// Checks all that a run takes for granted. Throws file_format.
+Runnable runnable(SavedTarget, const std::string& name);
+
+}  // namespace fuse::runtime

@@ -1,0 +1,134 @@
+// Executable::save and load. SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "runtime/contract.hpp"
+#include "runtime/executable_impl.hpp"
+#include "runtime/mapped_file.hpp"
+#include "runtime/saved/container.hpp"
+#include "runtime/saved/plan_file.hpp"
+
+namespace fuse {
+namespace runtime {
+namespace {
+
+constexpr std::uint64_t most_bytes = std::uint64_t{4} << 30;  // of a saved plan
+
+/// What a file tells of its graph.
+class SavedOrigin final : public Origin {
+ public:
+  SavedOrigin(std::string explanation, std::string source)
+      : explanation_(std::move(explanation)), source_(std::move(source)) {}
+
+  std::string explain(const Executable::Impl&) const override { return explanation_; }
+  const std::string& source() const override { return source_; }
+  const Compiled& stages() const override {
+    throw Error({.code = ErrorCode::unsupported,
+                 .message = "a saved plan does not keep the stages of the compiler",
+                 .hint = "compile the graph again"});
+  }
+  Status evaluate(const Prepared::Impl&, std::span<const BufferView>) const noexcept override {
+    return {ErrorCode::internal, "a saved plan has no graph to evaluate"};
+  }
+
+ private:
+  const std::string explanation_, source_;
+};
+
+SavedTarget target_of(const Executable::Impl& impl) {
+  if (impl.device.kind() == DeviceKind::reference) {
+    throw Error({.code = ErrorCode::unsupported,
+                 .message = "an executable of the reference device has no kernels to save",
+                 .hint = "compile for the device that is to run it"});
+  }
+  const Binary none;
+  return saved_target(impl.device.backend()->fits(), *impl.program, impl.module ? *impl.module->binary : none,
+                      impl.origin->explain(impl), impl.origin->source());
+}
+
+bool same_slot(const Slot& a, const Slot& b) {
+  return a.kind == b.kind && a.name == b.name && a.dtype == b.dtype && a.dims == b.dims && a.donor == b.donor;
+}
+
+void check_one_graph(const Executable::Impl& first, const Executable::Impl& other) {
+  const std::vector<Slot>&mine = first.slots(), &its = other.slots();
+  if (std::equal(mine.begin(), mine.end(), its.begin(), its.end(), same_slot)) return;
+  throw Error({.code = ErrorCode::invalid_argument,
+               .message = fmt::format("'{}' and '{}' have other inputs, parameters or outputs",
+                                      first.program->signature.name, other.program->signature.name),
+               .hint = "a saved plan has one graph, compiled for several devices"});
+}
+
+void check_new(const std::vector<SavedTarget>& targets, const SavedTarget& added, const std::string& device) {
+  for (const SavedTarget& target : targets) {
+    if (!differences(target.fits, added.fits).empty()) continue;
+    throw Error({.code = ErrorCode::invalid_argument,
+                 .message = fmt::format("two executables are for a device such as {}", device)});
+  }
+}
+
+/// What is written can be read: an extent that the text form has no room for is found here, not by who loads.
+void check_readable(const std::vector<SavedTarget>& targets, const std::string& path) {
+  try {
+    for (const SavedTarget& target : targets) runnable(target, path);
+  } catch (const Error& error) {
+    throw Error({.kind = ErrorKind::internal,
+                 .code = ErrorCode::unsupported,
+                 .message = "what would be saved could not be loaded: " + error.info().message});
+  }
+}
+
+SavedTarget fitting(std::vector<SavedTarget> targets, const Device& device, const std::string& path) {
+  const std::vector<Fit> here = device.backend()->fits();
+  std::string why;
+  for (std::size_t i = 0; i < targets.size(); ++i) {
+    const std::string differ = differences(targets[i].fits, here);
+    if (differ.empty()) return std::move(targets[i]);
+    why += fmt::format("{}plan {}: {}", why.empty() ? "" : "\n", i, differ);
+  }
+  throw Error({.kind = ErrorKind::runtime,
+               .code = ErrorCode::incompatible_version,
+               .message = fmt::format("{} has no plan for {}\n{}", path, device.name(), why),
+               .hint = "compile the graph for this device, and save it into the file too"});
+}
+
+}  // namespace
+}  // namespace runtime
+
+inline namespace v0 {
+
+void save(const std::string& path, std::span<const Executable> executables) {
+  std::vector<runtime::SavedTarget> targets;
+  for (const Executable& executable : executables) {
+    const Executable::Impl& impl = executable.impl();
+    runtime::check_one_graph(executables.front().impl(), impl);
+    runtime::SavedTarget target = runtime::target_of(impl);
+    runtime::check_new(targets, target, impl.device.name());
+    targets.push_back(std::move(target));
+  }
+  runtime::check_readable(targets, path);
+  const std::string file = runtime::plan_file(targets);
+  const std::span<const std::byte> bytes = std::as_bytes(std::span(file));
+  runtime::write_file_atomically(path, {&bytes, 1});
+}
+
+void Executable::save(const std::string& path) const { fuse::save(path, {this, 1}); }
+
+Executable Executable::load(const std::string& path, const Device& device) {
+  runtime::contract::forbid("loads a plan");
+  const std::string file = runtime::read_whole(path, runtime::most_bytes);
+  runtime::SavedTarget target = runtime::fitting(runtime::parse_plan_file(file, path), device, path);
+  auto origin =
+      std::make_shared<runtime::SavedOrigin>(std::move(target.explanation), std::move(target.source));
+  runtime::Runnable runnable = runtime::runnable(std::move(target), path);
+  std::shared_ptr<const runtime::Module> module;
+  if (!runnable.program.kernels.empty()) {
+    module = device.backend()->load_binary(std::make_shared<runtime::Binary>(std::move(runnable.binary)));
+  }
+  return runtime::make_executable(device, std::make_shared<runtime::Program>(std::move(runnable.program)),
+                                  std::move(origin), std::move(module));
+}
+
+}  // namespace v0
+}  // namespace fuse

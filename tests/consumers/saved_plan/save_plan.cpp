@@ -1,0 +1,17 @@
+// Compiles a graph, runs it and saves it: save_plan GRAPH.fuse PLAN. SPDX-License-Identifier: Apache-2.0
+#include <cstdio>
+#include <exception>
+#include <fuse/fuse.hpp>
+
+#include "drawn.hpp"
+
+int main(int argc, char** argv) try {
+  if (argc != 3) return 2;
+  const fuse::Executable executable = fuse::compile(fuse::Graph::load(argv[1]), fuse::Device::emulated());
+  executable.save(argv[2]);
+  std::printf("%016llx\n", static_cast<unsigned long long>(run_on_drawn(executable)));
+  return 0;
+} catch (const std::exception& error) {
+  std::fprintf(stderr, "%s\n", error.what());
+  return 1;
+}
