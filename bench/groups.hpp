@@ -19,6 +19,7 @@ void bench_elementwise(Report&, const Settings&);
 void bench_softmax(Report&, const Settings&);
 void bench_graph(Report&, const Settings&);
 void bench_compile(Report&, const Settings&);
+void bench_deploy(Report&, const Settings&);
 void bench_counts(Report&, const Settings&);
 void bench_ladder(Report&, const Settings&);
 void bench_cases(Report&, const Settings&);

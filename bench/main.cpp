@@ -37,6 +37,7 @@ constexpr Group groups[] = {
     {"graph", "building, printing, parsing, cutting and compiling large graphs", fuse::bench::bench_graph,
      false},
     {"compile", "the system compiler and NVRTC", fuse::bench::bench_compile, false},
+    {"deploy", "plans from the cache and from files", fuse::bench::bench_deploy, false},
     {"counts", "kernels, barriers and bytes of examples/graphs", fuse::bench::bench_counts, false},
     {"ladder", "a launch, an event, a node of a CUDA graph, on the device", fuse::bench::bench_ladder, true},
     {"cases", "the cases of bench/cases.json, on the device", fuse::bench::bench_cases, true},
