@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <map>
+#include <span>
 
 #include "codegen_cuda/custom.hpp"
 #include "codegen_cuda/identifiers.hpp"
@@ -101,10 +102,25 @@ class Stopwatch {
   Clock::time_point last_ = Clock::now();
 };
 
+template <class Pass, std::size_t count>
+std::span<const Pass> first(const Pass (&passes)[count], int most) {
+  return std::span(passes).first(most < 0 ? count : std::min(count, static_cast<std::size_t>(most)));
+}
+
 ir::Graph run_passes(ir::Graph graph, const PipelineOptions& options, Stopwatch& watch) {
-  for (const GraphPass& pass : graph_passes) {
+  bool planted = !options.wrong_rewrite;
+  for (const GraphPass& pass : first(graph_passes, options.graph_passes)) {
     if (pass.wanted && !(options.*pass.wanted)) continue;
     graph = pass.run(graph, options);
+    if (!planted && pass.name == options.wrong_rewrite->pass) {
+      planted = true;
+      if (!ir::plant_rewrite(graph, options.wrong_rewrite->site)) {
+        throw Error({.code = ErrorCode::invalid_argument,
+                     .message = fmt::format("behind {} there is no place {} for a wrong rewrite", pass.name,
+                                            options.wrong_rewrite->site),
+                     .hint = "places are the element-wise ops of two different operands, from 0"});
+      }
+    }
     if (options.verify) ir::verify(graph);
     watch.lap(pass.name);
   }
@@ -287,7 +303,7 @@ class PieceCompiler {
                     target_);
     if (unit.pieces > 1) lowered.kernel.summary += fmt::format("; shared by {} pieces", unit.pieces);
     if (options_.verify) kernel::verify(lowered.kernel, target_.shared_per_block);
-    for (const KernelPass& pass : kernel_passes) {
+    for (const KernelPass& pass : first(kernel_passes, options_.kernel_passes)) {
       lowered.kernel = pass.run(std::move(lowered.kernel));
       if (options_.verify) kernel::verify(lowered.kernel, target_.shared_per_block);
     }
@@ -352,10 +368,14 @@ PipelineOptions pipeline_options(const CompileOptions& options) {
                          .threads = options.threads};
   if (const std::string text = runtime::value_of(runtime::Variable::fault); !text.empty()) {
     result.fault = kernel::parse_fault(text);
-    if (!result.fault) {
+    result.wrong_rewrite = ir::parse_wrong_rewrite(text);
+    const std::vector<std::string_view> passes = graph_pass_names();
+    const bool known = result.wrong_rewrite &&
+                       std::find(passes.begin(), passes.end(), result.wrong_rewrite->pass) != passes.end();
+    if (!result.fault && !known) {
       throw Error({.code = ErrorCode::invalid_argument,
                    .message = fmt::format("FUSE_FAULT is '{}'", text),
-                   .hint = "barrier.N, extent.N+1, extent.N-1, overlap.N or fence.N"});
+                   .hint = "barrier.N, extent.N+1, extent.N-1, overlap.N, fence.N, or rewrite.PASS.N"});
     }
   }
   schedule::PartitionOptions& partition = result.partition;
@@ -387,6 +407,18 @@ PipelineOptions pipeline_options(const CompileOptions& options) {
       break;
   }
   return result;
+}
+
+std::vector<std::string_view> graph_pass_names() {
+  std::vector<std::string_view> names;
+  for (const GraphPass& pass : graph_passes) names.emplace_back(pass.name);
+  return names;
+}
+
+std::vector<std::string_view> kernel_pass_names() {
+  std::vector<std::string_view> names;
+  for (const KernelPass& pass : kernel_passes) names.emplace_back(pass.name);
+  return names;
 }
 
 std::vector<std::size_t> kernel_uses(const Compiled& compiled) {

@@ -15,6 +15,7 @@
 #include "ir/graph.hpp"
 #include "ir/kernel/kernel.hpp"
 #include "ir/kernel/passes/plant_fault.hpp"
+#include "ir/passes/plant_rewrite.hpp"
 #include "schedule/partition.hpp"
 #include "schedule/plan.hpp"
 #include "schedule/schedule.hpp"
@@ -49,9 +50,13 @@ struct PipelineOptions {
   bool relaxed_rounding = false;  ///< CompileOptions::relaxed_rounding
   bool verify = true;             ///< check every stage's spec at its boundary
   int drop_barrier = -1;  ///< plants a fault: leaves out the k-th barrier of the source (0-based); for tests
-  std::optional<kernel::PlantedFault> fault{};  ///< FUSE_FAULT; for tests
-  bool merge_gemms = true;                      ///< the pass of this name
-  bool grid_barriers = true;                    ///< CompileOptions::grid_barriers
+  std::optional<kernel::PlantedFault> fault{};      ///< FUSE_FAULT; for tests
+  std::optional<ir::WrongRewrite> wrong_rewrite{};  ///< FUSE_FAULT; for tests
+  /// The first so many of graph_pass_names and of kernel_pass_names are run; -1: all. To find out which is to
+  /// blame: with fewer, a graph may have ops that nothing can schedule.
+  int graph_passes = -1, kernel_passes = -1;
+  bool merge_gemms = true;    ///< the pass of this name
+  bool grid_barriers = true;  ///< CompileOptions::grid_barriers
   schedule::PartitionOptions partition{};
   /// Decides for each kernel piece; schedule::default_choices where empty.
   std::function<schedule::Choices(const ir::Graph&, const schedule::Piece&, const Target&)> choose{};
@@ -63,6 +68,10 @@ struct PipelineOptions {
 
 /// What an application's options ask of the pipeline. Throws invalid_argument.
 PipelineOptions pipeline_options(const CompileOptions&);
+
+/// The passes, in their order; one may stand there twice.
+std::vector<std::string_view> graph_pass_names();
+std::vector<std::string_view> kernel_pass_names();
 
 /// How many steps of the plan run each kernel.
 std::vector<std::size_t> kernel_uses(const Compiled&);

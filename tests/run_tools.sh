@@ -249,6 +249,56 @@ EOF
     "$fusec" run "$file" --device emulated --relaxed-rounding --check
 }
 
+# Every command that a page shows does what it says: '    $ COMMAND', with '# exits 1' where it is to fail.
+check_commands() {  # PAGE
+  local line command status
+  mkdir -p "$scratch/page"
+  ln -sfn "$PWD/examples" "$scratch/page/examples"
+  while IFS= read -r line; do
+    command=${line%%#*} status=0
+    [[ $line == *'# exits 1'* ]] && status=1
+    if [[ $command == *' gdb '* ]] && ! command -v gdb >/dev/null; then
+      printf 'skipped %s: no gdb\n' "${command:0:60}"
+      continue
+    fi
+    expect "$status" '^at the page$' "$1: ${command:0:90}" env -u FUSE_CACHE "FUSE_CACHE_DIR=$scratch/page/cache" "PATH=$bin:$PATH" \
+      bash -c "cd '$scratch/page' && echo at the page && $command"
+    case $command in
+      *' gdb '*) grep -qE 'softmax-[0-9a-f]{16}[.]cu:[0-9]+' "$scratch/out"
+        report $? 'gdb stops in the emitted text' 'it shows no line of it' ;;
+      *'fusec run repros/'*) grep -q "of 02_layernorm.cpp:27 failed: .* (%x input)" "$scratch/err"
+        report $? 'a planted access out of bounds is traced to its op and line' 'its repro does not tell them' ;;
+      *'fusec bisect'*) grep -q 'transformer.hpp:49' "$scratch/out" && grep -q 'made wrong by the graph pass simplify' "$scratch/out"
+        report $? 'a planted wrong rewrite is traced to its op, line and pass' 'it is not told' ;;
+      *--check-numerics*) grep -q '^numerics %1 = log f32.4. at main.cpp:4 has NaN at element ' "$scratch/out"
+        report $? 'the op that makes a NaN is named' 'it is not told' ;;
+    esac
+  done < <(sed -n 's/^    \$ //p' "$1")
+  rm -rf "$scratch/page"
+}
+
+# What one process compiled, the next one finds; damage is a miss.
+check_cache() {
+  local cache=(env FUSE_CACHE=1 "FUSE_CACHE_DIR=$scratch/cache") entry
+  expect 0 ': 0 entries' 'cache: nothing is there' "${cache[@]}" "$fusec" cache list
+  expect 0 'y f32' 'cache: a first process' "${cache[@]}" "$fusec" run examples/graphs/softmax.fuse --dim B=2
+  expect 0 'y f32' 'cache: a second one needs no compiler' "${cache[@]}" PATH=/nonexistent FUSE_CXX="$(command -v c++)" \
+    "$fusec" run examples/graphs/softmax.fuse --dim B=2
+  expect 0 'softmax for h200' 'cache: list' "${cache[@]}" "$fusec" cache list
+  expect 0 '1 entries are whole, 0 damaged' 'cache: verify' "${cache[@]}" "$fusec" cache verify
+  entry=$(ls "$scratch/cache")
+  printf 'x' | dd of="$scratch/cache/$entry" bs=1 seek=200 conv=notrunc 2>/dev/null
+  expect 1 'is damaged: its checksum is another' 'cache: verify of a damaged entry' "${cache[@]}" "$fusec" cache verify
+  expect 0 'y f32' 'cache: a damaged entry is a miss' "${cache[@]}" "$fusec" run examples/graphs/softmax.fuse --dim B=2
+  expect 0 '1 entries are whole, 0 damaged' 'cache: and is replaced' "${cache[@]}" "$fusec" cache verify
+  expect 0 '1 entries removed' 'cache: clear' "${cache[@]}" "$fusec" cache clear
+  absent 'cache: clear leaves nothing' "$scratch/cache"
+  expect 0 'FUSE_CACHE is 0' 'cache: off' env FUSE_CACHE=0 "$fusec" cache list
+  chmod 777 "$scratch/cache"
+  expect 1 'cannot be trusted: others may write to it' 'cache: a directory that others may write to' \
+    "${cache[@]}" "$fusec" run examples/graphs/softmax.fuse
+}
+
 check_files() {
   local file=examples/graphs/softmax.fuse out=$scratch/results
   expect 0 '^output +y f32\[5, 4096\]' 'run writes its outputs' \
@@ -394,6 +444,9 @@ check_pictures
 check_runs
 check_rounding
 check_files
+check_cache
+check_commands docs/deploy.md
+check_commands docs/debugging.md
 check_misuse
 check_emit
 check_stats

@@ -37,6 +37,14 @@ std::string_view name_of(Variable variable) {
       return "XDG_CACHE_HOME";
     case Variable::home:
       return "HOME";
+    case Variable::keep:
+      return "FUSE_KEEP";
+    case Variable::sync:
+      return "FUSE_SYNC";
+    case Variable::repro:
+      return "FUSE_REPRO";
+    case Variable::repro_data:
+      return "FUSE_REPRO_DATA";
     case Variable::contract:
       return "FUSE_CONTRACT";
   }

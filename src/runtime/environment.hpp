@@ -27,6 +27,10 @@ enum class Variable : std::uint8_t {
   cache_dir,       ///< FUSE_CACHE_DIR: where it is kept, instead of the two below
   xdg_cache_home,  ///< XDG_CACHE_HOME: the directory of fuse-compiler/
   home,            ///< HOME: of .cache/fuse-compiler/
+  keep,   ///< FUSE_KEEP: a directory for emitted texts, which debuggers then show (docs/debugging.md)
+  sync,   ///< FUSE_SYNC: 1 waits for each step of a run, and names the one that fails (docs/debugging.md)
+  repro,  ///< FUSE_REPRO: a directory for what makes a failed run fail again; FUSE_SYNC too
+  repro_data,  ///< FUSE_REPRO_DATA: 1 puts the values of inputs and parameters there
   contract,  ///< FUSE_CONTRACT: 1 makes a run fail that allocates, compiles, locks or waits (docs/runtime.md)
 };
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "runtime/backend.hpp"
+#include "runtime/debug_run.hpp"
 #include "runtime/profiler_ranges.hpp"
 #include "runtime/program.hpp"
 #include "runtime/replay.hpp"
@@ -29,6 +30,8 @@ class Origin {
   virtual const std::string& source() const = 0;  ///< CUDA text
   /// Throws unsupported where they are not kept.
   virtual const Compiled& stages() const = 0;
+  virtual std::string graph() const { return {}; }  ///< as the user built it, `.fuse` text; empty: not kept
+  virtual std::string options() const { return "null"; }  ///< those of compile, as JSON
   /// A run of the reference device. The buffers have been checked.
   virtual Status evaluate(const Prepared::Impl&, std::span<const BufferView>) const noexcept = 0;
 };
@@ -90,6 +93,7 @@ struct ReadyStep {
   std::int64_t calls = 1;  ///< of the library, a gemm's
   schedule::GroupId group = schedule::no_group;
   std::string label;  ///< "step 2, kernel 'ln_0' (reduce_sum in layer_norm.mean)"
+  std::string lines;  ///< the user's: " of main.cpp:4, main.cpp:7"; empty: not known
 };
 
 /// One of a run's steps, in the order in which they are dispatched.
@@ -114,6 +118,10 @@ struct Commands {
 /// none. Throws internal unless the parts of the program fit each other.
 Executable make_executable(const Device& device, std::shared_ptr<const Program> program,
                            std::shared_ptr<const Origin> origin, std::shared_ptr<const Module> module);
+
+/// `arguments` are the step's own.
+Status enqueue_step(const ReadyStep& step, const Argument* arguments, Backend& backend,
+                    Queue& queue) noexcept;
 
 /// Whether memory of the executable's own (`what`: the workspace, the packed memory) is there, large enough
 /// and aligned. `hint` is said where there is none.
@@ -172,6 +180,7 @@ struct Workspace::Impl {
   std::unique_ptr<runtime::Event> last_run{};
   const void* last_queue = nullptr;  ///< and the caller's queue that it was on
   std::atomic_flag running;
+  std::unique_ptr<const runtime::DebugRun> debug{};  ///< runs step by step; null: as they are made to
   std::unique_ptr<runtime::Replay> replay{};  ///< in graph mode; last, so that it goes before what it uses
   ExecutionMode mode = ExecutionMode::streams;
 

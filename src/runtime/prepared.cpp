@@ -95,6 +95,7 @@ class Preparer {
       if (!make_ready(step, ready)) continue;
       ready.label = label(i, step, ready.kind);
       ready.group = origin(step).group;
+      if (!origin(step).lines.empty()) ready.lines = " of " + origin(step).lines;
       if (ready.kind == ReadyStep::Kind::gemm) own_scratch(ready);
       out_.launches += ready.kind == ReadyStep::Kind::kernel;
       if (ready.kind == ReadyStep::Kind::gemm) out_.gemm_calls += ready.calls;

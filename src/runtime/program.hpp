@@ -18,7 +18,8 @@ namespace fuse::runtime {
 struct StepOrigin {
   std::string ops;  ///< "reduce_sum in layer_norm.mean; sub, exp in softmax"
   schedule::GroupId group = schedule::no_group;
-  std::string op, type;       ///< of the value that it makes last: "reduce_sum", "f32[4]"
+  std::string lines;     ///< the user's, of all that it computes: "main.cpp:4, main.cpp:7", as many as fit
+  std::string op, type;  ///< of the value that it makes last: "reduce_sum", "f32[4]"
   SourceLocation location{};  ///< and the user's line
 };
 

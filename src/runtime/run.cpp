@@ -322,6 +322,11 @@ class Lease {
 }  // namespace
 }  // namespace v0
 
+Status runtime::enqueue_step(const ReadyStep& step, const Argument* arguments, Backend& backend,
+                             Queue& queue) noexcept {
+  return enqueue(step, arguments, nullptr, backend, queue);
+}
+
 Status runtime::check_own(const char* what, BufferView own, std::int64_t needed, const char* hint) noexcept {
   if (needed == 0) return Status::ok();
   if (!own.address || own.bytes < needed) {
@@ -358,6 +363,7 @@ Status Prepared::run(Stream& stream, std::span<const BufferView> buffers, Worksp
   if (Status bad = bind(p, *w, buffers, packed); !bad) return bad;
   const DeviceKind kind = p.executable->device.kind();
   if (kind == DeviceKind::reference) return p.executable->origin->evaluate(p, buffers);
+  if (w->debug) return w->debug->run(p, buffers, w->arguments, stream.queue());
   // What the emulated device does inside a launch is its own affair.
   const runtime::contract::HotPath hot(kind == DeviceKind::cuda);
   w->marked = false;

@@ -86,7 +86,8 @@ Workspace Prepared::workspace(BufferView memory, const WorkspaceOptions& options
   made->values = values_of(p, made->arguments);
   check_launches(p, made->arguments);
   made->bound.resize(p.bytes.size() + 1);
-  made->mode = runtime::choose_mode(options.mode, p);
+  made->debug = runtime::DebugRun::make();
+  made->mode = made->debug ? ExecutionMode::streams : runtime::choose_mode(options.mode, p);
   if (made->mode == ExecutionMode::graph) {
     made->replay = runtime::Replay::make(p, made->arguments);
   }

@@ -150,7 +150,7 @@ TEST_CASE("each call of an update fails once, and the next run is right", "[cuda
     CHECK(sets.captures() == (come_back ? 0 : 2));
     for (int nth = 1; nth <= calls; ++nth) {
       set = (set + 1) % count;
-      fakes.fail_at("", nth, 700);
+      fakes.fail_at("", nth, 999);
       const Status status = sets.run(set);
       REQUIRE(static_cast<int>(sets.calls.size()) >= nth);
       const std::string failed = sets.calls[static_cast<std::size_t>(nth) - 1];

@@ -52,7 +52,7 @@ TEST_CASE("a workspace holds its places until its last run is over", "[cuda][res
     run.workspace = Workspace();
     CHECK(fakes.count("cuEventSynchronize") == before + 1);
     run.workspace = run.prepared.workspace();
-    fakes.fail_at("cuLaunchCooperativeKernel", 1, 719);
+    fakes.fail_at("cuLaunchCooperativeKernel", 1, 999);
     REQUIRE_FALSE(run.run());  // its memset is in flight
     run.workspace = Workspace();
     CHECK(fakes.count("cuEventSynchronize") == before + 2);

@@ -280,7 +280,7 @@ TEST_CASE("a fault in a shared kernel names the step that met it", "[pipeline][s
   Workspace workspace = prepared.workspace();
   const std::string text = text_of(prepared.run(stream, views, workspace));
   INFO(text);
-  CHECK(text.find("step 1, kernel 'faulty_layer1_1' (exp in layer1), which runs 'faulty_layer0_0' failed") !=
-        std::string::npos);
+  CHECK(text.find("step 1, kernel 'faulty_layer1_1' (exp in layer1), which runs 'faulty_layer0_0' of "
+                  "shared_kernels_test.cpp:") != std::string::npos);
   CHECK(text.find("faulty_layer0_0: ") != std::string::npos);
 }

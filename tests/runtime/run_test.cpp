@@ -174,7 +174,7 @@ TEST_CASE("run: a failing step is named with its ops, and the rest does not run"
   session.set("w", bytes_of(std::vector<float>(4, 1.0f)));
   const std::string text = error_of([&] { session.run(); });
   INFO(text);
-  REQUIRE(text.starts_with("kernel-fault: step 1, kernel 'shift' (add in affine) failed: "));
+  REQUIRE(text.starts_with("kernel-fault: step 1, kernel 'shift' (add in affine) of runtime_support.cpp:"));
   REQUIRE(error_of([&] { session.get("z"); }) ==
           "unbound: output 'z' of type f32[3, 4] has no value before a successful run\n"
           "  hint: call Session::run first");

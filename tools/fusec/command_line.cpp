@@ -77,9 +77,8 @@ std::string profile_names() {
   return text;
 }
 
-/// FILE, --profile, and what is decided when a graph is compiled.
-void add_graph_options(CLI::App& command, GraphOptions& options) {
-  command.add_option("FILE", options.file, "The graph, .fuse text")->required();
+/// --profile, and what is decided when a graph is compiled.
+void add_plan_options(CLI::App& command, GraphOptions& options) {
   command.add_option("--profile", options.profile, "The GPU to schedule for: " + profile_names())
       ->capture_default_str();
   command.add_flag("--relaxed-rounding", options.compile.relaxed_rounding,
@@ -87,6 +86,12 @@ void add_graph_options(CLI::App& command, GraphOptions& options) {
   command.add_flag("!--no-gemm-merge", options.compile.merge_gemms,
                    "Keep GEMMs apart that share an operand or a shape");
   add_cut_options(command, options.compile);
+}
+
+void add_graph_options(CLI::App& command, GraphOptions& options) {
+  command.add_option("FILE", options.file, "The graph, .fuse text; of run and bisect, a repro too")
+      ->required();
+  add_plan_options(command, options);
 }
 
 void add_dim_option(CLI::App& command, GraphOptions& options) {
@@ -141,7 +146,22 @@ void add_run(CLI::App& app, Action& action) {
   command.add_flag("--check", options.check, "Compare each output with the exact reference");
   command.add_flag("--checked", options.checked,
                    "The emulated device finds races, bad accesses and divergent barriers");
+  command.add_flag("--check-numerics", options.check_numerics,
+                   "Name the first op that makes a NaN or an infinity; exit 1 where one does");
   add_drop_barrier_option(command, options.graph);
+}
+
+void add_bisect(CLI::App& app, Action& action) {
+  CLI::App& command =
+      *app.add_subcommand("bisect", "Find the first wrong value of a run, and the pass that made it");
+  auto& options = set_action<BisectOptions>(command, action);
+  add_graph_options(command, options.run.graph);
+  add_list_option(command, "--input", options.run.inputs,
+                  "x=x.npy: an input or parameter; the others are random");
+  add_dim_option(command, options.run.graph);
+  command.add_option("--seed", options.run.seed, "Of the random inputs")->capture_default_str();
+  command.add_flag("--checked", options.run.checked,
+                   "The emulated device finds races, bad accesses and divergent barriers");
 }
 
 void add_plan(CLI::App& app, Action& action) {
@@ -187,6 +207,16 @@ void add_stats(CLI::App& app, Action& action) {
   add_json_flag(command, options.json);
 }
 
+void add_diff(CLI::App& app, Action& action) {
+  CLI::App& command =
+      *app.add_subcommand("diff", "Show what changed between two plans; exit 1 where something did");
+  auto& options = set_action<DiffOptions>(command, action);
+  const char* const help = "A graph, a saved plan, or a text that fusec plan printed";
+  command.add_option("A", options.first, help)->required();
+  command.add_option("B", options.second, help)->required();
+  add_plan_options(command, options.graph);
+}
+
 void add_save(CLI::App& app, Action& action) {
   CLI::App& command =
       *app.add_subcommand("save", "Compile a graph into a file that runs where there is no compiler");
@@ -230,10 +260,12 @@ Action parse_command_line(int argc, const char* const* argv) {
   Action action;
   add_print(app, action);
   add_run(app, action);
+  add_bisect(app, action);
   add_plan(app, action);
   add_emit(app, action);
   add_explain(app, action);
   add_stats(app, action);
+  add_diff(app, action);
   add_save(app, action);
   add_cache(app, action);
   add_ops(app, action);

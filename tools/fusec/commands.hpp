@@ -31,6 +31,11 @@ struct RunOptions {
   std::string trace{};  ///< a file
   bool check = false;
   bool checked = false;
+  bool check_numerics = false;
+};
+
+struct BisectOptions {
+  RunOptions run{};
 };
 
 struct PlanOptions {
@@ -57,6 +62,11 @@ struct StatsOptions {
   bool json = false;
 };
 
+struct DiffOptions {
+  GraphOptions graph{};  ///< how graphs are planned
+  std::string first{}, second{};
+};
+
 struct SaveOptions {
   GraphOptions graph{};
   std::string output{};                 ///< a file
@@ -78,10 +88,12 @@ struct DoctorOptions {
 /// Each returns the exit status: 0, or 1 where a check failed. Throws Error.
 int execute(const PrintOptions& options);
 int execute(const RunOptions& options);
+int execute(const BisectOptions& options);
 int execute(const PlanOptions& options);
 int execute(const EmitOptions& options);
 int execute(const ExplainOptions& options);
 int execute(const StatsOptions& options);
+int execute(const DiffOptions& options);
 int execute(const SaveOptions& options);
 int execute(const CacheOptions& options);
 int execute(const OpsOptions& options);

@@ -35,6 +35,9 @@ struct KernelOrigin {
 /// Of each kernel that a schedule gave; users' kernels stand behind them.
 std::vector<KernelOrigin> kernel_origins(const Compiled& compiled);
 
+/// The plan as `fusec plan` prints it.
+std::string plan_text(const CompiledGraph& compiled);
+
 /// The plan as a JSON text; docs/fusec.md explains it.
 std::string plan_json(const CompiledGraph& compiled);
 

@@ -59,6 +59,8 @@ std::string schedules_text(const Compiled& stages) {
   return text;
 }
 
+}  // namespace
+
 std::string plan_text(const CompiledGraph& compiled) {
   const Compiled& stages = compiled.stages;
   std::string text = fmt::format("graph {} for {}, blocks at dims: {}\n\n", compiled.source.name,
@@ -71,8 +73,6 @@ std::string plan_text(const CompiledGraph& compiled) {
   if (!stages.kernels.empty()) text += kernel_table(compiled) + '\n';
   return text + summary_line(compiled);
 }
-
-}  // namespace
 
 CompiledGraph compile_graph(const GraphOptions& options) {
   const Graph graph = load_graph(options.file);

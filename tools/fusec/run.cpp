@@ -12,10 +12,12 @@
 #include "common.hpp"
 #include "inputs.hpp"
 #include "progress.hpp"
+#include "repro.hpp"
 #include "runtime/backend.hpp"
 #include "runtime/npy.hpp"
 #include "runtime/reference/evaluate.hpp"
 #include "trace.hpp"
+#include "value_runs.hpp"
 
 namespace fuse::fusec {
 namespace {
@@ -90,6 +92,30 @@ bool check_outputs(const ir::Graph& graph, const Inputs& inputs,
   return ok;
 }
 
+/// The first value that is not finite though all that it is computed of is.
+std::string first_not_finite(const ir::Graph& graph, const Inputs& inputs, const Device& device,
+                             const PipelineOptions& options) {
+  const ValueRuns runs(graph, inputs, device);
+  std::map<ir::NodeId, runtime::HostTensor> values = runs.run(runs.values(), options);
+  for (ir::NodeId id = 0; id < graph.nodes.size(); ++id) {
+    if (ir::is_given(graph[id])) values[id] = inputs.values.at(ir::attr<ir::NameAttr>(graph[id]).name);
+  }
+  for (const auto& [node, value] : values) {
+    if (!is_floating(value.dtype)) continue;
+    for (std::int64_t i = 0; i < value.element_count(); ++i) {
+      const double element = value.get(i);
+      if (std::isfinite(element)) continue;
+      // In graph order: what it is computed of was finite, or this line would not be reached.
+      return fmt::format("{} has {} at element {}", runs.describe(node),
+                         std::isnan(element) ? "NaN"
+                         : element > 0       ? "inf"
+                                             : "-inf",
+                         i);
+    }
+  }
+  return {};
+}
+
 /// An output's name may hold what a file name cannot.
 std::string file_name(std::string name) {
   for (char& c : name) {
@@ -126,7 +152,12 @@ ExecutionMode mode_of(const std::string& name) {
 
 }  // namespace
 
-int execute(const RunOptions& options) {
+int execute(const RunOptions& given) {
+  RunOptions options = given;
+  if (is_repro(options.graph.file)) {
+    const std::string failed = replay(options);
+    print_line("repro of " + failed);
+  }
   const Graph graph = load_graph(options.graph.file);
   const auto [device, why] = open_device(options);
   if (options.graph.compile.drop_barrier >= 0 && device.kind() == DeviceKind::reference) {
@@ -172,6 +203,13 @@ int execute(const RunOptions& options) {
   const std::map<std::string, runtime::HostTensor> outputs = read_outputs(executable, session);
   for (const ir::Output& output : graph.ir().outputs) {
     print_line("output   " + summary(output.name, outputs.at(output.name)));
+  }
+  if (options.check_numerics) {
+    progress.now("running with every value kept");
+    const std::string found =
+        first_not_finite(graph.ir(), inputs, device, pipeline_options(options.graph.compile));
+    print_line("numerics " + (found.empty() ? "every value is finite" : found));
+    if (!found.empty()) return 1;
   }
   const bool ok = !options.check || check_outputs(graph.ir(), inputs, outputs, progress);
   if (!ok) return 1;

@@ -7,6 +7,7 @@
 #include <mutex>
 #include <optional>
 
+#include "ir/print.hpp"
 #include "ir/verify.hpp"
 #include "runtime/compile/cache_key.hpp"
 #include "runtime/compile/compile_cache.hpp"
@@ -21,13 +22,28 @@ namespace fuse {
 namespace runtime {
 namespace {
 
+std::string options_json(const CompileOptions& options) {
+  // A new option does not compile here until it is told.
+  const auto& [relaxed_rounding, drop_barrier, merge_gemms, cut, layers, stitch, schemes, grid_barriers,
+               max_inputs, threads, streams, cache] = options;
+  static_cast<void>(threads);
+  static_cast<void>(cache);
+  return fmt::format(
+      "{{\"relaxed_rounding\": {}, \"drop_barrier\": {}, \"merge_gemms\": {}, \"cut\": {}, \"layers\": {}, "
+      "\"stitch\": {}, \"schemes\": {}, \"grid_barriers\": {}, \"max_inputs\": {}, \"streams\": {}}}",
+      relaxed_rounding, drop_barrier, merge_gemms, static_cast<int>(cut), layers, static_cast<int>(stitch),
+      static_cast<int>(schemes), grid_barriers, max_inputs, streams);
+}
+
 class Stages final : public Origin {
  public:
-  Stages(std::shared_ptr<const ir::Graph> graph, std::shared_ptr<const Compiled> compiled)
-      : graph_(std::move(graph)), compiled_(std::move(compiled)) {}
+  Stages(std::shared_ptr<const ir::Graph> graph, std::shared_ptr<const Compiled> compiled,
+         const CompileOptions& options = {})
+      : graph_(std::move(graph)), options_(options), compiled_(std::move(compiled)) {}
   /// Of a program that another process made: compiled again, up to the text, when someone asks.
-  Stages(std::shared_ptr<const ir::Graph> graph, std::function<Compiled()> make)
-      : graph_(std::move(graph)), make_(std::move(make)) {}
+  Stages(std::shared_ptr<const ir::Graph> graph, std::function<Compiled()> make,
+         const CompileOptions& options)
+      : graph_(std::move(graph)), options_(options), make_(std::move(make)) {}
 
   std::string explain(const Executable::Impl& impl) const override {
     return runtime::explain(impl, stages());
@@ -44,6 +60,8 @@ class Stages final : public Origin {
     });
     return *compiled_;
   }
+  std::string graph() const override { return ir::print(*graph_); }
+  std::string options() const override { return options_json(options_); }
   Status evaluate(const Prepared::Impl& prepared,
                   std::span<const BufferView> buffers) const noexcept override {
     return run_reference(*graph_, prepared, buffers);
@@ -51,6 +69,7 @@ class Stages final : public Origin {
 
  private:
   const std::shared_ptr<const ir::Graph> graph_;  // as the user built it
+  const CompileOptions options_;
   const std::function<Compiled()> make_;
   mutable std::once_flag compiled_made_, text_made_;
   mutable std::shared_ptr<const Compiled> compiled_;
@@ -70,18 +89,18 @@ std::shared_ptr<const Module> loaded(const std::shared_ptr<const Compiled>& comp
 }
 
 CompiledGraph compiled_graph(std::shared_ptr<const ir::Graph> graph, Compiled compiled, Backend& backend,
-                             int threads) {
+                             const CompileOptions& options) {
   auto stages = std::make_shared<const Compiled>(std::move(compiled));
   auto program = std::make_shared<const Program>(program_of(*graph, *stages));
-  std::shared_ptr<const Module> module = loaded(stages, backend, threads);
-  return {std::make_shared<const Stages>(std::move(graph), std::move(stages)), std::move(program),
+  std::shared_ptr<const Module> module = loaded(stages, backend, options.threads);
+  return {std::make_shared<const Stages>(std::move(graph), std::move(stages), options), std::move(program),
           std::move(module)};
 }
 
 /// What a process before left of this graph, if it can be loaded.
 std::optional<CompiledGraph> from_disk(const DiskCache& disk, const std::string& key,
                                        const std::shared_ptr<const ir::Graph>& graph, Backend& backend,
-                                       const std::function<Compiled()>& make) {
+                                       const std::function<Compiled()>& make, const CompileOptions& options) {
   std::optional<SavedTarget> found = disk.find(key);
   if (!found) return std::nullopt;
   try {
@@ -90,7 +109,7 @@ std::optional<CompiledGraph> from_disk(const DiskCache& disk, const std::string&
     if (!runnable.program.kernels.empty()) {
       module = backend.load_binary(std::make_shared<const Binary>(std::move(runnable.binary)));
     }
-    return CompiledGraph{std::make_shared<const Stages>(graph, make),
+    return CompiledGraph{std::make_shared<const Stages>(graph, make, options),
                          std::make_shared<const Program>(std::move(runnable.program)), std::move(module)};
   } catch (const Error&) {
     return std::nullopt;  // whatever is wrong with it: it is made anew, and takes its place
@@ -103,20 +122,20 @@ CompiledGraph made_of(std::shared_ptr<const ir::Graph> graph, Backend& backend,
   const auto make = [graph, pipeline, target = backend.target()] {
     return run_pipeline(*graph, target, pipeline);
   };
-  if (!options.cache) return compiled_graph(std::move(graph), make(), backend, options.threads);
+  if (!options.cache) return compiled_graph(std::move(graph), make(), backend, options);
   const DiskCache disk = DiskCache::open();
   CompileCache& cache = backend.toolchain()->cache();
   if (disk.directory().empty()) {
     cache.note_no_disk(disk.unused());
-    return compiled_graph(std::move(graph), make(), backend, options.threads);
+    return compiled_graph(std::move(graph), make(), backend, options);
   }
   const std::string key = cache_key(*graph, backend, options);
-  if (auto found = from_disk(disk, key, graph, backend, make)) {
+  if (auto found = from_disk(disk, key, graph, backend, make, options)) {
     ++cache.disk_hits;
     return std::move(*found);
   }
   ++cache.disk_misses;
-  CompiledGraph made = compiled_graph(graph, make(), backend, options.threads);
+  CompiledGraph made = compiled_graph(graph, make(), backend, options);
   const Binary none;
   cache.note_disk(disk.insert(
       key, fmt::format("{} for {}", graph->name, backend.target().name),

@@ -1,8 +1,10 @@
 // Emitted text to cubins, by NVRTC. SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include "runtime/compile/kept_text.hpp"
 #include "runtime/compile/nvrtc.hpp"
 #include "runtime/cuda/driver.hpp"
+#include "runtime/environment.hpp"
 #include "runtime/toolchain.hpp"
 
 namespace fuse::runtime {
@@ -13,17 +15,20 @@ class CudaToolchain final : public Toolchain {
   CudaToolchain(std::shared_ptr<const Driver> driver, const Target& target)
       : driver_(std::move(driver)), target_(target) {}
 
-  Binary build(const codegen::Source& source, int threads) const override {
+  Binary build(const codegen::Source& given, int threads) const override {
+    const codegen::Source source = with_kept_text(given);
     check_driver_covers(*driver_, nvrtc_library());
     check_clusters(source.kernels, target_);  // NVRTC's words for it are those of the text
-    return binary_of(source, compile_to_cubins(source, target_.arch, threads));
+    Binary binary = binary_of(source, compile_to_cubins(source, target_.arch, threads));
+    binary.name = given.name;
+    return binary;
   }
 
   std::string key() const override {
     const auto [major, minor] = nvrtc_version();
     std::string key = fmt::format("nvrtc {}.{}", major, minor);
     for (const std::string& option : nvrtc_options(target_.arch, 1)) key += ' ' + option;
-    return key;
+    return keeps_text() ? key + " kept in " + value_of(Variable::keep) : key;
   }
 
   std::string report() const override { return nvrtc_report(); }

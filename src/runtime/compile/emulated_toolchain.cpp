@@ -9,6 +9,8 @@
 #include "codegen_cuda/primitives.hpp"
 #include "parallel.hpp"
 #include "runtime/compile/host_compiler.hpp"
+#include "runtime/compile/kept_text.hpp"
+#include "runtime/environment.hpp"
 #include "runtime/toolchain.hpp"
 
 namespace fuse::runtime::emulated {
@@ -118,11 +120,16 @@ class EmulatedToolchain final : public Toolchain {
  public:
   EmulatedToolchain(int optimization, bool checked) : compiler_(optimization), checked_(checked) {}
 
-  std::string key() const override { return compiler_.build_key() + (checked_ ? " checked" : ""); }
+  std::string key() const override {
+    std::string key = compiler_.build_key();
+    if (checked_) key += " checked";
+    return keeps_text() ? key + " kept in " + value_of(Variable::keep) : key;
+  }
   std::string report() const override { return compiler_.report(); }
 
-  Binary build(const codegen::Source& source, int threads) const override {
-    Binary binary{.name = source.name, .maker = compiler_.path(), .kernels = source.kernels, .images = {}};
+  Binary build(const codegen::Source& given, int threads) const override {
+    const codegen::Source source = with_kept_text(given);
+    Binary binary{.name = given.name, .maker = compiler_.path(), .kernels = source.kernels, .images = {}};
     find_lines(source, binary.kernels);
     const std::vector<codegen::Segment> segments = codegen::segments(
         source,
@@ -139,7 +146,7 @@ class EmulatedToolchain final : public Toolchain {
       }
       texts.push_back(std::move(text));
     }
-    std::vector<std::vector<char>> libraries = compiler_.build(texts);
+    std::vector<std::vector<char>> libraries = compiler_.build(texts, keeps_text());
     for (std::size_t i = 0; i < segments.size(); ++i) {
       binary.images.push_back(
           {std::move(libraries[i]), static_cast<std::uint32_t>(segments[i].last - segments[i].first)});

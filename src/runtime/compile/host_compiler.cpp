@@ -150,21 +150,23 @@ std::string HostCompiler::version() const {
   return text.substr(0, text.find('\n'));
 }
 
-std::vector<std::string> HostCompiler::command(const TemporaryFolder& folder, std::size_t i) const {
+std::vector<std::string> HostCompiler::command(const TemporaryFolder& folder, std::size_t i,
+                                               bool debug_info) const {
   std::vector<std::string> words = {path_, level_};
   words.insert(words.end(), options.begin(), options.end());
+  if (debug_info) words.emplace_back("-g");
   words.insert(words.end(), {file(folder, "source", i), "-o", file(folder, "library", i)});
   return words;
 }
 
 // What the compiler said of those that it rejected; empty where all went well.
-std::string HostCompiler::compile(const std::vector<std::string>& texts,
-                                  const TemporaryFolder& folder) const {
+std::string HostCompiler::compile(const std::vector<std::string>& texts, const TemporaryFolder& folder,
+                                  bool debug_info) const {
   std::vector<Child> children;
   std::string complaint;
   int not_started = 0;
   for (std::size_t i = 0; i < texts.size(); ++i) {
-    children.push_back(start(command(folder, i), file(folder, "log", i)));
+    children.push_back(start(command(folder, i, debug_info), file(folder, "log", i)));
   }
   for (std::size_t i = 0; i < children.size(); ++i) {  // all of them: none is left unreaped
     if (children[i].error) not_started = children[i].error;
@@ -189,7 +191,7 @@ void HostCompiler::fail(const std::string& complaint, const TemporaryFolder& fol
   if (folder.full()) folder.fail_full(fmt::format("{} failed:\n{}", path_, complaint));
   const TemporaryFolder other;
   other.write("source0", trivial_text);
-  if (const std::string again = compile({trivial_text}, other); !again.empty()) {
+  if (const std::string again = compile({trivial_text}, other, false); !again.empty()) {
     throw Error({.kind = ErrorKind::runtime,
                  .code = ErrorCode::broken_install,
                  .message = fmt::format("the C++ compiler {} does not work: it cannot build '{}':\n{}", path_,
@@ -201,11 +203,13 @@ void HostCompiler::fail(const std::string& complaint, const TemporaryFolder& fol
                .message = fmt::format("{} rejected the emitted kernels:\n{}", path_, complaint)});
 }
 
-std::vector<std::vector<char>> HostCompiler::build(const std::vector<std::string>& texts) const {
+std::vector<std::vector<char>> HostCompiler::build(const std::vector<std::string>& texts,
+                                                   bool debug_info) const {
   require();
   const TemporaryFolder folder;
   for (std::size_t i = 0; i < texts.size(); ++i) folder.write(fmt::format("source{}", i), texts[i]);
-  if (const std::string complaint = compile(texts, folder); !complaint.empty()) fail(complaint, folder);
+  if (const std::string complaint = compile(texts, folder, debug_info); !complaint.empty())
+    fail(complaint, folder);
   std::vector<std::vector<char>> libraries;
   for (std::size_t i = 0; i < texts.size(); ++i) {
     const std::string bytes = read_whole(file(folder, "library", i), std::uint64_t{1} << 40);

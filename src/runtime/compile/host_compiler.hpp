@@ -29,13 +29,14 @@ class HostCompiler {
   /// Builds each text as a shared library, in parallel, and returns their bytes. Throws missing_compiler; io,
   /// where the temporary directory is to blame; broken_install, where the compiler is; and else an internal
   /// Error with what the compiler said.
-  std::vector<std::vector<char>> build(const std::vector<std::string>& texts) const;
+  std::vector<std::vector<char>> build(const std::vector<std::string>& texts, bool debug_info = false) const;
 
  private:
-  std::string compile(const std::vector<std::string>& texts, const TemporaryFolder& folder) const;
+  std::string compile(const std::vector<std::string>& texts, const TemporaryFolder& folder,
+                      bool debug_info) const;
   [[noreturn]] void fail(const std::string& complaint, const TemporaryFolder& folder) const;
 
-  std::vector<std::string> command(const TemporaryFolder& folder, std::size_t i) const;
+  std::vector<std::string> command(const TemporaryFolder& folder, std::size_t i, bool debug_info) const;
 
   std::string path_;
   std::string level_;  // "-O2"

@@ -16,6 +16,7 @@
 
 #include "codegen_cuda/print_cuda.hpp"
 #include "parallel.hpp"
+#include "runtime/compile/kept_text.hpp"
 #include "runtime/environment.hpp"
 #include "runtime/library.hpp"
 
@@ -263,6 +264,7 @@ std::vector<std::string> nvrtc_options(int arch, std::size_t kernels, int thread
                                       fmt::format("--gpu-architecture=sm_{}", arch),
                                       "--ptxas-options=-v",
                                       "--std=c++17"};
+  if (keeps_text()) options.emplace_back("--generate-line-info");
   // Last: an old NVRTC lacks it, see below.
   if (kernels > 1 && threads != 1) options.push_back(fmt::format("{}{}", split_compile, threads));
   return options;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 
 #include "analysis/facts.hpp"
 #include "runtime/compile/signature_of.hpp"
@@ -14,10 +15,26 @@ namespace {
 
 constexpr std::size_t most_ops = 8;  // that a label names
 
+/// Each once, in the order of the ops. A status has 509 bytes for all it tells.
+std::string lines_of(const ir::Graph& graph, const std::vector<ir::NodeId>& nodes) {
+  constexpr std::size_t longest = 100;
+  std::string text;
+  std::set<ir::LocationId> seen;
+  for (const ir::NodeId id : nodes) {
+    const SourceLocation& at = graph.location(graph[id]);
+    if (at.line == 0 || !seen.insert(graph[id].location).second) continue;
+    const std::string line = fmt::format("{}{}:{}", text.empty() ? "" : ", ", at.file, at.line);
+    if (text.size() + line.size() > longest) return text + (text.empty() ? "" : ", ...");
+    text += line;
+  }
+  return text;
+}
+
 StepOrigin origin_of(const Compiled& compiled, const schedule::Step& step) {
   const ir::Graph& graph = compiled.graph;
-  StepOrigin origin{.ops = describe_ops(graph, step.nodes, most_ops), .op = {}, .type = {}};
+  StepOrigin origin{.ops = describe_ops(graph, step.nodes, most_ops), .lines = {}, .op = {}, .type = {}};
   if (step.nodes.empty()) return origin;
+  origin.lines = lines_of(graph, step.nodes);
   const ir::Node& last = graph[step.nodes.back()];
   const std::vector<schedule::GroupId>& groups = compiled.partition.grouping.of;
   if (step.nodes.back() < groups.size()) origin.group = groups[step.nodes.back()];

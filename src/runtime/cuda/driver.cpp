@@ -6,6 +6,7 @@
 
 #include <array>
 #include <atomic>
+#include <utility>
 
 #include "runtime/formatted_status.hpp"
 
@@ -161,7 +162,10 @@ std::shared_ptr<const Driver> Driver::load(const CudaLibraries& libraries) {
        .hint = "update the NVIDIA driver, or use the emulated device"});
 }
 
+thread_local CUresult Driver::last_failure = CUDA_SUCCESS;
+
 Status Driver::failure(const char* call, CUresult result, std::string_view detail) const noexcept {
+  last_failure = result;
   const char* name = nullptr;
   const char* text = nullptr;
   if (p_cuGetErrorName(result, &name) != CUDA_SUCCESS || !name) {
@@ -215,7 +219,37 @@ Status CudaContext::after_fork() const noexcept {
       "device after the fork"};
 }
 
+void CudaContext::note_failure() const noexcept {
+  switch (const CUresult by = std::exchange(Driver::last_failure, CUDA_SUCCESS)) {
+    case CUDA_ERROR_ILLEGAL_ADDRESS:
+    case CUDA_ERROR_LAUNCH_TIMEOUT:
+    case CUDA_ERROR_ASSERT:
+    case CUDA_ERROR_HARDWARE_STACK_ERROR:
+    case CUDA_ERROR_ILLEGAL_INSTRUCTION:
+    case CUDA_ERROR_MISALIGNED_ADDRESS:
+    case CUDA_ERROR_INVALID_ADDRESS_SPACE:
+    case CUDA_ERROR_INVALID_PC:
+    case CUDA_ERROR_LAUNCH_FAILED:
+      dead_.store(by, std::memory_order_relaxed);
+      break;
+    default:
+      break;
+  }
+}
+
+Status CudaContext::after_death() const noexcept {
+  const CUresult by = dead_.load(std::memory_order_relaxed);
+  const char* name = nullptr;
+  if (driver_->p_cuGetErrorName(by, &name) != CUDA_SUCCESS || !name) name = "CUDA error";
+  return runtime::status(
+      ErrorCode::driver,
+      "the GPU's context ended by {} ({}) of an earlier kernel: nothing runs in this process "
+      "any more (FUSE_SYNC=1 names the step)",
+      name, static_cast<int>(by));
+}
+
 Status CudaContext::enter() const noexcept {
+  if (dead_.load(std::memory_order_relaxed) != CUDA_SUCCESS) return after_death();
   if (forked()) return after_fork();
   const CUresult pushed = driver_->p_cuCtxPushCurrent(context_);
   if (pushed != CUDA_SUCCESS) return driver_->status("cuCtxPushCurrent", pushed);

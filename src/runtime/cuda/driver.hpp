@@ -4,6 +4,7 @@
 
 #include <cuda.h>
 
+#include <atomic>
 #include <fuse/error.hpp>
 #include <memory>
 #include <string>
@@ -119,6 +120,9 @@ struct Driver {
 
  private:
   Status failure(const char* call, CUresult result, std::string_view detail) const noexcept;
+
+ public:
+  static thread_local CUresult last_failure;  ///< of this thread's calls
 };
 
 /// The library alone: nothing of it was called. Absent, it is a value with a report.
@@ -149,6 +153,7 @@ class CudaContext {
   /// every path. `body` must not throw.
   template <class F>
   Status run(F&& body) const noexcept {
+    if (dead_.load(std::memory_order_relaxed) != CUDA_SUCCESS) return after_death();
     const Driver& d = *driver_;
     const bool inside = entered_ == this;
     if (!inside) {
@@ -158,10 +163,12 @@ class CudaContext {
       }
     }
     Status status = body(d);  // written once, so that it is inlined: a launch costs little else
+    if (!status) note_failure();
     if (inside) return status;
     CUcontext popped = nullptr;
     const CUresult result = d.p_cuCtxPopCurrent(&popped);
     // The pop takes effect even where it reports an error of earlier work: that error is the run's.
+    if (result != CUDA_SUCCESS) note_failure();
     return status ? d.status("cuCtxPopCurrent", result) : status;
   }
 
@@ -184,6 +191,9 @@ class CudaContext {
   /// fork: nothing is asked of the driver any more.
   bool forked() const noexcept;
   Status after_fork() const noexcept;
+  /// After an illegal access, and what else ends a context, every call fails: what comes after it is not
+  /// asked.
+  Status after_death() const noexcept;
 
   /// Waits for all work of the context, before something goes that work in flight may need. What fails is not
   /// told: nobody is left, or is told by the next call. A capture in this process may not survive it.
@@ -217,6 +227,8 @@ class CudaContext {
   CUdevice device_ = 0;
   CUcontext context_ = nullptr;
   Target target_;
+  void note_failure() const noexcept;
+  mutable std::atomic<CUresult> dead_ = CUDA_SUCCESS;  ///< what ended the context
   unsigned forks_;  ///< of this process and those it came from, when the context was made
   static thread_local const CudaContext* entered_;  // by this thread
 };

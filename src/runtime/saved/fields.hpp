@@ -129,7 +129,7 @@ void fields(A& a, As<A, codegen::KernelInfo>& v) {
 }
 template <class A>
 void fields(A& a, As<A, StepOrigin>& v) {
-  a(v.ops, v.group, v.op, v.type, v.location);
+  a(v.ops, v.lines, v.group, v.op, v.type, v.location);
 }
 template <class A>
 void fields(A& a, As<A, Program>& v) {

@@ -1,0 +1,163 @@
+// fusec bisect: the first wrong value of a run, and the pass or the choice that made it wrong
+// (docs/debugging.md). SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <functional>
+#include <optional>
+
+#include "commands.hpp"
+#include "common.hpp"
+#include "progress.hpp"
+#include "repro.hpp"
+#include "value_runs.hpp"
+
+namespace fuse::fusec {
+namespace {
+
+using ir::NodeId;
+
+/// A value that is wrong, and the values that were outputs when it was.
+struct Wrong {
+  NodeId node = 0;
+  std::vector<NodeId> kept{};
+  std::string verdict{};
+};
+
+class Bisector {
+ public:
+  Bisector(const ir::Graph& graph, const Inputs& inputs, const Device& device, PipelineOptions options)
+      : graph_(graph), runs_(graph, inputs, device), options_(std::move(options)) {}
+
+  int run() {
+    std::optional<Wrong> wrong = first_wrong({}, options_);
+    if (!wrong) {
+      print_line("every output is right: there is nothing to find");
+      return 0;
+    }
+    wrong = first_value(*wrong);
+    print_line(fmt::format("first wrong value: {}\n  {}", runs_.describe(wrong->node), wrong->verdict));
+    for (const NodeId operand : graph_[wrong->node].operands) {
+      print_line("  of " + runs_.describe(operand));
+    }
+    print_line(blame(*wrong));
+    return 1;
+  }
+
+ private:
+  /// The first of the values, in graph order, that is wrong; of the graph's outputs too.
+  std::optional<Wrong> first_wrong(const std::vector<NodeId>& kept, const PipelineOptions& options) {
+    for (const auto& [node, value] : runs_.run(kept, options)) {
+      const Verdict verdict = runs_.check(node, value);
+      if (!verdict.ok) return Wrong{node, kept, verdict.text};
+    }
+    return std::nullopt;
+  }
+
+  /// An output is wrong: what it is computed of is kept too. Values that are kept are not fused as before,
+  /// which may hide the fault: then one at a time, until one is wrong.
+  Wrong first_value(const Wrong& output) {
+    const std::vector<NodeId> all = runs_.values();
+    Progress progress(fmt::format("keeping all {} values", all.size()));
+    if (auto wrong = attempt(all, options_); wrong && *wrong) return **wrong;
+    for (const NodeId node : all) {
+      if (node >= output.node) break;
+      progress.now("keeping " + graph_.value_name(node));
+      if (auto wrong = attempt({node}, options_); wrong && *wrong && (*wrong)->node == node) return **wrong;
+    }
+    return output;
+  }
+
+  /// None where it does not compile or run: that tells nothing.
+  std::optional<std::optional<Wrong>> attempt(const std::vector<NodeId>& kept,
+                                              const PipelineOptions& options) {
+    try {
+      return first_wrong(kept, options);
+    } catch (const Error&) {
+      return std::nullopt;
+    }
+  }
+
+  std::string blame(const Wrong& wrong) {
+    Progress progress("looking for the pass");
+    const auto is_wrong = [&](const PipelineOptions& options) -> std::optional<bool> {
+      const auto found = attempt(wrong.kept, options);
+      if (!found) return std::nullopt;
+      return found->has_value();
+    };
+    const auto culprit = [&](int PipelineOptions::*passes, const std::vector<std::string_view>& names,
+                             const char* kind) -> std::string {
+      bool right_before = false;
+      for (std::size_t count = 0; count <= names.size(); ++count) {
+        PipelineOptions options = options_;
+        options.*passes = static_cast<int>(count);
+        const std::optional<bool> bad = is_wrong(options);
+        if (bad.value_or(false)) {
+          if (count == 0 || !right_before) return {};  // wrong without any, or it cannot be told by which
+          return fmt::format(
+              "made wrong by the {} pass {} ({} of {}): without it and those behind it, it is right", kind,
+              names[count - 1], count, names.size());
+        }
+        right_before |= bad.has_value();
+      }
+      return {};
+    };
+    if (std::string text = culprit(&PipelineOptions::graph_passes, graph_pass_names(), "graph");
+        !text.empty()) {
+      return text;
+    }
+    progress.now("looking for the kernel pass");
+    if (std::string text = culprit(&PipelineOptions::kernel_passes, kernel_pass_names(), "kernel");
+        !text.empty()) {
+      return text;
+    }
+    progress.now("looking for the choice");
+    return blame_choice(is_wrong);
+  }
+
+  std::string blame_choice(const std::function<std::optional<bool>(const PipelineOptions&)>& is_wrong) {
+    struct Choice {
+      const char* name;
+      void (*set)(PipelineOptions&);
+    };
+    using schedule::PartitionOptions;
+    static constexpr Choice choices[] = {
+        {"--no-grid-barriers",
+         [](PipelineOptions& o) {
+           o.grid_barriers = false;
+           o.partition.join = PartitionOptions::Join::never;
+         }},
+        {"--no-gemm-merge", [](PipelineOptions& o) { o.merge_gemms = false; }},
+        {"one stream", [](PipelineOptions& o) { o.streams.max_streams = 1; }},
+        {"--stitch mapping",
+         [](PipelineOptions& o) {
+           o.partition.stitch = false;
+           o.partition.join = PartitionOptions::Join::never;
+         }},
+        {"--baseline none", [](PipelineOptions& o) { o.partition.baseline = schedule::Baseline::none; }},
+    };
+    for (const Choice& choice : choices) {
+      PipelineOptions options = options_;
+      choice.set(options);
+      const std::optional<bool> bad = is_wrong(options);
+      if (bad && !*bad) return fmt::format("right with {}: what that turns off made it wrong", choice.name);
+    }
+    return "wrong without any pass and with a kernel an op: the op's own code, or the device";
+  }
+
+  const ir::Graph& graph_;
+  ValueRuns runs_;
+  const PipelineOptions options_;
+};
+
+}  // namespace
+
+int execute(const BisectOptions& given) {
+  RunOptions options = given.run;
+  if (is_repro(options.graph.file)) print_line("repro of " + replay(options));
+  const Graph graph = load_graph(options.graph.file);
+  const Device device = Device::emulated({.profile = options.graph.profile, .checked = options.checked});
+  const Inputs inputs = make_inputs(graph.ir(), options.inputs, options.graph.dims, options.seed);
+  return Bisector(graph.ir(), inputs, device, pipeline_options(options.graph.compile)).run();
+}
+
+}  // namespace fuse::fusec
