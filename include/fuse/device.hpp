@@ -122,6 +122,7 @@ class FUSE_COMPILER_API Buffer {
   /// have been waited for. Throws buffer_size when the sizes differ, driver on failure.
   void upload(std::span<const std::byte> from);
   void download(std::span<std::byte> to) const;
+  const std::shared_ptr<runtime::Backend>& backend() const { return backend_; }  ///< for the library itself
 
  private:
   friend class Device;

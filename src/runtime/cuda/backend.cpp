@@ -191,4 +191,9 @@ std::unique_ptr<Queue> wrap_cuda_stream(Backend& backend, void* stream) {
   return as_cuda(backend).wrap(static_cast<CUstream>(stream));
 }
 
+std::optional<int> cuda_ordinal(const Backend& backend) {
+  const auto* const own = dynamic_cast<const CudaBackend*>(&backend);
+  return own ? std::optional<int>(own->ordinal()) : std::nullopt;
+}
+
 }  // namespace fuse::runtime

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "runtime/backend.hpp"
@@ -28,5 +29,8 @@ std::unique_ptr<Backend> make_cuda_backend(int ordinal, const CudaLibraries& lib
 /// (invalid_argument) where the stream is of another context than the backend's. `backend` is one that
 /// make_cuda_backend made.
 std::unique_ptr<Queue> wrap_cuda_stream(Backend& backend, void* stream);
+
+/// Of a backend that make_cuda_backend made; none of any other.
+std::optional<int> cuda_ordinal(const Backend& backend);
 
 }  // namespace fuse::runtime

@@ -107,6 +107,7 @@ class CudaBackend final : public Backend {
  public:
   CudaBackend(std::shared_ptr<const CudaContext> context, const CudaLibraries& libraries);
 
+  int ordinal() const { return context_->ordinal(); }
   const Target& target() const override { return context_->target(); }
   std::string report() const override;
 
