@@ -26,7 +26,7 @@ if(TARGET fusec)
   install(TARGETS fusec RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT runtime)
 endif()
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/fuse DESTINATION ${headers_dir} COMPONENT development
-  FILES_MATCHING PATTERN "*.hpp" PATTERN "*.def")
+  FILES_MATCHING PATTERN "*.hpp" PATTERN "*.h" PATTERN "*.def")
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT runtime)
 
 # find_package(fuse-compiler CONFIG)

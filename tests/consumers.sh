@@ -15,6 +15,7 @@ scratch=$(mktemp -d "${TMPDIR:-/tmp}/fuse-consumers.XXXXXX")
 trap 'rm -rf "$scratch"' EXIT
 shared_build=$scratch/application
 cxx=(g++ -std=c++20 -Wall -Wextra -Werror)
+cc=(gcc -std=c99 -Wall -Wextra -Wpedantic -Werror)
 
 export FUSE_CACHE=0  # nothing of this is the user's
 
@@ -76,23 +77,26 @@ install_all() {
 
 check_names() {
   none 'no file has a name of libfuse' \
-    find "$both" -name 'libfuse.*' -o -name 'fuse.pc' -o -path '*/include/fuse' -o -name '*.h'
+    find "$both" -name 'libfuse.*' -o -name 'fuse.pc' -o -path '*/include/fuse' -o \( -name '*.h' -not -name c_api.h \)
   none 'no file knows the source tree or the first prefix' \
     grep -rlF -e "$here" -e "$scratch/first" -e "$static_build" -e "$shared_build" "$static" "$shared"
   none 'the runtime component has no headers, no .so link, no CMake files' \
-    find "$scratch/runtime" -name '*.hpp' -o -name '*.so' -o -name '*.cmake' -o -name '*.pc'
+    find "$scratch/runtime" -name '*.hpp' -o -name '*.h' -o -name '*.so' -o -name '*.cmake' -o -name '*.pc'
   none 'no flag of this machine, and no fast math' \
     grep -oE -- '-m(arch|tune|cpu)=[a-z0-9]+|-ffast-math' "$static_build/build.ninja" "$shared_build/build.ninja"
 }
 
 exported() { nm -D --defined-only "$shared/$libdir/libfuse-compiler.so" | awk '{ print $3 }'; }
-foreign() { exported | grep -vE '^_Z(N|NK|T[ISV]N)4fuse2v0' | c++filt; }
+public='^(_Z(N|NK|T[ISV]N)4fuse2v0|fuse_compiler_)'
+foreign() { exported | grep -vE "$public" | c++filt; }
 dynamic() { readelf -dW "$shared/$libdir/libfuse-compiler.so"; }
 run_paths() { readelf -dW "$shared/$libdir/libfuse-compiler.so" "$static/bin/fusec" | grep -E 'R(UN)?PATH'; }
 needed() {
   dynamic | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' | grep -vE '^(libfmt|libstdc\+\+|libm|libgcc_s|libc|ld-linux.*)\.so'
 }
 soname() { dynamic | grep -F 'SONAME' | grep -F '[libfuse-compiler.so.0.1]'; }
+c_functions() { grep -oE '\bfuse_compiler_[a-z_]+\(' include/fuse/c_api.h | tr -d '(' | sort -u; }
+missing_c() { comm -23 <(c_functions) <(nm -D --defined-only "$1" | awk '{ print $3 }' | sort); }
 exports_api() { [[ $(exported | grep -cE '^(_ZN4fuse2v07compileE.*|_ZTIN4fuse2v05ErrorE)$') == 2 ]]; }
 
 check_shared_library() {
@@ -100,7 +104,8 @@ check_shared_library() {
   none 'no RPATH and no RUNPATH' run_paths
   none 'it needs libfmt and the compiler'\''s libraries only' needed
   check 'it exports compile and the type of Error' exports_api
-  none 'it exports nothing but fuse::v0' foreign
+  none 'it exports nothing but fuse::v0 and the C interface' foreign
+  none 'it exports all of the C interface' missing_c "$shared/$libdir/libfuse-compiler.so"
 }
 
 check_headers() {
@@ -108,7 +113,9 @@ check_headers() {
   while read -r header; do
     check "$header compiles alone" "${cxx[@]}" -Wpedantic -fsyntax-only -x c++ \
       -I "$static/include/fuse-compiler" -include "$header" /dev/null
-  done < <(cd "$static/include/fuse-compiler" && find . -name '*.hpp' -printf '%P\n' | sort)
+  done < <(cd "$static/include/fuse-compiler" && find . \( -name '*.hpp' -o -name '*.h' \) -printf '%P\n' | sort)
+  check 'fuse/c_api.h compiles as C99' "${cc[@]}" -fsyntax-only -x c -I "$static/include/fuse-compiler" \
+    -include fuse/c_api.h /dev/null
 }
 
 # cmake_consumer WHAT PROJECT ARGUMENT...: configure, build (in $build, else in a folder of its own), run.
@@ -152,8 +159,17 @@ runs_alike() { [[ $("$shared_build/save_plan" "$1" "$scratch/plan") == "$(bare "
 runtime_library() { find "$shared/$libdir/" -name 'libfuse-compiler-runtime.so.*.*.*'; }
 starts_programs() { nm -D --undefined-only "$(runtime_library)" | grep -E ' (posix_spawn|fork|vfork|exec[a-z]*|system|popen)'; }
 knows_compilers() { grep -aoE 'libnvrtc|FUSE_KERNEL|--std=c' "$(runtime_library)"; }
-foreign_of_runtime() { nm -D --defined-only "$(runtime_library)" | awk '{ print $3 }' | grep -vE '^_Z(N|NK|T[ISV]N)4fuse2v0' | c++filt; }
+foreign_of_runtime() { nm -D --defined-only "$(runtime_library)" | awk '{ print $3 }' | grep -vE "$public" | c++filt; }
 is_small() { (($(strip -o /dev/stdout "$(runtime_library)" | wc -c) < 3000000)); }
+
+# The C program, linked with nothing but the library that only runs, and a plan of the other one.
+sums_are_right() { bare "LD_LIBRARY_PATH=$shared/$libdir" "$scratch/c_program" "$scratch/c.plan" B=3 | grep -F 'y f32[3, 4096] sum 3.0000'; }
+check_c_program() {
+  check 'the C program: build' "${cc[@]}" -I "$shared/include/fuse-compiler" examples/07_c_program.c \
+    -L "$shared/$libdir" -lfuse-compiler-runtime -o "$scratch/c_program"
+  check 'the C program: a plan' "$shared_build/save_plan" examples/graphs/softmax.fuse "$scratch/c.plan"
+  check 'the C program: run' sums_are_right
+}
 
 check_runtime_library() {
   local graph
@@ -163,7 +179,9 @@ check_runtime_library() {
   refused 'is no fuseplan of fuse' 'a file that is no plan' bare "$shared_build/run_plan" examples/graphs/softmax.fuse
   none 'the runtime library starts no programs' starts_programs
   none 'the runtime library has no text for compilers' knows_compilers
-  none 'the runtime library exports nothing but fuse::v0' foreign_of_runtime
+  none 'the runtime library exports nothing but fuse::v0 and the C interface' foreign_of_runtime
+  none 'the runtime library exports all of the C interface' missing_c "$(runtime_library)"
+  check_c_program
   check 'the runtime library is smaller than 3 MB' is_small
 }
 
