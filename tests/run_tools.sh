@@ -61,7 +61,7 @@ check_licences() {
   done >"$scratch/out" < <(
     ls -d dev .ci/run ./*.md CMakeLists.txt
     find .ci bench cmake docs examples include src tests tools -type f -not -path 'tests/golden/*' \
-      \( -name '*.[ch]pp' -o -name '*.h' -o -name '*.def' -o -name '*.sh' -o -name '*.py' -o -name '*.md' \
+      \( -name '*.[ch]pp' -o -name '*.[ch]' -o -name '*.def' -o -name '*.sh' -o -name '*.py' -o -name '*.md' \
       -o -name 'CMakeLists.txt' -o -name '*.cmake' -o -name '*.in' \))
   report "$([[ -s $scratch/out ]] && echo 1 || echo 0)" 'every file names its licence (SPDX)' 'these do not'
 }
@@ -424,6 +424,28 @@ check_examples() {
   expect 2 '^error: unknown option --bogus' 'examples refuse unknown options' "$bin/softmax" --bogus
 }
 
+# fuse inside of something else: own memory and stream, threads, a program in C.
+check_embedding() {
+  local plan=$scratch/softmax.plan
+  expect 0 '^7 requests, [1-9][0-9]* allocations before them, 0 for them' 'example embed' "$bin/embed" --requests 7
+  expect 0 '^results equal those of one thread$' 'example two_streams' "$bin/two_streams"
+  if [[ ! -x $bin/c_program ]]; then
+    echo 'skipped c_program: a bundle does not have it'
+    return
+  fi
+  "$fusec" save examples/graphs/softmax.fuse -o "$plan" >"$scratch/out" 2>"$scratch/err"
+  expect 0 '^y f32\[5, 4096\] sum 5\.0000$' 'example c_program' "$bin/c_program" "$plan" B=5
+  expect 0 '^y f32\[0, 4096\] sum 0\.0000$' 'example c_program without rows' "$bin/c_program" "$plan" B=0
+  FUSE_CXX=/nonexistent/c++ expect 0 'sum 2\.0000$' 'example c_program needs no compiler' "$bin/c_program" "$plan" B=2
+  expect 1 '^error: unbound: dim B has no value' 'c_program: a dim without a value' "$bin/c_program" "$plan"
+  expect 1 '^error: unknown-name: ' 'c_program: a dim that is none' "$bin/c_program" "$plan" B=5 C=6
+  expect 1 '^error: invalid-extent: ' 'c_program: a dim out of range' "$bin/c_program" "$plan" B=-1
+  expect 1 '^error: file-format: .*is no fuseplan of fuse' 'c_program: a file that is no plan' \
+    "$bin/c_program" examples/graphs/softmax.fuse
+  expect 1 '^error: io: ' 'c_program: no file' "$bin/c_program" "$scratch/none.plan"
+  expect 2 "^error: 'B' is no DIM=VALUE" 'c_program refuses what is no dim' "$bin/c_program" "$plan" B
+}
+
 # shellcheck source=tests/run_tools_machine.sh
 source tests/run_tools_machine.sh
 
@@ -452,6 +474,7 @@ check_emit
 check_stats
 check_trace
 check_examples
+check_embedding
 check_doctor
 check_compilers
 check_libraries
