@@ -430,7 +430,7 @@ check_embedding() {
   expect 0 '^7 requests, [1-9][0-9]* allocations before them, 0 for them' 'example embed' "$bin/embed" --requests 7
   expect 0 '^results equal those of one thread$' 'example two_streams' "$bin/two_streams"
   if [[ ! -x $bin/c_program ]]; then
-    echo 'skipped c_program: a bundle does not have it'
+    echo 'skipped c_program: this build has none (a bundle, or no C compiler)'
     return
   fi
   "$fusec" save examples/graphs/softmax.fuse -o "$plan" >"$scratch/out" 2>"$scratch/err"

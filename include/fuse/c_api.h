@@ -6,12 +6,11 @@
    - A null argument is FUSE_COMPILER_INVALID_ARGUMENT unless it is said to be allowed. A handle is checked
      for null only: one that was freed, or is of another kind, is not found out.
    - Handles are freed in any order, by their function; null is allowed there.
-   - A device, plan or prepared may be used by threads at once; a stream, buffer or workspace by one at a
-   time.
+   - A device, plan or prepared may be used by threads at once; a stream, buffer or workspace by one.
    - A struct that begins with struct_size grows at its end in later versions. Set all of it to zero, then
-     struct_size to its sizeof. 0 is the default of every field. The library takes a smaller struct of an
-   older program, and a larger one of a newer program as long as what it does not know is zero. Every field
-   takes 8 bytes, so that a struct of any version ends between two fields.
+     struct_size to its sizeof; 0 is the default of every field. The library takes a smaller struct of an
+     older program, and a larger one of a newer program where what it does not know is zero. Every field
+     takes 8 bytes, so that a struct of any version ends between two fields.
 
    SPDX-License-Identifier: Apache-2.0 */
 #ifndef FUSE_COMPILER_C_API_H

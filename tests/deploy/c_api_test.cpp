@@ -72,15 +72,24 @@ Graph two_outputs() {
   return g;
 }
 
-/// A saved plan of two_outputs, and what most tests need of it.
+/// y = -x u, z = -x v: one GEMM, whose weights pack lays side by side.
+Graph packing() {
+  Graph g("packing");
+  const Tensor x = g.input("x", f32, {g.dim("B", {.min = 1, .max = 1000, .hint = 8}), 3});
+  g.output("y", -matmul(x, g.parameter("u", f32, {3, 2})));
+  g.output("z", -matmul(x, g.parameter("v", f32, {3, 4})));
+  return g;
+}
+
+/// A saved plan, and what most tests need of it.
 struct Loaded {
   Folder folder;
   std::string path = folder / "plan";
   OwnedDevice device = tiny_device();
   OwnedPlan plan;
 
-  Loaded() {
-    compile(two_outputs(), Device::emulated({.profile = "tiny3", .optimization = 0})).save(path);
+  explicit Loaded(const Graph& graph = two_outputs()) {
+    compile(graph, Device::emulated({.profile = "tiny3", .optimization = 0})).save(path);
     plan =
         made<OwnedPlan>([&](auto** out) { return fuse_compiler_plan_load(path.c_str(), device.get(), out); });
   }
@@ -109,6 +118,13 @@ fuse_compiler_slot_info slot_info(const OwnedPrepared& prepared, std::size_t slo
   return info;
 }
 
+fuse_compiler_run_info run_info(const OwnedPrepared& prepared) {
+  fuse_compiler_run_info info{};
+  info.struct_size = sizeof info;
+  REQUIRE(said(fuse_compiler_prepared_info(prepared.get(), &info)) == "ok");
+  return info;
+}
+
 }  // namespace
 
 TEST_CASE("c api: a saved plan runs", "[deploy][emulated]") {
@@ -129,19 +145,13 @@ TEST_CASE("c api: a saved plan runs", "[deploy][emulated]") {
   set("x", {1, 2, 3, 4, 5, 6, 7, 8});
   set("a", {1, 0, 0, 0, 0, 1, 0, 0});
   set("w", {1, 2, 3, 4, 5, 6, 7, 8});
-  fuse_compiler_run_info info{};
-  info.struct_size = sizeof info;
-  REQUIRE(said(fuse_compiler_prepared_info(prepared.get(), &info)) == "ok");
+  const fuse_compiler_run_info info = run_info(prepared);
   CHECK(info.gemms == 1);
   CHECK(info.launches >= 1);
   CHECK(info.streams >= 1);
-  const OwnedBuffer packed = loaded.buffer(info.packed_bytes);
-  fuse_compiler_view packed_view{};
-  REQUIRE(fuse_compiler_buffer_view(packed.get(), &packed_view) == FUSE_COMPILER_OK);
-  const fuse_compiler_view* const in = info.packed_bytes > 0 ? &packed_view : nullptr;
+  CHECK(info.packed_bytes == 0);
   const OwnedWorkspace workspace = workspace_of(prepared);
-  REQUIRE(said(fuse_compiler_pack(prepared.get(), stream.get(), views.data(), 5, in)) == "ok");
-  REQUIRE(said(fuse_compiler_run(prepared.get(), stream.get(), views.data(), 5, workspace.get(), in)) ==
+  REQUIRE(said(fuse_compiler_run(prepared.get(), stream.get(), views.data(), 5, workspace.get(), nullptr)) ==
           "ok");
   REQUIRE(said(fuse_compiler_stream_synchronize(stream.get())) == "ok");
   const auto get = [&](const char* name, std::size_t count) {
@@ -153,6 +163,58 @@ TEST_CASE("c api: a saved plan runs", "[deploy][emulated]") {
   };
   CHECK(get("y", 8) == std::vector<float>{2, 3, 4, 5, 6, 7, 8, 9});
   CHECK(get("z", 4) == std::vector<float>{1, 5, 2, 6});
+}
+
+TEST_CASE("c api: parameters are packed once, and not read again", "[deploy][emulated]") {
+  const Loaded loaded(packing());
+  const OwnedPrepared prepared = loaded.prepared(1);
+  const OwnedStream stream = loaded.stream();
+  // In memory of the caller's, as a graph where there are graphs.
+  REQUIRE(run_info(prepared).workspace_bytes > 0);
+  const OwnedBuffer room = loaded.buffer(run_info(prepared).workspace_bytes);
+  fuse_compiler_view memory{};
+  REQUIRE(fuse_compiler_buffer_view(room.get(), &memory) == FUSE_COMPILER_OK);
+  fuse_compiler_workspace_options options{};
+  options.struct_size = sizeof options;
+  options.mode = FUSE_COMPILER_GRAPH;
+  options.memory = memory.address;
+  options.memory_bytes = memory.bytes - 1;
+  fuse_compiler_workspace* small = nullptr;
+  CHECK(
+      said(fuse_compiler_workspace_new(prepared.get(), &options, &small)).starts_with("invalid-argument: "));
+  CHECK(small == nullptr);
+  options.memory_bytes = memory.bytes;
+  const OwnedWorkspace workspace = made<OwnedWorkspace>(
+      [&](auto** out) { return fuse_compiler_workspace_new(prepared.get(), &options, out); });
+  CHECK(workspace->workspace.memory().address == memory.address);
+  CHECK(workspace->workspace.mode() == ExecutionMode::graph);
+  std::vector<OwnedBuffer> buffers;
+  std::vector<fuse_compiler_view> views(5);
+  for (std::size_t i = 0; i < views.size(); ++i) {
+    const fuse_compiler_slot_info slot = slot_info(prepared, i);
+    CHECK((slot.read_in_run == 0) == (slot.kind == FUSE_COMPILER_PARAMETER));
+    buffers.push_back(loaded.buffer(slot.bytes));
+    REQUIRE(fuse_compiler_buffer_view(buffers[i].get(), &views[i]) == FUSE_COMPILER_OK);
+    const std::vector<float> ones(static_cast<std::size_t>(slot.bytes) / sizeof(float), 1.0f + i);
+    REQUIRE(said(fuse_compiler_buffer_upload(buffers[i].get(), ones.data(), ones.size() * 4)) == "ok");
+  }
+  REQUIRE(run_info(prepared).packed_bytes > 0);
+  const OwnedBuffer packed = loaded.buffer(run_info(prepared).packed_bytes);
+  fuse_compiler_view in{};
+  REQUIRE(fuse_compiler_buffer_view(packed.get(), &in) == FUSE_COMPILER_OK);
+  const auto run = [&](const fuse_compiler_view* with) {
+    return said(fuse_compiler_run(prepared.get(), stream.get(), views.data(), 5, workspace.get(), with));
+  };
+  CHECK(run(nullptr).starts_with("invalid-argument: packed memory"));
+  CHECK(said(fuse_compiler_pack(prepared.get(), stream.get(), views.data(), 5, nullptr))
+            .starts_with("invalid-argument: packed memory"));
+  REQUIRE(said(fuse_compiler_pack(prepared.get(), stream.get(), views.data(), 5, &in)) == "ok");
+  views[1] = views[2] = {};
+  REQUIRE(run(&in) == "ok");
+  REQUIRE(said(fuse_compiler_stream_synchronize(stream.get())) == "ok");
+  std::array<float, 2> y{};
+  REQUIRE(said(fuse_compiler_buffer_download(buffers[3].get(), y.data(), sizeof y)) == "ok");
+  CHECK(y == std::array<float, 2>{-6, -6});
 }
 
 TEST_CASE("c api: slots tell what Executable and Prepared do", "[deploy][emulated]") {
