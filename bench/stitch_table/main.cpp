@@ -16,6 +16,7 @@
 
 #include "pipeline.hpp"
 #include "runtime/binding.hpp"
+#include "runtime/compile/signature_of.hpp"
 #include "runtime/compile/traffic.hpp"
 #include "schedule/residency.hpp"
 #include "schedule/schemes.hpp"
@@ -92,7 +93,7 @@ Limits limits_of(const Compiled& compiled) {
 }
 
 double operations_of(const Compiled& compiled, const ir::Graph& graph, const DimValues& dims) {
-  const runtime::Binding binding(graph, dims);
+  const runtime::Binding binding(runtime::signature_of(graph, {}), dims);
   double sum = 0;
   for (const schedule::Step& step : compiled.plan.steps) {
     const auto* gemm = std::get_if<schedule::GemmStep>(&step.work);
