@@ -37,6 +37,8 @@ for file in "$dist/bin/fuse" "$dist"/lib/fake/*.so; do check_libraries "$file"; 
 # What programs and tests read, by the paths that it has in the repository.
 cp -r examples/graphs "$dist/examples"
 cp -r tests/golden tests/papers "$dist/tests"
+mkdir -p "$dist/tests/guided"
+cp -r tests/guided/corpus "$dist/tests/guided"
 cp docs/passes.md "$dist/docs"
 if [[ -d tests/fuzz/corpus ]]; then
   mkdir "$dist/tests/fuzz"
