@@ -1,5 +1,6 @@
 # Writes OUTPUT, which defines fuse::source_id: a hash over the files of ROOT/src and ROOT/include. Run as a script.
 # SPDX-License-Identifier: Apache-2.0
+cmake_minimum_required(VERSION 3.25)
 file(GLOB_RECURSE files LIST_DIRECTORIES false ${ROOT}/src/*.cpp ${ROOT}/src/*.hpp ${ROOT}/include/fuse/*)
 list(SORT files)
 set(all "")

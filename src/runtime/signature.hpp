@@ -13,6 +13,13 @@
 
 namespace fuse::runtime {
 
+/// An extent that is not 0 where the result has elements.
+struct FilledExtent {
+  bool gathered = false;  ///< else reduced
+  std::int64_t axis = 0;  ///< of the operand
+  Dim extent{};
+};
+
 struct Signature {
   /// A symbol that has to have a value, and the first op that needs it.
   struct Need {
@@ -21,12 +28,6 @@ struct Signature {
   };
   struct Slice {
     Dim start{}, limit{}, extent{};  ///< extent: of the operand
-  };
-  /// An extent that is not 0 where the result has elements.
-  struct Filled {
-    bool gathered = false;  ///< else reduced
-    std::int64_t axis = 0;  ///< of the operand
-    Dim extent{};
   };
   /// What only dims decide of an op. No other one before it asks the same.
   struct Op {
@@ -38,7 +39,7 @@ struct Signature {
     std::vector<Dim> dims{};        ///< of the result
     std::vector<Dim> other_dims{};  ///< of its attributes
     std::vector<Slice> slices{};    ///< by axis
-    std::optional<Filled> filled{};
+    std::optional<FilledExtent> filled{};
   };
 
   std::string name;  ///< of the graph

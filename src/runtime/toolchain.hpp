@@ -12,7 +12,7 @@
 namespace fuse::runtime {
 
 class CompileCache;
-class Driver;
+struct Driver;
 
 class Toolchain {
  public:

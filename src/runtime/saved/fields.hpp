@@ -57,7 +57,7 @@ void fields(A& a, As<A, Signature::Slice>& v) {
   a(v.start, v.limit, v.extent);
 }
 template <class A>
-void fields(A& a, As<A, Signature::Filled>& v) {
+void fields(A& a, As<A, FilledExtent>& v) {
   a(v.gathered, v.axis, v.extent);
 }
 template <class A>
