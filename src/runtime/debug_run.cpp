@@ -105,6 +105,16 @@ std::string write_repro(const std::string& directory, const Prepared::Impl& p, c
   return folder;
 }
 
+/// "repro in DIR/softmax-12-0", or why there is none: what failed stays the run's failure.
+std::string told_of_repro(const std::string& directory, const Prepared::Impl& p, const Inputs& inputs,
+                          std::string_view failure) {
+  try {
+    return "repro in " + write_repro(directory, p, inputs, failure);
+  } catch (const std::exception& error) {
+    return std::string("no repro: ") + error.what();
+  }
+}
+
 }  // namespace
 
 std::unique_ptr<DebugRun> DebugRun::make() {
@@ -129,8 +139,8 @@ Status DebugRun::run(const Prepared::Impl& p, std::span<const BufferView> buffer
       if (done) continue;
       const Status failed = of_step(step, done);
       if (repros_.empty()) return failed;
-      const std::string folder = write_repro(repros_, p, inputs, failed.message());
-      return status(failed.code(), "{}; repro in {}", failed.message(), folder);
+      return status(failed.code(), "{}; {}", failed.message(),
+                    told_of_repro(repros_, p, inputs, failed.message()));
     }
     return Status::ok();
   } catch (const Error& error) {
