@@ -10,5 +10,6 @@
 #include <fuse/functions.hpp>
 #include <fuse/graph.hpp>
 #include <fuse/memory.hpp>
+#include <fuse/numerics.hpp>
 #include <fuse/relation.hpp>
 #include <fuse/weights.hpp>

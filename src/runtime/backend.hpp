@@ -156,6 +156,9 @@ class Backend {
   /// Who holds places for launches that spin, in this process.
   ResidencyLedger& residency() const { return *residency_; }
   virtual std::unique_ptr<Gemm> prepare_gemm(const GemmDesc&) = 0;
+  /// The library of its products, by version: "cuBLASLt 130100"; empty where
+  /// it does not matter which.
+  virtual std::string gemm_library() const { return {}; }
   /// `arguments` matches the kernel's params one to one. A zero grid launches nothing and succeeds.
   virtual Status launch(Queue&, const Function&, Dim3 grid, const Argument* arguments,
                         int count) noexcept = 0;

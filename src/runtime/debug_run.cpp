@@ -86,8 +86,7 @@ std::string write_repro(const std::string& directory, const Prepared::Impl& p, c
                         std::string_view failure) {
   const Executable::Impl& executable = *p.executable;
   const std::string folder = make_folder(directory, executable.program->signature.name);
-  const std::string graph = executable.origin->graph();
-  if (!graph.empty()) write(folder + "/graph.fuse", graph);
+  write(folder + "/graph.fuse", executable.origin->graph());
   std::string dims;
   for (const auto& [name, value] : p.dims) {
     dims += fmt::format("{}{}: {}", dims.empty() ? "" : ", ", in_json(name), value);
@@ -95,12 +94,11 @@ std::string write_repro(const std::string& directory, const Prepared::Impl& p, c
   const std::string list = write_inputs(p, inputs, folder);
   const Target& target = executable.device.backend()->target();
   write(folder + "/repro.json",
-        fmt::format("{{\n  \"failed\": {},\n  \"graph\": {},\n  \"device\": {},\n  \"target\": {},\n"
+        fmt::format("{{\n  \"failed\": {},\n  \"device\": {},\n  \"target\": {},\n"
                     "  \"arch\": {},\n  \"dims\": {{{}}},\n  \"options\": {},\n  \"fault\": {},\n  "
                     "\"inputs\": [{}{}]\n}}\n",
-                    in_json(failure), graph.empty() ? "null" : "\"graph.fuse\"",
-                    in_json(executable.device.name()), in_json(target.name), target.arch, dims,
-                    executable.origin->options(), in_json(value_of(Variable::fault)), list,
+                    in_json(failure), in_json(executable.device.name()), in_json(target.name), target.arch,
+                    dims, executable.origin->options(), in_json(value_of(Variable::fault)), list,
                     list.empty() ? "" : "\n  "));
   return folder;
 }

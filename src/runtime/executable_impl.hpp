@@ -30,8 +30,8 @@ class Origin {
   virtual const std::string& source() const = 0;  ///< CUDA text
   /// Throws unsupported where they are not kept.
   virtual const Compiled& stages() const = 0;
-  virtual std::string graph() const { return {}; }  ///< as the user built it, `.fuse` text; empty: not kept
-  virtual std::string options() const { return "null"; }  ///< those of compile, as JSON
+  virtual std::string graph() const = 0;    ///< as the user built it, `.fuse` text
+  virtual std::string options() const = 0;  ///< those of compile, as JSON
   /// A run of the reference device. The buffers have been checked.
   virtual Status evaluate(const Prepared::Impl&, std::span<const BufferView>) const noexcept = 0;
 };

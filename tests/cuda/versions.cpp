@@ -1,7 +1,10 @@
 // Which versions of the driver and of cuBLASLt go with fuse, and with each other. NVRTC is opened once a
 // process, so its versions are tried by tests/run_tools_machine.sh. SPDX-License-Identifier: Apache-2.0
 #if FUSE_COMPILER_HAS_CUDA
+#include <fuse/fuse.hpp>
+
 #include "cuda/fakes.hpp"
+#include "runtime/compile/cache_key.hpp"
 #include "runtime/compile/nvrtc.hpp"
 #include "runtime/cuda/cublaslt.hpp"
 #include "runtime/cuda/driver.hpp"
@@ -68,6 +71,26 @@ TEST_CASE("a driver of an older CUDA than a library is told with both versions",
   // Of one major version, the driver may be the older one.
   const Variable blas("FAKE_CUBLASLT_VERSION", "120900");
   CHECK_NOTHROW(fakes.backend()->prepare_gemm({.m = 2, .n = 2, .k = 2}));
+}
+
+TEST_CASE("the version of cuBLASLt is in the cache's key where the graph has products", "[cuda]") {
+  const Fakes fakes;
+  const auto key = [&](bool product, const char* number) {
+    const Variable version("FAKE_CUBLASLT_VERSION", number);
+    Graph g("g");
+    const Tensor x = g.input("x", f32, {8, 8});
+    g.output("y", product ? matmul(x, x) : exp(x));
+    return runtime::cache_key(g.ir(), *fakes.backend(), {});
+  };
+  CHECK(contains(key(true, "130001"), "products 'cuBLASLt 130001'\n"));
+  CHECK(key(true, "130001") != key(true, "130002"));
+  CHECK(contains(key(false, "130001"), "products ''\n"));
+  const Variable nowhere("FUSE_LIBCUBLASLT", "/no/such/library");
+  const auto backend = runtime::make_cuda_backend(0, {.cuda = fake_cuda_path(), .cublaslt = {}});
+  Graph g("g");
+  const Tensor x = g.input("x", f32, {8, 8});
+  g.output("y", matmul(x, x));
+  CHECK(contains(runtime::cache_key(g.ir(), *backend, {}), "products 'no cuBLASLt'\n"));
 }
 
 }  // namespace

@@ -5,7 +5,7 @@
 #include "deploy/deploy_support.hpp"
 #include "runtime/runtime_support.hpp"
 #include "runtime/saved/container.hpp"
-#include "runtime/saved/plan_file.hpp"
+#include "runtime/saved/fields.hpp"
 #include "support/sanitized.hpp"
 
 namespace fuse::test {
@@ -86,7 +86,9 @@ TEST_CASE("damaged plan: every length but its own is seen", "[deploy][emulated]"
 TEST_CASE("damaged plan: what has a right checksum is checked too", "[deploy][emulated]") {
   const std::string file = without_images(saved_plan());
   const std::string content = file.substr(runtime::container_header_bytes);
-  const auto sealed = [](const std::string& with) { return runtime::seal("fuseplan", 1, with); };
+  const auto sealed = [](const std::string& with) {
+    return runtime::seal("fuseplan", runtime::plan_format, with);
+  };
   REQUIRE(sealed(content) == file);
   std::size_t refused = 0;
   for (std::size_t at = 0; at < content.size(); at += stride()) {
@@ -114,7 +116,7 @@ TEST_CASE("damaged plan: several bytes drawn, under a right checksum", "[deploy]
   for (int i = 0; i < fewer(4000, 10); ++i) {
     std::string drawn = content;
     for (int k = 0; k < 1 + i % 6; ++k) drawn[random() % drawn.size()] = static_cast<char>(random());
-    const std::string said = said_of(runtime::seal("fuseplan", 1, drawn));
+    const std::string said = said_of(runtime::seal("fuseplan", runtime::plan_format, drawn));
     INFO("seed " << seed << ", draw " << i << ": " << said);
     if (!named(said)) FAIL("not a named error");
   }
@@ -133,8 +135,8 @@ TEST_CASE("damaged plan: files of other kinds", "[deploy][emulated]") {
             .find("is no fuseplan of fuse") != std::string::npos);
   const std::string other = load(runtime::seal("fuseplan", 99, "anything"));
   CHECK(other.starts_with("incompatible-version: "));
-  CHECK(other.find("has format 99, this version of fuse reads 1") != std::string::npos);
-  CHECK(load(runtime::seal("fuseplan", 1, "")).starts_with("file-format: "));
+  CHECK(other.find("has format 99, this version of fuse reads 2") != std::string::npos);
+  CHECK(load(runtime::seal("fuseplan", runtime::plan_format, "")).starts_with("file-format: "));
   CHECK(error_of([&] { Executable::load(folder.path(), device); }).starts_with("io: "));
   CHECK(error_of([&] { Executable::load("/dev/zero", device); }).starts_with("io: "));
 }

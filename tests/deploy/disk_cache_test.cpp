@@ -60,8 +60,7 @@ SavedTarget small_target(const std::string& mark) {
   compile(scaled(2), Device::emulated({.profile = "tiny3", .optimization = 0})).save(folder / "plan");
   SavedTarget target = runtime::parse_plan_file(contents_of(folder / "plan"), "plan").at(0);
   target.images.at(0).bytes.assign(64, 'x');
-  target.source.clear();
-  target.explanation = mark;
+  target.provenance = {.explanation = mark, .source = {}, .graph = {}, .options = {}};
   return target;
 }
 
@@ -139,7 +138,7 @@ TEST_CASE("disk cache: every byte of an entry flipped, every length: a miss", "[
   REQUIRE(cache.insert("key", "title", small_target("mark")) == "");
   const std::string path = folder / folder.names().at(0);
   const std::string bytes = contents_of(path);
-  REQUIRE(cache.find("key")->explanation == "mark");
+  REQUIRE(cache.find("key")->provenance.explanation == "mark");
   const std::size_t stride = sanitized() ? 13 : 1;
   for (std::size_t at = 0; at < bytes.size(); at += stride) {
     change(path, at, static_cast<char>(bytes[at] ^ (1 << (at % 8))));
@@ -159,7 +158,7 @@ TEST_CASE("disk cache: every byte of an entry flipped, every length: a miss", "[
   // A damaged entry gives way to a new one.
   CHECK(cache.entries(true).at(0).damage.find("is no fusecach of fuse") != std::string::npos);
   CHECK(cache.insert("key", "title", small_target("new")) == "");
-  CHECK(cache.find("key")->explanation == "new");
+  CHECK(cache.find("key")->provenance.explanation == "new");
   CHECK(cache.entries(true).at(0).damage == "");
 }
 
@@ -293,6 +292,36 @@ TEST_CASE("disk cache: what cannot be kept is compiled all the same, and told", 
   }
 }
 
+TEST_CASE("disk cache: a directory that is read only serves, and keeps nothing", "[deploy][emulated]") {
+  const Folder folder;
+  const SavedTarget target = small_target("mark");
+  REQUIRE(DiskCache(folder.path()).insert("key", "", target) == "");
+  const std::string file = folder / folder.names().at(0);
+  // Root may write everywhere: another user looks.
+  constexpr uid_t other = 1234;
+  const bool root = ::geteuid() == 0;
+  if (root) {
+    REQUIRE(::chown(file.c_str(), other, other) == 0);
+    REQUIRE(::chown(folder.path().c_str(), other, other) == 0);
+  }
+  REQUIRE(::chmod(folder.path().c_str(), 0500) == 0);
+  const pid_t child = ::fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    if (root && (::setgid(other) != 0 || ::setuid(other) != 0)) ::_exit(1);
+    const DiskCache cache(folder.path());
+    const std::optional<SavedTarget> found = cache.find("key");
+    if (!found || found->provenance.explanation != "mark") ::_exit(2);
+    if (cache.insert("other", "", target).find("cannot write") == std::string::npos) ::_exit(3);
+    ::_exit(cache.find("other") ? 4 : 0);
+  }
+  int status = 0;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  REQUIRE(WIFEXITED(status));
+  CHECK(WEXITSTATUS(status) == 0);
+  CHECK(folder.names().size() == 1);
+}
+
 TEST_CASE("disk cache: four processes, each killed while it writes, 200 rounds", "[deploy][emulated]") {
   const Folder folder;
   const DiskCache cache(folder.path(), {.entries = 6, .bytes = 1 << 30});
@@ -302,12 +331,14 @@ TEST_CASE("disk cache: four processes, each killed while it writes, 200 rounds",
   for (int key = 0; key < keys; ++key) {
     targets.push_back(small_target("value " + std::to_string(key)));
     // Long enough to take several writes of the disk's blocks.
-    targets.back().source.assign(static_cast<std::size_t>(1000 + 9000 * key), static_cast<char>('a' + key));
+    targets.back().provenance.source.assign(static_cast<std::size_t>(1000 + 9000 * key),
+                                            static_cast<char>('a' + key));
   }
   const auto right = [&](int key) {
     const std::optional<SavedTarget> found = cache.find("key " + std::to_string(key));
-    return !found || (found->explanation == targets[static_cast<std::size_t>(key)].explanation &&
-                      found->source == targets[static_cast<std::size_t>(key)].source);
+    return !found ||
+           (found->provenance.explanation == targets[static_cast<std::size_t>(key)].provenance.explanation &&
+            found->provenance.source == targets[static_cast<std::size_t>(key)].provenance.source);
   };
   int killed = 0, ended = 0;
   for (int round = 0; round < rounds; ++round) {

@@ -147,7 +147,7 @@ void add_run(CLI::App& app, Action& action) {
   command.add_flag("--checked", options.checked,
                    "The emulated device finds races, bad accesses and divergent barriers");
   command.add_flag("--check-numerics", options.check_numerics,
-                   "Name the first op that makes a NaN or an infinity; exit 1 where one does");
+                   "Name the ops that make a NaN or an infinity; exit 1 where one does");
   add_drop_barrier_option(command, options.graph);
 }
 

@@ -21,7 +21,7 @@ std::string text_of(const std::string& file, const DiffOptions& options) {
   if (bytes.starts_with("fuseplan")) {
     std::string text;
     for (const runtime::SavedTarget& target : runtime::parse_plan_file(bytes, file))
-      text += target.explanation;
+      text += target.provenance.explanation;
     return text;
   }
   const std::size_t start = bytes.find_first_not_of(" \t\r\n");

@@ -57,10 +57,6 @@ std::string replay(RunOptions& options) {
   std::ifstream in(folder + repro_name);
   try {
     const nlohmann::json json = nlohmann::json::parse(in);
-    if (json.at("graph").is_null()) {
-      user_error(ErrorCode::unsupported, folder + " has no graph: its run was of a saved plan",
-                 "compile the graph in the program that fails, and run it with FUSE_REPRO again");
-    }
     options.graph.file = folder + "/graph.fuse";
     options.graph.profile = profile_of(json);
     options.graph.compile = options_of(json.at("options"));

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <fuse/executable.hpp>
+#include <fuse/numerics.hpp>
 #include <limits>
 #include <map>
 
@@ -17,7 +18,6 @@
 #include "runtime/npy.hpp"
 #include "runtime/reference/evaluate.hpp"
 #include "trace.hpp"
-#include "value_runs.hpp"
 
 namespace fuse::fusec {
 namespace {
@@ -92,28 +92,24 @@ bool check_outputs(const ir::Graph& graph, const Inputs& inputs,
   return ok;
 }
 
-/// The first value that is not finite though all that it is computed of is.
-std::string first_not_finite(const ir::Graph& graph, const Inputs& inputs, const Device& device,
-                             const PipelineOptions& options) {
-  const ValueRuns runs(graph, inputs, device);
-  std::map<ir::NodeId, runtime::HostTensor> values = runs.run(runs.values(), options);
-  for (ir::NodeId id = 0; id < graph.nodes.size(); ++id) {
-    if (ir::is_given(graph[id])) values[id] = inputs.values.at(ir::attr<ir::NameAttr>(graph[id]).name);
+/// A line for each value that is made not finite; whether there is none.
+bool report_numerics(const Graph& graph, const Executable& executable, const Inputs& inputs,
+                     const CompileOptions& options) {
+  const Device& device = executable.device();
+  std::vector<Buffer> buffers;
+  std::vector<BufferView> views;
+  for (const Slot& slot : executable.slots()) {
+    if (slot.kind == Slot::Kind::output) break;
+    const std::vector<std::byte>& data = inputs.values.at(slot.name).data;
+    buffers.push_back(device.allocate(static_cast<std::int64_t>(data.size())));
+    buffers.back().upload(data);
+    views.push_back(buffers.back().view());
   }
-  for (const auto& [node, value] : values) {
-    if (!is_floating(value.dtype)) continue;
-    for (std::int64_t i = 0; i < value.element_count(); ++i) {
-      const double element = value.get(i);
-      if (std::isfinite(element)) continue;
-      // In graph order: what it is computed of was finite, or this line would not be reached.
-      return fmt::format("{} has {} at element {}", runs.describe(node),
-                         std::isnan(element) ? "NaN"
-                         : element > 0       ? "inf"
-                                             : "-inf",
-                         i);
-    }
-  }
-  return {};
+  Stream stream = device.stream();
+  const std::vector<NotFinite> found = check_numerics(graph, device, inputs.dims, stream, views, options);
+  for (const NotFinite& value : found) print_line("numerics " + to_string(value));
+  if (found.empty()) print_line("numerics every value is finite");
+  return found.empty();
 }
 
 /// An output's name may hold what a file name cannot.
@@ -206,10 +202,7 @@ int execute(const RunOptions& given) {
   }
   if (options.check_numerics) {
     progress.now("running with every value kept");
-    const std::string found =
-        first_not_finite(graph.ir(), inputs, device, pipeline_options(options.graph.compile));
-    print_line("numerics " + (found.empty() ? "every value is finite" : found));
-    if (!found.empty()) return 1;
+    if (!report_numerics(graph, executable, inputs, options.graph.compile)) return 1;
   }
   const bool ok = !options.check || check_outputs(graph.ir(), inputs, outputs, progress);
   if (!ok) return 1;

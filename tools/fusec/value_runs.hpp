@@ -1,4 +1,4 @@
-// Runs of a graph that keep values which are no outputs: how bisect and --check-numerics see inside of it.
+// Runs of a graph that keep values which are no outputs: how bisect sees inside of it.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -29,13 +29,12 @@ class ValueRuns {
   std::string describe(ir::NodeId node) const;
 
  private:
-  ir::Graph with_outputs(const std::vector<ir::NodeId>& nodes) const;
   void evaluate();
 
   const ir::Graph& graph_;
   const Inputs& inputs_;
   const Device& device_;
-  runtime::ReferenceResult exact_, same_type_;  // by name_of
+  runtime::ReferenceResult exact_, same_type_;  // by kept_name
 };
 
 }  // namespace fuse::fusec

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "ir/print.hpp"
 #include "runtime/environment.hpp"
 #include "runtime/saved/fields.hpp"
@@ -23,6 +25,15 @@ std::string text_of(const CompileOptions& options) {
                      grid_barriers, max_inputs, streams);
 }
 
+/// Of the library of products, where the graph has some: no other graph opens it.
+std::string library_of(const ir::Graph& graph, const Backend& backend) {
+  const auto is_product = [](const ir::Node& node) {
+    return ir::info(node.op).relation == ir::Relation::contraction;
+  };
+  return std::any_of(graph.nodes.begin(), graph.nodes.end(), is_product) ? backend.gemm_library()
+                                                                         : std::string();
+}
+
 }  // namespace
 
 std::string cache_key(const ir::Graph& graph, const Backend& backend, const CompileOptions& options) {
@@ -33,6 +44,7 @@ std::string cache_key(const ir::Graph& graph, const Backend& backend, const Comp
   key += fmt::format("model {} {} {} {} {} {} {} {} {}\n", target.name, target.l2_bytes, target.bandwidth,
                      target.flops_f32, target.launch_seconds, target.node_seconds, target.cluster_seconds,
                      target.barrier_seconds, backend.toolchain()->key());
+  key += fmt::format("products '{}'\n", library_of(graph, backend));
   key += text_of(options);
   key += fmt::format("fault '{}'\n", value_of(Variable::fault));
   return key + ir::print(graph);

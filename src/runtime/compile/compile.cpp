@@ -137,9 +137,9 @@ CompiledGraph made_of(std::shared_ptr<const ir::Graph> graph, Backend& backend,
   ++cache.disk_misses;
   CompiledGraph made = compiled_graph(graph, make(), backend, options);
   const Binary none;
-  cache.note_disk(disk.insert(
-      key, fmt::format("{} for {}", graph->name, backend.target().name),
-      saved_target(backend.fits(), *made.program, made.module ? *made.module->binary : none, {}, {})));
+  cache.note_disk(
+      disk.insert(key, fmt::format("{} for {}", graph->name, backend.target().name),
+                  saved_target(backend.fits(), *made.program, made.module ? *made.module->binary : none)));
   return made;
 }
 

@@ -180,6 +180,12 @@ std::unique_ptr<Gemm> CudaBackend::prepare_gemm(const GemmDesc& desc) {
   return make_cuda_gemm(context_, std::move(blas), desc);
 }
 
+std::string CudaBackend::gemm_library() const {
+  const SharedLibrary library = open_cublaslt_library(libraries_.cublaslt);
+  if (!library) return "no cuBLASLt";
+  return fmt::format("cuBLASLt {}", library.get<decltype(&cublasLtGetVersion)>("cublasLtGetVersion")());
+}
+
 // ---- the public face
 
 std::unique_ptr<Backend> make_cuda_backend(int ordinal, const CudaLibraries& libraries) {

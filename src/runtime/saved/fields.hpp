@@ -9,7 +9,7 @@
 namespace fuse::runtime {
 
 /// Of what fields.hpp lists.
-inline constexpr std::uint32_t plan_format = 1;
+inline constexpr std::uint32_t plan_format = 2;
 
 // The last value of each enumeration: what is above is damage. The reader is asked for, so that it is found.
 constexpr DType last_of(const ArchiveReader&, DType) { return DType::boolean; }
@@ -145,8 +145,12 @@ void fields(A& a, As<A, Fit>& v) {
   a(v.field, v.value);
 }
 template <class A>
+void fields(A& a, As<A, Provenance>& v) {
+  a(v.explanation, v.source, v.graph, v.options);
+}
+template <class A>
 void fields(A& a, As<A, SavedTarget>& v) {
-  a(v.fits, v.program, v.maker, v.images, v.explanation, v.source);
+  a(v.fits, v.program, v.maker, v.images, v.provenance);
 }
 
 }  // namespace fuse::runtime

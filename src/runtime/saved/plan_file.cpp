@@ -27,13 +27,12 @@ std::vector<SavedTarget> parse_plan_file(std::string_view file, const std::strin
 }
 
 SavedTarget saved_target(std::vector<Fit> fits, const Program& program, const Binary& binary,
-                         std::string explanation, std::string source) {
+                         Provenance provenance) {
   Program kept = program;
   kept.kernels = binary.kernels;  // the same, with what the toolchain added
   ArchiveWriter writer;
   writer(kept);
-  return {std::move(fits), writer.bytes(),         binary.maker,
-          binary.images,   std::move(explanation), std::move(source)};
+  return {std::move(fits), writer.bytes(), binary.maker, binary.images, std::move(provenance)};
 }
 
 Runnable runnable(SavedTarget target, const std::string& name) {

@@ -12,13 +12,19 @@
 
 namespace fuse::runtime {
 
+/// What an executable was made from, as text. Runs need none of it.
+struct Provenance {
+  std::string explanation, source;  ///< as Executable's
+  std::string graph, options;       ///< as Origin's: for a repro
+};
+
 /// A plan for one target. The program is kept as bytes until it is known to fit.
 struct SavedTarget {
   std::vector<Fit> fits;
   std::string program;  ///< archived
   std::string maker;    ///< of its kernels' images
   std::vector<Binary::Image> images;
-  std::string explanation, source;  ///< what Executable::explain and source tell
+  Provenance provenance{};  ///< empty in the cache, whose users have the graph
 };
 
 /// A program and its binary.
@@ -32,8 +38,7 @@ std::string plan_file(const std::vector<SavedTarget>&);
 /// Throws file_format and incompatible_version; `name` is the file's.
 std::vector<SavedTarget> parse_plan_file(std::string_view file, const std::string& name);
 
-SavedTarget saved_target(std::vector<Fit> fits, const Program&, const Binary&, std::string explanation,
-                         std::string source);
+SavedTarget saved_target(std::vector<Fit> fits, const Program&, const Binary&, Provenance = {});
 /// Checks all that a run takes for granted. Throws file_format.
 Runnable runnable(SavedTarget, const std::string& name);
 

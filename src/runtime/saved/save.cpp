@@ -18,22 +18,23 @@ constexpr std::uint64_t most_bytes = std::uint64_t{4} << 30;  // of a saved plan
 /// What a file tells of its graph.
 class SavedOrigin final : public Origin {
  public:
-  SavedOrigin(std::string explanation, std::string source)
-      : explanation_(std::move(explanation)), source_(std::move(source)) {}
+  explicit SavedOrigin(Provenance kept) : kept_(std::move(kept)) {}
 
-  std::string explain(const Executable::Impl&) const override { return explanation_; }
-  const std::string& source() const override { return source_; }
+  std::string explain(const Executable::Impl&) const override { return kept_.explanation; }
+  const std::string& source() const override { return kept_.source; }
+  std::string graph() const override { return kept_.graph; }
+  std::string options() const override { return kept_.options; }
   const Compiled& stages() const override {
     throw Error({.code = ErrorCode::unsupported,
                  .message = "a saved plan does not keep the stages of the compiler",
                  .hint = "compile the graph again"});
   }
   Status evaluate(const Prepared::Impl&, std::span<const BufferView>) const noexcept override {
-    return {ErrorCode::internal, "a saved plan has no graph to evaluate"};
+    return {ErrorCode::internal, "a saved plan is not for the reference device"};
   }
 
  private:
-  const std::string explanation_, source_;
+  const Provenance kept_;
 };
 
 SavedTarget target_of(const Executable::Impl& impl) {
@@ -44,7 +45,10 @@ SavedTarget target_of(const Executable::Impl& impl) {
   }
   const Binary none;
   return saved_target(impl.device.backend()->fits(), *impl.program, impl.module ? *impl.module->binary : none,
-                      impl.origin->explain(impl), impl.origin->source());
+                      {.explanation = impl.origin->explain(impl),
+                       .source = impl.origin->source(),
+                       .graph = impl.origin->graph(),
+                       .options = impl.origin->options()});
 }
 
 bool same_slot(const Slot& a, const Slot& b) {
@@ -119,8 +123,7 @@ Executable Executable::load(const std::string& path, const Device& device) {
   runtime::contract::forbid("loads a plan");
   const std::string file = runtime::read_whole(path, runtime::most_bytes);
   runtime::SavedTarget target = runtime::fitting(runtime::parse_plan_file(file, path), device, path);
-  auto origin =
-      std::make_shared<runtime::SavedOrigin>(std::move(target.explanation), std::move(target.source));
+  auto origin = std::make_shared<runtime::SavedOrigin>(std::move(target.provenance));
   runtime::Runnable runnable = runtime::runnable(std::move(target), path);
   std::shared_ptr<const runtime::Module> module;
   if (!runnable.program.kernels.empty()) {
