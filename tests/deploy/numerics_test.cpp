@@ -101,9 +101,9 @@ TEST_CASE("check_numerics: symbols, donated inputs, outputs of the names it uses
   CHECK(found[0].ends_with(" has NaN at element 1"));
 }
 
-TEST_CASE("check_numerics: packed parameters, and what it says of missing buffers", "[deploy][emulated]") {
+TEST_CASE("check_numerics: parameters, and what it says of missing buffers", "[deploy][emulated]") {
   const Graph graph = example("transformer_block");
-  const Device device = Device::emulated({.profile = "h200", .optimization = 0});
+  const Device device = Device::emulated({.profile = "h200", .checked = true, .optimization = 0});
   const Executable executable = compile(graph, device);
   const Prepared prepared = executable.prepare({{"B", 1}});
   std::vector<Buffer> buffers;
