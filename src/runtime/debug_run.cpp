@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <cctype>
 #include <filesystem>
 
 #include "runtime/environment.hpp"
@@ -59,8 +60,10 @@ void write(const std::string& path, std::string_view text) {
 std::string make_folder(const std::string& directory, const std::string& graph) {
   namespace fs = std::filesystem;
   fs::create_directories(directory);
-  std::string name;
-  for (const char c : graph) name += c == '/' || c == '.' ? '_' : c;
+  std::string name = graph.substr(0, 64);
+  for (char& c : name) {
+    if (std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '-') c = '_';
+  }
   for (int i = 0;; ++i) {
     std::string path = fmt::format("{}/{}-{}-{}", directory, name, ::getpid(), i);
     if (fs::create_directory(path)) return path;

@@ -92,6 +92,18 @@ TEST_CASE("debug run: a saved plan's failure leaves the same repro", "[deploy][e
   CHECK(options_in(path) == options_in(its));
 }
 
+TEST_CASE("debug run: a graph's name that no file could have", "[deploy][emulated]") {
+  const Folder folder;
+  const Variable repro("FUSE_REPRO", folder.path().c_str()), fault("FUSE_FAULT", "extent.0+1");
+  Graph g("../a b." + std::string(300, 'n'));
+  g.output("y", softmax(g.input("x", f32, {g.dim("N"), 4})));
+  const std::string said = error_of([&] { run_on_drawn(compile(g, checked()), {{"N", 2}}); });
+  INFO(said);
+  REQUIRE(folder.names().size() == 1);
+  CHECK(folder.names()[0].starts_with("___a_b_nnnn"));
+  CHECK(ir::print(Graph::load(folder / folder.names()[0] + "/graph.fuse").ir()) == ir::print(g.ir()));
+}
+
 TEST_CASE("FUSE_KEEP keeps the text that the kernels are known by", "[deploy][emulated]") {
   const Folder folder;
   const Graph graph = example("softmax");

@@ -12,6 +12,8 @@
 #include "deploy/deploy_support.hpp"
 #include "runtime/compile/cache_key.hpp"
 #include "runtime/runtime_support.hpp"
+#include "runtime/saved/container.hpp"
+#include "runtime/saved/fields.hpp"
 #include "support/examples.hpp"
 #include "support/failing_calls.hpp"
 #include "support/sanitized.hpp"
@@ -160,6 +162,24 @@ TEST_CASE("disk cache: every byte of an entry flipped, every length: a miss", "[
   CHECK(cache.insert("key", "title", small_target("new")) == "");
   CHECK(cache.find("key")->provenance.explanation == "new");
   CHECK(cache.entries(true).at(0).damage == "");
+}
+
+TEST_CASE("disk cache: what another version of the format wrote is a miss, and is replaced",
+          "[deploy][emulated]") {
+  const Folder folder;
+  const DiskCache cache(folder.path());
+  REQUIRE(cache.insert("key", "title", small_target("old")) == "");
+  const std::string file = folder / folder.names().at(0);
+  const std::string content = contents_of(file).substr(runtime::container_header_bytes);
+  for (const std::uint32_t format : {runtime::plan_format - 1, runtime::plan_format + 1}) {
+    write_contents(file, runtime::seal("fusecach", format, content));
+    CHECK_FALSE(cache.find("key").has_value());
+    REQUIRE(cache.entries(true).size() == 1);
+    CHECK(cache.entries(true)[0].damage.find("this version of fuse reads ") != std::string::npos);
+  }
+  REQUIRE(cache.insert("key", "title", small_target("new")) == "");
+  CHECK(cache.find("key")->provenance.explanation == "new");
+  CHECK(folder.names().size() == 1);
 }
 
 TEST_CASE("disk cache: an entry whose kernels cannot be loaded is compiled anew", "[deploy][emulated]") {

@@ -1,8 +1,15 @@
 // Saved plans: what was saved runs as what was compiled, on such a device and on no other.
 // SPDX-License-Identifier: Apache-2.0
+#include <sys/inotify.h>
+#include <unistd.h>
+
+#include <array>
+
 #include "deploy/deploy_support.hpp"
 #include "runtime/runtime_support.hpp"
+#include "runtime/saved/plan_file.hpp"
 #include "support/examples.hpp"
+#include "support/failing_calls.hpp"
 #include "support/stitch_graphs.hpp"
 #include "support/variable.hpp"
 
@@ -152,6 +159,70 @@ TEST_CASE("saved plan: what cannot be saved", "[deploy][emulated]") {
   CHECK(error_of([&] { softmax.save(folder.path()); }).starts_with("io: "));
   CHECK(error_of([&] { Executable::load(folder / "nothing", emulated("h200")); }).starts_with("io: "));
   CHECK(folder.names().empty());
+}
+
+TEST_CASE("saved plan: where writing it fails, the one before stays", "[deploy][emulated]") {
+  const Folder folder;
+  const Executable before = compile(example("softmax"), emulated("h200"));
+  const Executable after = compile(example("layernorm"), emulated("h200"));
+  before.save(folder / "plan");
+  const std::string kept = contents_of(folder / "plan");
+  static_cast<void>(after.explain());  // what saving asks for is made
+  std::vector<std::string> calls;
+  {
+    const FailingCalls none;
+    after.save(folder / "other");
+    calls = none.calls();
+  }
+  REQUIRE(calls.size() >= 3);
+  for (std::size_t n = 0; n < calls.size(); ++n) {
+    INFO(calls[n]);
+    CHECK(error_of([&] {
+            const FailingCalls failing(static_cast<int>(n) + 1);
+            after.save(folder / "plan");
+          }).starts_with("io: cannot write "));
+    CHECK(contents_of(folder / "plan") == kept);
+    CHECK(folder.names() == std::vector<std::string>{"other", "plan"});
+  }
+}
+
+TEST_CASE("saved plan: no file that it names is opened", "[deploy][emulated]") {
+  const Folder folder;
+  const Device device = emulated("h200");
+  const Executable compiled = compile(example("softmax"), device);
+  compiled.save(folder / "plan");
+  const std::string bait = folder / "bait.cu";
+  write_contents(bait, "never read");
+  std::vector<runtime::SavedTarget> targets = runtime::parse_plan_file(contents_of(folder / "plan"), "plan");
+  runtime::Runnable runnable = runtime::runnable(targets.at(0), "plan");
+  runtime::Program& program = runnable.program;
+  program.signature.name = program.source_name = runnable.binary.name = runnable.binary.maker = bait;
+  for (std::size_t i = 0; i < program.signature.slots.size(); ++i) {
+    program.plan.values[i].name = program.signature.slots[i].name += bait;
+  }
+  for (runtime::Signature::Op& op : program.signature.ops) op.location.file = bait;
+  for (runtime::StepOrigin& origin : program.origins) {
+    origin.ops = origin.lines = origin.location.file = bait;
+  }
+  for (schedule::Step& step : program.plan.steps) step.name = bait;
+  for (codegen::KernelInfo& kernel : runnable.binary.kernels) {
+    for (codegen::OpLine& line : kernel.lines) line.location = bait;
+  }
+  const runtime::Provenance lies{.explanation = bait, .source = bait, .graph = bait, .options = bait};
+  targets[0] = runtime::saved_target(targets[0].fits, program, runnable.binary, lies);
+  write_contents(folder / "plan", runtime::plan_file(targets));
+
+  const int watch = ::inotify_init1(IN_NONBLOCK);
+  REQUIRE(watch >= 0);
+  REQUIRE(::inotify_add_watch(watch, bait.c_str(), IN_OPEN | IN_MODIFY) >= 0);
+  const Executable loaded = Executable::load(folder / "plan", device);
+  CHECK(loaded.explain() == bait);
+  CHECK(run_on_drawn(loaded, {{"B", 2}}).size() == 1);
+  std::array<char, 4096> events{};
+  CHECK(::read(watch, events.data(), events.size()) == -1);  // none
+  CHECK(contents_of(bait) == "never read");
+  CHECK(::read(watch, events.data(), events.size()) > 0);  // but this one was seen
+  ::close(watch);
 }
 
 TEST_CASE("saved plan: loading one needs no compiler", "[deploy][emulated]") {
