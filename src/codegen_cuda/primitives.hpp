@@ -11,12 +11,14 @@ namespace fuse::codegen {
 
 struct Primitive {
   std::string_view name;
-  std::string_view cuda;                ///< empty: CUDA has it already
-  std::string_view host;                ///< the C++ body (of plain mode, where checked mode has another)
-  std::vector<std::string_view> needs;  ///< primitives that the CUDA body calls; all stand before it
-  bool communicates = false;            ///< a barrier or a warp exchange
+  std::string_view cuda{};                ///< empty: CUDA has it already
+  std::string_view host{};                ///< the C++ body
+  std::string_view checked_host{};        ///< that of checked mode; empty: the same
+  std::vector<std::string_view> needs{};  ///< primitives that the CUDA body calls; all stand before it
+  bool communicates = false;              ///< a barrier or a warp exchange
   /// What stands for `cuda` in a text with a barrier of blocks (grid, cluster); empty: the same.
   std::string_view cuda_across_blocks{};
+  bool member = false;  ///< the C++ body stands inside `struct fuse_device`; so does one that communicates
 };
 
 /// Table order is emission order.

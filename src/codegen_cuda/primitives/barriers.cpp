@@ -1,0 +1,98 @@
+// Barriers, from a block's to a grid's.
+// SPDX-License-Identifier: Apache-2.0
+#include "codegen_cuda/primitives/table.hpp"
+
+namespace fuse::codegen {
+
+std::vector<Primitive> barrier_primitives() {
+  return {
+      {.name = "block_barrier",
+       .cuda = R"(__device__ inline void block_barrier() { __syncthreads(); }
+)",
+       .host = R"(void block_barrier(int line = __builtin_LINE()) { call_->barrier(call_->runner, line); }
+)",
+       .communicates = true},
+      // Each block adds one for each barrier that it comes to, and the counter is never reset: a block that
+      // hurries on cannot be missed by those that still look. The acquire and release order what the block's
+      // other threads access as well, by its two block barriers.
+      // Blocks that have the same number by `blocks` wait for each other, if there are as many.
+      {.name = "group_barrier",
+       .cuda = R"(__device__ inline void group_barrier(int* counters, int first, unsigned blocks) {
+  const unsigned block = blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z);
+  const unsigned group = block / blocks;
+  block_barrier();
+  if (threadIdx.x == 0 && group < gridDim.x * gridDim.y * gridDim.z / blocks) {
+    int* const counter = counters + first + group;
+    unsigned count;
+    asm volatile("atom.add.release.gpu.u32 %0, [%1], 1;" : "=r"(count) : "l"(counter) : "memory");
+    const unsigned all = (count / blocks + 1) * blocks;
+    for (;;) {
+      asm volatile("ld.acquire.gpu.u32 %0, [%1];" : "=r"(count) : "l"(counter) : "memory");
+      if (count >= all) break;
+      __nanosleep(32);
+    }
+  }
+  block_barrier();
+}
+)",
+       .host = R"(void group_barrier(int* counters, int first, unsigned blocks, int line = __builtin_LINE()) {
+  call_->group_barrier(call_->runner, counters + first, blocks, line);
+}
+)",
+       .checked_host =
+           R"(void group_barrier(global<int> counters, int first, unsigned blocks, int line = __builtin_LINE()) {
+  call_->group_barrier(call_->runner, counters.base + first, blocks, line);
+}
+)",
+       .needs = {"block_barrier"},
+       .communicates = true},
+      {.name = "grid_barrier",
+       .cuda = R"(__device__ inline void grid_barrier(int* counter) {
+  group_barrier(counter, 0, gridDim.x * gridDim.y * gridDim.z);
+}
+)",
+       .host = R"(void grid_barrier(int* counter, int line = __builtin_LINE()) {
+  call_->grid_barrier(call_->runner, counter, line);
+}
+)",
+       .checked_host = R"(void grid_barrier(global<int> counter, int line = __builtin_LINE()) {
+  call_->grid_barrier(call_->runner, counter.base, line);
+}
+)",
+       .needs = {"group_barrier"},
+       .communicates = true},
+      // The release and the acquire are of the cluster: shared memory of its blocks and global memory. Not
+      // .aligned, as CUDA's own: lanes may have parted before.
+      {.name = "cluster_barrier",
+       .cuda = R"(__device__ inline void cluster_barrier() {
+  asm volatile("barrier.cluster.arrive.release;\n\tbarrier.cluster.wait.acquire;" ::: "memory");
+}
+)",
+       .host =
+           R"(void cluster_barrier(int line = __builtin_LINE()) { call_->cluster_barrier(call_->runner, line); }
+)",
+       .communicates = true},
+      // Element i of the array where the block of that rank has it.
+      {.name = "cluster_load",
+       .cuda = R"(template <class T, class I, class R>
+__device__ inline T cluster_load(const T* p, I i, R rank) {
+  return *static_cast<const T*>(__cluster_map_shared_rank(p + i, static_cast<int>(rank)));
+}
+)",
+       .host = R"(template <class T, class I, class R>
+T cluster_load(const T* p, I i, R rank, int line = __builtin_LINE()) {
+  return reinterpret_cast<const T*>(
+      call_->peer(call_->runner, reinterpret_cast<const char*>(p), i, rank, sizeof(T), line))[i];
+}
+)",
+       .checked_host = R"(template <class T, class I, class R>
+typename bare<T>::type cluster_load(global<T> p, I i, R rank, int line = __builtin_LINE()) {
+  return reinterpret_cast<const T*>(
+      call_->peer(call_->runner, reinterpret_cast<const char*>(p.base), i, rank, sizeof(T), line))[i];
+}
+)",
+       .communicates = true},
+  };
+}
+
+}  // namespace fuse::codegen
