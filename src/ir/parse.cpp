@@ -12,6 +12,7 @@
 #include "ir/lexer.hpp"
 #include "ir/nearest.hpp"
 #include "ir/print.hpp"
+#include "ir/value_table.hpp"
 #include "ir/verify.hpp"
 #include "ir/words.hpp"
 
@@ -54,7 +55,8 @@ std::string nearest_op(std::string_view name) {
 
 class Parser {
  public:
-  Parser(std::string_view text, const std::string& file) : lexer_(text, file), here_(file, 1) {}
+  Parser(std::string_view text, const std::string& file)
+      : lexer_(text, file), here_(file, 1), values_(text.size()) {}
 
   Graph run() {
     lexer_.expect("graph", "at the start");
@@ -108,7 +110,7 @@ class Parser {
       Declared& input = given.emplace_back();
       if (lexer_.accept("param")) input.op = Op::parameter;
       const Token& token = lexer_.peek();
-      if (token.kind != Kind::value || is_number(token))
+      if (token.kind != Kind::value || ValueTable::is_number(token))
         lexer_.fail_expected("an input such as %x or param %w");
       input.at = lexer_.offset();
       input.name = token.quoted ? token.name : std::string(token.text);
@@ -199,7 +201,7 @@ class Parser {
 
   void add_input(Declared& input) {
     if (symbols_.count(input.name)) fail_repeated(input.at, "name", word(input.name));
-    if (!values_.emplace(name_key(input.name), next_id()).second) {
+    if (!values_.insert_name(input.name, next_id())) {
       fail_repeated(input.at, "value", '%' + word(input.name));
     }
     lexer_.rewind(input.type_at);
@@ -234,15 +236,6 @@ class Parser {
     std::string name = lexer_.take_name("a scope's name");
     if (name.empty()) lexer_.fail_at(at, "the name is empty", ErrorCode::parse, "name it");
     return name;
-  }
-
-  // Values are kept by key: a name, or a number behind a %, which no bare name begins with. %"12" is the
-  // name 12.
-
-  static bool is_number(const Token& value) { return !value.quoted && !is_identifier(value.text); }
-  static std::string name_key(const std::string& name) { return 'n' + name; }
-  static std::string key(const Token& value) {
-    return (is_number(value) ? '%' : 'n') + (value.quoted ? value.name : std::string(value.text));
   }
 
   NodeId next_id() const { return static_cast<NodeId>(graph_.nodes.size()); }
@@ -329,8 +322,8 @@ class Parser {
     if (graph_.nodes.size() >= max_nodes) lexer_.fail("the graph has more than 2^24 values");
     set_line();
     const std::size_t start = lexer_.offset();
-    const std::string own_key = key(lexer_.peek());
-    if (values_.count(own_key)) fail_repeated(start, "value", own_text());
+    const Token own = lexer_.peek();
+    if (values_.find(own)) fail_repeated(start, "value", own_text());
     lexer_.take();
     lexer_.expect("=", "after the value");
     Node node;
@@ -339,7 +332,7 @@ class Parser {
     operands_.clear();
     if (lexer_.peek().kind == Kind::value) {
       do {
-        node.operands.push_back(operand(own_key));
+        node.operands.push_back(operand(&own));
         operands_.push_back(graph_[node.operands.back()].type);
       } while (lexer_.accept(","));
     }
@@ -355,7 +348,7 @@ class Parser {
     node.location = lexer_.accept("at") ? location() : graph_.scopes[scope].location;
     needs_.clear();
     node.type = infer_type(node.op, operands_, node.attr, &declared, here_, &needs_);
-    values_.emplace(own_key, next_id());
+    values_.insert(own, next_id());
     graph_.nodes.push_back(std::move(node));
   }
 
@@ -377,16 +370,17 @@ class Parser {
     return *op;
   }
 
-  NodeId operand(const std::string& own_key) {
+  /// `own`: the value that it is computed for, or null.
+  NodeId operand(const Token* own) {
     if (lexer_.peek().kind != Kind::value) lexer_.fail_expected("a value such as %1");
-    const std::string wanted = key(lexer_.peek());
-    if (const auto found = values_.find(wanted); found != values_.end()) {
+    if (const auto found = values_.find(lexer_.peek())) {
       lexer_.take();
-      return found->second;
+      return *found;
     }
+    const std::string wanted = ValueTable::key(lexer_.peek());
     const std::string shown = own_text();
     const std::size_t at = lexer_.offset();
-    if (wanted == own_key || is_defined_later(wanted)) {
+    if ((own && wanted == ValueTable::key(*own)) || is_defined_later(wanted)) {
       lexer_.fail_at(at, shown + " is used before it is defined", ErrorCode::cycle,
                      "values stand before their users");
     }
@@ -397,7 +391,7 @@ class Parser {
   bool is_defined_later(const std::string& wanted) try {
     bool found = false;
     while (!found && lexer_.peek().kind != Kind::end) {
-      const bool matches = lexer_.peek().kind == Kind::value && key(lexer_.peek()) == wanted;
+      const bool matches = lexer_.peek().kind == Kind::value && ValueTable::key(lexer_.peek()) == wanted;
       lexer_.take();
       found = matches && lexer_.is("=");
     }
@@ -606,7 +600,7 @@ class Parser {
             ErrorCode::parse, "outputs stand in the order of the signature");
       }
       lexer_.expect("=", "after the output's name");
-      const NodeId node = operand({});
+      const NodeId node = operand(nullptr);
       const Type& declared = outputs_[count++].second;
       const Type& actual = graph_[node].type;
       if (declared != actual) {
@@ -617,7 +611,7 @@ class Parser {
                        "correct the signature");
       }
       graph_.outputs.push_back({name, node});
-      if (lexer_.accept("into")) graph_.outputs.back().donor = operand({});
+      if (lexer_.accept("into")) graph_.outputs.back().donor = operand(nullptr);
     } while (lexer_.accept(","));
     if (count < outputs_.size()) lexer_.fail_expected("the output " + word(outputs_[count].first));
   }
@@ -626,7 +620,7 @@ class Parser {
   Graph graph_;
   SourceLocation here_;
   SymbolTable symbols_;
-  std::unordered_map<std::string, NodeId> values_;
+  ValueTable values_;
   std::unordered_map<std::string, LocationId> locations_;
   std::unordered_map<std::string, ScopeId> input_scopes_;
   std::unordered_map<std::string_view, Type> types_;

@@ -68,6 +68,22 @@ TEST_CASE("numbers are rounded once to the type", "[ir][parse]") {
   REQUIRE(std::isnan(constant("nan", "bf16")));
 }
 
+TEST_CASE("values are known by how they are written", "[ir][parse]") {
+  // A number, the same with zeros before it, one that no list has room for, a name of digits: five values.
+  const ir::Graph graph = parse(R"(graph @g(%"7": f32[4]) -> (y: f32[4]) {
+  %7 = exp %"7" : f32[4]
+  %007 = log %7 : f32[4]
+  %99999999999999999999999 = neg %007 : f32[4]
+  %4000000 = abs %99999999999999999999999 : f32[4]
+  %0 = add %4000000, %7 : f32[4]
+  return y = %0
+})",
+                                "f");
+  REQUIRE(graph.nodes.size() == 6);
+  for (NodeId id = 1; id < 5; ++id) CHECK(graph[id].operands == std::vector<NodeId>{id - 1});
+  CHECK(graph[5].operands == std::vector<NodeId>{4, 1});
+}
+
 TEST_CASE("dims are expressions", "[ir][parse]") {
   const Dim B = Dim::symbol("B", {.min = 1, .max = 8});
   const auto size = [](const std::string& dim) {
