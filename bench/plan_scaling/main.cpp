@@ -169,6 +169,7 @@ int usage() {
 }  // namespace fuse::bench
 
 int main(int argc, char** argv) {
+  ::setenv("FUSE_CACHE", "0", 1);  // what is compiled here is measured
   fuse::bench::Options options;
   bool sizes_given = false;
   for (int i = 1; i < argc; ++i) {

@@ -3,8 +3,13 @@
 
 namespace fuse::codegen {
 
-// CUDA declares these itself. rsqrt is one division and one root, each rounded.
+// CUDA declares these itself. rsqrt is one division and one root, each rounded. GCC's partial redundancy
+// elimination makes branches of selects between a value and a constant, which neither vectors nor branch
+// prediction like: a relu took 12 times as long.
 const std::string_view host_math = R"(
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC optimize("no-tree-pre")
+#endif
 #define FUSE_MATH(name)                        \
   extern "C" double name(double) noexcept;     \
   extern "C" float name##f(float) noexcept;    \
