@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <unordered_map>
+#include <utility>
 
 #include "codegen_cuda/primitives/table.hpp"
 #include "runtime/emulated/abi.hpp"

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <fuse/error.hpp>
 #include <string_view>
 #include <unordered_map>
 
