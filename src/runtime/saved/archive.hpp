@@ -131,8 +131,9 @@ class ArchiveReader {
   void take(std::optional<T>& value) {
     bool there = false;
     take(there);
-    value.reset();
-    if (there) take(value.emplace());
+    if (!there) return value.reset();
+    if (!value) value.emplace();
+    take(*value);
   }
   template <class... T>
   void take(std::variant<T...>& value) {
