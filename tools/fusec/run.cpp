@@ -76,16 +76,10 @@ std::map<std::string, runtime::HostTensor> read_outputs(const Executable& execut
 bool check_outputs(const ir::Graph& graph, const Inputs& inputs,
                    const std::map<std::string, runtime::HostTensor>& outputs, Progress& progress) {
   const auto dim = [&](std::string_view name) { return inputs.dims.find(name)->second; };
-  progress.now("evaluating the exact reference");
-  const runtime::ReferenceResult exact =
-      runtime::evaluate(graph, inputs.values, dim, runtime::Precision::exact);
-  progress.now("evaluating op by op in the graph's types");
-  const runtime::ReferenceResult same =
-      runtime::evaluate(graph, inputs.values, dim, runtime::Precision::same_type);
+  OutputChecker checker(graph, inputs.values, dim, [&](std::string what) { progress.now(std::move(what)); });
   bool ok = true;
   for (const ir::Output& output : graph.outputs) {
-    const Verdict verdict =
-        check_output(outputs.at(output.name), exact.outputs.at(output.name), same.outputs.at(output.name));
+    const Verdict verdict = checker.check(output.name, outputs.at(output.name));
     print_line(fmt::format("check {}: {}", output.name, verdict.text));
     ok &= verdict.ok;
   }

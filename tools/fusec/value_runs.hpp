@@ -14,8 +14,7 @@ namespace fuse::fusec {
 
 class ValueRuns {
  public:
-  ValueRuns(const ir::Graph& graph, const Inputs& inputs, const Device& device)
-      : graph_(graph), inputs_(inputs), device_(device) {}
+  ValueRuns(const ir::Graph& graph, const Inputs& inputs, const Device& device);
 
   /// What the outputs are computed of, inputs and parameters left out, in order.
   std::vector<ir::NodeId> values() const;
@@ -29,12 +28,11 @@ class ValueRuns {
   std::string describe(ir::NodeId node) const;
 
  private:
-  void evaluate();
-
   const ir::Graph& graph_;
   const Inputs& inputs_;
   const Device& device_;
-  runtime::ReferenceResult exact_, same_type_;  // by kept_name
+  const ir::Graph all_;  // every value is an output, by kept_name
+  OutputChecker checker_;
 };
 
 }  // namespace fuse::fusec
