@@ -71,8 +71,9 @@ std::vector<int> buffers_of(const std::vector<Instruction>& code, int buffers, i
     const std::vector<std::string> made = registers_in(one.operands[0]);
     if (made.empty()) continue;
     // What was loaded, or computed from nothing of an address, is no address.
-    from[made[0]] = loads ? none : parameter;
-    if (loads || one.has("64") || one.has("WIDE")) from[next_register(made[0])] = loads ? none : parameter;
+    const int registers = loads ? (access_bytes(one) + 3) / 4 : one.has("64") || one.has("WIDE") ? 2 : 1;
+    std::string name = made[0];
+    for (int i = 0; i < registers; ++i, name = next_register(name)) from[name] = loads ? none : parameter;
   }
   return result;
 }

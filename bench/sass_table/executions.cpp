@@ -17,8 +17,8 @@ namespace {
 using kernel::Stmt;
 
 constexpr std::int64_t warp_size = 32;
-constexpr std::int64_t most_evaluations = 3'000'000;  // of a kernel, over all blocks that are looked at
-constexpr std::int64_t most_blocks = 32;
+constexpr std::int64_t most_evaluations = 4'000'000;  // of a kernel, over all blocks that are looked at
+constexpr std::int64_t fewest_blocks = 16;
 
 bool is_region(const Stmt& stmt) {
   if (const auto* loop = std::get_if<kernel::For>(&stmt.node))
@@ -91,16 +91,51 @@ struct Value {
 
 using Mask = std::array<bool, warp_size>;
 
+/// Whether a condition or the ends of a loop inside depend on `name`.
+bool control_depends(const std::vector<Stmt>& body, const std::string& name) {
+  std::set<std::string, std::less<>> names = {name};
+  bool found = false;
+  const auto has = [&](const Dim& dim) {
+    for (const Dim& symbol : dim.symbols()) {
+      if (names.contains(symbol.name())) return true;
+    }
+    return false;
+  };
+  kernel::for_each_stmt(body, [&](const Stmt& stmt) {
+    if (const auto* bind = std::get_if<kernel::Bind>(&stmt.node)) {
+      if (has(bind->value)) names.insert(bind->name);
+    } else if (const auto* condition = std::get_if<kernel::If>(&stmt.node)) {
+      for (const kernel::IndexLess& less : condition->conditions)
+        found = found || has(less.index) || has(less.bound);
+    } else if (const auto* loop = std::get_if<kernel::For>(&stmt.node)) {
+      found = found || has(loop->begin) || has(loop->end) || has(loop->step);
+    }
+  });
+  return found;
+}
+
+/// Whether blocks differ in what they run.
+bool blocks_differ(const std::vector<Stmt>& body) {
+  for (const Stmt& stmt : body) {
+    const auto* loop = std::get_if<kernel::For>(&stmt.node);
+    if (loop && loop->parallel == kernel::Parallel::grid && control_depends(loop->body, loop->name))
+      return true;
+    if (loop && loop->parallel != kernel::Parallel::serial && blocks_differ(loop->body)) return true;
+  }
+  return false;
+}
+
 /// Runs the loops and conditions of one warp, whose lanes go on together.
 class Warp {
  public:
   Warp(const kernel::Kernel& kernel, const std::map<const Stmt*, std::size_t>& of_statement,
-       std::vector<Region>& regions, const std::map<std::string, std::int64_t, std::less<>>& symbols)
+       std::vector<Region>& regions, const DimValues& symbols)
       : kernel_(kernel), of_statement_(of_statement), regions_(regions), symbols_(symbols) {}
 
   std::int64_t run(std::int64_t block, std::int64_t warp, double share) {
     block_ = block, warp_ = warp;
     values_.clear();
+    for (const auto& [name, value] : symbols_) values_.emplace(name, Value(value));
     Mask mask{};
     for (std::int64_t lane = 0; lane < warp_size; ++lane)
       mask[static_cast<std::size_t>(lane)] = warp * warp_size + lane < kernel_.block_threads;
@@ -109,16 +144,25 @@ class Warp {
   }
 
  private:
+  /// The symbols of an expression, which stands in the kernel as long as this.
+  const std::vector<std::string>& symbols_of(const Dim& dim) {
+    const auto [at, fresh] = names_.try_emplace(&dim);
+    if (fresh) {
+      for (const Dim& symbol : dim.symbols()) at->second.emplace_back(symbol.name());
+    }
+    return at->second;
+  }
+
   Value value_of(const Dim& dim) {
     if (dim.is_constant()) return Value(dim.constant());
-    std::vector<std::pair<std::string, const Value*>> names;
+    std::vector<std::pair<std::string_view, const Value*>> known;
     bool uniform = true;
-    for (const Dim& symbol : dim.symbols()) {
-      const std::string name(symbol.name());
-      if (const auto at = values_.find(name); at != values_.end()) {
-        names.emplace_back(name, &at->second);
-        uniform = uniform && at->second.uniform;
-      }
+    for (const std::string& name : symbols_of(dim)) {
+      const auto at = values_.find(name);
+      if (at == values_.end())
+        throw std::runtime_error(fmt::format("{} has no value in kernel {}", name, kernel_.name));
+      known.emplace_back(name, &at->second);
+      uniform = uniform && at->second.uniform;
     }
     Value result;
     result.uniform = uniform;
@@ -129,13 +173,10 @@ class Warp {
       }
       ++evaluations_;
       result.of_lane[lane] = dim.evaluate([&](std::string_view name) {
-        for (const auto& [known, value] : names) {
-          if (known == name) return value->of_lane[lane];
+        for (const auto& [of, value] : known) {
+          if (of == name) return value->of_lane[lane];
         }
-        const auto at = symbols_.find(name);
-        if (at == symbols_.end())
-          throw std::runtime_error(fmt::format("{} has no value in kernel {}", name, kernel_.name));
-        return at->second;
+        return std::int64_t{0};  // symbols() has them all
       });
     }
     return result;
@@ -213,35 +254,17 @@ class Warp {
     }
   }
 
-  /// Whether a condition or a loop's end inside depends on `name`.
   bool depends_on(const std::vector<Stmt>& body, const std::string& name) {
-    const auto known = dependent_.find(&body);
-    if (known != dependent_.end()) return known->second;
-    std::set<std::string, std::less<>> names = {name};
-    bool found = false;
-    const auto has = [&](const Dim& dim) {
-      for (const Dim& symbol : dim.symbols()) {
-        if (names.contains(symbol.name())) return true;
-      }
-      return false;
-    };
-    kernel::for_each_stmt(body, [&](const Stmt& stmt) {
-      if (const auto* bind = std::get_if<kernel::Bind>(&stmt.node)) {
-        if (has(bind->value)) names.insert(bind->name);
-      } else if (const auto* condition = std::get_if<kernel::If>(&stmt.node)) {
-        for (const kernel::IndexLess& less : condition->conditions)
-          found = found || has(less.index) || has(less.bound);
-      } else if (const auto* loop = std::get_if<kernel::For>(&stmt.node)) {
-        found = found || has(loop->begin) || has(loop->end) || has(loop->step);
-      }
-    });
-    return dependent_[&body] = found;
+    const auto [at, fresh] = dependent_.try_emplace(&body);
+    if (fresh) at->second = control_depends(body, name);
+    return at->second;
   }
 
   const kernel::Kernel& kernel_;
   const std::map<const Stmt*, std::size_t>& of_statement_;
   std::vector<Region>& regions_;
-  const std::map<std::string, std::int64_t, std::less<>>& symbols_;
+  const DimValues& symbols_;
+  std::map<const Dim*, std::vector<std::string>> names_;
   std::map<std::string, Value, std::less<>> values_;
   std::map<const std::vector<Stmt>*, bool> dependent_;
   std::int64_t block_ = 0, warp_ = 0, evaluations_ = 0;
@@ -293,7 +316,7 @@ bool Executions::inside(std::size_t region, std::size_t outer) const {
 }
 
 Executions executions_of(const kernel::Kernel& kernel, std::string_view text, int first_line,
-                         const DimValues& dims) {
+                         const DimValues& extents, std::int64_t grid) {
   Executions result;
   result.regions.push_back({.entries = 1, .runs = 1, .trips = {}});
   result.accessed.resize(static_cast<std::size_t>(
@@ -303,29 +326,24 @@ Executions executions_of(const kernel::Kernel& kernel, std::string_view text, in
   collect(kernel.body, 0, result.regions, of_statement);
   find_lines(text, first_line, result.regions);
 
-  std::map<std::string, std::int64_t, std::less<>> symbols(dims.begin(), dims.end());
-  const std::int64_t grid = kernel.grid.evaluate([&](std::string_view name) {
-    const auto at = symbols.find(name);
-    if (at == symbols.end()) throw std::runtime_error(fmt::format("{} has no value", name));
-    return at->second;
-  });
   const std::int64_t warps = (kernel.block_threads + warp_size - 1) / warp_size;
   result.warps = grid * warps;
   if (grid == 0) return result;
 
-  // One block tells what the others cost; then the middles of as many stretches of the grid as there is time
-  // for.
+  // One block tells what the others cost. Where there is no time for all: the middles of as many stretches of
+  // the grid as there is time for.
   std::vector<Region> scratch = result.regions;
   std::int64_t evaluations = 1;
   for (std::int64_t warp = 0; warp < warps; ++warp)
-    evaluations += Warp(kernel, of_statement, scratch, symbols).run(0, warp, 1);
-  const std::int64_t blocks =
-      std::min({grid, most_blocks, std::max<std::int64_t>(2, most_evaluations / evaluations)});
+    evaluations += Warp(kernel, of_statement, scratch, extents).run(0, warp, 1);
+  const std::int64_t blocks = blocks_differ(kernel.body)
+                                  ? std::min(grid, std::max(fewest_blocks, most_evaluations / evaluations))
+                                  : 1;
+  Warp walker(kernel, of_statement, result.regions, extents);
   const double share = 1.0 / static_cast<double>(blocks * warps);
   for (std::int64_t i = 0; i < blocks; ++i) {
     const std::int64_t block = (2 * i + 1) * grid / (2 * blocks);
-    for (std::int64_t warp = 0; warp < warps; ++warp)
-      Warp(kernel, of_statement, result.regions, symbols).run(block, warp, share);
+    for (std::int64_t warp = 0; warp < warps; ++warp) walker.run(block, warp, share);
   }
   add_accesses(kernel, kernel.body, 0, of_statement, result);
   return result;

@@ -45,8 +45,9 @@ struct Executions {
   bool inside(std::size_t region, std::size_t outer) const;  ///< or the same
 };
 
-/// `text`: of the kernel, whose first line is `first_line`. Throws std::runtime_error where text and kernel
-/// IR differ in their loops and conditions.
-Executions executions_of(const kernel::Kernel&, std::string_view text, int first_line, const DimValues& dims);
+/// `text`: of the kernel, whose first line is `first_line`; `extents`: the values of its symbols. Throws
+/// std::runtime_error where text and kernel IR differ in their loops and conditions.
+Executions executions_of(const kernel::Kernel&, std::string_view text, int first_line,
+                         const DimValues& extents, std::int64_t grid);
 
 }  // namespace fuse::bench::sass

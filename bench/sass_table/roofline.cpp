@@ -123,7 +123,8 @@ class CaseCounter {
         static_cast<int>(
             std::count(source.body.begin(), source.body.begin() + static_cast<std::ptrdiff_t>(start), '\n'));
     const Executions executions =
-        executions_of(kernel, std::string_view(source.body).substr(start, end - start), first_line, dims);
+        executions_of(kernel, std::string_view(source.body).substr(start, end - start), first_line, dims,
+                      at_hint(launch.grid));
     const auto functions = disassembly.kernels.find(kernel.name);
     if (functions == disassembly.kernels.end())
       throw std::runtime_error("nvdisasm printed no kernel " + kernel.name);

@@ -11,6 +11,7 @@
 #include <optional>
 #include <set>
 #include <stdexcept>
+#include <tuple>
 
 #include "buffers.hpp"
 #include "flow.hpp"
@@ -116,9 +117,19 @@ class Weigher {
     }
     const std::size_t best = total[2] > 0 ? 2 : total[1] > 0 ? 1 : 0;
     const double needed = best > 0 ? 0.8 * total[best] : 0.5 * total[best] + 0.5;
+    // Compilers join conditions that stand beside each other and are the same.
+    const auto joined = [&](std::size_t i) {
+      int sum = 0;
+      for (std::size_t other = 1; other < executions_.regions.size(); ++other) {
+        const bool same = region(i).kind == Region::Kind::condition && region(other).kind == region(i).kind &&
+                          region(other).parent == region(i).parent && region(other).runs == region(i).runs;
+        if (other == i || same) sum += votes[best][other];
+      }
+      return sum;
+    };
     std::size_t found = inside;
     for (std::size_t i = 1; i < executions_.regions.size(); ++i) {
-      if (region(i).parent == found && votes[best][i] >= needed) found = i;
+      if (region(i).parent == found && votes[best][i] > 0 && joined(i) >= needed) found = i;
     }
     return found;
   }
@@ -195,45 +206,53 @@ class Weigher {
     return result;
   }
 
-  /// How often the blocks repeat the body of `loop`: of what a line of it does once in each trip, how often
-  /// it stands there. Accesses of memory tell best, since they are neither moved nor merged with others.
-  double copies(const std::vector<std::size_t>& blocks, std::size_t loop) const {
-    std::map<std::tuple<std::size_t, int, std::vector<int>, std::string>, int> memory, others;
+  /// What a trip of a loop does once, as the SASS has it. Stores of buffers tell best how often it is
+  /// repeated, since they are neither moved nor merged; loads may go in front of the loop.
+  enum class Trace : std::uint8_t { stores, loads, shared, others };
+  /// By region, and by buffer or place in the text: how often.
+  using Traces = std::map<std::tuple<std::size_t, int, std::vector<int>, std::string>, int>;
+
+  std::array<Traces, 4> traces_of(const std::vector<std::size_t>& blocks, std::size_t loop) const {
+    std::array<Traces, 4> traces;
+    const auto of = [&](Trace kind) -> Traces& { return traces[static_cast<std::size_t>(kind)]; };
     for (const std::size_t b : blocks) {
       for (std::size_t i = flow_.blocks[b].first; i < flow_.blocks[b].last; ++i) {
         const Instruction& one = function_.code[i];
         const std::size_t at = regions_[i];
-        if (!executions_.inside(at, loop) || at == 0) continue;
-        const std::vector<std::size_t> inner = loops_between(at, loop);
-        if (!inner.empty()) continue;
+        if (at == 0 || !executions_.inside(at, loop) || !loops_between(at, loop).empty()) continue;
         const std::string base = one.base();
-        const bool accesses = loads_global(one) || stores_global(one) || base == "LDS" || base == "STS";
-        // A global access is known by its buffer, others by their lines.
         if (buffers_[i] >= 0) {
-          ++memory[{at, buffers_[i], {}, one.opcode}];
+          ++of(stores_global(one) ? Trace::stores : Trace::loads)[{at, buffers_[i], {}, one.opcode}];
         } else {
-          ++(accesses ? memory : others)[{at, -1, one.lines, one.opcode}];
+          ++of(base == "LDS" || base == "STS" ? Trace::shared
+                                              : Trace::others)[{at, -1, one.lines, one.opcode}];
         }
       }
     }
+    return traces;
+  }
+
+  /// How often blocks repeat the body of a loop; 0 where they are no more than a part of it. `all`: the
+  /// traces of every block.
+  double copies(const std::vector<std::size_t>& blocks, std::size_t loop,
+                const std::array<Traces, 4>& all) const {
+    const std::array<Traces, 4> traces = traces_of(blocks, loop);
+    std::size_t kind = 0;
+    while (kind + 1 < all.size() && all[kind].empty()) ++kind;
+    if (traces[kind].empty() || 2 * traces[kind].size() < all[kind].size()) return 0;
     std::vector<double> found;
-    double sum = 0, sum_each = 0;
-    for (const auto& [key, count] : memory.empty() ? others : memory) {
+    for (const auto& [key, count] : traces[kind]) {
       double each = 1;  // of unrolled loops inside
       for (std::size_t at = std::get<0>(key); at != loop; at = region(at).parent) {
-        if (region(at).kind == Region::Kind::loop)
-          each *= region(at).runs / std::max(region(at).entries, 1e-9);
+        if (region(at).kind == Region::Kind::loop && region(at).entries > 0)
+          each *= region(at).runs / region(at).entries;
       }
-      found.push_back(count / std::max(each, 1e-9));
-      sum += count;
-      sum_each += each;
+      if (each > 0) found.push_back(count / each);
     }
     if (found.empty()) return 0;
-    // Lines change places with their neighbours, which the mean does not see.
-    if (const double mean = sum / sum_each; !memory.empty() && mean >= 1 && mean == std::floor(mean))
-      return mean;
     std::sort(found.begin(), found.end());
-    return std::max(1.0, std::round(found[(found.size() - 1) / 2]));
+    const bool some_may_miss = kind == static_cast<std::size_t>(Trace::loads);
+    return std::max(1.0, std::round(some_may_miss ? found.back() : found[(found.size() - 1) / 2]));
   }
 
   /// Groups other than those that every entry of their loop, or of the kernel, passes.
@@ -257,14 +276,22 @@ class Weigher {
       std::size_t group = 0;
     };
     std::map<std::size_t, std::vector<Piece>> pieces;
+    std::vector<std::size_t> every_block;
+    for (const std::vector<std::size_t>& group : groups_)
+      every_block.insert(every_block.end(), group.begin(), group.end());
+    std::map<std::size_t, std::array<Traces, 4>> all;
+    const auto copies_in = [&](const std::vector<std::size_t>& blocks, std::size_t loop) {
+      const auto at = all.find(loop);
+      return copies(blocks, loop, at != all.end() ? at->second : all[loop] = traces_of(every_block, loop));
+    };
     for (std::size_t i = 0; i < flow_.loops.size(); ++i) {
       if (is_waiting(i)) continue;
-      pieces[loop_region_[i]].push_back({copies(own_blocks(i), loop_region_[i]), i});
+      pieces[loop_region_[i]].push_back({std::max(1.0, copies_in(own_blocks(i), loop_region_[i])), i});
     }
     for (std::size_t group = 0; group < flow_.groups; ++group) {
       if (!conditional(group)) continue;
       for (const std::size_t loop : loops_between(vote(groups_[group], home(group)), home(group))) {
-        const double found = copies(groups_[group], loop);
+        const double found = copies_in(groups_[group], loop);
         if (found > 0) pieces[loop].push_back({found, {}, group});
       }
     }
@@ -281,7 +308,7 @@ class Weigher {
           while (same < list.size() && list[same].copies == list[i].copies &&
                  list[same].loop.has_value() == list[i].loop.has_value())
             ++same;
-          double times = std::floor(left / std::max(1.0, list[i].copies));
+          double times = std::floor(left / list[i].copies);
           if (!list[i].loop) times = std::min(times, 1.0);
           left -= times * list[i].copies;
           for (; i < same; ++i) runs[i] += entries * times;
