@@ -154,7 +154,7 @@ Disassembly parse_disassembly(const std::string& text) {
       continue;
     }
     in_lines = false;
-    if (line.starts_with(".section")) {
+    if (line.starts_with(".section\t")) {
       functions = nullptr;
       const auto at = line.find(".text.");
       if (at == std::string_view::npos) continue;

@@ -105,6 +105,9 @@ class Builder {
       } else if (base == "BSYNC") {
         to.push_back(block_at(end_of_region(block.last - 1)));
         falls = !always(last);
+      } else if (base == "CALL" && last.target().starts_with(".L")) {
+        to.push_back(block_at(label(last.target())));  // a far jump
+        falls = !always(last);
       } else if (base == "CALL") {
         block.callee = last.target();
       } else if (is_branch(last)) {
