@@ -14,11 +14,12 @@
 namespace fuse::bench {
 namespace {
 
-// What the reference evaluates in a few seconds on a few cores.
-constexpr double most_elements = 8e6, most_flops = 4e9;
+// The flops that the reference has time for, for each element that it evaluates.
+constexpr double flops_an_element = 500;
 
 /// The part of the case that fits, by its first dim; empty where not even one row does.
-std::optional<Case> affordable(const Case& c, double elements, double flops) {
+std::optional<Case> affordable(const Case& c, double elements, double flops, double most_elements) {
+  const double most_flops = flops_an_element * most_elements;
   const double part = std::min({1.0, most_elements / elements, flops > 0 ? most_flops / flops : 1.0});
   Case small = c;
   if (part == 1) return small;
@@ -46,8 +47,9 @@ runtime::HostTensor first_rows(const runtime::HostTensor& y, std::vector<std::in
 
 }  // namespace
 
-CaseError check_case(const Case& c, const runtime::HostTensor& y, double elements, double flops) {
-  const std::optional<Case> small = affordable(c, elements, flops);
+CaseError check_case(const Case& c, const runtime::HostTensor& y, double elements, double flops,
+                     double most_elements) {
+  const std::optional<Case> small = affordable(c, elements, flops, most_elements);
   if (!small) {
     return {
         .over_bound = std::nullopt,

@@ -17,7 +17,9 @@ struct CaseError {
 };
 
 /// Compares y with the exact reference, by the bound of `fusec run --check`. A large case is checked on its
-/// first rows, where rows are independent. `elements` and `flops` say what evaluating all of it would cost.
-CaseError check_case(const Case& c, const runtime::HostTensor& y, double elements, double flops);
+/// first rows, where rows are independent. `elements` and `flops` say what evaluating all of it would cost;
+/// the reference evaluates at most `most_elements`, which takes a few seconds on a few cores for 8e6.
+CaseError check_case(const Case& c, const runtime::HostTensor& y, double elements, double flops,
+                     double most_elements);
 
 }  // namespace fuse::bench

@@ -12,7 +12,9 @@ namespace fuse::bench {
 Json case_header(const Case& c, const std::string& by);
 
 /// A row of bench/schema.json's cases. Throws what compiling and running throw.
-Json measure_case(const Case& c, const Device& device, DeviceTimer& timer, CopyYardstick& yardstick);
+/// At most `check_elements` are checked, as check_case has it; of 0 nothing is.
+Json measure_case(const Case& c, const Device& device, DeviceTimer& timer, CopyYardstick& yardstick,
+                  double check_elements);
 
 /// One line for a person, and the line above the first.
 std::string case_line(const Json& row);

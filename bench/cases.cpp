@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <sstream>
 #include <stdexcept>
 
 #include "embedded.hpp"
@@ -27,6 +28,24 @@ Case make_case(const std::string& builder, const std::string& dtype, const Json&
   return made;
 }
 
+/// A selection is a tag of cases by name, of any families.
+void select(std::vector<Case>& cases, const std::string& tag, const std::string& name) {
+  bool any = false;
+  for (Case& c : cases) {
+    if (c.name != name || c.tagged("smoke")) continue;
+    c.tags.push_back(tag);
+    any = true;
+  }
+  if (!any) throw std::runtime_error(fmt::format("selection {} of bench/cases.json: no case {}", tag, name));
+}
+
+bool fits(const Case& c, const std::string& part, const std::vector<Case>& cases) {
+  const bool is_name =
+      std::any_of(cases.begin(), cases.end(), [&](const Case& other) { return other.name == part; });
+  if (is_name) return c.name == part;
+  return part == "cases" || c.tagged(part) || c.name.find(part) != std::string::npos;
+}
+
 }  // namespace
 
 bool Case::tagged(std::string_view tag) const {
@@ -43,7 +62,22 @@ std::vector<Case> all_cases() {
       }
     }
   }
+  for (const auto& [tag, names] : list.at("selections").items()) {
+    for (const Json& name : names) select(cases, tag, name);
+  }
   return cases;
+}
+
+std::vector<Case> cases_that_fit(std::string_view filter, bool smoke) {
+  const std::vector<Case> cases = all_cases();
+  std::vector<Case> fitting;
+  for (const Case& c : cases) {
+    bool fit = c.tagged("smoke") == smoke;
+    std::istringstream parts{std::string(filter)};
+    for (std::string part; fit && std::getline(parts, part, ',');) fit = fits(c, part, cases);
+    if (fit) fitting.push_back(c);
+  }
+  return fitting;
 }
 
 }  // namespace fuse::bench

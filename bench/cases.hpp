@@ -22,8 +22,13 @@ struct Case {
   bool tagged(std::string_view tag) const;
 };
 
-/// Throws std::runtime_error for a list that does not fit the builders.
+/// Throws std::runtime_error for a list that does not fit the builders, and for a selection of what is no
+/// case.
 std::vector<Case> all_cases();
+
+/// The cases that every part of the filter fits, by comma: a part is a case's whole name, which no other case
+/// fits then, or a tag, or a part of names. What fits and is `smoke` or not, as `smoke` says.
+std::vector<Case> cases_that_fit(std::string_view filter, bool smoke);
 
 /// A graph by name. Inputs are x, a, r0, r1, ...; what a model would learn is a parameter; the output is y.
 struct Builder {

@@ -3,7 +3,8 @@
 
 #include <cstdio>
 #include <exception>
-#include <sstream>
+#include <string>
+#include <vector>
 
 #include "case_run.hpp"
 #include "groups.hpp"
@@ -11,36 +12,25 @@
 namespace fuse::bench {
 namespace {
 
-/// On a GPU a smoke case shows nothing, and on a CPU the others take hours.
-bool wanted(const Case& c, const Settings& settings) {
-  bool smoke = settings.device.kind() != DeviceKind::cuda;
-  std::istringstream parts(settings.filter);
-  for (std::string part; std::getline(parts, part, ',');) {
-    smoke |= part == "smoke";
-    if (part != "cases" && !c.tagged(part) && c.name.find(part) == std::string::npos) return false;
-  }
-  return c.tagged("smoke") == smoke;
+/// On a GPU a smoke case shows nothing unless it is asked for, and on a CPU the others take hours.
+std::vector<Case> wanted(const Settings& settings) {
+  const bool asked = (',' + settings.filter + ',').find(",smoke,") != std::string::npos;
+  return cases_that_fit(settings.filter, asked || settings.device.kind() != DeviceKind::cuda);
 }
 
 }  // namespace
 
-bool any_case(const Settings& settings) {
-  for (const Case& c : all_cases()) {
-    if (wanted(c, settings)) return true;
-  }
-  return false;
-}
+bool any_case(const Settings& settings) { return !wanted(settings).empty(); }
 
 void bench_cases(Report& report, const Settings& settings) {
   DeviceTimer timer(settings.device);
   CopyYardstick yardstick(settings.device, timer);
   fmt::print("{} on {}, by {}\n{}\n", "cases", settings.device.name(), timer.backend().clock(),
              case_heading());
-  for (const Case& c : all_cases()) {
-    if (!wanted(c, settings)) continue;
+  for (const Case& c : wanted(settings)) {
     Json row = case_header(c, "fuse");
     try {
-      row = measure_case(c, settings.device, timer, yardstick);
+      row = measure_case(c, settings.device, timer, yardstick, settings.check_elements);
     } catch (const std::exception& error) {
       row["status"] = "failed";
       row["why"] = error.what();

@@ -12,7 +12,8 @@ namespace fuse::bench {
 struct Settings {
   std::string graphs;  ///< the folder of .fuse files
   std::string filter;  ///< group `cases` picks by it: parts of names and tags by comma, all of which fit
-  Device device;       ///< of the groups `cases` and `ladder`
+  double check_elements = 8e6;  ///< that the reference evaluates of a case at most
+  Device device;                ///< of the groups `cases` and `ladder`
 };
 
 void bench_elementwise(Report&, const Settings&);

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cmath>
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <string>
+#include <system_error>
 
 namespace fuse::bench {
 
@@ -30,11 +32,20 @@ inline Json read_json(const std::string& path) {
   }
 }
 
+/// A reader and a kill at any time find the old text or the new one, whole: the new one is written beside the
+/// file and takes its name. What is no regular file, such as /dev/stdout, is written directly.
 inline void write_text(const std::string& path, const std::string& text) {
-  std::ofstream file(path, std::ios::binary);
+  namespace fs = std::filesystem;
+  std::error_code error;
+  const bool direct = fs::exists(path, error) && !fs::is_regular_file(path, error);
+  const std::string target =
+      direct || !fs::is_symlink(path, error) ? path : fs::canonical(path, error).string();
+  const std::string beside = direct ? path : target + ".part";
+  std::ofstream file(beside, std::ios::binary);
   file << text;
   file.close();
-  if (!file) throw std::runtime_error("cannot write " + path);
+  if (file && !direct) fs::rename(beside, target, error);
+  if (!file || error) throw std::runtime_error("cannot write " + path);
 }
 
 }  // namespace fuse::bench

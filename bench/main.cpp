@@ -45,6 +45,8 @@ constexpr Group groups[] = {
 
 struct Options {
   std::string filter, json, graphs = FUSE_BENCH_GRAPHS, device = "emulated", profile = "h200", check, page;
+  std::string check_elements = "8000000";
+  bool append = false;
 };
 
 [[noreturn]] void wrong(const std::string& why) {
@@ -60,7 +62,10 @@ struct Options {
       "  --filter TEXT   groups and cases whose name contains the text, or cases with that tag; of several "
       "by\n"
       "                  comma all have to fit: smoke,softmax.f32\n"
-      "  --json FILE     write the results there too (bench/schema.json)\n"
+      "  --json FILE     write the results there too (bench/schema.json), after each case and each row\n"
+      "  --append        keep what FILE has of other cases and rows\n"
+      "  --check-elements N  elements that the reference evaluates of a case at most; 0 checks nothing "
+      "[8000000]\n"
       "  --graphs DIR    the .fuse files of group counts [{}]\n"
       "  --check FILE    no measurement: check a file of results against the schema\n"
       "  --report DIR    no measurement: write DIR/docs/performance.md and its plots from DIR/bench/results\n"
@@ -76,20 +81,25 @@ Options parse(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) {
     std::string name = argv[i], value;
     if (name == "--help" || name == "-h") help();
+    if (name == "--append") {
+      options.append = true;
+      continue;
+    }
     const std::size_t equals = name.find('=');
     const bool joined = equals != std::string::npos;
     if (joined) {
       value = name.substr(equals + 1);
       name.resize(equals);
     }
-    std::string* const target = name == "--filter"    ? &options.filter
-                                : name == "--json"    ? &options.json
-                                : name == "--graphs"  ? &options.graphs
-                                : name == "--device"  ? &options.device
-                                : name == "--profile" ? &options.profile
-                                : name == "--check"   ? &options.check
-                                : name == "--report"  ? &options.page
-                                                      : nullptr;
+    std::string* const target = name == "--filter"           ? &options.filter
+                                : name == "--json"           ? &options.json
+                                : name == "--graphs"         ? &options.graphs
+                                : name == "--device"         ? &options.device
+                                : name == "--profile"        ? &options.profile
+                                : name == "--check-elements" ? &options.check_elements
+                                : name == "--check"          ? &options.check
+                                : name == "--report"         ? &options.page
+                                                             : nullptr;
     if (!target) wrong("unknown option " + name);
     if (!joined) {
       if (++i == argc) wrong(name + " needs a value");
@@ -100,6 +110,11 @@ Options parse(int argc, char** argv) {
   if (options.device != "emulated" && options.device != "cuda") {
     wrong("--device " + options.device + ": there are emulated and cuda");
   }
+  const std::string& number = options.check_elements;
+  if (number.empty() || number.size() > 15 || number.find_first_not_of("0123456789") != std::string::npos) {
+    wrong("--check-elements " + number + ": not a number of elements");
+  }
+  if (options.append && options.json.empty()) wrong("--append needs --json");
   return options;
 }
 
@@ -130,9 +145,13 @@ bool wanted(const Group& group, const Settings& settings) {
 }
 
 int run(const Options& options) {
-  const Settings settings{.graphs = options.graphs, .filter = options.filter, .device = open_device(options)};
+  const Settings settings{.graphs = options.graphs,
+                          .filter = options.filter,
+                          .check_elements = std::stod(options.check_elements),
+                          .device = open_device(options)};
   const std::string load = fuse::bench::load_average();
   Report report;
+  if (!options.json.empty()) report.write_to(options.json, describe(settings.device), options.append);
   bool any = false;
   for (const Group& group : groups) {
     if (!wanted(group, settings)) continue;
@@ -150,7 +169,7 @@ int run(const Options& options) {
           "', and no case for this device has that tag");
   fmt::print("load before: {}, after: {}\n\n", load, fuse::bench::load_average());
   report.print_table();
-  if (!options.json.empty()) report.write_json(options.json, load, describe(settings.device));
+  report.save();
   return report.failed() ? 1 : 0;
 }
 

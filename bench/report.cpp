@@ -7,8 +7,14 @@
 #include <cmath>
 #include <cstdio>
 #include <ctime>
+#include <filesystem>
 #include <fstream>
+#include <set>
+#include <stdexcept>
 #include <thread>
+
+#include "embedded.hpp"
+#include "schema_check.hpp"
 
 namespace fuse::bench {
 namespace {
@@ -36,6 +42,27 @@ Json to_json(const Row& row) {
       {"unit", row.unit}, {"goal", row.goal.to_string()}, {"met", row.met()},
       {"n", row.n},       {"min", figure(row.min)},       {"max", figure(row.max)},
       {"how", row.how}};
+}
+
+/// What `kept` has of names that `out` has no news of goes before what `out` has. The remarks on a case have
+/// its name behind that of its group.
+void prepend_others(Json& out, const Json& kept) {
+  std::set<std::string> news;
+  for (const char* const list : {"rows", "cases", "skipped", "failed"}) {
+    for (const Json& entry : out.at(list)) {
+      const std::string name = entry.at("name");
+      news.insert(list == std::string_view("cases") ? "cases." + name : name);
+    }
+  }
+  for (const char* const list : {"rows", "cases", "skipped", "failed"}) {
+    Json all = Json::array();
+    for (const Json& entry : kept.at(list)) {
+      const std::string name = entry.at("name");
+      if (!news.contains(list == std::string_view("cases") ? "cases." + name : name)) all.push_back(entry);
+    }
+    for (Json& entry : out[list]) all.push_back(std::move(entry));
+    out[list] = std::move(all);
+  }
 }
 
 std::string first_after(const char* path, std::string_view key) {
@@ -84,7 +111,13 @@ std::string Row::met() const {
   return cpu && goal.met_by(*cpu) ? "cpu" : "no";
 }
 
+void Report::add_case(Json row) {
+  cases_.push_back(std::move(row));
+  save();
+}
+
 Row& Report::add(Row row) {
+  save();
   row.name = group_ + '.' + row.name;
   return rows_.emplace_back(std::move(row));
 }
@@ -120,23 +153,36 @@ void Report::print_failures() const {
   for (const auto& [what, why] : failures_) fmt::print(stderr, "error: {}: {}\n", what, why);
 }
 
-void Report::write_json(const std::string& path, const std::string& load_before, const Json& device) const {
+void Report::write_to(const std::string& path, const Json& device, bool append) {
+  path_ = path;
+  load_before_ = load_average();
+  device_ = device;
+  if (!append || !std::filesystem::exists(path)) return;
+  kept_ = read_json(path);
+  if (const auto errors = schema_errors(kept_, Json::parse(schema_json())); !errors.empty()) {
+    throw std::runtime_error(path + " does not fit bench/schema.json: " + errors.front());
+  }
+}
+
+void Report::save() const {
+  if (path_.empty()) return;
   Json rows = Json::array();
   for (const Row& row : rows_) rows.push_back(to_json(row));
-  const Json out = {{"version", 2},
-                    {"program", "fuse_bench"},
-                    {"date", date()},
-                    {"machine",
-                     {{"cpu", first_after("/proc/cpuinfo", "model name")},
-                      {"cores", std::max(1u, std::thread::hardware_concurrency())},
-                      {"load_before", load_before},
-                      {"load_after", load_average()}}},
-                    {"device", device},
-                    {"rows", rows},
-                    {"cases", cases_},
-                    {"skipped", remarks(skipped_)},
-                    {"failed", remarks(failures_)}};
-  write_text(path, out.dump(1, ' ', false, Json::error_handler_t::replace) + '\n');
+  Json out = {{"version", 2},
+              {"program", "fuse_bench"},
+              {"date", date()},
+              {"machine",
+               {{"cpu", first_after("/proc/cpuinfo", "model name")},
+                {"cores", std::max(1u, std::thread::hardware_concurrency())},
+                {"load_before", load_before_},
+                {"load_after", load_average()}}},
+              {"device", device_},
+              {"rows", rows},
+              {"cases", cases_},
+              {"skipped", remarks(skipped_)},
+              {"failed", remarks(failures_)}};
+  if (!kept_.is_null()) prepend_others(out, kept_);
+  write_text(path_, out.dump(1, ' ', false, Json::error_handler_t::replace) + '\n');
 }
 
 std::string load_average() {

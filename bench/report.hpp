@@ -38,10 +38,18 @@ struct Row {
 
 class Report {
  public:
+  /// From here on the file has what is known so far, each time that something is added: a kill at a time
+  /// limit loses what was being measured and nothing else. With `append` the file keeps what it has of other
+  /// names. Throws std::runtime_error when the file cannot be read or written.
+  void write_to(const std::string& path, const Json& device, bool append);
+
   /// Rows and failures from here on are of this group: its name goes before theirs.
-  void begin(std::string group) { group_ = std::move(group); }
-  Row& add(Row row);  ///< valid until the next one
-  void add_case(Json row) { cases_.push_back(std::move(row)); }
+  void begin(std::string group) {
+    save();
+    group_ = std::move(group);
+  }
+  Row& add(Row row);  ///< valid until the next one, which is when it is written
+  void add_case(Json row);
   void fail(const std::string& why) { failures_.push_back({group_, why}); }
   void fail(const std::string& what, const std::string& why) {
     failures_.push_back({group_ + '.' + what, why});
@@ -53,8 +61,8 @@ class Report {
   const std::vector<Row>& rows() const { return rows_; }
   bool failed() const { return !failures_.empty(); }
   void print_table() const;
-  /// Throws std::runtime_error when the file cannot be written.
-  void write_json(const std::string& path, const std::string& load_before, const Json& device) const;
+  /// Writes the file of write_to, where there is one; the last row is in it only then.
+  void save() const;
 
  private:
   void print_failures() const;
@@ -63,6 +71,9 @@ class Report {
   std::vector<Row> rows_;
   std::vector<Json> cases_;
   std::vector<std::pair<std::string, std::string>> failures_, skipped_;  // what, why
+  std::string path_;                                                     // of the file; empty: none
+  std::string load_before_;
+  Json device_, kept_;  // kept_: what the file had
 };
 
 /// "0.52 1.10 1.31": the averages of /proc/loadavg, empty where there is none.

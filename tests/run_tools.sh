@@ -456,6 +456,32 @@ check_bundle() {
   expect 0 'passed, 0 failed' 'dist/check with stubs for the programs' bash tools/bundle/check_test.sh
 }
 
+# What the scripts of bench/peers write fits the schema, whether or not their frameworks are installed, and one that
+# ends at once leaves the cases that it had finished.
+check_peers() {
+  local peer
+  local -x PYTHONDONTWRITEBYTECODE=1
+  if ! command -v python3 >/dev/null; then
+    echo 'skipped bench/peers: no python3'
+    return
+  fi
+  for peer in torch_peer jax_peer; do
+    python3 "bench/peers/$peer.py" --device cpu --filter bias_gelu --json "$scratch/$peer.json" >/dev/null 2>&1
+    expect 0 'fits bench/schema.json' "bench/peers/$peer.py writes by the schema" \
+      "$bin/fuse_bench" --check "$scratch/$peer.json"
+  done
+  expect 2 "there is no peer 'numpy'; there are torch.eager" 'torch_peer.py refuses an unknown peer' \
+    python3 bench/peers/torch_peer.py --peers numpy
+  expect 9 '^bias_gelu' 'a peer ends at once' env PYTHONPATH=bench/peers python3 -c '
+import os, harness
+results = harness.Results("peer", harness.arguments("peer", ("a", "b")))
+results.add(results.wanted[0], "a")
+os._exit(9)' --device cpu --filter bias_gelu --json "$scratch/killed.json"
+  expect 0 'fits bench/schema.json' 'and leaves a whole file' "$bin/fuse_bench" --check "$scratch/killed.json"
+  grep -q '"by": "a"' "$scratch/killed.json"
+  report $? 'with what it had finished'
+}
+
 check_licences
 check_graphs
 check_merging
@@ -479,6 +505,7 @@ check_doctor
 check_compilers
 check_libraries
 check_directories
+check_peers
 check_bundle
 printf '%d passed, %d failed\n' "$passed" "$failed"
 ((failed == 0 && passed > 0))

@@ -17,30 +17,47 @@ UNCHECKED = {"over_bound": None, "checked": "nothing: too large for a check in d
 
 
 def all_cases(path):
-    for family in json.loads(pathlib.Path(path).read_text())["families"]:
+    listed = json.loads(pathlib.Path(path).read_text())
+    for family in listed["families"]:
         for dtype in family["dtypes"]:
             for dims in family["dims"]:
                 name = "{}.{}.{}".format(family["builder"], dtype, "x".join(map(str, dims)))
+                selected = [] if "smoke" in family["tags"] else [
+                    tag for tag, names in listed["selections"].items() if name in names]
                 yield {"name": name, "builder": family["builder"], "dtype": dtype, "dims": dims,
-                       "tags": family["tags"]}
+                       "tags": family["tags"] + selected}
 
 
-def arguments(program):
+def arguments(program, peers):
     parser = argparse.ArgumentParser(prog=program)
     parser.add_argument("--device", choices=["cuda", "cpu"], default="cuda",
                         help="cpu tries the script itself, on the smoke cases")
     parser.add_argument("--filter", default="", help="parts of names and tags, by comma; all have to fit")
     parser.add_argument("--json", help="write the results there")
     parser.add_argument("--cases", default=str(HERE.parent / "cases.json"))
-    return parser.parse_args()
+    parser.add_argument("--peers", default=",".join(peers), help="which of them, by comma [%(default)s]")
+    options = parser.parse_args()
+    options.peers = options.peers.split(",")
+    for peer in options.peers:
+        if peer not in peers:
+            parser.error("there is no peer '%s'; there are %s" % (peer, ", ".join(peers)))
+    return options
 
 
-def wanted(case, options):
-    """As fuse_bench --filter: parts of names and tags by comma, all of which fit."""
+def wanted_cases(options):
+    """As fuse_bench --filter: parts by comma, all of which fit: a case's whole name, a tag, or a part of names."""
+    cases = list(all_cases(options.cases))
+    names = {case["name"] for case in cases}
     parts = [part for part in options.filter.split(",") if part]
-    if not all(part in case["tags"] or part in case["name"] for part in parts):
-        return False
-    return ("smoke" in case["tags"]) == (options.device == "cpu" or "smoke" in parts)
+    smoke = options.device == "cpu" or "smoke" in parts
+
+    def fits(case, part):
+        if part in names:
+            return case["name"] == part
+        return part in case["tags"] or part in case["name"]
+
+    return [case for case in cases
+            if ("smoke" in case["tags"]) == smoke and all(fits(case, part) for part in parts)]
 
 
 def spread(seconds):
@@ -82,6 +99,9 @@ class Results:
         self.cases = []
         self.load_before = self.load()
         self.device = {"kind": "none", "name": "none", "clock": "none", "l2_bytes": 0}
+        self.wanted = wanted_cases(options)
+        if self.wanted:
+            self.save()
 
     @staticmethod
     def load():
@@ -95,28 +115,44 @@ class Results:
         self.cases.append(row)
         time_us = "{:.2f} us".format(row["device_us"]["median"]) if "device_us" in row else why
         print("{:<44} {:<20} {:<8} {}".format(case["name"], by, status, time_us), flush=True)
+        self.save()
 
     def add_all(self, by, status, why):
         """A peer that cannot run: every case says so."""
-        for case in all_cases(self.options.cases):
-            if wanted(case, self.options):
-                self.add(case, by, status, why)
+        for case in self.wanted:
+            self.add(case, by, status, why)
 
     def finish(self):
-        """Writes the file; the exit status: 1 where something failed."""
+        """The exit status: 1 where something failed."""
         if not self.cases:
             print("no case's name contains '{}', and none for this device has that tag".format(self.options.filter),
                   file=sys.stderr)
             return 2
-        failed = [row for row in self.cases if row["status"] in ("failed", "wrong")]
-        if self.options.json:
-            out = {"version": 2, "program": self.program, "date": datetime.date.today().isoformat(),
-                   "machine": {"cpu": cpu_name(), "cores": os.cpu_count() or 1, "load_before": self.load_before,
-                               "load_after": self.load()},
-                   "device": self.device, "rows": [], "cases": self.cases, "skipped": [],
-                   "failed": [{"name": row["name"] + " " + row["by"], "why": row["why"]} for row in failed]}
-            pathlib.Path(self.options.json).write_text(json.dumps(out, indent=1) + "\n")
-        return 1 if failed else 0
+        return 1 if self.failed() else 0
+
+    def failed(self):
+        return [row for row in self.cases if row["status"] in ("failed", "wrong")]
+
+    def save(self):
+        """Writes what is known so far: a kill at a time limit loses what was being measured and nothing else."""
+        if not self.options.json:
+            return
+        out = {"version": 2, "program": self.program, "date": datetime.date.today().isoformat(),
+               "machine": {"cpu": cpu_name(), "cores": os.cpu_count() or 1, "load_before": self.load_before,
+                           "load_after": self.load()},
+               "device": self.device, "rows": [], "cases": self.cases, "skipped": [],
+               "failed": [{"name": row["name"] + " " + row["by"], "why": row["why"]} for row in self.failed()]}
+        write_text(pathlib.Path(self.options.json), json.dumps(out, indent=1) + "\n")
+
+
+def write_text(path, text):
+    """As fuse_bench: a reader and a kill at any time find the old text or the new one, whole."""
+    if path.exists() and not path.is_file():
+        path.write_text(text)  # such as /dev/stdout
+        return
+    beside = path.resolve().with_name(path.name + ".part")
+    beside.write_text(text)
+    os.replace(beside, path.resolve())
 
 
 def cpu_name():

@@ -133,7 +133,7 @@ def exact_error(case, run, tensors):
 
 
 def main():
-    options = harness.arguments("jax_peer.py")
+    options = harness.arguments("jax_peer.py", (PEER,))
     results = harness.Results("jax_peer.py", options)
     if jax is None:
         results.add_all(PEER, "missing", why_no_jax)
@@ -149,9 +149,7 @@ def main():
     l2_bytes = 50 << 20 if platform == "gpu" else 0  # JAX does not tell; an H200's
     results.device = {"kind": options.device, "name": "%s, jax %s" % (jax.devices()[0].device_kind, jax.__version__),
                       "clock": "host clock", "l2_bytes": l2_bytes}
-    for case in harness.all_cases(options.cases):
-        if not harness.wanted(case, options):
-            continue
+    for case in results.wanted:
         try:
             size, sets = make_sets(case, l2_bytes)
             run = jax.jit(lambda t, case=case: BUILDERS[case["builder"]](t, case["dims"]))

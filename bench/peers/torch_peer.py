@@ -166,15 +166,19 @@ def exact_error(run, tensors, eager):
     return harness.error_row(largest(run(tensors)), largest(eager(tensors)), eps * exact.abs().max().item())
 
 
+def reason(failure):
+    return "%s: %s" % (type(failure).__name__, str(failure)[:300])
+
+
 def main():
-    options = harness.arguments("torch_peer.py")
+    options = harness.arguments("torch_peer.py", PEERS)
     results = harness.Results("torch_peer.py", options)
     if torch is None:
-        for peer in PEERS:
+        for peer in options.peers:
             results.add_all(peer, "missing", why_no_torch)
         return results.finish()
     if options.device == "cuda" and not torch.cuda.is_available():
-        for peer in PEERS:
+        for peer in options.peers:
             results.add_all(peer, "skipped", "no GPU: torch.cuda.is_available() is false")
         return results.finish()
     torch.backends.cuda.matmul.allow_tf32 = False
@@ -184,11 +188,14 @@ def main():
     results.device = {"kind": options.device, "name": properties.name if properties else "cpu",
                       "clock": "CUDA events" if properties else "host clock", "l2_bytes": l2_bytes}
     results.device["name"] += ", torch " + torch.__version__
-    for case in harness.all_cases(options.cases):
-        if not harness.wanted(case, options):
+    for case in results.wanted:
+        try:
+            size, sets = make_sets(case, options.device, l2_bytes)
+        except Exception as failure:  # no memory for its data
+            for peer in options.peers:
+                results.add(case, peer, "failed", reason(failure))
             continue
-        size, sets = make_sets(case, options.device, l2_bytes)
-        for peer in PEERS:
+        for peer in options.peers:
             run, status = function_of(peer, case)
             if run is None:
                 results.add(case, peer, *status)
@@ -199,7 +206,7 @@ def main():
                 written = (lambda y: y.numel() * y.element_size())(run(sets[0]))
                 times = harness.spread(measure(run, sets, options.device))
             except Exception as failure:  # a peer's failure is a row, not the end of the list
-                results.add(case, peer, "failed", "%s: %s" % (type(failure).__name__, str(failure)[:300]))
+                results.add(case, peer, "failed", reason(failure))
                 continue
             results.add(case, peer, *harness.verdict(error), device_us=times, buffer_sets=len(sets), error=error,
                         bytes={"read": size, "written": written, "moved": None})

@@ -1,14 +1,19 @@
 // fuse_bench: what it writes fits its schema, wrong results are seen, and the path of a GPU runs on the fake
 // driver, where an operation takes 1 ms and no kernel computes anything. SPDX-License-Identifier: Apache-2.0
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <array>
+#include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <map>
 #include <sstream>
 #include <string>
+#include <thread>
+#include <vector>
 
 #include "support/catch.hpp"
 #if FUSE_COMPILER_HAS_CUDA
@@ -60,6 +65,37 @@ Ran run(const std::string& arguments, const std::string& environment = "") {
   ran.status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
   return ran;
 }
+
+/// fuse_bench on its own, to be killed.
+class Started {
+ public:
+  explicit Started(std::vector<std::string> arguments) : process_(::fork()) {
+    REQUIRE(process_ >= 0);
+    if (process_ > 0) return;
+    const std::string name = program().string();
+    std::vector<char*> words{const_cast<char*>(name.c_str())};
+    for (std::string& argument : arguments) words.push_back(argument.data());
+    words.push_back(nullptr);
+    std::freopen("/dev/null", "w", stdout);
+    std::freopen("/dev/null", "w", stderr);
+    ::execv(name.c_str(), words.data());
+    ::_exit(127);
+  }
+  ~Started() { kill(); }
+  bool runs() {
+    if (process_ > 0 && ::waitpid(process_, nullptr, WNOHANG) == process_) process_ = 0;
+    return process_ > 0;
+  }
+  void kill() {
+    if (!runs()) return;
+    ::kill(process_, SIGKILL);
+    ::waitpid(process_, nullptr, 0);
+    process_ = 0;
+  }
+
+ private:
+  pid_t process_;
+};
 
 Json read(const std::string& path) { return Json::parse(std::ifstream(path)); }
 std::string text_of(const fs::path& path) {
@@ -120,6 +156,67 @@ TEST_CASE("a file of results that does not fit the schema is refused, by place",
   CHECK(contains(ran.output, "cases[0].status: is \"fine\", none of"));
   CHECK(contains(ran.output, "cases[0].speed: is unknown"));
   CHECK(contains(ran.output, "machine.cores: is a string, not \"integer\""));
+}
+
+TEST_CASE("fuse_bench that is killed leaves a whole file with the cases that it had finished",
+          "[bench][emulated]") {
+  if (skipped()) return;
+  const Folder folder;
+  const std::string json = folder.file("out.json");
+  write(json, "of an earlier run");
+  Started bench({"--device", "emulated", "--profile", "tiny3", "--filter", "smoke", "--json", json});
+  std::size_t finished = 0;
+  while (finished < 2 && bench.runs()) {
+    const std::string text = text_of(json);
+    if (text != "of an earlier run") finished = Json::parse(text).at("cases").size();  // never half of a file
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  bench.kill();
+  REQUIRE(finished >= 2);
+  CHECK(finished < 10);  // of 34: each was written when it was finished
+  const Ran check = run("--check " + json);
+  INFO(check.output);
+  CHECK(check.status == 0);
+  for (const Json& row : read(json).at("cases")) CHECK(row.at("status") == "ok");
+}
+
+TEST_CASE("--append keeps the other cases of the file, and a whole name picks one case",
+          "[bench][emulated]") {
+  if (skipped()) return;
+  const Folder folder;
+  const std::string json = folder.file("out.json"), to = "--profile tiny3 --append --json " + json;
+  // Each name is a part of a name of log_softmax.
+  for (const char* name : {"softmax.f32.128x1024", "row_sum.f32.4000x32", "softmax.f32.128x1024"}) {
+    const Ran ran = run(to + " --filter " + name);
+    INFO(ran.output);
+    REQUIRE(ran.status == 0);
+  }
+  CHECK(run("--check " + json).status == 0);
+  const Json out = read(json);
+  REQUIRE(out.at("cases").size() == 2);
+  CHECK(out.at("cases").at(0).at("name") == "row_sum.f32.4000x32");
+  CHECK(out.at("cases").at(1).at("name") == "softmax.f32.128x1024");
+  write(json, R"({"version": 1})");
+  const Ran refused = run(to + " --filter row_sum.f32.4000x32");
+  CHECK(refused.status == 1);
+  CHECK(contains(refused.output, "does not fit bench/schema.json"));
+  CHECK(text_of(json) == R"({"version": 1})");
+}
+
+TEST_CASE("the reference evaluates as much of a case as is asked for", "[bench][emulated]") {
+  if (skipped()) return;
+  const Folder folder;
+  const std::string json = folder.file("out.json");
+  const auto checked = [&](const std::string& elements) {
+    const Ran ran =
+        run("--profile tiny3 --filter softmax.f32.128x1024 --check-elements " + elements + " --json " + json);
+    INFO(ran.output);
+    REQUIRE(ran.status == 0);
+    return read(json).at("cases").at(0).at("error").at("checked").get<std::string>();
+  };
+  CHECK(checked("26000") == "the first 12 of 128 rows");  // of 2 * 128 * 1024 elements, x and y
+  CHECK(checked("0") == "nothing: as asked");
+  CHECK(run("--check-elements many").status == 2);
 }
 
 TEST_CASE("without a GPU the exit status says skipped, and a wrong command line is told", "[bench]") {
