@@ -13,7 +13,7 @@ struct Settings {
   std::string graphs;  ///< the folder of .fuse files
   std::string filter;  ///< group `cases` picks by it: parts of names and tags by comma, all of which fit
   double check_elements = 8e6;  ///< that the reference evaluates of a case at most
-  Device device;                ///< of the groups `cases` and `ladder`
+  Device device;                ///< of the groups `cases`, `ladder` and `probe`
 };
 
 void bench_elementwise(Report&, const Settings&);
@@ -23,6 +23,7 @@ void bench_compile(Report&, const Settings&);
 void bench_deploy(Report&, const Settings&);
 void bench_counts(Report&, const Settings&);
 void bench_ladder(Report&, const Settings&);
+void bench_probe(Report&, const Settings&);
 void bench_cases(Report&, const Settings&);
 bool any_case(const Settings&);  ///< whether bench_cases has one to run
 

@@ -1,10 +1,12 @@
 // The ladder of costs under every plan: a launch, a dependent launch, an event, a node of a CUDA graph, a
-// grid barrier. What the cost model knows of a GPU comes from these rows. SPDX-License-Identifier: Apache-2.0
+// grid barrier, a copy. What the cost model knows of a GPU comes from these rows. SPDX-License-Identifier:
+// Apache-2.0
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "codegen_cuda/primitives.hpp"
+#include "copy_rate.hpp"
 #include "groups.hpp"
 #include "timing.hpp"
 
@@ -76,6 +78,7 @@ class Ladder {
  public:
   Ladder(Report& report, const Device& device)
       : report_(report),
+        device_(device),
         timer_(device),
         module_(device.backend()->load(ladder_source(device.backend()->target()))),
         wave_(device.backend()->target().sms),
@@ -109,6 +112,8 @@ class Ladder {
     for (const std::int64_t blocks : {wave_ / 4, wave_, 2 * wave_})
       add_barrier(std::max<std::int64_t>(1, blocks));
     for (const int blocks : clusters_of(timer_.backend().target())) add_cluster_barrier(blocks);
+    add_copies();
+    add_target();
   }
 
  private:
@@ -135,6 +140,33 @@ class Ladder {
     add_difference(
         fmt::format("cluster_barrier.{}", blocks), one, more,
         fmt::format("a barrier of a cluster of {} blocks of 128: 33 of them less one, by 32", blocks));
+  }
+
+  void add_copies() {
+    const std::int64_t bytes = device_.kind() == DeviceKind::cuda ? 1 << 28 : 1 << 20;
+    const CopyRate rate = CopyYardstick(device_, timer_).measure(bytes, bytes);
+    const std::string size = fmt::format("{} MiB read and as many written", bytes >> 20);
+    report_.add({.name = "copy.kernel",
+                 .unit = "GB/s",
+                 .figure = rate.kernel.value_or(0) / 1e9,
+                 .how = "16 bytes an access, " + size});
+    report_.add({.name = "copy.memcpy",
+                 .unit = "GB/s",
+                 .figure = rate.memcpy / 1e9,
+                 .how = "the driver's copy, " + size});
+  }
+
+  /// What the cost model takes for this device, to be set beside what was measured.
+  void add_target() {
+    const Target& target = timer_.backend().target();
+    const auto add_constant = [&](const char* name, const char* unit, double figure) {
+      report_.add({.name = name, .unit = unit, .figure = figure, .how = "what the cost model takes"});
+    };
+    add_constant("target.launch_seconds", "us", target.launch_seconds * 1e6);
+    add_constant("target.node_seconds", "us", target.node_seconds * 1e6);
+    add_constant("target.barrier_seconds", "us", target.barrier_seconds * 1e6);
+    add_constant("target.cluster_seconds", "us", target.cluster_seconds * 1e6);
+    add_constant("target.bandwidth", "GB/s", target.bandwidth / 1e9);
   }
 
   /// Of 32 barriers more, for each.
@@ -167,6 +199,7 @@ class Ladder {
   }
 
   Report& report_;
+  const Device& device_;
   DeviceTimer timer_;
   std::unique_ptr<runtime::Module> module_;
   const std::int64_t wave_;

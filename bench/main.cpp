@@ -39,14 +39,17 @@ constexpr Group groups[] = {
     {"compile", "the system compiler and NVRTC", fuse::bench::bench_compile, false},
     {"deploy", "plans from the cache and from files", fuse::bench::bench_deploy, false},
     {"counts", "kernels, barriers and bytes of examples/graphs", fuse::bench::bench_counts, false},
-    {"ladder", "a launch, an event, a node of a CUDA graph, on the device", fuse::bench::bench_ladder, true},
+    {"ladder", "a launch, an event, a node of a CUDA graph, a barrier, a copy, on the device",
+     fuse::bench::bench_ladder, true},
+    {"probe", "single instructions, barriers, accesses and blocks, on the device", fuse::bench::bench_probe,
+     true},
     {"cases", "the cases of bench/cases.json, on the device", fuse::bench::bench_cases, true},
 };
 
 struct Options {
   std::string filter, json, graphs = FUSE_BENCH_GRAPHS, device = "emulated", profile = "h200", check, page;
   std::string check_elements = "8000000";
-  bool append = false;
+  bool append = false, checked = false;
 };
 
 [[noreturn]] void wrong(const std::string& why) {
@@ -57,8 +60,10 @@ struct Options {
 [[noreturn]] void help() {
   fmt::print(
       "fuse_bench: what fuse costs and saves\n\n"
-      "  --device NAME   emulated or cuda: what the groups ladder and cases measure [emulated]\n"
+      "  --device NAME   emulated or cuda: what the groups ladder, probe and cases measure [emulated]\n"
       "  --profile NAME  the GPU that the emulated device stands for [h200]\n"
+      "  --checked       the emulated device finds races and bad accesses; its times are those of the "
+      "checks\n"
       "  --filter TEXT   groups and cases whose name contains the text, or cases with that tag; of several "
       "by\n"
       "                  comma all have to fit: smoke,softmax.f32\n"
@@ -81,8 +86,10 @@ Options parse(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) {
     std::string name = argv[i], value;
     if (name == "--help" || name == "-h") help();
-    if (name == "--append") {
-      options.append = true;
+    if (bool* const flag = name == "--append"    ? &options.append
+                           : name == "--checked" ? &options.checked
+                                                 : nullptr) {
+      *flag = true;
       continue;
     }
     const std::size_t equals = name.find('=');
@@ -119,7 +126,8 @@ Options parse(int argc, char** argv) {
 }
 
 fuse::Device open_device(const Options& options) {
-  if (options.device == "emulated") return fuse::Device::emulated({.profile = options.profile});
+  if (options.device == "emulated")
+    return fuse::Device::emulated({.profile = options.profile, .checked = options.checked});
   try {
     return fuse::Device::cuda();
   } catch (const fuse::Error& error) {

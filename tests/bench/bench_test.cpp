@@ -241,6 +241,23 @@ TEST_CASE("a page is written from no results at all", "[bench]") {
   CHECK(!contains(page, "{{"));
 }
 
+TEST_CASE("the probe runs on the checked device, and has a row for each cost", "[bench][emulated]") {
+  if (skipped()) return;
+  const Folder folder;
+  const std::string json = folder.file("out.json");
+  const auto rows = [&](const std::string& profile) {
+    const Ran ran = run("--checked --filter probe --profile " + profile + " --json " + json);
+    INFO(ran.output);
+    REQUIRE(ran.status == 0);
+    CHECK(run("--check " + json).status == 0);
+    return read(json).at("rows").size();
+  };
+  CHECK(rows("tiny3") == 11);
+  CHECK(rows("v100") == 8);
+  CHECK(contains(read(json).at("skipped").dump(), "the device has no clusters"));
+  CHECK(contains(read(json).at("skipped").dump(), "is of sm_80 and newer"));
+}
+
 #if FUSE_COMPILER_HAS_CUDA
 namespace {
 
@@ -320,6 +337,15 @@ TEST_CASE("a case with GEMMs is set beside its GEMMs alone", "[bench][emulated]"
   CHECK(row.at("gemm").at("share") > 0);
 }
 
+TEST_CASE("the probe's launches are ones that a driver takes", "[bench][nvrtc]") {
+  if (skipped()) return;
+  if (no_nvrtc()) return;
+  const Ran ran = run("--device cuda --filter probe", "FUSE_LIBCUDA=" FUSE_TEST_FAKE_DIR "/libfake_cuda.so");
+  INFO(ran.output);
+  CHECK(ran.status == 0);
+  CHECK(contains(ran.output, "probe.store.cluster_barrier"));
+}
+
 TEST_CASE("the ladder has a rung for every cost that the device can show", "[bench][nvrtc]") {
   if (skipped()) return;
   if (no_nvrtc()) return;
@@ -332,9 +358,11 @@ TEST_CASE("the ladder has a rung for every cost that the device can show", "[ben
   std::map<std::string, double> rungs;
   const Json out = read(json);
   for (const Json& row : out.at("rows")) rungs[row.at("name")] = row.at("figure");
-  CHECK(rungs.size() == 15);
+  CHECK(rungs.size() == 15 + 2 + 5);  // costs, copies, what the cost model takes
   CHECK(rungs.contains("ladder.grid_barrier.132"));
   CHECK(rungs.contains("ladder.cluster_barrier.16"));
+  CHECK(rungs.at("ladder.copy.memcpy") == Approx(2 * 0x1p28 / 1e-3 / 1e9));
+  CHECK(rungs.at("ladder.target.launch_seconds") > 0);
   CHECK(rungs.at("ladder.launch.empty") == Approx(1000));
   CHECK(rungs.at("ladder.graph.dependent") == Approx(1000));
   CHECK(rungs.at("ladder.event") == 0);
