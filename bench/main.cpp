@@ -9,7 +9,9 @@
 #include <string>
 #include <string_view>
 
+#include "cases.hpp"
 #include "embedded.hpp"
+#include "first/table.hpp"
 #include "groups.hpp"
 #include "page/page.hpp"
 #include "report.hpp"
@@ -47,7 +49,9 @@ constexpr Group groups[] = {
 };
 
 struct Options {
-  std::string filter, json, graphs = FUSE_BENCH_GRAPHS, device = "emulated", profile = "h200", check, page;
+  std::string filter, json, graphs = FUSE_BENCH_GRAPHS, device = "emulated", profile = "h200", check, page,
+                            first, list;
+  std::string counts = FUSE_BENCH_COUNTS;
   std::string check_elements = "8000000";
   bool append = false, checked = false;
 };
@@ -58,24 +62,29 @@ struct Options {
 }
 
 [[noreturn]] void help() {
-  fmt::print(
-      "fuse_bench: what fuse costs and saves\n\n"
-      "  --device NAME   emulated or cuda: what the groups ladder, probe and cases measure [emulated]\n"
-      "  --profile NAME  the GPU that the emulated device stands for [h200]\n"
-      "  --checked       the emulated device finds races and bad accesses; its times are those of the "
-      "checks\n"
-      "  --filter TEXT   groups and cases whose name contains the text, or cases with that tag; of several "
-      "by\n"
-      "                  comma all have to fit: smoke,softmax.f32\n"
-      "  --json FILE     write the results there too (bench/schema.json), after each case and each row\n"
-      "  --append        keep what FILE has of other cases and rows\n"
-      "  --check-elements N  elements that the reference evaluates of a case at most; 0 checks nothing "
-      "[8000000]\n"
-      "  --graphs DIR    the .fuse files of group counts [{}]\n"
-      "  --check FILE    no measurement: check a file of results against the schema\n"
-      "  --report DIR    no measurement: write DIR/docs/performance.md and its plots from DIR/bench/results\n"
-      "  --help          this text\n\ngroups:\n",
-      FUSE_BENCH_GRAPHS);
+  fmt::print(R"(fuse_bench: what fuse costs and saves
+
+measuring
+  --device NAME       emulated or cuda: what the groups ladder, probe and cases measure [emulated]
+  --profile NAME      the GPU that the emulated device stands for [h200]
+  --checked           the emulated device finds races and bad accesses; its times are those of the checks
+  --filter TEXT       groups and cases whose name contains the text, or cases with that tag; of several by
+                      comma all have to fit: smoke,softmax.f32. A case's whole name picks that case alone.
+  --check-elements N  elements that the reference evaluates of a case at most; 0 checks nothing [8000000]
+  --json FILE         write the results there too (bench/schema.json), after each case and each row
+  --append            keep what FILE has of other cases and rows
+  --graphs DIR        the .fuse files of group counts [{}]
+not measuring
+  --check FILE        check a file of results against the schema
+  --report DIR        write DIR/docs/performance.md and its plots from DIR/bench/results
+  --list FILTER       the names of the cases for a GPU that fit the filter
+  --first-table DIR   write DIR/first.txt, the table of what dist/first left there, and print it
+  --counts FILE       the static counts that it predicts from [{}]
+  --help              this text
+
+groups:
+)",
+             FUSE_BENCH_GRAPHS, FUSE_BENCH_COUNTS);
   for (const Group& group : groups) fmt::print("  {:<14}  {}\n", group.name, group.about);
   fmt::print("\nexit status: 0, 1 (something failed, or is wrong), 2 (the command line), 77 (no GPU)\n");
   std::exit(0);
@@ -106,6 +115,9 @@ Options parse(int argc, char** argv) {
                                 : name == "--check-elements" ? &options.check_elements
                                 : name == "--check"          ? &options.check
                                 : name == "--report"         ? &options.page
+                                : name == "--first-table"    ? &options.first
+                                : name == "--counts"         ? &options.counts
+                                : name == "--list"           ? &options.list
                                                              : nullptr;
     if (!target) wrong("unknown option " + name);
     if (!joined) {
@@ -181,6 +193,19 @@ int run(const Options& options) {
   return report.failed() ? 1 : 0;
 }
 
+int list(const std::string& filter) {
+  const bool smoke = (',' + filter + ',').find(",smoke,") != std::string::npos;
+  for (const fuse::bench::Case& c : fuse::bench::cases_that_fit(filter, smoke)) fmt::print("{}\n", c.name);
+  return 0;
+}
+
+int write_first_table(const Options& options) {
+  const std::string table = fuse::bench::first_table(fuse::bench::read_first(options.first, options.counts));
+  fmt::print("{}", table);
+  fuse::bench::write_text(options.first + "/first.txt", table);
+  return 0;
+}
+
 int check(const std::string& path) {
   const auto errors =
       fuse::bench::schema_errors(fuse::bench::read_json(path), Json::parse(fuse::bench::schema_json()));
@@ -197,6 +222,8 @@ int main(int argc, char** argv) {
   try {
     if (!options.check.empty()) return check(options.check);
     if (!options.page.empty()) return fuse::bench::write_page(options.page);
+    if (!options.list.empty()) return list(options.list);
+    if (!options.first.empty()) return write_first_table(options);
     return run(options);
   } catch (const std::exception& error) {
     fmt::print(stderr, "error: {}\n", error.what());

@@ -8,7 +8,7 @@ scratch=$(mktemp -d "${TMPDIR:-/tmp}/fuse-check-test.XXXXXX")
 trap 'rm -rf "$scratch"' EXIT
 dist="$scratch/a copy"
 mkdir -p "$dist/bin" "$dist/examples" "$scratch/tools"
-cp "$here/check" "$dist/check"
+cp "$here/check" "$here/machine.sh" "$dist"
 cp -r "$here/../../examples/graphs" "$dist/examples"
 echo stub >"$dist/COMMIT"
 

@@ -35,7 +35,9 @@ const Program* find_program(const std::string& path) {
 
 /// The files that a program reads lie beside it. What the user says comes later on the line and wins.
 std::vector<std::string> default_arguments(std::string_view program, const fs::path& root) {
-  if (program == "fuse_bench") return {"--graphs", root / "examples/graphs"};
+  if (program == "fuse_bench") {
+    return {"--graphs", root / "examples/graphs", "--counts", root / "bench/results/sass_counts.json"};
+  }
   if (program == "transformer_block") return {"--text", root / "LICENSE"};
   return {};
 }

@@ -37,6 +37,12 @@ for file in "$dist/bin/fuse" "$dist"/lib/fake/*.so; do check_libraries "$file"; 
 # What programs and tests read, by the paths that it has in the repository.
 cp -r examples/graphs "$dist/examples"
 cp -r tests/golden tests/papers "$dist/tests"
+# Peers run the same cases; what is predicted for them is in the static counts.
+mkdir -p "$dist/bench/results"
+cp bench/cases.json "$dist/bench"
+mkdir "$dist/bench/peers"
+cp bench/peers/*.py "$dist/bench/peers"
+if [[ -e bench/results/sass_counts.json ]]; then cp bench/results/sass_counts.json "$dist/bench/results"; fi
 mkdir -p "$dist/tests/guided"
 cp -r tests/guided/corpus "$dist/tests/guided"
 cp docs/passes.md "$dist/docs"
@@ -47,7 +53,8 @@ fi
 cp src/ir/passes/*.hpp "$dist/src/ir/passes"
 cp LICENSE THIRD_PARTY_NOTICES* "$dist"
 cp docs/bundle.md "$dist/README.md"
-install -m 755 tools/bundle/check "$dist/check"
+install -m 755 tools/bundle/check tools/bundle/first "$dist"
+install -m 644 tools/bundle/machine.sh "$dist"
 git describe --always --dirty >"$dist/COMMIT" 2>/dev/null || echo 'not from a git checkout' >"$dist/COMMIT"
 
 bytes=$(du -sb --apparent-size "$dist" | cut -f 1)
