@@ -60,6 +60,7 @@ expect() {
 
 # 3 tests of each kind, 3 graphs with 6 extents each, 5 examples.
 expect 0 'check: 29 passed, 0 failed, 0 skipped on Stub' 'all is well'
+expect 0 'check: 26 passed, 0 failed, 0 skipped on Stub' 'only what needs a GPU' --device-only
 expect 0 'check: 29 passed, 0 failed, 0 skipped on Stub' 'no compiler' FUSE_CXX=no-such-compiler
 expect 1 'check: 24 passed, 5 failed, 0 skipped on Stub' 'results of one graph are wrong' STUB_CHECK=MISMATCH
 expect 1 'check: 27 passed, 4 failed, 0 skipped on Stub' 'tests fail' \

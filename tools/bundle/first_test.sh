@@ -73,7 +73,7 @@ expect() {
   done
   env STUB_GPU=works STUB_FAIL= STUB_HANG= STUB_RACE=yes STUB_NCU= STUB_NO_TORCH=0 STUB_SMI='Default, [N/A]' OUT="$scratch/results" \
     FUSE_LIBCUDA=stub FUSE_LIBNVRTC=stub FUSE_LIBCUBLASLT=stub PATH="$scratch/tools:$PATH" "${set[@]}" \
-    bash "$dist/first" "${options[@]}" >"$scratch/out" 2>&1 </dev/null || got=$?
+    timeout 60 bash "$dist/first" "${options[@]}" >"$scratch/out" 2>&1 </dev/null || got=$?
   ended=$(awk -F'\t' '$2 != "passed" { printf "%s%s %s", n++ ? ", " : "", $1, $2 }' "$scratch/results/parts.tsv")
   report "$([[ $got == "$status" && $ended == "$parts" ]] && grep -q 'table of 9 parts' "$scratch/out" && echo 0 || echo 1)" \
     "$what: status $got, '$ended', not $status, '$parts'"
