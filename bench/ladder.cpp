@@ -1,6 +1,6 @@
 // The ladder of costs under every plan: a launch, a dependent launch, an event, a node of a CUDA graph, a
-// grid barrier, a copy. What the cost model knows of a GPU comes from these rows. SPDX-License-Identifier:
-// Apache-2.0
+// grid barrier, a copy. What the cost model knows of a GPU comes from these rows.
+// SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
 #include <algorithm>

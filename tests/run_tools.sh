@@ -449,11 +449,37 @@ check_embedding() {
 # shellcheck source=tests/run_tools_machine.sh
 source tests/run_tools_machine.sh
 
-# dist/check leaves [device] and [emulated] out where there is no compiler; and its own logic, with stubs.
+# dist/check leaves [device] and [emulated] out where there is no compiler; and its own logic and that of
+# dist/first, with stubs.
 check_bundle() {
   FUSE_CXX=/nonexistent/c++ expect 0 'All tests passed' 'tests without [device] and [emulated] need no compiler' \
     "$bin/fuse_tests" '~[device]~[emulated]~[nvrtc]~[.]'
   expect 0 'passed, 0 failed' 'dist/check with stubs for the programs' bash tools/bundle/check_test.sh
+  expect 0 'passed, 0 failed' 'dist/first with stubs for the programs' bash tools/bundle/first_test.sh
+}
+
+# dist/first with the programs themselves, on the fake driver, where nothing takes time.
+check_first() {
+  local dist=$scratch/dist fake=$bin/../lib/fake
+  if [[ ! -e $fake/libfake_cuda.so ]] || ! "$fusec" doctor | grep -q '^  NVRTC compiles for '; then
+    echo 'skipped dist/first on the fake driver: no cuda device in this build, or no NVRTC'
+    return
+  fi
+  mkdir -p "$dist/bin"
+  cp tools/bundle/first tools/bundle/machine.sh "$dist"
+  cp -r examples "$dist"
+  echo test >"$dist/COMMIT"
+  # shellcheck disable=SC2016
+  printf '#!/bin/sh\nprogram=$1\nshift\nexec "%s/$program" "$@"\n' "$bin" >"$dist/bin/fuse"
+  chmod +x "$dist/bin/fuse"
+  local -a first=(env "FUSE_LIBCUDA=$fake/libfake_cuda.so" "FUSE_LIBCUBLASLT=$fake/libfake_cublaslt.so" "OUT=$scratch/first")
+  expect 0 '^latency +0 +ns ' 'first: the probe on the fake driver' "${first[@]}" "$dist/first" --only machine,probe
+  expect 0 'fits bench/schema.json' 'first: its results fit the schema' "$bin/fuse_bench" --check "$scratch/first/fuse.json"
+  expect 1 '^machine +[0-9]+ +failed: .* is of CUDA 12.4 .*older than NVRTC' 'first: a driver older than NVRTC' \
+    "${first[@]}" FAKE_CUDA_VERSION=12040 "$dist/first"
+  if compgen -G '/dev/nvidia[0-9]*' >/dev/null; then return; fi
+  expect 77 '^probe +0 +skipped: no GPU: the NVIDIA driver was not found' 'first: no driver' \
+    "${first[@]}" FUSE_LIBCUDA=/nonexistent/libcuda.so.1 "$dist/first"
 }
 
 # What the scripts of bench/peers write fits the schema, whether or not their frameworks are installed, and one that
@@ -507,5 +533,6 @@ check_libraries
 check_directories
 check_peers
 check_bundle
+check_first
 printf '%d passed, %d failed\n' "$passed" "$failed"
 ((failed == 0 && passed > 0))

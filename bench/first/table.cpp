@@ -7,6 +7,8 @@
 #include <set>
 #include <vector>
 
+#include "cases.hpp"
+
 namespace fuse::bench {
 namespace {
 
@@ -60,7 +62,8 @@ std::string verdict(const Json& row) {
   const std::string status = row.at("status");
   if (status != "ok") return status + ": " + row.at("why").get<std::string>().substr(0, 90);
   if (!row.contains("error") || !row.at("error").is_object()) return status;
-  return status + ", checked: " + row.at("error").at("checked").get<std::string>().substr(0, 40);
+  const std::string checked = row.at("error").at("checked");
+  return checked.starts_with("nothing") ? status + ", not checked" : status + ", checked: " + checked;
 }
 
 std::string cases_text(const FirstInputs& in) {
@@ -74,6 +77,10 @@ std::string cases_text(const FirstInputs& in) {
     }
   }
   if (names.empty()) return "";
+  // What was stopped left no row.
+  for (const Case& c : cases_that_fit("first", false)) {
+    if (seen.insert(c.name).second) names.push_back(c.name);
+  }
   const std::string gpu = in.fuse.is_null() ? "" : in.fuse.at("device").at("name");
   Cells heading{"case", "us", "GB/s", "of copy", "predicted", "eager", "compile", "liger"};
   if (compared) heading.insert(heading.end(), {"other", "first/other"});

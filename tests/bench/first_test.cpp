@@ -113,6 +113,7 @@ TEST_CASE("the first table has each case beside a copy, PyTorch, another build a
   CHECK(has(alone, "a.f32.1 500.00 2000 62.5% 81.0% 500 1600 - ok, checked: the first 3 of 9 rows\n"));
   CHECK(has(alone, "b.f32.2 250.00 4000 62.5% - - - - wrong: worst at [3]\n"));
   CHECK(has(alone, "c.f32.3 - - - - 10000 - - not measured\n"));
+  CHECK(has(alone, "softmax.bf16.16384x4096 - - - - - - - not measured\n"));  // of the selection
   CHECK(has(alone, "cases 7 failed: 1 of 2: b.f32.2\n"));
   CHECK(has(alone, "ncu 0 skipped: no ncu\n"));
   std::ifstream written(folder.path / "first.txt");
