@@ -18,7 +18,7 @@ cat >"$dist/bin/fuse" <<'STUB'
 [[ ! $STUB_HANG || ! $* =~ $STUB_HANG ]] || sleep 1000
 if [[ $STUB_FAIL && $* =~ $STUB_FAIL ]]; then echo "error: out of memory for $*" >&2 && exit 1; fi
 case "$*" in
-  'fuse_bench --list first') printf 'a.f32.1\nb.f32.2\n' && exit ;;
+  'fuse_bench --list first') printf "$STUB_CASES" && exit ;;
   'fuse_bench --list profiled') echo 'a.f32.1' && exit ;;
   'fuse_bench --first-table '*) echo "table of $(wc -l <"$3/parts.tsv") parts" | tee "$3/first.txt" && exit ;;
   'fusec doctor') echo 'no problems' && exit ;;
@@ -29,6 +29,7 @@ case $STUB_GPU in
   old) echo 'error: the NVIDIA driver is of CUDA 12.4, older than NVRTC 13.0' >&2 && exit 1 ;;
 esac
 echo 'device   cuda:0 Stub (sm_90)'
+if [[ $* == *' --check '* ]]; then echo "check y: $STUB_CHECK"; fi
 STUB
 cat >"$scratch/tools/compute-sanitizer" <<'STUB'
 #!/usr/bin/env bash
@@ -71,7 +72,7 @@ expect() {
   for word in "$@"; do
     if [[ $word == [A-Z]*=* ]]; then set+=("$word"); else options+=("$word"); fi
   done
-  env STUB_GPU=works STUB_FAIL= STUB_HANG= STUB_RACE=yes STUB_NCU= STUB_NO_TORCH=0 STUB_SMI='Default, [N/A]' OUT="$scratch/results" \
+  env STUB_GPU=works STUB_CHECK=OK STUB_CASES='a.f32.1\nb.f32.2\n' STUB_FAIL= STUB_HANG= STUB_RACE=yes STUB_NCU= STUB_NO_TORCH=0 STUB_SMI='Default, [N/A]' OUT="$scratch/results" \
     FUSE_LIBCUDA=stub FUSE_LIBNVRTC=stub FUSE_LIBCUBLASLT=stub PATH="$scratch/tools:$PATH" "${set[@]}" \
     timeout 60 bash "$dist/first" "${options[@]}" >"$scratch/out" 2>&1 </dev/null || got=$?
   ended=$(awk -F'\t' '$2 != "passed" { printf "%s%s %s", n++ ? ", " : "", $1, $2 }' "$scratch/results/parts.tsv")
@@ -98,6 +99,10 @@ report "$(($(find "$scratch/results" -type f | wc -l) > 8))" 'at most 8 files'
 expect 1 'one graph and one case fail' 'graphs failed, cases failed' 'STUB_FAIL=layernorm.*--mode graph|filter b.f32.2'
 tells graphs '1 of 8: layernorm, graph: status 1: error: out of memory'
 tells cases '1 of 2: b.f32.2: status 1: error: out of memory'
+expect 1 'a graph that was not checked' 'graphs failed' STUB_CHECK=
+tells graphs '8 of 8: softmax, streams'
+expect 1 'no cases' 'cases failed' STUB_CASES=
+tells cases 'it did nothing'
 expect 1 'a planted race goes unseen' 'sanitizers failed' STUB_RACE=
 tells sanitizers 'a planted race was not found'
 expect 1 'a hanging ladder does not stop what follows' 'ladder failed' STUB_HANG='filter ladder' --seconds 60
