@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "support/catch.hpp"
+#include "support/paths.hpp"
 #if FUSE_COMPILER_HAS_CUDA
 #include "runtime/compile/nvrtc.hpp"
 #endif
@@ -113,7 +114,7 @@ bool contains(const std::string& text, const std::string& part) {
 void make_root(const Folder& root) {
   fs::create_directories(root.path / "bench/results");
   fs::create_directories(root.path / "bench/page");
-  fs::copy_file(FUSE_TEST_SOURCE_DIR "/bench/page/page.md", root.path / "bench/page/page.md");
+  fs::copy_file(fuse::test::source_directory() / "bench/page/page.md", root.path / "bench/page/page.md");
 }
 
 }  // namespace
@@ -261,6 +262,11 @@ TEST_CASE("the probe runs on the checked device, and has a row for each cost", "
 #if FUSE_COMPILER_HAS_CUDA
 namespace {
 
+/// An assignment for the environment of `run`.
+std::string fake(const std::string& variable, const char* library) {
+  return variable + "='" + (fuse::test::fake_directory() / library).string() + "' ";
+}
+
 bool no_nvrtc() {
   if (fuse::runtime::nvrtc_available()) return false;
   WARN("skipped: there is no NVRTC to make cubins with");
@@ -272,9 +278,8 @@ bool no_nvrtc() {
 TEST_CASE("the path of a GPU runs on the fake driver, and its results make a page", "[bench][nvrtc]") {
   if (skipped()) return;
   if (no_nvrtc()) return;
-  const std::string fakes = "FUSE_LIBCUDA=" FUSE_TEST_FAKE_DIR
-                            "/libfake_cuda.so "
-                            "FUSE_LIBCUBLASLT=" FUSE_TEST_FAKE_DIR "/libfake_cublaslt.so";
+  const std::string fakes =
+      fake("FUSE_LIBCUDA", "libfake_cuda.so") + fake("FUSE_LIBCUBLASLT", "libfake_cublaslt.so");
   const Folder root;
   make_root(root);
   const std::string json = root.file("bench/results/fake.json");
@@ -340,7 +345,7 @@ TEST_CASE("a case with GEMMs is set beside its GEMMs alone", "[bench][emulated]"
 TEST_CASE("the probe's launches are ones that a driver takes", "[bench][nvrtc]") {
   if (skipped()) return;
   if (no_nvrtc()) return;
-  const Ran ran = run("--device cuda --filter probe", "FUSE_LIBCUDA=" FUSE_TEST_FAKE_DIR "/libfake_cuda.so");
+  const Ran ran = run("--device cuda --filter probe", fake("FUSE_LIBCUDA", "libfake_cuda.so"));
   INFO(ran.output);
   CHECK(ran.status == 0);
   CHECK(contains(ran.output, "probe.store.cluster_barrier"));
@@ -351,8 +356,8 @@ TEST_CASE("the ladder has a rung for every cost that the device can show", "[ben
   if (no_nvrtc()) return;
   const Folder folder;
   const std::string json = folder.file("out.json");
-  const Ran ran = run("--device cuda --filter ladder --json " + json,
-                      "FUSE_LIBCUDA=" FUSE_TEST_FAKE_DIR "/libfake_cuda.so");
+  const Ran ran =
+      run("--device cuda --filter ladder --json " + json, fake("FUSE_LIBCUDA", "libfake_cuda.so"));
   INFO(ran.output);
   REQUIRE(ran.status == 0);
   std::map<std::string, double> rungs;

@@ -40,7 +40,8 @@ cp -r tests/golden tests/papers "$dist/tests"
 # Peers run the same cases; what is predicted for them is in the static counts.
 mkdir -p "$dist/bench/results"
 cp bench/cases.json "$dist/bench"
-mkdir "$dist/bench/peers"
+mkdir "$dist/bench"/{peers,page}
+cp bench/page/page.md "$dist/bench/page"
 cp bench/peers/*.py "$dist/bench/peers"
 if [[ -e bench/results/sass_counts.json ]]; then cp bench/results/sass_counts.json "$dist/bench/results"; fi
 mkdir -p "$dist/tests/guided"
