@@ -20,7 +20,6 @@ namespace {
 constexpr int row_warp_limit = 1024;    // elements of a row that a warp walks in 32 steps
 constexpr int row_block_limit = 16384;  // and a block of 256 in 64
 constexpr int fewest_lanes = 8;         // that share a row
-constexpr int block_overhead = 1024;    // bytes of shared memory that a block takes for itself
 
 /// The widest that leaves threads for half of the device, and as many as share a row.
 int vector_of(const ir::Graph& graph, const Piece& piece, std::int64_t rows, std::int64_t row,
@@ -258,8 +257,8 @@ Choices in_shared_memory(const ir::Graph& graph, const Piece& piece, const Choic
   for (const Held& held : shared_values(graph, run))
     bytes += rows_at_once(choices) * static_cast<std::int64_t>(size_of(graph[held.node].type.dtype));
   if (bytes == 0) return choices;
-  const std::int64_t share =
-      target.shared_per_sm * choices.block_threads / (target.max_threads_per_sm / 2) - block_overhead;
+  const std::int64_t part = target.shared_per_sm * choices.block_threads / (target.max_threads_per_sm / 2);
+  const std::int64_t share = part / target.shared_unit * target.shared_unit - target.shared_reserved;
   const std::int64_t left =
       std::min<std::int64_t>(target.shared_per_block, share) - shared_bytes(graph, run, choices);
   const int threads = choices.mapping == Mapping::row_warp ? choices.lanes : choices.block_threads;

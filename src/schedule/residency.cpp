@@ -7,39 +7,47 @@
 namespace fuse::schedule {
 namespace {
 
-constexpr int most_registers = 255;             // of a thread
-constexpr int register_unit = 256;              // a warp's registers are handed out in these
-constexpr std::int64_t shared_reserved = 1024;  // of each block, by the driver
+constexpr std::int64_t register_unit = 256;   // a warp's registers are a multiple of it
+constexpr std::int64_t most_registers = 255;  // of a thread
 
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+std::int64_t round_up(std::int64_t a, std::int64_t unit) { return ceil_div(a, unit) * unit; }
+
+std::int64_t registers_of_warp(const Residency& launch, std::int64_t warps, const Target& target) {
+  const auto granted = [&](std::int64_t of_thread) {
+    return round_up(of_thread * target.warp_size, register_unit);
+  };
+  if (launch.registers != Residency::unknown) return granted(launch.registers);
+  const std::int64_t of_subpartition = ceil_div(warps * launch.blocks_an_sm, subpartitions_per_sm);
+  const std::int64_t allowed = subpartition_of(target).registers / of_subpartition;
+  return std::min(granted(most_registers), allowed / register_unit * register_unit);
+}
 
 }  // namespace
 
-Share share_of_block(const Residency& launch, const Target& target) {
-  const std::int64_t warps = std::max<std::int64_t>(1, ceil_div(launch.threads, target.warp_size));
-  std::int64_t registers = launch.registers;
-  if (registers == Residency::unknown) {
-    const std::int64_t a_thread = target.registers_per_sm / (warps * target.warp_size * launch.blocks_an_sm);
-    registers = std::min<std::int64_t>(most_registers, a_thread);
-    // A warp's share is rounded up: no more than fits so.
-    if (registers < most_registers)
-      registers = registers * target.warp_size / register_unit * register_unit / target.warp_size;
-  }
-  const std::int64_t of_warp = ceil_div(registers * target.warp_size, register_unit) * register_unit;
-  const std::int64_t shared = launch.shared_bytes > 0 ? launch.shared_bytes + shared_reserved : 0;
-  return {1, warps * target.warp_size, warps * of_warp, shared};
+SubPartition subpartition_of(const Target& target) {
+  return {.warps = target.max_threads_per_sm / target.warp_size / subpartitions_per_sm,
+          .registers = target.registers_per_sm / subpartitions_per_sm};
 }
 
-Share share_of_multiprocessor(const Target& target) {
-  return {target.max_blocks_per_sm, target.max_threads_per_sm, target.registers_per_sm, target.shared_per_sm};
+std::int64_t SubPartition::warps_of(std::int64_t registers_each) const {
+  return registers_each > 0 ? std::min(warps, registers / registers_each) : warps;
+}
+
+Share share_of_block(const Residency& launch, const Target& target) {
+  const std::int64_t warps = std::max<std::int64_t>(1, ceil_div(launch.threads, target.warp_size));
+  return {.warps = static_cast<int>(warps),
+          .registers = registers_of_warp(launch, warps, target),
+          .shared = round_up(launch.shared_bytes + target.shared_reserved, target.shared_unit)};
 }
 
 int blocks_per_sm(const Residency& launch, const Target& target) {
-  const Share of_block = share_of_block(launch, target), of_sm = share_of_multiprocessor(target);
-  std::int64_t blocks = of_sm[0];
-  for (std::size_t i = 0; i < of_block.size(); ++i) {
-    if (of_block[i] > 0) blocks = std::min(blocks, of_sm[i] / of_block[i]);
-  }
+  if (launch.threads > target.max_threads_per_block || launch.shared_bytes > target.shared_per_block_optin)
+    return 0;
+  const Share share = share_of_block(launch, target);
+  const std::int64_t warps = subpartitions_per_sm * subpartition_of(target).warps_of(share.registers);
+  std::int64_t blocks = std::min<std::int64_t>(target.max_blocks_per_sm, warps / share.warps);
+  if (share.shared > 0) blocks = std::min(blocks, target.shared_per_sm / share.shared);
   return static_cast<int>(blocks);
 }
 
@@ -54,12 +62,14 @@ std::int64_t sum(std::int64_t a, std::int64_t b) {
 
 /// The most places for blocks of `one` that the blocks of `other` take.
 std::int64_t taken(const Residency& one, const Residency& other, const Target& target) {
+  const std::int64_t places = std::max(1, blocks_per_sm(one, target));
   const Share mine = share_of_block(one, target), theirs = share_of_block(other, target);
-  std::int64_t by_block = 1;
-  for (std::size_t i = 0; i < mine.size(); ++i) {
-    // What I do not need, another cannot take from me.
-    if (mine[i] > 0) by_block = std::max(by_block, ceil_div(theirs[i], mine[i]));
-  }
+  const std::int64_t warps = ceil_div(places * mine.warps, subpartitions_per_sm);  // of a subpartition
+  const std::int64_t registers = std::max<std::int64_t>(1, subpartition_of(target).registers / warps);
+  const std::int64_t by_warps =
+      theirs.warps * std::max<std::int64_t>(1, ceil_div(theirs.registers, registers));
+  const std::int64_t by_block = std::max(ceil_div(by_warps, warps * subpartitions_per_sm / places),
+                                         ceil_div(theirs.shared, target.shared_per_sm / places));
   std::int64_t total = 0;
   return __builtin_mul_overflow(other.blocks, by_block, &total) ? all_places : total;
 }

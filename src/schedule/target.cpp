@@ -26,6 +26,8 @@ const std::array<Target, 5>& profiles() {
        .sms = 80,
        .shared_per_block_optin = 98304,
        .shared_per_sm = 98304,
+       .shared_reserved = 0,
+       .shared_unit = 256,
        .max_cluster = 1,
        .l2_bytes = 6 << 20,
        .bandwidth = 0.79e12,
@@ -63,6 +65,19 @@ const std::array<Target, 5>& profiles() {
 }
 
 }  // namespace
+
+Architecture architecture(int arch) {
+  static constexpr std::array<Architecture, 3> rows = {{
+      {.first = 70, .shared_unit = 256, .f32_lanes = 64},
+      {.first = 80, .shared_unit = 128, .f32_lanes = 64},
+      {.first = 86, .shared_unit = 128, .f32_lanes = 128},
+  }};
+  Architecture found = rows.front();
+  for (const Architecture& row : rows) {
+    if (row.first <= arch) found = row;
+  }
+  return found;
+}
 
 std::vector<std::string_view> target_profile_names() {
   std::vector<std::string_view> names;

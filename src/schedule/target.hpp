@@ -21,7 +21,9 @@ struct Target {
   std::int64_t shared_per_block = 49152;  ///< bytes a block may have without opting in
   std::int64_t shared_per_block_optin = 232448;
   std::int64_t shared_per_sm = 233472;
-  int max_cluster = 16;  ///< blocks; 1 where there are no clusters
+  std::int64_t shared_reserved = 1024;  ///< bytes of each block that the driver takes
+  std::int64_t shared_unit = 128;       ///< bytes: a block's shared memory is a multiple of them
+  int max_cluster = 16;                 ///< blocks; 1 where there are no clusters
   std::int64_t l2_bytes = 50 << 20;
   std::size_t argument_bytes = 4096;  ///< that a launch takes
   double bandwidth = 4.3e12;          ///< bytes/s of a device copy
@@ -31,6 +33,14 @@ struct Target {
   double cluster_seconds = 0.5e-6;  ///< that the blocks of a cluster wait for each other
   double barrier_seconds = 1.5e-6;  ///< that all blocks of a kernel wait for each other
 };
+
+/// What no driver tells about the GPUs of one architecture.
+struct Architecture {
+  int first = 0;  ///< the row holds from this one (75 for sm_75) to the next row's
+  std::int64_t shared_unit = 0;
+  int f32_lanes = 0;  ///< f32 units of a multiprocessor
+};
+Architecture architecture(int arch);
 
 /// The named profile ("h200", "a100", "v100", "tiny3", "tiny2"); a user error naming the known ones
 /// otherwise.

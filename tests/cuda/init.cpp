@@ -51,6 +51,8 @@ TEST_CASE("the target is read from the device", "[cuda]") {
   CHECK(t.shared_per_block == 49152);
   CHECK(t.shared_per_block_optin == 232448);
   CHECK(t.shared_per_sm == 233472);
+  CHECK(t.shared_reserved == 1024);
+  CHECK(t.shared_unit == 128);
   CHECK(t.max_cluster == 16);
   CHECK(t.l2_bytes == 50 << 20);
   CHECK(t.bandwidth > 4.2e12);

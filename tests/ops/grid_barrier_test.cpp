@@ -253,7 +253,7 @@ TEST_CASE("custom_call with a grid barrier: two on two streams of a device witho
   Graph g("two");
   for (const char* name : {"a", "b"}) {
     g.output(std::string("y") + name,
-             custom_call(row_sums_and_total(2), {g.input(name, i32, {2, 64})}, i32, {4}));
+             custom_call(row_sums_and_total(3), {g.input(name, i32, {3, 64})}, i32, {6}));
   }
   for (const bool ordered : {true, false}) {
     INFO("ordered " << ordered);
@@ -263,7 +263,7 @@ TEST_CASE("custom_call with a grid barrier: two on two streams of a device witho
     const Device device = Device::emulated({.profile = "tiny2"});
     Session session(runtime::make_executable(g.ir(), std::move(compiled), device));
     CHECK(session.prepared().streams() == 2);
-    std::vector<std::int32_t> x(2 * 64);
+    std::vector<std::int32_t> x(3 * 64);
     for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<std::int32_t>(i);
     session.set("a", std::as_bytes(std::span(x)));
     session.set("b", std::as_bytes(std::span(x)));
@@ -272,10 +272,10 @@ TEST_CASE("custom_call with a grid barrier: two on two streams of a device witho
       continue;
     }
     session.run();
-    std::vector<std::int32_t> y(4);
+    std::vector<std::int32_t> y(6);
     for (const char* name : {"ya", "yb"}) {
       session.get(name, std::as_writable_bytes(std::span(y)));
-      CHECK(y == std::vector<std::int32_t>{2016, 6112, 8128, 8128});
+      CHECK(y == std::vector<std::int32_t>{2016, 6112, 10208, 18336, 18336, 18336});
     }
   }
 }

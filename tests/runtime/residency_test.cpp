@@ -142,10 +142,10 @@ TEST_CASE("a device has one ledger, however often a process opens it", "[runtime
   CHECK(ResidencyLedger::of(&library, &other) != ledger);
 }
 
-// Where nobody counted registers, tiny2 is taken to hold two blocks of 64 threads.
+// Where nobody counted registers, tiny2 is taken to hold four blocks of 64 threads.
 TEST_CASE("a workspace that finds no places runs in parts", "[runtime][residency][emulated]") {
   const Device device = Device::emulated({.profile = "tiny2"});
-  const Executable first = compile(sums(row_sums_and_total_in_parts(2)), device);
+  const Executable first = compile(sums(row_sums_and_total_in_parts(4)), device);
   const Executable second = compile(sums(row_sums_and_total_in_parts(1)), device);
   auto holder = std::make_unique<WholeRun>(first);
   CHECK_FALSE(holder->workspace.split());
@@ -180,7 +180,7 @@ TEST_CASE("a workspace that finds no places runs in parts", "[runtime][residency
 
 TEST_CASE("without parts a workspace that finds no places is refused", "[runtime][residency][emulated]") {
   const Device device = Device::emulated({.profile = "tiny2"});
-  const Executable executable = compile(sums(row_sums_and_total(2)), device);
+  const Executable executable = compile(sums(row_sums_and_total(4)), device);
   auto first = std::make_unique<WholeRun>(executable);
   const Prepared prepared = executable.prepare();
   try {
@@ -207,7 +207,7 @@ TEST_CASE("without parts a workspace that finds no places is refused", "[runtime
 
 TEST_CASE("runs of two executables that reserve nothing deadlock", "[runtime][residency][emulated]") {
   const Device device = Device::emulated({.profile = "tiny2"});
-  const Graph g = sums(row_sums_and_total_in_parts(2));
+  const Graph g = sums(row_sums_and_total_in_parts(3));
   for (const bool reserve : {true, false}) {
     INFO("reserve " << reserve);
     std::vector<std::unique_ptr<WholeRun>> runs;
@@ -238,7 +238,7 @@ TEST_CASE("runs of two executables that reserve nothing deadlock", "[runtime][re
 
 TEST_CASE("16 threads with a workspace each: some whole, some in parts", "[runtime][residency][emulated]") {
   const Device device = Device::emulated({.profile = "tiny2"});
-  const Executable executable = compile(sums(row_sums_and_total_in_parts(2)), device);
+  const Executable executable = compile(sums(row_sums_and_total_in_parts(3)), device);
   std::atomic<int> wrong{0}, whole{0}, parts{0};
   std::vector<std::thread> threads;
   for (int t = 0; t < 16; ++t) {

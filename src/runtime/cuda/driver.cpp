@@ -78,6 +78,9 @@ Target read_target(const Driver& d, CUdevice device) {
   t.shared_per_block = get(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK);
   t.shared_per_block_optin = get(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
   t.shared_per_sm = get(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR);
+  t.shared_reserved = get(CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK);
+  const Architecture of_arch = architecture(t.arch);
+  t.shared_unit = of_arch.shared_unit;
   t.l2_bytes = get(CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE);
 
   // 16 blocks a cluster is an opt-in of the data-centre parts; 8 is portable.
@@ -90,8 +93,7 @@ Target read_target(const Driver& d, CUdevice device) {
   const double bus_bytes = get(CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH) / 8.0;
   if (memory_hz > 0 && bus_bytes > 0) t.bandwidth = 0.88 * 2 * memory_hz * bus_bytes;
   const double core_hz = 1e3 * get(CU_DEVICE_ATTRIBUTE_CLOCK_RATE);
-  const int lanes = t.arch <= 80 ? 64 : 128;  // f32 units of an SM
-  if (core_hz > 0) t.flops_f32 = 2.0 * lanes * t.sms * core_hz;
+  if (core_hz > 0) t.flops_f32 = 2.0 * of_arch.f32_lanes * t.sms * core_hz;
   return t;
 }
 

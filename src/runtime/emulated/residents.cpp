@@ -17,7 +17,7 @@ namespace {
 /// A cluster whose blocks have places; without clusters a block.
 struct Resident {
   std::uint64_t cluster = 0;
-  std::vector<std::size_t> multiprocessors;
+  std::vector<BlockPlace> places;
   std::unique_ptr<ClusterRunner> runner;
   bool started = false, waits = false;
   Runner::Stop stop = Runner::Stop::ended;  // what it came to last
@@ -37,13 +37,13 @@ struct Member {
 };
 
 /// Places for the blocks of a cluster: for all of them or none.
-std::vector<std::size_t> take(Places& places, const Member& member) {
+std::vector<BlockPlace> take(Places& places, const Member& member) {
   Places after = places;
-  std::vector<std::size_t> taken;
+  std::vector<BlockPlace> taken;
   while (taken.size() < member.launch->cluster) {
-    const auto multiprocessor = after.take(member.share);
-    if (!multiprocessor) return {};
-    taken.push_back(*multiprocessor);
+    const std::optional<BlockPlace> place = after.take(member.share);
+    if (!place) return {};
+    taken.push_back(*place);
   }
   places = std::move(after);
   return taken;
@@ -77,7 +77,7 @@ class Residents {
       placed = false;
       for (Member& member : members_) {
         if (!member.unplaced()) continue;
-        std::vector<std::size_t> taken = take(places_, member);
+        std::vector<BlockPlace> taken = take(places_, member);
         if (taken.empty()) continue;
         add(member, std::move(taken));
         placed = true;
@@ -89,21 +89,21 @@ class Residents {
     for (Member& member : members_) {
       if (!member.unplaced()) continue;
       Places after = places_;
-      std::vector<std::vector<std::size_t>> clusters;
+      std::vector<std::vector<BlockPlace>> clusters;
       while (clusters.size() < member.launch->clusters()) {
         clusters.push_back(take(after, member));
         if (clusters.back().empty()) break;
       }
       if (clusters.back().empty()) continue;
       places_ = after;
-      for (std::vector<std::size_t>& taken : clusters) add(member, std::move(taken));
+      for (std::vector<BlockPlace>& taken : clusters) add(member, std::move(taken));
     }
   }
 
-  void add(Member& member, std::vector<std::size_t> multiprocessors) {
+  void add(Member& member, std::vector<BlockPlace> places) {
     Resident& fresh = member.residents.emplace_back();
     fresh.cluster = member.launch->cluster_at(member.placed++);
-    fresh.multiprocessors = std::move(multiprocessors);
+    fresh.places = std::move(places);
     fresh.runner = std::make_unique<ClusterRunner>(stage_.runners, member.launch->cluster);
   }
 
@@ -149,9 +149,7 @@ class Residents {
   }
 
   void remove(Member& member, Resident& resident) {
-    for (const std::size_t multiprocessor : resident.multiprocessors) {
-      places_.give_back(multiprocessor, member.share);
-    }
+    for (const BlockPlace& place : resident.places) places_.give_back(place, member.share);
     resident.runner.reset();
   }
 

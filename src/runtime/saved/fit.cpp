@@ -20,6 +20,7 @@ std::vector<Fit> fits_of(const Target& target) {
           {"shared bytes a block", number(target.shared_per_block)},
           {"shared bytes a block by opting in", number(target.shared_per_block_optin)},
           {"shared bytes a multiprocessor", number(target.shared_per_sm)},
+          {"shared bytes a block that the driver takes", number(target.shared_reserved)},
           {"blocks a cluster", number(target.max_cluster)},
           {"argument bytes", number(static_cast<std::int64_t>(target.argument_bytes))}};
 }
