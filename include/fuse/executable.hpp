@@ -173,7 +173,11 @@ class FUSE_COMPILER_API Workspace {
   Workspace& operator=(Workspace&&) noexcept;
   ~Workspace();
   BufferView memory() const;
-  ExecutionMode mode() const;  ///< of its runs: streams or graph, whichever automatic has become
+  /// Of its runs: streams or graph, whichever automatic has become. From graph to streams in a run where the
+  /// driver refuses for the second time to give the graph other buffers, or at `measure`.
+  ExecutionMode mode() const;
+  /// What the driver refused and what became of graph mode by it; empty where nothing was refused.
+  std::string mode_note() const;
   /// Whether its runs launch kernels that wait for their own blocks in parts, since other workspaces held the
   /// places for those blocks when it was made (docs/streams.md). The results are the same.
   bool split() const;

@@ -7,7 +7,8 @@ namespace fuse::runtime::contract {
 namespace {
 
 struct State {
-  bool in_run = false, paused = false;
+  bool in_run = false;
+  int paused = 0;
   const char* broken = nullptr;
 };
 thread_local State state;
@@ -29,10 +30,10 @@ HotPath::~HotPath() {
 
 const char* HotPath::broken() const noexcept { return watched_ ? state.broken : nullptr; }
 
-void pause(bool on) noexcept { state.paused = on; }
+void pause(bool on) noexcept { state.paused += on ? 1 : -1; }
 
 void forbid(const char* what) noexcept {
-  if (state.in_run && !state.paused && !state.broken) state.broken = what;
+  if (state.in_run && state.paused == 0 && !state.broken) state.broken = what;
 }
 
 }  // namespace fuse::runtime::contract

@@ -23,8 +23,16 @@ class HotPath {
   bool watched_;
 };
 
-/// What this thread does until it is called with false is somebody else's: a fake driver's records.
+/// What this thread does until it is called with false is no part of the promise: what a fake driver records.
+/// Pauses nest.
 void pause(bool on) noexcept;
+class Pause {
+ public:
+  Pause() noexcept { pause(true); }
+  ~Pause() { pause(false); }
+  Pause(const Pause&) = delete;
+  Pause& operator=(const Pause&) = delete;
+};
 
 /// Said by what a run must not do: "allocates device memory". Outside of a run it is nothing. Never
 /// allocates; may be called by a replaced operator new.

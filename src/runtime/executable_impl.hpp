@@ -183,6 +183,7 @@ struct Workspace::Impl {
   std::unique_ptr<const runtime::DebugRun> debug{};  ///< runs step by step; null: as they are made to
   std::unique_ptr<runtime::Replay> replay{};  ///< in graph mode; last, so that it goes before what it uses
   ExecutionMode mode = ExecutionMode::streams;
+  Status mode_ended{};  ///< why graph mode ended in a run; ok where it did not
 
   Impl() = default;
   ~Impl();

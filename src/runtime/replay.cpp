@@ -2,7 +2,10 @@
 #include "runtime/replay.hpp"
 
 #include <algorithm>
+#include <utility>
 
+#include "runtime/contract.hpp"
+#include "runtime/formatted_status.hpp"
 #include "runtime/step_work.hpp"
 
 namespace fuse::runtime {
@@ -52,15 +55,22 @@ std::unique_ptr<Replay> Replay::make(const Prepared::Impl& p, std::span<const Ar
   if (!graph) return nullptr;
   std::unique_ptr<Replay> replay(new Replay(std::move(graph)));
   replay->nodes_of_.resize(p.bytes.size() + 1);
-  const std::vector<std::vector<WorkGraph::Node>> after = dependencies(p.commands);
   for (std::uint32_t node = 0; node < p.commands.list.size(); ++node) {
     const ReadyStep& step = p.steps[p.commands.list[node].step];
-    replay->graph_->add(work_of(step, arguments.data() + step.arguments.first), after[node]);
     for (const std::size_t slot : slots_of(p, step)) replay->nodes_of_[slot].push_back(node);
   }
   replay->stale_.resize(p.commands.list.size());
-  replay->graph_->finish();
+  replay->build(p, arguments);
   return replay;
+}
+
+void Replay::build(const Prepared::Impl& p, std::span<const Argument> arguments) {
+  const std::vector<std::vector<WorkGraph::Node>> after = dependencies(p.commands);
+  for (std::uint32_t node = 0; node < p.commands.list.size(); ++node) {
+    const ReadyStep& step = p.steps[p.commands.list[node].step];
+    graph_->add(work_of(step, arguments.data() + step.arguments.first), after[node]);
+  }
+  graph_->finish();
 }
 
 void Replay::moved(std::size_t slot) noexcept {
@@ -95,9 +105,27 @@ Status Replay::update(const Prepared::Impl& p, std::span<const Argument> argumen
   return failed;
 }
 
+Status Replay::make_anew(const Prepared::Impl& p, std::span<const Argument> arguments) noexcept {
+  const contract::Pause once;  // it allocates, and may wait
+  try {
+    refused_ = std::exchange(graph_, p.executable->device.backend()->create_graph());
+    build(p, arguments);
+  } catch (const std::exception& error) {
+    return status(ErrorCode::unsupported, "the graph cannot be made anew: {}", error.what());
+  }
+  std::fill(stale_.begin(), stale_.end(), 0);
+  any_stale_ = false;
+  return Status::ok();
+}
+
 Status Replay::run(const Prepared::Impl& p, std::span<const Argument> arguments, Queue& queue) noexcept {
   if (any_stale_) {
-    if (Status failed = update(p, arguments); !failed) return failed;
+    Status done = update(p, arguments);
+    if (done.code() == ErrorCode::unsupported && refusal_) {
+      refusal_ = done;
+      done = make_anew(p, arguments);
+    }
+    if (!done) return done;
   }
   return graph_->launch(queue);
 }

@@ -30,14 +30,21 @@ class Replay {
   /// What lies in the buffer of the slot (behind the slots: in the packed memory) lies elsewhere now.
   void moved(std::size_t slot) noexcept;
   /// Brings the nodes of what has moved up to date, and launches. A node whose update failed is brought up to
-  /// date by the next run.
+  /// date by the next run. Where the device refuses an exchange the graph is made anew, once; `unsupported`
+  /// where that does not help, or the device refuses again: nothing was enqueued then.
   Status run(const Prepared::Impl&, std::span<const Argument> arguments, Queue&) noexcept;
+  /// The refusal for which the graph was made anew; ok where there was none.
+  const Status& refusal() const noexcept { return refusal_; }
 
  private:
   explicit Replay(std::unique_ptr<WorkGraph> graph);
+  void build(const Prepared::Impl&, std::span<const Argument> arguments);
   Status update(const Prepared::Impl&, std::span<const Argument> arguments) noexcept;
+  Status make_anew(const Prepared::Impl&, std::span<const Argument> arguments) noexcept;
 
   std::unique_ptr<WorkGraph> graph_;
+  std::unique_ptr<WorkGraph> refused_;  ///< the first graph, of which a launch may be in flight
+  Status refusal_;
   std::vector<std::vector<std::uint32_t>> nodes_of_;  ///< of each slot, then of the packed memory
   std::vector<char> stale_;                           ///< of each node
   bool any_stale_ = false;

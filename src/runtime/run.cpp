@@ -160,7 +160,9 @@ Status enqueue_setup(const Prepared::Impl& p, std::span<const BufferView> buffer
   return Status::ok();
 }
 
-/// Enqueues a run: its steps in dispatch order, each on its stream, or all as the workspace's graph.
+/// Enqueues a run: its steps in dispatch order, each on its stream, or all as the workspace's graph. Where
+/// graph mode has ended the workspace has no streams of its own, and making them would allocate: the caller's
+/// takes all steps, whose dispatch order keeps what each of them waits for.
 class Launcher {
  public:
   Launcher(const Prepared::Impl& p, Workspace::Impl& w, runtime::Queue& queue) noexcept
@@ -168,7 +170,12 @@ class Launcher {
 
   Status run() noexcept {
     const runtime::ProfilerRange range(p_.ranges.get(), 0);
-    if (w_.replay && w_.marks.empty()) return replay();
+    if (w_.replay && w_.mode == ExecutionMode::graph) {
+      const Status done = replay();
+      if (done.code() != ErrorCode::unsupported) return done;
+      w_.mode = ExecutionMode::streams;
+      w_.mode_ended = done;
+    }
     if (Status failed = backend_.enter(); !failed) return failed;
     Status done = enqueue_all();
     const Status left = backend_.leave();
@@ -177,8 +184,9 @@ class Launcher {
 
  private:
   runtime::Queue& queue(schedule::StreamId stream) const noexcept {
-    return stream == 0 ? queue_ : *w_.queues[stream - 1u];
+    return stream == 0 || one_stream() ? queue_ : *w_.queues[stream - 1u];
   }
+  bool one_stream() const noexcept { return w_.queues.empty(); }
 
   Status replay() noexcept {
     Status failed = w_.replay->run(p_, w_.arguments, queue_);
@@ -191,7 +199,7 @@ class Launcher {
     Status failed = mark(queue_, 2 * commands.list.size());
     if (failed) failed = fork();
     if (failed) failed = p_.ranges ? run_steps<true>() : run_steps<false>();
-    for (std::size_t i = 0; failed && i < commands.joins.size(); ++i) {
+    for (std::size_t i = 0; failed && !one_stream() && i < commands.joins.size(); ++i) {
       failed = backend_.wait(queue_, *w_.events[commands.joins[i]]);
     }
     if (failed) failed = mark(queue_, 2 * commands.list.size() + 1);
@@ -203,7 +211,7 @@ class Launcher {
   }
 
   Status fork() noexcept {
-    if (p_.commands.forks.empty()) return Status::ok();
+    if (p_.commands.forks.empty() || one_stream()) return Status::ok();
     runtime::Event& start = *w_.events.back();
     if (Status failed = backend_.record(queue_, start); !failed) return failed;
     for (const schedule::StreamId stream : p_.commands.forks) {
@@ -230,7 +238,7 @@ class Launcher {
   [[gnu::always_inline]] Status run(const runtime::Command& command, std::size_t first_mark) noexcept {
     const runtime::ReadyStep& step = p_.steps[command.step];
     runtime::Queue& on = queue(command.stream);
-    for (std::uint32_t i = 0; i < command.waits.count; ++i) {
+    for (std::uint32_t i = 0; !one_stream() && i < command.waits.count; ++i) {
       const std::uint32_t event = p_.commands.waits[command.waits.first + i];
       if (Status failed = backend_.wait(on, *w_.events[event]); !failed) return of_step(step, failed);
     }
@@ -240,7 +248,7 @@ class Launcher {
       failed = enqueue(step, w_.arguments.data() + first, w_.values.data() + first, backend_, on);
     }
     if (failed) failed = mark(on, first_mark + 1);
-    if (failed && command.record != runtime::Command::no_event) {
+    if (failed && command.record != runtime::Command::no_event && !one_stream()) {
       failed = backend_.record(on, *w_.events[command.record]);
     }
     return failed ? failed : of_step(step, failed);

@@ -50,7 +50,8 @@ class WorkGraph {
   /// does: such updates stand between the backend's enter and leave.
   virtual bool captures(Node, const Work&) const noexcept = 0;
   /// The node's work from the next launch on: of the same kind, function, sizes and Gemm, with other
-  /// addresses.
+  /// addresses. `unsupported` where the device takes no such exchange: a graph made with the new addresses
+  /// may still run.
   virtual Status update(Node, const Work&) noexcept = 0;
   virtual Status launch(Queue&) noexcept = 0;
 };

@@ -107,6 +107,15 @@ Workspace::~Workspace() = default;
 BufferView Workspace::memory() const { return impl_ ? impl_->memory : BufferView{}; }
 ExecutionMode Workspace::mode() const { return impl_ ? impl_->mode : ExecutionMode::streams; }
 
+std::string Workspace::mode_note() const {
+  if (!impl_ || !impl_->replay || impl_->replay->refusal()) return {};
+  const Status& ended = impl_->mode_ended;
+  return fmt::format(
+      "the driver did not give the CUDA graph other buffers: {}; {}{}", impl_->replay->refusal().message(),
+      ended ? "the graph was made anew" : "runs go step by step on the caller's stream since: ",
+      ended.message());
+}
+
 }  // namespace v0
 
 // What a run in flight still uses is not for others: places, and memory of the caller's resource. The

@@ -4,6 +4,8 @@
 #include <algorithm>
 
 #include "cuda/products.hpp"
+#include "pipeline.hpp"
+#include "runtime/compile/compile.hpp"
 #include "runtime/cuda/gemm_captures.hpp"
 
 namespace fuse::test {
@@ -206,6 +208,112 @@ TEST_CASE("an exchange of GEMMs makes its context current where the driver wants
     CHECK(of_run(sets.calls).size() == 3 * (affected + 1));
     sets.check(2);
     CHECK(sets.captures() == 2);
+  }
+  fakes.require_clean();
+}
+
+constexpr const char* exchange = "cuGraphExecChildGraphNodeSetParams";
+
+TEST_CASE("a graph that cannot be given other buffers is made anew, once", "[cuda][graph]") {
+  const int code = GENERATE(910, 801, 1);  // drivers differ in what they call it
+  const FakeEnvironment environment;
+  const Fakes fakes;
+  {
+    BufferSets sets(fakes, 4);
+    sets.check(0);
+    CHECK(sets.whole.workspace.mode_note().empty());
+    fakes.fail_at(exchange, 2, code);  // of the second product
+    sets.check(1);
+    CHECK(sets.count("cuGraphInstantiateWithFlags") == 1);
+    CHECK(sets.count("cuGraphLaunch") == 1);
+    CHECK(sets.whole.workspace.mode() == ExecutionMode::graph);
+    const std::string note = sets.whole.workspace.mode_note();
+    CHECK(contains(note, "the driver did not give the CUDA graph other buffers: step "));
+    CHECK(contains(note, std::string(exchange) + ": "));
+    CHECK(contains(note, "(" + std::to_string(code) + ")"));
+    CHECK(contains(note, "; the graph was made anew"));
+    sets.again().throw_if_failed();
+    CHECK(of_run(sets.calls).size() == 1);
+    sets.check(2);  // which the driver takes
+    CHECK(sets.count(exchange) == 2);
+    CHECK(sets.count("cuGraphInstantiateWithFlags") == 0);
+    fakes.fail_at(exchange, 1, code);
+    sets.check(3);
+    CHECK(sets.count("cuGraphInstantiateWithFlags") == 0);
+    CHECK(sets.count("cuGraphLaunch") == 0);
+    CHECK(sets.whole.workspace.mode() == ExecutionMode::streams);
+    CHECK(contains(sets.whole.workspace.mode_note(),
+                   "; runs go step by step on the caller's stream since: step "));
+    for (const int set : {0, 1, 1}) {
+      sets.check(set);
+      CHECK(sets.count("cuGraph") == 0);
+      CHECK(sets.products == 2);
+    }
+    sets.whole.workspace.measure();
+    sets.check(2);
+    CHECK(sets.whole.workspace.measured());
+  }
+  fakes.require_clean();
+}
+
+TEST_CASE("a graph that cannot be made anew leaves its runs to the stream", "[cuda][graph]") {
+  const char* const call =
+      GENERATE("cuGraphCreate", "cuGraphAddChildGraphNode", "cuGraphInstantiateWithFlags");
+  const FakeEnvironment environment;
+  const Fakes fakes;
+  {
+    BufferSets sets(fakes, 2);
+    sets.check(0);
+    fakes.fail_at(exchange, 1, 910);
+    fakes.fail_at(call, 1, 2);
+    sets.check(1);
+    CHECK(sets.count("cuGraphLaunch") == 0);
+    CHECK(sets.whole.workspace.mode() == ExecutionMode::streams);
+    const std::string note = sets.whole.workspace.mode_note();
+    INFO(note);
+    CHECK(
+        contains(note, std::string("the graph cannot be made anew: ") + call + ": CUDA_ERROR_OUT_OF_MEMORY"));
+    sets.check(0);
+  }
+  fakes.require_clean();
+}
+
+TEST_CASE("steps of several streams go on the caller's where a graph has ended", "[cuda][graph]") {
+  const FakeEnvironment environment;
+  const Fakes fakes;
+  {
+    Graph g("apart");
+    const Tensor a = g.input("a", f32, {n, n}), b = g.input("b", f32, {n, n});
+    g.output("y", matmul(matmul(a, b), matmul(b, a)));
+    const Device device = Device::cuda();
+    PipelineOptions apart;
+    apart.merge_gemms = false;
+    Compiled compiled = run_pipeline(g.ir(), device.backend()->target(), apart);
+    REQUIRE(compiled.plan.steps.size() == 3);
+    compiled.streams = {.max_streams = 2, .stream = {0, 1, 0}};
+    const Executable executable = runtime::make_executable(g.ir(), std::move(compiled), device);
+    WholeRun run(executable, {}, by_graph);
+    REQUIRE(run.prepared.streams() == 2);
+    std::vector<Buffer> others;
+    for (int visit = 0; visit < 3; ++visit) {
+      for (const char* const name : {"a", "b"}) {
+        others.push_back(device.allocate(run.prepared.bytes(executable.slot(name))));
+        upload(others.back(), numbers(visit + *name));
+        run.views[executable.slot(name)] = others.back().view();
+      }
+      fakes.fail_at(exchange, 1, 910);
+      run.run().throw_if_failed();
+      const auto x = numbers(visit + 'a'), z = numbers(visit + 'b');
+      CHECK(download(run.views[executable.output_slot("y")]) == product(product(x, z), product(z, x)));
+    }
+    CHECK(run.workspace.mode() == ExecutionMode::streams);
+    const int before = fakes.call_count();
+    run.run().throw_if_failed();
+    for (const std::string& call : fakes.calls_since(before))
+      CHECK_FALSE(call.starts_with("cuStreamWaitEvent"));
+    run.workspace.measure();  // on streams of its own
+    run.run().throw_if_failed();
+    CHECK(fakes.count("cuStreamWaitEvent") > 0);
   }
   fakes.require_clean();
 }

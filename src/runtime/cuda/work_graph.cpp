@@ -240,10 +240,17 @@ class CudaWorkGraph final : public WorkGraph {
     });
   }
 
+  /// A driver refuses a child graph with other nodes, or with what it cannot exchange in them: cuBLASLt may
+  /// launch another kernel for other addresses, or one with clusters.
   Status exchange(Node node, CUgraph child) noexcept {
-    return call("cuGraphExecChildGraphNodeSetParams", false, [&](const Driver& d) {
-      return d.p_cuGraphExecChildGraphNodeSetParams(executable_, nodes_[node], child);
+    bool refused = false;
+    const Status done = call("cuGraphExecChildGraphNodeSetParams", false, [&](const Driver& d) {
+      const CUresult result = d.p_cuGraphExecChildGraphNodeSetParams(executable_, nodes_[node], child);
+      refused = result == CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE || result == CUDA_ERROR_NOT_SUPPORTED ||
+                result == CUDA_ERROR_INVALID_VALUE;
+      return result;
     });
+    return refused ? Status(ErrorCode::unsupported, done.message()) : done;
   }
 
   /// What cuBLASLt enqueues for the GEMM. Relaxed: the capture is of this object's stream alone, and holds up
