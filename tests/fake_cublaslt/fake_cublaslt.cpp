@@ -29,6 +29,7 @@ struct Desc {
   std::int32_t transpose_a = CUBLAS_OP_N, transpose_b = CUBLAS_OP_N;
   std::uint32_t epilogue = CUBLASLT_EPILOGUE_DEFAULT;
   const void* bias = nullptr;
+  std::array<std::byte, 512> more{};  // than the headers of any version say
 };
 struct Layout {
   cudaDataType type;
@@ -336,16 +337,6 @@ cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t* desc, cublasComput
 }
 cublasStatus_t cublasLtMatmulDescDestroy(cublasLtMatmulDesc_t desc) {
   return died(reinterpret_cast<Desc*>(desc));
-}
-cublasStatus_t cublasLtMatmulDescInit_internal(cublasLtMatmulDesc_t desc, std::size_t bytes,
-                                               cublasComputeType_t compute, cudaDataType_t scale) {
-  FAKE_ENTER("cublasLtMatmulDescInit " + std::to_string(compute));
-  static_assert(sizeof(Desc) <= sizeof(cublasLtMatmulDescOpaque_t));
-  if (bytes < sizeof(Desc)) return misused();
-  auto* made = new (desc) Desc;  // in memory of the caller's, who gives nothing back
-  made->compute = compute;
-  made->scale = scale;
-  return CUBLAS_STATUS_SUCCESS;
 }
 cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t desc, cublasLtMatmulDescAttributes_t which,
                                               const void* value, std::size_t bytes) {

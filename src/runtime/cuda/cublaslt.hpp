@@ -18,7 +18,6 @@
   F(cublasLtGetStatusString)              \
   F(cublasLtMatmulDescCreate)             \
   F(cublasLtMatmulDescDestroy)            \
-  F(cublasLtMatmulDescInit_internal)      \
   F(cublasLtMatmulDescSetAttribute)       \
   F(cublasLtMatrixLayoutCreate)           \
   F(cublasLtMatrixLayoutDestroy)          \

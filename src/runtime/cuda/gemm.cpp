@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <limits>
 #include <optional>
 #include <type_traits>
@@ -149,6 +150,10 @@ class CudaGemm final : public Gemm {
     if (blas_) prepare();
   }
 
+  ~CudaGemm() override {
+    if (cublasLtMatmulDesc_t const spare = spare_) blas_->p_cublasLtMatmulDescDestroy(spare);
+  }
+
   std::int64_t workspace_bytes() const noexcept override {
     std::int64_t bytes = 0;
     for (const Choice& choice : choices_) bytes = std::max(bytes, choice.workspace);
@@ -163,7 +168,13 @@ class CudaGemm final : public Gemm {
   void prepare();
   bool is_wide() const { return desc_.operand == DType::f64; }
   bool adds() const { return desc_.epilogue == schedule::EpilogueKind::add; }
-  cublasStatus_t configure(cublasLtMatmulDesc_t matmul, const void* bias) const noexcept;
+  bool has_bias() const { return desc_.epilogue == schedule::EpilogueKind::bias; }
+  template <class T>
+  Status set(cublasLtMatmulDesc_t matmul, cublasLtMatmulDescAttributes_t which, T value) const noexcept {
+    return blas_->status("cublasLtMatmulDescSetAttribute",
+                         blas_->p_cublasLtMatmulDescSetAttribute(matmul, which, &value, sizeof value));
+  }
+  Status describe(Owned<cublasLtMatmulDesc_t>& matmul) const noexcept;
   std::optional<Choice> choose(std::int64_t alignment) const;
   Owned<cublasLtMatrixLayout_t> layout(DType type, std::int64_t rows, std::int64_t columns,
                                        std::int64_t leading, std::int64_t stride) const;
@@ -175,7 +186,10 @@ class CudaGemm final : public Gemm {
   std::shared_ptr<const CublasLt> blas_;  ///< null for a trivial GEMM
   GemmDesc desc_;
   Factor alpha_, beta_;
-  Owned<cublasLtMatmulDesc_t> matmul_{nullptr, nullptr};
+  Owned<cublasLtMatmulDesc_t> matmul_{nullptr, nullptr};  ///< of all runs, but where there is a bias
+  /// The bias is part of a descriptor, so a run takes one for itself and leaves it to the next. Only the
+  /// library knows how large a descriptor is. Null while a run has it.
+  mutable std::atomic<cublasLtMatmulDesc_t> spare_ = nullptr;
   Owned<cublasLtMatrixLayout_t> first_{nullptr, nullptr}, second_{nullptr, nullptr},
       result_{nullptr, nullptr};
   std::vector<Choice> choices_;  ///< by falling alignment
@@ -201,19 +215,18 @@ Owned<cublasLtMatrixLayout_t> CudaGemm::layout(DType type, std::int64_t rows, st
 }
 
 /// Operations, and the epilogue that is a vector along our n, which is a column of cuBLAS's result.
-cublasStatus_t CudaGemm::configure(cublasLtMatmulDesc_t matmul, const void* bias) const noexcept {
-  cublasStatus_t status = CUBLAS_STATUS_SUCCESS;
-  const auto set = [&](cublasLtMatmulDescAttributes_t which, auto value) {
-    if (status != CUBLAS_STATUS_SUCCESS) return;
-    status = blas_->p_cublasLtMatmulDescSetAttribute(matmul, which, &value, sizeof value);
-  };
+Status CudaGemm::describe(Owned<cublasLtMatmulDesc_t>& matmul) const noexcept {
+  cublasLtMatmulDesc_t made = nullptr;
+  // CUBLAS_COMPUTE_32F is plain f32: TF32 has a compute type of its own.
+  const cublasStatus_t created = blas_->p_cublasLtMatmulDescCreate(
+      &made, is_wide() ? CUBLAS_COMPUTE_64F : CUBLAS_COMPUTE_32F, is_wide() ? CUDA_R_64F : CUDA_R_32F);
+  if (created != CUBLAS_STATUS_SUCCESS) return blas_->status("cublasLtMatmulDescCreate", created);
+  matmul = {made, blas_->p_cublasLtMatmulDescDestroy};
   const auto operation = [](bool transpose) -> std::int32_t { return transpose ? CUBLAS_OP_T : CUBLAS_OP_N; };
-  set(CUBLASLT_MATMUL_DESC_TRANSA, operation(desc_.transpose_b));
-  set(CUBLASLT_MATMUL_DESC_TRANSB, operation(desc_.transpose_a));
-  if (desc_.epilogue != schedule::EpilogueKind::bias) return status;
-  set(CUBLASLT_MATMUL_DESC_EPILOGUE, static_cast<std::uint32_t>(CUBLASLT_EPILOGUE_BIAS));
-  if (bias) set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias);
-  return status;
+  if (Status s = set(made, CUBLASLT_MATMUL_DESC_TRANSA, operation(desc_.transpose_b)); !s) return s;
+  if (Status s = set(made, CUBLASLT_MATMUL_DESC_TRANSB, operation(desc_.transpose_a)); !s) return s;
+  if (!has_bias()) return Status::ok();
+  return set(made, CUBLASLT_MATMUL_DESC_EPILOGUE, static_cast<std::uint32_t>(CUBLASLT_EPILOGUE_BIAS));
 }
 
 // Row-major c = a * b is column-major c' = b' * a': our b is cuBLAS's first operand, and a memory image that
@@ -225,13 +238,7 @@ void CudaGemm::prepare() {
                  .op = "matmul"});
   }
   check_gemm_desc(desc_);
-  cublasLtMatmulDesc_t made = nullptr;
-  // CUBLAS_COMPUTE_32F is plain f32: TF32 has a compute type of its own.
-  blas_->check("cublasLtMatmulDescCreate",
-               blas_->p_cublasLtMatmulDescCreate(&made, is_wide() ? CUBLAS_COMPUTE_64F : CUBLAS_COMPUTE_32F,
-                                                 is_wide() ? CUDA_R_64F : CUDA_R_32F));
-  matmul_ = {made, blas_->p_cublasLtMatmulDescDestroy};
-  blas_->check("cublasLtMatmulDescSetAttribute", configure(made, nullptr));
+  describe(matmul_).throw_if_failed();
 
   const GemmDesc& d = desc_;
   // A row-major matrix is the column-major one of its transpose: what lies between its rows is the leading
@@ -250,11 +257,13 @@ void CudaGemm::prepare() {
     if (auto choice = choose(most)) choices_.push_back(*choice);
   }
   if (auto choice = choose(least)) choices_.push_back(*choice);
-  if (!choices_.empty()) return;
-  throw Error({.code = ErrorCode::unsupported,
-               .message = fmt::format("cuBLASLt has no algorithm for {}", gemm_text(d)),
-               .op = "matmul",
-               .hint = "use another dtype, or smaller extents"});
+  if (choices_.empty()) {
+    throw Error({.code = ErrorCode::unsupported,
+                 .message = fmt::format("cuBLASLt has no algorithm for {}", gemm_text(d)),
+                 .op = "matmul",
+                 .hint = "use another dtype, or smaller extents"});
+  }
+  if (has_bias()) spare_ = matmul_.release();  // nothing throws any more
 }
 
 std::optional<Choice> CudaGemm::choose(std::int64_t alignment) const {
@@ -346,24 +355,21 @@ Status CudaGemm::zero(CUstream stream, void* c) const noexcept {
   const void* const addend = adds() ? extra : c;
   return context_->run([&](const Driver&) {
     cublasLtMatmulDesc_t matmul = matmul_.get();
-    // The bias is part of the descriptor, which other threads use: a run has one of its own, on its stack.
-    cublasLtMatmulDescOpaque_t own;  // NOLINT: uninitialised, as other products need none
-    if (desc_.epilogue == schedule::EpilogueKind::bias) {
-      matmul = &own;
-      const cublasStatus_t made = blas_->p_cublasLtMatmulDescInit_internal(
-          matmul, sizeof own, is_wide() ? CUBLAS_COMPUTE_64F : CUBLAS_COMPUTE_32F,
-          is_wide() ? CUDA_R_64F : CUDA_R_32F);
-      if (made != CUBLAS_STATUS_SUCCESS) return blas_->status("cublasLtMatmulDescInit", made);
-      if (const cublasStatus_t set = configure(matmul, extra); set != CUBLAS_STATUS_SUCCESS) {
-        return blas_->status("cublasLtMatmulDescSetAttribute", set);
+    Owned<cublasLtMatmulDesc_t> own(nullptr, blas_->p_cublasLtMatmulDescDestroy);
+    if (has_bias()) {
+      own.reset(spare_.exchange(nullptr));
+      if (!own) {  // another thread has it
+        if (Status s = describe(own); !s) return s;
       }
+      matmul = own.get();
+      if (Status s = set(matmul, CUBLASLT_MATMUL_DESC_BIAS_POINTER, extra); !s) return s;
     }
-    return blas_->status(
-        "cublasLtMatmul",
-        blas_->p_cublasLtMatmul(blas_->handle(), matmul, alpha_.address(), b, first_.get(), a, second_.get(),
-                                beta_.address(), addend, result_.get(), c, result_.get(), &choice.algo,
-                                choice.workspace ? workspace : nullptr,
-                                static_cast<std::size_t>(choice.workspace), stream));
+    const cublasStatus_t done = blas_->p_cublasLtMatmul(
+        blas_->handle(), matmul, alpha_.address(), b, first_.get(), a, second_.get(), beta_.address(), addend,
+        result_.get(), c, result_.get(), &choice.algo, choice.workspace ? workspace : nullptr,
+        static_cast<std::size_t>(choice.workspace), stream);
+    if (own) own.reset(spare_.exchange(own.release()));
+    return blas_->status("cublasLtMatmul", done);
   });
 }
 
