@@ -58,7 +58,10 @@ std::optional<GemmEpilogue> gemm_epilogue(const ir::Graph& graph, NodeId matmul,
   const std::optional<NodeId> other = other_operand(user, matmul);
   if (!in_memory[result] || !other || user.type != gemm.type) return std::nullopt;
   if (user.op == ir::Op::add) {
-    if (const auto bias = bias_of(graph, *other)) return GemmEpilogue{EpilogueKind::bias, result, *bias};
+    // Nothing confirms that cuBLASLt adds a bias of f64.
+    const bool takes_bias = gemm.type.dtype != DType::f64;
+    if (const auto bias = bias_of(graph, *other); bias && takes_bias)
+      return GemmEpilogue{EpilogueKind::bias, result, *bias};
     if (lies_in_memory(graph, *other, in_memory)) return GemmEpilogue{EpilogueKind::add, result, *other};
   }
   if (user.op == ir::Op::mul) {

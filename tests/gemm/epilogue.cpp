@@ -99,5 +99,20 @@ TEST_CASE("gemm epilogue: a plan with it gives the bits of one without", "[gemm]
   }
 }
 
+TEST_CASE("gemm epilogue: no bias of f64, which cuBLASLt may not have", "[gemm]") {
+  for (const DType type : {f32, f64}) {
+    for (const EpilogueKind kind : {EpilogueKind::bias, EpilogueKind::add, EpilogueKind::scale}) {
+      INFO(to_string(type) << " " << to_string(kind));
+      Graph g("wide");
+      const Tensor ab = matmul(g.input("x", type, {3, 7}), g.parameter("w", type, {7, 5}));
+      g.output("y", kind == EpilogueKind::bias  ? ab + g.parameter("e", type, {5})
+                    : kind == EpilogueKind::add ? ab + g.input("e", type, {3, 5})
+                                                : ab * 0.7);
+      const bool taken = type == f32 || kind != EpilogueKind::bias;
+      CHECK(run_pipeline(g.ir(), target_profile("tiny3")).plan.steps.size() == (taken ? 1 : 2));
+    }
+  }
+}
+
 }  // namespace
 }  // namespace fuse::test
