@@ -24,7 +24,7 @@ TEST_CASE("a context that has ended is asked nothing more", "[cuda]") {
     const Status second = queue->synchronize();
     CHECK(second.code() == ErrorCode::driver);
     CHECK(contains(second.message(),
-                   "the GPU's context ended by CUDA_ERROR_ILLEGAL_ADDRESS (700) of an earlier kernel"));
+                   "the GPU's context ended by CUDA_ERROR_ILLEGAL_ADDRESS (700) of earlier work"));
     CHECK_FALSE(backend->enter());
     CHECK(error_info([&] { backend->create_queue(); }).code == ErrorCode::driver);
     for (const std::string& call : fakes.calls_since(before)) {
@@ -33,6 +33,23 @@ TEST_CASE("a context that has ended is asked nothing more", "[cuda]") {
     }
   }
   CHECK(fakes.live("stream") == 0);  // what there was is given back all the same
+}
+
+TEST_CASE("every error that ends a context is known", "[cuda]") {
+  for (const int code : {214, 220, 226, 700, 702, 709, 710, 714, 715, 716, 717, 718, 719, 721, 810, 911}) {
+    INFO(code);
+    const Fakes fakes;
+    const auto backend = fakes.backend();
+    const auto queue = backend->create_queue();
+    fakes.fail_at("cuStreamSynchronize", 1, code);
+    CHECK_FALSE(queue->synchronize());
+    const int before = fakes.call_count();
+    const Status second = queue->synchronize();
+    CHECK(second.code() == ErrorCode::driver);
+    CHECK(contains(second.message(), "the GPU's context ended by"));
+    CHECK(contains(second.message(), "(" + std::to_string(code) + ")"));
+    CHECK(fakes.call_count() == before);
+  }
 }
 
 TEST_CASE("FUSE_SYNC names the step that ends a context", "[cuda]") {

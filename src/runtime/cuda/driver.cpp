@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <pthread.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <utility>
@@ -210,6 +211,30 @@ CudaContext::CudaContext(std::shared_ptr<const Driver> driver, int ordinal)
   d.check("cuDevicePrimaryCtxRetain", d.p_cuDevicePrimaryCtxRetain(&context_, device_));
 }
 
+namespace {
+
+// What ends a context by the words of cuda.h. By their numbers: the oldest headers lack some of the names.
+constexpr std::array last_errors = {
+    214,  // an ECC error that cannot be corrected
+    220,  // the same of NVLink
+    226,  // an exception that the GPU contained
+    700,  // an illegal address
+    702,  // a kernel that ran into the timeout
+    709,  // the context was destroyed
+    710,  // an assertion of device code
+    714,  // a stack error
+    715,  // an illegal instruction
+    716,  // a misaligned address
+    717,  // an invalid address space
+    718,  // an invalid program counter
+    719,  // a launch that failed
+    721,  // tensor memory that a kernel left allocated
+    810,  // the MPS server ended this client
+    911,  // an error of a device outside of CUDA
+};
+
+}  // namespace
+
 thread_local const CudaContext* CudaContext::entered_ = nullptr;
 
 bool CudaContext::forked() const noexcept { return forks.load(std::memory_order_relaxed) != forks_; }
@@ -222,32 +247,19 @@ Status CudaContext::after_fork() const noexcept {
 }
 
 void CudaContext::note_failure() const noexcept {
-  switch (const CUresult by = std::exchange(Driver::last_failure, CUDA_SUCCESS)) {
-    case CUDA_ERROR_ILLEGAL_ADDRESS:
-    case CUDA_ERROR_LAUNCH_TIMEOUT:
-    case CUDA_ERROR_ASSERT:
-    case CUDA_ERROR_HARDWARE_STACK_ERROR:
-    case CUDA_ERROR_ILLEGAL_INSTRUCTION:
-    case CUDA_ERROR_MISALIGNED_ADDRESS:
-    case CUDA_ERROR_INVALID_ADDRESS_SPACE:
-    case CUDA_ERROR_INVALID_PC:
-    case CUDA_ERROR_LAUNCH_FAILED:
-      dead_.store(by, std::memory_order_relaxed);
-      break;
-    default:
-      break;
-  }
+  const CUresult by = std::exchange(Driver::last_failure, CUDA_SUCCESS);
+  if (std::find(last_errors.begin(), last_errors.end(), static_cast<int>(by)) != last_errors.end())
+    dead_.store(by, std::memory_order_relaxed);
 }
 
 Status CudaContext::after_death() const noexcept {
   const CUresult by = dead_.load(std::memory_order_relaxed);
   const char* name = nullptr;
   if (driver_->p_cuGetErrorName(by, &name) != CUDA_SUCCESS || !name) name = "CUDA error";
-  return runtime::status(
-      ErrorCode::driver,
-      "the GPU's context ended by {} ({}) of an earlier kernel: nothing runs in this process "
-      "any more (FUSE_SYNC=1 names the step)",
-      name, static_cast<int>(by));
+  return runtime::status(ErrorCode::driver,
+                         "the GPU's context ended by {} ({}) of earlier work: nothing runs in this process "
+                         "any more (FUSE_SYNC=1 names the step)",
+                         name, static_cast<int>(by));
 }
 
 Status CudaContext::enter() const noexcept {
