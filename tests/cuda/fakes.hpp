@@ -94,8 +94,9 @@ struct Fakes {
     }
     return n;
   }
-  std::string find_call(const std::string& function) const {
-    for (int i = 0; i < call_count(); ++i) {
+  /// The first call of `function` since there were `before`.
+  std::string find_call(const std::string& function, int before = 0) const {
+    for (int i = before; i < call_count(); ++i) {
       const std::string text = call(i);
       if (text.substr(0, text.find(' ')) == function) return text;
     }

@@ -88,12 +88,23 @@ TEST_CASE("a launch calls the driver for nothing but the launch", "[cuda]") {
 TEST_CASE("loading a module loads its functions and sets their attributes", "[cuda]") {
   const Fakes fakes;
   const auto backend = fakes.backend();
+  const int before = fakes.call_count();
   const auto module = load_cubin(*backend, scale_source(), scale_cubin());
 #if CUDA_VERSION >= 12040
   CHECK(fakes.count("cuFuncLoad") == 1);
 #endif
   // 2048 / 128 = 16 blocks of 4096 + 1024 bytes of 233472: 36 percent (attribute 9 is the carveout).
-  CHECK(fakes.find_call("cuFuncSetAttribute") == "cuFuncSetAttribute scale 9 = 36");
+  CHECK(fakes.find_call("cuFuncSetAttribute", before) == "cuFuncSetAttribute scale 9 = 36");
+}
+
+TEST_CASE("the shared memory asked for holds whole units of each block", "[cuda]") {
+  const Fakes fakes;
+  const auto backend = fakes.backend();
+  const int before = fakes.call_count();
+  const auto module = load_cubin(*backend, scale_source(170), fake_cubin("scale 1024 259 8 4 8\n"));
+  // 12 blocks, each of 259 + 1024 bytes rounded up to 1408. A driver makes 16 KB of 7 percent of 228 KB,
+  // which is room for 11 of them.
+  CHECK(fakes.find_call("cuFuncSetAttribute", before) == "cuFuncSetAttribute scale 9 = 8");
 }
 
 TEST_CASE("a zero grid launches nothing, a grid out of range is refused", "[cuda]") {

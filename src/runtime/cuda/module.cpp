@@ -9,6 +9,7 @@
 #include "runtime/cuda/cuda_backend.hpp"
 #include "runtime/formatted_status.hpp"
 
+#include "schedule/residency.hpp"
 namespace fuse::runtime {
 namespace {
 
@@ -178,8 +179,9 @@ Status CudaModule::load_function(const Driver& d, const CudaContext& context, CU
       !s) {
     return s;
   }
-  constexpr std::int64_t reserved = 1024;  // a block's, by the driver
-  const std::int64_t wanted = blocks * (shared + reserved);
+  const schedule::Residency launch{
+      .threads = info.block_threads, .registers = function.registers, .shared_bytes = shared};
+  const std::int64_t wanted = blocks * share_of_block(launch, context.target()).shared;
   const std::int64_t whole = std::max<std::int64_t>(1, context.target().shared_per_sm);
   const std::int64_t percent = std::min<std::int64_t>(100, (wanted * 100 + whole - 1) / whole);
   return d.status("cuFuncSetAttribute",
