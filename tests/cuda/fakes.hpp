@@ -38,6 +38,10 @@ struct Fakes {
   FUSE_TEST_CUDA(fail_at) = fake_function<decltype(fail_at)>(fake_cuda_path(), "fake_cuda_fail_at");
   FUSE_TEST_CUDA(set_attribute) = fake_function<decltype(set_attribute)>(fake_cuda_path(),
                                                                          "fake_cuda_set_attribute");
+  FUSE_TEST_CUDA(set_device_count) = fake_function<decltype(set_device_count)>(fake_cuda_path(),
+                                                                               "fake_cuda_set_device_count");
+  FUSE_TEST_CUDA(set_largest_cluster) =
+      fake_function<decltype(set_largest_cluster)>(fake_cuda_path(), "fake_cuda_set_largest_cluster");
   FUSE_TEST_CUDA(call_count) = fake_function<decltype(call_count)>(fake_cuda_path(), "fake_cuda_call_count");
   FUSE_TEST_CUDA(call) = fake_function<decltype(call)>(fake_cuda_path(), "fake_cuda_call");
   FUSE_TEST_CUDA(live) = fake_function<decltype(live)>(fake_cuda_path(), "fake_cuda_live");

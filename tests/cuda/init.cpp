@@ -39,6 +39,39 @@ TEST_CASE("each failure of cuInit has its own message", "[cuda]") {
   }
 }
 
+TEST_CASE("a GPU that makes no context says why", "[cuda]") {
+  struct Row {
+    int code;
+    ErrorCode error;
+    const char* meaning;
+    const char* hint;
+  };
+  const Row rows[] = {{46, ErrorCode::driver, "exclusive mode", "nvidia-smi for the compute mode"},
+                      {2, ErrorCode::out_of_memory, "no memory left for a context", "another GPU"},
+                      {807, ErrorCode::driver, "the MPS server", "nvidia-cuda-mps-control"},
+                      {999, ErrorCode::driver, "a reason it does not name", "nvidia-modprobe"}};
+  for (const Row& row : rows) {
+    const Fakes fakes;
+    fakes.fail_at("cuDevicePrimaryCtxRetain", 1, row.code);
+    const ErrorInfo error = error_info([&] { fakes.backend(); });
+    INFO(error.message << "\n" << error.hint);
+    CHECK(error.kind == ErrorKind::runtime);
+    CHECK(error.code == row.error);
+    CHECK(contains(error.message, "cuDevicePrimaryCtxRetain: "));
+    CHECK(contains(error.message, row.meaning));
+    CHECK(contains(error.hint, row.hint));
+  }
+}
+
+TEST_CASE("a GPU in MIG mode without an instance is no device", "[cuda]") {
+  const Fakes fakes;
+  fakes.set_device_count(0);
+  const ErrorInfo error = error_info([&] { fakes.backend(); });
+  CHECK(error.code == ErrorCode::invalid_argument);
+  CHECK(error.message == "there is no CUDA device 0: this process sees 0");
+  CHECK(contains(error.hint, "MIG mode"));
+}
+
 TEST_CASE("the target is read from the device", "[cuda]") {
   const Fakes fakes;
   const auto backend = fakes.backend();

@@ -248,6 +248,7 @@ TEST_CASE("out of memory says how much was asked and how much is free", "[cuda]"
   const ErrorInfo error = error_info([&] { backend->allocate(std::int64_t{1} << 50); });
   CHECK(error.kind == ErrorKind::runtime);
   CHECK(error.code == ErrorCode::out_of_memory);
+  CHECK(contains(error.hint, "give buffers and workspaces back"));
   CHECK(contains(error.message, "cuMemAlloc: CUDA_ERROR_OUT_OF_MEMORY (2)"));
   CHECK(contains(error.message, "1125899906842624 bytes asked, 1000 of 2000 free"));
   CHECK(error_info([&] { backend->allocate(-1); }).kind == ErrorKind::internal);

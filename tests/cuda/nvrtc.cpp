@@ -114,13 +114,14 @@ TEST_CASE("multiplication and addition are not contracted", "[cuda][nvrtc]") {
 
 TEST_CASE("an arch that NVRTC does not know lists those it does", "[cuda][nvrtc]") {
   if (no_nvrtc()) return;
-  for (int arch : {10, 91, -3}) {
+  for (int arch : {10, 91, -3, 999}) {
     const ErrorInfo error = error_info([&] { compile_to_cubin(source_of(simple_text, {"simple"}), arch); });
     CHECK(error.kind == ErrorKind::user);
     CHECK(error.code == ErrorCode::unknown_arch);
     CHECK(contains(error.message, "does not compile for sm_" + std::to_string(arch)));
     CHECK(contains(error.hint, "sm_80"));
     CHECK(contains(error.hint, "sm_90"));
+    CHECK(contains(error.hint, arch == 999 ? "a newer CUDA toolkit" : "the emulated device only"));
   }
   const auto archs = runtime::nvrtc_archs();
   CHECK(std::is_sorted(archs.begin(), archs.end()));

@@ -89,6 +89,14 @@ void fake_cuda_set_attribute(int attribute, int value) {
   const std::lock_guard lock(state().mutex);
   state().attributes[attribute] = value;
 }
+void fake_cuda_set_device_count(int count) {
+  const std::lock_guard lock(state().mutex);
+  state().devices = count;
+}
+void fake_cuda_set_largest_cluster(int blocks) {
+  const std::lock_guard lock(state().mutex);
+  state().largest_cluster = blocks;
+}
 int fake_cuda_call_count() {
   const std::lock_guard lock(state().mutex);
   return static_cast<int>(state().calls.size());
@@ -164,7 +172,8 @@ CUresult CUDAAPI cuGetErrorString(CUresult code, const char** string) {
 }
 CUresult CUDAAPI cuDeviceGetCount(int* count) {
   FAKE_ENTER("cuDeviceGetCount");
-  *count = 1;
+  const std::lock_guard lock(state().mutex);
+  *count = state().devices;
   return CUDA_SUCCESS;
 }
 CUresult CUDAAPI cuDeviceGet(CUdevice* device, int ordinal) {
@@ -439,6 +448,22 @@ CUresult CUDAAPI cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, CUfunc
                                                              std::size_t) {
   FAKE_ENTER_IN_CONTEXT("cuOccupancyMaxActiveBlocksPerMultiprocessor %s %d", function->name.c_str(), threads);
   *blocks = threads > 0 ? 2048 / threads : 1;
+  return CUDA_SUCCESS;
+}
+CUresult CUDAAPI cuOccupancyMaxPotentialClusterSize(int* blocks, CUfunction function,
+                                                    const CUlaunchConfig* launch) {
+  FAKE_ENTER_IN_CONTEXT("cuOccupancyMaxPotentialClusterSize %s shared %u", function->name.c_str(),
+                        launch->sharedMemBytes);
+  const std::lock_guard lock(state().mutex);
+  *blocks = std::min(state().largest_cluster, function->any_cluster ? 16 : 8);
+  return CUDA_SUCCESS;
+}
+CUresult CUDAAPI cuOccupancyMaxActiveClusters(int* clusters, CUfunction function,
+                                              const CUlaunchConfig* launch) {
+  FAKE_ENTER_IN_CONTEXT("cuOccupancyMaxActiveClusters %s grid %u block %u", function->name.c_str(),
+                        launch->gridDimX, launch->blockDimX);
+  const std::lock_guard lock(state().mutex);
+  *clusters = function->cluster <= state().largest_cluster ? 132 / function->cluster : 0;
   return CUDA_SUCCESS;
 }
 CUresult CUDAAPI cuLaunchKernel(CUfunction function, unsigned gx, unsigned gy, unsigned gz, unsigned bx,

@@ -11,6 +11,10 @@ void fake_cuda_reset();
 void fake_cuda_fail_at(const char* function, int nth, int code);
 void fake_cuda_set_attribute(int attribute, int value);
 
+void fake_cuda_set_device_count(int count);  ///< 1 after a reset
+/// Blocks of the largest cluster of which the GPU holds one (16 after a reset): 0 where it holds none.
+void fake_cuda_set_largest_cluster(int blocks);
+
 int fake_cuda_call_count();
 /// "cuMemAlloc 1024"; "" out of range. Valid until the next reset.
 const char* fake_cuda_call(int index);

@@ -215,9 +215,10 @@ void check_arch(int arch) {
   const auto [major, minor] = nvrtc_version();
   throw Error({.code = ErrorCode::unknown_arch,
                .message = fmt::format("NVRTC {}.{} does not compile for sm_{}", major, minor, arch),
-               .hint = fmt::format("it knows {}; an older arch schedules and runs on the emulated device "
-                                   "only",
-                                   known)});
+               .hint = fmt::format("it knows {}; {}", known,
+                                   !archs.empty() && arch > archs.back()
+                                       ? "a newer CUDA toolkit may know a newer GPU"
+                                       : "an older arch schedules and runs on the emulated device only")});
 }
 
 }  // namespace

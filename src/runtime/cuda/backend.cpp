@@ -121,6 +121,14 @@ void* CudaBackend::allocate(std::int64_t bytes) {
   status.throw_if_failed();
   return reinterpret_cast<void*>(address);
 }
+  if (status.code() == ErrorCode::out_of_memory) {
+    throw Error({.kind = ErrorKind::runtime,
+                 .code = status.code(),
+                 .message = std::string(status.message()),
+                 .hint =
+                     "give buffers and workspaces back, run with smaller dims, or see nvidia-smi for other "
+                     "processes that hold memory"});
+  }
 
 void CudaBackend::free(void* address) noexcept {
   if (address) context_->release([&](const Driver& d) { d.p_cuMemFree(device_pointer(address)); });

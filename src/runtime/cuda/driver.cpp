@@ -21,9 +21,12 @@ struct Meaning {
   const char* hint;
 };
 
-// The failures of cuInit that a user can mend, each told apart.
-Meaning meaning_of_init_failure(CUresult result) {
+// The failures of cuInit and of making a context that a user can mend, each told apart.
+Meaning meaning_of_start_failure(CUresult result) {
   switch (static_cast<int>(result)) {
+    case 2:
+      return {"the GPU has no memory left for a context",
+              "see nvidia-smi for the processes that hold it, end one or take another GPU"};
     case 34:
       return {"this libcuda is the toolkit's stub for linking, not a driver",
               "take the toolkit's lib/stubs directory out of LD_LIBRARY_PATH and install the NVIDIA driver"};
@@ -36,6 +39,13 @@ Meaning meaning_of_init_failure(CUresult result) {
     case 304:
       return {"the operating system refused a call of the driver",
               "check the permissions of /dev/nvidia* and the limits of the container"};
+    case 805:
+    case 806:
+    case 807:
+    case 808:
+    case 809:
+      return {"the MPS server of this process did not take it",
+              "see the log of nvidia-cuda-mps-control, or unset CUDA_MPS_PIPE_DIRECTORY to do without it"};
     case 802:
       return {"the system is not ready: the NVSwitch fabric has not started",
               "start nvidia-fabricmanager, of the driver's own version"};
@@ -52,6 +62,15 @@ Meaning meaning_of_init_failure(CUresult result) {
     default:
       return {"the CUDA driver did not start", "run nvidia-smi and see dmesg"};
   }
+}
+
+Error not_started(const Driver& d, const char* call, CUresult result) {
+  const Meaning meaning = meaning_of_start_failure(result);
+  const Status status = d.status(call, result, meaning.text);
+  return Error({.kind = ErrorKind::runtime,
+                .code = status.code(),
+                .message = fmt::format("{} (library {})", status.message(), d.library.path()),
+                .hint = meaning.hint});
 }
 
 int attribute(const Driver& d, CUdevice device, CUdevice_attribute which) {
@@ -148,12 +167,7 @@ std::shared_ptr<Driver> Driver::open(const CudaLibraries& libraries) {
 std::shared_ptr<const Driver> Driver::load(const CudaLibraries& libraries) {
   auto driver = open(libraries);
   if (const CUresult result = driver->p_cuInit(0); result != CUDA_SUCCESS) {
-    const Meaning meaning = meaning_of_init_failure(result);
-    const Status status = driver->status("cuInit", result, meaning.text);
-    throw Error({.kind = ErrorKind::runtime,
-                 .code = ErrorCode::driver,
-                 .message = fmt::format("{} (library {})", status.message(), driver->library.path()),
-                 .hint = meaning.hint});
+    throw not_started(*driver, "cuInit", result);
   }
   driver->check("cuDriverGetVersion", driver->p_cuDriverGetVersion(&driver->version));
   if (driver->cuda_version().major >= oldest_driver) return driver;
@@ -203,12 +217,14 @@ CudaContext::CudaContext(std::shared_ptr<const Driver> driver, int ordinal)
   if (ordinal < 0 || ordinal >= count) {
     throw Error({.code = ErrorCode::invalid_argument,
                  .message = fmt::format("there is no CUDA device {}: this process sees {}", ordinal, count),
-                 .hint = "devices count from 0; CUDA_VISIBLE_DEVICES hides the others"});
+                 .hint =
+                     "devices count from 0; CUDA_VISIBLE_DEVICES hides the others; of a GPU in MIG mode a "
+                     "process sees one instance, and none where none was made (nvidia-smi -L lists them)"});
   }
   d.check("cuDeviceGet", d.p_cuDeviceGet(&device_, ordinal));
   target_ = read_target(d, device_);
-  // Last: nothing after it throws, so the destructor's release matches.
-  d.check("cuDevicePrimaryCtxRetain", d.p_cuDevicePrimaryCtxRetain(&context_, device_));
+  if (const CUresult result = d.p_cuDevicePrimaryCtxRetain(&context_, device_); result != CUDA_SUCCESS)
+    throw not_started(d, "cuDevicePrimaryCtxRetain", result);
 }
 
 namespace {
