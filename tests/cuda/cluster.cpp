@@ -24,8 +24,9 @@ TEST_CASE("a cluster that not every GPU has is allowed when its kernel is loaded
     {
       const auto backend = fakes.backend();
       const auto queue = backend->create_queue();
+      const int before = fakes.call_count();
       const auto module = load_cubin(*backend, source_of_clusters(blocks), cubin_of_clusters(blocks));
-      CHECK(fakes.find_call("cuFuncSetAttribute") == (blocks > 8 ? any_size : ""));
+      CHECK(fakes.find_call("cuFuncSetAttribute", before) == (blocks > 8 ? any_size : ""));
       const runtime::Argument arguments[3] = {};
       CHECK(backend->launch(*queue, module->function("scale"), {3 * blocks, 1, 1}, arguments, 3));
       CHECK(fakes.count("cuLaunchKernel") == 1);
@@ -72,13 +73,63 @@ TEST_CASE("a GPU without clusters, or with smaller ones, refuses them", "[cuda][
   for (const int arch : {80, 120}) {
     fakes.set_attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, arch / 10);
     fakes.set_attribute(CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH, arch >= 90);
+    fakes.set_largest_cluster(8);
     const auto backend = fakes.backend();
     const ErrorInfo error =
         error_info([&] { load_cubin(*backend, source_of_clusters(16), cubin_of_clusters(16)); });
     CHECK(error.code == ErrorCode::unsupported);
     CHECK(contains(error.message, arch == 80 ? "kernel scale: cluster of 16 exceeds the limit of 1 ("
                                              : "kernel scale: cluster of 16 exceeds the limit of 8 ("));
+    CHECK(contains(error.hint, "compile for the device"));
   }
+}
+
+TEST_CASE("the largest cluster is the one that the GPU holds", "[cuda][cluster]") {
+  const Fakes fakes;
+  // By an empty kernel whose blocks take a multiprocessor each.
+  CHECK(fakes.backend()->target().max_cluster == 16);
+  CHECK(fakes.find_call("cuOccupancyMaxPotentialClusterSize") ==
+        "cuOccupancyMaxPotentialClusterSize fuse_empty shared 232448");
+  fakes.require_clean();
+  for (const int blocks : {8, 4, 0}) {  // no opt-in, a small instance of MIG, none at all
+    fakes.set_largest_cluster(blocks);
+    const auto backend = fakes.backend();
+    CHECK(backend->target().max_cluster == std::max(1, blocks));
+    CHECK(contains(backend->report(), "clusters of " + std::to_string(std::max(1, blocks)) + "\n"));
+  }
+  const int before = fakes.call_count();
+  fakes.set_attribute(CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH, 0);
+  CHECK(fakes.backend()->target().max_cluster == 1);
+  CHECK(fakes.find_call("cuModuleLoadData", before) == "");
+}
+
+TEST_CASE("a driver without a compiler does not say how large clusters are", "[cuda][cluster]") {
+  const int code = GENERATE(209, 221, 222, 223);
+  const Fakes fakes;
+  fakes.fail_at("cuModuleLoadData", 1, code);
+  {
+    const auto backend = fakes.backend();
+    CHECK(backend->target().max_cluster == 8);
+    CHECK(contains(backend->report(), "as the driver did not say: cuModuleLoadData: "));
+    CHECK(contains(backend->report(), "(" + std::to_string(code) + ")"));
+  }
+  fakes.require_clean();
+}
+
+TEST_CASE("a kernel whose cluster the GPU cannot hold is not loaded", "[cuda][cluster]") {
+  const Fakes fakes;
+  {
+    const auto backend = fakes.backend();
+    fakes.set_largest_cluster(4);  // of blocks that take as much as this kernel's
+    const ErrorInfo error =
+        error_info([&] { load_cubin(*backend, source_of_clusters(8), cubin_of_clusters(8)); });
+    CHECK(error.code == ErrorCode::unsupported);
+    CHECK(error.message ==
+          "kernel scale: Fake H200 cannot hold a cluster of 8 blocks of 128 threads, 32 registers each");
+    CHECK(contains(error.hint, "compile for the device"));
+    CHECK(load_cubin(*backend, source_of_clusters(4), cubin_of_clusters(4)));
+  }
+  fakes.require_clean();
 }
 
 }  // namespace

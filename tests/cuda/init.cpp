@@ -95,15 +95,14 @@ TEST_CASE("the target is read from the device", "[cuda]") {
   CHECK(contains(backend->report(), "device 0: Fake H200, sm_90, 132 SMs"));
 }
 
-TEST_CASE("an old or odd device: no clusters, 8 blocks a cluster, no clock rates", "[cuda]") {
+TEST_CASE("an odd device: 8 blocks of a cluster at most, no clock rates", "[cuda]") {
   const Fakes fakes;
+  fakes.set_largest_cluster(8);
   fakes.set_attribute(75, 12);  // compute capability
   fakes.set_attribute(36, 0);   // memory clock
   CHECK(fakes.backend()->target().max_cluster == 8);
   CHECK(fakes.backend()->target().arch == 120);
   CHECK(fakes.backend()->target().bandwidth == Target{}.bandwidth);
-  fakes.set_attribute(120, 0);  // cluster launch
-  CHECK(fakes.backend()->target().max_cluster == 1);
 }
 
 TEST_CASE("an ordinal that is not there", "[cuda]") {

@@ -85,8 +85,11 @@ CudaBackend::CudaBackend(std::shared_ptr<const CudaContext> context, const CudaL
 std::string CudaBackend::report() const {
   const Driver& d = context_->driver();
   std::string text = d.library.report();
-  text += fmt::format("  driver of CUDA {}; device {}: {}, sm_{}, {} SMs\n", version_text(d.version),
-                      context_->ordinal(), target().name, target().arch, target().sms);
+  text += fmt::format("  driver of CUDA {}; device {}: {}, sm_{}, {} SMs, clusters of {}\n",
+                      version_text(d.version), context_->ordinal(), target().name, target().arch,
+                      target().sms, target().max_cluster);
+  if (const Status& asked = context_->cluster_status(); !asked)
+    text += fmt::format("  larger clusters are not used, as the driver did not say: {}\n", asked.message());
   if (toolchain()) text += toolchain()->report();
   const std::lock_guard lock(mutex_);
   if (cublaslt_) {
@@ -118,9 +121,6 @@ void* CudaBackend::allocate(std::int64_t bytes) {
         format_cut(text, "{} bytes asked, {} of {} free", fmt::make_format_args(bytes, free, total)));
   });
   if (!status && address) context_->release([&](const Driver& d) { d.p_cuMemFree(address); });
-  status.throw_if_failed();
-  return reinterpret_cast<void*>(address);
-}
   if (status.code() == ErrorCode::out_of_memory) {
     throw Error({.kind = ErrorKind::runtime,
                  .code = status.code(),
@@ -129,6 +129,9 @@ void* CudaBackend::allocate(std::int64_t bytes) {
                      "give buffers and workspaces back, run with smaller dims, or see nvidia-smi for other "
                      "processes that hold memory"});
   }
+  status.throw_if_failed();
+  return reinterpret_cast<void*>(address);
+}
 
 void CudaBackend::free(void* address) noexcept {
   if (address) context_->release([&](const Driver& d) { d.p_cuMemFree(device_pointer(address)); });

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <utility>
 
+#include "runtime/cuda/largest_cluster.hpp"
 #include "runtime/formatted_status.hpp"
 
 namespace fuse::runtime {
@@ -103,9 +104,7 @@ Target read_target(const Driver& d, CUdevice device) {
   t.shared_unit = of_arch.shared_unit;
   t.l2_bytes = get(CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE);
 
-  // 16 blocks a cluster is an opt-in of the data-centre parts; 8 is portable.
-  const bool data_centre = t.arch == 90 || t.arch == 100 || t.arch == 103;
-  t.max_cluster = get(CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH) == 0 ? 1 : data_centre ? 16 : 8;
+  t.max_cluster = get(CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH) == 0 ? 1 : portable_cluster;
 
   // Rates are kHz; memory moves two words a clock. A copy reaches about 0.88 of the pins' rate (4.3 of 4.9
   // TB/s on an H200). A driver that names no rate leaves the default.
@@ -225,6 +224,12 @@ CudaContext::CudaContext(std::shared_ptr<const Driver> driver, int ordinal)
   target_ = read_target(d, device_);
   if (const CUresult result = d.p_cuDevicePrimaryCtxRetain(&context_, device_); result != CUDA_SUCCESS)
     throw not_started(d, "cuDevicePrimaryCtxRetain", result);
+  if (target_.max_cluster == 1) return;
+  cluster_status_ =
+      run_apart([&](const Driver&) { return largest_cluster(d, target_, target_.max_cluster); });
+  if (cluster_status_ || cluster_status_.code() == ErrorCode::unsupported) return;
+  d.p_cuDevicePrimaryCtxRelease(device_);  // no destructor will
+  cluster_status_.throw_if_failed();
 }
 
 namespace {

@@ -75,6 +75,8 @@
   F(cuFuncGetAttribute)                          \
   F(cuFuncSetAttribute)                          \
   F(cuOccupancyMaxActiveBlocksPerMultiprocessor) \
+  F(cuOccupancyMaxActiveClusters)                \
+  F(cuOccupancyMaxPotentialClusterSize)          \
   F(cuLaunchKernel)                              \
   F(cuLaunchCooperativeKernel)
 
@@ -148,6 +150,8 @@ class CudaContext {
   CUdevice device() const { return device_; }
   int ordinal() const { return ordinal_; }
   const Target& target() const { return target_; }
+  /// Why the largest cluster could not be asked for, and is taken to be the portable one; ok where it was.
+  const Status& cluster_status() const { return cluster_status_; }
 
   /// Runs `body`, which returns a Status, with this context current, and gives the caller its own back on
   /// every path. `body` must not throw.
@@ -227,6 +231,7 @@ class CudaContext {
   CUdevice device_ = 0;
   CUcontext context_ = nullptr;
   Target target_;
+  Status cluster_status_;
   void note_failure() const noexcept;
   mutable std::atomic<CUresult> dead_ = CUDA_SUCCESS;  ///< what ended the context
   unsigned forks_;  ///< of this process and those it came from, when the context was made

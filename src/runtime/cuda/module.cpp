@@ -7,15 +7,18 @@
 #include <limits>
 
 #include "runtime/cuda/cuda_backend.hpp"
+#include "runtime/cuda/largest_cluster.hpp"
 #include "runtime/formatted_status.hpp"
-
 #include "schedule/residency.hpp"
+
 namespace fuse::runtime {
 namespace {
 
 constexpr std::int64_t max_grid_x = std::numeric_limits<std::int32_t>::max();
 constexpr std::int64_t max_grid_yz = 65535;
-constexpr int portable_cluster = 8;  // every GPU with clusters has those; more are asked for
+
+constexpr const char* compile_here =
+    "compile for the device that runs it: its own limits are planned for then";
 
 Status foreign_function() noexcept {
   return {ErrorCode::internal, "the function was loaded on another device"};
@@ -63,7 +66,8 @@ void check_clusters(const std::vector<codegen::KernelInfo>& kernels, const Targe
     throw Error({.kind = ErrorKind::internal,
                  .code = ErrorCode::unsupported,
                  .message = fmt::format("kernel {}: cluster of {} exceeds the limit of {} ({})", info.name,
-                                        info.cluster, target.max_cluster, target.name)});
+                                        info.cluster, target.max_cluster, target.name),
+                 .hint = compile_here});
   }
 }
 
@@ -106,8 +110,40 @@ CudaModule::CudaModule(std::shared_ptr<const CudaContext> context, std::shared_p
   });
   if (status) return;
   unload();
+  if (status.code() == ErrorCode::unsupported) {
+    throw Error({.kind = ErrorKind::runtime,
+                 .code = status.code(),
+                 .message = std::string(status.message()),
+                 .hint = compile_here});
+  }
   status.throw_if_failed();
 }
+
+namespace {
+
+/// Whether the device can hold a cluster of the kernel, by the driver that knows its groups of
+/// multiprocessors.
+Status check_cluster(const Driver& d, const CudaFunction& function, const Target& target) noexcept {
+  const codegen::KernelInfo& info = function.info;
+  CUlaunchConfig launch{};
+  launch.gridDimX = static_cast<unsigned>(info.cluster);
+  launch.gridDimY = launch.gridDimZ = 1;
+  launch.blockDimX = function.block_threads;
+  launch.blockDimY = launch.blockDimZ = 1;
+  int clusters = 0;  // their size stands in the kernel
+  if (Status s =
+          d.status("cuOccupancyMaxActiveClusters",
+                   d.p_cuOccupancyMaxActiveClusters(&clusters, function.handle, &launch), function.label);
+      !s) {
+    return s;
+  }
+  if (clusters > 0) return Status::ok();
+  return status(ErrorCode::unsupported,
+                "kernel {}: {} cannot hold a cluster of {} blocks of {} threads, {} registers each",
+                info.name, target.name, info.cluster, info.block_threads, function.registers);
+}
+
+}  // namespace
 
 CudaModule::~CudaModule() { unload(); }
 
@@ -167,6 +203,9 @@ Status CudaModule::load_function(const Driver& d, const CudaContext& context, CU
         !s) {
       return s;
     }
+  }
+  if (info.cluster > 1) {
+    if (Status s = check_cluster(d, function, context.target()); !s) return s;
   }
   if (shared == 0) return Status::ok();
 
