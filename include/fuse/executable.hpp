@@ -273,6 +273,7 @@ class FUSE_COMPILER_API Session {
   /// As Workspace's; a run of a session has ended when it returns.
   void measure() { workspace_.measure(); }
   std::optional<Profile> measured() const { return workspace_.measured(); }
+  const Workspace& workspace() const { return workspace_; }
 
  private:
   const Buffer& buffer(std::size_t slot) const;

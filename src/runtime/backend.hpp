@@ -37,6 +37,8 @@ class Function {
   /// What it was loaded on; a device compares this before it looks any closer.
   const void* owner = nullptr;
   int registers = 0;  ///< of a thread; 0 where the device does not count them
+  int blocks_per_sm =
+      0;  ///< that a multiprocessor holds of a kernel that spins; 0 where the device does not say
 };
 
 /// A loaded Binary, and the binary, so that it can be saved.

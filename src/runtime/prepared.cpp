@@ -71,7 +71,8 @@ schedule::Residency residency_of(const Executable::Impl& executable, const sched
           .threads = kernel.block_threads,
           .registers = executable.functions[work.kernel]->registers,
           .shared_bytes = kernel.shared_bytes,
-          .blocks_an_sm = kernel.blocks_an_sm};
+          .blocks_an_sm = kernel.blocks_an_sm,
+          .counted = executable.functions[work.kernel]->blocks_per_sm};
 }
 
 /// Turns a plan's steps into ready ones.

@@ -48,6 +48,7 @@ int blocks_per_sm(const Residency& launch, const Target& target) {
   const std::int64_t warps = subpartitions_per_sm * subpartition_of(target).warps_of(share.registers);
   std::int64_t blocks = std::min<std::int64_t>(target.max_blocks_per_sm, warps / share.warps);
   if (share.shared > 0) blocks = std::min(blocks, target.shared_per_sm / share.shared);
+  if (launch.counted != Residency::unknown) blocks = std::min<std::int64_t>(blocks, launch.counted);
   return static_cast<int>(blocks);
 }
 
@@ -61,7 +62,8 @@ std::int64_t sum(std::int64_t a, std::int64_t b) {
 }
 
 /// The most places for blocks of `one` that the blocks of `other` take.
-std::int64_t taken(const Residency& one, const Residency& other, const Target& target) {
+std::int64_t taken(Residency one, const Residency& other, const Target& target) {
+  one.counted = Residency::unknown;  // what else a device counts, nobody knows of `other`
   const std::int64_t places = std::max(1, blocks_per_sm(one, target));
   const Share mine = share_of_block(one, target), theirs = share_of_block(other, target);
   const std::int64_t warps = ceil_div(places * mine.warps, subpartitions_per_sm);  // of a subpartition

@@ -19,6 +19,7 @@ struct Residency {
   int registers = unknown;        ///< of a thread
   std::int64_t shared_bytes = 0;  ///< of a block
   int blocks_an_sm = 1;           ///< for which the registers of a multiprocessor suffice
+  int counted = unknown;          ///< blocks that a multiprocessor holds by the device's own count
   bool operator==(const Residency&) const = default;
 };
 
@@ -41,8 +42,8 @@ struct Share {
 };
 Share share_of_block(const Residency&, const Target&);
 
-/// Blocks of the launch that one multiprocessor holds, as NVIDIA's cuda_occupancy.h counts them; 0 where not
-/// even one fits.
+/// Blocks of the launch that one multiprocessor holds, as NVIDIA's cuda_occupancy.h counts them, and no more
+/// than the device has counted; 0 where not even one fits.
 int blocks_per_sm(const Residency&, const Target&);
 
 /// Whether every block of every launch has a place whatever places the others took: blocks of launches that

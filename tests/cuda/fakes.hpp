@@ -40,6 +40,8 @@ struct Fakes {
                                                                          "fake_cuda_set_attribute");
   FUSE_TEST_CUDA(set_device_count) = fake_function<decltype(set_device_count)>(fake_cuda_path(),
                                                                                "fake_cuda_set_device_count");
+  FUSE_TEST_CUDA(set_most_blocks) = fake_function<decltype(set_most_blocks)>(fake_cuda_path(),
+                                                                             "fake_cuda_set_most_blocks");
   FUSE_TEST_CUDA(set_largest_cluster) =
       fake_function<decltype(set_largest_cluster)>(fake_cuda_path(), "fake_cuda_set_largest_cluster");
   FUSE_TEST_CUDA(call_count) = fake_function<decltype(call_count)>(fake_cuda_path(), "fake_cuda_call_count");

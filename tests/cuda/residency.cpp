@@ -97,6 +97,14 @@ TEST_CASE("registers that the driver counted decide how many blocks have places"
   CHECK(error_info([&] { whole.prepare(); }).code == ErrorCode::out_of_residency);
 }
 
+TEST_CASE("a driver that counts fewer blocks than the registers allow is believed", "[cuda][residency]") {
+  const FakeEnvironment environment;
+  const Fakes fakes;
+  fakes.set_most_blocks(16);  // a sanitizer's, say, which takes a part of each multiprocessor
+  CHECK(compile(sums(row_sums_and_total_in_parts(2112)), Device::cuda()).prepare().launches() == 1);
+  CHECK(compile(sums(row_sums_and_total_in_parts(2113)), Device::cuda()).prepare().launches() == 2);
+}
+
 }  // namespace
 }  // namespace fuse::test
 #endif

@@ -93,6 +93,10 @@ void fake_cuda_set_device_count(int count) {
   const std::lock_guard lock(state().mutex);
   state().devices = count;
 }
+void fake_cuda_set_most_blocks(int blocks) {
+  const std::lock_guard lock(state().mutex);
+  state().most_blocks = blocks;
+}
 void fake_cuda_set_largest_cluster(int blocks) {
   const std::lock_guard lock(state().mutex);
   state().largest_cluster = blocks;
@@ -447,7 +451,8 @@ CUresult CUDAAPI cuFuncSetAttribute(CUfunction function, CUfunction_attribute wh
 CUresult CUDAAPI cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, CUfunction function, int threads,
                                                              std::size_t) {
   FAKE_ENTER_IN_CONTEXT("cuOccupancyMaxActiveBlocksPerMultiprocessor %s %d", function->name.c_str(), threads);
-  *blocks = threads > 0 ? 2048 / threads : 1;
+  const std::lock_guard lock(state().mutex);
+  *blocks = std::min(state().most_blocks, threads > 0 ? 2048 / threads : 1);
   return CUDA_SUCCESS;
 }
 CUresult CUDAAPI cuOccupancyMaxPotentialClusterSize(int* blocks, CUfunction function,

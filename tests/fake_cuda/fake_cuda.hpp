@@ -12,6 +12,8 @@ void fake_cuda_fail_at(const char* function, int nth, int code);
 void fake_cuda_set_attribute(int attribute, int value);
 
 void fake_cuda_set_device_count(int count);  ///< 1 after a reset
+/// Blocks that a multiprocessor holds at most, by the driver's count (32 after a reset).
+void fake_cuda_set_most_blocks(int blocks);
 /// Blocks of the largest cluster of which the GPU holds one (16 after a reset): 0 where it holds none.
 void fake_cuda_set_largest_cluster(int blocks);
 

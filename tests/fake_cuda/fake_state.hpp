@@ -130,7 +130,7 @@ struct State {
   bool holding = false;
   bool graphs_need_context = false;
   int stream_numbers = 0;
-  int largest_cluster = 16, devices = 1;
+  int largest_cluster = 16, devices = 1, most_blocks = 32;
   std::uint64_t time = 0;  // operations that any stream ran so far
   CUctx_st context;
   CUctx_st foreign_context;
@@ -148,6 +148,7 @@ struct State {
     holding = graphs_need_context = false;
     largest_cluster = 16;
     devices = 1;
+    most_blocks = 32;
     misuse = 0;
     attributes = {{CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, 9},
                   {CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, 0},

@@ -186,6 +186,8 @@ int execute(const RunOptions& given) {
   std::nth_element(seconds.begin(), middle, seconds.end());
   print_line(fmt::format("kernels  {} launched, {} GEMMs", session.prepared().launches(),
                          session.prepared().gemms()));
+  if (const std::string note = session.workspace().mode_note(); !note.empty())
+    print_line(fmt::format("mode     {}: {}", to_string(session.workspace().mode()), note));
   print_line(fmt::format(
       "time     compile {:.1f} ms, run {:.3f} ms{}", compile_seconds * 1e3, run_seconds * 1e3,
       options.runs == 1 ? "" : fmt::format(", median of {} {:.3f} ms", options.runs, *middle * 1e3)));

@@ -207,9 +207,8 @@ Status CudaModule::load_function(const Driver& d, const CudaContext& context, CU
   if (info.cluster > 1) {
     if (Status s = check_cluster(d, function, context.target()); !s) return s;
   }
-  if (shared == 0) return Status::ok();
+  if (shared == 0 && !function.spins) return Status::ok();
 
-  // Shared memory for as many blocks as threads and registers allow; the rest of it stays cache.
   int blocks = 0;
   if (Status s = d.status(
           "cuOccupancyMaxActiveBlocksPerMultiprocessor",
@@ -218,6 +217,10 @@ Status CudaModule::load_function(const Driver& d, const CudaContext& context, CU
       !s) {
     return s;
   }
+  function.blocks_per_sm = function.spins ? blocks : 0;
+  if (shared == 0) return Status::ok();
+
+  // Shared memory for as many blocks as there can be; the rest of it stays cache.
   const schedule::Residency launch{
       .threads = info.block_threads, .registers = function.registers, .shared_bytes = shared};
   const std::int64_t wanted = blocks * share_of_block(launch, context.target()).shared;
