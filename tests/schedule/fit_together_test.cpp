@@ -102,14 +102,29 @@ class AllPlacings {
   bool stuck_ = false;
 };
 
-/// Two multiprocessors of four subpartitions, each of two or three warps and six units of registers.
+/// Two multiprocessors of four subpartitions, each of so many warps and six units of registers.
 Target small_target(int warps) {
   Target target = target_profile("tiny2");
-  target.max_threads_per_sm = 4 * 32 * warps;
+  target.max_threads_per_block = target.max_threads_per_sm = 4 * 32 * warps;
   target.max_blocks_per_sm = 4;
   target.registers_per_sm = 4 * 6 * 256;
   target.shared_per_sm = 4 * 1280;
   return target;
+}
+
+TEST_CASE("residency: warps may lie so that registers are left in pieces", "[schedule][residency]") {
+  const Target target = small_target(3);
+  // A multiprocessor holds two blocks of either: six warps of two units of registers, four warps of three.
+  // But the four may lie in one subpartition each, and of the three units left there one warp of the six
+  // takes two.
+  const Residency six{.blocks = 1, .threads = 6 * 32, .registers = 16};
+  const Residency four{.blocks = 2, .threads = 4 * 32, .registers = 24};
+  CHECK(blocks_per_sm(six, target) == 2);
+  CHECK(blocks_per_sm(four, target) == 2);
+  CHECK(AllPlacings({six, four}, target).stuck());
+  CHECK_FALSE(fit_together(std::vector{six, four}, target));
+  CHECK(fit_together(std::vector{six, six, six}, target));
+  CHECK(fit_together(std::vector{four, four}, target));
 }
 
 TEST_CASE("residency: of what fits together no block is ever without a place", "[schedule][residency]") {
@@ -119,11 +134,11 @@ TEST_CASE("residency: of what fits together no block is ever without a place", "
   const auto draw = [&](int from, int to) { return std::uniform_int_distribution<int>(from, to)(random); };
   int fitted = 0, refused_rightly = 0, refused = 0;
   for (int round = 0; round < 800; ++round) {
-    const Target target = small_target(draw(2, 3));
+    const Target target = small_target(draw(2, 4));
     std::vector<Residency> launches(static_cast<std::size_t>(draw(2, 3)));
     for (Residency& launch : launches) {
-      launch = {.blocks = draw(1, 3),
-                .threads = 32 * draw(1, 4),
+      launch = {.blocks = draw(1, 2),
+                .threads = 32 * draw(1, 6),
                 .registers = 8 * draw(1, 6),
                 .shared_bytes = draw(0, 2) == 0 ? draw(1, 1536) : 0};
     }
