@@ -1,6 +1,10 @@
 // Kernels of clusters on the cuda device, against the fake driver.
 // SPDX-License-Identifier: Apache-2.0
 #if FUSE_COMPILER_HAS_CUDA
+#include <cuda.h>
+
+#include <algorithm>
+
 #include "cuda/fakes.hpp"
 
 namespace fuse::test {

@@ -1,5 +1,9 @@
 // Blocks of a multiprocessor against NVIDIA's own count, cuda_occupancy.h, where the toolkit is installed.
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <string>
+#include <vector>
+
 #include "schedule/residency.hpp"
 #include "support/catch.hpp"
 
@@ -13,8 +17,6 @@ namespace fuse::test {
 namespace {
 
 #if __has_include(<cuda_occupancy.h>)
-
-using schedule::Residency;
 
 /// From the table of compute capabilities in NVIDIA's programming guide. The header has its own block slots.
 struct OccupancyRow {
@@ -91,7 +93,7 @@ TEST_CASE("blocks of a multiprocessor are those that cuda_occupancy.h counts", "
       for (const int registers : counts) {
         for (const std::int64_t bytes : shared) {
           const int nvidia = blocks_by_nvidia(properties, threads, registers, bytes);
-          const int own = blocks_per_sm(
+          const int own = schedule::blocks_per_sm(
               {.blocks = 1, .threads = threads, .registers = registers, .shared_bytes = bytes}, target);
           ++cases;
           above += own > nvidia;
