@@ -98,12 +98,18 @@ void check_floats(const std::string& type) {
   const T inf = std::numeric_limits<T>::infinity(), nan = std::numeric_limits<T>::quiet_NaN();
   const std::vector<T> values = {T(0), T(-0.0), T(1), T(-1), T(0.1), T(-2.5), T(7), T(1e30), inf, -inf, nan};
   check<T>(type, values,
-           {{"maximum", [](T a, T b) { return std::isnan(a) || std::isnan(b) ? a + b
-                                              : b > a                        ? b
-                                                                             : a; }},
-            {"minimum", [](T a, T b) { return std::isnan(a) || std::isnan(b) ? a + b
-                                              : b < a                        ? b
-                                                                             : a; }},
+           {{"maximum",
+             [](T a, T b) {
+               if (std::isnan(a) || std::isnan(b)) return a + b;
+               if (a == 0 && b == 0) return std::signbit(a) ? b : a;
+               return std::max(a, b);
+             }},
+            {"minimum",
+             [](T a, T b) {
+               if (std::isnan(a) || std::isnan(b)) return a + b;
+               if (a == 0 && b == 0) return std::signbit(a) ? a : b;
+               return std::min(a, b);
+             }},
             {"divide", [](T a, T b) { return a / b; }},
             {"remainder", [](T a, T b) { return std::fmod(a, b); }},
             {"power", [](T a, T b) { return std::pow(a, b); }}},
@@ -118,7 +124,7 @@ TEST_CASE("integer arithmetic wraps and never traps", "[emulated]") {
   check_integers<std::int64_t>("long long");
 }
 
-TEST_CASE("float arithmetic propagates NaN and keeps the first of two zeros", "[emulated]") {
+TEST_CASE("float arithmetic propagates NaN, and +0 is greater than -0", "[emulated]") {
   check_floats<float>("float");
   check_floats<double>("double");
 }

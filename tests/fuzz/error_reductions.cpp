@@ -93,12 +93,6 @@ Enclosure extreme(const Rule& rule, ReferenceTensor centre) {
   const ReferenceTensor high = rule.apply({&x.greatest()}, rule.dtype());
   const ReferenceTensor unknown =
       total(rule, [](T least, T greatest) { return undecided(least, greatest) ? 1.0 : 0.0; });
-  bool negative_zero = false;
-  if constexpr (std::is_same_v<T, double>) {
-    for (const double value : x.least().real()) negative_zero |= value == 0 && std::signbit(value);
-    for (const double value : x.greatest().real()) negative_zero |= value == 0 && std::signbit(value);
-    negative_zero |= !x.exact();
-  }
   Ends<T> ends(centre);
   for (std::size_t i = 0; i < centre.element_count(); ++i) {
     const T least = low.elements<T>()[i], greatest = high.elements<T>()[i];
@@ -106,8 +100,8 @@ Enclosure extreme(const Rule& rule, ReferenceTensor centre) {
       ends.exact(i);
     } else if (unknown.real()[i] > 0 || is_nan(least) || is_nan(greatest)) {
       ends.any(i);
-    } else if (least == 0 && greatest == 0 && negative_zero) {
-      // The order decides which of the zeros stays.
+    } else if (least == 0 && greatest == 0 && !x.exact()) {
+      // An element that may be 0 may be a zero of either sign.
       ends.put(i, static_cast<T>(-0.0), T{0});
     } else {
       ends.put(i, least, greatest);

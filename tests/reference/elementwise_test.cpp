@@ -85,9 +85,9 @@ TEST_CASE("reference: binary ops at the edges of double") {
   check_binary(Op::div, {1, -1, 0, inf}, {4, 0.0, 0, inf}, {0.25, -inf, nan, nan});
   check_binary(Op::rem, {7, -7, 5.5, 1, 1, -0.0}, {3, 3, -2, 0, inf, 3}, {1, -1, 1.5, nan, 1, -0.0});
   check_binary(Op::pow, {2, -8, 0, -2, nan}, {10, 1.0 / 3, 0, 3, 0}, {1024, nan, 1, -8, 1});
-  // A NaN wins from either side; of equal operands the first stays.
-  check_binary(Op::max, {1, nan, 1, 0.0, -0.0}, {2, 1, nan, -0.0, 0.0}, {2, nan, nan, 0.0, -0.0});
-  check_binary(Op::min, {1, nan, 1, 0.0, -0.0}, {2, 1, nan, -0.0, 0.0}, {1, nan, nan, 0.0, -0.0});
+  // A NaN wins from either side; +0 is greater than -0.
+  check_binary(Op::max, {1, nan, 1, 0.0, -0.0}, {2, 1, nan, -0.0, 0.0}, {2, nan, nan, 0.0, 0.0});
+  check_binary(Op::min, {1, nan, 1, 0.0, -0.0}, {2, 1, nan, -0.0, 0.0}, {1, nan, nan, -0.0, -0.0});
 }
 
 TEST_CASE("reference: comparisons and logic") {

@@ -26,18 +26,59 @@ std::vector<Primitive> arithmetic_primitives() {
 )",
        .host = R"(inline double nan_f64() { return __builtin_nan(""); }
 )"},
-      // A NaN on either side wins; equal operands (also +0 and -0) give the first.
+      // A NaN on either side wins, and +0 is greater than -0, as PTX has it. No branch is in the C++ bodies,
+      // so that they are vectors in a loop.
       {.name = "maximum",
        .cuda = R"(template <class T>
-__device__ inline T maximum(T a, T b) { return b > a || b != b ? b : a; }
+__device__ inline T maximum(T a, T b) { return b > a ? b : a; }
+template <>
+__device__ inline float maximum(float a, float b) {
+#if __CUDA_ARCH__ >= 800
+  float result;
+  asm("max.NaN.f32 %0, %1, %2;" : "=f"(result) : "f"(a), "f"(b));
+  return result;
+#else
+  return a != a || b != b ? __int_as_float(0x7fffffff) : fmaxf(a, b);
+#endif
+}
+template <>
+__device__ inline double maximum(double a, double b) {
+  return a != a || b != b ? __longlong_as_double(0x7fffffffffffffff) : fmax(a, b);
+}
 )",
-       .host = R"(template <class T> inline T maximum(T a, T b) { return b > a || b != b ? b : a; }
+       .host = R"(template <class T> inline T maximum(T a, T b) { return b > a ? b : a; }
+template <> inline float maximum(float a, float b) {
+  return (a > b) | (a != a) | ((a == b) & !__builtin_signbit(a)) ? a : b;
+}
+template <> inline double maximum(double a, double b) {
+  return (a > b) | (a != a) | ((a == b) & !__builtin_signbit(a)) ? a : b;
+}
 )"},
       {.name = "minimum",
        .cuda = R"(template <class T>
-__device__ inline T minimum(T a, T b) { return b < a || b != b ? b : a; }
+__device__ inline T minimum(T a, T b) { return b < a ? b : a; }
+template <>
+__device__ inline float minimum(float a, float b) {
+#if __CUDA_ARCH__ >= 800
+  float result;
+  asm("min.NaN.f32 %0, %1, %2;" : "=f"(result) : "f"(a), "f"(b));
+  return result;
+#else
+  return a != a || b != b ? __int_as_float(0x7fffffff) : fminf(a, b);
+#endif
+}
+template <>
+__device__ inline double minimum(double a, double b) {
+  return a != a || b != b ? __longlong_as_double(0x7fffffffffffffff) : fmin(a, b);
+}
 )",
-       .host = R"(template <class T> inline T minimum(T a, T b) { return b < a || b != b ? b : a; }
+       .host = R"(template <class T> inline T minimum(T a, T b) { return b < a ? b : a; }
+template <> inline float minimum(float a, float b) {
+  return (a < b) | (a != a) | ((a == b) & !!__builtin_signbit(a)) ? a : b;
+}
+template <> inline double minimum(double a, double b) {
+  return (a < b) | (a != a) | ((a == b) & !!__builtin_signbit(a)) ? a : b;
+}
 )"},
       {.name = "divide",
        .cuda = R"(__device__ inline float divide(float a, float b) { return a / b; }

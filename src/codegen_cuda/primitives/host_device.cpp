@@ -32,8 +32,7 @@ static inline float rsqrtf(float v) { return 1.0f / sqrtf(v); }
 static inline float rsqrt(float v) { return rsqrtf(v); }
 )";
 
-// A sum or product tree is the same in every lane, for both commute; so is a maximum, but for the sign of a
-// zero, which each lane then finds for itself.
+// Sums, products, maxima and minima commute, so that the tree has the same result in every lane.
 const std::string_view host_device = R"(struct index3 { unsigned x, y, z; };
 struct fuse_device {
 const fuse_call* call_;
@@ -55,9 +54,6 @@ template <class T, class F>
 __attribute__((noinline)) T butterfly(T v, F combine, const char* what, int line) {
   fuse_slots* s = exchange(pack(v), what, line);
   if (!s->reduced) reduce<T>(s, combine);
-  if constexpr (F::keeps_zero) {
-    if (s->reduced == 2) return own_butterfly<T>(s, combine);
-  }
   return unpack<T>(s->result);
 }
 template <class T, class F> static void reduce(fuse_slots* s, F combine) {
@@ -69,19 +65,7 @@ template <class T, class F> static void reduce(fuse_slots* s, F combine) {
 #pragma GCC unroll 1
     for (int i = 0; i < d; ++i) t[i] = combine(t[i], t[i + d]);
   s->result = pack(t[0]);
-  s->reduced = F::keeps_zero && static_cast<T>(0.5) + static_cast<T>(0.5) == 1 && t[0] == 0 ? 2 : 1;
-}
-template <class T, class F> T own_butterfly(const fuse_slots* s, F combine) {
-  T t[32], u[32];
-#pragma GCC unroll 1
-  for (int i = 0; i < 32; ++i) t[i] = unpack<T>(s->value[i]);
-#pragma GCC unroll 1
-  for (int d = 16; d > 0; d >>= 1) {
-#pragma GCC unroll 1
-    for (int i = 0; i < 32; ++i) u[i] = combine(t[i], t[i ^ d]);
-    __builtin_memcpy(t, u, sizeof t);
-  }
-  return t[threadIdx.x & 31];
+  s->reduced = 1;
 }
 )";
 

@@ -30,7 +30,6 @@ __device__ inline T warp_sum(T v) {
 }
 )",
        .host = R"(struct plus {
-  static constexpr bool keeps_zero = false;
   template <class T> T operator()(T a, T b) const { return a + b; }
 };
 template <class T> T warp_sum(T v, int line = __builtin_LINE()) { return butterfly(v, plus{}, "warp_sum", line); }
@@ -75,7 +74,6 @@ __device__ inline T warp_prod(T v) {
 }
 )",
        .host = R"(struct times {
-  static constexpr bool keeps_zero = false;
   template <class T> T operator()(T a, T b) const { return a * b; }
 };
 template <class T> T warp_prod(T v, int line = __builtin_LINE()) { return butterfly(v, times{}, "warp_prod", line); }
@@ -90,7 +88,6 @@ __device__ inline T warp_max(T v) {
 }
 )",
        .host = R"(struct larger {
-  static constexpr bool keeps_zero = true;
   template <class T> T operator()(T a, T b) const { return maximum(a, b); }
 };
 template <class T> T warp_max(T v, int line = __builtin_LINE()) { return butterfly(v, larger{}, "warp_max", line); }
@@ -105,7 +102,6 @@ __device__ inline T warp_min(T v) {
 }
 )",
        .host = R"(struct smaller {
-  static constexpr bool keeps_zero = true;
   template <class T> T operator()(T a, T b) const { return minimum(a, b); }
 };
 template <class T> T warp_min(T v, int line = __builtin_LINE()) { return butterfly(v, smaller{}, "warp_min", line); }

@@ -1,6 +1,5 @@
 // Nodes with the same op, operands, attributes and type become one: the first, with its scope and line.
-// Operands of a commutative op may stand either way round; max and min are not, since of +0 and -0 the first
-// comes out.
+// Operands of a commutative op may stand either way round.
 //
 // Before:  %1 = exp %x : f32[4]  %2 = exp %x : f32[4]  %3 = add %1, %2 : f32[4]
 // After:   %1 = exp %x : f32[4]  %2 = add %1, %1 : f32[4]

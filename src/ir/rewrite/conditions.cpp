@@ -232,16 +232,17 @@ std::optional<Attr> composed_reduction(const Match& m) {
   return DimsAttr{composed_dims(m)};
 }
 
-std::optional<Attr> composed_reduction_in_order(const Match& m) {
-  const Axes outer = mapped(axes(m.root()), others(index(m.value(0).type.rank()), axes(m.op(1))));
-  if (floats(m) && outer.back() > axes(m.op(1)).front()) return std::nullopt;
-  return composed_reduction(m);
+std::optional<Attr> permuted_reduction(const Match& m) {
+  const Axes& permutation = axes(m.op(1));
+  if (!increases(mapped(others(permutation.size(), axes(m.root())), permutation))) return std::nullopt;
+  Axes dims = mapped(axes(m.root()), permutation);
+  std::sort(dims.begin(), dims.end());
+  return DimsAttr{std::move(dims)};
 }
 
 std::optional<Attr> transposed_reduction(const Match& m) {
-  const Axes& permutation = axes(m.op(1));
-  if (!increases(mapped(others(permutation.size(), axes(m.root())), permutation))) return std::nullopt;
-  return if_increasing(mapped(axes(m.root()), permutation));
+  if (!increases(mapped(axes(m.root()), axes(m.op(1))))) return std::nullopt;
+  return permuted_reduction(m);
 }
 
 std::optional<Attr> same_reduction(const Match& m) { return m.root().attr; }

@@ -45,9 +45,8 @@ std::optional<Attr> transposed_broadcast(const Match&);  ///< of an operand whos
 std::optional<Attr> sliced_broadcast(const Match&);      ///< a slice of repeated dims
 std::optional<Attr> reshaped_broadcast(const Match&);    ///< of a reshape that only adds dims of extent 1
 std::optional<Attr> composed_reduction(const Match&);    ///< of a value that nothing else needs
-/// Elements that compare equal, as +0 and -0, meet in the same order as before.
-std::optional<Attr> composed_reduction_in_order(const Match&);
-std::optional<Attr> transposed_reduction(const Match&);  ///< kept and reduced dims stay in order
+std::optional<Attr> permuted_reduction(const Match&);    ///< of a transpose; kept dims stay in order
+std::optional<Attr> transposed_reduction(const Match&);  ///< the same; reduced dims stay in order, too
 std::optional<Attr> same_reduction(const Match&);
 
 }  // namespace fuse::ir::algebra

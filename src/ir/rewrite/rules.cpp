@@ -44,10 +44,8 @@ std::vector<Rule> make_rules() {
   constexpr Attributes more_units{"the dims of extent 1 repeated too", reshaped_broadcast};
   constexpr Attributes both_reductions{"the dims of both, where the inner has no other user",
                                        composed_reduction};
-  constexpr Attributes both_ordered{
-      "the dims of both, where the inner has no other user and elements stay in order",
-      composed_reduction_in_order};
   constexpr Attributes same_order{"dims that stay in order", transposed_reduction},
+      same_elements{"the same dims, where those that are kept stay in order", permuted_reduction},
       same_dims{"its dims", same_reduction};
   constexpr Keeps bound = Keeps::bound, relaxed = Keeps::algebra;
 
@@ -106,13 +104,15 @@ std::vector<Rule> make_rules() {
       {round(floor(x)), floor(x)},
       {round(ceil(x)), ceil(x)},
       {round(round(x)), round(x)},
-      // Extremes. Of +0 and -0 the first stays, so operands keep their order.
+      // Extremes. +0 is greater than -0, so the order of the operands does not count.
       {max(x, x), x},
       {min(x, x), x},
       {max(max(x, y), x), max(x, y)},
-      {max(max(x, y), y), max(x, y)},
       {min(min(x, y), x), min(x, y)},
-      {min(min(x, y), y), min(x, y)},
+      {max(max(x, c), d), max(x, max(c, d))},
+      {min(min(x, c), d), min(x, min(c, d))},
+      {max(x, -x), abs(x), of_signed},
+      {min(x, -x), -abs(x), of_signed},
       {max(x, -inf), x},
       {min(x, inf), x},
       {clamp(x, -inf, inf), x},
@@ -197,17 +197,19 @@ std::vector<Rule> make_rules() {
       // Reductions of reductions, where the order does not count.
       {reduce_sum(reduce_sum(x)), reduce_sum(x), of_integers, both_reductions},
       {reduce_prod(reduce_prod(x)), reduce_prod(x), of_integers, both_reductions},
-      {reduce_max(reduce_max(x)), reduce_max(x), always, both_ordered},
-      {reduce_min(reduce_min(x)), reduce_min(x), always, both_ordered},
+      {reduce_max(reduce_max(x)), reduce_max(x), always, both_reductions},
+      {reduce_min(reduce_min(x)), reduce_min(x), always, both_reductions},
       {reduce_any(reduce_any(x)), reduce_any(x), always, both_reductions},
       {reduce_all(reduce_all(x)), reduce_all(x), always, both_reductions},
-      // Reductions of transposes, where elements meet in the same order.
-      {reduce_sum(transpose(x)), reduce_sum(x), always, same_order},
-      {reduce_prod(transpose(x)), reduce_prod(x), always, same_order},
-      {reduce_max(transpose(x)), reduce_max(x), always, same_order},
-      {reduce_min(transpose(x)), reduce_min(x), always, same_order},
-      {reduce_any(transpose(x)), reduce_any(x), always, same_order},
-      {reduce_all(transpose(x)), reduce_all(x), always, same_order},
+      // Reductions of transposes, where elements meet in the same order or their order does not count.
+      {reduce_sum(transpose(x)), reduce_sum(x), of_floats, same_order},
+      {reduce_prod(transpose(x)), reduce_prod(x), of_floats, same_order},
+      {reduce_sum(transpose(x)), reduce_sum(x), of_integers, same_elements},
+      {reduce_prod(transpose(x)), reduce_prod(x), of_integers, same_elements},
+      {reduce_max(transpose(x)), reduce_max(x), always, same_elements},
+      {reduce_min(transpose(x)), reduce_min(x), always, same_elements},
+      {reduce_any(transpose(x)), reduce_any(x), always, same_elements},
+      {reduce_all(transpose(x)), reduce_all(x), always, same_elements},
       {argmax(transpose(x)), argmax(x), always, same_order},
       {argmin(transpose(x)), argmin(x), always, same_order},
       // Relaxed: the same for real numbers.

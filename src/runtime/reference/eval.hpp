@@ -47,9 +47,9 @@ inline double div(double a, double b) { return a / b; }
 /// Of truncating division: the sign of a.
 inline double rem(double a, double b) { return std::fmod(a, b); }
 inline double pow(double a, double b) { return std::pow(a, b); }
-/// A NaN on either side wins; equal operands (also +0 and -0) give the first.
-inline double max(double a, double b) { return b > a || b != b ? b : a; }
-inline double min(double a, double b) { return b < a || b != b ? b : a; }
+/// A NaN on either side wins, and +0 is greater than -0.
+inline double max(double a, double b) { return a > b || a != a || (a == b && !std::signbit(a)) ? a : b; }
+inline double min(double a, double b) { return a < b || a != a || (a == b && std::signbit(a)) ? a : b; }
 
 inline double clamp(double a, double b, double c) { return min(max(a, b), c); }
 
