@@ -12,6 +12,7 @@
 #include "codegen_cuda/identifiers.hpp"
 #include "codegen_cuda/lower.hpp"
 #include "codegen_cuda/print_cuda.hpp"
+#include "ir/kernel/passes/divide_by_invariants.hpp"
 #include "ir/kernel/passes/elide_conditions.hpp"
 #include "ir/kernel/passes/hoist_invariants.hpp"
 #include "ir/kernel/passes/name_divisions.hpp"
@@ -81,6 +82,7 @@ constexpr KernelPass kernel_passes[] = {
     {"elide_conditions", kernel::elide_conditions},
     {"hoist_invariants", kernel::hoist_invariants},
     {"vectorise", kernel::vectorise},
+    {"divide_by_invariants", kernel::divide_by_invariants},
     {"share_scratch", kernel::share_scratch},
     {"name_divisions", kernel::name_divisions},
 };

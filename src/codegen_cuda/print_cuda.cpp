@@ -204,6 +204,8 @@ class KernelPrinter {
       return fmt::format("random_uniform_{}({}, {}, {}, {})", to_string(result), name(random->seed),
                          name(random->offset), random->stream, to_cxx(random->element));
     }
+    if (const auto* reciprocal = std::get_if<Reciprocal>(&rhs))
+      return fmt::format("divisor_reciprocal({})", name(reciprocal->divisor));
     const auto& load = std::get<Load>(rhs);
     const std::string& from = kernel_.buffers[load.buffer].name;
     const std::string read =
@@ -322,6 +324,13 @@ class KernelPrinter {
     op_line(fmt::format("store_vector({}, {}, {});", kernel_.buffers[store.buffer].name, to_cxx(store.index),
                         kernel_.buffers[store.array].name),
             origin);
+  }
+
+  void print(const VectorDivide& divide, const Origin& origin) {
+    op_line(
+        fmt::format("divide_vector({}, {}, {}, {});", kernel_.buffers[divide.quotients].name,
+                    kernel_.buffers[divide.numerators].name, name(divide.divisor), name(divide.reciprocal)),
+        origin);
   }
 
   void print(const Bind& bind, const Origin&) {

@@ -17,7 +17,8 @@ namespace {
 using ir::NodeId;
 using ir::Relation;
 
-constexpr int most_bytes = 16;
+constexpr int most_bytes = 16;      // of one access
+constexpr int repeated_bytes = 32;  // of a value that many rows read: two accesses, whose sectors a cache has
 constexpr int most_elements = 8;
 
 /// What is read of a value's operand for neighbours in the value's innermost dim.
@@ -25,8 +26,9 @@ enum class Neighbours : std::uint8_t { same, side_by_side, apart };
 
 class Walker {
  public:
-  Walker(const ir::Graph& graph, const Piece& piece)
-      : graph_(graph), inputs_(piece.inputs.begin(), piece.inputs.end()) {
+  /// `walked`: elements that the loops visit.
+  Walker(const ir::Graph& graph, const Piece& piece, std::int64_t walked)
+      : graph_(graph), walked_(walked), inputs_(piece.inputs.begin(), piece.inputs.end()) {
     for (const ir::Symbol& symbol : graph.symbols) {
       if (symbol.factor == 1) continue;
       multiples_.emplace(symbol.name, symbol.factor * Dim::symbol(symbol.name, quotient_range(symbol)));
@@ -56,7 +58,10 @@ class Walker {
   /// Stored, or read from memory: what a thread accesses at a time. All must begin at a multiple.
   void narrow(const ir::Node& node, bool in_memory) {
     const std::vector<Dim>& dims = node.type.dims;
-    if (in_memory) width_ = std::min(width_, most_bytes / static_cast<int>(size_of(node.type.dtype)));
+    if (in_memory) {
+      const int bytes = product(dims).hint() < walked_ ? repeated_bytes : most_bytes;
+      width_ = std::min(width_, bytes / static_cast<int>(size_of(node.type.dtype)));
+    }
     const auto inner = innermost(dims);
     while (width_ > 1 && (!inner || !is_multiple(dims[*inner]))) width_ /= 2;
   }
@@ -116,6 +121,7 @@ class Walker {
   }
 
   const ir::Graph& graph_;
+  const std::int64_t walked_;
   const std::unordered_set<NodeId> inputs_;
   std::map<std::string, Dim, std::less<>> multiples_;  // symbols as multiples of their quotients
   std::unordered_set<NodeId> seen_;
@@ -130,7 +136,8 @@ int widest_vector(const ir::Graph& graph, const Piece& piece) {
   if (piece.in_place || !piece.phases.empty() || relation == Relation::scan) return 1;
   const bool reduces = relation == Relation::reduce;
   if (reduces && !loop_shape(graph, leader).inner) return 1;
-  Walker walker(graph, piece);
+  const std::vector<Dim>& walked = (reduces ? graph[leader.operands[0]] : leader).type.dims;
+  Walker walker(graph, piece, product(walked).hint());
   const std::vector<NodeId> results = results_of(piece);
   for (const Stage& stage : stages_of(graph, piece)) {
     if (!walks(stage.form)) continue;

@@ -48,10 +48,16 @@ std::string use(const std::string& name) {
       const std::string own = "FUSE_LOCAL(" + type + ", 2, own); ";
       kernel(type, own + "load_vector(own, x, 2 * i); store_vector(y, 2 * i, own);");
     }
+    kernel("float", "FUSE_LOCAL(float, 8, own); load_vector(own, x, 8 * i); store_vector(y, 8 * i, own);");
     for (const int n : {2, 4, 8, 16}) {
       kernel("signed char", "FUSE_LOCAL(signed char, " + std::to_string(n) +
                                 ", own); load_vector(own, x, 16 * i); store_vector(y, 16 * i, own);");
     }
+  } else if (name == "divisor_reciprocal" || name == "divide_vector") {
+    kernel("float",
+           "float a[4], q[4]; for (int k = 0; k < 4; ++k) a[k] = load(x, i + k); "
+           "divide_vector(q, a, load(x, 0), divisor_reciprocal(load(x, 0))); "
+           "for (int k = 0; k < 4; ++k) store(y, i + k, q[k]);");
   } else if (name == "shared" || name == "block_barrier" || name == "warp_barrier") {
     const std::string wait = name == "shared" ? "block_barrier" : name;
     for (const auto& [type, suffix] : types) {

@@ -86,8 +86,8 @@ TEST_CASE("vectorise leaves alone what does not lie side by side from a multiple
   const auto backward = [](const Index& g, const Index& v) { return 4 * g + 3 - v; };
   for (const auto& index : {+apart, +shifted, +unaligned, +backward}) CHECK(kept(copy_loop(4, index, index)));
   CHECK(kept(copy_loop(
-      8, [](const Index& g, const Index& v) { return 8 * g + v; },
-      [](const Index& g, const Index& v) { return 8 * g + v; })));  // 32 bytes
+      16, [](const Index& g, const Index& v) { return 16 * g + v; },
+      [](const Index& g, const Index& v) { return 16 * g + v; })));  // 64 bytes
   CHECK(kept(copy_loop(
       3, [](const Index& g, const Index& v) { return 3 * g + v; },
       [](const Index& g, const Index& v) { return 3 * g + v; })));

@@ -115,7 +115,8 @@ static void store(local_array<T, n>& a, I i, V v, int line = __builtin_LINE()) {
 }
 )",
        .member = true},
-      // Between an array and as many elements in memory, 16 bytes at most and aligned to their size.
+      // Between an array and as many elements in memory, whose number divides their index: by accesses of 16
+      // bytes, or of all bytes where they are fewer.
       {.name = "vector_bits",
        .cuda = R"(template <int bytes> struct vector_bits;
 template <> struct vector_bits<2> { using type = unsigned short; };
@@ -127,8 +128,11 @@ template <> struct vector_bits<16> { using type = uint4; };
       {.name = "load_vector",
        .cuda = R"(template <class T, int n, class I>
 __device__ inline void load_vector(T (&to)[n], const T* p, I i) {
-  const auto bits = *reinterpret_cast<const typename vector_bits<n * sizeof(T)>::type*>(p + i);
-  memcpy(to, &bits, sizeof bits);
+  constexpr int each = n * sizeof(T) < 16 ? n : 16 / sizeof(T);
+  for (int k = 0; k < n; k += each) {
+    const auto bits = *reinterpret_cast<const typename vector_bits<each * sizeof(T)>::type*>(p + i + k);
+    memcpy(to + k, &bits, sizeof bits);
+  }
 }
 )",
        .host = R"(template <class T, int n, class I> static void load_vector(T (&to)[n], const T* p, I i) {
@@ -137,7 +141,8 @@ __device__ inline void load_vector(T (&to)[n], const T* p, I i) {
 )",
        .checked_host = R"(template <class T, int n, class U, class I>
 void load_vector(local_array<T, n>& to, global<U> p, I i, int line = __builtin_LINE()) {
-  call_->check_load(call_->runner, p.object, i, sizeof(T), n, line);
+  constexpr int each = n * sizeof(T) < 16 ? n : 16 / sizeof(T);
+  for (int k = 0; k < n; k += each) call_->check_load(call_->runner, p.object, i + k, sizeof(T), each, line);
   for (int k = 0; k < n; ++k) to.value[k] = p.base[i + k], to.written[k] = true;
 }
 )",
@@ -146,9 +151,12 @@ void load_vector(local_array<T, n>& to, global<U> p, I i, int line = __builtin_L
       {.name = "store_vector",
        .cuda = R"(template <class T, int n, class I>
 __device__ inline void store_vector(T* p, I i, const T (&from)[n]) {
-  typename vector_bits<n * sizeof(T)>::type bits;
-  memcpy(&bits, from, sizeof bits);
-  *reinterpret_cast<decltype(bits)*>(p + i) = bits;
+  constexpr int each = n * sizeof(T) < 16 ? n : 16 / sizeof(T);
+  for (int k = 0; k < n; k += each) {
+    typename vector_bits<each * sizeof(T)>::type bits;
+    memcpy(&bits, from + k, sizeof bits);
+    *reinterpret_cast<decltype(bits)*>(p + i + k) = bits;
+  }
 }
 )",
        .host = R"(template <class T, int n, class I> static void store_vector(T* p, I i, const T (&from)[n]) {
@@ -157,8 +165,9 @@ __device__ inline void store_vector(T* p, I i, const T (&from)[n]) {
 )",
        .checked_host = R"(template <class T, int n, class I>
 void store_vector(global<T> p, I i, const local_array<T, n>& from, int line = __builtin_LINE()) {
+  constexpr int each = n * sizeof(T) < 16 ? n : 16 / sizeof(T);
   for (int k = 0; k < n; ++k) load(from, k, line);
-  call_->check_store(call_->runner, p.object, i, sizeof(T), n, line);
+  for (int k = 0; k < n; k += each) call_->check_store(call_->runner, p.object, i + k, sizeof(T), each, line);
   for (int k = 0; k < n; ++k) p.base[i + k] = from.value[k];
 }
 )",

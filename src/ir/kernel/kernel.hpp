@@ -94,7 +94,11 @@ struct Random {
   Index element{};
   std::int64_t stream = 0;
 };
-using Rhs = std::variant<Constant, Compute, Load, IndexValue, IndexLess, Random>;
+/// The float nearest to 1 / divisor where a division by it takes few steps, else NaN: see VectorDivide.
+struct Reciprocal {
+  VarId divisor = 0;  ///< f32
+};
+using Rhs = std::variant<Constant, Compute, Load, IndexValue, IndexLess, Random, Reciprocal>;
 
 /// var = rhs
 struct Let {
@@ -130,16 +134,24 @@ struct Store {
   Index index{};
   VarId value = 0;
 };
-/// The array, a thread's own, becomes as many elements of the buffer, which lie side by side from `index` on:
-/// read at once, so that they take 16 bytes at most and the index is a multiple of their number.
+/// Bytes of the widest access, and of the most elements that a thread moves side by side: two accesses.
+inline constexpr std::int64_t access_bytes = 16, vector_bytes = 32;
+/// The array, a thread's own, becomes as many elements of the buffer, which lie side by side from `index` on.
+/// They take vector_bytes at most, and the index is a multiple of their number.
 struct VectorLoad {
   BufferId array = 0, buffer = 0;
   Index index{};
 };
-/// Those elements of the buffer become the array, at once.
+/// Those elements of the buffer become the array.
 struct VectorStore {
   BufferId buffer = 0, array = 0;
   Index index{};
+};
+/// quotients[i] = numerators[i] / divisor of two arrays of f32, a thread's own and of as many elements: the
+/// same bits as a division gives, in fewer steps where many elements share the divisor.
+struct VectorDivide {
+  BufferId quotients = 0, numerators = 0;
+  VarId divisor = 0, reciprocal = 0;
 };
 /// Names an index expression; inside an If that bounds it, uses see Dim::index(name, extent).
 struct Bind {
@@ -192,8 +204,8 @@ struct GridBarrier {
 struct ClusterBarrier {};
 
 struct Stmt {
-  std::variant<Let, Declare, Combine, WarpCombine, WarpScan, Store, VectorLoad, VectorStore, Bind, BindData,
-               For, If, Barrier, GridBarrier, ClusterBarrier>
+  std::variant<Let, Declare, Combine, WarpCombine, WarpScan, Store, VectorLoad, VectorStore, VectorDivide,
+               Bind, BindData, For, If, Barrier, GridBarrier, ClusterBarrier>
       node{};
   Origin origin{};
 };

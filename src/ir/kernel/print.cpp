@@ -94,6 +94,10 @@ class Printer {
                        random.element.to_string(), random.stream);
   }
 
+  std::string expression(const Reciprocal& reciprocal, DType) const {
+    return "reciprocal of " + name(reciprocal.divisor);
+  }
+
   void print(const Let& let, const Origin& origin) {
     const Var& var = kernel_.vars[let.var];
     const std::string rhs =
@@ -130,6 +134,11 @@ class Printer {
   void print(const VectorStore& store, const Origin& origin) {
     line(fmt::format("vector_store {} = {}", element(store.buffer, store.index),
                      kernel_.buffers[store.array].name),
+         origin);
+  }
+  void print(const VectorDivide& divide, const Origin& origin) {
+    line(fmt::format("vector_divide {} = {} by {} ({})", kernel_.buffers[divide.quotients].name,
+                     kernel_.buffers[divide.numerators].name, name(divide.divisor), name(divide.reciprocal)),
          origin);
   }
   void print(const Bind& bind, const Origin&) {

@@ -183,6 +183,9 @@ class Verifier {
       use(random->offset, i64);
       check(dtype == f32 || dtype == f64, "a random number is neither f32 nor f64");
       check_free_of_unknown(random->element, "a random number");
+    } else if (const auto* reciprocal = std::get_if<Reciprocal>(&let.rhs)) {
+      use(reciprocal->divisor, f32);
+      check(dtype == f32, "a reciprocal for divisions is not f32");
     }
     define(let.var, dtype);
   }
@@ -270,6 +273,18 @@ class Verifier {
     check_vector(store.array, store.buffer, store.index, "a vector store");
   }
 
+  void statement(const VectorDivide& divide, Uniformity, bool) {
+    for (const BufferId array : {divide.quotients, divide.numerators}) {
+      check(buffer(array).space == Space::local && buffer(array).dtype == f32,
+            "a division by one value is of something else than a thread's own array of f32");
+    }
+    check(divide.quotients != divide.numerators &&
+              buffer(divide.quotients).elements == buffer(divide.numerators).elements,
+          "a division by one value is of arrays of two sizes, or of one array");
+    use(divide.divisor, f32);
+    use(divide.reciprocal, f32);
+  }
+
   void check_vector(BufferId array, BufferId memory, const Index& index, const std::string& what) const {
     check(buffer(array).space == Space::local && buffer(memory).space == Space::global,
           what + " is not between a thread's own array and memory");
@@ -277,8 +292,9 @@ class Verifier {
     check_free_of_unknown(index, what);
     const std::int64_t elements = buffer(array).elements.constant();
     const std::int64_t bytes = elements * static_cast<std::int64_t>(size_of(buffer(array).dtype));
-    check(elements > 1 && bytes <= 16 && (elements & (elements - 1)) == 0 && (index % elements).is(0),
-          fmt::format("{} of {} elements at {}", what, elements, index.to_string()));
+    check(
+        elements > 1 && bytes <= vector_bytes && (elements & (elements - 1)) == 0 && (index % elements).is(0),
+        fmt::format("{} of {} elements at {}", what, elements, index.to_string()));
   }
 
   void statement(const Bind& bind, Uniformity, bool) {

@@ -66,6 +66,9 @@ void accesses(Statement& stmt, const F& f) {
   } else if (auto* store = std::get_if<VectorStore>(&stmt.node)) {
     f(store->array, false);
     f(store->buffer, true);
+  } else if (auto* divide = std::get_if<VectorDivide>(&stmt.node)) {
+    f(divide->numerators, false);
+    f(divide->quotients, true);
   } else if (auto* barrier = std::get_if<GridBarrier>(&stmt.node)) {
     f(barrier->counter, true);
   }
@@ -76,6 +79,36 @@ void accesses(Statement& stmt, const F& f) {
 void for_each_access(Stmt& stmt, const std::function<void(BufferId&, bool)>& f) { accesses(stmt, f); }
 
 void for_each_access(const Stmt& stmt, const std::function<void(BufferId, bool)>& f) { accesses(stmt, f); }
+
+void for_each_assigned(const Stmt& stmt, const std::function<void(VarId)>& f) {
+  const auto all = [&](const std::vector<VarId>& vars) {
+    for (const VarId var : vars) f(var);
+  };
+  if (const auto* let = std::get_if<Let>(&stmt.node)) {
+    f(let->var);
+  } else if (const auto* declare = std::get_if<Declare>(&stmt.node)) {
+    all(declare->state);
+  } else if (const auto* combine = std::get_if<Combine>(&stmt.node)) {
+    all(combine->state);
+  } else if (const auto* warp = std::get_if<WarpCombine>(&stmt.node)) {
+    all(warp->state);
+  } else if (const auto* scan = std::get_if<WarpScan>(&stmt.node)) {
+    all({scan->carry, scan->result});
+  }
+}
+
+void for_each_operand(Rhs& rhs, const std::function<void(VarId&)>& f) {
+  if (auto* compute = std::get_if<Compute>(&rhs)) {
+    for (VarId& operand : compute->operands) f(operand);
+  } else if (auto* load = std::get_if<Load>(&rhs)) {
+    if (load->predicate) f(*load->predicate);
+  } else if (auto* random = std::get_if<Random>(&rhs)) {
+    f(random->seed);
+    f(random->offset);
+  } else if (auto* reciprocal = std::get_if<Reciprocal>(&rhs)) {
+    f(reciprocal->divisor);
+  }
+}
 
 std::set<std::string> names_in(const Kernel& kernel) {
   std::set<std::string> names;

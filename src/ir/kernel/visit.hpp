@@ -26,6 +26,11 @@ void for_each_index(Stmt& stmt, const std::function<void(Index&)>& f);
 void for_each_access(Stmt& stmt, const std::function<void(BufferId&, bool writes)>& f);
 void for_each_access(const Stmt& stmt, const std::function<void(BufferId, bool writes)>& f);
 
+/// Calls `f` on every variable that a statement itself, not its body, gives a value.
+void for_each_assigned(const Stmt& stmt, const std::function<void(VarId)>& f);
+/// Calls `f` on every variable that a value is computed of.
+void for_each_operand(Rhs& rhs, const std::function<void(VarId&)>& f);
+
 /// Of buffers, extents, variables, loops and bindings.
 std::set<std::string> names_in(const Kernel&);
 

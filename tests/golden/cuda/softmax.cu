@@ -1,4 +1,4 @@
-// uses FUSE_KERNEL block_barrier divide global infinity_f32 kernel load load_vector local maximum shared store store_vector warp_max warp_sum
+// uses FUSE_KERNEL block_barrier divide_vector divisor_reciprocal global infinity_f32 kernel load load_vector local maximum shared store store_vector warp_max warp_sum
 
 // softmax_softmax_0: softmax, %1 reduce_max | %5 reduce_sum | %7 div: results 1024, row_block over 1000 each
 FUSE_KERNEL(256, 4) softmax_softmax_0(global<const float> x, global<float> t7) {
@@ -8,6 +8,8 @@ FUSE_KERNEL(256, 4) softmax_softmax_0(global<const float> x, global<float> t7) {
   FUSE_SHARED(float, 8, shared_acc_1);
   FUSE_LOCAL(float, 4, x_v);
   FUSE_LOCAL(float, 4, t7_v);
+  FUSE_LOCAL(float, 4, v7_n);
+  FUSE_LOCAL(float, 4, v7_q);
   const int row = blockIdx.x;
   const int warp = threadIdx.x / 32;
   const int lane = threadIdx.x % 32;
@@ -58,11 +60,17 @@ FUSE_KERNEL(256, 4) softmax_softmax_0(global<const float> x, global<float> t7) {
   total_1 = warp_sum(total_1);                              // %5 reduce_sum  softmax
   const int g_2 = lane + 32 * warp;
   if (g_2 < 250) {
+    const float total_1_r = divisor_reciprocal(total_1);    // %7 div  softmax
     #pragma unroll
     for (int v_2 = 0; v_2 < 4; ++v_2) {
       const float v4_1 = load(h4, v_2);                     // %4 exp  softmax
-      const float v7 = divide(v4_1, total_1);               // %7 div  softmax
-      store(t7_v, v_2, v7);                                 // %7 div  softmax
+      store(v7_n, v_2, v4_1);                               // %7 div  softmax
+    }
+    divide_vector(v7_q, v7_n, total_1, total_1_r);          // %7 div  softmax
+    #pragma unroll
+    for (int v_2_1 = 0; v_2_1 < 4; ++v_2_1) {
+      const float v7 = load(v7_q, v_2_1);                   // %7 div  softmax
+      store(t7_v, v_2_1, v7);                               // %7 div  softmax
     }
     store_vector(t7, 4 * g_2 + 1000 * row, t7_v);           // %7 div  softmax
   }

@@ -20,30 +20,20 @@ struct Changed {
   bool waits = false;  ///< for other threads, whose stores it may see then
 
   void add(const Stmt& stmt) {
-    if (const auto* let = std::get_if<Let>(&stmt.node)) {
-      vars.insert(let->var);
-    } else if (const auto* declare = std::get_if<Declare>(&stmt.node)) {
-      vars.insert(declare->state.begin(), declare->state.end());
-    } else if (const auto* combine = std::get_if<Combine>(&stmt.node)) {
-      vars.insert(combine->state.begin(), combine->state.end());
-    } else if (const auto* warp = std::get_if<WarpCombine>(&stmt.node)) {
-      vars.insert(warp->state.begin(), warp->state.end());
-    } else if (const auto* scan = std::get_if<WarpScan>(&stmt.node)) {
-      vars.insert({scan->carry, scan->result});
-    } else if (const auto* store = std::get_if<Store>(&stmt.node)) {
-      buffers.insert(store->buffer);
-    } else if (const auto* read = std::get_if<VectorLoad>(&stmt.node)) {
-      buffers.insert(read->array);
-    } else if (const auto* write = std::get_if<VectorStore>(&stmt.node)) {
-      buffers.insert(write->buffer);
-    } else if (const auto* bind = std::get_if<Bind>(&stmt.node)) {
+    for_each_assigned(stmt, [&](VarId var) { vars.insert(var); });
+    for_each_access(stmt, [&](BufferId buffer, bool writes) {
+      if (writes) buffers.insert(buffer);
+    });
+    if (const auto* bind = std::get_if<Bind>(&stmt.node)) {
       names.insert(bind->name);
     } else if (const auto* data = std::get_if<BindData>(&stmt.node)) {
       names.insert(data->name);
     } else if (const auto* loop = std::get_if<For>(&stmt.node)) {
       names.insert(loop->name);
     } else {
-      waits = waits || !std::holds_alternative<If>(stmt.node);
+      waits = waits || std::holds_alternative<Barrier>(stmt.node) ||
+              std::holds_alternative<GridBarrier>(stmt.node) ||
+              std::holds_alternative<ClusterBarrier>(stmt.node);
     }
   }
 
@@ -68,6 +58,7 @@ struct Changed {
   bool changes(const Random& random) const {
     return changes(random.seed) || changes(random.offset) || changes(random.element);
   }
+  bool changes(const Reciprocal& reciprocal) const { return changes(reciprocal.divisor); }
 };
 
 bool surely_runs(const For& loop) { return loop.begin.max() < loop.end.min(); }

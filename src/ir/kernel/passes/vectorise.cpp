@@ -13,7 +13,7 @@
 namespace fuse::kernel {
 namespace {
 
-constexpr std::int64_t most_bytes = 16;
+constexpr std::int64_t most_elements = 16;
 
 /// How often a loop touches each buffer, in its nested statements too.
 struct Touched {
@@ -58,7 +58,7 @@ class Vectoriser {
   static bool is_vector(const For& loop) {
     if (!loop.unrolled || !loop.begin.is(0) || !loop.step.is(1)) return false;
     const std::int64_t trips = loop.end.constant();
-    return trips > 1 && trips <= most_bytes && (trips & (trips - 1)) == 0;
+    return trips > 1 && trips <= most_elements && (trips & (trips - 1)) == 0;
   }
 
   void loop_body(For& loop) {
@@ -73,7 +73,7 @@ class Vectoriser {
       const Buffer& memory = kernel_.buffers[buffer];
       const std::int64_t trips = loop.end.constant();
       if (memory.space != Space::global ||
-          trips * static_cast<std::int64_t>(size_of(memory.dtype)) > most_bytes)
+          trips * static_cast<std::int64_t>(size_of(memory.dtype)) > vector_bytes)
         return std::nullopt;
       const Dim zero = 0;
       const Index base =

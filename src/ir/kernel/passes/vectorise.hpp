@@ -5,8 +5,9 @@
 // After:   vector_load x_v = x[4 * g]; for v .. { let a = load x_v[v]; ..; store y_v[v] = b };
 //          vector_store y[4 * g] = y_v
 //
-// 16 bytes at most, and only of memory that the loop does not also write (load) or read (store). Buffers
-// begin at a multiple of 16 bytes (Executable's contract), so that the index alone decides.
+// An access has 16 bytes at most; 32 bytes are two. Only memory that the loop does not also write (load) or
+// read (store) is accessed so. Buffers begin at a multiple of 16 bytes (Executable's contract), so that the
+// index alone decides.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
