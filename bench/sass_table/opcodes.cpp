@@ -81,6 +81,7 @@ constexpr Row table[] = {
     {"IABS", "", alu, alu, From::profiler},
     {"IMNMX", "", alu, alu, From::guide},
     {"VIMNMX", "", alu, alu, From::guide},
+    {"VIMNMX3", "", alu, alu, From::assumed},
     {"VIADDMNMX", "", alu, alu, From::assumed},
     {"ISETP", "", alu, alu, From::guide},
     {"LEA", "", alu, alu, From::guide},
