@@ -16,6 +16,7 @@
 #include "ir/kernel/passes/elide_conditions.hpp"
 #include "ir/kernel/passes/hoist_invariants.hpp"
 #include "ir/kernel/passes/name_divisions.hpp"
+#include "ir/kernel/passes/pack_pairs.hpp"
 #include "ir/kernel/passes/share_scratch.hpp"
 #include "ir/kernel/passes/vectorise.hpp"
 #include "ir/passes/align_layouts.hpp"
@@ -83,6 +84,7 @@ constexpr KernelPass kernel_passes[] = {
     {"hoist_invariants", kernel::hoist_invariants},
     {"vectorise", kernel::vectorise},
     {"divide_by_invariants", kernel::divide_by_invariants},
+    {"pack_pairs", kernel::pack_pairs},
     {"share_scratch", kernel::share_scratch},
     {"name_divisions", kernel::name_divisions},
 };

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <bit>
 #include <utility>
 
 #include "codegen_cuda/row_lowering.hpp"
@@ -109,9 +110,16 @@ void RowLowering::combine_block(const ThreadIndex& at, std::vector<Running>& run
   combine_lanes(running);
   builder_.when({{at.lane, 1}}, [&] { put(shared, at.warp, running); });
   builder_.append(Barrier{});
-  declare_totals(running);
-  builder_.when({{at.lane, warps_}}, [&] { take(shared, at.lane, running); });
-  combine_lanes(running);
+  // Neighbouring lanes take the states of all warps, so that a few steps combine them.
+  const int lanes = static_cast<int>(std::bit_ceil(static_cast<unsigned>(warps_)));
+  if (lanes == warps_) {
+    take_totals(shared, at.lane % lanes, running);
+  } else {
+    declare_totals(running);
+    const Index warp = to_.bind(builder_.unique("w"), at.lane % lanes, lanes);
+    builder_.when({{warp, warps_}}, [&] { take(shared, warp, running); });
+  }
+  if (lanes > 1) combine_lanes(running, lanes);
 }
 
 void RowLowering::by_tile() {
@@ -194,15 +202,26 @@ void RowLowering::put(const std::vector<SharedState>& shared, const Index& at,
   }
 }
 
+std::vector<VarId> RowLowering::load_state(const SharedState& shared, const Index& at) {
+  std::vector<VarId> state;
+  for (const BufferId buffer : shared)
+    state.push_back(builder_.value(builder_.kernel.buffers[buffer].dtype, Load{buffer, at, {}}));
+  return state;
+}
+
 void RowLowering::take(const std::vector<SharedState>& shared, const Index& at,
                        const std::vector<Running>& running) {
   for (std::size_t i = 0; i < running.size(); ++i) {
     builder_.at(running[i].root());
-    std::vector<VarId> incoming;
-    for (const BufferId buffer : shared[i]) {
-      incoming.push_back(builder_.value(builder_.kernel.buffers[buffer].dtype, Load{buffer, at, {}}));
-    }
-    builder_.append(Combine{running[i].reduction, running[i].state, incoming});
+    builder_.append(Combine{running[i].reduction, running[i].state, load_state(shared[i], at)});
+  }
+}
+
+void RowLowering::take_totals(const std::vector<SharedState>& shared, const Index& at,
+                              std::vector<Running>& running) {
+  for (std::size_t i = 0; i < running.size(); ++i) {
+    builder_.at(running[i].root());
+    running[i].state = builder_.declare(running[i].reduction, "total", load_state(shared[i], at));
   }
 }
 

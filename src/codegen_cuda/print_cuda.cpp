@@ -148,6 +148,10 @@ class KernelPrinter {
   std::string_view index_type() const { return cuda_name(kernel_.index_type); }
   const std::string& name(VarId var) const { return names_[var]; }
   DType type(VarId var) const { return kernel_.vars[var].dtype; }
+  std::string type_name(VarId var) const {
+    const std::string_view element = cuda_name(type(var));
+    return kernel_.vars[var].pair ? fmt::format("pair<{}>", element) : std::string(element);
+  }
 
   void line(const std::string& content) {
     text.append(2 * static_cast<std::size_t>(depth_), ' ');
@@ -206,6 +210,9 @@ class KernelPrinter {
     }
     if (const auto* reciprocal = std::get_if<Reciprocal>(&rhs))
       return fmt::format("divisor_reciprocal({})", name(reciprocal->divisor));
+    if (const auto* part = std::get_if<PartOfPair>(&rhs))
+      return fmt::format("{}{}({})", part->second ? "second" : "first", result == f32 ? "_f32" : "",
+                         name(part->pair));
     const auto& load = std::get<Load>(rhs);
     const std::string& from = kernel_.buffers[load.buffer].name;
     const std::string read =
@@ -213,6 +220,22 @@ class KernelPrinter {
                   : fmt::format("load({}, {})", from, to_cxx(load.index));
     if (!load.predicate) return read;
     return fmt::format("{} ? {} : {}", name(*load.predicate), read, zero(result));
+  }
+
+  std::string pair_expression(const Rhs& rhs, DType element) const {
+    const std::string_view half = cuda_name(element);
+    if (const auto* constant = std::get_if<Constant>(&rhs)) {
+      const std::string value = real_literal(constant->real, false);
+      return fmt::format("pair_of<{}>({}, {})", half, value, value);
+    }
+    if (const auto* pair = std::get_if<Pair>(&rhs))
+      return fmt::format("pair_of<{}>({}, {})", half, name(pair->first), name(pair->second));
+    if (const auto* load = std::get_if<Load>(&rhs))
+      return fmt::format("load_pair({}, {})", kernel_.buffers[load->buffer].name, to_cxx(load->index));
+    const auto& compute = std::get<Compute>(rhs);
+    std::string operands;
+    for (const VarId operand : compute.operands) operands += (operands.empty() ? "" : ", ") + name(operand);
+    return fmt::format("{}_pair({})", to_string(compute.op), operands);
   }
 
   static std::string zero(DType type) {
@@ -225,8 +248,9 @@ class KernelPrinter {
   }
 
   void print(const Let& let, const Origin& origin) {
-    op_line(fmt::format("const {} {} = {};", cuda_name(type(let.var)), name(let.var),
-                        expression(let.rhs, type(let.var))),
+    const bool pair = kernel_.vars[let.var].pair;
+    op_line(fmt::format("const {} {} = {};", type_name(let.var), name(let.var),
+                        pair ? pair_expression(let.rhs, type(let.var)) : expression(let.rhs, type(let.var))),
             origin);
   }
 
@@ -309,8 +333,8 @@ class KernelPrinter {
   }
 
   void print(const Store& store, const Origin& origin) {
-    op_line(fmt::format("store({}, {}, {});", kernel_.buffers[store.buffer].name, to_cxx(store.index),
-                        name(store.value)),
+    op_line(fmt::format("{}({}, {}, {});", kernel_.vars[store.value].pair ? "store_pair" : "store",
+                        kernel_.buffers[store.buffer].name, to_cxx(store.index), name(store.value)),
             origin);
   }
 

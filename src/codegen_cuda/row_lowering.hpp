@@ -82,7 +82,10 @@ class RowLowering {
   void declare_totals(std::vector<Running>& running);
   std::vector<SharedState> shared_states(const std::vector<Running>& running, int elements);
   void put(const std::vector<SharedState>& shared, const Index& at, const std::vector<Running>& running);
+  std::vector<VarId> load_state(const SharedState& shared, const Index& at);
   void take(const std::vector<SharedState>& shared, const Index& at, const std::vector<Running>& running);
+  /// The states become new totals.
+  void take_totals(const std::vector<SharedState>& shared, const Index& at, std::vector<Running>& running);
 
   // lower_row_parts.cpp
   // -----------------------------------------------------------------------------------------

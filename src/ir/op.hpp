@@ -44,7 +44,15 @@ enum class Relation : std::uint8_t {
   custom,         ///< unknown
 };
 
-enum class Trait : std::uint8_t { none = 0, costly = 1, commutative = 2, source = 4, movement = 8 };
+enum class Trait : std::uint8_t {
+  none = 0,
+  costly = 1,
+  commutative = 2,
+  source = 4,
+  movement = 8,
+  pairs = 16,
+  commutative_pairs = commutative | pairs
+};
 
 enum class OperandClass : std::uint8_t { number, real, integer, logical, equality };
 /// Half types are converted before they meet an op of the table.

@@ -19,7 +19,9 @@ namespace {
 
 constexpr int row_warp_limit = 1024;    // elements of a row that a warp walks in 32 steps
 constexpr int row_block_limit = 16384;  // and a block of 256 in 64
-constexpr int fewest_lanes = 8;         // that share a row
+constexpr int fewest_lanes = 2;         // that share a row
+constexpr int lanes_of_line = 8;        // whose accesses of 16 bytes are a cache line
+constexpr int usual_trips = 32;         // elements that a lane of few walks: its share of combining is small
 
 /// The widest that leaves threads for half of the device, and as many as share a row.
 int vector_of(const ir::Graph& graph, const Piece& piece, std::int64_t rows, std::int64_t row,
@@ -58,6 +60,16 @@ int blocks_for_columns(const ir::Graph& graph, const Piece& piece, Choices choic
   return parts;
 }
 
+/// Threads of blocks that share rows: powers of two, and what lies between them.
+std::vector<int> block_sizes(const Target& target) {
+  std::vector<int> sizes;
+  for (int threads = 64; threads <= target.max_threads_per_block; threads *= 2) {
+    sizes.push_back(threads);
+    if (threads * 3 / 2 <= target.max_threads_per_block) sizes.push_back(threads * 3 / 2);
+  }
+  return sizes;
+}
+
 /// Threads that walk a row each have registers for what they hold of it.
 class Holding {
  public:
@@ -81,14 +93,19 @@ class Holding {
     }
     const std::int64_t rows = product(shape_.kept).hint();
     const auto fills = [&](std::int64_t threads) { return rows >= wanted_ / threads || trips(choices) <= 4; };
-    if (alone.mapping == Mapping::row_warp && fits(choices) && fills(choices.lanes)) return choices;
+    if (alone.mapping == Mapping::row_warp) {
+      for (; choices.lanes <= 32; choices.lanes *= 2) {
+        if (fits(choices) && fills(choices.lanes)) return choices;
+      }
+      choices.lanes = 32;
+    }
     const Choices by_warp = choices;
     choices.mapping = Mapping::row_block;
-    choices.lanes = 32;
-    for (int threads = 64; threads <= target_.max_threads_per_block; threads *= 2) {
+    for (const int threads : block_sizes(target_)) {
       choices.block_threads = threads;
-      if (fits(choices) && fills(threads)) return choices;
+      if (fits(choices) && fills(threads)) return without_idle(choices);
     }
+    choices.block_threads = std::bit_floor(static_cast<unsigned>(target_.max_threads_per_block));
     if (barely_fits(choices)) return choices;
     return alone.mapping == Mapping::row_warp && barely_fits(by_warp) ? by_warp : alone;
   }
@@ -145,19 +162,27 @@ class Holding {
     if (by_warp) return choices;
     choices.mapping = Mapping::row_block;
     Choices best = choices;
+    const std::int64_t groups = product(shape_.reduced).hint() / choices.vector;
     for (int threads = 64; threads <= target_.max_threads_per_block; threads *= 2) {
       choices.block_threads = threads;
       if (!fits(choices) && 2 * threads <= target_.max_threads_per_block) continue;
       choices.parts = blocks_for_columns(graph_, piece_, choices, shape_, target_);
       best = choices;
-      if (std::int64_t{choices.parts} * threads >= wanted_ || threads >= product(shape_.reduced).hint())
-        break;
+      if (std::int64_t{choices.parts} * threads >= wanted_ || threads >= groups) break;
     }
     return best;
   }
 
  private:
   std::int64_t trips(const Choices& choices) const { return row_trips(product(shape_.reduced), choices); }
+  /// By fewer threads that walk the row in as many trips: no more than have something to do in the last one.
+  Choices without_idle(Choices choices) const {
+    const std::int64_t groups = (product(shape_.reduced).hint() + choices.vector - 1) / choices.vector;
+    const std::int64_t steps = (groups + choices.block_threads - 1) / choices.block_threads;
+    const std::int64_t threads = (groups + steps - 1) / steps;
+    choices.block_threads = static_cast<int>((threads + 31) / 32 * 32);
+    return choices;
+  }
   /// Threads walk whole vectors of a row: of a short one, narrower ones are less to hold.
   int vector_that_fits(int vector) const {
     Choices choices{.mapping = Mapping::row_block, .block_threads = target_.max_threads_per_block};
@@ -206,8 +231,14 @@ Choices choices_alone(const ir::Graph& graph, const Piece& piece, const Target& 
   if (reduced <= row_warp_limit) {
     const std::int64_t groups = (reduced + vector - 1) / vector;
     const auto threads = static_cast<int>(std::clamp<std::int64_t>(groups, fewest_lanes, 32));
-    const int lanes =
-        has_columns(piece) ? 32 : static_cast<int>(std::bit_ceil(static_cast<unsigned>(threads)));
+    int lanes = has_columns(piece) ? 32 : static_cast<int>(std::bit_ceil(static_cast<unsigned>(threads)));
+    const std::int64_t wanted = std::int64_t{target.sms} * target.max_threads_per_sm / 2;
+    const auto pays = [&](int fewer) {
+      // Lanes that walk a row in several trips touch whole lines in each.
+      const bool whole = fewer >= lanes_of_line || groups <= fewer;
+      return whole && reduced <= std::int64_t{fewer} * usual_trips && results >= wanted / fewer;
+    };
+    while (!has_columns(piece) && lanes > fewest_lanes && pays(lanes / 2)) lanes /= 2;
     return {.mapping = Mapping::row_warp,
             .block_threads = std::min(128, block),
             .vector = vector,

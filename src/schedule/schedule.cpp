@@ -492,8 +492,8 @@ void verify(const ir::Graph& graph, const Schedule& schedule, const Target& targ
     if (choices.mapping == Mapping::tile && !transposed(graph, schedule.piece))
       fail("tiles of what is not transposed");
     const bool packs = choices.mapping == Mapping::row_warp && !has_columns(schedule.piece);
-    if (choices.lanes != 32 && (!packs || (choices.lanes != 16 && choices.lanes != 8)))
-      fail(fmt::format("rows of {} lanes", choices.lanes));
+    const bool power = choices.lanes > 1 && choices.lanes <= 32 && (choices.lanes & (choices.lanes - 1)) == 0;
+    if (!power || (choices.lanes != 32 && !packs)) fail(fmt::format("rows of {} lanes", choices.lanes));
   }
   if (const Choices& choices = schedule.choices; choices.shared_hold > 0) {
     const bool by_rows = choices.mapping == Mapping::row_warp || choices.mapping == Mapping::row_block;

@@ -48,8 +48,17 @@ bool runs_cuda_bodies(std::string& why) {
   return false;
 }
 
-CudaOnHost::CudaOnHost(const std::vector<std::string>& primitives, const std::string& proof) {
-  const std::string text = shims + codegen::cuda_prelude(primitives) + proof;
+CudaOnHost::CudaOnHost(const std::vector<std::string>& primitives,
+                       const std::vector<std::pair<std::string, std::string>>& in_place_of,
+                       const std::string& proof) {
+  std::string text = shims;
+  for (const auto& [name, own] : in_place_of) text += own;
+  std::string prelude = codegen::cuda_prelude(primitives);
+  for (const auto& [name, own] : in_place_of) {
+    const std::string_view body = codegen::find_primitive(name)->cuda;
+    if (const std::size_t at = prelude.find(body); at != std::string::npos) prelude.erase(at, body.size());
+  }
+  text += prelude + proof;
   const runtime::TemporaryFolder folder;
   const std::string path = folder.path() + "/proof.so";
   const std::vector<char> bytes = runtime::emulated::HostCompiler(2).build({text}).at(0);

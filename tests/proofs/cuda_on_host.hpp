@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace fuse::test {
@@ -11,10 +12,12 @@ namespace fuse::test {
 /// multiplications and additions. `why` says what is missing.
 bool runs_cuda_bodies(std::string& why);
 
-/// Primitives, what they need, and a proof's own C++ text behind them, as a loaded library.
+/// Primitives, what they need, and a proof's own C++ text behind them, as a loaded library. Instructions of a
+/// GPU do not run here: primitives that are one have a text of the proof in their place, before all others.
 class CudaOnHost {
  public:
-  CudaOnHost(const std::vector<std::string>& primitives, const std::string& proof);
+  CudaOnHost(const std::vector<std::string>& primitives,
+             const std::vector<std::pair<std::string, std::string>>& in_place_of, const std::string& proof);
   ~CudaOnHost();
   CudaOnHost(const CudaOnHost&) = delete;
   CudaOnHost& operator=(const CudaOnHost&) = delete;

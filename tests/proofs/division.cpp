@@ -24,6 +24,26 @@ template <int n> static void check(const float (&a)[n], float b, Found& found) {
   }
 }
 
+PROOF void reciprocals(Found& found) {
+  for (unsigned significand = 0; significand < 1u << 23; ++significand) {
+    const float b = __uint_as_float(0x3f800000 | significand);
+    volatile float nearest = 1.0f / b;
+    for (int units = -1; units <= 1; ++units) {
+      // Floats that are off by one unit of their own at most.
+      const float near = __uint_as_float(__float_as_uint(nearest) + units);
+      const double unit = (double)__uint_as_float(__float_as_uint(near) + 1) - near;
+      const double off = near - 1.0 / b;
+      if (off > unit || off < -unit) continue;
+      approximation = near;
+      const float r = divisor_reciprocal(b);
+      ++found.tested;
+      if (same(r, nearest) || (r != r && significand == 0x7fffff)) continue;
+      if (found.wrong++ == 0) found.a = 1.0f, found.b = b, found.got = r, found.wanted = nearest;
+    }
+  }
+  approximation = 0.0f;
+}
+
 PROOF void near_middles(Found& found) {
   for (u64 b = 1 << 23; b < 1 << 24; ++b) {
     const int zeros = __builtin_ctzll(b);
@@ -112,9 +132,23 @@ ProofResult result_of(const Found& found) {
   return result;
 }
 
-CudaOnHost proof() { return CudaOnHost({"divisor_reciprocal", "divide_vector"}, text); }
+/// The nearest reciprocal, or one that a proof sets.
+constexpr const char* near_reciprocal = R"(
+static float approximation;
+static float near_reciprocal(float b) { return approximation != 0.0f ? approximation : 1.0f / b; }
+)";
+
+CudaOnHost proof() {
+  return {{"divisor_reciprocal", "divide_vector"}, {{"near_reciprocal", near_reciprocal}}, text};
+}
 
 }  // namespace
+
+ProofResult prove_reciprocals() {
+  Found found;
+  proof().function<void(Found&)>("reciprocals")(found);
+  return result_of(found);
+}
 
 ProofResult prove_division_near_middles() {
   Found found;

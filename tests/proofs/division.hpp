@@ -11,6 +11,10 @@ struct ProofResult {
   std::string first_wrong{};  ///< empty where none is
 };
 
+/// The reciprocal of every significand, from every approximation that is off by one unit in the last place at
+/// most: the nearest float, or NaN where the significand is all ones.
+ProofResult prove_reciprocals();
+
 /// Every quotient of normal floats that lies so near to the middle of two floats that an error of the steps
 /// could round it to the wrong one.
 ///

@@ -11,6 +11,10 @@ TEST_CASE("division by one value of many has the bits of division", "[emulated][
     WARN("skipped: " << why);
     return;
   }
+  const ProofResult reciprocals = prove_reciprocals();
+  INFO(reciprocals.first_wrong);
+  CHECK(reciprocals.wrong == 0);
+  CHECK(reciprocals.tested > 8'000'000);
   const ProofResult middles = prove_division_near_middles();
   INFO(middles.first_wrong);
   CHECK(middles.wrong == 0);

@@ -99,8 +99,10 @@ TEST_CASE("by default, short rows share a warp and small tensors are walked one 
   CHECK(defaults(normalised(100000, 64, bf16)).vector == 8);
   CHECK(defaults(normalised(100000, 64, bf16)).lanes == 8);
   CHECK(defaults(normalised(100000, 64, f32)).vector == 4);
-  CHECK(defaults(normalised(100000, 64, f32)).lanes == 16);
-  CHECK(defaults(normalised(100000, 512, f32)).lanes == 32);
+  CHECK(defaults(normalised(100000, 64, f32)).lanes == 8);    // two trips, each of whole cache lines
+  CHECK(defaults(normalised(100000, 512, f32)).lanes == 16);  // 32 elements a lane
+  CHECK(defaults(normalised(100000, 16, bf16)).vector == 8);
+  CHECK(defaults(normalised(100000, 16, bf16)).lanes == 2);
   CHECK(defaults(normalised(100000, 63, f32)).vector == 1);
   CHECK(defaults(normalised(8, 64, bf16)).vector == 2);  // no lane would have anything to do
   CHECK(defaults(normalised(8, 64, bf16)).lanes == 32);
@@ -110,7 +112,7 @@ TEST_CASE("by default, short rows share a warp and small tensors are walked one 
 TEST_CASE("vectors and packed rows answer right, checked", "[stitch][emulated]") {
   std::vector<Choices> all;
   for (const int vector : {1, 2, 4}) {
-    for (const int lanes : {8, 16, 32}) {
+    for (const int lanes : {2, 4, 8, 16, 32}) {
       all.push_back(
           {.mapping = Mapping::row_warp, .block_threads = 96, .hold = 16, .vector = vector, .lanes = lanes});
     }

@@ -119,9 +119,9 @@ inline f16 to_f16(bool v) { return to_f16(v ? 1.0 : 0.0); }
        .cuda = R"(__device__ inline bf16 to_bf16(bf16 v) { return v; }
 __device__ inline bf16 to_bf16(float v) {
 #if __CUDA_ARCH__ >= 800
-  bf16 r;
-  asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(r.bits) : "f"(v));
-  return r;
+  unsigned r;  // the conversion of one alone is an instruction of the slow unit
+  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(r) : "f"(0.0f), "f"(v));
+  return {static_cast<unsigned short>(r)};
 #else
   const unsigned u = __float_as_uint(v);
   if (v != v) return {0x7fff};

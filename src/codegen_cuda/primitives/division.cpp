@@ -3,23 +3,38 @@
 // With r the float nearest to 1 / b, q = a r is at most 1.5 units in the last place off a / b, and
 // q + r (a - q b) in two fused operations is the float nearest to it (Markstein, 1990), as long as the
 // remainder a - q b and the quotient do not underflow: for b in [2^-24, 2^24] that holds where a is 0 or at
-// least 2^-101. The remainder is taken negated, which gives a quotient of 0 the sign of a. Elements are
-// tested for smaller numerators, and for quotients that are no numbers: those of infinities, of NaNs, and of
-// all where the divisor is not in the interval and r is NaN. Where one element fails, the vector is divided
-// anew. tests/proofs/division.cpp has the proof for all floats. SPDX-License-Identifier: Apache-2.0
+// least 2^-101. r itself is an approximation with one correction, which gives the nearest float for all b but
+// those whose significand is all ones; for these r is NaN. The remainder is taken negated, which gives a
+// quotient of 0 the sign of a. Elements are tested for smaller numerators, and for quotients that are no
+// numbers: those of infinities, of NaNs, and of all where r is NaN, as it is for divisors outside of the
+// interval. Where one element fails, the vector is divided anew. tests/proofs/division.cpp has the proof for
+// all floats. SPDX-License-Identifier: Apache-2.0
 #include "codegen_cuda/primitives/table.hpp"
 
 namespace fuse::codegen {
 
 std::vector<Primitive> division_primitives() {
   return {
+      // Off by one unit in the last place at most.
+      {.name = "near_reciprocal",
+       .cuda = R"(__device__ inline float near_reciprocal(float b) {
+  float r;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(b));
+  return r;
+}
+)",
+       .host = R"(inline float near_reciprocal(float b) { return 1.0f / b; }
+)"},
       {.name = "divisor_reciprocal",
        .cuda = R"(__device__ inline float divisor_reciprocal(float b) {
-  return b >= 0x1p-24f && b <= 0x1p24f ? 1.0f / b : __int_as_float(0x7fc00000);
+  const float r = near_reciprocal(b);
+  const bool usual = b >= 0x1p-24f && b <= 0x1p24f && (__float_as_uint(b) & 0x7fffff) != 0x7fffff;
+  return usual ? fmaf(fmaf(-b, r, 1.0f), r, r) : __int_as_float(0x7fc00000);
 }
 )",
        .host = R"(inline float divisor_reciprocal(float b) { return 1.0f / b; }
-)"},
+)",
+       .needs = {"near_reciprocal"}},
       {.name = "divide_vector",
        .cuda = R"(__device__ __noinline__ float divide_slow(float a, float b) { return a / b; }
 template <int n>

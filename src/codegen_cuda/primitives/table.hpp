@@ -13,6 +13,7 @@ std::vector<Primitive> barrier_primitives();
 std::vector<Primitive> arithmetic_primitives();
 std::vector<Primitive> division_primitives();
 std::vector<Primitive> conversion_primitives();
+std::vector<Primitive> pair_primitives();
 std::vector<Primitive> random_primitives();
 std::vector<Primitive> warp_primitives();
 

@@ -40,6 +40,7 @@ struct Buffer {
 struct Var {
   std::string name{};
   DType dtype = f32;
+  bool pair = false;  ///< two elements of a half type, side by side
 };
 
 /// Where a statement comes from: the op, its scope and the user's line.
@@ -66,13 +67,14 @@ struct Reduction {
   std::optional<ir::Op> single{};  ///< the element-wise op when the region is that op alone
 };
 
-/// Applies an element-wise op, select or convert to vars.
+/// Applies an element-wise op, select or convert to vars; an op of Trait::pairs to pairs too.
 struct Compute {
   ir::Op op = ir::Op::add;
   std::vector<VarId> operands{};
 };
-/// Reads one element; 0 without touching memory where the predicate is false. With a rank, of the shared
-/// memory of that block of the cluster: block b has rank b % cluster.
+/// Reads one element, or of a thread's own array two from a multiple of two on, as a pair; 0 without touching
+/// memory where the predicate is false. With a rank, of the shared memory of that block of the cluster: block
+/// b has rank b % cluster.
 struct Load {
   BufferId buffer = 0;
   Index index{};
@@ -98,7 +100,17 @@ struct Random {
 struct Reciprocal {
   VarId divisor = 0;  ///< f32
 };
-using Rhs = std::variant<Constant, Compute, Load, IndexValue, IndexLess, Random, Reciprocal>;
+/// Two values as a pair of the var's half type: halves, or f32 values that are rounded to it.
+struct Pair {
+  VarId first = 0, second = 0;
+};
+/// One of a pair, as the half that it is or as f32.
+struct PartOfPair {
+  VarId pair = 0;
+  bool second = false;
+};
+using Rhs =
+    std::variant<Constant, Compute, Load, IndexValue, IndexLess, Random, Reciprocal, Pair, PartOfPair>;
 
 /// var = rhs
 struct Let {
@@ -129,6 +141,7 @@ struct WarpScan {
   ReductionId reduction = 0;
   VarId carry = 0, incoming = 0, result = 0;
 };
+/// Of a thread's own array a pair too, to a multiple of two.
 struct Store {
   BufferId buffer = 0;
   Index index{};

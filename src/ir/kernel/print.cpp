@@ -98,11 +98,19 @@ class Printer {
     return "reciprocal of " + name(reciprocal.divisor);
   }
 
+  std::string expression(const Pair& pair, DType) const {
+    return fmt::format("pair {}, {}", name(pair.first), name(pair.second));
+  }
+  std::string expression(const PartOfPair& part, DType) const {
+    return fmt::format("{} of {}", part.second ? "second" : "first", name(part.pair));
+  }
+
   void print(const Let& let, const Origin& origin) {
     const Var& var = kernel_.vars[let.var];
     const std::string rhs =
         std::visit([&](const auto& node) { return expression(node, var.dtype); }, let.rhs);
-    line(fmt::format("let {}: {} = {}", var.name, fuse::to_string(var.dtype), rhs), origin);
+    line(fmt::format("let {}: {}{} = {}", var.name, var.pair ? "2 x " : "", fuse::to_string(var.dtype), rhs),
+         origin);
   }
   void print(const Declare& declare, const Origin& origin) {
     const std::string from =

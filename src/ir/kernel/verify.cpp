@@ -86,6 +86,7 @@ class Verifier {
   }
   void use(VarId var, DType dtype) const {
     use(var);
+    check(!kernel_.vars[var].pair, kernel_.vars[var].name + ", a pair, is used as a single value");
     check(kernel_.vars[var].dtype == dtype, kernel_.vars[var].name + " is used as another type");
   }
 
@@ -163,8 +164,10 @@ class Verifier {
   void statement(const Let& let, Uniformity, bool) {
     check(let.var < kernel_.vars.size(), "a variable does not exist");
     const DType dtype = kernel_.vars[let.var].dtype;
-    if (const auto* compute = std::get_if<Compute>(&let.rhs)) {
-      for (VarId operand : compute->operands) use(operand);
+    if (kernel_.vars[let.var].pair) {
+      check_pair(let.rhs, dtype);
+    } else if (const auto* compute = std::get_if<Compute>(&let.rhs)) {
+      for (VarId operand : compute->operands) use(operand, kernel_.vars[operand].dtype);
       check_compute(*compute, dtype);
     } else if (const auto* load = std::get_if<Load>(&let.rhs)) {
       check(buffer(load->buffer).dtype == dtype, "a load has another type than its buffer");
@@ -186,8 +189,46 @@ class Verifier {
     } else if (const auto* reciprocal = std::get_if<Reciprocal>(&let.rhs)) {
       use(reciprocal->divisor, f32);
       check(dtype == f32, "a reciprocal for divisions is not f32");
+    } else if (const auto* part = std::get_if<PartOfPair>(&let.rhs)) {
+      use_pair(part->pair, dtype == f32 ? kernel_.vars[part->pair].dtype : dtype);
+    } else {
+      check(!std::holds_alternative<Pair>(let.rhs), "a pair becomes a single value");
     }
     define(let.var, dtype);
+  }
+
+  void check_pair(const Rhs& rhs, DType dtype) const {
+    check(is_half(dtype), "a pair is of no half type");
+    if (const auto* compute = std::get_if<Compute>(&rhs)) {
+      const ir::OpInfo& row = info(compute->op);
+      check(row.has(ir::Trait::pairs), "a pair is computed by an op that has no pairs");
+      check(static_cast<int>(compute->operands.size()) == row.arity, "a let has another arity than its op");
+      for (const VarId operand : compute->operands) use_pair(operand, dtype);
+    } else if (const auto* pair = std::get_if<Pair>(&rhs)) {
+      use(pair->first);
+      use(pair->second, kernel_.vars[pair->first].dtype);
+      check(kernel_.vars[pair->first].dtype == f32 || kernel_.vars[pair->first].dtype == dtype,
+            "a pair is of neither halves nor f32 values");
+      check(!kernel_.vars[pair->first].pair && !kernel_.vars[pair->second].pair, "a pair is of pairs");
+    } else if (const auto* load = std::get_if<Load>(&rhs)) {
+      check(!load->predicate && !load->rank, "a pair is loaded by a condition, or from another block");
+      check_own_pair(load->buffer, load->index, dtype, "a load");
+    } else {
+      check(std::holds_alternative<Constant>(rhs), "a single value becomes a pair");
+    }
+  }
+
+  void check_own_pair(BufferId array, const Index& index, DType dtype, const std::string& what) const {
+    check(buffer(array).space == Space::local && buffer(array).dtype == dtype,
+          what + " of a pair is of something else than a thread's own array of its type");
+    check_free_of_unknown(index, what);
+    check((index % 2).is(0), fmt::format("{} of a pair at {}", what, index.to_string()));
+  }
+
+  void use_pair(VarId var, DType dtype) const {
+    check(var < kernel_.vars.size() && defined_.count(var), "a variable is used before it is defined");
+    check(kernel_.vars[var].pair && kernel_.vars[var].dtype == dtype,
+          kernel_.vars[var].name + " is used as a pair of another type");
   }
 
   void check_rank(const Load& load) {
@@ -260,6 +301,10 @@ class Verifier {
 
   void statement(const Store& store, Uniformity, bool) {
     check(buffer(store.buffer).written, "a store to " + buffer(store.buffer).name + ", which is only read");
+    if (kernel_.vars[store.value].pair) {
+      use_pair(store.value, buffer(store.buffer).dtype);
+      return check_own_pair(store.buffer, store.index, buffer(store.buffer).dtype, "a store");
+    }
     use(store.value, buffer(store.buffer).dtype);
     check_free_of_unknown(store.index, "a store");
   }

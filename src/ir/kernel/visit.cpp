@@ -107,6 +107,11 @@ void for_each_operand(Rhs& rhs, const std::function<void(VarId&)>& f) {
     f(random->offset);
   } else if (auto* reciprocal = std::get_if<Reciprocal>(&rhs)) {
     f(reciprocal->divisor);
+  } else if (auto* pair = std::get_if<Pair>(&rhs)) {
+    f(pair->first);
+    f(pair->second);
+  } else if (auto* part = std::get_if<PartOfPair>(&rhs)) {
+    f(part->pair);
   }
 }
 

@@ -62,32 +62,13 @@ FUSE_KERNEL(256, 1) argmax_argmax_0(global<const float> x, global<long long> t1)
     store(shared_acc_index, warp, acc_index);               // %1 argmax
   }
   block_barrier();                                          // %1 argmax
-  float total = -infinity_f32();                            // %1 argmax
-  long long total_index = 9223372036854775807LL;            // %1 argmax
-  if (lane < 8) {
-    const float v1_1 = load(shared_acc, lane);              // %1 argmax
-    const long long v1_2 = load(shared_acc_index, lane);    // %1 argmax
-    {
-      const bool combined = v1_1 > total;                   // %1 argmax
-      const bool combined_1 = v1_1 == total;                // %1 argmax
-      const bool combined_2 = total != total;               // %1 argmax
-      const bool combined_3 = v1_1 != v1_1;                 // %1 argmax
-      const bool combined_4 = combined_2 && combined_3;     // %1 argmax
-      const bool combined_5 = !combined_2;                  // %1 argmax
-      const bool combined_6 = combined_3 && combined_5;     // %1 argmax
-      const bool combined_7 = combined || combined_6;       // %1 argmax
-      const bool combined_8 = combined_1 || combined_4;     // %1 argmax
-      const bool combined_9 = v1_2 < total_index;           // %1 argmax
-      const bool combined_10 = combined_8 && combined_9;    // %1 argmax
-      const bool combined_11 = combined_7 || combined_10;   // %1 argmax
-      const float combined_12 = combined_11 ? v1_1 : total; // %1 argmax
-      const long long combined_13 = combined_11 ? v1_2 : total_index;  // %1 argmax
-      total = combined_12;                                  // %1 argmax
-      total_index = combined_13;                            // %1 argmax
-    }
-  }
+  const int lane_mod_8 = lane % 8;
+  const float v1_1 = load(shared_acc, lane_mod_8);          // %1 argmax
+  const long long v1_2 = load(shared_acc_index, lane_mod_8);  // %1 argmax
+  float total = v1_1;                                       // %1 argmax
+  long long total_index = v1_2;                             // %1 argmax
   #pragma unroll
-  for (int d = 16; d > 0; d >>= 1) {
+  for (int d = 4; d > 0; d >>= 1) {
     const float other0 = shuffle_xor(total, d);             // %1 argmax
     const long long other1 = shuffle_xor(total_index, d);   // %1 argmax
     const bool combined = other0 > total;                   // %1 argmax

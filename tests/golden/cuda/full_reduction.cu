@@ -1,4 +1,4 @@
-// uses FUSE_KERNEL block_barrier global kernel load shared store warp_sum
+// uses FUSE_KERNEL block_barrier global kernel load shared shuffle_xor store warp_sum
 
 // full_reduce_sum_0: %1 reduce_sum: results 1, split over N each
 FUSE_KERNEL(256, 2) full_reduce_sum_0(global<const float> x, global<float> part, int N) {
@@ -16,12 +16,14 @@ FUSE_KERNEL(256, 2) full_reduce_sum_0(global<const float> x, global<float> part,
     store(shared_acc, warp, acc);                           // %1 reduce_sum
   }
   block_barrier();                                          // %1 reduce_sum
-  float total = 0.0f;                                       // %1 reduce_sum
-  if (lane < 8) {
-    const float v1 = load(shared_acc, lane);                // %1 reduce_sum
-    total = total + v1;                                     // %1 reduce_sum
+  const float v1 = load(shared_acc, lane % 8);              // %1 reduce_sum
+  float total = v1;                                         // %1 reduce_sum
+  #pragma unroll
+  for (int d = 4; d > 0; d >>= 1) {
+    const float other0 = shuffle_xor(total, d);             // %1 reduce_sum
+    const float combined = total + other0;                  // %1 reduce_sum
+    total = combined;                                       // %1 reduce_sum
   }
-  total = warp_sum(total);                                  // %1 reduce_sum
   if (warp == 0 && lane == 0) {
     store(part, b, total);                                  // %1 reduce_sum
   }
