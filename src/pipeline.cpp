@@ -19,6 +19,7 @@
 #include "ir/kernel/passes/pack_pairs.hpp"
 #include "ir/kernel/passes/share_scratch.hpp"
 #include "ir/kernel/passes/vectorise.hpp"
+#include "ir/kernel/passes/vectorise_random.hpp"
 #include "ir/passes/align_layouts.hpp"
 #include "ir/passes/canonical_dims.hpp"
 #include "ir/passes/common_subexpressions.hpp"
@@ -83,6 +84,7 @@ constexpr KernelPass kernel_passes[] = {
     {"elide_conditions", kernel::elide_conditions},
     {"hoist_invariants", kernel::hoist_invariants},
     {"vectorise", kernel::vectorise},
+    {"vectorise_random", kernel::vectorise_random},
     {"divide_by_invariants", kernel::divide_by_invariants},
     {"pack_pairs", kernel::pack_pairs},
     {"share_scratch", kernel::share_scratch},

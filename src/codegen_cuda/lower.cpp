@@ -319,6 +319,8 @@ std::vector<Dim> KernelLowering::mentioned_symbols(const Kernel& kernel) {
         add(vector->index);
       } else if (const auto* vector = std::get_if<VectorStore>(&stmt.node)) {
         add(vector->index);
+      } else if (const auto* random = std::get_if<VectorRandom>(&stmt.node)) {
+        add(random->first.element);
       } else if (const auto* bind = std::get_if<Bind>(&stmt.node)) {
         add(bind->value);
       } else if (const auto* data = std::get_if<BindData>(&stmt.node)) {

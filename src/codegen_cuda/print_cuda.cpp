@@ -357,6 +357,13 @@ class KernelPrinter {
         origin);
   }
 
+  void print(const VectorRandom& vector, const Origin& origin) {
+    const Random& first = vector.first;
+    op_line(fmt::format("random_vector({}, {}, {}, {}, {});", kernel_.buffers[vector.array].name,
+                        name(first.seed), name(first.offset), first.stream, to_cxx(first.element)),
+            origin);
+  }
+
   void print(const Bind& bind, const Origin&) {
     line(fmt::format("const {} {} = {};", index_type(), bind.name, to_cxx(bind.value)));
   }

@@ -129,6 +129,32 @@ TEST_CASE("float arithmetic propagates NaN, and +0 is greater than -0", "[emulat
   check_floats<double>("double");
 }
 
+TEST_CASE("a vector of random numbers holds the numbers of its places", "[emulated]") {
+  for (const bool checked : {false, true}) {
+    for (const std::string type : {"float", "double"}) {
+      std::string body;
+      for (const int n : {2, 4, 8, 16}) {
+        const std::string count = std::to_string(n);
+        body += "FUSE_KERNEL(32) draw_" + count + "(global<" + type + "> y, global<" + type +
+                "> z) {\n  FUSE_LOCAL(" + type + ", " + count +
+                ", own);\n  const long long first = " + count +
+                "LL * threadIdx.x;\n  random_vector(own, 5, -6, 7, first);\n  for (int k = 0; k < " + count +
+                "; ++k) {\n    store(y, first + k, load(own, k));\n    store(z, first + k, random_uniform_" +
+                (type == "float" ? "f32" : "f64") + "(5, -6, 7, first + k));\n  }\n}\n";
+      }
+      EmulatedDevice d({.checked = checked});
+      d.load(body);
+      for (const int n : {2, 4, 8, 16}) {
+        const auto bytes = 32 * n * (type == "float" ? 4 : 8);
+        const auto y = d.buffer(bytes), z = d.buffer(bytes);
+        REQUIRE(d.run("draw_" + std::to_string(n), {1}, {y, z}));
+        INFO(type << ", vectors of " << n);
+        CHECK(d.values<std::uint32_t>(y) == d.values<std::uint32_t>(z));
+      }
+    }
+  }
+}
+
 TEST_CASE("CUDA's math functions exist for both float types", "[emulated]") {
   const std::vector<std::pair<std::string, double (*)(double)>> functions = {
       {"exp", std::exp},

@@ -96,6 +96,13 @@ std::string use(const std::string& name) {
     for (const char* type : {"int", "long long", "signed char", "unsigned char"}) {
       kernel(type, "store(y, i, " + name + "(load(x, i), load(x, i + 1)));");
     }
+  } else if (name == "random_values" || name == "random_vector") {
+    for (const char* type : {"float", "double"}) {
+      for (const int n : {2, 4, 8}) {
+        kernel(type, "FUSE_LOCAL(" + std::string(type) + ", " + std::to_string(n) + ", own); " + name +
+                         "(own, 1, 2, 3, " + std::to_string(n) + " * i); store(y, i, own[0] + own[1]);");
+      }
+    }
   } else if (name.starts_with("random_")) {
     const std::string suffix = name == "random_words" ? ".w[1]" : "";
     kernel("long long", "store(y, i, " + name + "(load(x, 0), load(x, 1), 2, i)" + suffix + ");");

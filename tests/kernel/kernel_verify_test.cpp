@@ -155,6 +155,29 @@ TEST_CASE("vectors, and parts of a warp", "[kernel]") {
   CHECK(broken([&](Small& s) { std::get<WarpCombine>(s.body[3].node).lanes = 8; }) == "no error");
 }
 
+TEST_CASE("random numbers of an array", "[kernel]") {
+  enum : BufferId { own = 3 };
+  const auto draw = [](const Index& element, std::int64_t elements, DType dtype = f32,
+                       Space space = Space::local) {
+    return broken([&](Small& s) {
+      s.kernel.buffers.push_back({"u_v", dtype, space, elements, true});
+      const auto seed = static_cast<VarId>(s.kernel.vars.size());
+      s.kernel.vars.push_back({"seed", i64});
+      s.place(0, Let{seed, Constant{0, 1}});
+      s.place(1, VectorRandom{own, {seed, seed, element, 0}});
+    });
+  };
+  const Index lane = Dim::index("lane", 32);
+  CHECK(draw(4 * lane, 4) == "no error");
+  CHECK(draw(4 * lane, 4, f64) == "no error");
+  CHECK(draw(4 * lane + 2, 4) == "a draw of 4 numbers at 4 * lane + 2 (at %9 here)");
+  CHECK(draw(3 * lane, 3) == "a draw of 3 numbers at 3 * lane (at %9 here)");
+  CHECK(draw(4 * lane, 4, i32) == "a random number is neither f32 nor f64 (at %9 here)");
+  CHECK(draw(4 * lane, 4, f32, Space::shared) ==
+        "random numbers go to an array that is not a thread's own (at %9 here)");
+  CHECK(draw(4 * Dim::index("z", 8), 4) == "a random number uses z, which is not in scope (at %9 here)");
+}
+
 TEST_CASE("stores and buffers", "[kernel]") {
   CHECK(broken([](Small& s) {
           s.place(7, Store{Small::x, s.at(), Small::acc});

@@ -64,6 +64,17 @@ TEST_CASE("ops: random numbers are the same on every device, wherever they are c
   sweep.run_on_test_devices();
 }
 
+TEST_CASE("ops: neighbours that a thread draws at once have the numbers of their places", "[ops][device]") {
+  OpSweep sweep("neighbours");
+  const Tensor seed = scalar(sweep, -3), offset = scalar(sweep, 11);
+  constexpr std::int64_t many = 1 << 21;  // so many that each thread has several neighbours
+  sweep.expect_exact("f32", random_uniform(f32, {many}, seed, offset));
+  sweep.expect_exact("f64", random_uniform(f64, {many}, seed, offset));
+  sweep.expect_exact("bf16", convert(random_uniform(f32, {many}, seed, offset), bf16));
+  sweep.expect_exact("row maxima", reduce_max(random_uniform(f32, {64, 1024}, seed, offset), {1}));
+  sweep.run_on_test_devices();
+}
+
 TEST_CASE("ops: seed, offset and stream each change the numbers", "[ops][device]") {
   const auto make = [](int skipped) {
     Graph g("draw");

@@ -166,6 +166,12 @@ struct VectorDivide {
   BufferId quotients = 0, numerators = 0;
   VarId divisor = 0, reciprocal = 0;
 };
+/// The array, a thread's own, becomes as many numbers of a draw, from `first.element` on, which is a multiple
+/// of their number: neighbours share the work.
+struct VectorRandom {
+  BufferId array = 0;
+  Random first{};
+};
 /// Names an index expression; inside an If that bounds it, uses see Dim::index(name, extent).
 struct Bind {
   std::string name{};
@@ -218,6 +224,7 @@ struct ClusterBarrier {};
 
 struct Stmt {
   std::variant<Let, Declare, Combine, WarpCombine, WarpScan, Store, VectorLoad, VectorStore, VectorDivide,
+               VectorRandom,
                Bind, BindData, For, If, Barrier, GridBarrier, ClusterBarrier>
       node{};
   Origin origin{};

@@ -149,6 +149,11 @@ class Printer {
                      kernel_.buffers[divide.numerators].name, name(divide.divisor), name(divide.reciprocal)),
          origin);
   }
+  void print(const VectorRandom& random, const Origin& origin) {
+    line(fmt::format("vector_random {} = {}", kernel_.buffers[random.array].name,
+                     expression(random.first, f32)),
+         origin);
+  }
   void print(const Bind& bind, const Origin&) {
     line(fmt::format("bind {} = {}", bind.name, bind.value.to_string()));
   }

@@ -182,10 +182,7 @@ class Verifier {
       check_free_of_unknown(less->index, "a comparison");
       check_free_of_unknown(less->bound, "a comparison");
     } else if (const auto* random = std::get_if<Random>(&let.rhs)) {
-      use(random->seed, i64);
-      use(random->offset, i64);
-      check(dtype == f32 || dtype == f64, "a random number is neither f32 nor f64");
-      check_free_of_unknown(random->element, "a random number");
+      check_random(*random, dtype);
     } else if (const auto* reciprocal = std::get_if<Reciprocal>(&let.rhs)) {
       use(reciprocal->divisor, f32);
       check(dtype == f32, "a reciprocal for divisions is not f32");
@@ -229,6 +226,13 @@ class Verifier {
     check(var < kernel_.vars.size() && defined_.count(var), "a variable is used before it is defined");
     check(kernel_.vars[var].pair && kernel_.vars[var].dtype == dtype,
           kernel_.vars[var].name + " is used as a pair of another type");
+  }
+
+  void check_random(const Random& random, DType dtype) const {
+    use(random.seed, i64);
+    use(random.offset, i64);
+    check(dtype == f32 || dtype == f64, "a random number is neither f32 nor f64");
+    check_free_of_unknown(random.element, "a random number");
   }
 
   void check_rank(const Load& load) {
@@ -340,6 +344,15 @@ class Verifier {
     check(
         elements > 1 && bytes <= vector_bytes && (elements & (elements - 1)) == 0 && (index % elements).is(0),
         fmt::format("{} of {} elements at {}", what, elements, index.to_string()));
+  }
+
+  void statement(const VectorRandom& random, Uniformity, bool) {
+    const Buffer& array = buffer(random.array);
+    check(array.space == Space::local, "random numbers go to an array that is not a thread's own");
+    check_random(random.first, array.dtype);
+    const std::int64_t elements = array.elements.constant();
+    check(elements > 1 && (elements & (elements - 1)) == 0 && (random.first.element % elements).is(0),
+          fmt::format("a draw of {} numbers at {}", elements, random.first.element.to_string()));
   }
 
   void statement(const Bind& bind, Uniformity, bool) {

@@ -44,6 +44,8 @@ void for_each_index(Stmt& stmt, const std::function<void(Index&)>& f) {
     f(load->index);
   } else if (auto* store = std::get_if<VectorStore>(&stmt.node)) {
     f(store->index);
+  } else if (auto* random = std::get_if<VectorRandom>(&stmt.node)) {
+    f(random->first.element);
   } else if (auto* bind = std::get_if<Bind>(&stmt.node)) {
     f(bind->value);
   } else if (auto* loop = std::get_if<For>(&stmt.node)) {
@@ -69,6 +71,8 @@ void accesses(Statement& stmt, const F& f) {
   } else if (auto* divide = std::get_if<VectorDivide>(&stmt.node)) {
     f(divide->numerators, false);
     f(divide->quotients, true);
+  } else if (auto* random = std::get_if<VectorRandom>(&stmt.node)) {
+    f(random->array, true);
   } else if (auto* barrier = std::get_if<GridBarrier>(&stmt.node)) {
     f(barrier->counter, true);
   }
