@@ -13,8 +13,9 @@ namespace {
 
 std::vector<Primitive> make_table() {
   std::vector<Primitive> table;
-  for (const auto& part : {memory_primitives, barrier_primitives, arithmetic_primitives, division_primitives,
-                           conversion_primitives, pair_primitives, random_primitives, warp_primitives}) {
+  for (const auto& part :
+       {memory_primitives, barrier_primitives, arithmetic_primitives, special_primitives, division_primitives,
+        conversion_primitives, pair_primitives, random_primitives, warp_primitives}) {
     for (Primitive& primitive : part()) table.push_back(std::move(primitive));
   }
   return table;

@@ -92,6 +92,12 @@ std::string use(const std::string& name) {
   } else if (name == "is_infinite") {
     for (const char* type : {"float", "double"})
       kernel(type, "store(y, i, is_infinite(load(x, i)) ? 1 : 0);");
+  } else if (name == "fused") {
+    kernel("float", "store(y, i, fused(load(x, i), load(x, i + 1), load(x, i + 2)));");
+  } else if (name == "error_function" || name == "hyperbolic_tangent") {
+    for (const char* type : {"float", "double"}) kernel(type, "store(y, i, " + name + "(load(x, i)));");
+  } else if (name.ends_with("_approximate")) {
+    kernel("float", "store(y, i, " + name + "(load(x, i)));");
   } else if (name == "shift_left" || name == "shift_right") {
     for (const char* type : {"int", "long long", "signed char", "unsigned char"}) {
       kernel(type, "store(y, i, " + name + "(load(x, i), load(x, i + 1)));");

@@ -1,5 +1,7 @@
 // Every element-wise row of the op table, in every type it takes, over the spread of shapes.
 // SPDX-License-Identifier: Apache-2.0
+#include <bit>
+
 #include "support/op_sweep.hpp"
 
 using namespace fuse;        // NOLINT
@@ -32,6 +34,24 @@ TEST_CASE("ops: every element-wise row, type and shape", "[device]") {
     REQUIRE(sweep.size() > 150);
     sweep.run_on_test_devices();
   }
+}
+
+TEST_CASE("ops: erf and tanh of floats of every magnitude", "[device]") {
+  OpSweep sweep("special");
+  // Every 2003rd float; tests/proofs has all.
+  HostTensor x = HostTensor::make(f32, {0x7f800000 / 2003 * 2});
+  for (std::int64_t i = 0; i < x.element_count(); i += 2) {
+    const double value = std::bit_cast<float>(static_cast<std::uint32_t>(i / 2 * 2003));
+    x.set(i, value);
+    x.set(i + 1, -value);
+  }
+  const Tensor all = sweep.input(x);
+  for (const ir::Op op : {ir::Op::erf, ir::Op::tanh}) {
+    sweep.expect_ulp(std::string(to_string(op)), sweep.apply(op, {all}), op);
+    // What is exact: zeros keep their sign.
+    sweep.expect_exact("the sign of a zero", 1.0 / sweep.apply(op, {sweep.input(f32, {2}, true)}));
+  }
+  sweep.run_on_test_devices();
 }
 
 TEST_CASE("ops: special values meet each other in binary ops", "[device]") {

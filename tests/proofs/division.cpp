@@ -133,13 +133,13 @@ ProofResult result_of(const Found& found) {
 }
 
 /// The nearest reciprocal, or one that a proof sets.
-constexpr const char* near_reciprocal = R"(
+constexpr const char* reciprocal_approximate = R"(
 static float approximation;
-static float near_reciprocal(float b) { return approximation != 0.0f ? approximation : 1.0f / b; }
+static float reciprocal_approximate(float b) { return approximation != 0.0f ? approximation : 1.0f / b; }
 )";
 
 CudaOnHost proof() {
-  return {{"divisor_reciprocal", "divide_vector"}, {{"near_reciprocal", near_reciprocal}}, text};
+  return {{"divisor_reciprocal", "divide_vector"}, {{"reciprocal_approximate", reciprocal_approximate}}, text};
 }
 
 }  // namespace

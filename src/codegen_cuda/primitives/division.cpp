@@ -15,26 +15,16 @@ namespace fuse::codegen {
 
 std::vector<Primitive> division_primitives() {
   return {
-      // Off by one unit in the last place at most.
-      {.name = "near_reciprocal",
-       .cuda = R"(__device__ inline float near_reciprocal(float b) {
-  float r;
-  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(b));
-  return r;
-}
-)",
-       .host = R"(inline float near_reciprocal(float b) { return 1.0f / b; }
-)"},
       {.name = "divisor_reciprocal",
        .cuda = R"(__device__ inline float divisor_reciprocal(float b) {
-  const float r = near_reciprocal(b);
+  const float r = reciprocal_approximate(b);
   const bool usual = b >= 0x1p-24f && b <= 0x1p24f && (__float_as_uint(b) & 0x7fffff) != 0x7fffff;
   return usual ? fmaf(fmaf(-b, r, 1.0f), r, r) : __int_as_float(0x7fc00000);
 }
 )",
        .host = R"(inline float divisor_reciprocal(float b) { return 1.0f / b; }
 )",
-       .needs = {"near_reciprocal"}},
+       .needs = {"reciprocal_approximate"}},
       {.name = "divide_vector",
        .cuda = R"(__device__ __noinline__ float divide_slow(float a, float b) { return a / b; }
 template <int n>

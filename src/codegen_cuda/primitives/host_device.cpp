@@ -25,6 +25,7 @@ extern "C" float atan2f(float, float) noexcept;
 static inline float atan2(float a, float b) { return atan2f(a, b); }
 extern "C" double fmod(double, double) noexcept;
 extern "C" float fmodf(float, float) noexcept;
+extern "C" float copysignf(float, float) noexcept;
 static inline float pow(float a, float b) { return powf(a, b); }
 static inline float fmod(float a, float b) { return fmodf(a, b); }
 static inline double rsqrt(double v) { return 1.0 / sqrt(v); }

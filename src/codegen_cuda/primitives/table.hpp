@@ -11,6 +11,7 @@ namespace fuse::codegen {
 std::vector<Primitive> memory_primitives();
 std::vector<Primitive> barrier_primitives();
 std::vector<Primitive> arithmetic_primitives();
+std::vector<Primitive> special_primitives();
 std::vector<Primitive> division_primitives();
 std::vector<Primitive> conversion_primitives();
 std::vector<Primitive> pair_primitives();
