@@ -139,7 +139,8 @@ static float reciprocal_approximate(float b) { return approximation != 0.0f ? ap
 )";
 
 CudaOnHost proof() {
-  return {{"divisor_reciprocal", "divide_vector"}, {{"reciprocal_approximate", reciprocal_approximate}}, text};
+  return {
+      {"divisor_reciprocal", "divide_vector"}, {{"reciprocal_approximate", reciprocal_approximate}}, text};
 }
 
 }  // namespace

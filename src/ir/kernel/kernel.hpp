@@ -224,8 +224,7 @@ struct ClusterBarrier {};
 
 struct Stmt {
   std::variant<Let, Declare, Combine, WarpCombine, WarpScan, Store, VectorLoad, VectorStore, VectorDivide,
-               VectorRandom,
-               Bind, BindData, For, If, Barrier, GridBarrier, ClusterBarrier>
+               VectorRandom, Bind, BindData, For, If, Barrier, GridBarrier, ClusterBarrier>
       node{};
   Origin origin{};
 };
