@@ -64,13 +64,17 @@ void RowLowering::by_parts_together() {
 void RowLowering::by_cluster() {
   to_.threads(builder_.unique("b"), [&](const ThreadIndex& at) {
     const Walk walk = part_of_row(at, at.block, at.block / parts());
+    int last_meeting = 0;  // the pass behind which no block reads what another left
+    for (const Stage& stage : stages_) {
+      if (stage.form == Stage::Form::reduce) last_meeting = std::max(last_meeting, stage.pass);
+    }
     for (int pass = 0; pass <= last_pass(stages_); ++pass) {
       const std::vector<Stage> stages = stages_of_pass(pass);
       std::vector<Running> running = walk_part(at, walk, stages);
       if (running.empty()) continue;
       const std::vector<SharedState> left = shared_states(running, 1);
       builder_.when({{at.warp, 1}, {at.lane, 1}}, [&] { put(left, 0, running); });
-      builder_.append(ClusterBarrier{});
+      builder_.append(ClusterBarrier{.shared = true});
       declare_totals(running);
       take_parts(at, running, [&](const Running& total, const Index& part) {
         const SharedState& shared = left[static_cast<std::size_t>(&total - running.data())];
@@ -81,10 +85,11 @@ void RowLowering::by_cluster() {
         }
         return incoming;
       });
+      if (pass == last_meeting) builder_.append(ClusterArrive{});
       finish_parts(walk, running);
     }
     builder_.at(to_.root());
-    builder_.append(ClusterBarrier{});  // until then others may read what this block left
+    builder_.append(ClusterWait{});  // until then others may read what this block left
   });
 }
 

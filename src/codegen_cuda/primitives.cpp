@@ -66,7 +66,7 @@ std::string cuda_prelude(const std::vector<std::string>& used) {
   const auto has = [&](std::string_view name) {
     return wanted[static_cast<std::size_t>(find_primitive(name) - table.data())];
   };
-  const bool across_blocks = has("group_barrier") || has("cluster_barrier");
+  const bool across_blocks = has("group_barrier") || has("cluster_barrier") || has("cluster_shared_barrier");
   std::string text;
   for (std::size_t i = 0; i < table.size(); ++i) {
     const Primitive& p = table[i];

@@ -427,7 +427,11 @@ class KernelPrinter {
             origin, true);
   }
 
-  void print(const ClusterBarrier&, const Origin& origin) { op_line("cluster_barrier();", origin, true); }
+  void print(const ClusterBarrier& barrier, const Origin& origin) {
+    op_line(barrier.shared ? "cluster_shared_barrier();" : "cluster_barrier();", origin, true);
+  }
+  void print(const ClusterArrive&, const Origin& origin) { op_line("cluster_arrive();", origin, true); }
+  void print(const ClusterWait&, const Origin& origin) { op_line("cluster_wait();", origin, true); }
 
   const Kernel& kernel_;
   std::vector<std::string> names_;

@@ -574,7 +574,8 @@ struct Checker {
     if (!name.empty() && source.starts_with("FUSE_KERNEL(") &&
         source.find("\nFUSE_KERNEL(") == std::string_view::npos && name_at != std::string_view::npos &&
         source.substr(name_at).starts_with(name + '(')) {
-      for (const char* primitive : {"cluster_barrier", "cluster_load"}) {
+      for (const char* primitive :
+           {"cluster_barrier", "cluster_shared_barrier", "cluster_arrive", "cluster_wait", "cluster_load"}) {
         if (!calls(source, primitive)) continue;
         fail(ErrorCode::invalid_argument,
              fmt::format("the kernel '{}' calls {}, and a user's kernel has no clusters", name, primitive),

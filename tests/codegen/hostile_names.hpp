@@ -18,9 +18,10 @@ inline const std::vector<std::string>& hostile_names() {
       "xor", "export", "import", "module", "signed", "nullptr", "requires",
       // the dialect, its macros and primitives; CUDA's built-ins
       "load", "store", "expf", "exp", "floorf", "maximum", "shuffle_xor", "warp_sum", "block_barrier",
-      "grid_barrier", "cluster_barrier", "cluster_load", "global", "FUSE_KERNEL", "FUSE_CLUSTER",
-      "FUSE_SHARED", "to_f32", "f16", "bf16", "infinity_f32", "threadIdx", "blockIdx", "blockDim", "gridDim",
-      "warpSize", "float4", "dim3", "half", "min", "max", "printf", "assert", "clock",
+      "grid_barrier", "cluster_barrier", "cluster_shared_barrier", "cluster_arrive", "cluster_wait",
+      "cluster_load", "global", "FUSE_KERNEL", "FUSE_CLUSTER", "FUSE_SHARED", "to_f32", "f16", "bf16",
+      "infinity_f32", "threadIdx", "blockIdx", "blockDim", "gridDim", "warpSize", "float4", "dim3", "half",
+      "min", "max", "printf", "assert", "clock",
       // macros of the compilers
       "NULL", "INT_MAX", "INFINITY", "NAN", "linux", "unix", "__LINE__", "__CUDA_ARCH__", "CUDART_VERSION",
       // what lowering names

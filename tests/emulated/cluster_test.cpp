@@ -138,6 +138,42 @@ FUSE_KERNEL(32) FUSE_CLUSTER(2) readers(global<int> y, global<int> z) {
   }
 }
 
+TEST_CASE("a barrier of shared memory alone orders no global memory", "[emulated][cluster][fault]") {
+  const char* const barrier = "cluster_shared_barrier();";
+  const std::string in_block = R"(
+FUSE_KERNEL(64) FUSE_CLUSTER(2) own(global<int> y) {
+  const int i = blockIdx.x * 64 + threadIdx.x;
+  store(y, i, 1);
+  cluster_shared_barrier();
+  store(y, i ^ 32, 2);
+}
+)";
+  for (const std::uint64_t seed : {0, 1, 2}) {
+    EmulatedDevice d({.checked = true, .shuffle_seed = seed});
+    d.load(neighbours(false, barrier, barrier));
+    const auto y = d.buffer(after_turns(6, 0));
+    REQUIRE(fault_of(d, "turn", 6, {y, extent(3)}) == "");
+    CHECK(d.values<int>(y) == after_turns(6, 3));
+    d.load(neighbours(true, barrier, barrier));
+    says(fault_of(d, "turn", 6, {d.buffer(after_turns(6, 0)), extent(3)}), "turn: race on global 'y'[");
+    // Nor that of one block.
+    d.load(in_block);
+    says(fault_of(d, "own", 2, {d.buffer(512)}), "own: race on global 'y'[");
+  }
+}
+
+TEST_CASE("an arrival and a wait order no memory", "[emulated][cluster][fault]") {
+  for (const std::uint64_t seed : {0, 1, 2}) {
+    EmulatedDevice d({.checked = true, .shuffle_seed = seed});
+    const char* const apart = "cluster_arrive(); cluster_wait();";
+    for (const bool by_global : {false, true}) {
+      d.load(neighbours(by_global, apart, "cluster_barrier();"));
+      says(fault_of(d, "turn", 6, {d.buffer(after_turns(6, 0)), extent(3)}),
+           by_global ? "turn: race on global 'y'[" : "turn: race on shared 'mine'[");
+    }
+  }
+}
+
 TEST_CASE("clusters and the grid wait in one kernel", "[emulated][cluster]") {
   for (const char* profile : {"h200", "tiny3"}) {
     for (const auto scheduling : {BlockScheduling::greedy, BlockScheduling::gang}) {

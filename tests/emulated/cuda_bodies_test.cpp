@@ -37,11 +37,15 @@ std::string use(const std::string& name) {
   } else if (name == "grid_barrier") {
     kernel("int", "grid_barrier(y); store(y, i + 1, load(x, i));");
   } else if (name.starts_with("cluster_")) {
+    const std::string barrier = name == "cluster_shared_barrier" ? name : "cluster_barrier";
+    const bool apart = name == "cluster_arrive" || name == "cluster_wait";
+    const std::string last = apart ? "cluster_arrive();\n  store(y, i, v);\n  cluster_wait();"
+                                   : "store(y, i, v);\n  " + barrier + "();";
     for (const auto& [type, suffix] : types) {
       text += "FUSE_KERNEL(256) FUSE_CLUSTER(8) k" + std::to_string(kernels++) + "(global<const " + type +
               "> x, global<" + type + "> y) {\n  FUSE_SHARED(" + type +
-              ", 256, t);\n  const int i = threadIdx.x;\n  store(t, i, load(x, i));\n  cluster_barrier();\n"
-              "  store(y, i, cluster_load(t, i, 7LL));\n  cluster_barrier();\n}\n";
+              ", 256, t);\n  const int i = threadIdx.x;\n  store(t, i, load(x, i));\n  " + barrier +
+              "();\n  const " + type + " v = cluster_load(t, i, 7LL);\n  " + last + "\n}\n";
     }
   } else if (name == "load_vector" || name == "store_vector") {
     for (const auto& [type, suffix] : types) {

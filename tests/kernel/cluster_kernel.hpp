@@ -49,6 +49,16 @@ struct ClusterSum {
             {ClusterBarrier{}, {"%5 leave", "", ""}}};
   }
 
+  /// The first barrier is of shared memory alone, and threads arrive for the last one before they store.
+  ClusterSum&& split() && {
+    using namespace fuse::kernel;  // NOLINT
+    body[before].node = ClusterBarrier{.shared = true};
+    body[behind].node = ClusterWait{};
+    body.insert(body.begin() + store, Stmt{ClusterArrive{}, {"%3 reduce_sum", "sum", ""}});
+    return std::move(*this);
+  }
+  enum : std::size_t { split_arrive = store, split_wait = behind + 1 };
+
   kernel::Kernel made() const {
     using namespace fuse::kernel;  // NOLINT
     std::vector<Stmt> thread = body;

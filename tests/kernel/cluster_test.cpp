@@ -22,8 +22,7 @@ namespace {
 
 using kernel::Kernel;
 
-std::string refusal(const std::function<void(ClusterSum&)>& change) {
-  ClusterSum sum(4, 3);
+std::string refusal(const std::function<void(ClusterSum&)>& change, ClusterSum sum = ClusterSum(4, 3)) {
   change(sum);
   const std::string text = thrown_by([&] { kernel::verify(sum.made(), 49152); });
   const std::string start = "internal error: kernel cluster_sum: ";
@@ -79,8 +78,8 @@ void blames(const Kernel& made, const std::vector<std::string>& texts) {
   }
 }
 
-Kernel planted(const std::string& fault) {
-  std::vector<Kernel> kernels = {ClusterSum(3, 2).made()};
+Kernel planted(const std::string& fault, bool split = false) {
+  std::vector<Kernel> kernels = {split ? ClusterSum(3, 2).split().made() : ClusterSum(3, 2).made()};
   REQUIRE(kernel::plant_fault(kernels, *kernel::parse_fault(fault)));
   return kernels[0];
 }
@@ -172,6 +171,43 @@ TEST_CASE("no block of a cluster ends while another may read its shared memory",
   }
 }
 
+TEST_CASE("threads arrive for their cluster once, and wait once", "[kernel][cluster]") {
+  const auto refused = [](const std::function<void(ClusterSum&)>& change) {
+    return refusal(change, ClusterSum(4, 3).split());
+  };
+  const auto again = [](ClusterSum& s, std::size_t at) {
+    s.body.insert(s.body.begin() + static_cast<std::ptrdiff_t>(at), s.body[at]);
+  };
+  constexpr std::size_t arrive = ClusterSum::split_arrive, wait = ClusterSum::split_wait;
+  CHECK(refused([](ClusterSum&) {}) == "no error");
+  CHECK(
+      refused([](ClusterSum& s) { s.remove(wait); }).starts_with("threads arrive for their cluster and do"));
+  CHECK(refused([](ClusterSum& s) { s.remove(arrive); }) ==
+        "threads wait for their cluster, and have not arrived (at %5 leave)");
+  CHECK(refused([&](ClusterSum& s) { again(s, arrive); }) ==
+        "threads arrive for their cluster twice (at %3 reduce_sum)");
+  CHECK(refused([&](ClusterSum& s) { again(s, wait); }) ==
+        "threads wait for their cluster, and have not arrived (at %5 leave)");
+  CHECK(refused([](ClusterSum& s) { std::swap(s.body[ClusterSum::add], s.body[arrive]); }) ==
+        "a load from another block, after the thread has arrived (at %3 reduce_sum)");
+  CHECK(refused([](ClusterSum& s) {
+          s.body[ClusterSum::split_arrive + 1] = {kernel::ClusterBarrier{}, {"%4 store", "", ""}};
+        }) == "a barrier of the cluster, after its threads have arrived (at %4 store)");
+  CHECK(refused([](ClusterSum& s) {
+          s.guard(arrive, {s.t, 32});
+        }) == "blocks of a cluster may not arrive (at %3 reduce_sum)");
+  CHECK(refused([](ClusterSum& s) {
+          s.guard(wait, {s.t, 32});
+        }) == "blocks of a cluster may not wait (at %5 leave)");
+  CHECK(refused([](ClusterSum& s) {
+          s.guard(arrive, {s.b / 4, 2});
+        }).starts_with("threads arrive for their cluster, or wait for it, in what may not run"));
+  const std::string text = print(ClusterSum(4, 3).split().made());
+  for (const char* line : {"barrier cluster of shared memory", "arrive cluster", "wait cluster"}) {
+    CHECK(text.find(line) != std::string::npos);
+  }
+}
+
 TEST_CASE("divisions of a rank are named", "[kernel][cluster]") {
   ClusterSum sum(4, 3);
   sum.rank = (sum.b + sum.r) % 4;
@@ -185,16 +221,17 @@ TEST_CASE("divisions of a rank are named", "[kernel][cluster]") {
 TEST_CASE("a sum over the blocks of a cluster is right in every order", "[kernel][cluster][emulated]") {
   for (const auto& [profile, cluster] :
        {std::pair{"h200", 16}, {"h200", 5}, {"h200", 2}, {"tiny3", 3}, {"tiny3", 2}}) {
-    const Kernel made = ClusterSum(cluster, 5).made();
-    kernel::verify(made, 49152);
-    for (const bool checked : {false, true}) {
-      for (const std::uint64_t seed : {0, 1, 2}) {
-        const Outcome found = outcome(
-            made,
-            {.profile = profile, .checked = checked, .threads = seed == 1 ? 2 : 1, .shuffle_seed = seed});
-        INFO(profile << " cluster " << cluster << " seed " << seed << ": " << found.status.message());
-        REQUIRE(found.status);
-        CHECK(found.y == expected(cluster, 5));
+    for (const Kernel& made : {ClusterSum(cluster, 5).made(), ClusterSum(cluster, 5).split().made()}) {
+      kernel::verify(made, 49152);
+      for (const bool checked : {false, true}) {
+        for (const std::uint64_t seed : {0, 1, 2}) {
+          const Outcome found = outcome(
+              made,
+              {.profile = profile, .checked = checked, .threads = seed == 1 ? 2 : 1, .shuffle_seed = seed});
+          INFO(profile << " cluster " << cluster << " seed " << seed << ": " << found.status.message());
+          REQUIRE(found.status);
+          CHECK(found.y == expected(cluster, 5));
+        }
       }
     }
   }
@@ -228,6 +265,36 @@ TEST_CASE("a barrier of a cluster that is left out is found in every order",
   blames(planted("fence.1"), {"which may have ended"});
 }
 
+TEST_CASE("an arrival or a wait that is left out is found in every order",
+          "[kernel][cluster][emulated][fault]") {
+  blames(planted("barrier.0", true), {"cluster_sum: race on shared 'tile'[", "missing cluster barrier?"});
+  blames(planted("fence.0", true), {"cluster_sum: race on shared 'tile'[", "missing cluster barrier?"});
+  blames(planted("barrier.1", true), {"cluster_sum: cluster_wait without cluster_arrive before it: block ",
+                                      line_of(planted("barrier.1", true), "cluster_wait(")});
+  blames(planted("barrier.2", true),
+         {"cluster_sum: read of shared 'tile'[", ", which may have ended: block ",
+          line_of(planted("barrier.2", true), "cluster_load("), "missing cluster barrier behind it?"});
+  // A read behind the arrival.
+  ClusterSum late = ClusterSum(3, 2).split();
+  std::swap(late.body[ClusterSum::add], late.body[ClusterSum::split_arrive]);
+  blames(late.made(), {"cluster_sum: read of shared 'tile'[", ", which may have ended: block "});
+  // Some threads, or some blocks.
+  for (const bool threads : {true, false}) {
+    ClusterSum some = ClusterSum(3, 2).split();
+    const kernel::IndexLess those =
+        threads ? kernel::IndexLess{some.t, 40} : kernel::IndexLess{some.b % 3, 2};
+    ClusterSum others = some;
+    some.guard(ClusterSum::split_arrive, those);
+    blames(some.made(), {"cluster_sum: cluster_wait without cluster_arrive before it: block "});
+    others.guard(ClusterSum::split_wait, those);
+    blames(others.made(), {"cluster_sum: divergent barrier: ", " waits in cluster_wait at ", "(%5 leave)"});
+  }
+  ClusterSum between = ClusterSum(3, 2).split();
+  between.body.insert(between.body.begin() + ClusterSum::split_wait, between.body[ClusterSum::before]);
+  blames(between.made(),
+         {"cluster_sum: cluster_shared_barrier between cluster_arrive and cluster_wait: block "});
+}
+
 TEST_CASE("reads of another block that go wrong are found", "[kernel][cluster][emulated][fault]") {
   blames(planted("extent.0+1"),
          {"cluster_sum: cluster_load from rank 3 of a cluster of 3 blocks: block ", "(%3 reduce_sum, sum)"});
@@ -258,12 +325,14 @@ TEST_CASE("NVRTC compiles kernels of clusters without spills", "[kernel][cluster
     return;
   }
   for (const int cluster : {2, 8, 16}) {
-    const codegen::Source source = codegen::print_cuda("clusters", {ClusterSum(cluster, 5).made()});
-    const runtime::Cubin cubin = runtime::compile_to_cubin(source, 90, 1);
-    INFO(cubin.log);
-    REQUIRE(cubin.kernels.size() == 1);
-    CHECK_FALSE(cubin.kernels[0].spills());
-    CHECK(cubin.kernels[0].shared_bytes == 256);
+    for (const Kernel& made : {ClusterSum(cluster, 5).made(), ClusterSum(cluster, 5).split().made()}) {
+      const codegen::Source source = codegen::print_cuda("clusters", {made});
+      const runtime::Cubin cubin = runtime::compile_to_cubin(source, 90, 1);
+      INFO(cubin.log);
+      REQUIRE(cubin.kernels.size() == 1);
+      CHECK_FALSE(cubin.kernels[0].spills());
+      CHECK(cubin.kernels[0].shared_bytes == 256);
+    }
   }
 }
 #endif

@@ -206,7 +206,7 @@ TEST_CASE("clusters answer right, checked; without any one of their barriers the
     const std::vector<codegen::OpLine>& lines = whole.source.kernels[0].lines;
     const auto barriers =
         std::count_if(lines.begin(), lines.end(), [](const codegen::OpLine& line) { return line.barrier; });
-    CHECK(barriers == 5);  // a block's and a cluster's behind both passes, and the last
+    CHECK(barriers == 6);  // a block's and a cluster's behind both passes, an arrival and a wait
     for (int barrier = 0; barrier < barriers; ++barrier) {
       INFO("barrier " << barrier);
       CHECK(to_string(outcome(1, barrier).verdict) == to_string(fuzz::Verdict::fault));

@@ -69,7 +69,43 @@ std::vector<Primitive> barrier_primitives() {
 }
 )",
        .host =
-           R"(void cluster_barrier(int line = __builtin_LINE()) { call_->cluster_barrier(call_->runner, line); }
+           R"(void cluster_barrier(int line = __builtin_LINE()) { call_->cluster_barrier(call_->runner, 0, line); }
+)",
+       .communicates = true},
+      // The release is of shared memory alone, which needs no fence of the whole GPU. PTX has it from
+      // CUDA 12.8 on.
+      {.name = "cluster_shared_barrier",
+       .cuda = R"(__device__ inline void cluster_shared_barrier() {
+#if __CUDACC_VER_MAJOR__ > 12 || __CUDACC_VER_MINOR__ >= 8
+  asm volatile("fence.release.sync_restrict::shared::cta.cluster;\n\tbarrier.cluster.arrive.relaxed;" ::: "memory");
+#else
+  asm volatile("barrier.cluster.arrive.release;" ::: "memory");
+#endif
+  asm volatile("barrier.cluster.wait.acquire;" ::: "memory");
+}
+)",
+       .host = R"(void cluster_shared_barrier(int line = __builtin_LINE()) {
+  call_->cluster_barrier(call_->runner, 1, line);
+}
+)",
+       .communicates = true},
+      // The fence of the block waits for the loads that the thread began: alone, the arrival may overtake
+      // them (ptxas orders it so), and the block that they read from may end. A fence of the cluster would
+      // wait for the whole GPU.
+      {.name = "cluster_arrive",
+       .cuda = R"(__device__ inline void cluster_arrive() {
+  asm volatile("fence.acq_rel.cta;\n\tbarrier.cluster.arrive.relaxed;" ::: "memory");
+}
+)",
+       .host =
+           R"(void cluster_arrive(int line = __builtin_LINE()) { call_->cluster_arrive(call_->runner, line); }
+)",
+       .communicates = true},
+      {.name = "cluster_wait",
+       .cuda =
+           R"(__device__ inline void cluster_wait() { asm volatile("barrier.cluster.wait;" ::: "memory"); }
+)",
+       .host = R"(void cluster_wait(int line = __builtin_LINE()) { call_->cluster_wait(call_->runner, line); }
 )",
        .communicates = true},
       // Element i of the array where the block of that rank has it.

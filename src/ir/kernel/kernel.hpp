@@ -220,11 +220,18 @@ struct GridBarrier {
 };
 /// All threads of all blocks of the cluster arrive; memory they wrote before, each other's shared memory too,
 /// is visible to all after.
-struct ClusterBarrier {};
+struct ClusterBarrier {
+  bool shared = false;  ///< orders accesses of shared memory alone, which costs less
+};
+/// The thread promises not to read other blocks' shared memory before its next ClusterWait, which waits for
+/// this promise of all threads of the cluster: then a block may end. Neither orders any other access.
+struct ClusterArrive {};
+struct ClusterWait {};
 
 struct Stmt {
   std::variant<Let, Declare, Combine, WarpCombine, WarpScan, Store, VectorLoad, VectorStore, VectorDivide,
-               VectorRandom, Bind, BindData, For, If, Barrier, GridBarrier, ClusterBarrier>
+               VectorRandom, Bind, BindData, For, If, Barrier, GridBarrier, ClusterBarrier, ClusterArrive,
+               ClusterWait>
       node{};
   Origin origin{};
 };

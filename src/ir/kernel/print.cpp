@@ -184,7 +184,11 @@ class Printer {
              : fmt::format("barrier groups of {} {}[{}..]", barrier.group, counter, barrier.first),
          origin);
   }
-  void print(const ClusterBarrier&, const Origin& origin) { line("barrier cluster", origin); }
+  void print(const ClusterBarrier& barrier, const Origin& origin) {
+    line(barrier.shared ? "barrier cluster of shared memory" : "barrier cluster", origin);
+  }
+  void print(const ClusterArrive&, const Origin& origin) { line("arrive cluster", origin); }
+  void print(const ClusterWait&, const Origin& origin) { line("wait cluster", origin); }
 
   const Kernel& kernel_;
   int depth_ = 0;

@@ -44,6 +44,7 @@ class Verifier {
     for (const Reduction& reduction : kernel_.reductions) check_reduction(reduction);
     defined_.clear();
     body(kernel_.body, {}, true);
+    check(!arrived_, "threads arrive for their cluster and do not wait");
     check(!read_by_others_, "a block may end while another reads its shared memory");
   }
 
@@ -247,6 +248,7 @@ class Verifier {
                        });
     check(rank.min() >= 0 && below,
           fmt::format("the rank {} may leave a cluster of {} blocks", rank.to_string(), kernel_.cluster));
+    check(!arrived_, "a load from another block, after the thread has arrived");
     read_by_others_ = true;
   }
 
@@ -411,8 +413,10 @@ class Verifier {
   /// What follows a body that may not run: a barrier in it stands behind nothing that was before it.
   template <class F>
   void maybe(F&& check_body, bool runs) {
-    const bool before = read_by_others_;
+    const bool before = read_by_others_, arrived = arrived_;
     check_body();
+    check(runs || arrived_ == arrived,
+          "threads arrive for their cluster, or wait for it, in what may not run");
     if (!runs) read_by_others_ = read_by_others_ || before;
   }
 
@@ -436,6 +440,21 @@ class Verifier {
   void statement(const ClusterBarrier&, Uniformity uniform, bool) {
     check(kernel_.cluster > 1, "a barrier of clusters, without clusters");
     check(uniform.cluster, "blocks of a cluster may miss its barrier");
+    check(!arrived_, "a barrier of the cluster, after its threads have arrived");
+    read_by_others_ = false;
+  }
+
+  void statement(const ClusterArrive&, Uniformity uniform, bool) {
+    check(kernel_.cluster > 1, "threads arrive for their cluster, without clusters");
+    check(uniform.cluster, "blocks of a cluster may not arrive");
+    check(!arrived_, "threads arrive for their cluster twice");
+    arrived_ = true;
+  }
+
+  void statement(const ClusterWait&, Uniformity uniform, bool) {
+    check(uniform.cluster, "blocks of a cluster may not wait");
+    check(arrived_, "threads wait for their cluster, and have not arrived");
+    arrived_ = false;
     read_by_others_ = false;
   }
 
@@ -452,6 +471,7 @@ class Verifier {
   std::string block_;                  // the index of the grid's loop
   std::vector<IndexLess> conditions_;  // of what is around
   bool read_by_others_ = false;        // shared memory, and no barrier of the cluster stands behind it
+  bool arrived_ = false;               // for the cluster, and has not waited
   Origin current_;
 };
 

@@ -26,7 +26,9 @@
     void (*barrier)(void* runner, int line);                                                          \
     void (*grid_barrier)(void* runner, int* counter, int line);                                       \
     void (*group_barrier)(void* runner, int* counters, unsigned blocks, int line);                    \
-    void (*cluster_barrier)(void* runner, int line);                                                  \
+    void (*cluster_barrier)(void* runner, int shared_only, int line);                                 \
+    void (*cluster_arrive)(void* runner, int line);                                                   \
+    void (*cluster_wait)(void* runner, int line);                                                     \
     const char* (*peer)(void* runner, const char* array, long long index, long long rank, int size, int line); \
     fuse_array (*shared)(void* runner, int size, long long count, const char* name, int line);        \
     void (*begin_thread)(void* runner, unsigned long long block, unsigned thread);                    \

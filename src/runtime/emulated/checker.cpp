@@ -86,10 +86,10 @@ void Checker::end() {
 
 void Checker::begin_block(std::uint64_t block) {
   now.block = launch_->first_block + static_cast<std::uint32_t>(block);
-  now.clock = now.epoch = now.cluster_epoch = 1;
+  now.clock = now.epoch = now.cluster_epoch = global_epoch_ = global_cluster_epoch_ = 1;
   shared_block_ += now.cluster;
   rank_ = static_cast<std::uint32_t>(block % now.cluster);
-  peer_read_ = {};
+  peer_read_.reset();
 }
 
 void Checker::pass_grid_barrier() {
@@ -202,6 +202,9 @@ bool Checker::race_free(const View& view, std::uintptr_t address, const Request&
   Cells& cells = *launch_->cells;
   const std::size_t first = region.first_cell + ((address - region.begin) >> region.shift);
   const std::size_t count = std::max<std::size_t>(static_cast<std::size_t>(request.size) >> region.shift, 1);
+  Point point = now;
+  point.epoch = global_epoch_;
+  point.cluster_epoch = global_cluster_epoch_;
   for (std::size_t i = first; i < first + count; ++i) {
     const Spin guard(cells.lock(i));
     bool was_store = true;
@@ -209,10 +212,10 @@ bool Checker::race_free(const View& view, std::uintptr_t address, const Request&
     if (request.store) {
       const bool read = region.read.load(std::memory_order_relaxed);
       earlier =
-          visit_store(cells.write(i), read ? cells.readers(i) : no_readers, now, request.line, was_store);
+          visit_store(cells.write(i), read ? cells.readers(i) : no_readers, point, request.line, was_store);
     } else {
       if (!region.read.load(std::memory_order_relaxed)) region.read.store(true, std::memory_order_relaxed);
-      earlier = visit_load(cells.write(i), cells.readers(i), now, request.line);
+      earlier = visit_load(cells.write(i), cells.readers(i), point, request.line);
     }
     if (earlier.block) return blame_race(earlier, was_store, request);
   }
@@ -239,14 +242,16 @@ bool Checker::shared_access(const Request& request) {
 }
 
 void Checker::note_peer_read(const Request& request) {
+  std::optional<PeerRead>& last = request.owner->peer_read_;
+  if (last && last->late) return;
   const Fault before = fault;
   blame(Fault::Kind::ended, request);
-  request.owner->peer_read_ = {.fault = std::exchange(fault, before), .clock = now.clock};
+  last = {.fault = std::exchange(fault, before), .late = request.late};
 }
 
 bool Checker::outlives_readers() {
-  if (peer_read_.clock < now.cluster_epoch) return true;
-  fault = peer_read_.fault;
+  if (!peer_read_) return true;
+  fault = peer_read_->fault;
   return false;
 }
 

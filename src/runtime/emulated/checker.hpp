@@ -20,12 +20,27 @@ class Checker {
   void begin_block(std::uint64_t block);
   /// The launch's blocks have new numbers: what any of them did before is ordered before what follows.
   void pass_grid_barrier();
-  /// A barrier of the cluster begins this epoch in all of its blocks.
-  void pass_cluster_barrier(std::uint32_t epoch) { now.epoch = now.cluster_epoch = epoch; }
+  /// A barrier of the block begins this epoch, for all memory or for shared memory alone.
+  void pass_block_barrier(std::uint32_t epoch, bool shared_only) {
+    now.epoch = epoch;
+    if (!shared_only) global_epoch_ = epoch;
+  }
+  /// A barrier of the cluster begins it in all of its blocks.
+  void pass_cluster_barrier(std::uint32_t epoch, bool shared_only) {
+    pass_block_barrier(epoch, shared_only);
+    now.cluster_epoch = epoch;
+    if (!shared_only) global_cluster_epoch_ = epoch;
+    peer_read_.reset();
+  }
+  /// Each thread of the cluster arrived before it came here. That orders nothing, but reads of other blocks'
+  /// shared memory before their end.
+  void pass_cluster_wait() {
+    if (peer_read_ && !peer_read_->late) peer_read_.reset();
+  }
   /// The same of a group of so many blocks, from its own number of them on.
   void pass_group_barrier(std::uint32_t epoch, std::uint32_t blocks) {
     now.cluster = blocks;
-    pass_cluster_barrier(epoch);
+    pass_cluster_barrier(epoch, false);
   }
   /// Whether a grid barrier may count there: in a buffer that the kernel writes, and that holds a value.
   bool is_counter(const int* address) const;
@@ -41,6 +56,7 @@ class Checker {
     int line;
     bool store;
     Checker* owner = nullptr;  ///< of the shared array, where that is of another block of the cluster
+    bool late = false;         ///< the thread has arrived for its cluster, and not waited
   };
   /// False: the access must not happen, and `fault` says why.
   bool access(const Request& request);
@@ -80,7 +96,7 @@ class Checker {
   };
   struct PeerRead {
     Fault fault{};
-    std::uint32_t clock = 0;  // 0: none yet
+    bool late = false;  // see Request
   };
 
   bool global_access(const Request& request);
@@ -102,8 +118,11 @@ class Checker {
   // In the histories of shared memory, the number of the cluster's first block: this runner's blocks,
   // counted, for they come in any order. The runners of a cluster count alike.
   std::uint32_t shared_block_ = 0;
-  std::uint32_t rank_ = 0;              // in the cluster
-  PeerRead peer_read_;                  // the last one of this block's shared memory
+  std::uint32_t rank_ = 0;  // in the cluster
+  // A read of this block's shared memory that no barrier of the cluster is behind; a late one rather than
+  // another.
+  std::optional<PeerRead> peer_read_;
+  std::uint32_t global_epoch_ = 1, global_cluster_epoch_ = 1;  // now's, in the histories of global memory
   std::vector<std::uint16_t> site_of_;  // by (line, parameter, load or store); 0: not seen yet
   std::vector<Site> sites_;
   std::vector<std::array<std::uint32_t, 32>> spills_;

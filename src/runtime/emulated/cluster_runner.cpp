@@ -32,7 +32,7 @@ ClusterRunner::Stop ClusterRunner::start(Launch& launch, std::uint64_t cluster) 
 // A barrier of the grid is one of each cluster.
 ClusterRunner::Stop ClusterRunner::resume() noexcept {
   for (const auto& runner : runners_) runner->pass_grid_barrier();
-  if (runners_.size() > 1) pass_barrier();
+  if (runners_.size() > 1) pass_barrier(false);
   return advance();
 }
 
@@ -60,7 +60,11 @@ ClusterRunner::Stop ClusterRunner::advance() noexcept {
       return stopped(launch_->stop ? Stop::failed : Stop::ended);
     }
     ++barriers_;
-    pass_barrier();
+    if (stop == Stop::cluster_wait) {
+      for (const auto& runner : runners_) runner->pass_cluster_wait();
+    } else {
+      pass_barrier(stop == Stop::shared_barrier);
+    }
   }
 }
 
@@ -82,10 +86,10 @@ bool ClusterRunner::meet(Stop& stop) noexcept {
   return true;
 }
 
-void ClusterRunner::pass_barrier() noexcept {
+void ClusterRunner::pass_barrier(bool shared_only) noexcept {
   std::uint32_t epoch = 0;
   for (const auto& runner : runners_) epoch = std::max(epoch, runner->epoch());
-  for (const auto& runner : runners_) runner->pass_cluster_barrier(epoch);
+  for (const auto& runner : runners_) runner->pass_cluster_barrier(epoch, shared_only);
 }
 
 // A read of what nobody wrote is the better explanation.

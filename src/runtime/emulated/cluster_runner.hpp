@@ -38,7 +38,7 @@ class ClusterRunner {
  private:
   Stop advance() noexcept;
   bool meet(Stop& stop) noexcept;
-  void pass_barrier() noexcept;
+  void pass_barrier(bool shared_only) noexcept;
   void judge_end() noexcept;
   void shuffle() noexcept;
   Stop stopped(Stop stop) noexcept;

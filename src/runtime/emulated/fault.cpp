@@ -24,7 +24,7 @@ bool is(const char* what, std::string_view primitive) { return what && what == p
 /// What a kernel that comes to this has to declare.
 std::string_view declaration_of(const char* what) {
   if (is(what, "grid_barrier") || is(what, "group_barrier")) return "grid barrier";
-  return is(what, "cluster_barrier") || is(what, "cluster_load") ? "cluster" : "communication";
+  return what && std::string_view(what).starts_with("cluster_") ? "cluster" : "communication";
 }
 
 std::string object_of(const Fault& f) {
@@ -43,7 +43,7 @@ std::string waits(const Place& place, const codegen::KernelInfo& kernel, bool bl
 std::string divergence(const Fault& f, const codegen::KernelInfo& kernel) {
   const bool blocks = f.here.block != f.other.block;
   const bool barrier = is(f.here.what, "block_barrier") || is(f.here.what, "grid_barrier") ||
-                       is(f.here.what, "group_barrier") || is(f.here.what, "cluster_barrier");
+                       is(f.here.what, "group_barrier") || declaration_of(f.here.what) == "cluster";
   const std::string both = fmt::format("divergent {}: {}, {}", barrier ? "barrier" : "exchange",
                                        waits(f.here, kernel, blocks), waits(f.other, kernel, blocks));
   return blocks ? both : fmt::format("{} (block {})", both, f.here.block);
@@ -114,6 +114,12 @@ std::string describe(const Fault& f, const codegen::KernelInfo& kernel) {
       break;
     case Fault::Kind::no_array:
       text = fmt::format("cluster_load of what is no shared array: {}", place);
+      break;
+    case Fault::Kind::arrived:
+      text = fmt::format("{} between cluster_arrive and cluster_wait: {}", f.here.what, place);
+      break;
+    case Fault::Kind::not_arrived:
+      text = fmt::format("{} without cluster_arrive before it: {}", f.here.what, place);
       break;
     case Fault::Kind::ended:
       text = fmt::format("read of {}, which may have ended: {}; missing cluster barrier behind it?", object,

@@ -37,6 +37,8 @@ struct Fault {
     deadlock,      ///< blocks wait in grid barriers for blocks that have no place
     rank,          ///< a load from the block of rank `index` of a cluster of `limit` blocks
     no_array,      ///< a load from another block of a cluster, of what is no shared array
+    arrived,       ///< a thread comes to a barrier of its cluster, and has arrived for it
+    not_arrived,   ///< a thread waits for its cluster, and has not arrived
     ended,         ///< the block whose shared memory is read may have ended before
     shared_size,   ///< more shared memory than KernelInfo has
     stack,

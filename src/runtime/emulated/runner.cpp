@@ -25,6 +25,8 @@ Runner::Runner()
   call_.grid_barrier = grid_barrier;
   call_.group_barrier = group_barrier;
   call_.cluster_barrier = cluster_barrier;
+  call_.cluster_arrive = cluster_arrive;
+  call_.cluster_wait = cluster_wait;
   call_.peer = peer;
   call_.shared = shared;
   call_.begin_thread = begin_thread;
@@ -84,9 +86,9 @@ void Runner::finish() noexcept {
   launch_ = nullptr;
 }
 
-void Runner::pass_cluster_barrier(std::uint32_t epoch) {
+void Runner::pass_cluster_barrier(std::uint32_t epoch, bool shared_only) {
   std::fill(clocks_.begin(), clocks_.end(), epoch);
-  checker_.pass_cluster_barrier(epoch);
+  checker_.pass_cluster_barrier(epoch, shared_only);
 }
 
 void Runner::pass_grid_barrier() {
@@ -216,11 +218,13 @@ Runner::Stop Runner::advance() {
       abandon_all();
       return Stop::failed;
     }
+    if (waiting->wait == Wait::cluster_wait) return Stop::cluster_wait;
     const std::uint32_t epoch = *std::max_element(clocks_.begin(), clocks_.end()) + 1;
     std::fill(clocks_.begin(), clocks_.end(), epoch);
-    checker_.now.epoch = epoch;
+    checker_.pass_block_barrier(epoch, waiting->wait == Wait::shared_barrier);
     if (waiting->wait == Wait::grid_barrier) return Stop::grid_barrier;
     if (waiting->wait == Wait::cluster_barrier) return Stop::cluster_barrier;
+    if (waiting->wait == Wait::shared_barrier) return Stop::shared_barrier;
     ++barriers_;
   }
   for (unsigned t = 1; t < threads_ && !failed_; ++t) {
@@ -348,13 +352,35 @@ void Runner::wait_for_blocks(int* counter, std::uint64_t group, const char* what
   wait(Wait::grid_barrier, what, line);
 }
 
-void Runner::cluster_barrier(void* self, int line) {
+void Runner::cluster_barrier(void* self, int shared_only, int line) {
   auto& r = *static_cast<Runner*>(self);
-  const char* what = "cluster_barrier";
-  if (r.looping_ || r.cluster_.empty()) {
-    r.fail_and_leave({.kind = Fault::Kind::undeclared, .here = {.line = line, .what = what}});
+  const char* what = shared_only ? "cluster_shared_barrier" : "cluster_barrier";
+  r.cluster_lane(what, false, line);
+  r.wait(shared_only ? Wait::shared_barrier : Wait::cluster_barrier, what, line);
+}
+
+void Runner::cluster_arrive(void* self, int line) {
+  static_cast<Runner*>(self)->cluster_lane("cluster_arrive", false, line).arrived = true;
+}
+
+void Runner::cluster_wait(void* self, int line) {
+  auto& r = *static_cast<Runner*>(self);
+  r.cluster_lane("cluster_wait", true, line).arrived = false;
+  r.wait(Wait::cluster_wait, "cluster_wait", line);
+}
+
+Runner::Lane& Runner::cluster_lane(const char* what, bool arrived, int line) {
+  Fault fault{.here = {.block = call_.first, .thread = call_.thread, .line = line, .what = what}};
+  if (looping_ || cluster_.empty()) {
+    fault.kind = Fault::Kind::undeclared;
+    fail_and_leave(fault);
   }
-  r.wait(Wait::cluster_barrier, what, line);
+  Lane& lane = lanes_[call_.thread];
+  if (lane.arrived != arrived) {
+    fault.kind = arrived ? Fault::Kind::not_arrived : Fault::Kind::arrived;
+    fail_and_leave(fault);
+  }
+  return lane;
 }
 
 void Runner::wait(Wait kind, const char* what, int line) {
@@ -387,8 +413,9 @@ const char* Runner::peer(void* self, const char* array, long long index, long lo
   bool good = false;
   try {
     there = other.array(as.name, as.line, as.size, as.count);
-    good = there && (!r.launch_->checked || r.checker_.access({static_cast<int>(~*there), index, size, 1,
-                                                               line, false, &other.checker_}));
+    good = there &&
+           (!r.launch_->checked || r.checker_.access({static_cast<int>(~*there), index, size, 1, line, false,
+                                                      &other.checker_, r.lanes_[r.call_.thread].arrived}));
   } catch (const std::exception&) {
     refuse(Fault::Kind::memory);
   }

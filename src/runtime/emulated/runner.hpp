@@ -27,7 +27,14 @@ class Runner {
   /// A block that waits for others (see ClusterRunner) runs from one of their barriers to the next; each time
   /// another OS thread may be the one. `cluster` has the runners of all its blocks by rank, this one too.
   /// None of these throws.
-  enum class Stop : std::uint8_t { ended, grid_barrier, cluster_barrier, failed };
+  enum class Stop : std::uint8_t {
+    ended,
+    grid_barrier,
+    cluster_barrier,
+    shared_barrier,
+    cluster_wait,
+    failed
+  };
   /// False: it failed.
   bool prepare(Launch& launch, std::uint64_t block,
                std::span<const std::unique_ptr<Runner>> cluster) noexcept;
@@ -40,8 +47,11 @@ class Runner {
   /// That wait for each other there: 0 for all, 1 where the block is of no whole group.
   std::uint64_t group() const { return group_; }
   std::uint32_t epoch() const { return clocks_[0]; }  ///< where it waits
-  /// A barrier of the cluster begins this epoch in all of its blocks.
-  void pass_cluster_barrier(std::uint32_t epoch);
+  /// A barrier of the cluster begins this epoch in all of its blocks, for all memory or for shared memory
+  /// alone.
+  void pass_cluster_barrier(std::uint32_t epoch, bool shared_only);
+  /// All threads of the cluster have arrived before.
+  void pass_cluster_wait() { checker_.pass_cluster_wait(); }
   void pass_grid_barrier();
   /// A barrier of a group of so many blocks begins this epoch in all of them.
   void pass_group_barrier(std::uint32_t epoch, std::uint64_t blocks);
@@ -49,10 +59,19 @@ class Runner {
   std::optional<Fault> last_fault();
 
  private:
-  enum class Wait : std::uint8_t { none, exchange, barrier, grid_barrier, cluster_barrier };
+  enum class Wait : std::uint8_t {
+    none,
+    exchange,
+    barrier,
+    grid_barrier,
+    cluster_barrier,
+    shared_barrier,
+    cluster_wait
+  };
   struct Lane {  // what one thread of the block waits for
     Wait wait = Wait::none;
     bool parity = false;  // of its exchanges: a warp has two buffers, so that a quick lane overwrites nothing
+    bool arrived = false;  // for the cluster, and has not waited
     const char* what = nullptr;
     int line = 0;
   };
@@ -71,7 +90,9 @@ class Runner {
                           int line);
   static void grid_barrier(void* self, int* counter, int line);
   static void group_barrier(void* self, int* counters, unsigned blocks, int line);
-  static void cluster_barrier(void* self, int line);
+  static void cluster_barrier(void* self, int shared_only, int line);
+  static void cluster_arrive(void* self, int line);
+  static void cluster_wait(void* self, int line);
   static const char* peer(void* self, const char* array, long long index, long long rank, int size, int line);
   static Array shared(void* self, int size, long long count, const char* name, int line);
   static void begin_thread(void* self, unsigned long long block, unsigned thread);
@@ -85,6 +106,8 @@ class Runner {
   void enter(std::uint64_t block);
   Stop advance();
   void wait(Wait kind, const char* what, int line);
+  /// The lane of the running thread, which comes to `what` of its cluster, having arrived before or not.
+  Lane& cluster_lane(const char* what, bool arrived, int line);
   void wait_for_blocks(int* counter, std::uint64_t group, const char* what, int line);
   /// The shared array of that line, set up where nobody came to it before; none where it does not fit.
   std::optional<std::size_t> array(const char* name, int line, int size, long long count);

@@ -70,8 +70,8 @@ class FaultWalk {
         implied_.insert(implied_.end(), branch->conditions.begin(), branch->conditions.end());
         if (body(branch->body)) return true;
         implied_.resize(outer);
-      } else if (std::holds_alternative<Barrier>(stmt.node)) {
-        if (site(FaultKind::barrier, 0, "barrier block", leave_out)) return true;
+      } else if (const char* what = barrier_without_fence(stmt)) {
+        if (site(FaultKind::barrier, 0, what, leave_out)) return true;
         ++next_[FaultKind::barrier];
       } else if (const char* what = barrier_of_blocks(stmt)) {
         if (site(FaultKind::barrier, 0, what, leave_out)) return true;
@@ -81,6 +81,13 @@ class FaultWalk {
       }
     }
     return false;
+  }
+
+  /// What it is, of one that is no barrier of blocks as well as of memory; else null.
+  static const char* barrier_without_fence(const Stmt& stmt) {
+    if (std::holds_alternative<Barrier>(stmt.node)) return "barrier block";
+    if (std::holds_alternative<ClusterArrive>(stmt.node)) return "arrive cluster";
+    return std::holds_alternative<ClusterWait>(stmt.node) ? "wait cluster" : nullptr;
   }
 
   /// What it is, of one that blocks wait in for each other; else null.
