@@ -3,7 +3,8 @@
 
 namespace fuse::bench {
 
-const char* cases_json();   ///< bench/cases.json
-const char* schema_json();  ///< bench/schema.json
+const char* cases_json();        ///< bench/cases.json
+const char* schema_json();       ///< bench/schema.json
+const char* sass_schema_json();  ///< bench/sass_table/schema.json
 
 }  // namespace fuse::bench

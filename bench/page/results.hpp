@@ -1,6 +1,7 @@
 // The results on file. SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,7 +31,7 @@ struct CaseRow {
 
 class Results {
  public:
-  /// Reads and checks every .json of the folder; throws std::runtime_error naming what does not fit the
+  /// Reads and checks every .json of the folder; throws std::runtime_error naming what does not fit its
   /// schema.
   explicit Results(const std::string& folder);
 
@@ -38,9 +39,12 @@ class Results {
   const ResultFile* newest_with(const std::string& group) const;
   /// The newest row of each case and program (`by`) on a kind of device, in the order of bench/cases.json.
   std::vector<CaseRow> cases(const std::string& kind) const;
+  /// What sass_table counted; null where it is not on file.
+  const Json* sass() const { return sass_ ? &*sass_ : nullptr; }
 
  private:
   std::vector<ResultFile> files_;  // oldest first
+  std::optional<Json> sass_;
 };
 
 }  // namespace fuse::bench

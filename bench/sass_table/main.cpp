@@ -2,67 +2,316 @@
 // runs. SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <mutex>
+#include <set>
 #include <string>
 #include <vector>
 
+#include "counts_json.hpp"
 #include "parallel.hpp"
-#include "roofline.hpp"
-#include "table_cases.hpp"
+#include "runtime/compile/nvrtc.hpp"
+#include "watched.hpp"
 
 namespace fuse::bench::sass {
 namespace {
 
-void print_row(const CaseCount& count) {
-  const KernelCount& kernel = count.longest();
-  std::string widths;
-  for (const Access& access : kernel.accesses)
-    widths += fmt::format(" {}{}:{}", access.stores ? ">" : "", access.buffer, access.bytes);
-  std::string slow;
-  for (const Unweighted& each : kernel.slow) slow += fmt::format(" {}x{}", each.routine, each.places);
-  fmt::print(
-      "{:<34} {:>2} {:>6.1f} {:>6.1f} {:<9} {:>6.1f} {:>5.2f} {:>5.2f} {:>4} {:>5} {:>2} {:>6.1f} {:>4.2f} "
-      "{:>6} {}{}\n",
-      count.name, count.kernels.size(), count.slots, count.cycles, to_string(kernel.bound), count.budget,
-      count.share, count.predicted_share_of_copy, kernel.registers, kernel.threads, kernel.blocks_per_sm,
-      kernel.waves, kernel.last_wave, kernel.bytes_in_flight, widths, slow);
+struct Options {
+  std::string filter, gpu = "h200", json, nvdisasm, against, check, keep;
+  bool watched = false;
+};
+
+[[noreturn]] void wrong(const std::string& why) {
+  fmt::print(stderr, "sass_table: {}; see --help\n", why);
+  std::exit(2);
 }
 
-int run(int argc, char** argv) {
-  std::string filter, gpu_name = "h200", nvdisasm, keep;
-  for (int i = 1; i + 1 < argc; i += 2) {
-    const std::string option = argv[i];
-    (option == "--filter" ? filter
-     : option == "--gpu"  ? gpu_name
-     : option == "--keep" ? keep
-                          : nvdisasm) = argv[i + 1];
+[[noreturn]] void help() {
+  fmt::print(
+      "sass_table: what kernels issue for each element, counted in their SASS, beside what a GPU can issue\n"
+      "while it copies that element. Nothing is measured, and no GPU is needed.\n\n"
+      "  --filter TEXT    cases whose name contains the text; of several by comma all have to fit\n"
+      "  --gpu NAME       h200, h100, a100 or all [h200]; the table is of the first\n"
+      "  --json FILE      write the counts there too (bench/sass_table/schema.json)\n"
+      "  --nvdisasm PATH  the disassembler; else FUSE_NVDISASM, build/tools/nvdisasm (./dev setup --bench), "
+      "PATH\n"
+      "  --against FILE   exit 1 where a count is worse than in this file by more than 3%; 77 where its "
+      "versions\n"
+      "                   of NVRTC and nvdisasm are others, or one of them is missing\n"
+      "  --watched        the cases that the tests look at\n"
+      "  --check FILE     count nothing: check a file against the schema\n"
+      "  --keep DIR       write texts and disassemblies there\n"
+      "  --help           this text\n\n"
+      "exit status: 0, 1 (a case could not be counted, or is worse), 2 (the command line), 77 (skipped)\n");
+  std::exit(0);
+}
+
+Options parse(int argc, char** argv) {
+  Options options;
+  for (int i = 1; i < argc; ++i) {
+    std::string name = argv[i], value;
+    if (name == "--help" || name == "-h") help();
+    if (name == "--watched") {
+      options.watched = true;
+      continue;
+    }
+    const std::size_t equals = name.find('=');
+    const bool joined = equals != std::string::npos;
+    if (joined) {
+      value = name.substr(equals + 1);
+      name.resize(equals);
+    }
+    std::string* const target = name == "--filter"     ? &options.filter
+                                : name == "--gpu"      ? &options.gpu
+                                : name == "--json"     ? &options.json
+                                : name == "--nvdisasm" ? &options.nvdisasm
+                                : name == "--against"  ? &options.against
+                                : name == "--check"    ? &options.check
+                                : name == "--keep"     ? &options.keep
+                                                       : nullptr;
+    if (!target) wrong("unknown option " + name);
+    if (!joined) {
+      if (++i == argc) wrong(name + " needs a value");
+      value = argv[i];
+    }
+    *target = value;
   }
-  const Gpu& gpu = gpu_of(gpu_name);
-  Counter counter(Nvdisasm::find(nvdisasm));
-  counter.keep = keep;
+  try {
+    if (options.gpu != "all") gpu_of(options.gpu);
+  } catch (const std::exception& error) {
+    wrong(error.what());
+  }
+  return options;
+}
+
+bool fits(const std::string& name, std::string filter) {
+  for (std::size_t comma = 0; comma != std::string::npos;) {
+    comma = filter.find(',');
+    if (name.find(filter.substr(0, comma)) == std::string::npos) return false;
+    filter.erase(0, comma == std::string::npos ? comma : comma + 1);
+  }
+  return true;
+}
+
+std::vector<TableCase> chosen_cases(const Options& options) {
   std::vector<TableCase> cases;
   for (TableCase& each : table_cases()) {
-    if (each.name.find(filter) != std::string::npos) cases.push_back(std::move(each));
+    const auto names = watched();
+    if (options.watched && std::find(names.begin(), names.end(), each.name) == names.end()) continue;
+    if (fits(each.name, options.filter)) cases.push_back(std::move(each));
   }
-  std::vector<CaseCount> counts(cases.size());
-  std::vector<std::string> errors(cases.size());
+  if (cases.empty()) wrong("no case's name contains '" + options.filter + "'");
+  return cases;
+}
+
+/// "37 of 450", in place, once a run has taken two seconds.
+class Progress {
+ public:
+  explicit Progress(std::size_t all) : all_(all) {}
+  ~Progress() {
+    if (shown_) fmt::print(stderr, "\r{:24}\r", "");
+  }
+  void step() {
+    const std::lock_guard lock(mutex_);
+    ++done_;
+    const auto now = std::chrono::steady_clock::now();
+    if (now < next_) return;
+    next_ = now + std::chrono::milliseconds(500);
+    fmt::print(stderr, "\r  {} of {} cases", done_, all_);
+    shown_ = true;
+  }
+
+ private:
+  std::chrono::steady_clock::time_point next_ = std::chrono::steady_clock::now() + std::chrono::seconds(2);
+  std::mutex mutex_;
+  std::size_t done_ = 0, all_ = 0;
+  bool shown_ = false;
+};
+
+std::vector<CaseResult> count_all(Counter& counter, std::vector<TableCase> cases,
+                                  const std::vector<std::string>& names) {
+  std::vector<CaseResult> results(cases.size());
+  Progress progress(cases.size());
   parallel_for(0, cases.size(), [&](std::size_t i) {
-    try {
-      counts[i] = counter.count(cases[i].name, cases[i].build(), gpu);
-    } catch (const std::exception& error) {
-      errors[i] = error.what();
+    results[i].of = std::move(cases[i]);
+    for (const std::string& name : names) {
+      try {
+        results[i].on.emplace(name, counter.count(results[i].of.name, results[i].of.build(), gpu_of(name)));
+      } catch (const std::exception& error) {
+        results[i].failed.emplace(name, error.what());
+      }
     }
+    progress.step();
   });
-  for (std::size_t i = 0; i < cases.size(); ++i) {
-    if (errors[i].empty()) {
-      print_row(counts[i]);
-    } else {
-      fmt::print("{}: {}\n", cases[i].name, errors[i]);
+  return results;
+}
+
+/// The narrowest accesses: loads, then stores.
+std::string widths_of(const CaseCount& count) {
+  int loads = 16, stores = 16;
+  for (const KernelCount& kernel : count.kernels) {
+    for (const Access& access : kernel.accesses) {
+      int& width = access.stores ? stores : loads;
+      if (access.extent_bytes >= 1 << 20) width = std::min(width, access.bytes);
     }
   }
-  return 0;
+  return fmt::format("{}/{}", loads, stores);
+}
+
+constexpr const char* row_format =
+    "{:<42} {:>3} {:>6} {:>6} {:>9} {:>6} {:>6} {:>6} {:>5} {:>5} {:>6} {:>6} {:>8} {:>5}  {}\n";
+
+void print_table(const std::vector<CaseResult>& results, const std::string& gpu) {
+  fmt::print(fmt::runtime(row_format), "case", "k", "slots", "cycles", "bound by", "budget", "share", "copy",
+             "regs", "blk", "waves", "last", "flight", "width", "missing");
+  for (const CaseResult& result : results) {
+    const auto at = result.on.find(gpu);
+    if (at == result.on.end()) continue;
+    const CaseCount& count = at->second;
+    const KernelCount& kernel = count.longest();
+    const auto fixed = [](double value, int digits) { return fmt::format("{:.{}f}", value, digits); };
+    fmt::print(fmt::runtime(row_format), count.name, count.kernels.size(), fixed(count.slots, 1),
+               fixed(count.cycles, 1), to_string(kernel.bound), fixed(count.budget, 1), fixed(count.share, 3),
+               fixed(count.predicted_share_of_copy, 2), kernel.registers, kernel.blocks_per_sm,
+               fixed(kernel.waves, 1), fixed(kernel.last_wave, 2), kernel.bytes_in_flight, widths_of(count),
+               missing(count));
+  }
+}
+
+void print_notes(const std::vector<CaseResult>& results, const std::string& gpu) {
+  const Gpu& of = gpu_of(gpu);
+  fmt::print(
+      "\n{}: {} SMs of {} sub-partitions at {:.3f} GHz, {:.1f} TB/s of a copy: {:.2f} instructions of "
+      "threads for "
+      "each byte.\n({})\n"
+      "k: kernels; slots: instructions that a thread issues for each element of the largest operand; cycles: "
+      "the\n"
+      "most of slots and of what any pipe is busy, in the same unit; budget: what can be issued while the "
+      "floor's\n"
+      "bytes (given values read once, results written once) of an element are copied; share: cycles / "
+      "budget.\n"
+      "Of the kernel with most cycles: registers, blocks of an SM, waves, how full the last one is, and "
+      "bytes of\n"
+      "loads of an SM that are issued before the first is used. width: bytes of the narrowest load and store "
+      "of\n"
+      "values of 1 MB and more.\n"
+      "copy: the predicted share of a copy: floor / rate of copy over the sum of the kernels' times, each\n"
+      "(max(m, c) + min(m, c) / n) * ceil(w) / w, where m: its bytes at the rate of copy, longer where fewer "
+      "loads\n"
+      "are under way than a latency of {:.0f} ns asks for; c: its cycles; n: blocks that an SM has at a "
+      "time, without\n"
+      "barriers warps; w: waves. At most min(1, budget / cycles).\n",
+      of.name, of.sms, sub_partitions, of.clock * 1e-9, of.copy * 1e-12, budget_of_byte(of), of.source,
+      latency * 1e9);
+  std::map<std::string, int> slow;
+  std::set<std::string> waits;
+  for (const CaseResult& result : results) {
+    const auto at = result.on.find(gpu);
+    if (at == result.on.end()) continue;
+    std::set<std::string> routines;
+    for (const KernelCount& kernel : at->second.kernels) {
+      for (const Unweighted& each : kernel.slow) routines.insert(each.routine);
+      for (const std::string& wait : kernel.waits) waits.insert(wait.substr(wait.find(": ") + 2));
+    }
+    for (const std::string& routine : routines) ++slow[routine];
+  }
+  if (!slow.empty()) fmt::print("\nCounted as never run:\n");
+  for (const auto& [routine, times] : slow)
+    fmt::print("  {} ({} case{})\n", routine, times, times == 1 ? "" : "s");
+  if (!waits.empty()) fmt::print("Loops that wait for other blocks, counted once:\n");
+  for (const std::string& wait : waits) fmt::print("  {}\n", wait);
+}
+
+void print_goals(const std::vector<GoalResult>& goals) {
+  if (!goals.empty()) fmt::print("\nGoals, on h200, rows of 256 to 4,096 elements:\n");
+  for (const GoalResult& goal : goals) {
+    fmt::print("  {:<7} {}{}{}\n", goal.met ? "met" : "MISSED", goal.name, goal.worst.empty() ? "" : "; ",
+               goal.worst.empty()
+                   ? ""
+                   : (goal.name.find("share") == std::string::npos ? "" : "worst: ") + goal.worst);
+  }
+}
+
+[[noreturn]] void skip(const std::string& why) {
+  fmt::print(stderr, "skipped: {}\n", why);
+  std::exit(77);
+}
+
+int check_file(const std::string& path) {
+  const std::vector<std::string> errors = schema_errors(read_json(path));
+  for (const std::string& error : errors) fmt::print("{}: {}\n", path, error);
+  if (errors.empty()) fmt::print("{}: fits bench/sass_table/schema.json\n", path);
+  return errors.empty() ? 0 : 1;
+}
+
+/// What the counts depend on is there, and is what `committed` was made with. Leaves with 77 where it is not.
+Nvdisasm same_tools(const Options& options, const Json& committed) {
+  if (!runtime::nvrtc_available()) skip("there is no NVRTC");
+  const Nvdisasm nvdisasm = [&] {
+    try {
+      return Nvdisasm::find(options.nvdisasm);
+    } catch (const std::exception& error) {
+      skip(error.what());
+    }
+  }();
+  const auto [major, minor] = runtime::nvrtc_version();
+  const Versions mine{fmt::format("{}.{}", major, minor), nvdisasm.version()},
+      theirs = versions_of(committed);
+  if (mine != theirs) {
+    skip(fmt::format("{} was made with NVRTC {} and nvdisasm {}; here are {} and {}", options.against,
+                     theirs.nvrtc, theirs.nvdisasm, mine.nvrtc, mine.nvdisasm));
+  }
+  return nvdisasm;
+}
+
+int run(const Options& options) {
+  if (!options.check.empty()) return check_file(options.check);
+  std::vector<std::string> names;
+  if (options.gpu == "all") {
+    for (const Gpu& gpu : gpus()) names.emplace_back(gpu.name);
+  } else {
+    names.emplace_back(gpu_of(options.gpu).name);
+  }
+  const Json committed = options.against.empty() ? Json() : read_json(options.against);
+  std::vector<TableCase> cases = chosen_cases(options);
+  Counter counter(options.against.empty() ? Nvdisasm::find(options.nvdisasm)
+                                          : same_tools(options, committed));
+  counter.keep = options.keep;
+  runtime::nvrtc_library().require();
+  const std::vector<CaseResult> results = count_all(counter, std::move(cases), names);
+
+  print_table(results, names.front());
+  print_notes(results, names.front());
+  std::vector<Counted> on_h200;
+  bool failed = false;
+  for (const CaseResult& result : results) {
+    const auto at = result.on.find("h200");
+    if (at != result.on.end()) on_h200.push_back({&result.of, &at->second});
+    for (const auto& [gpu, why] : result.failed) {
+      fmt::print("{}could not be counted: {} on {}: {}\n", failed ? "" : "\n", result.of.name, gpu, why);
+      failed = true;
+    }
+  }
+  const std::vector<GoalResult> goals = goal_results(on_h200);
+  print_goals(goals);
+  const auto [major, minor] = runtime::nvrtc_version();
+  const Versions versions{fmt::format("{}.{}", major, minor), counter.nvdisasm().version()};
+  fmt::print("\nNVRTC {}, nvdisasm {} ({})\n", versions.nvrtc, versions.nvdisasm, counter.nvdisasm().path());
+  const Json counts = to_json(results, goals, versions);
+  if (!options.json.empty()) write_text(options.json, one_case_a_line(counts));
+  if (!options.against.empty()) {
+    const std::vector<std::string> worse = regressions(committed, counts);
+    for (const std::string& line : worse) fmt::print("worse: {}\n", line);
+    fmt::print("{} of {} cases compared with {}: {} worse\n", results.size(), results.size(), options.against,
+               worse.size());
+    failed = failed || !worse.empty();
+  }
+  return failed ? 1 : 0;
 }
 
 }  // namespace
@@ -70,10 +319,11 @@ int run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   ::setenv("FUSE_CACHE", "0", 0);  // nothing of this is the user's
-  // Asks for line information, which changes no instruction; nothing is written there.
+  // Asks for line information, which changes no instruction; nothing is written to that directory.
   ::setenv("FUSE_KEEP", "/tmp", 1);
+  const auto options = fuse::bench::sass::parse(argc, argv);
   try {
-    return fuse::bench::sass::run(argc, argv);
+    return fuse::bench::sass::run(options);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "sass_table: %s\n", error.what());
     return 1;

@@ -138,7 +138,8 @@ class CaseCounter {
     result.registers = compiled.registers;
     result.shared_bytes = compiled.shared_bytes;
     result.spilled_bytes = compiled.spill_load_bytes + compiled.spill_store_bytes;
-    for (const schedule::ValueId id : step.reads) result.moved_bytes += bytes_of(compiled_.plan.values[id]);
+    for (const schedule::ValueId id : step.reads) result.read_bytes += bytes_of(compiled_.plan.values[id]);
+    result.moved_bytes = result.read_bytes;
     for (const schedule::ValueId id : step.writes) result.moved_bytes += bytes_of(compiled_.plan.values[id]);
     result.slow = weights.slow;
     result.waits = weights.waits;
@@ -150,9 +151,15 @@ class CaseCounter {
     return result;
   }
 
-  /// Seconds of one kernel: see predicted() of the table's legend.
+  /// Seconds of one kernel; sass_table prints the formula.
   double seconds(const KernelCount& kernel, double elements) const {
-    const double memory = static_cast<double>(kernel.moved_bytes) / gpu_.copy;
+    // What has to be under way of loads so that memory is busy while the kernel's bytes move at the rate of a
+    // copy.
+    const double wanted = gpu_.copy / gpu_.sms * latency * static_cast<double>(kernel.read_bytes) /
+                          static_cast<double>(std::max<std::int64_t>(1, kernel.moved_bytes));
+    const double waiting =
+        kernel.bytes_in_flight > 0 ? std::max(1.0, wanted / static_cast<double>(kernel.bytes_in_flight)) : 1;
+    const double memory = static_cast<double>(kernel.moved_bytes) / gpu_.copy * waiting;
     const double issue = kernel.cycles * elements / (lanes * sub_partitions * gpu_.sms * gpu_.clock);
     // Without barriers the warps of a block overlap too.
     const double beside = kernel.barriers ? static_cast<double>(resident(kernel))

@@ -238,6 +238,7 @@ TEST_CASE("a page is written from no results at all", "[bench]") {
   REQUIRE(ran.status == 0);
   const std::string page = text_of(root.path / "docs/performance.md");
   CHECK(contains(page, "Not measured: no results of a GPU are on file."));
+  CHECK(contains(page, "Not counted: bench/results has no sass_counts.json."));
   CHECK(contains(page, "Where fuse loses"));
   CHECK(!contains(page, "{{"));
 }

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "watched.hpp"
+
+namespace fuse::bench::sass {
+
+std::span<const std::string_view> watched() {
+  static constexpr std::string_view names[] = {
+      "softmax.f32.65536x1024",
+      "softmax.bf16.65536x1024",
+      "log_softmax.f32.65536x1024",
+      "log_softmax.bf16.65536x1024",
+      "cross_entropy.f32.65536x1024",
+      "cross_entropy.bf16.65536x1024",
+      "layer_norm.f32.65536x1024",
+      "layer_norm.bf16.65536x1024",
+      "rms_norm.f32.65536x1024",
+      "rms_norm.bf16.65536x1024",
+      "masked_softmax.f32.65536x1024",
+      "masked_softmax.bf16.65536x1024",
+      "softmax_backward.f32.65536x1024",
+      "softmax_backward.bf16.65536x1024",
+      "log_softmax_backward.f32.65536x1024",
+      "log_softmax_backward.bf16.65536x1024",
+      "cross_entropy_backward.f32.65536x1024",
+      "cross_entropy_backward.bf16.65536x1024",
+      "masked_softmax_backward.f32.65536x1024",
+      "masked_softmax_backward.bf16.65536x1024",
+      "bias_gelu_tanh.f32.65536x1024",
+      "bias_gelu_tanh.bf16.65536x1024",
+      "bias_gelu_tanh_backward.f32.65536x1024",
+      "bias_gelu_tanh_backward.bf16.65536x1024",
+      "residual_rms_norm.f32.65536x1024",
+      "residual_rms_norm.bf16.65536x1024",
+      "rms_norm_backward.f32.65536x1024",
+      "rms_norm_backward.bf16.65536x1024",
+      "layer_norm_backward.f32.65536x1024",
+      "layer_norm_backward.bf16.65536x1024",
+      "residual_layer_norm.f32.65536x1024x1",
+      "residual_layer_norm.bf16.65536x1024x1",
+      "softmax.f16.65536x1024",
+      "softmax.bf16.262144x256",
+      "softmax.bf16.16384x4096",
+      "softmax.bf16.4096x16384",
+      "softmax.bf16.1024x65536",
+      "layer_norm.bf16.262144x256",
+      "layer_norm.bf16.16384x4096",
+      "layer_norm.bf16.1024x65536",
+      "elementwise.f32.67108864x4",
+      "elementwise.f16.67108864x4",
+      "elementwise.bf16.67108864x4",
+      "bias_gelu.f32.8192x4096",
+      "bias_gelu.bf16.8192x4096",
+      "dropout.f32.65536x1024",
+      "dropout.bf16.65536x1024",
+      "row_sum.bf16.65536x1024",
+      "row_sum.bf16.1024x65536",
+      "column_sum.f32.65536x1024",
+      "column_sum.bf16.65536x1024",
+      "transpose.f32.8192x8192",
+      "transpose.bf16.8192x8192",
+      "example.softmax",
+      "example.layernorm",
+      "example.layer_norm_backward",
+  };
+  return names;
+}
+
+}  // namespace fuse::bench::sass

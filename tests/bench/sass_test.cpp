@@ -1,0 +1,155 @@
+// sass_table: counts of instructions do not get worse than those on file, and what it needs is named where it
+// is missing. SPDX-License-Identifier: Apache-2.0
+#include <sys/wait.h>
+
+#include <array>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "support/catch.hpp"
+
+#if FUSE_COMPILER_HAS_CUDA && __has_include(<nlohmann/json.hpp>)
+#include <nlohmann/json.hpp>
+
+#include "runtime/compile/nvrtc.hpp"
+
+namespace {
+
+using SassJson = nlohmann::ordered_json;
+namespace stdfs = std::filesystem;
+
+constexpr const char* committed_counts = FUSE_TEST_SOURCE_DIR "/bench/results/sass_counts.json";
+
+/// Built beside fuse_tests, but not by every preset.
+stdfs::path sass_table() { return stdfs::read_symlink("/proc/self/exe").parent_path() / "sass_table"; }
+
+struct SassRan {
+  int status = -1;
+  std::string output;
+  bool says(const std::string& part) const { return output.find(part) != std::string::npos; }
+};
+
+SassRan run_sass_table(const std::string& arguments, const std::string& environment = "") {
+  const std::string command = environment + " '" + sass_table().string() + "' " + arguments + " 2>&1";
+  FILE* const pipe = ::popen(command.c_str(), "r");
+  REQUIRE(pipe);
+  SassRan ran;
+  std::array<char, 4096> block;
+  for (std::size_t got; (got = std::fread(block.data(), 1, block.size(), pipe)) > 0;)
+    ran.output.append(block.data(), got);
+  const int status = ::pclose(pipe);
+  ran.status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  return ran;
+}
+
+bool no_sass_table() {
+  if (stdfs::exists(sass_table())) return false;
+  WARN("skipped: there is no " << sass_table().string());
+  return true;
+}
+
+/// A file that goes away.
+struct SassFile {
+  std::string path;
+  explicit SassFile(const std::string& text = "", bool program = false) {
+    path = (stdfs::temp_directory_path() / "fuse-sass-XXXXXX").string();
+    const int made = ::mkstemp(path.data());
+    REQUIRE(made >= 0);
+    ::close(made);
+    std::ofstream(path) << text;
+    if (program) stdfs::permissions(path, stdfs::perms::owner_all);
+  }
+  ~SassFile() { stdfs::remove(path); }
+};
+
+SassJson committed() { return SassJson::parse(std::ifstream(committed_counts)); }
+
+}  // namespace
+
+TEST_CASE("watched kernels issue no more than the committed counts say", "[bench][nvrtc]") {
+  if (no_sass_table()) return;
+  const SassRan ran = run_sass_table(std::string("--watched --against ") + committed_counts);
+  if (ran.status == 77) {
+    WARN(ran.output);
+    return;
+  }
+  INFO(ran.output);
+  CHECK(ran.status == 0);
+}
+
+TEST_CASE("a count that is worse than the one on file is told, and so is a narrower access",
+          "[bench][nvrtc]") {
+  if (no_sass_table()) return;
+  const std::string name = "transpose.bf16.8192x8192";
+  SassJson better = committed();
+  for (SassJson& each : better["cases"]) {
+    if (each.at("name") != name) continue;
+    SassJson& count = each["gpus"]["h200"];
+    count["cycles"] = count.at("cycles").get<double>() * 0.96;
+    for (SassJson& access : count["kernels"][0]["accesses"]) access["bytes"] = 16;
+  }
+  const SassFile file(better.dump());
+  const SassRan ran = run_sass_table("--filter " + name + " --against " + file.path);
+  if (ran.status == 77) {
+    WARN(ran.output);
+    return;
+  }
+  INFO(ran.output);
+  CHECK(ran.status == 1);
+  CHECK(ran.says("worse: " + name + " on h200: "));
+  CHECK(ran.says("cycles an element, "));
+  CHECK(ran.says("B, by 16 B before"));
+}
+
+TEST_CASE("the committed counts fit their schema, and what does not fit is told by place", "[bench]") {
+  if (no_sass_table()) return;
+  const SassRan fits = run_sass_table(std::string("--check ") + committed_counts);
+  INFO(fits.output);
+  CHECK(fits.status == 0);
+  SassJson counts = committed();
+  counts["cases"][0]["gpus"]["h200"].erase("cycles");
+  counts["cases"][1]["speed"] = 9;
+  const SassFile file(counts.dump());
+  const SassRan ran = run_sass_table("--check " + file.path);
+  CHECK(ran.status == 1);
+  CHECK(ran.says("cases[0].gpus.h200: misses cycles"));
+  CHECK(ran.says("cases[1].speed: is unknown"));
+}
+
+TEST_CASE("counts of other versions are not compared", "[bench][nvrtc]") {
+  if (no_sass_table()) return;
+  SassJson other = committed();
+  other["nvrtc"] = "11.0";
+  const SassFile file(other.dump());
+  const SassRan ran = run_sass_table("--filter softmax.f32.65536x1024 --against " + file.path);
+  CHECK(ran.status == 77);
+  CHECK(ran.says("skipped: "));
+}
+
+TEST_CASE("a missing nvdisasm, another program, and one that fails are named", "[bench][nvrtc]") {
+  if (no_sass_table()) return;
+  const std::string filter = "--filter softmax.f32.65536x1024 ";
+  const SassRan none = run_sass_table(filter + "--nvdisasm /nonexistent/nvdisasm");
+  CHECK(none.status == 1);
+  CHECK(none.says("--nvdisasm names /nonexistent/nvdisasm, which is no program"));
+
+  const SassFile other("#!/bin/sh\necho hello\n", true);
+  const SassRan by_variable = run_sass_table(filter, "FUSE_NVDISASM=" + other.path);
+  CHECK(by_variable.status == 1);
+  CHECK(by_variable.says("(by FUSE_NVDISASM) is not NVIDIA's nvdisasm"));
+
+  const SassFile failing(
+      "#!/bin/sh\nif [ \"$1\" = --version ]; then echo 'CUDA disassembler, V9.9.9'; exit 0; fi\n"
+      "echo 'fatal: unknown cubin' >&2\nexit 3\n",
+      true);
+  const SassRan ran = run_sass_table(filter + "--nvdisasm " + failing.path);
+  INFO(ran.output);
+  CHECK(ran.status == 1);
+  if (fuse::runtime::nvrtc_available()) CHECK(ran.says("failed with status 3: fatal: unknown cubin"));
+  const SassRan unknown = run_sass_table("--gpu b200");
+  CHECK(unknown.status == 2);
+  CHECK(unknown.says("unknown GPU 'b200'; there are h200, h100, a100"));
+}
+#endif
