@@ -106,6 +106,7 @@ void RowLowering::by_block() {
 }
 
 void RowLowering::combine_block(const ThreadIndex& at, std::vector<Running>& running) {
+  if (warps_ == 1) return combine_lanes(running);
   const auto shared = shared_states(running, warps_);
   combine_lanes(running);
   builder_.when({{at.lane, 1}}, [&] { put(shared, at.warp, running); });
@@ -119,7 +120,7 @@ void RowLowering::combine_block(const ThreadIndex& at, std::vector<Running>& run
     const Index warp = to_.bind(builder_.unique("w"), at.lane % lanes, lanes);
     builder_.when({{warp, warps_}}, [&] { take(shared, warp, running); });
   }
-  if (lanes > 1) combine_lanes(running, lanes);
+  combine_lanes(running, lanes);
 }
 
 void RowLowering::by_tile() {

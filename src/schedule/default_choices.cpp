@@ -31,9 +31,10 @@ int vector_of(const ir::Graph& graph, const Piece& piece, std::int64_t rows, std
   const std::int64_t side_by_side = info(graph[dominant(graph, piece)].op).relation == ir::Relation::reduce
                                         ? row / fewest_lanes
                                         : std::numeric_limits<std::int64_t>::max();
-  if (elements < 2 * wanted) return 1;
+  if (elements < wanted) return 1;
   int vector = widest_vector(graph, piece);
-  while (vector > 1 && (elements / vector < wanted || vector > side_by_side)) vector /= 2;
+  while (vector > 2 && elements / vector < wanted) vector /= 2;
+  while (vector > side_by_side) vector /= 2;
   return vector;
 }
 
@@ -163,9 +164,9 @@ class Holding {
     choices.mapping = Mapping::row_block;
     Choices best = choices;
     const std::int64_t groups = product(shape_.reduced).hint() / choices.vector;
-    for (int threads = 64; threads <= target_.max_threads_per_block; threads *= 2) {
+    for (int threads = 32; threads <= target_.max_threads_per_block; threads *= 2) {
       choices.block_threads = threads;
-      if (!fits(choices) && 2 * threads <= target_.max_threads_per_block) continue;
+      if (!columns_fit_in(choices) && 2 * threads <= target_.max_threads_per_block) continue;
       choices.parts = blocks_for_columns(graph_, piece_, choices, shape_, target_);
       best = choices;
       if (std::int64_t{choices.parts} * threads >= wanted_ || threads >= groups) break;
@@ -192,8 +193,14 @@ class Holding {
     return fits(choices) ? 1 : vector;
   }
   bool fits(const Choices& choices) const {
-    const int most = choices.block_threads > 256 ? most_held / 2 : most_held;
+    // With 64 registers a thread, two blocks of 512 threads have a place on a multiprocessor.
+    const int most = choices.block_threads > 512 ? most_held / 2 : most_held;
     return trips(choices) > 0 && trips(choices) * words_ <= most;
+  }
+  /// Of a block that keeps columns: what a row needs beside them is little.
+  bool columns_fit_in(const Choices& choices) const {
+    const bool many = choices.block_threads <= 512 && trips(choices) > 0;
+    return fits(choices) || (many && trips(choices) * words_ <= most_held * 5 / 4);
   }
   bool barely_fits(const Choices& choices) const {
     return trips(choices) > 0 && trips(choices) * words_ <= most_held;

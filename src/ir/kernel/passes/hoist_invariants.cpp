@@ -33,7 +33,9 @@ struct Changed {
     } else {
       waits = waits || std::holds_alternative<Barrier>(stmt.node) ||
               std::holds_alternative<GridBarrier>(stmt.node) ||
-              std::holds_alternative<ClusterBarrier>(stmt.node);
+              std::holds_alternative<ClusterBarrier>(stmt.node) ||
+              std::holds_alternative<ClusterArrive>(stmt.node) ||
+              std::holds_alternative<ClusterWait>(stmt.node);
     }
   }
 
