@@ -33,14 +33,14 @@ inline double error_function(double x) { return erf(x); }
 // 1 - 2 / (1 + exp(2 a)) cancels where a is small.
 constexpr std::string_view hyperbolic_tangent = R"(inline float hyperbolic_tangent(float x) {
   const float a = fabsf(x), u = x * x;
-  float s = 0.015612634f;
-  s = fused(s, u, -0.052211806f);
-  s = fused(s, u, 0.13313116f);
-  s = fused(s, u, -0.33332598f);
+  float s = 0.014875888f;
+  s = fused(s, u, -0.051734254f);
+  s = fused(s, u, 0.1330396f);
+  s = fused(s, u, -0.33332124f);
   s = fused(s, u, 1.0f) * x;
   const float e = exp2_approximate(2.8853901f * a);
   const float l = copysignf(fused(-2.0f, reciprocal_approximate(1.0f + e), 1.0f), x);
-  return a < 0.6f ? s : l;
+  return a < 0.65f ? s : l;
 }
 inline double hyperbolic_tangent(double x) { return tanh(x); }
 )";
