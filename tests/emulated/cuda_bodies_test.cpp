@@ -62,6 +62,19 @@ std::string use(const std::string& name) {
            "float a[4], q[4]; for (int k = 0; k < 4; ++k) a[k] = load(x, i + k); "
            "divide_vector(q, a, load(x, 0), divisor_reciprocal(load(x, 0))); "
            "for (int k = 0; k < 4; ++k) store(y, i + k, q[k]);");
+  } else if (name == "pair" || name.ends_with("_pair") || name == "pair_of" || name.starts_with("first") ||
+             name.starts_with("second")) {
+    for (const char* type : {"f16", "bf16"}) {
+      const std::string own = "FUSE_LOCAL(" + std::string(type) + ", 2, a); store(a, 0, load(x, i)); " +
+                              "store(a, 1, load(x, i + 1)); const auto p = load_pair(a, 0); ";
+      const bool binary = name == "add_pair" || name == "sub_pair" || name == "mul_pair" || name == "max_pair" ||
+                          name == "min_pair";
+      const bool unary = name == "neg_pair" || name == "abs_pair";
+      const std::string result = binary ? name + "(p, p)" : unary ? name + "(p)" : "p";
+      kernel(type, own + "store_pair(a, 0, " + result + "); const auto q = pair_of<" + type +
+                       ">(second_f32(p), first_f32(p)); store(y, i, load(a, 1)); store(y, i + 1, first(q)); "
+                       "store(y, i + 2, second(pair_of(load(a, 0), load(a, 1))));");
+    }
   } else if (name == "shared" || name == "block_barrier" || name == "warp_barrier") {
     const std::string wait = name == "shared" ? "block_barrier" : name;
     for (const auto& [type, suffix] : types) {

@@ -1,6 +1,7 @@
 // What the programs of proofs prove at length, in short. SPDX-License-Identifier: Apache-2.0
 #include "proofs/cuda_on_host.hpp"
 #include "proofs/division.hpp"
+#include "proofs/pairs.hpp"
 #include "support/catch.hpp"
 
 namespace fuse::test {
@@ -23,6 +24,13 @@ TEST_CASE("division by one value of many has the bits of division", "[emulated][
   const ProofResult random = test_divisions(2'000'000, seed);
   INFO("seed " << seed << ": " << random.first_wrong);
   CHECK(random.wrong == 0);
+}
+
+TEST_CASE("ops of pairs round as ops of f32 and a conversion do", "[proofs]") {
+  const ProofResult pairs = prove_pairs(20011);
+  INFO(pairs.first_wrong);
+  CHECK(pairs.wrong == 0);
+  CHECK(pairs.tested > 800'000);
 }
 
 }  // namespace fuse::test
