@@ -193,8 +193,10 @@ class Holding {
     return fits(choices) ? 1 : vector;
   }
   bool fits(const Choices& choices) const {
-    // With 64 registers a thread, two blocks of 512 threads have a place on a multiprocessor.
-    const int most = choices.block_threads > 512 ? most_held / 2 : most_held;
+    // With 64 registers a thread, two blocks of 512 threads have a place on a multiprocessor. Those that walk
+    // a part of a row, or columns, have more to keep beside what they hold.
+    const int many = choices.mapping == Mapping::row_block ? 512 : 256;
+    const int most = choices.block_threads > many ? most_held / 2 : most_held;
     return trips(choices) > 0 && trips(choices) * words_ <= most;
   }
   /// Of a block that keeps columns: what a row needs beside them is little.

@@ -85,10 +85,11 @@ Dim tiles_of(const KernelSchedule& kernel, int parts) {
       return ceil_div(kernel.results, tile_columns);
     case Mapping::split:
       return kernel.results * parts;
+    // Of rows without elements there is no result, however many they are.
     case Mapping::scan_warp:
-      return ceil_div(kernel.results, kernel.block_threads / 32);
+      return kernel.reduced.is(0) ? Dim(0) : ceil_div(kernel.results, kernel.block_threads / 32);
     case Mapping::scan_thread:
-      return ceil_div(kernel.results, kernel.block_threads);
+      return kernel.reduced.is(0) ? Dim(0) : ceil_div(kernel.results, kernel.block_threads);
   }
   return 1;
 }
