@@ -1,5 +1,5 @@
-// The counts as JSON (bench/sass_table/schema.json), and how two of them differ. SPDX-License-Identifier:
-// Apache-2.0
+// The counts as JSON (bench/sass_table/schema.json), and how two of them differ.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <map>

@@ -1,4 +1,4 @@
-// Graphs of sass_table that bench/cases.json has none of. SPDX-License-Identifier: Apache-2.0
+// Graphs of sass_table that bench/cases.json does not have. SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <cstdint>

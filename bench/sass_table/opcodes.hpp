@@ -35,11 +35,11 @@ struct Cost {
 Cost cost_of(const Instruction&, int arch);
 void check_arch(int arch);
 
-/// Kernels access their buffers so. Generic accesses (LD) are of the shared memory of a cluster, atomic ones
-/// of the counters of grid barriers.
+/// Whether a kernel accesses one of its buffers by it. Generic accesses (LD) are of the shared memory of a
+/// cluster, atomic ones of the counters of grid barriers.
 bool loads_global(const Instruction&);
 bool stores_global(const Instruction&);
-/// Of each thread, of an instruction that accesses memory.
+/// Bytes that each thread accesses by an instruction of memory.
 int access_bytes(const Instruction&);
 
 }  // namespace fuse::bench::sass

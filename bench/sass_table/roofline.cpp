@@ -153,8 +153,8 @@ class CaseCounter {
 
   /// Seconds of one kernel; sass_table prints the formula.
   double seconds(const KernelCount& kernel, double elements) const {
-    // What has to be under way of loads so that memory is busy while the kernel's bytes move at the rate of a
-    // copy.
+    // Bytes of loads that have to be under way on a multiprocessor, so that the kernel's bytes move at the
+    // rate of a copy.
     const double wanted = gpu_.copy / gpu_.sms * latency * static_cast<double>(kernel.read_bytes) /
                           static_cast<double>(std::max<std::int64_t>(1, kernel.moved_bytes));
     const double waiting =

@@ -173,10 +173,10 @@ class FUSE_COMPILER_API Workspace {
   Workspace& operator=(Workspace&&) noexcept;
   ~Workspace();
   BufferView memory() const;
-  /// Of its runs: streams or graph, whichever automatic has become. From graph to streams in a run where the
-  /// driver refuses for the second time to give the graph other buffers, or at `measure`.
+  /// How its runs go, streams or graph; `automatic` has become one of them. Graph becomes streams in a run
+  /// where the driver refuses for the second time to give the graph other buffers, and at `measure`.
   ExecutionMode mode() const;
-  /// What the driver refused and what became of graph mode by it; empty where nothing was refused.
+  /// What the driver refused and what graph mode did about it; empty where nothing was refused.
   std::string mode_note() const;
   /// Whether its runs launch kernels that wait for their own blocks in parts, since other workspaces held the
   /// places for those blocks when it was made (docs/streams.md). The results are the same.

@@ -16,8 +16,8 @@ void print_special_functions();
 namespace {
 
 bool shown(const char* what, const ProofResult& result) {
-  fmt::print("{}: {} tested, {} wrong{}{}\n", what, result.tested, result.wrong, result.wrong > 0 ? "; first " : "",
-             result.first_wrong);
+  fmt::print("{}: {} tested, {} wrong{}{}\n", what, result.tested, result.wrong,
+             result.wrong > 0 ? "; first " : "", result.first_wrong);
   std::fflush(stdout);
   return result.wrong == 0;
 }
@@ -42,7 +42,8 @@ int run(int count, char** words) {
     bool right = shown("reciprocals", prove_reciprocals());
     right = shown("quotients near the middle of two floats", prove_division_near_middles()) && right;
     right = shown(fmt::format("random divisions, seed {}", seed).c_str(),
-                  test_divisions(number(2, 1'000'000'000), seed)) && right;
+                  test_divisions(number(2, 1'000'000'000), seed)) &&
+            right;
     return right ? 0 : 1;
   }
   if (name == "pairs")

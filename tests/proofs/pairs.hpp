@@ -1,4 +1,4 @@
-// Ops of pairs round once, ops of f32 and a conversion twice: with the same result.
+// Ops of pairs round once; an op of f32 and a conversion round twice. The results are the same.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

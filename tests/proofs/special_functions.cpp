@@ -1,7 +1,7 @@
 // Prints a C++ program that computes each special function (primitives/special.cpp) of every f32, and its
 // errors. The text of the functions is the one that kernels get; in it, `fused` is one rounding, as on a GPU,
-// and the two approximate instructions err by as much as NVIDIA's documents allow. SPDX-License-Identifier:
-// Apache-2.0
+// and the two approximate instructions err by as much as NVIDIA's documents allow.
+// SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
 #include "codegen_cuda/primitives.hpp"

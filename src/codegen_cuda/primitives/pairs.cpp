@@ -1,8 +1,9 @@
 // Two elements of f16 or bf16 at a time: loads, stores, one rounding for both, and the ops of Trait::pairs.
 //
-// add, sub and mul round once, as an f32 op and a conversion do: f32 has more than twice the bits of a half,
-// and two more. bf16 before sm_90 has fused operations alone: a + b is a * 1 + b, a - b is b * -1 + a, and
-// a * b is a * b + -0. Rounding modes are written out, so that no compiler fuses what the graph keeps apart.
+// add, sub and mul round once, with the bits of an f32 op and a conversion: the significand of f32 has at
+// least twice as many bits as that of a half, and two more. bf16 before sm_90 has fused operations alone:
+// a + b is a * 1 + b, a - b is b * -1 + a, and a * b is a * b + -0. Rounding modes are written out, so that
+// no compiler fuses what the graph keeps apart.
 // SPDX-License-Identifier: Apache-2.0
 #include "codegen_cuda/primitives/table.hpp"
 

@@ -63,9 +63,8 @@ std::vector<Primitive> special_primitives() {
   static const std::string device_error_function = on_device(error_function);
   static const std::string device_hyperbolic_tangent = on_device(hyperbolic_tangent);
   return {
-      // a * b + c, rounded once. The C++ body rounds the exact product's sum to double first, which the
-      // compiler makes
-      // vectors of, and is fmaf's but in one case of 2^29.
+      // a * b + c, rounded once. The C++ body rounds the sum with the exact product to double first, since
+      // compilers make vectors of that. It differs from fmaf in one case of about 2^29.
       {.name = "fused",
        .cuda = R"(__device__ inline float fused(float a, float b, float c) { return fmaf(a, b, c); }
 )",

@@ -7,10 +7,11 @@
 //            let k: 2 x bf16 = constant 0.5; let d: 2 x bf16 = mul a, k; store y_v[2 * p] = d }
 //
 // An op of Trait::pairs whose operands are halves, and whose result is rounded to their type, becomes an op
-// of pairs. Its bits are the same: f32 has more than twice as many bits as a half, and two more, so that
-// rounding to f32 first changes nothing (tests/proofs/pairs.cpp). All other ops are computed for each element
-// in f32, and what they give is rounded by pairs. The pass stands behind vectorise and divide_by_invariants,
-// which look for loops that visit one element in each trip. SPDX-License-Identifier: Apache-2.0
+// of pairs. Its bits are the same: the significand of f32 has at least twice as many bits as that of a half,
+// and two more, so that rounding to f32 first changes nothing (tests/proofs/pairs.cpp). All other ops are
+// computed for each element in f32, and their results are rounded in pairs. The pass stands behind vectorise
+// and divide_by_invariants, which look for loops that visit one element in each trip.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include "ir/kernel/kernel.hpp"
