@@ -179,6 +179,7 @@ class Holding {
   /// By fewer threads that walk the row in as many trips: no more than have something to do in the last one.
   Choices without_idle(Choices choices) const {
     const std::int64_t groups = (product(shape_.reduced).hint() + choices.vector - 1) / choices.vector;
+    if (groups == 0) return choices;
     const std::int64_t steps = (groups + choices.block_threads - 1) / choices.block_threads;
     const std::int64_t threads = (groups + steps - 1) / steps;
     choices.block_threads = static_cast<int>((threads + 31) / 32 * 32);
@@ -193,10 +194,8 @@ class Holding {
     return fits(choices) ? 1 : vector;
   }
   bool fits(const Choices& choices) const {
-    // With 64 registers a thread, two blocks of 512 threads have a place on a multiprocessor. Those that walk
-    // a part of a row, or columns, have more to keep beside what they hold.
-    const int many = choices.mapping == Mapping::row_block ? 512 : 256;
-    const int most = choices.block_threads > many ? most_held / 2 : most_held;
+    // With 64 registers a thread, two blocks of 512 threads have a place on a multiprocessor.
+    const int most = choices.block_threads > 512 ? most_held / 2 : most_held;
     return trips(choices) > 0 && trips(choices) * words_ <= most;
   }
   /// Of a block that keeps columns: what a row needs beside them is little.

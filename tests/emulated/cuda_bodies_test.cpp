@@ -67,8 +67,8 @@ std::string use(const std::string& name) {
     for (const char* type : {"f16", "bf16"}) {
       const std::string own = "FUSE_LOCAL(" + std::string(type) + ", 2, a); store(a, 0, load(x, i)); " +
                               "store(a, 1, load(x, i + 1)); const auto p = load_pair(a, 0); ";
-      const bool binary = name == "add_pair" || name == "sub_pair" || name == "mul_pair" || name == "max_pair" ||
-                          name == "min_pair";
+      const bool binary = name == "add_pair" || name == "sub_pair" || name == "mul_pair" ||
+                          name == "max_pair" || name == "min_pair";
       const bool unary = name == "neg_pair" || name == "abs_pair";
       const std::string result = binary ? name + "(p, p)" : unary ? name + "(p)" : "p";
       kernel(type, own + "store_pair(a, 0, " + result + "); const auto q = pair_of<" + type +

@@ -1,9 +1,9 @@
 // Halves computed two at a time. SPDX-License-Identifier: Apache-2.0
 #include "ir/kernel/passes/pack_pairs.hpp"
 
-#include "support/stitch_cases.hpp"
 #include "ir/kernel/passes/vectorise.hpp"
 #include "kernel/kernel_support.hpp"
+#include "support/stitch_cases.hpp"
 
 using namespace fuse;        // NOLINT
 using namespace fuse::test;  // NOLINT
@@ -13,8 +13,8 @@ using schedule::Mapping;
 namespace {
 
 Kernel packed(const Graph& g, int vector) {
-  Kernel result = kernel::pack_pairs(kernel::vectorise(
-      lowered(g, {.mapping = Mapping::element, .block_threads = 128, .vector = vector})));
+  Kernel result = kernel::pack_pairs(
+      kernel::vectorise(lowered(g, {.mapping = Mapping::element, .block_threads = 128, .vector = vector})));
   kernel::verify(result, target_profile("h200").shared_per_block);
   return result;
 }
@@ -37,18 +37,19 @@ Graph of_halves(DType dtype, F&& body) {
 }  // namespace
 
 TEST_CASE("pack_pairs computes neighbours of a half type at once", "[kernel]") {
-  const Graph g = of_halves(bf16, [](Graph&, const Tensor& x, const Tensor& y) { return max(x * 0.5 + y, 0); });
-  const Kernel before = kernel::vectorise(lowered(g, {.mapping = Mapping::element, .block_threads = 128, .vector = 8}));
+  const Graph g =
+      of_halves(bf16, [](Graph&, const Tensor& x, const Tensor& y) { return max(x * 0.5 + y, 0); });
+  const Kernel before =
+      kernel::vectorise(lowered(g, {.mapping = Mapping::element, .block_threads = 128, .vector = 8}));
   check_golden("kernel/pack_pairs.txt", print(before) + print(packed(g, 8)));
 }
 
 TEST_CASE("every op of Trait::pairs has pairs, others are computed in f32", "[kernel]") {
   for (const DType dtype : {f16, bf16}) {
-    const auto all = packed(of_halves(dtype,
-                                      [](Graph&, const Tensor& x, const Tensor& y) {
-                                        return min(abs(-(x - y)), max(x + y, x * y));
-                                      }),
-                            8);
+    const auto all =
+        packed(of_halves(dtype, [](Graph&, const Tensor& x,
+                                   const Tensor& y) { return min(abs(-(x - y)), max(x + y, x * y)); }),
+               8);
     INFO(print(all));
     for (const char* op : {"neg", "abs", "sub", "add", "mul", "max", "min"})
       CHECK(pairs_of(all, std::string(" = ") + op + " ") == 1);

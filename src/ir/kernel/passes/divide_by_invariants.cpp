@@ -16,6 +16,8 @@ namespace {
 
 constexpr std::int64_t fewest_divisions = 4;  // that pay for the one which makes the reciprocal
 
+constexpr std::int64_t most_divided = 8;  // of a vector: their numerators and quotients take registers
+
 /// At least as many trips of the innermost loops; a loop that is not unrolled counts as enough.
 std::int64_t trips_of(const std::vector<Stmt>& body) {
   std::int64_t most = 1;
@@ -65,7 +67,7 @@ class Divider {
       auto* loop = std::get_if<For>(&stmt.node);
       std::vector<VarId> mine;  // divisors whose reciprocals stand before this loop
       if (loop && pays(*loop)) mine = add_reciprocals(*loop, result);
-      if (loop && loop->unrolled && !reciprocals_.empty()) {
+      if (loop && loop->unrolled && !reciprocals_.empty() && loop->end.constant() <= most_divided) {
         split(std::move(stmt), result);
       } else {
         if (std::vector<Stmt>* inner = body_of(stmt)) body(*inner);
