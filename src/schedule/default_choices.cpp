@@ -34,7 +34,7 @@ int vector_of(const ir::Graph& graph, const Piece& piece, std::int64_t rows, std
   if (elements < wanted) return 1;
   int vector = widest_vector(graph, piece);
   while (vector > 2 && elements / vector < wanted) vector /= 2;
-  while (vector > side_by_side) vector /= 2;
+  while (vector > 1 && vector > side_by_side) vector /= 2;
   return vector;
 }
 

@@ -107,6 +107,8 @@ TEST_CASE("by default, short rows share a warp and small tensors are walked one 
   CHECK(defaults(normalised(8, 64, bf16)).vector == 2);  // no lane would have anything to do
   CHECK(defaults(normalised(8, 64, bf16)).lanes == 32);
   CHECK(defaults(normalised(4096, 16384, bf16)).vector == 8);
+  CHECK(defaults(normalised(1 << 20, 1, f32)).vector == 1);
+  CHECK(defaults(normalised(1 << 20, 0, f32)).vector >= 1);
 }
 
 TEST_CASE("vectors and packed rows answer right, checked", "[stitch][emulated]") {
