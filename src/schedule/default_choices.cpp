@@ -198,9 +198,13 @@ class Holding {
     const int most = choices.block_threads > 512 ? most_held / 2 : most_held;
     return trips(choices) > 0 && trips(choices) * words_ <= most;
   }
-  /// Of a block that keeps columns: what a row needs beside them is little.
+  /// Of a block that keeps columns: what a row needs beside them is little, where all threads have as much of
+  /// it and no value takes two registers.
   bool columns_fit_in(const Choices& choices) const {
-    const bool many = choices.block_threads <= 512 && trips(choices) > 0;
+    const Dim row = product(shape_.reduced);
+    const bool whole = (row % (std::int64_t{choices.block_threads} * choices.vector)).is(0);
+    const bool narrow = size_of(graph_[dominant(graph_, piece_)].type.dtype) <= 4;
+    const bool many = choices.block_threads <= 512 && trips(choices) > 0 && whole && narrow;
     return fits(choices) || (many && trips(choices) * words_ <= most_held * 5 / 4);
   }
   bool barely_fits(const Choices& choices) const {

@@ -107,8 +107,19 @@ TEST_CASE("by default, short rows share a warp and small tensors are walked one 
   CHECK(defaults(normalised(8, 64, bf16)).vector == 2);  // no lane would have anything to do
   CHECK(defaults(normalised(8, 64, bf16)).lanes == 32);
   CHECK(defaults(normalised(4096, 16384, bf16)).vector == 8);
-  CHECK(defaults(normalised(1 << 20, 1, f32)).vector == 1);
-  CHECK(defaults(normalised(1 << 20, 0, f32)).vector >= 1);
+}
+
+TEST_CASE("rows of one element or of none have choices", "[stitch][schedule]") {
+  for (const std::int64_t hint : {0, 1}) {
+    Graph g("short");
+    const Dim N = g.dim("N", {.min = 0, .max = 1 << 20, .hint = hint});
+    const Tensor x = g.input("x", f32, {1 << 20, N});
+    g.output("y", x / sum(x, {1}, true));
+    const Choices choices = defaults(g);
+    INFO(choices.to_string());
+    CHECK(choices.vector == 1);
+    CHECK(choices.block_threads % 32 == 0);
+  }
 }
 
 TEST_CASE("vectors and packed rows answer right, checked", "[stitch][emulated]") {
