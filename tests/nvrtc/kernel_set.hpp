@@ -37,13 +37,16 @@ class KernelSet {
   std::size_t size() const { return kernels_.size(); }
   std::size_t seen() const { return seen_; }
 
-  /// The kernels in programs of at most `most` each.
-  std::vector<codegen::Source> programs(std::size_t most) const {
+  /// Those that the architecture can run, in programs of at most `most` each: clusters are of sm_90 on.
+  std::vector<codegen::Source> programs(std::size_t most, int arch) const {
+    std::vector<kernel::Kernel> able;
+    for (const kernel::Kernel& kernel : kernels_) {
+      if (arch >= 90 || kernel.cluster == 1) able.push_back(kernel);
+    }
     std::vector<codegen::Source> result;
-    for (std::size_t first = 0; first < kernels_.size(); first += most) {
-      const auto begin = kernels_.begin() + static_cast<std::ptrdiff_t>(first);
-      const auto end =
-          kernels_.begin() + static_cast<std::ptrdiff_t>(std::min(kernels_.size(), first + most));
+    for (std::size_t first = 0; first < able.size(); first += most) {
+      const auto begin = able.begin() + static_cast<std::ptrdiff_t>(first);
+      const auto end = able.begin() + static_cast<std::ptrdiff_t>(std::min(able.size(), first + most));
       result.push_back(codegen::print_cuda("sweep" + std::to_string(result.size()), {begin, end}));
     }
     return result;
