@@ -187,6 +187,17 @@ check_runtime_library() {
 
 pkg() { PKG_CONFIG_PATH=$1/$libdir/pkgconfig pkg-config "${@:2}"; }
 
+# README's program prints what README says.
+readme_block() { awk -v kind="\`\`\`$1" '$0 == "```" { on = 0 } on; $0 == kind { on = 1 }' README.md; }
+readme_prints() { [[ $("$scratch/readme") == "$(readme_block text) " ]]; }
+check_readme() {
+  local -a flags
+  read -ra flags < <(pkg "$static" --static --cflags --libs fuse-compiler)
+  readme_block cpp >"$scratch/readme.cpp"
+  check 'README: its program builds' "${cxx[@]}" "$scratch/readme.cpp" "${flags[@]}" -o "$scratch/readme"
+  check 'README: it prints what README says' readme_prints
+}
+
 check_pkg_config() {
   local -a flags
   local sources=(tests/consumers/main.cpp tests/consumers/rows.cpp)
@@ -248,6 +259,7 @@ check_runtime_library
 check_headers
 check_find_package
 check_pkg_config
+check_readme
 check_beside_libfuse 2
 check_beside_libfuse 3
 printf '%d passed, %d failed\n' "$passed" "$failed"

@@ -170,6 +170,15 @@ check_pictures() {
   expect 2 '^error: .*--json' 'a picture is no JSON' \
     "$fusec" plan examples/graphs/softmax.fuse --dot "$scratch/x/x.dot" --json
   absent 'and is not written' "$scratch/x"
+  file=$scratch/plan_bert_layer.svg
+  expect 0 '^wrote .*plan_bert_layer\.svg$' 'plan --picture' \
+    "$fusec" plan examples/graphs/bert_layer.fuse --picture "$file"
+  same 'docs/plots/plan_bert_layer.svg is of today (./dev report)' docs/plots/plan_bert_layer.svg "$file"
+  expect 2 '^error: .*no/such' 'ops becoming kernels that cannot be written' \
+    "$fusec" plan examples/graphs/softmax.fuse --picture /proc/no/such/softmax.svg
+  "$fusec" plan examples/graphs/softmax.fuse --picture "$file" >"$scratch/out" 2>"$scratch/err"
+  expect 0 '>softmax: 7 ops become 1 kernel<' 'its title counts ops and kernels' cat "$file"
+  expect 0 '^2$' 'it has both reductions' grep -c '>reduce_' "$file"
   local -a options
   for graph in examples/graphs/softmax examples/graphs/layer_norm_backward tests/papers/astitch_fig7; do
     options=()

@@ -31,9 +31,9 @@ std::string expand(const std::string& line, const Results& results, Plots& plots
 void write_plots(const fs::path& folder, const Plots& plots) {
   fs::create_directories(folder);
   for (const auto& entry : fs::directory_iterator(folder)) {
-    if (entry.path().filename().string().starts_with("stitch_"))
-      continue;                                                        // not of results: fusec plan --dot
-    if (entry.path().extension() == ".svg") fs::remove(entry.path());  // of results that went
+    const std::string name = entry.path().filename().string();
+    if (name.starts_with("stitch_") || name.starts_with("plan_")) continue;  // pictures of plans, by fusec
+    if (entry.path().extension() == ".svg") fs::remove(entry.path());        // of results that went
   }
   for (const auto& [name, svg] : plots) write_text((folder / name).string(), svg);
 }

@@ -174,6 +174,12 @@ void add_plan(CLI::App& app, Action& action) {
   command.add_option("--dot", options.dot, "Write a picture there instead, as Graphviz DOT")
       ->excludes("--json")
       ->excludes("--kernels");
+  command
+      .add_option("--picture", options.picture,
+                  "Write a picture of ops becoming kernels there instead, as SVG")
+      ->excludes("--json")
+      ->excludes("--kernels")
+      ->excludes("--dot");
 }
 
 void add_emit(CLI::App& app, Action& action) {

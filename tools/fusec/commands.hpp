@@ -40,7 +40,8 @@ struct BisectOptions {
 
 struct PlanOptions {
   GraphOptions graph{};
-  std::string dot{};  ///< a file
+  std::string dot{};      ///< a file
+  std::string picture{};  ///< a file
   bool json = false;
   bool kernels = false;
 };

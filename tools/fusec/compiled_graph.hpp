@@ -35,6 +35,9 @@ struct KernelOrigin {
 /// Of each kernel that a schedule gave; users' kernels stand behind them.
 std::vector<KernelOrigin> kernel_origins(const Compiled& compiled);
 
+/// Of each node: a constant, or what only moves constants. The pictures leave them out.
+std::vector<bool> constant_nodes(const ir::Graph& graph);
+
 /// The plan as `fusec plan` prints it.
 std::string plan_text(const CompiledGraph& compiled);
 

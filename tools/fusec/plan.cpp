@@ -1,9 +1,12 @@
 // fusec plan: how a graph is cut, scheduled and run. SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "commands.hpp"
 #include "compiled_graph.hpp"
 #include "plan_dot.hpp"
+#include "plan_picture.hpp"
 
 namespace fuse::fusec {
 namespace {
@@ -103,11 +106,28 @@ std::vector<KernelOrigin> kernel_origins(const Compiled& compiled) {
   return origins;
 }
 
+std::vector<bool> constant_nodes(const ir::Graph& graph) {
+  std::vector<bool> result;
+  for (const ir::Node& node : graph.nodes) {
+    const ir::OpInfo& row = info(node.op);
+    const bool moves = row.has(ir::Trait::source) || row.has(ir::Trait::movement);
+    result.push_back(
+        moves && !ir::is_given(node) &&
+        std::all_of(node.operands.begin(), node.operands.end(), [&](ir::NodeId o) { return result[o]; }));
+  }
+  return result;
+}
+
 int execute(const PlanOptions& options) {
   const CompiledGraph compiled = compile_graph(options.graph);
   if (!options.dot.empty()) {
     write_file(options.dot, plan_dot(compiled.stages));
     print_line("wrote " + options.dot);
+    return 0;
+  }
+  if (!options.picture.empty()) {
+    write_file(options.picture, plan_picture(compiled));
+    print_line("wrote " + options.picture);
     return 0;
   }
   if (options.kernels) fmt::print("{}", kernel_text(compiled));

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "compiled_graph.hpp"
 #include "schedule/shape.hpp"
 
 namespace fuse::fusec {
@@ -71,19 +72,6 @@ std::string dot_string(std::string_view text, std::string_view line_end = "\\n")
 std::string dims_text(const ir::Type& type) {
   const std::string text = ir::to_string(type);
   return text.substr(text.find('['));
-}
-
-/// Of each node: a constant, or what only moves constants. The picture leaves them out.
-std::vector<bool> constant_nodes(const ir::Graph& graph) {
-  std::vector<bool> result;
-  for (const ir::Node& node : graph.nodes) {
-    const ir::OpInfo& row = info(node.op);
-    const bool moves = row.has(ir::Trait::source) || row.has(ir::Trait::movement);
-    result.push_back(
-        moves && !ir::is_given(node) &&
-        std::all_of(node.operands.begin(), node.operands.end(), [&](NodeId o) { return result[o]; }));
-  }
-  return result;
 }
 
 class PlanPainter {
