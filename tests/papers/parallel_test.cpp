@@ -42,7 +42,7 @@ Groups stitched(const std::string& name, const schedule::ParallelModel& model,
 
 }  // namespace
 
-TEST_CASE("APOLLO Fig. 6(a): one stitched kernel a level of the branches", "[papers][partition]") {
+TEST_CASE("APOLLO Fig. 6(a): one group for each level of the branches", "[papers][partition]") {
   CHECK(stitched("apollo_fig6a", always) == Groups{{"a1", "b1", "c1", "d1"}, {"a2", "b2", "c2", "d2"}});
   CHECK(stitched("apollo_fig6a", model([](std::size_t k) { return static_cast<double>(k); })).empty());
 }
@@ -51,7 +51,7 @@ TEST_CASE("APOLLO Fig. 6(b): the branches of the mul, then the independent ones"
   CHECK(stitched("apollo_fig6b", always) == Groups{{"a", "b"}, {"c", "d"}});
 }
 
-TEST_CASE("APOLLO Fig. 6(c): three kernels", "[papers][partition]") {
+TEST_CASE("APOLLO Fig. 6(c): three groups", "[papers][partition]") {
   const schedule::GroupOptions layers_before{.rules = schedule::RuleSet::apollo, .layers = 3};
   const Groups groups = stitched("apollo_fig6c", always, layers_before);
   REQUIRE(groups.size() == 3);
