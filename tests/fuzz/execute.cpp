@@ -6,8 +6,10 @@
 #include <algorithm>
 #include <array>
 #include <fuse/fuse.hpp>
+#include <tuple>
 
 #include "fuzz/random.hpp"
+#include "fuzz/run_results.hpp"
 #include "pipeline.hpp"
 #include "runtime/backend.hpp"
 #include "runtime/compile/compile.hpp"
@@ -148,23 +150,6 @@ Device device_for(const RunOptions& options) {
                            .optimization = options.optimization});
 }
 
-using Results = std::map<std::string, HostTensor>;
-
-Results results_of(const Executable& executable, const runtime::Values& inputs, const DimValues& dims) {
-  Session session(executable, fuse::DimValues(dims.begin(), dims.end()));
-  for (const auto& [name, tensor] : inputs) session.set(name, tensor.data);
-  session.run();
-  Results results;
-  const std::vector<Slot>& slots = executable.slots();
-  for (std::size_t i = 0; i < slots.size(); ++i) {
-    if (slots[i].kind != Slot::Kind::output) continue;
-    HostTensor tensor{.dtype = slots[i].dtype, .shape = session.prepared().shape(i)};
-    tensor.data = session.get(slots[i].name);
-    results.emplace(slots[i].name, std::move(tensor));
-  }
-  return results;
-}
-
 std::string text_of(const DimValues& dims) {
   std::string text;
   for (const auto& [name, value] : dims) text += fmt::format(" {}={}", name, value);
@@ -218,19 +203,24 @@ Batch::Batch(std::vector<Case> cases, const Rewrite& rewrite, const Choose& choo
 
 Batch::~Batch() = default;
 
+Forms Batch::forms(std::size_t i) const {
+  return built_[i]->failure.empty() ? forms_of(cases_[i], built_[i]->compiled) : 0;
+}
+
 void Batch::build_modules() {
-  std::map<std::pair<bool, int>, std::vector<std::size_t>> modules;
+  // A saved plan has all kernels of its module, so such a case has one of its own.
+  std::map<std::tuple<bool, int, std::size_t>, std::vector<std::size_t>> modules;
   for (std::size_t i = 0; i < cases_.size(); ++i) {
     const RunOptions& options = cases_[i].options;
     if (!built_[i]->failure.empty() || built_[i]->compiled.source.kernels.empty()) continue;
-    modules[{options.checked, options.optimization}].push_back(i);
+    modules[{options.checked, options.optimization, options.saved ? i : cases_.size()}].push_back(i);
   }
   for (const auto& [key, members] : modules) {
     codegen::Source all;
     all.name = "batch";
     for (const std::size_t i : members) append(all, built_[i]->compiled.source);
-    const Device device =
-        Device::emulated({.profile = "h200", .checked = key.first, .threads = 1, .optimization = key.second});
+    const Device device = Device::emulated(
+        {.profile = "h200", .checked = std::get<0>(key), .threads = 1, .optimization = std::get<1>(key)});
     try {
       const std::shared_ptr<runtime::Module> module = device.backend()->load(all);
       for (const std::size_t i : members) built_[i]->module = module;
@@ -269,35 +259,46 @@ Outcome Batch::run(std::size_t i) {
 void Batch::try_run(std::size_t i, Outcome& outcome) {
   const Program& program = cases_[i].program;
   const RunOptions& options = cases_[i].options;
-  const auto executable_on = [&](const RunOptions& on) {
+  const auto executable_on = [&](const Device& device) {
     std::unique_ptr<runtime::Module> module;
     if (built_[i]->module) module = std::make_unique<SharedModule>(built_[i]->module);
-    return runtime::make_executable(program.graph, built_[i]->compiled, device_for(on), std::move(module));
+    const Executable made =
+        runtime::make_executable(program.graph, built_[i]->compiled, device, std::move(module));
+    return options.saved ? through_file(made) : made;
   };
-  const Executable executable = executable_on(options);
+  const Device device = device_for(options);
+  const Executable executable = executable_on(device);
+  RunOptions in_order = options;
+  in_order.shuffle_seed = 0;
+  in_order.threads = 1;
   for (const DimValues& dims : program.bindings) {
     const runtime::Values inputs = make_inputs(program, dims);
     const auto expected = enclose(program.graph, inputs, dims);
-    const Results results = results_of(executable, inputs, dims);
+    std::vector<Results> runs = options.together
+                                    ? run_together(executable, executable_on(device), options, inputs, dims)
+                                    : run_results(executable, options, inputs, dims);
     for (const auto& [name, enclosure] : expected) {
       outcome.shares += shares_of(enclosure);
-      if (const std::string text = mismatch(enclosure, results.at(name)); !text.empty()) {
+      for (const Results& results : runs) {
+        const std::string text = mismatch(enclosure, results.at(name));
+        if (text.empty()) continue;
         outcome.verdict = Verdict::mismatch;
         outcome.text = fmt::format("output '{}'{}: {}", name, text_of(dims), text);
         return;
       }
     }
-    if (options.shuffle_seed == 0) continue;
-    RunOptions in_order = options;
-    in_order.shuffle_seed = 0;
-    in_order.threads = 1;
-    const Results again = results_of(executable_on(in_order), inputs, dims);
-    for (const auto& [name, tensor] : results) {
-      if (same_bits(tensor, again.at(name))) continue;
-      outcome.verdict = Verdict::unstable;
-      outcome.text =
-          fmt::format("output '{}'{}: other bits in another order of threads", name, text_of(dims));
-      return;
+    if (options.shuffle_seed != 0) {
+      RunOptions once = in_order;
+      once.runs = 1;
+      runs.push_back(run_results(executable_on(device_for(in_order)), once, inputs, dims).front());
+    }
+    for (std::size_t r = 1; r < runs.size(); ++r) {
+      for (const auto& [name, tensor] : runs[0]) {
+        if (same_bits(tensor, runs[r].at(name))) continue;
+        outcome.verdict = Verdict::unstable;
+        outcome.text = fmt::format("output '{}'{}: other bits in another run", name, text_of(dims));
+        return;
+      }
     }
   }
 }

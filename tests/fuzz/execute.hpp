@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "fuzz/forms.hpp"
 #include "fuzz/program.hpp"
 #include "pipeline.hpp"
 
@@ -16,7 +17,7 @@ enum class Verdict : std::uint8_t {
   ok,
   wasted,    ///< ran, but most of the results are undecided, or there are none
   mismatch,  ///< an element that no right device answers
-  unstable,  ///< other bits with blocks, warps and lanes in another order
+  unstable,  ///< other bits with blocks, warps and lanes in another order, or with other buffers
   fault,     ///< the device reported one, or refused the run
   build,     ///< the compiler threw, or the system compiler refused the emitted text
   crash,     ///< the process died
@@ -47,6 +48,7 @@ class Batch {
   ~Batch();
   std::size_t size() const { return cases_.size(); }
   Outcome run(std::size_t i);
+  Forms forms(std::size_t i) const;  ///< none of a case that could not be built
 
  private:
   struct Built;

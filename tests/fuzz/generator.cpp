@@ -5,6 +5,7 @@
 #include <map>
 
 #include "fuzz/makers.hpp"
+#include "fuzz/patterns.hpp"
 #include "ir/infer.hpp"
 
 namespace fuse::fuzz {
@@ -96,11 +97,27 @@ bool grow(GrowingGraph& g) {
   return false;
 }
 
+/// A pattern, kept if its values are ones to go on with.
+bool add_pattern(GrowingGraph& g, const Pattern& pattern) {
+  for (int attempt = 0; attempt < 3; ++attempt) {
+    const std::size_t mark = g.mark();
+    try {
+      pattern.make(g);
+      if (g.mark() > mark && g.evaluate()) return true;
+    } catch (const Error&) {  // not legal so
+    }
+    g.roll_back(mark);
+  }
+  return false;
+}
+
 std::vector<ir::NodeId> choose_outputs(GrowingGraph& g) {
   const auto users = ir::users(g.graph());
   std::vector<ir::NodeId> outputs;
+  for (const auto& [value, donor] : g.donations()) outputs.push_back(value);
   for (ir::NodeId id = static_cast<ir::NodeId>(g.graph().nodes.size()); id-- > 0;) {
     if (outputs.size() >= 6) break;
+    if (g.donations().contains(id)) continue;
     const bool source = ir::info(g.graph()[id].op).has(ir::Trait::source);
     const double probability = !users[id].empty() ? (source ? 0.005 : 0.07) : source ? 0.05 : 0.85;
     if (g.random.chance(outputs.empty() && !source ? 1 : probability)) outputs.push_back(id);
@@ -118,6 +135,10 @@ RunOptions choose_options(Random& random) {
   if (random.chance(0.5)) options.shuffle_seed = 1 + (random.bits() >> 40);
   if (random.chance(0.5)) options.choices_seed = 1 + (random.bits() >> 40);
   options.optimization = random.pick({0, 0, 0, 2});  // most of a program's time is its kernels' compiler
+  if (random.chance(0.12)) options.runs = 2;
+  options.graph_mode = random.chance(options.runs > 1 ? 0.5 : 0.02);
+  options.together = random.chance(0.04);
+  options.saved = random.chance(0.04);
   return options;
 }
 
@@ -144,18 +165,28 @@ bool is_legal(ir::Op op, DType dtype) {
 Case generate(std::uint64_t seed) {
   Random random(seed);
   const bool special = random.chance(0.12);
-  const std::int64_t most = random.chance(0.02) ? 100'000 : random.pick({256, 1024, 4096, 4096});
+  std::vector<double> weights;
+  for (const Pattern& pattern : patterns()) weights.push_back(pattern.weight);
+  const Pattern* pattern = random.chance(0.35) ? &patterns()[random.weighted(weights)] : nullptr;
+  std::int64_t most = random.chance(0.02) ? 100'000 : random.pick({256, 1024, 4096, 4096});
+  if (pattern != nullptr) most = std::max(most, pattern->most_elements);
+  const std::string profile(pattern != nullptr ? pattern->profile : "");
   GrowingGraph g(random.bits(), special, most);
   const std::int64_t wanted =
       random.pick({random.between(1, 4), random.between(4, 12), random.between(8, 24)});
   std::optional<ScopeGuard> scope;
   std::int64_t grown = 0;
+  const std::int64_t before = pattern != nullptr ? random.between(0, wanted / 2) : wanted + 1;
   for (int attempt = 0; grown < wanted && attempt < 4 * wanted + 8; ++attempt) {
     if (g.random.chance(0.1)) {
       scope.reset();
       scope.emplace(g.builder().open_scope("part", std::source_location::current(), false));
     } else if (g.random.chance(0.05)) {
       scope.reset();
+    }
+    if (grown >= before && pattern != nullptr) {
+      add_pattern(g, *pattern);
+      pattern = nullptr;
     }
     grown += grow(g);
   }
@@ -165,7 +196,9 @@ Case generate(std::uint64_t seed) {
     g.evaluate();
   }
   const std::vector<ir::NodeId> outputs = choose_outputs(g);
-  return {g.finish(outputs), choose_options(random)};
+  RunOptions options = choose_options(random);
+  if (!profile.empty() && random.chance(0.5)) options.profile = profile;
+  return {g.finish(outputs), options};
 }
 
 }  // namespace fuse::fuzz

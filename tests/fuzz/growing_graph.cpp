@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <set>
 
 #include "fuzz/error_rules.hpp"
 
@@ -93,6 +94,20 @@ Tensor GrowingGraph::constant(DType dtype, std::vector<Dim> dims) {
 Tensor GrowingGraph::broadcast(const Tensor& x, std::vector<Dim> dims, std::vector<std::int64_t> places) {
   const DType dtype = x.dtype();
   return add(ir::Op::broadcast_in_dim, {x}, ir::DimsAttr{std::move(places)}, dtype, std::move(dims));
+}
+
+Dim GrowingGraph::declare(std::int64_t value) {
+  const std::string name = "L" + std::to_string(symbols_.size());
+  const DimRange range{.min = random.pick<std::int64_t>({0, 1}), .max = std::int64_t{1} << 20, .hint = 0};
+  dims_.emplace(name, value);
+  builder_->graph.symbols.push_back({name, range});
+  symbols_.push_back(Dim::symbol(name, range));
+  builder_->names.emplace(name, symbols_.back());
+  return symbols_.back();
+}
+
+void GrowingGraph::donate(const Tensor& value, const Tensor& donor) {
+  donations_.emplace(detail::Builder::node(value), detail::Builder::node(donor));
 }
 
 std::optional<Tensor> GrowingGraph::earlier(const std::function<bool(const ir::Type&)>& fits_type) {
@@ -241,10 +256,14 @@ std::int64_t GrowingGraph::value_of(const Dim& dim) const {
 
 std::int64_t GrowingGraph::elements(const std::vector<Dim>& dims) const {
   std::int64_t count = 1;
+  bool none = false;
   for (const Dim& dim : dims) {
-    if (__builtin_mul_overflow(count, value_of(dim), &count)) return std::int64_t{1} << 62;
+    const std::int64_t value = value_of(dim);
+    none = none || value == 0;
+    // A product that overflows is refused, whatever else is 0.
+    if (__builtin_mul_overflow(count, std::max<std::int64_t>(1, value), &count)) return std::int64_t{1} << 62;
   }
-  return count;
+  return none ? 0 : count;
 }
 
 void GrowingGraph::roll_back(std::size_t mark) {
@@ -255,6 +274,7 @@ void GrowingGraph::roll_back(std::size_t mark) {
     }
   }
   builder_->graph.nodes.resize(mark);
+  donations_.erase(donations_.lower_bound(static_cast<ir::NodeId>(mark)), donations_.end());
   if (values_.size() > mark) values_.resize(mark);
 }
 
@@ -320,17 +340,42 @@ Program GrowingGraph::finish(const std::vector<ir::NodeId>& outputs) {
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     program.graph.outputs.push_back({"y" + std::to_string(i), outputs[i]});
   }
+  donate_some(program.graph);
   if (symbols_.empty()) return program;
   if (random.chance(0.4)) add_binding(program);
   if (random.chance(0.4)) assume_some(random, symbols_, program);
   return program;
 }
 
+/// As asked for; of the other outputs, some take an input of their type.
+void GrowingGraph::donate_some(ir::Graph& graph) {
+  std::set<ir::NodeId> taken;
+  for (const auto& [value, donor] : donations_) taken.insert(donor);
+  for (ir::Output& output : graph.outputs) {
+    if (const auto asked = donations_.find(output.node); asked != donations_.end()) {
+      output.donor = asked->second;
+      donations_.erase(asked);
+      continue;
+    }
+    if (!random.chance(0.2) || ir::is_given(graph[output.node])) continue;
+    for (ir::NodeId id = 0; id < graph.nodes.size(); ++id) {
+      if (graph[id].op != ir::Op::input || graph[id].type != graph[output.node].type) continue;
+      if (!taken.insert(id).second) continue;
+      output.donor = id;
+      break;
+    }
+  }
+}
+
 void GrowingGraph::add_binding(Program& program) {
   DimValues other;
+  const double weights[] = {1, 1, 3};
+  const std::size_t end = random.weighted(weights);  // of the ranges: the least, the greatest, anything
   for (const ir::Symbol& symbol : graph().symbols) {
     const std::int64_t top = std::min(symbol.range.max, symbol.range.min + random.pick({1, 5, 33}));
-    other[symbol.name] = random.chance(0.3) ? symbol.range.min : random.between(symbol.range.min, top);
+    other[symbol.name] = end == 0   ? symbol.range.min
+                         : end == 1 ? symbol.range.max
+                                    : random.between(symbol.range.min, top);
   }
   std::swap(dims_, other);
   const bool all_fit = std::all_of(graph().nodes.begin(), graph().nodes.end(),

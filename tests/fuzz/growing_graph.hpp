@@ -4,6 +4,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -28,6 +29,11 @@ class GrowingGraph {
   Tensor input(DType, std::vector<Dim> dims, bool parameter = false);
   Tensor constant(DType, std::vector<Dim> dims);
   Tensor broadcast(const Tensor& x, std::vector<Dim> dims, std::vector<std::int64_t> places);
+
+  /// A new symbol of that value, in a range that tells nothing of it.
+  Dim declare(std::int64_t value);
+  /// The value becomes an output in the memory of the input; neither may be given twice.
+  void donate(const Tensor& value, const Tensor& donor);
 
   // Finding.
   /// An earlier value of that dtype, recent ones more often; a new input where there is none that fits.
@@ -55,11 +61,15 @@ class GrowingGraph {
   const ir::Graph& graph() const { return builder_->graph; }
   detail::Builder& builder() { return *builder_; }
   const Enclosure& value(ir::NodeId id) const { return values_[id]; }
-  /// The program with these outputs; inputs that nothing uses stay now and then.
+  /// Values that are outputs in the memory of an input, with that input.
+  const std::map<ir::NodeId, ir::NodeId>& donations() const { return donations_; }
+  /// The program with these outputs, some of them in the memory of inputs; inputs that nothing uses stay now
+  /// and then.
   Program finish(const std::vector<ir::NodeId>& outputs);
 
  private:
   void add_binding(Program& program);
+  void donate_some(ir::Graph& graph);
   InputStyle style(DType);
   std::optional<Tensor> broadcast_of_earlier(DType, const std::vector<Dim>& dims);
 
@@ -70,6 +80,7 @@ class GrowingGraph {
   DimValues dims_;
   std::map<std::string, InputStyle> styles_;
   std::vector<Enclosure> values_;
+  std::map<ir::NodeId, ir::NodeId> donations_;
   std::size_t names_ = 0;
 };
 

@@ -25,6 +25,7 @@ written to the corpus, which every run begins with.
   --seed S              of the run (default 1): program I of seed S is always the same
   --jobs J              worker processes at once (default: one a core)
   --batch K             programs compiled together (default 32)
+A table says how many programs had each form that a campaign must reach; the run fails where one is below its floor.
   --coverage FILE       writes the table op x dtype
   --require-coverage    fails where a legal cell of it is empty
   --corpus DIR          where failures are kept
@@ -184,6 +185,10 @@ int run(const Options& options) {
   if (!options.coverage.empty()) std::ofstream(options.coverage) << totals.coverage.table();
   const std::vector<std::string> empty = totals.coverage.empty_cells();
   if (!empty.empty()) fmt::print("not covered: {}\n", fmt::join(empty, ", "));
+  fmt::print("{}", totals.forms.table());
+  const std::vector<std::string> rare = totals.forms.below_floor();
+  for (const std::string& form : rare) fmt::print("FAILED too few programs of the form {}\n", form);
+  failed += static_cast<std::int64_t>(rare.size());
   failed += static_cast<std::int64_t>(totals.failures.size());
   const std::int64_t passed = totals.programs - static_cast<std::int64_t>(totals.failures.size());
   if (options.require_coverage && !empty.empty()) ++failed;

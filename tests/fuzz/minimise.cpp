@@ -25,7 +25,10 @@ using ir::NodeId;
 /// Inputs and parameters that nothing reads become constants, which dead code takes away.
 Graph without_unused_inputs(Graph graph) {
   std::vector<bool> used(graph.nodes.size());
-  for (const ir::Output& output : graph.outputs) used[output.node] = true;
+  for (const ir::Output& output : graph.outputs) {
+    used[output.node] = true;
+    if (output.donated()) used[output.donor] = true;
+  }
   for (auto id = static_cast<NodeId>(graph.nodes.size()); id-- > 0;) {
     if (!used[id]) continue;
     for (const NodeId operand : graph[id].operands) used[operand] = true;

@@ -112,9 +112,16 @@ runtime::Values make_inputs(const Program& program, const DimValues& dims) {
 }
 
 std::string to_string(const RunOptions& o) {
-  return fmt::format("profile={} checked={} threads={} shuffle={} choices={} optimization={}{}{}", o.profile,
-                     o.checked ? 1 : 0, o.threads, o.shuffle_seed, o.choices_seed, o.optimization,
-                     o.fault.empty() ? "" : " fault=" + o.fault, o.rules.empty() ? "" : " rules=" + o.rules);
+  std::string text =
+      fmt::format("profile={} checked={} threads={} shuffle={} choices={} optimization={}", o.profile,
+                  o.checked ? 1 : 0, o.threads, o.shuffle_seed, o.choices_seed, o.optimization);
+  if (!o.fault.empty()) text += " fault=" + o.fault;
+  if (!o.rules.empty()) text += " rules=" + o.rules;
+  if (o.runs != 1) text += fmt::format(" runs={}", o.runs);
+  if (o.graph_mode) text += " graph_mode=1";
+  if (o.together) text += " together=1";
+  if (o.saved) text += " saved=1";
+  return text;
 }
 
 RunOptions parse_options(std::string_view text) {
@@ -140,6 +147,14 @@ RunOptions parse_options(std::string_view text) {
       options.fault = value;
     } else if (key == "rules") {
       options.rules = value;
+    } else if (key == "runs") {
+      options.runs = std::stoi(value);
+    } else if (key == "graph_mode") {
+      options.graph_mode = value == "1";
+    } else if (key == "together") {
+      options.together = value == "1";
+    } else if (key == "saved") {
+      options.saved = value == "1";
     } else {
       throw std::runtime_error("unknown option '" + word + "'");
     }

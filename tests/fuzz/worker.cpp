@@ -144,11 +144,13 @@ class Child {
       std::uint64_t index = 0;
       int verdict = 0, checked = 0;
       Shares shares;
-      words >> index >> verdict >> shares.elements >> shares.exact >> shares.undecided >> checked;
+      Forms forms = 0;
+      words >> index >> verdict >> shares.elements >> shares.exact >> shares.undecided >> checked >> forms;
       std::string text;
       std::getline(words >> std::ws, text);
       ++totals.programs;
       totals.checked += checked;
+      totals.forms.add(forms, checked != 0);
       totals.shares += shares;
       const auto outcome = static_cast<Verdict>(verdict);
       totals.wasted += outcome == Verdict::wasted;
@@ -195,7 +197,8 @@ int work(std::uint64_t seed, std::uint64_t first, std::int64_t count) {
     const Outcome outcome = batch.run(i);
     say("done " + std::to_string(first + i) + ' ' + std::to_string(static_cast<int>(outcome.verdict)) + ' ' +
         std::to_string(outcome.shares.elements) + ' ' + std::to_string(outcome.shares.exact) + ' ' +
-        std::to_string(outcome.shares.undecided) + ' ' + (checked[i] ? "1 " : "0 ") + one_line(outcome.text));
+        std::to_string(outcome.shares.undecided) + ' ' + (checked[i] ? "1 " : "0 ") +
+        std::to_string(batch.forms(i)) + ' ' + one_line(outcome.text));
   }
   for (const auto& [cell, times] : coverage.cells()) {
     say("cover " + std::to_string(static_cast<int>(cell.first)) + ' ' +

@@ -1,7 +1,7 @@
 // A worker process runs one batch and tells its parent line by line how far it came, so that a crash or a
 // hang is known by its program:
 //   begin INDEX
-//   done INDEX VERDICT ELEMENTS EXACT UNDECIDED CHECKED TEXT
+//   done INDEX VERDICT ELEMENTS EXACT UNDECIDED CHECKED FORMS TEXT
 //   cover OP DTYPE COUNT
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -37,6 +37,7 @@ struct RunTotals {
   std::int64_t programs = 0, checked = 0, wasted = 0;
   Shares shares;
   Coverage coverage;
+  FormCounts forms;
   std::vector<Failure> failures;
   double seconds = 0;
 };

@@ -1,0 +1,197 @@
+// Which forms a program has. SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <vector>
+
+#include "fuzz/forms.hpp"
+
+namespace fuse::fuzz {
+namespace {
+
+using ir::NodeId;
+using schedule::Mapping;
+
+/// Of each node: whether it needs `from`.
+std::vector<bool> reached_from(const ir::Graph& graph, NodeId from) {
+  std::vector<bool> reached(graph.nodes.size());
+  reached[from] = true;
+  for (NodeId id = from + 1; id < graph.nodes.size(); ++id) {
+    const auto& operands = graph[id].operands;
+    reached[id] = std::any_of(operands.begin(), operands.end(), [&](NodeId o) { return reached[o]; });
+  }
+  return reached;
+}
+
+bool has_crossed_donations(const ir::Graph& graph) {
+  for (const ir::Output& a : graph.outputs) {
+    if (!a.donated()) continue;
+    const std::vector<bool> of_donor = reached_from(graph, a.donor);
+    for (const ir::Output& b : graph.outputs) {
+      if (&a == &b || !b.donated() || !of_donor[b.node]) continue;
+      if (reached_from(graph, b.donor)[a.node]) return true;
+    }
+  }
+  return false;
+}
+
+/// Which of several values an element is depends on where it stands.
+bool has_predicate(const ir::Node& node) {
+  const ir::Relation relation = ir::info(node.op).relation;
+  return relation == ir::Relation::pad || relation == ir::Relation::concat ||
+         relation == ir::Relation::update;
+}
+
+bool has_nested_predicates(const ir::Graph& graph, const schedule::Piece& piece) {
+  std::vector<bool> inside(graph.nodes.size());  // of a predicate, within the piece
+  for (const NodeId id : piece.nodes) {
+    const ir::Node& node = graph[id];
+    const bool within =
+        std::any_of(node.operands.begin(), node.operands.end(), [&](NodeId o) { return inside[o]; });
+    if (has_predicate(node) && within) return true;
+    const ir::OpInfo& row = ir::info(node.op);
+    inside[id] = has_predicate(node) || (within && (row.elementwise || row.has(ir::Trait::movement)));
+  }
+  return false;
+}
+
+/// A slice whose elements are not one block of its operand's: it cuts a dim below one that it keeps several
+/// of.
+bool cuts_inside(const ir::Graph& graph, const ir::Node& slice) {
+  const std::vector<Dim>& whole = graph[slice.operands[0]].type.dims;
+  bool several = false;
+  for (std::size_t d = 0; d < whole.size(); ++d) {
+    const Dim& kept = slice.type.dims[d];
+    if (several && !(kept == whole[d])) return true;
+    several = several || !kept.is(1);
+  }
+  return false;
+}
+
+bool has_column_slice(const ir::Graph& graph) {
+  for (const ir::Node& node : graph.nodes) {
+    const ir::Relation relation = ir::info(node.op).relation;
+    if (relation != ir::Relation::contraction && relation != ir::Relation::custom) continue;
+    for (const NodeId operand : node.operands) {
+      if (graph[operand].op == ir::Op::slice && cuts_inside(graph, graph[operand])) return true;
+    }
+  }
+  return false;
+}
+
+bool has_concat_read_again(const ir::Graph& graph) {
+  const auto users = ir::users(graph);
+  for (NodeId id = 0; id < graph.nodes.size(); ++id) {
+    if (graph[id].op == ir::Op::concat && graph[id].operands.size() > 1 && users[id].size() > 1) return true;
+  }
+  return false;
+}
+
+Forms forms_of_graph(const ir::Graph& graph) {
+  Forms forms = 0;
+  const auto donated = [](const ir::Output& output) { return output.donated(); };
+  if (std::any_of(graph.outputs.begin(), graph.outputs.end(), donated)) forms |= bit(Form::donated_output);
+  if (has_crossed_donations(graph)) forms |= bit(Form::crossed_donation);
+  if (has_column_slice(graph)) forms |= bit(Form::column_slice);
+  if (has_concat_read_again(graph)) forms |= bit(Form::concat_read_again);
+  return forms;
+}
+
+Forms forms_of_piece(const ir::Graph& graph, const schedule::Piece& piece) {
+  Forms forms = 0;
+  if (piece.in_place) forms |= bit(Form::in_place_update);
+  if (has_nested_predicates(graph, piece)) forms |= bit(Form::nested_predicate);
+  if (schedule::has_columns(piece)) forms |= bit(Form::columns_beside_rows);
+  return forms;
+}
+
+Forms forms_of_phase(const schedule::Schedule& schedule) {
+  Forms forms = 0;
+  const schedule::Choices& choices = schedule.choices;
+  switch (choices.mapping) {
+    case Mapping::element:
+      break;
+    case Mapping::tile:
+      forms |= bit(Form::tile);
+      break;
+    case Mapping::row_warp:
+      forms |= bit(Form::row_warp);
+      break;
+    case Mapping::row_block:
+      forms |= bit(Form::row_block);
+      break;
+    case Mapping::column_tile:
+      forms |= bit(Form::column_tile);
+      break;
+    case Mapping::split:
+      forms |= bit(Form::split);
+      break;
+    case Mapping::scan_warp:
+    case Mapping::scan_thread:
+      forms |= bit(Form::scan);
+      break;
+  }
+  if (choices.cluster) forms |= bit(Form::cluster);
+  if (choices.online) forms |= bit(Form::online_sum);
+  if (choices.vector > 1) forms |= bit(Form::vectors);
+  if (!schedule.held.empty()) {
+    forms |= bit(choices.shared_hold > 0 ? Form::held_in_shared_memory : Form::held_in_registers);
+  }
+  return forms;
+}
+
+Forms forms_of_schedule(const ir::Graph& graph, const schedule::Schedule& schedule) {
+  Forms forms = 0;
+  for (const schedule::Piece& phase : schedule::phases_of(schedule.piece))
+    forms |= forms_of_piece(graph, phase);
+  for (const schedule::Schedule& phase : schedule::phases_of(schedule)) forms |= forms_of_phase(phase);
+  if (!schedule.piece.phases.empty()) forms |= bit(Form::phases);
+  const auto joined = [](const schedule::KernelSchedule& kernel) {
+    return kernel.role == schedule::KernelSchedule::Role::joined;
+  };
+  if (std::any_of(schedule.kernels.begin(), schedule.kernels.end(), joined)) forms |= bit(Form::grid_barrier);
+  return forms;
+}
+
+Forms forms_of_dims(const Program& program) {
+  if (program.graph.symbols.empty()) return 0;
+  Forms forms = 0;
+  for (const DimValues& dims : program.bindings) {
+    bool least = true, greatest = true;
+    for (const ir::Symbol& symbol : program.graph.symbols) {
+      const std::int64_t value = dims.find(symbol.name)->second;
+      least = least && value == symbol.range.min;
+      greatest = greatest && value == symbol.range.max;
+    }
+    if (least) forms |= bit(Form::minimal_extents);
+    if (greatest) forms |= bit(Form::maximal_extents);
+  }
+  return forms;
+}
+
+Forms forms_of_run(const RunOptions& options, bool packs) {
+  Forms forms = 0;
+  if (options.runs > 1) forms |= bit(Form::moved_buffers);
+  if (options.runs > 1 && packs) forms |= bit(Form::moved_packed_memory);
+  if (options.runs > 1 && options.graph_mode) forms |= bit(Form::graph_mode);
+  if (options.together) forms |= bit(Form::executables_together);
+  if (options.saved) forms |= bit(Form::saved_plan);
+  return forms;
+}
+
+}  // namespace
+
+Forms forms_of(const Case& c, const Compiled& compiled) {
+  Forms forms = forms_of_graph(compiled.graph) | forms_of_dims(c.program);
+  for (const schedule::Schedule& schedule : compiled.schedules)
+    forms |= forms_of_schedule(compiled.graph, schedule);
+  if (!compiled.partition.views.of.empty()) forms |= bit(Form::view);
+  const bool packs = !compiled.plan.setup.empty();
+  if (packs) forms |= bit(Form::packed_value);
+  const auto calls = [&](std::string_view primitive) {
+    return compiled.source.body.find(primitive) != std::string::npos;
+  };
+  if (calls("pair_of<")) forms |= bit(Form::pairs);
+  if (calls("divide_vector(")) forms |= bit(Form::divided_vectors);
+  return forms | forms_of_run(c.options, packs);
+}
+
+}  // namespace fuse::fuzz
