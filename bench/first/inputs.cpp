@@ -41,18 +41,29 @@ std::vector<Part> parse_parts(const std::string& text) {
   return parts;
 }
 
-Json results(const fs::path& path) {
+/// `schema` is the text of bench/`schema_name`. Null where there is no file.
+Json read_checked(const fs::path& path, const char* schema, const char* schema_name) {
   if (!fs::exists(path)) return nullptr;
   Json json = read_json(path.string());
-  if (const auto errors = schema_errors(json, Json::parse(schema_json())); !errors.empty()) {
-    throw std::runtime_error(path.string() + " does not fit bench/schema.json: " + errors.front());
+  if (const auto errors = schema_errors(json, Json::parse(schema)); !errors.empty()) {
+    throw std::runtime_error(path.string() + " does not fit bench/" + schema_name + ": " + errors.front());
   }
   return json;
 }
 
+Json results(const fs::path& path) { return read_checked(path, schema_json(), "schema.json"); }
+
 std::string lower(std::string text) {
   std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::tolower(c); });
   return text;
+}
+
+/// Whether the device's name has the word: "NVIDIA A100-SXM4-80GB" has a100, and GH200 is no h200.
+bool names(const std::string& device, const std::string& word) {
+  std::string spaced = ' ' + lower(device) + ' ';
+  std::replace_if(
+      spaced.begin(), spaced.end(), [](unsigned char c) { return !std::isalnum(c); }, ' ');
+  return spaced.find(' ' + lower(word) + ' ') != std::string::npos;
 }
 
 }  // namespace
@@ -75,15 +86,13 @@ Profiles parse_profiles(const std::string& text) {
   return profiles;
 }
 
-std::optional<double> predicted_share(const Json& counts, const std::string& name, const std::string& gpu) {
-  if (!counts.is_object() || !counts.contains("cases") || !counts["cases"].is_array()) return std::nullopt;
-  for (const Json& entry : counts["cases"]) {
-    if (!entry.is_object() || entry.value("name", Json()) != name) continue;
-    const Json shares = entry.value("share", Json());
-    if (!shares.is_object()) continue;
-    for (const auto& [profile, share] : shares.items()) {
-      if (share.is_number() && lower(gpu).find(lower(profile)) != std::string::npos)
-        return share.get<double>();
+std::optional<double> predicted_share(const Json& counts, const std::string& name,
+                                      const std::string& device) {
+  if (counts.is_null()) return std::nullopt;
+  for (const Json& entry : counts.at("cases")) {
+    if (entry.at("name") != name) continue;
+    for (const auto& [gpu, count] : entry.at("gpus").items()) {
+      if (names(device, gpu)) return count.at("predicted_share_of_copy").get<double>();
     }
   }
   return std::nullopt;
@@ -97,7 +106,7 @@ FirstInputs read_first(const std::string& folder, const std::string& counts_file
           .other = results(base / "other.json"),
           .torch = results(base / "torch.json"),
           .profiles = parse_profiles(text_of(base / "ncu.txt")),
-          .counts = fs::exists(counts_file) ? read_json(counts_file) : Json(nullptr)};
+          .counts = read_checked(counts_file, sass_schema_json(), "sass_table/schema.json")};
 }
 
 }  // namespace fuse::bench

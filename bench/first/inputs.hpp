@@ -23,7 +23,7 @@ struct FirstInputs {
   std::vector<Part> parts;
   Json fuse, other, torch;  ///< by bench/schema.json; null where there is no file
   Profiles profiles;
-  Json counts;  ///< what bench/sass_table counted; null where there is no file
+  Json counts;  ///< by bench/sass_table/schema.json; null where there is no file
 };
 
 /// Throws std::runtime_error for a file that is there and cannot be read.
@@ -32,9 +32,8 @@ FirstInputs read_first(const std::string& folder, const std::string& counts_file
 /// Lines `case NAME`, each with what `ncu --csv` printed for it. Lines that are not of the table are skipped.
 Profiles parse_profiles(const std::string& text);
 
-/// The share of a copy's rate that the counts predict for a case on the GPU of that name: `share` of the
-/// entry of `cases` with the case's name, by the profile's name ("h100") in lower case. Empty where the
-/// counts have none.
-std::optional<double> predicted_share(const Json& counts, const std::string& name, const std::string& gpu);
+/// The share of a copy's rate that the counts predict for a case on the GPU that the device's name has in it
+/// ("NVIDIA H100 80GB HBM3": h100). Empty where there are no counts, of that case or of that GPU.
+std::optional<double> predicted_share(const Json& counts, const std::string& name, const std::string& device);
 
 }  // namespace fuse::bench

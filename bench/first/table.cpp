@@ -98,8 +98,9 @@ std::string cases_text(const FirstInputs& in) {
     std::optional<double> share;
     if (row && row->contains("copy") && row->at("copy").is_object())
       share = row->at("copy").at("share").get<double>();
+    const std::optional<double> predicted = predicted_share(in.counts, name, gpu);
     Cells line{name, ours ? fmt::format("{:.2f}", *ours * 1e6) : unknown, rate(bytes, ours), percent(share),
-               percent(predicted_share(in.counts, name, gpu))};
+               predicted ? percent(predicted) : "not predicted"};
     for (const char* const by : {"torch.eager", "torch.compile", "liger"}) {
       line.push_back(rate(bytes, seconds_of(case_of(in.torch, name, by))));
     }

@@ -4,7 +4,9 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <string>
+#include <utility>
 
 #include "support/catch.hpp"
 
@@ -47,6 +49,33 @@ FirstJson first_case(const std::string& name, const std::string& by, double us) 
 FirstJson first_row(const std::string& name, double figure, const std::string& unit) {
   return {{"name", name}, {"figure", figure}, {"cpu", nullptr}, {"unit", unit}, {"goal", ""},
           {"met", ""},    {"n", 1},           {"min", 0},       {"max", 0},     {"how", "so"}};
+}
+
+/// Counts of sass_table that predict a share for a case on each GPU.
+FirstJson first_counts(const std::string& name, const std::map<std::string, double>& shares) {
+  FirstJson gpus = FirstJson::object();
+  for (const auto& [gpu, share] : shares) {
+    gpus[gpu] = {{"predicted_share_of_copy", share},
+                 {"budget", 1},
+                 {"slots", 1},
+                 {"cycles", 1},
+                 {"bound", "issue"},
+                 {"share", 1},
+                 {"missing", ""},
+                 {"kernel_count", 1},
+                 {"kernels", FirstJson::array()}};
+  }
+  const FirstJson entry = {{"name", name},  {"builder", "b"},   {"dtype", "f32"}, {"dims", {1}},
+                           {"elements", 1}, {"floor_bytes", 1}, {"gpus", gpus}};
+  return {{"version", 1},
+          {"program", "sass_table"},
+          {"about", ""},
+          {"nvrtc", "1.0"},
+          {"nvdisasm", "1.0"},
+          {"gpus", FirstJson::array()},
+          {"goals", FirstJson::array()},
+          {"cases", FirstJson::array({entry})},
+          {"failed", FirstJson::array()}};
 }
 
 struct FirstFolder {
@@ -104,16 +133,16 @@ TEST_CASE("the first table has each case beside a copy, PyTorch, another build a
                     first_case("c.f32.3", "torch.eager", 100)};
   folder.write("fuse.json", fuse.dump());
   folder.write("torch.json", torch.dump());
-  folder.write("counts", R"({"cases": [{"name": "a.f32.1", "share": {"a100": 0.9, "h100": 0.81}}]})");
+  folder.write("counts", first_counts("a.f32.1", {{"a100", 0.9}, {"h100", 0.81}}).dump());
   folder.write("parts.tsv", "cases\tfailed\t7\t1 of 2: b.f32.2\nncu\tskipped\t0\tno ncu\n");
   std::string said;
   const std::string alone = folder.table(said);
   INFO(said);
   CHECK(has(alone, "case us GB/s of copy predicted eager compile liger result\n"));
   CHECK(has(alone, "a.f32.1 500.00 2000 62.5% 81.0% 500 1600 - ok, checked: the first 3 of 9 rows\n"));
-  CHECK(has(alone, "b.f32.2 250.00 4000 62.5% - - - - wrong: worst at [3]\n"));
-  CHECK(has(alone, "c.f32.3 - - - - 10000 - - not measured\n"));
-  CHECK(has(alone, "softmax.bf16.16384x4096 - - - - - - - not measured\n"));  // of the selection
+  CHECK(has(alone, "b.f32.2 250.00 4000 62.5% not predicted - - - wrong: worst at [3]\n"));
+  CHECK(has(alone, "c.f32.3 - - - not predicted 10000 - - not measured\n"));
+  CHECK(has(alone, "softmax.bf16.16384x4096 - - - not predicted - - - not measured\n"));  // of the selection
   CHECK(has(alone, "cases 7 failed: 1 of 2: b.f32.2\n"));
   CHECK(has(alone, "ncu 0 skipped: no ncu\n"));
   std::ifstream written(folder.path / "first.txt");
@@ -124,7 +153,27 @@ TEST_CASE("the first table has each case beside a copy, PyTorch, another build a
   const std::string both = folder.table(said);
   INFO(said);
   CHECK(has(both, "a.f32.1 500.00 2000 62.5% 81.0% 500 1600 - 1000 2.000 ok, "));
-  CHECK(has(both, "b.f32.2 250.00 4000 62.5% - - - - - - wrong: "));
+  CHECK(has(both, "b.f32.2 250.00 4000 62.5% not predicted - - - - - wrong: "));
+}
+
+TEST_CASE("the first table predicts for the GPU that the device is, and for no other", "[bench]") {
+  if (no_bench()) return;
+  const FirstFolder folder;
+  folder.write("counts", first_counts("a.f32.1", {{"a100", 0.5}, {"h100", 0.25}, {"h200", 0.75}}).dump());
+  const std::pair<const char*, const char*> devices[] = {{"NVIDIA A100-SXM4-80GB", "50.0%"},
+                                                         {"NVIDIA H100 80GB HBM3", "25.0%"},
+                                                         {"NVIDIA H200", "75.0%"},
+                                                         {"NVIDIA GH200 480GB", "not predicted"},
+                                                         {"NVIDIA L4", "not predicted"}};
+  for (const auto& [device, predicted] : devices) {
+    FirstJson fuse = first_results(device);
+    fuse["cases"] = {first_case("a.f32.1", "fuse", 500)};
+    folder.write("fuse.json", fuse.dump());
+    std::string said;
+    const std::string table = folder.table(said);
+    INFO(said);
+    CHECK(has(table, std::string("a.f32.1 500.00 2000 62.5% ") + predicted + " - - - ok"));
+  }
 }
 
 TEST_CASE("the first table has the model's constants beside the ladder's, the profiler and the probe",
@@ -172,5 +221,10 @@ TEST_CASE("the first table is made of nothing, and refuses what is no result", "
   said.clear();
   CHECK(folder.table(said).empty());
   CHECK(has(said, "fuse.json does not fit bench/schema.json"));
+  std::filesystem::remove(folder.path / "fuse.json");
+  folder.write("counts", R"({"cases": []})");
+  said.clear();
+  CHECK(folder.table(said).empty());
+  CHECK(has(said, "counts does not fit bench/sass_table/schema.json"));
 }
 #endif
