@@ -1,5 +1,7 @@
 // What a failed run tells, and what it leaves for another run to fail again.
 // SPDX-License-Identifier: Apache-2.0
+#include <regex>
+
 #include "deploy/deploy_support.hpp"
 #include "ir/print.hpp"
 #include "runtime/runtime_support.hpp"
@@ -90,6 +92,18 @@ TEST_CASE("debug run: a saved plan's failure leaves the same repro", "[deploy][e
     return json.substr(at, json.find('}', at) - at);
   };
   CHECK(options_in(path) == options_in(its));
+}
+
+TEST_CASE("debug run: the fault of bench/gpu_queue.md reads past an input", "[deploy][emulated]") {
+  const std::string queue = contents_of(source_directory() / "bench/gpu_queue.md");
+  std::smatch planted;
+  REQUIRE(std::regex_search(queue, planted, std::regex(R"(FUSE_FAULT=(\S+)[^\n]*\$G/(\w+)\.fuse)")));
+  const Variable fault("FUSE_FAULT", planted[1].str().c_str());
+  const std::string said = error_of([&] {
+    run_on_drawn(compile(example(planted[2]), checked()), {{"B", 2}, {"S", 128}});
+  });
+  INFO(said);
+  CHECK(said.find("out of bounds read of global 'mask'[256]") != std::string::npos);
 }
 
 TEST_CASE("debug run: a graph's name that no file could have", "[deploy][emulated]") {
