@@ -386,6 +386,12 @@ check_emit() {
   expect 2 '^error: .*does not compile for sm_1$' 'emit refuses an unknown arch' \
     "$fusec" emit examples/graphs/softmax.fuse -o "$scratch/nothing" --arch sm_1 --cubin
   absent 'and leaves no file either' "$scratch/nothing"
+  sed 's/4096/131072/g; s/hint 37/hint 512/' examples/graphs/softmax.fuse >"$scratch/long_rows.fuse"
+  expect 2 "^error: kernel 'softmax_softmax_0' needs clusters of 8 blocks, which sm_80 does not have" \
+    'emit refuses clusters on an older GPU' \
+    "$fusec" emit "$scratch/long_rows.fuse" -o "$scratch/nothing" --profile h200 --arch sm_80 --cubin
+  expect 0 'softmax\.cubin \(sm_80\)' 'emit does as its hint says' \
+    "$fusec" emit "$scratch/long_rows.fuse" -o "$out" --profile a100 --arch sm_80 --cubin
 }
 
 check_stats() {

@@ -127,6 +127,17 @@ TEST_CASE("an arch that NVRTC does not know lists those it does", "[cuda][nvrtc]
   CHECK(std::is_sorted(archs.begin(), archs.end()));
 }
 
+TEST_CASE("a kernel of clusters for an arch that has none is a user's error", "[cuda][nvrtc]") {
+  if (no_nvrtc()) return;
+  codegen::Source source = source_of(simple_text, {"simple"});
+  source.kernels[0].cluster = 8;
+  const ErrorInfo error = error_info([&] { compile_to_cubin(source, 80); });
+  CHECK(error.kind == ErrorKind::user);
+  CHECK(error.code == ErrorCode::unsupported);
+  CHECK(error.message == "kernel 'simple' needs clusters of 8 blocks, which sm_80 does not have");
+  CHECK(contains(error.hint, "clusters need sm_90 or later"));
+}
+
 TEST_CASE("text that does not compile shows the log and the lines around the error", "[cuda][nvrtc]") {
   if (no_nvrtc()) return;
   const auto source =

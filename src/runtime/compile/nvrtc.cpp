@@ -221,6 +221,22 @@ void check_arch(int arch) {
                                        : "an older arch schedules and runs on the emulated device only")});
 }
 
+constexpr int first_arch_of_clusters = 90;
+
+void check_clusters(const codegen::Source& source, int arch) {
+  if (arch >= first_arch_of_clusters) return;
+  for (const codegen::KernelInfo& kernel : source.kernels) {
+    if (kernel.cluster <= 1) continue;
+    throw Error(
+        {.code = ErrorCode::unsupported,
+         .message = fmt::format("kernel '{}' needs clusters of {} blocks, which sm_{} does not have",
+                                kernel.name, kernel.cluster, arch),
+         .hint = fmt::format("clusters need sm_{} or later; a plan for an older GPU has none, as with "
+                             "fusec's --profile a100",
+                             first_arch_of_clusters)});
+  }
+}
+
 }  // namespace
 
 std::vector<CompiledKernel> parse_ptxas_log(const std::string& log) {
@@ -345,6 +361,7 @@ Cubin compile(Job job, const codegen::Source& source, int arch) {
 Cubin compile_to_cubin(const codegen::Source& source, int arch, int threads) {
   nvrtc().library.require();
   check_arch(arch);
+  check_clusters(source, arch);
   return compile({.text = source.text(),
                   .kernels = source.kernels,
                   .options = nvrtc_options(arch, source.kernels.size(), threads)},
@@ -362,6 +379,7 @@ std::vector<Cubin> compile_to_cubins(const codegen::Source& source, int arch, in
   }
   nvrtc().library.require();
   check_arch(arch);
+  check_clusters(source, arch);
   parallel_for(threads, segments.size(), [&](std::size_t i) {
     const codegen::Segment& segment = segments[i];
     const std::string_view body =
