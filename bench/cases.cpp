@@ -5,9 +5,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <sstream>
 #include <stdexcept>
 
+#include "arguments.hpp"
 #include "embedded.hpp"
 #include "json.hpp"
 
@@ -68,14 +68,15 @@ std::vector<Case> all_cases() {
   return cases;
 }
 
-std::vector<Case> cases_that_fit(std::string_view filter, bool smoke) {
+std::vector<Case> cases_that_fit(const std::string& filter, bool smoke) {
   const std::vector<Case> cases = all_cases();
+  const std::vector<std::string> parts = parts_of(filter);
   std::vector<Case> fitting;
   for (const Case& c : cases) {
-    bool fit = c.tagged("smoke") == smoke;
-    std::istringstream parts{std::string(filter)};
-    for (std::string part; fit && std::getline(parts, part, ',');) fit = fits(c, part, cases);
-    if (fit) fitting.push_back(c);
+    if (c.tagged("smoke") == smoke && std::all_of(parts.begin(), parts.end(), [&](const std::string& part) {
+          return fits(c, part, cases);
+        }))
+      fitting.push_back(c);
   }
   return fitting;
 }

@@ -28,7 +28,7 @@ std::vector<Case> all_cases();
 
 /// The cases that every part of the filter fits, by comma: a part is a case's whole name, which no other case
 /// fits then, or a tag, or a part of names. What fits and is `smoke` or not, as `smoke` says.
-std::vector<Case> cases_that_fit(std::string_view filter, bool smoke);
+std::vector<Case> cases_that_fit(const std::string& filter, bool smoke);
 
 /// A graph by name. Inputs are x, a, r0, r1, ...; what a model would learn is a parameter; the output is y.
 struct Builder {

@@ -32,19 +32,38 @@ inline Json read_json(const std::string& path) {
   }
 }
 
-/// A reader and a kill at any time find the old text or the new one, whole: the new one is written beside the
-/// file and takes its name. What is no regular file, such as /dev/stdout, is written directly.
-inline void write_text(const std::string& path, const std::string& text) {
-  namespace fs = std::filesystem;
+/// Where write_text writes: beside a regular file, which the new one replaces; to what is no regular file,
+/// such as /dev/stdout, directly.
+struct Destination {
+  std::string path, beside;
+  bool direct = false;
+
+  explicit Destination(const std::string& named) : path(named) {
+    std::error_code error;
+    direct = std::filesystem::exists(named, error) && !std::filesystem::is_regular_file(named, error);
+    if (!direct && std::filesystem::is_symlink(named, error))
+      path = std::filesystem::canonical(named, error).string();
+    beside = direct ? path : path + ".part";
+  }
+};
+
+/// Throws std::runtime_error where write_text would: asked before the work whose results are to be written.
+inline void require_writable(const std::string& path) {
+  const Destination to(path);
+  if (!std::ofstream(to.beside, std::ios::binary | std::ios::app))
+    throw std::runtime_error("cannot write " + path);
   std::error_code error;
-  const bool direct = fs::exists(path, error) && !fs::is_regular_file(path, error);
-  const std::string target =
-      direct || !fs::is_symlink(path, error) ? path : fs::canonical(path, error).string();
-  const std::string beside = direct ? path : target + ".part";
-  std::ofstream file(beside, std::ios::binary);
+  if (!to.direct) std::filesystem::remove(to.beside, error);
+}
+
+/// A reader and a kill at any time find the old text or the new one, whole.
+inline void write_text(const std::string& path, const std::string& text) {
+  const Destination to(path);
+  std::ofstream file(to.beside, std::ios::binary);
   file << text;
   file.close();
-  if (file && !direct) fs::rename(beside, target, error);
+  std::error_code error;
+  if (file && !to.direct) std::filesystem::rename(to.beside, to.path, error);
   if (!file || error) throw std::runtime_error("cannot write " + path);
 }
 

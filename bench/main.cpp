@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+#include "arguments.hpp"
 #include "cases.hpp"
 #include "embedded.hpp"
 #include "first/table.hpp"
@@ -23,6 +24,7 @@ namespace {
 using fuse::bench::Json;
 using fuse::bench::Report;
 using fuse::bench::Settings;
+using fuse::bench::wrong;
 
 struct Group {
   const char* name;
@@ -56,12 +58,7 @@ struct Options {
   bool append = false, checked = false;
 };
 
-[[noreturn]] void wrong(const std::string& why) {
-  fmt::print(stderr, "error: {}; see --help\n", why);
-  std::exit(2);
-}
-
-[[noreturn]] void help() {
+void help() {
   fmt::print(R"(fuse_bench: what fuse costs and saves
 
 measuring
@@ -87,45 +84,26 @@ groups:
              FUSE_BENCH_GRAPHS, FUSE_BENCH_COUNTS);
   for (const Group& group : groups) fmt::print("  {:<14}  {}\n", group.name, group.about);
   fmt::print("\nexit status: 0, 1 (something failed, or is wrong), 2 (the command line), 77 (no GPU)\n");
-  std::exit(0);
 }
 
 Options parse(int argc, char** argv) {
   Options options;
-  for (int i = 1; i < argc; ++i) {
-    std::string name = argv[i], value;
-    if (name == "--help" || name == "-h") help();
-    if (bool* const flag = name == "--append"    ? &options.append
-                           : name == "--checked" ? &options.checked
-                                                 : nullptr) {
-      *flag = true;
-      continue;
-    }
-    const std::size_t equals = name.find('=');
-    const bool joined = equals != std::string::npos;
-    if (joined) {
-      value = name.substr(equals + 1);
-      name.resize(equals);
-    }
-    std::string* const target = name == "--filter"           ? &options.filter
-                                : name == "--json"           ? &options.json
-                                : name == "--graphs"         ? &options.graphs
-                                : name == "--device"         ? &options.device
-                                : name == "--profile"        ? &options.profile
-                                : name == "--check-elements" ? &options.check_elements
-                                : name == "--check"          ? &options.check
-                                : name == "--report"         ? &options.page
-                                : name == "--first-table"    ? &options.first
-                                : name == "--counts"         ? &options.counts
-                                : name == "--list"           ? &options.list
-                                                             : nullptr;
-    if (!target) wrong("unknown option " + name);
-    if (!joined) {
-      if (++i == argc) wrong(name + " needs a value");
-      value = argv[i];
-    }
-    *target = value;
-  }
+  fuse::bench::read_arguments(argc, argv,
+                              {{"--append", nullptr, &options.append},
+                               {"--checked", nullptr, &options.checked},
+                               {"--filter", &options.filter},
+                               {"--json", &options.json},
+                               {"--graphs", &options.graphs},
+                               {"--device", &options.device},
+                               {"--profile", &options.profile},
+                               {"--check-elements", &options.check_elements},
+                               {"--check", &options.check},
+                               {"--report", &options.page},
+                               {"--first-table", &options.first},
+                               {"--counts", &options.counts},
+                               {"--list", &options.list}},
+                              help);
+  fuse::bench::parts_of(options.filter);  // what is wrong with it ends the program before any work
   if (options.device != "emulated" && options.device != "cuda") {
     wrong("--device " + options.device + ": there are emulated and cuda");
   }

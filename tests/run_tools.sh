@@ -513,6 +513,8 @@ check_peers() {
   done
   expect 2 "there is no peer 'numpy'; there are torch.eager" 'torch_peer.py refuses an unknown peer' \
     python3 bench/peers/torch_peer.py --peers numpy
+  expect 2 "argument --filter: 'bf16,' has an empty part" 'torch_peer.py refuses an empty part of a filter' \
+    python3 bench/peers/torch_peer.py --filter bf16,
   expect 9 '^bias_gelu' 'a peer ends at once' env PYTHONPATH=bench/peers python3 -c '
 import os, harness
 results = harness.Results("peer", harness.arguments("peer", ("a", "b")))

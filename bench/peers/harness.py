@@ -28,11 +28,20 @@ def all_cases(path):
                        "tags": family["tags"] + selected}
 
 
+def filter_parts(text):
+    """An empty part would fit every case, so that a variable of a script that is not set would run everything."""
+    parts = text.split(",")
+    if not all(parts):
+        raise argparse.ArgumentTypeError("'%s' has an empty part" % text)
+    return parts
+
+
 def arguments(program, peers):
     parser = argparse.ArgumentParser(prog=program)
     parser.add_argument("--device", choices=["cuda", "cpu"], default="cuda",
                         help="cpu tries the script itself, on the smoke cases")
-    parser.add_argument("--filter", default="", help="parts of names and tags, by comma; all have to fit")
+    parser.add_argument("--filter", type=filter_parts, default=[], metavar="TEXT",
+                        help="parts of names and tags, by comma; all have to fit")
     parser.add_argument("--json", help="write the results there")
     parser.add_argument("--cases", default=str(HERE.parent / "cases.json"))
     parser.add_argument("--peers", default=",".join(peers), help="which of them, by comma [%(default)s]")
@@ -48,8 +57,7 @@ def wanted_cases(options):
     """As fuse_bench --filter: parts by comma, all of which fit: a case's whole name, a tag, or a part of names."""
     cases = list(all_cases(options.cases))
     names = {case["name"] for case in cases}
-    parts = [part for part in options.filter.split(",") if part]
-    smoke = options.device == "cpu" or "smoke" in parts
+    smoke = options.device == "cpu" or "smoke" in options.filter
 
     def fits(case, part):
         if part in names:
@@ -57,7 +65,7 @@ def wanted_cases(options):
         return part in case["tags"] or part in case["name"]
 
     return [case for case in cases
-            if ("smoke" in case["tags"]) == smoke and all(fits(case, part) for part in parts)]
+            if ("smoke" in case["tags"]) == smoke and all(fits(case, part) for part in options.filter)]
 
 
 def spread(seconds):
@@ -125,7 +133,7 @@ class Results:
     def finish(self):
         """The exit status: 1 where something failed."""
         if not self.cases:
-            print("no case's name contains '{}', and none for this device has that tag".format(self.options.filter),
+            print("no case's name contains '{}', and none for this device has that tag".format(",".join(self.options.filter)),
                   file=sys.stderr)
             return 2
         return 1 if self.failed() else 0

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "arguments.hpp"
 #include "counts_json.hpp"
 #include "parallel.hpp"
 #include "runtime/compile/nvrtc.hpp"
@@ -26,12 +27,7 @@ struct Options {
   bool watched = false;
 };
 
-[[noreturn]] void wrong(const std::string& why) {
-  fmt::print(stderr, "sass_table: {}; see --help\n", why);
-  std::exit(2);
-}
-
-[[noreturn]] void help() {
+void help() {
   fmt::print(
       "sass_table: what kernels issue for each element, counted in their SASS, beside what a GPU can issue\n"
       "while it copies that element. Nothing is measured, and no GPU is needed.\n\n"
@@ -48,39 +44,20 @@ struct Options {
       "  --keep DIR       write texts and disassemblies there\n"
       "  --help           this text\n\n"
       "exit status: 0, 1 (a case could not be counted, or is worse), 2 (the command line), 77 (skipped)\n");
-  std::exit(0);
 }
 
 Options parse(int argc, char** argv) {
   Options options;
-  for (int i = 1; i < argc; ++i) {
-    std::string name = argv[i], value;
-    if (name == "--help" || name == "-h") help();
-    if (name == "--watched") {
-      options.watched = true;
-      continue;
-    }
-    const std::size_t equals = name.find('=');
-    const bool joined = equals != std::string::npos;
-    if (joined) {
-      value = name.substr(equals + 1);
-      name.resize(equals);
-    }
-    std::string* const target = name == "--filter"     ? &options.filter
-                                : name == "--gpu"      ? &options.gpu
-                                : name == "--json"     ? &options.json
-                                : name == "--nvdisasm" ? &options.nvdisasm
-                                : name == "--against"  ? &options.against
-                                : name == "--check"    ? &options.check
-                                : name == "--keep"     ? &options.keep
-                                                       : nullptr;
-    if (!target) wrong("unknown option " + name);
-    if (!joined) {
-      if (++i == argc) wrong(name + " needs a value");
-      value = argv[i];
-    }
-    *target = value;
-  }
+  read_arguments(argc, argv,
+                 {{"--watched", nullptr, &options.watched},
+                  {"--filter", &options.filter},
+                  {"--gpu", &options.gpu},
+                  {"--json", &options.json},
+                  {"--nvdisasm", &options.nvdisasm},
+                  {"--against", &options.against},
+                  {"--check", &options.check},
+                  {"--keep", &options.keep}},
+                 help);
   try {
     if (options.gpu != "all") gpu_of(options.gpu);
   } catch (const std::exception& error) {
@@ -89,21 +66,16 @@ Options parse(int argc, char** argv) {
   return options;
 }
 
-bool fits(const std::string& name, std::string filter) {
-  for (std::size_t comma = 0; comma != std::string::npos;) {
-    comma = filter.find(',');
-    if (name.find(filter.substr(0, comma)) == std::string::npos) return false;
-    filter.erase(0, comma == std::string::npos ? comma : comma + 1);
-  }
-  return true;
-}
-
 std::vector<TableCase> chosen_cases(const Options& options) {
+  const std::vector<std::string> parts = parts_of(options.filter);
+  const auto names = watched();
   std::vector<TableCase> cases;
   for (TableCase& each : table_cases()) {
-    const auto names = watched();
     if (options.watched && std::find(names.begin(), names.end(), each.name) == names.end()) continue;
-    if (fits(each.name, options.filter)) cases.push_back(std::move(each));
+    const bool fits = std::all_of(parts.begin(), parts.end(), [&](const std::string& part) {
+      return each.name.find(part) != std::string::npos;
+    });
+    if (fits) cases.push_back(std::move(each));
   }
   if (cases.empty()) wrong("no case's name contains '" + options.filter + "'");
   return cases;
@@ -277,8 +249,9 @@ int run(const Options& options) {
   } else {
     names.emplace_back(gpu_of(options.gpu).name);
   }
-  const Json committed = options.against.empty() ? Json() : read_json(options.against);
   std::vector<TableCase> cases = chosen_cases(options);
+  const Json committed = options.against.empty() ? Json() : read_json(options.against);
+  if (!options.json.empty()) require_writable(options.json);
   Counter counter(options.against.empty() ? Nvdisasm::find(options.nvdisasm)
                                           : same_tools(options, committed));
   counter.keep = options.keep;
@@ -325,7 +298,7 @@ int main(int argc, char** argv) {
   try {
     return fuse::bench::sass::run(options);
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "sass_table: %s\n", error.what());
+    fmt::print(stderr, "error: {}\n", error.what());
     return 1;
   }
 }

@@ -227,6 +227,15 @@ TEST_CASE("without a GPU the exit status says skipped, and a wrong command line 
   CHECK(contains(none.output, "skipped: no GPU"));
   CHECK(run("--device gpu").status == 2);
   CHECK(run("--filter no_such_case").status == 2);
+  for (const char* empty : {"--filter ''", "--filter=", "--filter smoke,", "--filter ,rows", "--list ''"}) {
+    const Ran ran = run(empty);
+    INFO(empty << ": " << ran.output);
+    CHECK(ran.status == 2);
+    CHECK(contains(ran.output, "empty"));
+  }
+  const Ran flag = run("--append=yes");
+  CHECK(flag.status == 2);
+  CHECK(contains(flag.output, "--append takes no value"));
 }
 
 TEST_CASE("a page is written from no results at all", "[bench]") {

@@ -152,4 +152,27 @@ TEST_CASE("a missing nvdisasm, another program, and one that fails are named", "
   CHECK(unknown.status == 2);
   CHECK(unknown.says("unknown GPU 'b200'; there are h200, h100, a100"));
 }
+
+TEST_CASE("sass_table refuses an empty filter and a file that it cannot write before it counts anything",
+          "[bench][nvrtc]") {
+  if (no_sass_table()) return;
+  for (const char* empty : {"--filter ''", "--filter=", "--filter softmax,"}) {
+    const SassRan ran = run_sass_table(empty);
+    INFO(empty << ": " << ran.output);
+    CHECK(ran.status == 2);
+    CHECK(ran.says("empty"));
+  }
+  const SassRan unwritable =
+      run_sass_table("--filter softmax.f32.65536x1024 --json /nonexistent/counts.json");
+  INFO(unwritable.output);
+  CHECK(unwritable.status == 1);
+  CHECK(unwritable.output == "error: cannot write /nonexistent/counts.json\n");
+  const SassFile kept("as it was");
+  const SassRan missing = run_sass_table("--json " + kept.path + " --nvdisasm /nonexistent/nvdisasm");
+  CHECK(missing.status == 1);
+  CHECK(missing.says("/nonexistent/nvdisasm"));
+  std::ifstream text(kept.path);
+  CHECK(std::string(std::istreambuf_iterator<char>(text), {}) == "as it was");
+  CHECK(!stdfs::exists(kept.path + ".part"));
+}
 #endif
