@@ -80,6 +80,27 @@ std::string goals_table(const Json& counts) {
   return text;
 }
 
+/// A line for each reason, with the missed goals that have it.
+std::string reasons_list(const Json& counts) {
+  std::vector<std::pair<std::string, std::string>> reasons;  // why, goals
+  for (const Json& goal : counts.at("goals")) {
+    if (goal.at("met").get<bool>()) continue;
+    const std::string name = goal.at("goal"), subject = name.substr(0, name.find(':'));
+    const std::string why = goal.at("why");
+    const auto at =
+        std::find_if(reasons.begin(), reasons.end(), [&](const auto& known) { return known.first == why; });
+    if (at == reasons.end()) {
+      reasons.emplace_back(why, subject);
+    } else {
+      at->second += ", " + subject;
+    }
+  }
+  std::string text;
+  for (const auto& [why, goals] : reasons)
+    text += fmt::format("- {}: {}\n", goals, why.empty() ? "It is not known why." : why);
+  return text.empty() ? "" : "\nWhy goals are missed:\n\n" + text;
+}
+
 std::string cell_of(const SassRow& row) {
   return fmt::format("{:.2f}, {:.2f}", row.number("share"), row.number("predicted_share_of_copy"));
 }
@@ -148,8 +169,8 @@ std::string sass_part(const Results& results, Plots& plots) {
                         gpu.at("copy").get<double>() * 1e-12, gpu.at("instructions_per_byte").get<double>(),
                         gpu.at("source").get<std::string>());
   }
-  text +=
-      '\n' + share_plot(rows, "bf16", plots) + share_plot(rows, "f32", plots) + '\n' + goals_table(*counts);
+  text += '\n' + share_plot(rows, "bf16", plots) + share_plot(rows, "f32", plots) + '\n' +
+          goals_table(*counts) + reasons_list(*counts);
   text +=
       "\nBy row length, about 2^26 elements each: the share of the budget, and the predicted share of a "
       "copy.\n\n" +

@@ -50,12 +50,10 @@ Json kernel_json(const KernelCount& kernel) {
           {"waits", kernel.waits}};
 }
 
-/// Of graphs of many kernels the sums say enough, and GPUs of one profile have the same kernels.
-constexpr std::size_t most_kernels = 8;
-
+/// GPUs of one profile have the same kernels.
 Json count_json(const CaseCount& count, const Gpu& gpu) {
   Json kernels = Json::array();
-  if (count.kernels.size() <= most_kernels && gpu.name == gpu.profile) {
+  if (count.kernels.size() <= listed_kernels && gpu.name == gpu.profile) {
     for (const KernelCount& kernel : count.kernels) kernels.push_back(kernel_json(kernel));
   }
   return {{"predicted_share_of_copy", figure(count.predicted_share_of_copy)},
@@ -102,7 +100,7 @@ Json to_json(const std::vector<CaseResult>& results, const std::vector<GoalResul
                         {"source", gpu.source}});
   }
   for (const GoalResult& goal : goals)
-    goal_list.push_back({{"goal", goal.name}, {"met", goal.met}, {"worst", goal.worst}});
+    goal_list.push_back({{"goal", goal.name}, {"met", goal.met}, {"worst", goal.worst}, {"why", goal.why}});
   for (const CaseResult& result : results) {
     for (const auto& [gpu, why] : result.failed)
       failed.push_back({{"name", result.of.name}, {"gpu", gpu}, {"why", why}});

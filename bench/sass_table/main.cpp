@@ -206,6 +206,7 @@ void print_goals(const std::vector<GoalResult>& goals) {
                goal.worst.empty()
                    ? ""
                    : (goal.name.find("share") == std::string::npos ? "" : "worst: ") + goal.worst);
+    if (!goal.why.empty()) fmt::print("          {}\n", goal.why);
   }
 }
 

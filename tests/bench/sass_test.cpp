@@ -118,6 +118,24 @@ TEST_CASE("the committed counts fit their schema, and what does not fit is told 
   CHECK(ran.says("cases[1].speed: is unknown"));
 }
 
+TEST_CASE("the committed counts say why a goal is missed, and what is missing in words that fit a row",
+          "[bench]") {
+  const SassJson counts = committed();
+  for (const SassJson& goal : counts.at("goals")) {
+    INFO(goal.dump());
+    CHECK(goal.at("met").get<bool>() == goal.at("why").get<std::string>().empty());
+  }
+  for (const SassJson& each : counts.at("cases")) {
+    for (const auto& [gpu, count] : each.at("gpus").items()) {
+      INFO(each.at("name") << " on " << gpu << ": " << count.at("missing"));
+      CHECK(count.at("missing").get<std::string>().size() < 300);
+      const bool many = count.at("kernel_count").get<int>() > 8;
+      CHECK(many ==
+            (count.at("missing").get<std::string>().find("the longest kernel, ") != std::string::npos));
+    }
+  }
+}
+
 TEST_CASE("counts of other versions are not compared", "[bench][nvrtc]") {
   if (no_sass_table()) return;
   SassJson other = committed();
