@@ -15,12 +15,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// What a line "{{rows softmax}}" of the template becomes.
+/// What a line "{{rows softmax}}" or "{{rows ladder cuda}}" of the template becomes.
 std::string expand(const std::string& line, const Results& results, Plots& plots) {
   std::istringstream words(line.substr(2, line.size() - 4));
-  std::string what, of;
-  words >> what >> of;
-  if (what == "rows") return rows_table(results, of);
+  std::string what, of, kind;
+  words >> what >> of >> kind;
+  if (what == "rows") return rows_table(results, of, kind);
   if (what == "counts") return counts_table(results);
   if (what == "cases") return cases_part(results, of, plots);
   if (what == "sass") return sass_part(results, plots);

@@ -59,8 +59,9 @@ Results::Results(const std::string& folder) {
   });
 }
 
-const ResultFile* Results::newest_with(const std::string& group) const {
+const ResultFile* Results::newest_with(const std::string& group, const std::string& kind) const {
   const auto has = [&](const ResultFile& file) {
+    if (!kind.empty() && file.json.at("device").at("kind") != kind) return false;
     return std::any_of(file.json.at("rows").begin(), file.json.at("rows").end(), [&](const Json& row) {
       return row.at("name").get<std::string>().starts_with(group + '.');
     });

@@ -35,8 +35,8 @@ class Results {
   /// schema.
   explicit Results(const std::string& folder);
 
-  /// The newest file with rows of the group, or null.
-  const ResultFile* newest_with(const std::string& group) const;
+  /// The newest file with rows of the group, of that kind of device where one is named; or null.
+  const ResultFile* newest_with(const std::string& group, const std::string& kind = "") const;
   /// The newest row of each case and program (`by`) on a kind of device, in the order of bench/cases.json.
   std::vector<CaseRow> cases(const std::string& kind) const;
   /// What sass_table counted; null where it is not on file.

@@ -149,9 +149,9 @@ std::string case_cells(const CaseRow& row, bool gpu) {
 
 }  // namespace
 
-std::string rows_table(const Results& results, const std::string& group) {
-  const ResultFile* const file = results.newest_with(group);
-  if (!file) return not_measured("`" + group + "`");
+std::string rows_table(const Results& results, const std::string& group, const std::string& kind) {
+  const ResultFile* const file = results.newest_with(group, kind);
+  if (!file) return not_measured("`" + group + "`" + (kind == "cuda" ? " on a GPU" : ""));
   std::string text = file->origin() +
                      "\n\n| row | figure | least to greatest | by CPU time | unit | goal | met |\n| --- | "
                      "---: | ---: | ---: | --- | --- | --- |\n";

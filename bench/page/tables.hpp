@@ -11,7 +11,8 @@ namespace fuse::bench {
 /// File names under docs/plots and their SVG text.
 using Plots = std::map<std::string, std::string>;
 
-std::string rows_table(const Results&, const std::string& group);
+/// `kind`: of device; empty for any.
+std::string rows_table(const Results&, const std::string& group, const std::string& kind);
 std::string counts_table(const Results&);
 /// Of `fuse` on a kind of device, with plots.
 std::string cases_part(const Results&, const std::string& kind, Plots&);

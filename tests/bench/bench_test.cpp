@@ -252,6 +252,23 @@ TEST_CASE("a page is written from no results at all", "[bench]") {
   CHECK(!contains(page, "{{"));
 }
 
+TEST_CASE("what the emulated device took stands under its own heading", "[bench]") {
+  if (skipped()) return;
+  const Folder root;
+  make_root(root);
+  const std::string name = "bench/results/2026-11-23-epyc-2-cores.json";
+  fs::copy_file(fuse::test::source_directory() / name, root.path / name);
+  const Ran ran = run("--report " + root.path.string());
+  INFO(ran.output);
+  REQUIRE(ran.status == 0);
+  const std::string page = text_of(root.path / "docs/performance.md");
+  CHECK(contains(page, "Not measured: no results of `ladder` on a GPU are on file."));
+  const std::size_t heading = page.find("## On the emulated device"),
+                    row = page.find("`ladder.launch.empty`");
+  CHECK(heading < row);
+  CHECK(row != std::string::npos);
+}
+
 TEST_CASE("the probe runs on the checked device, and has a row for each cost", "[bench][emulated]") {
   if (skipped()) return;
   const Folder folder;
