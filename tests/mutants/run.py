@@ -1,0 +1,167 @@
+#!/usr/bin/env python3
+"""Runs mutants that a seed draws, and counts which ones the tests notice.
+
+run.py TREE --seed S --count N --log FILE takes the tree that plant.py wrote. A mutant lives until the first test fails,
+crashes or takes far longer than it should. Tests that reach it come first, quick ones before slow ones; then what
+./dev test runs besides. The log has one line of JSON per mutant; a run goes on where an earlier one of the same seed ended.
+SPDX-License-Identifier: Apache-2.0
+"""
+import argparse
+import concurrent.futures
+import json
+import os
+import pathlib
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+QUICK = 20.0  # seconds of tests that are tried first
+PATIENCE = 4.0  # a test may take so many times as long as it did, and
+GRACE = 60.0    # so many seconds more
+
+
+def note(text):
+    print(text, file=sys.stderr, flush=True)
+
+
+class Suite:
+    """The tests of the tree: which mutants each reaches, and how long it takes."""
+
+    def __init__(self, tree, jobs):
+        self.tree, self.jobs = tree, jobs
+        self.bin = tree / 'build/bin'
+        trace = tree / 'trace.jsonl'
+        if not (tree / 'traced').exists():
+            self.record(trace)
+        self.tests = [json.loads(line) for line in trace.read_text().splitlines()]
+        for test in self.tests:
+            test['reaches'] = set(test['reaches'])
+
+    def record(self, trace):
+        """Runs all tests with the code as it was; they have to pass."""
+        trace.unlink(missing_ok=True)
+        note('the tests run once with the code as it was, to see which mutants each reaches (several minutes)')
+        started = time.time()
+        processes = [subprocess.Popen([self.bin / 'fuse_tests', f'~[.]{part}ops:*'], cwd=self.tree,
+                                      stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                                      env=dict(os.environ, FUSE_MUTANT_TRACE=str(trace))) for part in ('~', '')]
+        for process in processes:
+            out, _ = process.communicate()
+            if process.returncode != 0:
+                sys.exit(out[-3000:] + '\nthe tests fail without a mutant')
+        (self.tree / 'traced').write_text(f'{time.time() - started:.0f} s\n')
+
+    def of(self, mutant):
+        """The tests that reach it, as lists that are run one behind the other."""
+        tests = sorted((t for t in self.tests if mutant in t['reaches']), key=lambda t: t['seconds'])
+        lists, now, spent = [], [], 0.0
+        for test in tests:
+            now.append(test)
+            spent += test['seconds']
+            if spent > QUICK * (1 + 3 * len(lists)):
+                lists.append(now)
+                now, spent = [], 0.0
+        return lists + ([now] if now else [])
+
+
+def run(command, mutant, seconds, cwd):
+    """None where it passes, else what happened."""
+    process = subprocess.Popen(command, cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                               errors='replace', start_new_session=True,
+                               env=dict(os.environ, FUSE_MUTANT=str(mutant), CI='true'))
+    try:
+        out, _ = process.communicate(timeout=seconds)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+        return 'time'
+    if process.returncode == 0:
+        return None
+    if process.returncode < 0:
+        return signal.Signals(-process.returncode).name
+    lines = [line.strip() for line in out.splitlines()]
+    failed = [line for line in lines if 'FAILED' in line]
+    return (failed or lines or ['?'])[0][:160]
+
+
+def judge(suite, mutant):
+    started = time.time()
+    number = mutant['number']
+    with tempfile.NamedTemporaryFile('w', suffix='.tests') as names:
+        for tests in suite.of(number):
+            names.seek(0)
+            names.truncate()
+            names.write(''.join(test['test'] + '\n' for test in tests))
+            names.flush()
+            expected = sum(test['seconds'] for test in tests)
+            how = run([suite.bin / 'fuse_tests', '-a', '-f', names.name], number, PATIENCE * expected + GRACE, suite.tree)
+            if how:
+                return dict(mutant, killed='tests', by=how, seconds=round(time.time() - started, 1))
+    rest = [('generated programs', [suite.bin / 'fuse_fuzz', '--count', '300', '--seed', '1', '--jobs', '1',
+                                    '--no-minimise'], 900),
+            ('tools', ['bash', 'tests/run_tools.sh', suite.bin], 900)]
+    for name, command, seconds in rest:
+        how = run(command, number, seconds, suite.tree)
+        if how:
+            return dict(mutant, killed=name, by=how, seconds=round(time.time() - started, 1))
+    return dict(mutant, killed='', by='', seconds=round(time.time() - started, 1))
+
+
+def draw(mutants, seed, count):
+    """As many of each area, in an order that the seed alone decides."""
+    order = random.Random(seed)
+    by_area = {}
+    for mutant in mutants:
+        by_area.setdefault(mutant['area'], []).append(mutant)
+    for found in by_area.values():
+        order.shuffle(found)
+    areas = sorted(by_area)
+    return [by_area[areas[i % len(areas)]][i // len(areas)] for i in range(count)
+            if i // len(areas) < len(by_area[areas[i % len(areas)]])]
+
+
+def score(results):
+    lines = []
+    for area in sorted({r['area'] for r in results}) + ['all']:
+        of = [r for r in results if area in ('all', r['area'])]
+        killed = [r for r in of if r['killed']]
+        lines.append(f'{area:16} {len(killed):4} of {len(of):4} killed, {100 * len(killed) / len(of):.0f}%')
+    lived = [r for r in results if not r['killed']]
+    lines += [f'lived: {r["number"]} {r["file"]}:{r["line"]} {r["kind"]}: {r["text"]}' for r in lived]
+    return '\n'.join(lines)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument('tree', type=pathlib.Path)
+    parser.add_argument('--seed', type=int, required=True)
+    parser.add_argument('--count', type=int, default=150)
+    parser.add_argument('--jobs', type=int, default=os.cpu_count())
+    parser.add_argument('--log', type=pathlib.Path, required=True)
+    options = parser.parse_args()
+    tree = options.tree.resolve()
+    drawn = draw(json.loads((tree / 'mutants.json').read_text()), options.seed, options.count)
+    options.log.parent.mkdir(parents=True, exist_ok=True)
+    results = [json.loads(line) for line in options.log.read_text().splitlines()] if options.log.exists() else []
+    done = {r['number'] for r in results}
+    suite = Suite(tree, options.jobs)
+    left = [m for m in drawn if m['number'] not in done]
+    started = time.time()
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool, options.log.open('a') as log:
+        waiting = [pool.submit(judge, suite, mutant) for mutant in left]
+        for count, future in enumerate(concurrent.futures.as_completed(waiting), 1):
+            result = future.result()
+            results.append(result)
+            print(json.dumps(result), file=log, flush=True)
+            rest = (time.time() - started) / count * (len(left) - count)
+            killed = sum(1 for r in results if r['killed'])
+            note(f'{len(results)} of {len(drawn)} mutants, {killed} killed, about {rest / 60:.0f} min left; '
+                 f'{result["number"]} {"killed in" if result["killed"] else "LIVED"} {result["seconds"]} s')
+    print(score([r for r in results if r['number'] in {m['number'] for m in drawn}]))
+
+
+if __name__ == '__main__':
+    main()
