@@ -155,6 +155,9 @@ ir::ConstantAttr Builder::literal(DType dtype, const Arg& number, std::string_vi
     if (number.is_integer() && !holds(rounded, number)) {
       refuse("is not exact in", "write it with a decimal point if it may be rounded");
     }
+    if (std::isinf(rounded) && !std::isinf(number.real())) {
+      refuse("does not fit in", "use a smaller number, or an infinity where that is meant");
+    }
     return {.real = rounded, .integer = 0};
   }
   if (!number.is_integer() && std::trunc(number.real()) != number.real()) {

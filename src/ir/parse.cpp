@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <limits>
 #include <numeric>
 #include <unordered_map>
@@ -11,6 +10,7 @@
 #include "ir/infer.hpp"
 #include "ir/lexer.hpp"
 #include "ir/nearest.hpp"
+#include "ir/number.hpp"
 #include "ir/print.hpp"
 #include "ir/value_table.hpp"
 #include "ir/verify.hpp"
@@ -556,31 +556,24 @@ class Parser {
   ConstantAttr constant_value(DType dtype) {
     if (dtype == DType::boolean) return {.real = 0, .integer = boolean()};
     if (is_integer(dtype)) return {.real = 0, .integer = lexer_.take_integer("an integer")};
-    const bool negative = lexer_.accept("-");
     if (lexer_.accept("nan")) return {.real = std::numeric_limits<double>::quiet_NaN(), .integer = 0};
-    double value = std::numeric_limits<double>::infinity();
-    if (!lexer_.accept("inf")) value = dtype == f32 ? magnitude<float>() : magnitude<double>();
-    const double rounded = dtype == f16    ? static_cast<double>(half(value))
-                           : dtype == bf16 ? static_cast<double>(bfloat16(value))
-                                           : value;
-    return {.real = negative ? -rounded : rounded, .integer = 0};
+    const bool negative = lexer_.accept("-");
+    if (negative && lexer_.is("nan")) {
+      lexer_.fail("a NaN has no sign", ErrorCode::parse, "write nan");
+    }
+    const double value = lexer_.accept("inf") ? std::numeric_limits<double>::infinity() : magnitude(dtype);
+    return {.real = negative ? -value : value, .integer = 0};
   }
 
-  /// A decimal or hexadecimal number, rounded once to the type.
-  template <class Float>
-  double magnitude() {
+  double magnitude(DType dtype) {
     if (lexer_.peek().kind != Kind::number) lexer_.fail_expected("a number, inf or nan");
-    std::string_view digits = lexer_.peek().text;
-    const bool hex = digits.starts_with("0x");
-    if (hex) digits.remove_prefix(2);
-    Float value = 0;
-    const char* last = digits.data() + digits.size();
-    const auto [end, error] = std::from_chars(digits.data(), last, value,
-                                              hex ? std::chars_format::hex : std::chars_format::general);
-    if (error == std::errc::invalid_argument || end != last) lexer_.fail_expected("a number, inf or nan");
-    if (error != std::errc()) lexer_.fail(lexer_.found() + " is out of the range of the type");
+    const ParsedNumber number = parse_magnitude(lexer_.peek().text, dtype);
+    if (number.error == std::errc::invalid_argument) lexer_.fail_expected("a number, inf or nan");
+    if (number.error != std::errc()) {
+      lexer_.fail(fmt::format("{} is out of the range of {}", lexer_.found(), fuse::to_string(dtype)));
+    }
     lexer_.take();
-    return static_cast<double>(value);
+    return number.value;
   }
 
   // Outputs.

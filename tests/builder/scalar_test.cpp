@@ -103,6 +103,17 @@ TEST_CASE("a written integer must be exact in a floating type", "[builder][scala
           ErrorCode::dtype_mismatch);
 }
 
+TEST_CASE("a number that would be rounded to infinity is refused", "[builder][scalar]") {
+  Graph g;
+  const Tensor h = g.input("h", f16, {}), f = g.input("f", f32, {}), b = g.input("b", bf16, {});
+  REQUIRE(error_of([&](auto& at) { at = here(), (void)(h + 65520.0); }) ==
+          "HERE: add(f16[], 65520): the number 65520 does not fit in f16\n"
+          "  hint: use a smaller number, or an infinity where that is meant");
+  REQUIRE(code_of([&] { (void)(f * -1e39); }) == ErrorCode::dtype_mismatch);
+  REQUIRE(code_of([&] { (void)(b * 1e39); }) == ErrorCode::dtype_mismatch);
+  REQUIRE(code_of([&] { (void)(h * 65519.0); }) == ErrorCode::ok);
+}
+
 TEST_CASE("numbers alone have no type", "[builder][scalar]") {
   Graph g;
   const Tensor c = g.input("c", boolean, {4}), x = g.input("x", f32, {4});

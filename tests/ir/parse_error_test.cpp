@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
 #include "ir/print.hpp"
 #include "ir_support.hpp"
 
@@ -126,8 +128,15 @@ TEST_CASE("constants fit their types", "[ir][parse]") {
   REQUIRE(constant("1.5", "i32") == "column 24: expected an integer, found '1.5'");
   REQUIRE(constant("true", "f32") == "column 24: expected a number, inf or nan, found 'true'");
   REQUIRE(constant("1", "bool") == "column 24: expected true or false, found '1'");
-  REQUIRE(constant("1e39", "f32") == "column 24: '1e39' is out of the range of the type");
-  REQUIRE(constant("1e999", "f64") == "column 24: '1e999' is out of the range of the type");
+  // What would round to infinity or to zero.
+  const std::pair<const char*, const char*> beyond[] = {
+      {"f64", "1e999"}, {"f64", "1e-400"},  {"f32", "1e39"},        {"f32", "1e-46"},
+      {"f16", "65520"}, {"f16", "0x1p-25"}, {"bf16", "0x1.ffp127"}, {"bf16", "4e-41"}};
+  for (const auto& [dtype, out] : beyond) {
+    REQUIRE(constant(out, dtype) == fmt::format("column 24: '{}' is out of the range of {}", out, dtype));
+  }
+  REQUIRE(constant("-1e39", "f16") == "column 25: '1e39' is out of the range of f16");
+  REQUIRE(constant("-nan", "f16") == "column 25: a NaN has no sign\n  hint: write nan");
   REQUIRE(constant("0x", "f64") == "column 24: expected a number, inf or nan, found '0x'");
   REQUIRE(constant("1x", "f64") == "column 24: expected a number, inf or nan, found '1x'");
   REQUIRE(constant("-9223372036854775809", "i64") ==

@@ -63,6 +63,15 @@ TEST_CASE("numbers are rounded once to the type", "[ir][parse]") {
   REQUIRE(constant("257", "bf16") == 256);
   // Through f64 first this would round to 0x1.000002p0.
   REQUIRE(constant("0x1.000001000000000001p0", "f32") == 0x1.000002p0);
+  REQUIRE(constant("1.00048828125000000001", "f16") == 0x1.004p0);
+  REQUIRE(constant("1.00390625000000000001", "bf16") == 0x1.02p0);
+  REQUIRE(constant("0x1.002000000000000000001p0", "f16") == 0x1.004p0);
+  REQUIRE(constant("0.0000000000000000000000e-99999999999999999999", "f16") == 0);
+  // The largest and the smallest that the types have room for.
+  REQUIRE(constant("65519.999999999999999999", "f16") == 65504);
+  REQUIRE(constant("0x1.00000000000000000001p-25", "f16") == 0x1p-24);
+  REQUIRE(constant("0x1.fefffffffffffffffffp127", "bf16") == 0x1.fep127);
+  REQUIRE(constant("5e-41", "bf16") == 0x1p-133);
   REQUIRE(std::signbit(constant("-0.0", "f64")));
   REQUIRE(constant("-inf", "f16") == -std::numeric_limits<double>::infinity());
   REQUIRE(std::isnan(constant("nan", "bf16")));
