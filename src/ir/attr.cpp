@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ir/attr.hpp"
 
+#include "ir/words.hpp"
+
 namespace fuse::ir {
 namespace {
 
@@ -26,7 +28,53 @@ struct Dims {
   std::vector<Dim> operator()(const RandomAttr&) const { return {}; }
 };
 
+struct Names {
+  AttributeNames operator()(const NoAttr&) const { return {}; }
+  AttributeNames operator()(const NameAttr&) const { return {{"name"}}; }
+  AttributeNames operator()(const ConstantAttr&) const { return {{"value"}}; }
+  AttributeNames operator()(const DimsAttr&) const { return {{"dims"}}; }
+  AttributeNames operator()(const AxisAttr&) const { return {{"axis"}}; }
+  AttributeNames operator()(const DimAttr&) const { return {{"dim"}}; }
+  AttributeNames operator()(const SliceAttr&) const { return {{"starts", "limits", "strides"}}; }
+  AttributeNames operator()(const PadAttr&) const { return {{"low", "high"}}; }
+  AttributeNames operator()(const SizesAttr&) const { return {{"sizes"}}; }
+  AttributeNames operator()(const MatmulAttr&) const { return {{}, {"transpose_a", "transpose_b"}}; }
+  AttributeNames operator()(const ScanAttr&) const { return {{"axis"}, {"exclusive", "reverse"}}; }
+  AttributeNames operator()(const ContractionAttr&) const {
+    return {{"batch_a", "batch_b", "contract_a", "contract_b"}};
+  }
+  AttributeNames operator()(const RandomAttr&) const { return {{"stream"}}; }
+  AttributeNames operator()(const CustomAttr&) const {
+    return {{"kernel", "source", "threads", "grid", "extents"}, {"shared_bytes", "grid_barrier", "parts"}};
+  }
+};
+
 }  // namespace
+
+Attr empty_attribute(Op op) {
+  switch (op) {
+#define FUSE_ELEMENTWISE(name, arity, operands, result, ulp, traits, cuda, note) \
+  case Op::name:                                                                 \
+    return NoAttr{};
+#define FUSE_REDUCTION(name, operands, identity, combine, note) \
+  case Op::name:                                                \
+    return DimsAttr{};
+#define FUSE_OP(name, arity, attribute, relation, traits, note) \
+  case Op::name:                                                \
+    return attribute{};
+#include <fuse/ops.def>
+  }
+  return NoAttr{};
+}
+
+AttributeNames attribute_names(const Attr& attr) { return std::visit(Names{}, attr); }
+
+std::string attributes_text(const Attr& attr) {
+  auto [names, optional] = attribute_names(attr);
+  names.insert(names.end(), optional.begin(), optional.end());
+  if (names.empty()) return "it has no attributes";
+  return (names.size() == 1 ? "it has the attribute " : "it has the attributes ") + listed(names);
+}
 
 std::vector<Dim> dims_of(const Attr& attr) { return std::visit(Dims{}, attr); }
 

@@ -8,8 +8,11 @@
 #include <fuse/dim.hpp>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
+
+#include "ir/op.hpp"
 
 namespace fuse::ir {
 
@@ -121,6 +124,17 @@ struct DimAttr {
 
 using Attr = std::variant<NoAttr, NameAttr, ConstantAttr, DimsAttr, AxisAttr, SliceAttr, MatmulAttr, DimAttr,
                           PadAttr, SizesAttr, ScanAttr, ContractionAttr, RandomAttr, CustomAttr>;
+
+/// An attribute of the op's kind, to be filled.
+Attr empty_attribute(Op);
+
+/// As the text form names the members of an attribute.
+struct AttributeNames {
+  std::vector<std::string_view> needed, optional{};
+};
+AttributeNames attribute_names(const Attr&);
+/// "it has the attributes starts, limits and strides", for a hint.
+std::string attributes_text(const Attr&);
 
 /// Every dim expression that an attribute holds.
 std::vector<Dim> dims_of(const Attr&);

@@ -11,6 +11,7 @@
 #include <numeric>
 
 #include "ir/dim_poly.hpp"
+#include "ir/words.hpp"
 
 namespace fuse::ir {
 namespace {
@@ -83,8 +84,7 @@ struct Checker {
   template <class A>
   const A& get() const {
     if (const A* value = std::get_if<A>(&attr)) return *value;
-    fail(ErrorCode::invalid_argument, "the attributes are those of another op",
-         fmt::format("this op has {}", info(op).attribute));
+    fail(ErrorCode::invalid_argument, "the attributes are those of another op", attributes_text(A{}));
   }
 
   /// Arithmetic on extents can overflow; the error then names the op.
@@ -122,7 +122,7 @@ struct Checker {
   void check_arity() const {
     const int arity = info(op).arity;
     if (arity < 0 ? !operands.empty() : operands.size() == static_cast<std::size_t>(arity)) return;
-    fail(ErrorCode::invalid_argument, fmt::format("the op has {} operands", operands.size()),
+    fail(ErrorCode::invalid_argument, "the op has " + counted(operands.size(), "operand"),
          arity < 0 ? "it takes one or more" : fmt::format("it takes {}", arity));
   }
 
@@ -332,7 +332,8 @@ struct Checker {
     check_keeps_dtype();
     if (attribute.dims.size() != x.dims.size()) {
       fail(ErrorCode::invalid_argument,
-           fmt::format("{} dims are given for an operand of rank {}", attribute.dims.size(), x.rank()),
+           fmt::format("the list has {}, the operand's rank is {}", counted(attribute.dims.size(), "dim"),
+                       x.rank()),
            "name a dim of the result for each dim of the operand");
     }
     for (const std::int64_t dim : attribute.dims) check_axis(dim, type.rank());
@@ -366,7 +367,7 @@ struct Checker {
     const Dim from = element_count(operands[0].dims), to = element_count(stated().dims);
     if (!same(from, to)) {
       fail(ErrorCode::shape_mismatch, fmt::format("element counts differ: {} and {}", text(from), text(to)),
-           fmt::format("the operand has {} elements, {} has {}", text(from), ir::to_string(stated()),
+           fmt::format("that of the operand is {}, that of {} is {}", text(from), ir::to_string(stated()),
                        text(to)));
     }
     return source();
@@ -410,8 +411,9 @@ struct Checker {
     const auto& [starts, limits, strides] = attribute;
     if (starts.size() != x.dims.size() || limits.size() != x.dims.size() || strides.size() != x.dims.size()) {
       fail(ErrorCode::invalid_argument,
-           fmt::format("{} starts, {} limits and {} strides are given for rank {}", starts.size(),
-                       limits.size(), strides.size(), x.rank()),
+           fmt::format("the lists have {}, {} and {}, the operand's rank is {}",
+                       counted(starts.size(), "start"), counted(limits.size(), "limit"),
+                       counted(strides.size(), "stride"), x.rank()),
            "give one of each a dim");
     }
     Type type{x.dtype, {}};
@@ -506,7 +508,8 @@ struct Checker {
     const Type& x = operands[0];
     const std::size_t count = operands.size() - std::min(first, operands.size());
     if (operands.size() < first || count != x.dims.size()) {
-      fail(ErrorCode::invalid_argument, fmt::format("{} starts are given for rank {}", count, x.rank()),
+      fail(ErrorCode::invalid_argument,
+           fmt::format("the op has {}, the operand's rank is {}", counted(count, "start"), x.rank()),
            "give one scalar a dim");
     }
     for (std::size_t i = first; i < operands.size(); ++i) {
@@ -530,7 +533,8 @@ struct Checker {
     check_starts(1);
     if (attribute.sizes.size() != operands[0].dims.size()) {
       fail(ErrorCode::invalid_argument,
-           fmt::format("{} sizes are given for rank {}", attribute.sizes.size(), operands[0].rank()),
+           fmt::format("the op has {}, the operand's rank is {}", counted(attribute.sizes.size(), "size"),
+                       operands[0].rank()),
            "give one a dim");
     }
     check_inside(attribute.sizes);
@@ -614,7 +618,8 @@ struct Checker {
            "cut the kernel at each of its barriers");
     }
     if (attribute.threads < 32 || attribute.threads > 1024 || attribute.threads % 32 != 0) {
-      fail(ErrorCode::invalid_argument, fmt::format("a block has {} threads", attribute.threads),
+      fail(ErrorCode::invalid_argument,
+           fmt::format("a block has {} thread{}", attribute.threads, attribute.threads == 1 ? "" : "s"),
            "32 to 1024, a multiple of 32");
     }
     if (attribute.shared_bytes < 0 || attribute.shared_bytes > 49152) {
@@ -632,7 +637,7 @@ struct Checker {
                    const std::vector<std::int64_t>& b) const {
     if (a.size() != b.size()) {
       fail(ErrorCode::invalid_argument,
-           fmt::format("{} {} dims of a and {} of b are named", a.size(), what, b.size()),
+           fmt::format("{} of a and {} of b", counted(a.size(), fmt::format("{} dim", what)), b.size()),
            "name them in pairs");
     }
     for (std::size_t i = 0; i < a.size(); ++i) {

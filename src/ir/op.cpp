@@ -13,7 +13,6 @@ constexpr OpInfo table[] = {
    .arity = arity_,                                                                      \
    .relation = Relation::identity,                                                       \
    .traits = Trait::traits_,                                                             \
-   .attribute = "NoAttr",                                                                \
    .elementwise = true,                                                                  \
    .operands = OperandClass::operands_,                                                  \
    .result = ResultClass::result_,                                                       \
@@ -26,7 +25,6 @@ constexpr OpInfo table[] = {
    .arity = 1,                                                       \
    .relation = Relation::reduce,                                     \
    .traits = Trait::none,                                            \
-   .attribute = "DimsAttr",                                          \
    .operands = OperandClass::operands_,                              \
    .identity = Identity::identity_,                                  \
    .combine = Op::combine_,                                          \
@@ -37,7 +35,6 @@ constexpr OpInfo table[] = {
    .arity = arity_,                                                   \
    .relation = Relation::relation_,                                   \
    .traits = Trait::traits_,                                          \
-   .attribute = #attribute_,                                          \
    .note = note_},
 #include <fuse/ops.def>
 };

@@ -83,7 +83,6 @@ struct OpInfo {
   int arity;  ///< -1: one or more
   Relation relation;
   Trait traits;
-  std::string_view attribute;                      ///< name of the attribute struct, "NoAttr" for none
   bool elementwise = false;                        ///< a FUSE_ELEMENTWISE row
   OperandClass operands = OperandClass::equality;  ///< element-wise rows and reductions
   ResultClass result = ResultClass::same;          ///< element-wise rows

@@ -24,23 +24,6 @@ using Kind = Token::Kind;
 constexpr std::size_t max_nodes = std::size_t{1} << 24;
 constexpr std::size_t max_scopes = 1024;  // open at once
 
-/// An attribute of the op's kind, to be filled.
-Attr empty_attribute(Op op) {
-  switch (op) {
-#define FUSE_ELEMENTWISE(name, arity, operands, result, ulp, traits, cuda, note) \
-  case Op::name:                                                                 \
-    return NoAttr{};
-#define FUSE_REDUCTION(name, operands, identity, combine, note) \
-  case Op::name:                                                \
-    return DimsAttr{};
-#define FUSE_OP(name, arity, attribute, relation, traits, note) \
-  case Op::name:                                                \
-    return attribute{};
-#include <fuse/ops.def>
-  }
-  return NoAttr{};
-}
-
 constexpr std::string_view op_names[] = {
 #define FUSE_ELEMENTWISE(name, arity, operands, result, ulp, traits, cuda, note) #name,
 #define FUSE_REDUCTION(name, operands, identity, combine, note) #name,
@@ -419,33 +402,17 @@ class Parser {
         value_at = lexer_.mark();
         if (!std::visit([&](auto& attr) { return read(attr, seen.back()); }, node.attr)) {
           lexer_.fail_at(at, fmt::format("{} has no attribute {}", to_string(node.op), word(seen.back())),
-                         ErrorCode::parse, fmt::format("it has {}", info(node.op).attribute));
+                         ErrorCode::parse, attributes_text(node.attr));
         }
       }
     }
-    for (const std::string_view name : std::visit([](auto& attr) { return needed(attr); }, node.attr)) {
+    for (const std::string_view name : attribute_names(node.attr).needed) {
       if (std::find(seen.begin(), seen.end(), name) != seen.end()) continue;
       lexer_.fail(fmt::format("{} needs the attribute {}", to_string(node.op), name), ErrorCode::parse,
                   fmt::format("write {{{} = ...}} before the type", name));
     }
     return value_at;
   }
-
-  using Names = std::vector<std::string_view>;
-  static Names needed(const NoAttr&) { return {}; }
-  static Names needed(const NameAttr&) { return {}; }
-  static Names needed(const MatmulAttr&) { return {}; }
-  static Names needed(const ConstantAttr&) { return {"value"}; }
-  static Names needed(const DimsAttr&) { return {"dims"}; }
-  static Names needed(const AxisAttr&) { return {"axis"}; }
-  static Names needed(const DimAttr&) { return {"dim"}; }
-  static Names needed(const SliceAttr&) { return {"starts", "limits", "strides"}; }
-  static Names needed(const PadAttr&) { return {"low", "high"}; }
-  static Names needed(const SizesAttr&) { return {"sizes"}; }
-  static Names needed(const ScanAttr&) { return {"axis"}; }
-  static Names needed(const ContractionAttr&) { return {"batch_a", "batch_b", "contract_a", "contract_b"}; }
-  static Names needed(const RandomAttr&) { return {"stream"}; }
-  static Names needed(const CustomAttr&) { return {"kernel", "source", "threads", "grid", "extents"}; }
 
   // Each takes the value of the attribute `name`, or returns false when there is none of that name.
   bool read(NoAttr&, std::string_view) { return false; }
@@ -604,9 +571,16 @@ class Parser {
                        "correct the signature");
       }
       graph_.outputs.push_back({name, node});
-      if (lexer_.accept("into")) graph_.outputs.back().donor = operand(nullptr);
+      if (lexer_.accept("into")) donor(graph_.outputs.back());
     } while (lexer_.accept(","));
     if (count < outputs_.size()) lexer_.fail_expected("the output " + word(outputs_[count].first));
+  }
+
+  void donor(Output& output) {
+    const std::size_t at = lexer_.offset();
+    output.donor = operand(nullptr);
+    auto [code, message, hint] = donors_.add(graph_, output);
+    if (code != ErrorCode::ok) lexer_.fail_at(at, std::move(message), code, std::move(hint));
   }
 
   Lexer lexer_;
@@ -618,8 +592,9 @@ class Parser {
   std::unordered_map<std::string, ScopeId> input_scopes_;
   std::unordered_map<std::string_view, Type> types_;
   std::vector<std::pair<std::string, Type>> outputs_;  ///< of the signature
-  std::vector<Type> operands_;                         ///< of the op at hand
-  std::vector<DimRelation> needs_;                     ///< of the op at hand; analysis asks for them again
+  Donors donors_;
+  std::vector<Type> operands_;      ///< of the op at hand
+  std::vector<DimRelation> needs_;  ///< of the op at hand; analysis asks for them again
 };
 
 }  // namespace

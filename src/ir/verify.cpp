@@ -164,19 +164,6 @@ class Verifier {
     if (const auto* named = std::get_if<NameAttr>(&node.attr)) check_name(id, named->name);
   }
 
-  void check_donor(const Output& output) {
-    const bool is_input = output.donor < graph_.nodes.size() && graph_[output.donor].op == Op::input;
-    if (!is_input || graph_[output.donor].type != graph_[output.node].type) {
-      fail(ErrorCode::invalid_argument,
-           fmt::format("the donor of output '{}' is no input of its type", output.name),
-           "memory is given by an input for a value of the same type");
-    }
-    if (!donors_.insert(output.donor).second) {
-      fail(ErrorCode::duplicate_name, fmt::format("the donor of output '{}' is that of another", output.name),
-           "an input gives its memory once");
-    }
-  }
-
   void check_outputs() {
     std::unordered_set<std::string_view> names;
     for (const Output& output : graph_.outputs) {
@@ -192,7 +179,9 @@ class Verifier {
              fmt::format("output '{}' is %{}, which does not exist", output.name, output.node),
              "an output is a node of the graph");
       }
-      if (output.donated()) check_donor(output);
+      if (!output.donated()) continue;
+      auto [code, message, hint] = donors_.add(graph_, output);
+      if (code != ErrorCode::ok) fail(code, std::move(message), std::move(hint));
     }
   }
 
@@ -200,13 +189,33 @@ class Verifier {
   const ErrorKind kind_;
   std::unordered_map<std::string_view, Dim> symbols_;
   std::unordered_set<std::string_view> names_;  ///< of inputs and parameters
-  std::unordered_set<NodeId> donors_;
+  Donors donors_;
   std::unordered_set<const detail::DimPoly*> checked_;  ///< expressions seen; the graph keeps them alive
   std::vector<Type> operands_;                          ///< of the node at hand
   std::vector<DimRelation> needs_;  ///< of the node at hand; analysis::Facts proves or guards them
 };
 
 }  // namespace
+
+Donors::Fault Donors::add(const Graph& graph, const Output& output) {
+  if (output.donor >= graph.nodes.size() || graph[output.donor].op != Op::input) {
+    return {ErrorCode::invalid_argument, fmt::format("the donor of output '{}' is no input", output.name),
+            "only an input has memory to give"};
+  }
+  const Type &given = graph[output.donor].type, &made = graph[output.node].type;
+  if (given != made) {
+    return {ErrorCode::invalid_argument,
+            fmt::format("output '{}' is {}, its donor {} is {}", output.name, to_string(made),
+                        graph.value_name(output.donor), to_string(given)),
+            "memory is given for a value of the same type"};
+  }
+  if (!taken_.insert(output.donor).second) {
+    return {ErrorCode::duplicate_name,
+            fmt::format("the donor of output '{}' is that of another output", output.name),
+            "an input gives its memory once"};
+  }
+  return {};
+}
 
 void verify(const Graph& graph, ErrorKind kind) { Verifier(graph, kind).run(); }
 

@@ -1,9 +1,10 @@
-// Names in the text form: bare when they are identifiers, else quoted.
+// Words of the text form, whose names are bare when they are identifiers and else quoted, and of messages.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace fuse::ir {
 
@@ -22,5 +23,12 @@ bool is_plain_file(std::string_view file);
 inline std::string file_word(std::string_view file) {
   return is_plain_file(file) ? std::string(file) : quoted_word(file);
 }
+
+// For messages.
+
+/// "1 operand", "2 operands"
+std::string counted(std::size_t count, std::string_view noun);
+/// "a, b and c"
+std::string listed(const std::vector<std::string_view>& words);
 
 }  // namespace fuse::ir

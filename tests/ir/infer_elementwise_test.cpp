@@ -58,13 +58,13 @@ TEST_CASE("element-wise operands have one type", "[ir][infer]") {
 }
 
 TEST_CASE("the number and the attributes of operands are checked", "[ir][infer]") {
-  REQUIRE(rule(Op::add, {f}) == "add(f32[4]): the op has 1 operands\n  hint: it takes 2");
+  REQUIRE(rule(Op::add, {f}) == "add(f32[4]): the op has 1 operand\n  hint: it takes 2");
   REQUIRE(rule(Op::concat, {}, AxisAttr{0}) ==
           "concat(): the op has 0 operands\n  hint: it takes one or more");
   REQUIRE(rule(Op::add, {f, f}, AxisAttr{0}) ==
-          "add(f32[4], f32[4]): the attributes are those of another op\n  hint: this op has NoAttr");
+          "add(f32[4], f32[4]): the attributes are those of another op\n  hint: it has no attributes");
   REQUIRE(rule(Op::reduce_sum, {f}) ==
-          "reduce_sum(f32[4]): the attributes are those of another op\n  hint: this op has DimsAttr");
+          "reduce_sum(f32[4]): the attributes are those of another op\n  hint: it has the attribute dims");
 }
 
 TEST_CASE("a stated type agrees with the inferred one", "[ir][infer]") {

@@ -22,7 +22,7 @@ TEST_CASE("broadcast_in_dim repeats an extent of 1", "[ir][infer]") {
   REQUIRE(broadcast({4, 8}, {1, 0}, {f32, {8, 4}}) ==
           "broadcast_in_dim(f32[4, 8]): dims [1, 0] do not increase\n  hint: name each dim once, in order");
   REQUIRE(broadcast({4}, {}, {f32, {4}}) ==
-          "broadcast_in_dim(f32[4]): 0 dims are given for an operand of rank 1\n"
+          "broadcast_in_dim(f32[4]): the list has 0 dims, the operand's rank is 1\n"
           "  hint: name a dim of the result for each dim of the operand");
   REQUIRE(broadcast({4}, {1}, {f32, {4}}) ==
           "broadcast_in_dim(f32[4]): axis 1 is out of range for rank 1\n  hint: axes are 0 to 0");
@@ -39,7 +39,7 @@ TEST_CASE("reshape keeps the number of elements", "[ir][infer]") {
   REQUIRE(reshape({0, B}, {T, 0}) == "f32[T, 0]");
   REQUIRE(reshape({B, 6}, {B, 5}) ==
           "reshape(f32[B, 6]): element counts differ: 6 * B and 5 * B\n"
-          "  hint: the operand has 6 * B elements, f32[B, 5] has 5 * B");
+          "  hint: that of the operand is 6 * B, that of f32[B, 5] is 5 * B");
   const std::vector<Dim> sums(6, B * T + B + T);
   REQUIRE(reshape(sums, {4}).find("is too long an expression") == std::string::npos);
   std::vector<Dim> many;
@@ -78,7 +78,7 @@ TEST_CASE("slice stays within the operand", "[ir][infer]") {
           "  hint: declare ranges of the dims from which 0 <= start <= limit <= extent follows");
   REQUIRE(slice(10, 0, 4, 0) == "slice(f32[10]): the stride of dim 0 is 0\n  hint: a stride is 1 or more");
   REQUIRE(rule(Op::slice, {{f32, {4, 4}}}, SliceAttr{{0}, {4, 4}, {1, 1}}) ==
-          "slice(f32[4, 4]): 1 starts, 2 limits and 2 strides are given for rank 2\n"
+          "slice(f32[4, 4]): the lists have 1 start, 2 limits and 2 strides, the operand's rank is 2\n"
           "  hint: give one of each a dim");
 }
 

@@ -106,7 +106,7 @@ TEST_CASE("type rules report the line", "[ir][parse]") {
 
 TEST_CASE("attributes are the op's", "[ir][parse]") {
   REQUIRE(line("%2 = neg %x {axis = 1} : f32[B, 4]") ==
-          "column 14: neg has no attribute axis\n  hint: it has NoAttr");
+          "column 14: neg has no attribute axis\n  hint: it has no attributes");
   REQUIRE(line("%2 = reduce_sum %x : f32[B]") ==
           "column 20: reduce_sum needs the attribute dims\n  hint: write {dims = ...} before the type");
   REQUIRE(line("%2 = reduce_sum %x {dims = [1], dims = [0]} : f32[B]") ==
@@ -175,4 +175,53 @@ TEST_CASE("the outputs are those of the signature", "[ir][parse]") {
           "column 33: output y is f64[4], in the signature f32[4]\n  hint: correct the signature");
   REQUIRE(returned("scope s {\nreturn y = %x, z = %x }") ==
           "elsewhere: f.fuse:3: column 1: expected '}', a value or a scope, found 'return'");
+}
+
+TEST_CASE("an attribute's name that is none gets those of the op", "[ir][parse]") {
+  for (int i = 0; i < op_count; ++i) {
+    const auto op = static_cast<Op>(i);
+    if (op == Op::input || op == Op::parameter) continue;
+    INFO(to_string(op));
+    const std::string error = line("%2 = " + std::string(to_string(op)) + " {Attr = 1} : f32[]");
+    REQUIRE(error.find("has no attribute Attr\n  hint: it has ") != std::string::npos);
+    const std::size_t hint = error.find("hint: ");
+    REQUIRE(error.find("Attr", hint) == std::string::npos);
+    // Each name of the list is taken: what is said is of its value.
+    const AttributeNames names = attribute_names(empty_attribute(op));
+    for (const auto* list : {&names.needed, &names.optional}) {
+      for (const std::string_view name : *list) {
+        INFO(name);
+        REQUIRE(error.find(name, hint) != std::string::npos);
+        REQUIRE(line(fmt::format("%2 = {} {{{} = }}", to_string(op), name)).find("has no attribute") ==
+                std::string::npos);
+      }
+    }
+  }
+  REQUIRE(
+      line("%2 = slice %x {begin = [0]} : f32[B]") ==
+      "column 16: slice has no attribute begin\n  hint: it has the attributes starts, limits and strides");
+  REQUIRE(line("%2 = reduce_sum %x {dim = 0} : f32[B]") ==
+          "column 21: reduce_sum has no attribute dim\n  hint: it has the attribute dims");
+  REQUIRE(line("%2 = add %x : f32[B, 4]") == "add(f32[B, 4]): the op has 1 operand\n  hint: it takes 2");
+}
+
+TEST_CASE("a donor that cannot be has a line and a column", "[ir][parse]") {
+  const auto donors = [](const std::string& outputs) {
+    return parse_error(
+        "graph @g(%x: f32[4], %i: i32[4], param %w: f32[4]) -> (y: f32[4], z: f32[4]) {\n"
+        "  %3 = neg %x : f32[4]\n  return y = %3 into " +
+        outputs + "\n}\n");
+  };
+  REQUIRE(
+      donors("%w, z = %3") ==
+      "f.fuse:3: column 22: the donor of output 'y' is no input\n  hint: only an input has memory to give");
+  REQUIRE(
+      donors("%3, z = %3") ==
+      "f.fuse:3: column 22: the donor of output 'y' is no input\n  hint: only an input has memory to give");
+  REQUIRE(donors("%i, z = %3") ==
+          "f.fuse:3: column 22: output 'y' is f32[4], its donor %i is i32[4]\n"
+          "  hint: memory is given for a value of the same type");
+  REQUIRE(donors("%x,\n  z = %3 into %x") ==
+          "f.fuse:4: column 15: the donor of output 'z' is that of another output\n"
+          "  hint: an input gives its memory once");
 }

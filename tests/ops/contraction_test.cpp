@@ -85,7 +85,7 @@ TEST_CASE("ops: what a contraction refuses", "[ops][device]") {
   CHECK_THROWS_WITH(contraction(a, b, {{}, {}, {0}, {0}}),
                     Catch::Contains("contracted extents differ: 3 of dim 0"));
   CHECK_THROWS_WITH(contraction(a, b, {{}, {}, {1}, {}}),
-                    Catch::Contains("1 contracted dims of a and 0 of b"));
+                    Catch::Contains("1 contracted dim of a and 0 of b"));
   CHECK_THROWS_WITH(contraction(a, b, {{1}, {1}, {1}, {1}}), Catch::Contains("named twice"));
   CHECK_THROWS_WITH(contraction(i, i, {{}, {}, {0}, {0}}), Catch::Contains("not defined for i32"));
   CHECK_THROWS_WITH(contraction(a, b, {{}, {}, {2}, {1}}), Catch::Contains("axis 2 is out of range"));

@@ -114,7 +114,8 @@ TEST_CASE("ops: what dynamic slices and pads refuse", "[ops][device]") {
   CHECK_THROWS_WITH(dynamic_slice(x, {i, i}, {1, 11}),
                     Catch::Contains("11 elements are not known to fit into N"));
   CHECK_NOTHROW(dynamic_slice(x, {i, i}, {1, 1}));  // 1 <= N is guarded
-  CHECK_THROWS_WITH(dynamic_slice(x, {i}, {1, 0}), Catch::Contains("1 starts are given for rank 2"));
+  CHECK_THROWS_WITH(dynamic_slice(x, {i}, {1, 0}),
+                    Catch::Contains("the op has 1 start, the operand's rank is 2"));
   CHECK_THROWS_WITH(dynamic_slice(x, {r, 0}, {1, 0}), Catch::Contains("a start is f32"));
   CHECK_THROWS_WITH(dynamic_update_slice(x, r, {i, i}), Catch::Contains("ranks differ"));
   CHECK_THROWS_WITH(pad(x, i, {0, 0}, {0, 0}), Catch::Contains("operands have types f32 and i32"));

@@ -91,9 +91,9 @@ class Rewriter {
       case Pattern::Kind::rest:
         break;
     }
-    const OpInfo& row = info(to.op);
+    const Attr own = empty_attribute(to.op);
     Node node{
-        .op = to.op, .attr = row.attribute == "NoAttr" ? Attr{NoAttr{}} : attr, .operands = {}, .type = type};
+        .op = to.op, .attr = std::holds_alternative<NoAttr>(own) ? own : attr, .operands = {}, .type = type};
     node.scope = root.scope;
     node.location = root.location;
     for (const Pattern& operand : to.operands) {
