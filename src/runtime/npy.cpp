@@ -43,6 +43,15 @@ constexpr std::string_view descr_of(DType type) {
   return "?";
 }
 
+std::string supported_descrs() {
+  std::string text = "supported:";
+  for (const DType type : all_dtypes) {
+    text += ' ' + in_quotes(descr_of(type));
+    if (type == bf16) text += " (bf16)";
+  }
+  return text;
+}
+
 struct Header {
   DType dtype = f32;
   bool fortran_order = false;
@@ -145,8 +154,7 @@ class HeaderParser {
       bad_npy(name_, "its elements are big endian: " + in_quotes(text),
               "save array.astype(array.dtype.newbyteorder('<'))");
     }
-    bad_npy(name_, "unsupported element type " + in_quotes(text),
-            "supported: '<f8' '<f4' '<f2' '<V2' (bf16) '<i8' '<i4' '|b1'");
+    bad_npy(name_, "unsupported element type " + in_quotes(text), supported_descrs());
   }
 
   bool truth() {

@@ -38,6 +38,12 @@ constexpr std::string_view name_of(DType type) {
   return "?";
 }
 
+std::string supported_names() {
+  std::string text = "supported:";
+  for (const DType type : all_dtypes) text += ' ' + std::string(name_of(type));
+  return text;
+}
+
 struct ForeignType {
   std::string_view text;
   std::size_t bytes;
@@ -230,7 +236,7 @@ DType supported_dtype(const SafetensorsEntry& entry, std::string_view tensor) {
       {.kind = ErrorKind::user,
        .code = ErrorCode::unsupported,
        .message = "tensor " + in_quotes(tensor) + " has the unsupported dtype " + in_quotes(entry.dtype_text),
-       .hint = "supported: F64 F32 F16 BF16 I64 I32 BOOL"});
+       .hint = supported_names()});
 }
 
 HostTensor SafetensorsFile::read(std::string_view name) const {

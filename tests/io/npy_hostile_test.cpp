@@ -121,6 +121,11 @@ TEST_CASE("npy element types we lack are refused by name", "[io][npy][hostile]")
   npy_refused(with("[('a', '<f4')]", "False", "(1,)", "0000"), "structures");
   npy_refused(with("'|b1'", "False", "(3,)", literal("\x00\x01\x02")),
               "element 2 of its bools is the byte 2");
+  // The hint has each type that is read, as npy spells it.
+  const auto error =
+      error_of([&] { runtime::parse_npy(bytes_of(with("'<u2'", "False", "(1,)", "00")), "x"); });
+  REQUIRE(error);
+  CHECK(error->hint == "supported: '<f8' '<f4' '<f2' '<V2' (bf16) '<i8' '<i4' '|i1' '|u1' '|b1'");
 }
 
 TEST_CASE("npy shapes that lie are refused before anything is allocated", "[io][npy][hostile]") {

@@ -77,6 +77,7 @@ TEST_CASE("metadata, foreign types, escapes and odd offsets are read", "[io][saf
     REQUIRE(error);
     REQUIRE(error->code == ErrorCode::unsupported);
     REQUIRE(error->message.find(name == "bytes" ? "'F8_E4M3'" : "'F3'") != std::string::npos);
+    REQUIRE(error->hint == "supported: F64 F32 F16 BF16 I64 I32 I8 U8 BOOL");
   }
 }
 
