@@ -79,18 +79,23 @@ void TemporaryFolder::write(const std::string& file, std::string_view text) cons
   out.close();
   if (out) return;
   const std::string why = std::generic_category().message(errno);
-  if (full()) fail_full(fmt::format("{} of {} bytes could not be written", file, text.size()));
+  blame(fmt::format("{} of {} bytes could not be written", file, text.size()));
   unusable(fmt::format("{} cannot be written: {} of {} bytes: {}", named(temporary_directory()), file,
                        text.size(), why),
            "see to that");
 }
 
-bool TemporaryFolder::full() const { return directory_state(path_).free_bytes < enough; }
-
-void TemporaryFolder::fail_full(std::string_view what) const {
-  unusable(fmt::format("{} is full: {} bytes are free: {}", named(temporary_directory()),
-                       directory_state(path_).free_bytes, what),
-           "free some room there");
+void TemporaryFolder::blame(std::string_view what) const {
+  const DirectoryState state = directory_state(path_);
+  if (!state.exists) {
+    unusable(fmt::format("{} is gone: somebody removed it while fuse used it: {}", path_, what),
+             "keep what lies in " + named(temporary_directory()));
+  }
+  if (state.free_bytes < enough) {
+    unusable(fmt::format("{} is full: {} bytes are free: {}", named(temporary_directory()), state.free_bytes,
+                         what),
+             "free some room there");
+  }
 }
 
 }  // namespace fuse::runtime

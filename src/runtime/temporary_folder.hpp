@@ -33,10 +33,9 @@ class TemporaryFolder {
   const std::string& path() const { return path_; }
   /// Error{runtime, io} where not all of it could be written.
   void write(const std::string& file, std::string_view text) const;
-  /// True where so little room is left that a program may have failed of it.
-  bool full() const;
-  /// Throws what `write` throws of a full directory.
-  [[noreturn]] void fail_full(std::string_view what) const;
+  /// Throws where the folder is why `what` failed: it is gone, or has so little room that a program may have
+  /// failed of it.
+  void blame(std::string_view what) const;
 
  private:
   std::string path_;

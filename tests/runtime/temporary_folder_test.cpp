@@ -23,7 +23,7 @@ TEST_CASE("temporary folder: in TMPDIR, private, gone afterwards", "[runtime]") 
     CHECK((fs::status(inner).permissions() & fs::perms::all) == fs::perms::owner_all);
     folder.write("file", "text");
     CHECK(fs::file_size(inner + "/file") == 4);
-    CHECK_FALSE(folder.full());
+    CHECK_NOTHROW(folder.blame("nothing"));
   }
   CHECK_FALSE(fs::exists(inner));
 }
@@ -47,6 +47,15 @@ TEST_CASE("temporary folder: a write that fails is an error", "[runtime]") {
   const runtime::TemporaryFolder folder;
   const std::string error = error_of([&] { folder.write("missing/file", "text"); });
   CHECK(error.find("missing/file of 4 bytes: No such file or directory") != std::string::npos);
+}
+
+TEST_CASE("temporary folder: one that was removed is called so, not full", "[runtime]") {
+  const runtime::TemporaryFolder folder;
+  fs::remove_all(folder.path());
+  const std::string error = error_of([&] { folder.write("file", "text"); });
+  CHECK(error.starts_with("io: " + folder.path() +
+                          " is gone: somebody removed it while fuse used it: file of 4"));
+  CHECK(error.find("full") == std::string::npos);
 }
 
 TEST_CASE("directory state: of a directory, and of none", "[runtime]") {

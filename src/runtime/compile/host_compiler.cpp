@@ -175,6 +175,7 @@ std::string HostCompiler::compile(const std::vector<std::string>& texts, const T
     complaint += said.empty() ? "it failed and said nothing\n" : said;
   }
   if (not_started) {
+    folder.blame(path_ + " did not start");
     throw Error(
         {.kind = ErrorKind::runtime,
          .code = ErrorCode::io,
@@ -188,7 +189,7 @@ std::string HostCompiler::compile(const std::vector<std::string>& texts, const T
 
 // A complaint is the text's fault only where the compiler builds another one, in a directory with room.
 void HostCompiler::fail(const std::string& complaint, const TemporaryFolder& folder) const {
-  if (folder.full()) folder.fail_full(fmt::format("{} failed:\n{}", path_, complaint));
+  folder.blame(fmt::format("{} failed:\n{}", path_, complaint));
   const TemporaryFolder other;
   other.write("source0", trivial_text);
   if (const std::string again = compile({trivial_text}, other, false); !again.empty()) {
@@ -200,7 +201,7 @@ void HostCompiler::fail(const std::string& complaint, const TemporaryFolder& fol
   }
   throw Error({.kind = ErrorKind::internal,
                .code = ErrorCode::internal,
-               .message = fmt::format("{} rejected the emitted kernels:\n{}", path_, complaint)});
+               .message = fmt::format("{} rejected the kernels:\n{}", path_, complaint)});
 }
 
 std::vector<std::vector<char>> HostCompiler::build(const std::vector<std::string>& texts,
