@@ -23,6 +23,7 @@ std::vector<CustomText> texts_of(const ir::Graph& graph, NodeId id) {
                   .source = kernel.source,
                   .block_threads = static_cast<int>(kernel.threads),
                   .shared_bytes = kernel.shared_bytes,
+                  .call = id,
                   .spins = kernel.grid_barrier};
   for (const NodeId operand : node.operands) {
     text.params.push_back({KernelParam::Kind::buffer, fmt::format("operand{}", text.params.size()),

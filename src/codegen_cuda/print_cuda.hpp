@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "codegen_cuda/source.hpp"
+#include "ir/graph.hpp"
 #include "ir/kernel/kernel.hpp"
 
 namespace fuse::codegen {
@@ -18,6 +19,7 @@ struct CustomText {
   std::int64_t shared_bytes = 0;
   std::vector<KernelParam> params{};
   kernel::Origin origin{};  ///< of the first call
+  ir::NodeId call = 0;      ///< the first one
   bool spins = false;       ///< has a grid barrier
 };
 

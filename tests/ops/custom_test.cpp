@@ -129,3 +129,35 @@ TEST_CASE("custom_call: what it refuses", "[ops][device]") {
   broken.output("y", custom_call(scaled_sum(100, "nonsense"), {y, y}, f32, {100}));
   CHECK_THROWS_WITH(compile(broken, test_device()), Catch::Contains("nonsense"));
 }
+
+TEST_CASE("custom_call: a text that does not compile is its writer's mistake", "[ops][device]") {
+  Graph g("mistaken");
+  const Tensor x = g.input("x", f32, {100});
+  CustomKernel sound = scaled_sum(100);
+  sound.name = "sound";
+  sound.source.replace(sound.source.find("scaled_sum"), 10, "sound");
+  const Tensor a = custom_call(sound, {x, exp(x)}, f32, {100});
+  SourceLocation at = std::source_location::current();
+  g.output("y", custom_call(scaled_sum(100, "i + nonsense"), {a, x}, f32, {100}));
+  at.line += 1;
+  try {
+    compile(g, test_device());
+    FAIL("it compiled");
+  } catch (const Error& error) {
+    INFO(error.what());
+    CHECK(error.kind() == ErrorKind::user);
+    CHECK(error.code() == ErrorCode::invalid_argument);
+    CHECK(error.info().op == "custom_call");
+    CHECK(error.info().shapes == std::vector<std::string>{"f32[100]", "f32[100]"});
+    CHECK(error.info().location == at);
+    CHECK(error.info().message.starts_with("the kernel 'scaled_sum' does not compile: "));
+    CHECK(error.info().message.find("nonsense") != std::string::npos);
+    // The compiler counts lines as the hint says: the mistake is in the text's fourth.
+    const std::string hint = error.info().hint, begins = "begins at line ";
+    REQUIRE(hint.find(begins) != std::string::npos);
+    const int first = std::stoi(hint.substr(hint.find(begins) + begins.size()));
+    const std::string line = std::to_string(first + 3);
+    CHECK((error.info().message.find("scaled_sum.cu:" + line) != std::string::npos ||
+           error.info().message.find("scaled_sum.cu(" + line + ")") != std::string::npos));
+  }
+}

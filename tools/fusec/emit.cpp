@@ -8,9 +8,11 @@
 
 #include "commands.hpp"
 #include "compiled_graph.hpp"
+#include "ir/words.hpp"
 #include "progress.hpp"
 #include "runtime/host_tensor.hpp"
 #if FUSE_COMPILER_HAS_CUDA
+#include "runtime/compile/custom_kernels.hpp"
 #include "runtime/compile/nvrtc.hpp"
 #endif
 
@@ -28,7 +30,17 @@ int parse_arch(const std::string& text) {
 
 #if FUSE_COMPILER_HAS_CUDA
 using runtime::Cubin;
-Cubin make_cubin(const codegen::Source& source, int arch) { return runtime::compile_to_cubin(source, arch); }
+Cubin make_cubin(const Compiled& stages, int arch) {
+  try {
+    return runtime::compile_to_cubin(stages.source, arch);
+  } catch (const Error& error) {
+    if (error.kind() == ErrorKind::internal) {
+      runtime::check_custom_kernels(
+          stages, [&](const codegen::Source& kernel) { runtime::compile_to_cubin(kernel, arch); });
+    }
+    throw;
+  }
+}
 #else
 struct Cubin {
   struct Kernel {
@@ -39,7 +51,7 @@ struct Cubin {
   std::vector<char> image;
   std::vector<Kernel> kernels;
 };
-Cubin make_cubin(const codegen::Source&, int) {
+Cubin make_cubin(const Compiled&, int) {
   throw Error({.kind = ErrorKind::runtime,
                .code = ErrorCode::missing_library,
                .message = "this build of fuse does not use NVRTC",
@@ -77,8 +89,9 @@ int execute(const EmitOptions& options) {
   }
   std::optional<Cubin> cubin;
   if (options.cubin) {
-    Progress progress(fmt::format("compiling {} kernels for sm_{}", source.kernels.size(), arch));
-    cubin = make_cubin(source, arch);
+    Progress progress(
+        fmt::format("compiling {} for sm_{}", ir::counted(source.kernels.size(), "kernel"), arch));
+    cubin = make_cubin(compiled.stages, arch);
   }
   // Both are written once both are there.
   write_file(options.directory, source.name + ".cu", source.text());

@@ -11,6 +11,7 @@
 #include "ir/verify.hpp"
 #include "runtime/compile/cache_key.hpp"
 #include "runtime/compile/compile_cache.hpp"
+#include "runtime/compile/custom_kernels.hpp"
 #include "runtime/compile/disk_cache.hpp"
 #include "runtime/compile/program_of.hpp"
 #include "runtime/compile/signature_of.hpp"
@@ -83,7 +84,15 @@ std::shared_ptr<const Module> loaded(const std::shared_ptr<const Compiled>& comp
   // The key keeps the stages alive: the text is theirs.
   ModuleKey key({compiled, &compiled->source}, backend.toolchain()->key());
   if (auto found = cache.modules.find(key)) return found;
-  std::shared_ptr<const Module> module = backend.load(compiled->source, threads);
+  std::shared_ptr<const Module> module;
+  try {
+    module = backend.load(compiled->source, threads);
+  } catch (const Error& error) {
+    if (error.kind() == ErrorKind::internal) {
+      check_custom_kernels(*compiled, [&](const codegen::Source& kernel) { backend.load(kernel, threads); });
+    }
+    throw;
+  }
   cache.modules.insert(std::move(key), module);
   return module;
 }
