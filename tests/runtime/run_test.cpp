@@ -1,6 +1,7 @@
 // Prepared::run: right results, and every bad argument named.
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/runtime_support.hpp"
+#include "support/branches.hpp"
 
 namespace fuse::test {
 namespace {
@@ -215,6 +216,31 @@ TEST_CASE("run: gemm, memset and a gemm over nothing", "[runtime][device]") {
             runtime::make_executable(c, test_device()).prepare({{"K", 2}});
           }) ==
           "internal: internal error: step 'gemm.0': 'a' is f32 with 12 elements, the gemm needs f32 with 16");
+}
+
+TEST_CASE("run: memory of the host is the caller's mistake on the emulated device", "[runtime][emulated]") {
+  for (const bool checked : {false, true}) {
+    for (const bool gemm : {false, true}) {
+      Graph g("host");
+      const Tensor x = g.input("x", f32, {8, 8});
+      g.output("y", gemm ? matmul(x, x) : x + 1);
+      const Executable executable = compile(g, Device::emulated({.checked = checked}));
+      WholeRun run(executable);
+      run.buffers[0].upload(bytes_of(std::vector<float>(64, 1)));
+      alignas(16) float host[64] = {};
+      for (const std::size_t slot : {0u, 1u}) {
+        const BufferView own = std::exchange(run.views[slot], BufferView{host, sizeof host});
+        Status status = run.run();
+        if (status) status = run.stream.synchronize();
+        INFO(status.message());
+        CHECK(status.code() == ErrorCode::invalid_argument);
+        CHECK(std::string(status.message()).find("is not inside an allocation of this device") !=
+              std::string::npos);
+        run.views[slot] = own;
+      }
+      CHECK(text_of(run.run()) == "ok: ");
+    }
+  }
 }
 
 }  // namespace

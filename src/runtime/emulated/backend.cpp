@@ -295,7 +295,7 @@ class EmulatedGemm final : public Gemm {
       found = *at;
       return {};
     }
-    return refuse(ErrorCode::kernel_fault,
+    return refuse(ErrorCode::invalid_argument,
                   fmt::format("gemm: operand {} of {} bytes at {} is not inside an allocation of this device",
                               name, bytes, fmt::ptr(address)));
   }
@@ -359,7 +359,7 @@ Status EmulatedBackend::bind_buffer(Launch& launch, std::size_t i, const Argumen
   if (argument.bytes == 0) return {};
   const auto range = memory_.find(argument.address, argument.bytes);
   if (!range) {
-    return refuse(launch.checked ? ErrorCode::kernel_fault : ErrorCode::invalid_argument,
+    return refuse(ErrorCode::invalid_argument,
                   fmt::format("{}: argument '{}' ({} bytes at {}) is not inside an allocation of this device",
                               info.name, param.name, argument.bytes, fmt::ptr(argument.address)));
   }
