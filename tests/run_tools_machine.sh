@@ -22,6 +22,11 @@ check_doctor() {
     "$scratch/out"
   report $? 'doctor: without a driver it says so'
   expect 0 '"usable": true' 'doctor --json' "$fusec" doctor --json
+  expect 0 "^  cache $scratch/kept: does not exist; made when the first program is kept" 'doctor: the cache directory' \
+    env FUSE_CACHE=1 "FUSE_CACHE_DIR=$scratch/kept" "$fusec" doctor
+  expect 0 '^  cache; not used: FUSE_CACHE is 0' 'doctor: no cache' env FUSE_CACHE=0 "$fusec" doctor
+  expect 0 '^    GEMMs of the emulated device are plain loops' 'doctor: no OpenBLAS' \
+    env FUSE_LIBOPENBLAS=/nonexistent "$fusec" doctor
   expect 1 'missing-compiler' 'doctor: without a compiler and a driver no device works' \
     env "${env[@]}" FUSE_CXX=/nonexistent/c++ "$fusec" doctor
 }
@@ -141,9 +146,9 @@ check_directories() {
   # shellcheck disable=SC2016
   expect 2 '^dev: cannot write to .*/build/release: read-only' './dev build: the source tree is read-only' with_mount ro \
     bash -c 'mount --bind "$PWD" "$PWD" && mount -o remount,bind,ro "$PWD" && cd "$PWD" && exec ./dev build'
-  # Nothing is written to HOME or to the source tree, so that neither is missed.
-  expect 0 'HOME .*: read-only.*fuse writes nothing there' 'doctor: a HOME that is read-only' \
-    with_mount ro env "HOME=$scratch/mount" "$fusec" doctor
+  # What cannot be kept in HOME is not kept.
+  expect 0 'cache .*/mount/.cache/fuse-compiler: does not exist; it cannot be made in .*/mount, so nothing is kept' \
+    'doctor: a HOME that is read-only' with_mount ro env -u XDG_CACHE_HOME -u FUSE_CACHE_DIR FUSE_CACHE=1 "HOME=$scratch/mount" "$fusec" doctor
   # shellcheck disable=SC2016
   expect 0 'OK$' 'run: HOME and the source tree are read-only' with_mount ro \
     bash -c 'mount --bind "$PWD" "$PWD" && mount -o remount,bind,ro "$PWD" && cd "$PWD" && ! touch x 2>/dev/null &&

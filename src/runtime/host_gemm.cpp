@@ -423,6 +423,8 @@ const SharedLibrary& openblas_library() { return openblas().library; }
 
 std::string openblas_config() { return openblas().config; }
 
+bool openblas_used() { return openblas().usable; }
+
 std::string host_gemm_report() {
   std::string text = openblas().library.report();
   if (!openblas().config.empty()) text += "  " + openblas().config + '\n';

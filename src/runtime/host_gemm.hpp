@@ -35,6 +35,9 @@ void check_gemm_desc(const GemmDesc& desc);
 const SharedLibrary& openblas_library();
 std::string openblas_config();  ///< its version and how it was built, in its own words; empty without it
 
+/// False where it is absent or of a kind that cannot be used: GEMMs are plain loops then.
+bool openblas_used();
+
 /// Where OpenBLAS was looked for, and how it was built.
 std::string host_gemm_report();
 

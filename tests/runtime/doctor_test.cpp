@@ -32,6 +32,7 @@ TEST_CASE("doctor: every device, library and directory is told", "[runtime][nvrt
 #endif
   CHECK(d.directories.at(0).path == runtime::temporary_directory());
   CHECK(d.directories.at(0).state.writable);
+  CHECK(d.directories.at(1).use == "cache");
   for (const runtime::LibraryFinding& library : d.libraries) {
     INFO(library.name);
     CHECK_FALSE(library.tried.empty());
@@ -52,6 +53,28 @@ TEST_CASE("doctor: the temporary directory and the compiler are told apart", "[r
   CHECK(d.problems[1].code == ErrorCode::missing_compiler);
   CHECK(d.usable() == device_of(d, "cuda").works);
 #endif
+}
+
+TEST_CASE("doctor: the directory that fuse keeps programs in is told", "[runtime][nvrtc]") {
+  const runtime::TemporaryFolder folder;
+  const auto cache = [] {
+    const runtime::Diagnosis d = runtime::diagnose();
+    return d.directories.at(1);
+  };
+  const Variable used("FUSE_CACHE", "1"), chosen("FUSE_CACHE_DIR", (folder.path() + "/kept").c_str());
+  const runtime::DirectoryFinding first = cache();
+  CHECK(first.path == folder.path() + "/kept");
+  CHECK(first.note == "made when the first program is kept");
+  std::filesystem::create_directory(folder.path() + "/kept");
+  std::filesystem::permissions(folder.path() + "/kept", std::filesystem::perms::owner_all);
+  CHECK(cache().note == "what was compiled is kept there");
+  std::filesystem::permissions(folder.path() + "/kept", std::filesystem::perms::all);
+  const runtime::Diagnosis shared = runtime::diagnose();
+  CHECK(shared.directories.at(1).path.empty());
+  REQUIRE_FALSE(shared.problems.empty());
+  CHECK(shared.problems[0].where == "the cache directory");
+  const Variable off("FUSE_CACHE", "0");
+  CHECK(cache().note == "not used: FUSE_CACHE is 0");
 }
 
 }  // namespace

@@ -23,9 +23,7 @@ std::string state_text(const runtime::DirectoryFinding& directory) {
   if (!s.exists) return "does not exist";
   std::string text = s.read_only ? "read-only" : s.writable ? "writable" : "not writable";
   if (!s.executable) text += ", noexec";
-  text += fmt::format(", {} MB free", s.free_bytes / 1'000'000);
-  // What looks like a fault there, and is none.
-  return directory.use == "HOME" ? text + "; fuse writes nothing there" : text;
+  return text + fmt::format(", {} MB free", s.free_bytes / 1'000'000);
 }
 
 /// Every line of `text` after the first moves in.
@@ -46,6 +44,7 @@ std::string doctor_text(const Diagnosis& d) {
     text += fmt::format("  {}: {}{}{}\n", library.name, library.found ? library.file : "not usable",
                         library.version.empty() ? "" : ", version ", library.version);
     for (const std::string& line : library.tried) text += fmt::format("    tried {}\n", line);
+    if (!library.note.empty()) text += fmt::format("    {}\n", library.note);
   }
   if (!d.nvrtc_archs.empty()) {
     text += fmt::format("  NVRTC compiles for {}\n", archs_text(d.nvrtc_archs));
@@ -54,7 +53,9 @@ std::string doctor_text(const Diagnosis& d) {
   if (!d.compiler.version.empty()) text += fmt::format("  {}\n", d.compiler.version);
   text += "\ndirectories\n";
   for (const runtime::DirectoryFinding& directory : d.directories) {
-    text += fmt::format("  {} {}: {}\n", directory.use, directory.path, state_text(directory));
+    const std::string at =
+        directory.path.empty() ? "" : fmt::format(" {}: {}", directory.path, state_text(directory));
+    text += fmt::format("  {}{}; {}\n", directory.use, at, directory.note);
   }
   text += "\nenvironment\n";
   for (const runtime::Variable variable : runtime::all_variables()) {
@@ -89,7 +90,8 @@ std::string doctor_json(const Diagnosis& d) {
                                  {"found", library.found},
                                  {"version", library.version},
                                  {"file", library.file},
-                                 {"tried", library.tried}});
+                                 {"tried", library.tried},
+                                 {"note", library.note}});
   }
   json["nvrtc_archs"] = d.nvrtc_archs;
   json["compiler"] = {
@@ -101,7 +103,8 @@ std::string doctor_json(const Diagnosis& d) {
                                    {"writable", directory.state.writable},
                                    {"read_only", directory.state.read_only},
                                    {"executable", directory.state.executable},
-                                   {"free_bytes", directory.state.free_bytes}});
+                                   {"free_bytes", directory.state.free_bytes},
+                                   {"note", directory.note}});
   }
   json["environment"] = environment();
   for (const auto& problem : d.problems) {

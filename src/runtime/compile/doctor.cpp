@@ -3,11 +3,12 @@
 
 #include <fmt/format.h>
 
-#include <cstdlib>
+#include <filesystem>
 #include <fuse/executable.hpp>
 #include <fuse/graph.hpp>
 #include <span>
 
+#include "runtime/compile/disk_cache.hpp"
 #include "runtime/host_gemm.hpp"
 #if FUSE_COMPILER_HAS_EMULATED
 #include "runtime/compile/host_compiler.hpp"
@@ -42,6 +43,7 @@ void run_small_graph(const Device& device, bool gemm) {
 void diagnose_openblas(Diagnosis& d) {
   LibraryFinding finding = describe(openblas_library());
   finding.version = openblas_config();
+  if (!openblas_used()) finding.note = "GEMMs of the emulated device are plain loops, many times slower";
   d.libraries.push_back(std::move(finding));
 }
 
@@ -63,6 +65,27 @@ void diagnose_emulated([[maybe_unused]] Diagnosis& d) {
 #else
   d.devices.push_back({"emulated", false, "not in this build"});
 #endif
+}
+
+std::string note_of_cache(const std::string& directory, const DirectoryState& state) {
+  if (state.exists) return state.writable ? "what was compiled is kept there" : "nothing new is kept there";
+  std::filesystem::path above(directory);
+  std::error_code ignored;
+  while (above.has_relative_path() && !std::filesystem::exists(above, ignored)) above = above.parent_path();
+  if (directory_state(above.string()).writable) return "made when the first program is kept";
+  return "it cannot be made in " + above.string() + ", so nothing is kept";
+}
+
+void diagnose_cache(Diagnosis& d) {
+  DirectoryFinding finding{"cache", ""};
+  check(d, "the cache directory", [&] {
+    const DiskCache cache = DiskCache::open();
+    finding.path = cache.directory();
+    finding.state = directory_state(finding.path);
+    finding.note =
+        finding.path.empty() ? "not used: " + cache.unused() : note_of_cache(finding.path, finding.state);
+  });
+  d.directories.push_back(std::move(finding));
 }
 
 }  // namespace
@@ -98,9 +121,9 @@ void try_device(Diagnosis& d, const std::string& name, Device (*open)()) {
 Diagnosis diagnose() {
   Diagnosis d;
   d.version = FUSE_COMPILER_VERSION;
-  d.directories.push_back({"temporary", temporary_directory(), directory_state(temporary_directory())});
-  const char* home = std::getenv("HOME");  // only told: fuse neither reads nor writes there
-  d.directories.push_back({"HOME", home ? home : "", directory_state(home ? home : "")});
+  d.directories.push_back({"temporary", temporary_directory(), directory_state(temporary_directory()),
+                           "kernels of the emulated device are built there"});
+  diagnose_cache(d);
   try_device(d, "reference", [] { return Device::reference(); });
   diagnose_emulated(d);
 #if FUSE_COMPILER_HAS_CUDA

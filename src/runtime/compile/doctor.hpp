@@ -25,6 +25,7 @@ struct LibraryFinding {
   std::string version;             ///< as the library tells it; empty where it does not
   std::string file;                ///< that was loaded, links resolved
   std::vector<std::string> tried;  ///< each candidate and what came of it
+  std::string note{};              ///< what is different without it; empty where it is used
 };
 
 struct CompilerFinding {
@@ -34,9 +35,10 @@ struct CompilerFinding {
 };
 
 struct DirectoryFinding {
-  std::string use;  ///< "temporary", "HOME"
-  std::string path;
-  DirectoryState state;
+  std::string use;   ///< "temporary", "cache"
+  std::string path;  ///< empty where there is none
+  DirectoryState state{};
+  std::string note{};  ///< what fuse writes there
 };
 
 struct DeviceFinding {
