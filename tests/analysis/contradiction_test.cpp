@@ -94,3 +94,31 @@ TEST_CASE("the core of a long contradiction is short", "[facts][contradiction]")
   CHECK(text.find("1 <= d0 (m.cpp:9999); d0 <= d1 (m.cpp:1); d1 <= d2 (m.cpp:2); d2 <= d4 (m.cpp:4); "
                   "d4 <= d8 (m.cpp:8); d8 = 0 (m.cpp:10000); d0 in") != std::string::npos);
 }
+
+TEST_CASE("the range of a dim that an equation replaces holds for what replaces it",
+          "[facts][contradiction]") {
+  const auto refused = [](const std::string& symbols, const std::string& assumptions) {
+    const std::string error = contradiction(symbols, assumptions);
+    INFO(assumptions << ": " << error);
+    REQUIRE((error == "no error" || error.starts_with("contradiction: ")));
+    return error != "no error";
+  };
+  const std::string sum = "A in [0, 100], B in [0, 100], S in [20, 100]";
+  CHECK(refused(sum, "S = A + B, 101 <= A + B"));
+  CHECK_FALSE(refused(sum, "S = A + B, 100 <= A + B"));
+  CHECK(refused(sum, "S = A + B, A + B <= 19"));
+  CHECK_FALSE(refused(sum, "S = A + B, A + B <= 20"));
+  CHECK(refused("A in [0, 100], S in [0, 100]", "S = A + 90, 11 <= A"));
+  CHECK_FALSE(refused("A in [0, 100], S in [0, 100]", "S = A + 90, 10 <= A"));
+}
+
+TEST_CASE("of a divisor above its range a dim is 0", "[facts][contradiction]") {
+  const std::string few = "S in [0, 7], T in [0, 100]";
+  const Graph g = Graph::parse(
+      "graph @g(%x: f32[S]) -> (y: f32[S]) where S in [0, 7] assuming 16 divides S { return y = %x }",
+      "g.fuse");
+  CHECK(facts_of(g).canonical(Dim::symbol("S", {0, 7})).is(0));
+  CHECK(contradiction(few, "16 divides S, S = T, 1 <= T").starts_with("contradiction: "));
+  CHECK(contradiction(few, "16 divides S, S = T") == "no error");
+  CHECK(contradiction(few, "7 divides S, S = T, 1 <= T") == "no error");
+}

@@ -91,6 +91,33 @@ TEST_CASE("another buffer costs a call for each node that has it", "[cuda][graph
   fakes.require_clean();
 }
 
+TEST_CASE("packed memory that moved costs a call for each node that reads it", "[cuda][graph]") {
+  const FakeEnvironment environment;
+  const Fakes fakes;
+  {
+    Graph g("packed");
+    const Tensor x = g.input("x", f32, {64, 64}), e = exp(g.parameter("w", f32, {64, 64}));
+    g.output("z", matmul(x, e));
+    g.output("y", sum(e, {0}));
+    const Executable executable = compile(g, Device::cuda());
+    WholeRun run(executable, {}, by_graph);
+    REQUIRE(run.prepared.packed_bytes() > 0);
+    run.run().throw_if_failed();
+    const Buffer first = std::exchange(run.packed, executable.device().allocate(run.prepared.packed_bytes()));
+    const std::size_t readers =
+        steps_with(*run.workspace.impl()->prepared, static_cast<std::size_t>(runtime::Place::packed));
+    REQUIRE(readers > 0);
+    const int before = fakes.call_count();
+    run.run().throw_if_failed();
+    const std::vector<std::string> calls = of_run(fakes.calls_since(before));
+    CHECK(static_cast<std::size_t>(std::count_if(calls.begin(), calls.end(), [](const std::string& call) {
+            return contains(call, "SetParams");
+          })) == readers);
+    for (const std::string& node : nodes(fakes)) CHECK(!contains(node, hex(first.address())));
+  }
+  fakes.require_clean();
+}
+
 TEST_CASE("two sets of buffers in turn cost a call for each node that has one, of GEMMs too",
           "[cuda][graph]") {
   const auto [name, dims] = GENERATE(std::pair<std::string, DimValues>{"transformer_block", {{"B", 2}}},

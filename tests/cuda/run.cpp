@@ -102,6 +102,34 @@ TEST_CASE("each driver call of a run fails once: a named status, and the next ru
   fakes.require_clean();
 }
 
+TEST_CASE("a call of packing that fails is the status of packing", "[cuda][streams]") {
+  const FakeEnvironment environment;
+  const Fakes fakes;
+  {
+    Graph g("packed");
+    const Tensor x = g.input("x", f32, {64, 64});
+    g.output("z", matmul(x, exp(g.parameter("w", f32, {64, 64}))));
+    const Executable executable = compile(g, Device::cuda());
+    WholeRun run(executable);
+    const auto pack = [&] { return run.prepared.pack(run.stream, run.views, run.packed.view()); };
+    int before = fakes.call_count();
+    REQUIRE(pack());
+    const int calls = fakes.call_count() - before;
+    REQUIRE(fakes.count("cuLaunchKernel") > 0);
+    for (int nth = 1; nth <= calls; ++nth) {
+      before = fakes.call_count();
+      fakes.fail_at("", nth, 999);
+      const Status status = pack();
+      INFO("call " << nth << ": " << fakes.call(before + nth - 1) << ": " << status.message());
+      CHECK(status.code() == ErrorCode::driver);
+      CHECK(contains(status.message(), "CUDA_ERROR_UNKNOWN (999)"));
+      CHECK(fakes.depth() == 0);
+      CHECK(pack());
+    }
+  }
+  fakes.require_clean();
+}
+
 TEST_CASE("what a run must not do makes it fail under FUSE_CONTRACT", "[cuda][streams]") {
   using runtime::contract::forbid;
   using runtime::contract::HotPath;

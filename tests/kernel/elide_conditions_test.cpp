@@ -49,3 +49,26 @@ TEST_CASE("elide_conditions drops what a condition around it has said", "[kernel
   CHECK(conditions(once) == conditions(lowered(columns, choices)));  // the writer's stands alone
   CHECK(print(kernel::elide_conditions(once)) == print(once));
 }
+
+TEST_CASE("elide_conditions keeps a condition on a name bound to one of the same range", "[kernel]") {
+  // The ranges of `row` and `c` say what the condition is there to prove: lane reaches 31.
+  kernel::Kernel k;
+  k.name = "chained";
+  k.block_threads = 32;
+  k.grid = 1;
+  k.index_type = i32;
+  k.buffers = {{"y", f32, kernel::Space::global, 20, true}};
+  k.vars = {{"a", f32}};
+  const Dim lane = Dim::index("lane", 32), row = Dim::index("row", 20), c = Dim::index("c", 20);
+  kernel::If inside{{{c, 20}}, {}};
+  inside.body.push_back({kernel::Store{0, c, 0}, {}});
+  kernel::For lanes{.name = "lane", .begin = 0, .end = 32, .parallel = kernel::Parallel::lane, .body = {}};
+  lanes.body.push_back({kernel::Bind{"row", lane}, {}});
+  lanes.body.push_back({kernel::Bind{"c", row}, {}});
+  lanes.body.push_back({kernel::Let{0, kernel::Constant{}}, {}});
+  lanes.body.push_back({std::move(inside), {}});
+  kernel::For blocks{.name = "block", .begin = 0, .end = 1, .parallel = kernel::Parallel::grid, .body = {}};
+  blocks.body.push_back({std::move(lanes), {}});
+  k.body.push_back({std::move(blocks), {}});
+  CHECK(print(kernel::elide_conditions(k)) == print(k));
+}

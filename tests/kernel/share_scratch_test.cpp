@@ -46,6 +46,12 @@ class Filled {
     const std::string name = "i" + std::to_string(loops_++);
     return inside(For{.name = name, .begin = 0, .end = 4, .body = {}}, fill);
   }
+  /// A loop that has no trip where N is 0.
+  Filled& maybe_loop(const std::function<void(Filled&)>& fill) {
+    const Dim trips = Dim::symbol("N", {0, 9});
+    if (kernel_.extents.empty()) kernel_.extents.push_back(trips);
+    return inside(For{.name = "i" + std::to_string(loops_++), .begin = 0, .end = trips, .body = {}}, fill);
+  }
   Filled& only(const Index& index, const std::function<void(Filled&)>& fill) {
     return inside(If{{{index, 1}}, {}}, fill);
   }
@@ -161,4 +167,16 @@ TEST_CASE("what a trip may leave for the next keeps its place through the loop",
   };
   CHECK(filled_if(Dim::index("i0", 4)).left() == "abc");
   CHECK(filled_if(Dim::index("lane", 32)).left() == "ac");
+}
+
+TEST_CASE("what a loop without a trip, or in a trip of another, leaves out keeps its place", "[kernel]") {
+  const auto rest = [](Filled& f) { f.wait().take(a).wait().through(b).wait(); };
+  // The inner loop fills a in every one of its trips, but the outer one comes to it in some alone.
+  CHECK(Filled()
+            .loop([&](Filled& f) {
+              rest(f.only(Dim::index("i0", 4), [](Filled& g) { g.loop([](Filled& h) { h.put(a); }); }));
+            })
+            .left() == "abc");
+  CHECK(Filled().loop([&](Filled& f) { rest(f.maybe_loop([](Filled& g) { g.put(a); })); }).left() == "abc");
+  CHECK(Filled().loop([&](Filled& f) { rest(f.loop([](Filled& g) { g.put(a); })); }).left() == "ac");
 }

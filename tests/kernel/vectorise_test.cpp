@@ -99,3 +99,12 @@ TEST_CASE("vectorise leaves alone what does not lie side by side from a multiple
                   [](const Index& g, const Index& v) { return 8 * g + v; }, false, bf16)),
               "vector_") == 2);
 }
+
+TEST_CASE("vectorise keeps stores of what later trips load", "[kernel]") {
+  // Trip 0 writes what trip 3 reads: behind the loop is too late.
+  const auto backwards = [](const Index& g, const Index& v) { return 4 * g + 3 - v; };
+  const Kernel swap = copy_loop(4, backwards, side_by_side, true);
+  CHECK(print(vectorised(swap)) == print(swap));
+  const Kernel apart = copy_loop(4, backwards, side_by_side);
+  CHECK(count(vectorised(apart), "vector_store") == 1);
+}

@@ -125,3 +125,24 @@ TEST_CASE("ops: what dynamic slices and pads refuse", "[ops][device]") {
   CHECK_THROWS_WITH(reverse(x, {2}), Catch::Contains("axis 2 is out of range"));
   CHECK_THROWS_WITH(reverse(x, {0, -2}), Catch::Contains("named twice"));
 }
+
+TEST_CASE("ops: an element read under two conditions is read where both hold", "[ops][device]") {
+  // Checked devices name a read of what a pad, or another part of a concat, stands for.
+  OpSweep sweep("conditions");
+  const Tensor a = sweep.input(f32, {4, 3}), b = sweep.input(f32, {4, 3});
+  const auto padded = [](const Tensor& x, int low, int high) { return pad(x, -1, {low, 0}, {high, 0}); };
+  const Tensor both = concat({a, b}, 0);
+  sweep.expect_exact("pad of concat", padded(both, 2, 2));
+  sweep.expect_exact("pad of concat of slices",
+                     padded(concat({slice(a, 0, 1, 3), slice(b, 0, 0, 2)}, 0), 3, 1));
+  sweep.expect_exact("pad of pad of concat", padded(padded(both, 1, 0), 0, 5));
+  sweep.expect_exact("concat of pads", concat({padded(a, 1, 2), padded(b, 2, 1), a}, 0));
+  sweep.expect_exact("concat of concats of pads",
+                     concat({concat({padded(a, 1, 0), b}, 0), padded(both, 0, 1)}, 0));
+  sweep.expect_exact("slice of pad of concat", slice(padded(both, 2, 2), 0, 1, 11, 2));
+  sweep.expect_exact("pad of reverse of concat", padded(reverse(both, {0}), 2, 1));
+  sweep.expect_exact("pad of concat of other axes", pad(concat({a, b}, 1), -1, {1, 2}, {1, 2}));
+  sweep.expect_exact("concat of a pad of a concat",
+                     concat({padded(concat({a, padded(b, 1, 1)}, 0), 1, 1), both}, 0));
+  sweep.run_on_test_devices();
+}

@@ -132,6 +132,73 @@ TEST_CASE("donation: two inputs give their memory to each other's values", "[run
   }
 }
 
+namespace {
+
+/// The outputs of a graph whose inputs f32[64] count from 0, 100, ...; of integers, the start 3.
+std::map<std::string, std::vector<std::byte>> outputs_on(const Graph& g, const Device& device) {
+  const Executable executable = compile(g, device);
+  Session session(executable);
+  double first = 0;
+  for (const Slot& slot : executable.slots()) {
+    if (slot.kind == Slot::Kind::output) continue;
+    const bool start = slot.dtype == i64;
+    std::vector<std::int64_t> shape;
+    for (const Dim& dim : slot.dims) shape.push_back(dim.constant());
+    session.set(slot.name, start ? number(3).data : counted(shape, first).data);
+    first += 100;
+  }
+  session.run();
+  std::map<std::string, std::vector<std::byte>> outputs;
+  for (const ir::Output& output : g.ir().outputs) outputs[output.name] = session.get(output.name);
+  return outputs;
+}
+
+}  // namespace
+
+TEST_CASE("donation: an update reads what another one overwrites", "[runtime][device]") {
+  // Of each pair one alone can be in place, in either order; a third reads both.
+  for (const bool swapped : {false, true}) {
+    for (const bool third : {false, true}) {
+      Graph g("crossed");
+      const Tensor x = g.input("x", f32, {64}), y = g.input("y", f32, {64}), z = g.input("z", f32, {64});
+      const Tensor u = g.input("u", f32, {8}), at = g.input("at", i64, {});
+      const Tensor a = dynamic_update_slice(x, slice(y, 0, 0, 8) + u, {at});
+      const Tensor b = dynamic_update_slice(y, slice(x, 0, 0, 8) * u, {at});
+      const Tensor c = dynamic_update_slice(z, slice(x, 0, 2, 10) + slice(y, 0, 2, 10), {at});
+      if (third) g.output("c", c, z);
+      g.output("a", swapped ? b : a, swapped ? y : x);
+      g.output("b", swapped ? a : b, swapped ? x : y);
+      if (!third) g.output("c", c, z);
+      const auto exact = outputs_on(g, Device::reference());
+      for (const Device& device : test::test_devices()) {
+        INFO(device.name() << ": " << swapped << third);
+        CHECK(outputs_on(g, device) == exact);
+      }
+    }
+  }
+  // The first update reads nothing of the other; the second reads the first one's donor.
+  const Graph one =
+      Graph::parse(R"(graph @g(%x: f32[64], %y: f32[64], %u: f32[8], %i: i64[]) -> (a: f32[64], b: f32[64]) {
+  %4 = dynamic_update_slice %x, %u, %i : f32[64]
+  %5 = slice %x {starts = [0], limits = [8], strides = [1]} : f32[8]
+  %6 = add %5, %u : f32[8]
+  %7 = dynamic_update_slice %y, %6, %i : f32[64]
+  return a = %4 into %x, b = %7 into %y
+})");
+  const auto exact = outputs_on(one, Device::reference());
+  for (const Device& device : test::test_devices()) CHECK(outputs_on(one, device) == exact);
+}
+
+TEST_CASE("donation: a donated result is a part of another output too", "[runtime][device]") {
+  Graph g("part");
+  const Tensor x = g.input("x", f32, {64}), y = g.input("y", f32, {64}), z = g.input("z", f32, {64});
+  const Tensor total = x + y;
+  g.output("a", total, x);
+  g.output("c", concat({total, cumulative_sum(z, 0)}, 0));
+  const auto exact = outputs_on(g, Device::reference());
+  for (const Device& device : test::test_devices()) CHECK(outputs_on(g, device) == exact);
+}
+
 TEST_CASE("donation: run wants one buffer for both names", "[runtime][emulated]") {
   Cache c;
   c.g.output("new", c.updated, c.old);

@@ -270,5 +270,41 @@ TEST_CASE("pack: verify names what is wrong with a setup", "[runtime]") {
   }
 }
 
+/// x exp(w) and x + sums of exp(w): what parameters alone determine is read by a GEMM and by a kernel.
+Graph exponentials() {
+  Graph g("exponentials");
+  const Tensor x = g.input("x", f32, {64, 64}), w = g.parameter("w", f32, {64, 64});
+  const Tensor e = exp(w);
+  g.output("z", matmul(x, e));
+  g.output("y", x * sum(e, {0}));
+  return g;
+}
+
+TEST_CASE("pack: what is made once is made by no step of a run", "[runtime][emulated]") {
+  for (const Schemes schemes : {Schemes::fuse, Schemes::paper}) {
+    const Graph g = exponentials();
+    const Compiled compiled =
+        run_pipeline(g.ir(), target_profile("h200"), pipeline_options({.schemes = schemes}));
+    INFO(schedule::print(compiled.plan));
+    const auto computes_exp = [&](const schedule::Step& step) {
+      return std::any_of(step.nodes.begin(), step.nodes.end(),
+                         [&](ir::NodeId id) { return compiled.graph[id].op == ir::Op::exp; });
+    };
+    CHECK(std::any_of(compiled.plan.setup.begin(), compiled.plan.setup.end(), computes_exp));
+    CHECK(std::none_of(compiled.plan.steps.begin(), compiled.plan.steps.end(), computes_exp));
+    std::map<std::string, std::vector<float>> exact;
+    for (const Device& device : {Device::reference(), test_device()}) {
+      Session session(compile(g, device, {.schemes = schemes}));
+      session.set("x", bytes_of(counted(4096, -2000)));
+      session.set("w", bytes_of(std::vector<float>(4096, 0)));
+      session.run();
+      for (const char* name : {"z", "y"}) {
+        const std::vector<float> got = values_of<float>(session.get(name));
+        CHECK(exact.emplace(name, got).first->second == got);
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace fuse::test

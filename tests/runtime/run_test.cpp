@@ -218,6 +218,30 @@ TEST_CASE("run: gemm, memset and a gemm over nothing", "[runtime][device]") {
           "internal: internal error: step 'gemm.0': 'a' is f32 with 12 elements, the gemm needs f32 with 16");
 }
 
+TEST_CASE("run: a buffer of no bytes may lie inside another", "[runtime][device]") {
+  Graph g("empty");
+  const Dim n = g.dim("N", {0, 8});
+  const Tensor x = g.input("x", f32, {8}), y = g.input("y", f32, {n});
+  g.output("a", x + 1);
+  g.output("b", y + 1);
+  for (const Device& device : {Device::reference(), test_device()}) {
+    INFO(device.name());
+    const Executable executable = compile(g, device);
+    WholeRun empty(executable, {{"N", 0}}), full(executable, {{"N", 4}});
+    for (WholeRun* run : {&empty, &full}) {
+      for (const std::size_t slot : {0u, 1u})
+        run->buffers[slot].upload(bytes_of(std::vector<float>(slot == 0 ? 8 : run == &full ? 4 : 0)));
+      auto* const inside = static_cast<std::byte*>(run->views[0].address) + 16;
+      run->views[3] = {inside, run->views[3].bytes};
+    }
+    CHECK(text_of(empty.run()) == "ok: ");
+    CHECK(text_of(full.run()) == "invalid-argument: buffer of output 'b' overlaps the buffer of input 'x'");
+    // Nor does it matter where the address is null.
+    empty.views[1] = empty.views[3] = {};
+    CHECK(text_of(empty.run()) == "ok: ");
+  }
+}
+
 TEST_CASE("run: memory of the host is the caller's mistake on the emulated device", "[runtime][emulated]") {
   for (const bool checked : {false, true}) {
     for (const bool gemm : {false, true}) {

@@ -108,6 +108,33 @@ TEST_CASE("views: a view of an input is needed in a run, and so is its overwriti
   check_against_reference(weights, {});
 }
 
+TEST_CASE("views: a GEMM reads columns of a matrix", "[runtime][views][emulated]") {
+  // Not one block of memory: 4 of 8 columns, as either operand, transposed or not, and of the third axis.
+  Graph g("columns");
+  const Tensor x = g.input("x", f32, {8, 8}), w = g.input("w", f32, {4, 16}),
+               t = g.input("t", f32, {2, 4, 8});
+  const Tensor corner = slice(slice(x, 0, 0, 4), 1, 0, 4), right = slice(x, 1, 4, 8);
+  g.output("a", matmul(corner, w));
+  g.output("b", matmul(right, w));
+  g.output("c", matmul(transpose(w, {1, 0}), corner));
+  g.output("d", matmul(w, right, true, true));
+  g.output("e", matmul(slice(t, 2, 0, 4), slice(t, 2, 4, 8)));
+  for (const int streams : {1, 4}) check_against_reference(g, {}, {.streams = streams});
+}
+
+TEST_CASE("views: what joined kernels read again of a concat's parts", "[runtime][views][emulated]") {
+  // The sums are written where the concat stands, which the last piece reads whole.
+  Graph g("again");
+  const Tensor x = g.input("x", f32, {64, 64}), v = g.input("v", f32, {64}),
+               z = g.input("z", f32, {128, 128});
+  const Tensor parts = concat({sum(x, {1}), cumulative_sum(v, 0)}, 0);
+  g.output("c", parts);
+  g.output("y", z * broadcast_in_dim(parts, {128, 128}, {0}));
+  for (const Schemes schemes : {Schemes::fuse, Schemes::paper}) {
+    check_against_reference(g, {}, {.schemes = schemes});
+  }
+}
+
 TEST_CASE("views: an empty batch has views of nothing", "[runtime][views][emulated]") {
   Graph g("empty");
   const Dim B = g.dim("B", {.min = 0, .max = 64, .hint = 8});
