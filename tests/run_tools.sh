@@ -165,6 +165,9 @@ check_pictures() {
   "$fusec" plan examples/graphs/softmax.fuse --baseline=xla --dot "$scratch/xla.dot" >"$scratch/out" 2>"$scratch/err"
   expect 0 '^  k0_0_0_n1 -> k1_0_0_n2 .*penwidth=3' 'the picture of --baseline=xla has values in memory' \
     cat "$scratch/xla.dot"
+  expect 0 '^  subgraph cluster_0 ' 'plan --dot - writes to the standard output' \
+    "$fusec" plan examples/graphs/softmax.fuse --dot -
+  same 'and what it writes to a file' "$scratch/out" "$file"
   expect 2 '^error: .*no/such' 'a picture that cannot be written' \
     "$fusec" plan examples/graphs/softmax.fuse --dot /proc/no/such/softmax.dot
   expect 2 '^error: .*--json' 'a picture is no JSON' \
@@ -174,6 +177,8 @@ check_pictures() {
   expect 0 '^wrote .*plan_bert_layer\.svg$' 'plan --picture' \
     "$fusec" plan examples/graphs/bert_layer.fuse --picture "$file"
   same 'docs/plots/plan_bert_layer.svg is of today (./dev report)' docs/plots/plan_bert_layer.svg "$file"
+  "$fusec" plan examples/graphs/bert_layer.fuse --picture - >"$scratch/out.svg" 2>"$scratch/err"
+  same 'plan --picture - is the same on the standard output' "$file" "$scratch/out.svg"
   expect 2 '^error: .*no/such' 'ops becoming kernels that cannot be written' \
     "$fusec" plan examples/graphs/softmax.fuse --picture /proc/no/such/softmax.svg
   "$fusec" plan examples/graphs/softmax.fuse --picture "$file" >"$scratch/out" 2>"$scratch/err"
@@ -333,6 +338,45 @@ check_files() {
   expect 2 '^error: .*cannot be opened' 'a missing file is named' "$fusec" run "$scratch/none.fuse"
 }
 
+# Where results are to go is tried before the work: no compiler is missed.
+check_places() {
+  local file=examples/graphs/softmax.fuse no_compiler=(env FUSE_CACHE=0 FUSE_CXX=/nonexistent/c++) place
+  local -a run=("${no_compiler[@]}" "$fusec" run "$file" --device emulated --dim B=1)
+  for place in /proc/no/such "$file" "$file/below" -; do
+    expect 2 "^error: --output-dir '$place': " "run: results cannot be written to $place" "${run[@]}" --output-dir "$place"
+    expect 2 "^error: --output '$place': " "emit: text cannot be written to $place" "$fusec" emit "$file" -o "$place"
+  done
+  expect 1 'needs a C\+\+ compiler' 'run: a directory that can be made is none of it' "${run[@]}" --output-dir "$scratch/made/here"
+  absent 'and is not made yet' "$scratch/made"
+  [[ ! -e $scratch/made ]]
+  report $? 'nor the one above it'
+  for place in "$scratch/nope/t.json" "$scratch" /proc/t.json -; do
+    expect 2 "^error: --trace '$place': " "run: a trace cannot be written to $place" "${run[@]}" --trace "$place"
+    expect 2 "^error: --output '$place': " "save: a plan cannot be written to $place" "$fusec" save "$file" -o "$place"
+    [[ $place == - ]] ||
+      expect 2 "^error: --dot '$place': " "plan: a picture cannot be written to $place" "$fusec" plan "$file" --dot "$place"
+  done
+  [[ ! -e $scratch/nope && ! -e ./- ]]
+  report $? 'a directory of a file is not made'
+}
+
+# On a terminal, progress goes before results come.
+check_progress() {
+  if ! script -qec true /dev/null >"$scratch/out" 2>"$scratch/err"; then
+    echo 'skipped progress on a terminal: no program script'
+    return
+  fi
+  # shellcheck disable=SC2016
+  printf '#!/bin/sh\nsleep 3\nexec "%s" "$@"\n' "$(command -v c++)" >"$scratch/slow"
+  chmod +x "$scratch/slow"
+  FUSE_CACHE=0 FUSE_CXX=$scratch/slow script -qec "'$fusec' run examples/graphs/softmax.fuse --device emulated --dim B=1" \
+    /dev/null </dev/null >"$scratch/out" 2>"$scratch/err"
+  grep -q 'compiling for emulated h200 ... 2 s' "$scratch/out"
+  report $? 'a terminal shows progress'
+  grep -qP 's\r\x1b\[Kdevice   emulated h200\r?$' "$scratch/out"
+  report $? 'and it is cleared before the results'
+}
+
 check_misuse() {
   local file=examples/graphs/softmax.fuse command
   for command in run plan stats; do
@@ -355,6 +399,21 @@ check_misuse() {
     expect 0 "^Usage: fusec $command" "$command has a help" "$fusec" "$command" --help
   done
   expect 2 '^error: ' 'fusec without a command is refused' "$fusec"
+  expect 2 "^  hint: did you mean 'run'" 'a misspelt command is told' "$fusec" rum "$file"
+  expect 2 "^  hint: did you mean '--profile'" 'a misspelt option is told' "$fusec" plan "$file" --proflie h200
+  expect 2 "^error: fusec plan takes no argument 'more.fuse' there" 'an argument too many is told' \
+    "$fusec" plan "$file" more.fuse
+  expect 2 "^error: --layers: '2' is not '1', '1,2' or '1,2,3'$" 'the values of an option are listed' \
+    "$fusec" plan "$file" --layers 2
+  expect 2 "^error: --mode: 'fast' is not 'streams', 'graph' or 'automatic'$" 'and those of another' \
+    "$fusec" run "$file" --mode fast
+  local value
+  for value in -1 1.5 18446744073709551616 x; do
+    for command in run bisect; do
+      expect 2 "^error: --seed: '$value' is not an integer from 0 to 18446744073709551615$" "$command --seed '$value' is refused" \
+        "$fusec" "$command" "$file" --dim B=1 --seed="$value"
+    done
+  done
   expect 2 '^error: .*tpu' 'an unknown device is refused' "$fusec" run "$file" --device tpu
   expect 2 "^error: --arch 'sm90' is no arch" 'emit refuses what is no arch' \
     "$fusec" emit "$file" -o "$scratch/nothing" --arch sm90 --cubin
@@ -539,6 +598,8 @@ check_cache
 check_commands docs/deploy.md
 check_commands docs/debugging.md
 check_misuse
+check_places
+check_progress
 check_emit
 check_stats
 check_trace

@@ -2,14 +2,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "command_line.hpp"
 
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <charconv>
+#include <cstdint>
+#include <functional>
 #include <fuse/error.hpp>
-#include <map>
+#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "commands.hpp"
+#include "common.hpp"
+#include "ir/nearest.hpp"
+#include "runtime/host_tensor.hpp"
 #include "schedule/target.hpp"
 
 namespace fuse::fusec {
@@ -23,23 +32,57 @@ Options& set_action(CLI::App& command, Action& action) {
   return *options;
 }
 
+/// Refuses what `wrong` says something of. The help shows the option's type name and nothing of this.
+CLI::Validator refuse_where(std::function<std::string(const std::string&)> wrong) {
+  return {[wrong = std::move(wrong)](std::string& text) { return wrong(text); }, ""};
+}
+
+/// Of a few words one.
+CLI::Validator one_of(const std::vector<std::string>& words) {
+  return refuse_where([words](const std::string& text) {
+    if (std::find(words.begin(), words.end(), text) != words.end()) return std::string();
+    std::string list;
+    for (std::size_t i = 0; i < words.size(); ++i) {
+      list += (i == 0 ? "'" : i + 1 == words.size() ? " or '" : ", '") + words[i] + '\'';
+    }
+    return fmt::format("'{}' is not {}", text, list);
+  });
+}
+
+CLI::Validator whole_number(std::uint64_t low, std::uint64_t high) {
+  return refuse_where([low, high](const std::string& text) {
+    std::uint64_t value = 0;
+    const char* const last = text.data() + text.size();
+    const auto [end, error] = std::from_chars(text.data(), last, value);
+    if (error == std::errc() && end == last && low <= value && value <= high) return std::string();
+    return fmt::format("'{}' is not an integer from {} to {}", text, low, high);
+  });
+}
+
 /// An option whose value is one of a few words.
 template <class T>
 CLI::Option* add_choice(CLI::App& command, const char* name, T& value,
-                        const std::map<std::string, T>& choices, const char* help) {
+                        const std::vector<std::pair<std::string, T>>& choices, const char* help) {
   std::vector<std::string> words;
   for (const auto& [word, meaning] : choices) words.push_back(word);
-  return command
-      .add_option_function<std::string>(
-          name, [&value, choices](const std::string& word) { value = choices.at(word); }, help)
-      ->check(CLI::IsMember(words))
-      ->type_name("TEXT");
+  const auto set = [&value, choices](const std::string& text) {
+    for (const auto& [word, meaning] : choices) {
+      if (word == text) value = meaning;
+    }
+  };
+  return command.add_option_function<std::string>(name, set, help)->check(one_of(words))->type_name("WORD");
 }
 
 /// An option that is given once for each value, so that it never takes the arguments after it.
-void add_list_option(CLI::App& command, const char* name, std::vector<std::string>& values,
+void add_list_option(CLI::App& command, const char* name, std::vector<std::string>& values, const char* form,
                      const char* help) {
-  command.add_option(name, values, help)->allow_extra_args(false);
+  command.add_option(name, values, help)->allow_extra_args(false)->type_name(form);
+}
+
+/// An option that names a file or a directory.
+CLI::Option* add_path(CLI::App& command, const char* name, std::string& value, const char* form,
+                      const char* help) {
+  return command.add_option(name, value, help)->type_name(form);
 }
 
 /// How the graph is cut.
@@ -66,7 +109,8 @@ void add_cut_options(CLI::App& command, CompileOptions& options) {
       "No kernel waits for all of its blocks: launches of their own instead");
   command.add_option("--max-inputs", options.max_inputs, "Values that a kernel reads at most")
       ->capture_default_str()
-      ->check(CLI::Range(1, 400));
+      ->check(whole_number(1, 400))
+      ->type_name("N");
 }
 
 std::string profile_names() {
@@ -80,22 +124,24 @@ std::string profile_names() {
 /// --profile, and what is decided when a graph is compiled.
 void add_plan_options(CLI::App& command, GraphOptions& options) {
   command.add_option("--profile", options.profile, "The GPU to schedule for: " + profile_names())
-      ->capture_default_str();
+      ->capture_default_str()
+      ->type_name("NAME");
   command.add_flag("--relaxed-rounding", options.compile.relaxed_rounding,
                    "Let the passes change roundings where that saves work");
-  command.add_flag("!--no-gemm-merge", options.compile.merge_gemms,
-                   "Keep GEMMs apart that share an operand or a shape");
+  command.add_flag_callback(
+      "--no-gemm-merge", [&options] { options.compile.merge_gemms = false; },
+      "Keep GEMMs apart that share an operand or a shape");
   add_cut_options(command, options.compile);
 }
 
 void add_graph_options(CLI::App& command, GraphOptions& options) {
-  command.add_option("FILE", options.file, "The graph, .fuse text; of run and bisect, a repro too")
+  add_path(command, "FILE", options.file, "", "The graph, .fuse text; of run and bisect, a repro too")
       ->required();
   add_plan_options(command, options);
 }
 
 void add_dim_option(CLI::App& command, GraphOptions& options) {
-  add_list_option(command, "--dim", options.dims,
+  add_list_option(command, "--dim", options.dims, "DIM=N",
                   "B=4: the value of a dim; else its hint, else 4 as far as its range allows");
 }
 
@@ -103,46 +149,55 @@ void add_drop_barrier_option(CLI::App& command, GraphOptions& options) {
   command
       .add_option("--drop-barrier", options.compile.drop_barrier,
                   "Plant a fault: leave out the K-th barrier of the kernels, from 0")
-      ->check(CLI::NonNegativeNumber);
+      ->check(whole_number(0, std::numeric_limits<int>::max()))
+      ->type_name("K");
 }
 
 void add_json_flag(CLI::App& command, bool& json) { command.add_flag("--json", json, "As one JSON object"); }
 
+void add_seed_option(CLI::App& command, std::uint64_t& seed) {
+  command.add_option("--seed", seed, "Of the random inputs")
+      ->check(whole_number(0, std::numeric_limits<std::uint64_t>::max()))
+      ->type_name("N")
+      ->capture_default_str();
+}
+
 void add_print(CLI::App& app, Action& action) {
   CLI::App& command = *app.add_subcommand("print", "Parse and verify a graph, and print its text");
   auto& options = set_action<PrintOptions>(command, action);
-  command.add_option("FILE", options.file, "The graph, .fuse text")->required();
+  add_path(command, "FILE", options.file, "", "The graph, .fuse text")->required();
 }
 
 void add_run(CLI::App& app, Action& action) {
   CLI::App& command = *app.add_subcommand("run", "Run a graph, and check what it made");
   auto& options = set_action<RunOptions>(command, action);
   add_graph_options(command, options.graph);
-  const std::vector<std::string> devices = {"auto", "cuda", "emulated", "reference"};
   command
       .add_option("--device", options.device,
                   "auto (the first GPU, else emulated), cuda, emulated or reference")
-      ->check(CLI::IsMember(devices))
+      ->check(one_of({"auto", "cuda", "emulated", "reference"}))
+      ->type_name("WORD")
       ->capture_default_str();
-  add_list_option(command, "--input", options.inputs,
+  add_list_option(command, "--input", options.inputs, "NAME=FILE",
                   "x=x.npy: an input or parameter; the others are random");
   add_dim_option(command, options.graph);
-  const std::vector<std::string> modes = {"streams", "graph", "automatic"};
   command
       .add_option(
           "--mode", options.mode,
           "streams, graph (one CUDA graph, launched whole) or automatic (which of them the cost model "
           "prefers)")
-      ->check(CLI::IsMember(modes))
+      ->check(one_of({"streams", "graph", "automatic"}))
+      ->type_name("WORD")
       ->capture_default_str();
   command.add_option("--runs", options.runs, "Run so many times, and tell the first time and the median")
-      ->check(CLI::Range(1, 1 << 20))
+      ->check(whole_number(1, 1 << 20))
+      ->type_name("N")
       ->capture_default_str();
-  command.add_option("--seed", options.seed, "Of the random inputs")->capture_default_str();
-  command.add_option("--output-dir", options.output_dir, "Write each output there as NAME.npy");
-  command.add_option("--trace", options.trace,
-                     "Write the run's steps there as a Chrome trace, streams as rows: as the cost model has "
-                     "them, and as they were");
+  add_seed_option(command, options.seed);
+  add_path(command, "--output-dir", options.output_dir, "DIRECTORY", "Write each output there as NAME.npy");
+  add_path(command, "--trace", options.trace, "FILE",
+           "Write the run's steps there as a Chrome trace, streams as rows: as the cost model has "
+           "them, and as they were");
   command.add_flag("--check", options.check, "Compare each output with the exact reference");
   command.add_flag("--checked", options.checked,
                    "The emulated device finds races, bad accesses and divergent barriers");
@@ -156,10 +211,10 @@ void add_bisect(CLI::App& app, Action& action) {
       *app.add_subcommand("bisect", "Find the first wrong value of a run, and the pass that made it");
   auto& options = set_action<BisectOptions>(command, action);
   add_graph_options(command, options.run.graph);
-  add_list_option(command, "--input", options.run.inputs,
+  add_list_option(command, "--input", options.run.inputs, "NAME=FILE",
                   "x=x.npy: an input or parameter; the others are random");
   add_dim_option(command, options.run.graph);
-  command.add_option("--seed", options.run.seed, "Of the random inputs")->capture_default_str();
+  add_seed_option(command, options.run.seed);
   command.add_flag("--checked", options.run.checked,
                    "The emulated device finds races, bad accesses and divergent barriers");
 }
@@ -171,12 +226,12 @@ void add_plan(CLI::App& app, Action& action) {
   add_dim_option(command, options.graph);
   add_json_flag(command, options.json);
   command.add_flag("--kernels", options.kernels, "The kernel IR too")->excludes("--json");
-  command.add_option("--dot", options.dot, "Write a picture there instead, as Graphviz DOT")
+  add_path(command, "--dot", options.dot, "FILE",
+           "Write a picture there instead, as Graphviz DOT; - is the standard output")
       ->excludes("--json")
       ->excludes("--kernels");
-  command
-      .add_option("--picture", options.picture,
-                  "Write a picture of ops becoming kernels there instead, as SVG")
+  add_path(command, "--picture", options.picture, "FILE",
+           "Write a picture of ops becoming kernels there instead, as SVG; - is the standard output")
       ->excludes("--json")
       ->excludes("--kernels")
       ->excludes("--dot");
@@ -186,8 +241,9 @@ void add_emit(CLI::App& app, Action& action) {
   CLI::App& command = *app.add_subcommand("emit", "Write a graph's CUDA text, and its cubin");
   auto& options = set_action<EmitOptions>(command, action);
   add_graph_options(command, options.graph);
-  command.add_option("-o,--output", options.directory, "Directory for NAME.cu and NAME.cubin")->required();
-  command.add_option("--arch", options.arch, "sm_90: what the cubin is for; else the profile's");
+  add_path(command, "-o,--output", options.directory, "DIRECTORY", "For NAME.cu and NAME.cubin")->required();
+  command.add_option("--arch", options.arch, "sm_90: what the cubin is for; else the profile's")
+      ->type_name("ARCH");
   command.add_flag("--cubin", options.cubin, "Compile through NVRTC; exit 1 where registers spill to memory");
   add_drop_barrier_option(command, options.graph);
 }
@@ -218,8 +274,8 @@ void add_diff(CLI::App& app, Action& action) {
       *app.add_subcommand("diff", "Show what changed between two plans; exit 1 where something did");
   auto& options = set_action<DiffOptions>(command, action);
   const char* const help = "A graph, a saved plan, or a text that fusec plan printed";
-  command.add_option("A", options.first, help)->required();
-  command.add_option("B", options.second, help)->required();
+  add_path(command, "A", options.first, "", help)->required();
+  add_path(command, "B", options.second, "", help)->required();
   add_plan_options(command, options.graph);
 }
 
@@ -228,8 +284,8 @@ void add_save(CLI::App& app, Action& action) {
       *app.add_subcommand("save", "Compile a graph into a file that runs where there is no compiler");
   auto& options = set_action<SaveOptions>(command, action);
   add_graph_options(command, options.graph);
-  command.add_option("-o,--output", options.output, "The file")->required();
-  add_list_option(command, "--for", options.profiles,
+  add_path(command, "-o,--output", options.output, "FILE", "The file")->required();
+  add_list_option(command, "--for", options.profiles, "PROFILE",
                   "An emulated device of this profile; several times for several in one file");
   command.add_flag("--cuda", options.cuda, "For the first GPU too");
 }
@@ -238,7 +294,7 @@ void add_cache(CLI::App& app, Action& action) {
   CLI::App& command = *app.add_subcommand("cache", "Show, check or empty what is kept on disk");
   auto& options = set_action<CacheOptions>(command, action);
   using Act = CacheOptions::Action;
-  const std::map<std::string, Act> actions = {
+  const std::vector<std::pair<std::string, Act>> actions = {
       {"list", Act::list}, {"verify", Act::verify}, {"clear", Act::clear}};
   add_choice<Act>(command, "ACTION", options.action, actions, "list, verify or clear")->required();
 }
@@ -253,6 +309,31 @@ void add_doctor(CLI::App& app, Action& action) {
       *app.add_subcommand("doctor", "Show what fuse finds on this machine, and what is wrong");
   auto& options = set_action<DoctorOptions>(command, action);
   add_json_flag(command, options.json);
+}
+
+/// A word that is neither an option nor expected: what it may have been meant for.
+[[noreturn]] void refuse_word(const CLI::App& app, const std::string& word) {
+  const auto chosen = app.get_subcommands();
+  const std::string command = "fusec" + (chosen.empty() ? "" : ' ' + chosen[0]->get_name());
+  std::vector<std::string> names;
+  for (const CLI::Option* option : (chosen.empty() ? &app : chosen[0])->get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  }
+  if (word.starts_with('-')) {
+    const std::string near = ir::did_you_mean(names, word.substr(0, word.find('=')));
+    user_error(ErrorCode::unknown_name, fmt::format("{} has no option {}", command, runtime::in_quotes(word)),
+               near.empty() ? command + " --help" : near);
+  }
+  if (!chosen.empty()) {
+    user_error(ErrorCode::invalid_argument,
+               fmt::format("{} takes no argument {} there", command, runtime::in_quotes(word)),
+               command + " --help");
+  }
+  names.clear();
+  for (const CLI::App* each : app.get_subcommands(nullptr)) names.push_back(each->get_name());
+  const std::string near = ir::did_you_mean(names, word);
+  user_error(ErrorCode::unknown_name, fmt::format("fusec has no command {}", runtime::in_quotes(word)),
+             near.empty() ? "fusec --help" : near);
 }
 
 }  // namespace
@@ -279,6 +360,10 @@ Action parse_command_line(int argc, const char* const* argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
+    // What nothing takes stands before what is missing: a misspelt option leaves its argument over too.
+    if (error.get_exit_code() != 0) {
+      for (const std::string& word : app.remaining(true)) refuse_word(app, word);
+    }
     if (error.get_exit_code() != 0) throw Error({.message = error.what(), .hint = "fusec --help"});
     app.exit(error);  // prints what --help or --version asked for
     return [] { return 0; };

@@ -2,11 +2,14 @@
 #include "common.hpp"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <charconv>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <system_error>
 #include <utility>
@@ -126,19 +129,72 @@ std::string to_string(const SourceLocation& location) {
   return location.line == 0 ? std::string() : fmt::format("{}:{}", location.file, location.line);
 }
 
+namespace {
+
+[[noreturn]] void refuse_path(std::string_view option, const std::string& path, std::string_view why,
+                              std::string hint = {}) {
+  user_error(ErrorCode::io, fmt::format("{} {}: {}", option, runtime::in_quotes(path), why), std::move(hint));
+}
+
+void refuse_dash(std::string_view option, const std::string& path) {
+  if (path == "-")
+    refuse_path(option, path, "what is written there is no text", "write ./- for a name of one -");
+}
+
+/// Writes a file there and removes it. Empty, or why it does not go.
+std::string trial(const std::filesystem::path& directory) {
+  std::string name = (directory / ".fusec-XXXXXX").string();
+  const int file = ::mkstemp(name.data());
+  if (file < 0) return std::generic_category().message(errno);
+  ::close(file);
+  ::unlink(name.c_str());
+  return {};
+}
+
+}  // namespace
+
+void try_directory(std::string_view option, const std::string& directory) {
+  namespace fs = std::filesystem;
+  refuse_dash(option, directory);
+  std::error_code error;
+  std::vector<fs::path> made;  // the outermost last
+  for (fs::path at = fs::absolute(directory); !fs::exists(at, error) && at.has_relative_path();
+       at = at.parent_path()) {
+    made.push_back(at);
+  }
+  error.clear();
+  fs::create_directories(directory, error);
+  const std::string why = error ? "it cannot be made: " + error.message() : trial(directory);
+  for (const fs::path& path : made) ::rmdir(path.c_str());
+  if (!why.empty()) refuse_path(option, directory, why);
+}
+
+void try_file(std::string_view option, const std::string& file) {
+  namespace fs = std::filesystem;
+  refuse_dash(option, file);
+  std::error_code ignored;
+  if (fs::exists(file, ignored) && !fs::is_regular_file(file, ignored)) {
+    refuse_path(option, file, "it is there and is not a regular file");
+  }
+  const fs::path parent = fs::absolute(file).parent_path();
+  if (!fs::is_directory(parent, ignored)) {
+    refuse_path(option, file, fmt::format("the directory {} does not exist", parent.string()), "make it");
+  }
+  if (const std::string why = trial(parent); !why.empty()) refuse_path(option, file, why);
+}
+
 void write_file(const std::string& directory, const std::string& name, std::span<const char> content) {
   std::error_code error;
   std::filesystem::create_directories(directory, error);
   if (error && !std::filesystem::is_directory(directory)) {
     user_error(ErrorCode::io, fmt::format("cannot make directory {}: {}", directory, error.message()));
   }
-  const std::array<std::span<const std::byte>, 1> pieces = {std::as_bytes(content)};
-  runtime::write_file_atomically((std::filesystem::path(directory) / name).string(), pieces);
+  write_file((std::filesystem::path(directory) / name).string(), content);
 }
 
 void write_file(const std::string& file, std::span<const char> content) {
-  const std::filesystem::path path(file);
-  write_file(path.has_parent_path() ? path.parent_path().string() : ".", path.filename().string(), content);
+  const std::array<std::span<const std::byte>, 1> pieces = {std::as_bytes(content)};
+  runtime::write_file_atomically(file, pieces);
 }
 
 void print_line(const std::string& line) { fmt::print("{}\n", line); }

@@ -42,7 +42,13 @@ std::string table(const std::vector<std::vector<std::string>>& rows);
 /// "main.cpp:4", empty where unknown.
 std::string to_string(const SourceLocation& location);
 
-/// All or nothing; makes the directory.
+/// Throws a user error where nothing can be written into the directory, or to the file, that `option` names:
+/// so that it is known before the work. Nothing is left there. A directory may be one that is still to be
+/// made; the one of a file exists.
+void try_directory(std::string_view option, const std::string& directory);
+void try_file(std::string_view option, const std::string& file);
+
+/// All or nothing; the first makes the directory.
 void write_file(const std::string& directory, const std::string& name, std::span<const char> content);
 void write_file(const std::string& file, std::span<const char> content);
 

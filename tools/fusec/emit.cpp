@@ -79,6 +79,7 @@ std::string kernel_table(const codegen::Source& source, const Cubin* cubin) {
 }  // namespace
 
 int execute(const EmitOptions& options) {
+  try_directory("--output", options.directory);
   const int named = options.arch.empty() ? 0 : parse_arch(options.arch);
   const CompiledGraph compiled = compile_graph(options.graph);
   const int arch = named != 0 ? named : compiled.target.arch;

@@ -118,18 +118,35 @@ std::vector<bool> constant_nodes(const ir::Graph& graph) {
   return result;
 }
 
+namespace {
+
+/// The picture that the options ask for, and where it goes.
+struct Picture {
+  const char* option;
+  const std::string& file;  ///< "-": the standard output
+  std::string (*text)(const CompiledGraph&);
+};
+
+int write_picture(const Picture& picture, const PlanOptions& options) {
+  const bool to_stdout = picture.file == "-";
+  if (!to_stdout) try_file(picture.option, picture.file);
+  const std::string text = picture.text(compile_graph(options.graph));
+  if (to_stdout) {
+    fmt::print("{}", text);
+  } else {
+    write_file(picture.file, text);
+    print_line("wrote " + picture.file);
+  }
+  return 0;
+}
+
+}  // namespace
+
 int execute(const PlanOptions& options) {
+  const auto dot = [](const CompiledGraph& compiled) { return plan_dot(compiled.stages); };
+  if (!options.dot.empty()) return write_picture({"--dot", options.dot, dot}, options);
+  if (!options.picture.empty()) return write_picture({"--picture", options.picture, plan_picture}, options);
   const CompiledGraph compiled = compile_graph(options.graph);
-  if (!options.dot.empty()) {
-    write_file(options.dot, plan_dot(compiled.stages));
-    print_line("wrote " + options.dot);
-    return 0;
-  }
-  if (!options.picture.empty()) {
-    write_file(options.picture, plan_picture(compiled));
-    print_line("wrote " + options.picture);
-    return 0;
-  }
   if (options.kernels) fmt::print("{}", kernel_text(compiled));
   fmt::print("{}", options.json ? plan_json(compiled) : plan_text(compiled));
   return 0;

@@ -5,15 +5,18 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <utility>
 
 namespace fuse::fusec {
 
-Progress::Progress(std::string what) : what_(std::move(what)), since_(std::chrono::steady_clock::now()) {
-  if (::isatty(STDERR_FILENO) == 1) thread_ = std::thread([this] { show(); });
+Progress::Progress(std::string what)
+    : what_(std::move(what)),
+      since_(std::chrono::steady_clock::now()),
+      terminal_(::isatty(STDERR_FILENO) == 1) {
+  thread_ = std::thread([this] { show(); });
 }
 
 Progress::~Progress() {
-  if (!thread_.joinable()) return;
   {
     const std::lock_guard lock(mutex_);
     done_ = true;
@@ -26,21 +29,38 @@ void Progress::now(std::string what) {
   const std::lock_guard lock(mutex_);
   what_ = std::move(what);
   since_ = std::chrono::steady_clock::now();
+  next_ = first_line;
+}
+
+void Progress::print(const std::string& line) {
+  const std::lock_guard lock(mutex_);
+  clear();
+  fmt::print("{}\n", line);
+  std::fflush(stdout);  // before the progress that follows
+}
+
+void Progress::clear() {
+  if (!std::exchange(shown_, false)) return;
+  fmt::print(stderr, "\r\033[K");
+  std::fflush(stderr);
 }
 
 void Progress::show() {
   using namespace std::chrono_literals;
   std::unique_lock lock(mutex_);
-  bool shown = false;
   while (!changed_.wait_for(lock, 250ms, [this] { return done_; })) {
     const auto passed = std::chrono::steady_clock::now() - since_;
-    if (passed < 2s) continue;
-    const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(passed).count();
-    fmt::print(stderr, "\r\033[K{} ... {} s", what_, seconds);
-    std::fflush(stderr);
-    shown = true;
+    const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(passed);
+    if (terminal_ && passed >= 2s) {
+      fmt::print(stderr, "\r\033[K{} ... {} s", what_, seconds.count());
+      std::fflush(stderr);
+      shown_ = true;
+    } else if (!terminal_ && passed >= next_) {
+      fmt::print(stderr, "{} ... {} s\n", what_, seconds.count());
+      next_ *= 2;
+    }
   }
-  if (shown) fmt::print(stderr, "\r\033[K");
+  clear();
 }
 
 }  // namespace fuse::fusec

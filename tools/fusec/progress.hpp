@@ -1,4 +1,4 @@
-// Progress: what goes on, shown on a terminal once it has taken two seconds.
+// Progress: what goes on, once it has taken long enough that one may wonder.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -10,7 +10,8 @@
 
 namespace fuse::fusec {
 
-/// Writes to stderr, and only where that is a terminal; leaves an empty line behind. Thread safe.
+/// Writes to stderr. On a terminal it is one line, from two seconds on, which is cleared behind it and before
+/// results; elsewhere a line after ten seconds, and after twice the time each. Thread safe.
 class Progress {
  public:
   explicit Progress(std::string what);
@@ -20,16 +21,24 @@ class Progress {
 
   /// The next thing that goes on.
   void now(std::string what);
+  /// A line of results, to stdout.
+  void print(const std::string& line);
 
  private:
+  static constexpr std::chrono::seconds first_line{10};
+
   void show();
+  void clear();
 
   std::mutex mutex_;
   std::condition_variable changed_;
   std::string what_;
   std::chrono::steady_clock::time_point since_;
+  std::chrono::seconds next_ = first_line;  // when the next line is due, where it is not a terminal
+  const bool terminal_;
+  bool shown_ = false;
   bool done_ = false;
-  std::thread thread_;  // none where stderr is no terminal
+  std::thread thread_;
 };
 
 /// Seconds since it was made.

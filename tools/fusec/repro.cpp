@@ -74,8 +74,9 @@ std::string replay(RunOptions& options) {
     if (const std::string fault = json.at("fault"); !fault.empty()) ::setenv("FUSE_FAULT", fault.c_str(), 1);
     return json.at("failed");
   } catch (const nlohmann::json::exception& error) {
-    user_error(ErrorCode::parse,
-               fmt::format("{}{} is no repro of fuse: {}", folder, repro_name, error.what()));
+    const std::string_view what = error.what();  // "[json.exception.type_error.302] type must be string"
+    user_error(ErrorCode::parse, fmt::format("{}{} is no repro of fuse: {}", folder, repro_name,
+                                             what.substr(what.find(']') + 2)));
   }
 }
 

@@ -80,7 +80,7 @@ bool check_outputs(const ir::Graph& graph, const Inputs& inputs,
   bool ok = true;
   for (const ir::Output& output : graph.outputs) {
     const Verdict verdict = checker.check(output.name, outputs.at(output.name));
-    print_line(fmt::format("check {}: {}", output.name, verdict.text));
+    progress.print(fmt::format("check {}: {}", output.name, verdict.text));
     ok &= verdict.ok;
   }
   return ok;
@@ -88,7 +88,7 @@ bool check_outputs(const ir::Graph& graph, const Inputs& inputs,
 
 /// A line for each value that is made not finite; whether there is none.
 bool report_numerics(const Graph& graph, const Executable& executable, const Inputs& inputs,
-                     const CompileOptions& options) {
+                     const CompileOptions& options, Progress& progress) {
   const Device& device = executable.device();
   std::vector<Buffer> buffers;
   std::vector<BufferView> views;
@@ -101,8 +101,8 @@ bool report_numerics(const Graph& graph, const Executable& executable, const Inp
   }
   Stream stream = device.stream();
   const std::vector<NotFinite> found = check_numerics(graph, device, inputs.dims, stream, views, options);
-  for (const NotFinite& value : found) print_line("numerics " + to_string(value));
-  if (found.empty()) print_line("numerics every value is finite");
+  for (const NotFinite& value : found) progress.print("numerics " + to_string(value));
+  if (found.empty()) progress.print("numerics every value is finite");
   return found.empty();
 }
 
@@ -124,13 +124,13 @@ void write_outputs(const std::string& directory, const std::map<std::string, run
   }
 }
 
-void write_trace(const std::string& file, const Session& session) {
+void write_trace(const std::string& file, const Session& session, Progress& progress) {
   std::vector<Profile> profiles = {session.prepared().predicted()};
   if (std::optional<Profile> measured = session.measured()) profiles.push_back(*std::move(measured));
   write_file(file, chrome_trace(profiles));
-  print_line(fmt::format("trace    {}: {} steps on {} streams, {:.1f} us by the {}", file,
-                         profiles[0].steps.size(), session.prepared().streams(), profiles[0].seconds * 1e6,
-                         profiles[0].clock));
+  progress.print(fmt::format("trace    {}: {} steps on {} streams, {:.1f} us by the {}", file,
+                             profiles[0].steps.size(), session.prepared().streams(),
+                             profiles[0].seconds * 1e6, profiles[0].clock));
 }
 
 ExecutionMode mode_of(const std::string& name) {
@@ -144,6 +144,8 @@ ExecutionMode mode_of(const std::string& name) {
 
 int execute(const RunOptions& given) {
   RunOptions options = given;
+  if (!options.output_dir.empty()) try_directory("--output-dir", options.output_dir);
+  if (!options.trace.empty()) try_file("--trace", options.trace);
   if (is_repro(options.graph.file)) {
     const std::string failed = replay(options);
     print_line("repro of " + failed);
@@ -167,9 +169,9 @@ int execute(const RunOptions& given) {
   const double compile_seconds = compiling.seconds();
   for (const auto& [name, tensor] : inputs.values) session.set(name, tensor.data);
 
-  print_line(fmt::format("device   {}", device.name()));
-  print_line(fmt::format("why      {}", why));
-  print_line(fmt::format("dims     {}", to_string(inputs.dims)));
+  progress.print(fmt::format("device   {}", device.name()));
+  progress.print(fmt::format("why      {}", why));
+  progress.print(fmt::format("dims     {}", to_string(inputs.dims)));
   progress.now("running on " + device.name());
   session.pack();
   if (!options.trace.empty()) session.measure();
@@ -184,25 +186,25 @@ int execute(const RunOptions& given) {
   }
   const auto middle = seconds.begin() + static_cast<std::ptrdiff_t>(seconds.size() / 2);
   std::nth_element(seconds.begin(), middle, seconds.end());
-  print_line(fmt::format("kernels  {} launched, {} GEMMs", session.prepared().launches(),
-                         session.prepared().gemms()));
+  progress.print(fmt::format("kernels  {} launched, {} GEMMs", session.prepared().launches(),
+                             session.prepared().gemms()));
   if (const std::string note = session.workspace().mode_note(); !note.empty())
-    print_line(fmt::format("mode     {}: {}", to_string(session.workspace().mode()), note));
-  print_line(fmt::format(
+    progress.print(fmt::format("mode     {}: {}", to_string(session.workspace().mode()), note));
+  progress.print(fmt::format(
       "time     compile {:.1f} ms, run {:.3f} ms{}", compile_seconds * 1e3, run_seconds * 1e3,
       options.runs == 1 ? "" : fmt::format(", median of {} {:.3f} ms", options.runs, *middle * 1e3)));
 
   const std::map<std::string, runtime::HostTensor> outputs = read_outputs(executable, session);
   for (const ir::Output& output : graph.ir().outputs) {
-    print_line("output   " + summary(output.name, outputs.at(output.name)));
+    progress.print("output   " + summary(output.name, outputs.at(output.name)));
   }
   if (options.check_numerics) {
     progress.now("running with every value kept");
-    if (!report_numerics(graph, executable, inputs, options.graph.compile)) return 1;
+    if (!report_numerics(graph, executable, inputs, options.graph.compile, progress)) return 1;
   }
   const bool ok = !options.check || check_outputs(graph.ir(), inputs, outputs, progress);
   if (!ok) return 1;
-  if (!options.trace.empty()) write_trace(options.trace, session);
+  if (!options.trace.empty()) write_trace(options.trace, session, progress);
   if (!options.output_dir.empty()) write_outputs(options.output_dir, outputs);
   return 0;
 }

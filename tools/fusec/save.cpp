@@ -11,6 +11,7 @@
 namespace fuse::fusec {
 
 int execute(const SaveOptions& options) {
+  try_file("--output", options.output);
   const Graph graph = load_graph(options.graph.file);
   std::vector<Device> devices;
   for (const std::string& profile : options.profiles)
