@@ -46,7 +46,7 @@ class ErrorBounds {
   const std::vector<double>& of(ir::NodeId id) const { return bounds_[id]; }
 
  private:
-  double value(ir::NodeId id, std::size_t i) const { return exact_.at(std::to_string(id)).real()[i]; }
+  double value(ir::NodeId id, std::size_t i) const { return exact_.at(std::to_string(id)).get(i); }
 
   std::vector<double> bound(ir::NodeId id) const {
     const ir::Node& node = graph_[id];
@@ -121,7 +121,7 @@ class ErrorBounds {
     const auto terms = static_cast<std::int64_t>(bounds_[x].size());
     std::vector<double> result;
     for (std::size_t i = 0; i < errors.element_count(); ++i) {
-      result.push_back(errors.real()[i] + runtime::gamma(terms, node.type.dtype) * magnitudes.real()[i]);
+      result.push_back(errors.get(i) + runtime::gamma(terms, node.type.dtype) * magnitudes.get(i));
     }
     return result;
   }
@@ -137,9 +137,8 @@ bool near_exact(const ir::Graph& before, const ir::Graph& after, const runtime::
   const ReferenceTensor got = evaluate(after, inputs, Precision::same_type).at("y");
   const ErrorBounds bounds(after, inputs);
   for (std::size_t i = 0; i < exact.element_count(); ++i) {
-    const double slack = 0x1p-45 * std::fabs(exact.real()[i]);  // the oracle's own roundings
-    if (!(std::fabs(got.real()[i] - exact.real()[i]) <= bounds.of(after.outputs[0].node)[i] + slack))
-      return false;
+    const double slack = 0x1p-45 * std::fabs(exact.get(i));  // the oracle's own roundings
+    if (!(std::fabs(got.get(i) - exact.get(i)) <= bounds.of(after.outputs[0].node)[i] + slack)) return false;
   }
   return true;
 }

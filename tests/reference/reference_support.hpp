@@ -74,8 +74,8 @@ struct Case {
     return node;
   }
   void output(NodeId node, std::string name = "y") { graph.outputs.push_back({std::move(name), node}); }
-  ReferenceTensor run(Precision precision) const {
-    return runtime::evaluate(graph, values, {}, precision).outputs.at("y");
+  ReferenceTensor run(Precision precision, std::uint64_t variant = 0) const {
+    return runtime::evaluate(graph, values, {}, precision, {}, variant).outputs.at("y");
   }
 };
 
@@ -90,7 +90,9 @@ inline ReferenceTensor run_op(Op op, std::vector<HostTensor> inputs, ir::Attr at
 }
 
 inline std::vector<double> list(const ReferenceTensor& tensor) {
-  return {tensor.real().begin(), tensor.real().end()};
+  std::vector<double> values;
+  for (std::size_t i = 0; i < tensor.element_count(); ++i) values.push_back(tensor.get(i));
+  return values;
 }
 inline std::vector<std::int64_t> int_list(const ReferenceTensor& tensor) {
   return {tensor.integer().begin(), tensor.integer().end()};

@@ -1,5 +1,7 @@
 // Contractions with any dims, summed in the order of the contracted dims, in one accumulator.
 // SPDX-License-Identifier: Apache-2.0
+#include "runtime/reference/drawn_sum.hpp"
+#include "runtime/reference/order.hpp"
 #include "runtime/reference/parallel.hpp"
 #include "runtime/reference/step.hpp"
 
@@ -64,23 +66,35 @@ Loops make_loops(const Step& step) {
   return loops;
 }
 
-/// T accumulates.
 template <class T>
-void contract(const Step& step, const Loops& loops, std::span<double> out) {
-  const double* a = step.operand(0).real().data();
-  const double* b = step.operand(1).real().data();
+class PlainSum {
+ public:
+  explicit PlainSum(std::uint64_t) {}
+  void add_product(T a, T b) { sum_ += a * b; }
+  T value() const { return sum_; }
+
+ private:
+  T sum_ = 0;
+};
+
+/// T accumulates in a Sum, S stores.
+template <class T, class Sum = PlainSum<T>, class S>
+void contract(const Step& step, const Loops& loops, std::span<S> out) {
+  const S* a = step.operand(0).elements<S>().data();
+  const S* b = step.operand(1).elements<S>().data();
   std::int64_t length = 1;
   for (const Loop& loop : loops.contracted) length *= loop.extent;
+  const Order order(length, step.variant);
   const auto grain = static_cast<std::size_t>(100000 / (length + 1) + 1);
   parallel_for(out.size(), grain, [&](std::size_t from, std::size_t to) {
     for (std::size_t i = from; i < to; ++i) {
       const Offsets base = offsets_of(loops.result, static_cast<std::int64_t>(i));
-      T sum = 0;
+      Sum sum(step.variant);
       for (std::int64_t k = 0; k < length; ++k) {
-        const Offsets at = offsets_of(loops.contracted, k);
-        sum += static_cast<T>(a[base.a + at.a]) * static_cast<T>(b[base.b + at.b]);
+        const Offsets at = offsets_of(loops.contracted, order(k));
+        sum.add_product(static_cast<T>(a[base.a + at.a]), static_cast<T>(b[base.b + at.b]));
       }
-      out[i] = static_cast<double>(sum);
+      out[i] = static_cast<S>(sum.value());
     }
   });
 }
@@ -89,10 +103,18 @@ void contract(const Step& step, const Loops& loops, std::span<double> out) {
 
 ReferenceTensor evaluate_contraction(const Step& step) {
   const Loops loops = make_loops(step);
-  ReferenceTensor result(step.dtype(), step.shape);
+  ReferenceTensor result = step.make();
   if (result.element_count() == 0) return result;
+  if (result.is_wide()) {
+    contract<Wide>(step, loops, result.elements<Wide>());
+    return result;
+  }
   const std::span<double> out = result.elements<double>();
-  if (step.rounds() && step.operand(0).dtype() != f64) {
+  const bool narrow = step.rounds() && step.operand(0).dtype() != f64;
+  if (step.variant != 0) {
+    narrow ? contract<float, DrawnSum<float>>(step, loops, out)
+           : contract<double, DrawnSum<double>>(step, loops, out);
+  } else if (narrow) {
     contract<float>(step, loops, out);
   } else {
     contract<double>(step, loops, out);

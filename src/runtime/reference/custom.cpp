@@ -17,7 +17,7 @@ ReferenceTensor evaluate_custom(const Step& step) {
   std::vector<HostView> views;
   for (HostTensor& operand : operands) views.push_back({operand.dtype, operand.shape, operand.data.data()});
   (*kernel.reference)(views, {result.dtype, result.shape, result.data.data()});
-  return ReferenceTensor::from_host(result);
+  return ReferenceTensor::from_host(result, step.floats);
 }
 
 }  // namespace fuse::runtime::reference

@@ -1,10 +1,11 @@
-// What each element-wise op means, for one element: `eval::name(double..)` and `eval::name(std::int64_t..)`
-// for every row of ops.def. The evaluator and constant folding expand from the table, so a row without an
-// overload fails to compile. Integers wrap at 64 bits; the caller wraps an i32 result to 32 (the low bits
-// agree). SPDX-License-Identifier: Apache-2.0
+// What each element-wise op means, for one element: `eval::name(T..)` of a floating type T and
+// `eval::name(std::int64_t..)` for every row of ops.def. The evaluator and constant folding expand from the
+// table, so a row without an overload fails to compile. Integers wrap at 64 bits; the caller wraps an i32
+// result to 32 (the low bits agree). SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <cmath>
+#include <concepts>
 #include <cstdint>
 
 namespace fuse::eval {
@@ -15,43 +16,136 @@ constexpr std::int64_t wrap(std::uint64_t a) { return static_cast<std::int64_t>(
 }  // namespace detail
 
 // Rows of class `real` have no integer form.
-inline double floor(double a) { return std::floor(a); }
-inline double ceil(double a) { return std::ceil(a); }
+template <std::floating_point T>
+T floor(T a) {
+  return std::floor(a);
+}
+template <std::floating_point T>
+T ceil(T a) {
+  return std::ceil(a);
+}
 /// Halves to even.
-inline double round(double a) { return std::nearbyint(a); }
-inline double sqrt(double a) { return std::sqrt(a); }
-inline double rsqrt(double a) { return 1 / std::sqrt(a); }
-inline double reciprocal(double a) { return 1 / a; }
-inline double exp(double a) { return std::exp(a); }
-inline double exp2(double a) { return std::exp2(a); }
-inline double expm1(double a) { return std::expm1(a); }
-inline double log(double a) { return std::log(a); }
-inline double log2(double a) { return std::log2(a); }
-inline double log1p(double a) { return std::log1p(a); }
-inline double sin(double a) { return std::sin(a); }
-inline double cos(double a) { return std::cos(a); }
-inline double tanh(double a) { return std::tanh(a); }
-inline double erf(double a) { return std::erf(a); }
-inline double atan2(double a, double b) { return std::atan2(a, b); }
-inline bool is_nan(double a) { return a != a; }
-inline bool is_inf(double a) { return std::isinf(a); }
+template <std::floating_point T>
+T round(T a) {
+  return std::nearbyint(a);
+}
+template <std::floating_point T>
+T sqrt(T a) {
+  return std::sqrt(a);
+}
+template <std::floating_point T>
+T rsqrt(T a) {
+  return 1 / std::sqrt(a);
+}
+template <std::floating_point T>
+T reciprocal(T a) {
+  return 1 / a;
+}
+template <std::floating_point T>
+T exp(T a) {
+  return std::exp(a);
+}
+template <std::floating_point T>
+T exp2(T a) {
+  return std::exp2(a);
+}
+template <std::floating_point T>
+T expm1(T a) {
+  return std::expm1(a);
+}
+template <std::floating_point T>
+T log(T a) {
+  return std::log(a);
+}
+template <std::floating_point T>
+T log2(T a) {
+  return std::log2(a);
+}
+template <std::floating_point T>
+T log1p(T a) {
+  return std::log1p(a);
+}
+template <std::floating_point T>
+T sin(T a) {
+  return std::sin(a);
+}
+template <std::floating_point T>
+T cos(T a) {
+  return std::cos(a);
+}
+template <std::floating_point T>
+T tanh(T a) {
+  return std::tanh(a);
+}
+template <std::floating_point T>
+T erf(T a) {
+  return std::erf(a);
+}
+template <std::floating_point T>
+T atan2(T a, T b) {
+  return std::atan2(a, b);
+}
+template <std::floating_point T>
+bool is_nan(T a) {
+  return a != a;
+}
+template <std::floating_point T>
+bool is_inf(T a) {
+  return std::isinf(a);
+}
 
-inline double neg(double a) { return -a; }
-inline double abs(double a) { return std::fabs(a); }
+template <std::floating_point T>
+T neg(T a) {
+  return -a;
+}
+template <std::floating_point T>
+T abs(T a) {
+  return std::fabs(a);
+}
 /// NaN for NaN, +0 for either zero.
-inline double sign(double a) { return a != a ? a : static_cast<double>((a > 0) - (a < 0)); }
-inline double add(double a, double b) { return a + b; }
-inline double sub(double a, double b) { return a - b; }
-inline double mul(double a, double b) { return a * b; }
-inline double div(double a, double b) { return a / b; }
+template <std::floating_point T>
+T sign(T a) {
+  return a != a ? a : static_cast<T>((a > 0) - (a < 0));
+}
+template <std::floating_point T>
+T add(T a, T b) {
+  return a + b;
+}
+template <std::floating_point T>
+T sub(T a, T b) {
+  return a - b;
+}
+template <std::floating_point T>
+T mul(T a, T b) {
+  return a * b;
+}
+template <std::floating_point T>
+T div(T a, T b) {
+  return a / b;
+}
 /// Of truncating division: the sign of a.
-inline double rem(double a, double b) { return std::fmod(a, b); }
-inline double pow(double a, double b) { return std::pow(a, b); }
+template <std::floating_point T>
+T rem(T a, T b) {
+  return std::fmod(a, b);
+}
+template <std::floating_point T>
+T pow(T a, T b) {
+  return std::pow(a, b);
+}
 /// A NaN on either side wins, and +0 is greater than -0.
-inline double max(double a, double b) { return a > b || a != a || (a == b && !std::signbit(a)) ? a : b; }
-inline double min(double a, double b) { return a < b || a != a || (a == b && std::signbit(a)) ? a : b; }
+template <std::floating_point T>
+T max(T a, T b) {
+  return a > b || a != a || (a == b && !std::signbit(a)) ? a : b;
+}
+template <std::floating_point T>
+T min(T a, T b) {
+  return a < b || a != a || (a == b && std::signbit(a)) ? a : b;
+}
 
-inline double clamp(double a, double b, double c) { return min(max(a, b), c); }
+template <std::floating_point T>
+T clamp(T a, T b, T c) {
+  return min(max(a, b), c);
+}
 
 inline std::int64_t neg(std::int64_t a) { return detail::wrap(0 - detail::bits(a)); }
 inline std::int64_t abs(std::int64_t a) { return a < 0 ? neg(a) : a; }
@@ -100,12 +194,30 @@ inline bool logical_not(std::int64_t a) { return a == 0; }
 inline bool logical_and(std::int64_t a, std::int64_t b) { return a != 0 && b != 0; }
 inline bool logical_or(std::int64_t a, std::int64_t b) { return a != 0 || b != 0; }
 
-inline bool eq(double a, double b) { return a == b; }
-inline bool ne(double a, double b) { return a != b; }
-inline bool lt(double a, double b) { return a < b; }
-inline bool le(double a, double b) { return a <= b; }
-inline bool gt(double a, double b) { return a > b; }
-inline bool ge(double a, double b) { return a >= b; }
+template <std::floating_point T>
+bool eq(T a, T b) {
+  return a == b;
+}
+template <std::floating_point T>
+bool ne(T a, T b) {
+  return a != b;
+}
+template <std::floating_point T>
+bool lt(T a, T b) {
+  return a < b;
+}
+template <std::floating_point T>
+bool le(T a, T b) {
+  return a <= b;
+}
+template <std::floating_point T>
+bool gt(T a, T b) {
+  return a > b;
+}
+template <std::floating_point T>
+bool ge(T a, T b) {
+  return a >= b;
+}
 inline bool eq(std::int64_t a, std::int64_t b) { return a == b; }
 inline bool ne(std::int64_t a, std::int64_t b) { return a != b; }
 inline bool lt(std::int64_t a, std::int64_t b) { return a < b; }

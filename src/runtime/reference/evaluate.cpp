@@ -16,7 +16,7 @@ ReferenceTensor Step::make_in_place() const {
   if (dying && dying->is_real() == is_floating(dtype()) && dying->shape() == shape) {
     return ReferenceTensor(dtype(), shape, std::move(*dying));
   }
-  return ReferenceTensor(dtype(), shape);
+  return make();
 }
 
 void Step::fail(ErrorCode code, std::string message, std::string hint) const {
@@ -62,11 +62,14 @@ DimValues bind_dims(const ir::Graph& graph, const std::function<std::int64_t(std
 /// One evaluation of one graph.
 class Evaluation {
  public:
-  Evaluation(const ir::Graph& graph, const Values& inputs, DimValues dims, Precision precision)
+  Evaluation(const ir::Graph& graph, const Values& inputs, DimValues dims, Precision precision,
+             std::uint64_t variant)
       : graph_(graph),
         inputs_(inputs),
         dims_(std::move(dims)),
         precision_(precision),
+        floats_(precision == Precision::exact && has_f64(graph) ? Hold::wide : Hold::real),
+        variant_(variant),
         values_(graph.nodes.size()),
         last_use_(graph.nodes.size(), none) {
     check_inputs();
@@ -112,6 +115,11 @@ class Evaluation {
  private:
   static constexpr NodeId none = static_cast<NodeId>(-1);
   static constexpr NodeId kept = static_cast<NodeId>(-2);  ///< an output: read after the last node
+
+  static bool has_f64(const ir::Graph& graph) {
+    return std::any_of(graph.nodes.begin(), graph.nodes.end(),
+                       [](const Node& node) { return node.type.dtype == f64; });
+  }
 
   bool is_source(NodeId id) const { return info(graph_[id].op).relation == Relation::none; }
 
@@ -193,6 +201,8 @@ class Evaluation {
     return {.graph = graph_,
             .node = graph_[id],
             .precision = precision_,
+            .floats = floats_,
+            .variant = variant_,
             .value_of = [this](const Dim& dim) { return value_of(dim); },
             .shape = shape_of(id),
             .operands = {}};
@@ -231,13 +241,13 @@ class Evaluation {
     const Step step = make_step(id);
     const Node& node = graph_[id];
     if (const auto* named = std::get_if<ir::NameAttr>(&node.attr)) {
-      return ReferenceTensor::from_host(inputs_.at(named->name));
+      return ReferenceTensor::from_host(inputs_.at(named->name), floats_);
     }
-    ReferenceTensor result(step.dtype(), step.shape);
-    with_storage(step.dtype(), [&]<class T>() {
+    ReferenceTensor result = step.make();
+    step.with_storage(step.dtype(), [&]<class T>() {
       const std::span<T> out = result.elements<T>();
       if (const auto* constant = std::get_if<ir::ConstantAttr>(&node.attr)) {
-        const bool real = std::is_same_v<T, double>;
+        const bool real = std::is_floating_point_v<T>;
         std::fill(out.begin(), out.end(),
                   real ? static_cast<T>(constant->real) : static_cast<T>(constant->integer));
       } else if (const auto* size = std::get_if<ir::DimAttr>(&node.attr)) {
@@ -247,7 +257,7 @@ class Evaluation {
       }
       if constexpr (std::is_same_v<T, double>) {
         if (step.rounds()) round_to(step.dtype(), out.data(), out.size());
-      } else {
+      } else if constexpr (std::is_same_v<T, std::int64_t>) {
         wrap_to(step.dtype(), out.data(), out.size());
       }
     });
@@ -267,6 +277,8 @@ class Evaluation {
   const Values& inputs_;
   const DimValues dims_;
   const Precision precision_;
+  const Hold floats_;
+  const std::uint64_t variant_;
   std::vector<std::optional<ReferenceTensor>> values_;
   std::vector<NodeId> last_use_;
 };
@@ -276,8 +288,10 @@ class Evaluation {
 
 ReferenceResult evaluate(const ir::Graph& graph, const Values& inputs,
                          const std::function<std::int64_t(std::string_view)>& dims, Precision precision,
-                         const std::function<void(std::size_t done, std::size_t total)>& progress) {
-  return reference::Evaluation(graph, inputs, reference::bind_dims(graph, dims), precision).run(progress);
+                         const std::function<void(std::size_t done, std::size_t total)>& progress,
+                         std::uint64_t variant) {
+  return reference::Evaluation(graph, inputs, reference::bind_dims(graph, dims), precision, variant)
+      .run(progress);
 }
 
 }  // namespace fuse::runtime

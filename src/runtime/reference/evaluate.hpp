@@ -25,13 +25,20 @@ struct ReferenceResult {
 
 /// Evaluates a verified graph; `dims` gives the value of each symbol.
 ///
-/// exact: floats are double throughout. A convert between floating types does nothing, and constants and
-/// inputs are what their dtype holds; so the result differs from the true one by double's rounding alone, and
-/// the caller rounds it to the output's dtype, once. A comparison or a truncation sees exact values.
+/// exact: floats are held in a type that is wider than any of the graph's: in doubles, or in Wide where the
+/// graph has an f64. A convert between floating types does nothing, and constants and inputs are what their
+/// dtype holds; so the result differs from the true one by that type's rounding alone, and the caller rounds
+/// it to the output's dtype, once. A comparison or a truncation sees exact values.
+///
 /// same_type: every op's result is rounded once to its dtype. Sums and products of f16, bf16 and f32 (matmul
 /// too) accumulate one element after another in f32, those of f64 in f64. The form for integers, comparisons
 /// and masks, where a rounding decides. In both, i64 and i32 wrap, and results do not depend on the number of
 /// threads.
+///
+/// `variant` (of same_type) picks among the evaluations that a right device may make. 0 is the one above. Any
+/// other number takes the terms of sums and products in an order of its own, moves sums of floats by what
+/// their roundings are likely to add up to (drawn_sum.hpp), and results of functions that the op table does
+/// not round correctly by a random part of the table's ulps. The same number gives the same values.
 ///
 /// A value is freed after its last use, an input is widened just before its first. `progress` is called on
 /// the calling thread after each op that an output needs.
@@ -41,6 +48,7 @@ struct ReferenceResult {
 /// outside of its operand); runtime out_of_memory.
 ReferenceResult evaluate(const ir::Graph& graph, const Values& inputs,
                          const std::function<std::int64_t(std::string_view)>& dims, Precision precision,
-                         const std::function<void(std::size_t done, std::size_t total)>& progress = {});
+                         const std::function<void(std::size_t done, std::size_t total)>& progress = {},
+                         std::uint64_t variant = 0);
 
 }  // namespace fuse::runtime

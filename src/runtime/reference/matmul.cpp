@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "runtime/reference/drawn_sum.hpp"
+#include "runtime/reference/order.hpp"
 #include "runtime/reference/parallel.hpp"
 #include "runtime/reference/step.hpp"
 
@@ -52,6 +54,18 @@ void multiply_tile(std::int64_t k, const T* a, const T* b, T* tile) {
   }
 }
 
+/// No processor has lanes of these.
+void multiply_tile(std::int64_t k, const Wide* a, const Wide* b, Wide* tile) {
+  std::fill_n(tile, tile_rows * tile_columns<Wide>, Wide{0});
+  for (std::int64_t i = 0; i < k; ++i, a += tile_rows, b += tile_columns<Wide>) {
+    for (std::int64_t row = 0; row < tile_rows; ++row) {
+      for (std::int64_t column = 0; column < tile_columns<Wide>; ++column) {
+        tile[row * tile_columns<Wide> + column] += a[row] * b[column];
+      }
+    }
+  }
+}
+
 /// Rows [begin, end) of the product of m x k and k x n, into c with n columns.
 template <class T, class S>
 void multiply_rows(Matrix<S> a, Matrix<S> b, std::int64_t begin, std::int64_t end, std::int64_t n,
@@ -75,7 +89,7 @@ void multiply_rows(Matrix<S> a, Matrix<S> b, std::int64_t begin, std::int64_t en
       }
     }
     for (std::int64_t t = 0; t < row_tiles; ++t) {
-      multiply_tile<T>(k, packed_a.data() + t * tile_rows * k, packed_b.data(), tile);
+      multiply_tile(k, packed_a.data() + t * tile_rows * k, packed_b.data(), tile);
       const std::int64_t first = begin + t * tile_rows;
       for (std::int64_t i = first; i < std::min(first + tile_rows, end); ++i) {
         const T* from = tile + (i - first) * columns;
@@ -134,13 +148,42 @@ void multiply(const Step& step, const ProductExtents& e, bool transpose_a, bool 
   });
 }
 
+/// A variant's product, accumulated in T.
+template <class T>
+void draw_product(const Step& step, const ProductExtents& e, bool transpose_a, bool transpose_b,
+                  double* out) {
+  const double* a = step.operand(0).real().data();
+  const double* b = step.operand(1).real().data();
+  const Order order(e.k, step.variant);
+  parallel_for(static_cast<std::size_t>(e.batch * e.m), 16, [&](std::size_t from, std::size_t to) {
+    for (auto row = static_cast<std::int64_t>(from); row < static_cast<std::int64_t>(to); ++row) {
+      const std::int64_t matrix = row / e.m, i = row % e.m;
+      const double* left = a + matrix * e.m * e.k;
+      const double* right = b + matrix * e.k * e.n;
+      for (std::int64_t j = 0; j < e.n; ++j) {
+        DrawnSum<T> sum(step.variant);
+        for (std::int64_t term = 0; term < e.k; ++term) {
+          const std::int64_t k = order(term);
+          sum.add_product(static_cast<T>(left[transpose_a ? k * e.m + i : i * e.k + k]),
+                          static_cast<T>(right[transpose_b ? j * e.k + k : k * e.n + j]));
+        }
+        out[row * e.n + j] = static_cast<double>(sum.value());
+      }
+    }
+  });
+}
+
 }  // namespace
 
 ReferenceTensor evaluate_matmul(const Step& step) {
   const auto [transpose_a, transpose_b] = ir::attr<ir::MatmulAttr>(step.node);
   const ProductExtents extents = check(step, transpose_a, transpose_b);
-  ReferenceTensor result(step.dtype(), step.shape);
+  ReferenceTensor result = step.make();
   if (result.element_count() == 0 || extents.k == 0) return result;  // an empty sum is 0
+  if (result.is_wide()) {
+    multiply<Wide>(step, extents, transpose_a, transpose_b, result.elements<Wide>().data());
+    return result;
+  }
   if (!result.is_real()) {
     // Unsigned, so that sums and products wrap.
     const std::span<std::int64_t> out = result.elements<std::int64_t>();
@@ -149,7 +192,12 @@ ReferenceTensor evaluate_matmul(const Step& step) {
     return result;
   }
   const std::span<double> out = result.elements<double>();
-  if (step.rounds() && step.operand(0).dtype() != f64) {
+  const bool narrow = step.rounds() && step.operand(0).dtype() != f64;
+  if (step.variant != 0) {
+    narrow ? draw_product<float>(step, extents, transpose_a, transpose_b, out.data())
+           : draw_product<double>(step, extents, transpose_a, transpose_b, out.data());
+    round_to(step.dtype(), out.data(), out.size());
+  } else if (narrow) {
     multiply<float>(step, extents, transpose_a, transpose_b, out.data());
     round_to(step.dtype(), out.data(), out.size());
   } else {

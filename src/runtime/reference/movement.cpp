@@ -262,8 +262,8 @@ ReferenceTensor evaluate_movement(const Step& step) {
   using ir::Relation;
   const Relation relation = info(step.node.op).relation;
   if (relation == Relation::reshape) return reshape(step);
-  ReferenceTensor result(step.dtype(), step.shape);
-  with_storage(step.dtype(), [&]<class T>() {
+  ReferenceTensor result = step.make();
+  step.with_storage(step.dtype(), [&]<class T>() {
     const std::span<T> out = result.elements<T>();
     const auto copy = [&](const View& view) {
       if (!out.empty()) copy_view(view, step.operand(0).elements<T>().data(), out.data());

@@ -1,9 +1,11 @@
 // Reductions over any set of dims. Elements are combined one after another in row-major order, whatever the
-// dims. SPDX-License-Identifier: Apache-2.0
+// dims (in another order by a variant). SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <limits>
 
+#include "runtime/reference/drawn_sum.hpp"
 #include "runtime/reference/eval.hpp"
+#include "runtime/reference/order.hpp"
 #include "runtime/reference/step.hpp"
 
 namespace fuse::runtime::reference {
@@ -45,40 +47,41 @@ std::vector<Group> make_groups(const Step& step) {
   return groups;
 }
 
-/// Calls row(in, out, position) at the start of each run of the last group, in row-major order.
+/// Calls row(in, out, position) at the start of each run of the last group: in row-major order, or with the
+/// reduced groups in the order of a variant.
 template <class Row>
-void for_rows(const std::vector<Group>& groups, Row row) {
+void for_rows(const std::vector<Group>& groups, std::uint64_t variant, Row row) {
   for (const Group& group : groups) {
     if (group.extent == 0) return;
   }
   const std::size_t outer = groups.size() - 1;
+  std::vector<Order> orders;
+  for (const Group& group : groups) orders.emplace_back(group.extent, group.reduced ? variant : 0);
   std::vector<std::int64_t> at(outer, 0);
-  std::int64_t in = 0, out = 0, position = 0;
   while (true) {
+    std::int64_t in = 0, out = 0, position = 0;
+    for (std::size_t d = 0; d < outer; ++d) {
+      const std::int64_t i = orders[d](at[d]);
+      in += groups[d].in_stride * i;
+      out += groups[d].out_stride * i;
+      position += groups[d].position_stride * i;
+    }
     row(in, out, position);
     std::size_t d = outer;
-    while (d > 0) {
-      const Group& group = groups[--d];
-      const std::int64_t back = ++at[d] == group.extent ? group.extent - 1 : -1;
-      in -= group.in_stride * back;
-      out -= group.out_stride * back;
-      position -= group.position_stride * back;
-      if (back < 0) break;
-      at[d] = 0;
-      if (d == 0) return;
-    }
-    if (outer == 0) return;
+    while (d > 0 && ++at[d - 1] == groups[d - 1].extent) at[--d] = 0;
+    if (d == 0) return;
   }
 }
 
 template <class T, class Combine>
-void fold(const std::vector<Group>& groups, const T* x, T* state, Combine combine) {
+void fold(const std::vector<Group>& groups, std::uint64_t variant, const T* x, T* state, Combine combine) {
   const Group inner = groups.back();
-  for_rows(groups, [&](std::int64_t in, std::int64_t out, std::int64_t) {
+  const Order order(inner.extent, variant);
+  for_rows(groups, variant, [&](std::int64_t in, std::int64_t out, std::int64_t) {
     const T* from = x + in;
     if (inner.reduced) {
       T value = state[out];
-      for (std::int64_t i = 0; i < inner.extent; ++i) value = combine(value, from[i]);
+      for (std::int64_t i = 0; i < inner.extent; ++i) value = combine(value, from[order(i)]);
       state[out] = value;
     } else {
       T* to = state + out;
@@ -94,10 +97,10 @@ T identity_of(Identity identity, DType dtype) {
     case Identity::one:
       return T{1};
     case Identity::lowest:
-      if constexpr (std::is_same_v<T, double>) return -infinity;
+      if constexpr (std::is_floating_point_v<T>) return -infinity;
       return static_cast<T>(integer_range(dtype).low);
     case Identity::highest:
-      if constexpr (std::is_same_v<T, double>) return infinity;
+      if constexpr (std::is_floating_point_v<T>) return infinity;
       return static_cast<T>(integer_range(dtype).high);
     case Identity::zero:
     case Identity::none:
@@ -106,23 +109,47 @@ T identity_of(Identity identity, DType dtype) {
   return T{0};
 }
 
+/// A variant's sums, accumulated in A.
+template <class A>
+ReferenceTensor draw_sums(const Step& step) {
+  ReferenceTensor result = step.make();
+  std::vector<DrawnSum<A>> sums(result.element_count(), DrawnSum<A>(step.variant));
+  const double* x = step.operand(0).real().data();
+  const std::vector<Group> groups = make_groups(step);
+  const Group inner = groups.back();
+  const Order order(inner.extent, inner.reduced ? step.variant : 0);
+  for_rows(groups, step.variant, [&](std::int64_t in, std::int64_t out, std::int64_t) {
+    for (std::int64_t i = 0; i < inner.extent; ++i) {
+      const auto slot = static_cast<std::size_t>(out + i * inner.out_stride);
+      sums[slot].add(static_cast<A>(x[in + order(i)]));
+    }
+  });
+  const std::span<double> values = result.elements<double>();
+  for (std::size_t i = 0; i < sums.size(); ++i) values[i] = static_cast<double>(sums[i].value());
+  round_to(step.dtype(), values.data(), values.size());
+  return result;
+}
+
 template <class T, class Combine>
 ReferenceTensor reduce_values(const Step& step, Identity identity, Combine combine) {
-  ReferenceTensor result(step.dtype(), step.shape);
+  ReferenceTensor result = step.make();
   const std::span<T> state = result.elements<T>();
   std::fill(state.begin(), state.end(), identity_of<T>(identity, step.dtype()));
   const T* x = step.operand(0).elements<T>().data();
   const std::vector<Group> groups = make_groups(step);
-  if constexpr (std::is_same_v<T, double>) {
-    if (step.rounds() && step.dtype() != f64) {
-      // The sum of two floats in double, rounded to float, is the float sum: 53 >= 2 * 24 + 2 bits.
-      fold(groups, x, state.data(), [&](double a, double b) { return round_f32(combine(a, b)); });
-      round_to(step.dtype(), state.data(), state.size());
-      return result;
+  if constexpr (std::is_floating_point_v<T>) {
+    if constexpr (std::is_same_v<T, double>) {
+      if (step.rounds() && step.dtype() != f64) {
+        // The sum of two floats in double, rounded to float, is the float sum: 53 >= 2 * 24 + 2 bits.
+        fold(groups, step.variant, x, state.data(),
+             [&](double a, double b) { return round_f32(combine(a, b)); });
+        round_to(step.dtype(), state.data(), state.size());
+        return result;
+      }
     }
-    fold(groups, x, state.data(), combine);
+    fold(groups, step.variant, x, state.data(), combine);
   } else {
-    fold(groups, x, state.data(), combine);
+    fold(groups, 0, x, state.data(), combine);
     wrap_to(step.dtype(), state.data(),
             state.size());  // the low bits of a sum or product need no wrapping before
   }
@@ -139,7 +166,7 @@ ReferenceTensor reduce_positions(const Step& step, Combine combine) {
   const T* x = step.operand(0).elements<T>().data();
   const std::vector<Group> groups = make_groups(step);
   const Group inner = groups.back();
-  for_rows(groups, [&](std::int64_t in, std::int64_t out, std::int64_t position) {
+  for_rows(groups, 0, [&](std::int64_t in, std::int64_t out, std::int64_t position) {
     for (std::int64_t i = 0; i < inner.extent; ++i) {
       const auto slot = static_cast<std::size_t>(out + i * inner.out_stride);
       const T value = x[in + i];
@@ -185,7 +212,10 @@ ReferenceTensor evaluate_reduction(const Step& step) {
   if (kept != step.shape) {
     step.fail(ErrorCode::shape_mismatch, "the kept extents are not those of the result for these dims");
   }
-  return with_storage(x.dtype(), [&]<class T>() { return apply_reduction<T>(step); });
+  if (step.variant != 0 && step.node.op == Op::reduce_sum && x.is_real()) {
+    return x.dtype() == f64 ? draw_sums<double>(step) : draw_sums<float>(step);
+  }
+  return step.with_storage(x.dtype(), [&]<class T>() { return apply_reduction<T>(step); });
 }
 
 }  // namespace fuse::runtime::reference

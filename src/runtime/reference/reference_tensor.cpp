@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <new>
 #include <stdexcept>
 #include <utility>
@@ -11,7 +12,7 @@ namespace fuse::runtime {
 namespace {
 
 std::size_t checked_count(DType dtype, const std::vector<std::int64_t>& shape) {
-  // Eight bytes an element, whatever the dtype takes.
+  // Eight bytes for each element, whatever the dtype takes.
   if (const auto count = checked_element_count(shape, sizeof(double)))
     return static_cast<std::size_t>(*count);
   throw Error({.kind = ErrorKind::user,
@@ -29,13 +30,25 @@ double decode_f16(half value) {
   return (value.bits & 0x8000U) != 0 ? -scaled : scaled;
 }
 
+/// Toward zero, with the last bit set where something was lost.
+double rounded_to_odd(Wide value) {
+  const auto nearest = static_cast<double>(value);
+  if (static_cast<Wide>(nearest) == value ||
+      !(std::fabs(nearest) < std::numeric_limits<double>::infinity())) {
+    return nearest;
+  }
+  const bool beyond = std::fabs(static_cast<Wide>(nearest)) > std::fabs(value);
+  const double truncated = beyond ? std::nextafter(nearest, 0.0) : nearest;
+  return std::bit_cast<double>(std::bit_cast<std::uint64_t>(truncated) | 1U);
+}
+
 double decode_bf16(bfloat16 value) {
   return std::bit_cast<float>(static_cast<std::uint32_t>(value.bits) << 16);
 }
 
 }  // namespace
 
-ReferenceTensor::ReferenceTensor(DType dtype, std::vector<std::int64_t> shape)
+ReferenceTensor::ReferenceTensor(DType dtype, std::vector<std::int64_t> shape, Hold floats)
     : dtype_(dtype), shape_(std::move(shape)) {
   const std::size_t count = checked_count(dtype_, shape_);
   const auto no_memory = [&] {
@@ -44,7 +57,7 @@ ReferenceTensor::ReferenceTensor(DType dtype, std::vector<std::int64_t> shape)
                   .message = "no memory for " + type_text(dtype_, shape_) + " as doubles"});
   };
   try {
-    with_storage(dtype_, [&]<class T>() { elements_.emplace<std::vector<T>>(count); });
+    with_storage(dtype_, floats, [&]<class T>() { elements_.emplace<std::vector<T>>(count); });
   } catch (const std::length_error&) {
     throw no_memory();
   } catch (const std::bad_alloc&) {
@@ -61,7 +74,7 @@ ReferenceTensor::ReferenceTensor(DType dtype, std::vector<std::int64_t> shape, R
   }
 }
 
-ReferenceTensor ReferenceTensor::from_host(const HostTensor& tensor) {
+ReferenceTensor ReferenceTensor::from_host(const HostTensor& tensor, Hold floats) {
   const auto count = checked_element_count(tensor.shape, tensor.dtype);
   if (!count || tensor.data.size() != static_cast<std::size_t>(*count) * size_of(tensor.dtype)) {
     throw Error({.kind = ErrorKind::user,
@@ -69,24 +82,25 @@ ReferenceTensor ReferenceTensor::from_host(const HostTensor& tensor) {
                  .message = "a tensor " + type_text(tensor.dtype, tensor.shape) + " has " +
                             std::to_string(tensor.data.size()) + " bytes"});
   }
-  ReferenceTensor result(tensor.dtype, tensor.shape);
+  ReferenceTensor result(tensor.dtype, tensor.shape, floats);
   dispatch(tensor.dtype, [&]<DType type>() {
     using Stored = typename StorageOf<type>::type;
     const std::span<const Stored> from = tensor.span<Stored>();
-    const auto convert = [&](auto to, auto&& decode) {
-      for (std::size_t i = 0; i < from.size(); ++i) to[i] = decode(from[i]);
-    };
-    if constexpr (type == DType::f16) {
-      convert(result.elements<double>(), decode_f16);
-    } else if constexpr (type == DType::bf16) {
-      convert(result.elements<double>(), decode_bf16);
-    } else if constexpr (kind_of(type) == DTypeKind::floating) {
-      convert(result.elements<double>(), [](Stored v) { return static_cast<double>(v); });
-    } else if constexpr (kind_of(type) == DTypeKind::boolean) {
-      convert(result.elements<std::int64_t>(), [](Stored v) { return std::int64_t{v != 0}; });
-    } else {
-      convert(result.elements<std::int64_t>(), [](Stored v) { return static_cast<std::int64_t>(v); });
-    }
+    with_storage(type, floats, [&]<class T>() {
+      const std::span<T> to = result.elements<T>();
+      const auto convert = [&](auto&& decode) {
+        for (std::size_t i = 0; i < from.size(); ++i) to[i] = static_cast<T>(decode(from[i]));
+      };
+      if constexpr (type == DType::f16) {
+        convert(decode_f16);
+      } else if constexpr (type == DType::bf16) {
+        convert(decode_bf16);
+      } else if constexpr (kind_of(type) == DTypeKind::boolean) {
+        convert([](Stored v) { return v != 0; });
+      } else {
+        convert([](Stored v) { return v; });
+      }
+    });
   });
   return result;
 }
@@ -99,10 +113,21 @@ double ReferenceTensor::get(std::size_t index) const {
   return std::visit([&](const auto& elements) { return static_cast<double>(elements.at(index)); }, elements_);
 }
 
+Wide ReferenceTensor::get_wide(std::size_t index) const {
+  return std::visit([&](const auto& elements) { return static_cast<Wide>(elements.at(index)); }, elements_);
+}
+
 HostTensor ReferenceTensor::to_host(DType dtype) const {
   HostTensor result = HostTensor::make(dtype, shape_);
   const std::size_t count = element_count();
-  if (is_real() && dtype == f32) {
+  if (is_wide()) {
+    for (std::size_t i = 0; i < count; ++i) {
+      // A double that is rounded to odd rounds on as the wide value itself does.
+      const Wide value = elements<Wide>()[i];
+      result.set(static_cast<std::int64_t>(i),
+                 dtype == f64 ? static_cast<double>(value) : rounded_to_odd(value));
+    }
+  } else if (is_real() && dtype == f32) {
     const auto to = result.span<float>();
     for (std::size_t i = 0; i < count; ++i) to[i] = static_cast<float>(real()[i]);
   } else if (is_real() && dtype == f64) {

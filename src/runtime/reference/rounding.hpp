@@ -11,8 +11,8 @@
 
 namespace fuse::runtime {
 
-/// What a value of the graph holds. exact: floats stay double from the inputs to the outputs. same_type: each
-/// op's result is rounded to its dtype, as code that runs op by op would leave it.
+/// What a value of the graph holds. exact: floats stay wider than their dtype from the inputs to the outputs.
+/// same_type: each op's result is rounded to its dtype, as code that runs op by op would leave it.
 enum class Precision : std::uint8_t { exact, same_type };
 
 namespace reference {
@@ -63,13 +63,13 @@ inline double sticky_double(std::int64_t value) {
 }
 
 /// Truncates and saturates; NaN gives 0.
-template <class Integer>
-std::int64_t truncate_to(double value) {
+template <class Integer, class Real>
+std::int64_t truncate_to(Real value) {
   using Limits = std::numeric_limits<Integer>;
-  constexpr double end = static_cast<double>(Limits::max() / 2 + 1) * 2;  // one above the greatest, exact
+  constexpr Real end = static_cast<Real>(Limits::max() / 2 + 1) * 2;  // one above the greatest, exact
   if (value != value) return 0;
   if (value >= end) return Limits::max();
-  if (value <= static_cast<double>(Limits::min())) return Limits::min();
+  if (value <= static_cast<Real>(Limits::min())) return Limits::min();
   return static_cast<Integer>(value);
 }
 

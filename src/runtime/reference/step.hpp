@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "ir/graph.hpp"
@@ -17,6 +18,8 @@ struct Step {
   const ir::Graph& graph;
   const ir::Node& node;
   Precision precision;
+  Hold floats;                                       ///< what floating values of this evaluation are held in
+  std::uint64_t variant;                             ///< of `evaluate`; 0: none
   std::function<std::int64_t(const Dim&)> value_of;  ///< of a dim expression
   std::vector<std::int64_t> shape;                   ///< of the result
   std::vector<const ReferenceTensor*> operands;
@@ -25,7 +28,13 @@ struct Step {
   const ReferenceTensor& operand(std::size_t index) const { return *operands[index]; }
   DType dtype() const { return node.type.dtype; }
   bool rounds() const { return precision == Precision::same_type; }
+  /// By the type that holds elements of a dtype.
+  template <class F>
+  decltype(auto) with_storage(DType of, F&& f) const {
+    return runtime::with_storage(of, floats, std::forward<F>(f));
+  }
 
+  ReferenceTensor make() const { return ReferenceTensor(dtype(), shape, floats); }
   /// A tensor for the result of an op that reads an element no later than it writes it: the storage of the
   /// dying operand where that fits. Take spans of the operands first.
   ReferenceTensor make_in_place() const;
