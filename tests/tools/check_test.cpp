@@ -6,6 +6,7 @@
 #include <string>
 
 #include "runtime/random_fill.hpp"
+#include "runtime/reference/error_bound.hpp"
 #include "runtime/reference/evaluate.hpp"
 #include "support/catch.hpp"
 
@@ -71,7 +72,103 @@ TEST_CASE("check: sums in another order are right, whatever one evaluation errs 
   if (in == f32) CHECK(accused_by_one > 0);  // sums of a few bits each are exact
 }
 
-TEST_CASE("check: whole numbers are not nudged, integers and infinities have to be equal", "[fusec]") {
+TEST_CASE("check: f64 sums in another order are right, an element that is 300 ulps off is not", "[fusec]") {
+  constexpr std::int64_t rows = 4, columns = 1000;
+  Graph g;
+  g.output("y", sum(g.input("x", f64, {rows, columns}), {1}));
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    INFO("seed " << seed);
+    auto x = runtime::HostTensor::make(f64, {rows, columns});
+    runtime::random_fill(x, seed, "x", 0.5, 1.5);
+    auto y = runtime::HostTensor::make(f64, {rows});
+    for (std::int64_t row = 0; row < rows; ++row) {
+      double total = 0;
+      for (std::int64_t i = columns; i-- > 0;) total += x.get(row * columns + i);
+      y.set(row, total);
+    }
+    runtime::Values values;
+    values.emplace("x", std::move(x));
+    fusec::OutputChecker checker(g.ir(), values, no_dims);
+    const fusec::Verdict right = checker.check("y", y);
+    INFO(right.text);
+    CHECK(right.ok);
+    y.set(2, y.get(2) + 300 * runtime::ulp_of(y.get(2), f64));
+    const fusec::Verdict wrong = checker.check("y", y);
+    INFO(wrong.text);
+    CHECK(!wrong.ok);
+  }
+}
+
+TEST_CASE("check: a small element is judged by its own size", "[fusec]") {
+  Graph g;
+  g.output("y", exp(g.input("x", f32, {3})));
+  runtime::Values values;
+  auto x = runtime::HostTensor::make(f32, {3});
+  auto y = x;
+  const float elements[] = {-20.3F, 0.7F, 20.1F};
+  for (std::int64_t i = 0; i < 3; ++i) {
+    x.set(i, static_cast<double>(elements[i]));
+    y.set(i, static_cast<double>(std::exp(elements[i])));
+  }
+  values.emplace("x", std::move(x));
+  fusec::OutputChecker checker(g.ir(), values, no_dims);
+  CHECK(checker.check("y", y).ok);
+  y.set(0, 2 * y.get(0));  // which is less than what the largest element may be off
+  CHECK(!checker.check("y", y).ok);
+}
+
+TEST_CASE("check: what a rounding decides may be what any right device decides", "[fusec]") {
+  // 10 tenths are 1, or a little less.
+  Graph g;
+  const Tensor total = sum(g.input("x", f64, {10}));
+  g.output("whole", convert(total, i64));
+  g.output("floor", floor(total));
+  runtime::Values values;
+  auto x = runtime::HostTensor::make(f64, {10});
+  for (std::int64_t i = 0; i < 10; ++i) x.set(i, 0.1);
+  values.emplace("x", std::move(x));
+  fusec::OutputChecker checker(g.ir(), values, no_dims);
+  auto whole = runtime::HostTensor::make(i64, {});
+  auto real = runtime::HostTensor::make(f64, {});
+  for (const int answer : {0, 1}) {
+    whole.set_int(0, answer);
+    real.set(0, answer);
+    CHECK(checker.check("whole", whole).ok);
+    CHECK(checker.check("floor", real).ok);
+  }
+  for (const int answer : {-1, 2}) {
+    whole.set_int(0, answer);
+    CHECK(!checker.check("whole", whole).ok);
+  }
+}
+
+TEST_CASE("check: a result that tells little is called what it is", "[fusec]") {
+  Graph g;
+  const Tensor x = g.input("x", f32, {4});
+  g.output("nan", log(x));
+  g.output("infinite", 1.0F / (x - x));
+  g.output("constant", x - x + 3.0F);
+  g.output("varies", x * 2.0F);
+  runtime::Values values;
+  auto input = runtime::HostTensor::make(f32, {4});
+  for (std::int64_t i = 0; i < 4; ++i) input.set(i, static_cast<double>(-1 - i));
+  values.emplace("x", input);
+  fusec::OutputChecker checker(g.ir(), values, no_dims);
+  const auto text = [&](const char* name, auto value) {
+    auto y = runtime::HostTensor::make(f32, {4});
+    for (std::int64_t i = 0; i < 4; ++i) y.set(i, value(i));
+    const fusec::Verdict verdict = checker.check(name, y);
+    CHECK(verdict.ok);
+    CHECK(verdict.bare == (std::string(name) != "varies"));
+    return verdict.text;
+  };
+  CHECK(text("nan", [](auto) { return std::nan(""); }).ends_with(": OK, but every element is NaN"));
+  CHECK(text("infinite", [](auto) { return HUGE_VAL; }).ends_with(": OK, but every element is infinite"));
+  CHECK(text("constant", [](auto) { return 3.0; }).ends_with(": OK, but every element is 3"));
+  CHECK(text("varies", [](auto i) { return -2.0 - 2.0 * static_cast<double>(i); }).ends_with(": OK"));
+}
+
+TEST_CASE("check: whole numbers stay, integers and infinities have to be equal", "[fusec]") {
   Graph graph;
   const Tensor x = graph.input("x", f32, {4});
   graph.output("floor", floor(x));

@@ -6,6 +6,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "ir/graph.hpp"
 #include "runtime/host_tensor.hpp"
@@ -16,17 +17,28 @@ namespace fuse::fusec {
 struct Verdict {
   bool ok = false;
   std::string text;       ///< one line
-  double over_bound = 0;  ///< largest error over its bound; of integers and bools, 0 where all are equal
+  double over_bound = 0;  ///< largest error over its bound; of integers and bools, 0 where all are allowed
+  bool bare = false;      ///< all NaN, all infinite, or constant: it tells little about the kernels
 };
 
-/// Floats: an element may be off the exact value by 4 times the largest error that op-by-op evaluation in the
-/// same types makes anywhere in this output, or by 4 units in the last place of its own. Where that
-/// evaluation (or the exact one) is not finite, the element has to be what it is. Integers and bools equal
-/// it.
+/// What evaluations in the graph's types answer for one output, and how far they are off the exact values.
+struct Answers {
+  double abs = 0, rel = 0;  ///< largest error, and largest error over the exact value
+  /// Of each element of a float output: bits for NaN, an infinity of either sign, and a finite value.
+  std::vector<std::uint8_t> kinds{};
+  std::vector<std::int64_t> least{}, greatest{};  ///< of each element of an integer or bool output
+};
+
+/// Judges outputs by the evaluations that a right device may make (`runtime::evaluate`, variants), and by how
+/// far those are off the exact values. docs/fusec.md says why.
 ///
-/// One evaluation may hit the exact values by chance, a single number most of all. So before a float output
-/// is said to be wrong, others are asked, with floats of the inputs and parameters that are off by a unit in
-/// the last place: what those err by, each from the exact values of its own inputs, counts as well.
+/// Floats: an element may be off its exact value e by the larger of min(4 A, 16 R |e|) and 4 units in the
+/// last place, where A and R are the largest error and the largest relative error of these evaluations
+/// anywhere in the output. Where op-by-op evaluation (or the exact one) is not finite, the element has to be
+/// what one of the evaluations has there: NaN, that infinity, or a finite value in the bound. Integers and
+/// bools have to lie in the range of what the evaluations have there.
+///
+/// Variant 0 is asked first; the others once an output is beyond what those before allow.
 class OutputChecker {
  public:
   using Dims = std::function<std::int64_t(std::string_view)>;
@@ -39,23 +51,20 @@ class OutputChecker {
   Verdict check(const std::string& output, const runtime::HostTensor& got);
 
  private:
-  static constexpr int most_samples = 8;
+  static constexpr int most_variants = 17;
 
   void tell(std::string what) const;
-  void evaluate();
-  void take_sample();
-  runtime::Values nudged(int sample) const;
-  /// What `same_type` errs by, into usual_.
-  void take_errors(const runtime::ReferenceResult& exact, const runtime::ReferenceResult& same_type);
+  /// Evaluates the next variant, into answers_.
+  void ask_variant();
   Verdict judge(const std::string& output, const runtime::HostTensor& got) const;
 
   const ir::Graph& graph_;
   const runtime::Values& inputs_;
   const Dims dims_;
   const std::function<void(std::string)> now_;
-  runtime::ReferenceResult exact_, same_type_;
-  std::map<std::string, double> usual_;  // by output: the largest error of op-by-op evaluation
-  int samples_ = 0;
+  runtime::ReferenceResult exact_;
+  std::map<std::string, Answers> answers_;  // by output
+  int variants_ = 0;
 };
 
 }  // namespace fuse::fusec
