@@ -245,6 +245,10 @@ check_runs() {
     "$fusec" run examples/graphs/softmax.fuse --device emulated --dim B=0 --check
   expect 0 'check y: .*OK$' 'run layernorm on the reference device' \
     "$fusec" run examples/graphs/layernorm.fuse --device reference --check
+  printf 'graph @h(%%x: f32[4]) -> (z: f32[4]) {\n  %%1 = add %%x, %%x : f32[4]\n  return z = %%1 into %%x\n}\n' \
+    >"$scratch/donated.fuse"
+  expect 0 '^check z: .*OK$' 'run --check judges a donated output by what the last run read' \
+    "$fusec" run "$scratch/donated.fuse" --device emulated --runs 3 --check
 }
 
 # Roundings change by opt-in only.

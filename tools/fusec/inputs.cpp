@@ -4,9 +4,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include "common.hpp"
+#include "input_wishes.hpp"
 #include "ir/nearest.hpp"
 #include "runtime/binding.hpp"
 #include "runtime/compile/signature_of.hpp"
@@ -78,6 +80,13 @@ std::map<NodeId, std::int64_t> index_limits(const ir::Graph& graph, const runtim
   return limits;
 }
 
+void make_positive(runtime::HostTensor& tensor) {
+  for (std::int64_t i = 0; i < tensor.element_count(); ++i) {
+    const double value = tensor.get(i);
+    tensor.set(i, value == 0 ? 1 : std::fabs(value));
+  }
+}
+
 }  // namespace
 
 Inputs make_inputs(const ir::Graph& graph, const std::vector<std::string>& files,
@@ -96,6 +105,7 @@ Inputs make_inputs(const ir::Graph& graph, const std::vector<std::string>& files
 
   const runtime::Binding binding(runtime::signature_of(graph, {}), result.dims);
   const std::map<NodeId, std::int64_t> limits = index_limits(graph, binding);
+  const std::vector<bool> positive = wished_positive(graph);
   for (NodeId id = 0; id < graph.nodes.size(); ++id) {
     const ir::Node& node = graph[id];
     if (!ir::is_given(node)) continue;
@@ -108,10 +118,12 @@ Inputs make_inputs(const ir::Graph& graph, const std::vector<std::string>& files
     runtime::HostTensor tensor = runtime::HostTensor::make(node.type.dtype, shape);
     if (is_floating(node.type.dtype)) {
       runtime::random_fill_normal(tensor, seed, name, 1);
+      if (positive[id]) make_positive(tensor);
     } else {
       const auto limit = limits.find(id);
-      const double count = limit == limits.end() ? 8 : static_cast<double>(limit->second);
-      runtime::random_fill(tensor, seed, name, 0, count);
+      const bool index = limit != limits.end();
+      const double count = index ? static_cast<double>(limit->second) : 8;
+      runtime::random_fill(tensor, seed, name, positive[id] && !index ? 1 : 0, count);
     }
     result.values.emplace(name, std::move(tensor));
   }

@@ -4,6 +4,7 @@
 
 #include "commands.hpp"
 #include "ir/op.hpp"
+#include "runtime/host_tensor.hpp"
 
 namespace fuse::fusec {
 namespace {
