@@ -62,7 +62,7 @@ double weight_of(ir::Op op) {
 }
 
 /// One op that is legal, kept if its value is one to go on with.
-bool grow(GrowingGraph& g) {
+bool grow(GrowingGraph& g, std::optional<DType> floats) {
   static const std::vector<ir::Op> ops = all_ops();
   static const std::vector<double> weights = [] {
     std::vector<double> result;
@@ -73,19 +73,20 @@ bool grow(GrowingGraph& g) {
   std::vector<DType> legal;
   std::vector<double> dtype_weights;
   for (const DType dtype : dtypes()) {
-    if (!is_legal(op, dtype)) continue;
+    if (!is_legal(op, dtype) || (floats && is_floating(dtype) && dtype != *floats)) continue;
     legal.push_back(dtype);
     double weight = 1;
     for (const ir::Node& node : g.graph().nodes) weight += node.type.dtype == dtype ? 0.7 : 0;
     dtype_weights.push_back(weight);
   }
+  if (legal.empty()) return false;
   const bool compound = g.random.chance(0.06);
   const DType dtype = legal[g.random.weighted(dtype_weights)];
   for (int attempt = 0; attempt < 3; ++attempt) {
     const std::size_t mark = g.mark();
     try {
       if (compound) {
-        make_compound(g, g.random.pick({f32, f32, f64, f16, bf16}));
+        make_compound(g, floats.value_or(g.random.pick({f32, f32, f64, f16, bf16})));
       } else {
         Maker{g, attempt > 0 && !g.special}.make(op, dtype);
       }
@@ -162,12 +163,12 @@ bool is_legal(ir::Op op, DType dtype) {
   return table.at({op, dtype});
 }
 
-Case generate(std::uint64_t seed) {
+Case generate(std::uint64_t seed, std::optional<DType> floats) {
   Random random(seed);
   const bool special = random.chance(0.12);
   std::vector<double> weights;
   for (const Pattern& pattern : patterns()) weights.push_back(pattern.weight);
-  const Pattern* pattern = random.chance(0.35) ? &patterns()[random.weighted(weights)] : nullptr;
+  const Pattern* pattern = !floats && random.chance(0.35) ? &patterns()[random.weighted(weights)] : nullptr;
   std::int64_t most = random.chance(0.02) ? 100'000 : random.pick({256, 1024, 4096, 4096});
   if (pattern != nullptr) most = std::max(most, pattern->most_elements);
   const std::string profile(pattern != nullptr ? pattern->profile : "");
@@ -188,7 +189,7 @@ Case generate(std::uint64_t seed) {
       add_pattern(g, *pattern);
       pattern = nullptr;
     }
-    grown += grow(g);
+    grown += grow(g, floats);
   }
   scope.reset();
   if (g.mark() == 0) {

@@ -6,14 +6,16 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "fuzz/program.hpp"
 
 namespace fuse::fuzz {
 
-/// The same case for the same seed, always.
-Case generate(std::uint64_t seed);
+/// The same case for the same seed, always. With `floats`, ops are made of that floating dtype alone (what
+/// they ask for besides may be of another).
+Case generate(std::uint64_t seed, std::optional<DType> floats = std::nullopt);
 
 /// The dtype by which coverage counts a node: of the operand where it decides (element-wise ops, reductions,
 /// contractions), else of the result.

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -10,6 +11,7 @@
 
 #include "fuzz/corpus.hpp"
 #include "fuzz/generator.hpp"
+#include "fuzz/judge.hpp"
 #include "fuzz/minimise.hpp"
 #include "fuzz/random.hpp"
 #include "fuzz/worker.hpp"
@@ -30,6 +32,10 @@ A table says how many programs had each form that a campaign must reach; the run
   --require-coverage    fails where a legal cell of it is empty
   --corpus DIR          where failures are kept
   --no-minimise         leaves failures as they were found
+Instead, with --seed S and from --index I on, generated f64 programs that
+  --right N             `fusec run --check` must not accuse
+  --searched N          `fusec bisect` must not accuse, every value kept
+  --planted N           have a wrong op planted, which bisect must name
 Alone:
   --replay FILE         one file of the corpus
   --seed S --index I    one program of a run; with --print, its text instead
@@ -40,6 +46,7 @@ struct Options {
   std::string coverage, corpus = FUSE_FUZZ_CORPUS, replay;
   bool require_coverage = false, minimise = true, print = false, help = false;
   std::int64_t index = -1, worker = -1;
+  JudgeSettings judge;
 };
 
 Options parse(int argc, char** argv) {
@@ -87,6 +94,12 @@ Options parse(int argc, char** argv) {
       options.index = integer();
     } else if (word == "--print") {
       options.print = true;
+    } else if (word == "--right") {
+      options.judge.right = integer();
+    } else if (word == "--searched") {
+      options.judge.searched = integer();
+    } else if (word == "--planted") {
+      options.judge.named = integer();
     } else if (word == "--worker") {
       options.worker = integer();
     } else if (word == "--help" || word == "-h") {
@@ -196,6 +209,32 @@ int run(const Options& options) {
   return failed == 0 && passed > 0 ? 0 : 1;
 }
 
+std::int64_t wanted(const JudgeSettings& settings) {
+  return settings.right + settings.searched + settings.named;
+}
+
+int run_judge(JudgeSettings settings) {
+  const bool terminal = isatty(2) != 0;
+  std::size_t shown = 0;
+  std::int64_t next = 0;
+  const JudgeTotals totals = judge(settings, [&](const JudgeTotals& now) {
+    for (; shown < now.failures.size(); ++shown) fmt::print("FAILED {}\n", now.failures[shown]);
+    std::fflush(stdout);
+    const std::int64_t done = now.right + now.searched + now.named;
+    if (done < next) return;
+    next = done + (terminal ? 5 : 50);
+    fmt::print(stderr, "{}{} of {} programs, {} failed{}", terminal ? "\r" : "", done, wanted(settings),
+               now.failures.size(), terminal ? "   " : "\n");
+  });
+  fmt::print(
+      "seed {}: {} programs right by run --check ({} outputs, {} of them all NaN, all infinite or "
+      "constant), {} by bisect, {} planted ops named; {} drawn programs had nothing to judge\n",
+      settings.seed, totals.right, totals.outputs, totals.bare, totals.searched, totals.named,
+      totals.skipped);
+  fmt::print("{} passed, {} failed\n", totals.right + totals.searched + totals.named, totals.failures.size());
+  return totals.failures.empty() ? 0 : 1;
+}
+
 int main_of(int argc, char** argv) {
   const Options options = parse(argc, argv);
   if (options.help) {
@@ -206,6 +245,12 @@ int main_of(int argc, char** argv) {
     return work(options.run.seed, static_cast<std::uint64_t>(options.worker), options.run.count);
   }
   if (!options.replay.empty()) return report(run_alone(load_corpus(options.replay)));
+  if (wanted(options.judge) > 0) {
+    JudgeSettings settings = options.judge;
+    settings.seed = options.run.seed;
+    settings.first = std::max<std::int64_t>(0, options.index);
+    return run_judge(settings);
+  }
   if (options.index < 0) return run(options);
   const Case one = generate(seed_of(options.run.seed, static_cast<std::uint64_t>(options.index)));
   if (!options.print) return report(run_alone(one));

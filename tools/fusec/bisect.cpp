@@ -16,25 +16,17 @@ namespace {
 
 using ir::NodeId;
 
-/// A value that is wrong, and the values that were outputs when it was.
-struct Wrong {
-  NodeId node = 0;
-  std::vector<NodeId> kept{};
-  std::string verdict{};
-};
-
 class Bisector {
  public:
   Bisector(const ir::Graph& graph, const Inputs& inputs, const Device& device, PipelineOptions options)
       : graph_(graph), runs_(graph, inputs, device), options_(std::move(options)) {}
 
   int run() {
-    std::optional<Wrong> wrong = first_wrong({}, options_);
+    const std::optional<WrongValue> wrong = find();
     if (!wrong) {
       print_line("every output is right: there is nothing to find");
       return 0;
     }
-    wrong = first_value(*wrong);
     print_line(fmt::format("first wrong value: {}\n  {}", runs_.describe(wrong->node), wrong->verdict));
     for (const NodeId operand : graph_[wrong->node].operands) {
       print_line("  of " + runs_.describe(operand));
@@ -44,45 +36,19 @@ class Bisector {
   }
 
  private:
-  /// The first of the values, in graph order, that is wrong; of the graph's outputs too.
-  std::optional<Wrong> first_wrong(const std::vector<NodeId>& kept, const PipelineOptions& options) {
-    for (const auto& [node, value] : runs_.run(kept, options)) {
-      const Verdict verdict = runs_.check(node, value);
-      if (!verdict.ok) return Wrong{node, kept, verdict.text};
-    }
-    return std::nullopt;
+  std::optional<WrongValue> find() {
+    Progress progress("comparing the outputs");
+    return runs_.first_wrong_of_all(options_, [&](std::string what) { progress.now(std::move(what)); });
   }
 
-  /// An output is wrong: what it is computed of is kept too. Values that are kept are not fused as before,
-  /// which may hide the fault: then one at a time, until one is wrong.
-  Wrong first_value(const Wrong& output) {
-    const std::vector<NodeId> all = runs_.values();
-    Progress progress(fmt::format("keeping all {} values", all.size()));
-    if (auto wrong = attempt(all, options_); wrong && *wrong) return **wrong;
-    for (const NodeId node : all) {
-      if (node >= output.node) break;
-      progress.now("keeping " + graph_.value_name(node));
-      if (auto wrong = attempt({node}, options_); wrong && *wrong && (*wrong)->node == node) return **wrong;
-    }
-    return output;
-  }
-
-  /// None where it does not compile or run: that tells nothing.
-  std::optional<std::optional<Wrong>> attempt(const std::vector<NodeId>& kept,
-                                              const PipelineOptions& options) {
-    try {
-      return first_wrong(kept, options);
-    } catch (const Error&) {
-      return std::nullopt;
-    }
-  }
-
-  std::string blame(const Wrong& wrong) {
+  std::string blame(const WrongValue& wrong) {
     Progress progress("looking for the pass");
     const auto is_wrong = [&](const PipelineOptions& options) -> std::optional<bool> {
-      const auto found = attempt(wrong.kept, options);
-      if (!found) return std::nullopt;
-      return found->has_value();
+      try {
+        return runs_.first_wrong(wrong.kept, options).has_value();
+      } catch (const Error&) {  // It does not compile or run: that tells nothing.
+        return std::nullopt;
+      }
     };
     const auto culprit = [&](int PipelineOptions::*passes, const std::vector<std::string_view>& names,
                              const char* kind) -> std::string {

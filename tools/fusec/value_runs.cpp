@@ -3,16 +3,19 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "ir/kept_values.hpp"
 #include "runtime/compile/compile.hpp"
 #include "runtime/reference/evaluate.hpp"
 
 namespace fuse::fusec {
 
-ValueRuns::ValueRuns(const ir::Graph& graph, const Inputs& inputs, const Device& device)
+ValueRuns::ValueRuns(const ir::Graph& graph, const Inputs& inputs, const Device& device, Rewrite rewrite)
     : graph_(graph),
       inputs_(inputs),
       device_(device),
+      rewrite_(std::move(rewrite)),
       all_(ir::with_kept(graph, values())),
       checker_(all_, inputs.values, [&](std::string_view name) { return inputs.dims.find(name)->second; }) {}
 
@@ -27,6 +30,7 @@ std::vector<ir::NodeId> ValueRuns::values() const {
 std::map<ir::NodeId, runtime::HostTensor> ValueRuns::run(const std::vector<ir::NodeId>& nodes,
                                                          const PipelineOptions& options) const {
   ir::Graph graph = ir::with_kept(graph_, nodes);
+  if (rewrite_) graph = rewrite_(graph);
   Compiled compiled = run_pipeline(graph, device_.backend()->target(), options);
   const std::vector<ir::Output> outputs = graph.outputs;
   const Executable executable = runtime::make_executable(std::move(graph), std::move(compiled), device_);
@@ -45,6 +49,38 @@ std::map<ir::NodeId, runtime::HostTensor> ValueRuns::run(const std::vector<ir::N
 Verdict ValueRuns::check(ir::NodeId node, const runtime::HostTensor& value) {
   if (ir::is_given(graph_[node])) return {true, "given", 0};  // an output that is an input
   return checker_.check(ir::kept_name(graph_, node), value);
+}
+
+std::optional<WrongValue> ValueRuns::first_wrong(const std::vector<ir::NodeId>& kept,
+                                                 const PipelineOptions& options) {
+  for (const auto& [node, value] : run(kept, options)) {
+    const Verdict verdict = check(node, value);
+    if (!verdict.ok) return WrongValue{node, kept, verdict.text};
+  }
+  return std::nullopt;
+}
+
+std::optional<WrongValue> ValueRuns::first_wrong_of_all(const PipelineOptions& options,
+                                                        const std::function<void(std::string)>& now) {
+  std::optional<WrongValue> output = first_wrong({}, options);
+  if (!output) return output;
+  const std::vector<ir::NodeId> all = values();
+  // What does not compile or run with values kept tells nothing.
+  const auto attempt = [&](const std::vector<ir::NodeId>& kept) -> std::optional<WrongValue> {
+    try {
+      return first_wrong(kept, options);
+    } catch (const Error&) {
+      return std::nullopt;
+    }
+  };
+  if (now) now(fmt::format("keeping all {} values", all.size()));
+  if (auto wrong = attempt(all)) return wrong;
+  for (const ir::NodeId node : all) {
+    if (node >= output->node) break;
+    if (now) now("keeping " + graph_.value_name(node));
+    if (auto wrong = attempt({node}); wrong && wrong->node == node) return wrong;
+  }
+  return output;
 }
 
 std::string ValueRuns::describe(ir::NodeId node) const {
