@@ -242,11 +242,11 @@ void Batch::build_modules() {
   }
 }
 
-Outcome Batch::run(std::size_t i) {
+Outcome Batch::run(std::size_t i, const Observer& observe) {
   if (!built_[i]->failure.empty()) return {Verdict::build, built_[i]->failure, {}};
   Outcome outcome;
   try {
-    try_run(i, outcome);
+    try_run(i, observe, outcome);
   } catch (const std::exception& error) {
     return {Verdict::fault, error.what(), outcome.shares};
   }
@@ -256,7 +256,7 @@ Outcome Batch::run(std::size_t i) {
   return outcome;
 }
 
-void Batch::try_run(std::size_t i, Outcome& outcome) {
+void Batch::try_run(std::size_t i, const Observer& observe, Outcome& outcome) {
   const Program& program = cases_[i].program;
   const RunOptions& options = cases_[i].options;
   const auto executable_on = [&](const Device& device) {
@@ -277,6 +277,7 @@ void Batch::try_run(std::size_t i, Outcome& outcome) {
     std::vector<Results> runs = options.together
                                     ? run_together(executable, executable_on(device), options, inputs, dims)
                                     : run_results(executable, options, inputs, dims);
+    if (observe) observe({dims, inputs, expected, runs.front()});
     for (const auto& [name, enclosure] : expected) {
       outcome.shares += shares_of(enclosure);
       for (const Results& results : runs) {

@@ -39,6 +39,15 @@ using Choose = std::function<schedule::Choices(const ir::Graph&, const schedule:
 /// What RunOptions::rules ask of the pipeline.
 PipelineOptions pipeline_of(std::string_view rules);
 
+/// One run of a case: what went in, what a right device may answer, and what came out.
+struct Observed {
+  const DimValues& dims;
+  const runtime::Values& inputs;
+  const std::map<std::string, Enclosure>& expected;
+  const runtime::Values& results;
+};
+using Observer = std::function<void(const Observed&)>;
+
 /// Cases compiled together: one call of the system compiler builds the kernels of all. What a case is
 /// compiled to does not depend on its neighbours.
 class Batch {
@@ -47,13 +56,14 @@ class Batch {
   explicit Batch(std::vector<Case> cases, const Rewrite& rewrite = {}, const Choose& choose = {});
   ~Batch();
   std::size_t size() const { return cases_.size(); }
-  Outcome run(std::size_t i);
+  /// `observe` is called after each run of the case, before it is judged.
+  Outcome run(std::size_t i, const Observer& observe = {});
   Forms forms(std::size_t i) const;  ///< none of a case that could not be built
 
  private:
   struct Built;
   void build_modules();
-  void try_run(std::size_t i, Outcome& outcome);
+  void try_run(std::size_t i, const Observer& observe, Outcome& outcome);
 
   std::vector<Case> cases_;
   std::vector<std::unique_ptr<Built>> built_;

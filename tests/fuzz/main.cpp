@@ -9,6 +9,7 @@
 #include <sstream>
 #include <stdexcept>
 
+#include "fuzz/answers.hpp"
 #include "fuzz/corpus.hpp"
 #include "fuzz/generator.hpp"
 #include "fuzz/judge.hpp"
@@ -39,13 +40,14 @@ Instead, with --seed S and from --index I on, generated f64 programs that
 Alone:
   --replay FILE         one file of the corpus
   --seed S --index I    one program of a run; with --print, its text instead
+  --answers FIRST       runs --count programs from there on, and writes what went in and came out (answers.hpp)
 )";
 
 struct Options {
   RunSettings run;
   std::string coverage, corpus = FUSE_FUZZ_CORPUS, replay;
   bool require_coverage = false, minimise = true, print = false, help = false;
-  std::int64_t index = -1, worker = -1;
+  std::int64_t index = -1, worker = -1, answers = -1;
   JudgeSettings judge;
 };
 
@@ -102,6 +104,8 @@ Options parse(int argc, char** argv) {
       options.judge.named = integer();
     } else if (word == "--worker") {
       options.worker = integer();
+    } else if (word == "--answers") {
+      options.answers = integer();
     } else if (word == "--help" || word == "-h") {
       options.help = true;
     } else {
@@ -243,6 +247,9 @@ int main_of(int argc, char** argv) {
   }
   if (options.worker >= 0) {
     return work(options.run.seed, static_cast<std::uint64_t>(options.worker), options.run.count);
+  }
+  if (options.answers >= 0) {
+    return answer(options.run.seed, static_cast<std::uint64_t>(options.answers), options.run.count);
   }
   if (!options.replay.empty()) return report(run_alone(load_corpus(options.replay)));
   if (wanted(options.judge) > 0) {

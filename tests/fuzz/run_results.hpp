@@ -2,15 +2,13 @@
 #pragma once
 
 #include <fuse/executable.hpp>
-#include <map>
-#include <string>
 #include <vector>
 
 #include "fuzz/program.hpp"
 
 namespace fuse::fuzz {
 
-using Results = std::map<std::string, runtime::HostTensor>;
+using Results = runtime::Values;
 
 /// The outputs of each run. Every run has other buffers and other packed memory than the one before it, whose
 /// memory is overwritten; all runs have one workspace. Throws what prepare and run report.
