@@ -28,11 +28,11 @@ written to the corpus, which every run begins with.
   --seed S              of the run (default 1): program I of seed S is always the same
   --jobs J              worker processes at once (default: one a core)
   --batch K             programs compiled together (default 32)
-A table says how many programs had each form that a campaign must reach; the run fails where one is below its floor.
   --coverage FILE       writes the table op x dtype
   --require-coverage    fails where a legal cell of it is empty
   --corpus DIR          where failures are kept
   --no-minimise         leaves failures as they were found
+A table says how many programs had each form that a campaign must reach; the run fails where one is below its floor.
 Instead, with --seed S and from --index I on, generated f64 programs that
   --right N             `fusec run --check` must not accuse
   --searched N          `fusec bisect` must not accuse, every value kept
