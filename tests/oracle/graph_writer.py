@@ -49,6 +49,9 @@ class Value:
     def __truediv__(self, other):
         return self.graph.elementwise("div", self, other)
 
+    def __rpow__(self, other):
+        return self.graph.elementwise("pow", other, self)
+
     def __pow__(self, other):
         return self.graph.elementwise("pow", self, other)
 
