@@ -86,7 +86,7 @@ class Program:
     """One program as fuse_fuzz tells it: a graph, then runs of inputs and outputs."""
 
     def __init__(self, index):
-        self.index, self.graph, self.failures = index, None, []
+        self.index, self.graph, self.failures, self.broken = index, None, [], False
         self.good, self.bad = collections.Counter(), collections.Counter()  # ops of outputs that were right, wrong
 
     def hear(self, words, totals):
@@ -131,14 +131,16 @@ def run_batch(fuse_fuzz, seed, first, count):
                 program = Program(int(words[1]))
                 continue
             try:
-                program.hear(words, totals)
+                if not program.broken or words[0] == "done":
+                    program.hear(words, totals)
             except Exception as error:
+                program.broken = True
                 program.failures.append(f"{type(error).__name__}: {error}")
             if words[0] == "done":
                 totals["programs"] += 1
                 totals["failed"] += bool(program.failures)
                 failures += [(program.index, text) for text in program.failures]
-                totals.update({"op " + op.name: 1 for op in program.graph.ops})
+                totals.update({"op " + op.name: 1 for op in program.graph.ops} if program.graph else {})
                 good.update(program.good)
                 bad.update(program.bad)
         status = process.wait()

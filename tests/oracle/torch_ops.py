@@ -18,9 +18,14 @@ def sign(op, x):
     return torch.where(x.isnan(), x, signs) if x.is_floating_point() else signs
 
 
-def square_root(op, x):
-    with numpy.errstate(invalid="ignore"):  # PyTorch's own is at times an ulp off
-        return torch.from_numpy(numpy.sqrt(x.numpy()))
+def correctly_rounded(function):
+    """By NumPy, where PyTorch's vector library errs: sqrt by an ulp at times, fmod of large quotients."""
+
+    def evaluate(op, *operands):
+        with numpy.errstate(all="ignore"):
+            return torch.from_numpy(numpy.asarray(function(*(x.numpy() for x in operands))))
+
+    return evaluate
 
 
 def larger(op, a, b):
@@ -43,7 +48,7 @@ def divide(op, a, b):
 
 def remainder(op, a, b):
     if a.is_floating_point():
-        return torch.fmod(a, b)
+        return correctly_rounded(numpy.fmod)(op, a, b)
     none = (b == 0) | minus_one(b)
     return torch.where(none, torch.zeros_like(a), torch.fmod(a, torch.where(none, torch.ones_like(b), b)))
 
@@ -225,7 +230,7 @@ OPS = {
     "floor": plain(torch.floor),
     "ceil": plain(torch.ceil),
     "round": plain(torch.round),
-    "sqrt": square_root,
+    "sqrt": correctly_rounded(numpy.sqrt),
     "rsqrt": plain(torch.rsqrt),
     "reciprocal": plain(torch.reciprocal),
     "exp": plain(torch.exp),

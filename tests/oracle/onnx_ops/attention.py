@@ -137,6 +137,19 @@ def linear_attention(node):
     return heads_last(graph.concat(outputs, 2)).to(result_type), s.to(state_type)
 
 
+def flex_attention(node):
+    q, k, v = node[0], node[1], node[2]
+    graph, heads = node.graph, q.shape[1]
+    precision = node.attribute("softmax_precision")
+    wide = target_type(precision) if precision else "f64" if q.dtype == "f64" else "f32"
+    k, v = shared_heads(k, heads), shared_heads(v, heads)
+    scores = graph.matmul(q, k.transpose([0, 1, 3, 2])).to(wide) * (node.attribute("scale") or 1 / math.sqrt(q.shape[3]))
+    (scores,) = node.opened("score_mod", [scores])
+    e = (scores - scores.reduce("reduce_max", [-1])).do("exp")
+    (weights,) = node.opened("prob_mod", [e / e.sum([-1])])
+    return graph.matmul(weights.to(q.dtype), v)
+
+
 def causal_convolution(node):
     """Each channel by itself, over the present and the past places: a sum of shifted slices."""
     x, weight, bias, past = [node[i] for i in range(4)]
@@ -155,6 +168,7 @@ def causal_convolution(node):
 HANDLERS = {
     "Attention": attention,
     "CausalConvWithState": causal_convolution,
+    "FlexAttention": flex_attention,
     "LinearAttention": linear_attention,
     "RotaryEmbedding": rotary_embedding,
 }
