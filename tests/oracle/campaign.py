@@ -22,7 +22,12 @@ def each(function, jobs, work, name):
                     continue
                 shown, left = now, now / done * (len(futures) - done)
                 line = f"{name}: {done} of {len(futures)}, {now:.0f} s, {left:.0f} s left"
-                print(f"\r{line:78}" if terminal else line, end="" if terminal else "\n", file=sys.stderr, flush=True)
+                print(
+                    f"\r{line:78}" if terminal else line,
+                    end="" if terminal else "\n",
+                    file=sys.stderr,
+                    flush=True,
+                )
         except BaseException:
             pool.shutdown(cancel_futures=True)
             raise
@@ -54,4 +59,3 @@ class Log:
     def write(self, path):
         with open(path, "w", encoding="utf-8") as file:
             file.write("\n".join(self.lines) + "\n")
-

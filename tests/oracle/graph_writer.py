@@ -5,9 +5,17 @@ import math
 
 import numpy
 
-ITEM = {"f64": "<f8", "f32": "<f4", "f16": "<f2", "bf16": "<V2", "i64": "<i8", "i32": "<i4", "i8": "|i1", "u8": "|u1", "bool": "|b1"}
-NAMES = {"float64": "f64", "float32": "f32", "float16": "f16", "bfloat16": "bf16", "int64": "i64", "int32": "i32",
-         "int8": "i8", "uint8": "u8", "bool": "bool"}
+NAMES = {
+    "float64": "f64",
+    "float32": "f32",
+    "float16": "f16",
+    "bfloat16": "bf16",
+    "int64": "i64",
+    "int32": "i32",
+    "int8": "i8",
+    "uint8": "u8",
+    "bool": "bool",
+}
 HALVES = ("f16", "bf16")
 LIMITS = {"i64": (-(2**63), 2**63 - 1), "i32": (-(2**31), 2**31 - 1), "i8": (-128, 127), "u8": (0, 255)}
 
@@ -21,6 +29,10 @@ def type_of(dtype):
     if str(dtype) not in NAMES:
         raise Inexpressible("strings" if numpy.dtype(dtype).kind in "OSU" else f"type {dtype}")
     return NAMES[str(dtype)]
+
+
+def numpy_type(dtype):
+    return numpy.dtype(next(name for name, own in NAMES.items() if own == dtype))
 
 
 def is_float(dtype):
@@ -107,12 +119,20 @@ class Value:
 
     def transpose(self, dims):
         shape = [self.shape[d] for d in dims]
-        return self if list(dims) == list(range(self.rank)) else self.graph.op("transpose", [self], self.dtype, shape, dims=dims)
+        return (
+            self
+            if list(dims) == list(range(self.rank))
+            else self.graph.op("transpose", [self], self.dtype, shape, dims=dims)
+        )
 
     def slice(self, starts, limits, strides=None):
         strides = strides or [1] * self.rank
-        shape = [max(0, -(-(limit - start) // stride)) for start, limit, stride in zip(starts, limits, strides)]
-        return self.graph.op("slice", [self], self.dtype, shape, starts=starts, limits=limits, strides=strides)
+        shape = [
+            max(0, -(-(limit - start) // stride)) for start, limit, stride in zip(starts, limits, strides)
+        ]
+        return self.graph.op(
+            "slice", [self], self.dtype, shape, starts=starts, limits=limits, strides=strides
+        )
 
     def narrow(self, axis, start, limit, stride=1):
         """A slice of one axis."""
@@ -143,7 +163,11 @@ class Value:
         dtype = "i64" if name.startswith("arg") else wide.dtype
         result = self.graph.op(name, [wide], dtype, shape, dims=axes)
         result = result.to(self.dtype) if self.dtype in HALVES and dtype != "i64" else result
-        return result.reshape([1 if d in axes else extent for d, extent in enumerate(self.shape)]) if keep else result
+        return (
+            result.reshape([1 if d in axes else extent for d, extent in enumerate(self.shape)])
+            if keep
+            else result
+        )
 
     def sum(self, axes, keep=True):
         return self.reduce("reduce_sum", axes, keep)
@@ -165,7 +189,9 @@ class Graph:
         value = Value(self, f"%v{len(self.lines)}", dtype, map(int, shape))
         words = ", ".join(operand.name for operand in operands)
         said = ", ".join(f"{key} = {text(said)}" for key, said in attributes.items())
-        self.lines.append(f"{value.name} = {name} {words} {'{' + said + '}' if said else ''} : {dtype}{value.shape}")
+        self.lines.append(
+            f"{value.name} = {name} {words} {'{' + said + '}' if said else ''} : {dtype}{value.shape}"
+        )
         return value
 
     def constant(self, number, dtype, shape=()):
@@ -231,7 +257,9 @@ def text(said):
     if isinstance(said, (list, tuple)):
         return "[" + ", ".join(text(item) for item in said) + "]"
     if isinstance(said, float):
-        return "nan" if math.isnan(said) else ("-inf" if said < 0 else "inf") if math.isinf(said) else said.hex()
+        return (
+            "nan" if math.isnan(said) else ("-inf" if said < 0 else "inf") if math.isinf(said) else said.hex()
+        )
     return str(int(said))
 
 

@@ -18,11 +18,16 @@ import onnx.reference
 from onnx.backend.test.loader import load_model_tests
 
 import campaign
-from graph_writer import Graph, Inexpressible, Value, as_npy
+from graph_writer import Graph, Inexpressible, Value, as_npy, numpy_type
 from onnx_ops import HANDLERS, IMPOSSIBLE
 
 BATCH = 8
-UNITS = {"float64": 2.0**-52, "float32": 2.0**-23, "float16": 2.0**-10, "bfloat16": 2.0**-7}  # in the last place of 1
+UNITS = {
+    "float64": 2.0**-52,
+    "float32": 2.0**-23,
+    "float16": 2.0**-10,
+    "bfloat16": 2.0**-7,
+}  # in the last place of 1
 SECONDS = 120  # that one test may take
 
 
@@ -113,9 +118,11 @@ class Translation:
                 self.values[name] = value
 
     def opened(self, graph, inputs):
-        """A graph inside of the model; its names are its own."""
+        """A graph inside of the model; its names are its own. What decides shapes in it depends on shapes alone."""
         outer = dict(self.values)
-        feeds = {value.name: numpy.zeros(x.shape) for value, x in zip(graph.input, inputs)}  # their shapes alone matter
+        feeds = {
+            value.name: numpy.zeros(x.shape, numpy_type(x.dtype)) for value, x in zip(graph.input, inputs)
+        }
         inner = onnx.helper.make_model(graph, opset_imports=self.model.opset_import)
         self.inside.update(evaluated(inner, feeds))
         self.values.update(zip((value.name for value in graph.input), inputs))
@@ -210,7 +217,12 @@ def run(log, fusec, filter_text, jobs):
     """The campaign. Returns how many tests passed and failed."""
     names = sorted(name for name in cases() if filter_text in name)
     work = [(fusec, names[i : i + BATCH]) for i in range(0, len(names), BATCH)]
-    by_op, reasons, verdicts, failures = collections.defaultdict(collections.Counter), collections.defaultdict(list), collections.Counter(), []
+    by_op, reasons, verdicts, failures = (
+        collections.defaultdict(collections.Counter),
+        collections.defaultdict(list),
+        collections.Counter(),
+        [],
+    )
     for results in campaign.each(run_batch, jobs, work, "node tests"):
         for name, verdict, text in results:
             by_op[op_of(name)][verdict] += 1
@@ -224,6 +236,11 @@ def run(log, fusec, filter_text, jobs):
     log.say("op: passed / inexpressible / failed")
     for op, counts in sorted(by_op.items()):
         log.say(f"  {op}: {counts['passed']} / {counts['inexpressible']} / {counts['failed']}")
-    log.table("inexpressible, by reason:", [(len(ops), f"{reason} ({', '.join(sorted(set(ops)))})") for reason, ops in reasons.items()])
-    log.say(f"{len(names)} node tests: {verdicts['passed']} passed, {verdicts['inexpressible']} inexpressible, {verdicts['failed']} failed")
+    log.table(
+        "inexpressible, by reason:",
+        [(len(ops), f"{reason} ({', '.join(sorted(set(ops)))})") for reason, ops in reasons.items()],
+    )
+    log.say(
+        f"{len(names)} node tests: {verdicts['passed']} passed, {verdicts['inexpressible']} inexpressible, {verdicts['failed']} failed"
+    )
     return verdicts["passed"], verdicts["failed"]

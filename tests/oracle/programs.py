@@ -87,10 +87,15 @@ class Program:
 
     def __init__(self, index):
         self.index, self.graph, self.failures, self.broken = index, None, [], False
-        self.good, self.bad = collections.Counter(), collections.Counter()  # ops of outputs that were right, wrong
+        self.good, self.bad = (
+            collections.Counter(),
+            collections.Counter(),
+        )  # ops of outputs that were right, wrong
 
     def hear(self, words, totals):
-        kind, rest = words[0], [bytes.fromhex(word) for word in words[1:]] if words[0] not in ("run", "done") else words[1:]
+        kind, rest = words[0], (
+            [bytes.fromhex(word) for word in words[1:]] if words[0] not in ("run", "done") else words[1:]
+        )
         if kind == "graph":
             self.graph = fuse_text.parse(rest[0].decode())
         elif kind == "run":
@@ -146,7 +151,9 @@ def run_batch(fuse_fuzz, seed, first, count):
         status = process.wait()
     if totals["programs"] != count or status != 0:
         at = first + totals["programs"]
-        failures.append((at, f"fuse_fuzz ended with status {status} after {totals['programs']} of {count} programs"))
+        failures.append(
+            (at, f"fuse_fuzz ended with status {status} after {totals['programs']} of {count} programs")
+        )
         totals["failed"] += 1
     return failures, totals, good, bad
 

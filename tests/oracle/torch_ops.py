@@ -2,7 +2,8 @@
 """fuse's ops in PyTorch: one entry of OPS for each, written from docs/ops.md alone.
 
 An entry takes the operands and the context `op`: op.dtype and op.shape of the result, op.attribute(name) with extents
-evaluated. Elements are computed in the graph's own types, as a device does; PyTorch's order of sums is its own."""
+evaluated. Elements are computed in the graph's own types, as a device does; PyTorch's order of sums is its own.
+"""
 
 import string
 
@@ -274,7 +275,9 @@ OPS = {
     "convert": lambda op, x: convert(x, op.dtype),
     # Reductions
     "reduce_sum": lambda op, x: reduced(x, op.attribute("dims"), lambda y, d: torch.sum(y, d, dtype=x.dtype)),
-    "reduce_prod": lambda op, x: reduced(x, op.attribute("dims"), lambda y, d: torch.prod(y, d, dtype=x.dtype)),
+    "reduce_prod": lambda op, x: reduced(
+        x, op.attribute("dims"), lambda y, d: torch.prod(y, d, dtype=x.dtype)
+    ),
     "reduce_max": extreme(torch.amax, lowest),
     "reduce_min": extreme(torch.amin, highest),
     "reduce_any": lambda op, x: reduced(x, op.attribute("dims"), torch.any),

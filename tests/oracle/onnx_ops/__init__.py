@@ -3,10 +3,32 @@
 
 A handler takes an onnx_nodes.Node and returns a Value, or one for each output."""
 
-from onnx_ops import attention, elementwise, matrices, movement, networks, quantized, recurrent, reductions, sampling, windows
+from onnx_ops import (
+    attention,
+    elementwise,
+    matrices,
+    movement,
+    networks,
+    quantized,
+    recurrent,
+    reductions,
+    sampling,
+    windows,
+)
 
 HANDLERS = {}
-for module in (attention, elementwise, matrices, movement, networks, quantized, recurrent, reductions, sampling, windows):
+for module in (
+    attention,
+    elementwise,
+    matrices,
+    movement,
+    networks,
+    quantized,
+    recurrent,
+    reductions,
+    sampling,
+    windows,
+):
     HANDLERS.update(module.HANDLERS)
 
 REASONS = {

@@ -23,7 +23,9 @@ def shared_heads(x, heads):
     if own == heads:
         return x
     wide = [batch, own, heads // own, length, size]
-    return x.graph.op("broadcast_in_dim", [x], x.dtype, wide, dims=[0, 1, 3, 4]).reshape([batch, heads, length, size])
+    return x.graph.op("broadcast_in_dim", [x], x.dtype, wide, dims=[0, 1, 3, 4]).reshape(
+        [batch, heads, length, size]
+    )
 
 
 def visible(node, length, keys, past, valid):
@@ -67,7 +69,9 @@ def attention(node):
     hidden = graph.constant(False, "bool", [1, 1, 1, 1])
     if mask is not None:
         short = keys - mask.shape[-1]
-        mask = mask.pad([0] * mask.rank, [0] * (mask.rank - 1) + [short], False if mask.dtype == "bool" else -math.inf)
+        mask = mask.pad(
+            [0] * mask.rank, [0] * (mask.rank - 1) + [short], False if mask.dtype == "bool" else -math.inf
+        )
         if mask.dtype == "bool":
             mask = graph.select(mask, graph.constant(0.0, q.dtype), -math.inf)
         scores = scores + mask
@@ -117,7 +121,11 @@ def linear_attention(node):
     q_heads, heads = node.attribute("q_num_heads"), node.attribute("kv_num_heads")
     batch, length, _ = query.shape
     result_type, state_type = query.dtype, (state or query).dtype
-    q, k, v = heads_first(query, q_heads).to("f32"), heads_first(key, heads).to("f32"), heads_first(value, heads).to("f32")
+    q, k, v = (
+        heads_first(query, q_heads).to("f32"),
+        heads_first(key, heads).to("f32"),
+        heads_first(value, heads).to("f32"),
+    )
     size, width = k.shape[3], v.shape[3]
     scale = node.attribute("scale", 0.0) or 1 / math.sqrt(size)
     s = graph.constant(0.0, "f32", [batch, heads, size, width]) if state is None else state.to("f32")
@@ -143,7 +151,9 @@ def flex_attention(node):
     precision = node.attribute("softmax_precision")
     wide = target_type(precision) if precision else "f64" if q.dtype == "f64" else "f32"
     k, v = shared_heads(k, heads), shared_heads(v, heads)
-    scores = graph.matmul(q, k.transpose([0, 1, 3, 2])).to(wide) * (node.attribute("scale") or 1 / math.sqrt(q.shape[3]))
+    scores = graph.matmul(q, k.transpose([0, 1, 3, 2])).to(wide) * (
+        node.attribute("scale") or 1 / math.sqrt(q.shape[3])
+    )
     (scores,) = node.opened("score_mod", [scores])
     e = (scores - scores.reduce("reduce_max", [-1])).do("exp")
     (weights,) = node.opened("prob_mod", [e / e.sum([-1])])

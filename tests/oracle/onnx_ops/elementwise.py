@@ -94,7 +94,11 @@ def celu(node, x):
 
 
 def selu(node):
-    x, alpha, gamma = node[0], node.attribute("alpha", 1.67326319217681884765625), node.attribute("gamma", 1.05070102214813232421875)
+    x, alpha, gamma = (
+        node[0],
+        node.attribute("alpha", 1.67326319217681884765625),
+        node.attribute("gamma", 1.05070102214813232421875),
+    )
     return node.graph.select(x > 0, x, x.do("expm1") * alpha) * gamma
 
 
@@ -170,7 +174,9 @@ HANDLERS = {
     "Dropout": dropout,
     "Elu": piecewise(lambda node, x: x.do("expm1") * node.attribute("alpha", 1.0)),
     "Gelu": gelu,
-    "HardSigmoid": lambda node: hard_sigmoid(node[0], node.attribute("alpha", 0.2), node.attribute("beta", 0.5)),
+    "HardSigmoid": lambda node: hard_sigmoid(
+        node[0], node.attribute("alpha", 0.2), node.attribute("beta", 0.5)
+    ),
     "HardSwish": on(lambda x: x * hard_sigmoid(x, 1 / 6, 0.5)),
     "Identity": on(lambda x: x),
     "IsInf": is_inf,

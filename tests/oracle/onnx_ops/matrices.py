@@ -57,7 +57,10 @@ def einsum(node):
     equation = node.attribute("equation").replace(" ", "")
     left, arrow, wanted = equation.partition("->")
     terms = left.split(",")
-    dots = max((node[i].rank - len(term.replace("...", "")) for i, term in enumerate(terms) if "..." in term), default=0)
+    dots = max(
+        (node[i].rank - len(term.replace("...", "")) for i, term in enumerate(terms) if "..." in term),
+        default=0,
+    )
     spare = "".join(letter for letter in string.ascii_letters if letter not in equation)[:dots]
     terms = [term.replace("...", spare) for term in terms]
     if not arrow:

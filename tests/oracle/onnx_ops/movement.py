@@ -20,7 +20,9 @@ def reshape(node):
     if not node.attribute("allowzero", 0):
         shape = [x.shape[d] if extent == 0 else extent for d, extent in enumerate(shape)]
     if -1 in shape:
-        shape[shape.index(-1)] = math.prod(x.shape) // max(1, math.prod(extent for extent in shape if extent != -1))
+        shape[shape.index(-1)] = math.prod(x.shape) // max(
+            1, math.prod(extent for extent in shape if extent != -1)
+        )
     return x.reshape(shape)
 
 
@@ -32,7 +34,11 @@ def flatten(node):
 
 def squeeze(node):
     x, axes = node[0], axes_of(node)
-    dropped = {x.axis(a) for a in axes} if axes is not None else {d for d, extent in enumerate(x.shape) if extent == 1}
+    dropped = (
+        {x.axis(a) for a in axes}
+        if axes is not None
+        else {d for d, extent in enumerate(x.shape) if extent == 1}
+    )
     return x.reshape([extent for d, extent in enumerate(x.shape) if d not in dropped])
 
 
@@ -206,7 +212,12 @@ def constant(node):
     for name, value in node.attributes.items():
         if isinstance(value, onnx.TensorProto):
             return node.graph.input(onnx.numpy_helper.to_array(value))
-        dtype = {"value_float": "float32", "value_floats": "float32", "value_int": "int64", "value_ints": "int64"}.get(name)
+        dtype = {
+            "value_float": "float32",
+            "value_floats": "float32",
+            "value_int": "int64",
+            "value_ints": "int64",
+        }.get(name)
         if dtype:
             return node.graph.input(numpy.asarray(value, dtype=dtype))
     raise Inexpressible("strings")
@@ -215,7 +226,9 @@ def constant(node):
 def constant_of_shape(node):
     value = node.attribute("value")
     array = onnx.numpy_helper.to_array(value) if value is not None else numpy.zeros(1, numpy.float32)
-    return node.graph.constant(array.reshape(-1)[0], type_of(array.dtype), [int(extent) for extent in node.known(0)])
+    return node.graph.constant(
+        array.reshape(-1)[0], type_of(array.dtype), [int(extent) for extent in node.known(0)]
+    )
 
 
 def dim_size(graph, extent):

@@ -106,7 +106,9 @@ def local_response(node):
     before, after = (size - 1) // 2, size - 1 - (size - 1) // 2
     padded = (x * x).pad([0, before] + [0] * (x.rank - 2), [0, after] + [0] * (x.rank - 2), 0)
     total = sum_of([padded.narrow(1, i, i + x.shape[1]) for i in range(size)])
-    return x / (node.attribute("bias", 1.0) + total * (node.attribute("alpha", 1e-4) / size)) ** node.attribute("beta", 0.75)
+    return x / (
+        node.attribute("bias", 1.0) + total * (node.attribute("alpha", 1e-4) / size)
+    ) ** node.attribute("beta", 0.75)
 
 
 def sum_of(values):

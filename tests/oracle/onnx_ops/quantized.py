@@ -17,7 +17,9 @@ def beside(v, x, node):
     shape = v.shape[: axis + 1] + [block] + v.shape[axis + 1 :]
     dims = [d if d <= axis else d + 1 for d in range(v.rank)]
     spread = v.graph.op("broadcast_in_dim", [v], v.dtype, shape, dims=dims)
-    return spread.reshape(shape[:axis] + [shape[axis] * block] + shape[axis + 2 :]).narrow(axis, 0, x.shape[axis])
+    return spread.reshape(shape[:axis] + [shape[axis] * block] + shape[axis + 2 :]).narrow(
+        axis, 0, x.shape[axis]
+    )
 
 
 def saturated(x, dtype):
@@ -32,7 +34,9 @@ def quantize(node):
     if dtype not in ("i8", "u8"):
         raise Inexpressible(f"type {dtype}")
     if node.attribute("precision"):
-        x, scale = x.to(target_type(node.attribute("precision"))), scale.to(target_type(node.attribute("precision")))
+        x, scale = x.to(target_type(node.attribute("precision"))), scale.to(
+            target_type(node.attribute("precision"))
+        )
     y = (x / beside(scale, x, node)).do("round").to("f32")
     return saturated(y if zero is None else y + beside(zero, x, node).to("f32"), dtype)
 
@@ -47,7 +51,9 @@ def dequantize(node):
 
 def dynamic_quantize(node):
     x, axes = node[0], list(range(node[0].rank))
-    top, bottom = x.reduce("reduce_max", axes, False).do("max", 0), x.reduce("reduce_min", axes, False).do("min", 0)
+    top, bottom = x.reduce("reduce_max", axes, False).do("max", 0), x.reduce("reduce_min", axes, False).do(
+        "min", 0
+    )
     scale = x.graph.select(top.do("eq", bottom), 1.0, top - bottom) / 255
     zero = ((-bottom) / scale).do("max", 0).do("min", 255).do("round")
     return saturated((x / scale).do("round") + zero, "u8"), scale, zero.to("u8")
@@ -75,7 +81,9 @@ def quantized_convolution(node):
 
 
 def integer_convolution(node):
-    return convolution(node, centred(node[0], node[2], 1).to("f64"), centred(node[1], node[3], 0).to("f64")).to("i32")
+    return convolution(
+        node, centred(node[0], node[2], 1).to("f64"), centred(node[1], node[3], 0).to("f64")
+    ).to("i32")
 
 
 HANDLERS = {

@@ -78,7 +78,10 @@ HANDLERS = {
     "ArgMin": arg("argmin"),
     "CumSum": cumulative_sum,
     "ReduceL1": reduction(lambda x, axes, keep: x.do("abs").sum(axes, keep), lambda x: x.do("abs")),
-    "ReduceL2": reduction(lambda x, axes, keep: (wide(x) * wide(x)).sum(axes, keep).do("sqrt").to(x.dtype), lambda x: x.do("abs")),
+    "ReduceL2": reduction(
+        lambda x, axes, keep: (wide(x) * wide(x)).sum(axes, keep).do("sqrt").to(x.dtype),
+        lambda x: x.do("abs"),
+    ),
     "ReduceLogSum": reduction(lambda x, axes, keep: x.sum(axes, keep).do("log"), lambda x: x.do("log")),
     "ReduceLogSumExp": reduction(log_sum_exp),
     "ReduceMax": reduction(named("reduce_max", "reduce_any")),

@@ -51,19 +51,26 @@ def coordinates(graph, mode, extent, scale, size, roi):
 def resize_axis(node, x, axis, scale, size, roi):
     graph, extent = x.graph, x.shape[axis]
     mode = node.attribute("mode", "nearest")
-    place, outside = coordinates(graph, node.attribute("coordinate_transformation_mode", "half_pixel"), extent, scale, size, roi)
+    place, outside = coordinates(
+        graph, node.attribute("coordinate_transformation_mode", "half_pixel"), extent, scale, size, roi
+    )
     column = [size if d == axis else 1 for d in range(x.rank)]
     if mode == "nearest":
         index = NEAREST[node.attribute("nearest_mode", "round_prefer_floor")](place)
         result = x.gather(index.to("i64"), axis)
     else:
-        kernel, support = (triangle, 1) if mode == "linear" else (cubic(node.attribute("cubic_coeff_a", -0.75)), 2)
+        kernel, support = (
+            (triangle, 1) if mode == "linear" else (cubic(node.attribute("cubic_coeff_a", -0.75)), 2)
+        )
         shrink = min(scale, 1.0) if node.attribute("antialias", 0) else 1.0
         first = (place - support / shrink).do("floor")
         indices = [first + k for k in range(2 * math.ceil(support / shrink) + 2)]
         weights = [kernel((index - place) * shrink) for index in indices]
         if node.attribute("exclude_outside", 0):
-            weights = [graph.select((i < 0).do("logical_or", i > extent - 1), 0.0, w) for i, w in zip(indices, weights)]
+            weights = [
+                graph.select((i < 0).do("logical_or", i > extent - 1), 0.0, w)
+                for i, w in zip(indices, weights)
+            ]
         total = sum_of(weights)
         terms = []
         for index, weight in zip(indices, weights):
@@ -102,7 +109,11 @@ def upsample(node):
     x, scales = node[0], node.known(1).tolist()
     for axis, scale in enumerate(scales):
         size = math.floor(x.shape[axis] * scale)
-        x = x.gather((x.graph.iota([size], 0, "f64") / scale).do("floor").to("i64"), axis) if scale != 1 else x
+        x = (
+            x.gather((x.graph.iota([size], 0, "f64") / scale).do("floor").to("i64"), axis)
+            if scale != 1
+            else x
+        )
     return x
 
 
@@ -146,7 +157,11 @@ def sampled(x, places, weights, padding, borders):
 
 def grid_sample(node):
     x, grid = node[0], node[1]
-    dims, padding, mode = x.shape[2:], node.attribute("padding_mode", "zeros"), node.attribute("mode", "linear")
+    dims, padding, mode = (
+        x.shape[2:],
+        node.attribute("padding_mode", "zeros"),
+        node.attribute("mode", "linear"),
+    )
     corners = node.attribute("align_corners", 0)
     borders = [(0.0, extent - 1.0) if corners else (-0.5, extent - 0.5) for extent in dims]
     places = []
@@ -158,7 +173,9 @@ def grid_sample(node):
     if mode == "nearest":
         total = sampled(x, places, 1.0 + places[0] * 0, padding, borders)
     else:
-        kernel, offsets = (triangle, (0, 1)) if mode in ("linear", "bilinear") else (cubic(-0.75), (-1, 0, 1, 2))
+        kernel, offsets = (
+            (triangle, (0, 1)) if mode in ("linear", "bilinear") else (cubic(-0.75), (-1, 0, 1, 2))
+        )
         terms = []
         for taps in itertools.product(offsets, repeat=len(dims)):
             spots = [place.do("floor") + tap for place, tap in zip(places, taps)]

@@ -22,7 +22,9 @@ class Frame:
             for i, extent in enumerate(x.shape[2:]):
                 total = max(0, (-(-extent // self.strides[i]) - 1) * self.strides[i] + extents[i] - extent)
                 small = total // 2
-                self.low[i], self.high[i] = (small, total - small) if automatic == "SAME_UPPER" else (total - small, small)
+                self.low[i], self.high[i] = (
+                    (small, total - small) if automatic == "SAME_UPPER" else (total - small, small)
+                )
         self.result, self.spare = [], []  # spare: read behind the padding, where the last window is not whole
         for i, extent in enumerate(x.shape[2:]):
             room = extent + self.low[i] + self.high[i] - extents[i]
@@ -32,7 +34,9 @@ class Frame:
                 if (count - 1) * self.strides[i] >= extent + self.low[i]:
                     count -= 1  # a window that begins in the padding behind
             self.result.append(count)
-            self.spare.append(max(0, (count - 1) * self.strides[i] + extents[i] - extent - self.low[i] - self.high[i]))
+            self.spare.append(
+                max(0, (count - 1) * self.strides[i] + extents[i] - extent - self.low[i] - self.high[i])
+            )
 
     def slices(self, x, fill, spare_fill=None):
         """For each place of the kernel, what it meets: [batch, channels, result...]."""
@@ -54,7 +58,18 @@ def convolution(node, x, w):
         part = part.reshape([x.shape[0], groups, c] + frame.result)
         tap = taps.narrow(3, i, i + 1).reshape([groups, m, c])
         shape = [groups, m, x.shape[0]] + frame.result
-        terms.append(graph.op("contraction", [tap, part], x.dtype, shape, batch_a=[0], batch_b=[1], contract_a=[2], contract_b=[2]))
+        terms.append(
+            graph.op(
+                "contraction",
+                [tap, part],
+                x.dtype,
+                shape,
+                batch_a=[0],
+                batch_b=[1],
+                contract_a=[2],
+                contract_b=[2],
+            )
+        )
     order = [2, 0, 1] + list(range(3, x.rank + 1))
     return sum_of(terms).transpose(order).reshape([x.shape[0], groups * m] + frame.result)
 
@@ -82,7 +97,9 @@ def conv_transpose(node):
     for axis, stride in enumerate(strides, 2):  # zeros between the elements of an axis
         if stride > 1:
             spread = x.reshape(x.shape[: axis + 1] + [1] + x.shape[axis + 1 :])
-            spread = spread.pad([0] * spread.rank, [stride - 1 if d == axis + 1 else 0 for d in range(spread.rank)], 0)
+            spread = spread.pad(
+                [0] * spread.rank, [stride - 1 if d == axis + 1 else 0 for d in range(spread.rank)], 0
+            )
             x = spread.reshape(x.shape[:axis] + [x.shape[axis] * stride] + x.shape[axis + 1 :])
             x = x.narrow(axis, 0, x.shape[axis] - stride + 1)
     low = [e - 1 - p for e, p in zip(extents, pads[:rank])]
