@@ -588,6 +588,30 @@ os._exit(9)' --device cpu --filter bias_gelu --json "$scratch/killed.json"
   report $? 'with what it had finished'
 }
 
+# tests/oracle without its packages: every op has an entry, its parser reads what fuse prints, fuse_fuzz writes for it.
+check_oracle() {
+  local op
+  : >"$scratch/out"
+  "$fusec" ops | sed -n 's/^| `\([a-z0-9_]*\)`.*/\1/p' | grep -vE '^(input|parameter)$' >"$scratch/ops"
+  while IFS= read -r op; do
+    grep -q "^    \"$op\": " tests/oracle/torch_ops.py || echo "no entry for $op"
+  done <"$scratch/ops" >"$scratch/err"
+  [[ -s $scratch/ops && ! -s $scratch/err ]]
+  report $? 'tests/oracle/torch_ops.py has every op'
+  expect 0 '^done ok' 'fuse_fuzz writes what a program answers' "$bin/fuse_fuzz" --seed 7 --answers 3 --count 1
+  if ! command -v python3 >/dev/null; then
+    echo 'skipped the parser of tests/oracle: no python3'
+    return
+  fi
+  # shellcheck disable=SC2016
+  expect 0 '^%5 softmax$' 'tests/oracle reads graphs' env PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=tests/oracle python3 -c '
+import glob, fuse_text
+for path in glob.glob("examples/graphs/*.fuse") + glob.glob("tests/fuzz/corpus/*.fuse"):
+    graph = fuse_text.parse(open(path, encoding="utf-8").read())
+    if path.endswith("/softmax.fuse"): print(graph.ops[4].result, "softmax")
+    assert all(value in {op.result for op in graph.ops} | set(graph.inputs) for _, value in graph.outputs), path'
+}
+
 check_licences
 check_graphs
 check_merging
@@ -614,6 +638,7 @@ check_compilers
 check_libraries
 check_directories
 check_peers
+check_oracle
 check_bundle
 check_first
 printf '%d passed, %d failed\n' "$passed" "$failed"
