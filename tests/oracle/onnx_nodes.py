@@ -213,34 +213,28 @@ def op_of(name):
     return op_of(base) + " expanded" if expanded and base in cases() else "(several nodes)"
 
 
-def run(log, fusec, filter_text, jobs):
+def run(log, options):
     """The campaign. Returns how many tests passed and failed."""
-    names = sorted(name for name in cases() if filter_text in name)
+    fusec = os.path.join(options.bin, "fusec")
+    names = sorted(name for name in cases() if options.filter in name)
     work = [(fusec, names[i : i + BATCH]) for i in range(0, len(names), BATCH)]
-    by_op, reasons, verdicts, failures = (
-        collections.defaultdict(collections.Counter),
-        collections.defaultdict(list),
-        collections.Counter(),
-        [],
-    )
-    for results in campaign.each(run_batch, jobs, work, "node tests"):
+    by_op, reasons = collections.defaultdict(collections.Counter), collections.defaultdict(list)
+    verdicts, failures = collections.Counter(), []
+    for results in campaign.each(run_batch, options.jobs, work, "node tests"):
         for name, verdict, text in results:
             by_op[op_of(name)][verdict] += 1
             verdicts[verdict] += 1
             if verdict == "inexpressible":
                 reasons[text].append(op_of(name))
             if verdict == "failed":
-                failures.append((name, text))
-    for name, text in sorted(failures):
-        log.say(f"FAILED {name} ({op_of(name)}): {text}")
+                failures.append(f"FAILED {name} ({op_of(name)}): {text}")
+    for failure in sorted(failures):
+        log.say(failure)
     log.say("op: passed / inexpressible / failed")
     for op, counts in sorted(by_op.items()):
         log.say(f"  {op}: {counts['passed']} / {counts['inexpressible']} / {counts['failed']}")
-    log.table(
-        "inexpressible, by reason:",
-        [(len(ops), f"{reason} ({', '.join(sorted(set(ops)))})") for reason, ops in reasons.items()],
-    )
-    log.say(
-        f"{len(names)} node tests: {verdicts['passed']} passed, {verdicts['inexpressible']} inexpressible, {verdicts['failed']} failed"
-    )
+    rows = [(len(ops), f"{reason} ({', '.join(sorted(set(ops)))})") for reason, ops in reasons.items()]
+    log.table("inexpressible, by reason:", rows)
+    counts = ", ".join(f"{verdicts[verdict]} {verdict}" for verdict in ("passed", "inexpressible", "failed"))
+    log.say(f"{len(names)} node tests: {counts}")
     return verdicts["passed"], verdicts["failed"]

@@ -27,7 +27,9 @@ def arguments():
     parser.add_argument(
         "--jobs", type=int, default=os.cpu_count(), help="processes at once (default: one a core)"
     )
-    parser.add_argument("--log", metavar="FILE", help="writes there what is printed, too")
+    parser.add_argument(
+        "--logs", metavar="DIR", help="writes what is printed to DIR/onnx.log and programs.log too"
+    )
     parser.add_argument("--bin", default="build/release/bin", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.count < 1 or options.jobs < 1 or options.seed < 0:
@@ -35,30 +37,28 @@ def arguments():
     return options
 
 
+def header():
+    git = ["git", "describe", "--always", "--dirty"]
+    commit = subprocess.run(git, capture_output=True, text=True).stdout.strip()
+    packages = ", ".join(f"{package.__name__} {package.__version__}" for package in (torch, onnx, numpy))
+    return f"fuse {commit}, {packages}, Python {platform.python_version()}"
+
+
 def main():
-    options, log, began = arguments(), campaign.Log(), time.monotonic()
-    commit = subprocess.run(
-        ["git", "describe", "--always", "--dirty"], capture_output=True, text=True
-    ).stdout.strip()
-    log.say(
-        f"fuse {commit}, torch {torch.__version__}, onnx {onnx.__version__}, numpy {numpy.__version__}, Python {platform.python_version()}"
-    )
-    passed = failed = 0
-    if options.only != "programs":
-        log.say("\n== ONNX node tests")
-        good, bad = onnx_nodes.run(log, os.path.join(options.bin, "fusec"), options.filter, options.jobs)
-        passed, failed = passed + good, failed + bad
-    if options.only != "onnx":
-        log.say(f"\n== generated programs: seed {options.seed}, 0 to {options.count - 1}")
-        good, bad = programs.run(
-            log, os.path.join(options.bin, "fuse_fuzz"), options.seed, options.count, options.jobs
-        )
-        log.say(f"{good} programs passed, {bad} failed")
-        passed, failed = passed + good, failed + bad
-    log.say(f"\n{time.monotonic() - began:.0f} s, {options.jobs} processes at once")
-    log.say(f"{passed} passed, {failed} failed")
-    if options.log:
-        log.write(options.log)
+    options, passed, failed = arguments(), 0, 0
+    for name, module in (("onnx", onnx_nodes), ("programs", programs)):
+        if options.only in (None, name):
+            log, began = campaign.Log(), time.monotonic()
+            log.say(header())
+            good, bad = module.run(log, options)
+            seconds = time.monotonic() - began
+            log.say(
+                f"{name}: {good} passed, {bad} failed, {seconds:.0f} s, {options.jobs} processes at once\n"
+            )
+            if options.logs:
+                log.write(os.path.join(options.logs, name + ".log"))
+            passed, failed = passed + good, failed + bad
+    print(f"{passed} passed, {failed} failed")
     return 0 if failed == 0 and passed > 0 else 1
 
 

@@ -6,6 +6,7 @@ analysis (docs/fuzz.md). The device has to be inside, which fuse_fuzz checks its
 with fuse. A wrong idea of an op, common to the device and to the reference, shows as PyTorch outside."""
 
 import collections
+import os
 import subprocess
 
 import torch
@@ -70,10 +71,8 @@ def judge_output(graph, name, value, got, bounds, totals):
         return None
     at = int(wrong.reshape(-1).nonzero()[0])
     numbers = [t.reshape(-1)[at].item() for t in (got, device, bounds[1], bounds[2])]
-    return (
-        f"output {name!r} {expected.dtype}{list(got.shape)}: {int(wrong.sum())} elements; element {at}: PyTorch has "
-        "{!r}, the device {!r}, right is [{!r}, {!r}]".format(*numbers)
-    )
+    where = f"output {name!r} {expected.dtype}{list(got.shape)}: {int(wrong.sum())} elements; element {at}"
+    return where + ": PyTorch has {!r}, the device {!r}, right is [{!r}, {!r}]".format(*numbers)
 
 
 def graph_type(graph, value):
@@ -90,12 +89,12 @@ class Program:
         self.good, self.bad = (
             collections.Counter(),
             collections.Counter(),
-        )  # ops of outputs that were right, wrong
+        )  # ops behind right and wrong outputs
 
     def hear(self, words, totals):
-        kind, rest = words[0], (
-            [bytes.fromhex(word) for word in words[1:]] if words[0] not in ("run", "done") else words[1:]
-        )
+        kind, rest = words[0], words[1:]
+        if kind in ("graph", "input", "output"):
+            rest = [bytes.fromhex(word) for word in rest]
         if kind == "graph":
             self.graph = fuse_text.parse(rest[0].decode())
         elif kind == "run":
@@ -158,11 +157,14 @@ def run_batch(fuse_fuzz, seed, first, count):
     return failures, totals, good, bad
 
 
-def run(log, fuse_fuzz, seed, count, jobs):
+def run(log, options):
     """The campaign. Returns how many programs passed and failed."""
+    seed, count = options.seed, options.count
+    log.say(f"generated programs, seed {seed}: 0 to {count - 1}")
+    fuse_fuzz = os.path.join(options.bin, "fuse_fuzz")
     work = [(fuse_fuzz, seed, first, min(BATCH, count - first)) for first in range(0, count, BATCH)]
     failures, sums = [], [collections.Counter() for _ in range(3)]
-    for batch, *counts in campaign.each(run_batch, jobs, work, "programs"):
+    for batch, *counts in campaign.each(run_batch, options.jobs, work, "programs"):
         failures += batch
         for total, part in zip(sums, counts):
             total.update(part)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ONNX ops in fuse's: HANDLERS has one entry for each op that is written, IMPOSSIBLE the reason for each that cannot be.
+"""ONNX ops in fuse's: HANDLERS has one entry for each op that is written, IMPOSSIBLE the reason for each that is not.
 
 A handler takes an onnx_nodes.Node and returns a Value, or one for each output."""
 
@@ -40,7 +40,8 @@ REASONS = {
     "no sort": "TopK",
     "the shape of the result depends on data": "Compress NonZero Unique NonMaxSuppression",
     "no cumulative product": "CumProd",
-    "random numbers of another generator": "Bernoulli RandomNormal RandomNormalLike RandomUniform RandomUniformLike Multinomial",
+    "random numbers of another generator": "Bernoulli Multinomial RandomNormal RandomNormalLike "
+    "RandomUniform RandomUniformLike",
     "no reinterpretation of bits": "BitCast",
     "image formats": "ImageDecoder",
     "trees of decisions": "TreeEnsemble TreeEnsembleRegressor TreeEnsembleClassifier",

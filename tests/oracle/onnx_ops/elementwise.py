@@ -149,9 +149,9 @@ def binarizer(node):
 
 
 NAMES = {
-    "Abs": "abs", "Add": "add", "And": "logical_and", "BitwiseAnd": "bit_and", "BitwiseNot": "bit_not", "BitwiseOr": "bit_or",
-    "BitwiseXor": "bit_xor", "Ceil": "ceil", "Cos": "cos", "Div": "div", "Equal": "eq", "Erf": "erf", "Exp": "exp",
-    "Floor": "floor", "Greater": "gt", "GreaterOrEqual": "ge", "IsNaN": "is_nan", "Less": "lt", "LessOrEqual": "le",
+    "Abs": "abs", "Add": "add", "And": "logical_and", "BitwiseAnd": "bit_and", "BitwiseNot": "bit_not",
+    "BitwiseOr": "bit_or", "BitwiseXor": "bit_xor", "Ceil": "ceil", "Cos": "cos", "Div": "div", "Equal": "eq",
+    "Erf": "erf", "Exp": "exp", "Floor": "floor", "Greater": "gt", "GreaterOrEqual": "ge", "IsNaN": "is_nan", "Less": "lt", "LessOrEqual": "le",
     "Log": "log", "Mul": "mul", "Neg": "neg", "Not": "logical_not", "Or": "logical_or", "Reciprocal": "reciprocal",
     "Round": "round", "Sign": "sign", "Sin": "sin", "Sqrt": "sqrt", "Sub": "sub", "Tanh": "tanh", "Xor": "ne",
 }  # fmt: skip

@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Values between elements: coordinates are computed on the device, elements gathered at their neighbours."""
 
+import functools
 import itertools
 import math
 
+from graph_writer import Inexpressible
+from onnx_ops.elementwise import target_type
 from onnx_ops.movement import linear
-from onnx_ops.networks import sum_of
+from onnx_ops.networks import by_channel, sum_of
 
 NEAREST = {
     "round_prefer_floor": lambda x: (x - 0.5).do("ceil"),
@@ -139,8 +142,9 @@ def padded_place(place, extent, padding, low, high):
     return reflected(place, low, high) if padding == "reflection" else place
 
 
-def sampled(x, places, weights, padding, borders):
-    """Sums weights times the elements of x [n, c, dims...] at whole places; each [n, result...]."""
+def sampled(x, places, weights, padding, borders, batch=None):
+    """Weights times the elements of x [n, c, dims...] at whole places: [n, result...] -> [n, result..., c]. `batch` tells
+    which of the n, else each its own."""
     graph, dims = x.graph, x.shape[2:]
     places = [padded_place(p, extent, padding, *border) for p, extent, border in zip(places, dims, borders)]
     inside = None
@@ -148,7 +152,7 @@ def sampled(x, places, weights, padding, borders):
         one = (place >= 0).do("logical_and", place <= extent - 1)
         inside = one if inside is None else inside.do("logical_and", one)
     places = [p.do("max", 0.0).do("min", extent - 1.0).to("i64") for p, extent in zip(places, dims)]
-    batch = graph.iota(places[0].shape, 0)
+    batch = graph.iota(places[0].shape, 0) if batch is None else batch
     rows = x.transpose([0, *range(2, x.rank), 1]).reshape([x.shape[0] * math.prod(dims), x.shape[1]])
     found = rows.gather(linear(graph, [batch, *places], [x.shape[0], *dims]), 0)
     weight = graph.select(inside, weights, 0.0)
@@ -186,6 +190,86 @@ def grid_sample(node):
             terms.append(sampled(x, spots, weight, padding, borders))
         total = sum_of(terms)
     return total.transpose([0, total.rank - 1, *range(1, total.rank - 1)])
+
+
+def neighbours(x, places, padding, batch=None):
+    """What the neighbours of each place have a share in it: 2^rank values, whose sum is the linear interpolation."""
+    for taps in itertools.product((0, 1), repeat=len(places)):
+        spots = [place.do("floor") + tap for place, tap in zip(places, taps)]
+        weight = None
+        for spot, place in zip(spots, places):
+            one = triangle(spot - place)
+            weight = one if weight is None else weight * one
+        yield sampled(x, spots, weight, padding, [(0.0, 0.0)] * len(places), batch)
+
+
+def roi_align(node):
+    """Regions of an image, each cut into a grid of cells, with some samples in each cell."""
+    x, rois, batch, graph = node[0], node[1], node[2], node.graph
+    rows, columns = node.attribute("output_height", 1), node.attribute("output_width", 1)
+    samples, half = node.attribute("sampling_ratio", 0), node.attribute(
+        "coordinate_transformation_mode", "half_pixel"
+    )
+    if samples == 0:
+        raise Inexpressible("the number of samples depends on data")
+    count, shape = rois.shape[0], [rois.shape[0], rows * samples, columns * samples]
+    places, outside = [], None
+    for axis, (cells, extent) in enumerate(zip((rows, columns), x.shape[2:]), 1):
+        begin, end = (rois.narrow(1, i, i + 1).reshape([count, 1, 1]) for i in (2 - axis, 4 - axis))
+        scale, offset = node.attribute("spatial_scale", 1.0), 0.5 if half == "half_pixel" else 0.0
+        begin, end = begin * scale - offset, end * scale - offset
+        width = end - begin if offset else (end - begin).do("max", 1.0)
+        step = graph.iota(shape, axis, "f32") + 0.5
+        place = begin + step * (width / (cells * samples))
+        off = (place < -1).do("logical_or", place > extent)
+        outside = off if outside is None else outside.do("logical_or", off)
+        places.append(place.do("max", 0.0).do("min", extent - 1.0))
+    batch = batch.to("i64").reshape([count, 1, 1]).broadcast(shape)
+    greatest = node.attribute("mode", "avg") == "max"
+    shares = list(neighbours(x, places, "border", batch))
+    value = functools.reduce(lambda a, b: a.do("max", b), shares) if greatest else sum_of(shares)
+    value = graph.select(outside.reshape(shape + [1]), 0.0, value)
+    value = value.reshape([count, rows, samples, columns, samples, x.shape[1]])
+    value = value.reduce("reduce_max", [2, 4], False) if greatest else value.mean([2, 4], False)
+    return value.transpose([0, 3, 1, 2])
+
+
+def deformable_convolution(node):
+    """A convolution whose kernel reads between elements: where, an input tells for each place of the result."""
+    x, w, offset, bias, mask = [node[i] for i in range(5)]
+    graph, rank, result = node.graph, x.rank - 2, offset.shape[2:]
+    groups, own_groups = node.attribute("group", 1), node.attribute("offset_group", 1)
+    pads, strides = node.attribute("pads") or [0] * (2 * rank), node.attribute("strides") or [1] * rank
+    dilations, taps = node.attribute("dilations") or [1] * rank, math.prod(w.shape[2:])
+    n, m, c = x.shape[0], w.shape[0] // groups, w.shape[1]
+    kernel = w.reshape([groups, m, c, taps])
+    offset = offset.reshape([n, own_groups, taps, rank, *result])
+    mask = None if mask is None else mask.reshape([n, own_groups, taps, *result])
+    terms = []
+    for number, tap in enumerate(itertools.product(*map(range, w.shape[2:]))):
+        parts, share = [], x.shape[1] // own_groups
+        for own in range(own_groups):
+            places = []
+            for d in range(rank):
+                moved = offset.slice(
+                    [0, own, number, d] + [0] * rank, [n, own + 1, number + 1, d + 1] + result
+                )
+                regular = graph.iota([n, *result], d + 1, "f32") * strides[d] + (
+                    tap[d] * dilations[d] - pads[d]
+                )
+                places.append(regular + moved.reshape([n, *result]))
+            part = sum_of(list(neighbours(x.narrow(1, own * share, (own + 1) * share), places, "zeros")))
+            if mask is not None:
+                here = mask.slice([0, own, number] + [0] * rank, [n, own + 1, number + 1] + result)
+                part = part * here.reshape([n, *result, 1])
+            parts.append(part)
+        met = graph.concat(parts, rank + 1).reshape([n, *result, groups, c])
+        one = kernel.narrow(3, number, number + 1).reshape([groups, m, c])
+        at = rank + 1
+        terms.append(graph.op("contraction", [one, met], x.dtype, [groups, m, n, *result],
+                              batch_a=[0], batch_b=[at], contract_a=[2], contract_b=[at + 1]))  # fmt: skip
+    total = sum_of(terms).transpose([2, 0, 1, *range(3, rank + 3)]).reshape([n, groups * m, *result])
+    return total if bias is None else total + by_channel(bias, total)
 
 
 def affine_grid(node):
@@ -253,11 +337,31 @@ def short_time(node):
     return transformed(framed, 2, length, False, bool(node.attribute("onesided", 1)))
 
 
+def mel_weights(node):
+    """Triangles over the bins of a spectrum, whose corners are evenly spaced in mel."""
+    bins, length, graph = int(node.known(0)), int(node.known(1)), node.graph
+    rate, low, high = (node[i].reshape([]).to("f64") for i in (2, 3, 4))
+    low, high = ((edge / 700).do("log1p") * (2595 / math.log(10)) for edge in (low, high))
+    mel = graph.iota([bins + 2], 0, "f64") * ((high - low) / (bins + 2)) + low
+    edges = ((mel / 2595 * math.log(10)).do("expm1") * 700 * (length + 1) / rate).do("floor")
+    left, middle, right = (edges.narrow(0, i, i + bins) for i in range(3))
+    place = graph.iota([length // 2 + 1, bins], 0, "f64")
+    rising = (place >= left).do("logical_and", place <= middle)
+    falling = (place >= middle).do("logical_and", place < right)
+    alone = middle.do("eq", left).do("logical_and", place.do("eq", middle))
+    weight = graph.select(alone, 1.0, graph.select(rising, (place - left) / (middle - left), 0.0))
+    weight = graph.select(falling, (right - place) / (right - middle), weight)
+    return weight.to(target_type(node.attribute("output_datatype", 1)))
+
+
 HANDLERS = {
     "AffineGrid": affine_grid,
     "DFT": dft,
+    "DeformConv": deformable_convolution,
     "GridSample": grid_sample,
+    "MelWeightMatrix": mel_weights,
     "Resize": resize,
+    "RoiAlign": roi_align,
     "STFT": short_time,
     "Upsample": upsample,
 }

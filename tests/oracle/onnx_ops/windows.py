@@ -81,7 +81,7 @@ def conv(node):
 
 def conv_transpose(node):
     """A convolution of x, spread out by zeros, with the kernel turned round."""
-    x, w, graph = node[0], node[1], node.graph
+    x, w = node[0], node[1]
     groups, rank = node.attribute("group", 1), x.rank - 2
     strides, dilations = node.attribute("strides") or [1] * rank, node.attribute("dilations") or [1] * rank
     added = node.attribute("output_padding") or [0] * rank
