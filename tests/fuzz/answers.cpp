@@ -3,8 +3,11 @@
 
 #include <fmt/format.h>
 
+#include <cstddef>
 #include <cstdio>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "fuzz/execute.hpp"
 #include "fuzz/generator.hpp"

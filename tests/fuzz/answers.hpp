@@ -13,8 +13,8 @@ namespace fuse::fuzz {
 ///   graph TEXT                    its `.fuse` text, in hexadecimal digits too
 ///   run VALUE...                  one run: the values of the declared dims, in their order
 ///   input BYTES
-///   output DEVICE LEAST GREATEST  what the device answered, and the bounds of a right answer
-///   (running_error.hpp) done VERDICT TEXT             what this process thinks of it (execute.hpp)
+///   output DEVICE LEAST GREATEST  what the device answered, and its bounds (running_error.hpp)
+///   done VERDICT TEXT             what this process thinks of it (execute.hpp)
 int answer(std::uint64_t seed, std::uint64_t first, std::int64_t count);
 
 }  // namespace fuse::fuzz

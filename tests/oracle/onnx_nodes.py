@@ -163,18 +163,13 @@ def run_fusec(fusec, graph, folder):
 
 
 def difference(got, expected, rtol, atol):
-    """Empty where they are equal by ONNX's own measure, |got - expected| <= atol + rtol |expected|. Its rtol of 0.001 is
-    less than a unit in the last place of bf16, and its atol of 1e-7 less than what f32 loses where large terms cancel;
-    so atol is at least four units in the last place of the greatest element."""
+    """Empty where they are equal by ONNX's measure: |got - expected| <= atol + rtol |expected|."""
     if str(expected.dtype) == "bfloat16" and got.dtype == numpy.dtype("V2"):
         got = got.view(expected.dtype)
     if got.dtype != expected.dtype or got.shape != expected.shape:
         return f"is {got.dtype}{list(got.shape)}, not {expected.dtype}{list(expected.shape)}"
-    unit = UNITS.get(str(expected.dtype), 0)
     if str(expected.dtype) in ("bfloat16", "bool"):
         got, expected = got.astype(numpy.float32), expected.astype(numpy.float32)
-    if unit:
-        atol = max(atol, 4 * unit * float(numpy.abs(expected[numpy.isfinite(expected)]).max(initial=0)))
     try:
         numpy.testing.assert_allclose(got, expected, rtol=rtol, atol=atol)
     except AssertionError as error:
@@ -182,8 +177,16 @@ def difference(got, expected, rtol, atol):
     return ""
 
 
+def rounding(expected):
+    """Four units in the last place of the greatest element: ONNX's own bounds are less than one unit of bf16, and less
+    than what f32 loses where large terms cancel."""
+    values = numpy.abs(expected.astype(numpy.float64))
+    return 4 * UNITS.get(str(expected.dtype), 0) * float(values[numpy.isfinite(values)].max(initial=0))
+
+
 def run_case(fusec, case):
-    """('passed' | 'inexpressible' | 'failed', text)"""
+    """('passed' | 'rounded' | 'inexpressible' | 'failed', text); rounded: beyond ONNX's bounds by rounding alone"""
+    verdict = "passed"
     try:
         for inputs, outputs in case.data_sets:
             translation = Translation(case.model, inputs)
@@ -191,13 +194,16 @@ def run_case(fusec, case):
             with tempfile.TemporaryDirectory() as folder:
                 got = run_fusec(fusec, translation.graph, folder)
             for one, (mine, right) in enumerate(zip(got, expected, strict=True)):
-                if text := difference(mine, right, case.rtol, case.atol):
+                if not difference(mine, right, case.rtol, case.atol):
+                    continue
+                verdict = "rounded"
+                if text := difference(mine, right, case.rtol, max(case.atol, rounding(right))):
                     return "failed", f"output {one} {text}"
     except Inexpressible as reason:
         return "inexpressible", str(reason)
     except Exception as error:
         return "failed", f"{type(error).__name__}: {error}"
-    return "passed", ""
+    return verdict, ""
 
 
 def run_batch(fusec, names):
@@ -219,9 +225,12 @@ def run(log, options):
     names = sorted(name for name in cases() if options.filter in name)
     work = [(fusec, names[i : i + BATCH]) for i in range(0, len(names), BATCH)]
     by_op, reasons = collections.defaultdict(collections.Counter), collections.defaultdict(list)
-    verdicts, failures = collections.Counter(), []
+    verdicts, failures, rounded = collections.Counter(), [], []
     for results in campaign.each(run_batch, options.jobs, work, "node tests"):
         for name, verdict, text in results:
+            if verdict == "rounded":
+                rounded.append(name)
+                verdict = "passed"
             by_op[op_of(name)][verdict] += 1
             verdicts[verdict] += 1
             if verdict == "inexpressible":
@@ -235,6 +244,7 @@ def run(log, options):
         log.say(f"  {op}: {counts['passed']} / {counts['inexpressible']} / {counts['failed']}")
     rows = [(len(ops), f"{reason} ({', '.join(sorted(set(ops)))})") for reason, ops in reasons.items()]
     log.table("inexpressible, by reason:", rows)
+    log.say(f"passed beyond ONNX's own bounds, by rounding: {len(rounded)} ({', '.join(sorted(rounded))})")
     counts = ", ".join(f"{verdicts[verdict]} {verdict}" for verdict in ("passed", "inexpressible", "failed"))
     log.say(f"{len(names)} node tests: {counts}")
     return verdicts["passed"], verdicts["failed"]

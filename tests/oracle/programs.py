@@ -8,6 +8,7 @@ with fuse. A wrong idea of an op, common to the device and to the reference, sho
 import collections
 import os
 import subprocess
+import threading
 
 import torch
 
@@ -17,6 +18,7 @@ from torch_ops import OPS, Context
 from torch_types import TYPES, from_bytes
 
 BATCH = 32
+SECONDS = 1800  # after which a batch counts as hung
 
 
 class Failure(Exception):
@@ -128,7 +130,9 @@ def run_batch(fuse_fuzz, seed, first, count):
     good, bad = collections.Counter(), collections.Counter()
     command = [fuse_fuzz, "--seed", str(seed), "--answers", str(first), "--count", str(count)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        program = None
+        program, timer = None, threading.Timer(SECONDS, process.kill)
+        timer.daemon = True
+        timer.start()
         for line in process.stdout:
             words = line.split()
             if words[0] == "program":
@@ -147,6 +151,7 @@ def run_batch(fuse_fuzz, seed, first, count):
                 totals.update({"op " + op.name: 1 for op in program.graph.ops} if program.graph else {})
                 good.update(program.good)
                 bad.update(program.bad)
+        timer.cancel()
         status = process.wait()
     if totals["programs"] != count or status != 0:
         at = first + totals["programs"]
