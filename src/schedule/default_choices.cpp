@@ -39,10 +39,9 @@ int vector_of(const ir::Graph& graph, const Piece& piece, std::int64_t rows, std
 }
 
 /// Blocks that share the rows of a piece with columns: as many as run at a time and have rows, unless what
-/// they leave for the combining launch is much beside what the piece moves.
+/// they leave for the combining launch is much beside what the piece moves. `registers`: of a thread.
 int blocks_for_columns(const ir::Graph& graph, const Piece& piece, Choices choices, const LoopShape& shape,
-                       const Target& target) {
-  constexpr int registers = 64;
+                       int registers, const Target& target) {
   constexpr int much = 16;
   choices.blocks = choices.parts = 1;
   const int most_an_sm = std::max(1, blocks_per_sm({.blocks = 1,
@@ -107,6 +106,7 @@ class Holding {
       if (fits(choices) && fills(threads)) return without_idle(choices);
     }
     choices.block_threads = std::bit_floor(static_cast<unsigned>(target_.max_threads_per_block));
+    choices = without_idle(choices);
     if (barely_fits(choices)) return choices;
     return alone.mapping == Mapping::row_warp && barely_fits(by_warp) ? by_warp : alone;
   }
@@ -159,15 +159,20 @@ class Holding {
                     .hold = most_held,
                     .vector = vector_that_fits(vector)};
     const bool by_warp = fits(choices);
-    choices.parts = blocks_for_columns(graph_, piece_, choices, shape_, target_);
+    int registers = 64;  // of a thread: so many are enough for what fits
+    choices.parts = blocks_for_columns(graph_, piece_, choices, shape_, registers, target_);
     if (by_warp) return choices;
     choices.mapping = Mapping::row_block;
     Choices best = choices;
     const std::int64_t groups = product(shape_.reduced).hint() / choices.vector;
     for (int threads = 32; threads <= target_.max_threads_per_block; threads *= 2) {
       choices.block_threads = threads;
-      if (!columns_fit_in(choices) && 2 * threads <= target_.max_threads_per_block) continue;
-      choices.parts = blocks_for_columns(graph_, piece_, choices, shape_, target_);
+      if (!columns_fit_in(choices)) {
+        if (2 * threads <= target_.max_threads_per_block) continue;
+        choices = with_room_left(without_idle(choices));
+        registers = registers_alone(choices);
+      }
+      choices.parts = blocks_for_columns(graph_, piece_, choices, shape_, registers, target_);
       best = choices;
       if (std::int64_t{choices.parts} * threads >= wanted_ || threads >= groups) break;
     }
@@ -185,6 +190,12 @@ class Holding {
     choices.block_threads = static_cast<int>((threads + 31) / 32 * 32);
     return choices;
   }
+  /// Threads that keep columns hold only as much of a row as these leave room for.
+  Choices with_room_left(Choices choices) const {
+    const std::int64_t left = room(choices) - trips(choices) * column_words(graph_, piece_);
+    choices.hold = static_cast<int>(std::clamp<std::int64_t>(left, 0, most_held));
+    return choices;
+  }
   /// Threads walk whole vectors of a row: of a short one, narrower ones are less to hold.
   int vector_that_fits(int vector) const {
     Choices choices{.mapping = Mapping::row_block, .block_threads = target_.max_threads_per_block};
@@ -198,17 +209,32 @@ class Holding {
     const int most = choices.block_threads > 512 ? most_held / 2 : most_held;
     return trips(choices) > 0 && trips(choices) * words_ <= most;
   }
-  /// Of a block that keeps columns: what a row needs beside them is little, where all threads have as much of
-  /// it and no value takes two registers.
+  /// Of a block that keeps columns: what a row needs beside them is little, where it is whole and no value
+  /// takes two registers.
   bool columns_fit_in(const Choices& choices) const {
-    const Dim row = product(shape_.reduced);
-    const bool whole = (row % (std::int64_t{choices.block_threads} * choices.vector)).is(0);
-    const bool narrow = size_of(graph_[dominant(graph_, piece_)].type.dtype) <= 4;
-    const bool many = choices.block_threads <= 512 && trips(choices) > 0 && whole && narrow;
+    const bool many = choices.block_threads <= 512 && trips(choices) > 0 && is_whole(choices) && is_narrow();
     return fits(choices) || (many && trips(choices) * words_ <= most_held * 5 / 4);
   }
+  /// All threads have as much of a row.
+  bool is_whole(const Choices& choices) const {
+    return (product(shape_.reduced) % step_elements(choices)).is(0);
+  }
+  /// Values of four bytes or less take one register each.
+  bool is_narrow() const { return size_of(graph_[dominant(graph_, piece_)].type.dtype) <= 4; }
+  /// Registers that a thread needs beside what it holds: for indices, sums and what a step loads. It needs
+  /// more of them where some threads have no last step, since its condition keeps the compiler from sharing
+  /// them.
+  int others(const Choices& choices) const { return is_whole(choices) ? 24 : is_narrow() ? 40 : 48; }
+  /// Registers of a thread whose block has a multiprocessor to itself.
+  int registers_alone(const Choices& choices) const {
+    const Residency one{.blocks = 1, .threads = choices.block_threads};
+    return static_cast<int>(share_of_block(one, target_).registers / target_.warp_size);
+  }
+  /// Of these, how many are left for what it holds.
+  int room(const Choices& choices) const { return registers_alone(choices) - others(choices); }
   bool barely_fits(const Choices& choices) const {
-    return trips(choices) > 0 && trips(choices) * words_ <= most_held;
+    const int most = std::min(most_held, room(choices));
+    return trips(choices) > 0 && trips(choices) * words_ <= most;
   }
 
   const ir::Graph& graph_;

@@ -162,14 +162,18 @@ int rows_at_once(const Choices& choices) {
   return choices.mapping == Mapping::row_warp ? choices.block_threads / choices.lanes : 1;
 }
 
-std::int64_t row_trips(const Dim& reduced, const Choices& choices) {
-  const std::int64_t most = reduced.max();
-  if (most / 8 > reduced.hint()) return 0;
+std::int64_t step_elements(const Choices& choices) {
   std::int64_t threads = choices.block_threads;
   if (choices.mapping == Mapping::row_warp) threads = choices.lanes;
   if (choices.mapping == Mapping::column_tile) threads = choices.block_threads / 32;
   if (choices.mapping == Mapping::split) threads *= choices.parts;
-  const std::int64_t at_once = threads * choices.vector;
+  return threads * choices.vector;
+}
+
+std::int64_t row_trips(const Dim& reduced, const Choices& choices) {
+  const std::int64_t most = reduced.max();
+  if (most / 8 > reduced.hint()) return 0;
+  const std::int64_t at_once = step_elements(choices);
   return (most + at_once - 1) / at_once * choices.vector;
 }
 

@@ -109,6 +109,8 @@ int rows_at_once(const Choices&);
 inline constexpr int tile_columns = 32;  ///< of column_tile: results side by side
 inline constexpr int most_held = 32;  ///< registers of a thread: half of what it has at half of the occupancy
 
+/// Elements of a row that its threads walk in one step.
+std::int64_t step_elements(const Choices&);
 /// Elements of the longest row that each thread walks; 0 where that is not known, or far from what is usual.
 std::int64_t row_trips(const Dim& reduced, const Choices&);
 /// 32-bit registers that an element of all columns' state takes.

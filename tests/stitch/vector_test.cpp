@@ -122,6 +122,23 @@ TEST_CASE("rows of one element or of none have choices", "[stitch][schedule]") {
   }
 }
 
+TEST_CASE("a long row has no more threads than have something to do in its last step", "[stitch][schedule]") {
+  const auto of = [](std::int64_t columns, DType dtype) {
+    Graph g("long");
+    const Tensor x = g.input("x", dtype, {100000, columns}), value = convert(x, f32);
+    const Tensor total = sum(value, {1}, true), part = value / total;
+    g.output("y", convert(part / sum(part * part, {1}, true) - value / -total, dtype));
+    return defaults(g);
+  };
+  // 1536 vectors of 8: two steps of 768 threads, not one and a half of 1024.
+  CHECK(of(12288, bf16).block_threads == 768);
+  CHECK(of(12288, bf16).hold == schedule::most_held);
+  CHECK(of(12000, bf16).block_threads == 768);
+  CHECK(of(16384, bf16).block_threads == 1024);
+  // 16 elements of two registers each, of 1000 threads of 1024: too many for 64 registers.
+  CHECK(of(16000, bf16).block_threads < 1024);
+}
+
 TEST_CASE("vectors and packed rows answer right, checked", "[stitch][emulated]") {
   std::vector<Choices> all;
   for (const int vector : {1, 2, 4}) {
