@@ -56,6 +56,21 @@ TEST_CASE("a split argmax leaves values and positions", "[schedule]") {
   check_golden("schedule/split_argmax.txt", print(one.graph, s));
 }
 
+TEST_CASE("a scan of rows without elements launches no block", "[schedule]") {
+  const auto grid = [](const std::vector<Dim>& dims, std::int64_t axis, Mapping mapping) {
+    Graph g("scan");
+    g.output("y", cumulative_sum(g.input("x", f32, dims), axis));
+    const OnePiece one(g);
+    const Choices choices = one.defaults("h200");
+    CHECK(choices.mapping == mapping);
+    return one.make(choices).kernels[0].grid.to_string();
+  };
+  CHECK(grid({1000, 0}, 1, Mapping::scan_warp) == "0");
+  CHECK(grid({1000, 5}, 1, Mapping::scan_warp) == "250");
+  CHECK(grid({0, 1000}, 0, Mapping::scan_thread) == "0");
+  CHECK(grid({5, 1000}, 0, Mapping::scan_thread) == "4");
+}
+
 TEST_CASE("make_schedule is pure", "[schedule]") {
   const OnePiece one(symbolic_sum({1}));
   for (const Mapping mapping :
