@@ -110,15 +110,19 @@ TEST_CASE("by default, short rows share a warp and small tensors are walked one 
 }
 
 TEST_CASE("rows of one element or of none have choices", "[stitch][schedule]") {
-  for (const std::int64_t hint : {0, 1}) {
+  const auto of = [](auto columns_of) {
     Graph g("short");
-    const Dim N = g.dim("N", {.min = 0, .max = 1 << 20, .hint = hint});
-    const Tensor x = g.input("x", f32, {1 << 20, N});
+    const Tensor x = g.input("x", f32, {1 << 20, columns_of(g)});
     g.output("y", x / sum(x, {1}, true));
-    const Choices choices = defaults(g);
+    return defaults(g);
+  };
+  const Choices late = of([](Graph& g) { return g.dim("N", {.min = 0, .max = 1 << 20, .hint = 1}); });
+  const Choices none = of([](Graph&) { return Dim(0); });
+  for (const Choices& choices : {late, none}) {
     INFO(choices.to_string());
     CHECK(choices.vector == 1);
     CHECK(choices.block_threads % 32 == 0);
+    CHECK(choices.block_threads > 0);
   }
 }
 
