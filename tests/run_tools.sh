@@ -303,13 +303,13 @@ check_cache() {
   expect 0 'y f32' 'cache: a second one needs no compiler' "${cache[@]}" PATH=/nonexistent FUSE_CXX="$(command -v c++)" \
     "$fusec" run examples/graphs/softmax.fuse --dim B=2
   expect 0 'softmax for h200' 'cache: list' "${cache[@]}" "$fusec" cache list
-  expect 0 '1 entries are whole, 0 damaged' 'cache: verify' "${cache[@]}" "$fusec" cache verify
+  expect 0 '1 entry whole, 0 damaged' 'cache: verify' "${cache[@]}" "$fusec" cache verify
   entry=$(ls "$scratch/cache")
   printf 'x' | dd of="$scratch/cache/$entry" bs=1 seek=200 conv=notrunc 2>/dev/null
   expect 1 'is damaged: its checksum is another' 'cache: verify of a damaged entry' "${cache[@]}" "$fusec" cache verify
   expect 0 'y f32' 'cache: a damaged entry is a miss' "${cache[@]}" "$fusec" run examples/graphs/softmax.fuse --dim B=2
-  expect 0 '1 entries are whole, 0 damaged' 'cache: and is replaced' "${cache[@]}" "$fusec" cache verify
-  expect 0 '1 entries removed' 'cache: clear' "${cache[@]}" "$fusec" cache clear
+  expect 0 '1 entry whole, 0 damaged' 'cache: and is replaced' "${cache[@]}" "$fusec" cache verify
+  expect 0 '1 entry removed' 'cache: clear' "${cache[@]}" "$fusec" cache clear
   absent 'cache: clear leaves nothing' "$scratch/cache"
   expect 0 'FUSE_CACHE is 0' 'cache: off' env FUSE_CACHE=0 "$fusec" cache list
   chmod 777 "$scratch/cache"

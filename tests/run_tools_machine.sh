@@ -127,6 +127,12 @@ check_directories() {
   local -a run=("$fusec" run "$softmax" --device emulated --dim B=1)
   local -a env=("TMPDIR=/nonexistent")
   both 'no temporary directory' io 'temporary directory /nonexistent .*does not exist' "${run[@]}"
+  # shellcheck disable=SC2016
+  printf '#!/bin/sh\nrm -rf "$TMPDIR"\nexit 1\n' >"$scratch/remover"
+  chmod +x "$scratch/remover"
+  mkdir -p "$scratch/vanishing"
+  expect 1 "^error: $scratch/vanishing/fuse-.* is gone: somebody removed it while fuse used it" \
+    'run: a temporary directory that vanishes' env "TMPDIR=$scratch/vanishing" "FUSE_CXX=$scratch/remover" "${run[@]}"
   mkdir -p "$scratch/mount"
   if ! with_mount size=1m true 2>"$scratch/err"; then
     echo "skipped directories that are noexec, full or read-only: $(head -n 1 "$scratch/err")"

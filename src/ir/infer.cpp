@@ -602,12 +602,12 @@ struct Checker {
       fail(ErrorCode::invalid_argument,
            fmt::format("the kernel '{}' calls grid_barrier and does not say that its blocks wait",
                        attribute.name),
-           "set CustomKernel::grid_barrier, and take `global<int> barrier` behind the result");
+           "set grid_barrier, and take `global<int> barrier` behind the result");
     }
     if (!attribute.parts.empty() && !attribute.grid_barrier) {
       fail(ErrorCode::invalid_argument,
            fmt::format("the kernel '{}' has parts and no grid barrier to be cut at", attribute.name),
-           "set CustomKernel::grid_barrier, or give the kernel alone");
+           "set grid_barrier, or give the kernel alone");
     }
     for (std::size_t i = 0; i < attribute.parts.size(); ++i) {
       check_kernel_text(attribute.part_name(i), attribute.parts[i], attribute.threads);

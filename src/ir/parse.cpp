@@ -33,7 +33,7 @@ constexpr std::string_view op_names[] = {
 
 std::string nearest_op(std::string_view name) {
   const std::string near = did_you_mean({std::begin(op_names), std::end(op_names)}, name);
-  return near.empty() ? "the ops are listed in fuse/ops.def" : near;
+  return near.empty() ? "fusec ops lists the ops" : near;
 }
 
 class Parser {

@@ -37,8 +37,9 @@ std::string quoted_word(std::string_view name) {
   return text + '"';
 }
 
-std::string counted(std::size_t count, std::string_view noun) {
-  return std::to_string(count) + ' ' + std::string(noun) + (count == 1 ? "" : "s");
+std::string counted(std::size_t count, std::string_view noun, std::string_view plural) {
+  const std::string many = plural.empty() ? std::string(noun) + 's' : std::string(plural);
+  return std::to_string(count) + ' ' + (count == 1 ? std::string(noun) : many);
 }
 
 std::string listed(const std::vector<std::string_view>& words) {

@@ -26,8 +26,8 @@ inline std::string file_word(std::string_view file) {
 
 // For messages.
 
-/// "1 operand", "2 operands"
-std::string counted(std::size_t count, std::string_view noun);
+/// "1 operand", "2 operands"; `plural` where it is not the noun and an s.
+std::string counted(std::size_t count, std::string_view noun, std::string_view plural = {});
 /// "a, b and c"
 std::string listed(const std::vector<std::string_view>& words);
 

@@ -34,8 +34,8 @@ bool overlap(const void* a, std::int64_t a_bytes, const void* b, std::int64_t b_
 Status check_buffers(const Prepared::Impl& p, std::span<const BufferView> buffers,
                      const std::vector<char>& needed) noexcept {
   if (buffers.size() != p.bytes.size()) {
-    return status(ErrorCode::invalid_argument, "{} buffers were given, there are {} slots", buffers.size(),
-                  p.bytes.size());
+    return status(ErrorCode::invalid_argument, "{} buffer{} given for {} slot{}", buffers.size(),
+                  buffers.size() == 1 ? "" : "s", p.bytes.size(), p.bytes.size() == 1 ? "" : "s");
   }
   for (std::size_t i = 0; i < buffers.size(); ++i) {
     const BufferView& view = buffers[i];

@@ -424,7 +424,7 @@ TEST_CASE("c api: errors of C++ are statuses with its text, and make nothing", "
   const OwnedStream queue = loaded.stream();
   const std::array<fuse_compiler_view, 4> few{};
   CHECK(said(fuse_compiler_run(two.get(), queue.get(), few.data(), few.size(), own.get(), nullptr)) ==
-        "invalid-argument: 4 buffers were given, there are 5 slots");
+        "invalid-argument: 4 buffers given for 5 slots");
 }
 
 TEST_CASE("c api: the last error is the thread's own, and cut where it is long", "[deploy][emulated]") {

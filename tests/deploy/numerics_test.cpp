@@ -122,7 +122,7 @@ TEST_CASE("check_numerics: parameters, and what it says of missing buffers", "[d
           check_numerics(graph, device, {{"B", 1}}, stream, std::span(views).first(1));
         })
             .starts_with(
-                "invalid-argument: check_numerics: 1 buffers were given, graph 'transformer_block' has "));
+                "invalid-argument: check_numerics: 1 buffer given for graph 'transformer_block', which has "));
   CHECK(error_of([&] { check_numerics(graph, device, {}, stream, views); }).starts_with("unbound: "));
   views[0] = {};
   CHECK(error_of([&] {

@@ -46,7 +46,7 @@ TEST_CASE("an unknown op names the nearest", "[ir][parse]") {
   REQUIRE(line("%2 = reduce_sun %x {dims = [0]} : f32[4]") ==
           "column 6: unknown op reduce_sun\n  hint: did you mean 'reduce_sum', 'reduce_min'?");
   REQUIRE(line("%2 = fused_multiply_add %x : f32[4]") ==
-          "column 6: unknown op fused_multiply_add\n  hint: the ops are listed in fuse/ops.def");
+          "column 6: unknown op fused_multiply_add\n  hint: fusec ops lists the ops");
   REQUIRE(line("%2 = input : f32[4]") ==
           "column 6: input is no op of a body\n  hint: inputs and parameters stand in the signature");
 }

@@ -77,7 +77,7 @@ TEST_CASE("compile: explain names steps, launches, ops and bytes", "[runtime][em
   const std::string text = executable.explain();
   INFO(text);
   REQUIRE(
-      text.ends_with("steps: 3 (2 kernels, 0 gemms, 1 others)\n"
+      text.ends_with("steps: 3 (2 kernels, 0 gemms, 1 other)\n"
                      "  0 kernel scale grid (B + 7) / 8 x 32 threads\n"
                      "    mul in affine; reads x (16 * B bytes) writes t0 (16 * B bytes)\n"
                      "  1 kernel shift grid (B + 7) / 8 x 32 threads\n"

@@ -84,11 +84,11 @@ TEST_CASE("run: bad buffers are named", "[runtime][device]") {
     Rig rig(device, 4);
     SECTION("too few " + device.name()) {
       rig.views.pop_back();
-      REQUIRE(rig.failure() == "invalid-argument: 3 buffers were given, there are 4 slots");
+      REQUIRE(rig.failure() == "invalid-argument: 3 buffers given for 4 slots");
     }
     SECTION("too many " + device.name()) {
       rig.views.push_back({});
-      REQUIRE(rig.failure() == "invalid-argument: 5 buffers were given, there are 4 slots");
+      REQUIRE(rig.failure() == "invalid-argument: 5 buffers given for 4 slots");
     }
     SECTION("null " + device.name()) {
       rig.views[1].address = nullptr;

@@ -4,6 +4,7 @@
 
 #include "commands.hpp"
 #include "common.hpp"
+#include "ir/words.hpp"
 #include "runtime/compile/disk_cache.hpp"
 
 namespace fuse::fusec {
@@ -26,7 +27,8 @@ int list(const DiskCache& cache) {
     rows.push_back({entry.name.substr(0, 16), std::to_string(entry.bytes), age_of(entry.used),
                     entry.damage.empty() ? entry.title : "damaged"});
   }
-  print_line(fmt::format("{}: {} entries, {} bytes", cache.directory(), rows.size() - 1, bytes));
+  print_line(fmt::format("{}: {}, {} bytes", cache.directory(),
+                         ir::counted(rows.size() - 1, "entry", "entries"), bytes));
   if (rows.size() > 1) print_line(table(rows));
   return 0;
 }
@@ -41,7 +43,8 @@ int verify(const DiskCache& cache) {
     ++damaged;
     print_line(fmt::format("{}: {}", entry.name, entry.damage));
   }
-  print_line(fmt::format("{}: {} entries are whole, {} damaged", cache.directory(), whole, damaged));
+  print_line(fmt::format("{}: {} whole, {} damaged", cache.directory(),
+                         ir::counted(whole, "entry", "entries"), damaged));
   return damaged == 0 ? 0 : 1;
 }
 
@@ -59,7 +62,8 @@ int execute(const CacheOptions& options) {
     case CacheOptions::Action::verify:
       return verify(cache);
     case CacheOptions::Action::clear:
-      print_line(fmt::format("{}: {} entries removed", cache.directory(), cache.clear()));
+      print_line(
+          fmt::format("{}: {} removed", cache.directory(), ir::counted(cache.clear(), "entry", "entries")));
   }
   return 0;
 }

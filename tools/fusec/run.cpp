@@ -12,6 +12,7 @@
 #include "commands.hpp"
 #include "common.hpp"
 #include "inputs.hpp"
+#include "ir/words.hpp"
 #include "progress.hpp"
 #include "repro.hpp"
 #include "runtime/backend.hpp"
@@ -135,8 +136,9 @@ void write_trace(const std::string& file, const Session& session, Progress& prog
   std::vector<Profile> profiles = {session.prepared().predicted()};
   if (std::optional<Profile> measured = session.measured()) profiles.push_back(*std::move(measured));
   write_file(file, chrome_trace(profiles));
-  progress.print(fmt::format("trace    {}: {} steps on {} streams, {:.1f} us by the {}", file,
-                             profiles[0].steps.size(), session.prepared().streams(),
+  progress.print(fmt::format("trace    {}: {} on {}, {:.1f} us by the {}", file,
+                             ir::counted(profiles[0].steps.size(), "step"),
+                             ir::counted(static_cast<std::size_t>(session.prepared().streams()), "stream"),
                              profiles[0].seconds * 1e6, profiles[0].clock));
 }
 
@@ -194,8 +196,8 @@ int execute(const RunOptions& given) {
   }
   const auto middle = seconds.begin() + static_cast<std::ptrdiff_t>(seconds.size() / 2);
   std::nth_element(seconds.begin(), middle, seconds.end());
-  progress.print(fmt::format("kernels  {} launched, {} GEMMs", session.prepared().launches(),
-                             session.prepared().gemms()));
+  progress.print(fmt::format("kernels  {} launched, {}", session.prepared().launches(),
+                             ir::counted(static_cast<std::size_t>(session.prepared().gemms()), "GEMM")));
   if (const std::string note = session.workspace().mode_note(); !note.empty())
     progress.print(fmt::format("mode     {}: {}", to_string(session.workspace().mode()), note));
   progress.print(fmt::format(

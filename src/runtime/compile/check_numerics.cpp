@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "ir/kept_values.hpp"
+#include "ir/words.hpp"
 #include "runtime/compile/compile.hpp"
 #include "runtime/host_tensor.hpp"
 
@@ -78,12 +79,12 @@ class Checker {
 
   void check_given(std::size_t given) const {
     if (given >= given_count()) return;
-    throw Error({.code = ErrorCode::invalid_argument,
-                 .message = fmt::format(
-                     "check_numerics: {} buffers were given, graph '{}' has {} inputs and parameters", given,
-                     graph_.name, given_count()),
-                 .op = {},
-                 .hint = "give those that Prepared::run takes, by slot"});
+    throw Error(
+        {.code = ErrorCode::invalid_argument,
+         .message = fmt::format("check_numerics: {} given for graph '{}', which has {} inputs and parameters",
+                                ir::counted(given, "buffer"), graph_.name, given_count()),
+         .op = {},
+         .hint = "give those that Prepared::run takes, by slot"});
   }
 
   std::size_t slot_of(ir::NodeId id) const {

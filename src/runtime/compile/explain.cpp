@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 
+#include "ir/words.hpp"
 #include "runtime/compile/compile.hpp"
 #include "runtime/compile/program_of.hpp"
 
@@ -45,8 +46,9 @@ class Explainer {
       text += fmt::format("setup, once for the parameters: {}\n", plan_.setup.size()) + lines(plan_.setup);
     }
     return text +
-           fmt::format("steps: {} ({} kernels, {} gemms, {} others)\n", plan_.steps.size(), kernels, gemms,
-                       plan_.steps.size() - kernels - gemms) +
+           fmt::format("steps: {} ({}, {}, {})\n", plan_.steps.size(), ir::counted(kernels, "kernel"),
+                       ir::counted(gemms, "gemm"),
+                       ir::counted(plan_.steps.size() - kernels - gemms, "other")) +
            (shared > 0 ? fmt::format("{} of the kernels run the text of an equal one\n", shared) : "") +
            lines(plan_.steps);
   }
