@@ -68,7 +68,7 @@ class Evaluation {
         inputs_(inputs),
         dims_(std::move(dims)),
         precision_(precision),
-        floats_(precision == Precision::exact && has_f64(graph) ? Hold::wide : Hold::real),
+        floats_(precision == Precision::wide && has_f64(graph) ? Hold::wide : Hold::real),
         variant_(variant),
         values_(graph.nodes.size()),
         last_use_(graph.nodes.size(), none) {

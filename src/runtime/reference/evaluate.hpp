@@ -25,14 +25,15 @@ struct ReferenceResult {
 
 /// Evaluates a verified graph; `dims` gives the value of each symbol.
 ///
-/// exact: floats are held in a type that is wider than any of the graph's: in doubles, or in Wide where the
-/// graph has an f64. A convert between floating types does nothing, and constants and inputs are what their
-/// dtype holds; so the result differs from the true one by that type's rounding alone, and the caller rounds
-/// it to the output's dtype, once. A comparison or a truncation sees exact values.
+/// exact: floats are double throughout. A convert between floating types does nothing, and constants and
+/// inputs are what their dtype holds; so the result differs from the true one by double's rounding alone, and
+/// the caller rounds it to the output's dtype, once. A comparison or a truncation sees exact values.
+///
+/// wide: exact, but in Wide instead of double where the graph has an f64.
 ///
 /// same_type: every op's result is rounded once to its dtype. Sums and products of f16, bf16 and f32 (matmul
 /// too) accumulate one element after another in f32, those of f64 in f64. The form for integers, comparisons
-/// and masks, where a rounding decides. In both, i64 and i32 wrap, and results do not depend on the number of
+/// and masks, where a rounding decides. In all, i64 and i32 wrap, and results do not depend on the number of
 /// threads.
 ///
 /// `variant` (of same_type) picks among the evaluations that a right device may make. 0 is the one above. Any

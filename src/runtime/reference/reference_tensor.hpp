@@ -14,7 +14,7 @@
 
 namespace fuse::runtime {
 
-/// What an exact evaluation of f64 is held in: 64 bits of precision on x86-64, 113 on AArch64 and RISC-V.
+/// What a wide evaluation of f64 is held in: 64 bits of precision on x86-64, 113 on AArch64 and RISC-V.
 using Wide = long double;
 static_assert(std::numeric_limits<Wide>::digits >= 64,
               "The reference judges f64 results by an evaluation in long double, which has to be wider.");

@@ -11,9 +11,10 @@
 
 namespace fuse::runtime {
 
-/// What a value of the graph holds. exact: floats stay wider than their dtype from the inputs to the outputs.
+/// What a value of the graph holds. exact: floats stay double from the inputs to the outputs. wide: the same
+/// in a wider type where the graph has an f64, so that no dtype is as wide as what it is judged by.
 /// same_type: each op's result is rounded to its dtype, as code that runs op by op would leave it.
-enum class Precision : std::uint8_t { exact, same_type };
+enum class Precision : std::uint8_t { exact, wide, same_type };
 
 namespace reference {
 
