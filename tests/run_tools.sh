@@ -288,7 +288,7 @@ check_commands() {  # PAGE
         report $? 'a planted access out of bounds is traced to its op and line' 'its repro does not tell them' ;;
       *'fusec bisect'*) grep -q 'transformer.hpp:49' "$scratch/out" && grep -q 'made wrong by the graph pass simplify' "$scratch/out"
         report $? 'a planted wrong rewrite is traced to its op, line and pass' 'it is not told' ;;
-      *--check-numerics*) grep -q '^numerics %1 = log f32.4. at main.cpp:4 has NaN at element ' "$scratch/out"
+      *--check-numerics*) grep -q '^numerics %2 = log f32.4. at main.cpp:5 has NaN at element ' "$scratch/out"
         report $? 'the op that makes a NaN is named' 'it is not told' ;;
     esac
   done < <(sed -n 's/^    \$ //p' "$1")
