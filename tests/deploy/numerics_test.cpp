@@ -118,11 +118,12 @@ TEST_CASE("check_numerics: parameters, and what it says of missing buffers", "[d
   }
   Stream stream = device.stream();
   CHECK(check_numerics(graph, device, {{"B", 1}}, stream, views).empty());  // outputs' views are passed over
-  CHECK(error_of([&] {
-          check_numerics(graph, device, {{"B", 1}}, stream, std::span(views).first(1));
-        })
-            .starts_with(
-                "invalid-argument: check_numerics: 1 buffer given for graph 'transformer_block', which has "));
+  CHECK(
+      error_of([&] {
+        check_numerics(graph, device, {{"B", 1}}, stream, std::span(views).first(1));
+      })
+          .starts_with(
+              "invalid-argument: check_numerics: 1 buffer given for graph 'transformer_block', which has "));
   CHECK(error_of([&] { check_numerics(graph, device, {}, stream, views); }).starts_with("unbound: "));
   views[0] = {};
   CHECK(error_of([&] {
