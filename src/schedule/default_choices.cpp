@@ -224,7 +224,7 @@ class Holding {
   /// Registers that a thread needs beside what it holds: for indices, sums and what a step loads. It needs
   /// more of them where some threads have no last step, since its condition keeps the compiler from sharing
   /// them.
-  int others(const Choices& choices) const { return is_whole(choices) ? 24 : is_narrow() ? 40 : 48; }
+  int others(const Choices& choices) const { return is_whole(choices) ? 16 : is_narrow() ? 40 : 48; }
   /// Registers of a thread whose block has a multiprocessor to itself.
   int registers_alone(const Choices& choices) const {
     const Residency one{.blocks = 1, .threads = choices.block_threads};
