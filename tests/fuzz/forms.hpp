@@ -1,5 +1,5 @@
-// Forms: what a campaign of generated programs must reach on purpose, counted. SPDX-License-Identifier:
-// Apache-2.0
+// Forms: what a campaign of generated programs must reach on purpose, counted.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <array>
