@@ -116,14 +116,17 @@ void Lowering::threads(const std::string& block, const std::function<void(const 
     };
     const Dim& blocks = builder.kernel.grid;
     if (tiles == blocks) return body(at.block);
+    const bool keeps_columns = launch.role == KernelSchedule::Role::partial && has_columns(schedule.piece);
     // By results: a tile too many has none. Blocks that keep columns take every n-th row.
-    const bool guarded = launch.mapping != Mapping::row_block && launch.mapping != Mapping::tile &&
-                         (launch.role != KernelSchedule::Role::partial || !has_columns(schedule.piece));
+    const bool guarded =
+        launch.mapping != Mapping::row_block && launch.mapping != Mapping::tile && !keeps_columns;
     if (tiles.is_constant() && tiles.constant() < blocks.constant()) {
       if (guarded) return body(at.block);
       return builder.when({{at.block, tiles}}, [&] { body(at.block); });
     }
-    const bool shares = launch.mapping != Mapping::element && launch.mapping != Mapping::row_warp;
+    // Warps that walk rows share nothing, but the columns that they keep are combined in shared memory.
+    const bool shares =
+        launch.mapping != Mapping::element && (launch.mapping != Mapping::row_warp || keeps_columns);
     builder.loop({.name = block, .begin = at.block, .end = tiles, .step = blocks, .body = {}}, [&] {
       body(Dim::index(block, tiles));
       // What it left in shared memory may be overwritten.
