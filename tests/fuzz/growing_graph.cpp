@@ -255,15 +255,16 @@ std::int64_t GrowingGraph::value_of(const Dim& dim) const {
 }
 
 std::int64_t GrowingGraph::elements(const std::vector<Dim>& dims) const {
-  std::int64_t count = 1;
+  constexpr std::int64_t bytes = sizeof(double);  // of an element, to the reference
+  std::int64_t size = bytes;
   bool none = false;
   for (const Dim& dim : dims) {
     const std::int64_t value = value_of(dim);
     none = none || value == 0;
-    // A product that overflows is refused, whatever else is 0.
-    if (__builtin_mul_overflow(count, std::max<std::int64_t>(1, value), &count)) return std::int64_t{1} << 62;
+    // A size in bytes that overflows is refused, whatever else is 0.
+    if (__builtin_mul_overflow(size, std::max<std::int64_t>(1, value), &size)) return std::int64_t{1} << 62;
   }
-  return none ? 0 : count;
+  return none ? 0 : size / bytes;
 }
 
 void GrowingGraph::roll_back(std::size_t mark) {

@@ -31,6 +31,7 @@ FLAGS = ['-xc++', '-std=c++20', '-Iinclude', '-Isrc', '-isystem', '/usr/local/cu
 COMPARISONS = {'<': '<=', '<=': '<', '>': '>=', '>=': '>', '==': '!=', '!=': '=='}
 ARITHMETIC = {'+': '-', '-': '+', '*': '+', '/': '*', '%': '/', '<<': '>>', '>>': '<<', '&': '|', '|': '&'}
 CONSTANT = {Kind.STATIC_ASSERT, Kind.ENUM_CONSTANT_DECL, Kind.TEMPLATE_TYPE_PARAMETER, Kind.TEMPLATE_NON_TYPE_PARAMETER}
+NOT_TAKEN = 'the branch is not taken'
 PRELUDE = '#include "mutant.hpp"\n'
 MUTANT_HPP = '''// Which mutant runs. Written by tests/mutants/plant.py.
 #pragma once
@@ -91,7 +92,10 @@ class Planter:
             words = {token.spelling for token, _ in zip(cursor.get_tokens(), range(6))}
             if words & {'constexpr', 'consteval'}:
                 return
-        if cursor.kind == Kind.CASE_STMT:  # its value is a constant
+        if cursor.kind in (Kind.CXX_METHOD, Kind.CONSTRUCTOR) and self.is_defaulted(cursor):
+            return
+        constant = cursor.kind == Kind.IF_STMT and self.source(cursor).startswith('if constexpr')
+        if cursor.kind == Kind.CASE_STMT or constant:  # the value, or the condition, is a constant
             for child in list(cursor.get_children())[1:]:
                 self.walk(child, runs)
             return
@@ -102,6 +106,11 @@ class Planter:
             if cursor.kind == Kind.COMPOUND_STMT and self.inside(child):
                 self.drop(child)
             self.walk(child, body)
+
+    def is_defaulted(self, cursor):
+        """The compiler writes its body, whose places are those of the declaration."""
+        begin, end = cursor.extent.start.offset, cursor.extent.end.offset
+        return b'= default' in self.text[begin:end + 12] and b'{' not in self.text[begin:end]
 
     def operator(self, cursor, left):
         """The operator of a binary expression, between its operands."""
@@ -131,7 +140,9 @@ class Planter:
                     self.add(cursor, f'{operator} {b} is left out', f'decltype({self.source(cursor)})({a})')
         elif cursor.kind == Kind.CALL_EXPR and cursor.spelling in ('operator==', 'operator!='):
             self.add(cursor, f'{cursor.spelling[8:]} is turned', f'!({self.source(cursor)})')
-        elif cursor.kind == Kind.UNARY_OPERATOR and self.source(cursor).startswith('!') and children:
+        elif cursor.kind == Kind.UNARY_OPERATOR and self.source(cursor)[0] == '!' and children:
+            if self.source(cursor).startswith('!='):  # a != b, which C++20 reads as !(a == b)
+                return
             self.add(cursor, '! is left out', f'bool({self.source(children[0])})')
         elif cursor.kind == Kind.IF_STMT:
             self.condition(cursor, children)
@@ -141,11 +152,13 @@ class Planter:
 
     def condition(self, cursor, children):
         """A branch that is never taken, where the condition is an expression of its own."""
-        text = self.source(cursor)
-        if text.startswith('if constexpr') or not children or not children[0].kind.is_expression():
+        if not children or not children[0].kind.is_expression():
+            return
+        between = self.text[children[0].extent.end.offset:children[1].extent.start.offset]
+        if b';' in between:  # what stands before the condition
             return
         if children[0].kind != Kind.BINARY_OPERATOR:  # those are changed themselves
-            self.add(children[0], 'the branch is not taken', 'false')
+            self.add(children[0], NOT_TAKEN, 'false')
 
     def drop(self, statement):
         """A statement that is left out: a call, an assignment, a jump."""
@@ -164,7 +177,7 @@ class Planter:
         """The text with all places, numbered from `first`; and the mutants."""
         places = sorted(set(self.places), key=lambda p: (p[0], -p[1], p[2]))
         mutants = [{'number': first + i, 'file': self.path, 'line': self.line(p[0]), 'kind': p[2],
-                    'text': ' '.join(self.text[p[0]:p[1] or None].decode().split('\n')[0].split())[:100]
+                    'text': ' '.join(self.text[p[0]:].decode().split('\n')[0].split())[:100]
                     if p[3] is None else ' '.join(self.text[p[0]:p[1]].decode().split())[:160]}
                    for i, p in enumerate(places)]
         return render(self.text, places, first), mutants
@@ -188,7 +201,10 @@ def render(text, places, first):
                 held.append(inner[i])
                 i += 1
             out.append(text[at:place[0]].decode())
-            out.append(f'FUSE_MUTANT({number}, ({span(place[0], place[1], held)}), ({place[3]}))')
+            as_it_was = f'({span(place[0], place[1], held)})'
+            if place[2] == NOT_TAKEN:  # it may be a pointer or an optional
+                as_it_was = f'bool{as_it_was}'
+            out.append(f'FUSE_MUTANT({number}, {as_it_was}, ({place[3]}))')
             at = place[1]
         out.append(text[at:end].decode())
         return ''.join(out)
@@ -242,6 +258,9 @@ def main():
     shutil.copy(here / 'mutant_trace.hpp', tree / 'src/mutant_trace.hpp')
     shutil.copy(here / 'mutant_trace.cpp.in', tree / 'src/ir/mutant_trace.cpp')
     shutil.copy(here / 'listener.cpp.in', tree / 'tests/support/mutant_listener.cpp')
+    with (tree / 'tests/CMakeLists.txt').open('a') as cmake:  # what the others precompile has no listeners
+        cmake.write('set_source_files_properties(support/mutant_listener.cpp PROPERTIES SKIP_PRECOMPILE_HEADERS ON\n'
+                    '                            SKIP_UNITY_BUILD_INCLUSION ON)\n')
     (tree / 'src/mutant_count.hpp').write_text(f'inline constexpr int mutant_count = {len(mutants)};\n')
     (tree / 'mutants.json').write_text(json.dumps(mutants, indent=1))
 
