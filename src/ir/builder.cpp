@@ -446,7 +446,10 @@ Graph Graph::load(const std::string& path) {
            "this is no .fuse file");
   }
   std::ifstream file(path, std::ios::binary);
-  if (!file || std::filesystem::is_directory(path, failure)) {
+  if (std::filesystem::is_directory(path, failure))
+    refuse(ErrorCode::io, "it is a directory, not a .fuse file", "a repro's directory has a file repro.json");
+  if (path.empty()) refuse(ErrorCode::io, "the path of the file is empty", "name a .fuse file");
+  if (!file) {
     refuse(ErrorCode::io, "the file cannot be opened", "check the path and its permissions");
   }
   std::string text;

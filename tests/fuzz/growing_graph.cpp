@@ -6,6 +6,7 @@
 #include <numeric>
 #include <set>
 
+#include "analysis/guards.hpp"
 #include "fuzz/error_rules.hpp"
 
 namespace fuse::fuzz {
@@ -379,8 +380,14 @@ void GrowingGraph::add_binding(Program& program) {
                                     : random.between(symbol.range.min, top);
   }
   std::swap(dims_, other);
-  const bool all_fit = std::all_of(graph().nodes.begin(), graph().nodes.end(),
-                                   [&](const ir::Node& node) { return fits(node.type.dims); });
+  // What an op needs of its dims may not hold of these: prepare would refuse them.
+  const std::vector<analysis::Guard> guards = analysis::guards_of(program.graph);
+  const bool all_fit =
+      std::all_of(graph().nodes.begin(), graph().nodes.end(),
+                  [&](const ir::Node& node) { return fits(node.type.dims); }) &&
+      std::all_of(guards.begin(), guards.end(), [&](const analysis::Guard& guard) {
+        return guard.relation.holds(value_of(guard.relation.left), value_of(guard.relation.right));
+      });
   std::swap(dims_, other);
   if (all_fit && other != dims_) program.bindings.push_back(std::move(other));
 }

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "answers.hpp"
 #include "ir/graph.hpp"
 #include "runtime/host_tensor.hpp"
 #include "runtime/reference/evaluate.hpp"
@@ -21,24 +22,20 @@ struct Verdict {
   bool bare = false;      ///< all NaN, all infinite, or constant: it tells little about the kernels
 };
 
-/// What evaluations in the graph's types answer for one output, and how far they are off the exact values.
-struct Answers {
-  double abs = 0, rel = 0;  ///< largest error, and largest error over the exact value
-  /// Of each element of a float output: bits for NaN, an infinity of either sign, and a finite value.
-  std::vector<std::uint8_t> kinds{};
-  std::vector<std::int64_t> least{}, greatest{};  ///< of each element of an integer or bool output
-};
-
 /// Judges outputs by the evaluations that a right device may make (`runtime::evaluate`, variants), and by how
 /// far those are off the exact values. docs/fusec.md says why.
 ///
-/// Floats: an element may be off its exact value e by the larger of min(4 A, 16 R |e|) and 4 units in the
-/// last place, where A and R are the largest error and the largest relative error of these evaluations
-/// anywhere in the output. Where op-by-op evaluation (or the exact one) is not finite, the element has to be
-/// what one of the evaluations has there: NaN, that infinity, or a finite value in the bound. Integers and
-/// bools have to lie in the range of what the evaluations have there.
+/// Floats: an element may be off its exact value e by the largest of min(4 A, 16 R |e|), 8 E, 1.5 D and 4
+/// units in the last place. A and R are the largest error and the largest relative error in the output, of
+/// the evaluations that decide as the exact one does where errors leave a decision open (a comparison, a
+/// rounding); elements that err far more than others, in all of them, do not count. E is the largest of these
+/// errors at the element, D that of all evaluations, so that only what follows from an open decision is free
+/// (answers.hpp). Where one of them is not finite, the element has to be what one of the evaluations has
+/// there: NaN, that infinity, or a finite value in the bound. Integers and bools have to lie in the range of
+/// what the evaluations have there.
 ///
-/// Variant 0 is asked first; the others once an output is beyond what those before allow.
+/// Op-by-op evaluation is asked first; the others once an output is beyond what it allows, or where it meets
+/// a decision that is open.
 class OutputChecker {
  public:
   using Dims = std::function<std::int64_t(std::string_view)>;
@@ -51,11 +48,11 @@ class OutputChecker {
   Verdict check(const std::string& output, const runtime::HostTensor& got);
 
  private:
-  static constexpr int most_variants = 17;
+  enum class Asked : std::uint8_t { nothing, one, all };
 
   void tell(std::string what) const;
-  /// Evaluates the next variant, into answers_.
-  void ask_variant();
+  /// Evaluates op by op, or in all ways, into answers_.
+  void ask(bool all);
   Verdict judge(const std::string& output, const runtime::HostTensor& got) const;
 
   const ir::Graph& graph_;
@@ -64,7 +61,7 @@ class OutputChecker {
   const std::function<void(std::string)> now_;
   runtime::ReferenceResult exact_;
   std::map<std::string, Answers> answers_;  // by output
-  int variants_ = 0;
+  Asked asked_ = Asked::nothing;
 };
 
 }  // namespace fuse::fusec

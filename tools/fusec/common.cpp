@@ -94,14 +94,17 @@ int barrier_count(const codegen::KernelInfo& kernel) {
                                         [](const codegen::OpLine& line) { return line.barrier; }));
 }
 
-void check_drop_barrier(const ir::Graph& graph, const Target& target, PipelineOptions options) {
+std::vector<KernelBarriers> check_drop_barrier(const ir::Graph& graph, const Target& target,
+                                               PipelineOptions options) {
   const int barrier = std::exchange(options.drop_barrier, -1);
-  if (barrier < 0) return;
+  std::vector<KernelBarriers> kernels;
+  if (barrier < 0) return kernels;
   int count = 0;
   for (const codegen::KernelInfo& kernel : run_pipeline(graph, target, options).source.kernels) {
-    count += barrier_count(kernel);
+    kernels.push_back({kernel.name, count, barrier_count(kernel)});
+    count += kernels.back().count;
   }
-  if (barrier < count) return;
+  if (barrier < count) return kernels;
   user_error(ErrorCode::invalid_argument,
              fmt::format("--drop-barrier {}: the kernels of graph '{}' have {} barriers for {}", barrier,
                          graph.name, count, target.name),

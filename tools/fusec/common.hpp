@@ -33,8 +33,15 @@ DimValues resolve_dims(const ir::Graph& graph, const std::vector<std::string>& g
 std::string to_string(const DimValues& dims);
 
 int barrier_count(const codegen::KernelInfo& kernel);
-/// Throws a user Error unless the source of the graph has the barrier that `options` drop; -1 is none.
-void check_drop_barrier(const ir::Graph& graph, const Target& target, PipelineOptions options);
+/// The barriers of a kernel: `count` of those of the source, from number `first` on.
+struct KernelBarriers {
+  std::string name;
+  int first = 0, count = 0;
+};
+/// Throws a user Error unless the source of the graph has the barrier that `options` drop. Gives the barriers
+/// of all kernels; nothing where none is dropped (-1).
+std::vector<KernelBarriers> check_drop_barrier(const ir::Graph& graph, const Target& target,
+                                               PipelineOptions options);
 
 /// Rows of equal length, the first one the heading; columns after the first are aligned at the right.
 std::string table(const std::vector<std::vector<std::string>>& rows);

@@ -122,6 +122,19 @@ std::string file_name(std::string name) {
   return (name.starts_with('.') ? '_' + name : name) + ".npy";
 }
 
+/// Before the work: two names may become one file.
+void check_file_names(const ir::Graph& graph) {
+  std::map<std::string, std::string> output_of;
+  for (const ir::Output& output : graph.outputs) {
+    const auto [found, added] = output_of.emplace(file_name(output.name), output.name);
+    if (added) continue;
+    throw Error({.code = ErrorCode::invalid_argument,
+                 .message = fmt::format("--output-dir: the outputs '{}' and '{}' would be one file, {}",
+                                        found->second, output.name, found->first),
+                 .hint = "give one of them another name in the graph"});
+  }
+}
+
 void write_outputs(const std::string& directory, const std::map<std::string, runtime::HostTensor>& outputs) {
   for (const auto& [name, tensor] : outputs) {
     const std::string header = runtime::npy_header(tensor);
@@ -130,6 +143,27 @@ void write_outputs(const std::string& directory, const std::map<std::string, run
     bytes.insert(bytes.end(), data, data + tensor.data.size());
     write_file(directory, file_name(name), bytes);
   }
+}
+
+/// A kernel that stands by for another one, where the device cannot hold all blocks of that, is not launched.
+void check_is_launched(int barrier, const std::vector<KernelBarriers>& kernels, const Session& session) {
+  const Profile profile = session.prepared().predicted();
+  const auto is_launched = [&](const KernelBarriers& kernel) {
+    return std::any_of(profile.steps.begin(), profile.steps.end(), [&](const StepTime& step) {
+      return step.step.find("'" + kernel.name + "'") != std::string::npos;
+    });
+  };
+  std::string launched;
+  for (const KernelBarriers& kernel : kernels) {
+    if (kernel.count == 0 || !is_launched(kernel)) continue;
+    if (barrier >= kernel.first && barrier < kernel.first + kernel.count) return;
+    launched += fmt::format("{}{}", launched.empty() ? "" : ", ", kernel.first);
+    if (kernel.count > 1) launched += fmt::format(" to {}", kernel.first + kernel.count - 1);
+  }
+  user_error(ErrorCode::invalid_argument,
+             fmt::format("--drop-barrier {}: its kernel is not launched for these dims", barrier),
+             launched.empty() ? "no kernel that is launched has a barrier"
+                              : "barriers of kernels that are launched: " + launched);
 }
 
 void write_trace(const std::string& file, const Session& session, Progress& progress) {
@@ -167,7 +201,9 @@ int execute(const RunOptions& given) {
   if (!options.trace.empty() && device.kind() == DeviceKind::reference) {
     user_error(ErrorCode::invalid_argument, "--trace: the reference device has no steps");
   }
-  check_drop_barrier(graph.ir(), device.backend()->target(), pipeline_options(options.graph.compile));
+  if (!options.output_dir.empty()) check_file_names(graph.ir());
+  const std::vector<KernelBarriers> barriers =
+      check_drop_barrier(graph.ir(), device.backend()->target(), pipeline_options(options.graph.compile));
   Progress progress("making the inputs");
   Inputs inputs = make_inputs(graph.ir(), options.inputs, options.graph.dims, options.seed);
 
@@ -176,6 +212,7 @@ int execute(const RunOptions& given) {
   const Executable executable = compile(graph, device, options.graph.compile);
   Session session(executable, inputs.dims, {mode_of(options.mode)});
   const double compile_seconds = compiling.seconds();
+  if (!barriers.empty()) check_is_launched(options.graph.compile.drop_barrier, barriers, session);
   for (const auto& [name, tensor] : inputs.values) session.set(name, tensor.data);
 
   progress.print(fmt::format("device   {}", device.name()));

@@ -1,6 +1,7 @@
 // A sum as a right device may have it. SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -19,13 +20,22 @@ inline double drawn_part(std::uint64_t variant, std::int64_t what, double value)
 /// Sums in T and counts what its roundings may add up to. An addition (or product) that rounds errs by at
 /// most u |s|, u the unit roundoff and s its result, as if drawn evenly from that range; so the error of all
 /// of them has a deviation of at most u sqrt(sum s^2 / 3). A value drawn evenly from u sqrt(sum s^2) about
-/// the sum has just that one. A sum that never rounds is itself.
+/// the sum has just that one.
+///
+/// Another order has other partial sums: threads may bring all terms of one sign together. These reach half
+/// of the sum of magnitudes, in the last additions of a tree. Where no order rounds, since all terms are
+/// multiples of a number of which the sum of magnitudes has few enough, a sum is itself. Where that sum
+/// overflows, an order may meet infinities of one or both signs.
 template <class T>
 class DrawnSum {
  public:
   explicit DrawnSum(std::uint64_t variant) : variant_(variant) {}
 
   void add(T term) {
+    ++terms_;
+    total_ += static_cast<Wide>(term);
+    magnitudes_ += std::fabs(static_cast<Wide>(term));
+    if (term != 0 && std::isfinite(term)) last_place_ = std::min(last_place_, last_place_of(term));
     const T sum = sum_ + term;
     // What rounding lost (Knuth's TwoSum).
     const T added = sum - sum_;
@@ -38,8 +48,15 @@ class DrawnSum {
     add(product);
   }
   T value() const {
-    if (squares_ == 0 || !std::isfinite(sum_)) return sum_;
-    const Wide reach = static_cast<Wide>(std::numeric_limits<T>::epsilon() / 2) * std::sqrt(squares_);
+    constexpr Wide greatest = static_cast<Wide>(std::numeric_limits<T>::max());
+    if (magnitudes_ >= greatest && std::isfinite(total_)) return beyond(static_cast<T>(total_));
+    if (!std::isfinite(sum_)) return sum_;
+    Wide squares = squares_;
+    const bool exact = std::ldexp(Wide{1}, last_place_ + std::numeric_limits<T>::digits) > magnitudes_;
+    if (!exact && terms_ > 2)
+      squares = std::max(squares, magnitudes_ * magnitudes_ / 4 * std::log2(static_cast<Wide>(terms_)));
+    if (squares == 0) return sum_;
+    const Wide reach = static_cast<Wide>(std::numeric_limits<T>::epsilon() / 2) * std::sqrt(squares);
     return static_cast<T>(static_cast<Wide>(sum_) +
                           drawn_part(variant_, 0, static_cast<double>(sum_)) * reach);
   }
@@ -49,9 +66,27 @@ class DrawnSum {
     if (std::isfinite(result)) squares_ += static_cast<Wide>(result) * static_cast<Wide>(result);
   }
 
+  /// The exponent of the lowest bit that is set.
+  static int last_place_of(T term) {
+    int exponent = 0;
+    const T fraction = std::frexp(term, &exponent);
+    const auto bits =
+        static_cast<std::uint64_t>(std::ldexp(std::fabs(fraction), std::numeric_limits<T>::digits));
+    return exponent - std::numeric_limits<T>::digits + std::countr_zero(bits);
+  }
+
+  /// What partial sums that overflow make of a finite one.
+  T beyond(T total) const {
+    constexpr T infinity = std::numeric_limits<T>::infinity();
+    const T ways[] = {total, infinity, -infinity, std::numeric_limits<T>::quiet_NaN()};
+    return ways[static_cast<std::size_t>(2 * drawn_part(variant_, 1, static_cast<double>(total)) + 2) % 4];
+  }
+
   std::uint64_t variant_;
   T sum_ = 0;
-  Wide squares_ = 0;
+  Wide squares_ = 0, total_ = 0, magnitudes_ = 0;
+  std::int64_t terms_ = 0;
+  int last_place_ = 1 << 20;  // lower than that of any term
 };
 
 }  // namespace fuse::runtime::reference

@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "runtime/reference/decisions.hpp"
 #include "runtime/reference/step.hpp"
 
 namespace fuse::runtime {
@@ -77,34 +78,60 @@ class Evaluation {
   }
 
   ReferenceResult run(const std::function<void(std::size_t, std::size_t)>& progress) {
-    const auto live = [&](NodeId id) { return last_use_[id] != none; };
     std::size_t done = 0, total = 0;
-    for (NodeId id = 0; id < graph_.nodes.size(); ++id) total += live(id) ? 1 : 0;
+    for (NodeId id = 0; id < graph_.nodes.size(); ++id) total += last_use_[id] != none ? 1 : 0;
     const auto count = [&] {
       if (progress) progress(++done, total);
     };
     for (NodeId id = 0; id < graph_.nodes.size(); ++id) {
-      // A source waits for its first user, so that a weight is not held from the start.
-      if (!live(id) || is_source(id)) continue;
-      for (const NodeId operand : graph_[id].operands) {
-        if (is_source(operand) && !values_[operand]) {
-          values_[operand] = source(operand);
-          count();
-        }
-      }
-      values_[id] = compute(id);
-      for (const NodeId operand : graph_[id].operands) {
-        if (last_use_[operand] == id) values_[operand].reset();
-      }
+      if (!is_computed(id)) continue;
+      for (std::size_t made = make_sources(id); made > 0; --made) count();
+      compute(id, operands_of(id));
       count();
     }
+    for (const ir::Output& output : graph_.outputs) {
+      if (values_[output.node]) continue;
+      values_[output.node] = source(output.node);
+      count();
+    }
+    return outputs();
+  }
+
+  /// Whether an output needs it, and it is made of operands.
+  bool is_computed(NodeId id) const { return last_use_[id] != none && !is_source(id); }
+
+  /// A source waits for its first user, so that a weight is not held from the start. Tells how many were
+  /// made.
+  std::size_t make_sources(NodeId id) {
+    std::size_t made = 0;
+    for (const NodeId operand : graph_[id].operands) {
+      if (!is_source(operand) || values_[operand]) continue;
+      values_[operand] = source(operand);
+      ++made;
+    }
+    return made;
+  }
+
+  std::vector<const ReferenceTensor*> operands_of(NodeId id) const {
+    std::vector<const ReferenceTensor*> operands;
+    for (const NodeId operand : graph_[id].operands) operands.push_back(&*values_[operand]);
+    return operands;
+  }
+
+  /// Of these operands. Those that nothing reads later are gone then.
+  void compute(NodeId id, std::vector<const ReferenceTensor*> operands) {
+    values_[id] = value_made(id, std::move(operands));
+    for (const NodeId operand : graph_[id].operands) {
+      if (last_use_[operand] == id) values_[operand].reset();
+    }
+  }
+
+  /// All nodes have been computed.
+  ReferenceResult outputs() {
     ReferenceResult result;
     for (auto output = graph_.outputs.begin(); output != graph_.outputs.end(); ++output) {
       std::optional<ReferenceTensor>& value = values_[output->node];
-      if (!value) {
-        value = source(output->node);
-        count();
-      }
+      if (!value) value = source(output->node);
       const bool again = std::any_of(output + 1, graph_.outputs.end(),
                                      [&](const ir::Output& later) { return later.node == output->node; });
       result.outputs.insert_or_assign(output->name, again ? ReferenceTensor(*value) : std::move(*value));
@@ -208,11 +235,11 @@ class Evaluation {
             .operands = {}};
   }
 
-  ReferenceTensor compute(NodeId id) {
+  ReferenceTensor value_made(NodeId id, std::vector<const ReferenceTensor*> operands) {
     Step step = make_step(id);
-    for (const NodeId operand : graph_[id].operands) step.operands.push_back(&*values_[operand]);
+    step.operands = std::move(operands);
     const NodeId first = graph_[id].operands.at(0);
-    if (last_use_[first] == id) step.dying = &*values_[first];
+    if (last_use_[first] == id && step.operands[0] == &*values_[first]) step.dying = &*values_[first];
     const ir::OpInfo& row = info(graph_[id].op);
     if (row.elementwise) return evaluate_elementwise(step);
     switch (row.op) {
@@ -292,6 +319,38 @@ ReferenceResult evaluate(const ir::Graph& graph, const Values& inputs,
                          std::uint64_t variant) {
   return reference::Evaluation(graph, inputs, reference::bind_dims(graph, dims), precision, variant)
       .run(progress);
+}
+
+TogetherResult evaluate_together(const ir::Graph& graph, const Values& inputs,
+                                 const std::function<std::int64_t(std::string_view)>& dims,
+                                 std::size_t steady, std::size_t diverse,
+                                 const std::function<void(std::size_t done, std::size_t total)>& progress) {
+  using reference::Evaluation, reference::Operands;
+  const auto values = reference::bind_dims(graph, dims);
+  Evaluation exact(graph, inputs, values, Precision::wide, 0);
+  std::vector<Evaluation> evaluations;
+  evaluations.reserve(1 + steady + diverse);
+  for (std::size_t k = 0; k < 1 + steady + diverse; ++k)
+    evaluations.emplace_back(graph, inputs, values, Precision::same_type, k);
+  TogetherResult result;
+  std::vector<Operands> operands(evaluations.size());
+  for (ir::NodeId id = 0; id < graph.nodes.size(); ++id) {
+    if (!exact.is_computed(id)) continue;
+    exact.make_sources(id);
+    const std::vector<const ReferenceTensor*> wanted = exact.operands_of(id);
+    for (std::size_t k = 0; k < evaluations.size(); ++k) {
+      evaluations[k].make_sources(id);
+      operands[k] = {evaluations[k].operands_of(id), {}};
+    }
+    if (reference::decides(graph, graph[id]))
+      result.undecided |= reference::settle(graph, graph[id], wanted, operands, steady, id);
+    for (std::size_t k = 0; k < evaluations.size(); ++k) evaluations[k].compute(id, operands[k].values);
+    exact.compute(id, wanted);
+    if (progress) progress(id + 1, graph.nodes.size());
+  }
+  result.exact = exact.outputs();
+  for (Evaluation& each : evaluations) result.evaluations.push_back(each.outputs());
+  return result;
 }
 
 }  // namespace fuse::runtime

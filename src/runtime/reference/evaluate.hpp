@@ -8,6 +8,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "ir/graph.hpp"
 #include "runtime/host_tensor.hpp"
@@ -51,5 +52,20 @@ ReferenceResult evaluate(const ir::Graph& graph, const Values& inputs,
                          const std::function<std::int64_t(std::string_view)>& dims, Precision precision,
                          const std::function<void(std::size_t done, std::size_t total)>& progress = {},
                          std::uint64_t variant = 0);
+
+struct TogetherResult {
+  ReferenceResult exact;                       ///< of Precision::wide
+  std::vector<ReferenceResult> evaluations{};  ///< of Precision::same_type: variants 0, 1, ..
+  bool undecided = false;  ///< an op decided by a value that errors may move past where it decides otherwise
+};
+
+/// An exact evaluation and, op by op beside it, those that right devices may make: variant 0, then `steady`
+/// ones that decide as the exact one wherever errors leave a decision open, and `diverse` ones that decide
+/// such at random (decisions.hpp). With neither, `undecided` is judged by the errors of variant 0 alone,
+/// generously. Throws what `evaluate` throws. It holds the live values of all evaluations at a time.
+TogetherResult evaluate_together(
+    const ir::Graph& graph, const Values& inputs, const std::function<std::int64_t(std::string_view)>& dims,
+    std::size_t steady, std::size_t diverse,
+    const std::function<void(std::size_t done, std::size_t total)>& progress = {});
 
 }  // namespace fuse::runtime

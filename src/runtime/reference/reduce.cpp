@@ -1,6 +1,7 @@
 // Reductions over any set of dims. Elements are combined one after another in row-major order, whatever the
 // dims (in another order by a variant). SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "runtime/reference/drawn_sum.hpp"
@@ -130,6 +131,51 @@ ReferenceTensor draw_sums(const Step& step) {
   return result;
 }
 
+/// A variant's products. Another order may meet partial products that overflow or vanish, where large factors
+/// stand before small ones.
+template <class A>
+ReferenceTensor draw_products(const Step& step) {
+  ReferenceTensor result = step.make();
+  struct Product {
+    A value = 1;
+    double above = 0, below = 0;  // log2 of the factors beyond 1 on either side
+    Wide wide = 1;
+  };
+  std::vector<Product> products(result.element_count());
+  const double* x = step.operand(0).real().data();
+  const std::vector<Group> groups = make_groups(step);
+  const Group inner = groups.back();
+  const Order order(inner.extent, inner.reduced ? step.variant : 0);
+  for_rows(groups, step.variant, [&](std::int64_t in, std::int64_t out, std::int64_t) {
+    for (std::int64_t i = 0; i < inner.extent; ++i) {
+      Product& product = products[static_cast<std::size_t>(out + i * inner.out_stride)];
+      const double factor = x[in + order(i)];
+      product.value *= static_cast<A>(factor);
+      product.wide *= factor;
+      const double size = factor == 0 || !std::isfinite(factor) ? 0 : std::log2(std::fabs(factor));
+      (size > 0 ? product.above : product.below) += std::fabs(size);
+    }
+  });
+  const std::span<double> values = result.elements<double>();
+  for (std::size_t i = 0; i < products.size(); ++i) {
+    const Product& product = products[i];
+    std::vector<double> ways = {static_cast<double>(product.value)};
+    const bool overflows = product.above >= std::numeric_limits<A>::max_exponent;
+    const bool vanishes =
+        product.below >= std::numeric_limits<A>::digits - std::numeric_limits<A>::min_exponent;
+    const bool lost = !std::isfinite(product.value) || product.value == 0;
+    if ((overflows || vanishes) && lost) ways[0] = static_cast<double>(static_cast<A>(product.wide));
+    if (overflows) ways.push_back(std::copysign(std::numeric_limits<double>::infinity(), ways[0]));
+    if (vanishes) ways.push_back(std::copysign(0.0, ways[0]));
+    if (overflows && vanishes) ways.push_back(std::numeric_limits<double>::quiet_NaN());
+    const double chance = (drawn_part(step.variant, 2, ways[0]) + 1) / 2;
+    values[i] =
+        ways[std::min(ways.size() - 1, static_cast<std::size_t>(chance * static_cast<double>(ways.size())))];
+  }
+  round_to(step.dtype(), values.data(), values.size());
+  return result;
+}
+
 template <class T, class Combine>
 ReferenceTensor reduce_values(const Step& step, Identity identity, Combine combine) {
   ReferenceTensor result = step.make();
@@ -214,6 +260,9 @@ ReferenceTensor evaluate_reduction(const Step& step) {
   }
   if (step.variant != 0 && step.node.op == Op::reduce_sum && x.is_real()) {
     return x.dtype() == f64 ? draw_sums<double>(step) : draw_sums<float>(step);
+  }
+  if (step.variant != 0 && step.node.op == Op::reduce_prod && x.is_real()) {
+    return x.dtype() == f64 ? draw_products<double>(step) : draw_products<float>(step);
   }
   return step.with_storage(x.dtype(), [&]<class T>() { return apply_reduction<T>(step); });
 }

@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/reference/decisions.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <limits>
+#include <optional>
+
+#include "runtime/reference/error_bound.hpp"
+#include "runtime/reference/philox.hpp"
+
+namespace fuse::runtime::reference {
+namespace {
+
+using ir::Op;
+
+/// Evaluations err as a right device does: by less than this times the largest error of all of them.
+constexpr double reach = 4;
+/// The first evaluation alone tells less.
+constexpr double reach_of_one = 16;
+
+/// Where a result jumps.
+enum class Jump : std::uint8_t {
+  never,
+  at_zero,       ///< of the operand
+  at_minus_one,  ///< of the operand
+  at_halves,     ///< of the operand: every multiple of one half
+  at_multiples,  ///< of operand 0: every multiple of operand 1
+  where_equal,   ///< of operands 0 and 1
+  anywhere,      ///< which of the elements is the greatest
+};
+
+/// Of each floating operand of the op.
+Jump jump_of(Op op, std::size_t operand) {
+  switch (op) {
+    case Op::sign:
+    case Op::sqrt:
+    case Op::rsqrt:
+    case Op::reciprocal:
+    case Op::log:
+    case Op::log2:
+    case Op::div:  // 0 / 0 too
+      return Jump::at_zero;
+    case Op::log1p:
+      return Jump::at_minus_one;
+    case Op::pow:  // a negative base has powers of whole exponents
+      return operand == 0 ? Jump::at_zero : Jump::at_halves;
+    case Op::atan2:
+      return operand == 0 ? Jump::at_zero : Jump::never;
+    case Op::floor:
+    case Op::ceil:
+    case Op::round:
+    case Op::convert:
+      return Jump::at_halves;
+    case Op::rem:
+      return operand == 0 ? Jump::at_multiples : Jump::at_zero;
+    case Op::eq:
+    case Op::ne:
+    case Op::lt:
+    case Op::le:
+    case Op::gt:
+    case Op::ge:
+      return operand == 0 ? Jump::where_equal : Jump::never;
+    case Op::argmax:
+    case Op::argmin:
+      return Jump::anywhere;
+    default:
+      return Jump::never;
+  }
+}
+
+Jump jump_of(const ir::Graph& graph, const ir::Node& node, std::size_t operand) {
+  if (!is_floating(graph[node.operands[operand]].type.dtype)) return Jump::never;
+  if (node.op == Op::convert && is_floating(node.type.dtype)) return Jump::never;
+  return jump_of(node.op, operand);
+}
+
+/// The largest error of the evaluations at each element of the operand, or of the difference of operands 0
+/// and 1; infinite where they are not of one kind. Where there is any error in the tensor, each element may
+/// be off by the rounding of its last place.
+std::vector<double> errors_of(const std::vector<const ReferenceTensor*>& exact,
+                              const std::vector<Operands>& evaluations, std::size_t operand,
+                              bool difference) {
+  const ReferenceTensor& wanted = *exact[operand];
+  std::vector<double> errors(wanted.element_count());
+  bool any = false;
+  for (const Operands& each : evaluations) {
+    const ReferenceTensor& values = *each.values[operand];
+    for (std::size_t i = 0; i < errors.size(); ++i) {
+      Wide value = values.get_wide(i), right = wanted.get_wide(i);
+      if (difference) value -= each.values[1]->get_wide(i), right -= exact[1]->get_wide(i);
+      if (value == right || (std::isnan(value) && std::isnan(right))) continue;
+      const auto error = static_cast<double>(std::fabs(value - right));
+      any = true;
+      errors[i] = std::max(errors[i], std::isfinite(error) ? error : std::numeric_limits<double>::infinity());
+    }
+  }
+  if (!any) return errors;
+  for (std::size_t i = 0; i < errors.size(); ++i)
+    errors[i] = std::max(errors[i], ulp_of(wanted.get(i), wanted.dtype()));
+  return errors;
+}
+
+/// At the jump, or on a side of it at a distance up to the error.
+struct Way {
+  int side = 0;
+  double part = 1;  ///< of the error
+};
+
+/// Of the diverse evaluations the first five take all decisions alike, as a device does that errs nowhere, or
+/// as far as it may, or hardly. The others take each of the three sides in turns, each decision from another
+/// one on, and small distances as often as large ones.
+Way way_of(std::size_t number, double chance) {
+  constexpr double hardly = 0x1p-24;
+  constexpr Way alike[] = {{0, 0}, {-1, 1}, {1, 1}, {-1, hardly}, {1, hardly}};
+  if (number < std::size(alike)) return alike[number];
+  const auto first = static_cast<std::size_t>(3 * chance);
+  return {static_cast<int>((number + first) % 3) - 1,
+          std::exp2(-24 * (3 * chance - static_cast<double>(first)))};
+}
+
+double beside(double jump, double error, const Way& way) {
+  if (way.side == 0) return jump;
+  const double next = std::nextafter(jump, way.side * std::numeric_limits<double>::infinity());
+  return way.side < 0 ? std::min(next, jump - way.part * error) : std::max(next, jump + way.part * error);
+}
+
+class Settler {
+ public:
+  Settler(const ir::Node& node, const std::vector<const ReferenceTensor*>& exact,
+          std::vector<Operands>& evaluations, std::size_t steady, std::int64_t draw)
+      : node_(node),
+        exact_(exact),
+        evaluations_(evaluations),
+        steady_(steady),
+        draw_(draw),
+        factor_(evaluations.size() > 1 ? reach : reach_of_one) {}
+
+  bool settle(std::size_t operand, Jump jump) {
+    // Values that are one are undecided alike: x / x.
+    if (operand == 1 && exact_[0] == exact_[1] && node_.op == Op::div) return false;
+    const ReferenceTensor& exact = *exact_[operand];
+    const std::vector<double> errors = errors_of(exact_, evaluations_, operand, jump == Jump::where_equal);
+    bool any = false;
+    for (std::size_t i = 0; i < errors.size(); ++i) {
+      const double value = exact.get(i);
+      if (errors[i] == 0 || !std::isfinite(errors[i]) || !std::isfinite(value)) continue;
+      const double at = jump == Jump::anywhere ? value : jump_near(jump, i, value);
+      const double error = factor_ * errors[i];
+      if (!(std::fabs(static_cast<double>(exact.get_wide(i) - static_cast<Wide>(at))) <= error)) continue;
+      any = true;
+      replace(operand, jump, i, at, error);
+    }
+    return any;
+  }
+
+ private:
+  double jump_near(Jump jump, std::size_t i, double value) const {
+    switch (jump) {
+      case Jump::at_minus_one:
+        return -1;
+      case Jump::at_halves:
+        return std::nearbyint(2 * value) / 2;
+      case Jump::at_multiples: {
+        const double step = exact_[1]->get(i);
+        return step == 0 ? 0 : step * std::nearbyint(value / step);
+      }
+      case Jump::where_equal:
+        return exact_[1]->get(i);
+      default:
+        return 0;
+    }
+  }
+
+  void replace(std::size_t operand, Jump jump, std::size_t i, double at, double error) {
+    for (std::size_t k = 1; k < evaluations_.size(); ++k) {
+      if (k <= steady_) {
+        set(k, operand, i, exact_[operand]->get(i));
+        if (jump == Jump::where_equal) set(k, 1, i, exact_[1]->get(i));
+      } else if (jump == Jump::where_equal) {
+        set(k, operand, i, beside(value_of(k, 1, i), error, way(k, operand, i)));
+      } else if (jump != Jump::anywhere) {
+        set(k, operand, i, beside(at, error, way(k, operand, i)));
+      } else if (k % 2 == 0) {
+        set(k, operand, i, at + (2 * drawn(k, operand, i) - 1) * error);
+      }
+    }
+  }
+
+  /// In [0, 1), the same for the same evaluation, op, operand and element.
+  double drawn(std::size_t evaluation, std::size_t operand, std::size_t i) const {
+    return uniform_f64(static_cast<std::int64_t>(evaluation), 4 * draw_ + static_cast<std::int64_t>(operand),
+                       1, static_cast<std::int64_t>(i));
+  }
+
+  Way way(std::size_t evaluation, std::size_t operand, std::size_t i) const {
+    return way_of(evaluation - steady_ - 1, drawn(0, operand, i));
+  }
+
+  double value_of(std::size_t evaluation, std::size_t operand, std::size_t i) const {
+    return evaluations_[evaluation].values[operand]->elements<double>()[i];
+  }
+
+  void set(std::size_t evaluation, std::size_t operand, std::size_t i, double value) {
+    Operands& operands = evaluations_[evaluation];
+    const ReferenceTensor* own = operands.values[operand];
+    const auto [found, added] = operands.replaced.try_emplace(operand);
+    if (added) found->second = *own;
+    found->second.elements<double>()[i] = value;
+    for (const ReferenceTensor*& each : operands.values) {  // of x / x both
+      if (each == own) each = &found->second;
+    }
+  }
+
+  const ir::Node& node_;
+  const std::vector<const ReferenceTensor*>& exact_;
+  std::vector<Operands>& evaluations_;
+  const std::size_t steady_;
+  const std::int64_t draw_;
+  const double factor_;
+};
+
+}  // namespace
+
+bool decides(const ir::Graph& graph, const ir::Node& node) {
+  for (std::size_t i = 0; i < node.operands.size(); ++i) {
+    if (jump_of(graph, node, i) != Jump::never) return true;
+  }
+  return false;
+}
+
+bool settle(const ir::Graph& graph, const ir::Node& node, const std::vector<const ReferenceTensor*>& exact,
+            std::vector<Operands>& evaluations, std::size_t steady, std::int64_t draw) {
+  Settler settler(node, exact, evaluations, steady, draw);
+  bool any = false;
+  for (std::size_t i = 0; i < node.operands.size(); ++i) {
+    const Jump jump = jump_of(graph, node, i);
+    if (jump != Jump::never) any |= settler.settle(i, jump);
+  }
+  return any;
+}
+
+}  // namespace fuse::runtime::reference

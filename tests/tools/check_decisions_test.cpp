@@ -1,0 +1,195 @@
+// What `fusec run --check` says where errors leave a decision open. SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <fuse/fuse.hpp>
+#include <limits>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "fusec/check.hpp"
+#include "runtime/random_fill.hpp"
+#include "support/catch.hpp"
+
+namespace fuse {
+namespace {
+
+std::int64_t without_dims(std::string_view) { return 0; }
+
+/// The values of `x`, by index.
+runtime::HostTensor filled(DType dtype, std::vector<std::int64_t> shape,
+                           const std::function<double(std::int64_t)>& value) {
+  auto tensor = runtime::HostTensor::make(dtype, std::move(shape));
+  for (std::int64_t i = 0; i < tensor.element_count(); ++i) tensor.set(i, value(i));
+  return tensor;
+}
+
+fusec::Verdict checked(const Graph& graph, const runtime::HostTensor& x, const std::string& output,
+                       const runtime::HostTensor& got) {
+  runtime::Values values;
+  values.emplace("x", x);
+  return fusec::OutputChecker(graph.ir(), values, without_dims).check(output, got);
+}
+
+/// Rows of one value each, and their distance from their mean, which is 0 but for rounding.
+Graph from_the_mean() {
+  Graph g;
+  const Tensor x = g.input("x", f32, {30, 100});
+  const Tensor d = x - mean(x, {1}, true);
+  g.output("above", d > 0.0F);
+  g.output("part", d / d);
+  g.output("sign", sign(d));
+  return g;
+}
+
+}  // namespace
+
+TEST_CASE("check: where a difference is 0 but for rounding, every answer to it is right", "[fusec]") {
+  const Graph graph = from_the_mean();
+  const auto x =
+      filled(f32, {30, 100}, [](std::int64_t i) { return 0.1 * static_cast<double>(1 + i / 100); });
+  for (const bool above : {false, true}) {
+    auto got = runtime::HostTensor::make(boolean, {30, 100});
+    for (std::int64_t i = 0; i < got.element_count(); ++i) got.set_int(i, above);
+    const fusec::Verdict verdict = checked(graph, x, "above", got);
+    INFO(verdict.text);
+    CHECK(verdict.ok);
+  }
+  for (const double part : {1.0, static_cast<double>(NAN)}) {
+    const fusec::Verdict verdict =
+        checked(graph, x, "part", filled(f32, {30, 100}, [&](std::int64_t) { return part; }));
+    INFO(verdict.text);
+    CHECK(verdict.ok);
+    CHECK(verdict.text.find("elements hang on decisions that errors leave open") != std::string::npos);
+  }
+  for (const double side : {-1.0, 0.0, 1.0})
+    CHECK(checked(graph, x, "sign", filled(f32, {30, 100}, [&](std::int64_t) { return side; })).ok);
+  CHECK(!checked(graph, x, "sign", filled(f32, {30, 100}, [](std::int64_t) { return 2.0; })).ok);
+}
+
+TEST_CASE("check: what one row leaves open, the others do not", "[fusec]") {
+  const Graph graph = from_the_mean();
+  const auto value = [](std::int64_t i) { return i < 100 ? 0.1 : std::sin(static_cast<double>(i)); };
+  const auto x = filled(f32, {30, 100}, value);
+  std::vector<double> means(30);
+  for (std::int64_t i = 0; i < 3000; ++i) means[static_cast<std::size_t>(i / 100)] += x.get(i) / 100;
+  const auto right = [&](std::int64_t i) {
+    return x.get(i) > means[static_cast<std::size_t>(i / 100)] ? 1.0 : -1.0;
+  };
+  auto got = filled(f32, {30, 100}, right);
+  CHECK(checked(graph, x, "sign", got).ok);
+  got.set(5, 0);  // of the row that is open
+  CHECK(checked(graph, x, "sign", got).ok);
+  got.set(205, -right(205));
+  const fusec::Verdict wrong = checked(graph, x, "sign", got);
+  INFO(wrong.text);
+  CHECK(!wrong.ok);
+  CHECK(wrong.text.find("[2, 5]") != std::string::npos);
+}
+
+TEST_CASE("check: what is rounded to a whole number may be the next one where errors reach it", "[fusec]") {
+  Graph g;
+  g.output("whole", convert(round(sum(g.input("x", f32, {2000, 4}), {1}) * 1.0e6F), i32));
+  auto x = runtime::HostTensor::make(f32, {2000, 4});
+  runtime::random_fill(x, 3, "x", -2, 2);
+  auto got = runtime::HostTensor::make(i32, {2000});
+  for (std::int64_t row = 0; row < 2000; ++row) {
+    const auto at = [&](int i) { return static_cast<float>(x.get(4 * row + i)); };
+    got.set_int(row, static_cast<std::int64_t>(std::rint(((at(0) + at(2)) + (at(1) + at(3))) * 1.0e6F)));
+  }
+  CHECK(checked(g, x, "whole", got).ok);
+  got.set_int(7, got.get_int(7) + 20);
+  CHECK(!checked(g, x, "whole", got).ok);
+}
+
+TEST_CASE("check: a tree may bring all terms of one sign together", "[fusec]") {
+  Graph g;
+  g.output("y", sum(g.input("x", f32, {1024})));
+  const auto term = [](std::int64_t i) {
+    return (i / 4 % 2 == 0 ? 1.0 : -1.0) * (0x1p22 + 2 * (i * 37 % 61) + 1);
+  };
+  const auto x = filled(f32, {1024}, term);
+  // 4 neighbours a lane, then a butterfly of 32 lanes, 8 times.
+  std::vector<float> lanes(32);
+  for (std::size_t i = 0; i < 1024; ++i)
+    lanes[i / 4 % 32] += static_cast<float>(x.get(static_cast<std::int64_t>(i)));
+  for (std::size_t apart : {2U, 4U, 8U, 16U, 1U}) {  // those of one sign first
+    std::vector<float> next(32);
+    for (std::size_t lane = 0; lane < 32; ++lane) next[lane] = lanes[lane] + lanes[lane ^ apart];
+    lanes = next;
+  }
+  auto got = runtime::HostTensor::make(f32, {});
+  got.set(0, static_cast<double>(lanes[0]));
+  const fusec::Verdict right = checked(g, x, "y", got);
+  INFO(right.text);
+  CHECK(right.ok);
+  got.set(0, static_cast<double>(lanes[0]) + 0x1p22);  // a term too many
+  CHECK(!checked(g, x, "y", got).ok);
+}
+
+TEST_CASE("check: sums that no order rounds are what they are", "[fusec]") {
+  Graph g;
+  g.output("y", sum(g.input("x", f32, {1024})));
+  const auto x = filled(f32, {1024}, [](std::int64_t i) { return static_cast<double>(i * 37 % 61 - 30); });
+  double total = 0;
+  for (std::int64_t i = 0; i < 1024; ++i) total += x.get(i);
+  auto got = runtime::HostTensor::make(f32, {});
+  got.set(0, total);
+  CHECK(checked(g, x, "y", got).ok);
+  got.set(0, total + 1);
+  CHECK(!checked(g, x, "y", got).ok);
+}
+
+TEST_CASE("check: partial sums and products that overflow may be infinite, or no number", "[fusec]") {
+  Graph g;
+  const Tensor x = g.input("x", f32, {8});
+  g.output("sum", sum(x));
+  g.output("product", prod(x / 2.0e18F));
+  const auto big = filled(f32, {8}, [](std::int64_t i) { return i / 2 % 2 == 0 ? 2e38 : -2e38; });
+  const double infinity = std::numeric_limits<double>::infinity();
+  for (const double value : {0.0, infinity, -infinity, static_cast<double>(NAN)})
+    CHECK(checked(g, big, "sum", filled(f32, {}, [&](std::int64_t) { return value; })).ok);
+  const auto mixed = filled(f32, {8}, [](std::int64_t i) { return i < 4 ? 2e38 : 0.02; });  // 1e20 and 1e-20
+  for (const double value : {1.0, infinity, 0.0, static_cast<double>(NAN)})
+    CHECK(checked(g, mixed, "product", filled(f32, {}, [&](std::int64_t) { return value; })).ok);
+  CHECK(!checked(g, mixed, "product", filled(f32, {}, [](std::int64_t) { return 100.0; })).ok);
+  const auto small = filled(f32, {8}, [](std::int64_t i) { return i < 4 ? 2e18 : -2e18; });
+  CHECK(!checked(g, small, "sum", filled(f32, {}, [&](std::int64_t) { return infinity; })).ok);
+}
+
+TEST_CASE("check: elements that err far more than others do not hide those", "[fusec]") {
+  Graph g;  // a row of one value has a distance from its mean that is all error, which is divided by its own
+            // size
+  const Tensor x = g.input("x", f32, {64, 100});
+  const Tensor d = x - mean(x, {1}, true);
+  g.output("y", d * rsqrt(mean(d * d, {1}, true)));
+  const auto value = [](std::int64_t i) { return i < 100 ? 0.1 : std::sin(static_cast<double>(i)); };
+  const auto input = filled(f32, {64, 100}, value);
+  auto got = runtime::HostTensor::make(f32, {64, 100});
+  for (std::int64_t row = 0; row < 64; ++row) {
+    double mean = 0, square = 0;
+    for (std::int64_t i = 0; i < 100; ++i) mean += input.get(100 * row + i) / 100;
+    for (std::int64_t i = 0; i < 100; ++i) square += std::pow(input.get(100 * row + i) - mean, 2) / 100;
+    for (std::int64_t i = 0; i < 100; ++i)
+      got.set(100 * row + i, row == 0 ? 0 : (input.get(100 * row + i) - mean) / std::sqrt(square));
+  }
+  const fusec::Verdict right = checked(g, input, "y", got);
+  INFO(right.text);
+  CHECK(right.ok);
+  got.set(1234, got.get(1234) * 1.001);
+  CHECK(!checked(g, input, "y", got).ok);
+}
+
+TEST_CASE("check: two i64 that are one double are no constant", "[fusec]") {
+  Graph g;
+  g.output("y", g.input("x", i64, {2}) + 0);
+  auto x = runtime::HostTensor::make(i64, {2});
+  x.set_int(0, std::int64_t{1} << 53);
+  x.set_int(1, (std::int64_t{1} << 53) + 1);
+  CHECK(!checked(g, x, "y", x).bare);
+  x.set_int(1, std::int64_t{1} << 53);
+  CHECK(checked(g, x, "y", x).text.ends_with("OK, but every element is 9007199254740992"));
+}
+
+}  // namespace fuse
