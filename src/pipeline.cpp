@@ -145,19 +145,21 @@ std::string kernel_name(const ir::Graph& graph, const schedule::Piece& piece, st
 }
 
 /// Another compiler's piece is one kernel: none of those compared splits a reduction over two launches.
-schedule::Choices choices_of(const ir::Graph& graph, const schedule::Piece& piece, const Target& target,
-                             const PipelineOptions& options) {
+schedule::KernelChoices choices_of(const ir::Graph& graph, const schedule::Piece& piece, const Target& target,
+                                   const PipelineOptions& options) {
   if (options.choose) return options.choose(graph, piece, target);
-  std::optional<schedule::Choices> printed;
+  std::optional<schedule::KernelChoices> choices;
   if (options.partition.schemes == schedule::SchemeRules::paper)
-    printed = schedule::paper_choices(graph, piece, target);
-  schedule::Choices choices = printed ? *printed : schedule::default_choices(graph, piece, target);
-  if (!options.grid_barriers) choices.blocks = 0;
-  if (options.partition.baseline != schedule::Baseline::off && choices.mapping == schedule::Mapping::split) {
-    choices.mapping = schedule::Mapping::row_block;
-    choices.parts = 1;
+    choices = schedule::paper_choices(graph, piece, target);
+  if (!choices) choices = schedule::default_choices(graph, piece, target).value();
+  for (schedule::Choices& phase : choices->phases) {
+    if (!options.grid_barriers) phase.blocks = 0;
+    if (options.partition.baseline != schedule::Baseline::off && phase.mapping == schedule::Mapping::split) {
+      phase.mapping = schedule::Mapping::row_block;
+      phase.parts = 1;
+    }
   }
-  return choices;
+  return *choices;
 }
 
 /// One op alone may have more than a launch takes: a user's kernel, a concat of many extents.
@@ -182,7 +184,7 @@ void check_arguments(const ir::Graph& graph, ir::NodeId root, std::size_t argume
 struct Unit {
   std::uint32_t piece = 0;  ///< the first of them, which gives the kernels their names
   std::size_t pieces = 0;
-  schedule::Choices choices{};
+  schedule::KernelChoices choices{};
   schedule::Schedule schedule{};
   std::uint32_t first_kernel = 0;
   std::vector<codegen::LoweredKernel> lowered{};
@@ -218,7 +220,7 @@ class PieceCompiler {
     for (std::uint32_t i = 0; i < unit_of_.size(); ++i) {
       if (equal_.form_of[i] == schedule::EqualPieces::none) continue;
       std::vector<std::uint32_t>& known = of_form[equal_.form_of[i]];
-      schedule::Choices choices;
+      schedule::KernelChoices choices;
       if (options_.choose || known.empty()) {
         choices = choices_of(result_.graph, piece(i), target_, options_);
       } else {
@@ -256,14 +258,14 @@ class PieceCompiler {
   /// That of the piece's unit, with the piece's own values.
   schedule::Schedule schedule_of(std::uint32_t index) const {
     const Unit& unit = units_[unit_of_[index]];
-    const auto own = [&](schedule::Schedule& schedule, const schedule::Piece& piece) {
-      schedule.piece = piece;
-      for (schedule::Held& held : schedule.held) held.node = counterpart(unit, index, held.node);
-    };
     schedule::Schedule schedule = unit.schedule;
-    const schedule::Piece whole = schedule::staged(result_.graph, piece(index), unit.choices);
-    own(schedule, whole);
-    for (std::size_t k = 0; k < schedule.phases.size(); ++k) own(schedule.phases[k], whole.phases[k]);
+    schedule.piece = piece(index);
+    for (std::size_t k = 0; k < schedule.phases.size(); ++k) {
+      schedule::PhaseSchedule& phase = schedule.phases[k];
+      phase.segment = schedule::staged(result_.graph, piece(index).phases[k], phase.choices);
+      schedule.piece.phases[k] = phase.segment;
+      for (schedule::Held& held : phase.held) held.node = counterpart(unit, index, held.node);
+    }
     return schedule;
   }
 

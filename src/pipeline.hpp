@@ -59,7 +59,7 @@ struct PipelineOptions {
   bool grid_barriers = true;  ///< CompileOptions::grid_barriers
   schedule::PartitionOptions partition{};
   /// Decides for each kernel piece; schedule::default_choices where empty.
-  std::function<schedule::Choices(const ir::Graph&, const schedule::Piece&, const Target&)> choose{};
+  std::function<schedule::KernelChoices(const ir::Graph&, const schedule::Piece&, const Target&)> choose{};
   schedule::StreamChoices streams{};
   int threads = 0;  ///< that pieces are scheduled and lowered on; 0: one a core. The result is the same
   /// Called after each stage with its name and the seconds it took: "dead_code", "partition", "schedule", ...

@@ -31,7 +31,7 @@ struct Chain {
 class Joiner {
  public:
   Joiner(const ir::Graph& graph, const CutRules& rules, SchemeRules schemes, bool always,
-         const Target& target, Pieces& cut)
+         const Target& target, Partition& cut)
       : graph_(graph),
         rules_(rules),
         schemes_(schemes),
@@ -70,9 +70,9 @@ class Joiner {
   /// What runs once for the parameters stays a kernel of its own; scans and what was cut off for its size
   /// take their blocks as they are.
   bool is_candidate(const Piece& piece) const {
-    if (piece.kind != Piece::Kind::kernel || piece.group == no_group || piece.in_place) return false;
+    if (piece.kind != Piece::Kind::kernel || piece.group == no_group || piece.in_place()) return false;
     if (fixed_[piece.root] || piece.end == "size") return false;
-    return info(graph_[dominant(graph_, piece)].op).relation != ir::Relation::scan;
+    return info(graph_[dominant(piece.phases[0])].op).relation != ir::Relation::scan;
   }
 
   bool joins_any(PieceId id) {
@@ -93,8 +93,8 @@ class Joiner {
     grown.pieces.push_back(id);
     grown.whole = assembled(grown.pieces);
     if (!fits(grown, 0)) return false;
-    const std::optional<Choices> choices = choices_of(grown.whole);
-    if (!choices || !fits(grown, scratch_of(graph_, grown.whole, *choices).size())) return false;
+    const std::optional<KernelChoices> choices = choices_of(grown.whole);
+    if (!choices || !fits(grown, scratch_arrays(grown.whole, *choices))) return false;
     if (!always_ && !gains(grown, chain, *choices)) return false;
     order_.merge(mine, theirs);
     chain = std::move(grown);
@@ -103,7 +103,7 @@ class Joiner {
   }
 
   /// Notes what `grown` takes and gains; it is `chain` and one more piece.
-  bool gains(Chain& grown, const Chain& chain, const Choices& choices) {
+  bool gains(Chain& grown, const Chain& chain, const KernelChoices& choices) {
     const double before = chain.pieces.size() == 1 ? seconds(chain.pieces.front()) : chain.seconds;
     // A replayed graph would have a node less, which is less than a launch.
     const double apart =
@@ -120,6 +120,13 @@ class Joiner {
     return std::all_of(pieces_.reads[id].begin(), pieces_.reads[id].end(), [&](const Read& read) {
       return chain_of_[read.maker] != number || (read.whole && !cut_.views.of.contains(read.input));
     });
+  }
+
+  std::size_t scratch_arrays(const Piece& piece, const KernelChoices& choices) const {
+    std::size_t arrays = 0;
+    for (std::size_t i = 0; i < piece.phases.size(); ++i)
+      arrays += scratch_of(graph_, piece.phases[i], choices.phases[i]).size();
+    return arrays;
   }
 
   /// `scratch`: arrays, which the choices decide.
@@ -139,8 +146,8 @@ class Joiner {
       const Piece& phase = cut_.pieces[id];
       whole.nodes = merged(whole.nodes, phase.nodes);
       whole.inputs = merged(whole.inputs, phase.inputs);
-      whole.results = merged(whole.results, results_of(phase));
-      whole.phases.push_back(phase);
+      whole.results = merged(whole.results, phase.results);
+      whole.phases.push_back(phase.phases[0]);
       if (phase.root >= whole.root) whole.root = phase.root, whole.end = phase.end;
     }
     std::erase_if(whole.inputs, [&](NodeId input) {
@@ -149,12 +156,11 @@ class Joiner {
     return whole;
   }
 
-  std::optional<Choices> choices_of(const Piece& piece) const {
+  std::optional<KernelChoices> choices_of(const Piece& piece) const {
     const bool paper = schemes_ == SchemeRules::paper;
-    if (std::optional<Choices> printed = paper ? paper_choices(graph_, piece, target_) : std::nullopt)
+    if (std::optional<KernelChoices> printed = paper ? paper_choices(graph_, piece, target_) : std::nullopt)
       return printed;
-    return piece.phases.empty() ? default_choices(graph_, piece, target_)
-                                : joined_choices(graph_, piece, target_);
+    return default_choices(graph_, piece, target_);
   }
 
   /// Of a kernel of its own. Its choices take a search, so only what could be joined is asked for them.
@@ -166,7 +172,7 @@ class Joiner {
 
   void refuse(const Piece& whole, double together, double apart) {
     std::vector<NodeId> roots;
-    for (const Piece& phase : whole.phases) roots.push_back(phase.root);
+    for (const Segment& phase : whole.phases) roots.push_back(phase.root);
     refusals_.push_back(no_gain(whole.group, std::move(roots), together, apart));
   }
 
@@ -194,7 +200,7 @@ class Joiner {
   const SchemeRules schemes_;
   const bool always_;
   const Target& target_;
-  Pieces& cut_;
+  Partition& cut_;
   const PieceGraph pieces_;
   const std::vector<bool> fixed_;
   analysis::ClusterGraph order_;                // of pieces: which of them may become one without a cycle
@@ -207,7 +213,7 @@ class Joiner {
 }  // namespace
 
 std::vector<Refusal> join(const ir::Graph& graph, const CutRules& rules, SchemeRules schemes, bool always,
-                          const Target& target, Pieces& cut) {
+                          const Target& target, Partition& cut) {
   return Joiner(graph, rules, schemes, always, target, cut).run();
 }
 

@@ -20,6 +20,6 @@ namespace fuse::schedule {
 /// to gain what zeroing the counters takes; those that do not are returned with both times. `always`: as the
 /// paper does.
 std::vector<Refusal> join(const ir::Graph&, const CutRules&, SchemeRules, bool always, const Target&,
-                          Pieces& cut);
+                          Partition& cut);
 
 }  // namespace fuse::schedule

@@ -1,9 +1,8 @@
-// Schedule: how a piece runs. make_schedule is pure; every open decision is in Choices.
+// Schedule: how a piece runs. make_schedule is pure; every open decision is in KernelChoices.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <cstdint>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -28,7 +27,7 @@ enum class Mapping : std::uint8_t {
 };
 std::string_view to_string(Mapping);
 
-/// Every open decision of one piece: printable, comparable, part of the kernel's key.
+/// Every open decision of one segment: printable, comparable, part of the kernel's key.
 struct Choices {
   Mapping mapping = Mapping::element;
   int block_threads = 256;
@@ -44,8 +43,16 @@ struct Choices {
   /// row_warp, row_block: elements of a row that shared memory holds, where registers hold none (held.hpp); a
   /// multiple of the vector.
   int shared_hold = 0;
-  std::vector<Choices> phases{};  ///< of a piece of several phases: of each; the mapping is the first one's
   bool operator==(const Choices&) const = default;
+  std::string to_string() const;
+};
+
+/// The decisions of a kernel: of each phase, whose blocks have one size. Never empty.
+struct KernelChoices {
+  std::vector<Choices> phases{};
+  int blocks = 0;  ///< of several phases: blocks of the kernel that runs them one after another
+  int block_threads() const { return phases.front().block_threads; }
+  bool operator==(const KernelChoices&) const = default;
   std::string to_string() const;
 };
 
@@ -80,26 +87,31 @@ struct ScratchArray {
   bool operator==(const ScratchArray&) const = default;
 };
 
-struct Schedule {
-  Piece piece{};
+/// How a phase runs as a kernel of its own.
+struct PhaseSchedule {
+  Segment segment{};
   Choices choices{};
   std::vector<KernelSchedule> kernels{};  ///< one, or partial ones and combine; then what joins them
-  int blocks_an_sm = 1;  ///< of the joined kernel: that must have a place on a multiprocessor at a time
   std::vector<ScratchArray> scratch{};
   /// What threads hold of a row from pass to pass; each walks `trips` elements of it, and keeps the state of
   /// columns for each. 0: in no fixed number, so that what is held lies in shared memory.
   std::vector<Held> held{};
   int trips = 0;
-  /// Of a piece of several phases: of each, whose launches and arrays are those above, in order.
-  std::vector<Schedule> phases{};
 };
 
-/// Its phases, or the schedule itself.
-std::span<const Schedule> phases_of(const Schedule&);
+struct Schedule {
+  Piece piece{};
+  KernelChoices choices{};
+  std::vector<PhaseSchedule> phases{};  ///< one for each phase of the piece
+  /// The launches of all phases, then the one that joins them, if there is one.
+  std::vector<KernelSchedule> kernels{};
+  int blocks_an_sm = 1;  ///< of the joined kernel: that must have a place on a multiprocessor at a time
+  std::vector<ScratchArray> scratch{};  ///< of all phases, in order
+};
 
 /// Of a phase whose blocks share rows behind grid barriers: groups of them that wait for each other alone,
 /// each with a counter of its own; 0 where that is all blocks, or none.
-std::int64_t row_groups(const Schedule& phase);
+std::int64_t row_groups(const PhaseSchedule&);
 /// Counters of the joined kernel: one of all blocks, then those of the phases' groups.
 std::int64_t barrier_counters(const Schedule&);
 
@@ -114,27 +126,29 @@ std::int64_t step_elements(const Choices&);
 /// Elements of the longest row that each thread walks; 0 where that is not known, or far from what is usual.
 std::int64_t row_trips(const Dim& reduced, const Choices&);
 /// 32-bit registers that an element of all columns' state takes.
-int column_words(const ir::Graph&, const Piece&);
+int column_words(const ir::Graph&, const std::vector<Stage>&);
 /// Whether threads can keep the columns of their elements in registers.
-bool columns_fit(const ir::Graph&, const Piece&, const Choices&);
+bool columns_fit(const ir::Graph&, const Segment&, const Choices&);
 /// Whether the largest block's threads can keep these reductions over columns, beside what they hold.
 bool can_keep_columns(const ir::Graph&, const std::vector<ir::NodeId>& reductions, const Target&);
-/// Stages of a launch of one phase: those of the piece, but what is made of columns is the combining one's,
-/// and each pass over split rows has a launch of its own.
-std::vector<Stage> stages_of(const ir::Graph&, const Piece&, const KernelSchedule&);
-/// Whether the stages of the piece, more than one, walk rows that several blocks share.
-bool splits_stages(const Piece&, const Choices&);
+/// Stages of a launch: those of the segment, but what is made of columns is the combining one's, and each
+/// pass over split rows has a launch of its own.
+std::vector<Stage> stages_of(const Segment&, const KernelSchedule&);
+/// Whether the stages of the segment, more than one, walk rows that several blocks share.
+bool splits_stages(const Segment&, const Choices&);
 /// By reduction that leaves parts, each of as many arrays as it has state.
-std::vector<ScratchArray> scratch_of(const ir::Graph&, const Piece&, const Choices&);
+std::vector<ScratchArray> scratch_of(const ir::Graph&, const Segment&, const Choices&);
 /// What a block combines its warps' parts of reductions in.
-std::int64_t shared_bytes(const ir::Graph&, const Piece&, const Choices&);
-/// The launches of a kernel piece, their index types left open.
-std::vector<KernelSchedule> launches(const ir::Graph&, const Piece&, const Choices&);
+std::int64_t shared_bytes(const ir::Graph&, const Segment&, const Choices&);
+/// Of all phases together.
+std::int64_t shared_bytes(const ir::Graph&, const Piece&, const KernelChoices&);
+/// The launches of a segment as a kernel of its own, their index types left open.
+std::vector<KernelSchedule> launches(const ir::Graph&, const Segment&, const Choices&);
 /// Pure: same arguments, same schedule. The piece is a kernel piece; the choices fit it.
-Schedule make_schedule(const ir::Graph&, const Piece&, const Choices&, const Target&,
+Schedule make_schedule(const ir::Graph&, const Piece&, const KernelChoices&, const Target&,
                        const analysis::Facts& facts = analysis::Facts());
 std::string print(const ir::Graph&, const Schedule&);
-/// Throws an internal Error unless launches fit the target and the mapping fits the piece.
+/// Throws an internal Error unless launches fit the target and the mappings fit the segments.
 void verify(const ir::Graph&, const Schedule&, const Target&);
 
 }  // namespace fuse::schedule

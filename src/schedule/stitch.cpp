@@ -39,7 +39,7 @@ struct Cluster {
 
 class Stitcher {
  public:
-  Stitcher(const ir::Graph& graph, const CutRules& rules, const Target& target, Pieces& cut)
+  Stitcher(const ir::Graph& graph, const CutRules& rules, const Target& target, Partition& cut)
       : graph_(graph),
         rules_(rules),
         target_(target),
@@ -75,7 +75,7 @@ class Stitcher {
   /// What runs once for the parameters stays a kernel of its own, and so do what writes over its input and
   /// what was cut off for its size.
   bool is_candidate(const Piece& piece) const {
-    if (piece.kind != Piece::Kind::kernel || piece.in_place || fixed_[piece.root] || piece.end == "size")
+    if (piece.kind != Piece::Kind::kernel || piece.in_place() || fixed_[piece.root] || piece.end == "size")
       return false;
     return info(graph_[piece.root].op).relation != Relation::scan;
   }
@@ -191,8 +191,7 @@ class Stitcher {
   }
 
   Piece assembled(const Cluster& cluster) const {
-    Piece whole;
-    whole.group = piece(cluster.members.front().piece).group;
+    Segment whole;
     std::vector<NodeId> roots;
     for (const Member& member : cluster.members) {
       const Piece& part = piece(member.piece);
@@ -214,12 +213,13 @@ class Stitcher {
       return std::pair(a.pass, a.root) < std::pair(b.pass, b.root);
     });
     whole.root = whole.results.back();
-    whole.end = piece(pieces_.maker[whole.root]).end;
-    return whole;
+    const Piece& last = piece(pieces_.maker[whole.root]);
+    return piece_of(std::move(whole), last.group, last.end);
   }
 
   double seconds(const Piece& piece) const {
-    return piece_seconds(graph_, piece, default_choices(graph_, piece, target_), target_);
+    const Segment& segment = piece.phases[0];
+    return segment_seconds(graph_, segment, default_choices(graph_, segment, target_), target_);
   }
 
   /// One kernel has one way to lay its loops over the device: stages that would fill it by themselves may
@@ -300,7 +300,7 @@ class Stitcher {
   const ir::Graph& graph_;
   const CutRules& rules_;
   const Target& target_;
-  Pieces& cut_;
+  Partition& cut_;
   const PieceGraph pieces_;
   const std::vector<bool> fixed_;
   std::vector<std::size_t> cluster_of_;
@@ -312,7 +312,7 @@ class Stitcher {
 }  // namespace
 
 std::vector<Refusal> stitch(const ir::Graph& graph, const CutRules& rules, const Target& target,
-                            Pieces& cut) {
+                            Partition& cut) {
   return Stitcher(graph, rules, target, cut).run();
 }
 
