@@ -198,6 +198,11 @@ void check_phases(const ir::Graph& graph, const Piece& piece, const Fail& fail) 
 
 Partition partition(const ir::Graph& graph, const PartitionOptions& options, const Target& target,
                     const analysis::Facts& facts) {
+  return partition(graph, options, target, facts, chooser_of(options));
+}
+
+Partition partition(const ir::Graph& graph, const PartitionOptions& options, const Target& target,
+                    const analysis::Facts& facts, const Chooser& chooser) {
   const bool grouped = options.baseline == Baseline::off || options.baseline == Baseline::none;
   GroupOptions rules = options.groups;
   if (options.baseline == Baseline::none) rules.layers = 0;
@@ -208,14 +213,15 @@ Partition partition(const ir::Graph& graph, const PartitionOptions& options, con
   Partition result = cut_into_pieces(graph, grouped ? grouping.of : alone, cuts, facts);
   result.grouping = std::move(grouping);
   std::vector<Refusal> refusals;
-  if (options.stitch) refusals = stitch(graph, cuts, target, result);
+  if (options.stitch) refusals = stitch(graph, cuts, chooser, target, result);
   using Join = PartitionOptions::Join;
-  if (options.join == Join::always || (options.join == Join::gain && options.stitch)) {
+  const bool wanted = options.join == Join::always || (options.join == Join::gain && options.stitch);
+  if (wanted && options.grid_barriers) {
     const bool always = options.join == Join::always;
     // Why a group could not be stitched says more than why what is left of it was not joined.
     std::unordered_set<GroupId> refused;
     for (const Refusal& refusal : refusals) refused.insert(refusal.group);
-    for (Refusal& refusal : join(graph, cuts, options.schemes, always, target, result)) {
+    for (Refusal& refusal : join(graph, cuts, chooser, always, target, result)) {
       if (refused.insert(refusal.group).second) refusals.push_back(std::move(refusal));
     }
   }

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "ir/graph.hpp"
+#include "schedule/chooser.hpp"
 #include "schedule/group.hpp"
 #include "schedule/segment.hpp"
 #include "schedule/target.hpp"
@@ -44,6 +45,7 @@ struct PartitionOptions {
   /// stitched kernels alone; or wherever it is possible.
   enum class Join : std::uint8_t { never, gain, always } join = Join::gain;
   SchemeRules schemes = SchemeRules::fuse;
+  bool grid_barriers = true;  ///< kernels may wait for all of their blocks; where not, nothing is joined
   bool operator==(const PartitionOptions&) const = default;
 };
 
@@ -73,7 +75,11 @@ struct Partition {
   ~Partition();
 };
 
-/// The graph has been verified. Near linear in nodes and edges.
+/// The graph has been verified. Near linear in nodes and edges. `chooser` judges what is put into one kernel;
+/// a piece that it judged has its choices.
+Partition partition(const ir::Graph&, const PartitionOptions&, const Target&, const analysis::Facts&,
+                    const Chooser& chooser);
+/// By the chooser that the options ask for.
 Partition partition(const ir::Graph&, const PartitionOptions& = {}, const Target& = {},
                     const analysis::Facts& facts = analysis::Facts());
 std::string print(const ir::Graph&, const Partition&);

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "ir/graph.hpp"
+#include "schedule/choices.hpp"
 #include "schedule/group.hpp"
 
 namespace fuse::schedule {
@@ -53,6 +54,12 @@ struct Segment {
 Segment segment_of(const ir::Graph&, ir::NodeId root, std::vector<ir::NodeId> nodes,
                    std::vector<ir::NodeId> inputs);
 
+/// How a kernel will run, and how long that takes by the cost model.
+struct Chosen {
+  KernelChoices choices{};
+  double seconds = 0;
+};
+
 struct Piece {
   enum class Kind : std::uint8_t { kernel, gemm, custom };
   Kind kind = Kind::kernel;
@@ -67,6 +74,8 @@ struct Piece {
   /// Of a kernel: what it runs one after another, with grid barriers between (AStitch's global scheme). What
   /// one phase stores for another lies in memory. A GEMM and a user's kernel have none.
   std::vector<Segment> phases{};
+  /// Of a kernel: what its chooser decided. None before it was asked.
+  std::optional<Chosen> chosen{};
 
   bool in_place() const { return phases.size() == 1 && phases[0].in_place; }
 };

@@ -3,13 +3,14 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <optional>
 #include <unordered_map>
 
 #include "analysis/cluster_graph.hpp"
 #include "ir/fixed_values.hpp"
 #include "schedule/arguments.hpp"
-#include "schedule/default_choices.hpp"
+#include "schedule/chooser.hpp"
 #include "schedule/piece_cost.hpp"
 #include "schedule/piece_graph.hpp"
 #include "schedule/schedule.hpp"
@@ -39,9 +40,11 @@ struct Cluster {
 
 class Stitcher {
  public:
-  Stitcher(const ir::Graph& graph, const CutRules& rules, const Target& target, Partition& cut)
+  Stitcher(const ir::Graph& graph, const CutRules& rules, const Chooser& chooser, const Target& target,
+           Partition& cut)
       : graph_(graph),
         rules_(rules),
+        chooser_(chooser),
         target_(target),
         cut_(cut),
         pieces_(graph, cut),
@@ -217,9 +220,10 @@ class Stitcher {
     return piece_of(std::move(whole), last.group, last.end);
   }
 
-  double seconds(const Piece& piece) const {
-    const Segment& segment = piece.phases[0];
-    return segment_seconds(graph_, segment, default_choices(graph_, segment, target_), target_);
+  /// Its choices are made when they are asked for, once. No kernel of its own is a kernel that never ends.
+  double seconds(Piece& piece) const {
+    if (!piece.chosen) piece.chosen = chosen_by(chooser_, graph_, piece, target_);
+    return piece.chosen ? piece.chosen->seconds : std::numeric_limits<double>::infinity();
   }
 
   /// One kernel has one way to lay its loops over the device: stages that would fill it by themselves may
@@ -232,7 +236,10 @@ class Stitcher {
     const double together = seconds(cluster.whole);
     if (std::optional<std::array<Cluster, 2>> halves = split(cluster)) {
       double apart = 0;
-      for (const Cluster& half : *halves) apart += seconds(assembled(half));
+      for (const Cluster& half : *halves) {
+        Piece alone = assembled(half);
+        apart += seconds(alone);
+      }
       if (together <= apart) return;
       refuse(cluster, together, apart);
       clusters_[number] = std::move((*halves)[0]);
@@ -241,7 +248,7 @@ class Stitcher {
       return judge(clusters_.size() - 1);
     }
     double alone = 0;
-    for (const Member& member : cluster.members) alone += seconds(piece(member.piece));
+    for (const Member& member : cluster.members) alone += seconds(cut_.pieces[member.piece]);
     if (together <= alone) return;
     refuse(cluster, together, alone);
     keep_apart(cluster);
@@ -299,6 +306,7 @@ class Stitcher {
 
   const ir::Graph& graph_;
   const CutRules& rules_;
+  const Chooser& chooser_;
   const Target& target_;
   Partition& cut_;
   const PieceGraph pieces_;
@@ -311,9 +319,9 @@ class Stitcher {
 
 }  // namespace
 
-std::vector<Refusal> stitch(const ir::Graph& graph, const CutRules& rules, const Target& target,
-                            Partition& cut) {
-  return Stitcher(graph, rules, target, cut).run();
+std::vector<Refusal> stitch(const ir::Graph& graph, const CutRules& rules, const Chooser& chooser,
+                            const Target& target, Partition& cut) {
+  return Stitcher(graph, rules, chooser, target, cut).run();
 }
 
 }  // namespace fuse::schedule

@@ -74,10 +74,15 @@ TEST_CASE("one step spins and has parts; without grid barriers they are steps", 
 TEST_CASE("one kernel or two launches, the same bits", "[stitch][emulated]") {
   for (const char* profile : {"tiny2", "tiny3", "h200"}) {
     const Device device = Device::emulated({.profile = profile, .checked = true, .optimization = 0});
-    for (const std::int64_t columns : {20, 300}) {
+    for (const std::int64_t columns : {40, 300}) {
       INFO(profile << ' ' << columns);
-      const Graph g = rows_and_columns(columns, columns);
-      REQUIRE(has_columns(compiled(g, profile).partition.pieces[0].phases[0]));
+      const Graph g =
+          rows_and_columns(1000, columns);  // so many rows are one kernel with or without barriers
+      for (const bool barriers : {true, false}) {
+        const Compiled made = compiled(g, profile, {.grid_barriers = barriers});
+        REQUIRE(made.partition.pieces.size() == 1);
+        REQUIRE(has_columns(made.partition.pieces[0].phases[0]));
+      }
       CHECK(output_bytes(g, device, {}) == output_bytes(g, device, {.grid_barriers = false}));
     }
   }
