@@ -35,10 +35,9 @@
 #include "runtime/environment.hpp"
 #include "schedule/arguments.hpp"
 #include "schedule/canonical.hpp"
-#include "schedule/default_choices.hpp"
+#include "schedule/chooser.hpp"
 #include "schedule/make_plan.hpp"
 #include "schedule/online_sums.hpp"
-#include "schedule/paper_choices.hpp"
 
 namespace fuse {
 namespace {
@@ -144,22 +143,6 @@ std::string kernel_name(const ir::Graph& graph, const schedule::Piece& piece, st
   return fmt::format("{}{}{}", name, name.back() == '_' ? "" : "_", number);
 }
 
-/// Another compiler's piece is one kernel: none of those compared splits a reduction over two launches.
-schedule::Choices choices_of(const ir::Graph& graph, const schedule::Piece& piece, const Target& target,
-                             const PipelineOptions& options) {
-  if (options.choose) return options.choose(graph, piece, target);
-  std::optional<schedule::Choices> printed;
-  if (options.partition.schemes == schedule::SchemeRules::paper)
-    printed = schedule::paper_choices(graph, piece, target);
-  schedule::Choices choices = printed ? *printed : schedule::default_choices(graph, piece, target);
-  if (!options.grid_barriers) choices.blocks = 0;
-  if (options.partition.baseline != schedule::Baseline::off && choices.mapping == schedule::Mapping::split) {
-    choices.mapping = schedule::Mapping::row_block;
-    choices.parts = 1;
-  }
-  return choices;
-}
-
 /// One op alone may have more than a launch takes: a user's kernel, a concat of many extents.
 void check_arguments(const ir::Graph& graph, ir::NodeId root, std::size_t arguments, const Target& target) {
   const std::size_t bytes = schedule::bytes_an_argument * arguments;
@@ -182,7 +165,7 @@ void check_arguments(const ir::Graph& graph, ir::NodeId root, std::size_t argume
 struct Unit {
   std::uint32_t piece = 0;  ///< the first of them, which gives the kernels their names
   std::size_t pieces = 0;
-  schedule::Choices choices{};
+  schedule::KernelChoices choices{};
   schedule::Schedule schedule{};
   std::uint32_t first_kernel = 0;
   std::vector<codegen::LoweredKernel> lowered{};
@@ -191,9 +174,14 @@ struct Unit {
 /// Schedules and lowers the pieces of a graph, equal ones once, different ones in parallel.
 class PieceCompiler {
  public:
-  PieceCompiler(Compiled& result, const analysis::Facts& facts, const Target& target,
-                const PipelineOptions& options, Stopwatch& watch)
-      : result_(result), facts_(facts), target_(target), options_(options), watch_(watch) {}
+  PieceCompiler(Compiled& result, const analysis::Facts& facts, const schedule::Chooser& chooser,
+                const Target& target, const PipelineOptions& options, Stopwatch& watch)
+      : result_(result),
+        facts_(facts),
+        chooser_(chooser),
+        target_(target),
+        options_(options),
+        watch_(watch) {}
 
   std::vector<schedule::PlannedLaunch> run() {
     equal_ = schedule::equal_pieces(result_.graph, result_.partition);
@@ -218,12 +206,7 @@ class PieceCompiler {
     for (std::uint32_t i = 0; i < unit_of_.size(); ++i) {
       if (equal_.form_of[i] == schedule::EqualPieces::none) continue;
       std::vector<std::uint32_t>& known = of_form[equal_.form_of[i]];
-      schedule::Choices choices;
-      if (options_.choose || known.empty()) {
-        choices = choices_of(result_.graph, piece(i), target_, options_);
-      } else {
-        choices = units_[known[0]].choices;
-      }
+      const schedule::KernelChoices choices = choose(i, known);
       const auto found = std::find_if(known.begin(), known.end(),
                                       [&](std::uint32_t unit) { return units_[unit].choices == choices; });
       unit_of_[i] = found == known.end() ? static_cast<std::uint32_t>(units_.size()) : *found;
@@ -233,6 +216,23 @@ class PieceCompiler {
       }
       ++units_[unit_of_[i]].pieces;
     }
+  }
+
+  /// `known`: the units of its form.
+  schedule::KernelChoices choose(std::uint32_t index, const std::vector<std::uint32_t>& known) {
+    schedule::Piece& piece = result_.partition.pieces[index];
+    if (options_.choose) {
+      piece.chosen = schedule::chosen_by(options_.choose, result_.graph, piece, target_);
+    } else if (!piece.chosen && !known.empty()) {
+      piece.chosen = this->piece(units_[known[0]].piece).chosen;
+    } else if (!piece.chosen) {
+      piece.chosen = schedule::chosen_by(chooser_, result_.graph, piece, target_);
+    }
+    if (piece.chosen) return piece.chosen->choices;
+    throw Error({.kind = ErrorKind::internal,
+                 .code = ErrorCode::internal,
+                 .message = fmt::format("the chooser has no choices for the piece of {}",
+                                        result_.graph.value_name(piece.root))});
   }
 
   void schedule(Unit& unit) const {
@@ -256,14 +256,14 @@ class PieceCompiler {
   /// That of the piece's unit, with the piece's own values.
   schedule::Schedule schedule_of(std::uint32_t index) const {
     const Unit& unit = units_[unit_of_[index]];
-    const auto own = [&](schedule::Schedule& schedule, const schedule::Piece& piece) {
-      schedule.piece = piece;
-      for (schedule::Held& held : schedule.held) held.node = counterpart(unit, index, held.node);
-    };
     schedule::Schedule schedule = unit.schedule;
-    const schedule::Piece whole = schedule::staged(result_.graph, piece(index), unit.choices);
-    own(schedule, whole);
-    for (std::size_t k = 0; k < schedule.phases.size(); ++k) own(schedule.phases[k], whole.phases[k]);
+    schedule.piece = piece(index);
+    for (std::size_t k = 0; k < schedule.phases.size(); ++k) {
+      schedule::PhaseSchedule& phase = schedule.phases[k];
+      phase.segment = schedule::staged(result_.graph, piece(index).phases[k], phase.choices);
+      schedule.piece.phases[k] = phase.segment;
+      for (schedule::Held& held : phase.held) held.node = counterpart(unit, index, held.node);
+    }
     return schedule;
   }
 
@@ -345,6 +345,7 @@ class PieceCompiler {
 
   Compiled& result_;
   const analysis::Facts& facts_;
+  const schedule::Chooser& chooser_;
   const Target& target_;
   const PipelineOptions& options_;
   Stopwatch& watch_;
@@ -369,7 +370,6 @@ PipelineOptions pipeline_options(const CompileOptions& options) {
   PipelineOptions result{.relaxed_rounding = options.relaxed_rounding,
                          .drop_barrier = options.drop_barrier,
                          .merge_gemms = options.merge_gemms,
-                         .grid_barriers = options.grid_barriers,
                          .streams = {.max_streams = options.streams},
                          .threads = options.threads};
   if (const std::string text = runtime::value_of(runtime::Variable::fault); !text.empty()) {
@@ -388,10 +388,11 @@ PipelineOptions pipeline_options(const CompileOptions& options) {
   partition.groups.layers = static_cast<std::uint8_t>((1 << options.layers) - 1);
   partition.groups.max_inputs = options.max_inputs;
   partition.stitch = options.stitch == Stitch::full;
+  partition.grid_barriers = options.grid_barriers;
   const bool paper = options.schemes == Schemes::paper;
   if (paper) partition.schemes = schedule::SchemeRules::paper;
   using Join = schedule::PartitionOptions::Join;
-  if (options.stitch == Stitch::mapping || !options.grid_barriers) {
+  if (options.stitch == Stitch::mapping) {
     partition.join = Join::never;
   } else if (options.stitch == Stitch::no_merge || paper) {
     partition.join = Join::always;
@@ -446,7 +447,9 @@ Compiled run_pipeline(const ir::Graph& graph, const Target& target, const Pipeli
   result.graph = run_passes(graph, options, watch);
   const analysis::Facts facts = analysis::facts_of(result.graph);
   watch.lap("facts");
-  result.partition = schedule::partition(result.graph, options.partition, target, facts);
+  const schedule::Chooser chooser =
+      options.chooser ? options.chooser : schedule::chooser_of(options.partition);
+  result.partition = schedule::partition(result.graph, options.partition, target, facts, chooser);
   if (options.verify) {
     if (options.partition.baseline == schedule::Baseline::off) {
       schedule::verify(result.graph, result.partition.grouping, options.partition.groups, target);
@@ -455,7 +458,7 @@ Compiled run_pipeline(const ir::Graph& graph, const Target& target, const Pipeli
   }
   watch.lap("partition");
   const std::vector<schedule::PlannedLaunch> launches =
-      PieceCompiler(result, facts, target, options, watch).run();
+      PieceCompiler(result, facts, chooser, target, options, watch).run();
 
   if (options.drop_barrier >= 0) {
     kernel::plant_fault(result.kernels, {.kind = kernel::PlantedFault::Kind::barrier,

@@ -55,11 +55,12 @@ struct PipelineOptions {
   /// The first so many of graph_pass_names and of kernel_pass_names are run; -1: all. To find out which is to
   /// blame: with fewer, a graph may have ops that nothing can schedule.
   int graph_passes = -1, kernel_passes = -1;
-  bool merge_gemms = true;    ///< the pass of this name
-  bool grid_barriers = true;  ///< CompileOptions::grid_barriers
+  bool merge_gemms = true;  ///< the pass of this name
   schedule::PartitionOptions partition{};
-  /// Decides for each kernel piece; schedule::default_choices where empty.
-  std::function<schedule::Choices(const ir::Graph&, const schedule::Piece&, const Target&)> choose{};
+  schedule::Chooser chooser{};  ///< of all kernels; empty: the one that `partition` asks for
+  /// Overrides the choices of each kernel piece once the partition is made, in piece order. It need not be
+  /// pure.
+  schedule::Chooser choose{};
   schedule::StreamChoices streams{};
   int threads = 0;  ///< that pieces are scheduled and lowered on; 0: one a core. The result is the same
   /// Called after each stage with its name and the seconds it took: "dead_code", "partition", "schedule", ...

@@ -18,7 +18,7 @@ using namespace kernel;  // NOLINT: this file is about the kernel IR
 using ir::NodeId;
 using schedule::KernelSchedule;
 using schedule::Mapping;
-using schedule::Schedule;
+using schedule::PhaseSchedule;
 
 namespace {
 
@@ -30,10 +30,10 @@ class KernelLowering {
   }
 
   LoweredKernel one(const KernelSchedule& launch) {
-    enter(phases_of(schedule_)[launch.phase]);
+    enter(schedule_.phases[launch.phase]);
     set_launch(launch);
     builder_.kernel.summary = summary(launch);
-    declare_scratch(combined_in(graph_, phase_->piece, launch), false);
+    declare_scratch(combined_in(graph_, phase_->segment, launch), false);
     declare_inputs(launch);
     if (launch.role == KernelSchedule::Role::partial) declare_scratch(parted_in(launch), true);
     fill(launch, std::nullopt);
@@ -45,7 +45,7 @@ class KernelLowering {
     const KernelSchedule& whole = schedule_.kernels.back();
     set_launch(whole);
     builder_.kernel.blocks_an_sm = schedule_.blocks_an_sm;
-    for (const Schedule& phase : phases_of(schedule_)) declare_phase(phase);
+    for (const PhaseSchedule& phase : schedule_.phases) declare_phase(phase);
     counter_ = builder_.buffer("barrier", i32, Space::global, schedule::barrier_counters(schedule_), true);
     bindings_.emplace_back(Counter{});
     const std::string block = builder_.unique("g"), warp = builder_.unique("warp"),
@@ -55,7 +55,7 @@ class KernelLowering {
       parallel(Parallel::warp, warp, warps, [&] {
         parallel(Parallel::lane, lane, warp_size, [&] {
           const ThreadIndex at{Dim::index(block, grid), Dim::index(warp, warps), Dim::index(lane, warp_size)};
-          for (const Schedule& phase : phases_of(schedule_)) fill(phase, at);
+          for (const PhaseSchedule& phase : schedule_.phases) fill(phase, at);
         });
       });
     });
@@ -78,16 +78,16 @@ class KernelLowering {
   }
 
   /// Its arrays are those of the schedule behind those of the phases before it.
-  void enter(const Schedule& phase) {
+  void enter(const PhaseSchedule& phase) {
     phase_ = &phase;
     first_scratch_ = 0;
-    for (const Schedule* each = phases_of(schedule_).data(); each != &phase; ++each)
+    for (const PhaseSchedule* each = schedule_.phases.data(); each != &phase; ++each)
       first_scratch_ += each->scratch.size();
     scratch_.resize(schedule_.scratch.size());
   }
 
   /// Its inputs, unless an earlier phase makes them; where it leaves parts; what later phases read of it.
-  void declare_phase(const Schedule& phase) {
+  void declare_phase(const PhaseSchedule& phase) {
     enter(phase);
     std::string& summary = builder_.kernel.summary;
     summary += (summary.empty() ? "" : "; then ") + this->summary(phase.kernels.front());
@@ -98,14 +98,14 @@ class KernelLowering {
     for (const KernelSchedule& launch : phase.kernels) {
       if (launch.role == KernelSchedule::Role::partial) declare_scratch(parted_in(launch), true);
     }
-    if (schedule_.phases.empty()) return;
-    for (const NodeId result : results_of(phase.piece)) buffers_[result] = declare(result, true);
+    if (schedule_.phases.size() == 1) return;
+    for (const NodeId result : phase.segment.results) buffers_[result] = declare(result, true);
   }
 
   /// A phase of the joined kernel, behind a barrier where it reads what earlier ones left.
-  void fill(const Schedule& phase, const ThreadIndex& at) {
+  void fill(const PhaseSchedule& phase, const ThreadIndex& at) {
     enter(phase);
-    const std::vector<NodeId>& inputs = phase.piece.inputs;
+    const std::vector<NodeId>& inputs = phase.segment.inputs;
     if (std::any_of(inputs.begin(), inputs.end(), [&](NodeId input) { return fresh_.contains(input); }))
       grid_barrier();
     if (phase.choices.mapping == Mapping::split) {
@@ -117,11 +117,11 @@ class KernelLowering {
         fill(launch, at);
       }
     }
-    for (const NodeId result : results_of(phase.piece)) fresh_.insert(result);
+    for (const NodeId result : phase.segment.results) fresh_.insert(result);
   }
 
   void grid_barrier() {
-    builder_.at(phase_->piece.root);
+    builder_.at(phase_->segment.root);
     builder_.append(GridBarrier{.counter = counter_});
     fresh_.clear();
   }
@@ -130,9 +130,9 @@ class KernelLowering {
   void row_barrier() {
     if (schedule::row_groups(*phase_) == 0) return grid_barrier();
     std::int64_t first = 1;
-    for (const Schedule* each = phases_of(schedule_).data(); each != phase_; ++each)
+    for (const PhaseSchedule* each = schedule_.phases.data(); each != phase_; ++each)
       first += schedule::row_groups(*each);
-    builder_.at(phase_->piece.root);
+    builder_.at(phase_->segment.root);
     builder_.append(GridBarrier{.counter = counter_, .first = first, .group = phase_->choices.parts});
   }
 
@@ -144,13 +144,13 @@ class KernelLowering {
   void fill(const KernelSchedule& launch, const std::optional<ThreadIndex>& joined) {
     const auto rename = [this](const Dim& dim) { return this->rename(dim); };
     std::map<NodeId, BufferId> inputs;
-    for (const NodeId input : phase_->piece.inputs) {
+    for (const NodeId input : phase_->segment.inputs) {
       if (const auto found = buffers_.find(input); found != buffers_.end()) inputs.insert(*found);
     }
     ElementLowering elements(graph_, builder_, inputs, rename);
     const auto first = scratch_.begin() + static_cast<std::ptrdiff_t>(first_scratch_);
     Lowering lowering{.graph = graph_,
-                      .schedule = *phase_,
+                      .phase = *phase_,
                       .launch = launch,
                       .builder = builder_,
                       .elements = elements,
@@ -161,7 +161,7 @@ class KernelLowering {
                       .reduced = rename(launch.reduced),
                       .joined = joined,
                       .row_barrier = [this] { row_barrier(); }};
-    builder_.at(phase_->piece.root);
+    builder_.at(phase_->segment.root);
     switch (launch.mapping) {
       case Mapping::element:
         return lower_elements(lowering);
@@ -214,16 +214,16 @@ class KernelLowering {
 
   /// What the launch reads of the phase's inputs.
   void declare_inputs(const KernelSchedule& launch) {
-    const std::unordered_set<NodeId> read = values_of(graph_, phase_->piece, launch);
-    for (const NodeId input : phase_->piece.inputs) {
+    const std::unordered_set<NodeId> read = values_of(graph_, phase_->segment, launch);
+    for (const NodeId input : phase_->segment.inputs) {
       if (read.contains(input) && !buffers_.contains(input)) buffers_[input] = declare(input, false);
     }
   }
 
   std::map<NodeId, BufferId> declare_outputs(const KernelSchedule& launch) {
     std::map<NodeId, BufferId> buffers;
-    const std::vector<NodeId> results = results_of(phase_->piece);
-    for (const NodeId root : stored_in(graph_, phase_->piece, launch)) {
+    const std::vector<NodeId>& results = phase_->segment.results;
+    for (const NodeId root : stored_in(phase_->segment, launch)) {
       if (std::find(results.begin(), results.end(), root) == results.end()) continue;
       const auto found = buffers_.find(root);
       buffers[root] = found == buffers_.end() ? declare(root, true) : found->second;
@@ -235,14 +235,14 @@ class KernelLowering {
   std::vector<schedule::Stage> parted_in(const KernelSchedule& launch) const {
     using Form = schedule::Stage::Form;
     const Form parted = launch.mapping == Mapping::split ? Form::reduce : Form::column_reduce;
-    std::vector<schedule::Stage> stages = stages_of(graph_, phase_->piece, launch);
+    std::vector<schedule::Stage> stages = stages_of(phase_->segment, launch);
     std::erase_if(stages, [&](const schedule::Stage& stage) { return stage.form != parted; });
     return stages;
   }
 
   void declare_scratch(const std::vector<schedule::Stage>& reductions, bool written) {
     for (const schedule::Stage& stage : reductions) {
-      std::size_t array = scratch_place(graph_, phase_->piece, stage.root) + first_scratch_;
+      std::size_t array = scratch_place(graph_, phase_->segment, stage.root) + first_scratch_;
       const char* name = "part";
       for (const DType dtype : schedule::reduction_state(graph_, stage)) {
         bindings_.emplace_back(Scratch{array});
@@ -255,10 +255,10 @@ class KernelLowering {
   }
 
   std::string summary(const KernelSchedule& launch) const {
-    const NodeId root = phase_->piece.root;
+    const NodeId root = phase_->segment.root;
     const std::string scope = graph_.scope_path(graph_[root].scope);
-    const std::string what = phase_->piece.stages.size() > 1
-                                 ? stages_text(graph_, phase_->piece.stages)
+    const std::string what = phase_->segment.stages.size() > 1
+                                 ? stages_text(graph_, phase_->segment.stages)
                                  : graph_.value_name(root) + ' ' + std::string(to_string(graph_[root].op));
     return fmt::format("{}{}: results {}{}", scope.empty() ? "" : scope + ", ", what,
                        rename(launch.results).to_string(),
@@ -283,7 +283,7 @@ class KernelLowering {
   const ir::Graph& graph_;
   const schedule::Schedule& schedule_;
   KernelBuilder builder_;
-  const Schedule* phase_ = nullptr;
+  const PhaseSchedule* phase_ = nullptr;
   std::map<NodeId, BufferId> buffers_;  // of inputs, and of what phases store
   std::unordered_set<NodeId> fresh_;    // stored since the last grid barrier
   std::vector<BufferId> scratch_;       // of the schedule's arrays

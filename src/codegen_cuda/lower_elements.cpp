@@ -29,9 +29,9 @@ void lower_elements(Lowering& to) {
   const auto element = [&](const std::string& name, const Index& number) {
     const Index group = to.bind(name, number, groups);
     builder.when({{group, groups}}, [&] {
-      if (to.schedule.piece.in_place) return store_update(to, group);
+      if (to.phase.segment.in_place) return store_update(to, group);
       to.side_by_side(group, [&](const Index&, const Index& i) {
-        for (const schedule::Stage& stage : stages_of(to.graph, to.schedule.piece)) {
+        for (const schedule::Stage& stage : to.phase.segment.stages) {
           const VarId value = to.elements.value(stage.root, unflatten(i, to.elements.dims(stage.root)));
           builder.at(stage.root);
           builder.append(Store{to.outputs.at(stage.root), i, value});

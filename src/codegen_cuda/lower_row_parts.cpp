@@ -16,7 +16,7 @@ void RowLowering::by_parts() {
   to_.threads(builder_.unique("b"), [&](const ThreadIndex& at) {
     const Walk walk = part_of_row(at, at.block, at.block / parts());
     std::vector<Running> totals;
-    for (const Stage& stage : combined_in(to_.graph, to_.schedule.piece, to_.launch))
+    for (const Stage& stage : combined_in(to_.graph, to_.phase.segment, to_.launch))
       totals.push_back(declare(stage, "total"));
     take_parts(at, walk, totals);
     pass_of_part(at, walk, to_.launch.pass);
@@ -129,7 +129,7 @@ void RowLowering::take_parts(const ThreadIndex& at, const Walk& walk, const std:
   const auto take = [&] {
     take_parts(at, totals, [&](const Running& total, const Index& part) {
       std::vector<VarId> incoming;
-      std::size_t array = scratch_place(to_.graph, to_.schedule.piece, total.root());
+      std::size_t array = scratch_place(to_.graph, to_.phase.segment, total.root());
       for (const DType dtype : builder_.kernel.reductions[total.reduction].state)
         incoming.push_back(builder_.value(dtype, Load{to_.scratch[array++], walk.row * parts() + part, {}}));
       return incoming;
@@ -164,7 +164,7 @@ void RowLowering::pass_of_part(const ThreadIndex& at, const Walk& walk, int pass
   const std::vector<Running> running = walk_part(at, walk, stages_of_pass(pass));
   for (const Running& each : running) {
     builder_.at(each.root());
-    std::size_t array = scratch_place(to_.graph, to_.schedule.piece, each.root());
+    std::size_t array = scratch_place(to_.graph, to_.phase.segment, each.root());
     builder_.when({{at.warp, 1}, {at.lane, 1}}, [&] {
       for (const VarId state : each.state) builder_.append(Store{to_.scratch[array++], walk.part, state});
     });

@@ -96,7 +96,7 @@ void RowLowering::guarded(const std::vector<IndexLess>& conditions, const std::f
 
 std::map<NodeId, BufferId> RowLowering::take_shared(const Walk& walk, const Group& group, int pass) {
   std::map<NodeId, BufferId> taken;
-  for (const schedule::Held& held : to_.schedule.held) {
+  for (const schedule::Held& held : to_.phase.held) {
     if (!shared_.contains(held.node) || held.first >= pass || pass > held.last) continue;
     const DType dtype = to_.graph[held.node].type.dtype;
     const BufferId local = builder_.buffer("h" + to_.graph.value_name(held.node).substr(1), dtype,
@@ -125,7 +125,7 @@ std::map<NodeId, BufferId> RowLowering::take_shared(const Walk& walk, const Grou
 
 void RowLowering::leave_shared(const Walk& walk, const Group& group, const Index& which,
                                const Coordinates& at, int pass) {
-  for (const schedule::Held& held : to_.schedule.held) {
+  for (const schedule::Held& held : to_.phase.held) {
     if (!shared_.contains(held.node) || held.first != pass) continue;
     const VarId value = to_.elements.value(held.node, at);
     builder_.at(held.node);
@@ -141,12 +141,12 @@ void RowLowering::unrolled_loop(const Walk& walk, const std::vector<Stage>& stag
   const Visit element = [&](const Index& trip, const Index& c) {
     to_.elements.enter_scope();
     const Coordinates at = to_.operand_coordinates(dominant_, walk.row, c);
-    for (const schedule::Held& held : to_.schedule.held) {
+    for (const schedule::Held& held : to_.phase.held) {
       const bool taken = held.first < pass && pass <= held.last;
       if (taken) to_.elements.keep(held.node, at, local_.at(held.node), trip);
     }
     visit(walk, stages, running, c, trip);
-    for (const schedule::Held& held : to_.schedule.held) {
+    for (const schedule::Held& held : to_.phase.held) {
       if (held.first != pass) continue;
       const VarId value = to_.elements.value(held.node, at);
       builder_.at(held.node);
@@ -225,7 +225,7 @@ void RowLowering::accumulate(const Running& running, const Index& row, const Ind
     const std::size_t first = scratch_at_.empty() ? 0 : scratch_at_.at(running.root());
     const Index at = scratch_at_.empty() ? row * to_.reduced + c : c * to_.results + row;
     for (std::size_t i = first; i < first + running.state.size(); ++i) {
-      incoming.push_back(builder_.value(to_.schedule.scratch[i].dtype, Load{to_.scratch[i], at, {}}));
+      incoming.push_back(builder_.value(to_.phase.scratch[i].dtype, Load{to_.scratch[i], at, {}}));
     }
   } else {
     incoming.push_back(to_.elements.value(element_of(to_.graph, running.stage),

@@ -15,21 +15,21 @@ using schedule::Stage;
 RowLowering::RowLowering(Lowering& to)
     : to_(to),
       builder_(to.builder),
-      stages_(stages_of(to.graph, to.schedule.piece, to.launch)),
-      dominant_(schedule::dominant(to.graph, to.schedule.piece)),
+      stages_(stages_of(to.phase.segment, to.launch)),
+      dominant_(schedule::dominant(to.phase.segment)),
       shape_(schedule::loop_shape(to.graph, to.graph[dominant_])),
       warps_(to.launch.block_threads / warp_size),
-      trips_(keeps_trips(to.launch) ? to.schedule.trips : 0) {
-  if (schedule::has_columns(to.schedule.piece)) note_columns();
+      trips_(keeps_trips(to.launch) ? to.phase.trips : 0) {
+  if (schedule::has_columns(to.phase.segment)) note_columns();
 }
 
 void RowLowering::run() {
-  for (const schedule::Held& held : to_.schedule.held) {
+  for (const schedule::Held& held : to_.phase.held) {
     const std::string name = to_.graph.value_name(held.node).substr(1);
     const DType dtype = to_.graph[held.node].type.dtype;
     if (trips_ > 0) local_[held.node] = builder_.buffer("h" + name, dtype, Space::local, trips_, true);
     if (shared_hold() == 0) continue;
-    const int elements = shared_hold() * schedule::rows_at_once(to_.schedule.choices);
+    const int elements = shared_hold() * schedule::rows_at_once(to_.phase.choices);
     shared_[held.node] = builder_.buffer("s" + name, dtype, Space::shared, elements, true);
   }
   switch (to_.launch.mapping) {

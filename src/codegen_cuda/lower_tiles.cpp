@@ -16,7 +16,7 @@ class TileLowering {
   explicit TileLowering(Lowering& to)
       : to_(to),
         builder_(to.builder),
-        values_(schedule::transposed(to.graph, to.schedule.piece).value()),
+        values_(schedule::transposed(to.graph, to.phase.segment).value()),
         dims_(to.elements.dims(to.root())),
         warps_(to.launch.block_threads / warp_size) {}
 
@@ -72,7 +72,7 @@ class TileLowering {
   void store(const Index& along, const Index& inner, const Coordinates& element) {
     for (std::size_t i = 0; i < tiles_.size(); ++i)
       to_.elements.keep(values_.nodes[i], element, tiles_[i], place_in_tile(along, inner));
-    for (const schedule::Stage& stage : stages_of(to_.graph, to_.schedule.piece)) {
+    for (const schedule::Stage& stage : to_.phase.segment.stages) {
       const VarId value = to_.elements.value(stage.root, element);
       builder_.at(stage.root);
       builder_.append(Store{to_.outputs.at(stage.root), flatten(element, dims_), value});

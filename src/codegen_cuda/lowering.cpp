@@ -27,9 +27,9 @@ bool finishes(const Stage& stage, const KernelSchedule& launch) {
   return combines(stage, launch) && (launch.mapping != Mapping::split || stage.pass + 1 == launch.pass);
 }
 
-std::vector<NodeId> results_among(const schedule::Piece& piece, const std::vector<Stage>& stages,
+std::vector<NodeId> results_among(const schedule::Segment& segment, const std::vector<Stage>& stages,
                                   const KernelSchedule& launch) {
-  const std::vector<NodeId> results = results_of(piece);
+  const std::vector<NodeId>& results = segment.results;
   std::vector<NodeId> roots;
   for (const Stage& stage : stages) {
     const bool result = std::find(results.begin(), results.end(), stage.root) != results.end();
@@ -40,17 +40,17 @@ std::vector<NodeId> results_among(const schedule::Piece& piece, const std::vecto
 
 }  // namespace
 
-std::unordered_set<NodeId> values_of(const ir::Graph& graph, const schedule::Piece& piece,
+std::unordered_set<NodeId> values_of(const ir::Graph& graph, const schedule::Segment& segment,
                                      const KernelSchedule& launch) {
-  const std::vector<Stage> all = stages_of(graph, piece);
-  const std::unordered_set<NodeId> inside(piece.nodes.begin(), piece.nodes.end());
+  const std::vector<Stage>& all = segment.stages;
+  const std::unordered_set<NodeId> inside(segment.nodes.begin(), segment.nodes.end());
   std::unordered_set<NodeId> seen, parts;
   for (const Stage& stage : all) {
     if (!combines(stage, launch)) continue;
     for (const NodeId total : totals_of(stage)) parts.insert(total);
   }
-  std::vector<NodeId> work = results_among(piece, all, launch);
-  for (const Stage& stage : stages_of(graph, piece, launch)) work.push_back(stage.root);
+  std::vector<NodeId> work = results_among(segment, all, launch);
+  for (const Stage& stage : stages_of(segment, launch)) work.push_back(stage.root);
   while (!work.empty()) {
     const NodeId id = work.back();
     work.pop_back();
@@ -60,11 +60,11 @@ std::unordered_set<NodeId> values_of(const ir::Graph& graph, const schedule::Pie
   return seen;
 }
 
-std::vector<Stage> combined_in(const ir::Graph& graph, const schedule::Piece& piece,
+std::vector<Stage> combined_in(const ir::Graph& graph, const schedule::Segment& segment,
                                const KernelSchedule& launch) {
-  const std::unordered_set<NodeId> values = values_of(graph, piece, launch);
+  const std::unordered_set<NodeId> values = values_of(graph, segment, launch);
   std::vector<Stage> stages;
-  for (const Stage& stage : stages_of(graph, piece)) {
+  for (const Stage& stage : segment.stages) {
     const std::vector<NodeId> totals = totals_of(stage);
     const bool needed =
         std::any_of(totals.begin(), totals.end(), [&](NodeId id) { return values.contains(id); });
@@ -73,24 +73,24 @@ std::vector<Stage> combined_in(const ir::Graph& graph, const schedule::Piece& pi
   return stages;
 }
 
-std::vector<NodeId> stored_in(const ir::Graph& graph, const schedule::Piece& piece,
-                              const KernelSchedule& launch) {
+std::vector<NodeId> stored_in(const schedule::Segment& segment, const KernelSchedule& launch) {
   const bool parts = launch.role == KernelSchedule::Role::partial;
   const bool split = launch.mapping == Mapping::split;
   std::vector<NodeId> roots;
-  if (split) roots = results_among(piece, stages_of(graph, piece), launch);
-  for (const Stage& stage : stages_of(graph, piece, launch)) {
+  if (split) roots = results_among(segment, segment.stages, launch);
+  for (const Stage& stage : stages_of(segment, launch)) {
     const bool leaves = stage.form == (split ? Stage::Form::reduce : Stage::Form::column_reduce);
     if (!parts || !leaves) roots.push_back(stage.root);
   }
   return roots;
 }
 
-std::size_t scratch_place(const ir::Graph& graph, const schedule::Piece& piece, NodeId reduction) {
+std::size_t scratch_place(const ir::Graph& graph, const schedule::Segment& segment, NodeId reduction) {
   std::size_t place = 0;
-  for (const Stage& stage : stages_of(graph, piece)) {
+  for (const Stage& stage : segment.stages) {
     if (stage.root == reduction) break;
-    const bool counts = stage.form == (has_columns(piece) ? Stage::Form::column_reduce : Stage::Form::reduce);
+    const bool counts =
+        stage.form == (has_columns(segment) ? Stage::Form::column_reduce : Stage::Form::reduce);
     if (counts) place += schedule::reduction_state(graph, stage).size();
   }
   return place;
@@ -116,7 +116,7 @@ void Lowering::threads(const std::string& block, const std::function<void(const 
     };
     const Dim& blocks = builder.kernel.grid;
     if (tiles == blocks) return body(at.block);
-    const bool keeps_columns = launch.role == KernelSchedule::Role::partial && has_columns(schedule.piece);
+    const bool keeps_columns = launch.role == KernelSchedule::Role::partial && has_columns(phase.segment);
     // By results: a tile too many has none. Blocks that keep columns take every n-th row.
     const bool guarded =
         launch.mapping != Mapping::row_block && launch.mapping != Mapping::tile && !keeps_columns;

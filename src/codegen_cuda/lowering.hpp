@@ -24,32 +24,32 @@ struct ThreadIndex {
 
 /// Of one phase: all that a launch computes, and what that is computed of. It starts from the totals of
 /// reductions whose parts earlier launches left.
-std::unordered_set<ir::NodeId> values_of(const ir::Graph&, const schedule::Piece&,
+std::unordered_set<ir::NodeId> values_of(const ir::Graph&, const schedule::Segment&,
                                          const schedule::KernelSchedule&);
 /// Those reductions, in stage order.
-std::vector<schedule::Stage> combined_in(const ir::Graph&, const schedule::Piece&,
+std::vector<schedule::Stage> combined_in(const ir::Graph&, const schedule::Segment&,
                                          const schedule::KernelSchedule&);
 /// Stages whose values the launch has whole, so that it stores them where they are results.
-std::vector<ir::NodeId> stored_in(const ir::Graph&, const schedule::Piece&, const schedule::KernelSchedule&);
+std::vector<ir::NodeId> stored_in(const schedule::Segment&, const schedule::KernelSchedule&);
 /// The number of the first array of the reduction's parts.
-std::size_t scratch_place(const ir::Graph&, const schedule::Piece&, ir::NodeId reduction);
+std::size_t scratch_place(const ir::Graph&, const schedule::Segment&, ir::NodeId reduction);
 
 struct Lowering {
   const ir::Graph& graph;
-  const schedule::Schedule& schedule;
+  const schedule::PhaseSchedule& phase;
   const schedule::KernelSchedule& launch;
   KernelBuilder& builder;
   ElementLowering& elements;
   std::function<Dim(const Dim&)> rename;             ///< the graph's symbols become the kernel's
   std::map<ir::NodeId, kernel::BufferId> outputs{};  ///< of what the launch stores
-  std::vector<kernel::BufferId> scratch{};           ///< of the schedule's arrays, in order
+  std::vector<kernel::BufferId> scratch{};           ///< of the phase's arrays, in order
   Dim results{}, reduced{};                          ///< KernelSchedule's, by the kernel's names
   /// In a kernel of several launches: the thread, whose block takes every n-th block of the launch.
   std::optional<ThreadIndex> joined{};
   /// Of such a kernel: blocks that share a row wait for each other.
   std::function<void()> row_barrier{};
 
-  ir::NodeId root() const { return schedule.piece.root; }
+  ir::NodeId root() const { return phase.segment.root; }
   std::vector<Dim> renamed(std::vector<Dim> dims) const;
   void parallel(kernel::Parallel, const std::string& name, const Dim& extent,
                 const std::function<void()>& fill) const;

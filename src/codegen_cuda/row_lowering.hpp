@@ -161,9 +161,9 @@ class RowLowering {
   VarId hold_total(const Walk& walk, const Running& running);
   void store_row(const Walk& walk, NodeId root, VarId value);
 
-  int parts() const { return to_.schedule.choices.parts; }
+  int parts() const { return to_.phase.choices.parts; }
   Dim groups() const { return to_.reduced / to_.launch.vector; }
-  int shared_hold() const { return to_.schedule.choices.shared_hold; }
+  int shared_hold() const { return to_.phase.choices.shared_hold; }
 
   Lowering& to_;
   KernelBuilder& builder_;

@@ -21,7 +21,7 @@ class Canonicaliser {
 
   CanonicalPiece run(const Piece& piece) {
     form_ = {};
-    form_.in_place = piece.in_place;
+    form_.in_place = piece.in_place();
     piece_ = &piece;
     ++time_;
     for (const NodeId id : piece.nodes) notes_[id] = {time_, {}, false};
@@ -30,7 +30,7 @@ class Canonicaliser {
     for (auto id = piece.nodes.rbegin(); id != piece.nodes.rend(); ++id) visit(*id);
     for (const NodeId input : piece.inputs) read(input);
     note_buffers();
-    for (const Piece& phase : piece.phases) form_.phases.push_back(notes_[phase.root].place.index);
+    for (const Segment& phase : piece.phases) form_.phases.push_back(notes_[phase.root].place.index);
     form_.hash = hash();
     return std::move(form_);
   }
@@ -78,7 +78,7 @@ class Canonicaliser {
 
   /// What an update in place leaves as it is, it does not read.
   bool skipped(NodeId node, std::size_t operand) const {
-    return piece_->in_place && node == piece_->root && operand == 0;
+    return piece_->in_place() && node == piece_->root && operand == 0;
   }
 
   /// A node of the piece, as against an input of it.

@@ -24,15 +24,15 @@ constexpr int lanes_of_line = 8;        // whose accesses of 16 bytes are a cach
 constexpr int usual_trips = 32;         // elements that a lane of few walks: its share of combining is small
 
 /// The widest that leaves threads for half of the device, and as many as share a row.
-int vector_of(const ir::Graph& graph, const Piece& piece, std::int64_t rows, std::int64_t row,
+int vector_of(const ir::Graph& graph, const Segment& segment, std::int64_t rows, std::int64_t row,
               const Target& target) {
   const double wanted = target.sms * target.max_threads_per_sm / 2.0;
   const double elements = static_cast<double>(rows) * static_cast<double>(row);
-  const std::int64_t side_by_side = info(graph[dominant(graph, piece)].op).relation == ir::Relation::reduce
+  const std::int64_t side_by_side = info(graph[dominant(segment)].op).relation == ir::Relation::reduce
                                         ? row / fewest_lanes
                                         : std::numeric_limits<std::int64_t>::max();
   if (elements < wanted) return 1;
-  int vector = widest_vector(graph, piece);
+  int vector = widest_vector(graph, segment);
   while (vector > 2 && elements / vector < wanted) vector /= 2;
   while (vector > 1 && vector > side_by_side) vector /= 2;
   return vector;
@@ -40,21 +40,21 @@ int vector_of(const ir::Graph& graph, const Piece& piece, std::int64_t rows, std
 
 /// Blocks that share the rows of a piece with columns: as many as run at a time and have rows, unless what
 /// they leave for the combining launch is much beside what the piece moves. `registers`: of a thread.
-int blocks_for_columns(const ir::Graph& graph, const Piece& piece, Choices choices, const LoopShape& shape,
-                       int registers, const Target& target) {
+int blocks_for_columns(const ir::Graph& graph, const Segment& segment, Choices choices,
+                       const LoopShape& shape, int registers, const Target& target) {
   constexpr int much = 16;
   choices.blocks = choices.parts = 1;
   const int most_an_sm = std::max(1, blocks_per_sm({.blocks = 1,
                                                     .threads = choices.block_threads,
                                                     .registers = registers,
-                                                    .shared_bytes = shared_bytes(graph, piece, choices)},
+                                                    .shared_bytes = shared_bytes(graph, segment, choices)},
                                                    target));
   const int rows_at_once = choices.mapping == Mapping::row_warp ? choices.block_threads / 32 : 1;
   const std::int64_t busy = (product(shape.kept).hint() + rows_at_once - 1) / rows_at_once;
   int parts = 1;
   for (int a_sm = 1; a_sm <= most_an_sm; ++a_sm) {
     choices.parts = static_cast<int>(std::clamp<std::int64_t>(busy, 1, std::int64_t{a_sm} * target.sms));
-    const bool little = scratch_bytes(graph, piece, choices) * much <= moved_bytes(graph, piece);
+    const bool little = scratch_bytes(graph, segment, choices) * much <= moved_bytes(graph, segment);
     if (a_sm == 1 || little) parts = choices.parts;
   }
   return parts;
@@ -73,12 +73,13 @@ std::vector<int> block_sizes(const Target& target) {
 /// Threads that walk a row each have registers for what they hold of it.
 class Holding {
  public:
-  Holding(const ir::Graph& graph, const Piece& piece, const Target& target)
+  Holding(const ir::Graph& graph, const Segment& segment, const Target& target)
       : graph_(graph),
-        piece_(piece),
+        segment_(segment),
         target_(target),
-        shape_(loop_shape(graph, graph[dominant(graph, piece)])),
-        words_(std::max(1, held_words(graph, held_values(graph, piece)) + column_words(graph, piece))),
+        shape_(loop_shape(graph, graph[dominant(segment)])),
+        words_(std::max(
+            1, held_words(graph, held_values(graph, segment)) + column_words(graph, segment.stages))),
         wanted_(std::int64_t{target.sms} * target.max_threads_per_sm / 2) {}
 
   /// By so many threads a row that each can hold its share of it, and that few rows fill half of the device.
@@ -118,7 +119,7 @@ class Holding {
     constexpr int fewest_trips = 4;
     const std::int64_t row = product(shape_.reduced).hint(), count = product(shape_.kept).hint();
     Choices best = rows;
-    double least = piece_seconds(graph_, piece_, rows, target_);
+    double least = segment_seconds(graph_, segment_, rows, target_);
     // A quarter of a multiprocessor's threads: with fewer registers than 128 those that hold would spill.
     const int resident = target_.max_threads_per_sm / 4;
     const int widest = std::min(resident, target_.max_threads_per_block);
@@ -135,7 +136,7 @@ class Holding {
         // Where blocks take rows in turns, what does not change from row to row takes registers too.
         const bool turns = product(shape_.kept).max() > at_once;
         if (!fits(choices) || (turns && trips(choices) * words_ > most_held / 2)) continue;
-        const double seconds = piece_seconds(graph_, piece_, choices, target_);
+        const double seconds = segment_seconds(graph_, segment_, choices, target_);
         if (seconds < least) best = choices, least = seconds;
       }
     }
@@ -147,7 +148,7 @@ class Holding {
     choices.cluster = true;
     choices.blocks = 0;
     if (choices.parts > target_.max_cluster || !fits(choices)) return;
-    const double seconds = piece_seconds(graph_, piece_, choices, target_);
+    const double seconds = segment_seconds(graph_, segment_, choices, target_);
     if (seconds < least) best = choices, least = seconds;
   }
 
@@ -160,7 +161,7 @@ class Holding {
                     .vector = vector_that_fits(vector)};
     const bool by_warp = fits(choices);
     int registers = 64;  // of a thread: so many are enough for what fits
-    choices.parts = blocks_for_columns(graph_, piece_, choices, shape_, registers, target_);
+    choices.parts = blocks_for_columns(graph_, segment_, choices, shape_, registers, target_);
     if (by_warp) return choices;
     choices.mapping = Mapping::row_block;
     Choices best = choices;
@@ -172,7 +173,7 @@ class Holding {
         choices = with_room_left(without_idle(choices));
         registers = registers_alone(choices);
       }
-      choices.parts = blocks_for_columns(graph_, piece_, choices, shape_, registers, target_);
+      choices.parts = blocks_for_columns(graph_, segment_, choices, shape_, registers, target_);
       best = choices;
       if (std::int64_t{choices.parts} * threads >= wanted_ || threads >= groups) break;
     }
@@ -192,7 +193,7 @@ class Holding {
   }
   /// Threads that keep columns hold only as much of a row as these leave room for.
   Choices with_room_left(Choices choices) const {
-    const std::int64_t left = room(choices) - trips(choices) * column_words(graph_, piece_);
+    const std::int64_t left = room(choices) - trips(choices) * column_words(graph_, segment_.stages);
     choices.hold = static_cast<int>(std::clamp<std::int64_t>(left, 0, most_held));
     return choices;
   }
@@ -220,7 +221,7 @@ class Holding {
     return (product(shape_.reduced) % step_elements(choices)).is(0);
   }
   /// Values of four bytes or less take one register each.
-  bool is_narrow() const { return size_of(graph_[dominant(graph_, piece_)].type.dtype) <= 4; }
+  bool is_narrow() const { return size_of(graph_[dominant(segment_)].type.dtype) <= 4; }
   /// Registers that a thread needs beside what it holds: for indices, sums and what a step loads. It needs
   /// more of them where some threads have no last step, since its condition keeps the compiler from sharing
   /// them.
@@ -238,15 +239,15 @@ class Holding {
   }
 
   const ir::Graph& graph_;
-  const Piece& piece_;
+  const Segment& segment_;
   const Target& target_;
   const LoopShape shape_;
   const std::int64_t words_;   // of an element
   const std::int64_t wanted_;  // threads that fill half of the device
 };
 
-Choices choices_alone(const ir::Graph& graph, const Piece& piece, const Target& target) {
-  const ir::Node& root = graph[dominant(graph, piece)];
+Choices choices_alone(const ir::Graph& graph, const Segment& segment, const Target& target) {
+  const ir::Node& root = graph[dominant(segment)];
   const int block = std::min(256, target.max_threads_per_block);
   const ir::Relation relation = info(root.op).relation;
   if (relation == ir::Relation::scan) {
@@ -255,35 +256,35 @@ Choices choices_alone(const ir::Graph& graph, const Piece& piece, const Target& 
     return {Mapping::scan_thread, block, 1};
   }
   if (relation != ir::Relation::reduce) {
-    const auto values = transposed(graph, piece);
+    const auto values = transposed(graph, segment);
     if (values && tile_bytes(graph, *values) <= target.shared_per_block)
       return {.mapping = Mapping::tile, .block_threads = block};
-    const int vector = vector_of(graph, piece, 1, product(root.type.dims).hint(), target);
+    const int vector = vector_of(graph, segment, 1, product(root.type.dims).hint(), target);
     return {.mapping = Mapping::element, .block_threads = block, .vector = vector};
   }
   const LoopShape shape = loop_shape(graph, root);
   const std::int64_t results = product(shape.kept).hint();
   const std::int64_t reduced = product(shape.reduced).hint();
   if (!shape.inner && results >= tile_columns) return {Mapping::column_tile, block, 1};
-  const int vector = vector_of(graph, piece, results, reduced, target);
+  const int vector = vector_of(graph, segment, results, reduced, target);
   if (reduced <= row_warp_limit) {
     const std::int64_t groups = (reduced + vector - 1) / vector;
     const auto threads = static_cast<int>(std::clamp<std::int64_t>(groups, fewest_lanes, 32));
-    int lanes = has_columns(piece) ? 32 : static_cast<int>(std::bit_ceil(static_cast<unsigned>(threads)));
+    int lanes = has_columns(segment) ? 32 : static_cast<int>(std::bit_ceil(static_cast<unsigned>(threads)));
     const std::int64_t wanted = std::int64_t{target.sms} * target.max_threads_per_sm / 2;
     const auto pays = [&](int fewer) {
       // Lanes that walk a row in several trips touch whole lines in each.
       const bool whole = fewer >= lanes_of_line || groups <= fewer;
       return whole && reduced <= std::int64_t{fewer} * usual_trips && results >= wanted / fewer;
     };
-    while (!has_columns(piece) && lanes > fewest_lanes && pays(lanes / 2)) lanes /= 2;
+    while (!has_columns(segment) && lanes > fewest_lanes && pays(lanes / 2)) lanes /= 2;
     return {.mapping = Mapping::row_warp,
             .block_threads = std::min(128, block),
             .vector = vector,
             .lanes = lanes};
   }
   // What stages hold of a row, the blocks of a split one would have to pass on.
-  const bool alone = piece.stages.size() <= 1;
+  const bool alone = segment.stages.size() <= 1;
   if (!alone || reduced <= row_block_limit || results * 2 >= target.sms)
     return {.mapping = Mapping::row_block, .block_threads = block, .vector = vector};
   const std::int64_t wave =
@@ -296,10 +297,10 @@ Choices choices_alone(const ir::Graph& graph, const Piece& piece, const Target& 
 }
 
 /// By vectors as wide as leave no thread more to walk.
-Choices widened(const ir::Graph& graph, const Piece& piece, Choices choices) {
-  const Dim row = product(loop_shape(graph, graph[dominant(graph, piece)]).reduced);
+Choices widened(const ir::Graph& graph, const Segment& segment, Choices choices) {
+  const Dim row = product(loop_shape(graph, graph[dominant(segment)]).reduced);
   const std::int64_t trips = row_trips(row, choices);
-  const int widest = trips > 0 ? widest_vector(graph, piece) : 1;
+  const int widest = trips > 0 ? widest_vector(graph, segment) : 1;
   for (Choices wider = choices; wider.vector < widest; choices = wider) {
     wider.vector *= 2;
     if (row_trips(row, wider) > trips) break;
@@ -308,20 +309,20 @@ Choices widened(const ir::Graph& graph, const Piece& piece, Choices choices) {
 }
 
 /// Where that spares a walk over rows that nothing holds.
-Choices online(const ir::Graph& graph, const Piece& piece, const Choices& choices, const Target& target) {
-  if (!with_online_sums(graph, piece)) return choices;
+Choices online(const ir::Graph& graph, const Segment& segment, const Choices& choices, const Target& target) {
+  if (!with_online_sums(graph, segment)) return choices;
   Choices result = choices;
   result.online = true;
   const bool gains =
-      piece_seconds(graph, piece, result, target) < piece_seconds(graph, piece, choices, target);
+      segment_seconds(graph, segment, result, target) < segment_seconds(graph, segment, choices, target);
   return gains ? result : choices;
 }
 
 /// What passes load again stays in shared memory, as much of a row as leaves half of the threads their place:
 /// where threads hold nothing.
-Choices in_shared_memory(const ir::Graph& graph, const Piece& piece, const Choices& choices,
+Choices in_shared_memory(const ir::Graph& graph, const Segment& segment, const Choices& choices,
                          const Target& target) {
-  const Piece run = staged(graph, piece, choices);
+  const Segment run = staged(graph, segment, choices);
   std::int64_t bytes = 0;  // of an element, in all rows of a block
   for (const Held& held : shared_values(graph, run))
     bytes += rows_at_once(choices) * static_cast<std::int64_t>(size_of(graph[held.node].type.dtype));
@@ -332,13 +333,13 @@ Choices in_shared_memory(const ir::Graph& graph, const Piece& piece, const Choic
       std::min<std::int64_t>(target.shared_per_block, share) - shared_bytes(graph, run, choices);
   const int threads = choices.mapping == Mapping::row_warp ? choices.lanes : choices.block_threads;
   const std::int64_t trip = std::int64_t{threads} * choices.vector;
-  const std::int64_t most = product(loop_shape(graph, graph[dominant(graph, piece)]).reduced).max();
+  const std::int64_t most = product(loop_shape(graph, graph[dominant(segment)]).reduced).max();
   const std::int64_t trips = std::min(left / bytes / trip, (most - 1) / trip + 1);
   Choices result = choices;
   result.hold = 0;
   result.shared_hold = static_cast<int>(trips * trip);
-  const bool gains =
-      trips > 0 && piece_seconds(graph, piece, result, target) < piece_seconds(graph, piece, choices, target);
+  const bool gains = trips > 0 && segment_seconds(graph, segment, result, target) <
+                                      segment_seconds(graph, segment, choices, target);
   return gains ? result : choices;
 }
 
@@ -352,20 +353,20 @@ Choices with_threads(Choices choices, int threads) {
 
 /// Phases of a kernel have blocks of one size, as many as the device holds of them and any phase needs.
 /// `alone`: the choices of each phase as a kernel of its own.
-std::optional<Choices> choices_of_phases(const ir::Graph& graph, const Piece& piece,
-                                         const std::vector<Choices>& alone, int threads,
-                                         const Target& target) {
+std::optional<KernelChoices> choices_of_phases(const ir::Graph& graph, const Piece& piece,
+                                               const std::vector<Choices>& alone, int threads,
+                                               const Target& target) {
   constexpr int registers = 64;
-  Choices choices{.block_threads = threads};
+  KernelChoices choices;
   std::int64_t tiles = 1;
   for (std::size_t i = 0; i < piece.phases.size(); ++i) {
-    const Piece& phase = piece.phases[i];
-    choices.phases.push_back(with_threads(alone[i], threads));
-    choices.phases.back().blocks = 0;
-    choices.phases.back().cluster = false;
-    choices.phases.back().shared_hold = 0;  // by rows of blocks of another size, beside other phases'
-    for (const KernelSchedule& launch : launches(graph, phase, choices.phases.back()))
+    Choices own = with_threads(alone[i], threads);
+    own.blocks = 0;
+    own.cluster = false;
+    own.shared_hold = 0;  // by rows of blocks of another size, beside other phases'
+    for (const KernelSchedule& launch : launches(graph, piece.phases[i], own))
       tiles = std::max(tiles, launch.tiles.hint());
+    choices.phases.push_back(own);
   }
   const int an_sm = blocks_per_sm({.blocks = 1,
                                    .threads = threads,
@@ -374,46 +375,47 @@ std::optional<Choices> choices_of_phases(const ir::Graph& graph, const Piece& pi
                                   target);
   choices.blocks = static_cast<int>(std::min<std::int64_t>(tiles, std::int64_t{an_sm} * target.sms));
   for (std::size_t i = 0; i < piece.phases.size(); ++i) {
+    const Segment& phase = piece.phases[i];
     Choices& own = choices.phases[i];
     if (own.mapping == Mapping::split && own.parts > choices.blocks) return std::nullopt;
-    if (has_columns(piece.phases[i]) && !columns_fit(graph, piece.phases[i], own)) return std::nullopt;
-    if (own.mapping == Mapping::split || has_columns(piece.phases[i])) own.blocks = choices.blocks;
+    if (has_columns(phase) && !columns_fit(graph, phase, own)) return std::nullopt;
+    if (own.mapping == Mapping::split || has_columns(phase)) own.blocks = choices.blocks;
   }
-  choices.mapping = choices.phases.front().mapping;
   if (shared_bytes(graph, piece, choices) > target.shared_per_block || an_sm == 0) return std::nullopt;
   return choices;
 }
 
 }  // namespace
 
-std::optional<Choices> joined_choices(const ir::Graph& graph, const Piece& piece, const Target& target) {
+Choices default_choices(const ir::Graph& graph, const Segment& segment, const Target& target) {
+  Choices choices = choices_alone(graph, segment, target);
+  if (info(graph[dominant(segment)].op).relation != ir::Relation::reduce) return choices;
+  if (segment.stages.size() == 1) return widened(graph, segment, choices);
+  const Holding holding(graph, segment, target);
+  choices = has_columns(segment) ? holding.columns(choices.vector) : holding.rows(choices);
+  const bool by_rows = choices.mapping == Mapping::row_warp || choices.mapping == Mapping::row_block;
+  if (!has_columns(segment)) choices = online(graph, segment, choices, target);
+  if (by_rows && !has_columns(segment))
+    choices = holding.parts(in_shared_memory(graph, segment, choices, target));
+  if (has_columns(segment) && target.barrier_seconds < target.launch_seconds) choices.blocks = choices.parts;
+  while (shared_bytes(graph, segment, choices) > target.shared_per_block) choices.block_threads /= 2;
+  return widened(graph, segment, choices);
+}
+
+std::optional<KernelChoices> default_choices(const ir::Graph& graph, const Piece& piece,
+                                             const Target& target) {
   std::vector<Choices> alone;
-  for (const Piece& phase : piece.phases) alone.push_back(default_choices(graph, phase, target));
-  std::optional<Choices> best;
+  for (const Segment& phase : piece.phases) alone.push_back(default_choices(graph, phase, target));
+  if (alone.size() == 1) return KernelChoices{.phases = std::move(alone)};
+  std::optional<KernelChoices> best;
   double least = 0;
   for (int threads = target.max_threads_per_block; threads >= 64; threads /= 2) {
-    std::optional<Choices> choices = choices_of_phases(graph, piece, alone, threads, target);
+    std::optional<KernelChoices> choices = choices_of_phases(graph, piece, alone, threads, target);
     if (!choices) continue;
     const double seconds = piece_seconds(graph, piece, *choices, target);
     if (!best || seconds < least) best = std::move(choices), least = seconds;
   }
   return best;
-}
-
-Choices default_choices(const ir::Graph& graph, const Piece& piece, const Target& target) {
-  if (!piece.phases.empty()) return joined_choices(graph, piece, target).value();
-  Choices choices = choices_alone(graph, piece, target);
-  if (info(graph[dominant(graph, piece)].op).relation != ir::Relation::reduce) return choices;
-  if (piece.stages.size() <= 1) return widened(graph, piece, choices);
-  const Holding holding(graph, piece, target);
-  choices = has_columns(piece) ? holding.columns(choices.vector) : holding.rows(choices);
-  const bool by_rows = choices.mapping == Mapping::row_warp || choices.mapping == Mapping::row_block;
-  if (!has_columns(piece)) choices = online(graph, piece, choices, target);
-  if (by_rows && !has_columns(piece))
-    choices = holding.parts(in_shared_memory(graph, piece, choices, target));
-  if (has_columns(piece) && target.barrier_seconds < target.launch_seconds) choices.blocks = choices.parts;
-  while (shared_bytes(graph, piece, choices) > target.shared_per_block) choices.block_threads /= 2;
-  return widened(graph, piece, choices);
 }
 
 }  // namespace fuse::schedule

@@ -8,8 +8,9 @@
 
 namespace fuse::schedule {
 
-/// Of a piece of several phases; none where no block size fits them all.
-std::optional<Choices> joined_choices(const ir::Graph&, const Piece&, const Target&);
-Choices default_choices(const ir::Graph&, const Piece&, const Target&);
+/// Of a segment as a kernel of its own.
+Choices default_choices(const ir::Graph&, const Segment&, const Target&);
+/// None where no block size fits all phases.
+std::optional<KernelChoices> default_choices(const ir::Graph&, const Piece&, const Target&);
 
 }  // namespace fuse::schedule

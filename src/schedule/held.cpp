@@ -14,13 +14,13 @@ using ir::Relation;
 
 class Finder {
  public:
-  Finder(const ir::Graph& graph, const Piece& piece, bool loads_alone)
+  Finder(const ir::Graph& graph, const Segment& segment, bool loads_alone)
       : graph_(graph),
         loads_alone_(loads_alone),
-        stages_(stages_of(graph, piece)),
-        inputs_(piece.inputs.begin(), piece.inputs.end()),
-        inside_(piece.nodes.begin(), piece.nodes.end()) {
-    const ir::Node& dominant = graph[schedule::dominant(graph, piece)];
+        stages_(segment.stages),
+        inputs_(segment.inputs.begin(), segment.inputs.end()),
+        inside_(segment.nodes.begin(), segment.nodes.end()) {
+    const ir::Node& dominant = graph[schedule::dominant(segment)];
     if (info(dominant.op).relation == Relation::reduce) dims_ = graph[dominant.operands[0]].type.dims;
   }
 
@@ -100,12 +100,12 @@ int words_of(const ir::Graph& graph, NodeId id) { return size_of(graph[id].type.
 
 }  // namespace
 
-std::vector<Held> held_values(const ir::Graph& graph, const Piece& piece) {
-  return Finder(graph, piece, false).run();
+std::vector<Held> held_values(const ir::Graph& graph, const Segment& segment) {
+  return Finder(graph, segment, false).run();
 }
 
-std::vector<Held> shared_values(const ir::Graph& graph, const Piece& piece) {
-  return Finder(graph, piece, true).run();
+std::vector<Held> shared_values(const ir::Graph& graph, const Segment& segment) {
+  return Finder(graph, segment, true).run();
 }
 
 int held_words(const ir::Graph& graph, const std::vector<Held>& held) {

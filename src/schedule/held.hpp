@@ -23,10 +23,10 @@ struct Held {
 
 /// What the passes of a piece would hold, by pass, then in graph order: of each value that is needed again
 /// the last step that is the same, unless computing it again loads little and is cheap.
-std::vector<Held> held_values(const ir::Graph&, const Piece&);
+std::vector<Held> held_values(const ir::Graph&, const Segment&);
 
 /// What shared memory would hold instead: what takes a load of the tensor's size.
-std::vector<Held> shared_values(const ir::Graph&, const Piece&);
+std::vector<Held> shared_values(const ir::Graph&, const Segment&);
 
 /// 32-bit registers that an element of all values takes that are held at once.
 int held_words(const ir::Graph&, const std::vector<Held>&);

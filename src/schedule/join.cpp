@@ -7,8 +7,7 @@
 
 #include "analysis/cluster_graph.hpp"
 #include "ir/fixed_values.hpp"
-#include "schedule/default_choices.hpp"
-#include "schedule/paper_choices.hpp"
+#include "schedule/chooser.hpp"
 #include "schedule/piece_cost.hpp"
 #include "schedule/piece_graph.hpp"
 
@@ -24,24 +23,22 @@ constexpr std::size_t most_nodes_joined = 600;
 struct Chain {
   std::vector<PieceId> pieces{};  // in piece order
   Piece whole{};
-  double seconds = 0;  // of several pieces; of one, Joiner::seconds has it
-  double gain = 0;     // over kernels of their own
+  double gain = 0;  // over kernels of their own
 };
 
 class Joiner {
  public:
-  Joiner(const ir::Graph& graph, const CutRules& rules, SchemeRules schemes, bool always,
-         const Target& target, Pieces& cut)
+  Joiner(const ir::Graph& graph, const CutRules& rules, const Chooser& chooser, bool always,
+         const Target& target, Partition& cut)
       : graph_(graph),
         rules_(rules),
-        schemes_(schemes),
+        chooser_(chooser),
         always_(always),
         target_(target),
         cut_(cut),
         pieces_(graph, cut),
         fixed_(ir::fixed_values(graph)),
         order_(pieces_.order()),
-        seconds_(cut.pieces.size()),
         chain_of_(cut.pieces.size(), nobody) {}
 
   std::vector<Refusal> run() {
@@ -56,7 +53,10 @@ class Joiner {
     const bool pays = always_ || gain > target_.launch_seconds;
     if (!pays) {
       for (const Chain& chain : chains_) {
-        if (chain.pieces.size() > 1) refuse(chain.whole, chain.seconds, chain.seconds + chain.gain);
+        if (chain.pieces.size() > 1) {
+          const double together = chain.whole.chosen->seconds;
+          refuse(chain.whole, together, together + chain.gain);
+        }
       }
       return std::move(refusals_);
     }
@@ -70,9 +70,9 @@ class Joiner {
   /// What runs once for the parameters stays a kernel of its own; scans and what was cut off for its size
   /// take their blocks as they are.
   bool is_candidate(const Piece& piece) const {
-    if (piece.kind != Piece::Kind::kernel || piece.group == no_group || piece.in_place) return false;
+    if (piece.kind != Piece::Kind::kernel || piece.group == no_group || piece.in_place()) return false;
     if (fixed_[piece.root] || piece.end == "size") return false;
-    return info(graph_[dominant(graph_, piece)].op).relation != ir::Relation::scan;
+    return info(graph_[dominant(piece.phases[0])].op).relation != ir::Relation::scan;
   }
 
   bool joins_any(PieceId id) {
@@ -93,9 +93,9 @@ class Joiner {
     grown.pieces.push_back(id);
     grown.whole = assembled(grown.pieces);
     if (!fits(grown, 0)) return false;
-    const std::optional<Choices> choices = choices_of(grown.whole);
-    if (!choices || !fits(grown, scratch_of(graph_, grown.whole, *choices).size())) return false;
-    if (!always_ && !gains(grown, chain, *choices)) return false;
+    grown.whole.chosen = chosen_by(chooser_, graph_, grown.whole, target_);
+    if (!grown.whole.chosen || !fits(grown, scratch_arrays(grown.whole))) return false;
+    if (!always_ && !gains(grown, chain)) return false;
     order_.merge(mine, theirs);
     chain = std::move(grown);
     chain_of_[id] = number;
@@ -103,15 +103,16 @@ class Joiner {
   }
 
   /// Notes what `grown` takes and gains; it is `chain` and one more piece.
-  bool gains(Chain& grown, const Chain& chain, const Choices& choices) {
-    const double before = chain.pieces.size() == 1 ? seconds(chain.pieces.front()) : chain.seconds;
+  bool gains(Chain& grown, const Chain& chain) {
+    const double before =
+        chain.pieces.size() == 1 ? seconds(chain.pieces.front()) : chain.whole.chosen->seconds;
     // A replayed graph would have a node less, which is less than a launch.
     const double apart =
         before + seconds(grown.pieces.back()) - target_.launch_seconds + target_.node_seconds;
-    grown.seconds = piece_seconds(graph_, grown.whole, choices, target_);
-    grown.gain = chain.gain + apart - grown.seconds;
+    const double together = grown.whole.chosen->seconds;
+    grown.gain = chain.gain + apart - together;
     if (grown.gain > chain.gain) return true;
-    refuse(grown.whole, grown.seconds, apart);
+    refuse(grown.whole, together, apart);
     return false;
   }
 
@@ -120,6 +121,13 @@ class Joiner {
     return std::all_of(pieces_.reads[id].begin(), pieces_.reads[id].end(), [&](const Read& read) {
       return chain_of_[read.maker] != number || (read.whole && !cut_.views.of.contains(read.input));
     });
+  }
+
+  std::size_t scratch_arrays(const Piece& piece) const {
+    std::size_t arrays = 0;
+    for (std::size_t i = 0; i < piece.phases.size(); ++i)
+      arrays += scratch_of(graph_, piece.phases[i], piece.chosen->choices.phases[i]).size();
+    return arrays;
   }
 
   /// `scratch`: arrays, which the choices decide.
@@ -139,8 +147,8 @@ class Joiner {
       const Piece& phase = cut_.pieces[id];
       whole.nodes = merged(whole.nodes, phase.nodes);
       whole.inputs = merged(whole.inputs, phase.inputs);
-      whole.results = merged(whole.results, results_of(phase));
-      whole.phases.push_back(phase);
+      whole.results = merged(whole.results, phase.results);
+      whole.phases.push_back(phase.phases[0]);
       if (phase.root >= whole.root) whole.root = phase.root, whole.end = phase.end;
     }
     std::erase_if(whole.inputs, [&](NodeId input) {
@@ -149,24 +157,16 @@ class Joiner {
     return whole;
   }
 
-  std::optional<Choices> choices_of(const Piece& piece) const {
-    const bool paper = schemes_ == SchemeRules::paper;
-    if (std::optional<Choices> printed = paper ? paper_choices(graph_, piece, target_) : std::nullopt)
-      return printed;
-    return piece.phases.empty() ? default_choices(graph_, piece, target_)
-                                : joined_choices(graph_, piece, target_);
-  }
-
   /// Of a kernel of its own. Its choices take a search, so only what could be joined is asked for them.
   double seconds(PieceId id) {
-    const Piece& piece = cut_.pieces[id];
-    if (!seconds_[id]) seconds_[id] = piece_seconds(graph_, piece, choices_of(piece).value(), target_);
-    return *seconds_[id];
+    Piece& piece = cut_.pieces[id];
+    if (!piece.chosen) piece.chosen = chosen_by(chooser_, graph_, piece, target_);
+    return piece.chosen.value().seconds;
   }
 
   void refuse(const Piece& whole, double together, double apart) {
     std::vector<NodeId> roots;
-    for (const Piece& phase : whole.phases) roots.push_back(phase.root);
+    for (const Segment& phase : whole.phases) roots.push_back(phase.root);
     refusals_.push_back(no_gain(whole.group, std::move(roots), together, apart));
   }
 
@@ -191,14 +191,13 @@ class Joiner {
 
   const ir::Graph& graph_;
   const CutRules& rules_;
-  const SchemeRules schemes_;
+  const Chooser& chooser_;
   const bool always_;
   const Target& target_;
-  Pieces& cut_;
+  Partition& cut_;
   const PieceGraph pieces_;
   const std::vector<bool> fixed_;
-  analysis::ClusterGraph order_;                // of pieces: which of them may become one without a cycle
-  std::vector<std::optional<double>> seconds_;  // of each piece, once asked for
+  analysis::ClusterGraph order_;  // of pieces: which of them may become one without a cycle
   std::vector<std::size_t> chain_of_;
   std::vector<Chain> chains_;
   std::vector<Refusal> refusals_;
@@ -206,9 +205,9 @@ class Joiner {
 
 }  // namespace
 
-std::vector<Refusal> join(const ir::Graph& graph, const CutRules& rules, SchemeRules schemes, bool always,
-                          const Target& target, Pieces& cut) {
-  return Joiner(graph, rules, schemes, always, target, cut).run();
+std::vector<Refusal> join(const ir::Graph& graph, const CutRules& rules, const Chooser& chooser, bool always,
+                          const Target& target, Partition& cut) {
+  return Joiner(graph, rules, chooser, always, target, cut).run();
 }
 
 }  // namespace fuse::schedule

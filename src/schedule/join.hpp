@@ -19,7 +19,7 @@ namespace fuse::schedule {
 /// traffic, so that a barrier has to take less than a node of a replayed graph, and all of them together have
 /// to gain what zeroing the counters takes; those that do not are returned with both times. `always`: as the
 /// paper does.
-std::vector<Refusal> join(const ir::Graph&, const CutRules&, SchemeRules, bool always, const Target&,
-                          Pieces& cut);
+std::vector<Refusal> join(const ir::Graph&, const CutRules&, const Chooser&, bool always, const Target&,
+                          Partition& cut);
 
 }  // namespace fuse::schedule

@@ -21,7 +21,7 @@ class Planner {
  public:
   Planner(const ir::Graph& graph, const Partition& partition) : graph_(graph), partition_(partition) {
     for (const Piece& piece : partition.pieces) {
-      if (piece.in_place) updated_.insert(piece.root);
+      if (piece.in_place()) updated_.insert(piece.root);
     }
   }
 
@@ -104,7 +104,8 @@ class Planner {
       }
       if (piece.kind != Piece::Kind::kernel) continue;
       const Schedule& schedule = schedules[next_schedule++];
-      if (piece.stages.size() > 1 || !piece.phases.empty()) continue;  // what is fixed is stitched to nothing
+      if (piece.phases.size() > 1 || piece.phases[0].stages.size() > 1)
+        continue;  // what is fixed is stitched to nothing
       if (!fixed[piece.root] || piece.inputs.empty() || value_of_.count(piece.root)) continue;
       if (schedule.kernels.size() != 1 || !schedule.scratch.empty()) continue;
       const auto is_known = [&](NodeId input) { return known[partition_.storage[input]]; };
@@ -202,7 +203,7 @@ class Planner {
                    const std::vector<ValueId>& scratch, bool writes_scratch, ValueId counter) {
     KernelStep work{.kernel = planned.kernel, .extents = planned.extents, .grid = launch.grid};
     Step step{.nodes = piece.nodes, .name = planned.name};
-    const std::vector<NodeId> results = results_of(piece);
+    const std::vector<NodeId>& results = piece.results;
     for (const BufferSource& source : planned.buffers) {
       ValueId value = counter;
       bool written = false;  // of a counter, no other step sees what the kernel adds

@@ -22,10 +22,10 @@ NodeId repeated(const ir::Graph& graph, NodeId id) {
 }
 
 /// Reductions on the longest path to each value, where a sum stands beside its maximum.
-std::unordered_map<NodeId, int> passes_of(const ir::Graph& graph, const Piece& piece,
+std::unordered_map<NodeId, int> passes_of(const ir::Graph& graph, const Segment& segment,
                                           const std::unordered_map<NodeId, NodeId>& maxima) {
   std::unordered_map<NodeId, int> passes;
-  for (const NodeId id : piece.nodes) {
+  for (const NodeId id : segment.nodes) {
     int pass = 0;
     for (const NodeId operand : graph[id].operands) {
       const auto found = passes.find(operand);
@@ -58,27 +58,27 @@ std::optional<NodeId> maximum_below(const ir::Graph& graph, const ir::Node& tota
   return one_type && one_shape ? std::optional(maximum) : std::nullopt;
 }
 
-std::optional<Piece> with_online_sums(const ir::Graph& graph, const Piece& piece) {
-  if (has_columns(piece) || !piece.phases.empty()) return std::nullopt;
-  const std::vector<NodeId> results = results_of(piece);
+std::optional<Segment> with_online_sums(const ir::Graph& graph, const Segment& segment) {
+  if (has_columns(segment)) return std::nullopt;
+  const std::vector<NodeId>& results = segment.results;
   std::unordered_map<NodeId, NodeId> maxima;  // of sums
   const auto is_stage = [&](NodeId id) {
-    return std::any_of(piece.stages.begin(), piece.stages.end(),
+    return std::any_of(segment.stages.begin(), segment.stages.end(),
                        [&](const Stage& stage) { return stage.root == id && !stage.maximum; });
   };
   const auto is_taken = [&](NodeId id) {
     return std::any_of(maxima.begin(), maxima.end(), [&](const auto& pair) { return pair.second == id; });
   };
-  for (const Stage& stage : piece.stages) {
+  for (const Stage& stage : segment.stages) {
     if (stage.form != Stage::Form::reduce || stage.maximum) continue;
     const std::optional<NodeId> maximum = maximum_below(graph, graph[stage.root]);
     if (!maximum || !is_stage(*maximum) || is_taken(*maximum)) continue;
     if (std::find(results.begin(), results.end(), *maximum) == results.end()) maxima[stage.root] = *maximum;
   }
   if (maxima.empty()) return std::nullopt;
-  Piece online = piece;
+  Segment online = segment;
   std::erase_if(online.stages, [&](const Stage& stage) { return is_taken(stage.root); });
-  const std::unordered_map<NodeId, int> passes = passes_of(graph, piece, maxima);
+  const std::unordered_map<NodeId, int> passes = passes_of(graph, segment, maxima);
   for (Stage& stage : online.stages) {
     stage.pass = passes.at(stage.root);
     if (const auto found = maxima.find(stage.root); found != maxima.end()) stage.maximum = found->second;
@@ -89,12 +89,9 @@ std::optional<Piece> with_online_sums(const ir::Graph& graph, const Piece& piece
   return online;
 }
 
-Piece staged(const ir::Graph& graph, const Piece& piece, const Choices& choices) {
-  Piece result = piece;
-  for (std::size_t i = 0; i < piece.phases.size(); ++i)
-    result.phases[i] = staged(graph, piece.phases[i], choices.phases[i]);
-  if (!choices.online) return result;
-  return with_online_sums(graph, piece).value_or(std::move(result));
+Segment staged(const ir::Graph& graph, const Segment& segment, const Choices& choices) {
+  if (!choices.online) return segment;
+  return with_online_sums(graph, segment).value_or(segment);
 }
 
 }  // namespace fuse::schedule

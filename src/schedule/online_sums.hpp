@@ -24,9 +24,9 @@ std::optional<ir::NodeId> maximum_below(const ir::Graph&, const ir::Node& sum);
 
 /// The piece with such sums in the passes of their maxima, unless a maximum is stored; none where there are
 /// none. A piece of rows alone, of one phase.
-std::optional<Piece> with_online_sums(const ir::Graph&, const Piece&);
+std::optional<Segment> with_online_sums(const ir::Graph&, const Segment&);
 
 /// The piece as these choices run it; its phases as theirs do.
-Piece staged(const ir::Graph&, const Piece&, const Choices&);
+Segment staged(const ir::Graph&, const Segment&, const Choices&);
 
 }  // namespace fuse::schedule

@@ -17,18 +17,18 @@ int wave_of(int threads, const Target& target) {
   return target.sms * std::max(1, target.max_threads_per_sm / threads);
 }
 
-Choices choices_of_phase(const ir::Graph& graph, const Piece& piece, int threads, const Target& target) {
+Choices choices_of_phase(const ir::Graph& graph, const Segment& segment, int threads, const Target& target) {
   const int wave = wave_of(threads, target);
   Choices choices{.block_threads = threads};
-  const ir::Node& root = graph[dominant(graph, piece)];
+  const ir::Node& root = graph[dominant(segment)];
   if (info(root.op).relation != ir::Relation::reduce) return choices;
   const LoopShape shape = loop_shape(graph, root);
   const std::int64_t rows = product(shape.kept).hint(), row = product(shape.reduced).hint();
-  choices.hold = piece.stages.size() > 1 ? hold_of_paper : 0;
+  choices.hold = segment.stages.size() > 1 ? hold_of_paper : 0;
   choices.mapping = row <= long_row ? Mapping::row_warp : Mapping::row_block;
-  if (has_columns(piece)) {
+  if (has_columns(segment)) {
     choices.parts = wave;
-    if (!columns_fit(graph, piece, choices)) choices.mapping = Mapping::row_block;
+    if (!columns_fit(graph, segment, choices)) choices.mapping = Mapping::row_block;
   } else if (!shape.inner && rows >= tile_columns) {
     choices.mapping = Mapping::column_tile;
   } else if (rows > 0 && rows <= wave / 2 && row > long_row) {
@@ -39,20 +39,20 @@ Choices choices_of_phase(const ir::Graph& graph, const Piece& piece, int threads
 }
 
 /// Packed vertically: blocks that stay where there are more tiles than a wave; parts join behind a barrier.
-Choices of_one(const ir::Graph& graph, const Piece& piece, int threads, const Target& target) {
-  Choices choices = choices_of_phase(graph, piece, threads, target);
+Choices of_one(const ir::Graph& graph, const Segment& segment, int threads, const Target& target) {
+  Choices choices = choices_of_phase(graph, segment, threads, target);
   const int wave = wave_of(threads, target);
-  const KernelSchedule first = launches(graph, piece, choices).front();
-  const bool parts = choices.mapping == Mapping::split || has_columns(piece);
-  if (!piece.in_place && (parts || first.tiles.hint() > wave))
+  const KernelSchedule first = launches(graph, segment, choices).front();
+  const bool parts = choices.mapping == Mapping::split || has_columns(segment);
+  if (!segment.in_place && (parts || first.tiles.hint() > wave))
     choices.blocks = static_cast<int>(std::min<std::int64_t>(wave, first.tiles.hint()));
   return choices;
 }
 
-Choices of_phases(const ir::Graph& graph, const Piece& piece, int threads, const Target& target) {
-  Choices choices{.block_threads = threads};
+KernelChoices of_phases(const ir::Graph& graph, const Piece& piece, int threads, const Target& target) {
+  KernelChoices choices;
   std::int64_t tiles = 1;
-  for (const Piece& phase : piece.phases) {
+  for (const Segment& phase : piece.phases) {
     choices.phases.push_back(choices_of_phase(graph, phase, threads, target));
     for (const KernelSchedule& launch : launches(graph, phase, choices.phases.back()))
       tiles = std::max(tiles, launch.tiles.hint());
@@ -62,29 +62,35 @@ Choices of_phases(const ir::Graph& graph, const Piece& piece, int threads, const
     const bool parts = choices.phases[i].mapping == Mapping::split || has_columns(piece.phases[i]);
     if (parts) choices.phases[i].blocks = choices.blocks;
   }
-  choices.mapping = choices.phases.front().mapping;
   return choices;
 }
 
-bool fits(const ir::Graph& graph, const Piece& piece, const Choices& choices, const Target& target) {
-  for (std::size_t i = 0; i < piece.phases.size(); ++i) {
-    if (!fits(graph, piece.phases[i], choices.phases[i], target)) return false;
-  }
-  if (has_columns(piece) && !columns_fit(graph, piece, choices)) return false;
+bool fits(std::int64_t shared_bytes, int threads, int blocks, const Target& target) {
   const Residency least{.blocks = 1,
-                        .threads = choices.block_threads,
-                        .shared_bytes = shared_bytes(graph, piece, choices),
-                        .blocks_an_sm = std::max(1, (choices.blocks + target.sms - 1) / target.sms)};
-  return least.shared_bytes <= target.shared_per_block && blocks_per_sm(least, target) >= least.blocks_an_sm;
+                        .threads = threads,
+                        .shared_bytes = shared_bytes,
+                        .blocks_an_sm = std::max(1, (blocks + target.sms - 1) / target.sms)};
+  return shared_bytes <= target.shared_per_block && blocks_per_sm(least, target) >= least.blocks_an_sm;
+}
+
+bool fits(const ir::Graph& graph, const Piece& piece, const KernelChoices& choices, const Target& target) {
+  for (std::size_t i = 0; i < piece.phases.size(); ++i) {
+    const Segment& phase = piece.phases[i];
+    const Choices& own = choices.phases[i];
+    if (has_columns(phase) && !columns_fit(graph, phase, own)) return false;
+    if (!fits(shared_bytes(graph, phase, own), own.block_threads, own.blocks, target)) return false;
+  }
+  return fits(shared_bytes(graph, piece, choices), choices.block_threads(), choices.blocks, target);
 }
 
 }  // namespace
 
-std::optional<Choices> paper_choices(const ir::Graph& graph, const Piece& piece, const Target& target) {
-  if (info(graph[dominant(graph, piece)].op).relation == ir::Relation::scan) return std::nullopt;
+std::optional<KernelChoices> paper_choices(const ir::Graph& graph, const Piece& piece, const Target& target) {
+  if (info(graph[dominant(piece.phases[0])].op).relation == ir::Relation::scan) return std::nullopt;
   for (int threads = target.max_threads_per_block; threads >= 32; threads /= 2) {
-    Choices choices = piece.phases.empty() ? of_one(graph, piece, threads, target)
-                                           : of_phases(graph, piece, threads, target);
+    KernelChoices choices = piece.phases.size() > 1
+                                ? of_phases(graph, piece, threads, target)
+                                : KernelChoices{{of_one(graph, piece.phases[0], threads, target)}};
     if (fits(graph, piece, choices, target)) return choices;
   }
   return std::nullopt;

@@ -132,13 +132,13 @@ void check_views(const ir::Graph& graph, const Partition& partition, const Fail&
   }
 }
 
-/// Every operand of what a kernel computes is computed in it or read by it.
+/// Every operand of what a phase computes is computed in it or read by it.
 template <class Fail>
-void check_closed(const ir::Graph& graph, const Piece& piece, const Fail& fail) {
-  std::unordered_set<NodeId> known(piece.nodes.begin(), piece.nodes.end());
-  known.insert(piece.inputs.begin(), piece.inputs.end());
-  if (piece.in_place) known.insert(graph[piece.root].operands[0]);
-  for (NodeId id : piece.nodes) {
+void check_closed(const ir::Graph& graph, const Segment& segment, const Fail& fail) {
+  std::unordered_set<NodeId> known(segment.nodes.begin(), segment.nodes.end());
+  known.insert(segment.inputs.begin(), segment.inputs.end());
+  if (segment.in_place) known.insert(graph[segment.root].operands[0]);
+  for (NodeId id : segment.nodes) {
     for (NodeId operand : graph[id].operands) {
       if (!known.count(operand)) fail(graph.value_name(operand) + " is neither computed nor read");
     }
@@ -147,13 +147,13 @@ void check_closed(const ir::Graph& graph, const Piece& piece, const Fail& fail) 
 
 /// What a kernel stores, and what ends a piece, are stages of it; each follows the stages that it reads.
 template <class Fail>
-void check_stages(const ir::Graph& graph, const Piece& piece, const Fail& fail) {
-  const std::vector<Stage> stages = stages_of(graph, piece);
+void check_stages(const ir::Graph& graph, const Segment& segment, const Fail& fail) {
+  const std::vector<Stage>& stages = segment.stages;
   const auto position = [&](NodeId id) {
     return std::find_if(stages.begin(), stages.end(), [&](const Stage& stage) { return stage.root == id; });
   };
   std::map<NodeId, int> passes;  // of what is computed: the reductions that must have ended before
-  for (const NodeId id : piece.nodes) {
+  for (const NodeId id : segment.nodes) {
     int pass = 0;
     for (const NodeId operand : graph[id].operands) {
       const auto found = passes.find(operand);
@@ -167,21 +167,26 @@ void check_stages(const ir::Graph& graph, const Piece& piece, const Fail& fail) 
       fail(graph.value_name(id) + " comes before what it reads");
     passes[id] = stage == stages.end() ? pass : stage->pass;
   }
-  for (const NodeId result : results_of(piece)) {
+  for (const NodeId result : segment.results) {
     if (position(result) == stages.end()) fail(graph.value_name(result) + " is stored by no stage");
   }
 }
 
-/// What a phase reads, earlier ones store or the whole reads; what it stores, the whole does.
+/// What a phase reads, earlier ones store or the whole reads; what it stores and computes, the whole does.
 template <class Fail>
 void check_phases(const ir::Graph& graph, const Piece& piece, const Fail& fail) {
+  std::vector<NodeId> nodes;
+  for (const Segment& phase : piece.phases) nodes.insert(nodes.end(), phase.nodes.begin(), phase.nodes.end());
+  std::sort(nodes.begin(), nodes.end());
+  nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
+  if (nodes != piece.nodes) fail("a kernel computes other values than its phases do");
   std::unordered_set<NodeId> known(piece.inputs.begin(), piece.inputs.end());
-  const std::vector<NodeId> results = results_of(piece);
-  for (const Piece& phase : piece.phases) {
+  const std::vector<NodeId>& results = piece.results;
+  for (const Segment& phase : piece.phases) {
     for (const NodeId input : phase.inputs) {
       if (!known.count(input)) fail(graph.value_name(input) + " is read before a phase makes it");
     }
-    for (const NodeId result : results_of(phase)) {
+    for (const NodeId result : phase.results) {
       known.insert(result);
       if (std::find(results.begin(), results.end(), result) == results.end())
         fail(graph.value_name(result) + " is stored by a phase alone");
@@ -193,124 +198,35 @@ void check_phases(const ir::Graph& graph, const Piece& piece, const Fail& fail) 
 
 Partition partition(const ir::Graph& graph, const PartitionOptions& options, const Target& target,
                     const analysis::Facts& facts) {
-  Partition result;
+  return partition(graph, options, target, facts, chooser_of(options));
+}
+
+Partition partition(const ir::Graph& graph, const PartitionOptions& options, const Target& target,
+                    const analysis::Facts& facts, const Chooser& chooser) {
   const bool grouped = options.baseline == Baseline::off || options.baseline == Baseline::none;
   GroupOptions rules = options.groups;
   if (options.baseline == Baseline::none) rules.layers = 0;
-  if (grouped) result.grouping = group(graph, rules, target);
+  Grouping grouping;
+  if (grouped) grouping = group(graph, rules, target);
   const std::vector<GroupId> alone(graph.nodes.size(), no_group);
   const CutRules cuts = rules_of(options, target);
-  Pieces cut = cut_into_pieces(graph, grouped ? result.grouping.of : alone, cuts, facts);
+  Partition result = cut_into_pieces(graph, grouped ? grouping.of : alone, cuts, facts);
+  result.grouping = std::move(grouping);
   std::vector<Refusal> refusals;
-  if (options.stitch) refusals = stitch(graph, cuts, target, cut);
+  if (options.stitch) refusals = stitch(graph, cuts, chooser, target, result);
   using Join = PartitionOptions::Join;
-  if (options.join == Join::always || (options.join == Join::gain && options.stitch)) {
+  const bool wanted = options.join == Join::always || (options.join == Join::gain && options.stitch);
+  if (wanted && options.grid_barriers) {
     const bool always = options.join == Join::always;
     // Why a group could not be stitched says more than why what is left of it was not joined.
     std::unordered_set<GroupId> refused;
     for (const Refusal& refusal : refusals) refused.insert(refusal.group);
-    for (Refusal& refusal : join(graph, cuts, options.schemes, always, target, cut)) {
+    for (Refusal& refusal : join(graph, cuts, chooser, always, target, result)) {
       if (refused.insert(refusal.group).second) refusals.push_back(std::move(refusal));
     }
   }
-  result.pieces = std::move(cut.pieces);
-  result.storage = std::move(cut.storage);
-  result.stored = std::move(cut.stored);
-  result.views = std::move(cut.views);
   result.refusals = refusals_of(result, std::move(refusals));
   return result;
-}
-
-std::string_view to_string(Stage::Form form) {
-  switch (form) {
-    case Stage::Form::element:
-      return "element";
-    case Stage::Form::row:
-      return "row";
-    case Stage::Form::reduce:
-      return "reduce";
-    case Stage::Form::column_reduce:
-      return "column_reduce";
-    case Stage::Form::column:
-      return "column";
-  }
-  return "?";
-}
-
-std::vector<NodeId> results_of(const Piece& piece) {
-  return piece.results.empty() ? std::vector<NodeId>{piece.root} : piece.results;
-}
-
-std::span<const Piece> phases_of(const Piece& piece) {
-  return piece.phases.empty() ? std::span(&piece, 1) : std::span(piece.phases);
-}
-
-std::vector<Stage> stages_of(const ir::Graph& graph, const Piece& piece) {
-  if (!piece.stages.empty()) return piece.stages;
-  const bool reduces = info(graph[piece.root].op).relation == ir::Relation::reduce;
-  return {{.root = piece.root, .form = reduces ? Stage::Form::reduce : Stage::Form::element}};
-}
-
-NodeId element_of(const ir::Graph& graph, const Stage& stage) {
-  if (stage.form == Stage::Form::element) return stage.root;
-  return graph[stage.maximum.value_or(stage.root)].operands[0];
-}
-
-std::vector<NodeId> totals_of(const Stage& stage) {
-  if (stage.maximum) return {*stage.maximum, stage.root};
-  return {stage.root};
-}
-
-std::vector<DType> reduction_state(const ir::Graph& graph, const Stage& stage) {
-  const DType element = graph[element_of(graph, stage)].type.dtype;
-  if (stage.maximum) return {element, element};
-  if (info(graph[stage.root].op).identity == ir::Identity::none) return {element, i64};
-  return {element};
-}
-
-NodeId dominant(const ir::Graph& graph, const Piece& piece) {
-  const std::vector<Stage> stages = stages_of(graph, piece);
-  const auto found = std::find_if(stages.begin(), stages.end(),
-                                  [](const Stage& stage) { return stage.form == Stage::Form::reduce; });
-  return found == stages.end() ? piece.root : found->root;
-}
-
-bool has_columns(const Piece& piece) {
-  return std::any_of(piece.stages.begin(), piece.stages.end(),
-                     [](const Stage& stage) { return stage.form == Stage::Form::column_reduce; });
-}
-
-int last_pass(const std::vector<Stage>& stages) {
-  int last = 0;
-  for (const Stage& stage : stages) {
-    if (stage.form != Stage::Form::column) last = std::max(last, stage.pass);
-  }
-  return last;
-}
-
-std::string stages_text(const ir::Graph& graph, const std::vector<Stage>& stages) {
-  std::string text;
-  for (std::size_t i = 0; i < stages.size(); ++i) {
-    if (i > 0) text += stages[i].pass == stages[i - 1].pass ? ", " : " | ";
-    const std::vector<NodeId> totals = totals_of(stages[i]);
-    for (const NodeId id : totals) {
-      text += id == totals.front() ? "" : " with ";
-      text += graph.value_name(id) + ' ' + std::string(to_string(graph[id].op));
-    }
-  }
-  return text;
-}
-
-std::string_view to_string(Piece::Kind kind) {
-  switch (kind) {
-    case Piece::Kind::kernel:
-      return "kernel";
-    case Piece::Kind::gemm:
-      return "gemm";
-    case Piece::Kind::custom:
-      return "custom";
-  }
-  return "?";
 }
 
 std::string print(const ir::Graph& graph, const Partition& partition) {
@@ -323,13 +239,13 @@ std::string print(const ir::Graph& graph, const Partition& partition) {
   for (std::size_t i = 0; i < partition.pieces.size(); ++i) {
     const Piece& piece = partition.pieces[i];
     text +=
-        fmt::format("piece {} {} {{{}}} reads {{{}}}", i, piece.in_place ? "update" : to_string(piece.kind),
+        fmt::format("piece {} {} {{{}}} reads {{{}}}", i, piece.in_place() ? "update" : to_string(piece.kind),
                     list(piece.nodes), list(piece.inputs));
     if (piece.results.size() > 1) text += fmt::format(" stores {{{}}}", list(piece.results));
     const char* before = " stages ";
-    for (const Piece& phase : phases_of(piece)) {
-      if (phases_of(piece).size() == 1 && phase.stages.size() < 2) continue;
-      text += before + stages_text(graph, stages_of(graph, phase));
+    for (const Segment& phase : piece.phases) {
+      if (piece.phases.size() == 1 && phase.stages.size() == 1) continue;
+      text += before + stages_text(graph, phase.stages);
       before = " || ";
     }
     text += fmt::format(" ends at {} {} ({})\n", graph.value_name(piece.root),
@@ -362,7 +278,7 @@ void verify(const ir::Graph& graph, const Partition& partition) {
         fail(graph.value_name(input) + " is read after it was overwritten");
       }
     }
-    if (piece.in_place) {
+    if (piece.in_place()) {
       const NodeId donor = graph[piece.root].operands[0];
       const auto reads = [&](NodeId input) { return memory_of(partition, input) == donor; };
       if (std::any_of(piece.inputs.begin(), piece.inputs.end(), reads)) {
@@ -371,14 +287,14 @@ void verify(const ir::Graph& graph, const Partition& partition) {
       overwritten.insert(donor);
     }
     if (piece.kind == Piece::Kind::kernel) {
-      check_closed(graph, piece, fail);
-      for (const Piece& phase : phases_of(piece)) {
+      if (piece.phases.empty()) fail("a kernel has no phase");
+      for (const Segment& phase : piece.phases) {
         check_stages(graph, phase, fail);
         check_closed(graph, phase, fail);
       }
       check_phases(graph, piece, fail);
     }
-    for (const NodeId result : results_of(piece)) {
+    for (const NodeId result : piece.results) {
       if (made[result]) fail(graph.value_name(result) + " is made twice");
       made.make(result);
     }

@@ -15,77 +15,13 @@
 #include <vector>
 
 #include "ir/graph.hpp"
+#include "schedule/chooser.hpp"
 #include "schedule/group.hpp"
+#include "schedule/segment.hpp"
 #include "schedule/target.hpp"
 #include "schedule/views.hpp"
 
 namespace fuse::schedule {
-
-/// A value of a kernel piece that threads hold for later stages, or that is stored.
-struct Stage {
-  enum class Form : std::uint8_t {
-    element,        ///< a value for each element of the loops
-    row,            ///< a value for each row: the loops without what is reduced
-    reduce,         ///< each row reduced to a value
-    column_reduce,  ///< each column, across the rows, reduced to a value
-    column,         ///< a value for each column, of those
-  };
-  ir::NodeId root = 0;
-  Form form = Form::element;
-  int pass = 0;  ///< reductions on the longest path to it, each of which has walked the whole row before
-  /// reduce: of a sum of exponentials of distances below a maximum, that maximum, which the same walk finds
-  /// (online_sums.hpp).
-  std::optional<ir::NodeId> maximum{};
-};
-
-std::string_view to_string(Stage::Form);
-
-struct Piece {
-  enum class Kind : std::uint8_t { kernel, gemm, custom };
-  Kind kind = Kind::kernel;
-  ir::NodeId root = 0;               ///< the value it makes; of several stored ones, the last
-  std::vector<ir::NodeId> nodes{};   ///< what it computes, in graph order, root last
-  std::vector<ir::NodeId> inputs{};  ///< stored values it reads, in graph order
-  /// The root is a dynamic_update_slice whose operand 0 lies in the memory that the result takes: only the
-  /// update is written. No other piece reads that memory later.
-  bool in_place = false;
-  GroupId group = no_group;  ///< that its root belongs to
-  std::string end{};  ///< why it ends there: "reduction", "output", "scan", "gemm", "custom", "gemm operand",
-                      ///< "custom operand", "group", "costly broadcast", "concat operand", "shared",
-                      ///< "size"
-  std::vector<ir::NodeId> results{};  ///< values it stores, in graph order, root last; empty: the root
-  std::vector<Stage> stages{};        ///< by pass, then in graph order; empty: the root alone
-  /// Pieces that one kernel runs one behind the other, with grid barriers between (AStitch's global scheme):
-  /// what one stores for another lies in memory. Empty: the piece itself is all that the kernel runs.
-  std::vector<Piece> phases{};
-};
-
-std::vector<ir::NodeId> results_of(const Piece&);
-/// Its phases, or the piece itself.
-std::span<const Piece> phases_of(const Piece&);
-std::vector<Stage> stages_of(const ir::Graph&, const Piece&);
-/// Of a stage that walks rows: the value whose elements it stores or reduces.
-ir::NodeId element_of(const ir::Graph&, const Stage&);
-/// What a reducing stage makes of a row: the root, and its maximum.
-std::vector<ir::NodeId> totals_of(const Stage&);
-/// Types of the state that a partial result of it is: the accumulator, and its position for argmax and
-/// argmin; beside a sum, its maximum, first.
-std::vector<DType> reduction_state(const ir::Graph&, const Stage&);
-/// The reduction whose loops all stages share; where there is none, the root.
-ir::NodeId dominant(const ir::Graph&, const Piece&);
-/// Whether blocks pass columns on to each other: what is made of columns takes a launch of its own.
-bool has_columns(const Piece&);
-inline bool is_column(Stage::Form form) {
-  return form == Stage::Form::column_reduce || form == Stage::Form::column;
-}
-/// Whether it takes part in the loop over a row's elements.
-inline bool walks(Stage::Form form) { return form != Stage::Form::row && form != Stage::Form::column; }
-/// Of those over rows: what is made of columns comes behind all of them.
-int last_pass(const std::vector<Stage>&);
-/// "%1 reduce_max | %5 reduce_sum, %6 add": a bar between passes.
-std::string stages_text(const ir::Graph&, const std::vector<Stage>&);
-
-std::string_view to_string(Piece::Kind);
 
 /// Other people's ways to cut a graph, for comparison (docs/partition.md).
 enum class Baseline : std::uint8_t {
@@ -109,6 +45,7 @@ struct PartitionOptions {
   /// stitched kernels alone; or wherever it is possible.
   enum class Join : std::uint8_t { never, gain, always } join = Join::gain;
   SchemeRules schemes = SchemeRules::fuse;
+  bool grid_barriers = true;  ///< kernels may wait for all of their blocks; where not, nothing is joined
   bool operator==(const PartitionOptions&) const = default;
 };
 
@@ -138,7 +75,11 @@ struct Partition {
   ~Partition();
 };
 
-/// The graph has been verified. Near linear in nodes and edges.
+/// The graph has been verified. Near linear in nodes and edges. `chooser` judges what is put into one kernel;
+/// a piece that it judged has its choices.
+Partition partition(const ir::Graph&, const PartitionOptions&, const Target&, const analysis::Facts&,
+                    const Chooser& chooser);
+/// By the chooser that the options ask for.
 Partition partition(const ir::Graph&, const PartitionOptions& = {}, const Target& = {},
                     const analysis::Facts& facts = analysis::Facts());
 std::string print(const ir::Graph&, const Partition&);

@@ -31,34 +31,34 @@ std::int64_t bytes_of(const ir::Graph& graph, const std::vector<ir::NodeId>& val
 }
 
 /// Passes that load the rows again: all but the first, of what is not held.
-double rereads(const ir::Graph& graph, const Piece& piece, const Choices& choices) {
-  if (piece.stages.size() < 2) return 0;
-  std::vector<bool> walked(static_cast<std::size_t>(last_pass(piece.stages) + 1));
-  for (const Stage& stage : piece.stages) {
+double rereads(const ir::Graph& graph, const Segment& segment, const Choices& choices) {
+  if (segment.stages.size() < 2) return 0;
+  std::vector<bool> walked(static_cast<std::size_t>(last_pass(segment.stages) + 1));
+  for (const Stage& stage : segment.stages) {
     if (stage.form != Stage::Form::column && walks(stage.form))
       walked[static_cast<std::size_t>(stage.pass)] = true;
   }
   const auto passes = static_cast<int>(std::count(walked.begin(), walked.end(), true));
-  const bool loops = info(graph[dominant(graph, piece)].op).relation == ir::Relation::reduce;
+  const bool loops = info(graph[dominant(segment)].op).relation == ir::Relation::reduce;
   if (passes < 2 || !loops) return 0;
-  const std::vector<KernelSchedule> kernels = launches(graph, piece, choices);
+  const std::vector<KernelSchedule> kernels = launches(graph, segment, choices);
   const std::int64_t trips = row_trips(kernels[0].reduced, choices);
-  const bool held = trips > 0 && trips * held_words(graph, held_values(graph, piece)) <= choices.hold;
+  const bool held = trips > 0 && trips * held_words(graph, held_values(graph, segment)) <= choices.hold;
   if (held) return 0;
   const double row = std::max(1.0, static_cast<double>(kernels[0].reduced.hint()));
   return (passes - 1) * std::max(0.0, 1 - choices.shared_hold / row);
 }
 
 /// Of one phase; rows of split ones in one kernel wait for each other, behind each pass.
-double phase_seconds(const ir::Graph& graph, const Piece& cut, const Choices& choices,
+double phase_seconds(const ir::Graph& graph, const Segment& cut, const Choices& choices,
                      std::int64_t most_blocks, const Target& target) {
-  const std::optional<Piece> online = choices.online ? with_online_sums(graph, cut) : std::nullopt;
-  const Piece& piece = online ? *online : cut;
-  const std::int64_t scratch = scratch_bytes(graph, piece, choices);
-  const std::int64_t inputs = bytes_of(graph, piece.inputs), moved = moved_bytes(graph, piece);
-  const std::vector<KernelSchedule> kernels = launches(graph, piece, choices);
+  const std::optional<Segment> online = choices.online ? with_online_sums(graph, cut) : std::nullopt;
+  const Segment& segment = online ? *online : cut;
+  const std::int64_t scratch = scratch_bytes(graph, segment, choices);
+  const std::int64_t inputs = bytes_of(graph, segment.inputs), moved = moved_bytes(graph, segment);
+  const std::vector<KernelSchedule> kernels = launches(graph, segment, choices);
   const bool joined = kernels.back().role == KernelSchedule::Role::joined;
-  const auto again = bounded(rereads(graph, piece, choices) * static_cast<double>(inputs) / l2_speed);
+  const auto again = bounded(rereads(graph, segment, choices) * static_cast<double>(inputs) / l2_speed);
   if (joined && choices.mapping == Mapping::split) {
     const std::int64_t at_once = choices.blocks / choices.parts;
     const double groups =
@@ -75,7 +75,7 @@ double phase_seconds(const ir::Graph& graph, const Piece& cut, const Choices& ch
                               .threads = launch.block_threads};
     const bool combines = launch.role == KernelSchedule::Role::combine;
     std::int64_t bytes = scratch;
-    if (splits_stages(piece, choices) && !choices.cluster) {
+    if (splits_stages(segment, choices) && !choices.cluster) {
       bytes += combines ? moved : inputs;
     } else if (!combines) {
       bytes += moved + again;
@@ -84,7 +84,7 @@ double phase_seconds(const ir::Graph& graph, const Piece& cut, const Choices& ch
   }
   if (choices.cluster) {
     std::vector<int> passes;  // behind each of these, the blocks of a row wait for each other
-    for (const Stage& stage : stages_of(graph, piece)) {
+    for (const Stage& stage : segment.stages) {
       if (stage.form == Stage::Form::reduce) passes.push_back(stage.pass);
     }
     std::sort(passes.begin(), passes.end());
@@ -98,21 +98,25 @@ double phase_seconds(const ir::Graph& graph, const Piece& cut, const Choices& ch
 
 }  // namespace
 
-std::int64_t moved_bytes(const ir::Graph& graph, const Piece& piece) {
-  return bytes_of(graph, piece.inputs) + bytes_of(graph, results_of(piece));
+std::int64_t moved_bytes(const ir::Graph& graph, const Segment& segment) {
+  return bytes_of(graph, segment.inputs) + bytes_of(graph, segment.results);
 }
 
-std::int64_t scratch_bytes(const ir::Graph& graph, const Piece& piece, const Choices& choices) {
+std::int64_t scratch_bytes(const ir::Graph& graph, const Segment& segment, const Choices& choices) {
   double sum = 0;
-  for (const ScratchArray& array : scratch_of(graph, piece, choices))
+  for (const ScratchArray& array : scratch_of(graph, segment, choices))
     sum += bytes_of(array.elements, array.dtype);
   return bounded(sum);
 }
 
-double piece_seconds(const ir::Graph& graph, const Piece& piece, const Choices& choices,
+double segment_seconds(const ir::Graph& graph, const Segment& segment, const Choices& choices,
+                       const Target& target) {
+  return phase_seconds(graph, segment, choices, std::numeric_limits<std::int64_t>::max(), target);
+}
+
+double piece_seconds(const ir::Graph& graph, const Piece& piece, const KernelChoices& choices,
                      const Target& target) {
-  constexpr std::int64_t any = std::numeric_limits<std::int64_t>::max();
-  if (piece.phases.empty()) return phase_seconds(graph, piece, choices, any, target);
+  if (piece.phases.size() == 1) return segment_seconds(graph, piece.phases[0], choices.phases[0], target);
   double sum = 0;
   for (std::size_t i = 0; i < piece.phases.size(); ++i) {
     sum += phase_seconds(graph, piece.phases[i], choices.phases[i], choices.blocks, target);

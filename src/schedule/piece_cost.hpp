@@ -10,10 +10,12 @@
 namespace fuse::schedule {
 
 /// Of its inputs and results, each once, with symbols at their hints.
-std::int64_t moved_bytes(const ir::Graph&, const Piece&);
+std::int64_t moved_bytes(const ir::Graph&, const Segment&);
 /// Of what partial launches leave.
-std::int64_t scratch_bytes(const ir::Graph&, const Piece&, const Choices&);
-double piece_seconds(const ir::Graph&, const Piece&, const Choices&, const Target&);
+std::int64_t scratch_bytes(const ir::Graph&, const Segment&, const Choices&);
+/// Of a segment as a kernel of its own.
+double segment_seconds(const ir::Graph&, const Segment&, const Choices&, const Target&);
+double piece_seconds(const ir::Graph&, const Piece&, const KernelChoices&, const Target&);
 /// Pieces that end at `at` stay as they are: the seconds of one kernel of them all, and of theirs.
 Refusal no_gain(GroupId, std::vector<ir::NodeId> at, double together, double apart);
 

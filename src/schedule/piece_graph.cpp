@@ -7,10 +7,10 @@ namespace fuse::schedule {
 
 using ir::NodeId;
 
-PieceGraph::PieceGraph(const ir::Graph& graph, const Pieces& cut)
+PieceGraph::PieceGraph(const ir::Graph& graph, const Partition& cut)
     : maker(graph.nodes.size(), nobody), read_by(cut.pieces.size()), returned(cut.pieces.size()) {
   for (PieceId id = 0; id < cut.pieces.size(); ++id) {
-    for (const NodeId result : results_of(cut.pieces[id])) maker[result] = id;
+    for (const NodeId result : cut.pieces[id].results) maker[result] = id;
   }
   // The values that pieces make of what is read.
   const auto values_behind = [&](NodeId read) {

@@ -7,7 +7,7 @@
 
 #include "ir/graph.hpp"
 #include "schedule/arguments.hpp"
-#include "schedule/pieces.hpp"
+#include "schedule/partition.hpp"
 
 namespace fuse::schedule {
 
@@ -21,7 +21,7 @@ struct Read {
 };
 
 struct PieceGraph {
-  PieceGraph(const ir::Graph&, const Pieces&);
+  PieceGraph(const ir::Graph&, const Partition&);
 
   static constexpr PieceId nobody = ~PieceId{0};
   std::vector<PieceId> maker{};                   ///< of each node: the piece that stores it, or nobody

@@ -66,7 +66,7 @@ class Partitioner {
         reach_(graph.nodes.size()),
         epilogue_of_(graph.nodes.size(), nobody) {}
 
-  Pieces run() {
+  Partition run() {
     resolve_storage();
     find_epilogues();
     mark_forced();
@@ -74,7 +74,7 @@ class Partitioner {
     mark_shared_and_large();
     release_values_of_one_piece();
     drop_stored_slices();
-    Pieces result;
+    Partition result;
     result.storage = storage_;
     result.stored.resize(graph_.nodes.size());
     for (NodeId id = 0; id < graph_.nodes.size(); ++id) {
@@ -100,7 +100,7 @@ class Partitioner {
   /// Outputs that are an update of the input that gives them its memory are written in place, after all other
   /// pieces, where nothing reads the result, and neither the piece nor another output reads the input's old
   /// contents.
-  void update_in_place(Pieces& partition) const {
+  void update_in_place(Partition& partition) const {
     std::vector<int> uses(graph_.nodes.size());
     for (const ir::Node& node : graph_.nodes) {
       for (NodeId operand : node.operands) ++uses[operand];
@@ -315,26 +315,29 @@ class Partitioner {
     });
   }
 
+  /// A GEMM or a user's kernel.
+  Piece collect_opaque(NodeId root) const {
+    const auto matmul = matmuls_.find(root);
+    const NodeId step = matmul == matmuls_.end() ? root : matmul->second;
+    const bool custom = info(graph_[step].op).relation == Relation::custom;
+    Piece piece{.kind = custom ? Piece::Kind::custom : Piece::Kind::gemm,
+                .root = root,
+                .nodes = {root},
+                .results = {root},
+                .group = group_of_[root],
+                .end = end_[root]};
+    if (step != root) piece.nodes = {step, root};
+    for (NodeId operand : graph_[step].operands) piece.inputs.push_back(storage_[operand]);
+    if (const auto extra = extra_.find(root); extra != extra_.end()) {
+      piece.inputs.push_back(storage_[extra->second]);
+    }
+    return piece;
+  }
+
   /// `in_place`: operand 0 of the root is not read.
   Piece collect(NodeId root, bool in_place = false) const {
-    Piece piece;
-    piece.in_place = in_place;
-    piece.root = root;
-    piece.group = group_of_[root];
-    piece.end = end_[root];
-    piece.nodes.push_back(root);
-    if (is_opaque_root(root)) {
-      const auto matmul = matmuls_.find(root);
-      const NodeId step = matmul == matmuls_.end() ? root : matmul->second;
-      const bool custom = info(graph_[step].op).relation == Relation::custom;
-      piece.kind = custom ? Piece::Kind::custom : Piece::Kind::gemm;
-      if (step != root) piece.nodes = {step, root};
-      for (NodeId operand : graph_[step].operands) piece.inputs.push_back(storage_[operand]);
-      if (const auto extra = extra_.find(root); extra != extra_.end()) {
-        piece.inputs.push_back(storage_[extra->second]);
-      }
-      return piece;
-    }
+    if (is_opaque_root(root)) return collect_opaque(root);
+    std::vector<NodeId> nodes = {root}, inputs;
     std::vector<NodeId> work = {root};
     std::unordered_set<NodeId> seen = {root};
     while (!work.empty()) {
@@ -344,16 +347,18 @@ class Partitioner {
         const NodeId operand = graph_[id].operands[i];
         if (!seen.insert(operand).second) continue;
         if (stored(operand)) {
-          piece.inputs.push_back(operand);
+          inputs.push_back(operand);
         } else {
-          piece.nodes.push_back(operand);
+          nodes.push_back(operand);
           work.push_back(operand);
         }
       }
     }
-    std::sort(piece.nodes.begin(), piece.nodes.end());
-    std::sort(piece.inputs.begin(), piece.inputs.end());
-    return piece;
+    std::sort(nodes.begin(), nodes.end());
+    std::sort(inputs.begin(), inputs.end());
+    Segment segment = segment_of(graph_, root, std::move(nodes), std::move(inputs));
+    segment.in_place = in_place;
+    return piece_of(std::move(segment), group_of_[root], end_[root]);
   }
 
   static constexpr const char* gemm_operand = "gemm operand";
@@ -382,8 +387,8 @@ bool ends_piece(const ir::Node& node) {
          relation == Relation::custom;
 }
 
-Pieces cut_into_pieces(const ir::Graph& graph, const std::vector<GroupId>& group_of, const CutRules& rules,
-                       const analysis::Facts& facts) {
+Partition cut_into_pieces(const ir::Graph& graph, const std::vector<GroupId>& group_of, const CutRules& rules,
+                          const analysis::Facts& facts) {
   return Partitioner(graph, group_of, rules, facts).run();
 }
 

@@ -32,15 +32,8 @@ struct CutRules {
 /// A reduction, a scan, a GEMM, a user's kernel: nothing is computed after it in its piece.
 bool ends_piece(const ir::Node&);
 
-struct Pieces {
-  std::vector<Piece> pieces{};
-  std::vector<ir::NodeId> storage{};
-  std::vector<bool> stored{};
-  Views views{};
-};
-
-/// `group_of`: of each node, or no_group. Linear in nodes and edges.
-Pieces cut_into_pieces(const ir::Graph&, const std::vector<GroupId>& group_of, const CutRules&,
-                       const analysis::Facts& facts = analysis::Facts());
+/// `group_of`: of each node, or no_group. The partition has no grouping yet. Linear in nodes and edges.
+Partition cut_into_pieces(const ir::Graph&, const std::vector<GroupId>& group_of, const CutRules&,
+                          const analysis::Facts& facts = analysis::Facts());
 
 }  // namespace fuse::schedule

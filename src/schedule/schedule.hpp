@@ -1,9 +1,8 @@
-// Schedule: how a piece runs. make_schedule is pure; every open decision is in Choices.
+// Schedule: how a piece runs. make_schedule is pure; every open decision is in KernelChoices.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <cstdint>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -14,40 +13,6 @@
 #include "schedule/target.hpp"
 
 namespace fuse::schedule {
-
-/// How results and the elements they reduce are laid over threads.
-enum class Mapping : std::uint8_t {
-  element,  ///< a thread an element
-  tile,  ///< a block a tile of two dims, where what is transposed goes through shared memory (transposed.hpp)
-  row_warp,     ///< a warp a result: its lanes walk the reduced elements
-  row_block,    ///< a block a result
-  column_tile,  ///< 32 results side by side a block; the warps share the reduced elements
-  split,        ///< several blocks a result, which combine their parts in fixed order: see Choices
-  scan_warp,    ///< a warp a row of a scan
-  scan_thread,  ///< a thread a row of a scan
-};
-std::string_view to_string(Mapping);
-
-/// Every open decision of one piece: printable, comparable, part of the kernel's key.
-struct Choices {
-  Mapping mapping = Mapping::element;
-  int block_threads = 256;
-  int parts = 1;  ///< split: blocks a result; stages of columns: blocks that share the rows
-  int hold = 0;   ///< 32-bit registers in which a thread may hold elements from pass to pass (held.hpp)
-  /// Of the kernel that joins several launches, with grid barriers between; of one launch: blocks that stay,
-  /// and take tiles in turns. 0: there is no such kernel, and a block for each tile.
-  int blocks = 0;
-  bool cluster = false;  ///< split: the blocks of a row are a cluster, and pass parts on to each other
-  int vector = 1;        ///< elements that a thread walks side by side (vector_width.hpp)
-  int lanes = 32;        ///< row_warp: threads a row, neighbours in a warp
-  bool online = false;   ///< sums of exponentials in the pass of their maximum (online_sums.hpp)
-  /// row_warp, row_block: elements of a row that shared memory holds, where registers hold none (held.hpp); a
-  /// multiple of the vector.
-  int shared_hold = 0;
-  std::vector<Choices> phases{};  ///< of a piece of several phases: of each; the mapping is the first one's
-  bool operator==(const Choices&) const = default;
-  std::string to_string() const;
-};
 
 /// One launch of a piece.
 struct KernelSchedule {
@@ -80,61 +45,61 @@ struct ScratchArray {
   bool operator==(const ScratchArray&) const = default;
 };
 
-struct Schedule {
-  Piece piece{};
+/// How a phase runs as a kernel of its own.
+struct PhaseSchedule {
+  Segment segment{};
   Choices choices{};
   std::vector<KernelSchedule> kernels{};  ///< one, or partial ones and combine; then what joins them
-  int blocks_an_sm = 1;  ///< of the joined kernel: that must have a place on a multiprocessor at a time
   std::vector<ScratchArray> scratch{};
   /// What threads hold of a row from pass to pass; each walks `trips` elements of it, and keeps the state of
   /// columns for each. 0: in no fixed number, so that what is held lies in shared memory.
   std::vector<Held> held{};
   int trips = 0;
-  /// Of a piece of several phases: of each, whose launches and arrays are those above, in order.
-  std::vector<Schedule> phases{};
 };
 
-/// Its phases, or the schedule itself.
-std::span<const Schedule> phases_of(const Schedule&);
+struct Schedule {
+  Piece piece{};
+  KernelChoices choices{};
+  std::vector<PhaseSchedule> phases{};  ///< one for each phase of the piece
+  /// The launches of all phases, then the one that joins them, if there is one.
+  std::vector<KernelSchedule> kernels{};
+  int blocks_an_sm = 1;  ///< of the joined kernel: that must have a place on a multiprocessor at a time
+  std::vector<ScratchArray> scratch{};  ///< of all phases, in order
+};
 
 /// Of a phase whose blocks share rows behind grid barriers: groups of them that wait for each other alone,
 /// each with a counter of its own; 0 where that is all blocks, or none.
-std::int64_t row_groups(const Schedule& phase);
+std::int64_t row_groups(const PhaseSchedule&);
 /// Counters of the joined kernel: one of all blocks, then those of the phases' groups.
 std::int64_t barrier_counters(const Schedule&);
-
-/// Rows that a block of row_warp or row_block walks at a time.
-int rows_at_once(const Choices&);
 
 inline constexpr int tile_columns = 32;  ///< of column_tile: results side by side
 inline constexpr int most_held = 32;  ///< registers of a thread: half of what it has at half of the occupancy
 
-/// Elements of a row that its threads walk in one step.
-std::int64_t step_elements(const Choices&);
-/// Elements of the longest row that each thread walks; 0 where that is not known, or far from what is usual.
-std::int64_t row_trips(const Dim& reduced, const Choices&);
 /// 32-bit registers that an element of all columns' state takes.
-int column_words(const ir::Graph&, const Piece&);
+int column_words(const ir::Graph&, const std::vector<Stage>&);
 /// Whether threads can keep the columns of their elements in registers.
-bool columns_fit(const ir::Graph&, const Piece&, const Choices&);
+bool columns_fit(const ir::Graph&, const Segment&, const Choices&);
 /// Whether the largest block's threads can keep these reductions over columns, beside what they hold.
 bool can_keep_columns(const ir::Graph&, const std::vector<ir::NodeId>& reductions, const Target&);
-/// Stages of a launch of one phase: those of the piece, but what is made of columns is the combining one's,
-/// and each pass over split rows has a launch of its own.
-std::vector<Stage> stages_of(const ir::Graph&, const Piece&, const KernelSchedule&);
-/// Whether the stages of the piece, more than one, walk rows that several blocks share.
-bool splits_stages(const Piece&, const Choices&);
+/// Stages of a launch: those of the segment, but what is made of columns is the combining one's, and each
+/// pass over split rows has a launch of its own.
+std::vector<Stage> stages_of(const Segment&, const KernelSchedule&);
+/// Whether the stages of the segment, more than one, walk rows that several blocks share.
+bool splits_stages(const Segment&, const Choices&);
 /// By reduction that leaves parts, each of as many arrays as it has state.
-std::vector<ScratchArray> scratch_of(const ir::Graph&, const Piece&, const Choices&);
+std::vector<ScratchArray> scratch_of(const ir::Graph&, const Segment&, const Choices&);
 /// What a block combines its warps' parts of reductions in.
-std::int64_t shared_bytes(const ir::Graph&, const Piece&, const Choices&);
-/// The launches of a kernel piece, their index types left open.
-std::vector<KernelSchedule> launches(const ir::Graph&, const Piece&, const Choices&);
+std::int64_t shared_bytes(const ir::Graph&, const Segment&, const Choices&);
+/// Of all phases together.
+std::int64_t shared_bytes(const ir::Graph&, const Piece&, const KernelChoices&);
+/// The launches of a segment as a kernel of its own, their index types left open.
+std::vector<KernelSchedule> launches(const ir::Graph&, const Segment&, const Choices&);
 /// Pure: same arguments, same schedule. The piece is a kernel piece; the choices fit it.
-Schedule make_schedule(const ir::Graph&, const Piece&, const Choices&, const Target&,
+Schedule make_schedule(const ir::Graph&, const Piece&, const KernelChoices&, const Target&,
                        const analysis::Facts& facts = analysis::Facts());
 std::string print(const ir::Graph&, const Schedule&);
-/// Throws an internal Error unless launches fit the target and the mapping fits the piece.
+/// Throws an internal Error unless launches fit the target and the mappings fit the segments.
 void verify(const ir::Graph&, const Schedule&, const Target&);
 
 }  // namespace fuse::schedule

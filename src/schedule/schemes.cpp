@@ -20,11 +20,11 @@ struct Readers {
     for (const NodeId id : piece.nodes) {
       for (const NodeId operand : graph[id].operands) any.insert(operand);
     }
-    for (const Piece& phase : piece.phases) other_phases.insert(phase.inputs.begin(), phase.inputs.end());
+    for (const Segment& phase : piece.phases) other_phases.insert(phase.inputs.begin(), phase.inputs.end());
   }
 };
 
-Scheme scheme_of(const ir::Graph& graph, NodeId id, const Stage* stage, const Schedule& phase,
+Scheme scheme_of(const ir::Graph& graph, NodeId id, const Stage* stage, const PhaseSchedule& phase,
                  const Readers& readers) {
   const bool reduces = stage && stage->form == Stage::Form::reduce;
   // Blocks pass on parts of it, whoever reads the whole.
@@ -33,7 +33,7 @@ Scheme scheme_of(const ir::Graph& graph, NodeId id, const Stage* stage, const Sc
   if (stage && stage->form == Stage::Form::column_reduce) return Scheme::global;
   if (!readers.any.contains(id)) return Scheme::independent;
   if (phase.choices.mapping == Mapping::tile) {
-    const std::vector<NodeId> values = transposed(graph, phase.piece).value().nodes;
+    const std::vector<NodeId> values = transposed(graph, phase.segment).value().nodes;
     if (std::find(values.begin(), values.end(), id) != values.end()) return Scheme::regional;
   }
   if (stage && readers.other_phases.contains(id)) return Scheme::global;
@@ -74,10 +74,10 @@ std::vector<NodeScheme> schemes_of(const ir::Graph& graph, const Schedule& sched
   const Readers readers(graph, schedule.piece);
   std::unordered_map<NodeId, NodeScheme> found;
   std::size_t number = 0;
-  for (const Schedule& phase : phases_of(schedule)) {
-    const std::vector<Stage> stages = stages_of(graph, phase.piece);
-    const NodeId first = dominant(graph, phase.piece);
-    for (const NodeId id : phase.piece.nodes) {
+  for (const PhaseSchedule& phase : schedule.phases) {
+    const std::vector<Stage>& stages = phase.segment.stages;
+    const NodeId first = dominant(phase.segment);
+    for (const NodeId id : phase.segment.nodes) {
       const auto stage = std::find_if(stages.begin(), stages.end(), [&](const Stage& each) {
         return each.root == id || each.maximum == id;
       });

@@ -3,13 +3,14 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <optional>
 #include <unordered_map>
 
 #include "analysis/cluster_graph.hpp"
 #include "ir/fixed_values.hpp"
 #include "schedule/arguments.hpp"
-#include "schedule/default_choices.hpp"
+#include "schedule/chooser.hpp"
 #include "schedule/piece_cost.hpp"
 #include "schedule/piece_graph.hpp"
 #include "schedule/schedule.hpp"
@@ -39,9 +40,11 @@ struct Cluster {
 
 class Stitcher {
  public:
-  Stitcher(const ir::Graph& graph, const CutRules& rules, const Target& target, Pieces& cut)
+  Stitcher(const ir::Graph& graph, const CutRules& rules, const Chooser& chooser, const Target& target,
+           Partition& cut)
       : graph_(graph),
         rules_(rules),
+        chooser_(chooser),
         target_(target),
         cut_(cut),
         pieces_(graph, cut),
@@ -75,7 +78,7 @@ class Stitcher {
   /// What runs once for the parameters stays a kernel of its own, and so do what writes over its input and
   /// what was cut off for its size.
   bool is_candidate(const Piece& piece) const {
-    if (piece.kind != Piece::Kind::kernel || piece.in_place || fixed_[piece.root] || piece.end == "size")
+    if (piece.kind != Piece::Kind::kernel || piece.in_place() || fixed_[piece.root] || piece.end == "size")
       return false;
     return info(graph_[piece.root].op).relation != Relation::scan;
   }
@@ -191,8 +194,7 @@ class Stitcher {
   }
 
   Piece assembled(const Cluster& cluster) const {
-    Piece whole;
-    whole.group = piece(cluster.members.front().piece).group;
+    Segment whole;
     std::vector<NodeId> roots;
     for (const Member& member : cluster.members) {
       const Piece& part = piece(member.piece);
@@ -214,12 +216,14 @@ class Stitcher {
       return std::pair(a.pass, a.root) < std::pair(b.pass, b.root);
     });
     whole.root = whole.results.back();
-    whole.end = piece(pieces_.maker[whole.root]).end;
-    return whole;
+    const Piece& last = piece(pieces_.maker[whole.root]);
+    return piece_of(std::move(whole), last.group, last.end);
   }
 
-  double seconds(const Piece& piece) const {
-    return piece_seconds(graph_, piece, default_choices(graph_, piece, target_), target_);
+  /// Its choices are made when they are asked for, once. No kernel of its own is a kernel that never ends.
+  double seconds(Piece& piece) const {
+    if (!piece.chosen) piece.chosen = chosen_by(chooser_, graph_, piece, target_);
+    return piece.chosen ? piece.chosen->seconds : std::numeric_limits<double>::infinity();
   }
 
   /// One kernel has one way to lay its loops over the device: stages that would fill it by themselves may
@@ -232,7 +236,10 @@ class Stitcher {
     const double together = seconds(cluster.whole);
     if (std::optional<std::array<Cluster, 2>> halves = split(cluster)) {
       double apart = 0;
-      for (const Cluster& half : *halves) apart += seconds(assembled(half));
+      for (const Cluster& half : *halves) {
+        Piece alone = assembled(half);
+        apart += seconds(alone);
+      }
       if (together <= apart) return;
       refuse(cluster, together, apart);
       clusters_[number] = std::move((*halves)[0]);
@@ -241,7 +248,7 @@ class Stitcher {
       return judge(clusters_.size() - 1);
     }
     double alone = 0;
-    for (const Member& member : cluster.members) alone += seconds(piece(member.piece));
+    for (const Member& member : cluster.members) alone += seconds(cut_.pieces[member.piece]);
     if (together <= alone) return;
     refuse(cluster, together, alone);
     keep_apart(cluster);
@@ -299,8 +306,9 @@ class Stitcher {
 
   const ir::Graph& graph_;
   const CutRules& rules_;
+  const Chooser& chooser_;
   const Target& target_;
-  Pieces& cut_;
+  Partition& cut_;
   const PieceGraph pieces_;
   const std::vector<bool> fixed_;
   std::vector<std::size_t> cluster_of_;
@@ -311,9 +319,9 @@ class Stitcher {
 
 }  // namespace
 
-std::vector<Refusal> stitch(const ir::Graph& graph, const CutRules& rules, const Target& target,
-                            Pieces& cut) {
-  return Stitcher(graph, rules, target, cut).run();
+std::vector<Refusal> stitch(const ir::Graph& graph, const CutRules& rules, const Chooser& chooser,
+                            const Target& target, Partition& cut) {
+  return Stitcher(graph, rules, chooser, target, cut).run();
 }
 
 }  // namespace fuse::schedule

@@ -20,6 +20,6 @@ namespace fuse::schedule {
 
 /// Rewrites `cut`. A group of several pieces that would take longer as one kernel stays as it was; the
 /// refusal that is returned says so, with both times.
-std::vector<Refusal> stitch(const ir::Graph&, const CutRules&, const Target&, Pieces& cut);
+std::vector<Refusal> stitch(const ir::Graph&, const CutRules&, const Chooser&, const Target&, Partition& cut);
 
 }  // namespace fuse::schedule

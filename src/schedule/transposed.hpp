@@ -26,7 +26,7 @@ struct Transposed {
 
 /// Of a piece without reductions, where both dims are longer than half a tile. Of permutes along several
 /// dims, those along the first one found.
-std::optional<Transposed> transposed(const ir::Graph&, const Piece&);
+std::optional<Transposed> transposed(const ir::Graph&, const Segment&);
 /// Extents of the tiles that cover the results' dims: the two dims in units of a tile.
 std::vector<Dim> tile_dims(const std::vector<Dim>& dims, const Transposed&);
 /// Shared memory of a block.

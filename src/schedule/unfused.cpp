@@ -77,7 +77,7 @@ std::vector<UnfusedEdge> unfused_edges(const ir::Graph& graph, const Partition& 
   constexpr std::size_t nobody = ~std::size_t{0};
   std::vector<std::size_t> made_by(graph.nodes.size(), nobody);
   for (std::size_t i = 0; i < partition.pieces.size(); ++i) {
-    for (const NodeId result : results_of(partition.pieces[i])) made_by[result] = i;
+    for (const NodeId result : partition.pieces[i].results) made_by[result] = i;
   }
   Explainer explainer(graph, partition, options, target);
   std::vector<UnfusedEdge> edges;

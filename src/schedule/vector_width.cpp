@@ -27,8 +27,8 @@ enum class Neighbours : std::uint8_t { same, side_by_side, apart };
 class Walker {
  public:
   /// `walked`: elements that the loops visit.
-  Walker(const ir::Graph& graph, const Piece& piece, std::int64_t walked)
-      : graph_(graph), walked_(walked), inputs_(piece.inputs.begin(), piece.inputs.end()) {
+  Walker(const ir::Graph& graph, const Segment& segment, std::int64_t walked)
+      : graph_(graph), walked_(walked), inputs_(segment.inputs.begin(), segment.inputs.end()) {
     for (const ir::Symbol& symbol : graph.symbols) {
       if (symbol.factor == 1) continue;
       multiples_.emplace(symbol.name, symbol.factor * Dim::symbol(symbol.name, quotient_range(symbol)));
@@ -130,16 +130,16 @@ class Walker {
 
 }  // namespace
 
-int widest_vector(const ir::Graph& graph, const Piece& piece) {
-  const ir::Node& leader = graph[dominant(graph, piece)];
+int widest_vector(const ir::Graph& graph, const Segment& segment) {
+  const ir::Node& leader = graph[dominant(segment)];
   const Relation relation = info(leader.op).relation;
-  if (piece.in_place || !piece.phases.empty() || relation == Relation::scan) return 1;
+  if (segment.in_place || relation == Relation::scan) return 1;
   const bool reduces = relation == Relation::reduce;
   if (reduces && !loop_shape(graph, leader).inner) return 1;
   const std::vector<Dim>& walked = (reduces ? graph[leader.operands[0]] : leader).type.dims;
-  Walker walker(graph, piece, product(walked).hint());
-  const std::vector<NodeId> results = results_of(piece);
-  for (const Stage& stage : stages_of(graph, piece)) {
+  Walker walker(graph, segment, product(walked).hint());
+  const std::vector<NodeId>& results = segment.results;
+  for (const Stage& stage : segment.stages) {
     if (!walks(stage.form)) continue;
     const bool stores = stage.form == Stage::Form::element;
     if (stores && std::find(results.begin(), results.end(), stage.root) != results.end())

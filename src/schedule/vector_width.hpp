@@ -14,6 +14,6 @@ namespace fuse::schedule {
 
 /// The largest for a piece of one phase, a power of two that is known to divide the innermost extent; 1:
 /// there is none.
-int widest_vector(const ir::Graph&, const Piece&);
+int widest_vector(const ir::Graph&, const Segment&);
 
 }  // namespace fuse::schedule

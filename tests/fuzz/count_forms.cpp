@@ -40,9 +40,9 @@ bool has_predicate(const ir::Node& node) {
          relation == ir::Relation::update;
 }
 
-bool has_nested_predicates(const ir::Graph& graph, const schedule::Piece& piece) {
-  std::vector<bool> inside(graph.nodes.size());  // of a predicate, within the piece
-  for (const NodeId id : piece.nodes) {
+bool has_nested_predicates(const ir::Graph& graph, const schedule::Segment& segment) {
+  std::vector<bool> inside(graph.nodes.size());  // of a predicate, within the segment
+  for (const NodeId id : segment.nodes) {
     const ir::Node& node = graph[id];
     const bool within =
         std::any_of(node.operands.begin(), node.operands.end(), [&](NodeId o) { return inside[o]; });
@@ -95,15 +95,15 @@ Forms forms_of_graph(const ir::Graph& graph) {
   return forms;
 }
 
-Forms forms_of_piece(const ir::Graph& graph, const schedule::Piece& piece) {
+Forms forms_of_segment(const ir::Graph& graph, const schedule::Segment& segment) {
   Forms forms = 0;
-  if (piece.in_place) forms |= bit(Form::in_place_update);
-  if (has_nested_predicates(graph, piece)) forms |= bit(Form::nested_predicate);
-  if (schedule::has_columns(piece)) forms |= bit(Form::columns_beside_rows);
+  if (segment.in_place) forms |= bit(Form::in_place_update);
+  if (has_nested_predicates(graph, segment)) forms |= bit(Form::nested_predicate);
+  if (schedule::has_columns(segment)) forms |= bit(Form::columns_beside_rows);
   return forms;
 }
 
-Forms forms_of_phase(const schedule::Schedule& schedule) {
+Forms forms_of_phase(const schedule::PhaseSchedule& schedule) {
   Forms forms = 0;
   const schedule::Choices& choices = schedule.choices;
   switch (choices.mapping) {
@@ -140,10 +140,9 @@ Forms forms_of_phase(const schedule::Schedule& schedule) {
 
 Forms forms_of_schedule(const ir::Graph& graph, const schedule::Schedule& schedule) {
   Forms forms = 0;
-  for (const schedule::Piece& phase : schedule::phases_of(schedule.piece))
-    forms |= forms_of_piece(graph, phase);
-  for (const schedule::Schedule& phase : schedule::phases_of(schedule)) forms |= forms_of_phase(phase);
-  if (!schedule.piece.phases.empty()) forms |= bit(Form::phases);
+  for (const schedule::PhaseSchedule& phase : schedule.phases)
+    forms |= forms_of_segment(graph, phase.segment) | forms_of_phase(phase);
+  if (schedule.phases.size() > 1) forms |= bit(Form::phases);
   const auto joined = [](const schedule::KernelSchedule& kernel) {
     return kernel.role == schedule::KernelSchedule::Role::joined;
   };

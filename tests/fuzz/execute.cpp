@@ -51,69 +51,72 @@ class SharedModule final : public runtime::Module {
   std::shared_ptr<runtime::Module> module_;
 };
 
-schedule::Choices random_choices(const ir::Graph& graph, const schedule::Piece& piece, const Target& target,
-                                 Random& random) {
+schedule::Choices random_choices(const ir::Graph& graph, const schedule::Segment& segment,
+                                 const Target& target, Random& random) {
   using schedule::Mapping;
-  // What fits phases of one kernel is hard to draw: the scheduler knows two ways.
-  if (!piece.phases.empty()) {
-    const auto own = schedule::joined_choices(graph, piece, target);
-    const auto printed = schedule::paper_choices(graph, piece, target);
-    return own && (!printed || random.between(0, 1) > 0) ? *own : printed.value();
-  }
   schedule::Choices choices;
   const std::int64_t most = target.max_threads_per_block / 32;
   choices.block_threads = static_cast<int>(32 * random.between(1, std::min<std::int64_t>(most, 16)));
-  const ir::Relation relation = info(graph[dominant(graph, piece)].op).relation;
+  const ir::Relation relation = info(graph[dominant(segment)].op).relation;
   if (relation == ir::Relation::scan)
     choices.mapping = random.pick({Mapping::scan_warp, Mapping::scan_thread});
-  if (relation != ir::Relation::scan && !piece.in_place && random.between(0, 5) == 0)
+  if (relation != ir::Relation::scan && !segment.in_place && random.between(0, 5) == 0)
     choices.blocks = static_cast<int>(random.between(1, 2 * target.sms));
-  const int widest = schedule::widest_vector(graph, piece);
+  const int widest = schedule::widest_vector(graph, segment);
   const int vector = static_cast<int>(random.pick({1, 2, 4, 8}));
   if (relation != ir::Relation::scan) choices.vector = std::min(vector, widest);
   if (relation != ir::Relation::reduce && relation != ir::Relation::scan &&
-      schedule::transposed(graph, piece) && random.between(0, 2) > 0) {
+      schedule::transposed(graph, segment) && random.between(0, 2) > 0) {
     choices.mapping = Mapping::tile;
     choices.vector = 1;
-    if (shared_bytes(graph, piece, choices) > target.shared_per_block) choices.mapping = Mapping::element;
+    if (shared_bytes(graph, segment, choices) > target.shared_per_block) choices.mapping = Mapping::element;
   }
   if (relation != ir::Relation::reduce) return choices;
   choices.mapping = random.pick({Mapping::row_warp, Mapping::row_block, Mapping::column_tile});
-  if (piece.stages.size() > 1) choices.hold = random.pick({0, 4, 16, 64});
-  if (!has_columns(piece) && random.between(0, 3) == 0) {
+  if (segment.stages.size() > 1) choices.hold = random.pick({0, 4, 16, 64});
+  if (!has_columns(segment) && random.between(0, 3) == 0) {
     choices.mapping = Mapping::split;
     choices.parts = static_cast<int>(random.pick({2, 3, 5, 9}));
   }
-  if (has_columns(piece)) {
+  if (has_columns(segment)) {
     choices.mapping = random.pick({Mapping::row_warp, Mapping::row_block});
     choices.parts = static_cast<int>(random.between(1, 9));
     // Rows that are too long for this: by the largest block, which the partition asked for.
-    if (!columns_fit(graph, piece, choices)) {
+    if (!columns_fit(graph, segment, choices)) {
       choices.mapping = Mapping::row_block;
       choices.vector = 1;
       choices.block_threads = target.max_threads_per_block;
     }
   }
-  if (has_columns(piece) || choices.mapping == Mapping::split) {
+  if (has_columns(segment) || choices.mapping == Mapping::split) {
     const bool joined = choices.parts > 1 && random.between(0, 1) > 0;
     choices.blocks = joined ? static_cast<int>(random.between(1, target.sms)) : 0;
     if (choices.mapping == Mapping::split && choices.blocks < choices.parts) choices.blocks = 0;
     const bool cluster = choices.mapping == Mapping::split && choices.parts <= target.max_cluster;
     if (cluster && choices.blocks == 0) choices.cluster = random.between(0, 1) > 0;
   }
-  if (schedule::with_online_sums(graph, piece)) choices.online = random.between(0, 1) > 0;
+  if (schedule::with_online_sums(graph, segment)) choices.online = random.between(0, 1) > 0;
   if (choices.mapping == Mapping::column_tile) choices.vector = 1;
   const bool by_rows = choices.mapping == Mapping::row_warp || choices.mapping == Mapping::row_block;
-  if (piece.stages.size() > 1 && by_rows && !has_columns(piece) && random.between(0, 2) == 0) {
+  if (segment.stages.size() > 1 && by_rows && !has_columns(segment) && random.between(0, 2) == 0) {
     choices.hold = 0;
     choices.shared_hold = choices.vector * static_cast<int>(random.pick({1, 2, 5, 32}));
   }
-  if (choices.mapping == Mapping::row_warp && !has_columns(piece))
+  if (choices.mapping == Mapping::row_warp && !has_columns(segment))
     choices.lanes = static_cast<int>(random.pick({8, 16, 32, 32}));
-  while (shared_bytes(graph, piece, choices) > target.shared_per_block) {
+  while (shared_bytes(graph, segment, choices) > target.shared_per_block) {
     choices.block_threads = choices.block_threads / 64 * 32;
   }
   return choices;
+}
+
+schedule::KernelChoices random_choices(const ir::Graph& graph, const schedule::Piece& piece,
+                                       const Target& target, Random& random) {
+  if (piece.phases.size() == 1) return {{random_choices(graph, piece.phases[0], target, random)}};
+  // What fits phases of one kernel is hard to draw: the scheduler knows two ways.
+  const auto own = schedule::default_choices(graph, piece, target);
+  const auto printed = schedule::paper_choices(graph, piece, target);
+  return own && (!printed || random.between(0, 1) > 0) ? *own : printed.value();
 }
 
 schedule::PartitionOptions random_partition(Random random) {

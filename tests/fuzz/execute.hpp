@@ -34,7 +34,7 @@ struct Outcome {
 
 using Rewrite = std::function<ir::Graph(const ir::Graph&)>;
 /// PipelineOptions::choose, where the case draws none itself.
-using Choose = std::function<schedule::Choices(const ir::Graph&, const schedule::Piece&, const Target&)>;
+using Choose = schedule::Chooser;
 
 /// What RunOptions::rules ask of the pipeline.
 PipelineOptions pipeline_of(std::string_view rules);

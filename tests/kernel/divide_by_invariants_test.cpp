@@ -30,7 +30,7 @@ Kernel stitched(const Graph& from, const schedule::Choices& choices) {
   const schedule::Partition partition = schedule::partition(graph);
   REQUIRE(partition.pieces.size() == 1);
   const Target target = target_profile("h200");
-  return codegen::lower(graph, make_schedule(graph, partition.pieces[0], choices, target), 0, "k").kernel;
+  return codegen::lower(graph, make_schedule(graph, partition.pieces[0], {{choices}}, target), 0, "k").kernel;
 }
 
 /// y = body(x, sum of x over the row), rows of 256.

@@ -82,10 +82,11 @@ TEST_CASE("a thread's own arrays have bounds, and hold what was written", "[kern
   const Graph graph = stitch::softmax(f32, 8, 512);
   PipelineOptions one_by_one;
   one_by_one.choose = [](const ir::Graph&, const schedule::Piece&, const Target&) {
-    return schedule::Choices{.mapping = schedule::Mapping::row_block, .block_threads = 128, .hold = 32};
+    return schedule::KernelChoices{
+        {{.mapping = schedule::Mapping::row_block, .block_threads = 128, .hold = 32}}};
   };
   const Compiled whole = run_pipeline(graph.ir(), target_profile("h200"), one_by_one);
-  REQUIRE(whole.schedules[0].trips > 1);
+  REQUIRE(whole.schedules[0].phases[0].trips > 1);
   std::string out_of_bounds, unwritten;
   for (const kernel::FaultSite& site : kernel::fault_sites(whole.kernels)) {
     if (site.what.find("while k") == std::string::npos) continue;

@@ -109,8 +109,8 @@ TEST_CASE("Fig. 7: schemes and dominants by the paper's rules", "[papers][stitch
   CHECK(dominance["multiply_1"] == "sub-dominant 1");
 
   // One wave of blocks of 1024; 30,000 rows 32 in a block; 64 rows over two blocks each.
-  const schedule::Choices& choices = all.schedules[0].choices;
-  CHECK(choices.block_threads == 1024);
+  const schedule::KernelChoices& choices = all.schedules[0].choices;
+  CHECK(choices.block_threads() == 1024);
   CHECK(choices.blocks == 160);
   CHECK(choices.phases[0].mapping == Mapping::row_warp);
   CHECK(choices.phases[1].mapping == Mapping::split);
@@ -160,12 +160,12 @@ TEST_CASE("Fig. 5: a costly op is computed once for each of its elements", "[pap
 TEST_CASE("short rows are packed into blocks of one wave, long ones split", "[papers][stitch]") {
   const Compiled packed = compiled(row_sums(750000, 32).ir(), paper());
   REQUIRE(packed.schedules.size() == 1);
-  CHECK(packed.schedules[0].choices == schedule::Choices{Mapping::row_warp, 1024, 1, 0, 160});
+  CHECK(packed.schedules[0].phases[0].choices == schedule::Choices{Mapping::row_warp, 1024, 1, 0, 160});
   CHECK(packed.schedules[0].kernels[0].tiles.is(23438));  // of 32 rows; the last one has 16
   CHECK(packed.kernels[0].grid.is(160));
 
   const Compiled split = compiled(row_sums(64, 30000).ir(), paper());
-  CHECK(split.schedules[0].choices == schedule::Choices{Mapping::split, 1024, 2, 0, 128});
+  CHECK(split.schedules[0].phases[0].choices == schedule::Choices{Mapping::split, 1024, 2, 0, 128});
   CHECK(split.schedules[0].kernels[0].grid.is(128));  // 80 multiprocessors
   const Compiled on_h200 = compiled(row_sums(64, 30000).ir(), paper(), "h200");
   CHECK(on_h200.schedules[0].kernels[0].grid.constant() >= 132);

@@ -137,7 +137,7 @@ TEST_CASE("the mappings with a barrier are those of the test", "[pipeline]") {
     std::set<Mapping> seen;
     for (const schedule::Schedule& s :
          run_pipeline(block_reductions().ir(), target_profile(profile), apart).schedules) {
-      seen.insert(s.choices.mapping);
+      seen.insert(s.phases[0].choices.mapping);
     }
     CHECK(seen == std::set<Mapping>{Mapping::row_block, Mapping::column_tile, Mapping::split});
   }

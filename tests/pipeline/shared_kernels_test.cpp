@@ -126,9 +126,9 @@ TEST_CASE("a schedule holds values of its own piece, whatever kernel it shares",
     std::size_t shared = 0;
     for (std::size_t i = 0; i < compiled.schedules.size(); ++i) {
       const bool first = kernels.insert(compiled.first_kernel[i]).second;
-      for (const schedule::Schedule& phase : phases_of(compiled.schedules[i])) {
-        std::set<ir::NodeId> own(phase.piece.nodes.begin(), phase.piece.nodes.end());
-        own.insert(phase.piece.inputs.begin(), phase.piece.inputs.end());
+      for (const schedule::PhaseSchedule& phase : compiled.schedules[i].phases) {
+        std::set<ir::NodeId> own(phase.segment.nodes.begin(), phase.segment.nodes.end());
+        own.insert(phase.segment.inputs.begin(), phase.segment.inputs.end());
         for (const schedule::Held& held : phase.held) {
           INFO("schedule " << i << " holds " << compiled.graph.value_name(held.node));
           CHECK(own.count(held.node) == 1);
@@ -204,8 +204,8 @@ TEST_CASE("equal pieces with different choices have kernels of their own", "[pip
   int asked = 0;
   PipelineOptions options;
   options.choose = [&](const ir::Graph& graph, const schedule::Piece& piece, const Target& target) {
-    schedule::Choices choices = schedule::default_choices(graph, piece, target);
-    choices.block_threads = asked++ % 3 == 0 ? 64 : 128;
+    schedule::KernelChoices choices = schedule::default_choices(graph, piece, target).value();
+    choices.phases[0].block_threads = asked++ % 3 == 0 ? 64 : 128;
     return choices;
   };
   Graph g("choices");
@@ -249,9 +249,9 @@ TEST_CASE("what fails in one of many pieces is told as on one thread", "[pipelin
   const auto told = [&](int threads) {
     PipelineOptions options{.threads = threads};
     options.choose = [](const ir::Graph& graph, const schedule::Piece& piece, const Target& target) {
-      schedule::Choices choices = schedule::default_choices(graph, piece, target);
+      schedule::KernelChoices choices = schedule::default_choices(graph, piece, target).value();
       const Dim& extent = graph[piece.root].type.dims[0];
-      if (extent.is(1017) || extent.is(1031)) choices.block_threads = 17;
+      if (extent.is(1017) || extent.is(1031)) choices.phases[0].block_threads = 17;
       return choices;
     };
     return error_of([&] { compiled_of(g, options); });

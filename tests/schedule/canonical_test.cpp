@@ -180,7 +180,7 @@ TEST_CASE("buffers that are one, what is stored, and updates in place tell piece
   }
   Forms updates(g);
   REQUIRE(updates.pieces() == 2);
-  REQUIRE(updates.partition.pieces[0].in_place);
+  REQUIRE(updates.partition.pieces[0].in_place());
   CHECK(updates.same(0, 1));
   for (const std::size_t unread : {0, 1}) {
     for (const CanonicalPiece::Operand& operand : updates.equal.forms[unread].operands) {
@@ -188,7 +188,7 @@ TEST_CASE("buffers that are one, what is stored, and updates in place tell piece
     }
     CHECK(updates.equal.forms[unread].inputs.size() == 2);  // the row and where it goes, not the old contents
   }
-  updates.partition.pieces[1].in_place = false;
+  updates.partition.pieces[1].phases[0].in_place = false;
   CHECK(equal_pieces(updates.graph, updates.partition).first.size() == 2);
 }
 

@@ -39,7 +39,7 @@ TEST_CASE("default choices of the profiles", "[schedule]") {
       text += std::string("  ") + profile + ": " + choices.to_string() + "\n";
       CHECK(choices == one.defaults(profile));
       const schedule::Schedule s = one.make(choices, target_profile(profile));  // which verifies it
-      CHECK(s.choices == choices);
+      CHECK(s.choices == schedule::KernelChoices{{choices}});
     }
   }
   check_golden("schedule/default_choices.txt", text);
@@ -48,7 +48,7 @@ TEST_CASE("default choices of the profiles", "[schedule]") {
 TEST_CASE("verify refuses a block that the target does not run", "[schedule]") {
   const OnePiece one(sum_graph({37, 5000}, {1}));
   const auto with_block = [&](int threads) {
-    return schedule::make_schedule(one.graph, one.piece, {Mapping::row_block, threads, 1},
+    return schedule::make_schedule(one.graph, one.piece, {{{Mapping::row_block, threads, 1}}},
                                    target_profile("h200"));
   };
   CHECK(refusal(one, with_block(256), "tiny2") == "no error");
@@ -64,16 +64,16 @@ TEST_CASE("verify refuses a block that the target does not run", "[schedule]") {
         "internal error: schedule of %1: a block of 0 threads on h200");
 }
 
-TEST_CASE("verify refuses a mapping that does not fit the piece", "[schedule]") {
+TEST_CASE("verify refuses a mapping that does not fit the segment", "[schedule]") {
   const OnePiece reduces(sum_graph({37, 50}, {1})), computes(exp_graph({37}));
   schedule::Schedule wrong = reduces.make({Mapping::row_warp, 128, 1});
-  wrong.choices.mapping = Mapping::element;
+  wrong.phases[0].choices.mapping = Mapping::element;
   CHECK(refusal(reduces, wrong, "h200") ==
-        "internal error: schedule of %1: the mapping does not fit the piece");
+        "internal error: schedule of %1: the mapping does not fit the segment");
   schedule::Schedule other = computes.make({Mapping::element, 128, 1});
-  other.choices.mapping = Mapping::row_block;
+  other.phases[0].choices.mapping = Mapping::row_block;
   CHECK(refusal(computes, other, "h200") ==
-        "internal error: schedule of %1: the mapping does not fit the piece");
+        "internal error: schedule of %1: the mapping does not fit the segment");
 }
 
 TEST_CASE("verify refuses missing launches and missing scratch", "[schedule]") {
@@ -85,8 +85,10 @@ TEST_CASE("verify refuses missing launches and missing scratch", "[schedule]") {
   CHECK(refusal(one, parts, "h200") == "no error");
   schedule::Schedule alone = parts;
   alone.kernels.pop_back();
-  CHECK(refusal(one, alone, "h200") == "internal error: schedule of %1: parts without scratch");
+  CHECK(refusal(one, alone, "h200") == "internal error: schedule of %1: other launches than its phases have");
   schedule::Schedule bare = parts;
   bare.scratch.clear();
+  CHECK(refusal(one, bare, "h200") == "internal error: schedule of %1: other scratch than its phases have");
+  bare.phases[0].scratch.clear();
   CHECK(refusal(one, bare, "h200") == "internal error: schedule of %1: parts without scratch");
 }

@@ -48,7 +48,9 @@ TEST_CASE("pieces read only what is made before", "[partition]") {
 
 TEST_CASE("a reduction stands at the end of a piece only", "[partition]") {
   CutGraph c;
-  c.partition.pieces[2].nodes.insert(c.partition.pieces[2].nodes.begin(), c.partition.pieces[1].root);
+  for (std::vector<ir::NodeId>* nodes :
+       {&c.partition.pieces[2].nodes, &c.partition.pieces[2].phases[0].nodes})
+    nodes->insert(nodes->begin(), c.partition.pieces[1].root);
   CHECK(c.text() == "internal error: partition: %5 must end a piece");
 }
 
@@ -57,8 +59,11 @@ TEST_CASE("a value is made once", "[partition]") {
   c.partition.pieces.push_back(c.partition.pieces[2]);
   CHECK(c.text() == "internal error: partition: %7 is made twice");
   CutGraph given;
-  given.partition.pieces[0].root = 0;
-  given.partition.pieces[0].nodes = {0};
+  schedule::Piece& piece = given.partition.pieces[0];
+  piece.root = piece.phases[0].root = 0;
+  piece.nodes = piece.phases[0].nodes = {0};
+  piece.results = piece.phases[0].results = {0};
+  piece.phases[0].stages[0].root = 0;
   CHECK(given.text() == "internal error: partition: %x is made twice");
 }
 

@@ -51,14 +51,15 @@ struct OnePiece {
       if (piece.kind == schedule::Piece::Kind::kernel) this->piece = piece;
     }
   }
+  const schedule::Segment& segment() const { return piece.phases.at(0); }
   schedule::Schedule make(const schedule::Choices& choices,
                           const Target& target = target_profile("h200")) const {
-    const schedule::Schedule schedule = schedule::make_schedule(graph, piece, choices, target);
+    const schedule::Schedule schedule = schedule::make_schedule(graph, piece, {{choices}}, target);
     verify(graph, schedule, target);
     return schedule;
   }
   schedule::Choices defaults(std::string_view profile) const {
-    return schedule::default_choices(graph, piece, target_profile(profile));
+    return schedule::default_choices(graph, segment(), target_profile(profile));
   }
 };
 

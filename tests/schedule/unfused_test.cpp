@@ -167,8 +167,10 @@ TEST_CASE("a piece that carries a value past a reduction is rejected", "[partiti
     const schedule::UnfusedEdge edge = edge_with(example, partition);
     schedule::Piece& consumer = partition.pieces[edge.consumer];
     const schedule::Piece& producer = partition.pieces[edge.producer];
-    consumer.nodes.insert(consumer.nodes.begin(), producer.nodes.begin(), producer.nodes.end());
-    std::sort(consumer.nodes.begin(), consumer.nodes.end());
+    for (std::vector<ir::NodeId>* nodes : {&consumer.nodes, &consumer.phases[0].nodes}) {
+      nodes->insert(nodes->begin(), producer.nodes.begin(), producer.nodes.end());
+      std::sort(nodes->begin(), nodes->end());
+    }
     CHECK_THROWS_WITH(verify(graph, partition), Catch::Contains("must end a piece"));
   }
 }

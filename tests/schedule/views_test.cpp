@@ -10,11 +10,11 @@ using namespace fuse::test;  // NOLINT
 namespace {
 
 /// What became of the slices and concats, and the number of pieces.
-struct Chosen {
+struct ChosenViews {
   std::string text;
   std::size_t pieces = 0;
 
-  explicit Chosen(const Graph& from, const schedule::PartitionOptions& options = {}) {
+  explicit ChosenViews(const Graph& from, const schedule::PartitionOptions& options = {}) {
     const ir::Graph graph = prepared(from);
     const schedule::Partition partition =
         schedule::partition(graph, options, target_profile("h200"), analysis::facts_of(graph));
@@ -32,10 +32,10 @@ Tensor gemm(Graph& g, const Tensor& x, const std::string& weight) {
 
 /// A slice of an input as the operand of a GEMM.
 template <class F>
-Chosen sliced(const std::vector<Dim>& dims, F&& slice_of, Graph g = Graph("sliced"), DType dtype = f32) {
+ChosenViews sliced(const std::vector<Dim>& dims, F&& slice_of, Graph g = Graph("sliced"), DType dtype = f32) {
   const Tensor part = slice_of(g.input("x", dtype, dims));
   g.output("y", gemm(g, part.rank() == 2 ? part : reshape(part, {part.dim(-2), 8}), "w"));
-  return Chosen(g);
+  return ChosenViews(g);
 }
 
 }  // namespace
@@ -52,7 +52,7 @@ TEST_CASE("views: a slice that is one block of its operand", "[views]") {
   const Tensor outer = slice(both.input("x", f32, {3, 16, 8}), 0, 2, 3);
   both.output("y", gemm(both, reshape(outer, {16, 8}), "w"));
   both.output("z", gemm(both, reshape(slice(outer, 1, 3, 7), {4, 8}), "v"));
-  CHECK(Chosen(both).text == "view %3 slice in %x at element 256\nview %6 slice in %3 at element 24\n");
+  CHECK(ChosenViews(both).text == "view %3 slice in %x at element 256\nview %6 slice in %3 at element 24\n");
 
   const auto single = sliced({3, 16, 8}, [](const Tensor& x) { return slice(x, 0, 1, 3, 2); });
   CHECK(single.text == "view %2 slice in %x at element 128\n");
@@ -70,7 +70,7 @@ TEST_CASE("views: a slice that is not one block, or not where it may begin", "[v
   // A row of 6 floats has 24 bytes.
   Graph odd("odd");
   odd.output("y", matmul(slice(odd.input("x", f32, {5, 6}), 0, 1, 3), odd.parameter("w", f32, {6, 4})));
-  CHECK(Chosen(odd).text ==
+  CHECK(ChosenViews(odd).text ==
         "copy %2 slice because %2 begins at byte 24, which is not proven to be a multiple of 16\n");
   // No step needs the operand in memory.
   const auto computed = sliced({16, 8}, [](const Tensor& x) { return slice(exp(x), 0, 4, 8); });
@@ -85,7 +85,7 @@ TEST_CASE("views: where a slice begins is proven for every extent", "[views]") {
     if (assumed) g.assume(divisible(B, 4));
     const Tensor x = g.input("x", f32, {B + 3, width});
     g.output("y", matmul(slice(x, 0, B, B + 3), g.parameter("w", f32, {width, 4})));
-    return Chosen(g).text;
+    return ChosenViews(g).text;
   };
   CHECK(at(8, false) == "view %2 slice in %x at element 8 * B\n");
   CHECK(at(3, false) ==
@@ -98,12 +98,12 @@ TEST_CASE("views: kernels read the whole of a slice that a GEMM reads too", "[vi
   const Tensor part = slice(g.input("x", f32, {16, 8}), 0, 8, 16);
   g.output("y", gemm(g, part, "w"));
   g.output("z", exp(part));
-  CHECK(Chosen(g).text == "view %2 slice in %x at element 64\n");
+  CHECK(ChosenViews(g).text == "view %2 slice in %x at element 64\n");
   Graph returned("returned");  // the output has memory of its own, which the GEMM can read
   const Tensor out = slice(returned.input("x", f32, {16, 8}), 0, 8, 16);
   returned.output("y", gemm(returned, out, "w"));
   returned.output("z", out);
-  CHECK(Chosen(returned).text.empty());
+  CHECK(ChosenViews(returned).text.empty());
 }
 
 TEST_CASE("views: a concat of slices that stand one behind the other is a block", "[views]") {
@@ -115,7 +115,7 @@ TEST_CASE("views: a concat of slices that stand one behind the other is a block"
     const Tensor all = concat(parts, 0);
     g.output("y", matmul(all, g.parameter("w", f32, {2, 4})));
     if (returned) g.output("z", all);
-    return Chosen(g).text;
+    return ChosenViews(g).text;
   };
   CHECK(text({2, 3, 4}) == "view %8 concat in %x at element 12\n");
   CHECK(text({0, 1}) == "view %6 concat in %x at element 0\n");
@@ -131,14 +131,14 @@ TEST_CASE("views: a concat is assembled where steps of their own make its operan
   const Dim B = g.dim("B", {.min = 1, .max = 1000, .hint = 8});
   const Tensor x = g.input("x", f32, {B, 8});
   g.output("y", concat({gemm(g, x, "u"), reshape(gemm(g, exp(x), "v"), {B, 8})}, 0));
-  const Chosen pair(g);
+  const ChosenViews pair(g);
   CHECK(pair.text == "assembled %6 concat of %3 at element 0, %5 at element 8 * B\n");
   CHECK(pair.pieces == 3);
 
   Graph one("one");  // the kernel of the concat becomes that of the sum
   const Tensor a = one.input("x", f32, {4, 8});
   one.output("y", concat({gemm(one, a, "u"), a + 1}, 0));
-  const Chosen kernel(one);
+  const ChosenViews kernel(one);
   CHECK(kernel.text == "assembled %6 concat of %2 at element 0, %5 at element 32\n");
   CHECK(kernel.pieces == 2);
 }
@@ -150,7 +150,7 @@ TEST_CASE("views: concats of concats are assembled whole", "[views]") {
   for (int i = 0; i < 40; ++i) parts.push_back(x = gemm(g, x, "w" + std::to_string(i)));
   const std::vector<Tensor> first(parts.begin(), parts.begin() + 20), second(parts.begin() + 20, parts.end());
   g.output("y", concat({concat(first, 0), concat(second, 0)}, 0));
-  const Chosen wide(g);
+  const ChosenViews wide(g);
   CHECK(wide.pieces == 40);
   CHECK(std::count(wide.text.begin(), wide.text.end(), '\n') == 1);
 
@@ -158,7 +158,7 @@ TEST_CASE("views: concats of concats are assembled whole", "[views]") {
   const Tensor a = nested.input("x", f32, {4, 8});
   const Tensor inner = concat({gemm(nested, a, "u"), gemm(nested, a, "v")}, 0);
   nested.output("y", concat({gemm(nested, inner, "s"), inner}, 0));
-  const Chosen both(nested);
+  const ChosenViews both(nested);
   CHECK(both.text ==
         "assembled %6 concat of %4 at element 0, %5 at element 32\n"
         "assembled %8 concat of %7 at element 0, %6 at element 64\n");
@@ -170,7 +170,7 @@ TEST_CASE("views: a concat that stays a kernel says why", "[views]") {
     Graph g("kept");
     const Tensor x = g.input("x", f32, {4, 8});
     g.output("y", concat(parts(g, x), axis));
-    return Chosen(g).text;
+    return ChosenViews(g).text;
   };
   using Parts = std::vector<Tensor>;
   CHECK(text(
@@ -221,7 +221,7 @@ TEST_CASE("views: concats that stand in each other many times are looked at once
   Tensor y = concat({gemm(g, x, "u"), gemm(g, x, "v")}, 0);
   for (int i = 0; i < 29; ++i) y = concat({y, y}, 0);  // 2^30 parts
   g.output("y", y);
-  CHECK(Chosen(g).text.starts_with("copy "));
+  CHECK(ChosenViews(g).text.starts_with("copy "));
 }
 
 TEST_CASE("views: a part of two concats lies in the first", "[views]") {
@@ -230,7 +230,7 @@ TEST_CASE("views: a part of two concats lies in the first", "[views]") {
   const Tensor a = gemm(g, x, "a"), b = gemm(g, x, "b"), c = gemm(g, x, "c");
   g.output("y", concat({a, b}, 0));
   g.output("z", concat({b, c}, 0));
-  CHECK(Chosen(g).text ==
+  CHECK(ChosenViews(g).text ==
         "assembled %7 concat of %4 at element 0, %5 at element 32\n"
         "copy %8 concat because %5 lies in %7\n");
 }
@@ -242,15 +242,16 @@ TEST_CASE("views: a part that is an output is copied to it, where that is one st
   for (const char* name : {"u", "v", "w"}) all.push_back(h = gemm(last, h, name));
   last.output("all", concat(all, 0));
   last.output("last", h);
-  CHECK(Chosen(last).text == "assembled %7 concat of %4 at element 0, %5 at element 32, %6 at element 64\n");
+  CHECK(ChosenViews(last).text ==
+        "assembled %7 concat of %4 at element 0, %5 at element 32, %6 at element 64\n");
   last.output("first", all[0]);
-  CHECK(Chosen(last).text == "copy %7 concat because %4 and %6 would each need a step\n");
+  CHECK(ChosenViews(last).text == "copy %7 concat because %4 and %6 would each need a step\n");
 }
 
 TEST_CASE("views: other compilers' cuts have none", "[views]") {
   Graph g("other");
   g.output("y", gemm(g, slice(g.input("x", f32, {16, 8}), 0, 8, 16), "w"));
-  const Chosen xla(g, {.baseline = schedule::Baseline::xla});
+  const ChosenViews xla(g, {.baseline = schedule::Baseline::xla});
   CHECK(xla.text.empty());
   CHECK(xla.pieces == 2);
 }

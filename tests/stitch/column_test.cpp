@@ -25,9 +25,9 @@ Graph rows_and_columns(std::int64_t rows, std::int64_t columns) {
   return g;
 }
 
-std::vector<std::string> forms(const schedule::Piece& piece) {
+std::vector<std::string> forms(const schedule::Segment& segment) {
   std::vector<std::string> result;
-  for (const Stage& stage : piece.stages) result.emplace_back(schedule::to_string(stage.form));
+  for (const Stage& stage : segment.stages) result.emplace_back(schedule::to_string(stage.form));
   std::sort(result.begin(), result.end());
   return result;
 }
@@ -38,18 +38,18 @@ TEST_CASE("columns are stages beside rows", "[stitch][schedule]") {
   const Compiled whole = compiled(rows_and_columns(1000, 300), "h200");
   REQUIRE(whole.schedules.size() == 1);
   const schedule::Schedule& made = whole.schedules[0];
-  CHECK(forms(made.piece) ==
+  CHECK(forms(made.phases[0].segment) ==
         std::vector<std::string>{"column", "column_reduce", "column_reduce", "element", "reduce"});
-  CHECK(made.choices.mapping == Mapping::row_block);
-  const Dim parts = 300 * made.choices.parts;
+  CHECK(made.phases[0].choices.mapping == Mapping::row_block);
+  const Dim parts = 300 * made.phases[0].choices.parts;
   CHECK(made.scratch == std::vector<schedule::ScratchArray>{{f32, parts}, {f32, parts}, {i64, parts}});
   REQUIRE(made.kernels.size() == 3);
   CHECK(made.kernels[1].results.is(300));
-  CHECK(made.kernels[1].reduced.is(made.choices.parts));
+  CHECK(made.kernels[1].reduced.is(made.phases[0].choices.parts));
   // Square: what is made of a column is not taken for what is made of a row.
   const Compiled square = compiled(rows_and_columns(64, 64), "h200");
-  CHECK(forms(square.schedules[0].piece) == forms(made.piece));
-  CHECK(square.schedules[0].choices.mapping == Mapping::row_warp);
+  CHECK(forms(square.schedules[0].phases[0].segment) == forms(made.phases[0].segment));
+  CHECK(square.schedules[0].phases[0].choices.mapping == Mapping::row_warp);
 }
 
 TEST_CASE("one step spins and has parts; without grid barriers they are steps", "[stitch][pipeline]") {
@@ -63,7 +63,7 @@ TEST_CASE("one step spins and has parts; without grid barriers they are steps", 
   CHECK(work.counter.has_value());
   const codegen::KernelInfo& info = whole.source.kernels[work.kernel];
   CHECK(info.spins);
-  CHECK(info.blocks_an_sm * 132 >= whole.schedules[0].choices.blocks);
+  CHECK(info.blocks_an_sm * 132 >= whole.schedules[0].phases[0].choices.blocks);
 
   const Compiled apart = compiled(rows_and_columns(1000, 300), "h200", {.grid_barriers = false});
   REQUIRE(apart.plan.steps.size() == 2);
@@ -74,10 +74,15 @@ TEST_CASE("one step spins and has parts; without grid barriers they are steps", 
 TEST_CASE("one kernel or two launches, the same bits", "[stitch][emulated]") {
   for (const char* profile : {"tiny2", "tiny3", "h200"}) {
     const Device device = Device::emulated({.profile = profile, .checked = true, .optimization = 0});
-    for (const std::int64_t columns : {20, 300}) {
+    for (const std::int64_t columns : {40, 300}) {
       INFO(profile << ' ' << columns);
-      const Graph g = rows_and_columns(columns, columns);
-      REQUIRE(has_columns(compiled(g, profile).partition.pieces[0]));
+      const Graph g =
+          rows_and_columns(1000, columns);  // so many rows are one kernel with or without barriers
+      for (const bool barriers : {true, false}) {
+        const Compiled made = compiled(g, profile, {.grid_barriers = barriers});
+        REQUIRE(made.partition.pieces.size() == 1);
+        REQUIRE(has_columns(made.partition.pieces[0].phases[0]));
+      }
       CHECK(output_bytes(g, device, {}) == output_bytes(g, device, {.grid_barriers = false}));
     }
   }
@@ -107,7 +112,7 @@ TEST_CASE("columns that no thread can keep are no stages", "[stitch][schedule]")
   const auto verified = [&](schedule::Choices choices) {
     const Target target = target_profile("h200");
     return thrown_by([&] {
-      verify(whole.graph, make_schedule(whole.graph, whole.schedules[0].piece, choices, target), target);
+      verify(whole.graph, make_schedule(whole.graph, whole.schedules[0].piece, {{choices}}, target), target);
     });
   };
   CHECK(verified({Mapping::row_block, 64, 3}) == "no error");

@@ -30,7 +30,7 @@ Graph any_logsumexp(DType dtype = f32) {
 std::string stages(const Graph& g, const CompileOptions& options = {}) {
   const Compiled made = compiled(g, "h200", options);
   REQUIRE(made.schedules.size() == 1);
-  return stages_text(made.graph, made.schedules[0].piece.stages);
+  return stages_text(made.graph, made.schedules[0].phases[0].segment.stages);
 }
 
 }  // namespace
@@ -60,9 +60,10 @@ TEST_CASE("other sums of exponentials stay behind what they need", "[stitch][sch
     const Tensor x = g.input("x", f32, {300, n}), z = g.input("z", f32, {300, n});
     g.output("y", build(x, z));
     const Compiled made = compiled(g, "h200");
-    return std::any_of(
-        made.partition.pieces.begin(), made.partition.pieces.end(),
-        [&](const schedule::Piece& piece) { return schedule::with_online_sums(made.graph, piece); });
+    return std::any_of(made.partition.pieces.begin(), made.partition.pieces.end(),
+                       [&](const schedule::Piece& piece) {
+                         return schedule::with_online_sums(made.graph, piece.phases[0]);
+                       });
   };
   const auto below = [](const Tensor& x, const Tensor& most) { return exp(x - most); };
   CHECK(sums([&](auto x, auto) { return sum(below(x, reduce_max(x, {1}, true)), {1}); }));

@@ -28,8 +28,9 @@ inline double row_loads(const Graph& g, const char* profile, std::int64_t n) {
 /// As the oracle of generated programs judges it, with these choices for every piece.
 inline fuzz::Outcome outcome(const Graph& g, const fuzz::RunOptions& options,
                              const schedule::Choices& choices) {
-  fuzz::Batch batch({case_of(g, options)}, {},
-                    [&](const ir::Graph&, const schedule::Piece&, const Target&) { return choices; });
+  fuzz::Batch batch({case_of(g, options)}, {}, [&](const ir::Graph&, const schedule::Piece&, const Target&) {
+    return schedule::KernelChoices{{choices}};
+  });
   return batch.run(0);
 }
 

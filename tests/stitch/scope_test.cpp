@@ -13,7 +13,7 @@
 using namespace fuse;        // NOLINT
 using namespace fuse::test;  // NOLINT
 using schedule::Held;
-using schedule::Piece;
+using schedule::Segment;
 using schedule::Stage;
 
 namespace {
@@ -27,13 +27,13 @@ struct Pieced {
     verify(graph, partition);
   }
   std::size_t pieces() const { return partition.pieces.size(); }
-  const Piece& last() const { return partition.pieces.back(); }
+  const Segment& last() const { return partition.pieces.back().phases.at(0); }
   std::string stages() const { return stages_text(graph, last().stages); }
-  schedule::Schedule schedule(schedule::Choices choices) const {
+  schedule::PhaseSchedule schedule(schedule::Choices choices) const {
     const Target target = target_profile("h200");
-    schedule::Schedule result = schedule::make_schedule(graph, last(), choices, target);
+    schedule::Schedule result = schedule::make_schedule(graph, partition.pieces.back(), {{choices}}, target);
     verify(graph, result, target);
-    return result;
+    return result.phases[0];
   }
   /// "%x 0-1, %3 1-2"
   std::string held(const std::vector<Held>& held) const {
@@ -200,17 +200,18 @@ TEST_CASE("a kernel that would leave the device idle stays apart, with the numbe
 }
 
 TEST_CASE("the verifier knows stages", "[stitch][partition]") {
-  const auto broken = [](const std::function<void(Piece&)>& change) {
+  const auto broken = [](const std::function<void(Segment&)>& change) {
     Pieced cut(stitch::softmax(f32, 8, 64));
-    change(cut.partition.pieces[0]);
+    change(cut.partition.pieces[0].phases[0]);
     return thrown_by([&] { verify(cut.graph, cut.partition); });
   };
-  CHECK(broken([](Piece&) {}) == "no error");
-  CHECK(broken([](Piece& piece) { piece.stages.erase(piece.stages.begin()); }).find("must end a piece") !=
+  CHECK(broken([](Segment&) {}) == "no error");
+  CHECK(broken([](Segment& segment) {
+          segment.stages.erase(segment.stages.begin());
+        }).find("must end a piece") != std::string::npos);
+  CHECK(broken([](Segment& segment) { segment.stages[1].pass = 0; }).find("comes before what it reads") !=
         std::string::npos);
-  CHECK(broken([](Piece& piece) { piece.stages[1].pass = 0; }).find("comes before what it reads") !=
-        std::string::npos);
-  CHECK(broken([](Piece& piece) { piece.stages.pop_back(); }).find("is stored by no stage") !=
+  CHECK(broken([](Segment& segment) { segment.stages.pop_back(); }).find("is stored by no stage") !=
         std::string::npos);
 }
 

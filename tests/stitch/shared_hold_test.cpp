@@ -23,16 +23,16 @@ Graph two_values(const Dim& n, Graph g = Graph("two_values"), DType dtype = f32)
   return g;
 }
 
-schedule::Schedule schedule_of(const Graph& g, const char* profile = "h200") {
+schedule::PhaseSchedule schedule_of(const Graph& g, const char* profile = "h200") {
   const Compiled made = compiled(g, profile);
   REQUIRE(made.schedules.size() == 1);
-  return made.schedules[0];
+  return made.schedules[0].phases[0];
 }
 
 }  // namespace
 
 TEST_CASE("rows of any length lie in shared memory, as far as they fit", "[stitch][schedule]") {
-  const schedule::Schedule any = schedule_of(any_softmax());
+  const schedule::PhaseSchedule any = schedule_of(any_softmax());
   CHECK(any.choices.hold == 0);
   CHECK(any.choices.shared_hold > 8192);
   CHECK(any.held == std::vector<Held>{{0, 0, 1}});  // x alone: exponentials are computed again
@@ -76,7 +76,7 @@ TEST_CASE("rows in shared memory answer right, checked, in any order", "[stitch]
   for (const Graph& g : graphs) {
     const Compiled made = compiled(g, "h200");
     REQUIRE(made.partition.pieces.size() == 1);
-    const int widest = schedule::widest_vector(made.graph, made.partition.pieces[0]);
+    const int widest = schedule::widest_vector(made.graph, made.partition.pieces[0].phases[0]);
     std::uint64_t seed = 1;
     for (const int vector : {1, widest}) {
       for (const int held : {vector, 8 * vector, 40, 96, 104}) {
@@ -107,7 +107,7 @@ TEST_CASE("shared memory holds rows of known mappings alone", "[stitch][schedule
   const Target target = target_profile("h200");
   const auto verified = [&](const Choices& choices) {
     return thrown_by([&] {
-      verify(made.graph, make_schedule(made.graph, made.partition.pieces[0], choices, target), target);
+      verify(made.graph, make_schedule(made.graph, made.partition.pieces[0], {{choices}}, target), target);
     });
   };
   const Choices good{.mapping = Mapping::row_block, .block_threads = 64, .shared_hold = 100};

@@ -29,7 +29,9 @@ Graph normalised(std::int64_t rows, std::int64_t columns) {
 
 /// The same for every piece.
 auto chooses(const Choices& choices) {
-  return [choices](const ir::Graph&, const schedule::Piece&, const Target&) { return choices; };
+  return [choices](const ir::Graph&, const schedule::Piece&, const Target&) {
+    return schedule::KernelChoices{{choices}};
+  };
 }
 
 Compiled chosen(const Graph& g, const char* profile, const Choices& choices) {
@@ -52,14 +54,14 @@ TEST_CASE("each pass over split rows is a launch; one kernel holds", "[stitch][s
   const Compiled apart = chosen(g, "h200", {Mapping::split, 256, 4, 32});
   REQUIRE(apart.schedules.size() == 1);
   CHECK(roles(apart.schedules[0]) == std::vector{Role::partial, Role::partial, Role::combine});
-  CHECK(apart.schedules[0].held.empty());  // from launch to launch nothing stays
+  CHECK(apart.schedules[0].phases[0].held.empty());  // from launch to launch nothing stays
   CHECK(apart.schedules[0].scratch.size() == 4);
   for (const schedule::ScratchArray& array : apart.schedules[0].scratch) CHECK(array.elements.is(24));
 
   const Compiled joined = chosen(g, "h200", {Mapping::split, 256, 4, 32, 24});
   CHECK(roles(joined.schedules[0]).back() == Role::joined);
-  CHECK(!joined.schedules[0].held.empty());
-  CHECK(joined.schedules[0].trips == 4);
+  CHECK(!joined.schedules[0].phases[0].held.empty());
+  CHECK(joined.schedules[0].phases[0].trips == 4);
   const schedule::Step& step = joined.plan.steps.back();
   CHECK(step.spins);
   CHECK(std::get<schedule::KernelStep>(step.work).parts.size() == 3);
@@ -104,13 +106,13 @@ TEST_CASE("groups and blocks that are in none answer right, checked", "[stitch][
 TEST_CASE("few long rows fill the device, and are read once", "[stitch][schedule]") {
   const Compiled few = compiled(normalised(6, 1 << 16), "a100");
   REQUIRE(few.schedules.size() == 1);
-  const Choices& choices = few.schedules[0].choices;
+  const Choices& choices = few.schedules[0].phases[0].choices;
   CHECK(choices.mapping == Mapping::split);
   CHECK(choices.blocks % choices.parts == 0);
   CHECK(choices.blocks >= 64);
-  CHECK(!few.schedules[0].held.empty());
+  CHECK(!few.schedules[0].phases[0].held.empty());
   // Many rows fill it by themselves.
-  CHECK(compiled(normalised(4096, 2048), "h200").schedules[0].choices.mapping != Mapping::split);
+  CHECK(compiled(normalised(4096, 2048), "h200").schedules[0].phases[0].choices.mapping != Mapping::split);
 }
 
 TEST_CASE("split stages answer right, checked, whatever the order of threads", "[stitch][emulated]") {
@@ -147,7 +149,7 @@ TEST_CASE("no rows: blocks that share them do nothing", "[stitch][cluster][emula
 TEST_CASE("split rows: one kernel or its launches, the same bits", "[stitch][emulated]") {
   for (const auto& [profile, g] :
        {std::pair{"a100", normalised(3, 40000)}, std::pair{"tiny3", normalised(1, 12000)}}) {
-    REQUIRE(compiled(g, profile).schedules[0].choices.mapping == Mapping::split);
+    REQUIRE(compiled(g, profile).schedules[0].phases[0].choices.mapping == Mapping::split);
     const Device device = Device::emulated({.profile = profile, .checked = true, .optimization = 0});
     CHECK(output_bytes(g, device, {}) == output_bytes(g, device, {.grid_barriers = false}));
   }
@@ -164,7 +166,7 @@ TEST_CASE("without any one of its barriers a kernel of split rows or of phases f
 
 TEST_CASE("the blocks of a row are a cluster where the device has them", "[stitch][cluster]") {
   const auto choices_on = [](const char* profile) {
-    return compiled(stitch::group_norm(f32, 1024, 1024), profile).schedules.at(0).choices;
+    return compiled(stitch::group_norm(f32, 1024, 1024), profile).schedules.at(0).phases[0].choices;
   };
   CHECK(choices_on("h200").cluster);
   CHECK(choices_on("h200").parts <= 16);
@@ -177,7 +179,7 @@ TEST_CASE("the blocks of a row are a cluster where the device has them", "[stitc
   REQUIRE(one.kernels.size() == 1);
   CHECK(one.kernels[0].cluster == 4);
   CHECK(one.schedules[0].scratch.empty());
-  CHECK(!one.schedules[0].held.empty());
+  CHECK(!one.schedules[0].phases[0].held.empty());
   CHECK(one.plan.steps.size() == 1);
   CHECK(!one.plan.steps[0].spins);
   const auto error = [&](const char* profile) { return thrown_by([&] { chosen(g, profile, choices); }); };
@@ -232,5 +234,5 @@ TEST_CASE("equal kernels of several phases are compiled once", "[stitch][pipelin
   const Compiled both = compiled(g, "h200", {.layers = 2, .stitch = Stitch::no_merge});
   REQUIRE(both.schedules.size() == 2);
   CHECK(both.first_kernel[0] == both.first_kernel[1]);
-  CHECK(both.schedules[0].phases[0].piece.root != both.schedules[1].phases[0].piece.root);
+  CHECK(both.schedules[0].phases[0].segment.root != both.schedules[1].phases[0].segment.root);
 }

@@ -29,7 +29,7 @@ Graph transposed_sum(DType dtype, const std::vector<Dim>& dims,
 Mapping mapping_of(const Graph& g) {
   const Compiled made = compiled(g, "h200");
   REQUIRE(made.schedules.size() == 1);
-  return made.schedules[0].choices.mapping;
+  return made.schedules[0].phases[0].choices.mapping;
 }
 
 }  // namespace
@@ -65,9 +65,9 @@ TEST_CASE("of transposes along two dims, those along one are in tiles", "[stitch
   g.output("y", a + b + c);
   const Compiled made = compiled(g, "h200");
   REQUIRE(made.schedules.size() == 1);
-  CHECK(made.schedules[0].choices.mapping == Mapping::tile);
+  CHECK(made.schedules[0].phases[0].choices.mapping == Mapping::tile);
   const auto held = static_cast<std::int64_t>(made.source.kernels[0].shared_bytes / (4 * 32 * 33));
-  const auto values = schedule::transposed(made.graph, made.schedules[0].piece);
+  const auto values = schedule::transposed(made.graph, made.schedules[0].phases[0].segment);
   REQUIRE(values);
   CHECK(held == static_cast<std::int64_t>(values->nodes.size()));
   CHECK(values->nodes.size() < 3);
@@ -87,7 +87,9 @@ TEST_CASE("transposes answer right, checked, in any order; without their barrier
           "[stitch][emulated]") {
   const auto outcome = [](const Graph& g, const fuzz::RunOptions& options, const Choices& choices) {
     fuzz::Batch batch({case_of(g, options)}, {},
-                      [&](const ir::Graph&, const schedule::Piece&, const Target&) { return choices; });
+                      [&](const ir::Graph&, const schedule::Piece&, const Target&) {
+                        return schedule::KernelChoices{{choices}};
+                      });
     const fuzz::Outcome result = batch.run(0);
     INFO(result.text);
     return to_string(result.verdict);

@@ -21,7 +21,7 @@ int widest(const std::function<Tensor(Graph&)>& fill) {
   Graph g("g");
   g.output("y", fill(g));
   const OnePiece one(g);
-  return schedule::widest_vector(one.graph, one.piece);
+  return schedule::widest_vector(one.graph, one.segment());
 }
 
 /// Two passes over rows, and a result of one value a row.
@@ -34,7 +34,7 @@ Graph normalised(const Dim& rows, std::int64_t columns, DType dtype, Graph g = G
 }
 
 Choices defaults(const Graph& g, const char* profile = "h200") {
-  return run_pipeline(g.ir(), target_profile(profile), {}).schedules.at(0).choices;
+  return run_pipeline(g.ir(), target_profile(profile), {}).schedules.at(0).phases[0].choices;
 }
 
 }  // namespace
@@ -58,7 +58,7 @@ TEST_CASE("the widest vector is 16 bytes of the largest value that is walked", "
     assume(g, n, m);
     g.output("y", abs(g.input("x", f32, {64, n})));
     const Compiled made = run_pipeline(g.ir(), target_profile("h200"), {});
-    return schedule::widest_vector(made.graph, made.partition.pieces.at(0));
+    return schedule::widest_vector(made.graph, made.partition.pieces.at(0).phases.at(0));
   };
   CHECK(of_symbol([](Graph&, const Dim&, const Dim&) {}) == 1);
   CHECK(of_symbol([](Graph& g, const Dim& n, const Dim&) { g.assume(divisible(n, 12)); }) == 4);
@@ -173,8 +173,9 @@ TEST_CASE("vectors and packed rows answer right, checked", "[stitch][emulated]")
       cases.push_back(case_of(normalised(rows, columns, f32),
                               {.profile = "tiny3", .checked = true, .shuffle_seed = i, .optimization = 0}));
     }
-    fuzz::Batch batch(std::move(cases), {},
-                      [&](const ir::Graph&, const schedule::Piece&, const Target&) { return all[next++]; });
+    fuzz::Batch batch(std::move(cases), {}, [&](const ir::Graph&, const schedule::Piece&, const Target&) {
+      return schedule::KernelChoices{{all[next++]}};
+    });
     REQUIRE(next == all.size());
     for (std::size_t i = 0; i < batch.size(); ++i) {
       const fuzz::Outcome outcome = batch.run(i);
@@ -208,7 +209,7 @@ TEST_CASE("a symbol that is known to be a multiple is one in every index", "[sti
   g.output("part", slice(x, 1, 16, n) * 2);
   const Compiled made = run_pipeline(g.ir(), target_profile("h200"), {});
   for (const schedule::Schedule& each : made.schedules)
-    CHECK(schedule::widest_vector(made.graph, each.piece) == 8);
+    CHECK(schedule::widest_vector(made.graph, each.phases[0].segment) == 8);
   for (const schedule::Step& step : made.plan.steps) {
     const auto& work = std::get<schedule::KernelStep>(step.work);
     CHECK(work.extents.at(0).to_string() == (n / 8).to_string());

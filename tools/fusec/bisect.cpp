@@ -87,11 +87,7 @@ class Bisector {
     };
     using schedule::PartitionOptions;
     static constexpr Choice choices[] = {
-        {"--no-grid-barriers",
-         [](PipelineOptions& o) {
-           o.grid_barriers = false;
-           o.partition.join = PartitionOptions::Join::never;
-         }},
+        {"--no-grid-barriers", [](PipelineOptions& o) { o.partition.grid_barriers = false; }},
         {"--no-gemm-merge", [](PipelineOptions& o) { o.merge_gemms = false; }},
         {"one stream", [](PipelineOptions& o) { o.streams.max_streams = 1; }},
         {"--stitch mapping",

@@ -99,8 +99,8 @@ class PlanPainter {
  private:
   /// Of one launch: where its values are, as names of nodes.
   struct Launch {
-    std::string name{};  ///< begins its nodes' names
-    const schedule::Piece* piece = nullptr;
+    std::string name{};                ///< begins its nodes' names
+    std::span<const NodeId> inputs{};  ///< that it reads
     std::vector<schedule::Held> held{};
     int trips = 0;                              ///< elements a thread that it holds
     Way total = Way::shared;                    ///< how a reduction's total reaches what reads it
@@ -129,14 +129,13 @@ class PlanPainter {
     const std::uint32_t first = compiled_.first_kernel[index];
     Box box;
     std::size_t launches = 0;
-    for (std::size_t i = 0; i < schedule.phases.size() + schedule.phases.empty(); ++i) {
-      const schedule::Schedule& phase = phases_of(schedule)[i];
-      const schedule::Piece& own = phase.piece;
-      const bool passes = splits_stages(own, phase.choices);  // which are painted as what they are together
+    for (const schedule::PhaseSchedule& phase : schedule.phases) {
+      const bool passes =
+          splits_stages(phase.segment, phase.choices);  // which are painted as what they are together
       for (const KernelSchedule& launch : phase.kernels) {
         if (launch.role == KernelSchedule::Role::joined) continue;
         if (!passes || launch.pass == 0) {
-          box.boxes.push_back(launch_box(own, phase, passes ? together(launch) : launch, launches));
+          box.boxes.push_back(launch_box(phase, passes ? together(launch) : launch, launches));
           box.boxes.back().title = title_of(launch, first + static_cast<std::uint32_t>(launches));
         }
         ++launches;
@@ -164,19 +163,19 @@ class PlanPainter {
                        to_string(launch.mapping), launch.grid.to_string(), launch.block_threads);
   }
 
-  Box launch_box(const schedule::Piece& piece, const schedule::Schedule& schedule,
-                 const KernelSchedule& kernel, std::size_t index) {
+  Box launch_box(const schedule::PhaseSchedule& phase, const KernelSchedule& kernel, std::size_t index) {
+    const schedule::Segment& segment = phase.segment;
     const bool combines = kernel.role == KernelSchedule::Role::combine;
-    Launch launch{.name = fmt::format("k{}_{}", piece_, index), .piece = &piece};
-    launch.trips = schedule.trips;
-    if (splits_stages(piece, schedule.choices))
-      launch.total = schedule.choices.cluster ? Way::cluster : Way::memory;
-    if (!combines) launch.held = schedule.held;
-    const ir::Node& dominant = graph_[schedule::dominant(graph_, piece)];
+    Launch launch{.name = fmt::format("k{}_{}", piece_, index), .inputs = segment.inputs};
+    launch.trips = phase.trips;
+    if (splits_stages(segment, phase.choices))
+      launch.total = phase.choices.cluster ? Way::cluster : Way::memory;
+    if (!combines) launch.held = phase.held;
+    const ir::Node& dominant = graph_[schedule::dominant(segment)];
     if (info(dominant.op).relation == ir::Relation::reduce) {
       launch.is_reduced = schedule::loop_shape(graph_, dominant).is_reduced;
     }
-    std::vector<Stage> stages = stages_of(graph_, piece, kernel);
+    std::vector<Stage> stages = stages_of(segment, kernel);
     if (combines) {
       for (Stage& stage : stages) take_part(launch, stage);
     }
@@ -210,14 +209,14 @@ class PlanPainter {
         box.title += fmt::format("\na user's kernel, grid {}", kernel->grid.to_string());
       }
     }
-    Launch launch{.name = fmt::format("k{}_0", piece_), .piece = &piece};
-    paint_pass(launch, stages_of(graph_, piece), 0, box);
+    Launch launch{.name = fmt::format("k{}_0", piece_), .inputs = piece.inputs};
+    paint_pass(launch, {{.root = piece.root}}, 0, box);
     add_piece(piece, std::move(box));
   }
 
   void add_piece(const schedule::Piece& piece, Box box) {
     if (setup_.contains(piece.root)) box.title += "\nonce, for the parameters";
-    for (const NodeId result : results_of(piece)) stored_.emplace(result, stored_.at(piece.root));
+    for (const NodeId result : piece.results) stored_.emplace(result, stored_.at(piece.root));
     boxes_.push_back(std::move(box));
   }
 
@@ -285,8 +284,7 @@ class PlanPainter {
   }
 
   static bool is_input(const Launch& launch, NodeId id) {
-    const std::vector<NodeId>& inputs = launch.piece->inputs;
-    return std::find(inputs.begin(), inputs.end(), id) != inputs.end();
+    return std::find(launch.inputs.begin(), launch.inputs.end(), id) != launch.inputs.end();
   }
 
   static const schedule::Held* held_at(const Launch& launch, NodeId id, int pass) {

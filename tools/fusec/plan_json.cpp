@@ -122,8 +122,7 @@ class Describer {
             {"root", graph_.value_name(piece.root)},
             {"nodes", std::move(nodes)},
             {"inputs", names(piece.inputs)},
-            {"results", names(results_of(piece))},
-            {"stages", stages(piece)},
+            {"results", names(piece.results)},
             {"phases", phases(piece)},
             {"schemes", schemes(index)},
             {"group", piece.group == schedule::no_group ? Json(nullptr) : Json(piece.group)},
@@ -132,7 +131,7 @@ class Describer {
 
   Json phases(const schedule::Piece& piece) const {
     Json json = Json::array();
-    for (const schedule::Piece& phase : piece.phases) {
+    for (const schedule::Segment& phase : piece.phases) {
       json.push_back({{"root", graph_.value_name(phase.root)},
                       {"nodes", names(phase.nodes)},
                       {"inputs", names(phase.inputs)},
@@ -160,9 +159,9 @@ class Describer {
     return json;
   }
 
-  Json stages(const schedule::Piece& piece) const {
+  Json stages(const schedule::Segment& segment) const {
     Json json = Json::array();
-    for (const schedule::Stage& stage : piece.stages) {
+    for (const schedule::Stage& stage : segment.stages) {
       json.push_back({{"root", graph_.value_name(stage.root)},
                       {"op", to_string(graph_[stage.root].op)},
                       {"form", schedule::to_string(stage.form)},

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "schedule/chooser.hpp"
+
+#include <utility>
+
+#include "schedule/default_choices.hpp"
+#include "schedule/paper_choices.hpp"
+#include "schedule/partition.hpp"
+#include "schedule/piece_cost.hpp"
+
+namespace fuse::schedule {
+namespace {
+
+/// Each phase's choices changed by `change`.
+template <class Change>
+Chooser changed(Chooser inner, Change change) {
+  return
+      [inner = std::move(inner), change](const ir::Graph& graph, const Piece& piece, const Target& target) {
+        std::optional<KernelChoices> choices = inner(graph, piece, target);
+        if (choices) {
+          for (Choices& phase : choices->phases) change(phase);
+        }
+        return choices;
+      };
+}
+
+}  // namespace
+
+Chooser cost_model() {
+  return [](const ir::Graph& graph, const Piece& piece, const Target& target) {
+    return default_choices(graph, piece, target);
+  };
+}
+
+Chooser astitch_rules() {
+  return [](const ir::Graph& graph, const Piece& piece, const Target& target) {
+    std::optional<KernelChoices> printed = paper_choices(graph, piece, target);
+    return printed ? printed : default_choices(graph, piece, target);
+  };
+}
+
+Chooser without_grid_barriers(Chooser inner) {
+  return changed(std::move(inner), [](Choices& phase) { phase.blocks = 0; });
+}
+
+Chooser without_splits(Chooser inner) {
+  return changed(std::move(inner), [](Choices& phase) {
+    if (phase.mapping != Mapping::split) return;
+    phase.mapping = Mapping::row_block;
+    phase.parts = 1;
+    phase.blocks = 0;
+    phase.cluster = false;
+  });
+}
+
+Chooser chooser_of(const PartitionOptions& options) {
+  Chooser chooser = options.schemes == SchemeRules::paper ? astitch_rules() : cost_model();
+  if (!options.grid_barriers) chooser = without_grid_barriers(std::move(chooser));
+  if (options.baseline != Baseline::off) chooser = without_splits(std::move(chooser));
+  return chooser;
+}
+
+std::optional<Chosen> chosen_by(const Chooser& chooser, const ir::Graph& graph, const Piece& piece,
+                                const Target& target) {
+  std::optional<KernelChoices> choices = chooser(graph, piece, target);
+  if (!choices) return std::nullopt;
+  const double seconds = piece_seconds(graph, piece, *choices, target);
+  return Chosen{std::move(*choices), seconds};
+}
+
+}  // namespace fuse::schedule
