@@ -11,6 +11,7 @@ import multiprocessing
 import os
 import pathlib
 import shutil
+import subprocess
 import sys
 
 import clang.cindex as cindex
@@ -33,7 +34,7 @@ ARITHMETIC = {'+': '-', '-': '+', '*': '+', '/': '*', '%': '/', '<<': '>>', '>>'
 CONSTANT = {Kind.STATIC_ASSERT, Kind.ENUM_CONSTANT_DECL, Kind.TEMPLATE_TYPE_PARAMETER, Kind.TEMPLATE_NON_TYPE_PARAMETER}
 NOT_TAKEN = 'the branch is not taken'
 PRELUDE = '#include "mutant.hpp"\n'
-MUTANT_HPP = '''// Which mutant runs. Written by tests/mutants/plant.py.
+MUTANT_HPP = '''// Which mutant runs. Written by tests/mutants/plant.py. SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include "mutant_trace.hpp"
 #define FUSE_MUTANT(number, as_it_was, changed) (::fuse::mutants::is(number) ? (changed) : (as_it_was))
@@ -240,9 +241,9 @@ def main():
     options = parser.parse_args()
     os.chdir(options.root)
     tree = pathlib.Path(options.tree)
-    for name in ('src', 'include', 'tests', 'cmake', 'tools', 'bench', 'examples', 'docs'):
-        shutil.copytree(name, tree / name, dirs_exist_ok=True)
-    for name in ('CMakeLists.txt', 'CMakePresets.json', 'LICENSE', 'README.md', 'CHANGELOG.md'):
+    tracked = subprocess.run(['git', 'ls-files', '-z'], check=True, capture_output=True, text=True).stdout
+    for name in filter(None, tracked.split('\0')):
+        (tree / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(name, tree / name)
     files = list(sources())
     mutants = []
@@ -261,7 +262,7 @@ def main():
     with (tree / 'tests/CMakeLists.txt').open('a') as cmake:  # what the others precompile has no listeners
         cmake.write('set_source_files_properties(support/mutant_listener.cpp PROPERTIES SKIP_PRECOMPILE_HEADERS ON\n'
                     '                            SKIP_UNITY_BUILD_INCLUSION ON)\n')
-    (tree / 'src/mutant_count.hpp').write_text(f'inline constexpr int mutant_count = {len(mutants)};\n')
+    (tree / 'src/mutant_count.hpp').write_text(f'// SPDX-License-Identifier: Apache-2.0\ninline constexpr int mutant_count = {len(mutants)};\n')
     (tree / 'mutants.json').write_text(json.dumps(mutants, indent=1))
 
 

@@ -12,6 +12,7 @@ import json
 import os
 import pathlib
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -36,6 +37,7 @@ class Suite:
         trace = tree / 'trace.jsonl'
         if not (tree / 'traced').exists():
             self.record(trace)
+        self.rest = self.record_rest()
         self.tests = [json.loads(line) for line in trace.read_text().splitlines()]
         for test in self.tests:
             test['reaches'] = set(test['reaches'])
@@ -53,6 +55,23 @@ class Suite:
             if process.returncode != 0:
                 sys.exit(out[-3000:] + '\nthe tests fail without a mutant')
         (self.tree / 'traced').write_text(f'{time.time() - started:.0f} s\n')
+
+    def record_rest(self):
+        """What is run behind the tests, with what fails of it though there is no mutant."""
+        known = self.tree / 'rest.json'
+        commands = {'generated programs': [str(self.bin / 'fuse_fuzz'), '--count', '300', '--seed', '1', '--jobs', '1',
+                                           '--no-minimise'],
+                    'tools': ['bash', 'tests/run_tools.sh', str(self.bin)]}
+        if not known.exists():
+            note('generated programs and tools run once with the code as it was')
+            known.write_text(json.dumps({name: sorted(failures(command, 0, 1800, self.tree)[0])
+                                         for name, command in commands.items()}))
+        failing = {name: set(lines) for name, lines in json.loads(known.read_text()).items()}
+        if failing['generated programs']:
+            sys.exit(f'generated programs fail without a mutant: {failing["generated programs"]}')
+        for line in sorted(failing['tools']):
+            note(f'fails without a mutant, and so judges none: {line}')
+        return {name: (command, failing[name]) for name, command in commands.items()}
 
     def of(self, mutant):
         """The tests that reach it, as lists that are run one behind the other."""
@@ -87,6 +106,23 @@ def run(command, mutant, seconds, cwd):
     return (failed or lines or ['?'])[0][:160]
 
 
+def failures(command, mutant, seconds, cwd):
+    """The lines that tell of a failure, without what differs from run to run; and what ended it otherwise, or None."""
+    process = subprocess.Popen(command, cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                               errors='replace', start_new_session=True,
+                               env=dict(os.environ, FUSE_MUTANT=str(mutant), CI='true'))
+    try:
+        out, _ = process.communicate(timeout=seconds)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+        return set(), 'time'
+    failed = {re.sub(r'/tmp/[^ ]*', 'TMP', line.strip()) for line in out.splitlines() if line.startswith('FAILED')}
+    if process.returncode < 0:
+        return failed, signal.Signals(-process.returncode).name
+    return failed, None if failed or process.returncode == 0 else f'status {process.returncode}'
+
+
 def judge(suite, mutant):
     started = time.time()
     number = mutant['number']
@@ -100,13 +136,11 @@ def judge(suite, mutant):
             how = run([suite.bin / 'fuse_tests', '-a', '-f', names.name], number, PATIENCE * expected + GRACE, suite.tree)
             if how:
                 return dict(mutant, killed='tests', by=how, seconds=round(time.time() - started, 1))
-    rest = [('generated programs', [suite.bin / 'fuse_fuzz', '--count', '300', '--seed', '1', '--jobs', '1',
-                                    '--no-minimise'], 900),
-            ('tools', ['bash', 'tests/run_tools.sh', suite.bin], 900)]
-    for name, command, seconds in rest:
-        how = run(command, number, seconds, suite.tree)
+    for name, (command, always) in suite.rest.items():
+        failed, end = failures(command, number, 900, suite.tree)
+        how = min(failed - always, default=end)
         if how:
-            return dict(mutant, killed=name, by=how, seconds=round(time.time() - started, 1))
+            return dict(mutant, killed=name, by=how[:160], seconds=round(time.time() - started, 1))
     return dict(mutant, killed='', by='', seconds=round(time.time() - started, 1))
 
 
