@@ -40,8 +40,9 @@ Jump jump_of(Op op, std::size_t operand) {
     case Op::reciprocal:
     case Op::log:
     case Op::log2:
-    case Op::div:  // 0 / 0 too
       return Jump::at_zero;
+    case Op::div:  // by 0; the numerator counts where that is open
+      return operand == 1 ? Jump::at_zero : Jump::never;
     case Op::log1p:
       return Jump::at_minus_one;
     case Op::pow:  // a negative base has powers of whole exponents
@@ -138,12 +139,13 @@ class Settler {
         factor_(evaluations.size() > 1 ? reach : reach_of_one) {}
 
   bool settle(std::size_t operand, Jump jump) {
-    // Values that are one are undecided alike: x / x.
-    if (operand == 1 && exact_[0] == exact_[1] && node_.op == Op::div) return false;
     const ReferenceTensor& exact = *exact_[operand];
     const std::vector<double> errors = errors_of(exact_, evaluations_, operand, jump == Jump::where_equal);
+    const bool divides = node_.op == Op::div && exact_[0] != exact_[1];
+    std::vector<double> numerators;  // their errors
     bool any = false;
     for (std::size_t i = 0; i < errors.size(); ++i) {
+      if (node_.op == Op::pow && operand == 0 && is_smooth(exact_[1]->get(i))) continue;
       const double value = exact.get(i);
       if (errors[i] == 0 || !std::isfinite(errors[i]) || !std::isfinite(value)) continue;
       const double at = jump == Jump::anywhere ? value : jump_near(jump, i, value);
@@ -151,11 +153,18 @@ class Settler {
       if (!(std::fabs(static_cast<double>(exact.get_wide(i) - static_cast<Wide>(at))) <= error)) continue;
       any = true;
       replace(operand, jump, i, at, error);
+      if (!divides) continue;
+      if (numerators.empty()) numerators = errors_of(exact_, evaluations_, 0, false);
+      const double reached = factor_ * numerators[i];
+      if (std::isfinite(reached) && std::fabs(exact_[0]->get(i)) <= reached) replace(0, jump, i, 0, reached);
     }
     return any;
   }
 
  private:
+  /// Of a power: it passes 0 without a jump.
+  static bool is_smooth(double exponent) { return exponent > 0 && exponent == std::nearbyint(exponent); }
+
   double jump_near(Jump jump, std::size_t i, double value) const {
     switch (jump) {
       case Jump::at_minus_one:
