@@ -5,7 +5,6 @@
 #include <cmath>
 #include <iterator>
 #include <limits>
-#include <optional>
 
 #include "runtime/reference/error_bound.hpp"
 #include "runtime/reference/philox.hpp"

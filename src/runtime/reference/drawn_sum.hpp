@@ -86,7 +86,7 @@ class DrawnSum {
   T sum_ = 0;
   Wide squares_ = 0, total_ = 0, magnitudes_ = 0;
   std::int64_t terms_ = 0;
-  int last_place_ = 1 << 20;  // lower than that of any term
+  int last_place_ = 1 << 20;  // higher than that of any term
 };
 
 }  // namespace fuse::runtime::reference
