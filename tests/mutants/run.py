@@ -86,8 +86,8 @@ class Suite:
         return lists + ([now] if now else [])
 
 
-def run(command, mutant, seconds, cwd):
-    """None where it passes, else what happened."""
+def output_of(command, mutant, seconds, cwd):
+    """What a program writes, and what ended it otherwise than by exit status 0: 'time', a signal, a status; or None."""
     process = subprocess.Popen(command, cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                                errors='replace', start_new_session=True,
                                env=dict(os.environ, FUSE_MUTANT=str(mutant), CI='true'))
@@ -96,11 +96,17 @@ def run(command, mutant, seconds, cwd):
     except subprocess.TimeoutExpired:
         os.killpg(process.pid, signal.SIGKILL)
         process.communicate()
-        return 'time'
-    if process.returncode == 0:
-        return None
+        return '', 'time'
     if process.returncode < 0:
-        return signal.Signals(-process.returncode).name
+        return out, signal.Signals(-process.returncode).name
+    return out, f'status {process.returncode}' if process.returncode else None
+
+
+def run(command, mutant, seconds, cwd):
+    """None where it passes, else what happened."""
+    out, end = output_of(command, mutant, seconds, cwd)
+    if end is None or not end.startswith('status'):
+        return end
     lines = [line.strip() for line in out.splitlines()]
     failed = [line for line in lines if 'FAILED' in line]
     return (failed or lines or ['?'])[0][:160]
@@ -108,19 +114,9 @@ def run(command, mutant, seconds, cwd):
 
 def failures(command, mutant, seconds, cwd):
     """The lines that tell of a failure, without what differs from run to run; and what ended it otherwise, or None."""
-    process = subprocess.Popen(command, cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                               errors='replace', start_new_session=True,
-                               env=dict(os.environ, FUSE_MUTANT=str(mutant), CI='true'))
-    try:
-        out, _ = process.communicate(timeout=seconds)
-    except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)
-        process.communicate()
-        return set(), 'time'
+    out, end = output_of(command, mutant, seconds, cwd)
     failed = {re.sub(r'/tmp/[^ ]*', 'TMP', line.strip()) for line in out.splitlines() if line.startswith('FAILED')}
-    if process.returncode < 0:
-        return failed, signal.Signals(-process.returncode).name
-    return failed, None if failed or process.returncode == 0 else f'status {process.returncode}'
+    return failed, None if failed and end and end.startswith('status') else end
 
 
 def judge(suite, mutant):

@@ -110,21 +110,25 @@ T identity_of(Identity identity, DType dtype) {
   return T{0};
 }
 
-/// A variant's sums, accumulated in A.
-template <class A>
-ReferenceTensor draw_sums(const Step& step) {
-  ReferenceTensor result = step.make();
-  std::vector<DrawnSum<A>> sums(result.element_count(), DrawnSum<A>(step.variant));
+/// Calls visit(slot, term) for the terms of each result, in the order of the variant.
+template <class Visit>
+void each_term(const Step& step, Visit visit) {
   const double* x = step.operand(0).real().data();
   const std::vector<Group> groups = make_groups(step);
   const Group inner = groups.back();
   const Order order(inner.extent, inner.reduced ? step.variant : 0);
   for_rows(groups, step.variant, [&](std::int64_t in, std::int64_t out, std::int64_t) {
-    for (std::int64_t i = 0; i < inner.extent; ++i) {
-      const auto slot = static_cast<std::size_t>(out + i * inner.out_stride);
-      sums[slot].add(static_cast<A>(x[in + order(i)]));
-    }
+    for (std::int64_t i = 0; i < inner.extent; ++i)
+      visit(static_cast<std::size_t>(out + i * inner.out_stride), x[in + order(i)]);
   });
+}
+
+/// A variant's sums, accumulated in A.
+template <class A>
+ReferenceTensor draw_sums(const Step& step) {
+  ReferenceTensor result = step.make();
+  std::vector<DrawnSum<A>> sums(result.element_count(), DrawnSum<A>(step.variant));
+  each_term(step, [&](std::size_t slot, double term) { sums[slot].add(static_cast<A>(term)); });
   const std::span<double> values = result.elements<double>();
   for (std::size_t i = 0; i < sums.size(); ++i) values[i] = static_cast<double>(sums[i].value());
   round_to(step.dtype(), values.data(), values.size());
@@ -142,19 +146,12 @@ ReferenceTensor draw_products(const Step& step) {
     Wide wide = 1;
   };
   std::vector<Product> products(result.element_count());
-  const double* x = step.operand(0).real().data();
-  const std::vector<Group> groups = make_groups(step);
-  const Group inner = groups.back();
-  const Order order(inner.extent, inner.reduced ? step.variant : 0);
-  for_rows(groups, step.variant, [&](std::int64_t in, std::int64_t out, std::int64_t) {
-    for (std::int64_t i = 0; i < inner.extent; ++i) {
-      Product& product = products[static_cast<std::size_t>(out + i * inner.out_stride)];
-      const double factor = x[in + order(i)];
-      product.value *= static_cast<A>(factor);
-      product.wide *= factor;
-      const double size = factor == 0 || !std::isfinite(factor) ? 0 : std::log2(std::fabs(factor));
-      (size > 0 ? product.above : product.below) += std::fabs(size);
-    }
+  each_term(step, [&](std::size_t slot, double factor) {
+    Product& product = products[slot];
+    product.value *= static_cast<A>(factor);
+    product.wide *= static_cast<Wide>(factor);
+    const double size = factor == 0 || !std::isfinite(factor) ? 0 : std::log2(std::fabs(factor));
+    (size > 0 ? product.above : product.below) += std::fabs(size);
   });
   const std::span<double> values = result.elements<double>();
   for (std::size_t i = 0; i < products.size(); ++i) {
