@@ -79,10 +79,12 @@ Sums two_operands(const Rule& rule) {
   // |a b - a' b'| <= |a'| |b - b'| + |a - a'| |b|
   const ReferenceTensor first = product(size, radius), second = product(radius, absolute);
   for (std::size_t i = 0; i < sums.centre.element_count(); ++i) {
-    double error = first.real()[i] + second.real()[i];
-    if (error != error) error = INFINITY;  // an undecided operand, times 0
-    sums.least.elements<double>()[i] -= error;
-    sums.greatest.elements<double>()[i] += error;
+    const double error = first.real()[i] + second.real()[i];
+    // NaN: an undecided operand, times 0. The NaN of an undecided operand decides nothing either.
+    const bool undecided = !std::isfinite(error);
+    double &least = sums.least.elements<double>()[i], &greatest = sums.greatest.elements<double>()[i];
+    least = undecided ? -INFINITY : least - error;
+    greatest = undecided ? INFINITY : greatest + error;
   }
   return sums;
 }
@@ -133,7 +135,7 @@ Enclosure enclose_sum(const Rule& rule) {
     // In f64 the sum in double may be NaN for its own overflow.
     if (is_nan(sum) && is_nan(least) && is_nan(most) && !(overflows && accumulator == f64)) {
       ends.exact(i);
-    } else if (overflows || is_nan(least) || is_nan(most)) {
+    } else if (overflows || is_nan(sum) || is_nan(least) || is_nan(most)) {
       ends.any(i);
     } else if (std::isinf(sum)) {
       least == sum&& most == sum ? ends.exact(i) : ends.any(i);

@@ -135,6 +135,24 @@ TEST_CASE("a NaN that is certain stays so through sums, an undecided one does no
   CHECK(!mismatch(y, got).empty());
 }
 
+TEST_CASE("a product of two that overflows is undecided, and what is multiplied by it", "[fuzz]") {
+  // One device adds infinity and -infinity, another one, whose products are not rounded, only the one or the
+  // other.
+  for (const bool multiplied : {false, true}) {
+    OneInput one(f64, {1e200, 1e200, -1e200});
+    const Tensor left = reshape(slice(one.x, 0, 0, 2), {1, 2}),
+                 right = reshape(slice(one.x, 0, 1, 3), {2, 1});
+    const Tensor both = matmul(left, right);
+    const Enclosure y = one.of(multiplied ? matmul(both, one.g.constant(f64, 2.0, {1, 1})) : both);
+    HostTensor got = y.centre.to_host();
+    for (const double answer : {infinity, -infinity, std::numeric_limits<double>::quiet_NaN(), 0.0}) {
+      got.set(0, answer);
+      INFO(answer);
+      CHECK(mismatch(y, got).empty());
+    }
+  }
+}
+
 TEST_CASE("a range moves with its element", "[fuzz]") {
   OneInput one(f32, {1.0, 2.0, 3.0, 4.0});
   const Tensor mixed = concat({exp(slice(one.x, 0, 0, 2)), slice(one.x, 0, 2, 4)}, 0);
