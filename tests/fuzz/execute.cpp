@@ -176,27 +176,30 @@ PipelineOptions pipeline_of(std::string_view rules) {
   return pipeline_options(options);
 }
 
+Compiled compiled(const Case& c, const std::string& name, const Rewrite& rewrite, const Choose& choose) {
+  const RunOptions& options = c.options;
+  Random random(options.choices_seed);
+  PipelineOptions pipeline = pipeline_of(options.rules);
+  pipeline.fault = kernel::parse_fault(options.fault);
+  pipeline.choose = choose;
+  if (options.choices_seed != 0) {
+    // From a stream of its own, so that the choices of a seed do not depend on how often it draws.
+    pipeline.partition = random_partition(Random(~options.choices_seed));
+    pipeline.choose = [&](const ir::Graph& graph, const schedule::Piece& piece, const Target& of) {
+      return random_choices(graph, piece, of, random);
+    };
+  }
+  ir::Graph graph = rewrite ? rewrite(c.program.graph) : c.program.graph;
+  graph.name = name;
+  return run_pipeline(graph, target_profile(options.profile), pipeline);
+}
+
 Batch::Batch(std::vector<Case> cases, const Rewrite& rewrite, const Choose& choose)
     : cases_(std::move(cases)) {
   for (std::size_t i = 0; i < cases_.size(); ++i) {
     built_.push_back(std::make_unique<Built>());
-    const RunOptions& options = cases_[i].options;
-    const Target target = target_profile(options.profile);
-    Random random(options.choices_seed);
-    PipelineOptions pipeline = pipeline_of(options.rules);
-    pipeline.fault = kernel::parse_fault(options.fault);
-    pipeline.choose = choose;
-    if (options.choices_seed != 0) {
-      // From a stream of its own, so that the choices of a seed do not depend on how often it draws.
-      pipeline.partition = random_partition(Random(~options.choices_seed));
-      pipeline.choose = [&](const ir::Graph& graph, const schedule::Piece& piece, const Target& of) {
-        return random_choices(graph, piece, of, random);
-      };
-    }
     try {
-      ir::Graph graph = rewrite ? rewrite(cases_[i].program.graph) : cases_[i].program.graph;
-      graph.name = "p" + std::to_string(i);  // kernels begin with it, so that their names differ
-      built_[i]->compiled = run_pipeline(graph, target, pipeline);
+      built_[i]->compiled = compiled(cases_[i], "p" + std::to_string(i), rewrite, choose);
     } catch (const std::exception& error) {
       built_[i]->failure = error.what();
     }

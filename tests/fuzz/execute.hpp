@@ -39,6 +39,11 @@ using Choose = schedule::Chooser;
 /// What RunOptions::rules ask of the pipeline.
 PipelineOptions pipeline_of(std::string_view rules);
 
+/// What the compiler makes of a case. Its kernels' names begin with `name`. `rewrite` stands before the
+/// compiler and is unknown to the oracle: to plant a fault.
+Compiled compiled(const Case&, const std::string& name, const Rewrite& rewrite = {},
+                  const Choose& choose = {});
+
 /// One run of a case: what went in, what a right device may answer, and what came out.
 struct Observed {
   const DimValues& dims;
@@ -52,7 +57,6 @@ using Observer = std::function<void(const Observed&)>;
 /// compiled to does not depend on its neighbours.
 class Batch {
  public:
-  /// `rewrite` stands before the compiler and is unknown to the oracle: to plant a fault.
   explicit Batch(std::vector<Case> cases, const Rewrite& rewrite = {}, const Choose& choose = {});
   ~Batch();
   std::size_t size() const { return cases_.size(); }

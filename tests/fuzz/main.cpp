@@ -11,6 +11,8 @@
 
 #include "fuzz/answers.hpp"
 #include "fuzz/corpus.hpp"
+#include "fuzz/execute.hpp"
+#include "fuzz/fingerprint.hpp"
 #include "fuzz/generator.hpp"
 #include "fuzz/judge.hpp"
 #include "fuzz/minimise.hpp"
@@ -39,14 +41,14 @@ Instead, with --seed S and from --index I on, generated f64 programs that
   --planted N           have a wrong op planted, which bisect must name
 Alone:
   --replay FILE         one file of the corpus
-  --seed S --index I    one program of a run; with --print, its text instead
+  --seed S --index I    one program of a run; with --print, its text instead; with --compiled, what is made of it
   --answers FIRST       runs --count programs from there on, and writes what went in and came out (answers.hpp)
 )";
 
 struct Options {
   RunSettings run;
   std::string coverage, corpus = FUSE_FUZZ_CORPUS, replay;
-  bool require_coverage = false, minimise = true, print = false, help = false;
+  bool require_coverage = false, minimise = true, print = false, compiled = false, help = false;
   std::int64_t index = -1, worker = -1, answers = -1;
   JudgeSettings judge;
 };
@@ -96,6 +98,8 @@ Options parse(int argc, char** argv) {
       options.index = integer();
     } else if (word == "--print") {
       options.print = true;
+    } else if (word == "--compiled") {
+      options.compiled = true;
     } else if (word == "--right") {
       options.judge.right = integer();
     } else if (word == "--searched") {
@@ -260,6 +264,10 @@ int main_of(int argc, char** argv) {
   }
   if (options.index < 0) return run(options);
   const Case one = generate(seed_of(options.run.seed, static_cast<std::uint64_t>(options.index)));
+  if (options.compiled) {
+    for (const auto& [stage, text] : stage_texts(compiled(one, "p"))) fmt::print("== {}\n{}", stage, text);
+    return 0;
+  }
   if (!options.print) return report(run_alone(one));
   fmt::print("{}", to_text(one, fmt::format("seed {} index {}", options.run.seed, options.index)));
   return 0;

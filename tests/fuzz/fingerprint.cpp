@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fuzz/fingerprint.hpp"
+
+#include <fmt/format.h>
+
+#include <cstdint>
+
+#include "ir/print.hpp"
+#include "schedule/partition.hpp"
+#include "schedule/plan.hpp"
+
+namespace fuse::fuzz {
+namespace {
+
+/// FNV-1a, folded to 32 bits: std::hash differs between standard libraries.
+std::uint32_t hash_of(const std::string& text) {
+  std::uint64_t hash = 0xcbf29ce484222325U;
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
+  return static_cast<std::uint32_t>(hash ^ (hash >> 32));
+}
+
+std::string text_of_kernels(const codegen::Source& source) {
+  std::string text = source.body;
+  for (const codegen::KernelInfo& kernel : source.kernels) {
+    text += fmt::format("// {}: {} threads, {} to {} blocks an SM, cluster {}, {} bytes shared\n",
+                        kernel.name, kernel.block_threads, kernel.blocks_an_sm, kernel.aimed_blocks,
+                        kernel.cluster, kernel.shared_bytes);
+    for (const codegen::OpLine& line : kernel.lines)
+      text += fmt::format("//   line {}: {}{}\n", line.line, line.op, line.barrier ? ", barrier" : "");
+  }
+  return text;
+}
+
+}  // namespace
+
+std::vector<std::pair<std::string, std::string>> stage_texts(const Compiled& compiled) {
+  return {{"graph", ir::print(compiled.graph)},
+          {"partition", schedule::print(compiled.graph, compiled.partition)},
+          {"plan", schedule::print(compiled.plan)},
+          {"kernels", text_of_kernels(compiled.source)}};
+}
+
+std::string fingerprint(const Compiled& compiled) {
+  std::string line;
+  for (const auto& [stage, text] : stage_texts(compiled)) {
+    line += fmt::format("{}{} {:08x}", line.empty() ? "" : " ", stage, hash_of(text));
+  }
+  return line;
+}
+
+}  // namespace fuse::fuzz

@@ -1,0 +1,21 @@
+// What the compiler decided of a graph, in a few words: a difference between two builds shows where they
+// differ. SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "pipeline.hpp"
+
+namespace fuse::fuzz {
+
+/// The stages of a compilation and the text of each: the graph after its passes, the partition, the plan, the
+/// kernels with the ops of their lines.
+std::vector<std::pair<std::string, std::string>> stage_texts(const Compiled&);
+
+/// "graph 1f0c83a2 partition 77ab0e15 plan 0b9d41f6 kernels c3a05d27": a hash of each stage's text, the same
+/// on every machine.
+std::string fingerprint(const Compiled&);
+
+}  // namespace fuse::fuzz

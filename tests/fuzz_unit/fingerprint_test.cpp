@@ -1,0 +1,113 @@
+// What the compiler decides of many graphs is what tests/golden/fingerprints says: a change that was to
+// change nothing is seen to, and of one that was to, all that it changed. FUSE_UPDATE_GOLDENS=1 rewrites the
+// files. SPDX-License-Identifier: Apache-2.0
+#include "fuzz/fingerprint.hpp"
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <fstream>
+
+#include "fuzz/execute.hpp"
+#include "fuzz/generator.hpp"
+#include "fuzz/random.hpp"
+#include "ir/print.hpp"
+#include "support/catch.hpp"
+#include "support/examples.hpp"
+#include "support/golden.hpp"
+
+using namespace fuse;        // NOLINT
+using namespace fuse::fuzz;  // NOLINT
+
+namespace {
+
+using Lines = std::vector<std::string>;
+
+/// Our lines are the first ones of the committed file.
+void check_lines(const std::string& file, const Lines& ours) {
+  const char* update = std::getenv("FUSE_UPDATE_GOLDENS");
+  const std::string path = "fingerprints/" + file;
+  if (update && std::string(update) == "1") {
+    test::check_golden(path, fmt::format("{}\n", fmt::join(ours, "\n")));
+    return;
+  }
+  std::ifstream in(test::source_directory() / "tests/golden" / path);
+  REQUIRE(in.is_open());
+  Lines differ;
+  std::string line;
+  for (const std::string& own : ours) {
+    std::getline(in, line);
+    if (line != own) differ.push_back(fmt::format("was {}\nis  {}", line, own));
+  }
+  const std::size_t shown = std::min<std::size_t>(differ.size(), 12);
+  INFO(differ.size() << " of " << ours.size() << " lines of " << path << " differ:\n"
+                     << fmt::format("{}",
+                                    fmt::join(differ.begin(),
+                                              differ.begin() + static_cast<std::ptrdiff_t>(shown), "\n")));
+  CHECK(differ.empty());
+}
+
+struct Named {
+  std::string name;
+  CompileOptions options{};
+};
+
+std::vector<Named> option_sets() {
+  std::vector<Named> sets = {{"default"}};
+  const auto add = [&](const char* name, const auto& set) {
+    sets.push_back({name});
+    set(sets.back().options);
+  };
+  add("paper schemes", [](CompileOptions& o) { o.schemes = Schemes::paper; });
+  add("apollo", [](CompileOptions& o) { o.cut = Cut::apollo; });
+  add("xla", [](CompileOptions& o) { o.cut = Cut::xla; });
+  add("no stitching", [](CompileOptions& o) { o.stitch = Stitch::mapping; });
+  add("no merge", [](CompileOptions& o) { o.stitch = Stitch::no_merge; });
+  add("no grid barriers", [](CompileOptions& o) { o.grid_barriers = false; });
+  add("5 inputs", [](CompileOptions& o) { o.max_inputs = 5; });
+  add("relaxed rounding", [](CompileOptions& o) { o.relaxed_rounding = true; });
+  return sets;
+}
+
+}  // namespace
+
+TEST_CASE("fingerprints of generated programs are as committed", "[golden][fuzz]") {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)  // they take ten times as long
+  constexpr std::uint64_t count = 20;
+#else
+  constexpr std::uint64_t count = 1000;
+#endif
+  Lines lines;
+  for (std::uint64_t index = 0; index < count; ++index) {
+    const Case c = generate(seed_of(1, index));
+    lines.push_back(fmt::format("--seed 1 --index {}: {}", index, fingerprint(compiled(c, "p"))));
+  }
+  check_lines("programs.txt", lines);
+}
+
+TEST_CASE("fingerprints of the example graphs are as committed", "[golden]") {
+  Lines lines;
+  for (const char* name :
+       {"softmax", "layernorm", "layer_norm_backward", "transformer_block", "bert_layer"}) {
+    const Graph graph = test::example(name);
+    for (const std::string_view profile : target_profile_names()) {
+      for (const auto& [set, options] : option_sets()) {
+        const Compiled made = run_pipeline(graph.ir(), target_profile(profile), pipeline_options(options));
+        lines.push_back(fmt::format("{}, {}, {}: {}", name, profile, set, fingerprint(made)));
+      }
+    }
+  }
+  check_lines("graphs.txt", lines);
+}
+
+TEST_CASE("a fingerprint tells stages apart", "[fuzz]") {
+  const Graph graph = test::example("softmax");
+  const Compiled a = run_pipeline(graph.ir(), target_profile("h200"));
+  Compiled b = a;
+  CHECK(fingerprint(a) == fingerprint(b));
+  b.source.kernels.front().lines.front().op += "?";
+  const std::string one = fingerprint(a), other = fingerprint(b);
+  const std::size_t kernels = one.find("kernels");
+  CHECK(one.substr(0, kernels) == other.substr(0, kernels));
+  CHECK(one.substr(kernels) != other.substr(kernels));
+}
