@@ -86,6 +86,11 @@ class Suite:
         return lists + ([now] if now else [])
 
 
+def test_spec(name):
+    """A test's name as Catch2 reads it from a file; unescaped, what stands behind a comma would be another name."""
+    return re.sub(r'([\\,"\[])', r'\\\1', name)
+
+
 def output_of(command, mutant, seconds, cwd):
     """What a program writes, and what ended it otherwise than by exit status 0: 'time', a signal, a status; or None."""
     process = subprocess.Popen(command, cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
@@ -102,9 +107,11 @@ def output_of(command, mutant, seconds, cwd):
     return out, f'status {process.returncode}' if process.returncode else None
 
 
-def run(command, mutant, seconds, cwd):
-    """None where it passes, else what happened."""
+def run(command, mutant, seconds, cwd, tests):
+    """None where so many tests pass, else what happened."""
     out, end = output_of(command, mutant, seconds, cwd)
+    if end is None and not re.search(rf' in {tests} test cases?\)', out):
+        raise RuntimeError(f'not all of {tests} tests ran: {out[-300:]}')
     if end is None or not end.startswith('status'):
         return end
     lines = [line.strip() for line in out.splitlines()]
@@ -126,10 +133,11 @@ def judge(suite, mutant):
         for tests in suite.of(number):
             names.seek(0)
             names.truncate()
-            names.write(''.join(test['test'] + '\n' for test in tests))
+            names.write(''.join(test_spec(test['test']) + '\n' for test in tests))
             names.flush()
             expected = sum(test['seconds'] for test in tests)
-            how = run([suite.bin / 'fuse_tests', '-a', '-f', names.name], number, PATIENCE * expected + GRACE, suite.tree)
+            how = run([suite.bin / 'fuse_tests', '-a', '-f', names.name], number, PATIENCE * expected + GRACE, suite.tree,
+                      tests=len(tests))
             if how:
                 return dict(mutant, killed='tests', by=how, seconds=round(time.time() - started, 1))
     for name, (command, always) in suite.rest.items():
