@@ -80,6 +80,16 @@ TEST_CASE("npy headers may differ in what Python lets differ", "[io][npy]") {
   }
 }
 
+TEST_CASE("an npy header's order is True or False", "[io][npy]") {
+  for (const std::string order : {"Maybe", "None", "1", "true"}) {
+    const std::string dict = "{'descr': '<i4', 'fortran_order': " + order + ", 'shape': (1,), }\n";
+    const auto error = error_of([&] { parse(npy_file(dict, literal("\x07\x00\x00\x00"))); });
+    INFO(order);
+    REQUIRE(error);
+    CHECK(error->message.find("True or False") != std::string::npos);
+  }
+}
+
 TEST_CASE("npy versions 2 and 3 have a longer length", "[io][npy]") {
   const std::string dict = "{'descr': '<i4', 'fortran_order': False, 'shape': (1,), }\n";
   for (const char version : {'\2', '\3'}) {

@@ -62,6 +62,26 @@ TEST_CASE("hoist_invariants moves loads, and what is computed of them", "[kernel
   CHECK(print(hoist_invariants(after)) == print(after));
 }
 
+TEST_CASE("hoist_invariants leaves random numbers whose seed, offset or element the loop changes",
+          "[kernel]") {
+  for (const int changed : {-1, 0, 1, 2}) {
+    INFO(changed);
+    const std::size_t stay = left([&](Looped& looped) {
+      enum : VarId { drawn = 2, fixed, counted };
+      looped.kernel.vars = {{"m", f32}, {"d", f32}, {"drawn", f32}, {"fixed", i64}, {"counted", i64}};
+      Random random{};
+      random.seed = changed == 0 ? counted : fixed;
+      random.offset = changed == 1 ? counted : fixed;
+      random.element = changed == 2 ? Dim::index("i", 8) : Dim(5);
+      auto& body = looped.loop.body;
+      body.insert(body.begin(), {Let{fixed, IndexValue{7}}, {}});
+      body.insert(body.begin() + 1, {Let{counted, IndexValue{Dim::index("i", 8)}}, {}});
+      body.insert(body.begin() + 2, {Let{drawn, random}, {}});
+    });
+    CHECK(stay == (changed < 0 ? 2U : 3U));  // the store, `counted`, and the number
+  }
+}
+
 TEST_CASE("hoist_invariants leaves what the loop changes, or a loop that may not run", "[kernel]") {
   CHECK(left([](Looped&) {}) == 1);
   CHECK(left([](Looped& l) { std::get<Store>(l.loop.body[2].node).buffer = Looped::x; }) == 3);

@@ -29,6 +29,10 @@ TEST_CASE("device: auto_select says what it took and why, on one line", "[runtim
     REQUIRE(device.kind() == DeviceKind::emulated);
     REQUIRE(why.starts_with("emulated: no GPU ("));
     REQUIRE(why.size() > std::string("emulated: no GPU ()").size());
+    INFO(why);
+    CHECK(std::count(why.begin(), why.end(), ' ') > 4);  // a sentence on one line
+    CHECK(why.find("  ") == std::string::npos);
+    CHECK(why.find('\n') == std::string::npos);
     REQUIRE(error_of([] { Device::cuda(0); }) != "no error");
   }
 }

@@ -123,8 +123,8 @@ class UniformReduction {
   std::optional<ConstantAttr> settled() const {
     const ConstantAttr none = over(0), one = over(1);
     if (!not_empty_ && !(one == none)) return std::nullopt;
-    const bool settles = combine(one, value_) == one && combine(value_, one) == one &&
-                         combine(one, one) == one && combine(none, one) == one && combine(one, none) == one;
+    // What combines commutes: the other order needs no look.
+    const bool settles = combine(one, value_) == one && combine(one, one) == one && combine(one, none) == one;
     return settles ? std::optional(one) : std::nullopt;
   }
 
