@@ -71,27 +71,75 @@ DType index_type(const ir::Graph& graph, const analysis::Facts& facts, const Seg
   return largest <= int_limit ? i32 : i64;
 }
 
-Dim tiles_of(const KernelSchedule& kernel, int parts) {
-  switch (kernel.mapping) {
-    case Mapping::element:
-      return ceil_div(kernel.results, std::int64_t{kernel.block_threads} * kernel.vector);
-    case Mapping::tile:
-      break;  // by dims, not by elements
-    case Mapping::row_warp:
-      return ceil_div(kernel.results, kernel.block_threads / kernel.lanes);
-    case Mapping::row_block:
-      return kernel.results;
-    case Mapping::column_tile:
-      return ceil_div(kernel.results, tile_columns);
-    case Mapping::split:
-      return kernel.results * parts;
-    // Of rows without elements there is no result, however many they are.
-    case Mapping::scan_warp:
-      return kernel.reduced.is(0) ? Dim(0) : ceil_div(kernel.results, kernel.block_threads / 32);
-    case Mapping::scan_thread:
-      return kernel.reduced.is(0) ? Dim(0) : ceil_div(kernel.results, kernel.block_threads);
+/// Of a mapping: `kept` is the dim of its results, `walked` what each combines. `parts` blocks share a row,
+/// or, of columns, all rows.
+struct NestOf {
+  const KernelSchedule& kernel;
+  char kept = 'r', walked = 'c';
+  int parts = 1;
+  bool columns = false;
+
+  Nest nest() const {
+    const std::int64_t warps = kernel.block_threads / 32, lanes = kernel.lanes;
+    Nest nest{.dims = {{kept, kernel.results}, {walked, kernel.reduced}}, .splits = {}};
+    const auto add = [&](char dim, Level level, std::int64_t extent) {
+      if (extent != 1) nest.splits.push_back({dim, level, extent});
+    };
+    constexpr std::int64_t rest = 0;
+    if (columns) {
+      add(kept, Level::serial, rest);
+      add(kept, Level::grid, parts);
+    } else {
+      add(kept, Level::grid, rest);
+    }
+    switch (kernel.mapping) {
+      case Mapping::element:
+      case Mapping::scan_thread:
+        add(kept, Level::warp, warps);
+        add(kept, Level::lane, 32);
+        add(kept, Level::vector, kernel.vector);
+        if (kernel.mapping == Mapping::scan_thread) add(walked, Level::serial, rest);
+        return nest;
+      case Mapping::tile:
+        nest.dims.push_back({'x', tile_side});
+        add(walked, Level::serial, rest);
+        add(walked, Level::warp, warps);
+        add('x', Level::lane, tile_side);
+        return nest;
+      case Mapping::column_tile:
+        add(walked, Level::serial, rest);
+        add(walked, Level::warp, warps);
+        add(kept, Level::lane, tile_columns);
+        return nest;
+      case Mapping::row_warp:
+      case Mapping::scan_warp:
+        add(kept, Level::warp, warps);
+        add(kept, Level::lane, 32 / lanes);
+        add(walked, Level::serial, rest);
+        add(walked, Level::lane, lanes);
+        break;
+      case Mapping::row_block:
+      case Mapping::split:
+        add(walked, Level::serial, rest);
+        if (!columns) add(walked, kernel.cluster > 1 ? Level::cluster : Level::grid, parts);
+        add(walked, Level::warp, warps);
+        add(walked, Level::lane, 32);
+        break;
+    }
+    add(walked, Level::vector, kernel.vector);
+    return nest;
   }
-  return 1;
+};
+
+/// The loops, and from them the blocks: what each does at a time, and how many there are.
+void set_nest(KernelSchedule& kernel, const NestOf& of) {
+  kernel.nest = of.nest();
+  kernel.tiles = kernel.grid = units(kernel.nest, Level::grid) * units(kernel.nest, Level::cluster);
+}
+
+void take_turns(KernelSchedule& kernel, int blocks) {
+  kernel.nest = in_turns(kernel.nest, blocks);
+  kernel.grid = blocks;
 }
 
 /// What a segment reduces or scans, and what a mapping is for.
@@ -250,28 +298,34 @@ std::vector<KernelSchedule> launches(const ir::Graph& graph, const Segment& segm
     const NodeId stored = segment.in_place ? graph[segment.root].operands[1] : segment.root;
     kernel.results = product(graph[stored].type.dims);
     kernel.reduced = 1;
-    kernel.tiles = choices.mapping == Mapping::tile
-                       ? product(tile_dims(graph[stored].type.dims, transposed(graph, segment).value()))
-                       : tiles_of(kernel, 1);
-    kernel.grid = choices.blocks > 0 ? Dim(choices.blocks) : kernel.tiles;
+    if (choices.mapping == Mapping::tile) {
+      KernelSchedule tile = kernel;
+      tile.results = product(tile_dims(graph[stored].type.dims, transposed(graph, segment).value()));
+      tile.reduced = tile_side;
+      set_nest(kernel, {.kernel = tile, .kept = 't', .walked = 'y'});
+    } else {
+      set_nest(kernel, {.kernel = kernel});
+    }
+    if (choices.blocks > 0) take_turns(kernel, choices.blocks);
     return {kernel};
   }
   const LoopShape shape = loop_shape(graph, graph[dominant(segment)]);
   kernel.results = product(shape.kept);
   kernel.reduced = product(shape.reduced);
-  kernel.tiles = kernel.grid = tiles_of(kernel, choices.parts);
   const bool columns = has_columns(segment);
-  if (choices.cluster) {
-    kernel.cluster = choices.parts;
-    return {kernel};
-  }
+  if (choices.cluster) kernel.cluster = choices.parts;
+  set_nest(kernel, {.kernel = kernel, .parts = columns ? 1 : choices.parts});
+  // Rows without elements have no prefix sums, however many rows there are.
+  if (form_of(choices.mapping) == Form::scan && kernel.reduced.is(0)) kernel.tiles = kernel.grid = 0;
+  if (choices.cluster) return {kernel};
   if (choices.mapping != Mapping::split && !columns) {
-    if (choices.blocks > 0) kernel.grid = choices.blocks;
+    if (choices.blocks > 0) take_turns(kernel, choices.blocks);
     return {kernel};
   }
   KernelSchedule joined = kernel;
   joined.role = KernelSchedule::Role::joined;
   joined.grid = choices.blocks;
+  joined.nest = {};
   if (splits_stages(segment, choices)) {
     std::vector<KernelSchedule> kernels = launches_of_passes(segment.stages, kernel);
     if (choices.blocks > 0) kernels.push_back(joined);
@@ -283,9 +337,9 @@ std::vector<KernelSchedule> launches(const ir::Graph& graph, const Segment& segm
                          .results = columns ? kernel.reduced : kernel.results,
                          .reduced = choices.parts,
                          .block_threads = std::min(columns ? 256 : 128, choices.block_threads)};
-  if (columns) kernel.tiles = kernel.grid = choices.parts;
+  if (columns) set_nest(kernel, {.kernel = kernel, .parts = choices.parts, .columns = true});
   if (choices.blocks > 0) combine.block_threads = choices.block_threads;
-  combine.tiles = combine.grid = tiles_of(combine, 1);
+  set_nest(combine, {.kernel = combine, .kept = columns ? 'c' : 'r', .walked = 'p'});
   if (choices.blocks == 0) return {kernel, combine};
   return {kernel, combine, joined};
 }
@@ -343,6 +397,7 @@ std::vector<KernelSchedule> launches_of(const std::vector<PhaseSchedule>& phases
   KernelSchedule joined = kernels.front();
   joined.role = KernelSchedule::Role::joined;
   joined.grid = choices.blocks;
+  joined.nest = {};
   joined.block_threads = choices.block_threads();
   kernels.push_back(std::move(joined));
   return kernels;
@@ -416,6 +471,7 @@ std::string print(const ir::Graph& graph, const Schedule& schedule) {
     text += fmt::format("  {} {}: results {}  reduced {}  grid {} x {}  index {}\n", role,
                         to_string(kernel.mapping), kernel.results.to_string(), kernel.reduced.to_string(),
                         kernel.grid.to_string(), kernel.block_threads, fuse::to_string(kernel.index_type));
+    if (!kernel.nest.splits.empty()) text += fmt::format("    nest {}\n", to_string(kernel.nest));
   }
   for (std::size_t i = 0, same = 1; i < schedule.scratch.size(); i += same, same = 1) {
     const Dim& elements = schedule.scratch[i].elements;
@@ -460,6 +516,18 @@ std::string defect_of(const ir::Graph& graph, const PhaseSchedule& phase, const 
   return "";
 }
 
+/// Of a launch that has loops of its own.
+std::string defect_of_nest(const KernelSchedule& kernel) {
+  if (is_joined(kernel)) return "";
+  if (const std::string defect = defect_of(kernel.nest); !defect.empty())
+    return fmt::format("nest {}: {}", to_string(kernel.nest), defect);
+  const Dim threads = units(kernel.nest, Level::warp) * units(kernel.nest, Level::lane);
+  if (!threads.is(kernel.block_threads))
+    return fmt::format("nest {}: {} threads of {}", to_string(kernel.nest), threads.to_string(),
+                       kernel.block_threads);
+  return "";
+}
+
 std::string defect_of(const ir::Graph& graph, const Schedule& schedule, const Target& target) {
   if (schedule.phases.size() != schedule.piece.phases.size()) return "phases without schedules";
   for (const PhaseSchedule& phase : schedule.phases) {
@@ -479,6 +547,7 @@ std::string defect_of(const ir::Graph& graph, const Schedule& schedule, const Ta
         kernel.block_threads % 32 != 0) {
       return fmt::format("a block of {} threads on {}", kernel.block_threads, target.name);
     }
+    if (const std::string defect = defect_of_nest(kernel); !defect.empty()) return defect;
     const Residency least{.blocks = 1,
                           .threads = kernel.block_threads,
                           .shared_bytes = shared,

@@ -24,10 +24,10 @@ struct Offset {
   std::string refused{};
 };
 
-class Chooser {
+class ViewChooser {
  public:
-  Chooser(const ir::Graph& graph, const MemoryUse& use, const analysis::Facts& facts, double launch_bytes,
-          std::vector<NodeId>& computed)
+  ViewChooser(const ir::Graph& graph, const MemoryUse& use, const analysis::Facts& facts, double launch_bytes,
+              std::vector<NodeId>& computed)
       : graph_(graph), use_(use), facts_(facts), launch_bytes_(launch_bytes), computed_(computed) {}
 
   Views run() {
@@ -253,7 +253,7 @@ class Chooser {
 
 Views choose_views(const ir::Graph& graph, const MemoryUse& use, const analysis::Facts& facts,
                    double launch_bytes, std::vector<NodeId>& computed) {
-  return Chooser(graph, use, facts, launch_bytes, computed).run();
+  return ViewChooser(graph, use, facts, launch_bytes, computed).run();
 }
 
 std::vector<NodeId> written_values(const Views& views, NodeId stored) {

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "schedule/nest.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+
+namespace fuse::schedule {
+namespace {
+
+constexpr std::int64_t lanes_of_warp = 32;
+
+/// What is the same at all splits of a level.
+struct LevelRow {
+  std::string_view name;
+  bool takes_rest;  ///< its number of units may depend on a symbol
+};
+
+const LevelRow& row_of(Level level) {
+  static constexpr LevelRow rows[] = {{"grid", true},  {"cluster", false}, {"warp", false},
+                                      {"lane", false}, {"serial", true},   {"vector", false}};
+  return rows[static_cast<std::size_t>(level)];
+}
+
+const Dim& extent_of(const Nest& nest, char dim) {
+  return std::find_if(nest.dims.begin(), nest.dims.end(), [&](const auto& each) { return each.name == dim; })
+      ->extent;
+}
+
+/// The product of the fixed splits of a dim.
+std::int64_t fixed(const Nest& nest, char dim) {
+  std::int64_t product = 1;
+  for (const Split& split : nest.splits) {
+    if (split.dim == dim && split.extent > 0) product *= split.extent;
+  }
+  return product;
+}
+
+Dim units_of(const Nest& nest, const Split& split) {
+  if (split.extent > 0) return split.extent;
+  const std::int64_t others = fixed(nest, split.dim);
+  const Dim& extent = extent_of(nest, split.dim);
+  return others == 1 ? extent : ceil_div(extent, others);
+}
+
+std::string named(const Split& split) {
+  return fmt::format("{}:{}{}", split.dim, to_string(split.level),
+                     split.extent > 0 ? std::to_string(split.extent) : "");
+}
+
+/// What is wrong with the splits of one dim.
+std::string defect_of_dim(const Nest& nest, const Nest::LoopDim& dim) {
+  int rests = 0;
+  const Split* behind = nullptr;  // the last one so far
+  for (const Split& split : nest.splits) {
+    if (split.dim != dim.name) continue;
+    if (behind && behind->level == Level::vector)
+      return fmt::format("{} stands behind a vector", named(split));
+    if (split.extent == 0) ++rests;
+    behind = &split;
+  }
+  if (rests > 1) return fmt::format("{} splits take the rest of {}", rests, dim.name);
+  const std::int64_t all = fixed(nest, dim.name);
+  if (rests == 0 && !proven_le(dim.extent, all))
+    return fmt::format("the splits of {} have {} units for {} elements", dim.name, all,
+                       dim.extent.to_string());
+  return "";
+}
+
+}  // namespace
+
+std::string_view to_string(Level level) { return row_of(level).name; }
+
+std::string to_string(const Nest& nest) {
+  std::string text;
+  for (const Split& split : nest.splits) text += (text.empty() ? "" : " ") + named(split);
+  return text;
+}
+
+Dim units(const Nest& nest, Level level) {
+  Dim product = 1;
+  for (const Split& split : nest.splits) {
+    if (split.level == level) product = product * units_of(nest, split);
+  }
+  return product;
+}
+
+Dim stride(const Nest& nest, std::size_t i) {
+  Dim product = 1;
+  for (std::size_t k = i + 1; k < nest.splits.size(); ++k) {
+    if (nest.splits[k].dim == nest.splits[i].dim) product = product * units_of(nest, nest.splits[k]);
+  }
+  return product;
+}
+
+Nest in_turns(Nest nest, std::int64_t blocks) {
+  std::int64_t others = 1;
+  for (const Split& split : nest.splits) {
+    if (split.level == Level::grid && split.extent > 0) others *= split.extent;
+  }
+  const auto first = std::find_if(nest.splits.begin(), nest.splits.end(), [](const Split& split) {
+    return split.level == Level::grid && split.extent == 0;
+  });
+  if (first == nest.splits.end()) return nest;
+  first->level = Level::serial;
+  const Split turn{first->dim, Level::grid, std::max<std::int64_t>(1, blocks / others)};
+  if (turn.extent > 1) nest.splits.insert(first + 1, turn);
+  return nest;
+}
+
+std::string defect_of(const Nest& nest) {
+  for (const Split& split : nest.splits) {
+    const auto is_its = [&](const Nest::LoopDim& dim) { return dim.name == split.dim; };
+    if (std::count_if(nest.dims.begin(), nest.dims.end(), is_its) != 1)
+      return fmt::format("{} splits no dim of the nest", named(split));
+    if (split.extent < 0 || (split.extent == 0 && !row_of(split.level).takes_rest))
+      return fmt::format("{} has no fixed number of units", named(split));
+    const bool halves = split.level == Level::lane || split.level == Level::vector;
+    if (halves && !std::has_single_bit(static_cast<std::uint64_t>(split.extent)))
+      return fmt::format("{} is no power of two", named(split));
+  }
+  for (const Nest::LoopDim& dim : nest.dims) {
+    if (const std::string defect = defect_of_dim(nest, dim); !defect.empty()) return defect;
+  }
+  const Dim lanes = units(nest, Level::lane);
+  if (!lanes.is(lanes_of_warp)) return fmt::format("a warp has {} lanes, not 32", lanes.to_string());
+  return "";
+}
+
+}  // namespace fuse::schedule
