@@ -192,4 +192,89 @@ TEST_CASE("check: two i64 that are one double are no constant", "[fusec]") {
   CHECK(checked(g, x, "y", x).text.ends_with("OK, but every element is 9007199254740992"));
 }
 
+TEST_CASE("check: one sum by two routes is 0 but for rounding", "[fusec]") {
+  Graph g;
+  const Tensor x = g.input("x", f32, {40, 32});
+  const Tensor by_matmul = matmul(x, g.constant(f32, 1.0, {32, 1}));
+  g.output("zero", sum(x, {1}, true) - by_matmul);
+  auto values = runtime::HostTensor::make(f32, {40, 32});
+  runtime::random_fill(values, 3, "x", -2, 2);
+  const auto got = filled(f32, {40, 1}, [](std::int64_t i) { return i % 3 == 0 ? 0x1p-21 : 0; });
+  const fusec::Verdict right = checked(g, values, "zero", got);
+  INFO(right.text);
+  CHECK(right.ok);
+  CHECK(!checked(g, values, "zero", filled(f32, {40, 1}, [](std::int64_t) { return 1e-3; })).ok);
+}
+
+TEST_CASE("check: two open decisions need not be alike", "[fusec]") {
+  Graph g;
+  const Tensor x = g.input("x", f32, {50, 2, 100});
+  const Tensor above = sum(x - mean(x, {2}, true), {2}) > 0.0F;
+  g.output("differ", reshape(slice(above, 1, 0, 1) != slice(above, 1, 1, 2), {50}));
+  const auto x_values =
+      filled(f32, {50, 2, 100}, [](std::int64_t i) { return 1 / static_cast<double>(3 + i / 100); });
+  for (const bool differ : {false, true}) {
+    auto got = runtime::HostTensor::make(boolean, {50});
+    for (std::int64_t i = 0; i < 50; ++i) got.set_int(i, differ);
+    const fusec::Verdict verdict = checked(g, x_values, "differ", got);
+    INFO(verdict.text);
+    CHECK(verdict.ok);
+    CHECK(verdict.text.find("hang on decisions") != std::string::npos);
+  }
+}
+
+TEST_CASE("check: a prefix sum whose partial sums overflow may be what it is without them", "[fusec]") {
+  Graph g;
+  g.output("y", cumulative_sum(g.input("x", f32, {6}), 0));
+  const auto x = filled(f32, {6}, [](std::int64_t i) { return i / 2 % 2 == 0 ? 3e38 : -3e38; });
+  const double infinity = std::numeric_limits<double>::infinity();
+  // 3e38, 6e38, 3e38, 0, 3e38, 6e38 exactly.
+  for (const double fourth : {0.0, static_cast<double>(NAN), infinity, -infinity}) {
+    auto got = filled(f32, {6}, [&](std::int64_t i) {
+      return i == 0 ? 3e38 : i == 1 || i == 5 ? infinity : 3e38;
+    });
+    got.set(3, fourth);
+    const fusec::Verdict verdict = checked(g, x, "y", got);
+    INFO(verdict.text);
+    CHECK(verdict.ok);
+  }
+  CHECK(!checked(g, x, "y", filled(f32, {6}, [](std::int64_t) { return 1.0; })).ok);
+}
+
+TEST_CASE("check: a sum with an infinite term may meet the other infinity", "[fusec]") {
+  Graph g;
+  g.output("y", sum(g.input("x", f32, {6})));
+  const double infinity = std::numeric_limits<double>::infinity();
+  const auto x = filled(f32, {6}, [&](std::int64_t i) { return i == 0 ? -infinity : 3e38; });
+  for (const double answer : {-infinity, static_cast<double>(NAN)})
+    CHECK(checked(g, x, "y", filled(f32, {}, [&](std::int64_t) { return answer; })).ok);
+  CHECK(!checked(g, x, "y", filled(f32, {}, [](std::int64_t) { return 0.0; })).ok);
+}
+
+TEST_CASE("check: elements that cancelled give others, which are exact, no room", "[fusec]") {
+  Graph g;
+  const Tensor x = g.input("x", f32, {20, 32});
+  const Tensor big = x * 1e6F;
+  const Tensor cancelled = sum(big + x, {1}) - sum(big, {1});
+  const Tensor whole = round(reshape(x, {640}) * 8.0F) + 5.0F;
+  g.output("y", concat({whole, cancelled}, 0));
+  g.output("side", sign(cancelled));
+  auto values = runtime::HostTensor::make(f32, {20, 32});
+  runtime::random_fill(values, 5, "x", -1, 1);
+  auto got = runtime::HostTensor::make(f32, {660});
+  for (std::int64_t i = 0; i < 640; ++i) got.set(i, std::rint(values.get(i) * 8) + 5);
+  for (std::int64_t row = 0; row < 20; ++row) {
+    double total = 0;
+    for (std::int64_t i = 0; i < 32; ++i) total += values.get(32 * row + i);
+    got.set(640 + row, std::rint(total));
+  }
+  const fusec::Verdict right = checked(g, values, "y", got);
+  INFO(right.text);
+  CHECK(right.ok);
+  got.set(17, got.get(17) + 1);
+  const fusec::Verdict wrong = checked(g, values, "y", got);
+  INFO(wrong.text);
+  CHECK(!wrong.ok);
+}
+
 }  // namespace fuse

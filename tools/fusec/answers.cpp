@@ -7,6 +7,7 @@
 namespace fuse::fusec {
 
 using runtime::ReferenceTensor;
+using runtime::Wide;
 
 namespace {
 
@@ -62,11 +63,18 @@ double Answers::own(std::size_t i) const {
   return std::max(own_factor * steady[i], decided_factor * errors[i]);
 }
 
+bool Answers::may_be(std::size_t i, std::int64_t value) const {
+  const auto low = static_cast<Wide>(least[i]), high = static_cast<Wide>(greatest[i]);
+  // Of neighbours a rounding chose one, and there is no third.
+  const Wide beyond = high - low <= 1 ? 0 : (high - low) * static_cast<Wide>(decided_factor - 1);
+  return low - beyond <= static_cast<Wide>(value) && static_cast<Wide>(value) <= high + beyond;
+}
+
 Answers::Usual Answers::usual(const ReferenceTensor& exact) const {
   // One evaluation does not tell what errs in all of them, so it takes more to leave an element out.
   const double far =
       (steady_count > 1 ? 8 : 32) * most_err_below(sums, std::max<std::size_t>(1, steady_count));
-  Usual result;
+  Usual result{.mostly_exact = far == 0};
   for (std::size_t i = 0; i < steady.size(); ++i) {
     if (steady[i] == 0) continue;
     const double mean = sums[i] / static_cast<double>(steady_count);
@@ -80,6 +88,8 @@ Answers::Usual Answers::usual(const ReferenceTensor& exact) const {
 }
 
 double Answers::Usual::bound(const Answers& answers, std::size_t i, double wanted) const {
+  // What other elements err by tells nothing about one that does not err, as most do not.
+  if (mostly_exact && answers.steady[i] == 0) return 0;
   const bool cancelled = answers.steady[i] > 0 && answers.steady[i] >= std::fabs(wanted);
   return cancelled ? factor * abs : std::min(factor * abs, relative_factor * rel * std::fabs(wanted));
 }

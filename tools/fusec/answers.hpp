@@ -14,8 +14,8 @@ struct Answers {
   enum Kind : std::uint8_t { finite = 1, nan = 2, positive = 4, negative = 8 };
   static std::uint8_t kind_of(double value);
 
-  /// Of 18 draws from one normal distribution about 0, the last is beyond 4 times the largest of the others
-  /// less than once in a million.
+  /// Of 17 draws from one normal distribution about 0, the last is beyond 4 times the largest of the others
+  /// about once in a million.
   static constexpr double factor = 4;
   /// The relative error often hangs on one element, the one nearest to 0, where all draws may be small.
   static constexpr double relative_factor = 16;
@@ -37,12 +37,17 @@ struct Answers {
                    bool steady_one);
   void take_integers(const runtime::ReferenceTensor& values);
   double largest() const;
+  /// Whether an integer may be this: one that hangs on an open decision may be farther from the answers than
+  /// they are from each other, as a position among many that are nearly the greatest, or a sum of many
+  /// comparisons.
+  bool may_be(std::size_t element, std::int64_t value) const;
   /// How far an element may be off by what the evaluations have there.
   double own(std::size_t element) const;
 
   /// What is usual in an output: of the elements that do not err far more than others.
   struct Usual {
-    double abs = 0, rel = 0;  ///< largest error, and largest error over the exact value
+    double abs = 0, rel = 0;    ///< largest error, and largest error over the exact value
+    bool mostly_exact = false;  ///< most elements have no error in any evaluation
     double bound(const Answers&, std::size_t element, double wanted) const;
     /// Evaluations differ by more than that.
     bool is_beyond(const Answers&, std::size_t element, const runtime::ReferenceTensor& exact) const;

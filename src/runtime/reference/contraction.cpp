@@ -84,12 +84,12 @@ void contract(const Step& step, const Loops& loops, std::span<S> out) {
   const S* b = step.operand(1).elements<S>().data();
   std::int64_t length = 1;
   for (const Loop& loop : loops.contracted) length *= loop.extent;
-  const Order order(length, step.variant);
+  const Order order(length, step.sums);
   const auto grain = static_cast<std::size_t>(100000 / (length + 1) + 1);
   parallel_for(out.size(), grain, [&](std::size_t from, std::size_t to) {
     for (std::size_t i = from; i < to; ++i) {
       const Offsets base = offsets_of(loops.result, static_cast<std::int64_t>(i));
-      Sum sum(step.variant);
+      Sum sum(step.sums);
       for (std::int64_t k = 0; k < length; ++k) {
         const Offsets at = offsets_of(loops.contracted, order(k));
         sum.add_product(static_cast<T>(a[base.a + at.a]), static_cast<T>(b[base.b + at.b]));
@@ -111,7 +111,7 @@ ReferenceTensor evaluate_contraction(const Step& step) {
   }
   const std::span<double> out = result.elements<double>();
   const bool narrow = step.rounds() && step.operand(0).dtype() != f64;
-  if (step.variant != 0) {
+  if (step.sums != 0) {
     narrow ? contract<float, DrawnSum<float>>(step, loops, out)
            : contract<double, DrawnSum<double>>(step, loops, out);
   } else if (narrow) {

@@ -109,15 +109,17 @@ struct Way {
 };
 
 /// Of the diverse evaluations the first five take all decisions alike, as a device does that errs nowhere, or
-/// as far as it may, or hardly. The others take each of the three sides in turns, each decision from another
-/// one on, and small distances as often as large ones.
-Way way_of(std::size_t number, double chance) {
-  constexpr double hardly = 0x1p-24;
-  constexpr Way alike[] = {{0, 0}, {-1, 1}, {1, 1}, {-1, hardly}, {1, hardly}};
+/// as far as it may, or hardly.
+constexpr double hardly = 0x1p-24;
+constexpr Way alike[] = {{0, 0}, {-1, 1}, {1, 1}, {-1, hardly}, {1, hardly}};
+
+/// In the others each decision is taken for itself, and small distances are as likely as large ones.
+/// `draw(n)` is in [0, 1), the n-th number of the decision.
+template <class Draw>
+Way way_of(std::size_t number, const Draw& draw) {
   if (number < std::size(alike)) return alike[number];
-  const auto first = static_cast<std::size_t>(3 * chance);
-  return {static_cast<int>((number + first) % 3) - 1,
-          std::exp2(-24 * (3 * chance - static_cast<double>(first)))};
+  const double chance = draw(2 * number);
+  return {chance < 0.4 ? -1 : chance < 0.8 ? 1 : 0, std::exp2(-24 * draw(2 * number + 1))};
 }
 
 double beside(double jump, double error, const Way& way) {
@@ -198,12 +200,17 @@ class Settler {
 
   /// In [0, 1), the same for the same evaluation, op, operand and element.
   double drawn(std::size_t evaluation, std::size_t operand, std::size_t i) const {
-    return uniform_f64(static_cast<std::int64_t>(evaluation), 4 * draw_ + static_cast<std::int64_t>(operand),
-                       1, static_cast<std::int64_t>(i));
+    return uniform_f64(static_cast<std::int64_t>(evaluation), stream(operand), 1,
+                       static_cast<std::int64_t>(i));
   }
 
+  std::int64_t stream(std::size_t operand) const { return 4 * draw_ + static_cast<std::int64_t>(operand); }
+
   Way way(std::size_t evaluation, std::size_t operand, std::size_t i) const {
-    return way_of(evaluation - steady_ - 1, drawn(0, operand, i));
+    // Numbers of evaluations are taken: those of the decision itself are negative.
+    return way_of(evaluation - steady_ - 1, [&](std::size_t n) {
+      return uniform_f64(-1 - static_cast<std::int64_t>(n), stream(operand), 1, static_cast<std::int64_t>(i));
+    });
   }
 
   double value_of(std::size_t evaluation, std::size_t operand, std::size_t i) const {

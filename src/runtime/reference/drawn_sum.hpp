@@ -31,25 +31,26 @@ class DrawnSum {
  public:
   explicit DrawnSum(std::uint64_t variant) : variant_(variant) {}
 
-  void add(T term) {
-    ++terms_;
-    total_ += static_cast<Wide>(term);
-    magnitudes_ += std::fabs(static_cast<Wide>(term));
-    if (term != 0 && std::isfinite(term)) last_place_ = std::min(last_place_, last_place_of(term));
-    const T sum = sum_ + term;
-    // What rounding lost (Knuth's TwoSum).
-    const T added = sum - sum_;
-    if ((sum_ - (sum - added)) + (term - added) != 0) count(sum);
-    sum_ = sum;
-  }
+  void add(T term) { add(term, static_cast<Wide>(term)); }
   void add_product(T a, T b) {
     const T product = a * b;
     if (std::fma(a, b, -product) != 0) count(product);
-    add(product);
+    add(product, static_cast<Wide>(a) * static_cast<Wide>(b));
+  }
+  /// What other threads have summed: one term, of which its own terms count.
+  void add_sum(const DrawnSum& other) {
+    const Wide total = total_ + other.total_, magnitudes = magnitudes_ + other.magnitudes_;
+    const std::int64_t terms = terms_ + other.terms_;
+    add(other.value());
+    squares_ += other.squares_;
+    total_ = total;
+    magnitudes_ = magnitudes;
+    terms_ = terms;
+    last_place_ = std::min(last_place_, other.last_place_);
   }
   T value() const {
     constexpr Wide greatest = static_cast<Wide>(std::numeric_limits<T>::max());
-    if (magnitudes_ >= greatest && std::isfinite(total_)) return beyond(static_cast<T>(total_));
+    if (magnitudes_ >= greatest && !std::isnan(total_)) return beyond(static_cast<T>(total_));
     if (!std::isfinite(sum_)) return sum_;
     Wide squares = squares_;
     const bool exact = std::ldexp(Wide{1}, last_place_ + std::numeric_limits<T>::digits) > magnitudes_;
@@ -62,6 +63,18 @@ class DrawnSum {
   }
 
  private:
+  /// `wide`: of a product, what it is where T has no such number.
+  void add(T term, Wide wide) {
+    ++terms_;
+    total_ += wide;
+    if (std::isfinite(wide)) magnitudes_ += std::fabs(wide);
+    if (term != 0 && std::isfinite(term)) last_place_ = std::min(last_place_, last_place_of(term));
+    const T sum = sum_ + term;
+    // What rounding lost (Knuth's TwoSum).
+    const T added = sum - sum_;
+    if ((sum_ - (sum - added)) + (term - added) != 0) count(sum);
+    sum_ = sum;
+  }
   void count(T result) {
     if (std::isfinite(result)) squares_ += static_cast<Wide>(result) * static_cast<Wide>(result);
   }
@@ -75,11 +88,14 @@ class DrawnSum {
     return exponent - std::numeric_limits<T>::digits + std::countr_zero(bits);
   }
 
-  /// What partial sums that overflow make of a finite one.
+  /// What partial sums that overflow make of a sum: infinities of either sign, or of both. One of its terms
+  /// may be infinite.
   T beyond(T total) const {
     constexpr T infinity = std::numeric_limits<T>::infinity();
+    const double chance = drawn_part(variant_, 1, static_cast<double>(total));
+    if (std::isinf(total)) return chance < 0 ? total : std::numeric_limits<T>::quiet_NaN();
     const T ways[] = {total, infinity, -infinity, std::numeric_limits<T>::quiet_NaN()};
-    return ways[static_cast<std::size_t>(2 * drawn_part(variant_, 1, static_cast<double>(total)) + 2) % 4];
+    return ways[static_cast<std::size_t>(2 * chance + 2) % 4];
   }
 
   std::uint64_t variant_;

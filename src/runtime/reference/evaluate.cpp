@@ -230,6 +230,7 @@ class Evaluation {
             .precision = precision_,
             .floats = floats_,
             .variant = variant_,
+            .sums = variant_ == 0 ? 0 : variant_ + ((std::uint64_t{id} + 1) << 32),
             .value_of = [this](const Dim& dim) { return value_of(dim); },
             .shape = shape_of(id),
             .operands = {}};

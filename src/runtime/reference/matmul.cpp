@@ -154,14 +154,14 @@ void draw_product(const Step& step, const ProductExtents& e, bool transpose_a, b
                   double* out) {
   const double* a = step.operand(0).real().data();
   const double* b = step.operand(1).real().data();
-  const Order order(e.k, step.variant);
+  const Order order(e.k, step.sums);
   parallel_for(static_cast<std::size_t>(e.batch * e.m), 16, [&](std::size_t from, std::size_t to) {
     for (auto row = static_cast<std::int64_t>(from); row < static_cast<std::int64_t>(to); ++row) {
       const std::int64_t matrix = row / e.m, i = row % e.m;
       const double* left = a + matrix * e.m * e.k;
       const double* right = b + matrix * e.k * e.n;
       for (std::int64_t j = 0; j < e.n; ++j) {
-        DrawnSum<T> sum(step.variant);
+        DrawnSum<T> sum(step.sums);
         for (std::int64_t term = 0; term < e.k; ++term) {
           const std::int64_t k = order(term);
           sum.add_product(static_cast<T>(left[transpose_a ? k * e.m + i : i * e.k + k]),
@@ -193,7 +193,7 @@ ReferenceTensor evaluate_matmul(const Step& step) {
   }
   const std::span<double> out = result.elements<double>();
   const bool narrow = step.rounds() && step.operand(0).dtype() != f64;
-  if (step.variant != 0) {
+  if (step.sums != 0) {
     narrow ? draw_product<float>(step, extents, transpose_a, transpose_b, out.data())
            : draw_product<double>(step, extents, transpose_a, transpose_b, out.data());
     round_to(step.dtype(), out.data(), out.size());

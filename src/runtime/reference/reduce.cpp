@@ -116,8 +116,8 @@ void each_term(const Step& step, Visit visit) {
   const double* x = step.operand(0).real().data();
   const std::vector<Group> groups = make_groups(step);
   const Group inner = groups.back();
-  const Order order(inner.extent, inner.reduced ? step.variant : 0);
-  for_rows(groups, step.variant, [&](std::int64_t in, std::int64_t out, std::int64_t) {
+  const Order order(inner.extent, inner.reduced ? step.sums : 0);
+  for_rows(groups, step.sums, [&](std::int64_t in, std::int64_t out, std::int64_t) {
     for (std::int64_t i = 0; i < inner.extent; ++i)
       visit(static_cast<std::size_t>(out + i * inner.out_stride), x[in + order(i)]);
   });
@@ -127,7 +127,7 @@ void each_term(const Step& step, Visit visit) {
 template <class A>
 ReferenceTensor draw_sums(const Step& step) {
   ReferenceTensor result = step.make();
-  std::vector<DrawnSum<A>> sums(result.element_count(), DrawnSum<A>(step.variant));
+  std::vector<DrawnSum<A>> sums(result.element_count(), DrawnSum<A>(step.sums));
   each_term(step, [&](std::size_t slot, double term) { sums[slot].add(static_cast<A>(term)); });
   const std::span<double> values = result.elements<double>();
   for (std::size_t i = 0; i < sums.size(); ++i) values[i] = static_cast<double>(sums[i].value());
@@ -165,7 +165,7 @@ ReferenceTensor draw_products(const Step& step) {
     if (overflows) ways.push_back(std::copysign(std::numeric_limits<double>::infinity(), ways[0]));
     if (vanishes) ways.push_back(std::copysign(0.0, ways[0]));
     if (overflows && vanishes) ways.push_back(std::numeric_limits<double>::quiet_NaN());
-    const double chance = (drawn_part(step.variant, 2, ways[0]) + 1) / 2;
+    const double chance = (drawn_part(step.sums, 2, ways[0]) + 1) / 2;
     values[i] =
         ways[std::min(ways.size() - 1, static_cast<std::size_t>(chance * static_cast<double>(ways.size())))];
   }
@@ -184,13 +184,13 @@ ReferenceTensor reduce_values(const Step& step, Identity identity, Combine combi
     if constexpr (std::is_same_v<T, double>) {
       if (step.rounds() && step.dtype() != f64) {
         // The sum of two floats in double, rounded to float, is the float sum: 53 >= 2 * 24 + 2 bits.
-        fold(groups, step.variant, x, state.data(),
+        fold(groups, step.sums, x, state.data(),
              [&](double a, double b) { return round_f32(combine(a, b)); });
         round_to(step.dtype(), state.data(), state.size());
         return result;
       }
     }
-    fold(groups, step.variant, x, state.data(), combine);
+    fold(groups, step.sums, x, state.data(), combine);
   } else {
     fold(groups, 0, x, state.data(), combine);
     wrap_to(step.dtype(), state.data(),
@@ -255,10 +255,10 @@ ReferenceTensor evaluate_reduction(const Step& step) {
   if (kept != step.shape) {
     step.fail(ErrorCode::shape_mismatch, "the kept extents are not those of the result for these dims");
   }
-  if (step.variant != 0 && step.node.op == Op::reduce_sum && x.is_real()) {
+  if (step.sums != 0 && step.node.op == Op::reduce_sum && x.is_real()) {
     return x.dtype() == f64 ? draw_sums<double>(step) : draw_sums<float>(step);
   }
-  if (step.variant != 0 && step.node.op == Op::reduce_prod && x.is_real()) {
+  if (step.sums != 0 && step.node.op == Op::reduce_prod && x.is_real()) {
     return x.dtype() == f64 ? draw_products<double>(step) : draw_products<float>(step);
   }
   return step.with_storage(x.dtype(), [&]<class T>() { return apply_reduction<T>(step); });

@@ -19,6 +19,7 @@ class RoundedSum {
     sum_ = eval::add(sum_, term);
     if constexpr (std::is_same_v<T, double>) sum_ = to_f32_ ? round_f32(sum_) : sum_;
   }
+  void add_sum(const RoundedSum& other) { add(other.value()); }
   T value() const { return sum_; }
 
  private:
@@ -36,19 +37,19 @@ void scan(const Step& step, const T* in, T* out, const Sum& empty) {
   for (std::size_t i = axis + 1; i < step.shape.size(); ++i) inner *= step.shape[i];
   const std::int64_t extent = step.shape[axis];
   // A variant sums each segment alone and adds what stands before it.
-  const std::int64_t segment = step.variant == 0 ? extent : 1 + Order(extent, step.variant)(0);
+  const std::int64_t segment = step.sums == 0 ? extent : 1 + Order(extent, step.sums)(0);
   for (std::int64_t row = 0; row < outer * inner; ++row) {
     const std::int64_t first = row / inner * extent * inner + row % inner;
     Sum before = empty, sum = empty;
     const auto total = [&] {
       Sum both = before;
-      both.add(sum.value());
+      both.add_sum(sum);
       return static_cast<T>(both.value());
     };
     for (std::int64_t i = 0; i < extent; ++i) {
       const std::int64_t at = first + (attribute.reverse ? extent - 1 - i : i) * inner;
       if (i > 0 && i % segment == 0) {
-        before.add(sum.value());
+        before.add_sum(sum);
         sum = empty;
       }
       if (attribute.exclusive) out[at] = total();
@@ -74,12 +75,12 @@ ReferenceTensor evaluate_scan(const Step& step) {
     const bool narrow = step.rounds() && step.dtype() != f64;
     const double* in = x.real().data();
     double* out = result.elements<double>().data();
-    if (step.variant == 0) {
+    if (step.sums == 0) {
       scan<double>(step, in, out, RoundedSum<double>(narrow));
     } else if (narrow) {
-      scan<float>(step, in, out, DrawnSum<float>(step.variant));
+      scan<float>(step, in, out, DrawnSum<float>(step.sums));
     } else {
-      scan<double>(step, in, out, DrawnSum<double>(step.variant));
+      scan<double>(step, in, out, DrawnSum<double>(step.sums));
     }
     return result;
   }

@@ -18,8 +18,10 @@ struct Step {
   const ir::Graph& graph;
   const ir::Node& node;
   Precision precision;
-  Hold floats;                                       ///< what floating values of this evaluation are held in
-  std::uint64_t variant;                             ///< of `evaluate`; 0: none
+  Hold floats;            ///< what floating values of this evaluation are held in
+  std::uint64_t variant;  ///< of `evaluate`; 0: none
+  /// The variant of the op's sums: two ops that add the same terms add them in other orders. 0: none.
+  std::uint64_t sums;
   std::function<std::int64_t(const Dim&)> value_of;  ///< of a dim expression
   std::vector<std::int64_t> shape;                   ///< of the result
   std::vector<const ReferenceTensor*> operands;
