@@ -277,4 +277,20 @@ TEST_CASE("check: elements that cancelled give others, which are exact, no room"
   CHECK(!wrong.ok);
 }
 
+TEST_CASE("check: what no rounding takes to 0 leaves no division by 0 open", "[fusec]") {
+  Graph g;
+  const Tensor x = g.input("x", bf16, {4, 3});
+  // Differences that err by more than the denominator, which is 1 or more, is off 0.
+  const Tensor e = exp(convert(x * x * x, f32) - reduce_max(convert(x * x * x, f32), {1}, true));
+  g.output("y", e / sum(e, {1}, true));
+  const auto values =
+      filled(bf16, {4, 3}, [](std::int64_t i) { return 6 + 0.01 * static_cast<double>(i % 3); });
+  const fusec::Verdict verdict =
+      checked(g, values, "y", filled(f32, {4, 3}, [](std::int64_t) { return 1.0 / 3; }));
+  INFO(verdict.text);
+  CHECK(verdict.text.find("hang on decisions") == std::string::npos);
+  const double infinity = std::numeric_limits<double>::infinity();
+  CHECK(!checked(g, values, "y", filled(f32, {4, 3}, [&](std::int64_t) { return infinity; })).ok);
+}
+
 }  // namespace fuse

@@ -139,7 +139,8 @@ class Settler {
         draw_(draw),
         factor_(evaluations.size() > 1 ? reach : reach_of_one) {}
 
-  bool settle(std::size_t operand, Jump jump) {
+  /// `positive`: only an element that may underflow can come to the jump.
+  bool settle(std::size_t operand, Jump jump, bool positive) {
     const ReferenceTensor& exact = *exact_[operand];
     const std::vector<double> errors = errors_of(exact_, evaluations_, operand, jump == Jump::where_equal);
     const bool divides = node_.op == Op::div && exact_[0] != exact_[1];
@@ -149,6 +150,7 @@ class Settler {
       if (node_.op == Op::pow && operand == 0 && is_smooth(exact_[1]->get(i))) continue;
       const double value = exact.get(i);
       if (errors[i] == 0 || !std::isfinite(errors[i]) || !std::isfinite(value)) continue;
+      if (positive && value > 1 / ulp_of(1, exact.dtype()) * ulp_of(0, exact.dtype()) * 0x1p10) continue;
       const double at = jump == Jump::anywhere ? value : jump_near(jump, i, value);
       const double error = factor_ * errors[i];
       if (!(std::fabs(static_cast<double>(exact.get_wide(i) - static_cast<Wide>(at))) <= error)) continue;
@@ -245,13 +247,15 @@ bool decides(const ir::Graph& graph, const ir::Node& node) {
   return false;
 }
 
-bool settle(const ir::Graph& graph, const ir::Node& node, const std::vector<const ReferenceTensor*>& exact,
-            std::vector<Operands>& evaluations, std::size_t steady, std::int64_t draw) {
+bool settle(const ir::Graph& graph, const ir::Node& node, const std::vector<bool>& positive,
+            const std::vector<const ReferenceTensor*>& exact, std::vector<Operands>& evaluations,
+            std::size_t steady, std::int64_t draw) {
   Settler settler(node, exact, evaluations, steady, draw);
   bool any = false;
   for (std::size_t i = 0; i < node.operands.size(); ++i) {
     const Jump jump = jump_of(graph, node, i);
-    if (jump != Jump::never) any |= settler.settle(i, jump);
+    if (jump == Jump::never) continue;
+    any |= settler.settle(i, jump, jump == Jump::at_zero && positive[node.operands[i]]);
   }
   return any;
 }

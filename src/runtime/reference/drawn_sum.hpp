@@ -34,7 +34,7 @@ class DrawnSum {
   void add(T term) { add(term, static_cast<Wide>(term)); }
   void add_product(T a, T b) {
     const T product = a * b;
-    if (std::fma(a, b, -product) != 0) count(product);
+    if (rounds(a, b, product)) count(product);
     add(product, static_cast<Wide>(a) * static_cast<Wide>(b));
   }
   /// What other threads have summed: one term, of which its own terms count.
@@ -47,14 +47,14 @@ class DrawnSum {
     magnitudes_ = magnitudes;
     terms_ = terms;
     last_place_ = std::min(last_place_, other.last_place_);
+    rounds_ = rounds_ || other.rounds_;
   }
   T value() const {
     constexpr Wide greatest = static_cast<Wide>(std::numeric_limits<T>::max());
     if (magnitudes_ >= greatest && !std::isnan(total_)) return beyond(static_cast<T>(total_));
     if (!std::isfinite(sum_)) return sum_;
     Wide squares = squares_;
-    const bool exact = std::ldexp(Wide{1}, last_place_ + std::numeric_limits<T>::digits) > magnitudes_;
-    if (!exact && terms_ > 2)
+    if (!may_be_exact() && terms_ > 2)
       squares = std::max(squares, magnitudes_ * magnitudes_ / 4 * std::log2(static_cast<Wide>(terms_)));
     if (squares == 0) return sum_;
     const Wide reach = static_cast<Wide>(std::numeric_limits<T>::epsilon() / 2) * std::sqrt(squares);
@@ -68,12 +68,27 @@ class DrawnSum {
     ++terms_;
     total_ += wide;
     if (std::isfinite(wide)) magnitudes_ += std::fabs(wide);
-    if (term != 0 && std::isfinite(term)) last_place_ = std::min(last_place_, last_place_of(term));
+    // Looked at until it is known that some order rounds: it takes longer than the rest.
+    if (!rounds_ && term != 0 && std::isfinite(term)) {
+      last_place_ = std::min(last_place_, last_place_of(term));
+      rounds_ = !may_be_exact();
+    }
     const T sum = sum_ + term;
     // What rounding lost (Knuth's TwoSum).
     const T added = sum - sum_;
     if ((sum_ - (sum - added)) + (term - added) != 0) count(sum);
     sum_ = sum;
+  }
+  static bool rounds(T a, T b, T product) {
+    if constexpr (sizeof(T) < sizeof(double)) {
+      return static_cast<double>(a) * static_cast<double>(b) != static_cast<double>(product);
+    } else {
+      return std::fma(a, b, -product) != 0;
+    }
+  }
+  /// No order rounds: all partial sums are multiples of the last place, and have few enough of them.
+  bool may_be_exact() const {
+    return !rounds_ && std::ldexp(Wide{1}, last_place_ + std::numeric_limits<T>::digits) > magnitudes_;
   }
   void count(T result) {
     if (std::isfinite(result)) squares_ += static_cast<Wide>(result) * static_cast<Wide>(result);
@@ -103,6 +118,7 @@ class DrawnSum {
   Wide squares_ = 0, total_ = 0, magnitudes_ = 0;
   std::int64_t terms_ = 0;
   int last_place_ = 1 << 20;  // higher than that of any term
+  bool rounds_ = false;       // some order does
 };
 
 }  // namespace fuse::runtime::reference

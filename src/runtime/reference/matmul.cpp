@@ -155,20 +155,28 @@ void draw_product(const Step& step, const ProductExtents& e, bool transpose_a, b
   const double* a = step.operand(0).real().data();
   const double* b = step.operand(1).real().data();
   const Order order(e.k, step.sums);
-  parallel_for(static_cast<std::size_t>(e.batch * e.m), 16, [&](std::size_t from, std::size_t to) {
-    for (auto row = static_cast<std::int64_t>(from); row < static_cast<std::int64_t>(to); ++row) {
-      const std::int64_t matrix = row / e.m, i = row % e.m;
+  // Columns side by side, so that a row of b is read as it lies in memory.
+  constexpr std::int64_t side_by_side = 256;
+  const std::int64_t bands = (e.n + side_by_side - 1) / side_by_side;
+  const auto grain =
+      static_cast<std::size_t>(std::max<std::int64_t>(1, 16 / std::max<std::int64_t>(1, e.k / 64)));
+  parallel_for(static_cast<std::size_t>(e.batch * e.m * bands), grain, [&](std::size_t from, std::size_t to) {
+    for (auto task = static_cast<std::int64_t>(from); task < static_cast<std::int64_t>(to); ++task) {
+      const std::int64_t row = task / bands, matrix = row / e.m, i = row % e.m;
+      const std::int64_t begin = task % bands * side_by_side, end = std::min(e.n, begin + side_by_side);
       const double* left = a + matrix * e.m * e.k;
       const double* right = b + matrix * e.k * e.n;
-      for (std::int64_t j = 0; j < e.n; ++j) {
-        DrawnSum<T> sum(step.sums);
-        for (std::int64_t term = 0; term < e.k; ++term) {
-          const std::int64_t k = order(term);
-          sum.add_product(static_cast<T>(left[transpose_a ? k * e.m + i : i * e.k + k]),
-                          static_cast<T>(right[transpose_b ? j * e.k + k : k * e.n + j]));
+      std::vector<DrawnSum<T>> sums(static_cast<std::size_t>(end - begin), DrawnSum<T>(step.sums));
+      for (std::int64_t term = 0; term < e.k; ++term) {
+        const std::int64_t k = order(term);
+        const auto x = static_cast<T>(left[transpose_a ? k * e.m + i : i * e.k + k]);
+        for (std::int64_t j = begin; j < end; ++j) {
+          sums[static_cast<std::size_t>(j - begin)].add_product(
+              x, static_cast<T>(right[transpose_b ? j * e.k + k : k * e.n + j]));
         }
-        out[row * e.n + j] = static_cast<double>(sum.value());
       }
+      for (std::int64_t j = begin; j < end; ++j)
+        out[row * e.n + j] = static_cast<double>(sums[static_cast<std::size_t>(j - begin)].value());
     }
   });
 }
