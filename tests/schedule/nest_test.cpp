@@ -1,5 +1,5 @@
-// Nests: what is read off a list of splits, and which lists no kernel can have. SPDX-License-Identifier:
-// Apache-2.0
+// Nests: what is read off a list of splits, and which lists no kernel can have.
+// SPDX-License-Identifier: Apache-2.0
 #include "schedule/nest.hpp"
 
 #include <set>
