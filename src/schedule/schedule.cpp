@@ -7,6 +7,7 @@
 #include <bit>
 #include <iterator>
 #include <limits>
+#include <utility>
 
 #include "ir/dim_poly.hpp"
 #include "schedule/launch_bounds.hpp"
@@ -71,69 +72,68 @@ DType index_type(const ir::Graph& graph, const analysis::Facts& facts, const Seg
   return largest <= int_limit ? i32 : i64;
 }
 
-/// Of a mapping: `kept` is the dim of its results, `walked` what each combines. `parts` blocks share a row,
-/// or, of columns, all rows.
-struct NestOf {
-  const KernelSchedule& kernel;
-  char kept = 'r', walked = 'c';
-  int parts = 1;
+/// What a nest needs to know beside its launch.
+struct NestForm {
+  char kept = 'r', walked = 'c';  ///< names of the dims of the results, and of what each result combines
+  int parts = 1;                  ///< blocks that share a row or, of columns, all rows
   bool columns = false;
-
-  Nest nest() const {
-    const std::int64_t warps = kernel.block_threads / 32, lanes = kernel.lanes;
-    Nest nest{.dims = {{kept, kernel.results}, {walked, kernel.reduced}}, .splits = {}};
-    const auto add = [&](char dim, Level level, std::int64_t extent) {
-      if (extent != 1) nest.splits.push_back({dim, level, extent});
-    };
-    constexpr std::int64_t rest = 0;
-    if (columns) {
-      add(kept, Level::serial, rest);
-      add(kept, Level::grid, parts);
-    } else {
-      add(kept, Level::grid, rest);
-    }
-    switch (kernel.mapping) {
-      case Mapping::element:
-      case Mapping::scan_thread:
-        add(kept, Level::warp, warps);
-        add(kept, Level::lane, 32);
-        add(kept, Level::vector, kernel.vector);
-        if (kernel.mapping == Mapping::scan_thread) add(walked, Level::serial, rest);
-        return nest;
-      case Mapping::tile:
-        nest.dims.push_back({'x', tile_side});
-        add(walked, Level::serial, rest);
-        add(walked, Level::warp, warps);
-        add('x', Level::lane, tile_side);
-        return nest;
-      case Mapping::column_tile:
-        add(walked, Level::serial, rest);
-        add(walked, Level::warp, warps);
-        add(kept, Level::lane, tile_columns);
-        return nest;
-      case Mapping::row_warp:
-      case Mapping::scan_warp:
-        add(kept, Level::warp, warps);
-        add(kept, Level::lane, 32 / lanes);
-        add(walked, Level::serial, rest);
-        add(walked, Level::lane, lanes);
-        break;
-      case Mapping::row_block:
-      case Mapping::split:
-        add(walked, Level::serial, rest);
-        if (!columns) add(walked, kernel.cluster > 1 ? Level::cluster : Level::grid, parts);
-        add(walked, Level::warp, warps);
-        add(walked, Level::lane, 32);
-        break;
-    }
-    add(walked, Level::vector, kernel.vector);
-    return nest;
-  }
 };
 
+Nest nest_of(const KernelSchedule& kernel, const NestForm& form = {}) {
+  const auto [kept, walked, parts, columns] = form;
+  const std::int64_t warps = kernel.block_threads / 32, lanes = kernel.lanes;
+  Nest nest{.dims = {{kept, kernel.results}, {walked, kernel.reduced}}, .splits = {}};
+  const auto add = [&](char dim, Level level, std::int64_t extent) {
+    if (extent != 1) nest.splits.push_back({dim, level, extent});
+  };
+  constexpr std::int64_t rest = 0;
+  if (columns) {
+    add(kept, Level::serial, rest);
+    add(kept, Level::grid, parts);
+  } else {
+    add(kept, Level::grid, rest);
+  }
+  switch (kernel.mapping) {
+    case Mapping::element:
+    case Mapping::scan_thread:
+      add(kept, Level::warp, warps);
+      add(kept, Level::lane, 32);
+      add(kept, Level::vector, kernel.vector);
+      if (kernel.mapping == Mapping::scan_thread) add(walked, Level::serial, rest);
+      return nest;
+    case Mapping::tile:
+      nest.dims.push_back({'x', tile_side});
+      add(walked, Level::serial, rest);
+      add(walked, Level::warp, warps);
+      add('x', Level::lane, tile_side);
+      return nest;
+    case Mapping::column_tile:
+      add(walked, Level::serial, rest);
+      add(walked, Level::warp, warps);
+      add(kept, Level::lane, tile_columns);
+      return nest;
+    case Mapping::row_warp:
+    case Mapping::scan_warp:
+      add(kept, Level::warp, warps);
+      add(kept, Level::lane, 32 / lanes);
+      add(walked, Level::serial, rest);
+      add(walked, Level::lane, lanes);
+      break;
+    case Mapping::row_block:
+    case Mapping::split:
+      add(walked, Level::serial, rest);
+      if (!columns) add(walked, kernel.cluster > 1 ? Level::cluster : Level::grid, parts);
+      add(walked, Level::warp, warps);
+      add(walked, Level::lane, 32);
+      break;
+  }
+  add(walked, Level::vector, kernel.vector);
+  return nest;
+}
+
 /// The loops, and from them the blocks: what each does at a time, and how many there are.
-void set_nest(KernelSchedule& kernel, const NestOf& of) {
-  kernel.nest = of.nest();
+void set_nest(KernelSchedule& kernel, Nest nest) {
+  kernel.nest = std::move(nest);
   kernel.tiles = kernel.grid = units(kernel.nest, Level::grid) * units(kernel.nest, Level::cluster);
 }
 
@@ -302,9 +302,9 @@ std::vector<KernelSchedule> launches(const ir::Graph& graph, const Segment& segm
       KernelSchedule tile = kernel;
       tile.results = product(tile_dims(graph[stored].type.dims, transposed(graph, segment).value()));
       tile.reduced = tile_side;
-      set_nest(kernel, {.kernel = tile, .kept = 't', .walked = 'y'});
+      set_nest(kernel, nest_of(tile, {.kept = 't', .walked = 'y'}));
     } else {
-      set_nest(kernel, {.kernel = kernel});
+      set_nest(kernel, nest_of(kernel));
     }
     if (choices.blocks > 0) take_turns(kernel, choices.blocks);
     return {kernel};
@@ -314,7 +314,7 @@ std::vector<KernelSchedule> launches(const ir::Graph& graph, const Segment& segm
   kernel.reduced = product(shape.reduced);
   const bool columns = has_columns(segment);
   if (choices.cluster) kernel.cluster = choices.parts;
-  set_nest(kernel, {.kernel = kernel, .parts = columns ? 1 : choices.parts});
+  set_nest(kernel, nest_of(kernel, {.parts = columns ? 1 : choices.parts}));
   // Rows without elements have no prefix sums, however many rows there are.
   if (form_of(choices.mapping) == Form::scan && kernel.reduced.is(0)) kernel.tiles = kernel.grid = 0;
   if (choices.cluster) return {kernel};
@@ -337,9 +337,9 @@ std::vector<KernelSchedule> launches(const ir::Graph& graph, const Segment& segm
                          .results = columns ? kernel.reduced : kernel.results,
                          .reduced = choices.parts,
                          .block_threads = std::min(columns ? 256 : 128, choices.block_threads)};
-  if (columns) set_nest(kernel, {.kernel = kernel, .parts = choices.parts, .columns = true});
+  if (columns) set_nest(kernel, nest_of(kernel, {.parts = choices.parts, .columns = true}));
   if (choices.blocks > 0) combine.block_threads = choices.block_threads;
-  set_nest(combine, {.kernel = combine, .kept = columns ? 'c' : 'r', .walked = 'p'});
+  set_nest(combine, nest_of(combine, {.kept = columns ? 'c' : 'r', .walked = 'p'}));
   if (choices.blocks == 0) return {kernel, combine};
   return {kernel, combine, joined};
 }

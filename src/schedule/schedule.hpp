@@ -37,7 +37,7 @@ struct KernelSchedule {
   int aimed_blocks = 1;   ///< that a multiprocessor is to hold at a time (launch_bounds.hpp)
   std::size_t phase = 0;  ///< of the piece
   int pass = 0;           ///< of the stages of a split row: that the launch walks
-  Nest nest{};            ///< its loops; a joined kernel has those of the launches that it joins
+  Nest nest{};            ///< its loops; none of a joined kernel, which has those of its launches in turns
 };
 
 /// What launches leave for later ones of the piece.

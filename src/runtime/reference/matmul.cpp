@@ -158,8 +158,7 @@ void draw_product(const Step& step, const ProductExtents& e, bool transpose_a, b
   // Columns side by side, so that a row of b is read as it lies in memory.
   constexpr std::int64_t side_by_side = 256;
   const std::int64_t bands = (e.n + side_by_side - 1) / side_by_side;
-  const auto grain =
-      static_cast<std::size_t>(std::max<std::int64_t>(1, 16 / std::max<std::int64_t>(1, e.k / 64)));
+  const auto grain = static_cast<std::size_t>(100000 / (side_by_side * e.k) + 1);
   parallel_for(static_cast<std::size_t>(e.batch * e.m * bands), grain, [&](std::size_t from, std::size_t to) {
     for (auto task = static_cast<std::int64_t>(from); task < static_cast<std::int64_t>(to); ++task) {
       const std::int64_t row = task / bands, matrix = row / e.m, i = row % e.m;
