@@ -135,7 +135,7 @@ Enclosure enclose_sum(const Rule& rule) {
     // In f64 the sum in double may be NaN for its own overflow.
     if (is_nan(sum) && is_nan(least) && is_nan(most) && !(overflows && accumulator == f64)) {
       ends.exact(i);
-    } else if (overflows || is_nan(sum) || is_nan(least) || is_nan(most)) {
+    } else if (overflows || is_nan(least) || is_nan(most)) {
       ends.any(i);
     } else if (std::isinf(sum)) {
       least == sum&& most == sum ? ends.exact(i) : ends.any(i);
