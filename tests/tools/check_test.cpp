@@ -142,6 +142,42 @@ TEST_CASE("check: what a rounding decides may be what any right device decides",
   }
 }
 
+TEST_CASE("check: it evaluates in more ways only as far as the result needs it", "[fusec]") {
+  // What follows each step: a right result, one that is wrong, and one where decisions are open.
+  Graph g;
+  const Tensor x = g.input("x", f32, {1000});
+  g.output("plain", sum(x));
+  runtime::Values values;
+  auto tensor = runtime::HostTensor::make(f32, {1000});
+  double total = 0;
+  for (std::int64_t i = 0; i < 1000; ++i) {
+    tensor.set(i, 0.1 * static_cast<double>(i % 7));
+    total += tensor.get(i);
+  }
+  values.emplace("x", tensor);
+  const auto steps = [&](const Graph& graph, const std::string& output, double value) {
+    std::vector<std::string> told;
+    fusec::OutputChecker checker(graph.ir(), values, no_dims,
+                                 [&](std::string what) { told.push_back(std::move(what)); });
+    auto got = runtime::HostTensor::make(f32, {});
+    got.set(0, value);
+    CHECK(checker.check(output, got).ok == (value != 0));
+    return told;
+  };
+  CHECK(steps(g, "plain", total).size() == 1);
+  const std::vector<std::string> wrong = steps(g, "plain", 0);
+  REQUIRE(wrong.size() == 2);
+  CHECK(wrong[1].starts_with("evaluating in 16 ways"));
+
+  Graph open;
+  open.output("sign", sum(sign(open.input("x", f32, {1000}) - mean(open.input("y", f32, {1000})))));
+  values.emplace("y", tensor);
+  for (std::int64_t i = 0; i < 1000; ++i) values.at("x").set(i, total / 1000);
+  const std::vector<std::string> decided = steps(open, "sign", 1000);
+  REQUIRE(decided.size() == 2);
+  CHECK(decided[1].starts_with("evaluating in 47 ways"));
+}
+
 TEST_CASE("check: a result that tells little is called what it is", "[fusec]") {
   Graph g;
   const Tensor x = g.input("x", f32, {4});

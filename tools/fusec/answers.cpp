@@ -59,6 +59,10 @@ double Answers::largest() const {
   return steady.empty() ? 0 : *std::max_element(steady.begin(), steady.end());
 }
 
+bool Answers::all_finite() const {
+  return std::ranges::all_of(kinds, [](std::uint8_t each) { return each == finite; });
+}
+
 double Answers::own(std::size_t i) const {
   return std::max(own_factor * steady[i], decided_factor * errors[i]);
 }
@@ -95,7 +99,7 @@ double Answers::Usual::bound(const Answers& answers, std::size_t i, double wante
 }
 
 bool Answers::Usual::is_beyond(const Answers& answers, std::size_t i, const ReferenceTensor& exact) const {
-  return answers.diverse && answers.errors[i] > bound(answers, i, exact.get(i)) &&
+  return answers.several && answers.errors[i] > bound(answers, i, exact.get(i)) &&
          answers.errors[i] > factor * answers.steady[i];
 }
 

@@ -23,7 +23,7 @@ struct Answers {
   /// as far as errors reach, or farther.
   static constexpr double own_factor = 8, decided_factor = 1.5;
 
-  bool diverse = false;  ///< some evaluations decide either way what errors leave open
+  bool several = false;  ///< there are more evaluations than the one op by op
   // Of each element of a float output:
   std::vector<std::uint8_t> kinds{};  ///< bits for NaN, an infinity of either sign, and a finite value
   std::vector<double> errors{};       ///< the largest of all evaluations
@@ -37,6 +37,8 @@ struct Answers {
                    bool steady_one);
   void take_integers(const runtime::ReferenceTensor& values);
   double largest() const;
+  /// Every float element is finite in all evaluations.
+  bool all_finite() const;
   /// Whether an integer may be this: one that hangs on an open decision may be farther from the answers than
   /// they are from each other, as a position among many that are nearly the greatest, or a sum of many
   /// comparisons.

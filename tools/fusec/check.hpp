@@ -34,8 +34,8 @@ struct Verdict {
 /// there: NaN, that infinity, or a finite value in the bound. Integers and bools have to lie in the range of
 /// what the evaluations have there.
 ///
-/// Op-by-op evaluation is asked first; the others once an output is beyond what it allows, or where it meets
-/// a decision that is open.
+/// Op-by-op evaluation is asked first; 16 others once an output is beyond what it allows; all 47 where a
+/// decision is open, or an output that is beyond its bound may be infinite.
 class OutputChecker {
  public:
   using Dims = std::function<std::int64_t(std::string_view)>;
@@ -48,11 +48,12 @@ class OutputChecker {
   Verdict check(const std::string& output, const runtime::HostTensor& got);
 
  private:
-  enum class Asked : std::uint8_t { nothing, one, all };
+  enum class Asked : std::uint8_t { nothing, one, steady, all };
 
   void tell(std::string what) const;
-  /// Evaluates op by op, or in all ways, into answers_.
-  void ask(bool all);
+  /// Evaluates into answers_: op by op, also in ways that decide as the exact evaluation does, or in those
+  /// and ways that decide either way. Goes on to the last where a decision is open.
+  void ask(Asked what);
   Verdict judge(const std::string& output, const runtime::HostTensor& got) const;
 
   const ir::Graph& graph_;
