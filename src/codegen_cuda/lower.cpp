@@ -33,9 +33,10 @@ class KernelLowering {
     enter(schedule_.phases[launch.phase]);
     set_launch(launch);
     builder_.kernel.summary = summary(launch);
-    declare_scratch(combined_in(graph_, phase_->segment, launch), false);
-    declare_inputs(launch);
-    if (launch.role == KernelSchedule::Role::partial) declare_scratch(parted_in(launch), true);
+    const schedule::Section& section = phase_->sections[launch.section];
+    declare_scratch(section.combines, false);
+    declare_inputs(section);
+    declare_scratch(section.leaves, true);
     fill(launch, std::nullopt);
     return finish();
   }
@@ -92,12 +93,8 @@ class KernelLowering {
     std::string& summary = builder_.kernel.summary;
     summary += (summary.empty() ? "" : "; then ") + this->summary(phase.kernels.front());
     if (phase.kernels.size() > 1) summary += "; one kernel with what combines them";
-    for (const KernelSchedule& launch : phase.kernels) {
-      if (launch.role != KernelSchedule::Role::joined) declare_inputs(launch);
-    }
-    for (const KernelSchedule& launch : phase.kernels) {
-      if (launch.role == KernelSchedule::Role::partial) declare_scratch(parted_in(launch), true);
-    }
+    for (const schedule::Section& section : phase.sections) declare_inputs(section);
+    for (const schedule::Section& section : phase.sections) declare_scratch(section.leaves, true);
     if (schedule_.phases.size() == 1) return;
     for (const NodeId result : phase.segment.results) buffers_[result] = declare(result, true);
   }
@@ -152,6 +149,7 @@ class KernelLowering {
     Lowering lowering{.graph = graph_,
                       .phase = *phase_,
                       .launch = launch,
+                      .section = phase_->sections[launch.section],
                       .builder = builder_,
                       .elements = elements,
                       .rename = rename,
@@ -212,32 +210,27 @@ class KernelLowering {
                            rename(product(graph_[id].type.dims)), written);
   }
 
-  /// What the launch reads of the phase's inputs.
-  void declare_inputs(const KernelSchedule& launch) {
-    const std::unordered_set<NodeId> read = values_of(graph_, phase_->segment, launch);
-    for (const NodeId input : phase_->segment.inputs) {
-      if (read.contains(input) && !buffers_.contains(input)) buffers_[input] = declare(input, false);
+  void declare_inputs(const schedule::Section& section) {
+    for (const NodeId input : section.inputs) {
+      if (!buffers_.contains(input)) buffers_[input] = declare(input, false);
     }
   }
 
   std::map<NodeId, BufferId> declare_outputs(const KernelSchedule& launch) {
     std::map<NodeId, BufferId> buffers;
-    const std::vector<NodeId>& results = phase_->segment.results;
-    for (const NodeId root : stored_in(phase_->segment, launch)) {
-      if (std::find(results.begin(), results.end(), root) == results.end()) continue;
+    const auto add = [&](NodeId root) {
       const auto found = buffers_.find(root);
       buffers[root] = found == buffers_.end() ? declare(root, true) : found->second;
+    };
+    if (launch.role != KernelSchedule::Role::joined) {
+      for (const NodeId root : phase_->sections[launch.section].stores) add(root);
+      return buffers;
+    }
+    const std::vector<NodeId>& results = phase_->segment.results;
+    for (const schedule::Stage& stage : phase_->segment.stages) {
+      if (std::find(results.begin(), results.end(), stage.root) != results.end()) add(stage.root);
     }
     return buffers;
-  }
-
-  /// The arrays of reductions whose parts the launch leaves.
-  std::vector<schedule::Stage> parted_in(const KernelSchedule& launch) const {
-    using Form = schedule::Stage::Form;
-    const Form parted = launch.mapping == Mapping::split ? Form::reduce : Form::column_reduce;
-    std::vector<schedule::Stage> stages = stages_of(phase_->segment, launch);
-    std::erase_if(stages, [&](const schedule::Stage& stage) { return stage.form != parted; });
-    return stages;
   }
 
   void declare_scratch(const std::vector<schedule::Stage>& reductions, bool written) {

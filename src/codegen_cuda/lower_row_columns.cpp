@@ -11,22 +11,6 @@ using schedule::KernelSchedule;
 using schedule::Mapping;
 using schedule::Stage;
 
-void RowLowering::note_columns() {
-  std::size_t next = 0;
-  for (Stage& stage : stages_) {
-    if (stage.form == Stage::Form::column_reduce) {
-      scratch_at_[stage.root] = next;
-      next += schedule::reduction_state(to_.graph, stage).size();
-    }
-    if (to_.launch.role == KernelSchedule::Role::combine) {
-      const bool reduces = stage.form == Stage::Form::column_reduce;
-      stage = {stage.root, reduces ? Stage::Form::reduce : Stage::Form::row, reduces ? 0 : 1};
-    } else if (stage.form == Stage::Form::column_reduce) {
-      columns_.push_back({.root = stage.root, .scratch = scratch_at_[stage.root]});
-    }
-  }
-}
-
 int RowLowering::reducing_passes() const {
   std::set<int> passes;
   for (const Stage& stage : stages_) {

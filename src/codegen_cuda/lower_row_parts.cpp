@@ -16,10 +16,9 @@ void RowLowering::by_parts() {
   to_.threads(builder_.unique("b"), [&](const ThreadIndex& at) {
     const Walk walk = part_of_row(at, at.block, at.block / parts());
     std::vector<Running> totals;
-    for (const Stage& stage : combined_in(to_.graph, to_.phase.segment, to_.launch))
-      totals.push_back(declare(stage, "total"));
+    for (const Stage& stage : to_.section.combines) totals.push_back(declare(stage, "total"));
     take_parts(at, walk, totals);
-    pass_of_part(at, walk, to_.launch.pass);
+    walk_section(at, walk, to_.section);
   });
 }
 
@@ -33,21 +32,20 @@ void RowLowering::by_parts_together() {
     const std::int64_t rows = to_.results.is_constant() ? to_.results.constant() : 0;
     const bool whole = rows > 0 && rows % at_once == 0;
     if (!whole) walk.inside.push_back({walk.row, to_.results});
-    std::vector<Stage> reduced;  // by the last pass
-    for (int pass = 0; pass <= last_pass(stages_) || !reduced.empty(); ++pass) {
+    std::vector<Stage> left;  // by the section before
+    for (const schedule::Section& section : to_.phase.sections) {
       std::vector<Running> totals;
-      if (!reduced.empty()) to_.row_barrier();
-      for (const Stage& stage : reduced) totals.push_back(declare(stage, "total"));
+      if (!left.empty()) to_.row_barrier();
+      for (const Stage& stage : left) totals.push_back(declare(stage, "total"));
       take_parts(at, walk, totals);
       builder_.at(to_.root());
       const auto part = [&] {
         to_.elements.enter_scope();
-        pass_of_part(at, walk, pass);
+        walk_section(at, walk, section);
         to_.elements.leave_scope();
       };
       walk.inside.empty() ? part() : builder_.when(walk.inside, part);
-      reduced = stages_of_pass(pass);
-      std::erase_if(reduced, [](const Stage& stage) { return stage.form != Stage::Form::reduce; });
+      left = section.leaves;
     }
   };
   to_.elements.enter_scope();
@@ -160,8 +158,8 @@ std::vector<RowLowering::Running> RowLowering::walk_part(const ThreadIndex& at, 
   return running;
 }
 
-void RowLowering::pass_of_part(const ThreadIndex& at, const Walk& walk, int pass) {
-  const std::vector<Running> running = walk_part(at, walk, stages_of_pass(pass));
+void RowLowering::walk_section(const ThreadIndex& at, const Walk& walk, const schedule::Section& section) {
+  const std::vector<Running> running = walk_part(at, walk, section.walks);
   for (const Running& each : running) {
     builder_.at(each.root());
     std::size_t array = scratch_place(to_.graph, to_.phase.segment, each.root());

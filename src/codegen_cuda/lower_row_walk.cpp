@@ -16,6 +16,17 @@ bool RowLowering::combines_parts() const {
   return to_.launch.role == KernelSchedule::Role::combine && to_.launch.mapping != Mapping::split;
 }
 
+std::vector<Stage> RowLowering::stages_of_launch() const {
+  if (to_.launch.role == KernelSchedule::Role::joined) return to_.phase.segment.stages;
+  if (!combines_parts()) return to_.section.walks;
+  std::vector<Stage> stages;
+  for (const Stage& stage : to_.section.combines)
+    stages.push_back({.root = stage.root, .form = Stage::Form::reduce, .pass = 0});
+  for (const Stage& stage : to_.section.walks)
+    stages.push_back({.root = stage.root, .form = Stage::Form::row, .pass = 1});
+  return stages;
+}
+
 void RowLowering::each_group(const Walk& walk, const std::function<void(const Group&)>& fill) {
   const auto group = [&](const Index& trip) {
     const Index number = to_.bind(builder_.unique(to_.launch.vector == 1 ? "c" : "g"),
@@ -222,8 +233,9 @@ void RowLowering::accumulate(const Running& running, const Index& row, const Ind
   std::vector<VarId> incoming;
   builder_.at(running.root());
   if (combines_parts()) {
-    const std::size_t first = scratch_at_.empty() ? 0 : scratch_at_.at(running.root());
-    const Index at = scratch_at_.empty() ? row * to_.reduced + c : c * to_.results + row;
+    const std::size_t first = schedule::scratch_place(to_.graph, to_.phase.segment, running.root());
+    const bool columns = has_columns(to_.phase.segment);
+    const Index at = columns ? c * to_.results + row : row * to_.reduced + c;
     for (std::size_t i = first; i < first + running.state.size(); ++i) {
       incoming.push_back(builder_.value(to_.phase.scratch[i].dtype, Load{to_.scratch[i], at, {}}));
     }

@@ -15,12 +15,16 @@ using schedule::Stage;
 RowLowering::RowLowering(Lowering& to)
     : to_(to),
       builder_(to.builder),
-      stages_(stages_of(to.phase.segment, to.launch)),
+      stages_(stages_of_launch()),
       dominant_(schedule::dominant(to.phase.segment)),
       shape_(schedule::loop_shape(to.graph, to.graph[dominant_])),
       warps_(to.launch.block_threads / warp_size),
       trips_(keeps_trips(to.launch) ? to.phase.trips : 0) {
-  if (schedule::has_columns(to.phase.segment)) note_columns();
+  for (const Stage& stage : stages_) {
+    if (stage.form != Stage::Form::column_reduce) continue;
+    const std::size_t scratch = schedule::scratch_place(to.graph, to.phase.segment, stage.root);
+    columns_.push_back({.root = stage.root, .scratch = scratch});
+  }
 }
 
 void RowLowering::run() {

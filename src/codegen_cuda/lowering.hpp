@@ -5,7 +5,6 @@
 #include <map>
 #include <optional>
 #include <string>
-#include <unordered_set>
 #include <vector>
 
 #include "codegen_cuda/element_lowering.hpp"
@@ -22,22 +21,11 @@ struct ThreadIndex {
   kernel::Index block{}, warp{}, lane{};
 };
 
-/// Of one phase: all that a launch computes, and what that is computed of. It starts from the totals of
-/// reductions whose parts earlier launches left.
-std::unordered_set<ir::NodeId> values_of(const ir::Graph&, const schedule::Segment&,
-                                         const schedule::KernelSchedule&);
-/// Those reductions, in stage order.
-std::vector<schedule::Stage> combined_in(const ir::Graph&, const schedule::Segment&,
-                                         const schedule::KernelSchedule&);
-/// Stages whose values the launch has whole, so that it stores them where they are results.
-std::vector<ir::NodeId> stored_in(const schedule::Segment&, const schedule::KernelSchedule&);
-/// The number of the first array of the reduction's parts.
-std::size_t scratch_place(const ir::Graph&, const schedule::Segment&, ir::NodeId reduction);
-
 struct Lowering {
   const ir::Graph& graph;
   const schedule::PhaseSchedule& phase;
   const schedule::KernelSchedule& launch;
+  const schedule::Section& section;  ///< that the launch is
   KernelBuilder& builder;
   ElementLowering& elements;
   std::function<Dim(const Dim&)> rename;             ///< the graph's symbols become the kernel's

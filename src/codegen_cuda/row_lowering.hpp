@@ -105,12 +105,10 @@ class RowLowering {
   void finish_parts(const Walk& walk, const std::vector<Running>& totals);
   /// Walks the block's part of the row; all of its threads have what it reduced that to.
   std::vector<Running> walk_part(const ThreadIndex& at, const Walk& walk, const std::vector<Stage>& stages);
-  void pass_of_part(const ThreadIndex& at, const Walk& walk, int pass);
+  void walk_section(const ThreadIndex& at, const Walk& walk, const schedule::Section& section);
 
   // lower_row_columns.cpp
   // ---------------------------------------------------------------------------------------
-  /// A partial launch keeps their state; for the combining one they are rows, whose elements are the parts.
-  void note_columns();
   int reducing_passes() const;
   /// The rows of a block that stays, or of a warp of it.
   void each_row(const Index& first, const Dim& step, const std::function<void(const Index&)>& fill);
@@ -128,6 +126,8 @@ class RowLowering {
   // ------------------------------------------------------------------------------------------
   /// The elements that it walks are parts of what others reduced.
   bool combines_parts() const;
+  /// To a launch that combines parts, what left them is a row, whose elements are the parts.
+  std::vector<Stage> stages_of_launch() const;
   /// The groups that a thread walks, in a number known to the compiler.
   void each_group(const Walk& walk, const std::function<void(const Group&)>& fill);
   void each_element(const Group& group, const Visit& visit);
@@ -174,7 +174,6 @@ class RowLowering {
   const int trips_;                                // 0: loops of no fixed length
   std::map<NodeId, BufferId> local_{}, shared_{};  // of what is held
   std::vector<Column> columns_{};                  // whose state this launch keeps
-  std::map<NodeId, std::size_t> scratch_at_{};
 };
 
 }  // namespace fuse::codegen

@@ -207,20 +207,6 @@ bool splits_stages(const Segment& segment, const Choices& choices) {
   return choices.mapping == Mapping::split && segment.stages.size() > 1;
 }
 
-std::vector<Stage> stages_of(const Segment& segment, const KernelSchedule& launch) {
-  std::vector<Stage> stages = segment.stages;
-  const bool one_pass =
-      launch.role == KernelSchedule::Role::partial || launch.role == KernelSchedule::Role::combine;
-  if (launch.mapping == Mapping::split && one_pass)
-    std::erase_if(stages, [&](const Stage& stage) { return stage.pass != launch.pass; });
-  if (!has_columns(segment)) return stages;
-  const bool combines = launch.role == KernelSchedule::Role::combine;
-  std::erase_if(stages, [&](const Stage& stage) {
-    return combines ? !is_column(stage.form) : stage.form == Stage::Form::column;
-  });
-  return stages;
-}
-
 std::vector<ScratchArray> scratch_of(const ir::Graph& graph, const Segment& segment, const Choices& choices) {
   std::vector<ScratchArray> arrays;
   const bool split = choices.mapping == Mapping::split;
@@ -270,25 +256,6 @@ std::int64_t shared_bytes(const ir::Graph& graph, const Segment& segment, const 
   return sum;
 }
 
-namespace {
-
-/// Each pass over split rows leaves the parts of its reductions for the launches behind it.
-std::vector<KernelSchedule> launches_of_passes(const std::vector<Stage>& stages, const KernelSchedule& pass) {
-  const int last = last_pass(stages);
-  const bool reduces = std::any_of(stages.begin(), stages.end(), [&](const Stage& stage) {
-    return stage.pass == last && stage.form == Stage::Form::reduce;
-  });
-  std::vector<KernelSchedule> kernels(static_cast<std::size_t>(last + 1 + reduces), pass);
-  for (std::size_t i = 0; i < kernels.size(); ++i) {
-    kernels[i].pass = static_cast<int>(i);
-    const bool ends = i + 1 == kernels.size();
-    kernels[i].role = ends ? KernelSchedule::Role::combine : KernelSchedule::Role::partial;
-  }
-  return kernels;
-}
-
-}  // namespace
-
 std::vector<KernelSchedule> launches(const ir::Graph& graph, const Segment& segment, const Choices& choices) {
   KernelSchedule kernel{.mapping = choices.mapping,
                         .block_threads = choices.block_threads,
@@ -326,17 +293,20 @@ std::vector<KernelSchedule> launches(const ir::Graph& graph, const Segment& segm
   joined.role = KernelSchedule::Role::joined;
   joined.grid = choices.blocks;
   joined.nest = {};
+  kernel.role = KernelSchedule::Role::partial;
   if (splits_stages(segment, choices)) {
-    std::vector<KernelSchedule> kernels = launches_of_passes(segment.stages, kernel);
+    std::vector<KernelSchedule> kernels(section_count(segment, choices), kernel);
+    for (std::size_t i = 0; i < kernels.size(); ++i) kernels[i].section = i;
+    kernels.back().role = KernelSchedule::Role::combine;
     if (choices.blocks > 0) kernels.push_back(joined);
     return kernels;
   }
-  kernel.role = KernelSchedule::Role::partial;
   KernelSchedule combine{.role = KernelSchedule::Role::combine,
                          .mapping = columns ? Mapping::column_tile : Mapping::row_warp,
                          .results = columns ? kernel.reduced : kernel.results,
                          .reduced = choices.parts,
-                         .block_threads = std::min(columns ? 256 : 128, choices.block_threads)};
+                         .block_threads = std::min(columns ? 256 : 128, choices.block_threads),
+                         .section = 1};
   if (columns) set_nest(kernel, nest_of(kernel, {.parts = choices.parts, .columns = true}));
   if (choices.blocks > 0) combine.block_threads = choices.block_threads;
   set_nest(combine, nest_of(combine, {.kept = columns ? 'c' : 'r', .walked = 'p'}));
@@ -371,6 +341,7 @@ PhaseSchedule schedule_of(const ir::Graph& graph, const Segment& cut, const Choi
                           const analysis::Facts& facts) {
   PhaseSchedule phase{.segment = staged(graph, cut, choices), .choices = choices};
   const Segment& segment = phase.segment;
+  phase.sections = sections_of(graph, segment, choices);
   phase.kernels = launches(graph, segment, choices);
   phase.scratch = scratch_of(graph, segment, choices);
   for (KernelSchedule& kernel : phase.kernels) {

@@ -11,6 +11,7 @@
 #include "schedule/held.hpp"
 #include "schedule/nest.hpp"
 #include "schedule/partition.hpp"
+#include "schedule/section.hpp"
 #include "schedule/target.hpp"
 
 namespace fuse::schedule {
@@ -33,11 +34,11 @@ struct KernelSchedule {
   int vector = 1;  ///< Choices', of launches that walk what the piece reads
   int lanes = 32;
   DType index_type = i64;
-  int cluster = 1;        ///< blocks of a cluster; 1: none
-  int aimed_blocks = 1;   ///< that a multiprocessor is to hold at a time (launch_bounds.hpp)
-  std::size_t phase = 0;  ///< of the piece
-  int pass = 0;           ///< of the stages of a split row: that the launch walks
-  Nest nest{};            ///< its loops; none of a joined kernel, which has those of its launches in turns
+  int cluster = 1;          ///< blocks of a cluster; 1: none
+  int aimed_blocks = 1;     ///< that a multiprocessor is to hold at a time (launch_bounds.hpp)
+  std::size_t phase = 0;    ///< of the piece
+  std::size_t section = 0;  ///< of the phase, which the launch is; a joined kernel runs all
+  Nest nest{};              ///< its loops; none of a joined kernel, which has those of its launches in turns
 };
 
 /// What launches leave for later ones of the piece.
@@ -51,7 +52,8 @@ struct ScratchArray {
 struct PhaseSchedule {
   Segment segment{};
   Choices choices{};
-  std::vector<KernelSchedule> kernels{};  ///< one, or partial ones and combine; then what joins them
+  std::vector<Section> sections{};
+  std::vector<KernelSchedule> kernels{};  ///< one for each section; then what joins them
   std::vector<ScratchArray> scratch{};
   /// What threads hold of a row from pass to pass; each walks `trips` elements of it, and keeps the state of
   /// columns for each. 0: in no fixed number, so that what is held lies in shared memory.
@@ -84,9 +86,6 @@ int column_words(const ir::Graph&, const std::vector<Stage>&);
 bool columns_fit(const ir::Graph&, const Segment&, const Choices&);
 /// Whether the largest block's threads can keep these reductions over columns, beside what they hold.
 bool can_keep_columns(const ir::Graph&, const std::vector<ir::NodeId>& reductions, const Target&);
-/// Stages of a launch: those of the segment, but what is made of columns is the combining one's, and each
-/// pass over split rows has a launch of its own.
-std::vector<Stage> stages_of(const Segment&, const KernelSchedule&);
 /// Whether the stages of the segment, more than one, walk rows that several blocks share.
 bool splits_stages(const Segment&, const Choices&);
 /// By reduction that leaves parts, each of as many arrays as it has state.

@@ -134,8 +134,8 @@ class PlanPainter {
           splits_stages(phase.segment, phase.choices);  // which are painted as what they are together
       for (const KernelSchedule& launch : phase.kernels) {
         if (launch.role == KernelSchedule::Role::joined) continue;
-        if (!passes || launch.pass == 0) {
-          box.boxes.push_back(launch_box(phase, passes ? together(launch) : launch, launches));
+        if (!passes || launch.section == 0) {
+          box.boxes.push_back(launch_box(phase, launch, launches));
           box.boxes.back().title = title_of(launch, first + static_cast<std::uint32_t>(launches));
         }
         ++launches;
@@ -152,12 +152,6 @@ class PlanPainter {
     add_piece(piece, std::move(box));
   }
 
-  /// All passes over split rows.
-  static KernelSchedule together(KernelSchedule launch) {
-    launch.role = KernelSchedule::Role::joined;
-    return launch;
-  }
-
   std::string title_of(const KernelSchedule& launch, std::uint32_t kernel) const {
     return fmt::format("{}\n{}, grid {}, block {}", compiled_.source.kernels[kernel].name,
                        to_string(launch.mapping), launch.grid.to_string(), launch.block_threads);
@@ -165,20 +159,19 @@ class PlanPainter {
 
   Box launch_box(const schedule::PhaseSchedule& phase, const KernelSchedule& kernel, std::size_t index) {
     const schedule::Segment& segment = phase.segment;
-    const bool combines = kernel.role == KernelSchedule::Role::combine;
+    const bool splits = splits_stages(segment, phase.choices);  // and is painted with all passes
+    const bool combines = !splits && kernel.role == KernelSchedule::Role::combine;
     Launch launch{.name = fmt::format("k{}_{}", piece_, index), .inputs = segment.inputs};
     launch.trips = phase.trips;
-    if (splits_stages(segment, phase.choices))
-      launch.total = phase.choices.cluster ? Way::cluster : Way::memory;
+    if (splits) launch.total = phase.choices.cluster ? Way::cluster : Way::memory;
     if (!combines) launch.held = phase.held;
     const ir::Node& dominant = graph_[schedule::dominant(segment)];
     if (info(dominant.op).relation == ir::Relation::reduce) {
       launch.is_reduced = schedule::loop_shape(graph_, dominant).is_reduced;
     }
-    std::vector<Stage> stages = stages_of(segment, kernel);
-    if (combines) {
-      for (Stage& stage : stages) take_part(launch, stage);
-    }
+    const schedule::Section& section = phase.sections[kernel.section];
+    std::vector<Stage> stages = splits ? segment.stages : section.walks;
+    if (combines) stages = parts_of(launch, section);
     Box box;
     const bool several = !combines && last_pass(stages) > 0;  // parts of columns take no walk over rows
     for (int pass = 0; pass <= last_pass(stages); ++pass) {
@@ -189,10 +182,14 @@ class PlanPainter {
   }
 
   /// As lower_rows has it: to the combining launch columns are rows, whose elements are the parts.
-  void take_part(Launch& launch, Stage& stage) const {
-    const bool column = stage.form == Stage::Form::column;
-    stage = {stage.root, column ? Stage::Form::row : Stage::Form::reduce, column ? 1 : 0};
-    if (!column) launch.parts[stage.root] = stored_.at(stage.root);
+  std::vector<Stage> parts_of(Launch& launch, const schedule::Section& section) const {
+    std::vector<Stage> stages;
+    for (const Stage& stage : section.combines) {
+      stages.push_back({stage.root, Stage::Form::reduce, 0});
+      launch.parts[stage.root] = stored_.at(stage.root);
+    }
+    for (const Stage& stage : section.walks) stages.push_back({stage.root, Stage::Form::row, 1});
+    return stages;
   }
 
   /// A GEMM with its epilogue, or a user's kernel.

@@ -1,0 +1,38 @@
+// Section: what a phase does between two handoffs, where blocks leave parts of reductions in memory and other
+// blocks read them. A launch is one section; the kernel that joins launches runs all, with grid barriers
+// between.
+//
+// Before:  softmax, each row split over 4 blocks: stages max | sum | div
+// After:   walks max, leaves max / combines max, walks sum, leaves sum / combines max, sum, walks div
+//
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "ir/graph.hpp"
+#include "schedule/choices.hpp"
+#include "schedule/segment.hpp"
+
+namespace fuse::schedule {
+
+struct Section {
+  /// Reductions whose totals it needs and whose parts earlier sections left, in stage order. As a launch it
+  /// makes all of them; behind a barrier those of the section before, and still has the others.
+  std::vector<Stage> combines{};
+  std::vector<Stage> walks{};        ///< stages, in the segment's order
+  std::vector<Stage> leaves{};       ///< of these: reductions whose parts blocks leave
+  std::vector<ir::NodeId> stores{};  ///< results of the segment that it has whole, in stage order
+  std::vector<ir::NodeId> inputs{};  ///< of the segment, that it reads
+};
+
+/// What the stages of the segment, by these choices, do one behind the other. Never empty.
+std::vector<Section> sections_of(const ir::Graph&, const Segment&, const Choices&);
+/// How many there are.
+std::size_t section_count(const Segment&, const Choices&);
+/// Of a reduction of which blocks leave parts: the number of the first scratch array of them. There is one
+/// for each component of its state.
+std::size_t scratch_place(const ir::Graph&, const Segment&, ir::NodeId reduction);
+
+}  // namespace fuse::schedule
