@@ -113,16 +113,17 @@ std::span<const Pass> first(const Pass (&passes)[count], int most) {
 }
 
 ir::Graph run_passes(ir::Graph graph, const PipelineOptions& options, Stopwatch& watch) {
-  bool planted = !options.wrong_rewrite;
+  const auto* const wrong = options.fault ? std::get_if<ir::WrongRewrite>(&*options.fault) : nullptr;
+  bool planted = !wrong;
   for (const GraphPass& pass : first(graph_passes, options.graph_passes)) {
     if (pass.wanted && !(options.*pass.wanted)) continue;
     graph = pass.run(graph, options);
-    if (!planted && pass.name == options.wrong_rewrite->pass) {
+    if (!planted && pass.name == wrong->pass) {
       planted = true;
-      if (!ir::plant_rewrite(graph, options.wrong_rewrite->site)) {
+      if (!ir::plant_rewrite(graph, wrong->site)) {
         throw Error({.code = ErrorCode::invalid_argument,
                      .message = fmt::format("behind {} there is no place {} for a wrong rewrite", pass.name,
-                                            options.wrong_rewrite->site),
+                                            wrong->site),
                      .hint = "places are the element-wise ops of two different operands, from 0"});
       }
     }
@@ -368,19 +369,18 @@ PipelineOptions pipeline_options(const CompileOptions& options) {
   check("max_inputs", options.max_inputs, 1, 400);
   check("streams", options.streams, 1, schedule::most_streams);
   PipelineOptions result{.relaxed_rounding = options.relaxed_rounding,
-                         .drop_barrier = options.drop_barrier,
                          .merge_gemms = options.merge_gemms,
                          .streams = {.max_streams = options.streams},
                          .threads = options.threads};
-  if (const std::string text = runtime::value_of(runtime::Variable::fault); !text.empty()) {
-    result.fault = kernel::parse_fault(text);
-    result.wrong_rewrite = ir::parse_wrong_rewrite(text);
+  if (const std::string text = fault_text(options); !text.empty()) {
+    result.fault = parse_fault(text);
+    const auto* const wrong = result.fault ? std::get_if<ir::WrongRewrite>(&*result.fault) : nullptr;
     const std::vector<std::string_view> passes = graph_pass_names();
-    const bool known = result.wrong_rewrite &&
-                       std::find(passes.begin(), passes.end(), result.wrong_rewrite->pass) != passes.end();
-    if (!result.fault && !known) {
+    const bool unknown = wrong && std::find(passes.begin(), passes.end(), wrong->pass) == passes.end();
+    if (!result.fault || unknown) {
       throw Error({.code = ErrorCode::invalid_argument,
-                   .message = fmt::format("FUSE_FAULT is '{}'", text),
+                   .message = fmt::format(
+                       "{} is '{}'", options.fault.empty() ? "FUSE_FAULT" : "CompileOptions::fault", text),
                    .hint = "barrier.N, extent.N+1, extent.N-1, overlap.N, fence.N, or rewrite.PASS.N"});
     }
   }
@@ -460,11 +460,8 @@ Compiled run_pipeline(const ir::Graph& graph, const Target& target, const Pipeli
   const std::vector<schedule::PlannedLaunch> launches =
       PieceCompiler(result, facts, chooser, target, options, watch).run();
 
-  if (options.drop_barrier >= 0) {
-    kernel::plant_fault(result.kernels, {.kind = kernel::PlantedFault::Kind::barrier,
-                                         .site = static_cast<std::size_t>(options.drop_barrier)});
-  }
-  if (options.fault && !kernel::plant_fault(result.kernels, *options.fault)) {
+  const auto* const fault = options.fault ? std::get_if<kernel::PlantedFault>(&*options.fault) : nullptr;
+  if (fault && !kernel::plant_fault(result.kernels, *fault)) {
     throw Error(
         {.code = ErrorCode::invalid_argument,
          .message = fmt::format("the kernels have no place for the fault {}", to_string(*options.fault)),

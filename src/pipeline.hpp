@@ -12,10 +12,9 @@
 
 #include "analysis/guards.hpp"
 #include "codegen_cuda/source.hpp"
+#include "fault.hpp"
 #include "ir/graph.hpp"
 #include "ir/kernel/kernel.hpp"
-#include "ir/kernel/passes/plant_fault.hpp"
-#include "ir/passes/plant_rewrite.hpp"
 #include "schedule/partition.hpp"
 #include "schedule/plan.hpp"
 #include "schedule/schedule.hpp"
@@ -49,9 +48,7 @@ struct Compiled {
 struct PipelineOptions {
   bool relaxed_rounding = false;  ///< CompileOptions::relaxed_rounding
   bool verify = true;             ///< check every stage's spec at its boundary
-  int drop_barrier = -1;  ///< plants a fault: leaves out the k-th barrier of the source (0-based); for tests
-  std::optional<kernel::PlantedFault> fault{};      ///< FUSE_FAULT; for tests
-  std::optional<ir::WrongRewrite> wrong_rewrite{};  ///< FUSE_FAULT; for tests
+  std::optional<Fault> fault{};   ///< what it gets wrong, for tests
   /// The first so many of graph_pass_names and of kernel_pass_names are run; -1: all. To find out which is to
   /// blame: with fewer, a graph may have ops that nothing can schedule.
   int graph_passes = -1, kernel_passes = -1;

@@ -44,7 +44,10 @@ struct CompileOptions {
   /// Lets the passes change roundings and their order where that saves work: x / 3 may become x * (1 / 3), a
   /// convert to bf16 and back may go. docs/passes.md lists the rules.
   bool relaxed_rounding = false;
-  int drop_barrier = -1;  ///< plants a fault for tests: leaves out the k-th barrier of the kernels (0-based)
+  /// Plants a fault, to see that a check finds it: "barrier.0" leaves out the first barrier of the kernels.
+  /// Empty: what FUSE_FAULT says. docs/emulated-device.md lists them. compile throws invalid_argument where
+  /// the graph has no place for it.
+  std::string fault{};
   /// GEMMs that share an operand, or a shape, become one where that saves more than it copies (docs/gemm.md).
   bool merge_gemms = true;
   Cut cut = Cut::fuse;

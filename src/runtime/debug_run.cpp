@@ -98,11 +98,9 @@ std::string write_repro(const std::string& directory, const Prepared::Impl& p, c
   const Target& target = executable.device.backend()->target();
   write(folder + "/repro.json",
         fmt::format("{{\n  \"failed\": {},\n  \"device\": {},\n  \"target\": {},\n"
-                    "  \"arch\": {},\n  \"dims\": {{{}}},\n  \"options\": {},\n  \"fault\": {},\n  "
-                    "\"inputs\": [{}{}]\n}}\n",
+                    "  \"arch\": {},\n  \"dims\": {{{}}},\n  \"options\": {},\n  \"inputs\": [{}{}]\n}}\n",
                     in_json(failure), in_json(executable.device.name()), in_json(target.name), target.arch,
-                    dims, executable.origin->options(), in_json(value_of(Variable::fault)), list,
-                    list.empty() ? "" : "\n  "));
+                    dims, executable.origin->options(), list, list.empty() ? "" : "\n  "));
   return folder;
 }
 

@@ -83,8 +83,8 @@ TEST_CASE("kernels are printed the same on several threads, with a barrier left 
   }
   const Target target = target_profile("h200");
   for (const int barrier : {-1, 0, 3, 5}) {
-    const PipelineOptions one{.drop_barrier = barrier, .threads = 1},
-        four{.drop_barrier = barrier, .threads = 4};
+    const auto fault = barrier < 0 ? std::nullopt : parse_fault("barrier." + std::to_string(barrier));
+    const PipelineOptions one{.fault = fault, .threads = 1}, four{.fault = fault, .threads = 4};
     const codegen::Source a = run_pipeline(g.ir(), target, one).source,
                           b = run_pipeline(g.ir(), target, four).source;
     CHECK(a == b);

@@ -180,7 +180,7 @@ Compiled compiled(const Case& c, const std::string& name, const Rewrite& rewrite
   const RunOptions& options = c.options;
   Random random(options.choices_seed);
   PipelineOptions pipeline = pipeline_of(options.rules);
-  pipeline.fault = kernel::parse_fault(options.fault);
+  pipeline.fault = parse_fault(options.fault);
   pipeline.choose = choose;
   if (options.choices_seed != 0) {
     // From a stream of its own, so that the choices of a seed do not depend on how often it draws.

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "pipeline.hpp"
+#include "support/catch.hpp"
 #include "support/op_sweep.hpp"
 
 using namespace fuse;        // NOLINT
@@ -50,9 +51,10 @@ std::vector<PlantedBarrier> barriers_of(const codegen::Source& source) {
 }
 
 /// Runs the graph on the device; the text of what it throws, or nothing.
-ErrorInfo outcome(const Graph& g, const Device& device, int drop_barrier, Stitch stitch = Stitch::mapping) {
+ErrorInfo outcome(const Graph& g, const Device& device, const std::string& fault,
+                  Stitch stitch = Stitch::mapping) {
   try {
-    Session session(compile(g, device, {.drop_barrier = drop_barrier, .stitch = stitch}));
+    Session session(compile(g, device, {.fault = fault, .stitch = stitch}));
     for (const auto& [name, shape] : std::vector<std::pair<std::string, Shape>>{
              {"rows", {3, 2000}}, {"columns", {40, 64}}, {"line", {40000}}}) {
       HostTensor tensor = HostTensor::make(f32, shape);
@@ -76,11 +78,11 @@ TEST_CASE("without any one of its barriers a kernel faults, by name", "[pipeline
     const codegen::Source whole = run_pipeline(g.ir(), target_profile(profile), apart).source;
     const std::vector<PlantedBarrier> barriers = barriers_of(whole);
     REQUIRE(barriers.size() >= 6);
-    const ErrorInfo right = outcome(g, device, -1);
+    const ErrorInfo right = outcome(g, device, "");
     INFO(profile << ": " << right.message);
     REQUIRE(right.code == ErrorCode::ok);
     for (std::size_t k = 0; k < barriers.size(); ++k) {
-      const ErrorInfo fault = outcome(g, device, static_cast<int>(k));
+      const ErrorInfo fault = outcome(g, device, "barrier." + std::to_string(k));
       INFO(profile << " barrier " << k << " of " << barriers[k].kernel << ": " << fault.message);
       CHECK(fault.code == ErrorCode::kernel_fault);
       const auto names = [&](const std::string& text) {
@@ -103,9 +105,9 @@ TEST_CASE("without any one of its barriers a stitched kernel faults", "[pipeline
   const std::vector<PlantedBarrier> barriers =
       barriers_of(run_pipeline(g.ir(), target_profile("tiny3")).source);
   REQUIRE(barriers.size() == 4);  // two kernels, a maximum and a sum each
-  REQUIRE(outcome(g, device, -1, Stitch::full).code == ErrorCode::ok);
+  REQUIRE(outcome(g, device, "", Stitch::full).code == ErrorCode::ok);
   for (std::size_t k = 0; k < barriers.size(); ++k) {
-    const ErrorInfo fault = outcome(g, device, static_cast<int>(k), Stitch::full);
+    const ErrorInfo fault = outcome(g, device, "barrier." + std::to_string(k), Stitch::full);
     INFO("barrier " << k << " of " << barriers[k].kernel << ": " << fault.message);
     CHECK(fault.code == ErrorCode::kernel_fault);
     CHECK(fault.message.find(barriers[k].kernel + ": race on shared ") != std::string::npos);
@@ -120,15 +122,15 @@ TEST_CASE("the dropped barrier is the only difference of the text", "[pipeline]"
   const auto lines = [](const std::string& text) { return std::count(text.begin(), text.end(), '\n'); };
   for (std::size_t k = 0; k < count; ++k) {
     const codegen::Source without =
-        run_pipeline(g.ir(), target, {.drop_barrier = static_cast<int>(k), .partition = {.stitch = false}})
+        run_pipeline(g.ir(), target,
+                     {.fault = parse_fault("barrier." + std::to_string(k)), .partition = {.stitch = false}})
             .source;
     CHECK(barriers_of(without).size() == count - 1);
     CHECK(lines(without.body) == lines(whole.body) - 1);
   }
-  const auto past =
-      run_pipeline(g.ir(), target, {.drop_barrier = static_cast<int>(count), .partition = {.stitch = false}})
-          .source;
-  CHECK(past.text() == whole.text());
+  const PipelineOptions past{.fault = parse_fault("barrier." + std::to_string(count)),
+                             .partition = {.stitch = false}};
+  CHECK_THROWS_WITH(run_pipeline(g.ir(), target, past), Catch::Contains("have no place for the fault barrier."));
 }
 
 TEST_CASE("the mappings with a barrier are those of the test", "[pipeline]") {

@@ -89,7 +89,7 @@ TEST_CASE("graphs that differ in anything are no hit", "[runtime][cache][emulate
     CHECK(counts.hits == 0);
     CHECK(counts.misses == looked_up);
   }
-  compile(make(), device, {.drop_barrier = 0});
+  compile(make(), device, {.fault = "extent.0+1"});
   CHECK(device.backend()->toolchain()->cache().stages.counts().hits == 0);
   // An output's name is no part of the text: the module serves both.
   CHECK(device.backend()->toolchain()->cache().modules.counts().hits >= 1);

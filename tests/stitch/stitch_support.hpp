@@ -31,7 +31,7 @@ inline int check_barriers(const Graph& graph, const char* profile, const Compile
     for (const codegen::OpLine& line : whole.source.kernels[k].lines) {
       if (!line.barrier) continue;
       CompileOptions without = options;
-      without.drop_barrier = barrier++;
+      without.fault = "barrier." + std::to_string(barrier++);
       if (uses[k] == 0) continue;  // parts of a kernel that the device has places for
       ++planted;
       INFO("line " << line.line << " of " << whole.source.kernels[k].name);

@@ -111,7 +111,7 @@ Verdict judge_floats(const HostTensor& got, const ReferenceTensor& exact, const 
   const runtime::CompareResult result = runtime::compare(got, expected, bound);
   return verdict_of(
       result, got,
-      fmt::format("largest error {:.3g}, at most {:.2g}% of its bound (op by op errs by {:.3g}{})",
+      fmt::format("largest error {:.3g}, at most {:.2g}% of its bound (rounding alone errs by {:.3g}{})",
                   result.max_abs, 100 * result.max_bound_ratio, answers.largest(),
                   open_text(open, answers.kinds.size())));
 }

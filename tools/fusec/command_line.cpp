@@ -147,8 +147,9 @@ void add_dim_option(CLI::App& command, GraphOptions& options) {
 
 void add_drop_barrier_option(CLI::App& command, GraphOptions& options) {
   command
-      .add_option("--drop-barrier", options.compile.drop_barrier,
-                  "Plant a fault: leave out the K-th barrier of the kernels, from 0")
+      .add_option_function<int>(
+          "--drop-barrier", [&options](int k) { options.compile.fault = fmt::format("barrier.{}", k); },
+          "Plant a fault: leave out the K-th barrier of the kernels, from 0")
       ->check(whole_number(0, std::numeric_limits<int>::max()))
       ->type_name("K");
 }

@@ -94,11 +94,19 @@ int barrier_count(const codegen::KernelInfo& kernel) {
                                         [](const codegen::OpLine& line) { return line.barrier; }));
 }
 
+std::optional<int> dropped_barrier(const PipelineOptions& options) {
+  const auto* const fault = options.fault ? std::get_if<kernel::PlantedFault>(&*options.fault) : nullptr;
+  if (!fault || fault->kind != kernel::PlantedFault::Kind::barrier) return std::nullopt;
+  return static_cast<int>(fault->site);
+}
+
 std::vector<KernelBarriers> check_drop_barrier(const ir::Graph& graph, const Target& target,
                                                PipelineOptions options) {
-  const int barrier = std::exchange(options.drop_barrier, -1);
+  const std::optional<int> dropped = dropped_barrier(options);
   std::vector<KernelBarriers> kernels;
-  if (barrier < 0) return kernels;
+  if (!dropped) return kernels;
+  const int barrier = *dropped;
+  options.fault.reset();
   int count = 0;
   for (const codegen::KernelInfo& kernel : run_pipeline(graph, target, options).source.kernels) {
     kernels.push_back({kernel.name, count, barrier_count(kernel)});

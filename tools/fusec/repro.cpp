@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -26,7 +25,7 @@ T within(const nlohmann::json& value, int most) {
 CompileOptions options_of(const nlohmann::json& json) {
   CompileOptions options;
   options.relaxed_rounding = json.at("relaxed_rounding");
-  options.drop_barrier = json.at("drop_barrier");
+  options.fault = json.at("fault");
   options.merge_gemms = json.at("merge_gemms");
   options.cut = within<Cut>(json.at("cut"), static_cast<int>(Cut::one_op));
   options.layers = json.at("layers");
@@ -71,7 +70,6 @@ std::string replay(RunOptions& options) {
     }
     options.device = "emulated";
     options.checked = true;
-    if (const std::string fault = json.at("fault"); !fault.empty()) ::setenv("FUSE_FAULT", fault.c_str(), 1);
     return json.at("failed");
   } catch (const nlohmann::json::exception& error) {
     const std::string_view what = error.what();  // "[json.exception.type_error.302] type must be string"

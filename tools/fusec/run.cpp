@@ -195,7 +195,8 @@ int execute(const RunOptions& given) {
   }
   const Graph graph = load_graph(options.graph.file);
   const auto [device, why] = open_device(options);
-  if (options.graph.compile.drop_barrier >= 0 && device.kind() == DeviceKind::reference) {
+  const std::optional<int> dropped = dropped_barrier(pipeline_options(options.graph.compile));
+  if (dropped && device.kind() == DeviceKind::reference) {
     user_error(ErrorCode::invalid_argument, "--drop-barrier: the reference device has no kernels");
   }
   if (!options.trace.empty() && device.kind() == DeviceKind::reference) {
@@ -212,7 +213,7 @@ int execute(const RunOptions& given) {
   const Executable executable = compile(graph, device, options.graph.compile);
   Session session(executable, inputs.dims, {mode_of(options.mode)});
   const double compile_seconds = compiling.seconds();
-  if (!barriers.empty()) check_is_launched(options.graph.compile.drop_barrier, barriers, session);
+  if (!barriers.empty()) check_is_launched(*dropped, barriers, session);
   for (const auto& [name, tensor] : inputs.values) session.set(name, tensor.data);
 
   progress.print(fmt::format("device   {}", device.name()));

@@ -7,6 +7,10 @@
 
 namespace fuse::ir {
 
+std::string to_string(const WrongRewrite& wrong) {
+  return "rewrite." + wrong.pass + '.' + std::to_string(wrong.site);
+}
+
 std::optional<WrongRewrite> parse_wrong_rewrite(std::string_view text) {
   constexpr std::string_view start = "rewrite.";
   const std::size_t dot = text.rfind('.');

@@ -19,9 +19,11 @@ namespace fuse::ir {
 struct WrongRewrite {
   std::string pass;      ///< "simplify": the first of this name
   std::size_t site = 0;  ///< among the element-wise ops of two different operands of one type
+  bool operator==(const WrongRewrite&) const = default;
 };
 
 /// "rewrite.simplify.3"
+std::string to_string(const WrongRewrite&);
 std::optional<WrongRewrite> parse_wrong_rewrite(std::string_view);
 /// False where there is no such site.
 bool plant_rewrite(Graph&, std::size_t site);

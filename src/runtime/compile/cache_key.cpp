@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
+#include "fault.hpp"
 #include "ir/print.hpp"
-#include "runtime/environment.hpp"
 #include "runtime/saved/fields.hpp"
 #include "runtime/toolchain.hpp"
 #include "source_id.hpp"
@@ -16,11 +16,12 @@ namespace {
 
 std::string text_of(const CompileOptions& options) {
   // A new option does not compile here until it is counted in.
-  const auto& [relaxed_rounding, drop_barrier, merge_gemms, cut, layers, stitch, schemes, grid_barriers,
-               max_inputs, threads, streams, cache] = options;
+  const auto& [relaxed_rounding, fault, merge_gemms, cut, layers, stitch, schemes, grid_barriers, max_inputs,
+               threads, streams, cache] = options;
+  static_cast<void>(fault);    // below, with FUSE_FAULT's
   static_cast<void>(threads);  // changes nothing of what is made
   static_cast<void>(cache);
-  return fmt::format("options {} {} {} {} {} {} {} {} {} {}\n", relaxed_rounding, drop_barrier, merge_gemms,
+  return fmt::format("options {} {} {} {} {} {} {} {} {}\n", relaxed_rounding, merge_gemms,
                      static_cast<int>(cut), layers, static_cast<int>(stitch), static_cast<int>(schemes),
                      grid_barriers, max_inputs, streams);
 }
@@ -46,7 +47,7 @@ std::string cache_key(const ir::Graph& graph, const Backend& backend, const Comp
                      target.barrier_seconds, backend.toolchain()->key());
   key += fmt::format("products '{}'\n", library_of(graph, backend));
   key += text_of(options);
-  key += fmt::format("fault '{}'\n", value_of(Variable::fault));
+  key += fmt::format("fault '{}'\n", fault_text(options));
   return key + ir::print(graph);
 }
 

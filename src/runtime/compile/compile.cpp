@@ -25,14 +25,14 @@ namespace {
 
 std::string options_json(const CompileOptions& options) {
   // A new option does not compile here until it is told.
-  const auto& [relaxed_rounding, drop_barrier, merge_gemms, cut, layers, stitch, schemes, grid_barriers,
-               max_inputs, threads, streams, cache] = options;
+  const auto& [relaxed_rounding, fault, merge_gemms, cut, layers, stitch, schemes, grid_barriers, max_inputs,
+               threads, streams, cache] = options;
   static_cast<void>(threads);
   static_cast<void>(cache);
   return fmt::format(
-      "{{\"relaxed_rounding\": {}, \"drop_barrier\": {}, \"merge_gemms\": {}, \"cut\": {}, \"layers\": {}, "
+      "{{\"relaxed_rounding\": {}, \"fault\": \"{}\", \"merge_gemms\": {}, \"cut\": {}, \"layers\": {}, "
       "\"stitch\": {}, \"schemes\": {}, \"grid_barriers\": {}, \"max_inputs\": {}, \"streams\": {}}}",
-      relaxed_rounding, drop_barrier, merge_gemms, static_cast<int>(cut), layers, static_cast<int>(stitch),
+      relaxed_rounding, fault, merge_gemms, static_cast<int>(cut), layers, static_cast<int>(stitch),
       static_cast<int>(schemes), grid_barriers, max_inputs, streams);
 }
 
@@ -40,11 +40,11 @@ class Stages final : public Origin {
  public:
   Stages(std::shared_ptr<const ir::Graph> graph, std::shared_ptr<const Compiled> compiled,
          const CompileOptions& options = {})
-      : graph_(std::move(graph)), options_(options), compiled_(std::move(compiled)) {}
+      : graph_(std::move(graph)), options_(with_fault(options)), compiled_(std::move(compiled)) {}
   /// Of a program that another process made: compiled again, up to the text, when someone asks.
   Stages(std::shared_ptr<const ir::Graph> graph, std::function<Compiled()> make,
          const CompileOptions& options)
-      : graph_(std::move(graph)), options_(options), make_(std::move(make)) {}
+      : graph_(std::move(graph)), options_(with_fault(options)), make_(std::move(make)) {}
 
   std::string explain(const Executable::Impl& impl) const override {
     return runtime::explain(impl, stages());
@@ -69,6 +69,12 @@ class Stages final : public Origin {
   }
 
  private:
+  /// FUSE_FAULT may change before someone asks.
+  static CompileOptions with_fault(CompileOptions options) {
+    options.fault = fault_text(options);
+    return options;
+  }
+
   const std::shared_ptr<const ir::Graph> graph_;  // as the user built it
   const CompileOptions options_;
   const std::function<Compiled()> make_;
