@@ -75,6 +75,17 @@ TEST_CASE("collapse equality: products that no symbol can be replaced for", "[fa
   CHECK_FALSE(facts.equal(A, C));
 }
 
+TEST_CASE("factors that two products share count once", "[facts]") {
+  Graph g;
+  const Dim A = g.dim("A"), B = g.dim("B"), C = g.dim("C");
+  g.assume(divisible(A * B, 4));
+  g.assume(divisible(B * C, 6));
+  const Facts facts = facts_of(g);
+  CHECK(facts.factor(A * B) == 4);
+  CHECK(facts.factor(A * B * C) == 12);  // B = 12 is all that is known to divide it
+  CHECK_FALSE(facts.divisible(A * B * C, 24));
+}
+
 TEST_CASE("a common factor cancels only where it cannot be 0", "[facts]") {
   for (const std::int64_t least : {0, 1}) {
     INFO("S1 from " << least);
