@@ -1,0 +1,218 @@
+// prepare: everything that is done once for given dims. Running it is in run.cpp.
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <span>
+#include <utility>
+
+#include "runtime/binding.hpp"
+#include "runtime/contract.hpp"
+#include "runtime/executable_impl.hpp"
+#include "runtime/host_tensor.hpp"
+#include "runtime/prepare/commands_of.hpp"
+#include "runtime/prepare/step_preparer.hpp"
+#include "runtime/prepare/task_list.hpp"
+#include "runtime/prepare/value_places.hpp"
+#include "schedule/split_spinning.hpp"
+
+namespace fuse {
+namespace runtime {
+namespace {
+
+using schedule::Step;
+using schedule::TaskId;
+using schedule::ValueId;
+
+/// Run needs every buffer, but for parameters that the setup alone reads.
+void mark_needs(const schedule::Plan& plan, const ValuePlaces& places, Prepared::Impl& made) {
+  const auto mark = [&](const std::vector<Step>& steps, std::vector<char>& needs) {
+    for (const Step& step : steps) {
+      for (const ValueId id : step.reads) {
+        if (places.root(id) < needs.size()) needs[places.root(id)] = 1;
+      }
+    }
+  };
+  std::vector<char> read(made.runs.size(), 0);
+  mark(plan.setup, made.packs);
+  mark(plan.steps, read);
+  for (std::size_t i = 0; i < read.size(); ++i) made.runs[i] = read[i] || !made.packs[i];
+}
+
+void index_arguments(Prepared::Impl& made) {
+  for (const ReadyStep& step : made.steps) {
+    for (std::uint32_t i = step.arguments.first; i < step.arguments.first + step.arguments.count; ++i) {
+      const ReadyArgument& argument = made.arguments[i];
+      if (argument.is_extent || argument.place.slot == Place::workspace) continue;
+      const bool packed = argument.place.slot == Place::packed;
+      const std::size_t slot =
+          packed ? made.executable->slots().size() : static_cast<std::size_t>(argument.place.slot);
+      made.arguments_of[slot].push_back(i);
+    }
+  }
+}
+
+void prepare_setup(const schedule::Plan& plan, StepPreparer& preparer, Prepared::Impl& made) {
+  for (std::size_t i = 0; i < plan.setup.size(); ++i) {
+    ReadyStep ready;
+    if (!preparer.prepare(plan.setup[i], ready)) continue;
+    ready.label = "setup " + preparer.label(i, plan.setup[i], ready.kind);
+    made.setup.push_back(std::move(ready));
+  }
+}
+
+/// Which stream runs what, in which order.
+schedule::StreamPlan streams_of(const Program& program, const schedule::Plan& plan,
+                                const std::vector<schedule::Task>& tasks, const Target& target) {
+  schedule::StreamChoices choices = program.streams;
+  if (plan.steps.size() != program.plan.steps.size()) {
+    // They are of the plan as it was made: where kernels gave way to their parts, the cost model assigns.
+    choices.stream.clear();
+    choices.order.clear();
+  }
+  schedule::StreamPlan streams = schedule::plan_streams(tasks, choices, target);
+  if (choices.order_spinning) schedule::verify(tasks, streams, target);
+  return streams;
+}
+
+void note_spinning(const std::vector<schedule::Task>& tasks, Prepared::Impl& made) {
+  made.spinning = spinning_of(tasks, made.streams);
+  for (TaskId task = 0; task < tasks.size(); ++task) {
+    if (tasks[task].spins) made.spinners += (made.spinners.empty() ? "" : "; ") + made.steps[task].label;
+  }
+}
+
+/// Turns a plan's steps into ready ones.
+void prepare_plan(const schedule::Plan& plan, const Binding& binding, Prepared::Impl& made) {
+  const Executable::Impl& executable = *made.executable;
+  const Program& program = *executable.program;
+  ValuePlaces places(plan, binding, made.bytes);
+  made.packed_bytes = places.packed_bytes();
+  StepPreparer preparer(executable, plan, binding, places, made);
+  prepare_setup(plan, preparer, made);
+  TaskList tasks(executable, plan, binding, places);
+  std::vector<std::pair<std::size_t, std::size_t>> scratch;  // arguments, and their memory
+  for (std::size_t i = 0; i < plan.steps.size(); ++i) {
+    const Step& step = plan.steps[i];
+    const StepOrigin& origin = program.origins[step.origin];
+    ReadyStep ready;
+    if (!preparer.prepare(step, ready)) continue;
+    ready.label = preparer.label(i, step, ready.kind);
+    ready.group = origin.group;
+    if (!origin.lines.empty()) ready.lines = " of " + origin.lines;
+    const auto task = static_cast<TaskId>(made.steps.size());
+    if (ready.kind == ReadyStep::Kind::gemm) {
+      const std::size_t argument = ready.arguments.first + gemm_argument::scratch;
+      const std::int64_t bytes = made.arguments[argument].place.bytes;
+      if (bytes > 0) scratch.emplace_back(argument, places.add_scratch(bytes, task));
+      made.gemm_calls += ready.calls;
+    }
+    made.launches += ready.kind == ReadyStep::Kind::kernel;
+    tasks.add(step, ready);
+    for (const ValueId id : step.reads) places.note_use(id, task, false);
+    for (const ValueId id : step.writes) places.note_use(id, task, true);
+    made.steps.push_back(std::move(ready));
+  }
+  made.streams = streams_of(program, plan, tasks.tasks(), executable.device.backend()->target());
+  if (program.streams.order_spinning) note_spinning(tasks.tasks(), made);
+  const MemoryPlan memory = places.plan_workspace(made.streams);
+  made.workspace_bytes = memory.total;
+  made.workspace_bound = memory.lower_bound;
+  for (ReadyArgument& argument : made.arguments) places.settle(argument.place, memory);
+  for (const auto& [argument, range] : scratch) made.arguments[argument].place.offset = memory.offsets[range];
+  made.commands = commands_of(made.streams);
+  index_arguments(made);
+  mark_needs(plan, places, made);
+}
+
+/// The run's, then each step's.
+std::unique_ptr<const ProfilerRanges> ranges_of(const Prepared::Impl& p) {
+  if (!profiler_attached()) return nullptr;
+  std::vector<std::string> names{"run " + p.executable->program->signature.name};
+  for (const ReadyStep& step : p.steps) names.push_back(step.label);
+  return profiler_ranges(names);
+}
+
+/// What does not depend on the steps.
+std::shared_ptr<Prepared::Impl> made_for(std::shared_ptr<const Executable::Impl> executable,
+                                         const DimValues& dims, const Binding& binding) {
+  auto made = std::make_shared<Prepared::Impl>();
+  made->dims = dims;
+  made->device_name = executable->device.name();
+  for (const Slot& slot : executable->slots()) {
+    made->shapes.push_back(binding.shape(slot.dims));
+    made->bytes.push_back(bytes_of(slot.dtype, made->shapes.back()));
+    made->slot_names.push_back(fmt::format("{} {}", to_string(slot.kind), in_quotes(slot.name)));
+    made->slot_types.push_back(type_text(slot.dtype, made->shapes.back()));
+  }
+  made->packs.assign(executable->slots().size(), 0);
+  made->runs.assign(executable->slots().size(), 1);
+  made->arguments_of.resize(executable->slots().size() + 1);
+  made->executable = std::move(executable);
+  return made;
+}
+
+/// The plan as it is, but for kernels that spin and are too large for the device alone; with it, where it has
+/// kernels that spin and have parts, the plan of those.
+std::shared_ptr<Prepared::Impl> prepare_steps(const std::shared_ptr<const Executable::Impl>& executable,
+                                              const DimValues& dims, const Binding& binding) {
+  const schedule::Plan& plan = executable->program->plan;
+  const auto prepared = [&](const schedule::Plan& steps) {
+    auto made = made_for(executable, dims, binding);
+    prepare_plan(steps, binding, *made);
+    made->ranges = ranges_of(*made);
+    return made;
+  };
+  if (std::none_of(plan.steps.begin(), plan.steps.end(), schedule::has_parts)) return prepared(plan);
+  const Target& target = executable->device.backend()->target();
+  const auto too_large = [&](const Step& step) {
+    const auto& work = std::get<schedule::KernelStep>(step.work);
+    const schedule::Residency residency = residency_of(*executable, work, binding.value(work.grid));
+    return !schedule::fit_together(std::span(&residency, 1), target);
+  };
+  const schedule::Plan whole = schedule::split_spinning(plan, too_large);
+  schedule::verify(whole);
+  auto made = prepared(whole);
+  if (std::none_of(whole.steps.begin(), whole.steps.end(), schedule::has_parts)) return made;
+  const schedule::Plan parts = schedule::split_spinning(plan, schedule::has_parts);
+  schedule::verify(parts);
+  made->split = prepared(parts);
+  made->workspace_bytes = std::max(made->workspace_bytes, made->split->workspace_bytes);
+  return made;
+}
+
+}  // namespace
+}  // namespace runtime
+
+Prepared Executable::prepare(const DimValues& dims) const {
+  runtime::contract::forbid("prepares");
+  const runtime::Signature& signature = impl_->program->signature;
+  const runtime::Binding binding(signature, dims);
+  runtime::check_guards(signature.guards, binding);
+  runtime::check_extents(signature, binding);
+  if (impl_->device.kind() == DeviceKind::reference) return Prepared(runtime::made_for(impl_, dims, binding));
+  return Prepared(runtime::prepare_steps(impl_, dims, binding));
+}
+
+namespace {
+
+template <class T>
+const T& at(const std::vector<T>& values, std::size_t slot) {
+  if (slot < values.size()) return values[slot];
+  throw Error({.code = ErrorCode::invalid_argument,
+               .message = fmt::format("there is no slot {}: there are {}", slot, values.size())});
+}
+
+}  // namespace
+
+const std::vector<std::int64_t>& Prepared::shape(std::size_t slot) const { return at(impl_->shapes, slot); }
+std::int64_t Prepared::bytes(std::size_t slot) const { return at(impl_->bytes, slot); }
+std::int64_t Prepared::workspace_bytes() const { return impl_->workspace_bytes; }
+std::int64_t Prepared::workspace_bound() const { return impl_->workspace_bound; }
+int Prepared::streams() const { return impl_->streams.streams; }
+std::int64_t Prepared::packed_bytes() const { return impl_->packed_bytes; }
+bool Prepared::reads_in_run(std::size_t slot) const { return at(impl_->runs, slot) != 0; }
+std::int64_t Prepared::launches() const { return impl_->launches; }
+std::int64_t Prepared::gemms() const { return impl_->gemm_calls; }
+
+}  // namespace fuse

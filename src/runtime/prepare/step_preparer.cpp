@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/prepare/step_preparer.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <variant>
+
+namespace fuse::runtime {
+namespace {
+
+using schedule::Step;
+
+[[noreturn]] void fail(const Step& step, const std::string& message) {
+  throw Error({.kind = ErrorKind::internal,
+               .code = ErrorCode::internal,
+               .message = fmt::format("step '{}': {}", step.name, message)});
+}
+
+std::string_view noun(ReadyStep::Kind kind) {
+  switch (kind) {
+    case ReadyStep::Kind::kernel:
+      return "kernel";
+    case ReadyStep::Kind::gemm:
+      return "gemm";
+    case ReadyStep::Kind::copy:
+      return "copy";
+    case ReadyStep::Kind::memset:
+      return "memset";
+  }
+  return "?";
+}
+
+}  // namespace
+
+bool StepPreparer::prepare(const Step& step, ReadyStep& ready) {
+  return std::visit([&](const auto& work) { return prepare(step, work, ready); }, step.work);
+}
+
+void StepPreparer::add_arguments(ReadyStep& ready, std::initializer_list<Place> places) {
+  ready.arguments = {static_cast<std::uint32_t>(out_.arguments.size()),
+                     static_cast<std::uint32_t>(places.size())};
+  for (const Place& place : places) out_.arguments.push_back({.place = place});
+}
+
+/// A shared kernel names itself, its ops and its lines by the first piece that runs it: what the device
+/// says is of that one, what stands before it of this step.
+std::string StepPreparer::text_of_another(const Step& step) const {
+  const auto* work = std::get_if<schedule::KernelStep>(&step.work);
+  if (!work) return {};
+  const std::string& kernel = executable_.program->kernels[work->kernel].name;
+  return kernel == step.name ? "" : fmt::format(", which runs '{}'", kernel);
+}
+
+std::string StepPreparer::label(std::size_t index, const Step& step, ReadyStep::Kind kind) const {
+  std::string ops = executable_.program->origins[step.origin].ops;
+  // A status has 509 bytes in all; what the device says must fit too.
+  constexpr std::size_t longest = 200;
+  if (ops.size() > longest) ops.replace(longest, std::string::npos, "...");
+  return fmt::format("step {}, {} '{}'{}{}{}{}", index, noun(kind), step.name, ops.empty() ? "" : " (", ops,
+                     ops.empty() ? "" : ")", text_of_another(step));
+}
+
+bool StepPreparer::prepare(const Step& step, const schedule::KernelStep& work, ReadyStep& ready) {
+  const codegen::KernelInfo& kernel = executable_.program->kernels[work.kernel];
+  const std::int64_t grid = binding_.value(work.grid);
+  if (grid < 0) fail(step, fmt::format("a grid of {}{}", grid, binding_.at({work.grid})));
+  if (grid == 0) return false;
+  if (grid > std::numeric_limits<std::int32_t>::max()) {
+    throw Error({.code = ErrorCode::invalid_extent,
+                 .message = fmt::format("kernel '{}' needs {} blocks{}, a launch has at most 2147483647",
+                                        step.name, grid, binding_.at({work.grid}))});
+  }
+  if (kernel.params.size() > max_arguments) {
+    fail(step, fmt::format("{} kernel parameters, at most {}", kernel.params.size(), max_arguments));
+  }
+  ready.function = executable_.functions[work.kernel];
+  ready.grid.x = grid;
+  ready.arguments = {static_cast<std::uint32_t>(out_.arguments.size()),
+                     static_cast<std::uint32_t>(kernel.params.size())};
+  for (const ValueId id : work.buffers) out_.arguments.push_back({false, places_.place(id), 0});
+  for (std::size_t i = 0; i < work.extents.size(); ++i) {
+    const codegen::KernelParam& param = kernel.params[work.buffers.size() + i];
+    const std::int64_t value = binding_.value(work.extents[i]);
+    if (param.dtype == i32 && value != static_cast<std::int32_t>(value)) {
+      fail(step, fmt::format("extent '{}' = {} does not fit its 32 bits", param.name, value));
+    }
+    out_.arguments.push_back({true, {}, value});
+  }
+  return true;
+}
+
+std::int64_t StepPreparer::stride(const Step& step, ValueId id, DType dtype, std::int64_t batch,
+                                  std::int64_t rows, std::int64_t columns, bool shareable) const {
+  const schedule::PlanValue& value = plan_.values[id];
+  std::int64_t matrix = 0, all = 0;
+  if (__builtin_mul_overflow(rows, columns, &matrix) || __builtin_mul_overflow(matrix, batch, &all)) {
+    throw Error({.code = ErrorCode::invalid_extent,
+                 .message = fmt::format("gemm '{}': {} x {} x {} elements overflow 63 bits", step.name, batch,
+                                        rows, columns)});
+  }
+  const std::int64_t elements = places_.bytes(id) / static_cast<std::int64_t>(size_of(value.dtype));
+  if (value.dtype == dtype && elements == all) return matrix;
+  if (value.dtype == dtype && elements == matrix && shareable) return 0;
+  fail(step, fmt::format("'{}' is {} with {} elements, the gemm needs {} with {}", value.name,
+                         fuse::to_string(value.dtype), elements, fuse::to_string(dtype), all));
+}
+
+bool StepPreparer::prepare(const Step& step, const schedule::GemmStep& work, ReadyStep& ready) {
+  GemmDesc desc;
+  desc.batch = binding_.value(work.batch);
+  desc.m = binding_.value(work.m);
+  desc.n = binding_.value(work.n);
+  desc.k = binding_.value(work.k);
+  desc.transpose_a = work.transpose_a;
+  desc.transpose_b = work.transpose_b;
+  desc.operand = work.operand;
+  desc.result = work.result;
+  if (std::min({desc.batch, desc.m, desc.n, desc.k}) < 0) fail(step, "a gemm with a negative extent");
+  desc.stride_a = stride(step, work.a, work.operand, desc.batch, desc.m, desc.k, true);
+  desc.stride_b = stride(step, work.b, work.operand, desc.batch, desc.k, desc.n, true);
+  desc.stride_c = stride(step, work.c, work.result, desc.batch, desc.m, desc.n, false);
+  const Place c = places_.place(work.c);
+  if (c.bytes == 0) return false;
+  if (work.places) scatter(*work.places, desc);
+  desc.epilogue = work.epilogue;
+  desc.scale = work.scale;
+  Place extra;
+  if (work.extra) {
+    const bool bias = work.epilogue == schedule::EpilogueKind::bias;
+    stride(step, *work.extra, work.result, bias ? 1 : desc.batch, bias ? 1 : desc.m, desc.n, false);
+    extra = places_.place(*work.extra);
+  }
+  if (desc.k == 0 && desc.epilogue == schedule::EpilogueKind::none) {  // a sum of nothing
+    ready.kind = ReadyStep::Kind::memset;
+    add_arguments(ready, {c});
+    return true;
+  }
+  ready.kind = ReadyStep::Kind::gemm;
+  ready.calls = desc.calls;
+  ready.gemm = gemm(desc);
+  const Place scratch{.bytes = ready.gemm->workspace_bytes()};
+  add_arguments(
+      ready, {places_.place(work.a), places_.place(work.b), c, scratch, extra});  // as gemm_argument has them
+  return true;
+}
+
+void StepPreparer::scatter(const schedule::GemmPlaces& places, GemmDesc& desc) const {
+  desc.row_c = binding_.value(places.row);
+  desc.batch = binding_.value(places.inner);
+  desc.calls = binding_.value(places.outer);
+  desc.call_a = desc.stride_a * desc.batch;
+  desc.call_b = desc.stride_b * desc.batch;
+  desc.stride_c = binding_.value(places.inner_stride);
+  desc.call_c = binding_.value(places.outer_stride);
+}
+
+const Gemm* StepPreparer::gemm(const GemmDesc& desc) {
+  const auto [entry, added] = gemms_.try_emplace(key_of(desc), nullptr);
+  if (added) {
+    out_.gemms.push_back(executable_.device.backend()->prepare_gemm(desc));
+    entry->second = out_.gemms.back().get();
+  }
+  return entry->second;
+}
+
+bool StepPreparer::prepare(const Step& step, const schedule::CopyStep& work, ReadyStep& ready) {
+  ready.kind = ReadyStep::Kind::copy;
+  const Place from = places_.place(work.from), to = places_.place(work.to);
+  if (from.bytes != to.bytes) fail(step, fmt::format("copies {} bytes to {}", from.bytes, to.bytes));
+  if (to.bytes == 0) return false;
+  add_arguments(ready, {from, to});
+  return true;
+}
+
+bool StepPreparer::prepare(const Step&, const schedule::MemsetStep& work, ReadyStep& ready) {
+  ready.kind = ReadyStep::Kind::memset;
+  const Place to = places_.place(work.to);
+  if (to.bytes == 0) return false;
+  ready.byte = work.byte;
+  add_arguments(ready, {to});
+  return true;
+}
+
+}  // namespace fuse::runtime

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/prepare/task_list.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <span>
+
+namespace fuse::runtime {
+
+using schedule::Step;
+using schedule::Task;
+using schedule::TaskId;
+using schedule::ValueId;
+
+schedule::Residency residency_of(const Executable::Impl& executable, const schedule::KernelStep& work,
+                                 std::int64_t blocks) {
+  const codegen::KernelInfo& kernel = executable.program->kernels[work.kernel];
+  return {.blocks = blocks,
+          .threads = kernel.block_threads,
+          .registers = executable.functions[work.kernel]->registers,
+          .shared_bytes = kernel.shared_bytes,
+          .blocks_an_sm = kernel.blocks_an_sm,
+          .counted = executable.functions[work.kernel]->blocks_per_sm};
+}
+
+TaskList::TaskList(const Executable::Impl& executable, const schedule::Plan& plan, const Binding& binding,
+                   const ValuePlaces& places)
+    : executable_(executable), plan_(plan), binding_(binding), places_(places), users_(places.count()) {}
+
+TaskList::Users& TaskList::users_of(ValueId id) {
+  const ValueId root = places_.root(id);
+  return users_[plan_.values[root].donor.value_or(root)];
+}
+
+void TaskList::add(const Step& step, const ReadyStep& ready) {
+  const auto task = static_cast<TaskId>(tasks_.size());
+  Task made;
+  for (const ValueId id : step.reads) {
+    const Users& users = users_of(id);
+    if (users.writer) made.after.push_back(*users.writer);
+    for (const Part& part : users.parts) {
+      if (places_.meet(part.id, id)) made.after.push_back(part.writer);
+    }
+  }
+  for (const ValueId id : step.writes) {
+    if (places_.is_part(id)) continue;  // nothing was there before
+    const Users& users = users_of(id);
+    if (users.writer) made.after.push_back(*users.writer);
+    made.after.insert(made.after.end(), users.readers.begin(), users.readers.end());
+  }
+  for (const ValueId id : step.reads) users_of(id).readers.push_back(task);
+  for (const ValueId id : step.writes) {
+    if (places_.is_part(id)) {
+      users_of(id).parts.push_back({id, task});
+    } else {
+      users_of(id) = {task, {}, {}};
+    }
+  }
+  std::int64_t bytes = 0;
+  for (const std::vector<ValueId>* values : {&step.reads, &step.writes}) {
+    for (const ValueId id : *values) bytes += places_.bytes(id);
+  }
+  std::sort(made.after.begin(), made.after.end());
+  made.after.erase(std::unique(made.after.begin(), made.after.end()), made.after.end());
+  std::erase(made.after, task);
+  const schedule::StepCost cost = cost_of(step, ready, bytes, made.residency);
+  made.seconds = cost.seconds;
+  made.share = cost.share;
+  made.spins = step.spins;
+  if (made.spins) check_resident(step, made.residency);
+  tasks_.push_back(std::move(made));
+}
+
+void TaskList::check_resident(const Step& step, const schedule::Residency& residency) const {
+  const Target& target = executable_.device.backend()->target();
+  if (schedule::fit_together(std::span(&residency, 1), target)) return;
+  const StepOrigin& made_of = executable_.program->origins[step.origin];
+  throw Error(
+      {.code = ErrorCode::out_of_residency,
+       .message = fmt::format("kernel '{}' has {} blocks that wait for each other, and {} holds {} of "
+                              "them at a time",
+                              step.name, residency.blocks, target.name,
+                              std::int64_t{target.sms} * schedule::blocks_per_sm(residency, target)),
+       .op = made_of.op,
+       .shapes = {made_of.type},
+       .location = made_of.location,
+       .hint = "let fewer blocks do the work, each more of it, or give the kernel parts"});
+}
+
+schedule::StepCost TaskList::cost_of(const Step& step, const ReadyStep& ready, std::int64_t bytes,
+                                     schedule::Residency& residency) const {
+  const Target& target = executable_.device.backend()->target();
+  if (ready.kind == ReadyStep::Kind::kernel) {
+    const auto& work = std::get<schedule::KernelStep>(step.work);
+    residency = residency_of(executable_, work, ready.grid.x);
+    return schedule::kernel_cost(bytes, residency, target);
+  }
+  if (ready.kind == ReadyStep::Kind::gemm) {
+    const auto& work = std::get<schedule::GemmStep>(step.work);
+    schedule::StepCost cost = schedule::gemm_cost(bytes, binding_.value(work.batch), binding_.value(work.m),
+                                                  binding_.value(work.n), binding_.value(work.k), target);
+    cost.seconds += static_cast<double>(ready.calls - 1) * target.launch_seconds;
+    return cost;
+  }
+  return schedule::transfer_cost(bytes, target);
+}
+
+schedule::Alternatives spinning_of(const std::vector<Task>& tasks, const schedule::StreamPlan& streams) {
+  const schedule::HappensBefore before(streams);
+  std::vector<TaskId> spinning;
+  for (TaskId task = 0; task < tasks.size(); ++task) {
+    if (tasks[task].spins) spinning.push_back(task);
+  }
+  const auto ordered = [&](TaskId a) {
+    return std::all_of(spinning.begin(), spinning.end(),
+                       [&](TaskId b) { return a == b || before(a, b) || before(b, a); });
+  };
+  const bool in_order = std::all_of(spinning.begin(), spinning.end(), ordered);
+  schedule::Alternatives alternatives;
+  for (const TaskId task : spinning) {
+    if (in_order || alternatives.empty()) alternatives.emplace_back();
+    alternatives.back().push_back(tasks[task].residency);
+  }
+  return alternatives;
+}
+
+}  // namespace fuse::runtime

@@ -1,0 +1,65 @@
+// TaskList: the steps of a run as tasks, each with those that it waits for and what it costs, for
+// schedule::plan_streams. SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runtime/binding.hpp"
+#include "runtime/executable_impl.hpp"
+#include "runtime/prepare/value_places.hpp"
+#include "schedule/step_cost.hpp"
+
+namespace fuse::runtime {
+
+/// Of a kernel launched with so many blocks.
+schedule::Residency residency_of(const Executable::Impl& executable, const schedule::KernelStep& work,
+                                 std::int64_t blocks);
+
+class TaskList {
+ public:
+  /// Refers to its arguments.
+  TaskList(const Executable::Impl& executable, const schedule::Plan& plan, const Binding& binding,
+           const ValuePlaces& places);
+
+  /// The next step, which waits for who wrote what it reads, and for who used what it overwrites. An output
+  /// that takes an input's memory is that memory. Throws out_of_residency where blocks that wait for each
+  /// other have no place at one time.
+  void add(const schedule::Step& step, const ReadyStep& ready);
+  const std::vector<schedule::Task>& tasks() const { return tasks_; }
+
+ private:
+  using TaskId = schedule::TaskId;
+  using ValueId = schedule::ValueId;
+  /// A value inside another that a step wrote.
+  struct Part {
+    ValueId id = 0;
+    TaskId writer = 0;
+  };
+  /// Since the last write of a value's memory.
+  struct Users {
+    std::optional<TaskId> writer{};
+    std::vector<TaskId> readers{};
+    std::vector<Part> parts{};
+  };
+
+  /// Of the memory that the value lies in.
+  Users& users_of(ValueId id);
+  void check_resident(const schedule::Step& step, const schedule::Residency& residency) const;
+  schedule::StepCost cost_of(const schedule::Step& step, const ReadyStep& ready, std::int64_t bytes,
+                             schedule::Residency& residency) const;
+
+  const Executable::Impl& executable_;
+  const schedule::Plan& plan_;
+  const Binding& binding_;
+  const ValuePlaces& places_;
+  std::vector<Users> users_;  // of each value that is a root
+  std::vector<schedule::Task> tasks_;
+};
+
+/// What a run asks of the device's places: all of its spinning launches at a time, unless it orders them.
+schedule::Alternatives spinning_of(const std::vector<schedule::Task>& tasks,
+                                   const schedule::StreamPlan& streams);
+
+}  // namespace fuse::runtime
