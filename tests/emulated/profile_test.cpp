@@ -1,5 +1,6 @@
 // When the steps of a run are at work: by the cost model, and as marked. SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <cstdio>
 #include <map>
 
 #include "support/branches.hpp"
@@ -39,7 +40,11 @@ TEST_CASE("a profile has the times of groups, from their first step to their las
   g.output("y", y);
   g.output("z", tanh(matmul(y, g.input("w", f32, {32, 16}))));
   g.output("again", x);
-  const Profile profile = compile(g, Device::emulated(), {.stitch = Stitch::mapping}).prepare().predicted();
+  const Prepared prepared = compile(g, Device::emulated(), {.stitch = Stitch::mapping}).prepare();
+  const Profile profile = prepared.predicted();
+  char seconds[64];
+  std::snprintf(seconds, sizeof seconds, "  %.2f us by the cost model", 1e6 * profile.seconds);
+  CHECK(prepared.explain().find(seconds) != std::string::npos);
   REQUIRE(profile.groups.size() >= 2);
   std::size_t grouped = 0, several = 0;
   for (const GroupTime& group : profile.groups) {

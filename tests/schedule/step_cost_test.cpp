@@ -1,0 +1,16 @@
+// What the cost model says of one step. SPDX-License-Identifier: Apache-2.0
+#include "schedule/step_cost.hpp"
+
+#include "schedule/target.hpp"
+#include "support/catch.hpp"
+
+using namespace fuse;  // NOLINT
+using schedule::gemm_cost;
+
+TEST_CASE("a GEMM fills the part of the device that its tiles have multiprocessors for", "[schedule]") {
+  const Target target = target_profile("h200");
+  const double few = gemm_cost(1, 3, 256, 384, 64, target).share;  // 3 x 2 x 3 tiles of 128 x 128
+  CHECK(few == Approx(18.0 / target.sms));
+  CHECK(gemm_cost(1, 3, 257, 384, 64, target).share == Approx(27.0 / target.sms));
+  CHECK(gemm_cost(1, 100, 256, 384, 64, target).share == 1);
+}
