@@ -263,6 +263,7 @@ class PieceCompiler {
       schedule::PhaseSchedule& phase = schedule.phases[k];
       phase.segment = schedule::staged(result_.graph, piece(index).phases[k], phase.choices);
       schedule.piece.phases[k] = phase.segment;
+      phase.sections = schedule::sections_of(result_.graph, phase.segment, phase.choices);
       for (schedule::Held& held : phase.held) held.node = counterpart(unit, index, held.node);
     }
     return schedule;
