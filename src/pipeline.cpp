@@ -379,10 +379,11 @@ PipelineOptions pipeline_options(const CompileOptions& options) {
     const std::vector<std::string_view> passes = graph_pass_names();
     const bool unknown = wrong && std::find(passes.begin(), passes.end(), wrong->pass) == passes.end();
     if (!result.fault || unknown) {
-      throw Error({.code = ErrorCode::invalid_argument,
-                   .message = fmt::format(
-                       "{} is '{}'", options.fault.empty() ? "FUSE_FAULT" : "CompileOptions::fault", text),
-                   .hint = "barrier.N, extent.N+1, extent.N-1, overlap.N, fence.N, or rewrite.PASS.N"});
+      throw Error(
+          {.code = ErrorCode::invalid_argument,
+           .message = fmt::format("there is no fault '{}'", text),
+           .hint = "CompileOptions::fault and FUSE_FAULT take barrier.N, extent.N+1, extent.N-1, overlap.N, "
+                   "fence.N, or rewrite.PASS.N"});
     }
   }
   schedule::PartitionOptions& partition = result.partition;

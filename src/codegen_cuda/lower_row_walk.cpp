@@ -18,13 +18,7 @@ bool RowLowering::combines_parts() const {
 
 std::vector<Stage> RowLowering::stages_of_launch() const {
   if (to_.launch.role == KernelSchedule::Role::joined) return to_.phase.segment.stages;
-  if (!combines_parts()) return to_.section.walks;
-  std::vector<Stage> stages;
-  for (const Stage& stage : to_.section.combines)
-    stages.push_back({.root = stage.root, .form = Stage::Form::reduce, .pass = 0});
-  for (const Stage& stage : to_.section.walks)
-    stages.push_back({.root = stage.root, .form = Stage::Form::row, .pass = 1});
-  return stages;
+  return combines_parts() ? stages_over_parts(to_.section) : to_.section.walks;
 }
 
 void RowLowering::each_group(const Walk& walk, const std::function<void(const Group&)>& fill) {

@@ -126,7 +126,6 @@ class RowLowering {
   // ------------------------------------------------------------------------------------------
   /// The elements that it walks are parts of what others reduced.
   bool combines_parts() const;
-  /// To a launch that combines parts, what left them is a row, whose elements are the parts.
   std::vector<Stage> stages_of_launch() const;
   /// The groups that a thread walks, in a number known to the compiler.
   void each_group(const Walk& walk, const std::function<void(const Group&)>& fill);

@@ -207,19 +207,6 @@ bool splits_stages(const Segment& segment, const Choices& choices) {
   return choices.mapping == Mapping::split && segment.stages.size() > 1;
 }
 
-std::vector<ScratchArray> scratch_of(const ir::Graph& graph, const Segment& segment, const Choices& choices) {
-  std::vector<ScratchArray> arrays;
-  const bool split = choices.mapping == Mapping::split;
-  if (choices.cluster || (!split && !has_columns(segment))) return arrays;
-  const LoopShape shape = loop_shape(graph, graph[dominant(segment)]);
-  const Dim elements = product(split ? shape.kept : shape.reduced) * choices.parts;
-  for (const Stage& stage : segment.stages) {
-    if (stage.form != (split ? Stage::Form::reduce : Stage::Form::column_reduce)) continue;
-    for (const DType dtype : reduction_state(graph, stage)) arrays.push_back({dtype, elements});
-  }
-  return arrays;
-}
-
 std::int64_t shared_bytes(const ir::Graph& graph, const Piece& piece, const KernelChoices& choices) {
   std::int64_t bytes = 0;
   for (std::size_t i = 0; i < piece.phases.size(); ++i)

@@ -41,13 +41,6 @@ struct KernelSchedule {
   Nest nest{};              ///< its loops; none of a joined kernel, which has those of its launches in turns
 };
 
-/// What launches leave for later ones of the piece.
-struct ScratchArray {
-  DType dtype = f32;
-  Dim elements{};
-  bool operator==(const ScratchArray&) const = default;
-};
-
 /// How a phase runs as a kernel of its own.
 struct PhaseSchedule {
   Segment segment{};
@@ -88,8 +81,6 @@ bool columns_fit(const ir::Graph&, const Segment&, const Choices&);
 bool can_keep_columns(const ir::Graph&, const std::vector<ir::NodeId>& reductions, const Target&);
 /// Whether the stages of the segment, more than one, walk rows that several blocks share.
 bool splits_stages(const Segment&, const Choices&);
-/// By reduction that leaves parts, each of as many arrays as it has state.
-std::vector<ScratchArray> scratch_of(const ir::Graph&, const Segment&, const Choices&);
 /// What a block combines its warps' parts of reductions in.
 std::int64_t shared_bytes(const ir::Graph&, const Segment&, const Choices&);
 /// Of all phases together.

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include "schedule/shape.hpp"
+
 namespace fuse::schedule {
 namespace {
 
@@ -85,6 +87,27 @@ std::vector<Section> sections_of(const ir::Graph& graph, const Segment& segment,
     parted.insert(parted.end(), section.leaves.begin(), section.leaves.end());
   }
   return sections;
+}
+
+std::vector<Stage> stages_over_parts(const Section& section) {
+  std::vector<Stage> stages;
+  for (const Stage& stage : section.combines)
+    stages.push_back({.root = stage.root, .form = Stage::Form::reduce, .pass = 0});
+  for (const Stage& stage : section.walks)
+    stages.push_back({.root = stage.root, .form = Stage::Form::row, .pass = 1});
+  return stages;
+}
+
+std::vector<ScratchArray> scratch_of(const ir::Graph& graph, const Segment& segment, const Choices& choices) {
+  std::vector<ScratchArray> arrays;
+  if (!leaves_parts(segment, choices)) return arrays;
+  const LoopShape shape = loop_shape(graph, graph[dominant(segment)]);
+  const Dim elements = product(has_columns(segment) ? shape.reduced : shape.kept) * choices.parts;
+  for (const Stage& stage : segment.stages) {
+    if (stage.form != parted_form(segment)) continue;
+    for (const DType dtype : reduction_state(graph, stage)) arrays.push_back({dtype, elements});
+  }
+  return arrays;
 }
 
 std::size_t scratch_place(const ir::Graph& graph, const Segment& segment, NodeId reduction) {

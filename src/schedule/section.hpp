@@ -17,6 +17,13 @@
 
 namespace fuse::schedule {
 
+/// What launches leave for later ones.
+struct ScratchArray {
+  DType dtype = f32;
+  Dim elements{};
+  bool operator==(const ScratchArray&) const = default;
+};
+
 struct Section {
   /// Reductions whose totals it needs and whose parts earlier sections left, in stage order. As a launch it
   /// makes all of them; behind a barrier those of the section before, and still has the others.
@@ -29,8 +36,13 @@ struct Section {
 
 /// What the stages of the segment, by these choices, do one behind the other. Never empty.
 std::vector<Section> sections_of(const ir::Graph&, const Segment&, const Choices&);
+/// To a launch that combines parts, what left them is a row, whose elements are the parts: its stages by
+/// rows.
+std::vector<Stage> stages_over_parts(const Section&);
 /// How many there are.
 std::size_t section_count(const Segment&, const Choices&);
+/// By reduction of which blocks leave parts, each of as many arrays as it has state.
+std::vector<ScratchArray> scratch_of(const ir::Graph&, const Segment&, const Choices&);
 /// Of a reduction of which blocks leave parts: the number of the first scratch array of them. There is one
 /// for each component of its state.
 std::size_t scratch_place(const ir::Graph&, const Segment&, ir::NodeId reduction);

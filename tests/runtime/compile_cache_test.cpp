@@ -5,6 +5,7 @@
 
 #include "runtime/runtime_support.hpp"
 #include "runtime/toolchain.hpp"
+#include "support/variable.hpp"
 
 using namespace fuse;        // NOLINT
 using namespace fuse::test;  // NOLINT
@@ -93,6 +94,27 @@ TEST_CASE("graphs that differ in anything are no hit", "[runtime][cache][emulate
   CHECK(device.backend()->toolchain()->cache().stages.counts().hits == 0);
   // An output's name is no part of the text: the module serves both.
   CHECK(device.backend()->toolchain()->cache().modules.counts().hits >= 1);
+}
+
+TEST_CASE("a fault of the environment is one of the options: what is remembered is without it",
+          "[runtime][cache]") {
+  const Device device = Device::emulated();
+  const auto hits = [&] { return device.backend()->toolchain()->cache().stages.counts().hits; };
+  compile(make(), device);
+  {
+    const Variable fault("FUSE_FAULT", "extent.0+1");
+    compile(make(), device);
+    CHECK(hits() == 0);
+    compile(make(), device, {.fault = "extent.0+1"});
+    CHECK(hits() == 1);
+  }
+  compile(make(), device);
+  CHECK(hits() == 2);
+  for (const char* unknown : {"barrier", "rewrite.no_such_pass.0", "extent.0+2"}) {
+    INFO(unknown);
+    CHECK_THROWS_WITH(compile(make(), device, {.fault = unknown}),
+                      Catch::Contains("there is no fault '" + std::string(unknown) + "'"));
+  }
 }
 
 TEST_CASE("graphs that were built on other lines are no hit: errors name the lines", "[runtime][cache]") {

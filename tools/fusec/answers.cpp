@@ -99,7 +99,7 @@ double Answers::Usual::bound(const Answers& answers, std::size_t i, double wante
 }
 
 bool Answers::Usual::is_beyond(const Answers& answers, std::size_t i, const ReferenceTensor& exact) const {
-  return answers.several && answers.errors[i] > bound(answers, i, exact.get(i)) &&
+  return answers.diverse && answers.errors[i] > bound(answers, i, exact.get(i)) &&
          answers.errors[i] > factor * answers.steady[i];
 }
 

@@ -23,7 +23,7 @@ struct Answers {
   /// as far as errors reach, or farther.
   static constexpr double own_factor = 8, decided_factor = 1.5;
 
-  bool several = false;  ///< there are more evaluations than the one op by op
+  bool diverse = false;  ///< some evaluations decide either way what errors leave open
   // Of each element of a float output:
   std::vector<std::uint8_t> kinds{};  ///< bits for NaN, an infinity of either sign, and a finite value
   std::vector<double> errors{};       ///< the largest of all evaluations

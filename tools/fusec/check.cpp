@@ -94,18 +94,18 @@ Verdict judge_floats(const HostTensor& got, const ReferenceTensor& exact, const 
     // Of what may be infinite and may be otherwise, nobody knows the sign.
     constexpr std::uint8_t infinities = Answers::positive | Answers::negative;
     const bool varies = !std::has_single_bit(kinds);
-    if (answers.several && (kinds & infinities) != 0 && varies) kinds |= infinities;
+    if (answers.diverse && (kinds & infinities) != 0 && varies) kinds |= infinities;
     open += varies || usual.is_beyond(answers, static_cast<std::size_t>(i), exact);
     const std::uint8_t kind = Answers::kind_of(got.get(i));
     // There is a value that a finite one can be near to, and finite ones do not grow to infinity.
     const bool grows = (kinds & infinities) != 0 &&
                        answers.errors[static_cast<std::size_t>(i)] > 2 * std::fabs(expected.get(i));
-    const bool near = std::isfinite(expected.get(i)) && !(grows && answers.several);
+    const bool near = std::isfinite(expected.get(i)) && !(grows && answers.diverse);
     if ((kinds & kind) != 0 && !(kind == Answers::finite && near)) expected.set(i, got.get(i));
     if ((kinds & kind) == 0 && !((kinds & Answers::finite) != 0 && near)) expected.set(i, any_of(kinds));
   }
   const auto bound = [&](std::size_t i, double wanted) {
-    const double own = answers.several ? answers.own(i) : 0;
+    const double own = answers.steady_count > 1 ? answers.own(i) : 0;
     return std::max({usual.bound(answers, i, wanted), own, least_ulps * runtime::ulp_of(wanted, got.dtype)});
   };
   const runtime::CompareResult result = runtime::compare(got, expected, bound);
@@ -141,7 +141,7 @@ void OutputChecker::ask(Asked what) {
     const bool steady_one = what == Asked::one || (k >= 1 && k <= steady);
     for (const auto& [name, tensor] : result.evaluations[k].outputs) {
       Answers& answers = answers_[name];
-      answers.several = what != Asked::one;
+      answers.diverse = what == Asked::all;
       tensor.is_real() ? answers.take_floats(tensor, result.exact.outputs.at(name), steady_one)
                        : answers.take_integers(tensor);
     }

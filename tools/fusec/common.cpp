@@ -94,27 +94,27 @@ int barrier_count(const codegen::KernelInfo& kernel) {
                                         [](const codegen::OpLine& line) { return line.barrier; }));
 }
 
-std::optional<int> dropped_barrier(const PipelineOptions& options) {
+std::optional<std::size_t> dropped_barrier(const PipelineOptions& options) {
   const auto* const fault = options.fault ? std::get_if<kernel::PlantedFault>(&*options.fault) : nullptr;
   if (!fault || fault->kind != kernel::PlantedFault::Kind::barrier) return std::nullopt;
-  return static_cast<int>(fault->site);
+  return fault->site;
 }
 
 std::vector<KernelBarriers> check_drop_barrier(const ir::Graph& graph, const Target& target,
                                                PipelineOptions options) {
-  const std::optional<int> dropped = dropped_barrier(options);
+  const std::optional<std::size_t> dropped = dropped_barrier(options);
   std::vector<KernelBarriers> kernels;
   if (!dropped) return kernels;
-  const int barrier = *dropped;
+  const std::size_t barrier = *dropped;
   options.fault.reset();
-  int count = 0;
+  std::size_t count = 0;
   for (const codegen::KernelInfo& kernel : run_pipeline(graph, target, options).source.kernels) {
-    kernels.push_back({kernel.name, count, barrier_count(kernel)});
+    kernels.push_back({kernel.name, count, static_cast<std::size_t>(barrier_count(kernel))});
     count += kernels.back().count;
   }
   if (barrier < count) return kernels;
   user_error(ErrorCode::invalid_argument,
-             fmt::format("--drop-barrier {}: the kernels of graph '{}' have {} barriers for {}", barrier,
+             fmt::format("fault barrier.{}: the kernels of graph '{}' have {} barriers for {}", barrier,
                          graph.name, count, target.name),
              count == 0 ? "" : fmt::format("0 to {}", count - 1));
 }

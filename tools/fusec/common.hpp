@@ -36,10 +36,10 @@ int barrier_count(const codegen::KernelInfo& kernel);
 /// The barriers of a kernel: `count` of those of the source, from number `first` on.
 struct KernelBarriers {
   std::string name;
-  int first = 0, count = 0;
+  std::size_t first = 0, count = 0;
 };
 /// The barrier that a planted fault leaves out.
-std::optional<int> dropped_barrier(const PipelineOptions&);
+std::optional<std::size_t> dropped_barrier(const PipelineOptions&);
 /// Throws a user Error unless the source of the graph has the barrier that `options` drop. Gives the barriers
 /// of all kernels; nothing where none is dropped.
 std::vector<KernelBarriers> check_drop_barrier(const ir::Graph& graph, const Target& target,

@@ -171,7 +171,10 @@ class PlanPainter {
     }
     const schedule::Section& section = phase.sections[kernel.section];
     std::vector<Stage> stages = splits ? segment.stages : section.walks;
-    if (combines) stages = parts_of(launch, section);
+    if (combines) {
+      stages = stages_over_parts(section);
+      for (const Stage& stage : section.combines) launch.parts[stage.root] = stored_.at(stage.root);
+    }
     Box box;
     const bool several = !combines && last_pass(stages) > 0;  // parts of columns take no walk over rows
     for (int pass = 0; pass <= last_pass(stages); ++pass) {
@@ -179,17 +182,6 @@ class PlanPainter {
       paint_pass(launch, stages, pass, several ? box.boxes.back() : box);
     }
     return box;
-  }
-
-  /// As lower_rows has it: to the combining launch columns are rows, whose elements are the parts.
-  std::vector<Stage> parts_of(Launch& launch, const schedule::Section& section) const {
-    std::vector<Stage> stages;
-    for (const Stage& stage : section.combines) {
-      stages.push_back({stage.root, Stage::Form::reduce, 0});
-      launch.parts[stage.root] = stored_.at(stage.root);
-    }
-    for (const Stage& stage : section.walks) stages.push_back({stage.root, Stage::Form::row, 1});
-    return stages;
   }
 
   /// A GEMM with its epilogue, or a user's kernel.

@@ -146,7 +146,8 @@ void write_outputs(const std::string& directory, const std::map<std::string, run
 }
 
 /// A kernel that stands by for another one, where the device cannot hold all blocks of that, is not launched.
-void check_is_launched(int barrier, const std::vector<KernelBarriers>& kernels, const Session& session) {
+void check_is_launched(std::size_t barrier, const std::vector<KernelBarriers>& kernels,
+                       const Session& session) {
   const Profile profile = session.prepared().predicted();
   const auto is_launched = [&](const KernelBarriers& kernel) {
     return std::any_of(profile.steps.begin(), profile.steps.end(), [&](const StepTime& step) {
@@ -195,9 +196,10 @@ int execute(const RunOptions& given) {
   }
   const Graph graph = load_graph(options.graph.file);
   const auto [device, why] = open_device(options);
-  const std::optional<int> dropped = dropped_barrier(pipeline_options(options.graph.compile));
+  const std::optional<std::size_t> dropped = dropped_barrier(pipeline_options(options.graph.compile));
   if (dropped && device.kind() == DeviceKind::reference) {
-    user_error(ErrorCode::invalid_argument, "--drop-barrier: the reference device has no kernels");
+    user_error(ErrorCode::invalid_argument,
+               fmt::format("fault barrier.{}: the reference device has no kernels", *dropped));
   }
   if (!options.trace.empty() && device.kind() == DeviceKind::reference) {
     user_error(ErrorCode::invalid_argument, "--trace: the reference device has no steps");

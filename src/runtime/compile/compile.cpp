@@ -40,11 +40,11 @@ class Stages final : public Origin {
  public:
   Stages(std::shared_ptr<const ir::Graph> graph, std::shared_ptr<const Compiled> compiled,
          const CompileOptions& options = {})
-      : graph_(std::move(graph)), options_(with_fault(options)), compiled_(std::move(compiled)) {}
+      : graph_(std::move(graph)), options_(options), compiled_(std::move(compiled)) {}
   /// Of a program that another process made: compiled again, up to the text, when someone asks.
   Stages(std::shared_ptr<const ir::Graph> graph, std::function<Compiled()> make,
          const CompileOptions& options)
-      : graph_(std::move(graph)), options_(with_fault(options)), make_(std::move(make)) {}
+      : graph_(std::move(graph)), options_(options), make_(std::move(make)) {}
 
   std::string explain(const Executable::Impl& impl) const override {
     return runtime::explain(impl, stages());
@@ -69,12 +69,6 @@ class Stages final : public Origin {
   }
 
  private:
-  /// FUSE_FAULT may change before someone asks.
-  static CompileOptions with_fault(CompileOptions options) {
-    options.fault = fault_text(options);
-    return options;
-  }
-
   const std::shared_ptr<const ir::Graph> graph_;  // as the user built it
   const CompileOptions options_;
   const std::function<Compiled()> make_;
@@ -207,10 +201,12 @@ Executable compile(const Graph& graph, const Device& device, const CompileOption
   if (device.kind() == DeviceKind::reference) return runtime::evaluated(user, device);
   runtime::Backend& backend = *device.backend();
   runtime::CompileCache& cache = backend.toolchain()->cache();
-  runtime::GraphKey key(user, options);
+  CompileOptions resolved = options;
+  resolved.fault = fault_text(options);  // what is kept in this process is of this FUSE_FAULT
+  runtime::GraphKey key(user, resolved);
   std::shared_ptr<const runtime::CompiledGraph> made = cache.stages.find(key);
   if (!made) {
-    made = std::make_shared<const runtime::CompiledGraph>(runtime::made_of(user, backend, options));
+    made = std::make_shared<const runtime::CompiledGraph>(runtime::made_of(user, backend, resolved));
     cache.stages.insert(std::move(key), made);
   }
   return runtime::make_executable(device, made->program, made->origin, made->module);
