@@ -1,5 +1,6 @@
 // Equal pieces share a kernel, each step with buffers of its own; and threads change nothing.
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <set>
 
 #include "pipeline.hpp"
@@ -62,6 +63,25 @@ std::string everything(const Compiled& compiled) {
 }
 
 }  // namespace
+
+TEST_CASE("a piece that shares its kernel has a schedule of its own values", "[pipeline][shared]") {
+  const auto within = [](const std::vector<ir::NodeId>& all, ir::NodeId id) {
+    return std::find(all.begin(), all.end(), id) != all.end();
+  };
+  const Compiled compiled = run_pipeline(layers(3, {64, 32}).ir(), target_profile("h200"));
+  REQUIRE(compiled.schedules.size() > counts_of(compiled).kernels);  // some share
+  for (const schedule::Schedule& schedule : compiled.schedules) {
+    for (const schedule::PhaseSchedule& phase : schedule.phases) {
+      const std::vector<ir::NodeId>& nodes = phase.segment.nodes;
+      for (const schedule::Held& held : phase.held) CHECK(within(nodes, held.node));
+      for (const schedule::Section& section : phase.sections) {
+        for (const schedule::Stage& stage : section.walks) CHECK(within(nodes, stage.root));
+        for (const ir::NodeId root : section.stores) CHECK(within(phase.segment.results, root));
+        for (const ir::NodeId input : section.inputs) CHECK(within(phase.segment.inputs, input));
+      }
+    }
+  }
+}
 
 TEST_CASE("24 equal layers have the kernels of two", "[pipeline][shared]") {
   const Dim B = Dim::symbol("B", {.min = 1, .max = 4096});
