@@ -97,7 +97,7 @@ TEST_CASE("graphs that differ in anything are no hit", "[runtime][cache][emulate
 }
 
 TEST_CASE("a fault of the environment is one of the options: what is remembered is without it",
-          "[runtime][cache]") {
+          "[runtime][cache][emulated]") {
   const Device device = Device::emulated();
   const auto hits = [&] { return device.backend()->toolchain()->cache().stages.counts().hits; };
   compile(make(), device);
