@@ -117,6 +117,30 @@ void check_floats(const std::string& type) {
             {"sign", [](T a) { return std::isnan(a) ? a : static_cast<T>((a > 0) - (a < 0)); }}});
 }
 
+/// A constant exponent of one half, which compilers know.
+template <class T>
+void check_half_powers(const std::string& type, int optimization) {
+  EmulatedDevice d({.optimization = optimization});
+  // Four elements that lie beside each other: a vector for the compiler.
+  d.load("FUSE_KERNEL(32) halves(global<const " + type + "> a, global<" + type + "> y) {\n" +  //
+         "  FUSE_LOCAL(" + type + ", 4, x);\n  FUSE_LOCAL(" + type + ", 4, z);\n" +
+         "  load_vector(x, a, 4 * threadIdx.x);\n" +
+         "  for (int v = 0; v < 4; ++v) store(z, v, power(load(x, v), " + type + "(0.5)));\n" +
+         "  store_vector(y, 4 * threadIdx.x, z);\n}\n");
+  const T inf = std::numeric_limits<T>::infinity();
+  std::vector<T> a;
+  for (int i = 0; i < 32; ++i) {
+    for (const T value : {-inf, T(-0.0), T(4), T(-1)}) a.push_back(value);
+  }
+  const auto at_a = d.buffer(a), at_y = d.buffer(at_a.bytes);
+  REQUIRE(d.run("halves", {1}, {at_a, at_y}));
+  const auto got = d.values<T>(at_y);
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    INFO(type << " at -O" << optimization << ", element " << i << ": " << a[i] << ", got " << got[i]);
+    CHECK(same(got[i], std::pow(a[i], T(0.5))));
+  }
+}
+
 }  // namespace
 
 TEST_CASE("integer arithmetic wraps and never traps", "[emulated]") {
@@ -127,6 +151,13 @@ TEST_CASE("integer arithmetic wraps and never traps", "[emulated]") {
 TEST_CASE("float arithmetic propagates NaN, and +0 is greater than -0", "[emulated]") {
   check_floats<float>("float");
   check_floats<double>("double");
+}
+
+TEST_CASE("a power of one half is no square root: of -inf and -0 it is positive", "[emulated]") {
+  for (const int optimization : {0, 2, 3}) {
+    check_half_powers<float>("float", optimization);
+    check_half_powers<double>("double", optimization);
+  }
 }
 
 TEST_CASE("a vector of random numbers holds the numbers of its places", "[emulated]") {

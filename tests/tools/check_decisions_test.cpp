@@ -68,6 +68,72 @@ TEST_CASE("check: where a difference is 0 but for rounding, every answer to it i
   CHECK(!checked(graph, x, "sign", filled(f32, {30, 100}, [](std::int64_t) { return 2.0; })).ok);
 }
 
+TEST_CASE("check: equal values are equal, however they are rounded", "[fusec]") {
+  Graph g;
+  const Tensor p = softmax(g.input("x", f32, {16, 40}), 1);
+  g.output("count", sum(convert(p >= reduce_max(p, {1}, true), i32), {1}));
+  auto x = runtime::HostTensor::make(f32, {16, 40});
+  runtime::random_fill(x, 3, "x", -2, 2);
+  auto got = runtime::HostTensor::make(i32, {16});
+  for (std::int64_t i = 0; i < 16; ++i) got.set_int(i, 1);
+  const fusec::Verdict right = checked(g, x, "count", got);
+  INFO(right.text);
+  CHECK(right.ok);
+  CHECK(right.text.starts_with("equal to the reference"));
+  got.set_int(3, 2);
+  CHECK(!checked(g, x, "count", got).ok);
+}
+
+TEST_CASE("check: integers that differ from the reference where a right device's may are counted",
+          "[fusec]") {
+  const auto x = filled(f32, {30, 100}, [](std::int64_t) { return 0.1; });
+  auto got = runtime::HostTensor::make(boolean, {30, 100});
+  for (std::int64_t i = 0; i < 7; ++i) got.set_int(i, 1);
+  const auto exact = runtime::HostTensor::make(boolean, {30, 100});
+  const std::string text = checked(from_the_mean(), x, "above", got).text;
+  INFO(text);
+  CHECK(text.starts_with(checked(from_the_mean(), x, "above", exact).text.starts_with("equal")
+                             ? "7 elements are not the reference's"
+                             : "2993 elements are not the reference's"));
+}
+
+TEST_CASE("check: what is no number for all devices stays none", "[fusec]") {
+  Graph g;
+  const Tensor p = softmax(g.input("x", f32, {8, 40}), 1);
+  g.output("y", p * log(p));
+  // One probability of each row is 0, and its logarithm infinite; the others have roundings.
+  const double infinity = std::numeric_limits<double>::infinity();
+  const auto x = filled(f32, {8, 40}, [&](std::int64_t i) {
+    return i % 40 == 3 ? -infinity : std::sin(static_cast<double>(i));
+  });
+  auto got = filled(f32, {8, 40}, [&](std::int64_t i) {
+    double sum = 0;
+    for (std::int64_t k = i / 40 * 40; k < i / 40 * 40 + 40; ++k) sum += std::exp(x.get(k));
+    return std::exp(x.get(i)) / sum * (x.get(i) - std::log(sum));
+  });
+  const fusec::Verdict right = checked(g, x, "y", got);
+  INFO(right.text);
+  CHECK(right.ok);
+  got.set(3, 1e22);
+  CHECK(!checked(g, x, "y", got).ok);
+}
+
+TEST_CASE("check: a dividend beside 0 over a divisor of 0 is infinite", "[fusec]") {
+  Graph g;  // the slope of points that all have the same abscissa
+  const Tensor x = g.input("x", f32, {3000, 40}), y = x * x;
+  const Tensor rise = mean(x * y, {1}) - mean(x, {1}) * mean(y, {1});
+  g.output("slope", rise / (mean(x * x, {1}) - mean(x, {1}) * mean(x, {1})));
+  const auto values =
+      filled(f32, {3000, 40}, [](std::int64_t i) { return std::log(3.0 + static_cast<double>(i / 40)); });
+  const double infinity = std::numeric_limits<double>::infinity();
+  for (const double slope : {infinity, -infinity, static_cast<double>(NAN), 0.0}) {
+    const fusec::Verdict verdict =
+        checked(g, values, "slope", filled(f32, {3000}, [&](std::int64_t) { return slope; }));
+    INFO(verdict.text);
+    CHECK(verdict.ok);
+  }
+}
+
 TEST_CASE("check: what one row leaves open, the others do not", "[fusec]") {
   const Graph graph = from_the_mean();
   const auto value = [](std::int64_t i) { return i < 100 ? 0.1 : std::sin(static_cast<double>(i)); };
@@ -181,6 +247,29 @@ TEST_CASE("check: elements that err far more than others do not hide those", "[f
   CHECK(!checked(g, input, "y", got).ok);
 }
 
+TEST_CASE("check: columns that are much larger do not hide what is wrong in the others", "[fusec]") {
+  Graph g;
+  g.output("y", sum(g.input("x", f32, {256, 40, 50}), {2}));
+  auto x = runtime::HostTensor::make(f32, {256, 40, 50});
+  runtime::random_fill(x, 3, "x", -1, 1);
+  auto got = runtime::HostTensor::make(f32, {256, 40});
+  for (std::int64_t i = 0; i < got.element_count(); ++i) {
+    double total = 0;
+    for (std::int64_t k = 50 * i; k < 50 * i + 50; ++k) {
+      if (i % 5 == 0) x.set(k, 1e4 * x.get(k));
+      total += x.get(k);
+    }
+    got.set(i, total);
+  }
+  // As large as an error of a large column: without this, nothing would be hidden.
+  got.set(0, got.get(0) + 0.01);
+  const fusec::Verdict right = checked(g, x, "y", got);
+  INFO(right.text);
+  CHECK(right.ok);
+  got.set(21, got.get(21) + 0.01);
+  CHECK(!checked(g, x, "y", got).ok);
+}
+
 TEST_CASE("check: two i64 that are one double are no constant", "[fusec]") {
   Graph g;
   g.output("y", g.input("x", i64, {2}) + 0);
@@ -239,6 +328,22 @@ TEST_CASE("check: a prefix sum whose partial sums overflow may be what it is wit
     CHECK(verdict.ok);
   }
   CHECK(!checked(g, x, "y", filled(f32, {6}, [](std::int64_t) { return 1.0; })).ok);
+}
+
+TEST_CASE("check: a sum whose partial sums may overflow rounds as another does", "[fusec]") {
+  Graph g;
+  g.output("sum", sum(g.input("x", f32, {400})));
+  const auto x = filled(f32, {400}, [](std::int64_t i) {
+    return i == 399 ? 1e33 : i == 398 ? 0 : i % 2 == 0 ? 3e37 : -3e37;
+  });
+  // One addition beside 3e37 rounds by up to 1.3e30.
+  for (const double error : {1e30, -1e30, 2e31}) {
+    const fusec::Verdict verdict =
+        checked(g, x, "sum", filled(f32, {}, [&](std::int64_t) { return 1e33 + error; }));
+    INFO(verdict.text);
+    CHECK(verdict.ok);
+  }
+  CHECK(!checked(g, x, "sum", filled(f32, {}, [](std::int64_t) { return 1e36; })).ok);
 }
 
 TEST_CASE("check: a sum with an infinite term may meet the other infinity", "[fusec]") {

@@ -45,16 +45,6 @@ struct Answers {
   bool may_be(std::size_t element, std::int64_t value) const;
   /// How far an element may be off by what the evaluations have there.
   double own(std::size_t element) const;
-
-  /// What is usual in an output: of the elements that do not err far more than others.
-  struct Usual {
-    double abs = 0, rel = 0;    ///< largest error, and largest error over the exact value
-    bool mostly_exact = false;  ///< most elements have no error in any evaluation
-    double bound(const Answers&, std::size_t element, double wanted) const;
-    /// Evaluations differ by more than that.
-    bool is_beyond(const Answers&, std::size_t element, const runtime::ReferenceTensor& exact) const;
-  };
-  Usual usual(const runtime::ReferenceTensor& exact) const;
 };
 
 }  // namespace fuse::fusec

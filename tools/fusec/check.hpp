@@ -26,13 +26,12 @@ struct Verdict {
 /// far those are off the exact values. docs/fusec.md says why.
 ///
 /// Floats: an element may be off its exact value e by the largest of min(4 A, 16 R |e|), 8 E, 1.5 D and 4
-/// units in the last place. A and R are the largest error and the largest relative error in the output, of
-/// the evaluations that decide as the exact one does where errors leave a decision open (a comparison, a
-/// rounding); elements that err far more than others, in all of them, do not count. E is the largest of these
-/// errors at the element, D that of all evaluations, so that only what follows from an open decision is free
-/// (answers.hpp). Where one of them is not finite, the element has to be what one of the evaluations has
-/// there: NaN, that infinity, or a finite value in the bound. Integers and bools have to lie in the range of
-/// what the evaluations have there.
+/// units in the last place. A is the largest error of elements like it, and R the largest relative error in
+/// the output (usual_errors.hpp), of the evaluations that decide as the exact one does where errors leave a
+/// decision open (a comparison, a rounding). E is the largest of these errors at the element, D that of all
+/// evaluations, so that only what follows from an open decision is free (answers.hpp). Where one of them is
+/// not finite, the element has to be what one of the evaluations has there: NaN, that infinity, or a finite
+/// value in the bound. Integers and bools have to lie in the range of what the evaluations have there.
 ///
 /// Op-by-op evaluation is asked first; 16 others once an output is beyond what it allows; all 47 where a
 /// decision is open, or an output that is beyond its bound may be infinite.

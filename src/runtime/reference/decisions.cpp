@@ -6,8 +6,10 @@
 #include <iterator>
 #include <limits>
 
+#include "runtime/reference/coincidence.hpp"
 #include "runtime/reference/error_bound.hpp"
 #include "runtime/reference/philox.hpp"
+#include "runtime/reference/positive.hpp"
 
 namespace fuse::runtime::reference {
 namespace {
@@ -78,10 +80,11 @@ Jump jump_of(const ir::Graph& graph, const ir::Node& node, std::size_t operand) 
 
 /// The largest error of the evaluations at each element of the operand, or of the difference of operands 0
 /// and 1; infinite where they are not of one kind. Where there is any error in the tensor, each element may
-/// be off by the rounding of its last place.
+/// be off by the rounding of its last place, which all evaluations may have missed by chance; but a 0 that
+/// they all have only where `coincides`: where roundings bring values to 0.
 std::vector<double> errors_of(const std::vector<const ReferenceTensor*>& exact,
-                              const std::vector<Operands>& evaluations, std::size_t operand,
-                              bool difference) {
+                              const std::vector<Operands>& evaluations, std::size_t operand, bool difference,
+                              bool coincides) {
   const ReferenceTensor& wanted = *exact[operand];
   std::vector<double> errors(wanted.element_count());
   bool any = false;
@@ -97,8 +100,11 @@ std::vector<double> errors_of(const std::vector<const ReferenceTensor*>& exact,
     }
   }
   if (!any) return errors;
-  for (std::size_t i = 0; i < errors.size(); ++i)
+  for (std::size_t i = 0; i < errors.size(); ++i) {
+    const Wide zero = difference ? exact[1]->get_wide(i) : Wide{0};
+    if (!coincides && errors[i] == 0 && wanted.get_wide(i) == zero) continue;
     errors[i] = std::max(errors[i], ulp_of(wanted.get(i), wanted.dtype()));
+  }
   return errors;
 }
 
@@ -108,16 +114,18 @@ struct Way {
   double part = 1;  ///< of the error
 };
 
-/// Of the diverse evaluations the first five take all decisions alike, as a device does that errs nowhere, or
-/// as far as it may, or hardly.
+/// Of the diverse evaluations the first ones take all decisions alike, as a device does that errs nowhere, or
+/// as far as it may, or hardly. A dividend, whose divisor is open too, is once beside 0 while the divisor is
+/// 0.
 constexpr double hardly = 0x1p-24;
-constexpr Way alike[] = {{0, 0}, {-1, 1}, {1, 1}, {-1, hardly}, {1, hardly}};
+constexpr Way alike[] = {{0, 0}, {0, 0}, {-1, 1}, {1, 1}, {-1, hardly}, {1, hardly}};
+constexpr Way dividends_alike[] = {{0, 0}, {1, 1}, {-1, 1}, {1, 1}, {-1, hardly}, {1, hardly}};
 
 /// In the others each decision is taken for itself, and small distances are as likely as large ones.
 /// `draw(n)` is in [0, 1), the n-th number of the decision.
 template <class Draw>
-Way way_of(std::size_t number, const Draw& draw) {
-  if (number < std::size(alike)) return alike[number];
+Way way_of(std::size_t number, bool dividend, const Draw& draw) {
+  if (number < std::size(alike)) return (dividend ? dividends_alike : alike)[number];
   const double chance = draw(2 * number);
   return {chance < 0.4 ? -1 : chance < 0.8 ? 1 : 0, std::exp2(-24 * draw(2 * number + 1))};
 }
@@ -140,9 +148,10 @@ class Settler {
         factor_(evaluations.size() > 1 ? reach : reach_of_one) {}
 
   /// `positive`: only an element that may underflow can come to the jump.
-  bool settle(std::size_t operand, Jump jump, bool positive) {
+  bool settle(std::size_t operand, Jump jump, bool positive, bool coincides) {
     const ReferenceTensor& exact = *exact_[operand];
-    const std::vector<double> errors = errors_of(exact_, evaluations_, operand, jump == Jump::where_equal);
+    const std::vector<double> errors =
+        errors_of(exact_, evaluations_, operand, jump == Jump::where_equal, coincides);
     const bool divides = node_.op == Op::div && exact_[0] != exact_[1];
     std::vector<double> numerators;  // their errors
     bool any = false;
@@ -157,7 +166,7 @@ class Settler {
       any = true;
       replace(operand, jump, i, at, error);
       if (!divides) continue;
-      if (numerators.empty()) numerators = errors_of(exact_, evaluations_, 0, false);
+      if (numerators.empty()) numerators = errors_of(exact_, evaluations_, 0, false, true);
       const double reached = factor_ * numerators[i];
       if (std::isfinite(reached) && std::fabs(exact_[0]->get(i)) <= reached) replace(0, jump, i, 0, reached);
     }
@@ -210,7 +219,8 @@ class Settler {
 
   Way way(std::size_t evaluation, std::size_t operand, std::size_t i) const {
     // Numbers of evaluations are taken: those of the decision itself are negative.
-    return way_of(evaluation - steady_ - 1, [&](std::size_t n) {
+    const bool dividend = node_.op == Op::div && operand == 0;
+    return way_of(evaluation - steady_ - 1, dividend, [&](std::size_t n) {
       return uniform_f64(-1 - static_cast<std::int64_t>(n), stream(operand), 1, static_cast<std::int64_t>(i));
     });
   }
@@ -247,7 +257,9 @@ bool decides(const ir::Graph& graph, const ir::Node& node) {
   return false;
 }
 
-bool settle(const ir::Graph& graph, const ir::Node& node, const std::vector<bool>& positive,
+Facts::Facts(const ir::Graph& graph) : positive(positive_nodes(graph)), cancelling(cancelling_nodes(graph)) {}
+
+bool settle(const ir::Graph& graph, const ir::Node& node, const Facts& facts,
             const std::vector<const ReferenceTensor*>& exact, std::vector<Operands>& evaluations,
             std::size_t steady, std::int64_t draw) {
   Settler settler(node, exact, evaluations, steady, draw);
@@ -255,7 +267,10 @@ bool settle(const ir::Graph& graph, const ir::Node& node, const std::vector<bool
   for (std::size_t i = 0; i < node.operands.size(); ++i) {
     const Jump jump = jump_of(graph, node, i);
     if (jump == Jump::never) continue;
-    any |= settler.settle(i, jump, jump == Jump::at_zero && positive[node.operands[i]]);
+    const ir::NodeId operand = node.operands[i];
+    const bool coincides = jump == Jump::where_equal ? !select_from_one(graph, operand, node.operands[1])
+                                                     : facts.cancelling[operand];
+    any |= settler.settle(i, jump, jump == Jump::at_zero && facts.positive[operand], coincides);
   }
   return any;
 }

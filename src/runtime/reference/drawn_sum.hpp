@@ -51,18 +51,20 @@ class DrawnSum {
   }
   T value() const {
     constexpr Wide greatest = static_cast<Wide>(std::numeric_limits<T>::max());
-    if (magnitudes_ >= greatest && !std::isnan(total_)) return beyond(static_cast<T>(total_));
-    if (!std::isfinite(sum_)) return sum_;
-    Wide squares = squares_;
-    if (!may_be_exact() && terms_ > 2)
-      squares = std::max(squares, magnitudes_ * magnitudes_ / 4 * std::log2(static_cast<Wide>(terms_)));
-    if (squares == 0) return sum_;
-    const Wide reach = static_cast<Wide>(std::numeric_limits<T>::epsilon() / 2) * std::sqrt(squares);
-    return static_cast<T>(static_cast<Wide>(sum_) +
-                          drawn_part(variant_, 0, static_cast<double>(sum_)) * reach);
+    if (magnitudes_ >= greatest && !std::isnan(total_)) return beyond();
+    return std::isfinite(sum_) ? moved(sum_) : sum_;
   }
 
  private:
+  /// By what roundings may add up to.
+  T moved(T sum) const {
+    Wide squares = squares_;
+    if (!may_be_exact() && terms_ > 2)
+      squares = std::max(squares, magnitudes_ * magnitudes_ / 4 * std::log2(static_cast<Wide>(terms_)));
+    if (squares == 0) return sum;
+    const Wide reach = static_cast<Wide>(std::numeric_limits<T>::epsilon() / 2) * std::sqrt(squares);
+    return static_cast<T>(static_cast<Wide>(sum) + drawn_part(variant_, 0, static_cast<double>(sum)) * reach);
+  }
   /// `wide`: of a product, what it is where T has no such number.
   void add(T term, Wide wide) {
     ++terms_;
@@ -105,11 +107,12 @@ class DrawnSum {
 
   /// What partial sums that overflow make of a sum: infinities of either sign, or of both. One of its terms
   /// may be infinite.
-  T beyond(T total) const {
+  T beyond() const {
     constexpr T infinity = std::numeric_limits<T>::infinity();
+    const T total = static_cast<T>(total_);
     const double chance = drawn_part(variant_, 1, static_cast<double>(total));
     if (std::isinf(total)) return chance < 0 ? total : std::numeric_limits<T>::quiet_NaN();
-    const T ways[] = {total, infinity, -infinity, std::numeric_limits<T>::quiet_NaN()};
+    const T ways[] = {moved(total), infinity, -infinity, std::numeric_limits<T>::quiet_NaN()};
     return ways[static_cast<std::size_t>(2 * chance + 2) % 4];
   }
 
