@@ -68,11 +68,7 @@ void RowLowering::accumulate_column(const Column& column, const Index& row, cons
 
 std::vector<VarId> RowLowering::load_state(const Column& column, const Index& trip) {
   builder_.at(column.root);
-  std::vector<VarId> state;
-  for (const BufferId buffer : column.state) {
-    state.push_back(builder_.value(builder_.kernel.buffers[buffer].dtype, Load{buffer, trip, {}}));
-  }
-  return state;
+  return load_state(column.state, trip);
 }
 
 void RowLowering::store_part(const Column& column, const Index& part, const Index& c,
@@ -96,7 +92,7 @@ void RowLowering::store_warps_columns(const ThreadIndex& at) {
   std::vector<Running> running;
   for (const Column& column : columns_)
     running.push_back({{.root = column.root, .form = Stage::Form::column_reduce}, column.reduction, {}});
-  const std::vector<SharedState> shared = shared_states(running, warps_ * warp_size);
+  const std::vector<StateBuffers> shared = shared_states(running, warps_ * warp_size);
   each_group({.first = at.lane, .step = warp_size}, [&](const Group& group) {
     each_element(group, [&](const Index& trip, const Index& c) {
       for (std::size_t i = 0; i < columns_.size(); ++i) {
@@ -106,9 +102,7 @@ void RowLowering::store_warps_columns(const ThreadIndex& at) {
       builder_.append(Barrier{});
       builder_.when({{at.warp, 1}, group.inside}, [&] {
         declare_totals(running);
-        const std::string other = builder_.unique("w");
-        builder_.loop({.name = other, .begin = 0, .end = warps_, .body = {}},
-                      [&] { take(shared, Dim::index(other, warps_) * warp_size + at.lane, running); });
+        take_in_turns(running, "w", warps_, {.first = 0, .count = 1}, of_warps(shared, at));
         for (std::size_t i = 0; i < columns_.size(); ++i) {
           builder_.at(columns_[i].root);
           store_part(columns_[i], at.block, c, running[i].state);

@@ -70,19 +70,12 @@ void RowLowering::by_cluster() {
       const std::vector<Stage> stages = stages_of_pass(pass);
       std::vector<Running> running = walk_part(at, walk, stages);
       if (running.empty()) continue;
-      const std::vector<SharedState> left = shared_states(running, 1);
+      const std::vector<StateBuffers> left = shared_states(running, 1);
       builder_.when({{at.warp, 1}, {at.lane, 1}}, [&] { put(left, 0, running); });
       builder_.append(ClusterBarrier{.shared = true});
       declare_totals(running);
-      take_parts(at, running, [&](const Running& total, const Index& part) {
-        const SharedState& shared = left[static_cast<std::size_t>(&total - running.data())];
-        std::vector<VarId> incoming;
-        for (const BufferId buffer : shared) {
-          incoming.push_back(
-              builder_.value(builder_.kernel.buffers[buffer].dtype, Load{buffer, 0, {}, part}));
-        }
-        return incoming;
-      });
+      take_in_turns(running, "p", parts(), {.first = at.lane, .count = warp_size},
+                    [&](std::size_t i, const Index& part) { return load_state(left[i], 0, part); });
       if (pass == last_meeting) builder_.append(ClusterArrive{});
       finish_parts(walk, running);
     }
@@ -108,30 +101,12 @@ std::vector<Stage> RowLowering::stages_of_pass(int pass) const {
   return stages;
 }
 
-void RowLowering::take_parts(
-    const ThreadIndex& at, const std::vector<Running>& totals,
-    const std::function<std::vector<VarId>(const Running&, const Index& part)>& load) {
-  const std::string part = builder_.unique("p");
-  builder_.at(totals.front().root());
-  builder_.loop({.name = part, .begin = at.lane, .end = parts(), .step = warp_size, .body = {}}, [&] {
-    for (const Running& total : totals) {
-      builder_.at(total.root());
-      const std::vector<VarId> incoming = load(total, Dim::index(part, parts()));
-      builder_.append(Combine{total.reduction, total.state, incoming});
-    }
-  });
-  combine_lanes(totals);
-}
-
 void RowLowering::take_parts(const ThreadIndex& at, const Walk& walk, const std::vector<Running>& totals) {
   const auto take = [&] {
-    take_parts(at, totals, [&](const Running& total, const Index& part) {
-      std::vector<VarId> incoming;
-      std::size_t array = scratch_place(to_.graph, to_.phase.segment, total.root());
-      for (const DType dtype : builder_.kernel.reductions[total.reduction].state)
-        incoming.push_back(builder_.value(dtype, Load{to_.scratch[array++], walk.row * parts() + part, {}}));
-      return incoming;
-    });
+    take_in_turns(totals, "p", parts(), {.first = at.lane, .count = warp_size},
+                  [&](std::size_t i, const Index& part) {
+                    return load_state(scratch_state(totals[i]), walk.row * parts() + part);
+                  });
   };
   if (totals.empty()) return;
   walk.inside.empty() ? take() : builder_.when(walk.inside, take);
@@ -162,10 +137,7 @@ void RowLowering::walk_section(const ThreadIndex& at, const Walk& walk, const sc
   const std::vector<Running> running = walk_part(at, walk, section.walks);
   for (const Running& each : running) {
     builder_.at(each.root());
-    std::size_t array = scratch_place(to_.graph, to_.phase.segment, each.root());
-    builder_.when({{at.warp, 1}, {at.lane, 1}}, [&] {
-      for (const VarId state : each.state) builder_.append(Store{to_.scratch[array++], walk.part, state});
-    });
+    builder_.when({{at.warp, 1}, {at.lane, 1}}, [&] { put(scratch_state(each), walk.part, each); });
   }
 }
 

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <bit>
 #include <utility>
 
 #include "codegen_cuda/row_lowering.hpp"
@@ -109,24 +108,6 @@ void RowLowering::by_block() {
   });
 }
 
-void RowLowering::combine_block(const ThreadIndex& at, std::vector<Running>& running) {
-  if (warps_ == 1) return combine_lanes(running);
-  const auto shared = shared_states(running, warps_);
-  combine_lanes(running);
-  builder_.when({{at.lane, 1}}, [&] { put(shared, at.warp, running); });
-  builder_.append(Barrier{});
-  // Neighbouring lanes take the states of all warps, so that a few steps combine them.
-  const int lanes = static_cast<int>(std::bit_ceil(static_cast<unsigned>(warps_)));
-  if (lanes == warps_) {
-    take_totals(shared, at.lane % lanes, running);
-  } else {
-    declare_totals(running);
-    const Index warp = to_.bind(builder_.unique("w"), at.lane % lanes, lanes);
-    builder_.when({{warp, warps_}}, [&] { take(shared, warp, running); });
-  }
-  combine_lanes(running, lanes);
-}
-
 void RowLowering::by_tile() {
   to_.threads(builder_.unique("b"), [&](const ThreadIndex& at) {
     const Index column = to_.bind(builder_.unique("column"), at.block * warp_size + at.lane, to_.results);
@@ -136,15 +117,7 @@ void RowLowering::by_tile() {
             .step = warps_,
             .inside = inside,
             .writer = {{at.warp, 1}, {column, to_.results}}},
-           [&](std::vector<Running>& running) {
-             const auto shared = shared_states(running, warps_ * warp_size);
-             put(shared, at.warp * warp_size + at.lane, running);
-             builder_.append(Barrier{});
-             declare_totals(running);
-             const std::string other = builder_.unique("w");
-             builder_.loop({.name = other, .begin = 0, .end = warps_, .body = {}},
-                           [&] { take(shared, Dim::index(other, warps_) * warp_size + at.lane, running); });
-           });
+           [&](std::vector<Running>& running) { combine_warps(at, running); });
   });
 }
 
@@ -166,67 +139,6 @@ void RowLowering::passes(const Walk& walk, const Combiner& combine) {
     if (running.empty()) continue;
     combine(running);
     for (const Running& each : running) finish(walk, each);
-  }
-}
-
-void RowLowering::combine_lanes(const std::vector<Running>& running, int lanes) {
-  for (const Running& each : running) {
-    builder_.at(each.root());
-    builder_.append(WarpCombine{each.reduction, each.state, lanes});
-  }
-}
-
-void RowLowering::declare_totals(std::vector<Running>& running) {
-  for (Running& each : running) {
-    builder_.at(each.root());
-    each.state = builder_.declare(each.reduction, "total");
-  }
-}
-
-std::vector<RowLowering::SharedState> RowLowering::shared_states(const std::vector<Running>& running,
-                                                                 int elements) {
-  std::vector<SharedState> result;
-  for (const Running& each : running) {
-    SharedState shared;
-    for (const DType dtype : builder_.kernel.reductions[each.reduction].state) {
-      const std::string name = builder_.component("shared_acc", each.reduction, shared.size());
-      shared.push_back(builder_.buffer(name, dtype, Space::shared, elements, true));
-    }
-    result.push_back(std::move(shared));
-  }
-  return result;
-}
-
-void RowLowering::put(const std::vector<SharedState>& shared, const Index& at,
-                      const std::vector<Running>& running) {
-  for (std::size_t i = 0; i < running.size(); ++i) {
-    builder_.at(running[i].root());
-    for (std::size_t k = 0; k < shared[i].size(); ++k) {
-      builder_.append(Store{shared[i][k], at, running[i].state[k]});
-    }
-  }
-}
-
-std::vector<VarId> RowLowering::load_state(const SharedState& shared, const Index& at) {
-  std::vector<VarId> state;
-  for (const BufferId buffer : shared)
-    state.push_back(builder_.value(builder_.kernel.buffers[buffer].dtype, Load{buffer, at, {}}));
-  return state;
-}
-
-void RowLowering::take(const std::vector<SharedState>& shared, const Index& at,
-                       const std::vector<Running>& running) {
-  for (std::size_t i = 0; i < running.size(); ++i) {
-    builder_.at(running[i].root());
-    builder_.append(Combine{running[i].reduction, running[i].state, load_state(shared[i], at)});
-  }
-}
-
-void RowLowering::take_totals(const std::vector<SharedState>& shared, const Index& at,
-                              std::vector<Running>& running) {
-  for (std::size_t i = 0; i < running.size(); ++i) {
-    builder_.at(running[i].root());
-    running[i].state = builder_.declare(running[i].reduction, "total", load_state(shared[i], at));
   }
 }
 

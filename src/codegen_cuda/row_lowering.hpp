@@ -1,6 +1,7 @@
 // RowLowering: the loops of a reduction and of all stages that share them.
 //
-//   lower_rows.cpp         who walks a row: a warp, a block, a tile of columns; how they combine
+//   lower_rows.cpp         who walks a row: a warp, a block, a tile of columns
+//   lower_row_exchange.cpp how threads combine what they have of a value
 //   lower_row_parts.cpp    rows that several blocks share
 //   lower_row_columns.cpp  what is reduced across the rows
 //   lower_row_walk.cpp     the walk of a row: its elements, what is held of them, what is stored
@@ -10,6 +11,7 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <vector>
 
 #include "codegen_cuda/lowering.hpp"
@@ -61,7 +63,16 @@ class RowLowering {
     IndexLess inside{};  ///< holds where the row has it
   };
   using Visit = std::function<void(const Index& trip, const Index& c)>;
-  using SharedState = std::vector<BufferId>;
+  /// Where the components of a reduction's state lie.
+  using StateBuffers = std::vector<BufferId>;
+  /// What part `part` has left of the i-th reduction of those that are combined.
+  using LoadPart = std::function<std::vector<VarId>(std::size_t i, const Index& part)>;
+  /// The threads that share a value and take its parts in turns: this one's number, and how many there are.
+  /// They are neighbours in a warp.
+  struct Takers {
+    Index first{};
+    int count = 1;
+  };
 
   // lower_rows.cpp
   // ----------------------------------------------------------------------------------------------
@@ -72,20 +83,35 @@ class RowLowering {
   static bool keeps_trips(const schedule::KernelSchedule& launch);
   /// A block a row: each warp combines its lanes, then every warp combines the warps.
   void by_block();
-  void combine_block(const ThreadIndex& at, std::vector<Running>& running);
   /// 32 rows side by side, a lane each; every warp walks every n-th element of them, then each adds up all
   /// warps.
   void by_tile();
   /// Each pass walks the row once; what it reduces, the next ones have.
   void passes(const Walk& walk, const Combiner& combine);
+
+  // lower_row_exchange.cpp
+  // --------------------------------------------------------------------------------------
+  // Wherever parts of a value are left, in shared memory of the block or the cluster or in global memory, the
+  // exchange is this: each writer puts its state, a barrier of that level, the threads that share the value
+  // take the parts in turns, and a butterfly combines these threads.
   void combine_lanes(const std::vector<Running>& running, int lanes = warp_size);
+  /// Of a block that shares a value: each warp combines its lanes, then every warp combines the warps.
+  void combine_block(const ThreadIndex& at, std::vector<Running>& running);
+  /// Of a block whose lanes have a value each, which its warps share.
+  void combine_warps(const ThreadIndex& at, std::vector<Running>& running);
+  void take_in_turns(const std::vector<Running>& running, const char* name, int parts, const Takers& takers,
+                     const LoadPart& load);
+  void take(const std::vector<Running>& running, const LoadPart& load, const Index& part);
+  /// Where each warp has a state for each of its lanes.
+  LoadPart of_warps(const std::vector<StateBuffers>& shared, const ThreadIndex& at);
   void declare_totals(std::vector<Running>& running);
-  std::vector<SharedState> shared_states(const std::vector<Running>& running, int elements);
-  void put(const std::vector<SharedState>& shared, const Index& at, const std::vector<Running>& running);
-  std::vector<VarId> load_state(const SharedState& shared, const Index& at);
-  void take(const std::vector<SharedState>& shared, const Index& at, const std::vector<Running>& running);
-  /// The states become new totals.
-  void take_totals(const std::vector<SharedState>& shared, const Index& at, std::vector<Running>& running);
+  std::vector<StateBuffers> shared_states(const std::vector<Running>& running, int elements);
+  StateBuffers scratch_state(const Running& running) const;
+  void put(const std::vector<StateBuffers>& buffers, const Index& at, const std::vector<Running>& running);
+  void put(const StateBuffers& buffers, const Index& at, const Running& running);
+  /// `rank`: of the block in the cluster whose shared memory it is.
+  std::vector<VarId> load_state(const StateBuffers& buffers, const Index& at,
+                                const std::optional<Index>& rank = std::nullopt);
 
   // lower_row_parts.cpp
   // -----------------------------------------------------------------------------------------
@@ -97,10 +123,7 @@ class RowLowering {
   void by_cluster();
   Walk part_of_row(const ThreadIndex& at, const Index& part, const Index& row) const;
   std::vector<Stage> stages_of_pass(int pass) const;
-  /// Every warp combines the parts of the row in the same order, so that every thread has the totals.
-  void take_parts(const ThreadIndex& at, const std::vector<Running>& totals,
-                  const std::function<std::vector<VarId>(const Running&, const Index& part)>& load);
-  /// Of what earlier passes left in memory.
+  /// Every warp combines in the same order what earlier sections left, so that all threads have the totals.
   void take_parts(const ThreadIndex& at, const Walk& walk, const std::vector<Running>& totals);
   void finish_parts(const Walk& walk, const std::vector<Running>& totals);
   /// Walks the block's part of the row; all of its threads have what it reduced that to.

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <bit>
+
+#include "codegen_cuda/row_lowering.hpp"
+
+namespace fuse::codegen {
+
+using namespace kernel;  // NOLINT: this file is about the kernel IR
+
+void RowLowering::combine_lanes(const std::vector<Running>& running, int lanes) {
+  for (const Running& each : running) {
+    builder_.at(each.root());
+    builder_.append(WarpCombine{each.reduction, each.state, lanes});
+  }
+}
+
+void RowLowering::combine_block(const ThreadIndex& at, std::vector<Running>& running) {
+  if (warps_ == 1) return combine_lanes(running);
+  const auto shared = shared_states(running, warps_);
+  combine_lanes(running);
+  builder_.when({{at.lane, 1}}, [&] { put(shared, at.warp, running); });
+  builder_.append(Barrier{});
+  // Neighbouring lanes take the states of all warps, so that a few steps combine them.
+  const int lanes = static_cast<int>(std::bit_ceil(static_cast<unsigned>(warps_)));
+  const LoadPart load = [&](std::size_t i, const Index& warp) { return load_state(shared[i], warp); };
+  if (lanes == warps_) {
+    for (std::size_t i = 0; i < running.size(); ++i) {
+      builder_.at(running[i].root());
+      running[i].state = builder_.declare(running[i].reduction, "total", load(i, at.lane % lanes));
+    }
+  } else {
+    declare_totals(running);
+    const Index warp = to_.bind(builder_.unique("w"), at.lane % lanes, lanes);
+    builder_.when({{warp, warps_}}, [&] { take(running, load, warp); });
+  }
+  combine_lanes(running, lanes);
+}
+
+void RowLowering::combine_warps(const ThreadIndex& at, std::vector<Running>& running) {
+  const auto shared = shared_states(running, warps_ * warp_size);
+  put(shared, at.warp * warp_size + at.lane, running);
+  builder_.append(Barrier{});
+  declare_totals(running);
+  take_in_turns(running, "w", warps_, {.first = 0, .count = 1}, of_warps(shared, at));
+}
+
+void RowLowering::take_in_turns(const std::vector<Running>& running, const char* name, int parts,
+                                const Takers& takers, const LoadPart& load) {
+  const std::string part = builder_.unique(name);
+  builder_.at(running.front().root());
+  builder_.loop({.name = part, .begin = takers.first, .end = parts, .step = takers.count, .body = {}},
+                [&] { take(running, load, Dim::index(part, parts)); });
+  if (takers.count > 1) combine_lanes(running, takers.count);
+}
+
+void RowLowering::take(const std::vector<Running>& running, const LoadPart& load, const Index& part) {
+  for (std::size_t i = 0; i < running.size(); ++i) {
+    builder_.at(running[i].root());
+    builder_.append(Combine{running[i].reduction, running[i].state, load(i, part)});
+  }
+}
+
+RowLowering::LoadPart RowLowering::of_warps(const std::vector<StateBuffers>& shared, const ThreadIndex& at) {
+  return [this, &shared, lane = at.lane](std::size_t i, const Index& warp) {
+    return load_state(shared[i], warp * warp_size + lane);
+  };
+}
+
+void RowLowering::declare_totals(std::vector<Running>& running) {
+  for (Running& each : running) {
+    builder_.at(each.root());
+    each.state = builder_.declare(each.reduction, "total");
+  }
+}
+
+std::vector<RowLowering::StateBuffers> RowLowering::shared_states(const std::vector<Running>& running,
+                                                                  int elements) {
+  std::vector<StateBuffers> result;
+  for (const Running& each : running) {
+    StateBuffers shared;
+    for (const DType dtype : builder_.kernel.reductions[each.reduction].state) {
+      const std::string name = builder_.component("shared_acc", each.reduction, shared.size());
+      shared.push_back(builder_.buffer(name, dtype, Space::shared, elements, true));
+    }
+    result.push_back(std::move(shared));
+  }
+  return result;
+}
+
+RowLowering::StateBuffers RowLowering::scratch_state(const Running& running) const {
+  const auto first = to_.scratch.begin() + static_cast<std::ptrdiff_t>(schedule::scratch_place(
+                                               to_.graph, to_.phase.segment, running.root()));
+  return {first, first + static_cast<std::ptrdiff_t>(running.state.size())};
+}
+
+void RowLowering::put(const std::vector<StateBuffers>& buffers, const Index& at,
+                      const std::vector<Running>& running) {
+  for (std::size_t i = 0; i < running.size(); ++i) put(buffers[i], at, running[i]);
+}
+
+void RowLowering::put(const StateBuffers& buffers, const Index& at, const Running& running) {
+  builder_.at(running.root());
+  for (std::size_t k = 0; k < buffers.size(); ++k) builder_.append(Store{buffers[k], at, running.state[k]});
+}
+
+std::vector<VarId> RowLowering::load_state(const StateBuffers& buffers, const Index& at,
+                                           const std::optional<Index>& rank) {
+  std::vector<VarId> state;
+  for (const BufferId buffer : buffers)
+    state.push_back(builder_.value(builder_.kernel.buffers[buffer].dtype, Load{buffer, at, {}, rank}));
+  return state;
+}
+
+}  // namespace fuse::codegen
