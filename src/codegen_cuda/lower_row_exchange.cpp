@@ -14,6 +14,13 @@ void RowLowering::combine_lanes(const std::vector<Running>& running, int lanes) 
   }
 }
 
+void RowLowering::combine(const ThreadIndex& at, std::vector<Running>& running) {
+  const int lanes = units_of(nest_, walked(), schedule::Level::lane);
+  if (lanes == 1) return combine_warps(at, running);
+  if (units_of(nest_, walked(), schedule::Level::warp) > 1) return combine_block(at, running);
+  combine_lanes(running, lanes);
+}
+
 void RowLowering::combine_block(const ThreadIndex& at, std::vector<Running>& running) {
   if (warps_ == 1) return combine_lanes(running);
   const auto shared = shared_states(running, warps_);

@@ -14,7 +14,7 @@ using schedule::Stage;
 
 void RowLowering::by_parts() {
   to_.threads(builder_.unique("b"), [&](const ThreadIndex& at) {
-    const Walk walk = part_of_row(at, at.block, at.block / parts());
+    const Walk walk = walk_of(at);
     std::vector<Running> totals;
     for (const Stage& stage : to_.section.combines) totals.push_back(declare(stage, "total"));
     take_parts(at, walk, totals);
@@ -26,8 +26,9 @@ void RowLowering::by_parts_together() {
   const ThreadIndex& at = *to_.joined;
   const std::int64_t blocks = builder_.kernel.grid.constant(), at_once = blocks / parts();
   const auto fill = [&](const Index& base) {
-    Walk walk = part_of_row(at, base * parts() + at.block,
-                            to_.bind(builder_.unique("row"), base + at.block / parts(), to_.results));
+    Walk walk = walk_of(at);
+    walk.row = to_.bind(builder_.unique("row"), base + walk.row, to_.results);
+    walk.part = base * parts() + at.block;
     if (at_once * parts() < blocks) walk.inside = {{at.block, at_once * parts()}};
     const std::int64_t rows = to_.results.is_constant() ? to_.results.constant() : 0;
     const bool whole = rows > 0 && rows % at_once == 0;
@@ -61,7 +62,7 @@ void RowLowering::by_parts_together() {
 
 void RowLowering::by_cluster() {
   to_.threads(builder_.unique("b"), [&](const ThreadIndex& at) {
-    const Walk walk = part_of_row(at, at.block, at.block / parts());
+    const Walk walk = walk_of(at);
     int last_meeting = 0;  // the pass behind which no block reads what another left
     for (const Stage& stage : stages_) {
       if (stage.form == Stage::Form::reduce) last_meeting = std::max(last_meeting, stage.pass);
@@ -82,16 +83,6 @@ void RowLowering::by_cluster() {
     builder_.at(to_.root());
     builder_.append(ClusterWait{});  // until then others may read what this block left
   });
-}
-
-RowLowering::Walk RowLowering::part_of_row(const ThreadIndex& at, const Index& part, const Index& row) const {
-  const int threads = to_.launch.block_threads;
-  const Index number = at.block % parts();
-  return {.row = row,
-          .first = number * threads + at.warp * warp_size + at.lane,
-          .step = threads * parts(),
-          .writer = {{number, 1}, {at.warp, 1}, {at.lane, 1}},
-          .part = part};
 }
 
 std::vector<Stage> RowLowering::stages_of_pass(int pass) const {

@@ -8,8 +8,19 @@ namespace fuse::codegen {
 using namespace kernel;  // NOLINT: this file is about the kernel IR
 using ir::NodeId;
 using schedule::KernelSchedule;
+using schedule::Level;
 using schedule::Mapping;
 using schedule::Stage;
+
+namespace {
+
+/// A kernel of several launches has the loops of its launches.
+const schedule::Nest& nest_to_walk(const Lowering& to) {
+  const bool joined = to.launch.role == KernelSchedule::Role::joined;
+  return (joined ? to.phase.kernels.front() : to.launch).nest;
+}
+
+}  // namespace
 
 RowLowering::RowLowering(Lowering& to)
     : to_(to),
@@ -17,6 +28,7 @@ RowLowering::RowLowering(Lowering& to)
       stages_(stages_of_launch()),
       dominant_(schedule::dominant(to.phase.segment)),
       shape_(schedule::loop_shape(to.graph, to.graph[dominant_])),
+      nest_(has_columns(to.phase.segment) ? nest_to_walk(to) : schedule::without_turns(nest_to_walk(to))),
       warps_(to.launch.block_threads / warp_size),
       trips_(keeps_trips(to.launch) ? to.phase.trips : 0) {
   for (const Stage& stage : stages_) {
@@ -35,90 +47,58 @@ void RowLowering::run() {
     const int elements = shared_hold() * schedule::rows_at_once(to_.phase.choices);
     shared_[held.node] = builder_.buffer("s" + name, dtype, Space::shared, elements, true);
   }
-  switch (to_.launch.mapping) {
-    case Mapping::row_warp:
-      return by_warp();
-    case Mapping::column_tile:
-      return by_tile();
-    case Mapping::split:
-      if (to_.launch.cluster > 1) return by_cluster();
-      return to_.launch.role == KernelSchedule::Role::joined ? by_parts_together() : by_parts();
-    default:
-      return by_block();
-  }
+  if (to_.launch.mapping != Mapping::split) return by_rows();
+  if (to_.launch.cluster > 1) return by_cluster();
+  to_.launch.role == KernelSchedule::Role::joined ? by_parts_together() : by_parts();
 }
 
-void RowLowering::by_warp() {
-  to_.threads(builder_.unique("b"), [&](const ThreadIndex& at) {
-    const Index walker = at.block * warps_ + at.warp, l = at.lane;
-    const auto combine = [&](std::vector<Running>& running) { combine_lanes(running); };
+RowLowering::Walk RowLowering::walk_of(const ThreadIndex& at) const {
+  const NestPlace rows = place_of(nest_, kept(), at), elements = place_of(nest_, walked(), at);
+  return {.row = rows.first,
+          .first = elements.first,
+          .step = elements.step,
+          .writer = elements.leader,
+          .part = at.block,
+          .slot = rows.in_block};
+}
+
+void RowLowering::by_rows() {
+  // A block of one row at a time has its number.
+  const bool shared = !varies_in_block(nest_, kept());
+  to_.threads(builder_.unique(shared && columns_.empty() ? "row" : "b"), [&](const ThreadIndex& at) {
+    const Combiner combine = [&](std::vector<Running>& running) { this->combine(at, running); };
+    Walk walk = walk_of(at);
     if (!columns_.empty()) {
       clear_columns();
-      each_row(walker, to_.rename(to_.launch.tiles) * warps_, [&](const Index& row) {
-        passes({.row = row, .first = l, .step = warp_size, .writer = {{l, 1}}}, combine);
+      each_row(walk.row, place_of(nest_, kept(), at).step, [&](const Index& row) {
+        walk.row = row;
+        passes(walk, combine);
+        // With one barrier a row, a thread that hurries on would overwrite what others still read.
+        const bool meets = units_of(nest_, walked(), Level::warp) > 1;
+        if (meets && reducing_passes() == 1) builder_.append(Barrier{});
       });
-      return store_warps_columns(at);
+      return shared ? store_columns(walk) : store_warps_columns(at);
     }
-    if (to_.launch.lanes < warp_size) return by_lanes(at);
-    const Index row = to_.bind(builder_.unique("row"), walker, to_.results);
-    builder_.when({{row, to_.results}}, [&] {
-      passes({.row = row, .first = l, .step = warp_size, .writer = {{l, 1}}, .slot = at.warp}, combine);
-    });
+    if (shared) return passes(walk, combine);
+    const int lanes = units_of(nest_, walked(), Level::lane);
+    walk.row = to_.bind(builder_.unique(lanes > 1 ? "row" : "column"), walk.row, to_.results);
+    const IndexLess inside{walk.row, to_.results};
+    // Warps have rows of their own: one that has none does nothing.
+    if (lanes == warp_size) return builder_.when({inside}, [&] { passes(walk, combine); });
+    // Else the threads that combine are in one warp or block with those of other rows, and all take part.
+    if (lanes > 1) {
+      walk.first = to_.bind(builder_.unique("l"), walk.first, lanes);
+      walk.writer = {{walk.first, 1}};
+    }
+    walk.inside = {inside};
+    walk.writer.push_back(inside);
+    passes(walk, combine);
   });
-}
-
-void RowLowering::by_lanes(const ThreadIndex& at) {
-  const int lanes = to_.launch.lanes, rows = warp_size / lanes;
-  const Index row =
-      to_.bind(builder_.unique("row"), (at.block * warps_ + at.warp) * rows + at.lane / lanes, to_.results);
-  const Index l = to_.bind(builder_.unique("l"), at.lane % lanes, lanes);
-  const IndexLess inside{row, to_.results};
-  passes({.row = row,
-          .first = l,
-          .step = lanes,
-          .inside = {inside},
-          .writer = {{l, 1}, inside},
-          .slot = at.warp * rows + at.lane / lanes},
-         [&](std::vector<Running>& running) { combine_lanes(running, lanes); });
 }
 
 bool RowLowering::keeps_trips(const KernelSchedule& launch) {
   if (launch.role == KernelSchedule::Role::joined || launch.cluster > 1) return true;
   return launch.role != KernelSchedule::Role::combine && launch.mapping != Mapping::split;
-}
-
-void RowLowering::by_block() {
-  const int threads = to_.launch.block_threads;
-  to_.threads(builder_.unique(columns_.empty() ? "row" : "b"), [&](const ThreadIndex& at) {
-    Walk walk{.row = at.block,
-              .first = at.warp * warp_size + at.lane,
-              .step = threads,
-              .writer = {{at.warp, 1}, {at.lane, 1}},
-              .part = at.block};
-    const auto combine = [&](std::vector<Running>& running) { combine_block(at, running); };
-    if (columns_.empty()) return passes(walk, combine);
-    clear_columns();
-    each_row(at.block, to_.rename(to_.launch.tiles), [&](const Index& row) {
-      walk.row = row;
-      passes(walk, combine);
-      // With one barrier a row, a thread that hurries on would overwrite what others still read.
-      if (reducing_passes() == 1) builder_.append(Barrier{});
-    });
-    store_columns(walk);
-  });
-}
-
-void RowLowering::by_tile() {
-  to_.threads(builder_.unique("b"), [&](const ThreadIndex& at) {
-    const Index column = to_.bind(builder_.unique("column"), at.block * warp_size + at.lane, to_.results);
-    const std::vector<IndexLess> inside = {{column, to_.results}};
-    passes({.row = column,
-            .first = at.warp,
-            .step = warps_,
-            .inside = inside,
-            .writer = {{at.warp, 1}, {column, to_.results}}},
-           [&](std::vector<Running>& running) { combine_warps(at, running); });
-  });
 }
 
 void RowLowering::passes(const Walk& walk, const Combiner& combine) {

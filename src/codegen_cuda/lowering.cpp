@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codegen_cuda/lowering.hpp"
 
+#include "codegen_cuda/nest_place.hpp"
 #include "schedule/shape.hpp"
 
 namespace fuse::codegen {
@@ -32,8 +33,7 @@ void Lowering::threads(const std::string& block, const std::function<void(const 
     if (tiles == blocks) return body(at.block);
     const bool keeps_columns = launch.role == KernelSchedule::Role::partial && has_columns(phase.segment);
     // By results: a tile too many has none. Blocks that keep columns take every n-th row.
-    const bool guarded =
-        launch.mapping != Mapping::row_block && launch.mapping != Mapping::tile && !keeps_columns;
+    const bool guarded = !keeps_columns && varies_in_block(launch.nest, launch.nest.dims[0].name);
     if (tiles.is_constant() && tiles.constant() < blocks.constant()) {
       if (guarded) return body(at.block);
       return builder.when({{at.block, tiles}}, [&] { body(at.block); });

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "codegen_cuda/lowering.hpp"
+#include "codegen_cuda/nest_place.hpp"
 #include "schedule/shape.hpp"
 
 namespace fuse::codegen {
@@ -76,16 +77,11 @@ class RowLowering {
 
   // lower_rows.cpp
   // ----------------------------------------------------------------------------------------------
-  /// A warp a row; its lanes walk it and combine by a butterfly.
-  void by_warp();
-  /// Several rows a warp: some of them may be behind the last, and the warp combines all.
-  void by_lanes(const ThreadIndex& at);
+  /// Where the thread stands in the nest. Its row may be behind the last one.
+  Walk walk_of(const ThreadIndex& at) const;
+  /// No two blocks share a row.
+  void by_rows();
   static bool keeps_trips(const schedule::KernelSchedule& launch);
-  /// A block a row: each warp combines its lanes, then every warp combines the warps.
-  void by_block();
-  /// 32 rows side by side, a lane each; every warp walks every n-th element of them, then each adds up all
-  /// warps.
-  void by_tile();
   /// Each pass walks the row once; what it reduces, the next ones have.
   void passes(const Walk& walk, const Combiner& combine);
 
@@ -95,6 +91,8 @@ class RowLowering {
   // exchange is this: each writer puts its state, a barrier of that level, the threads that share the value
   // take the parts in turns, and a butterfly combines these threads.
   void combine_lanes(const std::vector<Running>& running, int lanes = warp_size);
+  /// What the threads of a block have of a row, as the nest lays the row over them.
+  void combine(const ThreadIndex& at, std::vector<Running>& running);
   /// Of a block that shares a value: each warp combines its lanes, then every warp combines the warps.
   void combine_block(const ThreadIndex& at, std::vector<Running>& running);
   /// Of a block whose lanes have a value each, which its warps share.
@@ -121,7 +119,6 @@ class RowLowering {
   void by_parts_together();
   /// The blocks of a row are a cluster: each leaves its parts in its own shared memory, where all read them.
   void by_cluster();
-  Walk part_of_row(const ThreadIndex& at, const Index& part, const Index& row) const;
   std::vector<Stage> stages_of_pass(int pass) const;
   /// Every warp combines in the same order what earlier sections left, so that all threads have the totals.
   void take_parts(const ThreadIndex& at, const Walk& walk, const std::vector<Running>& totals);
@@ -183,6 +180,9 @@ class RowLowering {
   VarId hold_total(const Walk& walk, const Running& running);
   void store_row(const Walk& walk, NodeId root, VarId value);
 
+  /// The dims of the nest: rows, and the elements of a row.
+  char kept() const { return nest_.dims[0].name; }
+  char walked() const { return nest_.dims[1].name; }
   int parts() const { return to_.phase.choices.parts; }
   Dim groups() const { return to_.reduced / to_.launch.vector; }
   int shared_hold() const { return to_.phase.choices.shared_hold; }
@@ -192,6 +192,7 @@ class RowLowering {
   std::vector<Stage> stages_;
   const NodeId dominant_;
   const schedule::LoopShape shape_;
+  const schedule::Nest nest_;  // of one turn, where blocks take rows in turns
   const int warps_;
   const int trips_;                                // 0: loops of no fixed length
   std::map<NodeId, BufferId> local_{}, shared_{};  // of what is held

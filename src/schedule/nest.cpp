@@ -109,6 +109,16 @@ Nest in_turns(Nest nest, std::int64_t blocks) {
   return nest;
 }
 
+Nest without_turns(Nest nest) {
+  if (nest.splits.empty() || nest.splits[0].level != Level::serial) return nest;
+  nest.splits[0].level = Level::grid;
+  const auto turn = nest.splits.begin() + 1;
+  const bool taken =
+      turn != nest.splits.end() && turn->dim == nest.splits[0].dim && turn->level == Level::grid;
+  if (taken) nest.splits.erase(turn);
+  return nest;
+}
+
 std::string defect_of(const Nest& nest) {
   for (const Split& split : nest.splits) {
     const auto is_its = [&](const Nest::LoopDim& dim) { return dim.name == split.dim; };

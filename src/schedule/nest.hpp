@@ -56,6 +56,8 @@ Dim stride(const Nest&, std::size_t i);
 /// The nest whose first split over the grid is taken by `blocks` blocks in turns. Fixed splits over the grid
 /// stay, so the nest has the greatest multiple of their units that `blocks` has.
 Nest in_turns(Nest, std::int64_t blocks);
+/// The nest that `in_turns` made it of: what one turn is to it, is a block.
+Nest without_turns(Nest);
 /// Why no kernel can have it; empty: one can.
 std::string defect_of(const Nest&);
 

@@ -112,3 +112,8 @@ TEST_CASE("a schedule whose nest has other threads than its launch is refused", 
   INFO(said);
   CHECK(said.find("nest r:grid") != std::string::npos);
 }
+
+TEST_CASE("a nest: turns are taken back", "[schedule]") {
+  for (const std::int64_t blocks : {1, 5, 264}) CHECK(without_turns(in_turns(by_warp, blocks)) == by_warp);
+  CHECK(without_turns(by_warp) == by_warp);
+}
