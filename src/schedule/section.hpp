@@ -25,8 +25,9 @@ struct ScratchArray {
 };
 
 struct Section {
-  /// Reductions whose totals it needs and whose parts earlier sections left, in stage order. As a launch it
-  /// makes all of them; behind a barrier those of the section before, and still has the others.
+  /// Reductions whose totals it needs and whose parts earlier sections left, in stage order. A launch
+  /// combines all of them. Behind a barrier, threads combine those of the section before, and hold the
+  /// others.
   std::vector<Stage> combines{};
   std::vector<Stage> walks{};        ///< stages, in the segment's order
   std::vector<Stage> leaves{};       ///< of these: reductions whose parts blocks leave
@@ -36,15 +37,14 @@ struct Section {
 
 /// What the stages of the segment, by these choices, do one behind the other. Never empty.
 std::vector<Section> sections_of(const ir::Graph&, const Segment&, const Choices&);
-/// To a launch that combines parts, what left them is a row, whose elements are the parts: its stages by
-/// rows.
+/// The stages of a launch that combines parts. The parts of one result are a row to it.
 std::vector<Stage> stages_over_parts(const Section&);
 /// How many there are.
 std::size_t section_count(const Segment&, const Choices&);
-/// By reduction of which blocks leave parts, each of as many arrays as it has state.
+/// One array for each component of the state of each reduction that leaves parts.
 std::vector<ScratchArray> scratch_of(const ir::Graph&, const Segment&, const Choices&);
-/// Of a reduction of which blocks leave parts: the number of the first scratch array of them. There is one
-/// for each component of its state.
+/// The number of the first scratch array of a reduction that leaves parts. There is one for each component of
+/// its state.
 std::size_t scratch_place(const ir::Graph&, const Segment&, ir::NodeId reduction);
 
 }  // namespace fuse::schedule

@@ -31,7 +31,8 @@ struct Verdict {
 /// decision open (a comparison, a rounding). E is the largest of these errors at the element, D that of all
 /// evaluations, so that only what follows from an open decision is free (answers.hpp). Where one of them is
 /// not finite, the element has to be what one of the evaluations has there: NaN, that infinity, or a finite
-/// value in the bound. Integers and bools have to lie in the range of what the evaluations have there.
+/// value in the bound. Integers and bools have to lie in the range of what the evaluations
+/// have there, or beyond it by half of it, unless its ends are neighbours.
 ///
 /// Op-by-op evaluation is asked first; 16 others once an output is beyond what it allows; all 47 where a
 /// decision is open, or an output that is beyond its bound may be infinite.

@@ -13,7 +13,7 @@
 
 namespace fuse::runtime {
 
-/// Of a kernel launched with so many blocks.
+/// How a kernel lies on the device that is launched with so many blocks.
 schedule::Residency residency_of(const Executable::Impl& executable, const schedule::KernelStep& work,
                                  std::int64_t blocks);
 
@@ -44,7 +44,7 @@ class TaskList {
     std::vector<Part> parts{};
   };
 
-  /// Of the memory that the value lies in.
+  /// Which tasks use the memory that the value lies in.
   Users& users_of(ValueId id);
   void check_resident(const schedule::Step& step, const schedule::Residency& residency) const;
   schedule::StepCost cost_of(const schedule::Step& step, const ReadyStep& ready, std::int64_t bytes,
@@ -58,7 +58,8 @@ class TaskList {
   std::vector<schedule::Task> tasks_;
 };
 
-/// What a run asks of the device's places: all of its spinning launches at a time, unless it orders them.
+/// What a run asks of the device's block slots for kernels whose blocks wait for each other in a loop: slots
+/// for all of them at a time, unless the stream plan puts these kernels one behind the other.
 schedule::Alternatives spinning_of(const std::vector<schedule::Task>& tasks,
                                    const schedule::StreamPlan& streams);
 

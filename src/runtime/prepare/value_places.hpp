@@ -25,7 +25,7 @@ class ValuePlaces {
   /// itself.
   ValuePlaces(const schedule::Plan& plan, const Binding& binding, std::span<const std::int64_t> slots);
 
-  /// Of all packed values.
+  /// The bytes of all packed values.
   std::int64_t packed_bytes() const { return packed_bytes_; }
   std::int64_t bytes(ValueId id) const { return places_[id].bytes; }
   /// The value whose memory it lies in.
@@ -35,7 +35,7 @@ class ValuePlaces {
   bool is_part(ValueId id) const { return roots_[id] != id; }
   /// Two values in the same memory.
   bool meet(ValueId a, ValueId b) const;
-  /// In the workspace the offset is ~id until `settle`.
+  /// Where the value lies. In the workspace the offset is the complement ~id of its number until `settle`.
   Place place(ValueId id) const;
 
   /// A task reads or writes it, so its memory is in use then.
