@@ -307,4 +307,28 @@ FUSE_KERNEL(32) to_half(global<const bool> x, global<bf16> y) {
   CHECK(d.values<std::uint16_t>(w)[2] == 0x3f80);
 }
 
+TEST_CASE("a double rounded to float stays rounded when it is a double again", "[emulated]") {
+  for (const int optimization : {0, 2, 3}) {
+    EmulatedDevice d({.optimization = optimization});
+    // Two elements that lie beside each other: a vector for the compiler.
+    d.load(R"(FUSE_KERNEL(32) rounded(global<const double> a, global<double> y) {
+  FUSE_LOCAL(double, 2, x);
+  FUSE_LOCAL(double, 2, z);
+  load_vector(x, a, 2 * threadIdx.x);
+  for (int v = 0; v < 2; ++v) store(z, v, to_f64(to_f32(load(x, v) * 1.1)));
+  store_vector(y, 2 * threadIdx.x, z);
+}
+)");
+    std::vector<double> a(64);
+    for (std::size_t i = 0; i < a.size(); ++i) a[i] = 0.1 + 0.37 * static_cast<double>(i);
+    const auto at_a = d.buffer(a), at_y = d.buffer(at_a.bytes);
+    REQUIRE(d.run("rounded", {1}, {at_a, at_y}));
+    const auto got = d.values<double>(at_y);
+    for (std::size_t i = 0; i < a.size(); ++i) {
+      INFO("-O" << optimization << ", element " << i);
+      CHECK(got[i] == static_cast<double>(static_cast<float>(a[i] * 1.1)));
+    }
+  }
+}
+
 }  // namespace fuse::test

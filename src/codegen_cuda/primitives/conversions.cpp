@@ -24,7 +24,14 @@ __device__ inline float to_f32(bool v) { return v ? 1.0f : 0.0f; }
 inline unsigned bits_of(float v) { return __builtin_bit_cast(unsigned, v); }
 inline unsigned long long bits_of(double v) { return __builtin_bit_cast(unsigned long long, v); }
 inline float to_f32(float v) { return v; }
-inline float to_f32(double v) { return static_cast<float>(v); }
+inline float to_f32(double v) {
+  float r = static_cast<float>(v);
+  // GCC 12 makes vectors of such conversions, and then forgets the rounding where a double is made of it again.
+#if defined(__GNUC__) && !defined(__clang__)
+  asm("" : "+m"(r));
+#endif
+  return r;
+}
 inline float to_f32(f16 v) {
   const unsigned sign = (v.bits & 0x8000u) << 16, exponent = v.bits >> 10 & 31, mantissa = v.bits & 1023;
   if (exponent == 0) return float_of_bits(sign | bits_of(static_cast<float>(mantissa) * 0x1p-24f));

@@ -6,10 +6,8 @@
 #include <iterator>
 #include <limits>
 
-#include "runtime/reference/coincidence.hpp"
 #include "runtime/reference/error_bound.hpp"
 #include "runtime/reference/philox.hpp"
-#include "runtime/reference/positive.hpp"
 
 namespace fuse::runtime::reference {
 namespace {
@@ -79,15 +77,13 @@ Jump jump_of(const ir::Graph& graph, const ir::Node& node, std::size_t operand) 
 }
 
 /// The largest error of the evaluations at each element of the operand, or of the difference of operands 0
-/// and 1; infinite where they are not of one kind. Where there is any error in the tensor, each element may
-/// be off by the rounding of its last place, which all evaluations may have missed by chance; but a 0 that
-/// they all have only where `coincides`: where roundings bring values to 0.
+/// and 1; infinite where they are not of one kind. An element of which no evaluation is off has the same
+/// value on any device: evaluations move whatever roundings of a device may move.
 std::vector<double> errors_of(const std::vector<const ReferenceTensor*>& exact,
-                              const std::vector<Operands>& evaluations, std::size_t operand, bool difference,
-                              bool coincides) {
+                              const std::vector<Operands>& evaluations, std::size_t operand,
+                              bool difference) {
   const ReferenceTensor& wanted = *exact[operand];
   std::vector<double> errors(wanted.element_count());
-  bool any = false;
   for (const Operands& each : evaluations) {
     const ReferenceTensor& values = *each.values[operand];
     for (std::size_t i = 0; i < errors.size(); ++i) {
@@ -95,15 +91,8 @@ std::vector<double> errors_of(const std::vector<const ReferenceTensor*>& exact,
       if (difference) value -= each.values[1]->get_wide(i), right -= exact[1]->get_wide(i);
       if (value == right || (std::isnan(value) && std::isnan(right))) continue;
       const auto error = static_cast<double>(std::fabs(value - right));
-      any = true;
       errors[i] = std::max(errors[i], std::isfinite(error) ? error : std::numeric_limits<double>::infinity());
     }
-  }
-  if (!any) return errors;
-  for (std::size_t i = 0; i < errors.size(); ++i) {
-    const Wide zero = difference ? exact[1]->get_wide(i) : Wide{0};
-    if (!coincides && errors[i] == 0 && wanted.get_wide(i) == zero) continue;
-    errors[i] = std::max(errors[i], ulp_of(wanted.get(i), wanted.dtype()));
   }
   return errors;
 }
@@ -148,10 +137,9 @@ class Settler {
         factor_(evaluations.size() > 1 ? reach : reach_of_one) {}
 
   /// `positive`: only an element that may underflow can come to the jump.
-  bool settle(std::size_t operand, Jump jump, bool positive, bool coincides) {
+  bool settle(std::size_t operand, Jump jump, bool positive) {
     const ReferenceTensor& exact = *exact_[operand];
-    const std::vector<double> errors =
-        errors_of(exact_, evaluations_, operand, jump == Jump::where_equal, coincides);
+    const std::vector<double> errors = errors_of(exact_, evaluations_, operand, jump == Jump::where_equal);
     const bool divides = node_.op == Op::div && exact_[0] != exact_[1];
     std::vector<double> numerators;  // their errors
     bool any = false;
@@ -166,7 +154,7 @@ class Settler {
       any = true;
       replace(operand, jump, i, at, error);
       if (!divides) continue;
-      if (numerators.empty()) numerators = errors_of(exact_, evaluations_, 0, false, true);
+      if (numerators.empty()) numerators = errors_of(exact_, evaluations_, 0, false);
       const double reached = factor_ * numerators[i];
       if (std::isfinite(reached) && std::fabs(exact_[0]->get(i)) <= reached) replace(0, jump, i, 0, reached);
     }
@@ -257,9 +245,7 @@ bool decides(const ir::Graph& graph, const ir::Node& node) {
   return false;
 }
 
-Facts::Facts(const ir::Graph& graph) : positive(positive_nodes(graph)), cancelling(cancelling_nodes(graph)) {}
-
-bool settle(const ir::Graph& graph, const ir::Node& node, const Facts& facts,
+bool settle(const ir::Graph& graph, const ir::Node& node, const std::vector<bool>& positive,
             const std::vector<const ReferenceTensor*>& exact, std::vector<Operands>& evaluations,
             std::size_t steady, std::int64_t draw) {
   Settler settler(node, exact, evaluations, steady, draw);
@@ -267,10 +253,7 @@ bool settle(const ir::Graph& graph, const ir::Node& node, const Facts& facts,
   for (std::size_t i = 0; i < node.operands.size(); ++i) {
     const Jump jump = jump_of(graph, node, i);
     if (jump == Jump::never) continue;
-    const ir::NodeId operand = node.operands[i];
-    const bool coincides = jump == Jump::where_equal ? !select_from_one(graph, operand, node.operands[1])
-                                                     : facts.cancelling[operand];
-    any |= settler.settle(i, jump, jump == Jump::at_zero && facts.positive[operand], coincides);
+    any |= settler.settle(i, jump, jump == Jump::at_zero && positive[node.operands[i]]);
   }
   return any;
 }

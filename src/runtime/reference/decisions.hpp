@@ -21,20 +21,13 @@ struct Operands {
 /// Whether the op decides anything by a floating operand.
 bool decides(const ir::Graph& graph, const ir::Node& node);
 
-/// What a graph says of its values, whatever the inputs are.
-struct Facts {
-  explicit Facts(const ir::Graph&);
-  std::vector<bool> positive;    ///< of each node (positive.hpp)
-  std::vector<bool> cancelling;  ///< of each node (coincidence.hpp)
-};
-
 /// An operand's element is undecided (docs/fusec.md: its decision is open) where the jump is nearer to its
 /// exact value than 4 times the error that any of the evaluations has there, or 16 times, of one evaluation.
 /// In the first evaluation, op by op, it stays as it is. The next `steady` ones get the exact value, so that
 /// they decide as the exact evaluation does; the others decide either way, at random. Tells whether any
 /// element is undecided. `draw` numbers the op. No error takes a positive node to a jump at 0, unless it
 /// underflows.
-bool settle(const ir::Graph& graph, const ir::Node& node, const Facts& facts,
+bool settle(const ir::Graph& graph, const ir::Node& node, const std::vector<bool>& positive,
             const std::vector<const ReferenceTensor*>& exact, std::vector<Operands>& evaluations,
             std::size_t steady, std::int64_t draw);
 

@@ -34,7 +34,7 @@ class DrawnSum {
   void add(T term) { add(term, static_cast<Wide>(term)); }
   void add_product(T a, T b) {
     const T product = a * b;
-    if (rounds(a, b, product)) count(product);
+    if (rounds(a, b, product)) count(product), multiplies_ = true;
     add(product, static_cast<Wide>(a) * static_cast<Wide>(b));
   }
   /// What other threads have summed: one term, of which its own terms count.
@@ -48,6 +48,7 @@ class DrawnSum {
     terms_ = terms;
     last_place_ = std::min(last_place_, other.last_place_);
     rounds_ = rounds_ || other.rounds_;
+    multiplies_ = multiplies_ || other.multiplies_;
   }
   T value() const {
     constexpr Wide greatest = static_cast<Wide>(std::numeric_limits<T>::max());
@@ -56,14 +57,18 @@ class DrawnSum {
   }
 
  private:
-  /// By what roundings may add up to.
+  /// By what roundings may add up to, and by one unit in the last place at least: what evaluations do not
+  /// move is known to be the same on any device. There is one way to add two terms.
   T moved(T sum) const {
     Wide squares = squares_;
     if (!may_be_exact() && terms_ > 2)
       squares = std::max(squares, magnitudes_ * magnitudes_ / 4 * std::log2(static_cast<Wide>(terms_)));
-    if (squares == 0) return sum;
+    if (squares == 0 || (terms_ <= 2 && !multiplies_)) return sum;
     const Wide reach = static_cast<Wide>(std::numeric_limits<T>::epsilon() / 2) * std::sqrt(squares);
-    return static_cast<T>(static_cast<Wide>(sum) + drawn_part(variant_, 0, static_cast<double>(sum)) * reach);
+    const double part = drawn_part(variant_, 0, static_cast<double>(sum));
+    const T result = static_cast<T>(static_cast<Wide>(sum) + part * reach);
+    constexpr T infinity = std::numeric_limits<T>::infinity();
+    return result == sum ? std::nextafter(sum, part < 0 ? -infinity : infinity) : result;
   }
   /// `wide`: of a product, what it is where T has no such number.
   void add(T term, Wide wide) {
@@ -122,6 +127,7 @@ class DrawnSum {
   std::int64_t terms_ = 0;
   int last_place_ = 1 << 20;  // higher than that of any term
   bool rounds_ = false;       // some order does
+  bool multiplies_ = false;   // a product rounds, unless it is fused with the addition
 };
 
 }  // namespace fuse::runtime::reference

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "runtime/reference/decisions.hpp"
+#include "runtime/reference/positive.hpp"
 #include "runtime/reference/step.hpp"
 
 namespace fuse::runtime {
@@ -335,7 +336,7 @@ TogetherResult evaluate_together(const ir::Graph& graph, const Values& inputs,
     evaluations.emplace_back(graph, inputs, values, Precision::same_type, k);
   TogetherResult result;
   std::vector<Operands> operands(evaluations.size());
-  const reference::Facts facts(graph);
+  const std::vector<bool> positive = reference::positive_nodes(graph);
   for (ir::NodeId id = 0; id < graph.nodes.size(); ++id) {
     if (!exact.is_computed(id)) continue;
     exact.make_sources(id);
@@ -345,7 +346,7 @@ TogetherResult evaluate_together(const ir::Graph& graph, const Values& inputs,
       operands[k] = {evaluations[k].operands_of(id), {}};
     }
     if (reference::decides(graph, graph[id]))
-      result.undecided |= reference::settle(graph, graph[id], facts, wanted, operands, steady, id);
+      result.undecided |= reference::settle(graph, graph[id], positive, wanted, operands, steady, id);
     for (std::size_t k = 0; k < evaluations.size(); ++k) evaluations[k].compute(id, operands[k].values);
     exact.compute(id, wanted);
     if (progress) progress(id + 1, graph.nodes.size());

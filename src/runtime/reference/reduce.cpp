@@ -135,27 +135,43 @@ ReferenceTensor draw_sums(const Step& step) {
   return result;
 }
 
-/// A variant's products. Another order may meet partial products that overflow or vanish, where large factors
-/// stand before small ones.
+/// All factors in one thread, in 4, in 16, and so on.
+std::int64_t factors_of_thread(const Step& step, std::size_t results) {
+  const auto factors =
+      static_cast<std::int64_t>(step.operand(0).element_count() / std::max<std::size_t>(1, results));
+  return std::max<std::int64_t>(2, factors >> (2 * (step.variant % 8)));
+}
+
+/// A variant's products. Threads multiply factors of their own: what roundings lose of products near 1 adds
+/// up, more of it the shorter these are. Another order may meet partial products that overflow or vanish,
+/// where large factors stand before small ones.
 template <class A>
 ReferenceTensor draw_products(const Step& step) {
   ReferenceTensor result = step.make();
   struct Product {
-    A value = 1;
+    A value = 1, own = 1;         // of whole threads, of the thread so far
+    std::int64_t factors = 0;     // of the thread
     double above = 0, below = 0;  // log2 of the factors beyond 1 on either side
     Wide wide = 1;
   };
   std::vector<Product> products(result.element_count());
+  const std::int64_t factors_each = factors_of_thread(step, products.size());
   each_term(step, [&](std::size_t slot, double factor) {
     Product& product = products[slot];
-    product.value *= static_cast<A>(factor);
+    product.own *= static_cast<A>(factor);
+    if (++product.factors == factors_each) {
+      product.value *= product.own;
+      product.own = 1;
+      product.factors = 0;
+    }
     product.wide *= static_cast<Wide>(factor);
     const double size = factor == 0 || !std::isfinite(factor) ? 0 : std::log2(std::fabs(factor));
     (size > 0 ? product.above : product.below) += std::fabs(size);
   });
   const std::span<double> values = result.elements<double>();
   for (std::size_t i = 0; i < products.size(); ++i) {
-    const Product& product = products[i];
+    Product& product = products[i];
+    product.value *= product.own;
     std::vector<double> ways = {static_cast<double>(product.value)};
     const bool overflows = product.above >= std::numeric_limits<A>::max_exponent;
     const bool vanishes =
