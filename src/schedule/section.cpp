@@ -91,8 +91,11 @@ std::vector<Section> sections_of(const ir::Graph& graph, const Segment& segment,
 
 std::vector<Stage> stages_over_parts(const Section& section) {
   std::vector<Stage> stages;
-  for (const Stage& stage : section.combines)
-    stages.push_back({.root = stage.root, .form = Stage::Form::reduce, .pass = 0});
+  for (Stage stage : section.combines) {  // with the maximum of an online sum
+    stage.form = Stage::Form::reduce;
+    stage.pass = 0;
+    stages.push_back(stage);
+  }
   for (const Stage& stage : section.walks)
     stages.push_back({.root = stage.root, .form = Stage::Form::row, .pass = 1});
   return stages;
