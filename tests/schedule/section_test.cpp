@@ -105,3 +105,14 @@ TEST_CASE("sections: what is made of columns comes behind all rows", "[schedule]
   CHECK(found[0].find("leaves reduce_sum; ") != std::string::npos);
   CHECK(found[1] == "combines reduce_sum; walks mul; stores mul; ");
 }
+
+TEST_CASE("sections: what combines the parts of an online sum needs its maximum", "[schedule]") {
+  Stage online{.root = 7, .form = Stage::Form::reduce, .pass = 2};
+  online.maximum = 3;
+  const std::vector<Stage> stages = schedule::stages_over_parts(
+      {.combines = {online}, .walks = {{.root = 9, .form = Stage::Form::element}}});
+  REQUIRE(stages.size() == 2);
+  CHECK(stages[0].maximum == online.maximum);
+  CHECK(stages[0].pass == 0);
+  CHECK(stages[1].form == Stage::Form::row);
+}
