@@ -77,8 +77,9 @@ Jump jump_of(const ir::Graph& graph, const ir::Node& node, std::size_t operand) 
 }
 
 /// The largest error of the evaluations at each element of the operand, or of the difference of operands 0
-/// and 1; infinite where they are not of one kind. An element of which no evaluation is off has the same
-/// value on any device: evaluations move whatever roundings of a device may move.
+/// and 1; infinite where they are not of one kind. An element of which no evaluation is off is taken to
+/// have the same value on any device: evaluations move what a device may have otherwise, but for whole
+/// results of functions.
 std::vector<double> errors_of(const std::vector<const ReferenceTensor*>& exact,
                               const std::vector<Operands>& evaluations, std::size_t operand,
                               bool difference) {
