@@ -99,6 +99,17 @@ TEST_CASE("a common factor cancels only where it cannot be 0", "[facts]") {
   }
 }
 
+TEST_CASE("quotients by one number are common factors only where they divide the same", "[facts]") {
+  Graph g;
+  const Dim A = g.dim("A", {.min = 1, .max = 99}), B = g.dim("B", {.min = 1, .max = 99}), S = g.dim("S"),
+            T = g.dim("T"), U = g.dim("U"), V = g.dim("V");
+  g.assume(equal(S * ceil_div(A, 4), T * ceil_div(A, 4)));
+  g.assume(equal(U * ceil_div(A, 4), V * ceil_div(B, 4)));
+  const Facts facts = facts_of(g);
+  CHECK(facts.equal(S, T));
+  CHECK_FALSE(facts.equal(U, V));
+}
+
 TEST_CASE("a power that is 0 has a root that is 0", "[facts]") {
   Graph g("powers");
   const Dim B = g.dim("B", {.min = 0, .max = 9}), T = g.dim("T", {.min = 0, .max = 9});

@@ -101,7 +101,7 @@ TEST_CASE("a prepared run is explained step by step", "[emulated][streams]") {
 
 TEST_CASE("a run is measured where its workspace says so", "[emulated][streams]") {
   const Device device = Device::emulated();
-  const Executable executable = compile(branches(2), device);
+  const Executable executable = compile(branches(6), device);
   WholeRun run(executable);
   REQUIRE(run.run());
   CHECK_FALSE(run.workspace.measured());
@@ -114,6 +114,8 @@ TEST_CASE("a run is measured where its workspace says so", "[emulated][streams]"
   check_spans(*profile, run.prepared.predicted().steps.size());
   CHECK(profile->clock == "host clock");
   CHECK(profile->seconds > 0);
+
+  for (const StepTime& step : profile->steps) CHECK(step.end > step.start);
 
   // Buffers that are refused: there is no such run.
   run.views[0].bytes = 1;

@@ -51,6 +51,15 @@ TEST_CASE("each planted fault is another text, in one kernel", "[kernel][stitch]
   CHECK_FALSE(kernel::plant_fault(kernels, {.kind = PlantedFault::Kind::fence, .site = 99}));
 }
 
+TEST_CASE("a serial loop of one statement may go one trip further", "[kernel]") {
+  using namespace fuse::kernel;
+  Kernel k;
+  k.body.push_back({For{.name = "i", .end = 8, .body = {{Barrier{}}}}});
+  std::vector<std::string> names;
+  for (const FaultSite& site : fault_sites({k})) names.push_back(to_string(site.fault));
+  CHECK(names == std::vector<std::string>{"extent.0+1", "extent.0-1", "barrier.0"});
+}
+
 TEST_CASE("a fault that is asked for and cannot be planted is an error", "[kernel]") {
   CHECK(thrown_by([] {
           run_pipeline(stitch::softmax(f32, 8, 64).ir(), target_profile("h200"),

@@ -78,6 +78,19 @@ TEST_CASE("run: buffers may be longer than needed and inputs may share one", "[r
   REQUIRE(text_of(p.run(stream, tight, workspace)) == "ok: ");
 }
 
+TEST_CASE("run: a buffer at its old place and too short is refused, after a run that was given all of it",
+          "[runtime][device]") {
+  for (const Device& device : {Device::reference(), test_device()}) {
+    INFO(device.name());
+    Rig rig(device, 4);
+    REQUIRE(rig.failure() == "ok: ");
+    rig.views[2].bytes = 16;
+    CHECK(rig.failure() == "invalid-argument: buffer of output 'y' has 16 bytes, needs 64 (f32[4, 4])");
+    rig.views[2].bytes = 64;
+    CHECK(rig.failure() == "ok: ");
+  }
+}
+
 TEST_CASE("run: bad buffers are named", "[runtime][device]") {
   for (const Device& device : {Device::reference(), test_device()}) {
     INFO(device.name());
