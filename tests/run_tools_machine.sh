@@ -78,6 +78,13 @@ check_libraries() {
   both 'NVRTC without its built-ins' broken-install 'nvrtcCompileProgram' "${emit[@]}"
   grep -q 'hint: libnvrtc-builtins.so.13.0 belongs beside .*libfake_nvrtc.so' "$scratch/err"
   report $? 'and where they belong'
+  mkdir -p "$scratch/nvrtc_cache"
+  for version in 12.4 12.9 13.0; do
+    env=("FUSE_LIBNVRTC=$fake/libfake_nvrtc.so" "FAKE_NVRTC_VERSION=$version" "FAKE_NVRTC_CACHE=$scratch/nvrtc_cache")
+    expect 0 'softmax_softmax_0' "NVRTC $version compiles a text" env "${env[@]}" "${emit[@]}"
+    expect 0 'softmax_softmax_0' "NVRTC $version compiles it again: ptxas's report is no matter of a cache" \
+      env "${env[@]}" "${emit[@]}"
+  done
 
   local -a gpu=("FUSE_LIBCUDA=$fake/libfake_cuda.so" "FUSE_LIBNVRTC=$fake/libfake_nvrtc.so"
     "FUSE_LIBCUBLASLT=$fake/libfake_cublaslt.so")

@@ -1,12 +1,17 @@
 // A libnvrtc that compiles nothing. What it tells is set by the environment: FAKE_NVRTC_VERSION=11.8, and
 // FAKE_NVRTC_FAIL=7, the result of every compilation. Its cubin is no cubin: it lists the kernels of the text
-// with their arguments, for the fake driver. Its log names every kernel, as ptxas's does.
+// with their arguments, for the fake driver. Its log names every kernel, as ptxas's does, but where the text
+// is in the cache, the folder FAKE_NVRTC_CACHE: from 12.9 on NVRTC has one, and the option --no-cache.
 // SPDX-License-Identifier: Apache-2.0
 #include <nvrtc.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <functional>
 #include <regex>
 #include <sstream>
 #include <string>
@@ -37,6 +42,22 @@ std::string sizes(const std::string& parameters) {
 
 const int archs[] = {75, 90, 120};
 
+bool version_has_cache() {
+  int major = 0, minor = 0;
+  return nvrtcVersion(&major, &minor) == NVRTC_SUCCESS && (major > 12 || (major == 12 && minor >= 9));
+}
+
+/// Whether the cache has the text; from now on it does.
+bool found_in_cache(const std::string& text) {
+  const char* folder = std::getenv("FAKE_NVRTC_CACHE");
+  if (!folder || !version_has_cache()) return false;
+  const std::filesystem::path kept =
+      std::filesystem::path(folder) / std::to_string(std::hash<std::string>()(text));
+  if (std::filesystem::exists(kept)) return true;
+  std::ofstream{kept};
+  return false;
+}
+
 }  // namespace
 
 extern "C" {
@@ -65,7 +86,10 @@ nvrtcResult nvrtcDestroyProgram(nvrtcProgram* program) {
   *program = nullptr;
   return NVRTC_SUCCESS;
 }
-nvrtcResult nvrtcCompileProgram(nvrtcProgram program, int, const char* const*) {
+nvrtcResult nvrtcCompileProgram(nvrtcProgram program, int count, const char* const* options) {
+  const bool no_cache = std::any_of(options, options + count,
+                                    [](const char* option) { return !std::strcmp(option, "--no-cache"); });
+  if (no_cache && !version_has_cache()) return NVRTC_ERROR_INVALID_OPTION;
   const auto result = static_cast<nvrtcResult>(std::atoi(setting("FAKE_NVRTC_FAIL", "0")));
   if (result == NVRTC_ERROR_BUILTIN_OPERATION_FAILURE) {
     program->log = "nvrtc: error: failed to open libnvrtc-builtins.so.13.0.";
@@ -81,6 +105,7 @@ nvrtcResult nvrtcCompileProgram(nvrtcProgram program, int, const char* const*) {
     if (!listed.empty()) listed += (*at)[2].str() + " 1024 0" + bytes + cluster + '\n';
   }
   if (!listed.empty()) program->cubin = listed + '\0';
+  if (!no_cache && found_in_cache(program->text)) program->log.clear();
   return result;
 }
 nvrtcResult nvrtcGetProgramLogSize(nvrtcProgram program, size_t* size) {

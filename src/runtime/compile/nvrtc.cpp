@@ -24,6 +24,7 @@ namespace fuse::runtime {
 namespace {
 
 constexpr std::string_view split_compile = "--split-compile=";
+constexpr std::pair<int, int> first_version_that_caches{12, 9};
 // A program costs about 35 ms by itself and 15 ms for each kernel (docs/compile-once.md has the figures).
 constexpr std::size_t kernels_a_program = 8;
 
@@ -282,6 +283,9 @@ std::vector<std::string> nvrtc_options(int arch, std::size_t kernels, int thread
                                       "--ptxas-options=-v",
                                       "--std=c++17"};
   if (keeps_text()) options.emplace_back("--generate-line-info");
+  // Where a driver is installed, NVRTC keeps what it compiled; a cubin that it takes from there has no report
+  // of ptxas. What fuse keeps has one.
+  if (nvrtc_version() >= first_version_that_caches) options.emplace_back("--no-cache");
   // Last: an old NVRTC lacks it, see below.
   if (kernels > 1 && threads != 1) options.push_back(fmt::format("{}{}", split_compile, threads));
   return options;
