@@ -80,27 +80,20 @@ void Replay::moved(std::size_t slot) noexcept {
 
 Status Replay::update(const Prepared::Impl& p, std::span<const Argument> arguments) noexcept {
   Backend& backend = *p.executable->device.backend();
-  bool entered = false;  // only for what is captured: the library wants it
+  if (Status s = backend.enter(); !s) return s;
   Status failed;
   for (std::uint32_t node = 0; failed && node < stale_.size(); ++node) {
     if (!stale_[node]) continue;
     const ReadyStep& step = p.steps[p.commands.list[node].step];
-    const Work work = work_of(step, arguments.data() + step.arguments.first);
-    if (!entered && graph_->captures(node, work)) {
-      failed = backend.enter();
-      entered = static_cast<bool>(failed);
-    }
-    if (failed) failed = graph_->update(node, work);
+    failed = graph_->update(node, work_of(step, arguments.data() + step.arguments.first));
     if (failed) {
       stale_[node] = 0;
     } else {
       failed = of_step(step, failed);
     }
   }
-  if (entered) {
-    const Status left = backend.leave();
-    if (failed) failed = left;
-  }
+  const Status left = backend.leave();
+  if (failed) failed = left;
   any_stale_ = any_stale_ && !failed;
   return failed;
 }

@@ -46,12 +46,9 @@ class WorkGraph {
   /// No node is added any more: the device gets the graph. Throws driver, out_of_memory.
   virtual void finish() = 0;
 
-  /// Whether an update with the work calls its library, as that of a GEMM with addresses that are new here
-  /// does: such updates stand between the backend's enter and leave.
-  virtual bool captures(Node, const Work&) const noexcept = 0;
   /// The node's work from the next launch on: of the same kind, function, sizes and Gemm, with other
-  /// addresses. `unsupported` where the device takes no such exchange: a graph made with the new addresses
-  /// may still run.
+  /// addresses. Updates stand between the backend's enter and leave. `unsupported` where the device takes no
+  /// such exchange: a graph made with the new addresses may still run.
   virtual Status update(Node, const Work&) noexcept = 0;
   virtual Status launch(Queue&) noexcept = 0;
 };

@@ -57,8 +57,6 @@ struct Fakes {
   FUSE_TEST_CUDA(graph_nodes) = fake_function<decltype(graph_nodes)>(fake_cuda_path(),
                                                                      "fake_cuda_graph_nodes");
   FUSE_TEST_CUDA(graph_node) = fake_function<decltype(graph_node)>(fake_cuda_path(), "fake_cuda_graph_node");
-  FUSE_TEST_CUDA(graphs_need_context) =
-      fake_function<decltype(graphs_need_context)>(fake_cuda_path(), "fake_cuda_graphs_need_context");
   FUSE_TEST_CUDA(hold) = fake_function<decltype(hold)>(fake_cuda_path(), "fake_cuda_hold");
   FUSE_TEST_CUDA(in_flight) = fake_function<decltype(in_flight)>(fake_cuda_path(), "fake_cuda_in_flight");
 #undef FUSE_TEST_CUDA

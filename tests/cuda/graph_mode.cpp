@@ -51,7 +51,9 @@ TEST_CASE("a run in graph mode with the same buffers is one driver call", "[cuda
       const int before = fakes.call_count();
       run.run().throw_if_failed();
       CHECK(of_run(fakes.calls_since(before)) ==
-            std::vector{"cuGraphLaunch " + std::to_string(run.prepared.launches())});
+            std::vector<std::string>{"cuCtxPushCurrent",
+                                     "cuGraphLaunch " + std::to_string(run.prepared.launches()),
+                                     "cuCtxPopCurrent"});
     }
     CHECK(fakes.count("cuLaunchKernel") == 0);
     CHECK(fakes.count("cuStreamWaitEvent") == 0);
@@ -75,7 +77,7 @@ TEST_CASE("another buffer costs a call for each node that has it", "[cuda][graph
       const int before = fakes.call_count();
       run.run().throw_if_failed();
       const std::vector<std::string> calls = of_run(fakes.calls_since(before));
-      CHECK(calls.size() == affected + 1);
+      CHECK(calls.size() == affected + 5);
       CHECK(std::count(calls.begin(), calls.end(), "cuGraphExecKernelNodeSetParams") ==
             static_cast<std::ptrdiff_t>(affected));
       std::size_t have = 0;
@@ -156,8 +158,8 @@ TEST_CASE("two sets of buffers in turn cost a call for each node that has one, o
       CHECK(count("cuStreamBeginCapture") == (first ? gemms : 0));
       CHECK(count("cuGraphExecChildGraphNodeSetParams") == gemms);
       CHECK((fakes.blas_call_count() == products) == !first);
-      // A capture begins and ends; making the context current for all of them is 2 calls.
-      CHECK(static_cast<std::ptrdiff_t>(calls.size()) == affected + 1 + (first ? 2 * gemms + 2 : 0));
+      // A capture begins and ends. The context is made current for all updates, and for the launch.
+      CHECK(static_cast<std::ptrdiff_t>(calls.size()) == affected + 1 + 4 + (first ? 2 * gemms : 0));
       std::swap(run.views, others);
     }
   }
@@ -177,7 +179,7 @@ TEST_CASE("a longer buffer in the same place is no other buffer", "[cuda][graph]
     run.views[0] = longer.view();
     int before = fakes.call_count();
     run.run().throw_if_failed();
-    CHECK(of_run(fakes.calls_since(before)).size() == 1);
+    CHECK(of_run(fakes.calls_since(before)).size() == 3);
     // It is looked at all the same.
     run.views[0].bytes = bytes - 1;
     before = fakes.call_count();
@@ -276,39 +278,6 @@ TEST_CASE("a kernel that spins is a cooperative node, behind the memset of its c
   }
   CHECK(cooperative == 1);
   CHECK(cleared >= 0);
-}
-
-TEST_CASE("the launch of a graph makes its context current where the driver wants it", "[cuda][graph]") {
-  const FakeEnvironment environment;
-  const Fakes fakes;
-  {
-    const Executable executable = compile(branches(), Device::cuda());
-    WholeRun run(executable, {}, by_graph);
-    run.run().throw_if_failed();
-    fakes.graphs_need_context(true);
-    int before = fakes.call_count();
-    run.run().throw_if_failed();
-    const std::string launch = "cuGraphLaunch " + std::to_string(run.prepared.launches());
-    CHECK(of_run(fakes.calls_since(before)) ==
-          std::vector<std::string>{launch, "cuCtxPushCurrent", launch, "cuCtxPopCurrent"});
-    before = fakes.call_count();
-    run.run().throw_if_failed();
-    CHECK(of_run(fakes.calls_since(before)) ==
-          std::vector<std::string>{"cuCtxPushCurrent", launch, "cuCtxPopCurrent"});
-    // The default stream is that of the current context, so it is always made current.
-    fakes.graphs_need_context(false);
-    Stream legacy = executable.device().wrap_stream(nullptr);
-    WholeRun other(executable, {}, by_graph);
-    REQUIRE(other.run());
-    before = fakes.call_count();
-    if (runtime::contract::checked()) REQUIRE(other.stream.synchronize());
-    REQUIRE(other.prepared.run(legacy, other.views, other.workspace));
-    const std::vector<std::string> calls = of_run(fakes.calls_since(before));
-    REQUIRE(calls.size() >= 3);
-    CHECK(calls[calls.size() - 3] == "cuCtxPushCurrent");
-    CHECK(calls[calls.size() - 2] == launch);
-  }
-  fakes.require_clean();
 }
 
 TEST_CASE("each driver call of a run in graph mode fails once: a named status, and the next run is right",

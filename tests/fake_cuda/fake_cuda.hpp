@@ -36,8 +36,6 @@ void fake_cuda_on_record(void (*hook)(int));
 /// after 0 2", "child {...} after 1". Valid until the next launch.
 int fake_cuda_graph_nodes();
 const char* fake_cuda_graph_node(int index);
-/// Whether launches and updates of graphs are refused where no context is current; at first they are not.
-void fake_cuda_graphs_need_context(int on);
 /// A fake library's call that enqueues: 1 where the stream is captured, whose graph then does `work` with
 /// `data` and drops it at last; 0 where it is not, and the caller does the work; -1 where the capture
 /// refused.

@@ -143,11 +143,6 @@ CUresult child(CUgraph graph, CUgraphNode_st& node) {
   return CUDA_SUCCESS;
 }
 
-/// For calls that name their context by a stream or a node.
-CUresult may_need_context() {
-  return state().graphs_need_context && stack().empty() ? CUDA_ERROR_INVALID_CONTEXT : CUDA_SUCCESS;
-}
-
 }  // namespace
 
 extern "C" {
@@ -160,10 +155,6 @@ const char* fake_cuda_graph_node(int index) {
   const std::lock_guard lock(state().mutex);
   const auto i = static_cast<std::size_t>(index);
   return index >= 0 && i < state().launched.size() ? state().launched[i].c_str() : "";
-}
-void fake_cuda_graphs_need_context(int on) {
-  const std::lock_guard lock(state().mutex);
-  state().graphs_need_context = on != 0;
 }
 int fake_cuda_capture_work(void* stream, const char* text, void (*work)(void*), void* data,
                            void (*drop)(void*)) {
@@ -262,8 +253,7 @@ CUresult CUDAAPI cuGraphKernelNodeSetAttribute(CUgraphNode node, CUkernelNodeAtt
 }
 CUresult CUDAAPI cuGraphExecKernelNodeSetParams(CUgraphExec graph, CUgraphNode node,
                                                 const CUDA_KERNEL_NODE_PARAMS* params) {
-  FAKE_ENTER("cuGraphExecKernelNodeSetParams");
-  if (const CUresult none = may_need_context()) return none;
+  FAKE_ENTER_IN_CONTEXT("cuGraphExecKernelNodeSetParams");
   if (only_counting) return CUDA_SUCCESS;
   const Recording recording;
   CUgraphNode_st with;
@@ -272,8 +262,7 @@ CUresult CUDAAPI cuGraphExecKernelNodeSetParams(CUgraphExec graph, CUgraphNode n
 }
 CUresult CUDAAPI cuGraphExecMemcpyNodeSetParams(CUgraphExec graph, CUgraphNode node,
                                                 const CUDA_MEMCPY3D* params, CUcontext context) {
-  FAKE_ENTER("cuGraphExecMemcpyNodeSetParams");
-  if (const CUresult none = may_need_context()) return none;
+  FAKE_ENTER_IN_CONTEXT("cuGraphExecMemcpyNodeSetParams");
   if (only_counting) return CUDA_SUCCESS;
   const Recording recording;
   CUgraphNode_st with;
@@ -282,8 +271,7 @@ CUresult CUDAAPI cuGraphExecMemcpyNodeSetParams(CUgraphExec graph, CUgraphNode n
 }
 CUresult CUDAAPI cuGraphExecMemsetNodeSetParams(CUgraphExec graph, CUgraphNode node,
                                                 const CUDA_MEMSET_NODE_PARAMS* params, CUcontext context) {
-  FAKE_ENTER("cuGraphExecMemsetNodeSetParams");
-  if (const CUresult none = may_need_context()) return none;
+  FAKE_ENTER_IN_CONTEXT("cuGraphExecMemsetNodeSetParams");
   if (only_counting) return CUDA_SUCCESS;
   const Recording recording;
   CUgraphNode_st with;
@@ -292,8 +280,7 @@ CUresult CUDAAPI cuGraphExecMemsetNodeSetParams(CUgraphExec graph, CUgraphNode n
   return set(graph, node, std::move(with));
 }
 CUresult CUDAAPI cuGraphExecChildGraphNodeSetParams(CUgraphExec graph, CUgraphNode node, CUgraph with) {
-  FAKE_ENTER("cuGraphExecChildGraphNodeSetParams");
-  if (const CUresult none = may_need_context()) return none;
+  FAKE_ENTER_IN_CONTEXT("cuGraphExecChildGraphNodeSetParams");
   if (only_counting) return CUDA_SUCCESS;
   const Recording recording;
   CUgraphNode_st work;
@@ -317,9 +304,7 @@ CUresult CUDAAPI cuGraphUpload(CUgraphExec graph, CUstream) {
   return state().graph_execs.count(graph) ? CUDA_SUCCESS : misused(CUDA_ERROR_INVALID_HANDLE);
 }
 CUresult CUDAAPI cuGraphLaunch(CUgraphExec graph, CUstream stream) {
-  FAKE_ENTER("cuGraphLaunch %llu", static_cast<unsigned long long>(operations(*graph->graph)));
-  // The default stream is that of the current context.
-  if (const CUresult none = stream ? may_need_context() : need_context()) return none;
+  FAKE_ENTER_IN_CONTEXT("cuGraphLaunch %llu", static_cast<unsigned long long>(operations(*graph->graph)));
   if (only_counting) return CUDA_SUCCESS;
   const Recording recording;
   if (const CUresult refused = refuse_capture(stream)) return refused;

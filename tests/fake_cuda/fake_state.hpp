@@ -128,7 +128,6 @@ struct State {
   std::vector<std::string> launched;  // nodes of the last graph
   std::vector<InFlight> in_flight;
   bool holding = false;
-  bool graphs_need_context = false;
   int stream_numbers = 0;
   int largest_cluster = 16, devices = 1, most_blocks = 32;
   std::uint64_t time = 0;  // operations that any stream ran so far
@@ -145,7 +144,7 @@ struct State {
     failures.clear();
     launched.clear();
     in_flight.clear();
-    holding = graphs_need_context = false;
+    holding = false;
     largest_cluster = 16;
     devices = 1;
     most_blocks = 32;

@@ -66,7 +66,16 @@ TEST_CASE("gemm epilogue: not where a rounding would come first, nor of no produ
         std::string::npos);
 }
 
-TEST_CASE("gemm epilogue: a plan with it gives the bits of one without", "[gemm][device]") {
+/// 7 products of numbers below 2, and what is added: rounded 9 times, in any order.
+bool near(const std::vector<std::byte>& a, const std::vector<std::byte>& b) {
+  const std::vector<float> x = values_of<float>(a), y = values_of<float>(b);
+  constexpr float bound = 2 * 9 * 0x1p-24f * (7 * 4 + 2);
+  return std::equal(x.begin(), x.end(), y.begin(), y.end(),
+                    [](float left, float right) { return std::abs(left - right) <= bound; });
+}
+
+TEST_CASE("gemm epilogue: a plan with it gives the bits of one without, where our own library multiplies",
+          "[gemm][device]") {
   for (const EpilogueKind kind : {EpilogueKind::bias, EpilogueKind::add, EpilogueKind::scale}) {
     Graph g("epilogue");
     const Dim B = g.dim("B", {.min = 1, .max = 99, .hint = 8});
@@ -94,7 +103,8 @@ TEST_CASE("gemm epilogue: a plan with it gives the bits of one without", "[gemm]
         CHECK(session.prepared().launches() == (one ? 0 : 1));
         results[one] = session.get("y");
       }
-      CHECK(results[0] == results[1]);
+      // cuBLASLt may take another algorithm where a product is scaled.
+      CHECK((device.kind() == DeviceKind::cuda ? near(results[0], results[1]) : results[0] == results[1]));
     }
   }
 }

@@ -17,8 +17,9 @@ Graph heads(const Dim& B, const Dim& S, std::int64_t count, std::int64_t D, DTyp
   return g;
 }
 
-/// Of small integers, whose sums are exact in every type.
-std::vector<std::vector<std::byte>> outputs(const Executable& executable, const DimValues& dims) {
+/// Of small integers, whose sums are exact in every type. As values: cuBLASLt may make a sum of nothing but
+/// zeros -0.
+std::vector<std::vector<double>> outputs(const Executable& executable, const DimValues& dims) {
   Session session(executable, dims);
   for (std::size_t i = 0; i < executable.slots().size(); ++i) {
     const Slot& slot = executable.slots()[i];
@@ -29,7 +30,16 @@ std::vector<std::vector<std::byte>> outputs(const Executable& executable, const 
     session.set(slot.name, tensor.data);
   }
   session.run();
-  return {session.get("context"), session.get("y")};
+  std::vector<std::vector<double>> values;
+  for (const char* name : {"context", "y"}) {
+    const std::size_t slot = executable.output_slot(name);
+    runtime::HostTensor tensor =
+        runtime::HostTensor::make(executable.slots()[slot].dtype, session.prepared().shape(slot));
+    tensor.data = session.get(name);
+    values.emplace_back();
+    for (std::int64_t at = 0; at < tensor.element_count(); ++at) values.back().push_back(tensor.get(at));
+  }
+  return values;
 }
 
 TEST_CASE("heads side by side have the values of a transpose", "[runtime][device][heads]") {

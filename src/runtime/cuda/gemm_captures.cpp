@@ -19,11 +19,6 @@ std::size_t GemmCaptures::place_of(const GemmWork& work) const noexcept {
   return place;
 }
 
-CUgraph GemmCaptures::find(const GemmWork& work) const noexcept {
-  const std::size_t place = place_of(work);
-  return place < most ? captures_[place].graph : nullptr;
-}
-
 CUgraph GemmCaptures::use(const GemmWork& work) noexcept {
   const std::size_t place = place_of(work);
   if (place == most) return nullptr;

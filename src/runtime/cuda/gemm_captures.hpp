@@ -33,8 +33,6 @@ class GemmCaptures {
   static constexpr std::size_t most = 4;
 
   /// The graph captured for the work's addresses, or null.
-  CUgraph find(const GemmWork& work) const noexcept;
-  /// As find; a graph that is found is the last to be replaced.
   CUgraph use(const GemmWork& work) noexcept;
   /// Takes over what was captured for the work's addresses, which are not here yet. Gives the graph in whose
   /// place it comes, the one that was used longest ago, or null.

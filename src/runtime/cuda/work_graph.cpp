@@ -80,11 +80,6 @@ class CudaWorkGraph final : public WorkGraph {
     status.throw_if_failed();
   }
 
-  bool captures(Node node, const Work& work) const noexcept override {
-    const auto* const gemm = std::get_if<GemmWork>(&work);
-    return gemm && !captures_[node]->find(*gemm);
-  }
-
   Status update(Node node, const Work& work) noexcept override {
     return std::visit([&](const auto& w) { return update(node, w); }, work);
   }
@@ -93,9 +88,7 @@ class CudaWorkGraph final : public WorkGraph {
     CUstream stream = nullptr;
     if (Status s = cuda_stream_of(*context_, queue, stream); !s) return s;
     bool captured = false;
-    // The default streams are those of the context that is current.
-    const bool by_context = reinterpret_cast<std::uintptr_t>(stream) <= 2;
-    const Status done = call("cuGraphLaunch", by_context, [&](const Driver& d) {
+    const Status done = call("cuGraphLaunch", [&](const Driver& d) {
       const CUresult result = d.p_cuGraphLaunch(executable_, stream);
       captured = result == CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
       return result;
@@ -130,20 +123,11 @@ class CudaWorkGraph final : public WorkGraph {
     });
   }
 
-  /// A launch and the updates of nodes name their stream, function or context themselves, so no context has
-  /// to be current: a driver that says otherwise is believed from then on.
+  /// In the context, although the node or the stream names it: without a current one driver 580 ends the
+  /// process in the update of a kernel's node.
   template <class F>
-  Status call(const char* name, bool by_context, F&& body) noexcept {
-    const auto in_context = [&](const Driver& d) { return d.status(name, body(d)); };
-    if (by_context || by_context_) return context_->run(in_context);
-    if (context_->forked()) return context_->after_fork();
-    const CUresult result = body(context_->driver());
-    if (result != CUDA_ERROR_INVALID_CONTEXT && result != CUDA_ERROR_INVALID_HANDLE) {
-      return context_->driver().status(name, result);
-    }
-    const Status again = context_->run(in_context);
-    if (again) by_context_ = true;
-    return again;
+  Status call(const char* name, F&& body) noexcept {
+    return context_->run([&](const Driver& d) { return d.status(name, body(d)); });
   }
 
   // Nodes are added with stand-ins for addresses that are not known yet. The driver exchanges the width of a
@@ -209,21 +193,21 @@ class CudaWorkGraph final : public WorkGraph {
     LaunchArguments arguments;
     CUDA_KERNEL_NODE_PARAMS params{};
     if (Status s = fill(params, arguments, work); !s) return s;
-    return call("cuGraphExecKernelNodeSetParams", false, [&](const Driver& d) {
+    return call("cuGraphExecKernelNodeSetParams", [&](const Driver& d) {
       return d.p_cuGraphExecKernelNodeSetParams(executable_, nodes_[node], &params);
     });
   }
 
   Status update(Node node, const CopyWork& work) noexcept {
     const CUDA_MEMCPY3D copy = linear_copy(device_pointer(work.to), device_pointer(work.from), work.bytes);
-    return call("cuGraphExecMemcpyNodeSetParams", false, [&](const Driver& d) {
+    return call("cuGraphExecMemcpyNodeSetParams", [&](const Driver& d) {
       return d.p_cuGraphExecMemcpyNodeSetParams(executable_, nodes_[node], &copy, context_->handle());
     });
   }
 
   Status update(Node node, const MemsetWork& work) noexcept {
     const CUDA_MEMSET_NODE_PARAMS memset = linear_memset(device_pointer(work.to), work.byte, work.bytes);
-    return call("cuGraphExecMemsetNodeSetParams", false, [&](const Driver& d) {
+    return call("cuGraphExecMemsetNodeSetParams", [&](const Driver& d) {
       return d.p_cuGraphExecMemsetNodeSetParams(executable_, nodes_[node], &memset, context_->handle());
     });
   }
@@ -244,7 +228,7 @@ class CudaWorkGraph final : public WorkGraph {
   /// launch another kernel for other addresses, or one with clusters.
   Status exchange(Node node, CUgraph child) noexcept {
     bool refused = false;
-    const Status done = call("cuGraphExecChildGraphNodeSetParams", false, [&](const Driver& d) {
+    const Status done = call("cuGraphExecChildGraphNodeSetParams", [&](const Driver& d) {
       const CUresult result = d.p_cuGraphExecChildGraphNodeSetParams(executable_, nodes_[node], child);
       refused = result == CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE || result == CUDA_ERROR_NOT_SUPPORTED ||
                 result == CUDA_ERROR_INVALID_VALUE;
@@ -294,7 +278,6 @@ class CudaWorkGraph final : public WorkGraph {
   std::vector<CUgraphNode> nodes_;
   std::vector<std::unique_ptr<GemmCaptures>> captures_;  ///< of each node, null where it is no GEMM
   std::vector<CUdeviceptr> stand_ins_;                   ///< the first is of stand_in_bytes
-  bool by_context_ = false;
 };
 
 }  // namespace
