@@ -37,7 +37,7 @@
 #include "schedule/canonical.hpp"
 #include "schedule/chooser.hpp"
 #include "schedule/make_plan.hpp"
-#include "schedule/online_sums.hpp"
+#include "schedule/staged.hpp"
 
 namespace fuse {
 namespace {

@@ -58,7 +58,7 @@ void RowLowering::clear_columns() {
 void RowLowering::accumulate_column(const Column& column, const Index& row, const Index& c,
                                     const Index& trip) {
   const NodeId operand = to_.graph[column.root].operands[0];
-  std::vector<VarId> incoming = {to_.elements.value(operand, to_.operand_coordinates(dominant_, row, c))};
+  std::vector<VarId> incoming = {to_.elements.value(operand, to_.operand_coordinates(shape_, row, c))};
   builder_.at(column.root);
   if (column.state.size() == 2) incoming.push_back(builder_.value(i64, IndexValue{row}));
   const std::vector<VarId> state = builder_.declare(column.reduction, "acc", load_state(column, trip));
@@ -102,7 +102,7 @@ void RowLowering::store_warps_columns(const ThreadIndex& at) {
       builder_.append(Barrier{});
       builder_.when({{at.warp, 1}, group.inside}, [&] {
         declare_totals(running);
-        take_in_turns(running, "w", warps_, {.first = 0, .count = 1}, of_warps(shared, at));
+        take_in_turns(running, "w", warps_, {.first = 0, .count = 1}, of_value(shared, at, warp_size));
         for (std::size_t i = 0; i < columns_.size(); ++i) {
           builder_.at(columns_[i].root);
           store_part(columns_[i], at.block, c, running[i].state);

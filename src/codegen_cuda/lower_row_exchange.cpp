@@ -15,10 +15,9 @@ void RowLowering::combine_lanes(const std::vector<Running>& running, int lanes) 
 }
 
 void RowLowering::combine(const ThreadIndex& at, std::vector<Running>& running) {
-  const int lanes = units_of(nest_, walked(), schedule::Level::lane);
-  if (lanes == 1) return combine_warps(at, running);
+  if (!neighbours_share_row()) return combine_side_by_side(at, running);
   if (units_of(nest_, walked(), schedule::Level::warp) > 1) return combine_block(at, running);
-  combine_lanes(running, lanes);
+  combine_lanes(running, units_of(nest_, walked(), schedule::Level::lane));
 }
 
 void RowLowering::combine_block(const ThreadIndex& at, std::vector<Running>& running) {
@@ -43,12 +42,13 @@ void RowLowering::combine_block(const ThreadIndex& at, std::vector<Running>& run
   combine_lanes(running, lanes);
 }
 
-void RowLowering::combine_warps(const ThreadIndex& at, std::vector<Running>& running) {
-  const auto shared = shared_states(running, warps_ * warp_size);
+void RowLowering::combine_side_by_side(const ThreadIndex& at, std::vector<Running>& running) {
+  const int threads = warps_ * warp_size, values = units_of(nest_, kept(), schedule::Level::lane);
+  const auto shared = shared_states(running, threads);
   put(shared, at.warp * warp_size + at.lane, running);
   builder_.append(Barrier{});
   declare_totals(running);
-  take_in_turns(running, "w", warps_, {.first = 0, .count = 1}, of_warps(shared, at));
+  take_in_turns(running, "w", threads / values, {.first = 0, .count = 1}, of_value(shared, at, values));
 }
 
 void RowLowering::take_in_turns(const std::vector<Running>& running, const char* name, int parts,
@@ -67,9 +67,10 @@ void RowLowering::take(const std::vector<Running>& running, const LoadPart& load
   }
 }
 
-RowLowering::LoadPart RowLowering::of_warps(const std::vector<StateBuffers>& shared, const ThreadIndex& at) {
-  return [this, &shared, lane = at.lane](std::size_t i, const Index& warp) {
-    return load_state(shared[i], warp * warp_size + lane);
+RowLowering::LoadPart RowLowering::of_value(const std::vector<StateBuffers>& shared, const ThreadIndex& at,
+                                            int values) {
+  return [this, &shared, value = at.lane % values, values](std::size_t i, const Index& part) {
+    return load_state(shared[i], part * values + value);
   };
 }
 

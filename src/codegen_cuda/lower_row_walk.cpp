@@ -74,7 +74,7 @@ void RowLowering::plain_loop(const Walk& walk, const std::vector<Stage>& stages,
     const Group group{.number = Dim::index(name, groups())};
     const std::map<NodeId, BufferId> taken = take_shared(walk, group, pass);
     each_element(group, [&](const Index& which, const Index& c) {
-      const Coordinates at = to_.operand_coordinates(dominant_, walk.row, c);
+      const Coordinates at = to_.operand_coordinates(shape_, walk.row, c);
       for (const auto& [node, buffer] : taken) to_.elements.keep(node, at, buffer, which);
       visit(walk, stages, running, c, 0);
       leave_shared(walk, group, which, at, pass);
@@ -119,7 +119,7 @@ std::map<NodeId, BufferId> RowLowering::take_shared(const Walk& walk, const Grou
     if (inside.empty()) continue;
     guarded({{inside[0].bound - 1, group.number}}, [&] {
       each_element(group, [&](const Index& which, const Index& c) {
-        const VarId value = to_.elements.value(held.node, to_.operand_coordinates(dominant_, walk.row, c));
+        const VarId value = to_.elements.value(held.node, to_.operand_coordinates(shape_, walk.row, c));
         builder_.at(held.node);
         builder_.append(Store{local, which, value});
       });
@@ -145,7 +145,7 @@ void RowLowering::unrolled_loop(const Walk& walk, const std::vector<Stage>& stag
   const int pass = stages.front().pass;
   const Visit element = [&](const Index& trip, const Index& c) {
     to_.elements.enter_scope();
-    const Coordinates at = to_.operand_coordinates(dominant_, walk.row, c);
+    const Coordinates at = to_.operand_coordinates(shape_, walk.row, c);
     for (const schedule::Held& held : to_.phase.held) {
       const bool taken = held.first < pass && pass <= held.last;
       if (taken) to_.elements.keep(held.node, at, local_.at(held.node), trip);
@@ -180,7 +180,7 @@ void RowLowering::visit(const Walk& walk, const std::vector<Stage>& stages,
 
 void RowLowering::compute_row_values(const Walk& walk, const std::vector<Stage>& stages) {
   if (combines_parts()) return;
-  const Coordinates at = to_.operand_coordinates(dominant_, walk.row, 0);
+  const Coordinates at = to_.operand_coordinates(shape_, walk.row, 0);
   const std::vector<Dim> dims = to_.elements.dims(to_.graph[dominant_].operands[0]);
   std::vector<NodeId> work;
   std::unordered_set<NodeId> seen;
@@ -217,7 +217,7 @@ Coordinates RowLowering::row_coordinates(NodeId node, const Index& row) const {
 }
 
 void RowLowering::store_element(NodeId root, const Index& row, const Index& c) {
-  const Coordinates at = to_.operand_coordinates(dominant_, row, c);
+  const Coordinates at = to_.operand_coordinates(shape_, row, c);
   const VarId value = to_.elements.value(root, at);
   builder_.at(root);
   builder_.append(Store{to_.outputs.at(root), flatten(at, to_.elements.dims(root)), value});
@@ -234,8 +234,9 @@ void RowLowering::accumulate(const Running& running, const Index& row, const Ind
       incoming.push_back(builder_.value(to_.phase.scratch[i].dtype, Load{to_.scratch[i], at, {}}));
     }
   } else {
-    incoming.push_back(to_.elements.value(element_of(to_.graph, running.stage),
-                                          to_.operand_coordinates(running.root(), row, c)));
+    incoming.push_back(to_.elements.value(
+        element_of(to_.graph, running.stage),
+        to_.operand_coordinates(schedule::loop_shape(to_.graph, to_.graph[running.root()]), row, c)));
     builder_.at(running.root());
     if (running.stage.maximum) {
       incoming.push_back(builder_.value(to_.graph[running.root()].type.dtype, Constant{1, 1}));

@@ -27,7 +27,7 @@ RowLowering::RowLowering(Lowering& to)
       builder_(to.builder),
       stages_(stages_of_launch()),
       dominant_(schedule::dominant(to.phase.segment)),
-      shape_(schedule::loop_shape(to.graph, to.graph[dominant_])),
+      shape_(schedule::loop_shape(to.graph, to.phase.segment)),
       nest_(has_columns(to.phase.segment) ? nest_to_walk(to) : schedule::without_turns(nest_to_walk(to))),
       warps_(to.launch.block_threads / warp_size),
       trips_(keeps_trips(to.launch) ? to.phase.trips : 0) {
@@ -62,6 +62,8 @@ RowLowering::Walk RowLowering::walk_of(const ThreadIndex& at) const {
           .slot = rows.in_block};
 }
 
+bool RowLowering::neighbours_share_row() const { return fastest_lane(nest_) == walked(); }
+
 void RowLowering::by_rows() {
   // A block of one row at a time has its number.
   const bool shared = !varies_in_block(nest_, kept());
@@ -81,12 +83,12 @@ void RowLowering::by_rows() {
     }
     if (shared) return passes(walk, combine);
     const int lanes = units_of(nest_, walked(), Level::lane);
-    walk.row = to_.bind(builder_.unique(lanes > 1 ? "row" : "column"), walk.row, to_.results);
+    walk.row = to_.bind(builder_.unique(neighbours_share_row() ? "row" : "column"), walk.row, to_.results);
     const IndexLess inside{walk.row, to_.results};
     // Warps have rows of their own: one that has none does nothing.
     if (lanes == warp_size) return builder_.when({inside}, [&] { passes(walk, combine); });
     // Else the threads that combine are in one warp or block with those of other rows, and all take part.
-    if (lanes > 1) {
+    if (neighbours_share_row()) {
       walk.first = to_.bind(builder_.unique("l"), walk.first, lanes);
       walk.writer = {{walk.first, 1}};
     }

@@ -16,7 +16,8 @@ class ScanLowering {
         builder_(to.builder),
         root_(to.root()),
         operand_(to.graph[to.root()].operands[0]),
-        scan_(ir::attr<ir::ScanAttr>(to.graph[to.root()])) {}
+        scan_(ir::attr<ir::ScanAttr>(to.graph[to.root()])),
+        shape_(schedule::loop_shape(to.graph, to.graph[to.root()])) {}
 
   void run() { to_.launch.mapping == Mapping::scan_warp ? by_warp() : by_thread(); }
 
@@ -103,13 +104,14 @@ class ScanLowering {
 
   /// Of the c-th element that the scan visits in a row.
   Coordinates place(const Index& row, const Index& c) const {
-    return to_.operand_coordinates(root_, row, scan_.reverse ? to_.reduced - 1 - c : c);
+    return to_.operand_coordinates(shape_, row, scan_.reverse ? to_.reduced - 1 - c : c);
   }
 
   Lowering& to_;
   KernelBuilder& builder_;
   const NodeId root_, operand_;
   const ir::ScanAttr& scan_;
+  const schedule::LoopShape shape_;
   ReductionId reduction_ = 0;
 };
 

@@ -80,8 +80,8 @@ void Lowering::side_by_side(const Index& number,
   });
 }
 
-Coordinates Lowering::operand_coordinates(ir::NodeId node, const Index& outer, const Index& inner) const {
-  const schedule::LoopShape shape = schedule::loop_shape(graph, graph[node]);
+Coordinates Lowering::operand_coordinates(const schedule::LoopShape& shape, const Index& outer,
+                                          const Index& inner) const {
   const Coordinates kept = unflatten(outer, renamed(shape.kept));
   const Coordinates reduced_at = unflatten(inner, renamed(shape.reduced));
   Coordinates at;

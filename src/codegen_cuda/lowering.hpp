@@ -50,7 +50,7 @@ struct Lowering {
       const kernel::Index& number,
       const std::function<void(const kernel::Index& which, const kernel::Index& element)>& fill) const;
   /// Of the element of a reduction's or a scan's operand: number `inner` of those that result `outer` walks.
-  Coordinates operand_coordinates(ir::NodeId node, const kernel::Index& outer,
+  Coordinates operand_coordinates(const schedule::LoopShape&, const kernel::Index& outer,
                                   const kernel::Index& inner) const;
 };
 

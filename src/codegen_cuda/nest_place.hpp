@@ -22,6 +22,8 @@ struct NestPlace {
 NestPlace place_of(const schedule::Nest&, char dim, const ThreadIndex&);
 /// Units of the splits of a dim at a level, all of which have a number.
 int units_of(const schedule::Nest&, char dim, schedule::Level);
+/// The dim along which neighbouring lanes of a warp lie.
+char fastest_lane(const schedule::Nest&);
 /// Whether the threads of a block are at different places along the dim.
 bool varies_in_block(const schedule::Nest&, char dim);
 

@@ -79,6 +79,8 @@ class RowLowering {
   // ----------------------------------------------------------------------------------------------
   /// Where the thread stands in the nest. Its row may be behind the last one.
   Walk walk_of(const ThreadIndex& at) const;
+  /// The lanes of a warp that are neighbours walk one row; else they have a row each.
+  bool neighbours_share_row() const;
   /// No two blocks share a row.
   void by_rows();
   static bool keeps_trips(const schedule::KernelSchedule& launch);
@@ -95,13 +97,13 @@ class RowLowering {
   void combine(const ThreadIndex& at, std::vector<Running>& running);
   /// Of a block that shares a value: each warp combines its lanes, then every warp combines the warps.
   void combine_block(const ThreadIndex& at, std::vector<Running>& running);
-  /// Of a block whose lanes have a value each, which its warps share.
-  void combine_warps(const ThreadIndex& at, std::vector<Running>& running);
+  /// Of a block whose neighbouring lanes have a value each, which the threads beside them share.
+  void combine_side_by_side(const ThreadIndex& at, std::vector<Running>& running);
   void take_in_turns(const std::vector<Running>& running, const char* name, int parts, const Takers& takers,
                      const LoadPart& load);
   void take(const std::vector<Running>& running, const LoadPart& load, const Index& part);
-  /// Where each warp has a state for each of its lanes.
-  LoadPart of_warps(const std::vector<StateBuffers>& shared, const ThreadIndex& at);
+  /// Where threads left a state each, of `values` values by turns: of this lane's value.
+  LoadPart of_value(const std::vector<StateBuffers>& shared, const ThreadIndex& at, int values);
   void declare_totals(std::vector<Running>& running);
   std::vector<StateBuffers> shared_states(const std::vector<Running>& running, int elements);
   StateBuffers scratch_state(const Running& running) const;

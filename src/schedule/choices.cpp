@@ -34,6 +34,7 @@ std::string Choices::to_string() const {
   if (vector > 1) text += fmt::format(", vector = {}", vector);
   if (lanes < 32) text += fmt::format(", lanes = {}", lanes);
   if (online) text += ", online";
+  if (across) text += ", across";
   if (hold > 0) text += fmt::format(", hold = {}", hold);
   if (shared_hold > 0) text += fmt::format(", shared_hold = {}", shared_hold);
   return text;
@@ -53,7 +54,7 @@ int rows_at_once(const Choices& choices) {
 std::int64_t step_elements(const Choices& choices) {
   std::int64_t threads = choices.block_threads;
   if (choices.mapping == Mapping::row_warp) threads = choices.lanes;
-  if (choices.mapping == Mapping::column_tile) threads = choices.block_threads / 32;
+  if (choices.mapping == Mapping::column_tile) threads = choices.block_threads / choices.lanes;
   if (choices.mapping == Mapping::split) threads *= choices.parts;
   return threads * choices.vector;
 }

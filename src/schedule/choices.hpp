@@ -16,7 +16,7 @@ enum class Mapping : std::uint8_t {
   tile,  ///< a block a tile of two dims, where what is transposed goes through shared memory (transposed.hpp)
   row_warp,     ///< a warp a result: its lanes walk the reduced elements
   row_block,    ///< a block a result
-  column_tile,  ///< 32 results side by side a block; the warps share the reduced elements
+  column_tile,  ///< some results side by side a block; the threads beside them share the reduced elements
   split,        ///< several blocks a result, which combine their parts in fixed order: see Choices
   scan_warp,    ///< a warp a row of a scan
   scan_thread,  ///< a thread a row of a scan
@@ -34,8 +34,11 @@ struct Choices {
   int blocks = 0;
   bool cluster = false;  ///< split: the blocks of a row are a cluster, and pass parts on to each other
   int vector = 1;        ///< elements that a thread walks side by side (vector_width.hpp)
-  int lanes = 32;        ///< row_warp: threads a row, neighbours in a warp
+  int lanes = 32;        ///< neighbours in a warp: row_warp: threads a row; column_tile: results
   bool online = false;   ///< sums of exponentials in the pass of their maximum (online_sums.hpp)
+  /// row_warp, row_block: reductions across the rows are walked row by row, by blocks that share the rows
+  /// (staged.hpp).
+  bool across = false;
   /// row_warp, row_block: elements of a row that shared memory holds, where registers hold none (held.hpp); a
   /// multiple of the vector.
   int shared_hold = 0;

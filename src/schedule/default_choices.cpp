@@ -11,6 +11,7 @@
 #include "schedule/piece_cost.hpp"
 #include "schedule/residency.hpp"
 #include "schedule/shape.hpp"
+#include "schedule/staged.hpp"
 #include "schedule/transposed.hpp"
 #include "schedule/vector_width.hpp"
 
@@ -60,6 +61,14 @@ int blocks_for_columns(const ir::Graph& graph, const Segment& segment, Choices c
   return parts;
 }
 
+/// Fewer of a column's neighbours would leave a part of what memory moves at a time.
+int fewest_lanes_of(const ir::Graph& graph, const Segment& segment) {
+  constexpr int moved_at_a_time = 32;
+  std::size_t bytes = size_of(graph[graph[dominant(segment)].operands[0]].type.dtype);
+  for (const ir::NodeId input : segment.inputs) bytes = std::min(bytes, size_of(graph[input].type.dtype));
+  return std::clamp(moved_at_a_time / static_cast<int>(bytes), fewest_tile_lanes, tile_columns);
+}
+
 /// Threads of blocks that share rows: powers of two, and what lies between them.
 std::vector<int> block_sizes(const Target& target) {
   std::vector<int> sizes;
@@ -77,7 +86,7 @@ class Holding {
       : graph_(graph),
         segment_(segment),
         target_(target),
-        shape_(loop_shape(graph, graph[dominant(segment)])),
+        shape_(loop_shape(graph, segment)),
         words_(std::max(
             1, held_words(graph, held_values(graph, segment)) + column_words(graph, segment.stages))),
         wanted_(std::int64_t{target.sms} * target.max_threads_per_sm / 2) {}
@@ -257,15 +266,20 @@ Choices choices_alone(const ir::Graph& graph, const Segment& segment, const Targ
   }
   if (relation != ir::Relation::reduce) {
     const auto values = transposed(graph, segment);
-    if (values && tile_bytes(graph, *values) <= target.shared_per_block)
-      return {.mapping = Mapping::tile, .block_threads = block};
+    int side_by_side = values ? tile_vector(graph, segment, *values) : 0;
+    while (side_by_side > 0 && tile_bytes(graph, *values, side_by_side) > target.shared_per_block)
+      side_by_side /= 2;
+    if (side_by_side > 0) return {.mapping = Mapping::tile, .block_threads = block, .vector = side_by_side};
     const int vector = vector_of(graph, segment, 1, product(root.type.dims).hint(), target);
     return {.mapping = Mapping::element, .block_threads = block, .vector = vector};
   }
   const LoopShape shape = loop_shape(graph, root);
   const std::int64_t results = product(shape.kept).hint();
   const std::int64_t reduced = product(shape.reduced).hint();
-  if (!shape.inner && results >= tile_columns) return {Mapping::column_tile, block, 1};
+  if (!shape.inner && results >= tile_columns)
+    return {.mapping = Mapping::column_tile,
+            .block_threads = block,
+            .lanes = tile_lanes(product(shape.kept), target.sms, fewest_lanes_of(graph, segment))};
   const int vector = vector_of(graph, segment, results, reduced, target);
   if (reduced <= row_warp_limit) {
     const std::int64_t groups = (reduced + vector - 1) / vector;
@@ -296,9 +310,27 @@ Choices choices_alone(const ir::Graph& graph, const Segment& segment, const Targ
           .vector = vector};
 }
 
+/// By blocks that share the rows and keep the columns, where that is faster than to walk down them.
+Choices across(const ir::Graph& graph, const Segment& segment, const Choices& down, const Target& target) {
+  const std::optional<Segment> rows = across_rows(graph, segment);
+  if (!rows || down.mapping != Mapping::column_tile) return down;
+  const LoopShape shape = loop_shape(graph, *rows);
+  const std::int64_t row = product(shape.reduced).hint();
+  int vector = vector_of(graph, *rows, product(shape.kept).hint(), row, target);
+  while (vector > 1 && std::int64_t{vector} * 32 > row)
+    vector /= 2;  // all lanes of a warp have something to do
+  Choices choices = Holding(graph, *rows, target).columns(vector);
+  choices.across = true;
+  if (!columns_fit(graph, *rows, choices)) return down;
+  if (target.barrier_seconds < target.launch_seconds) choices.blocks = choices.parts;
+  const bool gains =
+      segment_seconds(graph, segment, choices, target) < segment_seconds(graph, segment, down, target);
+  return gains ? choices : down;
+}
+
 /// By vectors as wide as leave no thread more to walk.
 Choices widened(const ir::Graph& graph, const Segment& segment, Choices choices) {
-  const Dim row = product(loop_shape(graph, graph[dominant(segment)]).reduced);
+  const Dim row = product(loop_shape(graph, segment).reduced);
   const std::int64_t trips = row_trips(row, choices);
   const int widest = trips > 0 ? widest_vector(graph, segment) : 1;
   for (Choices wider = choices; wider.vector < widest; choices = wider) {
@@ -333,7 +365,7 @@ Choices in_shared_memory(const ir::Graph& graph, const Segment& segment, const C
       std::min<std::int64_t>(target.shared_per_block, share) - shared_bytes(graph, run, choices);
   const int threads = choices.mapping == Mapping::row_warp ? choices.lanes : choices.block_threads;
   const std::int64_t trip = std::int64_t{threads} * choices.vector;
-  const std::int64_t most = product(loop_shape(graph, graph[dominant(segment)]).reduced).max();
+  const std::int64_t most = product(loop_shape(graph, segment).reduced).max();
   const std::int64_t trips = std::min(left / bytes / trip, (most - 1) / trip + 1);
   Choices result = choices;
   result.hold = 0;
@@ -364,7 +396,7 @@ std::optional<KernelChoices> choices_of_phases(const ir::Graph& graph, const Pie
     own.blocks = 0;
     own.cluster = false;
     own.shared_hold = 0;  // by rows of blocks of another size, beside other phases'
-    for (const KernelSchedule& launch : launches(graph, piece.phases[i], own))
+    for (const KernelSchedule& launch : launches(graph, staged(graph, piece.phases[i], own), own))
       tiles = std::max(tiles, launch.tiles.hint());
     choices.phases.push_back(own);
   }
@@ -375,8 +407,8 @@ std::optional<KernelChoices> choices_of_phases(const ir::Graph& graph, const Pie
                                   target);
   choices.blocks = static_cast<int>(std::min<std::int64_t>(tiles, std::int64_t{an_sm} * target.sms));
   for (std::size_t i = 0; i < piece.phases.size(); ++i) {
-    const Segment& phase = piece.phases[i];
     Choices& own = choices.phases[i];
+    const Segment phase = staged(graph, piece.phases[i], own);
     if (own.mapping == Mapping::split && own.parts > choices.blocks) return std::nullopt;
     if (has_columns(phase) && !columns_fit(graph, phase, own)) return std::nullopt;
     if (own.mapping == Mapping::split || has_columns(phase)) own.blocks = choices.blocks;
@@ -390,6 +422,7 @@ std::optional<KernelChoices> choices_of_phases(const ir::Graph& graph, const Pie
 Choices default_choices(const ir::Graph& graph, const Segment& segment, const Target& target) {
   Choices choices = choices_alone(graph, segment, target);
   if (info(graph[dominant(segment)].op).relation != ir::Relation::reduce) return choices;
+  if (const Choices by_rows = across(graph, segment, choices, target); by_rows.across) return by_rows;
   if (segment.stages.size() == 1) return widened(graph, segment, choices);
   const Holding holding(graph, segment, target);
   choices = has_columns(segment) ? holding.columns(choices.vector) : holding.rows(choices);

@@ -10,6 +10,7 @@
 #include "schedule/chooser.hpp"
 #include "schedule/piece_cost.hpp"
 #include "schedule/piece_graph.hpp"
+#include "schedule/staged.hpp"
 
 namespace fuse::schedule {
 namespace {
@@ -125,8 +126,10 @@ class Joiner {
 
   std::size_t scratch_arrays(const Piece& piece) const {
     std::size_t arrays = 0;
-    for (std::size_t i = 0; i < piece.phases.size(); ++i)
-      arrays += scratch_of(graph_, piece.phases[i], piece.chosen->choices.phases[i]).size();
+    for (std::size_t i = 0; i < piece.phases.size(); ++i) {
+      const Choices& choices = piece.chosen->choices.phases[i];
+      arrays += scratch_of(graph_, staged(graph_, piece.phases[i], choices), choices).size();
+    }
     return arrays;
   }
 

@@ -89,9 +89,4 @@ std::optional<Segment> with_online_sums(const ir::Graph& graph, const Segment& s
   return online;
 }
 
-Segment staged(const ir::Graph& graph, const Segment& segment, const Choices& choices) {
-  if (!choices.online) return segment;
-  return with_online_sums(graph, segment).value_or(segment);
-}
-
 }  // namespace fuse::schedule

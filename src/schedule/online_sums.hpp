@@ -26,7 +26,4 @@ std::optional<ir::NodeId> maximum_below(const ir::Graph&, const ir::Node& sum);
 /// none. A piece of rows alone, of one phase.
 std::optional<Segment> with_online_sums(const ir::Graph&, const Segment&);
 
-/// The piece as these choices run it; its phases as theirs do.
-Segment staged(const ir::Graph&, const Segment&, const Choices&);
-
 }  // namespace fuse::schedule

@@ -6,10 +6,9 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <optional>
 #include <utility>
 
-#include "schedule/online_sums.hpp"
+#include "schedule/staged.hpp"
 #include "schedule/step_cost.hpp"
 
 namespace fuse::schedule {
@@ -52,8 +51,7 @@ double rereads(const ir::Graph& graph, const Segment& segment, const Choices& ch
 /// Of one phase; rows of split ones in one kernel wait for each other, behind each pass.
 double phase_seconds(const ir::Graph& graph, const Segment& cut, const Choices& choices,
                      std::int64_t most_blocks, const Target& target) {
-  const std::optional<Segment> online = choices.online ? with_online_sums(graph, cut) : std::nullopt;
-  const Segment& segment = online ? *online : cut;
+  const Segment segment = staged(graph, cut, choices);
   const std::int64_t scratch = scratch_bytes(graph, segment, choices);
   const std::int64_t inputs = bytes_of(graph, segment.inputs), moved = moved_bytes(graph, segment);
   const std::vector<KernelSchedule> kernels = launches(graph, segment, choices);

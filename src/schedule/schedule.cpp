@@ -11,10 +11,10 @@
 
 #include "ir/dim_poly.hpp"
 #include "schedule/launch_bounds.hpp"
-#include "schedule/online_sums.hpp"
 #include "schedule/residency.hpp"
 #include "schedule/schemes.hpp"
 #include "schedule/shape.hpp"
+#include "schedule/staged.hpp"
 #include "schedule/transposed.hpp"
 #include "schedule/vector_width.hpp"
 
@@ -102,15 +102,17 @@ Nest nest_of(const KernelSchedule& kernel, const NestForm& form = {}) {
       if (kernel.mapping == Mapping::scan_thread) add(walked, Level::serial, rest);
       return nest;
     case Mapping::tile:
-      nest.dims.push_back({'x', tile_side});
+      nest.dims.push_back({'x', tile_side(kernel.vector)});
       add(walked, Level::serial, rest);
       add(walked, Level::warp, warps);
-      add('x', Level::lane, tile_side);
+      add('x', Level::lane, 32);
+      add('x', Level::vector, kernel.vector);
       return nest;
     case Mapping::column_tile:
       add(walked, Level::serial, rest);
       add(walked, Level::warp, warps);
-      add(kept, Level::lane, tile_columns);
+      add(walked, Level::lane, 32 / lanes);
+      add(kept, Level::lane, lanes);
       return nest;
     case Mapping::row_warp:
     case Mapping::scan_warp:
@@ -178,6 +180,12 @@ std::vector<Stage> column_reductions(const std::vector<Stage>& all) {
 
 }  // namespace
 
+int tile_lanes(const Dim& results, std::int64_t blocks, int fewest) {
+  int lanes = tile_columns;
+  while (lanes > fewest && results.hint() < blocks * lanes) lanes /= 2;
+  return lanes;
+}
+
 int column_words(const ir::Graph& graph, const std::vector<Stage>& stages) {
   int bytes = 0;
   for (const Stage& stage : column_reductions(stages)) {
@@ -189,7 +197,7 @@ int column_words(const ir::Graph& graph, const std::vector<Stage>& stages) {
 
 bool columns_fit(const ir::Graph& graph, const Segment& segment, const Choices& choices) {
   if (choices.mapping != Mapping::row_block && choices.mapping != Mapping::row_warp) return false;
-  const Dim row = product(loop_shape(graph, graph[dominant(segment)]).reduced);
+  const Dim row = product(loop_shape(graph, segment).reduced);
   const std::int64_t trips = row_trips(row, choices);
   return trips > 0 && trips * column_words(graph, segment.stages) <= most_columns;
 }
@@ -210,7 +218,7 @@ bool splits_stages(const Segment& segment, const Choices& choices) {
 std::int64_t shared_bytes(const ir::Graph& graph, const Piece& piece, const KernelChoices& choices) {
   std::int64_t bytes = 0;
   for (std::size_t i = 0; i < piece.phases.size(); ++i)
-    bytes += shared_bytes(graph, piece.phases[i], choices.phases[i]);
+    bytes += shared_bytes(graph, staged(graph, piece.phases[i], choices.phases[i]), choices.phases[i]);
   return bytes;
 }
 
@@ -228,7 +236,8 @@ std::int64_t shared_bytes(const ir::Graph& graph, const Segment& segment, const 
     states = choices.block_threads / 32;
   if (by_warp || choices.blocks > 0) columns = choices.block_threads;
   if (by_warp && choices.blocks > 0) columns += choices.block_threads;
-  if (choices.mapping == Mapping::tile) return tile_bytes(graph, transposed(graph, segment).value());
+  if (choices.mapping == Mapping::tile)
+    return tile_bytes(graph, transposed(graph, segment).value(), choices.vector);
   std::int64_t sum = 0;
   if (choices.shared_hold > 0) {
     for (const Held& held : shared_values(graph, segment)) {
@@ -254,8 +263,9 @@ std::vector<KernelSchedule> launches(const ir::Graph& graph, const Segment& segm
     kernel.reduced = 1;
     if (choices.mapping == Mapping::tile) {
       KernelSchedule tile = kernel;
-      tile.results = product(tile_dims(graph[stored].type.dims, transposed(graph, segment).value()));
-      tile.reduced = tile_side;
+      tile.results =
+          product(tile_dims(graph[stored].type.dims, transposed(graph, segment).value(), choices.vector));
+      tile.reduced = tile_side(choices.vector);
       set_nest(kernel, nest_of(tile, {.kept = 't', .walked = 'y'}));
     } else {
       set_nest(kernel, nest_of(kernel));
@@ -263,7 +273,7 @@ std::vector<KernelSchedule> launches(const ir::Graph& graph, const Segment& segm
     if (choices.blocks > 0) take_turns(kernel, choices.blocks);
     return {kernel};
   }
-  const LoopShape shape = loop_shape(graph, graph[dominant(segment)]);
+  const LoopShape shape = loop_shape(graph, segment);
   kernel.results = product(shape.kept);
   kernel.reduced = product(shape.reduced);
   const bool columns = has_columns(segment);
@@ -294,6 +304,7 @@ std::vector<KernelSchedule> launches(const ir::Graph& graph, const Segment& segm
                          .reduced = choices.parts,
                          .block_threads = std::min(columns ? 256 : 128, choices.block_threads),
                          .section = 1};
+  if (columns) combine.lanes = tile_lanes(combine.results, choices.parts, fewest_tile_lanes);
   if (columns) set_nest(kernel, nest_of(kernel, {.parts = choices.parts, .columns = true}));
   if (choices.blocks > 0) combine.block_threads = choices.block_threads;
   set_nest(combine, nest_of(combine, {.kept = columns ? 'c' : 'r', .walked = 'p'}));
@@ -446,15 +457,17 @@ std::string defect_of(const ir::Graph& graph, const PhaseSchedule& phase, const 
   const Choices& choices = phase.choices;
   const Segment& segment = phase.segment;
   if (form_of(graph, segment) != form_of(choices.mapping)) return "the mapping does not fit the segment";
-  const int widest = widest_vector(graph, segment);
+  const auto tiled = choices.mapping == Mapping::tile ? transposed(graph, segment) : std::nullopt;
+  const int widest = tiled ? tile_vector(graph, segment, *tiled) : widest_vector(graph, segment);
   if (choices.vector < 1 || choices.vector > widest || !std::has_single_bit(unsigned(choices.vector)))
     return fmt::format("{} elements side by side, of {}", choices.vector, widest);
-  if (choices.vector > 1 && (choices.mapping == Mapping::column_tile || choices.mapping == Mapping::tile))
+  if (choices.vector > 1 && choices.mapping == Mapping::column_tile)
     return "columns side by side in a thread";
-  if (choices.mapping == Mapping::tile && !transposed(graph, segment))
-    return "tiles of what is not transposed";
-  const bool packs = choices.mapping == Mapping::row_warp && !has_columns(segment);
+  if (choices.mapping == Mapping::tile && !tiled) return "tiles of what is not transposed";
+  const bool packs = (choices.mapping == Mapping::row_warp && !has_columns(segment)) ||
+                     choices.mapping == Mapping::column_tile;
   const bool power = choices.lanes > 1 && choices.lanes <= 32 && (choices.lanes & (choices.lanes - 1)) == 0;
+  if (choices.across && !has_columns(segment)) return "rows that nothing is reduced across";
   if (!power || (choices.lanes != 32 && !packs)) return fmt::format("rows of {} lanes", choices.lanes);
   const bool by_rows = choices.mapping == Mapping::row_warp || choices.mapping == Mapping::row_block;
   const bool whole_vectors = choices.shared_hold % choices.vector == 0;

@@ -70,9 +70,12 @@ std::int64_t row_groups(const PhaseSchedule&);
 /// Counters of the joined kernel: one of all blocks, then those of the phases' groups.
 std::int64_t barrier_counters(const Schedule&);
 
-inline constexpr int tile_columns = 32;  ///< of column_tile: results side by side
+inline constexpr int tile_columns = 32;      ///< of column_tile: results side by side, at most
+inline constexpr int fewest_tile_lanes = 8;  ///< whose values of four bytes are what memory moves at a time
 inline constexpr int most_held = 32;  ///< registers of a thread: half of what it has at half of the occupancy
 
+/// Results side by side in a tile: as many as leave a tile to each of so many blocks, `fewest` or more.
+int tile_lanes(const Dim& results, std::int64_t blocks, int fewest);
 /// 32-bit registers that an element of all columns' state takes.
 int column_words(const ir::Graph&, const std::vector<Stage>&);
 /// Whether threads can keep the columns of their elements in registers.

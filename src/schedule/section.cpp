@@ -104,7 +104,7 @@ std::vector<Stage> stages_over_parts(const Section& section) {
 std::vector<ScratchArray> scratch_of(const ir::Graph& graph, const Segment& segment, const Choices& choices) {
   std::vector<ScratchArray> arrays;
   if (!leaves_parts(segment, choices)) return arrays;
-  const LoopShape shape = loop_shape(graph, graph[dominant(segment)]);
+  const LoopShape shape = loop_shape(graph, segment);
   const Dim elements = product(has_columns(segment) ? shape.reduced : shape.kept) * choices.parts;
   for (const Stage& stage : segment.stages) {
     if (stage.form != parted_form(segment)) continue;

@@ -63,16 +63,33 @@ std::vector<DType> reduction_state(const ir::Graph& graph, const Stage& stage) {
   return {element};
 }
 
-NodeId dominant(const Segment& segment) {
+namespace {
+
+const Stage* first_of(const Segment& segment, Stage::Form form) {
   const auto found = std::find_if(segment.stages.begin(), segment.stages.end(),
-                                  [](const Stage& stage) { return stage.form == Stage::Form::reduce; });
-  return found == segment.stages.end() ? segment.root : found->root;
+                                  [&](const Stage& stage) { return stage.form == form; });
+  return found == segment.stages.end() ? nullptr : &*found;
 }
 
-bool has_columns(const Segment& segment) {
-  return std::any_of(segment.stages.begin(), segment.stages.end(),
-                     [](const Stage& stage) { return stage.form == Stage::Form::column_reduce; });
+}  // namespace
+
+NodeId dominant(const Segment& segment) {
+  for (const Stage::Form form : {Stage::Form::reduce, Stage::Form::column_reduce}) {
+    if (const Stage* stage = first_of(segment, form)) return stage->root;
+  }
+  return segment.root;
 }
+
+LoopShape loop_shape(const ir::Graph& graph, const Segment& segment) {
+  LoopShape shape = loop_shape(graph, graph[dominant(segment)]);
+  if (first_of(segment, Stage::Form::reduce) || !has_columns(segment)) return shape;
+  std::swap(shape.kept, shape.reduced);
+  shape.is_reduced.flip();
+  shape.inner = !shape.inner;
+  return shape;
+}
+
+bool has_columns(const Segment& segment) { return first_of(segment, Stage::Form::column_reduce) != nullptr; }
 
 int last_pass(const std::vector<Stage>& stages) {
   int last = 0;

@@ -17,6 +17,7 @@
 #include "ir/graph.hpp"
 #include "schedule/choices.hpp"
 #include "schedule/group.hpp"
+#include "schedule/shape.hpp"
 
 namespace fuse::schedule {
 
@@ -92,6 +93,9 @@ std::vector<ir::NodeId> totals_of(const Stage&);
 std::vector<DType> reduction_state(const ir::Graph&, const Stage&);
 /// The reduction whose loops all stages share; where there is none, the root.
 ir::NodeId dominant(const Segment&);
+/// Of the loops of the dominant, which reduces or scans. Where nothing but columns is reduced, they are those
+/// of the rows: what is reduced counts as kept, since a row is what is kept.
+LoopShape loop_shape(const ir::Graph&, const Segment&);
 /// Whether blocks pass columns on to each other: what is made of columns takes a launch of its own.
 bool has_columns(const Segment&);
 inline bool is_column(Stage::Form form) {

@@ -30,7 +30,7 @@ std::optional<Transposed> transposed(const ir::Graph& graph, const Segment& segm
   if (segment.in_place || relation == Relation::reduce || relation == Relation::scan) return std::nullopt;
   const std::vector<Dim>& dims = leader.type.dims;
   const auto inner = innermost(dims);
-  const auto is_long = [&](std::size_t dim) { return dims[dim].hint() > tile_side / 2; };
+  const auto is_long = [&](std::size_t dim) { return dims[dim].hint() > tile_side(1) / 2; };
   if (!inner || !is_long(*inner)) return std::nullopt;
   Transposed found{.inner = *inner};
   std::unordered_set<NodeId> seen(segment.inputs.begin(), segment.inputs.end());
@@ -54,16 +54,18 @@ std::optional<Transposed> transposed(const ir::Graph& graph, const Segment& segm
   return found;
 }
 
-std::vector<Dim> tile_dims(const std::vector<Dim>& dims, const Transposed& values) {
+std::vector<Dim> tile_dims(const std::vector<Dim>& dims, const Transposed& values, int vector) {
   std::vector<Dim> tiles = dims;
-  for (const std::size_t dim : {values.along, values.inner}) tiles[dim] = ceil_div(dims[dim], tile_side);
+  for (const std::size_t dim : {values.along, values.inner})
+    tiles[dim] = ceil_div(dims[dim], tile_side(vector));
   return tiles;
 }
 
-std::int64_t tile_bytes(const ir::Graph& graph, const Transposed& values) {
+std::int64_t tile_bytes(const ir::Graph& graph, const Transposed& values, int vector) {
   std::int64_t bytes = 0;
   for (const NodeId id : values.nodes)
-    bytes += std::int64_t{tile_side} * tile_pitch * static_cast<std::int64_t>(size_of(graph[id].type.dtype));
+    bytes += std::int64_t{tile_side(vector)} * tile_pitch(vector) *
+             static_cast<std::int64_t>(size_of(graph[id].type.dtype));
   return bytes;
 }
 

@@ -14,9 +14,10 @@
 
 namespace fuse::schedule {
 
-inline constexpr int tile_side = 32;  ///< elements of a tile, along both of its dims
-inline constexpr int tile_pitch =
-    tile_side + 1;  ///< between its rows in shared memory, so that columns take all banks
+/// Elements of a tile along both of its dims: each lane of a warp has `vector` of them side by side.
+inline int tile_side(int vector) { return 32 * vector; }
+/// Between its rows in shared memory: rows of words begin in other banks each, so that columns take them all.
+inline int tile_pitch(int vector) { return tile_side(vector) + vector; }
 
 struct Transposed {
   std::vector<ir::NodeId> nodes{};  ///< the permutes, of the results' dims
@@ -24,12 +25,12 @@ struct Transposed {
   std::size_t inner = 0;            ///< the innermost long dim of the results
 };
 
-/// Of a piece without reductions, where both dims are longer than half a tile. Of permutes along several
-/// dims, those along the first one found.
+/// Of a piece without reductions, where both dims are longer than half of the smallest tile. Of permutes
+/// along several dims, those along the first one found.
 std::optional<Transposed> transposed(const ir::Graph&, const Segment&);
 /// Extents of the tiles that cover the results' dims: the two dims in units of a tile.
-std::vector<Dim> tile_dims(const std::vector<Dim>& dims, const Transposed&);
+std::vector<Dim> tile_dims(const std::vector<Dim>& dims, const Transposed&, int vector);
 /// Shared memory of a block.
-std::int64_t tile_bytes(const ir::Graph&, const Transposed&);
+std::int64_t tile_bytes(const ir::Graph&, const Transposed&, int vector);
 
 }  // namespace fuse::schedule

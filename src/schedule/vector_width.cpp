@@ -55,6 +55,9 @@ class Walker {
     return true;
   }
 
+  /// What it is computed of is visited on its own.
+  void stop_at(NodeId id) { seen_.insert(id); }
+
   /// Stored, or read from memory: what a thread accesses at a time. All must begin at a multiple.
   void narrow(const ir::Node& node, bool in_memory) {
     const std::vector<Dim>& dims = node.type.dims;
@@ -135,7 +138,7 @@ int widest_vector(const ir::Graph& graph, const Segment& segment) {
   const Relation relation = info(leader.op).relation;
   if (segment.in_place || relation == Relation::scan) return 1;
   const bool reduces = relation == Relation::reduce;
-  if (reduces && !loop_shape(graph, leader).inner) return 1;
+  if (reduces && !loop_shape(graph, segment).inner) return 1;
   const std::vector<Dim>& walked = (reduces ? graph[leader.operands[0]] : leader).type.dims;
   Walker walker(graph, segment, product(walked).hint());
   const std::vector<NodeId>& results = segment.results;
@@ -147,6 +150,25 @@ int widest_vector(const ir::Graph& graph, const Segment& segment) {
     if (!walker.visit(element_of(graph, stage))) return 1;
   }
   return walker.width();
+}
+
+int tile_vector(const ir::Graph& graph, const Segment& segment, const Transposed& values) {
+  constexpr int bytes_of_lane = 4;  // with which the lanes of a warp access a whole line
+  Walker walker(graph, segment, product(graph[segment.root].type.dims).hint());
+  std::size_t bytes = bytes_of_lane;
+  for (const NodeId input : segment.inputs) bytes = std::min(bytes, size_of(graph[input].type.dtype));
+  for (const NodeId permute : values.nodes) walker.stop_at(permute);
+  for (const NodeId result : segment.results) {
+    bytes = std::min(bytes, size_of(graph[result].type.dtype));
+    walker.narrow(graph[result], true);
+  }
+  for (const Stage& stage : segment.stages) {
+    if (!walker.visit(stage.root)) return 1;
+  }
+  for (const NodeId permute : values.nodes) {
+    if (!walker.visit(graph[permute].operands[0])) return 1;
+  }
+  return std::min(walker.width(), bytes_of_lane / static_cast<int>(bytes));
 }
 
 }  // namespace fuse::schedule

@@ -16,6 +16,7 @@
 #include "schedule/default_choices.hpp"
 #include "schedule/online_sums.hpp"
 #include "schedule/paper_choices.hpp"
+#include "schedule/staged.hpp"
 #include "schedule/transposed.hpp"
 #include "schedule/vector_width.hpp"
 
@@ -55,6 +56,12 @@ schedule::Choices random_choices(const ir::Graph& graph, const schedule::Segment
                                  const Target& target, Random& random) {
   using schedule::Mapping;
   schedule::Choices choices;
+  if (const auto rows = schedule::across_rows(graph, segment); rows && random.between(0, 2) > 0) {
+    choices = random_choices(graph, *rows, target, random);
+    choices.across = true;
+    if (columns_fit(graph, *rows, choices)) return choices;
+    choices = {};
+  }
   const std::int64_t most = target.max_threads_per_block / 32;
   choices.block_threads = static_cast<int>(32 * random.between(1, std::min<std::int64_t>(most, 16)));
   const ir::Relation relation = info(graph[dominant(segment)].op).relation;
@@ -68,8 +75,12 @@ schedule::Choices random_choices(const ir::Graph& graph, const schedule::Segment
   if (relation != ir::Relation::reduce && relation != ir::Relation::scan &&
       schedule::transposed(graph, segment) && random.between(0, 2) > 0) {
     choices.mapping = Mapping::tile;
-    choices.vector = 1;
-    if (shared_bytes(graph, segment, choices) > target.shared_per_block) choices.mapping = Mapping::element;
+    choices.vector =
+        std::min(vector, schedule::tile_vector(graph, segment, *schedule::transposed(graph, segment)));
+    if (shared_bytes(graph, segment, choices) > target.shared_per_block) {
+      choices.mapping = Mapping::element;
+      choices.vector = 1;
+    }
   }
   if (relation != ir::Relation::reduce) return choices;
   choices.mapping = random.pick({Mapping::row_warp, Mapping::row_block, Mapping::column_tile});
@@ -102,8 +113,8 @@ schedule::Choices random_choices(const ir::Graph& graph, const schedule::Segment
     choices.hold = 0;
     choices.shared_hold = choices.vector * static_cast<int>(random.pick({1, 2, 5, 32}));
   }
-  if (choices.mapping == Mapping::row_warp && !has_columns(segment))
-    choices.lanes = static_cast<int>(random.pick({8, 16, 32, 32}));
+  const bool lanes = choices.mapping == Mapping::row_warp || choices.mapping == Mapping::column_tile;
+  if (lanes && !has_columns(segment)) choices.lanes = static_cast<int>(random.pick({8, 16, 32, 32}));
   while (shared_bytes(graph, segment, choices) > target.shared_per_block) {
     choices.block_threads = choices.block_threads / 64 * 32;
   }

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "schedule/online_sums.hpp"
 #include "schedule/schedule_support.hpp"
+#include "schedule/staged.hpp"
 
 using namespace fuse;        // NOLINT
 using namespace fuse::test;  // NOLINT
