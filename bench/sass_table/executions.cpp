@@ -305,7 +305,9 @@ void add_accesses(const kernel::Kernel& kernel, const std::vector<Stmt>& body, s
 std::size_t Executions::region_of(int line) const {
   std::size_t found = 0;
   for (std::size_t i = 1; i < regions.size(); ++i) {
-    if (regions[i].first_line <= line && line <= regions[i].last_line) found = i;
+    // What decides about a condition stands on its line, and outside of it.
+    const int first = regions[i].first_line + (regions[i].kind == Region::Kind::condition ? 1 : 0);
+    if (first <= line && line <= regions[i].last_line) found = i;
   }
   return found;
 }

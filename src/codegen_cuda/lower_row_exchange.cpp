@@ -7,10 +7,10 @@ namespace fuse::codegen {
 
 using namespace kernel;  // NOLINT: this file is about the kernel IR
 
-void RowLowering::combine_lanes(const std::vector<Running>& running, int lanes) {
+void RowLowering::combine_lanes(const std::vector<Running>& running, int lanes, int stride) {
   for (const Running& each : running) {
     builder_.at(each.root());
-    builder_.append(WarpCombine{each.reduction, each.state, lanes});
+    builder_.append(WarpCombine{each.reduction, each.state, lanes, stride});
   }
 }
 
@@ -43,12 +43,18 @@ void RowLowering::combine_block(const ThreadIndex& at, std::vector<Running>& run
 }
 
 void RowLowering::combine_side_by_side(const ThreadIndex& at, std::vector<Running>& running) {
-  const int threads = warps_ * warp_size, values = units_of(nest_, kept(), schedule::Level::lane);
-  const auto shared = shared_states(running, threads);
-  put(shared, at.warp * warp_size + at.lane, running);
+  const int values = units_of(nest_, kept(), schedule::Level::lane);
+  const auto shared = shared_states(running, warps_ * values);
+  const auto leave = [&] { put(shared, at.warp * values + at.lane, running); };
+  if (values < warp_size) {
+    combine_lanes(running, warp_size / values, values);
+    builder_.when({{at.lane, values}}, leave);
+  } else {
+    leave();
+  }
   builder_.append(Barrier{});
   declare_totals(running);
-  take_in_turns(running, "w", threads / values, {.first = 0, .count = 1}, of_value(shared, at, values));
+  take_in_turns(running, "w", warps_, {.first = 0, .count = 1}, of_value(shared, at, values));
 }
 
 void RowLowering::take_in_turns(const std::vector<Running>& running, const char* name, int parts,

@@ -88,10 +88,8 @@ void RowLowering::by_rows() {
     // Warps have rows of their own: one that has none does nothing.
     if (lanes == warp_size) return builder_.when({inside}, [&] { passes(walk, combine); });
     // Else the threads that combine are in one warp or block with those of other rows, and all take part.
-    if (neighbours_share_row()) {
-      walk.first = to_.bind(builder_.unique("l"), walk.first, lanes);
-      walk.writer = {{walk.first, 1}};
-    }
+    if (neighbours_share_row()) walk.first = to_.bind(builder_.unique("l"), walk.first, lanes);
+    if (lanes > 1) walk.writer = {{walk.first, 1}};
     walk.inside = {inside};
     walk.writer.push_back(inside);
     passes(walk, combine);

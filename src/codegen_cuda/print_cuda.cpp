@@ -312,7 +312,8 @@ class KernelPrinter {
       return;
     }
     line("#pragma unroll");
-    line(fmt::format("for (int d = {}; d > 0; d >>= 1) {{", combine.lanes / 2));
+    line(fmt::format("for (int d = {}; d > {}; d >>= 1) {{", combine.stride * combine.lanes / 2,
+                     combine.stride / 2));
     ++depth_;
     std::vector<std::string> others;
     for (std::size_t i = 0; i < combine.state.size(); ++i) {

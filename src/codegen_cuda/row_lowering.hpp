@@ -92,7 +92,7 @@ class RowLowering {
   // Wherever parts of a value are left, in shared memory of the block or the cluster or in global memory, the
   // exchange is this: each writer puts its state, a barrier of that level, the threads that share the value
   // take the parts in turns, and a butterfly combines these threads.
-  void combine_lanes(const std::vector<Running>& running, int lanes = warp_size);
+  void combine_lanes(const std::vector<Running>& running, int lanes = warp_size, int stride = 1);
   /// What the threads of a block have of a row, as the nest lays the row over them.
   void combine(const ThreadIndex& at, std::vector<Running>& running);
   /// Of a block that shares a value: each warp combines its lanes, then every warp combines the warps.
@@ -102,7 +102,7 @@ class RowLowering {
   void take_in_turns(const std::vector<Running>& running, const char* name, int parts, const Takers& takers,
                      const LoadPart& load);
   void take(const std::vector<Running>& running, const LoadPart& load, const Index& part);
-  /// Where threads left a state each, of `values` values by turns: of this lane's value.
+  /// Where warps left the states of `values` values, side by side: of this lane's value.
   LoadPart of_value(const std::vector<StateBuffers>& shared, const ThreadIndex& at, int values);
   void declare_totals(std::vector<Running>& running);
   std::vector<StateBuffers> shared_states(const std::vector<Running>& running, int elements);

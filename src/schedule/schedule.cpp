@@ -231,7 +231,7 @@ std::int64_t shared_bytes(const ir::Graph& graph, const Segment& segment, const 
   const bool by_tile = choices.mapping == Mapping::column_tile,
              by_warp = choices.mapping == Mapping::row_warp;
   std::int64_t states = 0, columns = 0;  // of a block: of each reduction
-  if (by_tile) states = choices.block_threads;
+  if (by_tile) states = choices.block_threads / 32 * choices.lanes;
   if (choices.mapping == Mapping::row_block || choices.mapping == Mapping::split)
     states = choices.block_threads / 32;
   if (by_warp || choices.blocks > 0) columns = choices.block_threads;

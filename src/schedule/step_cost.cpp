@@ -8,7 +8,6 @@ namespace fuse::schedule {
 namespace {
 
 constexpr double gemm_tile = 128;
-constexpr double bytes_an_sm = 32 << 10;  // that a multiprocessor keeps in flight in a transfer
 
 /// A part of the device has a part of its bandwidth and of its arithmetic.
 StepCost roofline(double bytes, double operations, double share, const Target& target) {
@@ -20,9 +19,10 @@ StepCost roofline(double bytes, double operations, double share, const Target& t
 
 }  // namespace
 
-StepCost kernel_cost(std::int64_t bytes, const Residency& launch, const Target& target) {
+StepCost kernel_cost(std::int64_t bytes, const Residency& launch, const Target& target, double most) {
   const double places = std::max(1, blocks_per_sm(launch, target)) * static_cast<double>(target.sms);
-  return roofline(static_cast<double>(bytes), 0, static_cast<double>(launch.blocks) / places, target);
+  const double share = std::min(most, static_cast<double>(launch.blocks) / places);
+  return roofline(static_cast<double>(bytes), 0, share, target);
 }
 
 StepCost gemm_cost(std::int64_t bytes, std::int64_t batch, std::int64_t m, std::int64_t n, std::int64_t k,
@@ -35,7 +35,7 @@ StepCost gemm_cost(std::int64_t bytes, std::int64_t batch, std::int64_t m, std::
 }
 
 StepCost transfer_cost(std::int64_t bytes, const Target& target) {
-  return roofline(static_cast<double>(bytes), 0, static_cast<double>(bytes) / (bytes_an_sm * target.sms),
+  return roofline(static_cast<double>(bytes), 0, static_cast<double>(bytes) / (bytes_in_flight * target.sms),
                   target);
 }
 

@@ -14,8 +14,12 @@ struct StepCost {
   double share = 1;  ///< of the device that it fills, above 0 and at most 1
 };
 
-/// `bytes`: of all operands and results, each once.
-StepCost kernel_cost(std::int64_t bytes, const Residency&, const Target&);
+/// That a multiprocessor keeps in flight where it moves as much as it can.
+inline constexpr double bytes_in_flight = 32 << 10;
+
+/// `bytes`: of all operands and results, each once. `most`: the share of the bandwidth that the threads'
+/// accesses reach, however many blocks there are.
+StepCost kernel_cost(std::int64_t bytes, const Residency&, const Target&, double most = 1);
 /// A GEMM's blocks are taken to make tiles of 128 x 128.
 StepCost gemm_cost(std::int64_t bytes, std::int64_t batch, std::int64_t m, std::int64_t n, std::int64_t k,
                    const Target&);

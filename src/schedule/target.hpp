@@ -28,10 +28,13 @@ struct Target {
   std::size_t argument_bytes = 4096;  ///< that a launch takes
   double bandwidth = 4.3e12;          ///< bytes/s of a device copy
   double flops_f32 = 60e12;           ///< flop/s outside tensor cores
+  // But for that of a launch, as measured on an H200 (docs/performance.md); there a launch took 4.5 us, which
+  // is what the call took of the host's time, on a virtual machine.
   double launch_seconds = 2.5e-6;
-  double node_seconds = 1.3e-6;     ///< between two kernels of a replayed graph
-  double cluster_seconds = 0.5e-6;  ///< that the blocks of a cluster wait for each other
-  double barrier_seconds = 1.5e-6;  ///< that all blocks of a kernel wait for each other
+  double node_seconds = 1.0e-6;  ///< between two kernels of a replayed graph
+  double cluster_seconds =
+      0.4e-6;  ///< that the blocks of a cluster wait for each other, with what they stored
+  double barrier_seconds = 1.0e-6;  ///< that all blocks of a kernel wait for each other, likewise
 };
 
 /// What no driver tells about the GPUs of one architecture.

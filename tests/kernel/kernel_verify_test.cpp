@@ -153,6 +153,12 @@ TEST_CASE("vectors, and parts of a warp", "[kernel]") {
           "a combination of " + std::to_string(lanes) + " lanes");
   }
   CHECK(broken([&](Small& s) { std::get<WarpCombine>(s.body[3].node).lanes = 8; }) == "no error");
+  for (const int stride : {0, 3, 8}) {
+    CHECK(broken([&](Small& s) {
+            s.body[3].node = WarpCombine{0, {Small::acc}, 8, stride};
+          }) == "a combination of 8 lanes that lie " + std::to_string(stride) + " apart");
+  }
+  CHECK(broken([&](Small& s) { s.body[3].node = WarpCombine{0, {Small::acc}, 8, 4}; }) == "no error");
 }
 
 TEST_CASE("random numbers of an array", "[kernel]") {

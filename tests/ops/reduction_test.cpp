@@ -12,11 +12,12 @@ struct ReductionCase {
   std::vector<std::int64_t> dims;
 };
 
-/// A warp a row, a block a row, columns, full (two launches), mixed, empty results, nothing to reduce.
+/// A warp a row, a block a row, columns, blocks across the rows, full (two launches), mixed, empty results,
+/// nothing to reduce.
 const std::vector<ReductionCase> reduction_cases = {
-    {{5, 7}, {1}},     {{3, 1025}, {1}}, {{37, 65}, {0}},     {{2, 3, 40}, {0}},
-    {{13}, {0}},       {{40000}, {0}},   {{4, 5, 6}, {0, 2}}, {{4, 5, 6}, {0, 1, 2}},
-    {{2, 20000}, {1}}, {{0, 4}, {1}},    {{1, 1}, {0}},       {{3, 33, 2}, {1}}};
+    {{5, 7}, {1}},  {{3, 1025}, {1}},    {{37, 65}, {0}},        {{2, 3, 40}, {0}}, {{13}, {0}},
+    {{40000}, {0}}, {{4, 5, 6}, {0, 2}}, {{4, 5, 6}, {0, 1, 2}}, {{1200, 64}, {0}}, {{2, 20000}, {1}},
+    {{0, 4}, {1}},  {{1, 1}, {0}},       {{3, 33, 2}, {1}}};
 
 std::vector<ir::OpInfo> reductions(bool with_position) {
   std::vector<ir::OpInfo> rows;

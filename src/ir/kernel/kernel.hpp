@@ -128,12 +128,13 @@ struct Combine {
   ReductionId reduction = 0;
   std::vector<VarId> state{}, incoming{};
 };
-/// Every lane's state becomes the combination over its part of the warp, of `lanes` neighbours: a butterfly
-/// over lane distances lanes / 2 .. 4, 2, 1.
+/// Every lane's state becomes the combination over its part of the warp, of `lanes` that lie `stride` apart:
+/// a butterfly over lane distances stride * lanes / 2 .. 2 * stride, stride.
 struct WarpCombine {
   ReductionId reduction = 0;
   std::vector<VarId> state{};
   int lanes = 32;
+  int stride = 1;
 };
 /// result = carry + the incoming values of the lanes up to this one; carry becomes the last lane's result.
 /// The state of a sum, declared with the reduction, carries from one stretch of 32 elements to the next.

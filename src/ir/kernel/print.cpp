@@ -123,7 +123,8 @@ class Printer {
          origin);
   }
   void print(const WarpCombine& combine, const Origin& origin) {
-    const std::string lanes = combine.lanes == 32 ? "" : fmt::format(" of {} lanes", combine.lanes);
+    std::string lanes = combine.lanes == 32 ? "" : fmt::format(" of {} lanes", combine.lanes);
+    if (combine.stride > 1) lanes += fmt::format(" {} apart", combine.stride);
     line(fmt::format("warp_combine r{} ({}){}", combine.reduction, names(combine.state), lanes), origin);
   }
   void print(const WarpScan& scan, const Origin& origin) {

@@ -293,6 +293,9 @@ class Verifier {
     for (std::size_t i = 0; i < combine.state.size(); ++i) use(combine.state[i], of.state[i]);
     check(combine.lanes > 1 && combine.lanes <= 32 && (combine.lanes & (combine.lanes - 1)) == 0,
           fmt::format("a combination of {} lanes", combine.lanes));
+    const int stride = combine.stride;
+    check(stride > 0 && (stride & (stride - 1)) == 0 && stride * combine.lanes <= 32,
+          fmt::format("a combination of {} lanes that lie {} apart", combine.lanes, stride));
     check(uniform.warp, "lanes of a warp may miss its combination");
   }
 

@@ -1,4 +1,4 @@
-// uses FUSE_KERNEL block_barrier global grid_barrier kernel load load_vector local shared store
+// uses FUSE_KERNEL block_barrier global grid_barrier kernel load load_vector local shared shuffle_xor store
 
 // columns_block_0_bias_gradient_0: block.0.bias gradient, %1 reduce_sum: results 4096, row_warp over 256 each
 FUSE_KERNEL(256, 1) columns_block_0_bias_gradient_0(global<const float> dy, global<float> part) {
@@ -51,7 +51,7 @@ FUSE_KERNEL(256, 1) columns_block_0_bias_gradient_0(global<const float> dy, glob
 
 // columns_block_0_bias_gradient_1: block.0.bias gradient, %1 reduce_sum: results 256, column_tile over 132 each
 FUSE_KERNEL(256, 1) columns_block_0_bias_gradient_1(global<const float> part, global<float> t1) {
-  FUSE_SHARED(float, 256, shared_acc);
+  FUSE_SHARED(float, 64, shared_acc);
   const int b = blockIdx.x;
   const int warp = threadIdx.x / 32;
   const int lane = threadIdx.x % 32;
@@ -62,14 +62,22 @@ FUSE_KERNEL(256, 1) columns_block_0_bias_gradient_1(global<const float> part, gl
     const float v1 = load(part, 256 * c + column);          // %1 reduce_sum  block.0.bias gradient
     acc = acc + v1;                                         // %1 reduce_sum  block.0.bias gradient
   }
-  store(shared_acc, lane + 32 * warp, acc);                 // %1 reduce_sum  block.0.bias gradient
+  #pragma unroll
+  for (int d = 16; d > 4; d >>= 1) {
+    const float other0 = shuffle_xor(acc, d);               // %1 reduce_sum  block.0.bias gradient
+    const float combined = acc + other0;                    // %1 reduce_sum  block.0.bias gradient
+    acc = combined;                                         // %1 reduce_sum  block.0.bias gradient
+  }
+  if (lane < 8) {
+    store(shared_acc, lane + 8 * warp, acc);                // %1 reduce_sum  block.0.bias gradient
+  }
   block_barrier();                                          // %1 reduce_sum  block.0.bias gradient
   float total = 0.0f;                                       // %1 reduce_sum  block.0.bias gradient
-  for (int w = 0; w < 32; ++w) {
+  for (int w = 0; w < 8; ++w) {
     const float v1_1 = load(shared_acc, lane_mod_8 + 8 * w);  // %1 reduce_sum  block.0.bias gradient
     total = total + v1_1;                                   // %1 reduce_sum  block.0.bias gradient
   }
-  if (warp == 0 && lane / 8 == 0) {
+  if (4 * warp + lane / 8 == 0) {
     store(t1, column, total);                               // %1 reduce_sum  block.0.bias gradient
   }
 }
@@ -131,14 +139,22 @@ FUSE_KERNEL(256, 1) columns_block_0_bias_gradient_2(global<const float> dy, glob
       acc_1 = acc_1 + v1_4;                                 // %1 reduce_sum  block.0.bias gradient
     }
   }
-  store(shared_acc, lane + 32 * warp, acc_1);               // %1 reduce_sum  block.0.bias gradient
+  #pragma unroll
+  for (int d = 16; d > 4; d >>= 1) {
+    const float other0 = shuffle_xor(acc_1, d);             // %1 reduce_sum  block.0.bias gradient
+    const float combined_1 = acc_1 + other0;                // %1 reduce_sum  block.0.bias gradient
+    acc_1 = combined_1;                                     // %1 reduce_sum  block.0.bias gradient
+  }
+  if (lane < 8) {
+    store(shared_acc, lane + 8 * warp, acc_1);              // %1 reduce_sum  block.0.bias gradient
+  }
   block_barrier();                                          // %1 reduce_sum  block.0.bias gradient
   float total_1 = 0.0f;                                     // %1 reduce_sum  block.0.bias gradient
-  for (int w_1 = 0; w_1 < 32; ++w_1) {
+  for (int w_1 = 0; w_1 < 8; ++w_1) {
     const float v1_5 = load(shared_acc, lane_mod_8 + 8 * w_1);  // %1 reduce_sum  block.0.bias gradient
     total_1 = total_1 + v1_5;                               // %1 reduce_sum  block.0.bias gradient
   }
-  if (warp == 0 && lane / 8 == 0 && column < 256) {
+  if (4 * warp + lane / 8 == 0 && column < 256) {
     store(t1, column, total_1);                             // %1 reduce_sum  block.0.bias gradient
   }
 }

@@ -1,0 +1,63 @@
+// Reductions over columns that blocks which share the rows make. SPDX-License-Identifier: Apache-2.0
+#include "schedule/staged.hpp"
+
+#include "schedule/schedule_support.hpp"
+
+using namespace fuse;        // NOLINT
+using namespace fuse::test;  // NOLINT
+using schedule::Choices;
+using schedule::Mapping;
+using schedule::Stage;
+
+TEST_CASE("reductions across the rows are columns, and their loops those of the rows", "[schedule]") {
+  const OnePiece one(sum_graph({3000, 40, 6}, {0}));
+  const std::optional<schedule::Segment> rows = across_rows(one.graph, one.segment());
+  REQUIRE(rows);
+  CHECK(rows->stages.at(0).form == Stage::Form::column_reduce);
+  CHECK(dominant(*rows) == dominant(one.segment()));
+  const schedule::LoopShape shape = loop_shape(one.graph, *rows);
+  CHECK(product(shape.kept).is(3000));
+  CHECK(product(shape.reduced).is(240));
+  CHECK(shape.inner);
+  CHECK(shape.is_reduced == std::vector<bool>{false, true, true});
+  CHECK_FALSE(across_rows(one.graph, *rows));
+  CHECK_FALSE(loop_shape(one.graph, one.segment()).inner);
+}
+
+TEST_CASE("rows that are reduced themselves, and elements made of columns, are not walked across",
+          "[schedule]") {
+  const OnePiece rows(sum_graph({3000, 40}, {1}));
+  CHECK_FALSE(across_rows(rows.graph, rows.segment()));
+  Graph g("centred");
+  const Tensor x = g.input("x", f32, {3000, 40});
+  g.output("y", x - sum(x, {0}));
+  const ir::Graph graph = prepared(g);
+  for (const schedule::Piece& piece : schedule::partition(graph).pieces) {
+    for (const schedule::Segment& phase : piece.phases) {
+      const bool elements = std::any_of(phase.stages.begin(), phase.stages.end(), [](const Stage& stage) {
+        return stage.form == Stage::Form::element;
+      });
+      CHECK((elements && across_rows(graph, phase)) == false);
+    }
+  }
+}
+
+TEST_CASE("few columns of many rows are shared by blocks, many columns are walked down", "[schedule]") {
+  const Choices few = OnePiece(sum_graph({65536, 1024}, {0})).defaults("h200");
+  CHECK(few.across);
+  CHECK(few.mapping == Mapping::row_warp);
+  CHECK(few.vector == 4);
+  CHECK(few.parts == 2 * target_profile("h200").sms);
+  const Choices many = OnePiece(sum_graph({4096, 65536}, {0})).defaults("h200");
+  CHECK_FALSE(many.across);
+  CHECK(many.mapping == Mapping::column_tile);
+  CHECK(many.lanes == 32);
+}
+
+TEST_CASE("blocks across rows that nothing is reduced across are refused", "[schedule]") {
+  const OnePiece one(sum_graph({64, 1024}, {1}));
+  Choices choices = one.defaults("h200");
+  choices.across = true;
+  CHECK(thrown_by([&] { one.make(choices); }).find("rows that nothing is reduced across") !=
+        std::string::npos);
+}
