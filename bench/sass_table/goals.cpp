@@ -60,10 +60,11 @@ constexpr ShareGoal share_goals[] = {
 };
 
 constexpr std::string_view why_narrow =
-    "Transposes and sums of columns access one element for each thread, so that neighbouring threads "
-    "access neighbouring elements. The blocks' parts of a sum of columns are combined by one thread for "
-    "each column. What has one value for each row (labels, losses, sums of short rows) is accessed by "
-    "one thread for each row. elementwise.f32.262144x4 has so few elements that a thread takes two, to "
+    "Transposes access a word of 4 bytes for each thread, and sums of very many columns one element, so that "
+    "neighbouring threads access neighbouring elements. The blocks' parts of a sum of columns are combined "
+    "by one element for each thread. What has one value for each row (labels, losses, sums of short rows) is "
+    "accessed by one thread for each row. elementwise.f32.262144x4 has so few elements that a thread takes "
+    "two, to "
     "occupy every SM. residual_layer_norm.bf16.8192x4096x4 consists of two kernels that pass a value in "
     "f32, four elements at a time.";
 

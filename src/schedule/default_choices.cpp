@@ -176,8 +176,8 @@ class Holding {
                     .block_threads = std::min(256, target_.max_threads_per_block),
                     .hold = most_held,
                     .vector = vector_that_fits(vector)};
-    const bool by_warp = fits(choices);
-    int registers = 64;  // of a thread: so many are enough for what fits
+    const bool by_warp = columns_fit_in(choices);
+    int registers = fits(choices) || !by_warp ? 64 : 80;  // of a thread: so many are enough for what fits
     choices.parts = blocks_for_columns(graph_, segment_, choices, shape_, registers, target_);
     if (by_warp) return choices;
     choices.mapping = Mapping::row_block;
