@@ -347,8 +347,9 @@ Choices across(const ir::Graph& graph, const Segment& segment, const Choices& do
   Choices choices = Holding(graph, *rows, target).columns(vector);
   choices.across = true;
   choices.parts = std::min(choices.parts, blocks_that_fill(choices, row * narrowest(graph, segment), target));
-  if (!columns_fit(graph, *rows, choices)) return down;
   if (target.barrier_seconds < target.launch_seconds) choices.blocks = choices.parts;
+  while (shared_bytes(graph, *rows, choices) > target.shared_per_block) choices.block_threads /= 2;
+  if (!columns_fit(graph, *rows, choices)) return down;
   const bool gains =
       segment_seconds(graph, segment, choices, target) < segment_seconds(graph, segment, down, target);
   return gains ? choices : down;
@@ -424,6 +425,8 @@ std::optional<KernelChoices> choices_of_phases(const ir::Graph& graph, const Pie
     own.shared_hold = 0;  // by rows of blocks of another size, beside other phases'
     for (const KernelSchedule& launch : launches(graph, staged(graph, piece.phases[i], own), own))
       tiles = std::max(tiles, launch.tiles.hint());
+    // Columns that blocks of one kernel combine take shared memory of theirs, however many blocks there are.
+    if (has_columns(staged(graph, piece.phases[i], own))) own.blocks = 1;
     choices.phases.push_back(own);
   }
   const int an_sm = blocks_per_sm({.blocks = 1,

@@ -541,7 +541,8 @@ void verify(const ir::Graph& graph, const Schedule& schedule, const Target& targ
   if (defect.empty()) return;
   throw Error({.kind = ErrorKind::internal,
                .code = ErrorCode::internal,
-               .message = "schedule of " + graph.value_name(schedule.piece.root) + ": " + defect});
+               .message = "schedule of " + graph.value_name(schedule.piece.root) + ": " + defect,
+               .hint = "the choices are " + schedule.choices.to_string()});
 }
 
 }  // namespace fuse::schedule
