@@ -63,6 +63,7 @@ void RowLowering::by_parts_together() {
 void RowLowering::by_cluster() {
   to_.threads(builder_.unique("b"), [&](const ThreadIndex& at) {
     const Walk walk = walk_of(at);
+    const bool stays = to_.launch.tiles != to_.launch.grid;
     int last_meeting = 0;  // the pass behind which no block reads what another left
     for (const Stage& stage : stages_) {
       if (stage.form == Stage::Form::reduce) last_meeting = std::max(last_meeting, stage.pass);
@@ -77,11 +78,12 @@ void RowLowering::by_cluster() {
       declare_totals(running);
       take_in_turns(running, "p", parts(), {.first = at.lane, .count = warp_size},
                     [&](std::size_t i, const Index& part) { return load_state(left[i], 0, part); });
-      if (pass == last_meeting) builder_.append(ClusterArrive{});
+      if (pass == last_meeting && !stays) builder_.append(ClusterArrive{});
       finish_parts(walk, running);
     }
     builder_.at(to_.root());
-    builder_.append(ClusterWait{});  // until then others may read what this block left
+    // Until then others may read what this block left; one that stays leaves more in the same place.
+    stays ? builder_.append(ClusterBarrier{.shared = true}) : builder_.append(ClusterWait{});
   });
 }
 

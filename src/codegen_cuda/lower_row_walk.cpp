@@ -73,22 +73,32 @@ void RowLowering::plain_loop(const Walk& walk, const std::vector<Stage>& stages,
     to_.elements.enter_scope();
     const Group group{.number = Dim::index(name, groups())};
     const std::map<NodeId, BufferId> taken = take_shared(walk, group, pass);
+    const std::map<NodeId, BufferId> left = arrays_to_leave(group, pass);
     each_element(group, [&](const Index& which, const Index& c) {
       const Coordinates at = to_.operand_coordinates(shape_, walk.row, c);
       for (const auto& [node, buffer] : taken) to_.elements.keep(node, at, buffer, which);
       visit(walk, stages, running, c, 0);
-      leave_shared(walk, group, which, at, pass);
+      for (const auto& [node, buffer] : left) {
+        const VarId value = to_.elements.value(node, at);
+        const bool whole = buffer == shared_.at(node);
+        builder_.at(node);
+        builder_.append(Store{buffer, whole ? shared_place(walk, group, which) : which, value});
+      }
     });
+    leave_shared(walk, group, left);
     to_.elements.leave_scope();
   });
 }
 
 Index RowLowering::shared_place(const Walk& walk, const Group& group, const Index& which) const {
-  return walk.slot * shared_hold() + which * (shared_hold() / to_.launch.vector) + group.number;
+  const int threads = to_.launch.block_threads, blocks = to_.launch.cluster;
+  const Index number =
+      blocks == 1 ? group.number : group.number / (blocks * threads) * threads + group.number % threads;
+  return walk.slot * shared_hold() + number * to_.launch.vector + which;
 }
 
 std::vector<IndexLess> RowLowering::is_shared(const Group& group) const {
-  const int held = shared_hold() / to_.launch.vector;
+  const int held = shared_hold() * to_.launch.cluster / to_.launch.vector;
   if (groups().max() <= held) return {};
   return {{group.number, held}};
 }
@@ -104,8 +114,7 @@ std::map<NodeId, BufferId> RowLowering::take_shared(const Walk& walk, const Grou
   for (const schedule::Held& held : to_.phase.held) {
     if (!shared_.contains(held.node) || held.first >= pass || pass > held.last) continue;
     const DType dtype = to_.graph[held.node].type.dtype;
-    const BufferId local = builder_.buffer("h" + to_.graph.value_name(held.node).substr(1), dtype,
-                                           Space::local, to_.launch.vector, true);
+    const BufferId local = own_array(held.node);
     taken[held.node] = local;
     builder_.at(held.node);
     const std::vector<IndexLess> inside = is_shared(group);
@@ -128,16 +137,32 @@ std::map<NodeId, BufferId> RowLowering::take_shared(const Walk& walk, const Grou
   return taken;
 }
 
-void RowLowering::leave_shared(const Walk& walk, const Group& group, const Index& which,
-                               const Coordinates& at, int pass) {
+std::map<NodeId, BufferId> RowLowering::arrays_to_leave(const Group& group, int pass) {
+  std::map<NodeId, BufferId> arrays;
   for (const schedule::Held& held : to_.phase.held) {
     if (!shared_.contains(held.node) || held.first != pass) continue;
-    const VarId value = to_.elements.value(held.node, at);
-    builder_.at(held.node);
-    guarded(is_shared(group), [&] {
-      builder_.append(Store{shared_.at(held.node), shared_place(walk, group, which), value});
+    arrays[held.node] = is_shared(group).empty() ? shared_.at(held.node) : own_array(held.node);
+  }
+  return arrays;
+}
+
+void RowLowering::leave_shared(const Walk& walk, const Group& group,
+                               const std::map<NodeId, BufferId>& arrays) {
+  for (const auto& [node, buffer] : arrays) {
+    if (buffer == shared_.at(node)) continue;
+    builder_.at(node);
+    guarded(is_shared(group), [&, node = node, buffer = buffer] {
+      each_element(group, [&](const Index& which, const Index&) {
+        const VarId value = builder_.value(to_.graph[node].type.dtype, Load{buffer, which, {}});
+        builder_.append(Store{shared_.at(node), shared_place(walk, group, which), value});
+      });
     });
   }
+}
+
+RowLowering::BufferId RowLowering::own_array(NodeId node) {
+  return builder_.buffer("h" + to_.graph.value_name(node).substr(1), to_.graph[node].type.dtype, Space::local,
+                         to_.launch.vector, true);
 }
 
 void RowLowering::unrolled_loop(const Walk& walk, const std::vector<Stage>& stages,
@@ -162,6 +187,12 @@ void RowLowering::unrolled_loop(const Walk& walk, const std::vector<Stage>& stag
   each_group(walk, [&](const Group& group) {
     builder_.when({group.inside}, [&] { each_element(group, element); });
   });
+  if (!to_.phase.choices.packed) return;
+  for (const schedule::Held& held : to_.phase.held) {
+    if (held.first > pass || pass >= held.last) continue;
+    builder_.at(held.node);
+    builder_.append(KeepPacked{local_.at(held.node)});
+  }
 }
 
 void RowLowering::visit(const Walk& walk, const std::vector<Stage>& stages,

@@ -34,15 +34,21 @@ void Lowering::threads(const std::string& block, const std::function<void(const 
     const bool keeps_columns = launch.role == KernelSchedule::Role::partial && has_columns(phase.segment);
     // By results: a tile too many has none. Blocks that keep columns take every n-th row.
     const bool guarded = !keeps_columns && varies_in_block(launch.nest, launch.nest.dims[0].name);
+    // Warps that walk rows share nothing, but the columns that they keep are combined in shared memory. A
+    // cluster has waited already.
+    const bool shares = launch.mapping != Mapping::element && launch.cluster == 1 &&
+                        (launch.mapping != Mapping::row_warp || keeps_columns);
+    // The blocks of a cluster take the same turns.
+    const int together = launch.cluster;
+    const Index turn = together == 1 ? at.block : at.block / together;
+    const Dim count = together == 1 ? tiles : tiles / together;
     if (tiles.is_constant() && tiles.constant() < blocks.constant()) {
       if (guarded) return body(at.block);
-      return builder.when({{at.block, tiles}}, [&] { body(at.block); });
+      return builder.when({{turn, count}}, [&] { body(at.block); });
     }
-    // Warps that walk rows share nothing, but the columns that they keep are combined in shared memory.
-    const bool shares =
-        launch.mapping != Mapping::element && (launch.mapping != Mapping::row_warp || keeps_columns);
-    builder.loop({.name = block, .begin = at.block, .end = tiles, .step = blocks, .body = {}}, [&] {
-      body(Dim::index(block, tiles));
+    builder.loop({.name = block, .begin = turn, .end = count, .step = blocks / together, .body = {}}, [&] {
+      const Index own = Dim::index(block, count);
+      body(together == 1 ? own : own * together + at.block % together);
       // What it left in shared memory may be overwritten.
       if (shares) builder.append(Barrier{});
     });

@@ -39,6 +39,7 @@ const Primitive* find_primitive(std::string_view name) {
   if (name == "FUSE_KERNEL") name = "kernel";
   if (name == "FUSE_CLUSTER") name = "cluster_size";
   if (name == "FUSE_SHARED") name = "shared";
+  if (name == "FUSE_SHARED_VECTORS") name = "shared_vectors";
   if (name == "FUSE_LOCAL") name = "local";
   // Every word of every kernel is looked up.
   static const std::unordered_map<std::string_view, const Primitive*> by_name = [] {

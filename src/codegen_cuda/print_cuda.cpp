@@ -11,6 +11,7 @@
 
 #include "codegen_cuda/primitives.hpp"
 #include "ir/dim_poly.hpp"
+#include "ir/kernel/visit.hpp"
 #include "parallel.hpp"
 
 namespace fuse::codegen {
@@ -84,6 +85,8 @@ std::set<std::string> called(std::string_view text) {
       found.insert("cluster_size");
     } else if (word == "FUSE_SHARED") {
       found.insert("shared");
+    } else if (word == "FUSE_SHARED_VECTORS") {
+      found.insert("shared_vectors");
     } else if (word == "FUSE_LOCAL") {
       found.insert("local");
     } else if (find_primitive(word)) {
@@ -131,10 +134,13 @@ class KernelPrinter {
     line(fmt::format("{} {}{}({}) {{", launch_bounds(kernel_.block_threads, aimed_blocks(kernel_)), cluster,
                      kernel_.name, params));
     ++depth_;
-    for (const Buffer& buffer : kernel_.buffers) {
+    const std::set<BufferId> vectors = accessed_by_vectors();
+    for (BufferId id = 0; id < kernel_.buffers.size(); ++id) {
+      const Buffer& buffer = kernel_.buffers[id];
       const std::string elements = buffer.elements.to_string();
       if (buffer.space == Space::shared) {
-        line(fmt::format("FUSE_SHARED({}, {}, {});", cuda_name(buffer.dtype), elements, buffer.name));
+        line(fmt::format("FUSE_SHARED{}({}, {}, {});", vectors.contains(id) ? "_VECTORS" : "",
+                         cuda_name(buffer.dtype), elements, buffer.name));
       } else if (buffer.space == Space::local) {
         line(fmt::format("FUSE_LOCAL({}, {}, {});", cuda_name(buffer.dtype), elements, buffer.name));
       }
@@ -145,6 +151,14 @@ class KernelPrinter {
   }
 
  private:
+  std::set<BufferId> accessed_by_vectors() const {
+    std::set<BufferId> buffers;
+    for_each_stmt(kernel_.body, [&](const Stmt& stmt) {
+      if (const auto* load = std::get_if<VectorLoad>(&stmt.node)) buffers.insert(load->buffer);
+      if (const auto* store = std::get_if<VectorStore>(&stmt.node)) buffers.insert(store->buffer);
+    });
+    return buffers;
+  }
   std::string_view index_type() const { return cuda_name(kernel_.index_type); }
   const std::string& name(VarId var) const { return names_[var]; }
   DType type(VarId var) const { return kernel_.vars[var].dtype; }
@@ -363,6 +377,10 @@ class KernelPrinter {
     op_line(fmt::format("random_vector({}, {}, {}, {}, {});", kernel_.buffers[vector.array].name,
                         name(first.seed), name(first.offset), first.stream, to_cxx(first.element)),
             origin);
+  }
+
+  void print(const KeepPacked& kept, const Origin& origin) {
+    op_line(fmt::format("keep_packed({});", kernel_.buffers[kept.array].name), origin);
   }
 
   void print(const Bind& bind, const Origin&) {

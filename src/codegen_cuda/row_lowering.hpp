@@ -156,15 +156,19 @@ class RowLowering {
   Running declare(const Stage& stage, const char* name);
   void walk_row(const Walk& walk, const std::vector<Stage>& stages, const std::vector<Running>& running);
   void plain_loop(const Walk& walk, const std::vector<Stage>& stages, const std::vector<Running>& running);
-  /// Where shared memory has the element: neighbouring threads' side by side.
+  /// Where the block's shared memory has the element, those of a group side by side.
   Index shared_place(const Walk& walk, const Group& group, const Index& which) const;
   /// Holds where shared memory has the group; none where it has all of the row.
   std::vector<IndexLess> is_shared(const Group& group) const;
   void guarded(const std::vector<IndexLess>& conditions, const std::function<void()>& fill);
   /// The group's elements of what earlier passes left there, in registers; behind its end computed again.
   std::map<NodeId, BufferId> take_shared(const Walk& walk, const Group& group, int pass);
-  void leave_shared(const Walk& walk, const Group& group, const Index& which, const Coordinates& at,
-                    int pass);
+  /// Where a group's elements go that the pass leaves: shared memory, or where it has not all of the row, an
+  /// array of the thread's, which leave_shared copies.
+  std::map<NodeId, BufferId> arrays_to_leave(const Group& group, int pass);
+  void leave_shared(const Walk& walk, const Group& group, const std::map<NodeId, BufferId>& arrays);
+  /// The thread's own elements of a group.
+  BufferId own_array(NodeId node);
   /// Trip by trip, so that what is held has a number known to the compiler.
   void unrolled_loop(const Walk& walk, const std::vector<Stage>& stages, const std::vector<Running>& running);
   void visit(const Walk& walk, const std::vector<Stage>& stages, const std::vector<Running>& running,

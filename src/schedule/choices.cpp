@@ -35,7 +35,7 @@ std::string Choices::to_string() const {
   if (lanes < 32) text += fmt::format(", lanes = {}", lanes);
   if (online) text += ", online";
   if (across) text += ", across";
-  if (hold > 0) text += fmt::format(", hold = {}", hold);
+  if (hold > 0) text += fmt::format(", hold = {}{}", hold, packed ? ", packed" : "");
   if (shared_hold > 0) text += fmt::format(", shared_hold = {}", shared_hold);
   return text;
 }

@@ -39,9 +39,12 @@ struct Choices {
   /// row_warp, row_block: reductions across the rows are walked row by row, by blocks that share the rows
   /// (staged.hpp).
   bool across = false;
-  /// row_warp, row_block: elements of a row that shared memory holds, where registers hold none (held.hpp); a
-  /// multiple of the vector.
+  /// row_warp, row_block, clusters: elements of a row that the shared memory of a block holds, where
+  /// registers hold none (held.hpp); a multiple of the vector, of clusters of what their block takes in a
+  /// step.
   int shared_hold = 0;
+  /// Registers hold what was loaded, two elements of 16 bits in each; every pass makes the rest of it again.
+  bool packed = false;
   bool operator==(const Choices&) const = default;
   std::string to_string() const;
 };

@@ -90,19 +90,20 @@ std::vector<int> block_sizes(const Target& target) {
 /// Threads that walk a row each have registers for what they hold of it.
 class Holding {
  public:
-  Holding(const ir::Graph& graph, const Segment& segment, const Target& target)
+  Holding(const ir::Graph& graph, const Segment& segment, const Target& target, bool packed = false)
       : graph_(graph),
         segment_(segment),
         target_(target),
+        packed_(packed),
         shape_(loop_shape(graph, segment)),
-        words_(std::max(
-            1, held_words(graph, held_values(graph, segment)) + column_words(graph, segment.stages))),
+        values_(packed ? loaded_values(graph, segment) : held_values(graph, segment)),
         wanted_(std::int64_t{target.sms} * target.max_threads_per_sm / 2) {}
 
   /// By so many threads a row that each can hold its share of it, and that few rows fill half of the device.
   Choices rows(const Choices& alone) const {
     Choices choices = alone;
     choices.hold = most_held;
+    choices.packed = packed_;
     choices.vector = vector_that_fits(alone.vector);
     if (alone.mapping == Mapping::column_tile) {
       while (!fits(choices) && choices.block_threads < target_.max_threads_per_block)
@@ -134,16 +135,20 @@ class Holding {
   /// `rows` where none hold them.
   Choices parts(const Choices& rows) const {
     constexpr int fewest_trips = 4;
+    constexpr double gain_of_parts = 0.97;  // for less, no blocks wait for each other
     const std::int64_t row = product(shape_.reduced).hint(), count = product(shape_.kept).hint();
     Choices best = rows;
-    double least = segment_seconds(graph_, segment_, rows, target_);
+    double least = gain_of_parts * segment_seconds(graph_, segment_, rows, target_);
     // A quarter of a multiprocessor's threads: with fewer registers than 128 those that hold would spill.
     const int resident = target_.max_threads_per_sm / 4;
     const int widest = std::min(resident, target_.max_threads_per_block);
     for (int threads = static_cast<int>(std::bit_floor(static_cast<unsigned>(widest))); threads >= 64;
          threads /= 2) {
-      Choices choices{
-          .mapping = Mapping::split, .block_threads = threads, .hold = most_held, .vector = rows.vector};
+      Choices choices{.mapping = Mapping::split,
+                      .block_threads = threads,
+                      .hold = most_held,
+                      .vector = rows.vector,
+                      .packed = packed_};
       const int places = target_.sms * (resident / threads);
       const std::int64_t useful = row / (std::int64_t{std::max(fewest_trips, rows.vector)} * threads);
       for (choices.parts = 2; choices.parts <= std::min<std::int64_t>(places, useful); choices.parts *= 2) {
@@ -152,7 +157,7 @@ class Holding {
         choices.blocks = static_cast<int>(at_once) * choices.parts;
         // Where blocks take rows in turns, what does not change from row to row takes registers too.
         const bool turns = product(shape_.kept).max() > at_once;
-        if (!fits(choices) || (turns && trips(choices) * words_ > most_held / 2)) continue;
+        if (!fits(choices) || (turns && registers(choices) > most_held / 2)) continue;
         const double seconds = segment_seconds(graph_, segment_, choices, target_);
         if (seconds < least) best = choices, least = seconds;
       }
@@ -199,6 +204,13 @@ class Holding {
 
  private:
   std::int64_t trips(const Choices& choices) const { return row_trips(product(shape_.reduced), choices); }
+  /// Of a thread, for what it holds and for its columns.
+  std::int64_t registers(const Choices& choices) const {
+    const std::int64_t elements = trips(choices);
+    const std::int64_t all =
+        held_registers(graph_, values_, elements, packed_) + elements * column_words(graph_, segment_.stages);
+    return packed_ ? all : std::max(elements, all);
+  }
   /// By fewer threads that walk the row in as many trips: no more than have something to do in the last one.
   Choices without_idle(Choices choices) const {
     const std::int64_t groups = (product(shape_.reduced).hint() + choices.vector - 1) / choices.vector;
@@ -225,13 +237,13 @@ class Holding {
   bool fits(const Choices& choices) const {
     // With 64 registers a thread, two blocks of 512 threads have a place on a multiprocessor.
     const int most = choices.block_threads > 512 ? most_held / 2 : most_held;
-    return trips(choices) > 0 && trips(choices) * words_ <= most;
+    return trips(choices) > 0 && registers(choices) <= most;
   }
   /// Of a block that keeps columns: what a row needs beside them is little, where it is whole and no value
   /// takes two registers.
   bool columns_fit_in(const Choices& choices) const {
     const bool many = choices.block_threads <= 512 && trips(choices) > 0 && is_whole(choices) && is_narrow();
-    return fits(choices) || (many && trips(choices) * words_ <= most_held * 5 / 4);
+    return fits(choices) || (many && registers(choices) <= most_held * 5 / 4);
   }
   /// All threads have as much of a row.
   bool is_whole(const Choices& choices) const {
@@ -252,14 +264,15 @@ class Holding {
   int room(const Choices& choices) const { return registers_alone(choices) - others(choices); }
   bool barely_fits(const Choices& choices) const {
     const int most = std::min(most_held, room(choices));
-    return trips(choices) > 0 && trips(choices) * words_ <= most;
+    return trips(choices) > 0 && registers(choices) <= most;
   }
 
   const ir::Graph& graph_;
   const Segment& segment_;
   const Target& target_;
+  const bool packed_;
   const LoopShape shape_;
-  const std::int64_t words_;   // of an element
+  const std::vector<Held> values_;
   const std::int64_t wanted_;  // threads that fill half of the device
 };
 
@@ -381,9 +394,10 @@ Choices online(const ir::Graph& graph, const Segment& segment, const Choices& ch
 /// where threads hold nothing.
 Choices in_shared_memory(const ir::Graph& graph, const Segment& segment, const Choices& choices,
                          const Target& target) {
+  if (choices.hold > 0) return choices;
   const Segment run = staged(graph, segment, choices);
   std::int64_t bytes = 0;  // of an element, in all rows of a block
-  for (const Held& held : shared_values(graph, run))
+  for (const Held& held : loaded_values(graph, run))
     bytes += rows_at_once(choices) * static_cast<std::int64_t>(size_of(graph[held.node].type.dtype));
   if (bytes == 0) return choices;
   const std::int64_t part = target.shared_per_sm * choices.block_threads / (target.max_threads_per_sm / 2);
@@ -400,6 +414,36 @@ Choices in_shared_memory(const ir::Graph& graph, const Segment& segment, const C
   const bool gains = trips > 0 && segment_seconds(graph, segment, result, target) <
                                       segment_seconds(graph, segment, choices, target);
   return gains ? result : choices;
+}
+
+/// Whether what is loaded takes half of the registers, or fewer, of what passes would hold.
+bool packs(const ir::Graph& graph, const Segment& segment) {
+  constexpr int elements = 4;  // of which all types fill registers
+  const std::int64_t packed = held_registers(graph, loaded_values(graph, segment), elements, true);
+  return packed > 0 && 2 * packed <= held_registers(graph, held_values(graph, segment), elements, false);
+}
+
+/// By registers that hold what was loaded as it came, so that more of the rows is on a multiprocessor: where
+/// its blocks are large, and nothing costly is made again. In clusters, whose waits leave time, that too.
+Choices packed(const ir::Graph& graph, const Segment& segment, const Choices& alone, const Choices& unpacked,
+               const Target& target) {
+  constexpr int enough_blocks = 8;  // on a multiprocessor
+  constexpr int much_work = 8;      // instructions for an element: a costly op
+  const bool few = unpacked.hold == 0 || unpacked.mapping == Mapping::split ||
+                   unpacked.block_threads * enough_blocks > target.max_threads_per_sm;
+  if (!few || !packs(graph, segment)) return unpacked;
+  const Holding holding(graph, segment, target, true);
+  const Choices choices = holding.parts(holding.rows(alone));
+  const int more = instructions(graph, segment, loaded_values(graph, segment)) -
+                   instructions(graph, segment, held_values(graph, segment));
+  if (more >= much_work && !choices.cluster) return unpacked;
+  for (const Held& held : loaded_values(graph, segment)) {
+    if (static_cast<std::size_t>(choices.vector) * size_of(graph[held.node].type.dtype) % 4 != 0)
+      return unpacked;
+  }
+  const bool gains = choices.packed && segment_seconds(graph, segment, choices, target) <
+                                           segment_seconds(graph, segment, unpacked, target);
+  return gains ? choices : unpacked;
 }
 
 /// By blocks of another size.
@@ -454,11 +498,13 @@ Choices default_choices(const ir::Graph& graph, const Segment& segment, const Ta
   if (const Choices by_rows = across(graph, segment, choices, target); by_rows.across) return by_rows;
   if (segment.stages.size() == 1) return widened(graph, segment, choices);
   const Holding holding(graph, segment, target);
+  const Choices unheld = choices;
   choices = has_columns(segment) ? holding.columns(choices.vector) : holding.rows(choices);
   const bool by_rows = choices.mapping == Mapping::row_warp || choices.mapping == Mapping::row_block;
   if (!has_columns(segment)) choices = online(graph, segment, choices, target);
   if (by_rows && !has_columns(segment))
-    choices = holding.parts(in_shared_memory(graph, segment, choices, target));
+    choices = packed(graph, segment, unheld, holding.parts(in_shared_memory(graph, segment, choices, target)),
+                     target);
   if (has_columns(segment) && target.barrier_seconds < target.launch_seconds) choices.blocks = choices.parts;
   while (shared_bytes(graph, segment, choices) > target.shared_per_block) choices.block_threads /= 2;
   return widened(graph, segment, choices);

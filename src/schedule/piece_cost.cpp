@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <set>
 #include <utility>
 
 #include "schedule/staged.hpp"
@@ -29,6 +30,31 @@ std::int64_t bytes_of(const ir::Graph& graph, const std::vector<ir::NodeId>& val
   return bounded(sum);
 }
 
+/// Whether threads hold all that passes need again.
+bool holds_rows(const ir::Graph& graph, const Segment& segment, const Choices& choices, const Dim& row) {
+  const std::int64_t trips = row_trips(row, choices);
+  const std::vector<Held> values =
+      choices.packed ? loaded_values(graph, segment) : held_values(graph, segment);
+  return trips > 0 && held_registers(graph, values, trips, choices.packed) <= choices.hold;
+}
+
+/// What is held of the values that a pass leaves for later ones.
+std::vector<Held> held_by(const ir::Graph& graph, const Segment& segment, const Choices& choices,
+                          const Dim& row) {
+  if (holds_rows(graph, segment, choices, row))
+    return choices.packed ? loaded_values(graph, segment) : held_values(graph, segment);
+  return choices.shared_hold > 0 ? loaded_values(graph, segment) : std::vector<Held>();
+}
+
+/// Passes over the rows behind which all threads of a row wait for each other.
+int meetings(const Segment& segment) {
+  std::set<int> passes;
+  for (const Stage& stage : segment.stages) {
+    if (stage.form == Stage::Form::reduce) passes.insert(stage.pass);
+  }
+  return static_cast<int>(passes.size());
+}
+
 /// Passes that load the rows again: all but the first, of what is not held.
 double rereads(const ir::Graph& graph, const Segment& segment, const Choices& choices) {
   if (segment.stages.size() < 2) return 0;
@@ -41,26 +67,61 @@ double rereads(const ir::Graph& graph, const Segment& segment, const Choices& ch
   const bool loops = info(graph[dominant(segment)].op).relation == ir::Relation::reduce;
   if (passes < 2 || !loops) return 0;
   const std::vector<KernelSchedule> kernels = launches(graph, segment, choices);
-  const std::int64_t trips = row_trips(kernels[0].reduced, choices);
-  const bool held = trips > 0 && trips * held_words(graph, held_values(graph, segment)) <= choices.hold;
-  if (held) return 0;
+  if (holds_rows(graph, segment, choices, kernels[0].reduced)) return 0;
   const double row = std::max(1.0, static_cast<double>(kernels[0].reduced.hint()));
-  return (passes - 1) * std::max(0.0, 1 - choices.shared_hold / row);
+  return (passes - 1) * std::max(0.0, 1 - choices.shared_hold * kernels[0].cluster / row);
 }
 
 /// Threads that walk down columns access one element at a time. So many of these accesses are under way in
 /// each: an H200 moved sums of columns in f32 and bf16 at 57, 75 and 97% of a copy's rate with 11, 22 and 45
 /// KB of them on a multiprocessor, of the 32 KB that its share of the bandwidth brings in a microsecond.
-double reached(const ir::Graph& graph, const Segment& segment, const KernelSchedule& launch,
-               const Residency& residency, const Target& target) {
+double reached_down_columns(const ir::Graph& graph, const Segment& segment, const KernelSchedule& launch,
+                            const Residency& residency, const Target& target) {
   constexpr double accesses = 11, latency = 1e-6;
-  if (launch.mapping != Mapping::column_tile) return 1;
   std::size_t bytes = size_of(f64);
   for (const ir::NodeId input : segment.inputs) bytes = std::min(bytes, size_of(graph[input].type.dtype));
   if (launch.role == KernelSchedule::Role::combine) bytes = size_of(f32);
   const double threads = std::min<double>(
       target.max_threads_per_sm, static_cast<double>(residency.blocks) * residency.threads / target.sms);
   return threads * accesses * static_cast<double>(bytes) / (target.bandwidth * latency / target.sms);
+}
+
+/// How a launch fills memory's time.
+struct Flow {
+  double share = 1;  ///< of the bandwidth, that its accesses reach
+  double drain = 0;  ///< seconds in which its last blocks leave the device to nobody
+};
+
+/// A block that holds its part of a row moves nothing for a while: until the first loads arrive, between the
+/// passes, and where it waits for its cluster, the longer the more blocks that has. So others have to keep
+/// memory busy. Of a copy's rate an H200 reached, with rows of bf16 and 64 KB of them on a multiprocessor,
+/// 89% by one block for each row, by clusters of 2, 4, 8, and 16 blocks 86, 83, 64, and 58%, with one wait
+/// instead of two by 8 blocks 75%; with rows of f32, twice the bytes, 97% by one block, by 8 and 16 95 and
+/// 91%.
+Flow flow_of_held_rows(const Segment& segment, const Choices& choices, const KernelSchedule& launch,
+                       std::int64_t moved, const Target& target) {
+  constexpr int registers = 64;
+  constexpr double idle = 2.5e-6, start_of_cluster = 0.8e-6, wait_for_16 = 1.4e-6;
+  const int places = std::max(
+      1, blocks_per_sm({.blocks = 1, .threads = launch.block_threads, .registers = registers}, target));
+  const double grid = std::max(1.0, static_cast<double>(launch.grid.hint()));
+  const double busy = static_cast<double>(moved) / grid / (target.bandwidth / target.sms);
+  const double wait = target.cluster_seconds + wait_for_16 * choices.parts * choices.parts / 256;
+  const double waits = choices.cluster ? start_of_cluster + meetings(segment) * wait : 0;
+  const double waves = grid / (static_cast<double>(places) * target.sms);
+  return {.share = std::max(0.01, places * busy / (busy + idle + waits)),
+          .drain = waves > 1 ? (busy + waits) * (1 - 1 / waves) : 0};
+}
+
+Flow flow_of(const ir::Graph& graph, const Segment& segment, const Choices& choices,
+             const KernelSchedule& launch, const Residency& residency, const Target& target) {
+  if (launch.mapping == Mapping::column_tile)
+    return {.share = reached_down_columns(graph, segment, launch, residency, target)};
+  const bool by_blocks = launch.mapping == Mapping::row_block || choices.cluster;
+  if (!by_blocks || has_columns(segment) || choices.hold == 0 || last_pass(segment.stages) == 0 ||
+      !holds_rows(graph, segment, choices, launch.reduced))
+    return {};
+  return flow_of_held_rows(segment, choices, launch, moved_bytes(graph, segment), target);
 }
 
 /// Of one phase; rows of split ones in one kernel wait for each other, behind each pass.
@@ -93,17 +154,16 @@ double phase_seconds(const ir::Graph& graph, const Segment& cut, const Choices& 
     } else if (!combines) {
       bytes += moved + again;
     }
-    sum += kernel_cost(bytes, residency, target, reached(graph, segment, launch, residency, target)).seconds;
-  }
-  if (choices.cluster) {
-    std::vector<int> passes;  // behind each of these, the blocks of a row wait for each other
-    for (const Stage& stage : segment.stages) {
-      if (stage.form == Stage::Form::reduce) passes.push_back(stage.pass);
+    const Flow flow = flow_of(graph, segment, choices, launch, residency, target);
+    double operations = 0;
+    if (!combines && last_pass(segment.stages) > 0) {
+      const std::vector<Held> held = held_by(graph, segment, choices, launch.reduced);
+      operations = 2.0 * instructions(graph, segment, held) * static_cast<double>(launch.results.hint()) *
+                   static_cast<double>(launch.reduced.hint());
     }
-    std::sort(passes.begin(), passes.end());
-    passes.erase(std::unique(passes.begin(), passes.end()), passes.end());
-    sum += static_cast<double>(passes.size()) * target.cluster_seconds;
+    sum += kernel_cost(bytes, residency, target, flow.share, operations).seconds + flow.drain;
   }
+  if (choices.cluster) sum += meetings(segment) * target.cluster_seconds;
   // Between two launches of one kernel, its blocks wait for each other.
   if (joined) sum += target.barrier_seconds - target.launch_seconds;
   return sum;

@@ -140,7 +140,7 @@ void set_nest(KernelSchedule& kernel, Nest nest) {
 }
 
 void take_turns(KernelSchedule& kernel, int blocks) {
-  kernel.nest = in_turns(kernel.nest, blocks);
+  kernel.nest = in_turns(kernel.nest, blocks / kernel.cluster);
   kernel.grid = blocks;
 }
 
@@ -240,7 +240,7 @@ std::int64_t shared_bytes(const ir::Graph& graph, const Segment& segment, const 
     return tile_bytes(graph, transposed(graph, segment).value(), choices.vector);
   std::int64_t sum = 0;
   if (choices.shared_hold > 0) {
-    for (const Held& held : shared_values(graph, segment)) {
+    for (const Held& held : loaded_values(graph, segment)) {
       const auto element = static_cast<std::int64_t>(size_of(graph[held.node].type.dtype));
       sum += element * choices.shared_hold * rows_at_once(choices);
     }
@@ -281,8 +281,7 @@ std::vector<KernelSchedule> launches(const ir::Graph& graph, const Segment& segm
   set_nest(kernel, nest_of(kernel, {.parts = columns ? 1 : choices.parts}));
   // Rows without elements have no prefix sums, however many rows there are.
   if (form_of(choices.mapping) == Form::scan && kernel.reduced.is(0)) kernel.tiles = kernel.grid = 0;
-  if (choices.cluster) return {kernel};
-  if (choices.mapping != Mapping::split && !columns) {
+  if (choices.cluster || (choices.mapping != Mapping::split && !columns)) {
     if (choices.blocks > 0) take_turns(kernel, choices.blocks);
     return {kernel};
   }
@@ -318,19 +317,20 @@ namespace {
 void hold(const ir::Graph& graph, PhaseSchedule& phase) {
   const Choices& choices = phase.choices;
   if (choices.shared_hold > 0) {
-    phase.held = shared_values(graph, phase.segment);
+    phase.held = loaded_values(graph, phase.segment);
     return;
   }
   if (choices.hold == 0 && !has_columns(phase.segment)) return;
   const std::int64_t trips = row_trips(phase.kernels[0].reduced, choices);
   if (has_columns(phase.segment)) phase.trips = static_cast<int>(trips);
-  if (trips == 0 || trips > choices.hold) return;
+  if (trips == 0) return;
   // From launch to launch nothing stays in registers.
   const bool apart = choices.blocks == 0 && !choices.cluster;
   if (choices.mapping == Mapping::split && apart) return;
-  for (const Held& held : held_values(graph, phase.segment)) {
+  for (const Held& held :
+       choices.packed ? loaded_values(graph, phase.segment) : held_values(graph, phase.segment)) {
     phase.held.push_back(held);
-    if (held_words(graph, phase.held) * trips > choices.hold) phase.held.pop_back();
+    if (held_registers(graph, phase.held, trips, choices.packed) > choices.hold) phase.held.pop_back();
   }
   if (!phase.held.empty()) phase.trips = static_cast<int>(trips);
 }
@@ -470,15 +470,22 @@ std::string defect_of(const ir::Graph& graph, const PhaseSchedule& phase, const 
   if (choices.across && !has_columns(segment)) return "rows that nothing is reduced across";
   if (!power || (choices.lanes != 32 && !packs)) return fmt::format("rows of {} lanes", choices.lanes);
   const bool by_rows = choices.mapping == Mapping::row_warp || choices.mapping == Mapping::row_block;
-  const bool whole_vectors = choices.shared_hold % choices.vector == 0;
-  if (choices.shared_hold > 0 && (!by_rows || has_columns(segment) || choices.hold > 0 || !whole_vectors))
+  const int step = choices.cluster ? choices.block_threads * choices.vector : choices.vector;
+  const bool whole_steps = choices.shared_hold % step == 0;
+  if (choices.shared_hold > 0 &&
+      ((!by_rows && !choices.cluster) || has_columns(segment) || choices.hold > 0 || !whole_steps))
     return fmt::format("{} elements of a row in shared memory", choices.shared_hold);
-  if (choices.cluster &&
-      (choices.mapping != Mapping::split || choices.blocks > 0 || choices.parts > target.max_cluster))
+  if (choices.cluster && (choices.mapping != Mapping::split || choices.blocks % choices.parts != 0 ||
+                          choices.parts > target.max_cluster))
     return fmt::format("a cluster of {} blocks on {}", choices.parts, target.name);
   if (choices.blocks > 0 && choices.mapping == Mapping::split && choices.blocks < choices.parts)
     return "fewer blocks than parts of a row";
-  if (held_words(graph, phase.held) * phase.trips > choices.hold) return "more held than chosen";
+  if (phase.trips > 0 && held_registers(graph, phase.held, phase.trips, choices.packed) > choices.hold)
+    return "more held than chosen";
+  for (const Held& held : phase.held) {
+    const std::size_t group = static_cast<std::size_t>(choices.vector) * size_of(graph[held.node].type.dtype);
+    if (choices.packed && group % 4 != 0) return "elements that fill no register are held packed";
+  }
   const bool parts = (choices.mapping == Mapping::split && !choices.cluster) || has_columns(segment);
   if (parts != (phase.kernels.size() > 1) || parts == phase.scratch.empty()) return "parts without scratch";
   if (has_columns(segment) && !columns_fit(graph, segment, choices)) return "columns that no thread can keep";

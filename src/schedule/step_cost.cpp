@@ -19,10 +19,11 @@ StepCost roofline(double bytes, double operations, double share, const Target& t
 
 }  // namespace
 
-StepCost kernel_cost(std::int64_t bytes, const Residency& launch, const Target& target, double most) {
+StepCost kernel_cost(std::int64_t bytes, const Residency& launch, const Target& target, double most,
+                     double operations) {
   const double places = std::max(1, blocks_per_sm(launch, target)) * static_cast<double>(target.sms);
   const double share = std::min(most, static_cast<double>(launch.blocks) / places);
-  return roofline(static_cast<double>(bytes), 0, share, target);
+  return roofline(static_cast<double>(bytes), operations, share, target);
 }
 
 StepCost gemm_cost(std::int64_t bytes, std::int64_t batch, std::int64_t m, std::int64_t n, std::int64_t k,

@@ -18,8 +18,9 @@ struct StepCost {
 inline constexpr double bytes_in_flight = 32 << 10;
 
 /// `bytes`: of all operands and results, each once. `most`: the share of the bandwidth that the threads'
-/// accesses reach, however many blocks there are.
-StepCost kernel_cost(std::int64_t bytes, const Residency&, const Target&, double most = 1);
+/// accesses reach, however many blocks there are. `operations`: of arithmetic, two an instruction.
+StepCost kernel_cost(std::int64_t bytes, const Residency&, const Target&, double most = 1,
+                     double operations = 0);
 /// A GEMM's blocks are taken to make tiles of 128 x 128.
 StepCost gemm_cost(std::int64_t bytes, std::int64_t batch, std::int64_t m, std::int64_t n, std::int64_t k,
                    const Target&);

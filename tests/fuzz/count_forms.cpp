@@ -130,10 +130,13 @@ Forms forms_of_phase(const schedule::PhaseSchedule& schedule) {
       break;
   }
   if (choices.cluster) forms |= bit(Form::cluster);
+  if (choices.cluster && choices.blocks > 0) forms |= bit(Form::staying_cluster);
   if (choices.online) forms |= bit(Form::online_sum);
   if (choices.vector > 1) forms |= bit(Form::vectors);
   if (!schedule.held.empty()) {
-    forms |= bit(choices.shared_hold > 0 ? Form::held_in_shared_memory : Form::held_in_registers);
+    forms |= bit(choices.shared_hold > 0 ? Form::held_in_shared_memory
+                 : choices.packed        ? Form::held_packed
+                                         : Form::held_in_registers);
   }
   return forms;
 }

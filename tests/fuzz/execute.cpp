@@ -105,18 +105,28 @@ schedule::Choices random_choices(const ir::Graph& graph, const schedule::Segment
     if (choices.mapping == Mapping::split && choices.blocks < choices.parts) choices.blocks = 0;
     const bool cluster = choices.mapping == Mapping::split && choices.parts <= target.max_cluster;
     if (cluster && choices.blocks == 0) choices.cluster = random.between(0, 1) > 0;
+    if (choices.cluster && random.between(0, 1) == 0)
+      choices.blocks = choices.parts * static_cast<int>(random.between(1, 4));
   }
   if (schedule::with_online_sums(graph, segment)) choices.online = random.between(0, 1) > 0;
   if (choices.mapping == Mapping::column_tile) choices.vector = 1;
   const bool by_rows = choices.mapping == Mapping::row_warp || choices.mapping == Mapping::row_block;
-  if (segment.stages.size() > 1 && by_rows && !has_columns(segment) && random.between(0, 2) == 0) {
+  if (segment.stages.size() > 1 && (by_rows || choices.cluster) && !has_columns(segment) &&
+      random.between(0, 2) == 0) {
+    const int step = choices.vector * (choices.cluster ? choices.block_threads : 1);
     choices.hold = 0;
-    choices.shared_hold = choices.vector * static_cast<int>(random.pick({1, 2, 5, 32}));
+    choices.shared_hold = step * static_cast<int>(random.pick({1, 2, 5, 32}));
   }
+  const std::vector<schedule::Held> loaded = schedule::loaded_values(graph, segment);
+  const bool fills_registers = std::all_of(loaded.begin(), loaded.end(), [&](const schedule::Held& held) {
+    return static_cast<std::size_t>(choices.vector) * size_of(graph[held.node].type.dtype) % 4 == 0;
+  });
+  if (choices.hold > 0 && fills_registers) choices.packed = random.between(0, 1) > 0;
   const bool lanes = choices.mapping == Mapping::row_warp || choices.mapping == Mapping::column_tile;
   if (lanes && !has_columns(segment)) choices.lanes = static_cast<int>(random.pick({8, 16, 32, 32}));
   while (shared_bytes(graph, segment, choices) > target.shared_per_block) {
     choices.block_threads = choices.block_threads / 64 * 32;
+    if (choices.cluster) choices.shared_hold = 0;
   }
   return choices;
 }

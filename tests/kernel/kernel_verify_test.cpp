@@ -141,13 +141,23 @@ TEST_CASE("vectors, and parts of a warp", "[kernel]") {
   CHECK(load(16 * lane, 16) == "a vector load of 16 elements at 16 * lane (at %9 here)");  // 64 bytes
   CHECK(load(3 * lane, 3) == "a vector load of 3 elements at 3 * lane (at %9 here)");
   CHECK(load(4 * Dim::index("z", 8), 4) == "a vector load uses z, which is not in scope (at %9 here)");
-  CHECK(load(4 * lane, 4, Small::tile) ==
+  CHECK(load(4 * lane, 4, Small::tile) == "no error");
+  CHECK(load(4 * lane, 4, own) ==
         "a vector load is not between a thread's own array and memory (at %9 here)");
   CHECK(load(4 * lane, 4, Small::x, i32) == "a vector load has another type than its buffer (at %9 here)");
   CHECK(broken([&](Small& s) {
           s.kernel.buffers.push_back({"x_v", f32, Space::local, 4, true});
           s.place(0, VectorStore{Small::x, own, 4 * lane});
         }) == "a store to x, which is only read (at %9 here)");
+  const auto kept = [&](DType dtype, std::int64_t elements, Space space) {
+    return broken([&](Small& s) {
+      s.kernel.buffers.push_back({"h", dtype, space, elements, true});
+      s.place(0, KeepPacked{own});
+    });
+  };
+  CHECK(kept(bf16, 6, Space::local) == "no error");
+  for (const std::string& error : {kept(bf16, 5, Space::local), kept(f32, 4, Space::shared)})
+    CHECK(error == "something else than a thread's own array of whole registers is kept packed (at %9 here)");
   for (const int lanes : {1, 12, 64}) {
     CHECK(broken([&](Small& s) { std::get<WarpCombine>(s.body[3].node).lanes = lanes; }) ==
           "a combination of " + std::to_string(lanes) + " lanes");

@@ -115,6 +115,15 @@ TEST_CASE("shared memory holds rows of known mappings alone", "[stitch][schedule
   Choices choices = good;
   choices.hold = 8;
   CHECK(verified(choices).find("100 elements of a row in shared memory") != std::string::npos);
+  const Choices shared{
+      .mapping = Mapping::split, .block_threads = 64, .parts = 2, .cluster = true, .shared_hold = 192};
+  CHECK(verified(shared) == "no error");
+  choices = shared;
+  choices.shared_hold = 100;  // of 64 threads some would have none
+  CHECK(verified(choices).find("100 elements of a row in shared memory") != std::string::npos);
+  choices = shared;
+  choices.cluster = false;
+  CHECK(verified(choices).find("192 elements of a row in shared memory") != std::string::npos);
   choices = good;
   choices.mapping = Mapping::column_tile;
   CHECK(verified(choices).find("100 elements of a row in shared memory") != std::string::npos);

@@ -134,13 +134,13 @@ TEST_CASE("a long row has no more threads than have something to do in its last 
     g.output("y", convert(part / sum(part * part, {1}, true) - value / -total, dtype));
     return defaults(g);
   };
-  // 1536 vectors of 8: two steps of 768 threads, not one and a half of 1024.
-  CHECK(of(12288, bf16).block_threads == 768);
-  CHECK(of(12288, bf16).hold == schedule::most_held);
-  CHECK(of(12000, bf16).block_threads == 768);
-  CHECK(of(16384, bf16).block_threads == 1024);
-  // 16 elements of two registers each, of 1000 threads of 1024: too many for 64 registers.
-  CHECK(of(16000, bf16).block_threads < 1024);
+  // 2816 vectors of 4: eight steps of 352 threads, not seven and a third of 384.
+  CHECK(of(11264, f32).block_threads == 352);
+  CHECK(of(11264, f32).hold == schedule::most_held);
+  CHECK(of(16384, f32).block_threads == 512);
+  // Of 16 bits, packed: 1536 vectors of 8, in eight steps.
+  CHECK(of(12288, bf16).packed);
+  CHECK(of(12288, bf16).block_threads == 192);
 }
 
 TEST_CASE("vectors and packed rows answer right, checked", "[stitch][emulated]") {

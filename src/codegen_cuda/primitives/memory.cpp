@@ -89,6 +89,13 @@ template <class T> global<T> shared_array(long long n, const char* name, int lin
 }
 )",
        .member = true},
+      // Of which threads access 16 bytes at a time.
+      {.name = "shared_vectors",
+       .cuda = R"(#define FUSE_SHARED_VECTORS(T, n, name) __shared__ __align__(16) T name[n]
+)",
+       .host = R"(#define FUSE_SHARED_VECTORS FUSE_SHARED
+)",
+       .member = true},
       // A thread's own: registers, where unrolled loops name the elements.
       {.name = "local",
        .cuda = R"(#define FUSE_LOCAL(T, n, name) T name[n]
@@ -113,6 +120,24 @@ static void store(local_array<T, n>& a, I i, V v, int line = __builtin_LINE()) {
   a.value[i] = v;
   a.written[i] = true;
 }
+)",
+       .member = true},
+      // Each register goes through an instruction that the compiler does not look into.
+      {.name = "keep_packed",
+       .cuda = R"(template <class T, int n>
+__device__ inline void keep_packed(T (&array)[n]) {
+  constexpr int each = sizeof(T) < 4 ? 4 / sizeof(T) : 1;
+  for (int k = 0; k < n; k += each) {
+    unsigned words[sizeof(T) < 4 ? 1 : sizeof(T) / 4];
+    memcpy(words, array + k, sizeof words);
+    for (unsigned& word : words) asm volatile("" : "+r"(word));
+    memcpy(array + k, words, sizeof words);
+  }
+}
+)",
+       .host = R"(template <class T, int n> static void keep_packed(T (&)[n]) {}
+)",
+       .checked_host = R"(template <class T, int n> static void keep_packed(local_array<T, n>&) {}
 )",
        .member = true},
       // Between an array and as many elements in memory, whose number divides their index: by accesses of 16

@@ -173,6 +173,11 @@ struct VectorRandom {
   BufferId array = 0;
   Random first{};
 };
+/// The array, a thread's own, stays in as few registers as its bytes fill, unchanged: behind this, a compiler
+/// knows of no wider value that was made of an element, so it keeps none, and makes it again.
+struct KeepPacked {
+  BufferId array = 0;
+};
 /// Names an index expression; inside an If that bounds it, uses see Dim::index(name, extent).
 struct Bind {
   std::string name{};
@@ -231,8 +236,8 @@ struct ClusterWait {};
 
 struct Stmt {
   std::variant<Let, Declare, Combine, WarpCombine, WarpScan, Store, VectorLoad, VectorStore, VectorDivide,
-               VectorRandom, Bind, BindData, For, If, Barrier, GridBarrier, ClusterBarrier, ClusterArrive,
-               ClusterWait>
+               VectorRandom, KeepPacked, Bind, BindData, For, If, Barrier, GridBarrier, ClusterBarrier,
+               ClusterArrive, ClusterWait>
       node{};
   Origin origin{};
 };

@@ -155,6 +155,9 @@ class Printer {
                      expression(random.first, f32)),
          origin);
   }
+  void print(const KeepPacked& kept, const Origin& origin) {
+    line(fmt::format("keep_packed {}", kernel_.buffers[kept.array].name), origin);
+  }
   void print(const Bind& bind, const Origin&) {
     line(fmt::format("bind {} = {}", bind.name, bind.value.to_string()));
   }

@@ -340,7 +340,7 @@ class Verifier {
   }
 
   void check_vector(BufferId array, BufferId memory, const Index& index, const std::string& what) const {
-    check(buffer(array).space == Space::local && buffer(memory).space == Space::global,
+    check(buffer(array).space == Space::local && buffer(memory).space != Space::local,
           what + " is not between a thread's own array and memory");
     check(buffer(array).dtype == buffer(memory).dtype, what + " has another type than its buffer");
     check_free_of_unknown(index, what);
@@ -358,6 +358,13 @@ class Verifier {
     const std::int64_t elements = array.elements.constant();
     check(elements > 1 && (elements & (elements - 1)) == 0 && (random.first.element % elements).is(0),
           fmt::format("a draw of {} numbers at {}", elements, random.first.element.to_string()));
+  }
+
+  void statement(const KeepPacked& kept, Uniformity, bool) {
+    const Buffer& array = buffer(kept.array);
+    const std::int64_t bytes = array.elements.constant() * static_cast<std::int64_t>(size_of(array.dtype));
+    check(array.space == Space::local && bytes % 4 == 0,
+          "something else than a thread's own array of whole registers is kept packed");
   }
 
   void statement(const Bind& bind, Uniformity, bool) {

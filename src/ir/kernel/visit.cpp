@@ -73,6 +73,9 @@ void accesses(Statement& stmt, const F& f) {
     f(divide->quotients, true);
   } else if (auto* random = std::get_if<VectorRandom>(&stmt.node)) {
     f(random->array, true);
+  } else if (auto* kept = std::get_if<KeepPacked>(&stmt.node)) {
+    f(kept->array, false);
+    f(kept->array, true);
   } else if (auto* barrier = std::get_if<GridBarrier>(&stmt.node)) {
     f(barrier->counter, true);
   }

@@ -225,10 +225,22 @@ bool Checker::race_free(const View& view, std::uintptr_t address, const Request&
 bool Checker::shared_access(const Request& request) {
   Checker& owner = request.owner ? *request.owner : *this;
   const SharedArray& array = owner.arrays_[static_cast<std::size_t>(~request.object)];
-  if (request.index < 0 || request.index >= array.count) {
-    return blame(Fault::Kind::out_of_bounds, request, array.count);
+  if (request.index < 0 || request.index > array.count - request.count) {
+    Request outside = request;
+    if (request.index >= 0) outside.index = std::max(request.index, array.count);
+    return blame(Fault::Kind::out_of_bounds, outside, array.count);
   }
-  SharedCell& cell = owner.cells_[array.first_cell + static_cast<std::size_t>(request.index)];
+  if (request.index % request.count != 0) return blame(Fault::Kind::misaligned, request);
+  Request element = request;
+  for (int i = 0; i < request.count; ++i, ++element.index) {
+    if (!cell_access(owner.cells_[array.first_cell + static_cast<std::size_t>(element.index)], element))
+      return false;
+  }
+  if (&owner != this) note_peer_read(request);
+  return true;
+}
+
+bool Checker::cell_access(SharedCell& cell, const Request& request) {
   Point point = now;  // each block has a shared memory of its own: records of earlier blocks are void
   point.oldest = shared_block_;
   point.block = shared_block_ + rank_;
@@ -237,7 +249,6 @@ bool Checker::shared_access(const Request& request) {
                                        : visit_load(cell.write, cell.readers, point, request.line);
   if (earlier.block) return blame_race(earlier, was_store, request);
   if (!request.store && cell.write.block < shared_block_) suspect_unwritten(request);
-  if (&owner != this) note_peer_read(request);
   return true;
 }
 

@@ -101,6 +101,7 @@ class Checker {
 
   bool global_access(const Request& request);
   bool shared_access(const Request& request);
+  bool cell_access(SharedCell& cell, const Request& request);
   bool element_access(const View& view, std::int64_t byte, const Request& request);
   bool race_free(const View& view, std::uintptr_t address, const Request& request);
   bool blame(Fault::Kind kind, const Request& request, std::int64_t limit = 0);

@@ -72,7 +72,7 @@ class Vectoriser {
     const auto first = [&](BufferId buffer, const Index& index) -> std::optional<Index> {
       const Buffer& memory = kernel_.buffers[buffer];
       const std::int64_t trips = loop.end.constant();
-      if (memory.space != Space::global ||
+      if (memory.space == Space::local ||
           trips * static_cast<std::int64_t>(size_of(memory.dtype)) > vector_bytes)
         return std::nullopt;
       const Dim zero = 0;

@@ -1,0 +1,117 @@
+// Rows whose elements threads hold as they were loaded, two of 16 bits in a register.
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel/kernel_support.hpp"
+#include "schedule/schedule_support.hpp"
+#include "stitch/rows_of_any_length.hpp"
+
+using namespace fuse;        // NOLINT
+using namespace fuse::test;  // NOLINT
+using schedule::Choices;
+using schedule::Held;
+using schedule::Mapping;
+
+namespace {
+
+Graph normal(std::int64_t columns, DType dtype, std::int64_t rows = 4096) {
+  Graph g("normal");
+  const Tensor x = convert(g.input("x", dtype, {rows, columns}), f32);
+  const Tensor centred = x - mean(x, {1}, true);
+  g.output("y", convert(centred * rsqrt(mean(centred * centred, {1}, true) + 1e-5), dtype));
+  return g;
+}
+
+Graph soft(std::int64_t columns, DType dtype, std::int64_t rows = 4096) {
+  Graph g("soft");
+  g.output("y", softmax(g.input("x", dtype, {rows, columns})));
+  return g;
+}
+
+schedule::PhaseSchedule phase_of(const Graph& g) {
+  const Compiled made = compiled(g, "h200");
+  REQUIRE(made.schedules.size() == 1);
+  return made.schedules[0].phases[0];
+}
+
+std::size_t count(std::string_view text, std::string_view part) {
+  std::size_t found = 0;
+  for (std::size_t at = text.find(part); at != std::string_view::npos; at = text.find(part, at + 1)) ++found;
+  return found;
+}
+
+}  // namespace
+
+TEST_CASE("long rows of 16 bits are held packed, unless that repeats what is costly", "[stitch][schedule]") {
+  const schedule::PhaseSchedule packed = phase_of(normal(16384, bf16));
+  CHECK(packed.choices.packed);
+  CHECK(packed.choices.block_threads == 256);  // 64 elements each, in 32 registers
+  CHECK(packed.held == std::vector<Held>{{0, 0, 2}});
+  CHECK_FALSE(phase_of(normal(16384, f32)).choices.packed);  // as many registers
+  CHECK_FALSE(phase_of(normal(2048, bf16)).choices.packed);  // many blocks have a place as it is
+  CHECK_FALSE(phase_of(soft(16384, bf16)).choices.packed);   // exponentials
+  const Choices shared = phase_of(soft(131072, bf16, 512)).choices;
+  CHECK(shared.packed);  // blocks of a cluster wait for each other: there is time for them
+  CHECK(shared.cluster);
+  // Two operands of 16 bits take as many registers as their sum.
+  Graph two("two");
+  const Tensor x = two.input("x", bf16, {4096, 16384}), z = two.input("z", bf16, {4096, 16384});
+  const Tensor sum = convert(x, f32) + convert(z, f32);
+  two.output("y", convert(sum - mean(sum, {1}, true), bf16));
+  CHECK_FALSE(phase_of(two).choices.packed);
+}
+
+TEST_CASE("behind each pass but the last, a text keeps packed what the next one needs",
+          "[stitch][schedule]") {
+  const auto text = [](bool packed) {
+    const Compiled made = compiled(normal(1024, bf16), "h200");
+    const Choices choices{
+        .mapping = Mapping::row_block, .block_threads = 64, .hold = 32, .vector = 8, .packed = packed};
+    const schedule::Schedule schedule =
+        make_schedule(made.graph, made.partition.pieces[0], {{choices}}, target_profile("h200"));
+    return print(codegen::lower(made.graph, schedule, 0, "k").kernel);
+  };
+  CHECK(count(text(true), "keep_packed") == 2);
+  CHECK(count(text(false), "keep_packed") == 0);
+}
+
+TEST_CASE("packed rows answer right, checked, in any order", "[stitch][emulated]") {
+  std::vector<Graph> graphs;
+  for (const DType dtype : {bf16, f16, f32}) {
+    graphs.push_back(normal(96, dtype, 37));
+    graphs.push_back(soft(100, dtype, 37));
+  }
+  std::uint64_t seed = 1;
+  for (const Graph& g : graphs) {
+    for (const int vector : {2, 4}) {
+      std::vector<Choices> ways;
+      for (const Mapping mapping : {Mapping::row_block, Mapping::row_warp, Mapping::split}) {
+        Choices choices{
+            .mapping = mapping, .block_threads = 64, .hold = 64, .vector = vector, .packed = true};
+        if (mapping == Mapping::split) choices.parts = 2, choices.cluster = true;
+        ways.push_back(choices);
+      }
+      ways.push_back(ways.back());
+      ways.back().blocks = 6;  // three clusters take the rows in turns
+      ways.push_back(ways.back());
+      ways.back().hold = 0;
+      ways.back().packed = false;
+      ways.back().shared_hold = 64 * vector;
+      for (const Choices& way : ways) {
+        const fuzz::RunOptions options{
+            .profile = "tiny3", .checked = true, .threads = 2, .shuffle_seed = seed++, .optimization = 0};
+        const fuzz::Outcome result = outcome(g, options, way);
+        INFO(g.ir().name << " " << way.to_string() << ": " << result.text);
+        CHECK(to_string(result.verdict) == to_string(fuzz::Verdict::ok));
+      }
+    }
+  }
+}
+
+TEST_CASE("bytes of no whole register are not held packed", "[stitch][schedule]") {
+  const Compiled made = compiled(normal(1024, bf16), "h200");
+  const Target target = target_profile("h200");
+  const Choices choices{.mapping = Mapping::row_block, .block_threads = 64, .hold = 32, .packed = true};
+  CHECK(thrown_by([&] {
+          verify(made.graph, make_schedule(made.graph, made.partition.pieces[0], {{choices}}, target),
+                 target);
+        }).find("elements that fill no register are held packed") != std::string::npos);
+}
