@@ -124,6 +124,7 @@ class Holding {
       choices.block_threads = threads;
       if (fits(choices) && fills(threads)) return without_idle(choices);
     }
+    if (packed_) return alone;  // what passes make again takes registers, too
     choices.block_threads = std::bit_floor(static_cast<unsigned>(target_.max_threads_per_block));
     choices = without_idle(choices);
     if (barely_fits(choices)) return choices;
@@ -424,19 +425,26 @@ bool packs(const ir::Graph& graph, const Segment& segment) {
 }
 
 /// By registers that hold what was loaded as it came, so that more of the rows is on a multiprocessor: where
-/// its blocks are large, and nothing costly is made again. In clusters, whose waits leave time, that too.
+/// its blocks are large, and nothing costly is made again. In clusters, whose waits leave time, that too, if
+/// memory takes nearly as long.
 Choices packed(const ir::Graph& graph, const Segment& segment, const Choices& alone, const Choices& unpacked,
                const Target& target) {
-  constexpr int enough_blocks = 8;  // on a multiprocessor
-  constexpr int much_work = 8;      // instructions for an element: a costly op
+  constexpr int enough_blocks = 8;       // on a multiprocessor
+  constexpr int much_work = 8;           // instructions for an element: a costly op
+  constexpr double time_for_work = 1.2;  // beside that of the bytes
   const bool few = unpacked.hold == 0 || unpacked.mapping == Mapping::split ||
                    unpacked.block_threads * enough_blocks > target.max_threads_per_sm;
   if (!few || !packs(graph, segment)) return unpacked;
   const Holding holding(graph, segment, target, true);
   const Choices choices = holding.parts(holding.rows(alone));
-  const int more = instructions(graph, segment, loaded_values(graph, segment)) -
-                   instructions(graph, segment, held_values(graph, segment));
-  if (more >= much_work && !choices.cluster) return unpacked;
+  const int work = instructions(graph, segment, loaded_values(graph, segment));
+  const bool repeats = work - instructions(graph, segment, held_values(graph, segment)) >= much_work;
+  const LoopShape shape = loop_shape(graph, segment);
+  const double elements =
+      static_cast<double>(product(shape.kept).hint()) * static_cast<double>(product(shape.reduced).hint());
+  const double of_work = 2.0 * work * elements / target.flops_f32,
+               of_bytes = static_cast<double>(moved_bytes(graph, segment)) / target.bandwidth;
+  if (repeats && (!choices.cluster || of_work > time_for_work * of_bytes)) return unpacked;
   for (const Held& held : loaded_values(graph, segment)) {
     if (static_cast<std::size_t>(choices.vector) * size_of(graph[held.node].type.dtype) % 4 != 0)
       return unpacked;

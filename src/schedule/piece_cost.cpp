@@ -15,8 +15,6 @@
 namespace fuse::schedule {
 namespace {
 
-constexpr double l2_speed = 2;  // of memory's; what a block reads again lies there, mostly
-
 /// Sums of a few of these fit: extents may be as large as 63 bits hold.
 std::int64_t bounded(double bytes) { return static_cast<std::int64_t>(std::min(bytes, 0x1p58)); }
 
@@ -28,6 +26,16 @@ std::int64_t bytes_of(const ir::Graph& graph, const std::vector<ir::NodeId>& val
   double sum = 0;
   for (const ir::NodeId id : values) sum += bytes_of(product(graph[id].type.dims), graph[id].type.dtype);
   return bounded(sum);
+}
+
+/// How much faster than memory it is read again what blocks have read: from the L2 cache, while it has room
+/// for what all blocks that run at a time have of the inputs.
+double reread_speed(const KernelSchedule& launch, std::int64_t inputs, const Target& target) {
+  constexpr double l2_speed = 2;
+  const double grid = std::max(1.0, static_cast<double>(launch.grid.hint()));
+  const double at_once = std::max(1.0, target.sms * (target.max_threads_per_sm / 2.0 / launch.block_threads));
+  const double resident = static_cast<double>(inputs) / grid * std::min(grid, at_once);
+  return resident <= static_cast<double>(target.l2_bytes) ? l2_speed : 1;
 }
 
 /// Whether threads hold all that passes need again.
@@ -118,8 +126,8 @@ Flow flow_of(const ir::Graph& graph, const Segment& segment, const Choices& choi
   if (launch.mapping == Mapping::column_tile)
     return {.share = reached_down_columns(graph, segment, launch, residency, target)};
   const bool by_blocks = launch.mapping == Mapping::row_block || choices.cluster;
-  if (!by_blocks || has_columns(segment) || choices.hold == 0 || last_pass(segment.stages) == 0 ||
-      !holds_rows(graph, segment, choices, launch.reduced))
+  if (!by_blocks || has_columns(segment) || choices.hold == 0 ||
+      held_by(graph, segment, choices, launch.reduced).empty())
     return {};
   return flow_of_held_rows(segment, choices, launch, moved_bytes(graph, segment), target);
 }
@@ -132,7 +140,8 @@ double phase_seconds(const ir::Graph& graph, const Segment& cut, const Choices& 
   const std::int64_t inputs = bytes_of(graph, segment.inputs), moved = moved_bytes(graph, segment);
   const std::vector<KernelSchedule> kernels = launches(graph, segment, choices);
   const bool joined = kernels.back().role == KernelSchedule::Role::joined;
-  const auto again = bounded(rereads(graph, segment, choices) * static_cast<double>(inputs) / l2_speed);
+  const auto again = bounded(rereads(graph, segment, choices) * static_cast<double>(inputs) /
+                             reread_speed(kernels[0], inputs, target));
   if (joined && choices.mapping == Mapping::split) {
     const std::int64_t at_once = choices.blocks / choices.parts;
     const double groups =
