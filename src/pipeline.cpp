@@ -37,6 +37,7 @@
 #include "schedule/canonical.hpp"
 #include "schedule/chooser.hpp"
 #include "schedule/make_plan.hpp"
+#include "schedule/piece_cost.hpp"
 #include "schedule/staged.hpp"
 
 namespace fuse {
@@ -186,6 +187,13 @@ class PieceCompiler {
 
   std::vector<schedule::PlannedLaunch> run() {
     equal_ = schedule::equal_pieces(result_.graph, result_.partition);
+    if (options_.decisions) {
+      const schedule::DecisionOptions how{.skip_unfit = options_.skip_unfit_decisions,
+                                          .grid_barriers = options_.partition.grid_barriers};
+      recorded_.emplace(*options_.decisions, how, result_.graph, result_.partition, equal_, target_);
+      result_.recorded_pieces = recorded_->pieces();
+      result_.unfit_decisions = recorded_->unfit();
+    }
     make_units();
     watch_.lap("equal_pieces");
     parallel_for(options_.threads, units_.size(), [&](std::size_t i) { schedule(units_[i]); });
@@ -222,7 +230,10 @@ class PieceCompiler {
   /// `known`: the units of its form.
   schedule::KernelChoices choose(std::uint32_t index, const std::vector<std::uint32_t>& known) {
     schedule::Piece& piece = result_.partition.pieces[index];
-    if (options_.choose) {
+    const schedule::KernelChoices* const recorded = recorded_ ? recorded_->of(index) : nullptr;
+    if (recorded) {
+      piece.chosen = {*recorded, schedule::piece_seconds(result_.graph, piece, *recorded, target_)};
+    } else if (options_.choose) {
       piece.chosen = schedule::chosen_by(options_.choose, result_.graph, piece, target_);
     } else if (!piece.chosen && !known.empty()) {
       piece.chosen = this->piece(units_[known[0]].piece).chosen;
@@ -348,6 +359,7 @@ class PieceCompiler {
   Compiled& result_;
   const analysis::Facts& facts_;
   const schedule::Chooser& chooser_;
+  std::optional<schedule::RecordedChoices> recorded_{};
   const Target& target_;
   const PipelineOptions& options_;
   Stopwatch& watch_;
@@ -371,6 +383,7 @@ PipelineOptions pipeline_options(const CompileOptions& options) {
   check("streams", options.streams, 1, schedule::most_streams);
   PipelineOptions result{.relaxed_rounding = options.relaxed_rounding,
                          .merge_gemms = options.merge_gemms,
+                         .skip_unfit_decisions = options.skip_unfit_decisions,
                          .streams = {.max_streams = options.streams},
                          .threads = options.threads};
   if (const std::string text = fault_text(options); !text.empty()) {
@@ -386,6 +399,7 @@ PipelineOptions pipeline_options(const CompileOptions& options) {
                    "fence.N, or rewrite.PASS.N"});
     }
   }
+  if (!options.decisions.empty()) result.decisions = schedule::parse_decisions(options.decisions);
   schedule::PartitionOptions& partition = result.partition;
   partition.groups.layers = static_cast<std::uint8_t>((1 << options.layers) - 1);
   partition.groups.max_inputs = options.max_inputs;
@@ -428,6 +442,20 @@ std::vector<std::string_view> kernel_pass_names() {
   std::vector<std::string_view> names;
   for (const KernelPass& pass : kernel_passes) names.emplace_back(pass.name);
   return names;
+}
+
+schedule::Decisions decisions_of(const Compiled& compiled, const Target& target) {
+  return schedule::decisions_of(compiled.graph, compiled.partition,
+                                schedule::equal_pieces(compiled.graph, compiled.partition), target);
+}
+
+std::string decisions_line(const Compiled& compiled) {
+  if (compiled.recorded_pieces == 0 && compiled.unfit_decisions == 0) return "";
+  std::string text = fmt::format("decisions: {} kernels of {} run as recorded", compiled.recorded_pieces,
+                                 compiled.schedules.size());
+  if (compiled.unfit_decisions > 0)
+    text += fmt::format("; entries left out, since they fit no kernel: {}", compiled.unfit_decisions);
+  return text + '\n';
 }
 
 std::vector<std::size_t> kernel_uses(const Compiled& compiled) {

@@ -15,6 +15,7 @@
 #include "fault.hpp"
 #include "ir/graph.hpp"
 #include "ir/kernel/kernel.hpp"
+#include "schedule/decisions.hpp"
 #include "schedule/partition.hpp"
 #include "schedule/plan.hpp"
 #include "schedule/schedule.hpp"
@@ -35,6 +36,8 @@ struct Compiled {
   codegen::Source source;
   schedule::Plan plan;
   schedule::StreamChoices streams{};  ///< for prepare, which knows the sizes
+  std::size_t recorded_pieces = 0;    ///< kernel pieces that run as PipelineOptions::decisions say
+  std::size_t unfit_decisions = 0;    ///< entries of PipelineOptions::decisions that fit nothing
 
   // Made once, in the .cpp: in every file that includes this they take longer than the rest of it.
   Compiled();
@@ -58,6 +61,9 @@ struct PipelineOptions {
   /// Overrides the choices of each kernel piece once the partition is made, in piece order. It need not be
   /// pure.
   schedule::Chooser choose{};
+  /// Instead of what the chooser says, where they have an entry.
+  std::optional<schedule::Decisions> decisions{};
+  bool skip_unfit_decisions = false;  ///< entries that fit nothing are counted, and no error
   schedule::StreamChoices streams{};
   int threads = 0;  ///< that pieces are scheduled and lowered on; 0: one a core. The result is the same
   /// Called after each stage with its name and the seconds it took: "dead_code", "partition", "schedule", ...
@@ -70,6 +76,12 @@ PipelineOptions pipeline_options(const CompileOptions&);
 /// The passes, in their order; one may stand there twice.
 std::vector<std::string_view> graph_pass_names();
 std::vector<std::string_view> kernel_pass_names();
+
+/// All that was decided of the kernels, to be compiled with again.
+schedule::Decisions decisions_of(const Compiled&, const Target&);
+
+/// "decisions: 3 kernels of 4 run as recorded\n"; and how many entries fit nothing. Empty without decisions.
+std::string decisions_line(const Compiled&);
 
 /// How many steps of the plan run each kernel.
 std::vector<std::size_t> kernel_uses(const Compiled&);

@@ -423,6 +423,25 @@ check_misuse() {
     "$fusec" emit "$file" -o "$scratch/nothing" --arch sm90 --cubin
 }
 
+check_decisions() {
+  local graph text=$scratch/decisions
+  for graph in examples/graphs/*.fuse; do
+    graph=$(basename "$graph" .fuse)
+    "$fusec" plan "examples/graphs/$graph.fuse" --kernels >"$scratch/plan" 2>&1
+    expect 0 '^wrote ' "decisions of $graph" "$fusec" plan "examples/graphs/$graph.fuse" --decisions "$text"
+    "$fusec" plan "examples/graphs/$graph.fuse" --kernels --use-decisions "$text" >"$scratch/again" 2>&1
+    cmp -s "$scratch/plan" "$scratch/again"
+    report $? "and taken back they give the same plan and kernels"
+    expect 2 '^error: decisions: they are for another target' 'and are refused for another GPU' \
+      "$fusec" plan "examples/graphs/$graph.fuse" --use-decisions "$text" --profile a100
+  done
+  sed -E 's/block = [0-9]+/block = 33/' "$text" >"$text.bad"
+  expect 2 "^error: decisions: line 4: block is '33'" 'a bad value names its line' \
+    "$fusec" plan "examples/graphs/$graph.fuse" --use-decisions "$text.bad"
+  expect 2 "^error: .*nothing.decisions" 'a file of decisions that is not there' \
+    "$fusec" plan "examples/graphs/$graph.fuse" --use-decisions "$scratch/nothing.decisions"
+}
+
 check_emit() {
   local graph out=$scratch/emitted
   expect 0 "wrote .*softmax\.cu" 'emit writes the CUDA text' \
@@ -628,6 +647,7 @@ check_commands docs/debugging.md
 check_misuse
 check_places
 check_progress
+check_decisions
 check_emit
 check_stats
 check_trace

@@ -111,6 +111,10 @@ Hasher& Hasher::add(std::string_view text) {
 
 Hasher& Hasher::add(const Dim& dim) {
   if (!dim.poly()) return add(bits(dim.constant()));
+  if (numbers_) {
+    add_anonymous(dim);
+    return *this;
+  }
   add(dim.poly()->terms.size()).add(bits(dim.poly()->constant));
   for (const detail::DimTerm& term : dim.poly()->terms) {
     add(bits(term.coefficient)).add(term.factors.size());
@@ -122,6 +126,25 @@ Hasher& Hasher::add(const Dim& dim) {
     }
   }
   return *this;
+}
+
+void Hasher::add_anonymous(const Dim& dim) {
+  // Terms and factors stand in the order of their names: their hashes are added up instead.
+  std::uint64_t terms = 0;
+  for (const detail::DimTerm& term : dim.poly()->terms) {
+    std::uint64_t factors = 0;
+    for (const detail::Atom& factor : term.factors) {
+      Hasher own(*numbers_);
+      own.add(static_cast<std::uint64_t>(factor->kind));
+      if (const auto number = numbers_->find(factor->name); number != numbers_->end())
+        own.add(number->second).add(bits(factor->range.min)).add(bits(factor->range.max));
+      if (factor->kind == detail::DimAtom::Kind::quotient || factor->kind == detail::DimAtom::Kind::remainder)
+        own.add(factor->dividend).add(factor->divisor);
+      factors += own.value();
+    }
+    terms += Hasher().add(bits(term.coefficient)).add(factors).value();
+  }
+  add(terms).add(bits(dim.poly()->constant));
 }
 
 Hasher& Hasher::add(const Attr& attr) {

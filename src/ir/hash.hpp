@@ -3,7 +3,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <fuse/dim.hpp>
+#include <map>
+#include <string>
 #include <string_view>
 
 #include "ir/graph.hpp"
@@ -13,6 +16,12 @@ namespace fuse::ir {
 /// Collects values into one number, the same on every machine and in every run.
 class Hasher {
  public:
+  /// Symbols count by their names; or, where they were given numbers, by number and range, so that what they
+  /// are called does not matter.
+  Hasher() = default;
+  using SymbolNumbers = std::map<std::string, std::uint64_t, std::less<>>;
+  explicit Hasher(const SymbolNumbers& numbers) : numbers_(&numbers) {}
+
   Hasher& add(std::uint64_t value) {
     state_ = (state_ ^ value) * 0x9e3779b97f4a7c15u;
     state_ ^= state_ >> 32;
@@ -25,7 +34,10 @@ class Hasher {
   std::uint64_t value() const { return state_; }
 
  private:
+  void add_anonymous(const Dim&);
+
   std::uint64_t state_ = 0x243f6a8885a308d3u;
+  const SymbolNumbers* numbers_ = nullptr;
 };
 
 /// Of everything that `identical` compares.

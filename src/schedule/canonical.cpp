@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "ir/attr.hpp"
 #include "ir/hash.hpp"
 
 namespace fuse::schedule {
@@ -12,6 +13,23 @@ namespace {
 using ir::NodeId;
 using Operand = CanonicalPiece::Operand;
 using Source = CanonicalPiece::Source;
+
+std::uint64_t hashed(const ir::Graph& graph, const CanonicalPiece& form, ir::Hasher hasher) {
+  hasher.add(std::uint64_t{form.in_place}).add(form.nodes.size()).add(form.inputs.size());
+  for (std::size_t i = 0; i < form.nodes.size(); ++i) {
+    const ir::Node& node = graph[form.nodes[i]];
+    hasher.add(static_cast<std::uint64_t>(node.op)).add(node.attr).add(node.type);
+    hasher.add(std::uint64_t{form.stored[i]});
+  }
+  for (const Operand& operand : form.operands) {
+    hasher.add(static_cast<std::uint64_t>(operand.source)).add(operand.index);
+  }
+  for (const std::uint32_t root : form.phases) hasher.add(std::uint64_t{root});
+  for (std::size_t i = 0; i < form.inputs.size(); ++i) {
+    hasher.add(graph[form.inputs[i]].type).add(form.same[i]);
+  }
+  return hasher.value();
+}
 
 /// Makes forms one after another; what it notes of nodes is valid for one piece at a time.
 class Canonicaliser {
@@ -31,7 +49,7 @@ class Canonicaliser {
     for (const NodeId input : piece.inputs) read(input);
     note_buffers();
     for (const Segment& phase : piece.phases) form_.phases.push_back(notes_[phase.root].place.index);
-    form_.hash = hash();
+    form_.hash = hashed(graph_, form_, ir::Hasher());
     return std::move(form_);
   }
 
@@ -101,24 +119,6 @@ class Canonicaliser {
     }
   }
 
-  std::uint64_t hash() const {
-    ir::Hasher hasher;
-    hasher.add(std::uint64_t{form_.in_place}).add(form_.nodes.size()).add(form_.inputs.size());
-    for (std::size_t i = 0; i < form_.nodes.size(); ++i) {
-      const ir::Node& node = graph_[form_.nodes[i]];
-      hasher.add(static_cast<std::uint64_t>(node.op)).add(node.attr).add(node.type);
-      hasher.add(std::uint64_t{form_.stored[i]});
-    }
-    for (const Operand& operand : form_.operands) {
-      hasher.add(static_cast<std::uint64_t>(operand.source)).add(operand.index);
-    }
-    for (const std::uint32_t root : form_.phases) hasher.add(std::uint64_t{root});
-    for (std::size_t i = 0; i < form_.inputs.size(); ++i) {
-      hasher.add(graph_[form_.inputs[i]].type).add(form_.same[i]);
-    }
-    return hasher.value();
-  }
-
   const ir::Graph& graph_;
   const Partition& partition_;
   std::vector<Note> notes_;
@@ -128,6 +128,26 @@ class Canonicaliser {
 };
 
 }  // namespace
+
+std::uint64_t content_key(const ir::Graph& graph, const CanonicalPiece& form) {
+  ir::Hasher::SymbolNumbers numbers;
+  const auto number = [&](const Dim& dim, bool alone) {
+    const std::vector<Dim> symbols = dim.symbols();
+    if (alone && (symbols.size() != 1 || dim != symbols[0])) return;
+    for (const Dim& symbol : symbols) numbers.emplace(symbol.name(), numbers.size());
+  };
+  // By the extents that are one symbol first: within an expression, symbols stand in the order of their
+  // names.
+  for (const bool alone : {true, false}) {
+    for (const std::vector<NodeId>* ids : {&form.inputs, &form.nodes}) {
+      for (const NodeId id : *ids) {
+        for (const Dim& dim : graph[id].type.dims) number(dim, alone);
+        for (const Dim& dim : ir::dims_of(graph[id].attr)) number(dim, alone);
+      }
+    }
+  }
+  return hashed(graph, form, ir::Hasher(numbers));
+}
 
 bool equal(const ir::Graph& graph, const CanonicalPiece& a, const CanonicalPiece& b) {
   if (a.in_place != b.in_place || a.operands != b.operands || a.stored != b.stored || a.same != b.same ||

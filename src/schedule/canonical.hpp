@@ -45,6 +45,9 @@ struct EqualPieces {
 
 /// Linear in the nodes of all pieces. Found by hash, verified by comparing.
 EqualPieces equal_pieces(const ir::Graph&, const Partition&);
+/// What the form is called from graph to graph, on any machine: a hash of all that it is, but of no name; not
+/// of symbols either, which count by their ranges and hints.
+std::uint64_t content_key(const ir::Graph&, const CanonicalPiece&);
 /// Whether one kernel computes both.
 bool equal(const ir::Graph&, const CanonicalPiece&, const CanonicalPiece&);
 /// What stands in `to` where `node`, an input or a node of `from`, stands in `from`. The pieces are equal.

@@ -29,13 +29,15 @@ std::string_view to_string(Mapping mapping) {
 
 std::string Choices::to_string() const {
   std::string text = fmt::format("mapping = {}, block = {}", schedule::to_string(mapping), block_threads);
-  if (parts > 1) text += fmt::format(", parts = {}{}", parts, cluster ? ", cluster" : "");
+  if (parts > 1) text += fmt::format(", parts = {}", parts);
+  if (cluster) text += ", cluster";
   if (blocks > 0) text += fmt::format(", blocks = {}", blocks);
   if (vector > 1) text += fmt::format(", vector = {}", vector);
   if (lanes < 32) text += fmt::format(", lanes = {}", lanes);
   if (online) text += ", online";
   if (across) text += ", across";
-  if (hold > 0) text += fmt::format(", hold = {}{}", hold, packed ? ", packed" : "");
+  if (hold > 0) text += fmt::format(", hold = {}", hold);
+  if (packed) text += ", packed";
   if (shared_hold > 0) text += fmt::format(", shared_hold = {}", shared_hold);
   return text;
 }

@@ -11,6 +11,7 @@
 
 #include "ir/dim_poly.hpp"
 #include "schedule/launch_bounds.hpp"
+#include "schedule/online_sums.hpp"
 #include "schedule/residency.hpp"
 #include "schedule/schemes.hpp"
 #include "schedule/shape.hpp"
@@ -452,34 +453,60 @@ std::string print(const ir::Graph& graph, const Schedule& schedule) {
 
 namespace {
 
-/// What is wrong with the choices of a phase; empty: nothing.
-std::string defect_of(const ir::Graph& graph, const PhaseSchedule& phase, const Target& target) {
-  const Choices& choices = phase.choices;
-  const Segment& segment = phase.segment;
+/// Why shared memory cannot hold elements of a row so; empty: it can, or holds none.
+std::string defect_of_shared_hold(const Segment& segment, const Choices& choices) {
+  if (choices.shared_hold == 0) return "";
+  const bool by_rows = choices.mapping == Mapping::row_warp || choices.mapping == Mapping::row_block;
+  if (!by_rows && !choices.cluster) return "which takes a warp, a block or a cluster for each row";
+  if (has_columns(segment)) return "beside columns";
+  if (choices.hold > 0) return "beside registers that hold them";
+  const int step = choices.cluster ? choices.block_threads * choices.vector : choices.vector;
+  if (choices.shared_hold % step != 0) return fmt::format("which are no multiple of {}", step);
+  return "";
+}
+
+/// What is wrong with choices for a segment as they stage it; empty: nothing. No launch is made of it.
+std::string defect_of(const ir::Graph& graph, const Segment& segment, const Choices& choices,
+                      const Target& target) {
   if (form_of(graph, segment) != form_of(choices.mapping)) return "the mapping does not fit the segment";
+  if (choices.block_threads < 32 || choices.block_threads > target.max_threads_per_block ||
+      choices.block_threads % 32 != 0)
+    return fmt::format("a block of {} threads on {}", choices.block_threads, target.name);
   const auto tiled = choices.mapping == Mapping::tile ? transposed(graph, segment) : std::nullopt;
+  if (choices.mapping == Mapping::tile && !tiled) return "tiles of what is not transposed";
   const int widest = tiled ? tile_vector(graph, segment, *tiled) : widest_vector(graph, segment);
   if (choices.vector < 1 || choices.vector > widest || !std::has_single_bit(unsigned(choices.vector)))
     return fmt::format("{} elements side by side, of {}", choices.vector, widest);
   if (choices.vector > 1 && choices.mapping == Mapping::column_tile)
     return "columns side by side in a thread";
-  if (choices.mapping == Mapping::tile && !tiled) return "tiles of what is not transposed";
   const bool packs = (choices.mapping == Mapping::row_warp && !has_columns(segment)) ||
                      choices.mapping == Mapping::column_tile;
   const bool power = choices.lanes > 1 && choices.lanes <= 32 && (choices.lanes & (choices.lanes - 1)) == 0;
   if (choices.across && !has_columns(segment)) return "rows that nothing is reduced across";
   if (!power || (choices.lanes != 32 && !packs)) return fmt::format("rows of {} lanes", choices.lanes);
-  const bool by_rows = choices.mapping == Mapping::row_warp || choices.mapping == Mapping::row_block;
-  const int step = choices.cluster ? choices.block_threads * choices.vector : choices.vector;
-  const bool whole_steps = choices.shared_hold % step == 0;
-  if (choices.shared_hold > 0 &&
-      ((!by_rows && !choices.cluster) || has_columns(segment) || choices.hold > 0 || !whole_steps))
-    return fmt::format("{} elements of a row in shared memory", choices.shared_hold);
-  if (choices.cluster && (choices.mapping != Mapping::split || choices.blocks % choices.parts != 0 ||
-                          choices.parts > target.max_cluster))
+  if (const std::string defect = defect_of_shared_hold(segment, choices); !defect.empty())
+    return fmt::format("{} elements of a row in shared memory, {}", choices.shared_hold, defect);
+  if (choices.packed && choices.hold == 0) return "registers that hold packed, of which there are none";
+  if (choices.cluster && choices.mapping != Mapping::split) return "a cluster, of one block for each row";
+  if (choices.cluster && choices.parts > target.max_cluster)
     return fmt::format("a cluster of {} blocks on {}", choices.parts, target.name);
+  if (choices.cluster && choices.blocks % choices.parts != 0)
+    return fmt::format("{} blocks, which are no whole clusters of {}", choices.blocks, choices.parts);
+  if (choices.parts > 1 && choices.mapping != Mapping::split && !has_columns(segment))
+    return fmt::format("{} parts of a row that one block has, or a part of one", choices.parts);
+  if (choices.blocks > 0 && form_of(choices.mapping) == Form::scan) return "blocks that stay, of a scan";
+  if (choices.mapping == Mapping::split && choices.parts < 2) return "several blocks for a row, of one part";
   if (choices.blocks > 0 && choices.mapping == Mapping::split && choices.blocks < choices.parts)
     return "fewer blocks than parts of a row";
+  if (has_columns(segment) && !columns_fit(graph, segment, choices)) return "columns that no thread can keep";
+  return "";
+}
+
+/// What is wrong with the schedule of a phase; empty: nothing.
+std::string defect_of(const ir::Graph& graph, const PhaseSchedule& phase, const Target& target) {
+  const Choices& choices = phase.choices;
+  const Segment& segment = phase.segment;
+  if (const std::string defect = defect_of(graph, segment, choices, target); !defect.empty()) return defect;
   if (phase.trips > 0 && held_registers(graph, phase.held, phase.trips, choices.packed) > choices.hold)
     return "more held than chosen";
   for (const Held& held : phase.held) {
@@ -488,7 +515,6 @@ std::string defect_of(const ir::Graph& graph, const PhaseSchedule& phase, const 
   }
   const bool parts = (choices.mapping == Mapping::split && !choices.cluster) || has_columns(segment);
   if (parts != (phase.kernels.size() > 1) || parts == phase.scratch.empty()) return "parts without scratch";
-  if (has_columns(segment) && !columns_fit(graph, segment, choices)) return "columns that no thread can keep";
   const auto joins = std::count_if(phase.kernels.begin(), phase.kernels.end(), is_joined);
   if (joins != (parts && choices.blocks > 0)) return "blocks without a kernel that joins launches";
   return "";
@@ -542,6 +568,28 @@ std::string defect_of(const ir::Graph& graph, const Schedule& schedule, const Ta
 }
 
 }  // namespace
+
+std::string misfit(const ir::Graph& graph, const Piece& piece, const KernelChoices& choices,
+                   const Target& target) {
+  if (choices.phases.size() != piece.phases.size())
+    return fmt::format("{} phases of {}", choices.phases.size(), piece.phases.size());
+  for (std::size_t i = 0; i < piece.phases.size(); ++i) {
+    const Choices& own = choices.phases[i];
+    if (own.online && !with_online_sums(graph, piece.phases[i])) return "no sum of exponentials to scale";
+    if (own.online && own.across) return "sums of exponentials across rows";
+    const Segment segment = staged(graph, piece.phases[i], own);
+    if (const std::string defect = defect_of(graph, segment, own, target); !defect.empty()) return defect;
+    if (piece.phases.size() == 1) continue;
+    const bool waits = own.mapping == Mapping::split || has_columns(segment);
+    if (choices.blocks < 1) return "phases of no blocks";
+    if (own.cluster || own.blocks != (waits ? choices.blocks : 0))
+      return fmt::format("phase {} has other blocks than its kernel", i);
+  }
+  if (piece.phases.size() == 1 && choices.blocks != 0) return "blocks of a kernel with one phase";
+  if (const std::int64_t bytes = shared_bytes(graph, piece, choices); bytes > target.shared_per_block)
+    return fmt::format("{} bytes of shared memory, of {}", bytes, target.shared_per_block);
+  return defect_of(graph, make_schedule(graph, piece, choices, target), target);
+}
 
 void verify(const ir::Graph& graph, const Schedule& schedule, const Target& target) {
   const std::string defect = defect_of(graph, schedule, target);

@@ -94,6 +94,8 @@ std::vector<KernelSchedule> launches(const ir::Graph&, const Segment&, const Cho
 Schedule make_schedule(const ir::Graph&, const Piece&, const KernelChoices&, const Target&,
                        const analysis::Facts& facts = analysis::Facts());
 std::string print(const ir::Graph&, const Schedule&);
+/// Why no kernel can run the piece so; empty: one can. For choices that nobody in the compiler made.
+std::string misfit(const ir::Graph&, const Piece&, const KernelChoices&, const Target&);
 /// Throws an internal Error unless launches fit the target and the mappings fit the segments.
 void verify(const ir::Graph&, const Schedule&, const Target&);
 

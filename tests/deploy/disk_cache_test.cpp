@@ -119,7 +119,7 @@ TEST_CASE("disk cache: whatever decides what is made is in the key", "[deploy][e
         CompileOptions{.cut = Cut::xla}, CompileOptions{.layers = 1},
         CompileOptions{.stitch = Stitch::mapping}, CompileOptions{.schemes = Schemes::paper},
         CompileOptions{.grid_barriers = false}, CompileOptions{.max_inputs = 9},
-        CompileOptions{.streams = 1}}) {
+        CompileOptions{.skip_unfit_decisions = true}, CompileOptions{.streams = 1}}) {
     CHECK_FALSE(found_on_disk(scaled(2), fresh(), options));
     CHECK(found_on_disk(scaled(2), fresh(), options));
   }

@@ -132,6 +132,16 @@ void add_plan_options(CLI::App& command, GraphOptions& options) {
       "--no-gemm-merge", [&options] { options.compile.merge_gemms = false; },
       "Keep GEMMs apart that share an operand or a shape");
   add_cut_options(command, options.compile);
+  command
+      .add_option_function<std::string>(
+          "--use-decisions",
+          [&options](const std::string& file) {
+            options.compile.decisions = read_text(file) + '\n';  // an empty file is an error, too
+          },
+          "Run kernels as this file says, which plan --decisions wrote")
+      ->type_name("FILE");
+  command.add_flag("--skip-unfit-decisions", options.compile.skip_unfit_decisions,
+                   "Leave out the entries of it that fit no kernel of the graph");
 }
 
 void add_graph_options(CLI::App& command, GraphOptions& options) {
@@ -236,6 +246,12 @@ void add_plan(CLI::App& app, Action& action) {
       ->excludes("--json")
       ->excludes("--kernels")
       ->excludes("--dot");
+  add_path(command, "--decisions", options.decisions, "FILE",
+           "Write how each kernel runs there instead, for --use-decisions; - is the standard output")
+      ->excludes("--json")
+      ->excludes("--kernels")
+      ->excludes("--dot")
+      ->excludes("--picture");
 }
 
 void add_emit(CLI::App& app, Action& action) {

@@ -40,8 +40,9 @@ struct BisectOptions {
 
 struct PlanOptions {
   GraphOptions graph{};
-  std::string dot{};      ///< a file
-  std::string picture{};  ///< a file
+  std::string dot{};        ///< a file
+  std::string picture{};    ///< a file
+  std::string decisions{};  ///< a file
   bool json = false;
   bool kernels = false;
 };

@@ -35,6 +35,13 @@ Graph load_graph(const std::string& file) {
   return graph;
 }
 
+std::string read_text(const std::string& file) {
+  const runtime::InputFile in(file);
+  std::string text(in.size(), '\0');
+  in.read(0, std::as_writable_bytes(std::span(text)));
+  return text;
+}
+
 std::pair<std::string, std::string> split_assignment(std::string_view option, const std::string& text) {
   const std::size_t at = text.find('=');
   if (at == std::string::npos || at == 0 || at + 1 == text.size()) {

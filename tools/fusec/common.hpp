@@ -22,6 +22,9 @@ namespace fuse::fusec {
 /// Reads and verifies a graph that something can be computed of: one without outputs is a user error.
 Graph load_graph(const std::string& file);
 
+/// What a text file has. Throws a user Error with code io.
+std::string read_text(const std::string& file);
+
 /// "x=x.npy" as {"x", "x.npy"}.
 std::pair<std::string, std::string> split_assignment(std::string_view option, const std::string& text);
 

@@ -71,6 +71,7 @@ std::string plan_text(const CompiledGraph& compiled) {
   for (const analysis::Guard& guard : stages.guards) text += "guard " + guard.to_string() + '\n';
   if (!stages.guards.empty()) text += '\n';
   text += schedule::print(stages.graph, stages.partition) + '\n';
+  if (const std::string line = decisions_line(stages); !line.empty()) text += line + '\n';
   text += schedules_text(stages);
   text += '\n' + schedule::print(stages.plan) + '\n';
   if (!stages.kernels.empty()) text += kernel_table(compiled) + '\n';
@@ -120,22 +121,26 @@ std::vector<bool> constant_nodes(const ir::Graph& graph) {
 
 namespace {
 
-/// The picture that the options ask for, and where it goes.
-struct Picture {
+/// The text that the options ask for instead of the plan, and where it goes.
+struct Instead {
   const char* option;
   const std::string& file;  ///< "-": the standard output
   std::string (*text)(const CompiledGraph&);
 };
 
-int write_picture(const Picture& picture, const PlanOptions& options) {
-  const bool to_stdout = picture.file == "-";
-  if (!to_stdout) try_file(picture.option, picture.file);
-  const std::string text = picture.text(compile_graph(options.graph));
+std::string decisions_text(const CompiledGraph& compiled) {
+  return schedule::print(decisions_of(compiled.stages, compiled.target));
+}
+
+int write_instead(const Instead& instead, const PlanOptions& options) {
+  const bool to_stdout = instead.file == "-";
+  if (!to_stdout) try_file(instead.option, instead.file);
+  const std::string text = instead.text(compile_graph(options.graph));
   if (to_stdout) {
     fmt::print("{}", text);
   } else {
-    write_file(picture.file, text);
-    print_line("wrote " + picture.file);
+    write_file(instead.file, text);
+    print_line("wrote " + instead.file);
   }
   return 0;
 }
@@ -144,8 +149,10 @@ int write_picture(const Picture& picture, const PlanOptions& options) {
 
 int execute(const PlanOptions& options) {
   const auto dot = [](const CompiledGraph& compiled) { return plan_dot(compiled.stages); };
-  if (!options.dot.empty()) return write_picture({"--dot", options.dot, dot}, options);
-  if (!options.picture.empty()) return write_picture({"--picture", options.picture, plan_picture}, options);
+  if (!options.dot.empty()) return write_instead({"--dot", options.dot, dot}, options);
+  if (!options.picture.empty()) return write_instead({"--picture", options.picture, plan_picture}, options);
+  if (!options.decisions.empty())
+    return write_instead({"--decisions", options.decisions, decisions_text}, options);
   const CompiledGraph compiled = compile_graph(options.graph);
   if (options.kernels) fmt::print("{}", kernel_text(compiled));
   fmt::print("{}", options.json ? plan_json(compiled) : plan_text(compiled));

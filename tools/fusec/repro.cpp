@@ -34,6 +34,8 @@ CompileOptions options_of(const nlohmann::json& json) {
   options.grid_barriers = json.at("grid_barriers");
   options.max_inputs = json.at("max_inputs");
   options.streams = json.at("streams");
+  options.decisions = json.value("decisions", "");
+  options.skip_unfit_decisions = json.value("skip_unfit_decisions", false);
   return options;
 }
 

@@ -7,6 +7,7 @@
 
 #include "fault.hpp"
 #include "ir/print.hpp"
+#include "runtime/json_reader.hpp"
 #include "runtime/saved/fields.hpp"
 #include "runtime/toolchain.hpp"
 #include "source_id.hpp"
@@ -17,13 +18,14 @@ namespace {
 std::string text_of(const CompileOptions& options) {
   // A new option does not compile here until it is counted in.
   const auto& [relaxed_rounding, fault, merge_gemms, cut, layers, stitch, schemes, grid_barriers, max_inputs,
-               threads, streams, cache] = options;
+               decisions, skip_unfit_decisions, threads, streams, cache] = options;
   static_cast<void>(fault);    // below, with FUSE_FAULT's
   static_cast<void>(threads);  // changes nothing of what is made
   static_cast<void>(cache);
-  return fmt::format("options {} {} {} {} {} {} {} {} {}\n", relaxed_rounding, merge_gemms,
+  return fmt::format("options {} {} {} {} {} {} {} {} {} {} {}\n", relaxed_rounding, merge_gemms,
                      static_cast<int>(cut), layers, static_cast<int>(stitch), static_cast<int>(schemes),
-                     grid_barriers, max_inputs, streams);
+                     grid_barriers, max_inputs, streams, skip_unfit_decisions,
+                     runtime::json_string(decisions));
 }
 
 /// Of the library of products, where the graph has some: no other graph opens it.

@@ -16,6 +16,7 @@
 #include "runtime/compile/program_of.hpp"
 #include "runtime/compile/signature_of.hpp"
 #include "runtime/contract.hpp"
+#include "runtime/json_reader.hpp"
 #include "runtime/reference/run.hpp"
 #include "runtime/toolchain.hpp"
 
@@ -26,14 +27,16 @@ namespace {
 std::string options_json(const CompileOptions& options) {
   // A new option does not compile here until it is told.
   const auto& [relaxed_rounding, fault, merge_gemms, cut, layers, stitch, schemes, grid_barriers, max_inputs,
-               threads, streams, cache] = options;
+               decisions, skip_unfit_decisions, threads, streams, cache] = options;
   static_cast<void>(threads);
   static_cast<void>(cache);
   return fmt::format(
       "{{\"relaxed_rounding\": {}, \"fault\": \"{}\", \"merge_gemms\": {}, \"cut\": {}, \"layers\": {}, "
-      "\"stitch\": {}, \"schemes\": {}, \"grid_barriers\": {}, \"max_inputs\": {}, \"streams\": {}}}",
+      "\"stitch\": {}, \"schemes\": {}, \"grid_barriers\": {}, \"max_inputs\": {}, \"streams\": {}, "
+      "\"decisions\": {}, \"skip_unfit_decisions\": {}}}",
       relaxed_rounding, fault, merge_gemms, static_cast<int>(cut), layers, static_cast<int>(stitch),
-      static_cast<int>(schemes), grid_barriers, max_inputs, streams);
+      static_cast<int>(schemes), grid_barriers, max_inputs, streams, json_string(decisions),
+      skip_unfit_decisions);
 }
 
 class Stages final : public Origin {

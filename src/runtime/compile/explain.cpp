@@ -133,6 +133,7 @@ std::string explain(const Executable::Impl& impl, const Compiled& compiled) {
            fmt::format("evaluates {} ops one by one in double precision; each output is rounded once\n",
                        signature.values);
   }
+  text += decisions_line(compiled);
   return text + Explainer(compiled).run();
 }
 

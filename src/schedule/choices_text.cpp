@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "schedule/choices_text.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <charconv>
+#include <fuse/error.hpp>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "ir/nearest.hpp"
+#include "ir/words.hpp"
+
+namespace fuse::schedule {
+namespace {
+
+/// A key with a number, and the numbers that it takes.
+struct NumberKey {
+  std::string_view name;
+  int Choices::*field;
+  int least, most;
+  int multiple = 1;
+  bool power = false;  ///< of two
+
+  bool takes(int value) const {
+    return value >= least && value <= most && value % multiple == 0 &&
+           (!power || std::has_single_bit(static_cast<unsigned>(value)));
+  }
+  std::string values() const {
+    const std::string what = power          ? "a power of two"
+                             : multiple > 1 ? fmt::format("a multiple of {}", multiple)
+                                            : "a number";
+    return fmt::format("{} takes {} from {} to {}", name, what, least, most);
+  }
+};
+
+constexpr NumberKey number_keys[] = {
+    {"block", &Choices::block_threads, 32, 1024, 32},   {"parts", &Choices::parts, 1, 1 << 16},
+    {"blocks", &Choices::blocks, 0, 1 << 20},           {"vector", &Choices::vector, 1, 8, 1, true},
+    {"lanes", &Choices::lanes, 2, 32, 1, true},         {"hold", &Choices::hold, 0, 255},
+    {"shared_hold", &Choices::shared_hold, 0, 1 << 20},
+};
+
+struct FlagKey {
+  std::string_view name;
+  bool Choices::*field;
+};
+constexpr FlagKey flag_keys[] = {{"cluster", &Choices::cluster},
+                                 {"online", &Choices::online},
+                                 {"across", &Choices::across},
+                                 {"packed", &Choices::packed}};
+
+constexpr Mapping mappings[] = {Mapping::element,   Mapping::tile,        Mapping::row_warp,
+                                Mapping::row_block, Mapping::column_tile, Mapping::split,
+                                Mapping::scan_warp, Mapping::scan_thread};
+
+std::vector<std::string> key_names(bool of_kernel) {
+  if (of_kernel) return {"block", "blocks", "phase"};
+  std::vector<std::string> names = {"mapping"};
+  for (const NumberKey& key : number_keys) names.emplace_back(key.name);
+  for (const FlagKey& key : flag_keys) names.emplace_back(key.name);
+  return names;
+}
+
+/// Of the user's bytes none reaches a terminal as it is.
+std::string printable(const std::string& text) {
+  std::string result;
+  for (const char c : text) result += c >= 0x20 && c < 0x7f ? std::string(1, c) : ir::escaped_byte(c);
+  return result;
+}
+
+std::string_view trimmed(std::string_view text) {
+  const auto is_space = [](char c) { return c == ' ' || c == '\t' || c == '\r'; };
+  while (!text.empty() && is_space(text.front())) text.remove_prefix(1);
+  while (!text.empty() && is_space(text.back())) text.remove_suffix(1);
+  return text;
+}
+
+class Parser {
+ public:
+  explicit Parser(std::string_view where) : where_(where) {}
+
+  KernelChoices kernel(std::string_view text) {
+    if (text.find("phase") == std::string_view::npos) return {.phases = {choices(text)}};
+    KernelChoices result;
+    int block = 0;
+    std::set<std::string> seen;
+    for (const std::string_view item : items(text)) {
+      if (item.starts_with("phase")) {
+        const std::string_view body = trimmed(item.substr(5));
+        if (body.size() < 2 || body.front() != '{' || body.back() != '}')
+          fail(fmt::format("'{}' is no phase", item), "phase {mapping = ...}");
+        result.phases.push_back(choices(body.substr(1, body.size() - 2)));
+        continue;
+      }
+      const auto [key, value] = parts(item);
+      once(seen, key);
+      if (key != "block" && key != "blocks") unknown(key, true);
+      const NumberKey& row = number_keys[key == "block" ? 0 : 2];
+      (key == "block" ? block : result.blocks) = number(row, value);
+    }
+    for (const Choices& phase : result.phases) {
+      if (block != 0 && phase.block_threads != block)
+        fail(fmt::format("block is {}, and that of a phase {}", block, phase.block_threads),
+             "the phases of a kernel have blocks of one size");
+    }
+    return result;
+  }
+
+ private:
+  Choices choices(std::string_view text) {
+    Choices result;
+    std::set<std::string> seen;
+    for (const std::string_view item : items(text)) {
+      const auto [key, value] = parts(item);
+      once(seen, key);
+      if (key == "mapping") {
+        result.mapping = mapping(value);
+      } else if (const auto* row =
+                     std::find_if(std::begin(number_keys), std::end(number_keys),
+                                  [&, key = key](const NumberKey& each) { return each.name == key; });
+                 row != std::end(number_keys)) {
+        result.*(row->field) = number(*row, value);
+      } else if (const auto* flag =
+                     std::find_if(std::begin(flag_keys), std::end(flag_keys),
+                                  [&, key = key](const FlagKey& each) { return each.name == key; });
+                 flag != std::end(flag_keys)) {
+        if (item.find('=') != std::string_view::npos)
+          fail(fmt::format("{} has a value", key), "it stands alone");
+        result.*(flag->field) = true;
+      } else {
+        unknown(key, false);
+      }
+    }
+    if (!seen.contains("mapping")) fail("there is no mapping", mapping_names());
+    return result;
+  }
+
+  /// What stands between commas outside of braces.
+  std::vector<std::string_view> items(std::string_view text) const {
+    std::vector<std::string_view> result;
+    int depth = 0;
+    std::size_t begin = 0;
+    for (std::size_t i = 0; i <= text.size(); ++i) {
+      const char c = i == text.size() ? ',' : text[i];
+      if (c == '{') ++depth;
+      if (c == '}') --depth;
+      if (c != ',' || (depth != 0 && i < text.size())) continue;
+      result.push_back(trimmed(text.substr(begin, i - begin)));
+      if (result.back().empty())
+        fail("a key is missing", "keys stand between commas: block = 256, vector = 4");
+      begin = i + 1;
+    }
+    return result;
+  }
+
+  std::pair<std::string, std::string_view> parts(std::string_view item) const {
+    const std::size_t sign = item.find('=');
+    const std::string_view key = trimmed(item.substr(0, sign));
+    return {std::string(key),
+            sign == std::string_view::npos ? std::string_view() : trimmed(item.substr(sign + 1))};
+  }
+
+  void once(std::set<std::string>& seen, const std::string& key) const {
+    if (!seen.insert(key).second) fail(fmt::format("the key '{}' stands there twice", key), "");
+  }
+
+  int number(const NumberKey& row, std::string_view text) const {
+    int value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error != std::errc() || end != text.data() + text.size() || !row.takes(value))
+      fail(fmt::format("{} is '{}'", row.name, text), row.values());
+    return value;
+  }
+
+  Mapping mapping(std::string_view word) const {
+    for (const Mapping each : mappings) {
+      if (to_string(each) == word) return each;
+    }
+    fail(fmt::format("mapping is '{}'", word), mapping_names());
+  }
+
+  static std::string mapping_names() {
+    std::string names;
+    for (const Mapping each : mappings)
+      names += (names.empty() ? "mappings are " : ", ") + std::string(to_string(each));
+    return names;
+  }
+
+  [[noreturn]] void unknown(const std::string& key, bool of_kernel) const {
+    fail(fmt::format("there is no key '{}'", key), ir::nearest_names(key_names(of_kernel), key));
+  }
+
+  [[noreturn]] void fail(const std::string& what, const std::string& hint) const {
+    throw Error(
+        {.code = ErrorCode::parse, .message = fmt::format("{}: {}", where_, printable(what)), .hint = hint});
+  }
+
+  const std::string_view where_;
+};
+
+}  // namespace
+
+KernelChoices parse_choices(std::string_view text, std::string_view where) {
+  return Parser(where).kernel(text);
+}
+
+}  // namespace fuse::schedule

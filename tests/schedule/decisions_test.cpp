@@ -1,0 +1,259 @@
+// Decisions as a text: written, read back, edited, and refused by line. SPDX-License-Identifier: Apache-2.0
+#include "schedule/decisions.hpp"
+
+#include "fuzz/random.hpp"
+#include "kernel/kernel_support.hpp"
+#include "schedule/choices_text.hpp"
+#include "schedule/schedule_support.hpp"
+#include "stitch/stitch_support.hpp"
+
+using namespace fuse;        // NOLINT
+using namespace fuse::test;  // NOLINT
+using schedule::Choices;
+using schedule::Decisions;
+using schedule::KernelChoices;
+using schedule::Mapping;
+
+namespace {
+
+/// Two softmaxes of one form and a sum of columns, in names that may be chosen.
+Graph model(const std::string& name, const std::string& dim) {
+  Graph g(name);
+  const Dim n = g.dim(dim, {.min = 1, .max = 1 << 20, .hint = 4096});
+  const Tensor a = softmax(g.input(name + "_x", f32, {n, 1000}));
+  g.output("a", a);
+  g.output("b", softmax(matmul(a, g.parameter(name + "_w", f32, {1000, 1000}))));
+  g.output("c", sum(g.input(name + "_z", f32, {n, 64}), {0}));
+  return g;
+}
+
+const Target& h200() {
+  static const Target target = target_profile("h200");
+  return target;
+}
+
+Compiled made(const Graph& g, const std::string& decisions, bool skip = false, const char* profile = "h200") {
+  CompileOptions options;
+  options.decisions = decisions;
+  options.skip_unfit_decisions = skip;
+  return run_pipeline(g.ir(), target_profile(profile), pipeline_options(options));
+}
+
+std::string text_of(const Compiled& compiled, const Target& target = h200()) {
+  return print(decisions_of(compiled, target));
+}
+
+std::string refused(const Graph& g, const std::string& decisions, const char* profile = "h200") {
+  return thrown_by([&] { made(g, decisions, false, profile); });
+}
+
+std::string with(std::string text, const std::string& from, const std::string& to) {
+  const std::size_t at = text.find(from);
+  REQUIRE(at != std::string::npos);
+  return text.replace(at, from.size(), to);
+}
+
+/// The first entry's text and line.
+std::string first_kernel(const std::string& text) {
+  const std::size_t at = text.find("kernel ");
+  return text.substr(at, text.find('\n', at) - at);
+}
+
+}  // namespace
+
+TEST_CASE("decisions read back give the same plan and text", "[schedule]") {
+  const Graph g = model("model", "B");
+  const Compiled first = made(g, "");
+  const std::string text = text_of(first);
+  INFO(text);
+  const Compiled second = made(g, text);
+  CHECK(second.source.text() == first.source.text());
+  CHECK(print(second.plan) == print(first.plan));
+  CHECK(text_of(second) == text);
+  // Softmaxes share an entry.
+  CHECK(schedule::parse_decisions(text).kernels.size() == 2);
+}
+
+TEST_CASE("names do not matter to decisions", "[schedule]") {
+  const std::string text = text_of(made(model("model", "B"), ""));
+  const Graph other = model("other", "tokens");
+  const Decisions a = schedule::parse_decisions(text),
+                  b = schedule::parse_decisions(text_of(made(other, "")));
+  REQUIRE(a.kernels.size() == b.kernels.size());
+  for (std::size_t i = 0; i < a.kernels.size(); ++i) CHECK(a.kernels[i].key == b.kernels[i].key);
+  CHECK(refused(other, text) == "no error");
+  // Ranges and hints do.
+  Graph narrow("narrow");
+  const Dim n = narrow.dim("B", {.min = 1, .max = 64, .hint = 4});
+  narrow.output("a", softmax(narrow.input("x", f32, {n, 1000})));
+  CHECK(refused(narrow, text).find("graph 'narrow' has no kernel ") != std::string::npos);
+}
+
+TEST_CASE("an edited decision changes its kernels, or one of them", "[schedule]") {
+  const Graph g = model("model", "B");
+  const std::string text = text_of(made(g, "")), entry = first_kernel(text);
+  const std::string key = entry.substr(0, entry.find('{'));
+  const std::string all = with(text, entry, key + "{mapping = row_block, block = 96}");
+  const auto blocks = [](const Compiled& compiled) {
+    std::vector<int> result;
+    for (const schedule::Schedule& each : compiled.schedules) result.push_back(each.choices.block_threads());
+    return result;
+  };
+  CHECK(blocks(made(g, all))[0] == 96);
+  CHECK(blocks(made(g, all))[1] == 96);
+  const Compiled one = made(g, text + key + "1 {mapping = row_block, block = 96}\n");
+  CHECK(blocks(one)[0] != 96);
+  CHECK(blocks(one)[1] == 96);
+  // What was made of an edited text says so, and can be read back.
+  CHECK(text_of(one).find(key + "1 {mapping = row_block, block = 96}") != std::string::npos);
+  CHECK(text_of(made(g, text_of(one))) == text_of(one));
+}
+
+TEST_CASE("a text that is no decisions names its line, and what would be right", "[schedule]") {
+  const Graph g = model("model", "B");
+  const std::string text = text_of(made(g, "")), entry = first_kernel(text);
+  const std::string key = entry.substr(0, entry.find('{'));
+  const auto edited = [&](const std::string& choices) {
+    return refused(g, with(text, entry, key + choices));
+  };
+  CHECK(edited("{mapping = row_block, blok = 96}").find("line 4: there is no key 'blok'") !=
+        std::string::npos);
+  CHECK(edited("{mapping = row_blok}").find("line 4: mapping is 'row_blok'") != std::string::npos);
+  CHECK(edited("{mapping = row_block, block = 33}").find("line 4: block is '33'") != std::string::npos);
+  CHECK(edited("{mapping = row_block, vector = 3}").find("line 4: vector is '3'") != std::string::npos);
+  CHECK(edited("{mapping = row_block, vector = 99999999999}").find("line 4: vector is '99999999999'") !=
+        std::string::npos);
+  CHECK(edited("{mapping = row_block, block = 64, block = 64}")
+            .find("line 4: the key 'block' stands there twice") != std::string::npos);
+  CHECK(edited("{mapping = row_block, packed = 1}").find("line 4: packed has a value") != std::string::npos);
+  CHECK(edited("{mapping = row_block,, block = 64}").find("line 4: a key is missing") != std::string::npos);
+  CHECK(edited("{block = 64}").find("line 4: there is no mapping") != std::string::npos);
+  CHECK(edited("{mapping = row_block").find("line 4: ") != std::string::npos);
+  CHECK(edited("{block = 64, blocks = 2, phase {mapping = row_block, block = 64}, phase {mapping = "
+               "row_block, block "
+               "= 64}}")
+            .find("line 4: kernel " + key.substr(7, 16) + " cannot run so: 2 phases of 1") !=
+        std::string::npos);
+  // Nothing that a kernel can do.
+  CHECK(edited("{mapping = scan_warp}").find("line 4: kernel") != std::string::npos);
+  CHECK(edited("{mapping = row_block, vector = 8}").find("8 elements side by side") != std::string::npos);
+  CHECK(edited("{mapping = split, parts = 3, blocks = 2}").find("fewer blocks than parts") !=
+        std::string::npos);
+  CHECK(edited("{mapping = tile}").find("cannot run so") != std::string::npos);
+  CHECK(edited("{mapping = row_block, parts = 4}").find("4 parts of a row that one block has") !=
+        std::string::npos);
+  CHECK(edited("{mapping = row_block, packed}").find("registers that hold packed, of which there are none") !=
+        std::string::npos);
+  CHECK(edited("{mapping = split, parts = 3, cluster, blocks = 4}")
+            .find("4 blocks, which are no whole clusters of 3") != std::string::npos);
+  CHECK(edited("{mapping = row_block, shared_hold = 7, vector = 4}").find("which are no multiple of 4") !=
+        std::string::npos);
+  CHECK(edited("{mapping = row_block, lanes = 1}").find("line 4: lanes is '1'") != std::string::npos);
+  CHECK(edited("{\x1b[31m = 4}").find("there is no key '\\x1b[31m'") != std::string::npos);
+  CHECK(edited("{mapping = row_block, across}").find("rows that nothing is reduced across") !=
+        std::string::npos);
+  // Cut off, of another version, of another target.
+  CHECK(refused(g, text.substr(0, text.size() - 9)).find("line ") != std::string::npos);
+  CHECK(refused(g, text.substr(0, 17)).find("the target is missing") != std::string::npos);
+  CHECK(refused(g, with(text, "decisions 1", "decisions 2")).find("line 1: ") != std::string::npos);
+  CHECK(refused(g, text, "a100").find("decisions: they are for another target") != std::string::npos);
+  CHECK(refused(g, text + "kernal x\n").find("'kernal' is no entry") != std::string::npos);
+  CHECK(refused(g, text + "kernel 12 {mapping = row_block}\n").find("'12' is no key") != std::string::npos);
+  CHECK(refused(g, text + entry + "\n").find("has two entries") != std::string::npos);
+  CHECK(refused(g, text + key + "-1 {mapping = row_block}\n").find("'-1' is no number of a kernel") !=
+        std::string::npos);
+  CHECK(refused(g, "\n").find("line 1: '' does not begin a file of decisions") != std::string::npos);
+  CHECK(refused(g, with(text, "arch", "}\n# {arch")).find("another target") != std::string::npos);
+  CHECK(refused(g, text + key + "2 {mapping = row_block}\n").find("there is no number 2") !=
+        std::string::npos);
+}
+
+TEST_CASE("decisions that fit nothing are left out where that is asked for, and counted", "[schedule]") {
+  const Graph g = model("model", "B");
+  const std::string text = text_of(made(g, "")) + "kernel 0123456789abcdef {mapping = row_block}\n" +
+                           "kernel 0123456789abcdef 3 {mapping = element}\n";
+  CHECK(refused(g, text).find("graph 'model' has no kernel 0123456789abcdef") != std::string::npos);
+  const Compiled compiled = made(g, text, true);
+  CHECK(compiled.unfit_decisions == 2);
+  CHECK(compiled.source.text() == made(g, "").source.text());
+}
+
+TEST_CASE("decisions of a scan, and of blocks that wait where none may", "[schedule]") {
+  Graph scan("scan");
+  scan.output("y", cumulative_sum(scan.input("x", f32, {50, 70}), 1));
+  const std::string text = text_of(made(scan, "")), entry = first_kernel(text);
+  const std::string key = entry.substr(0, entry.find('{'));
+  CHECK(refused(scan, with(text, entry, key + "{mapping = scan_thread, block = 32, blocks = 1}"))
+            .find("blocks that stay, of a scan") != std::string::npos);
+  const Graph g = model("model", "B");
+  const std::string other = text_of(made(g, "")), softmax = first_kernel(other);
+  CompileOptions options;
+  options.decisions =
+      with(other, softmax, softmax.substr(0, softmax.find('{')) + "{mapping = split, parts = 2, blocks = 4}");
+  const auto compile = [&] { run_pipeline(g.ir(), h200(), pipeline_options(options)); };
+  CHECK(thrown_by(compile) == "no error");
+  options.grid_barriers = false;
+  CHECK(thrown_by(compile).find("its blocks wait for each other, and grid barriers are off") !=
+        std::string::npos);
+}
+
+TEST_CASE("choices that anybody writes are refused, or a kernel has them", "[schedule]") {
+  // Values that are all in their ranges, drawn without regard to the kernel.
+  fuzz::Random random(20261126);
+  std::vector<Graph> graphs;
+  graphs.push_back(model("model", "B"));
+  Graph others("others");
+  const Tensor x = others.input("x", bf16, {64, 256}), z = others.input("z", bf16, {256, 64});
+  others.output("t", transpose(x, {1, 0}) + z);
+  others.output("s", cumulative_sum(convert(z, f32), 1));
+  others.output("m",
+                layer_norm(convert(x, f32), others.input("g", f32, {256}), others.input("b", f32, {256})));
+  graphs.push_back(std::move(others));
+  int kept = 0, refusals = 0;
+  for (int i = 0; i < 1500; ++i) {
+    const Graph& g = graphs[static_cast<std::size_t>(i % 2)];
+    const char* profile = random.pick({"h200", "tiny3", "tiny2"});
+    const Target target = target_profile(profile);
+    Decisions decisions = decisions_of(made(g, "", false, profile), target);
+    for (schedule::KernelDecision& entry : decisions.kernels) {
+      for (Choices& phase : entry.choices.phases) {
+        const std::function<void()> edits[] = {
+            [&] {
+              phase.mapping =
+                  random.pick({Mapping::row_warp, Mapping::row_block, Mapping::split, Mapping::column_tile,
+                               Mapping::tile, Mapping::scan_warp, Mapping::scan_thread, Mapping::element});
+            },
+            [&] { phase.block_threads = 32 * static_cast<int>(random.between(1, 32)); },
+            [&] {
+              phase.parts = static_cast<int>(random.pick({1, 2, 3, 16, 65536}));
+            },
+            [&] {
+              phase.blocks = static_cast<int>(random.pick({0, 1, 3, 6, 1 << 20}));
+            },
+            [&] { phase.cluster = !phase.cluster; },
+            [&] { phase.vector = 1 << random.between(0, 3); },
+            [&] { phase.lanes = 1 << random.between(1, 5); },
+            [&] {
+              phase.hold = static_cast<int>(random.pick({0, 8, 64, 255}));
+            },
+            [&] {
+              phase.shared_hold = static_cast<int>(random.pick({64, 4096, 1 << 20}));
+            },
+            [&] { phase.online = !phase.online; },
+            [&] { phase.across = !phase.across; },
+            [&] { phase.packed = !phase.packed; }};
+        for (std::int64_t n = random.between(1, 4); n > 0; --n)
+          edits[random.between(0, std::ssize(edits) - 1)]();
+      }
+    }
+    const std::string text = print(decisions);
+    INFO(profile << "\n" << text);
+    std::optional<Compiled> compiled;
+    CHECK_NOTHROW(compiled = made(g, text, true, profile));
+    if (!compiled) continue;
+    kept += compiled->unfit_decisions < decisions.kernels.size();
+    refusals += compiled->unfit_decisions > 0;
+  }
+  CHECK(kept > 50);
+  CHECK(refusals > 50);
+}
