@@ -136,8 +136,10 @@ void Hasher::add_anonymous(const Dim& dim) {
     for (const detail::Atom& factor : term.factors) {
       Hasher own(*numbers_);
       own.add(static_cast<std::uint64_t>(factor->kind));
-      if (const auto number = numbers_->find(factor->name); number != numbers_->end())
-        own.add(number->second).add(bits(factor->range.min)).add(bits(factor->range.max));
+      if (const auto number = numbers_->find(factor->name); number != numbers_->end()) {
+        const auto& [min, max, hint] = factor->range;
+        own.add(number->second).add(bits(min)).add(bits(max)).add(bits(hint));
+      }
       if (factor->kind == detail::DimAtom::Kind::quotient || factor->kind == detail::DimAtom::Kind::remainder)
         own.add(factor->dividend).add(factor->divisor);
       factors += own.value();

@@ -16,8 +16,8 @@ namespace fuse::ir {
 /// Collects values into one number, the same on every machine and in every run.
 class Hasher {
  public:
-  /// Symbols count by their names; or, where they were given numbers, by number and range, so that what they
-  /// are called does not matter.
+  /// Symbols count by their names; or, where they were given numbers, by number, range and hint, so that what
+  /// they are called does not matter.
   Hasher() = default;
   using SymbolNumbers = std::map<std::string, std::uint64_t, std::less<>>;
   explicit Hasher(const SymbolNumbers& numbers) : numbers_(&numbers) {}

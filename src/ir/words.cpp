@@ -23,6 +23,12 @@ std::string escaped_byte(char c) {
   return {'\\', 'x', hex[byte >> 4], hex[byte & 15]};
 }
 
+std::string printable(std::string_view text) {
+  std::string result;
+  for (const char c : text) result += c >= 0x20 && c < 0x7f ? std::string(1, c) : escaped_byte(c);
+  return result;
+}
+
 std::string quoted_word(std::string_view name) {
   std::string text = "\"";
   for (const char c : name) {

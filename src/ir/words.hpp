@@ -15,6 +15,8 @@ bool is_identifier(std::string_view name);
 std::string quoted_word(std::string_view name);
 /// A backslash, x and two hexadecimal digits.
 std::string escaped_byte(char c);
+/// The text with its bytes escaped that a terminal would not print as they are.
+std::string printable(std::string_view text);
 inline std::string word(std::string_view name) {
   return is_identifier(name) ? std::string(name) : quoted_word(name);
 }

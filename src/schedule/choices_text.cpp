@@ -65,13 +65,6 @@ std::vector<std::string> key_names(bool of_kernel) {
   return names;
 }
 
-/// Of the user's bytes none reaches a terminal as it is.
-std::string printable(const std::string& text) {
-  std::string result;
-  for (const char c : text) result += c >= 0x20 && c < 0x7f ? std::string(1, c) : ir::escaped_byte(c);
-  return result;
-}
-
 std::string_view trimmed(std::string_view text) {
   const auto is_space = [](char c) { return c == ' ' || c == '\t' || c == '\r'; };
   while (!text.empty() && is_space(text.front())) text.remove_prefix(1);
@@ -195,8 +188,9 @@ class Parser {
   }
 
   [[noreturn]] void fail(const std::string& what, const std::string& hint) const {
-    throw Error(
-        {.code = ErrorCode::parse, .message = fmt::format("{}: {}", where_, printable(what)), .hint = hint});
+    throw Error({.code = ErrorCode::parse,
+                 .message = fmt::format("{}: {}", where_, ir::printable(what)),
+                 .hint = hint});
   }
 
   const std::string_view where_;

@@ -71,12 +71,7 @@ class Reader {
   }
 
   static bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
-  static std::string shown(std::string_view text) {
-    std::string result;
-    for (const char c : text.substr(0, 40))
-      result += c >= 0x20 && c < 0x7f ? std::string(1, c) : ir::escaped_byte(c);
-    return result;
-  }
+  static std::string shown(std::string_view text) { return ir::printable(text.substr(0, 40)); }
 
   static std::pair<std::string_view, std::string_view> split(std::string_view line) {
     const std::size_t end = line.find_first_of(" \t");

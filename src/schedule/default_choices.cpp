@@ -96,7 +96,7 @@ class Holding {
         target_(target),
         packed_(packed),
         shape_(loop_shape(graph, segment)),
-        values_(packed ? loaded_values(graph, segment) : held_values(graph, segment)),
+        values_(values_to_hold(graph, segment, packed)),
         wanted_(std::int64_t{target.sms} * target.max_threads_per_sm / 2) {}
 
   /// By so many threads a row that each can hold its share of it, and that few rows fill half of the device.

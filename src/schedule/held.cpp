@@ -124,6 +124,10 @@ std::vector<Held> loaded_values(const ir::Graph& graph, const Segment& segment) 
   return Finder(graph, segment, true).run();
 }
 
+std::vector<Held> values_to_hold(const ir::Graph& graph, const Segment& segment, bool packed) {
+  return packed ? loaded_values(graph, segment) : held_values(graph, segment);
+}
+
 int instructions(const ir::Graph& graph, const Segment& segment, const std::vector<Held>& held) {
   return Finder(graph, segment, false).instructions(held);
 }

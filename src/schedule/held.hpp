@@ -29,6 +29,9 @@ std::vector<Held> held_values(const ir::Graph&, const Segment&);
 /// What they would hold packed, or in shared memory: what takes a load of the tensor's size.
 std::vector<Held> loaded_values(const ir::Graph&, const Segment&);
 
+/// Of these two, what registers hold.
+std::vector<Held> values_to_hold(const ir::Graph&, const Segment&, bool packed);
+
 /// What all passes do for an element where they hold these, in instructions of a thread, roughly.
 int instructions(const ir::Graph&, const Segment&, const std::vector<Held>&);
 

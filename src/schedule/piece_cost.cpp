@@ -28,8 +28,8 @@ std::int64_t bytes_of(const ir::Graph& graph, const std::vector<ir::NodeId>& val
   return bounded(sum);
 }
 
-/// How much faster than memory it is read again what blocks have read: from the L2 cache, while it has room
-/// for what all blocks that run at a time have of the inputs.
+/// By what factor reading again is faster than reading from memory. What blocks read again lies in the L2
+/// cache, where that has room for what all blocks that run at a time have of the inputs.
 double reread_speed(const KernelSchedule& launch, std::int64_t inputs, const Target& target) {
   constexpr double l2_speed = 2;
   const double grid = std::max(1.0, static_cast<double>(launch.grid.hint()));
@@ -41,16 +41,14 @@ double reread_speed(const KernelSchedule& launch, std::int64_t inputs, const Tar
 /// Whether threads hold all that passes need again.
 bool holds_rows(const ir::Graph& graph, const Segment& segment, const Choices& choices, const Dim& row) {
   const std::int64_t trips = row_trips(row, choices);
-  const std::vector<Held> values =
-      choices.packed ? loaded_values(graph, segment) : held_values(graph, segment);
+  const std::vector<Held> values = values_to_hold(graph, segment, choices.packed);
   return trips > 0 && held_registers(graph, values, trips, choices.packed) <= choices.hold;
 }
 
 /// What is held of the values that a pass leaves for later ones.
 std::vector<Held> held_by(const ir::Graph& graph, const Segment& segment, const Choices& choices,
                           const Dim& row) {
-  if (holds_rows(graph, segment, choices, row))
-    return choices.packed ? loaded_values(graph, segment) : held_values(graph, segment);
+  if (holds_rows(graph, segment, choices, row)) return values_to_hold(graph, segment, choices.packed);
   return choices.shared_hold > 0 ? loaded_values(graph, segment) : std::vector<Held>();
 }
 
@@ -97,7 +95,7 @@ double reached_down_columns(const ir::Graph& graph, const Segment& segment, cons
 /// How a launch fills memory's time.
 struct Flow {
   double share = 1;  ///< of the bandwidth, that its accesses reach
-  double drain = 0;  ///< seconds in which its last blocks leave the device to nobody
+  double drain = 0;  ///< seconds in which only its last blocks run
 };
 
 /// A block that holds its part of a row moves nothing for a while: until the first loads arrive, between the

@@ -328,8 +328,7 @@ void hold(const ir::Graph& graph, PhaseSchedule& phase) {
   // From launch to launch nothing stays in registers.
   const bool apart = choices.blocks == 0 && !choices.cluster;
   if (choices.mapping == Mapping::split && apart) return;
-  for (const Held& held :
-       choices.packed ? loaded_values(graph, phase.segment) : held_values(graph, phase.segment)) {
+  for (const Held& held : values_to_hold(graph, phase.segment, choices.packed)) {
     phase.held.push_back(held);
     if (held_registers(graph, phase.held, trips, choices.packed) > choices.hold) phase.held.pop_back();
   }

@@ -95,13 +95,7 @@ TEST_CASE("packed rows answer right, checked, in any order", "[stitch][emulated]
       ways.back().hold = 0;
       ways.back().packed = false;
       ways.back().shared_hold = 64 * vector;
-      for (const Choices& way : ways) {
-        const fuzz::RunOptions options{
-            .profile = "tiny3", .checked = true, .threads = 2, .shuffle_seed = seed++, .optimization = 0};
-        const fuzz::Outcome result = outcome(g, options, way);
-        INFO(g.ir().name << " " << way.to_string() << ": " << result.text);
-        CHECK(to_string(result.verdict) == to_string(fuzz::Verdict::ok));
-      }
+      check_ways(g, ways, "tiny3", seed);
     }
   }
 }

@@ -34,4 +34,17 @@ inline fuzz::Outcome outcome(const Graph& g, const fuzz::RunOptions& options,
   return batch.run(0);
 }
 
+/// Checks that each of these ways answers right, on the checked device; `seed`, of the order of threads, goes
+/// on.
+inline void check_ways(const Graph& g, const std::vector<schedule::Choices>& ways, const char* profile,
+                       std::uint64_t& seed) {
+  for (const schedule::Choices& way : ways) {
+    const fuzz::RunOptions options{
+        .profile = profile, .checked = true, .threads = 2, .shuffle_seed = seed++, .optimization = 0};
+    const fuzz::Outcome result = outcome(g, options, way);
+    INFO(g.ir().name << " " << way.to_string() << ": " << result.text);
+    CHECK(to_string(result.verdict) == to_string(fuzz::Verdict::ok));
+  }
+}
+
 }  // namespace fuse::test

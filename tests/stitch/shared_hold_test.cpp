@@ -89,13 +89,7 @@ TEST_CASE("rows in shared memory answer right, checked, in any order", "[stitch]
           ways.push_back(choices);
           choices.lanes = 8;
           ways.push_back(choices);
-          for (const Choices& way : ways) {
-            const fuzz::RunOptions options{
-                .profile = "tiny2", .checked = true, .threads = 2, .shuffle_seed = seed++, .optimization = 0};
-            const fuzz::Outcome result = outcome(g, options, way);
-            INFO(g.ir().name << " " << way.to_string() << ": " << result.text);
-            CHECK(to_string(result.verdict) == to_string(fuzz::Verdict::ok));
-          }
+          check_ways(g, ways, "tiny2", seed);
         }
       }
     }
