@@ -101,6 +101,7 @@ void KernelBuilder::loop(For loop, const std::function<void()>& fill) {
 }
 
 void KernelBuilder::when(std::vector<IndexLess> conditions, const std::function<void()>& fill) {
+  if (conditions.empty()) return fill();
   const Origin origin = origin_;
   std::vector<Stmt> body;
   sinks_.push_back(&body);

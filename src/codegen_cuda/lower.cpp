@@ -105,7 +105,7 @@ class KernelLowering {
     const std::vector<NodeId>& inputs = phase.segment.inputs;
     if (std::any_of(inputs.begin(), inputs.end(), [&](NodeId input) { return fresh_.contains(input); }))
       grid_barrier();
-    if (phase.choices.mapping == Mapping::split) {
+    if (splits_rows(phase.choices)) {
       fill(phase.kernels.back(), at);
     } else {
       for (const KernelSchedule& launch : phase.kernels) {
@@ -173,6 +173,20 @@ class KernelLowering {
       case Mapping::scan_warp:
       case Mapping::scan_thread:
         return lower_scan(lowering);
+      case Mapping::nest:
+        return lower_nest(lowering);
+    }
+  }
+
+  void lower_nest(Lowering& lowering) const {
+    if (schedule::walks_tiles(phase_->choices)) return lower_tiles(lowering);
+    switch (info(graph_[schedule::dominant(phase_->segment)].op).relation) {
+      case ir::Relation::reduce:
+        return lower_rows(lowering);
+      case ir::Relation::scan:
+        return lower_scan(lowering);
+      default:
+        return lower_elements(lowering);
     }
   }
 

@@ -8,7 +8,7 @@ namespace fuse::codegen {
 using namespace kernel;  // NOLINT: this file is about the kernel IR
 using ir::NodeId;
 using schedule::KernelSchedule;
-using schedule::Mapping;
+using schedule::Level;
 using schedule::Stage;
 
 int RowLowering::reducing_passes() const {
@@ -19,12 +19,19 @@ int RowLowering::reducing_passes() const {
   return static_cast<int>(passes.size());
 }
 
-void RowLowering::each_row(const Index& first, const Dim& step,
-                           const std::function<void(const Index&)>& fill) {
-  const std::string name = builder_.unique("row");
-  builder_.loop({.name = name, .begin = first, .end = to_.results, .step = step, .body = {}}, [&] {
+void RowLowering::each_row(const ThreadIndex& at, Walk walk, const std::function<void(const Walk&)>& fill) {
+  const NestPlace rows = place_of(nest_, kept(), at);
+  // Where threads that have different rows meet in a warp or at a barrier, all of them make the same trips.
+  const bool meet = units_of(nest_, kept(), Level::lane) > 1 ||
+                    (values() > 1 && units_of(nest_, walked(), Level::warp) > 1);
+  const std::string name = builder_.unique(meet ? "base" : "row");
+  const Index first = meet ? unit_of(nest_, kept(), Level::grid, at) * values() : rows.first;
+  builder_.loop({.name = name, .begin = first, .end = to_.results, .step = rows.step, .body = {}}, [&] {
     to_.elements.enter_scope();
-    fill(Dim::index(name, to_.results));
+    const Index row = Dim::index(name, to_.results);
+    walk.row = meet ? to_.bind(builder_.unique("row"), row + rows.in_block, to_.results) : row;
+    if (meet) mask_row(walk);
+    fill(walk);
     to_.elements.leave_scope();
   });
 }
@@ -88,27 +95,46 @@ void RowLowering::store_columns(const Walk& walk) {
   });
 }
 
-void RowLowering::store_warps_columns(const ThreadIndex& at) {
+void RowLowering::store_rows_columns(const ThreadIndex& at, const Walk& walk) {
   std::vector<Running> running;
   for (const Column& column : columns_)
     running.push_back({{.root = column.root, .form = Stage::Form::column_reduce}, column.reduction, {}});
-  const std::vector<StateBuffers> shared = shared_states(running, warps_ * warp_size);
-  each_group({.first = at.lane, .step = warp_size}, [&](const Group& group) {
+  const int warps = units_of(nest_, kept(), Level::warp), lanes = units_of(nest_, kept(), Level::lane);
+  const int columns = units_of(nest_, walked(), Level::warp) * units_of(nest_, walked(), Level::lane);
+  const Index warp = unit_of(nest_, kept(), Level::warp, at), column = place_of(nest_, walked(), at).in_block;
+  std::vector<IndexLess> first = place_of(nest_, kept(), at).leader_in_block;
+  const std::vector<StateBuffers> shared =
+      warps > 1 ? shared_states(running, warps * columns) : std::vector<StateBuffers>();
+  each_group(walk, [&](const Group& group) {
     each_element(group, [&](const Index& trip, const Index& c) {
       for (std::size_t i = 0; i < columns_.size(); ++i) {
         running[i].state = load_state(columns_[i], trip);
       }
-      put(shared, at.warp * warp_size + at.lane, running);
-      builder_.append(Barrier{});
-      builder_.when({{at.warp, 1}, group.inside}, [&] {
-        declare_totals(running);
-        take_in_turns(running, "w", warps_, {.first = 0, .count = 1}, of_value(shared, at, warp_size));
+      if (lanes > 1) {
+        for (Running& each : running)
+          each.state = builder_.declare(each.reduction, "acc", each.state);  // the butterfly changes it
+        combine_lanes(running, lanes, lane_stride(nest_, kept()));
+      }
+      if (warps > 1) {
+        std::vector<IndexLess> leader;
+        if (lanes > 1) leader.push_back({unit_of(nest_, kept(), Level::lane, at), 1});
+        builder_.when(leader, [&] { put(shared, warp * columns + column, running); });
+        builder_.append(Barrier{});
+      }
+      std::vector<IndexLess> has = first;
+      has.push_back(group.inside);
+      builder_.when(has, [&] {
+        if (warps > 1) {
+          declare_totals(running);
+          take_in_turns(running, "w", warps, {}, of_value(shared, column, columns));
+        }
         for (std::size_t i = 0; i < columns_.size(); ++i) {
           builder_.at(columns_[i].root);
           store_part(columns_[i], at.block, c, running[i].state);
         }
       });
-      if (trips_ > 1) builder_.append(Barrier{});  // before the next trip overwrites what others still read
+      // Before the next trip overwrites what others still read.
+      if (warps > 1 && trips_ > 1) builder_.append(Barrier{});
     });
   });
 }

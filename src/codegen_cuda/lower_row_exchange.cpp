@@ -6,6 +6,7 @@
 namespace fuse::codegen {
 
 using namespace kernel;  // NOLINT: this file is about the kernel IR
+using schedule::Level;
 
 void RowLowering::combine_lanes(const std::vector<Running>& running, int lanes, int stride) {
   for (const Running& each : running) {
@@ -14,14 +15,20 @@ void RowLowering::combine_lanes(const std::vector<Running>& running, int lanes, 
   }
 }
 
+RowLowering::Takers RowLowering::lanes_of_value(const ThreadIndex& at) const {
+  return {.first = unit_of(nest_, walked(), Level::lane, at),
+          .count = units_of(nest_, walked(), Level::lane),
+          .stride = lane_stride(nest_, walked())};
+}
+
 void RowLowering::combine(const ThreadIndex& at, std::vector<Running>& running) {
-  if (!neighbours_share_row()) return combine_side_by_side(at, running);
-  if (units_of(nest_, walked(), schedule::Level::warp) > 1) return combine_block(at, running);
-  combine_lanes(running, units_of(nest_, walked(), schedule::Level::lane));
+  if (units_of(nest_, walked(), Level::warp) > 1)
+    return values() == 1 ? combine_block(at, running) : combine_values(at, running);
+  const Takers lanes = lanes_of_value(at);
+  if (lanes.count > 1) combine_lanes(running, lanes.count, lanes.stride);
 }
 
 void RowLowering::combine_block(const ThreadIndex& at, std::vector<Running>& running) {
-  if (warps_ == 1) return combine_lanes(running);
   const auto shared = shared_states(running, warps_);
   combine_lanes(running);
   builder_.when({{at.lane, 1}}, [&] { put(shared, at.warp, running); });
@@ -42,28 +49,42 @@ void RowLowering::combine_block(const ThreadIndex& at, std::vector<Running>& run
   combine_lanes(running, lanes);
 }
 
-void RowLowering::combine_side_by_side(const ThreadIndex& at, std::vector<Running>& running) {
-  const int values = units_of(nest_, kept(), schedule::Level::lane);
-  const auto shared = shared_states(running, warps_ * values);
-  const auto leave = [&] { put(shared, at.warp * values + at.lane, running); };
-  if (values < warp_size) {
-    combine_lanes(running, warp_size / values, values);
-    builder_.when({{at.lane, values}}, leave);
+void RowLowering::combine_values(const ThreadIndex& at, std::vector<Running>& running) {
+  const int warps = units_of(nest_, walked(), Level::warp);
+  const auto shared = shared_states(running, warps * values());
+  const Index warp = unit_of(nest_, walked(), Level::warp, at), slot = place_of(nest_, kept(), at).in_block;
+  const Takers lanes = lanes_of_value(at);
+  if (lanes.count == 1) {
+    put(shared, warp * values() + slot, running);
+  } else if (lanes.stride > 1) {
+    // The first lanes have a value each.
+    combine_lanes(running, lanes.count, lanes.stride);
+    schedule::Nest leaders = nest_;
+    std::erase_if(leaders.splits, [&](const schedule::Split& split) {
+      return split.dim == walked() && split.level == Level::lane;
+    });
+    const Index own = place_of(leaders, kept(), at).in_block;
+    builder_.when({{at.lane, lanes.stride}}, [&] { put(shared, warp * values() + own, running); });
   } else {
-    leave();
+    combine_lanes(running, lanes.count);
+    builder_.when({{lanes.first, 1}}, [&] { put(shared, warp * values() + slot, running); });
   }
   builder_.append(Barrier{});
   declare_totals(running);
-  take_in_turns(running, "w", warps_, {.first = 0, .count = 1}, of_value(shared, at, values));
+  // Neighbours take the parts in turns; lanes that have a value each take all of them.
+  const Takers takers = lanes.stride == 1 ? lanes : Takers{};
+  take_in_turns(running, "w", warps, takers, of_value(shared, slot, values()));
 }
 
 void RowLowering::take_in_turns(const std::vector<Running>& running, const char* name, int parts,
                                 const Takers& takers, const LoadPart& load) {
   const std::string part = builder_.unique(name);
   builder_.at(running.front().root());
-  builder_.loop({.name = part, .begin = takers.first, .end = parts, .step = takers.count, .body = {}},
-                [&] { take(running, load, Dim::index(part, parts)); });
-  if (takers.count > 1) combine_lanes(running, takers.count);
+  builder_.when(takers.inside, [&] {
+    builder_.loop({.name = part, .begin = takers.first, .end = parts, .step = takers.count, .body = {}},
+                  [&] { take(running, load, Dim::index(part, parts)); });
+  });
+  if (takers.count > 1) combine_lanes(running, takers.count, takers.stride);
 }
 
 void RowLowering::take(const std::vector<Running>& running, const LoadPart& load, const Index& part) {
@@ -73,10 +94,10 @@ void RowLowering::take(const std::vector<Running>& running, const LoadPart& load
   }
 }
 
-RowLowering::LoadPart RowLowering::of_value(const std::vector<StateBuffers>& shared, const ThreadIndex& at,
+RowLowering::LoadPart RowLowering::of_value(const std::vector<StateBuffers>& shared, const Index& slot,
                                             int values) {
-  return [this, &shared, value = at.lane % values, values](std::size_t i, const Index& part) {
-    return load_state(shared[i], part * values + value);
+  return [this, &shared, slot, values](std::size_t i, const Index& part) {
+    return load_state(shared[i], part * values + slot);
   };
 }
 

@@ -9,14 +9,15 @@ namespace fuse::codegen {
 using namespace kernel;  // NOLINT: this file is about the kernel IR
 using ir::NodeId;
 using schedule::KernelSchedule;
-using schedule::Mapping;
+using schedule::Level;
 using schedule::Stage;
 
 void RowLowering::by_parts() {
   to_.threads(builder_.unique("b"), [&](const ThreadIndex& at) {
-    const Walk walk = walk_of(at);
-    std::vector<Running> totals;
-    for (const Stage& stage : to_.section.combines) totals.push_back(declare(stage, "total"));
+    Walk walk = walk_of(at);
+    if (values() > 1) walk.row = to_.bind(builder_.unique("row"), walk.row, rows());
+    mask_row(walk);
+    const std::vector<Running> totals = declare_each_row(to_.section.combines, "total");
     take_parts(at, walk, totals);
     walk_section(at, walk, to_.section);
   });
@@ -24,45 +25,47 @@ void RowLowering::by_parts() {
 
 void RowLowering::by_parts_together() {
   const ThreadIndex& at = *to_.joined;
-  const std::int64_t blocks = builder_.kernel.grid.constant(), at_once = blocks / parts();
+  const std::int64_t blocks = builder_.kernel.grid.constant(), groups = blocks / parts(),
+                     at_once = groups * values();
   const auto fill = [&](const Index& base) {
     Walk walk = walk_of(at);
-    walk.row = to_.bind(builder_.unique("row"), base + walk.row, to_.results);
+    walk.row = to_.bind(builder_.unique("row"), base + walk.row, rows());
+    mask_row(walk);
     walk.part = base * parts() + at.block;
-    if (at_once * parts() < blocks) walk.inside = {{at.block, at_once * parts()}};
-    const std::int64_t rows = to_.results.is_constant() ? to_.results.constant() : 0;
-    const bool whole = rows > 0 && rows % at_once == 0;
-    if (!whole) walk.inside.push_back({walk.row, to_.results});
+    if (groups * parts() < blocks) walk.present = {{at.block, groups * parts()}};
+    const std::int64_t count = rows().is_constant() ? rows().constant() : 0;
+    const bool whole = count > 0 && count % at_once == 0;
+    if (!whole && values() == 1) walk.present.push_back({walk.row, rows()});
     std::vector<Stage> left;  // by the section before
     for (const schedule::Section& section : to_.phase.sections) {
-      std::vector<Running> totals;
       if (!left.empty()) to_.row_barrier();
-      for (const Stage& stage : left) totals.push_back(declare(stage, "total"));
+      const std::vector<Running> totals = declare_each_row(left, "total");
       take_parts(at, walk, totals);
       builder_.at(to_.root());
-      const auto part = [&] {
+      builder_.when(walk.present, [&] {
         to_.elements.enter_scope();
         walk_section(at, walk, section);
         to_.elements.leave_scope();
-      };
-      walk.inside.empty() ? part() : builder_.when(walk.inside, part);
+      });
       left = section.leaves;
     }
   };
   to_.elements.enter_scope();
-  if (to_.results.is_constant() && to_.results.constant() <= at_once) {
+  if (rows().is_constant() && rows().constant() <= at_once) {
     fill(0);
   } else {
     const std::string base = builder_.unique("base");
-    builder_.loop({.name = base, .begin = 0, .end = to_.results, .step = at_once, .body = {}},
-                  [&] { fill(Dim::index(base, to_.results)); });
+    builder_.loop({.name = base, .begin = 0, .end = rows(), .step = at_once, .body = {}},
+                  [&] { fill(Dim::index(base, rows())); });
   }
   to_.elements.leave_scope();
 }
 
 void RowLowering::by_cluster() {
   to_.threads(builder_.unique("b"), [&](const ThreadIndex& at) {
-    const Walk walk = walk_of(at);
+    Walk walk = walk_of(at);
+    if (values() > 1) walk.row = to_.bind(builder_.unique("row"), walk.row, rows());
+    mask_row(walk);
     const bool stays = to_.launch.tiles != to_.launch.grid;
     int last_meeting = 0;  // the pass behind which no block reads what another left
     for (const Stage& stage : stages_) {
@@ -72,12 +75,12 @@ void RowLowering::by_cluster() {
       const std::vector<Stage> stages = stages_of_pass(pass);
       std::vector<Running> running = walk_part(at, walk, stages);
       if (running.empty()) continue;
-      const std::vector<StateBuffers> left = shared_states(running, 1);
-      builder_.when({{at.warp, 1}, {at.lane, 1}}, [&] { put(left, 0, running); });
+      const std::vector<StateBuffers> left = shared_states(running, values());
+      builder_.when(place_of(nest_, walked(), at).leader_in_block, [&] { put(left, walk.slot, running); });
       builder_.append(ClusterBarrier{.shared = true});
       declare_totals(running);
-      take_in_turns(running, "p", parts(), {.first = at.lane, .count = warp_size},
-                    [&](std::size_t i, const Index& part) { return load_state(left[i], 0, part); });
+      take_in_turns(running, "p", parts(), lanes_of_value(at),
+                    [&](std::size_t i, const Index& part) { return load_state(left[i], walk.slot, part); });
       if (pass == last_meeting && !stays) builder_.append(ClusterArrive{});
       finish_parts(walk, running);
     }
@@ -95,34 +98,32 @@ std::vector<Stage> RowLowering::stages_of_pass(int pass) const {
 }
 
 void RowLowering::take_parts(const ThreadIndex& at, const Walk& walk, const std::vector<Running>& totals) {
-  const auto take = [&] {
-    take_in_turns(totals, "p", parts(), {.first = at.lane, .count = warp_size},
-                  [&](std::size_t i, const Index& part) {
-                    return load_state(scratch_state(totals[i]), walk.row * parts() + part);
-                  });
-  };
+  Takers takers = lanes_of_value(at);
+  takers.inside = walk.inside;
   if (totals.empty()) return;
-  walk.inside.empty() ? take() : builder_.when(walk.inside, take);
+  builder_.when(walk.present, [&] {
+    take_in_turns(totals, "p", parts(), takers, [&](std::size_t i, const Index& part) {
+      return load_state(scratch_state(totals[i]), row_of(walk, totals[i]) * parts() + part);
+    });
+  });
   finish_parts(walk, totals);
 }
 
 void RowLowering::finish_parts(const Walk& walk, const std::vector<Running>& totals) {
   for (const Running& total : totals) {
-    const VarId value = hold_total(walk, total);
+    const Walk row = walk_of_row(walk, total.which);
+    const VarId value = hold_total(row, total);
     if (!to_.outputs.contains(total.root())) continue;
-    walk.inside.empty() ? store_row(walk, total.root(), value)
-                        : builder_.when(walk.inside, [&] { store_row(walk, total.root(), value); });
+    builder_.when(walk.present, [&] { store_row(row, total.root(), value); });
   }
 }
 
 std::vector<RowLowering::Running> RowLowering::walk_part(const ThreadIndex& at, const Walk& walk,
                                                          const std::vector<Stage>& stages) {
-  std::vector<Running> running;
-  for (const Stage& stage : stages) {
-    if (stage.form == Stage::Form::reduce) running.push_back(declare(stage, "acc"));
-  }
-  if (!stages.empty()) walk_row(walk, stages, running);
-  if (!running.empty()) combine_block(at, running);
+  std::vector<Running> running = declare_for_walk(stages);
+  if (!stages.empty()) masked(walk, [&] { walk_row(walk, stages, running); });
+  running = each_row_of(running);
+  if (!running.empty()) combine(at, running);
   return running;
 }
 
@@ -130,7 +131,9 @@ void RowLowering::walk_section(const ThreadIndex& at, const Walk& walk, const sc
   const std::vector<Running> running = walk_part(at, walk, section.walks);
   for (const Running& each : running) {
     builder_.at(each.root());
-    builder_.when({{at.warp, 1}, {at.lane, 1}}, [&] { put(scratch_state(each), walk.part, each); });
+    const bool one = values() == 1 && rows_side_by_side() == 1;
+    const Index part = one ? walk.part : row_of(walk, each) * parts() + walk.share;
+    builder_.when(walk.leader, [&] { put(scratch_state(each), part, each); });
   }
 }
 

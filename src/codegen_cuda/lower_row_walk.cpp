@@ -9,11 +9,11 @@ namespace fuse::codegen {
 using namespace kernel;  // NOLINT: this file is about the kernel IR
 using ir::NodeId;
 using schedule::KernelSchedule;
-using schedule::Mapping;
+using schedule::Level;
 using schedule::Stage;
 
 bool RowLowering::combines_parts() const {
-  return to_.launch.role == KernelSchedule::Role::combine && to_.launch.mapping != Mapping::split;
+  return to_.launch.role == KernelSchedule::Role::combine && to_.launch.nest.dims[1].name == 'p';
 }
 
 std::vector<Stage> RowLowering::stages_of_launch() const {
@@ -23,11 +23,11 @@ std::vector<Stage> RowLowering::stages_of_launch() const {
 
 void RowLowering::each_group(const Walk& walk, const std::function<void(const Group&)>& fill) {
   const auto group = [&](const Index& trip) {
-    const Index number = to_.bind(builder_.unique(to_.launch.vector == 1 ? "c" : "g"),
-                                  walk.first + trip * walk.step, groups());
+    const Index number =
+        to_.bind(builder_.unique(vector() == 1 ? "c" : "g"), walk.first + trip * walk.step, groups());
     fill({trip, number, {number, groups()}});
   };
-  const Dim trips = trips_ / to_.launch.vector;
+  const Dim trips = trips_ / vector();
   if (trips.is(1)) return group(0);
   const std::string name = builder_.unique("k");
   builder_.loop({.name = name, .begin = 0, .end = trips, .unrolled = true, .body = {}},
@@ -35,9 +35,9 @@ void RowLowering::each_group(const Walk& walk, const std::function<void(const Gr
 }
 
 void RowLowering::each_element(const Group& group, const Visit& visit) {
-  to_.side_by_side(group.number, [&](const Index& which, const Index& c) {
-    visit(group.trip * to_.launch.vector + which, c);
-  });
+  if (vector() == 1) return visit(group.trip, group.number);
+  to_.side_by_side(group.number,
+                   [&](const Index& which, const Index& c) { visit(group.trip * vector() + which, c); });
 }
 
 ReductionId RowLowering::reduction_of(const Stage& stage) {
@@ -51,14 +51,72 @@ RowLowering::Running RowLowering::declare(const Stage& stage, const char* name) 
   return {stage, reduction, builder_.declare(reduction, name)};
 }
 
+std::vector<RowLowering::Running> RowLowering::declare_each_row(const std::vector<Stage>& stages,
+                                                                const char* name) {
+  std::vector<Running> result;
+  for (const Stage& stage : stages) {
+    for (int which = 0; which < rows_side_by_side(); ++which) {
+      result.push_back(declare(stage, name));
+      result.back().which = which;
+    }
+  }
+  return result;
+}
+
+std::vector<RowLowering::Running> RowLowering::declare_for_walk(const std::vector<Stage>& stages) {
+  std::vector<Running> result;
+  for (const Stage& stage : stages) {
+    if (stage.form != Stage::Form::reduce) continue;
+    if (rows_side_by_side() == 1) {
+      result.push_back(declare(stage, "acc"));
+      continue;
+    }
+    builder_.at(stage.root);
+    Running running{.stage = stage, .reduction = reduction_of(stage)};
+    const Reduction reduction = builder_.kernel.reductions[running.reduction];
+    for (std::size_t i = 0; i < reduction.state.size(); ++i) {
+      const std::string name = builder_.component("row_acc", running.reduction, i);
+      running.states.push_back(
+          builder_.buffer(name, reduction.state[i], Space::local, rows_side_by_side(), true));
+    }
+    const std::string which = builder_.unique("v");
+    builder_.loop({.name = which, .begin = 0, .end = rows_side_by_side(), .unrolled = true, .body = {}}, [&] {
+      for (std::size_t i = 0; i < running.states.size(); ++i) {
+        const VarId identity = builder_.value(reduction.state[i], reduction.identity[i]);
+        builder_.append(Store{running.states[i], Dim::index(which, rows_side_by_side()), identity});
+      }
+    });
+    result.push_back(std::move(running));
+  }
+  return result;
+}
+
+std::vector<RowLowering::Running> RowLowering::each_row_of(const std::vector<Running>& walked) {
+  if (rows_side_by_side() == 1) return walked;
+  std::vector<Running> result;
+  for (const Running& running : walked) {
+    for (int which = 0; which < rows_side_by_side(); ++which) {
+      builder_.at(running.root());
+      result.push_back(
+          {.stage = running.stage,
+           .reduction = running.reduction,
+           .state = builder_.declare(running.reduction, "acc", load_state(running.states, which)),
+           .which = which});
+    }
+  }
+  return result;
+}
+
 void RowLowering::walk_row(const Walk& walk, const std::vector<Stage>& stages,
                            const std::vector<Running>& running) {
   bool loops = false;
   for (const Stage& stage : stages) {
     loops = loops || walks(stage.form);
     if (stage.form != Stage::Form::row) continue;
-    const VarId value = to_.elements.value(stage.root, row_coordinates(stage.root, walk.row));
-    store_row(walk, stage.root, value);
+    for (int which = 0; which < rows_side_by_side(); ++which) {
+      const Walk row = walk_of_row(walk, which);
+      store_row(row, stage.root, to_.elements.value(stage.root, row_coordinates(stage.root, row.row)));
+    }
   }
   if (!loops) return;
   compute_row_values(walk, stages);
@@ -68,10 +126,18 @@ void RowLowering::walk_row(const Walk& walk, const std::vector<Stage>& stages,
 void RowLowering::plain_loop(const Walk& walk, const std::vector<Stage>& stages,
                              const std::vector<Running>& running) {
   const int pass = stages.front().pass;
-  const std::string name = builder_.unique(to_.launch.vector == 1 ? "c" : "g");
+  const std::string name = builder_.unique(vector() == 1 ? "c" : "g");
   builder_.loop({.name = name, .begin = walk.first, .end = groups(), .step = walk.step, .body = {}}, [&] {
     to_.elements.enter_scope();
     const Group group{.number = Dim::index(name, groups())};
+    if (rows_side_by_side() > 1) {
+      to_.side_by_side(walk.row, [&](const Index& which, const Index& row) {
+        Walk own = walk;
+        own.row = row;
+        visit(own, stages, running, group.number, 0, which);
+      });
+      return to_.elements.leave_scope();
+    }
     const std::map<NodeId, BufferId> taken = take_shared(walk, group, pass);
     const std::map<NodeId, BufferId> left = arrays_to_leave(group, pass);
     each_element(group, [&](const Index& which, const Index& c) {
@@ -91,21 +157,22 @@ void RowLowering::plain_loop(const Walk& walk, const std::vector<Stage>& stages,
 }
 
 Index RowLowering::shared_place(const Walk& walk, const Group& group, const Index& which) const {
-  const int threads = to_.launch.block_threads, blocks = to_.launch.cluster;
+  const int blocks = to_.launch.cluster,
+            threads = units_of(nest_, walked(), Level::warp) * units_of(nest_, walked(), Level::lane);
   const Index number =
       blocks == 1 ? group.number : group.number / (blocks * threads) * threads + group.number % threads;
-  return walk.slot * shared_hold() + number * to_.launch.vector + which;
+  return walk.slot * shared_hold() + number * vector() + which;
 }
 
 std::vector<IndexLess> RowLowering::is_shared(const Group& group) const {
-  const int held = shared_hold() * to_.launch.cluster / to_.launch.vector;
+  const int held = shared_hold() * to_.launch.cluster / vector();
   if (groups().max() <= held) return {};
   return {{group.number, held}};
 }
 
 void RowLowering::guarded(const std::vector<IndexLess>& conditions, const std::function<void()>& fill) {
   to_.elements.enter_scope();
-  conditions.empty() ? fill() : builder_.when(conditions, fill);
+  builder_.when(conditions, fill);
   to_.elements.leave_scope();
 }
 
@@ -162,7 +229,7 @@ void RowLowering::leave_shared(const Walk& walk, const Group& group,
 
 RowLowering::BufferId RowLowering::own_array(NodeId node) {
   return builder_.buffer("h" + to_.graph.value_name(node).substr(1), to_.graph[node].type.dtype, Space::local,
-                         to_.launch.vector, true);
+                         vector(), true);
 }
 
 void RowLowering::unrolled_loop(const Walk& walk, const std::vector<Stage>& stages,
@@ -196,7 +263,8 @@ void RowLowering::unrolled_loop(const Walk& walk, const std::vector<Stage>& stag
 }
 
 void RowLowering::visit(const Walk& walk, const std::vector<Stage>& stages,
-                        const std::vector<Running>& running, const Index& c, const Index& trip) {
+                        const std::vector<Running>& running, const Index& c, const Index& trip,
+                        const Index& which) {
   auto next = running.begin();
   for (const Stage& stage : stages) {
     if (stage.form == Stage::Form::column_reduce) {
@@ -205,12 +273,12 @@ void RowLowering::visit(const Walk& walk, const std::vector<Stage>& stages,
       accumulate_column(*column, walk.row, c, trip);
     }
     if (stage.form == Stage::Form::element) store_element(stage.root, walk.row, c);
-    if (stage.form == Stage::Form::reduce) accumulate(*next++, walk.row, c);
+    if (stage.form == Stage::Form::reduce) accumulate(*next++, walk.row, c, which);
   }
 }
 
 void RowLowering::compute_row_values(const Walk& walk, const std::vector<Stage>& stages) {
-  if (combines_parts()) return;
+  if (combines_parts() || rows_side_by_side() > 1) return;
   const Coordinates at = to_.operand_coordinates(shape_, walk.row, 0);
   const std::vector<Dim> dims = to_.elements.dims(to_.graph[dominant_].operands[0]);
   std::vector<NodeId> work;
@@ -254,7 +322,7 @@ void RowLowering::store_element(NodeId root, const Index& row, const Index& c) {
   builder_.append(Store{to_.outputs.at(root), flatten(at, to_.elements.dims(root)), value});
 }
 
-void RowLowering::accumulate(const Running& running, const Index& row, const Index& c) {
+void RowLowering::accumulate(const Running& running, const Index& row, const Index& c, const Index& which) {
   std::vector<VarId> incoming;
   builder_.at(running.root());
   if (combines_parts()) {
@@ -271,16 +339,24 @@ void RowLowering::accumulate(const Running& running, const Index& row, const Ind
     builder_.at(running.root());
     if (running.stage.maximum) {
       incoming.push_back(builder_.value(to_.graph[running.root()].type.dtype, Constant{1, 1}));
-    } else if (running.state.size() == 2) {
+    } else if (builder_.kernel.reductions[running.reduction].state.size() == 2) {
       incoming.push_back(builder_.value(i64, IndexValue{c}));
     }
   }
-  builder_.append(Combine{running.reduction, running.state, incoming});
+  if (running.states.empty()) {
+    builder_.append(Combine{running.reduction, running.state, incoming});
+    return;
+  }
+  const std::vector<VarId> state =
+      builder_.declare(running.reduction, "acc", load_state(running.states, which));
+  builder_.append(Combine{running.reduction, state, incoming});
+  for (std::size_t i = 0; i < state.size(); ++i) builder_.append(Store{running.states[i], which, state[i]});
 }
 
 void RowLowering::finish(const Walk& walk, const Running& running) {
-  const VarId value = hold_total(walk, running);
-  if (to_.outputs.contains(running.root())) store_row(walk, running.root(), value);
+  const Walk row = walk_of_row(walk, running.which);
+  const VarId value = hold_total(row, running);
+  if (to_.outputs.contains(running.root())) store_row(row, running.root(), value);
 }
 
 VarId RowLowering::hold_total(const Walk& walk, const Running& running) {

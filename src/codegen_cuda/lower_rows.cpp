@@ -9,7 +9,6 @@ using namespace kernel;  // NOLINT: this file is about the kernel IR
 using ir::NodeId;
 using schedule::KernelSchedule;
 using schedule::Level;
-using schedule::Mapping;
 using schedule::Stage;
 
 namespace {
@@ -47,7 +46,7 @@ void RowLowering::run() {
     const int elements = shared_hold() * schedule::rows_at_once(to_.phase.choices);
     shared_[held.node] = builder_.buffer("s" + name, dtype, Space::shared, elements, true);
   }
-  if (to_.launch.mapping != Mapping::split) return by_rows();
+  if (!shares_rows(to_.launch)) return by_rows();
   if (to_.launch.cluster > 1) return by_cluster();
   to_.launch.role == KernelSchedule::Role::joined ? by_parts_together() : by_parts();
 }
@@ -58,8 +57,32 @@ RowLowering::Walk RowLowering::walk_of(const ThreadIndex& at) const {
           .first = elements.first,
           .step = elements.step,
           .writer = elements.leader,
+          .leader = elements.leader_in_block,
           .part = at.block,
+          .share = unit_of(nest_, walked(), Level::grid, at),
           .slot = rows.in_block};
+}
+
+RowLowering::Walk RowLowering::walk_of_row(const Walk& walk, int which) const {
+  if (rows_side_by_side() == 1) return walk;
+  Walk row = walk;
+  row.row = walk.row * rows_side_by_side() + which;
+  return row;
+}
+
+void RowLowering::mask_row(Walk& walk) const {
+  if (values() == 1) return;
+  const IndexLess inside{walk.row, rows()};
+  walk.inside = {inside};
+  walk.writer.push_back(inside);
+  walk.leader.push_back(inside);
+}
+
+void RowLowering::masked(const Walk& walk, const std::function<void()>& fill) {
+  if (walk.inside.empty()) return fill();
+  to_.elements.enter_scope();
+  builder_.when(walk.inside, fill);
+  to_.elements.leave_scope();
 }
 
 bool RowLowering::neighbours_share_row() const { return fastest_lane(nest_) == walked(); }
@@ -70,52 +93,45 @@ void RowLowering::by_rows() {
   to_.threads(builder_.unique(shared && columns_.empty() ? "row" : "b"), [&](const ThreadIndex& at) {
     const Combiner combine = [&](std::vector<Running>& running) { this->combine(at, running); };
     Walk walk = walk_of(at);
+    const int warps = units_of(nest_, walked(), Level::warp), lanes = units_of(nest_, walked(), Level::lane);
     if (!columns_.empty()) {
       clear_columns();
-      each_row(walk.row, place_of(nest_, kept(), at).step, [&](const Index& row) {
-        walk.row = row;
-        passes(walk, combine);
+      each_row(at, walk, [&](const Walk& row) {
+        passes(row, combine);
         // With one barrier a row, a thread that hurries on would overwrite what others still read.
-        const bool meets = units_of(nest_, walked(), Level::warp) > 1;
-        if (meets && reducing_passes() == 1) builder_.append(Barrier{});
+        if (warps > 1 && reducing_passes() == 1) builder_.append(Barrier{});
       });
-      return shared ? store_columns(walk) : store_warps_columns(at);
+      return shared ? store_columns(walk) : store_rows_columns(at, walk);
     }
     if (shared) return passes(walk, combine);
-    const int lanes = units_of(nest_, walked(), Level::lane);
-    walk.row = to_.bind(builder_.unique(neighbours_share_row() ? "row" : "column"), walk.row, to_.results);
-    const IndexLess inside{walk.row, to_.results};
+    const bool by_warps = warps == 1 && lanes == warp_size;
+    walk.row = to_.bind(builder_.unique(neighbours_share_row() ? "row" : "column"), walk.row, rows());
     // Warps have rows of their own: one that has none does nothing.
-    if (lanes == warp_size) return builder_.when({inside}, [&] { passes(walk, combine); });
+    if (by_warps) return builder_.when({{walk.row, rows()}}, [&] { passes(walk, combine); });
     // Else the threads that combine are in one warp or block with those of other rows, and all take part.
-    if (neighbours_share_row()) walk.first = to_.bind(builder_.unique("l"), walk.first, lanes);
+    if (neighbours_share_row() && warps == 1) walk.first = to_.bind(builder_.unique("l"), walk.first, lanes);
     if (lanes > 1) walk.writer = {{walk.first, 1}};
-    walk.inside = {inside};
-    walk.writer.push_back(inside);
+    mask_row(walk);
     passes(walk, combine);
   });
 }
 
+bool RowLowering::shares_rows(const KernelSchedule& launch) {
+  if (launch.role == KernelSchedule::Role::joined || launch.cluster > 1) return true;
+  return units_of(launch.nest, launch.nest.dims[1].name, Level::grid) > 1;
+}
+
 bool RowLowering::keeps_trips(const KernelSchedule& launch) {
   if (launch.role == KernelSchedule::Role::joined || launch.cluster > 1) return true;
-  return launch.role != KernelSchedule::Role::combine && launch.mapping != Mapping::split;
+  return launch.role != KernelSchedule::Role::combine && !shares_rows(launch);
 }
 
 void RowLowering::passes(const Walk& walk, const Combiner& combine) {
   for (int pass = 0; pass <= last_pass(stages_); ++pass) {
     const std::vector<Stage> stages = stages_of_pass(pass);
-    std::vector<Running> running;
-    for (const Stage& stage : stages) {
-      if (stage.form == Stage::Form::reduce) running.push_back(declare(stage, "acc"));
-    }
-    const auto fill = [&] { walk_row(walk, stages, running); };
-    if (walk.inside.empty()) {
-      fill();
-    } else {
-      to_.elements.enter_scope();
-      builder_.when(walk.inside, fill);
-      to_.elements.leave_scope();
-    }
+    std::vector<Running> running = declare_for_walk(stages);
+    masked(walk, [&] { walk_row(walk, stages, running); });
+    running = each_row_of(running);
     if (running.empty()) continue;
     combine(running);
     for (const Running& each : running) finish(walk, each);

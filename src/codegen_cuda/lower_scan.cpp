@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codegen_cuda/lowering.hpp"
+#include "codegen_cuda/nest_place.hpp"
 
 namespace fuse::codegen {
 
 using namespace kernel;  // NOLINT: this file is about the kernel IR
 using ir::NodeId;
-using schedule::Mapping;
 
 namespace {
 
@@ -17,30 +17,39 @@ class ScanLowering {
         root_(to.root()),
         operand_(to.graph[to.root()].operands[0]),
         scan_(ir::attr<ir::ScanAttr>(to.graph[to.root()])),
-        shape_(schedule::loop_shape(to.graph, to.graph[to.root()])) {}
+        shape_(schedule::loop_shape(to.graph, to.graph[to.root()])),
+        by_warps_(units_of(to.launch.nest, to.launch.nest.dims[1].name, schedule::Level::lane) > 1) {}
 
-  void run() { to_.launch.mapping == Mapping::scan_warp ? by_warp() : by_thread(); }
+  void run() { by_warps_ ? by_warp() : by_thread(); }
 
  private:
   // A warp a row: 32 elements at a time, the sum so far carried on.
   void by_warp() {
+    const int warps = to_.launch.block_threads / warp_size;
+    if (stays()) {
+      return to_.threads(builder_.unique("b"), [&](const ThreadIndex& at) {
+        row_of_warp(builder_.unique("row"), at.block * warps + at.warp, at.lane);
+      });
+    }
     const std::string block = builder_.unique("b"), warp = builder_.unique("warp"),
                       lane = builder_.unique("lane"), name = builder_.unique("row");
-    const int warps = to_.launch.block_threads / warp_size;
     to_.parallel(Parallel::grid, block, builder_.kernel.grid, [&] {
       to_.parallel(Parallel::warp, warp, warps, [&] {
         to_.parallel(Parallel::lane, lane, warp_size, [&] {
-          const Index row = to_.bind(
-              name, Dim::index(block, builder_.kernel.grid) * warps + Dim::index(warp, warps), to_.results);
-          builder_.when({{row, to_.results}}, [&] {
-            const VarId carry = declare();
-            const std::string first = builder_.unique("c");
-            builder_.loop(
-                {.name = first, .begin = 0, .end = to_.reduced, .step = warp_size, .body = {}},
-                [&] { stretch(row, Dim::index(first, to_.reduced) + Dim::index(lane, warp_size), carry); });
-          });
+          row_of_warp(name, Dim::index(block, builder_.kernel.grid) * warps + Dim::index(warp, warps),
+                      Dim::index(lane, warp_size));
         });
       });
+    });
+  }
+
+  void row_of_warp(const std::string& name, const Index& number, const Index& lane) {
+    const Index row = to_.bind(name, number, to_.results);
+    builder_.when({{row, to_.results}}, [&] {
+      const VarId carry = declare();
+      const std::string first = builder_.unique("c");
+      builder_.loop({.name = first, .begin = 0, .end = to_.reduced, .step = warp_size, .body = {}},
+                    [&] { stretch(row, Dim::index(first, to_.reduced) + lane, carry); });
     });
   }
 
@@ -67,31 +76,40 @@ class ScanLowering {
 
   // A thread a row; neighbours read neighbouring elements where the rows are columns.
   void by_thread() {
+    const int threads = to_.launch.block_threads;
+    if (stays()) {
+      return to_.threads(builder_.unique("b"), [&](const ThreadIndex& at) {
+        row_of_thread(builder_.unique("row"), at.block * threads + at.warp * warp_size + at.lane);
+      });
+    }
     const std::string block = builder_.unique("b"), thread = builder_.unique("t"),
                       name = builder_.unique("row");
-    const int threads = to_.launch.block_threads;
     to_.parallel(Parallel::grid, block, builder_.kernel.grid, [&] {
       to_.parallel(Parallel::block, thread, threads, [&] {
-        const Index row =
-            to_.bind(name, Dim::index(block, builder_.kernel.grid) * threads + Dim::index(thread, threads),
-                     to_.results);
-        builder_.when({{row, to_.results}}, [&] {
-          const VarId sum = declare();
-          const std::string c = builder_.unique("c");
-          builder_.loop({.name = c, .begin = 0, .end = to_.reduced, .body = {}}, [&] {
-            const Coordinates at = place(row, Dim::index(c, to_.reduced));
-            to_.elements.enter_scope();
-            if (scan_.exclusive) store(at, sum);
-            const VarId incoming = to_.elements.value(operand_, at);
-            builder_.at(root_);
-            builder_.append(Combine{reduction_, {sum}, {incoming}});
-            if (!scan_.exclusive) store(at, sum);
-            to_.elements.leave_scope();
-          });
-        });
+        row_of_thread(name, Dim::index(block, builder_.kernel.grid) * threads + Dim::index(thread, threads));
       });
     });
   }
+
+  void row_of_thread(const std::string& name, const Index& number) {
+    const Index row = to_.bind(name, number, to_.results);
+    builder_.when({{row, to_.results}}, [&] {
+      const VarId sum = declare();
+      const std::string c = builder_.unique("c");
+      builder_.loop({.name = c, .begin = 0, .end = to_.reduced, .body = {}}, [&] {
+        const Coordinates at = place(row, Dim::index(c, to_.reduced));
+        to_.elements.enter_scope();
+        if (scan_.exclusive) store(at, sum);
+        const VarId incoming = to_.elements.value(operand_, at);
+        builder_.at(root_);
+        builder_.append(Combine{reduction_, {sum}, {incoming}});
+        if (!scan_.exclusive) store(at, sum);
+        to_.elements.leave_scope();
+      });
+    });
+  }
+
+  bool stays() const { return to_.rename(to_.launch.tiles) != builder_.kernel.grid; }
 
   VarId declare() {
     reduction_ = builder_.reduction(ir::Op::reduce_sum, to_.graph[operand_].type.dtype);
@@ -112,6 +130,7 @@ class ScanLowering {
   const NodeId root_, operand_;
   const ir::ScanAttr& scan_;
   const schedule::LoopShape shape_;
+  const bool by_warps_;
   ReductionId reduction_ = 0;
 };
 

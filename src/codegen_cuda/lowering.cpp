@@ -9,7 +9,7 @@ namespace fuse::codegen {
 using namespace kernel;  // NOLINT: this file is about the kernel IR
 using ir::NodeId;
 using schedule::KernelSchedule;
-using schedule::Mapping;
+using schedule::Level;
 
 std::vector<Dim> Lowering::renamed(std::vector<Dim> dims) const {
   for (Dim& dim : dims) dim = rename(dim);
@@ -31,13 +31,15 @@ void Lowering::threads(const std::string& block, const std::function<void(const 
     };
     const Dim& blocks = builder.kernel.grid;
     if (tiles == blocks) return body(at.block);
+    const char walked = launch.nest.dims[1].name;
     const bool keeps_columns = launch.role == KernelSchedule::Role::partial && has_columns(phase.segment);
     // By results: a tile too many has none. Blocks that keep columns take every n-th row.
     const bool guarded = !keeps_columns && varies_in_block(launch.nest, launch.nest.dims[0].name);
     // Warps that walk rows share nothing, but the columns that they keep are combined in shared memory. A
     // cluster has waited already.
-    const bool shares = launch.mapping != Mapping::element && launch.cluster == 1 &&
-                        (launch.mapping != Mapping::row_warp || keeps_columns);
+    const bool in_turns =
+        launch.nest.dims[0].name == 't' || keeps_columns || units_of(launch.nest, walked, Level::warp) > 1;
+    const bool shares = in_turns && launch.cluster == 1;
     // The blocks of a cluster take the same turns.
     const int together = launch.cluster;
     const Index turn = together == 1 ? at.block : at.block / together;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codegen_cuda/nest_place.hpp"
 
+#include <array>
+
 namespace fuse::codegen {
 
 using kernel::Index;
@@ -42,12 +44,16 @@ std::int64_t stride_of(const Nest& nest, std::size_t i) {
   return stride;
 }
 
+std::array<Axis, 3> axes_of(const ThreadIndex& at) {
+  return {{{Level::grid, Level::cluster, at.block},
+           {Level::warp, Level::warp, at.warp},
+           {Level::lane, Level::lane, at.lane}}};
+}
+
 }  // namespace
 
 NestPlace place_of(const Nest& nest, char dim, const ThreadIndex& at) {
-  const Axis axes[] = {{Level::grid, Level::cluster, at.block},
-                       {Level::warp, Level::warp, at.warp},
-                       {Level::lane, Level::lane, at.lane}};
+  const std::array<Axis, 3> axes = axes_of(at);
   NestPlace place;
   for (std::size_t i = 0; i < nest.splits.size(); ++i) {
     const Split& split = nest.splits[i];
@@ -60,17 +66,34 @@ NestPlace place_of(const Nest& nest, char dim, const ThreadIndex& at) {
       if (split.extent == 0) continue;
       place.step = place.step * split.extent;
       place.leader.push_back({unit, 1});
+      if (axis.level != Level::grid) place.leader_in_block.push_back({unit, 1});
     }
   }
   return place;
 }
 
-int units_of(const Nest& nest, char dim, Level level) {
-  std::int64_t units = 1;
-  for (const Split& split : nest.splits) {
-    if (split.dim == dim && split.level == level) units *= split.extent;
+Index unit_of(const Nest& nest, char dim, Level level, const ThreadIndex& at) {
+  for (std::size_t i = 0; i < nest.splits.size(); ++i) {
+    if (nest.splits[i].dim != dim || nest.splits[i].level != level) continue;
+    for (const Axis& axis : axes_of(at)) {
+      if (lies_on(axis, nest.splits[i])) return unit_of(nest, i, axis);
+    }
   }
-  return static_cast<int>(units);
+  return 0;
+}
+
+int units_of(const Nest& nest, char dim, Level level) {
+  return static_cast<int>(schedule::units_of(nest.splits, dim, level));
+}
+
+int lane_stride(const Nest& nest, char dim) {
+  int behind = 1;
+  for (auto split = nest.splits.rbegin(); split != nest.splits.rend(); ++split) {
+    if (split->level != Level::lane) continue;
+    if (split->dim == dim) return behind;
+    behind *= static_cast<int>(split->extent);
+  }
+  return behind;
 }
 
 char fastest_lane(const Nest& nest) {

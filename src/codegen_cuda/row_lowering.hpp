@@ -38,15 +38,21 @@ class RowLowering {
   struct Walk {
     Index row{}, first{};
     Dim step{};
-    std::vector<IndexLess> inside{};  ///< holds where the thread has a row
-    std::vector<IndexLess> writer{};  ///< holds for one thread a row
-    Index part{};                     ///< where it leaves its parts
-    Index slot{};                     ///< the row's number of those that the block walks at a time
+    std::vector<IndexLess> present{};  ///< holds where the block has rows: the same for all of its threads
+    std::vector<IndexLess> inside{};   ///< holds where the thread has a row
+    std::vector<IndexLess> writer{};   ///< holds for one thread a row
+    std::vector<IndexLess> leader{};   ///< holds for one thread of a row in each block
+    Index part{};                      ///< where it leaves its parts, of one row at a time
+    Index share{};                     ///< its block's number, of those that share the row
+    Index slot{};                      ///< the row's number of those that the block walks at a time
   };
   struct Running {
     Stage stage{};
     ReductionId reduction = 0;
     std::vector<VarId> state{};
+    /// Of rows side by side: the thread's states of all of them while it walks; then which row this is.
+    std::vector<BufferId> states{};
+    int which = 0;
     NodeId root() const { return stage.root; }
   };
   /// A reduction over columns, whose state a thread has for each element of a row that it walks.
@@ -69,21 +75,33 @@ class RowLowering {
   /// What part `part` has left of the i-th reduction of those that are combined.
   using LoadPart = std::function<std::vector<VarId>(std::size_t i, const Index& part)>;
   /// The threads that share a value and take its parts in turns: this one's number, and how many there are.
-  /// They are neighbours in a warp.
+  /// They lie in a warp, `stride` lanes apart. `inside` holds where there is a value.
   struct Takers {
     Index first{};
     int count = 1;
+    int stride = 1;
+    std::vector<IndexLess> inside{};
   };
 
   // lower_rows.cpp
   // ----------------------------------------------------------------------------------------------
   /// Where the thread stands in the nest. Its row may be behind the last one.
   Walk walk_of(const ThreadIndex& at) const;
+  /// Where threads of a block have different rows, those without one take part in what all do, and load and
+  /// store nothing.
+  void mask_row(Walk& walk) const;
+  void masked(const Walk& walk, const std::function<void()>& fill);
   /// The lanes of a warp that are neighbours walk one row; else they have a row each.
   bool neighbours_share_row() const;
   /// No two blocks share a row.
   void by_rows();
+  static bool shares_rows(const schedule::KernelSchedule& launch);
   static bool keeps_trips(const schedule::KernelSchedule& launch);
+  /// Of rows side by side, the walk of one.
+  Walk walk_of_row(const Walk& walk, int which) const;
+  Index row_of(const Walk& walk, const Running& running) const {
+    return walk_of_row(walk, running.which).row;
+  }
   /// Each pass walks the row once; what it reduces, the next ones have.
   void passes(const Walk& walk, const Combiner& combine);
 
@@ -97,13 +115,15 @@ class RowLowering {
   void combine(const ThreadIndex& at, std::vector<Running>& running);
   /// Of a block that shares a value: each warp combines its lanes, then every warp combines the warps.
   void combine_block(const ThreadIndex& at, std::vector<Running>& running);
-  /// Of a block whose neighbouring lanes have a value each, which the threads beside them share.
-  void combine_side_by_side(const ThreadIndex& at, std::vector<Running>& running);
+  /// Of a block that has several values, each shared by several warps.
+  void combine_values(const ThreadIndex& at, std::vector<Running>& running);
+  /// The lanes that share a value.
+  Takers lanes_of_value(const ThreadIndex& at) const;
   void take_in_turns(const std::vector<Running>& running, const char* name, int parts, const Takers& takers,
                      const LoadPart& load);
   void take(const std::vector<Running>& running, const LoadPart& load, const Index& part);
-  /// Where warps left the states of `values` values, side by side: of this lane's value.
-  LoadPart of_value(const std::vector<StateBuffers>& shared, const ThreadIndex& at, int values);
+  /// Where warps left the states of `values` values, side by side: of the value `slot`.
+  LoadPart of_value(const std::vector<StateBuffers>& shared, const Index& slot, int values);
   void declare_totals(std::vector<Running>& running);
   std::vector<StateBuffers> shared_states(const std::vector<Running>& running, int elements);
   StateBuffers scratch_state(const Running& running) const;
@@ -133,7 +153,7 @@ class RowLowering {
   // ---------------------------------------------------------------------------------------
   int reducing_passes() const;
   /// The rows of a block that stays, or of a warp of it.
-  void each_row(const Index& first, const Dim& step, const std::function<void(const Index&)>& fill);
+  void each_row(const ThreadIndex& at, Walk walk, const std::function<void(const Walk&)>& fill);
   void clear_columns();
   /// state of the element's column = combine(state, element)
   void accumulate_column(const Column& column, const Index& row, const Index& c, const Index& trip);
@@ -141,8 +161,8 @@ class RowLowering {
   void store_part(const Column& column, const Index& part, const Index& c, const std::vector<VarId>& state);
   /// Of a block whose threads share a row: each has columns of its own.
   void store_columns(const Walk& walk);
-  /// Of a block whose warps have rows of their own: the first warp combines what all of them have.
-  void store_warps_columns(const ThreadIndex& at);
+  /// Of a block that has several rows: the threads of the first combine what those of all have.
+  void store_rows_columns(const ThreadIndex& at, const Walk& walk);
 
   // lower_row_walk.cpp
   // ------------------------------------------------------------------------------------------
@@ -154,6 +174,11 @@ class RowLowering {
   void each_element(const Group& group, const Visit& visit);
   ReductionId reduction_of(const Stage& stage);
   Running declare(const Stage& stage, const char* name);
+  /// What the stages reduce to, of each row side by side.
+  std::vector<Running> declare_each_row(const std::vector<Stage>& stages, const char* name);
+  /// Of the stages that reduce, for a walk; and behind it, of each row.
+  std::vector<Running> declare_for_walk(const std::vector<Stage>& stages);
+  std::vector<Running> each_row_of(const std::vector<Running>& walked);
   void walk_row(const Walk& walk, const std::vector<Stage>& stages, const std::vector<Running>& running);
   void plain_loop(const Walk& walk, const std::vector<Stage>& stages, const std::vector<Running>& running);
   /// Where the block's shared memory has the element, those of a group side by side.
@@ -172,7 +197,7 @@ class RowLowering {
   /// Trip by trip, so that what is held has a number known to the compiler.
   void unrolled_loop(const Walk& walk, const std::vector<Stage>& stages, const std::vector<Running>& running);
   void visit(const Walk& walk, const std::vector<Stage>& stages, const std::vector<Running>& running,
-             const Index& c, const Index& trip);
+             const Index& c, const Index& trip, const Index& which = 0);
   /// What the loop repeats for each element though it is the same for all of the row goes before it.
   void compute_row_values(const Walk& walk, const std::vector<Stage>& stages);
   /// A broadcast that repeats along all dims that are reduced.
@@ -180,7 +205,7 @@ class RowLowering {
   Coordinates row_coordinates(NodeId node, const Index& row) const;
   void store_element(NodeId root, const Index& row, const Index& c);
   /// state = combine(state, element c of the row)
-  void accumulate(const Running& running, const Index& row, const Index& c);
+  void accumulate(const Running& running, const Index& row, const Index& c, const Index& which);
   void finish(const Walk& walk, const Running& running);
   /// What the row was reduced to, for all that comes behind.
   VarId hold_total(const Walk& walk, const Running& running);
@@ -189,8 +214,16 @@ class RowLowering {
   /// The dims of the nest: rows, and the elements of a row.
   char kept() const { return nest_.dims[0].name; }
   char walked() const { return nest_.dims[1].name; }
+  /// Rows that a block has at a time.
+  int values() const {
+    return units_of(nest_, kept(), schedule::Level::warp) * units_of(nest_, kept(), schedule::Level::lane);
+  }
   int parts() const { return to_.phase.choices.parts; }
-  Dim groups() const { return to_.reduced / to_.launch.vector; }
+  int vector() const { return units_of(nest_, walked(), schedule::Level::vector); }
+  /// Groups of rows side by side.
+  Dim rows() const { return to_.results / rows_side_by_side(); }
+  int rows_side_by_side() const { return units_of(nest_, kept(), schedule::Level::vector); }
+  Dim groups() const { return to_.reduced / vector(); }
   int shared_hold() const { return to_.phase.choices.shared_hold; }
 
   Lowering& to_;

@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "schedule/nest.hpp"
+
 namespace fuse::schedule {
 
 /// How results and the elements they reduce are laid over threads.
@@ -20,6 +22,7 @@ enum class Mapping : std::uint8_t {
   split,        ///< several blocks a result, which combine their parts in fixed order: see Choices
   scan_warp,    ///< a warp a row of a scan
   scan_thread,  ///< a thread a row of a scan
+  nest,         ///< the loops are Choices::splits (nest_rules.hpp)
 };
 std::string_view to_string(Mapping);
 
@@ -45,6 +48,9 @@ struct Choices {
   int shared_hold = 0;
   /// Registers hold what was loaded, two elements of 16 bits in each; every pass makes the rest of it again.
   bool packed = false;
+  /// nest: the loops over rows 'r' and their elements 'c'. What stands above of threads, parts, clusters and
+  /// vectors is read off them; `blocks` are those of the kernel that joins launches.
+  std::vector<Split> splits{};
   bool operator==(const Choices&) const = default;
   std::string to_string() const;
 };
@@ -58,8 +64,15 @@ struct KernelChoices {
   std::string to_string() const;
 };
 
-/// Rows that a block of row_warp or row_block walks at a time.
+/// Those of a nest.
+Choices nest_choices(std::vector<Split> splits);
+/// Whether a block has a tile of two dims, which are no rows.
+bool walks_tiles(const Choices&);
+/// Whether several blocks share a row that none of them walks alone.
+bool splits_rows(const Choices&);
+/// Rows that a block walks at a time, of which each thread walks `rows_side_by_side`.
 int rows_at_once(const Choices&);
+int rows_side_by_side(const Choices&);
 /// Elements of a row that its threads walk in one step.
 std::int64_t step_elements(const Choices&);
 /// Elements of the longest row that each thread walks; 0 where that is not known, or far from what is usual.

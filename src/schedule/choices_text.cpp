@@ -7,8 +7,10 @@
 #include <bit>
 #include <charconv>
 #include <fuse/error.hpp>
+#include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "ir/nearest.hpp"
@@ -59,7 +61,7 @@ constexpr Mapping mappings[] = {Mapping::element,   Mapping::tile,        Mappin
 
 std::vector<std::string> key_names(bool of_kernel) {
   if (of_kernel) return {"block", "blocks", "phase"};
-  std::vector<std::string> names = {"mapping"};
+  std::vector<std::string> names = {"mapping", "nest"};
   for (const NumberKey& key : number_keys) names.emplace_back(key.name);
   for (const FlagKey& key : flag_keys) names.emplace_back(key.name);
   return names;
@@ -106,12 +108,15 @@ class Parser {
  private:
   Choices choices(std::string_view text) {
     Choices result;
+    std::vector<Split> loops;
     std::set<std::string> seen;
     for (const std::string_view item : items(text)) {
       const auto [key, value] = parts(item);
       once(seen, key);
       if (key == "mapping") {
         result.mapping = mapping(value);
+      } else if (key == "nest") {
+        loops = nest(value);
       } else if (const auto* row =
                      std::find_if(std::begin(number_keys), std::end(number_keys),
                                   [&, key = key](const NumberKey& each) { return each.name == key; });
@@ -128,8 +133,32 @@ class Parser {
         unknown(key, false);
       }
     }
-    if (!seen.contains("mapping")) fail("there is no mapping", mapping_names());
+    if (seen.contains("nest")) return of_nest(std::move(loops), result, seen);
+    if (!seen.contains("mapping")) fail("there is no mapping", mapping_names() + ", or nest = r:grid ...");
     return result;
+  }
+
+  /// What stands beside a nest: all that its splits do not say.
+  Choices of_nest(std::vector<Split> splits, const Choices& others, const std::set<std::string>& seen) const {
+    for (const char* key : {"mapping", "block", "parts", "cluster", "vector", "lanes"}) {
+      if (seen.contains(key))
+        fail(fmt::format("the key '{}' stands beside a nest", key), "the splits of the nest say it");
+    }
+    Choices result = nest_choices(std::move(splits));
+    result.blocks = others.blocks;
+    result.hold = others.hold;
+    result.packed = others.packed;
+    result.shared_hold = others.shared_hold;
+    result.online = others.online;
+    result.across = others.across;
+    return result;
+  }
+
+  std::vector<Split> nest(std::string_view text) const {
+    std::optional<std::vector<Split>> splits = parse_splits(text);
+    if (splits && !splits->empty()) return std::move(*splits);
+    fail(fmt::format("nest is '{}'", text),
+         "a nest is a list of splits, a dim and a level each: r:grid r:warp8 c:serial c:lane32 c:vector4");
   }
 
   /// What stands between commas outside of braces.

@@ -127,8 +127,8 @@ std::string note_of(const ir::Graph& graph, const Piece& piece) {
 /// Whether a kernel that runs so has grid barriers.
 bool waits(const ir::Graph& graph, const Piece& piece, const KernelChoices& choices) {
   const Choices& first = choices.phases[0];
-  const bool parts = (first.mapping == Mapping::split && !first.cluster) ||
-                     has_columns(staged(graph, piece.phases[0], first));
+  const bool parts =
+      (splits_rows(first) && !first.cluster) || has_columns(staged(graph, piece.phases[0], first));
   return choices.phases.size() > 1 || (parts && first.blocks > 0);
 }
 

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <bit>
+#include <charconv>
+#include <iterator>
 
 namespace fuse::schedule {
 namespace {
@@ -17,11 +19,10 @@ struct LevelRow {
   bool takes_rest;  ///< its number of units may depend on a symbol
 };
 
-const LevelRow& row_of(Level level) {
-  static constexpr LevelRow rows[] = {{"grid", true},  {"cluster", false}, {"warp", false},
-                                      {"lane", false}, {"serial", true},   {"vector", false}};
-  return rows[static_cast<std::size_t>(level)];
-}
+constexpr LevelRow level_rows[] = {{"grid", true},  {"cluster", false}, {"warp", false},
+                                   {"lane", false}, {"serial", true},   {"vector", false}};
+
+const LevelRow& row_of(Level level) { return level_rows[static_cast<std::size_t>(level)]; }
 
 const Dim& extent_of(const Nest& nest, char dim) {
   return std::find_if(nest.dims.begin(), nest.dims.end(), [&](const auto& each) { return each.name == dim; })
@@ -37,16 +38,11 @@ std::int64_t fixed(const Nest& nest, char dim) {
   return product;
 }
 
-Dim units_of(const Nest& nest, const Split& split) {
+Dim all_units_of(const Nest& nest, const Split& split) {
   if (split.extent > 0) return split.extent;
   const std::int64_t others = fixed(nest, split.dim);
   const Dim& extent = extent_of(nest, split.dim);
   return others == 1 ? extent : ceil_div(extent, others);
-}
-
-std::string named(const Split& split) {
-  return fmt::format("{}:{}{}", split.dim, to_string(split.level),
-                     split.extent > 0 ? std::to_string(split.extent) : "");
 }
 
 /// What is wrong with the splits of one dim.
@@ -56,7 +52,7 @@ std::string defect_of_dim(const Nest& nest, const Nest::LoopDim& dim) {
   for (const Split& split : nest.splits) {
     if (split.dim != dim.name) continue;
     if (behind && behind->level == Level::vector)
-      return fmt::format("{} stands behind a vector", named(split));
+      return fmt::format("{} stands behind a vector", to_string(split));
     if (split.extent == 0) ++rests;
     behind = &split;
   }
@@ -72,16 +68,53 @@ std::string defect_of_dim(const Nest& nest, const Nest::LoopDim& dim) {
 
 std::string_view to_string(Level level) { return row_of(level).name; }
 
-std::string to_string(const Nest& nest) {
+std::string to_string(const Split& split) {
+  return fmt::format("{}:{}{}", split.dim, to_string(split.level),
+                     split.extent > 0 ? std::to_string(split.extent) : "");
+}
+
+std::string to_string(const std::vector<Split>& splits) {
   std::string text;
-  for (const Split& split : nest.splits) text += (text.empty() ? "" : " ") + named(split);
+  for (const Split& split : splits) text += (text.empty() ? "" : " ") + to_string(split);
   return text;
+}
+
+std::string to_string(const Nest& nest) { return to_string(nest.splits); }
+
+std::optional<std::vector<Split>> parse_splits(std::string_view text) {
+  std::vector<Split> splits;
+  while (!text.empty()) {
+    const std::string_view word = text.substr(0, text.find(' '));
+    text.remove_prefix(std::min(text.size(), word.size() + 1));
+    if (word.size() < 3 || word[1] != ':') return std::nullopt;
+    const std::size_t digits = std::min(word.size(), word.find_first_of("0123456789"));
+    const std::string_view name = word.substr(2, digits - 2), number = word.substr(digits);
+    const auto row = std::find_if(std::begin(level_rows), std::end(level_rows),
+                                  [&](const LevelRow& each) { return each.name == name; });
+    Split split{.dim = word[0]};
+    const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), split.extent);
+    const bool is_number = error == std::errc() && end == number.data() + number.size() && split.extent > 0;
+    if (row == std::end(level_rows) || (!number.empty() && !is_number)) return std::nullopt;
+    split.level = static_cast<Level>(row - std::begin(level_rows));
+    splits.push_back(split);
+  }
+  return splits;
+}
+
+std::int64_t units_of(const std::vector<Split>& splits, char dim, Level level) {
+  constexpr std::int64_t most = std::int64_t{1} << 31;  // more are no nest, and their product has to fit
+  std::int64_t units = 1;
+  for (const Split& split : splits) {
+    const bool counts = split.dim == dim && split.level == level && split.extent > 0;
+    if (counts) units = std::min(most, units * std::min(most, split.extent));
+  }
+  return units;
 }
 
 Dim units(const Nest& nest, Level level) {
   Dim product = 1;
   for (const Split& split : nest.splits) {
-    if (split.level == level) product = product * units_of(nest, split);
+    if (split.level == level) product = product * all_units_of(nest, split);
   }
   return product;
 }
@@ -89,7 +122,7 @@ Dim units(const Nest& nest, Level level) {
 Dim stride(const Nest& nest, std::size_t i) {
   Dim product = 1;
   for (std::size_t k = i + 1; k < nest.splits.size(); ++k) {
-    if (nest.splits[k].dim == nest.splits[i].dim) product = product * units_of(nest, nest.splits[k]);
+    if (nest.splits[k].dim == nest.splits[i].dim) product = product * all_units_of(nest, nest.splits[k]);
   }
   return product;
 }
@@ -123,12 +156,12 @@ std::string defect_of(const Nest& nest) {
   for (const Split& split : nest.splits) {
     const auto is_its = [&](const Nest::LoopDim& dim) { return dim.name == split.dim; };
     if (std::count_if(nest.dims.begin(), nest.dims.end(), is_its) != 1)
-      return fmt::format("{} splits no dim of the nest", named(split));
+      return fmt::format("{} splits no dim of the nest", to_string(split));
     if (split.extent < 0 || (split.extent == 0 && !row_of(split.level).takes_rest))
-      return fmt::format("{} has no fixed number of units", named(split));
+      return fmt::format("{} has no fixed number of units", to_string(split));
     const bool halves = split.level == Level::lane || split.level == Level::vector;
     if (halves && !std::has_single_bit(static_cast<std::uint64_t>(split.extent)))
-      return fmt::format("{} is no power of two", named(split));
+      return fmt::format("{} is no power of two", to_string(split));
   }
   for (const Nest::LoopDim& dim : nest.dims) {
     if (const std::string defect = defect_of_dim(nest, dim); !defect.empty()) return defect;

@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <fuse/dim.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -48,7 +49,13 @@ struct Nest {
 };
 
 /// "r:grid r:warp8 c:serial c:lane32"; a split of all that is left has no number.
+std::string to_string(const Split&);
+std::string to_string(const std::vector<Split>&);
 std::string to_string(const Nest&);
+/// What `to_string` writes, read back; none where it is no list of splits.
+std::optional<std::vector<Split>> parse_splits(std::string_view text);
+/// Units of a dim's splits at a level, of those that have a number.
+std::int64_t units_of(const std::vector<Split>&, char dim, Level);
 /// Units of all splits at a level: blocks, warps of a block, trips of all loops.
 Dim units(const Nest&, Level);
 /// Elements of its dim from one unit of splits[i] to the next.

@@ -140,7 +140,7 @@ double phase_seconds(const ir::Graph& graph, const Segment& cut, const Choices& 
   const bool joined = kernels.back().role == KernelSchedule::Role::joined;
   const auto again = bounded(rereads(graph, segment, choices) * static_cast<double>(inputs) /
                              reread_speed(kernels[0], inputs, target));
-  if (joined && choices.mapping == Mapping::split) {
+  if (joined && splits_rows(choices)) {
     const std::int64_t at_once = choices.blocks / choices.parts;
     const double groups =
         std::ceil(static_cast<double>(kernels[0].results.hint()) / static_cast<double>(at_once));

@@ -11,6 +11,7 @@
 
 #include "ir/dim_poly.hpp"
 #include "schedule/launch_bounds.hpp"
+#include "schedule/nest_rules.hpp"
 #include "schedule/online_sums.hpp"
 #include "schedule/residency.hpp"
 #include "schedule/schemes.hpp"
@@ -98,9 +99,9 @@ Nest nest_of(const KernelSchedule& kernel, const NestForm& form = {}) {
     case Mapping::element:
     case Mapping::scan_thread:
       add(kept, Level::warp, warps);
+      if (kernel.mapping == Mapping::scan_thread) add(walked, Level::serial, rest);
       add(kept, Level::lane, 32);
       add(kept, Level::vector, kernel.vector);
-      if (kernel.mapping == Mapping::scan_thread) add(walked, Level::serial, rest);
       return nest;
     case Mapping::tile:
       nest.dims.push_back({'x', tile_side(kernel.vector)});
@@ -118,10 +119,12 @@ Nest nest_of(const KernelSchedule& kernel, const NestForm& form = {}) {
     case Mapping::row_warp:
     case Mapping::scan_warp:
       add(kept, Level::warp, warps);
-      add(kept, Level::lane, 32 / lanes);
       add(walked, Level::serial, rest);
+      add(kept, Level::lane, 32 / lanes);
       add(walked, Level::lane, lanes);
       break;
+    case Mapping::nest:
+      return nest;
     case Mapping::row_block:
     case Mapping::split:
       add(walked, Level::serial, rest);
@@ -134,10 +137,18 @@ Nest nest_of(const KernelSchedule& kernel, const NestForm& form = {}) {
   return nest;
 }
 
+Dim blocks_of(const Nest& nest) { return units(nest, Level::grid) * units(nest, Level::cluster); }
+
 /// The loops, and from them the blocks: what each does at a time, and how many there are.
 void set_nest(KernelSchedule& kernel, Nest nest) {
   kernel.nest = std::move(nest);
-  kernel.tiles = kernel.grid = units(kernel.nest, Level::grid) * units(kernel.nest, Level::cluster);
+  kernel.tiles = kernel.grid = blocks_of(kernel.nest);
+}
+
+/// The loops that are chosen. Where columns are kept from row to row, no block is one of several turns.
+void set_chosen(KernelSchedule& kernel, const std::vector<Split>& splits, bool columns) {
+  set_nest(kernel, {.dims = {{'r', kernel.results}, {'c', kernel.reduced}}, .splits = splits});
+  if (!columns) kernel.tiles = blocks_of(without_turns(kernel.nest));
 }
 
 void take_turns(KernelSchedule& kernel, int blocks) {
@@ -197,7 +208,9 @@ int column_words(const ir::Graph& graph, const std::vector<Stage>& stages) {
 }
 
 bool columns_fit(const ir::Graph& graph, const Segment& segment, const Choices& choices) {
-  if (choices.mapping != Mapping::row_block && choices.mapping != Mapping::row_warp) return false;
+  if (choices.mapping != Mapping::row_block && choices.mapping != Mapping::row_warp &&
+      choices.mapping != Mapping::nest)
+    return false;
   const Dim row = product(loop_shape(graph, segment).reduced);
   const std::int64_t trips = row_trips(row, choices);
   return trips > 0 && trips * column_words(graph, segment.stages) <= most_columns;
@@ -213,7 +226,7 @@ bool can_keep_columns(const ir::Graph& graph, const std::vector<NodeId>& reducti
 }
 
 bool splits_stages(const Segment& segment, const Choices& choices) {
-  return choices.mapping == Mapping::split && segment.stages.size() > 1;
+  return splits_rows(choices) && segment.stages.size() > 1;
 }
 
 std::int64_t shared_bytes(const ir::Graph& graph, const Piece& piece, const KernelChoices& choices) {
@@ -235,10 +248,14 @@ std::int64_t shared_bytes(const ir::Graph& graph, const Segment& segment, const 
   if (by_tile) states = choices.block_threads / 32 * choices.lanes;
   if (choices.mapping == Mapping::row_block || choices.mapping == Mapping::split)
     states = choices.block_threads / 32;
-  if (by_warp || choices.blocks > 0) columns = choices.block_threads;
-  if (by_warp && choices.blocks > 0) columns += choices.block_threads;
-  if (choices.mapping == Mapping::tile)
-    return tile_bytes(graph, transposed(graph, segment).value(), choices.vector);
+  const bool nested = choices.mapping == Mapping::nest;
+  const std::int64_t warps_of_row = units_of(choices.splits, 'c', Level::warp),
+                     rows_of_warps = units_of(choices.splits, 'r', Level::warp);
+  if (nested && warps_of_row > 1) states = warps_of_row * rows_at_once(choices);
+  const bool warps_keep = by_warp || rows_of_warps > 1;
+  if (warps_keep || choices.blocks > 0) columns = choices.block_threads;
+  if (warps_keep && choices.blocks > 0) columns += choices.block_threads;
+  if (walks_tiles(choices)) return tile_bytes(graph, transposed(graph, segment).value(), choices.vector);
   std::int64_t sum = 0;
   if (choices.shared_hold > 0) {
     for (const Held& held : loaded_values(graph, segment)) {
@@ -247,7 +264,8 @@ std::int64_t shared_bytes(const ir::Graph& graph, const Segment& segment, const 
     }
   }
   for (const Stage& stage : segment.stages) {
-    if (stage.form == Stage::Form::reduce) sum += (states + choices.cluster) * bytes(stage);
+    const std::int64_t peers = nested ? rows_at_once(choices) : 1;
+    if (stage.form == Stage::Form::reduce) sum += (states + choices.cluster * peers) * bytes(stage);
     if (stage.form == Stage::Form::column_reduce) sum += columns * bytes(stage);
   }
   return sum;
@@ -262,12 +280,19 @@ std::vector<KernelSchedule> launches(const ir::Graph& graph, const Segment& segm
     const NodeId stored = segment.in_place ? graph[segment.root].operands[1] : segment.root;
     kernel.results = product(graph[stored].type.dims);
     kernel.reduced = 1;
-    if (choices.mapping == Mapping::tile) {
+    if (walks_tiles(choices)) {
       KernelSchedule tile = kernel;
       tile.results =
           product(tile_dims(graph[stored].type.dims, transposed(graph, segment).value(), choices.vector));
       tile.reduced = tile_side(choices.vector);
+      tile.mapping = Mapping::tile;
       set_nest(kernel, nest_of(tile, {.kept = 't', .walked = 'y'}));
+      if (choices.mapping == Mapping::nest) {
+        kernel.nest.splits = choices.splits;
+        kernel.grid = units(kernel.nest, Level::grid);
+      }
+    } else if (choices.mapping == Mapping::nest) {
+      set_chosen(kernel, choices.splits, false);
     } else {
       set_nest(kernel, nest_of(kernel));
     }
@@ -279,10 +304,15 @@ std::vector<KernelSchedule> launches(const ir::Graph& graph, const Segment& segm
   kernel.reduced = product(shape.reduced);
   const bool columns = has_columns(segment);
   if (choices.cluster) kernel.cluster = choices.parts;
-  set_nest(kernel, nest_of(kernel, {.parts = columns ? 1 : choices.parts}));
+  const bool nested = choices.mapping == Mapping::nest;
+  if (nested) {
+    set_chosen(kernel, choices.splits, columns);
+  } else {
+    set_nest(kernel, nest_of(kernel, {.parts = columns ? 1 : choices.parts}));
+  }
   // Rows without elements have no prefix sums, however many rows there are.
-  if (form_of(choices.mapping) == Form::scan && kernel.reduced.is(0)) kernel.tiles = kernel.grid = 0;
-  if (choices.cluster || (choices.mapping != Mapping::split && !columns)) {
+  if (form_of(graph, segment) == Form::scan && kernel.reduced.is(0)) kernel.tiles = kernel.grid = 0;
+  if (choices.cluster || (!splits_rows(choices) && !columns)) {
     if (choices.blocks > 0) take_turns(kernel, choices.blocks);
     return {kernel};
   }
@@ -305,7 +335,9 @@ std::vector<KernelSchedule> launches(const ir::Graph& graph, const Segment& segm
                          .block_threads = std::min(columns ? 256 : 128, choices.block_threads),
                          .section = 1};
   if (columns) combine.lanes = tile_lanes(combine.results, choices.parts, fewest_tile_lanes);
-  if (columns) set_nest(kernel, nest_of(kernel, {.parts = choices.parts, .columns = true}));
+  // As many lanes as combine the parts where blocks wait for each other, so that both ways add in one order.
+  if (nested && !columns) combine.lanes = static_cast<int>(units_of(choices.splits, 'c', Level::lane));
+  if (columns && !nested) set_nest(kernel, nest_of(kernel, {.parts = choices.parts, .columns = true}));
   if (choices.blocks > 0) combine.block_threads = choices.block_threads;
   set_nest(combine, nest_of(combine, {.kept = columns ? 'c' : 'r', .walked = 'p'}));
   if (choices.blocks == 0) return {kernel, combine};
@@ -327,7 +359,7 @@ void hold(const ir::Graph& graph, PhaseSchedule& phase) {
   if (trips == 0) return;
   // From launch to launch nothing stays in registers.
   const bool apart = choices.blocks == 0 && !choices.cluster;
-  if (choices.mapping == Mapping::split && apart) return;
+  if (splits_rows(choices) && apart) return;
   for (const Held& held : values_to_hold(graph, phase.segment, choices.packed)) {
     phase.held.push_back(held);
     if (held_registers(graph, phase.held, trips, choices.packed) > choices.hold) phase.held.pop_back();
@@ -343,7 +375,7 @@ PhaseSchedule schedule_of(const ir::Graph& graph, const Segment& cut, const Choi
   phase.kernels = launches(graph, segment, choices);
   phase.scratch = scratch_of(graph, segment, choices);
   for (KernelSchedule& kernel : phase.kernels) {
-    const bool parted = choices.mapping == Mapping::split || kernel.role == KernelSchedule::Role::partial;
+    const bool parted = splits_rows(choices) || kernel.role == KernelSchedule::Role::partial;
     kernel.index_type = index_type(graph, facts, segment, kernel, parted ? choices.parts : 1);
   }
   hold(graph, phase);
@@ -381,7 +413,7 @@ int joined_blocks(const KernelChoices& choices) {
 
 std::int64_t row_groups(const PhaseSchedule& phase) {
   const Choices& choices = phase.choices;
-  if (choices.mapping != Mapping::split || choices.blocks < 2 * choices.parts) return 0;
+  if (!splits_rows(choices) || choices.blocks < 2 * choices.parts) return 0;
   return choices.blocks / choices.parts;
 }
 
@@ -455,22 +487,20 @@ namespace {
 /// Why shared memory cannot hold elements of a row so; empty: it can, or holds none.
 std::string defect_of_shared_hold(const Segment& segment, const Choices& choices) {
   if (choices.shared_hold == 0) return "";
-  const bool by_rows = choices.mapping == Mapping::row_warp || choices.mapping == Mapping::row_block;
+  const bool by_rows = choices.mapping == Mapping::row_warp || choices.mapping == Mapping::row_block ||
+                       (choices.mapping == Mapping::nest && !splits_rows(choices));
   if (!by_rows && !choices.cluster) return "which takes a warp, a block or a cluster for each row";
   if (has_columns(segment)) return "beside columns";
   if (choices.hold > 0) return "beside registers that hold them";
-  const int step = choices.cluster ? choices.block_threads * choices.vector : choices.vector;
+  const std::int64_t step = choices.cluster ? step_elements(choices) / choices.parts : choices.vector;
   if (choices.shared_hold % step != 0) return fmt::format("which are no multiple of {}", step);
   return "";
 }
 
-/// What is wrong with choices for a segment as they stage it; empty: nothing. No launch is made of it.
-std::string defect_of(const ir::Graph& graph, const Segment& segment, const Choices& choices,
-                      const Target& target) {
+/// What is wrong with the mapping that is chosen for a segment; empty: nothing.
+std::string defect_of_mapping(const ir::Graph& graph, const Segment& segment, const Choices& choices,
+                              const Target& target) {
   if (form_of(graph, segment) != form_of(choices.mapping)) return "the mapping does not fit the segment";
-  if (choices.block_threads < 32 || choices.block_threads > target.max_threads_per_block ||
-      choices.block_threads % 32 != 0)
-    return fmt::format("a block of {} threads on {}", choices.block_threads, target.name);
   const auto tiled = choices.mapping == Mapping::tile ? transposed(graph, segment) : std::nullopt;
   if (choices.mapping == Mapping::tile && !tiled) return "tiles of what is not transposed";
   const int widest = tiled ? tile_vector(graph, segment, *tiled) : widest_vector(graph, segment);
@@ -481,11 +511,7 @@ std::string defect_of(const ir::Graph& graph, const Segment& segment, const Choi
   const bool packs = (choices.mapping == Mapping::row_warp && !has_columns(segment)) ||
                      choices.mapping == Mapping::column_tile;
   const bool power = choices.lanes > 1 && choices.lanes <= 32 && (choices.lanes & (choices.lanes - 1)) == 0;
-  if (choices.across && !has_columns(segment)) return "rows that nothing is reduced across";
   if (!power || (choices.lanes != 32 && !packs)) return fmt::format("rows of {} lanes", choices.lanes);
-  if (const std::string defect = defect_of_shared_hold(segment, choices); !defect.empty())
-    return fmt::format("{} elements of a row in shared memory, {}", choices.shared_hold, defect);
-  if (choices.packed && choices.hold == 0) return "registers that hold packed, of which there are none";
   if (choices.cluster && choices.mapping != Mapping::split) return "a cluster, of one block for each row";
   if (choices.cluster && choices.parts > target.max_cluster)
     return fmt::format("a cluster of {} blocks on {}", choices.parts, target.name);
@@ -497,6 +523,22 @@ std::string defect_of(const ir::Graph& graph, const Segment& segment, const Choi
   if (choices.mapping == Mapping::split && choices.parts < 2) return "several blocks for a row, of one part";
   if (choices.blocks > 0 && choices.mapping == Mapping::split && choices.blocks < choices.parts)
     return "fewer blocks than parts of a row";
+  return "";
+}
+
+/// What is wrong with choices for a segment as they stage it; empty: nothing. No launch is made of it.
+std::string defect_of(const ir::Graph& graph, const Segment& segment, const Choices& choices,
+                      const Target& target) {
+  if (choices.block_threads < 32 || choices.block_threads > target.max_threads_per_block ||
+      choices.block_threads % 32 != 0)
+    return fmt::format("a block of {} threads on {}", choices.block_threads, target.name);
+  const bool nested = choices.mapping == Mapping::nest;
+  const std::string defect = nested ? defect_of_loops(graph, segment, choices, target)
+                                    : defect_of_mapping(graph, segment, choices, target);
+  if (!defect.empty()) return defect;
+  if (const std::string shared = defect_of_shared_hold(segment, choices); !shared.empty())
+    return fmt::format("{} elements of a row in shared memory, {}", choices.shared_hold, shared);
+  if (choices.packed && choices.hold == 0) return "registers that hold packed, of which there are none";
   if (has_columns(segment) && !columns_fit(graph, segment, choices)) return "columns that no thread can keep";
   return "";
 }
@@ -512,7 +554,7 @@ std::string defect_of(const ir::Graph& graph, const PhaseSchedule& phase, const 
     const std::size_t group = static_cast<std::size_t>(choices.vector) * size_of(graph[held.node].type.dtype);
     if (choices.packed && group % 4 != 0) return "elements that fill no register are held packed";
   }
-  const bool parts = (choices.mapping == Mapping::split && !choices.cluster) || has_columns(segment);
+  const bool parts = (splits_rows(choices) && !choices.cluster) || has_columns(segment);
   if (parts != (phase.kernels.size() > 1) || parts == phase.scratch.empty()) return "parts without scratch";
   const auto joins = std::count_if(phase.kernels.begin(), phase.kernels.end(), is_joined);
   if (joins != (parts && choices.blocks > 0)) return "blocks without a kernel that joins launches";
@@ -575,11 +617,12 @@ std::string misfit(const ir::Graph& graph, const Piece& piece, const KernelChoic
   for (std::size_t i = 0; i < piece.phases.size(); ++i) {
     const Choices& own = choices.phases[i];
     if (own.online && !with_online_sums(graph, piece.phases[i])) return "no sum of exponentials to scale";
+    if (own.across && !across_rows(graph, piece.phases[i])) return "rows that nothing is reduced across";
     if (own.online && own.across) return "sums of exponentials across rows";
     const Segment segment = staged(graph, piece.phases[i], own);
     if (const std::string defect = defect_of(graph, segment, own, target); !defect.empty()) return defect;
     if (piece.phases.size() == 1) continue;
-    const bool waits = own.mapping == Mapping::split || has_columns(segment);
+    const bool waits = splits_rows(own) || has_columns(segment);
     if (choices.blocks < 1) return "phases of no blocks";
     if (own.cluster || own.blocks != (waits ? choices.blocks : 0))
       return fmt::format("phase {} has other blocks than its kernel", i);

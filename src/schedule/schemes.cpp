@@ -29,10 +29,10 @@ Scheme scheme_of(const ir::Graph& graph, NodeId id, const Stage* stage, const Ph
   const bool reduces = stage && stage->form == Stage::Form::reduce;
   // Blocks pass on parts of it, whoever reads the whole.
   if (reduces && phase.choices.cluster) return Scheme::cluster;
-  if (reduces && phase.choices.mapping == Mapping::split) return Scheme::global;
+  if (reduces && splits_rows(phase.choices)) return Scheme::global;
   if (stage && stage->form == Stage::Form::column_reduce) return Scheme::global;
   if (!readers.any.contains(id)) return Scheme::independent;
-  if (phase.choices.mapping == Mapping::tile) {
+  if (walks_tiles(phase.choices)) {
     const std::vector<NodeId> values = transposed(graph, phase.segment).value().nodes;
     if (std::find(values.begin(), values.end(), id) != values.end()) return Scheme::regional;
   }

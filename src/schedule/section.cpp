@@ -21,13 +21,13 @@ Stage::Form parted_form(const Segment& segment) {
 }
 
 bool leaves_parts(const Segment& segment, const Choices& choices) {
-  return !choices.cluster && (choices.mapping == Mapping::split || has_columns(segment));
+  return !choices.cluster && (splits_rows(choices) || has_columns(segment));
 }
 
 /// The section that walks a stage: what is made of columns comes behind all rows, and each pass over split
 /// rows behind the one before.
 std::size_t section_of(const Stage& stage, const Choices& choices) {
-  if (choices.mapping == Mapping::split) return static_cast<std::size_t>(stage.pass);
+  if (splits_rows(choices)) return static_cast<std::size_t>(stage.pass);
   return stage.form == Stage::Form::column ? 1 : 0;
 }
 

@@ -152,6 +152,19 @@ int widest_vector(const ir::Graph& graph, const Segment& segment) {
   return walker.width();
 }
 
+int widest_row_vector(const ir::Graph& graph, const Segment& segment) {
+  const ir::Node& leader = graph[dominant(segment)];
+  if (info(leader.op).relation != Relation::reduce || loop_shape(graph, segment).inner) return 1;
+  Walker walker(graph, segment, product(graph[leader.operands[0]].type.dims).hint());
+  for (const Stage& stage : segment.stages) {
+    if (!walks(stage.form)) continue;
+    // What walks the rows again would need the totals of all rows in one loop.
+    if (stage.form != Stage::Form::reduce || stage.pass > 0 || stage.maximum) return 1;
+    if (!walker.visit(element_of(graph, stage))) return 1;
+  }
+  return walker.width();
+}
+
 int tile_vector(const ir::Graph& graph, const Segment& segment, const Transposed& values) {
   constexpr int bytes_of_lane = 4;  // with which the lanes of a warp access a whole line
   Walker walker(graph, segment, product(graph[segment.root].type.dims).hint());

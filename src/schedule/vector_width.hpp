@@ -16,6 +16,9 @@ namespace fuse::schedule {
 /// The largest for a piece of one phase, a power of two that is known to divide the innermost extent; 1:
 /// there is none.
 int widest_vector(const ir::Graph&, const Segment&);
+/// Of rows that lie side by side in memory, where a reduction walks down columns: how many a thread may take;
+/// 1 where memory runs along what is reduced.
+int widest_row_vector(const ir::Graph&, const Segment&);
 /// Of a segment whose blocks have tiles: lanes walk elements side by side along the memory of what is
 /// transposed, and along that of the results. As many as a word of 4 bytes has of the narrowest value.
 int tile_vector(const ir::Graph&, const Segment&, const Transposed&);

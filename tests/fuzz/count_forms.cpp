@@ -128,6 +128,9 @@ Forms forms_of_phase(const schedule::PhaseSchedule& schedule) {
     case Mapping::scan_thread:
       forms |= bit(Form::scan);
       break;
+    case Mapping::nest:
+      forms |= bit(Form::nest);
+      break;
   }
   if (choices.cluster) forms |= bit(Form::cluster);
   if (choices.cluster && choices.blocks > 0) forms |= bit(Form::staying_cluster);

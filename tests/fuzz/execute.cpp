@@ -9,16 +9,11 @@
 #include <tuple>
 
 #include "fuzz/random.hpp"
+#include "fuzz/random_choices.hpp"
 #include "fuzz/run_results.hpp"
 #include "pipeline.hpp"
 #include "runtime/backend.hpp"
 #include "runtime/compile/compile.hpp"
-#include "schedule/default_choices.hpp"
-#include "schedule/online_sums.hpp"
-#include "schedule/paper_choices.hpp"
-#include "schedule/staged.hpp"
-#include "schedule/transposed.hpp"
-#include "schedule/vector_width.hpp"
 
 namespace fuse::fuzz {
 
@@ -51,94 +46,6 @@ class SharedModule final : public runtime::Module {
  private:
   std::shared_ptr<runtime::Module> module_;
 };
-
-schedule::Choices random_choices(const ir::Graph& graph, const schedule::Segment& segment,
-                                 const Target& target, Random& random) {
-  using schedule::Mapping;
-  schedule::Choices choices;
-  if (const auto rows = schedule::across_rows(graph, segment); rows && random.between(0, 2) > 0) {
-    choices = random_choices(graph, *rows, target, random);
-    choices.across = true;
-    if (columns_fit(graph, *rows, choices)) return choices;
-    choices = {};
-  }
-  const std::int64_t most = target.max_threads_per_block / 32;
-  choices.block_threads = static_cast<int>(32 * random.between(1, std::min<std::int64_t>(most, 16)));
-  const ir::Relation relation = info(graph[dominant(segment)].op).relation;
-  if (relation == ir::Relation::scan)
-    choices.mapping = random.pick({Mapping::scan_warp, Mapping::scan_thread});
-  if (relation != ir::Relation::scan && !segment.in_place && random.between(0, 5) == 0)
-    choices.blocks = static_cast<int>(random.between(1, 2 * target.sms));
-  const int widest = schedule::widest_vector(graph, segment);
-  const int vector = static_cast<int>(random.pick({1, 2, 4, 8}));
-  if (relation != ir::Relation::scan) choices.vector = std::min(vector, widest);
-  if (relation != ir::Relation::reduce && relation != ir::Relation::scan &&
-      schedule::transposed(graph, segment) && random.between(0, 2) > 0) {
-    choices.mapping = Mapping::tile;
-    choices.vector =
-        std::min(vector, schedule::tile_vector(graph, segment, *schedule::transposed(graph, segment)));
-    if (shared_bytes(graph, segment, choices) > target.shared_per_block) {
-      choices.mapping = Mapping::element;
-      choices.vector = 1;
-    }
-  }
-  if (relation != ir::Relation::reduce) return choices;
-  choices.mapping = random.pick({Mapping::row_warp, Mapping::row_block, Mapping::column_tile});
-  if (segment.stages.size() > 1) choices.hold = random.pick({0, 4, 16, 64});
-  if (!has_columns(segment) && random.between(0, 3) == 0) {
-    choices.mapping = Mapping::split;
-    choices.parts = static_cast<int>(random.pick({2, 3, 5, 9}));
-  }
-  if (has_columns(segment)) {
-    choices.mapping = random.pick({Mapping::row_warp, Mapping::row_block});
-    choices.parts = static_cast<int>(random.between(1, 9));
-    // Rows that are too long for this: by the largest block, which the partition asked for.
-    if (!columns_fit(graph, segment, choices)) {
-      choices.mapping = Mapping::row_block;
-      choices.vector = 1;
-      choices.block_threads = target.max_threads_per_block;
-    }
-  }
-  if (has_columns(segment) || choices.mapping == Mapping::split) {
-    const bool joined = choices.parts > 1 && random.between(0, 1) > 0;
-    choices.blocks = joined ? static_cast<int>(random.between(1, target.sms)) : 0;
-    if (choices.mapping == Mapping::split && choices.blocks < choices.parts) choices.blocks = 0;
-    const bool cluster = choices.mapping == Mapping::split && choices.parts <= target.max_cluster;
-    if (cluster && choices.blocks == 0) choices.cluster = random.between(0, 1) > 0;
-    if (choices.cluster && random.between(0, 1) == 0)
-      choices.blocks = choices.parts * static_cast<int>(random.between(1, 4));
-  }
-  if (schedule::with_online_sums(graph, segment)) choices.online = random.between(0, 1) > 0;
-  if (choices.mapping == Mapping::column_tile) choices.vector = 1;
-  const bool by_rows = choices.mapping == Mapping::row_warp || choices.mapping == Mapping::row_block;
-  if (segment.stages.size() > 1 && (by_rows || choices.cluster) && !has_columns(segment) &&
-      random.between(0, 2) == 0) {
-    const int step = choices.vector * (choices.cluster ? choices.block_threads : 1);
-    choices.hold = 0;
-    choices.shared_hold = step * static_cast<int>(random.pick({1, 2, 5, 32}));
-  }
-  const std::vector<schedule::Held> loaded = schedule::loaded_values(graph, segment);
-  const bool fills_registers = std::all_of(loaded.begin(), loaded.end(), [&](const schedule::Held& held) {
-    return static_cast<std::size_t>(choices.vector) * size_of(graph[held.node].type.dtype) % 4 == 0;
-  });
-  if (choices.hold > 0 && fills_registers) choices.packed = random.between(0, 1) > 0;
-  const bool lanes = choices.mapping == Mapping::row_warp || choices.mapping == Mapping::column_tile;
-  if (lanes && !has_columns(segment)) choices.lanes = static_cast<int>(random.pick({8, 16, 32, 32}));
-  while (shared_bytes(graph, segment, choices) > target.shared_per_block) {
-    choices.block_threads = choices.block_threads / 64 * 32;
-    if (choices.cluster) choices.shared_hold = 0;
-  }
-  return choices;
-}
-
-schedule::KernelChoices random_choices(const ir::Graph& graph, const schedule::Piece& piece,
-                                       const Target& target, Random& random) {
-  if (piece.phases.size() == 1) return {{random_choices(graph, piece.phases[0], target, random)}};
-  // What fits phases of one kernel is hard to draw: the scheduler knows two ways.
-  const auto own = schedule::default_choices(graph, piece, target);
-  const auto printed = schedule::paper_choices(graph, piece, target);
-  return own && (!printed || random.between(0, 1) > 0) ? *own : printed.value();
-}
 
 schedule::PartitionOptions random_partition(Random random) {
   using schedule::Baseline, schedule::RuleSet;
@@ -206,8 +113,12 @@ Compiled compiled(const Case& c, const std::string& name, const Rewrite& rewrite
   if (options.choices_seed != 0) {
     // From a stream of its own, so that the choices of a seed do not depend on how often it draws.
     pipeline.partition = random_partition(Random(~options.choices_seed));
-    pipeline.choose = [&](const ir::Graph& graph, const schedule::Piece& piece, const Target& of) {
-      return random_choices(graph, piece, of, random);
+    Random nests(seed_of(options.choices_seed, 1));
+    pipeline.choose = [&, nests](const ir::Graph& graph, const schedule::Piece& piece,
+                                 const Target& of) mutable -> schedule::KernelChoices {
+      const schedule::KernelChoices drawn = random_choices(graph, piece, of, random);
+      const auto loops = options.nests ? random_nest(graph, piece, of, nests) : std::nullopt;
+      return loops ? *loops : drawn;
     };
   }
   ir::Graph graph = rewrite ? rewrite(c.program.graph) : c.program.graph;

@@ -62,6 +62,8 @@ class Batch {
   std::size_t size() const { return cases_.size(); }
   /// `observe` is called after each run of the case, before it is judged.
   Outcome run(std::size_t i, const Observer& observe = {});
+  /// Another order of blocks, warps and lanes for the next run of the case.
+  void set_shuffle(std::size_t i, std::uint64_t seed) { cases_[i].options.shuffle_seed = seed; }
   Forms forms(std::size_t i) const;  ///< none of a case that could not be built
 
  private:

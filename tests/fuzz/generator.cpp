@@ -135,6 +135,7 @@ RunOptions choose_options(Random& random) {
   options.threads = random.pick({1, 1, 2, 3});
   if (random.chance(0.5)) options.shuffle_seed = 1 + (random.bits() >> 40);
   if (random.chance(0.5)) options.choices_seed = 1 + (random.bits() >> 40);
+  options.nests = options.choices_seed != 0 && options.choices_seed % 2 == 0;
   options.optimization = random.pick({0, 0, 0, 2});  // most of a program's time is its kernels' compiler
   if (random.chance(0.12)) options.runs = 2;
   options.graph_mode = random.chance(options.runs > 1 ? 0.5 : 0.02);

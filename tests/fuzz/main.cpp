@@ -8,6 +8,7 @@
 #include <fstream>
 #include <sstream>
 #include <stdexcept>
+#include <thread>
 
 #include "fuzz/answers.hpp"
 #include "fuzz/corpus.hpp"
@@ -16,6 +17,7 @@
 #include "fuzz/generator.hpp"
 #include "fuzz/judge.hpp"
 #include "fuzz/minimise.hpp"
+#include "fuzz/nest_campaign.hpp"
 #include "fuzz/random.hpp"
 #include "fuzz/worker.hpp"
 
@@ -39,6 +41,9 @@ Instead, with --seed S and from --index I on, generated f64 programs that
   --right N             `fusec run --check` must not accuse
   --searched N          `fusec bisect` must not accuse, every value kept
   --planted N           have a wrong op planted, which bisect must name
+Instead, kernels by loops that no mapping names (docs/nests.md), each on one profile and in three orders of threads
+  --nests N             drawn from the nests that a few segments can have
+  --lists N             random lists of splits: those that the rules take are run
 Alone:
   --replay FILE         one file of the corpus
   --seed S --index I    one program of a run; with --print, its text instead; with --compiled, what is made of it
@@ -51,6 +56,7 @@ struct Options {
   bool require_coverage = false, minimise = true, print = false, compiled = false, help = false;
   std::int64_t index = -1, worker = -1, answers = -1;
   JudgeSettings judge;
+  NestSettings nests;
 };
 
 Options parse(int argc, char** argv) {
@@ -106,6 +112,10 @@ Options parse(int argc, char** argv) {
       options.judge.searched = integer();
     } else if (word == "--planted") {
       options.judge.named = integer();
+    } else if (word == "--nests") {
+      options.nests.count = integer();
+    } else if (word == "--lists") {
+      options.nests.lists = integer();
     } else if (word == "--worker") {
       options.worker = integer();
     } else if (word == "--answers") {
@@ -243,6 +253,27 @@ int run_judge(JudgeSettings settings) {
   return totals.failures.empty() ? 0 : 1;
 }
 
+int run_nest_campaign(NestSettings settings) {
+  const bool terminal = isatty(2) != 0;
+  std::size_t shown = 0;
+  std::int64_t next = 0;
+  const NestTotals totals = run_nests(settings, [&](const NestTotals& now) {
+    for (; shown < now.failures.size(); ++shown) fmt::print("FAILED {}\n", now.failures[shown]);
+    std::fflush(stdout);
+    if (now.runs < next) return;
+    next = now.runs + (terminal ? 5 : 200);
+    fmt::print(stderr, "{}{} of {} nests, {} failed{}", terminal ? "\r" : "", now.runs, now.wanted,
+               now.failures.size(), terminal ? "   " : "\n");
+  });
+  for (const auto& [segment, structures] : totals.structures)
+    fmt::print("{}: {} structures\n", segment, structures);
+  fmt::print("seed {}: {} nests of the enumeration, {} of {} random lists\n", settings.seed, totals.nests,
+             totals.taken, totals.drawn);
+  const auto failed = static_cast<std::int64_t>(totals.failures.size());
+  fmt::print("{} passed, {} failed\n", totals.runs - failed, failed);
+  return failed == 0 && totals.runs > 0 ? 0 : 1;
+}
+
 int main_of(int argc, char** argv) {
   const Options options = parse(argc, argv);
   if (options.help) {
@@ -256,6 +287,14 @@ int main_of(int argc, char** argv) {
     return answer(options.run.seed, static_cast<std::uint64_t>(options.answers), options.run.count);
   }
   if (!options.replay.empty()) return report(run_alone(load_corpus(options.replay)));
+  if (options.nests.count + options.nests.lists > 0) {
+    NestSettings settings = options.nests;
+    settings.seed = options.run.seed;
+    settings.batch = options.run.batch;
+    settings.jobs =
+        options.run.jobs > 0 ? options.run.jobs : static_cast<int>(std::thread::hardware_concurrency());
+    return run_nest_campaign(settings);
+  }
   if (wanted(options.judge) > 0) {
     JudgeSettings settings = options.judge;
     settings.seed = options.run.seed;

@@ -165,6 +165,7 @@ class Minimiser {
     with([](Case& c) { c.options.checked = false; });
     with([](Case& c) { c.options.shuffle_seed = 0; });
     with([](Case& c) { c.options.threads = 1; });
+    with([](Case& c) { c.options.nests = false; });
     with([](Case& c) { c.options.choices_seed = 0; });
     with([](Case& c) { c.options.profile = "h200"; });
     with([](Case& c) { c.options.optimization = 2; });

@@ -115,6 +115,7 @@ std::string to_string(const RunOptions& o) {
   std::string text =
       fmt::format("profile={} checked={} threads={} shuffle={} choices={} optimization={}", o.profile,
                   o.checked ? 1 : 0, o.threads, o.shuffle_seed, o.choices_seed, o.optimization);
+  if (o.nests) text += " nests=1";
   if (!o.fault.empty()) text += " fault=" + o.fault;
   if (!o.rules.empty()) text += " rules=" + o.rules;
   if (o.runs != 1) text += fmt::format(" runs={}", o.runs);
@@ -141,6 +142,8 @@ RunOptions parse_options(std::string_view text) {
       options.shuffle_seed = std::stoull(value);
     } else if (key == "choices") {
       options.choices_seed = std::stoull(value);
+    } else if (key == "nests") {
+      options.nests = value == "1";
     } else if (key == "optimization") {
       options.optimization = std::stoi(value);
     } else if (key == "fault") {

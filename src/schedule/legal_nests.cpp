@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "schedule/legal_nests.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "schedule/online_sums.hpp"
+#include "schedule/schedule.hpp"
+#include "schedule/staged.hpp"
+#include "schedule/transposed.hpp"
+
+namespace fuse::schedule {
+namespace {
+
+/// A list of splits under construction, without those of one unit.
+class Splits {
+ public:
+  Splits& add(char dim, Level level, int extent = 0) {
+    if (extent != 1) splits_.push_back({dim, level, extent});
+    return *this;
+  }
+  /// The rest of a dim: over blocks, or over the turns of so many.
+  Splits& rest(char dim, int turns) {
+    if (turns == 0) return add(dim, Level::grid);
+    return add(dim, Level::serial).add(dim, Level::grid, turns);
+  }
+  std::vector<Split> take() { return std::move(splits_); }
+
+ private:
+  std::vector<Split> splits_;
+};
+
+class Enumeration {
+ public:
+  Enumeration(const ir::Graph& graph, const Segment& segment, const Target& target,
+              const NestNumbers& numbers, const std::function<void(const Choices&)>& visit)
+      : graph_(graph),
+        segment_(segment),
+        target_(target),
+        numbers_(numbers),
+        visit_(visit),
+        piece_(piece_of(segment, no_group, "")) {}
+
+  void run() {
+    if (info(graph_[dominant(segment_)].op).relation == ir::Relation::reduce) {
+      rows();
+    } else if (info(graph_[dominant(segment_)].op).relation == ir::Relation::scan) {
+      scans();
+    } else {
+      elements();
+      if (transposed(graph_, segment_)) tiles();
+    }
+  }
+
+ private:
+  void elements() {
+    for (const int turns : numbers_.turns) {
+      for (const int warps : numbers_.warps) {
+        for (const int vector : numbers_.vectors)
+          offer(Splits()
+                    .rest('r', turns)
+                    .add('r', Level::warp, warps)
+                    .add('r', Level::lane, 32)
+                    .add('r', Level::vector, vector)
+                    .take());
+      }
+    }
+  }
+
+  void tiles() {
+    for (const int turns : numbers_.turns) {
+      for (const int warps : numbers_.warps) {
+        for (const int vector : numbers_.vectors)
+          offer(Splits()
+                    .rest('t', turns)
+                    .add('y', Level::serial)
+                    .add('y', Level::warp, warps)
+                    .add('x', Level::lane, 32)
+                    .add('x', Level::vector, vector)
+                    .take());
+      }
+    }
+  }
+
+  void scans() {
+    for (const int turns : numbers_.turns) {
+      for (const int warps : numbers_.warps) {
+        offer(Splits()
+                  .rest('r', turns)
+                  .add('r', Level::warp, warps)
+                  .add('c', Level::serial)
+                  .add('c', Level::lane, 32)
+                  .take());
+        offer(Splits()
+                  .rest('r', turns)
+                  .add('r', Level::warp, warps)
+                  .add('c', Level::serial)
+                  .add('r', Level::lane, 32)
+                  .take());
+      }
+    }
+  }
+
+  void rows() {
+    for (const int turns : numbers_.turns) {
+      for (const int warps : numbers_.warps) {
+        for (const int parts : numbers_.parts) {
+          for (const Level level : {Level::grid, Level::cluster}) {
+            if (parts == 1 && level == Level::cluster) continue;
+            for (const int walking : numbers_.warps) {
+              const Splits outer = Splits(Splits().rest('r', turns).add('r', Level::warp, warps))
+                                       .add('c', Level::serial)
+                                       .add('c', level, parts)
+                                       .add('c', Level::warp, walking);
+              lanes(outer);
+            }
+          }
+        }
+      }
+    }
+  }
+
+  void lanes(const Splits& outer) {
+    for (const int lanes : numbers_.lanes) {
+      for (const bool rows_first : {false, true}) {
+        const bool both = lanes > 1 && lanes < 32;
+        if (!both && rows_first) continue;
+        Splits inner = outer;
+        if (rows_first) inner.add('r', Level::lane, lanes).add('c', Level::lane, 32 / lanes);
+        if (!rows_first) inner.add('c', Level::lane, 32 / lanes).add('r', Level::lane, lanes);
+        for (const char dim : {'c', 'r'}) {
+          for (const int vector : numbers_.vectors) {
+            if (vector == 1 && dim == 'r') continue;
+            rewrites(Splits(inner).add(dim, Level::vector, vector).take());
+          }
+        }
+      }
+    }
+  }
+
+  void rewrites(const std::vector<Split>& splits) {
+    Choices choices = nest_choices(splits);
+    caches(choices);
+    if (across_rows(graph_, segment_)) {
+      choices.across = true;
+      caches(choices);
+      choices.across = false;
+    }
+    if (!with_online_sums(graph_, segment_)) return;
+    choices.online = true;
+    caches(choices);
+  }
+
+  void caches(Choices choices) {
+    handoffs(choices);
+    if (segment_.stages.size() == 1) return;
+    for (const int hold : numbers_.hold) {
+      if (hold == 0) continue;
+      choices.hold = hold;
+      handoffs(choices);
+      choices.packed = true;
+      handoffs(choices);
+      choices.packed = false;
+    }
+    choices.hold = 0;
+    for (const int shared : numbers_.shared_hold) {
+      if (shared == 0) continue;
+      choices.shared_hold = shared;
+      handoffs(choices);
+    }
+  }
+
+  /// What blocks leave for each other, launches combine; or one kernel, whose blocks wait.
+  void handoffs(Choices choices) {
+    consider(choices);
+    const Segment run = staged(graph_, segment_, choices);
+    if (!has_columns(run) && (!splits_rows(choices) || choices.cluster)) return;
+    choices.blocks =
+        has_columns(run) ? choices.parts : choices.parts * std::max(1, target_.sms / choices.parts);
+    consider(choices);
+  }
+
+  void offer(std::vector<Split> splits) { consider(nest_choices(std::move(splits))); }
+
+  void consider(const Choices& choices) {
+    if (misfit(graph_, piece_, {{choices}}, target_).empty()) visit_(choices);
+  }
+
+  const ir::Graph& graph_;
+  const Segment& segment_;
+  const Target& target_;
+  const NestNumbers& numbers_;
+  const std::function<void(const Choices&)>& visit_;
+  const Piece piece_;
+};
+
+}  // namespace
+
+void each_legal_nest(const ir::Graph& graph, const Segment& segment, const Target& target,
+                     const NestNumbers& numbers, const std::function<void(const Choices&)>& visit) {
+  Enumeration(graph, segment, target, numbers, visit).run();
+}
+
+std::string structure_of(const Choices& choices) {
+  std::vector<Split> splits = choices.splits;
+  for (Split& split : splits) split.extent = 0;
+  std::string text = to_string(splits);
+  if (choices.blocks > 0) text += ", barrier";
+  if (choices.hold > 0) text += choices.packed ? ", packed" : ", hold";
+  if (choices.shared_hold > 0) text += ", shared";
+  if (choices.online) text += ", online";
+  if (choices.across) text += ", across";
+  return text;
+}
+
+Choices as_nest(const ir::Graph& graph, const Segment& segment, const Choices& choices) {
+  if (choices.mapping == Mapping::nest) return choices;
+  const Segment run = staged(graph, segment, choices);
+  Choices result = nest_choices(launches(graph, run, choices).front().nest.splits);
+  const bool parts = (splits_rows(choices) && !choices.cluster) || has_columns(run);
+  result.blocks = parts ? choices.blocks : 0;
+  const bool apart = splits_rows(choices) && !choices.cluster && choices.blocks == 0;
+  if (!apart && !values_to_hold(graph, run, choices.packed).empty()) {
+    result.hold = choices.hold;
+    result.packed = choices.packed;
+  }
+  result.shared_hold = choices.shared_hold;
+  result.online = choices.online;
+  result.across = choices.across;
+  return result;
+}
+
+}  // namespace fuse::schedule

@@ -1,0 +1,23 @@
+// Ways to run a kernel that nobody would choose. SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+
+#include "fuzz/random.hpp"
+#include "ir/graph.hpp"
+#include "schedule/choices.hpp"
+#include "schedule/partition.hpp"
+#include "schedule/target.hpp"
+
+namespace fuse::fuzz {
+
+/// By named mappings; they fit the piece.
+schedule::KernelChoices random_choices(const ir::Graph&, const schedule::Piece&, const Target&, Random&);
+
+/// A list of splits of rows and elements, or of tiles, and what may stand beside it. Most are no legal nest.
+schedule::Choices random_list(std::uint64_t seed, bool tiles);
+/// One that fits the piece; none where few draws found one, and of a kernel of several phases.
+std::optional<schedule::KernelChoices> random_nest(const ir::Graph&, const schedule::Piece&, const Target&,
+                                                   Random&);
+
+}  // namespace fuse::fuzz

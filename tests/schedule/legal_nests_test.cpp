@@ -1,0 +1,172 @@
+// Nests that a segment can have: the enumeration has all that the rules take, and all that choosers make.
+// SPDX-License-Identifier: Apache-2.0
+#include "schedule/legal_nests.hpp"
+
+#include <set>
+
+#include "fuzz/nest_campaign.hpp"
+#include "pipeline.hpp"
+#include "schedule/nest_rules.hpp"
+#include "schedule/paper_choices.hpp"
+#include "schedule_support.hpp"
+#include "support/nest_segments.hpp"
+
+using namespace fuse;            // NOLINT
+using namespace fuse::test;      // NOLINT
+using namespace fuse::schedule;  // NOLINT
+
+namespace {
+
+struct OneSegment {
+  ir::Graph graph;
+  Piece piece;
+  const Segment& segment() const { return piece.phases.at(0); }
+};
+
+OneSegment one_segment(const Graph& g, const char* profile = "h200") {
+  const Compiled made = run_pipeline(g.ir(), target_profile(profile), {});
+  REQUIRE(made.partition.pieces.size() == 1);
+  REQUIRE(made.partition.pieces[0].phases.size() == 1);
+  return {made.graph, made.partition.pieces[0]};
+}
+
+std::set<std::string> structures(const OneSegment& cut, const Target& target, const NestNumbers& numbers) {
+  std::set<std::string> found;
+  each_legal_nest(cut.graph, cut.segment(), target, numbers,
+                  [&](const Choices& choices) { found.insert(structure_of(choices)); });
+  return found;
+}
+
+std::string defect(const OneSegment& cut, std::string_view splits, const char* profile = "h200") {
+  return misfit(cut.graph, cut.piece, {{nest_choices(parse_splits(splits).value())}},
+                target_profile(profile));
+}
+
+const NestSegment& segment_named(const std::vector<NestSegment>& segments, std::string_view name) {
+  return *std::find_if(segments.begin(), segments.end(),
+                       [&](const NestSegment& segment) { return segment.name == name; });
+}
+
+}  // namespace
+
+TEST_CASE("legal nests: a row or column reduction has 150 structures or more", "[schedule]") {
+  std::string text;
+  for (const NestSegment& segment : nest_segments()) {
+    const std::size_t count =
+        structures(one_segment(segment.graph), target_profile("h200"), fuzz::odd_numbers()).size();
+    text += segment.name + ": " + std::to_string(count) + '\n';
+    if (segment.reduces) CHECK(count >= 150);
+  }
+  check_golden("schedule/legal_nests.txt", text);
+}
+
+TEST_CASE("legal nests: what choosers make is among them", "[schedule]") {
+  for (const char* profile : {"h200", "tiny3", "tiny2"}) {
+    const Target target = target_profile(profile);
+    for (const auto& [rows, columns] : {std::pair{37, 72}, {4096, 1024}, {3, 30000}, {6, 16384}}) {
+      for (const NestSegment& segment : nest_segments(rows, columns)) {
+        if (columns >= 16384 && segment.name == "layer_norm_backward") continue;  // rows and columns apart
+        const OneSegment cut = one_segment(segment.graph, profile);
+        const std::set<std::string> known = structures(cut, target, fuzz::odd_numbers());
+        std::vector<Choices> made = {default_choices(cut.graph, cut.segment(), target)};
+        if (const auto printed = paper_choices(cut.graph, cut.piece, target))
+          made.push_back(printed->phases[0]);
+        for (const Choices& choices : made) {
+          const Choices nest = as_nest(cut.graph, cut.segment(), choices);
+          INFO(segment.name << " " << rows << " x " << columns << " on " << profile << ": "
+                            << choices.to_string() << " is " << nest.to_string());
+          CHECK(misfit(cut.graph, cut.piece, {{nest}}, target) == "");
+          CHECK(known.contains(structure_of(nest)));
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("legal nests: no short list of splits that the rules take is missing", "[schedule]") {
+  const std::vector<NestSegment> segments = nest_segments();
+  const Target target = target_profile("h200");
+  std::vector<Split> alphabet;
+  for (const char dim : {'r', 'c'}) {
+    for (const auto& [level, extents] :
+         std::vector<std::pair<Level, std::vector<std::int64_t>>>{{Level::grid, {0, 5}},
+                                                                  {Level::cluster, {3}},
+                                                                  {Level::warp, {2}},
+                                                                  {Level::lane, {4, 8, 32}},
+                                                                  {Level::serial, {0}},
+                                                                  {Level::vector, {2}}}) {
+      for (const std::int64_t extent : extents) alphabet.push_back({dim, level, extent});
+    }
+  }
+  for (const char* name : {"row_sum", "column_sum", "layer_norm_backward", "cumsum", "elements"}) {
+    const OneSegment cut = one_segment(segment_named(segments, name).graph);
+    const std::set<std::string> known = structures(cut, target, fuzz::odd_numbers());
+    std::size_t legal = 0;
+    std::vector<Split> list;
+    const std::function<void()> extend = [&] {
+      Choices choices = nest_choices(list);
+      for (const bool across : {false, true}) {
+        choices.across = across;
+        const std::string defect = misfit(cut.graph, cut.piece, {{choices}}, target);
+        // What is wrong with the order of a list is wrong with all longer ones.
+        for (const char* reason : {"stands behind", "two splits", "no loop of", "no such dim"}) {
+          if (!list.empty() && defect.find(reason) != std::string::npos) return;
+        }
+        if (list.empty() || !defect.empty()) continue;
+        ++legal;
+        INFO(name << ": " << choices.to_string());
+        CHECK(known.contains(structure_of(choices)));
+      }
+      if (list.size() == 7) return;
+      for (const Split& next : alphabet) {
+        list.push_back(next);
+        extend();
+        list.pop_back();
+      }
+    };
+    extend();
+    INFO(name);
+    CHECK(legal > 3);
+  }
+}
+
+TEST_CASE("legal nests: what is refused, with the reason", "[schedule]") {
+  const std::vector<NestSegment> segments = nest_segments();
+  const OneSegment rows = one_segment(segment_named(segments, "softmax").graph);
+  CHECK(defect(rows, "r:grid r:warp2 c:serial c:warp4 c:lane32 c:vector4") == "");
+  CHECK(defect(rows, "r:grid c:serial c:warp2 r:warp4 c:lane32") == "r:warp4 stands behind c:warp2");
+  CHECK(defect(rows, "r:grid c:serial") == "a warp has 1 lanes, not 32");
+  CHECK(defect(rows, "r:grid r:warp2 c:lane32") == "there is no loop c:serial");
+  CHECK(defect(rows, "r:warp2 c:serial c:lane32") == "r:serial or r:grid takes the rest");
+  CHECK(defect(rows, "r:serial r:grid c:serial c:lane32") == "r:serial and r:grid both take the rest");
+  CHECK(defect(rows, "r:grid r:warp1 c:serial c:lane32") == "r:warp1: a split of one unit");
+  CHECK(defect(rows, "r:grid r:serial4 c:serial c:lane32") == "r:serial4 stands behind r:grid");
+  CHECK(defect(rows, "r:grid c:serial4 c:lane32") ==
+        "c:serial4: a serial loop takes the rest, and has no number");
+  CHECK(defect(rows, "k:grid c:serial c:lane32") == "k:grid: no loop of rows 'r' and elements 'c'");
+  CHECK(defect(rows, "r:grid c:serial c:lane32 c:vector8") ==
+        "c:vector8: memory has 4 elements side by side");
+  CHECK(defect(rows, "r:grid c:serial c:lane32 c:vector3") == "c:vector3 is no power of two");
+  CHECK(defect(rows, "r:grid c:serial c:cluster32 c:lane32") == "a cluster of 32 blocks on h200");
+  CHECK(defect(rows, "r:grid c:serial c:warp64 c:lane32") == "a block of 2048 threads on h200");
+  CHECK(defect(rows, "r:grid c:serial c:lane16 r:lane4") == "a warp has 64 lanes, not 32");
+  CHECK(defect(rows, "r:grid c:serial r:lane4 c:lane4 r:lane2") == "two splits of r at the level lane");
+  CHECK(defect(one_segment(segment_named(segments, "cumsum").graph), "r:grid c:serial c:warp4 c:lane32") ==
+        "c:warp4: a scan meets elements in order");
+  CHECK(defect(one_segment(segment_named(segments, "elements").graph), "r:grid c:serial c:lane32") ==
+        "c:serial: the kernel has no such dim");
+  CHECK(defect(one_segment(segment_named(segments, "layer_norm_backward").graph),
+               "r:grid c:serial c:lane32") == "columns are kept by blocks that take rows in turns: r:serial");
+  CHECK(defect(one_segment(segment_named(segments, "row_sum").graph), "t:grid y:serial x:lane32") ==
+        "tiles of what is reduced");
+}
+
+TEST_CASE("splits are read as they are printed", "[schedule]") {
+  for (const char* text : {"r:grid r:warp8 c:serial c:lane32 c:vector4", "t:grid y:serial y:warp8 x:lane32"})
+    CHECK(to_string(parse_splits(text).value()) == text);
+  for (const char* text : {"r", "r:", "r:girth", "r:grid0", "r:grid-1", "r:grid8x", "rgrid",
+                           "r:grid  c:serial", "r:grid99999999999999999999"}) {
+    INFO(text);
+    CHECK_FALSE(parse_splits(text));
+  }
+}

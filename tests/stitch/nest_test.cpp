@@ -1,0 +1,85 @@
+// Kernels by loops that no mapping names: they answer right whatever the threads' order, and blocks that
+// share rows combine them in one order however they meet. SPDX-License-Identifier: Apache-2.0
+#include "fuzz/nest_campaign.hpp"
+#include "stitch/rows_of_any_length.hpp"
+#include "support/nest_segments.hpp"
+
+using namespace fuse;        // NOLINT
+using namespace fuse::test;  // NOLINT
+using schedule::Choices;
+
+namespace {
+
+Choices loops(std::string_view splits, int blocks = 0) {
+  Choices choices = schedule::nest_choices(schedule::parse_splits(splits).value());
+  choices.blocks = blocks;
+  return choices;
+}
+
+std::string replaced(std::string text, std::string_view from, std::string_view to) {
+  const std::size_t at = text.find(from);
+  REQUIRE(at != std::string::npos);
+  return text.replace(at, from.size(), to);
+}
+
+/// What the kernel answers; it has been judged right.
+runtime::Values answers(const Graph& g, const Choices& choices) {
+  const fuzz::RunOptions options{.checked = true, .threads = 2, .shuffle_seed = 5, .optimization = 0};
+  fuzz::Batch batch({case_of(g, options)}, {}, [&](const ir::Graph&, const schedule::Piece&, const Target&) {
+    return schedule::KernelChoices{{choices}};
+  });
+  runtime::Values values;
+  const fuzz::Outcome outcome =
+      batch.run(0, [&](const fuzz::Observed& observed) { values = observed.results; });
+  INFO(g.ir().name << " {" << choices.to_string() << "}: " << outcome.text);
+  CHECK(to_string(outcome.verdict) == to_string(fuzz::Verdict::ok));
+  return values;
+}
+
+}  // namespace
+
+TEST_CASE("nests: launches, one kernel and a cluster of the same splits give the same bits", "[stitch]") {
+  for (const NestSegment& segment : nest_segments(13, 200)) {
+    if (segment.name != "softmax" && segment.name != "layer_norm" && segment.name != "row_sum") continue;
+    for (const char* splits :
+         {"r:grid c:serial c:grid3 c:warp2 c:lane32", "r:grid r:warp2 c:serial c:grid3 c:lane32 c:vector2",
+          "r:grid r:warp2 c:serial c:grid3 c:warp2 r:lane4 c:lane8",
+          "r:grid c:serial c:grid3 c:warp3 c:lane4 r:lane8", "r:grid r:warp3 c:serial c:grid3 r:lane32"}) {
+      const runtime::Values launches = answers(segment.graph, loops(splits));
+      const runtime::Values waiting = answers(segment.graph, loops(splits, 7));
+      const runtime::Values cluster =
+          answers(segment.graph, loops(replaced(splits, "c:grid3", "c:cluster3")));
+      for (const auto& [name, tensor] : launches) {
+        INFO(segment.name << " {" << splits << "} " << name);
+        CHECK(tensor.data == waiting.at(name).data);
+        CHECK(tensor.data == cluster.at(name).data);
+      }
+    }
+  }
+}
+
+TEST_CASE("nests: some of the enumeration and of random lists, in three orders of threads", "[stitch]") {
+  const fuzz::NestTotals totals =
+      fuzz::run_nests({.seed = 20261126, .count = 48, .lists = 300}, [](const auto&) {});
+  INFO("seed 20261126");
+  for (const std::string& failure : totals.failures) FAIL_CHECK(failure);
+  CHECK(totals.nests == 48);
+  CHECK(totals.taken > 20);
+  CHECK(totals.runs == totals.wanted);
+}
+
+TEST_CASE("nests: a thread of neighbouring columns loads them at once", "[stitch]") {
+  const std::vector<NestSegment> segments = nest_segments(37, 72);
+  for (const NestSegment& segment : segments) {
+    if (segment.name != "column_sum") continue;
+    PipelineOptions options;
+    options.choose = [](const ir::Graph&, const schedule::Piece&, const Target&) {
+      return schedule::KernelChoices{{loops("r:grid c:serial c:warp4 r:lane32 r:vector4")}};
+    };
+    const Compiled made = run_pipeline(segment.graph.ir(), target_profile("h200"), options);
+    REQUIRE(made.kernels.size() == 1);
+    const std::string text = print(made.kernels[0]);
+    CHECK(text.find("vector_load x_v = x[") != std::string::npos);
+    CHECK(text.find("= load x[") == std::string::npos);
+  }
+}
