@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <functional>
 #include <map>
 #include <span>
 
@@ -32,12 +33,14 @@
 #include "ir/passes/split_concats.hpp"
 #include "ir/verify.hpp"
 #include "parallel.hpp"
+#include "plan_options.hpp"
 #include "runtime/environment.hpp"
 #include "schedule/arguments.hpp"
 #include "schedule/canonical.hpp"
 #include "schedule/chooser.hpp"
 #include "schedule/make_plan.hpp"
 #include "schedule/piece_cost.hpp"
+#include "schedule/pieces.hpp"
 #include "schedule/staged.hpp"
 
 namespace fuse {
@@ -45,18 +48,22 @@ namespace {
 
 struct GraphPass {
   const char* name;
-  ir::Graph (*run)(const ir::Graph&, const PipelineOptions&);
+  ir::Graph (*run)(const ir::Graph&, const PipelineOptions&, const ir::Decide&);
   bool PipelineOptions::*wanted = nullptr;  ///< left out where the option is false
 };
 
 /// A pass that has no options.
 template <ir::Graph (*pass)(const ir::Graph&)>
-ir::Graph plain(const ir::Graph& graph, const PipelineOptions&) {
+ir::Graph plain(const ir::Graph& graph, const PipelineOptions&, const ir::Decide&) {
   return pass(graph);
 }
 
-ir::Graph simplify(const ir::Graph& graph, const PipelineOptions& options) {
+ir::Graph simplify(const ir::Graph& graph, const PipelineOptions& options, const ir::Decide&) {
   return ir::simplify(graph, {.relaxed_rounding = options.relaxed_rounding});
+}
+
+ir::Graph merge_gemms(const ir::Graph& graph, const PipelineOptions&, const ir::Decide& decide) {
+  return ir::merge_gemms(graph, decide);
 }
 
 // In this order; only run_passes times, verifies and dumps them.
@@ -71,7 +78,7 @@ constexpr GraphPass graph_passes[] = {
     {"align_layouts", plain<ir::align_layouts>},
     {"common_subexpressions", plain<ir::common_subexpressions>},
     {"dead_code", plain<ir::dead_code>},
-    {"merge_gemms", plain<ir::merge_gemms>, &PipelineOptions::merge_gemms},
+    {"merge_gemms", merge_gemms, &PipelineOptions::merge_gemms},
     {"split_concats", plain<ir::split_concats>},
 };
 
@@ -113,12 +120,13 @@ std::span<const Pass> first(const Pass (&passes)[count], int most) {
   return std::span(passes).first(most < 0 ? count : std::min(count, static_cast<std::size_t>(most)));
 }
 
-ir::Graph run_passes(ir::Graph graph, const PipelineOptions& options, Stopwatch& watch) {
+ir::Graph run_passes(ir::Graph graph, const PipelineOptions& options, const ir::Decide& decide,
+                     Stopwatch& watch) {
   const auto* const wrong = options.fault ? std::get_if<ir::WrongRewrite>(&*options.fault) : nullptr;
   bool planted = !wrong;
   for (const GraphPass& pass : first(graph_passes, options.graph_passes)) {
     if (pass.wanted && !(options.*pass.wanted)) continue;
-    graph = pass.run(graph, options);
+    graph = pass.run(graph, options, decide);
     if (!planted && pass.name == wrong->pass) {
       planted = true;
       if (!ir::plant_rewrite(graph, wrong->site)) {
@@ -192,7 +200,7 @@ class PieceCompiler {
                                           .grid_barriers = options_.partition.grid_barriers};
       recorded_.emplace(*options_.decisions, how, result_.graph, result_.partition, equal_, target_);
       result_.recorded_pieces = recorded_->pieces();
-      result_.unfit_decisions = recorded_->unfit();
+      result_.unfit_decisions += recorded_->unfit();
     }
     make_units();
     watch_.lap("equal_pieces");
@@ -445,8 +453,15 @@ std::vector<std::string_view> kernel_pass_names() {
 }
 
 schedule::Decisions decisions_of(const Compiled& compiled, const Target& target) {
-  return schedule::decisions_of(compiled.graph, compiled.partition,
-                                schedule::equal_pieces(compiled.graph, compiled.partition), target);
+  if (compiled.plan_options.empty())
+    throw Error({.kind = ErrorKind::internal,
+                 .code = ErrorCode::internal,
+                 .message = "decisions of a compilation that kept no answers"});
+  schedule::Decisions result = schedule::decisions_of(
+      compiled.graph, compiled.partition, schedule::equal_pieces(compiled.graph, compiled.partition), target);
+  result.options = schedule::PlanOptionsText{compiled.plan_options};
+  result.answers = compiled.answers;
+  return result;
 }
 
 std::string decisions_line(const Compiled& compiled) {
@@ -468,18 +483,41 @@ std::vector<std::size_t> kernel_uses(const Compiled& compiled) {
   return uses;
 }
 
-Compiled run_pipeline(const ir::Graph& graph, const Target& target, const PipelineOptions& options) {
+Compiled run_pipeline(const ir::Graph& graph, const Target& target, const PipelineOptions& given) {
   ir::verify(graph, ErrorKind::user);
   Compiled result;
+  PipelineOptions options = given;
+  if (options.decisions) {
+    check_target(*options.decisions, target);
+    if (const auto& told = options.decisions->options)
+      read_plan_options(told->text, schedule::line_of_decisions(told->line), options);
+  }
+  const bool keeps = options.record || options.decisions;
+  schedule::AnswerBook book(options.decisions ? options.decisions->answers : std::vector<schedule::Answer>());
+  ir::Decide decide;
+  if (keeps || options.answer)
+    decide = [&](ir::Asked asked) {
+      if (options.answer) asked.by_cost = options.answer(asked);
+      return book(asked);
+    };
   Stopwatch watch(options);
   result.guards = analysis::guards_of(graph);
   watch.lap("guards");
-  result.graph = run_passes(graph, options, watch);
+  result.graph = run_passes(graph, options, decide, watch);
   const analysis::Facts facts = analysis::facts_of(result.graph);
   watch.lap("facts");
-  const schedule::Chooser chooser =
-      options.chooser ? options.chooser : schedule::chooser_of(options.partition);
-  result.partition = schedule::partition(result.graph, options.partition, target, facts, chooser);
+  schedule::Chooser chooser = options.chooser ? options.chooser : schedule::chooser_of(options.partition);
+  const std::vector<ir::NodeId> storage = schedule::storage_of(result.graph);
+  if (options.decisions)
+    chooser =
+        schedule::recorded_first(result.graph, storage, *options.decisions,
+                                 {.grid_barriers = options.partition.grid_barriers}, std::move(chooser));
+  result.partition = schedule::partition(result.graph, options.partition, target, facts, chooser, decide);
+  if (keeps) {
+    result.plan_options = plan_options_text(options);
+    result.answers = book.answers();
+    result.unfit_decisions = book.unused(options.skip_unfit_decisions);
+  }
   if (options.verify) {
     if (options.partition.baseline == schedule::Baseline::off) {
       schedule::verify(result.graph, result.partition.grouping, options.partition.groups, target);

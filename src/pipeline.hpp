@@ -36,8 +36,12 @@ struct Compiled {
   codegen::Source source;
   schedule::Plan plan;
   schedule::StreamChoices streams{};  ///< for prepare, which knows the sizes
-  std::size_t recorded_pieces = 0;    ///< kernel pieces that run as PipelineOptions::decisions say
-  std::size_t unfit_decisions = 0;    ///< entries of PipelineOptions::decisions that fit nothing
+  /// What was asked and answered, and the options (plan_options.hpp), where PipelineOptions::record wants it
+  /// or decisions were given.
+  std::vector<schedule::Answer> answers{};
+  std::string plan_options{};
+  std::size_t recorded_pieces = 0;  ///< kernel pieces that run as PipelineOptions::decisions say
+  std::size_t unfit_decisions = 0;  ///< entries of PipelineOptions::decisions that fit nothing
 
   // Made once, in the .cpp: in every file that includes this they take longer than the rest of it.
   Compiled();
@@ -61,9 +65,12 @@ struct PipelineOptions {
   /// Overrides the choices of each kernel piece once the partition is made, in piece order. It need not be
   /// pure.
   schedule::Chooser choose{};
-  /// Instead of what the chooser says, where they have an entry.
+  /// Answers questions in place of the costs. It need not be pure.
+  ir::Decide answer{};
+  /// Instead of what the chooser and the costs say, where they have an entry.
   std::optional<schedule::Decisions> decisions{};
   bool skip_unfit_decisions = false;  ///< entries that fit nothing are counted, and no error
+  bool record = false;                ///< keep all answers, for decisions_of
   schedule::StreamChoices streams{};
   int threads = 0;  ///< that pieces are scheduled and lowered on; 0: one a core. The result is the same
   /// Called after each stage with its name and the seconds it took: "dead_code", "partition", "schedule", ...
@@ -77,7 +84,8 @@ PipelineOptions pipeline_options(const CompileOptions&);
 std::vector<std::string_view> graph_pass_names();
 std::vector<std::string_view> kernel_pass_names();
 
-/// All that was decided of the kernels, to be compiled with again.
+/// All that was decided, to be compiled with again. The compilation kept its answers
+/// (PipelineOptions::record).
 schedule::Decisions decisions_of(const Compiled&, const Target&);
 
 /// "decisions: 3 kernels of 4 run as recorded\n"; and how many entries fit nothing. Empty without decisions.

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "ir/attr.hpp"
 #include "ir/dim_poly.hpp"
 
 namespace fuse::ir {
@@ -159,6 +160,22 @@ Hasher& Hasher::add(const Type& type) {
   add(static_cast<std::uint64_t>(type.dtype)).add(type.dims.size());
   for (const Dim& dim : type.dims) add(dim);
   return *this;
+}
+
+Hasher::SymbolNumbers number_symbols(const Graph& graph, const std::vector<NodeId>& nodes) {
+  Hasher::SymbolNumbers numbers;
+  const auto number = [&](const Dim& dim, bool alone) {
+    const std::vector<Dim> symbols = dim.symbols();
+    if (alone && (symbols.size() != 1 || dim != symbols[0])) return;
+    for (const Dim& symbol : symbols) numbers.emplace(symbol.name(), numbers.size());
+  };
+  for (const bool alone : {true, false}) {
+    for (const NodeId id : nodes) {
+      for (const Dim& dim : graph[id].type.dims) number(dim, alone);
+      for (const Dim& dim : dims_of(graph[id].attr)) number(dim, alone);
+    }
+  }
+  return numbers;
 }
 
 std::uint64_t hash(const Graph& graph) {

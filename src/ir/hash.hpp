@@ -8,6 +8,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "ir/graph.hpp"
 
@@ -40,6 +41,9 @@ class Hasher {
   const SymbolNumbers* numbers_ = nullptr;
 };
 
+/// The symbols of these nodes' types and attributes, numbered in their order: by the extents that are one
+/// symbol first, since within an expression symbols stand in the order of their names.
+Hasher::SymbolNumbers number_symbols(const Graph&, const std::vector<NodeId>& nodes);
 /// Of everything that `identical` compares.
 std::uint64_t hash(const Graph&);
 /// Whether nothing tells the graphs apart: also names, scopes, the user's lines and the references of custom

@@ -2,6 +2,7 @@
 #include "schedule/canonical.hpp"
 
 #include <algorithm>
+#include <memory>
 #include <unordered_map>
 
 #include "ir/attr.hpp"
@@ -34,8 +35,8 @@ std::uint64_t hashed(const ir::Graph& graph, const CanonicalPiece& form, ir::Has
 /// Makes forms one after another; what it notes of nodes is valid for one piece at a time.
 class Canonicaliser {
  public:
-  Canonicaliser(const ir::Graph& graph, const Partition& partition)
-      : graph_(graph), partition_(partition), notes_(graph.nodes.size()) {}
+  Canonicaliser(const ir::Graph& graph, const std::vector<NodeId>& storage)
+      : graph_(graph), storage_(storage), notes_(graph.nodes.size()) {}
 
   CanonicalPiece run(const Piece& piece) {
     form_ = {};
@@ -87,7 +88,8 @@ class Canonicaliser {
       stack.pop_back();
       notes_[node].place = {Source::node, static_cast<std::uint32_t>(form_.nodes.size())};
       form_.nodes.push_back(node);
-      form_.stored.push_back(partition_.stored[node]);
+      const std::vector<NodeId>& results = piece_->results;
+      form_.stored.push_back(std::binary_search(results.begin(), results.end(), node));
       for (std::size_t i = 0; i < operands.size(); ++i) {
         form_.operands.push_back(skipped(node, i) ? Operand{} : notes_[operands[i]].place);
       }
@@ -115,12 +117,12 @@ class Canonicaliser {
     std::unordered_map<NodeId, std::uint32_t> first;
     for (const NodeId input : form_.inputs) {
       const auto number = static_cast<std::uint32_t>(form_.same.size());
-      form_.same.push_back(first.emplace(partition_.storage[input], number).first->second);
+      form_.same.push_back(first.emplace(storage_[input], number).first->second);
     }
   }
 
   const ir::Graph& graph_;
-  const Partition& partition_;
+  const std::vector<NodeId>& storage_;
   std::vector<Note> notes_;
   std::uint32_t time_ = 0;
   const Piece* piece_ = nullptr;
@@ -130,22 +132,9 @@ class Canonicaliser {
 }  // namespace
 
 std::uint64_t content_key(const ir::Graph& graph, const CanonicalPiece& form) {
-  ir::Hasher::SymbolNumbers numbers;
-  const auto number = [&](const Dim& dim, bool alone) {
-    const std::vector<Dim> symbols = dim.symbols();
-    if (alone && (symbols.size() != 1 || dim != symbols[0])) return;
-    for (const Dim& symbol : symbols) numbers.emplace(symbol.name(), numbers.size());
-  };
-  // By the extents that are one symbol first: within an expression, symbols stand in the order of their
-  // names.
-  for (const bool alone : {true, false}) {
-    for (const std::vector<NodeId>* ids : {&form.inputs, &form.nodes}) {
-      for (const NodeId id : *ids) {
-        for (const Dim& dim : graph[id].type.dims) number(dim, alone);
-        for (const Dim& dim : ir::dims_of(graph[id].attr)) number(dim, alone);
-      }
-    }
-  }
+  std::vector<NodeId> nodes = form.inputs;
+  nodes.insert(nodes.end(), form.nodes.begin(), form.nodes.end());
+  const ir::Hasher::SymbolNumbers numbers = ir::number_symbols(graph, nodes);
   return hashed(graph, form, ir::Hasher(numbers));
 }
 
@@ -163,11 +152,17 @@ bool equal(const ir::Graph& graph, const CanonicalPiece& a, const CanonicalPiece
          std::equal(a.inputs.begin(), a.inputs.end(), b.inputs.begin(), b.inputs.end(), same_input);
 }
 
+std::function<CanonicalPiece(const Piece&)> canonical_forms(const ir::Graph& graph,
+                                                            const std::vector<NodeId>& storage) {
+  auto canonicaliser = std::make_shared<Canonicaliser>(graph, storage);
+  return [canonicaliser](const Piece& piece) { return canonicaliser->run(piece); };
+}
+
 EqualPieces equal_pieces(const ir::Graph& graph, const Partition& partition) {
   EqualPieces result;
   result.forms.resize(partition.pieces.size());
   result.form_of.resize(partition.pieces.size(), EqualPieces::none);
-  Canonicaliser canonicaliser(graph, partition);
+  Canonicaliser canonicaliser(graph, partition.storage);
   std::unordered_multimap<std::uint64_t, std::uint32_t> by_hash;
   for (std::size_t i = 0; i < partition.pieces.size(); ++i) {
     if (partition.pieces[i].kind != Piece::Kind::kernel) continue;

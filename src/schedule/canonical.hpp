@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "ir/graph.hpp"
@@ -43,6 +44,10 @@ struct EqualPieces {
   std::vector<std::uint32_t> first{};  ///< of each form: its first piece
 };
 
+/// Makes the form of one kernel piece after another, linear in its nodes. `storage`: Partition's. Graph and
+/// storage outlive what is returned. Not thread-safe.
+std::function<CanonicalPiece(const Piece&)> canonical_forms(const ir::Graph&,
+                                                            const std::vector<ir::NodeId>& storage);
 /// Linear in the nodes of all pieces. Found by hash, verified by comparing.
 EqualPieces equal_pieces(const ir::Graph&, const Partition&);
 /// What the form is called from graph to graph, on any machine: a hash of all that it is, but of no name; not

@@ -4,121 +4,26 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <fuse/error.hpp>
 #include <set>
 
-#include "ir/words.hpp"
-#include "schedule/choices_text.hpp"
 #include "schedule/schedule.hpp"
 #include "schedule/staged.hpp"
 
 namespace fuse::schedule {
 namespace {
 
-constexpr std::string_view header = "fuse decisions 1";
-
-std::string where(int line) { return fmt::format("decisions: line {}", line); }
-
 [[noreturn]] void fail(ErrorCode code, int line, const std::string& what, const std::string& hint) {
-  throw Error({.code = code, .message = fmt::format("{}: {}", where(line), what), .hint = hint});
+  throw Error({.code = code, .message = fmt::format("{}: {}", line_of_decisions(line), what), .hint = hint});
 }
 
 std::string key_text(std::uint64_t key) { return fmt::format("{:016x}", key); }
 
-class Reader {
- public:
-  explicit Reader(std::string_view text) : text_(text) {}
-
-  Decisions run() {
-    if (next() != header)
-      fail(ErrorCode::parse, number_, fmt::format("'{}' does not begin a file of decisions", shown(line_)),
-           fmt::format("it begins with '{}', as fusec plan --decisions writes it", header));
-    Decisions result;
-    bool has_target = false;
-    while (text_.data() != nullptr) {
-      const std::string_view line = next();
-      if (line.empty() || line.front() == '#') continue;
-      const auto [word, rest] = split(line);
-      if (word == "target" && !has_target) {
-        result.target = braced(rest);
-        has_target = true;
-      } else if (word == "kernel" && has_target) {
-        result.kernels.push_back(kernel(rest));
-      } else if (word == "kernel") {
-        fail(ErrorCode::parse, number_, "the target is missing", "'target {...}' stands before the kernels");
-      } else {
-        fail(ErrorCode::parse, number_, fmt::format("'{}' is no entry", shown(word)),
-             "entries begin with kernel; a comment begins with #");
-      }
-    }
-    if (!has_target)
-      fail(ErrorCode::parse, number_, "the target is missing", "the file may have been cut off");
-    return result;
-  }
-
- private:
-  /// The next line, without what blanks are around it.
-  std::string_view next() {
-    ++number_;
-    const std::size_t end = text_.find('\n');
-    line_ = text_.substr(0, end);
-    text_ = end == std::string_view::npos ? std::string_view() : text_.substr(end + 1);
-    if (text_.empty()) text_ = {};
-    while (!line_.empty() && is_blank(line_.front())) line_.remove_prefix(1);
-    while (!line_.empty() && is_blank(line_.back())) line_.remove_suffix(1);
-    return line_;
-  }
-
-  static bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
-  static std::string shown(std::string_view text) { return ir::printable(text.substr(0, 40)); }
-
-  static std::pair<std::string_view, std::string_view> split(std::string_view line) {
-    const std::size_t end = line.find_first_of(" \t");
-    if (end == std::string_view::npos) return {line, {}};
-    std::string_view rest = line.substr(end + 1);
-    while (!rest.empty() && is_blank(rest.front())) rest.remove_prefix(1);
-    return {line.substr(0, end), rest};
-  }
-
-  std::string braced(std::string_view text) const {
-    if (text.size() < 2 || text.front() != '{' || text.back() != '}')
-      fail(ErrorCode::parse, number_, fmt::format("'{}' does not stand in braces", shown(text)),
-           "the file may have been cut off");
-    return std::string(text.substr(1, text.size() - 2));
-  }
-
-  KernelDecision kernel(std::string_view text) const {
-    KernelDecision result{.line = number_};
-    const auto [key, rest] = split(text);
-    const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), result.key, 16);
-    if (error != std::errc() || end != key.data() + key.size() || key.size() != 16)
-      fail(ErrorCode::parse, number_, fmt::format("'{}' is no key of a kernel", shown(key)),
-           "a key has 16 hexadecimal digits");
-    std::string_view body = rest;
-    if (!rest.starts_with('{')) {
-      const auto [count, choices] = split(rest);
-      std::uint32_t occurrence = 0;
-      const auto [last, wrong] = std::from_chars(count.data(), count.data() + count.size(), occurrence);
-      if (wrong != std::errc() || last != count.data() + count.size())
-        fail(ErrorCode::parse, number_, fmt::format("'{}' is no number of a kernel", shown(count)),
-             "kernel KEY {choices}, or kernel KEY NUMBER {choices}");
-      result.occurrence = occurrence;
-      body = choices;
-    }
-    result.choices = parse_choices(braced(body), where(number_));
-    return result;
-  }
-
-  std::string_view text_, line_;
-  int number_ = 0;
-};
-
 /// "softmax: %7 div"
-std::string note_of(const ir::Graph& graph, const Piece& piece) {
-  const std::string scope = graph.scope_path(graph[piece.root].scope);
-  std::string note = fmt::format("{}{}{} {}", scope, scope.empty() ? "" : ": ", graph.value_name(piece.root),
-                                 to_string(graph[piece.root].op));
+std::string note_of(const ir::Graph& graph, ir::NodeId root) {
+  const std::string scope = graph.scope_path(graph[root].scope);
+  std::string note = fmt::format("{}{}{} {}", scope, scope.empty() ? "" : ": ", graph.value_name(root),
+                                 to_string(graph[root].op));
   std::replace_if(
       note.begin(), note.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20; }, '?');
   return note;
@@ -130,6 +35,15 @@ bool waits(const ir::Graph& graph, const Piece& piece, const KernelChoices& choi
   const bool parts =
       (splits_rows(first) && !first.cluster) || has_columns(staged(graph, piece.phases[0], first));
   return choices.phases.size() > 1 || (parts && first.blocks > 0);
+}
+
+/// Why the piece cannot run so; empty: it can.
+std::string defect_of(const ir::Graph& graph, const Piece& piece, const KernelChoices& choices,
+                      const DecisionOptions& options, const Target& target) {
+  std::string defect = misfit(graph, piece, choices, target);
+  if (defect.empty() && !options.grid_barriers && waits(graph, piece, choices))
+    defect = "its blocks wait for each other, and grid barriers are off";
+  return defect;
 }
 
 /// Of each form.
@@ -161,17 +75,14 @@ std::string target_text(const Target& target) {
       target.max_cluster);
 }
 
-std::string print(const Decisions& decisions) {
-  std::string text = fmt::format("{}\ntarget {{{}}}\n", header, decisions.target);
-  for (const KernelDecision& kernel : decisions.kernels) {
-    if (!kernel.note.empty()) text += "# " + kernel.note + '\n';
-    const std::string number = kernel.occurrence ? fmt::format(" {}", *kernel.occurrence) : std::string();
-    text += fmt::format("kernel {}{} {{{}}}\n", key_text(kernel.key), number, kernel.choices.to_string());
-  }
-  return text;
-}
+std::string line_of_decisions(int line) { return fmt::format("decisions: line {}", line); }
 
-Decisions parse_decisions(std::string_view text) { return Reader(text).run(); }
+void check_target(const Decisions& decisions, const Target& target) {
+  if (decisions.target != target_text(target))
+    throw Error({.code = ErrorCode::invalid_argument,
+                 .message = fmt::format("decisions: they are for another target, {{{}}}", decisions.target),
+                 .hint = fmt::format("this one is {{{}}}", target_text(target))});
+}
 
 Decisions decisions_of(const ir::Graph& graph, const Partition& partition, const EqualPieces& pieces,
                        const Target& target) {
@@ -181,14 +92,14 @@ Decisions decisions_of(const ir::Graph& graph, const Partition& partition, const
     const KernelChoices& usual = partition.pieces[all[0]].chosen.value().choices;
     entries.emplace_back(
         all[0],
-        KernelDecision{.key = key, .choices = usual, .note = note_of(graph, partition.pieces[all[0]])});
+        KernelDecision{.key = key, .choices = usual, .note = note_of(graph, partition.pieces[all[0]].root)});
     for (std::uint32_t i = 1; i < all.size(); ++i) {
       const Piece& piece = partition.pieces[all[i]];
       if (piece.chosen.value().choices == usual) continue;
-      entries.emplace_back(
-          all[i],
-          KernelDecision{
-              .key = key, .occurrence = i, .choices = piece.chosen->choices, .note = note_of(graph, piece)});
+      entries.emplace_back(all[i], KernelDecision{.key = key,
+                                                  .occurrence = i,
+                                                  .choices = piece.chosen->choices,
+                                                  .note = note_of(graph, piece.root)});
     }
   }
   std::stable_sort(entries.begin(), entries.end(),
@@ -200,10 +111,6 @@ Decisions decisions_of(const ir::Graph& graph, const Partition& partition, const
 RecordedChoices::RecordedChoices(const Decisions& decisions, const DecisionOptions& options,
                                  const ir::Graph& graph, const Partition& partition,
                                  const EqualPieces& pieces, const Target& target) {
-  if (decisions.target != target_text(target))
-    throw Error({.code = ErrorCode::invalid_argument,
-                 .message = fmt::format("decisions: they are for another target, {{{}}}", decisions.target),
-                 .hint = fmt::format("this one is {{{}}}", target_text(target))});
   const std::map<std::uint64_t, std::vector<std::uint32_t>> known = by_key(graph, pieces);
   const auto unfit = [&](const KernelDecision& entry, const std::string& what, const std::string& hint) {
     ++unfit_;
@@ -228,9 +135,7 @@ RecordedChoices::RecordedChoices(const Decisions& decisions, const DecisionOptio
         continue;
       }
       const Piece& piece_of_key = partition.pieces[pieces_of_key[0]];
-      std::string defect = misfit(graph, piece_of_key, entry.choices, target);
-      if (defect.empty() && !options.grid_barriers && waits(graph, piece_of_key, entry.choices))
-        defect = "its blocks wait for each other, and grid barriers are off";
+      const std::string defect = defect_of(graph, piece_of_key, entry.choices, options, target);
       if (!defect.empty()) {
         unfit(entry, fmt::format("kernel {} cannot run so: {}", key_text(entry.key), defect),
               fmt::format("it reads {{{}}}", entry.choices.to_string()));
@@ -255,6 +160,83 @@ RecordedChoices::RecordedChoices(const Decisions& decisions, const DecisionOptio
 const KernelChoices* RecordedChoices::of(std::uint32_t piece) const {
   const auto found = of_piece_.find(piece);
   return found == of_piece_.end() ? nullptr : &found->second;
+}
+
+bool AnswerBook::operator()(const ir::Asked& asked) {
+  const std::uint64_t key = content_hash(asked.graph, asked.nodes);
+  const std::uint32_t occurrence = counts_[{asked.question, key}]++;
+  bool yes = asked.by_cost;
+  const auto told = [&](const std::optional<std::uint32_t>& number) {
+    const auto found = recorded_.find({asked.question, key, number});
+    if (found == recorded_.end()) return false;
+    yes = found->second.yes;
+    found->second.used = true;
+    return true;
+  };
+  // One that is told by its number hides nothing of what is told of all.
+  const bool of_one = told(occurrence);
+  if (!of_one) told(std::nullopt);
+  given_.push_back({.question = asked.question,
+                    .key = key,
+                    .occurrence = occurrence,
+                    .yes = yes,
+                    .note = note_of(asked.graph, asked.about)});
+  return yes;
+}
+
+AnswerBook::AnswerBook(const std::vector<Answer>& recorded) {
+  for (const Answer& answer : recorded) {
+    const bool added =
+        recorded_
+            .emplace(Name{answer.question, answer.key, answer.occurrence}, Recorded{answer.yes, answer.line})
+            .second;
+    if (!added)
+      fail(ErrorCode::invalid_argument, answer.line,
+           fmt::format("{} {} has two entries", to_string(answer.question), key_text(answer.key)), "");
+  }
+}
+
+std::size_t AnswerBook::unused(bool skip) const {
+  std::size_t count = 0;
+  int first = 0;
+  Name name;
+  for (const auto& [each, answer] : recorded_) {
+    const bool of_all = !each.number && counts_.contains({each.question, each.key});
+    if (answer.used || of_all) continue;
+    if (++count == 1 || answer.line < first) first = answer.line, name = each;
+  }
+  if (count == 0 || skip) return count;
+  const std::string number = name.number ? fmt::format(" {}", *name.number) : "";
+  fail(ErrorCode::invalid_argument, first,
+       fmt::format("nobody asks for {} {}{}", to_string(name.question), key_text(name.key), number),
+       "fusec plan --decisions writes what is asked; another answer before it may have changed that");
+}
+
+std::vector<Answer> AnswerBook::answers() const {
+  std::vector<Answer> result;
+  std::map<std::pair<ir::Question, std::uint64_t>, bool> usual;
+  for (const Answer& each : given_) {
+    const auto [found, first] = usual.emplace(std::pair(each.question, each.key), each.yes);
+    if (!first && found->second == each.yes) continue;
+    result.push_back(each);
+    if (first) result.back().occurrence.reset();
+  }
+  return result;
+}
+
+Chooser recorded_first(const ir::Graph& graph, const std::vector<ir::NodeId>& storage,
+                       const Decisions& decisions, const DecisionOptions& options, Chooser otherwise) {
+  std::map<std::uint64_t, KernelChoices> of_all;
+  for (const KernelDecision& entry : decisions.kernels) {
+    if (!entry.occurrence) of_all.emplace(entry.key, entry.choices);
+  }
+  return [form_of = canonical_forms(graph, storage), of_all = std::move(of_all), options,
+          otherwise = std::move(otherwise)](const ir::Graph& of, const Piece& piece,
+                                            const Target& target) -> std::optional<KernelChoices> {
+    const auto found = of_all.find(content_key(of, form_of(piece)));
+    const bool fits = found != of_all.end() && defect_of(of, piece, found->second, options, target).empty();
+    return fits ? found->second : otherwise(of, piece, target);
+  };
 }
 
 }  // namespace fuse::schedule

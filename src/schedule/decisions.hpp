@@ -1,7 +1,11 @@
-// Decisions: how the kernels of a graph run, as a text that a person or a program may write.
+// Decisions: how a graph is cut into kernels and how these run, as a text that a person or a program may
+// write.
 //
-//   fuse decisions 1
+//   fuse decisions 2
 //   target {arch = 90, sms = 132, ...}
+//   options {layers = 3, max_inputs = 48, ...}
+//   # softmax: %7 div
+//   stitch 23b5c1d8f0a4e6b7 yes
 //   # softmax: %7 div
 //   kernel 6f1c2a9be0d31455 {mapping = row_block, block = 256, vector = 8, hold = 32, packed}
 //   kernel 6f1c2a9be0d31455 2 {mapping = row_warp, block = 128}
@@ -20,6 +24,7 @@
 #include <vector>
 
 #include "ir/graph.hpp"
+#include "ir/question.hpp"
 #include "schedule/canonical.hpp"
 #include "schedule/choices.hpp"
 #include "schedule/partition.hpp"
@@ -35,13 +40,37 @@ struct KernelDecision {
   int line = 0;        ///< of the text; 0: of none
 };
 
+/// The answer to a question that a cost would answer (ir/question.hpp). The key is a hash of what would be
+/// made.
+struct Answer {
+  ir::Question question = ir::Question::merge;
+  std::uint64_t key = 0;
+  std::optional<std::uint32_t> occurrence{};  ///< how many such questions with this key came before
+  bool yes = false;
+  std::string note{};  ///< of the comment above it
+  int line = 0;        ///< of the text; 0: of none
+};
+
+/// What stands in the braces of the line `options` (plan_options.hpp).
+struct PlanOptionsText {
+  std::string text{};
+  int line = 0;
+};
+
 struct Decisions {
   std::string target{};  ///< target_text of the device that they are for
+  std::optional<PlanOptionsText> options{};
+  std::vector<Answer> answers{};  ///< in the order of the questions
   std::vector<KernelDecision> kernels{};
 };
 
 /// What of a target the decisions may depend on, without its name and speed.
 std::string target_text(const Target&);
+
+/// "decisions: line 4", with which errors begin.
+std::string line_of_decisions(int line);
+/// Throws Error with code invalid_argument where they are for another target.
+void check_target(const Decisions&, const Target&);
 
 std::string print(const Decisions&);
 /// Throws Error with code parse: the line, the key, and what would be right.
@@ -58,8 +87,7 @@ struct DecisionOptions {
 /// Decisions for the pieces of one graph.
 class RecordedChoices {
  public:
-  /// Throws Error with code invalid_argument where they are for another target, or an entry fits no kernel of
-  /// the graph: it names the line.
+  /// Throws Error with code invalid_argument where an entry fits no kernel of the graph: it names the line.
   RecordedChoices(const Decisions&, const DecisionOptions&, const ir::Graph&, const Partition&,
                   const EqualPieces&, const Target&);
   /// Of a piece; null: nothing was recorded.
@@ -71,5 +99,40 @@ class RecordedChoices {
   std::map<std::uint32_t, KernelChoices> of_piece_{};
   std::size_t unfit_ = 0;
 };
+
+/// Answers questions as they are recorded, else by cost; and keeps all answers that it gave. One compilation
+/// has one.
+class AnswerBook {
+ public:
+  /// Throws Error with code invalid_argument where one question has two entries.
+  explicit AnswerBook(const std::vector<Answer>& recorded);
+  bool operator()(const ir::Asked&);
+  /// Entries that nobody asked for. Unless they are skipped, the first of them is an Error with code
+  /// invalid_argument, which names the line.
+  std::size_t unused(bool skip) const;
+  /// One for each key; and those of single questions whose answer is another.
+  std::vector<Answer> answers() const;
+
+ private:
+  struct Name {
+    ir::Question question = ir::Question::merge;
+    std::uint64_t key = 0;
+    std::optional<std::uint32_t> number{};
+    auto operator<=>(const Name&) const = default;
+  };
+  struct Recorded {
+    bool yes = false;
+    int line = 0;
+    bool used = false;
+  };
+  std::map<Name, Recorded> recorded_{};
+  std::map<std::pair<ir::Question, std::uint64_t>, std::uint32_t> counts_{};
+  std::vector<Answer> given_{};
+};
+
+/// Chooses as recorded for all kernels of a key, where such an entry fits; else as `otherwise`. What judges a
+/// fusion by it judges what will run. The graph and its `storage` (Partition's) outlive it.
+Chooser recorded_first(const ir::Graph&, const std::vector<ir::NodeId>& storage, const Decisions&,
+                       const DecisionOptions&, Chooser otherwise);
 
 }  // namespace fuse::schedule

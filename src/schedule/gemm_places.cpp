@@ -76,7 +76,7 @@ PlacesChoice places_behind(const ir::Graph& graph, ir::NodeId transpose, const a
       2 * static_cast<double>(product(node.type.dims).hint()) * static_cast<double>(size_of(node.type.dtype));
   const auto calls = static_cast<double>(places.outer.hint());
   if ((calls - 1) * launch_bytes <= bytes + launch_bytes) return {std::move(places), {}};
-  return {{},
+  return {std::move(places),
           fmt::format(
               "its batch has two strides: {} calls would be {} launches more, the step is one and {} bytes",
               calls, calls - 1, bytes)};

@@ -30,7 +30,7 @@ std::string to_string(const GemmPlaces&);
 
 struct PlacesChoice {
   std::optional<GemmPlaces> places{};
-  std::string refused{};  ///< why a step transposes
+  std::string refused{};  ///< why a step transposes; beside places: since it costs less
 };
 
 /// For a transpose of a matmul's result. Several calls are taken where they are expected to cost less than

@@ -133,12 +133,13 @@ std::string_view to_string(Reason reason) {
   return "?";
 }
 
-Grouping group(const ir::Graph& graph, const GroupOptions& options, const Target& target) {
+Grouping group(const ir::Graph& graph, const GroupOptions& options, const Target& target,
+               const ir::Decide& decide) {
   GroupGraph groups(graph, options, target);
   aggregate(graph, groups, options, Layer::aggregate);
   aggregate(graph, groups, options, Layer::stitch);
   if (options.layers & bit(Layer::parallel)) {
-    stitch_parallel(groups, contention_model(graph, groups, target));
+    stitch_parallel(groups, contention_model(graph, groups, target), decide);
   }
   return groups.result();
 }

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "ir/graph.hpp"
+#include "ir/question.hpp"
 #include "schedule/rules.hpp"
 #include "schedule/target.hpp"
 
@@ -86,7 +87,7 @@ struct Grouping {
 };
 
 /// Layers I and II. Near linear in nodes and edges; deterministic.
-Grouping group(const ir::Graph&, const GroupOptions&, const Target&);
+Grouping group(const ir::Graph&, const GroupOptions&, const Target&, const ir::Decide& decide = {});
 
 std::string print(const ir::Graph&, const Grouping&);
 /// Throws an internal Error unless the groups are disjoint, cover what is computed, respect the limits, can

@@ -19,6 +19,7 @@ class GroupGraph {
   /// The groups as they are.
   GroupGraph(const ir::Graph&, const Grouping&, const GroupOptions&, const Target&);
 
+  const ir::Graph& graph() const { return graph_; }
   Id find(ir::NodeId id) const { return clusters_.find(id); }
   /// Inputs, parameters and free nodes are in no group.
   bool grouped(ir::NodeId id) const { return !outside_[id]; }

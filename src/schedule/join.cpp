@@ -52,15 +52,18 @@ class Joiner {
     for (const Chain& chain : chains_) gain += chain.gain;
     // One more step zeroes the counters of all.
     const bool pays = always_ || gain > target_.launch_seconds;
-    if (!pays) {
-      for (const Chain& chain : chains_) {
-        if (chain.pieces.size() > 1) {
-          const double together = chain.whole.chosen->seconds;
-          refuse(chain.whole, together, together + chain.gain);
-        }
+    bool joined = false;
+    for (Chain& chain : chains_) {
+      if (chain.pieces.size() == 1) continue;
+      if (always_ || asked(ir::Question::wait, chain.whole, pays)) {
+        joined = true;
+        continue;
       }
-      return std::move(refusals_);
+      const double together = chain.whole.chosen->seconds;
+      refuse(chain.whole, together, together + chain.gain);
+      chain.pieces.clear();
     }
+    if (!joined) return std::move(refusals_);
     rebuild();
     return std::move(refusals_);
   }
@@ -112,9 +115,13 @@ class Joiner {
         before + seconds(grown.pieces.back()) - target_.launch_seconds + target_.node_seconds;
     const double together = grown.whole.chosen->seconds;
     grown.gain = chain.gain + apart - together;
-    if (grown.gain > chain.gain) return true;
+    if (asked(ir::Question::join, grown.whole, grown.gain > chain.gain)) return true;
     refuse(grown.whole, together, apart);
     return false;
+  }
+
+  bool asked(ir::Question question, const Piece& whole, bool by_cost) const {
+    return decided(rules_.decide, question, graph_, whole.root, by_cost, [&] { return whole.nodes; });
   }
 
   /// Another view of a value that the kernel writes would be a second pointer to it.

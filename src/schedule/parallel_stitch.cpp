@@ -18,7 +18,8 @@ constexpr std::size_t most_composed = 64;  // ops that one level looks at togeth
 
 class Stitcher {
  public:
-  Stitcher(GroupGraph& groups, const ParallelModel& model) : groups_(groups), model_(model) {}
+  Stitcher(GroupGraph& groups, const ParallelModel& model, const ir::Decide& decide)
+      : groups_(groups), model_(model), decide_(decide) {}
 
   void run() {
     for (const Branches& set : common_producer()) compose(set);
@@ -113,22 +114,56 @@ class Stitcher {
   }
 
   void compose_ops(std::vector<Id> level) {
+    std::sort(level.begin(), level.end());
+    for (std::size_t begin = 0; begin + 1 < level.size(); begin += most_composed) {
+      const std::size_t count = std::min(most_composed, level.size() - begin);
+      compose_some(std::span(level).subspan(begin, count));
+    }
+  }
+
+  /// The costs say which of them gain together; the questions and the merges go by their order in the graph,
+  /// which no cost changes.
+  void compose_some(std::span<const Id> ids) {
     std::vector<std::pair<double, Id>> cost;
-    for (const Id id : level) cost.emplace_back(model_.alone(id), id);
+    for (const Id id : ids) cost.emplace_back(model_.alone(id), id);
     std::stable_sort(cost.begin(), cost.end(),
                      [](const auto& a, const auto& b) { return a.first > b.first; });
-    for (std::size_t begin = 0; begin + 1 < cost.size(); begin += most_composed) {
-      const std::size_t count = std::min(most_composed, cost.size() - begin);
-      std::vector<Id> ids;
-      for (std::size_t i = 0; i < count; ++i) ids.push_back(cost[begin + i].second);
-      const auto gains = [&](std::size_t first, std::size_t last) {
-        double alone = 0;
-        for (std::size_t i = first; i < last; ++i) alone += cost[begin + i].first;
-        return alone - model_.together(std::span(ids).subspan(first, last - first)) > 0;
-      };
-      for (const auto& [first, last] : compose_level(count, gains))
-        stitch(std::span(ids).subspan(first, last - first));
+    std::vector<Id> sorted;
+    for (const auto& [seconds, id] : cost) sorted.push_back(id);
+    const auto gains = [&](std::size_t first, std::size_t last) {
+      double alone = 0;
+      for (std::size_t i = first; i < last; ++i) alone += cost[i].first;
+      return alone - model_.together(std::span(sorted).subspan(first, last - first)) > 0;
+    };
+    std::map<Id, std::size_t> set_of;  // by cost; alone: none
+    std::size_t number = 0;
+    for (const auto& [first, last] : compose_level(ids.size(), gains)) {
+      for (std::size_t i = first; i < last; ++i) set_of[sorted[i]] = number;
+      ++number;
     }
+    std::vector<std::vector<Id>> sets;
+    for (const Id id : ids) {
+      const auto set = std::find_if(sets.begin(), sets.end(), [&](const std::vector<Id>& each) {
+        const auto mine = set_of.find(id), theirs = set_of.find(each.front());
+        const bool same = mine != set_of.end() && theirs != set_of.end() && mine->second == theirs->second;
+        return composed(each.front(), id, same);
+      });
+      set == sets.end() ? sets.push_back({id}) : set->push_back(id);
+    }
+    for (const std::vector<Id>& set : sets) {
+      if (set.size() > 1) stitch(set);
+    }
+  }
+
+  bool composed(Id first, Id id, bool by_cost) const {
+    const auto nodes = [&] {
+      std::vector<ir::NodeId> both = groups_.clusters().members(first);
+      const std::vector<ir::NodeId> more = groups_.clusters().members(id);
+      both.insert(both.end(), more.begin(), more.end());
+      std::sort(both.begin(), both.end());
+      return both;
+    };
+    return decided(decide_, ir::Question::compose, groups_.graph(), id, by_cost, nodes);
   }
 
   void stitch(std::span<const Id> ids) {
@@ -143,6 +178,7 @@ class Stitcher {
 
   GroupGraph& groups_;
   const ParallelModel& model_;
+  const ir::Decide& decide_;
 };
 
 double bytes_of(const ir::Node& node) {
@@ -213,6 +249,8 @@ ParallelModel contention_model(const ir::Graph& graph, const GroupGraph& groups,
   };
 }
 
-void stitch_parallel(GroupGraph& groups, const ParallelModel& model) { Stitcher(groups, model).run(); }
+void stitch_parallel(GroupGraph& groups, const ParallelModel& model, const ir::Decide& decide) {
+  Stitcher(groups, model, decide).run();
+}
 
 }  // namespace fuse::schedule

@@ -10,6 +10,7 @@
 #include <functional>
 #include <span>
 
+#include "ir/question.hpp"
 #include "schedule/group_graph.hpp"
 
 namespace fuse::schedule {
@@ -28,8 +29,9 @@ ParallelModel contention_model(const ir::Graph&, const GroupGraph&, const Target
 
 /// Tries patterns in the order of the paper: branches of a common producer, branches of a common consumer,
 /// independent branches (at most 7, through a virtual tail, else a virtual head). Contractions and user
-/// kernels stay out.
-void stitch_parallel(GroupGraph&, const ParallelModel&);
+/// kernels stay out. `decide` is asked of each op of a level and the first of each set that it may join, in
+/// the order of the graph.
+void stitch_parallel(GroupGraph&, const ParallelModel&, const ir::Decide& decide = {});
 
 /// Lines 5 to 10 of Algorithm 3: ranges [first, last) of the ops of one level, sorted by descending cost,
 /// that gain when they are composed. `gains(first, last)` is asked for ranges of two or more.

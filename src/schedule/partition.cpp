@@ -202,14 +202,15 @@ Partition partition(const ir::Graph& graph, const PartitionOptions& options, con
 }
 
 Partition partition(const ir::Graph& graph, const PartitionOptions& options, const Target& target,
-                    const analysis::Facts& facts, const Chooser& chooser) {
+                    const analysis::Facts& facts, const Chooser& chooser, const ir::Decide& decide) {
   const bool grouped = options.baseline == Baseline::off || options.baseline == Baseline::none;
   GroupOptions rules = options.groups;
   if (options.baseline == Baseline::none) rules.layers = 0;
   Grouping grouping;
-  if (grouped) grouping = group(graph, rules, target);
+  if (grouped) grouping = group(graph, rules, target, decide);
   const std::vector<GroupId> alone(graph.nodes.size(), no_group);
-  const CutRules cuts = rules_of(options, target);
+  CutRules cuts = rules_of(options, target);
+  cuts.decide = decide;
   Partition result = cut_into_pieces(graph, grouped ? grouping.of : alone, cuts, facts);
   result.grouping = std::move(grouping);
   std::vector<Refusal> refusals;

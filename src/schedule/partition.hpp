@@ -76,9 +76,9 @@ struct Partition {
 };
 
 /// The graph has been verified. Near linear in nodes and edges. `chooser` judges what is put into one kernel;
-/// a piece that it judged has its choices.
+/// a piece that it judged has its choices. `decide` is asked wherever a cost decides.
 Partition partition(const ir::Graph&, const PartitionOptions&, const Target&, const analysis::Facts&,
-                    const Chooser& chooser);
+                    const Chooser& chooser, const ir::Decide& decide = {});
 /// By the chooser that the options ask for.
 Partition partition(const ir::Graph&, const PartitionOptions& = {}, const Target& = {},
                     const analysis::Facts& facts = analysis::Facts());

@@ -59,6 +59,7 @@ class Partitioner {
               const analysis::Facts& facts)
       : graph_(graph),
         facts_(facts),
+        storage_(storage_of(graph)),
         mentions_(graph),
         group_of_(group_of),
         rules_(rules),
@@ -67,7 +68,6 @@ class Partitioner {
         epilogue_of_(graph.nodes.size(), nobody) {}
 
   Partition run() {
-    resolve_storage();
     find_epilogues();
     mark_forced();
     if (rules_.views) find_views();
@@ -87,16 +87,6 @@ class Partitioner {
   }
 
  private:
-  /// A reshape of a stored value is a view. Which values are stored follows from what needs a buffer, so
-  /// views are resolved first for everything and used only where the operand turns out to be stored.
-  void resolve_storage() {
-    storage_.resize(graph_.nodes.size());
-    for (NodeId id = 0; id < graph_.nodes.size(); ++id) {
-      const ir::Node& node = graph_[id];
-      storage_[id] = info(node.op).relation == Relation::reshape ? storage_[node.operands[0]] : id;
-    }
-  }
-
   /// Outputs that are an update of the input that gives them its memory are written in place, after all other
   /// pieces, where nothing reads the result, and neither the piece nor another output reads the input's old
   /// contents.
@@ -138,6 +128,8 @@ class Partitioner {
       if (info(graph_[id].op).relation != Relation::contraction || group_of_[id] == no_group) continue;
       const auto epilogue = gemm_epilogue(graph_, id, users, in_memory);
       if (!epilogue || group_of_[epilogue->result] != group_of_[id]) continue;
+      const auto both = [&] { return std::vector{id, epilogue->result}; };
+      if (!decided(rules_.decide, ir::Question::epilogue, graph_, epilogue->result, true, both)) continue;
       epilogue_of_[id] = epilogue->result;
       matmuls_.emplace(epilogue->result, id);
       if (epilogue->kind != EpilogueKind::scale) extra_.emplace(epilogue->result, epilogue->operand);
@@ -173,7 +165,7 @@ class Partitioner {
       use.operand.push_back(end_[id] == gemm_operand || end_[id] == custom_operand);
     }
     std::vector<NodeId> computed;
-    views_ = choose_views(graph_, use, facts_, rules_.launch_bytes, computed);
+    views_ = choose_views(graph_, use, facts_, {rules_.launch_bytes, rules_.decide}, computed);
     for (const NodeId id : computed) mark(id, "concat operand");
     for (const ViewChoice& choice : views_.choices) {
       if (choice.taken() && !views_.assembled.contains(choice.value)) end_[choice.value].clear();
@@ -225,13 +217,31 @@ class Partitioner {
         const std::int64_t size = elements_hint(graph_[id]);
         const auto large = std::count_if(reach.inputs.begin(), reach.inputs.end(),
                                          [&](NodeId input) { return elements_hint(graph_[input]) >= size; });
-        if (shared[id] && large >= 2) end_[id] = "shared";
+        const auto nodes = [&] { return computed_with(id); };
+        const Relation relation = info(graph_[id].op).relation;
+        const bool computes = relation != Relation::reshape && relation != Relation::broadcast;
+        if (shared[id] && (large >= 2 || (large == 1 && computes)) &&
+            decided(rules_.decide, ir::Question::store, graph_, id, large >= 2, nodes))
+          end_[id] = "shared";
       } else if (!is_opaque_root(id) && !fits(reach)) {
         cut_operands(id);
         reach = reach_of(id);
       }
       reach_[id] = std::move(reach);
     }
+  }
+
+  /// What a piece that ends at the value would compute, in graph order.
+  std::vector<NodeId> computed_with(NodeId root) const {
+    std::vector<NodeId> nodes = {root};
+    std::unordered_set<NodeId> seen = {root};
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+      for (const NodeId operand : graph_[nodes[i]].operands) {
+        if (!stored(operand) && seen.insert(operand).second) nodes.push_back(operand);
+      }
+    }
+    std::sort(nodes.begin(), nodes.end());
+    return nodes;
   }
 
   bool fits(const Reach& reach) const {
@@ -366,10 +376,10 @@ class Partitioner {
 
   const ir::Graph& graph_;
   const analysis::Facts& facts_;
+  const std::vector<NodeId> storage_;
   const Mentions mentions_;
   const std::vector<GroupId>& group_of_;
   const CutRules& rules_;
-  std::vector<NodeId> storage_;
   Views views_;
   std::vector<std::string> end_;  // why a piece ends at the node; empty: none does
   std::vector<Reach> reach_;
@@ -385,6 +395,17 @@ bool ends_piece(const ir::Node& node) {
   const Relation relation = info(node.op).relation;
   return relation == Relation::reduce || relation == Relation::contraction || relation == Relation::scan ||
          relation == Relation::custom;
+}
+
+// A reshape of a stored value is a view. Which values are stored follows from what needs a buffer, so views
+// are resolved first for everything and used only where the operand turns out to be stored.
+std::vector<NodeId> storage_of(const ir::Graph& graph) {
+  std::vector<NodeId> storage(graph.nodes.size());
+  for (NodeId id = 0; id < graph.nodes.size(); ++id) {
+    const ir::Node& node = graph[id];
+    storage[id] = info(node.op).relation == Relation::reshape ? storage[node.operands[0]] : id;
+  }
+  return storage;
 }
 
 Partition cut_into_pieces(const ir::Graph& graph, const std::vector<GroupId>& group_of, const CutRules& rules,

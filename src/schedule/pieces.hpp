@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "ir/graph.hpp"
+#include "ir/question.hpp"
 #include "schedule/partition.hpp"
 #include "schedule/views.hpp"
 
@@ -27,10 +28,14 @@ struct CutRules {
   std::size_t argument_bytes = 4096;  ///< that a launch takes
   bool views = true;                  ///< values may lie in others' memory (views.hpp)
   double launch_bytes = 0;            ///< the traffic that costs as much as a launch
+  ir::Decide decide{};                ///< asked wherever a cost decides
 };
 
 /// A reduction, a scan, a GEMM, a user's kernel: nothing is computed after it in its piece.
 bool ends_piece(const ir::Node&);
+
+/// Of each node: the node whose buffer holds it (through reshapes), or itself.
+std::vector<ir::NodeId> storage_of(const ir::Graph&);
 
 /// `group_of`: of each node, or no_group. The partition has no grouping yet. Linear in nodes and edges.
 Partition cut_into_pieces(const ir::Graph&, const std::vector<GroupId>& group_of, const CutRules&,

@@ -536,6 +536,7 @@ std::string defect_of(const ir::Graph& graph, const Segment& segment, const Choi
   const std::string defect = nested ? defect_of_loops(graph, segment, choices, target)
                                     : defect_of_mapping(graph, segment, choices, target);
   if (!defect.empty()) return defect;
+  if (choices.across && !has_columns(segment)) return "rows that nothing is reduced across";
   if (const std::string shared = defect_of_shared_hold(segment, choices); !shared.empty())
     return fmt::format("{} elements of a row in shared memory, {}", choices.shared_hold, shared);
   if (choices.packed && choices.hold == 0) return "registers that hold packed, of which there are none";

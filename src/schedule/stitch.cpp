@@ -240,7 +240,7 @@ class Stitcher {
         Piece alone = assembled(half);
         apart += seconds(alone);
       }
-      if (together <= apart) return;
+      if (stays_together(cluster.whole, together, apart)) return;
       refuse(cluster, together, apart);
       clusters_[number] = std::move((*halves)[0]);
       clusters_.push_back(std::move((*halves)[1]));
@@ -249,9 +249,17 @@ class Stitcher {
     }
     double alone = 0;
     for (const Member& member : cluster.members) alone += seconds(cut_.pieces[member.piece]);
-    if (together <= alone) return;
+    if (stays_together(cluster.whole, together, alone)) return;
     refuse(cluster, together, alone);
     keep_apart(cluster);
+  }
+
+  /// What no chooser has choices for is nothing to ask about.
+  bool stays_together(const Piece& whole, double together, double apart) const {
+    const bool gains = together <= apart;
+    if (!whole.chosen) return gains;
+    return decided(rules_.decide, ir::Question::stitch, graph_, whole.root, gains,
+                   [&] { return whole.nodes; });
   }
 
   /// Rows, and what is made of columns; none where there are no columns.

@@ -26,9 +26,9 @@ struct Offset {
 
 class ViewChooser {
  public:
-  ViewChooser(const ir::Graph& graph, const MemoryUse& use, const analysis::Facts& facts, double launch_bytes,
-              std::vector<NodeId>& computed)
-      : graph_(graph), use_(use), facts_(facts), launch_bytes_(launch_bytes), computed_(computed) {}
+  ViewChooser(const ir::Graph& graph, const MemoryUse& use, const analysis::Facts& facts,
+              const ViewRules& rules, std::vector<NodeId>& computed)
+      : graph_(graph), use_(use), facts_(facts), rules_(rules), computed_(computed) {}
 
   Views run() {
     for (NodeId id = 0; id < graph_.nodes.size(); ++id) {
@@ -45,6 +45,14 @@ class ViewChooser {
   }
 
  private:
+  /// What can be a view; `by_cost`: is one.
+  void ask(ViewChoice& choice, bool by_cost) const {
+    const auto value = [&] { return std::vector{choice.value}; };
+    const bool taken = decided(rules_.decide, ir::Question::view, graph_, choice.value, by_cost, value);
+    if (taken) choice.refused.clear();
+    if (!taken && by_cost) choice.refused = "decisions say so";
+  }
+
   bool is_one(const Dim& extent) const { return facts_.equal(extent, 1); }
 
   /// Why the value cannot begin at an element of that type.
@@ -88,6 +96,7 @@ class ViewChooser {
     }
     Offset offset = offset_of(graph_[id]);
     choice.refused = offset.elements ? misaligned(id, *offset.elements) : std::move(offset.refused);
+    if (choice.taken()) ask(choice, true);
     if (choice.taken()) views_.of.emplace(id, View{whole, *offset.elements});
   }
 
@@ -195,6 +204,7 @@ class ViewChooser {
     if (use_.operand[id]) {
       if (std::optional<View> block = block_of(id)) {
         choice.refused = misaligned(id, block->offset);
+        if (choice.taken()) ask(choice, true);
         if (choice.taken()) views_.of.emplace(id, std::move(*block));
         return;
       }
@@ -202,6 +212,7 @@ class ViewChooser {
     std::vector<std::pair<NodeId, View>> places;
     std::vector<NodeId> computed;
     choice.refused = fixed_[id] ? "it follows from parameters alone" : lay_out(id, places, computed);
+    if (choice.taken()) ask(choice, true);
     if (!choice.taken()) return;
     std::vector<NodeId>& parts = views_.assembled[id];
     for (auto& [part, view] : places) {
@@ -233,8 +244,9 @@ class ViewChooser {
       choice.refused = "its memory is spoken for";
       return;
     }
-    PlacesChoice places = places_behind(graph_, id, facts_, launch_bytes_);
+    PlacesChoice places = places_behind(graph_, id, facts_, rules_.launch_bytes);
     choice.refused = std::move(places.refused);
+    if (places.places) ask(choice, choice.taken());
     if (!choice.taken()) return;
     views_.assembled[id] = {made};
     views_.of.emplace(made, View{.whole = id, .offset = 0, .part = true, .places = std::move(places.places)});
@@ -243,7 +255,7 @@ class ViewChooser {
   const ir::Graph& graph_;
   const MemoryUse& use_;
   const analysis::Facts& facts_;
-  const double launch_bytes_;
+  const ViewRules& rules_;
   std::vector<NodeId>& computed_;
   std::vector<bool> fixed_, is_output_, takes_input_;
   Views views_;
@@ -252,8 +264,8 @@ class ViewChooser {
 }  // namespace
 
 Views choose_views(const ir::Graph& graph, const MemoryUse& use, const analysis::Facts& facts,
-                   double launch_bytes, std::vector<NodeId>& computed) {
-  return ViewChooser(graph, use, facts, launch_bytes, computed).run();
+                   const ViewRules& rules, std::vector<NodeId>& computed) {
+  return ViewChooser(graph, use, facts, rules, computed).run();
 }
 
 std::vector<NodeId> written_values(const Views& views, NodeId stored) {

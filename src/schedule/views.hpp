@@ -23,6 +23,7 @@
 
 #include "analysis/facts.hpp"
 #include "ir/graph.hpp"
+#include "ir/question.hpp"
 #include "schedule/gemm_places.hpp"
 
 namespace fuse::schedule {
@@ -57,10 +58,14 @@ struct MemoryUse {
   std::vector<bool> operand{};             ///< stored only since a GEMM or a user's kernel reads it
 };
 
-/// `launch_bytes`: the traffic that costs as much as a launch. `computed`: gets the one operand of an
-/// assembled concat that had no step of its own; it becomes the kernel that the concat was. Linear in nodes
-/// and edges.
-Views choose_views(const ir::Graph&, const MemoryUse&, const analysis::Facts&, double launch_bytes,
+struct ViewRules {
+  double launch_bytes = 0;  ///< the traffic that costs as much as a launch
+  const ir::Decide& decide;
+};
+
+/// `computed`: gets the one operand of an assembled concat that had no step of its own; it becomes the kernel
+/// that the concat was. Linear in nodes and edges.
+Views choose_views(const ir::Graph&, const MemoryUse&, const analysis::Facts&, const ViewRules&,
                    std::vector<ir::NodeId>& computed);
 
 /// The values that steps write of the memory in which `stored`, the holder of some value's buffer, lies.

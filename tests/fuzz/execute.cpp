@@ -47,21 +47,6 @@ class SharedModule final : public runtime::Module {
   std::shared_ptr<runtime::Module> module_;
 };
 
-schedule::PartitionOptions random_partition(Random random) {
-  using schedule::Baseline, schedule::RuleSet;
-  schedule::PartitionOptions options;
-  options.groups.rules = random.pick({RuleSet::fuse, RuleSet::fuse, RuleSet::apollo});
-  options.groups.layers = random.pick<std::uint8_t>({1, 3, schedule::all_layers, schedule::all_layers});
-  options.groups.max_inputs = random.pick({3, 8, 48, 48});
-  options.baseline = random.pick({Baseline::off, Baseline::off, Baseline::off, Baseline::off, Baseline::xla,
-                                  Baseline::tvm, Baseline::none});
-  options.stitch = random.between(0, 3) > 0;
-  using Join = schedule::PartitionOptions::Join;
-  options.join = random.pick({Join::never, Join::gain, Join::always, Join::always});
-  if (random.between(0, 5) == 0) options.schemes = schedule::SchemeRules::paper;
-  return options;
-}
-
 void append(codegen::Source& all, const codegen::Source& one) {
   const int lines = static_cast<int>(std::count(all.body.begin(), all.body.end(), '\n'));
   const int shift = all.body_line() + lines - one.body_line();
@@ -113,6 +98,11 @@ Compiled compiled(const Case& c, const std::string& name, const Rewrite& rewrite
   if (options.choices_seed != 0) {
     // From a stream of its own, so that the choices of a seed do not depend on how often it draws.
     pipeline.partition = random_partition(Random(~options.choices_seed));
+    if (options.nests) {
+      pipeline.answer = [answers = Random(seed_of(options.choices_seed, 2))](const ir::Asked& asked) mutable {
+        return answers.chance(0.25) != asked.by_cost;
+      };
+    }
     Random nests(seed_of(options.choices_seed, 1));
     pipeline.choose = [&, nests](const ir::Graph& graph, const schedule::Piece& piece,
                                  const Target& of) mutable -> schedule::KernelChoices {

@@ -19,6 +19,7 @@
 #include "fuzz/minimise.hpp"
 #include "fuzz/nest_campaign.hpp"
 #include "fuzz/random.hpp"
+#include "fuzz/told.hpp"
 #include "fuzz/worker.hpp"
 
 namespace fuse::fuzz {
@@ -44,6 +45,8 @@ Instead, with --seed S and from --index I on, generated f64 programs that
 Instead, kernels by loops that no mapping names (docs/nests.md), each on one profile and in three orders of threads
   --nests N             drawn from the nests that a few segments can have
   --lists N             random lists of splits: those that the rules take are run
+Instead, from --index I on, generated programs that
+  --told N              are compiled again by the decisions that were written of them, for a device of other speeds
 Alone:
   --replay FILE         one file of the corpus
   --seed S --index I    one program of a run; with --print, its text instead; with --compiled, what is made of it
@@ -54,7 +57,7 @@ struct Options {
   RunSettings run;
   std::string coverage, corpus = FUSE_FUZZ_CORPUS, replay;
   bool require_coverage = false, minimise = true, print = false, compiled = false, help = false;
-  std::int64_t index = -1, worker = -1, answers = -1;
+  std::int64_t index = -1, worker = -1, answers = -1, told = 0;
   JudgeSettings judge;
   NestSettings nests;
 };
@@ -116,6 +119,8 @@ Options parse(int argc, char** argv) {
       options.nests.count = integer();
     } else if (word == "--lists") {
       options.nests.lists = integer();
+    } else if (word == "--told") {
+      options.told = integer();
     } else if (word == "--worker") {
       options.worker = integer();
     } else if (word == "--answers") {
@@ -227,6 +232,22 @@ int run(const Options& options) {
   return failed == 0 && passed > 0 ? 0 : 1;
 }
 
+int run_told(std::uint64_t seed, std::int64_t first, std::int64_t count) {
+  std::int64_t failed = 0, differ = 0;
+  std::size_t decisions = 0;
+  for (std::int64_t i = first; i < first + count; ++i) {
+    const Told told = told_again(generate(seed_of(seed, static_cast<std::uint64_t>(i))));
+    decisions += told.decisions;
+    differ += told.model_differs;
+    if (told.differs.empty()) continue;
+    ++failed;
+    fmt::print("FAILED --seed {} --index {}: {}\n", seed, i, told.differs);
+  }
+  fmt::print("seed {}: {} decisions; without them {} programs would differ\n", seed, decisions, differ);
+  fmt::print("{} passed, {} failed\n", count - failed, failed);
+  return failed == 0 && count > 0 ? 0 : 1;
+}
+
 std::int64_t wanted(const JudgeSettings& settings) {
   return settings.right + settings.searched + settings.named;
 }
@@ -295,6 +316,8 @@ int main_of(int argc, char** argv) {
         options.run.jobs > 0 ? options.run.jobs : static_cast<int>(std::thread::hardware_concurrency());
     return run_nest_campaign(settings);
   }
+  if (options.told > 0)
+    return run_told(options.run.seed, std::max<std::int64_t>(0, options.index), options.told);
   if (wanted(options.judge) > 0) {
     JudgeSettings settings = options.judge;
     settings.seed = options.run.seed;

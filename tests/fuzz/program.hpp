@@ -49,14 +49,15 @@ struct RunOptions {
   int threads = 1;
   std::uint64_t shuffle_seed = 0;  ///< of blocks, warps and lanes; 0: in order
   std::uint64_t choices_seed = 0;  ///< of random Choices for each piece; 0: the scheduler's own
-  bool nests = false;              ///< where choices are random: by loops that no mapping names, if it can
-  int optimization = 2;            ///< of the emulated device's compiler
-  std::string fault{};             ///< planted in the kernels (plant_fault.hpp)
-  std::string rules{};             ///< "paper" (Schemes::paper), "no-merge" (Stitch::no_merge) or empty
-  int runs = 1;                    ///< of one workspace, each with buffers elsewhere (run_results.hpp)
-  bool graph_mode = false;         ///< the workspace's
-  bool together = false;           ///< with a second executable of the program, on the same device
-  bool saved = false;              ///< through a saved plan
+  /// Where choices are random: by loops that no mapping names, if it can; and what costs decide is random.
+  bool nests = false;
+  int optimization = 2;     ///< of the emulated device's compiler
+  std::string fault{};      ///< planted in the kernels (plant_fault.hpp)
+  std::string rules{};      ///< "paper" (Schemes::paper), "no-merge" (Stitch::no_merge) or empty
+  int runs = 1;             ///< of one workspace, each with buffers elsewhere (run_results.hpp)
+  bool graph_mode = false;  ///< the workspace's
+  bool together = false;    ///< with a second executable of the program, on the same device
+  bool saved = false;       ///< through a saved plan
   bool operator==(const RunOptions&) const = default;
 };
 /// "profile=tiny3 checked=1 threads=2 shuffle=7 choices=0 optimization=2"; what is left out has its default

@@ -162,4 +162,19 @@ std::optional<schedule::KernelChoices> random_nest(const ir::Graph& graph, const
   return std::nullopt;
 }
 
+schedule::PartitionOptions random_partition(Random random) {
+  using schedule::Baseline, schedule::RuleSet;
+  schedule::PartitionOptions options;
+  options.groups.rules = random.pick({RuleSet::fuse, RuleSet::fuse, RuleSet::apollo});
+  options.groups.layers = random.pick<std::uint8_t>({1, 3, schedule::all_layers, schedule::all_layers});
+  options.groups.max_inputs = random.pick({3, 8, 48, 48});
+  options.baseline = random.pick({Baseline::off, Baseline::off, Baseline::off, Baseline::off, Baseline::xla,
+                                  Baseline::tvm, Baseline::none});
+  options.stitch = random.between(0, 3) > 0;
+  using Join = schedule::PartitionOptions::Join;
+  options.join = random.pick({Join::never, Join::gain, Join::always, Join::always});
+  if (random.between(0, 5) == 0) options.schemes = schedule::SchemeRules::paper;
+  return options;
+}
+
 }  // namespace fuse::fuzz

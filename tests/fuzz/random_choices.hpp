@@ -20,4 +20,7 @@ schedule::Choices random_list(std::uint64_t seed, bool tiles);
 std::optional<schedule::KernelChoices> random_nest(const ir::Graph&, const schedule::Piece&, const Target&,
                                                    Random&);
 
+/// How a graph is cut.
+schedule::PartitionOptions random_partition(Random random);
+
 }  // namespace fuse::fuzz

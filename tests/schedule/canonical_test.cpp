@@ -168,7 +168,8 @@ TEST_CASE("buffers that are one, what is stored, and updates in place tell piece
   }
   {
     schedule::Partition stores = forms.partition;
-    stores.stored[stores.pieces[1].nodes[stores.pieces[1].nodes.size() - 2]] = true;
+    schedule::Piece& piece = stores.pieces[1];
+    piece.results.insert(piece.results.begin(), piece.nodes[piece.nodes.size() - 2]);
     CHECK(equal_pieces(forms.graph, stores).first.size() == 2);
   }
   Graph g("caches");

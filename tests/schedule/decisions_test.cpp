@@ -1,11 +1,16 @@
 // Decisions as a text: written, read back, edited, and refused by line. SPDX-License-Identifier: Apache-2.0
 #include "schedule/decisions.hpp"
 
+#include <fmt/format.h>
+
+#include "fuzz/generator.hpp"
 #include "fuzz/random.hpp"
+#include "fuzz/told.hpp"
 #include "kernel/kernel_support.hpp"
 #include "schedule/choices_text.hpp"
 #include "schedule/schedule_support.hpp"
 #include "stitch/stitch_support.hpp"
+#include "support/examples.hpp"
 
 using namespace fuse;        // NOLINT
 using namespace fuse::test;  // NOLINT
@@ -36,7 +41,9 @@ Compiled made(const Graph& g, const std::string& decisions, bool skip = false, c
   CompileOptions options;
   options.decisions = decisions;
   options.skip_unfit_decisions = skip;
-  return run_pipeline(g.ir(), target_profile(profile), pipeline_options(options));
+  PipelineOptions how = pipeline_options(options);
+  how.record = true;
+  return run_pipeline(g.ir(), target_profile(profile), how);
 }
 
 std::string text_of(const Compiled& compiled, const Target& target = h200()) {
@@ -57,6 +64,11 @@ std::string with(std::string text, const std::string& from, const std::string& t
 std::string first_kernel(const std::string& text) {
   const std::size_t at = text.find("kernel ");
   return text.substr(at, text.find('\n', at) - at);
+}
+
+int line_of(const std::string& text, const std::string& part) {
+  const std::size_t at = text.find(part);
+  return static_cast<int>(std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(at), '\n')) + 1;
 }
 
 }  // namespace
@@ -115,33 +127,104 @@ TEST_CASE("an edited decision changes its kernels, or one of them", "[schedule]"
   CHECK(text_of(made(g, text_of(one))) == text_of(one));
 }
 
+TEST_CASE("a recorded answer goes before the cost's, for all or for one", "[schedule]") {
+  const Graph g = model("model", "B");
+  const std::string text = text_of(made(g, ""));
+  const Decisions decisions = schedule::parse_decisions(text);
+  const auto stitch = std::find_if(
+      decisions.answers.begin(), decisions.answers.end(),
+      [](const schedule::Answer& answer) { return answer.question == ir::Question::stitch && answer.yes; });
+  REQUIRE(stitch != decisions.answers.end());
+  CHECK_FALSE(stitch->occurrence);  // both softmaxes
+  const auto kernels = [&](const std::string& told) { return made(g, told, true).schedules.size(); };
+  const std::string entry = fmt::format("stitch {:016x} yes", stitch->key);
+  const std::string apart = with(text, entry, fmt::format("stitch {:016x} no", stitch->key));
+  const std::size_t usual = kernels(text), all = kernels(apart);
+  CHECK(all >= usual + 2);
+  CHECK(kernels(text + fmt::format("stitch {:016x} 1 no\n", stitch->key)) == usual + (all - usual) / 2);
+  // What is written of it then says so.
+  CHECK(text_of(made(g, apart, true)).find(fmt::format("stitch {:016x} no", stitch->key)) !=
+        std::string::npos);
+  // A kernel that is no more has an entry that fits nothing.
+  CHECK(refused(g, apart).find("has no kernel") != std::string::npos);
+  CHECK(refused(g, text + "stitch 0123456789abcdef yes\n").find("nobody asks for stitch 0123456789abcdef") !=
+        std::string::npos);
+  CHECK(refused(g, text + fmt::format("stitch {:016x} 7 yes\n", stitch->key))
+            .find(fmt::format("nobody asks for stitch {:016x} 7", stitch->key)) != std::string::npos);
+  CHECK(refused(g, text + entry + "\n").find("has two entries") != std::string::npos);
+  CHECK(refused(g, with(text, entry, fmt::format("stitch {:016x} maybe", stitch->key)))
+            .find("the answer to stitch is 'maybe'") != std::string::npos);
+}
+
+TEST_CASE("decisions bring the options that they were made with", "[schedule]") {
+  const Graph g = model("model", "B");
+  CompileOptions options;
+  options.stitch = Stitch::mapping;
+  options.max_inputs = 7;
+  PipelineOptions how = pipeline_options(options);
+  how.record = true;
+  const Compiled first = run_pipeline(g.ir(), h200(), how);
+  const std::string text = text_of(first);
+  CHECK(text.find("max_inputs = 7") != std::string::npos);
+  CHECK(made(g, text).source.text() == first.source.text());
+  CHECK(made(g, "").source.text() != first.source.text());
+  const auto edited = [&](const std::string& from, const std::string& to) {
+    return refused(g, with(text, from, to));
+  };
+  CHECK(edited("max_inputs = 7", "max_inputs = 0").find("line 3: max_inputs is '0'") != std::string::npos);
+  CHECK(edited("join = never", "join = ever").find("line 3: join is 'ever'") != std::string::npos);
+  CHECK(edited("join = never", "joint = never").find("line 3: there is no option 'joint'") !=
+        std::string::npos);
+  CHECK(edited("join = never", "streams = 4").find("stands there twice") != std::string::npos);
+  CHECK(refused(g, text + "options {streams = 2}\n").find("there are options already") != std::string::npos);
+}
+
+TEST_CASE("decisions leave nothing to the costs: generated programs for a device of other speeds",
+          "[schedule][fuzz]") {
+  int differ = 0;
+  for (std::uint64_t i = 0; i < 120; ++i) {
+    const fuzz::Told told = fuzz::told_again(fuzz::generate(fuzz::seed_of(20261126, i)));
+    INFO("--seed 20261126 --index " << i);
+    CHECK(told.differs == "");
+    differ += told.model_differs;
+  }
+  for (const char* name : {"bert_layer", "layernorm", "softmax"}) {
+    fuzz::Case c;
+    c.program.graph = example(name).ir();
+    INFO(name);
+    CHECK(fuzz::told_again(c).differs == "");
+  }
+  CHECK(differ > 2);  // else the other speeds would change nothing
+}
+
 TEST_CASE("a text that is no decisions names its line, and what would be right", "[schedule]") {
   const Graph g = model("model", "B");
   const std::string text = text_of(made(g, "")), entry = first_kernel(text);
   const std::string key = entry.substr(0, entry.find('{'));
+  const std::string line = "line " + std::to_string(line_of(text, entry)) + ": ";
   const auto edited = [&](const std::string& choices) {
     return refused(g, with(text, entry, key + choices));
   };
-  CHECK(edited("{mapping = row_block, blok = 96}").find("line 4: there is no key 'blok'") !=
+  CHECK(edited("{mapping = row_block, blok = 96}").find(line + "there is no key 'blok'") !=
         std::string::npos);
-  CHECK(edited("{mapping = row_blok}").find("line 4: mapping is 'row_blok'") != std::string::npos);
-  CHECK(edited("{mapping = row_block, block = 33}").find("line 4: block is '33'") != std::string::npos);
-  CHECK(edited("{mapping = row_block, vector = 3}").find("line 4: vector is '3'") != std::string::npos);
-  CHECK(edited("{mapping = row_block, vector = 99999999999}").find("line 4: vector is '99999999999'") !=
+  CHECK(edited("{mapping = row_blok}").find(line + "mapping is 'row_blok'") != std::string::npos);
+  CHECK(edited("{mapping = row_block, block = 33}").find(line + "block is '33'") != std::string::npos);
+  CHECK(edited("{mapping = row_block, vector = 3}").find(line + "vector is '3'") != std::string::npos);
+  CHECK(edited("{mapping = row_block, vector = 99999999999}").find(line + "vector is '99999999999'") !=
         std::string::npos);
   CHECK(edited("{mapping = row_block, block = 64, block = 64}")
-            .find("line 4: the key 'block' stands there twice") != std::string::npos);
-  CHECK(edited("{mapping = row_block, packed = 1}").find("line 4: packed has a value") != std::string::npos);
-  CHECK(edited("{mapping = row_block,, block = 64}").find("line 4: a key is missing") != std::string::npos);
-  CHECK(edited("{block = 64}").find("line 4: there is no mapping") != std::string::npos);
-  CHECK(edited("{mapping = row_block").find("line 4: ") != std::string::npos);
+            .find(line + "the key 'block' stands there twice") != std::string::npos);
+  CHECK(edited("{mapping = row_block, packed = 1}").find(line + "packed has a value") != std::string::npos);
+  CHECK(edited("{mapping = row_block,, block = 64}").find(line + "a key is missing") != std::string::npos);
+  CHECK(edited("{block = 64}").find(line + "there is no mapping") != std::string::npos);
+  CHECK(edited("{mapping = row_block").find(line) != std::string::npos);
   CHECK(edited("{block = 64, blocks = 2, phase {mapping = row_block, block = 64}, phase {mapping = "
                "row_block, block "
                "= 64}}")
-            .find("line 4: kernel " + key.substr(7, 16) + " cannot run so: 2 phases of 1") !=
+            .find(line + "kernel " + key.substr(7, 16) + " cannot run so: 2 phases of 1") !=
         std::string::npos);
   // Nothing that a kernel can do.
-  CHECK(edited("{mapping = scan_warp}").find("line 4: kernel") != std::string::npos);
+  CHECK(edited("{mapping = scan_warp}").find(line + "kernel") != std::string::npos);
   CHECK(edited("{mapping = row_block, vector = 8}").find("8 elements side by side") != std::string::npos);
   CHECK(edited("{mapping = split, parts = 3, blocks = 2}").find("fewer blocks than parts") !=
         std::string::npos);
@@ -154,14 +237,14 @@ TEST_CASE("a text that is no decisions names its line, and what would be right",
             .find("4 blocks, which are no whole clusters of 3") != std::string::npos);
   CHECK(edited("{mapping = row_block, shared_hold = 7, vector = 4}").find("which are no multiple of 4") !=
         std::string::npos);
-  CHECK(edited("{mapping = row_block, lanes = 1}").find("line 4: lanes is '1'") != std::string::npos);
+  CHECK(edited("{mapping = row_block, lanes = 1}").find(line + "lanes is '1'") != std::string::npos);
   CHECK(edited("{\x1b[31m = 4}").find("there is no key '\\x1b[31m'") != std::string::npos);
   CHECK(edited("{mapping = row_block, across}").find("rows that nothing is reduced across") !=
         std::string::npos);
   // Cut off, of another version, of another target.
   CHECK(refused(g, text.substr(0, text.size() - 9)).find("line ") != std::string::npos);
   CHECK(refused(g, text.substr(0, 17)).find("the target is missing") != std::string::npos);
-  CHECK(refused(g, with(text, "decisions 1", "decisions 2")).find("line 1: ") != std::string::npos);
+  CHECK(refused(g, with(text, "decisions 2", "decisions 1")).find("line 1: ") != std::string::npos);
   CHECK(refused(g, text, "a100").find("decisions: they are for another target") != std::string::npos);
   CHECK(refused(g, text + "kernal x\n").find("'kernal' is no entry") != std::string::npos);
   CHECK(refused(g, text + "kernel 12 {mapping = row_block}\n").find("'12' is no key") != std::string::npos);

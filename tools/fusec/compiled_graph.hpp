@@ -23,7 +23,8 @@ struct CompiledGraph {
   runtime::Binding binding() const { return {runtime::signature_of(source, {}), dims}; }
 };
 
-CompiledGraph compile_graph(const GraphOptions& options);
+/// `record`: for decisions_of.
+CompiledGraph compile_graph(const GraphOptions& options, bool record = false);
 
 /// The launch that a kernel is, and the first of the equal pieces that run it.
 struct KernelOrigin {

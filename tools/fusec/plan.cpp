@@ -78,10 +78,11 @@ std::string plan_text(const CompiledGraph& compiled) {
   return text + summary_line(compiled);
 }
 
-CompiledGraph compile_graph(const GraphOptions& options) {
+CompiledGraph compile_graph(const GraphOptions& options, bool record) {
   const Graph graph = load_graph(options.file);
   const Target target = target_profile(options.profile);
-  const PipelineOptions how = pipeline_options(options.compile);
+  PipelineOptions how = pipeline_options(options.compile);
+  how.record = record;
   check_drop_barrier(graph.ir(), target, how);
   CompiledGraph result;
   result.target = target;
@@ -135,7 +136,7 @@ std::string decisions_text(const CompiledGraph& compiled) {
 int write_instead(const Instead& instead, const PlanOptions& options) {
   const bool to_stdout = instead.file == "-";
   if (!to_stdout) try_file(instead.option, instead.file);
-  const std::string text = instead.text(compile_graph(options.graph));
+  const std::string text = instead.text(compile_graph(options.graph, true));
   if (to_stdout) {
     fmt::print("{}", text);
   } else {

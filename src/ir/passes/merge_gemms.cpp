@@ -46,8 +46,9 @@ int order_of(const std::vector<Dim>& a, const std::vector<Dim>& b) {
 /// Finds the groups.
 class Grouping {
  public:
-  explicit Grouping(const Graph& graph)
+  Grouping(const Graph& graph, const Decide& decide)
       : graph_(graph),
+        decide_(decide),
         fixed_(fixed_values(graph)),
         depth_(graph.nodes.size()),
         stored_(memory_values(graph)),
@@ -154,7 +155,9 @@ class Grouping {
       saved += saved_by(group.sharing, id);
       added += added_by(group.sharing, id);
     }
-    if (group.members.size() < 2 || added >= saved || !slices_proven(group)) return;
+    if (group.members.size() < 2 || !slices_proven(group)) return;
+    const auto members = [&] { return group.members; };
+    if (!decided(decide_, Question::merge, graph_, group.members.front(), added < saved, members)) return;
     for (const NodeId id : group.members) taken_[id] = true;
     groups_.push_back(std::move(group));
   }
@@ -185,6 +188,7 @@ class Grouping {
   }
 
   const Graph& graph_;
+  const Decide& decide_;
   const std::vector<bool> fixed_;
   std::vector<std::uint32_t> depth_;  // matmuls on the longest path to the value, itself included
   const std::vector<bool> stored_;
@@ -340,8 +344,8 @@ class Rewriter {
 
 }  // namespace
 
-Graph merge_gemms(const Graph& graph) {
-  std::vector<Group> groups = Grouping(graph).run();
+Graph merge_gemms(const Graph& graph, const Decide& decide) {
+  std::vector<Group> groups = Grouping(graph, decide).run();
   return groups.empty() ? graph : Rewriter(graph, std::move(groups)).run();
 }
 
