@@ -160,25 +160,6 @@ class KernelLowering {
                       .joined = joined,
                       .row_barrier = [this] { row_barrier(); }};
     builder_.at(phase_->segment.root);
-    switch (launch.mapping) {
-      case Mapping::element:
-        return lower_elements(lowering);
-      case Mapping::tile:
-        return lower_tiles(lowering);
-      case Mapping::row_warp:
-      case Mapping::row_block:
-      case Mapping::column_tile:
-      case Mapping::split:
-        return lower_rows(lowering);
-      case Mapping::scan_warp:
-      case Mapping::scan_thread:
-        return lower_scan(lowering);
-      case Mapping::nest:
-        return lower_nest(lowering);
-    }
-  }
-
-  void lower_nest(Lowering& lowering) const {
     if (schedule::walks_tiles(phase_->choices)) return lower_tiles(lowering);
     switch (info(graph_[schedule::dominant(phase_->segment)].op).relation) {
       case ir::Relation::reduce:

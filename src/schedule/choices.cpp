@@ -60,25 +60,98 @@ std::string KernelChoices::to_string() const {
   return text;
 }
 
-Choices nest_choices(std::vector<Split> splits) {
-  const auto units = [&](char dim, Level level) {
-    return static_cast<int>(std::min<std::int64_t>(1 << 10, units_of(splits, dim, level)));
+std::vector<Split> splits_of(const Choices& choices, bool columns) {
+  if (choices.mapping == Mapping::nest) return choices.splits;
+  std::vector<Split> splits;
+  const auto add = [&](char dim, Level level, std::int64_t extent) {
+    if (extent != 1) splits.push_back({dim, level, extent});
   };
+  constexpr std::int64_t rest = 0;
+  const bool tiles = choices.mapping == Mapping::tile, split = choices.mapping == Mapping::split;
+  const std::int64_t warps = choices.block_threads / 32, lanes = choices.lanes;
+  const char outer = tiles ? 't' : 'r';
+  // Blocks that stay; those of rows that several blocks share without a cluster are another kernel's.
+  const std::int64_t turns = columns                    ? choices.parts
+                             : split && choices.cluster ? choices.blocks / choices.parts
+                                                        : choices.blocks;
+  if (columns || (choices.blocks > 0 && (!split || choices.cluster))) {
+    add(outer, Level::serial, rest);
+    add(outer, Level::grid, turns);
+  } else {
+    add(outer, Level::grid, rest);
+  }
+  switch (choices.mapping) {
+    case Mapping::element:
+      add('r', Level::warp, warps);
+      add('r', Level::lane, 32);
+      add('r', Level::vector, choices.vector);
+      break;
+    case Mapping::tile:
+      add('y', Level::serial, rest);
+      add('y', Level::warp, warps);
+      add('x', Level::lane, 32);
+      add('x', Level::vector, choices.vector);
+      break;
+    case Mapping::row_warp:
+    case Mapping::scan_warp:
+      add('r', Level::warp, warps);
+      add('c', Level::serial, rest);
+      add('r', Level::lane, 32 / lanes);
+      add('c', Level::lane, lanes);
+      add('c', Level::vector, choices.vector);
+      break;
+    case Mapping::scan_thread:
+      add('r', Level::warp, warps);
+      add('c', Level::serial, rest);
+      add('r', Level::lane, 32);
+      break;
+    case Mapping::column_tile:
+      add('c', Level::serial, rest);
+      add('c', Level::warp, warps);
+      add('c', Level::lane, 32 / lanes);
+      add('r', Level::lane, lanes);
+      break;
+    case Mapping::row_block:
+    case Mapping::split:
+      add('c', Level::serial, rest);
+      if (split) add('c', choices.cluster ? Level::cluster : Level::grid, choices.parts);
+      add('c', Level::warp, warps);
+      add('c', Level::lane, 32);
+      add('c', Level::vector, choices.vector);
+      break;
+    case Mapping::nest:
+      break;
+  }
+  return splits;
+}
+
+Choices nest_choices(std::vector<Split> splits) {
+  constexpr std::int64_t most = 1 << 20;  // more than any device takes
+  const auto bounded = [&](std::int64_t units) { return static_cast<int>(std::min(most, units)); };
   std::int64_t warps = 1, vector = 1;
   for (const char dim : {'r', 'c', 'y', 'x'}) {
-    warps *= units(dim, Level::warp);
-    vector *= units(dim, Level::vector);
+    warps *= std::min<std::int64_t>(1 << 10, units_of(splits, dim, Level::warp));
+    vector *= std::min<std::int64_t>(1 << 10, units_of(splits, dim, Level::vector));
   }
-  constexpr std::int64_t most = 1 << 20;  // more than any device takes
-  Choices choices{.mapping = Mapping::nest, .block_threads = static_cast<int>(std::min(most, 32 * warps))};
+  Choices choices{.mapping = Mapping::nest, .block_threads = bounded(32 * warps)};
   choices.cluster = units_of(splits, 'c', Level::cluster) > 1;
-  choices.parts = static_cast<int>(
-      std::min(most, units_of(splits, 'c', Level::grid) * units_of(splits, 'c', Level::cluster)));
-  if (choices.parts == 1)
-    choices.parts = static_cast<int>(std::min(most, units_of(splits, 'r', Level::grid)));
-  choices.vector = static_cast<int>(std::min(most, vector));
+  choices.parts = bounded(units_of(splits, 'c', Level::grid) * units_of(splits, 'c', Level::cluster));
+  if (choices.parts == 1) choices.parts = bounded(units_of(splits, 'r', Level::grid));
+  choices.vector = bounded(vector);
   choices.splits = std::move(splits);
   return choices;
+}
+
+Choices as_nest(const Choices& choices, bool columns) {
+  if (choices.mapping == Mapping::nest) return choices;
+  Choices result = nest_choices(splits_of(choices, columns));
+  result.blocks = columns || (splits_rows(choices) && !choices.cluster) ? choices.blocks : 0;
+  result.hold = choices.hold;
+  result.packed = choices.packed;
+  result.shared_hold = choices.shared_hold;
+  result.online = choices.online;
+  result.across = choices.across;
+  return result;
 }
 
 bool walks_tiles(const Choices& choices) {
@@ -92,38 +165,25 @@ bool splits_rows(const Choices& choices) {
 }
 
 int rows_at_once(const Choices& choices) {
-  if (choices.mapping == Mapping::nest)
-    return static_cast<int>(units_of(choices.splits, 'r', Level::warp) *
-                            units_of(choices.splits, 'r', Level::lane)) *
-           rows_side_by_side(choices);
-  return choices.mapping == Mapping::row_warp ? choices.block_threads / choices.lanes : 1;
-}
-
-int rows_side_by_side(const Choices& choices) {
-  return static_cast<int>(units_of(choices.splits, 'r', Level::vector));
+  const std::vector<Split> splits = splits_of(choices);
+  std::int64_t rows = 1;
+  for (const Level level : {Level::warp, Level::lane, Level::vector}) rows *= units_of(splits, 'r', level);
+  return static_cast<int>(rows);
 }
 
 std::int64_t step_elements(const Choices& choices) {
-  if (choices.mapping == Mapping::nest) {
-    std::int64_t elements = 1;
-    for (const Level level : {Level::grid, Level::cluster, Level::warp, Level::lane, Level::vector})
-      elements *= units_of(choices.splits, 'c', level);
-    return elements;
-  }
-  std::int64_t threads = choices.block_threads;
-  if (choices.mapping == Mapping::row_warp) threads = choices.lanes;
-  if (choices.mapping == Mapping::column_tile) threads = choices.block_threads / choices.lanes;
-  if (choices.mapping == Mapping::split) threads *= choices.parts;
-  return threads * choices.vector;
+  const std::vector<Split> splits = splits_of(choices);
+  std::int64_t elements = 1;
+  for (const Level level : {Level::grid, Level::cluster, Level::warp, Level::lane, Level::vector})
+    elements *= units_of(splits, 'c', level);
+  return elements;
 }
 
 std::int64_t row_trips(const Dim& reduced, const Choices& choices) {
   const std::int64_t most = reduced.max();
   if (most / 8 > reduced.hint()) return 0;
   const std::int64_t at_once = step_elements(choices);
-  const bool nested = choices.mapping == Mapping::nest;
-  const std::int64_t vector = nested ? units_of(choices.splits, 'c', Level::vector) : choices.vector;
-  return (most + at_once - 1) / at_once * vector;
+  return (most + at_once - 1) / at_once * units_of(splits_of(choices), 'c', Level::vector);
 }
 
 }  // namespace fuse::schedule

@@ -64,15 +64,18 @@ struct KernelChoices {
   std::string to_string() const;
 };
 
+/// The loops. `columns`: the stages keep columns, so that blocks take rows in turns (has_columns).
+std::vector<Split> splits_of(const Choices&, bool columns = false);
 /// Those of a nest.
 Choices nest_choices(std::vector<Split> splits);
+/// The same as a list of splits.
+Choices as_nest(const Choices&, bool columns = false);
 /// Whether a block has a tile of two dims, which are no rows.
 bool walks_tiles(const Choices&);
 /// Whether several blocks share a row that none of them walks alone.
 bool splits_rows(const Choices&);
-/// Rows that a block walks at a time, of which each thread walks `rows_side_by_side`.
+/// Rows that a block walks at a time.
 int rows_at_once(const Choices&);
-int rows_side_by_side(const Choices&);
 /// Elements of a row that its threads walk in one step.
 std::int64_t step_elements(const Choices&);
 /// Elements of the longest row that each thread walks; 0 where that is not known, or far from what is usual.

@@ -180,7 +180,7 @@ class Holding {
   Choices columns(int vector) const {
     Choices choices{.mapping = Mapping::row_warp,
                     .block_threads = std::min(256, target_.max_threads_per_block),
-                    .hold = most_held,
+                    .hold = values_.empty() ? 0 : most_held,
                     .vector = vector_that_fits(vector)};
     const bool by_warp = columns_fit_in(choices);
     int registers = fits(choices) || !by_warp ? 64 : 80;  // of a thread: so many are enough for what fits
@@ -224,7 +224,7 @@ class Holding {
   /// Threads that keep columns hold only as much of a row as these leave room for.
   Choices with_room_left(Choices choices) const {
     const std::int64_t left = room(choices) - trips(choices) * column_words(graph_, segment_.stages);
-    choices.hold = static_cast<int>(std::clamp<std::int64_t>(left, 0, most_held));
+    choices.hold = values_.empty() ? 0 : static_cast<int>(std::clamp<std::int64_t>(left, 0, most_held));
     return choices;
   }
   /// Threads walk whole vectors of a row: of a short one, narrower ones are less to hold.

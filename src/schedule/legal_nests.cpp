@@ -153,7 +153,8 @@ class Enumeration {
 
   void caches(Choices choices) {
     handoffs(choices);
-    if (segment_.stages.size() == 1) return;
+    const Segment run = staged(graph_, segment_, choices);
+    if (held_values(graph_, run).empty()) return;  // nothing is needed again
     for (const int hold : numbers_.hold) {
       if (hold == 0) continue;
       choices.hold = hold;
@@ -172,9 +173,10 @@ class Enumeration {
 
   /// What blocks leave for each other, launches combine; or one kernel, whose blocks wait.
   void handoffs(Choices choices) {
-    consider(choices);
     const Segment run = staged(graph_, segment_, choices);
-    if (!has_columns(run) && (!splits_rows(choices) || choices.cluster)) return;
+    const bool apart = splits_rows(choices) && !choices.cluster;  // from launch to launch nothing is held
+    if (!apart || choices.hold == 0) consider(choices);
+    if (!has_columns(run) && !apart) return;
     choices.blocks =
         has_columns(run) ? choices.parts : choices.parts * std::max(1, target_.sms / choices.parts);
     consider(choices);
@@ -211,23 +213,6 @@ std::string structure_of(const Choices& choices) {
   if (choices.online) text += ", online";
   if (choices.across) text += ", across";
   return text;
-}
-
-Choices as_nest(const ir::Graph& graph, const Segment& segment, const Choices& choices) {
-  if (choices.mapping == Mapping::nest) return choices;
-  const Segment run = staged(graph, segment, choices);
-  Choices result = nest_choices(launches(graph, run, choices).front().nest.splits);
-  const bool parts = (splits_rows(choices) && !choices.cluster) || has_columns(run);
-  result.blocks = parts ? choices.blocks : 0;
-  const bool apart = splits_rows(choices) && !choices.cluster && choices.blocks == 0;
-  if (!apart && !values_to_hold(graph, run, choices.packed).empty()) {
-    result.hold = choices.hold;
-    result.packed = choices.packed;
-  }
-  result.shared_hold = choices.shared_hold;
-  result.online = choices.online;
-  result.across = choices.across;
-  return result;
 }
 
 }  // namespace fuse::schedule

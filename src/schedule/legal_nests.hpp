@@ -37,7 +37,4 @@ void each_legal_nest(const ir::Graph&, const Segment&, const Target&, const Nest
 /// Choices without their numbers: "r:grid r:warp c:serial c:lane, hold".
 std::string structure_of(const Choices&);
 
-/// The same loops as a list of splits. Pure; what is a nest stays as it is.
-Choices as_nest(const ir::Graph&, const Segment&, const Choices&);
-
 }  // namespace fuse::schedule

@@ -127,21 +127,6 @@ Dim stride(const Nest& nest, std::size_t i) {
   return product;
 }
 
-Nest in_turns(Nest nest, std::int64_t blocks) {
-  std::int64_t others = 1;
-  for (const Split& split : nest.splits) {
-    if (split.level == Level::grid && split.extent > 0) others *= split.extent;
-  }
-  const auto first = std::find_if(nest.splits.begin(), nest.splits.end(), [](const Split& split) {
-    return split.level == Level::grid && split.extent == 0;
-  });
-  if (first == nest.splits.end()) return nest;
-  first->level = Level::serial;
-  const Split turn{first->dim, Level::grid, std::max<std::int64_t>(1, blocks / others)};
-  if (turn.extent > 1) nest.splits.insert(first + 1, turn);
-  return nest;
-}
-
 Nest without_turns(Nest nest) {
   if (nest.splits.empty() || nest.splits[0].level != Level::serial) return nest;
   nest.splits[0].level = Level::grid;

@@ -60,10 +60,7 @@ std::int64_t units_of(const std::vector<Split>&, char dim, Level);
 Dim units(const Nest&, Level);
 /// Elements of its dim from one unit of splits[i] to the next.
 Dim stride(const Nest&, std::size_t i);
-/// The nest whose first split over the grid is taken by `blocks` blocks in turns. Fixed splits over the grid
-/// stay, so the nest has the greatest multiple of their units that `blocks` has.
-Nest in_turns(Nest, std::int64_t blocks);
-/// The nest that `in_turns` made it of: what one turn is to it, is a block.
+/// Where blocks take the first dim in turns (r:serial r:grid5): the nest that has a block for each turn.
 Nest without_turns(Nest);
 /// Why no kernel can have it; empty: one can.
 std::string defect_of(const Nest&);

@@ -116,16 +116,6 @@ std::string defect_of_columns(const Segment& segment, const Choices& choices) {
   return turns ? "" : "columns are kept by blocks that take rows in turns: r:serial";
 }
 
-/// A cache that nothing fills.
-std::string defect_of_caches(const ir::Graph& graph, const Segment& segment, const Choices& choices) {
-  if (choices.hold == 0) return "";
-  if (values_to_hold(graph, segment, choices.packed).empty())
-    return "registers that hold, where nothing is needed again";
-  if (splits_rows(choices) && !choices.cluster && choices.blocks == 0)
-    return "registers that hold, where each pass is a launch of its own";
-  return "";
-}
-
 /// A scan meets the elements of a row in order: a thread by itself, or the lanes of a warp with each other.
 std::string defect_of_scan(const Choices& choices) {
   for (const Split& split : choices.splits) {
@@ -152,7 +142,8 @@ std::string defect_of_tiles(const ir::Graph& graph, const Segment& segment, cons
 }
 
 Nest nest_to_check(const ir::Graph& graph, const Segment& segment, const Choices& choices, const Dims& dims) {
-  const std::vector<Dim>& all = graph[segment.root].type.dims;
+  const ir::NodeId stored = segment.in_place ? graph[segment.root].operands[1] : segment.root;
+  const std::vector<Dim>& all = graph[stored].type.dims;
   if (dims.outer == 't') {
     const int side = tile_side(choices.vector);
     return {.dims = {{'t', product(tile_dims(all, transposed(graph, segment).value(), choices.vector))},
@@ -172,7 +163,6 @@ std::string defect_of_loops(const ir::Graph& graph, const Segment& segment, cons
   const ir::Relation relation = info(graph[dominant(segment)].op).relation;
   const bool scans = relation == ir::Relation::scan, reduces = relation == ir::Relation::reduce;
   const bool tiles = walks_tiles(choices);
-  if (segment.in_place) return "an update in place, which has no nest of its own";
   if (tiles && (scans || reduces)) return "tiles of what is reduced";
   const Dims dims = tiles ? Dims{'t', 'y', true} : Dims{'r', 'c', scans || reduces};
   for (const std::string& defect : {defect_of_order(choices.splits), defect_of_rests(choices.splits, dims)}) {
@@ -186,7 +176,7 @@ std::string defect_of_loops(const ir::Graph& graph, const Segment& segment, cons
        {defect_of(nest_to_check(graph, segment, choices, dims)), scans ? defect_of_scan(choices) : "",
         tiles || scans ? "" : defect_of_vectors(graph, segment, choices.splits),
         defect_of_cluster(choices, target), defect_of_blocks(segment, choices),
-        defect_of_columns(segment, choices), defect_of_caches(graph, segment, choices)}) {
+        defect_of_columns(segment, choices)}) {
     if (!defect.empty()) return defect;
   }
   return "";

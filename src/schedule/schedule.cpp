@@ -74,86 +74,20 @@ DType index_type(const ir::Graph& graph, const analysis::Facts& facts, const Seg
   return largest <= int_limit ? i32 : i64;
 }
 
-/// What a nest needs to know beside its launch.
-struct NestForm {
-  char kept = 'r', walked = 'c';  ///< names of the dims of the results, and of what each result combines
-  int parts = 1;                  ///< blocks that share a row or, of columns, all rows
-  bool columns = false;
-};
-
-Nest nest_of(const KernelSchedule& kernel, const NestForm& form = {}) {
-  const auto [kept, walked, parts, columns] = form;
-  const std::int64_t warps = kernel.block_threads / 32, lanes = kernel.lanes;
-  Nest nest{.dims = {{kept, kernel.results}, {walked, kernel.reduced}}, .splits = {}};
-  const auto add = [&](char dim, Level level, std::int64_t extent) {
-    if (extent != 1) nest.splits.push_back({dim, level, extent});
-  };
-  constexpr std::int64_t rest = 0;
-  if (columns) {
-    add(kept, Level::serial, rest);
-    add(kept, Level::grid, parts);
-  } else {
-    add(kept, Level::grid, rest);
-  }
-  switch (kernel.mapping) {
-    case Mapping::element:
-    case Mapping::scan_thread:
-      add(kept, Level::warp, warps);
-      if (kernel.mapping == Mapping::scan_thread) add(walked, Level::serial, rest);
-      add(kept, Level::lane, 32);
-      add(kept, Level::vector, kernel.vector);
-      return nest;
-    case Mapping::tile:
-      nest.dims.push_back({'x', tile_side(kernel.vector)});
-      add(walked, Level::serial, rest);
-      add(walked, Level::warp, warps);
-      add('x', Level::lane, 32);
-      add('x', Level::vector, kernel.vector);
-      return nest;
-    case Mapping::column_tile:
-      add(walked, Level::serial, rest);
-      add(walked, Level::warp, warps);
-      add(walked, Level::lane, 32 / lanes);
-      add(kept, Level::lane, lanes);
-      return nest;
-    case Mapping::row_warp:
-    case Mapping::scan_warp:
-      add(kept, Level::warp, warps);
-      add(walked, Level::serial, rest);
-      add(kept, Level::lane, 32 / lanes);
-      add(walked, Level::lane, lanes);
-      break;
-    case Mapping::nest:
-      return nest;
-    case Mapping::row_block:
-    case Mapping::split:
-      add(walked, Level::serial, rest);
-      if (!columns) add(walked, kernel.cluster > 1 ? Level::cluster : Level::grid, parts);
-      add(walked, Level::warp, warps);
-      add(walked, Level::lane, 32);
-      break;
-  }
-  add(walked, Level::vector, kernel.vector);
-  return nest;
-}
-
 Dim blocks_of(const Nest& nest) { return units(nest, Level::grid) * units(nest, Level::cluster); }
 
-/// The loops, and from them the blocks: what each does at a time, and how many there are.
-void set_nest(KernelSchedule& kernel, Nest nest) {
+void add_splits(Nest& nest, std::initializer_list<Split> splits) {
+  for (const Split& split : splits) {
+    if (split.extent != 1) nest.splits.push_back(split);
+  }
+}
+
+/// The loops, and from them the blocks: what each does at a time, and how many there are. Where columns are
+/// kept from row to row, no block is one of several turns.
+void set_nest(KernelSchedule& kernel, Nest nest, bool columns = false) {
+  kernel.grid = blocks_of(nest);
+  kernel.tiles = columns ? kernel.grid : blocks_of(without_turns(nest));
   kernel.nest = std::move(nest);
-  kernel.tiles = kernel.grid = blocks_of(kernel.nest);
-}
-
-/// The loops that are chosen. Where columns are kept from row to row, no block is one of several turns.
-void set_chosen(KernelSchedule& kernel, const std::vector<Split>& splits, bool columns) {
-  set_nest(kernel, {.dims = {{'r', kernel.results}, {'c', kernel.reduced}}, .splits = splits});
-  if (!columns) kernel.tiles = blocks_of(without_turns(kernel.nest));
-}
-
-void take_turns(KernelSchedule& kernel, int blocks) {
-  kernel.nest = in_turns(kernel.nest, blocks / kernel.cluster);
-  kernel.grid = blocks;
 }
 
 /// What a segment reduces or scans, and what a mapping is for.
@@ -237,111 +171,126 @@ std::int64_t shared_bytes(const ir::Graph& graph, const Piece& piece, const Kern
 }
 
 std::int64_t shared_bytes(const ir::Graph& graph, const Segment& segment, const Choices& choices) {
-  const auto bytes = [&](const Stage& stage) {
-    std::int64_t sum = 0;
-    for (const DType dtype : reduction_state(graph, stage)) sum += static_cast<std::int64_t>(size_of(dtype));
-    return sum;
-  };
-  const bool by_tile = choices.mapping == Mapping::column_tile,
-             by_warp = choices.mapping == Mapping::row_warp;
-  std::int64_t states = 0, columns = 0;  // of a block: of each reduction
-  if (by_tile) states = choices.block_threads / 32 * choices.lanes;
-  if (choices.mapping == Mapping::row_block || choices.mapping == Mapping::split)
-    states = choices.block_threads / 32;
-  const bool nested = choices.mapping == Mapping::nest;
-  const std::int64_t warps_of_row = units_of(choices.splits, 'c', Level::warp),
-                     rows_of_warps = units_of(choices.splits, 'r', Level::warp);
-  if (nested && warps_of_row > 1) states = warps_of_row * rows_at_once(choices);
-  const bool warps_keep = by_warp || rows_of_warps > 1;
-  if (warps_keep || choices.blocks > 0) columns = choices.block_threads;
-  if (warps_keep && choices.blocks > 0) columns += choices.block_threads;
   if (walks_tiles(choices)) return tile_bytes(graph, transposed(graph, segment).value(), choices.vector);
+  const std::vector<Split> splits = splits_of(choices, has_columns(segment));
+  const std::int64_t rows = rows_at_once(choices), warps_of_row = units_of(splits, 'c', Level::warp);
+  // States of each reduction: what warps leave of their rows, and what a cluster's blocks leave for each
+  // other.
+  const std::int64_t states = (warps_of_row > 1 ? warps_of_row * rows : 0) + (choices.cluster ? rows : 0);
+  // Of columns: what warps leave that have rows of their own, and what those leave that combine blocks'
+  // parts.
+  const bool own_rows = units_of(splits, 'r', Level::warp) > 1;
+  const std::int64_t columns = choices.block_threads * (std::int64_t{own_rows} + (choices.blocks > 0));
   std::int64_t sum = 0;
   if (choices.shared_hold > 0) {
     for (const Held& held : loaded_values(graph, segment)) {
       const auto element = static_cast<std::int64_t>(size_of(graph[held.node].type.dtype));
-      sum += element * choices.shared_hold * rows_at_once(choices);
+      sum += element * choices.shared_hold * rows;
     }
   }
   for (const Stage& stage : segment.stages) {
-    const std::int64_t peers = nested ? rows_at_once(choices) : 1;
-    if (stage.form == Stage::Form::reduce) sum += (states + choices.cluster * peers) * bytes(stage);
-    if (stage.form == Stage::Form::column_reduce) sum += columns * bytes(stage);
+    const bool row = stage.form == Stage::Form::reduce;
+    if (!row && stage.form != Stage::Form::column_reduce) continue;
+    for (const DType dtype : reduction_state(graph, stage))
+      sum += (row ? states : columns) * static_cast<std::int64_t>(size_of(dtype));
   }
   return sum;
 }
 
+namespace {
+
+/// What combines the parts that blocks left of each of `values` values called `kept`.
+KernelSchedule combining(char kept, const Dim& values, const Choices& choices, int most_threads) {
+  KernelSchedule combine{.role = KernelSchedule::Role::combine,
+                         .results = values,
+                         .reduced = choices.parts,
+                         .block_threads = choices.blocks > 0 ? choices.block_threads
+                                                             : std::min(most_threads, choices.block_threads),
+                         .section = 1};
+  combine.nest.dims = {{kept, values}, {'p', choices.parts}};
+  return combine;
+}
+
+/// A warp, or some of its lanes, for each row: as many as combine the parts where blocks wait for each other,
+/// so that both ways add in one order.
+KernelSchedule combining_rows(const Dim& rows, const Choices& choices) {
+  KernelSchedule combine = combining('r', rows, choices, 128);
+  combine.mapping = Mapping::row_warp;
+  const std::int64_t lanes = units_of(splits_of(choices), 'c', Level::lane);
+  Nest nest = std::move(combine.nest);
+  add_splits(nest, {{'r', Level::grid},
+                    {'r', Level::warp, combine.block_threads / 32},
+                    {'p', Level::serial},
+                    {'r', Level::lane, 32 / lanes},
+                    {'p', Level::lane, lanes}});
+  set_nest(combine, std::move(nest));
+  return combine;
+}
+
+/// Columns side by side, which the threads beside them share.
+KernelSchedule combining_columns(const Dim& columns, const Choices& choices) {
+  KernelSchedule combine = combining('c', columns, choices, 256);
+  combine.mapping = Mapping::column_tile;
+  const std::int64_t lanes = tile_lanes(columns, choices.parts, fewest_tile_lanes);
+  Nest nest = std::move(combine.nest);
+  add_splits(nest, {{'c', Level::grid},
+                    {'p', Level::serial},
+                    {'p', Level::warp, combine.block_threads / 32},
+                    {'p', Level::lane, 32 / lanes},
+                    {'c', Level::lane, lanes}});
+  set_nest(combine, std::move(nest));
+  return combine;
+}
+
+/// The dims of the loops that walk what the segment reads.
+std::vector<Nest::LoopDim> loop_dims(const ir::Graph& graph, const Segment& segment, const Choices& choices,
+                                     const KernelSchedule& kernel) {
+  if (!walks_tiles(choices)) return {{'r', kernel.results}, {'c', kernel.reduced}};
+  const int side = tile_side(choices.vector);
+  const std::vector<Dim> tiles =
+      tile_dims(graph[segment.root].type.dims, transposed(graph, segment).value(), choices.vector);
+  return {{'t', product(tiles)}, {'y', side}, {'x', side}};
+}
+
+}  // namespace
+
 std::vector<KernelSchedule> launches(const ir::Graph& graph, const Segment& segment, const Choices& choices) {
-  KernelSchedule kernel{.mapping = choices.mapping,
-                        .block_threads = choices.block_threads,
-                        .vector = choices.vector,
-                        .lanes = choices.lanes};
-  if (form_of(graph, segment) == Form::element) {
+  KernelSchedule kernel{
+      .mapping = choices.mapping, .block_threads = choices.block_threads, .vector = choices.vector};
+  const Form form = form_of(graph, segment);
+  if (form == Form::element) {
     const NodeId stored = segment.in_place ? graph[segment.root].operands[1] : segment.root;
     kernel.results = product(graph[stored].type.dims);
     kernel.reduced = 1;
-    if (walks_tiles(choices)) {
-      KernelSchedule tile = kernel;
-      tile.results =
-          product(tile_dims(graph[stored].type.dims, transposed(graph, segment).value(), choices.vector));
-      tile.reduced = tile_side(choices.vector);
-      tile.mapping = Mapping::tile;
-      set_nest(kernel, nest_of(tile, {.kept = 't', .walked = 'y'}));
-      if (choices.mapping == Mapping::nest) {
-        kernel.nest.splits = choices.splits;
-        kernel.grid = units(kernel.nest, Level::grid);
-      }
-    } else if (choices.mapping == Mapping::nest) {
-      set_chosen(kernel, choices.splits, false);
-    } else {
-      set_nest(kernel, nest_of(kernel));
-    }
-    if (choices.blocks > 0) take_turns(kernel, choices.blocks);
-    return {kernel};
+  } else {
+    const LoopShape shape = loop_shape(graph, segment);
+    kernel.results = product(shape.kept);
+    kernel.reduced = product(shape.reduced);
   }
-  const LoopShape shape = loop_shape(graph, segment);
-  kernel.results = product(shape.kept);
-  kernel.reduced = product(shape.reduced);
   const bool columns = has_columns(segment);
   if (choices.cluster) kernel.cluster = choices.parts;
-  const bool nested = choices.mapping == Mapping::nest;
-  if (nested) {
-    set_chosen(kernel, choices.splits, columns);
-  } else {
-    set_nest(kernel, nest_of(kernel, {.parts = columns ? 1 : choices.parts}));
-  }
+  set_nest(kernel,
+           {.dims = loop_dims(graph, segment, choices, kernel), .splits = splits_of(choices, columns)},
+           columns);
   // Rows without elements have no prefix sums, however many rows there are.
-  if (form_of(graph, segment) == Form::scan && kernel.reduced.is(0)) kernel.tiles = kernel.grid = 0;
-  if (choices.cluster || (!splits_rows(choices) && !columns)) {
-    if (choices.blocks > 0) take_turns(kernel, choices.blocks);
-    return {kernel};
-  }
+  if (form == Form::scan && kernel.reduced.is(0)) kernel.tiles = kernel.grid = 0;
+  if (choices.cluster || (!splits_rows(choices) && !columns)) return {kernel};
   KernelSchedule joined = kernel;
   joined.role = KernelSchedule::Role::joined;
   joined.grid = choices.blocks;
   joined.nest = {};
   kernel.role = KernelSchedule::Role::partial;
+  std::vector<KernelSchedule> kernels;
   if (splits_stages(segment, choices)) {
-    std::vector<KernelSchedule> kernels(section_count(segment, choices), kernel);
+    kernels.assign(section_count(segment, choices), kernel);
     for (std::size_t i = 0; i < kernels.size(); ++i) kernels[i].section = i;
     kernels.back().role = KernelSchedule::Role::combine;
-    if (choices.blocks > 0) kernels.push_back(joined);
-    return kernels;
+  } else {
+    kernels = {kernel, columns ? combining_columns(kernel.reduced, choices)
+                               : combining_rows(kernel.results, choices)};
   }
-  KernelSchedule combine{.role = KernelSchedule::Role::combine,
-                         .mapping = columns ? Mapping::column_tile : Mapping::row_warp,
-                         .results = columns ? kernel.reduced : kernel.results,
-                         .reduced = choices.parts,
-                         .block_threads = std::min(columns ? 256 : 128, choices.block_threads),
-                         .section = 1};
-  if (columns) combine.lanes = tile_lanes(combine.results, choices.parts, fewest_tile_lanes);
-  // As many lanes as combine the parts where blocks wait for each other, so that both ways add in one order.
-  if (nested && !columns) combine.lanes = static_cast<int>(units_of(choices.splits, 'c', Level::lane));
-  if (columns && !nested) set_nest(kernel, nest_of(kernel, {.parts = choices.parts, .columns = true}));
-  if (choices.blocks > 0) combine.block_threads = choices.block_threads;
-  set_nest(combine, nest_of(combine, {.kept = columns ? 'c' : 'r', .walked = 'p'}));
-  if (choices.blocks == 0) return {kernel, combine};
-  return {kernel, combine, joined};
+  if (choices.blocks > 0) kernels.push_back(joined);
+  return kernels;
 }
 
 namespace {
@@ -485,11 +434,11 @@ std::string print(const ir::Graph& graph, const Schedule& schedule) {
 namespace {
 
 /// Why shared memory cannot hold elements of a row so; empty: it can, or holds none.
-std::string defect_of_shared_hold(const Segment& segment, const Choices& choices) {
+std::string defect_of_shared_hold(const ir::Graph& graph, const Segment& segment, const Choices& choices) {
   if (choices.shared_hold == 0) return "";
-  const bool by_rows = choices.mapping == Mapping::row_warp || choices.mapping == Mapping::row_block ||
-                       (choices.mapping == Mapping::nest && !splits_rows(choices));
-  if (!by_rows && !choices.cluster) return "which takes a warp, a block or a cluster for each row";
+  if (form_of(graph, segment) != Form::reduce) return "where no row is reduced";
+  if (splits_rows(choices) && !choices.cluster)
+    return "which takes a warp, a block or a cluster for each row";
   if (has_columns(segment)) return "beside columns";
   if (choices.hold > 0) return "beside registers that hold them";
   const std::int64_t step = choices.cluster ? step_elements(choices) / choices.parts : choices.vector;
@@ -497,32 +446,25 @@ std::string defect_of_shared_hold(const Segment& segment, const Choices& choices
   return "";
 }
 
-/// What is wrong with the mapping that is chosen for a segment; empty: nothing.
-std::string defect_of_mapping(const ir::Graph& graph, const Segment& segment, const Choices& choices,
-                              const Target& target) {
+/// What is wrong with a name for loops, before they are looked at; empty: nothing.
+std::string defect_of_name(const ir::Graph& graph, const Segment& segment, const Choices& choices) {
+  const bool split = choices.mapping == Mapping::split, columns = has_columns(segment);
   if (form_of(graph, segment) != form_of(choices.mapping)) return "the mapping does not fit the segment";
-  const auto tiled = choices.mapping == Mapping::tile ? transposed(graph, segment) : std::nullopt;
-  if (choices.mapping == Mapping::tile && !tiled) return "tiles of what is not transposed";
-  const int widest = tiled ? tile_vector(graph, segment, *tiled) : widest_vector(graph, segment);
-  if (choices.vector < 1 || choices.vector > widest || !std::has_single_bit(unsigned(choices.vector)))
-    return fmt::format("{} elements side by side, of {}", choices.vector, widest);
+  const bool packs =
+      (choices.mapping == Mapping::row_warp && !columns) || choices.mapping == Mapping::column_tile;
+  if (choices.lanes < 2 || choices.lanes > 32 || (choices.lanes != 32 && !packs))
+    return fmt::format("rows of {} lanes", choices.lanes);
   if (choices.vector > 1 && choices.mapping == Mapping::column_tile)
     return "columns side by side in a thread";
-  const bool packs = (choices.mapping == Mapping::row_warp && !has_columns(segment)) ||
-                     choices.mapping == Mapping::column_tile;
-  const bool power = choices.lanes > 1 && choices.lanes <= 32 && (choices.lanes & (choices.lanes - 1)) == 0;
-  if (!power || (choices.lanes != 32 && !packs)) return fmt::format("rows of {} lanes", choices.lanes);
-  if (choices.cluster && choices.mapping != Mapping::split) return "a cluster, of one block for each row";
-  if (choices.cluster && choices.parts > target.max_cluster)
-    return fmt::format("a cluster of {} blocks on {}", choices.parts, target.name);
+  if (choices.vector > 1 && form_of(choices.mapping) == Form::scan)
+    return "elements side by side, which a scan meets one by one";
+  if (choices.cluster && !split) return "a cluster, of one block for each row";
   if (choices.cluster && choices.blocks % choices.parts != 0)
     return fmt::format("{} blocks, which are no whole clusters of {}", choices.blocks, choices.parts);
-  if (choices.parts > 1 && choices.mapping != Mapping::split && !has_columns(segment))
+  if (choices.parts > 1 && !split && !columns)
     return fmt::format("{} parts of a row that one block has, or a part of one", choices.parts);
-  if (choices.blocks > 0 && form_of(choices.mapping) == Form::scan) return "blocks that stay, of a scan";
-  if (choices.mapping == Mapping::split && choices.parts < 2) return "several blocks for a row, of one part";
-  if (choices.blocks > 0 && choices.mapping == Mapping::split && choices.blocks < choices.parts)
-    return "fewer blocks than parts of a row";
+  if (split && choices.parts < 2) return "several blocks for a row, of one part";
+  if (split && columns) return "several blocks for a row, whose columns are kept";
   return "";
 }
 
@@ -532,12 +474,14 @@ std::string defect_of(const ir::Graph& graph, const Segment& segment, const Choi
   if (choices.block_threads < 32 || choices.block_threads > target.max_threads_per_block ||
       choices.block_threads % 32 != 0)
     return fmt::format("a block of {} threads on {}", choices.block_threads, target.name);
-  const bool nested = choices.mapping == Mapping::nest;
-  const std::string defect = nested ? defect_of_loops(graph, segment, choices, target)
-                                    : defect_of_mapping(graph, segment, choices, target);
-  if (!defect.empty()) return defect;
+  if (choices.mapping != Mapping::nest) {
+    if (const std::string defect = defect_of_name(graph, segment, choices); !defect.empty()) return defect;
+  }
+  const Choices nest = as_nest(choices, has_columns(segment));
+  if (const std::string defect = defect_of_loops(graph, segment, nest, target); !defect.empty())
+    return defect;
   if (choices.across && !has_columns(segment)) return "rows that nothing is reduced across";
-  if (const std::string shared = defect_of_shared_hold(segment, choices); !shared.empty())
+  if (const std::string shared = defect_of_shared_hold(graph, segment, choices); !shared.empty())
     return fmt::format("{} elements of a row in shared memory, {}", choices.shared_hold, shared);
   if (choices.packed && choices.hold == 0) return "registers that hold packed, of which there are none";
   if (has_columns(segment) && !columns_fit(graph, segment, choices)) return "columns that no thread can keep";

@@ -32,7 +32,6 @@ struct KernelSchedule {
   Dim grid{};     ///< blocks
   int block_threads = 256;
   int vector = 1;  ///< Choices', of launches that walk what the piece reads
-  int lanes = 32;
   DType index_type = i64;
   int cluster = 1;          ///< blocks of a cluster; 1: none
   int aimed_blocks = 1;     ///< that a multiprocessor is to hold at a time (launch_bounds.hpp)

@@ -50,6 +50,7 @@ Instead, from --index I on, generated programs that
 Alone:
   --replay FILE         one file of the corpus
   --seed S --index I    one program of a run; with --print, its text instead; with --compiled, what is made of it
+                        (with --right, --searched or --planted besides, the text is that of their programs)
   --answers FIRST       runs --count programs from there on, and writes what went in and came out (answers.hpp)
 )";
 
@@ -318,6 +319,11 @@ int main_of(int argc, char** argv) {
   }
   if (options.told > 0)
     return run_told(options.run.seed, std::max<std::int64_t>(0, options.index), options.told);
+  if (wanted(options.judge) > 0 && options.print) {
+    const Case one = generate(seed_of(options.run.seed, static_cast<std::uint64_t>(options.index)), f64);
+    fmt::print("{}", to_text(one, fmt::format("seed {} index {}, in f64", options.run.seed, options.index)));
+    return 0;
+  }
   if (wanted(options.judge) > 0) {
     JudgeSettings settings = options.judge;
     settings.seed = options.run.seed;

@@ -8,6 +8,7 @@
 #include "pipeline.hpp"
 #include "schedule/nest_rules.hpp"
 #include "schedule/paper_choices.hpp"
+#include "schedule/staged.hpp"
 #include "schedule_support.hpp"
 #include "support/nest_segments.hpp"
 
@@ -72,7 +73,7 @@ TEST_CASE("legal nests: what choosers make is among them", "[schedule]") {
         if (const auto printed = paper_choices(cut.graph, cut.piece, target))
           made.push_back(printed->phases[0]);
         for (const Choices& choices : made) {
-          const Choices nest = as_nest(cut.graph, cut.segment(), choices);
+          const Choices nest = as_nest(choices, has_columns(staged(cut.graph, cut.segment(), choices)));
           INFO(segment.name << " " << rows << " x " << columns << " on " << profile << ": "
                             << choices.to_string() << " is " << nest.to_string());
           CHECK(misfit(cut.graph, cut.piece, {{nest}}, target) == "");

@@ -38,18 +38,19 @@ TEST_CASE("a nest: units and strides are read off the list", "[schedule]") {
 }
 
 TEST_CASE("a nest: its units visit each element once", "[schedule]") {
-  for (const Nest& nest : {by_warp, in_turns(by_warp, 5),
-                           rows({{'r', Level::grid},
-                                 {'r', Level::warp, 2},
-                                 {'r', Level::lane, 4},
-                                 {'c', Level::serial},
-                                 {'c', Level::lane, 8}}),
-                           rows({{'r', Level::serial},
-                                 {'r', Level::grid, 7},
-                                 {'c', Level::serial},
-                                 {'c', Level::grid, 3},
-                                 {'c', Level::warp, 2},
-                                 {'c', Level::lane, 32}})}) {
+  for (const Nest& nest :
+       {by_warp, rows(parse_splits("r:serial r:grid5 r:warp8 c:serial c:lane32 c:vector4").value()),
+        rows({{'r', Level::grid},
+              {'r', Level::warp, 2},
+              {'r', Level::lane, 4},
+              {'c', Level::serial},
+              {'c', Level::lane, 8}}),
+        rows({{'r', Level::serial},
+              {'r', Level::grid, 7},
+              {'c', Level::serial},
+              {'c', Level::grid, 3},
+              {'c', Level::warp, 2},
+              {'c', Level::lane, 32}})}) {
     INFO(to_string(nest));
     REQUIRE(defect_of(nest).empty());
     for (const Nest::LoopDim& dim : nest.dims) {
@@ -73,13 +74,13 @@ TEST_CASE("a nest: its units visit each element once", "[schedule]") {
   }
 }
 
-TEST_CASE("a nest in turns has the blocks that it is given", "[schedule]") {
-  CHECK(to_string(in_turns(by_warp, 5)) == "r:serial r:grid5 r:warp8 c:serial c:lane32 c:vector4");
-  const Nest split =
-      rows({{'r', Level::grid}, {'c', Level::serial}, {'c', Level::grid, 4}, {'c', Level::lane, 32}});
-  CHECK(to_string(in_turns(split, 16)) == "r:serial r:grid4 c:serial c:grid4 c:lane32");
-  CHECK(to_string(in_turns(split, 7)) == "r:serial c:serial c:grid4 c:lane32");
-  CHECK(units(in_turns(split, 7), Level::grid).is(4));
+TEST_CASE("a nest without its turns has a block for each", "[schedule]") {
+  const auto blocks = [](std::string_view splits) {
+    return to_string(without_turns(rows(parse_splits(splits).value())));
+  };
+  CHECK(blocks("r:serial r:grid5 r:warp8 c:serial c:lane32") == "r:grid r:warp8 c:serial c:lane32");
+  CHECK(blocks("r:serial c:serial c:grid4 c:lane32") == "r:grid c:serial c:grid4 c:lane32");
+  CHECK(blocks("r:grid c:serial c:lane32") == "r:grid c:serial c:lane32");
 }
 
 TEST_CASE("a nest that no kernel can have is refused with its reason", "[schedule]") {
@@ -111,9 +112,4 @@ TEST_CASE("a schedule whose nest has other threads than its launch is refused", 
   const std::string said = thrown_by([&] { verify(made.graph, schedule, target); });
   INFO(said);
   CHECK(said.find("nest r:grid") != std::string::npos);
-}
-
-TEST_CASE("a nest: turns are taken back", "[schedule]") {
-  for (const std::int64_t blocks : {1, 5, 264}) CHECK(without_turns(in_turns(by_warp, blocks)) == by_warp);
-  CHECK(without_turns(by_warp) == by_warp);
 }

@@ -119,6 +119,6 @@ TEST_CASE("shared memory holds rows of known mappings alone", "[stitch][schedule
   choices.cluster = false;
   CHECK(verified(choices).find("192 elements of a row in shared memory") != std::string::npos);
   choices = good;
-  choices.mapping = Mapping::column_tile;
-  CHECK(verified(choices).find("100 elements of a row in shared memory") != std::string::npos);
+  choices.mapping = Mapping::column_tile;  // a part of shared memory for each of the 32 rows
+  CHECK(verified(choices) == "no error");
 }
