@@ -193,7 +193,8 @@ class PieceCompiler {
         options_(options),
         watch_(watch) {}
 
-  std::vector<schedule::PlannedLaunch> run() {
+  /// Of each piece.
+  std::vector<std::optional<schedule::PieceKernels>> run() {
     equal_ = schedule::equal_pieces(result_.graph, result_.partition);
     if (options_.decisions) {
       const schedule::DecisionOptions how{.skip_unfit = options_.skip_unfit_decisions,
@@ -209,7 +210,7 @@ class PieceCompiler {
     watch_.lap("schedule");
     lower();
     watch_.lap("lower");
-    return launches();
+    return kernels();
   }
 
  private:
@@ -338,30 +339,34 @@ class PieceCompiler {
   }
 
   /// Each piece gives the kernels of its unit its own buffers.
-  std::vector<schedule::PlannedLaunch> launches() const {
-    std::vector<schedule::PlannedLaunch> result;
+  std::vector<std::optional<schedule::PieceKernels>> kernels() const {
+    std::vector<std::optional<schedule::PieceKernels>> result(unit_of_.size());
+    std::size_t schedule = 0, launch = 0;
     for (std::uint32_t i = 0; i < unit_of_.size(); ++i) {
       if (equal_.form_of[i] == schedule::EqualPieces::none) continue;
+      result[i] = schedule::PieceKernels{.schedule = &result_.schedules[schedule++]};
       const Unit& unit = units_[unit_of_[i]];
-      for (std::size_t k = 0; k < unit.lowered.size(); ++k) {
-        schedule::PlannedLaunch launch{names_[result.size()],
-                                       unit.first_kernel + static_cast<std::uint32_t>(k),
-                                       {},
-                                       unit.lowered[k].extents};
-        for (const codegen::Binding& binding : unit.lowered[k].bindings) {
-          if (const auto* scratch = std::get_if<codegen::Scratch>(&binding)) {
-            launch.buffers.push_back({schedule::BufferSource::Kind::scratch, 0, scratch->component});
-          } else if (std::holds_alternative<codegen::Counter>(binding)) {
-            launch.buffers.push_back({schedule::BufferSource::Kind::counter, 0, 0});
-          } else {
-            const auto node = std::get<ir::NodeId>(binding);
-            launch.buffers.push_back({schedule::BufferSource::Kind::node, counterpart(unit, i, node), 0});
-          }
-        }
-        result.push_back(std::move(launch));
-      }
+      for (std::size_t k = 0; k < unit.lowered.size(); ++k)
+        result[i]->launches.push_back(planned(unit, i, k, names_[launch++]));
     }
     return result;
+  }
+
+  schedule::PlannedLaunch planned(const Unit& unit, std::uint32_t piece, std::size_t k,
+                                  const std::string& name) const {
+    using Kind = schedule::BufferSource::Kind;
+    schedule::PlannedLaunch launch{
+        name, unit.first_kernel + static_cast<std::uint32_t>(k), {}, unit.lowered[k].extents};
+    for (const codegen::Binding& binding : unit.lowered[k].bindings) {
+      if (const auto* scratch = std::get_if<codegen::Scratch>(&binding)) {
+        launch.buffers.push_back({Kind::scratch, 0, scratch->component});
+      } else if (std::holds_alternative<codegen::Counter>(binding)) {
+        launch.buffers.push_back({Kind::counter, 0, 0});
+      } else {
+        launch.buffers.push_back({Kind::node, counterpart(unit, piece, std::get<ir::NodeId>(binding)), 0});
+      }
+    }
+    return launch;
   }
 
   Compiled& result_;
@@ -469,7 +474,7 @@ std::string decisions_line(const Compiled& compiled) {
   std::string text = fmt::format("decisions: {} kernels of {} run as recorded", compiled.recorded_pieces,
                                  compiled.schedules.size());
   if (compiled.unfit_decisions > 0)
-    text += fmt::format("; entries left out, since they fit no kernel: {}", compiled.unfit_decisions);
+    text += fmt::format("; entries left out, since they do not fit: {}", compiled.unfit_decisions);
   return text + '\n';
 }
 
@@ -525,7 +530,7 @@ Compiled run_pipeline(const ir::Graph& graph, const Target& target, const Pipeli
     schedule::verify(result.graph, result.partition);
   }
   watch.lap("partition");
-  const std::vector<schedule::PlannedLaunch> launches =
+  const std::vector<std::optional<schedule::PieceKernels>> kernels =
       PieceCompiler(result, facts, chooser, target, options, watch).run();
 
   const auto* const fault = options.fault ? std::get_if<kernel::PlantedFault>(&*options.fault) : nullptr;
@@ -553,8 +558,7 @@ Compiled run_pipeline(const ir::Graph& graph, const Target& target, const Pipeli
   result.source = codegen::print_cuda(codegen::c_identifier(graph.name), result.kernels, customs,
                                       {.threads = options.threads});
   watch.lap("print");
-  result.plan =
-      schedule::make_plan(result.graph, result.partition, result.schedules, launches, kernel_of_custom);
+  result.plan = schedule::make_plan(result.graph, result.partition, kernels, kernel_of_custom);
   if (options.verify) schedule::verify(result.plan);
   result.streams = options.streams;
   watch.lap("plan");

@@ -60,10 +60,10 @@ struct CompileOptions {
   /// device.
   bool grid_barriers = true;
   int max_inputs = 48;  ///< values that a kernel reads at most (Dali's F_max)
-  /// How kernels run, as a text that `fusec plan --decisions` wrote and that may have been edited
-  /// (docs/decisions.md). Kernels without an entry run as by default. compile throws parse for a text that is
-  /// none, and invalid_argument for one of another target or with an entry that fits no kernel; both name the
-  /// line.
+  /// How the graph is cut and how kernels run, as a text that `fusec plan --decisions` wrote and that may
+  /// have been edited (docs/decisions.md). What it does not say is decided by cost. compile throws parse for
+  /// a text that is none, and invalid_argument for one of another target or with an entry that fits no
+  /// kernel; both name the line.
   std::string decisions{};
   bool skip_unfit_decisions = false;  ///< such entries are left out instead; explain tells their number
   int threads = 0;  ///< that planning and compiling use; 0: one a core. The result is the same

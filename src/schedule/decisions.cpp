@@ -123,8 +123,11 @@ RecordedChoices::RecordedChoices(const Decisions& decisions, const DecisionOptio
       if (entry.occurrence.has_value() != of_one) continue;
       const auto found = known.find(entry.key);
       if (found == known.end()) {
-        unfit(entry, fmt::format("graph '{}' has no kernel {}", graph.name, key_text(entry.key)),
-              fmt::format("it has {} kernels; fusec plan --decisions writes their keys", known.size()));
+        unfit(
+            entry, fmt::format("graph '{}' has no kernel {}", graph.name, key_text(entry.key)),
+            fmt::format("it has {} kernels. By other answers, or by the cost of this entry, the graph may be "
+                        "cut otherwise: keep the lines stitch and join",
+                        known.size()));
         continue;
       }
       std::vector<std::uint32_t> pieces_of_key = found->second;

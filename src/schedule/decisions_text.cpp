@@ -20,7 +20,10 @@ class Reader {
   explicit Reader(std::string_view text) : text_(text) {}
 
   Decisions run() {
-    if (next() != header)
+    if (next() != header && line_.starts_with("fuse decisions "))
+      fail(fmt::format("'{}' is of another version", shown(line_)),
+           fmt::format("this is '{}': write them again with fusec plan --decisions", header));
+    if (line_ != header)
       fail(fmt::format("'{}' does not begin a file of decisions", shown(line_)),
            fmt::format("it begins with '{}', as fusec plan --decisions writes it", header));
     Decisions result;

@@ -156,7 +156,6 @@ class Enumeration {
     const Segment run = staged(graph_, segment_, choices);
     if (held_values(graph_, run).empty()) return;  // nothing is needed again
     for (const int hold : numbers_.hold) {
-      if (hold == 0) continue;
       choices.hold = hold;
       handoffs(choices);
       choices.packed = true;
@@ -165,7 +164,6 @@ class Enumeration {
     }
     choices.hold = 0;
     for (const int shared : numbers_.shared_hold) {
-      if (shared == 0) continue;
       choices.shared_hold = shared;
       handoffs(choices);
     }

@@ -25,8 +25,8 @@ struct NestNumbers {
   std::vector<int> vectors = {1, 2, 4};
   std::vector<int> parts = {1, 4};       ///< blocks that share a row; as a cluster, too
   std::vector<int> turns = {0, 1, 132};  ///< blocks that take rows in turns; 0: a block for each
-  std::vector<int> hold = {0, 32};
-  std::vector<int> shared_hold = {0, 512};
+  std::vector<int> hold = {32};          ///< beside none, as the next
+  std::vector<int> shared_hold = {512};
 };
 
 /// Calls `visit` for each that a kernel of this segment alone can have on the target, in a fixed order. The

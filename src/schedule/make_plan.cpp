@@ -25,12 +25,12 @@ class Planner {
     }
   }
 
-  Plan run(const std::vector<Schedule>& schedules, const std::vector<PlannedLaunch>& launches,
+  Plan run(const std::vector<std::optional<PieceKernels>>& kernels,
            const std::map<std::string, std::uint32_t>& customs) {
     add_signature();
-    add_packed(schedules);
-    std::size_t next_schedule = 0, next_launch = 0;
-    for (const Piece& piece : partition_.pieces) {
+    add_packed(kernels);
+    for (std::size_t number = 0; number < partition_.pieces.size(); ++number) {
+      const Piece& piece = partition_.pieces[number];
       if (piece.kind == Piece::Kind::gemm) {
         add_gemm(piece);
         continue;
@@ -39,17 +39,17 @@ class Planner {
         add_custom(piece, customs);
         continue;
       }
-      const Schedule& schedule = schedules[next_schedule++];
+      const PieceKernels& run = kernels[number].value();
+      const Schedule& schedule = *run.schedule;
       std::vector<ValueId> scratch;
       for (const ScratchArray& array : schedule.scratch)
         scratch.push_back(temporary(array.dtype, {array.elements}));
-      const std::span own = std::span(launches).subspan(next_launch, schedule.kernels.size());
-      next_launch += own.size();
       if (schedule.kernels.back().role == KernelSchedule::Role::joined) {
-        add_joined(piece, schedule, own, scratch);
+        add_joined(piece, schedule, run.launches, scratch);
         continue;
       }
-      for (std::size_t i = 0; i < own.size(); ++i) add_kernel(piece, schedule.kernels[i], own[i], scratch);
+      for (std::size_t i = 0; i < run.launches.size(); ++i)
+        add_kernel(piece, schedule.kernels[i], run.launches[i], scratch);
     }
     for (const auto& [output, value] : copied_) {
       add_copy(*output, value_of_.at(partition_.storage[output->node]), value);
@@ -92,18 +92,18 @@ class Planner {
 
   /// A value that parameters alone determine is made once where a GEMM reads it, and so is what it is made
   /// of. Kernels make it in one launch, without scratch: the setup has no workspace.
-  void add_packed(const std::vector<Schedule>& schedules) {
+  void add_packed(const std::vector<std::optional<PieceKernels>>& kernels) {
     const std::vector<bool> fixed = ir::fixed_values(graph_);
     std::vector<const Piece*> makers;  // of what can be packed, in order
     std::vector<bool> known(graph_.nodes.size()), wanted(graph_.nodes.size());
     for (NodeId id = 0; id < graph_.nodes.size(); ++id) known[id] = graph_[id].op == ir::Op::parameter;
-    std::size_t next_schedule = 0;
-    for (const Piece& piece : partition_.pieces) {
+    for (std::size_t number = 0; number < partition_.pieces.size(); ++number) {
+      const Piece& piece = partition_.pieces[number];
       if (piece.kind == Piece::Kind::gemm) {
         for (const NodeId input : piece.inputs) wanted[whole_of(input)] = true;
       }
       if (piece.kind != Piece::Kind::kernel) continue;
-      const Schedule& schedule = schedules[next_schedule++];
+      const Schedule& schedule = *kernels[number].value().schedule;
       if (piece.phases.size() > 1 || piece.phases[0].stages.size() > 1)
         continue;  // what is fixed is stitched to nothing
       if (!fixed[piece.root] || piece.inputs.empty() || value_of_.count(piece.root)) continue;
@@ -340,10 +340,10 @@ class Planner {
 
 }  // namespace
 
-Plan make_plan(const ir::Graph& graph, const Partition& partition, const std::vector<Schedule>& schedules,
-               const std::vector<PlannedLaunch>& launches,
+Plan make_plan(const ir::Graph& graph, const Partition& partition,
+               const std::vector<std::optional<PieceKernels>>& kernels,
                const std::map<std::string, std::uint32_t>& customs) {
-  return Planner(graph, partition).run(schedules, launches, customs);
+  return Planner(graph, partition).run(kernels, customs);
 }
 
 }  // namespace fuse::schedule

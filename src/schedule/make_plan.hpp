@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -36,10 +37,15 @@ struct PlannedLaunch {
   std::vector<Dim> extents;           ///< values of the extent parameters, in their order
 };
 
-/// `schedules`: of the kernel pieces, in piece order. `launches`: of all schedules, in order. `customs`: the
+/// What a kernel piece runs.
+struct PieceKernels {
+  const Schedule* schedule = nullptr;
+  std::vector<PlannedLaunch> launches{};  ///< one for each of the schedule's
+};
+
+/// `kernels`: one for each piece, in piece order; none of a GEMM and of a user's kernel. `customs`: the
 /// kernel of each custom call's name.
-Plan make_plan(const ir::Graph&, const Partition&, const std::vector<Schedule>& schedules,
-               const std::vector<PlannedLaunch>& launches,
+Plan make_plan(const ir::Graph&, const Partition&, const std::vector<std::optional<PieceKernels>>& kernels,
                const std::map<std::string, std::uint32_t>& customs = {});
 
 }  // namespace fuse::schedule

@@ -86,6 +86,7 @@ std::optional<std::vector<Split>> parse_splits(std::string_view text) {
   while (!text.empty()) {
     const std::string_view word = text.substr(0, text.find(' '));
     text.remove_prefix(std::min(text.size(), word.size() + 1));
+    if (word.empty()) continue;
     if (word.size() < 3 || word[1] != ':') return std::nullopt;
     const std::size_t digits = std::min(word.size(), word.find_first_of("0123456789"));
     const std::string_view name = word.substr(2, digits - 2), number = word.substr(digits);

@@ -4,10 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
 #include <iterator>
 
-#include "schedule/held.hpp"
 #include "schedule/shape.hpp"
 #include "schedule/transposed.hpp"
 #include "schedule/vector_width.hpp"
@@ -39,13 +37,14 @@ std::string defect_of_order(const std::vector<Split>& splits) {
       return each.dim == split.dim && each.level == split.level;
     });
     if (place == std::end(places))
-      return fmt::format("{}: no loop of rows 'r' and elements 'c'", to_string(split));
+      return fmt::format("{}: loops are of rows 'r' and elements 'c', or of tiles 't', 'y' and 'x'",
+                         to_string(split));
     const auto same = [&](const Split& each) { return each.dim == split.dim && each.level == split.level; };
     if (std::count_if(splits.begin(), splits.end(), same) > 1)
       return fmt::format("two splits of {} at the level {}", split.dim, to_string(split.level));
     const bool beside = split.level == Level::lane && place->number == last && before->dim != split.dim;
     if (place->number < last || (place->number == last && !beside))
-      return fmt::format("{} stands behind {}", to_string(split), to_string(*before));
+      return fmt::format("{} has to stand before {}", to_string(split), to_string(*before));
     if (split.extent == 1) return fmt::format("{}: a split of one unit", to_string(split));
     last = place->number;
     before = &split;
@@ -87,8 +86,10 @@ std::string defect_of_vectors(const ir::Graph& graph, const Segment& segment,
     const std::int64_t vector = units_of(splits, dim, Level::vector);
     const bool along_rows = reduces && dim == 'r';
     const int widest = along_rows ? widest_row_vector(graph, segment) : widest_vector(graph, segment);
+    if (vector > widest && widest == 1)
+      return fmt::format("{}:vector{}: no two elements are known to lie side by side", dim, vector);
     if (vector > widest)
-      return fmt::format("{}:vector{}: memory has {} elements side by side", dim, vector, widest);
+      return fmt::format("{}:vector{}: {} elements are known to lie side by side", dim, vector, widest);
   }
   return "";
 }
@@ -102,7 +103,9 @@ std::string defect_of_cluster(const Choices& choices, const Target& target) {
 std::string defect_of_blocks(const Segment& segment, const Choices& choices) {
   if (choices.blocks == 0) return "";
   const bool parts = splits_rows(choices) && !choices.cluster;
-  if (!parts && !has_columns(segment)) return "blocks that wait for each other, of which nothing is combined";
+  if (!parts && !has_columns(segment))
+    return "blocks that wait for each other, of which nothing is combined; rows in turns are r:serial "
+           "r:grid132";
   if (parts && choices.splits.front().level == Level::serial)
     return "r:serial: the blocks that wait for each other take the rows in turns anyway";
   if (parts && choices.blocks < choices.parts) return "fewer blocks than parts of a row";

@@ -162,8 +162,8 @@ schedule::NestNumbers odd_numbers() {
           .vectors = {1, 2, 4},
           .parts = {1, 3},
           .turns = {0, 1, 2, 5},
-          .hold = {0, 32},
-          .shared_hold = {0, 24}};
+          .hold = {32},
+          .shared_hold = {24}};
 }
 
 NestTotals run_nests(const NestSettings& settings, const std::function<void(const NestTotals&)>& progress) {

@@ -183,3 +183,15 @@ TEST_CASE("align_layouts of a chain of 100,000 ops between two transposes", "[pa
   g.output("y", transpose(t, {1, 0}));
   CHECK(transposes(align(g.ir())) == 0);
 }
+
+TEST_CASE("align_layouts keeps apart operands that are transposed in different ways", "[passes]") {
+  // Of equal extents, so that nothing but the permutations tells them apart.
+  Graph g("cube");
+  const Tensor x = g.input("x", f32, {4, 4, 4}), y = g.input("y", f32, {4, 4, 4});
+  g.output("sum", transpose(x, {1, 2, 0}) + transpose(y, {2, 0, 1}));
+  g.output("product", transpose(x * y, {1, 2, 0}) * transpose(y, {1, 2, 0}));
+  const ir::Graph after = align(g.ir());
+  ir::verify(after);
+  const bool same = outputs_of(after, 3) == outputs_of(g.ir(), 3);
+  CHECK(same);
+}

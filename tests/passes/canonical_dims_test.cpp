@@ -68,3 +68,16 @@ TEST_CASE("canonical_dims makes needs assumptions, which outlive the op", "[pass
   CHECK(facts.equal(C, 2 * B));
   CHECK(facts.le(N, C));
 }
+
+TEST_CASE("canonical_dims knows the dims of a pad", "[passes][facts]") {
+  const ir::Graph before = parse_snippet(
+      "graph @g(%x: f32[A], %z: f32[B]) -> (y: f32[A + B + A], w: f32[A]) where A in [1, 9], B in [1, 9] "
+      "assuming A = B { "
+      "%1 = constant {value = 0x0p+0} : f32[] "
+      "%2 = pad %x, %1 {low = [B], high = [A]} : f32[A + B + A] "
+      "%3 = add %x, %z : f32[A] "
+      "return y = %2, w = %3 }");
+  const std::string after = print(ir::canonical_dims(before));
+  INFO(after);
+  CHECK(after.find("low = [A], high = [A]") != std::string::npos);
+}

@@ -225,7 +225,7 @@ TEST_CASE("a text that is no decisions names its line, and what would be right",
         std::string::npos);
   // Nothing that a kernel can do.
   CHECK(edited("{mapping = scan_warp}").find(line + "kernel") != std::string::npos);
-  CHECK(edited("{mapping = row_block, vector = 8}").find("memory has 4 elements side by side") !=
+  CHECK(edited("{mapping = row_block, vector = 8}").find("4 elements are known to lie side by side") !=
         std::string::npos);
   CHECK(edited("{mapping = split, parts = 3, blocks = 2}").find("fewer blocks than parts") !=
         std::string::npos);

@@ -110,7 +110,7 @@ TEST_CASE("legal nests: no short list of splits that the rules take is missing",
         choices.across = across;
         const std::string defect = misfit(cut.graph, cut.piece, {{choices}}, target);
         // What is wrong with the order of a list is wrong with all longer ones.
-        for (const char* reason : {"stands behind", "two splits", "no loop of", "no such dim"}) {
+        for (const char* reason : {"has to stand before", "two splits", "loops are of", "no such dim"}) {
           if (!list.empty() && defect.find(reason) != std::string::npos) return;
         }
         if (list.empty() || !defect.empty()) continue;
@@ -135,18 +135,19 @@ TEST_CASE("legal nests: what is refused, with the reason", "[schedule]") {
   const std::vector<NestSegment> segments = nest_segments();
   const OneSegment rows = one_segment(segment_named(segments, "softmax").graph);
   CHECK(defect(rows, "r:grid r:warp2 c:serial c:warp4 c:lane32 c:vector4") == "");
-  CHECK(defect(rows, "r:grid c:serial c:warp2 r:warp4 c:lane32") == "r:warp4 stands behind c:warp2");
+  CHECK(defect(rows, "r:grid c:serial c:warp2 r:warp4 c:lane32") == "r:warp4 has to stand before c:warp2");
   CHECK(defect(rows, "r:grid c:serial") == "a warp has 1 lanes, not 32");
   CHECK(defect(rows, "r:grid r:warp2 c:lane32") == "there is no loop c:serial");
   CHECK(defect(rows, "r:warp2 c:serial c:lane32") == "r:serial or r:grid takes the rest");
   CHECK(defect(rows, "r:serial r:grid c:serial c:lane32") == "r:serial and r:grid both take the rest");
   CHECK(defect(rows, "r:grid r:warp1 c:serial c:lane32") == "r:warp1: a split of one unit");
-  CHECK(defect(rows, "r:grid r:serial4 c:serial c:lane32") == "r:serial4 stands behind r:grid");
+  CHECK(defect(rows, "r:grid r:serial4 c:serial c:lane32") == "r:serial4 has to stand before r:grid");
   CHECK(defect(rows, "r:grid c:serial4 c:lane32") ==
         "c:serial4: a serial loop takes the rest, and has no number");
-  CHECK(defect(rows, "k:grid c:serial c:lane32") == "k:grid: no loop of rows 'r' and elements 'c'");
+  CHECK(defect(rows, "k:grid c:serial c:lane32") ==
+        "k:grid: loops are of rows 'r' and elements 'c', or of tiles 't', 'y' and 'x'");
   CHECK(defect(rows, "r:grid c:serial c:lane32 c:vector8") ==
-        "c:vector8: memory has 4 elements side by side");
+        "c:vector8: 4 elements are known to lie side by side");
   CHECK(defect(rows, "r:grid c:serial c:lane32 c:vector3") == "c:vector3 is no power of two");
   CHECK(defect(rows, "r:grid c:serial c:cluster32 c:lane32") == "a cluster of 32 blocks on h200");
   CHECK(defect(rows, "r:grid c:serial c:warp64 c:lane32") == "a block of 2048 threads on h200");
@@ -165,8 +166,9 @@ TEST_CASE("legal nests: what is refused, with the reason", "[schedule]") {
 TEST_CASE("splits are read as they are printed", "[schedule]") {
   for (const char* text : {"r:grid r:warp8 c:serial c:lane32 c:vector4", "t:grid y:serial y:warp8 x:lane32"})
     CHECK(to_string(parse_splits(text).value()) == text);
-  for (const char* text : {"r", "r:", "r:girth", "r:grid0", "r:grid-1", "r:grid8x", "rgrid",
-                           "r:grid  c:serial", "r:grid99999999999999999999"}) {
+  CHECK(to_string(parse_splits(" r:grid  c:serial ").value()) == "r:grid c:serial");
+  for (const char* text :
+       {"r", "r:", "r:girth", "r:grid0", "r:grid-1", "r:grid8x", "rgrid", "r:grid99999999999999999999"}) {
     INFO(text);
     CHECK_FALSE(parse_splits(text));
   }

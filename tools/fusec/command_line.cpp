@@ -138,7 +138,7 @@ void add_plan_options(CLI::App& command, GraphOptions& options) {
           [&options](const std::string& file) {
             options.compile.decisions = read_text(file) + '\n';  // an empty file is an error, too
           },
-          "Run kernels as this file says, which plan --decisions wrote")
+          "Cut the graph and run its kernels as this file says, which plan --decisions wrote")
       ->type_name("FILE");
   command.add_flag("--skip-unfit-decisions", options.compile.skip_unfit_decisions,
                    "Leave out the entries of it that fit no kernel of the graph");
@@ -247,7 +247,9 @@ void add_plan(CLI::App& app, Action& action) {
       ->excludes("--kernels")
       ->excludes("--dot");
   add_path(command, "--decisions", options.decisions, "FILE",
-           "Write how each kernel runs there instead, for --use-decisions; - is the standard output")
+           "Write there instead how the graph is cut and how each kernel runs, for --use-decisions; - is the "
+           "standard "
+           "output")
       ->excludes("--json")
       ->excludes("--kernels")
       ->excludes("--dot")
