@@ -110,6 +110,7 @@ void RowLowering::take_parts(const ThreadIndex& at, const Walk& walk, const std:
 }
 
 void RowLowering::finish_parts(const Walk& walk, const std::vector<Running>& totals) {
+  totals_.insert(totals_.end(), totals.begin(), totals.end());
   for (const Running& total : totals) {
     const Walk row = walk_of_row(walk, total.which);
     const VarId value = hold_total(row, total);

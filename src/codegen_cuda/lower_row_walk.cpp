@@ -113,14 +113,27 @@ void RowLowering::walk_row(const Walk& walk, const std::vector<Stage>& stages,
   for (const Stage& stage : stages) {
     loops = loops || walks(stage.form);
     if (stage.form != Stage::Form::row) continue;
-    for (int which = 0; which < rows_side_by_side(); ++which) {
-      const Walk row = walk_of_row(walk, which);
-      store_row(row, stage.root, to_.elements.value(stage.root, row_coordinates(stage.root, row.row)));
+    if (rows_side_by_side() > 1) {
+      store_rows_side_by_side(walk, stage.root);
+      continue;
     }
+    store_row(walk, stage.root, to_.elements.value(stage.root, row_coordinates(stage.root, walk.row)));
   }
   if (!loops) return;
   compute_row_values(walk, stages);
   trips_ > 0 ? unrolled_loop(walk, stages, running) : plain_loop(walk, stages, running);
+}
+
+void RowLowering::store_rows_side_by_side(const Walk& walk, NodeId root) {
+  for (int which = 0; which < rows_side_by_side(); ++which) {
+    const Walk row = walk_of_row(walk, which);
+    to_.elements.enter_scope();
+    for (const Running& total : totals_) {
+      if (total.which == which) hold_total(row, total);
+    }
+    store_row(row, root, to_.elements.value(root, row_coordinates(root, row.row)));
+    to_.elements.leave_scope();
+  }
 }
 
 void RowLowering::plain_loop(const Walk& walk, const std::vector<Stage>& stages,

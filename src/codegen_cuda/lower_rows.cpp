@@ -135,6 +135,7 @@ void RowLowering::passes(const Walk& walk, const Combiner& combine) {
     if (running.empty()) continue;
     combine(running);
     for (const Running& each : running) finish(walk, each);
+    totals_.insert(totals_.end(), running.begin(), running.end());
   }
 }
 

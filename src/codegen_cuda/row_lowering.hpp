@@ -180,6 +180,8 @@ class RowLowering {
   std::vector<Running> declare_for_walk(const std::vector<Stage>& stages);
   std::vector<Running> each_row_of(const std::vector<Running>& walked);
   void walk_row(const Walk& walk, const std::vector<Stage>& stages, const std::vector<Running>& running);
+  /// A value of each row side by side, of that row's totals.
+  void store_rows_side_by_side(const Walk& walk, NodeId root);
   void plain_loop(const Walk& walk, const std::vector<Stage>& stages, const std::vector<Running>& running);
   /// Where the block's shared memory has the element, those of a group side by side.
   Index shared_place(const Walk& walk, const Group& group, const Index& which) const;
@@ -236,6 +238,7 @@ class RowLowering {
   const int trips_;                                // 0: loops of no fixed length
   std::map<NodeId, BufferId> local_{}, shared_{};  // of what is held
   std::vector<Column> columns_{};                  // whose state this launch keeps
+  std::vector<Running> totals_{};                  // so far, of each row side by side
 };
 
 }  // namespace fuse::codegen

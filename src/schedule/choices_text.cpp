@@ -79,12 +79,16 @@ class Parser {
   explicit Parser(std::string_view where) : where_(where) {}
 
   KernelChoices kernel(std::string_view text) {
-    if (text.find("phase") == std::string_view::npos) return {.phases = {choices(text)}};
+    const std::vector<std::string_view> all = items(text);
+    const auto is_phase = [](std::string_view item) {
+      return item.starts_with("phase") && trimmed(item.substr(5)).starts_with('{');
+    };
+    if (std::none_of(all.begin(), all.end(), is_phase)) return {.phases = {choices(text)}};
     KernelChoices result;
     int block = 0;
     std::set<std::string> seen;
-    for (const std::string_view item : items(text)) {
-      if (item.starts_with("phase")) {
+    for (const std::string_view item : all) {
+      if (is_phase(item)) {
         const std::string_view body = trimmed(item.substr(5));
         if (body.size() < 2 || body.front() != '{' || body.back() != '}')
           fail(fmt::format("'{}' is no phase", item), "phase {mapping = ...}");

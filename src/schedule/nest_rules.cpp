@@ -28,6 +28,12 @@ constexpr Place places[] = {
     {7, 'x', Level::vector},
 };
 
+/// As many as may share a row, or take rows in turns; of threads, more than a block has.
+std::int64_t most_units(const Split& split) {
+  if (split.level != Level::grid) return 1024;
+  return split.dim == 'c' ? 1 << 16 : 1 << 20;
+}
+
 /// Splits that stand where no lowering looks for them.
 std::string defect_of_order(const std::vector<Split>& splits) {
   int last = -1;
@@ -43,8 +49,12 @@ std::string defect_of_order(const std::vector<Split>& splits) {
     if (std::count_if(splits.begin(), splits.end(), same) > 1)
       return fmt::format("two splits of {} at the level {}", split.dim, to_string(split.level));
     const bool beside = split.level == Level::lane && place->number == last && before->dim != split.dim;
-    if (place->number < last || (place->number == last && !beside))
+    if (place->number == last && !beside)
+      return fmt::format("{} beside {}: one of them", to_string(split), to_string(*before));
+    if (place->number < last)
       return fmt::format("{} has to stand before {}", to_string(split), to_string(*before));
+    if (split.extent > most_units(split))
+      return fmt::format("{}: at most {} units", to_string(split), most_units(split));
     if (split.extent == 1) return fmt::format("{}: a split of one unit", to_string(split));
     last = place->number;
     before = &split;

@@ -73,7 +73,9 @@ TEST_CASE("legal nests: what choosers make is among them", "[schedule]") {
         if (const auto printed = paper_choices(cut.graph, cut.piece, target))
           made.push_back(printed->phases[0]);
         for (const Choices& choices : made) {
-          const Choices nest = as_nest(choices, has_columns(staged(cut.graph, cut.segment(), choices)));
+          const Segment run = staged(cut.graph, cut.segment(), choices);
+          Choices nest = as_nest(choices, has_columns(run));
+          if (held_values(cut.graph, run).empty()) nest.hold = 0;  // registers for nothing
           INFO(segment.name << " " << rows << " x " << columns << " on " << profile << ": "
                             << choices.to_string() << " is " << nest.to_string());
           CHECK(misfit(cut.graph, cut.piece, {{nest}}, target) == "");
@@ -151,6 +153,11 @@ TEST_CASE("legal nests: what is refused, with the reason", "[schedule]") {
   CHECK(defect(rows, "r:grid c:serial c:lane32 c:vector3") == "c:vector3 is no power of two");
   CHECK(defect(rows, "r:grid c:serial c:cluster32 c:lane32") == "a cluster of 32 blocks on h200");
   CHECK(defect(rows, "r:grid c:serial c:warp64 c:lane32") == "a block of 2048 threads on h200");
+  CHECK(defect(rows, "r:grid c:serial c:grid2 c:cluster2 c:lane32") ==
+        "c:cluster2 beside c:grid2: one of them");
+  CHECK(defect(rows, "r:grid c:serial c:grid65537 c:lane32") == "c:grid65537: at most 65536 units");
+  CHECK(defect(rows, "r:serial r:grid9223372036854775807 c:serial c:lane32") ==
+        "r:grid9223372036854775807: at most 1048576 units");
   CHECK(defect(rows, "r:grid c:serial c:lane16 r:lane4") == "a warp has 64 lanes, not 32");
   CHECK(defect(rows, "r:grid c:serial r:lane4 c:lane4 r:lane2") == "two splits of r at the level lane");
   CHECK(defect(one_segment(segment_named(segments, "cumsum").graph), "r:grid c:serial c:warp4 c:lane32") ==

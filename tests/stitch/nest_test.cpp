@@ -68,6 +68,29 @@ TEST_CASE("nests: some of the enumeration and of random lists, in three orders o
   CHECK(totals.runs == totals.wanted);
 }
 
+TEST_CASE("nests: neighbouring columns of a thread, with ops before and behind their sums", "[stitch]") {
+  Graph g("columns");
+  const Tensor x = g.input("x", f16, {37, 72}), whole = convert(x, f32);
+  const Tensor largest = reduce_max(-whole, {0}), total = sum(whole, {0});
+  g.output("largest", -largest);
+  g.output("mean", convert(total * 0.25f + largest, f16));
+  g.output("place", argmax(whole, 0));
+  for (const char* splits :
+       {"r:grid c:serial c:warp3 r:lane32 r:vector2", "r:grid c:serial c:lane32 r:vector4",
+        "r:serial r:grid2 r:warp2 c:serial r:lane4 c:lane8 r:vector2",
+        "r:grid c:serial c:grid3 c:warp2 r:lane32 r:vector2"}) {
+    const runtime::Values alone = answers(g, loops(splits));
+    if (std::string(splits).find("c:grid3") == std::string::npos) continue;
+    const runtime::Values waiting = answers(g, loops(splits, 6));
+    const runtime::Values cluster = answers(g, loops(replaced(splits, "c:grid3", "c:cluster3")));
+    for (const auto& [name, tensor] : alone) {
+      INFO(name);
+      CHECK(tensor.data == waiting.at(name).data);
+      CHECK(tensor.data == cluster.at(name).data);
+    }
+  }
+}
+
 TEST_CASE("nests: a thread of neighbouring columns loads them at once", "[stitch]") {
   const std::vector<NestSegment> segments = nest_segments(37, 72);
   for (const NestSegment& segment : segments) {

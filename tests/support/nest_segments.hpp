@@ -32,6 +32,10 @@ inline std::vector<NestSegment> nest_segments(std::int64_t rows = 37, std::int64
   });
   add("row_sum", true, [](Graph& g, const Tensor& x) { g.output("y", sum(x, {1})); });
   add("column_sum", true, [](Graph& g, const Tensor& x) { g.output("y", sum(x, {0})); });
+  add("column_mean", true, [&](Graph& g, const Tensor&) {
+    const Tensor z = g.input("z", f16, {rows, columns});
+    g.output("y", convert(sum(-convert(z, f32), {0}) * (1.0 / static_cast<double>(rows)), f16));
+  });
   add("layer_norm_backward", true, [&](Graph& g, const Tensor& x) {
     const Tensor dy = g.input("dy", f32, {rows, columns}), gamma = g.input("gamma", f32, {columns});
     const Tensor scaled = dy * gamma;
