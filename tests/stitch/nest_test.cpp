@@ -38,7 +38,8 @@ runtime::Values answers(const Graph& g, const Choices& choices) {
 
 }  // namespace
 
-TEST_CASE("nests: launches, one kernel and a cluster of the same splits give the same bits", "[stitch]") {
+TEST_CASE("nests: launches, one kernel and a cluster of the same splits give the same bits",
+          "[stitch][emulated]") {
   for (const NestSegment& segment : nest_segments(13, 200)) {
     if (segment.name != "softmax" && segment.name != "layer_norm" && segment.name != "row_sum") continue;
     for (const char* splits :
@@ -58,7 +59,8 @@ TEST_CASE("nests: launches, one kernel and a cluster of the same splits give the
   }
 }
 
-TEST_CASE("nests: some of the enumeration and of random lists, in three orders of threads", "[stitch]") {
+TEST_CASE("nests: some of the enumeration and of random lists, in three orders of threads",
+          "[stitch][emulated]") {
   const fuzz::NestTotals totals =
       fuzz::run_nests({.seed = 20261126, .count = 48, .lists = 300}, [](const auto&) {});
   INFO("seed 20261126");
@@ -68,7 +70,8 @@ TEST_CASE("nests: some of the enumeration and of random lists, in three orders o
   CHECK(totals.runs == totals.wanted);
 }
 
-TEST_CASE("nests: neighbouring columns of a thread, with ops before and behind their sums", "[stitch]") {
+TEST_CASE("nests: neighbouring columns of a thread, with ops before and behind their sums",
+          "[stitch][emulated]") {
   Graph g("columns");
   const Tensor x = g.input("x", f16, {37, 72}), whole = convert(x, f32);
   const Tensor largest = reduce_max(-whole, {0}), total = sum(whole, {0});
