@@ -125,7 +125,7 @@ std::vector<Split> splits_of(const Choices& choices, bool columns) {
   return splits;
 }
 
-Choices nest_choices(std::vector<Split> splits) {
+Choices nest_choices(std::vector<Split> splits, const Choices& beside) {
   constexpr std::int64_t most = 1 << 20;  // more than any device takes
   const auto bounded = [&](std::int64_t units) { return static_cast<int>(std::min(most, units)); };
   std::int64_t warps = 1, vector = 1;
@@ -133,7 +133,10 @@ Choices nest_choices(std::vector<Split> splits) {
     warps *= std::min<std::int64_t>(1 << 10, units_of(splits, dim, Level::warp));
     vector *= std::min<std::int64_t>(1 << 10, units_of(splits, dim, Level::vector));
   }
-  Choices choices{.mapping = Mapping::nest, .block_threads = bounded(32 * warps)};
+  Choices choices = beside;
+  choices.mapping = Mapping::nest;
+  choices.block_threads = bounded(32 * warps);
+  choices.lanes = Choices{}.lanes;
   choices.cluster = units_of(splits, 'c', Level::cluster) > 1;
   choices.parts = bounded(units_of(splits, 'c', Level::grid) * units_of(splits, 'c', Level::cluster));
   if (choices.parts == 1) choices.parts = bounded(units_of(splits, 'r', Level::grid));
@@ -144,13 +147,8 @@ Choices nest_choices(std::vector<Split> splits) {
 
 Choices as_nest(const Choices& choices, bool columns) {
   if (choices.mapping == Mapping::nest) return choices;
-  Choices result = nest_choices(splits_of(choices, columns));
-  result.blocks = columns || (splits_rows(choices) && !choices.cluster) ? choices.blocks : 0;
-  result.hold = choices.hold;
-  result.packed = choices.packed;
-  result.shared_hold = choices.shared_hold;
-  result.online = choices.online;
-  result.across = choices.across;
+  Choices result = nest_choices(splits_of(choices, columns), choices);
+  if (!columns && (!splits_rows(choices) || choices.cluster)) result.blocks = 0;  // turns, which are splits
   return result;
 }
 

@@ -66,8 +66,8 @@ struct KernelChoices {
 
 /// The loops. `columns`: the stages keep columns, so that blocks take rows in turns (has_columns).
 std::vector<Split> splits_of(const Choices&, bool columns = false);
-/// Those of a nest.
-Choices nest_choices(std::vector<Split> splits);
+/// Those of a nest; what is no loop is as in `beside`.
+Choices nest_choices(std::vector<Split> splits, const Choices& beside = {});
 /// The same as a list of splits.
 Choices as_nest(const Choices&, bool columns = false);
 /// Whether a block has a tile of two dims, which are no rows.

@@ -148,14 +148,7 @@ class Parser {
       if (seen.contains(key))
         fail(fmt::format("the key '{}' stands beside a nest", key), "the splits of the nest say it");
     }
-    Choices result = nest_choices(std::move(splits));
-    result.blocks = others.blocks;
-    result.hold = others.hold;
-    result.packed = others.packed;
-    result.shared_hold = others.shared_hold;
-    result.online = others.online;
-    result.across = others.across;
-    return result;
+    return nest_choices(std::move(splits), others);
   }
 
   std::vector<Split> nest(std::string_view text) const {

@@ -53,31 +53,19 @@ class Enumeration {
   }
 
  private:
-  void elements() {
-    for (const int turns : numbers_.turns) {
-      for (const int warps : numbers_.warps) {
-        for (const int vector : numbers_.vectors)
-          offer(Splits()
-                    .rest('r', turns)
-                    .add('r', Level::warp, warps)
-                    .add('r', Level::lane, 32)
-                    .add('r', Level::vector, vector)
-                    .take());
-      }
-    }
-  }
+  void elements() { in_blocks('r', 'r', 'r'); }
+  void tiles() { in_blocks('t', 'y', 'x'); }
 
-  void tiles() {
+  /// What blocks have of the dim `outer`: their warps lie down one dim, and lanes and vectors along another.
+  void in_blocks(char outer, char down, char along) {
     for (const int turns : numbers_.turns) {
       for (const int warps : numbers_.warps) {
-        for (const int vector : numbers_.vectors)
-          offer(Splits()
-                    .rest('t', turns)
-                    .add('y', Level::serial)
-                    .add('y', Level::warp, warps)
-                    .add('x', Level::lane, 32)
-                    .add('x', Level::vector, vector)
-                    .take());
+        for (const int vector : numbers_.vectors) {
+          Splits splits = Splits().rest(outer, turns);
+          if (down != outer) splits.add(down, Level::serial);
+          splits.add(down, Level::warp, warps).add(along, Level::lane, 32).add(along, Level::vector, vector);
+          consider(nest_choices(splits.take()));
+        }
       }
     }
   }
@@ -85,18 +73,10 @@ class Enumeration {
   void scans() {
     for (const int turns : numbers_.turns) {
       for (const int warps : numbers_.warps) {
-        offer(Splits()
-                  .rest('r', turns)
-                  .add('r', Level::warp, warps)
-                  .add('c', Level::serial)
-                  .add('c', Level::lane, 32)
-                  .take());
-        offer(Splits()
-                  .rest('r', turns)
-                  .add('r', Level::warp, warps)
-                  .add('c', Level::serial)
-                  .add('r', Level::lane, 32)
-                  .take());
+        for (const char along : {'c', 'r'}) {
+          Splits splits = Splits().rest('r', turns).add('r', Level::warp, warps).add('c', Level::serial);
+          consider(nest_choices(splits.add(along, Level::lane, 32).take()));
+        }
       }
     }
   }
@@ -179,8 +159,6 @@ class Enumeration {
         has_columns(run) ? choices.parts : choices.parts * std::max(1, target_.sms / choices.parts);
     consider(choices);
   }
-
-  void offer(std::vector<Split> splits) { consider(nest_choices(std::move(splits))); }
 
   void consider(const Choices& choices) {
     if (misfit(graph_, piece_, {{choices}}, target_).empty()) visit_(choices);

@@ -11,6 +11,7 @@
 #include "schedule/schedule_support.hpp"
 #include "stitch/stitch_support.hpp"
 #include "support/examples.hpp"
+#include "support/sanitized.hpp"
 
 using namespace fuse;        // NOLINT
 using namespace fuse::test;  // NOLINT
@@ -182,7 +183,7 @@ TEST_CASE("decisions bring the options that they were made with", "[schedule]") 
 TEST_CASE("decisions leave nothing to the costs: generated programs for a device of other speeds",
           "[schedule][fuzz]") {
   int differ = 0;
-  for (std::uint64_t i = 0; i < 120; ++i) {
+  for (std::uint64_t i = 0; i < test::fewer(std::uint64_t{120}); ++i) {
     const fuzz::Told told = fuzz::told_again(fuzz::generate(fuzz::seed_of(20261126, i)));
     INFO("--seed 20261126 --index " << i);
     CHECK(told.differs == "");
@@ -194,7 +195,7 @@ TEST_CASE("decisions leave nothing to the costs: generated programs for a device
     INFO(name);
     CHECK(fuzz::told_again(c).differs == "");
   }
-  CHECK(differ > 2);  // else the other speeds would change nothing
+  if (!sanitized()) CHECK(differ > 2);  // else the other speeds would change nothing
 }
 
 TEST_CASE("a text that is no decisions names its line, and what would be right", "[schedule]") {
