@@ -108,7 +108,9 @@ class Planner {
         continue;  // what is fixed is stitched to nothing
       if (!fixed[piece.root] || piece.inputs.empty() || value_of_.count(piece.root)) continue;
       if (schedule.kernels.size() != 1 || !schedule.scratch.empty()) continue;
-      const auto is_known = [&](NodeId input) { return known[partition_.storage[input]]; };
+      const auto is_known = [&](NodeId input) {
+        return known[input];
+      };  // a reshape may have memory of its own
       if (!std::all_of(piece.inputs.begin(), piece.inputs.end(), is_known)) continue;
       known[piece.root] = true;
       makers.push_back(&piece);
@@ -116,7 +118,7 @@ class Planner {
     std::vector<NodeId> roots;
     for (auto maker = makers.rbegin(); maker != makers.rend(); ++maker) {
       if (!wanted[(*maker)->root]) continue;
-      for (const NodeId input : (*maker)->inputs) wanted[partition_.storage[input]] = true;
+      for (const NodeId input : (*maker)->inputs) wanted[input] = true;
       roots.push_back((*maker)->root);
     }
     for (auto root = roots.rbegin(); root != roots.rend(); ++root) {

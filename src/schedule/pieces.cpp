@@ -252,7 +252,9 @@ class Partitioner {
 
   void cut_operands(NodeId id) {
     for (NodeId operand : graph_[id].operands) {
-      if (!stored(operand) && !info(graph_[operand].op).has(Trait::source)) end_[operand] = "size";
+      // A reshape of what is stored reads one value anyway.
+      const bool read = stored(operand) || stored(storage_[operand]);
+      if (!read && !info(graph_[operand].op).has(Trait::source)) end_[operand] = "size";
     }
   }
 

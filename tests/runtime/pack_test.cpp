@@ -84,6 +84,28 @@ TEST_CASE("pack: the plan makes it in the setup", "[runtime]") {
   CHECK(text.find(" v0 * v7 batch 1 m B n 6 k 3 ") != std::string::npos);
 }
 
+TEST_CASE("pack: reshapes of weights, of more than a kernel may read, are no values of their own",
+          "[runtime]") {
+  Graph g("one_shape");
+  std::vector<Tensor> products;
+  for (int i = 0; i < 4; ++i) {
+    const std::string number = std::to_string(i);
+    const Tensor x = g.input("x" + number, f32, {4, 2, 8});
+    products.push_back(matmul(x, g.parameter("w" + number, f32, {4, 8, 8})));
+  }
+  g.output("y", concat(products, 1));
+  PipelineOptions options;
+  options.partition.groups.max_inputs = 3;
+  options.answer = [](const ir::Asked& asked) {
+    return asked.question == ir::Question::merge || asked.by_cost;
+  };
+  const Compiled compiled = run_pipeline(g.ir(), target_profile("h200"), options);
+  const std::string text = schedule::print(compiled.plan);
+  INFO(text);
+  REQUIRE(compiled.plan.setup.size() == 1);
+  CHECK(text.find("reads [v1, v3, v5, v7]") != std::string::npos);
+}
+
 TEST_CASE("pack: once for any number of runs, and again for new parameters", "[runtime][device]") {
   for (const Device& device : every_device()) {
     INFO(device.name());
