@@ -176,7 +176,8 @@ class Planter:
 
     def planted(self, first):
         """The text with all places, numbered from `first`; and the mutants."""
-        places = sorted(set(self.places), key=lambda p: (p[0], -p[1], p[2]))
+        # What leaves a statement out stands before what changes its expression.
+        places = sorted(set(self.places), key=lambda p: (p[0], p[0] != p[1], -p[1], p[2]))
         mutants = [{'number': first + i, 'file': self.path, 'line': self.line(p[0]), 'kind': p[2],
                     'text': ' '.join(self.text[p[0]:].decode().split('\n')[0].split())[:100]
                     if p[3] is None else ' '.join(self.text[p[0]:p[1]].decode().split())[:160]}
