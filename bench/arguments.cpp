@@ -44,7 +44,7 @@ std::vector<std::string> parts_of(const std::string& filter) {
   if (filter.empty()) return parts;
   std::istringstream text(filter + ',');
   for (std::string part; std::getline(text, part, ',');) {
-    if (part.empty()) wrong("--filter '" + filter + "' has an empty part");
+    if (part.empty()) wrong("a list has an empty part: '" + filter + "'");
     parts.push_back(part);
   }
   return parts;

@@ -76,9 +76,9 @@ Json case_header(const Case& c, const std::string& by) {
 }
 
 Json measure_case(const Case& c, const Device& device, DeviceTimer& timer, CopyYardstick& yardstick,
-                  double check_elements) {
+                  double check_elements, const CompileOptions& options) {
   const auto start = std::chrono::steady_clock::now();
-  const Executable executable = compile(builder_of(c.builder).build(c.dtype, c.dims), device);
+  const Executable executable = compile(builder_of(c.builder).build(c.dtype, c.dims), device, options);
   const std::chrono::duration<double> compiling = std::chrono::steady_clock::now() - start;
   const Prepared prepared = executable.prepare();
   const Traffic traffic = traffic_of(executable);

@@ -4,16 +4,23 @@
 
 #include <fuse/device.hpp>
 #include <string>
+#include <vector>
 
 #include "report.hpp"
 
 namespace fuse::bench {
 
+/// A file of docs/decisions.md, read.
+struct DecisionsFile {
+  std::string path, text;
+};
+
 struct Settings {
   std::string graphs;  ///< the folder of .fuse files
   std::string filter;  ///< group `cases` picks by it: parts of names and tags by comma, all of which fit
-  double check_elements = 8e6;  ///< that the reference evaluates of a case at most
-  Device device;                ///< of the groups `cases`, `ladder` and `probe`
+  double check_elements = 8e6;             ///< that the reference evaluates of a case at most
+  std::vector<DecisionsFile> decisions{};  ///< each case once by each of them, if there are any
+  Device device;                           ///< of the groups `cases`, `ladder` and `probe`
 };
 
 void bench_elementwise(Report&, const Settings&);

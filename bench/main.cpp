@@ -5,7 +5,9 @@
 
 #include <cstdio>
 #include <exception>
+#include <fstream>
 #include <fuse/error.hpp>
+#include <sstream>
 #include <string>
 #include <string_view>
 
@@ -52,7 +54,7 @@ constexpr Group groups[] = {
 
 struct Options {
   std::string filter, json, graphs = FUSE_BENCH_GRAPHS, device = "emulated", profile = "h200", check, page,
-                            first, list;
+                            first, list, graph, decisions;
   std::string counts = FUSE_BENCH_COUNTS;
   std::string check_elements = "8000000";
   bool append = false, checked = false;
@@ -68,6 +70,8 @@ measuring
   --filter TEXT       groups and cases whose name contains the text, or cases with that tag; of several by
                       comma all have to fit: smoke,softmax.f32. A case's whole name picks that case alone.
   --check-elements N  elements that the reference evaluates of a case at most; 0 checks nothing [8000000]
+  --use-decisions FILES
+                      measure each case once by each of these files, which docs/decisions.md tells of; by comma
   --json FILE         write the results there too (bench/schema.json), after each case and each row
   --append            keep what FILE has of other cases and rows
   --graphs DIR        the .fuse files of group counts [{}]
@@ -75,6 +79,7 @@ not measuring
   --check FILE        check a file of results against the schema
   --report DIR        write DIR/docs/performance.md and its plots from DIR/bench/results
   --list FILTER       the names of the cases for a GPU that fit the filter
+  --print-graph CASE  the graph of a case, as .fuse text
   --first-table DIR   write DIR/first.txt, the table of what dist/first left there, and print it
   --counts FILE       the static counts that it predicts from [{}]
   --help              this text
@@ -101,7 +106,9 @@ Options parse(int argc, char** argv) {
                                {"--report", &options.page},
                                {"--first-table", &options.first},
                                {"--counts", &options.counts},
-                               {"--list", &options.list}},
+                               {"--list", &options.list},
+                               {"--print-graph", &options.graph},
+                               {"--use-decisions", &options.decisions}},
                               help);
   fuse::bench::parts_of(options.filter);  // what is wrong with it ends the program before any work
   if (options.device != "emulated" && options.device != "cuda") {
@@ -112,6 +119,9 @@ Options parse(int argc, char** argv) {
     wrong("--check-elements " + number + ": not a number of elements");
   }
   if (options.append && options.json.empty()) wrong("--append needs --json");
+  if (!options.decisions.empty() && !options.json.empty()) {
+    wrong("--json has what fuse chooses by itself, so it does not go with --use-decisions");
+  }
   return options;
 }
 
@@ -142,10 +152,22 @@ bool wanted(const Group& group, const Settings& settings) {
   return group.run == fuse::bench::bench_cases && any_case(settings);
 }
 
+std::vector<fuse::bench::DecisionsFile> read_decisions(const std::string& files) {
+  std::vector<fuse::bench::DecisionsFile> read;
+  for (const std::string& path : fuse::bench::parts_of(files)) {
+    std::ifstream in(path);
+    std::ostringstream text;
+    if (!(text << in.rdbuf())) wrong("cannot read '" + path + "'");
+    read.push_back({.path = path, .text = text.str()});
+  }
+  return read;
+}
+
 int run(const Options& options) {
   const Settings settings{.graphs = options.graphs,
                           .filter = options.filter,
                           .check_elements = std::stod(options.check_elements),
+                          .decisions = read_decisions(options.decisions),
                           .device = open_device(options)};
   const std::string load = fuse::bench::load_average();
   Report report;
@@ -169,6 +191,15 @@ int run(const Options& options) {
   report.print_table();
   report.save();
   return report.failed() ? 1 : 0;
+}
+
+int print_graph(const std::string& name) {
+  for (const fuse::bench::Case& c : fuse::bench::all_cases()) {
+    if (c.name != name) continue;
+    fmt::print("{}", fuse::bench::builder_of(c.builder).build(c.dtype, c.dims).to_string());
+    return 0;
+  }
+  wrong("there is no case '" + name + "'; --list rows prints some");
 }
 
 int list(const std::string& filter) {
@@ -201,6 +232,7 @@ int main(int argc, char** argv) {
     if (!options.check.empty()) return check(options.check);
     if (!options.page.empty()) return fuse::bench::write_page(options.page);
     if (!options.list.empty()) return list(options.list);
+    if (!options.graph.empty()) return print_graph(options.graph);
     if (!options.first.empty()) return write_first_table(options);
     return run(options);
   } catch (const std::exception& error) {

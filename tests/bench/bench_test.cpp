@@ -15,6 +15,7 @@
 #include <thread>
 #include <vector>
 
+#include "pipeline.hpp"
 #include "support/catch.hpp"
 #include "support/paths.hpp"
 #if FUSE_COMPILER_HAS_CUDA
@@ -218,6 +219,36 @@ TEST_CASE("the reference evaluates as much of a case as is asked for", "[bench][
   CHECK(checked("26000") == "the first 12 of 128 rows");  // of 2 * 128 * 1024 elements, x and y
   CHECK(checked("0") == "nothing: as asked");
   CHECK(run("--check-elements many").status == 2);
+}
+
+TEST_CASE("a case is measured once by each file of decisions", "[bench]") {
+  if (skipped()) return;
+  const Folder folder;
+  const Ran graph = run("--print-graph column_sum.f32.1024x128");
+  REQUIRE(graph.status == 0);
+  CHECK(contains(graph.output, "graph @"));
+  const auto decide = [&](const char* name, const std::string& kernel) {
+    fuse::PipelineOptions options;
+    options.record = true;
+    const fuse::Target target = fuse::target_profile("h200");
+    const fuse::Compiled compiled = run_pipeline(fuse::Graph::parse(graph.output).ir(), target, options);
+    const std::string text = fuse::schedule::print(decisions_of(compiled, target));
+    const std::size_t at = text.find(" {", text.find("\nkernel "));
+    REQUIRE(at != std::string::npos);
+    std::ofstream(folder.path / name) << text.substr(0, at) << " {" << kernel << "}\n";
+    return (folder.path / name).string();
+  };
+  const std::string good = decide("good", "mapping = column_tile, block = 64");
+  const std::string bad = decide("bad", "mapping = scan_warp");
+  const Ran ran = run("--filter column_sum.f32.1024x128 --use-decisions " + good + "," + bad);
+  INFO(ran.output);
+  CHECK(ran.status == 1);
+  CHECK(contains(ran.output, "by " + good + "\ncolumn_sum.f32.1024x128"));
+  CHECK(contains(ran.output, "by " + bad + "\ncolumn_sum.f32.1024x128"));
+  CHECK(contains(ran.output, "failed: decisions: line "));
+  CHECK(run("--use-decisions /nonexistent").status == 2);
+  CHECK(run("--use-decisions " + good + " --json x.json").status == 2);
+  CHECK(run("--print-graph no_such_case").status == 2);
 }
 
 TEST_CASE("without a GPU the exit status says skipped, and a wrong command line is told", "[bench]") {
