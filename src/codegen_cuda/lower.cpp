@@ -248,12 +248,16 @@ class KernelLowering {
     const std::string what = phase_->segment.stages.size() > 1
                                  ? stages_text(graph_, phase_->segment.stages)
                                  : graph_.value_name(root) + ' ' + std::string(to_string(graph_[root].op));
+    std::string loops;
+    if (launch.mapping == Mapping::nest) {
+      loops = fmt::format(" of {} each, by {}", rename(launch.reduced).to_string(),
+                          schedule::to_string(phase_->choices.splits));
+    } else if (launch.mapping != Mapping::element) {
+      loops = fmt::format(", {} over {} each", schedule::to_string(launch.mapping),
+                          rename(launch.reduced).to_string());
+    }
     return fmt::format("{}{}: results {}{}", scope.empty() ? "" : scope + ", ", what,
-                       rename(launch.results).to_string(),
-                       launch.mapping == Mapping::element
-                           ? std::string()
-                           : fmt::format(", {} over {} each", schedule::to_string(launch.mapping),
-                                         rename(launch.reduced).to_string()));
+                       rename(launch.results).to_string(), loops);
   }
 
   /// The symbols that the kernel mentions become parameters.

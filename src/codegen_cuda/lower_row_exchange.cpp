@@ -78,13 +78,30 @@ void RowLowering::combine_values(const ThreadIndex& at, std::vector<Running>& ru
 
 void RowLowering::take_in_turns(const std::vector<Running>& running, const char* name, int parts,
                                 const Takers& takers, const LoadPart& load) {
+  take_own(running, name, parts, takers, load);
+  if (takers.count > 1) combine_lanes(running, takers.count, takers.stride);
+}
+
+void RowLowering::take_own(const std::vector<Running>& running, const char* name, int parts,
+                           const Takers& takers, const LoadPart& load) {
   const std::string part = builder_.unique(name);
   builder_.at(running.front().root());
   builder_.when(takers.inside, [&] {
     builder_.loop({.name = part, .begin = takers.first, .end = parts, .step = takers.count, .body = {}},
                   [&] { take(running, load, Dim::index(part, parts)); });
   });
-  if (takers.count > 1) combine_lanes(running, takers.count, takers.stride);
+}
+
+void RowLowering::take_parts_of_blocks(const ThreadIndex& at, const Walk& walk, std::vector<Running>& running,
+                                       const LoadPart& load) {
+  Takers takers = lanes_of_value(at);
+  takers.inside = walk.inside;
+  if (!schedule::warps_take_parts(to_.phase.choices))
+    return builder_.when(walk.present, [&] { take_in_turns(running, "p", parts(), takers, load); });
+  takers.first = place_of(nest_, walked(), at).in_block;
+  takers.count *= units_of(nest_, walked(), Level::warp);
+  builder_.when(walk.present, [&] { take_own(running, "p", parts(), takers, load); });
+  combine(at, running);
 }
 
 void RowLowering::take(const std::vector<Running>& running, const LoadPart& load, const Index& part) {

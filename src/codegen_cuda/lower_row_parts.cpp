@@ -39,12 +39,15 @@ void RowLowering::by_parts_together() {
     std::vector<Stage> left;  // by the section before
     for (const schedule::Section& section : to_.phase.sections) {
       if (!left.empty()) to_.row_barrier();
+      Walk own = walk;
+      const bool last = &section == &to_.phase.sections.back();
+      if (last && !walks_rows(section)) own.present.push_back({walk.share, 1});
       const std::vector<Running> totals = declare_each_row(left, "total");
-      take_parts(at, walk, totals);
+      take_parts(at, own, totals);
       builder_.at(to_.root());
-      builder_.when(walk.present, [&] {
+      builder_.when(own.present, [&] {
         to_.elements.enter_scope();
-        walk_section(at, walk, section);
+        walk_section(at, own, section);
         to_.elements.leave_scope();
       });
       left = section.leaves;
@@ -79,8 +82,9 @@ void RowLowering::by_cluster() {
       builder_.when(place_of(nest_, walked(), at).leader_in_block, [&] { put(left, walk.slot, running); });
       builder_.append(ClusterBarrier{.shared = true});
       declare_totals(running);
-      take_in_turns(running, "p", parts(), lanes_of_value(at),
-                    [&](std::size_t i, const Index& part) { return load_state(left[i], walk.slot, part); });
+      take_parts_of_blocks(at, walk, running, [&](std::size_t i, const Index& part) {
+        return load_state(left[i], walk.slot, part);
+      });
       if (pass == last_meeting && !stays) builder_.append(ClusterArrive{});
       finish_parts(walk, running);
     }
@@ -97,14 +101,10 @@ std::vector<Stage> RowLowering::stages_of_pass(int pass) const {
   return stages;
 }
 
-void RowLowering::take_parts(const ThreadIndex& at, const Walk& walk, const std::vector<Running>& totals) {
-  Takers takers = lanes_of_value(at);
-  takers.inside = walk.inside;
+void RowLowering::take_parts(const ThreadIndex& at, const Walk& walk, std::vector<Running> totals) {
   if (totals.empty()) return;
-  builder_.when(walk.present, [&] {
-    take_in_turns(totals, "p", parts(), takers, [&](std::size_t i, const Index& part) {
-      return load_state(scratch_state(totals[i]), row_of(walk, totals[i]) * parts() + part);
-    });
+  take_parts_of_blocks(at, walk, totals, [&](std::size_t i, const Index& part) {
+    return load_state(scratch_state(totals[i]), row_of(walk, totals[i]) * parts() + part);
   });
   finish_parts(walk, totals);
 }

@@ -118,7 +118,9 @@ void RowLowering::by_rows() {
 
 bool RowLowering::shares_rows(const KernelSchedule& launch) {
   if (launch.role == KernelSchedule::Role::joined || launch.cluster > 1) return true;
-  return units_of(launch.nest, launch.nest.dims[1].name, Level::grid) > 1;
+  // What no block walks any more, one block takes from all.
+  const char walked = launch.nest.dims[1].name;
+  return units_of(launch.nest, walked, Level::grid) > 1 || (launch.section > 0 && walked != 'p');
 }
 
 bool RowLowering::keeps_trips(const KernelSchedule& launch) {

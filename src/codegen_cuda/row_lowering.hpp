@@ -121,7 +121,14 @@ class RowLowering {
   Takers lanes_of_value(const ThreadIndex& at) const;
   void take_in_turns(const std::vector<Running>& running, const char* name, int parts, const Takers& takers,
                      const LoadPart& load);
+  /// Each of the takers has what it took alone.
+  void take_own(const std::vector<Running>& running, const char* name, int parts, const Takers& takers,
+                const LoadPart& load);
   void take(const std::vector<Running>& running, const LoadPart& load, const Index& part);
+  /// What `parts` blocks left of a row, in all of its threads: by the lanes of each warp, or, where they are
+  /// fewer than the parts, by all threads that the row has in the block.
+  void take_parts_of_blocks(const ThreadIndex& at, const Walk& walk, std::vector<Running>& running,
+                            const LoadPart& load);
   /// Where warps left the states of `values` values, side by side: of the value `slot`.
   LoadPart of_value(const std::vector<StateBuffers>& shared, const Index& slot, int values);
   void declare_totals(std::vector<Running>& running);
@@ -142,8 +149,9 @@ class RowLowering {
   /// The blocks of a row are a cluster: each leaves its parts in its own shared memory, where all read them.
   void by_cluster();
   std::vector<Stage> stages_of_pass(int pass) const;
-  /// Every warp combines in the same order what earlier sections left, so that all threads have the totals.
-  void take_parts(const ThreadIndex& at, const Walk& walk, const std::vector<Running>& totals);
+  /// What earlier sections left of the row is combined in the same order wherever it is taken, and all
+  /// threads have the totals.
+  void take_parts(const ThreadIndex& at, const Walk& walk, std::vector<Running> totals);
   void finish_parts(const Walk& walk, const std::vector<Running>& totals);
   /// Walks the block's part of the row; all of its threads have what it reduced that to.
   std::vector<Running> walk_part(const ThreadIndex& at, const Walk& walk, const std::vector<Stage>& stages);

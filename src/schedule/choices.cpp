@@ -162,6 +162,12 @@ bool splits_rows(const Choices& choices) {
   return units_of(choices.splits, 'c', Level::grid) * units_of(choices.splits, 'c', Level::cluster) > 1;
 }
 
+bool warps_take_parts(const Choices& choices) {
+  const std::vector<Split> splits = splits_of(choices);
+  return splits_rows(choices) && units_of(splits, 'c', Level::warp) > 1 &&
+         choices.parts > units_of(splits, 'c', Level::lane);
+}
+
 int rows_at_once(const Choices& choices) {
   const std::vector<Split> splits = splits_of(choices);
   std::int64_t rows = 1;

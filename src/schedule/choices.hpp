@@ -74,6 +74,9 @@ Choices as_nest(const Choices&, bool columns = false);
 bool walks_tiles(const Choices&);
 /// Whether several blocks share a row that none of them walks alone.
 bool splits_rows(const Choices&);
+/// Whether what blocks left of a row is more than the lanes of a warp take at a time, so that all warps of
+/// the row share it.
+bool warps_take_parts(const Choices&);
 /// Rows that a block walks at a time.
 int rows_at_once(const Choices&);
 /// Elements of a row that its threads walk in one step.

@@ -45,10 +45,17 @@ Chooser without_grid_barriers(Chooser inner) {
 
 Chooser without_splits(Chooser inner) {
   return changed(std::move(inner), [](Choices& phase) {
-    if (phase.mapping != Mapping::split) return;
+    if (!splits_rows(phase)) return;
+    phase.blocks = 0;
+    if (phase.mapping == Mapping::nest) {
+      std::erase_if(phase.splits, [](const Split& split) {
+        return split.dim == 'c' && (split.level == Level::grid || split.level == Level::cluster);
+      });
+      phase = nest_choices(std::move(phase.splits), phase);
+      return;
+    }
     phase.mapping = Mapping::row_block;
     phase.parts = 1;
-    phase.blocks = 0;
     phase.cluster = false;
   });
 }

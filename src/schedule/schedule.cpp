@@ -174,9 +174,10 @@ std::int64_t shared_bytes(const ir::Graph& graph, const Segment& segment, const 
   if (walks_tiles(choices)) return tile_bytes(graph, transposed(graph, segment).value(), choices.vector);
   const std::vector<Split> splits = splits_of(choices, has_columns(segment));
   const std::int64_t rows = rows_at_once(choices), warps_of_row = units_of(splits, 'c', Level::warp);
-  // States of each reduction: what warps leave of their rows, and what a cluster's blocks leave for each
-  // other.
-  const std::int64_t states = (warps_of_row > 1 ? warps_of_row * rows : 0) + (choices.cluster ? rows : 0);
+  // States of each reduction: what warps leave of their rows, then of blocks' parts, and what a cluster's
+  // blocks leave for each other.
+  const std::int64_t exchanges = std::int64_t{warps_of_row > 1} + std::int64_t{warps_take_parts(choices)};
+  const std::int64_t states = exchanges * warps_of_row * rows + (choices.cluster ? rows : 0);
   // Of columns: what warps leave that have rows of their own, and what those leave that combine blocks'
   // parts.
   const bool own_rows = units_of(splits, 'r', Level::warp) > 1;
@@ -211,13 +212,26 @@ KernelSchedule combining(char kept, const Dim& values, const Choices& choices, i
   return combine;
 }
 
-/// A warp, or some of its lanes, for each row: as many as combine the parts where blocks wait for each other,
-/// so that both ways add in one order.
+/// As where blocks wait for each other, so that both ways add in one order: a warp for each row, or some of
+/// its lanes; or, of many parts, all threads that a block has for it.
 KernelSchedule combining_rows(const Dim& rows, const Choices& choices) {
-  KernelSchedule combine = combining('r', rows, choices, 128);
-  combine.mapping = Mapping::row_warp;
-  const std::int64_t lanes = units_of(splits_of(choices), 'c', Level::lane);
+  const std::vector<Split> splits = splits_of(choices);
+  const bool by_warps = warps_take_parts(choices);
+  KernelSchedule combine = combining('r', rows, choices, by_warps ? choices.block_threads : 128);
+  combine.mapping = by_warps ? Mapping::row_block : Mapping::row_warp;
+  const std::int64_t lanes = units_of(splits, 'c', Level::lane);
   Nest nest = std::move(combine.nest);
+  if (by_warps) {
+    nest.splits.push_back({'r', Level::grid});
+    for (Split split : splits) {
+      if (split.level == Level::grid || split.level == Level::vector || split == Split{'r', Level::serial})
+        continue;
+      if (split.dim == 'c') split.dim = 'p';
+      nest.splits.push_back(split);
+    }
+    set_nest(combine, std::move(nest));
+    return combine;
+  }
   add_splits(nest, {{'r', Level::grid},
                     {'r', Level::warp, combine.block_threads / 32},
                     {'p', Level::serial},
@@ -282,8 +296,15 @@ std::vector<KernelSchedule> launches(const ir::Graph& graph, const Segment& segm
   kernel.role = KernelSchedule::Role::partial;
   std::vector<KernelSchedule> kernels;
   if (splits_stages(segment, choices)) {
-    kernels.assign(section_count(segment, choices), kernel);
-    for (std::size_t i = 0; i < kernels.size(); ++i) kernels[i].section = i;
+    const std::vector<Section> sections = sections_of(graph, segment, choices);
+    kernels.assign(sections.size(), kernel);
+    for (std::size_t i = 0; i < kernels.size(); ++i) {
+      kernels[i].section = i;
+      if (i + 1 < kernels.size() || walks_rows(sections[i])) continue;
+      std::erase_if(kernels[i].nest.splits,
+                    [](const Split& split) { return split.dim == 'c' && split.level == Level::grid; });
+      set_nest(kernels[i], std::move(kernels[i].nest));
+    }
     kernels.back().role = KernelSchedule::Role::combine;
   } else {
     kernels = {kernel, columns ? combining_columns(kernel.reduced, choices)

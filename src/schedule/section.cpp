@@ -62,6 +62,11 @@ std::size_t section_count(const Segment& segment, const Choices& choices) {
   return count;
 }
 
+bool walks_rows(const Section& section) {
+  return std::any_of(section.walks.begin(), section.walks.end(),
+                     [](const Stage& stage) { return walks(stage.form); });
+}
+
 std::vector<Section> sections_of(const ir::Graph& graph, const Segment& segment, const Choices& choices) {
   std::vector<Section> sections(section_count(segment, choices));
   const bool parts = leaves_parts(segment, choices);

@@ -35,6 +35,9 @@ struct Section {
   std::vector<ir::NodeId> inputs{};  ///< of the segment, that it reads
 };
 
+/// Whether it walks the rows. One that does not makes values of whole rows alone, for which one block is
+/// enough.
+bool walks_rows(const Section&);
 /// What the stages of the segment, by these choices, do one behind the other. Never empty.
 std::vector<Section> sections_of(const ir::Graph&, const Segment&, const Choices&);
 /// The stages of a launch that combines parts. The parts of one result are a row to it.

@@ -26,6 +26,10 @@ StepCost kernel_cost(std::int64_t bytes, const Residency& launch, const Target& 
   return roofline(static_cast<double>(bytes), operations, share, target);
 }
 
+StepCost memory_cost(std::int64_t bytes, double share, const Target& target) {
+  return roofline(static_cast<double>(bytes), 0, share, target);
+}
+
 StepCost gemm_cost(std::int64_t bytes, std::int64_t batch, std::int64_t m, std::int64_t n, std::int64_t k,
                    const Target& target) {
   const auto tiles = [](std::int64_t extent) { return std::ceil(static_cast<double>(extent) / gemm_tile); };

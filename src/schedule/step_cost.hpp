@@ -21,6 +21,8 @@ inline constexpr double bytes_in_flight = 32 << 10;
 /// accesses reach, however many blocks there are. `operations`: of arithmetic, two an instruction.
 StepCost kernel_cost(std::int64_t bytes, const Residency&, const Target&, double most = 1,
                      double operations = 0);
+/// Where `share` says what the accesses reach, however many places for blocks are taken.
+StepCost memory_cost(std::int64_t bytes, double share, const Target&);
 /// A GEMM's blocks are taken to make tiles of 128 x 128.
 StepCost gemm_cost(std::int64_t bytes, std::int64_t batch, std::int64_t m, std::int64_t n, std::int64_t k,
                    const Target&);

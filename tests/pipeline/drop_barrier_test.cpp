@@ -142,6 +142,9 @@ TEST_CASE("the mappings with a barrier are those of the test", "[pipeline]") {
          run_pipeline(block_reductions().ir(), target_profile(profile), apart).schedules) {
       seen.insert(s.phases[0].choices.mapping);
     }
-    CHECK(seen == std::set<Mapping>{Mapping::row_block, Mapping::column_tile, Mapping::split});
+    for (const Mapping mapping : {Mapping::row_block, Mapping::column_tile, Mapping::split}) {
+      INFO(to_string(mapping));
+      CHECK(seen.contains(mapping));
+    }
   }
 }

@@ -1,6 +1,7 @@
 // Reductions over columns that blocks which share the rows make. SPDX-License-Identifier: Apache-2.0
 #include "schedule/staged.hpp"
 
+#include "schedule/chooser.hpp"
 #include "schedule/schedule_support.hpp"
 
 using namespace fuse;        // NOLINT
@@ -42,13 +43,24 @@ TEST_CASE("rows that are reduced themselves, and elements made of columns, are n
   }
 }
 
-TEST_CASE("few columns of many rows are shared by blocks, many columns are walked down", "[schedule]") {
+TEST_CASE("threads take columns side by side, and blocks share the rows of few columns", "[schedule]") {
   const Choices few = OnePiece(sum_graph({65536, 1024}, {0})).defaults("h200");
+  CHECK(few.to_string() == "nest = r:grid c:serial c:grid8 c:warp8 c:lane4 r:lane8 r:vector4, blocks = 256");
+  const Choices many = OnePiece(sum_graph({4096, 65536}, {0})).defaults("h200");
+  CHECK(many.to_string() == "nest = r:grid c:serial c:warp8 c:lane4 r:lane8 r:vector4");
+  // A baseline compiler has no kernel whose blocks share a row.
+  const OnePiece one(sum_graph({65536, 1024}, {0}));
+  const schedule::Chooser alone = schedule::without_splits(schedule::cost_model());
+  CHECK(alone(one.graph, one.piece, target_profile("h200"))->to_string() ==
+        "nest = r:grid c:serial c:warp8 c:lane4 r:lane8 r:vector4");
+}
+
+TEST_CASE("columns that do not lie side by side are shared by blocks, or walked down", "[schedule]") {
+  const Choices few = OnePiece(sum_graph({65536, 1023}, {0})).defaults("h200");
   CHECK(few.across);
   CHECK(few.mapping == Mapping::row_warp);
-  CHECK(few.vector == 4);
   CHECK(few.parts == 2 * target_profile("h200").sms);
-  const Choices many = OnePiece(sum_graph({4096, 65536}, {0})).defaults("h200");
+  const Choices many = OnePiece(sum_graph({4096, 65537}, {0})).defaults("h200");
   CHECK_FALSE(many.across);
   CHECK(many.mapping == Mapping::column_tile);
   CHECK(many.lanes == 32);
