@@ -552,7 +552,8 @@ Choices default_choices(const ir::Graph& graph, const Segment& segment, const Ta
   Choices choices = choices_alone(graph, segment, target);
   if (info(graph[dominant(segment)].op).relation != ir::Relation::reduce) return choices;
   const bool down = choices.mapping == Mapping::column_tile;
-  const std::optional<Choices> wide = down ? side_by_side(graph, segment, target) : std::nullopt;
+  const std::optional<Choices> wide = side_by_side(graph, segment, target);
+  if (wide && !down) return *wide;  // whose elements of a row lie apart
   const auto seconds = [&](const Choices& each) { return segment_seconds(graph, segment, each, target); };
   if (const Choices by_rows = across(graph, segment, choices, target); by_rows.across)
     return wide && seconds(*wide) <= seconds(by_rows) ? *wide : by_rows;

@@ -47,13 +47,18 @@ class Suite:
         trace.unlink(missing_ok=True)
         note('the tests run once with the code as it was, to see which mutants each reaches (several minutes)')
         started = time.time()
+        # Each process has a file of its own: two that append to one would break each other's long lines.
+        parts = {'~': trace.with_suffix('.most'), '': trace.with_suffix('.ops')}
+        for part in parts.values():
+            part.unlink(missing_ok=True)
         processes = [subprocess.Popen([self.bin / 'fuse_tests', f'~[.]{part}ops:*'], cwd=self.tree,
                                       stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                                      env=dict(os.environ, FUSE_MUTANT_TRACE=str(trace))) for part in ('~', '')]
+                                      env=dict(os.environ, FUSE_MUTANT_TRACE=str(own))) for part, own in parts.items()]
         for process in processes:
             out, _ = process.communicate()
             if process.returncode != 0:
                 sys.exit(out[-3000:] + '\nthe tests fail without a mutant')
+        trace.write_text(''.join(part.read_text() for part in parts.values()))
         (self.tree / 'traced').write_text(f'{time.time() - started:.0f} s\n')
 
     def record_rest(self):

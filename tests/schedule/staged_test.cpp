@@ -48,6 +48,9 @@ TEST_CASE("threads take columns side by side, and blocks share the rows of few c
   CHECK(few.to_string() == "nest = r:grid c:serial c:grid8 c:warp8 c:lane4 r:lane8 r:vector4, blocks = 256");
   const Choices many = OnePiece(sum_graph({4096, 65536}, {0})).defaults("h200");
   CHECK(many.to_string() == "nest = r:grid c:serial c:warp8 c:lane4 r:lane8 r:vector4");
+  // Fewer than a line has: lanes side by side are rows.
+  const Choices fewest = OnePiece(sum_graph({65536, 8}, {0})).defaults("h200");
+  CHECK(fewest.to_string() == "nest = r:grid c:serial c:grid128 c:warp8 c:lane16 r:lane2 r:vector4, blocks = 128");
   // A baseline compiler has no kernel whose blocks share a row.
   const OnePiece one(sum_graph({65536, 1024}, {0}));
   const schedule::Chooser alone = schedule::without_splits(schedule::cost_model());
