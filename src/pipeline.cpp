@@ -471,7 +471,7 @@ schedule::Decisions decisions_of(const Compiled& compiled, const Target& target)
 
 std::string decisions_line(const Compiled& compiled) {
   if (compiled.recorded_pieces == 0 && compiled.unfit_decisions == 0) return "";
-  std::string text = fmt::format("decisions: {} kernels of {} run as recorded", compiled.recorded_pieces,
+  std::string text = fmt::format("decisions: {} of {} pieces run as recorded", compiled.recorded_pieces,
                                  compiled.schedules.size());
   if (compiled.unfit_decisions > 0)
     text += fmt::format("; entries left out, since they do not fit: {}", compiled.unfit_decisions);

@@ -88,7 +88,7 @@ std::vector<std::string_view> kernel_pass_names();
 /// (PipelineOptions::record).
 schedule::Decisions decisions_of(const Compiled&, const Target&);
 
-/// "decisions: 3 kernels of 4 run as recorded\n"; and how many entries fit nothing. Empty without decisions.
+/// "decisions: 3 of 4 pieces run as recorded\n"; and how many entries fit nothing. Empty without decisions.
 std::string decisions_line(const Compiled&);
 
 /// How many steps of the plan run each kernel.

@@ -77,11 +77,42 @@ std::string target_text(const Target& target) {
 
 std::string line_of_decisions(int line) { return fmt::format("decisions: line {}", line); }
 
+namespace {
+
+/// "sms = 132, cluster = 8" as parts.
+std::vector<std::string> fields_of(const std::string& text) {
+  std::vector<std::string> fields;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.size(), text.find(", ", begin));
+    fields.push_back(text.substr(begin, end - begin));
+    begin = end + 2;
+  }
+  return fields;
+}
+
+/// The fields of the one that the other has not.
+std::string differing(const std::string& one, const std::string& other) {
+  const std::vector<std::string> others = fields_of(other);
+  std::string text;
+  for (const std::string& field : fields_of(one)) {
+    if (std::find(others.begin(), others.end(), field) != others.end()) continue;
+    text += (text.empty() ? "" : ", ") + field;
+  }
+  return text;
+}
+
+}  // namespace
+
 void check_target(const Decisions& decisions, const Target& target) {
-  if (decisions.target != target_text(target))
-    throw Error({.code = ErrorCode::invalid_argument,
-                 .message = fmt::format("decisions: they are for another target, {{{}}}", decisions.target),
-                 .hint = fmt::format("this one is {{{}}}", target_text(target))});
+  const std::string own = target_text(target);
+  if (decisions.target == own) return;
+  throw Error({.code = ErrorCode::invalid_argument,
+               .message = fmt::format(
+                   "decisions: the file is for another GPU: it has {{{}}}, and {} has {{{}}}",
+                   differing(decisions.target, own), target.name, differing(own, decisions.target)),
+               .hint = "fusec plan --decisions writes a file for this one; what was measured on another GPU "
+                       "is not taken, "
+                       "even where unfit entries are left out"});
 }
 
 Decisions decisions_of(const ir::Graph& graph, const Partition& partition, const EqualPieces& pieces,
@@ -141,7 +172,8 @@ RecordedChoices::RecordedChoices(const Decisions& decisions, const DecisionOptio
       const std::string defect = defect_of(graph, piece_of_key, entry.choices, options, target);
       if (!defect.empty()) {
         unfit(entry, fmt::format("kernel {} cannot run so: {}", key_text(entry.key), defect),
-              fmt::format("it reads {{{}}}", entry.choices.to_string()));
+              fmt::format("the entry means {{{}}}; fusec nests lists what the kernel can have",
+                          entry.choices.to_string()));
         continue;
       }
       if (!of_one && !of_all.insert(entry.key).second) {
@@ -211,7 +243,7 @@ std::size_t AnswerBook::unused(bool skip) const {
   if (count == 0 || skip) return count;
   const std::string number = name.number ? fmt::format(" {}", *name.number) : "";
   fail(ErrorCode::invalid_argument, first,
-       fmt::format("nobody asks for {} {}{}", to_string(name.question), key_text(name.key), number),
+       fmt::format("the compiler does not ask {} {}{}", to_string(name.question), key_text(name.key), number),
        "fusec plan --decisions writes what is asked; another answer before it may have changed that");
 }
 

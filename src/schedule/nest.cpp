@@ -153,7 +153,8 @@ std::string defect_of(const Nest& nest) {
     if (const std::string defect = defect_of_dim(nest, dim); !defect.empty()) return defect;
   }
   const Dim lanes = units(nest, Level::lane);
-  if (!lanes.is(lanes_of_warp)) return fmt::format("a warp has {} lanes, not 32", lanes.to_string());
+  if (!lanes.is(lanes_of_warp))
+    return fmt::format("the lanes of all splits are {}, and have to be 32", lanes.to_string());
   return "";
 }
 

@@ -78,11 +78,17 @@ std::string defect_of_rests(const std::vector<Split>& splits, const Dims& dims) 
                        (dims.outer == 't' && split.dim == 'x');
     if (!known) return fmt::format("{}: the kernel has no such dim", to_string(split));
     if (split.level == Level::serial && split.extent > 0)
-      return fmt::format("{}: a serial loop takes the rest, and has no number", to_string(split));
+      return fmt::format("{}: a serial loop has no number, and as many trips as are left", to_string(split));
   }
   const bool turns = rest(dims.outer, Level::serial), blocks = rest(dims.outer, Level::grid);
-  if (!turns && !blocks) return fmt::format("{0}:serial or {0}:grid takes the rest", dims.outer);
-  if (turns && blocks) return fmt::format("{0}:serial and {0}:grid both take the rest", dims.outer);
+  if (!turns && !blocks)
+    return fmt::format("{0}:grid without a number has to be there, or {0}:serial, for blocks that take turns",
+                       dims.outer);
+  if (turns && blocks)
+    return fmt::format(
+        "{0}:serial and {0}:grid are both without a number: behind {0}:serial, {0}:grid says how many blocks "
+        "take turns",
+        dims.outer);
   if (dims.walks && !rest(dims.walked, Level::serial))
     return fmt::format("there is no loop {}:serial", dims.walked);
   return "";
@@ -97,16 +103,19 @@ std::string defect_of_vectors(const ir::Graph& graph, const Segment& segment,
     const bool along_rows = reduces && dim == 'r';
     const int widest = along_rows ? widest_row_vector(graph, segment) : widest_vector(graph, segment);
     if (vector > widest && widest == 1)
-      return fmt::format("{}:vector{}: no two elements are known to lie side by side", dim, vector);
+      return fmt::format("{}:vector{}: no two elements of {} are known to lie side by side", dim, vector,
+                         dim);
     if (vector > widest)
-      return fmt::format("{}:vector{}: {} elements are known to lie side by side", dim, vector, widest);
+      return fmt::format("{}:vector{}: an access of this kernel has at most {} elements", dim, vector,
+                         widest);
   }
   return "";
 }
 
 std::string defect_of_cluster(const Choices& choices, const Target& target) {
   if (!choices.cluster || choices.parts <= target.max_cluster) return "";
-  return fmt::format("a cluster of {} blocks on {}", choices.parts, target.name);
+  return fmt::format("a cluster of {} blocks; {} has clusters of up to {}", choices.parts, target.name,
+                     target.max_cluster);
 }
 
 /// Blocks that wait for each other: of a row, or of columns.
@@ -144,7 +153,7 @@ std::string defect_of_scan(const Choices& choices) {
 std::string defect_of_tiles(const ir::Graph& graph, const Segment& segment, const Choices& choices,
                             const Target& target) {
   const auto values = transposed(graph, segment);
-  if (!values) return "tiles of what is not transposed";
+  if (!values) return "splits of t, y and x are for transposes, of which this kernel has none";
   const std::int64_t vector = units_of(choices.splits, 'x', Level::vector);
   const int widest = tile_vector(graph, segment, *values);
   if (vector > widest) return fmt::format("x:vector{}: a tile has {} elements side by side", vector, widest);
@@ -176,7 +185,8 @@ std::string defect_of_loops(const ir::Graph& graph, const Segment& segment, cons
   const ir::Relation relation = info(graph[dominant(segment)].op).relation;
   const bool scans = relation == ir::Relation::scan, reduces = relation == ir::Relation::reduce;
   const bool tiles = walks_tiles(choices);
-  if (tiles && (scans || reduces)) return "tiles of what is reduced";
+  if (tiles && (scans || reduces))
+    return "splits of t, y and x are for transposes, and this kernel reduces or scans";
   const Dims dims = tiles ? Dims{'t', 'y', true} : Dims{'r', 'c', scans || reduces};
   for (const std::string& defect : {defect_of_order(choices.splits), defect_of_rests(choices.splits, dims)}) {
     if (!defect.empty()) return defect;

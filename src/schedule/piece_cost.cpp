@@ -9,6 +9,7 @@
 #include <set>
 #include <utility>
 
+#include "schedule/shape.hpp"
 #include "schedule/staged.hpp"
 #include "schedule/step_cost.hpp"
 
@@ -92,6 +93,29 @@ double reached_down_columns(const ir::Graph& graph, const Segment& segment, cons
   return threads * accesses * static_cast<double>(bytes) / (target.bandwidth * latency / target.sms);
 }
 
+/// Whether the elements that are reduced lie apart in memory, and what lies side by side are the results.
+bool walks_down(const ir::Graph& graph, const Segment& segment) {
+  return info(graph[dominant(segment)].op).relation == ir::Relation::reduce &&
+         !loop_shape(graph, segment).inner;
+}
+
+/// Bytes that memory moves for nothing, since it moves whole sectors: where a warp that walks down has fewer
+/// neighbours than fill one.
+double wasted_bytes(const ir::Graph& graph, const Segment& segment, const Choices& choices,
+                    std::int64_t inputs) {
+  constexpr double sector = 32;
+  if (!walks_down(graph, segment)) return 0;
+  std::size_t bytes = size_of(f64);
+  for (const ir::NodeId input : segment.inputs) bytes = std::min(bytes, size_of(graph[input].type.dtype));
+  const std::vector<Split> splits = splits_of(choices);
+  const auto touched =
+      static_cast<double>(units_of(splits, 'r', Level::lane) * units_of(splits, 'r', Level::vector));
+  const auto columns = static_cast<double>(product(loop_shape(graph, segment).kept).hint());
+  const double element = static_cast<double>(bytes);
+  const double moved = std::min(sector, columns * element) / (touched * element);
+  return std::max(0.0, moved - 1) * static_cast<double>(inputs);
+}
+
 bool columns_side_by_side(const Choices& choices) {
   const std::vector<Split> splits = splits_of(choices);
   const bool walks = std::find(splits.begin(), splits.end(), Split{'c', Level::serial}) != splits.end();
@@ -155,11 +179,21 @@ Flow flow_of_held_rows(const Segment& segment, const Choices& choices, const Ker
           .drain = waves > 1 ? (busy + waits) * (1 - 1 / waves) : 0};
 }
 
+/// Whether neighbouring lanes have a value each, whose elements lie apart in memory.
+bool lanes_walk_down(const ir::Graph& graph, const Segment& segment, const KernelSchedule& launch) {
+  if (launch.nest.dims[0].name == 'c') return true;  // what combines the parts of columns
+  const auto lanes = std::find_if(launch.nest.splits.rbegin(), launch.nest.splits.rend(),
+                                  [](const Split& split) { return split.level == Level::lane; });
+  return walks_down(graph, segment) && lanes != launch.nest.splits.rend() && lanes->dim == 'r';
+}
+
 Flow flow_of(const ir::Graph& graph, const Segment& segment, const Choices& choices,
              const KernelSchedule& launch, const Residency& residency, const Target& target) {
-  if (launch.mapping == Mapping::column_tile)
+  if (lanes_walk_down(graph, segment, launch))
     return {.share = reached_down_columns(graph, segment, launch, residency, target)};
-  const bool by_blocks = launch.mapping == Mapping::row_block || choices.cluster;
+  const bool by_warps =
+      launch.role == KernelSchedule::Role::whole && units_of(splits_of(choices), 'c', Level::warp) > 1;
+  const bool by_blocks = by_warps || choices.cluster;
   if (!by_blocks || has_columns(segment) || choices.hold == 0 ||
       held_by(graph, segment, choices, launch.reduced).empty())
     return {};
@@ -171,7 +205,9 @@ double phase_seconds(const ir::Graph& graph, const Segment& cut, const Choices& 
                      std::int64_t most_blocks, const Target& target) {
   const Segment segment = staged(graph, cut, choices);
   const std::int64_t scratch = scratch_bytes(graph, segment, choices);
-  const std::int64_t inputs = bytes_of(graph, segment.inputs), moved = moved_bytes(graph, segment);
+  const std::int64_t inputs = bytes_of(graph, segment.inputs);
+  const std::int64_t moved =
+      moved_bytes(graph, segment) + bounded(wasted_bytes(graph, segment, choices, inputs));
   const std::vector<KernelSchedule> kernels = launches(graph, segment, choices);
   const bool joined = kernels.back().role == KernelSchedule::Role::joined;
   const auto again = bounded(rereads(graph, segment, choices) * static_cast<double>(inputs) /
@@ -194,7 +230,8 @@ double phase_seconds(const ir::Graph& graph, const Segment& cut, const Choices& 
   double sum = 0;
   for (const KernelSchedule& launch : kernels) {
     if (launch.role == KernelSchedule::Role::joined) continue;
-    const Residency residency{.blocks = std::min(launch.grid.hint(), most_blocks),
+    // Of blocks that take rows in turns, no more than there are turns have something to do.
+    const Residency residency{.blocks = std::min({launch.grid.hint(), launch.tiles.hint(), most_blocks}),
                               .threads = launch.block_threads};
     const bool combines = launch.role == KernelSchedule::Role::combine;
     std::int64_t bytes = scratch;

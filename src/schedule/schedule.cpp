@@ -104,6 +104,18 @@ Form form_of(const ir::Graph& graph, const Segment& segment) {
   }
 }
 
+/// "kernels that scan", "it scans"
+std::string_view what_does(Form form, bool they) {
+  switch (form) {
+    case Form::reduce:
+      return they ? "reduce" : "reduces";
+    case Form::scan:
+      return they ? "scan" : "scans";
+    default:
+      return they ? "neither reduce nor scan" : "does neither";
+  }
+}
+
 Form form_of(Mapping mapping) {
   switch (mapping) {
     case Mapping::element:
@@ -467,24 +479,39 @@ std::string defect_of_shared_hold(const ir::Graph& graph, const Segment& segment
   return "";
 }
 
+std::string threads_defect(int threads, const Target& target) {
+  return fmt::format("a block of {} threads; {} has blocks of 32 to {}, in steps of 32", threads, target.name,
+                     target.max_threads_per_block);
+}
+
 /// What is wrong with a name for loops, before they are looked at; empty: nothing.
 std::string defect_of_name(const ir::Graph& graph, const Segment& segment, const Choices& choices) {
   const bool split = choices.mapping == Mapping::split, columns = has_columns(segment);
-  if (form_of(graph, segment) != form_of(choices.mapping)) return "the mapping does not fit the segment";
+  const Form form = form_of(graph, segment), form_of_mapping = form_of(choices.mapping);
+  const std::string_view name = schedule::to_string(choices.mapping);
+  if (form != form_of_mapping)
+    return fmt::format("the mapping {} is for kernels that {}, and it {}", name,
+                       what_does(form_of_mapping, true), what_does(form, false));
   const bool packs =
       (choices.mapping == Mapping::row_warp && !columns) || choices.mapping == Mapping::column_tile;
   if (choices.lanes < 2 || choices.lanes > 32 || (choices.lanes != 32 && !packs))
-    return fmt::format("rows of {} lanes", choices.lanes);
+    return packs ? fmt::format("{} lanes: {} takes 2, 4, 8, 16 or 32", choices.lanes, name)
+                 : fmt::format("{} lanes: {} takes all 32 of a warp", choices.lanes, name);
   if (choices.vector > 1 && choices.mapping == Mapping::column_tile)
-    return "columns side by side in a thread";
+    return fmt::format(
+        "a vector of {} elements: a thread of column_tile has one column; a nest with r:vector{} "
+        "has several",
+        choices.vector, choices.vector);
   if (choices.vector > 1 && form_of(choices.mapping) == Form::scan)
-    return "elements side by side, which a scan meets one by one";
-  if (choices.cluster && !split) return "a cluster, of one block for each row";
+    return fmt::format("a vector of {} elements, which a scan meets one by one", choices.vector);
+  if (choices.cluster && !split)
+    return fmt::format("a cluster: {} has one block for each row, split has several", name);
   if (choices.cluster && choices.blocks % choices.parts != 0)
     return fmt::format("{} blocks, which are no whole clusters of {}", choices.blocks, choices.parts);
   if (choices.parts > 1 && !split && !columns)
-    return fmt::format("{} parts of a row that one block has, or a part of one", choices.parts);
-  if (split && choices.parts < 2) return "several blocks for a row, of one part";
+    return fmt::format("{} parts: no two blocks of {} share a row, but those of split do", choices.parts,
+                       name);
+  if (split && choices.parts < 2) return "one part: the blocks of split share a row, so parts are 2 or more";
   if (split && columns) return "several blocks for a row, whose columns are kept";
   return "";
 }
@@ -494,17 +521,18 @@ std::string defect_of(const ir::Graph& graph, const Segment& segment, const Choi
                       const Target& target) {
   if (choices.block_threads < 32 || choices.block_threads > target.max_threads_per_block ||
       choices.block_threads % 32 != 0)
-    return fmt::format("a block of {} threads on {}", choices.block_threads, target.name);
+    return threads_defect(choices.block_threads, target);
   if (choices.mapping != Mapping::nest) {
     if (const std::string defect = defect_of_name(graph, segment, choices); !defect.empty()) return defect;
   }
   const Choices nest = as_nest(choices, has_columns(segment));
   if (const std::string defect = defect_of_loops(graph, segment, nest, target); !defect.empty())
     return defect;
-  if (choices.across && !has_columns(segment)) return "rows that nothing is reduced across";
+  if (choices.across && !has_columns(segment))
+    return "across is for reductions over an outer dim, of which it has none";
   if (const std::string shared = defect_of_shared_hold(graph, segment, choices); !shared.empty())
     return fmt::format("{} elements of a row in shared memory, {}", choices.shared_hold, shared);
-  if (choices.packed && choices.hold == 0) return "registers that hold packed, of which there are none";
+  if (choices.packed && choices.hold == 0) return "packed stands beside hold";
   if (has_columns(segment) && !columns_fit(graph, segment, choices)) return "columns that no thread can keep";
   return "";
 }
@@ -518,7 +546,7 @@ std::string defect_of(const ir::Graph& graph, const PhaseSchedule& phase, const 
     return "more held than chosen";
   for (const Held& held : phase.held) {
     const std::size_t group = static_cast<std::size_t>(choices.vector) * size_of(graph[held.node].type.dtype);
-    if (choices.packed && group % 4 != 0) return "elements that fill no register are held packed";
+    if (choices.packed && group % 4 != 0) return "packed needs vectors that fill registers of 4 bytes";
   }
   const bool parts = (splits_rows(choices) && !choices.cluster) || has_columns(segment);
   if (parts != (phase.kernels.size() > 1) || parts == phase.scratch.empty()) return "parts without scratch";
@@ -556,7 +584,7 @@ std::string defect_of(const ir::Graph& graph, const Schedule& schedule, const Ta
   for (const KernelSchedule& kernel : schedule.kernels) {
     if (kernel.block_threads < 32 || kernel.block_threads > target.max_threads_per_block ||
         kernel.block_threads % 32 != 0) {
-      return fmt::format("a block of {} threads on {}", kernel.block_threads, target.name);
+      return threads_defect(kernel.block_threads, target);
     }
     if (const std::string defect = defect_of_nest(kernel); !defect.empty()) return defect;
     const Residency least{.blocks = 1,
@@ -582,8 +610,10 @@ std::string misfit(const ir::Graph& graph, const Piece& piece, const KernelChoic
     return fmt::format("{} phases of {}", choices.phases.size(), piece.phases.size());
   for (std::size_t i = 0; i < piece.phases.size(); ++i) {
     const Choices& own = choices.phases[i];
-    if (own.online && !with_online_sums(graph, piece.phases[i])) return "no sum of exponentials to scale";
-    if (own.across && !across_rows(graph, piece.phases[i])) return "rows that nothing is reduced across";
+    if (own.online && !with_online_sums(graph, piece.phases[i]))
+      return "online is for sums of exponentials, of which it has none";
+    if (own.across && !across_rows(graph, piece.phases[i]))
+      return "across is for reductions over an outer dim, of which it has none";
     if (own.online && own.across) return "sums of exponentials across rows";
     const Segment segment = staged(graph, piece.phases[i], own);
     if (const std::string defect = defect_of(graph, segment, own, target); !defect.empty()) return defect;

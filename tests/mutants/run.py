@@ -100,7 +100,8 @@ def output_of(command, mutant, seconds, cwd):
     """What a program writes, and what ended it otherwise than by exit status 0: 'time', a signal, a status; or None."""
     process = subprocess.Popen(command, cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                                errors='replace', start_new_session=True,
-                               env=dict(os.environ, FUSE_MUTANT=str(mutant), CI='true'))
+                               env=dict(os.environ, FUSE_MUTANT=str(mutant), CI='true',
+                                        FUSE_TOOLS_WITHOUT='bundle'))  # whose programs are stubs
     try:
         out, _ = process.communicate(timeout=seconds)
     except subprocess.TimeoutExpired:
@@ -148,6 +149,9 @@ def judge(suite, mutant):
     for name, (command, always) in suite.rest.items():
         failed, end = failures(command, number, 900, suite.tree)
         how = min(failed - always, default=end)
+        if how:  # and not by chance, or since the machine is busy
+            again, end_again = failures(command, number, 900, suite.tree)
+            how = min((failed & again) - always, default=end if end_again else None)
         if how:
             return dict(mutant, killed=name, by=how[:160], seconds=round(time.time() - started, 1))
     return dict(mutant, killed='', by='', seconds=round(time.time() - started, 1))

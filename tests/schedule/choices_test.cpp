@@ -53,15 +53,19 @@ TEST_CASE("verify refuses a block that the target does not run", "[schedule]") {
   };
   CHECK(refusal(one, with_block(256), "tiny2") == "no error");
   CHECK(refusal(one, with_block(512), "tiny2") ==
-        "internal error: schedule of %1: a block of 512 threads on tiny2");
+        "internal error: schedule of %1: a block of 512 threads; tiny2 has blocks of 32 to 256, in steps of "
+        "32");
   CHECK(refusal(one, with_block(512), "tiny3") == "no error");
   CHECK(refusal(one, with_block(1024), "h200") == "no error");
   CHECK(refusal(one, with_block(2048), "h200") ==
-        "internal error: schedule of %1: a block of 2048 threads on h200");
-  CHECK(refusal(one, with_block(48), "h200") ==
-        "internal error: schedule of %1: a block of 48 threads on h200");
-  CHECK(refusal(one, with_block(0), "h200") ==
-        "internal error: schedule of %1: a block of 0 threads on h200");
+        "internal error: schedule of %1: a block of 2048 threads; h200 has blocks of 32 to 1024, in steps of "
+        "32");
+  CHECK(
+      refusal(one, with_block(48), "h200") ==
+      "internal error: schedule of %1: a block of 48 threads; h200 has blocks of 32 to 1024, in steps of 32");
+  CHECK(
+      refusal(one, with_block(0), "h200") ==
+      "internal error: schedule of %1: a block of 0 threads; h200 has blocks of 32 to 1024, in steps of 32");
 }
 
 TEST_CASE("verify refuses a mapping that does not fit the segment", "[schedule]") {
@@ -69,11 +73,14 @@ TEST_CASE("verify refuses a mapping that does not fit the segment", "[schedule]"
   schedule::Schedule wrong = reduces.make({Mapping::row_warp, 128, 1});
   wrong.phases[0].choices.mapping = Mapping::element;
   CHECK(refusal(reduces, wrong, "h200") ==
-        "internal error: schedule of %1: the mapping does not fit the segment");
+        "internal error: schedule of %1: the mapping element is for kernels that neither reduce nor scan, "
+        "and it "
+        "reduces");
   schedule::Schedule other = computes.make({Mapping::element, 128, 1});
   other.phases[0].choices.mapping = Mapping::row_block;
   CHECK(refusal(computes, other, "h200") ==
-        "internal error: schedule of %1: the mapping does not fit the segment");
+        "internal error: schedule of %1: the mapping row_block is for kernels that reduce, and it does "
+        "neither");
 }
 
 TEST_CASE("verify refuses missing launches and missing scratch", "[schedule]") {

@@ -67,7 +67,7 @@ TEST_CASE("a kernel runs by the choices that it was judged by", "[schedule][choo
 
 TEST_CASE("without grid barriers columns are judged as two launches", "[schedule][chooser]") {
   Graph g("columns");  // small: the second launch costs more than reading x again
-  const Tensor x = g.input("x", f16, {8, 7});
+  const Tensor x = g.input("x", f16, {4, 7});
   g.output("columns", argmax(convert(x, u8), 0));
   g.output("rows", argmin(convert(x, i8), 1));
   schedule::PartitionOptions options;

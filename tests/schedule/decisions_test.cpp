@@ -148,10 +148,11 @@ TEST_CASE("a recorded answer goes before the cost's, for all or for one", "[sche
         std::string::npos);
   // A kernel that is no more has an entry that fits nothing.
   CHECK(refused(g, apart).find("has no kernel") != std::string::npos);
-  CHECK(refused(g, text + "stitch 0123456789abcdef yes\n").find("nobody asks for stitch 0123456789abcdef") !=
-        std::string::npos);
+  CHECK(refused(g, text + "stitch 0123456789abcdef yes\n")
+            .find("the compiler does not ask stitch 0123456789abcdef") != std::string::npos);
   CHECK(refused(g, text + fmt::format("stitch {:016x} 7 yes\n", stitch->key))
-            .find(fmt::format("nobody asks for stitch {:016x} 7", stitch->key)) != std::string::npos);
+            .find(fmt::format("the compiler does not ask stitch {:016x} 7", stitch->key)) !=
+        std::string::npos);
   CHECK(refused(g, text + entry + "\n").find("has two entries") != std::string::npos);
   CHECK(refused(g, with(text, entry, fmt::format("stitch {:016x} maybe", stitch->key)))
             .find("the answer to stitch is 'maybe'") != std::string::npos);
@@ -226,35 +227,34 @@ TEST_CASE("a text that is no decisions names its line, and what would be right",
         std::string::npos);
   // Nothing that a kernel can do.
   CHECK(edited("{mapping = scan_warp}").find(line + "kernel") != std::string::npos);
-  CHECK(edited("{mapping = row_block, vector = 8}").find("4 elements are known to lie side by side") !=
+  CHECK(edited("{mapping = row_block, vector = 8}").find("an access of this kernel has at most 4 elements") !=
         std::string::npos);
   CHECK(edited("{mapping = split, parts = 3, blocks = 2}").find("fewer blocks than parts") !=
         std::string::npos);
   CHECK(edited("{mapping = tile}").find("cannot run so") != std::string::npos);
-  CHECK(edited("{mapping = row_block, parts = 4}").find("4 parts of a row that one block has") !=
+  CHECK(edited("{mapping = row_block, parts = 4}").find("4 parts: no two blocks of row_block share a row") !=
         std::string::npos);
-  CHECK(edited("{mapping = row_block, packed}").find("registers that hold packed, of which there are none") !=
-        std::string::npos);
+  CHECK(edited("{mapping = row_block, packed}").find("packed stands beside hold") != std::string::npos);
   CHECK(edited("{mapping = split, parts = 3, cluster, blocks = 4}")
             .find("4 blocks, which are no whole clusters of 3") != std::string::npos);
   CHECK(edited("{mapping = row_block, shared_hold = 7, vector = 4}").find("which are no multiple of 4") !=
         std::string::npos);
   CHECK(edited("{mapping = row_block, lanes = 1}").find(line + "lanes is '1'") != std::string::npos);
   CHECK(edited("{\x1b[31m = 4}").find("there is no key '\\x1b[31m'") != std::string::npos);
-  CHECK(edited("{mapping = row_block, across}").find("rows that nothing is reduced across") !=
+  CHECK(edited("{mapping = row_block, across}").find("across is for reductions over an outer dim") !=
         std::string::npos);
   // Cut off, of another version, of another target.
   CHECK(refused(g, text.substr(0, text.size() - 9)).find("line ") != std::string::npos);
   CHECK(refused(g, text.substr(0, 17)).find("the target is missing") != std::string::npos);
   CHECK(refused(g, with(text, "decisions 2", "decisions 1")).find("line 1: ") != std::string::npos);
-  CHECK(refused(g, text, "a100").find("decisions: they are for another target") != std::string::npos);
+  CHECK(refused(g, text, "a100").find("decisions: the file is for another GPU") != std::string::npos);
   CHECK(refused(g, text + "kernal x\n").find("'kernal' is no entry") != std::string::npos);
   CHECK(refused(g, text + "kernel 12 {mapping = row_block}\n").find("'12' is no key") != std::string::npos);
   CHECK(refused(g, text + entry + "\n").find("has two entries") != std::string::npos);
   CHECK(refused(g, text + key + "-1 {mapping = row_block}\n").find("'-1' is no number of a kernel") !=
         std::string::npos);
   CHECK(refused(g, "\n").find("line 1: '' does not begin a file of decisions") != std::string::npos);
-  CHECK(refused(g, with(text, "arch", "}\n# {arch")).find("another target") != std::string::npos);
+  CHECK(refused(g, with(text, "arch", "}\n# {arch")).find("another GPU") != std::string::npos);
   CHECK(refused(g, text + key + "2 {mapping = row_block}\n").find("there is no number 2") !=
         std::string::npos);
 }

@@ -141,27 +141,33 @@ TEST_CASE("legal nests: what is refused, with the reason", "[schedule]") {
   const OneSegment rows = one_segment(segment_named(segments, "softmax").graph);
   CHECK(defect(rows, "r:grid r:warp2 c:serial c:warp4 c:lane32 c:vector4") == "");
   CHECK(defect(rows, "r:grid c:serial c:warp2 r:warp4 c:lane32") == "r:warp4 has to stand before c:warp2");
-  CHECK(defect(rows, "r:grid c:serial") == "a warp has 1 lanes, not 32");
+  CHECK(defect(rows, "r:grid c:serial") == "the lanes of all splits are 1, and have to be 32");
   CHECK(defect(rows, "r:grid r:warp2 c:lane32") == "there is no loop c:serial");
-  CHECK(defect(rows, "r:warp2 c:serial c:lane32") == "r:serial or r:grid takes the rest");
-  CHECK(defect(rows, "r:serial r:grid c:serial c:lane32") == "r:serial and r:grid both take the rest");
+  CHECK(defect(rows, "r:warp2 c:serial c:lane32") ==
+        "r:grid without a number has to be there, or r:serial, for blocks that take turns");
+  CHECK(defect(rows, "r:serial r:grid c:serial c:lane32") ==
+        "r:serial and r:grid are both without a number: behind r:serial, r:grid says how many blocks take "
+        "turns");
   CHECK(defect(rows, "r:grid r:warp1 c:serial c:lane32") == "r:warp1: a split of one unit");
   CHECK(defect(rows, "r:grid r:serial4 c:serial c:lane32") == "r:serial4 has to stand before r:grid");
   CHECK(defect(rows, "r:grid c:serial4 c:lane32") ==
-        "c:serial4: a serial loop takes the rest, and has no number");
+        "c:serial4: a serial loop has no number, and as many trips as are left");
   CHECK(defect(rows, "k:grid c:serial c:lane32") ==
         "k:grid: loops are of rows 'r' and elements 'c', or of tiles 't', 'y' and 'x'");
   CHECK(defect(rows, "r:grid c:serial c:lane32 c:vector8") ==
-        "c:vector8: 4 elements are known to lie side by side");
+        "c:vector8: an access of this kernel has at most 4 elements");
   CHECK(defect(rows, "r:grid c:serial c:lane32 c:vector3") == "c:vector3 is no power of two");
-  CHECK(defect(rows, "r:grid c:serial c:cluster32 c:lane32") == "a cluster of 32 blocks on h200");
-  CHECK(defect(rows, "r:grid c:serial c:warp64 c:lane32") == "a block of 2048 threads on h200");
+  CHECK(defect(rows, "r:grid c:serial c:cluster32 c:lane32") ==
+        "a cluster of 32 blocks; h200 has clusters of up to 16");
+  CHECK(defect(rows, "r:grid c:serial c:warp64 c:lane32") ==
+        "a block of 2048 threads; h200 has blocks of 32 to 1024, in steps of 32");
   CHECK(defect(rows, "r:grid c:serial c:grid2 c:cluster2 c:lane32") ==
         "c:cluster2 beside c:grid2: one of them");
   CHECK(defect(rows, "r:grid c:serial c:grid65537 c:lane32") == "c:grid65537: at most 65536 units");
   CHECK(defect(rows, "r:serial r:grid9223372036854775807 c:serial c:lane32") ==
         "r:grid9223372036854775807: at most 1048576 units");
-  CHECK(defect(rows, "r:grid c:serial c:lane16 r:lane4") == "a warp has 64 lanes, not 32");
+  CHECK(defect(rows, "r:grid c:serial c:lane16 r:lane4") ==
+        "the lanes of all splits are 64, and have to be 32");
   CHECK(defect(rows, "r:grid c:serial r:lane4 c:lane4 r:lane2") == "two splits of r at the level lane");
   CHECK(defect(one_segment(segment_named(segments, "cumsum").graph), "r:grid c:serial c:warp4 c:lane32") ==
         "c:warp4: a scan meets elements in order");
@@ -170,7 +176,7 @@ TEST_CASE("legal nests: what is refused, with the reason", "[schedule]") {
   CHECK(defect(one_segment(segment_named(segments, "layer_norm_backward").graph),
                "r:grid c:serial c:lane32") == "columns are kept by blocks that take rows in turns: r:serial");
   CHECK(defect(one_segment(segment_named(segments, "row_sum").graph), "t:grid y:serial x:lane32") ==
-        "tiles of what is reduced");
+        "splits of t, y and x are for transposes, and this kernel reduces or scans");
 }
 
 TEST_CASE("splits are read as they are printed", "[schedule]") {

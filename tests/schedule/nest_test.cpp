@@ -91,7 +91,7 @@ TEST_CASE("a nest that no kernel can have is refused with its reason", "[schedul
   CHECK(why({grid, {'c', Level::warp}, lanes}) == "c:warp has no fixed number of units");
   CHECK(why({grid, serial, {'c', Level::grid}, lanes}) == "2 splits take the rest of c");
   CHECK(why({grid, lanes}) == "the splits of c have 32 units for 1000 elements");
-  CHECK(why({grid, serial, {'c', Level::lane, 16}}) == "a warp has 16 lanes, not 32");
+  CHECK(why({grid, serial, {'c', Level::lane, 16}}) == "the lanes of all splits are 16, and have to be 32");
   CHECK(why({grid, serial, {'c', Level::lane, 24}}) == "c:lane24 is no power of two");
   CHECK(why({grid, serial, {'c', Level::vector, 4}, lanes}) == "c:lane32 stands behind a vector");
   const Nest unknown{.dims = {{'r', 300}, {'c', Dim::symbol("N", {.min = 1, .max = 64})}},

@@ -50,7 +50,8 @@ TEST_CASE("threads take columns side by side, and blocks share the rows of few c
   CHECK(many.to_string() == "nest = r:grid c:serial c:warp8 c:lane4 r:lane8 r:vector4");
   // Fewer than a line has: lanes side by side are rows.
   const Choices fewest = OnePiece(sum_graph({65536, 8}, {0})).defaults("h200");
-  CHECK(fewest.to_string() == "nest = r:grid c:serial c:grid128 c:warp8 c:lane16 r:lane2 r:vector4, blocks = 128");
+  CHECK(fewest.to_string() ==
+        "nest = r:grid c:serial c:grid128 c:warp8 c:lane16 r:lane2 r:vector4, blocks = 128");
   // A baseline compiler has no kernel whose blocks share a row.
   const OnePiece one(sum_graph({65536, 1024}, {0}));
   const schedule::Chooser alone = schedule::without_splits(schedule::cost_model());
@@ -73,6 +74,6 @@ TEST_CASE("blocks across rows that nothing is reduced across are refused", "[sch
   const OnePiece one(sum_graph({64, 1024}, {1}));
   Choices choices = one.defaults("h200");
   choices.across = true;
-  CHECK(thrown_by([&] { one.make(choices); }).find("rows that nothing is reduced across") !=
+  CHECK(thrown_by([&] { one.make(choices); }).find("across is for reductions over an outer dim") !=
         std::string::npos);
 }

@@ -107,5 +107,5 @@ TEST_CASE("bytes of no whole register are not held packed", "[stitch][schedule]"
   CHECK(thrown_by([&] {
           verify(made.graph, make_schedule(made.graph, made.partition.pieces[0], {{choices}}, target),
                  target);
-        }).find("elements that fill no register are held packed") != std::string::npos);
+        }).find("packed needs vectors that fill registers") != std::string::npos);
 }

@@ -288,6 +288,20 @@ void add_stats(CLI::App& app, Action& action) {
   add_json_flag(command, options.json);
 }
 
+void add_nests(CLI::App& app, Action& action) {
+  CLI::App& command = *app.add_subcommand(
+      "nests", "List the loops that kernels can have, and the time that the cost model estimates for each");
+  auto& options = set_action<NestsOptions>(command, action);
+  add_graph_options(command, options.graph);
+  command.add_option("--piece", options.piece, "Only of this piece, as fusec plan numbers it")
+      ->check(whole_number(0, 1000000))
+      ->type_name("N");
+  command.add_option("--count", options.count, "How many of each kernel, the fastest first")
+      ->capture_default_str()
+      ->check(whole_number(0, 1000000))
+      ->type_name("N");
+}
+
 void add_diff(CLI::App& app, Action& action) {
   CLI::App& command =
       *app.add_subcommand("diff", "Show what changed between two plans; exit 1 where something did");
@@ -371,6 +385,7 @@ Action parse_command_line(int argc, const char* const* argv) {
   add_emit(app, action);
   add_explain(app, action);
   add_stats(app, action);
+  add_nests(app, action);
   add_diff(app, action);
   add_save(app, action);
   add_cache(app, action);

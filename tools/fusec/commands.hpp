@@ -64,6 +64,12 @@ struct StatsOptions {
   bool json = false;
 };
 
+struct NestsOptions {
+  GraphOptions graph{};
+  int piece = -1;  ///< all of them
+  int count = 20;  ///< that are printed of each
+};
+
 struct DiffOptions {
   GraphOptions graph{};  ///< how graphs are planned
   std::string first{}, second{};
@@ -95,6 +101,7 @@ int execute(const PlanOptions& options);
 int execute(const EmitOptions& options);
 int execute(const ExplainOptions& options);
 int execute(const StatsOptions& options);
+int execute(const NestsOptions& options);
 int execute(const DiffOptions& options);
 int execute(const SaveOptions& options);
 int execute(const CacheOptions& options);
