@@ -84,7 +84,7 @@ std::string to_string(const Nest& nest) { return to_string(nest.splits); }
 std::optional<std::vector<Split>> parse_splits(std::string_view text) {
   std::vector<Split> splits;
   while (!text.empty()) {
-    const std::string_view word = text.substr(0, text.find(' '));
+    const std::string_view word = text.substr(0, text.find_first_of(" \t"));
     text.remove_prefix(std::min(text.size(), word.size() + 1));
     if (word.empty()) continue;
     if (word.size() < 3 || word[1] != ':') return std::nullopt;

@@ -91,6 +91,7 @@ TEST_CASE("simplify changes roundings only where it may", "[passes]") {
   check(exp(x) * exp(y), "exp exp mul", "add exp");
   check(reciprocal(sqrt(x)), "sqrt reciprocal", "rsqrt");
   check(convert(convert(x, bf16), f32), "convert convert", "");
+  check(convert(convert(x, bf16), i32), "convert convert", "convert convert");
   check(sum(sum(x, {1}), {0}), "reduce_sum reduce_sum", "reduce_sum");
   check(sum(x * 0.1, {1}), "mul reduce_sum", "reduce_sum mul");
   // What another op needs as well is not computed twice.

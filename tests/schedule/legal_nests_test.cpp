@@ -183,6 +183,7 @@ TEST_CASE("splits are read as they are printed", "[schedule]") {
   for (const char* text : {"r:grid r:warp8 c:serial c:lane32 c:vector4", "t:grid y:serial y:warp8 x:lane32"})
     CHECK(to_string(parse_splits(text).value()) == text);
   CHECK(to_string(parse_splits(" r:grid  c:serial ").value()) == "r:grid c:serial");
+  CHECK(to_string(parse_splits("r:grid\tc:serial").value()) == "r:grid c:serial");
   for (const char* text :
        {"r", "r:", "r:girth", "r:grid0", "r:grid-1", "r:grid8x", "rgrid", "r:grid99999999999999999999"}) {
     INFO(text);

@@ -156,6 +156,8 @@ TEST_CASE("streams: choices are taken as they are, or refused", "[streams]") {
   CHECK(plan.order == choices.order);
   CHECK(plan.stream == choices.stream);
   CHECK(plan.waits == std::vector<StreamWait>{{2, 0}});
+  const std::vector<std::string> names = {"a", "b", "c"};
+  CHECK(print(plan, names) == "stream 0 1 b\nstream 1 0 a\nstream 0 2 c waits for 0\n");
   CHECK(choices.to_string() == "max_streams = 2, order = [1 0 2], stream = [1 0 0]");
   const auto text = [&](StreamChoices c) { return thrown_by([&] { plan_streams(tasks, c, h200); }); };
   CHECK(text({.max_streams = 0}) == "internal error: streams: max_streams is 0, 1 to 16 are allowed");
