@@ -386,26 +386,39 @@ std::optional<Choices> side_by_side(const ir::Graph& graph, const Segment& segme
   int vector = widest_row_vector(graph, segment);
   while (vector > 1 && vector * words > most_words) vector /= 2;
   if (vector == 1) return std::nullopt;
+  const auto power = [](std::int64_t n) {
+    return static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(std::max<std::int64_t>(n, 1))));
+  };
   const std::int64_t vectors = (columns + vector - 1) / vector;
   const std::int64_t line =
       std::clamp<std::int64_t>(line_bytes / (vector * narrowest(graph, segment)), 1, 32);
-  const auto lanes = static_cast<std::int64_t>(
-      std::bit_ceil(static_cast<std::uint64_t>(std::clamp<std::int64_t>(vectors, 1, line))));
-  const std::int64_t groups = std::max<std::int64_t>(1, (vectors + lanes - 1) / lanes);
-  for (int warps = std::min(256, target.max_threads_per_block) / 32; warps > 1; warps /= 2) {
-    const std::int64_t step = warps * (32 / lanes);
-    const std::int64_t parts = std::min(
-        {std::int64_t{blocks_an_sm} * target.sms / groups, rows / (step * fewest_trips), std::int64_t{1024}});
-    std::vector<Split> splits = {{'r', Level::grid}, {'c', Level::serial}};
-    if (parts > 1) splits.push_back({'c', Level::grid, parts});
-    splits.push_back({'c', Level::warp, warps});
-    if (lanes < 32) splits.push_back({'c', Level::lane, 32 / lanes});
-    if (lanes > 1) splits.push_back({'r', Level::lane, lanes});
-    splits.push_back({'r', Level::vector, vector});
+  // Few rows have few of a block's threads: the others have columns.
+  const std::int64_t row_lanes = std::min(32 / std::min(power(vectors), line), power(rows));
+  const std::int64_t lanes = 32 / row_lanes;
+  for (int threads = std::min(256, target.max_threads_per_block); threads > 32; threads /= 2) {
+    const std::int64_t warps = threads / 32,
+                       row_warps = std::min(warps, std::max<std::int64_t>(1, power(rows) / row_lanes));
+    const std::int64_t at_a_time = lanes * (warps / row_warps);  // vectors of columns, by a block
+    const std::int64_t groups = std::max<std::int64_t>(1, (vectors + at_a_time - 1) / at_a_time);
+    const int at_once = blocks_per_sm({.blocks = 1, .threads = threads, .registers = 64}, target);
+    const std::int64_t blocks = std::int64_t{std::min(blocks_an_sm, at_once)} * target.sms;
+    const std::int64_t parts =
+        std::min({blocks / groups, rows / (row_warps * row_lanes * fewest_trips), std::int64_t{1024}});
+    std::vector<Split> splits;
+    const auto add = [&](char dim, Level level, std::int64_t units) {
+      if (units > 1) splits.push_back({dim, level, units});
+    };
+    splits.push_back({'r', Level::grid});
+    add('r', Level::warp, warps / row_warps);
+    splits.push_back({'c', Level::serial});
+    add('c', Level::grid, parts);
+    add('c', Level::warp, row_warps);
+    add('c', Level::lane, row_lanes);
+    add('r', Level::lane, lanes);
+    add('r', Level::vector, vector);
     Choices choices = nest_choices(std::move(splits));
-    const std::int64_t blocks = parts * groups;
     if (parts > 1 && target.barrier_seconds < target.launch_seconds)
-      choices.blocks = static_cast<int>(blocks);
+      choices.blocks = static_cast<int>(parts * groups);
     if (shared_bytes(graph, segment, choices) <= target.shared_per_block) return choices;
   }
   return std::nullopt;
@@ -499,9 +512,13 @@ Choices packed(const ir::Graph& graph, const Segment& segment, const Choices& al
 /// By blocks of another size.
 Choices with_threads(Choices choices, int threads) {
   if (choices.mapping == Mapping::nest) {
+    const std::int64_t warps = threads / 32, of_row = units_of(choices.splits, 'c', Level::warp);
+    const bool keeps = units_of(choices.splits, 'r', Level::warp) > 1 && warps % of_row == 0;
     for (Split& split : choices.splits) {
-      if (split.level == Level::warp) split.extent = threads / 32;
+      if (split.level != Level::warp) continue;
+      split.extent = !keeps ? (split.dim == 'c' ? warps : 1) : split.dim == 'c' ? of_row : warps / of_row;
     }
+    std::erase_if(choices.splits, [](const Split& split) { return split.extent == 1; });
     return nest_choices(std::move(choices.splits), choices);
   }
   if (choices.mapping == Mapping::split)

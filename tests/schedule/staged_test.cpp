@@ -48,6 +48,9 @@ TEST_CASE("threads take columns side by side, and blocks share the rows of few c
   CHECK(few.to_string() == "nest = r:grid c:serial c:grid8 c:warp8 c:lane4 r:lane8 r:vector4, blocks = 256");
   const Choices many = OnePiece(sum_graph({4096, 65536}, {0})).defaults("h200");
   CHECK(many.to_string() == "nest = r:grid c:serial c:warp8 c:lane4 r:lane8 r:vector4");
+  // Of few rows, the warps of a block have columns of their own.
+  const Choices short_ones = OnePiece(sum_graph({3, 1 << 20}, {0})).defaults("h200");
+  CHECK(short_ones.to_string() == "nest = r:grid r:warp8 c:serial c:lane4 r:lane8 r:vector4");
   // Fewer than a line has: lanes side by side are rows.
   const Choices fewest = OnePiece(sum_graph({65536, 8}, {0})).defaults("h200");
   CHECK(fewest.to_string() ==
