@@ -375,10 +375,12 @@ Choices across(const ir::Graph& graph, const Segment& segment, const Choices& do
 /// in 37.8 us so, by lines of 256 bytes in 38.6, of 64 in 41.5, by blocks of 512 threads in 38.0, of 1024
 /// in 57.6.
 std::optional<Choices> side_by_side(const ir::Graph& graph, const Segment& segment, const Target& target) {
-  constexpr int line_bytes = 128, blocks_an_sm = 2, fewest_trips = 4, most_words = 32;
+  constexpr int line_bytes = 128, blocks_an_sm = 2, fewest_trips = 4, most_words = 24;
   const LoopShape shape = loop_shape(graph, segment);
   const std::int64_t columns = product(shape.kept).hint(), rows = product(shape.reduced).hint();
-  int words = 0;  // of a thread, for each column
+  int words = 0;  // of a thread, for each column: what it loads and what it reduces that to
+  for (const ir::NodeId input : segment.inputs)
+    words += product(graph[input].type.dims).hint() >= rows * columns ? 1 : 0;
   for (const Stage& stage : segment.stages) {
     if (stage.form != Stage::Form::reduce) continue;
     for (const DType dtype : reduction_state(graph, stage)) words += size_of(dtype) > 4 ? 2 : 1;
