@@ -96,11 +96,13 @@ void RowLowering::take_parts_of_blocks(const ThreadIndex& at, const Walk& walk, 
                                        const LoadPart& load) {
   Takers takers = lanes_of_value(at);
   takers.inside = walk.inside;
+  std::vector<IndexLess> here = walk.present;
+  here.insert(here.end(), walk.takes.begin(), walk.takes.end());
   if (!schedule::warps_take_parts(to_.phase.choices))
-    return builder_.when(walk.present, [&] { take_in_turns(running, "p", parts(), takers, load); });
+    return builder_.when(here, [&] { take_in_turns(running, "p", parts(), takers, load); });
   takers.first = place_of(nest_, walked(), at).in_block;
   takers.count *= units_of(nest_, walked(), Level::warp);
-  builder_.when(walk.present, [&] { take_own(running, "p", parts(), takers, load); });
+  builder_.when(here, [&] { take_own(running, "p", parts(), takers, load); });
   combine(at, running);
 }
 

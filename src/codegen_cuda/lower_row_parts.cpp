@@ -39,15 +39,15 @@ void RowLowering::by_parts_together() {
     std::vector<Stage> left;  // by the section before
     for (const schedule::Section& section : to_.phase.sections) {
       if (!left.empty()) to_.row_barrier();
-      Walk own = walk;
+      // Who only makes values of whole rows is one block: the others need no totals.
       const bool last = &section == &to_.phase.sections.back();
-      if (last && !walks_rows(section)) own.present.push_back({walk.share, 1});
+      if (last && !walks_rows(section)) walk.takes = {{walk.share, 1}};
       const std::vector<Running> totals = declare_each_row(left, "total");
-      take_parts(at, own, totals);
+      take_parts(at, walk, totals);
       builder_.at(to_.root());
-      builder_.when(own.present, [&] {
+      builder_.when(walk.present, [&] {
         to_.elements.enter_scope();
-        walk_section(at, own, section);
+        walk_section(at, walk, section);
         to_.elements.leave_scope();
       });
       left = section.leaves;

@@ -39,6 +39,7 @@ class RowLowering {
     Index row{}, first{};
     Dim step{};
     std::vector<IndexLess> present{};  ///< holds where the block has rows: the same for all of its threads
+    std::vector<IndexLess> takes{};    ///< holds where the block takes what others left, besides
     std::vector<IndexLess> inside{};   ///< holds where the thread has a row
     std::vector<IndexLess> writer{};   ///< holds for one thread a row
     std::vector<IndexLess> leader{};   ///< holds for one thread of a row in each block

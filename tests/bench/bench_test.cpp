@@ -221,7 +221,7 @@ TEST_CASE("the reference evaluates as much of a case as is asked for", "[bench][
   CHECK(run("--check-elements many").status == 2);
 }
 
-TEST_CASE("a case is measured once by each file of decisions", "[bench]") {
+TEST_CASE("a case is measured once by each file of decisions", "[bench][emulated]") {
   if (skipped()) return;
   const Folder folder;
   const Ran graph = run("--print-graph column_sum.f32.1024x128");

@@ -288,27 +288,17 @@ FUSE_KERNEL(256, 2) columns_block_0_bias_gradient_2(global<const float> dy, glob
     const float v1_17 = load(shared_acc_3, lane_mod_8 + 8 * w_1);  // %1 reduce_sum  block.0.bias gradient
     total_11 = total_11 + v1_17;                            // %1 reduce_sum  block.0.bias gradient
   }
-  if (g % 32 == 0) {
-    if (warp == 0 && lane / 8 == 0) {
-      store(t1, 4 * row, total_8);                          // %1 reduce_sum  block.0.bias gradient
-    }
+  if (g % 32 == 0 && warp == 0 && lane / 8 == 0) {
+    store(t1, 4 * row, total_8);                            // %1 reduce_sum  block.0.bias gradient
   }
-  if (g % 32 == 0) {
-    if (warp == 0 && lane / 8 == 0) {
-      store(t1, 4 * row + 1, total_9);                      // %1 reduce_sum  block.0.bias gradient
-    }
+  if (g % 32 == 0 && warp == 0 && lane / 8 == 0) {
+    store(t1, 4 * row + 1, total_9);                        // %1 reduce_sum  block.0.bias gradient
   }
-  if (g % 32 == 0) {
-    if (warp == 0 && lane / 8 == 0) {
-      store(t1, 4 * row + 2, total_10);                     // %1 reduce_sum  block.0.bias gradient
-    }
+  if (g % 32 == 0 && warp == 0 && lane / 8 == 0) {
+    store(t1, 4 * row + 2, total_10);                       // %1 reduce_sum  block.0.bias gradient
   }
-  if (g % 32 == 0) {
-    if (warp == 0 && lane / 8 == 0) {
-      store(t1, 4 * row + 3, total_11);                     // %1 reduce_sum  block.0.bias gradient
-    }
-  }
-  if (g % 32 == 0) {
+  if (g % 32 == 0 && warp == 0 && lane / 8 == 0) {
+    store(t1, 4 * row + 3, total_11);                       // %1 reduce_sum  block.0.bias gradient
   }
 }
 
