@@ -108,9 +108,8 @@ class Planner {
         continue;  // what is fixed is stitched to nothing
       if (!fixed[piece.root] || piece.inputs.empty() || value_of_.count(piece.root)) continue;
       if (schedule.kernels.size() != 1 || !schedule.scratch.empty()) continue;
-      const auto is_known = [&](NodeId input) {
-        return known[input];
-      };  // a reshape may have memory of its own
+      // A reshape may have memory of its own, so that what holds its operand says nothing.
+      const auto is_known = [&](NodeId input) { return known[input]; };
       if (!std::all_of(piece.inputs.begin(), piece.inputs.end(), is_known)) continue;
       known[piece.root] = true;
       makers.push_back(&piece);

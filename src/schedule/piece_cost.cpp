@@ -29,6 +29,13 @@ std::int64_t bytes_of(const ir::Graph& graph, const std::vector<ir::NodeId>& val
   return bounded(sum);
 }
 
+/// Bytes of an element of the narrowest value that is read.
+std::size_t narrowest_input(const ir::Graph& graph, const Segment& segment) {
+  std::size_t bytes = size_of(f64);
+  for (const ir::NodeId input : segment.inputs) bytes = std::min(bytes, size_of(graph[input].type.dtype));
+  return bytes;
+}
+
 /// By what factor reading again is faster than reading from memory. What blocks read again lies in the L2
 /// cache, where that has room for what all blocks that run at a time have of the inputs.
 double reread_speed(const KernelSchedule& launch, std::int64_t inputs, const Target& target) {
@@ -85,8 +92,7 @@ double rereads(const ir::Graph& graph, const Segment& segment, const Choices& ch
 double reached_down_columns(const ir::Graph& graph, const Segment& segment, const KernelSchedule& launch,
                             const Residency& residency, const Target& target) {
   constexpr double accesses = 11, latency = 1e-6;
-  std::size_t bytes = size_of(f64);
-  for (const ir::NodeId input : segment.inputs) bytes = std::min(bytes, size_of(graph[input].type.dtype));
+  std::size_t bytes = narrowest_input(graph, segment);
   if (launch.role == KernelSchedule::Role::combine) bytes = size_of(f32);
   const double threads = std::min<double>(
       target.max_threads_per_sm, static_cast<double>(residency.blocks) * residency.threads / target.sms);
@@ -105,13 +111,12 @@ double wasted_bytes(const ir::Graph& graph, const Segment& segment, const Choice
                     std::int64_t inputs) {
   constexpr double sector = 32;
   if (!walks_down(graph, segment)) return 0;
-  std::size_t bytes = size_of(f64);
-  for (const ir::NodeId input : segment.inputs) bytes = std::min(bytes, size_of(graph[input].type.dtype));
+  std::size_t bytes = narrowest_input(graph, segment);
   const std::vector<Split> splits = splits_of(choices);
   const auto touched =
       static_cast<double>(units_of(splits, 'r', Level::lane) * units_of(splits, 'r', Level::vector));
   const auto columns = static_cast<double>(product(loop_shape(graph, segment).kept).hint());
-  const double element = static_cast<double>(bytes);
+  const auto element = static_cast<double>(bytes);
   const double moved = std::min(sector, columns * element) / (touched * element);
   return std::max(0.0, moved - 1) * static_cast<double>(inputs);
 }
@@ -128,8 +133,7 @@ bool columns_side_by_side(const Choices& choices) {
 double reached_side_by_side(const ir::Graph& graph, const Segment& segment, const Choices& choices,
                             const KernelSchedule& launch, const Target& target) {
   constexpr double accesses = 4;
-  std::size_t bytes = size_of(f64);
-  for (const ir::NodeId input : segment.inputs) bytes = std::min(bytes, size_of(graph[input].type.dtype));
+  std::size_t bytes = narrowest_input(graph, segment);
   const double blocks = std::min(std::max(1.0, static_cast<double>(launch.grid.hint()) / target.sms),
                                  static_cast<double>(target.max_threads_per_sm / launch.block_threads));
   const double in_flight =
