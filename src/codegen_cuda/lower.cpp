@@ -17,7 +17,6 @@ namespace fuse::codegen {
 using namespace kernel;  // NOLINT: this file is about the kernel IR
 using ir::NodeId;
 using schedule::KernelSchedule;
-using schedule::Mapping;
 using schedule::PhaseSchedule;
 
 namespace {
@@ -130,7 +129,7 @@ class KernelLowering {
     for (const PhaseSchedule* each = schedule_.phases.data(); each != phase_; ++each)
       first += schedule::row_groups(*each);
     builder_.at(phase_->segment.root);
-    builder_.append(GridBarrier{.counter = counter_, .first = first, .group = phase_->choices.parts});
+    builder_.append(GridBarrier{.counter = counter_, .first = first, .group = phase_->choices.parts()});
   }
 
   LoweredKernel finish() {
@@ -248,16 +247,12 @@ class KernelLowering {
     const std::string what = phase_->segment.stages.size() > 1
                                  ? stages_text(graph_, phase_->segment.stages)
                                  : graph_.value_name(root) + ' ' + std::string(to_string(graph_[root].op));
-    std::string loops;
-    if (launch.mapping == Mapping::nest) {
-      loops = fmt::format(" of {} each, by {}", rename(launch.reduced).to_string(),
-                          schedule::to_string(phase_->choices.splits));
-    } else if (launch.mapping != Mapping::element) {
-      loops = fmt::format(", {} over {} each", schedule::to_string(launch.mapping),
-                          rename(launch.reduced).to_string());
-    }
-    return fmt::format("{}{}: results {}{}", scope.empty() ? "" : scope + ", ", what,
-                       rename(launch.results).to_string(), loops);
+    const std::string each =
+        launch.reduced.is(1) ? "" : fmt::format(" of {} each", rename(launch.reduced).to_string());
+    const std::vector<schedule::Split>& splits =
+        launch.nest.splits.empty() ? phase_->choices.splits : launch.nest.splits;
+    return fmt::format("{}{}: results {}{}, by {}", scope.empty() ? "" : scope + ", ", what,
+                       rename(launch.results).to_string(), each, schedule::to_string(splits));
   }
 
   /// The symbols that the kernel mentions become parameters.

@@ -1,4 +1,4 @@
-// Lowering: a launch of a schedule becomes a kernel. Decides nothing: the mapping says who computes what.
+// Lowering: a launch of a schedule becomes a kernel. Decides nothing: its nest says who computes what.
 //
 // Before:  schedule  whole row_warp: results B  reduced 1024  grid (B + 3) / 4 x 128
 // After:   for b @grid { for w @warp { bind row = 4 b + w; if row < B { declare s; for lane @lane { for c in

@@ -1,4 +1,4 @@
-// A kernel under construction, and the mappings that fill it. SPDX-License-Identifier: Apache-2.0
+// A kernel under construction, and what fills it. SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <functional>

@@ -229,7 +229,7 @@ class RowLowering {
   int values() const {
     return units_of(nest_, kept(), schedule::Level::warp) * units_of(nest_, kept(), schedule::Level::lane);
   }
-  int parts() const { return to_.phase.choices.parts; }
+  int parts() const { return to_.phase.choices.parts(); }
   int vector() const { return units_of(nest_, walked(), schedule::Level::vector); }
   /// Groups of rows side by side.
   Dim rows() const { return to_.results / rows_side_by_side(); }

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
 #include <charconv>
 #include <fuse/error.hpp>
 #include <optional>
@@ -24,25 +23,15 @@ struct NumberKey {
   std::string_view name;
   int Choices::*field;
   int least, most;
-  int multiple = 1;
-  bool power = false;  ///< of two
 
-  bool takes(int value) const {
-    return value >= least && value <= most && value % multiple == 0 &&
-           (!power || std::has_single_bit(static_cast<unsigned>(value)));
-  }
-  std::string values() const {
-    const std::string what = power          ? "a power of two"
-                             : multiple > 1 ? fmt::format("a multiple of {}", multiple)
-                                            : "a number";
-    return fmt::format("{} takes {} from {} to {}", name, what, least, most);
-  }
+  bool takes(int value) const { return value >= least && value <= most; }
+  std::string values() const { return fmt::format("{} takes a number from {} to {}", name, least, most); }
 };
 
+constexpr NumberKey blocks_key = {"blocks", &Choices::blocks, 0, 1 << 20};
 constexpr NumberKey number_keys[] = {
-    {"block", &Choices::block_threads, 32, 1024, 32},   {"parts", &Choices::parts, 1, 1 << 16},
-    {"blocks", &Choices::blocks, 0, 1 << 20},           {"vector", &Choices::vector, 1, 8, 1, true},
-    {"lanes", &Choices::lanes, 2, 32, 1, true},         {"hold", &Choices::hold, 0, 255},
+    blocks_key,
+    {"hold", &Choices::hold, 0, 255},
     {"shared_hold", &Choices::shared_hold, 0, 1 << 20},
 };
 
@@ -50,18 +39,15 @@ struct FlagKey {
   std::string_view name;
   bool Choices::*field;
 };
-constexpr FlagKey flag_keys[] = {{"cluster", &Choices::cluster},
-                                 {"online", &Choices::online},
-                                 {"across", &Choices::across},
-                                 {"packed", &Choices::packed}};
+constexpr FlagKey flag_keys[] = {
+    {"online", &Choices::online}, {"across", &Choices::across}, {"packed", &Choices::packed}};
 
-constexpr Mapping mappings[] = {Mapping::element,   Mapping::tile,        Mapping::row_warp,
-                                Mapping::row_block, Mapping::column_tile, Mapping::split,
-                                Mapping::scan_warp, Mapping::scan_thread};
+constexpr std::string_view a_nest =
+    "a nest is a list of splits, a dim and a level each: nest = r:grid r:warp8 c:serial c:lane32 c:vector4";
 
 std::vector<std::string> key_names(bool of_kernel) {
-  if (of_kernel) return {"block", "blocks", "phase"};
-  std::vector<std::string> names = {"mapping", "nest"};
+  if (of_kernel) return {"blocks", "phase"};
+  std::vector<std::string> names = {"nest"};
   for (const NumberKey& key : number_keys) names.emplace_back(key.name);
   for (const FlagKey& key : flag_keys) names.emplace_back(key.name);
   return names;
@@ -85,26 +71,19 @@ class Parser {
     };
     if (std::none_of(all.begin(), all.end(), is_phase)) return {.phases = {choices(text)}};
     KernelChoices result;
-    int block = 0;
     std::set<std::string> seen;
     for (const std::string_view item : all) {
       if (is_phase(item)) {
         const std::string_view body = trimmed(item.substr(5));
         if (body.size() < 2 || body.front() != '{' || body.back() != '}')
-          fail(fmt::format("'{}' is no phase", item), "phase {mapping = ...}");
+          fail(fmt::format("'{}' is no phase", item), "phase {nest = ...}");
         result.phases.push_back(choices(body.substr(1, body.size() - 2)));
         continue;
       }
       const auto [key, value] = parts(item);
       once(seen, key);
-      if (key != "block" && key != "blocks") unknown(key, true);
-      const NumberKey& row = number_keys[key == "block" ? 0 : 2];
-      (key == "block" ? block : result.blocks) = number(row, value);
-    }
-    for (const Choices& phase : result.phases) {
-      if (block != 0 && phase.block_threads != block)
-        fail(fmt::format("block is {}, and that of a phase {}", block, phase.block_threads),
-             "the phases of a kernel have blocks of one size");
+      if (key != blocks_key.name) unknown(key, true);
+      result.blocks = number(blocks_key, value);
     }
     return result;
   }
@@ -112,15 +91,12 @@ class Parser {
  private:
   Choices choices(std::string_view text) {
     Choices result;
-    std::vector<Split> loops;
     std::set<std::string> seen;
     for (const std::string_view item : items(text)) {
       const auto [key, value] = parts(item);
       once(seen, key);
-      if (key == "mapping") {
-        result.mapping = mapping(value);
-      } else if (key == "nest") {
-        loops = nest(value);
+      if (key == "nest") {
+        result.splits = nest(value);
       } else if (const auto* row =
                      std::find_if(std::begin(number_keys), std::end(number_keys),
                                   [&, key = key](const NumberKey& each) { return each.name == key; });
@@ -137,25 +113,14 @@ class Parser {
         unknown(key, false);
       }
     }
-    if (seen.contains("nest")) return of_nest(std::move(loops), result, seen);
-    if (!seen.contains("mapping")) fail("there is no mapping", mapping_names() + ", or nest = r:grid ...");
+    if (!seen.contains("nest")) fail("there is no nest", std::string(a_nest));
     return result;
-  }
-
-  /// What stands beside a nest: all that its splits do not say.
-  Choices of_nest(std::vector<Split> splits, const Choices& others, const std::set<std::string>& seen) const {
-    for (const char* key : {"mapping", "block", "parts", "cluster", "vector", "lanes"}) {
-      if (seen.contains(key))
-        fail(fmt::format("the key '{}' stands beside a nest", key), "the splits of the nest say it");
-    }
-    return nest_choices(std::move(splits), others);
   }
 
   std::vector<Split> nest(std::string_view text) const {
     std::optional<std::vector<Split>> splits = parse_splits(text);
     if (splits && !splits->empty()) return std::move(*splits);
-    fail(fmt::format("nest is '{}'", text),
-         "a nest is a list of splits, a dim and a level each: r:grid r:warp8 c:serial c:lane32 c:vector4");
+    fail(fmt::format("nest is '{}'", text), std::string(a_nest));
   }
 
   /// What stands between commas outside of braces.
@@ -170,7 +135,7 @@ class Parser {
       if (c != ',' || (depth != 0 && i < text.size())) continue;
       result.push_back(trimmed(text.substr(begin, i - begin)));
       if (result.back().empty())
-        fail("a key is missing", "keys stand between commas: block = 256, vector = 4");
+        fail("a key is missing", "keys stand between commas: nest = r:grid r:warp8 r:lane32, blocks = 66");
       begin = i + 1;
     }
     return result;
@@ -193,20 +158,6 @@ class Parser {
     if (error != std::errc() || end != text.data() + text.size() || !row.takes(value))
       fail(fmt::format("{} is '{}'", row.name, text), row.values());
     return value;
-  }
-
-  Mapping mapping(std::string_view word) const {
-    for (const Mapping each : mappings) {
-      if (to_string(each) == word) return each;
-    }
-    fail(fmt::format("mapping is '{}'", word), mapping_names());
-  }
-
-  static std::string mapping_names() {
-    std::string names;
-    for (const Mapping each : mappings)
-      names += (names.empty() ? "mappings are " : ", ") + std::string(to_string(each));
-    return names;
   }
 
   [[noreturn]] void unknown(const std::string& key, bool of_kernel) const {

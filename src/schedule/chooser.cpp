@@ -47,16 +47,7 @@ Chooser without_splits(Chooser inner) {
   return changed(std::move(inner), [](Choices& phase) {
     if (!splits_rows(phase)) return;
     phase.blocks = 0;
-    if (phase.mapping == Mapping::nest) {
-      std::erase_if(phase.splits, [](const Split& split) {
-        return split.dim == 'c' && (split.level == Level::grid || split.level == Level::cluster);
-      });
-      phase = nest_choices(std::move(phase.splits), phase);
-      return;
-    }
-    phase.mapping = Mapping::row_block;
-    phase.parts = 1;
-    phase.cluster = false;
+    phase.set('c', Level::grid, 1).set('c', Level::cluster, 1);
   });
 }
 

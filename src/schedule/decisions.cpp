@@ -33,7 +33,7 @@ std::string note_of(const ir::Graph& graph, ir::NodeId root) {
 bool waits(const ir::Graph& graph, const Piece& piece, const KernelChoices& choices) {
   const Choices& first = choices.phases[0];
   const bool parts =
-      (splits_rows(first) && !first.cluster) || has_columns(staged(graph, piece.phases[0], first));
+      (splits_rows(first) && first.cluster() == 1) || has_columns(staged(graph, piece.phases[0], first));
   return choices.phases.size() > 1 || (parts && first.blocks > 0);
 }
 

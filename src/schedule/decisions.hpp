@@ -1,14 +1,14 @@
 // Decisions: how a graph is cut into kernels and how these run, as a text that a person or a program may
 // write.
 //
-//   fuse decisions 2
+//   fuse decisions 3
 //   target {arch = 90, sms = 132, ...}
 //   options {layers = 3, max_inputs = 48, ...}
 //   # softmax: %7 div
 //   stitch 23b5c1d8f0a4e6b7 yes
 //   # softmax: %7 div
-//   kernel 6f1c2a9be0d31455 {mapping = row_block, block = 256, vector = 8, hold = 32, packed}
-//   kernel 6f1c2a9be0d31455 2 {mapping = row_warp, block = 128}
+//   kernel 6f1c2a9be0d31455 {nest = r:grid c:serial c:warp8 c:lane32 c:vector8, hold = 32, packed}
+//   kernel 6f1c2a9be0d31455 2 {nest = r:grid r:warp4 c:serial c:lane32}
 //
 // A kernel is named by what it computes (content_key): equal kernels share an entry, and no name matters. A
 // number behind the key picks one of them, counted from 0 in the order of the plan, and goes before the entry

@@ -13,7 +13,7 @@
 namespace fuse::schedule {
 namespace {
 
-constexpr std::string_view header = "fuse decisions 2";
+constexpr std::string_view header = "fuse decisions 3";
 
 class Reader {
  public:

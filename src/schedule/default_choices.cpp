@@ -14,6 +14,7 @@
 #include "schedule/staged.hpp"
 #include "schedule/step_cost.hpp"
 #include "schedule/transposed.hpp"
+#include "schedule/usual_nests.hpp"
 #include "schedule/vector_width.hpp"
 
 namespace fuse::schedule {
@@ -46,19 +47,20 @@ int vector_of(const ir::Graph& graph, const Segment& segment, std::int64_t rows,
 int blocks_for_columns(const ir::Graph& graph, const Segment& segment, Choices choices,
                        const LoopShape& shape, int registers, const Target& target) {
   constexpr int much = 16;
-  choices.blocks = choices.parts = 1;
+  choices.blocks = 1;
+  choices.set('r', Level::grid, 1);
   const int most_an_sm = std::max(1, blocks_per_sm({.blocks = 1,
-                                                    .threads = choices.block_threads,
+                                                    .threads = choices.block_threads(),
                                                     .registers = registers,
                                                     .shared_bytes = shared_bytes(graph, segment, choices)},
                                                    target));
-  const int rows_at_once = choices.mapping == Mapping::row_warp ? choices.block_threads / 32 : 1;
-  const std::int64_t busy = (product(shape.kept).hint() + rows_at_once - 1) / rows_at_once;
+  const int at_once = rows_at_once(choices);
+  const std::int64_t busy = (product(shape.kept).hint() + at_once - 1) / at_once;
   int parts = 1;
   for (int a_sm = 1; a_sm <= most_an_sm; ++a_sm) {
-    choices.parts = static_cast<int>(std::clamp<std::int64_t>(busy, 1, std::int64_t{a_sm} * target.sms));
+    choices.set('r', Level::grid, std::clamp<std::int64_t>(busy, 1, std::int64_t{a_sm} * target.sms));
     const bool little = scratch_bytes(graph, segment, choices) * much <= moved_bytes(graph, segment);
-    if (a_sm == 1 || little) parts = choices.parts;
+    if (a_sm == 1 || little) parts = choices.parts();
   }
   return parts;
 }
@@ -87,6 +89,36 @@ std::vector<int> block_sizes(const Target& target) {
   return sizes;
 }
 
+/// Whether neighbouring lanes have a result each, and walk down.
+bool lanes_are_columns(const Choices& choices) {
+  const auto lanes = std::find_if(choices.splits.rbegin(), choices.splits.rend(),
+                                  [](const Split& split) { return split.level == Level::lane; });
+  return lanes != choices.splits.rend() && lanes->dim == 'r';
+}
+
+/// By blocks of another size. Of a row that several blocks share, all its threads together have as much as
+/// before.
+Choices with_threads(Choices choices, int threads) {
+  const std::int64_t warps = threads / 32, of_row = units_of(choices.splits, 'c', Level::warp),
+                     rows = units_of(choices.splits, 'r', Level::warp),
+                     parts = units_of(choices.splits, 'c', Level::grid);
+  const bool walks = std::find(choices.splits.begin(), choices.splits.end(), Split{'c', Level::serial}) !=
+                     choices.splits.end();
+  if (walks_tiles(choices)) return choices.set('y', Level::warp, warps);
+  if (!walks || (rows > 1 && warps % of_row == 0)) return choices.set('r', Level::warp, warps / of_row);
+  if (parts > 1)
+    choices.set('c', Level::grid, std::max<std::int64_t>(2, (parts * of_row + warps - 1) / warps));
+  return choices.set('r', Level::warp, 1).set('c', Level::warp, warps);
+}
+
+/// By the largest blocks of half as many threads, a quarter and so on, whose shared memory suffices.
+Choices with_shared_memory(const ir::Graph& graph, const Segment& segment, Choices choices,
+                           const Target& target) {
+  while (shared_bytes(graph, segment, choices) > target.shared_per_block && choices.block_threads() > 32)
+    choices = with_threads(std::move(choices), std::max(32, choices.block_threads() / 64 * 32));
+  return choices;
+}
+
 /// Threads that walk a row each have registers for what they hold of it.
 class Holding {
  public:
@@ -104,35 +136,37 @@ class Holding {
     Choices choices = alone;
     choices.hold = most_held;
     choices.packed = packed_;
-    choices.vector = vector_that_fits(alone.vector);
-    if (alone.mapping == Mapping::column_tile) {
-      while (!fits(choices) && choices.block_threads < target_.max_threads_per_block)
-        choices.block_threads *= 2;
+    choices.set('c', Level::vector, vector_that_fits(alone.vector()));
+    if (lanes_are_columns(alone)) {
+      while (!fits(choices) && choices.block_threads() < target_.max_threads_per_block)
+        choices.set('c', Level::warp, choices.block_threads() / 16);
       return barely_fits(choices) ? choices : alone;
     }
     const std::int64_t rows = product(shape_.kept).hint();
     const auto fills = [&](std::int64_t threads) { return rows >= wanted_ / threads || trips(choices) <= 4; };
-    if (alone.mapping == Mapping::row_warp) {
-      for (; choices.lanes <= 32; choices.lanes *= 2) {
-        if (fits(choices) && fills(choices.lanes)) return choices;
+    const bool in_warps = units_of(alone.splits, 'c', Level::warp) == 1;
+    if (in_warps) {
+      for (std::int64_t lanes = units_of(alone.splits, 'c', Level::lane); lanes <= 32; lanes *= 2) {
+        choices.set('r', Level::lane, 32 / lanes).set('c', Level::lane, lanes);
+        if (fits(choices) && fills(lanes)) return choices;
       }
-      choices.lanes = 32;
     }
     const Choices by_warp = choices;
-    choices.mapping = Mapping::row_block;
+    const int vector = choices.vector();
     for (const int threads : block_sizes(target_)) {
-      choices.block_threads = threads;
+      choices.splits = nest_of_blocks(threads, vector);
       if (fits(choices) && fills(threads)) return without_idle(choices);
     }
     if (packed_) return alone;  // what passes make again takes registers, too
-    choices.block_threads = std::bit_floor(static_cast<unsigned>(target_.max_threads_per_block));
+    choices.splits = nest_of_blocks(
+        static_cast<int>(std::bit_floor(static_cast<unsigned>(target_.max_threads_per_block))), vector);
     choices = without_idle(choices);
     if (barely_fits(choices)) return choices;
-    return alone.mapping == Mapping::row_warp && barely_fits(by_warp) ? by_warp : alone;
+    return in_warps && barely_fits(by_warp) ? by_warp : alone;
   }
 
   /// Rows of which blocks hold a part each and wait for each other behind each pass: where one block holds
-  /// too little, or there are too few rows to fill the device. By the parts that fill it; the mapping of
+  /// too little, or there are too few rows to fill the device. By the parts that fill it; the loops of
   /// `rows` where none hold them.
   Choices parts(const Choices& rows) const {
     constexpr int fewest_trips = 4;
@@ -145,17 +179,15 @@ class Holding {
     const int widest = std::min(resident, target_.max_threads_per_block);
     for (int threads = static_cast<int>(std::bit_floor(static_cast<unsigned>(widest))); threads >= 64;
          threads /= 2) {
-      Choices choices{.mapping = Mapping::split,
-                      .block_threads = threads,
-                      .hold = most_held,
-                      .vector = rows.vector,
-                      .packed = packed_};
-      const int places = target_.sms * (resident / threads);
-      const std::int64_t useful = row / (std::int64_t{std::max(fewest_trips, rows.vector)} * threads);
-      for (choices.parts = 2; choices.parts <= std::min<std::int64_t>(places, useful); choices.parts *= 2) {
+      const int vector = rows.vector(), places = target_.sms * (resident / threads);
+      const std::int64_t useful = row / (std::int64_t{std::max(fewest_trips, vector)} * threads);
+      for (int parts = 2; parts <= std::min<std::int64_t>(places, useful); parts *= 2) {
+        Choices choices{.hold = most_held, .packed = packed_};
+        choices.splits = nest_of_parts(threads, parts, vector, Level::cluster);
         consider_cluster(choices, best, least);
-        const std::int64_t at_once = std::min<std::int64_t>(places / choices.parts, count);
-        choices.blocks = static_cast<int>(at_once) * choices.parts;
+        choices.splits = nest_of_parts(threads, parts, vector);
+        const std::int64_t at_once = std::min<std::int64_t>(places / parts, count);
+        choices.blocks = static_cast<int>(at_once) * parts;
         // Where blocks take rows in turns, what does not change from row to row takes registers too.
         const bool turns = product(shape_.kept).max() > at_once;
         if (!fits(choices) || (turns && registers(choices) > most_held / 2)) continue;
@@ -167,10 +199,8 @@ class Holding {
   }
 
   /// As many clusters as rows: those that wait leave the device to others.
-  void consider_cluster(Choices choices, Choices& best, double& least) const {
-    choices.cluster = true;
-    choices.blocks = 0;
-    if (choices.parts > target_.max_cluster || !fits(choices)) return;
+  void consider_cluster(const Choices& choices, Choices& best, double& least) const {
+    if (choices.cluster() > target_.max_cluster || !fits(choices)) return;
     const double seconds = segment_seconds(graph_, segment_, choices, target_);
     if (seconds < least) best = choices, least = seconds;
   }
@@ -178,27 +208,27 @@ class Holding {
   /// The rows shared by blocks that stay: by the fewest threads that hold a row's share and its columns, and
   /// of which there are enough to fill half of the device.
   Choices columns(int vector) const {
-    Choices choices{.mapping = Mapping::row_warp,
-                    .block_threads = std::min(256, target_.max_threads_per_block),
-                    .hold = values_.empty() ? 0 : most_held,
-                    .vector = vector_that_fits(vector)};
+    const int side_by_side = vector_that_fits(vector);
+    Choices choices{.hold = values_.empty() ? 0 : most_held};
+    choices.splits =
+        in_turns(nest_of_lanes(std::min(256, target_.max_threads_per_block), 32, side_by_side), 1);
     const bool by_warp = columns_fit_in(choices);
     int registers = fits(choices) || !by_warp ? 64 : 80;  // of a thread: so many are enough for what fits
-    choices.parts = blocks_for_columns(graph_, segment_, choices, shape_, registers, target_);
+    choices.set('r', Level::grid, blocks_for_columns(graph_, segment_, choices, shape_, registers, target_));
     if (by_warp) return choices;
-    choices.mapping = Mapping::row_block;
     Choices best = choices;
-    const std::int64_t groups = product(shape_.reduced).hint() / choices.vector;
+    const std::int64_t groups = product(shape_.reduced).hint() / side_by_side;
     for (int threads = 32; threads <= target_.max_threads_per_block; threads *= 2) {
-      choices.block_threads = threads;
+      choices.splits = in_turns(nest_of_blocks(threads, side_by_side), 1);
       if (!columns_fit_in(choices)) {
         if (2 * threads <= target_.max_threads_per_block) continue;
         choices = with_room_left(without_idle(choices));
         registers = registers_alone(choices);
       }
-      choices.parts = blocks_for_columns(graph_, segment_, choices, shape_, registers, target_);
+      choices.set('r', Level::grid,
+                  blocks_for_columns(graph_, segment_, choices, shape_, registers, target_));
       best = choices;
-      if (std::int64_t{choices.parts} * threads >= wanted_ || threads >= groups) break;
+      if (std::int64_t{choices.parts()} * threads >= wanted_ || threads >= groups) break;
     }
     return best;
   }
@@ -214,12 +244,11 @@ class Holding {
   }
   /// By fewer threads that walk the row in as many trips: no more than have something to do in the last one.
   Choices without_idle(Choices choices) const {
-    const std::int64_t groups = (product(shape_.reduced).hint() + choices.vector - 1) / choices.vector;
+    const std::int64_t groups = (product(shape_.reduced).hint() + choices.vector() - 1) / choices.vector();
     if (groups == 0) return choices;
-    const std::int64_t steps = (groups + choices.block_threads - 1) / choices.block_threads;
+    const std::int64_t steps = (groups + choices.block_threads() - 1) / choices.block_threads();
     const std::int64_t threads = (groups + steps - 1) / steps;
-    choices.block_threads = static_cast<int>((threads + 31) / 32 * 32);
-    return choices;
+    return choices.set('c', Level::warp, (threads + 31) / 32);
   }
   /// Threads that keep columns hold only as much of a row as these leave room for.
   Choices with_room_left(Choices choices) const {
@@ -229,21 +258,21 @@ class Holding {
   }
   /// Threads walk whole vectors of a row: of a short one, narrower ones are less to hold.
   int vector_that_fits(int vector) const {
-    Choices choices{.mapping = Mapping::row_block, .block_threads = target_.max_threads_per_block};
-    for (choices.vector = vector; choices.vector > 1; choices.vector /= 2) {
-      if (fits(choices)) return choices.vector;
+    for (int narrower = vector; narrower > 0; narrower /= 2) {
+      if (fits({.splits = nest_of_blocks(target_.max_threads_per_block, narrower)})) return narrower;
     }
-    return fits(choices) ? 1 : vector;
+    return vector;
   }
   bool fits(const Choices& choices) const {
     // With 64 registers a thread, two blocks of 512 threads have a place on a multiprocessor.
-    const int most = choices.block_threads > 512 ? most_held / 2 : most_held;
+    const int most = choices.block_threads() > 512 ? most_held / 2 : most_held;
     return trips(choices) > 0 && registers(choices) <= most;
   }
   /// Of a block that keeps columns: what a row needs beside them is little, where it is whole and no value
   /// takes two registers.
   bool columns_fit_in(const Choices& choices) const {
-    const bool many = choices.block_threads <= 512 && trips(choices) > 0 && is_whole(choices) && is_narrow();
+    const bool many =
+        choices.block_threads() <= 512 && trips(choices) > 0 && is_whole(choices) && is_narrow();
     return fits(choices) || (many && registers(choices) <= most_held * 5 / 4);
   }
   /// All threads have as much of a row.
@@ -258,7 +287,7 @@ class Holding {
   int others(const Choices& choices) const { return is_whole(choices) ? 16 : is_narrow() ? 40 : 48; }
   /// Registers of a thread whose block has a multiprocessor to itself.
   int registers_alone(const Choices& choices) const {
-    const Residency one{.blocks = 1, .threads = choices.block_threads};
+    const Residency one{.blocks = 1, .threads = choices.block_threads()};
     return static_cast<int>(share_of_block(one, target_).registers / target_.warp_size);
   }
   /// Of these, how many are left for what it holds.
@@ -283,25 +312,24 @@ Choices choices_alone(const ir::Graph& graph, const Segment& segment, const Targ
   const ir::Relation relation = info(root.op).relation;
   if (relation == ir::Relation::scan) {
     const LoopShape scanned = loop_shape(graph, root);
-    if (scanned.inner) return {Mapping::scan_warp, std::min(128, block), 1};
-    return {Mapping::scan_thread, block, 1};
+    return {.splits = scanned.inner ? nest_of_scans_by_warps(std::min(128, block))
+                                    : nest_of_scans_by_threads(block)};
   }
   if (relation != ir::Relation::reduce) {
     const auto values = transposed(graph, segment);
     int side_by_side = values ? tile_vector(graph, segment, *values) : 0;
     while (side_by_side > 0 && tile_bytes(graph, *values, side_by_side) > target.shared_per_block)
       side_by_side /= 2;
-    if (side_by_side > 0) return {.mapping = Mapping::tile, .block_threads = block, .vector = side_by_side};
+    if (side_by_side > 0) return {.splits = nest_of_tiles(block, side_by_side)};
     const int vector = vector_of(graph, segment, 1, product(root.type.dims).hint(), target);
-    return {.mapping = Mapping::element, .block_threads = block, .vector = vector};
+    return {.splits = nest_of_elements(block, vector)};
   }
   const LoopShape shape = loop_shape(graph, root);
   const std::int64_t results = product(shape.kept).hint();
   const std::int64_t reduced = product(shape.reduced).hint();
   if (!shape.inner && results >= tile_columns)
-    return {.mapping = Mapping::column_tile,
-            .block_threads = block,
-            .lanes = tile_lanes(product(shape.kept), target.sms, fewest_lanes_of(graph, segment))};
+    return {.splits = nest_of_columns(
+                block, tile_lanes(product(shape.kept), target.sms, fewest_lanes_of(graph, segment)))};
   const int vector = vector_of(graph, segment, results, reduced, target);
   if (reduced <= row_warp_limit) {
     const std::int64_t groups = (reduced + vector - 1) / vector;
@@ -322,22 +350,17 @@ Choices choices_alone(const ir::Graph& graph, const Segment& segment, const Targ
       return whole && reduced <= std::int64_t{fewer} * usual_trips && results >= wanted / fewer;
     };
     while (!has_columns(segment) && lanes > fewest_lanes && pays(lanes / 2)) lanes /= 2;
-    return {.mapping = Mapping::row_warp,
-            .block_threads = std::min(128, block),
-            .vector = vector,
-            .lanes = lanes};
+    return {.splits = nest_of_lanes(std::min(128, block), lanes, vector)};
   }
   // What stages hold of a row, the blocks of a split one would have to pass on.
   const bool alone = segment.stages.size() <= 1;
   if (!alone || reduced <= row_block_limit || results * 2 >= target.sms)
-    return {.mapping = Mapping::row_block, .block_threads = block, .vector = vector};
+    return {.splits = nest_of_blocks(block, vector)};
   const std::int64_t wave =
       std::max<std::int64_t>(2, 2 * std::int64_t{target.sms} / std::max<std::int64_t>(results, 1));
   const std::int64_t useful = reduced / (8 * std::int64_t{block});
-  return {.mapping = Mapping::split,
-          .block_threads = block,
-          .parts = static_cast<int>(std::clamp<std::int64_t>(useful, 2, std::min<std::int64_t>(wave, 1024))),
-          .vector = vector};
+  const auto parts = std::clamp<std::int64_t>(useful, 2, std::min<std::int64_t>(wave, 1024));
+  return {.splits = nest_of_parts(block, static_cast<int>(parts), vector)};
 }
 
 /// Blocks whose rows are as much as is in flight where memory moves most, two or more on a multiprocessor.
@@ -352,7 +375,7 @@ int blocks_that_fill(const Choices& choices, std::int64_t row_bytes, const Targe
 /// By blocks that share the rows and keep the columns, where that is faster than to walk down them.
 Choices across(const ir::Graph& graph, const Segment& segment, const Choices& down, const Target& target) {
   const std::optional<Segment> rows = across_rows(graph, segment);
-  if (!rows || down.mapping != Mapping::column_tile) return down;
+  if (!rows || !lanes_are_columns(down)) return down;
   const LoopShape shape = loop_shape(graph, *rows);
   const std::int64_t row = product(shape.reduced).hint();
   int vector = vector_of(graph, *rows, product(shape.kept).hint(), row, target);
@@ -360,9 +383,10 @@ Choices across(const ir::Graph& graph, const Segment& segment, const Choices& do
     vector /= 2;  // all lanes of a warp have something to do
   Choices choices = Holding(graph, *rows, target).columns(vector);
   choices.across = true;
-  choices.parts = std::min(choices.parts, blocks_that_fill(choices, row * narrowest(graph, segment), target));
-  if (target.barrier_seconds < target.launch_seconds) choices.blocks = choices.parts;
-  while (shared_bytes(graph, *rows, choices) > target.shared_per_block) choices.block_threads /= 2;
+  const int enough = blocks_that_fill(choices, row * narrowest(graph, segment), target);
+  choices.set('r', Level::grid, std::min(choices.parts(), enough));
+  if (target.barrier_seconds < target.launch_seconds) choices.blocks = choices.parts();
+  choices = with_shared_memory(graph, *rows, std::move(choices), target);
   if (!columns_fit(graph, *rows, choices)) return down;
   const bool gains =
       segment_seconds(graph, segment, choices, target) < segment_seconds(graph, segment, down, target);
@@ -406,19 +430,10 @@ std::optional<Choices> side_by_side(const ir::Graph& graph, const Segment& segme
     const std::int64_t blocks = std::int64_t{std::min(blocks_an_sm, at_once)} * target.sms;
     const std::int64_t parts =
         std::min({blocks / groups, rows / (row_warps * row_lanes * fewest_trips), std::int64_t{1024}});
-    std::vector<Split> splits;
-    const auto add = [&](char dim, Level level, std::int64_t units) {
-      if (units > 1) splits.push_back({dim, level, units});
-    };
-    splits.push_back({'r', Level::grid});
-    add('r', Level::warp, warps / row_warps);
-    splits.push_back({'c', Level::serial});
-    add('c', Level::grid, parts);
-    add('c', Level::warp, row_warps);
-    add('c', Level::lane, row_lanes);
-    add('r', Level::lane, lanes);
-    add('r', Level::vector, vector);
-    Choices choices = nest_choices(std::move(splits));
+    Choices choices{.splits = nest_of_columns(static_cast<int>(32 * row_warps), static_cast<int>(lanes))};
+    choices.set('r', Level::warp, warps / row_warps)
+        .set('c', Level::grid, parts)
+        .set('r', Level::vector, vector);
     if (parts > 1 && target.barrier_seconds < target.launch_seconds)
       choices.blocks = static_cast<int>(parts * groups);
     if (shared_bytes(graph, segment, choices) <= target.shared_per_block) return choices;
@@ -431,8 +446,8 @@ Choices widened(const ir::Graph& graph, const Segment& segment, Choices choices)
   const Dim row = product(loop_shape(graph, segment).reduced);
   const std::int64_t trips = row_trips(row, choices);
   const int widest = trips > 0 ? widest_vector(graph, segment) : 1;
-  for (Choices wider = choices; wider.vector < widest; choices = wider) {
-    wider.vector *= 2;
+  for (Choices wider = choices; wider.vector() < widest; choices = wider) {
+    wider.set('c', Level::vector, 2 * std::int64_t{wider.vector()});
     if (row_trips(row, wider) > trips) break;
   }
   return choices;
@@ -458,12 +473,11 @@ Choices in_shared_memory(const ir::Graph& graph, const Segment& segment, const C
   for (const Held& held : loaded_values(graph, run))
     bytes += rows_at_once(choices) * static_cast<std::int64_t>(size_of(graph[held.node].type.dtype));
   if (bytes == 0) return choices;
-  const std::int64_t part = target.shared_per_sm * choices.block_threads / (target.max_threads_per_sm / 2);
+  const std::int64_t part = target.shared_per_sm * choices.block_threads() / (target.max_threads_per_sm / 2);
   const std::int64_t share = part / target.shared_unit * target.shared_unit - target.shared_reserved;
   const std::int64_t left =
       std::min<std::int64_t>(target.shared_per_block, share) - shared_bytes(graph, run, choices);
-  const int threads = choices.mapping == Mapping::row_warp ? choices.lanes : choices.block_threads;
-  const std::int64_t trip = std::int64_t{threads} * choices.vector;
+  const std::int64_t trip = step_elements(choices);
   const std::int64_t most = product(loop_shape(graph, segment).reduced).max();
   const std::int64_t trips = std::min(left / bytes / trip, (most - 1) / trip + 1);
   Choices result = choices;
@@ -489,8 +503,8 @@ Choices packed(const ir::Graph& graph, const Segment& segment, const Choices& al
   constexpr int enough_blocks = 8;       // on a multiprocessor
   constexpr int much_work = 8;           // instructions for an element: a costly op
   constexpr double time_for_work = 1.2;  // beside that of the bytes
-  const bool few = unpacked.hold == 0 || unpacked.mapping == Mapping::split ||
-                   unpacked.block_threads * enough_blocks > target.max_threads_per_sm;
+  const bool few = unpacked.hold == 0 || splits_rows(unpacked) ||
+                   unpacked.block_threads() * enough_blocks > target.max_threads_per_sm;
   if (!few || !packs(graph, segment)) return unpacked;
   const Holding holding(graph, segment, target, true);
   const Choices choices = holding.parts(holding.rows(alone));
@@ -501,32 +515,14 @@ Choices packed(const ir::Graph& graph, const Segment& segment, const Choices& al
       static_cast<double>(product(shape.kept).hint()) * static_cast<double>(product(shape.reduced).hint());
   const double of_work = 2.0 * work * elements / target.flops_f32,
                of_bytes = static_cast<double>(moved_bytes(graph, segment)) / target.bandwidth;
-  if (repeats && (!choices.cluster || of_work > time_for_work * of_bytes)) return unpacked;
+  if (repeats && (choices.cluster() == 1 || of_work > time_for_work * of_bytes)) return unpacked;
   for (const Held& held : loaded_values(graph, segment)) {
-    if (static_cast<std::size_t>(choices.vector) * size_of(graph[held.node].type.dtype) % 4 != 0)
+    if (static_cast<std::size_t>(choices.vector()) * size_of(graph[held.node].type.dtype) % 4 != 0)
       return unpacked;
   }
   const bool gains = choices.packed && segment_seconds(graph, segment, choices, target) <
                                            segment_seconds(graph, segment, unpacked, target);
   return gains ? choices : unpacked;
-}
-
-/// By blocks of another size.
-Choices with_threads(Choices choices, int threads) {
-  if (choices.mapping == Mapping::nest) {
-    const std::int64_t warps = threads / 32, of_row = units_of(choices.splits, 'c', Level::warp);
-    const bool keeps = units_of(choices.splits, 'r', Level::warp) > 1 && warps % of_row == 0;
-    for (Split& split : choices.splits) {
-      if (split.level != Level::warp) continue;
-      split.extent = !keeps ? (split.dim == 'c' ? warps : 1) : split.dim == 'c' ? of_row : warps / of_row;
-    }
-    std::erase_if(choices.splits, [](const Split& split) { return split.extent == 1; });
-    return nest_choices(std::move(choices.splits), choices);
-  }
-  if (choices.mapping == Mapping::split)
-    choices.parts = std::max(2, (choices.parts * choices.block_threads + threads - 1) / threads);
-  choices.block_threads = threads;
-  return choices;
 }
 
 /// Phases of a kernel have blocks of one size, as many as the device holds of them and any phase needs.
@@ -538,9 +534,10 @@ std::optional<KernelChoices> choices_of_phases(const ir::Graph& graph, const Pie
   KernelChoices choices;
   std::int64_t tiles = 1;
   for (std::size_t i = 0; i < piece.phases.size(); ++i) {
-    Choices own = with_threads(alone[i], threads);
+    Choices own = alone[i];
     own.blocks = 0;
-    own.cluster = false;
+    for (Split& split : own.splits) split.level = split.level == Level::cluster ? Level::grid : split.level;
+    own = with_threads(std::move(own), threads);
     own.shared_hold = 0;  // by rows of blocks of another size, beside other phases'
     for (const KernelSchedule& launch : launches(graph, staged(graph, piece.phases[i], own), own))
       tiles = std::max(tiles, launch.tiles.hint());
@@ -557,7 +554,7 @@ std::optional<KernelChoices> choices_of_phases(const ir::Graph& graph, const Pie
   for (std::size_t i = 0; i < piece.phases.size(); ++i) {
     Choices& own = choices.phases[i];
     const Segment phase = staged(graph, piece.phases[i], own);
-    if (splits_rows(own) && own.parts > choices.blocks) return std::nullopt;
+    if (splits_rows(own) && own.parts() > choices.blocks) return std::nullopt;
     if (has_columns(phase) && !columns_fit(graph, phase, own)) return std::nullopt;
     if (splits_rows(own) || has_columns(phase)) own.blocks = choices.blocks;
   }
@@ -570,7 +567,7 @@ std::optional<KernelChoices> choices_of_phases(const ir::Graph& graph, const Pie
 Choices default_choices(const ir::Graph& graph, const Segment& segment, const Target& target) {
   Choices choices = choices_alone(graph, segment, target);
   if (info(graph[dominant(segment)].op).relation != ir::Relation::reduce) return choices;
-  const bool down = choices.mapping == Mapping::column_tile;
+  const bool down = lanes_are_columns(choices);
   const std::optional<Choices> wide = side_by_side(graph, segment, target);
   if (wide && !down) return *wide;  // whose elements of a row lie apart
   const auto seconds = [&](const Choices& each) { return segment_seconds(graph, segment, each, target); };
@@ -580,14 +577,15 @@ Choices default_choices(const ir::Graph& graph, const Segment& segment, const Ta
   if (segment.stages.size() == 1) return widened(graph, segment, choices);
   const Holding holding(graph, segment, target);
   const Choices unheld = choices;
-  choices = has_columns(segment) ? holding.columns(choices.vector) : holding.rows(choices);
-  const bool by_rows = choices.mapping == Mapping::row_warp || choices.mapping == Mapping::row_block;
+  choices = has_columns(segment) ? holding.columns(choices.vector()) : holding.rows(choices);
+  const bool by_rows = !lanes_are_columns(choices) && !splits_rows(choices);
   if (!has_columns(segment)) choices = online(graph, segment, choices, target);
   if (by_rows && !has_columns(segment))
     choices = packed(graph, segment, unheld, holding.parts(in_shared_memory(graph, segment, choices, target)),
                      target);
-  if (has_columns(segment) && target.barrier_seconds < target.launch_seconds) choices.blocks = choices.parts;
-  while (shared_bytes(graph, segment, choices) > target.shared_per_block) choices.block_threads /= 2;
+  if (has_columns(segment) && target.barrier_seconds < target.launch_seconds)
+    choices.blocks = choices.parts();
+  choices = with_shared_memory(graph, segment, std::move(choices), target);
   return widened(graph, segment, choices);
 }
 

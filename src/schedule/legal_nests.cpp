@@ -64,7 +64,7 @@ class Enumeration {
           Splits splits = Splits().rest(outer, turns);
           if (down != outer) splits.add(down, Level::serial);
           splits.add(down, Level::warp, warps).add(along, Level::lane, 32).add(along, Level::vector, vector);
-          consider(nest_choices(splits.take()));
+          consider({.splits = splits.take()});
         }
       }
     }
@@ -75,7 +75,7 @@ class Enumeration {
       for (const int warps : numbers_.warps) {
         for (const char along : {'c', 'r'}) {
           Splits splits = Splits().rest('r', turns).add('r', Level::warp, warps).add('c', Level::serial);
-          consider(nest_choices(splits.add(along, Level::lane, 32).take()));
+          consider({.splits = splits.add(along, Level::lane, 32).take()});
         }
       }
     }
@@ -119,7 +119,7 @@ class Enumeration {
   }
 
   void rewrites(const std::vector<Split>& splits) {
-    Choices choices = nest_choices(splits);
+    Choices choices{.splits = splits};
     caches(choices);
     if (across_rows(graph_, segment_)) {
       choices.across = true;
@@ -152,11 +152,12 @@ class Enumeration {
   /// What blocks leave for each other, launches combine; or one kernel, whose blocks wait.
   void handoffs(Choices choices) {
     const Segment run = staged(graph_, segment_, choices);
-    const bool apart = splits_rows(choices) && !choices.cluster;  // from launch to launch nothing is held
+    const bool apart =
+        splits_rows(choices) && choices.cluster() == 1;  // from launch to launch nothing is held
     if (!apart || choices.hold == 0) consider(choices);
     if (!has_columns(run) && !apart) return;
     choices.blocks =
-        has_columns(run) ? choices.parts : choices.parts * std::max(1, target_.sms / choices.parts);
+        has_columns(run) ? choices.parts() : choices.parts() * std::max(1, target_.sms / choices.parts());
     consider(choices);
   }
 

@@ -39,24 +39,21 @@ std::string defect_of_order(const std::vector<Split>& splits) {
   int last = -1;
   const Split* before = nullptr;
   for (const Split& split : splits) {
-    const auto* place = std::find_if(std::begin(places), std::end(places), [&](const Place& each) {
-      return each.dim == split.dim && each.level == split.level;
-    });
-    if (place == std::end(places))
+    const std::optional<int> place = place_of(split);
+    if (!place)
       return fmt::format("{}: loops are of rows 'r' and elements 'c', or of tiles 't', 'y' and 'x'",
                          to_string(split));
     const auto same = [&](const Split& each) { return each.dim == split.dim && each.level == split.level; };
     if (std::count_if(splits.begin(), splits.end(), same) > 1)
       return fmt::format("two splits of {} at the level {}", split.dim, to_string(split.level));
-    const bool beside = split.level == Level::lane && place->number == last && before->dim != split.dim;
-    if (place->number == last && !beside)
+    const bool beside = split.level == Level::lane && *place == last && before->dim != split.dim;
+    if (*place == last && !beside)
       return fmt::format("{} beside {}: one of them", to_string(split), to_string(*before));
-    if (place->number < last)
-      return fmt::format("{} has to stand before {}", to_string(split), to_string(*before));
+    if (*place < last) return fmt::format("{} has to stand before {}", to_string(split), to_string(*before));
     if (split.extent > most_units(split))
       return fmt::format("{}: at most {} units", to_string(split), most_units(split));
     if (split.extent == 1) return fmt::format("{}: a split of one unit", to_string(split));
-    last = place->number;
+    last = *place;
     before = &split;
   }
   return "";
@@ -113,21 +110,21 @@ std::string defect_of_vectors(const ir::Graph& graph, const Segment& segment,
 }
 
 std::string defect_of_cluster(const Choices& choices, const Target& target) {
-  if (!choices.cluster || choices.parts <= target.max_cluster) return "";
-  return fmt::format("a cluster of {} blocks; {} has clusters of up to {}", choices.parts, target.name,
+  if (choices.cluster() <= target.max_cluster) return "";
+  return fmt::format("a cluster of {} blocks; {} has clusters of up to {}", choices.cluster(), target.name,
                      target.max_cluster);
 }
 
 /// Blocks that wait for each other: of a row, or of columns.
 std::string defect_of_blocks(const Segment& segment, const Choices& choices) {
   if (choices.blocks == 0) return "";
-  const bool parts = splits_rows(choices) && !choices.cluster;
+  const bool parts = splits_rows(choices) && choices.cluster() == 1;
   if (!parts && !has_columns(segment))
     return "blocks that wait for each other, of which nothing is combined; rows in turns are r:serial "
            "r:grid132";
   if (parts && choices.splits.front().level == Level::serial)
     return "r:serial: the blocks that wait for each other take the rows in turns anyway";
-  if (parts && choices.blocks < choices.parts) return "fewer blocks than parts of a row";
+  if (parts && choices.blocks < choices.parts()) return "fewer blocks than parts of a row";
   return "";
 }
 
@@ -157,7 +154,7 @@ std::string defect_of_tiles(const ir::Graph& graph, const Segment& segment, cons
   const std::int64_t vector = units_of(choices.splits, 'x', Level::vector);
   const int widest = tile_vector(graph, segment, *values);
   if (vector > widest) return fmt::format("x:vector{}: a tile has {} elements side by side", vector, widest);
-  const std::int64_t bytes = tile_bytes(graph, *values, choices.vector);
+  const std::int64_t bytes = tile_bytes(graph, *values, choices.vector());
   if (bytes > target.shared_per_block)
     return fmt::format("{} bytes of shared memory, of {}", bytes, target.shared_per_block);
   return "";
@@ -167,8 +164,8 @@ Nest nest_to_check(const ir::Graph& graph, const Segment& segment, const Choices
   const ir::NodeId stored = segment.in_place ? graph[segment.root].operands[1] : segment.root;
   const std::vector<Dim>& all = graph[stored].type.dims;
   if (dims.outer == 't') {
-    const int side = tile_side(choices.vector);
-    return {.dims = {{'t', product(tile_dims(all, transposed(graph, segment).value(), choices.vector))},
+    const int side = tile_side(choices.vector());
+    return {.dims = {{'t', product(tile_dims(all, transposed(graph, segment).value(), choices.vector()))},
                      {'y', side},
                      {'x', side}},
             .splits = choices.splits};
@@ -179,6 +176,13 @@ Nest nest_to_check(const ir::Graph& graph, const Segment& segment, const Choices
 }
 
 }  // namespace
+
+std::optional<int> place_of(const Split& split) {
+  const auto* place = std::find_if(std::begin(places), std::end(places), [&](const Place& each) {
+    return each.dim == split.dim && each.level == split.level;
+  });
+  return place == std::end(places) ? std::nullopt : std::optional(place->number);
+}
 
 std::string defect_of_loops(const ir::Graph& graph, const Segment& segment, const Choices& choices,
                             const Target& target) {

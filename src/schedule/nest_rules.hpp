@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "ir/graph.hpp"
@@ -11,6 +12,10 @@
 #include "schedule/target.hpp"
 
 namespace fuse::schedule {
+
+/// Where in a list a split of its dim and level stands, from the outermost on; none: no list has one.
+/// Lanes of both dims have one place, in any order.
+std::optional<int> place_of(const Split&);
 
 /// Why no kernel can run the segment, as its choices stage it, by the loops `choices.splits`; empty: one can.
 std::string defect_of_loops(const ir::Graph&, const Segment&, const Choices&, const Target&);

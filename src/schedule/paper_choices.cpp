@@ -5,6 +5,7 @@
 
 #include "schedule/residency.hpp"
 #include "schedule/shape.hpp"
+#include "schedule/usual_nests.hpp"
 
 namespace fuse::schedule {
 namespace {
@@ -19,21 +20,20 @@ int wave_of(int threads, const Target& target) {
 
 Choices choices_of_phase(const ir::Graph& graph, const Segment& segment, int threads, const Target& target) {
   const int wave = wave_of(threads, target);
-  Choices choices{.block_threads = threads};
+  Choices choices{.splits = nest_of_elements(threads)};
   const ir::Node& root = graph[dominant(segment)];
   if (info(root.op).relation != ir::Relation::reduce) return choices;
   const LoopShape shape = loop_shape(graph, root);
   const std::int64_t rows = product(shape.kept).hint(), row = product(shape.reduced).hint();
   choices.hold = segment.stages.size() > 1 ? hold_of_paper : 0;
-  choices.mapping = row <= long_row ? Mapping::row_warp : Mapping::row_block;
+  choices.splits = row <= long_row ? nest_of_lanes(threads) : nest_of_blocks(threads);
   if (has_columns(segment)) {
-    choices.parts = wave;
-    if (!columns_fit(graph, segment, choices)) choices.mapping = Mapping::row_block;
+    if (!columns_fit(graph, segment, choices)) choices.splits = nest_of_blocks(threads);
+    choices.splits = in_turns(std::move(choices.splits), wave);
   } else if (!shape.inner && rows >= tile_columns) {
-    choices.mapping = Mapping::column_tile;
+    choices.splits = nest_of_columns(threads, tile_columns);
   } else if (rows > 0 && rows <= wave / 2 && row > long_row) {
-    choices.mapping = Mapping::split;
-    choices.parts = static_cast<int>(wave / rows);
+    choices.splits = nest_of_parts(threads, static_cast<int>(wave / rows));
   }
   return choices;
 }
@@ -43,9 +43,12 @@ Choices of_one(const ir::Graph& graph, const Segment& segment, int threads, cons
   Choices choices = choices_of_phase(graph, segment, threads, target);
   const int wave = wave_of(threads, target);
   const KernelSchedule first = launches(graph, segment, choices).front();
-  const bool parts = choices.mapping == Mapping::split || has_columns(segment);
-  if (!segment.in_place && (parts || first.tiles.hint() > wave))
-    choices.blocks = static_cast<int>(std::min<std::int64_t>(wave, first.tiles.hint()));
+  const auto blocks = static_cast<int>(std::min<std::int64_t>(wave, first.tiles.hint()));
+  if (splits_rows(choices) || has_columns(segment)) {
+    choices.blocks = blocks;
+  } else if (!segment.in_place && first.tiles.hint() > wave) {
+    choices.splits = in_turns(std::move(choices.splits), blocks);
+  }
   return choices;
 }
 
@@ -59,7 +62,7 @@ KernelChoices of_phases(const ir::Graph& graph, const Piece& piece, int threads,
   }
   choices.blocks = static_cast<int>(std::min<std::int64_t>(wave_of(threads, target), tiles));
   for (std::size_t i = 0; i < piece.phases.size(); ++i) {
-    const bool parts = choices.phases[i].mapping == Mapping::split || has_columns(piece.phases[i]);
+    const bool parts = splits_rows(choices.phases[i]) || has_columns(piece.phases[i]);
     if (parts) choices.phases[i].blocks = choices.blocks;
   }
   return choices;
@@ -78,7 +81,7 @@ bool fits(const ir::Graph& graph, const Piece& piece, const KernelChoices& choic
     const Segment& phase = piece.phases[i];
     const Choices& own = choices.phases[i];
     if (has_columns(phase) && !columns_fit(graph, phase, own)) return false;
-    if (!fits(shared_bytes(graph, phase, own), own.block_threads, own.blocks, target)) return false;
+    if (!fits(shared_bytes(graph, phase, own), own.block_threads(), own.blocks, target)) return false;
   }
   return fits(shared_bytes(graph, piece, choices), choices.block_threads(), choices.blocks, target);
 }

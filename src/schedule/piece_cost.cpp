@@ -112,7 +112,7 @@ double wasted_bytes(const ir::Graph& graph, const Segment& segment, const Choice
   constexpr double sector = 32;
   if (!walks_down(graph, segment)) return 0;
   std::size_t bytes = narrowest_input(graph, segment);
-  const std::vector<Split> splits = splits_of(choices);
+  const std::vector<Split>& splits = choices.splits;
   const auto touched =
       static_cast<double>(units_of(splits, 'r', Level::lane) * units_of(splits, 'r', Level::vector));
   const auto columns = static_cast<double>(product(loop_shape(graph, segment).kept).hint());
@@ -122,7 +122,7 @@ double wasted_bytes(const ir::Graph& graph, const Segment& segment, const Choice
 }
 
 bool columns_side_by_side(const Choices& choices) {
-  const std::vector<Split> splits = splits_of(choices);
+  const std::vector<Split>& splits = choices.splits;
   const bool walks = std::find(splits.begin(), splits.end(), Split{'c', Level::serial}) != splits.end();
   return walks && units_of(splits, 'r', Level::vector) > 1;
 }
@@ -137,7 +137,7 @@ double reached_side_by_side(const ir::Graph& graph, const Segment& segment, cons
   const double blocks = std::min(std::max(1.0, static_cast<double>(launch.grid.hint()) / target.sms),
                                  static_cast<double>(target.max_threads_per_sm / launch.block_threads));
   const double in_flight =
-      blocks * launch.block_threads * accesses * static_cast<double>(bytes) * choices.vector;
+      blocks * launch.block_threads * accesses * static_cast<double>(bytes) * choices.vector();
   const double busy = std::min(1.0, static_cast<double>(launch.grid.hint()) / target.sms);
   return busy * std::min(1.0, in_flight / bytes_in_flight);
 }
@@ -149,10 +149,10 @@ double seconds_of_taking(const Choices& choices, const KernelSchedule& combining
   const auto takers = [](const std::vector<Split>& splits, char dim, bool by_warps) {
     return units_of(splits, dim, Level::lane) * (by_warps ? units_of(splits, dim, Level::warp) : 1);
   };
-  const std::int64_t parts = choices.parts - 1;
+  const std::int64_t parts = choices.parts() - 1;
   if (columns_side_by_side(choices))
     return of_values_apart *
-           static_cast<double>(parts / takers(splits_of(choices), 'c', warps_take_parts(choices)));
+           static_cast<double>(parts / takers(choices.splits, 'c', warps_take_parts(choices)));
   return of_value * static_cast<double>(parts / takers(combining.nest.splits, 'p', true));
 }
 
@@ -176,8 +176,8 @@ Flow flow_of_held_rows(const Segment& segment, const Choices& choices, const Ker
       1, blocks_per_sm({.blocks = 1, .threads = launch.block_threads, .registers = registers}, target));
   const double grid = std::max(1.0, static_cast<double>(launch.grid.hint()));
   const double busy = static_cast<double>(moved) / grid / (target.bandwidth / target.sms);
-  const double wait = target.cluster_seconds + wait_for_16 * choices.parts * choices.parts / 256;
-  const double waits = choices.cluster ? start_of_cluster + meetings(segment) * wait : 0;
+  const double wait = target.cluster_seconds + wait_for_16 * choices.parts() * choices.parts() / 256;
+  const double waits = choices.cluster() > 1 ? start_of_cluster + meetings(segment) * wait : 0;
   const double waves = grid / (static_cast<double>(places) * target.sms);
   return {.share = std::max(0.01, places * busy / (busy + idle + waits)),
           .drain = waves > 1 ? (busy + waits) * (1 - 1 / waves) : 0};
@@ -196,8 +196,8 @@ Flow flow_of(const ir::Graph& graph, const Segment& segment, const Choices& choi
   if (lanes_walk_down(graph, segment, launch))
     return {.share = reached_down_columns(graph, segment, launch, residency, target)};
   const bool by_warps =
-      launch.role == KernelSchedule::Role::whole && units_of(splits_of(choices), 'c', Level::warp) > 1;
-  const bool by_blocks = by_warps || choices.cluster;
+      launch.role == KernelSchedule::Role::whole && units_of(choices.splits, 'c', Level::warp) > 1;
+  const bool by_blocks = by_warps || choices.cluster() > 1;
   if (!by_blocks || has_columns(segment) || choices.hold == 0 ||
       held_by(graph, segment, choices, launch.reduced).empty())
     return {};
@@ -223,10 +223,10 @@ double phase_seconds(const ir::Graph& graph, const Segment& cut, const Choices& 
     return memory_cost(moved + 2 * scratch, share, target).seconds + taking;
   }
   if (joined && splits_rows(choices)) {
-    const std::int64_t at_once = choices.blocks / choices.parts;
+    const std::int64_t at_once = choices.blocks / choices.parts();
     const double groups =
         std::ceil(static_cast<double>(kernels[0].results.hint()) / static_cast<double>(at_once));
-    const Residency residency{.blocks = choices.blocks, .threads = choices.block_threads};
+    const Residency residency{.blocks = choices.blocks, .threads = choices.block_threads()};
     const double waits = groups * static_cast<double>(kernels.size() - 2);
     return kernel_cost(moved + again + 2 * scratch, residency, target).seconds +
            waits * target.barrier_seconds;
@@ -239,7 +239,7 @@ double phase_seconds(const ir::Graph& graph, const Segment& cut, const Choices& 
                               .threads = launch.block_threads};
     const bool combines = launch.role == KernelSchedule::Role::combine;
     std::int64_t bytes = scratch;
-    if (splits_stages(segment, choices) && !choices.cluster) {
+    if (splits_stages(segment, choices) && choices.cluster() == 1) {
       bytes += combines ? moved : inputs;
     } else if (!combines) {
       bytes += moved + again;
@@ -254,7 +254,7 @@ double phase_seconds(const ir::Graph& graph, const Segment& cut, const Choices& 
     sum += kernel_cost(bytes, residency, target, flow.share, operations).seconds + flow.drain;
   }
   if (has_columns(segment)) sum += seconds_of_taking(choices, kernels[1]);
-  if (choices.cluster) sum += meetings(segment) * target.cluster_seconds;
+  if (choices.cluster() > 1) sum += meetings(segment) * target.cluster_seconds;
   // Between two launches of one kernel, its blocks wait for each other.
   if (joined) sum += target.barrier_seconds - target.launch_seconds;
   return sum;

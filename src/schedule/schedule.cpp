@@ -18,6 +18,7 @@
 #include "schedule/shape.hpp"
 #include "schedule/staged.hpp"
 #include "schedule/transposed.hpp"
+#include "schedule/usual_nests.hpp"
 #include "schedule/vector_width.hpp"
 
 namespace fuse::schedule {
@@ -90,7 +91,7 @@ void set_nest(KernelSchedule& kernel, Nest nest, bool columns = false) {
   kernel.nest = std::move(nest);
 }
 
-/// What a segment reduces or scans, and what a mapping is for.
+/// What a segment does with its elements.
 enum class Form : std::uint8_t { element, reduce, scan };
 
 Form form_of(const ir::Graph& graph, const Segment& segment) {
@@ -101,31 +102,6 @@ Form form_of(const ir::Graph& graph, const Segment& segment) {
       return Form::scan;
     default:
       return Form::element;
-  }
-}
-
-/// "kernels that scan", "it scans"
-std::string_view what_does(Form form, bool they) {
-  switch (form) {
-    case Form::reduce:
-      return they ? "reduce" : "reduces";
-    case Form::scan:
-      return they ? "scan" : "scans";
-    default:
-      return they ? "neither reduce nor scan" : "does neither";
-  }
-}
-
-Form form_of(Mapping mapping) {
-  switch (mapping) {
-    case Mapping::element:
-    case Mapping::tile:
-      return Form::element;
-    case Mapping::scan_warp:
-    case Mapping::scan_thread:
-      return Form::scan;
-    default:
-      return Form::reduce;
   }
 }
 
@@ -154,9 +130,6 @@ int column_words(const ir::Graph& graph, const std::vector<Stage>& stages) {
 }
 
 bool columns_fit(const ir::Graph& graph, const Segment& segment, const Choices& choices) {
-  if (choices.mapping != Mapping::row_block && choices.mapping != Mapping::row_warp &&
-      choices.mapping != Mapping::nest)
-    return false;
   const Dim row = product(loop_shape(graph, segment).reduced);
   const std::int64_t trips = row_trips(row, choices);
   return trips > 0 && trips * column_words(graph, segment.stages) <= most_columns;
@@ -166,7 +139,7 @@ bool can_keep_columns(const ir::Graph& graph, const std::vector<NodeId>& reducti
   std::vector<Stage> stages;
   for (const NodeId root : reductions) stages.push_back({.root = root, .form = Stage::Form::column_reduce});
   const Dim row = product(loop_shape(graph, graph[reductions[0]]).kept);
-  const Choices widest{.mapping = Mapping::row_block, .block_threads = target.max_threads_per_block};
+  const Choices widest{.splits = nest_of_blocks(target.max_threads_per_block)};
   const std::int64_t trips = row_trips(row, widest);
   return trips > 0 && trips * column_words(graph, stages) <= most_held / 2;
 }
@@ -183,17 +156,17 @@ std::int64_t shared_bytes(const ir::Graph& graph, const Piece& piece, const Kern
 }
 
 std::int64_t shared_bytes(const ir::Graph& graph, const Segment& segment, const Choices& choices) {
-  if (walks_tiles(choices)) return tile_bytes(graph, transposed(graph, segment).value(), choices.vector);
-  const std::vector<Split> splits = splits_of(choices, has_columns(segment));
+  if (walks_tiles(choices)) return tile_bytes(graph, transposed(graph, segment).value(), choices.vector());
+  const std::vector<Split>& splits = choices.splits;
   const std::int64_t rows = rows_at_once(choices), warps_of_row = units_of(splits, 'c', Level::warp);
   // States of each reduction: what warps leave of their rows, then of blocks' parts, and what a cluster's
   // blocks leave for each other.
   const std::int64_t exchanges = std::int64_t{warps_of_row > 1} + std::int64_t{warps_take_parts(choices)};
-  const std::int64_t states = exchanges * warps_of_row * rows + (choices.cluster ? rows : 0);
+  const std::int64_t states = exchanges * warps_of_row * rows + (choices.cluster() > 1 ? rows : 0);
   // Of columns: what warps leave that have rows of their own, and what those leave that combine blocks'
   // parts.
   const bool own_rows = units_of(splits, 'r', Level::warp) > 1;
-  const std::int64_t columns = choices.block_threads * (std::int64_t{own_rows} + (choices.blocks > 0));
+  const std::int64_t columns = choices.block_threads() * (std::int64_t{own_rows} + (choices.blocks > 0));
   std::int64_t sum = 0;
   if (choices.shared_hold > 0) {
     for (const Held& held : loaded_values(graph, segment)) {
@@ -216,21 +189,21 @@ namespace {
 KernelSchedule combining(char kept, const Dim& values, const Choices& choices, int most_threads) {
   KernelSchedule combine{.role = KernelSchedule::Role::combine,
                          .results = values,
-                         .reduced = choices.parts,
-                         .block_threads = choices.blocks > 0 ? choices.block_threads
-                                                             : std::min(most_threads, choices.block_threads),
+                         .reduced = choices.parts(),
+                         .block_threads = choices.blocks > 0
+                                              ? choices.block_threads()
+                                              : std::min(most_threads, choices.block_threads()),
                          .section = 1};
-  combine.nest.dims = {{kept, values}, {'p', choices.parts}};
+  combine.nest.dims = {{kept, values}, {'p', choices.parts()}};
   return combine;
 }
 
 /// As where blocks wait for each other, so that both ways add in one order: a warp for each row, or some of
 /// its lanes; or, of many parts, all threads that a block has for it.
 KernelSchedule combining_rows(const Dim& rows, const Choices& choices) {
-  const std::vector<Split> splits = splits_of(choices);
+  const std::vector<Split>& splits = choices.splits;
   const bool by_warps = warps_take_parts(choices);
-  KernelSchedule combine = combining('r', rows, choices, by_warps ? choices.block_threads : 128);
-  combine.mapping = by_warps ? Mapping::row_block : Mapping::row_warp;
+  KernelSchedule combine = combining('r', rows, choices, by_warps ? choices.block_threads() : 128);
   const std::int64_t lanes = units_of(splits, 'c', Level::lane);
   Nest nest = std::move(combine.nest);
   if (by_warps) {
@@ -256,8 +229,7 @@ KernelSchedule combining_rows(const Dim& rows, const Choices& choices) {
 /// Columns side by side, which the threads beside them share.
 KernelSchedule combining_columns(const Dim& columns, const Choices& choices) {
   KernelSchedule combine = combining('c', columns, choices, 256);
-  combine.mapping = Mapping::column_tile;
-  const std::int64_t lanes = tile_lanes(columns, choices.parts, fewest_tile_lanes);
+  const std::int64_t lanes = tile_lanes(columns, choices.parts(), fewest_tile_lanes);
   Nest nest = std::move(combine.nest);
   add_splits(nest, {{'c', Level::grid},
                     {'p', Level::serial},
@@ -272,9 +244,9 @@ KernelSchedule combining_columns(const Dim& columns, const Choices& choices) {
 std::vector<Nest::LoopDim> loop_dims(const ir::Graph& graph, const Segment& segment, const Choices& choices,
                                      const KernelSchedule& kernel) {
   if (!walks_tiles(choices)) return {{'r', kernel.results}, {'c', kernel.reduced}};
-  const int side = tile_side(choices.vector);
+  const int side = tile_side(choices.vector());
   const std::vector<Dim> tiles =
-      tile_dims(graph[segment.root].type.dims, transposed(graph, segment).value(), choices.vector);
+      tile_dims(graph[segment.root].type.dims, transposed(graph, segment).value(), choices.vector());
   return {{'t', product(tiles)}, {'y', side}, {'x', side}};
 }
 
@@ -282,7 +254,7 @@ std::vector<Nest::LoopDim> loop_dims(const ir::Graph& graph, const Segment& segm
 
 std::vector<KernelSchedule> launches(const ir::Graph& graph, const Segment& segment, const Choices& choices) {
   KernelSchedule kernel{
-      .mapping = choices.mapping, .block_threads = choices.block_threads, .vector = choices.vector};
+      .block_threads = choices.block_threads(), .vector = choices.vector(), .cluster = choices.cluster()};
   const Form form = form_of(graph, segment);
   if (form == Form::element) {
     const NodeId stored = segment.in_place ? graph[segment.root].operands[1] : segment.root;
@@ -294,13 +266,10 @@ std::vector<KernelSchedule> launches(const ir::Graph& graph, const Segment& segm
     kernel.reduced = product(shape.reduced);
   }
   const bool columns = has_columns(segment);
-  if (choices.cluster) kernel.cluster = choices.parts;
-  set_nest(kernel,
-           {.dims = loop_dims(graph, segment, choices, kernel), .splits = splits_of(choices, columns)},
-           columns);
+  set_nest(kernel, {.dims = loop_dims(graph, segment, choices, kernel), .splits = choices.splits}, columns);
   // Rows without elements have no prefix sums, however many rows there are.
   if (form == Form::scan && kernel.reduced.is(0)) kernel.tiles = kernel.grid = 0;
-  if (choices.cluster || (!splits_rows(choices) && !columns)) return {kernel};
+  if (choices.cluster() > 1 || (!splits_rows(choices) && !columns)) return {kernel};
   KernelSchedule joined = kernel;
   joined.role = KernelSchedule::Role::joined;
   joined.grid = choices.blocks;
@@ -340,7 +309,7 @@ void hold(const ir::Graph& graph, PhaseSchedule& phase) {
   if (has_columns(phase.segment)) phase.trips = static_cast<int>(trips);
   if (trips == 0) return;
   // From launch to launch nothing stays in registers.
-  const bool apart = choices.blocks == 0 && !choices.cluster;
+  const bool apart = choices.blocks == 0 && choices.cluster() == 1;
   if (splits_rows(choices) && apart) return;
   for (const Held& held : values_to_hold(graph, phase.segment, choices.packed)) {
     phase.held.push_back(held);
@@ -358,7 +327,7 @@ PhaseSchedule schedule_of(const ir::Graph& graph, const Segment& cut, const Choi
   phase.scratch = scratch_of(graph, segment, choices);
   for (KernelSchedule& kernel : phase.kernels) {
     const bool parted = splits_rows(choices) || kernel.role == KernelSchedule::Role::partial;
-    kernel.index_type = index_type(graph, facts, segment, kernel, parted ? choices.parts : 1);
+    kernel.index_type = index_type(graph, facts, segment, kernel, parted ? choices.parts() : 1);
   }
   hold(graph, phase);
   return phase;
@@ -395,8 +364,8 @@ int joined_blocks(const KernelChoices& choices) {
 
 std::int64_t row_groups(const PhaseSchedule& phase) {
   const Choices& choices = phase.choices;
-  if (!splits_rows(choices) || choices.blocks < 2 * choices.parts) return 0;
-  return choices.blocks / choices.parts;
+  if (!splits_rows(choices) || choices.blocks < 2 * choices.parts()) return 0;
+  return choices.blocks / choices.parts();
 }
 
 std::int64_t barrier_counters(const Schedule& schedule) {
@@ -427,6 +396,10 @@ Schedule make_schedule(const ir::Graph& graph, const Piece& piece, const KernelC
   return schedule;
 }
 
+std::string loops_text(const KernelSchedule& kernel) {
+  return is_joined(kernel) ? "its launches, one behind the other" : to_string(kernel.nest);
+}
+
 std::string print(const ir::Graph& graph, const Schedule& schedule) {
   std::string text =
       fmt::format("schedule of piece {} {}   choices {{{}}}\n", graph.value_name(schedule.piece.root),
@@ -451,9 +424,9 @@ std::string print(const ir::Graph& graph, const Schedule& schedule) {
                        : kernel.role == KernelSchedule::Role::partial ? "partial"
                        : kernel.role == KernelSchedule::Role::combine ? "combine"
                                                                       : "joined";
-    text += fmt::format("  {} {}: results {}  reduced {}  grid {} x {}  index {}\n", role,
-                        to_string(kernel.mapping), kernel.results.to_string(), kernel.reduced.to_string(),
-                        kernel.grid.to_string(), kernel.block_threads, fuse::to_string(kernel.index_type));
+    text += fmt::format("  {}: results {}  reduced {}  grid {} x {}  index {}\n", role,
+                        kernel.results.to_string(), kernel.reduced.to_string(), kernel.grid.to_string(),
+                        kernel.block_threads, fuse::to_string(kernel.index_type));
     if (!kernel.nest.splits.empty()) text += fmt::format("    nest {}\n", to_string(kernel.nest));
   }
   for (std::size_t i = 0, same = 1; i < schedule.scratch.size(); i += same, same = 1) {
@@ -470,11 +443,12 @@ namespace {
 std::string defect_of_shared_hold(const ir::Graph& graph, const Segment& segment, const Choices& choices) {
   if (choices.shared_hold == 0) return "";
   if (form_of(graph, segment) != Form::reduce) return "where no row is reduced";
-  if (splits_rows(choices) && !choices.cluster)
+  if (splits_rows(choices) && choices.cluster() == 1)
     return "which takes a warp, a block or a cluster for each row";
   if (has_columns(segment)) return "beside columns";
   if (choices.hold > 0) return "beside registers that hold them";
-  const std::int64_t step = choices.cluster ? step_elements(choices) / choices.parts : choices.vector;
+  const std::int64_t step =
+      choices.cluster() > 1 ? step_elements(choices) / choices.parts() : choices.vector();
   if (choices.shared_hold % step != 0) return fmt::format("which are no multiple of {}", step);
   return "";
 }
@@ -484,49 +458,12 @@ std::string threads_defect(int threads, const Target& target) {
                      target.max_threads_per_block);
 }
 
-/// What is wrong with a name for loops, before they are looked at; empty: nothing.
-std::string defect_of_name(const ir::Graph& graph, const Segment& segment, const Choices& choices) {
-  const bool split = choices.mapping == Mapping::split, columns = has_columns(segment);
-  const Form form = form_of(graph, segment), form_of_mapping = form_of(choices.mapping);
-  const std::string_view name = schedule::to_string(choices.mapping);
-  if (form != form_of_mapping)
-    return fmt::format("the mapping {} is for kernels that {}, and it {}", name,
-                       what_does(form_of_mapping, true), what_does(form, false));
-  const bool packs =
-      (choices.mapping == Mapping::row_warp && !columns) || choices.mapping == Mapping::column_tile;
-  if (choices.lanes < 2 || choices.lanes > 32 || (choices.lanes != 32 && !packs))
-    return packs ? fmt::format("{} lanes: {} takes 2, 4, 8, 16 or 32", choices.lanes, name)
-                 : fmt::format("{} lanes: {} takes all 32 of a warp", choices.lanes, name);
-  if (choices.vector > 1 && choices.mapping == Mapping::column_tile)
-    return fmt::format(
-        "a vector of {} elements: a thread of column_tile has one column; a nest with r:vector{} "
-        "has several",
-        choices.vector, choices.vector);
-  if (choices.vector > 1 && form_of(choices.mapping) == Form::scan)
-    return fmt::format("a vector of {} elements, which a scan meets one by one", choices.vector);
-  if (choices.cluster && !split)
-    return fmt::format("a cluster: {} has one block for each row, split has several", name);
-  if (choices.cluster && choices.blocks % choices.parts != 0)
-    return fmt::format("{} blocks, which are no whole clusters of {}", choices.blocks, choices.parts);
-  if (choices.parts > 1 && !split && !columns)
-    return fmt::format("{} parts: no two blocks of {} share a row, but those of split do", choices.parts,
-                       name);
-  if (split && choices.parts < 2) return "one part: the blocks of split share a row, so parts are 2 or more";
-  if (split && columns) return "several blocks for a row, whose columns are kept";
-  return "";
-}
-
 /// What is wrong with choices for a segment as they stage it; empty: nothing. No launch is made of it.
 std::string defect_of(const ir::Graph& graph, const Segment& segment, const Choices& choices,
                       const Target& target) {
-  if (choices.block_threads < 32 || choices.block_threads > target.max_threads_per_block ||
-      choices.block_threads % 32 != 0)
-    return threads_defect(choices.block_threads, target);
-  if (choices.mapping != Mapping::nest) {
-    if (const std::string defect = defect_of_name(graph, segment, choices); !defect.empty()) return defect;
-  }
-  const Choices nest = as_nest(choices, has_columns(segment));
-  if (const std::string defect = defect_of_loops(graph, segment, nest, target); !defect.empty())
+  if (choices.block_threads() > target.max_threads_per_block)
+    return threads_defect(choices.block_threads(), target);
+  if (const std::string defect = defect_of_loops(graph, segment, choices, target); !defect.empty())
     return defect;
   if (choices.across && !has_columns(segment))
     return "across is for reductions over an outer dim, of which it has none";
@@ -545,10 +482,11 @@ std::string defect_of(const ir::Graph& graph, const PhaseSchedule& phase, const 
   if (phase.trips > 0 && held_registers(graph, phase.held, phase.trips, choices.packed) > choices.hold)
     return "more held than chosen";
   for (const Held& held : phase.held) {
-    const std::size_t group = static_cast<std::size_t>(choices.vector) * size_of(graph[held.node].type.dtype);
+    const std::size_t group =
+        static_cast<std::size_t>(choices.vector()) * size_of(graph[held.node].type.dtype);
     if (choices.packed && group % 4 != 0) return "packed needs vectors that fill registers of 4 bytes";
   }
-  const bool parts = (splits_rows(choices) && !choices.cluster) || has_columns(segment);
+  const bool parts = (splits_rows(choices) && choices.cluster() == 1) || has_columns(segment);
   if (parts != (phase.kernels.size() > 1) || parts == phase.scratch.empty()) return "parts without scratch";
   const auto joins = std::count_if(phase.kernels.begin(), phase.kernels.end(), is_joined);
   if (joins != (parts && choices.blocks > 0)) return "blocks without a kernel that joins launches";
@@ -571,7 +509,8 @@ std::string defect_of(const ir::Graph& graph, const Schedule& schedule, const Ta
   if (schedule.phases.size() != schedule.piece.phases.size()) return "phases without schedules";
   for (const PhaseSchedule& phase : schedule.phases) {
     if (const std::string defect = defect_of(graph, phase, target); !defect.empty()) return defect;
-    if (phase.choices.block_threads != schedule.choices.block_threads()) return "phases of different blocks";
+    if (phase.choices.block_threads() != schedule.choices.block_threads())
+      return "phases of different blocks";
   }
   if (schedule.kernels.empty()) return "no launch";
   if (schedule.kernels.size() != launches_of(schedule.phases, schedule.choices).size())
@@ -620,7 +559,7 @@ std::string misfit(const ir::Graph& graph, const Piece& piece, const KernelChoic
     if (piece.phases.size() == 1) continue;
     const bool waits = splits_rows(own) || has_columns(segment);
     if (choices.blocks < 1) return "phases of no blocks";
-    if (own.cluster || own.blocks != (waits ? choices.blocks : 0))
+    if (own.cluster() > 1 || own.blocks != (waits ? choices.blocks : 0))
       return fmt::format("phase {} has other blocks than its kernel", i);
   }
   if (piece.phases.size() == 1 && choices.blocks != 0) return "blocks of a kernel with one phase";

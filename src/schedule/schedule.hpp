@@ -25,9 +25,8 @@ struct KernelSchedule {
     joined,   ///< the others, one behind the other: AStitch's global scheme
   };
   Role role = Role::whole;
-  Mapping mapping = Mapping::element;
-  Dim results{};  ///< rows of the loops; element: elements
-  Dim reduced{};  ///< elements that each combines; 1 for element
+  Dim results{};  ///< rows of the loops; where nothing is reduced or scanned, elements
+  Dim reduced{};  ///< elements that each combines; 1 where nothing is
   Dim tiles{};    ///< what a block does at a time; the grid takes them in turns
   Dim grid{};     ///< blocks
   int block_threads = 256;
@@ -69,7 +68,7 @@ std::int64_t row_groups(const PhaseSchedule&);
 /// Counters of the joined kernel: one of all blocks, then those of the phases' groups.
 std::int64_t barrier_counters(const Schedule&);
 
-inline constexpr int tile_columns = 32;      ///< of column_tile: results side by side, at most
+inline constexpr int tile_columns = 32;      ///< results side by side in a block, at most
 inline constexpr int fewest_tile_lanes = 8;  ///< whose values of four bytes are what memory moves at a time
 inline constexpr int most_held = 32;  ///< registers of a thread: half of what it has at half of the occupancy
 
@@ -93,9 +92,11 @@ std::vector<KernelSchedule> launches(const ir::Graph&, const Segment&, const Cho
 Schedule make_schedule(const ir::Graph&, const Piece&, const KernelChoices&, const Target&,
                        const analysis::Facts& facts = analysis::Facts());
 std::string print(const ir::Graph&, const Schedule&);
+/// "r:grid c:serial c:warp8 c:lane32"; a joined kernel has those of the launches that it joins.
+std::string loops_text(const KernelSchedule&);
 /// Why no kernel can run the piece so; empty: one can. For choices that nobody in the compiler made.
 std::string misfit(const ir::Graph&, const Piece&, const KernelChoices&, const Target&);
-/// Throws an internal Error unless launches fit the target and the mappings fit the segments.
+/// Throws an internal Error unless launches fit the target and the nests fit the segments.
 void verify(const ir::Graph&, const Schedule&, const Target&);
 
 }  // namespace fuse::schedule

@@ -28,7 +28,7 @@ Scheme scheme_of(const ir::Graph& graph, NodeId id, const Stage* stage, const Ph
                  const Readers& readers) {
   const bool reduces = stage && stage->form == Stage::Form::reduce;
   // Blocks pass on parts of it, whoever reads the whole.
-  if (reduces && phase.choices.cluster) return Scheme::cluster;
+  if (reduces && phase.choices.cluster() > 1) return Scheme::cluster;
   if (reduces && splits_rows(phase.choices)) return Scheme::global;
   if (stage && stage->form == Stage::Form::column_reduce) return Scheme::global;
   if (!readers.any.contains(id)) return Scheme::independent;

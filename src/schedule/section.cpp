@@ -21,7 +21,7 @@ Stage::Form parted_form(const Segment& segment) {
 }
 
 bool leaves_parts(const Segment& segment, const Choices& choices) {
-  return !choices.cluster && (splits_rows(choices) || has_columns(segment));
+  return choices.cluster() == 1 && (splits_rows(choices) || has_columns(segment));
 }
 
 /// The section that walks a stage: what is made of columns comes behind all rows, and each pass over split
@@ -110,7 +110,7 @@ std::vector<ScratchArray> scratch_of(const ir::Graph& graph, const Segment& segm
   std::vector<ScratchArray> arrays;
   if (!leaves_parts(segment, choices)) return arrays;
   const LoopShape shape = loop_shape(graph, segment);
-  const Dim elements = product(has_columns(segment) ? shape.reduced : shape.kept) * choices.parts;
+  const Dim elements = product(has_columns(segment) ? shape.reduced : shape.kept) * choices.parts();
   for (const Stage& stage : segment.stages) {
     if (stage.form != parted_form(segment)) continue;
     for (const DType dtype : reduction_state(graph, stage)) arrays.push_back({dtype, elements});

@@ -1,6 +1,6 @@
 // Transposes inside element-wise kernels: values whose memory lies along another dim than the results'.
 // Threads that walk the innermost dim of the results would read them a stride apart; a block that has a tile
-// of both dims reads them along their own, and passes them on through shared memory (Mapping::tile).
+// of both dims reads them along their own, and passes them on through shared memory (nest_of_tiles).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

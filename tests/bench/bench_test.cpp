@@ -238,8 +238,8 @@ TEST_CASE("a case is measured once by each file of decisions", "[bench][emulated
     std::ofstream(folder.path / name) << text.substr(0, at) << " {" << kernel << "}\n";
     return (folder.path / name).string();
   };
-  const std::string good = decide("good", "mapping = column_tile, block = 64");
-  const std::string bad = decide("bad", "mapping = scan_warp");
+  const std::string good = decide("good", "nest = r:grid c:serial c:warp2 r:lane32");
+  const std::string bad = decide("bad", "nest = r:grid r:warp4 r:lane32");
   const Ran ran = run("--filter column_sum.f32.1024x128 --use-decisions " + good + "," + bad);
   INFO(ran.output);
   CHECK(ran.status == 1);

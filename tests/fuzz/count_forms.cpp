@@ -3,12 +3,12 @@
 #include <vector>
 
 #include "fuzz/forms.hpp"
+#include "schedule/usual_nests.hpp"
 
 namespace fuse::fuzz {
 namespace {
 
 using ir::NodeId;
-using schedule::Mapping;
 
 /// Of each node: whether it needs `from`.
 std::vector<bool> reached_from(const ir::Graph& graph, NodeId from) {
@@ -103,39 +103,39 @@ Forms forms_of_segment(const ir::Graph& graph, const schedule::Segment& segment)
   return forms;
 }
 
+/// Which of the usual lists the loops of a reduction are, however many turns blocks take; or one of its own.
+Form form_of_rows(const schedule::Choices& choices) {
+  using schedule::Level;
+  const std::vector<schedule::Split> splits = schedule::without_turns({.splits = choices.splits}).splits;
+  const auto units = [&](char dim, Level level) { return static_cast<int>(units_of(splits, dim, level)); };
+  const int threads = choices.block_threads(), vector = units('c', Level::vector);
+  if (splits == schedule::nest_of_lanes(threads, units('c', Level::lane), vector)) return Form::row_warp;
+  if (splits == schedule::nest_of_blocks(threads, vector)) return Form::row_block;
+  if (splits == schedule::nest_of_columns(threads, units('r', Level::lane))) return Form::column_tile;
+  for (const Level blocks : {Level::grid, Level::cluster}) {
+    if (splits == schedule::nest_of_parts(threads, units('c', blocks), vector, blocks)) return Form::split;
+  }
+  return Form::nest;
+}
+
+Forms forms_of_loops(const ir::Graph& graph, const schedule::PhaseSchedule& phase) {
+  const schedule::Choices& choices = phase.choices;
+  const ir::Relation relation = info(graph[dominant(phase.segment)].op).relation;
+  Forms forms = 0;
+  if (relation == ir::Relation::scan) forms |= bit(Form::scan);
+  if (relation == ir::Relation::reduce) forms |= bit(form_of_rows(choices));
+  if (walks_tiles(choices)) forms |= bit(Form::tile);
+  if (choices.cluster() > 1) forms |= bit(Form::cluster);
+  const bool stays = choices.splits.front().level == schedule::Level::serial;
+  if (choices.cluster() > 1 && stays) forms |= bit(Form::staying_cluster);
+  return forms;
+}
+
 Forms forms_of_phase(const schedule::PhaseSchedule& schedule) {
   Forms forms = 0;
   const schedule::Choices& choices = schedule.choices;
-  switch (choices.mapping) {
-    case Mapping::element:
-      break;
-    case Mapping::tile:
-      forms |= bit(Form::tile);
-      break;
-    case Mapping::row_warp:
-      forms |= bit(Form::row_warp);
-      break;
-    case Mapping::row_block:
-      forms |= bit(Form::row_block);
-      break;
-    case Mapping::column_tile:
-      forms |= bit(Form::column_tile);
-      break;
-    case Mapping::split:
-      forms |= bit(Form::split);
-      break;
-    case Mapping::scan_warp:
-    case Mapping::scan_thread:
-      forms |= bit(Form::scan);
-      break;
-    case Mapping::nest:
-      forms |= bit(Form::nest);
-      break;
-  }
-  if (choices.cluster) forms |= bit(Form::cluster);
-  if (choices.cluster && choices.blocks > 0) forms |= bit(Form::staying_cluster);
   if (choices.online) forms |= bit(Form::online_sum);
-  if (choices.vector > 1) forms |= bit(Form::vectors);
+  if (choices.vector() > 1) forms |= bit(Form::vectors);
   if (!schedule.held.empty()) {
     forms |= bit(choices.shared_hold > 0 ? Form::held_in_shared_memory
                  : choices.packed        ? Form::held_packed
@@ -147,7 +147,7 @@ Forms forms_of_phase(const schedule::PhaseSchedule& schedule) {
 Forms forms_of_schedule(const ir::Graph& graph, const schedule::Schedule& schedule) {
   Forms forms = 0;
   for (const schedule::PhaseSchedule& phase : schedule.phases)
-    forms |= forms_of_segment(graph, phase.segment) | forms_of_phase(phase);
+    forms |= forms_of_segment(graph, phase.segment) | forms_of_loops(graph, phase) | forms_of_phase(phase);
   if (schedule.phases.size() > 1) forms |= bit(Form::phases);
   const auto joined = [](const schedule::KernelSchedule& kernel) {
     return kernel.role == schedule::KernelSchedule::Role::joined;

@@ -42,7 +42,7 @@ Instead, with --seed S and from --index I on, generated f64 programs that
   --right N             `fusec run --check` must not accuse
   --searched N          `fusec bisect` must not accuse, every value kept
   --planted N           have a wrong op planted, which bisect must name
-Instead, kernels by loops that no mapping names (docs/nests.md), each on one profile and in three orders of threads
+Instead, kernels by loops that no usual nest has (docs/nests.md), each on one profile and in three orders of threads
   --nests N             drawn from the nests that a few segments can have
   --lists N             random lists of splits: those that the rules take are run
 Instead, from --index I on, generated programs that

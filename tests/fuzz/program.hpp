@@ -49,7 +49,7 @@ struct RunOptions {
   int threads = 1;
   std::uint64_t shuffle_seed = 0;  ///< of blocks, warps and lanes; 0: in order
   std::uint64_t choices_seed = 0;  ///< of random Choices for each piece; 0: the scheduler's own
-  /// Where choices are random: by loops that no mapping names, if it can; and what costs decide is random.
+  /// Where choices are random: by loops that no usual nest has, if it can; and what costs decide is random.
   bool nests = false;
   int optimization = 2;     ///< of the emulated device's compiler
   std::string fault{};      ///< planted in the kernels (plant_fault.hpp)

@@ -10,88 +10,116 @@
 #include "schedule/schedule.hpp"
 #include "schedule/staged.hpp"
 #include "schedule/transposed.hpp"
+#include "schedule/usual_nests.hpp"
 #include "schedule/vector_width.hpp"
 
 namespace fuse::fuzz {
 namespace {
 
-schedule::Choices random_choices(const ir::Graph& graph, const schedule::Segment& segment,
-                                 const Target& target, Random& random) {
-  using schedule::Mapping;
-  schedule::Choices choices;
-  if (const auto rows = schedule::across_rows(graph, segment); rows && random.between(0, 2) > 0) {
-    choices = random_choices(graph, *rows, target, random);
-    choices.across = true;
-    if (columns_fit(graph, *rows, choices)) return choices;
-    choices = {};
+using schedule::Choices, schedule::Split;
+
+/// By a thread for some elements, or a block for a tile of a transpose.
+Choices random_elements(const ir::Graph& graph, const schedule::Segment& segment, int threads, int vector,
+                        const Target& target, Random& random) {
+  const bool stay = !segment.in_place && random.chance(0.16);
+  const auto in_blocks = [&, blocks = static_cast<int>(random.between(1, 2 * target.sms))](
+                             std::vector<Split> splits) -> Choices {
+    return {.splits = stay ? in_turns(std::move(splits), blocks) : std::move(splits)};
+  };
+  if (const auto values = schedule::transposed(graph, segment); values && random.between(0, 2) > 0) {
+    const int widest = schedule::tile_vector(graph, segment, *values);
+    Choices tiles = in_blocks(schedule::nest_of_tiles(threads, std::min(vector, widest)));
+    if (shared_bytes(graph, segment, tiles) <= target.shared_per_block) return tiles;
   }
-  const std::int64_t most = target.max_threads_per_block / 32;
-  choices.block_threads = static_cast<int>(32 * random.between(1, std::min<std::int64_t>(most, 16)));
-  const ir::Relation relation = info(graph[dominant(segment)].op).relation;
-  if (relation == ir::Relation::scan)
-    choices.mapping = random.pick({Mapping::scan_warp, Mapping::scan_thread});
-  if (relation != ir::Relation::scan && !segment.in_place && random.between(0, 5) == 0)
-    choices.blocks = static_cast<int>(random.between(1, 2 * target.sms));
-  const int widest = schedule::widest_vector(graph, segment);
-  const int vector = static_cast<int>(random.pick({1, 2, 4, 8}));
-  if (relation != ir::Relation::scan) choices.vector = std::min(vector, widest);
-  if (relation != ir::Relation::reduce && relation != ir::Relation::scan &&
-      schedule::transposed(graph, segment) && random.between(0, 2) > 0) {
-    choices.mapping = Mapping::tile;
-    choices.vector =
-        std::min(vector, schedule::tile_vector(graph, segment, *schedule::transposed(graph, segment)));
-    if (shared_bytes(graph, segment, choices) > target.shared_per_block) {
-      choices.mapping = Mapping::element;
-      choices.vector = 1;
-    }
+  return in_blocks(
+      schedule::nest_of_elements(threads, std::min(vector, schedule::widest_vector(graph, segment))));
+}
+
+/// Blocks that keep columns and take rows in turns.
+Choices random_columns(const ir::Graph& graph, const schedule::Segment& segment, int threads, int vector,
+                       const Target& target, Random& random) {
+  const int parts = static_cast<int>(random.between(1, 9));
+  const bool by_warps = random.chance(0.5);
+  Choices choices{.splits = in_turns(by_warps ? schedule::nest_of_lanes(threads, 32, vector)
+                                              : schedule::nest_of_blocks(threads, vector),
+                                     parts)};
+  // Rows that are too long for this: by the largest block, which the partition asked for.
+  if (!columns_fit(graph, segment, choices))
+    choices.splits = in_turns(schedule::nest_of_blocks(target.max_threads_per_block), parts);
+  if (parts > 1 && random.chance(0.5)) choices.blocks = static_cast<int>(random.between(1, target.sms));
+  return choices;
+}
+
+/// Several blocks share a row: from launch to launch, in one kernel, or as a cluster.
+Choices random_parts(int threads, int vector, const Target& target, Random& random) {
+  const int parts = static_cast<int>(random.pick({2, 3, 5, 9}));
+  Choices choices{.splits = schedule::nest_of_parts(threads, parts, vector)};
+  if (random.chance(0.5)) {
+    const auto blocks = static_cast<int>(random.between(1, target.sms));
+    choices.blocks = blocks < parts ? 0 : blocks;
   }
-  if (relation != ir::Relation::reduce) return choices;
-  choices.mapping = random.pick({Mapping::row_warp, Mapping::row_block, Mapping::column_tile});
-  if (segment.stages.size() > 1) choices.hold = random.pick({0, 4, 16, 64});
-  if (!has_columns(segment) && random.between(0, 3) == 0) {
-    choices.mapping = Mapping::split;
-    choices.parts = static_cast<int>(random.pick({2, 3, 5, 9}));
+  if (parts > target.max_cluster || choices.blocks > 0 || random.chance(0.5)) return choices;
+  choices.splits = schedule::nest_of_parts(threads, parts, vector, schedule::Level::cluster);
+  if (random.chance(0.5))
+    choices.splits = in_turns(std::move(choices.splits), static_cast<int>(random.between(1, 4)));
+  return choices;
+}
+
+/// A warp, a part of one, or a block for a row; or columns side by side.
+Choices random_rows(int threads, int vector, const Target& target, Random& random) {
+  const int lanes = static_cast<int>(random.pick({8, 16, 32, 32}));
+  const std::vector<Split> ways[] = {schedule::nest_of_lanes(threads, lanes, vector),
+                                     schedule::nest_of_blocks(threads, vector),
+                                     schedule::nest_of_columns(threads, lanes)};
+  std::vector<Split> splits = ways[random.below(std::size(ways))];
+  const auto blocks = static_cast<int>(random.between(1, 2 * target.sms));
+  return {.splits = random.chance(0.16) ? in_turns(std::move(splits), blocks) : std::move(splits)};
+}
+
+/// What threads hold of a row from pass to pass, and where.
+void hold_some(const ir::Graph& graph, const schedule::Segment& segment, Choices& choices, Random& random) {
+  if (schedule::with_online_sums(graph, segment)) choices.online = random.chance(0.5);
+  if (segment.stages.size() < 2) return;
+  const bool parts = schedule::splits_rows(choices) && choices.cluster() == 1;
+  if (!parts && !has_columns(segment) && random.between(0, 2) == 0) {
+    const std::int64_t step =
+        choices.cluster() > 1 ? step_elements(choices) / choices.cluster() : choices.vector();
+    choices.shared_hold = static_cast<int>(step * random.pick({1, 2, 5, 32}));
+    return;
   }
-  if (has_columns(segment)) {
-    choices.mapping = random.pick({Mapping::row_warp, Mapping::row_block});
-    choices.parts = static_cast<int>(random.between(1, 9));
-    // Rows that are too long for this: by the largest block, which the partition asked for.
-    if (!columns_fit(graph, segment, choices)) {
-      choices.mapping = Mapping::row_block;
-      choices.vector = 1;
-      choices.block_threads = target.max_threads_per_block;
-    }
-  }
-  if (has_columns(segment) || choices.mapping == Mapping::split) {
-    const bool joined = choices.parts > 1 && random.between(0, 1) > 0;
-    choices.blocks = joined ? static_cast<int>(random.between(1, target.sms)) : 0;
-    if (choices.mapping == Mapping::split && choices.blocks < choices.parts) choices.blocks = 0;
-    const bool cluster = choices.mapping == Mapping::split && choices.parts <= target.max_cluster;
-    if (cluster && choices.blocks == 0) choices.cluster = random.between(0, 1) > 0;
-    if (choices.cluster && random.between(0, 1) == 0)
-      choices.blocks = choices.parts * static_cast<int>(random.between(1, 4));
-  }
-  if (schedule::with_online_sums(graph, segment)) choices.online = random.between(0, 1) > 0;
-  if (choices.mapping == Mapping::column_tile) choices.vector = 1;
-  const bool by_rows = choices.mapping == Mapping::row_warp || choices.mapping == Mapping::row_block;
-  if (segment.stages.size() > 1 && (by_rows || choices.cluster) && !has_columns(segment) &&
-      random.between(0, 2) == 0) {
-    const int step = choices.vector * (choices.cluster ? choices.block_threads : 1);
-    choices.hold = 0;
-    choices.shared_hold = step * static_cast<int>(random.pick({1, 2, 5, 32}));
-  }
+  choices.hold = static_cast<int>(random.pick({0, 4, 16, 64}));
   const std::vector<schedule::Held> loaded = schedule::loaded_values(graph, segment);
   const bool fills_registers = std::all_of(loaded.begin(), loaded.end(), [&](const schedule::Held& held) {
-    return static_cast<std::size_t>(choices.vector) * size_of(graph[held.node].type.dtype) % 4 == 0;
+    return static_cast<std::size_t>(choices.vector()) * size_of(graph[held.node].type.dtype) % 4 == 0;
   });
-  if (choices.hold > 0 && fills_registers) choices.packed = random.between(0, 1) > 0;
-  const bool lanes = choices.mapping == Mapping::row_warp || choices.mapping == Mapping::column_tile;
-  if (lanes && !has_columns(segment)) choices.lanes = static_cast<int>(random.pick({8, 16, 32, 32}));
-  while (shared_bytes(graph, segment, choices) > target.shared_per_block) {
-    choices.block_threads = choices.block_threads / 64 * 32;
-    if (choices.cluster) choices.shared_hold = 0;
+  if (choices.hold > 0 && fills_registers) choices.packed = random.chance(0.5);
+}
+
+Choices random_choices(const ir::Graph& graph, const schedule::Segment& segment, const Target& target,
+                       Random& random) {
+  if (const auto rows = schedule::across_rows(graph, segment); rows && random.between(0, 2) > 0) {
+    Choices choices = random_choices(graph, *rows, target, random);
+    choices.across = true;
+    if (columns_fit(graph, *rows, choices)) return choices;
   }
-  return choices;
+  const std::int64_t most = std::min<std::int64_t>(target.max_threads_per_block / 32, 16);
+  int threads = static_cast<int>(32 * random.between(1, most));
+  const int vector = static_cast<int>(random.pick({1, 2, 4, 8}));
+  const ir::Relation relation = info(graph[dominant(segment)].op).relation;
+  if (relation == ir::Relation::scan)
+    return {.splits = random.chance(0.5) ? schedule::nest_of_scans_by_warps(threads)
+                                         : schedule::nest_of_scans_by_threads(threads)};
+  if (relation != ir::Relation::reduce)
+    return random_elements(graph, segment, threads, vector, target, random);
+  const int side_by_side = std::min(vector, schedule::widest_vector(graph, segment));
+  for (const bool columns = has_columns(segment), parts = random.between(0, 3) == 0;; threads /= 2) {
+    threads = std::max(32, threads / 32 * 32);
+    Choices choices = columns ? random_columns(graph, segment, threads, side_by_side, target, random)
+                      : parts ? random_parts(threads, side_by_side, target, random)
+                              : random_rows(threads, side_by_side, target, random);
+    hold_some(graph, segment, choices, random);
+    if (shared_bytes(graph, segment, choices) <= target.shared_per_block) return choices;
+  }
 }
 
 }  // namespace
@@ -138,7 +166,7 @@ schedule::Choices random_list(std::uint64_t seed, bool tiles) {
   // Now and then anything at all.
   if (random.chance(0.1) && splits.size() > 1) std::swap(splits[0], splits[random.below(splits.size())]);
   if (random.chance(0.1)) splits[random.below(splits.size())].extent = random.between(0, 33);
-  schedule::Choices choices = schedule::nest_choices(std::move(splits));
+  schedule::Choices choices{.splits = std::move(splits)};
   if (random.chance(0.15)) choices.blocks = static_cast<int>(random.between(1, 12));
   if (random.chance(0.25)) choices.hold = random.pick({4, 16, 64});
   if (choices.hold > 0) choices.packed = random.chance(0.3);

@@ -11,7 +11,7 @@
 
 namespace fuse::fuzz {
 
-/// By named mappings; they fit the piece.
+/// By usual nests; they fit the piece.
 schedule::KernelChoices random_choices(const ir::Graph&, const schedule::Piece&, const Target&, Random&);
 
 /// A list of splits of rows and elements, or of tiles, and what may stand beside it. Most are no legal nest.

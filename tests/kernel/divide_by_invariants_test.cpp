@@ -3,11 +3,11 @@
 
 #include "ir/kernel/passes/vectorise.hpp"
 #include "kernel/kernel_support.hpp"
+#include "schedule/usual_nests.hpp"
 
 using namespace fuse;        // NOLINT
 using namespace fuse::test;  // NOLINT
 using kernel::Kernel;
-using schedule::Mapping;
 
 namespace {
 
@@ -38,7 +38,7 @@ Kernel of_rows(const std::function<Tensor(const Tensor&, const Tensor&)>& body, 
   Graph g("rows");
   const Tensor x = g.input("x", f32, {64, 256});
   g.output("y", body(x, sum(x, {1}, true)));
-  return stitched(g, {.mapping = Mapping::row_warp, .block_threads = 128, .hold = hold, .vector = vector});
+  return stitched(g, {.splits = schedule::nest_of_lanes(128, 32, vector), .hold = hold});
 }
 
 }  // namespace
@@ -78,8 +78,7 @@ TEST_CASE("a divisor of its own for each element, and a loop too short to pay, s
   Graph g("short");
   const Tensor x = g.input("x", f32, {64, 64});
   g.output("y", x / sum(x, {1}, true));
-  const Kernel few =
-      divided(stitched(g, {.mapping = Mapping::row_warp, .block_threads = 128, .hold = 32, .vector = 2}));
+  const Kernel few = divided(stitched(g, {.splits = schedule::nest_of_lanes(128, 32, 2), .hold = 32}));
   INFO(print(few));
   CHECK(times(few, "vector_divide") == 0);
 }

@@ -3,10 +3,10 @@
 #include "ir/kernel/passes/elide_conditions.hpp"
 
 #include "kernel/kernel_support.hpp"
+#include "schedule/usual_nests.hpp"
 
 using namespace fuse;        // NOLINT
 using namespace fuse::test;  // NOLINT
-using schedule::Mapping;
 
 namespace {
 
@@ -26,7 +26,7 @@ std::size_t conditions(const kernel::Kernel& kernel) {
 }  // namespace
 
 TEST_CASE("elide_conditions drops what tiles that fit exactly need not ask", "[kernel]") {
-  const schedule::Choices choices{Mapping::row_warp, 128, 1};
+  const schedule::Choices choices{.splits = schedule::nest_of_lanes(128)};
   const Graph exact = sum_graph({300, 64}, {1}), rest = sum_graph({301, 64}, {1});
   CHECK(conditions(lowered(exact, choices)) == 2);  // a row that is there, the lane that stores
   CHECK(conditions(elided(exact, choices)) == 1);
@@ -38,13 +38,13 @@ TEST_CASE("elide_conditions keeps conditions on extents that are symbols", "[ker
   Graph g("symbolic");
   const Dim B = g.dim("B", {.min = 4, .max = 1024, .hint = 64});
   g.output("y", exp(g.input("x", f32, {B, 64})));
-  const schedule::Choices choices{Mapping::element, 256, 1};
+  const schedule::Choices choices{.splits = schedule::nest_of_elements(256)};
   CHECK(print(elided(g, choices)) == print(lowered(g, choices)));
 }
 
 TEST_CASE("elide_conditions drops what a condition around it has said", "[kernel]") {
   const Graph columns = sum_graph({64, 40}, {0});
-  const schedule::Choices choices{Mapping::column_tile, 128, 1};
+  const schedule::Choices choices{.splits = schedule::nest_of_columns(128)};
   const kernel::Kernel once = elided(columns, choices);
   CHECK(conditions(once) == conditions(lowered(columns, choices)));  // the writer's stands alone
   CHECK(print(kernel::elide_conditions(once)) == print(once));

@@ -3,11 +3,11 @@
 #include "ir/kernel/passes/hoist_invariants.hpp"
 
 #include "kernel/kernel_support.hpp"
+#include "schedule/usual_nests.hpp"
 
 using namespace fuse;          // NOLINT
 using namespace fuse::kernel;  // NOLINT
 using namespace fuse::test;    // NOLINT
-using schedule::Mapping;
 
 namespace {
 
@@ -55,7 +55,7 @@ TEST_CASE("hoist_invariants moves loads, and what is computed of them", "[kernel
   Graph g("shifted");
   const Tensor x = g.input("x", f32, {512, 256}), mean = g.input("mean", f32, {512, 1});
   g.output("y", x - mean * mean);
-  const Kernel before = lowered(g, {.mapping = Mapping::element, .block_threads = 128, .vector = 4});
+  const Kernel before = lowered(g, {.splits = schedule::nest_of_elements(128, 4)});
   const Kernel after = hoist_invariants(before);
   verify(after, target_profile("h200").shared_per_block);
   check_golden("kernel/hoist_invariants.txt", print(before) + print(after));

@@ -1,10 +1,10 @@
 // The kernel IR of one kernel a mapping: tests/golden/kernel/*.txt.
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel/kernel_support.hpp"
+#include "schedule/usual_nests.hpp"
 
 using namespace fuse;        // NOLINT
 using namespace fuse::test;  // NOLINT
-using schedule::Mapping;
 
 TEST_CASE("kernel text of an element-wise piece", "[kernel]") {
   Graph g("elements");
@@ -12,7 +12,7 @@ TEST_CASE("kernel text of an element-wise piece", "[kernel]") {
   const Tensor x = g.input("x", bf16, {B, 33}), w = g.parameter("w", f32, {33});
   const auto scope = g.scope("scale");
   g.output("y", x * convert(w, bf16));
-  check_golden("kernel/element.txt", print(lowered(g, {Mapping::element, 256, 1})));
+  check_golden("kernel/element.txt", print(lowered(g, {.splits = schedule::nest_of_elements(256)})));
 }
 
 TEST_CASE("kernel text of a row a warp", "[kernel]") {
@@ -20,31 +20,31 @@ TEST_CASE("kernel text of a row a warp", "[kernel]") {
   const Dim B = g.dim("B", {.min = 1, .max = 1 << 16, .hint = 64});
   const Tensor x = g.input("x", f32, {B, 100});
   g.output("y", sum(x * x, {1}));
-  check_golden("kernel/row_warp.txt", print(lowered(g, {Mapping::row_warp, 128, 1})));
+  check_golden("kernel/row_warp.txt", print(lowered(g, {.splits = schedule::nest_of_lanes(128)})));
 }
 
 TEST_CASE("kernel text of a row a block", "[kernel]") {
   check_golden("kernel/row_block.txt",
-               print(lowered(sum_graph({37, 5000}, {1}), {Mapping::row_block, 256, 1})));
+               print(lowered(sum_graph({37, 5000}, {1}), {.splits = schedule::nest_of_blocks(256)})));
 }
 
 TEST_CASE("kernel text of a tile of columns", "[kernel]") {
   Graph g("columns");
   const Dim B = g.dim("B", {.min = 1, .max = 1 << 16, .hint = 64});
   g.output("y", reduce_max(g.input("x", f32, {B, 70}), {0}));
-  check_golden("kernel/column_tile.txt", print(lowered(g, {Mapping::column_tile, 256, 1})));
+  check_golden("kernel/column_tile.txt", print(lowered(g, {.splits = schedule::nest_of_columns(256)})));
 }
 
 TEST_CASE("kernel text of both launches of a split", "[kernel]") {
   const Graph g = sum_graph({3, 100000}, {1});
-  const schedule::Choices choices{Mapping::split, 256, 4};
+  const schedule::Choices choices{.splits = schedule::nest_of_parts(256, 4)};
   check_golden("kernel/split.txt", print(lowered(g, choices, 0)) + print(lowered(g, choices, 1)));
 }
 
 TEST_CASE("kernel text of a reduction over pairs", "[kernel]") {
   Graph g("pairs");
   g.output("y", argmax(g.input("x", f32, {7, 100}), 1));
-  check_golden("kernel/argmax.txt", print(lowered(g, {Mapping::row_warp, 128, 1})));
+  check_golden("kernel/argmax.txt", print(lowered(g, {.splits = schedule::nest_of_lanes(128)})));
 }
 
 TEST_CASE("kernel text of gather and concat", "[kernel]") {
@@ -53,10 +53,12 @@ TEST_CASE("kernel text of gather and concat", "[kernel]") {
   const Tensor table = g.parameter("table", f32, {50, 8}), tokens = g.input("tokens", i32, {T});
   const Tensor x = g.input("x", f32, {T, 4});
   g.output("y", concat({gather(table, tokens, 0), x}, 1));
-  check_golden("kernel/moves.txt", print(lowered(g, {Mapping::element, 256, 1})));
+  check_golden("kernel/moves.txt", print(lowered(g, {.splits = schedule::nest_of_elements(256)})));
 }
 
 TEST_CASE("kernel text is the same every time", "[kernel]") {
-  const auto text = [] { return print(lowered(sum_graph({37, 5000}, {1}), {Mapping::row_block, 128, 1})); };
+  const auto text = [] {
+    return print(lowered(sum_graph({37, 5000}, {1}), {.splits = schedule::nest_of_blocks(128)}));
+  };
   CHECK(text() == text());
 }

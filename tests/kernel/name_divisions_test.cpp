@@ -3,10 +3,10 @@
 #include "ir/kernel/passes/name_divisions.hpp"
 
 #include "kernel/kernel_support.hpp"
+#include "schedule/usual_nests.hpp"
 
 using namespace fuse;        // NOLINT
 using namespace fuse::test;  // NOLINT
-using schedule::Mapping;
 
 namespace {
 
@@ -24,16 +24,16 @@ TEST_CASE("name_divisions binds what is used twice", "[kernel]") {
   const Tensor x = g.input("x", f32, {B, 100}), mean = g.input("mean", f32, {B, 1});
   const Tensor scale = g.input("scale", f32, {B, 1}), gamma = g.parameter("gamma", f32, {100});
   g.output("y", (x - mean) * scale * gamma);  // i / 100 twice, i % 100 once
-  const schedule::Choices choices{Mapping::element, 256, 1};
+  const schedule::Choices choices{.splits = schedule::nest_of_elements(256)};
   check_golden("kernel/name_divisions.txt", print(lowered(g, choices)) + print(named(g, choices)));
 }
 
 TEST_CASE("name_divisions leaves kernels without divisions alone, and its own result", "[kernel]") {
-  const auto rows = lowered(sum_graph({37, 100}, {1}), {Mapping::row_warp, 128, 1});
+  const auto rows = lowered(sum_graph({37, 100}, {1}), {.splits = schedule::nest_of_lanes(128)});
   CHECK(print(kernel::name_divisions(rows)) == print(rows));
   Graph g("turn");
   g.output("y", reshape(transpose(g.input("x", f32, {7, 5, 3}), {2, 0, 1}), {21, 5}) + 1);
-  const auto once = named(g, {Mapping::element, 256, 1});
+  const auto once = named(g, {.splits = schedule::nest_of_elements(256)});
   CHECK(print(kernel::name_divisions(once)) == print(once));
 }
 
@@ -45,7 +45,7 @@ TEST_CASE("name_divisions keeps a division by an extent that may be 0 behind its
     return concat({reshape(transpose(x, {1, 0}), {4 * T}), rest}, 0);
   };
   g.output("y", turned(a) + turned(b));  // i / T, where i < 4 T
-  const std::string text = print(named(g, {Mapping::element, 256, 1}));
+  const std::string text = print(named(g, {.splits = schedule::nest_of_elements(256)}));
   INFO(text);
   CHECK(text.find("= i / T\n") == std::string::npos);
   CHECK(text.find("= i % T\n") == std::string::npos);

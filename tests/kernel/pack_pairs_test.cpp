@@ -3,18 +3,18 @@
 
 #include "ir/kernel/passes/vectorise.hpp"
 #include "kernel/kernel_support.hpp"
+#include "schedule/usual_nests.hpp"
 #include "support/stitch_cases.hpp"
 
 using namespace fuse;        // NOLINT
 using namespace fuse::test;  // NOLINT
 using kernel::Kernel;
-using schedule::Mapping;
 
 namespace {
 
 Kernel packed(const Graph& g, int vector) {
-  Kernel result = kernel::pack_pairs(
-      kernel::vectorise(lowered(g, {.mapping = Mapping::element, .block_threads = 128, .vector = vector})));
+  Kernel result =
+      kernel::pack_pairs(kernel::vectorise(lowered(g, {.splits = schedule::nest_of_elements(128, vector)})));
   kernel::verify(result, target_profile("h200").shared_per_block);
   return result;
 }
@@ -39,8 +39,7 @@ Graph of_halves(DType dtype, F&& body) {
 TEST_CASE("pack_pairs computes neighbours of a half type at once", "[kernel]") {
   const Graph g =
       of_halves(bf16, [](Graph&, const Tensor& x, const Tensor& y) { return max(x * 0.5 + y, 0); });
-  const Kernel before =
-      kernel::vectorise(lowered(g, {.mapping = Mapping::element, .block_threads = 128, .vector = 8}));
+  const Kernel before = kernel::vectorise(lowered(g, {.splits = schedule::nest_of_elements(128, 8)}));
   check_golden("kernel/pack_pairs.txt", print(before) + print(packed(g, 8)));
 }
 

@@ -6,6 +6,7 @@
 
 #include "kernel/kernel_support.hpp"
 #include "pipeline.hpp"
+#include "schedule/usual_nests.hpp"
 #include "support/sanitized.hpp"
 #include "support/stitch_cases.hpp"
 
@@ -91,8 +92,7 @@ TEST_CASE("a thread's own arrays have bounds, and hold what was written", "[kern
   const Graph graph = stitch::softmax(f32, 8, 512);
   PipelineOptions one_by_one;
   one_by_one.choose = [](const ir::Graph&, const schedule::Piece&, const Target&) {
-    return schedule::KernelChoices{
-        {{.mapping = schedule::Mapping::row_block, .block_threads = 128, .hold = 32}}};
+    return schedule::KernelChoices{{{.splits = schedule::nest_of_blocks(128), .hold = 32}}};
   };
   const Compiled whole = run_pipeline(graph.ir(), target_profile("h200"), one_by_one);
   REQUIRE(whole.schedules[0].phases[0].trips > 1);

@@ -4,12 +4,12 @@
 
 #include "ir/kernel/passes/hoist_invariants.hpp"
 #include "kernel/kernel_support.hpp"
+#include "schedule/usual_nests.hpp"
 
 using namespace fuse;        // NOLINT
 using namespace fuse::test;  // NOLINT
 using kernel::Index;
 using kernel::Kernel;
-using schedule::Mapping;
 
 namespace {
 
@@ -53,8 +53,7 @@ TEST_CASE("vectorise_random draws neighbours at once", "[kernel]") {
   Graph g("dropped");
   const Tensor x = g.input("x", f32, {512, 256}), seed = g.input("seed", i64, {});
   g.output("y", select(random_uniform(f32, {512, 256}, seed, 0) >= 0.25, x, 0.0));
-  const Kernel before =
-      kernel::hoist_invariants(lowered(g, {.mapping = Mapping::element, .block_threads = 128, .vector = 4}));
+  const Kernel before = kernel::hoist_invariants(lowered(g, {.splits = schedule::nest_of_elements(128, 4)}));
   check_golden("kernel/vectorise_random.txt", print(before) + print(drawn_at_once(before)));
 }
 

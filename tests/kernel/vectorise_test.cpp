@@ -3,13 +3,13 @@
 #include "ir/kernel/passes/vectorise.hpp"
 
 #include "kernel/kernel_support.hpp"
+#include "schedule/usual_nests.hpp"
 
 using namespace fuse;        // NOLINT
 using namespace fuse::test;  // NOLINT
 using kernel::Index;
 using kernel::Kernel;
 using kernel::Stmt;
-using schedule::Mapping;
 
 namespace {
 
@@ -55,8 +55,7 @@ Index side_by_side(const Index& g, const Index& v) { return 4 * g + v; }
 }  // namespace
 
 TEST_CASE("vectorise makes one access of neighbours", "[kernel]") {
-  const Kernel rows =
-      lowered(sum_graph({64, 1024}, {1}), {.mapping = Mapping::row_warp, .block_threads = 128, .vector = 4});
+  const Kernel rows = lowered(sum_graph({64, 1024}, {1}), {.splits = schedule::nest_of_lanes(128, 32, 4)});
   CHECK(count(vectorised(rows), "vector_load") == 1);
   check_golden("kernel/vectorise.txt", print(rows) + print(vectorised(rows)));
 }
@@ -66,8 +65,7 @@ TEST_CASE("vectorise: what each element of a row needs, and what several lanes s
   const Tensor x = g.input("x", f32, {512, 256}), gamma = g.parameter("gamma", f32, {256});
   const Tensor mean = g.input("mean", f32, {512, 1});
   g.output("y", x * gamma - mean);
-  const Kernel kernel =
-      vectorised(lowered(g, {.mapping = Mapping::element, .block_threads = 128, .vector = 4}));
+  const Kernel kernel = vectorised(lowered(g, {.splits = schedule::nest_of_elements(128, 4)}));
   INFO(print(kernel));
   CHECK(count(kernel, "vector_load x_v = x[4 * ") == 1);
   CHECK(count(kernel, "vector_load gamma_v = gamma[") == 1);

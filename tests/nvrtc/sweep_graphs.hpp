@@ -45,7 +45,8 @@ inline Graph elementwise_graph() {
   return sweep.built();
 }
 
-/// Every reduction, with and without position, in every type and mapping; `large`: with 64-bit indices.
+/// Every reduction, with and without position, in every type and by each usual nest; `large`: with 64-bit
+/// indices.
 inline Graph reduction_graph(bool large) {
   OpSweep sweep(large ? "large_reductions" : "reductions");
   struct Form {

@@ -7,12 +7,12 @@
 #include "papers/papers_support.hpp"
 #include "pipeline.hpp"
 #include "schedule/schemes.hpp"
+#include "schedule/usual_nests.hpp"
 #include "support/catch.hpp"
 #include "support/stitch_cases.hpp"
 
 using namespace fuse;        // NOLINT
 using namespace fuse::test;  // NOLINT
-using schedule::Mapping;
 
 namespace {
 
@@ -112,9 +112,8 @@ TEST_CASE("Fig. 7: schemes and dominants by the paper's rules", "[papers][stitch
   const schedule::KernelChoices& choices = all.schedules[0].choices;
   CHECK(choices.block_threads() == 1024);
   CHECK(choices.blocks == 160);
-  CHECK(choices.phases[0].mapping == Mapping::row_warp);
-  CHECK(choices.phases[1].mapping == Mapping::split);
-  CHECK(choices.phases[1].parts == 2);
+  CHECK(choices.phases[0].splits == schedule::nest_of_lanes(1024));
+  CHECK(choices.phases[1].splits == schedule::nest_of_parts(1024, 2));
   const kernel::Kernel& joined = all.kernels.back();
   CHECK(joined.grid.is(160));
   CHECK(joined.blocks_an_sm == 2);
@@ -160,12 +159,14 @@ TEST_CASE("Fig. 5: a costly op is computed once for each of its elements", "[pap
 TEST_CASE("short rows are packed into blocks of one wave, long ones split", "[papers][stitch]") {
   const Compiled packed = compiled(row_sums(750000, 32).ir(), paper());
   REQUIRE(packed.schedules.size() == 1);
-  CHECK(packed.schedules[0].phases[0].choices == schedule::Choices{Mapping::row_warp, 1024, 1, 0, 160});
+  CHECK(packed.schedules[0].phases[0].choices ==
+        schedule::Choices{.splits = schedule::in_turns(schedule::nest_of_lanes(1024), 160)});
   CHECK(packed.schedules[0].kernels[0].tiles.is(23438));  // of 32 rows; the last one has 16
   CHECK(packed.kernels[0].grid.is(160));
 
   const Compiled split = compiled(row_sums(64, 30000).ir(), paper());
-  CHECK(split.schedules[0].phases[0].choices == schedule::Choices{Mapping::split, 1024, 2, 0, 128});
+  CHECK(split.schedules[0].phases[0].choices ==
+        schedule::Choices{.splits = schedule::nest_of_parts(1024, 2), .blocks = 128});
   CHECK(split.schedules[0].kernels[0].grid.is(128));  // 80 multiprocessors
   const Compiled on_h200 = compiled(row_sums(64, 30000).ir(), paper(), "h200");
   CHECK(on_h200.schedules[0].kernels[0].grid.constant() >= 132);

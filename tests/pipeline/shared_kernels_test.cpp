@@ -6,6 +6,7 @@
 #include "pipeline.hpp"
 #include "runtime/runtime_support.hpp"
 #include "schedule/default_choices.hpp"
+#include "schedule/usual_nests.hpp"
 #include "support/op_sweep.hpp"
 
 using namespace fuse;        // NOLINT
@@ -226,7 +227,7 @@ TEST_CASE("equal pieces with different choices have kernels of their own", "[pip
   PipelineOptions options;
   options.choose = [&](const ir::Graph& graph, const schedule::Piece& piece, const Target& target) {
     schedule::KernelChoices choices = schedule::default_choices(graph, piece, target).value();
-    choices.phases[0].block_threads = asked++ % 3 == 0 ? 64 : 128;
+    choices.phases[0].splits = schedule::nest_of_elements(asked++ % 3 == 0 ? 64 : 128);
     return choices;
   };
   Graph g("choices");
@@ -272,13 +273,13 @@ TEST_CASE("what fails in one of many pieces is told as on one thread", "[pipelin
     options.choose = [](const ir::Graph& graph, const schedule::Piece& piece, const Target& target) {
       schedule::KernelChoices choices = schedule::default_choices(graph, piece, target).value();
       const Dim& extent = graph[piece.root].type.dims[0];
-      if (extent.is(1017) || extent.is(1031)) choices.phases[0].block_threads = 17;
+      if (extent.is(1017) || extent.is(1031)) choices.phases[0].splits = schedule::nest_of_elements(2048);
       return choices;
     };
     return error_of([&] { compiled_of(g, options); });
   };
   const std::string one = told(1);
-  CHECK(one.find("a block of 17 threads") != std::string::npos);
+  CHECK(one.find("a block of 2048 threads") != std::string::npos);
   for (const int threads : {2, 8}) CHECK(told(threads) == one);
 }
 

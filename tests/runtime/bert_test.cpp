@@ -30,8 +30,7 @@ std::vector<std::string> kernels_of(const Compiled& compiled) {
   for (std::size_t i = 0; i < compiled.schedules.size(); ++i) {
     std::size_t kernel = compiled.first_kernel.at(i);
     for (const schedule::KernelSchedule& launch : compiled.schedules[i].kernels) {
-      kernels.push_back(compiled.source.kernels.at(kernel++).name + " " +
-                        std::string(to_string(launch.mapping)));
+      kernels.push_back(compiled.source.kernels.at(kernel++).name + " " + loops_text(launch));
     }
   }
   return kernels;

@@ -1,11 +1,11 @@
 // The default choices for the profiles, and what a target or a piece does not allow.
 // SPDX-License-Identifier: Apache-2.0
 #include "schedule/schedule_support.hpp"
+#include "schedule/usual_nests.hpp"
 
 using namespace fuse;        // NOLINT
 using namespace fuse::test;  // NOLINT
 using schedule::Choices;
-using schedule::Mapping;
 
 namespace {
 
@@ -48,7 +48,7 @@ TEST_CASE("default choices of the profiles", "[schedule]") {
 TEST_CASE("verify refuses a block that the target does not run", "[schedule]") {
   const OnePiece one(sum_graph({37, 5000}, {1}));
   const auto with_block = [&](int threads) {
-    return schedule::make_schedule(one.graph, one.piece, {{{Mapping::row_block, threads, 1}}},
+    return schedule::make_schedule(one.graph, one.piece, {{{.splits = schedule::nest_of_blocks(threads)}}},
                                    target_profile("h200"));
   };
   CHECK(refusal(one, with_block(256), "tiny2") == "no error");
@@ -60,35 +60,25 @@ TEST_CASE("verify refuses a block that the target does not run", "[schedule]") {
   CHECK(refusal(one, with_block(2048), "h200") ==
         "internal error: schedule of %1: a block of 2048 threads; h200 has blocks of 32 to 1024, in steps of "
         "32");
-  CHECK(
-      refusal(one, with_block(48), "h200") ==
-      "internal error: schedule of %1: a block of 48 threads; h200 has blocks of 32 to 1024, in steps of 32");
-  CHECK(
-      refusal(one, with_block(0), "h200") ==
-      "internal error: schedule of %1: a block of 0 threads; h200 has blocks of 32 to 1024, in steps of 32");
 }
 
-TEST_CASE("verify refuses a mapping that does not fit the segment", "[schedule]") {
+TEST_CASE("verify refuses loops that do not fit the segment", "[schedule]") {
   const OnePiece reduces(sum_graph({37, 50}, {1})), computes(exp_graph({37}));
-  schedule::Schedule wrong = reduces.make({Mapping::row_warp, 128, 1});
-  wrong.phases[0].choices.mapping = Mapping::element;
-  CHECK(refusal(reduces, wrong, "h200") ==
-        "internal error: schedule of %1: the mapping element is for kernels that neither reduce nor scan, "
-        "and it "
-        "reduces");
-  schedule::Schedule other = computes.make({Mapping::element, 128, 1});
-  other.phases[0].choices.mapping = Mapping::row_block;
+  schedule::Schedule wrong = reduces.make({.splits = schedule::nest_of_lanes(128)});
+  wrong.phases[0].choices.splits = schedule::nest_of_elements(128);
+  CHECK(refusal(reduces, wrong, "h200") == "internal error: schedule of %1: there is no loop c:serial");
+  schedule::Schedule other = computes.make({.splits = schedule::nest_of_elements(128)});
+  other.phases[0].choices.splits = schedule::nest_of_blocks(128);
   CHECK(refusal(computes, other, "h200") ==
-        "internal error: schedule of %1: the mapping row_block is for kernels that reduce, and it does "
-        "neither");
+        "internal error: schedule of %1: c:serial: the kernel has no such dim");
 }
 
 TEST_CASE("verify refuses missing launches and missing scratch", "[schedule]") {
   const OnePiece one(sum_graph({2, 100000}, {1}));
-  schedule::Schedule none = one.make({Mapping::row_warp, 128, 1});
+  schedule::Schedule none = one.make({.splits = schedule::nest_of_lanes(128)});
   none.kernels.clear();
   CHECK(refusal(one, none, "h200") == "internal error: schedule of %1: no launch");
-  schedule::Schedule parts = one.make({Mapping::split, 256, 4});
+  schedule::Schedule parts = one.make({.splits = schedule::nest_of_parts(256, 4)});
   CHECK(refusal(one, parts, "h200") == "no error");
   schedule::Schedule alone = parts;
   alone.kernels.pop_back();

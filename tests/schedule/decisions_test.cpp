@@ -9,6 +9,7 @@
 #include "kernel/kernel_support.hpp"
 #include "schedule/choices_text.hpp"
 #include "schedule/schedule_support.hpp"
+#include "schedule/usual_nests.hpp"
 #include "stitch/stitch_support.hpp"
 #include "support/examples.hpp"
 #include "support/sanitized.hpp"
@@ -18,7 +19,7 @@ using namespace fuse::test;  // NOLINT
 using schedule::Choices;
 using schedule::Decisions;
 using schedule::KernelChoices;
-using schedule::Mapping;
+using schedule::Level;
 
 namespace {
 
@@ -112,7 +113,7 @@ TEST_CASE("an edited decision changes its kernels, or one of them", "[schedule]"
   const Graph g = model("model", "B");
   const std::string text = text_of(made(g, "")), entry = first_kernel(text);
   const std::string key = entry.substr(0, entry.find('{'));
-  const std::string all = with(text, entry, key + "{mapping = row_block, block = 96}");
+  const std::string all = with(text, entry, key + "{nest = r:grid c:serial c:warp3 c:lane32}");
   const auto blocks = [](const Compiled& compiled) {
     std::vector<int> result;
     for (const schedule::Schedule& each : compiled.schedules) result.push_back(each.choices.block_threads());
@@ -120,11 +121,11 @@ TEST_CASE("an edited decision changes its kernels, or one of them", "[schedule]"
   };
   CHECK(blocks(made(g, all))[0] == 96);
   CHECK(blocks(made(g, all))[1] == 96);
-  const Compiled one = made(g, text + key + "1 {mapping = row_block, block = 96}\n");
+  const Compiled one = made(g, text + key + "1 {nest = r:grid c:serial c:warp3 c:lane32}\n");
   CHECK(blocks(one)[0] != 96);
   CHECK(blocks(one)[1] == 96);
   // What was made of an edited text says so, and can be read back.
-  CHECK(text_of(one).find(key + "1 {mapping = row_block, block = 96}") != std::string::npos);
+  CHECK(text_of(one).find(key + "1 {nest = r:grid c:serial c:warp3 c:lane32}") != std::string::npos);
   CHECK(text_of(made(g, text_of(one))) == text_of(one));
 }
 
@@ -207,62 +208,60 @@ TEST_CASE("a text that is no decisions names its line, and what would be right",
   const auto edited = [&](const std::string& choices) {
     return refused(g, with(text, entry, key + choices));
   };
-  CHECK(edited("{mapping = row_block, blok = 96}").find(line + "there is no key 'blok'") !=
+  const std::string nest = "nest = r:grid c:serial c:warp8 c:lane32";
+  CHECK(edited("{" + nest + ", bloks = 96}").find(line + "there is no key 'bloks'") != std::string::npos);
+  CHECK(edited("{mapping = row_block}").find(line + "there is no key 'mapping'") != std::string::npos);
+  CHECK(edited("{nest = r:gird}").find(line + "nest is 'r:gird'") != std::string::npos);
+  CHECK(edited("{nest = }").find(line + "nest is ''") != std::string::npos);
+  CHECK(edited("{" + nest + ", hold = 256}").find(line + "hold is '256'") != std::string::npos);
+  CHECK(edited("{" + nest + ", hold = 99999999999}").find(line + "hold is '99999999999'") !=
         std::string::npos);
-  CHECK(edited("{mapping = row_blok}").find(line + "mapping is 'row_blok'") != std::string::npos);
-  CHECK(edited("{mapping = row_block, block = 33}").find(line + "block is '33'") != std::string::npos);
-  CHECK(edited("{mapping = row_block, vector = 3}").find(line + "vector is '3'") != std::string::npos);
-  CHECK(edited("{mapping = row_block, vector = 99999999999}").find(line + "vector is '99999999999'") !=
+  CHECK(edited("{" + nest + ", hold = 8, hold = 8}").find(line + "the key 'hold' stands there twice") !=
         std::string::npos);
-  CHECK(edited("{mapping = row_block, block = 64, block = 64}")
-            .find(line + "the key 'block' stands there twice") != std::string::npos);
-  CHECK(edited("{mapping = row_block, packed = 1}").find(line + "packed has a value") != std::string::npos);
-  CHECK(edited("{mapping = row_block,, block = 64}").find(line + "a key is missing") != std::string::npos);
-  CHECK(edited("{block = 64}").find(line + "there is no mapping") != std::string::npos);
-  CHECK(edited("{mapping = row_block").find(line) != std::string::npos);
-  CHECK(edited("{block = 64, blocks = 2, phase {mapping = row_block, block = 64}, phase {mapping = "
-               "row_block, block "
-               "= 64}}")
+  CHECK(edited("{" + nest + ", packed = 1}").find(line + "packed has a value") != std::string::npos);
+  CHECK(edited("{" + nest + ",, hold = 8}").find(line + "a key is missing") != std::string::npos);
+  CHECK(edited("{hold = 8}").find(line + "there is no nest") != std::string::npos);
+  CHECK(edited("{" + nest).find(line) != std::string::npos);
+  CHECK(edited("{blocks = 2, phase {" + nest + "}, phase {" + nest + "}}")
             .find(line + "kernel " + key.substr(7, 16) + " cannot run so: 2 phases of 1") !=
         std::string::npos);
+  CHECK(edited("{block = 2, phase {" + nest + "}}").find(line + "there is no key 'block'") !=
+        std::string::npos);
   // Nothing that a kernel can do.
-  CHECK(edited("{mapping = scan_warp}").find(line + "kernel") != std::string::npos);
-  CHECK(edited("{mapping = row_block, vector = 8}").find("an access of this kernel has at most 4 elements") !=
+  CHECK(edited("{nest = r:grid r:warp4 r:lane32}").find(line + "kernel") != std::string::npos);
+  CHECK(edited("{" + nest + " c:vector8}").find("an access of this kernel has at most 4 elements") !=
         std::string::npos);
-  CHECK(edited("{mapping = split, parts = 3, blocks = 2}").find("fewer blocks than parts") !=
+  CHECK(edited("{nest = r:grid c:serial c:grid3 c:warp8 c:lane32, blocks = 2}")
+            .find("fewer blocks than parts") != std::string::npos);
+  CHECK(edited("{nest = t:grid y:serial y:warp8 x:lane32}").find("cannot run so") != std::string::npos);
+  CHECK(edited("{nest = r:grid c:serial c:warp64 c:lane32}").find("a block of 2048 threads") !=
         std::string::npos);
-  CHECK(edited("{mapping = tile}").find("cannot run so") != std::string::npos);
-  CHECK(edited("{mapping = row_block, parts = 4}").find("4 parts: no two blocks of row_block share a row") !=
+  CHECK(edited("{" + nest + ", packed}").find("packed stands beside hold") != std::string::npos);
+  CHECK(edited("{" + nest + " c:vector4, shared_hold = 7}").find("which are no multiple of 4") !=
         std::string::npos);
-  CHECK(edited("{mapping = row_block, packed}").find("packed stands beside hold") != std::string::npos);
-  CHECK(edited("{mapping = split, parts = 3, cluster, blocks = 4}")
-            .find("4 blocks, which are no whole clusters of 3") != std::string::npos);
-  CHECK(edited("{mapping = row_block, shared_hold = 7, vector = 4}").find("which are no multiple of 4") !=
+  CHECK(edited("{" + nest + ", across}").find("across is for reductions over an outer dim") !=
         std::string::npos);
-  CHECK(edited("{mapping = row_block, lanes = 1}").find(line + "lanes is '1'") != std::string::npos);
   CHECK(edited("{\x1b[31m = 4}").find("there is no key '\\x1b[31m'") != std::string::npos);
-  CHECK(edited("{mapping = row_block, across}").find("across is for reductions over an outer dim") !=
-        std::string::npos);
   // Cut off, of another version, of another target.
   CHECK(refused(g, text.substr(0, text.size() - 9)).find("line ") != std::string::npos);
   CHECK(refused(g, text.substr(0, 17)).find("the target is missing") != std::string::npos);
-  CHECK(refused(g, with(text, "decisions 2", "decisions 1")).find("line 1: ") != std::string::npos);
+  CHECK(refused(g, with(text, "decisions 3", "decisions 2")).find("line 1: ") != std::string::npos);
   CHECK(refused(g, text, "a100").find("decisions: the file is for another GPU") != std::string::npos);
   CHECK(refused(g, text + "kernal x\n").find("'kernal' is no entry") != std::string::npos);
-  CHECK(refused(g, text + "kernel 12 {mapping = row_block}\n").find("'12' is no key") != std::string::npos);
+  CHECK(refused(g, text + "kernel 12 {" + nest + "}\n").find("'12' is no key") != std::string::npos);
   CHECK(refused(g, text + entry + "\n").find("has two entries") != std::string::npos);
-  CHECK(refused(g, text + key + "-1 {mapping = row_block}\n").find("'-1' is no number of a kernel") !=
+  CHECK(refused(g, text + key + "-1 {" + nest + "}\n").find("'-1' is no number of a kernel") !=
         std::string::npos);
   CHECK(refused(g, "\n").find("line 1: '' does not begin a file of decisions") != std::string::npos);
   CHECK(refused(g, with(text, "arch", "}\n# {arch")).find("another GPU") != std::string::npos);
-  CHECK(refused(g, text + key + "2 {mapping = row_block}\n").find("there is no number 2") !=
-        std::string::npos);
+  CHECK(refused(g, text + key + "2 {" + nest + "}\n").find("there is no number 2") != std::string::npos);
 }
 
 TEST_CASE("decisions that fit nothing are left out where that is asked for, and counted", "[schedule]") {
   const Graph g = model("model", "B");
-  const std::string text = text_of(made(g, "")) + "kernel 0123456789abcdef {mapping = row_block}\n" +
-                           "kernel 0123456789abcdef 3 {mapping = element}\n";
+  const std::string text = text_of(made(g, "")) +
+                           "kernel 0123456789abcdef {nest = r:grid c:serial c:lane32}\n" +
+                           "kernel 0123456789abcdef 3 {nest = r:grid r:lane32}\n";
   CHECK(refused(g, text).find("graph 'model' has no kernel 0123456789abcdef") != std::string::npos);
   const Compiled compiled = made(g, text, true);
   CHECK(compiled.unfit_decisions == 2);
@@ -274,15 +273,15 @@ TEST_CASE("decisions of a scan, and of blocks that wait where none may", "[sched
   scan.output("y", cumulative_sum(scan.input("x", f32, {50, 70}), 1));
   const std::string text = text_of(made(scan, "")), entry = first_kernel(text);
   const std::string key = entry.substr(0, entry.find('{'));
-  CHECK(refused(scan, with(text, entry, key + "{mapping = scan_thread, block = 32, blocks = 1}")) ==
-        "no error");
-  CHECK(refused(scan, with(text, entry, key + "{mapping = scan_thread, block = 32, vector = 2}"))
+  CHECK(refused(scan, with(text, entry, key + "{nest = r:serial c:serial r:lane32}")) == "no error");
+  CHECK(refused(scan, with(text, entry, key + "{nest = r:grid c:serial r:lane32 c:vector2}"))
             .find("cannot run so") != std::string::npos);
   const Graph g = model("model", "B");
   const std::string other = text_of(made(g, "")), softmax = first_kernel(other);
   CompileOptions options;
-  options.decisions =
-      with(other, softmax, softmax.substr(0, softmax.find('{')) + "{mapping = split, parts = 2, blocks = 4}");
+  options.decisions = with(
+      other, softmax,
+      softmax.substr(0, softmax.find('{')) + "{nest = r:grid c:serial c:grid2 c:warp8 c:lane32, blocks = 4}");
   const auto compile = [&] { run_pipeline(g.ir(), h200(), pipeline_options(options)); };
   CHECK(thrown_by(compile) == "no error");
   options.grid_barriers = false;
@@ -293,6 +292,11 @@ TEST_CASE("decisions of a scan, and of blocks that wait where none may", "[sched
 TEST_CASE("choices that anybody writes are refused, or a kernel has them", "[schedule]") {
   // Values that are all in their ranges, drawn without regard to the kernel.
   fuzz::Random random(20261126);
+  using namespace schedule;  // NOLINT
+  const std::vector<std::vector<Split>> usual = {
+      nest_of_lanes(128),    nest_of_lanes(256, 8, 4),    nest_of_blocks(256, 4),
+      nest_of_parts(256, 3), nest_of_columns(256),        nest_of_tiles(256),
+      nest_of_elements(256), nest_of_scans_by_warps(128), nest_of_scans_by_threads(256)};
   std::vector<Graph> graphs;
   graphs.push_back(model("model", "B"));
   Graph others("others");
@@ -302,33 +306,36 @@ TEST_CASE("choices that anybody writes are refused, or a kernel has them", "[sch
   others.output("m",
                 layer_norm(convert(x, f32), others.input("g", f32, {256}), others.input("b", f32, {256})));
   graphs.push_back(std::move(others));
-  std::map<std::string, Decisions> usual;
+  std::map<std::string, Decisions> of_costs;
   int kept = 0, refusals = 0;
   for (int i = 0; i < 400; ++i) {
     const Graph& g = graphs[static_cast<std::size_t>(i % 2)];
     const char* profile = random.pick({"h200", "tiny3", "tiny2"});
     const Target target = target_profile(profile);
-    Decisions& known = usual[g.ir().name + profile];
+    Decisions& known = of_costs[g.ir().name + profile];
     if (known.kernels.empty()) known = decisions_of(made(g, "", false, profile), target);
     Decisions decisions = known;
     for (schedule::KernelDecision& entry : decisions.kernels) {
       for (Choices& phase : entry.choices.phases) {
         const std::function<void()> edits[] = {
+            [&] { phase.splits = random.pick(usual); },
+            [&] { phase.set('c', Level::warp, random.between(1, 32)); },
+            [&] { phase.set('r', Level::warp, random.between(1, 32)); },
             [&] {
-              phase.mapping =
-                  random.pick({Mapping::row_warp, Mapping::row_block, Mapping::split, Mapping::column_tile,
-                               Mapping::tile, Mapping::scan_warp, Mapping::scan_thread, Mapping::element});
+              phase.set('c', Level::grid, random.pick({1, 2, 3, 16, 65536}));
             },
-            [&] { phase.block_threads = 32 * static_cast<int>(random.between(1, 32)); },
             [&] {
-              phase.parts = static_cast<int>(random.pick({1, 2, 3, 16, 65536}));
+              phase.set('c', Level::cluster, random.pick({1, 2, 3, 16}));
             },
+            [&] { phase.splits = in_turns(phase.splits, static_cast<int>(random.between(1, 264))); },
             [&] {
               phase.blocks = static_cast<int>(random.pick({0, 1, 3, 6, 1 << 20}));
             },
-            [&] { phase.cluster = !phase.cluster; },
-            [&] { phase.vector = 1 << random.between(0, 3); },
-            [&] { phase.lanes = 1 << random.between(1, 5); },
+            [&] {
+              phase.set(random.pick({'r', 'c', 'x'}), Level::vector, 1 << random.between(0, 3));
+            },
+            [&] { phase.set('r', Level::lane, 1 << random.between(0, 5)); },
+            [&] { phase.set('c', Level::lane, 1 << random.between(0, 5)); },
             [&] {
               phase.hold = static_cast<int>(random.pick({0, 8, 64, 255}));
             },

@@ -40,8 +40,7 @@ std::set<std::string> structures(const OneSegment& cut, const Target& target, co
 }
 
 std::string defect(const OneSegment& cut, std::string_view splits, const char* profile = "h200") {
-  return misfit(cut.graph, cut.piece, {{nest_choices(parse_splits(splits).value())}},
-                target_profile(profile));
+  return misfit(cut.graph, cut.piece, {{{.splits = parse_splits(splits).value()}}}, target_profile(profile));
 }
 
 const NestSegment& segment_named(const std::vector<NestSegment>& segments, std::string_view name) {
@@ -75,10 +74,10 @@ TEST_CASE("legal nests: what choosers make is among them", "[schedule]") {
           made.push_back(printed->phases[0]);
         for (const Choices& choices : made) {
           const Segment run = staged(cut.graph, cut.segment(), choices);
-          Choices nest = as_nest(choices, has_columns(run));
+          Choices nest = choices;
           if (held_values(cut.graph, run).empty()) nest.hold = 0;  // registers for nothing
           INFO(segment.name << " " << rows << " x " << columns << " on " << profile << ": "
-                            << choices.to_string() << " is " << nest.to_string());
+                            << choices.to_string());
           CHECK(misfit(cut.graph, cut.piece, {{nest}}, target) == "");
           CHECK(known.contains(structure_of(nest)));
         }
@@ -109,7 +108,7 @@ TEST_CASE("legal nests: no short list of splits that the rules take is missing",
     std::size_t legal = 0;
     std::vector<Split> list;
     const std::function<void()> extend = [&] {
-      Choices choices = nest_choices(list);
+      Choices choices{.splits = list};
       for (const bool across : {false, true}) {
         choices.across = across;
         const std::string defect = misfit(cut.graph, cut.piece, {{choices}}, target);

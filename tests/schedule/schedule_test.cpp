@@ -1,11 +1,14 @@
 // One golden a mapping, static and symbolic; index types at the exact limit; the target's limits.
 // SPDX-License-Identifier: Apache-2.0
 #include "schedule/schedule_support.hpp"
+#include "schedule/usual_nests.hpp"
 
 using namespace fuse;        // NOLINT
 using namespace fuse::test;  // NOLINT
-using schedule::Choices;
-using schedule::Mapping;
+using schedule::Choices, schedule::Split;
+using schedule::nest_of_blocks, schedule::nest_of_columns, schedule::nest_of_elements,
+    schedule::nest_of_lanes, schedule::nest_of_parts, schedule::nest_of_scans_by_threads,
+    schedule::nest_of_scans_by_warps;
 
 namespace {
 
@@ -36,46 +39,46 @@ TEST_CASE("schedule text of every mapping", "[schedule]") {
   Graph symbolic("exp");
   const Dim B = symbolic.dim("B", {.min = 0, .max = 1 << 16, .hint = 64});
   check_golden("schedule/element.txt", texts(exp_graph({31, 33}), exp_graph({B, 33}, std::move(symbolic)),
-                                             {Mapping::element, 256, 1}));
+                                             {.splits = nest_of_elements(256)}));
   check_golden("schedule/row_warp.txt",
-               texts(sum_graph({37, 100}, {1}), symbolic_sum({1}), {Mapping::row_warp, 128, 1}));
+               texts(sum_graph({37, 100}, {1}), symbolic_sum({1}), {.splits = nest_of_lanes(128)}));
   check_golden("schedule/row_block.txt",
-               texts(sum_graph({37, 5000}, {1}), symbolic_sum({1}), {Mapping::row_block, 256, 1}));
+               texts(sum_graph({37, 5000}, {1}), symbolic_sum({1}), {.splits = nest_of_blocks(256)}));
   check_golden("schedule/column_tile.txt",
-               texts(sum_graph({100, 70}, {0}), symbolic_sum({0}), {Mapping::column_tile, 256, 1}));
+               texts(sum_graph({100, 70}, {0}), symbolic_sum({0}), {.splits = nest_of_columns(256)}));
   check_golden("schedule/split.txt",
-               texts(sum_graph({2, 100000}, {1}), symbolic_sum({0, 1}), {Mapping::split, 256, 8}));
+               texts(sum_graph({2, 100000}, {1}), symbolic_sum({0, 1}), {.splits = nest_of_parts(256, 8)}));
 }
 
 TEST_CASE("a split argmax leaves values and positions", "[schedule]") {
   Graph g("argmax");
   g.output("y", argmax(g.input("x", f32, {3, 100000}), 1));
   const OnePiece one(g);
-  const schedule::Schedule s = one.make({Mapping::split, 256, 4});
+  const schedule::Schedule s = one.make({.splits = nest_of_parts(256, 4)});
   CHECK(s.scratch == std::vector<schedule::ScratchArray>{{f32, 12}, {i64, 12}});
   check_golden("schedule/split_argmax.txt", print(one.graph, s));
 }
 
 TEST_CASE("a scan of rows without elements launches no block", "[schedule]") {
-  const auto grid = [](const std::vector<Dim>& dims, std::int64_t axis, Mapping mapping) {
+  const auto grid = [](const std::vector<Dim>& dims, std::int64_t axis, const std::vector<Split>& splits) {
     Graph g("scan");
     g.output("y", cumulative_sum(g.input("x", f32, dims), axis));
     const OnePiece one(g);
     const Choices choices = one.defaults("h200");
-    CHECK(choices.mapping == mapping);
+    CHECK(choices.splits == splits);
     return one.make(choices).kernels[0].grid.to_string();
   };
-  CHECK(grid({1000, 0}, 1, Mapping::scan_warp) == "0");
-  CHECK(grid({1000, 5}, 1, Mapping::scan_warp) == "250");
-  CHECK(grid({0, 1000}, 0, Mapping::scan_thread) == "0");
-  CHECK(grid({5, 1000}, 0, Mapping::scan_thread) == "4");
+  CHECK(grid({1000, 0}, 1, nest_of_scans_by_warps(128)) == "0");
+  CHECK(grid({1000, 5}, 1, nest_of_scans_by_warps(128)) == "250");
+  CHECK(grid({0, 1000}, 0, nest_of_scans_by_threads(256)) == "0");
+  CHECK(grid({5, 1000}, 0, nest_of_scans_by_threads(256)) == "4");
 }
 
 TEST_CASE("make_schedule is pure", "[schedule]") {
   const OnePiece one(symbolic_sum({1}));
-  for (const Mapping mapping :
-       {Mapping::row_warp, Mapping::row_block, Mapping::column_tile, Mapping::split}) {
-    const Choices choices{mapping, 128, mapping == Mapping::split ? 3 : 1};
+  for (const std::vector<Split>& splits :
+       {nest_of_lanes(128), nest_of_blocks(128), nest_of_columns(128), nest_of_parts(128, 3)}) {
+    const Choices choices{.splits = splits};
     const schedule::Schedule first = one.make(choices), second = one.make(choices);
     CHECK(print(one.graph, first) == print(one.graph, second));
     CHECK(first.choices == second.choices);
@@ -84,7 +87,7 @@ TEST_CASE("make_schedule is pure", "[schedule]") {
 }
 
 TEST_CASE("i32 only where every index is proven below 2^31", "[schedule]") {
-  const Choices element{Mapping::element, 256, 1}, row{Mapping::row_block, 256, 1};
+  const Choices element{.splits = nest_of_elements(256)}, row{.splits = nest_of_blocks(256)};
   const std::int64_t limit = std::int64_t{1} << 31;
   // The answer changes once: where the last block's threads no longer fit.
   const auto last_i32 = [](const auto& type_at) {
@@ -125,11 +128,11 @@ TEST_CASE("i64 where a value that is not stored has more elements than fit", "[s
   const Tensor x = g.input("x", f32, {1 << 16}), y = g.input("y", f32, {1 << 16});
   const Tensor all = broadcast_to(reshape(x, {1 << 16, 1}), {1 << 16, 1 << 16}) * y;
   g.output("o", slice(slice(all, 0, 0, 2), 1, 0, 2));
-  CHECK(index_of(g, {Mapping::element, 256, 1}) == i64);
+  CHECK(index_of(g, {.splits = nest_of_elements(256)}) == i64);
 }
 
 TEST_CASE("i64 where the value of a dim expression, or a symbol in one, needs it", "[schedule]") {
-  const Choices element{Mapping::element, 256, 1};
+  const Choices element{.splits = nest_of_elements(256)};
   const auto size_of_square = [&](std::int64_t most) {
     Graph g("size");
     const Dim B = g.dim("B", {.min = 1, .max = most});

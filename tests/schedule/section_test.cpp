@@ -6,11 +6,11 @@
 
 #include "schedule/schedule_support.hpp"
 #include "schedule/staged.hpp"
+#include "schedule/usual_nests.hpp"
 
 using namespace fuse;        // NOLINT
 using namespace fuse::test;  // NOLINT
 using schedule::Choices;
-using schedule::Mapping;
 using schedule::Section;
 using schedule::Segment;
 using schedule::Stage;
@@ -55,16 +55,18 @@ Graph softmax_of_rows() {
 }  // namespace
 
 TEST_CASE("sections: rows that no blocks share are one", "[schedule]") {
-  for (const Mapping mapping : {Mapping::row_warp, Mapping::row_block}) {
-    CHECK(sections(softmax_of_rows(), {.mapping = mapping}) ==
+  for (const std::vector<schedule::Split>& splits :
+       {schedule::nest_of_lanes(256), schedule::nest_of_blocks(256)}) {
+    CHECK(sections(softmax_of_rows(), {.splits = splits}) ==
           std::vector<std::string>{"walks reduce_max reduce_sum div; stores div; reads input; "});
   }
   // A cluster passes parts on inside of its launch.
-  CHECK(sections(softmax_of_rows(), {.mapping = Mapping::split, .parts = 4, .cluster = true}).size() == 1);
+  CHECK(sections(softmax_of_rows(), {.splits = schedule::nest_of_parts(256, 4, 1, schedule::Level::cluster)})
+            .size() == 1);
 }
 
 TEST_CASE("sections: a pass over split rows takes what the ones before left and it needs", "[schedule]") {
-  CHECK(sections(softmax_of_rows(), {.mapping = Mapping::split, .parts = 4}) ==
+  CHECK(sections(softmax_of_rows(), {.splits = schedule::nest_of_parts(256, 4)}) ==
         std::vector<std::string>{
             "walks reduce_max; leaves reduce_max; reads input; ",
             "combines reduce_max; walks reduce_sum; leaves reduce_sum; reads input; ",
@@ -72,7 +74,7 @@ TEST_CASE("sections: a pass over split rows takes what the ones before left and 
         });
   Graph total;
   total.output("y", sum(total.input("x", f32, {4, 4096}), {1}));
-  CHECK(sections(total, {.mapping = Mapping::split, .parts = 4}) ==
+  CHECK(sections(total, {.splits = schedule::nest_of_parts(256, 4)}) ==
         std::vector<std::string>{"walks reduce_sum; leaves reduce_sum; reads input; ",
                                  "combines reduce_sum; stores reduce_sum; "});
 }
@@ -84,7 +86,7 @@ TEST_CASE("sections: a total that is a result is stored by the section behind it
   g.output("most", most);
   g.output("y", sum(exp(x - most), {1}) * 2.0F);
   // The maximum is stored once, though the last section may need it again.
-  const std::vector<std::string> found = sections(g, {.mapping = Mapping::split, .parts = 4});
+  const std::vector<std::string> found = sections(g, {.splits = schedule::nest_of_parts(256, 4)});
   REQUIRE(found.size() == 3);
   CHECK(found[0].find("stores") == std::string::npos);
   CHECK(found[1].find("stores reduce_max; ") != std::string::npos);
@@ -98,8 +100,7 @@ TEST_CASE("sections: what is made of columns comes behind all rows", "[schedule]
   const Tensor normal = x - mean(x, {1}, true);
   g.output("y", normal * d);
   g.output("columns", sum(normal * d, {0}) * 0.5F);
-  const std::vector<std::string> found =
-      sections(g, {.mapping = Mapping::row_block, .block_threads = 512, .parts = 66});
+  const std::vector<std::string> found = sections(g, {.splits = in_turns(schedule::nest_of_blocks(512), 66)});
   REQUIRE(found.size() == 2);
   CHECK(found[0].find("reads input input; ") != std::string::npos);
   CHECK(found[0].find("leaves reduce_sum; ") != std::string::npos);

@@ -3,11 +3,11 @@
 
 #include "schedule/chooser.hpp"
 #include "schedule/schedule_support.hpp"
+#include "schedule/usual_nests.hpp"
 
 using namespace fuse;        // NOLINT
 using namespace fuse::test;  // NOLINT
 using schedule::Choices;
-using schedule::Mapping;
 using schedule::Stage;
 
 TEST_CASE("reductions across the rows are columns, and their loops those of the rows", "[schedule]") {
@@ -65,12 +65,11 @@ TEST_CASE("threads take columns side by side, and blocks share the rows of few c
 TEST_CASE("columns that do not lie side by side are shared by blocks, or walked down", "[schedule]") {
   const Choices few = OnePiece(sum_graph({65536, 1023}, {0})).defaults("h200");
   CHECK(few.across);
-  CHECK(few.mapping == Mapping::row_warp);
-  CHECK(few.parts == 2 * target_profile("h200").sms);
+  CHECK(rows_at_once(few) > 1);
+  CHECK(few.parts() == 2 * target_profile("h200").sms);
   const Choices many = OnePiece(sum_graph({4096, 65537}, {0})).defaults("h200");
   CHECK_FALSE(many.across);
-  CHECK(many.mapping == Mapping::column_tile);
-  CHECK(many.lanes == 32);
+  CHECK(many.splits == schedule::nest_of_columns(256));
 }
 
 TEST_CASE("blocks across rows that nothing is reduced across are refused", "[schedule]") {

@@ -4,12 +4,12 @@
 #include <cstddef>
 
 #include "schedule/schedule_support.hpp"
+#include "schedule/usual_nests.hpp"
 #include "stitch/stitch_support.hpp"
 #include "support/stitch_graphs.hpp"
 
 using namespace fuse;        // NOLINT
 using namespace fuse::test;  // NOLINT
-using schedule::Mapping;
 using schedule::Stage;
 
 namespace {
@@ -40,16 +40,16 @@ TEST_CASE("columns are stages beside rows", "[stitch][schedule]") {
   const schedule::Schedule& made = whole.schedules[0];
   CHECK(forms(made.phases[0].segment) ==
         std::vector<std::string>{"column", "column_reduce", "column_reduce", "element", "reduce"});
-  CHECK(made.phases[0].choices.mapping == Mapping::row_block);
-  const Dim parts = 300 * made.phases[0].choices.parts;
+  CHECK(rows_at_once(made.phases[0].choices) == 1);
+  const Dim parts = 300 * made.phases[0].choices.parts();
   CHECK(made.scratch == std::vector<schedule::ScratchArray>{{f32, parts}, {f32, parts}, {i64, parts}});
   REQUIRE(made.kernels.size() == 3);
   CHECK(made.kernels[1].results.is(300));
-  CHECK(made.kernels[1].reduced.is(made.phases[0].choices.parts));
+  CHECK(made.kernels[1].reduced.is(made.phases[0].choices.parts()));
   // Square: what is made of a column is not taken for what is made of a row.
   const Compiled square = compiled(rows_and_columns(64, 64), "h200");
   CHECK(forms(square.schedules[0].phases[0].segment) == forms(made.phases[0].segment));
-  CHECK(square.schedules[0].phases[0].choices.mapping == Mapping::row_warp);
+  CHECK(rows_at_once(square.schedules[0].phases[0].choices) > 1);
 }
 
 TEST_CASE("one step spins and has parts; without grid barriers they are steps", "[stitch][pipeline]") {
@@ -115,11 +115,14 @@ TEST_CASE("columns that no thread can keep are no stages", "[stitch][schedule]")
       verify(whole.graph, make_schedule(whole.graph, whole.schedules[0].piece, {{choices}}, target), target);
     });
   };
-  CHECK(verified({Mapping::row_block, 64, 3}) == "no error");
-  CHECK(verified({Mapping::row_block, 32, 3}) == "no error");  // 10 elements of 4 words each
-  CHECK(verified({Mapping::row_warp, 32, 3, 0, 3 * 132 + 1}) == "no error");
-  CHECK(verified({Mapping::row_warp, 32, 3, 0, 3}) == "no error");
-  CHECK(verified({Mapping::column_tile, 64, 3}).find("columns that no thread can keep") != std::string::npos);
+  CHECK(verified({.splits = schedule::in_turns(schedule::nest_of_blocks(64), 3)}) == "no error");
+  CHECK(verified({.splits = schedule::in_turns(schedule::nest_of_blocks(32), 3)}) ==
+        "no error");  // 10 elements of 4 words each
+  CHECK(verified({.splits = schedule::in_turns(schedule::nest_of_lanes(32), 3), .blocks = 3 * 132 + 1}) ==
+        "no error");
+  CHECK(verified({.splits = schedule::in_turns(schedule::nest_of_lanes(32), 3), .blocks = 3}) == "no error");
+  CHECK(verified({.splits = schedule::in_turns(schedule::nest_of_columns(64), 3)})
+            .find("columns that no thread can keep") != std::string::npos);
 }
 
 TEST_CASE("rows and columns stay apart where that is faster, with the numbers", "[stitch][partition]") {

@@ -1,4 +1,4 @@
-// Kernels by loops that no mapping names: they answer right whatever the threads' order, and blocks that
+// Kernels by loops that no usual nest has: they answer right whatever the threads' order, and blocks that
 // share rows combine them in one order however they meet. SPDX-License-Identifier: Apache-2.0
 #include "fuzz/nest_campaign.hpp"
 #include "stitch/rows_of_any_length.hpp"
@@ -11,9 +11,7 @@ using schedule::Choices;
 namespace {
 
 Choices loops(std::string_view splits, int blocks = 0) {
-  Choices choices = schedule::nest_choices(schedule::parse_splits(splits).value());
-  choices.blocks = blocks;
-  return choices;
+  return {.splits = schedule::parse_splits(splits).value(), .blocks = blocks};
 }
 
 std::string replaced(std::string text, std::string_view from, std::string_view to) {

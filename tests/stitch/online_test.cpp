@@ -7,6 +7,7 @@
 
 #include "kernel/kernel_support.hpp"
 #include "schedule/online_sums.hpp"
+#include "schedule/usual_nests.hpp"
 #include "stitch/rows_of_any_length.hpp"
 #include "stitch/stitch_support.hpp"
 #include "support/devices.hpp"
@@ -15,7 +16,6 @@
 using namespace fuse;        // NOLINT
 using namespace fuse::test;  // NOLINT
 using schedule::Choices;
-using schedule::Mapping;
 
 namespace {
 
@@ -85,31 +85,24 @@ TEST_CASE("a logarithm of a sum of exponentials reads its rows once", "[stitch][
   CHECK(row_loads(any_logsumexp(), "h200", 1000) == 1);
 }
 
-TEST_CASE("online sums answer right, checked, by every mapping and in any order", "[stitch][emulated]") {
+TEST_CASE("online sums answer right, checked, by every usual nest and in any order", "[stitch][emulated]") {
   Graph rows("rows"), columns("columns"), wide("wide");
   rows.output("y", softmax(rows.input("x", f32, {7, 1000})));
   columns.output("y", softmax(columns.input("x", f32, {150, 70}), 0));
   wide.output("y", softmax(wide.input("x", f64, {3, 777})));
   std::vector<Choices> ways;
   for (const int hold : {0, 64}) {
-    for (const Mapping mapping : {Mapping::row_warp, Mapping::row_block, Mapping::column_tile})
-      ways.push_back({.mapping = mapping, .block_threads = 96, .hold = hold, .online = true});
-    ways.push_back(
-        {.mapping = Mapping::row_warp, .block_threads = 64, .hold = hold, .lanes = 8, .online = true});
+    for (std::vector<schedule::Split> splits :
+         {schedule::nest_of_lanes(96), schedule::nest_of_blocks(96), schedule::nest_of_columns(96),
+          schedule::nest_of_lanes(64, 8)})
+      ways.push_back({.splits = std::move(splits), .online = true, .hold = hold});
     for (const int blocks : {0, 10}) {
-      ways.push_back({.mapping = Mapping::split,
-                      .block_threads = 64,
-                      .parts = 5,
-                      .hold = hold,
-                      .blocks = blocks,
-                      .online = true});
+      ways.push_back(
+          {.splits = schedule::nest_of_parts(64, 5), .blocks = blocks, .online = true, .hold = hold});
     }
-    ways.push_back({.mapping = Mapping::split,
-                    .block_threads = 64,
-                    .parts = 5,
-                    .hold = hold,
-                    .cluster = true,
-                    .online = true});
+    ways.push_back({.splits = schedule::nest_of_parts(64, 5, 1, schedule::Level::cluster),
+                    .online = true,
+                    .hold = hold});
   }
   for (const Graph* g : {&rows, &columns, &wide}) {
     for (const Choices& choices : ways) {

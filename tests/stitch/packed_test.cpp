@@ -2,13 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel/kernel_support.hpp"
 #include "schedule/schedule_support.hpp"
+#include "schedule/usual_nests.hpp"
 #include "stitch/rows_of_any_length.hpp"
 
 using namespace fuse;        // NOLINT
 using namespace fuse::test;  // NOLINT
 using schedule::Choices;
 using schedule::Held;
-using schedule::Mapping;
 
 namespace {
 
@@ -43,14 +43,14 @@ std::size_t count(std::string_view text, std::string_view part) {
 TEST_CASE("long rows of 16 bits are held packed, unless that repeats what is costly", "[stitch][schedule]") {
   const schedule::PhaseSchedule packed = phase_of(normal(16384, bf16));
   CHECK(packed.choices.packed);
-  CHECK(packed.choices.block_threads == 256);  // 64 elements each, in 32 registers
+  CHECK(packed.choices.block_threads() == 256);  // 64 elements each, in 32 registers
   CHECK(packed.held == std::vector<Held>{{0, 0, 2}});
   CHECK_FALSE(phase_of(normal(16384, f32)).choices.packed);  // as many registers
   CHECK_FALSE(phase_of(normal(2048, bf16)).choices.packed);  // many blocks have a place as it is
   CHECK_FALSE(phase_of(soft(16384, bf16)).choices.packed);   // exponentials
   const Choices shared = phase_of(soft(131072, bf16, 512)).choices;
   CHECK(shared.packed);  // blocks of a cluster wait for each other: there is time for them
-  CHECK(shared.cluster);
+  CHECK(shared.cluster() > 1);
   // Two operands of 16 bits take as many registers as their sum.
   Graph two("two");
   const Tensor x = two.input("x", bf16, {4096, 16384}), z = two.input("z", bf16, {4096, 16384});
@@ -63,8 +63,7 @@ TEST_CASE("behind each pass but the last, a text keeps packed what the next one 
           "[stitch][schedule]") {
   const auto text = [](bool packed) {
     const Compiled made = compiled(normal(1024, bf16), "h200");
-    const Choices choices{
-        .mapping = Mapping::row_block, .block_threads = 64, .hold = 32, .vector = 8, .packed = packed};
+    const Choices choices{.splits = schedule::nest_of_blocks(64, 8), .hold = 32, .packed = packed};
     const schedule::Schedule schedule =
         make_schedule(made.graph, made.partition.pieces[0], {{choices}}, target_profile("h200"));
     return print(codegen::lower(made.graph, schedule, 0, "k").kernel);
@@ -83,14 +82,12 @@ TEST_CASE("packed rows answer right, checked, in any order", "[stitch][emulated]
   for (const Graph& g : graphs) {
     for (const int vector : {2, 4}) {
       std::vector<Choices> ways;
-      for (const Mapping mapping : {Mapping::row_block, Mapping::row_warp, Mapping::split}) {
-        Choices choices{
-            .mapping = mapping, .block_threads = 64, .hold = 64, .vector = vector, .packed = true};
-        if (mapping == Mapping::split) choices.parts = 2, choices.cluster = true;
-        ways.push_back(choices);
-      }
+      for (std::vector<schedule::Split> splits :
+           {schedule::nest_of_blocks(64, vector), schedule::nest_of_lanes(64, 32, vector),
+            schedule::nest_of_parts(64, 2, vector, schedule::Level::cluster)})
+        ways.push_back({.splits = std::move(splits), .hold = 64, .packed = true});
       ways.push_back(ways.back());
-      ways.back().blocks = 6;  // three clusters take the rows in turns
+      ways.back().splits = in_turns(ways.back().splits, 3);  // three clusters take the rows in turns
       ways.push_back(ways.back());
       ways.back().hold = 0;
       ways.back().packed = false;
@@ -103,7 +100,7 @@ TEST_CASE("packed rows answer right, checked, in any order", "[stitch][emulated]
 TEST_CASE("bytes of no whole register are not held packed", "[stitch][schedule]") {
   const Compiled made = compiled(normal(1024, bf16), "h200");
   const Target target = target_profile("h200");
-  const Choices choices{.mapping = Mapping::row_block, .block_threads = 64, .hold = 32, .packed = true};
+  const Choices choices{.splits = schedule::nest_of_blocks(64), .hold = 32, .packed = true};
   CHECK(thrown_by([&] {
           verify(made.graph, make_schedule(made.graph, made.partition.pieces[0], {{choices}}, target),
                  target);

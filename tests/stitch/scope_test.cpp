@@ -6,6 +6,7 @@
 
 #include "schedule/schedule_support.hpp"
 #include "schedule/unfused.hpp"
+#include "schedule/usual_nests.hpp"
 #include "support/catch.hpp"
 #include "support/sanitized.hpp"
 #include "support/stitch_graphs.hpp"
@@ -158,7 +159,7 @@ TEST_CASE("what passes hold", "[stitch][schedule]") {
 
 TEST_CASE("no more is held than the choices say", "[stitch][schedule]") {
   const Pieced cut(stitch::softmax_backward(f32, 8, 1000));
-  schedule::Choices choices{schedule::Mapping::row_block, 128, 1, 16};
+  schedule::Choices choices{.splits = schedule::nest_of_blocks(128), .hold = 16};
   CHECK(cut.held(cut.schedule(choices).held) == "%y 0-1, %dy 0-1");
   CHECK(cut.schedule(choices).trips == 8);
   choices.hold = 15;
@@ -174,7 +175,7 @@ TEST_CASE("rows of unknown length are held where the longest is not far from the
     Graph g("rows");
     const Dim n = g.dim("n", {.min = 1, .max = most, .hint = hint});
     g.output("y", softmax(g.input("x", f32, {1 << 16, n})));
-    return Pieced(g).schedule({schedule::Mapping::row_warp, 128, 1, 32}).trips;
+    return Pieced(g).schedule({.splits = schedule::nest_of_lanes(128), .hold = 32}).trips;
   };
   CHECK(trips(1024, 1000) == 32);
   CHECK(trips(1024, 128) == 32);

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel/kernel_support.hpp"
 #include "schedule/schedule_support.hpp"
+#include "schedule/usual_nests.hpp"
 #include "schedule/vector_width.hpp"
 #include "stitch/rows_of_any_length.hpp"
 
@@ -9,7 +10,6 @@ using namespace fuse;        // NOLINT
 using namespace fuse::test;  // NOLINT
 using schedule::Choices;
 using schedule::Held;
-using schedule::Mapping;
 
 namespace {
 
@@ -52,7 +52,7 @@ TEST_CASE("rows of any length lie in shared memory, as far as they fit", "[stitc
   bounded.output("y", softmax(bounded.input("x", f32, {300, n})));
   const Choices& choices = schedule_of(bounded).choices;
   CHECK(choices.shared_hold > 0);
-  CHECK(choices.shared_hold < 3000 + choices.block_threads);
+  CHECK(choices.shared_hold < 3000 + choices.block_threads());
 }
 
 TEST_CASE("a kernel that holds rows in shared memory", "[stitch][schedule]") {
@@ -81,14 +81,13 @@ TEST_CASE("rows in shared memory answer right, checked, in any order", "[stitch]
     for (const int vector : {1, widest}) {
       for (const int held : {vector, 8 * vector, 40, 96, 104}) {
         for (const int blocks : {0, 7}) {
-          Choices choices{.block_threads = 64, .blocks = blocks, .vector = vector, .shared_hold = held};
           std::vector<Choices> ways;
-          choices.mapping = Mapping::row_block;
-          ways.push_back(choices);
-          choices.mapping = Mapping::row_warp;
-          ways.push_back(choices);
-          choices.lanes = 8;
-          ways.push_back(choices);
+          for (std::vector<schedule::Split> splits :
+               {schedule::nest_of_blocks(64, vector), schedule::nest_of_lanes(64, 32, vector),
+                schedule::nest_of_lanes(64, 8, vector)}) {
+            if (blocks > 0) splits = in_turns(std::move(splits), blocks);
+            ways.push_back({.splits = std::move(splits), .shared_hold = held});
+          }
           check_ways(g, ways, "tiny2", seed);
         }
       }
@@ -96,7 +95,7 @@ TEST_CASE("rows in shared memory answer right, checked, in any order", "[stitch]
   }
 }
 
-TEST_CASE("shared memory holds rows of known mappings alone", "[stitch][schedule]") {
+TEST_CASE("shared memory holds rows of some nests alone", "[stitch][schedule]") {
   const Compiled made = compiled(any_softmax(), "h200");
   const Target target = target_profile("h200");
   const auto verified = [&](const Choices& choices) {
@@ -104,21 +103,21 @@ TEST_CASE("shared memory holds rows of known mappings alone", "[stitch][schedule
       verify(made.graph, make_schedule(made.graph, made.partition.pieces[0], {{choices}}, target), target);
     });
   };
-  const Choices good{.mapping = Mapping::row_block, .block_threads = 64, .shared_hold = 100};
+  const Choices good{.splits = schedule::nest_of_blocks(64), .shared_hold = 100};
   CHECK(verified(good) == "no error");
   Choices choices = good;
   choices.hold = 8;
   CHECK(verified(choices).find("100 elements of a row in shared memory") != std::string::npos);
-  const Choices shared{
-      .mapping = Mapping::split, .block_threads = 64, .parts = 2, .cluster = true, .shared_hold = 192};
+  const Choices shared{.splits = schedule::nest_of_parts(64, 2, 1, schedule::Level::cluster),
+                       .shared_hold = 192};
   CHECK(verified(shared) == "no error");
   choices = shared;
   choices.shared_hold = 100;  // of 64 threads some would have none
   CHECK(verified(choices).find("100 elements of a row in shared memory") != std::string::npos);
   choices = shared;
-  choices.cluster = false;
+  choices.splits = schedule::nest_of_parts(64, 2);
   CHECK(verified(choices).find("192 elements of a row in shared memory") != std::string::npos);
   choices = good;
-  choices.mapping = Mapping::column_tile;  // a part of shared memory for each of the 32 rows
+  choices.splits = schedule::nest_of_columns(64);  // a part of shared memory for each of the 32 rows
   CHECK(verified(choices) == "no error");
 }

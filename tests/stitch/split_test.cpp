@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "schedule/schedule_support.hpp"
+#include "schedule/usual_nests.hpp"
 #include "stitch/stitch_support.hpp"
 #include "support/stitch_cases.hpp"
 
@@ -11,7 +12,6 @@ using namespace fuse;        // NOLINT
 using namespace fuse::test;  // NOLINT
 using schedule::Choices;
 using schedule::KernelSchedule;
-using schedule::Mapping;
 
 namespace {
 
@@ -51,14 +51,15 @@ std::vector<KernelSchedule::Role> roles(const schedule::Schedule& schedule) {
 TEST_CASE("each pass over split rows is a launch; one kernel holds", "[stitch][schedule]") {
   using Role = KernelSchedule::Role;
   const Graph g = normalised(6, 4096);
-  const Compiled apart = chosen(g, "h200", {Mapping::split, 256, 4, 32});
+  const Compiled apart = chosen(g, "h200", {.splits = schedule::nest_of_parts(256, 4), .hold = 32});
   REQUIRE(apart.schedules.size() == 1);
   CHECK(roles(apart.schedules[0]) == std::vector{Role::partial, Role::partial, Role::combine});
   CHECK(apart.schedules[0].phases[0].held.empty());  // from launch to launch nothing stays
   CHECK(apart.schedules[0].scratch.size() == 4);
   for (const schedule::ScratchArray& array : apart.schedules[0].scratch) CHECK(array.elements.is(24));
 
-  const Compiled joined = chosen(g, "h200", {Mapping::split, 256, 4, 32, 24});
+  const Compiled joined =
+      chosen(g, "h200", {.splits = schedule::nest_of_parts(256, 4), .blocks = 24, .hold = 32});
   CHECK(roles(joined.schedules[0]).back() == Role::joined);
   CHECK(!joined.schedules[0].phases[0].held.empty());
   CHECK(joined.schedules[0].phases[0].trips == 4);
@@ -70,7 +71,8 @@ TEST_CASE("each pass over split rows is a launch; one kernel holds", "[stitch][s
 TEST_CASE("the blocks of a row wait for each other alone, each row's by a counter of its own",
           "[stitch][schedule]") {
   const auto text_of = [](int blocks) {
-    const Compiled made = chosen(normalised(6, 4096), "h200", {Mapping::split, 256, 4, 32, blocks});
+    const Compiled made = chosen(normalised(6, 4096), "h200",
+                                 {.splits = schedule::nest_of_parts(256, 4), .blocks = blocks, .hold = 32});
     const auto& step = std::get<schedule::KernelStep>(made.plan.steps.back().work);
     const std::vector<Dim>& counters = made.plan.values[step.counter.value()].dims;
     CHECK(counters == std::vector<Dim>{schedule::barrier_counters(made.schedules[0])});
@@ -95,7 +97,8 @@ TEST_CASE("groups and blocks that are in none answer right, checked", "[stitch][
                 {.profile = "h200", .checked = true, .threads = 2, .shuffle_seed = seed, .optimization = 0}));
   }
   // 17 blocks: three rows at a time, in turns, and two blocks that only keep step.
-  fuzz::Batch batch(std::move(cases), {}, chooses({Mapping::split, 64, 5, 32, 17}));
+  fuzz::Batch batch(std::move(cases), {},
+                    chooses({.splits = schedule::nest_of_parts(64, 5), .blocks = 17, .hold = 32}));
   for (std::size_t i = 0; i < batch.size(); ++i) {
     const fuzz::Outcome outcome = batch.run(i);
     INFO(i << ": " << outcome.text);
@@ -107,12 +110,12 @@ TEST_CASE("few long rows fill the device, and are read once", "[stitch][schedule
   const Compiled few = compiled(normalised(6, 1 << 16), "a100");
   REQUIRE(few.schedules.size() == 1);
   const Choices& choices = few.schedules[0].phases[0].choices;
-  CHECK(choices.mapping == Mapping::split);
-  CHECK(choices.blocks % choices.parts == 0);
+  CHECK(splits_rows(choices));
+  CHECK(choices.blocks % choices.parts() == 0);
   CHECK(choices.blocks >= 64);
   CHECK(!few.schedules[0].phases[0].held.empty());
   // Many rows fill it by themselves.
-  CHECK(compiled(normalised(4096, 2048), "h200").schedules[0].phases[0].choices.mapping != Mapping::split);
+  CHECK_FALSE(splits_rows(compiled(normalised(4096, 2048), "h200").schedules[0].phases[0].choices));
 }
 
 TEST_CASE("split stages answer right, checked, whatever the order of threads", "[stitch][emulated]") {
@@ -135,9 +138,9 @@ TEST_CASE("split stages answer right, checked, whatever the order of threads", "
 
 TEST_CASE("no rows: blocks that share them do nothing", "[stitch][cluster][emulated]") {
   for (const bool cluster : {false, true}) {
-    Choices choices{.mapping = Mapping::split, .block_threads = 64, .parts = 3, .hold = 32};
-    choices.cluster = cluster;
-    choices.blocks = cluster ? 0 : 3;
+    const schedule::Level blocks = cluster ? schedule::Level::cluster : schedule::Level::grid;
+    const Choices choices{
+        .splits = schedule::nest_of_parts(64, 3, 1, blocks), .blocks = cluster ? 0 : 3, .hold = 32};
     fuzz::Batch batch({case_of(normalised(0, 900), {.profile = "tiny3", .checked = true, .optimization = 0})},
                       {}, chooses(choices));
     const fuzz::Outcome outcome = batch.run(0);
@@ -149,7 +152,7 @@ TEST_CASE("no rows: blocks that share them do nothing", "[stitch][cluster][emula
 TEST_CASE("split rows: one kernel or its launches, the same bits", "[stitch][emulated]") {
   for (const auto& [profile, g] :
        {std::pair{"a100", normalised(3, 40000)}, std::pair{"tiny3", normalised(1, 12000)}}) {
-    REQUIRE(compiled(g, profile).schedules[0].phases[0].choices.mapping == Mapping::split);
+    REQUIRE(splits_rows(compiled(g, profile).schedules[0].phases[0].choices));
     const Device device = Device::emulated({.profile = profile, .checked = true, .optimization = 0});
     CHECK(output_bytes(g, device, {}) == output_bytes(g, device, {.grid_barriers = false}));
   }
@@ -168,13 +171,12 @@ TEST_CASE("the blocks of a row are a cluster where the device has them", "[stitc
   const auto choices_on = [](const char* profile) {
     return compiled(stitch::group_norm(f32, 1024, 1024), profile).schedules.at(0).phases[0].choices;
   };
-  CHECK(choices_on("h200").cluster);
-  CHECK(choices_on("h200").parts <= 16);
-  CHECK(!choices_on("a100").cluster);
+  CHECK(choices_on("h200").cluster() > 1);
+  CHECK(choices_on("h200").parts() <= 16);
+  CHECK(choices_on("a100").cluster() == 1);
 
   const Graph g = normalised(6, 4096);
-  Choices choices{.mapping = Mapping::split, .block_threads = 256, .parts = 4, .hold = 32};
-  choices.cluster = true;
+  const Choices choices{.splits = schedule::nest_of_parts(256, 4, 1, schedule::Level::cluster), .hold = 32};
   const Compiled one = chosen(g, "h200", choices);
   REQUIRE(one.kernels.size() == 1);
   CHECK(one.kernels[0].cluster == 4);
@@ -190,8 +192,8 @@ TEST_CASE("clusters answer right, checked; without any one of their barriers the
           "[stitch][cluster][emulated]") {
   for (const auto& [profile, parts] : {std::pair{"h200", 8}, std::pair{"tiny3", 2}, std::pair{"tiny3", 3}}) {
     INFO(profile << ' ' << parts);
-    Choices choices{.mapping = Mapping::split, .block_threads = 64, .parts = parts, .hold = 32};
-    choices.cluster = true;
+    const Choices choices{.splits = schedule::nest_of_parts(64, parts, 1, schedule::Level::cluster),
+                          .hold = 32};
     const Graph g = normalised(5, 1500);
     const auto outcome = [&, choose = chooses(choices)](std::uint64_t seed, int drop) {
       fuzz::Case one = case_of(
@@ -219,9 +221,11 @@ TEST_CASE("clusters answer right, checked; without any one of their barriers the
 TEST_CASE("choices of split rows that cannot run are rejected", "[stitch][schedule]") {
   const Graph g = normalised(6, 4096);
   const auto error = [&](const Choices& choices) { return thrown_by([&] { chosen(g, "h200", choices); }); };
-  CHECK(error({Mapping::split, 256, 4, 32, 3}).find("fewer blocks than parts") != std::string::npos);
-  CHECK(error({Mapping::split, 256, 4, 32, 8 * 132 + 1}).find("at a time") != std::string::npos);
-  CHECK(error({Mapping::split, 256, 4, 32, 8}) == "no error");
+  CHECK(error({.splits = schedule::nest_of_parts(256, 4), .blocks = 3, .hold = 32})
+            .find("fewer blocks than parts") != std::string::npos);
+  CHECK(error({.splits = schedule::nest_of_parts(256, 4), .blocks = 8 * 132 + 1, .hold = 32})
+            .find("at a time") != std::string::npos);
+  CHECK(error({.splits = schedule::nest_of_parts(256, 4), .blocks = 8, .hold = 32}) == "no error");
 }
 
 TEST_CASE("equal kernels of several phases are compiled once", "[stitch][pipeline]") {

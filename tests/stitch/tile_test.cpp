@@ -4,13 +4,13 @@
 #include "kernel/kernel_support.hpp"
 #include "schedule/schemes.hpp"
 #include "schedule/transposed.hpp"
+#include "schedule/usual_nests.hpp"
 #include "stitch/stitch_support.hpp"
 #include "support/stitch_cases.hpp"
 
 using namespace fuse;        // NOLINT
 using namespace fuse::test;  // NOLINT
 using schedule::Choices;
-using schedule::Mapping;
 
 namespace {
 
@@ -26,27 +26,27 @@ Graph transposed_sum(DType dtype, const std::vector<Dim>& dims,
   return g;
 }
 
-Mapping mapping_of(const Graph& g) {
+bool in_tiles(const Graph& g) {
   const Compiled made = compiled(g, "h200");
   REQUIRE(made.schedules.size() == 1);
-  return made.schedules[0].phases[0].choices.mapping;
+  return walks_tiles(made.schedules[0].phases[0].choices);
 }
 
 }  // namespace
 
 TEST_CASE("what lies along another dim is read in tiles", "[stitch][schedule]") {
-  CHECK(mapping_of(transposed_sum(f32, {100, 200}, {1, 0})) == Mapping::tile);
-  CHECK(mapping_of(transposed_sum(bf16, {8, 100, 64}, {0, 2, 1})) == Mapping::tile);
-  CHECK(mapping_of(transposed_sum(f32, {64, 100, 1, 40}, {3, 1, 2, 0})) == Mapping::tile);
+  CHECK(in_tiles(transposed_sum(f32, {100, 200}, {1, 0})));
+  CHECK(in_tiles(transposed_sum(bf16, {8, 100, 64}, {0, 2, 1})));
+  CHECK(in_tiles(transposed_sum(f32, {64, 100, 1, 40}, {3, 1, 2, 0})));
   Graph any("any");
   const Dim n = any.dim("N", {.min = 1, .max = 4096, .hint = 512});
   any.output("y", transpose(any.input("x", f32, {n, 64}), {1, 0}) * 2);
-  CHECK(mapping_of(any) == Mapping::tile);
+  CHECK(in_tiles(any));
   // The innermost dim stays, or a side is so short that most of a tile would be empty.
-  CHECK(mapping_of(transposed_sum(f32, {8, 100, 64}, {1, 0, 2})) == Mapping::element);
-  CHECK(mapping_of(transposed_sum(f32, {100, 200, 1}, {1, 0, 2})) == Mapping::tile);
-  CHECK(mapping_of(transposed_sum(f32, {100, 8}, {1, 0})) == Mapping::element);
-  CHECK(mapping_of(transposed_sum(f32, {8, 100}, {1, 0})) == Mapping::element);
+  CHECK_FALSE(in_tiles(transposed_sum(f32, {8, 100, 64}, {1, 0, 2})));
+  CHECK(in_tiles(transposed_sum(f32, {100, 200, 1}, {1, 0, 2})));
+  CHECK_FALSE(in_tiles(transposed_sum(f32, {100, 8}, {1, 0})));
+  CHECK_FALSE(in_tiles(transposed_sum(f32, {8, 100}, {1, 0})));
 }
 
 TEST_CASE("a tile's kernel", "[stitch][schedule]") {
@@ -65,7 +65,7 @@ TEST_CASE("of transposes along two dims, those along one are in tiles", "[stitch
   g.output("y", a + b + c);
   const Compiled made = compiled(g, "h200");
   REQUIRE(made.schedules.size() == 1);
-  CHECK(made.schedules[0].phases[0].choices.mapping == Mapping::tile);
+  CHECK(walks_tiles(made.schedules[0].phases[0].choices));
   const auto held = static_cast<std::int64_t>(made.source.kernels[0].shared_bytes / (4 * 32 * 33));
   const auto values = schedule::transposed(made.graph, made.schedules[0].phases[0].segment);
   REQUIRE(values);
@@ -97,10 +97,10 @@ TEST_CASE("transposes answer right, checked, in any order; without their barrier
   const Graph sizes[] = {transposed_sum(f32, {37, 70}, {1, 0}), transposed_sum(f64, {3, 33, 64}, {0, 2, 1}),
                          transposed_sum(bf16, {40, 2, 35}, {2, 1, 0}), transposed_sum(f32, {32, 32}, {1, 0})};
   for (const Graph& g : sizes) {
-    for (const Choices& choices : {Choices{.mapping = Mapping::tile, .block_threads = 256},
-                                   Choices{.mapping = Mapping::tile, .block_threads = 96},
-                                   Choices{.mapping = Mapping::tile, .block_threads = 128, .blocks = 2},
-                                   Choices{.mapping = Mapping::tile, .block_threads = 128, .blocks = 100}}) {
+    for (const Choices& choices :
+         {Choices{.splits = schedule::nest_of_tiles(256)}, Choices{.splits = schedule::nest_of_tiles(96)},
+          Choices{.splits = schedule::in_turns(schedule::nest_of_tiles(128), 2)},
+          Choices{.splits = schedule::in_turns(schedule::nest_of_tiles(128), 100)}}) {
       for (std::uint64_t seed = 0; seed <= 2; ++seed) {
         const fuzz::RunOptions options{
             .profile = "tiny3", .checked = true, .threads = 2, .shuffle_seed = seed, .optimization = 0};

@@ -5,6 +5,7 @@
 
 #include "pipeline.hpp"
 #include "schedule/schedule_support.hpp"
+#include "schedule/usual_nests.hpp"
 #include "schedule/vector_width.hpp"
 #include "support/catch.hpp"
 #include "support/counted_run.hpp"
@@ -13,7 +14,6 @@
 using namespace fuse;        // NOLINT
 using namespace fuse::test;  // NOLINT
 using schedule::Choices;
-using schedule::Mapping;
 
 namespace {
 
@@ -96,17 +96,18 @@ TEST_CASE("vectors need neighbours that lie side by side", "[stitch][schedule]")
 
 TEST_CASE("by default, short rows share a warp and small tensors are walked one by one",
           "[stitch][schedule]") {
-  CHECK(defaults(normalised(100000, 64, bf16)).vector == 8);
-  CHECK(defaults(normalised(100000, 64, bf16)).lanes == 8);
-  CHECK(defaults(normalised(100000, 64, f32)).vector == 4);
-  CHECK(defaults(normalised(100000, 64, f32)).lanes == 8);    // two trips, each of whole cache lines
-  CHECK(defaults(normalised(100000, 512, f32)).lanes == 16);  // 32 elements a lane
-  CHECK(defaults(normalised(100000, 16, bf16)).vector == 8);
-  CHECK(defaults(normalised(100000, 16, bf16)).lanes == 2);
-  CHECK(defaults(normalised(100000, 63, f32)).vector == 1);
-  CHECK(defaults(normalised(8, 64, bf16)).vector == 2);  // no lane would have anything to do
-  CHECK(defaults(normalised(8, 64, bf16)).lanes == 32);
-  CHECK(defaults(normalised(4096, 16384, bf16)).vector == 8);
+  const auto lanes = [](const Graph& g) { return units_of(defaults(g).splits, 'c', schedule::Level::lane); };
+  CHECK(defaults(normalised(100000, 64, bf16)).vector() == 8);
+  CHECK(lanes(normalised(100000, 64, bf16)) == 8);
+  CHECK(defaults(normalised(100000, 64, f32)).vector() == 4);
+  CHECK(lanes(normalised(100000, 64, f32)) == 8);    // two trips, each of whole cache lines
+  CHECK(lanes(normalised(100000, 512, f32)) == 16);  // 32 elements a lane
+  CHECK(defaults(normalised(100000, 16, bf16)).vector() == 8);
+  CHECK(lanes(normalised(100000, 16, bf16)) == 2);
+  CHECK(defaults(normalised(100000, 63, f32)).vector() == 1);
+  CHECK(defaults(normalised(8, 64, bf16)).vector() == 2);  // no lane would have anything to do
+  CHECK(lanes(normalised(8, 64, bf16)) == 32);
+  CHECK(defaults(normalised(4096, 16384, bf16)).vector() == 8);
 }
 
 TEST_CASE("rows of one element or of none have choices", "[stitch][schedule]") {
@@ -120,9 +121,9 @@ TEST_CASE("rows of one element or of none have choices", "[stitch][schedule]") {
   const Choices none = of([](Graph&) { return Dim(0); });
   for (const Choices& choices : {late, none}) {
     INFO(choices.to_string());
-    CHECK(choices.vector == 1);
-    CHECK(choices.block_threads % 32 == 0);
-    CHECK(choices.block_threads > 0);
+    CHECK(choices.vector() == 1);
+    CHECK(choices.block_threads() % 32 == 0);
+    CHECK(choices.block_threads() > 0);
   }
 }
 
@@ -135,36 +136,25 @@ TEST_CASE("a long row has no more threads than have something to do in its last 
     return defaults(g);
   };
   // 2816 vectors of 4: eight steps of 352 threads, not seven and a third of 384.
-  CHECK(of(11264, f32).block_threads == 352);
+  CHECK(of(11264, f32).block_threads() == 352);
   CHECK(of(11264, f32).hold == schedule::most_held);
-  CHECK(of(16384, f32).block_threads == 512);
+  CHECK(of(16384, f32).block_threads() == 512);
   // Of 16 bits, packed: 1536 vectors of 8, in eight steps.
   CHECK(of(12288, bf16).packed);
-  CHECK(of(12288, bf16).block_threads == 192);
+  CHECK(of(12288, bf16).block_threads() == 192);
 }
 
 TEST_CASE("vectors and packed rows answer right, checked", "[stitch][emulated]") {
   std::vector<Choices> all;
   for (const int vector : {1, 2, 4}) {
     for (const int lanes : {2, 4, 8, 16, 32}) {
-      all.push_back(
-          {.mapping = Mapping::row_warp, .block_threads = 96, .hold = 16, .vector = vector, .lanes = lanes});
+      all.push_back({.splits = schedule::nest_of_lanes(96, lanes, vector), .hold = 16});
     }
-    all.push_back({.mapping = Mapping::row_block, .block_threads = 64, .hold = 32, .vector = vector});
-    all.push_back({.mapping = Mapping::row_block, .block_threads = 64, .hold = 0, .vector = vector});
-    all.push_back({.mapping = Mapping::split, .block_threads = 32, .parts = 2, .hold = 32, .vector = vector});
-    all.push_back({.mapping = Mapping::split,
-                   .block_threads = 32,
-                   .parts = 2,
-                   .hold = 32,
-                   .cluster = true,
-                   .vector = vector});
-    all.push_back({.mapping = Mapping::split,
-                   .block_threads = 32,
-                   .parts = 2,
-                   .hold = 32,
-                   .blocks = 4,
-                   .vector = vector});
+    all.push_back({.splits = schedule::nest_of_blocks(64, vector), .hold = 32});
+    all.push_back({.splits = schedule::nest_of_blocks(64, vector)});
+    all.push_back({.splits = schedule::nest_of_parts(32, 2, vector), .hold = 32});
+    all.push_back({.splits = schedule::nest_of_parts(32, 2, vector, schedule::Level::cluster), .hold = 32});
+    all.push_back({.splits = schedule::nest_of_parts(32, 2, vector), .blocks = 4, .hold = 32});
   }
   for (const auto& [rows, columns] : {std::pair{37, 100}, std::pair{5, 44}, std::pair{64, 128}}) {
     std::size_t next = 0;
@@ -189,8 +179,8 @@ TEST_CASE("rows of a number known late share warps, and the last warp is not ful
   Graph empty("normalised");
   const Dim B = empty.dim("B", {.min = 0, .max = 10000, .hint = 5000});
   const Graph g = normalised(B, 64, bf16, std::move(empty));
-  REQUIRE(defaults(g, "tiny3").lanes == 8);
-  REQUIRE(defaults(g, "tiny3").vector == 8);
+  REQUIRE(units_of(defaults(g, "tiny3").splits, 'c', schedule::Level::lane) == 8);
+  REQUIRE(defaults(g, "tiny3").vector() == 8);
   for (const std::int64_t rows : {1, 3, 64, 67}) {
     fuzz::Case one = case_of(g, {.profile = "tiny3", .checked = true, .optimization = 0});
     one.program.bindings = {{{"B", rows}}};

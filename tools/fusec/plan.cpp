@@ -27,7 +27,7 @@ std::string kernel_table(const CompiledGraph& compiled) {
   const runtime::Binding binding = compiled.binding();
   const std::vector<KernelOrigin> origins = kernel_origins(compiled.stages);
   std::vector<std::vector<std::string>> rows = {
-      {"kernel", "piece", "mapping", "grid", "blocks", "threads", "index", "shared", "barriers"}};
+      {"kernel", "piece", "grid", "blocks", "threads", "index", "shared", "barriers", "nest"}};
   for (std::size_t i = 0; i < origins.size(); ++i) {
     const codegen::KernelInfo& kernel = compiled.stages.source.kernels[i];
     const schedule::KernelSchedule& launch = *origins[i].launch;
@@ -35,10 +35,9 @@ std::string kernel_table(const CompiledGraph& compiled) {
     rows.push_back(
         {kernel.name,
          fmt::format("{}{}", origins[i].piece, others == 0 ? "" : fmt::format(" and {} more", others)),
-         std::string(to_string(launch.mapping)), launch.grid.to_string(),
-         std::to_string(binding.value(launch.grid)), std::to_string(kernel.block_threads),
-         std::string(to_string(compiled.stages.kernels[i].index_type)), std::to_string(kernel.shared_bytes),
-         std::to_string(barrier_count(kernel))});
+         launch.grid.to_string(), std::to_string(binding.value(launch.grid)),
+         std::to_string(kernel.block_threads), std::string(to_string(compiled.stages.kernels[i].index_type)),
+         std::to_string(kernel.shared_bytes), std::to_string(barrier_count(kernel)), loops_text(launch)});
   }
   return table(rows);
 }

@@ -153,8 +153,8 @@ class PlanPainter {
   }
 
   std::string title_of(const KernelSchedule& launch, std::uint32_t kernel) const {
-    return fmt::format("{}\n{}, grid {}, block {}", compiled_.source.kernels[kernel].name,
-                       to_string(launch.mapping), launch.grid.to_string(), launch.block_threads);
+    return fmt::format("{}\n{}, grid {}, block {}", compiled_.source.kernels[kernel].name, loops_text(launch),
+                       launch.grid.to_string(), launch.block_threads);
   }
 
   Box launch_box(const schedule::PhaseSchedule& phase, const KernelSchedule& kernel, std::size_t index) {
@@ -163,7 +163,7 @@ class PlanPainter {
     const bool combines = !splits && kernel.role == KernelSchedule::Role::combine;
     Launch launch{.name = fmt::format("k{}_{}", piece_, index), .inputs = segment.inputs};
     launch.trips = phase.trips;
-    if (splits) launch.total = phase.choices.cluster ? Way::cluster : Way::memory;
+    if (splits) launch.total = phase.choices.cluster() > 1 ? Way::cluster : Way::memory;
     if (!combines) launch.held = phase.held;
     const ir::Node& dominant = graph_[schedule::dominant(segment)];
     if (info(dominant.op).relation == ir::Relation::reduce) {

@@ -196,7 +196,7 @@ class Describer {
              {{"grid", origin.launch->grid.to_string()},
               {"grid_value", binding_.value(origin.launch->grid)},
               {"block", info.block_threads}}},
-            {"mapping", to_string(origin.launch->mapping)},
+            {"nest", loops_text(*origin.launch)},
             {"results", origin.launch->results.to_string()},
             {"reduced", origin.launch->reduced.to_string()},
             {"index_type", to_string(stages_.kernels[index].index_type)},

@@ -1,6 +1,6 @@
 // uses FUSE_KERNEL block_barrier global infinity_f32 kernel load load_vector local shared shuffle_xor store
 
-// argmax_argmax_0: %1 argmax: results 64, row_block over 5000 each
+// argmax_argmax_0: %1 argmax: results 64 of 5000 each, by r:grid c:serial c:warp8 c:lane32 c:vector4
 FUSE_KERNEL(256, 1) argmax_argmax_0(global<const float> x, global<long long> t1) {
   FUSE_SHARED(float, 8, shared_acc);
   FUSE_SHARED(long long, 8, shared_acc_index);

@@ -97,7 +97,7 @@ FUSE_KERNEL(256, 2) columns_block_0_bias_gradient_0(global<const float> dy, glob
   }
 }
 
-// columns_block_0_bias_gradient_1: block.0.bias gradient, %1 reduce_sum: results 256, row_block over 32 each
+// columns_block_0_bias_gradient_1: block.0.bias gradient, %1 reduce_sum: results 256 of 32 each, by r:grid p:serial p:warp8 p:lane4 r:lane8
 FUSE_KERNEL(256, 1) columns_block_0_bias_gradient_1(global<const float> part, global<float> t1) {
   FUSE_SHARED(float, 64, shared_acc);
   const int b = blockIdx.x;

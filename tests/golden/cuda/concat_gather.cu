@@ -1,6 +1,6 @@
 // uses FUSE_KERNEL bf16 global kernel load maximum minimum store
 
-// moves_concat_0: %4 concat: results 20 * T
+// moves_concat_0: %4 concat: results 20 * T, by r:grid r:warp8 r:lane32
 FUSE_KERNEL(256, 1) moves_concat_0(global<const bf16> table, global<const long long> tokens, global<const bf16> x, global<bf16> t4, int T) {
   const int b = blockIdx.x;
   const int t = threadIdx.x;

@@ -1,6 +1,6 @@
 // uses FUSE_KERNEL block_barrier global kernel load shared shuffle_xor store warp_sum
 
-// full_reduce_sum_0: %1 reduce_sum: results 1, split over N each
+// full_reduce_sum_0: %1 reduce_sum: results 1 of N each, by r:grid c:serial c:grid264 c:warp8 c:lane32
 FUSE_KERNEL(256, 2) full_reduce_sum_0(global<const float> x, global<float> part, int N) {
   FUSE_SHARED(float, 8, shared_acc);
   const int b = blockIdx.x;
@@ -29,7 +29,7 @@ FUSE_KERNEL(256, 2) full_reduce_sum_0(global<const float> x, global<float> part,
   }
 }
 
-// full_reduce_sum_1: %1 reduce_sum: results 1, row_block over 264 each
+// full_reduce_sum_1: %1 reduce_sum: results 1 of 264 each, by r:grid p:serial p:warp8 p:lane32
 FUSE_KERNEL(256, 1) full_reduce_sum_1(global<const float> part, global<float> t1) {
   FUSE_SHARED(float, 8, shared_acc);
   const int row = blockIdx.x;

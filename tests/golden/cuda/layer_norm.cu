@@ -1,6 +1,6 @@
 // uses FUSE_KERNEL bf16 block_barrier divide first_f32 global kernel load load_pair load_vector local pair pair_of second_f32 shared shuffle_xor store store_pair store_vector warp_sum
 
-// layer_norm_layer_norm_0: layer_norm, %4 reduce_sum | %10 reduce_sum | %21 convert: results B, row_block over 768 each
+// layer_norm_layer_norm_0: layer_norm, %4 reduce_sum | %10 reduce_sum | %21 convert: results B of 768 each, by r:grid c:serial c:warp2 c:lane32 c:vector8
 FUSE_KERNEL(64, 16) layer_norm_layer_norm_0(global<const bf16> x, global<const float> gamma, global<const float> beta, global<bf16> t21) {
   FUSE_LOCAL(float, 16, h3);
   FUSE_LOCAL(float, 16, h8);

@@ -1,6 +1,6 @@
 // uses FUSE_KERNEL block_barrier divide_vector divisor_reciprocal global infinity_f32 kernel load load_vector local maximum shared shuffle_xor store store_vector warp_max warp_sum
 
-// softmax_softmax_0: softmax, %1 reduce_max | %5 reduce_sum | %7 div: results 1024, row_block over 1000 each
+// softmax_softmax_0: softmax, %1 reduce_max | %5 reduce_sum | %7 div: results 1024 of 1000 each, by r:grid c:serial c:warp4 c:lane32 c:vector4
 FUSE_KERNEL(128, 8) softmax_softmax_0(global<const float> x, global<float> t7) {
   FUSE_LOCAL(float, 8, hx);
   FUSE_LOCAL(float, 8, h4);
