@@ -103,9 +103,28 @@ TEST_CASE("Where paths meet their relations join", "[analysis][dependency]") {
   CHECK(relation_within(m.graph, x, square, {}).multiplicity == Multiplicity::none);
   CHECK(relation_within(m.graph, square, x, all).multiplicity == Multiplicity::none);
   CHECK(relation_within(m.graph, sum, sum, all).bijective());
+  const std::vector<NodeId> from_sum = {sum, wide, centred, square};
+  const ElementRelation behind = relation_within(m.graph, sum, square, all);
+  CHECK(to_string(behind) == to_string(analysis::relation_along(m.graph, from_sum)));
+  CHECK(behind.multiplicity == Multiplicity::one_to_many);
   const NodeId other = m.input("other", {f64, {4, 8}});
   CHECK(relation_within(m.graph, other, m.add(Op::neg, {x}), all_nodes(m.graph)).multiplicity ==
         Multiplicity::none);
+}
+
+TEST_CASE("Random numbers depend on where they stand, whatever is computed before and behind them",
+          "[analysis][dependency]") {
+  Maker m;
+  const NodeId seed = m.input("seed", {i64, {}}), offset = m.input("offset", {i64, {}});
+  const NodeId drawn =
+      m.add(Op::random_uniform, {m.add(Op::neg, {seed}), offset}, RandomAttr{3}, Type{f64, {4}});
+  const NodeId last = m.add(Op::neg, {drawn});
+  const std::string alone = to_string(analysis::element_relation(m.graph, drawn, 0));
+  for (const NodeId end : {drawn, last}) {
+    const ElementRelation relation = relation_within(m.graph, seed, end, all_nodes(m.graph));
+    CHECK(relation.general());
+    CHECK(to_string(relation) == alone);
+  }
 }
 
 TEST_CASE("A long path keeps its relation small", "[analysis][dependency]") {

@@ -75,6 +75,17 @@ TEST_CASE("collapse equality: products that no symbol can be replaced for", "[fa
   CHECK_FALSE(facts.equal(A, C));
 }
 
+TEST_CASE("of two equal products the one of the later symbols becomes the other", "[facts]") {
+  Graph g;
+  const DimRange range{.min = 1, .max = 1000};
+  const Dim A = g.dim("A", range), B = g.dim("B", range), C = g.dim("C", range), D = g.dim("D", range);
+  g.assume(equal(2 * A * B, C * D));
+  const Facts facts = facts_of(g);
+  CHECK(facts.canonical(C * D).to_string() == "2 * A * B");
+  CHECK(facts.canonical(A * B).to_string() == "A * B");
+  CHECK(facts.equal((A * B + C * D) / 3, A * B));
+}
+
 TEST_CASE("factors that two products share count once", "[facts]") {
   Graph g;
   const Dim A = g.dim("A"), B = g.dim("B"), C = g.dim("C");

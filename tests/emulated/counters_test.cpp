@@ -34,6 +34,14 @@ FUSE_KERNEL(64) vectors(global<const float> x, global<float> y) {
   load_vector(own, x, 4 * i);
   store_vector(y, 4 * i, own);
 }
+FUSE_KERNEL(32) late(global<const float> x, global<float> y) {
+  float s = 0.0f;
+  for (int k = 0; k < 2; ++k) {
+    if (k > 0 || threadIdx.x < 4) s = s + load(x, 8 * k);
+    block_barrier();
+  }
+  store(y, threadIdx.x, s);
+}
 )";
 
 struct Counted {
@@ -79,6 +87,16 @@ TEST_CASE("sectors of coalesced, strided and broadcast accesses", "[emulated]") 
     const auto broadcast = c.run("broadcast", 4, 0);
     CHECK(broadcast.params[0].loads == 512);
     CHECK(broadcast.params[0].load_sectors == 16);  // 8 warps, 2 accesses, one sector each
+  }
+}
+
+TEST_CASE("lanes that left out an access share the next one behind a barrier", "[emulated]") {
+  for (const std::uint64_t seed : {0, 5}) {
+    Counted c(seed, 1);
+    const auto late = c.run("late", 1, 0);
+    CHECK(late.params[0].loads == 4 + 32);
+    CHECK(late.params[0].load_sectors == 2);  // one by four lanes, one by all
+    CHECK(late.params[1].store_sectors == 4);
   }
 }
 

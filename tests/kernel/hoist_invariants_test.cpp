@@ -82,6 +82,21 @@ TEST_CASE("hoist_invariants leaves random numbers whose seed, offset or element 
   }
 }
 
+TEST_CASE("hoist_invariants leaves a pair one of whose values the loop changes", "[kernel]") {
+  enum : VarId { counted = 2, two };
+  const auto stay = [](VarId first, VarId second) {
+    return left([&](Looped& looped) {
+      looped.kernel.vars = {{"m", f32}, {"d", f32}, {"counted", f32}, {"two", f16, true}};
+      auto& body = looped.loop.body;
+      body.insert(body.begin() + 1, {Let{counted, Load{Looped::x, Dim::index("i", 8), {}}}, {}});
+      body.insert(body.begin() + 2, {Let{two, Pair{first, second}}, {}});
+    });
+  };
+  CHECK(stay(Looped::m, Looped::m) == 2);  // the store and `counted`
+  CHECK(stay(counted, Looped::m) == 3);
+  CHECK(stay(Looped::m, counted) == 3);
+}
+
 TEST_CASE("hoist_invariants leaves what the loop changes, or a loop that may not run", "[kernel]") {
   CHECK(left([](Looped&) {}) == 1);
   CHECK(left([](Looped& l) { std::get<Store>(l.loop.body[2].node).buffer = Looped::x; }) == 3);

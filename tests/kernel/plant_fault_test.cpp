@@ -3,7 +3,9 @@
 #include "ir/kernel/passes/plant_fault.hpp"
 
 #include <map>
+#include <utility>
 
+#include "ir/kernel/visit.hpp"
 #include "kernel/kernel_support.hpp"
 #include "pipeline.hpp"
 #include "schedule/usual_nests.hpp"
@@ -59,6 +61,28 @@ TEST_CASE("a serial loop of one statement may go one trip further", "[kernel]") 
   std::vector<std::string> names;
   for (const FaultSite& site : fault_sites({k})) names.push_back(to_string(site.fault));
   CHECK(names == std::vector<std::string>{"barrier.0", "extent.0+1", "extent.0-1"});
+}
+
+TEST_CASE("an array that is laid over another takes its accesses, and nobody else's", "[kernel]") {
+  using namespace fuse::kernel;
+  enum : BufferId { x, first, second };
+  for (const int elements : {8, 32}) {
+    INFO("the second has " << elements);
+    Kernel k;
+    k.buffers = {{"x", f32, Space::global, 64, false},
+                 {"first", f32, Space::shared, 16, true},
+                 {"second", f32, Space::shared, elements, true}};
+    for (const BufferId array : {first, second}) k.body.push_back({Store{array, 0, 0}, {}});
+    for (const BufferId buffer : {first, second, x}) k.body.push_back({Let{0, Load{buffer, 0, {}}}, {}});
+    std::vector<Kernel> kernels = {k};
+    REQUIRE(plant_fault(kernels, {.kind = PlantedFault::Kind::overlap}));
+    std::vector<BufferId> accessed;
+    for_each_stmt(std::as_const(kernels[0].body), [&](const Stmt& stmt) {
+      for_each_access(stmt, [&](BufferId buffer, bool) { accessed.push_back(buffer); });
+    });
+    const BufferId longer = elements > 16 ? second : first;
+    CHECK(accessed == std::vector<BufferId>{longer, longer, longer, longer, x});
+  }
 }
 
 TEST_CASE("a fault that is asked for and cannot be planted is an error", "[kernel]") {

@@ -145,7 +145,8 @@ def judge(suite, mutant):
             how = run([suite.bin / 'fuse_tests', '-a', '-f', names.name], number, PATIENCE * expected + GRACE, suite.tree,
                       tests=len(tests))
             if how:
-                return dict(mutant, killed='tests', by=how, seconds=round(time.time() - started, 1))
+                return dict(mutant, killed='tests', by=how.replace(f'{suite.tree}/', ''),
+                            seconds=round(time.time() - started, 1))
     for name, (command, always) in suite.rest.items():
         failed, end = failures(command, number, 900, suite.tree)
         how = min(failed - always, default=end)

@@ -55,6 +55,19 @@ TEST_CASE("doctor: the temporary directory and the compiler are told apart", "[r
 #endif
 }
 
+TEST_CASE("doctor: a device whose results are wrong does not work, and they are told",
+          "[runtime][emulated]") {
+#if FUSE_COMPILER_HAS_EMULATED
+  const Variable wrong("FUSE_FAULT", "rewrite.simplify.0");  // x * x + x * x
+  runtime::Diagnosis d;
+  runtime::try_device(d, "emulated", [] { return Device::emulated(); });
+  CHECK_FALSE(device_of(d, "emulated").works);
+  CHECK(device_of(d, "emulated").detail == "emulated h200, but a small graph failed");
+  REQUIRE(d.problems.size() == 1);
+  CHECK(d.problems[0].message == "emulated h200 computed 2, 8, 18, 32 of x * x + 1, not 2, 5, 10, 17");
+#endif
+}
+
 TEST_CASE("doctor: the directory that fuse keeps programs in is told", "[runtime][nvrtc]") {
   const runtime::TemporaryFolder folder;
   const auto cache = [] {

@@ -61,6 +61,11 @@ TEST_CASE("matrices that follow each other need one call", "[schedule][heads]") 
         "assembled %3 transpose by gemm %2: rows 96 apart, 12 matrices 8 apart");
 }
 
+TEST_CASE("of a matrix of one column no elements of a row stand apart", "[schedule][heads]") {
+  CHECK(choice_of(transposed({12}, 16, 1, {1, 2, 0})) ==
+        "assembled %3 transpose by gemm %2: rows 12 apart, 12 matrices 1 apart");
+}
+
 TEST_CASE("what a call cannot place is a step's", "[schedule][heads]") {
   CHECK(choice_of(transposed({2}, 16, 32, {0, 2, 1})) ==
         "copy %3 transpose because the elements of a row would stand 16 apart");
