@@ -152,7 +152,7 @@ check_pictures() {
   local graph file=$scratch/softmax.dot missing
   expect 0 '^wrote .*softmax\.dot$' 'plan --dot' "$fusec" plan examples/graphs/softmax.fuse --dot "$file"
   expect 0 '^  subgraph cluster_0 ' 'the picture has the kernel' cat "$file"
-  expect 0 'label="softmax_softmax_0\\lrow_block, grid B, block 1024\\l"' 'and its launch' cat "$file"
+  expect 0 'label="softmax_softmax_0\\lr:grid c:serial c:warp32 c:lane32 c:vector4, grid B, block 1024\\l"' 'and its launch' cat "$file"
   expect 0 '^3$' 'and its three passes' grep -c 'label="pass [012]"' "$file"
   expect 0 '^  k0_0_1_n4 -> k0_0_2_n7 .*dashed' 'and that exp is held to pass 2' cat "$file"
   expect 0 '^  k0_0_0_n0 -> k0_0_1_n3 .*dashed' 'and x to pass 1' cat "$file"
@@ -444,8 +444,8 @@ check_decisions() {
   expect 0 '^[1-9][0-9]* legal nests of [1-9][0-9]* structures were tried$' 'nests of a piece' \
     "$fusec" nests examples/graphs/transformer_block.fuse --piece 2 --count 0 --profile tiny3
   expect 2 "^error: --piece 1: the graph has 1 piece, 0" 'nests of a piece that is not there' "$fusec" nests $softmax --piece 1
-  sed -E 's/block = [0-9]+/block = 33/' "$text" >"$text.bad"
-  expect 2 "^error: decisions: line [0-9]+: block is '33'" 'a bad value names its line' \
+  sed -E 's/hold = [0-9]+/hold = 333/' "$text" >"$text.bad"
+  expect 2 "^error: decisions: line [0-9]+: hold is '333'" 'a bad value names its line' \
     "$fusec" plan "examples/graphs/$graph.fuse" --use-decisions "$text.bad"
   expect 2 "^error: .*nothing.decisions" 'a file of decisions that is not there' \
     "$fusec" plan "examples/graphs/$graph.fuse" --use-decisions "$scratch/nothing.decisions"

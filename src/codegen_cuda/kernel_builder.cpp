@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codegen_cuda/kernel_builder.hpp"
 
+#include <algorithm>
 #include <limits>
 #include <utility>
 
@@ -56,6 +57,15 @@ std::string KernelBuilder::unique(const std::string& base) {
 }
 
 BufferId KernelBuilder::buffer(std::string name, DType dtype, Space space, Dim elements, bool written) {
+  const auto fits = std::find_if(free_.begin(), free_.end(), [&](BufferId id) {
+    return space == Space::shared && kernel.buffers[id].dtype == dtype &&
+           kernel.buffers[id].elements == elements;
+  });
+  if (fits != free_.end()) {
+    const BufferId taken = *fits;
+    free_.erase(fits);
+    return taken;
+  }
   kernel.buffers.push_back({unique(c_identifier(name)), dtype, space, std::move(elements), written});
   return static_cast<BufferId>(kernel.buffers.size() - 1);
 }
@@ -108,6 +118,17 @@ void KernelBuilder::when(std::vector<IndexLess> conditions, const std::function<
   fill();
   sinks_.pop_back();
   sinks_.back()->push_back({If{std::move(conditions), std::move(body)}, origin});
+}
+
+void KernelBuilder::either(const Index& number, const std::function<void()>& zero,
+                           const std::function<void()>& other) {
+  const std::size_t first = kernel.buffers.size();
+  when({{number, 1}}, zero);
+  for (std::size_t id = first; id < kernel.buffers.size(); ++id) {
+    if (kernel.buffers[id].space == Space::shared) free_.push_back(static_cast<BufferId>(id));
+  }
+  when({{0, number}}, other);
+  free_.clear();
 }
 
 std::string KernelBuilder::component(const std::string& name, ReductionId reduction,

@@ -34,6 +34,9 @@ class KernelBuilder {
   /// Appends a compound statement whose body is what `fill` appends.
   void loop(kernel::For loop, const std::function<void()>& fill);
   void when(std::vector<kernel::IndexLess> conditions, const std::function<void()>& fill);
+  /// Appends what runs where the number is 0, and what runs else. Both have the same shared memory.
+  void either(const kernel::Index& number, const std::function<void()>& zero,
+              const std::function<void()>& other);
   /// A reduction of the table's op over elements of `element`.
   kernel::ReductionId reduction(ir::Op op, DType element);
   /// Of state (maximum, sum of exponentials below it): elements (x, 1) become (max x, sum exp(x - max x)).
@@ -53,6 +56,7 @@ class KernelBuilder {
   std::vector<std::vector<kernel::Stmt>*> sinks_;
   std::set<std::string> names_;
   std::map<std::string, int> next_;
+  std::vector<kernel::BufferId> free_{};  // shared memory of what does not run where this runs
 };
 
 }  // namespace fuse::codegen

@@ -36,33 +36,44 @@ class KernelLowering {
     declare_scratch(section.combines, false);
     declare_inputs(section);
     declare_scratch(section.leaves, true);
-    fill(launch, std::nullopt);
+    if (launch.tested.empty()) {
+      fill(launch, std::nullopt);
+    } else {
+      threads(launch, [&](const ThreadIndex& at) { fill(launch, at); });
+    }
     return finish();
   }
 
   /// All launches of the schedule, one behind the other.
   LoweredKernel joined() {
     const KernelSchedule& whole = schedule_.kernels.back();
+    runs_all_ = true;
     set_launch(whole);
     builder_.kernel.blocks_an_sm = schedule_.blocks_an_sm;
     for (const PhaseSchedule& phase : schedule_.phases) declare_phase(phase);
     counter_ = builder_.buffer("barrier", i32, Space::global, schedule::barrier_counters(schedule_), true);
     bindings_.emplace_back(Counter{});
-    const std::string block = builder_.unique("g"), warp = builder_.unique("warp"),
-                      lane = builder_.unique("lane");
-    const Dim grid = builder_.kernel.grid, warps = whole.block_threads / warp_size;
-    parallel(Parallel::grid, block, grid, [&] {
-      parallel(Parallel::warp, warp, warps, [&] {
-        parallel(Parallel::lane, lane, warp_size, [&] {
-          const ThreadIndex at{Dim::index(block, grid), Dim::index(warp, warps), Dim::index(lane, warp_size)};
-          for (const PhaseSchedule& phase : schedule_.phases) fill(phase, at);
-        });
-      });
+    threads(whole, [&](const ThreadIndex& at) {
+      for (const PhaseSchedule& phase : schedule_.phases) fill(phase, at);
     });
     return finish();
   }
 
  private:
+  /// All threads of the launch.
+  void threads(const KernelSchedule& launch, const std::function<void(const ThreadIndex&)>& fill) {
+    const std::string block = builder_.unique("g"), warp = builder_.unique("warp"),
+                      lane = builder_.unique("lane");
+    const Dim grid = builder_.kernel.grid, warps = launch.block_threads / warp_size;
+    parallel(Parallel::grid, block, grid, [&] {
+      parallel(Parallel::warp, warp, warps, [&] {
+        parallel(Parallel::lane, lane, warp_size, [&] {
+          fill({Dim::index(block, grid), Dim::index(warp, warps), Dim::index(lane, warp_size)});
+        });
+      });
+    });
+  }
+
   void set_launch(const KernelSchedule& launch) {
     Kernel& kernel = builder_.kernel;
     kernel.block_threads = launch.block_threads;
@@ -137,30 +148,64 @@ class KernelLowering {
     return {std::move(builder_.kernel), std::move(bindings_), std::move(extents_)};
   }
 
+  /// What the launch does; where it tests symbols, by vectors or one by one.
   void fill(const KernelSchedule& launch, const std::optional<ThreadIndex>& joined) {
+    const std::map<NodeId, BufferId> outputs = declare_outputs(launch);
+    if (launch.tested.empty()) return fill(*phase_, launch, joined, outputs);
+    Index rests = 0;
+    for (const Dim& symbol : launch.tested) rests = rests + rename(symbol) % launch.vector;
+    const bool joins = launch.role == KernelSchedule::Role::joined;
+    const std::size_t number = joins ? phase_->kernels.size() - 1 : launch.section;
+    builder_.at(phase_->segment.root);
+    builder_.either(
+        rests, [&] { as_multiples(launch, [&] { fill(*phase_, launch, joined, outputs); }); },
+        [&] {
+          const PhaseSchedule alone = without_vectors(*phase_);
+          fill(alone, alone.kernels[number], joined, outputs);
+        });
+  }
+
+  /// With what is tested named as multiples of the vector: so every index shows what divides it.
+  void as_multiples(const KernelSchedule& launch, const std::function<void()>& fill) {
+    const auto before = renamed_;
+    for (const Dim& symbol : launch.tested) {
+      const std::int64_t vector = launch.vector;
+      const std::string name = builder_.unique(c_identifier(fmt::format("{}_over{}", symbol.name(), vector)));
+      builder_.append(Bind{name, rename(symbol) / vector});
+      const DimRange range = ir::quotient_range(
+          {.name = name, .range = {symbol.min(), symbol.max(), symbol.hint()}, .factor = vector});
+      renamed_.insert_or_assign(std::string(symbol.name()), vector * Dim::symbol(name, range));
+    }
+    fill();
+    renamed_ = before;
+  }
+
+  void fill(const PhaseSchedule& phase, const KernelSchedule& launch,
+            const std::optional<ThreadIndex>& joined, const std::map<NodeId, BufferId>& outputs) {
     const auto rename = [this](const Dim& dim) { return this->rename(dim); };
     std::map<NodeId, BufferId> inputs;
-    for (const NodeId input : phase_->segment.inputs) {
+    for (const NodeId input : phase.segment.inputs) {
       if (const auto found = buffers_.find(input); found != buffers_.end()) inputs.insert(*found);
     }
     ElementLowering elements(graph_, builder_, inputs, rename);
     const auto first = scratch_.begin() + static_cast<std::ptrdiff_t>(first_scratch_);
     Lowering lowering{.graph = graph_,
-                      .phase = *phase_,
+                      .phase = phase,
                       .launch = launch,
-                      .section = phase_->sections[launch.section],
+                      .section = phase.sections[launch.section],
                       .builder = builder_,
                       .elements = elements,
                       .rename = rename,
-                      .outputs = declare_outputs(launch),
-                      .scratch = {first, first + static_cast<std::ptrdiff_t>(phase_->scratch.size())},
+                      .outputs = outputs,
+                      .scratch = {first, first + static_cast<std::ptrdiff_t>(phase.scratch.size())},
                       .results = rename(launch.results),
                       .reduced = rename(launch.reduced),
+                      .blocks = runs_all_ ? builder_.kernel.grid : rename(launch.grid),
                       .joined = joined,
                       .row_barrier = [this] { row_barrier(); }};
-    builder_.at(phase_->segment.root);
-    if (schedule::walks_tiles(phase_->choices)) return lower_tiles(lowering);
-    switch (info(graph_[schedule::dominant(phase_->segment)].op).relation) {
+    builder_.at(phase.segment.root);
+    if (schedule::walks_tiles(phase.choices)) return lower_tiles(lowering);
+    switch (info(graph_[schedule::dominant(phase.segment)].op).relation) {
       case ir::Relation::reduce:
         return lower_rows(lowering);
       case ir::Relation::scan:
@@ -278,6 +323,7 @@ class KernelLowering {
   BufferId counter_ = 0;
   std::map<std::string, Dim, std::less<>> renamed_;
   std::vector<std::pair<Dim, Dim>> symbols_;
+  bool runs_all_ = false;  // the launches of the schedule, one behind the other
   std::vector<Binding> bindings_;
   std::vector<Dim> extents_;
 };

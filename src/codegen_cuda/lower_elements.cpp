@@ -25,6 +25,8 @@ void lower_elements(Lowering& to) {
   KernelBuilder& builder = to.builder;
   const int threads = to.launch.block_threads;
   const Dim groups = to.results / to.launch.vector;
+  // That a thread takes one after another, a block apart (without_vectors).
+  const int in_turns = static_cast<int>(units_of(to.launch.nest.splits, 'r', schedule::Level::serial));
   const std::string base = to.launch.vector == 1 ? "i" : "g";
   const auto element = [&](const std::string& name, const Index& number) {
     const Index group = to.bind(name, number, groups);
@@ -40,9 +42,16 @@ void lower_elements(Lowering& to) {
     });
   };
   const std::string block = builder.unique("b");
-  if (to.joined || to.rename(to.launch.tiles) != builder.kernel.grid) {
+  if (to.joined || to.rename(to.launch.tiles) != to.blocks) {
     return to.threads(block, [&](const ThreadIndex& at) {
-      element(builder.unique(base), at.block * threads + at.warp * warp_size + at.lane);
+      const Index thread = at.warp * warp_size + at.lane;
+      if (in_turns == 1) return element(builder.unique(base), at.block * threads + thread);
+      const std::string turn = builder.unique("k");
+      builder.loop({.name = turn, .begin = 0, .end = in_turns, .unrolled = true, .body = {}}, [&] {
+        to.elements.enter_scope();
+        element(builder.unique(base), (at.block * in_turns + Dim::index(turn, in_turns)) * threads + thread);
+        to.elements.leave_scope();
+      });
     });
   }
   // Threads that share nothing: the emulated device runs them as a plain loop.

@@ -29,7 +29,6 @@ void Lowering::threads(const std::string& block, const std::function<void(const 
       fill({tile, at.warp, at.lane});
       elements.leave_scope();
     };
-    const Dim& blocks = builder.kernel.grid;
     if (tiles == blocks) return body(at.block);
     const char walked = launch.nest.dims[1].name;
     const bool keeps_columns = launch.role == KernelSchedule::Role::partial && has_columns(phase.segment);

@@ -32,6 +32,7 @@ struct Lowering {
   std::map<ir::NodeId, kernel::BufferId> outputs{};  ///< of what the launch stores
   std::vector<kernel::BufferId> scratch{};           ///< of the phase's arrays, in order
   Dim results{}, reduced{};                          ///< KernelSchedule's, by the kernel's names
+  Dim blocks{};                                      ///< of the launch, or of the kernel that runs several
   /// In a kernel of several launches: the thread, whose block takes every n-th block of the launch.
   std::optional<ThreadIndex> joined{};
   /// Of such a kernel: blocks that share a row wait for each other.

@@ -27,6 +27,18 @@ constexpr int lanes_of_line = 8;        // whose accesses of 16 bytes are a cach
 constexpr int sector_bytes = 32;        // that memory moves at a time
 constexpr int usual_trips = 32;         // elements that a lane of few walks: its share of combining is small
 
+/// The widest that divides rows of the usual length: what a kernel tests mostly holds.
+int usual_vector(const ir::Graph& graph, const Segment& segment) {
+  int vector = widest_vector(graph, segment);
+  const auto holds = [&] {
+    const std::vector<Dim> tested = symbols_to_test(graph, segment, vector);
+    return std::all_of(tested.begin(), tested.end(),
+                       [&](const Dim& symbol) { return symbol.hint() % vector == 0; });
+  };
+  while (vector > 1 && !holds()) vector /= 2;
+  return vector;
+}
+
 /// The widest that leaves threads for half of the device, and as many as share a row.
 int vector_of(const ir::Graph& graph, const Segment& segment, std::int64_t rows, std::int64_t row,
               const Target& target) {
@@ -36,7 +48,7 @@ int vector_of(const ir::Graph& graph, const Segment& segment, std::int64_t rows,
                                         ? row / fewest_lanes
                                         : std::numeric_limits<std::int64_t>::max();
   if (elements < wanted) return 1;
-  int vector = widest_vector(graph, segment);
+  int vector = usual_vector(graph, segment);
   while (vector > 2 && elements / vector < wanted) vector /= 2;
   while (vector > 1 && vector > side_by_side) vector /= 2;
   return vector;
@@ -445,7 +457,7 @@ std::optional<Choices> side_by_side(const ir::Graph& graph, const Segment& segme
 Choices widened(const ir::Graph& graph, const Segment& segment, Choices choices) {
   const Dim row = product(loop_shape(graph, segment).reduced);
   const std::int64_t trips = row_trips(row, choices);
-  const int widest = trips > 0 ? widest_vector(graph, segment) : 1;
+  const int widest = trips > 0 ? usual_vector(graph, segment) : 1;
   for (Choices wider = choices; wider.vector() < widest; choices = wider) {
     wider.set('c', Level::vector, 2 * std::int64_t{wider.vector()});
     if (row_trips(row, wider) > trips) break;

@@ -11,7 +11,11 @@ namespace fuse::schedule {
 int aimed_blocks(const KernelSchedule& launch, std::int64_t shared_bytes, int least, const Target& target) {
   constexpr int assumed_threads = 1024;
   constexpr int few_registers = 16;  // so that they bound nothing
-  const std::int64_t assumed = assumed_threads / std::max(1, launch.block_threads);
+  const int threads = std::max(1, launch.block_threads);
+  const std::int64_t assumed =
+      launch.registers == 0
+          ? assumed_threads / threads
+          : blocks_per_sm({.blocks = 1, .threads = threads, .registers = launch.registers}, target);
   const std::int64_t busy = (launch.grid.max() - 1) / target.sms + 1;
   const std::int64_t places = blocks_per_sm({.blocks = 1,
                                              .threads = launch.block_threads,

@@ -193,6 +193,7 @@ KernelSchedule combining(char kept, const Dim& values, const Choices& choices, i
                          .block_threads = choices.blocks > 0
                                               ? choices.block_threads()
                                               : std::min(most_threads, choices.block_threads()),
+                         .registers = choices.registers,
                          .section = 1};
   combine.nest.dims = {{kept, values}, {'p', choices.parts()}};
   return combine;
@@ -253,8 +254,10 @@ std::vector<Nest::LoopDim> loop_dims(const ir::Graph& graph, const Segment& segm
 }  // namespace
 
 std::vector<KernelSchedule> launches(const ir::Graph& graph, const Segment& segment, const Choices& choices) {
-  KernelSchedule kernel{
-      .block_threads = choices.block_threads(), .vector = choices.vector(), .cluster = choices.cluster()};
+  KernelSchedule kernel{.block_threads = choices.block_threads(),
+                        .vector = choices.vector(),
+                        .cluster = choices.cluster(),
+                        .registers = choices.registers};
   const Form form = form_of(graph, segment);
   if (form == Form::element) {
     const NodeId stored = segment.in_place ? graph[segment.root].operands[1] : segment.root;
@@ -318,6 +321,13 @@ void hold(const ir::Graph& graph, PhaseSchedule& phase) {
   if (!phase.held.empty()) phase.trips = static_cast<int>(trips);
 }
 
+bool is_joined(const KernelSchedule& kernel) { return kernel.role == KernelSchedule::Role::joined; }
+
+bool has_vectors(const Nest& nest) {
+  return std::any_of(nest.splits.begin(), nest.splits.end(),
+                     [](const Split& split) { return split.level == Level::vector; });
+}
+
 PhaseSchedule schedule_of(const ir::Graph& graph, const Segment& cut, const Choices& choices,
                           const analysis::Facts& facts) {
   PhaseSchedule phase{.segment = staged(graph, cut, choices), .choices = choices};
@@ -325,15 +335,16 @@ PhaseSchedule schedule_of(const ir::Graph& graph, const Segment& cut, const Choi
   phase.sections = sections_of(graph, segment, choices);
   phase.kernels = launches(graph, segment, choices);
   phase.scratch = scratch_of(graph, segment, choices);
+  const std::vector<Dim> tested =
+      walks_tiles(choices) ? std::vector<Dim>() : symbols_to_test(graph, segment, choices.vector());
   for (KernelSchedule& kernel : phase.kernels) {
+    if (is_joined(kernel) || has_vectors(kernel.nest)) kernel.tested = tested;
     const bool parted = splits_rows(choices) || kernel.role == KernelSchedule::Role::partial;
     kernel.index_type = index_type(graph, facts, segment, kernel, parted ? choices.parts() : 1);
   }
   hold(graph, phase);
   return phase;
 }
-
-bool is_joined(const KernelSchedule& kernel) { return kernel.role == KernelSchedule::Role::joined; }
 
 /// One kernel of several phases: all launches of theirs but those that joined one phase, then what joins all.
 std::vector<KernelSchedule> launches_of(const std::vector<PhaseSchedule>& phases,
@@ -361,6 +372,26 @@ int joined_blocks(const KernelChoices& choices) {
 }
 
 }  // namespace
+
+PhaseSchedule without_vectors(PhaseSchedule phase) {
+  phase.choices.set('c', Level::vector, 1);
+  for (KernelSchedule& kernel : phase.kernels) {
+    if (kernel.tested.empty()) continue;
+    std::vector<Split>& splits = kernel.nest.splits;
+    // Of elements that nobody walks, a block has as many as before: each thread some that lie a block apart.
+    const std::int64_t in_turns = units_of(splits, 'r', Level::vector);
+    splits = with_units(with_units(std::move(splits), 'c', Level::vector, 1), 'r', Level::vector, 1);
+    if (in_turns > 1) {
+      const auto warps = std::find_if(splits.begin(), splits.end(), [](const Split& split) {
+        return split.level == Level::warp || split.level == Level::lane;
+      });
+      splits.insert(warps, {'r', Level::serial, in_turns});
+    }
+    kernel.tested.clear();
+    kernel.vector = 1;
+  }
+  return phase;
+}
 
 std::int64_t row_groups(const PhaseSchedule& phase) {
   const Choices& choices = phase.choices;
@@ -400,6 +431,19 @@ std::string loops_text(const KernelSchedule& kernel) {
   return is_joined(kernel) ? "its launches, one behind the other" : to_string(kernel.nest);
 }
 
+namespace {
+
+/// ", by vectors where S and T are multiples of 4"
+std::string tested_text(const KernelSchedule& kernel) {
+  std::string names;
+  for (const Dim& symbol : kernel.tested) names += (names.empty() ? "" : " and ") + symbol.to_string();
+  if (names.empty()) return "";
+  return fmt::format(", by vectors where {} {} of {}", names,
+                     kernel.tested.size() == 1 ? "is a multiple" : "are multiples", kernel.vector);
+}
+
+}  // namespace
+
 std::string print(const ir::Graph& graph, const Schedule& schedule) {
   std::string text =
       fmt::format("schedule of piece {} {}   choices {{{}}}\n", graph.value_name(schedule.piece.root),
@@ -427,7 +471,8 @@ std::string print(const ir::Graph& graph, const Schedule& schedule) {
     text += fmt::format("  {}: results {}  reduced {}  grid {} x {}  index {}\n", role,
                         kernel.results.to_string(), kernel.reduced.to_string(), kernel.grid.to_string(),
                         kernel.block_threads, fuse::to_string(kernel.index_type));
-    if (!kernel.nest.splits.empty()) text += fmt::format("    nest {}\n", to_string(kernel.nest));
+    if (!kernel.nest.splits.empty())
+      text += fmt::format("    nest {}{}\n", to_string(kernel.nest), tested_text(kernel));
   }
   for (std::size_t i = 0, same = 1; i < schedule.scratch.size(); i += same, same = 1) {
     const Dim& elements = schedule.scratch[i].elements;
@@ -470,6 +515,10 @@ std::string defect_of(const ir::Graph& graph, const Segment& segment, const Choi
   if (const std::string shared = defect_of_shared_hold(graph, segment, choices); !shared.empty())
     return fmt::format("{} elements of a row in shared memory, {}", choices.shared_hold, shared);
   if (choices.packed && choices.hold == 0) return "packed stands beside hold";
+  const Residency block{.blocks = 1, .threads = choices.block_threads(), .registers = choices.registers};
+  if (choices.registers > 0 && blocks_per_sm(block, target) == 0)
+    return fmt::format("{} registers: {} has {} for a block of {} threads", choices.registers, target.name,
+                       target.registers_per_sm, choices.block_threads());
   if (has_columns(segment) && !columns_fit(graph, segment, choices)) return "columns that no thread can keep";
   return "";
 }
@@ -511,6 +560,8 @@ std::string defect_of(const ir::Graph& graph, const Schedule& schedule, const Ta
     if (const std::string defect = defect_of(graph, phase, target); !defect.empty()) return defect;
     if (phase.choices.block_threads() != schedule.choices.block_threads())
       return "phases of different blocks";
+    if (phase.choices.registers != schedule.phases[0].choices.registers)
+      return "phases of different registers";
   }
   if (schedule.kernels.empty()) return "no launch";
   if (schedule.kernels.size() != launches_of(schedule.phases, schedule.choices).size())

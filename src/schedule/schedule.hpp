@@ -31,8 +31,12 @@ struct KernelSchedule {
   Dim grid{};     ///< blocks
   int block_threads = 256;
   int vector = 1;  ///< Choices', of launches that walk what the piece reads
+  /// Symbols that the kernel tests: where one is no multiple of the vector, its threads walk one element at a
+  /// time (without_vectors).
+  std::vector<Dim> tested{};
   DType index_type = i64;
   int cluster = 1;          ///< blocks of a cluster; 1: none
+  int registers = 0;        ///< Choices'
   int aimed_blocks = 1;     ///< that a multiprocessor is to hold at a time (launch_bounds.hpp)
   std::size_t phase = 0;    ///< of the piece
   std::size_t section = 0;  ///< of the phase, which the launch is; a joined kernel runs all
@@ -88,6 +92,8 @@ std::int64_t shared_bytes(const ir::Graph&, const Segment&, const Choices&);
 std::int64_t shared_bytes(const ir::Graph&, const Piece&, const KernelChoices&);
 /// The launches of a segment as a kernel of its own, their index types left open.
 std::vector<KernelSchedule> launches(const ir::Graph&, const Segment&, const Choices&);
+/// The same where vectors divide nothing: a thread takes one element at a time, and blocks as many as before.
+PhaseSchedule without_vectors(PhaseSchedule);
 /// Pure: same arguments, same schedule. The piece is a kernel piece; the choices fit it.
 Schedule make_schedule(const ir::Graph&, const Piece&, const KernelChoices&, const Target&,
                        const analysis::Facts& facts = analysis::Facts());

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -26,13 +27,18 @@ enum class Neighbours : std::uint8_t { same, side_by_side, apart };
 
 class Walker {
  public:
-  /// `walked`: elements that the loops visit.
-  Walker(const ir::Graph& graph, const Segment& segment, std::int64_t walked)
+  /// `walked`: elements that the loops visit. `tested`: a kernel may ask whether symbols are multiples.
+  Walker(const ir::Graph& graph, const Segment& segment, std::int64_t walked, bool tested = false)
       : graph_(graph), walked_(walked), inputs_(segment.inputs.begin(), segment.inputs.end()) {
     for (const ir::Symbol& symbol : graph.symbols) {
-      if (symbol.factor == 1) continue;
-      multiples_.emplace(symbol.name, symbol.factor * Dim::symbol(symbol.name, quotient_range(symbol)));
+      ir::Symbol multiple = symbol;
+      if (symbol.factor > 1) known_.emplace(symbol.name, as_multiple(symbol));
+      if (tested && symbol.factor <= symbol.range.max / most_elements) {
+        multiple.factor = std::lcm(symbol.factor, std::int64_t{most_elements});
+      }
+      if (tested && has_multiple(multiple)) assumed_.emplace(symbol.name, as_multiple(multiple));
     }
+    if (!tested) assumed_ = known_;
   }
 
   /// Visits what neighbouring elements of the value are computed of; false where some of it lies apart.
@@ -71,14 +77,39 @@ class Walker {
 
   int width() const { return width_; }
 
+  /// The symbols of all that has to be a multiple of `vector` and is not known to be one.
+  std::vector<Dim> symbols_to_test(int vector) const {
+    std::vector<Dim> symbols;
+    for (const Dim& dim : asked_) {
+      if (is_multiple(dim, vector, known_)) continue;
+      for (const Dim& symbol : dim.symbols()) {
+        if (std::find(symbols.begin(), symbols.end(), symbol) == symbols.end()) symbols.push_back(symbol);
+      }
+    }
+    return symbols;
+  }
+
  private:
-  /// Of the width, whatever values symbols have.
-  bool is_multiple(const Dim& dim) const {
+  using Multiples = std::map<std::string, Dim, std::less<>>;  // symbols by their quotients
+
+  static Dim as_multiple(const ir::Symbol& symbol) {
+    return symbol.factor * Dim::symbol(symbol.name, quotient_range(symbol));
+  }
+  static bool has_multiple(const ir::Symbol& symbol) {
+    return symbol.range.max / symbol.factor * symbol.factor >= std::max<std::int64_t>(symbol.range.min, 1);
+  }
+
+  static bool is_multiple(const Dim& dim, int of, const Multiples& multiples) {
     const Dim by_quotients = dim.substitute([&](std::string_view name) {
-      const auto found = multiples_.find(name);
-      return found == multiples_.end() ? nullptr : &found->second;
+      const auto found = multiples.find(name);
+      return found == multiples.end() ? nullptr : &found->second;
     });
-    return (by_quotients % width_).is(0);
+    return (by_quotients % of).is(0);
+  }
+  /// Of the width, whatever values symbols have, but for what is tested.
+  bool is_multiple(const Dim& dim) {
+    asked_.push_back(dim);
+    return is_multiple(dim, width_, assumed_);
   }
 
   Neighbours of_operand(const ir::Node& node, std::size_t operand) {
@@ -126,30 +157,47 @@ class Walker {
   const ir::Graph& graph_;
   const std::int64_t walked_;
   const std::unordered_set<NodeId> inputs_;
-  std::map<std::string, Dim, std::less<>> multiples_;  // symbols as multiples of their quotients
+  Multiples known_, assumed_;
+  std::vector<Dim> asked_;
   std::unordered_set<NodeId> seen_;
   int width_ = most_elements;
 };
 
 }  // namespace
 
-int widest_vector(const ir::Graph& graph, const Segment& segment) {
+namespace {
+
+/// What neighbours of a segment that walks along memory need; none where they lie apart.
+std::optional<Walker> walked(const ir::Graph& graph, const Segment& segment) {
   const ir::Node& leader = graph[dominant(segment)];
   const Relation relation = info(leader.op).relation;
-  if (segment.in_place || relation == Relation::scan) return 1;
+  if (segment.in_place || relation == Relation::scan) return std::nullopt;
   const bool reduces = relation == Relation::reduce;
-  if (reduces && !loop_shape(graph, segment).inner) return 1;
-  const std::vector<Dim>& walked = (reduces ? graph[leader.operands[0]] : leader).type.dims;
-  Walker walker(graph, segment, product(walked).hint());
+  if (reduces && !loop_shape(graph, segment).inner) return std::nullopt;
+  const std::vector<Dim>& dims = (reduces ? graph[leader.operands[0]] : leader).type.dims;
+  Walker walker(graph, segment, product(dims).hint(), true);
   const std::vector<NodeId>& results = segment.results;
   for (const Stage& stage : segment.stages) {
     if (!walks(stage.form)) continue;
     const bool stores = stage.form == Stage::Form::element;
     if (stores && std::find(results.begin(), results.end(), stage.root) != results.end())
       walker.narrow(graph[stage.root], true);
-    if (!walker.visit(element_of(graph, stage))) return 1;
+    if (!walker.visit(element_of(graph, stage))) return std::nullopt;
   }
-  return walker.width();
+  return walker;
+}
+
+}  // namespace
+
+int widest_vector(const ir::Graph& graph, const Segment& segment) {
+  const std::optional<Walker> walker = walked(graph, segment);
+  return walker ? walker->width() : 1;
+}
+
+std::vector<Dim> symbols_to_test(const ir::Graph& graph, const Segment& segment, int vector) {
+  const bool late = vector > 1 && !graph.symbols.empty();
+  const std::optional<Walker> walker = late ? walked(graph, segment) : std::nullopt;
+  return walker ? walker->symbols_to_test(vector) : std::vector<Dim>();
 }
 
 int widest_row_vector(const ir::Graph& graph, const Segment& segment) {

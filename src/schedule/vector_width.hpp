@@ -7,15 +7,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <vector>
+
 #include "ir/graph.hpp"
 #include "schedule/partition.hpp"
 #include "schedule/transposed.hpp"
 
 namespace fuse::schedule {
 
-/// The largest for a piece of one phase, a power of two that is known to divide the innermost extent; 1:
-/// there is none.
+/// The largest for a piece of one phase, a power of two that divides the innermost extent; 1: there is none.
+/// It need not be known to: a kernel may test its symbols (symbols_to_test).
 int widest_vector(const ir::Graph&, const Segment&);
+/// Symbols that a kernel has to test: where all are multiples of the vector, its threads walk by vectors,
+/// else one element at a time. None: vectors divide the innermost extent whatever the values of symbols.
+std::vector<Dim> symbols_to_test(const ir::Graph&, const Segment&, int vector);
 /// Of rows that lie side by side in memory, where a reduction walks down columns: how many a thread may take;
 /// 1 where memory runs along what is reduced.
 int widest_row_vector(const ir::Graph&, const Segment&);

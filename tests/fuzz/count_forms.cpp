@@ -153,6 +153,9 @@ Forms forms_of_schedule(const ir::Graph& graph, const schedule::Schedule& schedu
     return kernel.role == schedule::KernelSchedule::Role::joined;
   };
   if (std::any_of(schedule.kernels.begin(), schedule.kernels.end(), joined)) forms |= bit(Form::grid_barrier);
+  const auto tests = [](const schedule::KernelSchedule& kernel) { return !kernel.tested.empty(); };
+  if (std::any_of(schedule.kernels.begin(), schedule.kernels.end(), tests))
+    forms |= bit(Form::tested_vectors);
   return forms;
 }
 

@@ -168,6 +168,7 @@ schedule::Choices random_list(std::uint64_t seed, bool tiles) {
   if (random.chance(0.1)) splits[random.below(splits.size())].extent = random.between(0, 33);
   schedule::Choices choices{.splits = std::move(splits)};
   if (random.chance(0.15)) choices.blocks = static_cast<int>(random.between(1, 12));
+  if (random.chance(0.1)) choices.registers = static_cast<int>(random.pick({16, 32, 64, 128}));
   if (random.chance(0.25)) choices.hold = random.pick({4, 16, 64});
   if (choices.hold > 0) choices.packed = random.chance(0.3);
   if (choices.hold == 0 && random.chance(0.12)) choices.shared_hold = random.pick({8, 24, 96, 192});

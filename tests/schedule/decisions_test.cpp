@@ -236,6 +236,10 @@ TEST_CASE("a text that is no decisions names its line, and what would be right",
   CHECK(edited("{nest = t:grid y:serial y:warp8 x:lane32}").find("cannot run so") != std::string::npos);
   CHECK(edited("{nest = r:grid c:serial c:warp64 c:lane32}").find("a block of 2048 threads") !=
         std::string::npos);
+  CHECK(edited("{" + nest + ", registers = 15}").find(line + "registers is '15'") != std::string::npos);
+  CHECK(edited("{nest = r:grid c:serial c:warp32 c:lane32, registers = 72}")
+            .find("72 registers: h200 has 65536 for a block of 1024 threads") != std::string::npos);
+  CHECK(edited("{nest = r:grid c:serial c:warp32 c:lane32, registers = 32}") == "no error");
   CHECK(edited("{" + nest + ", packed}").find("packed stands beside hold") != std::string::npos);
   CHECK(edited("{" + nest + " c:vector4, shared_hold = 7}").find("which are no multiple of 4") !=
         std::string::npos);
@@ -341,6 +345,9 @@ TEST_CASE("choices that anybody writes are refused, or a kernel has them", "[sch
             },
             [&] {
               phase.shared_hold = static_cast<int>(random.pick({64, 4096, 1 << 20}));
+            },
+            [&] {
+              phase.registers = static_cast<int>(random.pick({0, 16, 64, 255}));
             },
             [&] { phase.online = !phase.online; },
             [&] { phase.across = !phase.across; },

@@ -23,6 +23,18 @@ TEST_CASE("a multiprocessor is to hold 1024 threads", "[schedule]") {
   CHECK(aimed(B, 1024) == 1);
 }
 
+TEST_CASE("a number of registers says how many threads a multiprocessor is to hold", "[schedule]") {
+  const auto by = [](int registers, int threads) {
+    return aimed_blocks({.grid = 10000, .block_threads = threads, .registers = registers}, 0, 1,
+                        target_profile("h200"));
+  };
+  CHECK(by(32, 1024) == 2);
+  CHECK(by(64, 1024) == 1);
+  CHECK(by(32, 256) == 8);
+  CHECK(by(128, 256) == 2);
+  CHECK(by(255, 256) == 1);
+}
+
 TEST_CASE("a grid without blocks for that leaves more registers", "[schedule]") {
   const Dim B = Dim::symbol("B", {.min = 1, .max = 200});
   CHECK(aimed(132, 128) == 1);

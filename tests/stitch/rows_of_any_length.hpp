@@ -25,12 +25,17 @@ inline double row_loads(const Graph& g, const char* profile, std::int64_t n) {
   return static_cast<double>(traffic.large_values.load) / static_cast<double>(300 * n * 4);
 }
 
+/// A chooser of the same choices for every piece.
+inline auto chooses(const schedule::Choices& choices) {
+  return [choices](const ir::Graph&, const schedule::Piece&, const Target&) {
+    return schedule::KernelChoices{{choices}};
+  };
+}
+
 /// As the oracle of generated programs judges it, with these choices for every piece.
 inline fuzz::Outcome outcome(const Graph& g, const fuzz::RunOptions& options,
                              const schedule::Choices& choices) {
-  fuzz::Batch batch({case_of(g, options)}, {}, [&](const ir::Graph&, const schedule::Piece&, const Target&) {
-    return schedule::KernelChoices{{choices}};
-  });
+  fuzz::Batch batch({case_of(g, options)}, {}, chooses(choices));
   return batch.run(0);
 }
 

@@ -5,8 +5,7 @@
 
 #include "schedule/schedule_support.hpp"
 #include "schedule/usual_nests.hpp"
-#include "stitch/stitch_support.hpp"
-#include "support/stitch_cases.hpp"
+#include "stitch/rows_of_any_length.hpp"
 
 using namespace fuse;        // NOLINT
 using namespace fuse::test;  // NOLINT
@@ -25,13 +24,6 @@ Graph normalised(std::int64_t rows, std::int64_t columns) {
   g.output("mean", average);
   g.output("place", argmax(x, 1));
   return g;
-}
-
-/// The same for every piece.
-auto chooses(const Choices& choices) {
-  return [choices](const ir::Graph&, const schedule::Piece&, const Target&) {
-    return schedule::KernelChoices{{choices}};
-  };
 }
 
 Compiled chosen(const Graph& g, const char* profile, const Choices& choices) {

@@ -194,8 +194,7 @@ class StepsPainter {
     const auto* kernel = std::get_if<schedule::KernelStep>(&step.work);
     if (kernel == nullptr) return std::holds_alternative<schedule::CopyStep>(step.work) ? "copy" : "memset";
     if (kernel->kernel >= origins_.size()) return "a custom kernel, grid " + kernel->grid.to_string();
-    return fmt::format("kernel, {}, {} blocks of {} threads", loops_text(*origins_[kernel->kernel].launch),
-                       kernel->grid.to_string(),
+    return fmt::format("kernel, {} blocks of {} threads", kernel->grid.to_string(),
                        compiled_.stages.source.kernels[kernel->kernel].block_threads);
   }
 
