@@ -1,10 +1,10 @@
 // Lowering: a launch of a schedule becomes a kernel. Decides nothing: its nest says who computes what.
 //
-// Before:  schedule  whole row_warp: results B  reduced 1024  grid (B + 3) / 4 x 128
-// After:   for b @grid { for w @warp { bind row = 4 b + w; if row < B { declare s; for lane @lane { for c in
-// [lane, 1024)
-//          by 32 { let v = load x[1024 row + c]; combine s, v } } warp_combine s; if lane < 1 { store
-//          out[row] = s } } } }
+// Before:  schedule whole: results B  reduced 1024  grid (B + 3) / 4 x 128
+//            nest r:grid r:warp4 c:serial c:lane32
+// After:   for b @grid { for w @warp { bind row = 4 b + w; if row < B { declare s; for lane @lane {
+//            for c in [lane, 1024) by 32 { let v = load x[1024 row + c]; combine s, v } }
+//            warp_combine s; if lane < 1 { store out[row] = s } } } }
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -20,12 +20,12 @@
 namespace fuse::schedule {
 namespace {
 
-constexpr int row_warp_limit = 1024;    // elements of a row that a warp walks in 32 steps
-constexpr int row_block_limit = 16384;  // and a block of 256 in 64
-constexpr int fewest_lanes = 2;         // that share a row
-constexpr int lanes_of_line = 8;        // whose accesses of 16 bytes are a cache line
-constexpr int sector_bytes = 32;        // that memory moves at a time
-constexpr int usual_trips = 32;         // elements that a lane of few walks: its share of combining is small
+constexpr int lanes_limit = 1024;   // elements of a row that a warp walks in 32 steps
+constexpr int block_limit = 16384;  // and a block of 256 in 64
+constexpr int fewest_lanes = 2;     // that share a row
+constexpr int lanes_of_line = 8;    // whose accesses of 16 bytes are a cache line
+constexpr int sector_bytes = 32;    // that memory moves at a time
+constexpr int usual_trips = 32;     // elements that a lane of few walks: its share of combining is small
 
 /// The widest that divides rows of the usual length: what a kernel tests mostly holds.
 int usual_vector(const ir::Graph& graph, const Segment& segment) {
@@ -343,7 +343,7 @@ Choices choices_alone(const ir::Graph& graph, const Segment& segment, const Targ
     return {.splits = nest_of_columns(
                 block, tile_lanes(product(shape.kept), target.sms, fewest_lanes_of(graph, segment)))};
   const int vector = vector_of(graph, segment, results, reduced, target);
-  if (reduced <= row_warp_limit) {
+  if (reduced <= lanes_limit) {
     const std::int64_t groups = (reduced + vector - 1) / vector;
     const auto threads = static_cast<int>(std::clamp<std::int64_t>(groups, fewest_lanes, 32));
     int lanes = has_columns(segment) ? 32 : static_cast<int>(std::bit_ceil(static_cast<unsigned>(threads)));
@@ -366,7 +366,7 @@ Choices choices_alone(const ir::Graph& graph, const Segment& segment, const Targ
   }
   // What stages hold of a row, the blocks of a split one would have to pass on.
   const bool alone = segment.stages.size() <= 1;
-  if (!alone || reduced <= row_block_limit || results * 2 >= target.sms)
+  if (!alone || reduced <= block_limit || results * 2 >= target.sms)
     return {.splits = nest_of_blocks(block, vector)};
   const std::int64_t wave =
       std::max<std::int64_t>(2, 2 * std::int64_t{target.sms} / std::max<std::int64_t>(results, 1));

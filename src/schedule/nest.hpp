@@ -1,9 +1,10 @@
 // Nest: the loops of a launch as one ordered list of splits. Strides, thread numbers and the order of loops
 // are read off the list.
 //
-//   r:grid r:warp8 c:serial c:lane32 c:vector4     rows r over blocks of 8 warps; a warp walks the elements c
-//   of its row,
-//                                                  32 lanes side by side, 4 elements a lane
+//   r:grid r:warp8 c:serial c:lane32 c:vector4
+//
+// Here rows r are spread over blocks of 8 warps; a warp walks the elements c of its row, 32 lanes side by
+// side, 4 elements a lane.
 //
 // Along a dim an earlier split has the larger stride. At a level a later split is the faster part of the
 // number. Serial splits are loops of a thread, in the order of the list. docs/nests.md tells more.
@@ -21,7 +22,7 @@ namespace fuse::schedule {
 
 /// Where the units of a split are.
 enum class Level : std::uint8_t {
-  grid,     ///< blocks
+  grid,     ///< blocks; beside a cluster, clusters
   cluster,  ///< blocks of a cluster
   warp,     ///< warps of a block
   lane,     ///< threads of a warp

@@ -582,8 +582,9 @@ std::string defect_of(const ir::Graph& graph, const Schedule& schedule, const Ta
                           .shared_bytes = shared,
                           .blocks_an_sm = schedule.blocks_an_sm};
     if (is_joined(kernel) && schedule.blocks_an_sm > blocks_per_sm(least, target))
-      return fmt::format("{} blocks of {} threads at a time", joined_blocks(schedule.choices),
-                         kernel.block_threads);
+      return fmt::format("{} blocks of {} threads wait for each other, and {} has a place for {}",
+                         joined_blocks(schedule.choices), kernel.block_threads, target.name,
+                         std::int64_t{target.sms} * blocks_per_sm(least, target));
   }
   const auto joins = std::count_if(schedule.kernels.begin(), schedule.kernels.end(), is_joined);
   const bool last = joins == 0 || is_joined(schedule.kernels.back());

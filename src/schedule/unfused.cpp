@@ -108,7 +108,7 @@ std::string_view would_change(Reason reason) {
       return "equal loops, an assumption that makes them so, or fuse's own rules, where a scheme carries the "
              "value";
     case Reason::parameters:
-      return "equal mappings, or fuse's own rules, where a scheme carries the value";
+      return "equal nests, or fuse's own rules, where a scheme carries the value";
     case Reason::canonical_form:
       return "reductions in the same form, or fuse's own rules, where a scheme carries the value";
     case Reason::coverage:

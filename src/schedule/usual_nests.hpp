@@ -27,8 +27,8 @@ std::vector<Split> nest_of_scans_by_warps(int threads);
 /// A scan by a thread for a row: r:grid r:warp8 c:serial r:lane32.
 std::vector<Split> nest_of_scans_by_threads(int threads);
 
-/// By so many blocks, which stay and take in turns what each block of `splits` would do:
-/// r:serial r:grid264 for r:grid.
+/// By so many blocks (clusters, of clusters), which stay and take in turns what each block of `splits` would
+/// do: r:serial r:grid264 for r:grid.
 std::vector<Split> in_turns(std::vector<Split> splits, int blocks);
 
 /// With so many units of a dim at a level, where one unit is no split. A split that was not there gets the

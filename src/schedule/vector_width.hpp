@@ -15,11 +15,11 @@
 
 namespace fuse::schedule {
 
-/// The largest for a piece of one phase, a power of two that divides the innermost extent; 1: there is none.
-/// It need not be known to: a kernel may test its symbols (symbols_to_test).
+/// The widest for a piece of one phase, a power of two that divides the innermost extent where the symbols
+/// that a kernel tests are multiples of it (symbols_to_test); 1: there is none.
 int widest_vector(const ir::Graph&, const Segment&);
-/// Symbols that a kernel has to test: where all are multiples of the vector, its threads walk by vectors,
-/// else one element at a time. None: vectors divide the innermost extent whatever the values of symbols.
+/// Symbols that a kernel with this vector has to test: where all are multiples of it, threads walk by
+/// vectors, else one element at a time. Empty where nothing is tested.
 std::vector<Dim> symbols_to_test(const ir::Graph&, const Segment&, int vector);
 /// Of rows that lie side by side in memory, where a reduction walks down columns: how many a thread may take;
 /// 1 where memory runs along what is reduced.

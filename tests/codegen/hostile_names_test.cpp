@@ -15,7 +15,7 @@ using namespace fuse::test;  // NOLINT
 
 namespace {
 
-/// Element-wise work, every mapping, pairs, gather and concat over one input, all named by the caller.
+/// Element-wise work, every usual nest, pairs, gather and concat over one input, all named by the caller.
 void add_outputs(OpSweep& sweep, const Tensor& x) {
   sweep.expect_ulp("exp", exp(x), ir::Op::exp);
   sweep.expect_exact("rows", reduce_max(x, {1}));

@@ -109,11 +109,12 @@ Form form_of_rows(const schedule::Choices& choices) {
   const std::vector<schedule::Split> splits = schedule::without_turns({.splits = choices.splits}).splits;
   const auto units = [&](char dim, Level level) { return static_cast<int>(units_of(splits, dim, level)); };
   const int threads = choices.block_threads(), vector = units('c', Level::vector);
-  if (splits == schedule::nest_of_lanes(threads, units('c', Level::lane), vector)) return Form::row_warp;
-  if (splits == schedule::nest_of_blocks(threads, vector)) return Form::row_block;
-  if (splits == schedule::nest_of_columns(threads, units('r', Level::lane))) return Form::column_tile;
+  if (splits == schedule::nest_of_lanes(threads, units('c', Level::lane), vector)) return Form::row_of_lanes;
+  if (splits == schedule::nest_of_blocks(threads, vector)) return Form::row_of_block;
+  if (splits == schedule::nest_of_columns(threads, units('r', Level::lane))) return Form::columns_of_block;
   for (const Level blocks : {Level::grid, Level::cluster}) {
-    if (splits == schedule::nest_of_parts(threads, units('c', blocks), vector, blocks)) return Form::split;
+    if (splits == schedule::nest_of_parts(threads, units('c', blocks), vector, blocks))
+      return Form::row_of_parts;
   }
   return Form::nest;
 }

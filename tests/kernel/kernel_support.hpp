@@ -9,7 +9,7 @@
 
 namespace fuse::test {
 
-/// Launch `index` of the graph's last piece, as the mapping lowers it, verified.
+/// Launch `index` of the graph's last piece, as its nest lowers it, verified.
 inline kernel::Kernel lowered(const Graph& graph, const schedule::Choices& choices, std::size_t index = 0) {
   const OnePiece one(graph);
   const schedule::Schedule schedule = one.make(choices);

@@ -1,4 +1,4 @@
-// The kernel IR of one kernel a mapping: tests/golden/kernel/*.txt.
+// The kernel IR of one kernel for each usual nest: tests/golden/kernel/*.txt.
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel/kernel_support.hpp"
 #include "schedule/usual_nests.hpp"
@@ -20,11 +20,11 @@ TEST_CASE("kernel text of a row a warp", "[kernel]") {
   const Dim B = g.dim("B", {.min = 1, .max = 1 << 16, .hint = 64});
   const Tensor x = g.input("x", f32, {B, 100});
   g.output("y", sum(x * x, {1}));
-  check_golden("kernel/row_warp.txt", print(lowered(g, {.splits = schedule::nest_of_lanes(128)})));
+  check_golden("kernel/lanes.txt", print(lowered(g, {.splits = schedule::nest_of_lanes(128)})));
 }
 
 TEST_CASE("kernel text of a row a block", "[kernel]") {
-  check_golden("kernel/row_block.txt",
+  check_golden("kernel/blocks.txt",
                print(lowered(sum_graph({37, 5000}, {1}), {.splits = schedule::nest_of_blocks(256)})));
 }
 
@@ -32,7 +32,7 @@ TEST_CASE("kernel text of a tile of columns", "[kernel]") {
   Graph g("columns");
   const Dim B = g.dim("B", {.min = 1, .max = 1 << 16, .hint = 64});
   g.output("y", reduce_max(g.input("x", f32, {B, 70}), {0}));
-  check_golden("kernel/column_tile.txt", print(lowered(g, {.splits = schedule::nest_of_columns(256)})));
+  check_golden("kernel/columns.txt", print(lowered(g, {.splits = schedule::nest_of_columns(256)})));
 }
 
 TEST_CASE("kernel text of both launches of a split", "[kernel]") {

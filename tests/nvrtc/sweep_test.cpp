@@ -86,7 +86,7 @@ TEST_CASE("nvrtc: element-wise ops, converts and sources in every type", "[nvrtc
   check_kernels("element-wise", set);
 }
 
-TEST_CASE("nvrtc: reductions in every type and mapping", "[nvrtc]") {
+TEST_CASE("nvrtc: reductions in every type and by each usual nest", "[nvrtc]") {
   if (skipped()) return;
   KernelSet set;
   set.add(reduction_graph(false), target_profile("h200"));

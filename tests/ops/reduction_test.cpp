@@ -1,4 +1,4 @@
-// Every reduction, in every type, over rows, columns, all, and mixed dims; each mapping of the scheduler.
+// Every reduction, in every type, over rows, columns, all, and mixed dims; each usual nest.
 // SPDX-License-Identifier: Apache-2.0
 #include "support/op_sweep.hpp"
 

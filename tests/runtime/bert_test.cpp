@@ -24,7 +24,7 @@ std::size_t gemms_of(const Compiled& compiled) {
   }));
 }
 
-/// Name and mapping of every kernel.
+/// Name and nest of every kernel.
 std::vector<std::string> kernels_of(const Compiled& compiled) {
   std::vector<std::string> kernels;
   for (std::size_t i = 0; i < compiled.schedules.size(); ++i) {

@@ -1,4 +1,4 @@
-// One golden a mapping, static and symbolic; index types at the exact limit; the target's limits.
+// One golden for each usual nest, static and symbolic; index types at the exact limit; the target's limits.
 // SPDX-License-Identifier: Apache-2.0
 #include "schedule/schedule_support.hpp"
 #include "schedule/usual_nests.hpp"
@@ -35,16 +35,16 @@ DType index_of(const Graph& g, const Choices& choices) {
 
 }  // namespace
 
-TEST_CASE("schedule text of every mapping", "[schedule]") {
+TEST_CASE("schedule text of every usual nest", "[schedule]") {
   Graph symbolic("exp");
   const Dim B = symbolic.dim("B", {.min = 0, .max = 1 << 16, .hint = 64});
   check_golden("schedule/element.txt", texts(exp_graph({31, 33}), exp_graph({B, 33}, std::move(symbolic)),
                                              {.splits = nest_of_elements(256)}));
-  check_golden("schedule/row_warp.txt",
+  check_golden("schedule/lanes.txt",
                texts(sum_graph({37, 100}, {1}), symbolic_sum({1}), {.splits = nest_of_lanes(128)}));
-  check_golden("schedule/row_block.txt",
+  check_golden("schedule/blocks.txt",
                texts(sum_graph({37, 5000}, {1}), symbolic_sum({1}), {.splits = nest_of_blocks(256)}));
-  check_golden("schedule/column_tile.txt",
+  check_golden("schedule/columns.txt",
                texts(sum_graph({100, 70}, {0}), symbolic_sum({0}), {.splits = nest_of_columns(256)}));
   check_golden("schedule/split.txt",
                texts(sum_graph({2, 100000}, {1}), symbolic_sum({0, 1}), {.splits = nest_of_parts(256, 8)}));
