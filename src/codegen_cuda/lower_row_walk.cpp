@@ -67,7 +67,7 @@ std::vector<RowLowering::Running> RowLowering::declare_for_walk(const std::vecto
   std::vector<Running> result;
   for (const Stage& stage : stages) {
     if (stage.form != Stage::Form::reduce) continue;
-    if (rows_side_by_side() == 1) {
+    if (states_of_walk() == 1) {
       result.push_back(declare(stage, "acc"));
       continue;
     }
@@ -77,13 +77,13 @@ std::vector<RowLowering::Running> RowLowering::declare_for_walk(const std::vecto
     for (std::size_t i = 0; i < reduction.state.size(); ++i) {
       const std::string name = builder_.component("row_acc", running.reduction, i);
       running.states.push_back(
-          builder_.buffer(name, reduction.state[i], Space::local, rows_side_by_side(), true));
+          builder_.buffer(name, reduction.state[i], Space::local, states_of_walk(), true));
     }
     const std::string which = builder_.unique("v");
-    builder_.loop({.name = which, .begin = 0, .end = rows_side_by_side(), .unrolled = true, .body = {}}, [&] {
+    builder_.loop({.name = which, .begin = 0, .end = states_of_walk(), .unrolled = true, .body = {}}, [&] {
       for (std::size_t i = 0; i < running.states.size(); ++i) {
         const VarId identity = builder_.value(reduction.state[i], reduction.identity[i]);
-        builder_.append(Store{running.states[i], Dim::index(which, rows_side_by_side()), identity});
+        builder_.append(Store{running.states[i], Dim::index(which, states_of_walk()), identity});
       }
     });
     result.push_back(std::move(running));
@@ -92,7 +92,7 @@ std::vector<RowLowering::Running> RowLowering::declare_for_walk(const std::vecto
 }
 
 std::vector<RowLowering::Running> RowLowering::each_row_of(const std::vector<Running>& walked) {
-  if (rows_side_by_side() == 1) return walked;
+  if (states_of_walk() == 1) return walked;
   std::vector<Running> result;
   for (const Running& running : walked) {
     for (int which = 0; which < rows_side_by_side(); ++which) {
@@ -102,6 +102,8 @@ std::vector<RowLowering::Running> RowLowering::each_row_of(const std::vector<Run
            .reduction = running.reduction,
            .state = builder_.declare(running.reduction, "acc", load_state(running.states, which)),
            .which = which});
+      for (int other = 1; other < accumulators(); ++other)
+        builder_.append(Combine{running.reduction, result.back().state, load_state(running.states, other)});
     }
   }
   return result;
@@ -156,7 +158,7 @@ void RowLowering::plain_loop(const Walk& walk, const std::vector<Stage>& stages,
     each_element(group, [&](const Index& which, const Index& c) {
       const Coordinates at = to_.operand_coordinates(shape_, walk.row, c);
       for (const auto& [node, buffer] : taken) to_.elements.keep(node, at, buffer, which);
-      visit(walk, stages, running, c, 0);
+      visit(walk, stages, running, c, 0, which % accumulators());
       for (const auto& [node, buffer] : left) {
         const VarId value = to_.elements.value(node, at);
         const bool whole = buffer == shared_.at(node);
@@ -255,7 +257,7 @@ void RowLowering::unrolled_loop(const Walk& walk, const std::vector<Stage>& stag
       const bool taken = held.first < pass && pass <= held.last;
       if (taken) to_.elements.keep(held.node, at, local_.at(held.node), trip);
     }
-    visit(walk, stages, running, c, trip);
+    visit(walk, stages, running, c, trip, trip % accumulators());
     for (const schedule::Held& held : to_.phase.held) {
       if (held.first != pass) continue;
       const VarId value = to_.elements.value(held.node, at);

@@ -9,6 +9,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <map>
 #include <optional>
@@ -51,7 +52,8 @@ class RowLowering {
     Stage stage{};
     ReductionId reduction = 0;
     std::vector<VarId> state{};
-    /// Of rows side by side: the thread's states of all of them while it walks; then which row this is.
+    /// While the thread walks: its states of all rows side by side, or of all accumulators of a row. Then of
+    /// rows side by side, which this is.
     std::vector<BufferId> states{};
     int which = 0;
     NodeId root() const { return stage.root; }
@@ -185,7 +187,7 @@ class RowLowering {
   Running declare(const Stage& stage, const char* name);
   /// What the stages reduce to, of each row side by side.
   std::vector<Running> declare_each_row(const std::vector<Stage>& stages, const char* name);
-  /// Of the stages that reduce, for a walk; and behind it, of each row.
+  /// Of the stages that reduce, for a walk; and behind it, of each row, in one accumulator.
   std::vector<Running> declare_for_walk(const std::vector<Stage>& stages);
   std::vector<Running> each_row_of(const std::vector<Running>& walked);
   void walk_row(const Walk& walk, const std::vector<Stage>& stages, const std::vector<Running>& running);
@@ -234,6 +236,9 @@ class RowLowering {
   /// Groups of rows side by side.
   Dim rows() const { return to_.results / rows_side_by_side(); }
   int rows_side_by_side() const { return units_of(nest_, kept(), schedule::Level::vector); }
+  /// Of each reduction, which the elements of a vector go to in turns.
+  int accumulators() const { return std::min(vector(), to_.phase.choices.accumulators); }
+  int states_of_walk() const { return std::max(rows_side_by_side(), accumulators()); }
   Dim groups() const { return to_.reduced / vector(); }
   int shared_hold() const { return to_.phase.choices.shared_hold; }
 

@@ -49,6 +49,7 @@ std::string Choices::to_string() const {
   if (hold > 0) text += fmt::format(", hold = {}", hold);
   if (packed) text += ", packed";
   if (shared_hold > 0) text += fmt::format(", shared_hold = {}", shared_hold);
+  if (accumulators > 1) text += fmt::format(", accumulators = {}", accumulators);
   if (registers > 0) text += fmt::format(", registers = {}", registers);
   return text;
 }

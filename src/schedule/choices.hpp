@@ -27,6 +27,9 @@ struct Choices {
   /// Elements of a row that the shared memory of a block holds, where registers hold none (held.hpp); a
   /// multiple of the vector, of clusters of what their block takes in a step.
   int shared_hold = 0;
+  /// Of each value that a row is reduced to: the elements of a thread's vector go to so many in turns, which
+  /// are combined behind the walk.
+  int accumulators = 1;
   /// Of a thread, for which the kernel is compiled: with fewer, a multiprocessor holds more blocks. 0: as
   /// many as 1024 threads on a multiprocessor leave each (launch_bounds.hpp).
   int registers = 0;

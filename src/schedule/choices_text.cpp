@@ -33,6 +33,7 @@ constexpr NumberKey number_keys[] = {
     blocks_key,
     {"hold", &Choices::hold, 0, 255},
     {"shared_hold", &Choices::shared_hold, 0, 1 << 20},
+    {"accumulators", &Choices::accumulators, 1, 8},
     {"registers", &Choices::registers, 16, 255},
 };
 

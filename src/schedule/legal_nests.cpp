@@ -133,6 +133,11 @@ class Enumeration {
 
   void caches(Choices choices) {
     handoffs(choices);
+    for (const int accumulators : numbers_.accumulators) {
+      choices.accumulators = accumulators;
+      handoffs(choices);
+    }
+    choices.accumulators = 1;
     const Segment run = staged(graph_, segment_, choices);
     if (held_values(graph_, run).empty()) return;  // nothing is needed again
     for (const int hold : numbers_.hold) {
@@ -187,6 +192,7 @@ std::string structure_of(const Choices& choices) {
   if (choices.blocks > 0) text += ", barrier";
   if (choices.hold > 0) text += choices.packed ? ", packed" : ", hold";
   if (choices.shared_hold > 0) text += ", shared";
+  if (choices.accumulators > 1) text += ", accumulators";
   if (choices.online) text += ", online";
   if (choices.across) text += ", across";
   return text;

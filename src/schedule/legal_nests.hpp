@@ -27,6 +27,7 @@ struct NestNumbers {
   std::vector<int> turns = {0, 1, 132};  ///< blocks that take rows in turns; 0: a block for each
   std::vector<int> hold = {32};          ///< beside none, as the next
   std::vector<int> shared_hold = {512};
+  std::vector<int> accumulators = {};  ///< beside one
 };
 
 /// Calls `visit` for each that a kernel of this segment alone can have on the target, in a fixed order. The

@@ -498,6 +498,18 @@ std::string defect_of_shared_hold(const ir::Graph& graph, const Segment& segment
   return "";
 }
 
+/// Why a thread cannot have several; empty: it can, or has one.
+std::string defect_of_accumulators(const Segment& segment, const Choices& choices) {
+  if (choices.accumulators == 1) return "";
+  if (std::none_of(segment.stages.begin(), segment.stages.end(),
+                   [](const Stage& stage) { return stage.form == Stage::Form::reduce; }))
+    return "where no row is reduced";
+  const std::int64_t vector = units_of(choices.splits, 'c', Level::vector);
+  if (vector % choices.accumulators != 0)
+    return fmt::format("which a vector of {} cannot go to in turns", vector);
+  return "";
+}
+
 std::string threads_defect(int threads, const Target& target) {
   return fmt::format("a block of {} threads; {} has blocks of 32 to {}, in steps of 32", threads, target.name,
                      target.max_threads_per_block);
@@ -515,6 +527,8 @@ std::string defect_of(const ir::Graph& graph, const Segment& segment, const Choi
   if (const std::string shared = defect_of_shared_hold(graph, segment, choices); !shared.empty())
     return fmt::format("{} elements of a row in shared memory, {}", choices.shared_hold, shared);
   if (choices.packed && choices.hold == 0) return "packed stands beside hold";
+  if (const std::string defect = defect_of_accumulators(segment, choices); !defect.empty())
+    return fmt::format("{} accumulators, {}", choices.accumulators, defect);
   const Residency block{.blocks = 1, .threads = choices.block_threads(), .registers = choices.registers};
   if (choices.registers > 0 && blocks_per_sm(block, target) == 0)
     return fmt::format("{} registers: {} has {} for a block of {} threads", choices.registers, target.name,

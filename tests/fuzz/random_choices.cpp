@@ -79,6 +79,9 @@ Choices random_rows(int threads, int vector, const Target& target, Random& rando
 /// What threads hold of a row from pass to pass, and where.
 void hold_some(const ir::Graph& graph, const schedule::Segment& segment, Choices& choices, Random& random) {
   if (schedule::with_online_sums(graph, segment)) choices.online = random.chance(0.5);
+  const std::int64_t vector = units_of(choices.splits, 'c', schedule::Level::vector);
+  if (vector > 1 && segment.stages[0].form == schedule::Stage::Form::reduce && random.chance(0.2))
+    choices.accumulators = static_cast<int>(random.pick<std::int64_t>({2, vector}));
   if (segment.stages.size() < 2) return;
   const bool parts = schedule::splits_rows(choices) && choices.cluster() == 1;
   if (!parts && !has_columns(segment) && random.between(0, 2) == 0) {
@@ -168,6 +171,7 @@ schedule::Choices random_list(std::uint64_t seed, bool tiles) {
   if (random.chance(0.1)) splits[random.below(splits.size())].extent = random.between(0, 33);
   schedule::Choices choices{.splits = std::move(splits)};
   if (random.chance(0.15)) choices.blocks = static_cast<int>(random.between(1, 12));
+  if (random.chance(0.15)) choices.accumulators = static_cast<int>(random.pick({2, 4}));
   if (random.chance(0.1)) choices.registers = static_cast<int>(random.pick({16, 32, 64, 128}));
   if (random.chance(0.25)) choices.hold = random.pick({4, 16, 64});
   if (choices.hold > 0) choices.packed = random.chance(0.3);

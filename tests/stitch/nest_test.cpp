@@ -1,6 +1,7 @@
 // Kernels by loops that no usual nest has: they answer right whatever the threads' order, and blocks that
 // share rows combine them in one order however they meet. SPDX-License-Identifier: Apache-2.0
 #include "fuzz/nest_campaign.hpp"
+#include "schedule/schedule_support.hpp"
 #include "stitch/rows_of_any_length.hpp"
 #include "support/nest_segments.hpp"
 
@@ -106,4 +107,58 @@ TEST_CASE("nests: a thread of neighbouring columns loads them at once", "[stitch
     CHECK(text.find("vector_load x_v = x[") != std::string::npos);
     CHECK(text.find("= load x[") == std::string::npos);
   }
+}
+
+TEST_CASE("nests: elements of a vector go to accumulators in turns, which are combined behind the walk",
+          "[stitch][emulated]") {
+  Graph g("rows");
+  const Tensor x = g.input("x", f32, {13, 200});
+  g.output("y", softmax(x));
+  g.output("place", argmax(x, 1));
+  for (const char* splits :
+       {"r:grid r:warp2 c:serial c:lane32 c:vector4", "r:grid c:serial c:warp2 c:lane32 c:vector4",
+        "r:grid r:warp2 c:serial r:lane4 c:lane8 c:vector4",
+        "r:grid c:serial c:grid3 c:warp2 c:lane32 c:vector4",
+        "r:serial r:grid2 r:warp2 c:serial c:warp2 c:lane32 c:vector4"}) {
+    for (const int accumulators : {2, 4}) {
+      Choices choices = loops(splits);
+      choices.accumulators = accumulators;
+      const runtime::Values launches = answers(g, choices);
+      choices.hold = splits_rows(choices) ? 0 : 32;
+      const runtime::Values held = answers(g, choices);
+      for (const auto& [name, tensor] : launches) {
+        INFO("{" << choices.to_string() << "} " << name);
+        CHECK(tensor.data == held.at(name).data);  // in the same order
+      }
+      if (choices.hold == 0) continue;
+      choices.online = true;
+      answers(g, choices);
+    }
+  }
+}
+
+TEST_CASE("nests: accumulators are a part of a vector, and of rows that are reduced", "[stitch][schedule]") {
+  Graph rows("rows"), elements("elements");
+  rows.output("y", sum(rows.input("x", f32, {13, 200}), {1}));
+  elements.output("y", exp(elements.input("x", f32, {13, 200})));
+  const auto made = [](const Graph& g, const char* splits, int accumulators) {
+    PipelineOptions options;
+    options.choose = [&](const ir::Graph&, const schedule::Piece&, const Target&) {
+      Choices choices = loops(splits);
+      choices.accumulators = accumulators;
+      return schedule::KernelChoices{{choices}};
+    };
+    return print(run_pipeline(g.ir(), target_profile("h200"), options).kernels.at(0));
+  };
+  const std::string two = made(rows, "r:grid c:serial c:warp2 c:lane32 c:vector4", 2);
+  CHECK(two.find("row_acc: local f32[2]") != std::string::npos);
+  CHECK(two.find("store row_acc[v_1_mod_2] = acc") != std::string::npos);
+  const auto error = [&](const Graph& g, const char* splits, int accumulators) {
+    return thrown_by([&] { made(g, splits, accumulators); });
+  };
+  CHECK(error(rows, "r:grid c:serial c:warp2 c:lane32 c:vector2", 4)
+            .find("4 accumulators, which a vector of 2 cannot go to in turns") != std::string::npos);
+  CHECK(error(rows, "r:grid c:serial c:warp2 c:lane32", 2).find("a vector of 1 cannot") != std::string::npos);
+  CHECK(error(elements, "r:grid r:warp2 r:lane32 r:vector4", 2)
+            .find("2 accumulators, where no row is reduced") != std::string::npos);
 }
