@@ -2,14 +2,16 @@
 #include "schedule/vector_width.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
-#include <numeric>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_set>
 
 #include "ir/attr.hpp"
+#include "ir/dim_poly.hpp"
 #include "schedule/shape.hpp"
 
 namespace fuse::schedule {
@@ -31,14 +33,13 @@ class Walker {
   Walker(const ir::Graph& graph, const Segment& segment, std::int64_t walked, bool tested = false)
       : graph_(graph), walked_(walked), inputs_(segment.inputs.begin(), segment.inputs.end()) {
     for (const ir::Symbol& symbol : graph.symbols) {
-      ir::Symbol multiple = symbol;
-      if (symbol.factor > 1) known_.emplace(symbol.name, as_multiple(symbol));
-      if (tested && symbol.factor <= symbol.range.max / most_elements) {
-        multiple.factor = std::lcm(symbol.factor, std::int64_t{most_elements});
-      }
-      if (tested && has_multiple(multiple)) assumed_.emplace(symbol.name, as_multiple(multiple));
+      factors_.emplace(symbol.name, symbol.factor);
+      if (symbol.factor > 1)
+        quotients_.emplace(symbol.name, symbol.factor * Dim::symbol(symbol.name, quotient_range(symbol)));
+      const auto [min, max, hint] = symbol.range;
+      if (tested && max / most_elements * most_elements >= std::max<std::int64_t>(min, 1))
+        testable_.insert(symbol.name);
     }
-    if (!tested) assumed_ = known_;
   }
 
   /// Visits what neighbouring elements of the value are computed of; false where some of it lies apart.
@@ -77,39 +78,67 @@ class Walker {
 
   int width() const { return width_; }
 
-  /// The symbols of all that has to be a multiple of `vector` and is not known to be one.
+  /// Of each term of what has to be a multiple of `vector` and is not known to be one, one symbol.
   std::vector<Dim> symbols_to_test(int vector) const {
-    std::vector<Dim> symbols;
-    for (const Dim& dim : asked_) {
-      if (is_multiple(dim, vector, known_)) continue;
-      for (const Dim& symbol : dim.symbols()) {
-        if (std::find(symbols.begin(), symbols.end(), symbol) == symbols.end()) symbols.push_back(symbol);
+    std::vector<Dim> open;
+    std::copy_if(asked_.begin(), asked_.end(), std::back_inserter(open),
+                 [&](const Dim& dim) { return !is_known_multiple(dim, vector); });
+    // Of few symbols first: a product of many has one of theirs.
+    std::stable_sort(open.begin(), open.end(),
+                     [](const Dim& a, const Dim& b) { return a.symbols().size() < b.symbols().size(); });
+    std::vector<Dim> tested;
+    for (const Dim& dim : open) {
+      if (!dim.poly()) continue;
+      for (const detail::DimTerm& term : dim.poly()->terms) {
+        if (divides(vector, term)) continue;
+        const auto is_tested = [&](const detail::Atom& factor) {
+          return std::find(tested.begin(), tested.end(), detail::DimPoly::of(factor)) != tested.end();
+        };
+        if (std::any_of(term.factors.begin(), term.factors.end(), is_tested)) continue;
+        const auto last = std::find_if(term.factors.rbegin(), term.factors.rend(),
+                                       [&](const detail::Atom& factor) { return is_testable(*factor); });
+        if (last != term.factors.rend()) tested.push_back(detail::DimPoly::of(*last));
       }
     }
-    return symbols;
+    return tested;
   }
 
  private:
-  using Multiples = std::map<std::string, Dim, std::less<>>;  // symbols by their quotients
-
-  static Dim as_multiple(const ir::Symbol& symbol) {
-    return symbol.factor * Dim::symbol(symbol.name, quotient_range(symbol));
-  }
-  static bool has_multiple(const ir::Symbol& symbol) {
-    return symbol.range.max / symbol.factor * symbol.factor >= std::max<std::int64_t>(symbol.range.min, 1);
-  }
-
-  static bool is_multiple(const Dim& dim, int of, const Multiples& multiples) {
+  /// Whatever values symbols have.
+  bool is_known_multiple(const Dim& dim, int of) const {
     const Dim by_quotients = dim.substitute([&](std::string_view name) {
-      const auto found = multiples.find(name);
-      return found == multiples.end() ? nullptr : &found->second;
+      const auto found = quotients_.find(name);
+      return found == quotients_.end() ? nullptr : &found->second;
     });
     return (by_quotients % of).is(0);
+  }
+  bool is_testable(const detail::DimAtom& factor) const {
+    return factor.kind == detail::DimAtom::Kind::symbol && testable_.contains(factor.name);
+  }
+  bool divides(int vector, const detail::DimTerm& term) const {
+    std::int64_t rest = term.coefficient % vector;
+    for (const detail::Atom& factor : term.factors) {
+      const auto found = factors_.find(factor->name);
+      if (factor->kind == detail::DimAtom::Kind::symbol && found != factors_.end())
+        rest = rest * (found->second % vector) % vector;
+    }
+    return rest == 0;
+  }
+  /// Where each term that the width does not divide has a symbol that the kernel may test. What is inside of
+  /// a quotient or a remainder is not looked at: of a multiple of 4, the half is none.
+  bool is_multiple_where_tested(const Dim& dim) const {
+    if (!dim.poly() || dim.poly()->constant % width_ != 0) return false;
+    const std::vector<detail::DimTerm>& terms = dim.poly()->terms;
+    return std::all_of(terms.begin(), terms.end(), [&](const detail::DimTerm& term) {
+      return divides(width_, term) ||
+             std::any_of(term.factors.begin(), term.factors.end(),
+                         [&](const detail::Atom& factor) { return is_testable(*factor); });
+    });
   }
   /// Of the width, whatever values symbols have, but for what is tested.
   bool is_multiple(const Dim& dim) {
     asked_.push_back(dim);
-    return is_multiple(dim, width_, assumed_);
+    return is_known_multiple(dim, width_) || is_multiple_where_tested(dim);
   }
 
   Neighbours of_operand(const ir::Node& node, std::size_t operand) {
@@ -157,7 +186,9 @@ class Walker {
   const ir::Graph& graph_;
   const std::int64_t walked_;
   const std::unordered_set<NodeId> inputs_;
-  Multiples known_, assumed_;
+  std::map<std::string, std::int64_t, std::less<>> factors_;  // of symbols
+  std::map<std::string, Dim, std::less<>> quotients_;         // symbols as multiples of their quotients
+  std::set<std::string, std::less<>> testable_;
   std::vector<Dim> asked_;
   std::unordered_set<NodeId> seen_;
   int width_ = most_elements;

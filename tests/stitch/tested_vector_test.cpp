@@ -92,13 +92,18 @@ TEST_CASE("what is known of a symbol is not tested, and what no test helps is wa
   CHECK(tested([&](Graph& g) { return 4 * g.dim("S", range); }) == "00 of 4");
   CHECK(tested([&](Graph& g) { return g.dim("S", range) + 1; }) == "11 of 1");
   CHECK(tested([&](Graph& g) { return g.dim("S", range) + g.dim("T", range); }) == "22 of 4");
+  CHECK(tested([&](Graph& g) { return g.dim("S", range) * g.dim("T", range); }) == "11 of 4");
+  // The half of a multiple of 4 is none.
+  CHECK(tested([&](Graph& g) { return g.dim("S", range) / 2; }) == "00 of 1");
+  CHECK(tested([&](Graph& g) { return 4 * (g.dim("S", range) / 2); }) == "00 of 4");
+  CHECK(tested([&](Graph& g) { return g.dim("S", range) * (g.dim("T", range) / 2); }) == "11 of 4");
   CHECK(tested([&](Graph& g) {
           const Dim s = g.dim("S", range);
           g.assume(divisible(s, 2));
           return s;
         }) == "01 of 4");
   // No value of the symbol is a multiple.
-  CHECK(tested([](Graph& g) { return g.dim("S", {.min = 1, .max = 3, .hint = 2}); }) == "11 of 1");
+  CHECK(tested([](Graph& g) { return g.dim("S", {.min = 1, .max = 3, .hint = 2}); }) == "00 of 1");
 }
 
 TEST_CASE("a test is for lengths that are usual: the hint decides whether the cost model asks for one",
@@ -147,6 +152,29 @@ TEST_CASE("elements answer right whether vectors divide them or not, and blocks 
   const schedule::PhaseSchedule alone = without_vectors(phase);
   CHECK(units(alone.kernels[0].nest, Level::grid) == units(phase.kernels[0].nest, Level::grid));
   CHECK(schedule::defect_of(alone.kernels[0].nest) == "");
+}
+
+TEST_CASE("an extent that is a quotient of a symbol is whole, whatever the symbol divides",
+          "[stitch][emulated]") {
+  for (const std::int64_t known : {1, 4}) {
+    Graph g("half");
+    const Dim s = g.dim("S", {.min = 0, .max = 1 << 16, .hint = 1024});
+    if (known > 1) g.assume(divisible(s, known));
+    const Tensor x = g.input("x", f32, {3, s / 2});
+    g.output("y", exp(x) + 1);
+    g.output("total", sum(g.input("z", f32, {1 << 14, s / 2}), {1}));
+    std::vector<fuzz::Case> cases;
+    for (const std::int64_t length : {0, 4, 12, 16, 20, 64}) {
+      cases.push_back(case_of(g, {.checked = true, .threads = 2, .optimization = 0}));
+      cases.back().program.bindings = {{{"S", length}}};
+    }
+    fuzz::Batch batch(std::move(cases));
+    for (std::size_t i = 0; i < batch.size(); ++i) {
+      const fuzz::Outcome outcome = batch.run(i);
+      INFO("case " << i << ": " << outcome.text);
+      CHECK(!fuzz::is_failure(outcome.verdict));
+    }
+  }
 }
 
 TEST_CASE("both ways of a kernel have one piece of shared memory", "[stitch][schedule]") {
