@@ -531,8 +531,9 @@ std::string defect_of(const ir::Graph& graph, const Segment& segment, const Choi
     return fmt::format("{} accumulators, {}", choices.accumulators, defect);
   const Residency block{.blocks = 1, .threads = choices.block_threads(), .registers = choices.registers};
   if (choices.registers > 0 && blocks_per_sm(block, target) == 0)
-    return fmt::format("{} registers: {} has {} for a block of {} threads", choices.registers, target.name,
-                       target.registers_per_sm, choices.block_threads());
+    return fmt::format("{} registers: {} has {} for a block of {} threads, at most {} each",
+                       choices.registers, target.name, target.registers_per_sm, choices.block_threads(),
+                       target.registers_per_sm / choices.block_threads());
   if (has_columns(segment) && !columns_fit(graph, segment, choices)) return "columns that no thread can keep";
   return "";
 }
@@ -612,7 +613,8 @@ std::string defect_of(const ir::Graph& graph, const Schedule& schedule, const Ta
 std::string misfit(const ir::Graph& graph, const Piece& piece, const KernelChoices& choices,
                    const Target& target) {
   if (choices.phases.size() != piece.phases.size())
-    return fmt::format("{} phases of {}", choices.phases.size(), piece.phases.size());
+    return fmt::format("choices of {} phases, and the kernel has {}", choices.phases.size(),
+                       piece.phases.size());
   for (std::size_t i = 0; i < piece.phases.size(); ++i) {
     const Choices& own = choices.phases[i];
     if (own.online && !with_online_sums(graph, piece.phases[i]))
@@ -628,7 +630,8 @@ std::string misfit(const ir::Graph& graph, const Piece& piece, const KernelChoic
     if (own.cluster() > 1 || own.blocks != (waits ? choices.blocks : 0))
       return fmt::format("phase {} has other blocks than its kernel", i);
   }
-  if (piece.phases.size() == 1 && choices.blocks != 0) return "blocks of a kernel with one phase";
+  if (piece.phases.size() == 1 && choices.blocks != 0)
+    return "blocks of several phases, and the kernel has one, whose blocks stand in its braces";
   if (const std::int64_t bytes = shared_bytes(graph, piece, choices); bytes > target.shared_per_block)
     return fmt::format("{} bytes of shared memory, of {}", bytes, target.shared_per_block);
   return defect_of(graph, make_schedule(graph, piece, choices, target), target);

@@ -223,8 +223,8 @@ TEST_CASE("a text that is no decisions names its line, and what would be right",
   CHECK(edited("{hold = 8}").find(line + "there is no nest") != std::string::npos);
   CHECK(edited("{" + nest).find(line) != std::string::npos);
   CHECK(edited("{blocks = 2, phase {" + nest + "}, phase {" + nest + "}}")
-            .find(line + "kernel " + key.substr(7, 16) + " cannot run so: 2 phases of 1") !=
-        std::string::npos);
+            .find(line + "kernel " + key.substr(7, 16) +
+                  " cannot run so: choices of 2 phases, and the kernel has 1") != std::string::npos);
   CHECK(edited("{block = 2, phase {" + nest + "}}").find(line + "there is no key 'block'") !=
         std::string::npos);
   // Nothing that a kernel can do.
@@ -238,7 +238,8 @@ TEST_CASE("a text that is no decisions names its line, and what would be right",
         std::string::npos);
   CHECK(edited("{" + nest + ", registers = 15}").find(line + "registers is '15'") != std::string::npos);
   CHECK(edited("{nest = r:grid c:serial c:warp32 c:lane32, registers = 72}")
-            .find("72 registers: h200 has 65536 for a block of 1024 threads") != std::string::npos);
+            .find("72 registers: h200 has 65536 for a block of 1024 threads, at most 64 each") !=
+        std::string::npos);
   CHECK(edited("{nest = r:grid c:serial c:warp32 c:lane32, registers = 32}") == "no error");
   CHECK(edited("{" + nest + ", packed}").find("packed stands beside hold") != std::string::npos);
   CHECK(edited("{" + nest + " c:vector4, shared_hold = 7}").find("which are no multiple of 4") !=
