@@ -85,7 +85,7 @@ void RowLowering::masked(const Walk& walk, const std::function<void()>& fill) {
   to_.elements.leave_scope();
 }
 
-bool RowLowering::neighbours_share_row() const { return fastest_lane(nest_) == walked(); }
+bool RowLowering::neighbours_share_row() const { return schedule::fastest_lane(nest_.splits) == walked(); }
 
 void RowLowering::by_rows() {
   // A block of one row at a time has its number.

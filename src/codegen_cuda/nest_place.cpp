@@ -96,14 +96,6 @@ int lane_stride(const Nest& nest, char dim) {
   return behind;
 }
 
-char fastest_lane(const Nest& nest) {
-  char dim = nest.dims[0].name;
-  for (const Split& split : nest.splits) {
-    if (split.level == Level::lane) dim = split.dim;
-  }
-  return dim;
-}
-
 bool varies_in_block(const Nest& nest, char dim) {
   return units_of(nest, dim, Level::warp) * units_of(nest, dim, Level::lane) > 1;
 }

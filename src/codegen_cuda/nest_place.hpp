@@ -27,8 +27,6 @@ kernel::Index unit_of(const schedule::Nest&, char dim, schedule::Level, const Th
 int units_of(const schedule::Nest&, char dim, schedule::Level);
 /// How many lanes lie between two neighbours along the dim.
 int lane_stride(const schedule::Nest&, char dim);
-/// The dim along which neighbouring lanes of a warp lie.
-char fastest_lane(const schedule::Nest&);
 /// Whether the threads of a block are at different places along the dim.
 bool varies_in_block(const schedule::Nest&, char dim);
 

@@ -63,6 +63,11 @@ std::string KernelChoices::to_string() const {
 
 bool walks_tiles(const Choices& choices) { return !choices.splits.empty() && choices.splits[0].dim == 't'; }
 
+bool walks_elements(const Choices& choices) {
+  return std::find(choices.splits.begin(), choices.splits.end(), Split{'c', Level::serial}) !=
+         choices.splits.end();
+}
+
 bool splits_rows(const Choices& choices) {
   return units_of(choices.splits, 'c', Level::grid) * units_of(choices.splits, 'c', Level::cluster) > 1;
 }

@@ -55,6 +55,8 @@ struct KernelChoices {
 
 /// Whether a block has a tile of two dims, which are no rows.
 bool walks_tiles(const Choices&);
+/// Whether threads walk the elements of rows; else nothing is reduced or scanned.
+bool walks_elements(const Choices&);
 /// Whether several blocks share a row that none of them walks alone.
 bool splits_rows(const Choices&);
 /// Whether what blocks left of a row is more than the lanes of a warp take at a time, so that all warps of

@@ -27,18 +27,6 @@ constexpr int lanes_of_line = 8;    // whose accesses of 16 bytes are a cache li
 constexpr int sector_bytes = 32;    // that memory moves at a time
 constexpr int usual_trips = 32;     // elements that a lane of few walks: its share of combining is small
 
-/// The widest that divides rows of the usual length: what a kernel tests mostly holds.
-int usual_vector(const ir::Graph& graph, const Segment& segment) {
-  int vector = widest_vector(graph, segment);
-  const auto holds = [&] {
-    const std::vector<Dim> tested = symbols_to_test(graph, segment, vector);
-    return std::all_of(tested.begin(), tested.end(),
-                       [&](const Dim& symbol) { return symbol.hint() % vector == 0; });
-  };
-  while (vector > 1 && !holds()) vector /= 2;
-  return vector;
-}
-
 /// The widest that leaves threads for half of the device, and as many as share a row.
 int vector_of(const ir::Graph& graph, const Segment& segment, std::int64_t rows, std::int64_t row,
               const Target& target) {
@@ -102,11 +90,7 @@ std::vector<int> block_sizes(const Target& target) {
 }
 
 /// Whether neighbouring lanes have a result each, and walk down.
-bool lanes_are_columns(const Choices& choices) {
-  const auto lanes = std::find_if(choices.splits.rbegin(), choices.splits.rend(),
-                                  [](const Split& split) { return split.level == Level::lane; });
-  return lanes != choices.splits.rend() && lanes->dim == 'r';
-}
+bool lanes_are_columns(const Choices& choices) { return fastest_lane(choices.splits) == 'r'; }
 
 /// By blocks of another size. Of a row that several blocks share, all its threads together have as much as
 /// before.
@@ -114,10 +98,9 @@ Choices with_threads(Choices choices, int threads) {
   const std::int64_t warps = threads / 32, of_row = units_of(choices.splits, 'c', Level::warp),
                      rows = units_of(choices.splits, 'r', Level::warp),
                      parts = units_of(choices.splits, 'c', Level::grid);
-  const bool walks = std::find(choices.splits.begin(), choices.splits.end(), Split{'c', Level::serial}) !=
-                     choices.splits.end();
   if (walks_tiles(choices)) return choices.set('y', Level::warp, warps);
-  if (!walks || (rows > 1 && warps % of_row == 0)) return choices.set('r', Level::warp, warps / of_row);
+  if (!walks_elements(choices) || (rows > 1 && warps % of_row == 0))
+    return choices.set('r', Level::warp, warps / of_row);
   if (parts > 1)
     choices.set('c', Level::grid, std::max<std::int64_t>(2, (parts * of_row + warps - 1) / warps));
   return choices.set('r', Level::warp, 1).set('c', Level::warp, warps);

@@ -102,6 +102,17 @@ std::optional<std::vector<Split>> parse_splits(std::string_view text) {
   return splits;
 }
 
+std::vector<Split> without_ones(std::vector<Split> splits) {
+  std::erase_if(splits, [](const Split& split) { return split.extent == 1; });
+  return splits;
+}
+
+char fastest_lane(const std::vector<Split>& splits) {
+  const auto last = std::find_if(splits.rbegin(), splits.rend(),
+                                 [](const Split& split) { return split.level == Level::lane; });
+  return last == splits.rend() ? splits.front().dim : last->dim;
+}
+
 std::int64_t units_of(const std::vector<Split>& splits, char dim, Level level) {
   constexpr std::int64_t most = std::int64_t{1} << 31;  // more are no nest, and their product has to fit
   std::int64_t units = 1;

@@ -55,6 +55,10 @@ std::string to_string(const std::vector<Split>&);
 std::string to_string(const Nest&);
 /// What `to_string` writes, read back; none where it is no list of splits.
 std::optional<std::vector<Split>> parse_splits(std::string_view text);
+/// Without splits of one unit, which split nothing.
+std::vector<Split> without_ones(std::vector<Split>);
+/// The dim of which neighbouring lanes have neighbours: that of the last split of lanes.
+char fastest_lane(const std::vector<Split>&);
 /// Units of a dim's splits at a level, of those that have a number.
 std::int64_t units_of(const std::vector<Split>&, char dim, Level);
 /// Units of all splits at a level: blocks, warps of a block, trips of all loops.

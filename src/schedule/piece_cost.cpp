@@ -122,9 +122,7 @@ double wasted_bytes(const ir::Graph& graph, const Segment& segment, const Choice
 }
 
 bool columns_side_by_side(const Choices& choices) {
-  const std::vector<Split>& splits = choices.splits;
-  const bool walks = std::find(splits.begin(), splits.end(), Split{'c', Level::serial}) != splits.end();
-  return walks && units_of(splits, 'r', Level::vector) > 1;
+  return walks_elements(choices) && units_of(choices.splits, 'r', Level::vector) > 1;
 }
 
 /// Threads that take columns side by side walk down them by wide accesses, of which a few are under way in
@@ -186,9 +184,7 @@ Flow flow_of_held_rows(const Segment& segment, const Choices& choices, const Ker
 /// Whether neighbouring lanes have a value each, whose elements lie apart in memory.
 bool lanes_walk_down(const ir::Graph& graph, const Segment& segment, const KernelSchedule& launch) {
   if (launch.nest.dims[0].name == 'c') return true;  // what combines the parts of columns
-  const auto lanes = std::find_if(launch.nest.splits.rbegin(), launch.nest.splits.rend(),
-                                  [](const Split& split) { return split.level == Level::lane; });
-  return walks_down(graph, segment) && lanes != launch.nest.splits.rend() && lanes->dim == 'r';
+  return walks_down(graph, segment) && fastest_lane(launch.nest.splits) == 'r';
 }
 
 Flow flow_of(const ir::Graph& graph, const Segment& segment, const Choices& choices,

@@ -77,12 +77,6 @@ DType index_type(const ir::Graph& graph, const analysis::Facts& facts, const Seg
 
 Dim blocks_of(const Nest& nest) { return units(nest, Level::grid) * units(nest, Level::cluster); }
 
-void add_splits(Nest& nest, std::initializer_list<Split> splits) {
-  for (const Split& split : splits) {
-    if (split.extent != 1) nest.splits.push_back(split);
-  }
-}
-
 /// The loops, and from them the blocks: what each does at a time, and how many there are. Where columns are
 /// kept from row to row, no block is one of several turns.
 void set_nest(KernelSchedule& kernel, Nest nest, bool columns = false) {
@@ -218,11 +212,11 @@ KernelSchedule combining_rows(const Dim& rows, const Choices& choices) {
     set_nest(combine, std::move(nest));
     return combine;
   }
-  add_splits(nest, {{'r', Level::grid},
-                    {'r', Level::warp, combine.block_threads / 32},
-                    {'p', Level::serial},
-                    {'r', Level::lane, 32 / lanes},
-                    {'p', Level::lane, lanes}});
+  nest.splits = without_ones({{'r', Level::grid},
+                              {'r', Level::warp, combine.block_threads / 32},
+                              {'p', Level::serial},
+                              {'r', Level::lane, 32 / lanes},
+                              {'p', Level::lane, lanes}});
   set_nest(combine, std::move(nest));
   return combine;
 }
@@ -232,11 +226,11 @@ KernelSchedule combining_columns(const Dim& columns, const Choices& choices) {
   KernelSchedule combine = combining('c', columns, choices, 256);
   const std::int64_t lanes = tile_lanes(columns, choices.parts(), fewest_tile_lanes);
   Nest nest = std::move(combine.nest);
-  add_splits(nest, {{'c', Level::grid},
-                    {'p', Level::serial},
-                    {'p', Level::warp, combine.block_threads / 32},
-                    {'p', Level::lane, 32 / lanes},
-                    {'c', Level::lane, lanes}});
+  nest.splits = without_ones({{'c', Level::grid},
+                              {'p', Level::serial},
+                              {'p', Level::warp, combine.block_threads / 32},
+                              {'p', Level::lane, 32 / lanes},
+                              {'c', Level::lane, lanes}});
   set_nest(combine, std::move(nest));
   return combine;
 }

@@ -12,87 +12,58 @@ namespace {
 
 constexpr int warp = 32;
 
-/// A list under construction, without splits of one unit.
-class List {
- public:
-  List& rest(char dim, Level level) {
-    splits_.push_back({dim, level});
-    return *this;
-  }
-  List& add(char dim, Level level, int units) {
-    if (units > 1) splits_.push_back({dim, level, units});
-    return *this;
-  }
-  std::vector<Split> take() { return std::move(splits_); }
-
- private:
-  std::vector<Split> splits_;
-};
-
 }  // namespace
 
 std::vector<Split> nest_of_elements(int threads, int vector) {
-  return List()
-      .rest('r', Level::grid)
-      .add('r', Level::warp, threads / warp)
-      .add('r', Level::lane, warp)
-      .add('r', Level::vector, vector)
-      .take();
+  return without_ones({{'r', Level::grid},
+                       {'r', Level::warp, threads / warp},
+                       {'r', Level::lane, warp},
+                       {'r', Level::vector, vector}});
 }
 
 std::vector<Split> nest_of_tiles(int threads, int vector) {
-  return List()
-      .rest('t', Level::grid)
-      .rest('y', Level::serial)
-      .add('y', Level::warp, threads / warp)
-      .add('x', Level::lane, warp)
-      .add('x', Level::vector, vector)
-      .take();
+  return without_ones({{'t', Level::grid},
+                       {'y', Level::serial},
+                       {'y', Level::warp, threads / warp},
+                       {'x', Level::lane, warp},
+                       {'x', Level::vector, vector}});
 }
 
 std::vector<Split> nest_of_lanes(int threads, int lanes, int vector) {
-  return List()
-      .rest('r', Level::grid)
-      .add('r', Level::warp, threads / warp)
-      .rest('c', Level::serial)
-      .add('r', Level::lane, warp / lanes)
-      .add('c', Level::lane, lanes)
-      .add('c', Level::vector, vector)
-      .take();
+  return without_ones({{'r', Level::grid},
+                       {'r', Level::warp, threads / warp},
+                       {'c', Level::serial},
+                       {'r', Level::lane, warp / lanes},
+                       {'c', Level::lane, lanes},
+                       {'c', Level::vector, vector}});
 }
 
 std::vector<Split> nest_of_blocks(int threads, int vector) { return nest_of_parts(threads, 1, vector); }
 
 std::vector<Split> nest_of_parts(int threads, int parts, int vector, Level blocks) {
-  return List()
-      .rest('r', Level::grid)
-      .rest('c', Level::serial)
-      .add('c', blocks, parts)
-      .add('c', Level::warp, threads / warp)
-      .add('c', Level::lane, warp)
-      .add('c', Level::vector, vector)
-      .take();
+  return without_ones({{'r', Level::grid},
+                       {'c', Level::serial},
+                       {'c', blocks, parts},
+                       {'c', Level::warp, threads / warp},
+                       {'c', Level::lane, warp},
+                       {'c', Level::vector, vector}});
 }
 
 std::vector<Split> nest_of_columns(int threads, int columns) {
-  return List()
-      .rest('r', Level::grid)
-      .rest('c', Level::serial)
-      .add('c', Level::warp, threads / warp)
-      .add('c', Level::lane, warp / columns)
-      .add('r', Level::lane, columns)
-      .take();
+  return without_ones({{'r', Level::grid},
+                       {'c', Level::serial},
+                       {'c', Level::warp, threads / warp},
+                       {'c', Level::lane, warp / columns},
+                       {'r', Level::lane, columns}});
 }
 
 std::vector<Split> nest_of_scans_by_warps(int threads) { return nest_of_lanes(threads); }
 
 std::vector<Split> nest_of_scans_by_threads(int threads) {
-  return List()
-      .rest('r', Level::grid)
-      .add('r', Level::warp, threads / warp)
-      .rest('c', Level::serial)
-      .add('r', Level::lane, warp)
-      .take();
+  return without_ones({{'r', Level::grid},
+                       {'r', Level::warp, threads / warp},
+                       {'c', Level::serial},
+                       {'r', Level::lane, warp}});
 }
 
 std::vector<Split> in_turns(std::vector<Split> splits, int blocks) {

@@ -5,7 +5,6 @@
 #include <iterator>
 #include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_set>
@@ -31,16 +30,10 @@ class Walker {
  public:
   /// `walked`: elements that the loops visit. `tested`: a kernel may ask whether symbols are multiples.
   Walker(const ir::Graph& graph, const Segment& segment, std::int64_t walked, bool tested = false)
-      : graph_(graph), walked_(walked), inputs_(segment.inputs.begin(), segment.inputs.end()) {
-    for (const ir::Symbol& symbol : graph.symbols) {
-      factors_.emplace(symbol.name, symbol.factor);
-      if (symbol.factor > 1)
-        quotients_.emplace(symbol.name, symbol.factor * Dim::symbol(symbol.name, quotient_range(symbol)));
-      const auto [min, max, hint] = symbol.range;
-      if (tested && max / most_elements * most_elements >= std::max<std::int64_t>(min, 1))
-        testable_.insert(symbol.name);
-    }
-  }
+      : graph_(graph),
+        walked_(walked),
+        tested_(tested),
+        inputs_(segment.inputs.begin(), segment.inputs.end()) {}
 
   /// Visits what neighbouring elements of the value are computed of; false where some of it lies apart.
   bool visit(NodeId root) {
@@ -104,23 +97,39 @@ class Walker {
   }
 
  private:
+  /// What is known to divide a symbol.
+  std::int64_t factor_of(std::string_view name) const {
+    const auto found = std::find_if(graph_.symbols.begin(), graph_.symbols.end(),
+                                    [&](const ir::Symbol& symbol) { return symbol.name == name; });
+    return found == graph_.symbols.end() ? 1 : found->factor;
+  }
   /// Whatever values symbols have.
   bool is_known_multiple(const Dim& dim, int of) const {
+    std::map<std::string, Dim, std::less<>> quotients;  // of symbols with a factor
+    for (const Dim& each : dim.symbols()) {
+      const ir::Symbol symbol{.name = std::string(each.name()),
+                              .range = {each.min(), each.max(), each.hint()},
+                              .factor = factor_of(each.name())};
+      if (symbol.factor > 1)
+        quotients.emplace(symbol.name, symbol.factor * Dim::symbol(symbol.name, quotient_range(symbol)));
+    }
     const Dim by_quotients = dim.substitute([&](std::string_view name) {
-      const auto found = quotients_.find(name);
-      return found == quotients_.end() ? nullptr : &found->second;
+      const auto found = quotients.find(name);
+      return found == quotients.end() ? nullptr : &found->second;
     });
     return (by_quotients % of).is(0);
   }
+  /// Some value of the symbol is a multiple of every vector.
   bool is_testable(const detail::DimAtom& factor) const {
-    return factor.kind == detail::DimAtom::Kind::symbol && testable_.contains(factor.name);
+    if (!tested_ || factor.kind != detail::DimAtom::Kind::symbol) return false;
+    const auto [min, max, hint] = factor.range;
+    return max / most_elements * most_elements >= std::max<std::int64_t>(min, 1);
   }
   bool divides(int vector, const detail::DimTerm& term) const {
     std::int64_t rest = term.coefficient % vector;
     for (const detail::Atom& factor : term.factors) {
-      const auto found = factors_.find(factor->name);
-      if (factor->kind == detail::DimAtom::Kind::symbol && found != factors_.end())
-        rest = rest * (found->second % vector) % vector;
+      if (factor->kind != detail::DimAtom::Kind::symbol) continue;
+      rest = rest * (factor_of(factor->name) % vector) % vector;
     }
     return rest == 0;
   }
@@ -185,10 +194,8 @@ class Walker {
 
   const ir::Graph& graph_;
   const std::int64_t walked_;
+  const bool tested_;
   const std::unordered_set<NodeId> inputs_;
-  std::map<std::string, std::int64_t, std::less<>> factors_;  // of symbols
-  std::map<std::string, Dim, std::less<>> quotients_;         // symbols as multiples of their quotients
-  std::set<std::string, std::less<>> testable_;
   std::vector<Dim> asked_;
   std::unordered_set<NodeId> seen_;
   int width_ = most_elements;
@@ -223,6 +230,19 @@ std::optional<Walker> walked(const ir::Graph& graph, const Segment& segment) {
 int widest_vector(const ir::Graph& graph, const Segment& segment) {
   const std::optional<Walker> walker = walked(graph, segment);
   return walker ? walker->width() : 1;
+}
+
+int usual_vector(const ir::Graph& graph, const Segment& segment) {
+  const std::optional<Walker> walker = walked(graph, segment);
+  if (!walker) return 1;
+  const auto holds = [&](int vector) {
+    const std::vector<Dim> tested = walker->symbols_to_test(vector);
+    return std::all_of(tested.begin(), tested.end(),
+                       [&](const Dim& symbol) { return symbol.hint() % vector == 0; });
+  };
+  int vector = walker->width();
+  while (vector > 1 && !holds(vector)) vector /= 2;
+  return vector;
 }
 
 std::vector<Dim> symbols_to_test(const ir::Graph& graph, const Segment& segment, int vector) {

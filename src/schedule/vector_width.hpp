@@ -18,6 +18,8 @@ namespace fuse::schedule {
 /// The widest for a piece of one phase, a power of two that divides the innermost extent where the symbols
 /// that a kernel tests are multiples of it (symbols_to_test); 1: there is none.
 int widest_vector(const ir::Graph&, const Segment&);
+/// The widest of these for which what is tested holds at the hints of the symbols.
+int usual_vector(const ir::Graph&, const Segment&);
 /// Symbols that a kernel with this vector has to test: where all are multiples of it, threads walk by
 /// vectors, else one element at a time. Empty where nothing is tested.
 std::vector<Dim> symbols_to_test(const ir::Graph&, const Segment&, int vector);
