@@ -41,6 +41,7 @@
 #include "schedule/make_plan.hpp"
 #include "schedule/piece_cost.hpp"
 #include "schedule/pieces.hpp"
+#include "schedule/slice_starts.hpp"
 #include "schedule/staged.hpp"
 
 namespace fuse {
@@ -171,15 +172,18 @@ void check_arguments(const ir::Graph& graph, ir::NodeId root, std::size_t argume
   throw Error(std::move(error));
 }
 
-/// Pieces of one form that are run with the same choices: one schedule, one set of kernels.
+/// Pieces of one kind that are run with the same choices: one schedule, one set of kernels.
 struct Unit {
-  std::uint32_t piece = 0;  ///< the first of them, which gives the kernels their names
-  std::size_t pieces = 0;
+  std::vector<std::uint32_t> pieces{};  ///< in order
   schedule::KernelChoices choices{};
   schedule::Schedule schedule{};
   std::uint32_t first_kernel = 0;
   std::vector<codegen::LoweredKernel> lowered{};
+  std::uint32_t first() const { return pieces.front(); }  ///< which gives the kernels their names
 };
+
+/// Of pieces that share a kernel whose slices begin at arguments: a quarter of what a launch takes.
+constexpr std::size_t most_starts_and_inputs = 128;
 
 /// Schedules and lowers the pieces of a graph, equal ones once, different ones in parallel.
 class PieceCompiler {
@@ -216,36 +220,39 @@ class PieceCompiler {
  private:
   const schedule::Piece& piece(std::uint32_t index) const { return result_.partition.pieces[index]; }
 
-  /// A form is one unit, or one for each of the different choices that were made for its pieces. `choose` may
+  /// A kind is one unit, or one for each of the different choices that were made for its pieces. `choose` may
   /// draw from a state of its own, so it is asked in piece order.
   void make_units() {
-    std::vector<std::vector<std::uint32_t>> of_form(equal_.first.size());
+    std::vector<std::vector<std::uint32_t>> of_kind(equal_.first.size());
     unit_of_.resize(result_.partition.pieces.size());
     for (std::uint32_t i = 0; i < unit_of_.size(); ++i) {
-      if (equal_.form_of[i] == schedule::EqualPieces::none) continue;
-      std::vector<std::uint32_t>& known = of_form[equal_.form_of[i]];
-      const schedule::KernelChoices choices = choose(i, known);
+      const std::uint32_t form = equal_.form_of[i];
+      if (form == schedule::EqualPieces::none) continue;
+      // Each start may be an argument, of which a launch takes so many.
+      const bool shares = equal_.forms[i].starts.size() + piece(i).inputs.size() <= most_starts_and_inputs;
+      std::vector<std::uint32_t>& known = of_kind[shares ? equal_.kind_of[form] : form];
+      const schedule::KernelChoices choices = choose(i);
       const auto found = std::find_if(known.begin(), known.end(),
                                       [&](std::uint32_t unit) { return units_[unit].choices == choices; });
       unit_of_[i] = found == known.end() ? static_cast<std::uint32_t>(units_.size()) : *found;
       if (found == known.end()) {
         known.push_back(unit_of_[i]);
-        units_.push_back({.piece = i, .choices = choices});
+        units_.push_back({.choices = choices});
       }
-      ++units_[unit_of_[i]].pieces;
+      units_[unit_of_[i]].pieces.push_back(i);
     }
   }
 
-  /// `known`: the units of its form.
-  schedule::KernelChoices choose(std::uint32_t index, const std::vector<std::uint32_t>& known) {
+  schedule::KernelChoices choose(std::uint32_t index) {
     schedule::Piece& piece = result_.partition.pieces[index];
+    const std::uint32_t first = equal_.first[equal_.form_of[index]];
     const schedule::KernelChoices* const recorded = recorded_ ? recorded_->of(index) : nullptr;
     if (recorded) {
       piece.chosen = {*recorded, schedule::piece_seconds(result_.graph, piece, *recorded, target_)};
     } else if (options_.choose) {
       piece.chosen = schedule::chosen_by(options_.choose, result_.graph, piece, target_);
-    } else if (!piece.chosen && !known.empty()) {
-      piece.chosen = this->piece(units_[known[0]].piece).chosen;
+    } else if (!piece.chosen && first != index) {
+      piece.chosen = this->piece(first).chosen;
     } else if (!piece.chosen) {
       piece.chosen = schedule::chosen_by(chooser_, result_.graph, piece, target_);
     }
@@ -257,7 +264,11 @@ class PieceCompiler {
   }
 
   void schedule(Unit& unit) const {
-    unit.schedule = schedule::make_schedule(result_.graph, piece(unit.piece), unit.choices, target_, facts_);
+    unit.schedule =
+        schedule::make_schedule(result_.graph, piece(unit.first()), unit.choices, target_, facts_);
+    std::vector<const schedule::CanonicalPiece*> forms;
+    for (const std::uint32_t index : unit.pieces) forms.push_back(&equal_.forms[index]);
+    unit.schedule.starts = schedule::starts_that_differ(result_.graph, forms);
     if (options_.verify) schedule::verify(result_.graph, unit.schedule, target_);
   }
 
@@ -286,12 +297,13 @@ class PieceCompiler {
       phase.sections = schedule::sections_of(result_.graph, phase.segment, phase.choices);
       for (schedule::Held& held : phase.held) held.node = counterpart(unit, index, held.node);
     }
+    for (schedule::SliceStart& start : schedule.starts) start.node = counterpart(unit, index, start.node);
     return schedule;
   }
 
   /// What a node of the unit's first piece is in another of its pieces.
   ir::NodeId counterpart(const Unit& unit, std::uint32_t index, ir::NodeId node) const {
-    return schedule::counterpart(equal_.forms[unit.piece], equal_.forms[index], node);
+    return schedule::counterpart(equal_.forms[unit.first()], equal_.forms[index], node);
   }
 
   /// Names of all launches, numbered through; a kernel has the name of the first that runs it.
@@ -311,7 +323,7 @@ class PieceCompiler {
     std::size_t launch = 0, schedule = 0;
     for (std::uint32_t i = 0; i < unit_of_.size(); ++i) {
       if (equal_.form_of[i] == schedule::EqualPieces::none) continue;
-      if (units_[unit_of_[i]].piece == i) first_launch[unit_of_[i]] = launch;
+      if (units_[unit_of_[i]].first() == i) first_launch[unit_of_[i]] = launch;
       launch += result_.schedules[schedule++].kernels.size();
     }
     parallel_for(options_.threads, units_.size(), [&](std::size_t i) {
@@ -327,9 +339,10 @@ class PieceCompiler {
 
   codegen::LoweredKernel lower(const Unit& unit, std::size_t index, const std::string& name) const {
     codegen::LoweredKernel lowered = codegen::lower(result_.graph, unit.schedule, index, name);
-    check_arguments(result_.graph, piece(unit.piece).root, lowered.bindings.size() + lowered.extents.size(),
+    check_arguments(result_.graph, piece(unit.first()).root, lowered.bindings.size() + lowered.extents.size(),
                     target_);
-    if (unit.pieces > 1) lowered.kernel.summary += fmt::format("; shared by {} pieces", unit.pieces);
+    if (unit.pieces.size() > 1)
+      lowered.kernel.summary += fmt::format("; shared by {} pieces", unit.pieces.size());
     if (options_.verify) kernel::verify(lowered.kernel, target_.shared_per_block);
     for (const KernelPass& pass : first(kernel_passes, options_.kernel_passes)) {
       lowered.kernel = pass.run(std::move(lowered.kernel));
@@ -355,8 +368,16 @@ class PieceCompiler {
   schedule::PlannedLaunch planned(const Unit& unit, std::uint32_t piece, std::size_t k,
                                   const std::string& name) const {
     using Kind = schedule::BufferSource::Kind;
-    schedule::PlannedLaunch launch{
-        name, unit.first_kernel + static_cast<std::uint32_t>(k), {}, unit.lowered[k].extents};
+    schedule::PlannedLaunch launch{name, unit.first_kernel + static_cast<std::uint32_t>(k), {}, {}};
+    for (const Dim& extent : unit.lowered[k].extents) {
+      const auto& starts = unit.schedule.starts;
+      const auto start = std::find_if(starts.begin(), starts.end(),
+                                      [&](const auto& each) { return each.argument == extent; });
+      launch.extents.push_back(
+          start == starts.end()
+              ? extent
+              : schedule::argument_value(result_.graph, *start, counterpart(unit, piece, start->node)));
+    }
     for (const codegen::Binding& binding : unit.lowered[k].bindings) {
       if (const auto* scratch = std::get_if<codegen::Scratch>(&binding)) {
         launch.buffers.push_back({Kind::scratch, 0, scratch->component});

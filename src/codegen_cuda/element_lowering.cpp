@@ -147,6 +147,15 @@ VarId ElementLowering::source(const Key& key, const ir::Node& node) {
   return builder_.compute(Op::convert, node.type.dtype, {builder_.value(i64, IndexValue{index})});
 }
 
+Coordinates ElementLowering::begin_of(NodeId slice) const {
+  Coordinates begin = ir::attr<ir::SliceAttr>(graph_[slice]).starts;
+  for (const schedule::SliceStart& start : starts_) {
+    if (start.node == slice) begin[start.axis] = start.factor * start.argument;
+  }
+  for (Dim& dim : begin) dim = rename_(dim);
+  return begin;
+}
+
 std::optional<VarId> ElementLowering::movement(const Key& key, const ir::Node& node, std::vector<Key>& work) {
   const NodeId operand = node.operands[0];
   const std::vector<Dim> operand_dims = dims(operand);
@@ -165,8 +174,8 @@ std::optional<VarId> ElementLowering::movement(const Key& key, const ir::Node& n
       break;
     case Relation::slice: {
       const auto& slice = ir::attr<ir::SliceAttr>(node);
-      for (std::size_t i = 0; i < at.size(); ++i)
-        at[i] = rename_(slice.starts[i]) + key.at[i] * slice.strides[i];
+      const Coordinates begin = begin_of(key.node);
+      for (std::size_t i = 0; i < at.size(); ++i) at[i] = begin[i] + key.at[i] * slice.strides[i];
       break;
     }
     case Relation::reverse:

@@ -8,6 +8,7 @@
 
 #include "codegen_cuda/kernel_builder.hpp"
 #include "ir/graph.hpp"
+#include "schedule/slice_starts.hpp"
 
 namespace fuse::codegen {
 
@@ -21,9 +22,15 @@ class ElementLowering {
  public:
   /// `dims[node]`: the node's extents by the kernel's names. `buffers`: the stored values that the kernel
   /// reads.
+  /// `starts`: of slices, which are arguments.
   ElementLowering(const ir::Graph& graph, KernelBuilder& builder,
-                  std::map<ir::NodeId, kernel::BufferId> buffers, std::function<Dim(const Dim&)> rename)
-      : graph_(graph), builder_(builder), buffers_(std::move(buffers)), rename_(std::move(rename)) {}
+                  std::map<ir::NodeId, kernel::BufferId> buffers, std::function<Dim(const Dim&)> rename,
+                  const std::vector<schedule::SliceStart>& starts)
+      : graph_(graph),
+        builder_(builder),
+        buffers_(std::move(buffers)),
+        rename_(std::move(rename)),
+        starts_(starts) {}
 
   /// Appends what computes the node's element; the same element is computed once. Iterative: graphs may be
   /// deep.
@@ -64,6 +71,8 @@ class ElementLowering {
   std::optional<kernel::VarId> movement(const Key& key, const ir::Node& node, std::vector<Key>& work);
   std::optional<kernel::VarId> concatenation(const Key& key, const ir::Node& node, std::vector<Key>& work);
   std::optional<kernel::VarId> gathered(const Key& key, const ir::Node& node, std::vector<Key>& work);
+  /// Where a slice begins, by the kernel's names.
+  Coordinates begin_of(ir::NodeId slice) const;
   Coordinates reversed(const Key& key, const ir::Node& node);
   std::optional<kernel::VarId> padded(const Key& key, const ir::Node& node, std::vector<Key>& work);
   std::optional<kernel::VarId> dynamically_sliced(const Key& key, const ir::Node& node,
@@ -83,6 +92,7 @@ class ElementLowering {
   KernelBuilder& builder_;
   std::map<ir::NodeId, kernel::BufferId> buffers_;
   std::function<Dim(const Dim&)> rename_;
+  const std::vector<schedule::SliceStart>& starts_;
   struct Part {
     std::optional<kernel::VarId> below,
         predicate;  ///< index is before the part's end; and not before its start

@@ -187,7 +187,7 @@ class KernelLowering {
     for (const NodeId input : phase.segment.inputs) {
       if (const auto found = buffers_.find(input); found != buffers_.end()) inputs.insert(*found);
     }
-    ElementLowering elements(graph_, builder_, inputs, rename);
+    ElementLowering elements(graph_, builder_, inputs, rename, schedule_.starts);
     const auto first = scratch_.begin() + static_cast<std::ptrdiff_t>(first_scratch_);
     Lowering lowering{.graph = graph_,
                       .phase = phase,
@@ -235,6 +235,14 @@ class KernelLowering {
       const Dim dim = Dim::symbol(name, quotient_range(symbol));
       if (name != symbol.name) renamed_.emplace(symbol.name, symbol.factor * dim);
       symbols_.push_back({Dim::symbol(symbol.name, symbol.range) / symbol.factor, dim});
+    }
+    for (const schedule::SliceStart& start : schedule_.starts) {
+      const std::string_view argument = start.argument.name();
+      if (renamed_.contains(argument)) continue;
+      const DimRange range{start.argument.min(), start.argument.max(), start.argument.hint()};
+      const Dim dim = Dim::symbol(builder_.unique("start"), range);
+      renamed_.emplace(argument, dim);
+      symbols_.push_back({start.argument, dim});
     }
   }
 

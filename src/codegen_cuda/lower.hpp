@@ -29,7 +29,9 @@ using Binding = std::variant<ir::NodeId, Scratch, Counter>;
 struct LoweredKernel {
   kernel::Kernel kernel;
   std::vector<Binding> bindings;  ///< of the global buffers, in order
-  std::vector<Dim> extents;  ///< what the kernel's extents stand for: the graph's symbols over their factors
+  /// What the kernel's extents stand for: the graph's symbols over their factors, arguments of
+  /// Schedule::starts.
+  std::vector<Dim> extents;
 };
 
 /// Lowers launch `index` of the schedule to a kernel called `name`.

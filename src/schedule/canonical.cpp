@@ -7,6 +7,7 @@
 
 #include "ir/attr.hpp"
 #include "ir/hash.hpp"
+#include "schedule/vector_width.hpp"
 
 namespace fuse::schedule {
 namespace {
@@ -15,11 +16,30 @@ using ir::NodeId;
 using Operand = CanonicalPiece::Operand;
 using Source = CanonicalPiece::Source;
 
-std::uint64_t hashed(const ir::Graph& graph, const CanonicalPiece& form, ir::Hasher hasher) {
+/// Of a node, without the starts that may be arguments: their alignment stands there instead.
+ir::Attr without_starts(const ir::Graph& graph, const CanonicalPiece& form, std::size_t node) {
+  ir::Attr attr = graph[form.nodes[node]].attr;
+  for (const CanonicalPiece::Start& start : form.starts) {
+    if (start.node != node) continue;
+    auto& slice = std::get<ir::SliceAttr>(attr);
+    slice.starts[start.axis] = slice.limits[start.axis] = start.alignment;
+  }
+  return attr;
+}
+
+/// A hash of all; or of the kind, which starts do not tell apart.
+std::uint64_t hashed(const ir::Graph& graph, const CanonicalPiece& form, ir::Hasher hasher,
+                     bool kind = false) {
   hasher.add(std::uint64_t{form.in_place}).add(form.nodes.size()).add(form.inputs.size());
   for (std::size_t i = 0; i < form.nodes.size(); ++i) {
     const ir::Node& node = graph[form.nodes[i]];
-    hasher.add(static_cast<std::uint64_t>(node.op)).add(node.attr).add(node.type);
+    hasher.add(static_cast<std::uint64_t>(node.op));
+    if (kind && node.op == ir::Op::slice) {
+      hasher.add(without_starts(graph, form, i));
+    } else {
+      hasher.add(node.attr);
+    }
+    hasher.add(node.type);
     hasher.add(std::uint64_t{form.stored[i]});
   }
   for (const Operand& operand : form.operands) {
@@ -30,6 +50,15 @@ std::uint64_t hashed(const ir::Graph& graph, const CanonicalPiece& form, ir::Has
     hasher.add(graph[form.inputs[i]].type).add(form.same[i]);
   }
   return hasher.value();
+}
+
+/// Of accesses of several elements from element `start` on, in a block of so many: the widest that may begin
+/// there, up to what any access takes.
+std::int64_t alignment_of(const Dim& start, const Dim& block) {
+  std::int64_t elements = most_vector_elements;
+  while (elements > 1 && !(proven_divisible(start, elements) && proven_divisible(block, elements)))
+    elements /= 2;
+  return elements;
 }
 
 /// Makes forms one after another; what it notes of nodes is valid for one piece at a time.
@@ -50,6 +79,7 @@ class Canonicaliser {
     for (const NodeId input : piece.inputs) read(input);
     note_buffers();
     for (const Segment& phase : piece.phases) form_.phases.push_back(notes_[phase.root].place.index);
+    note_starts();
     form_.hash = hashed(graph_, form_, ir::Hasher());
     return std::move(form_);
   }
@@ -121,6 +151,35 @@ class Canonicaliser {
     }
   }
 
+  /// Slices of stored values: there a start moves an address, and nothing else follows from it.
+  void note_starts() {
+    std::size_t first = 0;  // operand of the node
+    std::vector<bool> stored(form_.nodes.size());
+    for (std::uint32_t i = 0; i < form_.nodes.size(); ++i) {
+      const ir::Node& node = graph_[form_.nodes[i]];
+      const bool reshape = info(node.op).relation == ir::Relation::reshape;
+      if (reshape || node.op == ir::Op::slice) {
+        const Operand& operand = form_.operands[first];
+        const bool of_stored =
+            operand.source == Source::input || (operand.source == Source::node && stored[operand.index]);
+        stored[i] = of_stored && reshape;
+        if (of_stored && !reshape) note_starts(i, node);
+      }
+      first += node.operands.size();
+    }
+  }
+
+  void note_starts(std::uint32_t place, const ir::Node& node) {
+    const auto& slice = ir::attr<ir::SliceAttr>(node);
+    const std::vector<Dim>& whole = graph_[node.operands[0]].type.dims;
+    Dim behind = 1;  // elements
+    for (std::size_t axis = whole.size(); axis-- > 0; behind = behind * whole[axis]) {
+      if (!slice.starts[axis].is_constant()) continue;
+      const std::int64_t alignment = alignment_of(slice.starts[axis] * behind, node.type.dims[axis] * behind);
+      form_.starts.push_back({place, static_cast<std::uint32_t>(axis), alignment});
+    }
+  }
+
   const ir::Graph& graph_;
   const std::vector<NodeId>& storage_;
   std::vector<Note> notes_;
@@ -138,18 +197,38 @@ std::uint64_t content_key(const ir::Graph& graph, const CanonicalPiece& form) {
   return hashed(graph, form, ir::Hasher(numbers));
 }
 
-bool equal(const ir::Graph& graph, const CanonicalPiece& a, const CanonicalPiece& b) {
-  if (a.in_place != b.in_place || a.operands != b.operands || a.stored != b.stored || a.same != b.same ||
-      a.phases != b.phases)
+namespace {
+
+/// Whether both are one but for the attributes, which `same_attr` compares: of two nodes, and their place.
+template <class SameAttr>
+bool alike(const ir::Graph& graph, const CanonicalPiece& a, const CanonicalPiece& b,
+           const SameAttr& same_attr) {
+  if (a.in_place != b.in_place || a.nodes.size() != b.nodes.size() || a.operands != b.operands ||
+      a.stored != b.stored || a.same != b.same || a.phases != b.phases)
     return false;
-  const auto same_node = [&](NodeId x, NodeId y) {
-    return graph[x].op == graph[y].op && graph[x].operands.size() == graph[y].operands.size() &&
-           graph[x].attr == graph[y].attr && graph[x].type == graph[y].type;
-  };
+  for (std::size_t i = 0; i < a.nodes.size(); ++i) {
+    const ir::Node &x = graph[a.nodes[i]], &y = graph[b.nodes[i]];
+    if (x.op != y.op || x.operands.size() != y.operands.size() || x.type != y.type || !same_attr(x, y, i))
+      return false;
+  }
   // What makes an input does not matter, only what it looks like.
   const auto same_input = [&](NodeId x, NodeId y) { return graph[x].type == graph[y].type; };
-  return std::equal(a.nodes.begin(), a.nodes.end(), b.nodes.begin(), b.nodes.end(), same_node) &&
-         std::equal(a.inputs.begin(), a.inputs.end(), b.inputs.begin(), b.inputs.end(), same_input);
+  return std::equal(a.inputs.begin(), a.inputs.end(), b.inputs.begin(), b.inputs.end(), same_input);
+}
+
+}  // namespace
+
+bool equal(const ir::Graph& graph, const CanonicalPiece& a, const CanonicalPiece& b) {
+  return alike(graph, a, b,
+               [](const ir::Node& x, const ir::Node& y, std::size_t) { return x.attr == y.attr; });
+}
+
+bool of_one_kind(const ir::Graph& graph, const CanonicalPiece& a, const CanonicalPiece& b) {
+  if (a.starts != b.starts) return false;
+  return alike(graph, a, b, [&](const ir::Node& x, const ir::Node& y, std::size_t place) {
+    if (x.attr == y.attr) return true;
+    return x.op == ir::Op::slice && without_starts(graph, a, place) == without_starts(graph, b, place);
+  });
 }
 
 std::function<CanonicalPiece(const Piece&)> canonical_forms(const ir::Graph& graph,
@@ -158,26 +237,49 @@ std::function<CanonicalPiece(const Piece&)> canonical_forms(const ir::Graph& gra
   return [canonicaliser](const Piece& piece) { return canonicaliser->run(piece); };
 }
 
+namespace {
+
+/// Numbers of what is found by hash and verified by comparing.
+class Classes {
+ public:
+  /// That of the first which `same` holds of; else `next`, which is remembered.
+  template <class Same>
+  std::uint32_t find(std::uint64_t hash, std::uint32_t next, const Same& same) {
+    const auto [begin, end] = by_hash_.equal_range(hash);
+    const auto found = std::find_if(begin, end, [&](const auto& entry) { return same(entry.second); });
+    if (found != end) return found->second;
+    by_hash_.emplace(hash, next);
+    return next;
+  }
+
+ private:
+  std::unordered_multimap<std::uint64_t, std::uint32_t> by_hash_;
+};
+
+}  // namespace
+
 EqualPieces equal_pieces(const ir::Graph& graph, const Partition& partition) {
   EqualPieces result;
   result.forms.resize(partition.pieces.size());
   result.form_of.resize(partition.pieces.size(), EqualPieces::none);
   Canonicaliser canonicaliser(graph, partition.storage);
-  std::unordered_multimap<std::uint64_t, std::uint32_t> by_hash;
+  Classes forms, kinds;
+  const auto first = [&](std::uint32_t form) -> const CanonicalPiece& {
+    return result.forms[result.first[form]];
+  };
   for (std::size_t i = 0; i < partition.pieces.size(); ++i) {
     if (partition.pieces[i].kind != Piece::Kind::kernel) continue;
     const CanonicalPiece& form = result.forms[i] = canonicaliser.run(partition.pieces[i]);
-    const auto [begin, end] = by_hash.equal_range(form.hash);
-    const auto found = std::find_if(begin, end, [&](const auto& entry) {
-      return equal(graph, result.forms[result.first[entry.second]], form);
-    });
-    if (found != end) {
-      result.form_of[i] = found->second;
-      continue;
-    }
-    result.form_of[i] = static_cast<std::uint32_t>(result.first.size());
-    by_hash.emplace(form.hash, result.form_of[i]);
+    const auto next = static_cast<std::uint32_t>(result.first.size());
+    result.form_of[i] =
+        forms.find(form.hash, next, [&](std::uint32_t other) { return equal(graph, first(other), form); });
+    if (result.form_of[i] != next) continue;
     result.first.push_back(static_cast<std::uint32_t>(i));
+    result.kind_of.push_back(form.starts.empty() ? next
+                                                 : kinds.find(hashed(graph, form, ir::Hasher(), true), next,
+                                                              [&](std::uint32_t other) {
+                                                                return of_one_kind(graph, first(other), form);
+                                                              }));
   }
   return result;
 }

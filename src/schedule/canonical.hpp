@@ -5,7 +5,9 @@
 // After:   0: exp in0   1: add 0 in1   f32[B, 64]      the same form: kernel of piece 0, with buffers of
 // piece 7
 //
-// Symbols stay as they are: in one graph a name means one thing. SPDX-License-Identifier: Apache-2.0
+// Forms that differ only in where slices of stored values begin are of one kind, and may share a kernel
+// (slice_starts.hpp). Symbols stay as they are: in one graph a name means one thing. SPDX-License-Identifier:
+// Apache-2.0
 #pragma once
 
 #include <cstdint>
@@ -32,6 +34,14 @@ struct CanonicalPiece {
   std::vector<bool> stored{};           ///< of each node: the piece stores it
   std::vector<std::uint32_t> same{};    ///< of each input: the first that lies in the same buffer
   std::vector<std::uint32_t> phases{};  ///< of each phase: the place of its root in `nodes`
+  /// A number at which a slice of an input, reshaped or not, begins in one dim.
+  struct Start {
+    std::uint32_t node = 0;  ///< place of the slice in `nodes`
+    std::uint32_t axis = 0;
+    std::int64_t alignment = 1;  ///< elements of the input: accesses as wide as that may begin there
+    bool operator==(const Start&) const = default;
+  };
+  std::vector<Start> starts{};
   std::uint64_t hash = 0;
 };
 
@@ -41,7 +51,8 @@ struct EqualPieces {
   std::vector<CanonicalPiece> forms{};  ///< of each piece; empty for what is no kernel
   std::vector<std::uint32_t>
       form_of{};  ///< of each piece: a number of its form, counted from 0 in piece order; none
-  std::vector<std::uint32_t> first{};  ///< of each form: its first piece
+  std::vector<std::uint32_t> first{};    ///< of each form: its first piece
+  std::vector<std::uint32_t> kind_of{};  ///< of each form: the first form of its kind
 };
 
 /// Makes the form of one kernel piece after another, linear in its nodes. `storage`: Partition's. Graph and
@@ -55,7 +66,10 @@ EqualPieces equal_pieces(const ir::Graph&, const Partition&);
 std::uint64_t content_key(const ir::Graph&, const CanonicalPiece&);
 /// Whether one kernel computes both.
 bool equal(const ir::Graph&, const CanonicalPiece&, const CanonicalPiece&);
-/// What stands in `to` where `node`, an input or a node of `from`, stands in `from`. The pieces are equal.
+/// Whether one kernel computes both that gets CanonicalPiece::starts as arguments.
+bool of_one_kind(const ir::Graph&, const CanonicalPiece&, const CanonicalPiece&);
+/// What stands in `to` where `node`, an input or a node of `from`, stands in `from`. The pieces are of one
+/// kind.
 ir::NodeId counterpart(const CanonicalPiece& from, const CanonicalPiece& to, ir::NodeId node);
 
 }  // namespace fuse::schedule

@@ -456,6 +456,9 @@ std::string print(const ir::Graph& graph, const Schedule& schedule) {
                           to_string(graph[held.node].op), where, held.first, held.last);
     }
   }
+  for (const SliceStart& start : schedule.starts)
+    text += fmt::format("  starts {} slice: dim {} at {}, an argument\n", graph.value_name(start.node),
+                        start.axis, (start.factor * start.argument).to_string());
   if (stitched) text += fmt::format("  schemes {}\n", schemes_text(graph, schedule));
   for (const KernelSchedule& kernel : schedule.kernels) {
     const char* role = kernel.role == KernelSchedule::Role::whole     ? "whole"

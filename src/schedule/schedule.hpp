@@ -12,6 +12,7 @@
 #include "schedule/nest.hpp"
 #include "schedule/partition.hpp"
 #include "schedule/section.hpp"
+#include "schedule/slice_starts.hpp"
 #include "schedule/target.hpp"
 
 namespace fuse::schedule {
@@ -63,6 +64,7 @@ struct Schedule {
   /// The launches of all phases, then the one that joins them, if there is one.
   std::vector<KernelSchedule> kernels{};
   int blocks_an_sm = 1;  ///< of the joined kernel: that must have a place on a multiprocessor at a time
+  std::vector<SliceStart> starts{};     ///< of slices, that are arguments
   std::vector<ScratchArray> scratch{};  ///< of all phases, in order
 };
 

@@ -21,7 +21,6 @@ using ir::Relation;
 
 constexpr int most_bytes = 16;      // of one access
 constexpr int repeated_bytes = 32;  // of a value that many rows read: two accesses, whose sectors a cache has
-constexpr int most_elements = 8;
 
 /// What is read of a value's operand for neighbours in the value's innermost dim.
 enum class Neighbours : std::uint8_t { same, side_by_side, apart };
@@ -123,7 +122,7 @@ class Walker {
   bool is_testable(const detail::DimAtom& factor) const {
     if (!tested_ || factor.kind != detail::DimAtom::Kind::symbol) return false;
     const auto [min, max, hint] = factor.range;
-    return max / most_elements * most_elements >= std::max<std::int64_t>(min, 1);
+    return max / most_vector_elements * most_vector_elements >= std::max<std::int64_t>(min, 1);
   }
   bool divides(int vector, const detail::DimTerm& term) const {
     std::int64_t rest = term.coefficient % vector;
@@ -198,7 +197,7 @@ class Walker {
   const std::unordered_set<NodeId> inputs_;
   std::vector<Dim> asked_;
   std::unordered_set<NodeId> seen_;
-  int width_ = most_elements;
+  int width_ = most_vector_elements;
 };
 
 }  // namespace

@@ -15,6 +15,8 @@
 
 namespace fuse::schedule {
 
+inline constexpr int most_vector_elements = 8;
+
 /// The widest for a piece of one phase, a power of two that divides the innermost extent where the symbols
 /// that a kernel tests are multiples of it (symbols_to_test); 1: there is none.
 int widest_vector(const ir::Graph&, const Segment&);

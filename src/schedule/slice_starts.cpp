@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "schedule/slice_starts.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+
+#include "ir/attr.hpp"
+
+namespace fuse::schedule {
+
+std::vector<SliceStart> starts_that_differ(const ir::Graph& graph,
+                                           const std::vector<const CanonicalPiece*>& pieces) {
+  std::vector<SliceStart> result;
+  std::map<std::vector<std::int64_t>, Dim> arguments;  // by the starts of all pieces
+  for (const CanonicalPiece::Start& start : pieces.front()->starts) {
+    std::vector<std::int64_t> values;
+    std::int64_t factor = 0;
+    for (const CanonicalPiece* piece : pieces) {
+      const auto& slice = ir::attr<ir::SliceAttr>(graph[piece->nodes[start.node]]);
+      values.push_back(slice.starts[start.axis].constant());
+      factor = std::gcd(factor, values.back());
+    }
+    const auto [least, most] = std::minmax_element(values.begin(), values.end());
+    if (*least == *most) continue;
+    const std::string name = fmt::format("slice.{}", arguments.size());
+    const DimRange range{.min = *least / factor, .max = *most / factor, .hint = values.front() / factor};
+    const auto [found, added] = arguments.emplace(values, Dim::symbol(name, range));
+    result.push_back({pieces.front()->nodes[start.node], start.axis, found->second, factor});
+  }
+  return result;
+}
+
+std::int64_t argument_value(const ir::Graph& graph, const SliceStart& start, ir::NodeId slice) {
+  return ir::attr<ir::SliceAttr>(graph[slice]).starts[start.axis].constant() / start.factor;
+}
+
+}  // namespace fuse::schedule
