@@ -157,6 +157,7 @@ Forms forms_of_schedule(const ir::Graph& graph, const schedule::Schedule& schedu
   const auto tests = [](const schedule::KernelSchedule& kernel) { return !kernel.tested.empty(); };
   if (std::any_of(schedule.kernels.begin(), schedule.kernels.end(), tests))
     forms |= bit(Form::tested_vectors);
+  if (!schedule.starts.empty()) forms |= bit(Form::shared_starts);
   return forms;
 }
 

@@ -164,6 +164,25 @@ void slice_columns(GrowingGraph& g) {
   }
 }
 
+/// The steps of a recurrence, each with a slice of its own of one tensor.
+void unroll_over_slices(GrowingGraph& g) {
+  const DType dtype = real_type(g);
+  const std::int64_t steps = g.random.between(2, 4), rows = g.random.between(1, 12),
+                     n = g.random.pick({5, 8, 16, 24}), apart = g.random.between(1, 2);
+  const std::size_t axis = g.random.below(3);
+  std::vector<Dim> dims = {rows, n};
+  dims.insert(dims.begin() + static_cast<std::ptrdiff_t>(axis), steps * apart);
+  const Tensor x = g.input(dtype, dims), u = g.input(dtype, {n, n}, true);
+  Tensor h = g.input(dtype, {rows, n});
+  const std::uint64_t kind = g.random.below(3);
+  for (std::int64_t t = 0; t < steps; ++t) {
+    const std::int64_t start = t * apart;
+    const Tensor part = reshape(slice(x, static_cast<std::int64_t>(axis), start, start + 1), {rows, n});
+    const Tensor sum = part + matmul(h, u);
+    h = kind == 0 ? tanh(sum) : kind == 1 ? softmax(sum, 1) : sum - mean(sum, {1}, true);
+  }
+}
+
 /// GEMMs that read rows of a matrix where they lie, and write theirs one behind the other.
 void lie_in_memory(GrowingGraph& g) {
   const DType dtype = real_type(g);
@@ -254,12 +273,13 @@ void walk_rows_and_columns(GrowingGraph& g) {
 }
 
 constexpr Pattern all[] = {
-    {2, 0, "", update_in_place},      {1.2, 0, "", cross_donations},
-    {2, 0, "", pack_parameters},      {3, 0, "", nest_predicates},
-    {1.5, 4096, "", slice_columns},   {1.5, 4096, "", lie_in_memory},
-    {2, 0, "", read_concat_again},    {2.5, 30'000, "tiny3", walk_long_rows},
-    {2, 4096, "", walk_unknown_rows}, {2, 4096, "", walk_vectors},
-    {1.5, 4096, "", transpose_tiles}, {2, 4096, "", walk_rows_and_columns},
+    {2, 0, "", update_in_place},         {1.2, 0, "", cross_donations},
+    {2, 0, "", pack_parameters},         {3, 0, "", nest_predicates},
+    {1.5, 4096, "", slice_columns},      {1.5, 4096, "", lie_in_memory},
+    {2, 0, "", read_concat_again},       {2.5, 30'000, "tiny3", walk_long_rows},
+    {2, 4096, "", walk_unknown_rows},    {2, 4096, "", walk_vectors},
+    {1.5, 4096, "", transpose_tiles},    {2, 4096, "", walk_rows_and_columns},
+    {1.5, 4096, "", unroll_over_slices},
 };
 
 }  // namespace
