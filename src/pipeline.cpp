@@ -296,6 +296,9 @@ class PieceCompiler {
       schedule.piece.phases[k] = phase.segment;
       phase.sections = schedule::sections_of(result_.graph, phase.segment, phase.choices);
       for (schedule::Held& held : phase.held) held.node = counterpart(unit, index, held.node);
+      for (ir::NodeId& id : phase.ahead) id = counterpart(unit, index, id);
+      for (schedule::RowInvariant& each : phase.invariants)
+        each = {counterpart(unit, index, each.input), counterpart(unit, index, each.broadcast)};
     }
     for (schedule::SliceStart& start : schedule.starts) start.node = counterpart(unit, index, start.node);
     return schedule;

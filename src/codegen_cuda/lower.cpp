@@ -260,6 +260,9 @@ class KernelLowering {
   void declare_inputs(const schedule::Section& section) {
     for (const NodeId input : section.inputs) {
       if (!buffers_.contains(input)) buffers_[input] = declare(input, false);
+      const std::vector<NodeId>& ahead = phase_->ahead;
+      if (std::find(ahead.begin(), ahead.end(), input) != ahead.end())
+        builder_.kernel.buffers[buffers_[input]].ordered = true;
     }
   }
 

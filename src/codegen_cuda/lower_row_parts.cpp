@@ -65,33 +65,37 @@ void RowLowering::by_parts_together() {
 }
 
 void RowLowering::by_cluster() {
-  to_.threads(builder_.unique("b"), [&](const ThreadIndex& at) {
-    Walk walk = walk_of(at);
-    if (values() > 1) walk.row = to_.bind(builder_.unique("row"), walk.row, rows());
-    mask_row(walk);
-    const bool stays = to_.launch.tiles != to_.launch.grid;
-    int last_meeting = 0;  // the pass behind which no block reads what another left
-    for (const Stage& stage : stages_) {
-      if (stage.form == Stage::Form::reduce) last_meeting = std::max(last_meeting, stage.pass);
-    }
-    for (int pass = 0; pass <= last_pass(stages_); ++pass) {
-      const std::vector<Stage> stages = stages_of_pass(pass);
-      std::vector<Running> running = walk_part(at, walk, stages);
-      if (running.empty()) continue;
-      const std::vector<StateBuffers> left = shared_states(running, values());
-      builder_.when(place_of(nest_, walked(), at).leader_in_block, [&] { put(left, walk.slot, running); });
-      builder_.append(ClusterBarrier{.shared = true});
-      declare_totals(running);
-      take_parts_of_blocks(at, walk, running, [&](std::size_t i, const Index& part) {
-        return load_state(left[i], walk.slot, part);
-      });
-      if (pass == last_meeting && !stays) builder_.append(ClusterArrive{});
-      finish_parts(walk, running);
-    }
-    builder_.at(to_.root());
-    // Until then others may read what this block left; one that stays leaves more in the same place.
-    stays ? builder_.append(ClusterBarrier{.shared = true}) : builder_.append(ClusterWait{});
-  });
+  to_.threads(
+      builder_.unique("b"),
+      [&](const ThreadIndex& at) {
+        Walk walk = walk_of(at);
+        if (values() > 1) walk.row = to_.bind(builder_.unique("row"), walk.row, rows());
+        mask_row(walk);
+        const bool stays = to_.launch.tiles != to_.launch.grid;
+        int last_meeting = 0;  // the pass behind which no block reads what another left
+        for (const Stage& stage : stages_) {
+          if (stage.form == Stage::Form::reduce) last_meeting = std::max(last_meeting, stage.pass);
+        }
+        for (int pass = 0; pass <= last_pass(stages_); ++pass) {
+          const std::vector<Stage> stages = stages_of_pass(pass);
+          std::vector<Running> running = walk_part(at, walk, stages);
+          if (running.empty()) continue;
+          const std::vector<StateBuffers> left = shared_states(running, values());
+          builder_.when(place_of(nest_, walked(), at).leader_in_block,
+                        [&] { put(left, walk.slot, running); });
+          builder_.append(ClusterBarrier{.shared = true});
+          declare_totals(running);
+          take_parts_of_blocks(at, walk, running, [&](std::size_t i, const Index& part) {
+            return load_state(left[i], walk.slot, part);
+          });
+          if (pass == last_meeting && !stays) builder_.append(ClusterArrive{});
+          finish_parts(walk, running);
+        }
+        builder_.at(to_.root());
+        // Until then others may read what this block left; one that stays leaves more in the same place.
+        stays ? builder_.append(ClusterBarrier{.shared = true}) : builder_.append(ClusterWait{});
+      },
+      beside_turns());
 }
 
 std::vector<Stage> RowLowering::stages_of_pass(int pass) const {

@@ -253,6 +253,7 @@ void RowLowering::unrolled_loop(const Walk& walk, const std::vector<Stage>& stag
   const Visit element = [&](const Index& trip, const Index& c) {
     to_.elements.enter_scope();
     const Coordinates at = to_.operand_coordinates(shape_, walk.row, c);
+    keep_loaded(at, trip);
     for (const schedule::Held& held : to_.phase.held) {
       const bool taken = held.first < pass && pass <= held.last;
       if (taken) to_.elements.keep(held.node, at, local_.at(held.node), trip);

@@ -90,30 +90,35 @@ bool RowLowering::neighbours_share_row() const { return schedule::fastest_lane(n
 void RowLowering::by_rows() {
   // A block of one row at a time has its number.
   const bool shared = !varies_in_block(nest_, kept());
-  to_.threads(builder_.unique(shared && columns_.empty() ? "row" : "b"), [&](const ThreadIndex& at) {
-    const Combiner combine = [&](std::vector<Running>& running) { this->combine(at, running); };
-    Walk walk = walk_of(at);
-    const int warps = units_of(nest_, walked(), Level::warp), lanes = units_of(nest_, walked(), Level::lane);
-    if (!columns_.empty()) {
-      clear_columns();
-      each_row(at, walk, [&](const Walk& row) {
-        passes(row, combine);
-        // With one barrier a row, a thread that hurries on would overwrite what others still read.
-        if (warps > 1 && reducing_passes() == 1) builder_.append(Barrier{});
-      });
-      return shared ? store_columns(walk) : store_rows_columns(at, walk);
-    }
-    if (shared) return passes(walk, combine);
-    const bool by_warps = warps == 1 && lanes == warp_size;
-    walk.row = to_.bind(builder_.unique(neighbours_share_row() ? "row" : "column"), walk.row, rows());
-    // Warps have rows of their own: one that has none does nothing.
-    if (by_warps) return builder_.when({{walk.row, rows()}}, [&] { passes(walk, combine); });
-    // Else the threads that combine are in one warp or block with those of other rows, and all take part.
-    if (neighbours_share_row() && warps == 1) walk.first = to_.bind(builder_.unique("l"), walk.first, lanes);
-    if (lanes > 1) walk.writer = {{walk.first, 1}};
-    mask_row(walk);
-    passes(walk, combine);
-  });
+  to_.threads(
+      builder_.unique(shared && columns_.empty() ? "row" : "b"),
+      [&](const ThreadIndex& at) {
+        const Combiner combine = [&](std::vector<Running>& running) { this->combine(at, running); };
+        Walk walk = walk_of(at);
+        const int warps = units_of(nest_, walked(), Level::warp),
+                  lanes = units_of(nest_, walked(), Level::lane);
+        if (!columns_.empty()) {
+          clear_columns();
+          each_row(at, walk, [&](const Walk& row) {
+            passes(row, combine);
+            // With one barrier a row, a thread that hurries on would overwrite what others still read.
+            if (warps > 1 && reducing_passes() == 1) builder_.append(Barrier{});
+          });
+          return shared ? store_columns(walk) : store_rows_columns(at, walk);
+        }
+        if (shared) return passes(walk, combine);
+        const bool by_warps = warps == 1 && lanes == warp_size;
+        walk.row = to_.bind(builder_.unique(neighbours_share_row() ? "row" : "column"), walk.row, rows());
+        // Warps have rows of their own: one that has none does nothing.
+        if (by_warps) return builder_.when({{walk.row, rows()}}, [&] { passes(walk, combine); });
+        // Else the threads that combine are in one warp or block with those of other rows, and all take part.
+        if (neighbours_share_row() && warps == 1)
+          walk.first = to_.bind(builder_.unique("l"), walk.first, lanes);
+        if (lanes > 1) walk.writer = {{walk.first, 1}};
+        mask_row(walk);
+        passes(walk, combine);
+      },
+      beside_turns());
 }
 
 bool RowLowering::shares_rows(const KernelSchedule& launch) {

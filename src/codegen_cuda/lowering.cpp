@@ -21,15 +21,26 @@ void Lowering::parallel(Parallel parallel, const std::string& name, const Dim& e
   builder.loop({.name = name, .begin = 0, .end = extent, .parallel = parallel, .body = {}}, fill);
 }
 
-void Lowering::threads(const std::string& block, const std::function<void(const ThreadIndex&)>& fill) const {
+void Lowering::threads(const std::string& block, const std::function<void(const ThreadIndex&)>& fill,
+                       const Turns& beside) const {
   const Dim tiles = rename(launch.tiles);
   const auto turns = [&](const ThreadIndex& at) {
-    const auto body = [&](const Index& tile) {
+    const auto body = [&](const Index& tile, const std::optional<Index>& next = {}) {
+      const ThreadIndex own{tile, at.warp, at.lane};
+      if (beside.start) {
+        std::optional<ThreadIndex> behind;
+        if (next) behind = {*next, at.warp, at.lane};
+        beside.start(own, behind);
+      }
       elements.enter_scope();
-      fill({tile, at.warp, at.lane});
+      fill(own);
       elements.leave_scope();
     };
-    if (tiles == blocks) return body(at.block);
+    const auto only = [&] {
+      if (beside.before) beside.before(at);
+      body(at.block);
+    };
+    if (tiles == blocks) return only();
     const char walked = launch.nest.dims[1].name;
     const bool keeps_columns = launch.role == KernelSchedule::Role::partial && has_columns(phase.segment);
     // By results: a tile too many has none. Blocks that keep columns take every n-th row.
@@ -44,12 +55,16 @@ void Lowering::threads(const std::string& block, const std::function<void(const 
     const Index turn = together == 1 ? at.block : at.block / together;
     const Dim count = together == 1 ? tiles : tiles / together;
     if (tiles.is_constant() && tiles.constant() < blocks.constant()) {
-      if (guarded) return body(at.block);
-      return builder.when({{turn, count}}, [&] { body(at.block); });
+      if (guarded) return only();
+      return builder.when({{turn, count}}, only);
     }
+    const auto tile_of = [&](const Index& number) {
+      return together == 1 ? number : number * together + at.block % together;
+    };
+    if (beside.before) beside.before(at);
     builder.loop({.name = block, .begin = turn, .end = count, .step = blocks / together, .body = {}}, [&] {
       const Index own = Dim::index(block, count);
-      body(together == 1 ? own : own * together + at.block % together);
+      body(tile_of(own), tile_of(own + blocks / together));
       // What it left in shared memory may be overwritten.
       if (shares) builder.append(Barrier{});
     });
@@ -64,7 +79,7 @@ void Lowering::threads(const std::string& block, const std::function<void(const 
       parallel(Parallel::lane, lane, warp_size, [&] {
         const ThreadIndex at{Dim::index(number, builder.kernel.grid), Dim::index(warp, warps),
                              Dim::index(lane, warp_size)};
-        stays ? turns(at) : fill(at);
+        stays || beside.before ? turns(at) : fill(at);
       });
     });
   });

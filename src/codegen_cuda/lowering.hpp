@@ -21,6 +21,14 @@ struct ThreadIndex {
   kernel::Index block{}, warp{}, lane{};
 };
 
+/// What goes on beside the turns of a thread whose block stays.
+struct Turns {
+  std::function<void(const ThreadIndex& first)> before{};
+  /// At the start of each: with the thread's place in the next one, which may be behind the last; none where
+  /// there is one turn.
+  std::function<void(const ThreadIndex& at, const std::optional<ThreadIndex>& next)> start{};
+};
+
 struct Lowering {
   const ir::Graph& graph;
   const schedule::PhaseSchedule& phase;
@@ -43,7 +51,8 @@ struct Lowering {
   void parallel(kernel::Parallel, const std::string& name, const Dim& extent,
                 const std::function<void()>& fill) const;
   /// What a thread does: loops over the launch's blocks, called `block`, and over warps and lanes.
-  void threads(const std::string& block, const std::function<void(const ThreadIndex&)>& fill) const;
+  void threads(const std::string& block, const std::function<void(const ThreadIndex&)>& fill,
+               const Turns& beside = {}) const;
   kernel::Index bind(const std::string& name, const kernel::Index& value, const Dim& extent) const;
   /// The elements of group `number`, of those that a thread walks side by side: calls `fill` for each, with
   /// which of the group it is and its own number. The passes behind make one access of theirs where they can.

@@ -125,8 +125,8 @@ class KernelPrinter {
     const auto add = [&](const std::string& param) { params += (params.empty() ? "" : ", ") + param; };
     for (const Buffer& buffer : kernel_.buffers) {
       if (buffer.space != Space::global) continue;
-      add(fmt::format("global<{}{}> {}", buffer.written ? "" : "const ", cuda_name(buffer.dtype),
-                      buffer.name));
+      add(fmt::format("{}<{}{}> {}", buffer.ordered ? "ordered_global" : "global",
+                      buffer.written ? "" : "const ", cuda_name(buffer.dtype), buffer.name));
     }
     for (const Dim& extent : kernel_.extents) add(fmt::format("{} {}", index_type(), extent.name()));
     const std::string cluster =

@@ -143,6 +143,23 @@ class RowLowering {
   std::vector<VarId> load_state(const StateBuffers& buffers, const Index& at,
                                 const std::optional<Index>& rank = std::nullopt);
 
+  // lower_row_turns.cpp
+  // ------------------------------------------------------------------------------------------
+  /// Where blocks take rows in turns: what threads load before the first, and of the next one.
+  Turns beside_turns();
+  void load_invariants(const ThreadIndex& at);
+  void load_next_row(const ThreadIndex& at);
+  /// What was loaded of this row moves to where its walks take it from.
+  void take_next_row(const ThreadIndex& at);
+  /// The elements of the row at `at` that the thread walks: calls `fill` with their trip and place.
+  void each_own_element(const ThreadIndex& at, const std::string& row,
+                        const std::function<void(const Index& row, const Index& trip, const Index& c)>& fill);
+  /// Arrays of elements below 4 bytes.
+  void keep_packed(const std::map<NodeId, BufferId>& arrays);
+  /// Of an element of the walk: what lies in registers since an earlier row.
+  void keep_loaded(const Coordinates& at, const Index& trip);
+  BufferId array_of_trips(const std::string& name, NodeId value);
+
   // lower_row_parts.cpp
   // -----------------------------------------------------------------------------------------
   /// Several blocks a row: what one pass leaves of it, each of them combines before the next.
@@ -249,10 +266,11 @@ class RowLowering {
   const schedule::LoopShape shape_;
   const schedule::Nest nest_;  // of one turn, where blocks take rows in turns
   const int warps_;
-  const int trips_;                                // 0: loops of no fixed length
-  std::map<NodeId, BufferId> local_{}, shared_{};  // of what is held
-  std::vector<Column> columns_{};                  // whose state this launch keeps
-  std::vector<Running> totals_{};                  // so far, of each row side by side
+  const int trips_;                                              // 0: loops of no fixed length
+  std::map<NodeId, BufferId> local_{}, shared_{};                // of what is held
+  std::map<NodeId, BufferId> next_{}, current_{}, invariant_{};  // what is loaded for several turns
+  std::vector<Column> columns_{};                                // whose state this launch keeps
+  std::vector<Running> totals_{};                                // so far, of each row side by side
 };
 
 }  // namespace fuse::codegen

@@ -50,6 +50,8 @@ std::string Choices::to_string() const {
   if (packed) text += ", packed";
   if (shared_hold > 0) text += fmt::format(", shared_hold = {}", shared_hold);
   if (accumulators > 1) text += fmt::format(", accumulators = {}", accumulators);
+  if (ahead) text += ", ahead";
+  if (invariants) text += ", invariants";
   if (registers > 0) text += fmt::format(", registers = {}", registers);
   return text;
 }

@@ -30,6 +30,8 @@ struct Choices {
   /// Of each value that a row is reduced to: the elements of a thread's vector go to so many in turns, which
   /// are combined behind the walk.
   int accumulators = 1;
+  bool ahead = false;       ///< threads load the next row while they work on this one (row_to_row.hpp)
+  bool invariants = false;  ///< registers keep what is the same in each row (row_to_row.hpp)
   /// Of a thread, for which the kernel is compiled: with fewer, a multiprocessor holds more blocks. 0: as
   /// many as 1024 threads on a multiprocessor leave each (launch_bounds.hpp).
   int registers = 0;

@@ -42,7 +42,9 @@ struct FlagKey {
   bool Choices::*field;
 };
 constexpr FlagKey flag_keys[] = {
-    {"online", &Choices::online}, {"across", &Choices::across}, {"packed", &Choices::packed}};
+    {"online", &Choices::online}, {"across", &Choices::across},         {"packed", &Choices::packed},
+    {"ahead", &Choices::ahead},   {"invariants", &Choices::invariants},
+};
 
 constexpr std::string_view a_nest =
     "a nest is a list of splits, a dim and a level each: nest = r:grid r:warp8 c:serial c:lane32 c:vector4";

@@ -166,8 +166,15 @@ class Enumeration {
     consider(choices);
   }
 
-  void consider(const Choices& choices) {
-    if (misfit(graph_, piece_, {{choices}}, target_).empty()) visit_(choices);
+  void consider(Choices choices) {
+    if (!misfit(graph_, piece_, {{choices}}, target_).empty()) return;
+    visit_(choices);
+    if (!numbers_.row_to_row || choices.splits.front() != Split{'r', Level::serial}) return;
+    for (const int which : {1, 2, 3}) {
+      choices.ahead = (which & 1) != 0;
+      choices.invariants = (which & 2) != 0;
+      if (misfit(graph_, piece_, {{choices}}, target_).empty()) visit_(choices);
+    }
   }
 
   const ir::Graph& graph_;
@@ -193,6 +200,8 @@ std::string structure_of(const Choices& choices) {
   if (choices.hold > 0) text += choices.packed ? ", packed" : ", hold";
   if (choices.shared_hold > 0) text += ", shared";
   if (choices.accumulators > 1) text += ", accumulators";
+  if (choices.ahead) text += ", ahead";
+  if (choices.invariants) text += ", invariants";
   if (choices.online) text += ", online";
   if (choices.across) text += ", across";
   return text;

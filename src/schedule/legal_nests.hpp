@@ -28,6 +28,7 @@ struct NestNumbers {
   std::vector<int> hold = {32};          ///< beside none, as the next
   std::vector<int> shared_hold = {512};
   std::vector<int> accumulators = {};  ///< beside one
+  bool row_to_row = false;             ///< with `ahead` and `invariants`, too
 };
 
 /// Calls `visit` for each that a kernel of this segment alone can have on the target, in a fixed order. The

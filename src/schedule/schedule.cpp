@@ -301,9 +301,12 @@ void hold(const ir::Graph& graph, PhaseSchedule& phase) {
     phase.held = loaded_values(graph, phase.segment);
     return;
   }
-  if (choices.hold == 0 && !has_columns(phase.segment)) return;
+  if (choices.ahead) phase.ahead = rows_to_load(graph, phase.segment);
+  if (choices.invariants) phase.invariants = row_invariants(graph, phase.segment);
+  const bool always = has_columns(phase.segment) || choices.ahead || choices.invariants;
+  if (choices.hold == 0 && !always) return;
   const std::int64_t trips = row_trips(phase.kernels[0].reduced, choices);
-  if (has_columns(phase.segment)) phase.trips = static_cast<int>(trips);
+  if (always) phase.trips = static_cast<int>(trips);
   if (trips == 0) return;
   // From launch to launch nothing stays in registers.
   const bool apart = choices.blocks == 0 && choices.cluster() == 1;
@@ -455,6 +458,12 @@ std::string print(const ir::Graph& graph, const Schedule& schedule) {
       text += fmt::format("  held {} {}: {}, from pass {} to {}\n", graph.value_name(held.node),
                           to_string(graph[held.node].op), where, held.first, held.last);
     }
+    for (const NodeId id : phase.ahead)
+      text += fmt::format("  ahead {}: {} elements a thread, of the next row\n", graph.value_name(id),
+                          phase.trips);
+    for (const RowInvariant& each : phase.invariants)
+      text += fmt::format("  invariant {}: {} elements a thread, of all rows\n", graph.value_name(each.input),
+                          phase.trips);
   }
   for (const SliceStart& start : schedule.starts)
     text += fmt::format("  starts {} slice: dim {} at {}, an argument\n", graph.value_name(start.node),
@@ -526,6 +535,7 @@ std::string defect_of(const ir::Graph& graph, const Segment& segment, const Choi
   if (choices.packed && choices.hold == 0) return "packed stands beside hold";
   if (const std::string defect = defect_of_accumulators(segment, choices); !defect.empty())
     return fmt::format("{} accumulators, {}", choices.accumulators, defect);
+  if (std::string defect = defect_of_row_to_row(graph, segment, choices); !defect.empty()) return defect;
   const Residency block{.blocks = 1, .threads = choices.block_threads(), .registers = choices.registers};
   if (choices.registers > 0 && blocks_per_sm(block, target) == 0)
     return fmt::format("{} registers: {} has {} for a block of {} threads, at most {} each",

@@ -11,6 +11,7 @@
 #include "schedule/held.hpp"
 #include "schedule/nest.hpp"
 #include "schedule/partition.hpp"
+#include "schedule/row_to_row.hpp"
 #include "schedule/section.hpp"
 #include "schedule/slice_starts.hpp"
 #include "schedule/target.hpp"
@@ -55,6 +56,8 @@ struct PhaseSchedule {
   /// columns for each. 0: in no fixed number, so that what is held lies in shared memory.
   std::vector<Held> held{};
   int trips = 0;
+  std::vector<ir::NodeId> ahead{};         ///< inputs of which threads load the next row
+  std::vector<RowInvariant> invariants{};  ///< that registers keep
 };
 
 struct Schedule {

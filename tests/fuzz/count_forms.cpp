@@ -137,6 +137,7 @@ Forms forms_of_phase(const schedule::PhaseSchedule& schedule) {
   const schedule::Choices& choices = schedule.choices;
   if (choices.online) forms |= bit(Form::online_sum);
   if (choices.vector() > 1) forms |= bit(Form::vectors);
+  if (!schedule.ahead.empty() || !schedule.invariants.empty()) forms |= bit(Form::row_to_row);
   if (!schedule.held.empty()) {
     forms |= bit(choices.shared_hold > 0 ? Form::held_in_shared_memory
                  : choices.packed        ? Form::held_packed

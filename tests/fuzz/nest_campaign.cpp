@@ -163,7 +163,8 @@ schedule::NestNumbers odd_numbers() {
           .parts = {1, 3},
           .turns = {0, 1, 2, 5},
           .hold = {32},
-          .shared_hold = {24}};
+          .shared_hold = {24},
+          .row_to_row = true};
 }
 
 NestTotals run_nests(const NestSettings& settings, const std::function<void(const NestTotals&)>& progress) {

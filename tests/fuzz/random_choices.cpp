@@ -76,6 +76,15 @@ Choices random_rows(int threads, int vector, const Target& target, Random& rando
   return {.splits = random.chance(0.16) ? in_turns(std::move(splits), blocks) : std::move(splits)};
 }
 
+/// What threads have from row to row, where blocks take rows in turns.
+void keep_some(const ir::Graph& graph, const schedule::Segment& segment, Choices& choices, Random& random) {
+  if (choices.splits.front() != Split{'r', schedule::Level::serial}) return;
+  choices.ahead = random.chance(0.5);
+  choices.invariants = random.chance(0.5);
+  if (defect_of_row_to_row(graph, segment, choices).empty()) return;
+  choices.ahead = choices.invariants = false;
+}
+
 /// What threads hold of a row from pass to pass, and where.
 void hold_some(const ir::Graph& graph, const schedule::Segment& segment, Choices& choices, Random& random) {
   if (schedule::with_online_sums(graph, segment)) choices.online = random.chance(0.5);
@@ -121,6 +130,7 @@ Choices random_choices(const ir::Graph& graph, const schedule::Segment& segment,
                       : parts ? random_parts(threads, side_by_side, target, random)
                               : random_rows(threads, side_by_side, target, random);
     hold_some(graph, segment, choices, random);
+    keep_some(graph, segment, choices, random);
     if (shared_bytes(graph, segment, choices) <= target.shared_per_block) return choices;
   }
 }
@@ -176,6 +186,10 @@ schedule::Choices random_list(std::uint64_t seed, bool tiles) {
   if (random.chance(0.25)) choices.hold = random.pick({4, 16, 64});
   if (choices.hold > 0) choices.packed = random.chance(0.3);
   if (choices.hold == 0 && random.chance(0.12)) choices.shared_hold = random.pick({8, 24, 96, 192});
+  if (choices.splits.front() == schedule::Split{'r', Level::serial}) {
+    choices.ahead = random.chance(0.2);
+    choices.invariants = random.chance(0.2);
+  }
   choices.online = random.chance(0.08);
   choices.across = random.chance(0.08);
   return choices;

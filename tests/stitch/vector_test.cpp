@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "pipeline.hpp"
+#include "runtime/compile/traffic.hpp"
 #include "schedule/schedule_support.hpp"
 #include "schedule/usual_nests.hpp"
 #include "schedule/vector_width.hpp"

@@ -47,6 +47,16 @@ template <class T> struct global_of<const T> { using type = const T* __restrict_
 template <class T>
 using global = typename global_of<T>::type;
 )"},
+      // Of a restrict pointer compilers move a load to where its value is needed, across barriers.
+      {.name = "ordered_global",
+       .cuda = R"(template <class T>
+using ordered_global = T*;
+)",
+       .host = R"(template <class T> using ordered_global = T*;
+)",
+       .checked_host = R"(template <class T> using ordered_global = global<T>;
+)",
+       .needs = {"global"}},
       {.name = "load",
        .cuda = R"(template <class T, class I>
 __device__ inline T load(const T* p, I i) { return p[i]; }

@@ -34,6 +34,8 @@ struct Buffer {
   Space space = Space::global;
   Dim elements{};        ///< shared and local: a constant
   bool written = false;  ///< by this kernel
+  /// Loads of it stay between the barriers that they stand between: they are for later.
+  bool ordered = false;
 };
 
 /// A scalar value. Mutable ones are reduction state.

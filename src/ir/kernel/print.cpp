@@ -39,9 +39,9 @@ class Printer {
  private:
   std::string declaration(const Buffer& buffer) const {
     constexpr const char* spaces[] = {"global", "shared", "local"};
-    return fmt::format("{}: {} {}{}[{}]", buffer.name, spaces[static_cast<std::size_t>(buffer.space)],
-                       buffer.written ? "" : "const ", fuse::to_string(buffer.dtype),
-                       buffer.elements.to_string());
+    return fmt::format("{}: {}{} {}{}[{}]", buffer.name, buffer.ordered ? "ordered " : "",
+                       spaces[static_cast<std::size_t>(buffer.space)], buffer.written ? "" : "const ",
+                       fuse::to_string(buffer.dtype), buffer.elements.to_string());
   }
 
   void line(const std::string& content, const Origin& origin = {}) {
