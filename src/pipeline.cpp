@@ -38,6 +38,7 @@
 #include "schedule/arguments.hpp"
 #include "schedule/canonical.hpp"
 #include "schedule/chooser.hpp"
+#include "schedule/gemm_decisions.hpp"
 #include "schedule/make_plan.hpp"
 #include "schedule/piece_cost.hpp"
 #include "schedule/pieces.hpp"
@@ -547,6 +548,9 @@ Compiled run_pipeline(const ir::Graph& graph, const Target& target, const Pipeli
     result.answers = book.answers();
     result.unfit_decisions = book.unused(options.skip_unfit_decisions);
   }
+  if (options.decisions)
+    result.unfit_decisions += take_algorithms(options.decisions->gemms, options.skip_unfit_decisions,
+                                              result.graph, result.partition);
   if (options.verify) {
     if (options.partition.baseline == schedule::Baseline::off) {
       schedule::verify(result.graph, result.partition.grouping, options.partition.groups, target);

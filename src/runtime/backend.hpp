@@ -97,7 +97,8 @@ struct GemmDesc {
   DType operand = f32;  ///< of a and b
   DType result = f32;
   schedule::EpilogueKind epilogue = schedule::EpilogueKind::none;
-  double scale = 1;  ///< of EpilogueKind::scale
+  double scale = 1;             ///< of EpilogueKind::scale
+  std::uint32_t algorithm = 0;  ///< which of those that the library proposes, the one that it prefers first
 };
 
 inline std::int64_t row_of_c(const GemmDesc& d) { return d.row_c ? d.row_c : d.n; }
@@ -157,6 +158,7 @@ class Backend {
   std::unique_ptr<Module> load(const codegen::Source&, int threads = 0);
   /// Who holds places for launches that spin, in this process.
   ResidencyLedger& residency() const { return *residency_; }
+  /// Throws invalid_argument for an algorithm that the library does not propose.
   virtual std::unique_ptr<Gemm> prepare_gemm(const GemmDesc&) = 0;
   /// The library of its products, by version: "cuBLASLt 130100"; empty where
   /// it does not matter which.

@@ -371,12 +371,34 @@ void check_gemm_desc(const GemmDesc& d) {
   if (d.k == 0) malformed(d, "an epilogue of no products");
 }
 
+void check_gemm_algorithm(const GemmDesc& d, std::size_t proposed) {
+  if (d.algorithm < proposed) return;
+  throw Error({.code = ErrorCode::invalid_argument,
+               .message = fmt::format("there is no algorithm {} for {}: the library proposes {}", d.algorithm,
+                                      gemm_text(d), proposed),
+               .op = "matmul",
+               .hint = proposed == 1 ? "algorithm 0" : fmt::format("algorithms 0 to {}", proposed - 1)});
+}
+
+std::string gemm_text(const GemmDesc& d) {
+  const bool plain = d.epilogue == schedule::EpilogueKind::none;
+  return fmt::format("{} x {} matrices of {} to {} by k = {}{}{}, batch {}{}{}", d.m, d.n,
+                     to_string(d.operand), to_string(d.result), d.k, d.transpose_a ? ", a transposed" : "",
+                     d.transpose_b ? ", b transposed" : "", d.batch, plain ? "" : ", epilogue ",
+                     plain ? "" : to_string(d.epilogue));
+}
+
 namespace {
+
+bool is_empty(const GemmDesc& d) { return d.batch == 0 || d.m == 0 || d.n == 0 || d.k == 0; }
+
+bool takes_blas(const GemmDesc& d) {
+  return is_floating(d.operand) && !is_empty(d) && fits_blas(d) && openblas().usable;
+}
 
 std::unique_ptr<HostGemm> make(const GemmDesc& d, bool blas) {
   check_gemm_desc(d);
-  if (d.batch == 0 || d.m == 0 || d.n == 0 || d.k == 0) return std::make_unique<ZeroGemm>(d);
-  blas = blas && fits_blas(d) && openblas().usable;
+  if (is_empty(d)) return std::make_unique<ZeroGemm>(d);
   const bool wide_result = d.result == DType::f32;
   switch (d.operand) {
     case DType::f64:
@@ -416,7 +438,12 @@ std::unique_ptr<HostGemm> with_epilogue(const GemmDesc& d, bool blas) {
 
 }  // namespace
 
-std::unique_ptr<HostGemm> make_host_gemm(const GemmDesc& desc) { return with_epilogue(desc, true); }
+std::unique_ptr<HostGemm> make_host_gemm(const GemmDesc& desc) {
+  check_gemm_desc(desc);
+  const bool blas = takes_blas(desc);
+  check_gemm_algorithm(desc, blas ? 2 : 1);
+  return with_epilogue(desc, blas && desc.algorithm == 0);
+}
 std::unique_ptr<HostGemm> make_plain_gemm(const GemmDesc& desc) { return with_epilogue(desc, false); }
 
 const SharedLibrary& openblas_library() { return openblas().library; }

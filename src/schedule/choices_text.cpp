@@ -5,15 +5,12 @@
 
 #include <algorithm>
 #include <charconv>
-#include <fuse/error.hpp>
 #include <optional>
-#include <set>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "ir/nearest.hpp"
-#include "ir/words.hpp"
+#include "schedule/key_values.hpp"
 
 namespace fuse::schedule {
 namespace {
@@ -57,68 +54,58 @@ std::vector<std::string> key_names(bool of_kernel) {
   return names;
 }
 
-std::string_view trimmed(std::string_view text) {
-  const auto is_space = [](char c) { return c == ' ' || c == '\t' || c == '\r'; };
-  while (!text.empty() && is_space(text.front())) text.remove_prefix(1);
-  while (!text.empty() && is_space(text.back())) text.remove_suffix(1);
-  return text;
-}
-
 class Parser {
  public:
   explicit Parser(std::string_view where) : where_(where) {}
 
   KernelChoices kernel(std::string_view text) {
-    const std::vector<std::string_view> all = items(text);
-    const auto is_phase = [](std::string_view item) {
-      return item.starts_with("phase") && trimmed(item.substr(5)).starts_with('{');
+    std::vector<KeyValue> items = key_values(text, where_);
+    const auto is_phase = [](const KeyValue& item) {
+      return item.text.starts_with("phase") && without_blanks(item.text.substr(5)).starts_with('{');
     };
-    if (std::none_of(all.begin(), all.end(), is_phase)) return {.phases = {choices(text)}};
+    if (std::none_of(items.begin(), items.end(), is_phase)) return {.phases = {choices(items)}};
     KernelChoices result;
-    std::set<std::string> seen;
-    for (const std::string_view item : all) {
-      if (is_phase(item)) {
-        const std::string_view body = trimmed(item.substr(5));
-        if (body.size() < 2 || body.front() != '{' || body.back() != '}')
-          fail(fmt::format("'{}' is no phase", item), "phase {nest = ...}");
-        result.phases.push_back(choices(body.substr(1, body.size() - 2)));
-        continue;
-      }
-      const auto [key, value] = parts(item);
-      once(seen, key);
-      if (key != blocks_key.name) unknown(key, true);
-      result.blocks = number(blocks_key, value);
+    for (const KeyValue& item : items) {
+      if (is_phase(item)) result.phases.push_back(choices(key_values(phase(item.text), where_)));
+    }
+    std::erase_if(items, is_phase);
+    check_once(items, where_);
+    for (const KeyValue& item : items) {
+      if (item.key != blocks_key.name) unknown(item.key, true);
+      result.blocks = number(blocks_key, item);
     }
     return result;
   }
 
  private:
-  Choices choices(std::string_view text) {
+  Choices choices(const std::vector<KeyValue>& items) const {
+    check_once(items, where_);
     Choices result;
-    std::set<std::string> seen;
-    for (const std::string_view item : items(text)) {
-      const auto [key, value] = parts(item);
-      once(seen, key);
-      if (key == "nest") {
-        result.splits = nest(value);
-      } else if (const auto* row =
-                     std::find_if(std::begin(number_keys), std::end(number_keys),
-                                  [&, key = key](const NumberKey& each) { return each.name == key; });
+    for (const KeyValue& item : items) {
+      if (item.key == "nest") {
+        result.splits = nest(item.value.value_or(""));
+      } else if (const auto* row = std::find_if(std::begin(number_keys), std::end(number_keys),
+                                                [&](const NumberKey& each) { return each.name == item.key; });
                  row != std::end(number_keys)) {
-        result.*(row->field) = number(*row, value);
-      } else if (const auto* flag =
-                     std::find_if(std::begin(flag_keys), std::end(flag_keys),
-                                  [&, key = key](const FlagKey& each) { return each.name == key; });
+        result.*(row->field) = number(*row, item);
+      } else if (const auto* flag = std::find_if(std::begin(flag_keys), std::end(flag_keys),
+                                                 [&](const FlagKey& each) { return each.name == item.key; });
                  flag != std::end(flag_keys)) {
-        if (item.find('=') != std::string_view::npos)
-          fail(fmt::format("{} has a value", key), "it stands alone");
+        if (item.value) fail(fmt::format("{} has a value", item.key), "it stands alone");
         result.*(flag->field) = true;
       } else {
-        unknown(key, false);
+        unknown(item.key, false);
       }
     }
-    if (!seen.contains("nest")) fail("there is no nest", std::string(a_nest));
+    if (result.splits.empty()) fail("there is no nest", std::string(a_nest));
     return result;
+  }
+
+  /// What stands in its braces.
+  std::string_view phase(std::string_view text) const {
+    const std::string_view body = without_blanks(text.substr(5));
+    if (body.back() != '}') fail(fmt::format("'{}' is no phase", text), "phase {nest = ...}");
+    return body.substr(1, body.size() - 2);
   }
 
   std::vector<Split> nest(std::string_view text) const {
@@ -127,37 +114,9 @@ class Parser {
     fail(fmt::format("nest is '{}'", text), std::string(a_nest));
   }
 
-  /// What stands between commas outside of braces.
-  std::vector<std::string_view> items(std::string_view text) const {
-    std::vector<std::string_view> result;
-    int depth = 0;
-    std::size_t begin = 0;
-    for (std::size_t i = 0; i <= text.size(); ++i) {
-      const char c = i == text.size() ? ',' : text[i];
-      if (c == '{') ++depth;
-      if (c == '}') --depth;
-      if (c != ',' || (depth != 0 && i < text.size())) continue;
-      result.push_back(trimmed(text.substr(begin, i - begin)));
-      if (result.back().empty())
-        fail("a key is missing", "keys stand between commas: nest = r:grid r:warp8 r:lane32, blocks = 66");
-      begin = i + 1;
-    }
-    return result;
-  }
-
-  std::pair<std::string, std::string_view> parts(std::string_view item) const {
-    const std::size_t sign = item.find('=');
-    const std::string_view key = trimmed(item.substr(0, sign));
-    return {std::string(key),
-            sign == std::string_view::npos ? std::string_view() : trimmed(item.substr(sign + 1))};
-  }
-
-  void once(std::set<std::string>& seen, const std::string& key) const {
-    if (!seen.insert(key).second) fail(fmt::format("the key '{}' stands there twice", key), "");
-  }
-
-  int number(const NumberKey& row, std::string_view text) const {
+  int number(const NumberKey& row, const KeyValue& item) const {
     int value = 0;
+    const std::string_view text = item.value.value_or("");
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
     if (error != std::errc() || end != text.data() + text.size() || !row.takes(value))
       fail(fmt::format("{} is '{}'", row.name, text), row.values());
@@ -169,9 +128,7 @@ class Parser {
   }
 
   [[noreturn]] void fail(const std::string& what, const std::string& hint) const {
-    throw Error({.code = ErrorCode::parse,
-                 .message = fmt::format("{}: {}", where_, ir::printable(what)),
-                 .hint = hint});
+    refuse_text(where_, what, hint);
   }
 
   const std::string_view where_;

@@ -5,29 +5,14 @@
 
 #include <algorithm>
 #include <fuse/error.hpp>
-#include <set>
 
+#include "schedule/decision_entries.hpp"
+#include "schedule/gemm_decisions.hpp"
 #include "schedule/schedule.hpp"
 #include "schedule/staged.hpp"
 
 namespace fuse::schedule {
 namespace {
-
-[[noreturn]] void fail(ErrorCode code, int line, const std::string& what, const std::string& hint) {
-  throw Error({.code = code, .message = fmt::format("{}: {}", line_of_decisions(line), what), .hint = hint});
-}
-
-std::string key_text(std::uint64_t key) { return fmt::format("{:016x}", key); }
-
-/// "softmax: %7 div"
-std::string note_of(const ir::Graph& graph, ir::NodeId root) {
-  const std::string scope = graph.scope_path(graph[root].scope);
-  std::string note = fmt::format("{}{}{} {}", scope, scope.empty() ? "" : ": ", graph.value_name(root),
-                                 to_string(graph[root].op));
-  std::replace_if(
-      note.begin(), note.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20; }, '?');
-  return note;
-}
 
 /// Whether a kernel that runs so has grid barriers.
 bool waits(const ir::Graph& graph, const Piece& piece, const KernelChoices& choices) {
@@ -54,10 +39,9 @@ std::vector<std::uint64_t> keys_of(const ir::Graph& graph, const EqualPieces& pi
 }
 
 /// The kernel pieces by their keys, in order.
-std::map<std::uint64_t, std::vector<std::uint32_t>> by_key(const ir::Graph& graph,
-                                                           const EqualPieces& pieces) {
+PiecesByKey by_key(const ir::Graph& graph, const EqualPieces& pieces) {
   const std::vector<std::uint64_t> keys = keys_of(graph, pieces);
-  std::map<std::uint64_t, std::vector<std::uint32_t>> result;
+  PiecesByKey result;
   for (std::uint32_t i = 0; i < pieces.form_of.size(); ++i) {
     if (pieces.form_of[i] != EqualPieces::none) result[keys[pieces.form_of[i]]].push_back(i);
   }
@@ -74,8 +58,6 @@ std::string target_text(const Target& target) {
       target.max_blocks_per_sm, target.registers_per_sm, target.shared_per_block, target.shared_per_sm,
       target.max_cluster);
 }
-
-std::string line_of_decisions(int line) { return fmt::format("decisions: line {}", line); }
 
 namespace {
 
@@ -118,78 +100,41 @@ void check_target(const Decisions& decisions, const Target& target) {
 Decisions decisions_of(const ir::Graph& graph, const Partition& partition, const EqualPieces& pieces,
                        const Target& target) {
   Decisions result{.target = target_text(target)};
-  std::vector<std::pair<std::uint32_t, KernelDecision>> entries;  // by the first piece that each is of
-  for (const auto& [key, all] : by_key(graph, pieces)) {
-    const KernelChoices& usual = partition.pieces[all[0]].chosen.value().choices;
-    entries.emplace_back(
-        all[0],
-        KernelDecision{.key = key, .choices = usual, .note = note_of(graph, partition.pieces[all[0]].root)});
-    for (std::uint32_t i = 1; i < all.size(); ++i) {
-      const Piece& piece = partition.pieces[all[i]];
-      if (piece.chosen.value().choices == usual) continue;
-      entries.emplace_back(all[i], KernelDecision{.key = key,
-                                                  .occurrence = i,
-                                                  .choices = piece.chosen->choices,
-                                                  .note = note_of(graph, piece.root)});
-    }
-  }
-  std::stable_sort(entries.begin(), entries.end(),
-                   [](const auto& a, const auto& b) { return a.first < b.first; });
-  for (auto& [piece, entry] : entries) result.kernels.push_back(std::move(entry));
+  const auto choices = [&](std::uint32_t piece) { return &partition.pieces[piece].chosen.value().choices; };
+  summarise_entries(by_key(graph, pieces), choices,
+                    [&](std::uint32_t piece, std::uint64_t key, std::optional<std::uint32_t> number) {
+                      result.kernels.push_back(
+                          {key, number, *choices(piece), note_of(graph, partition.pieces[piece].root)});
+                    });
+  result.gemms = gemm_decisions_of(graph, partition);
   return result;
 }
 
 RecordedChoices::RecordedChoices(const Decisions& decisions, const DecisionOptions& options,
                                  const ir::Graph& graph, const Partition& partition,
                                  const EqualPieces& pieces, const Target& target) {
-  const std::map<std::uint64_t, std::vector<std::uint32_t>> known = by_key(graph, pieces);
+  const PiecesByKey known = by_key(graph, pieces);
   const auto unfit = [&](const KernelDecision& entry, const std::string& what, const std::string& hint) {
     ++unfit_;
-    if (!options.skip_unfit) fail(ErrorCode::invalid_argument, entry.line, what, hint);
+    if (!options.skip_unfit) refuse_entry(entry.line, what, hint);
   };
-  std::set<std::uint64_t> of_all;
-  // Entries of one piece go before those of all.
-  for (const bool of_one : {true, false}) {
-    for (const KernelDecision& entry : decisions.kernels) {
-      if (entry.occurrence.has_value() != of_one) continue;
-      const auto found = known.find(entry.key);
-      if (found == known.end()) {
-        unfit(
-            entry, fmt::format("graph '{}' has no kernel {}", graph.name, key_text(entry.key)),
-            fmt::format("it has {} kernels. By other answers, or by the cost of this entry, the graph may be "
-                        "cut otherwise: keep the lines stitch and join",
-                        known.size()));
-        continue;
-      }
-      std::vector<std::uint32_t> pieces_of_key = found->second;
-      if (of_one && *entry.occurrence >= pieces_of_key.size()) {
-        unfit(entry,
-              fmt::format("there is no number {} of kernel {}", *entry.occurrence, key_text(entry.key)),
-              fmt::format("numbers are 0 to {}", pieces_of_key.size() - 1));
-        continue;
-      }
-      const Piece& piece_of_key = partition.pieces[pieces_of_key[0]];
-      const std::string defect = defect_of(graph, piece_of_key, entry.choices, options, target);
-      if (!defect.empty()) {
-        unfit(entry, fmt::format("kernel {} cannot run so: {}", key_text(entry.key), defect),
-              fmt::format("the entry means {{{}}}; fusec nests lists what the kernel can have",
-                          entry.choices.to_string()));
-        continue;
-      }
-      if (!of_one && !of_all.insert(entry.key).second) {
-        unfit(entry, fmt::format("kernel {} has two entries", key_text(entry.key)), "");
-        continue;
-      }
-      if (of_one) pieces_of_key = {pieces_of_key[*entry.occurrence]};
-      for (const std::uint32_t piece : pieces_of_key) {
-        const bool added = of_piece_.emplace(piece, entry.choices).second;
-        if (!added && of_one)
-          unfit(entry,
-                fmt::format("number {} of kernel {} has two entries", *entry.occurrence, key_text(entry.key)),
-                "");
-      }
+  const auto take = [&](const KernelDecision& entry, const std::vector<std::uint32_t>& all) {
+    const std::string defect = defect_of(graph, partition.pieces[all[0]], entry.choices, options, target);
+    if (defect.empty()) {
+      for (const std::uint32_t piece : all) of_piece_.emplace(piece, entry.choices);
+      return true;
     }
-  }
+    unfit(entry, fmt::format("{} cannot run so: {}", entry_name("kernel", entry.key, std::nullopt), defect),
+          fmt::format("the entry means {{{}}}; fusec nests lists what the kernel can have",
+                      entry.choices.to_string()));
+    return false;
+  };
+  match_entries(
+      "kernel", graph.name, decisions.kernels, known,
+      fmt::format("it has {} kernels. By other answers, or by the cost of this entry, the graph may "
+                  "be cut otherwise: keep the lines stitch and join",
+                  known.size()),
+      take, unfit);
 }
 
 const KernelChoices* RecordedChoices::of(std::uint32_t piece) const {
@@ -221,13 +166,12 @@ bool AnswerBook::operator()(const ir::Asked& asked) {
 
 AnswerBook::AnswerBook(const std::vector<Answer>& recorded) {
   for (const Answer& answer : recorded) {
-    const bool added =
-        recorded_
-            .emplace(Name{answer.question, answer.key, answer.occurrence}, Recorded{answer.yes, answer.line})
-            .second;
+    const auto [first, added] = recorded_.emplace(Name{answer.question, answer.key, answer.occurrence},
+                                                  Recorded{answer.yes, answer.line});
     if (!added)
-      fail(ErrorCode::invalid_argument, answer.line,
-           fmt::format("{} {} has two entries", to_string(answer.question), key_text(answer.key)), "");
+      refuse_entry(answer.line,
+                   entry_name(to_string(answer.question), answer.key, answer.occurrence) + " has two entries",
+                   two_entries_hint(first->second.line));
   }
 }
 
@@ -242,9 +186,10 @@ std::size_t AnswerBook::unused(bool skip) const {
   }
   if (count == 0 || skip) return count;
   const std::string number = name.number ? fmt::format(" {}", *name.number) : "";
-  fail(ErrorCode::invalid_argument, first,
-       fmt::format("the compiler does not ask {} {}{}", to_string(name.question), key_text(name.key), number),
-       "fusec plan --decisions writes what is asked; another answer before it may have changed that");
+  refuse_entry(first,
+               fmt::format("the compiler does not ask {}{}",
+                           entry_name(to_string(name.question), name.key, std::nullopt), number),
+               "fusec plan --decisions writes what is asked; another answer before it may have changed that");
 }
 
 std::vector<Answer> AnswerBook::answers() const {

@@ -9,6 +9,8 @@
 //   # softmax: %7 div
 //   kernel 6f1c2a9be0d31455 {nest = r:grid c:serial c:warp8 c:lane32 c:vector8, hold = 32, packed}
 //   kernel 6f1c2a9be0d31455 2 {nest = r:grid r:warp4 c:serial c:lane32}
+//   # attention: %12 matmul
+//   gemm 91b0c2d7e3f4a586 {algorithm = 2}
 //
 // A kernel is named by what it computes (content_key): equal kernels share an entry, and no name matters. A
 // number behind the key picks one of them, counted from 0 in the order of the plan, and goes before the entry
@@ -27,6 +29,7 @@
 #include "ir/question.hpp"
 #include "schedule/canonical.hpp"
 #include "schedule/choices.hpp"
+#include "schedule/decision_line.hpp"
 #include "schedule/partition.hpp"
 #include "schedule/target.hpp"
 
@@ -38,6 +41,15 @@ struct KernelDecision {
   KernelChoices choices{};
   std::string note{};  ///< of the comment above it
   int line = 0;        ///< of the text; 0: of none
+};
+
+/// Which algorithm a GEMM runs with (gemm_decisions.hpp).
+struct GemmDecision {
+  std::uint64_t key = 0;
+  std::optional<std::uint32_t> occurrence{};
+  std::uint32_t algorithm = 0;  ///< GemmAlgorithm::rank
+  std::string note{};           ///< of the comment above it
+  int line = 0;                 ///< of the text; 0: of none
 };
 
 /// The answer to a question that a cost would answer (ir/question.hpp). The key is a hash of what would be
@@ -62,13 +74,12 @@ struct Decisions {
   std::optional<PlanOptionsText> options{};
   std::vector<Answer> answers{};  ///< in the order of the questions
   std::vector<KernelDecision> kernels{};
+  std::vector<GemmDecision> gemms{};
 };
 
 /// What of a target the decisions may depend on, without its name and speed.
 std::string target_text(const Target&);
 
-/// "decisions: line 4", with which errors begin.
-std::string line_of_decisions(int line);
 /// Throws Error with code invalid_argument where they are for another target.
 void check_target(const Decisions&, const Target&);
 
@@ -76,7 +87,7 @@ std::string print(const Decisions&);
 /// Throws Error with code parse: the line, the key, and what would be right.
 Decisions parse_decisions(std::string_view text);
 
-/// What was decided of each kernel piece; `chosen` is set.
+/// What was decided of each kernel piece, whose `chosen` is set, and of GEMMs that decisions were given for.
 Decisions decisions_of(const ir::Graph&, const Partition&, const EqualPieces&, const Target&);
 
 struct DecisionOptions {

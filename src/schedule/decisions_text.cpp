@@ -9,11 +9,13 @@
 #include "ir/words.hpp"
 #include "schedule/choices_text.hpp"
 #include "schedule/decisions.hpp"
+#include "schedule/key_values.hpp"
 
 namespace fuse::schedule {
 namespace {
 
 constexpr std::string_view header = "fuse decisions 3";
+constexpr const char* a_gemm = "a GEMM has the number of its algorithm, from 0: {algorithm = 2}";
 
 class Reader {
  public:
@@ -39,7 +41,7 @@ class Reader {
       if (word == "target" && !has_target) {
         result.target = braced(rest);
         has_target = true;
-      } else if (word != "options" && word != "kernel" && !asks) {
+      } else if (word != "options" && word != "kernel" && word != "gemm" && !asks) {
         fail(fmt::format("'{}' is no entry", shown(word)), entry_names());
       } else if (!has_target) {
         fail("the target is missing", "'target {...}' stands before all entries");
@@ -48,6 +50,8 @@ class Reader {
         result.options = PlanOptionsText{braced(rest), number_};
       } else if (asks) {
         result.answers.push_back(answer(*question, rest));
+      } else if (word == "gemm") {
+        result.gemms.push_back(gemm(rest));
       } else {
         result.kernels.push_back(kernel(rest));
       }
@@ -87,7 +91,7 @@ class Reader {
   }
 
   static std::string entry_names() {
-    std::string names = "entries begin with options, kernel";
+    std::string names = "entries begin with options, kernel, gemm";
     for (const ir::Question each : ir::all_questions) names += fmt::format(", {}", to_string(each));
     return names + "; a comment begins with #";
   }
@@ -114,6 +118,24 @@ class Reader {
            "the number of one of those that are alike, from 0, stands behind the key");
     result.occurrence = occurrence;
     result.rest = behind;
+    return result;
+  }
+
+  GemmDecision gemm(std::string_view text) const {
+    const Keyed entry = keyed("gemm", text);
+    const std::string where = line_of_decisions(number_), body = braced(entry.rest);
+    const std::vector<KeyValue> items = key_values(body, where);
+    check_once(items, where);
+    GemmDecision result{.key = entry.key, .occurrence = entry.occurrence, .line = number_};
+    for (const KeyValue& item : items) {
+      if (item.key != "algorithm") fail(fmt::format("there is no key '{}'", item.key), a_gemm);
+      const std::string_view digits = item.value.value_or("");
+      const auto [end, error] =
+          std::from_chars(digits.data(), digits.data() + digits.size(), result.algorithm);
+      if (error != std::errc() || end != digits.data() + digits.size())
+        fail(fmt::format("algorithm is '{}'", shown(digits)), a_gemm);
+    }
+    if (items.empty()) fail("there is no algorithm", a_gemm);
     return result;
   }
 
@@ -163,6 +185,8 @@ std::string print(const Decisions& decisions) {
     text += fmt::format("{} {}\n", head(to_string(answer.question), answer), answer.yes ? "yes" : "no");
   for (const KernelDecision& kernel : decisions.kernels)
     text += fmt::format("{} {{{}}}\n", head("kernel", kernel), kernel.choices.to_string());
+  for (const GemmDecision& gemm : decisions.gemms)
+    text += fmt::format("{} {{algorithm = {}}}\n", head("gemm", gemm), gemm.algorithm);
   return text;
 }
 

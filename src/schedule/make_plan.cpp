@@ -287,7 +287,8 @@ class Planner {
                   .transpose_a = transposes.transpose_a,
                   .transpose_b = transposes.transpose_b,
                   .operand = graph_[node.operands[0]].type.dtype,
-                  .result = node.type.dtype};
+                  .result = node.type.dtype,
+                  .algorithm = piece.algorithm.value_or(GemmAlgorithm())};
     Step step{.reads = {work.a, work.b}, .writes = {work.c}, .nodes = piece.nodes};
     if (matmul != piece.root) add_epilogue(piece, matmul, work, step);
     if (const auto view = partition_.views.of.find(piece.root); view != partition_.views.of.end())

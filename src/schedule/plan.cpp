@@ -47,10 +47,12 @@ struct PrintWork {
     std::string epilogue;
     if (s.extra) epilogue = fmt::format(" {} v{}", schedule::to_string(s.epilogue), *s.extra);
     if (s.epilogue == EpilogueKind::scale) epilogue = fmt::format(" scale {}", s.scale);
-    return fmt::format("gemm v{} = v{}{} * v{}{}{} batch {} m {} n {} k {} {} -> {}", s.c, s.a,
+    std::string algorithm;
+    if (s.algorithm.rank > 0) algorithm = fmt::format(" algorithm {}", s.algorithm.rank);
+    return fmt::format("gemm v{} = v{}{} * v{}{}{} batch {} m {} n {} k {} {} -> {}{}", s.c, s.a,
                        s.transpose_a ? "^T" : "", s.b, s.transpose_b ? "^T" : "", epilogue,
                        s.batch.to_string(), s.m.to_string(), s.n.to_string(), s.k.to_string(),
-                       fuse::to_string(s.operand), fuse::to_string(s.result)) +
+                       fuse::to_string(s.operand), fuse::to_string(s.result), algorithm) +
            (s.places ? ": " + schedule::to_string(*s.places) : "");
   }
   std::string operator()(const CopyStep& s) const { return fmt::format("copy v{} = v{}", s.to, s.from); }

@@ -12,6 +12,7 @@
 
 #include "ir/graph.hpp"
 #include "schedule/epilogue_kind.hpp"
+#include "schedule/gemm_algorithm.hpp"
 #include "schedule/gemm_places.hpp"
 
 namespace fuse::schedule {
@@ -62,6 +63,7 @@ struct GemmStep {
   std::optional<ValueId> extra{};      ///< what the epilogue adds
   double scale = 1;                    ///< what it multiplies by
   std::optional<GemmPlaces> places{};  ///< of the matrices in c; none: one behind the other, as in a and b
+  GemmAlgorithm algorithm{};
 };
 struct CopyStep {
   ValueId from = 0, to = 0;

@@ -16,6 +16,7 @@
 
 #include "ir/graph.hpp"
 #include "schedule/choices.hpp"
+#include "schedule/gemm_algorithm.hpp"
 #include "schedule/group.hpp"
 #include "schedule/shape.hpp"
 
@@ -77,6 +78,8 @@ struct Piece {
   std::vector<Segment> phases{};
   /// Of a kernel: what its chooser decided. None before it was asked.
   std::optional<Chosen> chosen{};
+  /// Of a GEMM: what decisions say. None: the library's first.
+  std::optional<GemmAlgorithm> algorithm{};
 
   bool in_place() const { return phases.size() == 1 && phases[0].in_place; }
 };

@@ -414,24 +414,27 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDe
   }
   FAKE_ENTER("cublasLtMatmulAlgoGetHeuristic workspace " + std::to_string(p.workspace) + " reduction " +
              std::to_string(p.reduction) + " alignment " + std::to_string(p.alignment[0]));
-  // The first candidate is one that this problem has no use for: a caller must look at its state.
-  *found = std::min(wanted, 2);
+  // The first candidate is one that this problem has no use for: a caller must look at its state. The others
+  // are algorithms 0, 1 and 2; operands that are aligned to less than 16 bytes have the first two.
+  *found = std::min(wanted, p.alignment[0] < 16 ? 3 : 4);
   for (int i = 0; i < *found; ++i) {
     results[i] = {};
     results[i].state = i == 0 ? CUBLAS_STATUS_NOT_SUPPORTED : CUBLAS_STATUS_SUCCESS;
     results[i].workspaceSize = workspace;
     results[i].algo.data[0] = p.alignment[0];
     results[i].algo.data[1] = workspace;
+    results[i].algo.data[2] = static_cast<std::uint64_t>(std::max(i, 1) - 1);
   }
   return CUBLAS_STATUS_SUCCESS;
 }
 
-/// An algorithm's numbers follow from its alignment, which is all there is to it.
+/// An algorithm's numbers follow from its alignment and its number, which is all there is to it.
 cublasStatus_t cublasLtMatmulAlgoConfigGetAttribute(const cublasLtMatmulAlgo_t* algo,
                                                     cublasLtMatmulAlgoConfigAttributes_t attribute,
                                                     void* value, std::size_t bytes, std::size_t* written) {
   if (bytes != sizeof(std::int32_t)) return misused();
-  const auto number = static_cast<std::int32_t>(algo->data[0]) + static_cast<std::int32_t>(attribute);
+  const auto number =
+      static_cast<std::int32_t>(algo->data[0] + 100 * algo->data[2]) + static_cast<std::int32_t>(attribute);
   std::memcpy(value, &number, sizeof number);
   if (written) *written = sizeof number;
   return CUBLAS_STATUS_SUCCESS;
@@ -452,7 +455,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t desc, const
   const auto& lc = *reinterpret_cast<Layout*>(c_layout);
   const auto& ld = *reinterpret_cast<Layout*>(d_layout);
   FAKE_ENTER("cublasLtMatmul alignment " + std::to_string(algo->data[0]) + " workspace " +
-             std::to_string(workspace_bytes));
+             std::to_string(workspace_bytes) + " algorithm " + std::to_string(algo->data[2]));
   const std::uintptr_t addresses = reinterpret_cast<std::uintptr_t>(a) | reinterpret_cast<std::uintptr_t>(b) |
                                    reinterpret_cast<std::uintptr_t>(d);
   const bool biased = m.epilogue == CUBLASLT_EPILOGUE_BIAS;

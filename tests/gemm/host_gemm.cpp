@@ -246,6 +246,32 @@ TEST_CASE("integers wrap", "[gemm]") {
   CHECK(c64 == std::numeric_limits<std::int64_t>::max() - 4);
 }
 
+TEST_CASE("the host's algorithm 1 is the plain loops, where there is a library before them",
+          "[gemm][decisions]") {
+  // In ascending k, 1 is lost beside 2^24, and so is each that follows.
+  const std::vector<float> ones(64, 1.0f);
+  std::vector<float> b(64, 1.0f);
+  b[0] = 0x1p24f;
+  GemmDesc desc{.m = 1, .n = 1, .k = 64, .algorithm = 1};
+  if (runtime::openblas_used()) {
+    float c = 0;
+    runtime::make_host_gemm(desc)->run(ones.data(), b.data(), &c);
+    CHECK(c == 0x1p24f);
+  } else {
+    desc.algorithm = 0;
+  }
+  ++desc.algorithm;
+  try {
+    runtime::make_host_gemm(desc);
+    FAIL("no error");
+  } catch (const Error& error) {
+    CHECK(error.info().message.find("for 1 x 1 matrices of f32 to f32 by k = 64, batch 1: the library "
+                                    "proposes") != std::string::npos);
+  }
+  CHECK_THROWS(
+      runtime::make_host_gemm({.m = 1, .n = 1, .k = 1, .operand = i32, .result = i32, .algorithm = 1}));
+}
+
 TEST_CASE("infinity and NaN pass through, and nothing leaks in from padding", "[gemm]") {
   const float inf = std::numeric_limits<float>::infinity();
   const float a[] = {inf, 1, 2, 3}, b[] = {1, 0, 0, 1};

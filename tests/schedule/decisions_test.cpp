@@ -8,6 +8,7 @@
 #include "fuzz/told.hpp"
 #include "kernel/kernel_support.hpp"
 #include "schedule/choices_text.hpp"
+#include "schedule/decisions_support.hpp"
 #include "schedule/schedule_support.hpp"
 #include "schedule/usual_nests.hpp"
 #include "stitch/stitch_support.hpp"
@@ -34,23 +35,11 @@ Graph model(const std::string& name, const std::string& dim) {
   return g;
 }
 
-const Target& h200() {
-  static const Target target = target_profile("h200");
-  return target;
-}
-
 Compiled made(const Graph& g, const std::string& decisions, bool skip = false, const char* profile = "h200") {
-  CompileOptions options;
-  options.decisions = decisions;
-  options.skip_unfit_decisions = skip;
-  PipelineOptions how = pipeline_options(options);
-  how.record = true;
-  return run_pipeline(g.ir(), target_profile(profile), how);
+  return compiled_with(g, decisions, skip, profile);
 }
 
-std::string text_of(const Compiled& compiled, const Target& target = h200()) {
-  return print(decisions_of(compiled, target));
-}
+std::string text_of(const Compiled& compiled) { return decisions_text(compiled); }
 
 std::string refused(const Graph& g, const std::string& decisions, const char* profile = "h200") {
   return thrown_by([&] { made(g, decisions, false, profile); });

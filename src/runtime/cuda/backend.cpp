@@ -182,7 +182,9 @@ Status CudaBackend::memset(Queue& queue, void* to, int byte, std::int64_t bytes)
 std::unique_ptr<Gemm> CudaBackend::prepare_gemm(const GemmDesc& desc) {
   check_gemm_desc(desc);
   std::shared_ptr<const CublasLt> blas;
-  if (!gemm_is_trivial(desc)) {
+  if (gemm_is_trivial(desc)) {
+    check_gemm_algorithm(desc, 1);
+  } else {
     contract::forbid("takes a lock");
     const std::lock_guard lock(mutex_);
     if (!cublaslt_) cublaslt_ = std::make_shared<CublasLt>(context_, libraries_.cublaslt);

@@ -6,7 +6,6 @@
 #include <array>
 #include <atomic>
 #include <limits>
-#include <optional>
 #include <type_traits>
 
 #include "runtime/cuda/cublaslt.hpp"
@@ -92,14 +91,6 @@ cudaDataType_t data_type(DType type) {
   }
 }
 
-std::string gemm_text(const GemmDesc& d) {
-  const bool plain = d.epilogue == schedule::EpilogueKind::none;
-  return fmt::format("{} x {} matrices of {} to {} by k = {}{}{}, batch {}{}{}", d.m, d.n,
-                     to_string(d.operand), to_string(d.result), d.k, d.transpose_a ? ", a transposed" : "",
-                     d.transpose_b ? ", b transposed" : "", d.batch, plain ? "" : ", epilogue ",
-                     plain ? "" : to_string(d.epilogue));
-}
-
 /// Largest power of two, at most 16, that divides the bytes between any two matrices.
 std::int64_t stride_alignment(const GemmDesc& d) {
   std::int64_t align = 16;
@@ -175,7 +166,8 @@ class CudaGemm final : public Gemm {
                          blas_->p_cublasLtMatmulDescSetAttribute(matmul, which, &value, sizeof value));
   }
   Status describe(Owned<cublasLtMatmulDesc_t>& matmul) const noexcept;
-  std::optional<Choice> choose(std::int64_t alignment) const;
+  /// What the library proposes for operands of this alignment and what can be used, the best first.
+  std::vector<Choice> proposed(std::int64_t alignment) const;
   Owned<cublasLtMatrixLayout_t> layout(DType type, std::int64_t rows, std::int64_t columns,
                                        std::int64_t leading, std::int64_t stride) const;
   Status call(const Choice&, CUstream, const void* a, const void* b, void* c, void* workspace,
@@ -250,23 +242,28 @@ void CudaGemm::prepare() {
   second_ = d.transpose_a ? operand(d.m, d.k, d.stride_a) : operand(d.k, d.m, d.stride_a);
   result_ = layout(d.result, d.n, d.m, row_of_c(d), d.stride_c);
 
-  // An algorithm for 16-byte operands, and one for operands that are aligned as their elements only.
+  // An algorithm for 16-byte operands, and one for operands that are aligned as their elements only. The
+  // first list has to have the one that is asked for: what fuse gives memory to is aligned so.
   const std::int64_t most = stride_alignment(d);
   const auto least = static_cast<std::int64_t>(std::max(size_of(d.operand), size_of(d.result)));
-  if (most > least) {
-    if (auto choice = choose(most)) choices_.push_back(*choice);
-  }
-  if (auto choice = choose(least)) choices_.push_back(*choice);
-  if (choices_.empty()) {
+  std::vector<std::vector<Choice>> lists;
+  if (most > least) lists.push_back(proposed(most));
+  lists.push_back(proposed(least));
+  std::erase_if(lists, [](const std::vector<Choice>& list) { return list.empty(); });
+  if (lists.empty()) {
     throw Error({.code = ErrorCode::unsupported,
                  .message = fmt::format("cuBLASLt has no algorithm for {}", gemm_text(d)),
                  .op = "matmul",
                  .hint = "use another dtype, or smaller extents"});
   }
+  check_gemm_algorithm(d, lists.front().size());
+  for (const std::vector<Choice>& list : lists) {
+    if (d.algorithm < list.size()) choices_.push_back(list[d.algorithm]);
+  }
   if (has_bias()) spare_ = matmul_.release();  // nothing throws any more
 }
 
-std::optional<Choice> CudaGemm::choose(std::int64_t alignment) const {
+std::vector<Choice> CudaGemm::proposed(std::int64_t alignment) const {
   cublasLtMatmulPreference_t made = nullptr;
   blas_->check("cublasLtMatmulPreferenceCreate", blas_->p_cublasLtMatmulPreferenceCreate(&made));
   const Owned<cublasLtMatmulPreference_t> preference(made, blas_->p_cublasLtMatmulPreferenceDestroy);
@@ -285,7 +282,7 @@ std::optional<Choice> CudaGemm::choose(std::int64_t alignment) const {
     set(which, static_cast<std::uint32_t>(alignment));
   }
 
-  constexpr int wanted = 4;
+  constexpr int wanted = 16;
   std::array<cublasLtMatmulHeuristicResult_t, wanted> results{};
   int found = 0;
   cublasStatus_t status = CUBLAS_STATUS_SUCCESS;
@@ -298,16 +295,17 @@ std::optional<Choice> CudaGemm::choose(std::int64_t alignment) const {
         return blas_->status("cublasLtMatmulAlgoGetHeuristic", status);
       })
       .throw_if_failed();
-  if (status != CUBLAS_STATUS_SUCCESS) return std::nullopt;
+  std::vector<Choice> choices;
+  if (status != CUBLAS_STATUS_SUCCESS) return choices;
   for (int i = 0; i < std::min(found, wanted); ++i) {
     const cublasLtMatmulHeuristicResult_t& r = results[static_cast<std::size_t>(i)];
     if (r.state != CUBLAS_STATUS_SUCCESS ||
         r.workspaceSize > static_cast<std::size_t>(gemm_workspace_limit)) {
       continue;
     }
-    return Choice{r.algo, alignment, static_cast<std::int64_t>(r.workspaceSize)};
+    choices.push_back({r.algo, alignment, static_cast<std::int64_t>(r.workspaceSize)});
   }
-  return std::nullopt;
+  return choices;
 }
 
 std::string CudaGemm::algorithm() const {
@@ -390,7 +388,8 @@ Status CudaGemm::run(Queue& queue, const void* a, const void* b, void* c, void* 
       break;
     }
   }
-  if (!choice) return Status(ErrorCode::misaligned, "matmul: an operand is not aligned as its elements are");
+  if (!choice)
+    return Status(ErrorCode::misaligned, "matmul: an operand is not aligned as its algorithm needs");
   if (choice->workspace > 0 && (!workspace || reinterpret_cast<std::uintptr_t>(workspace) % 256)) {
     return Status(ErrorCode::misaligned, "matmul: the workspace is missing or not aligned to 256 bytes");
   }

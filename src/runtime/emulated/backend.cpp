@@ -248,7 +248,9 @@ class EmulatedGemm final : public Gemm {
   EmulatedGemm(const EmulatedBackend& backend, const GemmDesc& desc)
       : backend_(backend), desc_(desc), gemm_(make_host_gemm(desc)) {}
   std::int64_t workspace_bytes() const noexcept override { return 0; }
-  std::string algorithm() const override { return "on the host"; }
+  std::string algorithm() const override {
+    return desc_.algorithm == 0 ? "on the host" : "on the host, by plain loops";
+  }
   Status run(Queue& queue, const void* a, const void* b, void* c, void*,
              const void* extra) const noexcept override {
     return guarded([&] {

@@ -5,7 +5,10 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 #include <variant>
+
+#include "schedule/decision_line.hpp"
 
 namespace fuse::runtime {
 namespace {
@@ -126,6 +129,7 @@ bool StepPreparer::prepare(const Step& step, const schedule::GemmStep& work, Rea
   if (work.places) scatter(*work.places, desc);
   desc.epilogue = work.epilogue;
   desc.scale = work.scale;
+  desc.algorithm = work.algorithm.rank;
   Place extra;
   if (work.extra) {
     const bool bias = work.epilogue == schedule::EpilogueKind::bias;
@@ -139,7 +143,7 @@ bool StepPreparer::prepare(const Step& step, const schedule::GemmStep& work, Rea
   }
   ready.kind = ReadyStep::Kind::gemm;
   ready.calls = desc.calls;
-  ready.gemm = gemm(desc);
+  ready.gemm = gemm(step, work, desc);
   const Place scratch{.bytes = ready.gemm->workspace_bytes()};
   add_arguments(
       ready, {places_.place(work.a), places_.place(work.b), c, scratch, extra});  // as gemm_argument has them
@@ -156,10 +160,27 @@ void StepPreparer::scatter(const schedule::GemmPlaces& places, GemmDesc& desc) c
   desc.call_c = binding_.value(places.outer_stride);
 }
 
-const Gemm* StepPreparer::gemm(const GemmDesc& desc) {
+std::unique_ptr<Gemm> StepPreparer::made(const Step& step, const schedule::GemmStep& work,
+                                         const GemmDesc& desc) const {
+  try {
+    return executable_.device.backend()->prepare_gemm(desc);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::invalid_argument || work.algorithm.line == 0) throw;
+    // The device knows the product alone.
+    const StepOrigin& origin = executable_.program->origins[step.origin];
+    ErrorInfo info = error.info();
+    info.message = fmt::format("{}: {}", schedule::line_of_decisions(work.algorithm.line), info.message);
+    info.op = origin.op;
+    info.shapes = {origin.type};
+    info.location = origin.location;
+    throw Error(std::move(info));
+  }
+}
+
+const Gemm* StepPreparer::gemm(const Step& step, const schedule::GemmStep& work, const GemmDesc& desc) {
   const auto [entry, added] = gemms_.try_emplace(key_of(desc), nullptr);
   if (added) {
-    out_.gemms.push_back(executable_.device.backend()->prepare_gemm(desc));
+    out_.gemms.push_back(made(step, work, desc));
     entry->second = out_.gemms.back().get();
   }
   return entry->second;

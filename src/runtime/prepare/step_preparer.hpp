@@ -17,7 +17,7 @@ namespace fuse::runtime {
 inline auto key_of(const GemmDesc& d) {
   return std::tuple(d.batch, d.m, d.n, d.k, d.stride_a, d.stride_b, d.stride_c, d.row_c, d.calls, d.call_a,
                     d.call_b, d.call_c, d.transpose_a, d.transpose_b, d.operand, d.result, d.epilogue,
-                    d.scale);
+                    d.scale, d.algorithm);
 }
 
 class StepPreparer {
@@ -47,7 +47,11 @@ class StepPreparer {
                       std::int64_t columns, bool shareable) const;
   void scatter(const schedule::GemmPlaces& places, GemmDesc& desc) const;
   /// Equal products share one.
-  const Gemm* gemm(const GemmDesc& desc);
+  const Gemm* gemm(const schedule::Step& step, const schedule::GemmStep& work, const GemmDesc& desc);
+  /// Throws invalid_argument, with the op and the line of the decisions, for an algorithm that the library
+  /// does not propose.
+  std::unique_ptr<Gemm> made(const schedule::Step& step, const schedule::GemmStep& work,
+                             const GemmDesc& desc) const;
   std::string text_of_another(const Step& step) const;
 
   const Executable::Impl& executable_;

@@ -9,7 +9,7 @@
 namespace fuse::runtime {
 
 /// Of what fields.hpp lists.
-inline constexpr std::uint32_t plan_format = 2;
+inline constexpr std::uint32_t plan_format = 3;
 
 // The last value of each enumeration: what is above is damage. The reader is asked for, so that it is found.
 constexpr DType last_of(const ArchiveReader&, DType) { return DType::boolean; }
@@ -88,9 +88,13 @@ void fields(A& a, As<A, schedule::GemmPlaces>& v) {
   a(v.row, v.inner, v.inner_stride, v.outer, v.outer_stride);
 }
 template <class A>
+void fields(A& a, As<A, schedule::GemmAlgorithm>& v) {
+  a(v.rank, v.line);
+}
+template <class A>
 void fields(A& a, As<A, schedule::GemmStep>& v) {
   a(v.a, v.b, v.c, v.batch, v.m, v.n, v.k, v.transpose_a, v.transpose_b, v.operand, v.result, v.epilogue,
-    v.extra, v.scale, v.places);
+    v.extra, v.scale, v.places, v.algorithm);
 }
 template <class A>
 void fields(A& a, As<A, schedule::CopyStep>& v) {

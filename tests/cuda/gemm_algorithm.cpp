@@ -1,0 +1,89 @@
+// A GEMM of the cuda device runs with the algorithm that is asked for, or not at all.
+// SPDX-License-Identifier: Apache-2.0
+#if FUSE_COMPILER_HAS_CUDA
+#include <fmt/format.h>
+
+#include "cuda/fake_device.hpp"
+#include "pipeline.hpp"
+#include "schedule/gemm_decisions.hpp"
+
+namespace fuse::test {
+namespace {
+
+/// The algorithms of the products so far.
+std::vector<std::string> algorithms_run(const Fakes& fakes) {
+  std::vector<std::string> result;
+  for (int i = 0; i < fakes.blas_call_count(); ++i) {
+    const std::string call = fakes.blas_call(i);
+    if (call.starts_with("cublasLtMatmul ")) result.push_back(call.substr(call.find("algorithm")));
+  }
+  return result;
+}
+
+/// Decisions that one GEMM of the graph runs with an algorithm, in line 3.
+CompileOptions with_algorithm(const Graph& g, const Device& device, int algorithm) {
+  const Executable usual = compile(g, device);
+  const Compiled& stages = usual.stages();
+  const auto entry = schedule::all_gemm_decisions_of(stages.graph, stages.partition).at(0);
+  CompileOptions options;
+  options.decisions = fmt::format("fuse decisions 3\ntarget {{{}}}\ngemm {:016x} {{algorithm = {}}}\n",
+                                  schedule::target_text(device.backend()->target()), entry.key, algorithm);
+  return options;
+}
+
+TEST_CASE("a rank of the list that cuBLASLt proposes is another algorithm", "[cuda][gemm][decisions]") {
+  const FakeEnvironment environment;
+  const Fakes fakes;
+  {
+    Graph g("one");
+    g.output("y", matmul(g.input("x", f32, {4, 8}), g.input("w", f32, {8, 4})));
+    const Device device = Device::cuda();
+    for (const int rank : {0, 1, 2}) {
+      WholeRun run(compile(g, device, with_algorithm(g, device, rank)));
+      REQUIRE(run.run());
+      CHECK(algorithms_run(fakes).back() == fmt::format("algorithm {}", rank));
+      CHECK(contains(run.prepared.explain(), fmt::format("cuBLASLt algorithm {}", 16 + 100 * rank)));
+    }
+    const Executable third = compile(g, device, with_algorithm(g, device, 3));
+    const ErrorInfo error = error_info([&] { static_cast<void>(third.prepare()); });
+    CHECK(error.code == ErrorCode::invalid_argument);
+    CHECK(
+        error.message ==
+        "decisions: line 3: there is no algorithm 3 for 4 x 4 matrices of f32 to f32 by k = 8, batch 1: the "
+        "library proposes 3");
+    CHECK(error.hint == "algorithms 0 to 2");
+    CHECK(error.op == "matmul");
+    CHECK(error.shapes == std::vector<std::string>{"f32[4, 4]"});
+  }
+  fakes.require_clean();
+}
+
+TEST_CASE("operands that are aligned to less have the list of their alignment", "[cuda][gemm][decisions]") {
+  const Fakes fakes;
+  const auto backend = fakes.backend();
+  // Matrices of a batch 9 floats apart.
+  const auto odd = [](std::uint32_t algorithm) {
+    return runtime::GemmDesc{.batch = 2,
+                             .m = 3,
+                             .n = 3,
+                             .k = 3,
+                             .stride_a = 9,
+                             .stride_b = 9,
+                             .stride_c = 9,
+                             .algorithm = algorithm};
+  };
+  CHECK(contains(backend->prepare_gemm(odd(1))->algorithm(), "cuBLASLt algorithm 104"));
+  CHECK(contains(error_info([&] { backend->prepare_gemm(odd(2)); }).message, "the library proposes 2"));
+  // Memory that is not aligned as the recorded algorithm needs it is an error, and no other algorithm runs.
+  const auto gemm = backend->prepare_gemm({.m = 4, .n = 4, .k = 4, .algorithm = 2});
+  const auto queue = backend->create_queue();
+  void* const memory = backend->allocate(1024);
+  CHECK(gemm->run(*queue, memory, memory, memory, nullptr));
+  char* const odd_address = static_cast<char*>(memory) + 4;
+  CHECK(gemm->run(*queue, odd_address, memory, memory, nullptr).code() == ErrorCode::misaligned);
+  backend->free(memory);
+}
+
+}  // namespace
+}  // namespace fuse::test
+#endif
