@@ -38,6 +38,7 @@
 #include "schedule/arguments.hpp"
 #include "schedule/canonical.hpp"
 #include "schedule/chooser.hpp"
+#include "schedule/decision_entries.hpp"
 #include "schedule/gemm_decisions.hpp"
 #include "schedule/make_plan.hpp"
 #include "schedule/piece_cost.hpp"
@@ -491,6 +492,7 @@ schedule::Decisions decisions_of(const Compiled& compiled, const Target& target)
       compiled.graph, compiled.partition, schedule::equal_pieces(compiled.graph, compiled.partition), target);
   result.options = schedule::PlanOptionsText{compiled.plan_options};
   result.answers = compiled.answers;
+  result.run = compiled.run;
   return result;
 }
 
@@ -589,6 +591,17 @@ Compiled run_pipeline(const ir::Graph& graph, const Target& target, const Pipeli
   result.plan = schedule::make_plan(result.graph, result.partition, kernels, kernel_of_custom);
   if (options.verify) schedule::verify(result.plan);
   result.streams = options.streams;
+  if (options.decisions && options.decisions->run) {
+    const schedule::RunDecision& run = *options.decisions->run;
+    const std::optional<schedule::RunMisfit> wrong = schedule::misfit(run, result.plan);
+    if (wrong && !options.skip_unfit_decisions)
+      schedule::refuse_entry(run.line, "run: " + wrong->what, wrong->hint);
+    if (wrong) {
+      ++result.unfit_decisions;
+    } else {
+      result.run = run;
+    }
+  }
   watch.lap("plan");
   return result;
 }

@@ -36,6 +36,8 @@ struct Compiled {
   codegen::Source source;
   schedule::Plan plan;
   schedule::StreamChoices streams{};  ///< for prepare, which knows the sizes
+  /// As PipelineOptions::decisions have it; it goes before `streams`.
+  std::optional<schedule::RunDecision> run{};
   /// What was asked and answered, and the options (plan_options.hpp), where PipelineOptions::record wants it
   /// or decisions were given.
   std::vector<schedule::Answer> answers{};

@@ -85,7 +85,8 @@ enum : std::uint8_t { to, count };
 struct ReadyStep {
   enum class Kind : std::uint8_t { kernel, gemm, copy, memset };
   Kind kind = Kind::kernel;
-  std::uint8_t byte = 0;  ///< a memset's
+  std::uint8_t byte = 0;     ///< a memset's
+  std::uint32_t number = 0;  ///< in the plan
   Range arguments;
   const Function* function = nullptr;
   Dim3 grid;
@@ -146,6 +147,7 @@ struct Prepared::Impl {
   std::vector<runtime::ReadyStep> setup, steps;
   std::vector<runtime::ReadyArgument> arguments;
   std::vector<std::unique_ptr<runtime::Gemm>> gemms;
+  bool as_planned = true;        ///< the steps are the program's: no kernel gave way to its parts
   schedule::StreamPlan streams;  ///< of the steps
   runtime::Commands commands;
   /// Of each slot, then of the packed memory: the arguments that are addresses in it.

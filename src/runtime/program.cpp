@@ -109,6 +109,10 @@ void check_streams(const schedule::StreamChoices& streams) {
   bad_plan(fmt::format("the plan asks for more than {} streams", schedule::most_streams));
 }
 
+void check_run(const Program& program) {
+  if (const auto wrong = schedule::misfit(program.run, program.plan)) bad_plan("run: " + wrong->what);
+}
+
 /// The run looks a shared buffer up by its donor.
 void check_donors(const Program& program) {
   const std::vector<Slot>& slots = program.signature.slots;
@@ -143,6 +147,7 @@ void verify(const Program& program) {
   check_slots(program);
   check_donors(program);
   check_streams(program.streams);
+  check_run(program);
   for (const codegen::KernelInfo& kernel : program.kernels) check_limits(kernel);
   for (const StepOrigin& origin : program.origins) {
     if (origin.group == schedule::no_group || origin.group < program.groups.size()) continue;

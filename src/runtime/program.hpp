@@ -10,6 +10,7 @@
 #include "runtime/signature.hpp"
 #include "schedule/group.hpp"
 #include "schedule/plan.hpp"
+#include "schedule/run_decision.hpp"
 #include "schedule/stream_plan.hpp"
 
 namespace fuse::runtime {
@@ -25,8 +26,9 @@ struct StepOrigin {
 
 struct Program {
   Signature signature;
-  schedule::Plan plan{};  ///< its steps' nodes are of no graph that is here: see origins
-  schedule::StreamChoices streams{};
+  schedule::Plan plan{};                       ///< its steps' nodes are of no graph that is here: see origins
+  schedule::StreamChoices streams{};           ///< of the steps that have work
+  schedule::RunDecision run{};                 ///< of all steps, before those
   std::string source_name{};                   ///< "softmax": the file of the kernels is softmax.cu
   std::vector<codegen::KernelInfo> kernels{};  ///< as the source's
   std::vector<StepOrigin> origins{};           ///< by Step::origin

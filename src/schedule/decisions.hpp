@@ -11,6 +11,7 @@
 //   kernel 6f1c2a9be0d31455 2 {nest = r:grid r:warp4 c:serial c:lane32}
 //   # attention: %12 matmul
 //   gemm 91b0c2d7e3f4a586 {algorithm = 2}
+//   run {mode = graph, order = 0 2 1 3, streams = 0 0 1 0}
 //
 // A kernel is named by what it computes (content_key): equal kernels share an entry, and no name matters. A
 // number behind the key picks one of them, counted from 0 in the order of the plan, and goes before the entry
@@ -31,6 +32,7 @@
 #include "schedule/choices.hpp"
 #include "schedule/decision_line.hpp"
 #include "schedule/partition.hpp"
+#include "schedule/run_decision.hpp"
 #include "schedule/target.hpp"
 
 namespace fuse::schedule {
@@ -75,6 +77,7 @@ struct Decisions {
   std::vector<Answer> answers{};  ///< in the order of the questions
   std::vector<KernelDecision> kernels{};
   std::vector<GemmDecision> gemms{};
+  std::optional<RunDecision> run{};
 };
 
 /// What of a target the decisions may depend on, without its name and speed.

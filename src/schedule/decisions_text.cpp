@@ -41,7 +41,7 @@ class Reader {
       if (word == "target" && !has_target) {
         result.target = braced(rest);
         has_target = true;
-      } else if (word != "options" && word != "kernel" && word != "gemm" && !asks) {
+      } else if (word != "options" && word != "kernel" && word != "gemm" && word != "run" && !asks) {
         fail(fmt::format("'{}' is no entry", shown(word)), entry_names());
       } else if (!has_target) {
         fail("the target is missing", "'target {...}' stands before all entries");
@@ -52,6 +52,9 @@ class Reader {
         result.answers.push_back(answer(*question, rest));
       } else if (word == "gemm") {
         result.gemms.push_back(gemm(rest));
+      } else if (word == "run") {
+        if (result.run) fail("there is a run already", fmt::format("it stands in line {}", result.run->line));
+        result.run = parse_run(braced(rest), number_);
       } else {
         result.kernels.push_back(kernel(rest));
       }
@@ -91,7 +94,7 @@ class Reader {
   }
 
   static std::string entry_names() {
-    std::string names = "entries begin with options, kernel, gemm";
+    std::string names = "entries begin with options, kernel, gemm, run";
     for (const ir::Question each : ir::all_questions) names += fmt::format(", {}", to_string(each));
     return names + "; a comment begins with #";
   }
@@ -187,6 +190,7 @@ std::string print(const Decisions& decisions) {
     text += fmt::format("{} {{{}}}\n", head("kernel", kernel), kernel.choices.to_string());
   for (const GemmDecision& gemm : decisions.gemms)
     text += fmt::format("{} {{algorithm = {}}}\n", head("gemm", gemm), gemm.algorithm);
+  if (decisions.run) text += fmt::format("run {{{}}}\n", to_string(*decisions.run));
   return text;
 }
 

@@ -1,13 +1,17 @@
 // Saved plans: what was saved runs as what was compiled, on such a device and on no other.
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
 #include <sys/inotify.h>
 #include <unistd.h>
 
 #include <array>
 
 #include "deploy/deploy_support.hpp"
+#include "runtime/host_gemm.hpp"
+#include "runtime/prepare/recorded_run.hpp"
 #include "runtime/runtime_support.hpp"
 #include "runtime/saved/plan_file.hpp"
+#include "schedule/decisions_support.hpp"
 #include "support/examples.hpp"
 #include "support/failing_calls.hpp"
 #include "support/stitch_graphs.hpp"
@@ -81,6 +85,38 @@ TEST_CASE("saved plan: an output in its input's memory, no kernels at all", "[de
   Graph gemm("gemm");
   gemm.output("y", matmul(gemm.input("a", f32, {4, 4}), gemm.input("b", f32, {4, 4})));
   check_saved(gemm, emulated("tiny3"));
+}
+
+TEST_CASE("saved plan: what decisions say of GEMMs and of the run", "[deploy][emulated][decisions]") {
+  Graph g("products");
+  for (const char* name : {"a", "b"})
+    g.output(name, matmul(g.input(std::string("x") + name, f32, {4, 8}),
+                          g.input(std::string("w") + name, f32, {8, name[0] == 'a' ? 4 : 3})));
+  const Device device = emulated("tiny3");
+  const Executable usual = compile(g, device);
+  const Compiled& stages = usual.stages();
+  const auto gemms = schedule::all_gemm_decisions_of(stages.graph, stages.partition);
+  REQUIRE(gemms.size() == 2);
+  const std::string run = "run {mode = graph, order = 1 0, streams = 2 7}\n";
+  const auto options = [&](int algorithm) {
+    CompileOptions told;
+    told.decisions = no_decisions(device.backend()->target()) + run +
+                     fmt::format("gemm {:016x} {{algorithm = {}}}\n", gemms[1].key, algorithm);
+    return told;
+  };
+  check_saved(g, device, {}, options(0));
+  const auto load = [&](int algorithm) {
+    const Folder folder;
+    compile(g, device, options(algorithm)).save(folder / "plan");
+    return Executable::load(folder / "plan", device);
+  };
+  const Workspace workspace = load(0).prepare().workspace({ExecutionMode::automatic});
+  CHECK("run {" + to_string(runtime::run_decision_of(workspace)) + "}\n" == run);
+  if (runtime::openblas_used())
+    CHECK(load(1).prepare().explain().find("on the host, by plain loops") != std::string::npos);
+  const std::string wrong = error_of([&] { static_cast<void>(load(9).prepare()); });
+  INFO(wrong);
+  CHECK(wrong.find("decisions: line 4: there is no algorithm 9 for 4 x 3 matrices") != std::string::npos);
 }
 
 TEST_CASE("saved plan: errors of prepare are those of the compiled one", "[deploy][emulated]") {

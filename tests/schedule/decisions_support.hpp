@@ -11,7 +11,7 @@
 
 namespace fuse::test {
 
-inline const Target& h200() {
+inline const Target& h200_target() {
   static const Target target = target_profile("h200");
   return target;
 }
@@ -26,12 +26,12 @@ inline Compiled compiled_with(const Graph& g, const std::string& decisions, bool
   return run_pipeline(g.ir(), target_profile(profile), how);
 }
 
-inline std::string decisions_text(const Compiled& compiled, const Target& target = h200()) {
+inline std::string decisions_text(const Compiled& compiled, const Target& target = h200_target()) {
   return print(decisions_of(compiled, target));
 }
 
 /// A file of no entry.
-inline std::string no_decisions(const Target& target = h200()) {
+inline std::string no_decisions(const Target& target = h200_target()) {
   return "fuse decisions 3\ntarget {" + schedule::target_text(target) + "}\n";
 }
 

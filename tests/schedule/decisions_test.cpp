@@ -155,7 +155,7 @@ TEST_CASE("decisions bring the options that they were made with", "[schedule]") 
   options.max_inputs = 7;
   PipelineOptions how = pipeline_options(options);
   how.record = true;
-  const Compiled first = run_pipeline(g.ir(), h200(), how);
+  const Compiled first = run_pipeline(g.ir(), h200_target(), how);
   const std::string text = text_of(first);
   CHECK(text.find("max_inputs = 7") != std::string::npos);
   CHECK(made(g, text).source.text() == first.source.text());
@@ -276,7 +276,7 @@ TEST_CASE("decisions of a scan, and of blocks that wait where none may", "[sched
   options.decisions = with(
       other, softmax,
       softmax.substr(0, softmax.find('{')) + "{nest = r:grid c:serial c:grid2 c:warp8 c:lane32, blocks = 4}");
-  const auto compile = [&] { run_pipeline(g.ir(), h200(), pipeline_options(options)); };
+  const auto compile = [&] { run_pipeline(g.ir(), h200_target(), pipeline_options(options)); };
   CHECK(thrown_by(compile) == "no error");
   options.grid_barriers = false;
   CHECK(thrown_by(compile).find("its blocks wait for each other, and grid barriers are off") !=

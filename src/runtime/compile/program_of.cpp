@@ -69,6 +69,7 @@ Program program_of(const ir::Graph& graph, const Compiled& compiled) {
   Program program{.signature = signature_of(graph, compiled.guards),
                   .plan = compiled.plan,
                   .streams = compiled.streams,
+                  .run = compiled.run.value_or(schedule::RunDecision()),
                   .source_name = compiled.source.name,
                   .kernels = compiled.source.kernels};
   for (std::vector<schedule::Step>* steps : {&program.plan.setup, &program.plan.steps}) {

@@ -11,6 +11,7 @@
 #include "runtime/executable_impl.hpp"
 #include "runtime/host_tensor.hpp"
 #include "runtime/prepare/commands_of.hpp"
+#include "runtime/prepare/recorded_run.hpp"
 #include "runtime/prepare/step_preparer.hpp"
 #include "runtime/prepare/task_list.hpp"
 #include "runtime/prepare/value_places.hpp"
@@ -62,14 +63,9 @@ void prepare_setup(const schedule::Plan& plan, StepPreparer& preparer, Prepared:
 }
 
 /// Which stream runs what, in which order.
-schedule::StreamPlan streams_of(const Program& program, const schedule::Plan& plan,
-                                const std::vector<schedule::Task>& tasks, const Target& target) {
-  schedule::StreamChoices choices = program.streams;
-  if (plan.steps.size() != program.plan.steps.size()) {
-    // They are of the plan as it was made: where kernels gave way to their parts, the cost model assigns.
-    choices.stream.clear();
-    choices.order.clear();
-  }
+schedule::StreamPlan streams_of(const Prepared::Impl& made, const std::vector<schedule::Task>& tasks,
+                                const Target& target) {
+  const schedule::StreamChoices choices = stream_choices_of(made, tasks);
   schedule::StreamPlan streams = schedule::plan_streams(tasks, choices, target);
   if (choices.order_spinning) schedule::verify(tasks, streams, target);
   return streams;
@@ -99,6 +95,7 @@ void prepare_plan(const schedule::Plan& plan, const Binding& binding, Prepared::
     if (!preparer.prepare(step, ready)) continue;
     ready.label = preparer.label(i, step, ready.kind);
     ready.group = origin.group;
+    ready.number = static_cast<std::uint32_t>(i);
     if (!origin.lines.empty()) ready.lines = " of " + origin.lines;
     const auto task = static_cast<TaskId>(made.steps.size());
     if (ready.kind == ReadyStep::Kind::gemm) {
@@ -113,7 +110,7 @@ void prepare_plan(const schedule::Plan& plan, const Binding& binding, Prepared::
     for (const ValueId id : step.writes) places.note_use(id, task, true);
     made.steps.push_back(std::move(ready));
   }
-  made.streams = streams_of(program, plan, tasks.tasks(), executable.device.backend()->target());
+  made.streams = streams_of(made, tasks.tasks(), executable.device.backend()->target());
   if (program.streams.order_spinning) note_spinning(tasks.tasks(), made);
   const MemoryPlan memory = places.plan_workspace(made.streams);
   made.workspace_bytes = memory.total;
@@ -157,26 +154,28 @@ std::shared_ptr<Prepared::Impl> made_for(std::shared_ptr<const Executable::Impl>
 std::shared_ptr<Prepared::Impl> prepare_steps(const std::shared_ptr<const Executable::Impl>& executable,
                                               const DimValues& dims, const Binding& binding) {
   const schedule::Plan& plan = executable->program->plan;
-  const auto prepared = [&](const schedule::Plan& steps) {
+  const auto prepared = [&](const schedule::Plan& steps, bool as_planned) {
     auto made = made_for(executable, dims, binding);
+    made->as_planned = as_planned;
     prepare_plan(steps, binding, *made);
     made->ranges = ranges_of(*made);
     return made;
   };
-  if (std::none_of(plan.steps.begin(), plan.steps.end(), schedule::has_parts)) return prepared(plan);
+  if (std::none_of(plan.steps.begin(), plan.steps.end(), schedule::has_parts)) return prepared(plan, true);
   const Target& target = executable->device.backend()->target();
-  const auto too_large = [&](const Step& step) {
+  const auto gives_way = [&](const Step& step) {
+    if (!schedule::has_parts(step)) return false;
     const auto& work = std::get<schedule::KernelStep>(step.work);
     const schedule::Residency residency = residency_of(*executable, work, binding.value(work.grid));
     return !schedule::fit_together(std::span(&residency, 1), target);
   };
-  const schedule::Plan whole = schedule::split_spinning(plan, too_large);
+  const schedule::Plan whole = schedule::split_spinning(plan, gives_way);
   schedule::verify(whole);
-  auto made = prepared(whole);
+  auto made = prepared(whole, std::none_of(plan.steps.begin(), plan.steps.end(), gives_way));
   if (std::none_of(whole.steps.begin(), whole.steps.end(), schedule::has_parts)) return made;
   const schedule::Plan parts = schedule::split_spinning(plan, schedule::has_parts);
   schedule::verify(parts);
-  made->split = prepared(parts);
+  made->split = prepared(parts, false);
   made->workspace_bytes = std::max(made->workspace_bytes, made->split->workspace_bytes);
   return made;
 }

@@ -26,44 +26,17 @@ schedule::Residency residency_of(const Executable::Impl& executable, const sched
 
 TaskList::TaskList(const Executable::Impl& executable, const schedule::Plan& plan, const Binding& binding,
                    const ValuePlaces& places)
-    : executable_(executable), plan_(plan), binding_(binding), places_(places), users_(places.count()) {}
-
-TaskList::Users& TaskList::users_of(ValueId id) {
-  const ValueId root = places_.root(id);
-  return users_[plan_.values[root].donor.value_or(root)];
-}
+    : executable_(executable),
+      binding_(binding),
+      places_(places),
+      dependencies_(plan, [&places](ValueId a, ValueId b) { return places.meet(a, b); }) {}
 
 void TaskList::add(const Step& step, const ReadyStep& ready) {
-  const auto task = static_cast<TaskId>(tasks_.size());
-  Task made;
-  for (const ValueId id : step.reads) {
-    const Users& users = users_of(id);
-    if (users.writer) made.after.push_back(*users.writer);
-    for (const Part& part : users.parts) {
-      if (places_.meet(part.id, id)) made.after.push_back(part.writer);
-    }
-  }
-  for (const ValueId id : step.writes) {
-    if (places_.is_part(id)) continue;  // nothing was there before
-    const Users& users = users_of(id);
-    if (users.writer) made.after.push_back(*users.writer);
-    made.after.insert(made.after.end(), users.readers.begin(), users.readers.end());
-  }
-  for (const ValueId id : step.reads) users_of(id).readers.push_back(task);
-  for (const ValueId id : step.writes) {
-    if (places_.is_part(id)) {
-      users_of(id).parts.push_back({id, task});
-    } else {
-      users_of(id) = {task, {}, {}};
-    }
-  }
+  Task made{.after = dependencies_.add(step)};
   std::int64_t bytes = 0;
   for (const std::vector<ValueId>* values : {&step.reads, &step.writes}) {
     for (const ValueId id : *values) bytes += places_.bytes(id);
   }
-  std::sort(made.after.begin(), made.after.end());
-  made.after.erase(std::unique(made.after.begin(), made.after.end()), made.after.end());
-  std::erase(made.after, task);
   const schedule::StepCost cost = cost_of(step, ready, bytes, made.residency);
   made.seconds = cost.seconds;
   made.share = cost.share;

@@ -2,7 +2,6 @@
 // schedule::plan_streams. SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,6 +9,7 @@
 #include "runtime/executable_impl.hpp"
 #include "runtime/prepare/value_places.hpp"
 #include "schedule/step_cost.hpp"
+#include "schedule/step_dependencies.hpp"
 
 namespace fuse::runtime {
 
@@ -23,38 +23,20 @@ class TaskList {
   TaskList(const Executable::Impl& executable, const schedule::Plan& plan, const Binding& binding,
            const ValuePlaces& places);
 
-  /// The next step, which waits for who wrote what it reads, and for who used what it overwrites. An output
-  /// that takes an input's memory is that memory. Throws out_of_residency where blocks that wait for each
-  /// other have no place at one time.
+  /// The next step, which waits for those that it depends on (step_dependencies.hpp). Throws out_of_residency
+  /// where blocks that wait for each other have no place at one time.
   void add(const schedule::Step& step, const ReadyStep& ready);
   const std::vector<schedule::Task>& tasks() const { return tasks_; }
 
  private:
-  using TaskId = schedule::TaskId;
-  using ValueId = schedule::ValueId;
-  /// A value inside another that a step wrote.
-  struct Part {
-    ValueId id = 0;
-    TaskId writer = 0;
-  };
-  /// Since the last write of a value's memory.
-  struct Users {
-    std::optional<TaskId> writer{};
-    std::vector<TaskId> readers{};
-    std::vector<Part> parts{};
-  };
-
-  /// Which tasks use the memory that the value lies in.
-  Users& users_of(ValueId id);
   void check_resident(const schedule::Step& step, const schedule::Residency& residency) const;
   schedule::StepCost cost_of(const schedule::Step& step, const ReadyStep& ready, std::int64_t bytes,
                              schedule::Residency& residency) const;
 
   const Executable::Impl& executable_;
-  const schedule::Plan& plan_;
   const Binding& binding_;
   const ValuePlaces& places_;
-  std::vector<Users> users_;  // of each value that is a root
+  schedule::StepDependencies dependencies_;
   std::vector<schedule::Task> tasks_;
 };
 

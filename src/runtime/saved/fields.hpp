@@ -23,6 +23,7 @@ constexpr schedule::PlanValue::Kind last_of(const ArchiveReader&, schedule::Plan
 constexpr schedule::EpilogueKind last_of(const ArchiveReader&, schedule::EpilogueKind) {
   return schedule::EpilogueKind::scale;
 }
+constexpr ExecutionMode last_of(const ArchiveReader&, ExecutionMode) { return ExecutionMode::automatic; }
 constexpr codegen::KernelParam::Kind last_of(const ArchiveReader&, codegen::KernelParam::Kind) {
   return codegen::KernelParam::Kind::extent;
 }
@@ -117,6 +118,10 @@ template <class A>
 void fields(A& a, As<A, schedule::StreamChoices>& v) {
   a(v.max_streams, v.order, v.stream, v.order_spinning);
 }
+template <class A>
+void fields(A& a, As<A, schedule::RunDecision>& v) {
+  a(v.mode, v.order, v.streams, v.line);
+}
 
 template <class A>
 void fields(A& a, As<A, codegen::KernelParam>& v) {
@@ -137,7 +142,7 @@ void fields(A& a, As<A, StepOrigin>& v) {
 }
 template <class A>
 void fields(A& a, As<A, Program>& v) {
-  a(v.signature, v.plan, v.streams, v.source_name, v.kernels, v.origins, v.groups);
+  a(v.signature, v.plan, v.streams, v.run, v.source_name, v.kernels, v.origins, v.groups);
 }
 template <class A>
 void fields(A& a, As<A, Binary::Image>& v) {

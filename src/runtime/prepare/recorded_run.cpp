@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/prepare/recorded_run.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <queue>
+#include <utility>
+
+#include "schedule/decision_line.hpp"
+#include "schedule/step_dependencies.hpp"
+
+namespace fuse::runtime {
+namespace {
+
+using schedule::StreamId;
+using schedule::TaskId;
+
+constexpr TaskId without_work = ~TaskId{0};
+
+/// Of each step of the plan.
+std::vector<TaskId> tasks_of_steps(const Prepared::Impl& made) {
+  std::vector<TaskId> tasks(made.executable->program->plan.steps.size(), without_work);
+  for (TaskId task = 0; task < made.steps.size(); ++task) tasks[made.steps[task].number] = task;
+  return tasks;
+}
+
+/// Parts of one memory may meet for these dims alone.
+void check_recorded_order(const Prepared::Impl& made, const std::vector<TaskId>& order,
+                          const std::vector<schedule::Task>& tasks) {
+  std::vector<bool> done(tasks.size());
+  for (const TaskId task : order) {
+    for (const TaskId before : tasks[task].after) {
+      if (done[before]) continue;
+      const Program& program = *made.executable->program;
+      schedule::RunMisfit wrong =
+          schedule::misfit_of_order(program.plan, made.steps[task].number, made.steps[before].number);
+      throw Error({.code = ErrorCode::invalid_argument,
+                   .message = fmt::format("{}: run: {} for these dims",
+                                          schedule::line_of_decisions(program.run.line), wrong.what),
+                   .hint = std::move(wrong.hint)});
+    }
+    done[task] = true;
+  }
+}
+
+/// All steps of a plan, those with work in the order of their places. A step without work has place 0.
+std::vector<std::uint32_t> order_of_steps(const schedule::Plan& plan,
+                                          const std::vector<std::uint32_t>& places) {
+  const std::vector<std::vector<std::uint32_t>> after = schedule::certain_dependencies(plan);
+  std::vector<std::vector<std::uint32_t>> then(after.size());
+  std::vector<std::size_t> missing(after.size());
+  using Ready = std::pair<std::uint32_t, std::uint32_t>;  // place and step
+  std::priority_queue<Ready, std::vector<Ready>, std::greater<>> ready;
+  for (std::uint32_t step = 0; step < after.size(); ++step) {
+    missing[step] = after[step].size();
+    for (const std::uint32_t before : after[step]) then[before].push_back(step);
+    if (missing[step] == 0) ready.emplace(places[step], step);
+  }
+  std::vector<std::uint32_t> order;
+  while (!ready.empty()) {
+    order.push_back(ready.top().second);
+    ready.pop();
+    for (const std::uint32_t next : then[order.back()]) {
+      if (--missing[next] == 0) ready.emplace(places[next], next);
+    }
+  }
+  return order;
+}
+
+}  // namespace
+
+schedule::StreamChoices stream_choices_of(const Prepared::Impl& made,
+                                          const std::vector<schedule::Task>& tasks) {
+  const Program& program = *made.executable->program;
+  schedule::StreamChoices choices = program.streams;
+  if (!made.as_planned) {
+    choices.stream.clear();
+    choices.order.clear();
+    return choices;
+  }
+  const schedule::RunDecision& run = program.run;
+  if (!run.order.empty()) {
+    const std::vector<TaskId> task_of = tasks_of_steps(made);
+    choices.order.clear();
+    for (const std::uint32_t step : run.order) {
+      if (task_of[step] != without_work) choices.order.push_back(task_of[step]);
+    }
+    check_recorded_order(made, choices.order, tasks);
+  }
+  if (!run.streams.empty()) {
+    choices.stream.clear();
+    for (const ReadyStep& step : made.steps)
+      choices.stream.push_back(static_cast<StreamId>(run.streams[step.number]));
+    // The bound is for the cost model.
+    for (const StreamId stream : choices.stream)
+      choices.max_streams = std::max(choices.max_streams, stream + 1);
+  }
+  return choices;
+}
+
+schedule::RunDecision run_decision_of(const Workspace& workspace) {
+  const Prepared::Impl& p = *workspace.impl()->prepared;
+  schedule::RunDecision result{.mode = workspace.mode()};
+  if (!p.as_planned) return result;
+  const schedule::Plan& plan = p.executable->program->plan;
+  std::vector<std::uint32_t> places(plan.steps.size());
+  result.streams.resize(plan.steps.size());
+  for (std::uint32_t place = 0; place < p.streams.order.size(); ++place) {
+    const TaskId task = p.streams.order[place];
+    const std::uint32_t step = p.steps[task].number;
+    places[step] = place + 1;
+    result.streams[step] = p.streams.stream[task];
+  }
+  result.order = order_of_steps(plan, places);
+  return result;
+}
+
+}  // namespace fuse::runtime

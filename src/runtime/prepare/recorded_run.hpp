@@ -1,0 +1,22 @@
+// A run as decisions have it: what prepare makes of them, and what is written of a run to be had again.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <vector>
+
+#include "runtime/executable_impl.hpp"
+#include "schedule/run_decision.hpp"
+
+namespace fuse::runtime {
+
+/// The program's choices for the tasks of a run, which are the steps that have work. Recorded lists are of
+/// the plan's steps: where kernels gave way to their parts, the cost model decides. Throws invalid_argument
+/// for an order that does not go for these dims.
+schedule::StreamChoices stream_choices_of(const Prepared::Impl& made,
+                                          const std::vector<schedule::Task>& tasks);
+
+/// How the runs of a workspace go: its mode, and order and streams of the plan's steps. Those without work
+/// come as soon as they can. No lists where kernels gave way to their parts.
+schedule::RunDecision run_decision_of(const Workspace&);
+
+}  // namespace fuse::runtime
