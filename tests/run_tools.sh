@@ -449,6 +449,15 @@ check_decisions() {
     "$fusec" plan "examples/graphs/$graph.fuse" --use-decisions "$text.bad"
   expect 2 "^error: .*nothing.decisions" 'a file of decisions that is not there' \
     "$fusec" plan "examples/graphs/$graph.fuse" --use-decisions "$scratch/nothing.decisions"
+  local run=(run examples/graphs/transformer_block.fuse --device emulated --profile tiny3 --dim B=1)
+  expect 0 '^wrote ' 'run --decisions' "$fusec" "${run[@]}" --decisions "$text.run"
+  expect 0 '^gemm [0-9a-f]{16} [{]algorithm = 0[}]$' 'has the algorithms of GEMMs' cat "$text.run"
+  expect 0 '^run [{]mode = streams, order = 0 .*, streams = 0 .*[}]$' 'and the steps of the run' cat "$text.run"
+  expect 0 '^wrote ' 'and a run by them' "$fusec" "${run[@]}" --use-decisions "$text.run" --decisions "$text.again"
+  cmp -s "$text.run" "$text.again"
+  report $? 'has the same decisions'
+  expect 2 'the reference device has no steps' 'run --decisions on the reference device' \
+    "$fusec" run $softmax --device reference --decisions "$text.run"
 }
 
 check_emit() {

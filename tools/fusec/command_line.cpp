@@ -209,6 +209,9 @@ void add_run(CLI::App& app, Action& action) {
   add_path(command, "--trace", options.trace, "FILE",
            "Write the run's steps there as a Chrome trace, streams as rows: as the cost model has "
            "them, and as they were");
+  add_path(command, "--decisions", options.decisions, "FILE",
+           "Write there how the graph is cut, and how this run goes: algorithms of GEMMs, mode, order and "
+           "streams of the steps, for --use-decisions");
   command.add_flag("--check", options.check, "Compare each output with the exact reference");
   command.add_flag("--checked", options.checked,
                    "The emulated device finds races, bad accesses and divergent barriers");

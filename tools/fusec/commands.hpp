@@ -28,7 +28,8 @@ struct RunOptions {
   int runs = 1;
   std::uint64_t seed = 1;
   std::string output_dir{};
-  std::string trace{};  ///< a file
+  std::string trace{};      ///< a file
+  std::string decisions{};  ///< a file
   bool check = false;
   bool checked = false;
   bool check_numerics = false;

@@ -17,7 +17,9 @@
 #include "repro.hpp"
 #include "runtime/backend.hpp"
 #include "runtime/npy.hpp"
+#include "runtime/prepare/recorded_run.hpp"
 #include "runtime/reference/evaluate.hpp"
+#include "schedule/gemm_decisions.hpp"
 #include "trace.hpp"
 
 namespace fuse::fusec {
@@ -177,6 +179,18 @@ void write_trace(const std::string& file, const Session& session, Progress& prog
                              profiles[0].seconds * 1e6, profiles[0].clock));
 }
 
+/// What compile decides, and what was decided for this run.
+std::string decisions_text_of(const Graph& graph, const Target& target, const CompileOptions& options,
+                              schedule::RunDecision run) {
+  PipelineOptions how = pipeline_options(options);
+  how.record = true;
+  const Compiled stages = run_pipeline(graph.ir(), target, how);
+  schedule::Decisions decisions = decisions_of(stages, target);
+  decisions.gemms = schedule::all_gemm_decisions_of(stages.graph, stages.partition);
+  decisions.run = std::move(run);
+  return schedule::print(decisions);
+}
+
 ExecutionMode mode_of(const std::string& name) {
   for (const ExecutionMode mode : {ExecutionMode::graph, ExecutionMode::automatic}) {
     if (name == to_string(mode)) return mode;
@@ -190,6 +204,7 @@ int execute(const RunOptions& given) {
   RunOptions options = given;
   if (!options.output_dir.empty()) try_directory("--output-dir", options.output_dir);
   if (!options.trace.empty()) try_file("--trace", options.trace);
+  if (!options.decisions.empty()) try_file("--decisions", options.decisions);
   if (is_repro(options.graph.file)) {
     const std::string failed = replay(options);
     print_line("repro of " + failed);
@@ -204,6 +219,9 @@ int execute(const RunOptions& given) {
   if (!options.trace.empty() && device.kind() == DeviceKind::reference) {
     user_error(ErrorCode::invalid_argument, "--trace: the reference device has no steps");
   }
+  if (!options.decisions.empty() && device.kind() == DeviceKind::reference) {
+    user_error(ErrorCode::invalid_argument, "--decisions: the reference device has no steps");
+  }
   if (!options.output_dir.empty()) check_file_names(graph.ir());
   const std::vector<KernelBarriers> barriers =
       check_drop_barrier(graph.ir(), device.backend()->target(), pipeline_options(options.graph.compile));
@@ -215,6 +233,10 @@ int execute(const RunOptions& given) {
   const Executable executable = compile(graph, device, options.graph.compile);
   Session session(executable, inputs.dims, {mode_of(options.mode)});
   const double compile_seconds = compiling.seconds();
+  std::string decisions;  // of the mode that the runs begin with
+  if (!options.decisions.empty())
+    decisions = decisions_text_of(graph, device.backend()->target(), options.graph.compile,
+                                  runtime::run_decision_of(session.workspace()));
   if (!barriers.empty()) check_is_launched(*dropped, barriers, session);
   for (const auto& [name, tensor] : inputs.values) session.set(name, tensor.data);
 
@@ -255,6 +277,10 @@ int execute(const RunOptions& given) {
   const bool ok = !options.check || check_outputs(graph.ir(), inputs, outputs, progress);
   if (!ok) return 1;
   if (!options.trace.empty()) write_trace(options.trace, session, progress);
+  if (!options.decisions.empty()) {
+    write_file(options.decisions, decisions);
+    progress.print("wrote    " + options.decisions);
+  }
   if (!options.output_dir.empty()) write_outputs(options.output_dir, outputs);
   return 0;
 }
