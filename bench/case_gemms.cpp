@@ -40,6 +40,7 @@ runtime::GemmDesc describe(const schedule::Plan& plan, const GemmStep& step) {
   d.result = step.result;
   d.epilogue = step.epilogue;
   d.scale = step.scale;
+  d.algorithm = step.algorithm.rank;
   if (step.places) {
     d.row_c = step.places->row.constant();
     d.batch = step.places->inner.constant();

@@ -8,12 +8,11 @@
 #include <charconv>
 #include <functional>
 #include <optional>
-#include <set>
 #include <span>
 #include <vector>
 
 #include "ir/nearest.hpp"
-#include "ir/words.hpp"
+#include "schedule/key_values.hpp"
 
 namespace fuse {
 namespace {
@@ -119,12 +118,6 @@ std::string values_of(const Row& row) {
   return fmt::format("{} takes {}", row.key, fmt::join(row.words, ", "));
 }
 
-std::string_view trimmed(std::string_view text) {
-  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
-  while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
-  return text;
-}
-
 }  // namespace
 
 std::string plan_options_text(const PipelineOptions& options) {
@@ -135,28 +128,20 @@ std::string plan_options_text(const PipelineOptions& options) {
 }
 
 void read_plan_options(std::string_view text, std::string_view where, PipelineOptions& options) {
-  const auto fail = [&](const std::string& what, const std::string& hint) {
-    throw Error({.code = ErrorCode::parse,
-                 .message = fmt::format("{}: {}", where, ir::printable(what)),
-                 .hint = hint});
-  };
-  std::set<std::string_view> seen;
-  while (!trimmed(text).empty()) {
-    const std::string_view item = text.substr(0, text.find(','));
-    text.remove_prefix(std::min(text.size(), item.size() + 1));
-    const std::size_t sign = item.find('=');
-    const std::string_view key = trimmed(item.substr(0, sign));
+  const std::vector<schedule::KeyValue> items = schedule::key_values(text, where);
+  schedule::check_once(items, where);
+  for (const schedule::KeyValue& item : items) {
     const auto row =
-        std::find_if(rows().begin(), rows().end(), [&](const Row& each) { return each.key == key; });
+        std::find_if(rows().begin(), rows().end(), [&](const Row& each) { return each.key == item.key; });
     if (row == rows().end()) {
       std::vector<std::string> names;
       for (const Row& each : rows()) names.emplace_back(each.key);
-      fail(fmt::format("there is no option '{}'", key), ir::nearest_names(names, key));
+      schedule::refuse_text(where, fmt::format("there is no option '{}'", item.key),
+                            ir::nearest_names(names, item.key));
     }
-    if (!seen.insert(row->key).second) fail(fmt::format("the option '{}' stands there twice", key), "");
-    const std::string_view word = sign == std::string_view::npos ? "" : trimmed(item.substr(sign + 1));
+    const std::string_view word = item.value.value_or("");
     const std::optional<int> value = value_of(*row, word);
-    if (!value) fail(fmt::format("{} is '{}'", key, word), values_of(*row));
+    if (!value) schedule::refuse_text(where, fmt::format("{} is '{}'", item.key, word), values_of(*row));
     row->set(options, *value);
   }
 }

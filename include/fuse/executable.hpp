@@ -60,10 +60,10 @@ struct CompileOptions {
   /// device.
   bool grid_barriers = true;
   int max_inputs = 48;  ///< values that a kernel reads at most (Dali's F_max)
-  /// How the graph is cut and how kernels run, as a text that `fusec plan --decisions` wrote and that may
-  /// have been edited (docs/decisions.md). What it does not say is decided by cost. compile throws parse for
-  /// a text that is none, and invalid_argument for one of another target or with an entry that fits no
-  /// kernel; both name the line.
+  /// How the graph is cut and how kernels and runs go, as a text that `fusec plan --decisions` or `fusec run
+  /// --decisions` wrote and that may have been edited (docs/decisions.md). What it does not say is decided by
+  /// cost. compile throws parse for a text that is none, and invalid_argument for one of another target or
+  /// with an entry that fits no kernel; both name the line.
   std::string decisions{};
   bool skip_unfit_decisions = false;  ///< such entries are left out instead; explain tells their number
   int threads = 0;  ///< that planning and compiling use; 0: one a core. The result is the same
@@ -97,7 +97,8 @@ class FUSE_COMPILER_API Executable {
   std::size_t slot(std::string_view name) const;  ///< an input's or parameter's; throws unknown_name
   std::size_t output_slot(std::string_view name) const;  ///< throws unknown_name
   /// Does everything that is done once for these dims: sizes, memory plan, GEMM algorithms, launches.
-  /// Throws unbound (a symbol without a value), unknown_name, invalid_extent (outside the declared range).
+  /// Throws unbound (a symbol without a value), unknown_name, invalid_extent (outside the declared range);
+  /// invalid_argument for decisions that cannot be on this device, or for these dims.
   Prepared prepare(const DimValues& dims = {}) const;
   /// Steps with their ops and launches, as text.
   std::string explain() const;
@@ -163,7 +164,7 @@ struct Profile {
 enum class ExecutionMode : std::uint8_t {
   streams,    ///< step by step, on the caller's stream and others; the caller may capture it
   graph,      ///< as one CUDA graph, launched whole; step by step on a device that has no graphs
-  automatic,  ///< graph where the cost model expects it to pay, else streams (`auto` is a keyword of C++)
+  automatic,  ///< what decisions say; else graph where the cost model expects it to pay (`auto` is a keyword)
 };
 FUSE_COMPILER_API std::string_view to_string(ExecutionMode);
 

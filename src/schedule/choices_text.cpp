@@ -111,7 +111,28 @@ class Parser {
   std::vector<Split> nest(std::string_view text) const {
     std::optional<std::vector<Split>> splits = parse_splits(text);
     if (splits && !splits->empty()) return std::move(*splits);
-    fail(fmt::format("nest is '{}'", text), std::string(a_nest));
+    const std::string what = fmt::format("nest is '{}'", text);
+    for (std::string_view rest = text; !rest.empty();) {
+      const std::string_view word = rest.substr(0, rest.find_first_of(" \t"));
+      rest = without_blanks(rest.substr(word.size()));
+      if (!parse_splits(word)) refuse_split(what, word);
+    }
+    fail(what, std::string(a_nest));
+  }
+
+  [[noreturn]] void refuse_split(const std::string& what, std::string_view word) const {
+    if (word.size() < 3 || word[1] != ':')
+      fail(fmt::format("{}: '{}' is no dim and its level", what, word), std::string(a_nest));
+    const std::string level(word.substr(2, std::min(word.size(), word.find_first_of("0123456789")) - 2));
+    std::vector<std::string> levels;
+    for (const Level each :
+         {Level::grid, Level::cluster, Level::warp, Level::lane, Level::serial, Level::vector})
+      levels.emplace_back(to_string(each));
+    if (std::find(levels.begin(), levels.end(), level) == levels.end())
+      fail(fmt::format("{}: there is no level '{}'", what, level), ir::nearest_names(levels, level));
+    fail(fmt::format("{}: '{}' has no number of units", what, word),
+         fmt::format("a number of units is 1 or more, as in {0}:{1}2; {0}:{1} has all units that are left",
+                     word[0], level));
   }
 
   int number(const NumberKey& row, const KeyValue& item) const {

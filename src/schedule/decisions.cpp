@@ -50,53 +50,6 @@ PiecesByKey by_key(const ir::Graph& graph, const EqualPieces& pieces) {
 
 }  // namespace
 
-std::string target_text(const Target& target) {
-  return fmt::format(
-      "arch = {}, sms = {}, threads_per_block = {}, threads_per_sm = {}, blocks_per_sm = {}, "
-      "registers_per_sm = {}, shared_per_block = {}, shared_per_sm = {}, cluster = {}",
-      target.arch, target.sms, target.max_threads_per_block, target.max_threads_per_sm,
-      target.max_blocks_per_sm, target.registers_per_sm, target.shared_per_block, target.shared_per_sm,
-      target.max_cluster);
-}
-
-namespace {
-
-/// "sms = 132, cluster = 8" as parts.
-std::vector<std::string> fields_of(const std::string& text) {
-  std::vector<std::string> fields;
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.size(), text.find(", ", begin));
-    fields.push_back(text.substr(begin, end - begin));
-    begin = end + 2;
-  }
-  return fields;
-}
-
-/// The fields of the one that the other has not.
-std::string differing(const std::string& one, const std::string& other) {
-  const std::vector<std::string> others = fields_of(other);
-  std::string text;
-  for (const std::string& field : fields_of(one)) {
-    if (std::find(others.begin(), others.end(), field) != others.end()) continue;
-    text += (text.empty() ? "" : ", ") + field;
-  }
-  return text;
-}
-
-}  // namespace
-
-void check_target(const Decisions& decisions, const Target& target) {
-  const std::string own = target_text(target);
-  if (decisions.target == own) return;
-  throw Error({.code = ErrorCode::invalid_argument,
-               .message = fmt::format(
-                   "decisions: the file is for another GPU: it has {{{}}}, and {} has {{{}}}",
-                   differing(decisions.target, own), target.name, differing(own, decisions.target)),
-               .hint = "fusec plan --decisions writes a file for this one; what was measured on another GPU "
-                       "is not taken, "
-                       "even where unfit entries are left out"});
-}
-
 Decisions decisions_of(const ir::Graph& graph, const Partition& partition, const EqualPieces& pieces,
                        const Target& target) {
   Decisions result{.target = target_text(target)};

@@ -82,6 +82,9 @@ struct Decisions {
 
 /// What of a target the decisions may depend on, without its name and speed.
 std::string target_text(const Target&);
+/// Such a text, whose keys may stand in any order, as target_text writes it. Throws Error with code parse:
+/// the line, the key, and what would be right.
+std::string parse_target(std::string_view text, int line);
 
 /// Throws Error with code invalid_argument where they are for another target.
 void check_target(const Decisions&, const Target&);

@@ -38,15 +38,17 @@ class Reader {
           std::find_if(std::begin(ir::all_questions), std::end(ir::all_questions),
                        [&, word = word](ir::Question each) { return to_string(each) == word; });
       const bool asks = question != std::end(ir::all_questions);
-      if (word == "target" && !has_target) {
-        result.target = braced(rest);
+      if (word == "target") {
+        if (has_target) fail("there is a target already", "a file is for one GPU");
+        result.target = parse_target(braced(rest), number_);
         has_target = true;
       } else if (word != "options" && word != "kernel" && word != "gemm" && word != "run" && !asks) {
         fail(fmt::format("'{}' is no entry", shown(word)), entry_names());
       } else if (!has_target) {
         fail("the target is missing", "'target {...}' stands before all entries");
       } else if (word == "options") {
-        if (result.options) fail("there are options already", "they stand there once");
+        if (result.options)
+          fail("there are options already", fmt::format("they stand in line {}", result.options->line));
         result.options = PlanOptionsText{braced(rest), number_};
       } else if (asks) {
         result.answers.push_back(answer(*question, rest));
@@ -88,9 +90,20 @@ class Reader {
   }
 
   std::string braced(std::string_view text) const {
-    if (text.size() < 2 || text.front() != '{' || text.back() != '}')
-      fail(fmt::format("'{}' does not stand in braces", shown(text)), "the file may have been cut off");
-    return std::string(text.substr(1, text.size() - 2));
+    if (!text.starts_with('{'))
+      fail(fmt::format("'{}' does not stand in braces", shown(text)),
+           "what an entry says stands between { and }");
+    std::size_t end = 0;
+    for (int depth = 0; end < text.size(); ++end) {
+      depth += text[end] == '{' ? 1 : text[end] == '}' ? -1 : 0;
+      if (depth == 0) break;
+    }
+    if (end == text.size())
+      fail(fmt::format("the brace of '{}' is not closed", shown(text)), "the file may have been cut off");
+    if (const std::string_view behind = without_blanks(text.substr(end + 1)); !behind.empty())
+      fail(fmt::format("'{}' stands behind the closing brace", shown(behind)),
+           "the brace ends the entry; a comment has a line of its own");
+    return std::string(text.substr(1, end - 1));
   }
 
   static std::string entry_names() {

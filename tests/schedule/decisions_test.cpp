@@ -247,7 +247,8 @@ TEST_CASE("a text that is no decisions names its line, and what would be right",
   CHECK(refused(g, text + key + "-1 {" + nest + "}\n").find("'-1' is no number of a kernel") !=
         std::string::npos);
   CHECK(refused(g, "\n").find("line 1: '' does not begin a file of decisions") != std::string::npos);
-  CHECK(refused(g, with(text, "arch", "}\n# {arch")).find("another GPU") != std::string::npos);
+  CHECK(refused(g, with(text, "arch", "}\n# {arch")).find("the target lacks the key 'arch'") !=
+        std::string::npos);
   CHECK(refused(g, text + key + "2 {" + nest + "}\n").find("there is no number 2") != std::string::npos);
 }
 

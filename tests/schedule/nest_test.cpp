@@ -4,6 +4,7 @@
 
 #include <set>
 
+#include "pipeline.hpp"
 #include "schedule/schedule.hpp"
 #include "schedule_support.hpp"
 
@@ -109,7 +110,7 @@ TEST_CASE("a schedule whose nest has other threads than its launch is refused", 
   for (Split& split : schedule.kernels.front().nest.splits) {
     if (split.level == Level::warp) split.extent *= 2;
   }
-  const std::string said = thrown_by([&] { verify(made.graph, schedule, target); });
+  const std::string said = test::thrown_by([&] { verify(made.graph, schedule, target); });
   INFO(said);
   CHECK(said.find("nest r:grid") != std::string::npos);
 }
