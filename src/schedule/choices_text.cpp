@@ -131,8 +131,7 @@ class Parser {
     if (std::find(levels.begin(), levels.end(), level) == levels.end())
       fail(fmt::format("{}: there is no level '{}'", what, level), ir::nearest_names(levels, level));
     fail(fmt::format("{}: '{}' has no number of units", what, word),
-         fmt::format("a number of units is 1 or more, as in {0}:{1}2; {0}:{1} has all units that are left",
-                     word[0], level));
+         fmt::format("a number of units is 1 or more, as in {}:{}2", word[0], level));
   }
 
   int number(const NumberKey& row, const KeyValue& item) const {
