@@ -37,7 +37,8 @@ Graph two_branches() {
   return g;
 }
 
-TEST_CASE("steps are dispatched in the order and on the streams that decisions say", "[runtime][decisions]") {
+TEST_CASE("steps are dispatched in the order and on the streams that decisions say",
+          "[runtime][decisions][emulated]") {
   const Graph g = two_branches();
   CHECK(dispatched(WholeRun(by_run(g, "order = 1 0, streams = 0 5"), {{"B", 3}})) == "1/5 0/0");
   CHECK(dispatched(WholeRun(by_run(g, "streams = 1 0"), {{"B", 3}})) == "0/1 1/0");
@@ -71,7 +72,7 @@ TEST_CASE("a run in another order has the same results", "[runtime][decisions][e
   CHECK(again.prepared.workspace_bytes() == first.prepared.workspace_bytes());
 }
 
-TEST_CASE("steps without work are in what is written of a run", "[runtime][decisions]") {
+TEST_CASE("steps without work are in what is written of a run", "[runtime][decisions][emulated]") {
   const Graph g = two_branches();
   const WholeRun none(by_run(g, "order = 1 0, streams = 3 2"), {{"B", 0}});
   CHECK(to_string(runtime::run_decision_of(none.workspace)) == "mode = streams, order = 0 1, streams = 0 2");
@@ -80,7 +81,7 @@ TEST_CASE("steps without work are in what is written of a run", "[runtime][decis
 }
 
 TEST_CASE("automatic becomes the mode that decisions say; another mode stays the application's",
-          "[runtime][decisions]") {
+          "[runtime][decisions][emulated]") {
   const Graph g = two_branches();
   const auto mode = [&](const std::string& told, ExecutionMode asked) {
     return by_run(g, "mode = " + told).prepare({{"B", 3}}).workspace({asked}).mode();
@@ -122,7 +123,7 @@ Compiled first_rows() {
   return c;
 }
 
-TEST_CASE("an order that these dims alone forbid is an error of prepare", "[runtime][decisions]") {
+TEST_CASE("an order that these dims alone forbid is an error of prepare", "[runtime][decisions][emulated]") {
   Compiled compiled = first_rows();
   compiled.run = schedule::RunDecision{.order = {0, 2, 1}, .line = 7};
   const Executable executable = runtime::make_executable(compiled, test_device());
@@ -135,7 +136,8 @@ TEST_CASE("an order that these dims alone forbid is an error of prepare", "[runt
         "dims\n  hint: step 1 ('copy.z') comes before step 2 ('copy.y')");
 }
 
-TEST_CASE("recorded lists are of the plan as it was made, not of parts of kernels", "[runtime][decisions]") {
+TEST_CASE("recorded lists are of the plan as it was made, not of parts of kernels",
+          "[runtime][decisions][emulated]") {
   // The device has no room for five blocks at a time. Two parts take the place of the kernel and of the step
   // that zeroes its counter: as many steps as before.
   const CustomKernel kernel = row_sums_and_total_in_parts(5);
