@@ -1,5 +1,7 @@
 // Facts: each source, each query, each way that a fact travels.
 // SPDX-License-Identifier: Apache-2.0
+#include <limits>
+
 #include "analysis/facts_support.hpp"
 
 using namespace fuse;        // NOLINT
@@ -17,6 +19,8 @@ TEST_CASE("without constraints ranges and forms are all that is known", "[facts]
   CHECK_FALSE(facts.less(T, B));
   CHECK(facts.le(B, 64));
   CHECK_FALSE(facts.le(B, 63));
+  const Dim most = std::numeric_limits<std::int64_t>::max();  // to which nothing can be added
+  CHECK_FALSE(facts.less(most, most));
   CHECK(facts.divisible(8 * B, 4));
   CHECK_FALSE(facts.divisible(B, 2));
   CHECK_FALSE(facts.divisible(B, 0));

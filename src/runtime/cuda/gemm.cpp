@@ -282,8 +282,10 @@ std::vector<Choice> CudaGemm::proposed(std::int64_t alignment) const {
     set(which, static_cast<std::uint32_t>(alignment));
   }
 
-  constexpr int wanted = 16;
-  std::array<cublasLtMatmulHeuristicResult_t, wanted> results{};
+  // A longer list takes longer to make, and only decisions look further than the first that can be used.
+  constexpr int most = 16;
+  const int wanted = desc_.algorithm == 0 ? 4 : most;
+  std::array<cublasLtMatmulHeuristicResult_t, most> results{};
   int found = 0;
   cublasStatus_t status = CUBLAS_STATUS_SUCCESS;
   context_
