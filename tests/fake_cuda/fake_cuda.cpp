@@ -78,6 +78,7 @@ extern "C" {
 
 void fake_cuda_reset() {
   Counter::take("");
+  thread_mode() = CU_STREAM_CAPTURE_MODE_GLOBAL;  // a call that was to restore it may have failed
   const std::lock_guard lock(state().mutex);
   state().reset();
 }
