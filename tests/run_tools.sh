@@ -456,6 +456,9 @@ check_decisions() {
   expect 0 '^wrote ' 'and a run by them' "$fusec" "${run[@]}" --use-decisions "$text.run" --decisions "$text.again"
   cmp -s "$text.run" "$text.again"
   report $? 'has the same decisions'
+  sed 's/mode = streams/mode = graph/' "$text.run" >"$text.graph"
+  "$fusec" "${run[@]}" --use-decisions "$text.graph" --decisions "$text.again" >/dev/null
+  expect 0 'mode = graph' 'run takes the mode of decisions' cat "$text.again"
   expect 2 'the reference device has no steps' 'run --decisions on the reference device' \
     "$fusec" run $softmax --device reference --decisions "$text.run"
 }

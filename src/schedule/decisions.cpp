@@ -78,7 +78,8 @@ RecordedChoices::RecordedChoices(const Decisions& decisions, const DecisionOptio
       return true;
     }
     unfit(entry, fmt::format("{} cannot run so: {}", entry_name("kernel", entry.key, std::nullopt), defect),
-          fmt::format("the entry means {{{}}}; fusec nests lists what the kernel can have",
+          fmt::format("the entry means {{{}}}; fusec nests lists nests of the kernel, docs/decisions.md what "
+                      "may stand beside them",
                       entry.choices.to_string()));
     return false;
   };

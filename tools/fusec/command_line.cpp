@@ -193,13 +193,12 @@ void add_run(CLI::App& app, Action& action) {
                   "x=x.npy: an input or parameter; the others are random");
   add_dim_option(command, options.graph);
   command
-      .add_option(
-          "--mode", options.mode,
-          "streams, graph (one CUDA graph, launched whole) or automatic (which of them the cost model "
-          "prefers)")
+      .add_option("--mode", options.mode,
+                  "streams (the default), graph (one CUDA graph, launched whole) or automatic (which of them "
+                  "the cost "
+                  "model prefers)")
       ->check(one_of({"streams", "graph", "automatic"}))
-      ->type_name("WORD")
-      ->capture_default_str();
+      ->type_name("WORD");
   command.add_option("--runs", options.runs, "Run so many times, and tell the first time and the median")
       ->check(whole_number(1, 1 << 20))
       ->type_name("N")

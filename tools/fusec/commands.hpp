@@ -24,7 +24,7 @@ struct RunOptions {
   GraphOptions graph{};
   std::string device = "auto";
   std::vector<std::string> inputs{};  ///< "x=x.npy"
-  std::string mode = "streams";
+  std::string mode{};                 ///< empty: as the decisions say, else streams
   int runs = 1;
   std::uint64_t seed = 1;
   std::string output_dir{};

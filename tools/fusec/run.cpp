@@ -191,7 +191,11 @@ std::string decisions_text_of(const Graph& graph, const Target& target, const Co
   return schedule::print(decisions);
 }
 
-ExecutionMode mode_of(const std::string& name) {
+/// Nobody asks for one: that of the decisions, if they have one.
+ExecutionMode mode_of(const std::string& name, const Executable& executable) {
+  const std::optional<schedule::RunDecision>& run = executable.stages().run;
+  const bool decided = run && run->mode != ExecutionMode::automatic;
+  if (name.empty() && decided) return ExecutionMode::automatic;
   for (const ExecutionMode mode : {ExecutionMode::graph, ExecutionMode::automatic}) {
     if (name == to_string(mode)) return mode;
   }
@@ -231,7 +235,7 @@ int execute(const RunOptions& given) {
   progress.now("compiling for " + device.name());
   const Stopwatch compiling;
   const Executable executable = compile(graph, device, options.graph.compile);
-  Session session(executable, inputs.dims, {mode_of(options.mode)});
+  Session session(executable, inputs.dims, {mode_of(options.mode, executable)});
   const double compile_seconds = compiling.seconds();
   std::string decisions;  // of the mode that the runs begin with
   if (!options.decisions.empty())
