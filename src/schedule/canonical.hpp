@@ -6,8 +6,8 @@
 // piece 7
 //
 // Forms that differ only in where slices of stored values begin are of one kind, and may share a kernel
-// (slice_starts.hpp). Symbols stay as they are: in one graph a name means one thing. SPDX-License-Identifier:
-// Apache-2.0
+// (slice_starts.hpp). Symbols stay as they are: in one graph a name means one thing.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <cstdint>
