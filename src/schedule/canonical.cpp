@@ -52,11 +52,11 @@ std::uint64_t hashed(const ir::Graph& graph, const CanonicalPiece& form, ir::Has
   return hasher.value();
 }
 
-/// Of accesses of several elements from element `start` on, in a block of so many: the widest that may begin
-/// there, up to what any access takes.
-std::int64_t alignment_of(const Dim& start, const Dim& block) {
+/// Of accesses of several elements from element `start` of a row on, of which a slice has so many: the widest
+/// that may begin there, up to what any access takes.
+std::int64_t alignment_of(const Dim& start, const Dim& extent) {
   std::int64_t elements = most_vector_elements;
-  while (elements > 1 && !(proven_divisible(start, elements) && proven_divisible(block, elements)))
+  while (elements > 1 && !(proven_divisible(start, elements) && proven_divisible(extent, elements)))
     elements /= 2;
   return elements;
 }
@@ -172,10 +172,10 @@ class Canonicaliser {
   void note_starts(std::uint32_t place, const ir::Node& node) {
     const auto& slice = ir::attr<ir::SliceAttr>(node);
     const std::vector<Dim>& whole = graph_[node.operands[0]].type.dims;
-    Dim behind = 1;  // elements
-    for (std::size_t axis = whole.size(); axis-- > 0; behind = behind * whole[axis]) {
+    bool innermost = true;
+    for (std::size_t axis = whole.size(); axis-- > 0; innermost = innermost && whole[axis].is(1)) {
       if (!slice.starts[axis].is_constant()) continue;
-      const std::int64_t alignment = alignment_of(slice.starts[axis] * behind, node.type.dims[axis] * behind);
+      const std::int64_t alignment = innermost ? alignment_of(slice.starts[axis], node.type.dims[axis]) : 1;
       form_.starts.push_back({place, static_cast<std::uint32_t>(axis), alignment});
     }
   }

@@ -38,7 +38,9 @@ struct CanonicalPiece {
   struct Start {
     std::uint32_t node = 0;  ///< place of the slice in `nodes`
     std::uint32_t axis = 0;
-    std::int64_t alignment = 1;  ///< elements of the input: accesses as wide as that may begin there
+    /// Elements: of the innermost dim, accesses as wide as that may begin there. Of others 1: rows that lie
+    /// apart by a multiple of an access begin at one.
+    std::int64_t alignment = 1;
     bool operator==(const Start&) const = default;
   };
   std::vector<Start> starts{};

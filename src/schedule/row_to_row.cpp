@@ -124,7 +124,7 @@ std::string defect_of_row_to_row(const ir::Graph& graph, const Segment& segment,
   if (choices.ahead && rows.empty())
     return "ahead is for inputs of the loops' own dims that the first pass loads, of which it has none";
   if (choices.invariants && invariants.empty())
-    return "invariants are inputs that are the same in each row, of which it has none";
+    return "invariants are inputs that a broadcast along the rows reads whole, of which it has none";
   std::int64_t registers = choices.hold;
   for (const NodeId row : rows) registers += choices.ahead ? 2 * registers_of(graph, row, trips) : 0;
   for (const RowInvariant& each : invariants)

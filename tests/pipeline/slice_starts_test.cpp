@@ -83,6 +83,33 @@ TEST_CASE("starts that allow accesses of other widths have kernels of their own"
   CHECK(kernels({0, 4, 12, 5}) == 3);
 }
 
+TEST_CASE("starts of other dims than the innermost share a kernel, whatever divides them",
+          "[pipeline][shared]") {
+  Graph g("rows");
+  const Dim B = g.dim("B", {.min = 1, .max = 64});
+  const Tensor x = g.input("x", f32, {64, B}), z = g.input("z", f32, {64, 21, 1});
+  for (const std::int64_t start : {0, 1, 2, 8}) {
+    g.output("y" + std::to_string(start), tanh(slice(x, 0, start, start + 16)));
+    g.output("w" + std::to_string(start), tanh(slice(z, 0, start, start + 16)));
+  }
+  CHECK(compiled_apart(g).kernels.size() == 2);
+  // Behind it are only dims of one: they lie side by side.
+  CHECK(compiled_apart(branches(f32, {4096, 64, 1}, 1, {0, 4}, 16, tanh_of)).kernels.size() == 2);
+}
+
+TEST_CASE("an argument is no dim of the graph, whatever that is called", "[pipeline][shared][device]") {
+  OpSweep sweep("names");
+  const Dim length = sweep.graph().dim("slice.0", {.min = 1, .max = 40, .hint = 5});
+  const Tensor x = sweep.input(f32, {6, 8}), u = sweep.input(f32, {8, 8});
+  Tensor h = sweep.input(f32, {5, 8}, {length, 8});
+  for (const std::int64_t t : {0, 3, 5}) {
+    h = tanh(matmul(h, u) + reshape(slice(x, 0, t, t + 1), {8}));
+    sweep.expect("step " + std::to_string(t), h,
+                 [](std::size_t, double exact) { return 1e-5 + 1e-5 * std::abs(exact); });
+  }
+  sweep.run_on_test_devices({{"slice.0", 5}});
+}
+
 TEST_CASE("starts that are equal in each piece share an argument, and those of all pieces stay numbers",
           "[pipeline][shared]") {
   Graph g("pairs");

@@ -144,7 +144,7 @@ TEST_CASE("row to row: an error says what a kernel needs for it", "[stitch][sche
   plain.output("y", softmax(plain.input("x", f32, {100, 512})));
   elements.output("y", exp(elements.input("x", f32, {100, 512})));
   says(error(plain, in_turns("r:serial r:grid5 c:serial c:warp2 c:lane32", true, true)),
-       "the same in each row, of which it has none");
+       "invariants are inputs that a broadcast along the rows reads whole, of which it has none");
   says(error(elements, in_turns("r:serial r:grid5 r:warp2 r:lane32", true, false)),
        "ahead needs rows that are reduced");
 }

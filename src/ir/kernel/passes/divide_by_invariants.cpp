@@ -90,7 +90,9 @@ class Divider {
       const VarId divisor = found->operands[1];
       if (changed.contains(divisor) || reciprocals_.contains(divisor)) return;
       const VarId reciprocal = variable(kernel_.vars[divisor].name + "_r", f32);
-      before.push_back({Let{reciprocal, Reciprocal{divisor}}, stmt.origin});
+      Stmt& made = before.emplace_back();
+      made.origin = stmt.origin;
+      made.node = Let{reciprocal, Reciprocal{divisor}};
       reciprocals_[divisor] = reciprocal;
       added.push_back(divisor);
     });
