@@ -174,7 +174,7 @@ void check_arguments(const ir::Graph& graph, ir::NodeId root, std::size_t argume
   throw Error(std::move(error));
 }
 
-/// Pieces of one kind that are run with the same choices: one schedule, one set of kernels.
+/// Pieces of one family that are run with the same choices: one schedule, one set of kernels.
 struct Unit {
   std::vector<std::uint32_t> pieces{};  ///< in order
   schedule::KernelChoices choices{};
@@ -184,8 +184,8 @@ struct Unit {
   std::uint32_t first() const { return pieces.front(); }  ///< which gives the kernels their names
 };
 
-/// Of pieces that share a kernel whose slices begin at arguments: a quarter of what a launch takes.
-constexpr std::size_t most_starts_and_inputs = 128;
+/// Of a piece that may share a kernel whose slices begin at arguments: half of what a launch takes.
+constexpr std::size_t most_shared_arguments = 256;
 
 /// Schedules and lowers the pieces of a graph, equal ones once, different ones in parallel.
 class PieceCompiler {
@@ -222,17 +222,19 @@ class PieceCompiler {
  private:
   const schedule::Piece& piece(std::uint32_t index) const { return result_.partition.pieces[index]; }
 
-  /// A kind is one unit, or one for each of the different choices that were made for its pieces. `choose` may
-  /// draw from a state of its own, so it is asked in piece order.
+  /// A family is one unit, or one for each of the different choices that were made for its pieces. `choose`
+  /// may draw from a state of its own, so it is asked in piece order.
   void make_units() {
-    std::vector<std::vector<std::uint32_t>> of_kind(equal_.first.size());
+    std::vector<std::vector<std::uint32_t>> of_family(equal_.first.size());
     unit_of_.resize(result_.partition.pieces.size());
     for (std::uint32_t i = 0; i < unit_of_.size(); ++i) {
       const std::uint32_t form = equal_.form_of[i];
       if (form == schedule::EqualPieces::none) continue;
       // Each start may be an argument, of which a launch takes so many.
-      const bool shares = equal_.forms[i].starts.size() + piece(i).inputs.size() <= most_starts_and_inputs;
-      std::vector<std::uint32_t>& known = of_kind[shares ? equal_.kind_of[form] : form];
+      const std::size_t arguments = equal_.forms[i].starts.size() + piece(i).inputs.size() +
+                                    piece(i).results.size() + result_.graph.symbols.size();
+      const bool shares = arguments <= most_shared_arguments;
+      std::vector<std::uint32_t>& known = of_family[shares ? equal_.family_of[form] : form];
       const schedule::KernelChoices choices = choose(i);
       const auto found = std::find_if(known.begin(), known.end(),
                                       [&](std::uint32_t unit) { return units_[unit].choices == choices; });

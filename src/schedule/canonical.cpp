@@ -27,14 +27,14 @@ ir::Attr without_starts(const ir::Graph& graph, const CanonicalPiece& form, std:
   return attr;
 }
 
-/// A hash of all; or of the kind, which starts do not tell apart.
+/// A hash of all; or of the family, which starts do not tell apart.
 std::uint64_t hashed(const ir::Graph& graph, const CanonicalPiece& form, ir::Hasher hasher,
-                     bool kind = false) {
+                     bool family = false) {
   hasher.add(std::uint64_t{form.in_place}).add(form.nodes.size()).add(form.inputs.size());
   for (std::size_t i = 0; i < form.nodes.size(); ++i) {
     const ir::Node& node = graph[form.nodes[i]];
     hasher.add(static_cast<std::uint64_t>(node.op));
-    if (kind && node.op == ir::Op::slice) {
+    if (family && node.op == ir::Op::slice) {
       hasher.add(without_starts(graph, form, i));
     } else {
       hasher.add(node.attr);
@@ -223,7 +223,7 @@ bool equal(const ir::Graph& graph, const CanonicalPiece& a, const CanonicalPiece
                [](const ir::Node& x, const ir::Node& y, std::size_t) { return x.attr == y.attr; });
 }
 
-bool of_one_kind(const ir::Graph& graph, const CanonicalPiece& a, const CanonicalPiece& b) {
+bool of_one_family(const ir::Graph& graph, const CanonicalPiece& a, const CanonicalPiece& b) {
   if (a.starts != b.starts) return false;
   return alike(graph, a, b, [&](const ir::Node& x, const ir::Node& y, std::size_t place) {
     if (x.attr == y.attr) return true;
@@ -263,7 +263,7 @@ EqualPieces equal_pieces(const ir::Graph& graph, const Partition& partition) {
   result.forms.resize(partition.pieces.size());
   result.form_of.resize(partition.pieces.size(), EqualPieces::none);
   Canonicaliser canonicaliser(graph, partition.storage);
-  Classes forms, kinds;
+  Classes forms, families;
   const auto first = [&](std::uint32_t form) -> const CanonicalPiece& {
     return result.forms[result.first[form]];
   };
@@ -275,11 +275,11 @@ EqualPieces equal_pieces(const ir::Graph& graph, const Partition& partition) {
         forms.find(form.hash, next, [&](std::uint32_t other) { return equal(graph, first(other), form); });
     if (result.form_of[i] != next) continue;
     result.first.push_back(static_cast<std::uint32_t>(i));
-    result.kind_of.push_back(form.starts.empty() ? next
-                                                 : kinds.find(hashed(graph, form, ir::Hasher(), true), next,
-                                                              [&](std::uint32_t other) {
-                                                                return of_one_kind(graph, first(other), form);
-                                                              }));
+    result.family_of.push_back(
+        form.starts.empty()
+            ? next
+            : families.find(hashed(graph, form, ir::Hasher(), true), next,
+                            [&](std::uint32_t other) { return of_one_family(graph, first(other), form); }));
   }
   return result;
 }

@@ -5,7 +5,7 @@
 // After:   0: exp in0   1: add 0 in1   f32[B, 64]      the same form: kernel of piece 0, with buffers of
 // piece 7
 //
-// Forms that differ only in where slices of stored values begin are of one kind, and may share a kernel
+// Forms that differ only in where slices of stored values begin are of one family, and may share a kernel
 // (slice_starts.hpp). Symbols stay as they are: in one graph a name means one thing.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -53,8 +53,8 @@ struct EqualPieces {
   std::vector<CanonicalPiece> forms{};  ///< of each piece; empty for what is no kernel
   std::vector<std::uint32_t>
       form_of{};  ///< of each piece: a number of its form, counted from 0 in piece order; none
-  std::vector<std::uint32_t> first{};    ///< of each form: its first piece
-  std::vector<std::uint32_t> kind_of{};  ///< of each form: the first form of its kind
+  std::vector<std::uint32_t> first{};      ///< of each form: its first piece
+  std::vector<std::uint32_t> family_of{};  ///< of each form: the first form of its family
 };
 
 /// Makes the form of one kernel piece after another, linear in its nodes. `storage`: Partition's. Graph and
@@ -69,9 +69,9 @@ std::uint64_t content_key(const ir::Graph&, const CanonicalPiece&);
 /// Whether one kernel computes both.
 bool equal(const ir::Graph&, const CanonicalPiece&, const CanonicalPiece&);
 /// Whether one kernel computes both that gets CanonicalPiece::starts as arguments.
-bool of_one_kind(const ir::Graph&, const CanonicalPiece&, const CanonicalPiece&);
+bool of_one_family(const ir::Graph&, const CanonicalPiece&, const CanonicalPiece&);
 /// What stands in `to` where `node`, an input or a node of `from`, stands in `from`. The pieces are of one
-/// kind.
+/// family.
 ir::NodeId counterpart(const CanonicalPiece& from, const CanonicalPiece& to, ir::NodeId node);
 
 }  // namespace fuse::schedule

@@ -26,7 +26,7 @@ struct SliceStart {
   bool operator==(const SliceStart&) const = default;
 };
 
-/// Those that differ among pieces of one kind (EqualPieces::kind_of), with the nodes of the first.
+/// Those that differ among pieces of one family (EqualPieces::family_of), with the nodes of the first.
 std::vector<SliceStart> starts_that_differ(const ir::Graph&,
                                            const std::vector<const CanonicalPiece*>& pieces);
 /// The argument's value of a piece: of a slice that is the counterpart of the start's node.

@@ -147,33 +147,33 @@ TEST_CASE("whatever a kernel depends on tells pieces apart", "[schedule][canonic
   }
 }
 
-TEST_CASE("forms that differ in where slices of stored values begin are of one kind",
+TEST_CASE("forms that differ in where slices of stored values begin are of one family",
           "[schedule][canonical]") {
   const auto part = [](std::int64_t from, std::int64_t extent = 8, std::int64_t axis = 1) -> Branch {
     return [=](Graph& g, const std::string& suffix) {
       return exp(slice(g.input("x" + suffix, f32, {64, 64}), axis, from, from + extent));
     };
   };
-  const auto one_kind = [](const Branch& a, const Branch& b) {
+  const auto one_family = [](const Branch& a, const Branch& b) {
     const Forms forms = two(a, b);
     REQUIRE(forms.pieces() == 2);
-    const bool answer = schedule::of_one_kind(forms.graph, forms.equal.forms[0], forms.equal.forms[1]);
-    CHECK((forms.equal.kind_of.back() == 0) == answer);
+    const bool answer = schedule::of_one_family(forms.graph, forms.equal.forms[0], forms.equal.forms[1]);
+    CHECK((forms.equal.family_of.back() == 0) == answer);
     return answer;
   };
-  CHECK(one_kind(part(0), part(0)));
-  CHECK(one_kind(part(0), part(8)));
-  CHECK(one_kind(part(0, 8, 0), part(5, 8, 0)));
-  CHECK_FALSE(one_kind(part(0), part(4)));  // aligned otherwise
-  CHECK_FALSE(one_kind(part(0), part(8, 16)));
-  CHECK_FALSE(one_kind(part(0), part(8, 8, 0)));
+  CHECK(one_family(part(0), part(0)));
+  CHECK(one_family(part(0), part(8)));
+  CHECK(one_family(part(0, 8, 0), part(5, 8, 0)));
+  CHECK_FALSE(one_family(part(0), part(4)));  // aligned otherwise
+  CHECK_FALSE(one_family(part(0), part(8, 16)));
+  CHECK_FALSE(one_family(part(0), part(8, 8, 0)));
   const auto computed = [](std::int64_t from) -> Branch {
     return [=](Graph& g, const std::string& suffix) {
       return slice(reverse(g.input("x" + suffix, f32, {64, 64}), {1}), 1, from, from + 8);
     };
   };
-  CHECK(one_kind(computed(8), computed(8)));
-  CHECK_FALSE(one_kind(computed(8), computed(16)));
+  CHECK(one_family(computed(8), computed(8)));
+  CHECK_FALSE(one_family(computed(8), computed(16)));
 }
 
 TEST_CASE("draws of different streams have kernels of their own", "[schedule][canonical]") {
