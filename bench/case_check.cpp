@@ -7,9 +7,9 @@
 #include <stdexcept>
 
 #include "case_data.hpp"
+#include "eval/evaluate.hpp"
 #include "fusec/check.hpp"
-#include "ir/graph.hpp"
-#include "runtime/reference/evaluate.hpp"
+#include "ir/graph/ir_graph.hpp"
 
 namespace fuse::bench {
 namespace {

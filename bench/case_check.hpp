@@ -5,7 +5,7 @@
 #include <string>
 
 #include "cases.hpp"
-#include "runtime/host_tensor.hpp"
+#include "tensors/host_tensor.hpp"
 
 namespace fuse::bench {
 

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "runtime/backend.hpp"
-#include "runtime/random_fill.hpp"
+#include "runtime/device/backend.hpp"
+#include "tensors/random_fill.hpp"
 
 namespace fuse::bench {
 namespace {

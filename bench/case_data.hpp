@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "cases.hpp"
-#include "runtime/host_tensor.hpp"
+#include "tensors/host_tensor.hpp"
 
 namespace fuse::bench {
 

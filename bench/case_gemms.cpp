@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "case_data.hpp"
-#include "pipeline.hpp"
+#include "compile/pipeline/pipeline.hpp"
 
 namespace fuse::bench {
 namespace {

@@ -9,7 +9,7 @@
 #include "case_check.hpp"
 #include "case_data.hpp"
 #include "case_gemms.hpp"
-#include "pipeline.hpp"
+#include "compile/pipeline/pipeline.hpp"
 
 namespace fuse::bench {
 namespace {

@@ -10,7 +10,7 @@
 #include "measure.hpp"
 #include "runtime/emulated/emulated.hpp"
 #if FUSE_COMPILER_HAS_CUDA
-#include "runtime/compile/nvrtc.hpp"
+#include "compile/toolchains/nvrtc.hpp"
 #endif
 
 namespace fuse::bench {

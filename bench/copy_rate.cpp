@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "codegen_cuda/primitives.hpp"
+#include "codegen_cuda/primitives/primitives.hpp"
 
 namespace fuse::bench {
 namespace {

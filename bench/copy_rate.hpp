@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "codegen_cuda/source.hpp"
+#include "plan/source.hpp"
 #include "timing.hpp"
 
 namespace fuse::bench {

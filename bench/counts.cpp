@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
+#include "base/json_reader.hpp"
 #include "groups.hpp"
-#include "runtime/json_reader.hpp"
 
 namespace fuse::bench {
 namespace {
@@ -50,7 +50,7 @@ std::string output_of(const std::string& command) {
 
 /// The object's members in turn; `member(key)` reads the value.
 template <class F>
-void read_object(runtime::JsonReader& json, F&& member) {
+void read_object(JsonReader& json, F&& member) {
   json.expect('{');
   if (json.accept('}')) return;
   do {
@@ -67,7 +67,7 @@ struct Counts {
 };
 
 void read_stats(const std::string& text, Counts& counts) {
-  runtime::JsonReader json(text, "fusec stats");
+  JsonReader json(text, "fusec stats");
   const auto total = [&] {
     std::int64_t sum = 0;
     read_object(json, [&](const std::string&) { sum += json.natural(); });
@@ -94,7 +94,7 @@ void read_stats(const std::string& text, Counts& counts) {
 
 /// The elements of an array in turn; returns how many there are.
 template <class F>
-std::int64_t read_array(runtime::JsonReader& json, F&& element) {
+std::int64_t read_array(JsonReader& json, F&& element) {
   std::int64_t count = 0;
   json.expect('[');
   if (json.accept(']')) return count;
@@ -108,7 +108,7 @@ std::int64_t read_array(runtime::JsonReader& json, F&& element) {
 
 /// Barriers; and what stats tells of a graph that it can run.
 void read_plan(const std::string& text, bool all, Counts& counts) {
-  runtime::JsonReader json(text, "fusec plan");
+  JsonReader json(text, "fusec plan");
   const auto skip = [&] { json.skip_value(); };
   std::int64_t launches = 0;
   read_object(json, [&](const std::string& key) {

@@ -8,12 +8,12 @@
 
 #include "groups.hpp"
 #include "measure.hpp"
-#include "runtime/temporary_folder.hpp"
+#include "os/temporary_folder.hpp"
 
 namespace fuse::bench {
 
 void bench_deploy(Report& report, const Settings& settings) {
-  const runtime::TemporaryFolder folder;
+  const TemporaryFolder folder;
   const std::string cache = folder.path() + "/cache", plan = folder.path() + "/plan";
   // The one thing that is measured here and needs the cache; the folder is ours.
   ::setenv("FUSE_CACHE", "1", 1);

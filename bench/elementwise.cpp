@@ -11,11 +11,11 @@
 #include <thread>
 #include <vector>
 
+#include "compile/toolchains/host_compiler.hpp"
 #include "graph_run.hpp"
 #include "groups.hpp"
 #include "measure.hpp"
-#include "runtime/compile/host_compiler.hpp"
-#include "runtime/emulated/module.hpp"
+#include "runtime/emulated/emulated_module.hpp"
 
 namespace fuse::bench {
 namespace {

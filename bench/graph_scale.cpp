@@ -9,11 +9,11 @@
 #include <string>
 #include <vector>
 
+#include "compile/pipeline/pipeline.hpp"
 #include "groups.hpp"
-#include "ir/graph.hpp"
+#include "ir/graph/ir_graph.hpp"
 #include "measure.hpp"
-#include "pipeline.hpp"
-#include "schedule/partition.hpp"
+#include "schedule/fusion/partition.hpp"
 
 namespace fuse::bench {
 namespace {

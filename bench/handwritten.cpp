@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "codegen_cuda/primitives.hpp"
+#include "codegen_cuda/primitives/primitives.hpp"
 #include "graph_run.hpp"
 #include "runtime/emulated/emulated.hpp"
 

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "codegen_cuda/source.hpp"
-#include "runtime/backend.hpp"
+#include "plan/source.hpp"
+#include "runtime/device/backend.hpp"
 
 namespace fuse::bench {
 

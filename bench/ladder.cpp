@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "codegen_cuda/primitives.hpp"
+#include "codegen_cuda/primitives/primitives.hpp"
 #include "copy_rate.hpp"
 #include "groups.hpp"
 #include "timing.hpp"

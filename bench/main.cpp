@@ -18,7 +18,7 @@
 #include "groups.hpp"
 #include "page/page.hpp"
 #include "report.hpp"
-#include "runtime/backend.hpp"
+#include "runtime/device/backend.hpp"
 #include "schema_check.hpp"
 
 namespace {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "json.hpp"
-#include "runtime/backend.hpp"
+#include "runtime/device/backend.hpp"
 
 namespace fuse::bench {
 

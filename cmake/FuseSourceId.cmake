@@ -10,7 +10,7 @@ foreach(file IN LISTS files)
 endforeach()
 string(SHA256 id "${all}")
 file(CONFIGURE OUTPUT ${OUTPUT} @ONLY CONTENT
-"#include \"source_id.hpp\"
+"#include \"compile/cache/source_id.hpp\"
 namespace fuse {
 std::string_view source_id() { return \"@id@\"; }
 }  // namespace fuse

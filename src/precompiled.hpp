@@ -19,4 +19,4 @@
 #include <variant>
 #include <vector>
 
-#include "ir/graph.hpp"
+#include "ir/graph/ir_graph.hpp"

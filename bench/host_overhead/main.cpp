@@ -18,7 +18,7 @@
 
 #include "fake_cublaslt/fake_cublaslt.hpp"
 #include "fake_cuda/fake_cuda.hpp"
-#include "ir/graph.hpp"
+#include "ir/graph/ir_graph.hpp"
 
 namespace {
 

@@ -7,7 +7,7 @@
 #include <fuse/fuse.hpp>
 #include <string>
 
-#include "ir/graph.hpp"
+#include "ir/graph/ir_graph.hpp"
 
 namespace fuse::bench {
 namespace {

@@ -19,9 +19,9 @@
 #include <string_view>
 #include <vector>
 
+#include "compile/pipeline/pipeline.hpp"
 #include "families.hpp"
-#include "ir/graph.hpp"
-#include "pipeline.hpp"
+#include "ir/graph/ir_graph.hpp"
 
 namespace fuse::bench {
 namespace {

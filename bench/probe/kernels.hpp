@@ -1,8 +1,8 @@
 // The kernels of group probe, in the device dialect. SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "codegen_cuda/source.hpp"
-#include "schedule/target.hpp"
+#include "plan/source.hpp"
+#include "target/target.hpp"
 
 namespace fuse::bench {
 

@@ -14,7 +14,7 @@
 #include <stdexcept>
 #include <string_view>
 
-#include "runtime/temporary_folder.hpp"
+#include "os/temporary_folder.hpp"
 
 namespace fuse::bench::sass {
 namespace {
@@ -211,7 +211,7 @@ Nvdisasm Nvdisasm::find(const std::string& named) {
 }
 
 std::string Nvdisasm::disassemble(const std::vector<char>& cubin) const {
-  const runtime::TemporaryFolder folder;
+  const TemporaryFolder folder;
   folder.write("kernels.cubin", {cubin.data(), cubin.size()});
   const Ran ran = run(quoted(path_) + " -c -gi " + quoted(folder.path() + "/kernels.cubin") + " 2>" +
                       quoted(folder.path() + "/errors") + " </dev/null");

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "schedule/target.hpp"
+#include "target/target.hpp"
 
 namespace fuse::bench::sass {
 

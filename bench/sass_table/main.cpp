@@ -14,9 +14,9 @@
 #include <vector>
 
 #include "arguments.hpp"
+#include "compile/toolchains/nvrtc.hpp"
 #include "counts_json.hpp"
-#include "parallel.hpp"
-#include "runtime/compile/nvrtc.hpp"
+#include "os/parallel.hpp"
 #include "watched.hpp"
 
 namespace fuse::bench::sass {

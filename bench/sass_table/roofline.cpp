@@ -11,10 +11,10 @@
 #include <set>
 #include <stdexcept>
 
+#include "compile/pipeline/pipeline.hpp"
+#include "compile/toolchains/nvrtc.hpp"
 #include "executions.hpp"
-#include "pipeline.hpp"
-#include "runtime/compile/nvrtc.hpp"
-#include "schedule/residency.hpp"
+#include "target/residency.hpp"
 
 namespace fuse::bench::sass {
 

@@ -11,10 +11,10 @@
 #include <unordered_map>
 #include <vector>
 
-#include "codegen_cuda/source.hpp"
 #include "disassembly.hpp"
 #include "gpus.hpp"
 #include "opcodes.hpp"
+#include "plan/source.hpp"
 #include "weights.hpp"
 
 namespace fuse::bench::sass {

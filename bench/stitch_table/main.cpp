@@ -14,16 +14,16 @@
 #include <string>
 #include <vector>
 
-#include "pipeline.hpp"
-#include "runtime/binding.hpp"
-#include "runtime/compile/signature_of.hpp"
-#include "runtime/compile/traffic.hpp"
-#include "schedule/residency.hpp"
-#include "schedule/schemes.hpp"
+#include "compile/pipeline/pipeline.hpp"
+#include "compile/signature_of.hpp"
+#include "compile/traffic.hpp"
+#include "runtime/execute/binding.hpp"
+#include "schedule/mapping/schemes.hpp"
 #include "support/counted_run.hpp"
 #include "support/stitch_graphs.hpp"
+#include "target/residency.hpp"
 #if FUSE_COMPILER_HAS_CUDA
-#include "runtime/compile/nvrtc.hpp"
+#include "compile/toolchains/nvrtc.hpp"
 #endif
 
 namespace fuse::bench {

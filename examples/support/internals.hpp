@@ -14,8 +14,8 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/reference/evaluate.hpp"
-#include "runtime/safetensors.hpp"
+#include "eval/evaluate.hpp"
+#include "tensors/safetensors.hpp"
 
 namespace example {
 

@@ -6,7 +6,7 @@
 #include <set>
 
 #include "analysis/facts.hpp"
-#include "ir/infer.hpp"
+#include "ir/graph/infer.hpp"
 
 namespace fuse::analysis {
 namespace {

@@ -8,7 +8,8 @@
 #include <unordered_set>
 
 #include "analysis/facts_state.hpp"
-#include "ir/infer.hpp"
+#include "ir/dims/disproof.hpp"
+#include "ir/graph/infer.hpp"
 
 namespace fuse::analysis {
 namespace {

@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "ir/graph.hpp"
+#include "ir/graph/ir_graph.hpp"
 
 namespace fuse::analysis {
 

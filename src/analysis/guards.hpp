@@ -9,20 +9,12 @@
 #include <vector>
 
 #include "analysis/facts.hpp"
+#include "ir/dims/guard.hpp"
 
 namespace fuse::analysis {
 
-struct Guard {
-  DimRelation relation{};
-  SourceLocation location{};
-  std::string needed_by{};  ///< "add %3"; empty for an assumption
-
-  /// "B = T, for add %3 at main.cpp:9"
-  std::string to_string() const;
-};
-
 /// The assumptions that ranges do not prove, and the needs of live ops that assumptions do not prove. Throws
 /// as Facts does where they cannot hold together.
-std::vector<Guard> guards_of(const ir::Graph&);
+std::vector<ir::Guard> guards_of(const ir::Graph&);
 
 }  // namespace fuse::analysis

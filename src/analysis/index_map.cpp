@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <functional>
 
-#include "ir/dim_poly.hpp"
+#include "ir/dims/dim_poly.hpp"
 
 namespace fuse::analysis {
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "ir/dim_poly.hpp"
+#include "ir/dims/dim_poly.hpp"
 
 namespace fuse::analysis {
 

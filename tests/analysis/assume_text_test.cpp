@@ -1,12 +1,12 @@
 // Assumptions in the text form: printed, parsed, kept by every pass, wrong ones refused.
 // SPDX-License-Identifier: Apache-2.0
 #include "analysis/facts_support.hpp"
-#include "ir/passes/common_subexpressions.hpp"
-#include "ir/passes/dead_code.hpp"
-#include "ir/passes/drop_broadcasts.hpp"
-#include "ir/passes/open_contractions.hpp"
-#include "ir/passes/split_concats.hpp"
-#include "ir/verify.hpp"
+#include "ir/graph/verify.hpp"
+#include "passes/common_subexpressions.hpp"
+#include "passes/dead_code.hpp"
+#include "passes/drop_broadcasts.hpp"
+#include "passes/open_contractions.hpp"
+#include "passes/split_concats.hpp"
 
 using namespace fuse;        // NOLINT
 using namespace fuse::test;  // NOLINT

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analysis/cluster_graph.hpp"
-
 #include <algorithm>
 #include <set>
 
 #include "analysis/dags.hpp"
+#include "analysis/merge_graph.hpp"
 #include "ir/sample_graph.hpp"
 #include "support/catch.hpp"
 #include "support/sanitized.hpp"

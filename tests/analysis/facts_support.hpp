@@ -7,7 +7,7 @@
 
 #include "analysis/facts.hpp"
 #include "analysis/guards.hpp"
-#include "ir/print.hpp"
+#include "ir/text/print.hpp"
 #include "support/catch.hpp"
 
 namespace fuse::test {
@@ -29,7 +29,7 @@ inline analysis::Facts facts_of(const Graph& graph) { return analysis::facts_of(
 /// no facts.
 inline std::size_t unproven_needs(const ir::Graph& graph) {
   std::size_t count = 0;
-  for (const analysis::Guard& guard : analysis::guards_of(graph)) count += !guard.needed_by.empty();
+  for (const ir::Guard& guard : analysis::guards_of(graph)) count += !guard.needed_by.empty();
   return count;
 }
 

@@ -3,7 +3,7 @@
 #include <cstring>
 
 #include "analysis/facts_support.hpp"
-#include "pipeline.hpp"
+#include "compile/pipeline/pipeline.hpp"
 #include "support/devices.hpp"
 
 using namespace fuse;        // NOLINT
@@ -28,7 +28,7 @@ std::vector<float> run(const Executable& executable, const DimValues& dims,
 
 std::vector<std::string> texts(const Graph& g) {
   std::vector<std::string> result;
-  for (const analysis::Guard& guard : analysis::guards_of(g.ir())) {
+  for (const ir::Guard& guard : analysis::guards_of(g.ir())) {
     result.push_back(guard.relation.to_string() + (guard.needed_by.empty() ? "" : " for " + guard.needed_by));
   }
   return result;

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "analysis/element.hpp"
+#include "eval/evaluate.hpp"
 #include "ir/ir_support.hpp"
-#include "runtime/reference/evaluate.hpp"
 
 namespace fuse::analysis_test {
 

@@ -1,10 +1,9 @@
 // The order of labels against a plain list, where moves crowd together more than labels have bits.
 // SPDX-License-Identifier: Apache-2.0
-#include "analysis/label_order.hpp"
-
 #include <algorithm>
 #include <random>
 
+#include "analysis/order_maintenance.hpp"
 #include "support/catch.hpp"
 
 using fuse::analysis::LabelOrder;

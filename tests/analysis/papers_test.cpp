@@ -1,9 +1,9 @@
 // The cases of BladeDISC's figures 3 and 5, as graphs on file.
 // SPDX-License-Identifier: Apache-2.0
 #include "analysis/facts_support.hpp"
-#include "pipeline.hpp"
-#include "schedule/target.hpp"
+#include "compile/pipeline/pipeline.hpp"
 #include "support/paths.hpp"
+#include "target/target.hpp"
 
 using namespace fuse;        // NOLINT
 using namespace fuse::test;  // NOLINT

@@ -15,11 +15,11 @@
 #include <thread>
 #include <vector>
 
-#include "pipeline.hpp"
+#include "compile/pipeline/pipeline.hpp"
 #include "support/catch.hpp"
 #include "support/paths.hpp"
 #if FUSE_COMPILER_HAS_CUDA
-#include "runtime/compile/nvrtc.hpp"
+#include "compile/toolchains/nvrtc.hpp"
 #endif
 
 #if __has_include(<nlohmann/json.hpp>)

@@ -7,7 +7,7 @@
 #include "support/catch.hpp"
 
 #if FUSE_COMPILER_HAS_CUDA
-#include "runtime/compile/nvrtc.hpp"
+#include "compile/toolchains/nvrtc.hpp"
 
 namespace {
 

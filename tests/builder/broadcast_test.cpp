@@ -74,7 +74,7 @@ TEST_CASE("symbolic extents that may be equal are accepted, for a guard to check
   REQUIRE(sum.type_string() == "f32[B, 4]");
   REQUIRE(broadcast_to(t, {2, B, 4}).type_string() == "f32[2, B, 4]");
   g.output("y", sum);
-  const std::vector<analysis::Guard> guards = analysis::guards_of(g.ir());
+  const std::vector<ir::Guard> guards = analysis::guards_of(g.ir());
   REQUIRE(guards.size() == 1);
   REQUIRE(guards[0].relation.to_string() == "T = B");
   REQUIRE(guards[0].location.file == "broadcast_test.cpp");

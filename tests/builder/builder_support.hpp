@@ -7,7 +7,7 @@
 #include <string>
 #include <type_traits>
 
-#include "ir/graph.hpp"
+#include "ir/graph/ir_graph.hpp"
 #include "support/catch.hpp"
 
 namespace fuse::test {

@@ -3,7 +3,7 @@
 #include <fuse/functions.hpp>
 
 #include "builder_support.hpp"
-#include "ir/verify.hpp"
+#include "ir/graph/verify.hpp"
 #include "support/golden.hpp"
 
 using namespace fuse;

@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "builder_support.hpp"
-#include "runtime/reference/evaluate.hpp"
+#include "eval/evaluate.hpp"
 
 using namespace fuse;
 using namespace fuse::test;

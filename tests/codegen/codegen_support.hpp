@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "pipeline.hpp"
+#include "compile/pipeline/pipeline.hpp"
 #include "schedule/schedule_support.hpp"
 
 namespace fuse::test {

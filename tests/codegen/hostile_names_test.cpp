@@ -7,7 +7,7 @@
 #include <cmath>
 
 #include "codegen/codegen_support.hpp"
-#include "codegen_cuda/identifiers.hpp"
+#include "codegen_cuda/text/identifiers.hpp"
 #include "support/op_sweep.hpp"
 
 using namespace fuse;        // NOLINT

@@ -1,6 +1,5 @@
 // Where a thread stands in a nest. SPDX-License-Identifier: Apache-2.0
-#include "codegen_cuda/nest_place.hpp"
-
+#include "codegen_cuda/lower/nest_position.hpp"
 #include "support/catch.hpp"
 
 namespace fuse::codegen {

@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <fuse/fuse.hpp>
 
-#include "codegen_cuda/print_cuda.hpp"
-#include "pipeline.hpp"
+#include "codegen_cuda/text/print_cuda.hpp"
+#include "compile/pipeline/pipeline.hpp"
 #include "support/catch.hpp"
 
 using namespace fuse;  // NOLINT

@@ -9,11 +9,11 @@
 #include <string>
 #include <vector>
 
+#include "compile/toolchains/nvrtc.hpp"
 #include "fake_cublaslt/fake_cublaslt.hpp"
 #include "fake_cuda/fake_cuda.hpp"
-#include "runtime/compile/nvrtc.hpp"
-#include "runtime/contract.hpp"
 #include "runtime/cuda/cuda.hpp"
+#include "runtime/device/hot_path_check.hpp"
 #include "support/catch.hpp"
 #include "support/paths.hpp"
 

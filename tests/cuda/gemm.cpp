@@ -8,7 +8,7 @@
 #include <thread>
 
 #include "cuda/fakes.hpp"
-#include "runtime/host_gemm.hpp"
+#include "runtime/device/host_gemm.hpp"
 
 namespace fuse::test {
 namespace {

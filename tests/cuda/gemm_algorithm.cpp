@@ -3,9 +3,9 @@
 #if FUSE_COMPILER_HAS_CUDA
 #include <fmt/format.h>
 
+#include "compile/pipeline/pipeline.hpp"
 #include "cuda/fake_device.hpp"
-#include "pipeline.hpp"
-#include "schedule/gemm_decisions.hpp"
+#include "schedule/decisions/gemm_decisions.hpp"
 
 namespace fuse::test {
 namespace {

@@ -3,9 +3,9 @@
 #if FUSE_COMPILER_HAS_CUDA
 #include <algorithm>
 
+#include "compile/compile.hpp"
+#include "compile/pipeline/pipeline.hpp"
 #include "cuda/products.hpp"
-#include "pipeline.hpp"
-#include "runtime/compile/compile.hpp"
 #include "runtime/cuda/gemm_captures.hpp"
 
 namespace fuse::test {

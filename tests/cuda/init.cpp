@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #if FUSE_COMPILER_HAS_CUDA
 #include "cuda/fakes.hpp"
-#include "runtime/library.hpp"
+#include "os/shared_library.hpp"
 
 namespace fuse::test {
 namespace {
@@ -137,8 +137,8 @@ TEST_CASE("a library that lacks the functions is refused by name", "[cuda]") {
 }
 
 TEST_CASE("SharedLibrary reports every candidate and looks symbols up", "[cuda]") {
-  using runtime::SharedLibrary;
-  const runtime::LibrarySpec spec{
+  using fuse::SharedLibrary;
+  const LibrarySpec spec{
       .what = "a thing", .sonames = {"libnothing.so.7", fake_cuda_path()}, .hint = "install the thing"};
   const SharedLibrary library = SharedLibrary::open(spec);
   REQUIRE(library);

@@ -1,7 +1,7 @@
 // NVRTC for real, without a GPU: cubins, what ptxas reports, and what fails.
 // SPDX-License-Identifier: Apache-2.0
 #if FUSE_COMPILER_HAS_CUDA
-#include "runtime/compile/nvrtc.hpp"
+#include "compile/toolchains/nvrtc.hpp"
 
 #include <algorithm>
 #include <thread>

@@ -10,8 +10,8 @@
 #include <fstream>
 
 #include "cuda/fake_device.hpp"
-#include "runtime/executable_impl.hpp"
-#include "runtime/temporary_folder.hpp"
+#include "os/temporary_folder.hpp"
+#include "runtime/execute/executable_impl.hpp"
 
 namespace fuse::test {
 namespace {
@@ -52,7 +52,7 @@ TEST_CASE("a profiler sees a range a run, and in streams mode one a step", "[cud
     WARN("skipped: this build has no NVTX");
     return;
   }
-  const runtime::TemporaryFolder folder;
+  const TemporaryFolder folder;
   const std::string log = folder.path() + "/log";
   CHECK(run_child(profiler, log, folder.path() + "/out") == 0);
 

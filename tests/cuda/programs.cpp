@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <fuse/fuse.hpp>
 
+#include "compile/pipeline/pipeline.hpp"
 #include "cuda/fakes.hpp"
-#include "pipeline.hpp"
-#include "runtime/toolchain.hpp"
+#include "runtime/device/toolchain.hpp"
 
 namespace fuse::test {
 namespace {

@@ -1,9 +1,9 @@
 // Launches that spin on the fake driver: cooperative ones where there are places, else their parts.
 // SPDX-License-Identifier: Apache-2.0
 #if FUSE_COMPILER_HAS_CUDA
+#include "compile/compile.hpp"
+#include "compile/pipeline/pipeline.hpp"
 #include "cuda/fake_device.hpp"
-#include "pipeline.hpp"
-#include "runtime/compile/compile.hpp"
 #include "support/grid_kernels.hpp"
 
 namespace fuse::test {

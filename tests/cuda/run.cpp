@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #if FUSE_COMPILER_HAS_CUDA
 #include "cuda/fake_device.hpp"
-#include "runtime/contract.hpp"
-#include "runtime/executable_impl.hpp"
+#include "runtime/device/hot_path_check.hpp"
+#include "runtime/execute/executable_impl.hpp"
 #include "support/sanitized.hpp"
 
 namespace fuse::test {

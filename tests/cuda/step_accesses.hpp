@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "runtime/executable_impl.hpp"
+#include "runtime/execute/executable_impl.hpp"
 
 namespace fuse::test {
 

@@ -3,9 +3,9 @@
 #if FUSE_COMPILER_HAS_CUDA
 #include <fuse/fuse.hpp>
 
+#include "compile/cache/cache_key.hpp"
+#include "compile/toolchains/nvrtc.hpp"
 #include "cuda/fakes.hpp"
-#include "runtime/compile/cache_key.hpp"
-#include "runtime/compile/nvrtc.hpp"
 #include "runtime/cuda/cublaslt.hpp"
 #include "runtime/cuda/driver.hpp"
 #include "support/variable.hpp"

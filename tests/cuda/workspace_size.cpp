@@ -5,7 +5,7 @@
 #include <filesystem>
 
 #include "cuda/fake_device.hpp"
-#include "ir/graph.hpp"
+#include "ir/graph/ir_graph.hpp"
 
 namespace fuse::test {
 namespace {

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "deploy/deploy_support.hpp"
-#include "runtime/c_handles.hpp"
+#include "runtime/interop/c_handles.hpp"
 #include "runtime/runtime_support.hpp"
 #include "support/variable.hpp"
 

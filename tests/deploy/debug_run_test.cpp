@@ -3,7 +3,7 @@
 #include <regex>
 
 #include "deploy/deploy_support.hpp"
-#include "ir/print.hpp"
+#include "ir/text/print.hpp"
 #include "runtime/runtime_support.hpp"
 #include "support/examples.hpp"
 #include "support/variable.hpp"

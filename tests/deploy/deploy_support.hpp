@@ -13,8 +13,8 @@
 #include <string>
 #include <vector>
 
-#include "runtime/random_fill.hpp"
 #include "support/catch.hpp"
+#include "tensors/random_fill.hpp"
 
 namespace fuse::test {
 

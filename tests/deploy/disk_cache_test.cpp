@@ -1,6 +1,6 @@
 // The cache on disk: what one process compiled another one takes; whatever is wrong with an entry, it is a
 // miss. SPDX-License-Identifier: Apache-2.0
-#include "runtime/compile/disk_cache.hpp"
+#include "compile/cache/disk_cache.hpp"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -9,8 +9,8 @@
 
 #include <csignal>
 
+#include "compile/cache/cache_key.hpp"
 #include "deploy/deploy_support.hpp"
-#include "runtime/compile/cache_key.hpp"
 #include "runtime/runtime_support.hpp"
 #include "runtime/saved/container.hpp"
 #include "runtime/saved/fields.hpp"

@@ -10,10 +10,10 @@
 #include <string>
 #include <vector>
 
-#include "runtime/dlpack_abi.hpp"
-#include "runtime/host_tensor.hpp"
+#include "runtime/interop/dlpack_abi.hpp"
 #include "runtime/runtime_support.hpp"
 #include "support/counting_resource.hpp"
+#include "tensors/host_tensor.hpp"
 
 #if FUSE_COMPILER_HAS_CUDA
 #include "cuda/fake_device.hpp"

@@ -7,7 +7,7 @@
 #include <array>
 
 #include "deploy/deploy_support.hpp"
-#include "runtime/host_gemm.hpp"
+#include "runtime/device/host_gemm.hpp"
 #include "runtime/prepare/recorded_run.hpp"
 #include "runtime/runtime_support.hpp"
 #include "runtime/saved/plan_file.hpp"

@@ -5,7 +5,7 @@
 
 #include "emulated/support.hpp"
 #if FUSE_COMPILER_HAS_CUDA
-#include "runtime/compile/nvrtc.hpp"
+#include "compile/toolchains/nvrtc.hpp"
 #endif
 
 namespace fuse::test {

@@ -1,11 +1,10 @@
 // Places of blocks: one launch has as many as schedule::blocks_per_sm says, and launches that
 // schedule::fit_together accepts all have theirs, in whatever order they come.
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/emulated/places.hpp"
-
 #include <algorithm>
 #include <random>
 
+#include "runtime/emulated/sm_slots.hpp"
 #include "support/catch.hpp"
 
 namespace fuse::test {

@@ -4,10 +4,10 @@
 #include <thread>
 
 #include "fuzz/running_error.hpp"
-#include "runtime/random_fill.hpp"
 #include "support/catch.hpp"
 #include "support/devices.hpp"
 #include "support/examples.hpp"
+#include "tensors/random_fill.hpp"
 
 namespace fuse::test {
 namespace {

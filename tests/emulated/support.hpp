@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "codegen_cuda/primitives.hpp"
+#include "codegen_cuda/primitives/primitives.hpp"
 #include "runtime/emulated/emulated.hpp"
 #include "support/catch.hpp"
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "pipeline.hpp"
+#include "compile/pipeline/pipeline.hpp"
 #include "support/stitch_cases.hpp"
 
 namespace fuse::test {

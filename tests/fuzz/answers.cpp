@@ -12,7 +12,7 @@
 #include "fuzz/execute.hpp"
 #include "fuzz/generator.hpp"
 #include "fuzz/random.hpp"
-#include "ir/print.hpp"
+#include "ir/text/print.hpp"
 
 namespace fuse::fuzz {
 namespace {

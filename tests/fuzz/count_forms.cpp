@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "fuzz/forms.hpp"
-#include "schedule/usual_nests.hpp"
+#include "schedule/nest/usual_nests.hpp"
 
 namespace fuse::fuzz {
 namespace {

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "ir/graph.hpp"
+#include "ir/graph/ir_graph.hpp"
 
 namespace fuse::fuzz {
 

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "ir/graph.hpp"
+#include "ir/graph/ir_graph.hpp"
 
 namespace fuse::fuzz {
 

@@ -4,8 +4,8 @@
 #include <array>
 #include <string_view>
 
+#include "eval/bounds/error_bound.hpp"
 #include "fuzz/error_rules.hpp"
-#include "runtime/reference/error_bound.hpp"
 
 namespace fuse::fuzz {
 namespace {

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "eval/bounds/error_bound.hpp"
 #include "fuzz/error_rules.hpp"
-#include "runtime/reference/error_bound.hpp"
 
 namespace fuse::fuzz {
 namespace {

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <limits>
 
+#include "eval/bounds/error_bound.hpp"
 #include "fuzz/error_rules.hpp"
-#include "runtime/reference/error_bound.hpp"
-#include "schedule/online_sums.hpp"
+#include "schedule/segments/online_softmax.hpp"
 
 namespace fuse::fuzz {
 namespace {

@@ -8,12 +8,12 @@
 #include <fuse/fuse.hpp>
 #include <tuple>
 
+#include "compile/compile.hpp"
+#include "compile/pipeline/pipeline.hpp"
 #include "fuzz/random.hpp"
 #include "fuzz/random_choices.hpp"
 #include "fuzz/run_results.hpp"
-#include "pipeline.hpp"
-#include "runtime/backend.hpp"
-#include "runtime/compile/compile.hpp"
+#include "runtime/device/backend.hpp"
 
 namespace fuse::fuzz {
 

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "compile/pipeline/pipeline.hpp"
 #include "fuzz/forms.hpp"
 #include "fuzz/program.hpp"
-#include "pipeline.hpp"
 
 namespace fuse::fuzz {
 

@@ -5,9 +5,9 @@
 
 #include <cstdint>
 
-#include "ir/print.hpp"
-#include "schedule/partition.hpp"
-#include "schedule/plan.hpp"
+#include "ir/text/print.hpp"
+#include "plan/plan.hpp"
+#include "schedule/fusion/partition.hpp"
 
 namespace fuse::fuzz {
 namespace {

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "pipeline.hpp"
+#include "compile/pipeline/pipeline.hpp"
 
 namespace fuse::fuzz {
 

@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "compile/pipeline/pipeline.hpp"
 #include "fuzz/program.hpp"
-#include "pipeline.hpp"
 
 namespace fuse::fuzz {
 

@@ -6,7 +6,7 @@
 
 #include "fuzz/makers.hpp"
 #include "fuzz/patterns.hpp"
-#include "ir/infer.hpp"
+#include "ir/graph/infer.hpp"
 
 namespace fuse::fuzz {
 namespace {

@@ -381,11 +381,11 @@ void GrowingGraph::add_binding(Program& program) {
   }
   std::swap(dims_, other);
   // What an op needs of its dims may not hold of these: prepare would refuse them.
-  const std::vector<analysis::Guard> guards = analysis::guards_of(program.graph);
+  const std::vector<ir::Guard> guards = analysis::guards_of(program.graph);
   const bool all_fit =
       std::all_of(graph().nodes.begin(), graph().nodes.end(),
                   [&](const ir::Node& node) { return fits(node.type.dims); }) &&
-      std::all_of(guards.begin(), guards.end(), [&](const analysis::Guard& guard) {
+      std::all_of(guards.begin(), guards.end(), [&](const ir::Guard& guard) {
         return guard.relation.holds(value_of(guard.relation.left), value_of(guard.relation.right));
       });
   std::swap(dims_, other);

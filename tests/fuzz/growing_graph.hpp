@@ -12,7 +12,7 @@
 
 #include "fuzz/program.hpp"
 #include "fuzz/random.hpp"
-#include "ir/builder.hpp"
+#include "ir/builder/builder.hpp"
 
 namespace fuse::fuzz {
 

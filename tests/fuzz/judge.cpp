@@ -8,13 +8,13 @@
 #include <fuse/fuse.hpp>
 #include <optional>
 
+#include "compile/pipeline/pipeline.hpp"
 #include "fusec/inputs.hpp"
 #include "fusec/value_runs.hpp"
 #include "fuzz/generator.hpp"
 #include "fuzz/random.hpp"
-#include "ir/kept_values.hpp"
-#include "ir/verify.hpp"
-#include "pipeline.hpp"
+#include "ir/graph/kept_values.hpp"
+#include "ir/graph/verify.hpp"
 
 namespace fuse::fuzz {
 namespace {

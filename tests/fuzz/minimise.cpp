@@ -11,9 +11,9 @@
 #include <set>
 
 #include "fuzz/random.hpp"
-#include "ir/infer.hpp"
-#include "ir/passes/dead_code.hpp"
-#include "ir/verify.hpp"
+#include "ir/graph/infer.hpp"
+#include "ir/graph/verify.hpp"
+#include "passes/dead_code.hpp"
 
 namespace fuse::fuzz {
 namespace {

@@ -11,11 +11,11 @@
 #include <thread>
 #include <utility>
 
+#include "compile/pipeline/pipeline.hpp"
 #include "fuzz/execute.hpp"
 #include "fuzz/random.hpp"
 #include "fuzz/random_choices.hpp"
-#include "pipeline.hpp"
-#include "schedule/schedule.hpp"
+#include "schedule/mapping/schedule.hpp"
 #include "support/nest_segments.hpp"
 #include "support/stitch_cases.hpp"
 

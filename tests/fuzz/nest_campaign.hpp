@@ -9,11 +9,11 @@
 #include <string>
 #include <vector>
 
-#include "ir/graph.hpp"
-#include "schedule/choices.hpp"
-#include "schedule/legal_nests.hpp"
-#include "schedule/segment.hpp"
-#include "schedule/target.hpp"
+#include "ir/graph/ir_graph.hpp"
+#include "schedule/mapping/legal_nests.hpp"
+#include "schedule/nest/choices.hpp"
+#include "schedule/segments/segment.hpp"
+#include "target/target.hpp"
 
 namespace fuse::fuzz {
 

@@ -12,7 +12,7 @@
 #include "fuzz/custom_kernel.hpp"
 #include "fuzz/error_rules.hpp"
 #include "fuzz/random.hpp"
-#include "ir/print.hpp"
+#include "ir/text/print.hpp"
 
 namespace fuse::fuzz {
 namespace {

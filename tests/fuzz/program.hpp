@@ -8,9 +8,9 @@
 #include <string_view>
 #include <vector>
 
+#include "eval/evaluate.hpp"
 #include "fuzz/running_error.hpp"
-#include "ir/graph.hpp"
-#include "runtime/reference/evaluate.hpp"
+#include "ir/graph/ir_graph.hpp"
 
 namespace fuse::fuzz {
 

@@ -4,14 +4,14 @@
 #include <algorithm>
 #include <utility>
 
-#include "schedule/default_choices.hpp"
-#include "schedule/online_sums.hpp"
-#include "schedule/paper_choices.hpp"
-#include "schedule/schedule.hpp"
-#include "schedule/staged.hpp"
-#include "schedule/transposed.hpp"
-#include "schedule/usual_nests.hpp"
-#include "schedule/vector_width.hpp"
+#include "schedule/choosers/astitch_choices.hpp"
+#include "schedule/choosers/model_choices.hpp"
+#include "schedule/mapping/schedule.hpp"
+#include "schedule/nest/usual_nests.hpp"
+#include "schedule/segments/online_softmax.hpp"
+#include "schedule/segments/staged.hpp"
+#include "schedule/segments/transposed.hpp"
+#include "schedule/segments/vector_width.hpp"
 
 namespace fuse::fuzz {
 namespace {

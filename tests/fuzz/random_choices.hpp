@@ -4,10 +4,10 @@
 #include <optional>
 
 #include "fuzz/random.hpp"
-#include "ir/graph.hpp"
-#include "schedule/choices.hpp"
-#include "schedule/partition.hpp"
-#include "schedule/target.hpp"
+#include "ir/graph/ir_graph.hpp"
+#include "schedule/fusion/partition.hpp"
+#include "schedule/nest/choices.hpp"
+#include "target/target.hpp"
 
 namespace fuse::fuzz {
 

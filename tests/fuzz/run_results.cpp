@@ -4,7 +4,7 @@
 #include <exception>
 #include <thread>
 
-#include "runtime/temporary_folder.hpp"
+#include "os/temporary_folder.hpp"
 
 namespace fuse::fuzz {
 namespace {
@@ -119,7 +119,7 @@ std::vector<Results> run_together(const Executable& a, const Executable& b, cons
 }
 
 Executable through_file(const Executable& executable) {
-  const runtime::TemporaryFolder folder;
+  const TemporaryFolder folder;
   const std::string path = folder.path() + "/plan";
   executable.save(path);
   return Executable::load(path, executable.device());

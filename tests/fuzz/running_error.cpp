@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <limits>
 
+#include "eval/bounds/error_bound.hpp"
+#include "eval/bounds/rounding.hpp"
 #include "fuzz/error_rules.hpp"
-#include "runtime/reference/error_bound.hpp"
-#include "runtime/reference/rounding.hpp"
 
 namespace fuse::fuzz {
 

@@ -3,10 +3,10 @@
 
 #include <fmt/format.h>
 
+#include "compile/pipeline/pipeline.hpp"
 #include "fuzz/execute.hpp"
 #include "fuzz/random_choices.hpp"
-#include "pipeline.hpp"
-#include "schedule/decisions.hpp"
+#include "schedule/decisions/decisions.hpp"
 
 namespace fuse::fuzz {
 namespace {

@@ -11,7 +11,7 @@
 #include "fuzz/execute.hpp"
 #include "fuzz/generator.hpp"
 #include "fuzz/random.hpp"
-#include "ir/print.hpp"
+#include "ir/text/print.hpp"
 #include "support/catch.hpp"
 #include "support/examples.hpp"
 #include "support/golden.hpp"

@@ -1,10 +1,10 @@
 // Forms of generated programs: recognised, made on purpose, counted. SPDX-License-Identifier: Apache-2.0
 #include "fuzz/forms.hpp"
 
+#include "compile/compile.hpp"
 #include "fuzz/execute.hpp"
 #include "fuzz/patterns.hpp"
 #include "fuzz/run_results.hpp"
-#include "runtime/compile/compile.hpp"
 #include "support/catch.hpp"
 
 using namespace fuse;        // NOLINT

@@ -8,7 +8,7 @@
 #include "fuzz/coverage.hpp"
 #include "fuzz/makers.hpp"
 #include "fuzz/random.hpp"
-#include "ir/verify.hpp"
+#include "ir/graph/verify.hpp"
 #include "support/catch.hpp"
 
 using namespace fuse;        // NOLINT

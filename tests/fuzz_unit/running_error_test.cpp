@@ -5,7 +5,7 @@
 #include <fuse/fuse.hpp>
 #include <limits>
 
-#include "runtime/reference/error_bound.hpp"
+#include "eval/bounds/error_bound.hpp"
 #include "support/catch.hpp"
 
 using namespace fuse;        // NOLINT

@@ -4,9 +4,9 @@
 #include <cstring>
 #include <limits>
 
-#include "runtime/host_gemm.hpp"
-#include "runtime/random_fill.hpp"
+#include "runtime/device/host_gemm.hpp"
 #include "runtime/runtime_support.hpp"
+#include "tensors/random_fill.hpp"
 
 namespace fuse::test {
 namespace {

@@ -1,6 +1,6 @@
 // The CPU's GEMM, by OpenBLAS and by the plain loops, against loops in long double.
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/host_gemm.hpp"
+#include "runtime/device/host_gemm.hpp"
 
 #include <cmath>
 #include <cstring>
@@ -8,8 +8,8 @@
 #include <random>
 #include <thread>
 
-#include "runtime/host_tensor.hpp"
 #include "support/catch.hpp"
+#include "tensors/host_tensor.hpp"
 
 namespace fuse::test {
 namespace {

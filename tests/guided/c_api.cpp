@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "guided/targets.hpp"
-#include "runtime/temporary_folder.hpp"
+#include "os/temporary_folder.hpp"
 
 namespace fuse::guided {
 namespace {
@@ -23,7 +23,7 @@ class Loaded {
     const Dim B = g.dim("B", {.min = 1, .max = 16}), N = g.dim("N", {.min = 1, .max = 64});
     g.output("y", softmax(g.input("x", f32, {B, N})));
     g.output("z", matmul(g.input("a", f32, {B, 4}), g.parameter("w", f32, {4, 4})));
-    const runtime::TemporaryFolder folder;
+    const TemporaryFolder folder;
     const std::string path = folder.path() + "/plan";
     compile(g, Device::emulated({.profile = "tiny3", .threads = 1, .optimization = 0}), {.cache = false})
         .save(path);

@@ -5,14 +5,14 @@
 #include <stdexcept>
 #include <string>
 
+#include "compile/cache/disk_cache.hpp"
 #include "guided/targets.hpp"
-#include "ir/print.hpp"
-#include "runtime/compile/disk_cache.hpp"
-#include "runtime/npy.hpp"
-#include "runtime/safetensors.hpp"
+#include "ir/text/print.hpp"
 #include "runtime/saved/container.hpp"
 #include "runtime/saved/fields.hpp"
 #include "runtime/saved/plan_file.hpp"
+#include "tensors/npy.hpp"
+#include "tensors/safetensors.hpp"
 
 namespace fuse::guided {
 namespace {

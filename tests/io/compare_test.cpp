@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/compare.hpp"
+#include "tensors/compare.hpp"
 
 #include <cmath>
 #include <limits>

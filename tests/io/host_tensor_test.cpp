@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/host_tensor.hpp"
+#include "tensors/host_tensor.hpp"
 
 #include <cmath>
 #include <limits>
 
+#include "base/quoting.hpp"
 #include "io_support.hpp"
 #include "support/catch.hpp"
 
@@ -103,8 +104,8 @@ TEST_CASE("spans check their type and elements their index", "[io][host_tensor]"
 }
 
 TEST_CASE("hostile text is made fit for a message", "[io][host_tensor]") {
-  REQUIRE(runtime::in_quotes("a\n\x1b") == "'a\\x0a\\x1b'");
-  REQUIRE(runtime::in_quotes(std::string(100000, 'x')).size() < 300);
+  REQUIRE(in_quotes("a\n\x1b") == "'a\\x0a\\x1b'");
+  REQUIRE(in_quotes(std::string(100000, 'x')).size() < 300);
   REQUIRE(runtime::type_text(bf16, std::vector<std::int64_t>{4, 8}) == "bf16[4, 8]");
   REQUIRE(runtime::type_text(f32, std::vector<std::int64_t>(9999, 1)).size() < 100);
 }

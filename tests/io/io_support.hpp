@@ -15,7 +15,7 @@
 #include <string_view>
 #include <utility>
 
-#include "runtime/host_tensor.hpp"
+#include "tensors/host_tensor.hpp"
 
 namespace fuse::test {
 

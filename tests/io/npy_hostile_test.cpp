@@ -1,9 +1,9 @@
 // Every malformed file is a named error: nothing crashes, nothing absurd is allocated.
 // SPDX-License-Identifier: Apache-2.0
 #include "io_support.hpp"
-#include "runtime/npy.hpp"
 #include "support/catch.hpp"
 #include "support/tensor_compare.hpp"
+#include "tensors/npy.hpp"
 
 using namespace fuse;
 using namespace fuse::test;

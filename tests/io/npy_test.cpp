@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/npy.hpp"
+#include "tensors/npy.hpp"
 
 #include "io_support.hpp"
 #include "support/catch.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/random_fill.hpp"
+#include "tensors/random_fill.hpp"
 
 #include <array>
 #include <cmath>

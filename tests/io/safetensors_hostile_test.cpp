@@ -1,8 +1,8 @@
 // Every malformed file is a named error: nothing crashes, nothing absurd is allocated.
 // SPDX-License-Identifier: Apache-2.0
 #include "io_support.hpp"
-#include "runtime/safetensors.hpp"
 #include "support/catch.hpp"
+#include "tensors/safetensors.hpp"
 
 using namespace fuse;
 using namespace fuse::test;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/safetensors.hpp"
+#include "tensors/safetensors.hpp"
 
+#include "base/json_reader.hpp"
 #include "io_support.hpp"
-#include "runtime/json_reader.hpp"
 #include "support/catch.hpp"
 #include "support/tensor_compare.hpp"
 
@@ -99,10 +99,10 @@ TEST_CASE("names that JSON or the format cannot hold are not written", "[io][saf
 TEST_CASE("UTF-8 is told from what resembles it", "[io][safetensors]") {
   for (const char* good :
        {"", "a", "\xc2\x80", "\xe0\xa0\x80", "\xed\x9f\xbf", "\xf0\x90\x80\x80", "\xf4\x8f\xbf\xbf"}) {
-    REQUIRE(runtime::is_utf8(good));
+    REQUIRE(is_utf8(good));
   }
   for (const char* bad : {"\x80", "\xc0\x80", "\xc1\xbf", "\xc2", "\xe0\x9f\xbf", "\xed\xa0\x80", "\xe2\x82",
                           "\xf0\x8f\xbf\xbf", "\xf4\x90\x80\x80", "\xf5\x80\x80\x80", "\xff", "a\xc2z"}) {
-    REQUIRE_FALSE(runtime::is_utf8(bad));
+    REQUIRE_FALSE(is_utf8(bad));
   }
 }

@@ -3,9 +3,9 @@
 #include <thread>
 
 #include "io_support.hpp"
-#include "runtime/npy.hpp"
-#include "runtime/safetensors.hpp"
 #include "support/catch.hpp"
+#include "tensors/npy.hpp"
+#include "tensors/safetensors.hpp"
 
 using namespace fuse;
 using namespace fuse::test;

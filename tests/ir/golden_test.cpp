@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/golden.hpp"
 
-#include "ir/print.hpp"
+#include "ir/text/print.hpp"
 #include "ir_support.hpp"
 #include "sample_graph.hpp"
 

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "ir/graph.hpp"
-#include "ir/infer.hpp"
-#include "ir/print.hpp"
+#include "ir/graph/infer.hpp"
+#include "ir/graph/ir_graph.hpp"
+#include "ir/text/print.hpp"
 #include "support/catch.hpp"
 
 namespace fuse::ir_test {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ir/number.hpp"
+#include "base/number.hpp"
 
 #include <array>
 #include <charconv>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
-#include "ir/print.hpp"
+#include "ir/text/print.hpp"
 #include "ir_support.hpp"
 
 using namespace fuse;

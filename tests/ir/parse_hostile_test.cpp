@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <random>
 
-#include "ir/print.hpp"
+#include "ir/text/print.hpp"
 #include "ir_support.hpp"
 #include "sample_graph.hpp"
 #include "support/sanitized.hpp"

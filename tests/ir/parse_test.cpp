@@ -2,7 +2,7 @@
 #include <cmath>
 #include <limits>
 
-#include "ir/print.hpp"
+#include "ir/text/print.hpp"
 #include "ir_support.hpp"
 
 using namespace fuse;

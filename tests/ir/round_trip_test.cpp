@@ -4,8 +4,8 @@
 #include <cmath>
 #include <limits>
 
-#include "ir/print.hpp"
-#include "ir/verify.hpp"
+#include "ir/graph/verify.hpp"
+#include "ir/text/print.hpp"
 #include "ir_support.hpp"
 #include "sample_graph.hpp"
 #include "support/sanitized.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ir/verify.hpp"
+#include "ir/graph/verify.hpp"
 
 #include "ir_support.hpp"
 #include "sample_graph.hpp"

@@ -6,7 +6,7 @@
 #include <tuple>
 #include <utility>
 
-#include "codegen_cuda/print_cuda.hpp"
+#include "codegen_cuda/text/print_cuda.hpp"
 #include "emulated/support.hpp"
 #include "ir/kernel/passes/name_divisions.hpp"
 #include "ir/kernel/passes/plant_fault.hpp"
@@ -14,7 +14,7 @@
 #include "schedule/schedule_support.hpp"
 #include "support/catch.hpp"
 #if FUSE_COMPILER_HAS_CUDA
-#include "runtime/compile/nvrtc.hpp"
+#include "compile/toolchains/nvrtc.hpp"
 #endif
 
 namespace fuse::test {

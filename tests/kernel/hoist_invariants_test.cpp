@@ -3,7 +3,7 @@
 #include "ir/kernel/passes/hoist_invariants.hpp"
 
 #include "kernel/kernel_support.hpp"
-#include "schedule/usual_nests.hpp"
+#include "schedule/nest/usual_nests.hpp"
 
 using namespace fuse;          // NOLINT
 using namespace fuse::kernel;  // NOLINT

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "codegen_cuda/lower.hpp"
+#include "codegen_cuda/lower/lower.hpp"
 #include "schedule/schedule_support.hpp"
 
 namespace fuse::test {

@@ -1,7 +1,7 @@
 // The kernel IR of one kernel for each usual nest: tests/golden/kernel/*.txt.
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel/kernel_support.hpp"
-#include "schedule/usual_nests.hpp"
+#include "schedule/nest/usual_nests.hpp"
 
 using namespace fuse;        // NOLINT
 using namespace fuse::test;  // NOLINT

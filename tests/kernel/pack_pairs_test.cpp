@@ -3,7 +3,7 @@
 
 #include "ir/kernel/passes/vectorise.hpp"
 #include "kernel/kernel_support.hpp"
-#include "schedule/usual_nests.hpp"
+#include "schedule/nest/usual_nests.hpp"
 #include "support/stitch_cases.hpp"
 
 using namespace fuse;        // NOLINT

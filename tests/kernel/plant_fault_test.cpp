@@ -5,10 +5,10 @@
 #include <map>
 #include <utility>
 
+#include "compile/pipeline/pipeline.hpp"
 #include "ir/kernel/visit.hpp"
 #include "kernel/kernel_support.hpp"
-#include "pipeline.hpp"
-#include "schedule/usual_nests.hpp"
+#include "schedule/nest/usual_nests.hpp"
 #include "support/sanitized.hpp"
 #include "support/stitch_cases.hpp"
 

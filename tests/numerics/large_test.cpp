@@ -5,10 +5,10 @@
 #include <fuse/fuse.hpp>
 #include <iostream>
 
-#include "runtime/host_tensor.hpp"
 #include "support/catch.hpp"
 #include "support/devices.hpp"
 #include "support/sanitized.hpp"
+#include "tensors/host_tensor.hpp"
 
 using namespace fuse;  // NOLINT
 using runtime::HostTensor;

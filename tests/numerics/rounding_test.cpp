@@ -3,10 +3,10 @@
 #include <cstring>
 #include <fuse/fuse.hpp>
 
-#include "runtime/host_tensor.hpp"
-#include "runtime/random_fill.hpp"
 #include "support/catch.hpp"
 #include "support/devices.hpp"
+#include "tensors/host_tensor.hpp"
+#include "tensors/random_fill.hpp"
 
 using namespace fuse;  // NOLINT
 using runtime::HostTensor;

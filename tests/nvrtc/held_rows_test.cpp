@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "pipeline.hpp"
-#include "runtime/compile/nvrtc.hpp"
+#include "compile/pipeline/pipeline.hpp"
+#include "compile/toolchains/nvrtc.hpp"
 #include "support/catch.hpp"
 
 using namespace fuse;  // NOLINT

@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "codegen_cuda/print_cuda.hpp"
-#include "pipeline.hpp"
+#include "codegen_cuda/text/print_cuda.hpp"
+#include "compile/pipeline/pipeline.hpp"
 #include "support/catch.hpp"
 
 namespace fuse::test {

@@ -4,7 +4,7 @@
 #include <iostream>
 #include <string_view>
 
-#include "runtime/compile/nvrtc.hpp"
+#include "compile/toolchains/nvrtc.hpp"
 #include "stitch/stitch_support.hpp"
 #include "support/stitch_graphs.hpp"
 

@@ -9,9 +9,9 @@
 #include <string>
 
 #include "codegen/hostile_names.hpp"
+#include "compile/toolchains/nvrtc.hpp"
 #include "nvrtc/kernel_set.hpp"
 #include "nvrtc/sweep_graphs.hpp"
-#include "runtime/compile/nvrtc.hpp"
 #include "support/paths.hpp"
 
 using namespace fuse;        // NOLINT

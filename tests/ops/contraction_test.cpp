@@ -1,6 +1,6 @@
 // Contractions: any batch, contracted and free dims, against the reference's own loops over them.
 // SPDX-License-Identifier: Apache-2.0
-#include "ir/passes/open_contractions.hpp"
+#include "passes/open_contractions.hpp"
 #include "support/op_sweep.hpp"
 
 using namespace fuse;        // NOLINT

@@ -1,11 +1,11 @@
 // custom_call with a grid barrier: fuse makes and zeroes the counter, and the kernel's blocks wait for each
 // other on every device.
 // SPDX-License-Identifier: Apache-2.0
-#include "ir/hash.hpp"
-#include "pipeline.hpp"
-#include "runtime/compile/compile.hpp"
+#include "compile/compile.hpp"
+#include "compile/pipeline/pipeline.hpp"
+#include "ir/graph/hash.hpp"
+#include "plan/fallback_launches.hpp"
 #include "schedule/schedule_support.hpp"
-#include "schedule/split_spinning.hpp"
 #include "support/grid_kernels.hpp"
 #include "support/op_sweep.hpp"
 

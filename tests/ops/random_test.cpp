@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
-#include "runtime/reference/philox.hpp"
+#include "eval/bounds/philox.hpp"
 #include "support/op_sweep.hpp"
 
 using namespace fuse;        // NOLINT

@@ -4,10 +4,10 @@
 #include <map>
 #include <regex>
 
+#include "compile/pipeline/pipeline.hpp"
 #include "papers/papers_support.hpp"
-#include "pipeline.hpp"
-#include "schedule/schemes.hpp"
-#include "schedule/usual_nests.hpp"
+#include "schedule/mapping/schemes.hpp"
+#include "schedule/nest/usual_nests.hpp"
 #include "support/catch.hpp"
 #include "support/stitch_cases.hpp"
 

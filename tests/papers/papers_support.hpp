@@ -13,9 +13,9 @@
 #include <string>
 #include <vector>
 
-#include "ir/passes/canonical_dims.hpp"
-#include "schedule/group_graph.hpp"
-#include "schedule/partition.hpp"
+#include "passes/canonical_dims.hpp"
+#include "schedule/fusion/partition.hpp"
+#include "schedule/groups/group_graph.hpp"
 #include "support/catch.hpp"
 #include "support/paths.hpp"
 

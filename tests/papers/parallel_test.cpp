@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "papers/papers_support.hpp"
-#include "schedule/parallel_stitch.hpp"
+#include "schedule/groups/parallel_stitch.hpp"
 
 using namespace fuse;        // NOLINT
 using namespace fuse::test;  // NOLINT

@@ -1,9 +1,9 @@
 // Transposes go into matmul flags, against each other, or become reshapes; others stay.
 // SPDX-License-Identifier: Apache-2.0
-#include "ir/passes/align_layouts.hpp"
+#include "passes/align_layouts.hpp"
 
-#include "ir/passes/common_subexpressions.hpp"
-#include "ir/passes/dead_code.hpp"
+#include "passes/common_subexpressions.hpp"
+#include "passes/dead_code.hpp"
 #include "passes/pass_support.hpp"
 #include "support/sanitized.hpp"
 

@@ -1,6 +1,6 @@
 // Equal extents take one form; needs become assumptions; nothing changes where nothing is known.
 // SPDX-License-Identifier: Apache-2.0
-#include "ir/passes/canonical_dims.hpp"
+#include "passes/canonical_dims.hpp"
 
 #include "analysis/facts.hpp"
 #include "passes/pass_support.hpp"
@@ -12,7 +12,7 @@ namespace {
 
 /// The text of a snippet that a header shows over several lines.
 std::string long_snippet(const std::string& pass, const std::string& label) {
-  std::ifstream in(source_directory() / "src/ir/passes" / (pass + ".hpp"));
+  std::ifstream in(pass_header(pass));
   REQUIRE(in.is_open());
   std::string text;
   const std::string start = "// " + label + ":";

@@ -1,8 +1,8 @@
 // Equal nodes become one, and nothing that differs does.
 // SPDX-License-Identifier: Apache-2.0
-#include "ir/passes/common_subexpressions.hpp"
+#include "passes/common_subexpressions.hpp"
 
-#include "ir/passes/dead_code.hpp"
+#include "passes/dead_code.hpp"
 #include "passes/pass_support.hpp"
 
 using namespace fuse;        // NOLINT

@@ -1,6 +1,6 @@
 // Dead code goes, the signature stays.
 // SPDX-License-Identifier: Apache-2.0
-#include "ir/passes/dead_code.hpp"
+#include "passes/dead_code.hpp"
 
 #include "passes/pass_support.hpp"
 #include "support/sanitized.hpp"

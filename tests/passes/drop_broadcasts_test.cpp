@@ -1,11 +1,11 @@
 // Broadcasts and reshapes to the operand's own type go away, and no others.
 // SPDX-License-Identifier: Apache-2.0
-#include "ir/passes/drop_broadcasts.hpp"
+#include "passes/drop_broadcasts.hpp"
 
 #include <algorithm>
 
-#include "ir/passes/canonical_dims.hpp"
-#include "ir/passes/dead_code.hpp"
+#include "passes/canonical_dims.hpp"
+#include "passes/dead_code.hpp"
 #include "passes/pass_support.hpp"
 
 using namespace fuse;        // NOLINT

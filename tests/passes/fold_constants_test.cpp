@@ -1,10 +1,10 @@
 // What constants determine is computed at compile time, as the reference evaluator computes it.
 // SPDX-License-Identifier: Apache-2.0
-#include "ir/passes/fold_constants.hpp"
+#include "passes/fold_constants.hpp"
 
 #include <cmath>
 
-#include "ir/passes/dead_code.hpp"
+#include "passes/dead_code.hpp"
 #include "passes/pass_support.hpp"
 
 using namespace fuse;        // NOLINT

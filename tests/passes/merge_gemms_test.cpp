@@ -1,10 +1,10 @@
 // GEMMs that share an operand or a shape become one: where that pays, where no path forbids it, and exactly.
 // SPDX-License-Identifier: Apache-2.0
-#include "ir/passes/merge_gemms.hpp"
+#include "passes/merge_gemms.hpp"
 
 #include <algorithm>
 
-#include "ir/passes/dead_code.hpp"
+#include "passes/dead_code.hpp"
 #include "passes/pass_support.hpp"
 #include "support/sanitized.hpp"
 

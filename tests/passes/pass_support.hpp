@@ -14,17 +14,23 @@
 #include <string>
 #include <vector>
 
-#include "ir/print.hpp"
-#include "ir/verify.hpp"
-#include "runtime/random_fill.hpp"
-#include "runtime/reference/evaluate.hpp"
+#include "eval/evaluate.hpp"
+#include "ir/graph/verify.hpp"
+#include "ir/text/print.hpp"
 #include "support/golden.hpp"
+#include "tensors/random_fill.hpp"
 
 namespace fuse::test {
 
-/// The text after "// Before:" (or "// After:") in a header of src/ir/passes, with the indented lines below.
+/// The header of a pass over the graph.
+inline std::filesystem::path pass_header(const std::string& pass) {
+  const std::filesystem::path passes = source_directory() / "src/passes", file = pass + ".hpp";
+  return std::filesystem::exists(passes / file) ? passes / file : passes / "rewrite" / file;
+}
+
+/// The text after "// Before:" (or "// After:") in the header of a pass, with the indented lines below.
 inline std::string header_snippet(const std::string& pass, const std::string& label) {
-  const auto path = source_directory() / "src/ir/passes" / (pass + ".hpp");
+  const auto path = pass_header(pass);
   std::ifstream in(path);
   INFO("header " << path);
   REQUIRE(in.is_open());

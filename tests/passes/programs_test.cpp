@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <cmath>
 
+#include "compile/pipeline/pipeline.hpp"
+#include "eval/evaluate.hpp"
 #include "fuzz/generator.hpp"
-#include "ir/rewrite/rules.hpp"
-#include "ir/verify.hpp"
-#include "pipeline.hpp"
-#include "runtime/reference/evaluate.hpp"
+#include "ir/graph/verify.hpp"
+#include "passes/rewrite/rewrite_rules.hpp"
 #include "support/catch.hpp"
 #include "support/sanitized.hpp"
 

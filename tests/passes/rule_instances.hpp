@@ -10,10 +10,10 @@
 #include <random>
 #include <vector>
 
-#include "ir/infer.hpp"
-#include "ir/rewrite/rules.hpp"
-#include "runtime/host_tensor.hpp"
-#include "runtime/reference/evaluate.hpp"
+#include "eval/evaluate.hpp"
+#include "ir/graph/infer.hpp"
+#include "passes/rewrite/rewrite_rules.hpp"
+#include "tensors/host_tensor.hpp"
 
 namespace fuse::test {
 

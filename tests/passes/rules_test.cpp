@@ -2,12 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cmath>
 
-#include "ir/passes/dead_code.hpp"
-#include "ir/rewrite/rewrite.hpp"
+#include "eval/bounds/error_bound.hpp"
+#include "passes/dead_code.hpp"
 #include "passes/pass_support.hpp"
+#include "passes/rewrite/rewrite.hpp"
 #include "passes/rule_instances.hpp"
-#include "runtime/compare.hpp"
-#include "runtime/reference/error_bound.hpp"
+#include "tensors/compare.hpp"
 
 using namespace fuse;        // NOLINT
 using namespace fuse::test;  // NOLINT

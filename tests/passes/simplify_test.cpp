@@ -1,11 +1,11 @@
 // simplify: rules meet, new nodes are simplified too, and special values stay. Each rule alone:
 // rules_test.cpp. SPDX-License-Identifier: Apache-2.0
-#include "ir/passes/simplify.hpp"
+#include "passes/rewrite/simplify.hpp"
 
-#include "ir/builder.hpp"
-#include "ir/passes/common_subexpressions.hpp"
-#include "ir/passes/dead_code.hpp"
-#include "ir/passes/fold_constants.hpp"
+#include "ir/builder/builder.hpp"
+#include "passes/common_subexpressions.hpp"
+#include "passes/dead_code.hpp"
+#include "passes/fold_constants.hpp"
 #include "passes/pass_support.hpp"
 #include "passes/rule_instances.hpp"
 #include "support/sanitized.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ir/passes/split_concats.hpp"
+#include "passes/split_concats.hpp"
 
-#include "ir/verify.hpp"
+#include "ir/graph/verify.hpp"
 #include "support/op_sweep.hpp"
 
 using namespace fuse;        // NOLINT

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <set>
 
-#include "pipeline.hpp"
+#include "compile/pipeline/pipeline.hpp"
 #include "support/catch.hpp"
 #include "support/op_sweep.hpp"
 

@@ -1,7 +1,7 @@
 // Graphs that are large in one way: planned within bounds that are counted, not timed.
 // SPDX-License-Identifier: Apache-2.0
-#include "pipeline.hpp"
-#include "runtime/executable_impl.hpp"
+#include "compile/pipeline/pipeline.hpp"
+#include "runtime/execute/executable_impl.hpp"
 #include "support/op_sweep.hpp"
 #include "support/sanitized.hpp"
 

@@ -1,7 +1,7 @@
 // The passes as the pipeline runs them: what one leaves, the next finds. SPDX-License-Identifier: Apache-2.0
 #include <fuse/fuse.hpp>
 
-#include "pipeline.hpp"
+#include "compile/pipeline/pipeline.hpp"
 #include "support/op_sweep.hpp"
 
 using namespace fuse;        // NOLINT

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <set>
 
-#include "pipeline.hpp"
+#include "compile/pipeline/pipeline.hpp"
 #include "runtime/runtime_support.hpp"
-#include "schedule/default_choices.hpp"
-#include "schedule/usual_nests.hpp"
+#include "schedule/choosers/model_choices.hpp"
+#include "schedule/nest/usual_nests.hpp"
 #include "support/op_sweep.hpp"
 
 using namespace fuse;        // NOLINT

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <set>
 
-#include "pipeline.hpp"
+#include "compile/pipeline/pipeline.hpp"
 #include "runtime/runtime_support.hpp"
 #include "support/op_sweep.hpp"
 

@@ -6,9 +6,9 @@
 #include <fstream>
 #include <stdexcept>
 
-#include "codegen_cuda/primitives.hpp"
-#include "runtime/compile/host_compiler.hpp"
-#include "runtime/temporary_folder.hpp"
+#include "codegen_cuda/primitives/primitives.hpp"
+#include "compile/toolchains/host_compiler.hpp"
+#include "os/temporary_folder.hpp"
 
 namespace fuse::test {
 namespace {
@@ -59,7 +59,7 @@ CudaOnHost::CudaOnHost(const std::vector<std::string>& primitives,
     if (const std::size_t at = prelude.find(body); at != std::string::npos) prelude.erase(at, body.size());
   }
   text += prelude + proof;
-  const runtime::TemporaryFolder folder;
+  const TemporaryFolder folder;
   const std::string path = folder.path() + "/proof.so";
   const std::vector<char> bytes = runtime::emulated::HostCompiler(2).build({text}).at(0);
   std::ofstream(path, std::ios::binary).write(bytes.data(), static_cast<std::streamsize>(bytes.size()));

@@ -4,7 +4,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
-#include "codegen_cuda/primitives.hpp"
+#include "codegen_cuda/primitives/primitives.hpp"
 
 namespace {
 

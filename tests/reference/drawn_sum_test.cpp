@@ -1,5 +1,5 @@
 // Sums as a right device may have them. SPDX-License-Identifier: Apache-2.0
-#include "runtime/reference/drawn_sum.hpp"
+#include "eval/bounds/drawn_sum.hpp"
 
 #include <vector>
 

@@ -1,8 +1,8 @@
 // Each element-wise op against values computed by hand.
 // SPDX-License-Identifier: Apache-2.0
+#include "eval/bounds/error_bound.hpp"
+#include "eval/element_functions.hpp"
 #include "reference/reference_support.hpp"
-#include "runtime/reference/error_bound.hpp"
-#include "runtime/reference/eval.hpp"
 
 namespace fuse::test {
 namespace {

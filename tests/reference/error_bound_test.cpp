@@ -1,6 +1,6 @@
 // The spacing of each format, and the bounds built on it.
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/reference/error_bound.hpp"
+#include "eval/bounds/error_bound.hpp"
 
 #include "reference/reference_support.hpp"
 

@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <sys/resource.h>
 
+#include "eval/bounds/error_bound.hpp"
+#include "eval/parallel_for.hpp"
 #include "reference/reference_support.hpp"
-#include "runtime/reference/error_bound.hpp"
-#include "runtime/reference/parallel.hpp"
 #include "support/sanitized.hpp"
 
 namespace fuse::test {

@@ -1,7 +1,7 @@
 // Matrix products against three nested loops.
 // SPDX-License-Identifier: Apache-2.0
+#include "eval/bounds/error_bound.hpp"
 #include "reference/reference_support.hpp"
-#include "runtime/reference/error_bound.hpp"
 
 namespace fuse::test {
 namespace {

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "eval/bounds/error_bound.hpp"
 #include "reference/reference_support.hpp"
-#include "runtime/reference/error_bound.hpp"
 
 namespace fuse::test {
 namespace {

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/reference/evaluate.hpp"
+#include "eval/evaluate.hpp"
 #include "support/catch.hpp"
 
 namespace fuse::test {

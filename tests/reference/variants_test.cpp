@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <set>
 
+#include "eval/bounds/error_bound.hpp"
+#include "eval/bounds/sum_order.hpp"
 #include "reference/reference_support.hpp"
-#include "runtime/reference/error_bound.hpp"
-#include "runtime/reference/order.hpp"
 
 namespace fuse::test {
 namespace {

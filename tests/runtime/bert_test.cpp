@@ -5,13 +5,13 @@
 #include <algorithm>
 #include <cmath>
 
-#include "pipeline.hpp"
-#include "runtime/host_tensor.hpp"
-#include "runtime/random_fill.hpp"
-#include "runtime/reference/evaluate.hpp"
+#include "compile/pipeline/pipeline.hpp"
+#include "eval/evaluate.hpp"
 #include "support/catch.hpp"
 #include "support/devices.hpp"
 #include "support/paths.hpp"
+#include "tensors/host_tensor.hpp"
+#include "tensors/random_fill.hpp"
 
 using namespace fuse;  // NOLINT
 

@@ -1,10 +1,10 @@
 // A device remembers what it compiled. SPDX-License-Identifier: Apache-2.0
-#include "runtime/compile/compile_cache.hpp"
+#include "compile/cache/compile_cache.hpp"
 
 #include <thread>
 
+#include "runtime/device/toolchain.hpp"
 #include "runtime/runtime_support.hpp"
-#include "runtime/toolchain.hpp"
 #include "support/variable.hpp"
 
 using namespace fuse;        // NOLINT

@@ -8,16 +8,16 @@
 #include <fstream>
 #include <string>
 
-#include "runtime/elf_file.hpp"
-#include "runtime/library.hpp"
+#include "os/elf_file.hpp"
+#include "os/shared_library.hpp"
+#include "os/temporary_folder.hpp"
 #include "runtime/runtime_support.hpp"
-#include "runtime/temporary_folder.hpp"
 
 namespace fuse::test {
 namespace {
 
 namespace fs = std::filesystem;
-using runtime::SharedLibrary;
+using fuse::SharedLibrary;
 
 // The C library: a shared library that every process has. Sanitizers put themselves before most of its
 // functions, but not before this one.
@@ -28,9 +28,9 @@ std::string some_library() {
 }
 
 TEST_CASE("a library cut short anywhere is refused, not mapped", "[runtime]") {
-  const runtime::TemporaryFolder folder;
+  const TemporaryFolder folder;
   const std::string whole = some_library(), copy = folder.path() + "/libcut.so";
-  CHECK(runtime::elf_truncation(whole).empty());
+  CHECK(elf_truncation(whole).empty());
   const auto size = fs::file_size(whole);
   for (const std::uintmax_t keep :
        {std::uintmax_t{0}, std::uintmax_t{3}, std::uintmax_t{63}, std::uintmax_t{64}, std::uintmax_t{700},
@@ -52,7 +52,7 @@ TEST_CASE("a library cut short anywhere is refused, not mapped", "[runtime]") {
 }
 
 TEST_CASE("a file that is no library is damage, no file is absence", "[runtime]") {
-  const runtime::TemporaryFolder folder;
+  const TemporaryFolder folder;
   folder.write("libtext.so", "this is no shared library, but it is long enough to have a header of its own");
   const auto error = [](const std::string& path) {
     return error_of([&] { SharedLibrary::open({.what = "a thing"}, path).require(); });
@@ -63,7 +63,7 @@ TEST_CASE("a file that is no library is damage, no file is absence", "[runtime]"
 }
 
 TEST_CASE("the version decides before damage, damage before absence", "[runtime]") {
-  const runtime::TemporaryFolder folder;
+  const TemporaryFolder folder;
   folder.write("libtext.so", "no library");
   const std::string whole = some_library(), text = folder.path() + "/libtext.so";
   const auto open = [&](std::vector<std::string> sonames, int newest) {
@@ -71,7 +71,7 @@ TEST_CASE("the version decides before damage, damage before absence", "[runtime]
                                 .sonames = std::move(sonames),
                                 .version =
                                     [](void*) {
-                                      return runtime::LibraryVersion{7, 2};
+                                      return LibraryVersion{7, 2};
                                     },
                                 .oldest = 5,
                                 .newest = newest});

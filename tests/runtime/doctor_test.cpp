@@ -1,6 +1,6 @@
 // What doctor finds on the machine of the tests. Bad machines are tried by tests/run_tools_machine.sh.
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/compile/doctor.hpp"
+#include "compile/toolchains/doctor.hpp"
 
 #include <algorithm>
 #include <filesystem>
@@ -30,7 +30,7 @@ TEST_CASE("doctor: every device, library and directory is told", "[runtime][nvrt
   CHECK(d.compiler.path != "");
   CHECK(d.compiler.version != "");
 #endif
-  CHECK(d.directories.at(0).path == runtime::temporary_directory());
+  CHECK(d.directories.at(0).path == temporary_directory());
   CHECK(d.directories.at(0).state.writable);
   CHECK(d.directories.at(1).use == "cache");
   for (const runtime::LibraryFinding& library : d.libraries) {
@@ -69,7 +69,7 @@ TEST_CASE("doctor: a device whose results are wrong does not work, and they are 
 }
 
 TEST_CASE("doctor: the directory that fuse keeps programs in is told", "[runtime][nvrtc]") {
-  const runtime::TemporaryFolder folder;
+  const TemporaryFolder folder;
   const auto cache = [] {
     const runtime::Diagnosis d = runtime::diagnose();
     return d.directories.at(1);

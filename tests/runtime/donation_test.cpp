@@ -2,11 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fuse/fuse.hpp>
 
-#include "pipeline.hpp"
-#include "runtime/host_tensor.hpp"
-#include "schedule/target.hpp"
+#include "compile/pipeline/pipeline.hpp"
 #include "support/catch.hpp"
 #include "support/devices.hpp"
+#include "target/target.hpp"
+#include "tensors/host_tensor.hpp"
 
 using namespace fuse;  // NOLINT
 using runtime::HostTensor;

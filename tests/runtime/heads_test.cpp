@@ -1,8 +1,8 @@
 // Attention's heads: GEMMs that write them side by side, against the reference.
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/compare.hpp"
-#include "runtime/random_fill.hpp"
 #include "runtime/runtime_support.hpp"
+#include "tensors/compare.hpp"
+#include "tensors/random_fill.hpp"
 
 namespace fuse::test {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "schedule/plan.hpp"
+#include "plan/plan.hpp"
 
 #include "runtime/runtime_support.hpp"
 

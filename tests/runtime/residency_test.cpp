@@ -4,9 +4,9 @@
 #include <random>
 #include <thread>
 
-#include "pipeline.hpp"
-#include "runtime/compile/compile.hpp"
-#include "runtime/residency_ledger.hpp"
+#include "compile/compile.hpp"
+#include "compile/pipeline/pipeline.hpp"
+#include "runtime/device/residency_ledger.hpp"
 #include "support/branches.hpp"
 #include "support/catch.hpp"
 #include "support/grid_kernels.hpp"

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "codegen_cuda/primitives.hpp"
-#include "pipeline.hpp"
-#include "runtime/compile/compile.hpp"
+#include "codegen_cuda/primitives/primitives.hpp"
+#include "compile/compile.hpp"
+#include "compile/pipeline/pipeline.hpp"
 #include "support/catch.hpp"
 #include "support/devices.hpp"
 

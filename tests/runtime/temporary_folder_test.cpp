@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/temporary_folder.hpp"
+#include "os/temporary_folder.hpp"
 
 #include <filesystem>
 #include <fstream>
@@ -13,11 +13,11 @@ namespace {
 namespace fs = std::filesystem;
 
 TEST_CASE("temporary folder: in TMPDIR, private, gone afterwards", "[runtime]") {
-  const runtime::TemporaryFolder outer;
+  const TemporaryFolder outer;
   std::string inner;
   {
     const Variable tmp("TMPDIR", outer.path().c_str());
-    const runtime::TemporaryFolder folder;
+    const TemporaryFolder folder;
     inner = folder.path();
     CHECK(fs::path(inner).parent_path() == outer.path());
     CHECK((fs::status(inner).permissions() & fs::perms::all) == fs::perms::owner_all);
@@ -29,11 +29,11 @@ TEST_CASE("temporary folder: in TMPDIR, private, gone afterwards", "[runtime]") 
 }
 
 TEST_CASE("temporary folder: what is wrong with the directory is said", "[runtime]") {
-  const runtime::TemporaryFolder good;
+  const TemporaryFolder good;
   good.write("file", "");
   const auto error = [](const std::string& directory) {
     const Variable tmp("TMPDIR", directory.c_str());
-    return error_of([] { runtime::TemporaryFolder folder; });
+    return error_of([] { TemporaryFolder folder; });
   };
   CHECK(error("/nonexistent") ==
         "io: the temporary directory /nonexistent (from TMPDIR) does not exist\n"
@@ -44,13 +44,13 @@ TEST_CASE("temporary folder: what is wrong with the directory is said", "[runtim
 }
 
 TEST_CASE("temporary folder: a write that fails is an error", "[runtime]") {
-  const runtime::TemporaryFolder folder;
+  const TemporaryFolder folder;
   const std::string error = error_of([&] { folder.write("missing/file", "text"); });
   CHECK(error.find("missing/file of 4 bytes: No such file or directory") != std::string::npos);
 }
 
 TEST_CASE("temporary folder: one that was removed is called so, not full", "[runtime]") {
-  const runtime::TemporaryFolder folder;
+  const TemporaryFolder folder;
   fs::remove_all(folder.path());
   const std::string error = error_of([&] { folder.write("file", "text"); });
   CHECK(error.starts_with("io: " + folder.path() +
@@ -59,15 +59,15 @@ TEST_CASE("temporary folder: one that was removed is called so, not full", "[run
 }
 
 TEST_CASE("directory state: of a directory, and of none", "[runtime]") {
-  const runtime::TemporaryFolder folder;
-  const runtime::DirectoryState state = runtime::directory_state(folder.path());
+  const TemporaryFolder folder;
+  const DirectoryState state = directory_state(folder.path());
   CHECK(state.exists);
   CHECK(state.writable);
   CHECK_FALSE(state.read_only);
   CHECK(state.executable);
   CHECK(state.free_bytes > 0);
-  CHECK_FALSE(runtime::directory_state("/nonexistent").exists);
-  CHECK_FALSE(runtime::directory_state("").exists);
+  CHECK_FALSE(directory_state("/nonexistent").exists);
+  CHECK_FALSE(directory_state("").exists);
 }
 
 }  // namespace

@@ -6,11 +6,11 @@
 #include <map>
 #include <thread>
 
-#include "runtime/compare.hpp"
-#include "runtime/random_fill.hpp"
 #include "runtime/runtime_support.hpp"
 #include "support/paths.hpp"
 #include "support/sanitized.hpp"
+#include "tensors/compare.hpp"
+#include "tensors/random_fill.hpp"
 
 namespace fuse::test {
 namespace {

@@ -4,7 +4,7 @@
 #include <functional>
 #include <random>
 
-#include "ir/print.hpp"
+#include "ir/text/print.hpp"
 #include "runtime/runtime_support.hpp"
 #include "support/sanitized.hpp"
 

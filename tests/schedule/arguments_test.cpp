@@ -1,6 +1,6 @@
 // A kernel is passed what it mentions and nothing else, and never more than a launch takes.
 // SPDX-License-Identifier: Apache-2.0
-#include "pipeline.hpp"
+#include "compile/pipeline/pipeline.hpp"
 #include "schedule/schedule_support.hpp"
 #include "support/sanitized.hpp"
 

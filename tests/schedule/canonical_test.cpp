@@ -1,6 +1,6 @@
 // Equal pieces are found, and nothing that a kernel depends on is overlooked.
 // SPDX-License-Identifier: Apache-2.0
-#include "schedule/canonical.hpp"
+#include "schedule/segments/canonical.hpp"
 
 #include <functional>
 #include <set>
@@ -23,7 +23,7 @@ struct Forms {
   explicit Forms(const Graph& from)
       : graph(prepared(from)),
         partition(schedule::partition(graph, {.stitch = false})),
-        equal(equal_pieces(graph, partition)) {}
+        equal(equal_pieces(graph, partition.pieces, partition.storage)) {}
   std::size_t pieces() const { return partition.pieces.size(); }
   std::size_t count() const { return equal.first.size(); }
   bool same(std::size_t a, std::size_t b) const {
@@ -193,13 +193,13 @@ TEST_CASE("buffers that are one, what is stored, and updates in place tell piece
   {
     schedule::Partition aliased = forms.partition;
     aliased.storage[inputs[1]] = inputs[0];
-    CHECK(equal_pieces(forms.graph, aliased).first.size() == 2);
+    CHECK(equal_pieces(forms.graph, aliased.pieces, aliased.storage).first.size() == 2);
   }
   {
     schedule::Partition stores = forms.partition;
     schedule::Piece& piece = stores.pieces[1];
     piece.results.insert(piece.results.begin(), piece.nodes[piece.nodes.size() - 2]);
-    CHECK(equal_pieces(forms.graph, stores).first.size() == 2);
+    CHECK(equal_pieces(forms.graph, stores.pieces, stores.storage).first.size() == 2);
   }
   Graph g("caches");
   for (const char* name : {"0", "1"}) {
@@ -219,7 +219,7 @@ TEST_CASE("buffers that are one, what is stored, and updates in place tell piece
     CHECK(updates.equal.forms[unread].inputs.size() == 2);  // the row and where it goes, not the old contents
   }
   updates.partition.pieces[1].phases[0].in_place = false;
-  CHECK(equal_pieces(updates.graph, updates.partition).first.size() == 2);
+  CHECK(equal_pieces(updates.graph, updates.partition.pieces, updates.partition.storage).first.size() == 2);
 }
 
 TEST_CASE("a form is found among thousands that differ in one number", "[schedule][canonical]") {

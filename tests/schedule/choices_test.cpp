@@ -1,7 +1,7 @@
 // The default choices for the profiles, and what a target or a piece does not allow.
 // SPDX-License-Identifier: Apache-2.0
+#include "schedule/nest/usual_nests.hpp"
 #include "schedule/schedule_support.hpp"
-#include "schedule/usual_nests.hpp"
 
 using namespace fuse;        // NOLINT
 using namespace fuse::test;  // NOLINT

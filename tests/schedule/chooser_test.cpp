@@ -1,8 +1,8 @@
 // One chooser decides for fusion and for the kernels. SPDX-License-Identifier: Apache-2.0
-#include "schedule/chooser.hpp"
+#include "schedule/choosers/chooser.hpp"
 
-#include "pipeline.hpp"
-#include "schedule/piece_cost.hpp"
+#include "compile/pipeline/pipeline.hpp"
+#include "schedule/choosers/piece_cost.hpp"
 #include "schedule/schedule_support.hpp"
 #include "support/catch.hpp"
 #include "support/stitch_graphs.hpp"

@@ -5,8 +5,8 @@
 #include <fuse/fuse.hpp>
 #include <string>
 
-#include "pipeline.hpp"
-#include "schedule/gemm_decisions.hpp"
+#include "compile/pipeline/pipeline.hpp"
+#include "schedule/decisions/gemm_decisions.hpp"
 #include "support/catch.hpp"
 
 namespace fuse::test {

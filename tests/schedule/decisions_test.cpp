@@ -1,5 +1,5 @@
 // Decisions as a text: written, read back, edited, and refused by line. SPDX-License-Identifier: Apache-2.0
-#include "schedule/decisions.hpp"
+#include "schedule/decisions/decisions.hpp"
 
 #include <fmt/format.h>
 
@@ -7,10 +7,10 @@
 #include "fuzz/random.hpp"
 #include "fuzz/told.hpp"
 #include "kernel/kernel_support.hpp"
-#include "schedule/choices_text.hpp"
 #include "schedule/decisions_support.hpp"
+#include "schedule/nest/choices_text.hpp"
+#include "schedule/nest/usual_nests.hpp"
 #include "schedule/schedule_support.hpp"
-#include "schedule/usual_nests.hpp"
 #include "stitch/stitch_support.hpp"
 #include "support/examples.hpp"
 #include "support/sanitized.hpp"

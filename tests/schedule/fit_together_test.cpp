@@ -5,8 +5,8 @@
 #include <random>
 #include <set>
 
-#include "schedule/residency.hpp"
 #include "support/catch.hpp"
+#include "target/residency.hpp"
 
 namespace fuse::test {
 namespace {

@@ -1,5 +1,5 @@
 // Which algorithm a GEMM runs with, as decisions say. SPDX-License-Identifier: Apache-2.0
-#include "schedule/gemm_decisions.hpp"
+#include "schedule/decisions/gemm_decisions.hpp"
 
 #include <fmt/format.h>
 

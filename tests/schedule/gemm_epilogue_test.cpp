@@ -1,11 +1,11 @@
 // gemm_epilogue: what a GEMM takes over, and what it must not; and the plan of a piece that has one.
 // SPDX-License-Identifier: Apache-2.0
-#include "schedule/gemm_epilogue.hpp"
+#include "schedule/segments/gemm_epilogue.hpp"
 
 #include <functional>
 
-#include "ir/memory_values.hpp"
-#include "schedule/make_plan.hpp"
+#include "compile/pipeline/make_plan.hpp"
+#include "ir/graph/memory_values.hpp"
 #include "schedule/schedule_support.hpp"
 
 using namespace fuse;        // NOLINT

@@ -1,10 +1,9 @@
 // Where a GEMM puts its matrices in place of a step that transposes, and where a step stays, with the reason.
 // SPDX-License-Identifier: Apache-2.0
-#include "schedule/gemm_places.hpp"
-
 #include <functional>
 
-#include "pipeline.hpp"
+#include "compile/pipeline/pipeline.hpp"
+#include "schedule/fusion/gemm_output_layout.hpp"
 #include "schedule/schedule_support.hpp"
 
 namespace fuse::test {

@@ -1,7 +1,6 @@
 // Launch bounds: assumed, and relaxed where more blocks could not run. SPDX-License-Identifier: Apache-2.0
-#include "schedule/launch_bounds.hpp"
-
-#include "schedule/schedule.hpp"
+#include "schedule/mapping/occupancy_target.hpp"
+#include "schedule/mapping/schedule.hpp"
 #include "support/catch.hpp"
 
 using namespace fuse;            // NOLINT

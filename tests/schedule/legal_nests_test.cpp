@@ -1,14 +1,14 @@
 // Nests that a segment can have: the enumeration has all that the rules take, and all that choosers make.
 // SPDX-License-Identifier: Apache-2.0
-#include "schedule/legal_nests.hpp"
+#include "schedule/mapping/legal_nests.hpp"
 
 #include <set>
 
+#include "compile/pipeline/pipeline.hpp"
 #include "fuzz/nest_campaign.hpp"
-#include "pipeline.hpp"
-#include "schedule/nest_rules.hpp"
-#include "schedule/paper_choices.hpp"
-#include "schedule/staged.hpp"
+#include "schedule/choosers/astitch_choices.hpp"
+#include "schedule/mapping/nest_rules.hpp"
+#include "schedule/segments/staged.hpp"
 #include "schedule_support.hpp"
 #include "support/nest_segments.hpp"
 #include "support/sanitized.hpp"

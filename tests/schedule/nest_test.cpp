@@ -1,11 +1,11 @@
 // Nests: what is read off a list of splits, and which lists no kernel can have.
 // SPDX-License-Identifier: Apache-2.0
-#include "schedule/nest.hpp"
+#include "schedule/nest/nest.hpp"
 
 #include <set>
 
-#include "pipeline.hpp"
-#include "schedule/schedule.hpp"
+#include "compile/pipeline/pipeline.hpp"
+#include "schedule/mapping/schedule.hpp"
 #include "schedule_support.hpp"
 
 using namespace fuse;            // NOLINT

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "schedule/residency.hpp"
 #include "support/catch.hpp"
+#include "target/residency.hpp"
 
 #if __has_include(<cuda_occupancy.h>)
 #include <cuda_occupancy.h>

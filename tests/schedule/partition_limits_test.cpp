@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <map>
 
-#include "pipeline.hpp"
+#include "compile/pipeline/pipeline.hpp"
 #include "schedule/schedule_support.hpp"
 #include "support/sanitized.hpp"
 

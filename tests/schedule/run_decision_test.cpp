@@ -1,9 +1,9 @@
 // How the steps of a plan are run, as decisions say: read, checked against the plan, and written again.
 // SPDX-License-Identifier: Apache-2.0
-#include "schedule/run_decision.hpp"
+#include "plan/run_decision.hpp"
 
+#include "plan/step_dependencies.hpp"
 #include "schedule/decisions_support.hpp"
-#include "schedule/step_dependencies.hpp"
 #include "support/branches.hpp"
 
 namespace fuse::test {

@@ -6,12 +6,12 @@
 #include <fuse/fuse.hpp>
 #include <string>
 
-#include "ir/passes/common_subexpressions.hpp"
-#include "ir/passes/dead_code.hpp"
-#include "ir/print.hpp"
-#include "schedule/default_choices.hpp"
-#include "schedule/partition.hpp"
-#include "schedule/schedule.hpp"
+#include "ir/text/print.hpp"
+#include "passes/common_subexpressions.hpp"
+#include "passes/dead_code.hpp"
+#include "schedule/choosers/model_choices.hpp"
+#include "schedule/fusion/partition.hpp"
+#include "schedule/mapping/schedule.hpp"
 #include "support/golden.hpp"
 
 namespace fuse::test {

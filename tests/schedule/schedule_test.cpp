@@ -1,7 +1,7 @@
 // One golden for each usual nest, static and symbolic; index types at the exact limit; the target's limits.
 // SPDX-License-Identifier: Apache-2.0
+#include "schedule/nest/usual_nests.hpp"
 #include "schedule/schedule_support.hpp"
-#include "schedule/usual_nests.hpp"
 
 using namespace fuse;        // NOLINT
 using namespace fuse::test;  // NOLINT

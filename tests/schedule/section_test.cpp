@@ -1,12 +1,12 @@
 // What launches pass on to each other: the sections of a phase. SPDX-License-Identifier: Apache-2.0
-#include "schedule/section.hpp"
+#include "schedule/mapping/section.hpp"
 
 #include <string>
 #include <vector>
 
+#include "schedule/nest/usual_nests.hpp"
 #include "schedule/schedule_support.hpp"
-#include "schedule/staged.hpp"
-#include "schedule/usual_nests.hpp"
+#include "schedule/segments/staged.hpp"
 
 using namespace fuse;        // NOLINT
 using namespace fuse::test;  // NOLINT

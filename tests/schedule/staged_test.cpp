@@ -1,9 +1,9 @@
 // Reductions over columns that blocks which share the rows make. SPDX-License-Identifier: Apache-2.0
-#include "schedule/staged.hpp"
+#include "schedule/segments/staged.hpp"
 
-#include "schedule/chooser.hpp"
+#include "schedule/choosers/chooser.hpp"
+#include "schedule/nest/usual_nests.hpp"
 #include "schedule/schedule_support.hpp"
-#include "schedule/usual_nests.hpp"
 
 using namespace fuse;        // NOLINT
 using namespace fuse::test;  // NOLINT

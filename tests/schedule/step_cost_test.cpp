@@ -1,8 +1,8 @@
 // What the cost model says of one step. SPDX-License-Identifier: Apache-2.0
-#include "schedule/step_cost.hpp"
+#include "target/step_cost.hpp"
 
-#include "schedule/target.hpp"
 #include "support/catch.hpp"
+#include "target/target.hpp"
 
 using namespace fuse;  // NOLINT
 using schedule::gemm_cost;

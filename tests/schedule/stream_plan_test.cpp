@@ -1,7 +1,7 @@
 // Steps on streams: dependencies are kept whatever the device does, branches overlap where there is room, and
 // kernels that wait for their own blocks are never beside each other without a place for all.
 // SPDX-License-Identifier: Apache-2.0
-#include "schedule/stream_plan.hpp"
+#include "plan/stream_plan.hpp"
 
 #include <algorithm>
 #include <random>

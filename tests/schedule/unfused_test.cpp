@@ -1,12 +1,11 @@
 // Why values are stored between kernels: each reason code arises, and what it says holds: putting the two
 // groups together all the same is rejected by the verifier, or costs more in the model.
 // SPDX-License-Identifier: Apache-2.0
-#include "schedule/unfused.hpp"
-
 #include <algorithm>
 #include <fuse/functions.hpp>
 
-#include "schedule/parallel_stitch.hpp"
+#include "schedule/fusion/fusion_report.hpp"
+#include "schedule/groups/parallel_stitch.hpp"
 #include "schedule/schedule_support.hpp"
 
 using namespace fuse;        // NOLINT

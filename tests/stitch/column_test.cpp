@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "schedule/nest/usual_nests.hpp"
 #include "schedule/schedule_support.hpp"
-#include "schedule/usual_nests.hpp"
 #include "stitch/stitch_support.hpp"
 #include "support/stitch_graphs.hpp"
 

@@ -6,8 +6,8 @@
 #include <limits>
 
 #include "kernel/kernel_support.hpp"
-#include "schedule/online_sums.hpp"
-#include "schedule/usual_nests.hpp"
+#include "schedule/nest/usual_nests.hpp"
+#include "schedule/segments/online_softmax.hpp"
 #include "stitch/rows_of_any_length.hpp"
 #include "stitch/stitch_support.hpp"
 #include "support/devices.hpp"

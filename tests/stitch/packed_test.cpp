@@ -1,8 +1,8 @@
 // Rows whose elements threads hold as they were loaded, two of 16 bits in a register.
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel/kernel_support.hpp"
+#include "schedule/nest/usual_nests.hpp"
 #include "schedule/schedule_support.hpp"
-#include "schedule/usual_nests.hpp"
 #include "stitch/rows_of_any_length.hpp"
 
 using namespace fuse;        // NOLINT

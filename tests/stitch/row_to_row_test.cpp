@@ -1,6 +1,6 @@
 // Blocks that take rows in turns: threads load the next row while they work on one, and keep what is the same
 // in each row. SPDX-License-Identifier: Apache-2.0
-#include "schedule/row_to_row.hpp"
+#include "schedule/mapping/row_to_row.hpp"
 
 #include "schedule/schedule_support.hpp"
 #include "stitch/rows_of_any_length.hpp"

@@ -4,9 +4,9 @@
 #include <functional>
 #include <random>
 
+#include "schedule/fusion/fusion_report.hpp"
+#include "schedule/nest/usual_nests.hpp"
 #include "schedule/schedule_support.hpp"
-#include "schedule/unfused.hpp"
-#include "schedule/usual_nests.hpp"
 #include "support/catch.hpp"
 #include "support/sanitized.hpp"
 #include "support/stitch_graphs.hpp"

@@ -1,9 +1,9 @@
 // Rows of any length whose elements shared memory holds from pass to pass.
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel/kernel_support.hpp"
+#include "schedule/nest/usual_nests.hpp"
 #include "schedule/schedule_support.hpp"
-#include "schedule/usual_nests.hpp"
-#include "schedule/vector_width.hpp"
+#include "schedule/segments/vector_width.hpp"
 #include "stitch/rows_of_any_length.hpp"
 
 using namespace fuse;        // NOLINT

@@ -3,8 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "schedule/nest/usual_nests.hpp"
 #include "schedule/schedule_support.hpp"
-#include "schedule/usual_nests.hpp"
 #include "stitch/rows_of_any_length.hpp"
 
 using namespace fuse;        // NOLINT

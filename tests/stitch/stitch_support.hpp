@@ -1,8 +1,8 @@
 // What the tests of stitched kernels share. SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "pipeline.hpp"
-#include "runtime/compile/traffic.hpp"
+#include "compile/pipeline/pipeline.hpp"
+#include "compile/traffic.hpp"
 #include "support/catch.hpp"
 #include "support/counted_run.hpp"
 

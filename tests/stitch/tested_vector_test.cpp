@@ -1,7 +1,7 @@
 // Rows of a length that is known late: kernels test whether vectors divide it, and walk one element at a time
 // where they do not. SPDX-License-Identifier: Apache-2.0
-#include "schedule/usual_nests.hpp"
-#include "schedule/vector_width.hpp"
+#include "schedule/nest/usual_nests.hpp"
+#include "schedule/segments/vector_width.hpp"
 #include "stitch/rows_of_any_length.hpp"
 
 using namespace fuse;        // NOLINT

@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fuzz/execute.hpp"
 #include "kernel/kernel_support.hpp"
-#include "schedule/schemes.hpp"
-#include "schedule/transposed.hpp"
-#include "schedule/usual_nests.hpp"
+#include "schedule/mapping/schemes.hpp"
+#include "schedule/nest/usual_nests.hpp"
+#include "schedule/segments/transposed.hpp"
 #include "stitch/stitch_support.hpp"
 #include "support/stitch_cases.hpp"
 

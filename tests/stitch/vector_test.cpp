@@ -3,11 +3,11 @@
 #include <utility>
 #include <vector>
 
-#include "pipeline.hpp"
-#include "runtime/compile/traffic.hpp"
+#include "compile/pipeline/pipeline.hpp"
+#include "compile/traffic.hpp"
+#include "schedule/nest/usual_nests.hpp"
 #include "schedule/schedule_support.hpp"
-#include "schedule/usual_nests.hpp"
-#include "schedule/vector_width.hpp"
+#include "schedule/segments/vector_width.hpp"
 #include "support/catch.hpp"
 #include "support/counted_run.hpp"
 #include "support/stitch_cases.hpp"

@@ -3,7 +3,7 @@
 #include <cstdlib>
 #include <new>
 
-#include "runtime/contract.hpp"
+#include "runtime/device/hot_path_check.hpp"
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // they have their own
 void* operator new(std::size_t bytes) {

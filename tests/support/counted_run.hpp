@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "runtime/backend.hpp"
-#include "runtime/random_fill.hpp"
+#include "runtime/device/backend.hpp"
+#include "tensors/random_fill.hpp"
 
 namespace fuse::test {
 

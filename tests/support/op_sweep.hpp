@@ -10,15 +10,15 @@
 #include <string>
 #include <vector>
 
-#include "ir/builder.hpp"
-#include "runtime/compare.hpp"
-#include "runtime/host_tensor.hpp"
-#include "runtime/random_fill.hpp"
-#include "runtime/reference/error_bound.hpp"
-#include "runtime/reference/evaluate.hpp"
+#include "eval/bounds/error_bound.hpp"
+#include "eval/evaluate.hpp"
+#include "ir/builder/builder.hpp"
 #include "support/catch.hpp"
 #include "support/devices.hpp"
 #include "support/sanitized.hpp"
+#include "tensors/compare.hpp"
+#include "tensors/host_tensor.hpp"
+#include "tensors/random_fill.hpp"
 
 namespace fuse::test {
 

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "runtime/compare.hpp"
 #include "support/catch.hpp"
+#include "tensors/compare.hpp"
 
 namespace fuse::test {
 

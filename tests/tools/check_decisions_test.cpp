@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "fusec/check.hpp"
-#include "runtime/random_fill.hpp"
 #include "support/catch.hpp"
+#include "tensors/random_fill.hpp"
 
 namespace fuse {
 namespace {

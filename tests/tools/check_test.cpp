@@ -5,10 +5,10 @@
 #include <fuse/fuse.hpp>
 #include <string>
 
-#include "runtime/random_fill.hpp"
-#include "runtime/reference/error_bound.hpp"
-#include "runtime/reference/evaluate.hpp"
+#include "eval/bounds/error_bound.hpp"
+#include "eval/evaluate.hpp"
 #include "support/catch.hpp"
+#include "tensors/random_fill.hpp"
 
 namespace fuse {
 namespace {

@@ -26,7 +26,7 @@ check_libraries() {  # FILE: it needs libc only, of an old enough version, and h
 }
 
 rm -rf "$dist"
-mkdir -p "$dist"/{bin,lib/fake,examples,tests,docs,src/ir/passes}
+mkdir -p "$dist"/{bin,lib/fake,examples,tests,docs,src/passes/rewrite}
 install -m 755 "$build/bin/fuse" "$dist/bin/fuse"
 while read -r program; do
   ln -s fuse "$dist/bin/$program"
@@ -52,7 +52,8 @@ if [[ -d tests/fuzz/corpus ]]; then
   mkdir "$dist/tests/fuzz"
   cp -r tests/fuzz/corpus "$dist/tests/fuzz"
 fi
-cp src/ir/passes/*.hpp "$dist/src/ir/passes"
+cp src/passes/*.hpp "$dist/src/passes"
+cp src/passes/rewrite/*.hpp "$dist/src/passes/rewrite"
 cp LICENSE THIRD_PARTY_NOTICES* "$dist"
 cp docs/bundle.md "$dist/README.md"
 install -m 755 tools/bundle/check tools/bundle/first "$dist"

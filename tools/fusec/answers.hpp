@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "runtime/reference/reference_tensor.hpp"
+#include "eval/bounds/reference_tensor.hpp"
 
 namespace fuse::fusec {
 

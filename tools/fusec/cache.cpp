@@ -2,10 +2,10 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
+#include "base/quoting.hpp"
 #include "commands.hpp"
 #include "common.hpp"
-#include "ir/words.hpp"
-#include "runtime/compile/disk_cache.hpp"
+#include "compile/cache/disk_cache.hpp"
 
 namespace fuse::fusec {
 namespace {
@@ -27,8 +27,8 @@ int list(const DiskCache& cache) {
     rows.push_back({entry.name.substr(0, 16), std::to_string(entry.bytes), age_of(entry.used),
                     entry.damage.empty() ? entry.title : "damaged"});
   }
-  print_line(fmt::format("{}: {}, {} bytes", cache.directory(),
-                         ir::counted(rows.size() - 1, "entry", "entries"), bytes));
+  print_line(fmt::format("{}: {}, {} bytes", cache.directory(), counted(rows.size() - 1, "entry", "entries"),
+                         bytes));
   if (rows.size() > 1) print_line(table(rows));
   return 0;
 }
@@ -43,8 +43,8 @@ int verify(const DiskCache& cache) {
     ++damaged;
     print_line(fmt::format("{}: {}", entry.name, entry.damage));
   }
-  print_line(fmt::format("{}: {} whole, {} damaged", cache.directory(),
-                         ir::counted(whole, "entry", "entries"), damaged));
+  print_line(fmt::format("{}: {} whole, {} damaged", cache.directory(), counted(whole, "entry", "entries"),
+                         damaged));
   return damaged == 0 ? 0 : 1;
 }
 
@@ -63,7 +63,7 @@ int execute(const CacheOptions& options) {
       return verify(cache);
     case CacheOptions::Action::clear:
       print_line(
-          fmt::format("{}: {} removed", cache.directory(), ir::counted(cache.clear(), "entry", "entries")));
+          fmt::format("{}: {} removed", cache.directory(), counted(cache.clear(), "entry", "entries")));
   }
   return 0;
 }

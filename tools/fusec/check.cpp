@@ -9,8 +9,8 @@
 #include <limits>
 #include <utility>
 
-#include "runtime/compare.hpp"
-#include "runtime/reference/error_bound.hpp"
+#include "eval/bounds/error_bound.hpp"
+#include "tensors/compare.hpp"
 #include "usual_errors.hpp"
 
 namespace fuse::fusec {

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "answers.hpp"
-#include "ir/graph.hpp"
-#include "runtime/host_tensor.hpp"
-#include "runtime/reference/evaluate.hpp"
+#include "eval/evaluate.hpp"
+#include "ir/graph/ir_graph.hpp"
+#include "tensors/host_tensor.hpp"
 
 namespace fuse::fusec {
 

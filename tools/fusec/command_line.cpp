@@ -15,11 +15,12 @@
 #include <string>
 #include <vector>
 
+#include "base/quoting.hpp"
+#include "base/suggest.hpp"
 #include "commands.hpp"
 #include "common.hpp"
-#include "ir/nearest.hpp"
-#include "runtime/host_tensor.hpp"
-#include "schedule/target.hpp"
+#include "target/target.hpp"
+#include "tensors/host_tensor.hpp"
 
 namespace fuse::fusec {
 namespace {
@@ -355,19 +356,18 @@ void add_doctor(CLI::App& app, Action& action) {
     for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
   }
   if (word.starts_with('-')) {
-    const std::string near = ir::did_you_mean(names, word.substr(0, word.find('=')));
-    user_error(ErrorCode::unknown_name, fmt::format("{} has no option {}", command, runtime::in_quotes(word)),
+    const std::string near = did_you_mean(names, word.substr(0, word.find('=')));
+    user_error(ErrorCode::unknown_name, fmt::format("{} has no option {}", command, in_quotes(word)),
                near.empty() ? command + " --help" : near);
   }
   if (!chosen.empty()) {
     user_error(ErrorCode::invalid_argument,
-               fmt::format("{} takes no argument {} there", command, runtime::in_quotes(word)),
-               command + " --help");
+               fmt::format("{} takes no argument {} there", command, in_quotes(word)), command + " --help");
   }
   names.clear();
   for (const CLI::App* each : app.get_subcommands(nullptr)) names.push_back(each->get_name());
-  const std::string near = ir::did_you_mean(names, word);
-  user_error(ErrorCode::unknown_name, fmt::format("fusec has no command {}", runtime::in_quotes(word)),
+  const std::string near = did_you_mean(names, word);
+  user_error(ErrorCode::unknown_name, fmt::format("fusec has no command {}", in_quotes(word)),
              near.empty() ? "fusec --help" : near);
 }
 

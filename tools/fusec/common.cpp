@@ -15,11 +15,12 @@
 #include <utility>
 
 #include "analysis/facts.hpp"
-#include "pipeline.hpp"
-#include "runtime/binding.hpp"
-#include "runtime/compile/signature_of.hpp"
-#include "runtime/host_tensor.hpp"
-#include "runtime/mapped_file.hpp"
+#include "base/quoting.hpp"
+#include "compile/pipeline/pipeline.hpp"
+#include "compile/signature_of.hpp"
+#include "os/mapped_file.hpp"
+#include "runtime/execute/binding.hpp"
+#include "tensors/host_tensor.hpp"
 
 namespace fuse::fusec {
 void user_error(ErrorCode code, std::string message, std::string hint) {
@@ -36,7 +37,7 @@ Graph load_graph(const std::string& file) {
 }
 
 std::string read_text(const std::string& file) {
-  const runtime::InputFile in(file);
+  const InputFile in(file);
   std::string text(in.size(), '\0');
   in.read(0, std::as_writable_bytes(std::span(text)));
   return text;
@@ -45,8 +46,7 @@ std::string read_text(const std::string& file) {
 std::pair<std::string, std::string> split_assignment(std::string_view option, const std::string& text) {
   const std::size_t at = text.find('=');
   if (at == std::string::npos || at == 0 || at + 1 == text.size()) {
-    user_error(ErrorCode::invalid_argument,
-               fmt::format("{} {} is not NAME=VALUE", option, runtime::in_quotes(text)));
+    user_error(ErrorCode::invalid_argument, fmt::format("{} {} is not NAME=VALUE", option, in_quotes(text)));
   }
   return {text.substr(0, at), text.substr(at + 1)};
 }
@@ -60,11 +60,10 @@ DimValues resolve_dims(const ir::Graph& graph, const std::vector<std::string>& g
     const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
     if (error != std::errc() || end != digits.data() + digits.size()) {
       user_error(ErrorCode::invalid_argument,
-                 fmt::format("--dim {}: {} is not an integer", runtime::in_quotes(text),
-                             runtime::in_quotes(digits)));
+                 fmt::format("--dim {}: {} is not an integer", in_quotes(text), in_quotes(digits)));
     }
     if (!values.emplace(name, value).second) {
-      user_error(ErrorCode::duplicate_name, fmt::format("--dim gives {} twice", runtime::in_quotes(name)));
+      user_error(ErrorCode::duplicate_name, fmt::format("--dim gives {} twice", in_quotes(name)));
     }
   }
   values.insert(inferred.begin(), inferred.end());
@@ -151,7 +150,7 @@ namespace {
 
 [[noreturn]] void refuse_path(std::string_view option, const std::string& path, std::string_view why,
                               std::string hint = {}) {
-  user_error(ErrorCode::io, fmt::format("{} {}: {}", option, runtime::in_quotes(path), why), std::move(hint));
+  user_error(ErrorCode::io, fmt::format("{} {}: {}", option, in_quotes(path), why), std::move(hint));
 }
 
 void refuse_dash(std::string_view option, const std::string& path) {
@@ -212,7 +211,7 @@ void write_file(const std::string& directory, const std::string& name, std::span
 
 void write_file(const std::string& file, std::span<const char> content) {
   const std::array<std::span<const std::byte>, 1> pieces = {std::as_bytes(content)};
-  runtime::write_file_atomically(file, pieces);
+  write_file_atomically(file, pieces);
 }
 
 void print_line(const std::string& line) { fmt::print("{}\n", line); }

@@ -11,9 +11,9 @@
 #include <utility>
 #include <vector>
 
-#include "codegen_cuda/source.hpp"
-#include "ir/graph.hpp"
-#include "pipeline.hpp"
+#include "compile/pipeline/pipeline.hpp"
+#include "ir/graph/ir_graph.hpp"
+#include "plan/source.hpp"
 
 namespace fuse::fusec {
 

@@ -7,9 +7,9 @@
 
 #include "commands.hpp"
 #include "common.hpp"
-#include "pipeline.hpp"
-#include "runtime/binding.hpp"
-#include "runtime/compile/signature_of.hpp"
+#include "compile/pipeline/pipeline.hpp"
+#include "compile/signature_of.hpp"
+#include "runtime/execute/binding.hpp"
 
 namespace fuse::fusec {
 

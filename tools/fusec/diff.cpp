@@ -5,9 +5,9 @@
 #include <fstream>
 #include <sstream>
 
+#include "base/quoting.hpp"
 #include "commands.hpp"
 #include "compiled_graph.hpp"
-#include "ir/words.hpp"
 #include "runtime/saved/container.hpp"
 #include "runtime/saved/plan_file.hpp"
 
@@ -92,7 +92,7 @@ int execute(const DiffOptions& options) {
     ++(what == '-' ? gone : come);
     text += fmt::format("{} {}\n", what, *line);
   }
-  fmt::print("{}{} gone, {} come, of {} and {}\n", text, ir::counted(gone, "line"), come, a.size(), b.size());
+  fmt::print("{}{} gone, {} come, of {} and {}\n", text, counted(gone, "line"), come, a.size(), b.size());
   return gone + come == 0 ? 0 : 1;
 }
 

@@ -1,11 +1,11 @@
 // fusec doctor: what fuse finds on this machine, and what is wrong. SPDX-License-Identifier: Apache-2.0
-#include "runtime/compile/doctor.hpp"
+#include "compile/toolchains/doctor.hpp"
 
 #include <fmt/format.h>
 
 #include "commands.hpp"
 #include "json.hpp"
-#include "runtime/environment.hpp"
+#include "os/environment.hpp"
 
 namespace fuse::fusec {
 namespace {
@@ -19,7 +19,7 @@ std::string archs_text(const std::vector<int>& archs) {
 }
 
 std::string state_text(const runtime::DirectoryFinding& directory) {
-  const runtime::DirectoryState& s = directory.state;
+  const DirectoryState& s = directory.state;
   if (!s.exists) return "does not exist";
   std::string text = s.read_only ? "read-only" : s.writable ? "writable" : "not writable";
   if (!s.executable) text += ", noexec";
@@ -58,9 +58,9 @@ std::string doctor_text(const Diagnosis& d) {
     text += fmt::format("  {}{}; {}\n", directory.use, at, directory.note);
   }
   text += "\nenvironment\n";
-  for (const runtime::Variable variable : runtime::all_variables()) {
-    const std::string value = runtime::value_of(variable);
-    text += fmt::format("  {}{}\n", runtime::name_of(variable), value.empty() ? " is not set" : "=" + value);
+  for (const Variable variable : all_variables()) {
+    const std::string value = value_of(variable);
+    text += fmt::format("  {}{}\n", name_of(variable), value.empty() ? " is not set" : "=" + value);
   }
   text += d.problems.empty() ? "\nno problems\n" : "\nproblems\n";
   for (const runtime::Problem& problem : d.problems) {
@@ -73,8 +73,8 @@ std::string doctor_text(const Diagnosis& d) {
 
 Json environment() {
   Json json = Json::object();
-  for (const runtime::Variable variable : runtime::all_variables()) {
-    json[std::string(runtime::name_of(variable))] = runtime::value_of(variable);
+  for (const Variable variable : all_variables()) {
+    json[std::string(name_of(variable))] = value_of(variable);
   }
   return json;
 }

@@ -6,14 +6,14 @@
 #include <cstdio>
 #include <optional>
 
+#include "base/quoting.hpp"
 #include "commands.hpp"
 #include "compiled_graph.hpp"
-#include "ir/words.hpp"
 #include "progress.hpp"
-#include "runtime/host_tensor.hpp"
+#include "tensors/host_tensor.hpp"
 #if FUSE_COMPILER_HAS_CUDA
-#include "runtime/compile/custom_kernels.hpp"
-#include "runtime/compile/nvrtc.hpp"
+#include "compile/custom_kernels.hpp"
+#include "compile/toolchains/nvrtc.hpp"
 #endif
 
 namespace fuse::fusec {
@@ -24,8 +24,7 @@ int parse_arch(const std::string& text) {
   const std::string_view digits = std::string_view(text).substr(text.starts_with("sm_") ? 3 : 0);
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), arch);
   if (error == std::errc() && end == digits.data() + digits.size() && arch > 0) return arch;
-  user_error(ErrorCode::unknown_arch, fmt::format("--arch {} is no arch", runtime::in_quotes(text)),
-             "as in sm_90");
+  user_error(ErrorCode::unknown_arch, fmt::format("--arch {} is no arch", in_quotes(text)), "as in sm_90");
 }
 
 #if FUSE_COMPILER_HAS_CUDA
@@ -90,8 +89,7 @@ int execute(const EmitOptions& options) {
   }
   std::optional<Cubin> cubin;
   if (options.cubin) {
-    Progress progress(
-        fmt::format("compiling {} for sm_{}", ir::counted(source.kernels.size(), "kernel"), arch));
+    Progress progress(fmt::format("compiling {} for sm_{}", counted(source.kernels.size(), "kernel"), arch));
     cubin = make_cubin(compiled.stages, arch);
   }
   // Both are written once both are there.

@@ -6,7 +6,7 @@
 
 #include "commands.hpp"
 #include "compiled_graph.hpp"
-#include "schedule/unfused.hpp"
+#include "schedule/fusion/fusion_report.hpp"
 
 namespace fuse::fusec {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "ir/graph.hpp"
+#include "ir/graph/ir_graph.hpp"
 
 namespace fuse::fusec {
 

@@ -7,13 +7,14 @@
 #include <cmath>
 #include <map>
 
+#include "base/quoting.hpp"
+#include "base/suggest.hpp"
 #include "common.hpp"
+#include "compile/signature_of.hpp"
 #include "input_wishes.hpp"
-#include "ir/nearest.hpp"
-#include "runtime/binding.hpp"
-#include "runtime/compile/signature_of.hpp"
-#include "runtime/npy.hpp"
-#include "runtime/random_fill.hpp"
+#include "runtime/execute/binding.hpp"
+#include "tensors/npy.hpp"
+#include "tensors/random_fill.hpp"
 
 namespace fuse::fusec {
 namespace {
@@ -33,11 +34,11 @@ std::map<std::string, std::string> files_by_name(const ir::Graph& graph,
     auto [name, path] = split_assignment("--input", text);
     if (std::find(names.begin(), names.end(), name) == names.end()) {
       user_error(ErrorCode::unknown_name,
-                 fmt::format("graph '{}' has no input or parameter {}", graph.name, runtime::in_quotes(name)),
-                 ir::nearest_names(names, name));
+                 fmt::format("graph '{}' has no input or parameter {}", graph.name, in_quotes(name)),
+                 nearest_names(names, name));
     }
     if (!result.emplace(name, std::move(path)).second) {
-      user_error(ErrorCode::duplicate_name, fmt::format("--input gives {} twice", runtime::in_quotes(name)));
+      user_error(ErrorCode::duplicate_name, fmt::format("--input gives {} twice", in_quotes(name)));
     }
   }
   return result;

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "ir/graph.hpp"
-#include "runtime/reference/evaluate.hpp"
+#include "eval/evaluate.hpp"
+#include "ir/graph/ir_graph.hpp"
 
 namespace fuse::fusec {
 

@@ -9,10 +9,10 @@
 #include "commands.hpp"
 #include "compiled_graph.hpp"
 #include "progress.hpp"
-#include "schedule/canonical.hpp"
-#include "schedule/legal_nests.hpp"
-#include "schedule/piece_cost.hpp"
-#include "schedule/vector_width.hpp"
+#include "schedule/choosers/piece_cost.hpp"
+#include "schedule/mapping/legal_nests.hpp"
+#include "schedule/segments/canonical.hpp"
+#include "schedule/segments/vector_width.hpp"
 
 namespace fuse::fusec {
 namespace {
@@ -71,7 +71,8 @@ int execute(const NestsOptions& options) {
   Progress progress("planning");
   const CompiledGraph compiled = compile_graph(options.graph);
   const Compiled& stages = compiled.stages;
-  const schedule::EqualPieces equal = schedule::equal_pieces(stages.graph, stages.partition);
+  const schedule::EqualPieces equal =
+      schedule::equal_pieces(stages.graph, stages.partition.pieces, stages.partition.storage);
   const std::size_t pieces = stages.partition.pieces.size();
   if (std::cmp_greater_equal(options.piece, pieces))
     throw Error({.code = ErrorCode::invalid_argument,

@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include "commands.hpp"
-#include "ir/op.hpp"
-#include "runtime/host_tensor.hpp"
+#include "ir/graph/op.hpp"
+#include "tensors/host_tensor.hpp"
 
 namespace fuse::fusec {
 namespace {
@@ -75,7 +75,7 @@ op of 0.5 ulp rounds to nearest, ties to even. Subnormals are kept.
 
 **Error** is the largest distance from the exact result for the operands that the op gets, in units in the last place
 of the result's type; for f64 one ulp more, the oracle's own, where an op is not correctly rounded. u is the unit
-roundoff of the accumulating type and gamma(n) = n u / (1 - n u). `runtime/reference/error_bound.hpp` derives the bounds.
+roundoff of the accumulating type and gamma(n) = n u / (1 - n u). `eval/bounds/error_bound.hpp` derives the bounds.
 
 **NaN.** An arithmetic op with a NaN operand gives NaN unless a note says otherwise; its bits are not specified.
 )";

@@ -67,7 +67,7 @@ std::string plan_text(const CompiledGraph& compiled) {
   const Compiled& stages = compiled.stages;
   std::string text = fmt::format("graph {} for {}, blocks at dims: {}\n\n", compiled.source.name,
                                  compiled.target.name, to_string(compiled.dims));
-  for (const analysis::Guard& guard : stages.guards) text += "guard " + guard.to_string() + '\n';
+  for (const ir::Guard& guard : stages.guards) text += "guard " + guard.to_string() + '\n';
   if (!stages.guards.empty()) text += '\n';
   text += schedule::print(stages.graph, stages.partition) + '\n';
   if (const std::string line = decisions_line(stages); !line.empty()) text += line + '\n';

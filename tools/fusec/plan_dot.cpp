@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "compiled_graph.hpp"
-#include "schedule/shape.hpp"
+#include "schedule/segments/loop_shape.hpp"
 
 namespace fuse::fusec {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "pipeline.hpp"
+#include "compile/pipeline/pipeline.hpp"
 
 namespace fuse::fusec {
 

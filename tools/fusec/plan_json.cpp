@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiled_graph.hpp"
 #include "json.hpp"
-#include "schedule/schemes.hpp"
-#include "schedule/unfused.hpp"
+#include "schedule/fusion/fusion_report.hpp"
+#include "schedule/mapping/schemes.hpp"
 
 namespace fuse::fusec {
 namespace {
@@ -51,7 +51,7 @@ class Describer {
                               {"max", symbol.range.max},
                               {"hint", symbol.range.hint}});
     }
-    for (const analysis::Guard& guard : stages_.guards) {
+    for (const ir::Guard& guard : stages_.guards) {
       json["guards"].push_back({{"guard", guard.relation.to_string()},
                                 {"needed_by", guard.needed_by},
                                 {"location", to_string(guard.location)}});

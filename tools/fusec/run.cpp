@@ -8,18 +8,18 @@
 #include <limits>
 #include <map>
 
+#include "base/quoting.hpp"
 #include "check.hpp"
 #include "commands.hpp"
 #include "common.hpp"
+#include "eval/evaluate.hpp"
 #include "inputs.hpp"
-#include "ir/words.hpp"
 #include "progress.hpp"
 #include "repro.hpp"
-#include "runtime/backend.hpp"
-#include "runtime/npy.hpp"
+#include "runtime/device/backend.hpp"
 #include "runtime/prepare/recorded_run.hpp"
-#include "runtime/reference/evaluate.hpp"
-#include "schedule/gemm_decisions.hpp"
+#include "schedule/decisions/gemm_decisions.hpp"
+#include "tensors/npy.hpp"
 #include "trace.hpp"
 
 namespace fuse::fusec {
@@ -174,8 +174,8 @@ void write_trace(const std::string& file, const Session& session, Progress& prog
   if (std::optional<Profile> measured = session.measured()) profiles.push_back(*std::move(measured));
   write_file(file, chrome_trace(profiles));
   progress.print(fmt::format("trace    {}: {} on {}, {:.1f} us by the {}", file,
-                             ir::counted(profiles[0].steps.size(), "step"),
-                             ir::counted(static_cast<std::size_t>(session.prepared().streams()), "stream"),
+                             counted(profiles[0].steps.size(), "step"),
+                             counted(static_cast<std::size_t>(session.prepared().streams()), "stream"),
                              profiles[0].seconds * 1e6, profiles[0].clock));
 }
 
@@ -263,7 +263,7 @@ int execute(const RunOptions& given) {
   const auto middle = seconds.begin() + static_cast<std::ptrdiff_t>(seconds.size() / 2);
   std::nth_element(seconds.begin(), middle, seconds.end());
   progress.print(fmt::format("kernels  {} launched, {}", session.prepared().launches(),
-                             ir::counted(static_cast<std::size_t>(session.prepared().gemms()), "GEMM")));
+                             counted(static_cast<std::size_t>(session.prepared().gemms()), "GEMM")));
   if (const std::string note = session.workspace().mode_note(); !note.empty())
     progress.print(fmt::format("mode     {}: {}", to_string(session.workspace().mode()), note));
   progress.print(fmt::format(

@@ -6,11 +6,11 @@
 
 #include "commands.hpp"
 #include "common.hpp"
+#include "compile/pipeline/pipeline.hpp"
+#include "compile/traffic.hpp"
 #include "inputs.hpp"
 #include "json.hpp"
-#include "pipeline.hpp"
 #include "progress.hpp"
-#include "runtime/compile/traffic.hpp"
 
 namespace fuse::fusec {
 namespace {

@@ -5,9 +5,9 @@
 
 #include <utility>
 
-#include "ir/kept_values.hpp"
-#include "runtime/compile/compile.hpp"
-#include "runtime/reference/evaluate.hpp"
+#include "compile/compile.hpp"
+#include "eval/evaluate.hpp"
+#include "ir/graph/kept_values.hpp"
 
 namespace fuse::fusec {
 

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "check.hpp"
+#include "compile/pipeline/pipeline.hpp"
 #include "inputs.hpp"
-#include "pipeline.hpp"
 
 namespace fuse::fusec {
 

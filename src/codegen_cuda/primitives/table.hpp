@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "codegen_cuda/primitives.hpp"
+#include "codegen_cuda/primitives/primitives.hpp"
 
 namespace fuse::codegen {
 

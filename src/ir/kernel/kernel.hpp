@@ -12,7 +12,7 @@
 #include <variant>
 #include <vector>
 
-#include "ir/op.hpp"
+#include "ir/graph/op.hpp"
 
 namespace fuse::kernel {
 

@@ -7,8 +7,8 @@
 #include <memory>
 #include <string>
 
-#include "runtime/backend.hpp"
 #include "runtime/cuda/driver.hpp"
+#include "runtime/device/backend.hpp"
 
 #define FUSE_CUBLASLT_FUNCTIONS(F)        \
   F(cublasLtCreate)                       \

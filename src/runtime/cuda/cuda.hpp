@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "runtime/backend.hpp"
+#include "runtime/device/backend.hpp"
 
 namespace fuse::runtime {
 

@@ -8,11 +8,11 @@
 #include <string>
 #include <vector>
 
-#include "runtime/backend.hpp"
 #include "runtime/cuda/cublaslt.hpp"
 #include "runtime/cuda/cuda.hpp"
 #include "runtime/cuda/driver.hpp"
-#include "runtime/work_graph.hpp"
+#include "runtime/device/backend.hpp"
+#include "runtime/device/device_graph.hpp"
 
 namespace fuse::runtime {
 

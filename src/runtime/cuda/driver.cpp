@@ -9,8 +9,8 @@
 #include <atomic>
 #include <utility>
 
+#include "base/formatted_status.hpp"
 #include "runtime/cuda/largest_cluster.hpp"
-#include "runtime/formatted_status.hpp"
 
 namespace fuse::runtime {
 namespace {
@@ -190,8 +190,8 @@ Status Driver::failure(const char* call, CUresult result, std::string_view detai
   }
   if (p_cuGetErrorString(result, &text) != CUDA_SUCCESS || !text) text = "unknown to this driver";
   const ErrorCode code = result == CUDA_ERROR_OUT_OF_MEMORY ? ErrorCode::out_of_memory : ErrorCode::driver;
-  return runtime::status(code, "{}: {} ({}): {}{}{}", call, name, static_cast<int>(result), text,
-                         detail.empty() ? "" : ": ", detail);
+  return fuse::status(code, "{}: {} ({}): {}{}{}", call, name, static_cast<int>(result), text,
+                      detail.empty() ? "" : ": ", detail);
 }
 
 namespace {
@@ -277,10 +277,10 @@ Status CudaContext::after_death() const noexcept {
   const CUresult by = dead_.load(std::memory_order_relaxed);
   const char* name = nullptr;
   if (driver_->p_cuGetErrorName(by, &name) != CUDA_SUCCESS || !name) name = "CUDA error";
-  return runtime::status(ErrorCode::driver,
-                         "the GPU's context ended by {} ({}) of earlier work: nothing runs in this process "
-                         "any more (FUSE_SYNC=1 names the step)",
-                         name, static_cast<int>(by));
+  return fuse::status(ErrorCode::driver,
+                      "the GPU's context ended by {} ({}) of earlier work: nothing runs in this process "
+                      "any more (FUSE_SYNC=1 names the step)",
+                      name, static_cast<int>(by));
 }
 
 Status CudaContext::enter() const noexcept {

@@ -11,10 +11,10 @@
 #include <string_view>
 #include <vector>
 
-#include "codegen_cuda/source.hpp"
+#include "os/shared_library.hpp"
+#include "plan/source.hpp"
 #include "runtime/cuda/cuda.hpp"
-#include "runtime/library.hpp"
-#include "schedule/target.hpp"
+#include "target/target.hpp"
 
 // cuda.h maps each name to the version that its prototype describes (cuMemAlloc to cuMemAlloc_v2): both the
 // type and the symbol looked up follow from that macro, so they cannot disagree. Nothing newer than

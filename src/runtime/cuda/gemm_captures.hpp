@@ -6,7 +6,7 @@
 #include <cstddef>
 
 #include "runtime/cuda/driver.hpp"
-#include "runtime/work_graph.hpp"
+#include "runtime/device/device_graph.hpp"
 
 namespace fuse::runtime {
 

@@ -8,7 +8,7 @@
 #include <memory>
 #include <string>
 
-#include "runtime/backend.hpp"
+#include "runtime/device/backend.hpp"
 
 namespace fuse::runtime {
 

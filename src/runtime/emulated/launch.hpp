@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
+#include "runtime/emulated/access_fault.hpp"
 #include "runtime/emulated/cells.hpp"
-#include "runtime/emulated/fault.hpp"
-#include "runtime/emulated/module.hpp"
+#include "runtime/emulated/emulated_module.hpp"
 
 namespace fuse::runtime::emulated {
 

@@ -6,11 +6,11 @@
 #include <fuse/device.hpp>
 #include <span>
 
+#include "runtime/emulated/helper_threads.hpp"
 #include "runtime/emulated/launch.hpp"
 #include "runtime/emulated/lender.hpp"
-#include "runtime/emulated/places.hpp"
-#include "runtime/emulated/pool.hpp"
 #include "runtime/emulated/runner.hpp"
+#include "runtime/emulated/sm_slots.hpp"
 
 namespace fuse::runtime::emulated {
 

@@ -2,8 +2,8 @@
 // stream waits for. SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "runtime/executable_impl.hpp"
-#include "schedule/stream_plan.hpp"
+#include "plan/stream_plan.hpp"
+#include "runtime/execute/executable_impl.hpp"
 
 namespace fuse::runtime {
 

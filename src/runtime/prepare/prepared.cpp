@@ -6,16 +6,17 @@
 #include <span>
 #include <utility>
 
-#include "runtime/binding.hpp"
-#include "runtime/contract.hpp"
-#include "runtime/executable_impl.hpp"
-#include "runtime/host_tensor.hpp"
+#include "base/quoting.hpp"
+#include "plan/fallback_launches.hpp"
+#include "runtime/device/hot_path_check.hpp"
+#include "runtime/execute/binding.hpp"
+#include "runtime/execute/executable_impl.hpp"
 #include "runtime/prepare/commands_of.hpp"
 #include "runtime/prepare/recorded_run.hpp"
 #include "runtime/prepare/step_preparer.hpp"
 #include "runtime/prepare/task_list.hpp"
-#include "runtime/prepare/value_places.hpp"
-#include "schedule/split_spinning.hpp"
+#include "runtime/prepare/value_locations.hpp"
+#include "tensors/host_tensor.hpp"
 
 namespace fuse {
 namespace runtime {

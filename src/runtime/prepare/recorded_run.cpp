@@ -8,8 +8,8 @@
 #include <queue>
 #include <utility>
 
-#include "schedule/decision_line.hpp"
-#include "schedule/step_dependencies.hpp"
+#include "plan/decision_line.hpp"
+#include "plan/step_dependencies.hpp"
 
 namespace fuse::runtime {
 namespace {

@@ -4,8 +4,8 @@
 
 #include <vector>
 
-#include "runtime/executable_impl.hpp"
-#include "schedule/run_decision.hpp"
+#include "plan/run_decision.hpp"
+#include "runtime/execute/executable_impl.hpp"
 
 namespace fuse::runtime {
 

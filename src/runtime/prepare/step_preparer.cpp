@@ -8,7 +8,7 @@
 #include <utility>
 #include <variant>
 
-#include "schedule/decision_line.hpp"
+#include "plan/decision_line.hpp"
 
 namespace fuse::runtime {
 namespace {

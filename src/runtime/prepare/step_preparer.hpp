@@ -7,9 +7,9 @@
 #include <string>
 #include <tuple>
 
-#include "runtime/binding.hpp"
-#include "runtime/executable_impl.hpp"
-#include "runtime/prepare/value_places.hpp"
+#include "runtime/execute/binding.hpp"
+#include "runtime/execute/executable_impl.hpp"
+#include "runtime/prepare/value_locations.hpp"
 
 namespace fuse::runtime {
 

@@ -5,11 +5,11 @@
 #include <string>
 #include <vector>
 
-#include "runtime/binding.hpp"
-#include "runtime/executable_impl.hpp"
-#include "runtime/prepare/value_places.hpp"
-#include "schedule/step_cost.hpp"
-#include "schedule/step_dependencies.hpp"
+#include "plan/step_dependencies.hpp"
+#include "runtime/execute/binding.hpp"
+#include "runtime/execute/executable_impl.hpp"
+#include "runtime/prepare/value_locations.hpp"
+#include "target/step_cost.hpp"
 
 namespace fuse::runtime {
 

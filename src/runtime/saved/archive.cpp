@@ -5,7 +5,7 @@
 
 #include <fuse/error.hpp>
 
-#include "ir/dim_parser.hpp"
+#include "ir/dims/dim_parser.hpp"
 #include "runtime/saved/fields.hpp"
 
 namespace fuse::runtime {

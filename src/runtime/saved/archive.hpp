@@ -16,7 +16,7 @@
 #include <variant>
 #include <vector>
 
-#include "ir/graph.hpp"
+#include "ir/graph/ir_graph.hpp"
 
 namespace fuse::runtime {
 

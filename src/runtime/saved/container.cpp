@@ -6,7 +6,7 @@
 #include <cstring>
 #include <fuse/error.hpp>
 
-#include "runtime/mapped_file.hpp"
+#include "os/mapped_file.hpp"
 
 namespace fuse::runtime {
 namespace {

@@ -2,7 +2,7 @@
 // format: count plan_format up. SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "runtime/program.hpp"
+#include "plan/program.hpp"
 #include "runtime/saved/archive.hpp"
 #include "runtime/saved/plan_file.hpp"
 
@@ -41,7 +41,7 @@ void fields(A& a, As<A, ir::Symbol>& v) {
   a(v.name, v.range.min, v.range.max, v.range.hint, v.factor);
 }
 template <class A>
-void fields(A& a, As<A, analysis::Guard>& v) {
+void fields(A& a, As<A, ir::Guard>& v) {
   a(v.relation, v.location, v.needed_by);
 }
 

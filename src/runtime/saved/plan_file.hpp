@@ -6,9 +6,9 @@
 #include <string_view>
 #include <vector>
 
-#include "runtime/binary.hpp"
-#include "runtime/program.hpp"
-#include "runtime/saved/fit.hpp"
+#include "plan/binary.hpp"
+#include "plan/program.hpp"
+#include "target/compatibility.hpp"
 
 namespace fuse::runtime {
 

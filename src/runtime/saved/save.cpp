@@ -3,9 +3,9 @@
 
 #include <algorithm>
 
-#include "runtime/contract.hpp"
-#include "runtime/executable_impl.hpp"
-#include "runtime/mapped_file.hpp"
+#include "os/mapped_file.hpp"
+#include "runtime/device/hot_path_check.hpp"
+#include "runtime/execute/executable_impl.hpp"
 #include "runtime/saved/container.hpp"
 #include "runtime/saved/plan_file.hpp"
 
@@ -114,7 +114,7 @@ void save(const std::string& path, std::span<const Executable> executables) {
   runtime::check_readable(targets, path);
   const std::string file = runtime::plan_file(targets);
   const std::span<const std::byte> bytes = std::as_bytes(std::span(file));
-  runtime::write_file_atomically(path, {&bytes, 1});
+  write_file_atomically(path, {&bytes, 1});
 }
 
 void Executable::save(const std::string& path) const { fuse::save(path, {this, 1}); }

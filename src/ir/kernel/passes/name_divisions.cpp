@@ -5,7 +5,7 @@
 #include <functional>
 #include <set>
 
-#include "ir/dim_poly.hpp"
+#include "ir/dims/dim_poly.hpp"
 #include "ir/kernel/visit.hpp"
 
 namespace fuse::kernel {

@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analysis/merge_graph.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <queue>
+
+namespace fuse::analysis {
+
+using NodeId = ir::NodeId;
+
+ClusterGraph::ClusterGraph(const ir::Graph& graph) {
+  build(graph.nodes.size());
+  for (NodeId node = 0; node < cluster_.size(); ++node) next_[backward][node] = graph[node].operands;
+  number_forests();
+}
+
+ClusterGraph::ClusterGraph(const std::vector<std::vector<NodeId>>& operands) {
+  build(operands.size());
+  next_[backward] = operands;
+  number_forests();
+}
+
+void ClusterGraph::build(std::size_t size) {
+  count_ = size;
+  cluster_.resize(size);
+  members_.resize(size);
+  scanned_.resize(size);
+  for (NodeId node = 0; node < size; ++node) {
+    cluster_[node] = node;
+    members_[node] = {node};
+  }
+  for (const Direction direction : {forward, backward}) {
+    next_[direction].resize(size);
+    mark_[direction].resize(size);
+  }
+  order_ = LabelOrder(size);
+}
+
+/// Completes the edges, and numbers each forest in preorder: depth first, roots and edges in order.
+void ClusterGraph::number_forests() {
+  for (NodeId node = 0; node < cluster_.size(); ++node) {
+    std::vector<NodeId>& operands = next_[backward][node];
+    std::sort(operands.begin(), operands.end());
+    operands.erase(std::unique(operands.begin(), operands.end()), operands.end());
+    for (const NodeId operand : operands) next_[forward][operand].push_back(node);
+  }
+  for (const Direction direction : {forward, backward}) {
+    const auto& next = next_[direction];
+    auto& interval = interval_[direction];
+    interval.resize(next.size());
+    std::vector<bool> seen(next.size());
+    std::vector<std::pair<NodeId, std::size_t>> path;
+    NodeId number = 0;
+    const auto enter = [&](NodeId node) {
+      if (seen[node]) return;
+      seen[node] = true;
+      interval[node].first = number++;
+      path.emplace_back(node, 0);
+    };
+    for (std::size_t i = 0; i < next.size(); ++i) {
+      enter(static_cast<NodeId>(direction == forward ? i : next.size() - 1 - i));
+      while (!path.empty()) {
+        const NodeId node = path.back().first;
+        if (path.back().second < next[node].size()) {
+          enter(next[node][path.back().second++]);
+        } else {
+          interval[node].second = number;
+          path.pop_back();
+        }
+      }
+    }
+  }
+}
+
+bool ClusterGraph::tree_path(NodeId from, NodeId to) const {
+  const auto holds = [](std::pair<NodeId, NodeId> interval, NodeId number) {
+    return interval.first <= number && number < interval.second;
+  };
+  return holds(interval_[forward][from], interval_[forward][to].first) ||
+         holds(interval_[backward][to], interval_[backward][from].first);
+}
+
+std::vector<NodeId> ClusterGraph::members(NodeId cluster) const {
+  std::vector<NodeId> result = members_[cluster_[cluster]];
+  std::sort(result.begin(), result.end());
+  return result;
+}
+
+std::vector<NodeId> ClusterGraph::neighbours(Direction direction, NodeId cluster) const {
+  const NodeId name = cluster_[cluster];
+  std::vector<NodeId> result;
+  for (const NodeId node : next_[direction][name]) {
+    if (cluster_[node] != name) result.push_back(cluster_[node]);
+  }
+  std::sort(result.begin(), result.end());
+  result.erase(std::unique(result.begin(), result.end()), result.end());
+  return result;
+}
+
+std::vector<NodeId> ClusterGraph::topological() const {
+  std::vector<NodeId> first(cluster_.size(), ~NodeId{0});
+  std::vector<std::size_t> waits_for(cluster_.size());
+  for (NodeId node = 0; node < cluster_.size(); ++node)
+    first[cluster_[node]] = std::min(first[cluster_[node]], node);
+  std::priority_queue<NodeId, std::vector<NodeId>, std::greater<>> ready;  // by first nodes
+  for (NodeId name = 0; name < cluster_.size(); ++name) {
+    if (cluster_[name] != name) continue;
+    for (const NodeId node : next_[backward][name]) waits_for[name] += cluster_[node] != name;
+    if (waits_for[name] == 0) ready.push(first[name]);
+  }
+  // An edge may stand in one list more often than in the other, which cleans itself: count by the same lists.
+  std::vector<std::vector<NodeId>> consumers(cluster_.size());
+  for (NodeId name = 0; name < cluster_.size(); ++name) {
+    if (cluster_[name] != name) continue;
+    for (const NodeId node : next_[backward][name]) {
+      if (cluster_[node] != name) consumers[cluster_[node]].push_back(name);
+    }
+  }
+  std::vector<NodeId> result;
+  while (!ready.empty()) {
+    const NodeId name = cluster_[ready.top()];
+    ready.pop();
+    result.push_back(name);
+    for (const NodeId consumer : consumers[name]) {
+      if (--waits_for[consumer] == 0) ready.push(first[consumer]);
+    }
+  }
+  return result;
+}
+
+void ClusterGraph::start_scan(Side& side, NodeId cluster) {
+  side.current = cluster;
+  side.cursor = 0;
+  side.scan = ++scan_;
+}
+
+/// A few nodes whose clusters lie just before the goal.
+void ClusterGraph::take_samples(Side& side) {
+  const auto& list = next_[side.direction == forward ? backward : forward][side.goal];
+  for (std::size_t i = 0; i < list.size() && i < 8 && side.sample_count < side.samples.size(); ++i) {
+    const NodeId cluster = cluster_[list[i]];
+    if (cluster != side.goal && cluster != side.start) side.samples[side.sample_count++] = list[i];
+  }
+}
+
+/// A path of the original graph leads from the node to the goal. None passes through start or goal, for then
+/// there would be a cycle already.
+bool ClusterGraph::proven(const Side& side, NodeId node) const {
+  for (std::size_t i = 0; i < side.sample_count; ++i) {
+    const NodeId sample = side.samples[i];
+    if (side.direction == forward ? tree_path(node, sample) : tree_path(sample, node)) return true;
+  }
+  return false;
+}
+
+ClusterGraph::Step ClusterGraph::step(Side& side, const Side& other) {
+  std::vector<NodeId>* list = &next_[side.direction][side.current];
+  while (side.cursor == list->size()) {
+    if (side.stack.empty()) return Step::exhausted;
+    start_scan(side, side.stack.back());
+    side.stack.pop_back();
+    list = &next_[side.direction][side.current];
+  }
+  ++visited_;
+  const NodeId node = (*list)[side.cursor], cluster = cluster_[node];
+  if (cluster == side.current || scanned_[cluster] == side.scan) {  // inside by now, or there already
+    (*list)[side.cursor] = list->back();
+    list->pop_back();
+    return Step::more;
+  }
+  scanned_[cluster] = side.scan;
+  ++side.cursor;
+  if (cluster == side.goal) return side.current != side.start || side.count_direct ? Step::met : Step::more;
+  if (side.direction == forward ? !order_.before(cluster, side.goal) : !order_.before(side.goal, cluster))
+    return Step::more;
+  std::uint32_t& mark = mark_[side.direction][cluster];
+  if (mark == epoch_) return Step::more;
+  mark = epoch_;
+  if (mark_[other.direction][cluster] == epoch_ || proven(side, node)) return Step::met;
+  side.found.push_back(cluster);
+  side.stack.push_back(cluster);
+  return Step::more;
+}
+
+bool ClusterGraph::search(NodeId first, NodeId second, bool count_direct) {
+  if (++epoch_ == 0) {  // marks of four thousand million searches ago
+    for (auto& marks : mark_) std::fill(marks.begin(), marks.end(), 0);
+    epoch_ = 1;
+  }
+  Side sides[2] = {{.direction = forward, .start = first, .goal = second, .count_direct = count_direct},
+                   {.direction = backward, .start = second, .goal = first, .count_direct = count_direct}};
+  for (Side& side : sides) {
+    start_scan(side, side.start);
+    take_samples(side);
+  }
+  proof_.valid = false;
+  for (bool turn = false;; turn = !turn) {
+    switch (step(sides[turn], sides[!turn])) {
+      case Step::more:
+        continue;
+      case Step::met:
+        return true;
+      case Step::exhausted:
+        proof_ = {first, second, sides[turn].direction, std::move(sides[turn].found), true};
+        return false;
+    }
+  }
+}
+
+bool ClusterGraph::would_cycle(NodeId a, NodeId b) {
+  NodeId first = cluster_[a], second = cluster_[b];
+  if (first == second) return false;
+  if (order_.before(second, first)) std::swap(first, second);
+  if (proof_.valid && proof_.first == first && proof_.second == second) return false;
+  return search(first, second, false);
+}
+
+bool ClusterGraph::reaches(NodeId a, NodeId b) {
+  const NodeId from = cluster_[a], to = cluster_[b];
+  if (from == to || order_.before(to, from)) return false;
+  const bool met = search(from, to, true);
+  proof_.valid =
+      false;  // it counted the direct edge: what it says holds, but need not be complete for a merge
+  return met;
+}
+
+NodeId ClusterGraph::merge(NodeId a, NodeId b) {
+  if (same(a, b)) return cluster_[a];
+  if (would_cycle(a, b)) {
+    throw Error({.kind = ErrorKind::internal,
+                 .code = ErrorCode::internal,
+                 .message = "the clusters of %" + std::to_string(a) + " and %" + std::to_string(b) +
+                            " would form a cycle"});
+  }
+  proof_.valid = false;
+  // What the searched side found moves across the other cluster, keeping its order; both can then stand
+  // there.
+  std::vector<NodeId>& found = proof_.found;
+  std::sort(found.begin(), found.end(), [&](NodeId x, NodeId y) { return order_.before(x, y); });
+  const bool at_second = proof_.exhausted == forward;
+  const NodeId place = at_second ? proof_.second : proof_.first;
+  NodeId behind = place;
+  for (const NodeId cluster : found) {
+    if (at_second) {
+      order_.move_after(cluster, behind);
+      behind = cluster;
+    } else {
+      order_.move_before(cluster, place);
+    }
+  }
+  NodeId into = proof_.first, from = proof_.second;
+  if (members_[into].size() < members_[from].size()) std::swap(into, from);
+  if (into == place) {
+    order_.remove(from);
+  } else {
+    order_.replace(place, into);
+  }
+  for (const NodeId node : members_[from]) cluster_[node] = into;
+  const auto append = [](std::vector<NodeId>& to, std::vector<NodeId>& what) {
+    if (to.size() < what.size()) to.swap(what);
+    to.insert(to.end(), what.begin(), what.end());
+    std::vector<NodeId>().swap(what);
+  };
+  append(members_[into], members_[from]);
+  for (auto& next : next_) append(next[into], next[from]);
+  --count_;
+  return into;
+}
+
+}  // namespace fuse::analysis

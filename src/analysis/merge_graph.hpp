@@ -1,0 +1,108 @@
+// ClusterGraph: nodes of a graph in clusters that grow by merging, and whether a merge would make a cycle.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "analysis/order_maintenance.hpp"
+#include "ir/graph/ir_graph.hpp"
+
+namespace fuse::analysis {
+
+/// A cluster is named by one of its nodes; functions take any of them. Clusters and the edges between them
+/// form a DAG at all times. Clusters need not touch to be merged.
+///
+/// A topological order of the clusters is kept. "Would a and b make a cycle" looks only at clusters between
+/// the two in that order, from both ends at once, one edge each in turn, and ends when one side has no more:
+/// its clusters then move to the other's far side when the two are merged. What the graph's own edges prove
+/// by the intervals of two spanning forests is not searched for. Edges are lists of node numbers that are
+/// cleaned as they are read.
+class ClusterGraph {
+ public:
+  using NodeId = ir::NodeId;
+
+  /// A cluster for each node.
+  explicit ClusterGraph(const ir::Graph&);
+  /// operands[n]: nodes below n.
+  explicit ClusterGraph(const std::vector<std::vector<NodeId>>& operands);
+
+  /// The node that names the cluster of a node, until that cluster is merged.
+  NodeId find(NodeId node) const { return cluster_[node]; }
+  bool same(NodeId a, NodeId b) const { return cluster_[a] == cluster_[b]; }
+  std::size_t cluster_count() const { return count_; }
+
+  /// True when a third cluster is reached from one of the two and reaches the other.
+  bool would_cycle(NodeId a, NodeId b);
+  /// An internal error where it would make a cycle. Returns the name of what they became.
+  NodeId merge(NodeId a, NodeId b);
+  /// A path of one edge or more leads from a to b.
+  bool reaches(NodeId a, NodeId b);
+
+  /// Sorted.
+  std::vector<NodeId> members(NodeId cluster) const;
+  std::size_t member_count(NodeId cluster) const { return members_[cluster_[cluster]].size(); }
+  /// The names of clusters next to it, sorted.
+  std::vector<NodeId> producers(NodeId cluster) const { return neighbours(backward, cluster); }
+  std::vector<NodeId> consumers(NodeId cluster) const { return neighbours(forward, cluster); }
+  /// Names of all clusters, producers first, else by their first node: the same however they were merged.
+  std::vector<NodeId> topological() const;
+
+  /// Edges that searches have looked at, a measure of work that does not depend on the machine.
+  std::uint64_t visited() const { return visited_; }
+
+ private:
+  enum Direction : std::size_t { forward, backward };
+  enum class Step { more, met, exhausted };
+
+  /// One side of a search.
+  struct Side {
+    Direction direction;
+    NodeId start, goal;
+    bool count_direct;  ///< the edge from start to goal is a path
+    NodeId current = 0;
+    std::size_t cursor = 0;
+    std::uint64_t scan = 0;
+    std::vector<NodeId> found{}, stack{};
+    std::array<NodeId, 4> samples{};  ///< nodes next to the goal, on a path to it
+    std::size_t sample_count = 0;
+  };
+  /// The last search that found nothing: what a merge of the two needs.
+  struct Proof {
+    NodeId first = 0, second = 0;  ///< in order
+    Direction exhausted = forward;
+    std::vector<NodeId> found{};
+    bool valid = false;
+  };
+
+  void build(std::size_t size);
+  void number_forests();
+  std::vector<NodeId> neighbours(Direction, NodeId cluster) const;
+  /// Searches from first to second, which stands behind it. True when they meet.
+  bool search(NodeId first, NodeId second, bool count_direct);
+  Step step(Side& side, const Side& other);
+  void start_scan(Side& side, NodeId cluster);
+  void take_samples(Side& side);
+  bool proven(const Side& side, NodeId node) const;
+  /// By a path in one of the forests.
+  bool tree_path(NodeId from, NodeId to) const;
+
+  std::size_t count_ = 0;
+  std::vector<NodeId> cluster_;                           ///< of each node
+  std::vector<std::vector<NodeId>> members_;              ///< of each name
+  std::array<std::vector<std::vector<NodeId>>, 2> next_;  ///< of each name: nodes in consumers, in producers
+  LabelOrder order_;
+
+  /// Preorder intervals of a spanning forest along consumers and of one along operands.
+  std::array<std::vector<std::pair<NodeId, NodeId>>, 2> interval_;
+
+  std::array<std::vector<std::uint32_t>, 2> mark_;  ///< the search that found it, by direction
+  std::vector<std::uint64_t> scanned_;              ///< the list in which it was seen last
+  std::uint32_t epoch_ = 0;
+  std::uint64_t scan_ = 0, visited_ = 0;
+  Proof proof_;
+};
+
+}  // namespace fuse::analysis

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codegen_cuda/lower/lowering_context.hpp"
+
+namespace fuse::codegen {
+
+using namespace kernel;  // NOLINT: this file is about the kernel IR
+using ir::NodeId;
+
+namespace {
+
+/// Element i of an update, to its place in the operand that the result lies in.
+void store_update(Lowering& to, const Index& i) {
+  const NodeId update = to.graph[to.root()].operands[1];
+  Coordinates at = unflatten(i, to.elements.dims(update));
+  const VarId value = to.elements.value(update, at);
+  const Coordinates starts = to.elements.starts(to.root());
+  for (std::size_t d = 0; d < at.size(); ++d) at[d] = at[d] + starts[d];
+  to.builder.at(to.root());
+  to.builder.append(Store{to.outputs.at(to.root()), flatten(at, to.elements.dims(to.root())), value});
+}
+
+}  // namespace
+
+void lower_elements(Lowering& to) {
+  KernelBuilder& builder = to.builder;
+  const int threads = to.launch.block_threads;
+  const Dim groups = to.results / to.launch.vector;
+  // That a thread takes one after another, a block apart (without_vectors).
+  const int in_turns = static_cast<int>(units_of(to.launch.nest.splits, 'r', schedule::Level::serial));
+  const std::string base = to.launch.vector == 1 ? "i" : "g";
+  const auto element = [&](const std::string& name, const Index& number) {
+    const Index group = to.bind(name, number, groups);
+    builder.when({{group, groups}}, [&] {
+      if (to.phase.segment.in_place) return store_update(to, group);
+      to.side_by_side(group, [&](const Index&, const Index& i) {
+        for (const schedule::Stage& stage : to.phase.segment.stages) {
+          const VarId value = to.elements.value(stage.root, unflatten(i, to.elements.dims(stage.root)));
+          builder.at(stage.root);
+          builder.append(Store{to.outputs.at(stage.root), i, value});
+        }
+      });
+    });
+  };
+  const std::string block = builder.unique("b");
+  if (to.joined || to.rename(to.launch.tiles) != to.blocks) {
+    return to.threads(block, [&](const ThreadIndex& at) {
+      const Index thread = at.warp * warp_size + at.lane;
+      if (in_turns == 1) return element(builder.unique(base), at.block * threads + thread);
+      const std::string turn = builder.unique("k");
+      builder.loop({.name = turn, .begin = 0, .end = in_turns, .unrolled = true, .body = {}}, [&] {
+        to.elements.enter_scope();
+        element(builder.unique(base), (at.block * in_turns + Dim::index(turn, in_turns)) * threads + thread);
+        to.elements.leave_scope();
+      });
+    });
+  }
+  // Threads that share nothing: the emulated device runs them as a plain loop.
+  const std::string thread = builder.unique("t"), name = builder.unique(base);
+  to.parallel(Parallel::grid, block, builder.kernel.grid, [&] {
+    to.parallel(Parallel::block, thread, threads, [&] {
+      element(name, Dim::index(block, builder.kernel.grid) * threads + Dim::index(thread, threads));
+    });
+  });
+}
+
+}  // namespace fuse::codegen

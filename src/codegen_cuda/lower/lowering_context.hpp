@@ -1,0 +1,76 @@
+// A kernel under construction, and what fills it. SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "codegen_cuda/lower/emit_value.hpp"
+#include "codegen_cuda/lower/kernel_builder.hpp"
+#include "ir/graph/ir_graph.hpp"
+#include "schedule/mapping/schedule.hpp"
+
+namespace fuse::codegen {
+
+constexpr int warp_size = 32;
+
+/// Where a thread is.
+struct ThreadIndex {
+  kernel::Index block{}, warp{}, lane{};
+};
+
+/// What goes on beside the turns of a thread whose block stays.
+struct Turns {
+  std::function<void(const ThreadIndex& first)> before{};
+  /// At the start of each: with the thread's place in the next one, which may be behind the last; none where
+  /// there is one turn.
+  std::function<void(const ThreadIndex& at, const std::optional<ThreadIndex>& next)> start{};
+};
+
+struct Lowering {
+  const ir::Graph& graph;
+  const schedule::PhaseSchedule& phase;
+  const schedule::KernelSchedule& launch;
+  const schedule::Section& section;  ///< that the launch is
+  KernelBuilder& builder;
+  ElementLowering& elements;
+  std::function<Dim(const Dim&)> rename;             ///< the graph's symbols become the kernel's
+  std::map<ir::NodeId, kernel::BufferId> outputs{};  ///< of what the launch stores
+  std::vector<kernel::BufferId> scratch{};           ///< of the phase's arrays, in order
+  Dim results{}, reduced{};                          ///< KernelSchedule's, by the kernel's names
+  Dim blocks{};                                      ///< of the launch, or of the kernel that runs several
+  /// In a kernel of several launches: the thread, whose block takes every n-th block of the launch.
+  std::optional<ThreadIndex> joined{};
+  /// Of such a kernel: blocks that share a row wait for each other.
+  std::function<void()> row_barrier{};
+
+  ir::NodeId root() const { return phase.segment.root; }
+  std::vector<Dim> renamed(std::vector<Dim> dims) const;
+  void parallel(kernel::Parallel, const std::string& name, const Dim& extent,
+                const std::function<void()>& fill) const;
+  /// What a thread does: loops over the launch's blocks, called `block`, and over warps and lanes.
+  void threads(const std::string& block, const std::function<void(const ThreadIndex&)>& fill,
+               const Turns& beside = {}) const;
+  kernel::Index bind(const std::string& name, const kernel::Index& value, const Dim& extent) const;
+  /// The elements of group `number`, of those that a thread walks side by side: calls `fill` for each, with
+  /// which of the group it is and its own number. The passes behind make one access of theirs where they can.
+  void side_by_side(
+      const kernel::Index& number,
+      const std::function<void(const kernel::Index& which, const kernel::Index& element)>& fill) const;
+  /// Of the element of a reduction's or a scan's operand: number `inner` of those that result `outer` walks.
+  Coordinates operand_coordinates(const schedule::LoopShape&, const kernel::Index& outer,
+                                  const kernel::Index& inner) const;
+};
+
+/// A thread an element; values of the same dims side by side.
+void lower_elements(Lowering&);
+/// A block a tile of two dims: what is transposed goes through its shared memory.
+void lower_tiles(Lowering&);
+/// A warp, a block or a column of a block a row: all stages of the piece over it.
+void lower_rows(Lowering&);
+/// A warp or a thread a row of a cumulative sum.
+void lower_scan(Lowering&);
+
+}  // namespace fuse::codegen

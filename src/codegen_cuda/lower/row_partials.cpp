@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <iterator>
+
+#include "codegen_cuda/lower/row_loops.hpp"
+
+namespace fuse::codegen {
+
+using namespace kernel;  // NOLINT: this file is about the kernel IR
+using ir::NodeId;
+using schedule::KernelSchedule;
+using schedule::Level;
+using schedule::Stage;
+
+void RowLowering::by_parts() {
+  to_.threads(builder_.unique("b"), [&](const ThreadIndex& at) {
+    Walk walk = walk_of(at);
+    if (values() > 1) walk.row = to_.bind(builder_.unique("row"), walk.row, rows());
+    mask_row(walk);
+    const std::vector<Running> totals = declare_each_row(to_.section.combines, "total");
+    take_parts(at, walk, totals);
+    walk_section(at, walk, to_.section);
+  });
+}
+
+void RowLowering::by_parts_together() {
+  const ThreadIndex& at = *to_.joined;
+  const std::int64_t blocks = builder_.kernel.grid.constant(), groups = blocks / parts(),
+                     at_once = groups * values();
+  const auto fill = [&](const Index& base) {
+    Walk walk = walk_of(at);
+    walk.row = to_.bind(builder_.unique("row"), base + walk.row, rows());
+    mask_row(walk);
+    walk.part = base * parts() + at.block;
+    if (groups * parts() < blocks) walk.present = {{at.block, groups * parts()}};
+    const std::int64_t count = rows().is_constant() ? rows().constant() : 0;
+    const bool whole = count > 0 && count % at_once == 0;
+    if (!whole && values() == 1) walk.present.push_back({walk.row, rows()});
+    std::vector<Stage> left;  // by the section before
+    for (const schedule::Section& section : to_.phase.sections) {
+      if (!left.empty()) to_.row_barrier();
+      // Who only makes values of whole rows is one block: the others need no totals.
+      const bool last = &section == &to_.phase.sections.back();
+      if (last && !walks_rows(section)) walk.takes = {{walk.share, 1}};
+      const std::vector<Running> totals = declare_each_row(left, "total");
+      take_parts(at, walk, totals);
+      builder_.at(to_.root());
+      builder_.when(walk.present, [&] {
+        to_.elements.enter_scope();
+        walk_section(at, walk, section);
+        to_.elements.leave_scope();
+      });
+      left = section.leaves;
+    }
+  };
+  to_.elements.enter_scope();
+  if (rows().is_constant() && rows().constant() <= at_once) {
+    fill(0);
+  } else {
+    const std::string base = builder_.unique("base");
+    builder_.loop({.name = base, .begin = 0, .end = rows(), .step = at_once, .body = {}},
+                  [&] { fill(Dim::index(base, rows())); });
+  }
+  to_.elements.leave_scope();
+}
+
+void RowLowering::by_cluster() {
+  to_.threads(
+      builder_.unique("b"),
+      [&](const ThreadIndex& at) {
+        Walk walk = walk_of(at);
+        if (values() > 1) walk.row = to_.bind(builder_.unique("row"), walk.row, rows());
+        mask_row(walk);
+        const bool stays = to_.launch.tiles != to_.launch.grid;
+        int last_meeting = 0;  // the pass behind which no block reads what another left
+        for (const Stage& stage : stages_) {
+          if (stage.form == Stage::Form::reduce) last_meeting = std::max(last_meeting, stage.pass);
+        }
+        for (int pass = 0; pass <= last_pass(stages_); ++pass) {
+          const std::vector<Stage> stages = stages_of_pass(pass);
+          std::vector<Running> running = walk_part(at, walk, stages);
+          if (running.empty()) continue;
+          const std::vector<StateBuffers> left = shared_states(running, values());
+          builder_.when(place_of(nest_, walked(), at).leader_in_block,
+                        [&] { put(left, walk.slot, running); });
+          builder_.append(ClusterBarrier{.shared = true});
+          declare_totals(running);
+          take_parts_of_blocks(at, walk, running, [&](std::size_t i, const Index& part) {
+            return load_state(left[i], walk.slot, part);
+          });
+          if (pass == last_meeting && !stays) builder_.append(ClusterArrive{});
+          finish_parts(walk, running);
+        }
+        builder_.at(to_.root());
+        // Until then others may read what this block left; one that stays leaves more in the same place.
+        stays ? builder_.append(ClusterBarrier{.shared = true}) : builder_.append(ClusterWait{});
+      },
+      beside_turns());
+}
+
+std::vector<Stage> RowLowering::stages_of_pass(int pass) const {
+  std::vector<Stage> stages;
+  std::copy_if(stages_.begin(), stages_.end(), std::back_inserter(stages),
+               [&](const Stage& stage) { return stage.pass == pass; });
+  return stages;
+}
+
+void RowLowering::take_parts(const ThreadIndex& at, const Walk& walk, std::vector<Running> totals) {
+  if (totals.empty()) return;
+  take_parts_of_blocks(at, walk, totals, [&](std::size_t i, const Index& part) {
+    return load_state(scratch_state(totals[i]), row_of(walk, totals[i]) * parts() + part);
+  });
+  finish_parts(walk, totals);
+}
+
+void RowLowering::finish_parts(const Walk& walk, const std::vector<Running>& totals) {
+  totals_.insert(totals_.end(), totals.begin(), totals.end());
+  for (const Running& total : totals) {
+    const Walk row = walk_of_row(walk, total.which);
+    const VarId value = hold_total(row, total);
+    if (!to_.outputs.contains(total.root())) continue;
+    builder_.when(walk.present, [&] { store_row(row, total.root(), value); });
+  }
+}
+
+std::vector<RowLowering::Running> RowLowering::walk_part(const ThreadIndex& at, const Walk& walk,
+                                                         const std::vector<Stage>& stages) {
+  std::vector<Running> running = declare_for_walk(stages);
+  if (!stages.empty()) masked(walk, [&] { walk_row(walk, stages, running); });
+  running = each_row_of(running);
+  if (!running.empty()) combine(at, running);
+  return running;
+}
+
+void RowLowering::walk_section(const ThreadIndex& at, const Walk& walk, const schedule::Section& section) {
+  const std::vector<Running> running = walk_part(at, walk, section.walks);
+  for (const Running& each : running) {
+    builder_.at(each.root());
+    const bool one = values() == 1 && rows_side_by_side() == 1;
+    const Index part = one ? walk.part : row_of(walk, each) * parts() + walk.share;
+    builder_.when(walk.leader, [&] { put(scratch_state(each), part, each); });
+  }
+}
+
+}  // namespace fuse::codegen

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codegen_cuda/primitives/primitives.hpp"
+
+#include <algorithm>
+#include <unordered_map>
+#include <utility>
+
+#include "codegen_cuda/primitives/table.hpp"
+#include "plan/emulated_abi.hpp"
+
+namespace fuse::codegen {
+namespace {
+
+std::vector<Primitive> make_table() {
+  std::vector<Primitive> table;
+  for (const auto& part :
+       {memory_primitives, barrier_primitives, arithmetic_primitives, special_primitives, division_primitives,
+        conversion_primitives, pair_primitives, random_primitives, warp_primitives}) {
+    for (Primitive& primitive : part()) table.push_back(std::move(primitive));
+  }
+  return table;
+}
+
+// In checked mode pointers carry what they point to, and each access asks the engine first.
+std::string_view host_body(const Primitive& p, bool checked) {
+  return checked && !p.checked_host.empty() ? p.checked_host : p.host;
+}
+
+bool is_member(const Primitive& p) { return p.member || p.communicates; }
+
+}  // namespace
+
+const std::vector<Primitive>& primitives() {
+  static const std::vector<Primitive> table = make_table();
+  return table;
+}
+
+const Primitive* find_primitive(std::string_view name) {
+  if (name == "FUSE_KERNEL") name = "kernel";
+  if (name == "FUSE_CLUSTER") name = "cluster_size";
+  if (name == "FUSE_SHARED") name = "shared";
+  if (name == "FUSE_SHARED_VECTORS") name = "shared_vectors";
+  if (name == "FUSE_LOCAL") name = "local";
+  // Every word of every kernel is looked up.
+  static const std::unordered_map<std::string_view, const Primitive*> by_name = [] {
+    std::unordered_map<std::string_view, const Primitive*> result;
+    for (const Primitive& primitive : primitives()) result.emplace(primitive.name, &primitive);
+    return result;
+  }();
+  const auto at = by_name.find(name);
+  return at == by_name.end() ? nullptr : at->second;
+}
+
+std::string cuda_prelude(const std::vector<std::string>& used) {
+  const auto& table = primitives();
+  std::vector<bool> wanted(table.size());
+  const auto want = [&](std::string_view name) {
+    if (const Primitive* p = find_primitive(name)) wanted[static_cast<std::size_t>(p - table.data())] = true;
+  };
+  want("kernel");
+  for (const std::string& name : used) want(name);
+  // What a row needs stands before it, so one backward sweep closes the set.
+  for (std::size_t i = table.size(); i-- > 0;) {
+    if (!wanted[i]) continue;
+    for (std::string_view name : table[i].needs) want(name);
+  }
+  const auto has = [&](std::string_view name) {
+    return wanted[static_cast<std::size_t>(find_primitive(name) - table.data())];
+  };
+  const bool across_blocks = has("group_barrier") || has("cluster_barrier") || has("cluster_shared_barrier");
+  std::string text;
+  for (std::size_t i = 0; i < table.size(); ++i) {
+    const Primitive& p = table[i];
+    if (wanted[i]) text += across_blocks && !p.cuda_across_blocks.empty() ? p.cuda_across_blocks : p.cuda;
+  }
+  return text + "\n";
+}
+
+std::string host_prelude(bool checked) {
+  std::string text(runtime::emulated::abi_text);
+  text += host_math;
+  text += "namespace {\n";
+  for (const Primitive& p : primitives()) {
+    if (!is_member(p)) text += host_body(p, checked);
+  }
+  text += host_device;
+  for (const Primitive& p : primitives()) {
+    if (is_member(p)) text += host_body(p, checked);
+  }
+  return text + "};\n}  // namespace\n";
+}
+
+}  // namespace fuse::codegen

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compile/compile.hpp"
+
+#include <fmt/format.h>
+
+#include <functional>
+#include <mutex>
+#include <optional>
+
+#include "base/json_reader.hpp"
+#include "compile/cache/cache_key.hpp"
+#include "compile/cache/compile_cache.hpp"
+#include "compile/cache/disk_cache.hpp"
+#include "compile/custom_kernels.hpp"
+#include "compile/program_of.hpp"
+#include "compile/signature_of.hpp"
+#include "ir/graph/verify.hpp"
+#include "ir/text/print.hpp"
+#include "runtime/device/hot_path_check.hpp"
+#include "runtime/device/toolchain.hpp"
+#include "runtime/reference/reference_run.hpp"
+
+namespace fuse {
+namespace runtime {
+namespace {
+
+std::string options_json(const CompileOptions& options) {
+  // A new option does not compile here until it is told.
+  const auto& [relaxed_rounding, fault, merge_gemms, cut, layers, stitch, schemes, grid_barriers, max_inputs,
+               decisions, skip_unfit_decisions, threads, streams, cache] = options;
+  static_cast<void>(threads);
+  static_cast<void>(cache);
+  return fmt::format(
+      "{{\"relaxed_rounding\": {}, \"fault\": \"{}\", \"merge_gemms\": {}, \"cut\": {}, \"layers\": {}, "
+      "\"stitch\": {}, \"schemes\": {}, \"grid_barriers\": {}, \"max_inputs\": {}, \"streams\": {}, "
+      "\"decisions\": {}, \"skip_unfit_decisions\": {}}}",
+      relaxed_rounding, fault, merge_gemms, static_cast<int>(cut), layers, static_cast<int>(stitch),
+      static_cast<int>(schemes), grid_barriers, max_inputs, streams, json_string(decisions),
+      skip_unfit_decisions);
+}
+
+class Stages final : public Origin {
+ public:
+  Stages(std::shared_ptr<const ir::Graph> graph, std::shared_ptr<const Compiled> compiled,
+         const CompileOptions& options = {})
+      : graph_(std::move(graph)), options_(options), compiled_(std::move(compiled)) {}
+  /// Of a program that another process made: compiled again, up to the text, when someone asks.
+  Stages(std::shared_ptr<const ir::Graph> graph, std::function<Compiled()> make,
+         const CompileOptions& options)
+      : graph_(std::move(graph)), options_(options), make_(std::move(make)) {}
+
+  std::string explain(const Executable::Impl& impl) const override {
+    return runtime::explain(impl, stages());
+  }
+  const std::string& source() const override {
+    std::call_once(text_made_, [this] {
+      if (const codegen::Source& source = stages().source; !source.kernels.empty()) text_ = source.text();
+    });
+    return text_;
+  }
+  const Compiled& stages() const override {
+    std::call_once(compiled_made_, [this] {
+      if (!compiled_) compiled_ = std::make_shared<const Compiled>(make_());
+    });
+    return *compiled_;
+  }
+  std::string graph() const override { return ir::print(*graph_); }
+  std::string options() const override { return options_json(options_); }
+  Status evaluate(const Prepared::Impl& prepared,
+                  std::span<const BufferView> buffers) const noexcept override {
+    return run_reference(*graph_, prepared, buffers);
+  }
+
+ private:
+  const std::shared_ptr<const ir::Graph> graph_;  // as the user built it
+  const CompileOptions options_;
+  const std::function<Compiled()> make_;
+  mutable std::once_flag compiled_made_, text_made_;
+  mutable std::shared_ptr<const Compiled> compiled_;
+  mutable std::string text_;
+};
+
+std::shared_ptr<const Module> loaded(const std::shared_ptr<const Compiled>& compiled, Backend& backend,
+                                     int threads) {
+  if (compiled->source.kernels.empty()) return nullptr;
+  CompileCache& cache = backend.toolchain()->cache();
+  // The key keeps the stages alive: the text is theirs.
+  ModuleKey key({compiled, &compiled->source}, backend.toolchain()->key());
+  if (auto found = cache.modules.find(key)) return found;
+  std::shared_ptr<const Module> module;
+  try {
+    module = backend.load(compiled->source, threads);
+  } catch (const Error& error) {
+    if (error.kind() == ErrorKind::internal) {
+      check_custom_kernels(*compiled, [&](const codegen::Source& kernel) { backend.load(kernel, threads); });
+    }
+    throw;
+  }
+  cache.modules.insert(std::move(key), module);
+  return module;
+}
+
+CompiledGraph compiled_graph(std::shared_ptr<const ir::Graph> graph, Compiled compiled, Backend& backend,
+                             const CompileOptions& options) {
+  auto stages = std::make_shared<const Compiled>(std::move(compiled));
+  auto program = std::make_shared<const Program>(program_of(*graph, *stages));
+  std::shared_ptr<const Module> module = loaded(stages, backend, options.threads);
+  return {std::make_shared<const Stages>(std::move(graph), std::move(stages), options), std::move(program),
+          std::move(module)};
+}
+
+/// What a process before left of this graph, if it can be loaded.
+std::optional<CompiledGraph> from_disk(const DiskCache& disk, const std::string& key,
+                                       const std::shared_ptr<const ir::Graph>& graph, Backend& backend,
+                                       const std::function<Compiled()>& make, const CompileOptions& options) {
+  std::optional<SavedTarget> found = disk.find(key);
+  if (!found) return std::nullopt;
+  try {
+    Runnable runnable = runtime::runnable(std::move(*found), disk.directory());
+    std::shared_ptr<const Module> module;
+    if (!runnable.program.kernels.empty()) {
+      module = backend.load_binary(std::make_shared<const Binary>(std::move(runnable.binary)));
+    }
+    return CompiledGraph{std::make_shared<const Stages>(graph, make, options),
+                         std::make_shared<const Program>(std::move(runnable.program)), std::move(module)};
+  } catch (const Error&) {
+    return std::nullopt;  // whatever is wrong with it: it is made anew, and takes its place
+  }
+}
+
+CompiledGraph made_of(std::shared_ptr<const ir::Graph> graph, Backend& backend,
+                      const CompileOptions& options) {
+  const PipelineOptions pipeline = pipeline_options(options);
+  const auto make = [graph, pipeline, target = backend.target()] {
+    return run_pipeline(*graph, target, pipeline);
+  };
+  if (!options.cache) return compiled_graph(std::move(graph), make(), backend, options);
+  const DiskCache disk = DiskCache::open();
+  CompileCache& cache = backend.toolchain()->cache();
+  if (disk.directory().empty()) {
+    cache.note_no_disk(disk.unused());
+    return compiled_graph(std::move(graph), make(), backend, options);
+  }
+  const std::string key = cache_key(*graph, backend, options);
+  if (auto found = from_disk(disk, key, graph, backend, make, options)) {
+    ++cache.disk_hits;
+    return std::move(*found);
+  }
+  ++cache.disk_misses;
+  CompiledGraph made = compiled_graph(graph, make(), backend, options);
+  const Binary none;
+  cache.note_disk(
+      disk.insert(key, fmt::format("{} for {}", graph->name, backend.target().name),
+                  saved_target(backend.fits(), *made.program, made.module ? *made.module->binary : none)));
+  return made;
+}
+
+/// The reference device has no kernels: it evaluates the graph.
+Executable evaluated(std::shared_ptr<const ir::Graph> graph, const Device& device) {
+  auto compiled = std::make_shared<Compiled>();
+  compiled->guards = analysis::guards_of(*graph);
+  compiled->graph = *graph;
+  auto program = std::make_shared<Program>();
+  program->signature = signature_of(*graph, compiled->guards);
+  auto stages = std::make_shared<Stages>(std::move(graph), std::move(compiled));
+  return make_executable(device, std::move(program), std::move(stages), nullptr);
+}
+
+}  // namespace
+
+Executable make_executable(ir::Graph graph, Compiled compiled, const Device& device,
+                           std::unique_ptr<Module> module) {
+  auto user = std::make_shared<const ir::Graph>(std::move(graph));
+  if (device.kind() == DeviceKind::reference) return evaluated(std::move(user), device);
+  schedule::verify(compiled.plan);
+  auto stages = std::make_shared<const Compiled>(std::move(compiled));
+  auto program = std::make_shared<const Program>(program_of(*user, *stages));
+  verify(*program);
+  std::shared_ptr<const Module> own = std::move(module);
+  if (!own) own = loaded(stages, *device.backend(), 0);
+  return make_executable(device, std::move(program),
+                         std::make_shared<const Stages>(std::move(user), std::move(stages)), std::move(own));
+}
+
+Executable make_executable(Compiled compiled, const Device& device) {
+  ir::Graph graph = compiled.graph;
+  return make_executable(std::move(graph), std::move(compiled), device);
+}
+
+}  // namespace runtime
+
+inline namespace v0 {
+
+Executable compile(const Graph& graph, const Device& device, const CompileOptions& options) {
+  runtime::contract::forbid("compiles");
+  const ir::Graph& ir = graph.ir();
+  ir::verify(ir, ErrorKind::internal);
+  if (ir.outputs.empty()) {
+    throw Error({.code = ErrorCode::invalid_argument,
+                 .message = fmt::format("graph '{}' has no outputs: there is nothing to compute", ir.name),
+                 .hint = "name a result with Graph::output"});
+  }
+  const auto user = std::make_shared<const ir::Graph>(ir);
+  if (device.kind() == DeviceKind::reference) return runtime::evaluated(user, device);
+  runtime::Backend& backend = *device.backend();
+  runtime::CompileCache& cache = backend.toolchain()->cache();
+  CompileOptions resolved = options;
+  resolved.fault = fault_text(options);  // what is kept in this process is of this FUSE_FAULT
+  runtime::GraphKey key(user, resolved);
+  std::shared_ptr<const runtime::CompiledGraph> made = cache.stages.find(key);
+  if (!made) {
+    made = std::make_shared<const runtime::CompiledGraph>(runtime::made_of(user, backend, resolved));
+    cache.stages.insert(std::move(key), made);
+  }
+  return runtime::make_executable(device, made->program, made->origin, made->module);
+}
+
+}  // namespace v0
+}  // namespace fuse

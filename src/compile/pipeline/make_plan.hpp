@@ -1,0 +1,51 @@
+// make_plan: pieces, in order, become steps; stored values become the caller's buffers, temporaries, or what
+// is packed once from the parameters.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ir/graph/ir_graph.hpp"
+#include "plan/plan.hpp"
+#include "schedule/fusion/partition.hpp"
+#include "schedule/mapping/schedule.hpp"
+
+namespace fuse::schedule {
+
+/// One buffer parameter of a kernel.
+struct BufferSource {
+  enum class Kind : std::uint8_t {
+    node,     ///< stored
+    scratch,  ///< a component of the piece's partial results
+    counter,  ///< of grid barriers
+  };
+  Kind kind = Kind::node;
+  ir::NodeId node = 0;
+  std::size_t scratch = 0;
+};
+
+/// A launch of a piece: the kernel that it runs, which other pieces may run too, and what of its own it gives
+/// it.
+struct PlannedLaunch {
+  std::string name;                   ///< of the step
+  std::uint32_t kernel = 0;           ///< of the source
+  std::vector<BufferSource> buffers;  ///< in the kernel's parameter order
+  std::vector<Dim> extents;           ///< values of the extent parameters, in their order
+};
+
+/// What a kernel piece runs.
+struct PieceKernels {
+  const Schedule* schedule = nullptr;
+  std::vector<PlannedLaunch> launches{};  ///< one for each of the schedule's
+};
+
+/// `kernels`: one for each piece, in piece order; none of a GEMM and of a user's kernel. `customs`: the
+/// kernel of each custom call's name.
+Plan make_plan(const ir::Graph&, const Partition&, const std::vector<std::optional<PieceKernels>>& kernels,
+               const std::map<std::string, std::uint32_t>& customs = {});
+
+}  // namespace fuse::schedule

@@ -1,0 +1,619 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compile/pipeline/pipeline.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <functional>
+#include <map>
+#include <span>
+
+#include "codegen_cuda/lower/lower.hpp"
+#include "codegen_cuda/text/custom_text.hpp"
+#include "codegen_cuda/text/identifiers.hpp"
+#include "codegen_cuda/text/print_cuda.hpp"
+#include "compile/pipeline/make_plan.hpp"
+#include "compile/pipeline/plan_options.hpp"
+#include "ir/graph/verify.hpp"
+#include "ir/kernel/passes/divide_by_invariants.hpp"
+#include "ir/kernel/passes/elide_conditions.hpp"
+#include "ir/kernel/passes/hoist_invariants.hpp"
+#include "ir/kernel/passes/name_divisions.hpp"
+#include "ir/kernel/passes/pack_pairs.hpp"
+#include "ir/kernel/passes/share_scratch.hpp"
+#include "ir/kernel/passes/vectorise.hpp"
+#include "ir/kernel/passes/vectorise_random.hpp"
+#include "os/environment.hpp"
+#include "os/parallel.hpp"
+#include "passes/align_layouts.hpp"
+#include "passes/canonical_dims.hpp"
+#include "passes/common_subexpressions.hpp"
+#include "passes/dead_code.hpp"
+#include "passes/drop_broadcasts.hpp"
+#include "passes/fold_constants.hpp"
+#include "passes/merge_gemms.hpp"
+#include "passes/open_contractions.hpp"
+#include "passes/rewrite/simplify.hpp"
+#include "passes/split_concats.hpp"
+#include "schedule/choosers/chooser.hpp"
+#include "schedule/choosers/piece_cost.hpp"
+#include "schedule/decisions/decision_entries.hpp"
+#include "schedule/decisions/gemm_decisions.hpp"
+#include "schedule/fusion/cut.hpp"
+#include "schedule/mapping/slice_starts.hpp"
+#include "schedule/segments/argument_limit.hpp"
+#include "schedule/segments/canonical.hpp"
+#include "schedule/segments/staged.hpp"
+
+namespace fuse {
+namespace {
+
+struct GraphPass {
+  const char* name;
+  ir::Graph (*run)(const ir::Graph&, const PipelineOptions&, const ir::Decide&);
+  bool PipelineOptions::*wanted = nullptr;  ///< left out where the option is false
+};
+
+/// A pass that has no options.
+template <ir::Graph (*pass)(const ir::Graph&)>
+ir::Graph plain(const ir::Graph& graph, const PipelineOptions&, const ir::Decide&) {
+  return pass(graph);
+}
+
+ir::Graph simplify(const ir::Graph& graph, const PipelineOptions& options, const ir::Decide&) {
+  return ir::simplify(graph, {.relaxed_rounding = options.relaxed_rounding});
+}
+
+ir::Graph merge_gemms(const ir::Graph& graph, const PipelineOptions&, const ir::Decide& decide) {
+  return ir::merge_gemms(graph, decide);
+}
+
+// In this order; only run_passes times, verifies and dumps them.
+constexpr GraphPass graph_passes[] = {
+    {"dead_code", plain<ir::dead_code>},
+    {"canonical_dims", plain<ir::canonical_dims>},
+    {"drop_broadcasts", plain<ir::drop_broadcasts>},
+    {"open_contractions", plain<ir::open_contractions>},
+    {"fold_constants", plain<ir::fold_constants>},
+    {"common_subexpressions", plain<ir::common_subexpressions>},
+    {"simplify", simplify},
+    {"align_layouts", plain<ir::align_layouts>},
+    {"common_subexpressions", plain<ir::common_subexpressions>},
+    {"dead_code", plain<ir::dead_code>},
+    {"merge_gemms", merge_gemms, &PipelineOptions::merge_gemms},
+    {"split_concats", plain<ir::split_concats>},
+};
+
+struct KernelPass {
+  const char* name;
+  kernel::Kernel (*run)(kernel::Kernel);
+};
+
+constexpr KernelPass kernel_passes[] = {
+    {"elide_conditions", kernel::elide_conditions},
+    {"hoist_invariants", kernel::hoist_invariants},
+    {"vectorise", kernel::vectorise},
+    {"vectorise_random", kernel::vectorise_random},
+    {"divide_by_invariants", kernel::divide_by_invariants},
+    {"pack_pairs", kernel::pack_pairs},
+    {"share_scratch", kernel::share_scratch},
+    {"name_divisions", kernel::name_divisions},
+};
+
+/// Tells PipelineOptions::timed how long each stage took.
+class Stopwatch {
+ public:
+  explicit Stopwatch(const PipelineOptions& options) : options_(options) {}
+  void lap(std::string_view stage) {
+    if (!options_.timed) return;
+    const Clock::time_point now = Clock::now();
+    options_.timed(stage, std::chrono::duration<double>(now - last_).count());
+    last_ = Clock::now();
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  const PipelineOptions& options_;
+  Clock::time_point last_ = Clock::now();
+};
+
+template <class Pass, std::size_t count>
+std::span<const Pass> first(const Pass (&passes)[count], int most) {
+  return std::span(passes).first(most < 0 ? count : std::min(count, static_cast<std::size_t>(most)));
+}
+
+ir::Graph run_passes(ir::Graph graph, const PipelineOptions& options, const ir::Decide& decide,
+                     Stopwatch& watch) {
+  const auto* const wrong = options.fault ? std::get_if<ir::WrongRewrite>(&*options.fault) : nullptr;
+  bool planted = !wrong;
+  for (const GraphPass& pass : first(graph_passes, options.graph_passes)) {
+    if (pass.wanted && !(options.*pass.wanted)) continue;
+    graph = pass.run(graph, options, decide);
+    if (!planted && pass.name == wrong->pass) {
+      planted = true;
+      if (!ir::plant_rewrite(graph, wrong->site)) {
+        throw Error({.code = ErrorCode::invalid_argument,
+                     .message = fmt::format("behind {} there is no place {} for a wrong rewrite", pass.name,
+                                            wrong->site),
+                     .hint = "places are the element-wise ops of two different operands, from 0"});
+      }
+    }
+    if (options.verify) ir::verify(graph);
+    watch.lap(pass.name);
+  }
+  return graph;
+}
+
+/// "ln_layer_norm_0": the graph, the scope of what the kernel makes, and its number.
+std::string kernel_name(const ir::Graph& graph, const schedule::Piece& piece, std::size_t number) {
+  const ir::Node& root = graph[piece.root];
+  const std::string scope = graph.scope_path(root.scope);
+  const std::string what = scope.empty() ? std::string(to_string(root.op)) : scope;
+  constexpr std::size_t longest = 120;
+  std::string name = codegen::c_identifier(graph.name + '_' + what);
+  if (name.size() > longest) name.resize(longest);
+  return fmt::format("{}{}{}", name, name.back() == '_' ? "" : "_", number);
+}
+
+/// One op alone may have more than a launch takes: a user's kernel, a concat of many extents.
+void check_arguments(const ir::Graph& graph, ir::NodeId root, std::size_t arguments, const Target& target) {
+  const std::size_t bytes = schedule::bytes_an_argument * arguments;
+  if (bytes <= target.argument_bytes) return;
+  const ir::Node& node = graph[root];
+  ErrorInfo error{.code = ErrorCode::unsupported,
+                  .message = fmt::format("its kernel needs {} bytes of arguments, a launch takes {}", bytes,
+                                         target.argument_bytes),
+                  .op = std::string(to_string(node.op)),
+                  .location = graph.location(node),
+                  .hint = "fewer operands, or fewer symbols in their dims"};
+  for (std::size_t i = 0; i < node.operands.size() && i < 3; ++i) {
+    error.shapes.push_back(to_string(graph[node.operands[i]].type));
+  }
+  if (node.operands.size() > 3) error.shapes.emplace_back("...");
+  throw Error(std::move(error));
+}
+
+/// Pieces of one family that are run with the same choices: one schedule, one set of kernels.
+struct Unit {
+  std::vector<std::uint32_t> pieces{};  ///< in order
+  schedule::KernelChoices choices{};
+  schedule::Schedule schedule{};
+  std::uint32_t first_kernel = 0;
+  std::vector<codegen::LoweredKernel> lowered{};
+  std::uint32_t first() const { return pieces.front(); }  ///< which gives the kernels their names
+};
+
+/// Of a piece that may share a kernel whose slices begin at arguments: half of what a launch takes.
+constexpr std::size_t most_shared_arguments = 256;
+
+/// Schedules and lowers the pieces of a graph, equal ones once, different ones in parallel.
+class PieceCompiler {
+ public:
+  PieceCompiler(Compiled& result, const analysis::Facts& facts, const schedule::Chooser& chooser,
+                const Target& target, const PipelineOptions& options, Stopwatch& watch)
+      : result_(result),
+        facts_(facts),
+        chooser_(chooser),
+        target_(target),
+        options_(options),
+        watch_(watch) {}
+
+  /// Of each piece.
+  std::vector<std::optional<schedule::PieceKernels>> run() {
+    equal_ = schedule::equal_pieces(result_.graph, result_.partition.pieces, result_.partition.storage);
+    if (options_.decisions) {
+      const schedule::DecisionOptions how{.skip_unfit = options_.skip_unfit_decisions,
+                                          .grid_barriers = options_.partition.grid_barriers};
+      recorded_.emplace(*options_.decisions, how, result_.graph, result_.partition, equal_, target_);
+      result_.recorded_pieces = recorded_->pieces();
+      result_.unfit_decisions += recorded_->unfit();
+    }
+    make_units();
+    watch_.lap("equal_pieces");
+    parallel_for(options_.threads, units_.size(), [&](std::size_t i) { schedule(units_[i]); });
+    collect_schedules();
+    watch_.lap("schedule");
+    lower();
+    watch_.lap("lower");
+    return kernels();
+  }
+
+ private:
+  const schedule::Piece& piece(std::uint32_t index) const { return result_.partition.pieces[index]; }
+
+  /// A family is one unit, or one for each of the different choices that were made for its pieces. `choose`
+  /// may draw from a state of its own, so it is asked in piece order.
+  void make_units() {
+    std::vector<std::vector<std::uint32_t>> of_family(equal_.first.size());
+    unit_of_.resize(result_.partition.pieces.size());
+    for (std::uint32_t i = 0; i < unit_of_.size(); ++i) {
+      const std::uint32_t form = equal_.form_of[i];
+      if (form == schedule::EqualPieces::none) continue;
+      // Each start may be an argument, of which a launch takes so many.
+      const std::size_t arguments = equal_.forms[i].starts.size() + piece(i).inputs.size() +
+                                    piece(i).results.size() + result_.graph.symbols.size();
+      const bool shares = arguments <= most_shared_arguments;
+      std::vector<std::uint32_t>& known = of_family[shares ? equal_.family_of[form] : form];
+      const schedule::KernelChoices choices = choose(i);
+      const auto found = std::find_if(known.begin(), known.end(),
+                                      [&](std::uint32_t unit) { return units_[unit].choices == choices; });
+      unit_of_[i] = found == known.end() ? static_cast<std::uint32_t>(units_.size()) : *found;
+      if (found == known.end()) {
+        known.push_back(unit_of_[i]);
+        units_.push_back({.choices = choices});
+      }
+      units_[unit_of_[i]].pieces.push_back(i);
+    }
+  }
+
+  schedule::KernelChoices choose(std::uint32_t index) {
+    schedule::Piece& piece = result_.partition.pieces[index];
+    const std::uint32_t first = equal_.first[equal_.form_of[index]];
+    const schedule::KernelChoices* const recorded = recorded_ ? recorded_->of(index) : nullptr;
+    if (recorded) {
+      piece.chosen = {*recorded, schedule::piece_seconds(result_.graph, piece, *recorded, target_)};
+    } else if (options_.choose) {
+      piece.chosen = schedule::chosen_by(options_.choose, result_.graph, piece, target_);
+    } else if (!piece.chosen && first != index) {
+      piece.chosen = this->piece(first).chosen;
+    } else if (!piece.chosen) {
+      piece.chosen = schedule::chosen_by(chooser_, result_.graph, piece, target_);
+    }
+    if (piece.chosen) return piece.chosen->choices;
+    throw Error({.kind = ErrorKind::internal,
+                 .code = ErrorCode::internal,
+                 .message = fmt::format("the chooser has no choices for the piece of {}",
+                                        result_.graph.value_name(piece.root))});
+  }
+
+  void schedule(Unit& unit) const {
+    unit.schedule =
+        schedule::make_schedule(result_.graph, piece(unit.first()), unit.choices, target_, facts_);
+    std::vector<const schedule::CanonicalPiece*> forms;
+    for (const std::uint32_t index : unit.pieces) forms.push_back(&equal_.forms[index]);
+    unit.schedule.starts = schedule::starts_that_differ(result_.graph, forms);
+    if (options_.verify) schedule::verify(result_.graph, unit.schedule, target_);
+  }
+
+  void collect_schedules() {
+    std::uint32_t kernels = 0;
+    for (Unit& unit : units_) {
+      unit.first_kernel = kernels;
+      kernels += static_cast<std::uint32_t>(unit.schedule.kernels.size());
+    }
+    for (std::uint32_t i = 0; i < unit_of_.size(); ++i) {
+      if (equal_.form_of[i] == schedule::EqualPieces::none) continue;
+      result_.schedules.push_back(schedule_of(i));
+      result_.first_kernel.push_back(units_[unit_of_[i]].first_kernel);
+    }
+  }
+
+  /// That of the piece's unit, with the piece's own values.
+  schedule::Schedule schedule_of(std::uint32_t index) const {
+    const Unit& unit = units_[unit_of_[index]];
+    schedule::Schedule schedule = unit.schedule;
+    schedule.piece = piece(index);
+    for (std::size_t k = 0; k < schedule.phases.size(); ++k) {
+      schedule::PhaseSchedule& phase = schedule.phases[k];
+      phase.segment = schedule::staged(result_.graph, piece(index).phases[k], phase.choices);
+      schedule.piece.phases[k] = phase.segment;
+      phase.sections = schedule::sections_of(result_.graph, phase.segment, phase.choices);
+      for (schedule::Held& held : phase.held) held.node = counterpart(unit, index, held.node);
+      for (ir::NodeId& id : phase.ahead) id = counterpart(unit, index, id);
+      for (schedule::RowInvariant& each : phase.invariants)
+        each = {counterpart(unit, index, each.input), counterpart(unit, index, each.broadcast)};
+    }
+    for (schedule::SliceStart& start : schedule.starts) start.node = counterpart(unit, index, start.node);
+    return schedule;
+  }
+
+  /// What a node of the unit's first piece is in another of its pieces.
+  ir::NodeId counterpart(const Unit& unit, std::uint32_t index, ir::NodeId node) const {
+    return schedule::counterpart(equal_.forms[unit.first()], equal_.forms[index], node);
+  }
+
+  /// Names of all launches, numbered through; a kernel has the name of the first that runs it.
+  std::vector<std::string> launch_names() const {
+    std::vector<std::string> names;
+    for (const schedule::Schedule& schedule : result_.schedules) {
+      for (std::size_t i = 0; i < schedule.kernels.size(); ++i) {
+        names.push_back(kernel_name(result_.graph, schedule.piece, names.size()));
+      }
+    }
+    return names;
+  }
+
+  void lower() {
+    names_ = launch_names();
+    std::vector<std::size_t> first_launch(units_.size());
+    std::size_t launch = 0, schedule = 0;
+    for (std::uint32_t i = 0; i < unit_of_.size(); ++i) {
+      if (equal_.form_of[i] == schedule::EqualPieces::none) continue;
+      if (units_[unit_of_[i]].first() == i) first_launch[unit_of_[i]] = launch;
+      launch += result_.schedules[schedule++].kernels.size();
+    }
+    parallel_for(options_.threads, units_.size(), [&](std::size_t i) {
+      for (std::size_t k = 0; k < units_[i].schedule.kernels.size(); ++k) {
+        units_[i].lowered.push_back(lower(units_[i], k, names_[first_launch[i] + k]));
+      }
+    });
+    for (Unit& unit : units_) {
+      for (codegen::LoweredKernel& lowered : unit.lowered)
+        result_.kernels.push_back(std::move(lowered.kernel));
+    }
+  }
+
+  codegen::LoweredKernel lower(const Unit& unit, std::size_t index, const std::string& name) const {
+    codegen::LoweredKernel lowered = codegen::lower(result_.graph, unit.schedule, index, name);
+    check_arguments(result_.graph, piece(unit.first()).root, lowered.bindings.size() + lowered.extents.size(),
+                    target_);
+    if (unit.pieces.size() > 1)
+      lowered.kernel.summary += fmt::format("; shared by {} pieces", unit.pieces.size());
+    if (options_.verify) kernel::verify(lowered.kernel, target_.shared_per_block);
+    for (const KernelPass& pass : first(kernel_passes, options_.kernel_passes)) {
+      lowered.kernel = pass.run(std::move(lowered.kernel));
+      if (options_.verify) kernel::verify(lowered.kernel, target_.shared_per_block);
+    }
+    return lowered;
+  }
+
+  /// Each piece gives the kernels of its unit its own buffers.
+  std::vector<std::optional<schedule::PieceKernels>> kernels() const {
+    std::vector<std::optional<schedule::PieceKernels>> result(unit_of_.size());
+    std::size_t schedule = 0, launch = 0;
+    for (std::uint32_t i = 0; i < unit_of_.size(); ++i) {
+      if (equal_.form_of[i] == schedule::EqualPieces::none) continue;
+      result[i] = schedule::PieceKernels{.schedule = &result_.schedules[schedule++]};
+      const Unit& unit = units_[unit_of_[i]];
+      for (std::size_t k = 0; k < unit.lowered.size(); ++k)
+        result[i]->launches.push_back(planned(unit, i, k, names_[launch++]));
+    }
+    return result;
+  }
+
+  schedule::PlannedLaunch planned(const Unit& unit, std::uint32_t piece, std::size_t k,
+                                  const std::string& name) const {
+    using Kind = schedule::BufferSource::Kind;
+    schedule::PlannedLaunch launch{name, unit.first_kernel + static_cast<std::uint32_t>(k), {}, {}};
+    for (const Dim& extent : unit.lowered[k].extents) {
+      const auto& starts = unit.schedule.starts;
+      const auto start = std::find_if(starts.begin(), starts.end(),
+                                      [&](const auto& each) { return each.argument == extent; });
+      launch.extents.push_back(
+          start == starts.end()
+              ? extent
+              : schedule::argument_value(result_.graph, *start, counterpart(unit, piece, start->node)));
+    }
+    for (const codegen::Binding& binding : unit.lowered[k].bindings) {
+      if (const auto* scratch = std::get_if<codegen::Scratch>(&binding)) {
+        launch.buffers.push_back({Kind::scratch, 0, scratch->component});
+      } else if (std::holds_alternative<codegen::Counter>(binding)) {
+        launch.buffers.push_back({Kind::counter, 0, 0});
+      } else {
+        launch.buffers.push_back({Kind::node, counterpart(unit, piece, std::get<ir::NodeId>(binding)), 0});
+      }
+    }
+    return launch;
+  }
+
+  Compiled& result_;
+  const analysis::Facts& facts_;
+  const schedule::Chooser& chooser_;
+  std::optional<schedule::RecordedChoices> recorded_{};
+  const Target& target_;
+  const PipelineOptions& options_;
+  Stopwatch& watch_;
+  schedule::EqualPieces equal_;
+  std::vector<Unit> units_;
+  std::vector<std::uint32_t> unit_of_;  // of each piece that is a kernel
+  std::vector<std::string> names_;      // of all launches
+};
+
+}  // namespace
+
+PipelineOptions pipeline_options(const CompileOptions& options) {
+  const auto check = [](const char* name, int value, int least, int most) {
+    if (value >= least && value <= most) return;
+    throw Error({.code = ErrorCode::invalid_argument,
+                 .message = fmt::format("compile: {} is {}", name, value),
+                 .hint = fmt::format("{} to {}", least, most)});
+  };
+  check("layers", options.layers, 1, 3);
+  check("max_inputs", options.max_inputs, 1, 400);
+  check("streams", options.streams, 1, schedule::most_streams);
+  PipelineOptions result{.relaxed_rounding = options.relaxed_rounding,
+                         .merge_gemms = options.merge_gemms,
+                         .skip_unfit_decisions = options.skip_unfit_decisions,
+                         .streams = {.max_streams = options.streams},
+                         .threads = options.threads};
+  if (const std::string text = fault_text(options); !text.empty()) {
+    result.fault = parse_fault(text);
+    const auto* const wrong = result.fault ? std::get_if<ir::WrongRewrite>(&*result.fault) : nullptr;
+    const std::vector<std::string_view> passes = graph_pass_names();
+    const bool unknown = wrong && std::find(passes.begin(), passes.end(), wrong->pass) == passes.end();
+    if (!result.fault || unknown) {
+      throw Error(
+          {.code = ErrorCode::invalid_argument,
+           .message = fmt::format("there is no fault '{}'", text),
+           .hint = "CompileOptions::fault and FUSE_FAULT take barrier.N, extent.N+1, extent.N-1, overlap.N, "
+                   "fence.N, or rewrite.PASS.N"});
+    }
+  }
+  if (!options.decisions.empty()) result.decisions = schedule::parse_decisions(options.decisions);
+  schedule::PartitionOptions& partition = result.partition;
+  partition.groups.layers = static_cast<std::uint8_t>((1 << options.layers) - 1);
+  partition.groups.max_inputs = options.max_inputs;
+  partition.stitch = options.stitch == Stitch::full;
+  partition.grid_barriers = options.grid_barriers;
+  const bool paper = options.schemes == Schemes::paper;
+  if (paper) partition.schemes = schedule::SchemeRules::paper;
+  using Join = schedule::PartitionOptions::Join;
+  if (options.stitch == Stitch::mapping) {
+    partition.join = Join::never;
+  } else if (options.stitch == Stitch::no_merge || paper) {
+    partition.join = Join::always;
+  }
+  switch (options.cut) {
+    case Cut::fuse:
+      break;
+    case Cut::apollo:
+      partition.groups.rules = schedule::RuleSet::apollo;
+      break;
+    case Cut::xla:
+      partition.baseline = schedule::Baseline::xla;
+      break;
+    case Cut::tvm:
+      partition.baseline = schedule::Baseline::tvm;
+      break;
+    case Cut::one_op:
+      partition.baseline = schedule::Baseline::none;
+      break;
+  }
+  return result;
+}
+
+std::vector<std::string_view> graph_pass_names() {
+  std::vector<std::string_view> names;
+  for (const GraphPass& pass : graph_passes) names.emplace_back(pass.name);
+  return names;
+}
+
+std::vector<std::string_view> kernel_pass_names() {
+  std::vector<std::string_view> names;
+  for (const KernelPass& pass : kernel_passes) names.emplace_back(pass.name);
+  return names;
+}
+
+schedule::Decisions decisions_of(const Compiled& compiled, const Target& target) {
+  if (compiled.plan_options.empty())
+    throw Error({.kind = ErrorKind::internal,
+                 .code = ErrorCode::internal,
+                 .message = "decisions of a compilation that kept no answers"});
+  schedule::Decisions result = schedule::decisions_of(
+      compiled.graph, compiled.partition,
+      schedule::equal_pieces(compiled.graph, compiled.partition.pieces, compiled.partition.storage), target);
+  result.options = schedule::PlanOptionsText{compiled.plan_options};
+  result.answers = compiled.answers;
+  result.run = compiled.run;
+  return result;
+}
+
+std::string decisions_line(const Compiled& compiled) {
+  if (compiled.recorded_pieces == 0 && compiled.unfit_decisions == 0) return "";
+  std::string text = fmt::format("decisions: {} of {} pieces run as recorded", compiled.recorded_pieces,
+                                 compiled.schedules.size());
+  if (compiled.unfit_decisions > 0)
+    text += fmt::format("; entries left out, since they do not fit: {}", compiled.unfit_decisions);
+  return text + '\n';
+}
+
+std::vector<std::size_t> kernel_uses(const Compiled& compiled) {
+  std::vector<std::size_t> uses(compiled.source.kernels.size());
+  for (const std::vector<schedule::Step>* steps : {&compiled.plan.setup, &compiled.plan.steps}) {
+    for (const schedule::Step& step : *steps) {
+      if (const auto* work = std::get_if<schedule::KernelStep>(&step.work)) ++uses[work->kernel];
+    }
+  }
+  return uses;
+}
+
+Compiled run_pipeline(const ir::Graph& graph, const Target& target, const PipelineOptions& given) {
+  ir::verify(graph, ErrorKind::user);
+  Compiled result;
+  PipelineOptions options = given;
+  if (options.decisions) {
+    check_target(*options.decisions, target);
+    if (const auto& told = options.decisions->options)
+      read_plan_options(told->text, schedule::line_of_decisions(told->line), options);
+  }
+  const bool keeps = options.record || options.decisions;
+  schedule::AnswerBook book(options.decisions ? options.decisions->answers : std::vector<schedule::Answer>());
+  ir::Decide decide;
+  if (keeps || options.answer)
+    decide = [&](ir::Asked asked) {
+      if (options.answer) asked.by_cost = options.answer(asked);
+      return book(asked);
+    };
+  Stopwatch watch(options);
+  result.guards = analysis::guards_of(graph);
+  watch.lap("guards");
+  result.graph = run_passes(graph, options, decide, watch);
+  const analysis::Facts facts = analysis::facts_of(result.graph);
+  watch.lap("facts");
+  schedule::Chooser chooser = options.chooser ? options.chooser : schedule::chooser_of(options.partition);
+  const std::vector<ir::NodeId> storage = schedule::storage_of(result.graph);
+  if (options.decisions)
+    chooser =
+        schedule::recorded_first(result.graph, storage, *options.decisions,
+                                 {.grid_barriers = options.partition.grid_barriers}, std::move(chooser));
+  result.partition = schedule::partition(result.graph, options.partition, target, facts, chooser, decide);
+  if (keeps) {
+    result.plan_options = plan_options_text(options);
+    result.answers = book.answers();
+    result.unfit_decisions = book.unused(options.skip_unfit_decisions);
+  }
+  if (options.decisions)
+    result.unfit_decisions += take_algorithms(options.decisions->gemms, options.skip_unfit_decisions,
+                                              result.graph, result.partition);
+  if (options.verify) {
+    if (options.partition.baseline == schedule::Baseline::off) {
+      schedule::verify(result.graph, result.partition.grouping, options.partition.groups, target);
+    }
+    schedule::verify(result.graph, result.partition);
+  }
+  watch.lap("partition");
+  const std::vector<std::optional<schedule::PieceKernels>> kernels =
+      PieceCompiler(result, facts, chooser, target, options, watch).run();
+
+  const auto* const fault = options.fault ? std::get_if<kernel::PlantedFault>(&*options.fault) : nullptr;
+  if (fault && !kernel::plant_fault(result.kernels, *fault)) {
+    throw Error(
+        {.code = ErrorCode::invalid_argument,
+         .message = fmt::format("the kernels have no place for the fault {}", to_string(*options.fault)),
+         .hint = "places are numbered from 0 through the kernels of a source"});
+  }
+
+  for (const schedule::Piece& piece : result.partition.pieces) {
+    if (piece.kind != schedule::Piece::Kind::custom) continue;
+    const ir::Node& node = result.graph[piece.root];
+    const auto& custom = ir::attr<ir::CustomAttr>(node);
+    const std::size_t others = custom.extents.size() + 1 + custom.grid_barrier;
+    check_arguments(result.graph, piece.root, node.operands.size() + others, target);
+  }
+  const std::vector<codegen::CustomText> customs =
+      codegen::custom_texts(result.graph, result.partition.pieces, result.kernels);
+  std::map<std::string, std::uint32_t> kernel_of_custom;
+  for (const codegen::CustomText& custom : customs) {
+    kernel_of_custom.emplace(custom.name,
+                             static_cast<std::uint32_t>(result.kernels.size() + kernel_of_custom.size()));
+  }
+  result.source = codegen::print_cuda(codegen::c_identifier(graph.name), result.kernels, customs,
+                                      {.threads = options.threads});
+  watch.lap("print");
+  result.plan = schedule::make_plan(result.graph, result.partition, kernels, kernel_of_custom);
+  if (options.verify) schedule::verify(result.plan);
+  result.streams = options.streams;
+  if (options.decisions && options.decisions->run) {
+    const schedule::RunDecision& run = *options.decisions->run;
+    const std::optional<schedule::RunMisfit> wrong = schedule::misfit(run, result.plan);
+    if (wrong && !options.skip_unfit_decisions)
+      schedule::refuse_entry(run.line, "run: " + wrong->what, wrong->hint);
+    if (wrong) {
+      ++result.unfit_decisions;
+    } else {
+      result.run = run;
+    }
+  }
+  watch.lap("plan");
+  return result;
+}
+
+Compiled::Compiled() = default;
+Compiled::Compiled(const Compiled&) = default;
+Compiled::Compiled(Compiled&&) noexcept = default;
+Compiled& Compiled::operator=(const Compiled&) = default;
+Compiled& Compiled::operator=(Compiled&&) noexcept = default;
+Compiled::~Compiled() = default;
+
+}  // namespace fuse

@@ -1,0 +1,102 @@
+// The compiler's pipeline: Graph -> Partition -> Schedules -> Kernels -> Source, and the Plan that ties them
+// together. SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <fuse/executable.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analysis/guards.hpp"
+#include "compile/pipeline/fault.hpp"
+#include "ir/graph/ir_graph.hpp"
+#include "ir/kernel/kernel.hpp"
+#include "plan/plan.hpp"
+#include "plan/source.hpp"
+#include "plan/stream_plan.hpp"
+#include "schedule/decisions/decisions.hpp"
+#include "schedule/fusion/partition.hpp"
+#include "schedule/mapping/schedule.hpp"
+#include "target/target.hpp"
+
+namespace fuse {
+
+/// Every stage of one compilation, kept for explain, fusec and tests.
+struct Compiled {
+  std::vector<ir::Guard> guards{};  ///< what prepare checks of the dims
+  ir::Graph graph;                  ///< after the passes
+  schedule::Partition partition;
+  std::vector<schedule::Schedule> schedules;  ///< of the kernel pieces, in piece order
+  /// Of each schedule: its launches run this kernel and those behind it. Equal pieces share theirs.
+  std::vector<std::uint32_t> first_kernel;
+  std::vector<kernel::Kernel> kernels;  ///< as Source::kernels
+  codegen::Source source;
+  schedule::Plan plan;
+  schedule::StreamChoices streams{};  ///< for prepare, which knows the sizes
+  /// As PipelineOptions::decisions have it; it goes before `streams`.
+  std::optional<schedule::RunDecision> run{};
+  /// What was asked and answered, and the options (compile/pipeline/plan_options.hpp), where
+  /// PipelineOptions::record wants it or decisions were given.
+  std::vector<schedule::Answer> answers{};
+  std::string plan_options{};
+  std::size_t recorded_pieces = 0;  ///< kernel pieces that run as PipelineOptions::decisions say
+  std::size_t unfit_decisions = 0;  ///< entries of PipelineOptions::decisions that fit nothing
+
+  // Made once, in the .cpp: in every file that includes this they take longer than the rest of it.
+  Compiled();
+  Compiled(const Compiled&);
+  Compiled(Compiled&&) noexcept;
+  Compiled& operator=(const Compiled&);
+  Compiled& operator=(Compiled&&) noexcept;
+  ~Compiled();
+};
+
+struct PipelineOptions {
+  bool relaxed_rounding = false;  ///< CompileOptions::relaxed_rounding
+  bool verify = true;             ///< check every stage's spec at its boundary
+  std::optional<Fault> fault{};   ///< what it gets wrong, for tests
+  /// The first so many of graph_pass_names and of kernel_pass_names are run; -1: all. To find out which is to
+  /// blame: with fewer, a graph may have ops that nothing can schedule.
+  int graph_passes = -1, kernel_passes = -1;
+  bool merge_gemms = true;  ///< the pass of this name
+  schedule::PartitionOptions partition{};
+  schedule::Chooser chooser{};  ///< of all kernels; empty: the one that `partition` asks for
+  /// Overrides the choices of each kernel piece once the partition is made, in piece order. It need not be
+  /// pure.
+  schedule::Chooser choose{};
+  /// Answers questions in place of the costs. It need not be pure.
+  ir::Decide answer{};
+  /// Instead of what the chooser and the costs say, where they have an entry.
+  std::optional<schedule::Decisions> decisions{};
+  bool skip_unfit_decisions = false;  ///< entries that fit nothing are counted, and no error
+  bool record = false;                ///< keep all answers, for decisions_of
+  schedule::StreamChoices streams{};
+  int threads = 0;  ///< that pieces are scheduled and lowered on; 0: one a core. The result is the same
+  /// Called after each stage with its name and the seconds it took: "dead_code", "partition", "schedule", ...
+  std::function<void(std::string_view stage, double seconds)> timed{};
+};
+
+/// What an application's options ask of the pipeline. Throws invalid_argument.
+PipelineOptions pipeline_options(const CompileOptions&);
+
+/// The passes, in their order; one may stand there twice.
+std::vector<std::string_view> graph_pass_names();
+std::vector<std::string_view> kernel_pass_names();
+
+/// All that was decided, to be compiled with again. The compilation kept its answers
+/// (PipelineOptions::record).
+schedule::Decisions decisions_of(const Compiled&, const Target&);
+
+/// "decisions: 3 of 4 pieces run as recorded\n"; and how many entries fit nothing. Empty without decisions.
+std::string decisions_line(const Compiled&);
+
+/// How many steps of the plan run each kernel.
+std::vector<std::size_t> kernel_uses(const Compiled&);
+
+/// Runs the pipeline. User errors pass through; a failed check is an internal Error.
+Compiled run_pipeline(const ir::Graph&, const Target&, const PipelineOptions& = {});
+
+}  // namespace fuse

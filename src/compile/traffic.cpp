@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compile/traffic.hpp"
+
+#include <algorithm>
+#include <map>
+#include <string>
+
+#include "compile/signature_of.hpp"
+#include "runtime/execute/binding.hpp"
+
+namespace fuse::runtime {
+namespace {
+
+using schedule::PlanValue;
+using schedule::ValueId;
+
+constexpr std::int64_t large = 1'000'000;  // bytes; below, caches hide what is read twice
+constexpr std::int64_t sector = 32;
+
+/// Who touches a value.
+struct Uses {
+  bool read = false, written = false;  ///< by kernels, copies and memsets
+  bool gemm_read = false, gemm_written = false;
+};
+
+std::vector<Uses> uses_of(const schedule::Plan& plan) {
+  std::vector<Uses> uses(plan.values.size());
+  for (const schedule::Step& step : plan.steps) {
+    const bool gemm = std::holds_alternative<schedule::GemmStep>(step.work);
+    for (const ValueId id : step.reads) (gemm ? uses[id].gemm_read : uses[id].read) = true;
+    for (const ValueId id : step.writes) (gemm ? uses[id].gemm_written : uses[id].written) = true;
+  }
+  return uses;
+}
+
+/// What is given, or made by a GEMM, has to be read once where a kernel uses it; what is asked for, or used
+/// by a GEMM, has to be written once where a kernel makes it. All else could have stayed on the chip.
+std::int64_t floor_of(const PlanValue& value, const Uses& uses, std::int64_t bytes) {
+  const bool given = value.kind == PlanValue::Kind::input || value.kind == PlanValue::Kind::parameter ||
+                     value.kind == PlanValue::Kind::packed;
+  const bool asked_for = value.kind == PlanValue::Kind::output;
+  return ((given || uses.gemm_written) && uses.read ? bytes : 0) +
+         ((asked_for || uses.gemm_read) && uses.written ? bytes : 0);
+}
+
+class Counter {
+ public:
+  Counter(const Compiled& compiled, const ir::Graph& graph, const DimValues& dims)
+      : compiled_(compiled), binding_(signature_of(graph, {}), dims) {
+    for (const PlanValue& value : compiled_.plan.values) {
+      bytes_.push_back(product_of(binding_.shape(value.dims)) *
+                       static_cast<std::int64_t>(size_of(value.dtype)));
+    }
+  }
+
+  PlanTraffic run(const std::vector<KernelCounts>& counts) {
+    const std::vector<Uses> uses = uses_of(compiled_.plan);
+    for (ValueId id = 0; id < bytes_.size(); ++id) {
+      traffic(id).floor += floor_of(compiled_.plan.values[id], uses[id], bytes_[id]);
+    }
+    std::map<std::string, const KernelCounts*> rows;
+    for (const KernelCounts& row : counts) rows[row.kernel] = &row;
+    for (const schedule::Step& step : compiled_.plan.steps) {
+      if (const auto* work = std::get_if<schedule::KernelStep>(&step.work)) {
+        const auto row = rows.find(compiled_.source.kernels[work->kernel].name);
+        if (row != rows.end()) count_kernel(*work, *row->second);
+        // Counts are kept by kernel: all its launches stand in the row.
+        if (row != rows.end()) rows.erase(row);
+      } else if (const auto* copy = std::get_if<schedule::CopyStep>(&step.work)) {
+        count_plain(copy->from, true);
+        count_plain(copy->to, false);
+      } else if (const auto* memset = std::get_if<schedule::MemsetStep>(&step.work)) {
+        count_plain(memset->to, false);
+      }
+    }
+    return traffic_;
+  }
+
+ private:
+  static std::int64_t product_of(const std::vector<std::int64_t>& shape) {
+    std::int64_t count = 1;
+    for (const std::int64_t extent : shape) count *= extent;
+    return count;
+  }
+
+  Traffic& traffic(ValueId id) { return bytes_[id] >= large ? traffic_.large_values : traffic_.small_values; }
+
+  void count_kernel(const schedule::KernelStep& work, const KernelCounts& row) {
+    for (std::size_t i = 0; i < std::min(work.buffers.size(), row.params.size()); ++i) {
+      const AccessCounts& from = row.params[i];
+      Traffic& to = traffic(work.buffers[i]);
+      to.load += from.load_bytes;
+      to.store += from.store_bytes;
+      to.sector_load += from.load_sectors * sector;
+      to.sector_store += from.store_sectors * sector;
+    }
+  }
+
+  void count_plain(ValueId id, bool load) {
+    Traffic& to = traffic(id);
+    (load ? to.load : to.store) += bytes_[id];
+    (load ? to.sector_load : to.sector_store) += bytes_[id];
+  }
+
+  const Compiled& compiled_;
+  const Binding binding_;
+  std::vector<std::int64_t> bytes_;
+  PlanTraffic traffic_;
+};
+
+}  // namespace
+
+PlanTraffic traffic_of(const Compiled& compiled, const ir::Graph& graph, const DimValues& dims,
+                       const std::vector<KernelCounts>& counts) {
+  return Counter(compiled, graph, dims).run(counts);
+}
+
+}  // namespace fuse::runtime

@@ -1,0 +1,51 @@
+// Questions that a cost answers on the way from a graph to kernels, each about what would be made. Who asks
+// gets the cost's answer, or another one that was written down (schedule/decisions/decisions.hpp).
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string_view>
+#include <vector>
+
+#include "ir/graph/ir_graph.hpp"
+
+namespace fuse::ir {
+
+enum class Question : std::uint8_t {
+  merge,     ///< GEMMs that share an operand, or have one shape, become one GEMM
+  compose,   ///< two groups side by side become one (APOLLO's Layer III)
+  epilogue,  ///< the op behind a GEMM becomes part of it
+  view,      ///< a value lies in the memory of another, so that no step copies it
+  store,     ///< a value that several kernels need is stored, and not computed again by each
+  stitch,    ///< pieces become stages of one kernel
+  join,      ///< kernels become phases of one kernel
+  wait,      ///< a kernel of several phases stays, though a step has to zero the counters of its barriers
+};
+inline constexpr Question all_questions[] = {Question::merge, Question::compose, Question::epilogue,
+                                             Question::view,  Question::store,   Question::stitch,
+                                             Question::join,  Question::wait};
+std::string_view to_string(Question);
+
+struct Asked {
+  Question question = Question::merge;
+  const Graph& graph;
+  std::vector<NodeId> nodes{};  ///< what would be made, in graph order
+  NodeId about = 0;             ///< one of them
+  bool by_cost = false;         ///< the cost's answer
+};
+/// Empty: the cost's answer stands, and nobody hears of the question.
+using Decide = std::function<bool(const Asked&)>;
+
+/// `nodes` is made where somebody hears of it.
+template <class Nodes>
+bool decided(const Decide& decide, Question question, const Graph& graph, NodeId about, bool by_cost,
+             const Nodes& nodes) {
+  return decide ? decide({question, graph, nodes(), about, by_cost}) : by_cost;
+}
+
+/// Of these nodes, in this order: a hash of ops, types, attributes and of who reads whom, but of no name.
+/// Dims count by their symbols' ranges and hints.
+std::uint64_t content_hash(const Graph&, const std::vector<NodeId>& nodes);
+
+}  // namespace fuse::ir

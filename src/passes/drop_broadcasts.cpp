@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "passes/drop_broadcasts.hpp"
+
+#include <algorithm>
+#include <optional>
+
+#include "analysis/facts.hpp"
+
+namespace fuse::ir {
+namespace {
+
+class Dropper {
+ public:
+  explicit Dropper(const Graph& graph)
+      : graph_(graph), result_(graph), kept_(graph.nodes.size()), is_output_(graph.nodes.size()) {
+    for (const Output& output : graph.outputs) is_output_[output.node] = true;
+  }
+
+  Graph run() {
+    for (NodeId id = 0; id < result_.nodes.size(); ++id) {
+      Node& node = result_.nodes[id];
+      for (NodeId& operand : node.operands) operand = kept_[operand];
+      kept_[id] = repeats_nothing(node, is_output_[id]) ? node.operands[0] : id;
+    }
+    renumber_outputs(result_, kept_);
+    return std::move(result_);
+  }
+
+ private:
+  /// A view of operand 0 in row-major order, of the same extents: dims that a broadcast adds are none.
+  bool repeats_nothing(const Node& node, bool is_output) {
+    const Relation relation = info(node.op).relation;
+    if (relation != Relation::broadcast && relation != Relation::reshape) return false;
+    const std::vector<Dim>& from = result_[node.operands[0]].type.dims;
+    const std::vector<Dim>& to = node.type.dims;
+    if (is_output) return from == to;  // its type, to the letter, is the graph's signature
+    return from.size() == to.size() && std::equal(from.begin(), from.end(), to.begin(),
+                                                  [&](const Dim& a, const Dim& b) { return equal(a, b); });
+  }
+
+  bool equal(const Dim& a, const Dim& b) {
+    if (a == b) return true;
+    if (a.is_constant() && b.is_constant()) return false;
+    if (!facts_) facts_ = analysis::facts_of(graph_);
+    return facts_->equal(a, b);
+  }
+
+  const Graph& graph_;
+  Graph result_;
+  std::vector<NodeId> kept_;
+  std::vector<bool> is_output_;
+  std::optional<analysis::Facts> facts_;  ///< made when forms alone do not tell
+};
+
+}  // namespace
+
+Graph drop_broadcasts(const Graph& graph) { return Dropper(graph).run(); }
+
+}  // namespace fuse::ir

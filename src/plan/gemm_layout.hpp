@@ -1,0 +1,22 @@
+// GemmLayout: where a GEMM writes the matrices of its result, so that no step has to transpose them
+// (docs/gemm.md). SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <fuse/dim.hpp>
+#include <string>
+
+namespace fuse::schedule {
+
+/// Of the result, in elements. Element (i, j) of matrix q of call p is at p * outer_stride + q * inner_stride
+/// + i * row + j.
+struct GemmPlaces {
+  Dim row{};
+  Dim inner = 1, inner_stride = 0;  ///< matrices of a call
+  Dim outer = 1, outer_stride = 0;  ///< calls
+  bool operator==(const GemmPlaces&) const = default;
+};
+
+/// "rows 768 apart, 12 matrices 64 apart, 2 calls 98304 apart"
+std::string to_string(const GemmPlaces&);
+
+}  // namespace fuse::schedule

@@ -1,0 +1,366 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/plan.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+namespace fuse::schedule {
+namespace {
+
+std::string_view to_string(PlanValue::Kind kind) {
+  switch (kind) {
+    case PlanValue::Kind::input:
+      return "input";
+    case PlanValue::Kind::parameter:
+      return "parameter";
+    case PlanValue::Kind::output:
+      return "output";
+    case PlanValue::Kind::packed:
+      return "packed";
+    case PlanValue::Kind::temporary:
+      return "temporary";
+  }
+  return "?";
+}
+
+std::string ids(std::string_view prefix, const std::vector<std::uint32_t>& list) {
+  std::string text = "[";
+  for (std::size_t i = 0; i < list.size(); ++i) text += fmt::format("{}{}{}", i ? ", " : "", prefix, list[i]);
+  return text + ']';
+}
+
+struct PrintWork {
+  std::string operator()(const KernelStep& s) const {
+    std::string extents;
+    for (const Dim& extent : s.extents) extents += (extents.empty() ? "" : ", ") + extent.to_string();
+    std::string parts;
+    for (const KernelStep& part : s.parts)
+      parts += fmt::format("{}#{}", parts.empty() ? "" : ", ", part.kernel);
+    if (!parts.empty()) parts = fmt::format(" parts [{}]", parts);
+    return fmt::format("kernel #{} grid {} buffers {} extents [{}]{}", s.kernel, s.grid.to_string(),
+                       ids("v", s.buffers), extents, parts);
+  }
+  std::string operator()(const GemmStep& s) const {
+    std::string epilogue;
+    if (s.extra) epilogue = fmt::format(" {} v{}", schedule::to_string(s.epilogue), *s.extra);
+    if (s.epilogue == EpilogueKind::scale) epilogue = fmt::format(" scale {}", s.scale);
+    std::string algorithm;
+    if (s.algorithm.rank > 0) algorithm = fmt::format(" algorithm {}", s.algorithm.rank);
+    return fmt::format("gemm v{} = v{}{} * v{}{}{} batch {} m {} n {} k {} {} -> {}{}", s.c, s.a,
+                       s.transpose_a ? "^T" : "", s.b, s.transpose_b ? "^T" : "", epilogue,
+                       s.batch.to_string(), s.m.to_string(), s.n.to_string(), s.k.to_string(),
+                       fuse::to_string(s.operand), fuse::to_string(s.result), algorithm) +
+           (s.places ? ": " + schedule::to_string(*s.places) : "");
+  }
+  std::string operator()(const CopyStep& s) const { return fmt::format("copy v{} = v{}", s.to, s.from); }
+  std::string operator()(const MemsetStep& s) const { return fmt::format("memset v{} = {}", s.to, s.byte); }
+};
+
+/// What the work itself says it touches: every value once, sorted.
+struct Touches {
+  std::set<ValueId> values;
+  void operator()(const KernelStep& s) { values.insert(s.buffers.begin(), s.buffers.end()); }
+  void operator()(const GemmStep& s) {
+    values.insert({s.a, s.b, s.c});
+    if (s.extra) values.insert(*s.extra);
+  }
+  void operator()(const CopyStep& s) { values.insert({s.from, s.to}); }
+  void operator()(const MemsetStep& s) { values.insert(s.to); }
+};
+
+/// The value that the library calls write; a kernel's writes are checked against its parameters elsewhere.
+struct Destination {
+  const ValueId* operator()(const KernelStep&) const { return nullptr; }
+  const ValueId* operator()(const GemmStep& s) const { return &s.c; }
+  const ValueId* operator()(const CopyStep& s) const { return &s.to; }
+  const ValueId* operator()(const MemsetStep& s) const { return &s.to; }
+};
+
+[[noreturn]] void fail(std::string message) {
+  throw Error(
+      {.kind = ErrorKind::internal, .code = ErrorCode::internal, .message = "plan: " + std::move(message)});
+}
+
+class Verifier {
+ public:
+  explicit Verifier(const Plan& plan)
+      : plan_(plan), written_(plan.values.size(), 0), missing_(plan.values.size(), 0) {}
+
+  void run() {
+    check_ids();
+    check_values();
+    roots_ = roots(plan_);
+    check_views();
+    in_setup_ = true;
+    for (std::size_t i = 0; i < plan_.setup.size(); ++i) check_step(i);
+    in_setup_ = false;
+    for (std::size_t i = 0; i < plan_.steps.size(); ++i) check_step(i);
+    for (ValueId id = 0; id < plan_.values.size(); ++id) {
+      const PlanValue::Kind kind = plan_.values[id].kind;
+      const bool once = kind == PlanValue::Kind::output || kind == PlanValue::Kind::packed || is_part_[id];
+      if (once && written_[id] != 1) {
+        fail(fmt::format("{} is written {} times, not once", describe(id), written_[id]));
+      }
+    }
+  }
+
+ private:
+  std::string describe(ValueId id) const {
+    return fmt::format("{} '{}' (v{})", to_string(plan_.values[id].kind), plan_.values[id].name, id);
+  }
+
+  /// Before anything is looked up by them.
+  void check_ids() const {
+    const std::size_t values = plan_.values.size();
+    for (ValueId id = 0; id < values; ++id) {
+      const PlanValue& value = plan_.values[id];
+      if (value.donor && *value.donor >= values) fail(describe(id) + " has a donor that does not exist");
+      if (value.inside && value.inside->whole >= id) {
+        fail(describe(id) + " stands before the value that it lies in");
+      }
+    }
+    for (const std::vector<Step>* steps : {&plan_.setup, &plan_.steps}) {
+      for (const Step& step : *steps) {
+        for (const std::vector<ValueId>* ids : {&step.reads, &step.writes}) {
+          for (const ValueId id : *ids) {
+            if (id >= values) fail(fmt::format("step '{}' uses v{}, which does not exist", step.name, id));
+          }
+        }
+      }
+    }
+  }
+
+  void check_values() const {
+    int stage = 0;
+    std::set<std::pair<int, std::string_view>> names;
+    for (ValueId id = 0; id < plan_.values.size(); ++id) {
+      const PlanValue& value = plan_.values[id];
+      const int now = stage_of(value.kind);
+      if (now < stage) fail(describe(id) + " stands after a later kind of value");
+      stage = now;
+      if (!names.insert({now, value.name}).second) fail(describe(id) + " has the name of another value");
+      const auto constant = [](const Dim& dim) { return dim.is_constant(); };
+      if (value.kind == PlanValue::Kind::packed &&
+          !std::all_of(value.dims.begin(), value.dims.end(), constant)) {
+        fail(describe(id) + " has extents that depend on the run");
+      }
+    }
+  }
+
+  /// A value inside another is a part of it where steps write it, or parts of its own.
+  void check_views() {
+    is_part_ = written_values(plan_);
+    const std::vector<bool> written = is_part_;
+    std::vector<Parts> parts(plan_.values.size());
+    for (ValueId id = static_cast<ValueId>(plan_.values.size()); id-- > 0;) {
+      const PlanValue& value = plan_.values[id];
+      missing_[id] = parts[id].size();
+      if (missing_[id] > 0) {
+        if (written[id]) fail(describe(id) + " is written, and so are values that lie in it");
+        check_covered(id, parts[id]);
+      }
+      is_part_[id] = value.inside && (written[id] || missing_[id] > 0);
+      if (!value.inside) continue;
+      const auto& [whole, offset] = *value.inside;
+      if (value.kind != PlanValue::Kind::temporary) fail(describe(id) + " lies in another value");
+      if (value.dtype != plan_.values[whole].dtype) fail(describe(id) + " has another type than its whole");
+      if (offset.is_constant() && offset.constant() % view_alignment != 0) {
+        fail(describe(id) + fmt::format(" lies at byte {} of {}", offset.constant(), describe(whole)));
+      }
+      if (is_part_[id] && !parts[whole].emplace(offset, id).second) {
+        fail(fmt::format("two values lie at byte {} of {}", offset.to_string(), describe(whole)));
+      }
+    }
+  }
+
+  struct Less {
+    bool operator()(const Dim& a, const Dim& b) const { return compare(a, b) < 0; }
+  };
+  using Parts = std::map<Dim, ValueId, Less>;  // by offset
+
+  /// The parts of a whole stand one behind the other.
+  void check_covered(ValueId whole, const Parts& parts) const {
+    Dim end = 0;
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      const auto next = parts.find(end);
+      if (next == parts.end())
+        fail(fmt::format("nothing writes {} at byte {}", describe(whole), end.to_string()));
+      end = end + bytes(next->second);
+    }
+    if (end != bytes(whole)) {
+      fail(fmt::format("{} has {} bytes, its parts {}", describe(whole), bytes(whole).to_string(),
+                       end.to_string()));
+    }
+  }
+
+  Dim bytes(ValueId id) const {
+    return product(plan_.values[id].dims) * static_cast<std::int64_t>(size_of(plan_.values[id].dtype));
+  }
+
+  /// Whether what the value holds is there: written, or all of its parts are; a view that none writes is
+  /// there where its whole is.
+  bool complete(ValueId id) const {
+    while (written_[id] == 0 && !is_part_[id] && plan_.values[id].inside) id = plan_.values[id].inside->whole;
+    const PlanValue::Kind kind = plan_.values[id].kind;
+    return written_[id] > 0 || kind == PlanValue::Kind::input || kind == PlanValue::Kind::parameter;
+  }
+
+  void write(ValueId id) {
+    ++written_[id];
+    while (is_part_[id]) {
+      id = plan_.values[id].inside->whole;
+      if (--missing_[id] > 0) return;
+      ++written_[id];
+    }
+  }
+
+  /// The order in which kinds of values stand; inputs and parameters share one.
+  static int stage_of(PlanValue::Kind kind) {
+    return std::max(static_cast<int>(kind) - static_cast<int>(PlanValue::Kind::parameter), 0);
+  }
+
+  void check_step(std::size_t index) {
+    const Step& step = (in_setup_ ? plan_.setup : plan_.steps)[index];
+    const std::string where = fmt::format("{}step {} '{}' ", in_setup_ ? "setup " : "", index, step.name);
+    Touches touches;
+    std::visit(touches, step.work);
+    std::set<ValueId> stated(step.reads.begin(), step.reads.end());
+    stated.insert(step.writes.begin(), step.writes.end());
+    for (const ValueId id : touches.values) {
+      if (id >= plan_.values.size()) fail(where + fmt::format("uses v{}, which does not exist", id));
+      if (!stated.contains(id)) fail(where + "uses " + describe(id) + " without stating it");
+    }
+    if (const auto* gemm = std::get_if<GemmStep>(&step.work)) {
+      const bool adds = gemm->epilogue == EpilogueKind::bias || gemm->epilogue == EpilogueKind::add;
+      if (adds != gemm->extra.has_value()) {
+        fail(where + fmt::format("has {} for the epilogue {}", adds ? "no value" : "a value",
+                                 schedule::to_string(gemm->epilogue)));
+      }
+    }
+    if (const auto* gemm = std::get_if<GemmStep>(&step.work);
+        gemm && gemm->places && gemm->epilogue != EpilogueKind::none) {
+      fail(where + "scatters the result of an epilogue");
+    }
+    if (step.continues && (index == 0 || in_setup_ || plan_.steps[index - 1].nodes != step.nodes)) {
+      fail(where + "continues what the step before it did not begin");
+    }
+    if (const auto* kernel = std::get_if<KernelStep>(&step.work)) check_parts(step, *kernel, where);
+    for (const ValueId id : stated) {
+      if (!touches.values.contains(id)) fail(where + fmt::format("states v{}, which it does not use", id));
+    }
+    if (const ValueId* target = std::visit(Destination{}, step.work)) {
+      if (step.writes != std::vector{*target}) fail(where + "does not state what it writes");
+      if (std::count(step.reads.begin(), step.reads.end(), *target)) fail(where + "reads what it writes");
+    }
+    for (const ValueId id : step.reads) {
+      const PlanValue::Kind kind = plan_.values[roots_[id]].kind;
+      if (in_setup_ && kind != PlanValue::Kind::parameter && kind != PlanValue::Kind::packed) {
+        fail(where + "reads " + describe(id) + ", which only a run has");
+      }
+      if (overwritten_.count(roots_[id])) fail(where + "reads " + describe(id) + " after it was overwritten");
+      if (!complete(id)) fail(where + "reads " + describe(id) + " before it is written");
+    }
+    for (const ValueId id : step.writes) {
+      const PlanValue::Kind kind = plan_.values[roots_[id]].kind;
+      if (kind == PlanValue::Kind::input || kind == PlanValue::Kind::parameter) {
+        fail(where + "writes " + describe(id));
+      }
+      if (in_setup_ != (kind == PlanValue::Kind::packed)) {
+        fail(where + "writes " + describe(id) +
+             (in_setup_ ? ", which only a run may" : " outside the setup"));
+      }
+      if (!step.continues || written_[id] == 0) write(id);
+      if (const auto donor = plan_.values[roots_[id]].donor) {
+        overwritten_.insert(*donor);
+        const auto reads = [&](ValueId read) { return roots_[read] == *donor; };
+        if (std::any_of(step.reads.begin(), step.reads.end(), reads))
+          fail(where + "reads what it overwrites");
+      }
+    }
+  }
+
+  /// They do what the whole does: with its values and no others.
+  void check_parts(const Step& step, const KernelStep& whole, const std::string& where) const {
+    if (!whole.parts.empty() && !step.spins) fail(where + "has parts and does not spin");
+    std::set<ValueId> used;
+    for (const KernelStep& part : whole.parts) {
+      if (!part.parts.empty()) fail(where + "has a part that has parts");
+      used.insert(part.buffers.begin(), part.buffers.end());
+    }
+    for (const ValueId id : used) {
+      if (std::count(whole.buffers.begin(), whole.buffers.end(), id)) continue;
+      fail(where + fmt::format("has a part that uses v{}, which the whole does not", id));
+    }
+  }
+
+  const Plan& plan_;
+  bool in_setup_ = false;
+  std::vector<int> written_;
+  std::vector<ValueId> roots_;
+  std::vector<bool> is_part_;         // written, and inside another value
+  std::vector<std::size_t> missing_;  // of a value with parts: those that nothing has written yet
+  std::set<ValueId> overwritten_;     // inputs that gave their memory
+};
+
+}  // namespace
+
+std::string print(const Plan& plan) {
+  std::string text = "plan {\n";
+  for (ValueId id = 0; id < plan.values.size(); ++id) {
+    const PlanValue& value = plan.values[id];
+    text += fmt::format("  v{} {} {}: {}\n", id, to_string(value.kind), value.name,
+                        ir::to_string(ir::Type{value.dtype, value.dims}) +
+                            (value.donor ? fmt::format(" in v{}", *value.donor) : std::string()) +
+                            (value.inside ? fmt::format(" in v{} at {}", value.inside->whole,
+                                                        value.inside->offset_bytes.to_string())
+                                          : std::string()));
+  }
+  for (const bool setup : {true, false}) {
+    const std::vector<Step>& steps = setup ? plan.setup : plan.steps;
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+      const Step& step = steps[i];
+      text += fmt::format("  {}step {} {}: {}{} reads {} writes {} nodes {}\n", setup ? "setup " : "", i,
+                          step.name, std::visit(PrintWork{}, step.work),
+                          step.spins       ? " spins"
+                          : step.continues ? " continues"
+                                           : "",
+                          ids("v", step.reads), ids("v", step.writes), ids("%", step.nodes));
+    }
+  }
+  return text + "}\n";
+}
+
+std::vector<ValueId> roots(const Plan& plan) {
+  std::vector<ValueId> result;
+  for (ValueId id = 0; id < plan.values.size(); ++id) {
+    const auto& inside = plan.values[id].inside;
+    result.push_back(inside && inside->whole < id ? result[inside->whole] : id);
+  }
+  return result;
+}
+
+std::vector<bool> written_values(const Plan& plan) {
+  std::vector<bool> written(plan.values.size());
+  for (const std::vector<Step>* steps : {&plan.setup, &plan.steps}) {
+    for (const Step& step : *steps) {
+      for (const ValueId id : step.writes) {
+        if (id < written.size()) written[id] = true;
+      }
+    }
+  }
+  return written;
+}
+
+void verify(const Plan& plan) { Verifier(plan).run(); }
+
+Plan::Plan() = default;
+Plan::Plan(const Plan&) = default;
+Plan::Plan(Plan&&) noexcept = default;
+Plan& Plan::operator=(const Plan&) = default;
+Plan& Plan::operator=(Plan&&) noexcept = default;
+Plan::~Plan() = default;
+
+}  // namespace fuse::schedule

@@ -1,0 +1,111 @@
+// Plan: the steps of one executable and the values they read and write. Sizes are expressions; prepare()
+// binds them. SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <fuse/dim.hpp>
+#include <fuse/dtype.hpp>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "ir/graph/ir_graph.hpp"
+#include "plan/epilogue_kind.hpp"
+#include "plan/gemm_algorithm.hpp"
+#include "plan/gemm_layout.hpp"
+
+namespace fuse::schedule {
+
+using ValueId = std::uint32_t;
+
+/// Bytes that every buffer and every place in one is aligned to.
+inline constexpr std::int64_t view_alignment = 16;
+
+/// A place in another value's memory. That value stands before this one, and may have a place itself.
+struct Inside {
+  ValueId whole = 0;
+  Dim offset_bytes{};  ///< a multiple of view_alignment
+};
+
+/// Memory that steps read and write.
+struct PlanValue {
+  enum class Kind : std::uint8_t { input, parameter, output, packed, temporary };
+  Kind kind = Kind::temporary;
+  std::string name{};  ///< input, parameter, output: the caller's name; packed: "p3"; temporary: "t12"
+  DType dtype = f32;
+  std::vector<Dim> dims{};
+  std::optional<ValueId> donor{};  ///< output: the input whose memory it is
+  /// temporary: it has no memory of its own. Where steps write such values, they write the whole so, all of
+  /// it and each byte once; where none does, it is read where the whole was written.
+  std::optional<Inside> inside{};
+};
+
+/// Launches kernel `kernel` of the source.
+struct KernelStep {
+  std::uint32_t kernel = 0;
+  std::vector<ValueId> buffers{};  ///< in the kernel's parameter order
+  std::vector<Dim> extents{};      ///< values of its extent parameters
+  Dim grid{};                      ///< blocks
+  /// Of a kernel that spins: where its grid barriers count. Zero before it; what it adds no other step sees,
+  /// so that it is stated as read alone.
+  std::optional<ValueId> counter{};
+  /// Of a kernel that spins: what does the same without a grid barrier, one behind the other.
+  std::vector<KernelStep> parts{};
+};
+/// c = a b through the GEMM library, then the epilogue; see runtime::GemmDesc.
+struct GemmStep {
+  ValueId a = 0, b = 0, c = 0;
+  Dim batch = 1, m = 0, n = 0, k = 0;
+  bool transpose_a = false, transpose_b = false;
+  DType operand = f32, result = f32;
+  EpilogueKind epilogue = EpilogueKind::none;
+  std::optional<ValueId> extra{};      ///< what the epilogue adds
+  double scale = 1;                    ///< what it multiplies by
+  std::optional<GemmPlaces> places{};  ///< of the matrices in c; none: one behind the other, as in a and b
+  GemmAlgorithm algorithm{};
+};
+struct CopyStep {
+  ValueId from = 0, to = 0;
+};
+struct MemsetStep {
+  ValueId to = 0;
+  std::uint8_t byte = 0;
+};
+
+struct Step {
+  std::variant<KernelStep, GemmStep, CopyStep, MemsetStep> work{};
+  std::vector<ValueId> reads{}, writes{};
+  bool spins = false;      ///< waits for other blocks while it runs
+  bool continues = false;  ///< a part that is not the first: writes on where the step before it ended
+  std::vector<ir::NodeId> nodes{};  ///< what it computes
+  std::uint32_t origin = 0;         ///< of a Program: its number in Program::origins
+  std::string name{};               ///< "ln_layer_norm_0", "gemm.3"
+};
+
+struct Plan {
+  std::vector<PlanValue>
+      values{};  ///< inputs and parameters (graph order), outputs (graph order), packed, temporaries
+  std::vector<Step> setup{};  ///< makes the packed values, once after the parameters are bound
+  std::vector<Step> steps{};  ///< of each run, in an order that respects dependencies
+
+  // Made once, in the .cpp: in every file that includes this they take longer than the rest of it.
+  Plan();
+  Plan(const Plan&);
+  Plan(Plan&&) noexcept;
+  Plan& operator=(const Plan&);
+  Plan& operator=(Plan&&) noexcept;
+  ~Plan();
+};
+
+std::string print(const Plan&);
+/// Of each value: the one whose memory it lies in, or itself.
+std::vector<ValueId> roots(const Plan&);
+/// Of each value: whether a step writes it.
+std::vector<bool> written_values(const Plan&);
+/// Throws an internal Error unless every value is written before it is read, inputs are never written,
+/// every output is written exactly once (itself, or the values inside it that cover it), the setup makes
+/// every packed value once from parameters and packed values, and packed extents are constant.
+void verify(const Plan&);
+
+}  // namespace fuse::schedule

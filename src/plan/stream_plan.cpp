@@ -1,0 +1,360 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/stream_plan.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <fuse/error.hpp>
+#include <limits>
+#include <numeric>
+#include <queue>
+
+namespace fuse::schedule {
+namespace {
+
+constexpr TaskId no_task = ~TaskId{0};
+// What a wait for another stream costs, as a dependent launch does. Not measured on a GPU yet.
+constexpr double wait_seconds = 1.5e-6;
+// Another order than the plan's holds other values live: it has to shorten the run by more than this.
+constexpr double least_gain = 0.02;
+
+[[noreturn]] void bad_streams(std::string message) {
+  throw Error({.kind = ErrorKind::internal,
+               .code = ErrorCode::internal,
+               .message = "streams: " + std::move(message)});
+}
+
+/// Vector clocks: of each task and stream, how many tasks of the stream have ended before the task starts.
+class Clocks {
+ public:
+  Clocks(std::size_t tasks, std::size_t streams)
+      : streams_(streams),
+        clock_(tasks * streams),
+        position_(tasks),
+        last_(streams, no_task),
+        count_(streams) {}
+
+  /// Behind the stream's last one.
+  void append(TaskId task, StreamId stream) {
+    if (last_[stream] != no_task) std::copy_n(of(last_[stream]), streams_, of(task));
+    position_[task] = of(task)[stream] = count_[stream]++;
+    last_[stream] = task;
+  }
+  void wait(TaskId task, TaskId on, StreamId stream_of_on) {
+    for (std::size_t s = 0; s < streams_; ++s) of(task)[s] = std::max(of(task)[s], of(on)[s]);
+    of(task)[stream_of_on] = std::max(of(task)[stream_of_on], position_[on] + 1);
+  }
+  bool before(TaskId a, StreamId stream_of_a, TaskId b) { return position_[a] < of(b)[stream_of_a]; }
+  TaskId last(std::size_t stream) const { return last_[stream]; }
+
+  std::uint32_t* of(TaskId task) { return clock_.data() + task * streams_; }
+  std::vector<std::uint32_t> clocks() && { return std::move(clock_); }
+  std::vector<std::uint32_t> positions() && { return std::move(position_); }
+
+ private:
+  std::size_t streams_;
+  std::vector<std::uint32_t> clock_, position_;
+  std::vector<TaskId> last_;
+  std::vector<std::uint32_t> count_;
+};
+
+std::vector<TaskId> plan_order(std::size_t tasks) {
+  std::vector<TaskId> order(tasks);
+  std::iota(order.begin(), order.end(), TaskId{0});
+  return order;
+}
+
+/// Of the ready tasks always the one with the longest path from its start to the end.
+std::vector<TaskId> critical_order(std::span<const Task> tasks) {
+  std::vector<double> rank(tasks.size(), 0);
+  std::vector<std::uint32_t> missing(tasks.size());
+  std::vector<std::vector<TaskId>> then(tasks.size());
+  for (TaskId t = static_cast<TaskId>(tasks.size()); t-- > 0;) {
+    rank[t] += tasks[t].seconds;
+    missing[t] = static_cast<std::uint32_t>(tasks[t].after.size());
+    for (const TaskId before : tasks[t].after) {
+      rank[before] = std::max(rank[before], rank[t]);
+      then[before].push_back(t);
+    }
+  }
+  const auto later = [&](TaskId a, TaskId b) { return rank[a] != rank[b] ? rank[a] < rank[b] : a > b; };
+  std::priority_queue<TaskId, std::vector<TaskId>, decltype(later)> ready(later);
+  for (TaskId t = 0; t < tasks.size(); ++t) {
+    if (missing[t] == 0) ready.push(t);
+  }
+  std::vector<TaskId> order;
+  while (!ready.empty()) {
+    order.push_back(ready.top());
+    ready.pop();
+    for (const TaskId next : then[order.back()]) {
+      if (--missing[next] == 0) ready.push(next);
+    }
+  }
+  return order;
+}
+
+/// What each task stands behind: what it depends on, and of spinning tasks the one before it in the order,
+/// once they might not all be resident together.
+std::vector<std::vector<TaskId>> orders_of(std::span<const Task> tasks, std::span<const TaskId> order,
+                                           const StreamChoices& choices, const Target& target) {
+  std::vector<std::vector<TaskId>> before(tasks.size());
+  for (TaskId t = 0; t < tasks.size(); ++t) before[t] = tasks[t].after;
+  std::vector<Residency> spinning;
+  TaskId last = no_task;
+  for (const TaskId t : order) spinning.insert(spinning.end(), tasks[t].spins ? 1 : 0, tasks[t].residency);
+  const bool together = !choices.order_spinning || fit_together(spinning, target);
+  for (const TaskId t : order) {
+    if (!tasks[t].spins) continue;
+    if (!together && last != no_task) before[t].push_back(last);
+    last = t;
+  }
+  return before;
+}
+
+/// Gives tasks, one after another, the stream on which the model starts them first.
+class Placer {
+ public:
+  Placer(std::span<const Task> tasks, const StreamChoices& choices,
+         const std::vector<std::vector<TaskId>>& before)
+      : tasks_(tasks),
+        choices_(choices),
+        before_(before),
+        free_(static_cast<std::size_t>(choices.max_streams), 0),
+        share_(free_.size(), 0) {}
+
+  void run(StreamPlan& plan) {
+    plan.stream.resize(tasks_.size());
+    plan.spans.resize(tasks_.size());
+    for (const TaskId task : plan.order) {
+      const StreamId stream = choices_.stream.empty() ? best(plan, task) : choices_.stream[task];
+      const double at = start(plan, task, stream);
+      plan.spans[task] = {at, at + tasks_[task].seconds};
+      free_[stream] = plan.spans[task].end;
+      share_[stream] = tasks_[task].share;
+      plan.stream[task] = stream;
+      plan.streams = std::max(plan.streams, stream + 1);
+      plan.seconds = std::max(plan.seconds, plan.spans[task].end);
+    }
+  }
+
+ private:
+  double start(const StreamPlan& plan, TaskId task, StreamId stream) const {
+    double at = free_[stream];
+    for (const TaskId b : before_[task]) {
+      at = std::max(at, plan.spans[b].end + (plan.stream[b] == stream ? 0 : wait_seconds));
+    }
+    // Beside others only where the device has room for all of them: sharing it makes nobody faster.
+    for (;;) {
+      double taken = tasks_[task].share, next = std::numeric_limits<double>::infinity();
+      for (std::size_t s = 0; s < free_.size(); ++s) {
+        if (s == stream || free_[s] <= at) continue;
+        taken += share_[s];
+        next = std::min(next, free_[s]);
+      }
+      if (taken <= 1 + 1e-9 || std::isinf(next)) return at;
+      at = next;
+    }
+  }
+
+  /// Rather the stream of what it waits for last: another has to be worth a wait.
+  StreamId best(const StreamPlan& plan, TaskId task) const {
+    StreamId home = 0;
+    double latest = -1;
+    for (const TaskId b : before_[task]) {
+      if (plan.spans[b].end > latest) home = plan.stream[b];
+      latest = std::max(latest, plan.spans[b].end);
+    }
+    StreamId found = home;
+    double first = start(plan, task, home);
+    const int used = std::min(plan.streams + 1, choices_.max_streams);  // unused ones are alike
+    for (StreamId s = 0; s < used; ++s) {
+      if (s == home) continue;
+      const double at = start(plan, task, s) + wait_seconds;
+      if (at < first) found = s;
+      first = std::min(first, at);
+    }
+    return found;
+  }
+
+  std::span<const Task> tasks_;
+  const StreamChoices& choices_;
+  const std::vector<std::vector<TaskId>>& before_;
+  std::vector<double> free_, share_;  // of each stream: when its last task ends, and what that fills
+};
+
+/// The waits that streams alone do not keep. Of what a task stands behind, the latest first: what that has
+/// seen needs no wait of its own.
+void add_waits(StreamPlan& plan, std::vector<std::vector<TaskId>>& before) {
+  std::vector<std::uint32_t> place(plan.order.size());
+  for (std::uint32_t i = 0; i < plan.order.size(); ++i) place[plan.order[i]] = i;
+  Clocks clocks(plan.order.size(), static_cast<std::size_t>(plan.streams));
+  const auto wait = [&](TaskId task, TaskId on) {
+    if (clocks.before(on, plan.stream[on], task)) return false;
+    clocks.wait(task, on, plan.stream[on]);
+    return true;
+  };
+  for (const TaskId task : plan.order) {
+    clocks.append(task, plan.stream[task]);
+    std::sort(before[task].begin(), before[task].end(),
+              [&](TaskId a, TaskId b) { return place[a] > place[b]; });
+    for (const TaskId on : before[task]) {
+      if (wait(task, on)) plan.waits.push_back({task, on});
+    }
+  }
+  // The end is one more task of stream 0.
+  std::vector<TaskId> ends;
+  for (std::size_t s = 1; s < static_cast<std::size_t>(plan.streams); ++s) {
+    if (clocks.last(s) != no_task) ends.push_back(clocks.last(s));
+  }
+  std::sort(ends.begin(), ends.end(), [&](TaskId a, TaskId b) { return place[a] > place[b]; });
+  const TaskId last = clocks.last(0);
+  for (const TaskId end : ends) {
+    const auto sees = [&](TaskId other) {
+      return other != no_task && other != end && clocks.before(end, plan.stream[end], other);
+    };
+    if (!sees(last) && std::none_of(plan.joins.begin(), plan.joins.end(), sees)) plan.joins.push_back(end);
+  }
+}
+
+void check(std::span<const Task> tasks, const StreamChoices& choices) {
+  if (choices.max_streams < 1 || choices.max_streams > most_streams) {
+    bad_streams(fmt::format("max_streams is {}, 1 to {} are allowed", choices.max_streams, most_streams));
+  }
+  for (TaskId t = 0; t < tasks.size(); ++t) {
+    const Task& task = tasks[t];
+    if (!(task.share > 0) || task.share > 1 || !(task.seconds >= 0))
+      bad_streams(fmt::format("task {} has no cost", t));
+    for (const TaskId b : task.after) {
+      if (b >= t) bad_streams(fmt::format("task {} depends on {}, which is not before it", t, b));
+    }
+  }
+  if (!choices.stream.empty() && choices.stream.size() != tasks.size())
+    bad_streams("a stream for each task, or no_task");
+  for (const StreamId s : choices.stream) {
+    if (s >= choices.max_streams) bad_streams(fmt::format("stream {} of {}", s, choices.max_streams));
+  }
+  if (choices.order.empty()) return;
+  std::vector<bool> done(tasks.size());
+  for (const TaskId t : choices.order) {
+    if (t >= tasks.size() || done[t]) bad_streams("the order is no permutation of the tasks");
+    for (const TaskId b : tasks[t].after) {
+      if (!done[b]) bad_streams(fmt::format("the order has task {} before {}, on which it depends", t, b));
+    }
+    done[t] = true;
+  }
+  if (choices.order.size() != tasks.size()) bad_streams("the order is no permutation of the tasks");
+}
+
+StreamPlan plan_in(std::vector<TaskId> order, std::span<const Task> tasks, const StreamChoices& choices,
+                   const Target& target) {
+  StreamPlan plan;
+  plan.order = std::move(order);
+  std::vector<std::vector<TaskId>> before = orders_of(tasks, plan.order, choices, target);
+  Placer(tasks, choices, before).run(plan);
+  add_waits(plan, before);
+  return plan;
+}
+
+}  // namespace
+
+std::string StreamChoices::to_string() const {
+  std::string text = fmt::format("max_streams = {}", max_streams);
+  if (!order.empty()) text += fmt::format(", order = [{}]", fmt::join(order, " "));
+  if (!stream.empty()) text += fmt::format(", stream = [{}]", fmt::join(stream, " "));
+  if (!order_spinning) text += ", spinning tasks in no order";
+  return text;
+}
+
+StreamPlan plan_streams(std::span<const Task> tasks, const StreamChoices& choices, const Target& target) {
+  check(tasks, choices);
+  if (!choices.order.empty()) return plan_in(choices.order, tasks, choices, target);
+  StreamPlan plan = plan_in(plan_order(tasks.size()), tasks, choices, target);
+  if (choices.max_streams == 1 || !choices.stream.empty()) return plan;
+  StreamPlan other = plan_in(critical_order(tasks), tasks, choices, target);
+  return other.seconds < plan.seconds * (1 - least_gain) ? other : plan;
+}
+
+HappensBefore::HappensBefore(const StreamPlan& plan)
+    : streams_(static_cast<std::size_t>(plan.streams)), stream_(plan.stream) {
+  Clocks clocks(plan.order.size(), streams_);
+  std::size_t next = 0;
+  for (const TaskId task : plan.order) {
+    clocks.append(task, plan.stream[task]);
+    for (; next < plan.waits.size() && plan.waits[next].task == task; ++next) {
+      clocks.wait(task, plan.waits[next].on, plan.stream[plan.waits[next].on]);
+    }
+  }
+  position_ = std::move(clocks).positions();
+  clocks_ = std::move(clocks).clocks();
+}
+
+void verify(std::span<const Task> tasks, const StreamPlan& plan, const Target& target) {
+  const std::size_t count = tasks.size();
+  if (plan.order.size() != count || plan.stream.size() != count) bad_streams("not a place for each task");
+  std::vector<bool> dispatched(count);
+  std::size_t next = 0;
+  for (const TaskId task : plan.order) {
+    if (task >= count || dispatched[task]) bad_streams("the order is no permutation of the tasks");
+    if (plan.stream[task] >= plan.streams)
+      bad_streams(fmt::format("task {} is on a stream that is not there", task));
+    for (; next < plan.waits.size() && plan.waits[next].task == task; ++next) {
+      const TaskId on = plan.waits[next].on;
+      if (on >= count || !dispatched[on])
+        bad_streams(fmt::format("task {} waits for what comes later", task));
+    }
+    dispatched[task] = true;
+  }
+  if (next != plan.waits.size()) bad_streams("a wait stands out of order");
+  const HappensBefore before(plan);
+  for (TaskId task = 0; task < count; ++task) {
+    for (const TaskId b : tasks[task].after) {
+      if (!before(b, task))
+        bad_streams(fmt::format("task {} may start before {}, on which it depends", task, b));
+    }
+  }
+  for (TaskId task = 0; task < count; ++task) {
+    if (!tasks[task].spins) continue;
+    std::vector<Residency> beside = {tasks[task].residency};
+    TaskId other_task = no_task;
+    for (TaskId other = 0; other < count; ++other) {
+      if (other == task || !tasks[other].spins || before(task, other) || before(other, task)) continue;
+      beside.push_back(tasks[other].residency);
+      other_task = other;
+    }
+    if (fit_together(beside, target)) continue;
+    if (other_task == no_task)
+      bad_streams(fmt::format("task {} spins, and not all of its blocks fit {}", task, target.name));
+    bad_streams(
+        fmt::format("tasks {} and {} spin, may run at one time, and {} has no room for all blocks of both",
+                    std::min(task, other_task), std::max(task, other_task), target.name));
+  }
+  std::vector<bool> joined(static_cast<std::size_t>(plan.streams));
+  std::vector<TaskId> last(static_cast<std::size_t>(plan.streams), no_task);
+  for (const TaskId task : plan.order) last[plan.stream[task]] = task;
+  for (std::size_t s = 1; s < last.size(); ++s) {
+    if (last[s] == no_task) continue;
+    const auto sees = [&](TaskId end) { return end == last[s] || before(last[s], end); };
+    const bool seen = last[0] != no_task && before(last[s], last[0]);
+    if (!seen && std::none_of(plan.joins.begin(), plan.joins.end(), sees)) {
+      bad_streams(fmt::format("the run may end before stream {} has", s));
+    }
+  }
+}
+
+std::string print(const StreamPlan& plan, std::span<const std::string> names) {
+  std::string text;
+  std::size_t next = 0;
+  for (const TaskId task : plan.order) {
+    text += fmt::format("stream {} {} {}", plan.stream[task], task, names[task]);
+    for (; next < plan.waits.size() && plan.waits[next].task == task; ++next) {
+      text += fmt::format("{} {}", text.ends_with(names[task]) ? " waits for" : ",", plan.waits[next].on);
+    }
+    text += '\n';
+  }
+  if (!plan.joins.empty()) text += fmt::format("ends with {}\n", fmt::join(plan.joins, ", "));
+  return text;
+}
+
+}  // namespace fuse::schedule

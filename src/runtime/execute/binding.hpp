@@ -1,0 +1,41 @@
+// Binding: the values that prepare was given for a graph's symbols, checked against their declarations.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <fuse/executable.hpp>
+#include <string>
+#include <vector>
+
+#include "ir/dims/guard.hpp"
+#include "plan/signature.hpp"
+
+namespace fuse::runtime {
+
+class Binding {
+ public:
+  /// Throws unknown_name for a value of no declared symbol, unbound for a symbol that outputs or inputs need,
+  /// invalid_extent outside of the declared range.
+  Binding(const Signature& signature, const DimValues& values);
+
+  const DimValues& values() const { return values_; }
+  /// Throws invalid_extent with the expression and the values where it overflows or divides by zero.
+  std::int64_t value(const Dim& dim) const;
+  std::vector<std::int64_t> shape(const std::vector<Dim>& dims) const;
+  /// " at B = 4, T = 16" for the symbols of the dims; empty without symbols.
+  std::string at(const std::vector<Dim>& dims) const;
+
+ private:
+  DimValues values_;
+};
+
+/// Throws invalid_extent with op, line and values where this binding makes no sense of an op: an extent is
+/// negative or bytes overflow, a slice leaves its operand, a gather has nothing to gather from.
+void check_extents(const Signature& signature, const Binding& binding);
+void check_extents(const Signature::Op& op, const Binding& binding);
+
+/// Throws violated_guard with the guard, the values of its two sides and the line that needs it; unbound
+/// where a symbol of it has no value.
+void check_guards(const std::vector<ir::Guard>& guards, const Binding& binding);
+
+}  // namespace fuse::runtime

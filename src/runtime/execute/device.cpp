@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <fuse/device.hpp>
+#include <fuse/memory.hpp>
+
+#include "runtime/device/backend.hpp"
+#include "runtime/device/hot_path_check.hpp"
+#include "runtime/device/toolchain.hpp"
+#if FUSE_COMPILER_HAS_EMULATED
+#include "runtime/emulated/emulated.hpp"
+#endif
+#if FUSE_COMPILER_HAS_CUDA
+#include "runtime/cuda/cuda.hpp"
+#endif
+
+namespace fuse {
+inline namespace v0 {
+namespace {
+
+std::shared_ptr<runtime::Backend> open_emulated([[maybe_unused]] const Device::Emulated& options) {
+#if FUSE_COMPILER_HAS_EMULATED
+  if (options.threads < 0) {
+    throw Error({.code = ErrorCode::invalid_argument,
+                 .message = fmt::format("the emulated device cannot run on {} threads", options.threads),
+                 .hint = "0 takes one a core"});
+  }
+  if (options.optimization < 0 || options.optimization > 3) {
+    throw Error(
+        {.code = ErrorCode::invalid_argument,
+         .message = fmt::format("the emulated device has no optimization level {}", options.optimization),
+         .hint = "0 to 3, as the C++ compiler's -O"});
+  }
+  return runtime::make_emulated_backend({.profile = options.profile,
+                                         .checked = options.checked,
+                                         .threads = options.threads,
+                                         .shuffle_seed = options.shuffle_seed,
+                                         .scheduling = options.scheduling,
+                                         .optimization = options.optimization});
+#else
+  throw Error({.kind = ErrorKind::runtime,
+               .code = ErrorCode::missing_library,
+               .message = "this build of fuse has no emulated device",
+               .hint = "configure with -DFUSE_COMPILER_EMULATED=ON"});
+#endif
+}
+
+std::shared_ptr<runtime::Backend> open_cuda([[maybe_unused]] int ordinal) {
+#if FUSE_COMPILER_HAS_CUDA
+  return runtime::make_cuda_backend(ordinal);
+#else
+  throw Error({.kind = ErrorKind::runtime,
+               .code = ErrorCode::missing_library,
+               .message = "this build of fuse has no CUDA device",
+               .hint = "configure with -DFUSE_COMPILER_CUDA=ON where the CUDA toolkit's headers are"});
+#endif
+}
+
+std::string emulated_name(const Device::Emulated& options) {
+  return fmt::format("emulated {}{}", options.profile, options.checked ? " (checked)" : "");
+}
+
+std::string cuda_name(int ordinal, const Target& target) {
+  return fmt::format("cuda:{} {} (sm_{})", ordinal, target.name, target.arch);
+}
+
+/// The text on one line: line breaks with their indentation become one space.
+std::string one_line(const std::string& text) {
+  std::string line;
+  for (const char c : text) {
+    const bool space = c == ' ' || c == '\n';
+    if (!space) line += c;
+    if (space && !line.empty() && line.back() != ' ') line += ' ';
+  }
+  return line;
+}
+
+std::shared_ptr<void> from_resource(const std::shared_ptr<MemoryResource>& memory, std::int64_t bytes) {
+  constexpr std::uintptr_t alignment = 256;
+  runtime::contract::forbid("allocates device memory");
+  void* const address = memory->allocate(bytes);
+  if (!address) {
+    throw Error({.kind = ErrorKind::runtime,
+                 .code = ErrorCode::out_of_memory,
+                 .message = fmt::format("the device's memory resource has no {} bytes", bytes)});
+  }
+  std::shared_ptr<void> block(address, [memory, bytes](void* given) { memory->deallocate(given, bytes); });
+  if (reinterpret_cast<std::uintptr_t>(address) % alignment != 0) {
+    throw Error(
+        {.code = ErrorCode::invalid_argument,
+         .message = fmt::format("the device's memory resource gave {}, which is not aligned to {} bytes",
+                                address, alignment)});
+  }
+  return block;
+}
+
+}  // namespace
+
+std::string_view to_string(DeviceKind kind) {
+  switch (kind) {
+    case DeviceKind::reference:
+      return "reference";
+    case DeviceKind::emulated:
+      return "emulated";
+    case DeviceKind::cuda:
+      return "cuda";
+  }
+  return "?";
+}
+
+Device Device::emulated(const Emulated& options) {
+  return {DeviceKind::emulated, open_emulated(options), emulated_name(options), "emulated: asked for"};
+}
+
+Device Device::cuda(int ordinal) {
+  std::shared_ptr<runtime::Backend> backend = open_cuda(ordinal);
+  std::string name = cuda_name(ordinal, backend->target());
+  return {DeviceKind::cuda, std::move(backend), std::move(name), "cuda: asked for"};
+}
+
+Device Device::auto_select() {
+  std::string reason;
+  try {
+    std::shared_ptr<runtime::Backend> backend = open_cuda(0);
+    std::string name = cuda_name(0, backend->target());
+    return {DeviceKind::cuda, std::move(backend), std::move(name), "cuda: the first GPU"};
+  } catch (const Error& error) {
+    // An internal error is ours to mend, not a machine without a GPU.
+    if (error.kind() == ErrorKind::internal) throw;
+    reason = one_line(error.info().message);
+  }
+  const Emulated options;
+  return {DeviceKind::emulated, open_emulated(options), emulated_name(options),
+          fmt::format("emulated: no GPU ({})", reason)};
+}
+
+DeviceKind Device::kind() const { return kind_; }
+std::string Device::name() const { return name_; }
+std::string Device::why() const { return why_; }
+std::string Device::report() const {
+  std::string text = backend_->report();
+  const runtime::Toolchain* const toolchain = backend_->toolchain();
+  const std::string compiled = toolchain ? toolchain->remembered() : "";
+  if (!compiled.empty() && !text.ends_with('\n')) text += '\n';
+  return text + compiled;
+}
+
+Buffer Device::allocate(std::int64_t bytes) const {
+  if (bytes < 0) {
+    throw Error({.code = ErrorCode::invalid_argument,
+                 .message = fmt::format("a buffer cannot have {} bytes", bytes)});
+  }
+  // Zero bytes are allocated too, so that every buffer has an address of its own.
+  Buffer buffer;
+  buffer.backend_ = backend_;
+  buffer.memory_ =
+      memory_ ? from_resource(memory_, std::max<std::int64_t>(bytes, 1))
+              : std::shared_ptr<void>(backend_->allocate(bytes),
+                                      [backend = backend_](void* address) { backend->free(address); });
+  buffer.bytes_ = bytes;
+  return buffer;
+}
+
+Device Device::with_memory(std::shared_ptr<MemoryResource> memory) const {
+  Device device = *this;
+  device.memory_ = std::move(memory);
+  return device;
+}
+
+Stream Device::stream() const { return {backend_, backend_->create_queue()}; }
+
+Stream Device::wrap_stream([[maybe_unused]] void* custream) const {
+#if FUSE_COMPILER_HAS_CUDA
+  if (kind_ == DeviceKind::cuda) return {backend_, runtime::wrap_cuda_stream(*backend_, custream)};
+#endif
+  throw Error({.code = ErrorCode::invalid_argument,
+               .message = fmt::format("{} is no cuda device: it has no CUstream to wrap", name_),
+               .hint = "make a stream with Device::stream"});
+}
+
+Stream::Stream(std::shared_ptr<runtime::Backend> backend, std::unique_ptr<runtime::Queue> queue)
+    : backend_(std::move(backend)), queue_(std::move(queue)) {}
+
+Status Stream::synchronize() noexcept {
+  if (!queue_) return {ErrorCode::invalid_argument, "the stream was moved from"};
+  return queue_->synchronize();
+}
+
+void* Stream::native() const noexcept { return queue_ ? queue_->native() : nullptr; }
+
+namespace {
+
+void check_size(const char* what, std::int64_t bytes, std::size_t given) {
+  if (static_cast<std::uint64_t>(bytes) == given) return;
+  throw Error({.code = ErrorCode::buffer_size,
+               .message = fmt::format("{} of {} bytes for a buffer of {}", what, given, bytes)});
+}
+
+}  // namespace
+
+void Buffer::upload(std::span<const std::byte> from) {
+  check_size("upload", bytes_, from.size());
+  if (bytes_ == 0) return;
+  const std::unique_ptr<runtime::Queue> queue = backend_->create_queue();
+  backend_->upload(*queue, memory_.get(), from.data(), bytes_).throw_if_failed();
+  queue->synchronize().throw_if_failed();
+}
+
+void Buffer::download(std::span<std::byte> to) const {
+  check_size("download", bytes_, to.size());
+  if (bytes_ == 0) return;
+  const std::unique_ptr<runtime::Queue> queue = backend_->create_queue();
+  backend_->download(*queue, to.data(), memory_.get(), bytes_).throw_if_failed();
+  queue->synchronize().throw_if_failed();
+}
+
+}  // namespace v0
+}  // namespace fuse

@@ -1,0 +1,194 @@
+// What Executable and Prepared hold. Both are immutable once made, so threads share them without locks.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <fuse/executable.hpp>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "plan/program.hpp"
+#include "plan/stream_plan.hpp"
+#include "runtime/device/backend.hpp"
+#include "runtime/device/profiler_ranges.hpp"
+#include "runtime/device/residency_ledger.hpp"
+#include "runtime/execute/debug_run.hpp"
+#include "runtime/execute/graph_replay.hpp"
+
+namespace fuse {
+
+namespace runtime {
+
+/// What an executable was made from, for whoever asks; runs ask the reference device's alone.
+class Origin {
+ public:
+  virtual ~Origin() = default;
+  virtual std::string explain(const Executable::Impl&) const = 0;
+  virtual const std::string& source() const = 0;  ///< CUDA text
+  /// Throws unsupported where they are not kept.
+  virtual const Compiled& stages() const = 0;
+  virtual std::string graph() const = 0;    ///< as the user built it, `.fuse` text
+  virtual std::string options() const = 0;  ///< those of compile, as JSON
+  /// A run of the reference device. The buffers have been checked.
+  virtual Status evaluate(const Prepared::Impl&, std::span<const BufferView>) const noexcept = 0;
+};
+
+}  // namespace runtime
+
+struct Executable::Impl {
+  Device device;                                    ///< first: what follows lives on it
+  std::shared_ptr<const runtime::Program> program;  ///< of the reference device: the signature alone
+  std::shared_ptr<const runtime::Origin> origin;
+  std::shared_ptr<const runtime::Module> module{};
+  std::vector<const runtime::Function*> functions{};  ///< of each kernel
+
+  const std::vector<Slot>& slots() const { return program->signature.slots; }
+};
+
+namespace runtime {
+
+/// Where a value lies: in the buffer of a slot, in the workspace, or in the packed memory.
+struct Place {
+  static constexpr std::int32_t workspace = -1, packed = -2;
+  std::int32_t slot = workspace;
+  std::int64_t offset = 0;  ///< in the buffer, the workspace or the packed memory
+  std::int64_t bytes = 0;
+};
+
+/// A part of a list.
+struct Range {
+  std::uint32_t first = 0, count = 0;
+};
+
+/// What a step works on before the buffers are known: a value's place, or a launch's extent.
+struct ReadyArgument {
+  bool is_extent = false;
+  Place place;
+  std::int64_t value = 0;
+};
+
+/// Arguments of the steps that are no kernels.
+namespace gemm_argument {
+enum : std::uint8_t { a, b, c, scratch, extra, count };
+}
+namespace copy_argument {
+enum : std::uint8_t { from, to, count };
+}
+namespace memset_argument {
+enum : std::uint8_t { to, count };
+}
+
+/// A step with nothing left to decide. Steps without work are not kept.
+struct ReadyStep {
+  enum class Kind : std::uint8_t { kernel, gemm, copy, memset };
+  Kind kind = Kind::kernel;
+  std::uint8_t byte = 0;     ///< a memset's
+  std::uint32_t number = 0;  ///< in the plan
+  Range arguments;
+  const Function* function = nullptr;
+  Dim3 grid;
+  const Gemm* gemm = nullptr;
+  std::int64_t calls = 1;  ///< of the library, a gemm's
+  schedule::GroupId group = schedule::no_group;
+  std::string label;  ///< "step 2, kernel 'ln_0' (reduce_sum in layer_norm.mean)"
+  std::string lines;  ///< the user's: " of main.cpp:4, main.cpp:7"; empty: not known
+};
+
+/// One of a run's steps, in the order in which they are dispatched.
+struct Command {
+  static constexpr std::uint32_t no_event = ~std::uint32_t{0};
+  std::uint32_t step = 0;
+  schedule::StreamId stream = 0;
+  Range waits{};                    ///< events of other streams that it starts behind
+  std::uint32_t record = no_event;  ///< the event that marks its end
+};
+
+/// What a run enqueues where.
+struct Commands {
+  std::vector<Command> list;
+  std::vector<std::uint32_t> waits;       ///< events, by Command::waits
+  std::vector<schedule::StreamId> forks;  ///< streams that start behind the caller's and wait for no step
+  std::vector<std::uint32_t> joins;       ///< events that the caller's stream ends behind
+  std::uint32_t events = 0;               ///< of steps; one more marks the start of the run
+};
+
+/// The last step of compiling and of loading; `module` has the program's kernels, and is null where it has
+/// none. Throws internal unless the parts of the program fit each other.
+Executable make_executable(const Device& device, std::shared_ptr<const Program> program,
+                           std::shared_ptr<const Origin> origin, std::shared_ptr<const Module> module);
+
+/// `arguments` are the step's own.
+Status enqueue_step(const ReadyStep& step, const Argument* arguments, Backend& backend,
+                    Queue& queue) noexcept;
+
+/// Whether memory of the executable's own (`what`: the workspace, the packed memory) is there, large enough
+/// and aligned. `hint` is said where there is none.
+Status check_own(const char* what, BufferView own, std::int64_t needed, const char* hint = "") noexcept;
+
+/// What a workspace that was asked for a mode runs by.
+ExecutionMode choose_mode(ExecutionMode asked, const Prepared::Impl&);
+
+}  // namespace runtime
+
+struct Prepared::Impl {
+  std::shared_ptr<const Executable::Impl> executable{};  ///< first: gemms live on its device
+  DimValues dims;
+  std::vector<std::vector<std::int64_t>> shapes;  ///< of each slot
+  std::vector<std::int64_t> bytes;
+  std::string device_name;
+  std::vector<std::string> slot_names;  ///< "output 'y'"
+  std::vector<std::string> slot_types;  ///< "f32[4, 256]"
+  std::vector<char> packs, runs;        ///< of each slot: whether pack, and run, need its buffer
+  std::vector<runtime::ReadyStep> setup, steps;
+  std::vector<runtime::ReadyArgument> arguments;
+  std::vector<std::unique_ptr<runtime::Gemm>> gemms;
+  bool as_planned = true;        ///< the steps are the program's: no kernel gave way to its parts
+  schedule::StreamPlan streams;  ///< of the steps
+  runtime::Commands commands;
+  /// Of each slot, then of the packed memory: the arguments that are addresses in it.
+  std::vector<std::vector<std::uint32_t>> arguments_of;
+  std::int64_t workspace_bytes = 0, workspace_bound = 0, packed_bytes = 0;
+  std::int64_t launches = 0, gemm_calls = 0;
+  schedule::Alternatives spinning;  ///< launches that a workspace reserves places for
+  std::string spinners;             ///< the steps that these are, for errors
+  /// The same with the parts of launches that spin, for workspaces that find no places for those; null where
+  /// there are no parts. Its workspaces are no larger than workspace_bytes.
+  std::shared_ptr<const Impl> split;
+  std::unique_ptr<const runtime::ProfilerRanges> ranges;  ///< of a run, then of each step; null: nobody looks
+};
+
+struct Workspace::Impl {
+  std::shared_ptr<const Prepared::Impl> prepared;  ///< or its split
+  bool is_split = false;
+  std::unique_ptr<runtime::ResidencyLedger::Reservation> places{};  ///< last to go but one
+  Buffer owned;
+  BufferView memory;
+  std::vector<std::unique_ptr<runtime::Queue>> queues;  ///< of the streams but the caller's
+  std::vector<std::unique_ptr<runtime::Event>> events;  ///< of steps, then of the start
+  /// Where runs are measured: start and end of each command, then of the run.
+  std::vector<std::unique_ptr<runtime::Event>> marks{};
+  bool marked = false;                       ///< the last run was, to its end
+  std::vector<runtime::Argument> arguments;  ///< of all steps, as the last run left them
+  std::vector<void*> values;                 ///< of each: where its address or its extent lies in it
+  std::vector<BufferView> bound;             ///< of each slot, then packed: what they point into
+  bool checked = false;                      ///< `bound` was found good
+  /// The end of the last run: under FUSE_CONTRACT, and where places or memory of a resource go when it is
+  /// over.
+  std::unique_ptr<runtime::Event> last_run{};
+  const void* last_queue = nullptr;  ///< and the caller's queue that it was on
+  std::atomic_flag running;
+  std::unique_ptr<const runtime::DebugRun> debug{};  ///< runs step by step; null: as they are made to
+  std::unique_ptr<runtime::Replay> replay{};  ///< in graph mode; last, so that it goes before what it uses
+  ExecutionMode mode = ExecutionMode::streams;
+  Status mode_ended{};  ///< why graph mode ended in a run; ok where it did not
+
+  Impl() = default;
+  ~Impl();
+  /// The streams besides the caller's, and the events between them.
+  void make_streams();
+};
+
+}  // namespace fuse

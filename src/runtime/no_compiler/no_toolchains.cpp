@@ -1,0 +1,12 @@
+// In the library that only runs: nothing builds kernels. In the other one this file has no part.
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/device/toolchain.hpp"
+
+namespace fuse::runtime {
+
+std::shared_ptr<const Toolchain> emulated_toolchain(int, bool) { return nullptr; }
+std::shared_ptr<const Toolchain> cuda_toolchain(std::shared_ptr<const Driver>, const Target&) {
+  return nullptr;
+}
+
+}  // namespace fuse::runtime

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/prepare/value_locations.hpp"
+
+#include <fmt/format.h>
+
+#include "runtime/execute/live_ranges.hpp"
+#include "tensors/host_tensor.hpp"
+
+namespace fuse::runtime {
+namespace {
+
+using schedule::PlanValue;
+
+/// The next offset of the packed memory.
+std::int64_t after(const Place& place) {
+  std::int64_t end = 0;
+  if (__builtin_add_overflow(place.offset, place.bytes, &end) ||
+      __builtin_add_overflow(end, workspace_alignment - 1, &end)) {
+    throw Error(
+        {.code = ErrorCode::invalid_extent, .message = "the packed values overflow 63 bits of bytes"});
+  }
+  return end & -workspace_alignment;
+}
+
+[[noreturn]] void fail(std::string message) {
+  throw Error({.kind = ErrorKind::internal, .code = ErrorCode::internal, .message = std::move(message)});
+}
+
+}  // namespace
+
+std::int64_t bytes_of(DType dtype, const std::vector<std::int64_t>& shape) {
+  const auto count = checked_element_count(shape, dtype);
+  if (!count) {
+    throw Error({.code = ErrorCode::invalid_extent,
+                 .message = fmt::format("the bytes of {} overflow 63 bits", type_text(dtype, shape))});
+  }
+  return *count * static_cast<std::int64_t>(size_of(dtype));
+}
+
+ValuePlaces::ValuePlaces(const schedule::Plan& plan, const Binding& binding,
+                         std::span<const std::int64_t> slots)
+    : binding_(binding), roots_(schedule::roots(plan)) {
+  for (const PlanValue& value : plan.values) {
+    Place place;
+    place.bytes = bytes_of(value.dtype, binding.shape(value.dims));
+    const auto id = static_cast<std::size_t>(&value - plan.values.data());
+    if (id < slots.size() && place.bytes != slots[id]) {
+      fail(fmt::format("'{}' has {} bytes in the plan, {} for the caller", value.name, place.bytes,
+                       slots[id]));
+    }
+    if (value.inside) {
+      place_inside(value, place);
+      owned_.emplace_back();  // nothing of its own
+    } else if (value.kind == PlanValue::Kind::temporary) {
+      owned_.push_back({place.bytes, {}});
+    } else if (value.kind == PlanValue::Kind::packed) {
+      place.slot = Place::packed;
+      place.offset = packed_bytes_;
+      packed_bytes_ = after(place);
+    } else {
+      place.slot = static_cast<std::int32_t>(places_.size());
+    }
+    places_.push_back(place);
+  }
+  first_temporary_ = places_.size() - owned_.size();
+}
+
+/// Where a value lies in the memory of another, which prepare is the first to know in numbers.
+void ValuePlaces::place_inside(const PlanValue& value, Place& place) const {
+  const Place& whole = places_[value.inside->whole];
+  const std::int64_t offset = binding_.value(value.inside->offset_bytes);
+  if (offset < 0 || offset > whole.bytes - place.bytes) {
+    fail(fmt::format("'{}' has {} bytes at {} of {}", value.name, place.bytes, offset, whole.bytes));
+  }
+  place.slot = whole.slot;
+  if (place.bytes == 0) return;
+  place.offset = whole.offset + offset;
+  if (offset % schedule::view_alignment == 0) return;
+  fail(fmt::format("'{}' lies at {}, which is no multiple of {}", value.name, offset,
+                   schedule::view_alignment));
+}
+
+bool ValuePlaces::meet(ValueId a, ValueId b) const {
+  const Place &x = places_[a], &y = places_[b];
+  return x.offset < y.offset + y.bytes && y.offset < x.offset + x.bytes;
+}
+
+Place ValuePlaces::place(ValueId id) const {
+  Place place = places_[id];
+  if (place.slot == Place::workspace) place.offset = ~static_cast<std::int64_t>(id);
+  return place;
+}
+
+void ValuePlaces::note_use(ValueId id, TaskId task, bool writes) {
+  if (roots_[id] < first_temporary_) return;
+  Owned& owned = owned_[roots_[id] - first_temporary_];
+  owned.users.push_back(task);
+  if (writes && is_part(id)) owned.makers.push_back(task);
+}
+
+std::size_t ValuePlaces::add_scratch(std::int64_t bytes, TaskId task) {
+  owned_.push_back({bytes, {task}});
+  return owned_.size() - 1;
+}
+
+MemoryPlan ValuePlaces::plan_workspace(const schedule::StreamPlan& streams) const {
+  const LiveRanges live(streams);
+  std::vector<LiveRange> ranges;
+  for (const Owned& owned : owned_) {
+    ranges.push_back(owned.makers.empty() ? live.of(owned.bytes, owned.users)
+                                          : live.of(owned.bytes, owned.users, owned.makers));
+  }
+  return plan_memory(ranges);
+}
+
+void ValuePlaces::settle(Place& place, const MemoryPlan& memory) const {
+  if (place.slot != Place::workspace || place.offset >= 0) return;
+  const auto id = static_cast<std::size_t>(~place.offset);
+  place.offset = memory.offsets[roots_[id] - first_temporary_] + places_[id].offset;
+}
+
+}  // namespace fuse::runtime

@@ -1,0 +1,66 @@
+// ValuePlaces: where each value of a plan lies, once the dims are numbers: in a slot's buffer, in the packed
+// memory, or in the workspace, whose offsets follow from who uses what when (memory_plan.hpp).
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "runtime/execute/binding.hpp"
+#include "runtime/execute/executable_impl.hpp"
+#include "runtime/execute/memory_plan.hpp"
+
+namespace fuse::runtime {
+
+/// Throws invalid_extent where they overflow 63 bits.
+std::int64_t bytes_of(DType dtype, const std::vector<std::int64_t>& shape);
+
+class ValuePlaces {
+ public:
+  using ValueId = schedule::ValueId;
+  using TaskId = schedule::TaskId;
+
+  /// `slots`: the bytes of each slot's buffer. Throws invalid_extent; internal where the plan contradicts
+  /// itself.
+  ValuePlaces(const schedule::Plan& plan, const Binding& binding, std::span<const std::int64_t> slots);
+
+  /// The bytes of all packed values.
+  std::int64_t packed_bytes() const { return packed_bytes_; }
+  std::int64_t bytes(ValueId id) const { return places_[id].bytes; }
+  /// The value whose memory it lies in.
+  ValueId root(ValueId id) const { return roots_[id]; }
+  std::size_t count() const { return places_.size(); }
+  /// It is a part of another value's memory.
+  bool is_part(ValueId id) const { return roots_[id] != id; }
+  /// Two values in the same memory.
+  bool meet(ValueId a, ValueId b) const;
+  /// Where the value lies. In the workspace the offset is the complement ~id of its number until `settle`.
+  Place place(ValueId id) const;
+
+  /// A task reads or writes it, so its memory is in use then.
+  void note_use(ValueId id, TaskId task, bool writes);
+  /// Memory of the workspace that one task alone uses; gives its number.
+  std::size_t add_scratch(std::int64_t bytes, TaskId task);
+  /// Of all temporaries and scratch, when the order of the tasks is known.
+  MemoryPlan plan_workspace(const schedule::StreamPlan& streams) const;
+  void settle(Place& place, const MemoryPlan& memory) const;
+
+ private:
+  /// Memory of the workspace.
+  struct Owned {
+    std::int64_t bytes = 0;
+    std::vector<TaskId> users{}, makers{};  // makers: of its parts; none where the first user makes it
+  };
+
+  void place_inside(const schedule::PlanValue& value, Place& place) const;
+
+  const Binding& binding_;
+  std::vector<ValueId> roots_;       // of each value
+  std::vector<Place> places_;        // of each value; in the workspace, without the root's offset
+  std::vector<Owned> owned_;         // of the temporaries, then of scratch
+  std::size_t first_temporary_ = 0;  // value of the first
+  std::int64_t packed_bytes_ = 0;
+};
+
+}  // namespace fuse::runtime

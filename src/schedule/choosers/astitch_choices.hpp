@@ -1,0 +1,15 @@
+// AStitch's own thread mapping (3.3, 4.3 step 2, Fig. 8), for comparison: blocks of the largest size; many
+// short rows in one (horizontal packing), a grid of at most one wave (vertical packing), and rows split over
+// blocks where there are fewer than that and they are long. SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+
+#include "schedule/mapping/schedule.hpp"
+
+namespace fuse::schedule {
+
+/// None where no block size fits: of scans, or of too much shared memory.
+std::optional<KernelChoices> paper_choices(const ir::Graph&, const Piece&, const Target&);
+
+}  // namespace fuse::schedule

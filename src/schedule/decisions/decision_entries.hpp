@@ -1,0 +1,80 @@
+// What entries of decisions have in common: a key, which of those that are alike, and how they are refused.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <fuse/error.hpp>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "ir/graph/ir_graph.hpp"
+
+namespace fuse::schedule {
+
+/// Throws Error with code invalid_argument: the line, what is wrong, and what would be right.
+[[noreturn]] void refuse_entry(int line, const std::string& what, const std::string& hint);
+/// "kernel 6f1c2a9be0d31455", "number 2 of kernel 6f1c2a9be0d31455"
+std::string entry_name(std::string_view noun, std::uint64_t key, std::optional<std::uint32_t> number);
+/// What is right where an entry stands there twice.
+std::string two_entries_hint(int first_line);
+/// "softmax: %7 div", of the comment above an entry.
+std::string note_of(const ir::Graph&, ir::NodeId root);
+
+/// The pieces of each key, in the order of the plan.
+using PiecesByKey = std::map<std::uint64_t, std::vector<std::uint32_t>>;
+
+/// Finds the pieces of each entry; those of one piece come before those of all that are alike.
+/// `take(entry, pieces)` is false where they cannot be as it says, which it has told. `unfit(entry, what,
+/// hint)` hears of entries that are of no piece, or stand there twice. `others`: the hint of an unknown key.
+template <class Entry, class Take, class Unfit>
+void match_entries(std::string_view noun, const std::string& graph, const std::vector<Entry>& entries,
+                   const PiecesByKey& known, const std::string& others, const Take& take,
+                   const Unfit& unfit) {
+  std::map<std::pair<std::uint64_t, std::optional<std::uint32_t>>, int> lines;
+  for (const bool of_one : {true, false}) {
+    for (const Entry& entry : entries) {
+      if (entry.occurrence.has_value() != of_one) continue;
+      const auto found = known.find(entry.key);
+      if (found == known.end()) {
+        unfit(entry, fmt::format("graph '{}' has no {}", graph, entry_name(noun, entry.key, std::nullopt)),
+              others);
+        continue;
+      }
+      std::vector<std::uint32_t> pieces = found->second;
+      const std::string name = entry_name(noun, entry.key, entry.occurrence);
+      if (of_one && *entry.occurrence >= pieces.size()) {
+        unfit(entry, "there is no " + name, fmt::format("numbers are 0 to {}", pieces.size() - 1));
+        continue;
+      }
+      if (of_one) pieces = {pieces[*entry.occurrence]};
+      if (!take(entry, pieces)) continue;
+      const auto [first, added] = lines.emplace(std::pair(entry.key, entry.occurrence), entry.line);
+      if (!added) unfit(entry, name + " has two entries", two_entries_hint(first->second));
+    }
+  }
+}
+
+/// One entry for each key, of what is usual, and one for each piece that is otherwise: the pieces that have a
+/// value, in their order. `value(piece)` is null for a piece that has none.
+template <class Value, class Add>
+void summarise_entries(const PiecesByKey& known, const Value& value, const Add& add) {
+  std::map<std::uint32_t, std::pair<std::uint64_t, std::optional<std::uint32_t>>> entries;  // by piece
+  for (const auto& [key, pieces] : known) {
+    bool all = true;
+    for (const std::uint32_t piece : pieces) all = all && value(piece);
+    for (std::uint32_t i = 0; i < pieces.size(); ++i) {
+      if (!value(pieces[i])) continue;
+      if (all && i > 0 && *value(pieces[i]) == *value(pieces[0])) continue;
+      entries.emplace(pieces[i], std::pair(key, all && i == 0 ? std::nullopt : std::optional(i)));
+    }
+  }
+  for (const auto& [piece, entry] : entries) add(piece, entry.first, entry.second);
+}
+
+}  // namespace fuse::schedule

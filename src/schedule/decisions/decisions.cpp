@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "schedule/decisions/decisions.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <fuse/error.hpp>
+
+#include "schedule/decisions/decision_entries.hpp"
+#include "schedule/decisions/gemm_decisions.hpp"
+#include "schedule/mapping/schedule.hpp"
+#include "schedule/segments/staged.hpp"
+
+namespace fuse::schedule {
+namespace {
+
+/// Whether a kernel that runs so has grid barriers.
+bool waits(const ir::Graph& graph, const Piece& piece, const KernelChoices& choices) {
+  const Choices& first = choices.phases[0];
+  const bool parts =
+      (splits_rows(first) && first.cluster() == 1) || has_columns(staged(graph, piece.phases[0], first));
+  return choices.phases.size() > 1 || (parts && first.blocks > 0);
+}
+
+/// Why the piece cannot run so; empty: it can.
+std::string defect_of(const ir::Graph& graph, const Piece& piece, const KernelChoices& choices,
+                      const DecisionOptions& options, const Target& target) {
+  std::string defect = misfit(graph, piece, choices, target);
+  if (defect.empty() && !options.grid_barriers && waits(graph, piece, choices))
+    defect = "its blocks wait for each other, and grid barriers are off";
+  return defect;
+}
+
+/// Of each form.
+std::vector<std::uint64_t> keys_of(const ir::Graph& graph, const EqualPieces& pieces) {
+  std::vector<std::uint64_t> keys;
+  for (const std::uint32_t first : pieces.first) keys.push_back(content_key(graph, pieces.forms[first]));
+  return keys;
+}
+
+/// The kernel pieces by their keys, in order.
+PiecesByKey by_key(const ir::Graph& graph, const EqualPieces& pieces) {
+  const std::vector<std::uint64_t> keys = keys_of(graph, pieces);
+  PiecesByKey result;
+  for (std::uint32_t i = 0; i < pieces.form_of.size(); ++i) {
+    if (pieces.form_of[i] != EqualPieces::none) result[keys[pieces.form_of[i]]].push_back(i);
+  }
+  return result;
+}
+
+}  // namespace
+
+Decisions decisions_of(const ir::Graph& graph, const Partition& partition, const EqualPieces& pieces,
+                       const Target& target) {
+  Decisions result{.target = target_text(target)};
+  const auto choices = [&](std::uint32_t piece) { return &partition.pieces[piece].chosen.value().choices; };
+  summarise_entries(by_key(graph, pieces), choices,
+                    [&](std::uint32_t piece, std::uint64_t key, std::optional<std::uint32_t> number) {
+                      result.kernels.push_back(
+                          {key, number, *choices(piece), note_of(graph, partition.pieces[piece].root)});
+                    });
+  result.gemms = gemm_decisions_of(graph, partition);
+  return result;
+}
+
+RecordedChoices::RecordedChoices(const Decisions& decisions, const DecisionOptions& options,
+                                 const ir::Graph& graph, const Partition& partition,
+                                 const EqualPieces& pieces, const Target& target) {
+  const PiecesByKey known = by_key(graph, pieces);
+  const auto unfit = [&](const KernelDecision& entry, const std::string& what, const std::string& hint) {
+    ++unfit_;
+    if (!options.skip_unfit) refuse_entry(entry.line, what, hint);
+  };
+  const auto take = [&](const KernelDecision& entry, const std::vector<std::uint32_t>& all) {
+    const std::string defect = defect_of(graph, partition.pieces[all[0]], entry.choices, options, target);
+    if (defect.empty()) {
+      for (const std::uint32_t piece : all) of_piece_.emplace(piece, entry.choices);
+      return true;
+    }
+    unfit(entry, fmt::format("{} cannot run so: {}", entry_name("kernel", entry.key, std::nullopt), defect),
+          fmt::format("the entry means {{{}}}; fusec nests lists nests of the kernel, docs/decisions.md what "
+                      "may stand beside them",
+                      entry.choices.to_string()));
+    return false;
+  };
+  match_entries(
+      "kernel", graph.name, decisions.kernels, known,
+      fmt::format("it has {} kernels. By other answers, or by the cost of this entry, the graph may "
+                  "be cut otherwise: keep the lines stitch and join",
+                  known.size()),
+      take, unfit);
+}
+
+const KernelChoices* RecordedChoices::of(std::uint32_t piece) const {
+  const auto found = of_piece_.find(piece);
+  return found == of_piece_.end() ? nullptr : &found->second;
+}
+
+bool AnswerBook::operator()(const ir::Asked& asked) {
+  const std::uint64_t key = content_hash(asked.graph, asked.nodes);
+  const std::uint32_t occurrence = counts_[{asked.question, key}]++;
+  bool yes = asked.by_cost;
+  const auto told = [&](const std::optional<std::uint32_t>& number) {
+    const auto found = recorded_.find({asked.question, key, number});
+    if (found == recorded_.end()) return false;
+    yes = found->second.yes;
+    found->second.used = true;
+    return true;
+  };
+  // One that is told by its number hides nothing of what is told of all.
+  const bool of_one = told(occurrence);
+  if (!of_one) told(std::nullopt);
+  given_.push_back({.question = asked.question,
+                    .key = key,
+                    .occurrence = occurrence,
+                    .yes = yes,
+                    .note = note_of(asked.graph, asked.about)});
+  return yes;
+}
+
+AnswerBook::AnswerBook(const std::vector<Answer>& recorded) {
+  for (const Answer& answer : recorded) {
+    const auto [first, added] = recorded_.emplace(Name{answer.question, answer.key, answer.occurrence},
+                                                  Recorded{answer.yes, answer.line});
+    if (!added)
+      refuse_entry(answer.line,
+                   entry_name(to_string(answer.question), answer.key, answer.occurrence) + " has two entries",
+                   two_entries_hint(first->second.line));
+  }
+}
+
+std::size_t AnswerBook::unused(bool skip) const {
+  std::size_t count = 0;
+  int first = 0;
+  Name name;
+  for (const auto& [each, answer] : recorded_) {
+    const bool of_all = !each.number && counts_.contains({each.question, each.key});
+    if (answer.used || of_all) continue;
+    if (++count == 1 || answer.line < first) first = answer.line, name = each;
+  }
+  if (count == 0 || skip) return count;
+  const std::string number = name.number ? fmt::format(" {}", *name.number) : "";
+  refuse_entry(first,
+               fmt::format("the compiler does not ask {}{}",
+                           entry_name(to_string(name.question), name.key, std::nullopt), number),
+               "fusec plan --decisions writes what is asked; another answer before it may have changed that");
+}
+
+std::vector<Answer> AnswerBook::answers() const {
+  std::vector<Answer> result;
+  std::map<std::pair<ir::Question, std::uint64_t>, bool> usual;
+  for (const Answer& each : given_) {
+    const auto [found, first] = usual.emplace(std::pair(each.question, each.key), each.yes);
+    if (!first && found->second == each.yes) continue;
+    result.push_back(each);
+    if (first) result.back().occurrence.reset();
+  }
+  return result;
+}
+
+Chooser recorded_first(const ir::Graph& graph, const std::vector<ir::NodeId>& storage,
+                       const Decisions& decisions, const DecisionOptions& options, Chooser otherwise) {
+  std::map<std::uint64_t, KernelChoices> of_all;
+  for (const KernelDecision& entry : decisions.kernels) {
+    if (!entry.occurrence) of_all.emplace(entry.key, entry.choices);
+  }
+  return [form_of = canonical_forms(graph, storage), of_all = std::move(of_all), options,
+          otherwise = std::move(otherwise)](const ir::Graph& of, const Piece& piece,
+                                            const Target& target) -> std::optional<KernelChoices> {
+    const auto found = of_all.find(content_key(of, form_of(piece)));
+    const bool fits = found != of_all.end() && defect_of(of, piece, found->second, options, target).empty();
+    return fits ? found->second : otherwise(of, piece, target);
+  };
+}
+
+}  // namespace fuse::schedule

@@ -1,0 +1,155 @@
+// Decisions: how a graph is cut into kernels and how these run, as a text that a person or a program may
+// write.
+//
+//   fuse decisions 3
+//   target {arch = 90, sms = 132, ...}
+//   options {layers = 3, max_inputs = 48, ...}
+//   # softmax: %7 div
+//   stitch 23b5c1d8f0a4e6b7 yes
+//   # softmax: %7 div
+//   kernel 6f1c2a9be0d31455 {nest = r:grid c:serial c:warp8 c:lane32 c:vector8, hold = 32, packed}
+//   kernel 6f1c2a9be0d31455 2 {nest = r:grid r:warp4 c:serial c:lane32}
+//   # attention: %12 matmul
+//   gemm 91b0c2d7e3f4a586 {algorithm = 2}
+//   run {mode = graph, order = 0 2 1 3, streams = 0 0 1 0}
+//
+// A kernel is named by what it computes (content_key): equal kernels share an entry, and no name matters. A
+// number behind the key picks one of them, counted from 0 in the order of the plan, and goes before the entry
+// of all. A kernel without an entry runs as the chooser says. SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "ir/graph/ir_graph.hpp"
+#include "ir/graph/question.hpp"
+#include "plan/decision_line.hpp"
+#include "plan/run_decision.hpp"
+#include "schedule/fusion/partition.hpp"
+#include "schedule/nest/choices.hpp"
+#include "schedule/segments/canonical.hpp"
+#include "target/target.hpp"
+
+namespace fuse::schedule {
+
+struct KernelDecision {
+  std::uint64_t key = 0;
+  std::optional<std::uint32_t> occurrence{};
+  KernelChoices choices{};
+  std::string note{};  ///< of the comment above it
+  int line = 0;        ///< of the text; 0: of none
+};
+
+/// Which algorithm a GEMM runs with (gemm_decisions.hpp).
+struct GemmDecision {
+  std::uint64_t key = 0;
+  std::optional<std::uint32_t> occurrence{};
+  std::uint32_t algorithm = 0;  ///< GemmAlgorithm::rank
+  std::string note{};           ///< of the comment above it
+  int line = 0;                 ///< of the text; 0: of none
+};
+
+/// The answer to a question that a cost would answer (ir/graph/question.hpp). The key is a hash of what would
+/// be made.
+struct Answer {
+  ir::Question question = ir::Question::merge;
+  std::uint64_t key = 0;
+  std::optional<std::uint32_t> occurrence{};  ///< how many such questions with this key came before
+  bool yes = false;
+  std::string note{};  ///< of the comment above it
+  int line = 0;        ///< of the text; 0: of none
+};
+
+/// What stands in the braces of the line `options` (compile/pipeline/plan_options.hpp).
+struct PlanOptionsText {
+  std::string text{};
+  int line = 0;
+};
+
+struct Decisions {
+  std::string target{};  ///< target_text of the device that they are for
+  std::optional<PlanOptionsText> options{};
+  std::vector<Answer> answers{};  ///< in the order of the questions
+  std::vector<KernelDecision> kernels{};
+  std::vector<GemmDecision> gemms{};
+  std::optional<RunDecision> run{};
+};
+
+/// What of a target the decisions may depend on, without its name and speed.
+std::string target_text(const Target&);
+/// Such a text, whose keys may stand in any order, as target_text writes it. Throws Error with code parse:
+/// the line, the key, and what would be right.
+std::string parse_target(std::string_view text, int line);
+
+/// Throws Error with code invalid_argument where they are for another target.
+void check_target(const Decisions&, const Target&);
+
+std::string print(const Decisions&);
+/// Throws Error with code parse: the line, the key, and what would be right.
+Decisions parse_decisions(std::string_view text);
+
+/// What was decided of each kernel piece, whose `chosen` is set, and of GEMMs that decisions were given for.
+Decisions decisions_of(const ir::Graph&, const Partition&, const EqualPieces&, const Target&);
+
+struct DecisionOptions {
+  bool skip_unfit = false;    ///< entries that fit nothing are counted and left out, and no error
+  bool grid_barriers = true;  ///< kernels may wait for all of their blocks
+};
+
+/// Decisions for the pieces of one graph.
+class RecordedChoices {
+ public:
+  /// Throws Error with code invalid_argument where an entry fits no kernel of the graph: it names the line.
+  RecordedChoices(const Decisions&, const DecisionOptions&, const ir::Graph&, const Partition&,
+                  const EqualPieces&, const Target&);
+  /// Of a piece; null: nothing was recorded.
+  const KernelChoices* of(std::uint32_t piece) const;
+  std::size_t pieces() const { return of_piece_.size(); }  ///< that have an entry
+  std::size_t unfit() const { return unfit_; }
+
+ private:
+  std::map<std::uint32_t, KernelChoices> of_piece_{};
+  std::size_t unfit_ = 0;
+};
+
+/// Answers questions as they are recorded, else by cost; and keeps all answers that it gave. One compilation
+/// has one.
+class AnswerBook {
+ public:
+  /// Throws Error with code invalid_argument where one question has two entries.
+  explicit AnswerBook(const std::vector<Answer>& recorded);
+  bool operator()(const ir::Asked&);
+  /// Entries that nobody asked for. Unless they are skipped, the first of them is an Error with code
+  /// invalid_argument, which names the line.
+  std::size_t unused(bool skip) const;
+  /// One for each key; and those of single questions whose answer is another.
+  std::vector<Answer> answers() const;
+
+ private:
+  struct Name {
+    ir::Question question = ir::Question::merge;
+    std::uint64_t key = 0;
+    std::optional<std::uint32_t> number{};
+    auto operator<=>(const Name&) const = default;
+  };
+  struct Recorded {
+    bool yes = false;
+    int line = 0;
+    bool used = false;
+  };
+  std::map<Name, Recorded> recorded_{};
+  std::map<std::pair<ir::Question, std::uint64_t>, std::uint32_t> counts_{};
+  std::vector<Answer> given_{};
+};
+
+/// Chooses as recorded for all kernels of a key, where such an entry fits; else as `otherwise`. What judges a
+/// fusion by it judges what will run. The graph and its `storage` (Partition's) outlive it.
+Chooser recorded_first(const ir::Graph&, const std::vector<ir::NodeId>& storage, const Decisions&,
+                       const DecisionOptions&, Chooser otherwise);
+
+}  // namespace fuse::schedule

@@ -1,0 +1,418 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "schedule/fusion/cut.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <map>
+#include <unordered_set>
+
+#include "ir/graph/memory_values.hpp"
+#include "schedule/segments/argument_limit.hpp"
+#include "schedule/segments/gemm_epilogue.hpp"
+
+namespace fuse::schedule {
+namespace {
+
+using ir::NodeId;
+using ir::Relation;
+using ir::Trait;
+
+// Bounds on what one kernel computes, so that its text stays small whatever the graph.
+constexpr int max_depth = 200;    // ops on a path inside a piece
+constexpr int max_movement = 12;  // of those, ops that change coordinates: each may multiply the index maps
+constexpr std::size_t max_results = 3;  // buffers that a kernel writes: the value, or parts of a reduction
+
+/// Runs as a step of its own on stored operands; nothing is computed inside it.
+bool is_opaque(const ir::Node& node) {
+  const Relation relation = info(node.op).relation;
+  return relation == Relation::contraction || relation == Relation::custom;
+}
+
+const char* why_it_ends(const ir::Node& node) {
+  switch (info(node.op).relation) {
+    case Relation::reduce:
+      return "reduction";
+    case Relation::scan:
+      return "scan";
+    case Relation::custom:
+      return "custom";
+    default:
+      return "gemm";
+  }
+}
+
+std::int64_t elements_hint(const ir::Node& node) { return product(node.type.dims).hint(); }
+
+/// What computing a value inside a piece costs: the stored values it reads and how long the paths are.
+struct Reach {
+  std::vector<NodeId> inputs;     // sorted
+  std::vector<SymbolId> symbols;  // that the kernel mentions, sorted
+  int depth = 0;
+  int movement = 0;
+};
+
+class Partitioner {
+ public:
+  Partitioner(const ir::Graph& graph, const std::vector<GroupId>& group_of, const CutRules& rules,
+              const analysis::Facts& facts)
+      : graph_(graph),
+        facts_(facts),
+        storage_(storage_of(graph)),
+        mentions_(graph),
+        group_of_(group_of),
+        rules_(rules),
+        end_(graph.nodes.size()),
+        reach_(graph.nodes.size()),
+        epilogue_of_(graph.nodes.size(), nobody) {}
+
+  Partition run() {
+    find_epilogues();
+    mark_forced();
+    if (rules_.views) find_views();
+    mark_shared_and_large();
+    release_values_of_one_piece();
+    drop_stored_slices();
+    Partition result;
+    result.storage = storage_;
+    result.stored.resize(graph_.nodes.size());
+    for (NodeId id = 0; id < graph_.nodes.size(); ++id) {
+      result.stored[id] = ir::is_given(graph_[id]) || !end_[id].empty();
+      if (!end_[id].empty() && !views_.assembled.contains(id)) result.pieces.push_back(collect(id));
+    }
+    update_in_place(result);
+    result.views = std::move(views_);
+    return result;
+  }
+
+ private:
+  /// Outputs that are an update of the input that gives them its memory are written in place, after all other
+  /// pieces, where nothing reads the result, and neither the piece nor another output reads the input's old
+  /// contents.
+  void update_in_place(Partition& partition) const {
+    std::vector<int> uses(graph_.nodes.size());
+    for (const ir::Node& node : graph_.nodes) {
+      for (NodeId operand : node.operands) ++uses[operand];
+    }
+    for (const ir::Output& output : graph_.outputs) ++uses[output.node];
+    const auto is_output = [&](NodeId input) {
+      return std::any_of(graph_.outputs.begin(), graph_.outputs.end(),
+                         [&](const ir::Output& output) { return storage_[output.node] == input; });
+    };
+    std::vector<NodeId> taken;  // inputs whose contents are gone
+    for (const ir::Output& output : graph_.outputs) {
+      if (!output.donated() || info(graph_[output.node].op).relation != Relation::update) continue;
+      if (graph_[output.node].operands[0] != output.donor || uses[output.node] != 1 ||
+          is_output(output.donor))
+        continue;
+      const auto piece = std::find_if(partition.pieces.begin(), partition.pieces.end(),
+                                      [&](const Piece& p) { return p.root == output.node; });
+      Piece updating = collect(output.node, true);
+      const auto reads = [&](NodeId input) {
+        return std::any_of(updating.inputs.begin(), updating.inputs.end(),
+                           [&](NodeId id) { return storage_[id] == input; });
+      };
+      if (reads(output.donor) || std::any_of(taken.begin(), taken.end(), reads)) continue;
+      taken.push_back(output.donor);
+      *piece = std::move(updating);
+      std::rotate(piece, piece + 1, partition.pieces.end());
+    }
+  }
+
+  /// A matmul that its group has with the op behind it makes that op's value.
+  void find_epilogues() {
+    const std::vector<std::vector<NodeId>> users = ir::users(graph_);
+    const std::vector<bool> in_memory = ir::memory_values(graph_);
+    for (NodeId id = 0; id < graph_.nodes.size(); ++id) {
+      if (info(graph_[id].op).relation != Relation::contraction || group_of_[id] == no_group) continue;
+      const auto epilogue = gemm_epilogue(graph_, id, users, in_memory);
+      if (!epilogue || group_of_[epilogue->result] != group_of_[id]) continue;
+      const auto both = [&] { return std::vector{id, epilogue->result}; };
+      if (!decided(rules_.decide, ir::Question::epilogue, graph_, epilogue->result, true, both)) continue;
+      epilogue_of_[id] = epilogue->result;
+      matmuls_.emplace(epilogue->result, id);
+      if (epilogue->kind != EpilogueKind::scale) extra_.emplace(epilogue->result, epilogue->operand);
+    }
+  }
+
+  /// What a GEMM or a user's kernel makes: everything it reads is stored.
+  bool is_opaque_root(NodeId id) const { return is_opaque(graph_[id]) || matmuls_.count(id) != 0; }
+
+  void mark(NodeId id, const char* why) {
+    if (!ir::is_given(graph_[id]) && end_[id].empty()) end_[id] = why;
+  }
+
+  void mark_forced() {
+    for (const ir::Output& output : graph_.outputs) mark(storage_[output.node], "output");
+    mark_rules();
+    for (NodeId id = 0; id < graph_.nodes.size(); ++id) {
+      const ir::Node& node = graph_[id];
+      if (!ends_piece(node)) continue;
+      end_[epilogue_of_[id] == nobody ? id : epilogue_of_[id]] = why_it_ends(node);
+      if (!is_opaque(node)) continue;
+      const char* why = info(node.op).relation == Relation::custom ? custom_operand : gemm_operand;
+      for (NodeId operand : node.operands) mark(storage_[operand], why);
+    }
+    for (const auto& [result, operand] : extra_) mark(storage_[operand], gemm_operand);
+  }
+
+  /// A slice that is a view has no step; a concat that its operands' steps write has none of its own.
+  void find_views() {
+    MemoryUse use{.storage = storage_};
+    for (NodeId id = 0; id < graph_.nodes.size(); ++id) {
+      use.stored.push_back(stored(id));
+      use.operand.push_back(end_[id] == gemm_operand || end_[id] == custom_operand);
+    }
+    std::vector<NodeId> computed;
+    views_ = choose_views(graph_, use, facts_, {rules_.launch_bytes, rules_.decide}, computed);
+    for (const NodeId id : computed) mark(id, "concat operand");
+    for (const ViewChoice& choice : views_.choices) {
+      if (choice.taken() && !views_.assembled.contains(choice.value)) end_[choice.value].clear();
+    }
+  }
+
+  /// What became too large for one kernel since then has memory of its own after all.
+  void drop_stored_slices() {
+    for (ViewChoice& choice : views_.choices) {
+      if (!choice.taken() || views_.assembled.contains(choice.value) || end_[choice.value].empty()) continue;
+      views_.of.erase(choice.value);
+      choice.refused = "a kernel needs it in memory of its own (" + end_[choice.value] + ")";
+    }
+  }
+
+  bool crosses(NodeId operand, NodeId user) const {
+    return group_of_[operand] != no_group && group_of_[user] != no_group &&
+           group_of_[operand] != group_of_[user];
+  }
+
+  void mark_rules() {
+    for (NodeId id = 0; id < graph_.nodes.size(); ++id) {
+      const ir::Node& node = graph_[id];
+      const bool repeats = info(node.op).relation == Relation::broadcast;
+      for (const NodeId operand : node.operands) {
+        if (rules_.groups_are_kernels && crosses(operand, id)) mark(storage_[operand], "group");
+        if (rules_.costly_broadcast && repeats && info(graph_[operand].op).has(Trait::costly)) {
+          mark(operand, "costly broadcast");
+        }
+      }
+    }
+  }
+
+  bool stored(NodeId id) const { return ir::is_given(graph_[id]) || !end_[id].empty(); }
+
+  /// Values that several pieces use are stored when computing them again would read two or more tensors of
+  /// their size; paths are cut where a piece would grow past the bounds above.
+  void mark_shared_and_large() {
+    const std::vector<bool> shared =
+        rules_.recompute ? std::vector<bool>(graph_.nodes.size()) : shared_between_pieces();
+    for (NodeId id = 0; id < graph_.nodes.size(); ++id) {
+      if (ir::is_given(graph_[id]) || views_.assembled.contains(id)) continue;
+      Reach reach = reach_of(id);
+      if (end_[id].empty()) {
+        if (!fits(reach)) {
+          cut_operands(id);
+          reach = reach_of(id);
+        }
+        const std::int64_t size = elements_hint(graph_[id]);
+        const auto large = std::count_if(reach.inputs.begin(), reach.inputs.end(),
+                                         [&](NodeId input) { return elements_hint(graph_[input]) >= size; });
+        const auto nodes = [&] { return computed_with(id); };
+        const Relation relation = info(graph_[id].op).relation;
+        const bool computes = relation != Relation::reshape && relation != Relation::broadcast;
+        if (shared[id] && (large >= 2 || (large == 1 && computes)) &&
+            decided(rules_.decide, ir::Question::store, graph_, id, large >= 2, nodes))
+          end_[id] = "shared";
+      } else if (!is_opaque_root(id) && !fits(reach)) {
+        cut_operands(id);
+        reach = reach_of(id);
+      }
+      reach_[id] = std::move(reach);
+    }
+  }
+
+  /// What a piece that ends at the value would compute, in graph order.
+  std::vector<NodeId> computed_with(NodeId root) const {
+    std::vector<NodeId> nodes = {root};
+    std::unordered_set<NodeId> seen = {root};
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+      for (const NodeId operand : graph_[nodes[i]].operands) {
+        if (!stored(operand) && seen.insert(operand).second) nodes.push_back(operand);
+      }
+    }
+    std::sort(nodes.begin(), nodes.end());
+    return nodes;
+  }
+
+  bool fits(const Reach& reach) const {
+    const std::size_t arguments = reach.inputs.size() + reach.symbols.size() + max_results;
+    return reach.inputs.size() <= rules_.max_inputs && reach.depth <= max_depth &&
+           reach.movement <= max_movement && bytes_an_argument * arguments <= rules_.argument_bytes;
+  }
+
+  void cut_operands(NodeId id) {
+    for (NodeId operand : graph_[id].operands) {
+      // A reshape of what is stored reads one value anyway.
+      const bool read = stored(operand) || stored(storage_[operand]);
+      if (!read && !info(graph_[operand].op).has(Trait::source)) end_[operand] = "size";
+    }
+  }
+
+  Reach reach_of(NodeId id) const {
+    Reach result;
+    const ir::Node& node = graph_[id];
+    result.symbols = mentions_.of(id);
+    for (NodeId operand : node.operands) {
+      if (stored(operand)) {
+        result.inputs.push_back(operand);
+        continue;
+      }
+      const Reach& below = reach_[operand];
+      result.inputs.insert(result.inputs.end(), below.inputs.begin(), below.inputs.end());
+      if (!below.symbols.empty()) result.symbols = merged(result.symbols, below.symbols);
+      result.depth = std::max(result.depth, below.depth);
+      result.movement = std::max(result.movement, below.movement);
+    }
+    std::sort(result.inputs.begin(), result.inputs.end());
+    result.inputs.erase(std::unique(result.inputs.begin(), result.inputs.end()), result.inputs.end());
+    ++result.depth;
+    if (info(node.op).has(Trait::movement) && info(node.op).relation != Relation::broadcast) {
+      // A concat computes every operand's element at its own coordinates: it multiplies the work by its
+      // arity.
+      result.movement += std::max(1, static_cast<int>(std::bit_width(node.operands.size())));
+    }
+    return result;
+  }
+
+  /// Which of the values are used by more than one piece, given the ends so far. `keep(id, piece)` is told of
+  /// each value that one piece uses, users before operands, and may take an end away.
+  template <class Keep>
+  std::vector<bool> uses_by_pieces(Keep&& keep) const {
+    std::vector<bool> shared(graph_.nodes.size());
+    // Another group may need the value: it is as if it had a second piece.
+    for (NodeId id = 0; id < graph_.nodes.size(); ++id) {
+      for (const NodeId operand : graph_[id].operands) {
+        if (crosses(operand, id)) shared[operand] = true;
+      }
+    }
+    std::vector<NodeId> piece(graph_.nodes.size(), nobody);  // the one piece that uses it so far
+    for (NodeId id = static_cast<NodeId>(graph_.nodes.size()); id-- > 0;) {
+      if (!shared[id] && piece[id] != nobody) keep(id, piece[id]);
+      const bool many = end_[id].empty() && shared[id];
+      const NodeId mine = end_[id].empty() ? piece[id] : id;
+      for (NodeId operand : graph_[id].operands) {
+        if (many || (piece[operand] != nobody && piece[operand] != mine)) shared[operand] = true;
+        piece[operand] = mine;
+      }
+    }
+    return shared;
+  }
+
+  std::vector<bool> shared_between_pieces() const {
+    return uses_by_pieces([](NodeId, NodeId) {});
+  }
+
+  /// A value that was stored since its user stood in several pieces belongs to one, once that user is stored.
+  void release_values_of_one_piece() {
+    uses_by_pieces([this](NodeId id, NodeId root) {
+      if (end_[id] != "shared" || is_opaque_root(root)) return;
+      Reach& reach = reach_[root];
+      const Reach& more = reach_[id];
+      Reach whole{merged(reach.inputs, more.inputs), merged(reach.symbols, more.symbols),
+                  reach.depth + more.depth, reach.movement + more.movement};
+      std::erase(whole.inputs, id);
+      if (!fits(whole)) return;
+      reach = std::move(whole);
+      end_[id].clear();
+    });
+  }
+
+  /// A GEMM or a user's kernel.
+  Piece collect_opaque(NodeId root) const {
+    const auto matmul = matmuls_.find(root);
+    const NodeId step = matmul == matmuls_.end() ? root : matmul->second;
+    const bool custom = info(graph_[step].op).relation == Relation::custom;
+    Piece piece{.kind = custom ? Piece::Kind::custom : Piece::Kind::gemm,
+                .root = root,
+                .nodes = {root},
+                .results = {root},
+                .group = group_of_[root],
+                .end = end_[root]};
+    if (step != root) piece.nodes = {step, root};
+    for (NodeId operand : graph_[step].operands) piece.inputs.push_back(storage_[operand]);
+    if (const auto extra = extra_.find(root); extra != extra_.end()) {
+      piece.inputs.push_back(storage_[extra->second]);
+    }
+    return piece;
+  }
+
+  /// `in_place`: operand 0 of the root is not read.
+  Piece collect(NodeId root, bool in_place = false) const {
+    if (is_opaque_root(root)) return collect_opaque(root);
+    std::vector<NodeId> nodes = {root}, inputs;
+    std::vector<NodeId> work = {root};
+    std::unordered_set<NodeId> seen = {root};
+    while (!work.empty()) {
+      const NodeId id = work.back();
+      work.pop_back();
+      for (std::size_t i = in_place && id == root ? 1 : 0; i < graph_[id].operands.size(); ++i) {
+        const NodeId operand = graph_[id].operands[i];
+        if (!seen.insert(operand).second) continue;
+        if (stored(operand)) {
+          inputs.push_back(operand);
+        } else {
+          nodes.push_back(operand);
+          work.push_back(operand);
+        }
+      }
+    }
+    std::sort(nodes.begin(), nodes.end());
+    std::sort(inputs.begin(), inputs.end());
+    Segment segment = segment_of(graph_, root, std::move(nodes), std::move(inputs));
+    segment.in_place = in_place;
+    return piece_of(std::move(segment), group_of_[root], end_[root]);
+  }
+
+  static constexpr const char* gemm_operand = "gemm operand";
+  static constexpr const char* custom_operand = "custom operand";
+
+  const ir::Graph& graph_;
+  const analysis::Facts& facts_;
+  const std::vector<NodeId> storage_;
+  const Mentions mentions_;
+  const std::vector<GroupId>& group_of_;
+  const CutRules& rules_;
+  Views views_;
+  std::vector<std::string> end_;  // why a piece ends at the node; empty: none does
+  std::vector<Reach> reach_;
+  static constexpr NodeId nobody = ~NodeId{0};
+  std::vector<NodeId> epilogue_of_;   // of a matmul: the op behind it that its GEMM computes too
+  std::map<NodeId, NodeId> matmuls_;  // of such an op: the matmul
+  std::map<NodeId, NodeId> extra_;    // and what it adds
+};
+
+}  // namespace
+
+bool ends_piece(const ir::Node& node) {
+  const Relation relation = info(node.op).relation;
+  return relation == Relation::reduce || relation == Relation::contraction || relation == Relation::scan ||
+         relation == Relation::custom;
+}
+
+// A reshape of a stored value is a view. Which values are stored follows from what needs a buffer, so views
+// are resolved first for everything and used only where the operand turns out to be stored.
+std::vector<NodeId> storage_of(const ir::Graph& graph) {
+  std::vector<NodeId> storage(graph.nodes.size());
+  for (NodeId id = 0; id < graph.nodes.size(); ++id) {
+    const ir::Node& node = graph[id];
+    storage[id] = info(node.op).relation == Relation::reshape ? storage[node.operands[0]] : id;
+  }
+  return storage;
+}
+
+Partition cut_into_pieces(const ir::Graph& graph, const std::vector<GroupId>& group_of, const CutRules& rules,
+                          const analysis::Facts& facts) {
+  return Partitioner(graph, group_of, rules, facts).run();
+}
+
+}  // namespace fuse::schedule

@@ -1,0 +1,31 @@
+// GemmPlaces: where a GEMM puts its matrices when its result is wanted with the dims in another order, as
+// attention wants its heads side by side. A call of the library takes one stride between rows and one between
+// the matrices of its batch; a batch of two strides takes several calls, or a step that transposes.
+//
+// Before:  piece gemm {%5} batch H, m S, n D      piece kernel {%6} transpose of %5 to [S, H, D]
+// After:   piece gemm {%5} writes into %6: rows H * D apart, H matrices D apart
+//
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "analysis/facts.hpp"
+#include "ir/graph/ir_graph.hpp"
+#include "plan/gemm_layout.hpp"
+
+namespace fuse::schedule {
+
+struct PlacesChoice {
+  std::optional<GemmPlaces> places{};
+  std::string refused{};  ///< why a step transposes; beside places: since it costs less
+};
+
+/// For a transpose of a matmul's result. Several calls are taken where they are expected to cost less than
+/// the step that transposes: a read and a write of the result, and one launch, which is worth `launch_bytes`
+/// of traffic.
+PlacesChoice places_behind(const ir::Graph&, ir::NodeId transpose, const analysis::Facts&,
+                           double launch_bytes);
+
+}  // namespace fuse::schedule

@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "schedule/fusion/partition.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <unordered_set>
+
+#include "schedule/fusion/cooperative_fusion.hpp"
+#include "schedule/fusion/cut.hpp"
+#include "schedule/fusion/stitch.hpp"
+
+namespace fuse::schedule {
+
+using ir::NodeId;
+
+namespace {
+
+CutRules rules_of(const PartitionOptions& options, const Target& target) {
+  CutRules rules{.max_inputs = static_cast<std::size_t>(options.groups.max_inputs),
+                 .argument_bytes = target.argument_bytes,
+                 .views = options.baseline == Baseline::off,
+                 .launch_bytes = target.launch_seconds * target.bandwidth};
+  switch (options.baseline) {
+    case Baseline::off:
+      rules.groups_are_kernels =
+          options.groups.rules == RuleSet::apollo || options.groups.layers != all_layers;
+      // A costly op that is broadcast is a candidate for a dominant (4.3, step 1).
+      rules.costly_broadcast = options.schemes == SchemeRules::paper;
+      break;
+    case Baseline::xla:
+      rules.costly_broadcast = rules.recompute = true;
+      break;
+    case Baseline::tvm:
+      rules.recompute = true;
+      break;
+    case Baseline::none:
+      rules.groups_are_kernels = true;
+      break;
+  }
+  return rules;
+}
+
+/// Groups that are several pieces still, but for those that have been refused already.
+std::vector<Refusal> refusals_of(const Partition& partition, std::vector<Refusal> refusals) {
+  std::vector<std::vector<NodeId>> roots(partition.grouping.groups.size());
+  std::unordered_set<GroupId> refused;
+  for (const Refusal& refusal : refusals) refused.insert(refusal.group);
+  for (const Piece& piece : partition.pieces) {
+    if (piece.group != no_group) roots[piece.group].push_back(piece.root);
+  }
+  for (GroupId group = 0; group < roots.size(); ++group) {
+    if (roots[group].size() < 2 || refused.contains(group)) continue;
+    refusals.push_back({.group = group, .at = std::move(roots[group])});
+  }
+  std::stable_sort(refusals.begin(), refusals.end(),
+                   [](const Refusal& a, const Refusal& b) { return a.group < b.group; });
+  return refusals;
+}
+
+/// Which values are in memory so far. An assembled concat is when its parts are; a slice that is a view when
+/// its whole is.
+class Made {
+ public:
+  Made(const ir::Graph& graph, const Partition& partition)
+      : views_(partition.views), made_(graph.nodes.size()) {
+    for (NodeId id = 0; id < graph.nodes.size(); ++id) {
+      made_[id] = ir::is_given(graph[id]);
+    }
+    for (const auto& [concat, parts] : views_.assembled) missing_[concat] = parts.size();
+  }
+
+  void make(NodeId id) {
+    made_[id] = true;
+    for (auto view = views_.of.find(id); view != views_.of.end(); view = views_.of.find(id)) {
+      id = view->second.whole;
+      if (--missing_.at(id) > 0) return;
+      made_[id] = true;
+    }
+  }
+
+  bool operator[](NodeId id) const {
+    while (!made_[id]) {
+      const auto view = views_.of.find(id);
+      if (view == views_.of.end() || view->second.part) return false;
+      id = view->second.whole;
+    }
+    return true;
+  }
+
+ private:
+  const Views& views_;
+  std::vector<bool> made_;
+  std::map<NodeId, std::size_t> missing_;
+};
+
+/// The value that the memory is of.
+NodeId memory_of(const Partition& partition, NodeId id) {
+  id = partition.storage[id];
+  for (auto view = partition.views.of.find(id); view != partition.views.of.end();
+       view = partition.views.of.find(id)) {
+    id = view->second.whole;
+  }
+  return id;
+}
+
+/// Wholes are in memory; a view has a step exactly if it is a part, which one concat has once; what pieces
+/// make, given values and views have no other place.
+template <class Fail>
+void check_views(const ir::Graph& graph, const Partition& partition, const Fail& fail) {
+  const Views& views = partition.views;
+  for (const auto& [id, view] : views.of) {
+    const std::string name = graph.value_name(id) + " in " + graph.value_name(view.whole) + ": ";
+    if (partition.stored[id] != view.part)
+      fail(name + (view.part ? "no step writes it" : "a step writes it"));
+    const bool in_memory = partition.stored[view.whole] || views.of.count(view.whole);
+    if (!in_memory) fail(name + "the whole is not in memory");
+    if (view.part != (view.whole > id)) fail(name + "a slice follows its whole, a part precedes it");
+    if (ir::is_given(graph[id])) fail(name + "its memory is given");
+  }
+  for (const auto& [concat, parts] : views.assembled) {
+    Dim offset = 0;
+    for (const NodeId part : parts) {
+      const auto view = views.of.find(part);
+      const bool stands = view != views.of.end() && view->second.whole == concat && view->second.part;
+      if (!stands || view->second.offset != offset) {
+        fail(graph.value_name(part) + " does not stand at its place in " + graph.value_name(concat));
+      }
+      offset = offset + product(graph[part].type.dims);
+    }
+  }
+}
+
+/// Every operand of what a phase computes is computed in it or read by it.
+template <class Fail>
+void check_closed(const ir::Graph& graph, const Segment& segment, const Fail& fail) {
+  std::unordered_set<NodeId> known(segment.nodes.begin(), segment.nodes.end());
+  known.insert(segment.inputs.begin(), segment.inputs.end());
+  if (segment.in_place) known.insert(graph[segment.root].operands[0]);
+  for (NodeId id : segment.nodes) {
+    for (NodeId operand : graph[id].operands) {
+      if (!known.count(operand)) fail(graph.value_name(operand) + " is neither computed nor read");
+    }
+  }
+}
+
+/// What a kernel stores, and what ends a piece, are stages of it; each follows the stages that it reads.
+template <class Fail>
+void check_stages(const ir::Graph& graph, const Segment& segment, const Fail& fail) {
+  const std::vector<Stage>& stages = segment.stages;
+  const auto position = [&](NodeId id) {
+    return std::find_if(stages.begin(), stages.end(), [&](const Stage& stage) { return stage.root == id; });
+  };
+  std::map<NodeId, int> passes;  // of what is computed: the reductions that must have ended before
+  for (const NodeId id : segment.nodes) {
+    int pass = 0;
+    for (const NodeId operand : graph[id].operands) {
+      const auto found = passes.find(operand);
+      if (found == passes.end()) continue;
+      const bool reduced = info(graph[operand].op).relation == ir::Relation::reduce;
+      pass = std::max(pass, found->second + reduced);
+    }
+    const auto stage = position(id);
+    if (stage == stages.end() && ends_piece(graph[id])) fail(graph.value_name(id) + " must end a piece");
+    if (stage != stages.end() && stage->pass < pass)
+      fail(graph.value_name(id) + " comes before what it reads");
+    passes[id] = stage == stages.end() ? pass : stage->pass;
+  }
+  for (const NodeId result : segment.results) {
+    if (position(result) == stages.end()) fail(graph.value_name(result) + " is stored by no stage");
+  }
+}
+
+/// What a phase reads, earlier ones store or the whole reads; what it stores and computes, the whole does.
+template <class Fail>
+void check_phases(const ir::Graph& graph, const Piece& piece, const Fail& fail) {
+  std::vector<NodeId> nodes;
+  for (const Segment& phase : piece.phases) nodes.insert(nodes.end(), phase.nodes.begin(), phase.nodes.end());
+  std::sort(nodes.begin(), nodes.end());
+  nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
+  if (nodes != piece.nodes) fail("a kernel computes other values than its phases do");
+  std::unordered_set<NodeId> known(piece.inputs.begin(), piece.inputs.end());
+  const std::vector<NodeId>& results = piece.results;
+  for (const Segment& phase : piece.phases) {
+    for (const NodeId input : phase.inputs) {
+      if (!known.count(input)) fail(graph.value_name(input) + " is read before a phase makes it");
+    }
+    for (const NodeId result : phase.results) {
+      known.insert(result);
+      if (std::find(results.begin(), results.end(), result) == results.end())
+        fail(graph.value_name(result) + " is stored by a phase alone");
+    }
+  }
+}
+
+}  // namespace
+
+Chooser chooser_of(const PartitionOptions& options) {
+  Chooser chooser = options.schemes == SchemeRules::paper ? astitch_rules() : cost_model();
+  if (!options.grid_barriers) chooser = without_grid_barriers(std::move(chooser));
+  if (options.baseline != Baseline::off) chooser = without_splits(std::move(chooser));
+  return chooser;
+}
+
+Partition partition(const ir::Graph& graph, const PartitionOptions& options, const Target& target,
+                    const analysis::Facts& facts) {
+  return partition(graph, options, target, facts, chooser_of(options));
+}
+
+Partition partition(const ir::Graph& graph, const PartitionOptions& options, const Target& target,
+                    const analysis::Facts& facts, const Chooser& chooser, const ir::Decide& decide) {
+  const bool grouped = options.baseline == Baseline::off || options.baseline == Baseline::none;
+  GroupOptions rules = options.groups;
+  if (options.baseline == Baseline::none) rules.layers = 0;
+  Grouping grouping;
+  if (grouped) grouping = group(graph, rules, target, decide);
+  const std::vector<GroupId> alone(graph.nodes.size(), no_group);
+  CutRules cuts = rules_of(options, target);
+  cuts.decide = decide;
+  Partition result = cut_into_pieces(graph, grouped ? grouping.of : alone, cuts, facts);
+  result.grouping = std::move(grouping);
+  std::vector<Refusal> refusals;
+  if (options.stitch) refusals = stitch(graph, cuts, chooser, target, result);
+  using Join = PartitionOptions::Join;
+  const bool wanted = options.join == Join::always || (options.join == Join::gain && options.stitch);
+  if (wanted && options.grid_barriers) {
+    const bool always = options.join == Join::always;
+    // Why a group could not be stitched says more than why what is left of it was not joined.
+    std::unordered_set<GroupId> refused;
+    for (const Refusal& refusal : refusals) refused.insert(refusal.group);
+    for (Refusal& refusal : join(graph, cuts, chooser, always, target, result)) {
+      if (refused.insert(refusal.group).second) refusals.push_back(std::move(refusal));
+    }
+  }
+  result.refusals = refusals_of(result, std::move(refusals));
+  return result;
+}
+
+std::string print(const ir::Graph& graph, const Partition& partition) {
+  std::string text = print(graph, partition.grouping);
+  const auto list = [&](const std::vector<NodeId>& nodes) {
+    std::string line;
+    for (NodeId id : nodes) line += (line.empty() ? "" : " ") + graph.value_name(id);
+    return line;
+  };
+  for (std::size_t i = 0; i < partition.pieces.size(); ++i) {
+    const Piece& piece = partition.pieces[i];
+    text +=
+        fmt::format("piece {} {} {{{}}} reads {{{}}}", i, piece.in_place() ? "update" : to_string(piece.kind),
+                    list(piece.nodes), list(piece.inputs));
+    if (piece.results.size() > 1) text += fmt::format(" stores {{{}}}", list(piece.results));
+    const char* before = " stages ";
+    for (const Segment& phase : piece.phases) {
+      if (piece.phases.size() == 1 && phase.stages.size() == 1) continue;
+      text += before + stages_text(graph, phase.stages);
+      before = " || ";
+    }
+    text += fmt::format(" ends at {} {} ({})\n", graph.value_name(piece.root),
+                        to_string(graph[piece.root].op), piece.end);
+  }
+  text += print(graph, partition.views);
+  for (const ir::Output& output : graph.outputs) {
+    const NodeId storage = partition.storage[output.node];
+    if (storage != output.node) {
+      text += fmt::format("output {} is {} in the buffer of {}\n", output.name, graph.value_name(output.node),
+                          graph.value_name(storage));
+    }
+  }
+  return text;
+}
+
+void verify(const ir::Graph& graph, const Partition& partition) {
+  const auto fail = [](std::string message) {
+    throw Error(
+        {.kind = ErrorKind::internal, .code = ErrorCode::internal, .message = "partition: " + message});
+  };
+  std::unordered_set<NodeId> overwritten;  // inputs that a piece has updated in place
+  Made made(graph, partition);
+  check_views(graph, partition, fail);
+  for (const Piece& piece : partition.pieces) {
+    if (piece.nodes.empty() || piece.nodes.back() != piece.root) fail("a piece does not end at its root");
+    for (NodeId input : piece.inputs) {
+      if (!made[input]) fail(graph.value_name(input) + " is read before a piece makes it");
+      if (overwritten.count(memory_of(partition, input))) {
+        fail(graph.value_name(input) + " is read after it was overwritten");
+      }
+    }
+    if (piece.in_place()) {
+      const NodeId donor = graph[piece.root].operands[0];
+      const auto reads = [&](NodeId input) { return memory_of(partition, input) == donor; };
+      if (std::any_of(piece.inputs.begin(), piece.inputs.end(), reads)) {
+        fail(graph.value_name(donor) + " is read by the piece that overwrites it");
+      }
+      overwritten.insert(donor);
+    }
+    if (piece.kind == Piece::Kind::kernel) {
+      if (piece.phases.empty()) fail("a kernel has no phase");
+      for (const Segment& phase : piece.phases) {
+        check_stages(graph, phase, fail);
+        check_closed(graph, phase, fail);
+      }
+      check_phases(graph, piece, fail);
+    }
+    for (const NodeId result : piece.results) {
+      if (made[result]) fail(graph.value_name(result) + " is made twice");
+      made.make(result);
+    }
+  }
+  for (const ir::Output& output : graph.outputs) {
+    if (!made[partition.storage[output.node]]) fail("output " + output.name + " has no buffer");
+  }
+}
+
+Partition::Partition() = default;
+Partition::Partition(const Partition&) = default;
+Partition::Partition(Partition&&) noexcept = default;
+Partition& Partition::operator=(const Partition&) = default;
+Partition& Partition::operator=(Partition&&) noexcept = default;
+Partition::~Partition() = default;
+
+}  // namespace fuse::schedule

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "schedule/fusion/stage_rules.hpp"
+
+#include <algorithm>
+#include <map>
+
+#include "schedule/segments/loop_shape.hpp"
+
+namespace fuse::schedule {
+namespace {
+
+using ir::NodeId;
+using ir::Relation;
+using StageForm = Stage::Form;
+
+/// Numbers of dims.
+using Places = std::vector<std::size_t>;
+
+bool reduces(const ir::Graph& graph, NodeId root) {
+  return info(graph[root].op).relation == Relation::reduce;
+}
+
+Places long_dims(const std::vector<Dim>& dims) {
+  Places result;
+  for (std::size_t i = 0; i < dims.size(); ++i) {
+    if (!dims[i].is(1)) result.push_back(i);
+  }
+  return result;
+}
+
+/// Of a row's value (false) or of a column's (true): dims of the loops that are longer than 1.
+Places long_dims(const Frame& frame, bool reduced) {
+  Places result;
+  for (const std::size_t i : long_dims(frame.dims)) {
+    if (frame.is_reduced[i] == reduced) result.push_back(i);
+  }
+  return result;
+}
+
+std::optional<Places> places_through(const ir::Graph& graph, const ir::Node& node, const Places& operand) {
+  switch (info(node.op).relation) {
+    case Relation::identity:
+      return operand;
+    case Relation::broadcast: {
+      Places places;
+      for (const std::size_t dim : operand) {
+        places.push_back(static_cast<std::size_t>(ir::attr<ir::DimsAttr>(node).dims[dim]));
+      }
+      return places;
+    }
+    case Relation::reshape: {
+      // Dims of extent 1 come and go; those that repeat the value stay where they are among the long ones.
+      const std::vector<Dim>& from = graph[node.operands[0]].type.dims;
+      if (ir::without_ones(from) != ir::without_ones(node.type.dims)) return std::nullopt;
+      const Places before = long_dims(from), after = long_dims(node.type.dims);
+      Places places;
+      for (const std::size_t dim : operand) {
+        places.push_back(
+            after[static_cast<std::size_t>(std::find(before.begin(), before.end(), dim) - before.begin())]);
+      }
+      return places;
+    }
+    default:
+      return std::nullopt;
+  }
+}
+
+/// The dims of the target along which the long dims of a value run, where every op between keeps coordinates
+/// or repeats them, and all paths agree.
+std::optional<Places> places_in(const ir::Graph& graph, const Piece& reader, NodeId value, NodeId target) {
+  std::map<NodeId, Places> places = {{value, long_dims(graph[value].type.dims)}};
+  for (const NodeId id : reader.nodes) {  // operands first
+    if (id == reader.root && id != target) continue;
+    std::optional<Places> mine;
+    for (const NodeId operand : graph[id].operands) {
+      const auto found = places.find(operand);
+      if (found == places.end()) continue;
+      const std::optional<Places> through = places_through(graph, graph[id], found->second);
+      if (!through || (mine && *mine != *through)) return std::nullopt;
+      mine = through;
+    }
+    if (mine) places[id] = std::move(*mine);
+  }
+  const auto found = places.find(target);
+  return found == places.end() ? std::nullopt : std::optional(found->second);
+}
+
+/// The forms that a piece's own loops allow.
+std::vector<StageForm> forms_in(const ir::Graph& graph, const Frame& frame, NodeId root) {
+  if (reduces(graph, root)) {
+    const Frame own = frame_of(graph, root);
+    if (own.dims != frame.dims) return {};
+    if (own.is_reduced == frame.is_reduced) return {StageForm::reduce};
+    const Places all = long_dims(frame.dims);
+    const bool across = frame.reduces && frame.inner &&
+                        std::all_of(all.begin(), all.end(),
+                                    [&](std::size_t i) { return own.is_reduced[i] != frame.is_reduced[i]; });
+    return across ? std::vector{StageForm::column_reduce} : std::vector<StageForm>();
+  }
+  const std::vector<Dim>& dims = graph[root].type.dims;
+  if (dims == frame.dims) return {StageForm::element};
+  if (!frame.reduces) return {};
+  const auto like = [&](bool column) {
+    const Places mine = long_dims(dims), at = long_dims(frame, column);
+    return std::equal(mine.begin(), mine.end(), at.begin(), at.end(),
+                      [&](std::size_t a, std::size_t b) { return dims[a] == frame.dims[b]; });
+  };
+  std::vector<StageForm> forms;
+  if (like(false)) forms.push_back(StageForm::row);
+  if (like(true)) forms.push_back(StageForm::column);
+  return forms;
+}
+
+/// Whether a thread that computes a value of the reader, in this form, has what it reads of `made`.
+bool holds(const ir::Graph& graph, const Frame& frame, const Member& made, const Piece& reader,
+           StageForm form) {
+  if (is_column(made.form) != (form == StageForm::column)) return false;
+  if (made.form == StageForm::element && form == StageForm::row) return false;
+  const bool walks = form == StageForm::reduce || form == StageForm::column_reduce;
+  const NodeId target = walks ? graph[reader.root].operands[0] : reader.root;
+  const std::optional<Places> places = places_in(graph, reader, made.root, target);
+  if (!places) return false;
+  if (form == StageForm::row || form == StageForm::column)
+    return *places == long_dims(graph[target].type.dims);
+  return *places == (made.form == StageForm::element ? long_dims(frame.dims) : long_dims(frame, false));
+}
+
+}  // namespace
+
+Frame frame_of(const ir::Graph& graph, NodeId root) {
+  if (!reduces(graph, root)) {
+    const std::vector<Dim>& dims = graph[root].type.dims;
+    return {.dims = dims, .is_reduced = std::vector<bool>(dims.size())};
+  }
+  LoopShape shape = loop_shape(graph, graph[root]);
+  const std::vector<Dim>& dims = graph[graph[root].operands[0]].type.dims;
+  for (std::size_t i = 0; i < dims.size(); ++i) {
+    if (dims[i].is(1)) shape.is_reduced[i] = false;
+  }
+  return {.dims = dims, .is_reduced = shape.is_reduced, .reduces = true, .inner = shape.inner};
+}
+
+std::optional<Member> place(const ir::Graph& graph, const Frame& frame, std::size_t id, const Piece& piece,
+                            std::span<const Read> reads, std::span<const Member> before) {
+  const auto in_form = [&](StageForm form) -> std::optional<Member> {
+    Member member{.piece = id, .root = piece.root, .form = form};
+    bool reads_any = false;
+    for (const Read& read : reads) {
+      const auto made = std::find_if(before.begin(), before.end(),
+                                     [&](const Member& other) { return other.piece == read.maker; });
+      if (made == before.end()) continue;
+      if (!read.whole || !holds(graph, frame, *made, piece, form)) return std::nullopt;
+      const bool ends_pass = made->form == StageForm::reduce || made->form == StageForm::column_reduce;
+      member.pass = std::max(member.pass, made->pass + ends_pass);
+      reads_any = true;
+    }
+    // Of columns only what follows from them: anything else has a better place.
+    if (form == StageForm::column && !reads_any) return std::nullopt;
+    return member;
+  };
+  for (const StageForm form : forms_in(graph, frame, piece.root)) {
+    if (const std::optional<Member> member = in_form(form)) return member;
+  }
+  return std::nullopt;
+}
+
+}  // namespace fuse::schedule

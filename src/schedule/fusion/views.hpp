@@ -1,0 +1,77 @@
+// Views: values that lie inside another's memory, so that no step copies them (Astra, section 4.4: contiguity
+// as a constraint on sets of tensors).
+//
+// Before:  piece kernel {%3} slice of %2, for a GEMM        piece kernel {%7} concat of the GEMMs %5 and %6
+// After:   %3 lies in %2 at 2048: the GEMM reads it there   %5 lies in %7 at 0, %6 at 4096: they write it
+// there
+//
+// A slice is a view where its elements are one block of its operand's, in memory anyway. A concat is
+// assembled where its operands stand one behind the other and steps of their own make them. Both only at
+// multiples of 16 bytes, which is what every buffer is aligned to. A transpose of a GEMM's result is made by
+// the GEMM, where its calls can place what they make (gemm_output_layout.hpp).
+//
+// Chosen once it is known what must be in memory (GEMMs, user kernels and outputs have spoken), and before it
+// is decided what kernels compute twice: a kernel that reads a view reads the whole, so the slice costs it
+// nothing. SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analysis/facts.hpp"
+#include "ir/graph/ir_graph.hpp"
+#include "ir/graph/question.hpp"
+#include "schedule/fusion/gemm_output_layout.hpp"
+
+namespace fuse::schedule {
+
+/// Where a value lies. The whole may be a view itself.
+struct View {
+  ir::NodeId whole = 0;
+  Dim offset{};       ///< elements
+  bool part = false;  ///< of an assembled concat, so a step writes it; otherwise none does
+  std::optional<GemmPlaces>
+      places{};  ///< of a GEMM's result in its transposed form: scattered, not one block
+};
+
+/// A slice, a concat or a transpose of a GEMM's result that needs memory, and what became of it.
+struct ViewChoice {
+  ir::NodeId value = 0;
+  std::string refused{};  ///< why a step copies it; empty: none does
+  bool taken() const { return refused.empty(); }
+};
+
+struct Views {
+  std::map<ir::NodeId, View> of{};  ///< slices, concats of them, and the parts of what is assembled
+  /// Concats and transposes that no step makes, with the values whose steps do, in order.
+  std::map<ir::NodeId, std::vector<ir::NodeId>> assembled{};
+  std::vector<ViewChoice> choices{};  ///< in graph order, slices first, transposes last
+};
+
+/// What is known of memory when views are chosen; of each node.
+struct MemoryUse {
+  const std::vector<ir::NodeId>& storage;  ///< the node whose buffer holds it (through reshapes)
+  std::vector<bool> stored{};              ///< in memory: given, or a step makes it
+  std::vector<bool> operand{};             ///< stored only since a GEMM or a user's kernel reads it
+};
+
+struct ViewRules {
+  double launch_bytes = 0;  ///< the traffic that costs as much as a launch
+  const ir::Decide& decide;
+};
+
+/// `computed`: gets the one operand of an assembled concat that had no step of its own; it becomes the kernel
+/// that the concat was. Linear in nodes and edges.
+Views choose_views(const ir::Graph&, const MemoryUse&, const analysis::Facts&, const ViewRules&,
+                   std::vector<ir::NodeId>& computed);
+
+/// The values that steps write of the memory in which `stored`, the holder of some value's buffer, lies.
+std::vector<ir::NodeId> written_values(const Views&, ir::NodeId stored);
+
+/// "view %3 slice in %2 at element 512", "copy %4 slice: ..", a line a choice.
+std::string print(const ir::Graph&, const Views&);
+
+}  // namespace fuse::schedule

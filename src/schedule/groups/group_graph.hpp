@@ -1,0 +1,73 @@
+// GroupGraph: groups while they grow. It judges pairs by the table of rules and merges them; group() drives
+// it in the order of the paper, and explain asks it of finished groups. SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <vector>
+
+#include "analysis/merge_graph.hpp"
+#include "schedule/groups/group.hpp"
+#include "schedule/segments/argument_limit.hpp"
+
+namespace fuse::schedule {
+
+class GroupGraph {
+ public:
+  using Id = ir::NodeId;  ///< of a group: one of its nodes
+
+  /// Every op by itself.
+  GroupGraph(const ir::Graph&, const GroupOptions&, const Target&);
+  /// The groups as they are.
+  GroupGraph(const ir::Graph&, const Grouping&, const GroupOptions&, const Target&);
+
+  const ir::Graph& graph() const { return graph_; }
+  Id find(ir::NodeId id) const { return clusters_.find(id); }
+  /// Inputs, parameters and free nodes are in no group.
+  bool grouped(ir::NodeId id) const { return !outside_[id]; }
+  bool free(ir::NodeId id) const { return free_[id]; }
+  GroupClass type(Id id) const { return state_[id].type; }
+  const Loops& loops(Id id) const { return state_[id].loops; }
+  const std::vector<ir::NodeId>& input_values(Id id) const { return state_[id].inputs; }
+  std::vector<ir::NodeId> output_values(Id id) const;
+  const analysis::ClusterGraph& clusters() const { return clusters_; }
+
+  /// By one row of the table. `explain` asks for numbers and for what would change the verdict.
+  Verdict judge(Id producer, Id consumer, const Rule& rule, bool explain = false);
+  /// By the first row that admits the pair, else the verdict of the first row for its classes.
+  Verdict judge(Id producer, Id consumer, bool explain = false);
+  /// Whether groups that do not read each other may be one kernel: limits and cycles.
+  Verdict judge_parallel(Id a, Id b);
+  Id merge(Id a, Id b, GroupClass type);
+
+  Grouping result() const;
+
+ private:
+  struct State {
+    GroupClass type = GroupClass::element_wise;
+    Loops loops{};
+    std::vector<ir::NodeId> inputs{};  // sorted
+    std::vector<SymbolId> symbols{};   // that its kernel mentions, sorted
+    std::size_t outputs = 0;
+    std::vector<ir::NodeId> views{};
+  };
+
+  template <class F>
+  void each_edge(Id producer, Id consumer, F&& f) const;
+  std::vector<ir::NodeId> merged_inputs(Id a, Id b) const;
+  std::size_t merged_outputs(Id a, Id b) const;
+  void leave_out_free_nodes();
+  void start();
+  Loops loops_of(ir::NodeId) const;
+  bool check_limits(Id a, Id b, Verdict&) const;
+  bool is_epilogue(Id producer, Id consumer) const;
+
+  const ir::Graph& graph_;
+  GroupOptions options_;
+  const Target& target_;
+  analysis::ClusterGraph clusters_;
+  std::vector<std::vector<ir::NodeId>> users_;
+  std::vector<bool> free_, outside_, returned_, in_memory_;
+  std::vector<std::uint32_t> other_users_;  // of each node: users in other groups, and 1 where it is returned
+  std::vector<State> state_;                // of each cluster
+};
+
+}  // namespace fuse::schedule

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "schedule/mapping/legal_nests.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "schedule/mapping/schedule.hpp"
+#include "schedule/segments/online_softmax.hpp"
+#include "schedule/segments/staged.hpp"
+#include "schedule/segments/transposed.hpp"
+
+namespace fuse::schedule {
+namespace {
+
+/// A list of splits under construction, without those of one unit.
+class Splits {
+ public:
+  Splits& add(char dim, Level level, int extent = 0) {
+    if (extent != 1) splits_.push_back({dim, level, extent});
+    return *this;
+  }
+  /// The rest of a dim: over blocks, or over the turns of so many.
+  Splits& rest(char dim, int turns) {
+    if (turns == 0) return add(dim, Level::grid);
+    return add(dim, Level::serial).add(dim, Level::grid, turns);
+  }
+  std::vector<Split> take() { return std::move(splits_); }
+
+ private:
+  std::vector<Split> splits_;
+};
+
+class Enumeration {
+ public:
+  Enumeration(const ir::Graph& graph, const Segment& segment, const Target& target,
+              const NestNumbers& numbers, const std::function<void(const Choices&)>& visit)
+      : graph_(graph),
+        segment_(segment),
+        target_(target),
+        numbers_(numbers),
+        visit_(visit),
+        piece_(piece_of(segment, no_group, "")) {}
+
+  void run() {
+    if (info(graph_[dominant(segment_)].op).relation == ir::Relation::reduce) {
+      rows();
+    } else if (info(graph_[dominant(segment_)].op).relation == ir::Relation::scan) {
+      scans();
+    } else {
+      elements();
+      if (transposed(graph_, segment_)) tiles();
+    }
+  }
+
+ private:
+  void elements() { in_blocks('r', 'r', 'r'); }
+  void tiles() { in_blocks('t', 'y', 'x'); }
+
+  /// What blocks have of the dim `outer`: their warps lie down one dim, and lanes and vectors along another.
+  void in_blocks(char outer, char down, char along) {
+    for (const int turns : numbers_.turns) {
+      for (const int warps : numbers_.warps) {
+        for (const int vector : numbers_.vectors) {
+          Splits splits = Splits().rest(outer, turns);
+          if (down != outer) splits.add(down, Level::serial);
+          splits.add(down, Level::warp, warps).add(along, Level::lane, 32).add(along, Level::vector, vector);
+          consider({.splits = splits.take()});
+        }
+      }
+    }
+  }
+
+  void scans() {
+    for (const int turns : numbers_.turns) {
+      for (const int warps : numbers_.warps) {
+        for (const char along : {'c', 'r'}) {
+          Splits splits = Splits().rest('r', turns).add('r', Level::warp, warps).add('c', Level::serial);
+          consider({.splits = splits.add(along, Level::lane, 32).take()});
+        }
+      }
+    }
+  }
+
+  void rows() {
+    for (const int turns : numbers_.turns) {
+      for (const int warps : numbers_.warps) {
+        for (const int parts : numbers_.parts) {
+          for (const Level level : {Level::grid, Level::cluster}) {
+            if (parts == 1 && level == Level::cluster) continue;
+            for (const int walking : numbers_.warps) {
+              const Splits outer = Splits(Splits().rest('r', turns).add('r', Level::warp, warps))
+                                       .add('c', Level::serial)
+                                       .add('c', level, parts)
+                                       .add('c', Level::warp, walking);
+              lanes(outer);
+            }
+          }
+        }
+      }
+    }
+  }
+
+  void lanes(const Splits& outer) {
+    for (const int lanes : numbers_.lanes) {
+      for (const bool rows_first : {false, true}) {
+        const bool both = lanes > 1 && lanes < 32;
+        if (!both && rows_first) continue;
+        Splits inner = outer;
+        if (rows_first) inner.add('r', Level::lane, lanes).add('c', Level::lane, 32 / lanes);
+        if (!rows_first) inner.add('c', Level::lane, 32 / lanes).add('r', Level::lane, lanes);
+        for (const char dim : {'c', 'r'}) {
+          for (const int vector : numbers_.vectors) {
+            if (vector == 1 && dim == 'r') continue;
+            rewrites(Splits(inner).add(dim, Level::vector, vector).take());
+          }
+        }
+      }
+    }
+  }
+
+  void rewrites(const std::vector<Split>& splits) {
+    Choices choices{.splits = splits};
+    caches(choices);
+    if (across_rows(graph_, segment_)) {
+      choices.across = true;
+      caches(choices);
+      choices.across = false;
+    }
+    if (!with_online_sums(graph_, segment_)) return;
+    choices.online = true;
+    caches(choices);
+  }
+
+  void caches(Choices choices) {
+    handoffs(choices);
+    for (const int accumulators : numbers_.accumulators) {
+      choices.accumulators = accumulators;
+      handoffs(choices);
+    }
+    choices.accumulators = 1;
+    const Segment run = staged(graph_, segment_, choices);
+    if (held_values(graph_, run).empty()) return;  // nothing is needed again
+    for (const int hold : numbers_.hold) {
+      choices.hold = hold;
+      handoffs(choices);
+      choices.packed = true;
+      handoffs(choices);
+      choices.packed = false;
+    }
+    choices.hold = 0;
+    for (const int shared : numbers_.shared_hold) {
+      choices.shared_hold = shared;
+      handoffs(choices);
+    }
+  }
+
+  /// What blocks leave for each other, launches combine; or one kernel, whose blocks wait.
+  void handoffs(Choices choices) {
+    const Segment run = staged(graph_, segment_, choices);
+    const bool apart =
+        splits_rows(choices) && choices.cluster() == 1;  // from launch to launch nothing is held
+    if (!apart || choices.hold == 0) consider(choices);
+    if (!has_columns(run) && !apart) return;
+    choices.blocks =
+        has_columns(run) ? choices.parts() : choices.parts() * std::max(1, target_.sms / choices.parts());
+    consider(choices);
+  }
+
+  void consider(Choices choices) {
+    if (!misfit(graph_, piece_, {{choices}}, target_).empty()) return;
+    visit_(choices);
+    if (!numbers_.row_to_row || choices.splits.front() != Split{'r', Level::serial}) return;
+    for (const int which : {1, 2, 3}) {
+      choices.ahead = (which & 1) != 0;
+      choices.invariants = (which & 2) != 0;
+      if (misfit(graph_, piece_, {{choices}}, target_).empty()) visit_(choices);
+    }
+  }
+
+  const ir::Graph& graph_;
+  const Segment& segment_;
+  const Target& target_;
+  const NestNumbers& numbers_;
+  const std::function<void(const Choices&)>& visit_;
+  const Piece piece_;
+};
+
+}  // namespace
+
+void each_legal_nest(const ir::Graph& graph, const Segment& segment, const Target& target,
+                     const NestNumbers& numbers, const std::function<void(const Choices&)>& visit) {
+  Enumeration(graph, segment, target, numbers, visit).run();
+}
+
+std::string structure_of(const Choices& choices) {
+  std::vector<Split> splits = choices.splits;
+  for (Split& split : splits) split.extent = 0;
+  std::string text = to_string(splits);
+  if (choices.blocks > 0) text += ", barrier";
+  if (choices.hold > 0) text += choices.packed ? ", packed" : ", hold";
+  if (choices.shared_hold > 0) text += ", shared";
+  if (choices.accumulators > 1) text += ", accumulators";
+  if (choices.ahead) text += ", ahead";
+  if (choices.invariants) text += ", invariants";
+  if (choices.online) text += ", online";
+  if (choices.across) text += ", across";
+  return text;
+}
+
+}  // namespace fuse::schedule

@@ -1,0 +1,42 @@
+// Legal nests: all loops that a segment can have, for a search to choose from and for tests to run.
+//
+//   softmax of 4096 rows of 1024 elements:  r:grid r:warp8 c:serial c:lane32, hold = 32
+//                                           r:grid c:serial c:cluster4 c:warp8 c:lane32 c:vector4   ...
+//
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "ir/graph/ir_graph.hpp"
+#include "schedule/nest/choices.hpp"
+#include "schedule/segments/segment.hpp"
+#include "target/target.hpp"
+
+namespace fuse::schedule {
+
+/// The numbers that splits and caches are tried with. An extent of one unit is no split.
+struct NestNumbers {
+  std::vector<int> warps = {1, 2, 8};
+  std::vector<int> lanes = {1, 4,
+                            32};  ///< of a warp, that lie along the rows; the others lie along the elements
+  std::vector<int> vectors = {1, 2, 4};
+  std::vector<int> parts = {1, 4};       ///< blocks that share a row; as a cluster, too
+  std::vector<int> turns = {0, 1, 132};  ///< blocks that take rows in turns; 0: a block for each
+  std::vector<int> hold = {32};          ///< beside none, as the next
+  std::vector<int> shared_hold = {512};
+  std::vector<int> accumulators = {};  ///< beside one
+  bool row_to_row = false;             ///< with `ahead` and `invariants`, too
+};
+
+/// Calls `visit` for each that a kernel of this segment alone can have on the target, in a fixed order. The
+/// segment is as it was cut: its rewrites (`online`, `across`) are among the choices.
+void each_legal_nest(const ir::Graph&, const Segment&, const Target&, const NestNumbers&,
+                     const std::function<void(const Choices&)>& visit);
+
+/// Choices without their numbers: "r:grid r:warp c:serial c:lane, hold".
+std::string structure_of(const Choices&);
+
+}  // namespace fuse::schedule

@@ -1,0 +1,19 @@
+// Nest rules: which loops a segment can have. A nest that they take, the lowering can do; what they refuse,
+// they refuse with a reason (docs/nests.md has the table).
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "ir/graph/ir_graph.hpp"
+#include "schedule/nest/choices.hpp"
+#include "schedule/segments/segment.hpp"
+#include "target/target.hpp"
+
+namespace fuse::schedule {
+
+/// Why no kernel can run the segment, as its choices stage it, by the loops `choices.splits`; empty: one can.
+std::string defect_of_loops(const ir::Graph&, const Segment&, const Choices&, const Target&);
+
+}  // namespace fuse::schedule

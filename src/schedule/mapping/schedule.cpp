@@ -1,0 +1,656 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "schedule/mapping/schedule.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <iterator>
+#include <limits>
+#include <utility>
+
+#include "ir/dims/dim_poly.hpp"
+#include "schedule/mapping/nest_rules.hpp"
+#include "schedule/mapping/occupancy_target.hpp"
+#include "schedule/mapping/schemes.hpp"
+#include "schedule/nest/usual_nests.hpp"
+#include "schedule/segments/loop_shape.hpp"
+#include "schedule/segments/online_softmax.hpp"
+#include "schedule/segments/staged.hpp"
+#include "schedule/segments/transposed.hpp"
+#include "schedule/segments/vector_width.hpp"
+#include "target/residency.hpp"
+
+namespace fuse::schedule {
+namespace {
+
+using ir::NodeId;
+
+constexpr std::int64_t int_limit = std::numeric_limits<std::int32_t>::max();
+constexpr int most_columns = 64;  // registers of a thread that columns may take
+
+/// Facts know more than ranges alone where a product is bounded: they are asked when that can matter.
+std::int64_t upper_bound(const Dim& dim, const analysis::Facts& facts) {
+  const std::int64_t own = dim.max();
+  return own <= int_limit ? own : std::min(own, facts.range(dim).max);
+}
+
+/// The largest value that evaluating the expression meets on its way: of symbols, dividends and itself.
+std::int64_t largest_within(const Dim& dim, const analysis::Facts& facts) {
+  std::int64_t largest = upper_bound(dim, facts);
+  if (!dim.poly()) return largest;
+  for (const detail::DimTerm& term : dim.poly()->terms) {
+    Dim product = term.coefficient < 0 ? -term.coefficient : term.coefficient;
+    for (const detail::Atom& factor : term.factors) {
+      if (factor->kind == detail::DimAtom::Kind::symbol) {
+        largest = std::max(largest, factor->range.max);
+      } else if (factor->kind != detail::DimAtom::Kind::index) {
+        largest = std::max(
+            {largest, largest_within(factor->dividend, facts), largest_within(factor->divisor, facts)});
+      }
+      product = product * detail::DimPoly::of(factor);
+    }
+    largest = std::max(largest, upper_bound(product, facts));
+  }
+  return largest;
+}
+
+/// i32 only when every element index, every launched thread and every loop counter one step past its end is
+/// proven below 2^31.
+DType index_type(const ir::Graph& graph, const analysis::Facts& facts, const Segment& segment,
+                 const KernelSchedule& kernel, int parts) {
+  std::int64_t largest = 0;
+  const auto consider = [&](const Dim& extent) {
+    largest = std::max(largest, largest_within(extent, facts));
+  };
+  for (NodeId id : segment.nodes) {
+    for (const Dim& dim : ir::dims_of(graph[id].attr)) consider(dim);
+    for (const Dim& dim : graph[id].type.dims) consider(dim);
+  }
+  for (NodeId id : segment.nodes) consider(product(graph[id].type.dims));
+  for (NodeId id : segment.inputs) consider(product(graph[id].type.dims));
+  consider(kernel.results * kernel.reduced);
+  consider(kernel.grid * kernel.block_threads * kernel.vector);
+  consider(kernel.reduced + std::int64_t{kernel.block_threads} * parts * kernel.vector);
+  return largest <= int_limit ? i32 : i64;
+}
+
+Dim blocks_of(const Nest& nest) { return units(nest, Level::grid) * units(nest, Level::cluster); }
+
+/// The loops, and from them the blocks: what each does at a time, and how many there are. Where columns are
+/// kept from row to row, no block is one of several turns.
+void set_nest(KernelSchedule& kernel, Nest nest, bool columns = false) {
+  kernel.grid = blocks_of(nest);
+  kernel.tiles = columns ? kernel.grid : blocks_of(without_turns(nest));
+  kernel.nest = std::move(nest);
+}
+
+/// What a segment does with its elements.
+enum class Form : std::uint8_t { element, reduce, scan };
+
+Form form_of(const ir::Graph& graph, const Segment& segment) {
+  switch (info(graph[dominant(segment)].op).relation) {
+    case ir::Relation::reduce:
+      return Form::reduce;
+    case ir::Relation::scan:
+      return Form::scan;
+    default:
+      return Form::element;
+  }
+}
+
+std::vector<Stage> column_reductions(const std::vector<Stage>& all) {
+  std::vector<Stage> stages;
+  std::copy_if(all.begin(), all.end(), std::back_inserter(stages),
+               [](const Stage& stage) { return stage.form == Stage::Form::column_reduce; });
+  return stages;
+}
+
+}  // namespace
+
+int tile_lanes(const Dim& results, std::int64_t blocks, int fewest) {
+  int lanes = tile_columns;
+  while (lanes > fewest && results.hint() < blocks * lanes) lanes /= 2;
+  return lanes;
+}
+
+int column_words(const ir::Graph& graph, const std::vector<Stage>& stages) {
+  int bytes = 0;
+  for (const Stage& stage : column_reductions(stages)) {
+    for (const DType dtype : reduction_state(graph, stage))
+      bytes += std::max(4, static_cast<int>(size_of(dtype)));
+  }
+  return bytes / 4;
+}
+
+bool columns_fit(const ir::Graph& graph, const Segment& segment, const Choices& choices) {
+  const Dim row = product(loop_shape(graph, segment).reduced);
+  const std::int64_t trips = row_trips(row, choices);
+  return trips > 0 && trips * column_words(graph, segment.stages) <= most_columns;
+}
+
+bool can_keep_columns(const ir::Graph& graph, const std::vector<NodeId>& reductions, const Target& target) {
+  std::vector<Stage> stages;
+  for (const NodeId root : reductions) stages.push_back({.root = root, .form = Stage::Form::column_reduce});
+  const Dim row = product(loop_shape(graph, graph[reductions[0]]).kept);
+  const Choices widest{.splits = nest_of_blocks(target.max_threads_per_block)};
+  const std::int64_t trips = row_trips(row, widest);
+  return trips > 0 && trips * column_words(graph, stages) <= most_held / 2;
+}
+
+bool splits_stages(const Segment& segment, const Choices& choices) {
+  return splits_rows(choices) && segment.stages.size() > 1;
+}
+
+std::int64_t shared_bytes(const ir::Graph& graph, const Piece& piece, const KernelChoices& choices) {
+  std::int64_t bytes = 0;
+  for (std::size_t i = 0; i < piece.phases.size(); ++i)
+    bytes += shared_bytes(graph, staged(graph, piece.phases[i], choices.phases[i]), choices.phases[i]);
+  return bytes;
+}
+
+std::int64_t shared_bytes(const ir::Graph& graph, const Segment& segment, const Choices& choices) {
+  if (walks_tiles(choices)) return tile_bytes(graph, transposed(graph, segment).value(), choices.vector());
+  const std::vector<Split>& splits = choices.splits;
+  const std::int64_t rows = rows_at_once(choices), warps_of_row = units_of(splits, 'c', Level::warp);
+  // States of each reduction: what warps leave of their rows, then of blocks' parts, and what a cluster's
+  // blocks leave for each other.
+  const std::int64_t exchanges = std::int64_t{warps_of_row > 1} + std::int64_t{warps_take_parts(choices)};
+  const std::int64_t states = exchanges * warps_of_row * rows + (choices.cluster() > 1 ? rows : 0);
+  // Of columns: what warps leave that have rows of their own, and what those leave that combine blocks'
+  // parts.
+  const bool own_rows = units_of(splits, 'r', Level::warp) > 1;
+  const std::int64_t columns = choices.block_threads() * (std::int64_t{own_rows} + (choices.blocks > 0));
+  std::int64_t sum = 0;
+  if (choices.shared_hold > 0) {
+    for (const Held& held : loaded_values(graph, segment)) {
+      const auto element = static_cast<std::int64_t>(size_of(graph[held.node].type.dtype));
+      sum += element * choices.shared_hold * rows;
+    }
+  }
+  for (const Stage& stage : segment.stages) {
+    const bool row = stage.form == Stage::Form::reduce;
+    if (!row && stage.form != Stage::Form::column_reduce) continue;
+    for (const DType dtype : reduction_state(graph, stage))
+      sum += (row ? states : columns) * static_cast<std::int64_t>(size_of(dtype));
+  }
+  return sum;
+}
+
+namespace {
+
+/// What combines the parts that blocks left of each of `values` values called `kept`.
+KernelSchedule combining(char kept, const Dim& values, const Choices& choices, int most_threads) {
+  KernelSchedule combine{.role = KernelSchedule::Role::combine,
+                         .results = values,
+                         .reduced = choices.parts(),
+                         .block_threads = choices.blocks > 0
+                                              ? choices.block_threads()
+                                              : std::min(most_threads, choices.block_threads()),
+                         .registers = choices.registers,
+                         .section = 1};
+  combine.nest.dims = {{kept, values}, {'p', choices.parts()}};
+  return combine;
+}
+
+/// As where blocks wait for each other, so that both ways add in one order: a warp for each row, or some of
+/// its lanes; or, of many parts, all threads that a block has for it.
+KernelSchedule combining_rows(const Dim& rows, const Choices& choices) {
+  const std::vector<Split>& splits = choices.splits;
+  const bool by_warps = warps_take_parts(choices);
+  KernelSchedule combine = combining('r', rows, choices, by_warps ? choices.block_threads() : 128);
+  const std::int64_t lanes = units_of(splits, 'c', Level::lane);
+  Nest nest = std::move(combine.nest);
+  if (by_warps) {
+    nest.splits.push_back({'r', Level::grid});
+    for (Split split : splits) {
+      if (split.level == Level::grid || split.level == Level::vector || split == Split{'r', Level::serial})
+        continue;
+      if (split.dim == 'c') split.dim = 'p';
+      nest.splits.push_back(split);
+    }
+    set_nest(combine, std::move(nest));
+    return combine;
+  }
+  nest.splits = without_ones({{'r', Level::grid},
+                              {'r', Level::warp, combine.block_threads / 32},
+                              {'p', Level::serial},
+                              {'r', Level::lane, 32 / lanes},
+                              {'p', Level::lane, lanes}});
+  set_nest(combine, std::move(nest));
+  return combine;
+}
+
+/// Columns side by side, which the threads beside them share.
+KernelSchedule combining_columns(const Dim& columns, const Choices& choices) {
+  KernelSchedule combine = combining('c', columns, choices, 256);
+  const std::int64_t lanes = tile_lanes(columns, choices.parts(), fewest_tile_lanes);
+  Nest nest = std::move(combine.nest);
+  nest.splits = without_ones({{'c', Level::grid},
+                              {'p', Level::serial},
+                              {'p', Level::warp, combine.block_threads / 32},
+                              {'p', Level::lane, 32 / lanes},
+                              {'c', Level::lane, lanes}});
+  set_nest(combine, std::move(nest));
+  return combine;
+}
+
+/// The dims of the loops that walk what the segment reads.
+std::vector<Nest::LoopDim> loop_dims(const ir::Graph& graph, const Segment& segment, const Choices& choices,
+                                     const KernelSchedule& kernel) {
+  if (!walks_tiles(choices)) return {{'r', kernel.results}, {'c', kernel.reduced}};
+  const int side = tile_side(choices.vector());
+  const std::vector<Dim> tiles =
+      tile_dims(graph[segment.root].type.dims, transposed(graph, segment).value(), choices.vector());
+  return {{'t', product(tiles)}, {'y', side}, {'x', side}};
+}
+
+}  // namespace
+
+std::vector<KernelSchedule> launches(const ir::Graph& graph, const Segment& segment, const Choices& choices) {
+  KernelSchedule kernel{.block_threads = choices.block_threads(),
+                        .vector = choices.vector(),
+                        .cluster = choices.cluster(),
+                        .registers = choices.registers};
+  const Form form = form_of(graph, segment);
+  if (form == Form::element) {
+    const NodeId stored = segment.in_place ? graph[segment.root].operands[1] : segment.root;
+    kernel.results = product(graph[stored].type.dims);
+    kernel.reduced = 1;
+  } else {
+    const LoopShape shape = loop_shape(graph, segment);
+    kernel.results = product(shape.kept);
+    kernel.reduced = product(shape.reduced);
+  }
+  const bool columns = has_columns(segment);
+  set_nest(kernel, {.dims = loop_dims(graph, segment, choices, kernel), .splits = choices.splits}, columns);
+  // Rows without elements have no prefix sums, however many rows there are.
+  if (form == Form::scan && kernel.reduced.is(0)) kernel.tiles = kernel.grid = 0;
+  if (choices.cluster() > 1 || (!splits_rows(choices) && !columns)) return {kernel};
+  KernelSchedule joined = kernel;
+  joined.role = KernelSchedule::Role::joined;
+  joined.grid = choices.blocks;
+  joined.nest = {};
+  kernel.role = KernelSchedule::Role::partial;
+  std::vector<KernelSchedule> kernels;
+  if (splits_stages(segment, choices)) {
+    const std::vector<Section> sections = sections_of(graph, segment, choices);
+    kernels.assign(sections.size(), kernel);
+    for (std::size_t i = 0; i < kernels.size(); ++i) {
+      kernels[i].section = i;
+      if (i + 1 < kernels.size() || walks_rows(sections[i])) continue;
+      std::erase_if(kernels[i].nest.splits,
+                    [](const Split& split) { return split.dim == 'c' && split.level == Level::grid; });
+      set_nest(kernels[i], std::move(kernels[i].nest));
+    }
+    kernels.back().role = KernelSchedule::Role::combine;
+  } else {
+    kernels = {kernel, columns ? combining_columns(kernel.reduced, choices)
+                               : combining_rows(kernel.results, choices)};
+  }
+  if (choices.blocks > 0) kernels.push_back(joined);
+  return kernels;
+}
+
+namespace {
+
+/// As much of what the passes would hold as fits.
+void hold(const ir::Graph& graph, PhaseSchedule& phase) {
+  const Choices& choices = phase.choices;
+  if (choices.shared_hold > 0) {
+    phase.held = loaded_values(graph, phase.segment);
+    return;
+  }
+  if (choices.ahead) phase.ahead = rows_to_load(graph, phase.segment);
+  if (choices.invariants) phase.invariants = row_invariants(graph, phase.segment);
+  const bool always = has_columns(phase.segment) || choices.ahead || choices.invariants;
+  if (choices.hold == 0 && !always) return;
+  const std::int64_t trips = row_trips(phase.kernels[0].reduced, choices);
+  if (always) phase.trips = static_cast<int>(trips);
+  if (trips == 0) return;
+  // From launch to launch nothing stays in registers.
+  const bool apart = choices.blocks == 0 && choices.cluster() == 1;
+  if (splits_rows(choices) && apart) return;
+  for (const Held& held : values_to_hold(graph, phase.segment, choices.packed)) {
+    phase.held.push_back(held);
+    if (held_registers(graph, phase.held, trips, choices.packed) > choices.hold) phase.held.pop_back();
+  }
+  if (!phase.held.empty()) phase.trips = static_cast<int>(trips);
+}
+
+bool is_joined(const KernelSchedule& kernel) { return kernel.role == KernelSchedule::Role::joined; }
+
+bool has_vectors(const Nest& nest) {
+  return std::any_of(nest.splits.begin(), nest.splits.end(),
+                     [](const Split& split) { return split.level == Level::vector; });
+}
+
+PhaseSchedule schedule_of(const ir::Graph& graph, const Segment& cut, const Choices& choices,
+                          const analysis::Facts& facts) {
+  PhaseSchedule phase{.segment = staged(graph, cut, choices), .choices = choices};
+  const Segment& segment = phase.segment;
+  phase.sections = sections_of(graph, segment, choices);
+  phase.kernels = launches(graph, segment, choices);
+  phase.scratch = scratch_of(graph, segment, choices);
+  const std::vector<Dim> tested =
+      walks_tiles(choices) ? std::vector<Dim>() : symbols_to_test(graph, segment, choices.vector());
+  for (KernelSchedule& kernel : phase.kernels) {
+    if (is_joined(kernel) || has_vectors(kernel.nest)) kernel.tested = tested;
+    const bool parted = splits_rows(choices) || kernel.role == KernelSchedule::Role::partial;
+    kernel.index_type = index_type(graph, facts, segment, kernel, parted ? choices.parts() : 1);
+  }
+  hold(graph, phase);
+  return phase;
+}
+
+/// One kernel of several phases: all launches of theirs but those that joined one phase, then what joins all.
+std::vector<KernelSchedule> launches_of(const std::vector<PhaseSchedule>& phases,
+                                        const KernelChoices& choices) {
+  if (phases.size() == 1) return phases[0].kernels;
+  std::vector<KernelSchedule> kernels;
+  for (std::size_t i = 0; i < phases.size(); ++i) {
+    for (KernelSchedule kernel : phases[i].kernels) {
+      kernel.phase = i;
+      if (!is_joined(kernel)) kernels.push_back(std::move(kernel));
+    }
+  }
+  KernelSchedule joined = kernels.front();
+  joined.role = KernelSchedule::Role::joined;
+  joined.grid = choices.blocks;
+  joined.nest = {};
+  joined.block_threads = choices.block_threads();
+  kernels.push_back(std::move(joined));
+  return kernels;
+}
+
+/// Blocks that the kernel which joins launches has.
+int joined_blocks(const KernelChoices& choices) {
+  return choices.phases.size() > 1 ? choices.blocks : choices.phases[0].blocks;
+}
+
+}  // namespace
+
+PhaseSchedule without_vectors(PhaseSchedule phase) {
+  phase.choices.set('c', Level::vector, 1);
+  for (KernelSchedule& kernel : phase.kernels) {
+    if (kernel.tested.empty()) continue;
+    std::vector<Split>& splits = kernel.nest.splits;
+    // Of elements that nobody walks, a block has as many as before: each thread some that lie a block apart.
+    const std::int64_t in_turns = units_of(splits, 'r', Level::vector);
+    splits = with_units(with_units(std::move(splits), 'c', Level::vector, 1), 'r', Level::vector, 1);
+    if (in_turns > 1) {
+      const auto warps = std::find_if(splits.begin(), splits.end(), [](const Split& split) {
+        return split.level == Level::warp || split.level == Level::lane;
+      });
+      splits.insert(warps, {'r', Level::serial, in_turns});
+    }
+    kernel.tested.clear();
+    kernel.vector = 1;
+  }
+  return phase;
+}
+
+std::int64_t row_groups(const PhaseSchedule& phase) {
+  const Choices& choices = phase.choices;
+  if (!splits_rows(choices) || choices.blocks < 2 * choices.parts()) return 0;
+  return choices.blocks / choices.parts();
+}
+
+std::int64_t barrier_counters(const Schedule& schedule) {
+  std::int64_t counters = 1;
+  for (const PhaseSchedule& phase : schedule.phases) counters += row_groups(phase);
+  return counters;
+}
+
+Schedule make_schedule(const ir::Graph& graph, const Piece& piece, const KernelChoices& choices,
+                       const Target& target, const analysis::Facts& facts) {
+  Schedule schedule{.piece = piece, .choices = choices};
+  for (std::size_t i = 0; i < piece.phases.size(); ++i) {
+    schedule.phases.push_back(schedule_of(graph, piece.phases[i], choices.phases[i], facts));
+    PhaseSchedule& phase = schedule.phases.back();
+    schedule.piece.phases[i] = phase.segment;
+    schedule.scratch.insert(schedule.scratch.end(), phase.scratch.begin(), phase.scratch.end());
+  }
+  schedule.kernels = launches_of(schedule.phases, choices);
+  if (is_joined(schedule.kernels.back())) {
+    schedule.blocks_an_sm = (joined_blocks(choices) + target.sms - 1) / target.sms;
+    for (const KernelSchedule& kernel : schedule.kernels) {
+      if (kernel.index_type == i64) schedule.kernels.back().index_type = i64;
+    }
+  }
+  const std::int64_t shared = shared_bytes(graph, schedule.piece, choices);
+  for (KernelSchedule& kernel : schedule.kernels)
+    kernel.aimed_blocks = aimed_blocks(kernel, shared, is_joined(kernel) ? schedule.blocks_an_sm : 1, target);
+  return schedule;
+}
+
+std::string loops_text(const KernelSchedule& kernel) {
+  return is_joined(kernel) ? "its launches, one behind the other" : to_string(kernel.nest);
+}
+
+namespace {
+
+/// ", by vectors where S and T are multiples of 4"
+std::string tested_text(const KernelSchedule& kernel) {
+  std::string names;
+  for (const Dim& symbol : kernel.tested) names += (names.empty() ? "" : " and ") + symbol.to_string();
+  if (names.empty()) return "";
+  return fmt::format(", by vectors where {} {} of {}", names,
+                     kernel.tested.size() == 1 ? "is a multiple" : "are multiples", kernel.vector);
+}
+
+}  // namespace
+
+std::string print(const ir::Graph& graph, const Schedule& schedule) {
+  std::string text =
+      fmt::format("schedule of piece {} {}   choices {{{}}}\n", graph.value_name(schedule.piece.root),
+                  to_string(graph[schedule.piece.root].op), schedule.choices.to_string());
+  const bool several = schedule.phases.size() > 1;
+  const bool stitched = several || schedule.phases[0].segment.stages.size() > 1;
+  for (const PhaseSchedule& phase : schedule.phases) {
+    if (stitched)
+      text +=
+          fmt::format("  {} {}\n", several ? "phase" : "stages", stages_text(graph, phase.segment.stages));
+    for (const Held& held : phase.held) {
+      const std::string where =
+          phase.trips > 0 ? fmt::format("{} elements a thread", phase.trips)
+                          : fmt::format("{} elements of a row in shared memory", phase.choices.shared_hold);
+      text += fmt::format("  held {} {}: {}, from pass {} to {}\n", graph.value_name(held.node),
+                          to_string(graph[held.node].op), where, held.first, held.last);
+    }
+    for (const NodeId id : phase.ahead)
+      text += fmt::format("  ahead {}: {} elements a thread, of the next row\n", graph.value_name(id),
+                          phase.trips);
+    for (const RowInvariant& each : phase.invariants)
+      text += fmt::format("  invariant {}: {} elements a thread, of all rows\n", graph.value_name(each.input),
+                          phase.trips);
+  }
+  for (const SliceStart& start : schedule.starts)
+    text += fmt::format("  starts {} slice: dim {} at {}, an argument\n", graph.value_name(start.node),
+                        start.axis, (start.factor * start.argument).to_string());
+  if (stitched) text += fmt::format("  schemes {}\n", schemes_text(graph, schedule));
+  for (const KernelSchedule& kernel : schedule.kernels) {
+    const char* role = kernel.role == KernelSchedule::Role::whole     ? "whole"
+                       : kernel.role == KernelSchedule::Role::partial ? "partial"
+                       : kernel.role == KernelSchedule::Role::combine ? "combine"
+                                                                      : "joined";
+    text += fmt::format("  {}: results {}  reduced {}  grid {} x {}  index {}\n", role,
+                        kernel.results.to_string(), kernel.reduced.to_string(), kernel.grid.to_string(),
+                        kernel.block_threads, fuse::to_string(kernel.index_type));
+    if (!kernel.nest.splits.empty())
+      text += fmt::format("    nest {}{}\n", to_string(kernel.nest), tested_text(kernel));
+  }
+  for (std::size_t i = 0, same = 1; i < schedule.scratch.size(); i += same, same = 1) {
+    const Dim& elements = schedule.scratch[i].elements;
+    while (i + same < schedule.scratch.size() && schedule.scratch[i + same].elements == elements) ++same;
+    text += fmt::format("  scratch {} x {} arrays\n", elements.to_string(), same);
+  }
+  return text;
+}
+
+namespace {
+
+/// Why shared memory cannot hold elements of a row so; empty: it can, or holds none.
+std::string defect_of_shared_hold(const ir::Graph& graph, const Segment& segment, const Choices& choices) {
+  if (choices.shared_hold == 0) return "";
+  if (form_of(graph, segment) != Form::reduce) return "where no row is reduced";
+  if (splits_rows(choices) && choices.cluster() == 1)
+    return "which takes a warp, a block or a cluster for each row";
+  if (has_columns(segment)) return "beside columns";
+  if (choices.hold > 0) return "beside registers that hold them";
+  const std::int64_t step =
+      choices.cluster() > 1 ? step_elements(choices) / choices.parts() : choices.vector();
+  if (choices.shared_hold % step != 0) return fmt::format("which are no multiple of {}", step);
+  return "";
+}
+
+/// Why a thread cannot have several; empty: it can, or has one.
+std::string defect_of_accumulators(const Segment& segment, const Choices& choices) {
+  if (choices.accumulators == 1) return "";
+  if (std::none_of(segment.stages.begin(), segment.stages.end(),
+                   [](const Stage& stage) { return stage.form == Stage::Form::reduce; }))
+    return "where no row is reduced";
+  const std::int64_t vector = units_of(choices.splits, 'c', Level::vector);
+  if (vector % choices.accumulators != 0)
+    return fmt::format("which a vector of {} cannot go to in turns", vector);
+  return "";
+}
+
+std::string threads_defect(int threads, const Target& target) {
+  return fmt::format("a block of {} threads; {} has blocks of 32 to {}, in steps of 32", threads, target.name,
+                     target.max_threads_per_block);
+}
+
+/// What is wrong with choices for a segment as they stage it; empty: nothing. No launch is made of it.
+std::string defect_of(const ir::Graph& graph, const Segment& segment, const Choices& choices,
+                      const Target& target) {
+  if (choices.block_threads() > target.max_threads_per_block)
+    return threads_defect(choices.block_threads(), target);
+  if (const std::string defect = defect_of_loops(graph, segment, choices, target); !defect.empty())
+    return defect;
+  if (choices.across && !has_columns(segment))
+    return "across is for reductions over an outer dim, of which it has none";
+  if (const std::string shared = defect_of_shared_hold(graph, segment, choices); !shared.empty())
+    return fmt::format("{} elements of a row in shared memory, {}", choices.shared_hold, shared);
+  if (choices.packed && choices.hold == 0) return "packed stands beside hold";
+  if (const std::string defect = defect_of_accumulators(segment, choices); !defect.empty())
+    return fmt::format("{} accumulators, {}", choices.accumulators, defect);
+  if (std::string defect = defect_of_row_to_row(graph, segment, choices); !defect.empty()) return defect;
+  const Residency block{.blocks = 1, .threads = choices.block_threads(), .registers = choices.registers};
+  if (choices.registers > 0 && blocks_per_sm(block, target) == 0)
+    return fmt::format("{} registers: {} has {} for a block of {} threads, at most {} each",
+                       choices.registers, target.name, target.registers_per_sm, choices.block_threads(),
+                       target.registers_per_sm / choices.block_threads());
+  if (has_columns(segment) && !columns_fit(graph, segment, choices)) return "columns that no thread can keep";
+  return "";
+}
+
+/// What is wrong with the schedule of a phase; empty: nothing.
+std::string defect_of(const ir::Graph& graph, const PhaseSchedule& phase, const Target& target) {
+  const Choices& choices = phase.choices;
+  const Segment& segment = phase.segment;
+  if (const std::string defect = defect_of(graph, segment, choices, target); !defect.empty()) return defect;
+  if (phase.trips > 0 && held_registers(graph, phase.held, phase.trips, choices.packed) > choices.hold)
+    return "more held than chosen";
+  for (const Held& held : phase.held) {
+    const std::size_t group =
+        static_cast<std::size_t>(choices.vector()) * size_of(graph[held.node].type.dtype);
+    if (choices.packed && group % 4 != 0) return "packed needs vectors that fill registers of 4 bytes";
+  }
+  const bool parts = (splits_rows(choices) && choices.cluster() == 1) || has_columns(segment);
+  if (parts != (phase.kernels.size() > 1) || parts == phase.scratch.empty()) return "parts without scratch";
+  const auto joins = std::count_if(phase.kernels.begin(), phase.kernels.end(), is_joined);
+  if (joins != (parts && choices.blocks > 0)) return "blocks without a kernel that joins launches";
+  return "";
+}
+
+/// Of a launch that has loops of its own.
+std::string defect_of_nest(const KernelSchedule& kernel) {
+  if (is_joined(kernel)) return "";
+  if (const std::string defect = defect_of(kernel.nest); !defect.empty())
+    return fmt::format("nest {}: {}", to_string(kernel.nest), defect);
+  const Dim threads = units(kernel.nest, Level::warp) * units(kernel.nest, Level::lane);
+  if (!threads.is(kernel.block_threads))
+    return fmt::format("nest {}: {} threads of {}", to_string(kernel.nest), threads.to_string(),
+                       kernel.block_threads);
+  return "";
+}
+
+std::string defect_of(const ir::Graph& graph, const Schedule& schedule, const Target& target) {
+  if (schedule.phases.size() != schedule.piece.phases.size()) return "phases without schedules";
+  for (const PhaseSchedule& phase : schedule.phases) {
+    if (const std::string defect = defect_of(graph, phase, target); !defect.empty()) return defect;
+    if (phase.choices.block_threads() != schedule.choices.block_threads())
+      return "phases of different blocks";
+    if (phase.choices.registers != schedule.phases[0].choices.registers)
+      return "phases of different registers";
+  }
+  if (schedule.kernels.empty()) return "no launch";
+  if (schedule.kernels.size() != launches_of(schedule.phases, schedule.choices).size())
+    return "other launches than its phases have";
+  std::vector<ScratchArray> scratch;
+  for (const PhaseSchedule& phase : schedule.phases)
+    scratch.insert(scratch.end(), phase.scratch.begin(), phase.scratch.end());
+  if (schedule.scratch != scratch) return "other scratch than its phases have";
+  const std::int64_t shared = shared_bytes(graph, schedule.piece, schedule.choices);
+  for (const KernelSchedule& kernel : schedule.kernels) {
+    if (kernel.block_threads < 32 || kernel.block_threads > target.max_threads_per_block ||
+        kernel.block_threads % 32 != 0) {
+      return threads_defect(kernel.block_threads, target);
+    }
+    if (const std::string defect = defect_of_nest(kernel); !defect.empty()) return defect;
+    const Residency least{.blocks = 1,
+                          .threads = kernel.block_threads,
+                          .shared_bytes = shared,
+                          .blocks_an_sm = schedule.blocks_an_sm};
+    if (is_joined(kernel) && schedule.blocks_an_sm > blocks_per_sm(least, target))
+      return fmt::format("{} blocks of {} threads wait for each other, and {} has a place for {}",
+                         joined_blocks(schedule.choices), kernel.block_threads, target.name,
+                         std::int64_t{target.sms} * blocks_per_sm(least, target));
+  }
+  const auto joins = std::count_if(schedule.kernels.begin(), schedule.kernels.end(), is_joined);
+  const bool last = joins == 0 || is_joined(schedule.kernels.back());
+  if (joins > 1 || !last || (schedule.phases.size() > 1 && joins != 1))
+    return "phases without a kernel that joins them";
+  return "";
+}
+
+}  // namespace
+
+std::string misfit(const ir::Graph& graph, const Piece& piece, const KernelChoices& choices,
+                   const Target& target) {
+  if (choices.phases.size() != piece.phases.size())
+    return fmt::format("choices of {} phases, and the kernel has {}", choices.phases.size(),
+                       piece.phases.size());
+  for (std::size_t i = 0; i < piece.phases.size(); ++i) {
+    const Choices& own = choices.phases[i];
+    if (own.online && !with_online_sums(graph, piece.phases[i]))
+      return "online is for sums of exponentials, of which it has none";
+    if (own.across && !across_rows(graph, piece.phases[i]))
+      return "across is for reductions over an outer dim, of which it has none";
+    if (own.online && own.across) return "sums of exponentials across rows";
+    const Segment segment = staged(graph, piece.phases[i], own);
+    if (const std::string defect = defect_of(graph, segment, own, target); !defect.empty()) return defect;
+    if (piece.phases.size() == 1) continue;
+    const bool waits = splits_rows(own) || has_columns(segment);
+    if (choices.blocks < 1) return "phases of no blocks";
+    if (own.cluster() > 1 || own.blocks != (waits ? choices.blocks : 0))
+      return fmt::format("phase {} has other blocks than its kernel", i);
+  }
+  if (piece.phases.size() == 1 && choices.blocks != 0)
+    return "blocks of several phases, and the kernel has one, whose blocks stand in its braces";
+  if (const std::int64_t bytes = shared_bytes(graph, piece, choices); bytes > target.shared_per_block)
+    return fmt::format("{} bytes of shared memory, of {}", bytes, target.shared_per_block);
+  return defect_of(graph, make_schedule(graph, piece, choices, target), target);
+}
+
+void verify(const ir::Graph& graph, const Schedule& schedule, const Target& target) {
+  const std::string defect = defect_of(graph, schedule, target);
+  if (defect.empty()) return;
+  throw Error({.kind = ErrorKind::internal,
+               .code = ErrorCode::internal,
+               .message = "schedule of " + graph.value_name(schedule.piece.root) + ": " + defect,
+               .hint = "the choices are " + schedule.choices.to_string()});
+}
+
+}  // namespace fuse::schedule

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "schedule/mapping/section.hpp"
+
+#include <algorithm>
+#include <unordered_set>
+
+#include "schedule/segments/loop_shape.hpp"
+
+namespace fuse::schedule {
+namespace {
+
+using ir::NodeId;
+
+bool contains(const std::vector<NodeId>& ids, NodeId id) {
+  return std::find(ids.begin(), ids.end(), id) != ids.end();
+}
+
+/// Stages whose parts blocks leave, whatever the choices: of columns where there are any, else of rows.
+Stage::Form parted_form(const Segment& segment) {
+  return has_columns(segment) ? Stage::Form::column_reduce : Stage::Form::reduce;
+}
+
+bool leaves_parts(const Segment& segment, const Choices& choices) {
+  return choices.cluster() == 1 && (splits_rows(choices) || has_columns(segment));
+}
+
+/// The section that walks a stage: what is made of columns comes behind all rows, and each pass over split
+/// rows behind the one before.
+std::size_t section_of(const Stage& stage, const Choices& choices) {
+  if (splits_rows(choices)) return static_cast<std::size_t>(stage.pass);
+  return stage.form == Stage::Form::column ? 1 : 0;
+}
+
+/// What the section computes, and what that is computed of, from the totals of `parted` reductions on.
+std::unordered_set<NodeId> values_of(const ir::Graph& graph, const Segment& segment, const Section& section,
+                                     const std::vector<Stage>& parted) {
+  const std::unordered_set<NodeId> inside(segment.nodes.begin(), segment.nodes.end());
+  std::unordered_set<NodeId> seen, totals;
+  for (const Stage& stage : parted) {
+    for (const NodeId total : totals_of(stage)) totals.insert(total);
+  }
+  std::vector<NodeId> work = section.stores;
+  for (const Stage& stage : section.walks) work.push_back(stage.root);
+  while (!work.empty()) {
+    const NodeId id = work.back();
+    work.pop_back();
+    if (!seen.insert(id).second || !inside.contains(id) || totals.contains(id)) continue;
+    work.insert(work.end(), graph[id].operands.begin(), graph[id].operands.end());
+  }
+  return seen;
+}
+
+}  // namespace
+
+std::size_t section_count(const Segment& segment, const Choices& choices) {
+  if (!leaves_parts(segment, choices)) return 1;
+  std::size_t count = 0;
+  for (const Stage& stage : segment.stages) {
+    const bool leaves = stage.form == parted_form(segment);
+    count = std::max(count, section_of(stage, choices) + 1 + (leaves ? 1 : 0));
+  }
+  return count;
+}
+
+bool walks_rows(const Section& section) {
+  return std::any_of(section.walks.begin(), section.walks.end(),
+                     [](const Stage& stage) { return walks(stage.form); });
+}
+
+std::vector<Section> sections_of(const ir::Graph& graph, const Segment& segment, const Choices& choices) {
+  std::vector<Section> sections(section_count(segment, choices));
+  const bool parts = leaves_parts(segment, choices);
+  for (const Stage& stage : segment.stages) {
+    const std::size_t at = parts ? section_of(stage, choices) : 0;
+    const bool leaves = parts && stage.form == parted_form(segment);
+    sections[at].walks.push_back(stage);
+    if (leaves) sections[at].leaves.push_back(stage);
+    if (contains(segment.results, stage.root)) sections[at + (leaves ? 1 : 0)].stores.push_back(stage.root);
+  }
+  std::vector<Stage> parted;  // by earlier sections
+  for (Section& section : sections) {
+    const std::unordered_set<NodeId> values = values_of(graph, segment, section, parted);
+    for (const NodeId input : segment.inputs) {
+      if (values.contains(input)) section.inputs.push_back(input);
+    }
+    for (const Stage& stage : parted) {
+      const std::vector<NodeId> totals = totals_of(stage);
+      const bool needed =
+          std::any_of(totals.begin(), totals.end(), [&](NodeId id) { return values.contains(id); });
+      if (needed) section.combines.push_back(stage);
+    }
+    parted.insert(parted.end(), section.leaves.begin(), section.leaves.end());
+  }
+  return sections;
+}
+
+std::vector<Stage> stages_over_parts(const Section& section) {
+  std::vector<Stage> stages;
+  for (Stage stage : section.combines) {  // with the maximum of an online sum
+    stage.form = Stage::Form::reduce;
+    stage.pass = 0;
+    stages.push_back(stage);
+  }
+  for (const Stage& stage : section.walks)
+    stages.push_back({.root = stage.root, .form = Stage::Form::row, .pass = 1});
+  return stages;
+}
+
+std::vector<ScratchArray> scratch_of(const ir::Graph& graph, const Segment& segment, const Choices& choices) {
+  std::vector<ScratchArray> arrays;
+  if (!leaves_parts(segment, choices)) return arrays;
+  const LoopShape shape = loop_shape(graph, segment);
+  const Dim elements = product(has_columns(segment) ? shape.reduced : shape.kept) * choices.parts();
+  for (const Stage& stage : segment.stages) {
+    if (stage.form != parted_form(segment)) continue;
+    for (const DType dtype : reduction_state(graph, stage)) arrays.push_back({dtype, elements});
+  }
+  return arrays;
+}
+
+std::size_t scratch_place(const ir::Graph& graph, const Segment& segment, NodeId reduction) {
+  std::size_t place = 0;
+  for (const Stage& stage : segment.stages) {
+    if (stage.root == reduction) break;
+    if (stage.form == parted_form(segment)) place += reduction_state(graph, stage).size();
+  }
+  return place;
+}
+
+}  // namespace fuse::schedule

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "schedule/nest/choices.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "schedule/nest/usual_nests.hpp"
+
+namespace fuse::schedule {
+
+namespace {
+
+/// More than any device takes is as wrong as that many.
+int as_int(std::int64_t units) { return static_cast<int>(std::min<std::int64_t>(1 << 20, units)); }
+
+/// Of all dims.
+std::int64_t units_at(const std::vector<Split>& splits, Level level) {
+  std::int64_t units = 1;
+  for (const char dim : {'r', 'c', 'y', 'x'})
+    units *= std::min<std::int64_t>(1 << 10, units_of(splits, dim, level));
+  return units;
+}
+
+}  // namespace
+
+int Choices::block_threads() const { return as_int(32 * units_at(splits, Level::warp)); }
+
+int Choices::vector() const { return as_int(units_at(splits, Level::vector)); }
+
+int Choices::parts() const {
+  const std::int64_t of_row = units_of(splits, 'c', Level::grid) * units_of(splits, 'c', Level::cluster);
+  return as_int(of_row > 1 ? of_row : units_of(splits, 'r', Level::grid));
+}
+
+int Choices::cluster() const { return as_int(units_of(splits, 'c', Level::cluster)); }
+
+Choices& Choices::set(char dim, Level level, std::int64_t units) {
+  splits = with_units(std::move(splits), dim, level, units);
+  return *this;
+}
+
+std::string Choices::to_string() const {
+  std::string text = "nest = " + schedule::to_string(splits);
+  if (blocks > 0) text += fmt::format(", blocks = {}", blocks);
+  if (online) text += ", online";
+  if (across) text += ", across";
+  if (hold > 0) text += fmt::format(", hold = {}", hold);
+  if (packed) text += ", packed";
+  if (shared_hold > 0) text += fmt::format(", shared_hold = {}", shared_hold);
+  if (accumulators > 1) text += fmt::format(", accumulators = {}", accumulators);
+  if (ahead) text += ", ahead";
+  if (invariants) text += ", invariants";
+  if (registers > 0) text += fmt::format(", registers = {}", registers);
+  return text;
+}
+
+std::string KernelChoices::to_string() const {
+  if (phases.size() == 1) return phases[0].to_string();
+  std::string text = fmt::format("blocks = {}", blocks);
+  for (const Choices& phase : phases) text += fmt::format(", phase {{{}}}", phase.to_string());
+  return text;
+}
+
+bool walks_tiles(const Choices& choices) { return !choices.splits.empty() && choices.splits[0].dim == 't'; }
+
+bool walks_elements(const Choices& choices) {
+  return std::find(choices.splits.begin(), choices.splits.end(), Split{'c', Level::serial}) !=
+         choices.splits.end();
+}
+
+bool splits_rows(const Choices& choices) {
+  return units_of(choices.splits, 'c', Level::grid) * units_of(choices.splits, 'c', Level::cluster) > 1;
+}
+
+bool warps_take_parts(const Choices& choices) {
+  return splits_rows(choices) && units_of(choices.splits, 'c', Level::warp) > 1 &&
+         choices.parts() > units_of(choices.splits, 'c', Level::lane);
+}
+
+int rows_at_once(const Choices& choices) {
+  std::int64_t rows = 1;
+  for (const Level level : {Level::warp, Level::lane, Level::vector})
+    rows *= units_of(choices.splits, 'r', level);
+  return static_cast<int>(rows);
+}
+
+std::int64_t step_elements(const Choices& choices) {
+  std::int64_t elements = 1;
+  for (const Level level : {Level::grid, Level::cluster, Level::warp, Level::lane, Level::vector})
+    elements *= units_of(choices.splits, 'c', level);
+  return elements;
+}
+
+std::int64_t row_trips(const Dim& reduced, const Choices& choices) {
+  const std::int64_t most = reduced.max();
+  if (most / 8 > reduced.hint()) return 0;
+  const std::int64_t at_once = step_elements(choices);
+  return (most + at_once - 1) / at_once * units_of(choices.splits, 'c', Level::vector);
+}
+
+}  // namespace fuse::schedule

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "schedule/nest/choices_text.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/key_values.hpp"
+#include "base/suggest.hpp"
+
+namespace fuse::schedule {
+namespace {
+
+/// A key with a number, and the numbers that it takes.
+struct NumberKey {
+  std::string_view name;
+  int Choices::*field;
+  int least, most;
+
+  bool takes(int value) const { return value >= least && value <= most; }
+  std::string values() const { return fmt::format("{} takes a number from {} to {}", name, least, most); }
+};
+
+constexpr NumberKey blocks_key = {"blocks", &Choices::blocks, 0, 1 << 20};
+constexpr NumberKey number_keys[] = {
+    blocks_key,
+    {"hold", &Choices::hold, 0, 255},
+    {"shared_hold", &Choices::shared_hold, 0, 1 << 20},
+    {"accumulators", &Choices::accumulators, 1, 8},
+    {"registers", &Choices::registers, 16, 255},
+};
+
+struct FlagKey {
+  std::string_view name;
+  bool Choices::*field;
+};
+constexpr FlagKey flag_keys[] = {
+    {"online", &Choices::online}, {"across", &Choices::across},         {"packed", &Choices::packed},
+    {"ahead", &Choices::ahead},   {"invariants", &Choices::invariants},
+};
+
+constexpr std::string_view a_nest =
+    "a nest is a list of splits, a dim and a level each: nest = r:grid r:warp8 c:serial c:lane32 c:vector4";
+
+std::vector<std::string> key_names(bool of_kernel) {
+  if (of_kernel) return {"blocks", "phase"};
+  std::vector<std::string> names = {"nest"};
+  for (const NumberKey& key : number_keys) names.emplace_back(key.name);
+  for (const FlagKey& key : flag_keys) names.emplace_back(key.name);
+  return names;
+}
+
+class Parser {
+ public:
+  explicit Parser(std::string_view where) : where_(where) {}
+
+  KernelChoices kernel(std::string_view text) {
+    std::vector<KeyValue> items = key_values(text, where_);
+    const auto is_phase = [](const KeyValue& item) {
+      return item.text.starts_with("phase") && without_blanks(item.text.substr(5)).starts_with('{');
+    };
+    if (std::none_of(items.begin(), items.end(), is_phase)) return {.phases = {choices(items)}};
+    KernelChoices result;
+    for (const KeyValue& item : items) {
+      if (is_phase(item)) result.phases.push_back(choices(key_values(phase(item.text), where_)));
+    }
+    std::erase_if(items, is_phase);
+    check_once(items, where_);
+    for (const KeyValue& item : items) {
+      if (item.key != blocks_key.name) unknown(item.key, true);
+      result.blocks = number(blocks_key, item);
+    }
+    return result;
+  }
+
+ private:
+  Choices choices(const std::vector<KeyValue>& items) const {
+    check_once(items, where_);
+    Choices result;
+    for (const KeyValue& item : items) {
+      if (item.key == "nest") {
+        result.splits = nest(item.value.value_or(""));
+      } else if (const auto* row = std::find_if(std::begin(number_keys), std::end(number_keys),
+                                                [&](const NumberKey& each) { return each.name == item.key; });
+                 row != std::end(number_keys)) {
+        result.*(row->field) = number(*row, item);
+      } else if (const auto* flag = std::find_if(std::begin(flag_keys), std::end(flag_keys),
+                                                 [&](const FlagKey& each) { return each.name == item.key; });
+                 flag != std::end(flag_keys)) {
+        if (item.value) fail(fmt::format("{} has a value", item.key), "it stands alone");
+        result.*(flag->field) = true;
+      } else {
+        unknown(item.key, false);
+      }
+    }
+    if (result.splits.empty()) fail("there is no nest", std::string(a_nest));
+    return result;
+  }
+
+  /// What stands in its braces.
+  std::string_view phase(std::string_view text) const {
+    const std::string_view body = without_blanks(text.substr(5));
+    if (body.back() != '}') fail(fmt::format("'{}' is no phase", text), "phase {nest = ...}");
+    return body.substr(1, body.size() - 2);
+  }
+
+  std::vector<Split> nest(std::string_view text) const {
+    std::optional<std::vector<Split>> splits = parse_splits(text);
+    if (splits && !splits->empty()) return std::move(*splits);
+    const std::string what = fmt::format("nest is '{}'", text);
+    for (std::string_view rest = text; !rest.empty();) {
+      const std::string_view word = rest.substr(0, rest.find_first_of(" \t"));
+      rest = without_blanks(rest.substr(word.size()));
+      if (!parse_splits(word)) refuse_split(what, word);
+    }
+    fail(what, std::string(a_nest));
+  }
+
+  [[noreturn]] void refuse_split(const std::string& what, std::string_view word) const {
+    if (word.size() < 3 || word[1] != ':')
+      fail(fmt::format("{}: '{}' is no dim and its level", what, word), std::string(a_nest));
+    const std::string level(word.substr(2, std::min(word.size(), word.find_first_of("0123456789")) - 2));
+    std::vector<std::string> levels;
+    for (const Level each :
+         {Level::grid, Level::cluster, Level::warp, Level::lane, Level::serial, Level::vector})
+      levels.emplace_back(to_string(each));
+    if (std::find(levels.begin(), levels.end(), level) == levels.end())
+      fail(fmt::format("{}: there is no level '{}'", what, level), nearest_names(levels, level));
+    fail(fmt::format("{}: '{}' has no number of units", what, word),
+         fmt::format("a number of units is 1 or more, as in {}:{}2", word[0], level));
+  }
+
+  int number(const NumberKey& row, const KeyValue& item) const {
+    int value = 0;
+    const std::string_view text = item.value.value_or("");
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error != std::errc() || end != text.data() + text.size() || !row.takes(value))
+      fail(fmt::format("{} is '{}'", row.name, text), row.values());
+    return value;
+  }
+
+  [[noreturn]] void unknown(const std::string& key, bool of_kernel) const {
+    fail(fmt::format("there is no key '{}'", key), nearest_names(key_names(of_kernel), key));
+  }
+
+  [[noreturn]] void fail(const std::string& what, const std::string& hint) const {
+    refuse_text(where_, what, hint);
+  }
+
+  const std::string_view where_;
+};
+
+}  // namespace
+
+KernelChoices parse_choices(std::string_view text, std::string_view where) {
+  return Parser(where).kernel(text);
+}
+
+}  // namespace fuse::schedule

@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "schedule/segments/canonical.hpp"
+
+#include <algorithm>
+#include <memory>
+#include <unordered_map>
+
+#include "ir/graph/attr.hpp"
+#include "ir/graph/hash.hpp"
+#include "schedule/segments/vector_width.hpp"
+
+namespace fuse::schedule {
+namespace {
+
+using ir::NodeId;
+using Operand = CanonicalPiece::Operand;
+using Source = CanonicalPiece::Source;
+
+/// Of a node, without the starts that may be arguments: their alignment stands there instead.
+ir::Attr without_starts(const ir::Graph& graph, const CanonicalPiece& form, std::size_t node) {
+  ir::Attr attr = graph[form.nodes[node]].attr;
+  for (const CanonicalPiece::Start& start : form.starts) {
+    if (start.node != node) continue;
+    auto& slice = std::get<ir::SliceAttr>(attr);
+    slice.starts[start.axis] = slice.limits[start.axis] = start.alignment;
+  }
+  return attr;
+}
+
+/// A hash of all; or of the family, which starts do not tell apart.
+std::uint64_t hashed(const ir::Graph& graph, const CanonicalPiece& form, ir::Hasher hasher,
+                     bool family = false) {
+  hasher.add(std::uint64_t{form.in_place}).add(form.nodes.size()).add(form.inputs.size());
+  for (std::size_t i = 0; i < form.nodes.size(); ++i) {
+    const ir::Node& node = graph[form.nodes[i]];
+    hasher.add(static_cast<std::uint64_t>(node.op));
+    if (family && node.op == ir::Op::slice) {
+      hasher.add(without_starts(graph, form, i));
+    } else {
+      hasher.add(node.attr);
+    }
+    hasher.add(node.type);
+    hasher.add(std::uint64_t{form.stored[i]});
+  }
+  for (const Operand& operand : form.operands) {
+    hasher.add(static_cast<std::uint64_t>(operand.source)).add(operand.index);
+  }
+  for (const std::uint32_t root : form.phases) hasher.add(std::uint64_t{root});
+  for (std::size_t i = 0; i < form.inputs.size(); ++i) {
+    hasher.add(graph[form.inputs[i]].type).add(form.same[i]);
+  }
+  return hasher.value();
+}
+
+/// Of accesses of several elements from element `start` of a row on, of which a slice has so many: the widest
+/// that may begin there, up to what any access takes.
+std::int64_t alignment_of(const Dim& start, const Dim& extent) {
+  std::int64_t elements = most_vector_elements;
+  while (elements > 1 && !(proven_divisible(start, elements) && proven_divisible(extent, elements)))
+    elements /= 2;
+  return elements;
+}
+
+/// Makes forms one after another; what it notes of nodes is valid for one piece at a time.
+class Canonicaliser {
+ public:
+  Canonicaliser(const ir::Graph& graph, const std::vector<NodeId>& storage)
+      : graph_(graph), storage_(storage), notes_(graph.nodes.size()) {}
+
+  CanonicalPiece run(const Piece& piece) {
+    form_ = {};
+    form_.in_place = piece.in_place();
+    piece_ = &piece;
+    ++time_;
+    for (const NodeId id : piece.nodes) notes_[id] = {time_, {}, false};
+    // The root reaches all that it needs; other results of the piece follow, last ones first.
+    visit(piece.root);
+    for (auto id = piece.nodes.rbegin(); id != piece.nodes.rend(); ++id) visit(*id);
+    for (const NodeId input : piece.inputs) read(input);
+    note_buffers();
+    for (const Segment& phase : piece.phases) form_.phases.push_back(notes_[phase.root].place.index);
+    note_starts();
+    form_.hash = hashed(graph_, form_, ir::Hasher());
+    return std::move(form_);
+  }
+
+ private:
+  struct Note {
+    std::uint32_t time = 0;
+    Operand place{};
+    bool visited = false;
+  };
+
+  /// Depth first; a node gets its number behind its operands.
+  void visit(NodeId from) {
+    if (notes_[from].visited) return;
+    struct Level {
+      NodeId node;
+      std::size_t next;
+    };
+    std::vector<Level> stack = {{from, 0}};
+    notes_[from].visited = true;
+    while (!stack.empty()) {
+      Level& level = stack.back();
+      const std::vector<NodeId>& operands = graph_[level.node].operands;
+      if (level.next < operands.size()) {
+        const NodeId operand = operands[level.next++];
+        if (skipped(level.node, level.next - 1)) continue;
+        if (!inside(operand)) {
+          read(operand);
+        } else if (!notes_[operand].visited) {
+          notes_[operand].visited = true;
+          stack.push_back({operand, 0});
+        }
+        continue;
+      }
+      const NodeId node = level.node;
+      stack.pop_back();
+      notes_[node].place = {Source::node, static_cast<std::uint32_t>(form_.nodes.size())};
+      form_.nodes.push_back(node);
+      const std::vector<NodeId>& results = piece_->results;
+      form_.stored.push_back(std::binary_search(results.begin(), results.end(), node));
+      for (std::size_t i = 0; i < operands.size(); ++i) {
+        form_.operands.push_back(skipped(node, i) ? Operand{} : notes_[operands[i]].place);
+      }
+    }
+  }
+
+  /// What an update in place leaves as it is, it does not read.
+  bool skipped(NodeId node, std::size_t operand) const {
+    return piece_->in_place() && node == piece_->root && operand == 0;
+  }
+
+  /// A node of the piece, as against an input of it.
+  bool inside(NodeId id) const {
+    return notes_[id].time == time_ && notes_[id].place.source != Source::input;
+  }
+
+  void read(NodeId input) {
+    Note& note = notes_[input];
+    if (note.time == time_) return;
+    note = {time_, {Source::input, static_cast<std::uint32_t>(form_.inputs.size())}, true};
+    form_.inputs.push_back(input);
+  }
+
+  void note_buffers() {
+    std::unordered_map<NodeId, std::uint32_t> first;
+    for (const NodeId input : form_.inputs) {
+      const auto number = static_cast<std::uint32_t>(form_.same.size());
+      form_.same.push_back(first.emplace(storage_[input], number).first->second);
+    }
+  }
+
+  /// Slices of stored values: there a start moves an address, and nothing else follows from it.
+  void note_starts() {
+    std::size_t first = 0;  // operand of the node
+    std::vector<bool> stored(form_.nodes.size());
+    for (std::uint32_t i = 0; i < form_.nodes.size(); ++i) {
+      const ir::Node& node = graph_[form_.nodes[i]];
+      const bool reshape = info(node.op).relation == ir::Relation::reshape;
+      if (reshape || node.op == ir::Op::slice) {
+        const Operand& operand = form_.operands[first];
+        const bool of_stored =
+            operand.source == Source::input || (operand.source == Source::node && stored[operand.index]);
+        stored[i] = of_stored && reshape;
+        if (of_stored && !reshape) note_starts(i, node);
+      }
+      first += node.operands.size();
+    }
+  }
+
+  void note_starts(std::uint32_t place, const ir::Node& node) {
+    const auto& slice = ir::attr<ir::SliceAttr>(node);
+    const std::vector<Dim>& whole = graph_[node.operands[0]].type.dims;
+    bool innermost = true;
+    for (std::size_t axis = whole.size(); axis-- > 0; innermost = innermost && whole[axis].is(1)) {
+      if (!slice.starts[axis].is_constant()) continue;
+      const std::int64_t alignment = innermost ? alignment_of(slice.starts[axis], node.type.dims[axis]) : 1;
+      form_.starts.push_back({place, static_cast<std::uint32_t>(axis), alignment});
+    }
+  }
+
+  const ir::Graph& graph_;
+  const std::vector<NodeId>& storage_;
+  std::vector<Note> notes_;
+  std::uint32_t time_ = 0;
+  const Piece* piece_ = nullptr;
+  CanonicalPiece form_;
+};
+
+}  // namespace
+
+std::uint64_t content_key(const ir::Graph& graph, const CanonicalPiece& form) {
+  std::vector<NodeId> nodes = form.inputs;
+  nodes.insert(nodes.end(), form.nodes.begin(), form.nodes.end());
+  const ir::Hasher::SymbolNumbers numbers = ir::number_symbols(graph, nodes);
+  return hashed(graph, form, ir::Hasher(numbers));
+}
+
+namespace {
+
+/// Whether both are one but for the attributes, which `same_attr` compares: of two nodes, and their place.
+template <class SameAttr>
+bool alike(const ir::Graph& graph, const CanonicalPiece& a, const CanonicalPiece& b,
+           const SameAttr& same_attr) {
+  if (a.in_place != b.in_place || a.nodes.size() != b.nodes.size() || a.operands != b.operands ||
+      a.stored != b.stored || a.same != b.same || a.phases != b.phases)
+    return false;
+  for (std::size_t i = 0; i < a.nodes.size(); ++i) {
+    const ir::Node &x = graph[a.nodes[i]], &y = graph[b.nodes[i]];
+    if (x.op != y.op || x.operands.size() != y.operands.size() || x.type != y.type || !same_attr(x, y, i))
+      return false;
+  }
+  // What makes an input does not matter, only what it looks like.
+  const auto same_input = [&](NodeId x, NodeId y) { return graph[x].type == graph[y].type; };
+  return std::equal(a.inputs.begin(), a.inputs.end(), b.inputs.begin(), b.inputs.end(), same_input);
+}
+
+}  // namespace
+
+bool equal(const ir::Graph& graph, const CanonicalPiece& a, const CanonicalPiece& b) {
+  return alike(graph, a, b,
+               [](const ir::Node& x, const ir::Node& y, std::size_t) { return x.attr == y.attr; });
+}
+
+bool of_one_family(const ir::Graph& graph, const CanonicalPiece& a, const CanonicalPiece& b) {
+  if (a.starts != b.starts) return false;
+  return alike(graph, a, b, [&](const ir::Node& x, const ir::Node& y, std::size_t place) {
+    if (x.attr == y.attr) return true;
+    return x.op == ir::Op::slice && without_starts(graph, a, place) == without_starts(graph, b, place);
+  });
+}
+
+std::function<CanonicalPiece(const Piece&)> canonical_forms(const ir::Graph& graph,
+                                                            const std::vector<NodeId>& storage) {
+  auto canonicaliser = std::make_shared<Canonicaliser>(graph, storage);
+  return [canonicaliser](const Piece& piece) { return canonicaliser->run(piece); };
+}
+
+namespace {
+
+/// Numbers of what is found by hash and verified by comparing.
+class Classes {
+ public:
+  /// That of the first which `same` holds of; else `next`, which is remembered.
+  template <class Same>
+  std::uint32_t find(std::uint64_t hash, std::uint32_t next, const Same& same) {
+    const auto [begin, end] = by_hash_.equal_range(hash);
+    const auto found = std::find_if(begin, end, [&](const auto& entry) { return same(entry.second); });
+    if (found != end) return found->second;
+    by_hash_.emplace(hash, next);
+    return next;
+  }
+
+ private:
+  std::unordered_multimap<std::uint64_t, std::uint32_t> by_hash_;
+};
+
+}  // namespace
+
+EqualPieces equal_pieces(const ir::Graph& graph, const std::vector<Piece>& pieces,
+                         const std::vector<ir::NodeId>& storage) {
+  EqualPieces result;
+  result.forms.resize(pieces.size());
+  result.form_of.resize(pieces.size(), EqualPieces::none);
+  Canonicaliser canonicaliser(graph, storage);
+  Classes forms, families;
+  const auto first = [&](std::uint32_t form) -> const CanonicalPiece& {
+    return result.forms[result.first[form]];
+  };
+  for (std::size_t i = 0; i < pieces.size(); ++i) {
+    if (pieces[i].kind != Piece::Kind::kernel) continue;
+    const CanonicalPiece& form = result.forms[i] = canonicaliser.run(pieces[i]);
+    const auto next = static_cast<std::uint32_t>(result.first.size());
+    result.form_of[i] =
+        forms.find(form.hash, next, [&](std::uint32_t other) { return equal(graph, first(other), form); });
+    if (result.form_of[i] != next) continue;
+    result.first.push_back(static_cast<std::uint32_t>(i));
+    result.family_of.push_back(
+        form.starts.empty()
+            ? next
+            : families.find(hashed(graph, form, ir::Hasher(), true), next,
+                            [&](std::uint32_t other) { return of_one_family(graph, first(other), form); }));
+  }
+  return result;
+}
+
+ir::NodeId counterpart(const CanonicalPiece& from, const CanonicalPiece& to, ir::NodeId node) {
+  const auto at = [&](const std::vector<NodeId>& list) { return std::find(list.begin(), list.end(), node); };
+  if (const auto input = at(from.inputs); input != from.inputs.end()) {
+    return to.inputs[static_cast<std::size_t>(input - from.inputs.begin())];
+  }
+  return to.nodes[static_cast<std::size_t>(at(from.nodes) - from.nodes.begin())];
+}
+
+}  // namespace fuse::schedule

@@ -1,0 +1,77 @@
+// Canonical form of a piece: what it computes, without names, scopes, lines and node ids. Pieces of one form
+// are scheduled, lowered, emitted and compiled once.
+//
+// Before:  piece 0 {%4 exp, %5 add} reads {%x %4}      piece 7 {%90 exp, %91 add} reads {%80 %g3}
+// After:   0: exp in0   1: add 0 in1   f32[B, 64]      the same form: kernel of piece 0, with buffers of
+// piece 7
+//
+// Forms that differ only in where slices of stored values begin are of one family, and may share a kernel
+// (slice_starts.hpp). Symbols stay as they are: in one graph a name means one thing.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "ir/graph/ir_graph.hpp"
+#include "schedule/segments/segment.hpp"
+
+namespace fuse::schedule {
+
+struct CanonicalPiece {
+  /// What an operand is: a node of the piece, an input, or nothing that the piece reads.
+  enum class Source : std::uint32_t { node, input, unread };
+  struct Operand {
+    Source source = Source::unread;
+    std::uint32_t index = 0;  ///< into nodes or inputs
+    bool operator==(const Operand&) const = default;
+  };
+  bool in_place = false;
+  std::vector<ir::NodeId> nodes{};      ///< operands first, in the order in which the root reaches them
+  std::vector<ir::NodeId> inputs{};     ///< in the order in which the nodes read them
+  std::vector<Operand> operands{};      ///< of all nodes, one after another
+  std::vector<bool> stored{};           ///< of each node: the piece stores it
+  std::vector<std::uint32_t> same{};    ///< of each input: the first that lies in the same buffer
+  std::vector<std::uint32_t> phases{};  ///< of each phase: the place of its root in `nodes`
+  /// A number at which a slice of an input, reshaped or not, begins in one dim.
+  struct Start {
+    std::uint32_t node = 0;  ///< place of the slice in `nodes`
+    std::uint32_t axis = 0;
+    /// Elements: of the innermost dim, accesses as wide as that may begin there. Of others 1: rows that lie
+    /// apart by a multiple of an access begin at one.
+    std::int64_t alignment = 1;
+    bool operator==(const Start&) const = default;
+  };
+  std::vector<Start> starts{};
+  std::uint64_t hash = 0;
+};
+
+/// The kernel pieces of a partition by their form.
+struct EqualPieces {
+  static constexpr std::uint32_t none = ~std::uint32_t{0};
+  std::vector<CanonicalPiece> forms{};  ///< of each piece; empty for what is no kernel
+  std::vector<std::uint32_t>
+      form_of{};  ///< of each piece: a number of its form, counted from 0 in piece order; none
+  std::vector<std::uint32_t> first{};      ///< of each form: its first piece
+  std::vector<std::uint32_t> family_of{};  ///< of each form: the first form of its family
+};
+
+/// Makes the form of one kernel piece after another, linear in its nodes. `storage`: Partition's. Graph and
+/// storage outlive what is returned. Not thread-safe.
+std::function<CanonicalPiece(const Piece&)> canonical_forms(const ir::Graph&,
+                                                            const std::vector<ir::NodeId>& storage);
+/// Linear in the nodes of all pieces. Found by hash, verified by comparing.
+EqualPieces equal_pieces(const ir::Graph&, const std::vector<Piece>&, const std::vector<ir::NodeId>& storage);
+/// What the form is called from graph to graph, on any machine: a hash of all that it is, but of no name; not
+/// of symbols either, which count by their ranges and hints.
+std::uint64_t content_key(const ir::Graph&, const CanonicalPiece&);
+/// Whether one kernel computes both.
+bool equal(const ir::Graph&, const CanonicalPiece&, const CanonicalPiece&);
+/// Whether one kernel computes both that gets CanonicalPiece::starts as arguments.
+bool of_one_family(const ir::Graph&, const CanonicalPiece&, const CanonicalPiece&);
+/// What stands in `to` where `node`, an input or a node of `from`, stands in `from`. The pieces are of one
+/// family.
+ir::NodeId counterpart(const CanonicalPiece& from, const CanonicalPiece& to, ir::NodeId node);
+
+}  // namespace fuse::schedule

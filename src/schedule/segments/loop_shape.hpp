@@ -1,0 +1,25 @@
+// The shape of a reduction or a scan as loops: kept extents and reduced (scanned) extents, in operand order.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <vector>
+
+#include "ir/graph/ir_graph.hpp"
+
+namespace fuse::schedule {
+
+struct LoopShape {
+  std::vector<Dim> kept, reduced;
+  std::vector<bool> is_reduced;  ///< of each operand dim
+  /// The innermost operand dim that is longer than 1 is reduced: a row reduction (APOLLO's form y); otherwise
+  /// columns.
+  bool inner = true;
+};
+LoopShape loop_shape(const ir::Graph&, const ir::Node& node);
+
+/// The last dim longer than 1, along which memory runs.
+std::optional<std::size_t> innermost(const std::vector<Dim>&);
+
+}  // namespace fuse::schedule

@@ -1,0 +1,24 @@
+// A segment as its choices run it.
+//
+// Before:  stages %2 reduce_sum (across the rows) | %3 convert      a thread walks down a column
+// After:   column stages %2 reduce_sum | %3 convert                 blocks share the rows, as of rows and
+// columns
+//
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+
+#include "ir/graph/ir_graph.hpp"
+#include "schedule/segments/segment.hpp"
+
+namespace fuse::schedule {
+
+/// The segment with its reductions as columns, where all of them are across the rows and nothing but values
+/// of columns is made of them; else none. Rows are then what is reduced, and a row is what is kept.
+std::optional<Segment> across_rows(const ir::Graph&, const Segment&);
+
+/// With the stages that the choices ask for: online sums (online_softmax.hpp), or reductions across the rows.
+Segment staged(const ir::Graph&, const Segment&, const Choices&);
+
+}  // namespace fuse::schedule

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "target/step_cost.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace fuse::schedule {
+namespace {
+
+constexpr double gemm_tile = 128;
+
+/// A part of the device has a part of its bandwidth and of its arithmetic.
+StepCost roofline(double bytes, double operations, double share, const Target& target) {
+  share = std::clamp(share, 1.0 / (4.0 * target.sms), 1.0);
+  const double traffic = bytes / (target.bandwidth * share);
+  const double arithmetic = operations / (target.flops_f32 * share);
+  return {target.launch_seconds + std::max(traffic, arithmetic), share};
+}
+
+}  // namespace
+
+StepCost kernel_cost(std::int64_t bytes, const Residency& launch, const Target& target, double most,
+                     double operations) {
+  const double places = std::max(1, blocks_per_sm(launch, target)) * static_cast<double>(target.sms);
+  const double share = std::min(most, static_cast<double>(launch.blocks) / places);
+  return roofline(static_cast<double>(bytes), operations, share, target);
+}
+
+StepCost memory_cost(std::int64_t bytes, double share, const Target& target) {
+  return roofline(static_cast<double>(bytes), 0, share, target);
+}
+
+StepCost gemm_cost(std::int64_t bytes, std::int64_t batch, std::int64_t m, std::int64_t n, std::int64_t k,
+                   const Target& target) {
+  const auto tiles = [](std::int64_t extent) { return std::ceil(static_cast<double>(extent) / gemm_tile); };
+  const double blocks = static_cast<double>(batch) * tiles(m) * tiles(n);
+  const double operations = 2.0 * static_cast<double>(batch) * static_cast<double>(m) *
+                            static_cast<double>(n) * static_cast<double>(k);
+  return roofline(static_cast<double>(bytes), operations, blocks / target.sms, target);
+}
+
+StepCost transfer_cost(std::int64_t bytes, const Target& target) {
+  return roofline(static_cast<double>(bytes), 0, static_cast<double>(bytes) / (bytes_in_flight * target.sms),
+                  target);
+}
+
+}  // namespace fuse::schedule

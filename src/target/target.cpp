@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "target/target.hpp"
+
+#include <array>
+#include <fuse/error.hpp>
+
+namespace fuse {
+namespace {
+
+// Data-sheet attributes. tiny2 and tiny3 are odd on purpose: they expose assumptions about SM counts,
+// shared memory and clusters, and a whole wave of them fits an ordinary CPU.
+const std::array<Target, 5>& profiles() {
+  static const std::array<Target, 5> table = {{
+      {.name = "h200"},
+      {.name = "a100",
+       .arch = 80,
+       .sms = 108,
+       .shared_per_block_optin = 166912,
+       .shared_per_sm = 167936,
+       .max_cluster = 1,
+       .l2_bytes = 40 << 20,
+       .bandwidth = 1.7e12,
+       .flops_f32 = 19.5e12},
+      {.name = "v100",
+       .arch = 70,
+       .sms = 80,
+       .shared_per_block_optin = 98304,
+       .shared_per_sm = 98304,
+       .shared_reserved = 0,
+       .shared_unit = 256,
+       .max_cluster = 1,
+       .l2_bytes = 6 << 20,
+       .bandwidth = 0.79e12,
+       .flops_f32 = 15.7e12},
+      {.name = "tiny3",
+       .arch = 90,
+       .sms = 3,
+       .max_threads_per_block = 512,
+       .max_threads_per_sm = 768,
+       .max_blocks_per_sm = 5,
+       .registers_per_sm = 32768,
+       .shared_per_block = 16384,
+       .shared_per_block_optin = 20480,
+       .shared_per_sm = 24576,
+       .max_cluster = 3,
+       .l2_bytes = 1 << 20,
+       .bandwidth = 50e9,
+       .flops_f32 = 1e12},
+      {.name = "tiny2",
+       .arch = 80,
+       .sms = 2,
+       .max_threads_per_block = 256,
+       .max_threads_per_sm = 256,
+       .max_blocks_per_sm = 2,
+       .registers_per_sm = 16384,
+       .shared_per_block = 8192,
+       .shared_per_block_optin = 8192,
+       .shared_per_sm = 16384,
+       .max_cluster = 1,
+       .l2_bytes = 256 << 10,
+       .bandwidth = 20e9,
+       .flops_f32 = 0.5e12},
+  }};
+  return table;
+}
+
+}  // namespace
+
+Architecture architecture(int arch) {
+  static constexpr std::array<Architecture, 3> rows = {{
+      {.first = 70, .shared_unit = 256, .f32_lanes = 64},
+      {.first = 80, .shared_unit = 128, .f32_lanes = 64},
+      {.first = 86, .shared_unit = 128, .f32_lanes = 128},
+  }};
+  Architecture found = rows.front();
+  for (const Architecture& row : rows) {
+    if (row.first <= arch) found = row;
+  }
+  return found;
+}
+
+std::vector<std::string_view> target_profile_names() {
+  std::vector<std::string_view> names;
+  for (const Target& target : profiles()) names.push_back(target.name);
+  return names;
+}
+
+Target target_profile(std::string_view name) {
+  std::string known;
+  for (const Target& target : profiles()) {
+    if (target.name == name) return target;
+    known += (known.empty() ? "" : ", ") + target.name;
+  }
+  throw Error({.code = ErrorCode::unknown_name,
+               .message = "unknown device profile '" + std::string(name) + "'",
+               .hint = "known profiles: " + known});
+}
+
+}  // namespace fuse

@@ -1,0 +1,191 @@
+// The house: what may stand where in src, and who may include whom (src/rooms.txt; docs/architecture.md).
+// SPDX-License-Identifier: Apache-2.0
+#include "house/rooms.hpp"
+
+#include <algorithm>
+#include <fstream>
+#include <map>
+#include <set>
+
+#include "support/catch.hpp"
+#include "support/paths.hpp"
+
+namespace fs = std::filesystem;
+using namespace fuse::test;  // NOLINT
+
+namespace {
+
+constexpr std::size_t most_files_of_room = 28, most_lines_of_file = 800;
+
+bool skip() {
+  if (!has_sources()) WARN("skipped: the sources are not here");
+  return !has_sources();
+}
+
+/// What is wrong with the includes of one file; empty: nothing.
+std::string wrong_include(const Room& room, const SourceFile& file, const std::vector<Room>& rooms) {
+  for (const std::string& include : file.includes) {
+    const std::string other = room_of(include);
+    if (std::ranges::find(rooms, other, &Room::name) == rooms.end()) {
+      return file.path + " includes \"" + include +
+             "\": write the path from src, of a file that is in a room";
+    }
+    if (other == room.name || std::ranges::count(room.may_include, other) > 0) continue;
+    return file.path + " includes \"" + include + "\": src/rooms.txt does not let " + room.name +
+           " include " + other;
+  }
+  return "";
+}
+
+/// "schedule/nest": one row of the table in docs/architecture.md without the number of lines.
+std::string row_of(const Room& room) {
+  std::string includes;
+  for (const std::string& name : room.may_include) includes += (includes.empty() ? "" : ", ") + name;
+  return "`src/" + room.name + "` | " + room.holds + " | " + (includes.empty() ? "-" : includes);
+}
+
+std::string table_of(const std::vector<Room>& rooms) {
+  std::string table = "| room | lines | holds | may include |\n| --- | --- | --- | --- |\n";
+  for (const Room& room : rooms) {
+    std::string row = row_of(room);
+    row.insert(row.find('|'), "| " + std::to_string(room.lines()) + ' ');
+    table += "| " + row + " |\n";
+  }
+  return table;
+}
+
+/// A number in a page is right while it is this near.
+bool near(std::size_t told, std::size_t counted) {
+  const std::size_t apart = told > counted ? told - counted : counted - told;
+  return apart <= std::max<std::size_t>(100, counted / 4);
+}
+
+std::string contents_of(const fs::path& path) {
+  std::ifstream in(path);
+  return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+}
+
+}  // namespace
+
+TEST_CASE("a file includes only its own room and those that src/rooms.txt names", "[house]") {
+  if (skip()) return;
+  const std::vector<Room> rooms = read_rooms();
+  std::size_t files = 0;
+  for (const Room& room : rooms) {
+    for (const SourceFile& file : room.files) {
+      CHECK(wrong_include(room, file, rooms) == "");
+      ++files;
+    }
+  }
+  CHECK(files > 400);
+}
+
+TEST_CASE("an include that runs up is told with the file and the room", "[house]") {
+  const std::vector<Room> rooms = {{.name = "base"}, {.name = "ir", .may_include = {"base"}}};
+  CHECK(wrong_include(rooms[1], {.path = "ir/a.cpp", .includes = {"ir/a.hpp", "base/b.hpp"}}, rooms) == "");
+  CHECK(wrong_include(rooms[0], {.path = "base/b.cpp", .includes = {"ir/a.hpp"}}, rooms) ==
+        "base/b.cpp includes \"ir/a.hpp\": src/rooms.txt does not let base include ir");
+  CHECK(wrong_include(rooms[0], {.path = "base/b.cpp", .includes = {"b.hpp"}}, rooms) ==
+        "base/b.cpp includes \"b.hpp\": write the path from src, of a file that is in a room");
+}
+
+TEST_CASE("rooms stand in an order in which includes run one way", "[house]") {
+  if (skip()) return;
+  std::set<std::string> above;
+  for (const Room& room : read_rooms()) {
+    for (const std::string& other : room.may_include) {
+      INFO(room.name << " may include " << other << ", which stands below it");
+      CHECK(above.contains(other));
+    }
+    INFO(room.name << " stands there twice");
+    CHECK(above.insert(room.name).second);
+  }
+}
+
+TEST_CASE("what the library that only runs is made of includes nothing of the compiler", "[house]") {
+  if (skip()) return;
+  const std::vector<Room> rooms = read_rooms();
+  for (const Room& room : rooms) {
+    INFO(room.name << " is of the library '" << room.library << '\'');
+    REQUIRE(std::set<std::string>{"both", "compiler", "runtime"}.contains(room.library));
+    if (room.library == "compiler") continue;
+    for (const std::string& other : room.may_include) {
+      INFO(other);
+      CHECK(std::ranges::find(rooms, other, &Room::name)->library == "both");
+    }
+  }
+}
+
+TEST_CASE("no room names another that none of its files includes", "[house]") {
+  if (skip()) return;
+  for (const Room& room : read_rooms()) {
+    std::set<std::string> used;
+    for (const SourceFile& file : room.files) {
+      for (const std::string& include : file.includes) used.insert(room_of(include));
+    }
+    for (const std::string& other : room.may_include) {
+      INFO(room.name << " names " << other);
+      CHECK(used.contains(other));
+    }
+  }
+}
+
+TEST_CASE("every source is in a room, and rooms and files are small enough to be read", "[house]") {
+  if (skip()) return;
+  std::set<std::string> names;
+  for (const Room& room : read_rooms()) {
+    INFO("room " << room.name << " of " << room.files.size() << " files");
+    CHECK(!room.files.empty());
+    CHECK(room.files.size() <= most_files_of_room);
+    names.insert(room.name);
+    for (const SourceFile& file : room.files) {
+      INFO(file.path << " has " << file.lines << " lines");
+      CHECK(file.lines <= most_lines_of_file);
+    }
+  }
+  for (const fs::path& path : files_below("src")) {
+    if (path.extension() != ".cpp" && path.extension() != ".hpp") continue;
+    const std::string below = fs::relative(path, source_directory() / "src").generic_string();
+    INFO(below << " is in no room of src/rooms.txt");
+    CHECK((below == "precompiled.hpp" || names.contains(room_of(below))));
+  }
+}
+
+TEST_CASE("no two files of the library have the same name", "[house]") {
+  if (skip()) return;
+  std::map<std::string, fs::path> seen;
+  for (const char* folder : {"src", "include"}) {
+    for (const fs::path& path : files_below(folder)) {
+      const auto [first, fresh] = seen.emplace(path.filename().string(), path);
+      INFO(path << " and " << first->second);
+      CHECK(fresh);
+    }
+  }
+}
+
+TEST_CASE("the table of docs/architecture.md has the rooms", "[house]") {
+  if (skip()) return;
+  const std::vector<Room> rooms = read_rooms();
+  const fs::path path = source_directory() / "docs/architecture.md";
+  std::string page = contents_of(path);
+  const std::string begin = "<!-- rooms -->\n", end = "<!-- end of rooms -->\n";
+  const std::size_t first = page.find(begin) + begin.size(), last = page.find(end);
+  REQUIRE(last != std::string::npos);
+  if (const char* update = std::getenv("FUSE_UPDATE_GOLDENS"); update && std::string(update) == "1") {
+    std::ofstream(path) << page.replace(first, last - first, table_of(rooms));
+    return;
+  }
+  std::istringstream table(page.substr(first, last - first));
+  std::string line;
+  std::getline(table, line);
+  std::getline(table, line);
+  for (const Room& room : rooms) {
+    REQUIRE(std::getline(table, line));
+    INFO("FUSE_UPDATE_GOLDENS=1 writes the table again; " << line);
+    const std::size_t number = line.find("| ", 2) + 2, behind = line.find(" | ", number);
+    REQUIRE(behind != std::string::npos);
+    CHECK(near(std::stoul(line.substr(number, behind - number)), room.lines()));
+    CHECK(line.erase(number, behind + 3 - number) == "| " + row_of(room) + " |");
+  }
+  CHECK(!std::getline(table, line));
+}
