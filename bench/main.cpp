@@ -11,15 +11,15 @@
 #include <string>
 #include <string_view>
 
-#include "arguments.hpp"
-#include "cases.hpp"
-#include "embedded.hpp"
-#include "first/table.hpp"
-#include "groups.hpp"
+#include "bench_arguments.hpp"
+#include "cases/cases.hpp"
+#include "first/first_table.hpp"
+#include "groups/groups.hpp"
 #include "page/page.hpp"
-#include "report.hpp"
+#include "report/embedded.hpp"
+#include "report/report.hpp"
+#include "report/schema_check.hpp"
 #include "runtime/device/backend.hpp"
-#include "schema_check.hpp"
 
 namespace {
 

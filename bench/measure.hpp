@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "report.hpp"
+#include "report/report.hpp"
 
 namespace fuse::bench {
 

@@ -8,7 +8,7 @@
 #include <optional>
 #include <vector>
 
-#include "json.hpp"
+#include "report/bench_json.hpp"
 #include "runtime/device/backend.hpp"
 
 namespace fuse::bench {

@@ -9,9 +9,9 @@
 #include <stdexcept>
 #include <tuple>
 
-#include "cases.hpp"
-#include "embedded.hpp"
-#include "schema_check.hpp"
+#include "cases/cases.hpp"
+#include "report/embedded.hpp"
+#include "report/schema_check.hpp"
 
 namespace fuse::bench {
 namespace {

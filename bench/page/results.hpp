@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "json.hpp"
+#include "report/bench_json.hpp"
 
 namespace fuse::bench {
 

@@ -174,7 +174,7 @@ def cpu_name():
 
 
 def inputs_of(case):
-    """(name, dtype, shape, is a parameter) of each input, as bench/case_graphs.cpp declares them."""
+    """(name, dtype, shape, is a parameter) of each input, as bench/cases/case_graphs.cpp declares them."""
     builder, dtype, dims = case["builder"], case["dtype"], case["dims"]
     if builder == "elementwise":
         return [("x", dtype, dims[:1], False), ("b", dtype, dims[:1], False)]
@@ -213,7 +213,7 @@ def transformer_inputs(dtype, dims):
 
 
 def data_range(name, parameter):
-    """The uniform range of an input's values, as bench/case_data.cpp has it."""
+    """The uniform range of an input's values, as bench/cases/case_data.cpp has it."""
     if name.endswith("gamma"):
         return 0.5, 1.5
     return (-0.05, 0.05) if parameter else (-2.0, 2.0)

@@ -7,7 +7,7 @@
 #include <bit>
 #include <vector>
 
-#include "groups.hpp"
+#include "groups/groups.hpp"
 #include "probe/kernels.hpp"
 #include "timing.hpp"
 

@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
-#include "embedded.hpp"
-#include "schema_check.hpp"
+#include "report/embedded.hpp"
+#include "report/schema_check.hpp"
 
 namespace fuse::bench::sass {
 namespace {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "goals.hpp"
-#include "json.hpp"
+#include "report/bench_json.hpp"
 
 namespace fuse::bench::sass {
 

@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "arguments.hpp"
+#include "bench_arguments.hpp"
 #include "compile/toolchains/nvrtc.hpp"
 #include "counts_json.hpp"
 #include "os/parallel.hpp"

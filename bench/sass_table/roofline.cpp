@@ -13,7 +13,7 @@
 
 #include "compile/pipeline/pipeline.hpp"
 #include "compile/toolchains/nvrtc.hpp"
-#include "executions.hpp"
+#include "sass_table/sass/executions.hpp"
 #include "target/residency.hpp"
 
 namespace fuse::bench::sass {

@@ -11,11 +11,11 @@
 #include <unordered_map>
 #include <vector>
 
-#include "disassembly.hpp"
 #include "gpus.hpp"
-#include "opcodes.hpp"
 #include "plan/source.hpp"
-#include "weights.hpp"
+#include "sass_table/sass/disassembly.hpp"
+#include "sass_table/sass/instruction_weights.hpp"
+#include "sass_table/sass/opcodes.hpp"
 
 namespace fuse::bench::sass {
 

@@ -11,7 +11,7 @@
 #include <set>
 #include <stdexcept>
 
-#include "cases.hpp"
+#include "cases/cases.hpp"
 #include "graphs.hpp"
 
 namespace fuse::bench::sass {

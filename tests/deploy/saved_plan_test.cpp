@@ -6,12 +6,12 @@
 
 #include <array>
 
+#include "decisions/decisions_support.hpp"
 #include "deploy/deploy_support.hpp"
 #include "runtime/device/host_gemm.hpp"
 #include "runtime/prepare/recorded_run.hpp"
 #include "runtime/runtime_support.hpp"
 #include "runtime/saved/plan_file.hpp"
-#include "schedule/decisions_support.hpp"
 #include "support/examples.hpp"
 #include "support/failing_calls.hpp"
 #include "support/stitch_graphs.hpp"

@@ -3,7 +3,7 @@
 #include <mutex>
 #include <thread>
 
-#include "fuzz/running_error.hpp"
+#include "fuzz/judge/running_error.hpp"
 #include "support/catch.hpp"
 #include "support/devices.hpp"
 #include "support/examples.hpp"

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "fuzz/program.hpp"
+#include "fuzz/grow/generated_program.hpp"
 
 namespace fuse::fuzz {
 

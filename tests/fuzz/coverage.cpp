@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "fuzz/generator.hpp"
+#include "fuzz/grow/generator.hpp"
 
 namespace fuse::fuzz {
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "compile/pipeline/pipeline.hpp"
-#include "fuzz/program.hpp"
+#include "fuzz/grow/generated_program.hpp"
 
 namespace fuse::fuzz {
 

@@ -10,15 +10,15 @@
 #include <stdexcept>
 #include <thread>
 
-#include "fuzz/answers.hpp"
 #include "fuzz/corpus.hpp"
-#include "fuzz/execute.hpp"
 #include "fuzz/fingerprint.hpp"
-#include "fuzz/generator.hpp"
-#include "fuzz/judge.hpp"
+#include "fuzz/grow/generator.hpp"
+#include "fuzz/grow/random.hpp"
+#include "fuzz/judge/execute.hpp"
+#include "fuzz/judge/generated_answers.hpp"
+#include "fuzz/judge/judge.hpp"
 #include "fuzz/minimise.hpp"
 #include "fuzz/nest_campaign.hpp"
-#include "fuzz/random.hpp"
 #include "fuzz/told.hpp"
 #include "fuzz/worker.hpp"
 

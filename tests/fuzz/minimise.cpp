@@ -10,7 +10,7 @@
 #include <optional>
 #include <set>
 
-#include "fuzz/random.hpp"
+#include "fuzz/grow/random.hpp"
 #include "ir/graph/infer.hpp"
 #include "ir/graph/verify.hpp"
 #include "passes/dead_code.hpp"

@@ -6,7 +6,7 @@
 #include <functional>
 #include <string>
 
-#include "fuzz/execute.hpp"
+#include "fuzz/judge/execute.hpp"
 
 namespace fuse::fuzz {
 

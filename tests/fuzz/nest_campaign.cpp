@@ -12,9 +12,9 @@
 #include <utility>
 
 #include "compile/pipeline/pipeline.hpp"
-#include "fuzz/execute.hpp"
-#include "fuzz/random.hpp"
-#include "fuzz/random_choices.hpp"
+#include "fuzz/grow/random.hpp"
+#include "fuzz/grow/random_choices.hpp"
+#include "fuzz/judge/execute.hpp"
 #include "schedule/mapping/schedule.hpp"
 #include "support/nest_segments.hpp"
 #include "support/stitch_cases.hpp"

@@ -4,8 +4,8 @@
 #include <fmt/format.h>
 
 #include "compile/pipeline/pipeline.hpp"
-#include "fuzz/execute.hpp"
-#include "fuzz/random_choices.hpp"
+#include "fuzz/grow/random_choices.hpp"
+#include "fuzz/judge/execute.hpp"
 #include "schedule/decisions/decisions.hpp"
 
 namespace fuse::fuzz {

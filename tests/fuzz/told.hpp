@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "fuzz/program.hpp"
+#include "fuzz/grow/generated_program.hpp"
 
 namespace fuse::fuzz {
 

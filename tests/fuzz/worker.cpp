@@ -16,8 +16,8 @@
 #include <stdexcept>
 #include <thread>
 
-#include "fuzz/generator.hpp"
-#include "fuzz/random.hpp"
+#include "fuzz/grow/generator.hpp"
+#include "fuzz/grow/random.hpp"
 
 extern char** environ;
 

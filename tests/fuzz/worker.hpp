@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "fuzz/coverage.hpp"
-#include "fuzz/execute.hpp"
+#include "fuzz/judge/execute.hpp"
 
 namespace fuse::fuzz {
 

@@ -8,9 +8,9 @@
 #include <cstdlib>
 #include <fstream>
 
-#include "fuzz/execute.hpp"
-#include "fuzz/generator.hpp"
-#include "fuzz/random.hpp"
+#include "fuzz/grow/generator.hpp"
+#include "fuzz/grow/random.hpp"
+#include "fuzz/judge/execute.hpp"
 #include "ir/text/print.hpp"
 #include "support/catch.hpp"
 #include "support/examples.hpp"

@@ -2,9 +2,9 @@
 #include "fuzz/forms.hpp"
 
 #include "compile/compile.hpp"
-#include "fuzz/execute.hpp"
-#include "fuzz/patterns.hpp"
-#include "fuzz/run_results.hpp"
+#include "fuzz/grow/patterns.hpp"
+#include "fuzz/judge/execute.hpp"
+#include "fuzz/judge/run_results.hpp"
 #include "support/catch.hpp"
 
 using namespace fuse;        // NOLINT

@@ -1,13 +1,13 @@
 // The generator: the same program for the same seed, valid, and of every kind that it promises.
 // SPDX-License-Identifier: Apache-2.0
-#include "fuzz/generator.hpp"
+#include "fuzz/grow/generator.hpp"
 
 #include <set>
 
 #include "fuzz/corpus.hpp"
 #include "fuzz/coverage.hpp"
-#include "fuzz/makers.hpp"
-#include "fuzz/random.hpp"
+#include "fuzz/grow/makers.hpp"
+#include "fuzz/grow/random.hpp"
 #include "ir/graph/verify.hpp"
 #include "support/catch.hpp"
 

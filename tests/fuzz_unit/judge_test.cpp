@@ -1,6 +1,6 @@
 // A slice of the campaign that judges the judgement of `fusec run --check` and `fusec bisect`.
 // SPDX-License-Identifier: Apache-2.0
-#include "fuzz/judge.hpp"
+#include "fuzz/judge/judge.hpp"
 
 #include "support/catch.hpp"
 #include "support/sanitized.hpp"

@@ -3,10 +3,10 @@
 #include <algorithm>
 
 #include "fuzz/corpus.hpp"
-#include "fuzz/execute.hpp"
-#include "fuzz/generator.hpp"
+#include "fuzz/grow/generator.hpp"
+#include "fuzz/grow/random.hpp"
+#include "fuzz/judge/execute.hpp"
 #include "fuzz/minimise.hpp"
-#include "fuzz/random.hpp"
 #include "support/catch.hpp"
 #include "support/sanitized.hpp"
 

@@ -1,6 +1,6 @@
 // The running error analysis: what it lets through and what it does not.
 // SPDX-License-Identifier: Apache-2.0
-#include "fuzz/running_error.hpp"
+#include "fuzz/judge/running_error.hpp"
 
 #include <fuse/fuse.hpp>
 #include <limits>

@@ -5,7 +5,7 @@
 
 #include "compile/pipeline/pipeline.hpp"
 #include "eval/evaluate.hpp"
-#include "fuzz/generator.hpp"
+#include "fuzz/grow/generator.hpp"
 #include "ir/graph/verify.hpp"
 #include "passes/rewrite/rewrite_rules.hpp"
 #include "support/catch.hpp"

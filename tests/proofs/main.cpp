@@ -6,8 +6,8 @@
 #include <exception>
 #include <string_view>
 
-#include "proofs/division.hpp"
-#include "proofs/pairs.hpp"
+#include "proofs/division_proof.hpp"
+#include "proofs/pairs_proof.hpp"
 
 namespace fuse::test {
 

@@ -1,7 +1,7 @@
 // What the programs of proofs prove at length, in short. SPDX-License-Identifier: Apache-2.0
 #include "proofs/cuda_on_host.hpp"
-#include "proofs/division.hpp"
-#include "proofs/pairs.hpp"
+#include "proofs/division_proof.hpp"
+#include "proofs/pairs_proof.hpp"
 #include "support/catch.hpp"
 
 namespace fuse::test {

@@ -1,8 +1,8 @@
 // Runs by the order, the streams and the mode that decisions say. SPDX-License-Identifier: Apache-2.0
 #include "runtime/prepare/recorded_run.hpp"
 
+#include "decisions/decisions_support.hpp"
 #include "runtime/runtime_support.hpp"
-#include "schedule/decisions_support.hpp"
 #include "support/branches.hpp"
 #include "support/grid_kernels.hpp"
 

@@ -1,7 +1,7 @@
 // Stitching: which graphs become one kernel, and what it answers. SPDX-License-Identifier: Apache-2.0
 #include <numeric>
 
-#include "fuzz/execute.hpp"
+#include "fuzz/judge/execute.hpp"
 #include "stitch/stitch_support.hpp"
 #include "support/sanitized.hpp"
 #include "support/stitch_cases.hpp"

@@ -1,6 +1,6 @@
 // Transposes inside element-wise kernels go through shared memory, a tile at a time.
 // SPDX-License-Identifier: Apache-2.0
-#include "fuzz/execute.hpp"
+#include "fuzz/judge/execute.hpp"
 #include "kernel/kernel_support.hpp"
 #include "schedule/mapping/schemes.hpp"
 #include "schedule/nest/usual_nests.hpp"

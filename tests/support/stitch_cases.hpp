@@ -1,7 +1,7 @@
 // Graphs of the list as cases for the oracle of generated programs. SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "fuzz/execute.hpp"
+#include "fuzz/judge/execute.hpp"
 #include "support/stitch_graphs.hpp"
 
 namespace fuse::test {

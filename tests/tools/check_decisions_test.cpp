@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "fusec/check.hpp"
+#include "fusec/values/check.hpp"
 #include "support/catch.hpp"
 #include "tensors/random_fill.hpp"
 

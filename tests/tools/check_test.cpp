@@ -1,5 +1,5 @@
 // Whom `fusec run --check` and `fusec bisect` accuse. SPDX-License-Identifier: Apache-2.0
-#include "fusec/check.hpp"
+#include "fusec/values/check.hpp"
 
 #include <cmath>
 #include <fuse/fuse.hpp>

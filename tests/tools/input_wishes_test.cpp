@@ -1,10 +1,10 @@
 // What random inputs are drawn positive for. SPDX-License-Identifier: Apache-2.0
-#include "fusec/input_wishes.hpp"
+#include "fusec/values/input_wishes.hpp"
 
 #include <cmath>
 #include <fuse/fuse.hpp>
 
-#include "fusec/inputs.hpp"
+#include "fusec/values/inputs.hpp"
 #include "support/catch.hpp"
 
 namespace fuse {

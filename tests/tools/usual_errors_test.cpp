@@ -1,5 +1,5 @@
 // Which elements of an output are judged by the errors of which. SPDX-License-Identifier: Apache-2.0
-#include "fusec/usual_errors.hpp"
+#include "fusec/values/usual_errors.hpp"
 
 #include <algorithm>
 

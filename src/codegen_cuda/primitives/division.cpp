@@ -7,8 +7,8 @@
 // those whose significand is all ones; for these r is NaN. The remainder is taken negated, which gives a
 // quotient of 0 the sign of a. Elements are tested for smaller numerators, and for quotients that are no
 // numbers: those of infinities, of NaNs, and of all where r is NaN, as it is for divisors outside of the
-// interval. Where one element fails, the vector is divided anew. tests/proofs/division.cpp has the proof for
-// all floats. SPDX-License-Identifier: Apache-2.0
+// interval. Where one element fails, the vector is divided anew. tests/proofs/division_proof.cpp has the
+// proof for all floats. SPDX-License-Identifier: Apache-2.0
 #include "codegen_cuda/primitives/table.hpp"
 
 namespace fuse::codegen {

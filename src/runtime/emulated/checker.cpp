@@ -5,7 +5,7 @@
 #include <bit>
 #include <utility>
 
-#include "runtime/emulated/device_memory.hpp"
+#include "runtime/emulated/memory/device_memory.hpp"
 
 namespace fuse::runtime::emulated {
 namespace {

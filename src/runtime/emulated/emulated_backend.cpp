@@ -17,9 +17,9 @@
 #include "runtime/device/host_gemm.hpp"
 #include "runtime/device/toolchain.hpp"
 #include "runtime/emulated/cluster_runner.hpp"
-#include "runtime/emulated/device_memory.hpp"
 #include "runtime/emulated/emulated.hpp"
 #include "runtime/emulated/launch.hpp"
+#include "runtime/emulated/memory/device_memory.hpp"
 #include "runtime/emulated/pending.hpp"
 #include "runtime/emulated/residents.hpp"
 

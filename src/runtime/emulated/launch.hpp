@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "runtime/emulated/access_fault.hpp"
-#include "runtime/emulated/cells.hpp"
 #include "runtime/emulated/emulated_module.hpp"
+#include "runtime/emulated/memory/access_fault.hpp"
+#include "runtime/emulated/memory/cells.hpp"
 
 namespace fuse::runtime::emulated {
 

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cases/case_gemms.hpp"
+
+#include <algorithm>
+#include <vector>
+
+#include "cases/case_data.hpp"
+#include "compile/pipeline/pipeline.hpp"
+
+namespace fuse::bench {
+namespace {
+
+using schedule::GemmStep;
+
+std::int64_t elements(const schedule::Plan& plan, schedule::ValueId id) {
+  return product(plan.values[id].dims).constant();
+}
+
+std::vector<const GemmStep*> gemms_of(const schedule::Plan& plan) {
+  std::vector<const GemmStep*> gemms;
+  for (const schedule::Step& step : plan.steps) {
+    if (const auto* gemm = std::get_if<GemmStep>(&step.work)) gemms.push_back(gemm);
+  }
+  return gemms;
+}
+
+runtime::GemmDesc describe(const schedule::Plan& plan, const GemmStep& step) {
+  runtime::GemmDesc d{
+      .batch = step.batch.constant(), .m = step.m.constant(), .n = step.n.constant(), .k = step.k.constant()};
+  // An operand with the elements of one matrix is shared by the batch.
+  const auto stride = [&](schedule::ValueId id, std::int64_t matrix) {
+    return d.batch > 1 && elements(plan, id) == matrix ? 0 : matrix;
+  };
+  d.stride_a = stride(step.a, d.m * d.k);
+  d.stride_b = stride(step.b, d.k * d.n);
+  d.stride_c = d.m * d.n;
+  d.transpose_a = step.transpose_a;
+  d.transpose_b = step.transpose_b;
+  d.operand = step.operand;
+  d.result = step.result;
+  d.epilogue = step.epilogue;
+  d.scale = step.scale;
+  d.algorithm = step.algorithm.rank;
+  if (step.places) {
+    d.row_c = step.places->row.constant();
+    d.batch = step.places->inner.constant();
+    d.calls = step.places->outer.constant();
+    d.call_a = d.stride_a * d.batch;
+    d.call_b = d.stride_b * d.batch;
+    d.stride_c = step.places->inner_stride.constant();
+    d.call_c = step.places->outer_stride.constant();
+  }
+  return d;
+}
+
+struct Ready {
+  std::unique_ptr<runtime::Gemm> gemm;
+  Buffer a, b, c, extra;
+};
+
+/// As `first` has it; without one, made on the host.
+Buffer operand(const Device& device, const char* name, DType dtype, std::int64_t count, const Buffer* first) {
+  Buffer buffer = device.allocate(count * static_cast<std::int64_t>(size_of(dtype)));
+  if (!first) {
+    buffer.upload(data_of({Slot::Kind::parameter, name, dtype, {count}}).data);
+    return buffer;
+  }
+  Stream stream = device.stream();
+  device.backend()->copy(stream.queue(), buffer.address(), first->address(), buffer.size()).throw_if_failed();
+  stream.synchronize().throw_if_failed();
+  return buffer;
+}
+
+Ready make_ready(const Device& device, const schedule::Plan& plan, const GemmStep& step, const Ready* first) {
+  Ready ready;
+  ready.gemm = device.backend()->prepare_gemm(describe(plan, step));
+  ready.a = operand(device, "a", step.operand, elements(plan, step.a), first ? &first->a : nullptr);
+  ready.b = operand(device, "b", step.operand, elements(plan, step.b), first ? &first->b : nullptr);
+  if (step.extra) {
+    ready.extra =
+        operand(device, "extra", step.result, elements(plan, *step.extra), first ? &first->extra : nullptr);
+  }
+  ready.c = device.allocate(elements(plan, step.c) * static_cast<std::int64_t>(size_of(step.result)));
+  return ready;
+}
+
+}  // namespace
+
+double gemm_flops(const Executable& executable) {
+  double flops = 0;
+  for (const GemmStep* step : gemms_of(executable.stages().plan)) {
+    flops += 2.0 * static_cast<double>(step->batch.constant()) * static_cast<double>(step->m.constant()) *
+             static_cast<double>(step->n.constant()) * static_cast<double>(step->k.constant());
+  }
+  return flops;
+}
+
+Spread time_gemms(const Executable& executable, DeviceTimer& timer) {
+  const schedule::Plan& plan = executable.stages().plan;
+  const std::vector<const GemmStep*> steps = gemms_of(plan);
+  std::vector<std::vector<Ready>> sets(1);
+  std::int64_t bytes = 0, scratch = 0;
+  for (const GemmStep* step : steps) {
+    const Ready& ready = sets[0].emplace_back(make_ready(executable.device(), plan, *step, nullptr));
+    bytes += ready.a.size() + ready.b.size() + ready.c.size();
+    scratch = std::max(scratch, ready.gemm->workspace_bytes());
+  }
+  sets.resize(static_cast<std::size_t>(timer.sets_past_l2(bytes)));
+  for (std::size_t set = 1; set < sets.size(); ++set) {
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+      sets[set].push_back(make_ready(executable.device(), plan, *steps[i], &sets[0][i]));
+    }
+  }
+
+  const Buffer workspace = executable.device().allocate(scratch);  // one GEMM runs at a time
+  return timer.device(static_cast<std::int64_t>(sets.size()), [&](std::int64_t set) -> Status {
+    for (const Ready& ready : sets[static_cast<std::size_t>(set)]) {
+      Status status = ready.gemm->run(timer.stream().queue(), ready.a.address(), ready.b.address(),
+                                      ready.c.address(), workspace.address(), ready.extra.address());
+      if (!status) return status;
+    }
+    return {};
+  });
+}
+
+}  // namespace fuse::bench

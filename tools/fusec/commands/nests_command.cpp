@@ -1,0 +1,105 @@
+// fusec nests: the loops that kernels of a graph can have, and what the cost model has of each.
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "fusec/commands.hpp"
+#include "fusec/compiled_graph.hpp"
+#include "fusec/progress.hpp"
+#include "schedule/choosers/piece_cost.hpp"
+#include "schedule/mapping/legal_nests.hpp"
+#include "schedule/segments/canonical.hpp"
+#include "schedule/segments/vector_width.hpp"
+
+namespace fuse::fusec {
+namespace {
+
+struct Estimate {
+  double seconds = 0;
+  schedule::Choices choices{};
+};
+
+/// A few of each: what is between them can be legal, too.
+schedule::NestNumbers numbers_of(const ir::Graph& graph, const schedule::Segment& segment,
+                                 const Target& target) {
+  schedule::NestNumbers numbers{.warps = {1, 4, 8, 16, 32},
+                                .lanes = {1, 8, 32},
+                                .vectors = {1},
+                                .parts = {1, 4, 8, 16},
+                                .turns = {0, 2 * target.sms},
+                                .hold = {16, 32}};
+  const int widest = std::max(widest_vector(graph, segment), widest_row_vector(graph, segment));
+  if (widest > 1) numbers.vectors.push_back(widest);
+  return numbers;
+}
+
+std::vector<Estimate> estimates(const ir::Graph& graph, const schedule::Piece& piece, const Target& target) {
+  std::vector<Estimate> result;
+  const schedule::Segment& segment = piece.phases[0];
+  each_legal_nest(graph, segment, target, numbers_of(graph, segment, target),
+                  [&](const schedule::Choices& choices) {
+                    result.push_back({schedule::segment_seconds(graph, segment, choices, target), choices});
+                  });
+  std::stable_sort(result.begin(), result.end(),
+                   [](const Estimate& a, const Estimate& b) { return a.seconds < b.seconds; });
+  return result;
+}
+
+std::string us(double seconds) { return fmt::format("{:>9.2f}", seconds * 1e6); }
+
+std::string of_piece(const CompiledGraph& compiled, const schedule::Piece& piece, int count) {
+  const ir::Graph& graph = compiled.stages.graph;
+  const schedule::Chosen& chosen = piece.chosen.value();
+  std::string text =
+      fmt::format("{}  {{{}}}, which is chosen\n", us(chosen.seconds), chosen.choices.to_string());
+  if (piece.phases.size() > 1)
+    return text + "a kernel of several phases has a nest for each, and none of its own";
+  const std::vector<Estimate> all = estimates(graph, piece, compiled.target);
+  std::set<std::string> structures;
+  for (const Estimate& each : all) structures.insert(structure_of(each.choices));
+  for (std::size_t i = 0; i < all.size() && std::cmp_less(i, count); ++i)
+    text += fmt::format("{}  {{{}}}\n", us(all[i].seconds), all[i].choices.to_string());
+  return text + fmt::format("{} legal nests of {} structures were tried", all.size(), structures.size());
+}
+
+}  // namespace
+
+int execute(const NestsOptions& options) {
+  Progress progress("planning");
+  const CompiledGraph compiled = compile_graph(options.graph);
+  const Compiled& stages = compiled.stages;
+  const schedule::EqualPieces equal =
+      schedule::equal_pieces(stages.graph, stages.partition.pieces, stages.partition.storage);
+  const std::size_t pieces = stages.partition.pieces.size();
+  if (std::cmp_greater_equal(options.piece, pieces))
+    throw Error({.code = ErrorCode::invalid_argument,
+                 .message = pieces == 1 ? fmt::format("--piece {}: the graph has 1 piece, 0", options.piece)
+                                        : fmt::format("--piece {}: the graph has {} pieces, 0 to {}",
+                                                      options.piece, pieces, pieces - 1),
+                 .hint = "fusec plan prints their numbers"});
+  std::string hints;
+  for (const ir::Symbol& symbol : stages.graph.symbols)
+    hints += fmt::format("{}{} = {}", hints.empty() ? "" : ", ", symbol.name,
+                         Dim::symbol(symbol.name, symbol.range).hint());
+  progress.print(fmt::format("graph {} for {}{}\n", compiled.source.name, compiled.target.name,
+                             hints.empty() ? "" : ", estimated at the hints " + hints));
+  bool any = false;
+  for (const std::uint32_t number : equal.first) {
+    const schedule::Piece& piece = stages.partition.pieces[number];
+    if (options.piece >= 0 && equal.form_of[static_cast<std::size_t>(options.piece)] != equal.form_of[number])
+      continue;
+    progress.now(fmt::format("the nests of piece {}", number));
+    progress.print(fmt::format(
+        "{}piece {}, ends at {} {}: kernel {:016x}\n       us  choices\n{}", any ? "\n" : "", number,
+        stages.graph.value_name(piece.root), to_string(stages.graph[piece.root].op),
+        content_key(stages.graph, equal.forms[number]), of_piece(compiled, piece, options.count)));
+    any = true;
+  }
+  if (!any) progress.print(options.piece < 0 ? "the graph has no kernel" : "the piece is no kernel");
+  return 0;
+}
+
+}  // namespace fuse::fusec
