@@ -28,7 +28,7 @@ TEST_CASE("scopes nest and end in reverse order", "[builder][scope]") {
     x = x + 1;
     REQUIRE(path_of_last(g) == "block");
     const ir::Scope& scope = g.ir().scopes[last_node(g).scope];
-    REQUIRE(g.ir().locations[scope.location] == SourceLocation("scope_test.cpp", line));
+    REQUIRE(g.ir().locations[scope.location] == SourceLocation("builder_scope_test.cpp", line));
   }
   x = x + 1;
   REQUIRE(path_of_last(g).empty());

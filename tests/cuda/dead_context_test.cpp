@@ -66,7 +66,7 @@ TEST_CASE("FUSE_SYNC names the step that ends a context", "[cuda]") {
     fakes.fail_at("cuStreamSynchronize", 1, illegal_address);  // behind the first step
     const ErrorInfo error = error_info([&] { session.run(); });
     INFO(error.message);
-    CHECK(contains(error.message, "step 0, kernel 'sync_exp_0' (exp) of dead_context.cpp:"));
+    CHECK(contains(error.message, "step 0, kernel 'sync_exp_0' (exp) of dead_context_test.cpp:"));
     CHECK(contains(error.message, "CUDA_ERROR_ILLEGAL_ADDRESS (700)"));
   }
 }

@@ -1,5 +1,5 @@
-// The rooms of src as src/rooms.txt lists them, and the files that are in them. SPDX-License-Identifier:
-// Apache-2.0
+// The rooms of src as src/rooms.txt lists them, and the files that are in them.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <cstddef>

@@ -78,6 +78,6 @@ TEST_CASE("one op that needs more arguments than a launch takes is a user's erro
     CHECK(error.code() == ErrorCode::unsupported);
     CHECK_THAT(error.what(), Catch::Contains("custom_call(f32[4], f32[4], f32[4], ...)") &&
                                  Catch::Contains("4104 bytes of arguments, a launch takes 4096") &&
-                                 Catch::Contains("arguments_test.cpp:"));
+                                 Catch::Contains("argument_limit_test.cpp:"));
   }
 }
