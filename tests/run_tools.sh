@@ -121,19 +121,19 @@ check_partition() {
   expect 0 '"class": "broadcast"' 'plan --json has groups' "$fusec" plan $papers/apollo_fig3.fuse --layers 1 --json
   expect 0 '^kernels: 4 ' 'plan --baseline=xla' "$fusec" plan $papers/astitch_fig7.fuse --baseline=xla
   expect 0 '^kernels: 3 ' 'plan --baseline=tvm' "$fusec" plan $papers/astitch_fig7.fuse --baseline=tvm
-  expect 0 '^kernels: 10 ' 'plan --baseline=none' "$fusec" plan $papers/astitch_fig7.fuse --baseline=none
+  expect 0 '^kernels: 10 ' 'plan --baseline=one-op' "$fusec" plan $papers/astitch_fig7.fuse --baseline=one-op
   expect 0 'canonical-form, rule 8, producer = y, consumer = x' 'explain --edge names the reason' \
     "$fusec" explain $papers/apollo_fig5_forms.fuse --partition=apollo --edge %1 %4
   expect 0 'scheme-unavailable' 'explain' "$fusec" explain examples/graphs/softmax.fuse --stitch mapping
   expect 0 'stages %1 reduce_max [|] %5 reduce_sum [|] %7 div ends' 'plan stitches' "$fusec" plan examples/graphs/softmax.fuse
-  expect 0 '^  schemes regional %6, global %8 %11, independent %13$' 'plan --schemes=paper: the schemes of Fig. 7' \
-    "$fusec" plan $papers/astitch_fig7.fuse --schemes=paper --profile v100
-  expect 0 '"scheme": "regional"' 'plan --schemes=paper --json' \
-    "$fusec" plan $papers/astitch_fig7.fuse --schemes=paper --profile v100 --json
+  expect 0 '^  schemes regional %6, global %8 %11, independent %13$' 'plan --schemes=astitch: the schemes of Fig. 7' \
+    "$fusec" plan $papers/astitch_fig7.fuse --schemes=astitch --profile v100
+  expect 0 '"scheme": "regional"' 'plan --schemes=astitch --json' \
+    "$fusec" plan $papers/astitch_fig7.fuse --schemes=astitch --profile v100 --json
   expect 0 'stages %6 reduce_sum [|][|] %8 pow [|][|] %11 reduce_sum [|][|] %13 mul ends' 'plan --stitch no-merge' \
     "$fusec" plan $papers/astitch_fig7.fuse --stitch no-merge
-  expect 2 'no piece computes' 'explain --edge of no value' "$fusec" explain examples/graphs/softmax.fuse --edge %77 1
-  expect 2 'there are 3 pieces' 'explain --edge of no piece' "$fusec" explain examples/graphs/softmax.fuse --edge 0 3 --stitch mapping
+  expect 2 'no segment computes' 'explain --edge of no value' "$fusec" explain examples/graphs/softmax.fuse --edge %77 1
+  expect 2 'there are 3 segments' 'explain --edge of no segment' "$fusec" explain examples/graphs/softmax.fuse --edge 0 3 --stitch mapping
   expect 2 'layers' 'plan --layers of nonsense' "$fusec" plan examples/graphs/softmax.fuse --layers 2
 }
 
@@ -160,7 +160,7 @@ check_pictures() {
   "$fusec" plan examples/graphs/bert_layer.fuse --dot "$scratch/first.dot" >"$scratch/out" 2>"$scratch/err"
   "$fusec" plan examples/graphs/bert_layer.fuse --dot "$scratch/second.dot" >"$scratch/out" 2>"$scratch/err"
   same 'the picture of bert_layer is the same twice' "$scratch/first.dot" "$scratch/second.dot"
-  expect 0 '^  k12_0_0_n[0-9]+ -> k12_0_1_n[0-9]+ .*dashed' 'a piece that shares its kernel holds values of its own' \
+  expect 0 '^  k12_0_0_n[0-9]+ -> k12_0_1_n[0-9]+ .*dashed' 'a segment that shares its kernel holds values of its own' \
     cat "$scratch/first.dot"
   "$fusec" plan examples/graphs/softmax.fuse --baseline=xla --dot "$scratch/xla.dot" >"$scratch/out" 2>"$scratch/err"
   expect 0 '^  k0_0_0_n1 -> k1_0_0_n2 .*penwidth=3' 'the picture of --baseline=xla has values in memory' \
@@ -187,7 +187,7 @@ check_pictures() {
   local -a options
   for graph in examples/graphs/softmax examples/graphs/layer_norm_backward tests/papers/astitch_fig7; do
     options=()
-    [[ $graph == *fig7 ]] && options=(--schemes=paper --profile v100)
+    [[ $graph == *fig7 ]] && options=(--schemes=astitch --profile v100)
     local path=$graph.fuse
     graph=${graph##*/}
     "$fusec" plan "$path" "${options[@]}" --dot "$scratch/$graph.dot" >"$scratch/out" 2>"$scratch/err"
@@ -430,7 +430,7 @@ check_decisions() {
     "$fusec" plan "examples/graphs/$graph.fuse" --kernels >"$scratch/plan" 2>&1
     expect 0 '^wrote ' "decisions of $graph" "$fusec" plan "examples/graphs/$graph.fuse" --decisions "$text"
     "$fusec" plan "examples/graphs/$graph.fuse" --kernels --use-decisions "$text" >"$scratch/told" 2>&1
-    sed '/^decisions: [0-9]* of [0-9]* pieces run as recorded$/,+1d' "$scratch/told" >"$scratch/again"
+    sed '/^decisions: [0-9]* of [0-9]* segments run as recorded$/,+1d' "$scratch/told" >"$scratch/again"
     cmp -s "$scratch/plan" "$scratch/again" && ! cmp -s "$scratch/told" "$scratch/again"
     report $? "and taken back they give the same plan and kernels"
     expect 2 '^error: decisions: the file is for another GPU' 'and are refused for another GPU' \
@@ -441,10 +441,10 @@ check_decisions() {
   nest=$("$fusec" nests $softmax --count 1 | sed -n '6s/^ *[0-9.]*  //p')
   "$fusec" plan $softmax --decisions - | sed "s/^\(kernel [0-9a-f]*\) .*/\1 $nest/" >"$text.nest"
   expect 0 "choices $nest" 'a nest that fusec nests printed runs' "$fusec" plan $softmax --use-decisions "$text.nest"
-  expect 0 '^[1-9][0-9]* legal nests of [1-9][0-9]* structures were tried$' 'nests of a piece' \
-    "$fusec" nests examples/graphs/transformer_block.fuse --piece 2 --count 0 --profile tiny3
-  expect 2 "^error: --piece 1: the graph has 1 piece, 0" 'nests of a piece that is not there' "$fusec" nests $softmax --piece 1
-  sed -E 's/hold = [0-9]+/hold = 333/' "$text" >"$text.bad"
+  expect 0 '^[1-9][0-9]* legal nests of [1-9][0-9]* structures were tried$' 'nests of a segment' \
+    "$fusec" nests examples/graphs/transformer_block.fuse --segment 2 --count 0 --profile tiny3
+  expect 2 "^error: --segment 1: the graph has 1 segment, 0" 'nests of a segment that is not there' "$fusec" nests $softmax --segment 1
+  sed -E 's/hold = [0-9]+/register_cache = 333/' "$text" >"$text.bad"
   expect 2 "^error: decisions: line [0-9]+: hold is '333'" 'a bad value names its line' \
     "$fusec" plan "examples/graphs/$graph.fuse" --use-decisions "$text.bad"
   expect 2 "^error: .*nothing.decisions" 'a file of decisions that is not there' \

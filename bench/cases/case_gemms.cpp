@@ -41,14 +41,14 @@ runtime::GemmDesc describe(const schedule::Plan& plan, const GemmStep& step) {
   d.epilogue = step.epilogue;
   d.scale = step.scale;
   d.algorithm = step.algorithm.rank;
-  if (step.places) {
-    d.row_c = step.places->row.constant();
-    d.batch = step.places->inner.constant();
-    d.calls = step.places->outer.constant();
+  if (step.layout) {
+    d.row_c = step.layout->row.constant();
+    d.batch = step.layout->inner.constant();
+    d.calls = step.layout->outer.constant();
     d.call_a = d.stride_a * d.batch;
     d.call_b = d.stride_b * d.batch;
-    d.stride_c = step.places->inner_stride.constant();
-    d.call_c = step.places->outer_stride.constant();
+    d.stride_c = step.layout->inner_stride.constant();
+    d.call_c = step.layout->outer_stride.constant();
   }
   return d;
 }

@@ -51,7 +51,7 @@ FUSE_KERNEL(128) more_barriers(global<int> counter) {
     source.kernels.push_back(info);
   }
   for (const char* name : {"one_barrier", "more_barriers"}) {
-    codegen::KernelInfo info{.name = name, .block_threads = 128, .communicates = true, .spins = true};
+    codegen::KernelInfo info{.name = name, .block_threads = 128, .communicates = true, .cooperative = true};
     info.params = {{Kind::buffer, "counter", DType::i32, true}};
     source.kernels.push_back(info);
   }

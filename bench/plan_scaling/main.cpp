@@ -80,7 +80,7 @@ void measure(const Family& family, std::size_t ops, const Options& options) {
   const double all = cpu_seconds() - cpu_start, wall = seconds_since(start);
   fmt::print("{:<10} {:>8} {:>9.1f} {:>7.0f} {:>7.0f} {:>7.0f} {:>9.1f} {:>9.1f} {:>7.0f} {:>8} {:>8}\n",
              family.name, nodes, planning * 1e3, planning * 1e9 / static_cast<double>(nodes), peak,
-             peak - before, all * 1e3, wall * 1e3, status_mb("VmHWM:"), compiled.partition.pieces.size(),
+             peak - before, all * 1e3, wall * 1e3, status_mb("VmHWM:"), compiled.partition.segments.size(),
              compiled.source.kernels.size());
   if (!options.stages) return;
   for (const auto& [stage, seconds] : stages) fmt::print("    {:<28} {:>9.1f} ms\n", stage, seconds * 1e3);
@@ -146,7 +146,7 @@ int run(const Options& options) {
       "time\n"
       "{:<10} {:>8} {:>9} {:>7} {:>7} {:>7} {:>9} {:>9} {:>7} {:>8} {:>8}\n",
       options.threads, options.threads == 1 ? "" : "s", "family", "ops", "ms", "ns/op", "peak MB", "new MB",
-      "whole ms", "wall ms", "MB", "pieces", "kernels");
+      "whole ms", "wall ms", "MB", "segments", "kernels");
   bool good = true;
   for (const Family& family : families()) {
     if (!options.family.empty() && options.family != family.name) continue;

@@ -111,7 +111,7 @@ codegen::Source probe_source(const Target& target) {
     info.communicates = true;
   }
   codegen::KernelInfo& grid = source.kernels.back();
-  grid.spins = true;
+  grid.cooperative = true;
   grid.params.insert(grid.params.begin() + 1,
                      {codegen::KernelParam::Kind::buffer, "counter", DType::i32, true});
   if (target.arch >= 80) {

@@ -44,7 +44,7 @@ std::string kernels_of(const Graph& graph, const CompileOptions& options) {
 std::string schemes_of(const Compiled& compiled) {
   std::size_t local = 0, regional = 0, cluster = 0, global = 0, alone = 0;
   for (const schedule::Schedule& schedule : compiled.schedules) {
-    if (schedule.phases.size() == 1 && schedule.phases[0].segment.stages.size() == 1) {
+    if (schedule.phases.size() == 1 && schedule.phases[0].computes.stages.size() == 1) {
       ++alone;
       continue;
     }

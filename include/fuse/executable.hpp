@@ -36,8 +36,8 @@ enum class Stitch : std::uint8_t {
 
 /// Whose rules say how a kernel's values reach its threads, and how its loops lie on them.
 enum class Schemes : std::uint8_t {
-  fuse,   ///< by the cost model
-  paper,  ///< AStitch's as printed (3.3, 4.3), for comparison: one kernel wherever that is possible
+  fuse,     ///< by the cost model
+  astitch,  ///< AStitch's as printed (3.3, 4.3), for comparison: one kernel wherever that is possible
 };
 
 struct CompileOptions {

@@ -9,19 +9,19 @@ namespace fuse::analysis {
 
 using NodeId = ir::NodeId;
 
-ClusterGraph::ClusterGraph(const ir::Graph& graph) {
+MergeGraph::MergeGraph(const ir::Graph& graph) {
   build(graph.nodes.size());
   for (NodeId node = 0; node < cluster_.size(); ++node) next_[backward][node] = graph[node].operands;
   number_forests();
 }
 
-ClusterGraph::ClusterGraph(const std::vector<std::vector<NodeId>>& operands) {
+MergeGraph::MergeGraph(const std::vector<std::vector<NodeId>>& operands) {
   build(operands.size());
   next_[backward] = operands;
   number_forests();
 }
 
-void ClusterGraph::build(std::size_t size) {
+void MergeGraph::build(std::size_t size) {
   count_ = size;
   cluster_.resize(size);
   members_.resize(size);
@@ -34,11 +34,11 @@ void ClusterGraph::build(std::size_t size) {
     next_[direction].resize(size);
     mark_[direction].resize(size);
   }
-  order_ = LabelOrder(size);
+  order_ = MaintainedOrder(size);
 }
 
 /// Completes the edges, and numbers each forest in preorder: depth first, roots and edges in order.
-void ClusterGraph::number_forests() {
+void MergeGraph::number_forests() {
   for (NodeId node = 0; node < cluster_.size(); ++node) {
     std::vector<NodeId>& operands = next_[backward][node];
     std::sort(operands.begin(), operands.end());
@@ -73,7 +73,7 @@ void ClusterGraph::number_forests() {
   }
 }
 
-bool ClusterGraph::tree_path(NodeId from, NodeId to) const {
+bool MergeGraph::tree_path(NodeId from, NodeId to) const {
   const auto holds = [](std::pair<NodeId, NodeId> interval, NodeId number) {
     return interval.first <= number && number < interval.second;
   };
@@ -81,13 +81,13 @@ bool ClusterGraph::tree_path(NodeId from, NodeId to) const {
          holds(interval_[backward][to], interval_[backward][from].first);
 }
 
-std::vector<NodeId> ClusterGraph::members(NodeId cluster) const {
+std::vector<NodeId> MergeGraph::members(NodeId cluster) const {
   std::vector<NodeId> result = members_[cluster_[cluster]];
   std::sort(result.begin(), result.end());
   return result;
 }
 
-std::vector<NodeId> ClusterGraph::neighbours(Direction direction, NodeId cluster) const {
+std::vector<NodeId> MergeGraph::neighbours(Direction direction, NodeId cluster) const {
   const NodeId name = cluster_[cluster];
   std::vector<NodeId> result;
   for (const NodeId node : next_[direction][name]) {
@@ -98,7 +98,7 @@ std::vector<NodeId> ClusterGraph::neighbours(Direction direction, NodeId cluster
   return result;
 }
 
-std::vector<NodeId> ClusterGraph::topological() const {
+std::vector<NodeId> MergeGraph::topological() const {
   std::vector<NodeId> first(cluster_.size(), ~NodeId{0});
   std::vector<std::size_t> waits_for(cluster_.size());
   for (NodeId node = 0; node < cluster_.size(); ++node)
@@ -129,14 +129,14 @@ std::vector<NodeId> ClusterGraph::topological() const {
   return result;
 }
 
-void ClusterGraph::start_scan(Side& side, NodeId cluster) {
+void MergeGraph::start_scan(Side& side, NodeId cluster) {
   side.current = cluster;
   side.cursor = 0;
   side.scan = ++scan_;
 }
 
 /// A few nodes whose clusters lie just before the goal.
-void ClusterGraph::take_samples(Side& side) {
+void MergeGraph::take_samples(Side& side) {
   const auto& list = next_[side.direction == forward ? backward : forward][side.goal];
   for (std::size_t i = 0; i < list.size() && i < 8 && side.sample_count < side.samples.size(); ++i) {
     const NodeId cluster = cluster_[list[i]];
@@ -146,7 +146,7 @@ void ClusterGraph::take_samples(Side& side) {
 
 /// A path of the original graph leads from the node to the goal. None passes through start or goal, for then
 /// there would be a cycle already.
-bool ClusterGraph::proven(const Side& side, NodeId node) const {
+bool MergeGraph::proven(const Side& side, NodeId node) const {
   for (std::size_t i = 0; i < side.sample_count; ++i) {
     const NodeId sample = side.samples[i];
     if (side.direction == forward ? tree_path(node, sample) : tree_path(sample, node)) return true;
@@ -154,7 +154,7 @@ bool ClusterGraph::proven(const Side& side, NodeId node) const {
   return false;
 }
 
-ClusterGraph::Step ClusterGraph::step(Side& side, const Side& other) {
+MergeGraph::Step MergeGraph::step(Side& side, const Side& other) {
   std::vector<NodeId>* list = &next_[side.direction][side.current];
   while (side.cursor == list->size()) {
     if (side.stack.empty()) return Step::exhausted;
@@ -183,7 +183,7 @@ ClusterGraph::Step ClusterGraph::step(Side& side, const Side& other) {
   return Step::more;
 }
 
-bool ClusterGraph::search(NodeId first, NodeId second, bool count_direct) {
+bool MergeGraph::search(NodeId first, NodeId second, bool count_direct) {
   if (++epoch_ == 0) {  // marks of four thousand million searches ago
     for (auto& marks : mark_) std::fill(marks.begin(), marks.end(), 0);
     epoch_ = 1;
@@ -208,7 +208,7 @@ bool ClusterGraph::search(NodeId first, NodeId second, bool count_direct) {
   }
 }
 
-bool ClusterGraph::would_cycle(NodeId a, NodeId b) {
+bool MergeGraph::would_cycle(NodeId a, NodeId b) {
   NodeId first = cluster_[a], second = cluster_[b];
   if (first == second) return false;
   if (order_.before(second, first)) std::swap(first, second);
@@ -216,7 +216,7 @@ bool ClusterGraph::would_cycle(NodeId a, NodeId b) {
   return search(first, second, false);
 }
 
-bool ClusterGraph::reaches(NodeId a, NodeId b) {
+bool MergeGraph::reaches(NodeId a, NodeId b) {
   const NodeId from = cluster_[a], to = cluster_[b];
   if (from == to || order_.before(to, from)) return false;
   const bool met = search(from, to, true);
@@ -225,7 +225,7 @@ bool ClusterGraph::reaches(NodeId a, NodeId b) {
   return met;
 }
 
-NodeId ClusterGraph::merge(NodeId a, NodeId b) {
+NodeId MergeGraph::merge(NodeId a, NodeId b) {
   if (same(a, b)) return cluster_[a];
   if (would_cycle(a, b)) {
     throw Error({.kind = ErrorKind::internal,

@@ -1,4 +1,4 @@
-// ClusterGraph: nodes of a graph in clusters that grow by merging, and whether a merge would make a cycle.
+// MergeGraph: nodes of a graph in clusters that grow by merging, and whether a merge would make a cycle.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -20,14 +20,14 @@ namespace fuse::analysis {
 /// its clusters then move to the other's far side when the two are merged. What the graph's own edges prove
 /// by the intervals of two spanning forests is not searched for. Edges are lists of node numbers that are
 /// cleaned as they are read.
-class ClusterGraph {
+class MergeGraph {
  public:
   using NodeId = ir::NodeId;
 
   /// A cluster for each node.
-  explicit ClusterGraph(const ir::Graph&);
+  explicit MergeGraph(const ir::Graph&);
   /// operands[n]: nodes below n.
-  explicit ClusterGraph(const std::vector<std::vector<NodeId>>& operands);
+  explicit MergeGraph(const std::vector<std::vector<NodeId>>& operands);
 
   /// The node that names the cluster of a node, until that cluster is merged.
   NodeId find(NodeId node) const { return cluster_[node]; }
@@ -93,7 +93,7 @@ class ClusterGraph {
   std::vector<NodeId> cluster_;                           ///< of each node
   std::vector<std::vector<NodeId>> members_;              ///< of each name
   std::array<std::vector<std::vector<NodeId>>, 2> next_;  ///< of each name: nodes in consumers, in producers
-  LabelOrder order_;
+  MaintainedOrder order_;
 
   /// Preorder intervals of a spanning forest along consumers and of one along operands.
   std::array<std::vector<std::pair<NodeId, NodeId>>, 2> interval_;

@@ -9,7 +9,7 @@ constexpr int label_bits = 62;
 constexpr double fill = 2 / 1.4;
 }  // namespace
 
-LabelOrder::LabelOrder(std::size_t size) : label_(size + 1), next_(size + 1), previous_(size + 1) {
+MaintainedOrder::MaintainedOrder(std::size_t size) : label_(size + 1), next_(size + 1), previous_(size + 1) {
   const std::uint64_t gap = (std::uint64_t{1} << label_bits) / (size + 1);
   const auto count = static_cast<Element>(size + 1);
   for (Element i = 0; i < count; ++i) {
@@ -19,22 +19,22 @@ LabelOrder::LabelOrder(std::size_t size) : label_(size + 1), next_(size + 1), pr
   }
 }
 
-void LabelOrder::remove(Element element) {
+void MaintainedOrder::remove(Element element) {
   next_[previous_[element]] = next_[element];
   previous_[next_[element]] = previous_[element];
 }
 
-void LabelOrder::move_after(Element element, Element place) {
+void MaintainedOrder::move_after(Element element, Element place) {
   remove(element);
   insert_after(element, place);
 }
 
-void LabelOrder::move_before(Element element, Element place) {
+void MaintainedOrder::move_before(Element element, Element place) {
   remove(element);
   insert_after(element, previous_[place]);
 }
 
-void LabelOrder::replace(Element place, Element element) {
+void MaintainedOrder::replace(Element place, Element element) {
   remove(element);
   label_[element] = label_[place];
   next_[element] = next_[place];
@@ -43,7 +43,7 @@ void LabelOrder::replace(Element place, Element element) {
   previous_[next_[element]] = element;
 }
 
-void LabelOrder::insert_after(Element element, Element place) {
+void MaintainedOrder::insert_after(Element element, Element place) {
   const auto end = [&] {
     const Element next = next_[place];
     return next + 1 == label_.size() ? std::uint64_t{1} << label_bits : label_[next];
@@ -56,7 +56,7 @@ void LabelOrder::insert_after(Element element, Element place) {
   next_[place] = element;
 }
 
-void LabelOrder::spread(Element around) {
+void MaintainedOrder::spread(Element around) {
   const auto head = static_cast<Element>(label_.size() - 1);
   Element first = around;
   std::uint64_t count = 1;

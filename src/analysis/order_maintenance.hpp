@@ -1,4 +1,4 @@
-// LabelOrder: a list in which "does a stand before b" is a comparison of numbers, and elements move.
+// MaintainedOrder: a list in which "does a stand before b" is a comparison of numbers, and elements move.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -10,11 +10,11 @@ namespace fuse::analysis {
 /// Elements are numbers below `size`, at first in their own order. An element has a label; where two
 /// neighbours leave no label between them the labels around are spread anew (Bender and others, 2002:
 /// logarithmic, amortised).
-class LabelOrder {
+class MaintainedOrder {
  public:
   using Element = std::uint32_t;
 
-  explicit LabelOrder(std::size_t size = 0);
+  explicit MaintainedOrder(std::size_t size = 0);
 
   bool before(Element a, Element b) const { return label_[a] < label_[b]; }
   void move_before(Element element, Element place);

@@ -1,4 +1,4 @@
-// What stands in braces in a file of decisions: "nest = r:grid c:lane32, hold = 32, packed".
+// What stands in braces in a file of decisions: "nest = r:grid c:lane32, register_cache = 32, packed".
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

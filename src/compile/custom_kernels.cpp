@@ -28,7 +28,7 @@ namespace {
 void check_custom_kernels(const Compiled& compiled,
                           const std::function<void(const codegen::Source&)>& build) {
   for (const codegen::CustomText& text :
-       codegen::custom_texts(compiled.graph, compiled.partition.pieces, compiled.kernels)) {
+       codegen::custom_texts(compiled.graph, compiled.partition.segments, compiled.kernels)) {
     const codegen::Source alone = codegen::print_cuda(text.name, {}, {text});
     try {
       build(alone);

@@ -22,9 +22,9 @@ class Explainer {
  public:
   explicit Explainer(const Compiled& compiled)
       : compiled_(compiled), plan_(compiled.plan), uses_(kernel_uses(compiled)) {
-    for (const schedule::Piece& piece : compiled.partition.pieces) ends_[piece.root] = piece.end;
+    for (const schedule::Segment& segment : compiled.partition.segments) ends_[segment.root] = segment.end;
     for (const schedule::Schedule& schedule : compiled.schedules) {
-      choices_[schedule.piece.root] = schedule.choices.to_string();
+      choices_[schedule.segment.root] = schedule.choices.to_string();
     }
   }
 
@@ -69,7 +69,7 @@ class Explainer {
       const codegen::KernelInfo& kernel = explainer.compiled_.source.kernels[s.kernel];
       const std::size_t uses = explainer.uses_[s.kernel];
       return fmt::format("kernel {} grid {} x {} threads{}{}", step.name, s.grid.to_string(),
-                         kernel.block_threads, step.spins ? " spins" : "",
+                         kernel.block_threads, step.cooperative ? " cooperative" : "",
                          uses == 1 ? "" : fmt::format("; {} shared by {} steps", kernel.name, uses));
     }
     std::string operator()(const schedule::GemmStep& s) const {
@@ -84,7 +84,7 @@ class Explainer {
     }
   };
 
-  /// How the step's piece was scheduled, and why it ends where it does.
+  /// How the step's segment was scheduled, and why it ends where it does.
   std::string reason(const Step& step) const {
     std::string text;
     for (const ir::NodeId node : step.nodes) {

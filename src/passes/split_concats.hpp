@@ -5,8 +5,8 @@
 // After:   %9 = concat %a, .. (32) : f32[32]  %10 = concat .. (8) : f32[8]  %11 = concat %9, %10 {axis = 0} :
 // f32[40]
 //
-// After duplicates are gone, before the partition, which stores the inner ones where a piece grows too wide.
-// SPDX-License-Identifier: Apache-2.0
+// After duplicates are gone, before the partition, which stores the inner ones where a segment grows too
+// wide. SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include "ir/graph/ir_graph.hpp"

@@ -20,26 +20,26 @@ std::vector<ValueId> used_by(const KernelStep& part, const std::vector<ValueId>&
 
 }  // namespace
 
-bool has_parts(const Step& step) {
+bool has_fallback(const Step& step) {
   const auto* kernel = std::get_if<KernelStep>(&step.work);
-  return step.spins && kernel && !kernel->parts.empty();
+  return step.cooperative && kernel && !kernel->fallback.empty();
 }
 
-Plan split_spinning(const Plan& plan, const std::function<bool(const Step&)>& cut) {
+Plan with_fallbacks(const Plan& plan, const std::function<bool(const Step&)>& cut) {
   Plan result = plan;
   result.steps.clear();
   const std::vector<ValueId> memory = roots(plan);
   std::vector<bool> left(plan.values.size());  // by whole kernels that went
   for (const Step& step : plan.steps) {
-    if (!has_parts(step) || !cut(step)) {
+    if (!has_fallback(step) || !cut(step)) {
       result.steps.push_back(step);
       continue;
     }
     const auto& whole = std::get<KernelStep>(step.work);
     for (const ValueId id : whole.buffers) left[memory[id]] = true;
     std::vector<ValueId> before;
-    for (std::size_t i = 0; i < whole.parts.size(); ++i) {
-      const KernelStep& part = whole.parts[i];
+    for (std::size_t i = 0; i < whole.fallback.size(); ++i) {
+      const KernelStep& part = whole.fallback[i];
       Step made{.work = part,
                 .reads = used_by(part, step.reads),
                 .writes = used_by(part, step.writes),

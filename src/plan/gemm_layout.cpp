@@ -5,7 +5,7 @@
 
 namespace fuse::schedule {
 
-std::string to_string(const GemmPlaces& places) {
+std::string to_string(const GemmLayout& places) {
   std::string text = fmt::format("rows {} apart", places.row.to_string());
   if (!places.inner.is(1)) {
     text += fmt::format(", {} matrices {} apart", places.inner.to_string(), places.inner_stride.to_string());

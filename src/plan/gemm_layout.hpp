@@ -9,14 +9,14 @@ namespace fuse::schedule {
 
 /// Of the result, in elements. Element (i, j) of matrix q of call p is at p * outer_stride + q * inner_stride
 /// + i * row + j.
-struct GemmPlaces {
+struct GemmLayout {
   Dim row{};
   Dim inner = 1, inner_stride = 0;  ///< matrices of a call
   Dim outer = 1, outer_stride = 0;  ///< calls
-  bool operator==(const GemmPlaces&) const = default;
+  bool operator==(const GemmLayout&) const = default;
 };
 
 /// "rows 768 apart, 12 matrices 64 apart, 2 calls 98304 apart"
-std::string to_string(const GemmPlaces&);
+std::string to_string(const GemmLayout&);
 
 }  // namespace fuse::schedule

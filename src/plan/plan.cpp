@@ -36,12 +36,12 @@ struct PrintWork {
   std::string operator()(const KernelStep& s) const {
     std::string extents;
     for (const Dim& extent : s.extents) extents += (extents.empty() ? "" : ", ") + extent.to_string();
-    std::string parts;
-    for (const KernelStep& part : s.parts)
-      parts += fmt::format("{}#{}", parts.empty() ? "" : ", ", part.kernel);
-    if (!parts.empty()) parts = fmt::format(" parts [{}]", parts);
+    std::string fallback;
+    for (const KernelStep& launch : s.fallback)
+      fallback += fmt::format("{}#{}", fallback.empty() ? "" : ", ", launch.kernel);
+    if (!fallback.empty()) fallback = fmt::format(" fallback [{}]", fallback);
     return fmt::format("kernel #{} grid {} buffers {} extents [{}]{}", s.kernel, s.grid.to_string(),
-                       ids("v", s.buffers), extents, parts);
+                       ids("v", s.buffers), extents, fallback);
   }
   std::string operator()(const GemmStep& s) const {
     std::string epilogue;
@@ -53,7 +53,7 @@ struct PrintWork {
                        s.transpose_a ? "^T" : "", s.b, s.transpose_b ? "^T" : "", epilogue,
                        s.batch.to_string(), s.m.to_string(), s.n.to_string(), s.k.to_string(),
                        fuse::to_string(s.operand), fuse::to_string(s.result), algorithm) +
-           (s.places ? ": " + schedule::to_string(*s.places) : "");
+           (s.layout ? ": " + schedule::to_string(*s.layout) : "");
   }
   std::string operator()(const CopyStep& s) const { return fmt::format("copy v{} = v{}", s.to, s.from); }
   std::string operator()(const MemsetStep& s) const { return fmt::format("memset v{} = {}", s.to, s.byte); }
@@ -241,7 +241,7 @@ class Verifier {
       }
     }
     if (const auto* gemm = std::get_if<GemmStep>(&step.work);
-        gemm && gemm->places && gemm->epilogue != EpilogueKind::none) {
+        gemm && gemm->layout && gemm->epilogue != EpilogueKind::none) {
       fail(where + "scatters the result of an epilogue");
     }
     if (step.continues && (index == 0 || in_setup_ || plan_.steps[index - 1].nodes != step.nodes)) {
@@ -284,10 +284,10 @@ class Verifier {
 
   /// They do what the whole does: with its values and no others.
   void check_parts(const Step& step, const KernelStep& whole, const std::string& where) const {
-    if (!whole.parts.empty() && !step.spins) fail(where + "has parts and does not spin");
+    if (!whole.fallback.empty() && !step.cooperative) fail(where + "has parts and does not spin");
     std::set<ValueId> used;
-    for (const KernelStep& part : whole.parts) {
-      if (!part.parts.empty()) fail(where + "has a part that has parts");
+    for (const KernelStep& part : whole.fallback) {
+      if (!part.fallback.empty()) fail(where + "has a part that has parts");
       used.insert(part.buffers.begin(), part.buffers.end());
     }
     for (const ValueId id : used) {
@@ -324,7 +324,7 @@ std::string print(const Plan& plan) {
       const Step& step = steps[i];
       text += fmt::format("  {}step {} {}: {}{} reads {} writes {} nodes {}\n", setup ? "setup " : "", i,
                           step.name, std::visit(PrintWork{}, step.work),
-                          step.spins       ? " spins"
+                          step.cooperative ? " cooperative"
                           : step.continues ? " continues"
                                            : "",
                           ids("v", step.reads), ids("v", step.writes), ids("%", step.nodes));

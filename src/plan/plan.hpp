@@ -51,7 +51,7 @@ struct KernelStep {
   /// so that it is stated as read alone.
   std::optional<ValueId> counter{};
   /// Of a kernel that spins: what does the same without a grid barrier, one behind the other.
-  std::vector<KernelStep> parts{};
+  std::vector<KernelStep> fallback{};
 };
 /// c = a b through the GEMM library, then the epilogue; see runtime::GemmDesc.
 struct GemmStep {
@@ -62,7 +62,7 @@ struct GemmStep {
   EpilogueKind epilogue = EpilogueKind::none;
   std::optional<ValueId> extra{};      ///< what the epilogue adds
   double scale = 1;                    ///< what it multiplies by
-  std::optional<GemmPlaces> places{};  ///< of the matrices in c; none: one behind the other, as in a and b
+  std::optional<GemmLayout> layout{};  ///< of the matrices in c; none: one behind the other, as in a and b
   GemmAlgorithm algorithm{};
 };
 struct CopyStep {
@@ -76,8 +76,8 @@ struct MemsetStep {
 struct Step {
   std::variant<KernelStep, GemmStep, CopyStep, MemsetStep> work{};
   std::vector<ValueId> reads{}, writes{};
-  bool spins = false;      ///< waits for other blocks while it runs
-  bool continues = false;  ///< a part that is not the first: writes on where the step before it ended
+  bool cooperative = false;  ///< waits for other blocks while it runs
+  bool continues = false;    ///< a part that is not the first: writes on where the step before it ended
   std::vector<ir::NodeId> nodes{};  ///< what it computes
   std::uint32_t origin = 0;         ///< of a Program: its number in Program::origins
   std::string name{};               ///< "ln_layer_norm_0", "gemm.3"

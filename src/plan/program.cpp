@@ -94,7 +94,7 @@ void check_limits(const codegen::KernelInfo& kernel) {
   };
   check("threads a block", kernel.block_threads, 1, most_threads);
   check("blocks a cluster", kernel.cluster, 1, most_cluster);
-  check("blocks a multiprocessor", kernel.blocks_an_sm, 0, most_blocks);
+  check("blocks a multiprocessor", kernel.blocks_per_sm, 0, most_blocks);
   check("bytes of shared memory", kernel.shared_bytes, 0, most_shared);
 }
 
@@ -132,7 +132,7 @@ void check_step(const Program& program, const schedule::Step& step) {
   const auto* work = std::get_if<schedule::KernelStep>(&step.work);
   if (!work) return;
   check_kernel(program, step, *work);
-  for (const schedule::KernelStep& part : work->parts) {
+  for (const schedule::KernelStep& part : work->fallback) {
     if (part.kernel < program.kernels.size()) continue;
     bad_plan(fmt::format("step '{}': there is no kernel {} for a part", step.name, part.kernel));
   }

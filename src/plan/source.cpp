@@ -8,15 +8,15 @@
 
 namespace fuse::codegen {
 
-std::vector<Segment> segments(const Source& source, std::size_t most) {
+std::vector<SourceChunk> chunks(const Source& source, std::size_t most) {
   const std::size_t parts = std::clamp<std::size_t>(most, 1, std::max<std::size_t>(source.starts.size(), 1));
-  std::vector<Segment> result = {{.first = 0,
-                                  .last = source.kernels.size(),
-                                  .begin = 0,
-                                  .end = source.body.size(),
-                                  .line = source.body_line()}};
+  std::vector<SourceChunk> result = {{.first = 0,
+                                      .last = source.kernels.size(),
+                                      .begin = 0,
+                                      .end = source.body.size(),
+                                      .line = source.body_line()}};
   for (std::size_t part = 1; part < parts; ++part) {
-    const Segment before = result.back();
+    const SourceChunk before = result.back();
     const std::size_t wanted = std::max(source.body.size() / parts * part, before.begin + 1);
     const auto at = std::lower_bound(source.starts.begin(), source.starts.end(), wanted);
     if (at == source.starts.end()) break;
@@ -39,7 +39,7 @@ std::string launch_bounds(int block_threads, int blocks) {
 }
 
 void aim_at(std::string& text, KernelInfo& kernel, int blocks) {
-  const std::string bounds = launch_bounds(kernel.block_threads, kernel.aimed_blocks);
+  const std::string bounds = launch_bounds(kernel.block_threads, kernel.min_blocks_per_sm);
   const std::string name = ' ' + kernel.name + '(';
   std::size_t at = text.find('\n' + bounds + ' ');
   while (at != std::string::npos &&
@@ -51,7 +51,7 @@ void aim_at(std::string& text, KernelInfo& kernel, int blocks) {
                  .message = fmt::format("the text has no {}{}", bounds, name)});
   }
   text.replace(at + 1, bounds.size(), launch_bounds(kernel.block_threads, blocks));
-  kernel.aimed_blocks = blocks;
+  kernel.min_blocks_per_sm = blocks;
 }
 
 Source::Source() = default;

@@ -34,9 +34,9 @@ struct KernelInfo {
   std::vector<KernelParam> params{};
   int block_threads = 0;
   bool communicates = false;  ///< has a barrier or a warp exchange: its threads cannot run one after another
-  bool spins = false;         ///< has a grid barrier: its blocks must all have a place on the device at once
-  int blocks_an_sm = 1;       ///< of a multiprocessor, for which registers have to suffice
-  int aimed_blocks = 1;       ///< as many or more: for which the text says that they are to
+  bool cooperative = false;   ///< has a grid barrier: its blocks must all have a place on the device at once
+  int blocks_per_sm = 1;      ///< of a multiprocessor, for which registers have to suffice
+  int min_blocks_per_sm = 1;  ///< as many or more: for which the text says that they are to
   int cluster = 1;            ///< blocks of a cluster, which run at once; 1: no clusters
   std::int64_t shared_bytes = 0;  ///< static shared memory
   std::vector<OpLine> lines{};    ///< ascending by line
@@ -75,14 +75,14 @@ struct Source {
 };
 
 /// Kernels [first, last) of a source and their text, body[begin, end), which starts at `line` of text().
-struct Segment {
+struct SourceChunk {
   std::size_t first = 0, last = 0;
   std::size_t begin = 0, end = 0;
   int line = 1;
 };
-/// The source in at most `most` segments of about the same length, each of a kernel or more; one where it has
+/// The source in at most `most` chunks of about the same length, each of a kernel or more; one where it has
 /// no starts.
-std::vector<Segment> segments(const Source&, std::size_t most);
+std::vector<SourceChunk> chunks(const Source&, std::size_t most);
 
 /// What stands before the name of a kernel: its block's threads, and the blocks that a multiprocessor is to
 /// have registers for: without a number ptxas aims at more, and spills.

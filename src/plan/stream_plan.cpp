@@ -95,18 +95,19 @@ std::vector<TaskId> critical_order(std::span<const Task> tasks) {
   return order;
 }
 
-/// What each task stands behind: what it depends on, and of spinning tasks the one before it in the order,
+/// What each task stands behind: what it depends on, and of cooperative tasks the one before it in the order,
 /// once they might not all be resident together.
 std::vector<std::vector<TaskId>> orders_of(std::span<const Task> tasks, std::span<const TaskId> order,
                                            const StreamChoices& choices, const Target& target) {
   std::vector<std::vector<TaskId>> before(tasks.size());
   for (TaskId t = 0; t < tasks.size(); ++t) before[t] = tasks[t].after;
-  std::vector<Residency> spinning;
+  std::vector<Residency> cooperative;
   TaskId last = no_task;
-  for (const TaskId t : order) spinning.insert(spinning.end(), tasks[t].spins ? 1 : 0, tasks[t].residency);
-  const bool together = !choices.order_spinning || fit_together(spinning, target);
+  for (const TaskId t : order)
+    cooperative.insert(cooperative.end(), tasks[t].cooperative ? 1 : 0, tasks[t].residency);
+  const bool together = !choices.order_cooperative || fit_together(cooperative, target);
   for (const TaskId t : order) {
-    if (!tasks[t].spins) continue;
+    if (!tasks[t].cooperative) continue;
     if (!together && last != no_task) before[t].push_back(last);
     last = t;
   }
@@ -214,7 +215,8 @@ void add_waits(StreamPlan& plan, std::vector<std::vector<TaskId>>& before) {
     const auto sees = [&](TaskId other) {
       return other != no_task && other != end && clocks.before(end, plan.stream[end], other);
     };
-    if (!sees(last) && std::none_of(plan.joins.begin(), plan.joins.end(), sees)) plan.joins.push_back(end);
+    if (!sees(last) && std::none_of(plan.final_waits.begin(), plan.final_waits.end(), sees))
+      plan.final_waits.push_back(end);
   }
 }
 
@@ -263,7 +265,7 @@ std::string StreamChoices::to_string() const {
   std::string text = fmt::format("max_streams = {}", max_streams);
   if (!order.empty()) text += fmt::format(", order = [{}]", fmt::join(order, " "));
   if (!stream.empty()) text += fmt::format(", stream = [{}]", fmt::join(stream, " "));
-  if (!order_spinning) text += ", spinning tasks in no order";
+  if (!order_cooperative) text += ", cooperative tasks in no order";
   return text;
 }
 
@@ -315,11 +317,11 @@ void verify(std::span<const Task> tasks, const StreamPlan& plan, const Target& t
     }
   }
   for (TaskId task = 0; task < count; ++task) {
-    if (!tasks[task].spins) continue;
+    if (!tasks[task].cooperative) continue;
     std::vector<Residency> beside = {tasks[task].residency};
     TaskId other_task = no_task;
     for (TaskId other = 0; other < count; ++other) {
-      if (other == task || !tasks[other].spins || before(task, other) || before(other, task)) continue;
+      if (other == task || !tasks[other].cooperative || before(task, other) || before(other, task)) continue;
       beside.push_back(tasks[other].residency);
       other_task = other;
     }
@@ -337,7 +339,7 @@ void verify(std::span<const Task> tasks, const StreamPlan& plan, const Target& t
     if (last[s] == no_task) continue;
     const auto sees = [&](TaskId end) { return end == last[s] || before(last[s], end); };
     const bool seen = last[0] != no_task && before(last[s], last[0]);
-    if (!seen && std::none_of(plan.joins.begin(), plan.joins.end(), sees)) {
+    if (!seen && std::none_of(plan.final_waits.begin(), plan.final_waits.end(), sees)) {
       bad_streams(fmt::format("the run may end before stream {} has", s));
     }
   }
@@ -353,7 +355,7 @@ std::string print(const StreamPlan& plan, std::span<const std::string> names) {
     }
     text += '\n';
   }
-  if (!plan.joins.empty()) text += fmt::format("ends with {}\n", fmt::join(plan.joins, ", "));
+  if (!plan.final_waits.empty()) text += fmt::format("ends with {}\n", fmt::join(plan.final_waits, ", "));
   return text;
 }
 

@@ -26,8 +26,8 @@ struct Task {
   std::vector<TaskId> after{};  ///< tasks that must have ended before it starts; all smaller
   double seconds = 0;           ///< alone on the device, by the cost model
   double share = 1;             ///< of the device that it fills, above 0 and at most 1
-  bool spins = false;           ///< waits for its own blocks while it runs
-  Residency residency{};        ///< of a spinning task
+  bool cooperative = false;     ///< waits for its own blocks while it runs
+  Residency residency{};        ///< of a cooperative task
 };
 
 /// The open decisions. What is left empty follows from the cost model.
@@ -35,9 +35,9 @@ struct StreamChoices {
   int max_streams = 4;
   std::vector<TaskId> order{};     ///< in which tasks are dispatched
   std::vector<StreamId> stream{};  ///< of each task
-  /// False plants a fault, for tests: spinning tasks run beside each other, and beside those of other runs,
-  /// whether they fit or not.
-  bool order_spinning = true;
+  /// False plants a fault, for tests: cooperative tasks run beside each other, and beside those of other
+  /// runs, whether they fit or not.
+  bool order_cooperative = true;
   bool operator==(const StreamChoices&) const = default;
   std::string to_string() const;
 };
@@ -57,12 +57,12 @@ struct Span {
 /// Stream 0 is the caller's. The others start behind what it had when the run began.
 struct StreamPlan {
   int streams = 1;
-  std::vector<TaskId> order{};      ///< a permutation; within a stream, the order of execution
-  std::vector<StreamId> stream{};   ///< of each task
-  std::vector<StreamWait> waits{};  ///< by place of `task` in the order; none follows from the others
-  std::vector<TaskId> joins{};      ///< last tasks that stream 0 waits for at the end
-  std::vector<Span> spans{};        ///< of each task, by the cost model
-  double seconds = 0;               ///< from the first start to the last end, by the cost model
+  std::vector<TaskId> order{};        ///< a permutation; within a stream, the order of execution
+  std::vector<StreamId> stream{};     ///< of each task
+  std::vector<StreamWait> waits{};    ///< by place of `task` in the order; none follows from the others
+  std::vector<TaskId> final_waits{};  ///< last tasks that stream 0 waits for at the end
+  std::vector<Span> spans{};          ///< of each task, by the cost model
+  double seconds = 0;                 ///< from the first start to the last end, by the cost model
 };
 
 /// What has ended before what starts, whatever the device does.
@@ -86,7 +86,7 @@ class HappensBefore {
 StreamPlan plan_streams(std::span<const Task>, const StreamChoices&, const Target&);
 
 /// Throws an internal Error unless the order is a permutation in which waits are for earlier tasks, streams
-/// and waits keep every dependency, and spinning tasks are resident with those that nothing orders.
+/// and waits keep every dependency, and cooperative tasks are resident with those that nothing orders.
 void verify(std::span<const Task>, const StreamPlan&, const Target&);
 
 std::string print(const StreamPlan&, std::span<const std::string> names);

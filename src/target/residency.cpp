@@ -18,7 +18,7 @@ std::int64_t registers_of_warp(const Residency& launch, std::int64_t warps, cons
     return round_up(of_thread * target.warp_size, register_unit);
   };
   if (launch.registers != Residency::unknown) return granted(launch.registers);
-  const std::int64_t of_subpartition = ceil_div(warps * launch.blocks_an_sm, subpartitions_per_sm);
+  const std::int64_t of_subpartition = ceil_div(warps * launch.blocks_per_sm, subpartitions_per_sm);
   const std::int64_t allowed = subpartition_of(target).registers / of_subpartition;
   return std::min(granted(most_registers), allowed / register_unit * register_unit);
 }

@@ -18,7 +18,7 @@ struct Residency {
   int threads = 0;                ///< of a block
   int registers = unknown;        ///< of a thread
   std::int64_t shared_bytes = 0;  ///< of a block
-  int blocks_an_sm = 1;           ///< for which the registers of a multiprocessor suffice
+  int blocks_per_sm = 1;          ///< for which the registers of a multiprocessor suffice
   int counted = unknown;          ///< blocks that a multiprocessor holds by the device's own count
   bool operator==(const Residency&) const = default;
 };

@@ -11,7 +11,7 @@
 namespace fuse::analysis_test {
 namespace {
 
-using analysis::ClusterGraph;
+using analysis::MergeGraph;
 
 /// Clusters by a label for each node, everything else computed anew for each question.
 struct Plain {
@@ -68,7 +68,7 @@ struct Plain {
   }
 };
 
-void check_alike(const ClusterGraph& clusters, const Plain& plain) {
+void check_alike(const MergeGraph& clusters, const Plain& plain) {
   const auto size = static_cast<NodeId>(plain.label.size());
   std::vector<NodeId> position(size, size);
   const std::vector<NodeId> order = clusters.topological();
@@ -101,7 +101,7 @@ TEST_CASE("Cycles are found exactly while clusters of random DAGs grow", "[analy
     const auto size = static_cast<NodeId>(2 + random() % 28);
     const Operands dag = random_dag(random, size, static_cast<NodeId>(1 + random() % 3),
                                     static_cast<NodeId>(1 + random() % size));
-    ClusterGraph clusters(dag);
+    MergeGraph clusters(dag);
     Plain plain(dag);
     for (int action = 0; action < 60; ++action) {
       const auto a = static_cast<NodeId>(random() % size), b = static_cast<NodeId>(random() % size);
@@ -125,7 +125,7 @@ TEST_CASE("Cycles are found exactly while clusters of random DAGs grow", "[analy
 
 TEST_CASE("The topological order does not depend on how clusters were merged", "[analysis][cluster_graph]") {
   const Operands dag = transformer(3, 3, 2);
-  ClusterGraph one(dag), other(dag);
+  MergeGraph one(dag), other(dag);
   std::vector<std::pair<NodeId, NodeId>> merged;
   for (NodeId node = 2; node < dag.size(); ++node) {
     const NodeId operand = dag[node][0];
@@ -137,7 +137,7 @@ TEST_CASE("The topological order does not depend on how clusters were merged", "
   for (auto pair = merged.rbegin(); pair != merged.rend(); ++pair) {
     if (!other.would_cycle(pair->second, pair->first)) other.merge(pair->second, pair->first);
   }
-  const auto as_members = [](const ClusterGraph& clusters) {
+  const auto as_members = [](const MergeGraph& clusters) {
     std::vector<std::vector<NodeId>> result;
     for (const NodeId name : clusters.topological()) result.push_back(clusters.members(name));
     return result;
@@ -147,7 +147,7 @@ TEST_CASE("The topological order does not depend on how clusters were merged", "
 
 TEST_CASE("Clusters of an ir::Graph are made from its operands", "[analysis][cluster_graph]") {
   const ir::Graph graph = ir_test::every_op();
-  ClusterGraph clusters(graph);
+  MergeGraph clusters(graph);
   CHECK(clusters.cluster_count() == graph.nodes.size());
   for (NodeId id = 0; id < graph.nodes.size(); ++id) {
     for (const NodeId operand : graph[id].operands) CHECK(clusters.reaches(operand, id));
@@ -163,7 +163,7 @@ std::uint64_t grow(const Operands& dag, std::size_t most, void (*arrange)(Edges&
     for (const NodeId operand : dag[node]) edges.emplace_back(operand, node);
   }
   arrange(edges);
-  ClusterGraph clusters(dag);
+  MergeGraph clusters(dag);
   std::size_t merges = 0;
   for (int pass = 0; pass < 2; ++pass) {
     for (const auto& [operand, node] : edges) {

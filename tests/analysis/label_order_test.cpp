@@ -6,16 +6,16 @@
 #include "analysis/order_maintenance.hpp"
 #include "support/catch.hpp"
 
-using fuse::analysis::LabelOrder;
+using fuse::analysis::MaintainedOrder;
 
 namespace {
 
-using Element = LabelOrder::Element;
+using Element = MaintainedOrder::Element;
 constexpr Element size = 200;
 
 /// The order and the list that it has to agree with.
 struct Both {
-  LabelOrder order{size};
+  MaintainedOrder order{size};
   std::vector<Element> list;
 
   Both() {

@@ -25,7 +25,7 @@ TEST_CASE("a nest's place: rows by warps and lanes, elements by the other lanes"
                           {'c', Level::serial},
                           {'c', Level::lane, 8},
                           {'c', Level::vector, 4}});
-  const NestPlace row = place_of(nest, 'r', at), element = place_of(nest, 'c', at);
+  const NestPosition row = position_of(nest, 'r', at), element = position_of(nest, 'c', at);
   CHECK(row.first == at.block * 32 + at.warp * 4 + at.lane / 8);
   CHECK(row.in_block == at.warp * 4 + at.lane / 8);
   CHECK(element.first == at.lane % 8);  // in groups of 4
@@ -43,7 +43,7 @@ TEST_CASE("a nest's place: blocks that share a row", "[codegen]") {
                             {'c', level, 4},
                             {'c', Level::warp, 8},
                             {'c', Level::lane, 32}});
-    const NestPlace row = place_of(nest, 'r', at), element = place_of(nest, 'c', at);
+    const NestPosition row = position_of(nest, 'r', at), element = position_of(nest, 'c', at);
     CHECK(row.first == at.block / 4);
     CHECK(row.in_block.is(0));
     CHECK(element.first == at.block % 4 * 256 + at.warp * 32 + at.lane);
@@ -59,7 +59,7 @@ TEST_CASE("a nest's place: columns go on by the blocks and warps that share the 
                           {'r', Level::warp, 4},
                           {'c', Level::serial},
                           {'c', Level::lane, 32}});
-  const NestPlace row = place_of(nest, 'r', at);
+  const NestPosition row = position_of(nest, 'r', at);
   CHECK(row.first == at.block * 4 + at.warp);
   CHECK(row.step.is(528));
 }

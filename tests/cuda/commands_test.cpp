@@ -33,7 +33,7 @@ std::vector<std::set<std::size_t>> order_of(const Prepared::Impl& p) {
     if (list[i].record != Command::no_event) recorded[list[i].record] = i;
   }
   if (last.contains(0)) follow(list.size(), last[0]);
-  for (const std::uint32_t event : p.commands.joins) follow(list.size(), recorded.at(event));
+  for (const std::uint32_t event : p.commands.final_waits) follow(list.size(), recorded.at(event));
   return before;
 }
 

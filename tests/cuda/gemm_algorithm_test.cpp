@@ -26,7 +26,7 @@ CompileOptions with_algorithm(const Graph& g, const Device& device, int algorith
   const Compiled& stages = usual.stages();
   const auto entry = schedule::all_gemm_decisions_of(stages.graph, stages.partition).at(0);
   CompileOptions options;
-  options.decisions = fmt::format("fuse decisions 3\ntarget {{{}}}\ngemm {:016x} {{algorithm = {}}}\n",
+  options.decisions = fmt::format("fuse decisions 4\ntarget {{{}}}\ngemm {:016x} {{algorithm = {}}}\n",
                                   schedule::target_text(device.backend()->target()), entry.key, algorithm);
   return options;
 }

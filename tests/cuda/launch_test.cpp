@@ -45,7 +45,7 @@ TEST_CASE("a kernel that spins is launched as a cooperative one", "[cuda]") {
     const auto backend = fakes.backend();
     const auto queue = backend->create_queue();
     codegen::Source source = scale_source();
-    source.kernels[0].spins = true;
+    source.kernels[0].cooperative = true;
     const auto module = load_cubin(*backend, source, scale_cubin());
     void* y = backend->allocate(1024);
     const Argument arguments[] = {{.address = y, .bytes = 1024}, {.value = 5}, {.value = 6}};

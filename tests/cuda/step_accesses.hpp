@@ -9,14 +9,14 @@
 namespace fuse::test {
 
 struct Access {
-  runtime::Place place;
+  runtime::ValueLocation place;
   bool writes = false;
 };
 
 inline std::vector<Access> accesses(const Prepared::Impl& p, const runtime::ReadyStep& step) {
   const Executable::Impl& executable = *p.executable;
   std::vector<Access> found;
-  const auto add = [&](runtime::Place place, bool writes) {
+  const auto add = [&](runtime::ValueLocation place, bool writes) {
     if (place.slot >= 0) {
       const auto donor = executable.slots()[static_cast<std::size_t>(place.slot)].donor;
       if (donor) place.slot = static_cast<std::int32_t>(*donor);

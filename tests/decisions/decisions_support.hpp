@@ -32,7 +32,7 @@ inline std::string decisions_text(const Compiled& compiled, const Target& target
 
 /// A file of no entry.
 inline std::string no_decisions(const Target& target = h200_target()) {
-  return "fuse decisions 3\ntarget {" + schedule::target_text(target) + "}\n";
+  return "fuse decisions 4\ntarget {" + schedule::target_text(target) + "}\n";
 }
 
 /// "user: the message\n  hint: the hint", with the code; "no error".

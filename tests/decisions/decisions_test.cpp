@@ -164,10 +164,11 @@ TEST_CASE("decisions bring the options that they were made with", "[schedule]") 
     return refused(g, with(text, from, to));
   };
   CHECK(edited("max_inputs = 7", "max_inputs = 0").find("line 3: max_inputs is '0'") != std::string::npos);
-  CHECK(edited("join = never", "join = ever").find("line 3: join is 'ever'") != std::string::npos);
-  CHECK(edited("join = never", "joint = never").find("line 3: there is no option 'joint'") !=
+  CHECK(edited("cooperative = never", "cooperative = ever").find("line 3: cooperative is 'ever'") !=
         std::string::npos);
-  CHECK(edited("join = never", "streams = 4").find("stands there twice") != std::string::npos);
+  CHECK(edited("cooperative = never", "cooperatives = never")
+            .find("line 3: there is no option 'cooperatives'") != std::string::npos);
+  CHECK(edited("cooperative = never", "streams = 4").find("stands there twice") != std::string::npos);
   CHECK(refused(g, text + "options {streams = 2}\n").find("there are options already") != std::string::npos);
 }
 
@@ -202,14 +203,16 @@ TEST_CASE("a text that is no decisions names its line, and what would be right",
   CHECK(edited("{mapping = row_block}").find(line + "there is no key 'mapping'") != std::string::npos);
   CHECK(edited("{nest = r:gird}").find(line + "nest is 'r:gird'") != std::string::npos);
   CHECK(edited("{nest = }").find(line + "nest is ''") != std::string::npos);
-  CHECK(edited("{" + nest + ", hold = 256}").find(line + "hold is '256'") != std::string::npos);
-  CHECK(edited("{" + nest + ", hold = 99999999999}").find(line + "hold is '99999999999'") !=
+  CHECK(edited("{" + nest + ", register_cache = 256}").find(line + "register_cache is '256'") !=
         std::string::npos);
-  CHECK(edited("{" + nest + ", hold = 8, hold = 8}").find(line + "the key 'hold' stands there twice") !=
-        std::string::npos);
+  CHECK(
+      edited("{" + nest + ", register_cache = 99999999999}").find(line + "register_cache is '99999999999'") !=
+      std::string::npos);
+  CHECK(edited("{" + nest + ", register_cache = 8, register_cache = 8}")
+            .find(line + "the key 'register_cache' stands there twice") != std::string::npos);
   CHECK(edited("{" + nest + ", packed = 1}").find(line + "packed has a value") != std::string::npos);
-  CHECK(edited("{" + nest + ",, hold = 8}").find(line + "a key is missing") != std::string::npos);
-  CHECK(edited("{hold = 8}").find(line + "there is no nest") != std::string::npos);
+  CHECK(edited("{" + nest + ",, register_cache = 8}").find(line + "a key is missing") != std::string::npos);
+  CHECK(edited("{register_cache = 8}").find(line + "there is no nest") != std::string::npos);
   CHECK(edited("{" + nest).find(line) != std::string::npos);
   CHECK(edited("{blocks = 2, phase {" + nest + "}, phase {" + nest + "}}")
             .find(line + "kernel " + key.substr(7, 16) +
@@ -231,7 +234,7 @@ TEST_CASE("a text that is no decisions names its line, and what would be right",
         std::string::npos);
   CHECK(edited("{nest = r:grid c:serial c:warp32 c:lane32, registers = 32}") == "no error");
   CHECK(edited("{" + nest + ", packed}").find("packed stands beside hold") != std::string::npos);
-  CHECK(edited("{" + nest + " c:vector4, shared_hold = 7}").find("which are no multiple of 4") !=
+  CHECK(edited("{" + nest + " c:vector4, shared_cache = 7}").find("which are no multiple of 4") !=
         std::string::npos);
   CHECK(edited("{" + nest + ", across}").find("across is for reductions over an outer dim") !=
         std::string::npos);
@@ -239,7 +242,7 @@ TEST_CASE("a text that is no decisions names its line, and what would be right",
   // Cut off, of another version, of another target.
   CHECK(refused(g, text.substr(0, text.size() - 9)).find("line ") != std::string::npos);
   CHECK(refused(g, text.substr(0, 17)).find("the target is missing") != std::string::npos);
-  CHECK(refused(g, with(text, "decisions 3", "decisions 2")).find("line 1: ") != std::string::npos);
+  CHECK(refused(g, with(text, "decisions 4", "decisions 3")).find("line 1: ") != std::string::npos);
   CHECK(refused(g, text, "a100").find("decisions: the file is for another GPU") != std::string::npos);
   CHECK(refused(g, text + "kernal x\n").find("'kernal' is no entry") != std::string::npos);
   CHECK(refused(g, text + "kernel 12 {" + nest + "}\n").find("'12' is no key") != std::string::npos);
@@ -289,9 +292,9 @@ TEST_CASE("choices that anybody writes are refused, or a kernel has them", "[sch
   fuzz::Random random(20261126);
   using namespace schedule;  // NOLINT
   const std::vector<std::vector<Split>> usual = {
-      nest_of_lanes(128),    nest_of_lanes(256, 8, 4),    nest_of_blocks(256, 4),
-      nest_of_parts(256, 3), nest_of_columns(256),        nest_of_tiles(256),
-      nest_of_elements(256), nest_of_scans_by_warps(128), nest_of_scans_by_threads(256)};
+      nest_of_lanes(128),          nest_of_lanes(256, 8, 4),    nest_of_blocks(256, 4),
+      nest_of_shared_rows(256, 3), nest_of_columns(256),        nest_of_tiles(256),
+      nest_of_elements(256),       nest_of_scans_by_warps(128), nest_of_scans_by_threads(256)};
   std::vector<Graph> graphs;
   graphs.push_back(model("model", "B"));
   Graph others("others");
@@ -332,15 +335,15 @@ TEST_CASE("choices that anybody writes are refused, or a kernel has them", "[sch
             [&] { phase.set('r', Level::lane, 1 << random.between(0, 5)); },
             [&] { phase.set('c', Level::lane, 1 << random.between(0, 5)); },
             [&] {
-              phase.hold = static_cast<int>(random.pick({0, 8, 64, 255}));
+              phase.register_cache = static_cast<int>(random.pick({0, 8, 64, 255}));
             },
             [&] {
-              phase.shared_hold = static_cast<int>(random.pick({64, 4096, 1 << 20}));
+              phase.shared_cache = static_cast<int>(random.pick({64, 4096, 1 << 20}));
             },
             [&] {
               phase.registers = static_cast<int>(random.pick({0, 16, 64, 255}));
             },
-            [&] { phase.online = !phase.online; },
+            [&] { phase.online_softmax = !phase.online_softmax; },
             [&] { phase.across = !phase.across; },
             [&] { phase.packed = !phase.packed; }};
         for (std::int64_t n = random.between(1, 4); n > 0; --n)

@@ -20,7 +20,7 @@ std::string refused_kernel(const std::string& choices) {
 
 /// Of a target in line 2.
 std::string refused_target(const std::string& target) {
-  return refusal(one_softmax(), "fuse decisions 3\n" + target + "\n");
+  return refusal(one_softmax(), "fuse decisions 4\n" + target + "\n");
 }
 
 std::string with_field(const std::string& from, const std::string& to) {
@@ -33,8 +33,10 @@ std::string with_field(const std::string& from, const std::string& to) {
 const std::string at_3 = "parse: decisions: line 3: ", at_2 = "parse: decisions: line 2: ";
 
 TEST_CASE("a key that stands twice is shown with both of its values", "[schedule][decisions]") {
-  CHECK(refused_kernel("{" + right_nest + ", hold = 8, hold = 16}") ==
-        at_3 + "the key 'hold' stands there twice\n  hint: keep 'hold = 8' or 'hold = 16'");
+  CHECK(refused_kernel("{" + right_nest + ", register_cache = 8, register_cache = 16}") ==
+        at_3 +
+            "the key 'register_cache' stands there twice\n  hint: keep 'register_cache = 8' or "
+            "'register_cache = 16'");
   CHECK(refused_kernel("{" + right_nest + ", packed, packed}") ==
         at_3 + "the key 'packed' stands there twice\n  hint: write 'packed' once");
   CHECK(refused_kernel("{blocks = 1, phase {" + right_nest + "}, blocks = 2, phase {" + right_nest + "}}") ==
@@ -50,8 +52,8 @@ TEST_CASE("text behind the closing brace is shown", "[schedule][decisions]") {
   CHECK(refused_kernel("{" + right_nest + "} # fast") ==
         at_3 + "'# fast' stands behind the closing brace" + hint);
   CHECK(refused_kernel("{" + right_nest + "}}") == at_3 + "'}' stands behind the closing brace" + hint);
-  CHECK(refused_kernel("{" + right_nest + "} {hold = 3}") ==
-        at_3 + "'{hold = 3}' stands behind the closing brace" + hint);
+  CHECK(refused_kernel("{" + right_nest + "} {register_cache = 3}") ==
+        at_3 + "'{register_cache = 3}' stands behind the closing brace" + hint);
   CHECK(refused_kernel("{" + right_nest) == at_3 + "the brace of '{" + right_nest.substr(0, 39) +
                                                 "' is not closed\n  hint: the file may have been cut off");
   CHECK(refused_kernel("nest").starts_with(at_3 +

@@ -88,7 +88,7 @@ TEST_CASE("disk cache: a second process compiles nothing", "[deploy][emulated]")
   CHECK(second.report().find("compiled graphs on disk: 1 looked up, 1 found") != std::string::npos);
   CHECK(again.explain() == first.explain());
   CHECK(again.source() == first.source());
-  CHECK(again.stages().partition.pieces.size() == first.stages().partition.pieces.size());
+  CHECK(again.stages().partition.segments.size() == first.stages().partition.segments.size());
   CHECK(run_on_drawn(again, {{"B", 3}}) == run_on_drawn(first, {{"B", 3}}));
   CHECK(Folder::names_in(folder / "cache").size() == 1);
 }
@@ -117,7 +117,7 @@ TEST_CASE("disk cache: whatever decides what is made is in the key", "[deploy][e
   for (const CompileOptions& options :
        {CompileOptions{.relaxed_rounding = true}, CompileOptions{.merge_gemms = false},
         CompileOptions{.cut = Cut::xla}, CompileOptions{.layers = 1},
-        CompileOptions{.stitch = Stitch::mapping}, CompileOptions{.schemes = Schemes::paper},
+        CompileOptions{.stitch = Stitch::mapping}, CompileOptions{.schemes = Schemes::astitch},
         CompileOptions{.grid_barriers = false}, CompileOptions{.max_inputs = 9},
         CompileOptions{.skip_unfit_decisions = true}, CompileOptions{.streams = 1}}) {
     CHECK_FALSE(found_on_disk(scaled(2), fresh(), options));

@@ -248,7 +248,7 @@ TEST_CASE("a grid that the device cannot hold at once", "[emulated][fault]") {
   codegen::Source source = make_source(
       "FUSE_KERNEL(32) alone(global<int> y, global<int> barrier) { store(y, blockIdx.x * 32 + threadIdx.x, "
       "3); }\n");
-  source.kernels[0].spins = true;
+  source.kernels[0].cooperative = true;
   greedy.module = greedy.backend->load(source);
   const auto y = greedy.buffer(100 * 128);
   REQUIRE(greedy.finish("alone", 100, {y}));
@@ -312,7 +312,7 @@ TEST_CASE("the counter is the barrier's alone, and zero at the start", "[emulate
   blames(checked.queue->synchronize(), "is no written buffer of this kernel");
 
   codegen::Source source = make_source(meeting);
-  for (codegen::KernelInfo& info : source.kernels) info.spins = false;
+  for (codegen::KernelInfo& info : source.kernels) info.cooperative = false;
   plain.module = plain.backend->load(source);
   blames(plain.finish("b", 1, {plain.buffer(128)}),
          "b: grid_barrier in a kernel that declares no grid barrier");

@@ -1,4 +1,4 @@
-// Places of blocks: one launch has as many as schedule::blocks_per_sm says, and launches that
+// SmSlots of blocks: one launch has as many as schedule::blocks_per_sm says, and launches that
 // schedule::fit_together accepts all have theirs, in whatever order they come.
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
@@ -9,7 +9,7 @@
 
 namespace fuse::test {
 
-using runtime::emulated::Places;
+using runtime::emulated::SmSlots;
 using schedule::Residency;
 
 TEST_CASE("one launch fills the device with blocks_per_sm each", "[emulated]") {
@@ -19,7 +19,7 @@ TEST_CASE("one launch fills the device with blocks_per_sm each", "[emulated]") {
       for (const int registers : {0, 24, 33, 40, 129, 255}) {
         for (const std::int64_t shared : {0, 16, 5000, 16384}) {
           const Residency launch{.threads = threads, .registers = registers, .shared_bytes = shared};
-          Places places(target);
+          SmSlots places(target);
           int held = 0;
           while (places.take(schedule::share_of_block(launch, target))) ++held;
           INFO(name << ": " << threads << " threads, " << registers << " registers, " << shared << " bytes");
@@ -33,7 +33,7 @@ TEST_CASE("one launch fills the device with blocks_per_sm each", "[emulated]") {
 TEST_CASE("a place that was given back is free", "[emulated]") {
   const Target target = target_profile("tiny2");
   const auto share = schedule::share_of_block({.threads = 256, .registers = 32}, target);
-  Places places(target);
+  SmSlots places(target);
   const auto first = places.take(share), second = places.take(share);
   REQUIRE((first && second));
   CHECK(first->multiprocessor != second->multiprocessor);
@@ -65,7 +65,7 @@ TEST_CASE("launches that fit together have a place for every block", "[emulated]
       order.insert(order.end(), static_cast<std::size_t>(launches[i].blocks), i);
     }
     std::shuffle(order.begin(), order.end(), random);
-    Places places(target);
+    SmSlots places(target);
     for (const std::size_t i : order) {
       INFO("trial " << trial << " on " << target.name);
       REQUIRE(places.take(schedule::share_of_block(launches[i], target)));

@@ -74,7 +74,7 @@ inline codegen::Source make_source(const std::string& body, const std::string& n
           static_cast<std::int64_t>(size_of(type_of(text.substr(at + 12, comma - at - 12)))) *
           std::atoi(text.c_str() + comma + 1);
     }
-    info.spins |=
+    info.cooperative |=
         text.find("grid_barrier(") != std::string::npos || text.find("group_barrier(") != std::string::npos;
     for (const char* word :
          {"block_barrier(", "grid_barrier(", "group_barrier(", "cluster_", "warp_", "shuffle_xor("}) {

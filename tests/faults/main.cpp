@@ -61,7 +61,7 @@ int run() {
       for (Planted& one : plant(each, 2, 40000, profile)) all.push_back(std::move(one));
     }
     for (Planted& one : plant(each, 30, 45, "tiny3", "no-merge")) all.push_back(std::move(one));
-    for (Planted& one : plant(each, 1, 3000, "tiny3", "paper")) all.push_back(std::move(one));
+    for (Planted& one : plant(each, 1, 3000, "tiny3", "astitch")) all.push_back(std::move(one));
   }
   std::map<std::string, Tally> by_kind, by_verdict;
   std::vector<std::string> survivors;

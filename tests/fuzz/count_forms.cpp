@@ -40,9 +40,9 @@ bool has_predicate(const ir::Node& node) {
          relation == ir::Relation::update;
 }
 
-bool has_nested_predicates(const ir::Graph& graph, const schedule::Segment& segment) {
-  std::vector<bool> inside(graph.nodes.size());  // of a predicate, within the segment
-  for (const NodeId id : segment.nodes) {
+bool has_nested_predicates(const ir::Graph& graph, const schedule::Phase& phase) {
+  std::vector<bool> inside(graph.nodes.size());  // of a predicate, within the phase
+  for (const NodeId id : phase.nodes) {
     const ir::Node& node = graph[id];
     const bool within =
         std::any_of(node.operands.begin(), node.operands.end(), [&](NodeId o) { return inside[o]; });
@@ -95,11 +95,11 @@ Forms forms_of_graph(const ir::Graph& graph) {
   return forms;
 }
 
-Forms forms_of_segment(const ir::Graph& graph, const schedule::Segment& segment) {
+Forms forms_of_phase(const ir::Graph& graph, const schedule::Phase& phase) {
   Forms forms = 0;
-  if (segment.in_place) forms |= bit(Form::in_place_update);
-  if (has_nested_predicates(graph, segment)) forms |= bit(Form::nested_predicate);
-  if (schedule::has_columns(segment)) forms |= bit(Form::columns_beside_rows);
+  if (phase.in_place) forms |= bit(Form::in_place_update);
+  if (has_nested_predicates(graph, phase)) forms |= bit(Form::nested_predicate);
+  if (schedule::has_columns(phase)) forms |= bit(Form::columns_beside_rows);
   return forms;
 }
 
@@ -113,7 +113,7 @@ Form form_of_rows(const schedule::Choices& choices) {
   if (splits == schedule::nest_of_blocks(threads, vector)) return Form::row_of_block;
   if (splits == schedule::nest_of_columns(threads, units('r', Level::lane))) return Form::columns_of_block;
   for (const Level blocks : {Level::grid, Level::cluster}) {
-    if (splits == schedule::nest_of_parts(threads, units('c', blocks), vector, blocks))
+    if (splits == schedule::nest_of_shared_rows(threads, units('c', blocks), vector, blocks))
       return Form::row_of_parts;
   }
   return Form::nest;
@@ -121,7 +121,7 @@ Form form_of_rows(const schedule::Choices& choices) {
 
 Forms forms_of_loops(const ir::Graph& graph, const schedule::PhaseSchedule& phase) {
   const schedule::Choices& choices = phase.choices;
-  const ir::Relation relation = info(graph[dominant(phase.segment)].op).relation;
+  const ir::Relation relation = info(graph[dominant(phase.computes)].op).relation;
   Forms forms = 0;
   if (relation == ir::Relation::scan) forms |= bit(Form::scan);
   if (relation == ir::Relation::reduce) forms |= bit(form_of_rows(choices));
@@ -135,13 +135,13 @@ Forms forms_of_loops(const ir::Graph& graph, const schedule::PhaseSchedule& phas
 Forms forms_of_phase(const schedule::PhaseSchedule& schedule) {
   Forms forms = 0;
   const schedule::Choices& choices = schedule.choices;
-  if (choices.online) forms |= bit(Form::online_sum);
+  if (choices.online_softmax) forms |= bit(Form::online_sum);
   if (choices.vector() > 1) forms |= bit(Form::vectors);
   if (!schedule.ahead.empty() || !schedule.invariants.empty()) forms |= bit(Form::row_to_row);
-  if (!schedule.held.empty()) {
-    forms |= bit(choices.shared_hold > 0 ? Form::held_in_shared_memory
-                 : choices.packed        ? Form::held_packed
-                                         : Form::held_in_registers);
+  if (!schedule.cached.empty()) {
+    forms |= bit(choices.shared_cache > 0 ? Form::held_in_shared_memory
+                 : choices.packed         ? Form::held_packed
+                                          : Form::held_in_registers);
   }
   return forms;
 }
@@ -149,10 +149,10 @@ Forms forms_of_phase(const schedule::PhaseSchedule& schedule) {
 Forms forms_of_schedule(const ir::Graph& graph, const schedule::Schedule& schedule) {
   Forms forms = 0;
   for (const schedule::PhaseSchedule& phase : schedule.phases)
-    forms |= forms_of_segment(graph, phase.segment) | forms_of_loops(graph, phase) | forms_of_phase(phase);
+    forms |= forms_of_phase(graph, phase.computes) | forms_of_loops(graph, phase) | forms_of_phase(phase);
   if (schedule.phases.size() > 1) forms |= bit(Form::phases);
   const auto joined = [](const schedule::KernelSchedule& kernel) {
-    return kernel.role == schedule::KernelSchedule::Role::joined;
+    return kernel.role == schedule::KernelSchedule::Role::cooperative;
   };
   if (std::any_of(schedule.kernels.begin(), schedule.kernels.end(), joined)) forms |= bit(Form::grid_barrier);
   const auto tests = [](const schedule::KernelSchedule& kernel) { return !kernel.tested.empty(); };

@@ -23,7 +23,7 @@ std::string text_of_kernels(const codegen::Source& source) {
   std::string text = source.body;
   for (const codegen::KernelInfo& kernel : source.kernels) {
     text += fmt::format("// {}: {} threads, {} to {} blocks an SM, cluster {}, {} bytes shared\n",
-                        kernel.name, kernel.block_threads, kernel.blocks_an_sm, kernel.aimed_blocks,
+                        kernel.name, kernel.block_threads, kernel.blocks_per_sm, kernel.min_blocks_per_sm,
                         kernel.cluster, kernel.shared_bytes);
     for (const codegen::OpLine& line : kernel.lines)
       text += fmt::format("//   line {}: {}{}\n", line.line, line.op, line.barrier ? ", barrier" : "");

@@ -43,7 +43,7 @@ Instead, with --seed S and from --index I on, generated f64 programs that
   --searched N          `fusec bisect` must not accuse, every value kept
   --planted N           have a wrong op planted, which bisect must name
 Instead, kernels by loops that no usual nest has (docs/nests.md), each on one profile and in three orders of threads
-  --nests N             drawn from the nests that a few segments can have
+  --nests N             drawn from the nests that a few phases can have
   --lists N             random lists of splits: those that the rules take are run
 Instead, from --index I on, generated programs that
   --told N              are compiled again by the decisions that were written of them, for a device of other speeds
@@ -287,8 +287,8 @@ int run_nest_campaign(NestSettings settings) {
     fmt::print(stderr, "{}{} of {} nests, {} failed{}", terminal ? "\r" : "", now.runs, now.wanted,
                now.failures.size(), terminal ? "   " : "\n");
   });
-  for (const auto& [segment, structures] : totals.structures)
-    fmt::print("{}: {} structures\n", segment, structures);
+  for (const auto& [phase, structures] : totals.structures)
+    fmt::print("{}: {} structures\n", phase, structures);
   fmt::print("seed {}: {} nests of the enumeration, {} of {} random lists\n", settings.seed, totals.nests,
              totals.taken, totals.drawn);
   const auto failed = static_cast<std::int64_t>(totals.failures.size());

@@ -26,25 +26,25 @@ using schedule::Choices;
 
 constexpr const char* nest_profiles[] = {"h200", "tiny3", "tiny2"};
 
-/// One way to run one segment.
+/// One way to run one phase.
 struct Way {
-  std::size_t segment = 0;
+  std::size_t phase = 0;
   const char* profile = "h200";
   Choices choices{};
   std::uint64_t shuffle = 1;
 };
 
-/// A segment as the compiler cuts it.
-struct OneSegment {
+/// A phase as the compiler cuts it.
+struct OnePhase {
   ir::Graph graph{};
-  schedule::Piece piece{};
+  schedule::Segment segment{};
 };
 
-OneSegment one_segment(const test::NestSegment& segment, const Target& target) {
-  const Compiled made = run_pipeline(segment.graph.ir(), target, {});
-  if (made.schedules.size() != 1 || made.partition.pieces[0].phases.size() != 1)
-    throw std::runtime_error(segment.name + " is not one kernel of one phase");
-  return {made.graph, made.partition.pieces[0]};
+OnePhase one_phase(const test::NestPhase& phase, const Target& target) {
+  const Compiled made = run_pipeline(phase.graph.ir(), target, {});
+  if (made.schedules.size() != 1 || made.partition.segments[0].phases.size() != 1)
+    throw std::runtime_error(phase.name + " is not one kernel of one phase");
+  return {made.graph, made.partition.segments[0]};
 }
 
 /// Deterministic: of the list, `count` that lie as far apart as they can, from a place that the seed gives.
@@ -58,7 +58,7 @@ std::vector<Way> spread(std::vector<Way> ways, std::int64_t count, std::uint64_t
 class Campaign {
  public:
   Campaign(const NestSettings& settings, const std::function<void(const NestTotals&)>& progress)
-      : settings_(settings), progress_(progress), segments_(test::nest_segments()) {}
+      : settings_(settings), progress_(progress), phases_(test::nest_segments()) {}
 
   NestTotals run() {
     std::vector<Way> ways = enumerated();
@@ -85,13 +85,13 @@ class Campaign {
   std::vector<Way> enumerated() {
     std::vector<Way> all;
     std::map<std::string, std::set<std::string>> structures;
-    for (std::size_t s = 0; s < segments_.size(); ++s) {
+    for (std::size_t s = 0; s < phases_.size(); ++s) {
       for (const char* profile : nest_profiles) {
-        const OneSegment cut = one_segment(segments_[s], target_profile(profile));
-        schedule::each_legal_nest(cut.graph, cut.piece.phases[0], target_profile(profile), odd_numbers(),
+        const OnePhase cut = one_phase(phases_[s], target_profile(profile));
+        schedule::each_legal_nest(cut.graph, cut.segment.phases[0], target_profile(profile), odd_numbers(),
                                   [&](const Choices& choices) {
-                                    structures[segments_[s].name].insert(structure_of(choices));
-                                    all.push_back({.segment = s, .profile = profile, .choices = choices});
+                                    structures[phases_[s].name].insert(structure_of(choices));
+                                    all.push_back({.phase = s, .profile = profile, .choices = choices});
                                   });
       }
     }
@@ -101,20 +101,20 @@ class Campaign {
 
   std::vector<Way> random_lists() {
     std::vector<Way> taken;
-    std::vector<OneSegment> cuts;
-    for (const test::NestSegment& segment : segments_) {
-      for (const char* profile : nest_profiles) cuts.push_back(one_segment(segment, target_profile(profile)));
+    std::vector<OnePhase> cuts;
+    for (const test::NestPhase& phase : phases_) {
+      for (const char* profile : nest_profiles) cuts.push_back(one_phase(phase, target_profile(profile)));
     }
     for (std::int64_t i = 0; i < settings_.lists; ++i) {
       ++totals_.drawn;
       const std::uint64_t seed = seed_of(settings_.seed, static_cast<std::uint64_t>(i));
-      const std::size_t s = Random(seed).below(segments_.size());
+      const std::size_t s = Random(seed).below(phases_.size());
       const std::size_t p = Random(~seed).below(std::size(nest_profiles));
-      const OneSegment& cut = cuts[s * std::size(nest_profiles) + p];
-      const Choices choices = random_list(seed, segments_[s].name == "transposed");
-      if (!misfit(cut.graph, cut.piece, {{choices}}, target_profile(nest_profiles[p])).empty()) continue;
+      const OnePhase& cut = cuts[s * std::size(nest_profiles) + p];
+      const Choices choices = random_list(seed, phases_[s].name == "transposed");
+      if (!misfit(cut.graph, cut.segment, {{choices}}, target_profile(nest_profiles[p])).empty()) continue;
       ++totals_.taken;
-      taken.push_back({.segment = s, .profile = nest_profiles[p], .choices = choices});
+      taken.push_back({.phase = s, .profile = nest_profiles[p], .choices = choices});
     }
     return taken;
   }
@@ -122,13 +122,13 @@ class Campaign {
   void run_batch(const std::vector<Way>& ways) {
     std::vector<Case> cases;
     for (const Way& way : ways) {
-      cases.push_back(test::case_of(segments_[way.segment].graph, {.profile = way.profile,
-                                                                   .checked = true,
-                                                                   .threads = 2,
-                                                                   .shuffle_seed = way.shuffle,
-                                                                   .optimization = 0}));
+      cases.push_back(test::case_of(phases_[way.phase].graph, {.profile = way.profile,
+                                                               .checked = true,
+                                                               .threads = 2,
+                                                               .shuffle_seed = way.shuffle,
+                                                               .optimization = 0}));
     }
-    Batch batch(std::move(cases), {}, [&](const ir::Graph& graph, const schedule::Piece&, const Target&) {
+    Batch batch(std::move(cases), {}, [&](const ir::Graph& graph, const schedule::Segment&, const Target&) {
       return schedule::KernelChoices{{ways[std::stoul(graph.name.substr(1))].choices}};
     });
     for (std::size_t i = 0; i < ways.size(); ++i) {
@@ -140,7 +140,7 @@ class Campaign {
       const std::lock_guard lock(mutex_);
       ++totals_.runs;
       if (is_failure(outcome.verdict))
-        totals_.failures.push_back(fmt::format("{} on {} {{{}}}: {}: {}", segments_[ways[i].segment].name,
+        totals_.failures.push_back(fmt::format("{} on {} {{{}}}: {}: {}", phases_[ways[i].phase].name,
                                                ways[i].profile, ways[i].choices.to_string(),
                                                to_string(outcome.verdict), outcome.text));
       progress_(totals_);
@@ -149,7 +149,7 @@ class Campaign {
 
   const NestSettings settings_;
   const std::function<void(const NestTotals&)>& progress_;
-  const std::vector<test::NestSegment> segments_;
+  const std::vector<test::NestPhase> phases_;
   std::mutex mutex_;
   NestTotals totals_;
 };
@@ -160,10 +160,10 @@ schedule::NestNumbers odd_numbers() {
   return {.warps = {1, 2, 3},
           .lanes = {1, 4, 32},
           .vectors = {1, 2, 4},
-          .parts = {1, 3},
+          .blocks_per_row = {1, 3},
           .turns = {0, 1, 2, 5},
-          .hold = {32},
-          .shared_hold = {24},
+          .register_cache = {32},
+          .shared_cache = {24},
           .row_to_row = true};
 }
 

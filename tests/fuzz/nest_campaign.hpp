@@ -29,7 +29,7 @@ struct NestSettings {
 };
 
 struct NestTotals {
-  std::map<std::string, std::size_t> structures{};  ///< of each segment, on any profile
+  std::map<std::string, std::size_t> structures{};  ///< of each phase, on any profile
   std::int64_t nests = 0;                           ///< run, of the enumeration
   std::int64_t drawn = 0, taken = 0;                ///< random lists, and those of them that were run
   std::int64_t wanted = 0, runs = 0;                ///< of nests, each on one profile in three orders

@@ -58,7 +58,7 @@ std::vector<Named> option_sets() {
     sets.push_back({name});
     set(sets.back().options);
   };
-  add("paper schemes", [](CompileOptions& o) { o.schemes = Schemes::paper; });
+  add("paper schemes", [](CompileOptions& o) { o.schemes = Schemes::astitch; });
   add("apollo", [](CompileOptions& o) { o.cut = Cut::apollo; });
   add("xla", [](CompileOptions& o) { o.cut = Cut::xla; });
   add("no stitching", [](CompileOptions& o) { o.stitch = Stitch::mapping; });

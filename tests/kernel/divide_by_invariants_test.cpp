@@ -28,9 +28,10 @@ std::size_t times(const Kernel& kernel, const std::string& what) {
 Kernel stitched(const Graph& from, const schedule::Choices& choices) {
   const ir::Graph graph = prepared(from);
   const schedule::Partition partition = schedule::partition(graph);
-  REQUIRE(partition.pieces.size() == 1);
+  REQUIRE(partition.segments.size() == 1);
   const Target target = target_profile("h200");
-  return codegen::lower(graph, make_schedule(graph, partition.pieces[0], {{choices}}, target), 0, "k").kernel;
+  return codegen::lower(graph, make_schedule(graph, partition.segments[0], {{choices}}, target), 0, "k")
+      .kernel;
 }
 
 /// y = body(x, sum of x over the row), rows of 256.
@@ -38,7 +39,7 @@ Kernel of_rows(const std::function<Tensor(const Tensor&, const Tensor&)>& body, 
   Graph g("rows");
   const Tensor x = g.input("x", f32, {64, 256});
   g.output("y", body(x, sum(x, {1}, true)));
-  return stitched(g, {.splits = schedule::nest_of_lanes(128, 32, vector), .hold = hold});
+  return stitched(g, {.splits = schedule::nest_of_lanes(128, 32, vector), .register_cache = hold});
 }
 
 }  // namespace
@@ -78,7 +79,8 @@ TEST_CASE("a divisor of its own for each element, and a loop too short to pay, s
   Graph g("short");
   const Tensor x = g.input("x", f32, {64, 64});
   g.output("y", x / sum(x, {1}, true));
-  const Kernel few = divided(stitched(g, {.splits = schedule::nest_of_lanes(128, 32, 2), .hold = 32}));
+  const Kernel few =
+      divided(stitched(g, {.splits = schedule::nest_of_lanes(128, 32, 2), .register_cache = 32}));
   INFO(print(few));
   CHECK(times(few, "vector_divide") == 0);
 }

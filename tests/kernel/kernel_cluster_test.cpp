@@ -113,7 +113,7 @@ TEST_CASE("the text of a kernel of clusters", "[kernel][cluster]") {
   CHECK(source.prelude.find("global_of") != std::string::npos);
   CHECK(source.kernels.at(0).cluster == 4);
   CHECK(source.kernels.at(0).communicates);
-  CHECK_FALSE(source.kernels.at(0).spins);
+  CHECK_FALSE(source.kernels.at(0).cooperative);
 }
 
 TEST_CASE("a right kernel of clusters verifies", "[kernel][cluster]") {

@@ -9,9 +9,9 @@
 
 namespace fuse::test {
 
-/// Launch `index` of the graph's last piece, as its nest lowers it, verified.
+/// Launch `index` of the graph's last segment, as its nest lowers it, verified.
 inline kernel::Kernel lowered(const Graph& graph, const schedule::Choices& choices, std::size_t index = 0) {
-  const OnePiece one(graph);
+  const OneSegment one(graph);
   const schedule::Schedule schedule = one.make(choices);
   kernel::Kernel kernel = codegen::lower(one.graph, schedule, index, "k").kernel;
   kernel::verify(kernel, target_profile("h200").shared_per_block);

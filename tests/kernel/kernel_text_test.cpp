@@ -6,7 +6,7 @@
 using namespace fuse;        // NOLINT
 using namespace fuse::test;  // NOLINT
 
-TEST_CASE("kernel text of an element-wise piece", "[kernel]") {
+TEST_CASE("kernel text of an element-wise segment", "[kernel]") {
   Graph g("elements");
   const Dim B = g.dim("B", {.min = 0, .max = 1 << 16, .hint = 64});
   const Tensor x = g.input("x", bf16, {B, 33}), w = g.parameter("w", f32, {33});
@@ -37,7 +37,7 @@ TEST_CASE("kernel text of a tile of columns", "[kernel]") {
 
 TEST_CASE("kernel text of both launches of a split", "[kernel]") {
   const Graph g = sum_graph({3, 100000}, {1});
-  const schedule::Choices choices{.splits = schedule::nest_of_parts(256, 4)};
+  const schedule::Choices choices{.splits = schedule::nest_of_shared_rows(256, 4)};
   check_golden("kernel/split.txt", print(lowered(g, choices, 0)) + print(lowered(g, choices, 1)));
 }
 

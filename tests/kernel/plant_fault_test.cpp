@@ -115,11 +115,11 @@ TEST_CASE("planted faults of every kind are found", "[kernel][stitch][emulated]"
 TEST_CASE("a thread's own arrays have bounds, and hold what was written", "[kernel][stitch][emulated]") {
   const Graph graph = stitch::softmax(f32, 8, 512);
   PipelineOptions one_by_one;
-  one_by_one.choose = [](const ir::Graph&, const schedule::Piece&, const Target&) {
-    return schedule::KernelChoices{{{.splits = schedule::nest_of_blocks(128), .hold = 32}}};
+  one_by_one.choose = [](const ir::Graph&, const schedule::Segment&, const Target&) {
+    return schedule::KernelChoices{{{.splits = schedule::nest_of_blocks(128), .register_cache = 32}}};
   };
   const Compiled whole = run_pipeline(graph.ir(), target_profile("h200"), one_by_one);
-  REQUIRE(whole.schedules[0].phases[0].trips > 1);
+  REQUIRE(whole.schedules[0].phases[0].elements_per_thread > 1);
   std::string out_of_bounds, unwritten;
   for (const kernel::FaultSite& site : kernel::fault_sites(whole.kernels)) {
     if (site.what.find("while k") == std::string::npos) continue;

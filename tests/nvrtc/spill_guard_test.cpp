@@ -23,7 +23,7 @@ codegen::Source greedy(int least) {
   REQUIRE(source.kernels.size() == 1);
   codegen::KernelInfo& kernel = source.kernels[0];
   codegen::aim_at(source.body, kernel, 2048 / kernel.block_threads);
-  kernel.blocks_an_sm = least;
+  kernel.blocks_per_sm = least;
   return source;
 }
 
@@ -38,15 +38,15 @@ bool without_nvrtc() {
 TEST_CASE("a kernel that spills is compiled for fewer blocks", "[nvrtc]") {
   if (without_nvrtc()) return;
   const codegen::Source source = greedy(1);
-  const int asked = source.kernels[0].aimed_blocks;
+  const int asked = source.kernels[0].min_blocks_per_sm;
   for (const bool cut : {false, true}) {
     const runtime::Cubin cubin =
         cut ? runtime::compile_to_cubins(source, 90, 1).front() : runtime::compile_to_cubin(source, 90);
     REQUIRE(cubin.kernels.size() == 1);
     CHECK_FALSE(cubin.kernels[0].spills());
     CHECK(cubin.kernels[0].registers > 32);
-    CHECK(cubin.kernels[0].aimed_blocks < asked);
-    CHECK(cubin.kernels[0].aimed_blocks * cubin.kernels[0].registers * source.kernels[0].block_threads <=
+    CHECK(cubin.kernels[0].min_blocks_per_sm < asked);
+    CHECK(cubin.kernels[0].min_blocks_per_sm * cubin.kernels[0].registers * source.kernels[0].block_threads <=
           65536);
     CHECK(cubin.log.starts_with("fuse: " + source.kernels[0].name + " stores "));
   }
@@ -54,18 +54,18 @@ TEST_CASE("a kernel that spills is compiled for fewer blocks", "[nvrtc]") {
 
 TEST_CASE("a kernel whose blocks wait for each other keeps their places, and spills", "[nvrtc]") {
   if (without_nvrtc()) return;
-  const int all = greedy(1).kernels[0].aimed_blocks;
+  const int all = greedy(1).kernels[0].min_blocks_per_sm;
   const runtime::Cubin cubin = runtime::compile_to_cubin(greedy(all), 90);
   CHECK(cubin.kernels[0].spills());
-  CHECK(cubin.kernels[0].aimed_blocks == all);
+  CHECK(cubin.kernels[0].min_blocks_per_sm == all);
 }
 
 TEST_CASE("a kernel's text aims at other blocks, and no other one's does", "[nvrtc]") {
   codegen::Source source;
   source.body =
       "// a_b\nFUSE_KERNEL(64, 16) a_b(global<float> x) {\n}\nFUSE_KERNEL(64, 16) a(global<float> b) {\n}\n";
-  source.kernels = {{.name = "a_b", .block_threads = 64, .aimed_blocks = 16},
-                    {.name = "a", .block_threads = 64, .aimed_blocks = 16}};
+  source.kernels = {{.name = "a_b", .block_threads = 64, .min_blocks_per_sm = 16},
+                    {.name = "a", .block_threads = 64, .min_blocks_per_sm = 16}};
   codegen::aim_at(source.body, source.kernels[1], 8);
   CHECK(
       source.body ==

@@ -59,7 +59,7 @@ void check_kernels(const std::string& what, const KernelSet& set) {
       for (std::size_t i = 0; i < cubin.kernels.size(); ++i) {
         const runtime::CompiledKernel& kernel = cubin.kernels[i];
         ++compiled;
-        relaxed += kernel.aimed_blocks < source.kernels[i].aimed_blocks;
+        relaxed += kernel.min_blocks_per_sm < source.kernels[i].min_blocks_per_sm;
         most_registers = std::max(most_registers, kernel.registers);
         if (!kernel.spills()) continue;
         FAIL_CHECK("sm_" << arch << ": " << kernel.name << " stores " << kernel.spill_store_bytes

@@ -99,9 +99,10 @@ TEST_CASE("custom_call with a grid barrier: one step zeroes the counters of all"
   CHECK(plan.find("v2 temporary t2: i32[4]\n  v3 temporary t3: i32[1] in v2 at 0\n") != std::string::npos);
   CHECK(plan.find("step 0 zero.barriers: memset v2 = 0 reads [] writes [v2] nodes []\n") !=
         std::string::npos);
-  CHECK(plan.find("step 1 row_sums_and_total: kernel #0 grid 3 buffers [v0, v1, v3] extents [3] spins reads "
-                  "[v0, v3] writes [v1] nodes [%1]\n") != std::string::npos);
-  CHECK(compiled.source.kernels.at(0).spins);
+  CHECK(plan.find(
+            "step 1 row_sums_and_total: kernel #0 grid 3 buffers [v0, v1, v3] extents [3] cooperative reads "
+            "[v0, v3] writes [v1] nodes [%1]\n") != std::string::npos);
+  CHECK(compiled.source.kernels.at(0).cooperative);
   // What other blocks write is read again behind the barrier: no pointer to it may be a restrict one.
   CHECK(compiled.source.prelude.find("using type = T*;") != std::string::npos);
   CHECK(compiled.source.prelude.find("using global = T* __restrict__") == std::string::npos);
@@ -193,13 +194,13 @@ TEST_CASE("custom_call with parts: the plan names them, and can be cut into them
   const Compiled compiled = run_pipeline(g.ir(), target_profile("h200"));
   const std::string plan = schedule::print(compiled.plan);
   INFO(plan);
-  CHECK(
-      plan.find("step 1 row_sums_and_total: kernel #0 grid 3 buffers [v0, v1, v3] extents [3] parts [#1, #2] "
-                "spins reads [v0, v3] writes [v1] nodes [%1]\n") != std::string::npos);
-  CHECK_FALSE(compiled.source.kernels.at(1).spins);
+  CHECK(plan.find(
+            "step 1 row_sums_and_total: kernel #0 grid 3 buffers [v0, v1, v3] extents [3] fallback [#1, #2] "
+            "cooperative reads [v0, v3] writes [v1] nodes [%1]\n") != std::string::npos);
+  CHECK_FALSE(compiled.source.kernels.at(1).cooperative);
   CHECK(compiled.source.kernels.at(2).params.size() == 3);
 
-  const schedule::Plan cut = schedule::split_spinning(compiled.plan, schedule::has_parts);
+  const schedule::Plan cut = schedule::with_fallbacks(compiled.plan, schedule::has_fallback);
   schedule::verify(cut);
   const std::string parts = schedule::print(cut);
   INFO(parts);
@@ -208,7 +209,7 @@ TEST_CASE("custom_call with parts: the plan names them, and can be cut into them
                    "  step 1 row_sums_and_total_1: kernel #2 grid 3 buffers [v0, v1] extents [3] continues "
                    "reads [v0, v1] writes [v1] nodes [%1]\n}") != std::string::npos);
   const auto none = [](const schedule::Step&) { return false; };
-  CHECK(schedule::print(schedule::split_spinning(compiled.plan, none)) == plan);
+  CHECK(schedule::print(schedule::with_fallbacks(compiled.plan, none)) == plan);
 
   schedule::Plan broken = cut;
   broken.steps[1].continues = false;
@@ -259,7 +260,8 @@ TEST_CASE("custom_call with a grid barrier: two on two streams of a device witho
     INFO("ordered " << ordered);
     Compiled compiled = run_pipeline(g.ir(), target_profile("tiny2"));
     REQUIRE(compiled.plan.steps.size() == 3);  // the counters set to zero, two kernels
-    compiled.streams = {.max_streams = 2, .order = {0, 2, 1}, .stream = {0, 0, 1}, .order_spinning = ordered};
+    compiled.streams = {
+        .max_streams = 2, .order = {0, 2, 1}, .stream = {0, 0, 1}, .order_cooperative = ordered};
     const Device device = Device::emulated({.profile = "tiny2"});
     Session session(runtime::make_executable(g.ir(), std::move(compiled), device));
     CHECK(session.prepared().streams() == 2);

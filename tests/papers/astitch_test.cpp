@@ -22,7 +22,7 @@ Compiled compiled(const ir::Graph& graph, const CompileOptions& options, const c
 
 CompileOptions paper() {
   CompileOptions options;
-  options.schemes = Schemes::paper;
+  options.schemes = Schemes::astitch;
   return options;
 }
 
@@ -85,7 +85,7 @@ std::size_t grid_barriers(const kernel::Kernel& kernel) {
 TEST_CASE("Fig. 7: schemes and dominants by the paper's rules", "[papers][stitch]") {
   const PaperGraph named("astitch_fig7");
   const Compiled all = compiled(fig7().ir(), paper());
-  REQUIRE(all.partition.pieces.size() == 1);
+  REQUIRE(all.partition.segments.size() == 1);
   REQUIRE(all.schedules.size() == 1);
   std::map<std::string, std::string> schemes, dominance;
   for (const schedule::NodeScheme& each : schemes_of(all.graph, all.schedules[0])) {
@@ -113,16 +113,16 @@ TEST_CASE("Fig. 7: schemes and dominants by the paper's rules", "[papers][stitch
   CHECK(choices.block_threads() == 1024);
   CHECK(choices.blocks == 160);
   CHECK(choices.phases[0].splits == schedule::nest_of_lanes(1024));
-  CHECK(choices.phases[1].splits == schedule::nest_of_parts(1024, 2));
+  CHECK(choices.phases[1].splits == schedule::nest_of_shared_rows(1024, 2));
   const kernel::Kernel& joined = all.kernels.back();
   CHECK(joined.grid.is(160));
-  CHECK(joined.blocks_an_sm == 2);
+  CHECK(joined.blocks_per_sm == 2);
   CHECK(grid_barriers(joined) == 2);
   CHECK(times(print(joined), "barrier groups of 2 barrier\\[1\\.\\.\\]") == 1);
   const auto step = std::find_if(all.plan.steps.begin(), all.plan.steps.end(),
-                                 [](const schedule::Step& each) { return each.spins; });
+                                 [](const schedule::Step& each) { return each.cooperative; });
   REQUIRE(step != all.plan.steps.end());
-  CHECK(std::get<schedule::KernelStep>(step->work).parts.size() == 3);
+  CHECK(std::get<schedule::KernelStep>(step->work).fallback.size() == 3);
   CHECK(all.plan.steps.size() == 2);  // and one that zeroes its counter
 }
 
@@ -143,14 +143,14 @@ TEST_CASE("Table 4: mapping alone, stitching without merging, all", "[papers][st
   // Values that merging keeps in a group pass through memory without it.
   CHECK(grid_barriers(compiled(fig7().ir(), no_merge).kernels.back()) >
         grid_barriers(compiled(fig7().ir(), paper()).kernels.back()));
-  CHECK(compiled(fig7().ir(), no_merge).partition.pieces[0].phases.size() == 4);
+  CHECK(compiled(fig7().ir(), no_merge).partition.segments[0].phases.size() == 4);
 }
 
 TEST_CASE("Fig. 5: a costly op is computed once for each of its elements", "[papers][stitch]") {
   for (const char* profile : {"v100", "a100", "h200", "tiny3"}) {
     const Compiled all = compiled(broadcast_power().ir(), paper(), profile);
-    REQUIRE(all.partition.pieces.size() == 1);
-    REQUIRE(all.partition.pieces[0].phases.size() == 2);
+    REQUIRE(all.partition.segments.size() == 1);
+    REQUIRE(all.partition.segments[0].phases.size() == 2);
     CHECK(all.schedules[0].kernels[0].results.is(2));
     CHECK(times(print(all.kernels.back()), "= pow") == 1);
   }
@@ -166,7 +166,7 @@ TEST_CASE("short rows are packed into blocks of one wave, long ones split", "[pa
 
   const Compiled split = compiled(row_sums(64, 30000).ir(), paper());
   CHECK(split.schedules[0].phases[0].choices ==
-        schedule::Choices{.splits = schedule::nest_of_parts(1024, 2), .blocks = 128});
+        schedule::Choices{.splits = schedule::nest_of_shared_rows(1024, 2), .blocks = 128});
   CHECK(split.schedules[0].kernels[0].grid.is(128));  // 80 multiprocessors
   const Compiled on_h200 = compiled(row_sums(64, 30000).ir(), paper(), "h200");
   CHECK(on_h200.schedules[0].kernels[0].grid.constant() >= 132);
@@ -184,7 +184,7 @@ TEST_CASE("the paper's cases answer right, checked, whatever the order of thread
           "[papers][stitch][emulated]") {
   std::vector<fuzz::Case> cases;
   std::vector<std::string> names;
-  for (const char* rules : {"", "paper", "no-merge"}) {
+  for (const char* rules : {"", "astitch", "no-merge"}) {
     for (const char* profile : {"v100", "a100", "h200", "tiny3"}) {
       // Whole waves of blocks of 1024 threads take their time: where that shows nothing new, on tiny3 alone.
       if (rules == std::string("no-merge") && profile != std::string("tiny3")) continue;

@@ -85,14 +85,14 @@ inline Groups groups_of(const std::string& name, const schedule::GroupOptions& o
 }
 
 inline std::size_t kernels_of(const std::string& name, const schedule::GroupOptions& options) {
-  return PaperGraph(name).partition({.groups = options}).pieces.size();
+  return PaperGraph(name).partition({.groups = options}).segments.size();
 }
 
 inline std::vector<std::string> roots_of(const std::string& name, schedule::Baseline baseline) {
   const PaperGraph paper(name);
   std::vector<std::string> roots;
-  for (const schedule::Piece& piece : paper.partition({.baseline = baseline}).pieces)
-    roots.push_back(paper.name(piece.root));
+  for (const schedule::Segment& segment : paper.partition({.baseline = baseline}).segments)
+    roots.push_back(paper.name(segment.root));
   return roots;
 }
 

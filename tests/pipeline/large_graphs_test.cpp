@@ -12,9 +12,9 @@ namespace {
 
 struct Size {
   std::size_t ops = 0;  ///< of the graph after the passes
-  std::size_t pieces = 0, kernels = 0, steps = 0;
-  std::size_t piece_ops = 0;        ///< of all pieces: what is computed twice counts twice
-  std::size_t largest_piece = 0;    ///< ops
+  std::size_t segments = 0, kernels = 0, steps = 0;
+  std::size_t segment_ops = 0;      ///< of all segments: what is computed twice counts twice
+  std::size_t largest_segment = 0;  ///< ops
   std::size_t largest_kernel = 0;   ///< bytes of text
   std::size_t most_parameters = 0;  ///< of a kernel
 };
@@ -23,12 +23,12 @@ struct Size {
 Size planned(const Graph& g) {
   const Compiled compiled = run_pipeline(g.ir(), target_profile("h200"));
   Size size{.ops = compiled.graph.nodes.size(),
-            .pieces = compiled.partition.pieces.size(),
+            .segments = compiled.partition.segments.size(),
             .kernels = compiled.source.kernels.size(),
             .steps = compiled.plan.steps.size()};
-  for (const schedule::Piece& piece : compiled.partition.pieces) {
-    size.piece_ops += piece.nodes.size();
-    size.largest_piece = std::max(size.largest_piece, piece.nodes.size());
+  for (const schedule::Segment& segment : compiled.partition.segments) {
+    size.segment_ops += segment.nodes.size();
+    size.largest_segment = std::max(size.largest_segment, segment.nodes.size());
   }
   for (std::size_t i = 0; i < size.kernels; ++i) {
     const std::size_t end =
@@ -36,14 +36,14 @@ Size planned(const Graph& g) {
     size.largest_kernel = std::max(size.largest_kernel, end - compiled.source.starts[i]);
     size.most_parameters = std::max(size.most_parameters, compiled.source.kernels[i].params.size());
   }
-  INFO(g.ir().name << ": " << size.ops << " ops, " << size.pieces << " pieces with " << size.piece_ops
-                   << " ops, the largest " << size.largest_piece << "; " << size.kernels
+  INFO(g.ir().name << ": " << size.ops << " ops, " << size.segments << " segments with " << size.segment_ops
+                   << " ops, the largest " << size.largest_segment << "; " << size.kernels
                    << " kernels, the largest " << size.largest_kernel << " bytes and " << size.most_parameters
                    << " parameters; " << size.steps << " steps");
   CHECK(size.most_parameters <= static_cast<std::size_t>(runtime::max_arguments));
   CHECK(size.largest_kernel < 200'000);
-  CHECK(size.piece_ops <= 4 * size.ops);
-  CHECK(size.kernels <= 2 * size.pieces);
+  CHECK(size.segment_ops <= 4 * size.ops);
+  CHECK(size.kernels <= 2 * size.segments);
   return size;
 }
 
@@ -87,9 +87,9 @@ TEST_CASE("5,000 inputs", "[pipeline][large]") {
   for (int i = 0; i < 5'000; ++i) total = total + g.input("x" + std::to_string(i), f32, {64});
   g.output("y", total);
   const Size size = planned(g);
-  CHECK(size.pieces >= 100);
-  CHECK(size.pieces <= 500);
-  CHECK(size.kernels <= 4);  // the pieces between the first and the last are equal
+  CHECK(size.segments >= 100);
+  CHECK(size.segments <= 500);
+  CHECK(size.kernels <= 4);  // the segments between the first and the last are equal
 }
 
 TEST_CASE("depth of 100,000", "[pipeline][large]") {
@@ -98,9 +98,9 @@ TEST_CASE("depth of 100,000", "[pipeline][large]") {
   for (int i = 0; i < fewer(100'000); ++i) x = tanh(x);
   g.output("y", x);
   const Size size = planned(g);
-  CHECK(size.pieces >= fewer(500u));
+  CHECK(size.segments >= fewer(500u));
   CHECK(size.kernels <= 3);
-  CHECK(size.piece_ops <= size.ops);
+  CHECK(size.segment_ops <= size.ops);
 }
 
 TEST_CASE("zero-sized tensors are planned, shared and run", "[pipeline][large][device]") {
@@ -119,7 +119,7 @@ TEST_CASE("zero-sized tensors are planned, shared and run", "[pipeline][large][d
   sweep.run_on_test_devices({{"B", 0}});
 }
 
-TEST_CASE("a wide concat and its equal pieces give the right values", "[pipeline][large][device]") {
+TEST_CASE("a wide concat and its equal segments give the right values", "[pipeline][large][device]") {
   OpSweep sweep("wide");
   std::vector<Tensor> parts;
   for (int i = 0; i < 300; ++i) parts.push_back(sweep.input(f32, {i == 150 ? 5 : 3}));

@@ -1,4 +1,4 @@
-// Equal pieces share a kernel, each step with buffers of its own; and threads change nothing.
+// Equal segments share a kernel, each step with buffers of its own; and threads change nothing.
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <set>
@@ -65,7 +65,7 @@ std::string everything(const Compiled& compiled) {
 
 }  // namespace
 
-TEST_CASE("a piece that shares its kernel has a schedule of its own values", "[pipeline][shared]") {
+TEST_CASE("a segment that shares its kernel has a schedule of its own values", "[pipeline][shared]") {
   const auto within = [](const std::vector<ir::NodeId>& all, ir::NodeId id) {
     return std::find(all.begin(), all.end(), id) != all.end();
   };
@@ -73,13 +73,13 @@ TEST_CASE("a piece that shares its kernel has a schedule of its own values", "[p
   REQUIRE(compiled.schedules.size() > counts_of(compiled).kernels);  // some share
   for (const schedule::Schedule& schedule : compiled.schedules) {
     for (const schedule::PhaseSchedule& phase : schedule.phases) {
-      const std::vector<ir::NodeId>& nodes = phase.segment.nodes;
-      for (const schedule::Held& held : phase.held)
-        CHECK((within(nodes, held.node) || within(phase.segment.inputs, held.node)));
+      const std::vector<ir::NodeId>& nodes = phase.computes.nodes;
+      for (const schedule::CachedValue& cached : phase.cached)
+        CHECK((within(nodes, cached.node) || within(phase.computes.inputs, cached.node)));
       for (const schedule::Section& section : phase.sections) {
         for (const schedule::Stage& stage : section.walks) CHECK(within(nodes, stage.root));
-        for (const ir::NodeId root : section.stores) CHECK(within(phase.segment.results, root));
-        for (const ir::NodeId input : section.inputs) CHECK(within(phase.segment.inputs, input));
+        for (const ir::NodeId root : section.stores) CHECK(within(phase.computes.results, root));
+        for (const ir::NodeId input : section.inputs) CHECK(within(phase.computes.inputs, input));
       }
     }
   }
@@ -141,7 +141,7 @@ TEST_CASE("steps that share a kernel keep nodes, names and buffers of their own"
   CHECK(explained.find(" shared by ") != std::string::npos);
 }
 
-TEST_CASE("a schedule holds values of its own piece, whatever kernel it shares",
+TEST_CASE("a schedule holds values of its own segment, whatever kernel it shares",
           "[pipeline][shared][stitch]") {
   const auto check = [](const Compiled& compiled) {
     std::set<std::uint32_t> kernels;
@@ -149,11 +149,11 @@ TEST_CASE("a schedule holds values of its own piece, whatever kernel it shares",
     for (std::size_t i = 0; i < compiled.schedules.size(); ++i) {
       const bool first = kernels.insert(compiled.first_kernel[i]).second;
       for (const schedule::PhaseSchedule& phase : compiled.schedules[i].phases) {
-        std::set<ir::NodeId> own(phase.segment.nodes.begin(), phase.segment.nodes.end());
-        own.insert(phase.segment.inputs.begin(), phase.segment.inputs.end());
-        for (const schedule::Held& held : phase.held) {
-          INFO("schedule " << i << " holds " << compiled.graph.value_name(held.node));
-          CHECK(own.count(held.node) == 1);
+        std::set<ir::NodeId> own(phase.computes.nodes.begin(), phase.computes.nodes.end());
+        own.insert(phase.computes.inputs.begin(), phase.computes.inputs.end());
+        for (const schedule::CachedValue& cached : phase.cached) {
+          INFO("schedule " << i << " holds " << compiled.graph.value_name(cached.node));
+          CHECK(own.count(cached.node) == 1);
           shared += !first;
         }
       }
@@ -166,14 +166,14 @@ TEST_CASE("a schedule holds values of its own piece, whatever kernel it shares",
     g.output(std::string(name) + "_y", softmax(softmax(g.input(name, f32, {64, 512}), 1), 0));
   PipelineOptions options;
   options.partition.groups.layers = 0b011;  // else they are one group, and one kernel
-  options.partition.join = schedule::PartitionOptions::Join::always;
+  options.partition.cooperative = schedule::PartitionOptions::Cooperative::always;
   const Compiled phases = run_pipeline(g.ir(), target_profile("h200"), options);
   REQUIRE(phases.schedules.size() == 3);
   REQUIRE(phases.schedules[2].phases.size() > 1);
   check(phases);
 }
 
-TEST_CASE("what equal pieces are given decides their results", "[pipeline][shared][device]") {
+TEST_CASE("what equal segments are given decides their results", "[pipeline][shared][device]") {
   OpSweep sweep("shared");
   const Dim B = sweep.graph().dim("B", {.min = 1, .max = 64});
   Tensor x = sweep.input(f32, {5, 32}, {B, 32});
@@ -222,11 +222,11 @@ TEST_CASE("equal updates in place share their kernel", "[pipeline][shared][devic
   }
 }
 
-TEST_CASE("equal pieces with different choices have kernels of their own", "[pipeline][shared]") {
+TEST_CASE("equal segments with different choices have kernels of their own", "[pipeline][shared]") {
   int asked = 0;
   PipelineOptions options;
-  options.choose = [&](const ir::Graph& graph, const schedule::Piece& piece, const Target& target) {
-    schedule::KernelChoices choices = schedule::default_choices(graph, piece, target).value();
+  options.choose = [&](const ir::Graph& graph, const schedule::Segment& segment, const Target& target) {
+    schedule::KernelChoices choices = schedule::model_choices(graph, segment, target).value();
     choices.phases[0].splits = schedule::nest_of_elements(asked++ % 3 == 0 ? 64 : 128);
     return choices;
   };
@@ -236,7 +236,7 @@ TEST_CASE("equal pieces with different choices have kernels of their own", "[pip
     g.output("y" + n, exp(g.input("x" + n, f32, {1000})));
   }
   const Compiled compiled = compiled_of(g, options);
-  CHECK(asked == 9);  // each piece, in order
+  CHECK(asked == 9);  // each segment, in order
   CHECK(counts_of(compiled) == Counts{.kernels = 2, .kernel_steps = 9});
   CHECK(kernel_uses(compiled) == std::vector<std::size_t>{3, 6});
 }
@@ -262,7 +262,7 @@ TEST_CASE("plan and text are the same on any number of threads", "[pipeline][sha
         std::string::npos);
 }
 
-TEST_CASE("what fails in one of many pieces is told as on one thread", "[pipeline][shared]") {
+TEST_CASE("what fails in one of many segments is told as on one thread", "[pipeline][shared]") {
   Graph g("failing");
   for (int i = 0; i < 40; ++i) {
     const std::string n = std::to_string(i);
@@ -270,9 +270,9 @@ TEST_CASE("what fails in one of many pieces is told as on one thread", "[pipelin
   }
   const auto told = [&](int threads) {
     PipelineOptions options{.threads = threads};
-    options.choose = [](const ir::Graph& graph, const schedule::Piece& piece, const Target& target) {
-      schedule::KernelChoices choices = schedule::default_choices(graph, piece, target).value();
-      const Dim& extent = graph[piece.root].type.dims[0];
+    options.choose = [](const ir::Graph& graph, const schedule::Segment& segment, const Target& target) {
+      schedule::KernelChoices choices = schedule::model_choices(graph, segment, target).value();
+      const Dim& extent = graph[segment.root].type.dims[0];
       if (extent.is(1017) || extent.is(1031)) choices.phases[0].splits = schedule::nest_of_elements(2048);
       return choices;
     };

@@ -1,4 +1,4 @@
-// Pieces that differ in where slices begin share a kernel, which gets the starts as arguments.
+// Segments that differ in where slices begin share a kernel, which gets the starts as arguments.
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <set>
@@ -110,7 +110,7 @@ TEST_CASE("an argument is no dim of the graph, whatever that is called", "[pipel
   sweep.run_on_test_devices({{"slice.0", 5}});
 }
 
-TEST_CASE("starts that are equal in each piece share an argument, and those of all pieces stay numbers",
+TEST_CASE("starts that are equal in each segment share an argument, and those of all segments stay numbers",
           "[pipeline][shared]") {
   Graph g("pairs");
   const Tensor x = g.input("x", f32, {8, 3, 32}), y = g.input("y", f32, {8, 32});
@@ -152,8 +152,8 @@ TEST_CASE("a shared kernel says where its slices begin", "[pipeline][shared]") {
   CHECK(text.find("starts %") != std::string::npos);
   CHECK(text.find("slice: dim 1 at 16 * slice.0, an argument") != std::string::npos);
   REQUIRE(compiled.schedules[1].starts.size() == 1);
-  // It is a slice of the piece itself.
-  const std::vector<ir::NodeId>& nodes = compiled.schedules[1].piece.nodes;
+  // It is a slice of the segment itself.
+  const std::vector<ir::NodeId>& nodes = compiled.schedules[1].segment.nodes;
   CHECK(std::count(nodes.begin(), nodes.end(), compiled.schedules[1].starts[0].node) == 1);
 }
 

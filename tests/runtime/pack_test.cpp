@@ -303,7 +303,7 @@ Graph exponentials() {
 }
 
 TEST_CASE("pack: what is made once is made by no step of a run", "[runtime][emulated]") {
-  for (const Schemes schemes : {Schemes::fuse, Schemes::paper}) {
+  for (const Schemes schemes : {Schemes::fuse, Schemes::astitch}) {
     const Graph g = exponentials();
     const Compiled compiled =
         run_pipeline(g.ir(), target_profile("h200"), pipeline_options({.schemes = schemes}));

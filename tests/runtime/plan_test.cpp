@@ -52,13 +52,14 @@ TEST_CASE("plan: text of a gemm and a memset", "[runtime]") {
                                             .result = f32},
                  .reads = {0},
                  .writes = {1},
-                 .spins = true,
+                 .cooperative = true,
                  .name = "gemm.1"}};
   REQUIRE_NOTHROW(schedule::verify(plan));
   const std::string text = schedule::print(plan);
   REQUIRE(text.find("step 0 fill: memset v2 = 255 reads [] writes [v2] nodes []\n") != std::string::npos);
-  REQUIRE(text.find("step 1 gemm.1: gemm v1 = v0 * v0^T batch 1 m 8 n 8 k 4 f16 -> f32 spins reads [v0] "
-                    "writes [v1] nodes []\n") != std::string::npos);
+  REQUIRE(
+      text.find("step 1 gemm.1: gemm v1 = v0 * v0^T batch 1 m 8 n 8 k 4 f16 -> f32 cooperative reads [v0] "
+                "writes [v1] nodes []\n") != std::string::npos);
 }
 
 TEST_CASE("plan: verify names what is wrong", "[runtime]") {

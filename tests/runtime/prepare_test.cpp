@@ -111,7 +111,7 @@ TEST_CASE("prepare: an extent that overflows names the expression", "[runtime]")
   g.output("y", g.dim_size(A * A * A));
   const Executable executable = compile(g, Device::reference());
   REQUIRE(prepared(executable, {{"A", 2}}) == "no error");
-  const runtime::Place unused;
+  const runtime::ValueLocation unused;
   REQUIRE(unused.slot == -1);
   Session session(executable, {{"A", 3}});
   session.run();

@@ -213,7 +213,7 @@ TEST_CASE("runs of two executables that reserve nothing deadlock", "[runtime][re
     std::vector<std::unique_ptr<WholeRun>> runs;
     for (int i = 0; i < 2; ++i) {
       Compiled compiled = run_pipeline(g.ir(), target_profile("tiny2"));
-      compiled.streams.order_spinning = reserve;
+      compiled.streams.order_cooperative = reserve;
       runs.push_back(
           std::make_unique<WholeRun>(runtime::make_executable(g.ir(), std::move(compiled), device)));
     }

@@ -123,14 +123,14 @@ TEST_CASE("views: a GEMM reads columns of a matrix", "[runtime][views][emulated]
 }
 
 TEST_CASE("views: what joined kernels read again of a concat's parts", "[runtime][views][emulated]") {
-  // The sums are written where the concat stands, which the last piece reads whole.
+  // The sums are written where the concat stands, which the last segment reads whole.
   Graph g("again");
   const Tensor x = g.input("x", f32, {64, 64}), v = g.input("v", f32, {64}),
                z = g.input("z", f32, {128, 128});
   const Tensor parts = concat({sum(x, {1}), cumulative_sum(v, 0)}, 0);
   g.output("c", parts);
   g.output("y", z * broadcast_in_dim(parts, {128, 128}, {0}));
-  for (const Schemes schemes : {Schemes::fuse, Schemes::paper}) {
+  for (const Schemes schemes : {Schemes::fuse, Schemes::astitch}) {
     check_against_reference(g, {}, {.schemes = schemes});
   }
 }
@@ -180,7 +180,7 @@ TEST_CASE("views: random programs of slices, GEMMs and concats", "[runtime][view
 }
 
 /// Two GEMMs write the halves of y; another reads a quarter of the input.
-Plan by_parts() {
+Plan in_sections() {
   Plan plan;
   plan.values = {{PlanValue::Kind::input, "x", f32, {16, 8}},
                  {PlanValue::Kind::output, "y", f32, {8, 8}},
@@ -198,7 +198,7 @@ Plan by_parts() {
 }
 
 TEST_CASE("views: verify of a plan names what is wrong with them", "[runtime][views]") {
-  Plan plan = by_parts();
+  Plan plan = in_sections();
   const auto verified = [&] { return error_of([&] { schedule::verify(plan); }); };
   const std::string start = "internal: internal error: plan: ";
   REQUIRE(verified() == "no error");

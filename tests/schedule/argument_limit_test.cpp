@@ -39,8 +39,8 @@ TEST_CASE("symbols that a kernel does not mention take none of its arguments", "
     g.output("y" + n, tanh(exp(g.input("x" + n, f32, {size}))));
   }
   const Compiled compiled = run_pipeline(g.ir(), target_profile("h200"));
-  CHECK(compiled.partition.pieces.size() == count);
-  for (const schedule::Piece& piece : compiled.partition.pieces) CHECK(piece.nodes.size() == 2);
+  CHECK(compiled.partition.segments.size() == count);
+  for (const schedule::Segment& segment : compiled.partition.segments) CHECK(segment.nodes.size() == 2);
   for (const kernel::Kernel& kernel : compiled.kernels) CHECK(arguments(kernel) == 3);
 }
 

@@ -1,4 +1,4 @@
-// Equal pieces are found, and nothing that a kernel depends on is overlooked.
+// Equal segments are found, and nothing that a kernel depends on is overlooked.
 // SPDX-License-Identifier: Apache-2.0
 #include "schedule/segments/canonical.hpp"
 
@@ -9,22 +9,22 @@
 
 using namespace fuse;        // NOLINT
 using namespace fuse::test;  // NOLINT
-using schedule::CanonicalPiece;
-using schedule::EqualPieces;
+using schedule::CanonicalSegment;
+using schedule::EqualSegments;
 
 namespace {
 
-/// How many forms the kernel pieces of a graph have.
+/// How many forms the kernel segments of a graph have.
 struct Forms {
   ir::Graph graph;
   schedule::Partition partition;
-  EqualPieces equal;
+  EqualSegments equal;
 
   explicit Forms(const Graph& from)
       : graph(prepared(from)),
         partition(schedule::partition(graph, {.stitch = false})),
-        equal(equal_pieces(graph, partition.pieces, partition.storage)) {}
-  std::size_t pieces() const { return partition.pieces.size(); }
+        equal(equal_segments(graph, partition.segments, partition.storage)) {}
+  std::size_t segments() const { return partition.segments.size(); }
   std::size_t count() const { return equal.first.size(); }
   bool same(std::size_t a, std::size_t b) const {
     const bool answer = equal.form_of[a] == equal.form_of[b];
@@ -37,7 +37,7 @@ struct Forms {
 
 using Branch = std::function<Tensor(Graph&, const std::string& suffix)>;
 
-/// Two branches of one graph, each with inputs of its own and one output: a piece each.
+/// Two branches of one graph, each with inputs of its own and one output: a segment each.
 Forms two(const Branch& first, const Branch& second) {
   Graph g("two");
   for (const char* name : {"B", "C"}) g.dim(name, {.min = 1, .max = 100});
@@ -60,7 +60,7 @@ Tensor plain(Graph& g, const std::string& suffix) {
 
 }  // namespace
 
-TEST_CASE("equal pieces have one form, whatever their names, scopes, lines and ids",
+TEST_CASE("equal segments have one form, whatever their names, scopes, lines and ids",
           "[schedule][canonical]") {
   const Forms forms = two(plain, [](Graph& g, const std::string& suffix) {
     const auto scope = g.scope("elsewhere");
@@ -70,20 +70,20 @@ TEST_CASE("equal pieces have one form, whatever their names, scopes, lines and i
     const Tensor x = g.parameter("other x" + suffix, f32, {symbol("B"), 64});
     return (x - y) * 0.5 + x;
   });
-  REQUIRE(forms.pieces() == 2);
+  REQUIRE(forms.segments() == 2);
   CHECK(forms.same(0, 1));
   CHECK(forms.count() == 1);
   CHECK(forms.equal.first[0] == 0);
   // What is x in one is x in the other.
-  const CanonicalPiece &a = forms.equal.forms[0], &b = forms.equal.forms[1];
+  const CanonicalSegment &a = forms.equal.forms[0], &b = forms.equal.forms[1];
   REQUIRE(a.inputs.size() == 2);
   CHECK(forms.graph.value_name(a.inputs[0]) == "%x0");
   CHECK(forms.graph.value_name(b.inputs[0]) == "%other x1");
   CHECK(counterpart(a, b, a.inputs[1]) == b.inputs[1]);
-  CHECK(counterpart(a, b, forms.partition.pieces[0].root) == forms.partition.pieces[1].root);
+  CHECK(counterpart(a, b, forms.partition.segments[0].root) == forms.partition.segments[1].root);
 }
 
-TEST_CASE("whatever a kernel depends on tells pieces apart", "[schedule][canonical]") {
+TEST_CASE("whatever a kernel depends on tells segments apart", "[schedule][canonical]") {
   const auto input = [](Graph& g, const std::string& name, const std::string& suffix, DType dtype = f32,
                         std::vector<Dim> dims = {symbol("B"), 64}) {
     return g.input(name + suffix, dtype, std::move(dims));
@@ -136,12 +136,12 @@ TEST_CASE("whatever a kernel depends on tells pieces apart", "[schedule][canonic
   for (const Case& one : cases) {
     INFO(one.what);
     const Forms differ = two(one.a, one.b);
-    REQUIRE(differ.pieces() == 2);
+    REQUIRE(differ.segments() == 2);
     CHECK_FALSE(differ.same(0, 1));
     // The test is of the difference alone: each is equal to itself.
     for (const Branch& branch : {one.a, one.b}) {
       const Forms equal = two(branch, branch);
-      REQUIRE(equal.pieces() == 2);
+      REQUIRE(equal.segments() == 2);
       CHECK(equal.same(0, 1));
     }
   }
@@ -156,7 +156,7 @@ TEST_CASE("forms that differ in where slices of stored values begin are of one f
   };
   const auto one_family = [](const Branch& a, const Branch& b) {
     const Forms forms = two(a, b);
-    REQUIRE(forms.pieces() == 2);
+    REQUIRE(forms.segments() == 2);
     const bool answer = schedule::of_one_family(forms.graph, forms.equal.forms[0], forms.equal.forms[1]);
     CHECK((forms.equal.family_of.back() == 0) == answer);
     return answer;
@@ -181,25 +181,25 @@ TEST_CASE("draws of different streams have kernels of their own", "[schedule][ca
   const Tensor seed = g.input("seed", i64, {}), offset = g.input("offset", i64, {});
   for (const char* name : {"a", "b"}) g.output(name, random_uniform(f32, {64}, seed, offset));
   const Forms forms(g);
-  REQUIRE(forms.pieces() == 2);
+  REQUIRE(forms.segments() == 2);
   CHECK_FALSE(forms.same(0, 1));
 }
 
-TEST_CASE("buffers that are one, what is stored, and updates in place tell pieces apart",
+TEST_CASE("buffers that are one, what is stored, and updates in place tell segments apart",
           "[schedule][canonical]") {
   Forms forms = two(plain, plain);
   REQUIRE(forms.same(0, 1));
-  const std::vector<ir::NodeId> inputs = forms.partition.pieces[1].inputs;
+  const std::vector<ir::NodeId> inputs = forms.partition.segments[1].inputs;
   {
     schedule::Partition aliased = forms.partition;
     aliased.storage[inputs[1]] = inputs[0];
-    CHECK(equal_pieces(forms.graph, aliased.pieces, aliased.storage).first.size() == 2);
+    CHECK(equal_segments(forms.graph, aliased.segments, aliased.storage).first.size() == 2);
   }
   {
     schedule::Partition stores = forms.partition;
-    schedule::Piece& piece = stores.pieces[1];
-    piece.results.insert(piece.results.begin(), piece.nodes[piece.nodes.size() - 2]);
-    CHECK(equal_pieces(forms.graph, stores.pieces, stores.storage).first.size() == 2);
+    schedule::Segment& segment = stores.segments[1];
+    segment.results.insert(segment.results.begin(), segment.nodes[segment.nodes.size() - 2]);
+    CHECK(equal_segments(forms.graph, stores.segments, stores.storage).first.size() == 2);
   }
   Graph g("caches");
   for (const char* name : {"0", "1"}) {
@@ -209,17 +209,18 @@ TEST_CASE("buffers that are one, what is stored, and updates in place tell piece
     g.output(std::string("new") + name, dynamic_update_slice(old, row * 2, {at, 0}), old);
   }
   Forms updates(g);
-  REQUIRE(updates.pieces() == 2);
-  REQUIRE(updates.partition.pieces[0].in_place());
+  REQUIRE(updates.segments() == 2);
+  REQUIRE(updates.partition.segments[0].in_place());
   CHECK(updates.same(0, 1));
   for (const std::size_t unread : {0, 1}) {
-    for (const CanonicalPiece::Operand& operand : updates.equal.forms[unread].operands) {
-      CHECK((operand.source != CanonicalPiece::Source::unread || operand.index == 0));
+    for (const CanonicalSegment::Operand& operand : updates.equal.forms[unread].operands) {
+      CHECK((operand.source != CanonicalSegment::Source::unread || operand.index == 0));
     }
     CHECK(updates.equal.forms[unread].inputs.size() == 2);  // the row and where it goes, not the old contents
   }
-  updates.partition.pieces[1].phases[0].in_place = false;
-  CHECK(equal_pieces(updates.graph, updates.partition.pieces, updates.partition.storage).first.size() == 2);
+  updates.partition.segments[1].phases[0].in_place = false;
+  CHECK(equal_segments(updates.graph, updates.partition.segments, updates.partition.storage).first.size() ==
+        2);
 }
 
 TEST_CASE("a form is found among thousands that differ in one number", "[schedule][canonical]") {
@@ -230,9 +231,9 @@ TEST_CASE("a form is found among thousands that differ in one number", "[schedul
   }
   const Forms forms(g);
   // Every second one is an equal op of an equal operand: they are one value, and the second output a copy.
-  CHECK(forms.pieces() == 2000);
+  CHECK(forms.segments() == 2000);
   CHECK(forms.count() == 2000);
   std::set<std::uint64_t> hashes;
-  for (const CanonicalPiece& form : forms.equal.forms) hashes.insert(form.hash);
+  for (const CanonicalSegment& form : forms.equal.forms) hashes.insert(form.hash);
   CHECK(hashes.size() > 1990);
 }

@@ -1,4 +1,4 @@
-// The default choices for the profiles, and what a target or a piece does not allow.
+// The default choices for the profiles, and what a target or a segment does not allow.
 // SPDX-License-Identifier: Apache-2.0
 #include "schedule/nest/usual_nests.hpp"
 #include "schedule/schedule_support.hpp"
@@ -9,7 +9,7 @@ using schedule::Choices;
 
 namespace {
 
-std::string refusal(const OnePiece& one, const schedule::Schedule& schedule, std::string_view profile) {
+std::string refusal(const OneSegment& one, const schedule::Schedule& schedule, std::string_view profile) {
   return thrown_by([&] { verify(one.graph, schedule, target_profile(profile)); });
 }
 
@@ -32,7 +32,7 @@ TEST_CASE("default choices of the profiles", "[schedule]") {
   };
   std::string text;
   for (const auto& [name, graph] : graphs) {
-    const OnePiece one(graph);
+    const OneSegment one(graph);
     text += std::string(name) + "\n";
     for (const char* profile : {"h200", "tiny3", "tiny2"}) {
       const Choices choices = one.defaults(profile);
@@ -42,13 +42,13 @@ TEST_CASE("default choices of the profiles", "[schedule]") {
       CHECK(s.choices == schedule::KernelChoices{{choices}});
     }
   }
-  check_golden("schedule/default_choices.txt", text);
+  check_golden("schedule/model_choices.txt", text);
 }
 
 TEST_CASE("verify refuses a block that the target does not run", "[schedule]") {
-  const OnePiece one(sum_graph({37, 5000}, {1}));
+  const OneSegment one(sum_graph({37, 5000}, {1}));
   const auto with_block = [&](int threads) {
-    return schedule::make_schedule(one.graph, one.piece, {{{.splits = schedule::nest_of_blocks(threads)}}},
+    return schedule::make_schedule(one.graph, one.segment, {{{.splits = schedule::nest_of_blocks(threads)}}},
                                    target_profile("h200"));
   };
   CHECK(refusal(one, with_block(256), "tiny2") == "no error");
@@ -62,8 +62,8 @@ TEST_CASE("verify refuses a block that the target does not run", "[schedule]") {
         "32");
 }
 
-TEST_CASE("verify refuses loops that do not fit the segment", "[schedule]") {
-  const OnePiece reduces(sum_graph({37, 50}, {1})), computes(exp_graph({37}));
+TEST_CASE("verify refuses loops that do not fit the phase", "[schedule]") {
+  const OneSegment reduces(sum_graph({37, 50}, {1})), computes(exp_graph({37}));
   schedule::Schedule wrong = reduces.make({.splits = schedule::nest_of_lanes(128)});
   wrong.phases[0].choices.splits = schedule::nest_of_elements(128);
   CHECK(refusal(reduces, wrong, "h200") == "internal error: schedule of %1: there is no loop c:serial");
@@ -74,11 +74,11 @@ TEST_CASE("verify refuses loops that do not fit the segment", "[schedule]") {
 }
 
 TEST_CASE("verify refuses missing launches and missing scratch", "[schedule]") {
-  const OnePiece one(sum_graph({2, 100000}, {1}));
+  const OneSegment one(sum_graph({2, 100000}, {1}));
   schedule::Schedule none = one.make({.splits = schedule::nest_of_lanes(128)});
   none.kernels.clear();
   CHECK(refusal(one, none, "h200") == "internal error: schedule of %1: no launch");
-  schedule::Schedule parts = one.make({.splits = schedule::nest_of_parts(256, 4)});
+  schedule::Schedule parts = one.make({.splits = schedule::nest_of_shared_rows(256, 4)});
   CHECK(refusal(one, parts, "h200") == "no error");
   schedule::Schedule alone = parts;
   alone.kernels.pop_back();

@@ -2,7 +2,7 @@
 #include "schedule/choosers/chooser.hpp"
 
 #include "compile/pipeline/pipeline.hpp"
-#include "schedule/choosers/piece_cost.hpp"
+#include "schedule/choosers/segment_cost.hpp"
 #include "schedule/schedule_support.hpp"
 #include "support/catch.hpp"
 #include "support/stitch_graphs.hpp"
@@ -11,7 +11,7 @@ using namespace fuse;        // NOLINT
 using namespace fuse::test;  // NOLINT
 using schedule::Chooser;
 using schedule::KernelChoices;
-using schedule::Piece;
+using schedule::Segment;
 
 namespace {
 
@@ -38,13 +38,13 @@ Graph many_sums(int count) {
 
 TEST_CASE("what a chooser cannot run in one kernel is not stitched", "[schedule][chooser]") {
   const Chooser model = schedule::cost_model();
-  const auto one_stage = [&](const ir::Graph& graph, const Piece& piece, const Target& of) {
-    const bool one = piece.phases.size() == 1 && piece.phases[0].stages.size() == 1;
-    return one ? model(graph, piece, of) : std::nullopt;
+  const auto one_stage = [&](const ir::Graph& graph, const Segment& segment, const Target& of) {
+    const bool one = segment.phases.size() == 1 && segment.phases[0].stages.size() == 1;
+    return one ? model(graph, segment, of) : std::nullopt;
   };
   const Graph softmax = stitch::softmax(f32, 64, 300);
-  CHECK(compiled_by(softmax, model).partition.pieces.size() == 1);
-  CHECK(compiled_by(softmax, one_stage).partition.pieces.size() == 3);
+  CHECK(compiled_by(softmax, model).partition.segments.size() == 1);
+  CHECK(compiled_by(softmax, one_stage).partition.segments.size() == 3);
 }
 
 TEST_CASE("a kernel runs by the choices that it was judged by", "[schedule][chooser]") {
@@ -52,14 +52,15 @@ TEST_CASE("a kernel runs by the choices that it was judged by", "[schedule][choo
                                  schedule::without_grid_barriers(schedule::cost_model())}) {
     for (const Graph& graph : {stitch::softmax(f32, 64, 300), stitch::layer_norm_backward(f32, 512, 256)}) {
       const Compiled made = compiled_by(graph, chooser);
-      REQUIRE(made.schedules.size() == made.partition.pieces.size());
+      REQUIRE(made.schedules.size() == made.partition.segments.size());
       for (std::size_t i = 0; i < made.schedules.size(); ++i) {
-        const Piece& piece = made.partition.pieces[i];
-        REQUIRE(piece.chosen);
-        INFO(graph.name() << " " << piece.chosen->choices.to_string());
-        CHECK(piece.chosen->choices == made.schedules[i].choices);
-        CHECK(piece.chosen->choices == chooser(made.graph, piece, device));
-        CHECK(piece.chosen->seconds == piece_seconds(made.graph, piece, piece.chosen->choices, device));
+        const Segment& segment = made.partition.segments[i];
+        REQUIRE(segment.chosen);
+        INFO(graph.name() << " " << segment.chosen->choices.to_string());
+        CHECK(segment.chosen->choices == made.schedules[i].choices);
+        CHECK(segment.chosen->choices == chooser(made.graph, segment, device));
+        CHECK(segment.chosen->seconds ==
+              segment_seconds(made.graph, segment, segment.chosen->choices, device));
       }
     }
   }
@@ -71,30 +72,30 @@ TEST_CASE("without grid barriers columns are judged as two launches", "[schedule
   g.output("columns", argmax(convert(x, u8), 0));
   g.output("rows", argmin(convert(x, i8), 1));
   schedule::PartitionOptions options;
-  const auto pieces = [&] {
+  const auto segments = [&] {
     return schedule::partition(g.ir(), options, target_profile("tiny3"), analysis::facts_of(g.ir()))
-        .pieces.size();
+        .segments.size();
   };
-  CHECK(pieces() == 1);
+  CHECK(segments() == 1);
   options.grid_barriers = false;
-  CHECK(pieces() == 2);
+  CHECK(segments() == 2);
 }
 
-TEST_CASE("equal pieces are chosen for once", "[schedule][chooser]") {
+TEST_CASE("equal segments are chosen for once", "[schedule][chooser]") {
   int asked = 0;
   const Compiled made =
-      compiled_by(many_sums(9), [&](const ir::Graph& graph, const Piece& piece, const Target& of) {
+      compiled_by(many_sums(9), [&](const ir::Graph& graph, const Segment& segment, const Target& of) {
         ++asked;
-        return schedule::cost_model()(graph, piece, of);
+        return schedule::cost_model()(graph, segment, of);
       });
-  CHECK(made.partition.pieces.size() == 9);
+  CHECK(made.partition.segments.size() == 9);
   CHECK(asked == 1);
 }
 
 TEST_CASE("a chooser without choices is named", "[schedule][chooser]") {
-  const auto none = [](const ir::Graph&, const Piece&, const Target&) -> std::optional<KernelChoices> {
+  const auto none = [](const ir::Graph&, const Segment&, const Target&) -> std::optional<KernelChoices> {
     return std::nullopt;
   };
   CHECK(thrown_by([&] { compiled_by(many_sums(1), none); }) ==
-        "internal error: the chooser has no choices for the piece of %1");
+        "internal error: the chooser has no choices for the segment of %1");
 }

@@ -112,7 +112,7 @@ Target small_target(int warps) {
   return target;
 }
 
-TEST_CASE("residency: warps may lie so that registers are left in pieces", "[schedule][residency]") {
+TEST_CASE("residency: warps may lie so that registers are left in segments", "[schedule][residency]") {
   const Target target = small_target(3);
   // A multiprocessor holds two blocks of either: six warps of two units of registers, four warps of three.
   // But the four may lie in one subpartition each, and of the three units left there one warp of the six

@@ -99,7 +99,7 @@ Example scheme_unavailable() {
   Graph g("scheme_unavailable");
   const Tensor x = g.input("x", f32, {64, 64});
   g.output("y", sum(x / sum(x, {0}, true), {1}));  // a row needs all columns
-  return {Reason::scheme_unavailable, g, {.join = schedule::PartitionOptions::Join::never}};
+  return {Reason::scheme_unavailable, g, {.cooperative = schedule::PartitionOptions::Cooperative::never}};
 }
 Example baseline() {
   Graph g("baseline");
@@ -152,26 +152,26 @@ TEST_CASE("the verifier rejects groups that the reason keeps apart", "[partition
     const schedule::Partition partition = schedule::partition(graph, example.options, target);
     CHECK_NOTHROW(verify(graph, partition.grouping, example.options.groups, target));
     const schedule::UnfusedEdge edge = edge_with(example, partition);
-    const schedule::Grouping forced = together(partition.grouping, partition.pieces[edge.producer].group,
-                                               partition.pieces[edge.consumer].group);
+    const schedule::Grouping forced = together(partition.grouping, partition.segments[edge.producer].group,
+                                               partition.segments[edge.consumer].group);
     CHECK_THROWS_AS(verify(graph, forced, example.options.groups, target), Error);
     CHECK(!schedule::would_change(edge.reason).empty());
   }
 }
 
-TEST_CASE("a piece that carries a value past a reduction is rejected", "[partition][unfused]") {
+TEST_CASE("a segment that carries a value past a reduction is rejected", "[partition][unfused]") {
   for (const Example& example : {scheme_unavailable(), baseline()}) {
     INFO(example.graph.name());
     const ir::Graph graph = prepared(example.graph);
     schedule::Partition partition = schedule::partition(graph, example.options, target);
     const schedule::UnfusedEdge edge = edge_with(example, partition);
-    schedule::Piece& consumer = partition.pieces[edge.consumer];
-    const schedule::Piece& producer = partition.pieces[edge.producer];
+    schedule::Segment& consumer = partition.segments[edge.consumer];
+    const schedule::Segment& producer = partition.segments[edge.producer];
     for (std::vector<ir::NodeId>* nodes : {&consumer.nodes, &consumer.phases[0].nodes}) {
       nodes->insert(nodes->begin(), producer.nodes.begin(), producer.nodes.end());
       std::sort(nodes->begin(), nodes->end());
     }
-    CHECK_THROWS_WITH(verify(graph, partition), Catch::Contains("must end a piece"));
+    CHECK_THROWS_WITH(verify(graph, partition), Catch::Contains("must end a segment"));
   }
 }
 
@@ -191,8 +191,8 @@ TEST_CASE("a user's kernel stands alone", "[partition][unfused]") {
   for (const schedule::UnfusedEdge& edge : edges) {
     CHECK(edge.reason == Reason::boundary);
     CHECK_THROWS_WITH(verify(graph,
-                             together(partition.grouping, partition.pieces[edge.producer].group,
-                                      partition.pieces[edge.consumer].group),
+                             together(partition.grouping, partition.segments[edge.producer].group,
+                                      partition.segments[edge.consumer].group),
                              {}, target),
                       Catch::Contains("a user's kernel stands alone"));
   }

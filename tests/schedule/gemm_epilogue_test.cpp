@@ -1,4 +1,4 @@
-// gemm_epilogue: what a GEMM takes over, and what it must not; and the plan of a piece that has one.
+// gemm_epilogue: what a GEMM takes over, and what it must not; and the plan of a segment that has one.
 // SPDX-License-Identifier: Apache-2.0
 #include "schedule/segments/gemm_epilogue.hpp"
 
@@ -107,15 +107,15 @@ TEST_CASE("gemm_epilogue: what saves nothing is not", "[schedule][gemm]") {
   CHECK(found([](Case& c) { c.g.output("y", c.ab + tanh(c.r)); }) == "none");  // it would have to be stored
 }
 
-TEST_CASE("gemm_epilogue: a piece that ends behind its contraction is one step", "[schedule][gemm]") {
+TEST_CASE("gemm_epilogue: a segment that ends behind its contraction is one step", "[schedule][gemm]") {
   Case c;
   c.g.output("y", c.ab + c.v);
   const ir::Graph graph = prepared(c.g);
   schedule::Partition partition = schedule::partition(graph);
   verify(graph, partition);
-  REQUIRE(partition.pieces.size() == 1);
-  schedule::Piece& piece = partition.pieces[0];
-  REQUIRE(piece.kind == schedule::Piece::Kind::gemm);
+  REQUIRE(partition.segments.size() == 1);
+  schedule::Segment& segment = partition.segments[0];
+  REQUIRE(segment.kind == schedule::Segment::Kind::gemm);
   const schedule::Plan plan = schedule::make_plan(graph, partition, {std::nullopt});
   schedule::verify(plan);
   const std::string text = print(plan);
@@ -124,7 +124,7 @@ TEST_CASE("gemm_epilogue: a piece that ends behind its contraction is one step",
   CHECK(
       text.find("gemm v4 = v0 * v1 bias v2 batch 1 m B n 4 k 6 f32 -> f32 reads [v0, v1, v2] writes [v4] ") !=
       std::string::npos);
-  piece.root = 3;  // %r
+  segment.root = 3;  // %r
   CHECK(thrown_by([&] { schedule::make_plan(graph, partition, {std::nullopt}); }).find("no epilogue of") !=
         std::string::npos);
 }

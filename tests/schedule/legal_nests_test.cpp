@@ -1,4 +1,4 @@
-// Nests that a segment can have: the enumeration has all that the rules take, and all that choosers make.
+// Nests that a phase can have: the enumeration has all that the rules take, and all that choosers make.
 // SPDX-License-Identifier: Apache-2.0
 #include "schedule/mapping/legal_nests.hpp"
 
@@ -19,44 +19,45 @@ using namespace fuse::schedule;  // NOLINT
 
 namespace {
 
-struct OneSegment {
+struct OnePhase {
   ir::Graph graph;
-  Piece piece;
-  const Segment& segment() const { return piece.phases.at(0); }
+  Segment segment;
+  const Phase& phase() const { return segment.phases.at(0); }
 };
 
-OneSegment one_segment(const Graph& g, const char* profile = "h200") {
+OnePhase one_phase(const Graph& g, const char* profile = "h200") {
   const Compiled made = run_pipeline(g.ir(), target_profile(profile), {});
-  REQUIRE(made.partition.pieces.size() == 1);
-  REQUIRE(made.partition.pieces[0].phases.size() == 1);
-  return {made.graph, made.partition.pieces[0]};
+  REQUIRE(made.partition.segments.size() == 1);
+  REQUIRE(made.partition.segments[0].phases.size() == 1);
+  return {made.graph, made.partition.segments[0]};
 }
 
-std::set<std::string> structures(const OneSegment& cut, const Target& target, const NestNumbers& numbers) {
+std::set<std::string> structures(const OnePhase& cut, const Target& target, const NestNumbers& numbers) {
   std::set<std::string> found;
-  each_legal_nest(cut.graph, cut.segment(), target, numbers,
+  each_legal_nest(cut.graph, cut.phase(), target, numbers,
                   [&](const Choices& choices) { found.insert(structure_of(choices)); });
   return found;
 }
 
-std::string defect(const OneSegment& cut, std::string_view splits, const char* profile = "h200") {
-  return misfit(cut.graph, cut.piece, {{{.splits = parse_splits(splits).value()}}}, target_profile(profile));
+std::string defect(const OnePhase& cut, std::string_view splits, const char* profile = "h200") {
+  return misfit(cut.graph, cut.segment, {{{.splits = parse_splits(splits).value()}}},
+                target_profile(profile));
 }
 
-const NestSegment& segment_named(const std::vector<NestSegment>& segments, std::string_view name) {
-  return *std::find_if(segments.begin(), segments.end(),
-                       [&](const NestSegment& segment) { return segment.name == name; });
+const NestPhase& phase_named(const std::vector<NestPhase>& phases, std::string_view name) {
+  return *std::find_if(phases.begin(), phases.end(),
+                       [&](const NestPhase& phase) { return phase.name == name; });
 }
 
 }  // namespace
 
 TEST_CASE("legal nests: a row or column reduction has 150 structures or more", "[schedule]") {
   std::string text;
-  for (const NestSegment& segment : nest_segments()) {
+  for (const NestPhase& phase : nest_segments()) {
     const std::size_t count =
-        structures(one_segment(segment.graph), target_profile("h200"), fuzz::odd_numbers()).size();
-    text += segment.name + ": " + std::to_string(count) + '\n';
-    if (segment.reduces) CHECK(count >= 150);
+        structures(one_phase(phase.graph), target_profile("h200"), fuzz::odd_numbers()).size();
+    text += phase.name + ": " + std::to_string(count) + '\n';
+    if (phase.reduces) CHECK(count >= 150);
   }
   check_golden("schedule/legal_nests.txt", text);
 }
@@ -65,20 +66,20 @@ TEST_CASE("legal nests: what choosers make is among them", "[schedule]") {
   for (const char* profile : {"h200", "tiny3", "tiny2"}) {
     const Target target = target_profile(profile);
     for (const auto& [rows, columns] : {std::pair{37, 72}, {4096, 1024}, {3, 30000}, {6, 16384}}) {
-      for (const NestSegment& segment : nest_segments(rows, columns)) {
-        if (columns >= 16384 && segment.name == "layer_norm_backward") continue;  // rows and columns apart
-        const OneSegment cut = one_segment(segment.graph, profile);
+      for (const NestPhase& phase : nest_segments(rows, columns)) {
+        if (columns >= 16384 && phase.name == "layer_norm_backward") continue;  // rows and columns apart
+        const OnePhase cut = one_phase(phase.graph, profile);
         const std::set<std::string> known = structures(cut, target, fuzz::odd_numbers());
-        std::vector<Choices> made = {default_choices(cut.graph, cut.segment(), target)};
-        if (const auto printed = paper_choices(cut.graph, cut.piece, target))
+        std::vector<Choices> made = {model_choices(cut.graph, cut.phase(), target)};
+        if (const auto printed = astitch_choices(cut.graph, cut.segment, target))
           made.push_back(printed->phases[0]);
         for (const Choices& choices : made) {
-          const Segment run = staged(cut.graph, cut.segment(), choices);
+          const Phase run = staged(cut.graph, cut.phase(), choices);
           Choices nest = choices;
-          if (held_values(cut.graph, run).empty()) nest.hold = 0;  // registers for nothing
-          INFO(segment.name << " " << rows << " x " << columns << " on " << profile << ": "
-                            << choices.to_string());
-          CHECK(misfit(cut.graph, cut.piece, {{nest}}, target) == "");
+          if (cached_values(cut.graph, run).empty()) nest.register_cache = 0;  // registers for nothing
+          INFO(phase.name << " " << rows << " x " << columns << " on " << profile << ": "
+                          << choices.to_string());
+          CHECK(misfit(cut.graph, cut.segment, {{nest}}, target) == "");
           CHECK(known.contains(structure_of(nest)));
         }
       }
@@ -87,7 +88,7 @@ TEST_CASE("legal nests: what choosers make is among them", "[schedule]") {
 }
 
 TEST_CASE("legal nests: no short list of splits that the rules take is missing", "[schedule]") {
-  const std::vector<NestSegment> segments = nest_segments();
+  const std::vector<NestPhase> phases = nest_segments();
   const Target target = target_profile("h200");
   const std::size_t longest = sanitized() ? 4 : 7;
   std::vector<Split> alphabet;
@@ -103,7 +104,7 @@ TEST_CASE("legal nests: no short list of splits that the rules take is missing",
     }
   }
   for (const char* name : {"row_sum", "column_sum", "layer_norm_backward", "cumsum", "elements"}) {
-    const OneSegment cut = one_segment(segment_named(segments, name).graph);
+    const OnePhase cut = one_phase(phase_named(phases, name).graph);
     const std::set<std::string> known = structures(cut, target, fuzz::odd_numbers());
     std::size_t legal = 0;
     std::vector<Split> list;
@@ -111,7 +112,7 @@ TEST_CASE("legal nests: no short list of splits that the rules take is missing",
       Choices choices{.splits = list};
       for (const bool across : {false, true}) {
         choices.across = across;
-        const std::string defect = misfit(cut.graph, cut.piece, {{choices}}, target);
+        const std::string defect = misfit(cut.graph, cut.segment, {{choices}}, target);
         // What is wrong with the order of a list is wrong with all longer ones.
         for (const char* reason :
              {"has to stand before", "one of them", "two splits", "loops are of", "no such dim"}) {
@@ -136,8 +137,8 @@ TEST_CASE("legal nests: no short list of splits that the rules take is missing",
 }
 
 TEST_CASE("legal nests: what is refused, with the reason", "[schedule]") {
-  const std::vector<NestSegment> segments = nest_segments();
-  const OneSegment rows = one_segment(segment_named(segments, "softmax").graph);
+  const std::vector<NestPhase> phases = nest_segments();
+  const OnePhase rows = one_phase(phase_named(phases, "softmax").graph);
   CHECK(defect(rows, "r:grid r:warp2 c:serial c:warp4 c:lane32 c:vector4") == "");
   CHECK(defect(rows, "r:grid c:serial c:warp2 r:warp4 c:lane32") == "r:warp4 has to stand before c:warp2");
   CHECK(defect(rows, "r:grid c:serial") == "the lanes of all splits are 1, and have to be 32");
@@ -168,13 +169,13 @@ TEST_CASE("legal nests: what is refused, with the reason", "[schedule]") {
   CHECK(defect(rows, "r:grid c:serial c:lane16 r:lane4") ==
         "the lanes of all splits are 64, and have to be 32");
   CHECK(defect(rows, "r:grid c:serial r:lane4 c:lane4 r:lane2") == "two splits of r at the level lane");
-  CHECK(defect(one_segment(segment_named(segments, "cumsum").graph), "r:grid c:serial c:warp4 c:lane32") ==
+  CHECK(defect(one_phase(phase_named(phases, "cumsum").graph), "r:grid c:serial c:warp4 c:lane32") ==
         "c:warp4: a scan meets elements in order");
-  CHECK(defect(one_segment(segment_named(segments, "elements").graph), "r:grid c:serial c:lane32") ==
+  CHECK(defect(one_phase(phase_named(phases, "elements").graph), "r:grid c:serial c:lane32") ==
         "c:serial: the kernel has no such dim");
-  CHECK(defect(one_segment(segment_named(segments, "layer_norm_backward").graph),
-               "r:grid c:serial c:lane32") == "columns are kept by blocks that take rows in turns: r:serial");
-  CHECK(defect(one_segment(segment_named(segments, "row_sum").graph), "t:grid y:serial x:lane32") ==
+  CHECK(defect(one_phase(phase_named(phases, "layer_norm_backward").graph), "r:grid c:serial c:lane32") ==
+        "columns are kept by blocks that take rows in turns: r:serial");
+  CHECK(defect(one_phase(phase_named(phases, "row_sum").graph), "t:grid y:serial x:lane32") ==
         "splits of t, y and x are for transposes, and this kernel reduces or scans");
 }
 

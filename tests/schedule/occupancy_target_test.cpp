@@ -11,7 +11,7 @@ namespace {
 
 int aimed(const Dim& grid, int threads, std::int64_t shared = 0, int least = 1,
           const char* profile = "h200") {
-  return aimed_blocks({.grid = grid, .block_threads = threads}, shared, least, target_profile(profile));
+  return min_blocks_per_sm({.grid = grid, .block_threads = threads}, shared, least, target_profile(profile));
 }
 
 }  // namespace
@@ -25,8 +25,8 @@ TEST_CASE("a multiprocessor is to hold 1024 threads", "[schedule]") {
 
 TEST_CASE("a number of registers says how many threads a multiprocessor is to hold", "[schedule]") {
   const auto by = [](int registers, int threads) {
-    return aimed_blocks({.grid = 10000, .block_threads = threads, .registers = registers}, 0, 1,
-                        target_profile("h200"));
+    return min_blocks_per_sm({.grid = 10000, .block_threads = threads, .registers = registers}, 0, 1,
+                             target_profile("h200"));
   };
   CHECK(by(32, 1024) == 2);
   CHECK(by(64, 1024) == 1);

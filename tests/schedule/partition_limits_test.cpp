@@ -13,21 +13,21 @@ using namespace fuse::test;  // NOLINT
 namespace {
 
 struct Extremes {
-  std::size_t pieces = 0, inputs = 0, nodes = 0;
+  std::size_t segments = 0, inputs = 0, nodes = 0;
   int depth = 0, movement = 0;
 };
 
-/// Of the pieces of a verified partition: the most inputs, and the longest paths, counted here anew.
+/// Of the segments of a verified partition: the most inputs, and the longest paths, counted here anew.
 Extremes extremes_of(const ir::Graph& graph) {
   const schedule::Partition partition = schedule::partition(graph);
   verify(graph, partition);
-  Extremes most{.pieces = partition.pieces.size()};
-  for (const schedule::Piece& piece : partition.pieces) {
-    if (piece.kind == schedule::Piece::Kind::gemm) continue;
-    most.inputs = std::max(most.inputs, piece.inputs.size());
-    most.nodes = std::max(most.nodes, piece.nodes.size());
+  Extremes most{.segments = partition.segments.size()};
+  for (const schedule::Segment& segment : partition.segments) {
+    if (segment.kind == schedule::Segment::Kind::gemm) continue;
+    most.inputs = std::max(most.inputs, segment.inputs.size());
+    most.nodes = std::max(most.nodes, segment.nodes.size());
     std::map<ir::NodeId, std::pair<int, int>> length;  // of paths that end at a node: ops, ops that move
-    for (const ir::NodeId id : piece.nodes) {
+    for (const ir::NodeId id : segment.nodes) {
       const ir::OpInfo& row = info(graph[id].op);
       int depth = 0, movement = 0;
       for (const ir::NodeId operand : graph[id].operands) {
@@ -59,18 +59,18 @@ Tensor sum_of_all(const std::vector<Tensor>& parts) {
 
 }  // namespace
 
-TEST_CASE("a chain of 5000 element-wise ops is cut into pieces of bounded depth", "[partition]") {
+TEST_CASE("a chain of 5000 element-wise ops is cut into segments of bounded depth", "[partition]") {
   Graph g("chain");
   Tensor x = g.input("x", f32, {64});
   for (int i = 0; i < 5000; ++i) x = i % 2 ? tanh(x) : -x;
   g.output("y", x);
   const Extremes most = extremes_of(prepared(g));
   check_bounds(most);
-  CHECK(most.pieces >= 25);
-  CHECK(most.pieces <= 60);
+  CHECK(most.segments >= 25);
+  CHECK(most.segments <= 60);
 }
 
-TEST_CASE("a sum of 300 inputs is cut into pieces of bounded inputs", "[partition]") {
+TEST_CASE("a sum of 300 inputs is cut into segments of bounded inputs", "[partition]") {
   for (const bool tree : {false, true}) {
     Graph g("wide");
     std::vector<Tensor> parts;
@@ -84,20 +84,20 @@ TEST_CASE("a sum of 300 inputs is cut into pieces of bounded inputs", "[partitio
     g.output("y", sum_of_all(parts));
     const Extremes most = extremes_of(prepared(g));
     check_bounds(most);
-    CHECK(most.pieces >= 7);
-    CHECK(most.pieces <= 40);
+    CHECK(most.segments >= 7);
+    CHECK(most.segments <= 40);
   }
 }
 
-TEST_CASE("forty nested slices are cut into pieces of bounded movement", "[partition]") {
+TEST_CASE("forty nested slices are cut into segments of bounded movement", "[partition]") {
   Graph g("slices");
   Tensor x = g.input("x", f32, {100});
   for (int i = 0; i < 40; ++i) x = slice(x, 0, 1, x.dim(0));
   g.output("y", x);
   const Extremes most = extremes_of(prepared(g));
   check_bounds(most);
-  CHECK(most.pieces >= 4);
-  CHECK(most.pieces <= 8);
+  CHECK(most.segments >= 4);
+  CHECK(most.segments <= 8);
 }
 
 TEST_CASE("a gather from a gather from a gather is cut too", "[partition]") {
@@ -117,9 +117,9 @@ TEST_CASE("a value with 200 users is stored once", "[partition]") {
   const ir::Graph graph = prepared(g);
   const schedule::Partition partition = schedule::partition(graph, {.stitch = false});
   verify(graph, partition);
-  REQUIRE(partition.pieces.size() == 201);
-  CHECK(partition.pieces[0].end == "shared");
-  for (std::size_t i = 1; i < partition.pieces.size(); ++i) CHECK(partition.pieces[i].inputs.size() == 1);
+  REQUIRE(partition.segments.size() == 201);
+  CHECK(partition.segments[0].end == "shared");
+  for (std::size_t i = 1; i < partition.segments.size(); ++i) CHECK(partition.segments[i].inputs.size() == 1);
 }
 
 TEST_CASE("what is shared again and again does not double the work", "[partition]") {
@@ -134,7 +134,7 @@ TEST_CASE("what is shared again and again does not double the work", "[partition
 }
 
 TEST_CASE("the text of a kernel stays small under movement of movement", "[partition]") {
-  // Each concat reads its operand at `parts` places, so a piece of n of them reads it at parts^n.
+  // Each concat reads its operand at `parts` places, so a segment of n of them reads it at parts^n.
   for (const std::int64_t parts : {2, 3, 5}) {
     Graph g("rolls");
     Tensor x = g.input("x", f32, {60});
@@ -158,5 +158,5 @@ TEST_CASE("a chain of 100,000 ops partitions", "[partition]") {
   g.output("y", x);
   const Extremes most = extremes_of(prepared(g));
   check_bounds(most);
-  CHECK(most.pieces >= fewer(500u));
+  CHECK(most.segments >= fewer(500u));
 }

@@ -1,4 +1,4 @@
-// How graphs are cut: tests/golden/partition/*.txt show the graph and its pieces.
+// How graphs are cut: tests/golden/partition/*.txt show the graph and its segments.
 // SPDX-License-Identifier: Apache-2.0
 #include "schedule/schedule_support.hpp"
 
@@ -21,7 +21,7 @@ TEST_CASE("partition of layer norm in bf16", "[partition]") {
   check_golden("partition/layer_norm.txt", partition_text(prepared(g)));
 }
 
-TEST_CASE("partition of a residual block whose sum several pieces use", "[partition]") {
+TEST_CASE("partition of a residual block whose sum several segments use", "[partition]") {
   Graph g("residual");
   const Tensor x = g.input("x", f32, {64, 256}), delta = g.input("delta", f32, {64, 256});
   const Tensor bias = g.parameter("bias", f32, {256}), gamma = g.parameter("gamma", f32, {256});
@@ -34,7 +34,7 @@ TEST_CASE("partition of a residual block whose sum several pieces use", "[partit
 TEST_CASE("partition of a value that is cheap to compute again", "[partition]") {
   Graph g("cheap");
   const Tensor x = g.input("x", f32, {64, 256});
-  const Tensor twice = x * 2;  // one large tensor: computed in both pieces
+  const Tensor twice = x * 2;  // one large tensor: computed in both segments
   g.output("rows", sum(twice, {1}));
   g.output("all", exp(twice));
   check_golden("partition/cheap.txt", partition_text(prepared(g)));
@@ -79,7 +79,7 @@ TEST_CASE("partition of outputs that are inputs, and of one value that is two ou
 TEST_CASE("partition of graphs without a single op, and of sources alone", "[partition]") {
   Graph g("nothing");
   g.output("x", g.input("x", f32, {4}));
-  CHECK(schedule::partition(g.ir()).pieces.empty());
+  CHECK(schedule::partition(g.ir()).segments.empty());
   Graph sources("sources");
   const Dim B = sources.dim("B", {.min = 0, .max = 8});
   sources.output("one", sources.constant(f32, 1, {B}));

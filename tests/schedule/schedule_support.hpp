@@ -41,25 +41,25 @@ std::string thrown_by(F action) {
   return "no error";
 }
 
-/// A graph of one output and its last kernel piece, of a single value.
-struct OnePiece {
+/// A graph of one output and its last kernel segment, of a single value.
+struct OneSegment {
   ir::Graph graph;
-  schedule::Piece piece;
+  schedule::Segment segment;
 
-  explicit OnePiece(const Graph& from) : graph(prepared(from)) {
-    for (const schedule::Piece& piece : schedule::partition(graph, {.stitch = false}).pieces) {
-      if (piece.kind == schedule::Piece::Kind::kernel) this->piece = piece;
+  explicit OneSegment(const Graph& from) : graph(prepared(from)) {
+    for (const schedule::Segment& segment : schedule::partition(graph, {.stitch = false}).segments) {
+      if (segment.kind == schedule::Segment::Kind::kernel) this->segment = segment;
     }
   }
-  const schedule::Segment& segment() const { return piece.phases.at(0); }
+  const schedule::Phase& phase() const { return segment.phases.at(0); }
   schedule::Schedule make(const schedule::Choices& choices,
                           const Target& target = target_profile("h200")) const {
-    const schedule::Schedule schedule = schedule::make_schedule(graph, piece, {{choices}}, target);
+    const schedule::Schedule schedule = schedule::make_schedule(graph, segment, {{choices}}, target);
     verify(graph, schedule, target);
     return schedule;
   }
   schedule::Choices defaults(std::string_view profile) const {
-    return schedule::default_choices(graph, segment(), target_profile(profile));
+    return schedule::model_choices(graph, phase(), target_profile(profile));
   }
 };
 

@@ -7,7 +7,7 @@ using namespace fuse;        // NOLINT
 using namespace fuse::test;  // NOLINT
 using schedule::Choices, schedule::Split;
 using schedule::nest_of_blocks, schedule::nest_of_columns, schedule::nest_of_elements,
-    schedule::nest_of_lanes, schedule::nest_of_parts, schedule::nest_of_scans_by_threads,
+    schedule::nest_of_lanes, schedule::nest_of_shared_rows, schedule::nest_of_scans_by_threads,
     schedule::nest_of_scans_by_warps;
 
 namespace {
@@ -23,14 +23,14 @@ Graph symbolic_sum(const std::vector<std::int64_t>& axes) {
 std::string texts(const Graph& fixed, const Graph& symbolic, const Choices& choices) {
   std::string text;
   for (const Graph* g : {&fixed, &symbolic}) {
-    const OnePiece one(*g);
+    const OneSegment one(*g);
     text += print(one.graph, one.make(choices));
   }
   return text;
 }
 
 DType index_of(const Graph& g, const Choices& choices) {
-  return OnePiece(g).make(choices).kernels[0].index_type;
+  return OneSegment(g).make(choices).kernels[0].index_type;
 }
 
 }  // namespace
@@ -46,15 +46,15 @@ TEST_CASE("schedule text of every usual nest", "[schedule]") {
                texts(sum_graph({37, 5000}, {1}), symbolic_sum({1}), {.splits = nest_of_blocks(256)}));
   check_golden("schedule/columns.txt",
                texts(sum_graph({100, 70}, {0}), symbolic_sum({0}), {.splits = nest_of_columns(256)}));
-  check_golden("schedule/split.txt",
-               texts(sum_graph({2, 100000}, {1}), symbolic_sum({0, 1}), {.splits = nest_of_parts(256, 8)}));
+  check_golden("schedule/split.txt", texts(sum_graph({2, 100000}, {1}), symbolic_sum({0, 1}),
+                                           {.splits = nest_of_shared_rows(256, 8)}));
 }
 
 TEST_CASE("a split argmax leaves values and positions", "[schedule]") {
   Graph g("argmax");
   g.output("y", argmax(g.input("x", f32, {3, 100000}), 1));
-  const OnePiece one(g);
-  const schedule::Schedule s = one.make({.splits = nest_of_parts(256, 4)});
+  const OneSegment one(g);
+  const schedule::Schedule s = one.make({.splits = nest_of_shared_rows(256, 4)});
   CHECK(s.scratch == std::vector<schedule::ScratchArray>{{f32, 12}, {i64, 12}});
   check_golden("schedule/split_argmax.txt", print(one.graph, s));
 }
@@ -63,7 +63,7 @@ TEST_CASE("a scan of rows without elements launches no block", "[schedule]") {
   const auto grid = [](const std::vector<Dim>& dims, std::int64_t axis, const std::vector<Split>& splits) {
     Graph g("scan");
     g.output("y", cumulative_sum(g.input("x", f32, dims), axis));
-    const OnePiece one(g);
+    const OneSegment one(g);
     const Choices choices = one.defaults("h200");
     CHECK(choices.splits == splits);
     return one.make(choices).kernels[0].grid.to_string();
@@ -75,9 +75,9 @@ TEST_CASE("a scan of rows without elements launches no block", "[schedule]") {
 }
 
 TEST_CASE("make_schedule is pure", "[schedule]") {
-  const OnePiece one(symbolic_sum({1}));
+  const OneSegment one(symbolic_sum({1}));
   for (const std::vector<Split>& splits :
-       {nest_of_lanes(128), nest_of_blocks(128), nest_of_columns(128), nest_of_parts(128, 3)}) {
+       {nest_of_lanes(128), nest_of_blocks(128), nest_of_columns(128), nest_of_shared_rows(128, 3)}) {
     const Choices choices{.splits = splits};
     const schedule::Schedule first = one.make(choices), second = one.make(choices);
     CHECK(print(one.graph, first) == print(one.graph, second));

@@ -11,8 +11,8 @@
 using namespace fuse;        // NOLINT
 using namespace fuse::test;  // NOLINT
 using schedule::Choices;
+using schedule::Phase;
 using schedule::Section;
-using schedule::Segment;
 using schedule::Stage;
 
 namespace {
@@ -34,15 +34,15 @@ std::string text_of(const ir::Graph& graph, const char* what, const std::vector<
 std::vector<std::string> sections(const Graph& g, const Choices& choices) {
   const ir::Graph graph = prepared(g);
   const schedule::Partition partition = schedule::partition(graph);
-  REQUIRE(partition.pieces.size() == 1);
-  const Segment segment = staged(graph, partition.pieces[0].phases.at(0), choices);
+  REQUIRE(partition.segments.size() == 1);
+  const Phase phase = staged(graph, partition.segments[0].phases.at(0), choices);
   std::vector<std::string> result;
-  for (const Section& section : sections_of(graph, segment, choices)) {
+  for (const Section& section : sections_of(graph, phase, choices)) {
     result.push_back(text_of(graph, "combines", section.combines) + text_of(graph, "walks", section.walks) +
                      text_of(graph, "leaves", section.leaves) + text_of(graph, "stores", section.stores) +
                      text_of(graph, "reads", section.inputs));
   }
-  CHECK(result.size() == section_count(segment, choices));
+  CHECK(result.size() == section_count(phase, choices));
   return result;
 }
 
@@ -61,12 +61,13 @@ TEST_CASE("sections: rows that no blocks share are one", "[schedule]") {
           std::vector<std::string>{"walks reduce_max reduce_sum div; stores div; reads input; "});
   }
   // A cluster passes parts on inside of its launch.
-  CHECK(sections(softmax_of_rows(), {.splits = schedule::nest_of_parts(256, 4, 1, schedule::Level::cluster)})
+  CHECK(sections(softmax_of_rows(),
+                 {.splits = schedule::nest_of_shared_rows(256, 4, 1, schedule::Level::cluster)})
             .size() == 1);
 }
 
 TEST_CASE("sections: a pass over split rows takes what the ones before left and it needs", "[schedule]") {
-  CHECK(sections(softmax_of_rows(), {.splits = schedule::nest_of_parts(256, 4)}) ==
+  CHECK(sections(softmax_of_rows(), {.splits = schedule::nest_of_shared_rows(256, 4)}) ==
         std::vector<std::string>{
             "walks reduce_max; leaves reduce_max; reads input; ",
             "combines reduce_max; walks reduce_sum; leaves reduce_sum; reads input; ",
@@ -74,7 +75,7 @@ TEST_CASE("sections: a pass over split rows takes what the ones before left and 
         });
   Graph total;
   total.output("y", sum(total.input("x", f32, {4, 4096}), {1}));
-  CHECK(sections(total, {.splits = schedule::nest_of_parts(256, 4)}) ==
+  CHECK(sections(total, {.splits = schedule::nest_of_shared_rows(256, 4)}) ==
         std::vector<std::string>{"walks reduce_sum; leaves reduce_sum; reads input; ",
                                  "combines reduce_sum; stores reduce_sum; "});
 }
@@ -86,7 +87,7 @@ TEST_CASE("sections: a total that is a result is stored by the section behind it
   g.output("most", most);
   g.output("y", sum(exp(x - most), {1}) * 2.0F);
   // The maximum is stored once, though the last section may need it again.
-  const std::vector<std::string> found = sections(g, {.splits = schedule::nest_of_parts(256, 4)});
+  const std::vector<std::string> found = sections(g, {.splits = schedule::nest_of_shared_rows(256, 4)});
   REQUIRE(found.size() == 3);
   CHECK(found[0].find("stores") == std::string::npos);
   CHECK(found[1].find("stores reduce_max; ") != std::string::npos);
@@ -108,9 +109,9 @@ TEST_CASE("sections: what is made of columns comes behind all rows", "[schedule]
 }
 
 TEST_CASE("sections: what combines the parts of an online sum needs its maximum", "[schedule]") {
-  Stage online{.root = 7, .form = Stage::Form::reduce, .pass = 2};
+  Stage online{.root = 7, .form = Stage::Form::inner_reduce, .pass = 2};
   online.maximum = 3;
-  const std::vector<Stage> stages = schedule::stages_over_parts(
+  const std::vector<Stage> stages = schedule::stages_over_partials(
       {.combines = {online}, .walks = {{.root = 9, .form = Stage::Form::element}}});
   REQUIRE(stages.size() == 2);
   CHECK(stages[0].maximum == online.maximum);

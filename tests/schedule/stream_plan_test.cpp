@@ -61,11 +61,11 @@ std::vector<Task> random_tasks(std::mt19937& random) {
   return tasks;
 }
 
-Task spinning(std::int64_t blocks, std::vector<TaskId> after = {}) {
+Task cooperative(std::int64_t blocks, std::vector<TaskId> after = {}) {
   return {.after = std::move(after),
           .seconds = 5 * us,
           .share = 0.1,
-          .spins = true,
+          .cooperative = true,
           .residency = {.blocks = blocks, .threads = 128, .registers = 32, .shared_bytes = 0}};
 }
 
@@ -104,9 +104,9 @@ TEST_CASE("streams: no wait is for what others keep already", "[streams]") {
       without.waits.erase(without.waits.begin() + static_cast<std::ptrdiff_t>(i));
       CHECK_THROWS_AS(verify(tasks, without, h200), Error);
     }
-    for (std::size_t i = 0; i < plan.joins.size(); ++i) {
+    for (std::size_t i = 0; i < plan.final_waits.size(); ++i) {
       StreamPlan without = plan;
-      without.joins.erase(without.joins.begin() + static_cast<std::ptrdiff_t>(i));
+      without.final_waits.erase(without.final_waits.begin() + static_cast<std::ptrdiff_t>(i));
       CHECK_THROWS_WITH(verify(tasks, without, h200), Catch::Contains("the run may end before stream"));
     }
   }
@@ -123,7 +123,7 @@ TEST_CASE("streams: branches that leave room run beside each other", "[streams]"
   CHECK(half.streams == 2);
   CHECK(half.stream[1] != half.stream[2]);
   CHECK(half.waits.size() == 2);
-  CHECK(half.joins.size() <= 1);  // the last step waits for both; it may stand on either stream
+  CHECK(half.final_waits.size() <= 1);  // the last step waits for both; it may stand on either stream
   CHECK(half.seconds < 60 * us);
   // What fills the device gains nothing from company.
   const StreamPlan whole = planned(diamond(1));
@@ -144,7 +144,7 @@ TEST_CASE("streams: the longest path goes first where that shortens the run", "[
   const StreamPlan plan = planned(tasks, {.max_streams = 2});
   CHECK(plan.order.front() == 6);
   CHECK(plan.seconds < 70 * us);
-  CHECK(plan.joins.size() == 1);
+  CHECK(plan.final_waits.size() == 1);
   CHECK(print(plan, std::vector<std::string>{"a", "b", "c", "d", "e", "f", "long"})
             .starts_with("stream 0 6 long\n"));
 }
@@ -250,13 +250,13 @@ TEST_CASE("residency: what fits has a place in every way of handing places out",
 
 TEST_CASE("streams: kernels that spin are serialised where both might not fit", "[streams]") {
   const StreamChoices two{.max_streams = 2, .order = {0, 1}, .stream = {0, 1}};
-  const std::vector<Task> large = {spinning(3), spinning(3)};
+  const std::vector<Task> large = {cooperative(3), cooperative(3)};
   // Side by side on two streams the verifier refuses them ...
   StreamPlan beside;
   beside.streams = 2;
   beside.order = {0, 1};
   beside.stream = {0, 1};
-  beside.joins = {1};
+  beside.final_waits = {1};
   CHECK(thrown_by([&] { verify(large, beside, tiny2); }) ==
         "internal error: streams: tasks 0 and 1 spin, may run at one time, and tiny2 has no room for all "
         "blocks of "
@@ -266,8 +266,8 @@ TEST_CASE("streams: kernels that spin are serialised where both might not fit", 
   CHECK(plan.waits == std::vector<StreamWait>{{1, 0}});
   CHECK(planned(large, {}, tiny2).streams == 1);
   // ... and leaves them alone where there is room.
-  CHECK(planned({spinning(2), spinning(2)}, two, tiny2).waits.empty());
-  CHECK(thrown_by([&] { planned({spinning(9)}, {}, tiny2); }) ==
+  CHECK(planned({cooperative(2), cooperative(2)}, two, tiny2).waits.empty());
+  CHECK(thrown_by([&] { planned({cooperative(9)}, {}, tiny2); }) ==
         "internal error: streams: task 0 spins, and not all of its blocks fit tiny2");
 }
 

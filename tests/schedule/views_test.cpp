@@ -9,10 +9,10 @@ using namespace fuse::test;  // NOLINT
 
 namespace {
 
-/// What became of the slices and concats, and the number of pieces.
+/// What became of the slices and concats, and the number of segments.
 struct ChosenViews {
   std::string text;
-  std::size_t pieces = 0;
+  std::size_t segments = 0;
 
   explicit ChosenViews(const Graph& from, const schedule::PartitionOptions& options = {}) {
     const ir::Graph graph = prepared(from);
@@ -21,7 +21,7 @@ struct ChosenViews {
     verify(graph, partition);
     INFO(print(graph, partition));
     text = print(graph, partition.views);
-    pieces = partition.pieces.size();
+    segments = partition.segments.size();
   }
 };
 
@@ -43,7 +43,7 @@ ChosenViews sliced(const std::vector<Dim>& dims, F&& slice_of, Graph g = Graph("
 TEST_CASE("views: a slice that is one block of its operand", "[views]") {
   const auto rows = sliced({16, 8}, [](const Tensor& x) { return slice(x, 0, 4, 9); });
   CHECK(rows.text == "view %2 slice in %x at element 32\n");
-  CHECK(rows.pieces == 1);
+  CHECK(rows.segments == 1);
 
   // Single elements of outer axes, a part of one, all of the inner ones.
   const auto inner = sliced({3, 16, 8}, [](const Tensor& x) { return slice(slice(x, 0, 2, 3), 1, 3, 7); });
@@ -61,7 +61,7 @@ TEST_CASE("views: a slice that is one block of its operand", "[views]") {
 TEST_CASE("views: a slice that is not one block, or not where it may begin", "[views]") {
   const auto columns = sliced({16, 16}, [](const Tensor& x) { return slice(x, 1, 8, 16); });
   CHECK(columns.text == "copy %2 slice because axis 1 is cut inside axis 0\n");
-  CHECK(columns.pieces == 2);
+  CHECK(columns.segments == 2);
   const auto strided = sliced({16, 8}, [](const Tensor& x) { return slice(x, 0, 0, 16, 2); });
   CHECK(strided.text == "copy %2 slice because axis 0 is strided\n");
   const auto half = sliced(
@@ -75,7 +75,7 @@ TEST_CASE("views: a slice that is not one block, or not where it may begin", "[v
   // No step needs the operand in memory.
   const auto computed = sliced({16, 8}, [](const Tensor& x) { return slice(exp(x), 0, 4, 8); });
   CHECK(computed.text == "copy %3 slice because %2 is computed where it is read\n");
-  CHECK(computed.pieces == 2);
+  CHECK(computed.segments == 2);
 }
 
 TEST_CASE("views: where a slice begins is proven for every extent", "[views]") {
@@ -133,14 +133,14 @@ TEST_CASE("views: a concat is assembled where steps of their own make its operan
   g.output("y", concat({gemm(g, x, "u"), reshape(gemm(g, exp(x), "v"), {B, 8})}, 0));
   const ChosenViews pair(g);
   CHECK(pair.text == "assembled %6 concat of %3 at element 0, %5 at element 8 * B\n");
-  CHECK(pair.pieces == 3);
+  CHECK(pair.segments == 3);
 
   Graph one("one");  // the kernel of the concat becomes that of the sum
   const Tensor a = one.input("x", f32, {4, 8});
   one.output("y", concat({gemm(one, a, "u"), a + 1}, 0));
   const ChosenViews kernel(one);
   CHECK(kernel.text == "assembled %6 concat of %2 at element 0, %5 at element 32\n");
-  CHECK(kernel.pieces == 2);
+  CHECK(kernel.segments == 2);
 }
 
 TEST_CASE("views: concats of concats are assembled whole", "[views]") {
@@ -151,7 +151,7 @@ TEST_CASE("views: concats of concats are assembled whole", "[views]") {
   const std::vector<Tensor> first(parts.begin(), parts.begin() + 20), second(parts.begin() + 20, parts.end());
   g.output("y", concat({concat(first, 0), concat(second, 0)}, 0));
   const ChosenViews wide(g);
-  CHECK(wide.pieces == 40);
+  CHECK(wide.segments == 40);
   CHECK(std::count(wide.text.begin(), wide.text.end(), '\n') == 1);
 
   Graph nested("nested");  // the inner one is in memory for a GEMM
@@ -162,7 +162,7 @@ TEST_CASE("views: concats of concats are assembled whole", "[views]") {
   CHECK(both.text ==
         "assembled %6 concat of %4 at element 0, %5 at element 32\n"
         "assembled %8 concat of %7 at element 0, %6 at element 64\n");
-  CHECK(both.pieces == 3);
+  CHECK(both.segments == 3);
 }
 
 TEST_CASE("views: a concat that stays a kernel says why", "[views]") {
@@ -253,7 +253,7 @@ TEST_CASE("views: other compilers' cuts have none", "[views]") {
   g.output("y", gemm(g, slice(g.input("x", f32, {16, 8}), 0, 8, 16), "w"));
   const ChosenViews xla(g, {.baseline = schedule::Baseline::xla});
   CHECK(xla.text.empty());
-  CHECK(xla.pieces == 2);
+  CHECK(xla.segments == 2);
 }
 
 TEST_CASE("views: verify names what is wrong", "[views]") {
@@ -281,6 +281,6 @@ TEST_CASE("views: verify names what is wrong", "[views]") {
         start + "%4 does not stand at its place in %6");
   CHECK(broken([&](auto& p) { p.views.assembled.at(concat).push_back(first); }) ==
         start + "%4 does not stand at its place in %6");
-  CHECK(broken([&](auto& p) { p.pieces.pop_back(); }) == start + "output y has no buffer");
-  CHECK(broken([&](auto& p) { p.views.of.erase(slice); }) == start + "%3 is read before a piece makes it");
+  CHECK(broken([&](auto& p) { p.segments.pop_back(); }) == start + "output y has no buffer");
+  CHECK(broken([&](auto& p) { p.views.of.erase(slice); }) == start + "%3 is read before a segment makes it");
 }

@@ -25,9 +25,9 @@ Graph rows_and_columns(std::int64_t rows, std::int64_t columns) {
   return g;
 }
 
-std::vector<std::string> forms(const schedule::Segment& segment) {
+std::vector<std::string> forms(const schedule::Phase& phase) {
   std::vector<std::string> result;
-  for (const Stage& stage : segment.stages) result.emplace_back(schedule::to_string(stage.form));
+  for (const Stage& stage : phase.stages) result.emplace_back(schedule::to_string(stage.form));
   std::sort(result.begin(), result.end());
   return result;
 }
@@ -38,17 +38,17 @@ TEST_CASE("columns are stages beside rows", "[stitch][schedule]") {
   const Compiled whole = compiled(rows_and_columns(1000, 300), "h200");
   REQUIRE(whole.schedules.size() == 1);
   const schedule::Schedule& made = whole.schedules[0];
-  CHECK(forms(made.phases[0].segment) ==
+  CHECK(forms(made.phases[0].computes) ==
         std::vector<std::string>{"column", "column_reduce", "column_reduce", "element", "reduce"});
   CHECK(rows_at_once(made.phases[0].choices) == 1);
-  const Dim parts = 300 * made.phases[0].choices.parts();
+  const Dim parts = 300 * made.phases[0].choices.blocks_per_row();
   CHECK(made.scratch == std::vector<schedule::ScratchArray>{{f32, parts}, {f32, parts}, {i64, parts}});
   REQUIRE(made.kernels.size() == 3);
   CHECK(made.kernels[1].results.is(300));
-  CHECK(made.kernels[1].reduced.is(made.phases[0].choices.parts()));
+  CHECK(made.kernels[1].reduced.is(made.phases[0].choices.blocks_per_row()));
   // Square: what is made of a column is not taken for what is made of a row.
   const Compiled square = compiled(rows_and_columns(64, 64), "h200");
-  CHECK(forms(square.schedules[0].phases[0].segment) == forms(made.phases[0].segment));
+  CHECK(forms(square.schedules[0].phases[0].computes) == forms(made.phases[0].computes));
   CHECK(rows_at_once(square.schedules[0].phases[0].choices) > 1);
 }
 
@@ -57,17 +57,17 @@ TEST_CASE("one step spins and has parts; without grid barriers they are steps", 
   REQUIRE(whole.plan.steps.size() == 2);
   CHECK(whole.plan.steps[0].name == "zero.barriers");
   const schedule::Step& step = whole.plan.steps[1];
-  CHECK(step.spins);
+  CHECK(step.cooperative);
   const auto& work = std::get<schedule::KernelStep>(step.work);
-  CHECK(work.parts.size() == 2);
+  CHECK(work.fallback.size() == 2);
   CHECK(work.counter.has_value());
   const codegen::KernelInfo& info = whole.source.kernels[work.kernel];
-  CHECK(info.spins);
-  CHECK(info.blocks_an_sm * 132 >= whole.schedules[0].phases[0].choices.blocks);
+  CHECK(info.cooperative);
+  CHECK(info.blocks_per_sm * 132 >= whole.schedules[0].phases[0].choices.blocks);
 
   const Compiled apart = compiled(rows_and_columns(1000, 300), "h200", {.grid_barriers = false});
   REQUIRE(apart.plan.steps.size() == 2);
-  for (const schedule::Step& each : apart.plan.steps) CHECK(!each.spins);
+  for (const schedule::Step& each : apart.plan.steps) CHECK(!each.cooperative);
   CHECK(apart.source.kernels.size() == 2);
 }
 
@@ -80,8 +80,8 @@ TEST_CASE("one kernel or two launches, the same bits", "[stitch][emulated]") {
           rows_and_columns(1000, columns);  // so many rows are one kernel with or without barriers
       for (const bool barriers : {true, false}) {
         const Compiled made = compiled(g, profile, {.grid_barriers = barriers});
-        REQUIRE(made.partition.pieces.size() == 1);
-        REQUIRE(has_columns(made.partition.pieces[0].phases[0]));
+        REQUIRE(made.partition.segments.size() == 1);
+        REQUIRE(has_columns(made.partition.segments[0].phases[0]));
       }
       CHECK(output_bytes(g, device, {}) == output_bytes(g, device, {.grid_barriers = false}));
     }
@@ -99,20 +99,21 @@ TEST_CASE("columns of no rows are what nothing is reduced to", "[stitch][emulate
 }
 
 TEST_CASE("columns that no thread can keep are no stages", "[stitch][schedule]") {
-  const auto pieces = [](std::int64_t columns) {
+  const auto segments = [](std::int64_t columns) {
     Graph g("wide");
     const Tensor x = g.input("x", f32, {1 << 14, columns});
     g.output("columns", sum(x / sum(x, {1}, true), {0}));
-    return compiled(g, "h200").partition.pieces.size();
+    return compiled(g, "h200").partition.segments.size();
   };
-  CHECK(pieces(16 * 1024) == 1);
-  CHECK(pieces(16 * 1024 + 1) == 2);
+  CHECK(segments(16 * 1024) == 1);
+  CHECK(segments(16 * 1024 + 1) == 2);
 
   const Compiled whole = compiled(rows_and_columns(1000, 300), "h200");
   const auto verified = [&](schedule::Choices choices) {
     const Target target = target_profile("h200");
     return thrown_by([&] {
-      verify(whole.graph, make_schedule(whole.graph, whole.schedules[0].piece, {{choices}}, target), target);
+      verify(whole.graph, make_schedule(whole.graph, whole.schedules[0].segment, {{choices}}, target),
+             target);
     });
   };
   CHECK(verified({.splits = schedule::in_turns(schedule::nest_of_blocks(64), 3)}) == "no error");
@@ -133,7 +134,7 @@ TEST_CASE("rows and columns stay apart where that is faster, with the numbers", 
   g.output("columns", sum(x, {0}));
   const Compiled few = compiled(g, "h200");
   INFO(print(few.graph, few.partition));
-  CHECK(few.partition.refusals.size() == few.partition.pieces.size() - 1);
+  CHECK(few.partition.refusals.size() == few.partition.segments.size() - 1);
 }
 
 TEST_CASE("without any one of its barriers a kernel of rows and columns faults", "[stitch][emulated]") {

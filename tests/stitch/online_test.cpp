@@ -30,7 +30,7 @@ Graph any_logsumexp(DType dtype = f32) {
 std::string stages(const Graph& g, const CompileOptions& options = {}) {
   const Compiled made = compiled(g, "h200", options);
   REQUIRE(made.schedules.size() == 1);
-  return stages_text(made.graph, made.schedules[0].phases[0].segment.stages);
+  return stages_text(made.graph, made.schedules[0].phases[0].computes.stages);
 }
 
 }  // namespace
@@ -46,7 +46,7 @@ TEST_CASE("sums of exponentials join the pass of their maximum where nothing is 
   // in bf16 the exponentials are rounded, and the distances.
   CHECK(stages(any_softmax(bf16)).find("with") == std::string::npos);
   const Compiled narrow = compiled(any_softmax(bf16), "h200");
-  CHECK(schedule::with_online_sums(narrow.graph, narrow.schedules.at(0).piece.phases.at(0)));
+  CHECK(schedule::with_online_softmax(narrow.graph, narrow.schedules.at(0).segment.phases.at(0)));
   CHECK(stages(any_logsumexp(bf16)).find("with") == std::string::npos);
   // A maximum that is stored has a stage of its own.
   Graph stored("stored");
@@ -63,9 +63,9 @@ TEST_CASE("other sums of exponentials stay behind what they need", "[stitch][sch
     const Tensor x = g.input("x", f32, {300, n}), z = g.input("z", f32, {300, n});
     g.output("y", build(x, z));
     const Compiled made = compiled(g, "h200");
-    return std::any_of(made.partition.pieces.begin(), made.partition.pieces.end(),
-                       [&](const schedule::Piece& piece) {
-                         return schedule::with_online_sums(made.graph, piece.phases[0]);
+    return std::any_of(made.partition.segments.begin(), made.partition.segments.end(),
+                       [&](const schedule::Segment& segment) {
+                         return schedule::with_online_softmax(made.graph, segment.phases[0]);
                        });
   };
   const auto below = [](const Tensor& x, const Tensor& most) { return exp(x - most); };
@@ -95,14 +95,16 @@ TEST_CASE("online sums answer right, checked, by every usual nest and in any ord
     for (std::vector<schedule::Split> splits :
          {schedule::nest_of_lanes(96), schedule::nest_of_blocks(96), schedule::nest_of_columns(96),
           schedule::nest_of_lanes(64, 8)})
-      ways.push_back({.splits = std::move(splits), .online = true, .hold = hold});
+      ways.push_back({.splits = std::move(splits), .online_softmax = true, .register_cache = hold});
     for (const int blocks : {0, 10}) {
-      ways.push_back(
-          {.splits = schedule::nest_of_parts(64, 5), .blocks = blocks, .online = true, .hold = hold});
+      ways.push_back({.splits = schedule::nest_of_shared_rows(64, 5),
+                      .blocks = blocks,
+                      .online_softmax = true,
+                      .register_cache = hold});
     }
-    ways.push_back({.splits = schedule::nest_of_parts(64, 5, 1, schedule::Level::cluster),
-                    .online = true,
-                    .hold = hold});
+    ways.push_back({.splits = schedule::nest_of_shared_rows(64, 5, 1, schedule::Level::cluster),
+                    .online_softmax = true,
+                    .register_cache = hold});
   }
   for (const Graph* g : {&rows, &columns, &wide}) {
     for (const Choices& choices : ways) {

@@ -7,8 +7,8 @@
 
 using namespace fuse;        // NOLINT
 using namespace fuse::test;  // NOLINT
+using schedule::CachedValue;
 using schedule::Choices;
-using schedule::Held;
 
 namespace {
 
@@ -44,7 +44,7 @@ TEST_CASE("long rows of 16 bits are held packed, unless that repeats what is cos
   const schedule::PhaseSchedule packed = phase_of(normal(16384, bf16));
   CHECK(packed.choices.packed);
   CHECK(packed.choices.block_threads() == 256);  // 64 elements each, in 32 registers
-  CHECK(packed.held == std::vector<Held>{{0, 0, 2}});
+  CHECK(packed.cached == std::vector<CachedValue>{{0, 0, 2}});
   CHECK_FALSE(phase_of(normal(16384, f32)).choices.packed);  // as many registers
   CHECK_FALSE(phase_of(normal(2048, bf16)).choices.packed);  // many blocks have a place as it is
   CHECK_FALSE(phase_of(soft(16384, bf16)).choices.packed);   // exponentials
@@ -63,9 +63,9 @@ TEST_CASE("behind each pass but the last, a text keeps packed what the next one 
           "[stitch][schedule]") {
   const auto text = [](bool packed) {
     const Compiled made = compiled(normal(1024, bf16), "h200");
-    const Choices choices{.splits = schedule::nest_of_blocks(64, 8), .hold = 32, .packed = packed};
+    const Choices choices{.splits = schedule::nest_of_blocks(64, 8), .register_cache = 32, .packed = packed};
     const schedule::Schedule schedule =
-        make_schedule(made.graph, made.partition.pieces[0], {{choices}}, target_profile("h200"));
+        make_schedule(made.graph, made.partition.segments[0], {{choices}}, target_profile("h200"));
     return print(codegen::lower(made.graph, schedule, 0, "k").kernel);
   };
   CHECK(count(text(true), "keep_packed") == 2);
@@ -84,14 +84,14 @@ TEST_CASE("packed rows answer right, checked, in any order", "[stitch][emulated]
       std::vector<Choices> ways;
       for (std::vector<schedule::Split> splits :
            {schedule::nest_of_blocks(64, vector), schedule::nest_of_lanes(64, 32, vector),
-            schedule::nest_of_parts(64, 2, vector, schedule::Level::cluster)})
-        ways.push_back({.splits = std::move(splits), .hold = 64, .packed = true});
+            schedule::nest_of_shared_rows(64, 2, vector, schedule::Level::cluster)})
+        ways.push_back({.splits = std::move(splits), .register_cache = 64, .packed = true});
       ways.push_back(ways.back());
       ways.back().splits = in_turns(ways.back().splits, 3);  // three clusters take the rows in turns
       ways.push_back(ways.back());
-      ways.back().hold = 0;
+      ways.back().register_cache = 0;
       ways.back().packed = false;
-      ways.back().shared_hold = 64 * vector;
+      ways.back().shared_cache = 64 * vector;
       check_ways(g, ways, "tiny3", seed);
     }
   }
@@ -100,9 +100,9 @@ TEST_CASE("packed rows answer right, checked, in any order", "[stitch][emulated]
 TEST_CASE("bytes of no whole register are not held packed", "[stitch][schedule]") {
   const Compiled made = compiled(normal(1024, bf16), "h200");
   const Target target = target_profile("h200");
-  const Choices choices{.splits = schedule::nest_of_blocks(64), .hold = 32, .packed = true};
+  const Choices choices{.splits = schedule::nest_of_blocks(64), .register_cache = 32, .packed = true};
   CHECK(thrown_by([&] {
-          verify(made.graph, make_schedule(made.graph, made.partition.pieces[0], {{choices}}, target),
+          verify(made.graph, make_schedule(made.graph, made.partition.segments[0], {{choices}}, target),
                  target);
         }).find("packed needs vectors that fill registers") != std::string::npos);
 }

@@ -11,9 +11,9 @@ using schedule::Choices;
 
 namespace {
 
-Choices in_turns(std::string_view splits, bool ahead, bool invariants, int hold = 0) {
+Choices in_turns(std::string_view splits, bool ahead, bool invariants, int register_cache = 0) {
   return {.splits = schedule::parse_splits(splits).value(),
-          .hold = hold,
+          .register_cache = register_cache,
           .ahead = ahead,
           .invariants = invariants};
 }
@@ -136,8 +136,8 @@ TEST_CASE("row to row: an error says what a kernel needs for it", "[stitch][sche
              in_turns("r:serial r:grid5 c:serial c:warp2 c:lane32", true, false)),
        "ahead needs a known number of elements of a row in each thread");
   Choices shared = in_turns("r:serial r:grid5 c:serial c:warp2 c:lane32", true, false);
-  shared.shared_hold = 512;
-  says(error(rows, shared), "shared_hold holds the row in shared memory");
+  shared.shared_cache = 512;
+  says(error(rows, shared), "shared_cache holds the row in shared memory");
   says(error(norm(f32, 100, 8192), in_turns("r:serial r:grid5 c:serial c:lane32", true, false)),
        "512 registers from row to row, hold counted: a thread has 255");
   Graph plain("plain"), elements("elements");

@@ -25,14 +25,14 @@ inline double row_loads(const Graph& g, const char* profile, std::int64_t n) {
   return static_cast<double>(traffic.large_values.load) / static_cast<double>(300 * n * 4);
 }
 
-/// A chooser of the same choices for every piece.
+/// A chooser of the same choices for every segment.
 inline auto chooses(const schedule::Choices& choices) {
-  return [choices](const ir::Graph&, const schedule::Piece&, const Target&) {
+  return [choices](const ir::Graph&, const schedule::Segment&, const Target&) {
     return schedule::KernelChoices{{choices}};
   };
 }
 
-/// As the oracle of generated programs judges it, with these choices for every piece.
+/// As the oracle of generated programs judges it, with these choices for every segment.
 inline fuzz::Outcome outcome(const Graph& g, const fuzz::RunOptions& options,
                              const schedule::Choices& choices) {
   fuzz::Batch batch({case_of(g, options)}, {}, chooses(choices));

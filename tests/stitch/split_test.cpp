@@ -43,28 +43,30 @@ std::vector<KernelSchedule::Role> roles(const schedule::Schedule& schedule) {
 TEST_CASE("each pass over split rows is a launch; one kernel holds", "[stitch][schedule]") {
   using Role = KernelSchedule::Role;
   const Graph g = normalised(6, 4096);
-  const Compiled apart = chosen(g, "h200", {.splits = schedule::nest_of_parts(256, 4), .hold = 32});
+  const Compiled apart =
+      chosen(g, "h200", {.splits = schedule::nest_of_shared_rows(256, 4), .register_cache = 32});
   REQUIRE(apart.schedules.size() == 1);
   CHECK(roles(apart.schedules[0]) == std::vector{Role::partial, Role::partial, Role::combine});
-  CHECK(apart.schedules[0].phases[0].held.empty());  // from launch to launch nothing stays
+  CHECK(apart.schedules[0].phases[0].cached.empty());  // from launch to launch nothing stays
   CHECK(apart.schedules[0].scratch.size() == 4);
   for (const schedule::ScratchArray& array : apart.schedules[0].scratch) CHECK(array.elements.is(24));
 
-  const Compiled joined =
-      chosen(g, "h200", {.splits = schedule::nest_of_parts(256, 4), .blocks = 24, .hold = 32});
-  CHECK(roles(joined.schedules[0]).back() == Role::joined);
-  CHECK(!joined.schedules[0].phases[0].held.empty());
-  CHECK(joined.schedules[0].phases[0].trips == 4);
+  const Compiled joined = chosen(
+      g, "h200", {.splits = schedule::nest_of_shared_rows(256, 4), .blocks = 24, .register_cache = 32});
+  CHECK(roles(joined.schedules[0]).back() == Role::cooperative);
+  CHECK(!joined.schedules[0].phases[0].cached.empty());
+  CHECK(joined.schedules[0].phases[0].elements_per_thread == 4);
   const schedule::Step& step = joined.plan.steps.back();
-  CHECK(step.spins);
-  CHECK(std::get<schedule::KernelStep>(step.work).parts.size() == 3);
+  CHECK(step.cooperative);
+  CHECK(std::get<schedule::KernelStep>(step.work).fallback.size() == 3);
 }
 
 TEST_CASE("the blocks of a row wait for each other alone, each row's by a counter of its own",
           "[stitch][schedule]") {
   const auto text_of = [](int blocks) {
-    const Compiled made = chosen(normalised(6, 4096), "h200",
-                                 {.splits = schedule::nest_of_parts(256, 4), .blocks = blocks, .hold = 32});
+    const Compiled made =
+        chosen(normalised(6, 4096), "h200",
+               {.splits = schedule::nest_of_shared_rows(256, 4), .blocks = blocks, .register_cache = 32});
     const auto& step = std::get<schedule::KernelStep>(made.plan.steps.back().work);
     const std::vector<Dim>& counters = made.plan.values[step.counter.value()].dims;
     CHECK(counters == std::vector<Dim>{schedule::barrier_counters(made.schedules[0])});
@@ -89,8 +91,9 @@ TEST_CASE("groups and blocks that are in none answer right, checked", "[stitch][
                 {.profile = "h200", .checked = true, .threads = 2, .shuffle_seed = seed, .optimization = 0}));
   }
   // 17 blocks: three rows at a time, in turns, and two blocks that only keep step.
-  fuzz::Batch batch(std::move(cases), {},
-                    chooses({.splits = schedule::nest_of_parts(64, 5), .blocks = 17, .hold = 32}));
+  fuzz::Batch batch(
+      std::move(cases), {},
+      chooses({.splits = schedule::nest_of_shared_rows(64, 5), .blocks = 17, .register_cache = 32}));
   for (std::size_t i = 0; i < batch.size(); ++i) {
     const fuzz::Outcome outcome = batch.run(i);
     INFO(i << ": " << outcome.text);
@@ -103,9 +106,9 @@ TEST_CASE("few long rows fill the device, and are read once", "[stitch][schedule
   REQUIRE(few.schedules.size() == 1);
   const Choices& choices = few.schedules[0].phases[0].choices;
   CHECK(splits_rows(choices));
-  CHECK(choices.blocks % choices.parts() == 0);
+  CHECK(choices.blocks % choices.blocks_per_row() == 0);
   CHECK(choices.blocks >= 64);
-  CHECK(!few.schedules[0].phases[0].held.empty());
+  CHECK(!few.schedules[0].phases[0].cached.empty());
   // Many rows fill it by themselves.
   CHECK_FALSE(splits_rows(compiled(normalised(4096, 2048), "h200").schedules[0].phases[0].choices));
 }
@@ -131,8 +134,9 @@ TEST_CASE("split stages answer right, checked, whatever the order of threads", "
 TEST_CASE("no rows: blocks that share them do nothing", "[stitch][cluster][emulated]") {
   for (const bool cluster : {false, true}) {
     const schedule::Level blocks = cluster ? schedule::Level::cluster : schedule::Level::grid;
-    const Choices choices{
-        .splits = schedule::nest_of_parts(64, 3, 1, blocks), .blocks = cluster ? 0 : 3, .hold = 32};
+    const Choices choices{.splits = schedule::nest_of_shared_rows(64, 3, 1, blocks),
+                          .blocks = cluster ? 0 : 3,
+                          .register_cache = 32};
     fuzz::Batch batch({case_of(normalised(0, 900), {.profile = "tiny3", .checked = true, .optimization = 0})},
                       {}, chooses(choices));
     const fuzz::Outcome outcome = batch.run(0);
@@ -164,18 +168,19 @@ TEST_CASE("the blocks of a row are a cluster where the device has them", "[stitc
     return compiled(stitch::group_norm(f32, 1024, 1024), profile).schedules.at(0).phases[0].choices;
   };
   CHECK(choices_on("h200").cluster() > 1);
-  CHECK(choices_on("h200").parts() <= 16);
+  CHECK(choices_on("h200").blocks_per_row() <= 16);
   CHECK(choices_on("a100").cluster() == 1);
 
   const Graph g = normalised(6, 4096);
-  const Choices choices{.splits = schedule::nest_of_parts(256, 4, 1, schedule::Level::cluster), .hold = 32};
+  const Choices choices{.splits = schedule::nest_of_shared_rows(256, 4, 1, schedule::Level::cluster),
+                        .register_cache = 32};
   const Compiled one = chosen(g, "h200", choices);
   REQUIRE(one.kernels.size() == 1);
   CHECK(one.kernels[0].cluster == 4);
   CHECK(one.schedules[0].scratch.empty());
-  CHECK(!one.schedules[0].phases[0].held.empty());
+  CHECK(!one.schedules[0].phases[0].cached.empty());
   CHECK(one.plan.steps.size() == 1);
-  CHECK(!one.plan.steps[0].spins);
+  CHECK(!one.plan.steps[0].cooperative);
   const auto error = [&](const char* profile) { return thrown_by([&] { chosen(g, profile, choices); }); };
   CHECK(error("tiny3").find("a cluster of 4 blocks; tiny3 has clusters of up to") != std::string::npos);
 }
@@ -184,8 +189,8 @@ TEST_CASE("clusters answer right, checked; without any one of their barriers the
           "[stitch][cluster][emulated]") {
   for (const auto& [profile, parts] : {std::pair{"h200", 8}, std::pair{"tiny3", 2}, std::pair{"tiny3", 3}}) {
     INFO(profile << ' ' << parts);
-    const Choices choices{.splits = schedule::nest_of_parts(64, parts, 1, schedule::Level::cluster),
-                          .hold = 32};
+    const Choices choices{.splits = schedule::nest_of_shared_rows(64, parts, 1, schedule::Level::cluster),
+                          .register_cache = 32};
     const Graph g = normalised(5, 1500);
     const auto outcome = [&, choose = chooses(choices)](std::uint64_t seed, int drop) {
       fuzz::Case one = case_of(
@@ -213,11 +218,12 @@ TEST_CASE("clusters answer right, checked; without any one of their barriers the
 TEST_CASE("choices of split rows that cannot run are rejected", "[stitch][schedule]") {
   const Graph g = normalised(6, 4096);
   const auto error = [&](const Choices& choices) { return thrown_by([&] { chosen(g, "h200", choices); }); };
-  CHECK(error({.splits = schedule::nest_of_parts(256, 4), .blocks = 3, .hold = 32})
+  CHECK(error({.splits = schedule::nest_of_shared_rows(256, 4), .blocks = 3, .register_cache = 32})
             .find("fewer blocks than parts") != std::string::npos);
-  CHECK(error({.splits = schedule::nest_of_parts(256, 4), .blocks = 8 * 132 + 1, .hold = 32})
+  CHECK(error({.splits = schedule::nest_of_shared_rows(256, 4), .blocks = 8 * 132 + 1, .register_cache = 32})
             .find("h200 has a place for 1056") != std::string::npos);
-  CHECK(error({.splits = schedule::nest_of_parts(256, 4), .blocks = 8, .hold = 32}) == "no error");
+  CHECK(error({.splits = schedule::nest_of_shared_rows(256, 4), .blocks = 8, .register_cache = 32}) ==
+        "no error");
 }
 
 TEST_CASE("equal kernels of several phases are compiled once", "[stitch][pipeline]") {
@@ -230,5 +236,5 @@ TEST_CASE("equal kernels of several phases are compiled once", "[stitch][pipelin
   const Compiled both = compiled(g, "h200", {.layers = 2, .stitch = Stitch::no_merge});
   REQUIRE(both.schedules.size() == 2);
   CHECK(both.first_kernel[0] == both.first_kernel[1]);
-  CHECK(both.schedules[0].phases[0].segment.root != both.schedules[1].phases[0].segment.root);
+  CHECK(both.schedules[0].phases[0].computes.root != both.schedules[1].phases[0].computes.root);
 }

@@ -24,9 +24,10 @@ std::string replaced(std::string text, std::string_view from, std::string_view t
 /// What the kernel answers; it has been judged right.
 runtime::Values answers(const Graph& g, const Choices& choices) {
   const fuzz::RunOptions options{.checked = true, .threads = 2, .shuffle_seed = 5, .optimization = 0};
-  fuzz::Batch batch({case_of(g, options)}, {}, [&](const ir::Graph&, const schedule::Piece&, const Target&) {
-    return schedule::KernelChoices{{choices}};
-  });
+  fuzz::Batch batch({case_of(g, options)}, {},
+                    [&](const ir::Graph&, const schedule::Segment&, const Target&) {
+                      return schedule::KernelChoices{{choices}};
+                    });
   runtime::Values values;
   const fuzz::Outcome outcome =
       batch.run(0, [&](const fuzz::Observed& observed) { values = observed.results; });
@@ -39,18 +40,17 @@ runtime::Values answers(const Graph& g, const Choices& choices) {
 
 TEST_CASE("nests: launches, one kernel and a cluster of the same splits give the same bits",
           "[stitch][emulated]") {
-  for (const NestSegment& segment : nest_segments(13, 200)) {
-    if (segment.name != "softmax" && segment.name != "layer_norm" && segment.name != "row_sum") continue;
+  for (const NestPhase& phase : nest_segments(13, 200)) {
+    if (phase.name != "softmax" && phase.name != "layer_norm" && phase.name != "row_sum") continue;
     for (const char* splits :
          {"r:grid c:serial c:grid3 c:warp2 c:lane32", "r:grid r:warp2 c:serial c:grid3 c:lane32 c:vector2",
           "r:grid r:warp2 c:serial c:grid3 c:warp2 r:lane4 c:lane8",
           "r:grid c:serial c:grid3 c:warp3 c:lane4 r:lane8", "r:grid r:warp3 c:serial c:grid3 r:lane32"}) {
-      const runtime::Values launches = answers(segment.graph, loops(splits));
-      const runtime::Values waiting = answers(segment.graph, loops(splits, 7));
-      const runtime::Values cluster =
-          answers(segment.graph, loops(replaced(splits, "c:grid3", "c:cluster3")));
+      const runtime::Values launches = answers(phase.graph, loops(splits));
+      const runtime::Values waiting = answers(phase.graph, loops(splits, 7));
+      const runtime::Values cluster = answers(phase.graph, loops(replaced(splits, "c:grid3", "c:cluster3")));
       for (const auto& [name, tensor] : launches) {
-        INFO(segment.name << " {" << splits << "} " << name);
+        INFO(phase.name << " {" << splits << "} " << name);
         CHECK(tensor.data == waiting.at(name).data);
         CHECK(tensor.data == cluster.at(name).data);
       }
@@ -94,14 +94,14 @@ TEST_CASE("nests: neighbouring columns of a thread, with ops before and behind t
 }
 
 TEST_CASE("nests: a thread of neighbouring columns loads them at once", "[stitch]") {
-  const std::vector<NestSegment> segments = nest_segments(37, 72);
-  for (const NestSegment& segment : segments) {
-    if (segment.name != "column_sum") continue;
+  const std::vector<NestPhase> phases = nest_segments(37, 72);
+  for (const NestPhase& phase : phases) {
+    if (phase.name != "column_sum") continue;
     PipelineOptions options;
-    options.choose = [](const ir::Graph&, const schedule::Piece&, const Target&) {
+    options.choose = [](const ir::Graph&, const schedule::Segment&, const Target&) {
       return schedule::KernelChoices{{loops("r:grid c:serial c:warp4 r:lane32 r:vector4")}};
     };
-    const Compiled made = run_pipeline(segment.graph.ir(), target_profile("h200"), options);
+    const Compiled made = run_pipeline(phase.graph.ir(), target_profile("h200"), options);
     REQUIRE(made.kernels.size() == 1);
     const std::string text = print(made.kernels[0]);
     CHECK(text.find("vector_load x_v = x[") != std::string::npos);
@@ -124,14 +124,14 @@ TEST_CASE("nests: elements of a vector go to accumulators in turns, which are co
       Choices choices = loops(splits);
       choices.accumulators = accumulators;
       const runtime::Values launches = answers(g, choices);
-      choices.hold = splits_rows(choices) ? 0 : 32;
+      choices.register_cache = splits_rows(choices) ? 0 : 32;
       const runtime::Values held = answers(g, choices);
       for (const auto& [name, tensor] : launches) {
         INFO("{" << choices.to_string() << "} " << name);
         CHECK(tensor.data == held.at(name).data);  // in the same order
       }
-      if (choices.hold == 0) continue;
-      choices.online = true;
+      if (choices.register_cache == 0) continue;
+      choices.online_softmax = true;
       answers(g, choices);
     }
   }
@@ -143,7 +143,7 @@ TEST_CASE("nests: accumulators are a part of a vector, and of rows that are redu
   elements.output("y", exp(elements.input("x", f32, {13, 200})));
   const auto made = [](const Graph& g, const char* splits, int accumulators) {
     PipelineOptions options;
-    options.choose = [&](const ir::Graph&, const schedule::Piece&, const Target&) {
+    options.choose = [&](const ir::Graph&, const schedule::Segment&, const Target&) {
       Choices choices = loops(splits);
       choices.accumulators = accumulators;
       return schedule::KernelChoices{{choices}};

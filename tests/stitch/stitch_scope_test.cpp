@@ -1,4 +1,4 @@
-// Which pieces become stages of one kernel, in which passes, and what those hold.
+// Which segments become stages of one kernel, in which passes, and what those hold.
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <functional>
@@ -13,33 +13,34 @@
 
 using namespace fuse;        // NOLINT
 using namespace fuse::test;  // NOLINT
-using schedule::Held;
-using schedule::Segment;
+using schedule::CachedValue;
+using schedule::Phase;
 using schedule::Stage;
 
 namespace {
 
-struct Pieced {
+struct CutGraph {
   ir::Graph graph;
   schedule::Partition partition;
 
-  explicit Pieced(const Graph& from, const schedule::PartitionOptions& options = {})
+  explicit CutGraph(const Graph& from, const schedule::PartitionOptions& options = {})
       : graph(prepared(from)), partition(schedule::partition(graph, options)) {
     verify(graph, partition);
   }
-  std::size_t pieces() const { return partition.pieces.size(); }
-  const Segment& last() const { return partition.pieces.back().phases.at(0); }
+  std::size_t segments() const { return partition.segments.size(); }
+  const Phase& last() const { return partition.segments.back().phases.at(0); }
   std::string stages() const { return stages_text(graph, last().stages); }
   schedule::PhaseSchedule schedule(schedule::Choices choices) const {
     const Target target = target_profile("h200");
-    schedule::Schedule result = schedule::make_schedule(graph, partition.pieces.back(), {{choices}}, target);
+    schedule::Schedule result =
+        schedule::make_schedule(graph, partition.segments.back(), {{choices}}, target);
     verify(graph, result, target);
     return result.phases[0];
   }
   /// "%x 0-1, %3 1-2"
-  std::string held(const std::vector<Held>& held) const {
+  std::string held(const std::vector<CachedValue>& held) const {
     std::string text;
-    for (const Held& each : held) {
+    for (const CachedValue& each : held) {
       text += (text.empty() ? "" : ", ") + graph.value_name(each.node) + ' ' + std::to_string(each.first) +
               '-' + std::to_string(each.last);
     }
@@ -58,7 +59,7 @@ Graph of_square(const std::function<void(Graph&, const Tensor&)>& build) {
 TEST_CASE("a stage reads other stages at its own element or row alone", "[stitch][schedule]") {
   struct Case {
     const char* what;
-    std::size_t pieces;
+    std::size_t segments;
     std::function<void(Graph&, const Tensor&)> build;
   };
   const Case cases[] = {
@@ -127,25 +128,25 @@ TEST_CASE("a stage reads other stages at its own element or row alone", "[stitch
   };
   for (const Case& each : cases) {
     INFO(each.what);
-    CHECK(Pieced(of_square(each.build)).pieces() == each.pieces);
+    CHECK(CutGraph(of_square(each.build)).segments() == each.segments);
   }
 }
 
 TEST_CASE("reductions that wait for none of each other share a pass", "[stitch][schedule]") {
-  const Pieced both(of_square(
+  const CutGraph both(of_square(
       [](Graph& g, const Tensor& x) { g.output("y", (x - reduce_max(x, {1}, true)) / sum(x, {1}, true)); }));
-  REQUIRE(both.pieces() == 1);
+  REQUIRE(both.segments() == 1);
   std::vector<int> passes;
   for (const Stage& stage : both.last().stages) passes.push_back(stage.pass);
   CHECK(passes == std::vector<int>{0, 0, 1});
-  CHECK(Pieced(stitch::layer_norm(f32, 8, 64)).last().stages.back().pass == 2);
-  CHECK(Pieced(stitch::adam(f32, 8, 64)).last().stages.back().pass == 0);
+  CHECK(CutGraph(stitch::layer_norm(f32, 8, 64)).last().stages.back().pass == 2);
+  CHECK(CutGraph(stitch::adam(f32, 8, 64)).last().stages.back().pass == 0);
 }
 
 TEST_CASE("what passes hold", "[stitch][schedule]") {
   const auto held = [](const Graph& graph) {
-    const Pieced cut(graph);
-    return cut.held(schedule::held_values(cut.graph, cut.last()));
+    const CutGraph cut(graph);
+    return cut.held(schedule::cached_values(cut.graph, cut.last()));
   };
   CHECK(held(stitch::softmax(f32, 8, 64)) == "%x 0-1, %4 1-2");  // exp(x - max)
   CHECK(held(stitch::softmax_backward(f32, 8, 64)) == "%y 0-1, %dy 0-1");
@@ -158,15 +159,15 @@ TEST_CASE("what passes hold", "[stitch][schedule]") {
 }
 
 TEST_CASE("no more is held than the choices say", "[stitch][schedule]") {
-  const Pieced cut(stitch::softmax_backward(f32, 8, 1000));
-  schedule::Choices choices{.splits = schedule::nest_of_blocks(128), .hold = 16};
-  CHECK(cut.held(cut.schedule(choices).held) == "%y 0-1, %dy 0-1");
-  CHECK(cut.schedule(choices).trips == 8);
-  choices.hold = 15;
-  CHECK(cut.held(cut.schedule(choices).held) == "%y 0-1");
-  choices.hold = 7;
-  CHECK(cut.schedule(choices).held.empty());
-  CHECK(cut.schedule(choices).trips == 0);
+  const CutGraph cut(stitch::softmax_backward(f32, 8, 1000));
+  schedule::Choices choices{.splits = schedule::nest_of_blocks(128), .register_cache = 16};
+  CHECK(cut.held(cut.schedule(choices).cached) == "%y 0-1, %dy 0-1");
+  CHECK(cut.schedule(choices).elements_per_thread == 8);
+  choices.register_cache = 15;
+  CHECK(cut.held(cut.schedule(choices).cached) == "%y 0-1");
+  choices.register_cache = 7;
+  CHECK(cut.schedule(choices).cached.empty());
+  CHECK(cut.schedule(choices).elements_per_thread == 0);
 }
 
 TEST_CASE("rows of unknown length are held where the longest is not far from the usual",
@@ -175,7 +176,9 @@ TEST_CASE("rows of unknown length are held where the longest is not far from the
     Graph g("rows");
     const Dim n = g.dim("n", {.min = 1, .max = most, .hint = hint});
     g.output("y", softmax(g.input("x", f32, {1 << 16, n})));
-    return Pieced(g).schedule({.splits = schedule::nest_of_lanes(128), .hold = 32}).trips;
+    return CutGraph(g)
+        .schedule({.splits = schedule::nest_of_lanes(128), .register_cache = 32})
+        .elements_per_thread;
   };
   CHECK(trips(1024, 1000) == 32);
   CHECK(trips(1024, 128) == 32);
@@ -187,8 +190,8 @@ TEST_CASE("a kernel that would leave the device idle stays apart, with the numbe
   Graph g("few");
   const Tensor x = g.input("x", f32, {2, 1 << 22});
   g.output("y", exp(x - reduce_max(x, {1}, true)));
-  const Pieced cut(g);
-  CHECK(cut.pieces() == 2);
+  const CutGraph cut(g);
+  CHECK(cut.segments() == 2);
   REQUIRE(cut.partition.refusals.size() == 1);
   const schedule::Refusal& refusal = cut.partition.refusals[0];
   CHECK(refusal.reason == schedule::Reason::no_gain);
@@ -201,18 +204,17 @@ TEST_CASE("a kernel that would leave the device idle stays apart, with the numbe
 }
 
 TEST_CASE("the verifier knows stages", "[stitch][partition]") {
-  const auto broken = [](const std::function<void(Segment&)>& change) {
-    Pieced cut(stitch::softmax(f32, 8, 64));
-    change(cut.partition.pieces[0].phases[0]);
+  const auto broken = [](const std::function<void(Phase&)>& change) {
+    CutGraph cut(stitch::softmax(f32, 8, 64));
+    change(cut.partition.segments[0].phases[0]);
     return thrown_by([&] { verify(cut.graph, cut.partition); });
   };
-  CHECK(broken([](Segment&) {}) == "no error");
-  CHECK(broken([](Segment& segment) {
-          segment.stages.erase(segment.stages.begin());
-        }).find("must end a piece") != std::string::npos);
-  CHECK(broken([](Segment& segment) { segment.stages[1].pass = 0; }).find("comes before what it reads") !=
+  CHECK(broken([](Phase&) {}) == "no error");
+  CHECK(broken([](Phase& phase) { phase.stages.erase(phase.stages.begin()); }).find("must end a segment") !=
         std::string::npos);
-  CHECK(broken([](Segment& segment) { segment.stages.pop_back(); }).find("is stored by no stage") !=
+  CHECK(broken([](Phase& phase) { phase.stages[1].pass = 0; }).find("comes before what it reads") !=
+        std::string::npos);
+  CHECK(broken([](Phase& phase) { phase.stages.pop_back(); }).find("is stored by no stage") !=
         std::string::npos);
 }
 
@@ -231,7 +233,7 @@ TEST_CASE("kernels of many stages wait for none of each other in a circle", "[st
       values.push_back(random() % 3 == 0 ? a / (sum(abs(b), {axis}, true) + 1) : tanh(a) * b);
     }
     g.output("y", values.back());
-    const Pieced cut(g);  // verified: what a piece reads is made before
-    CHECK(cut.pieces() < Pieced(g, {.stitch = false}).pieces());
+    const CutGraph cut(g);  // verified: what a segment reads is made before
+    CHECK(cut.segments() < CutGraph(g, {.stitch = false}).segments());
   }
 }

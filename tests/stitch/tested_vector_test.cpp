@@ -57,12 +57,12 @@ const kernel::Kernel& only_kernel(const Compiled& made) {
 TEST_CASE("vectors of rows known late are as wide as an access, behind a test of their symbols",
           "[stitch][schedule]") {
   const Compiled made = compiled(attention(bf16, 256), "h200");
-  const schedule::Segment& segment = made.schedules.at(0).phases[0].segment;
-  CHECK(schedule::widest_vector(made.graph, segment) == 8);
-  const std::vector<Dim> tested = schedule::symbols_to_test(made.graph, segment, 8);
+  const schedule::Phase& phase = made.schedules.at(0).phases[0].computes;
+  CHECK(schedule::widest_vector(made.graph, phase) == 8);
+  const std::vector<Dim> tested = schedule::symbols_to_test(made.graph, phase, 8);
   REQUIRE(tested.size() == 1);
   CHECK(tested[0].name() == "S");
-  CHECK(schedule::symbols_to_test(made.graph, segment, 1).empty());
+  CHECK(schedule::symbols_to_test(made.graph, phase, 1).empty());
   CHECK(made.schedules[0].kernels[0].tested == tested);
   CHECK(print(made.graph, made.schedules[0]).find(", by vectors where S is a multiple of 8") !=
         std::string::npos);
@@ -79,11 +79,11 @@ TEST_CASE("what is known of a symbol is not tested, and what no test helps is wa
     Graph g("rows");
     g.output("y", softmax(g.input("x", f32, {300, rows(g)})));
     const Compiled made = compiled(g, "h200");
-    const schedule::Segment& segment = made.schedules.at(0).phases[0].segment;
+    const schedule::Phase& phase = made.schedules.at(0).phases[0].computes;
     std::string text;
     for (const int vector : {2, 4})
-      text += std::to_string(schedule::symbols_to_test(made.graph, segment, vector).size());
-    return text + " of " + std::to_string(schedule::widest_vector(made.graph, segment));
+      text += std::to_string(schedule::symbols_to_test(made.graph, phase, vector).size());
+    return text + " of " + std::to_string(schedule::widest_vector(made.graph, phase));
   };
   const DimRange range{.min = 1, .max = 4096, .hint = 512};
   CHECK(tested([](Graph&) { return Dim(512); }) == "00 of 4");
@@ -122,19 +122,22 @@ TEST_CASE("rows answer right whether vectors divide them or not, by every usual 
   using namespace schedule;  // NOLINT
   for (const char* profile : {"h200", "tiny2"}) {
     for (const std::vector<Split>& splits :
-         {nest_of_lanes(64, 8, 4), nest_of_lanes(96, 32, 2), nest_of_blocks(64, 4), nest_of_parts(64, 3, 4),
-          in_turns(nest_of_blocks(64, 4), 7)}) {
+         {nest_of_lanes(64, 8, 4), nest_of_lanes(96, 32, 2), nest_of_blocks(64, 4),
+          nest_of_shared_rows(64, 3, 4), in_turns(nest_of_blocks(64, 4), 7)}) {
       check_lengths(attention(f32), {.splits = splits}, profile);
       if (!splits_rows({.splits = splits})) {
-        check_lengths(attention(f32), {.splits = splits, .online = true}, profile);
-        check_lengths(attention(bf16), {.splits = splits, .shared_hold = 48}, profile);
+        check_lengths(attention(f32), {.splits = splits, .online_softmax = true}, profile);
+        check_lengths(attention(bf16), {.splits = splits, .shared_cache = 48}, profile);
       }
-      check_lengths(attention(bf16), {.splits = splits, .hold = 64}, profile);
+      check_lengths(attention(bf16), {.splits = splits, .register_cache = 64}, profile);
     }
-    check_lengths(attention(f32), {.splits = nest_of_parts(64, 3, 4), .blocks = 3, .hold = 64}, profile);
-    check_lengths(attention(bf16), {.splits = nest_of_blocks(64, 4), .hold = 64, .packed = true}, profile);
+    check_lengths(attention(f32),
+                  {.splits = nest_of_shared_rows(64, 3, 4), .blocks = 3, .register_cache = 64}, profile);
+    check_lengths(attention(bf16), {.splits = nest_of_blocks(64, 4), .register_cache = 64, .packed = true},
+                  profile);
   }
-  check_lengths(attention(bf16), {.splits = nest_of_parts(64, 2, 4, Level::cluster), .hold = 64}, "h200");
+  check_lengths(attention(bf16),
+                {.splits = nest_of_shared_rows(64, 2, 4, Level::cluster), .register_cache = 64}, "h200");
 }
 
 TEST_CASE("elements answer right whether vectors divide them or not, and blocks are as many",
@@ -177,7 +180,7 @@ TEST_CASE("an extent that is a quotient of a symbol is whole, whatever the symbo
   }
 }
 
-TEST_CASE("both ways of a kernel have one piece of shared memory", "[stitch][schedule]") {
+TEST_CASE("both ways of a kernel have one segment of shared memory", "[stitch][schedule]") {
   Graph g("rows");
   const Dim s = g.dim("S", {.min = 1, .max = 1 << 24, .hint = 8192});
   g.output("y", softmax(g.input("x", f32, {300, s})));

@@ -67,7 +67,7 @@ TEST_CASE("of transposes along two dims, those along one are in tiles", "[stitch
   REQUIRE(made.schedules.size() == 1);
   CHECK(walks_tiles(made.schedules[0].phases[0].choices));
   const auto held = static_cast<std::int64_t>(made.source.kernels[0].shared_bytes / (4 * 32 * 33));
-  const auto values = schedule::transposed(made.graph, made.schedules[0].phases[0].segment);
+  const auto values = schedule::transposed(made.graph, made.schedules[0].phases[0].computes);
   REQUIRE(values);
   CHECK(held == static_cast<std::int64_t>(values->nodes.size()));
   CHECK(values->nodes.size() < 3);
@@ -87,7 +87,7 @@ TEST_CASE("transposes answer right, checked, in any order; without their barrier
           "[stitch][emulated]") {
   const auto outcome = [](const Graph& g, const fuzz::RunOptions& options, const Choices& choices) {
     fuzz::Batch batch({case_of(g, options)}, {},
-                      [&](const ir::Graph&, const schedule::Piece&, const Target&) {
+                      [&](const ir::Graph&, const schedule::Segment&, const Target&) {
                         return schedule::KernelChoices{{choices}};
                       });
     const fuzz::Outcome result = batch.run(0);

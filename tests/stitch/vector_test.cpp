@@ -21,8 +21,8 @@ namespace {
 int widest(const std::function<Tensor(Graph&)>& fill) {
   Graph g("g");
   g.output("y", fill(g));
-  const OnePiece one(g);
-  return schedule::widest_vector(one.graph, one.segment());
+  const OneSegment one(g);
+  return schedule::widest_vector(one.graph, one.phase());
 }
 
 /// Two passes over rows, and a result of one value a row.
@@ -59,9 +59,9 @@ TEST_CASE("the widest vector is 16 bytes of the largest value that is walked", "
     assume(g, n, m);
     g.output("y", abs(g.input("x", f32, {64, n})));
     const Compiled made = run_pipeline(g.ir(), target_profile("h200"), {});
-    const schedule::Segment& segment = made.partition.pieces.at(0).phases.at(0);
-    int known = schedule::widest_vector(made.graph, segment);  // without a test
-    while (!symbols_to_test(made.graph, segment, known).empty()) known /= 2;
+    const schedule::Phase& phase = made.partition.segments.at(0).phases.at(0);
+    int known = schedule::widest_vector(made.graph, phase);  // without a test
+    while (!symbols_to_test(made.graph, phase, known).empty()) known /= 2;
     return known;
   };
   CHECK(of_symbol([](Graph&, const Dim&, const Dim&) {}) == 1);
@@ -141,7 +141,7 @@ TEST_CASE("a long row has no more threads than have something to do in its last 
   };
   // 2816 vectors of 4: eight steps of 352 threads, not seven and a third of 384.
   CHECK(of(11264, f32).block_threads() == 352);
-  CHECK(of(11264, f32).hold == schedule::most_held);
+  CHECK(of(11264, f32).register_cache == schedule::most_cached);
   CHECK(of(16384, f32).block_threads() == 512);
   // Of 16 bits, packed: 1536 vectors of 8, in eight steps.
   CHECK(of(12288, bf16).packed);
@@ -152,13 +152,15 @@ TEST_CASE("vectors and packed rows answer right, checked", "[stitch][emulated]")
   std::vector<Choices> all;
   for (const int vector : {1, 2, 4}) {
     for (const int lanes : {2, 4, 8, 16, 32}) {
-      all.push_back({.splits = schedule::nest_of_lanes(96, lanes, vector), .hold = 16});
+      all.push_back({.splits = schedule::nest_of_lanes(96, lanes, vector), .register_cache = 16});
     }
-    all.push_back({.splits = schedule::nest_of_blocks(64, vector), .hold = 32});
+    all.push_back({.splits = schedule::nest_of_blocks(64, vector), .register_cache = 32});
     all.push_back({.splits = schedule::nest_of_blocks(64, vector)});
-    all.push_back({.splits = schedule::nest_of_parts(32, 2, vector), .hold = 32});
-    all.push_back({.splits = schedule::nest_of_parts(32, 2, vector, schedule::Level::cluster), .hold = 32});
-    all.push_back({.splits = schedule::nest_of_parts(32, 2, vector), .blocks = 4, .hold = 32});
+    all.push_back({.splits = schedule::nest_of_shared_rows(32, 2, vector), .register_cache = 32});
+    all.push_back({.splits = schedule::nest_of_shared_rows(32, 2, vector, schedule::Level::cluster),
+                   .register_cache = 32});
+    all.push_back(
+        {.splits = schedule::nest_of_shared_rows(32, 2, vector), .blocks = 4, .register_cache = 32});
   }
   for (const auto& [rows, columns] : {std::pair{37, 100}, std::pair{5, 44}, std::pair{64, 128}}) {
     std::size_t next = 0;
@@ -167,7 +169,7 @@ TEST_CASE("vectors and packed rows answer right, checked", "[stitch][emulated]")
       cases.push_back(case_of(normalised(rows, columns, f32),
                               {.profile = "tiny3", .checked = true, .shuffle_seed = i, .optimization = 0}));
     }
-    fuzz::Batch batch(std::move(cases), {}, [&](const ir::Graph&, const schedule::Piece&, const Target&) {
+    fuzz::Batch batch(std::move(cases), {}, [&](const ir::Graph&, const schedule::Segment&, const Target&) {
       return schedule::KernelChoices{{all[next++]}};
     });
     REQUIRE(next == all.size());
@@ -203,7 +205,7 @@ TEST_CASE("a symbol that is known to be a multiple is one in every index", "[sti
   g.output("part", slice(x, 1, 16, n) * 2);
   const Compiled made = run_pipeline(g.ir(), target_profile("h200"), {});
   for (const schedule::Schedule& each : made.schedules)
-    CHECK(schedule::widest_vector(made.graph, each.phases[0].segment) == 8);
+    CHECK(schedule::widest_vector(made.graph, each.phases[0].computes) == 8);
   for (const schedule::Step& step : made.plan.steps) {
     const auto& work = std::get<schedule::KernelStep>(step.work);
     CHECK(work.extents.at(0).to_string() == (n / 8).to_string());

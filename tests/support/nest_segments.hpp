@@ -1,4 +1,4 @@
-// The segments whose nests are enumerated and run: each graph is one kernel of one phase. Small, and with
+// The phases whose nests are enumerated and run: each graph is one kernel of one phase. Small, and with
 // extents that few splits divide. SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -8,19 +8,19 @@
 
 namespace fuse::test {
 
-struct NestSegment {
+struct NestPhase {
   std::string name{};
   Graph graph;
   bool reduces = true;  ///< rows or columns
 };
 
 /// Rows and columns of the graphs below; `columns` is a multiple of 8.
-inline std::vector<NestSegment> nest_segments(std::int64_t rows = 37, std::int64_t columns = 72) {
-  std::vector<NestSegment> segments;
+inline std::vector<NestPhase> nest_segments(std::int64_t rows = 37, std::int64_t columns = 72) {
+  std::vector<NestPhase> phases;
   const auto add = [&](const char* name, bool reduces, const auto& fill) {
     Graph g(name);
     fill(g, g.input("x", f32, {rows, columns}));
-    segments.push_back({name, std::move(g), reduces});
+    phases.push_back({name, std::move(g), reduces});
   };
   add("softmax", true, [](Graph& g, const Tensor& x) { g.output("y", softmax(x)); });
   add("layer_norm", true, [&](Graph& g, const Tensor& x) {
@@ -52,7 +52,7 @@ inline std::vector<NestSegment> nest_segments(std::int64_t rows = 37, std::int64
   add("transposed", false, [&](Graph& g, const Tensor& x) {
     g.output("y", exp(transpose(g.input("a", f32, {columns, rows}), {1, 0})) + x);
   });
-  return segments;
+  return phases;
 }
 
 }  // namespace fuse::test

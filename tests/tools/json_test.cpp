@@ -47,7 +47,7 @@ std::string graph(const std::string& name) {
 
 }  // namespace
 
-TEST_CASE("fusec plan --json: pieces, kernels and steps agree", "[tools]") {
+TEST_CASE("fusec plan --json: segments, kernels and steps agree", "[tools]") {
   if (skipped()) return;
   for (const std::string name : {"softmax", "layernorm", "transformer_block"}) {
     CAPTURE(name);
@@ -65,9 +65,9 @@ TEST_CASE("fusec plan --json: pieces, kernels and steps agree", "[tools]") {
       CHECK(kernel.at("shared_bytes").get<std::int64_t>() <= 16384);
       CHECK(!kernel.at("ops").empty());
       CHECK(!kernel.at("params").empty());
-      const Json& piece = plan.at("pieces").at(kernel.at("piece").get<std::size_t>());
-      CHECK(piece.at("kind") == "kernel");
-      CHECK(piece.at("nodes").size() == kernel.at("ops").size());
+      const Json& segment = plan.at("segments").at(kernel.at("segment").get<std::size_t>());
+      CHECK(segment.at("kind") == "kernel");
+      CHECK(segment.at("nodes").size() == kernel.at("ops").size());
     }
     CHECK(kernels.size() == plan.at("kernels").size());
     for (const Json& gemm : plan.at("gemms")) {
@@ -89,8 +89,8 @@ TEST_CASE("fusec plan --json: nodes carry the user's scope and line", "[tools]")
   if (skipped()) return;
   bool found = false;
   const Json plan = output_of("plan " + graph("layernorm") + " --json");
-  for (const Json& piece : plan.at("pieces")) {
-    for (const Json& node : piece.at("nodes")) {
+  for (const Json& segment : plan.at("segments")) {
+    for (const Json& node : segment.at("nodes")) {
       if (node.at("op") != "reduce_sum") continue;
       found = true;
       CHECK_THAT(node.at("scope").get<std::string>(), Catch::Matchers::StartsWith("layer_norm."));

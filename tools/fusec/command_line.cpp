@@ -94,17 +94,20 @@ void add_cut_options(CLI::App& command, CompileOptions& options) {
   CLI::Option* rules =
       add_choice<Cut>(command, "--partition", options.cut, {{"fuse", Cut::fuse}, {"apollo", Cut::apollo}},
                       "fuse (the default), or apollo: its rules as printed");
-  add_choice<Cut>(command, "--baseline", options.cut,
-                  {{"xla", Cut::xla}, {"tvm", Cut::tvm}, {"none", Cut::one_op}},
-                  "Cut as another compiler would: xla, tvm, none (a kernel an op)")
+  add_choice<Cut>(
+      command, "--baseline", options.cut,
+      {{"xla", Cut::xla}, {"tvm", Cut::tvm}, {"one-op", Cut::one_op}, {"none", Cut::one_op}},
+      "Cut as another compiler would: xla, tvm, or one-op (one kernel per op; none is its old name)")
       ->excludes(rules);
   add_choice<Stitch>(command, "--stitch", options.stitch,
                      {{"mapping", Stitch::mapping}, {"no-merge", Stitch::no_merge}, {"full", Stitch::full}},
                      "full (the default), mapping: a kernel for each value, none passed inside, or no-merge: "
                      "those behind grid barriers in one kernel");
-  add_choice<Schemes>(command, "--schemes", options.schemes,
-                      {{"fuse", Schemes::fuse}, {"paper", Schemes::paper}},
-                      "fuse (the default), or paper: AStitch's schemes and thread mapping as printed");
+  add_choice<Schemes>(
+      command, "--schemes", options.schemes,
+      {{"fuse", Schemes::fuse}, {"astitch", Schemes::astitch}, {"paper", Schemes::astitch}},
+      "fuse (the default), or astitch: its schemes and thread mapping as printed (paper is its old "
+      "name)");
   command.add_flag_callback(
       "--no-grid-barriers", [&options] { options.grid_barriers = false; },
       "No kernel waits for all of its blocks: launches of their own instead");
@@ -277,7 +280,7 @@ void add_explain(CLI::App& app, Action& action) {
   add_dim_option(command, options.graph);
   command
       .add_option("--edge", options.edge,
-                  "Only from A to B: a piece's number, or a value as fusec plan names it")
+                  "Only from A to B: a segment's number, or a value as fusec plan names it")
       ->expected(2)
       ->type_name("A B");
 }
@@ -296,7 +299,7 @@ void add_nests(CLI::App& app, Action& action) {
       "nests", "List the loops that kernels can have, and the time that the cost model estimates for each");
   auto& options = set_action<NestsOptions>(command, action);
   add_graph_options(command, options.graph);
-  command.add_option("--piece", options.piece, "Only of this piece, as fusec plan numbers it")
+  command.add_option("--segment,--piece", options.segment, "Only of this segment, as fusec plan numbers it")
       ->check(whole_number(0, 1000000))
       ->type_name("N");
   command.add_option("--count", options.count, "How many of each kernel, the fastest first")

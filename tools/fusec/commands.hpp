@@ -67,8 +67,8 @@ struct StatsOptions {
 
 struct NestsOptions {
   GraphOptions graph{};
-  int piece = -1;  ///< all of them
-  int count = 20;  ///< that are printed of each
+  int segment = -1;  ///< all of them
+  int count = 20;    ///< that are printed of each
 };
 
 struct DiffOptions {

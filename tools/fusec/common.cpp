@@ -210,8 +210,8 @@ void write_file(const std::string& directory, const std::string& name, std::span
 }
 
 void write_file(const std::string& file, std::span<const char> content) {
-  const std::array<std::span<const std::byte>, 1> pieces = {std::as_bytes(content)};
-  write_file_atomically(file, pieces);
+  const std::array<std::span<const std::byte>, 1> segments = {std::as_bytes(content)};
+  write_file_atomically(file, segments);
 }
 
 void print_line(const std::string& line) { fmt::print("{}\n", line); }

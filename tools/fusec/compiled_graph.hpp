@@ -26,12 +26,12 @@ struct CompiledGraph {
 /// `record`: for decisions_of.
 CompiledGraph compile_graph(const GraphOptions& options, bool record = false);
 
-/// The launch that a kernel is, and the first of the equal pieces that run it.
+/// The launch that a kernel is, and the first of the equal segments that run it.
 struct KernelOrigin {
   const schedule::Schedule* schedule = nullptr;
   const schedule::KernelSchedule* launch = nullptr;
-  std::size_t piece = 0;   ///< index in the partition
-  std::size_t pieces = 0;  ///< that share it
+  std::size_t segment = 0;   ///< index in the partition
+  std::size_t segments = 0;  ///< that share it
 };
 /// Of each kernel that a schedule gave; users' kernels stand behind them.
 std::vector<KernelOrigin> kernel_origins(const Compiled& compiled);

@@ -30,7 +30,7 @@ CompileOptions options_of(const nlohmann::json& json) {
   options.cut = within<Cut>(json.at("cut"), static_cast<int>(Cut::one_op));
   options.layers = json.at("layers");
   options.stitch = within<Stitch>(json.at("stitch"), static_cast<int>(Stitch::full));
-  options.schemes = within<Schemes>(json.at("schemes"), static_cast<int>(Schemes::paper));
+  options.schemes = within<Schemes>(json.at("schemes"), static_cast<int>(Schemes::astitch));
   options.grid_barriers = json.at("grid_barriers");
   options.max_inputs = json.at("max_inputs");
   options.streams = json.at("streams");

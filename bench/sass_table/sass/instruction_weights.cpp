@@ -270,12 +270,12 @@ class Weigher {
   /// The loops of the SASS that are one loop of the kernel IR: an unrolled one, what is left of it, and
   /// straight code. The longest takes as many trips as it can, the next of what is left, and so on.
   void share_trips() {
-    struct Piece {
+    struct Segment {
       double copies = 0;
       std::optional<std::size_t> loop;  // or straight code that runs once at most
       std::size_t group = 0;
     };
-    std::map<std::size_t, std::vector<Piece>> pieces;
+    std::map<std::size_t, std::vector<Segment>> segments;
     std::vector<std::size_t> every_block;
     for (const std::vector<std::size_t>& group : groups_)
       every_block.insert(every_block.end(), group.begin(), group.end());
@@ -286,24 +286,24 @@ class Weigher {
     };
     for (std::size_t i = 0; i < flow_.loops.size(); ++i) {
       if (is_waiting(i)) continue;
-      pieces[loop_region_[i]].push_back({std::max(1.0, copies_in(own_blocks(i), loop_region_[i])), i});
+      segments[loop_region_[i]].push_back({std::max(1.0, copies_in(own_blocks(i), loop_region_[i])), i});
     }
     for (std::size_t group = 0; group < flow_.groups; ++group) {
       if (!conditional(group)) continue;
       for (const std::size_t loop : loops_between(vote(groups_[group], home(group)), home(group))) {
         const double found = copies_in(groups_[group], loop);
-        if (found > 0) pieces[loop].push_back({found, {}, group});
+        if (found > 0) segments[loop].push_back({found, {}, group});
       }
     }
-    for (auto& [at, list] : pieces) {
-      std::sort(list.begin(), list.end(), [](const Piece& a, const Piece& b) {
+    for (auto& [at, list] : segments) {
+      std::sort(list.begin(), list.end(), [](const Segment& a, const Segment& b) {
         return a.copies != b.copies ? a.copies > b.copies : a.loop.has_value() > b.loop.has_value();
       });
       std::vector<double> runs(list.size());
       for (const auto& [trips, entries] : region(at).trips) {
         double left = static_cast<double>(trips);
         for (std::size_t i = 0; i < list.size();) {
-          // Equal pieces stand for copies of a loop around them.
+          // Equal segments stand for copies of a loop around them.
           std::size_t same = i;
           while (same < list.size() && list[same].copies == list[i].copies &&
                  list[same].loop.has_value() == list[i].loop.has_value())
@@ -316,7 +316,7 @@ class Weigher {
       }
       for (std::size_t i = 0; i < list.size(); ++i) {
         double equal = 0;
-        for (const Piece& other : list)
+        for (const Segment& other : list)
           equal += other.copies == list[i].copies && other.loop.has_value() == list[i].loop.has_value();
         const double weight = runs[i] / equal;
         if (list[i].loop) {

@@ -11,16 +11,16 @@ using schedule::KernelSchedule;
 using schedule::Level;
 using schedule::Stage;
 
-int RowLowering::reducing_passes() const {
+int RowLoops::reducing_passes() const {
   std::set<int> passes;
   for (const Stage& stage : stages_) {
-    if (stage.form == Stage::Form::reduce) passes.insert(stage.pass);
+    if (stage.form == Stage::Form::inner_reduce) passes.insert(stage.pass);
   }
   return static_cast<int>(passes.size());
 }
 
-void RowLowering::each_row(const ThreadIndex& at, Walk walk, const std::function<void(const Walk&)>& fill) {
-  const NestPlace rows = place_of(nest_, kept(), at);
+void RowLoops::each_row(const ThreadIndex& at, Walk walk, const std::function<void(const Walk&)>& fill) {
+  const NestPosition rows = position_of(nest_, kept(), at);
   // Where threads that have different rows meet in a warp or at a barrier, all of them make the same trips.
   const bool meet = units_of(nest_, kept(), Level::lane) > 1 ||
                     (values() > 1 && units_of(nest_, walked(), Level::warp) > 1);
@@ -36,20 +36,20 @@ void RowLowering::each_row(const ThreadIndex& at, Walk walk, const std::function
   });
 }
 
-void RowLowering::clear_columns() {
+void RowLoops::clear_columns() {
   for (Column& column : columns_) {
     builder_.at(column.root);
-    column.reduction = reduction_of({.root = column.root, .form = Stage::Form::column_reduce});
+    column.reduction = reduction_of({.root = column.root, .form = Stage::Form::outer_reduce});
     const Reduction& reduction = builder_.kernel.reductions[column.reduction];
     for (const DType dtype : reduction.state) {
       const std::string name = builder_.component("col", column.reduction, column.state.size()) +
                                to_.graph.value_name(column.root).substr(1);
-      column.state.push_back(builder_.buffer(name, dtype, Space::local, trips_, true));
+      column.state.push_back(builder_.buffer(name, dtype, Space::local, elements_per_thread_, true));
     }
   }
   const std::string name = builder_.unique("k");
-  builder_.loop({.name = name, .begin = 0, .end = trips_, .unrolled = true, .body = {}}, [&] {
-    const Index trip = Dim::index(name, trips_);
+  builder_.loop({.name = name, .begin = 0, .end = elements_per_thread_, .unrolled = true, .body = {}}, [&] {
+    const Index trip = Dim::index(name, elements_per_thread_);
     for (const Column& column : columns_) {
       builder_.at(column.root);
       for (std::size_t i = 0; i < column.state.size(); ++i) {
@@ -62,8 +62,7 @@ void RowLowering::clear_columns() {
   });
 }
 
-void RowLowering::accumulate_column(const Column& column, const Index& row, const Index& c,
-                                    const Index& trip) {
+void RowLoops::accumulate_column(const Column& column, const Index& row, const Index& c, const Index& trip) {
   const NodeId operand = to_.graph[column.root].operands[0];
   std::vector<VarId> incoming = {to_.elements.value(operand, to_.operand_coordinates(shape_, row, c))};
   builder_.at(column.root);
@@ -73,36 +72,37 @@ void RowLowering::accumulate_column(const Column& column, const Index& row, cons
   for (std::size_t i = 0; i < state.size(); ++i) builder_.append(Store{column.state[i], trip, state[i]});
 }
 
-std::vector<VarId> RowLowering::load_state(const Column& column, const Index& trip) {
+std::vector<VarId> RowLoops::load_state(const Column& column, const Index& trip) {
   builder_.at(column.root);
   return load_state(column.state, trip);
 }
 
-void RowLowering::store_part(const Column& column, const Index& part, const Index& c,
+void RowLoops::store_partial(const Column& column, const Index& part, const Index& c,
                              const std::vector<VarId>& state) {
   for (std::size_t i = 0; i < state.size(); ++i) {
     builder_.append(Store{to_.scratch[column.scratch + i], part * to_.reduced + c, state[i]});
   }
 }
 
-void RowLowering::store_columns(const Walk& walk) {
+void RowLoops::store_columns(const Walk& walk) {
   each_group(walk, [&](const Group& group) {
     builder_.when({group.inside}, [&] {
       each_element(group, [&](const Index& trip, const Index& c) {
-        for (const Column& column : columns_) store_part(column, walk.part, c, load_state(column, trip));
+        for (const Column& column : columns_) store_partial(column, walk.part, c, load_state(column, trip));
       });
     });
   });
 }
 
-void RowLowering::store_rows_columns(const ThreadIndex& at, const Walk& walk) {
+void RowLoops::store_rows_columns(const ThreadIndex& at, const Walk& walk) {
   std::vector<Running> running;
   for (const Column& column : columns_)
-    running.push_back({{.root = column.root, .form = Stage::Form::column_reduce}, column.reduction, {}});
+    running.push_back({{.root = column.root, .form = Stage::Form::outer_reduce}, column.reduction, {}});
   const int warps = units_of(nest_, kept(), Level::warp), lanes = units_of(nest_, kept(), Level::lane);
   const int columns = units_of(nest_, walked(), Level::warp) * units_of(nest_, walked(), Level::lane);
-  const Index warp = unit_of(nest_, kept(), Level::warp, at), column = place_of(nest_, walked(), at).in_block;
-  std::vector<IndexLess> first = place_of(nest_, kept(), at).leader_in_block;
+  const Index warp = unit_of(nest_, kept(), Level::warp, at),
+              column = position_of(nest_, walked(), at).in_block;
+  std::vector<IndexLess> first = position_of(nest_, kept(), at).leader_in_block;
   const std::vector<StateBuffers> shared =
       warps > 1 ? shared_states(running, warps * columns) : std::vector<StateBuffers>();
   each_group(walk, [&](const Group& group) {
@@ -130,11 +130,11 @@ void RowLowering::store_rows_columns(const ThreadIndex& at, const Walk& walk) {
         }
         for (std::size_t i = 0; i < columns_.size(); ++i) {
           builder_.at(columns_[i].root);
-          store_part(columns_[i], at.block, c, running[i].state);
+          store_partial(columns_[i], at.block, c, running[i].state);
         }
       });
       // Before the next trip overwrites what others still read.
-      if (warps > 1 && trips_ > 1) builder_.append(Barrier{});
+      if (warps > 1 && elements_per_thread_ > 1) builder_.append(Barrier{});
     });
   });
 }

@@ -31,9 +31,9 @@ void lower_elements(Lowering& to) {
   const auto element = [&](const std::string& name, const Index& number) {
     const Index group = to.bind(name, number, groups);
     builder.when({{group, groups}}, [&] {
-      if (to.phase.segment.in_place) return store_update(to, group);
+      if (to.phase.computes.in_place) return store_update(to, group);
       to.side_by_side(group, [&](const Index&, const Index& i) {
-        for (const schedule::Stage& stage : to.phase.segment.stages) {
+        for (const schedule::Stage& stage : to.phase.computes.stages) {
           const VarId value = to.elements.value(stage.root, unflatten(i, to.elements.dims(stage.root)));
           builder.at(stage.root);
           builder.append(Store{to.outputs.at(stage.root), i, value});
@@ -42,7 +42,7 @@ void lower_elements(Lowering& to) {
     });
   };
   const std::string block = builder.unique("b");
-  if (to.joined || to.rename(to.launch.tiles) != to.blocks) {
+  if (to.cooperative || to.rename(to.launch.tiles) != to.blocks) {
     return to.threads(block, [&](const ThreadIndex& at) {
       const Index thread = at.warp * warp_size + at.lane;
       if (in_turns == 1) return element(builder.unique(base), at.block * threads + thread);

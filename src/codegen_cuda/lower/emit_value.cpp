@@ -46,7 +46,7 @@ Coordinates reshaped(const Coordinates& at, const std::vector<Dim>& dims, const 
 }
 }  // namespace
 
-bool ElementLowering::Key::operator<(const Key& other) const {
+bool ValueEmitter::Key::operator<(const Key& other) const {
   if (node != other.node) return node < other.node;
   if (predicate != other.predicate) return predicate < other.predicate;
   for (std::size_t i = 0; i < at.size(); ++i) {
@@ -55,7 +55,7 @@ bool ElementLowering::Key::operator<(const Key& other) const {
   return false;
 }
 
-Coordinates ElementLowering::broadcast_coordinates(const ir::Node& node, const Coordinates& at) const {
+Coordinates ValueEmitter::broadcast_coordinates(const ir::Node& node, const Coordinates& at) const {
   const auto& map = ir::attr<ir::DimsAttr>(node).dims;
   const std::vector<Dim>& dims = graph_[node.operands[0]].type.dims;
   Coordinates result;
@@ -65,13 +65,13 @@ Coordinates ElementLowering::broadcast_coordinates(const ir::Node& node, const C
   return result;
 }
 
-std::vector<Dim> ElementLowering::dims(NodeId node) const {
+std::vector<Dim> ValueEmitter::dims(NodeId node) const {
   std::vector<Dim> result;
   for (const Dim& dim : graph_[node].type.dims) result.push_back(rename_(dim));
   return result;
 }
 
-VarId ElementLowering::value(NodeId node, const Coordinates& at, std::optional<VarId> predicate) {
+VarId ValueEmitter::value(NodeId node, const Coordinates& at, std::optional<VarId> predicate) {
   const Key wanted{node, at, predicate};
   std::vector<Key> work = {wanted};
   while (!work.empty()) {
@@ -81,7 +81,7 @@ VarId ElementLowering::value(NodeId node, const Coordinates& at, std::optional<V
   return known_.values.at(wanted);
 }
 
-std::optional<VarId> ElementLowering::find(Key key, std::vector<Key>& work) const {
+std::optional<VarId> ValueEmitter::find(Key key, std::vector<Key>& work) const {
   if (const auto found = known_.values.find(key); found != known_.values.end()) return found->second;
   work.push_back(std::move(key));
   return std::nullopt;
@@ -94,7 +94,7 @@ bool same_place(const Coordinates& a, const Coordinates& b) {
 }
 }  // namespace
 
-bool ElementLowering::step(const Key& key, std::vector<Key>& work) {
+bool ValueEmitter::step(const Key& key, std::vector<Key>& work) {
   const ir::Node& node = graph_[key.node];
   std::optional<VarId> result;
   if (const auto held = held_.find(key.node); held != held_.end()) {
@@ -130,12 +130,12 @@ bool ElementLowering::step(const Key& key, std::vector<Key>& work) {
   return result.has_value();
 }
 
-VarId ElementLowering::load(const Key& key, const ir::Node& node, BufferId buffer) {
+VarId ValueEmitter::load(const Key& key, const ir::Node& node, BufferId buffer) {
   builder_.at(key.node);
   return builder_.value(node.type.dtype, Load{buffer, flatten(key.at, dims(key.node)), key.predicate});
 }
 
-VarId ElementLowering::source(const Key& key, const ir::Node& node) {
+VarId ValueEmitter::source(const Key& key, const ir::Node& node) {
   builder_.at(key.node);
   if (const auto* constant = std::get_if<ir::ConstantAttr>(&node.attr)) {
     return builder_.value(node.type.dtype, Constant{constant->real, constant->integer});
@@ -147,7 +147,7 @@ VarId ElementLowering::source(const Key& key, const ir::Node& node) {
   return builder_.compute(Op::convert, node.type.dtype, {builder_.value(i64, IndexValue{index})});
 }
 
-Coordinates ElementLowering::begin_of(NodeId slice) const {
+Coordinates ValueEmitter::begin_of(NodeId slice) const {
   Coordinates begin = ir::attr<ir::SliceAttr>(graph_[slice]).starts;
   for (const schedule::SliceStart& start : starts_) {
     if (start.node == slice) begin[start.axis] = start.factor * start.argument;
@@ -156,7 +156,7 @@ Coordinates ElementLowering::begin_of(NodeId slice) const {
   return begin;
 }
 
-std::optional<VarId> ElementLowering::movement(const Key& key, const ir::Node& node, std::vector<Key>& work) {
+std::optional<VarId> ValueEmitter::movement(const Key& key, const ir::Node& node, std::vector<Key>& work) {
   const NodeId operand = node.operands[0];
   const std::vector<Dim> operand_dims = dims(operand);
   Coordinates at(operand_dims.size());
@@ -196,13 +196,13 @@ std::optional<VarId> ElementLowering::movement(const Key& key, const ir::Node& n
     default:
       throw Error({.kind = ErrorKind::internal,
                    .code = ErrorCode::internal,
-                   .message = graph_.value_name(key.node) + " ends a piece but stands inside one"});
+                   .message = graph_.value_name(key.node) + " ends a segment but stands inside one"});
   }
   return find({operand, at, key.predicate}, work);
 }
 
 /// Names the coordinates: named ones are known not to be negative, differences are taken apart by divisions.
-Coordinates ElementLowering::reversed(const Key& key, const ir::Node& node) {
+Coordinates ValueEmitter::reversed(const Key& key, const ir::Node& node) {
   if (const auto found = known_.positions.find(key); found != known_.positions.end()) return found->second;
   const std::vector<Dim> extents = dims(key.node);
   Coordinates at = key.at;
@@ -218,8 +218,8 @@ Coordinates ElementLowering::reversed(const Key& key, const ir::Node& node) {
   return at;
 }
 
-std::optional<VarId> ElementLowering::concatenation(const Key& key, const ir::Node& node,
-                                                    std::vector<Key>& work) {
+std::optional<VarId> ValueEmitter::concatenation(const Key& key, const ir::Node& node,
+                                                 std::vector<Key>& work) {
   const auto axis = static_cast<std::size_t>(ir::attr<ir::AxisAttr>(node).axis);
   const std::size_t count = node.operands.size();
   if (!known_.parts.count(key)) {
@@ -257,7 +257,7 @@ std::optional<VarId> ElementLowering::concatenation(const Key& key, const ir::No
   return result;
 }
 
-std::optional<VarId> ElementLowering::gathered(const Key& key, const ir::Node& node, std::vector<Key>& work) {
+std::optional<VarId> ValueEmitter::gathered(const Key& key, const ir::Node& node, std::vector<Key>& work) {
   const auto axis = ir::attr<ir::AxisAttr>(node).axis;
   const NodeId data = node.operands[0], indices = node.operands[1];
   const std::ptrdiff_t rank = graph_[indices].type.rank();
@@ -277,12 +277,12 @@ std::optional<VarId> ElementLowering::gathered(const Key& key, const ir::Node& n
   return find({data, at, key.predicate}, work);
 }
 
-VarId ElementLowering::all_of(std::optional<VarId> a, VarId b) {
+VarId ValueEmitter::all_of(std::optional<VarId> a, VarId b) {
   return a ? builder_.compute(Op::logical_and, boolean, {*a, b}) : b;
 }
 
-std::optional<VarId> ElementLowering::in_box(const Key& key, const Coordinates& low,
-                                             const std::vector<Dim>& sizes) {
+std::optional<VarId> ValueEmitter::in_box(const Key& key, const Coordinates& low,
+                                          const std::vector<Dim>& sizes) {
   if (const auto found = known_.inside.find(key); found != known_.inside.end()) return found->second;
   builder_.at(key.node);
   const std::vector<Dim> extents = dims(key.node);
@@ -299,7 +299,7 @@ std::optional<VarId> ElementLowering::in_box(const Key& key, const Coordinates& 
   return inside;
 }
 
-std::optional<VarId> ElementLowering::padded(const Key& key, const ir::Node& node, std::vector<Key>& work) {
+std::optional<VarId> ValueEmitter::padded(const Key& key, const ir::Node& node, std::vector<Key>& work) {
   Coordinates low;
   for (const Dim& dim : ir::attr<ir::PadAttr>(node).low) low.push_back(rename_(dim));
   const std::optional<VarId> inside = in_box(key, low, dims(node.operands[0]));
@@ -317,7 +317,7 @@ std::optional<VarId> ElementLowering::padded(const Key& key, const ir::Node& nod
   return builder_.compute(Op::select, node.type.dtype, {*inside, *value, *filler});
 }
 
-Coordinates ElementLowering::starts(NodeId node) {
+Coordinates ValueEmitter::starts(NodeId node) {
   const Key key{node, {}, std::nullopt};
   std::vector<Key> work;
   while (true) {
@@ -330,8 +330,8 @@ Coordinates ElementLowering::starts(NodeId node) {
   }
 }
 
-const Coordinates* ElementLowering::starts(const Key& key, const ir::Node& node, std::size_t first,
-                                           const std::vector<Dim>& sizes, std::vector<Key>& work) {
+const Coordinates* ValueEmitter::starts(const Key& key, const ir::Node& node, std::size_t first,
+                                        const std::vector<Dim>& sizes, std::vector<Key>& work) {
   if (const auto found = known_.positions.find(key); found != known_.positions.end()) return &found->second;
   std::vector<VarId> values;
   for (std::size_t i = node.operands.size(); i-- > first;) {
@@ -355,8 +355,8 @@ const Coordinates* ElementLowering::starts(const Key& key, const ir::Node& node,
   return &known_.positions.emplace(key, std::move(at)).first->second;
 }
 
-std::optional<VarId> ElementLowering::dynamically_sliced(const Key& key, const ir::Node& node,
-                                                         std::vector<Key>& work) {
+std::optional<VarId> ValueEmitter::dynamically_sliced(const Key& key, const ir::Node& node,
+                                                      std::vector<Key>& work) {
   const Coordinates* from = starts(key, node, 1, dims(key.node), work);
   if (!from) return std::nullopt;
   Coordinates at = key.at;
@@ -364,7 +364,7 @@ std::optional<VarId> ElementLowering::dynamically_sliced(const Key& key, const i
   return find({node.operands[0], at, key.predicate}, work);
 }
 
-std::optional<VarId> ElementLowering::updated(const Key& key, const ir::Node& node, std::vector<Key>& work) {
+std::optional<VarId> ValueEmitter::updated(const Key& key, const ir::Node& node, std::vector<Key>& work) {
   const std::vector<Dim> sizes = dims(node.operands[1]);
   const Coordinates* from = starts(key, node, 2, sizes, work);
   if (!from) return std::nullopt;
@@ -385,7 +385,7 @@ std::optional<VarId> ElementLowering::updated(const Key& key, const ir::Node& no
   return builder_.compute(Op::select, node.type.dtype, {*inside, *update, *kept});
 }
 
-std::optional<VarId> ElementLowering::random(const Key& key, const ir::Node& node, std::vector<Key>& work) {
+std::optional<VarId> ValueEmitter::random(const Key& key, const ir::Node& node, std::vector<Key>& work) {
   const auto offset = find({node.operands[1], {}, key.predicate}, work);
   const auto seed = find({node.operands[0], {}, key.predicate}, work);
   if (!seed || !offset) return std::nullopt;

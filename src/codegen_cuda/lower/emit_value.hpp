@@ -1,4 +1,4 @@
-// ElementLowering: the value of a graph node at given coordinates, as kernel statements.
+// ValueEmitter: the value of a graph node at given coordinates, as kernel statements.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -18,14 +18,13 @@ using Coordinates = std::vector<kernel::Index>;
 kernel::Index flatten(const Coordinates& at, const std::vector<Dim>& dims);
 Coordinates unflatten(const kernel::Index& flat, const std::vector<Dim>& dims);
 
-class ElementLowering {
+class ValueEmitter {
  public:
   /// `dims[node]`: the node's extents by the kernel's names. `buffers`: the stored values that the kernel
   /// reads.
   /// `starts`: of slices, which are arguments.
-  ElementLowering(const ir::Graph& graph, KernelBuilder& builder,
-                  std::map<ir::NodeId, kernel::BufferId> buffers, std::function<Dim(const Dim&)> rename,
-                  const std::vector<schedule::SliceStart>& starts)
+  ValueEmitter(const ir::Graph& graph, KernelBuilder& builder, std::map<ir::NodeId, kernel::BufferId> buffers,
+               std::function<Dim(const Dim&)> rename, const std::vector<schedule::SliceStart>& starts)
       : graph_(graph),
         builder_(builder),
         buffers_(std::move(buffers)),

@@ -45,11 +45,11 @@ class KernelLowering {
   }
 
   /// All launches of the schedule, one behind the other.
-  LoweredKernel joined() {
+  LoweredKernel cooperative() {
     const KernelSchedule& whole = schedule_.kernels.back();
     runs_all_ = true;
     set_launch(whole);
-    builder_.kernel.blocks_an_sm = schedule_.blocks_an_sm;
+    builder_.kernel.blocks_per_sm = schedule_.blocks_per_sm;
     for (const PhaseSchedule& phase : schedule_.phases) declare_phase(phase);
     counter_ = builder_.buffer("barrier", i32, Space::global, schedule::barrier_counters(schedule_), true);
     bindings_.emplace_back(Counter{});
@@ -79,7 +79,7 @@ class KernelLowering {
     kernel.block_threads = launch.block_threads;
     kernel.index_type = launch.index_type;
     kernel.cluster = launch.cluster;
-    kernel.aimed_blocks = launch.aimed_blocks;
+    kernel.min_blocks_per_sm = launch.min_blocks_per_sm;
     kernel.grid = rename(launch.grid);
   }
 
@@ -106,29 +106,29 @@ class KernelLowering {
     for (const schedule::Section& section : phase.sections) declare_inputs(section);
     for (const schedule::Section& section : phase.sections) declare_scratch(section.leaves, true);
     if (schedule_.phases.size() == 1) return;
-    for (const NodeId result : phase.segment.results) buffers_[result] = declare(result, true);
+    for (const NodeId result : phase.computes.results) buffers_[result] = declare(result, true);
   }
 
-  /// A phase of the joined kernel, behind a barrier where it reads what earlier ones left.
+  /// A phase of the cooperative kernel, behind a barrier where it reads what earlier ones left.
   void fill(const PhaseSchedule& phase, const ThreadIndex& at) {
     enter(phase);
-    const std::vector<NodeId>& inputs = phase.segment.inputs;
+    const std::vector<NodeId>& inputs = phase.computes.inputs;
     if (std::any_of(inputs.begin(), inputs.end(), [&](NodeId input) { return fresh_.contains(input); }))
       grid_barrier();
     if (splits_rows(phase.choices)) {
       fill(phase.kernels.back(), at);
     } else {
       for (const KernelSchedule& launch : phase.kernels) {
-        if (launch.role == KernelSchedule::Role::joined) continue;
+        if (launch.role == KernelSchedule::Role::cooperative) continue;
         if (&launch != &phase.kernels.front()) grid_barrier();
         fill(launch, at);
       }
     }
-    for (const NodeId result : phase.segment.results) fresh_.insert(result);
+    for (const NodeId result : phase.computes.results) fresh_.insert(result);
   }
 
   void grid_barrier() {
-    builder_.at(phase_->segment.root);
+    builder_.at(phase_->computes.root);
     builder_.append(GridBarrier{.counter = counter_});
     fresh_.clear();
   }
@@ -139,8 +139,9 @@ class KernelLowering {
     std::int64_t first = 1;
     for (const PhaseSchedule* each = schedule_.phases.data(); each != phase_; ++each)
       first += schedule::row_groups(*each);
-    builder_.at(phase_->segment.root);
-    builder_.append(GridBarrier{.counter = counter_, .first = first, .group = phase_->choices.parts()});
+    builder_.at(phase_->computes.root);
+    builder_.append(
+        GridBarrier{.counter = counter_, .first = first, .group = phase_->choices.blocks_per_row()});
   }
 
   LoweredKernel finish() {
@@ -149,19 +150,19 @@ class KernelLowering {
   }
 
   /// What the launch does; where it tests symbols, by vectors or one by one.
-  void fill(const KernelSchedule& launch, const std::optional<ThreadIndex>& joined) {
+  void fill(const KernelSchedule& launch, const std::optional<ThreadIndex>& cooperative) {
     const std::map<NodeId, BufferId> outputs = declare_outputs(launch);
-    if (launch.tested.empty()) return fill(*phase_, launch, joined, outputs);
+    if (launch.tested.empty()) return fill(*phase_, launch, cooperative, outputs);
     Index rests = 0;
     for (const Dim& symbol : launch.tested) rests = rests + rename(symbol) % launch.vector;
-    const bool joins = launch.role == KernelSchedule::Role::joined;
+    const bool joins = launch.role == KernelSchedule::Role::cooperative;
     const std::size_t number = joins ? phase_->kernels.size() - 1 : launch.section;
-    builder_.at(phase_->segment.root);
+    builder_.at(phase_->computes.root);
     builder_.either(
-        rests, [&] { as_multiples(launch, [&] { fill(*phase_, launch, joined, outputs); }); },
+        rests, [&] { as_multiples(launch, [&] { fill(*phase_, launch, cooperative, outputs); }); },
         [&] {
           const PhaseSchedule alone = without_vectors(*phase_);
-          fill(alone, alone.kernels[number], joined, outputs);
+          fill(alone, alone.kernels[number], cooperative, outputs);
         });
   }
 
@@ -181,13 +182,13 @@ class KernelLowering {
   }
 
   void fill(const PhaseSchedule& phase, const KernelSchedule& launch,
-            const std::optional<ThreadIndex>& joined, const std::map<NodeId, BufferId>& outputs) {
+            const std::optional<ThreadIndex>& cooperative, const std::map<NodeId, BufferId>& outputs) {
     const auto rename = [this](const Dim& dim) { return this->rename(dim); };
     std::map<NodeId, BufferId> inputs;
-    for (const NodeId input : phase.segment.inputs) {
+    for (const NodeId input : phase.computes.inputs) {
       if (const auto found = buffers_.find(input); found != buffers_.end()) inputs.insert(*found);
     }
-    ElementLowering elements(graph_, builder_, inputs, rename, schedule_.starts);
+    ValueEmitter elements(graph_, builder_, inputs, rename, schedule_.starts);
     const auto first = scratch_.begin() + static_cast<std::ptrdiff_t>(first_scratch_);
     Lowering lowering{.graph = graph_,
                       .phase = phase,
@@ -201,11 +202,11 @@ class KernelLowering {
                       .results = rename(launch.results),
                       .reduced = rename(launch.reduced),
                       .blocks = runs_all_ ? builder_.kernel.grid : rename(launch.grid),
-                      .joined = joined,
+                      .cooperative = cooperative,
                       .row_barrier = [this] { row_barrier(); }};
-    builder_.at(phase.segment.root);
+    builder_.at(phase.computes.root);
     if (schedule::walks_tiles(phase.choices)) return lower_tiles(lowering);
-    switch (info(graph_[schedule::dominant(phase.segment)].op).relation) {
+    switch (info(graph_[schedule::dominant(phase.computes)].op).relation) {
       case ir::Relation::reduce:
         return lower_rows(lowering);
       case ir::Relation::scan:
@@ -272,12 +273,12 @@ class KernelLowering {
       const auto found = buffers_.find(root);
       buffers[root] = found == buffers_.end() ? declare(root, true) : found->second;
     };
-    if (launch.role != KernelSchedule::Role::joined) {
+    if (launch.role != KernelSchedule::Role::cooperative) {
       for (const NodeId root : phase_->sections[launch.section].stores) add(root);
       return buffers;
     }
-    const std::vector<NodeId>& results = phase_->segment.results;
-    for (const schedule::Stage& stage : phase_->segment.stages) {
+    const std::vector<NodeId>& results = phase_->computes.results;
+    for (const schedule::Stage& stage : phase_->computes.stages) {
       if (std::find(results.begin(), results.end(), stage.root) != results.end()) add(stage.root);
     }
     return buffers;
@@ -285,7 +286,7 @@ class KernelLowering {
 
   void declare_scratch(const std::vector<schedule::Stage>& reductions, bool written) {
     for (const schedule::Stage& stage : reductions) {
-      std::size_t array = scratch_place(graph_, phase_->segment, stage.root) + first_scratch_;
+      std::size_t array = scratch_place(graph_, phase_->computes, stage.root) + first_scratch_;
       const char* name = "part";
       for (const DType dtype : schedule::reduction_state(graph_, stage)) {
         bindings_.emplace_back(Scratch{array});
@@ -298,10 +299,10 @@ class KernelLowering {
   }
 
   std::string summary(const KernelSchedule& launch) const {
-    const NodeId root = phase_->segment.root;
+    const NodeId root = phase_->computes.root;
     const std::string scope = graph_.scope_path(graph_[root].scope);
-    const std::string what = phase_->segment.stages.size() > 1
-                                 ? stages_text(graph_, phase_->segment.stages)
+    const std::string what = phase_->computes.stages.size() > 1
+                                 ? stages_text(graph_, phase_->computes.stages)
                                  : graph_.value_name(root) + ' ' + std::string(to_string(graph_[root].op));
     const std::string each =
         launch.reduced.is(1) ? "" : fmt::format(" of {} each", rename(launch.reduced).to_string());
@@ -387,7 +388,7 @@ LoweredKernel lower(const ir::Graph& graph, const schedule::Schedule& schedule, 
                     const std::string& name) {
   KernelLowering lowering(graph, schedule, name);
   const KernelSchedule& launch = schedule.kernels[index];
-  return launch.role == KernelSchedule::Role::joined ? lowering.joined() : lowering.one(launch);
+  return launch.role == KernelSchedule::Role::cooperative ? lowering.cooperative() : lowering.one(launch);
 }
 
 }  // namespace fuse::codegen

@@ -35,18 +35,18 @@ struct Lowering {
   const schedule::KernelSchedule& launch;
   const schedule::Section& section;  ///< that the launch is
   KernelBuilder& builder;
-  ElementLowering& elements;
+  ValueEmitter& elements;
   std::function<Dim(const Dim&)> rename;             ///< the graph's symbols become the kernel's
   std::map<ir::NodeId, kernel::BufferId> outputs{};  ///< of what the launch stores
   std::vector<kernel::BufferId> scratch{};           ///< of the phase's arrays, in order
   Dim results{}, reduced{};                          ///< KernelSchedule's, by the kernel's names
   Dim blocks{};                                      ///< of the launch, or of the kernel that runs several
   /// In a kernel of several launches: the thread, whose block takes every n-th block of the launch.
-  std::optional<ThreadIndex> joined{};
+  std::optional<ThreadIndex> cooperative{};
   /// Of such a kernel: blocks that share a row wait for each other.
   std::function<void()> row_barrier{};
 
-  ir::NodeId root() const { return phase.segment.root; }
+  ir::NodeId root() const { return phase.computes.root; }
   std::vector<Dim> renamed(std::vector<Dim> dims) const;
   void parallel(kernel::Parallel, const std::string& name, const Dim& extent,
                 const std::function<void()>& fill) const;
@@ -68,7 +68,7 @@ struct Lowering {
 void lower_elements(Lowering&);
 /// A block a tile of two dims: what is transposed goes through its shared memory.
 void lower_tiles(Lowering&);
-/// A warp, a block or a column of a block a row: all stages of the piece over it.
+/// A warp, a block or a column of a block a row: all stages of the segment over it.
 void lower_rows(Lowering&);
 /// A warp or a thread a row of a cumulative sum.
 void lower_scan(Lowering&);

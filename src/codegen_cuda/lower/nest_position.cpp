@@ -52,9 +52,9 @@ std::array<Axis, 3> axes_of(const ThreadIndex& at) {
 
 }  // namespace
 
-NestPlace place_of(const Nest& nest, char dim, const ThreadIndex& at) {
+NestPosition position_of(const Nest& nest, char dim, const ThreadIndex& at) {
   const std::array<Axis, 3> axes = axes_of(at);
-  NestPlace place;
+  NestPosition place;
   for (std::size_t i = 0; i < nest.splits.size(); ++i) {
     const Split& split = nest.splits[i];
     if (split.dim != dim) continue;

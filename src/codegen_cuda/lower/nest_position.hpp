@@ -1,4 +1,4 @@
-// NestPlace: where a thread stands along a dim of a nest. SPDX-License-Identifier: Apache-2.0
+// NestPosition: where a thread stands along a dim of a nest. SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <vector>
@@ -10,7 +10,7 @@ namespace fuse::codegen {
 
 /// Along one dim. Splits of the level `vector` do not count: the numbers are those of groups of elements that
 /// lie side by side.
-struct NestPlace {
+struct NestPosition {
   kernel::Index first{};                    ///< the sum of unit x stride over splits of the machine's axes
   Dim step = 1;                             ///< units of these splits: where a thread's loop goes on
   std::vector<kernel::IndexLess> leader{};  ///< hold for unit 0 of each of these splits
@@ -20,7 +20,7 @@ struct NestPlace {
 
 /// `dim` is one of the nest's. The rest of a dim that no loop of the thread takes is not in `step`: the
 /// machine has as many units.
-NestPlace place_of(const schedule::Nest&, char dim, const ThreadIndex&);
+NestPosition position_of(const schedule::Nest&, char dim, const ThreadIndex&);
 /// The thread's number along the dim, of the units of one level; 0 where the dim has no split there.
 kernel::Index unit_of(const schedule::Nest&, char dim, schedule::Level, const ThreadIndex&);
 /// Units of the splits of a dim at a level, of those that have a number.

@@ -8,34 +8,34 @@ namespace fuse::codegen {
 using namespace kernel;  // NOLINT: this file is about the kernel IR
 using schedule::Level;
 
-void RowLowering::combine_lanes(const std::vector<Running>& running, int lanes, int stride) {
+void RowLoops::combine_lanes(const std::vector<Running>& running, int lanes, int stride) {
   for (const Running& each : running) {
     builder_.at(each.root());
     builder_.append(WarpCombine{each.reduction, each.state, lanes, stride});
   }
 }
 
-RowLowering::Takers RowLowering::lanes_of_value(const ThreadIndex& at) const {
+RowLoops::Takers RowLoops::lanes_of_value(const ThreadIndex& at) const {
   return {.first = unit_of(nest_, walked(), Level::lane, at),
           .count = units_of(nest_, walked(), Level::lane),
           .stride = lane_stride(nest_, walked())};
 }
 
-void RowLowering::combine(const ThreadIndex& at, std::vector<Running>& running) {
+void RowLoops::combine(const ThreadIndex& at, std::vector<Running>& running) {
   if (units_of(nest_, walked(), Level::warp) > 1)
     return values() == 1 ? combine_block(at, running) : combine_values(at, running);
   const Takers lanes = lanes_of_value(at);
   if (lanes.count > 1) combine_lanes(running, lanes.count, lanes.stride);
 }
 
-void RowLowering::combine_block(const ThreadIndex& at, std::vector<Running>& running) {
+void RowLoops::combine_block(const ThreadIndex& at, std::vector<Running>& running) {
   const auto shared = shared_states(running, warps_);
   combine_lanes(running);
   builder_.when({{at.lane, 1}}, [&] { put(shared, at.warp, running); });
   builder_.append(Barrier{});
   // Neighbouring lanes take the states of all warps, so that a few steps combine them.
   const int lanes = static_cast<int>(std::bit_ceil(static_cast<unsigned>(warps_)));
-  const LoadPart load = [&](std::size_t i, const Index& warp) { return load_state(shared[i], warp); };
+  const LoadPartial load = [&](std::size_t i, const Index& warp) { return load_state(shared[i], warp); };
   if (lanes == warps_) {
     for (std::size_t i = 0; i < running.size(); ++i) {
       builder_.at(running[i].root());
@@ -49,10 +49,11 @@ void RowLowering::combine_block(const ThreadIndex& at, std::vector<Running>& run
   combine_lanes(running, lanes);
 }
 
-void RowLowering::combine_values(const ThreadIndex& at, std::vector<Running>& running) {
+void RowLoops::combine_values(const ThreadIndex& at, std::vector<Running>& running) {
   const int warps = units_of(nest_, walked(), Level::warp);
   const auto shared = shared_states(running, warps * values());
-  const Index warp = unit_of(nest_, walked(), Level::warp, at), slot = place_of(nest_, kept(), at).in_block;
+  const Index warp = unit_of(nest_, walked(), Level::warp, at),
+              slot = position_of(nest_, kept(), at).in_block;
   const Takers lanes = lanes_of_value(at);
   if (lanes.count == 1) {
     put(shared, warp * values() + slot, running);
@@ -63,7 +64,7 @@ void RowLowering::combine_values(const ThreadIndex& at, std::vector<Running>& ru
     std::erase_if(leaders.splits, [&](const schedule::Split& split) {
       return split.dim == walked() && split.level == Level::lane;
     });
-    const Index own = place_of(leaders, kept(), at).in_block;
+    const Index own = position_of(leaders, kept(), at).in_block;
     builder_.when({{at.lane, lanes.stride}}, [&] { put(shared, warp * values() + own, running); });
   } else {
     combine_lanes(running, lanes.count);
@@ -76,14 +77,14 @@ void RowLowering::combine_values(const ThreadIndex& at, std::vector<Running>& ru
   take_in_turns(running, "w", warps, takers, of_value(shared, slot, values()));
 }
 
-void RowLowering::take_in_turns(const std::vector<Running>& running, const char* name, int parts,
-                                const Takers& takers, const LoadPart& load) {
+void RowLoops::take_in_turns(const std::vector<Running>& running, const char* name, int parts,
+                             const Takers& takers, const LoadPartial& load) {
   take_own(running, name, parts, takers, load);
   if (takers.count > 1) combine_lanes(running, takers.count, takers.stride);
 }
 
-void RowLowering::take_own(const std::vector<Running>& running, const char* name, int parts,
-                           const Takers& takers, const LoadPart& load) {
+void RowLoops::take_own(const std::vector<Running>& running, const char* name, int parts,
+                        const Takers& takers, const LoadPartial& load) {
   const std::string part = builder_.unique(name);
   builder_.at(running.front().root());
   builder_.when(takers.inside, [&] {
@@ -92,43 +93,43 @@ void RowLowering::take_own(const std::vector<Running>& running, const char* name
   });
 }
 
-void RowLowering::take_parts_of_blocks(const ThreadIndex& at, const Walk& walk, std::vector<Running>& running,
-                                       const LoadPart& load) {
+void RowLoops::take_partials_of_blocks(const ThreadIndex& at, const Walk& walk, std::vector<Running>& running,
+                                       const LoadPartial& load) {
   Takers takers = lanes_of_value(at);
   takers.inside = walk.inside;
   std::vector<IndexLess> here = walk.present;
   here.insert(here.end(), walk.takes.begin(), walk.takes.end());
-  if (!schedule::warps_take_parts(to_.phase.choices))
-    return builder_.when(here, [&] { take_in_turns(running, "p", parts(), takers, load); });
-  takers.first = place_of(nest_, walked(), at).in_block;
+  if (!schedule::warps_take_partials(to_.phase.choices))
+    return builder_.when(here, [&] { take_in_turns(running, "p", blocks_per_row(), takers, load); });
+  takers.first = position_of(nest_, walked(), at).in_block;
   takers.count *= units_of(nest_, walked(), Level::warp);
-  builder_.when(here, [&] { take_own(running, "p", parts(), takers, load); });
+  builder_.when(here, [&] { take_own(running, "p", blocks_per_row(), takers, load); });
   combine(at, running);
 }
 
-void RowLowering::take(const std::vector<Running>& running, const LoadPart& load, const Index& part) {
+void RowLoops::take(const std::vector<Running>& running, const LoadPartial& load, const Index& part) {
   for (std::size_t i = 0; i < running.size(); ++i) {
     builder_.at(running[i].root());
     builder_.append(Combine{running[i].reduction, running[i].state, load(i, part)});
   }
 }
 
-RowLowering::LoadPart RowLowering::of_value(const std::vector<StateBuffers>& shared, const Index& slot,
-                                            int values) {
+RowLoops::LoadPartial RowLoops::of_value(const std::vector<StateBuffers>& shared, const Index& slot,
+                                         int values) {
   return [this, &shared, slot, values](std::size_t i, const Index& part) {
     return load_state(shared[i], part * values + slot);
   };
 }
 
-void RowLowering::declare_totals(std::vector<Running>& running) {
+void RowLoops::declare_totals(std::vector<Running>& running) {
   for (Running& each : running) {
     builder_.at(each.root());
     each.state = builder_.declare(each.reduction, "total");
   }
 }
 
-std::vector<RowLowering::StateBuffers> RowLowering::shared_states(const std::vector<Running>& running,
-                                                                  int elements) {
+std::vector<RowLoops::StateBuffers> RowLoops::shared_states(const std::vector<Running>& running,
+                                                            int elements) {
   std::vector<StateBuffers> result;
   for (const Running& each : running) {
     StateBuffers shared;
@@ -141,24 +142,24 @@ std::vector<RowLowering::StateBuffers> RowLowering::shared_states(const std::vec
   return result;
 }
 
-RowLowering::StateBuffers RowLowering::scratch_state(const Running& running) const {
+RowLoops::StateBuffers RowLoops::scratch_state(const Running& running) const {
   const auto first = to_.scratch.begin() + static_cast<std::ptrdiff_t>(schedule::scratch_place(
-                                               to_.graph, to_.phase.segment, running.root()));
+                                               to_.graph, to_.phase.computes, running.root()));
   return {first, first + static_cast<std::ptrdiff_t>(running.state.size())};
 }
 
-void RowLowering::put(const std::vector<StateBuffers>& buffers, const Index& at,
-                      const std::vector<Running>& running) {
+void RowLoops::put(const std::vector<StateBuffers>& buffers, const Index& at,
+                   const std::vector<Running>& running) {
   for (std::size_t i = 0; i < running.size(); ++i) put(buffers[i], at, running[i]);
 }
 
-void RowLowering::put(const StateBuffers& buffers, const Index& at, const Running& running) {
+void RowLoops::put(const StateBuffers& buffers, const Index& at, const Running& running) {
   builder_.at(running.root());
   for (std::size_t k = 0; k < buffers.size(); ++k) builder_.append(Store{buffers[k], at, running.state[k]});
 }
 
-std::vector<VarId> RowLowering::load_state(const StateBuffers& buffers, const Index& at,
-                                           const std::optional<Index>& rank) {
+std::vector<VarId> RowLoops::load_state(const StateBuffers& buffers, const Index& at,
+                                        const std::optional<Index>& rank) {
   std::vector<VarId> state;
   for (const BufferId buffer : buffers)
     state.push_back(builder_.value(builder_.kernel.buffers[buffer].dtype, Load{buffer, at, {}, rank}));

@@ -15,44 +15,45 @@ namespace {
 
 /// A kernel of several launches has the loops of its launches.
 const schedule::Nest& nest_to_walk(const Lowering& to) {
-  const bool joined = to.launch.role == KernelSchedule::Role::joined;
-  return (joined ? to.phase.kernels.front() : to.launch).nest;
+  const bool cooperative = to.launch.role == KernelSchedule::Role::cooperative;
+  return (cooperative ? to.phase.kernels.front() : to.launch).nest;
 }
 
 }  // namespace
 
-RowLowering::RowLowering(Lowering& to)
+RowLoops::RowLoops(Lowering& to)
     : to_(to),
       builder_(to.builder),
       stages_(stages_of_launch()),
-      dominant_(schedule::dominant(to.phase.segment)),
-      shape_(schedule::loop_shape(to.graph, to.phase.segment)),
-      nest_(has_columns(to.phase.segment) ? nest_to_walk(to) : schedule::without_turns(nest_to_walk(to))),
+      dominant_(schedule::dominant(to.phase.computes)),
+      shape_(schedule::loop_shape(to.graph, to.phase.computes)),
+      nest_(has_columns(to.phase.computes) ? nest_to_walk(to) : schedule::without_turns(nest_to_walk(to))),
       warps_(to.launch.block_threads / warp_size),
-      trips_(keeps_trips(to.launch) ? to.phase.trips : 0) {
+      elements_per_thread_(keeps_elements(to.launch) ? to.phase.elements_per_thread : 0) {
   for (const Stage& stage : stages_) {
-    if (stage.form != Stage::Form::column_reduce) continue;
-    const std::size_t scratch = schedule::scratch_place(to.graph, to.phase.segment, stage.root);
+    if (stage.form != Stage::Form::outer_reduce) continue;
+    const std::size_t scratch = schedule::scratch_place(to.graph, to.phase.computes, stage.root);
     columns_.push_back({.root = stage.root, .scratch = scratch});
   }
 }
 
-void RowLowering::run() {
-  for (const schedule::Held& held : to_.phase.held) {
-    const std::string name = to_.graph.value_name(held.node).substr(1);
-    const DType dtype = to_.graph[held.node].type.dtype;
-    if (trips_ > 0) local_[held.node] = builder_.buffer("h" + name, dtype, Space::local, trips_, true);
-    if (shared_hold() == 0) continue;
-    const int elements = shared_hold() * schedule::rows_at_once(to_.phase.choices);
-    shared_[held.node] = builder_.buffer("s" + name, dtype, Space::shared, elements, true);
+void RowLoops::run() {
+  for (const schedule::CachedValue& cached : to_.phase.cached) {
+    const std::string name = to_.graph.value_name(cached.node).substr(1);
+    const DType dtype = to_.graph[cached.node].type.dtype;
+    if (elements_per_thread_ > 0)
+      local_[cached.node] = builder_.buffer("h" + name, dtype, Space::local, elements_per_thread_, true);
+    if (shared_cache() == 0) continue;
+    const int elements = shared_cache() * schedule::rows_at_once(to_.phase.choices);
+    shared_[cached.node] = builder_.buffer("s" + name, dtype, Space::shared, elements, true);
   }
   if (!shares_rows(to_.launch)) return by_rows();
   if (to_.launch.cluster > 1) return by_cluster();
-  to_.launch.role == KernelSchedule::Role::joined ? by_parts_together() : by_parts();
+  to_.launch.role == KernelSchedule::Role::cooperative ? in_sections_together() : in_sections();
 }
 
-RowLowering::Walk RowLowering::walk_of(const ThreadIndex& at) const {
-  const NestPlace rows = place_of(nest_, kept(), at), elements = place_of(nest_, walked(), at);
+RowLoops::Walk RowLoops::walk_of(const ThreadIndex& at) const {
+  const NestPosition rows = position_of(nest_, kept(), at), elements = position_of(nest_, walked(), at);
   return {.row = rows.first,
           .first = elements.first,
           .step = elements.step,
@@ -63,14 +64,14 @@ RowLowering::Walk RowLowering::walk_of(const ThreadIndex& at) const {
           .slot = rows.in_block};
 }
 
-RowLowering::Walk RowLowering::walk_of_row(const Walk& walk, int which) const {
+RowLoops::Walk RowLoops::walk_of_row(const Walk& walk, int which) const {
   if (rows_side_by_side() == 1) return walk;
   Walk row = walk;
   row.row = walk.row * rows_side_by_side() + which;
   return row;
 }
 
-void RowLowering::mask_row(Walk& walk) const {
+void RowLoops::mask_row(Walk& walk) const {
   if (values() == 1) return;
   const IndexLess inside{walk.row, rows()};
   walk.inside = {inside};
@@ -78,16 +79,16 @@ void RowLowering::mask_row(Walk& walk) const {
   walk.leader.push_back(inside);
 }
 
-void RowLowering::masked(const Walk& walk, const std::function<void()>& fill) {
+void RowLoops::masked(const Walk& walk, const std::function<void()>& fill) {
   if (walk.inside.empty()) return fill();
   to_.elements.enter_scope();
   builder_.when(walk.inside, fill);
   to_.elements.leave_scope();
 }
 
-bool RowLowering::neighbours_share_row() const { return schedule::fastest_lane(nest_.splits) == walked(); }
+bool RowLoops::neighbours_share_row() const { return schedule::fastest_lane(nest_.splits) == walked(); }
 
-void RowLowering::by_rows() {
+void RowLoops::by_rows() {
   // A block of one row at a time has its number.
   const bool shared = !varies_in_block(nest_, kept());
   to_.threads(
@@ -121,19 +122,19 @@ void RowLowering::by_rows() {
       beside_turns());
 }
 
-bool RowLowering::shares_rows(const KernelSchedule& launch) {
-  if (launch.role == KernelSchedule::Role::joined || launch.cluster > 1) return true;
+bool RowLoops::shares_rows(const KernelSchedule& launch) {
+  if (launch.role == KernelSchedule::Role::cooperative || launch.cluster > 1) return true;
   // What no block walks any more, one block takes from all.
   const char walked = launch.nest.dims[1].name;
   return units_of(launch.nest, walked, Level::grid) > 1 || (launch.section > 0 && walked != 'p');
 }
 
-bool RowLowering::keeps_trips(const KernelSchedule& launch) {
-  if (launch.role == KernelSchedule::Role::joined || launch.cluster > 1) return true;
+bool RowLoops::keeps_elements(const KernelSchedule& launch) {
+  if (launch.role == KernelSchedule::Role::cooperative || launch.cluster > 1) return true;
   return launch.role != KernelSchedule::Role::combine && !shares_rows(launch);
 }
 
-void RowLowering::passes(const Walk& walk, const Combiner& combine) {
+void RowLoops::passes(const Walk& walk, const Combiner& combine) {
   for (int pass = 0; pass <= last_pass(stages_); ++pass) {
     const std::vector<Stage> stages = stages_of_pass(pass);
     std::vector<Running> running = declare_for_walk(stages);
@@ -146,6 +147,6 @@ void RowLowering::passes(const Walk& walk, const Combiner& combine) {
   }
 }
 
-void lower_rows(Lowering& to) { RowLowering(to).run(); }
+void lower_rows(Lowering& to) { RowLoops(to).run(); }
 
 }  // namespace fuse::codegen

@@ -1,4 +1,4 @@
-// RowLowering: the loops of a reduction and of all stages that share them.
+// RowLoops: the loops of a reduction and of all stages that share them.
 //
 //   row_loops.cpp         who walks a row: a warp, a block, a tile of columns
 //   row_exchange.cpp how threads combine what they have of a value
@@ -21,9 +21,9 @@
 
 namespace fuse::codegen {
 
-class RowLowering {
+class RowLoops {
  public:
-  explicit RowLowering(Lowering& to);
+  explicit RowLoops(Lowering& to);
   void run();
 
  private:
@@ -76,7 +76,7 @@ class RowLowering {
   /// Where the components of a reduction's state lie.
   using StateBuffers = std::vector<BufferId>;
   /// What part `part` has left of the i-th reduction of those that are combined.
-  using LoadPart = std::function<std::vector<VarId>(std::size_t i, const Index& part)>;
+  using LoadPartial = std::function<std::vector<VarId>(std::size_t i, const Index& part)>;
   /// The threads that share a value and take its parts in turns: this one's number, and how many there are.
   /// They lie in a warp, `stride` lanes apart. `inside` holds where there is a value.
   struct Takers {
@@ -99,7 +99,7 @@ class RowLowering {
   /// No two blocks share a row.
   void by_rows();
   static bool shares_rows(const schedule::KernelSchedule& launch);
-  static bool keeps_trips(const schedule::KernelSchedule& launch);
+  static bool keeps_elements(const schedule::KernelSchedule& launch);
   /// Of rows side by side, the walk of one.
   Walk walk_of_row(const Walk& walk, int which) const;
   Index row_of(const Walk& walk, const Running& running) const {
@@ -123,17 +123,17 @@ class RowLowering {
   /// The lanes that share a value.
   Takers lanes_of_value(const ThreadIndex& at) const;
   void take_in_turns(const std::vector<Running>& running, const char* name, int parts, const Takers& takers,
-                     const LoadPart& load);
+                     const LoadPartial& load);
   /// Each of the takers has what it took alone.
   void take_own(const std::vector<Running>& running, const char* name, int parts, const Takers& takers,
-                const LoadPart& load);
-  void take(const std::vector<Running>& running, const LoadPart& load, const Index& part);
+                const LoadPartial& load);
+  void take(const std::vector<Running>& running, const LoadPartial& load, const Index& part);
   /// What `parts` blocks left of a row, in all of its threads: by the lanes of each warp, or, where they are
   /// fewer than the parts, by all threads that the row has in the block.
-  void take_parts_of_blocks(const ThreadIndex& at, const Walk& walk, std::vector<Running>& running,
-                            const LoadPart& load);
+  void take_partials_of_blocks(const ThreadIndex& at, const Walk& walk, std::vector<Running>& running,
+                               const LoadPartial& load);
   /// Where warps left the states of `values` values, side by side: of the value `slot`.
-  LoadPart of_value(const std::vector<StateBuffers>& shared, const Index& slot, int values);
+  LoadPartial of_value(const std::vector<StateBuffers>& shared, const Index& slot, int values);
   void declare_totals(std::vector<Running>& running);
   std::vector<StateBuffers> shared_states(const std::vector<Running>& running, int elements);
   StateBuffers scratch_state(const Running& running) const;
@@ -163,16 +163,16 @@ class RowLowering {
   // row_partials.cpp
   // -----------------------------------------------------------------------------------------
   /// Several blocks a row: what one pass leaves of it, each of them combines before the next.
-  void by_parts();
+  void in_sections();
   /// All passes in one kernel: as many rows at a time as all blocks have parts, which wait for each other.
-  void by_parts_together();
+  void in_sections_together();
   /// The blocks of a row are a cluster: each leaves its parts in its own shared memory, where all read them.
   void by_cluster();
   std::vector<Stage> stages_of_pass(int pass) const;
   /// What earlier sections left of the row is combined in the same order wherever it is taken, and all
   /// threads have the totals.
-  void take_parts(const ThreadIndex& at, const Walk& walk, std::vector<Running> totals);
-  void finish_parts(const Walk& walk, const std::vector<Running>& totals);
+  void take_partials(const ThreadIndex& at, const Walk& walk, std::vector<Running> totals);
+  void finish_partials(const Walk& walk, const std::vector<Running>& totals);
   /// Walks the block's part of the row; all of its threads have what it reduced that to.
   std::vector<Running> walk_part(const ThreadIndex& at, const Walk& walk, const std::vector<Stage>& stages);
   void walk_section(const ThreadIndex& at, const Walk& walk, const schedule::Section& section);
@@ -186,7 +186,8 @@ class RowLowering {
   /// state of the element's column = combine(state, element)
   void accumulate_column(const Column& column, const Index& row, const Index& c, const Index& trip);
   std::vector<VarId> load_state(const Column& column, const Index& trip);
-  void store_part(const Column& column, const Index& part, const Index& c, const std::vector<VarId>& state);
+  void store_partial(const Column& column, const Index& part, const Index& c,
+                     const std::vector<VarId>& state);
   /// Of a block whose threads share a row: each has columns of its own.
   void store_columns(const Walk& walk);
   /// Of a block that has several rows: the threads of the first combine what those of all have.
@@ -195,7 +196,7 @@ class RowLowering {
   // row_walk.cpp
   // ------------------------------------------------------------------------------------------
   /// The elements that it walks are parts of what others reduced.
-  bool combines_parts() const;
+  bool combines_partials() const;
   std::vector<Stage> stages_of_launch() const;
   /// The groups that a thread walks, in a number known to the compiler.
   void each_group(const Walk& walk, const std::function<void(const Group&)>& fill);
@@ -248,7 +249,7 @@ class RowLowering {
   int values() const {
     return units_of(nest_, kept(), schedule::Level::warp) * units_of(nest_, kept(), schedule::Level::lane);
   }
-  int parts() const { return to_.phase.choices.parts(); }
+  int blocks_per_row() const { return to_.phase.choices.blocks_per_row(); }
   int vector() const { return units_of(nest_, walked(), schedule::Level::vector); }
   /// Groups of rows side by side.
   Dim rows() const { return to_.results / rows_side_by_side(); }
@@ -257,7 +258,7 @@ class RowLowering {
   int accumulators() const { return std::min(vector(), to_.phase.choices.accumulators); }
   int states_of_walk() const { return std::max(rows_side_by_side(), accumulators()); }
   Dim groups() const { return to_.reduced / vector(); }
-  int shared_hold() const { return to_.phase.choices.shared_hold; }
+  int shared_cache() const { return to_.phase.choices.shared_cache; }
 
   Lowering& to_;
   KernelBuilder& builder_;
@@ -266,7 +267,7 @@ class RowLowering {
   const schedule::LoopShape shape_;
   const schedule::Nest nest_;  // of one turn, where blocks take rows in turns
   const int warps_;
-  const int trips_;                                              // 0: loops of no fixed length
+  const int elements_per_thread_;                                // 0: loops of no fixed length
   std::map<NodeId, BufferId> local_{}, shared_{};                // of what is held
   std::map<NodeId, BufferId> next_{}, current_{}, invariant_{};  // what is loaded for several turns
   std::vector<Column> columns_{};                                // whose state this launch keeps

@@ -12,27 +12,27 @@ using schedule::KernelSchedule;
 using schedule::Level;
 using schedule::Stage;
 
-void RowLowering::by_parts() {
+void RowLoops::in_sections() {
   to_.threads(builder_.unique("b"), [&](const ThreadIndex& at) {
     Walk walk = walk_of(at);
     if (values() > 1) walk.row = to_.bind(builder_.unique("row"), walk.row, rows());
     mask_row(walk);
     const std::vector<Running> totals = declare_each_row(to_.section.combines, "total");
-    take_parts(at, walk, totals);
+    take_partials(at, walk, totals);
     walk_section(at, walk, to_.section);
   });
 }
 
-void RowLowering::by_parts_together() {
-  const ThreadIndex& at = *to_.joined;
-  const std::int64_t blocks = builder_.kernel.grid.constant(), groups = blocks / parts(),
+void RowLoops::in_sections_together() {
+  const ThreadIndex& at = *to_.cooperative;
+  const std::int64_t blocks = builder_.kernel.grid.constant(), groups = blocks / blocks_per_row(),
                      at_once = groups * values();
   const auto fill = [&](const Index& base) {
     Walk walk = walk_of(at);
     walk.row = to_.bind(builder_.unique("row"), base + walk.row, rows());
     mask_row(walk);
-    walk.part = base * parts() + at.block;
-    if (groups * parts() < blocks) walk.present = {{at.block, groups * parts()}};
+    walk.part = base * blocks_per_row() + at.block;
+    if (groups * blocks_per_row() < blocks) walk.present = {{at.block, groups * blocks_per_row()}};
     const std::int64_t count = rows().is_constant() ? rows().constant() : 0;
     const bool whole = count > 0 && count % at_once == 0;
     if (!whole && values() == 1) walk.present.push_back({walk.row, rows()});
@@ -43,7 +43,7 @@ void RowLowering::by_parts_together() {
       const bool last = &section == &to_.phase.sections.back();
       if (last && !walks_rows(section)) walk.takes = {{walk.share, 1}};
       const std::vector<Running> totals = declare_each_row(left, "total");
-      take_parts(at, walk, totals);
+      take_partials(at, walk, totals);
       builder_.at(to_.root());
       builder_.when(walk.present, [&] {
         to_.elements.enter_scope();
@@ -64,7 +64,7 @@ void RowLowering::by_parts_together() {
   to_.elements.leave_scope();
 }
 
-void RowLowering::by_cluster() {
+void RowLoops::by_cluster() {
   to_.threads(
       builder_.unique("b"),
       [&](const ThreadIndex& at) {
@@ -74,22 +74,22 @@ void RowLowering::by_cluster() {
         const bool stays = to_.launch.tiles != to_.launch.grid;
         int last_meeting = 0;  // the pass behind which no block reads what another left
         for (const Stage& stage : stages_) {
-          if (stage.form == Stage::Form::reduce) last_meeting = std::max(last_meeting, stage.pass);
+          if (stage.form == Stage::Form::inner_reduce) last_meeting = std::max(last_meeting, stage.pass);
         }
         for (int pass = 0; pass <= last_pass(stages_); ++pass) {
           const std::vector<Stage> stages = stages_of_pass(pass);
           std::vector<Running> running = walk_part(at, walk, stages);
           if (running.empty()) continue;
           const std::vector<StateBuffers> left = shared_states(running, values());
-          builder_.when(place_of(nest_, walked(), at).leader_in_block,
+          builder_.when(position_of(nest_, walked(), at).leader_in_block,
                         [&] { put(left, walk.slot, running); });
           builder_.append(ClusterBarrier{.shared = true});
           declare_totals(running);
-          take_parts_of_blocks(at, walk, running, [&](std::size_t i, const Index& part) {
+          take_partials_of_blocks(at, walk, running, [&](std::size_t i, const Index& part) {
             return load_state(left[i], walk.slot, part);
           });
           if (pass == last_meeting && !stays) builder_.append(ClusterArrive{});
-          finish_parts(walk, running);
+          finish_partials(walk, running);
         }
         builder_.at(to_.root());
         // Until then others may read what this block left; one that stays leaves more in the same place.
@@ -98,22 +98,22 @@ void RowLowering::by_cluster() {
       beside_turns());
 }
 
-std::vector<Stage> RowLowering::stages_of_pass(int pass) const {
+std::vector<Stage> RowLoops::stages_of_pass(int pass) const {
   std::vector<Stage> stages;
   std::copy_if(stages_.begin(), stages_.end(), std::back_inserter(stages),
                [&](const Stage& stage) { return stage.pass == pass; });
   return stages;
 }
 
-void RowLowering::take_parts(const ThreadIndex& at, const Walk& walk, std::vector<Running> totals) {
+void RowLoops::take_partials(const ThreadIndex& at, const Walk& walk, std::vector<Running> totals) {
   if (totals.empty()) return;
-  take_parts_of_blocks(at, walk, totals, [&](std::size_t i, const Index& part) {
-    return load_state(scratch_state(totals[i]), row_of(walk, totals[i]) * parts() + part);
+  take_partials_of_blocks(at, walk, totals, [&](std::size_t i, const Index& part) {
+    return load_state(scratch_state(totals[i]), row_of(walk, totals[i]) * blocks_per_row() + part);
   });
-  finish_parts(walk, totals);
+  finish_partials(walk, totals);
 }
 
-void RowLowering::finish_parts(const Walk& walk, const std::vector<Running>& totals) {
+void RowLoops::finish_partials(const Walk& walk, const std::vector<Running>& totals) {
   totals_.insert(totals_.end(), totals.begin(), totals.end());
   for (const Running& total : totals) {
     const Walk row = walk_of_row(walk, total.which);
@@ -123,8 +123,8 @@ void RowLowering::finish_parts(const Walk& walk, const std::vector<Running>& tot
   }
 }
 
-std::vector<RowLowering::Running> RowLowering::walk_part(const ThreadIndex& at, const Walk& walk,
-                                                         const std::vector<Stage>& stages) {
+std::vector<RowLoops::Running> RowLoops::walk_part(const ThreadIndex& at, const Walk& walk,
+                                                   const std::vector<Stage>& stages) {
   std::vector<Running> running = declare_for_walk(stages);
   if (!stages.empty()) masked(walk, [&] { walk_row(walk, stages, running); });
   running = each_row_of(running);
@@ -132,12 +132,12 @@ std::vector<RowLowering::Running> RowLowering::walk_part(const ThreadIndex& at, 
   return running;
 }
 
-void RowLowering::walk_section(const ThreadIndex& at, const Walk& walk, const schedule::Section& section) {
+void RowLoops::walk_section(const ThreadIndex& at, const Walk& walk, const schedule::Section& section) {
   const std::vector<Running> running = walk_part(at, walk, section.walks);
   for (const Running& each : running) {
     builder_.at(each.root());
     const bool one = values() == 1 && rows_side_by_side() == 1;
-    const Index part = one ? walk.part : row_of(walk, each) * parts() + walk.share;
+    const Index part = one ? walk.part : row_of(walk, each) * blocks_per_row() + walk.share;
     builder_.when(walk.leader, [&] { put(scratch_state(each), part, each); });
   }
 }

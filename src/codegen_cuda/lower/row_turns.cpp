@@ -6,7 +6,7 @@ namespace fuse::codegen {
 using namespace kernel;  // NOLINT: this file is about the kernel IR
 using ir::NodeId;
 
-Turns RowLowering::beside_turns() {
+Turns RowLoops::beside_turns() {
   const schedule::PhaseSchedule& phase = to_.phase;
   Turns turns;
   if (phase.ahead.empty() && phase.invariants.empty()) return turns;
@@ -28,12 +28,12 @@ Turns RowLowering::beside_turns() {
   return turns;
 }
 
-BufferId RowLowering::array_of_trips(const std::string& name, NodeId value) {
+BufferId RowLoops::array_of_trips(const std::string& name, NodeId value) {
   return builder_.buffer(name + '_' + to_.graph.value_name(value).substr(1), to_.graph[value].type.dtype,
-                         Space::local, trips_, true);
+                         Space::local, elements_per_thread_, true);
 }
 
-void RowLowering::load_invariants(const ThreadIndex& at) {
+void RowLoops::load_invariants(const ThreadIndex& at) {
   if (invariant_.empty()) return;
   to_.elements.enter_scope();
   each_group(walk_of(at), [&](const Group& group) {
@@ -54,16 +54,16 @@ void RowLowering::load_invariants(const ThreadIndex& at) {
   keep_packed(invariant_);
 }
 
-void RowLowering::keep_packed(const std::map<NodeId, BufferId>& arrays) {
+void RowLoops::keep_packed(const std::map<NodeId, BufferId>& arrays) {
   for (const auto& [id, array] : arrays) {
     const std::size_t element = size_of(to_.graph[id].type.dtype);
-    if (element >= 4 || static_cast<std::size_t>(trips_) * element % 4 != 0) continue;
+    if (element >= 4 || static_cast<std::size_t>(elements_per_thread_) * element % 4 != 0) continue;
     builder_.at(id);
     builder_.append(KeepPacked{array});
   }
 }
 
-void RowLowering::each_own_element(
+void RowLoops::each_own_element(
     const ThreadIndex& at, const std::string& name,
     const std::function<void(const Index& row, const Index& trip, const Index& c)>& fill) {
   const Walk walk = walk_of(at);
@@ -81,7 +81,7 @@ void RowLowering::each_own_element(
   });
 }
 
-void RowLowering::load_next_row(const ThreadIndex& at) {
+void RowLoops::load_next_row(const ThreadIndex& at) {
   each_own_element(at, "next_row", [&](const Index& row, const Index& trip, const Index& c) {
     const Coordinates place = to_.operand_coordinates(shape_, row, c);
     for (const auto& [id, array] : next_) {
@@ -91,7 +91,7 @@ void RowLowering::load_next_row(const ThreadIndex& at) {
   });
 }
 
-void RowLowering::take_next_row(const ThreadIndex& at) {
+void RowLoops::take_next_row(const ThreadIndex& at) {
   each_own_element(at, "this_row", [&](const Index&, const Index& trip, const Index&) {
     for (const auto& [id, array] : next_) {
       builder_.at(id);
@@ -101,7 +101,7 @@ void RowLowering::take_next_row(const ThreadIndex& at) {
   });
 }
 
-void RowLowering::keep_loaded(const Coordinates& at, const Index& trip) {
+void RowLoops::keep_loaded(const Coordinates& at, const Index& trip) {
   for (const auto& [id, array] : current_) to_.elements.keep(id, at, array, trip);
   for (const schedule::RowInvariant& each : to_.phase.invariants)
     to_.elements.keep(each.input, to_.elements.broadcast_coordinates(to_.graph[each.broadcast], at),

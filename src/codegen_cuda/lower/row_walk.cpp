@@ -12,47 +12,47 @@ using schedule::KernelSchedule;
 using schedule::Level;
 using schedule::Stage;
 
-bool RowLowering::combines_parts() const {
+bool RowLoops::combines_partials() const {
   return to_.launch.role == KernelSchedule::Role::combine && to_.launch.nest.dims[1].name == 'p';
 }
 
-std::vector<Stage> RowLowering::stages_of_launch() const {
-  if (to_.launch.role == KernelSchedule::Role::joined) return to_.phase.segment.stages;
-  return combines_parts() ? stages_over_parts(to_.section) : to_.section.walks;
+std::vector<Stage> RowLoops::stages_of_launch() const {
+  if (to_.launch.role == KernelSchedule::Role::cooperative) return to_.phase.computes.stages;
+  return combines_partials() ? stages_over_partials(to_.section) : to_.section.walks;
 }
 
-void RowLowering::each_group(const Walk& walk, const std::function<void(const Group&)>& fill) {
+void RowLoops::each_group(const Walk& walk, const std::function<void(const Group&)>& fill) {
   const auto group = [&](const Index& trip) {
     const Index number =
         to_.bind(builder_.unique(vector() == 1 ? "c" : "g"), walk.first + trip * walk.step, groups());
     fill({trip, number, {number, groups()}});
   };
-  const Dim trips = trips_ / vector();
+  const Dim trips = elements_per_thread_ / vector();
   if (trips.is(1)) return group(0);
   const std::string name = builder_.unique("k");
   builder_.loop({.name = name, .begin = 0, .end = trips, .unrolled = true, .body = {}},
                 [&] { group(Dim::index(name, trips)); });
 }
 
-void RowLowering::each_element(const Group& group, const Visit& visit) {
+void RowLoops::each_element(const Group& group, const Visit& visit) {
   if (vector() == 1) return visit(group.trip, group.number);
   to_.side_by_side(group.number,
                    [&](const Index& which, const Index& c) { visit(group.trip * vector() + which, c); });
 }
 
-ReductionId RowLowering::reduction_of(const Stage& stage) {
+ReductionId RowLoops::reduction_of(const Stage& stage) {
   const DType element = to_.graph[element_of(to_.graph, stage)].type.dtype;
   return stage.maximum ? builder_.online_sum(element) : builder_.reduction(to_.graph[stage.root].op, element);
 }
 
-RowLowering::Running RowLowering::declare(const Stage& stage, const char* name) {
+RowLoops::Running RowLoops::declare(const Stage& stage, const char* name) {
   builder_.at(stage.root);
   const ReductionId reduction = reduction_of(stage);
   return {stage, reduction, builder_.declare(reduction, name)};
 }
 
-std::vector<RowLowering::Running> RowLowering::declare_each_row(const std::vector<Stage>& stages,
-                                                                const char* name) {
+std::vector<RowLoops::Running> RowLoops::declare_each_row(const std::vector<Stage>& stages,
+                                                          const char* name) {
   std::vector<Running> result;
   for (const Stage& stage : stages) {
     for (int which = 0; which < rows_side_by_side(); ++which) {
@@ -63,10 +63,10 @@ std::vector<RowLowering::Running> RowLowering::declare_each_row(const std::vecto
   return result;
 }
 
-std::vector<RowLowering::Running> RowLowering::declare_for_walk(const std::vector<Stage>& stages) {
+std::vector<RowLoops::Running> RowLoops::declare_for_walk(const std::vector<Stage>& stages) {
   std::vector<Running> result;
   for (const Stage& stage : stages) {
-    if (stage.form != Stage::Form::reduce) continue;
+    if (stage.form != Stage::Form::inner_reduce) continue;
     if (states_of_walk() == 1) {
       result.push_back(declare(stage, "acc"));
       continue;
@@ -91,7 +91,7 @@ std::vector<RowLowering::Running> RowLowering::declare_for_walk(const std::vecto
   return result;
 }
 
-std::vector<RowLowering::Running> RowLowering::each_row_of(const std::vector<Running>& walked) {
+std::vector<RowLoops::Running> RowLoops::each_row_of(const std::vector<Running>& walked) {
   if (states_of_walk() == 1) return walked;
   std::vector<Running> result;
   for (const Running& running : walked) {
@@ -109,8 +109,8 @@ std::vector<RowLowering::Running> RowLowering::each_row_of(const std::vector<Run
   return result;
 }
 
-void RowLowering::walk_row(const Walk& walk, const std::vector<Stage>& stages,
-                           const std::vector<Running>& running) {
+void RowLoops::walk_row(const Walk& walk, const std::vector<Stage>& stages,
+                        const std::vector<Running>& running) {
   bool loops = false;
   for (const Stage& stage : stages) {
     loops = loops || walks(stage.form);
@@ -123,10 +123,10 @@ void RowLowering::walk_row(const Walk& walk, const std::vector<Stage>& stages,
   }
   if (!loops) return;
   compute_row_values(walk, stages);
-  trips_ > 0 ? unrolled_loop(walk, stages, running) : plain_loop(walk, stages, running);
+  elements_per_thread_ > 0 ? unrolled_loop(walk, stages, running) : plain_loop(walk, stages, running);
 }
 
-void RowLowering::store_rows_side_by_side(const Walk& walk, NodeId root) {
+void RowLoops::store_rows_side_by_side(const Walk& walk, NodeId root) {
   for (int which = 0; which < rows_side_by_side(); ++which) {
     const Walk row = walk_of_row(walk, which);
     to_.elements.enter_scope();
@@ -138,8 +138,8 @@ void RowLowering::store_rows_side_by_side(const Walk& walk, NodeId root) {
   }
 }
 
-void RowLowering::plain_loop(const Walk& walk, const std::vector<Stage>& stages,
-                             const std::vector<Running>& running) {
+void RowLoops::plain_loop(const Walk& walk, const std::vector<Stage>& stages,
+                          const std::vector<Running>& running) {
   const int pass = stages.front().pass;
   const std::string name = builder_.unique(vector() == 1 ? "c" : "g");
   builder_.loop({.name = name, .begin = walk.first, .end = groups(), .step = walk.step, .body = {}}, [&] {
@@ -171,47 +171,47 @@ void RowLowering::plain_loop(const Walk& walk, const std::vector<Stage>& stages,
   });
 }
 
-Index RowLowering::shared_place(const Walk& walk, const Group& group, const Index& which) const {
+Index RowLoops::shared_place(const Walk& walk, const Group& group, const Index& which) const {
   const int blocks = to_.launch.cluster,
             threads = units_of(nest_, walked(), Level::warp) * units_of(nest_, walked(), Level::lane);
   const Index number =
       blocks == 1 ? group.number : group.number / (blocks * threads) * threads + group.number % threads;
-  return walk.slot * shared_hold() + number * vector() + which;
+  return walk.slot * shared_cache() + number * vector() + which;
 }
 
-std::vector<IndexLess> RowLowering::is_shared(const Group& group) const {
-  const int held = shared_hold() * to_.launch.cluster / vector();
-  if (groups().max() <= held) return {};
-  return {{group.number, held}};
+std::vector<IndexLess> RowLoops::is_shared(const Group& group) const {
+  const int cached = shared_cache() * to_.launch.cluster / vector();
+  if (groups().max() <= cached) return {};
+  return {{group.number, cached}};
 }
 
-void RowLowering::guarded(const std::vector<IndexLess>& conditions, const std::function<void()>& fill) {
+void RowLoops::guarded(const std::vector<IndexLess>& conditions, const std::function<void()>& fill) {
   to_.elements.enter_scope();
   builder_.when(conditions, fill);
   to_.elements.leave_scope();
 }
 
-std::map<NodeId, BufferId> RowLowering::take_shared(const Walk& walk, const Group& group, int pass) {
+std::map<NodeId, BufferId> RowLoops::take_shared(const Walk& walk, const Group& group, int pass) {
   std::map<NodeId, BufferId> taken;
-  for (const schedule::Held& held : to_.phase.held) {
-    if (!shared_.contains(held.node) || held.first >= pass || pass > held.last) continue;
-    const DType dtype = to_.graph[held.node].type.dtype;
-    const BufferId local = own_array(held.node);
-    taken[held.node] = local;
-    builder_.at(held.node);
+  for (const schedule::CachedValue& cached : to_.phase.cached) {
+    if (!shared_.contains(cached.node) || cached.first >= pass || pass > cached.last) continue;
+    const DType dtype = to_.graph[cached.node].type.dtype;
+    const BufferId local = own_array(cached.node);
+    taken[cached.node] = local;
+    builder_.at(cached.node);
     const std::vector<IndexLess> inside = is_shared(group);
     guarded(inside, [&] {
       each_element(group, [&](const Index& which, const Index&) {
         const VarId value =
-            builder_.value(dtype, Load{shared_.at(held.node), shared_place(walk, group, which), {}});
+            builder_.value(dtype, Load{shared_.at(cached.node), shared_place(walk, group, which), {}});
         builder_.append(Store{local, which, value});
       });
     });
     if (inside.empty()) continue;
     guarded({{inside[0].bound - 1, group.number}}, [&] {
       each_element(group, [&](const Index& which, const Index& c) {
-        const VarId value = to_.elements.value(held.node, to_.operand_coordinates(shape_, walk.row, c));
-        builder_.at(held.node);
+        const VarId value = to_.elements.value(cached.node, to_.operand_coordinates(shape_, walk.row, c));
+        builder_.at(cached.node);
         builder_.append(Store{local, which, value});
       });
     });
@@ -219,17 +219,16 @@ std::map<NodeId, BufferId> RowLowering::take_shared(const Walk& walk, const Grou
   return taken;
 }
 
-std::map<NodeId, BufferId> RowLowering::arrays_to_leave(const Group& group, int pass) {
+std::map<NodeId, BufferId> RowLoops::arrays_to_leave(const Group& group, int pass) {
   std::map<NodeId, BufferId> arrays;
-  for (const schedule::Held& held : to_.phase.held) {
-    if (!shared_.contains(held.node) || held.first != pass) continue;
-    arrays[held.node] = is_shared(group).empty() ? shared_.at(held.node) : own_array(held.node);
+  for (const schedule::CachedValue& cached : to_.phase.cached) {
+    if (!shared_.contains(cached.node) || cached.first != pass) continue;
+    arrays[cached.node] = is_shared(group).empty() ? shared_.at(cached.node) : own_array(cached.node);
   }
   return arrays;
 }
 
-void RowLowering::leave_shared(const Walk& walk, const Group& group,
-                               const std::map<NodeId, BufferId>& arrays) {
+void RowLoops::leave_shared(const Walk& walk, const Group& group, const std::map<NodeId, BufferId>& arrays) {
   for (const auto& [node, buffer] : arrays) {
     if (buffer == shared_.at(node)) continue;
     builder_.at(node);
@@ -242,28 +241,28 @@ void RowLowering::leave_shared(const Walk& walk, const Group& group,
   }
 }
 
-RowLowering::BufferId RowLowering::own_array(NodeId node) {
+RowLoops::BufferId RowLoops::own_array(NodeId node) {
   return builder_.buffer("h" + to_.graph.value_name(node).substr(1), to_.graph[node].type.dtype, Space::local,
                          vector(), true);
 }
 
-void RowLowering::unrolled_loop(const Walk& walk, const std::vector<Stage>& stages,
-                                const std::vector<Running>& running) {
+void RowLoops::unrolled_loop(const Walk& walk, const std::vector<Stage>& stages,
+                             const std::vector<Running>& running) {
   const int pass = stages.front().pass;
   const Visit element = [&](const Index& trip, const Index& c) {
     to_.elements.enter_scope();
     const Coordinates at = to_.operand_coordinates(shape_, walk.row, c);
     keep_loaded(at, trip);
-    for (const schedule::Held& held : to_.phase.held) {
-      const bool taken = held.first < pass && pass <= held.last;
-      if (taken) to_.elements.keep(held.node, at, local_.at(held.node), trip);
+    for (const schedule::CachedValue& cached : to_.phase.cached) {
+      const bool taken = cached.first < pass && pass <= cached.last;
+      if (taken) to_.elements.keep(cached.node, at, local_.at(cached.node), trip);
     }
     visit(walk, stages, running, c, trip, trip % accumulators());
-    for (const schedule::Held& held : to_.phase.held) {
-      if (held.first != pass) continue;
-      const VarId value = to_.elements.value(held.node, at);
-      builder_.at(held.node);
-      builder_.append(Store{local_.at(held.node), trip, value});
+    for (const schedule::CachedValue& cached : to_.phase.cached) {
+      if (cached.first != pass) continue;
+      const VarId value = to_.elements.value(cached.node, at);
+      builder_.at(cached.node);
+      builder_.append(Store{local_.at(cached.node), trip, value});
     }
     to_.elements.leave_scope();
   };
@@ -271,30 +270,29 @@ void RowLowering::unrolled_loop(const Walk& walk, const std::vector<Stage>& stag
     builder_.when({group.inside}, [&] { each_element(group, element); });
   });
   if (!to_.phase.choices.packed) return;
-  for (const schedule::Held& held : to_.phase.held) {
-    if (held.first > pass || pass >= held.last) continue;
-    builder_.at(held.node);
-    builder_.append(KeepPacked{local_.at(held.node)});
+  for (const schedule::CachedValue& cached : to_.phase.cached) {
+    if (cached.first > pass || pass >= cached.last) continue;
+    builder_.at(cached.node);
+    builder_.append(KeepPacked{local_.at(cached.node)});
   }
 }
 
-void RowLowering::visit(const Walk& walk, const std::vector<Stage>& stages,
-                        const std::vector<Running>& running, const Index& c, const Index& trip,
-                        const Index& which) {
+void RowLoops::visit(const Walk& walk, const std::vector<Stage>& stages, const std::vector<Running>& running,
+                     const Index& c, const Index& trip, const Index& which) {
   auto next = running.begin();
   for (const Stage& stage : stages) {
-    if (stage.form == Stage::Form::column_reduce) {
+    if (stage.form == Stage::Form::outer_reduce) {
       const auto column = std::find_if(columns_.begin(), columns_.end(),
                                        [&](const Column& each) { return each.root == stage.root; });
       accumulate_column(*column, walk.row, c, trip);
     }
     if (stage.form == Stage::Form::element) store_element(stage.root, walk.row, c);
-    if (stage.form == Stage::Form::reduce) accumulate(*next++, walk.row, c, which);
+    if (stage.form == Stage::Form::inner_reduce) accumulate(*next++, walk.row, c, which);
   }
 }
 
-void RowLowering::compute_row_values(const Walk& walk, const std::vector<Stage>& stages) {
-  if (combines_parts() || rows_side_by_side() > 1) return;
+void RowLoops::compute_row_values(const Walk& walk, const std::vector<Stage>& stages) {
+  if (combines_partials() || rows_side_by_side() > 1) return;
   const Coordinates at = to_.operand_coordinates(shape_, walk.row, 0);
   const std::vector<Dim> dims = to_.elements.dims(to_.graph[dominant_].operands[0]);
   std::vector<NodeId> work;
@@ -316,7 +314,7 @@ void RowLowering::compute_row_values(const Walk& walk, const std::vector<Stage>&
   }
 }
 
-bool RowLowering::same_for_row(const ir::Node& node) const {
+bool RowLoops::same_for_row(const ir::Node& node) const {
   if (info(node.op).relation != ir::Relation::broadcast) return false;
   const std::vector<std::int64_t>& map = ir::attr<ir::DimsAttr>(node).dims;
   const std::vector<Dim>& operand = to_.graph[node.operands[0]].type.dims;
@@ -327,23 +325,23 @@ bool RowLowering::same_for_row(const ir::Node& node) const {
   return true;
 }
 
-Coordinates RowLowering::row_coordinates(NodeId node, const Index& row) const {
+Coordinates RowLoops::row_coordinates(NodeId node, const Index& row) const {
   return unflatten(row, to_.elements.dims(node));
 }
 
-void RowLowering::store_element(NodeId root, const Index& row, const Index& c) {
+void RowLoops::store_element(NodeId root, const Index& row, const Index& c) {
   const Coordinates at = to_.operand_coordinates(shape_, row, c);
   const VarId value = to_.elements.value(root, at);
   builder_.at(root);
   builder_.append(Store{to_.outputs.at(root), flatten(at, to_.elements.dims(root)), value});
 }
 
-void RowLowering::accumulate(const Running& running, const Index& row, const Index& c, const Index& which) {
+void RowLoops::accumulate(const Running& running, const Index& row, const Index& c, const Index& which) {
   std::vector<VarId> incoming;
   builder_.at(running.root());
-  if (combines_parts()) {
-    const std::size_t first = schedule::scratch_place(to_.graph, to_.phase.segment, running.root());
-    const bool columns = has_columns(to_.phase.segment);
+  if (combines_partials()) {
+    const std::size_t first = schedule::scratch_place(to_.graph, to_.phase.computes, running.root());
+    const bool columns = has_columns(to_.phase.computes);
     const Index at = columns ? c * to_.results + row : row * to_.reduced + c;
     for (std::size_t i = first; i < first + running.state.size(); ++i) {
       incoming.push_back(builder_.value(to_.phase.scratch[i].dtype, Load{to_.scratch[i], at, {}}));
@@ -369,13 +367,13 @@ void RowLowering::accumulate(const Running& running, const Index& row, const Ind
   for (std::size_t i = 0; i < state.size(); ++i) builder_.append(Store{running.states[i], which, state[i]});
 }
 
-void RowLowering::finish(const Walk& walk, const Running& running) {
+void RowLoops::finish(const Walk& walk, const Running& running) {
   const Walk row = walk_of_row(walk, running.which);
   const VarId value = hold_total(row, running);
   if (to_.outputs.contains(running.root())) store_row(row, running.root(), value);
 }
 
-VarId RowLowering::hold_total(const Walk& walk, const Running& running) {
+VarId RowLoops::hold_total(const Walk& walk, const Running& running) {
   builder_.at(running.root());
   VarId value = running.state.back();  // argmax is the position
   if (const auto maximum = running.stage.maximum) {
@@ -392,7 +390,7 @@ VarId RowLowering::hold_total(const Walk& walk, const Running& running) {
   return value;
 }
 
-void RowLowering::store_row(const Walk& walk, NodeId root, VarId value) {
+void RowLoops::store_row(const Walk& walk, NodeId root, VarId value) {
   builder_.at(root);
   builder_.when(walk.writer, [&] { builder_.append(Store{to_.outputs.at(root), walk.row, value}); });
 }

@@ -9,9 +9,9 @@ using ir::NodeId;
 
 namespace {
 
-class ScanLowering {
+class ScanLoops {
  public:
-  explicit ScanLowering(Lowering& to)
+  explicit ScanLoops(Lowering& to)
       : to_(to),
         builder_(to.builder),
         root_(to.root()),
@@ -136,6 +136,6 @@ class ScanLowering {
 
 }  // namespace
 
-void lower_scan(Lowering& to) { ScanLowering(to).run(); }
+void lower_scan(Lowering& to) { ScanLoops(to).run(); }
 
 }  // namespace fuse::codegen

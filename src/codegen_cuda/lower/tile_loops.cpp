@@ -14,7 +14,7 @@ class TileLowering {
   explicit TileLowering(Lowering& to)
       : to_(to),
         builder_(to.builder),
-        values_(schedule::transposed(to.graph, to.phase.segment).value()),
+        values_(schedule::transposed(to.graph, to.phase.computes).value()),
         dims_(to.elements.dims(to.root())),
         warps_(to.launch.block_threads / warp_size),
         side_(schedule::tile_side(to.launch.vector)),
@@ -82,7 +82,7 @@ class TileLowering {
   void store(const Index& place, const Coordinates& element) {
     for (std::size_t i = 0; i < tiles_.size(); ++i)
       to_.elements.keep(values_.nodes[i], element, tiles_[i], place);
-    for (const schedule::Stage& stage : to_.phase.segment.stages) {
+    for (const schedule::Stage& stage : to_.phase.computes.stages) {
       const VarId value = to_.elements.value(stage.root, element);
       builder_.at(stage.root);
       builder_.append(Store{to_.outputs.at(stage.root), flatten(element, dims_), value});

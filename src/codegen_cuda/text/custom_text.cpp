@@ -24,7 +24,7 @@ std::vector<CustomText> texts_of(const ir::Graph& graph, NodeId id) {
                   .block_threads = static_cast<int>(kernel.threads),
                   .shared_bytes = kernel.shared_bytes,
                   .call = id,
-                  .spins = kernel.grid_barrier};
+                  .cooperative = kernel.grid_barrier};
   for (const NodeId operand : node.operands) {
     text.params.push_back({KernelParam::Kind::buffer, fmt::format("operand{}", text.params.size()),
                            graph[operand].type.dtype, false});
@@ -40,7 +40,7 @@ std::vector<CustomText> texts_of(const ir::Graph& graph, NodeId id) {
                  at.file.empty() ? "" : fmt::format("{}:{}", at.file, at.line)};
   std::vector<CustomText> texts = {text};
   if (kernel.parts.empty()) return texts;
-  text.spins = false;
+  text.cooperative = false;
   text.params.erase(text.params.begin() + static_cast<std::ptrdiff_t>(counter_at));
   for (std::size_t i = 0; i < kernel.parts.size(); ++i) {
     text.name = kernel.part_name(i);
@@ -52,7 +52,7 @@ std::vector<CustomText> texts_of(const ir::Graph& graph, NodeId id) {
 
 bool equal(const CustomText& a, const CustomText& b) {
   return a.source == b.source && a.block_threads == b.block_threads && a.shared_bytes == b.shared_bytes &&
-         a.spins == b.spins && a.params.size() == b.params.size() &&
+         a.cooperative == b.cooperative && a.params.size() == b.params.size() &&
          std::equal(a.params.begin(), a.params.end(), b.params.begin(),
                     [](const KernelParam& x, const KernelParam& y) {
                       return x.dtype == y.dtype && x.kind == y.kind;
@@ -61,22 +61,22 @@ bool equal(const CustomText& a, const CustomText& b) {
 
 }  // namespace
 
-std::vector<CustomText> custom_texts(const ir::Graph& graph, const std::vector<schedule::Piece>& pieces,
+std::vector<CustomText> custom_texts(const ir::Graph& graph, const std::vector<schedule::Segment>& segments,
                                      const std::vector<kernel::Kernel>& emitted) {
   std::vector<CustomText> texts;
   std::map<std::string, std::size_t> known;
   std::unordered_set<std::string_view> ours;
   for (const kernel::Kernel& kernel : emitted) ours.insert(kernel.name);
-  for (const schedule::Piece& piece : pieces) {
-    if (piece.kind != schedule::Piece::Kind::custom) continue;
+  for (const schedule::Segment& segment : segments) {
+    if (segment.kind != schedule::Segment::Kind::custom) continue;
     const auto refuse = [&](std::string message, std::string hint) {
       throw Error({.code = ErrorCode::duplicate_name,
                    .message = std::move(message),
                    .op = "custom_call",
-                   .location = graph.location(graph[piece.root]),
+                   .location = graph.location(graph[segment.root]),
                    .hint = std::move(hint)});
     };
-    for (CustomText& text : texts_of(graph, piece.root)) {
+    for (CustomText& text : texts_of(graph, segment.root)) {
       if (ours.contains(text.name))
         refuse(fmt::format("fuse names a kernel '{}' itself", text.name), "give yours another name");
       if (c_identifier(text.name) != text.name) {

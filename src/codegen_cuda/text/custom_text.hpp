@@ -10,9 +10,9 @@
 
 namespace fuse::codegen {
 
-/// One entry for each different kernel, in the order of the pieces that call them. A user Error where two
+/// One entry for each different kernel, in the order of the segments that call them. A user Error where two
 /// texts have one name, or where the emitted text or the dialect uses the name already.
-std::vector<CustomText> custom_texts(const ir::Graph&, const std::vector<schedule::Piece>&,
+std::vector<CustomText> custom_texts(const ir::Graph&, const std::vector<schedule::Segment>&,
                                      const std::vector<kernel::Kernel>& emitted);
 
 }  // namespace fuse::codegen

@@ -106,7 +106,9 @@ std::string comment(std::string text) {
   return text;
 }
 
-int aimed_blocks(const Kernel& kernel) { return std::max(kernel.blocks_an_sm, kernel.aimed_blocks); }
+int min_blocks_per_sm(const Kernel& kernel) {
+  return std::max(kernel.blocks_per_sm, kernel.min_blocks_per_sm);
+}
 
 class KernelPrinter {
  public:
@@ -117,7 +119,7 @@ class KernelPrinter {
 
   std::string text;
   std::vector<OpLine> lines;
-  bool spins = false;
+  bool cooperative = false;
 
   void print() {
     line(comment(fmt::format("// {}: {}", kernel_.name, kernel_.summary)));
@@ -131,8 +133,8 @@ class KernelPrinter {
     for (const Dim& extent : kernel_.extents) add(fmt::format("{} {}", index_type(), extent.name()));
     const std::string cluster =
         kernel_.cluster > 1 ? fmt::format("FUSE_CLUSTER({}) ", kernel_.cluster) : std::string();
-    line(fmt::format("{} {}{}({}) {{", launch_bounds(kernel_.block_threads, aimed_blocks(kernel_)), cluster,
-                     kernel_.name, params));
+    line(fmt::format("{} {}{}({}) {{", launch_bounds(kernel_.block_threads, min_blocks_per_sm(kernel_)),
+                     cluster, kernel_.name, params));
     ++depth_;
     const std::set<BufferId> vectors = accessed_by_vectors();
     for (BufferId id = 0; id < kernel_.buffers.size(); ++id) {
@@ -438,7 +440,7 @@ class KernelPrinter {
   void print(const Barrier&, const Origin& origin) { op_line("block_barrier();", origin, true); }
 
   void print(const GridBarrier& barrier, const Origin& origin) {
-    spins = true;
+    cooperative = true;
     const std::string& counter = kernel_.buffers[barrier.counter].name;
     op_line(barrier.group == 0
                 ? fmt::format("grid_barrier({});", counter)
@@ -486,9 +488,9 @@ Printed printed_kernel(const Kernel& kernel) {
   Printed result{.text = std::move(printer.text) + '\n',
                  .info = {.name = kernel.name,
                           .block_threads = kernel.block_threads,
-                          .spins = printer.spins,
-                          .blocks_an_sm = kernel.blocks_an_sm,
-                          .aimed_blocks = aimed_blocks(kernel),
+                          .cooperative = printer.cooperative,
+                          .blocks_per_sm = kernel.blocks_per_sm,
+                          .min_blocks_per_sm = min_blocks_per_sm(kernel),
                           .cluster = kernel.cluster,
                           .shared_bytes = shared_bytes(kernel),
                           .lines = std::move(printer.lines)},
@@ -534,7 +536,7 @@ Source print_cuda(const std::string& name, const std::vector<Kernel>& kernels,
     KernelInfo info{.name = custom.name,
                     .params = custom.params,
                     .block_threads = custom.block_threads,
-                    .spins = custom.spins,
+                    .cooperative = custom.cooperative,
                     .shared_bytes = custom.shared_bytes};
     const std::set<std::string> mine = called(custom.source);
     used.insert(mine.begin(), mine.end());

@@ -18,9 +18,9 @@ struct CustomText {
   int block_threads = 256;
   std::int64_t shared_bytes = 0;
   std::vector<KernelParam> params{};
-  kernel::Origin origin{};  ///< of the first call
-  ir::NodeId call = 0;      ///< the first one
-  bool spins = false;       ///< has a grid barrier
+  kernel::Origin origin{};   ///< of the first call
+  ir::NodeId call = 0;       ///< the first one
+  bool cooperative = false;  ///< has a grid barrier
 };
 
 struct PrintOptions {

@@ -20,36 +20,36 @@ using ir::NodeId;
 class Planner {
  public:
   Planner(const ir::Graph& graph, const Partition& partition) : graph_(graph), partition_(partition) {
-    for (const Piece& piece : partition.pieces) {
-      if (piece.in_place()) updated_.insert(piece.root);
+    for (const Segment& segment : partition.segments) {
+      if (segment.in_place()) updated_.insert(segment.root);
     }
   }
 
-  Plan run(const std::vector<std::optional<PieceKernels>>& kernels,
+  Plan run(const std::vector<std::optional<SegmentKernels>>& kernels,
            const std::map<std::string, std::uint32_t>& customs) {
     add_signature();
     add_packed(kernels);
-    for (std::size_t number = 0; number < partition_.pieces.size(); ++number) {
-      const Piece& piece = partition_.pieces[number];
-      if (piece.kind == Piece::Kind::gemm) {
-        add_gemm(piece);
+    for (std::size_t number = 0; number < partition_.segments.size(); ++number) {
+      const Segment& segment = partition_.segments[number];
+      if (segment.kind == Segment::Kind::gemm) {
+        add_gemm(segment);
         continue;
       }
-      if (piece.kind == Piece::Kind::custom) {
-        add_custom(piece, customs);
+      if (segment.kind == Segment::Kind::custom) {
+        add_custom(segment, customs);
         continue;
       }
-      const PieceKernels& run = kernels[number].value();
+      const SegmentKernels& run = kernels[number].value();
       const Schedule& schedule = *run.schedule;
       std::vector<ValueId> scratch;
       for (const ScratchArray& array : schedule.scratch)
         scratch.push_back(temporary(array.dtype, {array.elements}));
-      if (schedule.kernels.back().role == KernelSchedule::Role::joined) {
-        add_joined(piece, schedule, run.launches, scratch);
+      if (schedule.kernels.back().role == KernelSchedule::Role::cooperative) {
+        add_joined(segment, schedule, run.launches, scratch);
         continue;
       }
       for (std::size_t i = 0; i < run.launches.size(); ++i)
-        add_kernel(piece, schedule.kernels[i], run.launches[i], scratch);
+        add_kernel(segment, schedule.kernels[i], run.launches[i], scratch);
     }
     for (const auto& [output, value] : copied_) {
       add_copy(*output, value_of_.at(partition_.storage[output->node]), value);
@@ -92,27 +92,27 @@ class Planner {
 
   /// A value that parameters alone determine is made once where a GEMM reads it, and so is what it is made
   /// of. Kernels make it in one launch, without scratch: the setup has no workspace.
-  void add_packed(const std::vector<std::optional<PieceKernels>>& kernels) {
+  void add_packed(const std::vector<std::optional<SegmentKernels>>& kernels) {
     const std::vector<bool> fixed = ir::fixed_values(graph_);
-    std::vector<const Piece*> makers;  // of what can be packed, in order
+    std::vector<const Segment*> makers;  // of what can be packed, in order
     std::vector<bool> known(graph_.nodes.size()), wanted(graph_.nodes.size());
     for (NodeId id = 0; id < graph_.nodes.size(); ++id) known[id] = graph_[id].op == ir::Op::parameter;
-    for (std::size_t number = 0; number < partition_.pieces.size(); ++number) {
-      const Piece& piece = partition_.pieces[number];
-      if (piece.kind == Piece::Kind::gemm) {
-        for (const NodeId input : piece.inputs) wanted[whole_of(input)] = true;
+    for (std::size_t number = 0; number < partition_.segments.size(); ++number) {
+      const Segment& segment = partition_.segments[number];
+      if (segment.kind == Segment::Kind::gemm) {
+        for (const NodeId input : segment.inputs) wanted[whole_of(input)] = true;
       }
-      if (piece.kind != Piece::Kind::kernel) continue;
+      if (segment.kind != Segment::Kind::kernel) continue;
       const Schedule& schedule = *kernels[number].value().schedule;
-      if (piece.phases.size() > 1 || piece.phases[0].stages.size() > 1)
+      if (segment.phases.size() > 1 || segment.phases[0].stages.size() > 1)
         continue;  // what is fixed is stitched to nothing
-      if (!fixed[piece.root] || piece.inputs.empty() || value_of_.count(piece.root)) continue;
+      if (!fixed[segment.root] || segment.inputs.empty() || value_of_.count(segment.root)) continue;
       if (schedule.kernels.size() != 1 || !schedule.scratch.empty()) continue;
       // A reshape may have memory of its own, so that what holds its operand says nothing.
       const auto is_known = [&](NodeId input) { return known[input]; };
-      if (!std::all_of(piece.inputs.begin(), piece.inputs.end(), is_known)) continue;
-      known[piece.root] = true;
-      makers.push_back(&piece);
+      if (!std::all_of(segment.inputs.begin(), segment.inputs.end(), is_known)) continue;
+      known[segment.root] = true;
+      makers.push_back(&segment);
     }
     std::vector<NodeId> roots;
     for (auto maker = makers.rbegin(); maker != makers.rend(); ++maker) {
@@ -179,32 +179,32 @@ class Planner {
     return id;
   }
 
-  void add_kernel(const Piece& piece, const KernelSchedule& launch, const PlannedLaunch& planned,
+  void add_kernel(const Segment& segment, const KernelSchedule& launch, const PlannedLaunch& planned,
                   const std::vector<ValueId>& scratch) {
-    const bool once = plan_.values[value_of(piece.root)].kind == PlanValue::Kind::packed;
+    const bool once = plan_.values[value_of(segment.root)].kind == PlanValue::Kind::packed;
     const bool partial = launch.role == KernelSchedule::Role::partial;
-    (once ? plan_.setup : plan_.steps).push_back(kernel_step(piece, launch, planned, scratch, partial, 0));
+    (once ? plan_.setup : plan_.steps).push_back(kernel_step(segment, launch, planned, scratch, partial, 0));
   }
 
   /// One step, which the launches that it joins may stand for.
-  void add_joined(const Piece& piece, const Schedule& schedule, std::span<const PlannedLaunch> launches,
+  void add_joined(const Segment& segment, const Schedule& schedule, std::span<const PlannedLaunch> launches,
                   const std::vector<ValueId>& scratch) {
     const ValueId barrier = counters(barrier_counters(schedule));
-    Step step = kernel_step(piece, schedule.kernels.back(), launches.back(), scratch, true, barrier);
-    step.spins = true;
+    Step step = kernel_step(segment, schedule.kernels.back(), launches.back(), scratch, true, barrier);
+    step.cooperative = true;
     std::get<KernelStep>(step.work).counter = barrier;
     for (std::size_t i = 0; i + 1 < launches.size(); ++i) {
-      Step part = kernel_step(piece, schedule.kernels[i], launches[i], scratch, false, 0);
-      std::get<KernelStep>(step.work).parts.push_back(std::get<KernelStep>(std::move(part.work)));
+      Step part = kernel_step(segment, schedule.kernels[i], launches[i], scratch, false, 0);
+      std::get<KernelStep>(step.work).fallback.push_back(std::get<KernelStep>(std::move(part.work)));
     }
     plan_.steps.push_back(std::move(step));
   }
 
-  Step kernel_step(const Piece& piece, const KernelSchedule& launch, const PlannedLaunch& planned,
+  Step kernel_step(const Segment& segment, const KernelSchedule& launch, const PlannedLaunch& planned,
                    const std::vector<ValueId>& scratch, bool writes_scratch, ValueId counter) {
     KernelStep work{.kernel = planned.kernel, .extents = planned.extents, .grid = launch.grid};
-    Step step{.nodes = piece.nodes, .name = planned.name};
-    const std::vector<NodeId>& results = piece.results;
+    Step step{.nodes = segment.nodes, .name = planned.name};
+    const std::vector<NodeId>& results = segment.results;
     for (const BufferSource& source : planned.buffers) {
       ValueId value = counter;
       bool written = false;  // of a counter, no other step sees what the kernel adds
@@ -241,16 +241,16 @@ class Planner {
   }
 
   /// Its kernel stands behind those of the schedules, once for all calls of it.
-  void add_custom(const Piece& piece, const std::map<std::string, std::uint32_t>& kernels) {
-    const ir::Node& node = graph_[piece.root];
+  void add_custom(const Segment& segment, const std::map<std::string, std::uint32_t>& kernels) {
+    const ir::Node& node = graph_[segment.root];
     const auto& custom = ir::attr<ir::CustomAttr>(node);
     KernelStep work{.kernel = kernels.at(custom.name), .extents = custom.extents, .grid = custom.grid};
-    Step step{.nodes = piece.nodes, .name = custom.name};
+    Step step{.nodes = segment.nodes, .name = custom.name};
     for (const NodeId operand : node.operands) {
       work.buffers.push_back(value_of(partition_.storage[operand]));
       step.reads.push_back(work.buffers.back());
     }
-    work.buffers.push_back(value_of(piece.root));
+    work.buffers.push_back(value_of(segment.root));
     step.writes = {work.buffers.back()};
     std::vector<KernelStep> parts;
     for (std::size_t i = 0; i < custom.parts.size(); ++i) {
@@ -258,20 +258,20 @@ class Planner {
       part.kernel = kernels.at(custom.part_name(i));
       parts.push_back(std::move(part));
     }
-    work.parts = std::move(parts);
+    work.fallback = std::move(parts);
     if (custom.grid_barrier) {
       const ValueId barrier = counters(1);
       work.buffers.push_back(barrier);
       work.counter = barrier;
       step.reads.push_back(barrier);
-      step.spins = true;
+      step.cooperative = true;
     }
     step.work = std::move(work);
     plan_.steps.push_back(std::move(step));
   }
 
-  void add_gemm(const Piece& piece) {
-    const NodeId matmul = matmul_of(piece);
+  void add_gemm(const Segment& segment) {
+    const NodeId matmul = matmul_of(segment);
     const ir::Node& node = graph_[matmul];
     const auto& transposes = ir::attr<ir::MatmulAttr>(node);
     const std::vector<Dim>& a = graph_[node.operands[0]].type.dims;
@@ -279,7 +279,7 @@ class Planner {
     const std::size_t rank = c.size();
     GemmStep work{.a = value_of(partition_.storage[node.operands[0]]),
                   .b = value_of(partition_.storage[node.operands[1]]),
-                  .c = value_of(piece.root),
+                  .c = value_of(segment.root),
                   .batch = product({c.begin(), c.end() - 2}),
                   .m = c[rank - 2],
                   .n = c[rank - 1],
@@ -288,36 +288,36 @@ class Planner {
                   .transpose_b = transposes.transpose_b,
                   .operand = graph_[node.operands[0]].type.dtype,
                   .result = node.type.dtype,
-                  .algorithm = piece.algorithm.value_or(GemmAlgorithm())};
-    Step step{.reads = {work.a, work.b}, .writes = {work.c}, .nodes = piece.nodes};
-    if (matmul != piece.root) add_epilogue(piece, matmul, work, step);
-    if (const auto view = partition_.views.of.find(piece.root); view != partition_.views.of.end())
-      work.places = view->second.places;
+                  .algorithm = segment.algorithm.value_or(GemmAlgorithm())};
+    Step step{.reads = {work.a, work.b}, .writes = {work.c}, .nodes = segment.nodes};
+    if (matmul != segment.root) add_epilogue(segment, matmul, work, step);
+    if (const auto view = partition_.views.of.find(segment.root); view != partition_.views.of.end())
+      work.layout = view->second.layout;
     const std::string scope = graph_.scope_path(node.scope);
-    step.name = fmt::format("gemm.{}{}{}", piece.root, scope.empty() ? "" : ".", scope);
+    step.name = fmt::format("gemm.{}{}{}", segment.root, scope.empty() ? "" : ".", scope);
     step.work = std::move(work);
     plan_.steps.push_back(std::move(step));
   }
 
-  /// The contraction of a GEMM's piece; what stands behind it is the epilogue.
-  NodeId matmul_of(const Piece& piece) const {
-    const auto found = std::find_if(piece.nodes.begin(), piece.nodes.end(), [&](NodeId id) {
+  /// The contraction of a GEMM's segment; what stands behind it is the epilogue.
+  NodeId matmul_of(const Segment& segment) const {
+    const auto found = std::find_if(segment.nodes.begin(), segment.nodes.end(), [&](NodeId id) {
       return info(graph_[id].op).relation == ir::Relation::contraction;
     });
-    return found == piece.nodes.end() ? piece.root : *found;
+    return found == segment.nodes.end() ? segment.root : *found;
   }
 
-  void add_epilogue(const Piece& piece, NodeId matmul, GemmStep& work, Step& step) {
+  void add_epilogue(const Segment& segment, NodeId matmul, GemmStep& work, Step& step) {
     if (users_.empty()) {
       users_ = ir::users(graph_);
       in_memory_ = ir::memory_values(graph_);
     }
     const auto epilogue = gemm_epilogue(graph_, matmul, users_, in_memory_);
-    if (!epilogue || epilogue->result != piece.root) {
+    if (!epilogue || epilogue->result != segment.root) {
       throw Error({.kind = ErrorKind::internal,
                    .code = ErrorCode::internal,
                    .message = fmt::format("plan: no epilogue of {} makes {}", graph_.value_name(matmul),
-                                          graph_.value_name(piece.root))});
+                                          graph_.value_name(segment.root))});
     }
     work.epilogue = epilogue->kind;
     work.scale = epilogue->scale;
@@ -343,7 +343,7 @@ class Planner {
 }  // namespace
 
 Plan make_plan(const ir::Graph& graph, const Partition& partition,
-               const std::vector<std::optional<PieceKernels>>& kernels,
+               const std::vector<std::optional<SegmentKernels>>& kernels,
                const std::map<std::string, std::uint32_t>& customs) {
   return Planner(graph, partition).run(kernels, customs);
 }

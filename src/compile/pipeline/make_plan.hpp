@@ -1,6 +1,5 @@
-// make_plan: pieces, in order, become steps; stored values become the caller's buffers, temporaries, or what
-// is packed once from the parameters.
-// SPDX-License-Identifier: Apache-2.0
+// make_plan: segments, in order, become steps; stored values become the caller's buffers, temporaries, or
+// what is packed once from the parameters. SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <cstdint>
@@ -20,7 +19,7 @@ namespace fuse::schedule {
 struct BufferSource {
   enum class Kind : std::uint8_t {
     node,     ///< stored
-    scratch,  ///< a component of the piece's partial results
+    scratch,  ///< a component of the segment's partial results
     counter,  ///< of grid barriers
   };
   Kind kind = Kind::node;
@@ -28,8 +27,8 @@ struct BufferSource {
   std::size_t scratch = 0;
 };
 
-/// A launch of a piece: the kernel that it runs, which other pieces may run too, and what of its own it gives
-/// it.
+/// A launch of a segment: the kernel that it runs, which other segments may run too, and what of its own it
+/// gives it.
 struct PlannedLaunch {
   std::string name;                   ///< of the step
   std::uint32_t kernel = 0;           ///< of the source
@@ -37,15 +36,15 @@ struct PlannedLaunch {
   std::vector<Dim> extents;           ///< values of the extent parameters, in their order
 };
 
-/// What a kernel piece runs.
-struct PieceKernels {
+/// What a kernel segment runs.
+struct SegmentKernels {
   const Schedule* schedule = nullptr;
   std::vector<PlannedLaunch> launches{};  ///< one for each of the schedule's
 };
 
-/// `kernels`: one for each piece, in piece order; none of a GEMM and of a user's kernel. `customs`: the
+/// `kernels`: one for each segment, in segment order; none of a GEMM and of a user's kernel. `customs`: the
 /// kernel of each custom call's name.
-Plan make_plan(const ir::Graph&, const Partition&, const std::vector<std::optional<PieceKernels>>& kernels,
+Plan make_plan(const ir::Graph&, const Partition&, const std::vector<std::optional<SegmentKernels>>& kernels,
                const std::map<std::string, std::uint32_t>& customs = {});
 
 }  // namespace fuse::schedule

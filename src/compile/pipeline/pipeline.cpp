@@ -37,7 +37,7 @@
 #include "passes/rewrite/simplify.hpp"
 #include "passes/split_concats.hpp"
 #include "schedule/choosers/chooser.hpp"
-#include "schedule/choosers/piece_cost.hpp"
+#include "schedule/choosers/segment_cost.hpp"
 #include "schedule/decisions/decision_entries.hpp"
 #include "schedule/decisions/gemm_decisions.hpp"
 #include "schedule/fusion/cut.hpp"
@@ -146,8 +146,8 @@ ir::Graph run_passes(ir::Graph graph, const PipelineOptions& options, const ir::
 }
 
 /// "ln_layer_norm_0": the graph, the scope of what the kernel makes, and its number.
-std::string kernel_name(const ir::Graph& graph, const schedule::Piece& piece, std::size_t number) {
-  const ir::Node& root = graph[piece.root];
+std::string kernel_name(const ir::Graph& graph, const schedule::Segment& segment, std::size_t number) {
+  const ir::Node& root = graph[segment.root];
   const std::string scope = graph.scope_path(root.scope);
   const std::string what = scope.empty() ? std::string(to_string(root.op)) : scope;
   constexpr std::size_t longest = 120;
@@ -174,24 +174,24 @@ void check_arguments(const ir::Graph& graph, ir::NodeId root, std::size_t argume
   throw Error(std::move(error));
 }
 
-/// Pieces of one family that are run with the same choices: one schedule, one set of kernels.
-struct Unit {
-  std::vector<std::uint32_t> pieces{};  ///< in order
+/// Segments of one family that are run with the same choices: one schedule, one set of kernels.
+struct UniqueKernel {
+  std::vector<std::uint32_t> segments{};  ///< in order
   schedule::KernelChoices choices{};
   schedule::Schedule schedule{};
   std::uint32_t first_kernel = 0;
   std::vector<codegen::LoweredKernel> lowered{};
-  std::uint32_t first() const { return pieces.front(); }  ///< which gives the kernels their names
+  std::uint32_t first() const { return segments.front(); }  ///< which gives the kernels their names
 };
 
-/// Of a piece that may share a kernel whose slices begin at arguments: half of what a launch takes.
+/// Of a segment that may share a kernel whose slices begin at arguments: half of what a launch takes.
 constexpr std::size_t most_shared_arguments = 256;
 
-/// Schedules and lowers the pieces of a graph, equal ones once, different ones in parallel.
-class PieceCompiler {
+/// Schedules and lowers the segments of a graph, equal ones once, different ones in parallel.
+class SegmentCompiler {
  public:
-  PieceCompiler(Compiled& result, const analysis::Facts& facts, const schedule::Chooser& chooser,
-                const Target& target, const PipelineOptions& options, Stopwatch& watch)
+  SegmentCompiler(Compiled& result, const analysis::Facts& facts, const schedule::Chooser& chooser,
+                  const Target& target, const PipelineOptions& options, Stopwatch& watch)
       : result_(result),
         facts_(facts),
         chooser_(chooser),
@@ -199,18 +199,18 @@ class PieceCompiler {
         options_(options),
         watch_(watch) {}
 
-  /// Of each piece.
-  std::vector<std::optional<schedule::PieceKernels>> run() {
-    equal_ = schedule::equal_pieces(result_.graph, result_.partition.pieces, result_.partition.storage);
+  /// Of each segment.
+  std::vector<std::optional<schedule::SegmentKernels>> run() {
+    equal_ = schedule::equal_segments(result_.graph, result_.partition.segments, result_.partition.storage);
     if (options_.decisions) {
       const schedule::DecisionOptions how{.skip_unfit = options_.skip_unfit_decisions,
                                           .grid_barriers = options_.partition.grid_barriers};
       recorded_.emplace(*options_.decisions, how, result_.graph, result_.partition, equal_, target_);
-      result_.recorded_pieces = recorded_->pieces();
+      result_.recorded_segments = recorded_->segments();
       result_.unfit_decisions += recorded_->unfit();
     }
     make_units();
-    watch_.lap("equal_pieces");
+    watch_.lap("equal_segments");
     parallel_for(options_.threads, units_.size(), [&](std::size_t i) { schedule(units_[i]); });
     collect_schedules();
     watch_.lap("schedule");
@@ -220,19 +220,19 @@ class PieceCompiler {
   }
 
  private:
-  const schedule::Piece& piece(std::uint32_t index) const { return result_.partition.pieces[index]; }
+  const schedule::Segment& segment(std::uint32_t index) const { return result_.partition.segments[index]; }
 
-  /// A family is one unit, or one for each of the different choices that were made for its pieces. `choose`
-  /// may draw from a state of its own, so it is asked in piece order.
+  /// A family is one unit, or one for each of the different choices that were made for its segments. `choose`
+  /// may draw from a state of its own, so it is asked in segment order.
   void make_units() {
     std::vector<std::vector<std::uint32_t>> of_family(equal_.first.size());
-    unit_of_.resize(result_.partition.pieces.size());
+    unit_of_.resize(result_.partition.segments.size());
     for (std::uint32_t i = 0; i < unit_of_.size(); ++i) {
       const std::uint32_t form = equal_.form_of[i];
-      if (form == schedule::EqualPieces::none) continue;
+      if (form == schedule::EqualSegments::none) continue;
       // Each start may be an argument, of which a launch takes so many.
-      const std::size_t arguments = equal_.forms[i].starts.size() + piece(i).inputs.size() +
-                                    piece(i).results.size() + result_.graph.symbols.size();
+      const std::size_t arguments = equal_.forms[i].starts.size() + segment(i).inputs.size() +
+                                    segment(i).results.size() + result_.graph.symbols.size();
       const bool shares = arguments <= most_shared_arguments;
       std::vector<std::uint32_t>& known = of_family[shares ? equal_.family_of[form] : form];
       const schedule::KernelChoices choices = choose(i);
@@ -243,63 +243,63 @@ class PieceCompiler {
         known.push_back(unit_of_[i]);
         units_.push_back({.choices = choices});
       }
-      units_[unit_of_[i]].pieces.push_back(i);
+      units_[unit_of_[i]].segments.push_back(i);
     }
   }
 
   schedule::KernelChoices choose(std::uint32_t index) {
-    schedule::Piece& piece = result_.partition.pieces[index];
+    schedule::Segment& segment = result_.partition.segments[index];
     const std::uint32_t first = equal_.first[equal_.form_of[index]];
     const schedule::KernelChoices* const recorded = recorded_ ? recorded_->of(index) : nullptr;
     if (recorded) {
-      piece.chosen = {*recorded, schedule::piece_seconds(result_.graph, piece, *recorded, target_)};
+      segment.chosen = {*recorded, schedule::segment_seconds(result_.graph, segment, *recorded, target_)};
     } else if (options_.choose) {
-      piece.chosen = schedule::chosen_by(options_.choose, result_.graph, piece, target_);
-    } else if (!piece.chosen && first != index) {
-      piece.chosen = this->piece(first).chosen;
-    } else if (!piece.chosen) {
-      piece.chosen = schedule::chosen_by(chooser_, result_.graph, piece, target_);
+      segment.chosen = schedule::chosen_by(options_.choose, result_.graph, segment, target_);
+    } else if (!segment.chosen && first != index) {
+      segment.chosen = this->segment(first).chosen;
+    } else if (!segment.chosen) {
+      segment.chosen = schedule::chosen_by(chooser_, result_.graph, segment, target_);
     }
-    if (piece.chosen) return piece.chosen->choices;
+    if (segment.chosen) return segment.chosen->choices;
     throw Error({.kind = ErrorKind::internal,
                  .code = ErrorCode::internal,
-                 .message = fmt::format("the chooser has no choices for the piece of {}",
-                                        result_.graph.value_name(piece.root))});
+                 .message = fmt::format("the chooser has no choices for the segment of {}",
+                                        result_.graph.value_name(segment.root))});
   }
 
-  void schedule(Unit& unit) const {
+  void schedule(UniqueKernel& unit) const {
     unit.schedule =
-        schedule::make_schedule(result_.graph, piece(unit.first()), unit.choices, target_, facts_);
-    std::vector<const schedule::CanonicalPiece*> forms;
-    for (const std::uint32_t index : unit.pieces) forms.push_back(&equal_.forms[index]);
+        schedule::make_schedule(result_.graph, segment(unit.first()), unit.choices, target_, facts_);
+    std::vector<const schedule::CanonicalSegment*> forms;
+    for (const std::uint32_t index : unit.segments) forms.push_back(&equal_.forms[index]);
     unit.schedule.starts = schedule::starts_that_differ(result_.graph, forms);
     if (options_.verify) schedule::verify(result_.graph, unit.schedule, target_);
   }
 
   void collect_schedules() {
     std::uint32_t kernels = 0;
-    for (Unit& unit : units_) {
+    for (UniqueKernel& unit : units_) {
       unit.first_kernel = kernels;
       kernels += static_cast<std::uint32_t>(unit.schedule.kernels.size());
     }
     for (std::uint32_t i = 0; i < unit_of_.size(); ++i) {
-      if (equal_.form_of[i] == schedule::EqualPieces::none) continue;
+      if (equal_.form_of[i] == schedule::EqualSegments::none) continue;
       result_.schedules.push_back(schedule_of(i));
       result_.first_kernel.push_back(units_[unit_of_[i]].first_kernel);
     }
   }
 
-  /// That of the piece's unit, with the piece's own values.
+  /// That of the segment's unit, with the segment's own values.
   schedule::Schedule schedule_of(std::uint32_t index) const {
-    const Unit& unit = units_[unit_of_[index]];
+    const UniqueKernel& unit = units_[unit_of_[index]];
     schedule::Schedule schedule = unit.schedule;
-    schedule.piece = piece(index);
+    schedule.segment = segment(index);
     for (std::size_t k = 0; k < schedule.phases.size(); ++k) {
       schedule::PhaseSchedule& phase = schedule.phases[k];
-      phase.segment = schedule::staged(result_.graph, piece(index).phases[k], phase.choices);
-      schedule.piece.phases[k] = phase.segment;
-      phase.sections = schedule::sections_of(result_.graph, phase.segment, phase.choices);
-      for (schedule::Held& held : phase.held) held.node = counterpart(unit, index, held.node);
+      phase.computes = schedule::staged(result_.graph, segment(index).phases[k], phase.choices);
+      schedule.segment.phases[k] = phase.computes;
+      phase.sections = schedule::sections_of(result_.graph, phase.computes, phase.choices);
+      for (schedule::CachedValue& cached : phase.cached) cached.node = counterpart(unit, index, cached.node);
       for (ir::NodeId& id : phase.ahead) id = counterpart(unit, index, id);
       for (schedule::RowInvariant& each : phase.invariants)
         each = {counterpart(unit, index, each.input), counterpart(unit, index, each.broadcast)};
@@ -308,8 +308,8 @@ class PieceCompiler {
     return schedule;
   }
 
-  /// What a node of the unit's first piece is in another of its pieces.
-  ir::NodeId counterpart(const Unit& unit, std::uint32_t index, ir::NodeId node) const {
+  /// What a node of the unit's first segment is in another of its segments.
+  ir::NodeId counterpart(const UniqueKernel& unit, std::uint32_t index, ir::NodeId node) const {
     return schedule::counterpart(equal_.forms[unit.first()], equal_.forms[index], node);
   }
 
@@ -318,7 +318,7 @@ class PieceCompiler {
     std::vector<std::string> names;
     for (const schedule::Schedule& schedule : result_.schedules) {
       for (std::size_t i = 0; i < schedule.kernels.size(); ++i) {
-        names.push_back(kernel_name(result_.graph, schedule.piece, names.size()));
+        names.push_back(kernel_name(result_.graph, schedule.segment, names.size()));
       }
     }
     return names;
@@ -329,7 +329,7 @@ class PieceCompiler {
     std::vector<std::size_t> first_launch(units_.size());
     std::size_t launch = 0, schedule = 0;
     for (std::uint32_t i = 0; i < unit_of_.size(); ++i) {
-      if (equal_.form_of[i] == schedule::EqualPieces::none) continue;
+      if (equal_.form_of[i] == schedule::EqualSegments::none) continue;
       if (units_[unit_of_[i]].first() == i) first_launch[unit_of_[i]] = launch;
       launch += result_.schedules[schedule++].kernels.size();
     }
@@ -338,18 +338,18 @@ class PieceCompiler {
         units_[i].lowered.push_back(lower(units_[i], k, names_[first_launch[i] + k]));
       }
     });
-    for (Unit& unit : units_) {
+    for (UniqueKernel& unit : units_) {
       for (codegen::LoweredKernel& lowered : unit.lowered)
         result_.kernels.push_back(std::move(lowered.kernel));
     }
   }
 
-  codegen::LoweredKernel lower(const Unit& unit, std::size_t index, const std::string& name) const {
+  codegen::LoweredKernel lower(const UniqueKernel& unit, std::size_t index, const std::string& name) const {
     codegen::LoweredKernel lowered = codegen::lower(result_.graph, unit.schedule, index, name);
-    check_arguments(result_.graph, piece(unit.first()).root, lowered.bindings.size() + lowered.extents.size(),
-                    target_);
-    if (unit.pieces.size() > 1)
-      lowered.kernel.summary += fmt::format("; shared by {} pieces", unit.pieces.size());
+    check_arguments(result_.graph, segment(unit.first()).root,
+                    lowered.bindings.size() + lowered.extents.size(), target_);
+    if (unit.segments.size() > 1)
+      lowered.kernel.summary += fmt::format("; shared by {} segments", unit.segments.size());
     if (options_.verify) kernel::verify(lowered.kernel, target_.shared_per_block);
     for (const KernelPass& pass : first(kernel_passes, options_.kernel_passes)) {
       lowered.kernel = pass.run(std::move(lowered.kernel));
@@ -358,21 +358,21 @@ class PieceCompiler {
     return lowered;
   }
 
-  /// Each piece gives the kernels of its unit its own buffers.
-  std::vector<std::optional<schedule::PieceKernels>> kernels() const {
-    std::vector<std::optional<schedule::PieceKernels>> result(unit_of_.size());
+  /// Each segment gives the kernels of its unit its own buffers.
+  std::vector<std::optional<schedule::SegmentKernels>> kernels() const {
+    std::vector<std::optional<schedule::SegmentKernels>> result(unit_of_.size());
     std::size_t schedule = 0, launch = 0;
     for (std::uint32_t i = 0; i < unit_of_.size(); ++i) {
-      if (equal_.form_of[i] == schedule::EqualPieces::none) continue;
-      result[i] = schedule::PieceKernels{.schedule = &result_.schedules[schedule++]};
-      const Unit& unit = units_[unit_of_[i]];
+      if (equal_.form_of[i] == schedule::EqualSegments::none) continue;
+      result[i] = schedule::SegmentKernels{.schedule = &result_.schedules[schedule++]};
+      const UniqueKernel& unit = units_[unit_of_[i]];
       for (std::size_t k = 0; k < unit.lowered.size(); ++k)
         result[i]->launches.push_back(planned(unit, i, k, names_[launch++]));
     }
     return result;
   }
 
-  schedule::PlannedLaunch planned(const Unit& unit, std::uint32_t piece, std::size_t k,
+  schedule::PlannedLaunch planned(const UniqueKernel& unit, std::uint32_t segment, std::size_t k,
                                   const std::string& name) const {
     using Kind = schedule::BufferSource::Kind;
     schedule::PlannedLaunch launch{name, unit.first_kernel + static_cast<std::uint32_t>(k), {}, {}};
@@ -383,7 +383,7 @@ class PieceCompiler {
       launch.extents.push_back(
           start == starts.end()
               ? extent
-              : schedule::argument_value(result_.graph, *start, counterpart(unit, piece, start->node)));
+              : schedule::argument_value(result_.graph, *start, counterpart(unit, segment, start->node)));
     }
     for (const codegen::Binding& binding : unit.lowered[k].bindings) {
       if (const auto* scratch = std::get_if<codegen::Scratch>(&binding)) {
@@ -391,7 +391,7 @@ class PieceCompiler {
       } else if (std::holds_alternative<codegen::Counter>(binding)) {
         launch.buffers.push_back({Kind::counter, 0, 0});
       } else {
-        launch.buffers.push_back({Kind::node, counterpart(unit, piece, std::get<ir::NodeId>(binding)), 0});
+        launch.buffers.push_back({Kind::node, counterpart(unit, segment, std::get<ir::NodeId>(binding)), 0});
       }
     }
     return launch;
@@ -404,9 +404,9 @@ class PieceCompiler {
   const Target& target_;
   const PipelineOptions& options_;
   Stopwatch& watch_;
-  schedule::EqualPieces equal_;
-  std::vector<Unit> units_;
-  std::vector<std::uint32_t> unit_of_;  // of each piece that is a kernel
+  schedule::EqualSegments equal_;
+  std::vector<UniqueKernel> units_;
+  std::vector<std::uint32_t> unit_of_;  // of each segment that is a kernel
   std::vector<std::string> names_;      // of all launches
 };
 
@@ -446,13 +446,13 @@ PipelineOptions pipeline_options(const CompileOptions& options) {
   partition.groups.max_inputs = options.max_inputs;
   partition.stitch = options.stitch == Stitch::full;
   partition.grid_barriers = options.grid_barriers;
-  const bool paper = options.schemes == Schemes::paper;
-  if (paper) partition.schemes = schedule::SchemeRules::paper;
-  using Join = schedule::PartitionOptions::Join;
+  const bool paper = options.schemes == Schemes::astitch;
+  if (paper) partition.schemes = schedule::SchemeRules::astitch;
+  using Cooperative = schedule::PartitionOptions::Cooperative;
   if (options.stitch == Stitch::mapping) {
-    partition.join = Join::never;
+    partition.cooperative = Cooperative::never;
   } else if (options.stitch == Stitch::no_merge || paper) {
-    partition.join = Join::always;
+    partition.cooperative = Cooperative::always;
   }
   switch (options.cut) {
     case Cut::fuse:
@@ -467,7 +467,7 @@ PipelineOptions pipeline_options(const CompileOptions& options) {
       partition.baseline = schedule::Baseline::tvm;
       break;
     case Cut::one_op:
-      partition.baseline = schedule::Baseline::none;
+      partition.baseline = schedule::Baseline::one_op;
       break;
   }
   return result;
@@ -492,7 +492,8 @@ schedule::Decisions decisions_of(const Compiled& compiled, const Target& target)
                  .message = "decisions of a compilation that kept no answers"});
   schedule::Decisions result = schedule::decisions_of(
       compiled.graph, compiled.partition,
-      schedule::equal_pieces(compiled.graph, compiled.partition.pieces, compiled.partition.storage), target);
+      schedule::equal_segments(compiled.graph, compiled.partition.segments, compiled.partition.storage),
+      target);
   result.options = schedule::PlanOptionsText{compiled.plan_options};
   result.answers = compiled.answers;
   result.run = compiled.run;
@@ -500,8 +501,8 @@ schedule::Decisions decisions_of(const Compiled& compiled, const Target& target)
 }
 
 std::string decisions_line(const Compiled& compiled) {
-  if (compiled.recorded_pieces == 0 && compiled.unfit_decisions == 0) return "";
-  std::string text = fmt::format("decisions: {} of {} pieces run as recorded", compiled.recorded_pieces,
+  if (compiled.recorded_segments == 0 && compiled.unfit_decisions == 0) return "";
+  std::string text = fmt::format("decisions: {} of {} segments run as recorded", compiled.recorded_segments,
                                  compiled.schedules.size());
   if (compiled.unfit_decisions > 0)
     text += fmt::format("; entries left out, since they do not fit: {}", compiled.unfit_decisions);
@@ -563,8 +564,8 @@ Compiled run_pipeline(const ir::Graph& graph, const Target& target, const Pipeli
     schedule::verify(result.graph, result.partition);
   }
   watch.lap("partition");
-  const std::vector<std::optional<schedule::PieceKernels>> kernels =
-      PieceCompiler(result, facts, chooser, target, options, watch).run();
+  const std::vector<std::optional<schedule::SegmentKernels>> kernels =
+      SegmentCompiler(result, facts, chooser, target, options, watch).run();
 
   const auto* const fault = options.fault ? std::get_if<kernel::PlantedFault>(&*options.fault) : nullptr;
   if (fault && !kernel::plant_fault(result.kernels, *fault)) {
@@ -574,15 +575,15 @@ Compiled run_pipeline(const ir::Graph& graph, const Target& target, const Pipeli
          .hint = "places are numbered from 0 through the kernels of a source"});
   }
 
-  for (const schedule::Piece& piece : result.partition.pieces) {
-    if (piece.kind != schedule::Piece::Kind::custom) continue;
-    const ir::Node& node = result.graph[piece.root];
+  for (const schedule::Segment& segment : result.partition.segments) {
+    if (segment.kind != schedule::Segment::Kind::custom) continue;
+    const ir::Node& node = result.graph[segment.root];
     const auto& custom = ir::attr<ir::CustomAttr>(node);
     const std::size_t others = custom.extents.size() + 1 + custom.grid_barrier;
-    check_arguments(result.graph, piece.root, node.operands.size() + others, target);
+    check_arguments(result.graph, segment.root, node.operands.size() + others, target);
   }
   const std::vector<codegen::CustomText> customs =
-      codegen::custom_texts(result.graph, result.partition.pieces, result.kernels);
+      codegen::custom_texts(result.graph, result.partition.segments, result.kernels);
   std::map<std::string, std::uint32_t> kernel_of_custom;
   for (const codegen::CustomText& custom : customs) {
     kernel_of_custom.emplace(custom.name,

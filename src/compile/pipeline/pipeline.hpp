@@ -29,8 +29,8 @@ struct Compiled {
   std::vector<ir::Guard> guards{};  ///< what prepare checks of the dims
   ir::Graph graph;                  ///< after the passes
   schedule::Partition partition;
-  std::vector<schedule::Schedule> schedules;  ///< of the kernel pieces, in piece order
-  /// Of each schedule: its launches run this kernel and those behind it. Equal pieces share theirs.
+  std::vector<schedule::Schedule> schedules;  ///< of the kernel segments, in segment order
+  /// Of each schedule: its launches run this kernel and those behind it. Equal segments share theirs.
   std::vector<std::uint32_t> first_kernel;
   std::vector<kernel::Kernel> kernels;  ///< as Source::kernels
   codegen::Source source;
@@ -42,8 +42,8 @@ struct Compiled {
   /// PipelineOptions::record wants it or decisions were given.
   std::vector<schedule::Answer> answers{};
   std::string plan_options{};
-  std::size_t recorded_pieces = 0;  ///< kernel pieces that run as PipelineOptions::decisions say
-  std::size_t unfit_decisions = 0;  ///< entries of PipelineOptions::decisions that fit nothing
+  std::size_t recorded_segments = 0;  ///< kernel segments that run as PipelineOptions::decisions say
+  std::size_t unfit_decisions = 0;    ///< entries of PipelineOptions::decisions that fit nothing
 
   // Made once, in the .cpp: in every file that includes this they take longer than the rest of it.
   Compiled();
@@ -64,8 +64,8 @@ struct PipelineOptions {
   bool merge_gemms = true;  ///< the pass of this name
   schedule::PartitionOptions partition{};
   schedule::Chooser chooser{};  ///< of all kernels; empty: the one that `partition` asks for
-  /// Overrides the choices of each kernel piece once the partition is made, in piece order. It need not be
-  /// pure.
+  /// Overrides the choices of each kernel segment once the partition is made, in segment order. It need not
+  /// be pure.
   schedule::Chooser choose{};
   /// Answers questions in place of the costs. It need not be pure.
   ir::Decide answer{};
@@ -74,7 +74,7 @@ struct PipelineOptions {
   bool skip_unfit_decisions = false;  ///< entries that fit nothing are counted, and no error
   bool record = false;                ///< keep all answers, for decisions_of
   schedule::StreamChoices streams{};
-  int threads = 0;  ///< that pieces are scheduled and lowered on; 0: one a core. The result is the same
+  int threads = 0;  ///< that segments are scheduled and lowered on; 0: one a core. The result is the same
   /// Called after each stage with its name and the seconds it took: "dead_code", "partition", "schedule", ...
   std::function<void(std::string_view stage, double seconds)> timed{};
 };
@@ -90,7 +90,7 @@ std::vector<std::string_view> kernel_pass_names();
 /// (PipelineOptions::record).
 schedule::Decisions decisions_of(const Compiled&, const Target&);
 
-/// "decisions: 3 of 4 pieces run as recorded\n"; and how many entries fit nothing. Empty without decisions.
+/// "decisions: 3 of 4 segments run as recorded\n"; and how many entries fit nothing. Empty without decisions.
 std::string decisions_line(const Compiled&);
 
 /// How many steps of the plan run each kernel.

@@ -9,8 +9,8 @@
 
 namespace fuse {
 
-/// "rules = fuse, layers = 3, max_inputs = 48, baseline = off, stitch = yes, join = gain, schemes = fuse,
-/// merge_gemms = yes, streams = 4".
+/// "rules = fuse, layers = 3, max_inputs = 48, baseline = off, stitch = yes, cooperative = gain, schemes =
+/// fuse, merge_gemms = yes, streams = 4".
 std::string plan_options_text(const PipelineOptions&);
 
 /// Sets what the text says and leaves the rest. Throws Error with code parse, whose message begins with

@@ -132,25 +132,25 @@ class EmulatedToolchain final : public Toolchain {
     const codegen::Source source = with_kept_text(given);
     Binary binary{.name = given.name, .maker = compiler_.path(), .kernels = source.kernels, .images = {}};
     find_lines(source, binary.kernels);
-    const std::vector<codegen::Segment> segments = codegen::segments(
+    const std::vector<codegen::SourceChunk> chunks = codegen::chunks(
         source,
         std::min(thread_count(threads), std::max<std::size_t>(1, source.kernels.size() / kernels_a_text)));
     const std::string head =
         codegen::host_prelude(checked_) + "namespace {\nstruct fuse_kernels : fuse_device {\n";
     std::vector<std::string> texts;
-    for (const codegen::Segment& segment : segments) {
-      std::string text = head + line_mark(segment.line, source.name);
-      text.append(source.body, segment.begin, segment.end - segment.begin);
+    for (const codegen::SourceChunk& chunk : chunks) {
+      std::string text = head + line_mark(chunk.line, source.name);
+      text.append(source.body, chunk.begin, chunk.end - chunk.begin);
       text += "\n#line 1 \"entry\"\n};\n}  // namespace\n";
-      for (std::size_t i = segment.first; i < segment.last; ++i) {
+      for (std::size_t i = chunk.first; i < chunk.last; ++i) {
         text += entry_text(source.kernels[i], i, checked_);
       }
       texts.push_back(std::move(text));
     }
     std::vector<std::vector<char>> libraries = compiler_.build(texts, keeps_text());
-    for (std::size_t i = 0; i < segments.size(); ++i) {
+    for (std::size_t i = 0; i < chunks.size(); ++i) {
       binary.images.push_back(
-          {std::move(libraries[i]), static_cast<std::uint32_t>(segments[i].last - segments[i].first)});
+          {std::move(libraries[i]), static_cast<std::uint32_t>(chunks[i].last - chunks[i].first)});
     }
     return binary;
   }

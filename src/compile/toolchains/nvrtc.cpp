@@ -328,7 +328,7 @@ Cubin compile_once(Job& job, const codegen::Source& source, int arch) {
                                           kernel.name, file, cubin.log)});
     }
     cubin.kernels.push_back(at->second);
-    cubin.kernels.back().aimed_blocks = kernel.aimed_blocks;
+    cubin.kernels.back().min_blocks_per_sm = kernel.min_blocks_per_sm;
   }
   return cubin;
 }
@@ -339,11 +339,11 @@ std::string relax(Job& job, const Cubin& cubin) {
   for (std::size_t i = 0; i < job.kernels.size(); ++i) {
     codegen::KernelInfo& kernel = job.kernels[i];
     const CompiledKernel& compiled = cubin.kernels[i];
-    if (!compiled.spills() || kernel.aimed_blocks <= kernel.blocks_an_sm) continue;
-    const int blocks = std::max(kernel.blocks_an_sm, kernel.aimed_blocks / 2);
+    if (!compiled.spills() || kernel.min_blocks_per_sm <= kernel.blocks_per_sm) continue;
+    const int blocks = std::max(kernel.blocks_per_sm, kernel.min_blocks_per_sm / 2);
     told += fmt::format(
         "fuse: {} stores {} and loads {} spilled bytes at {} blocks a multiprocessor: for {}\n", kernel.name,
-        compiled.spill_store_bytes, compiled.spill_load_bytes, kernel.aimed_blocks, blocks);
+        compiled.spill_store_bytes, compiled.spill_load_bytes, kernel.min_blocks_per_sm, blocks);
     codegen::aim_at(job.text, kernel, blocks);
   }
   return told;
@@ -374,27 +374,26 @@ Cubin compile_to_cubin(const codegen::Source& source, int arch, int threads) {
 
 std::vector<Cubin> compile_to_cubins(const codegen::Source& source, int arch, int threads) {
   const std::size_t most = std::max<std::size_t>(1, source.kernels.size() / kernels_a_program);
-  const std::vector<codegen::Segment> segments =
-      codegen::segments(source, std::min(most, thread_count(threads)));
-  std::vector<Cubin> cubins(segments.size());
-  if (segments.size() == 1) {
+  const std::vector<codegen::SourceChunk> chunks =
+      codegen::chunks(source, std::min(most, thread_count(threads)));
+  std::vector<Cubin> cubins(chunks.size());
+  if (chunks.size() == 1) {
     cubins[0] = compile_to_cubin(source, arch, threads);
     return cubins;
   }
   nvrtc().library.require();
   check_arch(arch);
   check_clusters(source, arch);
-  parallel_for(threads, segments.size(), [&](std::size_t i) {
-    const codegen::Segment& segment = segments[i];
-    const std::string_view body =
-        std::string_view(source.body).substr(segment.begin, segment.end - segment.begin);
+  parallel_for(threads, chunks.size(), [&](std::size_t i) {
+    const codegen::SourceChunk& chunk = chunks[i];
+    const std::string_view body = std::string_view(source.body).substr(chunk.begin, chunk.end - chunk.begin);
     // Lines count as in the whole text, which is what users see.
     std::string text =
-        codegen::prelude_of(body) + fmt::format("#line {} \"{}\"\n", segment.line, file_of(source));
+        codegen::prelude_of(body) + fmt::format("#line {} \"{}\"\n", chunk.line, file_of(source));
     text += body;
     cubins[i] = compile({.text = std::move(text),
-                         .kernels = {source.kernels.begin() + static_cast<std::ptrdiff_t>(segment.first),
-                                     source.kernels.begin() + static_cast<std::ptrdiff_t>(segment.last)},
+                         .kernels = {source.kernels.begin() + static_cast<std::ptrdiff_t>(chunk.first),
+                                     source.kernels.begin() + static_cast<std::ptrdiff_t>(chunk.last)},
                          .options = nvrtc_options(arch, 1)},
                         source, arch);
   });

@@ -20,7 +20,7 @@ struct CompiledKernel {
   std::int64_t spill_load_bytes = 0;
   std::int64_t shared_bytes = 0;  ///< static, a block
   std::int64_t stack_bytes = 0;   ///< a thread
-  int aimed_blocks = 1;           ///< of a multiprocessor, whose registers it was compiled for
+  int min_blocks_per_sm = 1;      ///< of a multiprocessor, whose registers it was compiled for
 
   bool spills() const { return spill_store_bytes || spill_load_bytes; }
 };

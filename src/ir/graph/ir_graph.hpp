@@ -41,7 +41,7 @@ struct Node {
 };
 
 struct Scope {
-  std::string name;  ///< one segment; the path is to_path()
+  std::string name;  ///< one component; the path is to_path()
   ScopeId parent = 0;
   LocationId location = 0;  ///< the user's line that opened it
 };

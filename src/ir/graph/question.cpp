@@ -21,8 +21,8 @@ std::string_view to_string(Question question) {
       return "store";
     case Question::stitch:
       return "stitch";
-    case Question::join:
-      return "join";
+    case Question::cooperative:
+      return "cooperative";
     case Question::wait:
       return "wait";
   }

@@ -13,18 +13,18 @@
 namespace fuse::ir {
 
 enum class Question : std::uint8_t {
-  merge,     ///< GEMMs that share an operand, or have one shape, become one GEMM
-  compose,   ///< two groups side by side become one (APOLLO's Layer III)
-  epilogue,  ///< the op behind a GEMM becomes part of it
-  view,      ///< a value lies in the memory of another, so that no step copies it
-  store,     ///< a value that several kernels need is stored, and not computed again by each
-  stitch,    ///< pieces become stages of one kernel
-  join,      ///< kernels become phases of one kernel
-  wait,      ///< a kernel of several phases stays, though a step has to zero the counters of its barriers
+  merge,        ///< GEMMs that share an operand, or have one shape, become one GEMM
+  compose,      ///< two groups side by side become one (APOLLO's Layer III)
+  epilogue,     ///< the op behind a GEMM becomes part of it
+  view,         ///< a value lies in the memory of another, so that no step copies it
+  store,        ///< a value that several kernels need is stored, and not computed again by each
+  stitch,       ///< segments become stages of one kernel
+  cooperative,  ///< kernels become phases of one kernel
+  wait,         ///< a kernel of several phases stays, though a step has to zero the counters of its barriers
 };
-inline constexpr Question all_questions[] = {Question::merge, Question::compose, Question::epilogue,
-                                             Question::view,  Question::store,   Question::stitch,
-                                             Question::join,  Question::wait};
+inline constexpr Question all_questions[] = {Question::merge,       Question::compose, Question::epilogue,
+                                             Question::view,        Question::store,   Question::stitch,
+                                             Question::cooperative, Question::wait};
 std::string_view to_string(Question);
 
 struct Asked {

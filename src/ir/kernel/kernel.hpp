@@ -253,11 +253,11 @@ struct Kernel {
   std::vector<Reduction> reductions{};
   std::vector<Stmt> body;
   int block_threads = 256;
-  Dim grid = 1;            ///< blocks
-  int blocks_an_sm = 1;    ///< that must have a place on a multiprocessor at a time
-  int aimed_blocks = 1;    ///< as many or more: that registers are to suffice for
-  int cluster = 1;         ///< blocks of a cluster, of which the grid has a whole number; 1: no clusters
-  DType index_type = i64;  ///< i32 when every index and grid stride is proven below 2^31
+  Dim grid = 1;               ///< blocks
+  int blocks_per_sm = 1;      ///< that must have a place on a multiprocessor at a time
+  int min_blocks_per_sm = 1;  ///< as many or more: that registers are to suffice for
+  int cluster = 1;            ///< blocks of a cluster, of which the grid has a whole number; 1: no clusters
+  DType index_type = i64;     ///< i32 when every index and grid stride is proven below 2^31
 
   // Made once, in the .cpp: in every file that includes this they take longer than the rest of it.
   Kernel();

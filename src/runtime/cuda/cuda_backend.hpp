@@ -38,7 +38,7 @@ class CudaFunction final : public Function {
  public:
   CUfunction handle = nullptr;
   unsigned block_threads = 0;  ///< as of info: beside the handle, for launches
-  bool spins = false;
+  bool cooperative = false;
   codegen::KernelInfo info;
   std::string label;  ///< "kernel softmax", for messages: made once, so that a launch formats nothing
 };
@@ -139,7 +139,7 @@ class CudaBackend final : public Backend {
   Status elapsed(const Event& from, const Event& to, double& seconds) noexcept override;
   std::string_view clock() const noexcept override { return "CUDA events"; }
   std::unique_ptr<CapturedWork> capture(Queue&, const std::function<Status()>& enqueue) override;
-  std::unique_ptr<WorkGraph> create_graph() override;
+  std::unique_ptr<DeviceGraph> create_graph() override;
 
   std::unique_ptr<Queue> wrap(CUstream stream);
 

@@ -33,7 +33,7 @@ CUDA_MEMSET_NODE_PARAMS linear_memset(CUdeviceptr to, int byte, std::int64_t byt
   return memset;
 }
 
-class CudaWorkGraph final : public WorkGraph {
+class CudaWorkGraph final : public DeviceGraph {
  public:
   explicit CudaWorkGraph(std::shared_ptr<const CudaContext> context)
       : context_(std::move(context)), capture_(context_) {
@@ -143,7 +143,7 @@ class CudaWorkGraph final : public WorkGraph {
         !s) {
       return s;
     }
-    if (!static_cast<const CudaFunction*>(work.function)->info.spins) return Status::ok();
+    if (!static_cast<const CudaFunction*>(work.function)->info.cooperative) return Status::ok();
     CUlaunchAttributeValue value{};
     value.cooperative = 1;
     return d.status("cuGraphKernelNodeSetAttribute",
@@ -281,7 +281,7 @@ class CudaWorkGraph final : public WorkGraph {
 
 }  // namespace
 
-std::unique_ptr<WorkGraph> CudaBackend::create_graph() {
+std::unique_ptr<DeviceGraph> CudaBackend::create_graph() {
   contract::forbid("makes a graph");
   return std::make_unique<CudaWorkGraph>(context_);
 }

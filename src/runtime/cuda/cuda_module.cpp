@@ -84,7 +84,7 @@ CudaModule::CudaModule(std::shared_ptr<const CudaContext> context, std::shared_p
     CudaFunction function;
     function.owner = context_.get();
     function.block_threads = static_cast<unsigned>(info.block_threads);
-    function.spins = info.spins;
+    function.cooperative = info.cooperative;
     function.info = info;
     function.label = "kernel " + info.name;
     functions.push_back(&functions_.emplace(info.name, std::move(function)).first->second);
@@ -207,7 +207,7 @@ Status CudaModule::load_function(const Driver& d, const CudaContext& context, CU
   if (info.cluster > 1) {
     if (Status s = check_cluster(d, function, context.target()); !s) return s;
   }
-  if (shared == 0 && !function.spins) return Status::ok();
+  if (shared == 0 && !function.cooperative) return Status::ok();
 
   int blocks = 0;
   if (Status s = d.status(
@@ -217,7 +217,7 @@ Status CudaModule::load_function(const Driver& d, const CudaContext& context, CU
       !s) {
     return s;
   }
-  function.blocks_per_sm = function.spins ? blocks : 0;
+  function.blocks_per_sm = function.cooperative ? blocks : 0;
   if (shared == 0) return Status::ok();
 
   // Shared memory for as many blocks as there can be; the rest of it stays cache.
@@ -306,7 +306,7 @@ Status CudaBackend::launch_checked(Queue& queue, const Function& function, Dim3 
              z = static_cast<unsigned>(grid.z);
   void** const read_only = const_cast<void**>(values);
   return context_->run([&](const Driver& d) {
-    if (f.spins) {  // the driver refuses a grid that the device cannot hold at once
+    if (f.cooperative) {  // the driver refuses a grid that the device cannot hold at once
       return d.status(
           "cuLaunchCooperativeKernel",
           d.p_cuLaunchCooperativeKernel(f.handle, x, y, z, f.block_threads, 1, 1, 0, stream, read_only),

@@ -47,6 +47,6 @@ Status Backend::elapsed(const Event& from, const Event& to, double& seconds) noe
 
 std::unique_ptr<CapturedWork> Backend::capture(Queue&, const std::function<Status()>&) { return nullptr; }
 
-std::unique_ptr<WorkGraph> Backend::create_graph() { return nullptr; }
+std::unique_ptr<DeviceGraph> Backend::create_graph() { return nullptr; }
 
 }  // namespace fuse::runtime

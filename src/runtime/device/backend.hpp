@@ -22,7 +22,7 @@ namespace fuse::runtime {
 
 class ResidencyLedger;
 class Toolchain;
-class WorkGraph;
+class DeviceGraph;
 
 constexpr int max_arguments = 512;  // of a launch: 4096 bytes, the limit of the oldest driver we run on
 
@@ -200,7 +200,7 @@ class Backend {
   virtual std::unique_ptr<CapturedWork> capture(Queue&, const std::function<Status()>& enqueue);
 
   /// An empty graph of work, to be launched as a whole; null on a device without such. Throws driver.
-  virtual std::unique_ptr<WorkGraph> create_graph();
+  virtual std::unique_ptr<DeviceGraph> create_graph();
 
   /// Counters of the checked emulated device; empty elsewhere.
   virtual std::vector<KernelCounts> counts() const { return {}; }

@@ -36,10 +36,10 @@ using Work = std::variant<KernelWork, GemmWork, CopyWork, MemsetWork>;
 
 /// Nodes are numbered from 0 in the order in which they are added. One launch in flight at a time, but
 /// launches on one queue may follow one another; one thread at a time. May go while a launch is in flight.
-class WorkGraph {
+class DeviceGraph {
  public:
   using Node = std::uint32_t;
-  virtual ~WorkGraph() = default;
+  virtual ~DeviceGraph() = default;
   /// A node that starts when those of `after` have ended. Null addresses stand for what an update brings
   /// before the first launch. Throws driver, internal.
   virtual void add(const Work&, std::span<const Node> after) = 0;

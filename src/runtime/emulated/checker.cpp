@@ -107,7 +107,7 @@ bool Checker::is_counter(const int* address) const {
   });
 }
 
-void Checker::begin_segment() {
+void Checker::begin_epoch() {
   for (Site& site : sites_) {
     if (!site.used) continue;
     site.used = 0;

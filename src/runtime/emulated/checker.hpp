@@ -45,7 +45,7 @@ class Checker {
   /// Whether a grid barrier may count there: in a buffer that the kernel writes, and that holds a value.
   bool is_counter(const int* address) const;
   /// The lanes of one warp run next, from one rendezvous to the following one.
-  void begin_segment();
+  void begin_epoch();
   void shared_array(const char* name, int size, std::int64_t count);
 
   struct Request {

@@ -73,9 +73,9 @@ bool ClusterRunner::meet(Stop& stop) noexcept {
   std::size_t first = 0;  // that waits
   while (first + 1 < runners_.size() && stops_[first] == Stop::ended) ++first;
   stop = stops_[first];
-  const Place here = runners_[first]->waits();
+  const WaitPoint here = runners_[first]->waits();
   for (std::size_t rank = 0; rank < runners_.size(); ++rank) {
-    const Place other = runners_[rank]->waits();
+    const WaitPoint other = runners_[rank]->waits();
     if (stops_[rank] == stop && (stop == Stop::ended || other.line == here.line) &&
         (stop != Stop::grid_barrier || runners_[rank]->counter() == runners_[first]->counter())) {
       continue;

@@ -30,7 +30,7 @@ class ClusterRunner {
   /// Gives up blocks that wait.
   void leave() noexcept;
 
-  Place waits() const { return runners_[0]->waits(); }
+  WaitPoint waits() const { return runners_[0]->waits(); }
   int* counter() const { return runners_[0]->counter(); }  ///< of the grid barrier that they wait in
   std::uint64_t group() const { return runners_[0]->group(); }
   std::uint32_t epoch() const { return runners_[0]->epoch(); }

@@ -442,7 +442,7 @@ void EmulatedBackend::make_regions(Launch& launch) {
 // A launch that the device can never hold as a whole: gangs refuse it, as cooperative launches do.
 Status EmulatedBackend::check_residency(const Launch& launch) const {
   const codegen::KernelInfo& info = launch.kernel->info;
-  if (!info.spins || options_.scheduling != BlockScheduling::gang) return {};
+  if (!info.cooperative || options_.scheduling != BlockScheduling::gang) return {};
   const int of_sm = schedule::blocks_per_sm(residency_of(info, launch.blocks), target_);
   const std::uint64_t places = static_cast<std::uint64_t>(of_sm) * static_cast<std::uint64_t>(target_.sms);
   if (launch.blocks <= places) return {};
@@ -480,7 +480,7 @@ Status EmulatedBackend::launch(Queue& queue, const Function& function, Dim3 grid
       launch->cells = cells_.borrow();
       make_regions(*launch);
     }
-    if (!kernel->info.spins) {
+    if (!kernel->info.cooperative) {
       run_at_once(*launch);
       return finish(*launch);
     }

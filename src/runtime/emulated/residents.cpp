@@ -36,9 +36,9 @@ struct Member {
   bool unplaced() const { return !launch->stop && placed < launch->clusters(); }
 };
 
-/// Places for the blocks of a cluster: for all of them or none.
-std::vector<BlockPlace> take(Places& places, const Member& member) {
-  Places after = places;
+/// SmSlots for the blocks of a cluster: for all of them or none.
+std::vector<BlockPlace> take(SmSlots& places, const Member& member) {
+  SmSlots after = places;
   std::vector<BlockPlace> taken;
   while (taken.size() < member.launch->cluster) {
     const std::optional<BlockPlace> place = after.take(member.share);
@@ -88,7 +88,7 @@ class Residents {
   void place_whole() {
     for (Member& member : members_) {
       if (!member.unplaced()) continue;
-      Places after = places_;
+      SmSlots after = places_;
       std::vector<std::vector<BlockPlace>> clusters;
       while (clusters.size() < member.launch->clusters()) {
         clusters.push_back(take(after, member));
@@ -167,7 +167,7 @@ class Residents {
     std::sort(member.residents.begin(), member.residents.end(),
               [](const Resident& a, const Resident& b) { return a.cluster < b.cluster; });
     if (pass_groups(member)) return;
-    const Place first = member.residents.front().runner->waits();
+    const WaitPoint first = member.residents.front().runner->waits();
     if (member.ended > 0) {
       const auto gone = std::find(member.gone.begin(), member.gone.end(), true) - member.gone.begin();
       launch.fail({.kind = Fault::Kind::divergence,
@@ -239,7 +239,7 @@ class Residents {
 
   /// Whether both wait at one line, and count there alike; fails otherwise.
   static bool meet(Launch& launch, const Resident& a, const Resident& b) {
-    const Place here = a.runner->waits(), there = b.runner->waits();
+    const WaitPoint here = a.runner->waits(), there = b.runner->waits();
     if (there.line == here.line && a.runner->counter() == b.runner->counter()) return true;
     launch.fail({.kind = Fault::Kind::divergence, .here = here, .other = there});
     return false;
@@ -263,7 +263,7 @@ class Residents {
     for (const Member& member : members_) {
       if (member.residents.empty() && !member.unplaced()) continue;
       const Launch& launch = *member.launch;
-      const Place first = member.residents.empty() ? Place{} : member.residents[0].runner->waits();
+      const WaitPoint first = member.residents.empty() ? WaitPoint{} : member.residents[0].runner->waits();
       stuck.push_back({.kernel = &launch.kernel->info,
                        .blocks = launch.blocks,
                        .waiting = member.residents.size() * launch.cluster,
@@ -284,7 +284,7 @@ class Residents {
   }
 
   const Stage& stage_;
-  Places places_;
+  SmSlots places_;
   std::vector<Member> members_;
 };
 
@@ -294,7 +294,7 @@ schedule::Residency residency_of(const codegen::KernelInfo& kernel, std::uint64_
   return {.blocks = static_cast<std::int64_t>(blocks),
           .threads = kernel.block_threads,
           .shared_bytes = kernel.shared_bytes,
-          .blocks_an_sm = kernel.blocks_an_sm};
+          .blocks_per_sm = kernel.blocks_per_sm};
 }
 
 void run_beside(std::span<Launch* const> launches, const Stage& stage) noexcept {

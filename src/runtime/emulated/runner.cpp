@@ -239,7 +239,7 @@ bool Runner::run_warp(unsigned warp) {
   const unsigned from = warp * 32, to = std::min(from + 32, threads_);
   for (;;) {
     if (launch_->seed) shuffle(lane_order_, from, to);
-    if (launch_->checked) checker_.begin_segment();
+    if (launch_->checked) checker_.begin_epoch();
     checker_.now.clock = clocks_[warp];
     unsigned exchanging = 0;
     for (unsigned i = from; i < to; ++i) {
@@ -285,7 +285,7 @@ void Runner::shuffle(std::vector<unsigned>& order, std::size_t from, std::size_t
   }
 }
 
-Place Runner::here(unsigned thread) const {
+WaitPoint Runner::here(unsigned thread) const {
   const Lane& lane = lanes_[thread];
   return {.block = call_.first,
           .thread = thread,
@@ -339,7 +339,7 @@ void Runner::group_barrier(void* self, int* counters, unsigned blocks, int line)
 }
 
 void Runner::wait_for_blocks(int* counter, std::uint64_t group, const char* what, int line) {
-  if (looping_ || !launch_->kernel->info.spins || (group > 0 && !cluster_.empty())) {
+  if (looping_ || !launch_->kernel->info.cooperative || (group > 0 && !cluster_.empty())) {
     fail_and_leave({.kind = Fault::Kind::undeclared, .here = {.line = line, .what = what}});
   }
   if (group != 1 && launch_->checked && !checker_.is_counter(counter)) {
@@ -473,7 +473,7 @@ void Runner::begin_thread(void* self, unsigned long long block, unsigned thread)
     r.call_.first = block;
     r.checker_.begin_block(block);
   }
-  if (thread % 32 == 0) r.checker_.begin_segment();
+  if (thread % 32 == 0) r.checker_.begin_epoch();
 }
 
 template <bool store>

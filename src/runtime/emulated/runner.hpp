@@ -42,7 +42,7 @@ class Runner {
   Stop go() noexcept;
   /// Gives up what still waits. Until then the others of the cluster may look into the block's shared memory.
   void finish() noexcept;
-  Place waits() const { return here(0); }
+  WaitPoint waits() const { return here(0); }
   int* counter() const { return counter_; }  ///< of the grid barrier that it waits in
   /// That wait for each other there: 0 for all, 1 where the block is of no whole group.
   std::uint64_t group() const { return group_; }
@@ -116,7 +116,7 @@ class Runner {
   bool block_ended();
   void place(std::uint64_t block);
   void shuffle(std::vector<unsigned>& order, std::size_t from, std::size_t to);
-  Place here(unsigned thread) const;
+  WaitPoint here(unsigned thread) const;
   void fail(Fault fault);
   // Called on a fiber: records the fault and leaves the fiber for good.
   [[noreturn]] void fail_and_leave(const Fault& fault);

@@ -5,13 +5,13 @@
 
 namespace fuse::runtime::emulated {
 
-Places::Places(const Target& target) {
+SmSlots::SmSlots(const Target& target) {
   Room room{.slots = target.max_blocks_per_sm, .shared = target.shared_per_sm};
   room.subpartitions.fill(schedule::subpartition_of(target));
   free_.resize(static_cast<std::size_t>(target.sms), room);
 }
 
-std::optional<BlockPlace> Places::take(const Share& share) {
+std::optional<BlockPlace> SmSlots::take(const Share& share) {
   for (std::size_t i = 0; i < free_.size(); ++i) {
     BlockPlace place{.multiprocessor = (next_ + i) % free_.size()};
     Room after = free_[place.multiprocessor];
@@ -37,7 +37,7 @@ std::optional<BlockPlace> Places::take(const Share& share) {
   return {};
 }
 
-void Places::give_back(const BlockPlace& place, const Share& share) {
+void SmSlots::give_back(const BlockPlace& place, const Share& share) {
   Room& room = free_[place.multiprocessor];
   room.slots += 1;
   room.shared += share.shared;

@@ -22,9 +22,9 @@ struct BlockPlace {
 };
 
 /// Of one launch alone, schedule::blocks_per_sm blocks fit a multiprocessor.
-class Places {
+class SmSlots {
  public:
-  explicit Places(const Target&);
+  explicit SmSlots(const Target&);
   /// A place for one more block; none where no multiprocessor has room. Looks behind the one that was taken
   /// last, so that blocks spread out as on a GPU.
   std::optional<BlockPlace> take(const Share&);

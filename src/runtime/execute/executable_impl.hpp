@@ -51,7 +51,7 @@ struct Executable::Impl {
 namespace runtime {
 
 /// Where a value lies: in the buffer of a slot, in the workspace, or in the packed memory.
-struct Place {
+struct ValueLocation {
   static constexpr std::int32_t workspace = -1, packed = -2;
   std::int32_t slot = workspace;
   std::int64_t offset = 0;  ///< in the buffer, the workspace or the packed memory
@@ -66,7 +66,7 @@ struct Range {
 /// What a step works on before the buffers are known: a value's place, or a launch's extent.
 struct ReadyArgument {
   bool is_extent = false;
-  Place place;
+  ValueLocation place;
   std::int64_t value = 0;
 };
 
@@ -109,10 +109,10 @@ struct Command {
 /// What a run enqueues where.
 struct Commands {
   std::vector<Command> list;
-  std::vector<std::uint32_t> waits;       ///< events, by Command::waits
-  std::vector<schedule::StreamId> forks;  ///< streams that start behind the caller's and wait for no step
-  std::vector<std::uint32_t> joins;       ///< events that the caller's stream ends behind
-  std::uint32_t events = 0;               ///< of steps; one more marks the start of the run
+  std::vector<std::uint32_t> waits;        ///< events, by Command::waits
+  std::vector<schedule::StreamId> forks;   ///< streams that start behind the caller's and wait for no step
+  std::vector<std::uint32_t> final_waits;  ///< events that the caller's stream ends behind
+  std::uint32_t events = 0;                ///< of steps; one more marks the start of the run
 };
 
 /// The last step of compiling and of loading; `module` has the program's kernels, and is null where it has
@@ -152,8 +152,8 @@ struct Prepared::Impl {
   std::vector<std::vector<std::uint32_t>> arguments_of;
   std::int64_t workspace_bytes = 0, workspace_bound = 0, packed_bytes = 0;
   std::int64_t launches = 0, gemm_calls = 0;
-  schedule::Alternatives spinning;  ///< launches that a workspace reserves places for
-  std::string spinners;             ///< the steps that these are, for errors
+  schedule::Alternatives cooperative;  ///< launches that a workspace reserves places for
+  std::string cooperative_steps;       ///< the steps that these are, for errors
   /// The same with the parts of launches that spin, for workspaces that find no places for those; null where
   /// there are no parts. Its workspaces are no larger than workspace_bytes.
   std::shared_ptr<const Impl> split;

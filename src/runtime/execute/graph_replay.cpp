@@ -18,7 +18,7 @@ std::vector<std::size_t> slots_of(const Prepared::Impl& p, const ReadyStep& step
     const ReadyArgument& argument = p.arguments[step.arguments.first + i];
     if (argument.is_extent) continue;
     if (argument.place.slot >= 0) slots.push_back(static_cast<std::size_t>(argument.place.slot));
-    if (argument.place.slot == Place::packed) slots.push_back(p.bytes.size());
+    if (argument.place.slot == ValueLocation::packed) slots.push_back(p.bytes.size());
   }
   std::sort(slots.begin(), slots.end());
   slots.erase(std::unique(slots.begin(), slots.end()), slots.end());
@@ -26,14 +26,14 @@ std::vector<std::size_t> slots_of(const Prepared::Impl& p, const ReadyStep& step
 }
 
 /// Of each command, those that have ended before it starts: its stream's last one, and those it waits for.
-std::vector<std::vector<WorkGraph::Node>> dependencies(const Commands& commands) {
-  std::vector<std::vector<WorkGraph::Node>> after(commands.list.size());
-  std::vector<WorkGraph::Node> recorded(commands.events);  // command of each event
+std::vector<std::vector<DeviceGraph::Node>> dependencies(const Commands& commands) {
+  std::vector<std::vector<DeviceGraph::Node>> after(commands.list.size());
+  std::vector<DeviceGraph::Node> recorded(commands.events);  // command of each event
   std::vector<std::int64_t> last(schedule::most_streams, -1);
   for (std::uint32_t node = 0; node < commands.list.size(); ++node) {
     const Command& command = commands.list[node];
     std::int64_t& before = last[command.stream];
-    if (before >= 0) after[node].push_back(static_cast<WorkGraph::Node>(before));
+    if (before >= 0) after[node].push_back(static_cast<DeviceGraph::Node>(before));
     for (std::uint32_t i = 0; i < command.waits.count; ++i) {
       after[node].push_back(recorded[commands.waits[command.waits.first + i]]);
     }
@@ -47,11 +47,11 @@ std::vector<std::vector<WorkGraph::Node>> dependencies(const Commands& commands)
 
 }  // namespace
 
-Replay::Replay(std::unique_ptr<WorkGraph> graph) : graph_(std::move(graph)) {}
+Replay::Replay(std::unique_ptr<DeviceGraph> graph) : graph_(std::move(graph)) {}
 Replay::~Replay() = default;
 
 std::unique_ptr<Replay> Replay::make(const Prepared::Impl& p, std::span<const Argument> arguments) {
-  std::unique_ptr<WorkGraph> graph = p.executable->device.backend()->create_graph();
+  std::unique_ptr<DeviceGraph> graph = p.executable->device.backend()->create_graph();
   if (!graph) return nullptr;
   std::unique_ptr<Replay> replay(new Replay(std::move(graph)));
   replay->nodes_of_.resize(p.bytes.size() + 1);
@@ -65,7 +65,7 @@ std::unique_ptr<Replay> Replay::make(const Prepared::Impl& p, std::span<const Ar
 }
 
 void Replay::build(const Prepared::Impl& p, std::span<const Argument> arguments) {
-  const std::vector<std::vector<WorkGraph::Node>> after = dependencies(p.commands);
+  const std::vector<std::vector<DeviceGraph::Node>> after = dependencies(p.commands);
   for (std::uint32_t node = 0; node < p.commands.list.size(); ++node) {
     const ReadyStep& step = p.steps[p.commands.list[node].step];
     graph_->add(work_of(step, arguments.data() + step.arguments.first), after[node]);

@@ -18,7 +18,7 @@ namespace fuse::runtime {
 
 struct Argument;
 class Queue;
-class WorkGraph;
+class DeviceGraph;
 
 class Replay {
  public:
@@ -37,13 +37,13 @@ class Replay {
   const Status& refusal() const noexcept { return refusal_; }
 
  private:
-  explicit Replay(std::unique_ptr<WorkGraph> graph);
+  explicit Replay(std::unique_ptr<DeviceGraph> graph);
   void build(const Prepared::Impl&, std::span<const Argument> arguments);
   Status update(const Prepared::Impl&, std::span<const Argument> arguments) noexcept;
   Status make_anew(const Prepared::Impl&, std::span<const Argument> arguments) noexcept;
 
-  std::unique_ptr<WorkGraph> graph_;
-  std::unique_ptr<WorkGraph> refused_;  ///< the first graph, of which a launch may be in flight
+  std::unique_ptr<DeviceGraph> graph_;
+  std::unique_ptr<DeviceGraph> refused_;  ///< the first graph, of which a launch may be in flight
   Status refusal_;
   std::vector<std::vector<std::uint32_t>> nodes_of_;  ///< of each slot, then of the packed memory
   std::vector<char> stale_;                           ///< of each node

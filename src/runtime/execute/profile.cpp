@@ -47,9 +47,9 @@ std::string Prepared::explain() const {
                   p.streams.streams, p.streams.seconds * 1e6, p.executable->device.backend()->target().name);
   text += fmt::format("workspace: {} bytes, of which {} are live at one time  packed: {} bytes\n",
                       p.workspace_bytes, p.workspace_bound, p.packed_bytes);
-  if (!p.spinners.empty()) {
+  if (!p.cooperative_steps.empty()) {
     text += fmt::format(
-        "a workspace holds places for {}{}\n", p.spinners,
+        "a workspace holds places for {}{}\n", p.cooperative_steps,
         p.split ? fmt::format(", or runs {} launches where there are none", p.split->launches) : "");
   }
   std::size_t next = 0;
@@ -65,7 +65,7 @@ std::string Prepared::explain() const {
     if (!on.empty()) text += fmt::format("          waits for {}\n", names(on));
     if (step.gemm) text += fmt::format("          {}\n", step.gemm->algorithm());
   }
-  if (!p.streams.joins.empty()) text += fmt::format("ends behind {}\n", names(p.streams.joins));
+  if (!p.streams.final_waits.empty()) text += fmt::format("ends behind {}\n", names(p.streams.final_waits));
   return text;
 }
 

@@ -148,8 +148,8 @@ Status enqueue_setup(const Prepared::Impl& p, std::span<const BufferView> buffer
     for (std::uint32_t i = 0; i < step.arguments.count; ++i) {
       const runtime::ReadyArgument& from = p.arguments[step.arguments.first + i];
       arguments[i] = {.bytes = from.place.bytes, .value = from.value};
-      if (from.is_extent || from.place.slot == runtime::Place::workspace) continue;
-      const bool in_packed = from.place.slot == runtime::Place::packed;
+      if (from.is_extent || from.place.slot == runtime::ValueLocation::workspace) continue;
+      const bool in_packed = from.place.slot == runtime::ValueLocation::packed;
       const BufferView& base = in_packed ? packed : buffers[static_cast<std::size_t>(from.place.slot)];
       arguments[i].address = static_cast<std::byte*>(base.address) + from.place.offset;
     }
@@ -198,8 +198,8 @@ class Launcher {
     Status failed = mark(queue_, 2 * commands.list.size());
     if (failed) failed = fork();
     if (failed) failed = p_.ranges ? run_steps<true>() : run_steps<false>();
-    for (std::size_t i = 0; failed && !one_stream() && i < commands.joins.size(); ++i) {
-      failed = backend_.wait(queue_, *w_.events[commands.joins[i]]);
+    for (std::size_t i = 0; failed && !one_stream() && i < commands.final_waits.size(); ++i) {
+      failed = backend_.wait(queue_, *w_.events[commands.final_waits[i]]);
     }
     if (failed) failed = mark(queue_, 2 * commands.list.size() + 1);
     if (!failed) join_all();
@@ -298,7 +298,7 @@ Status bind(const Prepared::Impl& p, Workspace::Impl& w, std::span<const BufferV
 /// stream, has been waited for.
 Status check_sharing(Workspace::Impl& w, const runtime::Queue& queue) noexcept {
   if (!w.last_run) return Status::ok();
-  const bool asked = runtime::contract::checked() || !w.prepared->spinning.empty();
+  const bool asked = runtime::contract::checked() || !w.prepared->cooperative.empty();
   if (asked && w.last_queue && w.last_queue != &queue &&
       !w.prepared->executable->device.backend()->passed(*w.last_run)) {
     return {ErrorCode::invalid_argument,

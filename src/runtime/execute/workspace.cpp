@@ -16,7 +16,8 @@ std::vector<runtime::Argument> arguments_of(const Prepared::Impl& p, const Buffe
     runtime::Argument& argument = arguments.emplace_back();
     argument.bytes = from.place.bytes;
     argument.value = from.value;
-    if (from.is_extent || from.place.slot != runtime::Place::workspace || from.place.bytes == 0) continue;
+    if (from.is_extent || from.place.slot != runtime::ValueLocation::workspace || from.place.bytes == 0)
+      continue;
     argument.address = static_cast<std::byte*>(memory.address) + from.place.offset;
   }
   return arguments;
@@ -49,18 +50,19 @@ void reserve_places(const std::shared_ptr<const Prepared::Impl>& whole, Workspac
   runtime::Backend& backend = *whole->executable->device.backend();
   for (const auto& p : {whole, whole->split}) {
     if (!p) break;
-    workspace.places = backend.residency().reserve(p->spinning, memory, backend.target());
+    workspace.places = backend.residency().reserve(p->cooperative, memory, backend.target());
     if (!workspace.places) continue;
     workspace.prepared = p;
     workspace.is_split = p != whole;
     return;
   }
-  const std::string& spinners = whole->split ? whole->split->spinners : whole->spinners;
+  const std::string& cooperative_steps =
+      whole->split ? whole->split->cooperative_steps : whole->cooperative_steps;
   throw Error(
       {.code = ErrorCode::out_of_residency,
        .message = fmt::format("beside those of other workspaces {} has no places for all blocks of {}, "
                               "which wait for each other",
-                              whole->device_name, spinners),
+                              whole->device_name, cooperative_steps),
        .hint = "give back other workspaces, make workspaces whose runs take turns in the same memory, "
                "or give the kernel parts"});
 }
@@ -92,7 +94,7 @@ Workspace Prepared::workspace(BufferView memory, const WorkspaceOptions& options
     made->replay = runtime::Replay::make(p, made->arguments);
   }
   if (!made->replay) made->make_streams();
-  if (runtime::contract::checked() || !p.spinning.empty() || p.executable->device.memory())
+  if (runtime::contract::checked() || !p.cooperative.empty() || p.executable->device.memory())
     made->last_run = p.executable->device.backend()->create_event(false);
   return Workspace(std::move(made));
 }
@@ -123,7 +125,7 @@ std::string Workspace::mode_note() const {
 Workspace::Impl::~Impl() {
   if (!last_run || !last_queue) return;  // never ran, or was not made to its end
   const Device& device = prepared->executable->device;
-  if (!prepared->spinning.empty() || (owned.address() && device.memory()))
+  if (!prepared->cooperative.empty() || (owned.address() && device.memory()))
     device.backend()->finish(*last_run);
 }
 

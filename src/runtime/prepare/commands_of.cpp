@@ -26,7 +26,7 @@ Commands commands_of(const schedule::StreamPlan& streams) {
     started[stream] = true;
     commands.list.push_back(command);
   }
-  for (const TaskId task : streams.joins) commands.joins.push_back(event_of(task));
+  for (const TaskId task : streams.final_waits) commands.final_waits.push_back(event_of(task));
   for (Command& command : commands.list) command.record = event[command.step];
   return commands;
 }

@@ -27,7 +27,7 @@ using schedule::TaskId;
 using schedule::ValueId;
 
 /// Run needs every buffer, but for parameters that the setup alone reads.
-void mark_needs(const schedule::Plan& plan, const ValuePlaces& places, Prepared::Impl& made) {
+void mark_needs(const schedule::Plan& plan, const ValueLocations& places, Prepared::Impl& made) {
   const auto mark = [&](const std::vector<Step>& steps, std::vector<char>& needs) {
     for (const Step& step : steps) {
       for (const ValueId id : step.reads) {
@@ -45,8 +45,8 @@ void index_arguments(Prepared::Impl& made) {
   for (const ReadyStep& step : made.steps) {
     for (std::uint32_t i = step.arguments.first; i < step.arguments.first + step.arguments.count; ++i) {
       const ReadyArgument& argument = made.arguments[i];
-      if (argument.is_extent || argument.place.slot == Place::workspace) continue;
-      const bool packed = argument.place.slot == Place::packed;
+      if (argument.is_extent || argument.place.slot == ValueLocation::workspace) continue;
+      const bool packed = argument.place.slot == ValueLocation::packed;
       const std::size_t slot =
           packed ? made.executable->slots().size() : static_cast<std::size_t>(argument.place.slot);
       made.arguments_of[slot].push_back(i);
@@ -68,14 +68,15 @@ schedule::StreamPlan streams_of(const Prepared::Impl& made, const std::vector<sc
                                 const Target& target) {
   const schedule::StreamChoices choices = stream_choices_of(made, tasks);
   schedule::StreamPlan streams = schedule::plan_streams(tasks, choices, target);
-  if (choices.order_spinning) schedule::verify(tasks, streams, target);
+  if (choices.order_cooperative) schedule::verify(tasks, streams, target);
   return streams;
 }
 
 void note_spinning(const std::vector<schedule::Task>& tasks, Prepared::Impl& made) {
-  made.spinning = spinning_of(tasks, made.streams);
+  made.cooperative = cooperative_of(tasks, made.streams);
   for (TaskId task = 0; task < tasks.size(); ++task) {
-    if (tasks[task].spins) made.spinners += (made.spinners.empty() ? "" : "; ") + made.steps[task].label;
+    if (tasks[task].cooperative)
+      made.cooperative_steps += (made.cooperative_steps.empty() ? "" : "; ") + made.steps[task].label;
   }
 }
 
@@ -83,7 +84,7 @@ void note_spinning(const std::vector<schedule::Task>& tasks, Prepared::Impl& mad
 void prepare_plan(const schedule::Plan& plan, const Binding& binding, Prepared::Impl& made) {
   const Executable::Impl& executable = *made.executable;
   const Program& program = *executable.program;
-  ValuePlaces places(plan, binding, made.bytes);
+  ValueLocations places(plan, binding, made.bytes);
   made.packed_bytes = places.packed_bytes();
   StepPreparer preparer(executable, plan, binding, places, made);
   prepare_setup(plan, preparer, made);
@@ -112,7 +113,7 @@ void prepare_plan(const schedule::Plan& plan, const Binding& binding, Prepared::
     made.steps.push_back(std::move(ready));
   }
   made.streams = streams_of(made, tasks.tasks(), executable.device.backend()->target());
-  if (program.streams.order_spinning) note_spinning(tasks.tasks(), made);
+  if (program.streams.order_cooperative) note_spinning(tasks.tasks(), made);
   const MemoryPlan memory = places.plan_workspace(made.streams);
   made.workspace_bytes = memory.total;
   made.workspace_bound = memory.lower_bound;
@@ -162,19 +163,19 @@ std::shared_ptr<Prepared::Impl> prepare_steps(const std::shared_ptr<const Execut
     made->ranges = ranges_of(*made);
     return made;
   };
-  if (std::none_of(plan.steps.begin(), plan.steps.end(), schedule::has_parts)) return prepared(plan, true);
+  if (std::none_of(plan.steps.begin(), plan.steps.end(), schedule::has_fallback)) return prepared(plan, true);
   const Target& target = executable->device.backend()->target();
   const auto gives_way = [&](const Step& step) {
-    if (!schedule::has_parts(step)) return false;
+    if (!schedule::has_fallback(step)) return false;
     const auto& work = std::get<schedule::KernelStep>(step.work);
     const schedule::Residency residency = residency_of(*executable, work, binding.value(work.grid));
     return !schedule::fit_together(std::span(&residency, 1), target);
   };
-  const schedule::Plan whole = schedule::split_spinning(plan, gives_way);
+  const schedule::Plan whole = schedule::with_fallbacks(plan, gives_way);
   schedule::verify(whole);
   auto made = prepared(whole, std::none_of(plan.steps.begin(), plan.steps.end(), gives_way));
-  if (std::none_of(whole.steps.begin(), whole.steps.end(), schedule::has_parts)) return made;
-  const schedule::Plan parts = schedule::split_spinning(plan, schedule::has_parts);
+  if (std::none_of(whole.steps.begin(), whole.steps.end(), schedule::has_fallback)) return made;
+  const schedule::Plan parts = schedule::with_fallbacks(plan, schedule::has_fallback);
   schedule::verify(parts);
   made->split = prepared(parts, false);
   made->workspace_bytes = std::max(made->workspace_bytes, made->split->workspace_bytes);

@@ -41,13 +41,13 @@ bool StepPreparer::prepare(const Step& step, ReadyStep& ready) {
   return std::visit([&](const auto& work) { return prepare(step, work, ready); }, step.work);
 }
 
-void StepPreparer::add_arguments(ReadyStep& ready, std::initializer_list<Place> places) {
+void StepPreparer::add_arguments(ReadyStep& ready, std::initializer_list<ValueLocation> places) {
   ready.arguments = {static_cast<std::uint32_t>(out_.arguments.size()),
                      static_cast<std::uint32_t>(places.size())};
-  for (const Place& place : places) out_.arguments.push_back({.place = place});
+  for (const ValueLocation& place : places) out_.arguments.push_back({.place = place});
 }
 
-/// A shared kernel names itself, its ops and its lines by the first piece that runs it: what the device
+/// A shared kernel names itself, its ops and its lines by the first segment that runs it: what the device
 /// says is of that one, what stands before it of this step.
 std::string StepPreparer::text_of_another(const Step& step) const {
   const auto* work = std::get_if<schedule::KernelStep>(&step.work);
@@ -124,13 +124,13 @@ bool StepPreparer::prepare(const Step& step, const schedule::GemmStep& work, Rea
   desc.stride_a = stride(step, work.a, work.operand, desc.batch, desc.m, desc.k, true);
   desc.stride_b = stride(step, work.b, work.operand, desc.batch, desc.k, desc.n, true);
   desc.stride_c = stride(step, work.c, work.result, desc.batch, desc.m, desc.n, false);
-  const Place c = places_.place(work.c);
+  const ValueLocation c = places_.place(work.c);
   if (c.bytes == 0) return false;
-  if (work.places) scatter(*work.places, desc);
+  if (work.layout) scatter(*work.layout, desc);
   desc.epilogue = work.epilogue;
   desc.scale = work.scale;
   desc.algorithm = work.algorithm.rank;
-  Place extra;
+  ValueLocation extra;
   if (work.extra) {
     const bool bias = work.epilogue == schedule::EpilogueKind::bias;
     stride(step, *work.extra, work.result, bias ? 1 : desc.batch, bias ? 1 : desc.m, desc.n, false);
@@ -144,13 +144,13 @@ bool StepPreparer::prepare(const Step& step, const schedule::GemmStep& work, Rea
   ready.kind = ReadyStep::Kind::gemm;
   ready.calls = desc.calls;
   ready.gemm = gemm(step, work, desc);
-  const Place scratch{.bytes = ready.gemm->workspace_bytes()};
+  const ValueLocation scratch{.bytes = ready.gemm->workspace_bytes()};
   add_arguments(
       ready, {places_.place(work.a), places_.place(work.b), c, scratch, extra});  // as gemm_argument has them
   return true;
 }
 
-void StepPreparer::scatter(const schedule::GemmPlaces& places, GemmDesc& desc) const {
+void StepPreparer::scatter(const schedule::GemmLayout& places, GemmDesc& desc) const {
   desc.row_c = binding_.value(places.row);
   desc.batch = binding_.value(places.inner);
   desc.calls = binding_.value(places.outer);
@@ -188,7 +188,7 @@ const Gemm* StepPreparer::gemm(const Step& step, const schedule::GemmStep& work,
 
 bool StepPreparer::prepare(const Step& step, const schedule::CopyStep& work, ReadyStep& ready) {
   ready.kind = ReadyStep::Kind::copy;
-  const Place from = places_.place(work.from), to = places_.place(work.to);
+  const ValueLocation from = places_.place(work.from), to = places_.place(work.to);
   if (from.bytes != to.bytes) fail(step, fmt::format("copies {} bytes to {}", from.bytes, to.bytes));
   if (to.bytes == 0) return false;
   add_arguments(ready, {from, to});
@@ -197,7 +197,7 @@ bool StepPreparer::prepare(const Step& step, const schedule::CopyStep& work, Rea
 
 bool StepPreparer::prepare(const Step&, const schedule::MemsetStep& work, ReadyStep& ready) {
   ready.kind = ReadyStep::Kind::memset;
-  const Place to = places_.place(work.to);
+  const ValueLocation to = places_.place(work.to);
   if (to.bytes == 0) return false;
   ready.byte = work.byte;
   add_arguments(ready, {to});

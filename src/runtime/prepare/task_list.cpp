@@ -20,12 +20,12 @@ schedule::Residency residency_of(const Executable::Impl& executable, const sched
           .threads = kernel.block_threads,
           .registers = executable.functions[work.kernel]->registers,
           .shared_bytes = kernel.shared_bytes,
-          .blocks_an_sm = kernel.blocks_an_sm,
+          .blocks_per_sm = kernel.blocks_per_sm,
           .counted = executable.functions[work.kernel]->blocks_per_sm};
 }
 
 TaskList::TaskList(const Executable::Impl& executable, const schedule::Plan& plan, const Binding& binding,
-                   const ValuePlaces& places)
+                   const ValueLocations& places)
     : executable_(executable),
       binding_(binding),
       places_(places),
@@ -40,8 +40,8 @@ void TaskList::add(const Step& step, const ReadyStep& ready) {
   const schedule::StepCost cost = cost_of(step, ready, bytes, made.residency);
   made.seconds = cost.seconds;
   made.share = cost.share;
-  made.spins = step.spins;
-  if (made.spins) check_resident(step, made.residency);
+  made.cooperative = step.cooperative;
+  if (made.cooperative) check_resident(step, made.residency);
   tasks_.push_back(std::move(made));
 }
 
@@ -79,19 +79,19 @@ schedule::StepCost TaskList::cost_of(const Step& step, const ReadyStep& ready, s
   return schedule::transfer_cost(bytes, target);
 }
 
-schedule::Alternatives spinning_of(const std::vector<Task>& tasks, const schedule::StreamPlan& streams) {
+schedule::Alternatives cooperative_of(const std::vector<Task>& tasks, const schedule::StreamPlan& streams) {
   const schedule::HappensBefore before(streams);
-  std::vector<TaskId> spinning;
+  std::vector<TaskId> cooperative;
   for (TaskId task = 0; task < tasks.size(); ++task) {
-    if (tasks[task].spins) spinning.push_back(task);
+    if (tasks[task].cooperative) cooperative.push_back(task);
   }
   const auto ordered = [&](TaskId a) {
-    return std::all_of(spinning.begin(), spinning.end(),
+    return std::all_of(cooperative.begin(), cooperative.end(),
                        [&](TaskId b) { return a == b || before(a, b) || before(b, a); });
   };
-  const bool in_order = std::all_of(spinning.begin(), spinning.end(), ordered);
+  const bool in_order = std::all_of(cooperative.begin(), cooperative.end(), ordered);
   schedule::Alternatives alternatives;
-  for (const TaskId task : spinning) {
+  for (const TaskId task : cooperative) {
     if (in_order || alternatives.empty()) alternatives.emplace_back();
     alternatives.back().push_back(tasks[task].residency);
   }

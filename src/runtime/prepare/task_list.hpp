@@ -21,7 +21,7 @@ class TaskList {
  public:
   /// Refers to its arguments.
   TaskList(const Executable::Impl& executable, const schedule::Plan& plan, const Binding& binding,
-           const ValuePlaces& places);
+           const ValueLocations& places);
 
   /// The next step, which waits for those that it depends on (step_dependencies.hpp). Throws out_of_residency
   /// where blocks that wait for each other have no place at one time.
@@ -35,14 +35,14 @@ class TaskList {
 
   const Executable::Impl& executable_;
   const Binding& binding_;
-  const ValuePlaces& places_;
+  const ValueLocations& places_;
   schedule::StepDependencies dependencies_;
   std::vector<schedule::Task> tasks_;
 };
 
 /// What a run asks of the device's block slots for kernels whose blocks wait for each other in a loop: slots
 /// for all of them at a time, unless the stream plan puts these kernels one behind the other.
-schedule::Alternatives spinning_of(const std::vector<schedule::Task>& tasks,
-                                   const schedule::StreamPlan& streams);
+schedule::Alternatives cooperative_of(const std::vector<schedule::Task>& tasks,
+                                      const schedule::StreamPlan& streams);
 
 }  // namespace fuse::runtime

@@ -12,7 +12,7 @@ namespace {
 using schedule::PlanValue;
 
 /// The next offset of the packed memory.
-std::int64_t after(const Place& place) {
+std::int64_t after(const ValueLocation& place) {
   std::int64_t end = 0;
   if (__builtin_add_overflow(place.offset, place.bytes, &end) ||
       __builtin_add_overflow(end, workspace_alignment - 1, &end)) {
@@ -37,11 +37,11 @@ std::int64_t bytes_of(DType dtype, const std::vector<std::int64_t>& shape) {
   return *count * static_cast<std::int64_t>(size_of(dtype));
 }
 
-ValuePlaces::ValuePlaces(const schedule::Plan& plan, const Binding& binding,
-                         std::span<const std::int64_t> slots)
+ValueLocations::ValueLocations(const schedule::Plan& plan, const Binding& binding,
+                               std::span<const std::int64_t> slots)
     : binding_(binding), roots_(schedule::roots(plan)) {
   for (const PlanValue& value : plan.values) {
-    Place place;
+    ValueLocation place;
     place.bytes = bytes_of(value.dtype, binding.shape(value.dims));
     const auto id = static_cast<std::size_t>(&value - plan.values.data());
     if (id < slots.size() && place.bytes != slots[id]) {
@@ -54,7 +54,7 @@ ValuePlaces::ValuePlaces(const schedule::Plan& plan, const Binding& binding,
     } else if (value.kind == PlanValue::Kind::temporary) {
       owned_.push_back({place.bytes, {}});
     } else if (value.kind == PlanValue::Kind::packed) {
-      place.slot = Place::packed;
+      place.slot = ValueLocation::packed;
       place.offset = packed_bytes_;
       packed_bytes_ = after(place);
     } else {
@@ -66,8 +66,8 @@ ValuePlaces::ValuePlaces(const schedule::Plan& plan, const Binding& binding,
 }
 
 /// Where a value lies in the memory of another, which prepare is the first to know in numbers.
-void ValuePlaces::place_inside(const PlanValue& value, Place& place) const {
-  const Place& whole = places_[value.inside->whole];
+void ValueLocations::place_inside(const PlanValue& value, ValueLocation& place) const {
+  const ValueLocation& whole = places_[value.inside->whole];
   const std::int64_t offset = binding_.value(value.inside->offset_bytes);
   if (offset < 0 || offset > whole.bytes - place.bytes) {
     fail(fmt::format("'{}' has {} bytes at {} of {}", value.name, place.bytes, offset, whole.bytes));
@@ -80,30 +80,30 @@ void ValuePlaces::place_inside(const PlanValue& value, Place& place) const {
                    schedule::view_alignment));
 }
 
-bool ValuePlaces::meet(ValueId a, ValueId b) const {
-  const Place &x = places_[a], &y = places_[b];
+bool ValueLocations::meet(ValueId a, ValueId b) const {
+  const ValueLocation &x = places_[a], &y = places_[b];
   return x.offset < y.offset + y.bytes && y.offset < x.offset + x.bytes;
 }
 
-Place ValuePlaces::place(ValueId id) const {
-  Place place = places_[id];
-  if (place.slot == Place::workspace) place.offset = ~static_cast<std::int64_t>(id);
+ValueLocation ValueLocations::place(ValueId id) const {
+  ValueLocation place = places_[id];
+  if (place.slot == ValueLocation::workspace) place.offset = ~static_cast<std::int64_t>(id);
   return place;
 }
 
-void ValuePlaces::note_use(ValueId id, TaskId task, bool writes) {
+void ValueLocations::note_use(ValueId id, TaskId task, bool writes) {
   if (roots_[id] < first_temporary_) return;
   Owned& owned = owned_[roots_[id] - first_temporary_];
   owned.users.push_back(task);
   if (writes && is_part(id)) owned.makers.push_back(task);
 }
 
-std::size_t ValuePlaces::add_scratch(std::int64_t bytes, TaskId task) {
+std::size_t ValueLocations::add_scratch(std::int64_t bytes, TaskId task) {
   owned_.push_back({bytes, {task}});
   return owned_.size() - 1;
 }
 
-MemoryPlan ValuePlaces::plan_workspace(const schedule::StreamPlan& streams) const {
+MemoryPlan ValueLocations::plan_workspace(const schedule::StreamPlan& streams) const {
   const LiveRanges live(streams);
   std::vector<LiveRange> ranges;
   for (const Owned& owned : owned_) {
@@ -113,8 +113,8 @@ MemoryPlan ValuePlaces::plan_workspace(const schedule::StreamPlan& streams) cons
   return plan_memory(ranges);
 }
 
-void ValuePlaces::settle(Place& place, const MemoryPlan& memory) const {
-  if (place.slot != Place::workspace || place.offset >= 0) return;
+void ValueLocations::settle(ValueLocation& place, const MemoryPlan& memory) const {
+  if (place.slot != ValueLocation::workspace || place.offset >= 0) return;
   const auto id = static_cast<std::size_t>(~place.offset);
   place.offset = memory.offsets[roots_[id] - first_temporary_] + places_[id].offset;
 }

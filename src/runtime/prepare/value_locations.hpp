@@ -1,5 +1,5 @@
-// ValuePlaces: where each value of a plan lies, once the dims are numbers: in a slot's buffer, in the packed
-// memory, or in the workspace, whose offsets follow from who uses what when (memory_plan.hpp).
+// ValueLocations: where each value of a plan lies, once the dims are numbers: in a slot's buffer, in the
+// packed memory, or in the workspace, whose offsets follow from who uses what when (memory_plan.hpp).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -16,14 +16,14 @@ namespace fuse::runtime {
 /// Throws invalid_extent where they overflow 63 bits.
 std::int64_t bytes_of(DType dtype, const std::vector<std::int64_t>& shape);
 
-class ValuePlaces {
+class ValueLocations {
  public:
   using ValueId = schedule::ValueId;
   using TaskId = schedule::TaskId;
 
   /// `slots`: the bytes of each slot's buffer. Throws invalid_extent; internal where the plan contradicts
   /// itself.
-  ValuePlaces(const schedule::Plan& plan, const Binding& binding, std::span<const std::int64_t> slots);
+  ValueLocations(const schedule::Plan& plan, const Binding& binding, std::span<const std::int64_t> slots);
 
   /// The bytes of all packed values.
   std::int64_t packed_bytes() const { return packed_bytes_; }
@@ -36,7 +36,7 @@ class ValuePlaces {
   /// Two values in the same memory.
   bool meet(ValueId a, ValueId b) const;
   /// Where the value lies. In the workspace the offset is the complement ~id of its number until `settle`.
-  Place place(ValueId id) const;
+  ValueLocation place(ValueId id) const;
 
   /// A task reads or writes it, so its memory is in use then.
   void note_use(ValueId id, TaskId task, bool writes);
@@ -44,7 +44,7 @@ class ValuePlaces {
   std::size_t add_scratch(std::int64_t bytes, TaskId task);
   /// Of all temporaries and scratch, when the order of the tasks is known.
   MemoryPlan plan_workspace(const schedule::StreamPlan& streams) const;
-  void settle(Place& place, const MemoryPlan& memory) const;
+  void settle(ValueLocation& place, const MemoryPlan& memory) const;
 
  private:
   /// Memory of the workspace.
@@ -53,13 +53,13 @@ class ValuePlaces {
     std::vector<TaskId> users{}, makers{};  // makers: of its parts; none where the first user makes it
   };
 
-  void place_inside(const schedule::PlanValue& value, Place& place) const;
+  void place_inside(const schedule::PlanValue& value, ValueLocation& place) const;
 
   const Binding& binding_;
-  std::vector<ValueId> roots_;       // of each value
-  std::vector<Place> places_;        // of each value; in the workspace, without the root's offset
-  std::vector<Owned> owned_;         // of the temporaries, then of scratch
-  std::size_t first_temporary_ = 0;  // value of the first
+  std::vector<ValueId> roots_;         // of each value
+  std::vector<ValueLocation> places_;  // of each value; in the workspace, without the root's offset
+  std::vector<Owned> owned_;           // of the temporaries, then of scratch
+  std::size_t first_temporary_ = 0;    // value of the first
   std::int64_t packed_bytes_ = 0;
 };
 

@@ -82,10 +82,10 @@ void fields(A& a, As<A, schedule::PlanValue>& v) {
 }
 template <class A>
 void fields(A& a, As<A, schedule::KernelStep>& v) {
-  a(v.kernel, v.buffers, v.extents, v.grid, v.counter, v.parts);
+  a(v.kernel, v.buffers, v.extents, v.grid, v.counter, v.fallback);
 }
 template <class A>
-void fields(A& a, As<A, schedule::GemmPlaces>& v) {
+void fields(A& a, As<A, schedule::GemmLayout>& v) {
   a(v.row, v.inner, v.inner_stride, v.outer, v.outer_stride);
 }
 template <class A>
@@ -95,7 +95,7 @@ void fields(A& a, As<A, schedule::GemmAlgorithm>& v) {
 template <class A>
 void fields(A& a, As<A, schedule::GemmStep>& v) {
   a(v.a, v.b, v.c, v.batch, v.m, v.n, v.k, v.transpose_a, v.transpose_b, v.operand, v.result, v.epilogue,
-    v.extra, v.scale, v.places, v.algorithm);
+    v.extra, v.scale, v.layout, v.algorithm);
 }
 template <class A>
 void fields(A& a, As<A, schedule::CopyStep>& v) {
@@ -108,7 +108,7 @@ void fields(A& a, As<A, schedule::MemsetStep>& v) {
 // Without its nodes: they are of a graph that is not kept.
 template <class A>
 void fields(A& a, As<A, schedule::Step>& v) {
-  a(v.work, v.reads, v.writes, v.spins, v.continues, v.origin, v.name);
+  a(v.work, v.reads, v.writes, v.cooperative, v.continues, v.origin, v.name);
 }
 template <class A>
 void fields(A& a, As<A, schedule::Plan>& v) {
@@ -116,7 +116,7 @@ void fields(A& a, As<A, schedule::Plan>& v) {
 }
 template <class A>
 void fields(A& a, As<A, schedule::StreamChoices>& v) {
-  a(v.max_streams, v.order, v.stream, v.order_spinning);
+  a(v.max_streams, v.order, v.stream, v.order_cooperative);
 }
 template <class A>
 void fields(A& a, As<A, schedule::RunDecision>& v) {
@@ -133,8 +133,8 @@ void fields(A& a, As<A, codegen::OpLine>& v) {
 }
 template <class A>
 void fields(A& a, As<A, codegen::KernelInfo>& v) {
-  a(v.name, v.params, v.block_threads, v.communicates, v.spins, v.blocks_an_sm, v.aimed_blocks, v.cluster,
-    v.shared_bytes, v.lines, v.first_line, v.last_line);
+  a(v.name, v.params, v.block_threads, v.communicates, v.cooperative, v.blocks_per_sm, v.min_blocks_per_sm,
+    v.cluster, v.shared_bytes, v.lines, v.first_line, v.last_line);
 }
 template <class A>
 void fields(A& a, As<A, StepOrigin>& v) {

@@ -10,6 +10,6 @@
 namespace fuse::schedule {
 
 /// None where no block size fits: of scans, or of too much shared memory.
-std::optional<KernelChoices> paper_choices(const ir::Graph&, const Piece&, const Target&);
+std::optional<KernelChoices> astitch_choices(const ir::Graph&, const Segment&, const Target&);
 
 }  // namespace fuse::schedule

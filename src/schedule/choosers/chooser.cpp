@@ -5,7 +5,7 @@
 
 #include "schedule/choosers/astitch_choices.hpp"
 #include "schedule/choosers/model_choices.hpp"
-#include "schedule/choosers/piece_cost.hpp"
+#include "schedule/choosers/segment_cost.hpp"
 
 namespace fuse::schedule {
 namespace {
@@ -13,28 +13,28 @@ namespace {
 /// Each phase's choices changed by `change`.
 template <class Change>
 Chooser changed(Chooser inner, Change change) {
-  return
-      [inner = std::move(inner), change](const ir::Graph& graph, const Piece& piece, const Target& target) {
-        std::optional<KernelChoices> choices = inner(graph, piece, target);
-        if (choices) {
-          for (Choices& phase : choices->phases) change(phase);
-        }
-        return choices;
-      };
+  return [inner = std::move(inner), change](const ir::Graph& graph, const Segment& segment,
+                                            const Target& target) {
+    std::optional<KernelChoices> choices = inner(graph, segment, target);
+    if (choices) {
+      for (Choices& phase : choices->phases) change(phase);
+    }
+    return choices;
+  };
 }
 
 }  // namespace
 
 Chooser cost_model() {
-  return [](const ir::Graph& graph, const Piece& piece, const Target& target) {
-    return default_choices(graph, piece, target);
+  return [](const ir::Graph& graph, const Segment& segment, const Target& target) {
+    return model_choices(graph, segment, target);
   };
 }
 
 Chooser astitch_rules() {
-  return [](const ir::Graph& graph, const Piece& piece, const Target& target) {
-    std::optional<KernelChoices> printed = paper_choices(graph, piece, target);
-    return printed ? printed : default_choices(graph, piece, target);
+  return [](const ir::Graph& graph, const Segment& segment, const Target& target) {
+    std::optional<KernelChoices> printed = astitch_choices(graph, segment, target);
+    return printed ? printed : model_choices(graph, segment, target);
   };
 }
 
@@ -50,11 +50,11 @@ Chooser without_splits(Chooser inner) {
   });
 }
 
-std::optional<Chosen> chosen_by(const Chooser& chooser, const ir::Graph& graph, const Piece& piece,
+std::optional<Chosen> chosen_by(const Chooser& chooser, const ir::Graph& graph, const Segment& segment,
                                 const Target& target) {
-  std::optional<KernelChoices> choices = chooser(graph, piece, target);
+  std::optional<KernelChoices> choices = chooser(graph, segment, target);
   if (!choices) return std::nullopt;
-  const double seconds = piece_seconds(graph, piece, *choices, target);
+  const double seconds = segment_seconds(graph, segment, *choices, target);
   return Chosen{std::move(*choices), seconds};
 }
 

@@ -12,9 +12,9 @@
 
 namespace fuse::schedule {
 
-/// The choices of a kernel piece; none where one kernel cannot run it. A pure function: equal pieces
+/// The choices of a kernel segment; none where one kernel cannot run it. A pure function: equal segments
 /// (canonical.hpp) get equal choices, and only one of them is asked for.
-using Chooser = std::function<std::optional<KernelChoices>(const ir::Graph&, const Piece&, const Target&)>;
+using Chooser = std::function<std::optional<KernelChoices>(const ir::Graph&, const Segment&, const Target&)>;
 
 /// By the cost model (model_choices.hpp).
 Chooser cost_model();
@@ -26,6 +26,6 @@ Chooser without_grid_barriers(Chooser inner);
 Chooser without_splits(Chooser inner);
 
 /// The choices with what they cost by the cost model.
-std::optional<Chosen> chosen_by(const Chooser&, const ir::Graph&, const Piece&, const Target&);
+std::optional<Chosen> chosen_by(const Chooser&, const ir::Graph&, const Segment&, const Target&);
 
 }  // namespace fuse::schedule

@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-#include "schedule/choosers/piece_cost.hpp"
+#include "schedule/choosers/segment_cost.hpp"
 #include "schedule/nest/usual_nests.hpp"
 #include "schedule/segments/loop_shape.hpp"
 #include "schedule/segments/online_softmax.hpp"
@@ -28,55 +28,55 @@ constexpr int sector_bytes = 32;    // that memory moves at a time
 constexpr int usual_trips = 32;     // elements that a lane of few walks: its share of combining is small
 
 /// The widest that leaves threads for half of the device, and as many as share a row.
-int vector_of(const ir::Graph& graph, const Segment& segment, std::int64_t rows, std::int64_t row,
+int vector_of(const ir::Graph& graph, const Phase& phase, std::int64_t rows, std::int64_t row,
               const Target& target) {
   const double wanted = target.sms * target.max_threads_per_sm / 2.0;
   const double elements = static_cast<double>(rows) * static_cast<double>(row);
-  const std::int64_t side_by_side = info(graph[dominant(segment)].op).relation == ir::Relation::reduce
+  const std::int64_t side_by_side = info(graph[dominant(phase)].op).relation == ir::Relation::reduce
                                         ? row / fewest_lanes
                                         : std::numeric_limits<std::int64_t>::max();
   if (elements < wanted) return 1;
-  int vector = usual_vector(graph, segment);
+  int vector = usual_vector(graph, phase);
   while (vector > 2 && elements / vector < wanted) vector /= 2;
   while (vector > 1 && vector > side_by_side) vector /= 2;
   return vector;
 }
 
-/// Blocks that share the rows of a piece with columns: as many as run at a time and have rows, unless what
-/// they leave for the combining launch is much beside what the piece moves. `registers`: of a thread.
-int blocks_for_columns(const ir::Graph& graph, const Segment& segment, Choices choices,
-                       const LoopShape& shape, int registers, const Target& target) {
+/// Blocks that share the rows of a segment with columns: as many as run at a time and have rows, unless what
+/// they leave for the combining launch is much beside what the segment moves. `registers`: of a thread.
+int blocks_for_columns(const ir::Graph& graph, const Phase& phase, Choices choices, const LoopShape& shape,
+                       int registers, const Target& target) {
   constexpr int much = 16;
   choices.blocks = 1;
   choices.set('r', Level::grid, 1);
   const int most_an_sm = std::max(1, blocks_per_sm({.blocks = 1,
                                                     .threads = choices.block_threads(),
                                                     .registers = registers,
-                                                    .shared_bytes = shared_bytes(graph, segment, choices)},
+                                                    .shared_bytes = shared_bytes(graph, phase, choices)},
                                                    target));
   const int at_once = rows_at_once(choices);
   const std::int64_t busy = (product(shape.kept).hint() + at_once - 1) / at_once;
   int parts = 1;
   for (int a_sm = 1; a_sm <= most_an_sm; ++a_sm) {
     choices.set('r', Level::grid, std::clamp<std::int64_t>(busy, 1, std::int64_t{a_sm} * target.sms));
-    const bool little = scratch_bytes(graph, segment, choices) * much <= moved_bytes(graph, segment);
-    if (a_sm == 1 || little) parts = choices.parts();
+    const bool little = scratch_bytes(graph, phase, choices) * much <= moved_bytes(graph, phase);
+    if (a_sm == 1 || little) parts = choices.blocks_per_row();
   }
   return parts;
 }
 
 /// Bytes of an element of the narrowest value that is read, or reduced.
-int narrowest(const ir::Graph& graph, const Segment& segment) {
-  std::size_t bytes = size_of(graph[graph[dominant(segment)].operands[0]].type.dtype);
-  for (const ir::NodeId input : segment.inputs) bytes = std::min(bytes, size_of(graph[input].type.dtype));
+int narrowest(const ir::Graph& graph, const Phase& phase) {
+  std::size_t bytes = size_of(graph[graph[dominant(phase)].operands[0]].type.dtype);
+  for (const ir::NodeId input : phase.inputs) bytes = std::min(bytes, size_of(graph[input].type.dtype));
   return static_cast<int>(bytes);
 }
 
 /// Fewer of a column's neighbours would leave a part of a sector. Values of 8 bytes, which take two registers
 /// and two exchanges each, stay as they are.
-int fewest_lanes_of(const ir::Graph& graph, const Segment& segment) {
-  if (size_of(graph[dominant(segment)].type.dtype) > 4) return tile_columns;
-  return std::clamp(sector_bytes / narrowest(graph, segment), fewest_tile_lanes, tile_columns);
+int fewest_lanes_of(const ir::Graph& graph, const Phase& phase) {
+  if (size_of(graph[dominant(phase)].type.dtype) > 4) return tile_columns;
+  return std::clamp(sector_bytes / narrowest(graph, phase), fewest_tile_lanes, tile_columns);
 }
 
 /// Threads of blocks that share rows: powers of two, and what lies between them.
@@ -107,9 +107,9 @@ Choices with_threads(Choices choices, int threads) {
 }
 
 /// By the largest blocks of half as many threads, a quarter and so on, whose shared memory suffices.
-Choices with_shared_memory(const ir::Graph& graph, const Segment& segment, Choices choices,
+Choices with_shared_memory(const ir::Graph& graph, const Phase& phase, Choices choices,
                            const Target& target) {
-  while (shared_bytes(graph, segment, choices) > target.shared_per_block && choices.block_threads() > 32)
+  while (shared_bytes(graph, phase, choices) > target.shared_per_block && choices.block_threads() > 32)
     choices = with_threads(std::move(choices), std::max(32, choices.block_threads() / 64 * 32));
   return choices;
 }
@@ -117,19 +117,19 @@ Choices with_shared_memory(const ir::Graph& graph, const Segment& segment, Choic
 /// Threads that walk a row each have registers for what they hold of it.
 class Holding {
  public:
-  Holding(const ir::Graph& graph, const Segment& segment, const Target& target, bool packed = false)
+  Holding(const ir::Graph& graph, const Phase& phase, const Target& target, bool packed = false)
       : graph_(graph),
-        segment_(segment),
+        phase_(phase),
         target_(target),
         packed_(packed),
-        shape_(loop_shape(graph, segment)),
-        values_(values_to_hold(graph, segment, packed)),
+        shape_(loop_shape(graph, phase)),
+        values_(values_to_cache(graph, phase, packed)),
         wanted_(std::int64_t{target.sms} * target.max_threads_per_sm / 2) {}
 
   /// By so many threads a row that each can hold its share of it, and that few rows fill half of the device.
   Choices rows(const Choices& alone) const {
     Choices choices = alone;
-    choices.hold = most_held;
+    choices.register_cache = most_cached;
     choices.packed = packed_;
     choices.set('c', Level::vector, vector_that_fits(alone.vector()));
     if (lanes_are_columns(alone)) {
@@ -168,7 +168,7 @@ class Holding {
     constexpr double gain_of_parts = 0.97;  // for less, no blocks wait for each other
     const std::int64_t row = product(shape_.reduced).hint(), count = product(shape_.kept).hint();
     Choices best = rows;
-    double least = gain_of_parts * segment_seconds(graph_, segment_, rows, target_);
+    double least = gain_of_parts * phase_seconds(graph_, phase_, rows, target_);
     // A quarter of a multiprocessor's threads: with fewer registers than 128 those that hold would spill.
     const int resident = target_.max_threads_per_sm / 4;
     const int widest = std::min(resident, target_.max_threads_per_block);
@@ -177,16 +177,16 @@ class Holding {
       const int vector = rows.vector(), places = target_.sms * (resident / threads);
       const std::int64_t useful = row / (std::int64_t{std::max(fewest_trips, vector)} * threads);
       for (int parts = 2; parts <= std::min<std::int64_t>(places, useful); parts *= 2) {
-        Choices choices{.hold = most_held, .packed = packed_};
-        choices.splits = nest_of_parts(threads, parts, vector, Level::cluster);
+        Choices choices{.register_cache = most_cached, .packed = packed_};
+        choices.splits = nest_of_shared_rows(threads, parts, vector, Level::cluster);
         consider_cluster(choices, best, least);
-        choices.splits = nest_of_parts(threads, parts, vector);
+        choices.splits = nest_of_shared_rows(threads, parts, vector);
         const std::int64_t at_once = std::min<std::int64_t>(places / parts, count);
         choices.blocks = static_cast<int>(at_once) * parts;
         // Where blocks take rows in turns, what does not change from row to row takes registers too.
         const bool turns = product(shape_.kept).max() > at_once;
-        if (!fits(choices) || (turns && registers(choices) > most_held / 2)) continue;
-        const double seconds = segment_seconds(graph_, segment_, choices, target_);
+        if (!fits(choices) || (turns && registers(choices) > most_cached / 2)) continue;
+        const double seconds = phase_seconds(graph_, phase_, choices, target_);
         if (seconds < least) best = choices, least = seconds;
       }
     }
@@ -196,7 +196,7 @@ class Holding {
   /// As many clusters as rows: those that wait leave the device to others.
   void consider_cluster(const Choices& choices, Choices& best, double& least) const {
     if (choices.cluster() > target_.max_cluster || !fits(choices)) return;
-    const double seconds = segment_seconds(graph_, segment_, choices, target_);
+    const double seconds = phase_seconds(graph_, phase_, choices, target_);
     if (seconds < least) best = choices, least = seconds;
   }
 
@@ -204,12 +204,12 @@ class Holding {
   /// of which there are enough to fill half of the device.
   Choices columns(int vector) const {
     const int side_by_side = vector_that_fits(vector);
-    Choices choices{.hold = values_.empty() ? 0 : most_held};
+    Choices choices{.register_cache = values_.empty() ? 0 : most_cached};
     choices.splits =
         in_turns(nest_of_lanes(std::min(256, target_.max_threads_per_block), 32, side_by_side), 1);
     const bool by_warp = columns_fit_in(choices);
     int registers = fits(choices) || !by_warp ? 64 : 80;  // of a thread: so many are enough for what fits
-    choices.set('r', Level::grid, blocks_for_columns(graph_, segment_, choices, shape_, registers, target_));
+    choices.set('r', Level::grid, blocks_for_columns(graph_, phase_, choices, shape_, registers, target_));
     if (by_warp) return choices;
     Choices best = choices;
     const std::int64_t groups = product(shape_.reduced).hint() / side_by_side;
@@ -220,21 +220,22 @@ class Holding {
         choices = with_room_left(without_idle(choices));
         registers = registers_alone(choices);
       }
-      choices.set('r', Level::grid,
-                  blocks_for_columns(graph_, segment_, choices, shape_, registers, target_));
+      choices.set('r', Level::grid, blocks_for_columns(graph_, phase_, choices, shape_, registers, target_));
       best = choices;
-      if (std::int64_t{choices.parts()} * threads >= wanted_ || threads >= groups) break;
+      if (std::int64_t{choices.blocks_per_row()} * threads >= wanted_ || threads >= groups) break;
     }
     return best;
   }
 
  private:
-  std::int64_t trips(const Choices& choices) const { return row_trips(product(shape_.reduced), choices); }
+  std::int64_t trips(const Choices& choices) const {
+    return elements_per_thread(product(shape_.reduced), choices);
+  }
   /// Of a thread, for what it holds and for its columns.
   std::int64_t registers(const Choices& choices) const {
     const std::int64_t elements = trips(choices);
     const std::int64_t all =
-        held_registers(graph_, values_, elements, packed_) + elements * column_words(graph_, segment_.stages);
+        cache_registers(graph_, values_, elements, packed_) + elements * column_words(graph_, phase_.stages);
     return packed_ ? all : std::max(elements, all);
   }
   /// By fewer threads that walk the row in as many trips: no more than have something to do in the last one.
@@ -247,8 +248,9 @@ class Holding {
   }
   /// Threads that keep columns hold only as much of a row as these leave room for.
   Choices with_room_left(Choices choices) const {
-    const std::int64_t left = room(choices) - trips(choices) * column_words(graph_, segment_.stages);
-    choices.hold = values_.empty() ? 0 : static_cast<int>(std::clamp<std::int64_t>(left, 0, most_held));
+    const std::int64_t left = room(choices) - trips(choices) * column_words(graph_, phase_.stages);
+    choices.register_cache =
+        values_.empty() ? 0 : static_cast<int>(std::clamp<std::int64_t>(left, 0, most_cached));
     return choices;
   }
   /// Threads walk whole vectors of a row: of a short one, narrower ones are less to hold.
@@ -260,7 +262,7 @@ class Holding {
   }
   bool fits(const Choices& choices) const {
     // With 64 registers a thread, two blocks of 512 threads have a place on a multiprocessor.
-    const int most = choices.block_threads() > 512 ? most_held / 2 : most_held;
+    const int most = choices.block_threads() > 512 ? most_cached / 2 : most_cached;
     return trips(choices) > 0 && registers(choices) <= most;
   }
   /// Of a block that keeps columns: what a row needs beside them is little, where it is whole and no value
@@ -268,14 +270,14 @@ class Holding {
   bool columns_fit_in(const Choices& choices) const {
     const bool many =
         choices.block_threads() <= 512 && trips(choices) > 0 && is_whole(choices) && is_narrow();
-    return fits(choices) || (many && registers(choices) <= most_held * 5 / 4);
+    return fits(choices) || (many && registers(choices) <= most_cached * 5 / 4);
   }
   /// All threads have as much of a row.
   bool is_whole(const Choices& choices) const {
     return (product(shape_.reduced) % step_elements(choices)).is(0);
   }
   /// Values of four bytes or less take one register each.
-  bool is_narrow() const { return size_of(graph_[dominant(segment_)].type.dtype) <= 4; }
+  bool is_narrow() const { return size_of(graph_[dominant(phase_)].type.dtype) <= 4; }
   /// Registers that a thread needs beside what it holds: for indices, sums and what a step loads. It needs
   /// more of them where some threads have no last step, since its condition keeps the compiler from sharing
   /// them.
@@ -288,21 +290,21 @@ class Holding {
   /// Of these, how many are left for what it holds.
   int room(const Choices& choices) const { return registers_alone(choices) - others(choices); }
   bool barely_fits(const Choices& choices) const {
-    const int most = std::min(most_held, room(choices));
+    const int most = std::min(most_cached, room(choices));
     return trips(choices) > 0 && registers(choices) <= most;
   }
 
   const ir::Graph& graph_;
-  const Segment& segment_;
+  const Phase& phase_;
   const Target& target_;
   const bool packed_;
   const LoopShape shape_;
-  const std::vector<Held> values_;
+  const std::vector<CachedValue> values_;
   const std::int64_t wanted_;  // threads that fill half of the device
 };
 
-Choices choices_alone(const ir::Graph& graph, const Segment& segment, const Target& target) {
-  const ir::Node& root = graph[dominant(segment)];
+Choices choices_alone(const ir::Graph& graph, const Phase& phase, const Target& target) {
+  const ir::Node& root = graph[dominant(phase)];
   const int block = std::min(256, target.max_threads_per_block);
   const ir::Relation relation = info(root.op).relation;
   if (relation == ir::Relation::scan) {
@@ -311,12 +313,12 @@ Choices choices_alone(const ir::Graph& graph, const Segment& segment, const Targ
                                     : nest_of_scans_by_threads(block)};
   }
   if (relation != ir::Relation::reduce) {
-    const auto values = transposed(graph, segment);
-    int side_by_side = values ? tile_vector(graph, segment, *values) : 0;
+    const auto values = transposed(graph, phase);
+    int side_by_side = values ? tile_vector(graph, phase, *values) : 0;
     while (side_by_side > 0 && tile_bytes(graph, *values, side_by_side) > target.shared_per_block)
       side_by_side /= 2;
     if (side_by_side > 0) return {.splits = nest_of_tiles(block, side_by_side)};
-    const int vector = vector_of(graph, segment, 1, product(root.type.dims).hint(), target);
+    const int vector = vector_of(graph, phase, 1, product(root.type.dims).hint(), target);
     return {.splits = nest_of_elements(block, vector)};
   }
   const LoopShape shape = loop_shape(graph, root);
@@ -324,17 +326,17 @@ Choices choices_alone(const ir::Graph& graph, const Segment& segment, const Targ
   const std::int64_t reduced = product(shape.reduced).hint();
   if (!shape.inner && results >= tile_columns)
     return {.splits = nest_of_columns(
-                block, tile_lanes(product(shape.kept), target.sms, fewest_lanes_of(graph, segment)))};
-  const int vector = vector_of(graph, segment, results, reduced, target);
+                block, tile_lanes(product(shape.kept), target.sms, fewest_lanes_of(graph, phase)))};
+  const int vector = vector_of(graph, phase, results, reduced, target);
   if (reduced <= lanes_limit) {
     const std::int64_t groups = (reduced + vector - 1) / vector;
     const auto threads = static_cast<int>(std::clamp<std::int64_t>(groups, fewest_lanes, 32));
-    int lanes = has_columns(segment) ? 32 : static_cast<int>(std::bit_ceil(static_cast<unsigned>(threads)));
+    int lanes = has_columns(phase) ? 32 : static_cast<int>(std::bit_ceil(static_cast<unsigned>(threads)));
     const std::int64_t wanted = std::int64_t{target.sms} * target.max_threads_per_sm / 2;
-    const int element_bytes = narrowest(graph, segment);
-    const bool rows_alone =
-        std::none_of(segment.stages.begin(), segment.stages.end(),
-                     [](const Stage& stage) { return stage.form == Stage::Form::element; });
+    const int element_bytes = narrowest(graph, phase);
+    const bool rows_alone = std::none_of(phase.stages.begin(), phase.stages.end(), [](const Stage& stage) {
+      return stage.form == Stage::Form::element;
+    });
     const auto pays = [&](int fewer) {
       // Lanes that walk a row in several trips touch whole lines in each; or, in two, what memory moves at a
       // time, where nothing but values of rows is made: a thread with one access has hardly paid for its
@@ -344,18 +346,18 @@ Choices choices_alone(const ir::Graph& graph, const Segment& segment, const Targ
       const bool whole = fewer >= lanes_of_line || groups <= fewer || sectors;
       return whole && reduced <= std::int64_t{fewer} * usual_trips && results >= wanted / fewer;
     };
-    while (!has_columns(segment) && lanes > fewest_lanes && pays(lanes / 2)) lanes /= 2;
+    while (!has_columns(phase) && lanes > fewest_lanes && pays(lanes / 2)) lanes /= 2;
     return {.splits = nest_of_lanes(std::min(128, block), lanes, vector)};
   }
   // What stages hold of a row, the blocks of a split one would have to pass on.
-  const bool alone = segment.stages.size() <= 1;
+  const bool alone = phase.stages.size() <= 1;
   if (!alone || reduced <= block_limit || results * 2 >= target.sms)
     return {.splits = nest_of_blocks(block, vector)};
   const std::int64_t wave =
       std::max<std::int64_t>(2, 2 * std::int64_t{target.sms} / std::max<std::int64_t>(results, 1));
   const std::int64_t useful = reduced / (8 * std::int64_t{block});
   const auto parts = std::clamp<std::int64_t>(useful, 2, std::min<std::int64_t>(wave, 1024));
-  return {.splits = nest_of_parts(block, static_cast<int>(parts), vector)};
+  return {.splits = nest_of_shared_rows(block, static_cast<int>(parts), vector)};
 }
 
 /// Blocks whose rows are as much as is in flight where memory moves most, two or more on a multiprocessor.
@@ -368,8 +370,8 @@ int blocks_that_fill(const Choices& choices, std::int64_t row_bytes, const Targe
 }
 
 /// By blocks that share the rows and keep the columns, where that is faster than to walk down them.
-Choices across(const ir::Graph& graph, const Segment& segment, const Choices& down, const Target& target) {
-  const std::optional<Segment> rows = across_rows(graph, segment);
+Choices across(const ir::Graph& graph, const Phase& phase, const Choices& down, const Target& target) {
+  const std::optional<Phase> rows = across_rows(graph, phase);
   if (!rows || !lanes_are_columns(down)) return down;
   const LoopShape shape = loop_shape(graph, *rows);
   const std::int64_t row = product(shape.reduced).hint();
@@ -378,13 +380,12 @@ Choices across(const ir::Graph& graph, const Segment& segment, const Choices& do
     vector /= 2;  // all lanes of a warp have something to do
   Choices choices = Holding(graph, *rows, target).columns(vector);
   choices.across = true;
-  const int enough = blocks_that_fill(choices, row * narrowest(graph, segment), target);
-  choices.set('r', Level::grid, std::min(choices.parts(), enough));
-  if (target.barrier_seconds < target.launch_seconds) choices.blocks = choices.parts();
+  const int enough = blocks_that_fill(choices, row * narrowest(graph, phase), target);
+  choices.set('r', Level::grid, std::min(choices.blocks_per_row(), enough));
+  if (target.barrier_seconds < target.launch_seconds) choices.blocks = choices.blocks_per_row();
   choices = with_shared_memory(graph, *rows, std::move(choices), target);
   if (!columns_fit(graph, *rows, choices)) return down;
-  const bool gains =
-      segment_seconds(graph, segment, choices, target) < segment_seconds(graph, segment, down, target);
+  const bool gains = phase_seconds(graph, phase, choices, target) < phase_seconds(graph, phase, down, target);
   return gains ? choices : down;
 }
 
@@ -393,26 +394,25 @@ Choices across(const ir::Graph& graph, const Segment& segment, const Choices& do
 /// columns: as many as fill each multiprocessor with two. An H200 summed the columns of bf16[65536, 1024]
 /// in 37.8 us so, by lines of 256 bytes in 38.6, of 64 in 41.5, by blocks of 512 threads in 38.0, of 1024
 /// in 57.6.
-std::optional<Choices> side_by_side(const ir::Graph& graph, const Segment& segment, const Target& target) {
-  constexpr int line_bytes = 128, blocks_an_sm = 2, fewest_trips = 4, most_words = 24;
-  const LoopShape shape = loop_shape(graph, segment);
+std::optional<Choices> side_by_side(const ir::Graph& graph, const Phase& phase, const Target& target) {
+  constexpr int line_bytes = 128, most_blocks_per_sm = 2, fewest_trips = 4, most_words = 24;
+  const LoopShape shape = loop_shape(graph, phase);
   const std::int64_t columns = product(shape.kept).hint(), rows = product(shape.reduced).hint();
   int words = 0;  // of a thread, for each column: what it loads and what it reduces that to
-  for (const ir::NodeId input : segment.inputs)
+  for (const ir::NodeId input : phase.inputs)
     words += product(graph[input].type.dims).hint() >= rows * columns ? 1 : 0;
-  for (const Stage& stage : segment.stages) {
-    if (stage.form != Stage::Form::reduce) continue;
+  for (const Stage& stage : phase.stages) {
+    if (stage.form != Stage::Form::inner_reduce) continue;
     for (const DType dtype : reduction_state(graph, stage)) words += size_of(dtype) > 4 ? 2 : 1;
   }
-  int vector = widest_row_vector(graph, segment);
+  int vector = widest_row_vector(graph, phase);
   while (vector > 1 && vector * words > most_words) vector /= 2;
   if (vector == 1) return std::nullopt;
   const auto power = [](std::int64_t n) {
     return static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(std::max<std::int64_t>(n, 1))));
   };
   const std::int64_t vectors = (columns + vector - 1) / vector;
-  const std::int64_t line =
-      std::clamp<std::int64_t>(line_bytes / (vector * narrowest(graph, segment)), 1, 32);
+  const std::int64_t line = std::clamp<std::int64_t>(line_bytes / (vector * narrowest(graph, phase)), 1, 32);
   // Few rows have few of a block's threads: the others have columns.
   const std::int64_t row_lanes = std::min(32 / std::min(power(vectors), line), power(rows));
   const std::int64_t lanes = 32 / row_lanes;
@@ -422,7 +422,7 @@ std::optional<Choices> side_by_side(const ir::Graph& graph, const Segment& segme
     const std::int64_t at_a_time = lanes * (warps / row_warps);  // vectors of columns, by a block
     const std::int64_t groups = std::max<std::int64_t>(1, (vectors + at_a_time - 1) / at_a_time);
     const int at_once = blocks_per_sm({.blocks = 1, .threads = threads, .registers = 64}, target);
-    const std::int64_t blocks = std::int64_t{std::min(blocks_an_sm, at_once)} * target.sms;
+    const std::int64_t blocks = std::int64_t{std::min(most_blocks_per_sm, at_once)} * target.sms;
     const std::int64_t parts =
         std::min({blocks / groups, rows / (row_warps * row_lanes * fewest_trips), std::int64_t{1024}});
     Choices choices{.splits = nest_of_columns(static_cast<int>(32 * row_warps), static_cast<int>(lanes))};
@@ -431,41 +431,41 @@ std::optional<Choices> side_by_side(const ir::Graph& graph, const Segment& segme
         .set('r', Level::vector, vector);
     if (parts > 1 && target.barrier_seconds < target.launch_seconds)
       choices.blocks = static_cast<int>(parts * groups);
-    if (shared_bytes(graph, segment, choices) <= target.shared_per_block) return choices;
+    if (shared_bytes(graph, phase, choices) <= target.shared_per_block) return choices;
   }
   return std::nullopt;
 }
 
 /// By vectors as wide as leave no thread more to walk.
-Choices widened(const ir::Graph& graph, const Segment& segment, Choices choices) {
-  const Dim row = product(loop_shape(graph, segment).reduced);
-  const std::int64_t trips = row_trips(row, choices);
-  const int widest = trips > 0 ? usual_vector(graph, segment) : 1;
+Choices widened(const ir::Graph& graph, const Phase& phase, Choices choices) {
+  const Dim row = product(loop_shape(graph, phase).reduced);
+  const std::int64_t trips = elements_per_thread(row, choices);
+  const int widest = trips > 0 ? usual_vector(graph, phase) : 1;
   for (Choices wider = choices; wider.vector() < widest; choices = wider) {
     wider.set('c', Level::vector, 2 * std::int64_t{wider.vector()});
-    if (row_trips(row, wider) > trips) break;
+    if (elements_per_thread(row, wider) > trips) break;
   }
   return choices;
 }
 
 /// Where that spares a walk over rows that nothing holds.
-Choices online(const ir::Graph& graph, const Segment& segment, const Choices& choices, const Target& target) {
-  if (!with_online_sums(graph, segment)) return choices;
+Choices online(const ir::Graph& graph, const Phase& phase, const Choices& choices, const Target& target) {
+  if (!with_online_softmax(graph, phase)) return choices;
   Choices result = choices;
-  result.online = true;
+  result.online_softmax = true;
   const bool gains =
-      segment_seconds(graph, segment, result, target) < segment_seconds(graph, segment, choices, target);
+      phase_seconds(graph, phase, result, target) < phase_seconds(graph, phase, choices, target);
   return gains ? result : choices;
 }
 
 /// What passes load again stays in shared memory, as much of a row as leaves half of the threads their place:
 /// where threads hold nothing.
-Choices in_shared_memory(const ir::Graph& graph, const Segment& segment, const Choices& choices,
+Choices in_shared_memory(const ir::Graph& graph, const Phase& phase, const Choices& choices,
                          const Target& target) {
-  if (choices.hold > 0) return choices;
-  const Segment run = staged(graph, segment, choices);
+  if (choices.register_cache > 0) return choices;
+  const Phase run = staged(graph, phase, choices);
   std::int64_t bytes = 0;  // of an element, in all rows of a block
-  for (const Held& held : loaded_values(graph, run))
+  for (const CachedValue& held : loaded_values(graph, run))
     bytes += rows_at_once(choices) * static_cast<std::int64_t>(size_of(graph[held.node].type.dtype));
   if (bytes == 0) return choices;
   const std::int64_t part = target.shared_per_sm * choices.block_threads() / (target.max_threads_per_sm / 2);
@@ -473,128 +473,128 @@ Choices in_shared_memory(const ir::Graph& graph, const Segment& segment, const C
   const std::int64_t left =
       std::min<std::int64_t>(target.shared_per_block, share) - shared_bytes(graph, run, choices);
   const std::int64_t trip = step_elements(choices);
-  const std::int64_t most = product(loop_shape(graph, segment).reduced).max();
+  const std::int64_t most = product(loop_shape(graph, phase).reduced).max();
   const std::int64_t trips = std::min(left / bytes / trip, (most - 1) / trip + 1);
   Choices result = choices;
-  result.hold = 0;
-  result.shared_hold = static_cast<int>(trips * trip);
-  const bool gains = trips > 0 && segment_seconds(graph, segment, result, target) <
-                                      segment_seconds(graph, segment, choices, target);
+  result.register_cache = 0;
+  result.shared_cache = static_cast<int>(trips * trip);
+  const bool gains =
+      trips > 0 && phase_seconds(graph, phase, result, target) < phase_seconds(graph, phase, choices, target);
   return gains ? result : choices;
 }
 
 /// Whether what is loaded takes half of the registers, or fewer, of what passes would hold.
-bool packs(const ir::Graph& graph, const Segment& segment) {
+bool packs(const ir::Graph& graph, const Phase& phase) {
   constexpr int elements = 4;  // of which all types fill registers
-  const std::int64_t packed = held_registers(graph, loaded_values(graph, segment), elements, true);
-  return packed > 0 && 2 * packed <= held_registers(graph, held_values(graph, segment), elements, false);
+  const std::int64_t packed = cache_registers(graph, loaded_values(graph, phase), elements, true);
+  return packed > 0 && 2 * packed <= cache_registers(graph, cached_values(graph, phase), elements, false);
 }
 
 /// By registers that hold what was loaded as it came, so that more of the rows is on a multiprocessor: where
 /// its blocks are large, and nothing costly is made again. In clusters, whose waits leave time, that too, if
 /// memory takes nearly as long.
-Choices packed(const ir::Graph& graph, const Segment& segment, const Choices& alone, const Choices& unpacked,
+Choices packed(const ir::Graph& graph, const Phase& phase, const Choices& alone, const Choices& unpacked,
                const Target& target) {
   constexpr int enough_blocks = 8;       // on a multiprocessor
   constexpr int much_work = 8;           // instructions for an element: a costly op
   constexpr double time_for_work = 1.2;  // beside that of the bytes
-  const bool few = unpacked.hold == 0 || splits_rows(unpacked) ||
+  const bool few = unpacked.register_cache == 0 || splits_rows(unpacked) ||
                    unpacked.block_threads() * enough_blocks > target.max_threads_per_sm;
-  if (!few || !packs(graph, segment)) return unpacked;
-  const Holding holding(graph, segment, target, true);
+  if (!few || !packs(graph, phase)) return unpacked;
+  const Holding holding(graph, phase, target, true);
   const Choices choices = holding.parts(holding.rows(alone));
-  const int work = instructions(graph, segment, loaded_values(graph, segment));
-  const bool repeats = work - instructions(graph, segment, held_values(graph, segment)) >= much_work;
-  const LoopShape shape = loop_shape(graph, segment);
+  const int work = instructions(graph, phase, loaded_values(graph, phase));
+  const bool repeats = work - instructions(graph, phase, cached_values(graph, phase)) >= much_work;
+  const LoopShape shape = loop_shape(graph, phase);
   const double elements =
       static_cast<double>(product(shape.kept).hint()) * static_cast<double>(product(shape.reduced).hint());
   const double of_work = 2.0 * work * elements / target.flops_f32,
-               of_bytes = static_cast<double>(moved_bytes(graph, segment)) / target.bandwidth;
+               of_bytes = static_cast<double>(moved_bytes(graph, phase)) / target.bandwidth;
   if (repeats && (choices.cluster() == 1 || of_work > time_for_work * of_bytes)) return unpacked;
-  for (const Held& held : loaded_values(graph, segment)) {
+  for (const CachedValue& held : loaded_values(graph, phase)) {
     if (static_cast<std::size_t>(choices.vector()) * size_of(graph[held.node].type.dtype) % 4 != 0)
       return unpacked;
   }
-  const bool gains = choices.packed && segment_seconds(graph, segment, choices, target) <
-                                           segment_seconds(graph, segment, unpacked, target);
+  const bool gains = choices.packed && phase_seconds(graph, phase, choices, target) <
+                                           phase_seconds(graph, phase, unpacked, target);
   return gains ? choices : unpacked;
 }
 
 /// Phases of a kernel have blocks of one size, as many as the device holds of them and any phase needs.
 /// `alone`: the choices of each phase as a kernel of its own.
-std::optional<KernelChoices> choices_of_phases(const ir::Graph& graph, const Piece& piece,
+std::optional<KernelChoices> choices_of_phases(const ir::Graph& graph, const Segment& segment,
                                                const std::vector<Choices>& alone, int threads,
                                                const Target& target) {
   constexpr int registers = 64;
   KernelChoices choices;
   std::int64_t tiles = 1;
-  for (std::size_t i = 0; i < piece.phases.size(); ++i) {
+  for (std::size_t i = 0; i < segment.phases.size(); ++i) {
     Choices own = alone[i];
     own.blocks = 0;
     for (Split& split : own.splits) split.level = split.level == Level::cluster ? Level::grid : split.level;
     own = with_threads(std::move(own), threads);
-    own.shared_hold = 0;  // by rows of blocks of another size, beside other phases'
-    for (const KernelSchedule& launch : launches(graph, staged(graph, piece.phases[i], own), own))
+    own.shared_cache = 0;  // by rows of blocks of another size, beside other phases'
+    for (const KernelSchedule& launch : launches(graph, staged(graph, segment.phases[i], own), own))
       tiles = std::max(tiles, launch.tiles.hint());
     // Columns that blocks of one kernel combine take shared memory of theirs, however many blocks there are.
-    if (has_columns(staged(graph, piece.phases[i], own))) own.blocks = 1;
+    if (has_columns(staged(graph, segment.phases[i], own))) own.blocks = 1;
     choices.phases.push_back(own);
   }
   const int an_sm = blocks_per_sm({.blocks = 1,
                                    .threads = threads,
                                    .registers = registers,
-                                   .shared_bytes = shared_bytes(graph, piece, choices)},
+                                   .shared_bytes = shared_bytes(graph, segment, choices)},
                                   target);
   choices.blocks = static_cast<int>(std::min<std::int64_t>(tiles, std::int64_t{an_sm} * target.sms));
-  for (std::size_t i = 0; i < piece.phases.size(); ++i) {
+  for (std::size_t i = 0; i < segment.phases.size(); ++i) {
     Choices& own = choices.phases[i];
-    const Segment phase = staged(graph, piece.phases[i], own);
-    if (splits_rows(own) && own.parts() > choices.blocks) return std::nullopt;
+    const Phase phase = staged(graph, segment.phases[i], own);
+    if (splits_rows(own) && own.blocks_per_row() > choices.blocks) return std::nullopt;
     if (has_columns(phase) && !columns_fit(graph, phase, own)) return std::nullopt;
     if (splits_rows(own) || has_columns(phase)) own.blocks = choices.blocks;
   }
-  if (shared_bytes(graph, piece, choices) > target.shared_per_block || an_sm == 0) return std::nullopt;
+  if (shared_bytes(graph, segment, choices) > target.shared_per_block || an_sm == 0) return std::nullopt;
   return choices;
 }
 
 }  // namespace
 
-Choices default_choices(const ir::Graph& graph, const Segment& segment, const Target& target) {
-  Choices choices = choices_alone(graph, segment, target);
-  if (info(graph[dominant(segment)].op).relation != ir::Relation::reduce) return choices;
+Choices model_choices(const ir::Graph& graph, const Phase& phase, const Target& target) {
+  Choices choices = choices_alone(graph, phase, target);
+  if (info(graph[dominant(phase)].op).relation != ir::Relation::reduce) return choices;
   const bool down = lanes_are_columns(choices);
-  const std::optional<Choices> wide = side_by_side(graph, segment, target);
+  const std::optional<Choices> wide = side_by_side(graph, phase, target);
   if (wide && !down) return *wide;  // whose elements of a row lie apart
-  const auto seconds = [&](const Choices& each) { return segment_seconds(graph, segment, each, target); };
-  if (const Choices by_rows = across(graph, segment, choices, target); by_rows.across)
+  const auto seconds = [&](const Choices& each) { return phase_seconds(graph, phase, each, target); };
+  if (const Choices by_rows = across(graph, phase, choices, target); by_rows.across)
     return wide && seconds(*wide) <= seconds(by_rows) ? *wide : by_rows;
   if (wide && seconds(*wide) <= seconds(choices)) return *wide;
-  if (segment.stages.size() == 1) return widened(graph, segment, choices);
-  const Holding holding(graph, segment, target);
+  if (phase.stages.size() == 1) return widened(graph, phase, choices);
+  const Holding holding(graph, phase, target);
   const Choices unheld = choices;
-  choices = has_columns(segment) ? holding.columns(choices.vector()) : holding.rows(choices);
+  choices = has_columns(phase) ? holding.columns(choices.vector()) : holding.rows(choices);
   const bool by_rows = !lanes_are_columns(choices) && !splits_rows(choices);
-  if (!has_columns(segment)) choices = online(graph, segment, choices, target);
-  if (by_rows && !has_columns(segment))
-    choices = packed(graph, segment, unheld, holding.parts(in_shared_memory(graph, segment, choices, target)),
-                     target);
-  if (has_columns(segment) && target.barrier_seconds < target.launch_seconds)
-    choices.blocks = choices.parts();
-  choices = with_shared_memory(graph, segment, std::move(choices), target);
-  return widened(graph, segment, choices);
+  if (!has_columns(phase)) choices = online(graph, phase, choices, target);
+  if (by_rows && !has_columns(phase))
+    choices =
+        packed(graph, phase, unheld, holding.parts(in_shared_memory(graph, phase, choices, target)), target);
+  if (has_columns(phase) && target.barrier_seconds < target.launch_seconds)
+    choices.blocks = choices.blocks_per_row();
+  choices = with_shared_memory(graph, phase, std::move(choices), target);
+  return widened(graph, phase, choices);
 }
 
-std::optional<KernelChoices> default_choices(const ir::Graph& graph, const Piece& piece,
-                                             const Target& target) {
+std::optional<KernelChoices> model_choices(const ir::Graph& graph, const Segment& segment,
+                                           const Target& target) {
   std::vector<Choices> alone;
-  for (const Segment& phase : piece.phases) alone.push_back(default_choices(graph, phase, target));
+  for (const Phase& phase : segment.phases) alone.push_back(model_choices(graph, phase, target));
   if (alone.size() == 1) return KernelChoices{.phases = std::move(alone)};
   std::optional<KernelChoices> best;
   double least = 0;
   for (int threads = target.max_threads_per_block; threads >= 64; threads /= 2) {
-    std::optional<KernelChoices> choices = choices_of_phases(graph, piece, alone, threads, target);
+    std::optional<KernelChoices> choices = choices_of_phases(graph, segment, alone, threads, target);
     if (!choices) continue;
-    const double seconds = piece_seconds(graph, piece, *choices, target);
+    const double seconds = segment_seconds(graph, segment, *choices, target);
     if (!best || seconds < least) best = std::move(choices), least = seconds;
   }
   return best;

@@ -1,4 +1,4 @@
-// The cost model's choices for a kernel piece: who walks a row, how many threads, what they hold.
+// The cost model's choices for a kernel segment: who walks a row, how many threads, what they hold.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -8,9 +8,9 @@
 
 namespace fuse::schedule {
 
-/// Of a segment as a kernel of its own.
-Choices default_choices(const ir::Graph&, const Segment&, const Target&);
+/// Of a phase as a kernel of its own.
+Choices model_choices(const ir::Graph&, const Phase&, const Target&);
 /// None where no block size fits all phases.
-std::optional<KernelChoices> default_choices(const ir::Graph&, const Piece&, const Target&);
+std::optional<KernelChoices> model_choices(const ir::Graph&, const Segment&, const Target&);
 
 }  // namespace fuse::schedule

@@ -26,15 +26,16 @@ std::string two_entries_hint(int first_line);
 /// "softmax: %7 div", of the comment above an entry.
 std::string note_of(const ir::Graph&, ir::NodeId root);
 
-/// The pieces of each key, in the order of the plan.
-using PiecesByKey = std::map<std::uint64_t, std::vector<std::uint32_t>>;
+/// The segments of each key, in the order of the plan.
+using SegmentsByKey = std::map<std::uint64_t, std::vector<std::uint32_t>>;
 
-/// Finds the pieces of each entry; those of one piece come before those of all that are alike.
-/// `take(entry, pieces)` is false where they cannot be as it says, which it has told. `unfit(entry, what,
-/// hint)` hears of entries that are of no piece, or stand there twice. `others`: the hint of an unknown key.
+/// Finds the segments of each entry; those of one segment come before those of all that are alike.
+/// `take(entry, segments)` is false where they cannot be as it says, which it has told. `unfit(entry, what,
+/// hint)` hears of entries that are of no segment, or stand there twice. `others`: the hint of an unknown
+/// key.
 template <class Entry, class Take, class Unfit>
 void match_entries(std::string_view noun, const std::string& graph, const std::vector<Entry>& entries,
-                   const PiecesByKey& known, const std::string& others, const Take& take,
+                   const SegmentsByKey& known, const std::string& others, const Take& take,
                    const Unfit& unfit) {
   std::map<std::pair<std::uint64_t, std::optional<std::uint32_t>>, int> lines;
   for (const bool of_one : {true, false}) {
@@ -46,35 +47,35 @@ void match_entries(std::string_view noun, const std::string& graph, const std::v
               others);
         continue;
       }
-      std::vector<std::uint32_t> pieces = found->second;
+      std::vector<std::uint32_t> segments = found->second;
       const std::string name = entry_name(noun, entry.key, entry.occurrence);
-      if (of_one && *entry.occurrence >= pieces.size()) {
-        unfit(entry, "there is no " + name, fmt::format("numbers are 0 to {}", pieces.size() - 1));
+      if (of_one && *entry.occurrence >= segments.size()) {
+        unfit(entry, "there is no " + name, fmt::format("numbers are 0 to {}", segments.size() - 1));
         continue;
       }
-      if (of_one) pieces = {pieces[*entry.occurrence]};
-      if (!take(entry, pieces)) continue;
+      if (of_one) segments = {segments[*entry.occurrence]};
+      if (!take(entry, segments)) continue;
       const auto [first, added] = lines.emplace(std::pair(entry.key, entry.occurrence), entry.line);
       if (!added) unfit(entry, name + " has two entries", two_entries_hint(first->second));
     }
   }
 }
 
-/// One entry for each key, of what is usual, and one for each piece that is otherwise: the pieces that have a
-/// value, in their order. `value(piece)` is null for a piece that has none.
+/// One entry for each key, of what is usual, and one for each segment that is otherwise: the segments that
+/// have a value, in their order. `value(segment)` is null for a segment that has none.
 template <class Value, class Add>
-void summarise_entries(const PiecesByKey& known, const Value& value, const Add& add) {
-  std::map<std::uint32_t, std::pair<std::uint64_t, std::optional<std::uint32_t>>> entries;  // by piece
-  for (const auto& [key, pieces] : known) {
+void summarise_entries(const SegmentsByKey& known, const Value& value, const Add& add) {
+  std::map<std::uint32_t, std::pair<std::uint64_t, std::optional<std::uint32_t>>> entries;  // by segment
+  for (const auto& [key, segments] : known) {
     bool all = true;
-    for (const std::uint32_t piece : pieces) all = all && value(piece);
-    for (std::uint32_t i = 0; i < pieces.size(); ++i) {
-      if (!value(pieces[i])) continue;
-      if (all && i > 0 && *value(pieces[i]) == *value(pieces[0])) continue;
-      entries.emplace(pieces[i], std::pair(key, all && i == 0 ? std::nullopt : std::optional(i)));
+    for (const std::uint32_t segment : segments) all = all && value(segment);
+    for (std::uint32_t i = 0; i < segments.size(); ++i) {
+      if (!value(segments[i])) continue;
+      if (all && i > 0 && *value(segments[i]) == *value(segments[0])) continue;
+      entries.emplace(segments[i], std::pair(key, all && i == 0 ? std::nullopt : std::optional(i)));
     }
   }
-  for (const auto& [piece, entry] : entries) add(piece, entry.first, entry.second);
+  for (const auto& [segment, entry] : entries) add(segment, entry.first, entry.second);
 }
 
 }  // namespace fuse::schedule

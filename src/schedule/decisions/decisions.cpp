@@ -15,49 +15,51 @@ namespace fuse::schedule {
 namespace {
 
 /// Whether a kernel that runs so has grid barriers.
-bool waits(const ir::Graph& graph, const Piece& piece, const KernelChoices& choices) {
+bool waits(const ir::Graph& graph, const Segment& segment, const KernelChoices& choices) {
   const Choices& first = choices.phases[0];
   const bool parts =
-      (splits_rows(first) && first.cluster() == 1) || has_columns(staged(graph, piece.phases[0], first));
+      (splits_rows(first) && first.cluster() == 1) || has_columns(staged(graph, segment.phases[0], first));
   return choices.phases.size() > 1 || (parts && first.blocks > 0);
 }
 
-/// Why the piece cannot run so; empty: it can.
-std::string defect_of(const ir::Graph& graph, const Piece& piece, const KernelChoices& choices,
+/// Why the segment cannot run so; empty: it can.
+std::string defect_of(const ir::Graph& graph, const Segment& segment, const KernelChoices& choices,
                       const DecisionOptions& options, const Target& target) {
-  std::string defect = misfit(graph, piece, choices, target);
-  if (defect.empty() && !options.grid_barriers && waits(graph, piece, choices))
+  std::string defect = misfit(graph, segment, choices, target);
+  if (defect.empty() && !options.grid_barriers && waits(graph, segment, choices))
     defect = "its blocks wait for each other, and grid barriers are off";
   return defect;
 }
 
 /// Of each form.
-std::vector<std::uint64_t> keys_of(const ir::Graph& graph, const EqualPieces& pieces) {
+std::vector<std::uint64_t> keys_of(const ir::Graph& graph, const EqualSegments& segments) {
   std::vector<std::uint64_t> keys;
-  for (const std::uint32_t first : pieces.first) keys.push_back(content_key(graph, pieces.forms[first]));
+  for (const std::uint32_t first : segments.first) keys.push_back(content_key(graph, segments.forms[first]));
   return keys;
 }
 
-/// The kernel pieces by their keys, in order.
-PiecesByKey by_key(const ir::Graph& graph, const EqualPieces& pieces) {
-  const std::vector<std::uint64_t> keys = keys_of(graph, pieces);
-  PiecesByKey result;
-  for (std::uint32_t i = 0; i < pieces.form_of.size(); ++i) {
-    if (pieces.form_of[i] != EqualPieces::none) result[keys[pieces.form_of[i]]].push_back(i);
+/// The kernel segments by their keys, in order.
+SegmentsByKey by_key(const ir::Graph& graph, const EqualSegments& segments) {
+  const std::vector<std::uint64_t> keys = keys_of(graph, segments);
+  SegmentsByKey result;
+  for (std::uint32_t i = 0; i < segments.form_of.size(); ++i) {
+    if (segments.form_of[i] != EqualSegments::none) result[keys[segments.form_of[i]]].push_back(i);
   }
   return result;
 }
 
 }  // namespace
 
-Decisions decisions_of(const ir::Graph& graph, const Partition& partition, const EqualPieces& pieces,
+Decisions decisions_of(const ir::Graph& graph, const Partition& partition, const EqualSegments& segments,
                        const Target& target) {
   Decisions result{.target = target_text(target)};
-  const auto choices = [&](std::uint32_t piece) { return &partition.pieces[piece].chosen.value().choices; };
-  summarise_entries(by_key(graph, pieces), choices,
-                    [&](std::uint32_t piece, std::uint64_t key, std::optional<std::uint32_t> number) {
+  const auto choices = [&](std::uint32_t segment) {
+    return &partition.segments[segment].chosen.value().choices;
+  };
+  summarise_entries(by_key(graph, segments), choices,
+                    [&](std::uint32_t segment, std::uint64_t key, std::optional<std::uint32_t> number) {
                       result.kernels.push_back(
-                          {key, number, *choices(piece), note_of(graph, partition.pieces[piece].root)});
+                          {key, number, *choices(segment), note_of(graph, partition.segments[segment].root)});
                     });
   result.gemms = gemm_decisions_of(graph, partition);
   return result;
@@ -65,16 +67,16 @@ Decisions decisions_of(const ir::Graph& graph, const Partition& partition, const
 
 RecordedChoices::RecordedChoices(const Decisions& decisions, const DecisionOptions& options,
                                  const ir::Graph& graph, const Partition& partition,
-                                 const EqualPieces& pieces, const Target& target) {
-  const PiecesByKey known = by_key(graph, pieces);
+                                 const EqualSegments& segments, const Target& target) {
+  const SegmentsByKey known = by_key(graph, segments);
   const auto unfit = [&](const KernelDecision& entry, const std::string& what, const std::string& hint) {
     ++unfit_;
     if (!options.skip_unfit) refuse_entry(entry.line, what, hint);
   };
   const auto take = [&](const KernelDecision& entry, const std::vector<std::uint32_t>& all) {
-    const std::string defect = defect_of(graph, partition.pieces[all[0]], entry.choices, options, target);
+    const std::string defect = defect_of(graph, partition.segments[all[0]], entry.choices, options, target);
     if (defect.empty()) {
-      for (const std::uint32_t piece : all) of_piece_.emplace(piece, entry.choices);
+      for (const std::uint32_t segment : all) of_segment_.emplace(segment, entry.choices);
       return true;
     }
     unfit(entry, fmt::format("{} cannot run so: {}", entry_name("kernel", entry.key, std::nullopt), defect),
@@ -91,9 +93,9 @@ RecordedChoices::RecordedChoices(const Decisions& decisions, const DecisionOptio
       take, unfit);
 }
 
-const KernelChoices* RecordedChoices::of(std::uint32_t piece) const {
-  const auto found = of_piece_.find(piece);
-  return found == of_piece_.end() ? nullptr : &found->second;
+const KernelChoices* RecordedChoices::of(std::uint32_t segment) const {
+  const auto found = of_segment_.find(segment);
+  return found == of_segment_.end() ? nullptr : &found->second;
 }
 
 bool AnswerBook::operator()(const ir::Asked& asked) {
@@ -165,11 +167,11 @@ Chooser recorded_first(const ir::Graph& graph, const std::vector<ir::NodeId>& st
     if (!entry.occurrence) of_all.emplace(entry.key, entry.choices);
   }
   return [form_of = canonical_forms(graph, storage), of_all = std::move(of_all), options,
-          otherwise = std::move(otherwise)](const ir::Graph& of, const Piece& piece,
+          otherwise = std::move(otherwise)](const ir::Graph& of, const Segment& segment,
                                             const Target& target) -> std::optional<KernelChoices> {
-    const auto found = of_all.find(content_key(of, form_of(piece)));
-    const bool fits = found != of_all.end() && defect_of(of, piece, found->second, options, target).empty();
-    return fits ? found->second : otherwise(of, piece, target);
+    const auto found = of_all.find(content_key(of, form_of(segment)));
+    const bool fits = found != of_all.end() && defect_of(of, segment, found->second, options, target).empty();
+    return fits ? found->second : otherwise(of, segment, target);
   };
 }
 

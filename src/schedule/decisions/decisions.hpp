@@ -1,13 +1,13 @@
 // Decisions: how a graph is cut into kernels and how these run, as a text that a person or a program may
 // write.
 //
-//   fuse decisions 3
+//   fuse decisions 4
 //   target {arch = 90, sms = 132, ...}
 //   options {layers = 3, max_inputs = 48, ...}
 //   # softmax: %7 div
 //   stitch 23b5c1d8f0a4e6b7 yes
 //   # softmax: %7 div
-//   kernel 6f1c2a9be0d31455 {nest = r:grid c:serial c:warp8 c:lane32 c:vector8, hold = 32, packed}
+//   kernel 6f1c2a9be0d31455 {nest = r:grid c:serial c:warp8 c:lane32 c:vector8, register_cache = 32, packed}
 //   kernel 6f1c2a9be0d31455 2 {nest = r:grid r:warp4 c:serial c:lane32}
 //   # attention: %12 matmul
 //   gemm 91b0c2d7e3f4a586 {algorithm = 2}
@@ -93,27 +93,28 @@ std::string print(const Decisions&);
 /// Throws Error with code parse: the line, the key, and what would be right.
 Decisions parse_decisions(std::string_view text);
 
-/// What was decided of each kernel piece, whose `chosen` is set, and of GEMMs that decisions were given for.
-Decisions decisions_of(const ir::Graph&, const Partition&, const EqualPieces&, const Target&);
+/// What was decided of each kernel segment, whose `chosen` is set, and of GEMMs that decisions were given
+/// for.
+Decisions decisions_of(const ir::Graph&, const Partition&, const EqualSegments&, const Target&);
 
 struct DecisionOptions {
   bool skip_unfit = false;    ///< entries that fit nothing are counted and left out, and no error
   bool grid_barriers = true;  ///< kernels may wait for all of their blocks
 };
 
-/// Decisions for the pieces of one graph.
+/// Decisions for the segments of one graph.
 class RecordedChoices {
  public:
   /// Throws Error with code invalid_argument where an entry fits no kernel of the graph: it names the line.
   RecordedChoices(const Decisions&, const DecisionOptions&, const ir::Graph&, const Partition&,
-                  const EqualPieces&, const Target&);
-  /// Of a piece; null: nothing was recorded.
-  const KernelChoices* of(std::uint32_t piece) const;
-  std::size_t pieces() const { return of_piece_.size(); }  ///< that have an entry
+                  const EqualSegments&, const Target&);
+  /// Of a segment; null: nothing was recorded.
+  const KernelChoices* of(std::uint32_t segment) const;
+  std::size_t segments() const { return of_segment_.size(); }  ///< that have an entry
   std::size_t unfit() const { return unfit_; }
 
  private:
-  std::map<std::uint32_t, KernelChoices> of_piece_{};
+  std::map<std::uint32_t, KernelChoices> of_segment_{};
   std::size_t unfit_ = 0;
 };
 

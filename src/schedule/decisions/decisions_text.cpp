@@ -14,7 +14,7 @@
 namespace fuse::schedule {
 namespace {
 
-constexpr std::string_view header = "fuse decisions 3";
+constexpr std::string_view header = "fuse decisions 4";
 constexpr const char* a_gemm = "a GEMM has the number of its algorithm, from 0: {algorithm = 2}";
 
 class Reader {

@@ -6,28 +6,28 @@
 namespace fuse::schedule {
 namespace {
 
-PiecesByKey gemms_by_key(const ir::Graph& graph, const Partition& partition) {
+SegmentsByKey gemms_by_key(const ir::Graph& graph, const Partition& partition) {
   const auto form_of = canonical_forms(graph, partition.storage);
-  PiecesByKey result;
-  for (std::uint32_t i = 0; i < partition.pieces.size(); ++i) {
-    if (partition.pieces[i].kind != Piece::Kind::gemm) continue;
-    result[content_key(graph, form_of(partition.pieces[i]))].push_back(i);
+  SegmentsByKey result;
+  for (std::uint32_t i = 0; i < partition.segments.size(); ++i) {
+    if (partition.segments[i].kind != Segment::Kind::gemm) continue;
+    result[content_key(graph, form_of(partition.segments[i]))].push_back(i);
   }
   return result;
 }
 
 std::vector<GemmDecision> decisions_by(const ir::Graph& graph, const Partition& partition,
                                        std::optional<GemmAlgorithm> otherwise) {
-  const auto rank = [&](std::uint32_t piece) -> std::optional<std::uint32_t> {
-    const std::optional<GemmAlgorithm>& own = partition.pieces[piece].algorithm;
+  const auto rank = [&](std::uint32_t segment) -> std::optional<std::uint32_t> {
+    const std::optional<GemmAlgorithm>& own = partition.segments[segment].algorithm;
     if (!own && !otherwise) return std::nullopt;
     return own ? own->rank : otherwise->rank;
   };
   std::vector<GemmDecision> result;
   summarise_entries(
       gemms_by_key(graph, partition), rank,
-      [&](std::uint32_t piece, std::uint64_t key, std::optional<std::uint32_t> number) {
-        result.push_back({key, number, *rank(piece), note_of(graph, partition.pieces[piece].root)});
+      [&](std::uint32_t segment, std::uint64_t key, std::optional<std::uint32_t> number) {
+        result.push_back({key, number, *rank(segment), note_of(graph, partition.segments[segment].root)});
       });
   return result;
 }
@@ -37,16 +37,16 @@ std::vector<GemmDecision> decisions_by(const ir::Graph& graph, const Partition& 
 std::size_t take_algorithms(const std::vector<GemmDecision>& decisions, bool skip_unfit,
                             const ir::Graph& graph, Partition& partition) {
   if (decisions.empty()) return 0;
-  const PiecesByKey known = gemms_by_key(graph, partition);
+  const SegmentsByKey known = gemms_by_key(graph, partition);
   std::size_t count = 0;
   match_entries(
       "gemm", graph.name, decisions, known,
       fmt::format("it has {} gemms. By other answers GEMMs may be merged, or have other epilogues: keep the "
                   "lines merge and epilogue",
                   known.size()),
-      [&](const GemmDecision& entry, const std::vector<std::uint32_t>& pieces) {
-        for (const std::uint32_t piece : pieces) {
-          std::optional<GemmAlgorithm>& own = partition.pieces[piece].algorithm;
+      [&](const GemmDecision& entry, const std::vector<std::uint32_t>& segments) {
+        for (const std::uint32_t segment : segments) {
+          std::optional<GemmAlgorithm>& own = partition.segments[segment].algorithm;
           if (!own) own = GemmAlgorithm{entry.algorithm, entry.line};
         }
         return true;

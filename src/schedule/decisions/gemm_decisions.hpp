@@ -13,12 +13,12 @@
 
 namespace fuse::schedule {
 
-/// Gives GEMM pieces the algorithms that entries have for them. Throws Error with code invalid_argument,
+/// Gives GEMM segments the algorithms that entries have for them. Throws Error with code invalid_argument,
 /// which names the line, where an entry fits no GEMM of the graph; where these are skipped, it counts them.
 std::size_t take_algorithms(const std::vector<GemmDecision>&, bool skip_unfit, const ir::Graph&, Partition&);
-/// The entries of the GEMM pieces that have an algorithm.
+/// The entries of the GEMM segments that have an algorithm.
 std::vector<GemmDecision> gemm_decisions_of(const ir::Graph&, const Partition&);
-/// The same, of all GEMM pieces: one that has no algorithm runs with the first.
+/// The same, of all GEMM segments: one that has no algorithm runs with the first.
 std::vector<GemmDecision> all_gemm_decisions_of(const ir::Graph&, const Partition&);
 
 }  // namespace fuse::schedule

@@ -8,8 +8,8 @@
 #include "analysis/merge_graph.hpp"
 #include "ir/graph/fixed_values.hpp"
 #include "schedule/choosers/chooser.hpp"
-#include "schedule/choosers/piece_cost.hpp"
-#include "schedule/fusion/piece_graph.hpp"
+#include "schedule/choosers/segment_cost.hpp"
+#include "schedule/fusion/segment_graph.hpp"
 #include "schedule/segments/staged.hpp"
 
 namespace fuse::schedule {
@@ -22,8 +22,8 @@ constexpr std::size_t most_phases = 8;
 constexpr std::size_t most_nodes_joined = 600;
 
 struct Chain {
-  std::vector<PieceId> pieces{};  // in piece order
-  Piece whole{};
+  std::vector<SegmentId> segments{};  // in segment order
+  Segment whole{};
   double gain = 0;  // over kernels of their own
 };
 
@@ -37,65 +37,66 @@ class Joiner {
         always_(always),
         target_(target),
         cut_(cut),
-        pieces_(graph, cut),
+        segments_(graph, cut),
         fixed_(ir::fixed_values(graph)),
-        order_(pieces_.order()),
-        chain_of_(cut.pieces.size(), nobody) {}
+        order_(segments_.order()),
+        chain_of_(cut.segments.size(), nobody) {}
 
   std::vector<Refusal> run() {
-    for (PieceId id = 0; id < cut_.pieces.size(); ++id) {
-      if (!is_candidate(cut_.pieces[id]) || joins_any(id)) continue;
+    for (SegmentId id = 0; id < cut_.segments.size(); ++id) {
+      if (!is_candidate(cut_.segments[id]) || joins_any(id)) continue;
       chain_of_[id] = chains_.size();
-      chains_.push_back({{id}, cut_.pieces[id]});
+      chains_.push_back({{id}, cut_.segments[id]});
     }
     double gain = 0;
     for (const Chain& chain : chains_) gain += chain.gain;
     // One more step zeroes the counters of all.
     const bool pays = always_ || gain > target_.launch_seconds;
-    bool joined = false;
+    bool cooperative = false;
     for (Chain& chain : chains_) {
-      if (chain.pieces.size() == 1) continue;
+      if (chain.segments.size() == 1) continue;
       if (always_ || asked(ir::Question::wait, chain.whole, pays)) {
-        joined = true;
+        cooperative = true;
         continue;
       }
       const double together = chain.whole.chosen->seconds;
       refuse(chain.whole, together, together + chain.gain);
-      chain.pieces.clear();
+      chain.segments.clear();
     }
-    if (!joined) return std::move(refusals_);
+    if (!cooperative) return std::move(refusals_);
     rebuild();
     return std::move(refusals_);
   }
 
  private:
-  static constexpr std::size_t nobody = PieceGraph::nobody;
+  static constexpr std::size_t nobody = SegmentGraph::nobody;
 
   /// What runs once for the parameters stays a kernel of its own; scans and what was cut off for its size
   /// take their blocks as they are.
-  bool is_candidate(const Piece& piece) const {
-    if (piece.kind != Piece::Kind::kernel || piece.group == no_group || piece.in_place()) return false;
-    if (fixed_[piece.root] || piece.end == "size") return false;
-    return info(graph_[dominant(piece.phases[0])].op).relation != ir::Relation::scan;
+  bool is_candidate(const Segment& segment) const {
+    if (segment.kind != Segment::Kind::kernel || segment.group == no_group || segment.in_place())
+      return false;
+    if (fixed_[segment.root] || segment.end == "size") return false;
+    return info(graph_[dominant(segment.phases[0])].op).relation != ir::Relation::scan;
   }
 
-  bool joins_any(PieceId id) {
-    const std::vector<PieceId>& makers = pieces_.producers[id];
+  bool joins_any(SegmentId id) {
+    const std::vector<SegmentId>& makers = segments_.producers[id];
     for (auto maker = makers.rbegin(); maker != makers.rend(); ++maker) {
       if (chain_of_[*maker] != nobody && joins(id, chain_of_[*maker])) return true;
     }
     return false;
   }
 
-  bool joins(PieceId id, std::size_t number) {
+  bool joins(SegmentId id, std::size_t number) {
     Chain& chain = chains_[number];
-    const Piece& added = cut_.pieces[id];
-    if (chain.whole.group != added.group || chain.pieces.size() == most_phases) return false;
-    const auto mine = static_cast<NodeId>(id), theirs = static_cast<NodeId>(chain.pieces.front());
+    const Segment& added = cut_.segments[id];
+    if (chain.whole.group != added.group || chain.segments.size() == most_phases) return false;
+    const auto mine = static_cast<NodeId>(id), theirs = static_cast<NodeId>(chain.segments.front());
     if (!reads_whole_values(id, number) || order_.would_cycle(mine, theirs)) return false;
-    Chain grown{chain.pieces};
-    grown.pieces.push_back(id);
-    grown.whole = assembled(grown.pieces);
+    Chain grown{chain.segments};
+    grown.segments.push_back(id);
+    grown.whole = assembled(grown.segments);
     if (!fits(grown, 0)) return false;
     grown.whole.chosen = chosen_by(chooser_, graph_, grown.whole, target_);
     if (!grown.whole.chosen || !fits(grown, scratch_arrays(grown.whole))) return false;
@@ -106,36 +107,36 @@ class Joiner {
     return true;
   }
 
-  /// Notes what `grown` takes and gains; it is `chain` and one more piece.
+  /// Notes what `grown` takes and gains; it is `chain` and one more segment.
   bool gains(Chain& grown, const Chain& chain) {
     const double before =
-        chain.pieces.size() == 1 ? seconds(chain.pieces.front()) : chain.whole.chosen->seconds;
+        chain.segments.size() == 1 ? seconds(chain.segments.front()) : chain.whole.chosen->seconds;
     // A replayed graph would have a node less, which is less than a launch.
     const double apart =
-        before + seconds(grown.pieces.back()) - target_.launch_seconds + target_.node_seconds;
+        before + seconds(grown.segments.back()) - target_.launch_seconds + target_.node_seconds;
     const double together = grown.whole.chosen->seconds;
     grown.gain = chain.gain + apart - together;
-    if (asked(ir::Question::join, grown.whole, grown.gain > chain.gain)) return true;
+    if (asked(ir::Question::cooperative, grown.whole, grown.gain > chain.gain)) return true;
     refuse(grown.whole, together, apart);
     return false;
   }
 
-  bool asked(ir::Question question, const Piece& whole, bool by_cost) const {
+  bool asked(ir::Question question, const Segment& whole, bool by_cost) const {
     return decided(rules_.decide, question, graph_, whole.root, by_cost, [&] { return whole.nodes; });
   }
 
   /// Another view of a value that the kernel writes would be a second pointer to it.
-  bool reads_whole_values(PieceId id, std::size_t number) const {
-    return std::all_of(pieces_.reads[id].begin(), pieces_.reads[id].end(), [&](const Read& read) {
+  bool reads_whole_values(SegmentId id, std::size_t number) const {
+    return std::all_of(segments_.reads[id].begin(), segments_.reads[id].end(), [&](const Read& read) {
       return chain_of_[read.maker] != number || (read.whole && !cut_.views.of.contains(read.input));
     });
   }
 
-  std::size_t scratch_arrays(const Piece& piece) const {
+  std::size_t scratch_arrays(const Segment& segment) const {
     std::size_t arrays = 0;
-    for (std::size_t i = 0; i < piece.phases.size(); ++i) {
-      const Choices& choices = piece.chosen->choices.phases[i];
-      arrays += scratch_of(graph_, staged(graph_, piece.phases[i], choices), choices).size();
+    for (std::size_t i = 0; i < segment.phases.size(); ++i) {
+      const Choices& choices = segment.chosen->choices.phases[i];
+      arrays += scratch_of(graph_, staged(graph_, segment.phases[i], choices), choices).size();
     }
     return arrays;
   }
@@ -143,18 +144,18 @@ class Joiner {
   /// `scratch`: arrays, which the choices decide.
   bool fits(const Chain& chain, std::size_t scratch) const {
     std::vector<SymbolId> symbols;
-    for (const PieceId id : chain.pieces) symbols = merged(symbols, pieces_.symbols[id]);
+    for (const SegmentId id : chain.segments) symbols = merged(symbols, segments_.symbols[id]);
     const std::size_t arguments =
         chain.whole.inputs.size() + chain.whole.results.size() + symbols.size() + scratch + 1;
     return chain.whole.inputs.size() <= rules_.max_inputs && chain.whole.nodes.size() <= most_nodes_joined &&
            bytes_an_argument * arguments <= rules_.argument_bytes;
   }
 
-  Piece assembled(const std::vector<PieceId>& pieces) const {
-    Piece whole;
-    whole.group = cut_.pieces[pieces.front()].group;
-    for (const PieceId id : pieces) {
-      const Piece& phase = cut_.pieces[id];
+  Segment assembled(const std::vector<SegmentId>& segments) const {
+    Segment whole;
+    whole.group = cut_.segments[segments.front()].group;
+    for (const SegmentId id : segments) {
+      const Segment& phase = cut_.segments[id];
       whole.nodes = merged(whole.nodes, phase.nodes);
       whole.inputs = merged(whole.inputs, phase.inputs);
       whole.results = merged(whole.results, phase.results);
@@ -167,36 +168,36 @@ class Joiner {
     return whole;
   }
 
-  /// Of a kernel of its own. Its choices take a search, so only what could be joined is asked for them.
-  double seconds(PieceId id) {
-    Piece& piece = cut_.pieces[id];
-    if (!piece.chosen) piece.chosen = chosen_by(chooser_, graph_, piece, target_);
-    return piece.chosen.value().seconds;
+  /// Of a kernel of its own. Its choices take a search, so only what could be cooperative is asked for them.
+  double seconds(SegmentId id) {
+    Segment& segment = cut_.segments[id];
+    if (!segment.chosen) segment.chosen = chosen_by(chooser_, graph_, segment, target_);
+    return segment.chosen.value().seconds;
   }
 
-  void refuse(const Piece& whole, double together, double apart) {
+  void refuse(const Segment& whole, double together, double apart) {
     std::vector<NodeId> roots;
-    for (const Segment& phase : whole.phases) roots.push_back(phase.root);
+    for (const Phase& phase : whole.phases) roots.push_back(phase.root);
     refusals_.push_back(no_gain(whole.group, std::move(roots), together, apart));
   }
 
-  /// Chains become pieces, in an order that respects dependencies and else keeps the one there was.
+  /// Chains become segments, in an order that respects dependencies and else keeps the one there was.
   void rebuild() {
-    analysis::ClusterGraph kept(pieces_.order());
+    analysis::MergeGraph kept(segments_.order());
     std::unordered_map<NodeId, Chain*> whole;
     for (Chain& chain : chains_) {
-      for (const PieceId id : chain.pieces)
-        kept.merge(static_cast<NodeId>(id), static_cast<NodeId>(chain.pieces.front()));
+      for (const SegmentId id : chain.segments)
+        kept.merge(static_cast<NodeId>(id), static_cast<NodeId>(chain.segments.front()));
     }
     for (Chain& chain : chains_) {
-      if (chain.pieces.size() > 1) whole[kept.find(static_cast<NodeId>(chain.pieces.front()))] = &chain;
+      if (chain.segments.size() > 1) whole[kept.find(static_cast<NodeId>(chain.segments.front()))] = &chain;
     }
-    std::vector<Piece> pieces;
+    std::vector<Segment> segments;
     for (const NodeId name : kept.topological()) {
       const auto found = whole.find(name);
-      pieces.push_back(std::move(found == whole.end() ? cut_.pieces[name] : found->second->whole));
+      segments.push_back(std::move(found == whole.end() ? cut_.segments[name] : found->second->whole));
     }
-    cut_.pieces = std::move(pieces);
+    cut_.segments = std::move(segments);
   }
 
   const ir::Graph& graph_;
@@ -205,9 +206,9 @@ class Joiner {
   const bool always_;
   const Target& target_;
   Partition& cut_;
-  const PieceGraph pieces_;
+  const SegmentGraph segments_;
   const std::vector<bool> fixed_;
-  analysis::ClusterGraph order_;  // of pieces: which of them may become one without a cycle
+  analysis::MergeGraph order_;  // of segments: which of them may become one without a cycle
   std::vector<std::size_t> chain_of_;
   std::vector<Chain> chains_;
   std::vector<Refusal> refusals_;

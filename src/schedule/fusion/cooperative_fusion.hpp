@@ -1,8 +1,9 @@
-// Joining: pieces of one group become phases of one kernel, one behind the other with a grid barrier between
-// where one reads what another stores: AStitch's global scheme (3.2.2). They pass values through memory.
+// Joining: segments of one group become phases of one kernel, one behind the other with a grid barrier
+// between where one reads what another stores: AStitch's global scheme (3.2.2). They pass values through
+// memory.
 //
-// Before:  piece {add sum div pow}   piece {bcast add sum bcast mul}, which reads pow
-// After:   piece {..}, phases  sum | pow  ||  sum | mul
+// Before:  segment {add sum div pow}   segment {bcast add sum bcast mul}, which reads pow
+// After:   segment {..}, phases  sum | pow  ||  sum | mul
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -15,10 +16,10 @@
 
 namespace fuse::schedule {
 
-/// Rewrites `cut`, of which stitched pieces may be a part already. What is joined saves a launch and no
-/// traffic, so that a barrier has to take less than a node of a replayed graph, and all of them together have
-/// to gain what zeroing the counters takes; those that do not are returned with both times. `always`: as the
-/// paper does.
+/// Rewrites `cut`, of which stitched segments may be a part already. What is cooperative saves a launch and
+/// no traffic, so that a barrier has to take less than a node of a replayed graph, and all of them together
+/// have to gain what zeroing the counters takes; those that do not are returned with both times. `always`: as
+/// the paper does.
 std::vector<Refusal> join(const ir::Graph&, const CutRules&, const Chooser&, bool always, const Target&,
                           Partition& cut);
 

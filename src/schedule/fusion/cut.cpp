@@ -20,7 +20,7 @@ using ir::Relation;
 using ir::Trait;
 
 // Bounds on what one kernel computes, so that its text stays small whatever the graph.
-constexpr int max_depth = 200;    // ops on a path inside a piece
+constexpr int max_depth = 200;    // ops on a path inside a segment
 constexpr int max_movement = 12;  // of those, ops that change coordinates: each may multiply the index maps
 constexpr std::size_t max_results = 3;  // buffers that a kernel writes: the value, or parts of a reduction
 
@@ -45,7 +45,7 @@ const char* why_it_ends(const ir::Node& node) {
 
 std::int64_t elements_hint(const ir::Node& node) { return product(node.type.dims).hint(); }
 
-/// What computing a value inside a piece costs: the stored values it reads and how long the paths are.
+/// What computing a value inside a segment costs: the stored values it reads and how long the paths are.
 struct Reach {
   std::vector<NodeId> inputs;     // sorted
   std::vector<SymbolId> symbols;  // that the kernel mentions, sorted
@@ -72,14 +72,14 @@ class Partitioner {
     mark_forced();
     if (rules_.views) find_views();
     mark_shared_and_large();
-    release_values_of_one_piece();
+    release_values_of_one_segment();
     drop_stored_slices();
     Partition result;
     result.storage = storage_;
     result.stored.resize(graph_.nodes.size());
     for (NodeId id = 0; id < graph_.nodes.size(); ++id) {
       result.stored[id] = ir::is_given(graph_[id]) || !end_[id].empty();
-      if (!end_[id].empty() && !views_.assembled.contains(id)) result.pieces.push_back(collect(id));
+      if (!end_[id].empty() && !views_.assembled.contains(id)) result.segments.push_back(collect(id));
     }
     update_in_place(result);
     result.views = std::move(views_);
@@ -88,8 +88,8 @@ class Partitioner {
 
  private:
   /// Outputs that are an update of the input that gives them its memory are written in place, after all other
-  /// pieces, where nothing reads the result, and neither the piece nor another output reads the input's old
-  /// contents.
+  /// segments, where nothing reads the result, and neither the segment nor another output reads the input's
+  /// old contents.
   void update_in_place(Partition& partition) const {
     std::vector<int> uses(graph_.nodes.size());
     for (const ir::Node& node : graph_.nodes) {
@@ -106,17 +106,17 @@ class Partitioner {
       if (graph_[output.node].operands[0] != output.donor || uses[output.node] != 1 ||
           is_output(output.donor))
         continue;
-      const auto piece = std::find_if(partition.pieces.begin(), partition.pieces.end(),
-                                      [&](const Piece& p) { return p.root == output.node; });
-      Piece updating = collect(output.node, true);
+      const auto segment = std::find_if(partition.segments.begin(), partition.segments.end(),
+                                        [&](const Segment& p) { return p.root == output.node; });
+      Segment updating = collect(output.node, true);
       const auto reads = [&](NodeId input) {
         return std::any_of(updating.inputs.begin(), updating.inputs.end(),
                            [&](NodeId id) { return storage_[id] == input; });
       };
       if (reads(output.donor) || std::any_of(taken.begin(), taken.end(), reads)) continue;
       taken.push_back(output.donor);
-      *piece = std::move(updating);
-      std::rotate(piece, piece + 1, partition.pieces.end());
+      *segment = std::move(updating);
+      std::rotate(segment, segment + 1, partition.segments.end());
     }
   }
 
@@ -148,7 +148,7 @@ class Partitioner {
     mark_rules();
     for (NodeId id = 0; id < graph_.nodes.size(); ++id) {
       const ir::Node& node = graph_[id];
-      if (!ends_piece(node)) continue;
+      if (!ends_segment(node)) continue;
       end_[epilogue_of_[id] == nobody ? id : epilogue_of_[id]] = why_it_ends(node);
       if (!is_opaque(node)) continue;
       const char* why = info(node.op).relation == Relation::custom ? custom_operand : gemm_operand;
@@ -201,11 +201,11 @@ class Partitioner {
 
   bool stored(NodeId id) const { return ir::is_given(graph_[id]) || !end_[id].empty(); }
 
-  /// Values that several pieces use are stored when computing them again would read two or more tensors of
-  /// their size; paths are cut where a piece would grow past the bounds above.
+  /// Values that several segments use are stored when computing them again would read two or more tensors of
+  /// their size; paths are cut where a segment would grow past the bounds above.
   void mark_shared_and_large() {
     const std::vector<bool> shared =
-        rules_.recompute ? std::vector<bool>(graph_.nodes.size()) : shared_between_pieces();
+        rules_.recompute ? std::vector<bool>(graph_.nodes.size()) : shared_between_segments();
     for (NodeId id = 0; id < graph_.nodes.size(); ++id) {
       if (ir::is_given(graph_[id]) || views_.assembled.contains(id)) continue;
       Reach reach = reach_of(id);
@@ -231,7 +231,7 @@ class Partitioner {
     }
   }
 
-  /// What a piece that ends at the value would compute, in graph order.
+  /// What a segment that ends at the value would compute, in graph order.
   std::vector<NodeId> computed_with(NodeId root) const {
     std::vector<NodeId> nodes = {root};
     std::unordered_set<NodeId> seen = {root};
@@ -284,37 +284,38 @@ class Partitioner {
     return result;
   }
 
-  /// Which of the values are used by more than one piece, given the ends so far. `keep(id, piece)` is told of
-  /// each value that one piece uses, users before operands, and may take an end away.
+  /// Which of the values are used by more than one segment, given the ends so far. `keep(id, segment)` is
+  /// told of each value that one segment uses, users before operands, and may take an end away.
   template <class Keep>
-  std::vector<bool> uses_by_pieces(Keep&& keep) const {
+  std::vector<bool> uses_by_segments(Keep&& keep) const {
     std::vector<bool> shared(graph_.nodes.size());
-    // Another group may need the value: it is as if it had a second piece.
+    // Another group may need the value: it is as if it had a second segment.
     for (NodeId id = 0; id < graph_.nodes.size(); ++id) {
       for (const NodeId operand : graph_[id].operands) {
         if (crosses(operand, id)) shared[operand] = true;
       }
     }
-    std::vector<NodeId> piece(graph_.nodes.size(), nobody);  // the one piece that uses it so far
+    std::vector<NodeId> segment(graph_.nodes.size(), nobody);  // the one segment that uses it so far
     for (NodeId id = static_cast<NodeId>(graph_.nodes.size()); id-- > 0;) {
-      if (!shared[id] && piece[id] != nobody) keep(id, piece[id]);
+      if (!shared[id] && segment[id] != nobody) keep(id, segment[id]);
       const bool many = end_[id].empty() && shared[id];
-      const NodeId mine = end_[id].empty() ? piece[id] : id;
+      const NodeId mine = end_[id].empty() ? segment[id] : id;
       for (NodeId operand : graph_[id].operands) {
-        if (many || (piece[operand] != nobody && piece[operand] != mine)) shared[operand] = true;
-        piece[operand] = mine;
+        if (many || (segment[operand] != nobody && segment[operand] != mine)) shared[operand] = true;
+        segment[operand] = mine;
       }
     }
     return shared;
   }
 
-  std::vector<bool> shared_between_pieces() const {
-    return uses_by_pieces([](NodeId, NodeId) {});
+  std::vector<bool> shared_between_segments() const {
+    return uses_by_segments([](NodeId, NodeId) {});
   }
 
-  /// A value that was stored since its user stood in several pieces belongs to one, once that user is stored.
-  void release_values_of_one_piece() {
-    uses_by_pieces([this](NodeId id, NodeId root) {
+  /// A value that was stored since its user stood in several segments belongs to one, once that user is
+  /// stored.
+  void release_values_of_one_segment() {
+    uses_by_segments([this](NodeId id, NodeId root) {
       if (end_[id] != "shared" || is_opaque_root(root)) return;
       Reach& reach = reach_[root];
       const Reach& more = reach_[id];
@@ -328,26 +329,26 @@ class Partitioner {
   }
 
   /// A GEMM or a user's kernel.
-  Piece collect_opaque(NodeId root) const {
+  Segment collect_opaque(NodeId root) const {
     const auto matmul = matmuls_.find(root);
     const NodeId step = matmul == matmuls_.end() ? root : matmul->second;
     const bool custom = info(graph_[step].op).relation == Relation::custom;
-    Piece piece{.kind = custom ? Piece::Kind::custom : Piece::Kind::gemm,
-                .root = root,
-                .nodes = {root},
-                .results = {root},
-                .group = group_of_[root],
-                .end = end_[root]};
-    if (step != root) piece.nodes = {step, root};
-    for (NodeId operand : graph_[step].operands) piece.inputs.push_back(storage_[operand]);
+    Segment segment{.kind = custom ? Segment::Kind::custom : Segment::Kind::gemm,
+                    .root = root,
+                    .nodes = {root},
+                    .results = {root},
+                    .group = group_of_[root],
+                    .end = end_[root]};
+    if (step != root) segment.nodes = {step, root};
+    for (NodeId operand : graph_[step].operands) segment.inputs.push_back(storage_[operand]);
     if (const auto extra = extra_.find(root); extra != extra_.end()) {
-      piece.inputs.push_back(storage_[extra->second]);
+      segment.inputs.push_back(storage_[extra->second]);
     }
-    return piece;
+    return segment;
   }
 
   /// `in_place`: operand 0 of the root is not read.
-  Piece collect(NodeId root, bool in_place = false) const {
+  Segment collect(NodeId root, bool in_place = false) const {
     if (is_opaque_root(root)) return collect_opaque(root);
     std::vector<NodeId> nodes = {root}, inputs;
     std::vector<NodeId> work = {root};
@@ -368,9 +369,9 @@ class Partitioner {
     }
     std::sort(nodes.begin(), nodes.end());
     std::sort(inputs.begin(), inputs.end());
-    Segment segment = segment_of(graph_, root, std::move(nodes), std::move(inputs));
-    segment.in_place = in_place;
-    return piece_of(std::move(segment), group_of_[root], end_[root]);
+    Phase phase = phase_of(graph_, root, std::move(nodes), std::move(inputs));
+    phase.in_place = in_place;
+    return segment_of(std::move(phase), group_of_[root], end_[root]);
   }
 
   static constexpr const char* gemm_operand = "gemm operand";
@@ -383,7 +384,7 @@ class Partitioner {
   const std::vector<GroupId>& group_of_;
   const CutRules& rules_;
   Views views_;
-  std::vector<std::string> end_;  // why a piece ends at the node; empty: none does
+  std::vector<std::string> end_;  // why a segment ends at the node; empty: none does
   std::vector<Reach> reach_;
   static constexpr NodeId nobody = ~NodeId{0};
   std::vector<NodeId> epilogue_of_;   // of a matmul: the op behind it that its GEMM computes too
@@ -393,7 +394,7 @@ class Partitioner {
 
 }  // namespace
 
-bool ends_piece(const ir::Node& node) {
+bool ends_segment(const ir::Node& node) {
   const Relation relation = info(node.op).relation;
   return relation == Relation::reduce || relation == Relation::contraction || relation == Relation::scan ||
          relation == Relation::custom;
@@ -410,8 +411,8 @@ std::vector<NodeId> storage_of(const ir::Graph& graph) {
   return storage;
 }
 
-Partition cut_into_pieces(const ir::Graph& graph, const std::vector<GroupId>& group_of, const CutRules& rules,
-                          const analysis::Facts& facts) {
+Partition cut_into_segments(const ir::Graph& graph, const std::vector<GroupId>& group_of,
+                            const CutRules& rules, const analysis::Facts& facts) {
   return Partitioner(graph, group_of, rules, facts).run();
 }
 

@@ -23,8 +23,8 @@ class Explainer {
   }
 
   void explain(UnfusedEdge& edge) {
-    const Piece& producer = partition_.pieces[edge.producer];
-    const Piece& consumer = partition_.pieces[edge.consumer];
+    const Segment& producer = partition_.segments[edge.producer];
+    const Segment& consumer = partition_.segments[edge.consumer];
     if (!groups_) {
       edge.reason = Reason::baseline;
       edge.numbers = {{"ends at", producer.end}};
@@ -76,13 +76,13 @@ std::vector<UnfusedEdge> unfused_edges(const ir::Graph& graph, const Partition& 
                                        const PartitionOptions& options, const Target& target) {
   constexpr std::size_t nobody = ~std::size_t{0};
   std::vector<std::size_t> made_by(graph.nodes.size(), nobody);
-  for (std::size_t i = 0; i < partition.pieces.size(); ++i) {
-    for (const NodeId result : partition.pieces[i].results) made_by[result] = i;
+  for (std::size_t i = 0; i < partition.segments.size(); ++i) {
+    for (const NodeId result : partition.segments[i].results) made_by[result] = i;
   }
   Explainer explainer(graph, partition, options, target);
   std::vector<UnfusedEdge> edges;
-  for (std::size_t i = 0; i < partition.pieces.size(); ++i) {
-    for (const NodeId input : partition.pieces[i].inputs) {
+  for (std::size_t i = 0; i < partition.segments.size(); ++i) {
+    for (const NodeId input : partition.segments[i].inputs) {
       for (const NodeId value : written_values(partition.views, partition.storage[input])) {
         if (made_by[value] == nobody) continue;  // an input or a parameter
         const ir::Type& type = graph[value].type;
@@ -144,7 +144,7 @@ std::string print(const ir::Graph& graph, const std::vector<UnfusedEdge>& edges)
     for (const auto& [name, value] : edge.numbers)
       numbers += fmt::format("{}{} = {}", numbers.empty() ? " (" : ", ", name, value);
     if (!numbers.empty()) numbers += ')';
-    text += fmt::format("piece {} -> piece {}  {} {}: {}{}  {} bytes\n", edge.producer, edge.consumer,
+    text += fmt::format("segment {} -> segment {}  {} {}: {}{}  {} bytes\n", edge.producer, edge.consumer,
                         graph.value_name(edge.value), to_string(graph[edge.value].op), to_string(edge.reason),
                         numbers, edge.bytes.to_string());
   }

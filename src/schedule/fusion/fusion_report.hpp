@@ -12,24 +12,24 @@
 
 namespace fuse::schedule {
 
-/// One value that one piece makes and another reads.
+/// One value that one segment makes and another reads.
 struct UnfusedEdge {
   ir::NodeId value = 0;                    ///< as it is stored: the root of `producer`
-  std::size_t producer = 0, consumer = 0;  ///< indices of pieces
+  std::size_t producer = 0, consumer = 0;  ///< indices of segments
   Reason reason = Reason::no_rule;
   std::string_view rule{};  ///< the row that refused; empty where there is none
   std::vector<std::pair<std::string, std::string>> numbers{};
   Dim bytes = 0;  ///< of the value: what fusing would neither store nor load
 };
 
-/// Every edge between pieces, by consumer, then by value.
+/// Every edge between segments, by consumer, then by value.
 std::vector<UnfusedEdge> unfused_edges(const ir::Graph&, const Partition&, const PartitionOptions&,
                                        const Target&);
 
 /// What would have to be otherwise, for a person.
 std::string_view would_change(Reason);
 
-/// "piece 0 -> piece 1  %1: scheme-unavailable (ends at = reduction)  512 bytes; ..."
+/// "segment 0 -> segment 1  %1: scheme-unavailable (ends at = reduction)  512 bytes; ..."
 std::string print(const ir::Graph&, const std::vector<UnfusedEdge>&);
 
 }  // namespace fuse::schedule

@@ -26,7 +26,7 @@ std::vector<Axis> axes_of(const ir::Node& transpose) {
 }
 
 /// Axes that are longer than 1, and one where one goes on behind the other.
-std::vector<Axis> joined(const std::vector<Axis>& axes, const analysis::Facts& facts) {
+std::vector<Axis> cooperative(const std::vector<Axis>& axes, const analysis::Facts& facts) {
   std::vector<Axis> result;
   for (const Axis& axis : axes) {
     if (facts.equal(axis.extent, 1)) continue;
@@ -41,8 +41,8 @@ std::vector<Axis> joined(const std::vector<Axis>& axes, const analysis::Facts& f
 
 }  // namespace
 
-PlacesChoice places_behind(const ir::Graph& graph, ir::NodeId transpose, const analysis::Facts& facts,
-                           double launch_bytes) {
+GemmLayoutChoice output_layout_of(const ir::Graph& graph, ir::NodeId transpose, const analysis::Facts& facts,
+                                  double launch_bytes) {
   const ir::Node& node = graph[transpose];
   std::vector<Axis> axes = axes_of(node);
   const Axis column = axes.back(), row = axes[axes.size() - 2];
@@ -50,22 +50,22 @@ PlacesChoice places_behind(const ir::Graph& graph, ir::NodeId transpose, const a
   if (!facts.equal(column.extent, 1) && !facts.equal(column.stride, 1)) {
     return {{}, fmt::format("the elements of a row would stand {} apart", column.stride.to_string())};
   }
-  const std::vector<Axis> batch = joined(axes, facts);
+  const std::vector<Axis> batch = cooperative(axes, facts);
   if (batch.size() > 2) return {{}, fmt::format("its batch has {} strides", batch.size())};
-  GemmPlaces places{.row = facts.equal(row.extent, 1) ? column.extent : row.stride};
+  GemmLayout layout{.row = facts.equal(row.extent, 1) ? column.extent : row.stride};
   if (!batch.empty()) {
-    places.inner = batch.back().extent;
-    places.inner_stride = batch.back().stride;
+    layout.inner = batch.back().extent;
+    layout.inner_stride = batch.back().stride;
   }
-  if (batch.size() < 2) return {std::move(places), {}};
+  if (batch.size() < 2) return {std::move(layout), {}};
 
-  places.outer = batch.front().extent;
-  places.outer_stride = batch.front().stride;
+  layout.outer = batch.front().extent;
+  layout.outer_stride = batch.front().stride;
   const double bytes =
       2 * static_cast<double>(product(node.type.dims).hint()) * static_cast<double>(size_of(node.type.dtype));
-  const auto calls = static_cast<double>(places.outer.hint());
-  if ((calls - 1) * launch_bytes <= bytes + launch_bytes) return {std::move(places), {}};
-  return {std::move(places),
+  const auto calls = static_cast<double>(layout.outer.hint());
+  if ((calls - 1) * launch_bytes <= bytes + launch_bytes) return {std::move(layout), {}};
+  return {std::move(layout),
           fmt::format(
               "its batch has two strides: {} calls would be {} launches more, the step is one and {} bytes",
               calls, calls - 1, bytes)};

@@ -1,9 +1,9 @@
-// GemmPlaces: where a GEMM puts its matrices when its result is wanted with the dims in another order, as
+// GemmLayout: where a GEMM puts its matrices when its result is wanted with the dims in another order, as
 // attention wants its heads side by side. A call of the library takes one stride between rows and one between
 // the matrices of its batch; a batch of two strides takes several calls, or a step that transposes.
 //
-// Before:  piece gemm {%5} batch H, m S, n D      piece kernel {%6} transpose of %5 to [S, H, D]
-// After:   piece gemm {%5} writes into %6: rows H * D apart, H matrices D apart
+// Before:  segment gemm {%5} batch H, m S, n D      segment kernel {%6} transpose of %5 to [S, H, D]
+// After:   segment gemm {%5} writes into %6: rows H * D apart, H matrices D apart
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -17,15 +17,15 @@
 
 namespace fuse::schedule {
 
-struct PlacesChoice {
-  std::optional<GemmPlaces> places{};
+struct GemmLayoutChoice {
+  std::optional<GemmLayout> layout{};
   std::string refused{};  ///< why a step transposes; beside places: since it costs less
 };
 
 /// For a transpose of a matmul's result. Several calls are taken where they are expected to cost less than
 /// the step that transposes: a read and a write of the result, and one launch, which is worth `launch_bytes`
 /// of traffic.
-PlacesChoice places_behind(const ir::Graph&, ir::NodeId transpose, const analysis::Facts&,
-                           double launch_bytes);
+GemmLayoutChoice output_layout_of(const ir::Graph&, ir::NodeId transpose, const analysis::Facts&,
+                                  double launch_bytes);
 
 }  // namespace fuse::schedule

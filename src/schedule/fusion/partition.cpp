@@ -27,7 +27,7 @@ CutRules rules_of(const PartitionOptions& options, const Target& target) {
       rules.groups_are_kernels =
           options.groups.rules == RuleSet::apollo || options.groups.layers != all_layers;
       // A costly op that is broadcast is a candidate for a dominant (4.3, step 1).
-      rules.costly_broadcast = options.schemes == SchemeRules::paper;
+      rules.costly_broadcast = options.schemes == SchemeRules::astitch;
       break;
     case Baseline::xla:
       rules.costly_broadcast = rules.recompute = true;
@@ -35,20 +35,20 @@ CutRules rules_of(const PartitionOptions& options, const Target& target) {
     case Baseline::tvm:
       rules.recompute = true;
       break;
-    case Baseline::none:
+    case Baseline::one_op:
       rules.groups_are_kernels = true;
       break;
   }
   return rules;
 }
 
-/// Groups that are several pieces still, but for those that have been refused already.
+/// Groups that are several segments still, but for those that have been refused already.
 std::vector<Refusal> refusals_of(const Partition& partition, std::vector<Refusal> refusals) {
   std::vector<std::vector<NodeId>> roots(partition.grouping.groups.size());
   std::unordered_set<GroupId> refused;
   for (const Refusal& refusal : refusals) refused.insert(refusal.group);
-  for (const Piece& piece : partition.pieces) {
-    if (piece.group != no_group) roots[piece.group].push_back(piece.root);
+  for (const Segment& segment : partition.segments) {
+    if (segment.group != no_group) roots[segment.group].push_back(segment.root);
   }
   for (GroupId group = 0; group < roots.size(); ++group) {
     if (roots[group].size() < 2 || refused.contains(group)) continue;
@@ -105,7 +105,7 @@ NodeId memory_of(const Partition& partition, NodeId id) {
   return id;
 }
 
-/// Wholes are in memory; a view has a step exactly if it is a part, which one concat has once; what pieces
+/// Wholes are in memory; a view has a step exactly if it is a part, which one concat has once; what segments
 /// make, given values and views have no other place.
 template <class Fail>
 void check_views(const ir::Graph& graph, const Partition& partition, const Fail& fail) {
@@ -134,26 +134,26 @@ void check_views(const ir::Graph& graph, const Partition& partition, const Fail&
 
 /// Every operand of what a phase computes is computed in it or read by it.
 template <class Fail>
-void check_closed(const ir::Graph& graph, const Segment& segment, const Fail& fail) {
-  std::unordered_set<NodeId> known(segment.nodes.begin(), segment.nodes.end());
-  known.insert(segment.inputs.begin(), segment.inputs.end());
-  if (segment.in_place) known.insert(graph[segment.root].operands[0]);
-  for (NodeId id : segment.nodes) {
+void check_closed(const ir::Graph& graph, const Phase& phase, const Fail& fail) {
+  std::unordered_set<NodeId> known(phase.nodes.begin(), phase.nodes.end());
+  known.insert(phase.inputs.begin(), phase.inputs.end());
+  if (phase.in_place) known.insert(graph[phase.root].operands[0]);
+  for (NodeId id : phase.nodes) {
     for (NodeId operand : graph[id].operands) {
       if (!known.count(operand)) fail(graph.value_name(operand) + " is neither computed nor read");
     }
   }
 }
 
-/// What a kernel stores, and what ends a piece, are stages of it; each follows the stages that it reads.
+/// What a kernel stores, and what ends a segment, are stages of it; each follows the stages that it reads.
 template <class Fail>
-void check_stages(const ir::Graph& graph, const Segment& segment, const Fail& fail) {
-  const std::vector<Stage>& stages = segment.stages;
+void check_stages(const ir::Graph& graph, const Phase& phase, const Fail& fail) {
+  const std::vector<Stage>& stages = phase.stages;
   const auto position = [&](NodeId id) {
     return std::find_if(stages.begin(), stages.end(), [&](const Stage& stage) { return stage.root == id; });
   };
   std::map<NodeId, int> passes;  // of what is computed: the reductions that must have ended before
-  for (const NodeId id : segment.nodes) {
+  for (const NodeId id : phase.nodes) {
     int pass = 0;
     for (const NodeId operand : graph[id].operands) {
       const auto found = passes.find(operand);
@@ -162,27 +162,27 @@ void check_stages(const ir::Graph& graph, const Segment& segment, const Fail& fa
       pass = std::max(pass, found->second + reduced);
     }
     const auto stage = position(id);
-    if (stage == stages.end() && ends_piece(graph[id])) fail(graph.value_name(id) + " must end a piece");
+    if (stage == stages.end() && ends_segment(graph[id])) fail(graph.value_name(id) + " must end a segment");
     if (stage != stages.end() && stage->pass < pass)
       fail(graph.value_name(id) + " comes before what it reads");
     passes[id] = stage == stages.end() ? pass : stage->pass;
   }
-  for (const NodeId result : segment.results) {
+  for (const NodeId result : phase.results) {
     if (position(result) == stages.end()) fail(graph.value_name(result) + " is stored by no stage");
   }
 }
 
 /// What a phase reads, earlier ones store or the whole reads; what it stores and computes, the whole does.
 template <class Fail>
-void check_phases(const ir::Graph& graph, const Piece& piece, const Fail& fail) {
+void check_phases(const ir::Graph& graph, const Segment& segment, const Fail& fail) {
   std::vector<NodeId> nodes;
-  for (const Segment& phase : piece.phases) nodes.insert(nodes.end(), phase.nodes.begin(), phase.nodes.end());
+  for (const Phase& phase : segment.phases) nodes.insert(nodes.end(), phase.nodes.begin(), phase.nodes.end());
   std::sort(nodes.begin(), nodes.end());
   nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
-  if (nodes != piece.nodes) fail("a kernel computes other values than its phases do");
-  std::unordered_set<NodeId> known(piece.inputs.begin(), piece.inputs.end());
-  const std::vector<NodeId>& results = piece.results;
-  for (const Segment& phase : piece.phases) {
+  if (nodes != segment.nodes) fail("a kernel computes other values than its phases do");
+  std::unordered_set<NodeId> known(segment.inputs.begin(), segment.inputs.end());
+  const std::vector<NodeId>& results = segment.results;
+  for (const Phase& phase : segment.phases) {
     for (const NodeId input : phase.inputs) {
       if (!known.count(input)) fail(graph.value_name(input) + " is read before a phase makes it");
     }
@@ -197,7 +197,7 @@ void check_phases(const ir::Graph& graph, const Piece& piece, const Fail& fail) 
 }  // namespace
 
 Chooser chooser_of(const PartitionOptions& options) {
-  Chooser chooser = options.schemes == SchemeRules::paper ? astitch_rules() : cost_model();
+  Chooser chooser = options.schemes == SchemeRules::astitch ? astitch_rules() : cost_model();
   if (!options.grid_barriers) chooser = without_grid_barriers(std::move(chooser));
   if (options.baseline != Baseline::off) chooser = without_splits(std::move(chooser));
   return chooser;
@@ -210,23 +210,24 @@ Partition partition(const ir::Graph& graph, const PartitionOptions& options, con
 
 Partition partition(const ir::Graph& graph, const PartitionOptions& options, const Target& target,
                     const analysis::Facts& facts, const Chooser& chooser, const ir::Decide& decide) {
-  const bool grouped = options.baseline == Baseline::off || options.baseline == Baseline::none;
+  const bool grouped = options.baseline == Baseline::off || options.baseline == Baseline::one_op;
   GroupOptions rules = options.groups;
-  if (options.baseline == Baseline::none) rules.layers = 0;
+  if (options.baseline == Baseline::one_op) rules.layers = 0;
   Grouping grouping;
   if (grouped) grouping = group(graph, rules, target, decide);
   const std::vector<GroupId> alone(graph.nodes.size(), no_group);
   CutRules cuts = rules_of(options, target);
   cuts.decide = decide;
-  Partition result = cut_into_pieces(graph, grouped ? grouping.of : alone, cuts, facts);
+  Partition result = cut_into_segments(graph, grouped ? grouping.of : alone, cuts, facts);
   result.grouping = std::move(grouping);
   std::vector<Refusal> refusals;
   if (options.stitch) refusals = stitch(graph, cuts, chooser, target, result);
-  using Join = PartitionOptions::Join;
-  const bool wanted = options.join == Join::always || (options.join == Join::gain && options.stitch);
+  using Cooperative = PartitionOptions::Cooperative;
+  const bool wanted = options.cooperative == Cooperative::always ||
+                      (options.cooperative == Cooperative::gain && options.stitch);
   if (wanted && options.grid_barriers) {
-    const bool always = options.join == Join::always;
-    // Why a group could not be stitched says more than why what is left of it was not joined.
+    const bool always = options.cooperative == Cooperative::always;
+    // Why a group could not be stitched says more than why what is left of it was not cooperative.
     std::unordered_set<GroupId> refused;
     for (const Refusal& refusal : refusals) refused.insert(refusal.group);
     for (Refusal& refusal : join(graph, cuts, chooser, always, target, result)) {
@@ -244,20 +245,20 @@ std::string print(const ir::Graph& graph, const Partition& partition) {
     for (NodeId id : nodes) line += (line.empty() ? "" : " ") + graph.value_name(id);
     return line;
   };
-  for (std::size_t i = 0; i < partition.pieces.size(); ++i) {
-    const Piece& piece = partition.pieces[i];
-    text +=
-        fmt::format("piece {} {} {{{}}} reads {{{}}}", i, piece.in_place() ? "update" : to_string(piece.kind),
-                    list(piece.nodes), list(piece.inputs));
-    if (piece.results.size() > 1) text += fmt::format(" stores {{{}}}", list(piece.results));
+  for (std::size_t i = 0; i < partition.segments.size(); ++i) {
+    const Segment& segment = partition.segments[i];
+    text += fmt::format("segment {} {} {{{}}} reads {{{}}}", i,
+                        segment.in_place() ? "update" : to_string(segment.kind), list(segment.nodes),
+                        list(segment.inputs));
+    if (segment.results.size() > 1) text += fmt::format(" stores {{{}}}", list(segment.results));
     const char* before = " stages ";
-    for (const Segment& phase : piece.phases) {
-      if (piece.phases.size() == 1 && phase.stages.size() == 1) continue;
+    for (const Phase& phase : segment.phases) {
+      if (segment.phases.size() == 1 && phase.stages.size() == 1) continue;
       text += before + stages_text(graph, phase.stages);
       before = " || ";
     }
-    text += fmt::format(" ends at {} {} ({})\n", graph.value_name(piece.root),
-                        to_string(graph[piece.root].op), piece.end);
+    text += fmt::format(" ends at {} {} ({})\n", graph.value_name(segment.root),
+                        to_string(graph[segment.root].op), segment.end);
   }
   text += print(graph, partition.views);
   for (const ir::Output& output : graph.outputs) {
@@ -275,34 +276,35 @@ void verify(const ir::Graph& graph, const Partition& partition) {
     throw Error(
         {.kind = ErrorKind::internal, .code = ErrorCode::internal, .message = "partition: " + message});
   };
-  std::unordered_set<NodeId> overwritten;  // inputs that a piece has updated in place
+  std::unordered_set<NodeId> overwritten;  // inputs that a segment has updated in place
   Made made(graph, partition);
   check_views(graph, partition, fail);
-  for (const Piece& piece : partition.pieces) {
-    if (piece.nodes.empty() || piece.nodes.back() != piece.root) fail("a piece does not end at its root");
-    for (NodeId input : piece.inputs) {
-      if (!made[input]) fail(graph.value_name(input) + " is read before a piece makes it");
+  for (const Segment& segment : partition.segments) {
+    if (segment.nodes.empty() || segment.nodes.back() != segment.root)
+      fail("a segment does not end at its root");
+    for (NodeId input : segment.inputs) {
+      if (!made[input]) fail(graph.value_name(input) + " is read before a segment makes it");
       if (overwritten.count(memory_of(partition, input))) {
         fail(graph.value_name(input) + " is read after it was overwritten");
       }
     }
-    if (piece.in_place()) {
-      const NodeId donor = graph[piece.root].operands[0];
+    if (segment.in_place()) {
+      const NodeId donor = graph[segment.root].operands[0];
       const auto reads = [&](NodeId input) { return memory_of(partition, input) == donor; };
-      if (std::any_of(piece.inputs.begin(), piece.inputs.end(), reads)) {
-        fail(graph.value_name(donor) + " is read by the piece that overwrites it");
+      if (std::any_of(segment.inputs.begin(), segment.inputs.end(), reads)) {
+        fail(graph.value_name(donor) + " is read by the segment that overwrites it");
       }
       overwritten.insert(donor);
     }
-    if (piece.kind == Piece::Kind::kernel) {
-      if (piece.phases.empty()) fail("a kernel has no phase");
-      for (const Segment& phase : piece.phases) {
+    if (segment.kind == Segment::Kind::kernel) {
+      if (segment.phases.empty()) fail("a kernel has no phase");
+      for (const Phase& phase : segment.phases) {
         check_stages(graph, phase, fail);
         check_closed(graph, phase, fail);
       }
-      check_phases(graph, piece, fail);
+      check_phases(graph, segment, fail);
     }
-    for (const NodeId result : piece.results) {
+    for (const NodeId result : segment.results) {
       if (made[result]) fail(graph.value_name(result) + " is made twice");
       made.make(result);
     }

@@ -1,8 +1,8 @@
-// Partition: the graph cut into groups by the rules (group.hpp), each group into pieces of one value
-// (cut.hpp) that become a kernel or a GEMM, and pieces stitched into one kernel again (stitch.hpp).
+// Partition: the graph cut into groups by the rules (group.hpp), each group into segments of one value
+// (cut.hpp) that become a kernel or a GEMM, and segments stitched into one kernel again (stitch.hpp).
 //
 // Before:  softmax opened into max, sub, exp, sum, div
-// After:   group 0 {max sub exp sum div}   piece 0 {max sub exp sum div}, stages max | sum | div
+// After:   group 0 {max sub exp sum div}   segment 0 {max sub exp sum div}, stages max | sum | div
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -27,26 +27,26 @@ namespace fuse::schedule {
 /// Other people's ways to cut a graph, for comparison (docs/partition.md).
 enum class Baseline : std::uint8_t {
   off,
-  xla,   ///< element-wise ops into their consumers; reductions and costly broadcasts end a kernel
-  tvm,   ///< injective ops into a reduction, which ends a kernel
-  none,  ///< a kernel an op
+  xla,     ///< element-wise ops into their consumers; reductions and costly broadcasts end a kernel
+  tvm,     ///< injective ops into a reduction, which ends a kernel
+  one_op,  ///< one kernel per op
 };
 
-/// How pieces are stitched and laid over threads.
+/// How segments are stitched and laid over threads.
 enum class SchemeRules : std::uint8_t {
-  fuse,   ///< by the cost model
-  paper,  ///< AStitch's own: everything that it can in one kernel (astitch_choices.hpp)
+  fuse,     ///< by the cost model
+  astitch,  ///< AStitch's own: everything that it can in one kernel (astitch_choices.hpp)
 };
 
 struct PartitionOptions {
   GroupOptions groups{};
   Baseline baseline = Baseline::off;
-  bool stitch = true;  ///< pieces of a group become stages of one kernel
+  bool stitch = true;  ///< segments of a group become stages of one kernel
   /// What is not stitched becomes phases of one kernel, with grid barriers between: where that gains, and
   /// stitched kernels alone; or wherever it is possible.
-  enum class Join : std::uint8_t { never, gain, always } join = Join::gain;
+  enum class Cooperative : std::uint8_t { never, gain, always } cooperative = Cooperative::gain;
   SchemeRules schemes = SchemeRules::fuse;
-  bool grid_barriers = true;  ///< kernels may wait for all of their blocks; where not, nothing is joined
+  bool grid_barriers = true;  ///< kernels may wait for all of their blocks; where not, nothing is cooperative
   bool operator==(const PartitionOptions&) const = default;
 };
 
@@ -56,10 +56,10 @@ Chooser chooser_of(const PartitionOptions&);
 struct Partition {
   Grouping grouping{};
   std::vector<Refusal> refusals{};
-  std::vector<Piece> pieces{};  ///< in an order that respects dependencies
+  std::vector<Segment> segments{};  ///< in an order that respects dependencies
   std::vector<ir::NodeId>
       storage{};               ///< of each node: the node whose buffer holds it (through reshapes), or itself
-  std::vector<bool> stored{};  ///< of each node: inputs, parameters, roots of pieces and assembled concats
+  std::vector<bool> stored{};  ///< of each node: inputs, parameters, roots of segments and assembled concats
   Views views{};               ///< values that lie in others' memory
 
   // Made once, in the .cpp: in every file that includes this they take longer than the rest of it.
@@ -72,14 +72,14 @@ struct Partition {
 };
 
 /// The graph has been verified. Near linear in nodes and edges. `chooser` judges what is put into one kernel;
-/// a piece that it judged has its choices. `decide` is asked wherever a cost decides.
+/// a segment that it judged has its choices. `decide` is asked wherever a cost decides.
 Partition partition(const ir::Graph&, const PartitionOptions&, const Target&, const analysis::Facts&,
                     const Chooser& chooser, const ir::Decide& decide = {});
 /// By the chooser that the options ask for.
 Partition partition(const ir::Graph&, const PartitionOptions& = {}, const Target& = {},
                     const analysis::Facts& facts = analysis::Facts());
 std::string print(const ir::Graph&, const Partition&);
-/// Throws an internal Error unless pieces read only values in memory that are made before, and every output
+/// Throws an internal Error unless segments read only values in memory that are made before, and every output
 /// has a buffer.
 void verify(const ir::Graph&, const Partition&);
 

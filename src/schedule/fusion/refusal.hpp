@@ -18,7 +18,7 @@ struct Refusal {
   std::vector<std::pair<std::string, std::string>> numbers{};  ///< name, value
 };
 
-/// Pieces that end at `at` stay as they are: the seconds of one kernel of them all, and of theirs.
+/// Segments that end at `at` stay as they are: the seconds of one kernel of them all, and of theirs.
 Refusal no_gain(GroupId, std::vector<ir::NodeId> at, double together, double apart);
 
 }  // namespace fuse::schedule

@@ -67,7 +67,7 @@ std::optional<Places> places_through(const ir::Graph& graph, const ir::Node& nod
 
 /// The dims of the target along which the long dims of a value run, where every op between keeps coordinates
 /// or repeats them, and all paths agree.
-std::optional<Places> places_in(const ir::Graph& graph, const Piece& reader, NodeId value, NodeId target) {
+std::optional<Places> places_in(const ir::Graph& graph, const Segment& reader, NodeId value, NodeId target) {
   std::map<NodeId, Places> places = {{value, long_dims(graph[value].type.dims)}};
   for (const NodeId id : reader.nodes) {  // operands first
     if (id == reader.root && id != target) continue;
@@ -85,17 +85,17 @@ std::optional<Places> places_in(const ir::Graph& graph, const Piece& reader, Nod
   return found == places.end() ? std::nullopt : std::optional(found->second);
 }
 
-/// The forms that a piece's own loops allow.
+/// The forms that a segment's own loops allow.
 std::vector<StageForm> forms_in(const ir::Graph& graph, const Frame& frame, NodeId root) {
   if (reduces(graph, root)) {
     const Frame own = frame_of(graph, root);
     if (own.dims != frame.dims) return {};
-    if (own.is_reduced == frame.is_reduced) return {StageForm::reduce};
+    if (own.is_reduced == frame.is_reduced) return {StageForm::inner_reduce};
     const Places all = long_dims(frame.dims);
     const bool across = frame.reduces && frame.inner &&
                         std::all_of(all.begin(), all.end(),
                                     [&](std::size_t i) { return own.is_reduced[i] != frame.is_reduced[i]; });
-    return across ? std::vector{StageForm::column_reduce} : std::vector<StageForm>();
+    return across ? std::vector{StageForm::outer_reduce} : std::vector<StageForm>();
   }
   const std::vector<Dim>& dims = graph[root].type.dims;
   if (dims == frame.dims) return {StageForm::element};
@@ -112,11 +112,11 @@ std::vector<StageForm> forms_in(const ir::Graph& graph, const Frame& frame, Node
 }
 
 /// Whether a thread that computes a value of the reader, in this form, has what it reads of `made`.
-bool holds(const ir::Graph& graph, const Frame& frame, const Member& made, const Piece& reader,
+bool holds(const ir::Graph& graph, const Frame& frame, const Member& made, const Segment& reader,
            StageForm form) {
   if (is_column(made.form) != (form == StageForm::column)) return false;
   if (made.form == StageForm::element && form == StageForm::row) return false;
-  const bool walks = form == StageForm::reduce || form == StageForm::column_reduce;
+  const bool walks = form == StageForm::inner_reduce || form == StageForm::outer_reduce;
   const NodeId target = walks ? graph[reader.root].operands[0] : reader.root;
   const std::optional<Places> places = places_in(graph, reader, made.root, target);
   if (!places) return false;
@@ -140,17 +140,18 @@ Frame frame_of(const ir::Graph& graph, NodeId root) {
   return {.dims = dims, .is_reduced = shape.is_reduced, .reduces = true, .inner = shape.inner};
 }
 
-std::optional<Member> place(const ir::Graph& graph, const Frame& frame, std::size_t id, const Piece& piece,
-                            std::span<const Read> reads, std::span<const Member> before) {
+std::optional<Member> place(const ir::Graph& graph, const Frame& frame, std::size_t id,
+                            const Segment& segment, std::span<const Read> reads,
+                            std::span<const Member> before) {
   const auto in_form = [&](StageForm form) -> std::optional<Member> {
-    Member member{.piece = id, .root = piece.root, .form = form};
+    Member member{.segment = id, .root = segment.root, .form = form};
     bool reads_any = false;
     for (const Read& read : reads) {
       const auto made = std::find_if(before.begin(), before.end(),
-                                     [&](const Member& other) { return other.piece == read.maker; });
+                                     [&](const Member& other) { return other.segment == read.maker; });
       if (made == before.end()) continue;
-      if (!read.whole || !holds(graph, frame, *made, piece, form)) return std::nullopt;
-      const bool ends_pass = made->form == StageForm::reduce || made->form == StageForm::column_reduce;
+      if (!read.whole || !holds(graph, frame, *made, segment, form)) return std::nullopt;
+      const bool ends_pass = made->form == StageForm::inner_reduce || made->form == StageForm::outer_reduce;
       member.pass = std::max(member.pass, made->pass + ends_pass);
       reads_any = true;
     }
@@ -158,7 +159,7 @@ std::optional<Member> place(const ir::Graph& graph, const Frame& frame, std::siz
     if (form == StageForm::column && !reads_any) return std::nullopt;
     return member;
   };
-  for (const StageForm form : forms_in(graph, frame, piece.root)) {
+  for (const StageForm form : forms_in(graph, frame, segment.root)) {
     if (const std::optional<Member> member = in_form(form)) return member;
   }
   return std::nullopt;

@@ -13,7 +13,7 @@
 
 #include "ir/graph/ir_graph.hpp"
 #include "schedule/fusion/partition.hpp"
-#include "schedule/fusion/piece_graph.hpp"
+#include "schedule/fusion/segment_graph.hpp"
 
 namespace fuse::schedule {
 
@@ -25,20 +25,20 @@ struct Frame {
   bool inner = false;  ///< rows: the innermost long dim is reduced
 };
 
-/// The loops of a piece by itself.
+/// The loops of a segment by itself.
 Frame frame_of(const ir::Graph&, ir::NodeId root);
 
-/// A piece as a stage.
+/// A segment as a stage.
 struct Member {
-  std::size_t piece = 0;
-  ir::NodeId root = 0;  ///< of the piece
+  std::size_t segment = 0;
+  ir::NodeId root = 0;  ///< of the segment
   Stage::Form form = Stage::Form::element;
   int pass = 0;
 };
 
-/// The piece as a stage behind `before`: every thread that computes a value of it has what it reads of them.
-/// None where there is no such form.
-std::optional<Member> place(const ir::Graph&, const Frame&, std::size_t id, const Piece&,
+/// The segment as a stage behind `before`: every thread that computes a value of it has what it reads of
+/// them. None where there is no such form.
+std::optional<Member> place(const ir::Graph&, const Frame&, std::size_t id, const Segment&,
                             std::span<const Read> reads, std::span<const Member> before);
 
 }  // namespace fuse::schedule

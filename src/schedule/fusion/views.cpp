@@ -244,12 +244,12 @@ class ViewChooser {
       choice.refused = "its memory is spoken for";
       return;
     }
-    PlacesChoice places = places_behind(graph_, id, facts_, rules_.launch_bytes);
-    choice.refused = std::move(places.refused);
-    if (places.places) ask(choice, choice.taken());
+    GemmLayoutChoice output = output_layout_of(graph_, id, facts_, rules_.launch_bytes);
+    choice.refused = std::move(output.refused);
+    if (output.layout) ask(choice, choice.taken());
     if (!choice.taken()) return;
     views_.assembled[id] = {made};
-    views_.of.emplace(made, View{.whole = id, .offset = 0, .part = true, .places = std::move(places.places)});
+    views_.of.emplace(made, View{.whole = id, .offset = 0, .part = true, .layout = std::move(output.layout)});
   }
 
   const ir::Graph& graph_;
@@ -293,10 +293,10 @@ std::string print(const ir::Graph& graph, const Views& views) {
     if (!choice.taken()) {
       text += fmt::format("copy {} because {}\n", name, choice.refused);
     } else if (const auto parts = views.assembled.find(choice.value);
-               parts != views.assembled.end() && views.of.at(parts->second[0]).places) {
+               parts != views.assembled.end() && views.of.at(parts->second[0]).layout) {
       const ir::NodeId made = parts->second[0];
       text += fmt::format("assembled {} by gemm {}: {}\n", name, graph.value_name(made),
-                          to_string(*views.of.at(made).places));
+                          to_string(*views.of.at(made).layout));
     } else if (parts != views.assembled.end()) {
       text += fmt::format("assembled {} of", name);
       for (const ir::NodeId part : parts->second) {

@@ -1,8 +1,8 @@
 // Views: values that lie inside another's memory, so that no step copies them (Astra, section 4.4: contiguity
 // as a constraint on sets of tensors).
 //
-// Before:  piece kernel {%3} slice of %2, for a GEMM        piece kernel {%7} concat of the GEMMs %5 and %6
-// After:   %3 lies in %2 at 2048: the GEMM reads it there   %5 lies in %7 at 0, %6 at 4096: they write it
+// Before:  segment kernel {%3} slice of %2, for a GEMM        segment kernel {%7} concat of the GEMMs %5 and
+// %6 After:   %3 lies in %2 at 2048: the GEMM reads it there   %5 lies in %7 at 0, %6 at 4096: they write it
 // there
 //
 // A slice is a view where its elements are one block of its operand's, in memory anyway. A concat is
@@ -33,8 +33,8 @@ struct View {
   ir::NodeId whole = 0;
   Dim offset{};       ///< elements
   bool part = false;  ///< of an assembled concat, so a step writes it; otherwise none does
-  std::optional<GemmPlaces>
-      places{};  ///< of a GEMM's result in its transposed form: scattered, not one block
+  std::optional<GemmLayout>
+      layout{};  ///< of a GEMM's result in its transposed form: scattered, not one block
 };
 
 /// A slice, a concat or a transpose of a GEMM's result that needs memory, and what became of it.

@@ -51,7 +51,7 @@ bool keeps_tiles(const Loops& loops, const std::vector<Dim>& view) {
 }
 
 Choices choices_of(const ir::Graph& graph, NodeId reduction, const Target& target) {
-  return default_choices(graph, segment_of(graph, reduction, {reduction}, {}), target);
+  return model_choices(graph, phase_of(graph, reduction, {reduction}, {}), target);
 }
 
 Verdict refuse(const Rule* rule, Reason reason) { return {.rule = rule, .refused = true, .reason = reason}; }

@@ -28,7 +28,7 @@ class GroupGraph {
   const Loops& loops(Id id) const { return state_[id].loops; }
   const std::vector<ir::NodeId>& input_values(Id id) const { return state_[id].inputs; }
   std::vector<ir::NodeId> output_values(Id id) const;
-  const analysis::ClusterGraph& clusters() const { return clusters_; }
+  const analysis::MergeGraph& clusters() const { return clusters_; }
 
   /// By one row of the table. `explain` asks for numbers and for what would change the verdict.
   Verdict judge(Id producer, Id consumer, const Rule& rule, bool explain = false);
@@ -63,7 +63,7 @@ class GroupGraph {
   const ir::Graph& graph_;
   GroupOptions options_;
   const Target& target_;
-  analysis::ClusterGraph clusters_;
+  analysis::MergeGraph clusters_;
   std::vector<std::vector<ir::NodeId>> users_;
   std::vector<bool> free_, outside_, returned_, in_memory_;
   std::vector<std::uint32_t> other_users_;  // of each node: users in other groups, and 1 where it is returned

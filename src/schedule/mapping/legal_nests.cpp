@@ -32,23 +32,23 @@ class Splits {
 
 class Enumeration {
  public:
-  Enumeration(const ir::Graph& graph, const Segment& segment, const Target& target,
-              const NestNumbers& numbers, const std::function<void(const Choices&)>& visit)
+  Enumeration(const ir::Graph& graph, const Phase& phase, const Target& target, const NestNumbers& numbers,
+              const std::function<void(const Choices&)>& visit)
       : graph_(graph),
-        segment_(segment),
+        phase_(phase),
         target_(target),
         numbers_(numbers),
         visit_(visit),
-        piece_(piece_of(segment, no_group, "")) {}
+        segment_(segment_of(phase, no_group, "")) {}
 
   void run() {
-    if (info(graph_[dominant(segment_)].op).relation == ir::Relation::reduce) {
+    if (info(graph_[dominant(phase_)].op).relation == ir::Relation::reduce) {
       rows();
-    } else if (info(graph_[dominant(segment_)].op).relation == ir::Relation::scan) {
+    } else if (info(graph_[dominant(phase_)].op).relation == ir::Relation::scan) {
       scans();
     } else {
       elements();
-      if (transposed(graph_, segment_)) tiles();
+      if (transposed(graph_, phase_)) tiles();
     }
   }
 
@@ -84,7 +84,7 @@ class Enumeration {
   void rows() {
     for (const int turns : numbers_.turns) {
       for (const int warps : numbers_.warps) {
-        for (const int parts : numbers_.parts) {
+        for (const int parts : numbers_.blocks_per_row) {
           for (const Level level : {Level::grid, Level::cluster}) {
             if (parts == 1 && level == Level::cluster) continue;
             for (const int walking : numbers_.warps) {
@@ -121,13 +121,13 @@ class Enumeration {
   void rewrites(const std::vector<Split>& splits) {
     Choices choices{.splits = splits};
     caches(choices);
-    if (across_rows(graph_, segment_)) {
+    if (across_rows(graph_, phase_)) {
       choices.across = true;
       caches(choices);
       choices.across = false;
     }
-    if (!with_online_sums(graph_, segment_)) return;
-    choices.online = true;
+    if (!with_online_softmax(graph_, phase_)) return;
+    choices.online_softmax = true;
     caches(choices);
   }
 
@@ -138,58 +138,59 @@ class Enumeration {
       handoffs(choices);
     }
     choices.accumulators = 1;
-    const Segment run = staged(graph_, segment_, choices);
-    if (held_values(graph_, run).empty()) return;  // nothing is needed again
-    for (const int hold : numbers_.hold) {
-      choices.hold = hold;
+    const Phase run = staged(graph_, phase_, choices);
+    if (cached_values(graph_, run).empty()) return;  // nothing is needed again
+    for (const int registers : numbers_.register_cache) {
+      choices.register_cache = registers;
       handoffs(choices);
       choices.packed = true;
       handoffs(choices);
       choices.packed = false;
     }
-    choices.hold = 0;
-    for (const int shared : numbers_.shared_hold) {
-      choices.shared_hold = shared;
+    choices.register_cache = 0;
+    for (const int shared : numbers_.shared_cache) {
+      choices.shared_cache = shared;
       handoffs(choices);
     }
   }
 
   /// What blocks leave for each other, launches combine; or one kernel, whose blocks wait.
   void handoffs(Choices choices) {
-    const Segment run = staged(graph_, segment_, choices);
+    const Phase run = staged(graph_, phase_, choices);
     const bool apart =
         splits_rows(choices) && choices.cluster() == 1;  // from launch to launch nothing is held
-    if (!apart || choices.hold == 0) consider(choices);
+    if (!apart || choices.register_cache == 0) consider(choices);
     if (!has_columns(run) && !apart) return;
-    choices.blocks =
-        has_columns(run) ? choices.parts() : choices.parts() * std::max(1, target_.sms / choices.parts());
+    choices.blocks = has_columns(run)
+                         ? choices.blocks_per_row()
+                         : choices.blocks_per_row() * std::max(1, target_.sms / choices.blocks_per_row());
     consider(choices);
   }
 
   void consider(Choices choices) {
-    if (!misfit(graph_, piece_, {{choices}}, target_).empty()) return;
+    if (!misfit(graph_, segment_, {{choices}}, target_).empty()) return;
     visit_(choices);
     if (!numbers_.row_to_row || choices.splits.front() != Split{'r', Level::serial}) return;
     for (const int which : {1, 2, 3}) {
       choices.ahead = (which & 1) != 0;
       choices.invariants = (which & 2) != 0;
-      if (misfit(graph_, piece_, {{choices}}, target_).empty()) visit_(choices);
+      if (misfit(graph_, segment_, {{choices}}, target_).empty()) visit_(choices);
     }
   }
 
   const ir::Graph& graph_;
-  const Segment& segment_;
+  const Phase& phase_;
   const Target& target_;
   const NestNumbers& numbers_;
   const std::function<void(const Choices&)>& visit_;
-  const Piece piece_;
+  const Segment segment_;
 };
 
 }  // namespace
 
-void each_legal_nest(const ir::Graph& graph, const Segment& segment, const Target& target,
+void each_legal_nest(const ir::Graph& graph, const Phase& phase, const Target& target,
                      const NestNumbers& numbers, const std::function<void(const Choices&)>& visit) {
-  Enumeration(graph, segment, target, numbers, visit).run();
+  Enumeration(graph, phase, target, numbers, visit).run();
 }
 
 std::string structure_of(const Choices& choices) {
@@ -197,12 +198,12 @@ std::string structure_of(const Choices& choices) {
   for (Split& split : splits) split.extent = 0;
   std::string text = to_string(splits);
   if (choices.blocks > 0) text += ", barrier";
-  if (choices.hold > 0) text += choices.packed ? ", packed" : ", hold";
-  if (choices.shared_hold > 0) text += ", shared";
+  if (choices.register_cache > 0) text += choices.packed ? ", packed" : ", register_cache";
+  if (choices.shared_cache > 0) text += ", shared";
   if (choices.accumulators > 1) text += ", accumulators";
   if (choices.ahead) text += ", ahead";
   if (choices.invariants) text += ", invariants";
-  if (choices.online) text += ", online";
+  if (choices.online_softmax) text += ", online_softmax";
   if (choices.across) text += ", across";
   return text;
 }

@@ -1,6 +1,6 @@
-// Legal nests: all loops that a segment can have, for a search to choose from and for tests to run.
+// Legal nests: all loops that a phase can have, for a search to choose from and for tests to run.
 //
-//   softmax of 4096 rows of 1024 elements:  r:grid r:warp8 c:serial c:lane32, hold = 32
+//   softmax of 4096 rows of 1024 elements:  r:grid r:warp8 c:serial c:lane32, register_cache = 32
 //                                           r:grid c:serial c:cluster4 c:warp8 c:lane32 c:vector4   ...
 //
 // SPDX-License-Identifier: Apache-2.0
@@ -23,20 +23,20 @@ struct NestNumbers {
   std::vector<int> lanes = {1, 4,
                             32};  ///< of a warp, that lie along the rows; the others lie along the elements
   std::vector<int> vectors = {1, 2, 4};
-  std::vector<int> parts = {1, 4};       ///< blocks that share a row; as a cluster, too
-  std::vector<int> turns = {0, 1, 132};  ///< blocks that take rows in turns; 0: a block for each
-  std::vector<int> hold = {32};          ///< beside none, as the next
-  std::vector<int> shared_hold = {512};
+  std::vector<int> blocks_per_row = {1, 4};  ///< blocks that share a row; as a cluster, too
+  std::vector<int> turns = {0, 1, 132};      ///< blocks that take rows in turns; 0: a block for each
+  std::vector<int> register_cache = {32};    ///< beside none, as the next
+  std::vector<int> shared_cache = {512};
   std::vector<int> accumulators = {};  ///< beside one
   bool row_to_row = false;             ///< with `ahead` and `invariants`, too
 };
 
-/// Calls `visit` for each that a kernel of this segment alone can have on the target, in a fixed order. The
-/// segment is as it was cut: its rewrites (`online`, `across`) are among the choices.
-void each_legal_nest(const ir::Graph&, const Segment&, const Target&, const NestNumbers&,
+/// Calls `visit` for each that a kernel of this phase alone can have on the target, in a fixed order. The
+/// phase is as it was cut: its rewrites (`online_softmax`, `across`) are among the choices.
+void each_legal_nest(const ir::Graph&, const Phase&, const Target&, const NestNumbers&,
                      const std::function<void(const Choices&)>& visit);
 
-/// Choices without their numbers: "r:grid r:warp c:serial c:lane, hold".
+/// Choices without their numbers: "r:grid r:warp c:serial c:lane, register_cache".
 std::string structure_of(const Choices&);
 
 }  // namespace fuse::schedule

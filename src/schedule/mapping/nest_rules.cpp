@@ -24,7 +24,7 @@ std::string defect_of_order(const std::vector<Split>& splits) {
   int last = -1;
   const Split* before = nullptr;
   for (const Split& split : splits) {
-    const std::optional<int> place = place_of(split);
+    const std::optional<int> place = order_of(split);
     if (!place)
       return fmt::format("{}: loops are of rows 'r' and elements 'c', or of tiles 't', 'y' and 'x'",
                          to_string(split));
@@ -77,13 +77,12 @@ std::string defect_of_rests(const std::vector<Split>& splits, const Dims& dims) 
 }
 
 /// Vectors lie along memory, and hold whole groups of its elements.
-std::string defect_of_vectors(const ir::Graph& graph, const Segment& segment,
-                              const std::vector<Split>& splits) {
-  const bool reduces = info(graph[dominant(segment)].op).relation == ir::Relation::reduce;
+std::string defect_of_vectors(const ir::Graph& graph, const Phase& phase, const std::vector<Split>& splits) {
+  const bool reduces = info(graph[dominant(phase)].op).relation == ir::Relation::reduce;
   for (const char dim : {'r', 'c'}) {
     const std::int64_t vector = units_of(splits, dim, Level::vector);
     const bool along_rows = reduces && dim == 'r';
-    const int widest = along_rows ? widest_row_vector(graph, segment) : widest_vector(graph, segment);
+    const int widest = along_rows ? widest_row_vector(graph, phase) : widest_vector(graph, phase);
     if (vector > widest && widest == 1)
       return fmt::format("{}:vector{}: no two elements of {} are known to lie side by side", dim, vector,
                          dim);
@@ -101,20 +100,20 @@ std::string defect_of_cluster(const Choices& choices, const Target& target) {
 }
 
 /// Blocks that wait for each other: of a row, or of columns.
-std::string defect_of_blocks(const Segment& segment, const Choices& choices) {
+std::string defect_of_blocks(const Phase& phase, const Choices& choices) {
   if (choices.blocks == 0) return "";
   const bool parts = splits_rows(choices) && choices.cluster() == 1;
-  if (!parts && !has_columns(segment))
+  if (!parts && !has_columns(phase))
     return "blocks that wait for each other, of which nothing is combined; rows in turns are r:serial "
            "r:grid132";
   if (parts && choices.splits.front().level == Level::serial)
     return "r:serial: the blocks that wait for each other take the rows in turns anyway";
-  if (parts && choices.blocks < choices.parts()) return "fewer blocks than parts of a row";
+  if (parts && choices.blocks < choices.blocks_per_row()) return "fewer blocks than parts of a row";
   return "";
 }
 
-std::string defect_of_columns(const Segment& segment, const Choices& choices) {
-  if (!has_columns(segment)) return "";
+std::string defect_of_columns(const Phase& phase, const Choices& choices) {
+  if (!has_columns(phase)) return "";
   if (splits_rows(choices)) return "several blocks for a row, whose columns are kept";
   const bool turns = choices.splits.front() == Split{'r', Level::serial, 0};
   return turns ? "" : "columns are kept by blocks that take rows in turns: r:serial";
@@ -132,12 +131,12 @@ std::string defect_of_scan(const Choices& choices) {
   return "";
 }
 
-std::string defect_of_tiles(const ir::Graph& graph, const Segment& segment, const Choices& choices,
+std::string defect_of_tiles(const ir::Graph& graph, const Phase& phase, const Choices& choices,
                             const Target& target) {
-  const auto values = transposed(graph, segment);
+  const auto values = transposed(graph, phase);
   if (!values) return "splits of t, y and x are for transposes, of which this kernel has none";
   const std::int64_t vector = units_of(choices.splits, 'x', Level::vector);
-  const int widest = tile_vector(graph, segment, *values);
+  const int widest = tile_vector(graph, phase, *values);
   if (vector > widest) return fmt::format("x:vector{}: a tile has {} elements side by side", vector, widest);
   const std::int64_t bytes = tile_bytes(graph, *values, choices.vector());
   if (bytes > target.shared_per_block)
@@ -145,26 +144,26 @@ std::string defect_of_tiles(const ir::Graph& graph, const Segment& segment, cons
   return "";
 }
 
-Nest nest_to_check(const ir::Graph& graph, const Segment& segment, const Choices& choices, const Dims& dims) {
-  const ir::NodeId stored = segment.in_place ? graph[segment.root].operands[1] : segment.root;
+Nest nest_to_check(const ir::Graph& graph, const Phase& phase, const Choices& choices, const Dims& dims) {
+  const ir::NodeId stored = phase.in_place ? graph[phase.root].operands[1] : phase.root;
   const std::vector<Dim>& all = graph[stored].type.dims;
   if (dims.outer == 't') {
     const int side = tile_side(choices.vector());
-    return {.dims = {{'t', product(tile_dims(all, transposed(graph, segment).value(), choices.vector()))},
+    return {.dims = {{'t', product(tile_dims(all, transposed(graph, phase).value(), choices.vector()))},
                      {'y', side},
                      {'x', side}},
             .splits = choices.splits};
   }
   if (!dims.walks) return {.dims = {{'r', product(all)}}, .splits = choices.splits};
-  const LoopShape shape = loop_shape(graph, segment);
+  const LoopShape shape = loop_shape(graph, phase);
   return {.dims = {{'r', product(shape.kept)}, {'c', product(shape.reduced)}}, .splits = choices.splits};
 }
 
 }  // namespace
 
-std::string defect_of_loops(const ir::Graph& graph, const Segment& segment, const Choices& choices,
+std::string defect_of_loops(const ir::Graph& graph, const Phase& phase, const Choices& choices,
                             const Target& target) {
-  const ir::Relation relation = info(graph[dominant(segment)].op).relation;
+  const ir::Relation relation = info(graph[dominant(phase)].op).relation;
   const bool scans = relation == ir::Relation::scan, reduces = relation == ir::Relation::reduce;
   const bool tiles = walks_tiles(choices);
   if (tiles && (scans || reduces))
@@ -174,14 +173,14 @@ std::string defect_of_loops(const ir::Graph& graph, const Segment& segment, cons
     if (!defect.empty()) return defect;
   }
   if (tiles) {
-    if (const std::string defect = defect_of_tiles(graph, segment, choices, target); !defect.empty())
+    if (const std::string defect = defect_of_tiles(graph, phase, choices, target); !defect.empty())
       return defect;
   }
   for (const std::string& defect :
-       {defect_of(nest_to_check(graph, segment, choices, dims)), scans ? defect_of_scan(choices) : "",
-        tiles || scans ? "" : defect_of_vectors(graph, segment, choices.splits),
-        defect_of_cluster(choices, target), defect_of_blocks(segment, choices),
-        defect_of_columns(segment, choices)}) {
+       {defect_of(nest_to_check(graph, phase, choices, dims)), scans ? defect_of_scan(choices) : "",
+        tiles || scans ? "" : defect_of_vectors(graph, phase, choices.splits),
+        defect_of_cluster(choices, target), defect_of_blocks(phase, choices),
+        defect_of_columns(phase, choices)}) {
     if (!defect.empty()) return defect;
   }
   return "";

@@ -1,4 +1,4 @@
-// Nest rules: which loops a segment can have. A nest that they take, the lowering can do; what they refuse,
+// Nest rules: which loops a phase can have. A nest that they take, the lowering can do; what they refuse,
 // they refuse with a reason (docs/nests.md has the table).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -13,7 +13,7 @@
 
 namespace fuse::schedule {
 
-/// Why no kernel can run the segment, as its choices stage it, by the loops `choices.splits`; empty: one can.
-std::string defect_of_loops(const ir::Graph&, const Segment&, const Choices&, const Target&);
+/// Why no kernel can run the phase, as its choices stage it, by the loops `choices.splits`; empty: one can.
+std::string defect_of_loops(const ir::Graph&, const Phase&, const Choices&, const Target&);
 
 }  // namespace fuse::schedule

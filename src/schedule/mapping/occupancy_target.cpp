@@ -8,7 +8,8 @@
 
 namespace fuse::schedule {
 
-int aimed_blocks(const KernelSchedule& launch, std::int64_t shared_bytes, int least, const Target& target) {
+int min_blocks_per_sm(const KernelSchedule& launch, std::int64_t shared_bytes, int least,
+                      const Target& target) {
   constexpr int assumed_threads = 1024;
   constexpr int few_registers = 16;  // so that they bound nothing
   const int threads = std::max(1, launch.block_threads);

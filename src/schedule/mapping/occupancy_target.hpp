@@ -14,6 +14,6 @@ struct KernelSchedule;
 /// Assumes 1024 threads on a multiprocessor, 64 registers each, or the number of registers that the choices
 /// say; relaxed to what the grid has blocks for and
 /// what `shared_bytes` a block leave places for, which costs no occupancy. Never fewer than `least`.
-int aimed_blocks(const KernelSchedule&, std::int64_t shared_bytes, int least, const Target&);
+int min_blocks_per_sm(const KernelSchedule&, std::int64_t shared_bytes, int least, const Target&);
 
 }  // namespace fuse::schedule

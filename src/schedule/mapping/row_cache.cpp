@@ -14,24 +14,24 @@ using ir::Relation;
 
 class Finder {
  public:
-  Finder(const ir::Graph& graph, const Segment& segment, bool loads_alone)
+  Finder(const ir::Graph& graph, const Phase& phase, bool loads_alone)
       : graph_(graph),
         loads_alone_(loads_alone),
-        stages_(segment.stages),
-        inputs_(segment.inputs.begin(), segment.inputs.end()),
-        inside_(segment.nodes.begin(), segment.nodes.end()) {
-    const ir::Node& dominant = graph[schedule::dominant(segment)];
+        stages_(phase.stages),
+        inputs_(phase.inputs.begin(), phase.inputs.end()),
+        inside_(phase.nodes.begin(), phase.nodes.end()) {
+    const ir::Node& dominant = graph[schedule::dominant(phase)];
     if (info(dominant.op).relation == Relation::reduce) dims_ = graph[dominant.operands[0]].type.dims;
   }
 
-  int instructions(const std::vector<Held>& held) const {
+  int instructions(const std::vector<CachedValue>& held) const {
     // An H200 took 130 us for softmax of 2^26 elements of bf16 whose sums were scaled, 58 instructions each.
     constexpr int costly = 8, rescaled = 40;
     int sum = 0;
     for (const Stage& stage : stages_) sum += stage.maximum ? rescaled : 1;
     for (int pass = 0; pass <= last_pass(stages_); ++pass) {
       walk(pass, [&](NodeId id) {
-        const auto is_taken = [&](const Held& each) {
+        const auto is_taken = [&](const CachedValue& each) {
           return each.node == id && each.first < pass && pass <= each.last;
         };
         if (std::any_of(held.begin(), held.end(), is_taken)) return true;
@@ -42,7 +42,7 @@ class Finder {
     return sum;
   }
 
-  std::vector<Held> run() {
+  std::vector<CachedValue> run() {
     for (int pass = 0; pass <= last_pass(stages_); ++pass) {
       walk(pass, [&](NodeId id) { return needed(id, pass); });
       walk(pass, [&](NodeId id) {
@@ -50,7 +50,7 @@ class Finder {
         return false;
       });
     }
-    std::vector<Held> result;
+    std::vector<CachedValue> result;
     for (const auto& [place, last] : last_) result.push_back({place.second, place.first, last});
     return result;
   }
@@ -116,26 +116,26 @@ class Finder {
 
 }  // namespace
 
-std::vector<Held> held_values(const ir::Graph& graph, const Segment& segment) {
-  return Finder(graph, segment, false).run();
+std::vector<CachedValue> cached_values(const ir::Graph& graph, const Phase& phase) {
+  return Finder(graph, phase, false).run();
 }
 
-std::vector<Held> loaded_values(const ir::Graph& graph, const Segment& segment) {
-  return Finder(graph, segment, true).run();
+std::vector<CachedValue> loaded_values(const ir::Graph& graph, const Phase& phase) {
+  return Finder(graph, phase, true).run();
 }
 
-std::vector<Held> values_to_hold(const ir::Graph& graph, const Segment& segment, bool packed) {
-  return packed ? loaded_values(graph, segment) : held_values(graph, segment);
+std::vector<CachedValue> values_to_cache(const ir::Graph& graph, const Phase& phase, bool packed) {
+  return packed ? loaded_values(graph, phase) : cached_values(graph, phase);
 }
 
-int instructions(const ir::Graph& graph, const Segment& segment, const std::vector<Held>& held) {
-  return Finder(graph, segment, false).instructions(held);
+int instructions(const ir::Graph& graph, const Phase& phase, const std::vector<CachedValue>& held) {
+  return Finder(graph, phase, false).instructions(held);
 }
 
-std::int64_t held_registers(const ir::Graph& graph, const std::vector<Held>& held, std::int64_t elements,
-                            bool packed) {
+std::int64_t cache_registers(const ir::Graph& graph, const std::vector<CachedValue>& held,
+                             std::int64_t elements, bool packed) {
   std::map<int, std::int64_t> live;  // behind each pass
-  for (const Held& each : held) {
+  for (const CachedValue& each : held) {
     const auto bytes = static_cast<std::int64_t>(size_of(graph[each.node].type.dtype));
     const std::int64_t registers = packed ? (elements * bytes + 3) / 4 : elements * (bytes > 4 ? 2 : 1);
     for (int pass = each.first; pass < each.last; ++pass) live[pass] += registers;

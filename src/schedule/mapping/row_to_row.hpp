@@ -25,12 +25,12 @@ struct RowInvariant {
 };
 
 /// In graph order; each once.
-std::vector<RowInvariant> row_invariants(const ir::Graph&, const Segment&);
+std::vector<RowInvariant> row_invariants(const ir::Graph&, const Phase&);
 /// Inputs of the loops' own dims that the first pass loads, in graph order.
-std::vector<ir::NodeId> rows_to_load(const ir::Graph&, const Segment&);
+std::vector<ir::NodeId> rows_to_load(const ir::Graph&, const Phase&);
 /// 32-bit registers of a thread for as many elements of a value.
 std::int64_t registers_of(const ir::Graph&, ir::NodeId value, std::int64_t elements);
 /// Why threads cannot have such; empty: they can, or are to have nothing.
-std::string defect_of_row_to_row(const ir::Graph&, const Segment&, const Choices&);
+std::string defect_of_row_to_row(const ir::Graph&, const Phase&, const Choices&);
 
 }  // namespace fuse::schedule

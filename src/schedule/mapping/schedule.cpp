@@ -57,18 +57,18 @@ std::int64_t largest_within(const Dim& dim, const analysis::Facts& facts) {
 
 /// i32 only when every element index, every launched thread and every loop counter one step past its end is
 /// proven below 2^31.
-DType index_type(const ir::Graph& graph, const analysis::Facts& facts, const Segment& segment,
+DType index_type(const ir::Graph& graph, const analysis::Facts& facts, const Phase& phase,
                  const KernelSchedule& kernel, int parts) {
   std::int64_t largest = 0;
   const auto consider = [&](const Dim& extent) {
     largest = std::max(largest, largest_within(extent, facts));
   };
-  for (NodeId id : segment.nodes) {
+  for (NodeId id : phase.nodes) {
     for (const Dim& dim : ir::dims_of(graph[id].attr)) consider(dim);
     for (const Dim& dim : graph[id].type.dims) consider(dim);
   }
-  for (NodeId id : segment.nodes) consider(product(graph[id].type.dims));
-  for (NodeId id : segment.inputs) consider(product(graph[id].type.dims));
+  for (NodeId id : phase.nodes) consider(product(graph[id].type.dims));
+  for (NodeId id : phase.inputs) consider(product(graph[id].type.dims));
   consider(kernel.results * kernel.reduced);
   consider(kernel.grid * kernel.block_threads * kernel.vector);
   consider(kernel.reduced + std::int64_t{kernel.block_threads} * parts * kernel.vector);
@@ -85,11 +85,11 @@ void set_nest(KernelSchedule& kernel, Nest nest, bool columns = false) {
   kernel.nest = std::move(nest);
 }
 
-/// What a segment does with its elements.
+/// What a phase does with its elements.
 enum class Form : std::uint8_t { element, reduce, scan };
 
-Form form_of(const ir::Graph& graph, const Segment& segment) {
-  switch (info(graph[dominant(segment)].op).relation) {
+Form form_of(const ir::Graph& graph, const Phase& phase) {
+  switch (info(graph[dominant(phase)].op).relation) {
     case ir::Relation::reduce:
       return Form::reduce;
     case ir::Relation::scan:
@@ -102,7 +102,7 @@ Form form_of(const ir::Graph& graph, const Segment& segment) {
 std::vector<Stage> column_reductions(const std::vector<Stage>& all) {
   std::vector<Stage> stages;
   std::copy_if(all.begin(), all.end(), std::back_inserter(stages),
-               [](const Stage& stage) { return stage.form == Stage::Form::column_reduce; });
+               [](const Stage& stage) { return stage.form == Stage::Form::outer_reduce; });
   return stages;
 }
 
@@ -123,54 +123,54 @@ int column_words(const ir::Graph& graph, const std::vector<Stage>& stages) {
   return bytes / 4;
 }
 
-bool columns_fit(const ir::Graph& graph, const Segment& segment, const Choices& choices) {
-  const Dim row = product(loop_shape(graph, segment).reduced);
-  const std::int64_t trips = row_trips(row, choices);
-  return trips > 0 && trips * column_words(graph, segment.stages) <= most_columns;
+bool columns_fit(const ir::Graph& graph, const Phase& phase, const Choices& choices) {
+  const Dim row = product(loop_shape(graph, phase).reduced);
+  const std::int64_t trips = elements_per_thread(row, choices);
+  return trips > 0 && trips * column_words(graph, phase.stages) <= most_columns;
 }
 
 bool can_keep_columns(const ir::Graph& graph, const std::vector<NodeId>& reductions, const Target& target) {
   std::vector<Stage> stages;
-  for (const NodeId root : reductions) stages.push_back({.root = root, .form = Stage::Form::column_reduce});
+  for (const NodeId root : reductions) stages.push_back({.root = root, .form = Stage::Form::outer_reduce});
   const Dim row = product(loop_shape(graph, graph[reductions[0]]).kept);
   const Choices widest{.splits = nest_of_blocks(target.max_threads_per_block)};
-  const std::int64_t trips = row_trips(row, widest);
-  return trips > 0 && trips * column_words(graph, stages) <= most_held / 2;
+  const std::int64_t trips = elements_per_thread(row, widest);
+  return trips > 0 && trips * column_words(graph, stages) <= most_cached / 2;
 }
 
-bool splits_stages(const Segment& segment, const Choices& choices) {
-  return splits_rows(choices) && segment.stages.size() > 1;
+bool splits_stages(const Phase& phase, const Choices& choices) {
+  return splits_rows(choices) && phase.stages.size() > 1;
 }
 
-std::int64_t shared_bytes(const ir::Graph& graph, const Piece& piece, const KernelChoices& choices) {
+std::int64_t shared_bytes(const ir::Graph& graph, const Segment& segment, const KernelChoices& choices) {
   std::int64_t bytes = 0;
-  for (std::size_t i = 0; i < piece.phases.size(); ++i)
-    bytes += shared_bytes(graph, staged(graph, piece.phases[i], choices.phases[i]), choices.phases[i]);
+  for (std::size_t i = 0; i < segment.phases.size(); ++i)
+    bytes += shared_bytes(graph, staged(graph, segment.phases[i], choices.phases[i]), choices.phases[i]);
   return bytes;
 }
 
-std::int64_t shared_bytes(const ir::Graph& graph, const Segment& segment, const Choices& choices) {
-  if (walks_tiles(choices)) return tile_bytes(graph, transposed(graph, segment).value(), choices.vector());
+std::int64_t shared_bytes(const ir::Graph& graph, const Phase& phase, const Choices& choices) {
+  if (walks_tiles(choices)) return tile_bytes(graph, transposed(graph, phase).value(), choices.vector());
   const std::vector<Split>& splits = choices.splits;
   const std::int64_t rows = rows_at_once(choices), warps_of_row = units_of(splits, 'c', Level::warp);
   // States of each reduction: what warps leave of their rows, then of blocks' parts, and what a cluster's
   // blocks leave for each other.
-  const std::int64_t exchanges = std::int64_t{warps_of_row > 1} + std::int64_t{warps_take_parts(choices)};
+  const std::int64_t exchanges = std::int64_t{warps_of_row > 1} + std::int64_t{warps_take_partials(choices)};
   const std::int64_t states = exchanges * warps_of_row * rows + (choices.cluster() > 1 ? rows : 0);
   // Of columns: what warps leave that have rows of their own, and what those leave that combine blocks'
   // parts.
   const bool own_rows = units_of(splits, 'r', Level::warp) > 1;
   const std::int64_t columns = choices.block_threads() * (std::int64_t{own_rows} + (choices.blocks > 0));
   std::int64_t sum = 0;
-  if (choices.shared_hold > 0) {
-    for (const Held& held : loaded_values(graph, segment)) {
+  if (choices.shared_cache > 0) {
+    for (const CachedValue& held : loaded_values(graph, phase)) {
       const auto element = static_cast<std::int64_t>(size_of(graph[held.node].type.dtype));
-      sum += element * choices.shared_hold * rows;
+      sum += element * choices.shared_cache * rows;
     }
   }
-  for (const Stage& stage : segment.stages) {
-    const bool row = stage.form == Stage::Form::reduce;
-    if (!row && stage.form != Stage::Form::column_reduce) continue;
+  for (const Stage& stage : phase.stages) {
+    const bool row = stage.form == Stage::Form::inner_reduce;
+    if (!row && stage.form != Stage::Form::outer_reduce) continue;
     for (const DType dtype : reduction_state(graph, stage))
       sum += (row ? states : columns) * static_cast<std::int64_t>(size_of(dtype));
   }
@@ -183,13 +183,13 @@ namespace {
 KernelSchedule combining(char kept, const Dim& values, const Choices& choices, int most_threads) {
   KernelSchedule combine{.role = KernelSchedule::Role::combine,
                          .results = values,
-                         .reduced = choices.parts(),
+                         .reduced = choices.blocks_per_row(),
                          .block_threads = choices.blocks > 0
                                               ? choices.block_threads()
                                               : std::min(most_threads, choices.block_threads()),
                          .registers = choices.registers,
                          .section = 1};
-  combine.nest.dims = {{kept, values}, {'p', choices.parts()}};
+  combine.nest.dims = {{kept, values}, {'p', choices.blocks_per_row()}};
   return combine;
 }
 
@@ -197,7 +197,7 @@ KernelSchedule combining(char kept, const Dim& values, const Choices& choices, i
 /// its lanes; or, of many parts, all threads that a block has for it.
 KernelSchedule combining_rows(const Dim& rows, const Choices& choices) {
   const std::vector<Split>& splits = choices.splits;
-  const bool by_warps = warps_take_parts(choices);
+  const bool by_warps = warps_take_partials(choices);
   KernelSchedule combine = combining('r', rows, choices, by_warps ? choices.block_threads() : 128);
   const std::int64_t lanes = units_of(splits, 'c', Level::lane);
   Nest nest = std::move(combine.nest);
@@ -224,7 +224,7 @@ KernelSchedule combining_rows(const Dim& rows, const Choices& choices) {
 /// Columns side by side, which the threads beside them share.
 KernelSchedule combining_columns(const Dim& columns, const Choices& choices) {
   KernelSchedule combine = combining('c', columns, choices, 256);
-  const std::int64_t lanes = tile_lanes(columns, choices.parts(), fewest_tile_lanes);
+  const std::int64_t lanes = tile_lanes(columns, choices.blocks_per_row(), fewest_tile_lanes);
   Nest nest = std::move(combine.nest);
   nest.splits = without_ones({{'c', Level::grid},
                               {'p', Level::serial},
@@ -235,46 +235,46 @@ KernelSchedule combining_columns(const Dim& columns, const Choices& choices) {
   return combine;
 }
 
-/// The dims of the loops that walk what the segment reads.
-std::vector<Nest::LoopDim> loop_dims(const ir::Graph& graph, const Segment& segment, const Choices& choices,
+/// The dims of the loops that walk what the phase reads.
+std::vector<Nest::LoopDim> loop_dims(const ir::Graph& graph, const Phase& phase, const Choices& choices,
                                      const KernelSchedule& kernel) {
   if (!walks_tiles(choices)) return {{'r', kernel.results}, {'c', kernel.reduced}};
   const int side = tile_side(choices.vector());
   const std::vector<Dim> tiles =
-      tile_dims(graph[segment.root].type.dims, transposed(graph, segment).value(), choices.vector());
+      tile_dims(graph[phase.root].type.dims, transposed(graph, phase).value(), choices.vector());
   return {{'t', product(tiles)}, {'y', side}, {'x', side}};
 }
 
 }  // namespace
 
-std::vector<KernelSchedule> launches(const ir::Graph& graph, const Segment& segment, const Choices& choices) {
+std::vector<KernelSchedule> launches(const ir::Graph& graph, const Phase& phase, const Choices& choices) {
   KernelSchedule kernel{.block_threads = choices.block_threads(),
                         .vector = choices.vector(),
                         .cluster = choices.cluster(),
                         .registers = choices.registers};
-  const Form form = form_of(graph, segment);
+  const Form form = form_of(graph, phase);
   if (form == Form::element) {
-    const NodeId stored = segment.in_place ? graph[segment.root].operands[1] : segment.root;
+    const NodeId stored = phase.in_place ? graph[phase.root].operands[1] : phase.root;
     kernel.results = product(graph[stored].type.dims);
     kernel.reduced = 1;
   } else {
-    const LoopShape shape = loop_shape(graph, segment);
+    const LoopShape shape = loop_shape(graph, phase);
     kernel.results = product(shape.kept);
     kernel.reduced = product(shape.reduced);
   }
-  const bool columns = has_columns(segment);
-  set_nest(kernel, {.dims = loop_dims(graph, segment, choices, kernel), .splits = choices.splits}, columns);
+  const bool columns = has_columns(phase);
+  set_nest(kernel, {.dims = loop_dims(graph, phase, choices, kernel), .splits = choices.splits}, columns);
   // Rows without elements have no prefix sums, however many rows there are.
   if (form == Form::scan && kernel.reduced.is(0)) kernel.tiles = kernel.grid = 0;
   if (choices.cluster() > 1 || (!splits_rows(choices) && !columns)) return {kernel};
-  KernelSchedule joined = kernel;
-  joined.role = KernelSchedule::Role::joined;
-  joined.grid = choices.blocks;
-  joined.nest = {};
+  KernelSchedule cooperative = kernel;
+  cooperative.role = KernelSchedule::Role::cooperative;
+  cooperative.grid = choices.blocks;
+  cooperative.nest = {};
   kernel.role = KernelSchedule::Role::partial;
   std::vector<KernelSchedule> kernels;
-  if (splits_stages(segment, choices)) {
-    const std::vector<Section> sections = sections_of(graph, segment, choices);
+  if (splits_stages(phase, choices)) {
+    const std::vector<Section> sections = sections_of(graph, phase, choices);
     kernels.assign(sections.size(), kernel);
     for (std::size_t i = 0; i < kernels.size(); ++i) {
       kernels[i].section = i;
@@ -288,7 +288,7 @@ std::vector<KernelSchedule> launches(const ir::Graph& graph, const Segment& segm
     kernels = {kernel, columns ? combining_columns(kernel.reduced, choices)
                                : combining_rows(kernel.results, choices)};
   }
-  if (choices.blocks > 0) kernels.push_back(joined);
+  if (choices.blocks > 0) kernels.push_back(cooperative);
   return kernels;
 }
 
@@ -297,53 +297,55 @@ namespace {
 /// As much of what the passes would hold as fits.
 void hold(const ir::Graph& graph, PhaseSchedule& phase) {
   const Choices& choices = phase.choices;
-  if (choices.shared_hold > 0) {
-    phase.held = loaded_values(graph, phase.segment);
+  if (choices.shared_cache > 0) {
+    phase.cached = loaded_values(graph, phase.computes);
     return;
   }
-  if (choices.ahead) phase.ahead = rows_to_load(graph, phase.segment);
-  if (choices.invariants) phase.invariants = row_invariants(graph, phase.segment);
-  const bool always = has_columns(phase.segment) || choices.ahead || choices.invariants;
-  if (choices.hold == 0 && !always) return;
-  const std::int64_t trips = row_trips(phase.kernels[0].reduced, choices);
-  if (always) phase.trips = static_cast<int>(trips);
+  if (choices.ahead) phase.ahead = rows_to_load(graph, phase.computes);
+  if (choices.invariants) phase.invariants = row_invariants(graph, phase.computes);
+  const bool always = has_columns(phase.computes) || choices.ahead || choices.invariants;
+  if (choices.register_cache == 0 && !always) return;
+  const std::int64_t trips = elements_per_thread(phase.kernels[0].reduced, choices);
+  if (always) phase.elements_per_thread = static_cast<int>(trips);
   if (trips == 0) return;
   // From launch to launch nothing stays in registers.
   const bool apart = choices.blocks == 0 && choices.cluster() == 1;
   if (splits_rows(choices) && apart) return;
-  for (const Held& held : values_to_hold(graph, phase.segment, choices.packed)) {
-    phase.held.push_back(held);
-    if (held_registers(graph, phase.held, trips, choices.packed) > choices.hold) phase.held.pop_back();
+  for (const CachedValue& held : values_to_cache(graph, phase.computes, choices.packed)) {
+    phase.cached.push_back(held);
+    if (cache_registers(graph, phase.cached, trips, choices.packed) > choices.register_cache)
+      phase.cached.pop_back();
   }
-  if (!phase.held.empty()) phase.trips = static_cast<int>(trips);
+  if (!phase.cached.empty()) phase.elements_per_thread = static_cast<int>(trips);
 }
 
-bool is_joined(const KernelSchedule& kernel) { return kernel.role == KernelSchedule::Role::joined; }
+bool is_joined(const KernelSchedule& kernel) { return kernel.role == KernelSchedule::Role::cooperative; }
 
 bool has_vectors(const Nest& nest) {
   return std::any_of(nest.splits.begin(), nest.splits.end(),
                      [](const Split& split) { return split.level == Level::vector; });
 }
 
-PhaseSchedule schedule_of(const ir::Graph& graph, const Segment& cut, const Choices& choices,
+PhaseSchedule schedule_of(const ir::Graph& graph, const Phase& cut, const Choices& choices,
                           const analysis::Facts& facts) {
-  PhaseSchedule phase{.segment = staged(graph, cut, choices), .choices = choices};
-  const Segment& segment = phase.segment;
-  phase.sections = sections_of(graph, segment, choices);
-  phase.kernels = launches(graph, segment, choices);
-  phase.scratch = scratch_of(graph, segment, choices);
+  PhaseSchedule phase{.computes = staged(graph, cut, choices), .choices = choices};
+  const Phase& computes = phase.computes;
+  phase.sections = sections_of(graph, computes, choices);
+  phase.kernels = launches(graph, computes, choices);
+  phase.scratch = scratch_of(graph, computes, choices);
   const std::vector<Dim> tested =
-      walks_tiles(choices) ? std::vector<Dim>() : symbols_to_test(graph, segment, choices.vector());
+      walks_tiles(choices) ? std::vector<Dim>() : symbols_to_test(graph, computes, choices.vector());
   for (KernelSchedule& kernel : phase.kernels) {
     if (is_joined(kernel) || has_vectors(kernel.nest)) kernel.tested = tested;
     const bool parted = splits_rows(choices) || kernel.role == KernelSchedule::Role::partial;
-    kernel.index_type = index_type(graph, facts, segment, kernel, parted ? choices.parts() : 1);
+    kernel.index_type = index_type(graph, facts, computes, kernel, parted ? choices.blocks_per_row() : 1);
   }
   hold(graph, phase);
   return phase;
 }
 
-/// One kernel of several phases: all launches of theirs but those that joined one phase, then what joins all.
+/// One kernel of several phases: all launches of theirs but those that cooperative one phase, then what joins
+/// all.
 std::vector<KernelSchedule> launches_of(const std::vector<PhaseSchedule>& phases,
                                         const KernelChoices& choices) {
   if (phases.size() == 1) return phases[0].kernels;
@@ -354,12 +356,12 @@ std::vector<KernelSchedule> launches_of(const std::vector<PhaseSchedule>& phases
       if (!is_joined(kernel)) kernels.push_back(std::move(kernel));
     }
   }
-  KernelSchedule joined = kernels.front();
-  joined.role = KernelSchedule::Role::joined;
-  joined.grid = choices.blocks;
-  joined.nest = {};
-  joined.block_threads = choices.block_threads();
-  kernels.push_back(std::move(joined));
+  KernelSchedule cooperative = kernels.front();
+  cooperative.role = KernelSchedule::Role::cooperative;
+  cooperative.grid = choices.blocks;
+  cooperative.nest = {};
+  cooperative.block_threads = choices.block_threads();
+  kernels.push_back(std::move(cooperative));
   return kernels;
 }
 
@@ -392,8 +394,8 @@ PhaseSchedule without_vectors(PhaseSchedule phase) {
 
 std::int64_t row_groups(const PhaseSchedule& phase) {
   const Choices& choices = phase.choices;
-  if (!splits_rows(choices) || choices.blocks < 2 * choices.parts()) return 0;
-  return choices.blocks / choices.parts();
+  if (!splits_rows(choices) || choices.blocks < 2 * choices.blocks_per_row()) return 0;
+  return choices.blocks / choices.blocks_per_row();
 }
 
 std::int64_t barrier_counters(const Schedule& schedule) {
@@ -402,25 +404,26 @@ std::int64_t barrier_counters(const Schedule& schedule) {
   return counters;
 }
 
-Schedule make_schedule(const ir::Graph& graph, const Piece& piece, const KernelChoices& choices,
+Schedule make_schedule(const ir::Graph& graph, const Segment& segment, const KernelChoices& choices,
                        const Target& target, const analysis::Facts& facts) {
-  Schedule schedule{.piece = piece, .choices = choices};
-  for (std::size_t i = 0; i < piece.phases.size(); ++i) {
-    schedule.phases.push_back(schedule_of(graph, piece.phases[i], choices.phases[i], facts));
+  Schedule schedule{.segment = segment, .choices = choices};
+  for (std::size_t i = 0; i < segment.phases.size(); ++i) {
+    schedule.phases.push_back(schedule_of(graph, segment.phases[i], choices.phases[i], facts));
     PhaseSchedule& phase = schedule.phases.back();
-    schedule.piece.phases[i] = phase.segment;
+    schedule.segment.phases[i] = phase.computes;
     schedule.scratch.insert(schedule.scratch.end(), phase.scratch.begin(), phase.scratch.end());
   }
   schedule.kernels = launches_of(schedule.phases, choices);
   if (is_joined(schedule.kernels.back())) {
-    schedule.blocks_an_sm = (joined_blocks(choices) + target.sms - 1) / target.sms;
+    schedule.blocks_per_sm = (joined_blocks(choices) + target.sms - 1) / target.sms;
     for (const KernelSchedule& kernel : schedule.kernels) {
       if (kernel.index_type == i64) schedule.kernels.back().index_type = i64;
     }
   }
-  const std::int64_t shared = shared_bytes(graph, schedule.piece, choices);
+  const std::int64_t shared = shared_bytes(graph, schedule.segment, choices);
   for (KernelSchedule& kernel : schedule.kernels)
-    kernel.aimed_blocks = aimed_blocks(kernel, shared, is_joined(kernel) ? schedule.blocks_an_sm : 1, target);
+    kernel.min_blocks_per_sm =
+        min_blocks_per_sm(kernel, shared, is_joined(kernel) ? schedule.blocks_per_sm : 1, target);
   return schedule;
 }
 
@@ -443,27 +446,28 @@ std::string tested_text(const KernelSchedule& kernel) {
 
 std::string print(const ir::Graph& graph, const Schedule& schedule) {
   std::string text =
-      fmt::format("schedule of piece {} {}   choices {{{}}}\n", graph.value_name(schedule.piece.root),
-                  to_string(graph[schedule.piece.root].op), schedule.choices.to_string());
+      fmt::format("schedule of segment {} {}   choices {{{}}}\n", graph.value_name(schedule.segment.root),
+                  to_string(graph[schedule.segment.root].op), schedule.choices.to_string());
   const bool several = schedule.phases.size() > 1;
-  const bool stitched = several || schedule.phases[0].segment.stages.size() > 1;
+  const bool stitched = several || schedule.phases[0].computes.stages.size() > 1;
   for (const PhaseSchedule& phase : schedule.phases) {
     if (stitched)
       text +=
-          fmt::format("  {} {}\n", several ? "phase" : "stages", stages_text(graph, phase.segment.stages));
-    for (const Held& held : phase.held) {
+          fmt::format("  {} {}\n", several ? "phase" : "stages", stages_text(graph, phase.computes.stages));
+    for (const CachedValue& held : phase.cached) {
       const std::string where =
-          phase.trips > 0 ? fmt::format("{} elements a thread", phase.trips)
-                          : fmt::format("{} elements of a row in shared memory", phase.choices.shared_hold);
+          phase.elements_per_thread > 0
+              ? fmt::format("{} elements a thread", phase.elements_per_thread)
+              : fmt::format("{} elements of a row in shared memory", phase.choices.shared_cache);
       text += fmt::format("  held {} {}: {}, from pass {} to {}\n", graph.value_name(held.node),
                           to_string(graph[held.node].op), where, held.first, held.last);
     }
     for (const NodeId id : phase.ahead)
       text += fmt::format("  ahead {}: {} elements a thread, of the next row\n", graph.value_name(id),
-                          phase.trips);
+                          phase.elements_per_thread);
     for (const RowInvariant& each : phase.invariants)
       text += fmt::format("  invariant {}: {} elements a thread, of all rows\n", graph.value_name(each.input),
-                          phase.trips);
+                          phase.elements_per_thread);
   }
   for (const SliceStart& start : schedule.starts)
     text += fmt::format("  starts {} slice: dim {} at {}, an argument\n", graph.value_name(start.node),
@@ -473,7 +477,7 @@ std::string print(const ir::Graph& graph, const Schedule& schedule) {
     const char* role = kernel.role == KernelSchedule::Role::whole     ? "whole"
                        : kernel.role == KernelSchedule::Role::partial ? "partial"
                        : kernel.role == KernelSchedule::Role::combine ? "combine"
-                                                                      : "joined";
+                                                                      : "cooperative";
     text += fmt::format("  {}: results {}  reduced {}  grid {} x {}  index {}\n", role,
                         kernel.results.to_string(), kernel.reduced.to_string(), kernel.grid.to_string(),
                         kernel.block_threads, fuse::to_string(kernel.index_type));
@@ -491,24 +495,24 @@ std::string print(const ir::Graph& graph, const Schedule& schedule) {
 namespace {
 
 /// Why shared memory cannot hold elements of a row so; empty: it can, or holds none.
-std::string defect_of_shared_hold(const ir::Graph& graph, const Segment& segment, const Choices& choices) {
-  if (choices.shared_hold == 0) return "";
-  if (form_of(graph, segment) != Form::reduce) return "where no row is reduced";
+std::string defect_of_shared_hold(const ir::Graph& graph, const Phase& phase, const Choices& choices) {
+  if (choices.shared_cache == 0) return "";
+  if (form_of(graph, phase) != Form::reduce) return "where no row is reduced";
   if (splits_rows(choices) && choices.cluster() == 1)
     return "which takes a warp, a block or a cluster for each row";
-  if (has_columns(segment)) return "beside columns";
-  if (choices.hold > 0) return "beside registers that hold them";
+  if (has_columns(phase)) return "beside columns";
+  if (choices.register_cache > 0) return "beside registers that hold them";
   const std::int64_t step =
-      choices.cluster() > 1 ? step_elements(choices) / choices.parts() : choices.vector();
-  if (choices.shared_hold % step != 0) return fmt::format("which are no multiple of {}", step);
+      choices.cluster() > 1 ? step_elements(choices) / choices.blocks_per_row() : choices.vector();
+  if (choices.shared_cache % step != 0) return fmt::format("which are no multiple of {}", step);
   return "";
 }
 
 /// Why a thread cannot have several; empty: it can, or has one.
-std::string defect_of_accumulators(const Segment& segment, const Choices& choices) {
+std::string defect_of_accumulators(const Phase& phase, const Choices& choices) {
   if (choices.accumulators == 1) return "";
-  if (std::none_of(segment.stages.begin(), segment.stages.end(),
-                   [](const Stage& stage) { return stage.form == Stage::Form::reduce; }))
+  if (std::none_of(phase.stages.begin(), phase.stages.end(),
+                   [](const Stage& stage) { return stage.form == Stage::Form::inner_reduce; }))
     return "where no row is reduced";
   const std::int64_t vector = units_of(choices.splits, 'c', Level::vector);
   if (vector % choices.accumulators != 0)
@@ -521,43 +525,44 @@ std::string threads_defect(int threads, const Target& target) {
                      target.max_threads_per_block);
 }
 
-/// What is wrong with choices for a segment as they stage it; empty: nothing. No launch is made of it.
-std::string defect_of(const ir::Graph& graph, const Segment& segment, const Choices& choices,
+/// What is wrong with choices for a phase as they stage it; empty: nothing. No launch is made of it.
+std::string defect_of(const ir::Graph& graph, const Phase& phase, const Choices& choices,
                       const Target& target) {
   if (choices.block_threads() > target.max_threads_per_block)
     return threads_defect(choices.block_threads(), target);
-  if (const std::string defect = defect_of_loops(graph, segment, choices, target); !defect.empty())
+  if (const std::string defect = defect_of_loops(graph, phase, choices, target); !defect.empty())
     return defect;
-  if (choices.across && !has_columns(segment))
+  if (choices.across && !has_columns(phase))
     return "across is for reductions over an outer dim, of which it has none";
-  if (const std::string shared = defect_of_shared_hold(graph, segment, choices); !shared.empty())
-    return fmt::format("{} elements of a row in shared memory, {}", choices.shared_hold, shared);
-  if (choices.packed && choices.hold == 0) return "packed stands beside hold";
-  if (const std::string defect = defect_of_accumulators(segment, choices); !defect.empty())
+  if (const std::string shared = defect_of_shared_hold(graph, phase, choices); !shared.empty())
+    return fmt::format("{} elements of a row in shared memory, {}", choices.shared_cache, shared);
+  if (choices.packed && choices.register_cache == 0) return "packed stands beside hold";
+  if (const std::string defect = defect_of_accumulators(phase, choices); !defect.empty())
     return fmt::format("{} accumulators, {}", choices.accumulators, defect);
-  if (std::string defect = defect_of_row_to_row(graph, segment, choices); !defect.empty()) return defect;
+  if (std::string defect = defect_of_row_to_row(graph, phase, choices); !defect.empty()) return defect;
   const Residency block{.blocks = 1, .threads = choices.block_threads(), .registers = choices.registers};
   if (choices.registers > 0 && blocks_per_sm(block, target) == 0)
     return fmt::format("{} registers: {} has {} for a block of {} threads, at most {} each",
                        choices.registers, target.name, target.registers_per_sm, choices.block_threads(),
                        target.registers_per_sm / choices.block_threads());
-  if (has_columns(segment) && !columns_fit(graph, segment, choices)) return "columns that no thread can keep";
+  if (has_columns(phase) && !columns_fit(graph, phase, choices)) return "columns that no thread can keep";
   return "";
 }
 
 /// What is wrong with the schedule of a phase; empty: nothing.
 std::string defect_of(const ir::Graph& graph, const PhaseSchedule& phase, const Target& target) {
   const Choices& choices = phase.choices;
-  const Segment& segment = phase.segment;
-  if (const std::string defect = defect_of(graph, segment, choices, target); !defect.empty()) return defect;
-  if (phase.trips > 0 && held_registers(graph, phase.held, phase.trips, choices.packed) > choices.hold)
-    return "more held than chosen";
-  for (const Held& held : phase.held) {
+  const Phase& computes = phase.computes;
+  if (const std::string defect = defect_of(graph, computes, choices, target); !defect.empty()) return defect;
+  if (phase.elements_per_thread > 0 && cache_registers(graph, phase.cached, phase.elements_per_thread,
+                                                       choices.packed) > choices.register_cache)
+    return "more cached than chosen";
+  for (const CachedValue& cached : phase.cached) {
     const std::size_t group =
-        static_cast<std::size_t>(choices.vector()) * size_of(graph[held.node].type.dtype);
+        static_cast<std::size_t>(choices.vector()) * size_of(graph[cached.node].type.dtype);
     if (choices.packed && group % 4 != 0) return "packed needs vectors that fill registers of 4 bytes";
   }
-  const bool parts = (splits_rows(choices) && choices.cluster() == 1) || has_columns(segment);
+  const bool parts = (splits_rows(choices) && choices.cluster() == 1) || has_columns(computes);
   if (parts != (phase.kernels.size() > 1) || parts == phase.scratch.empty()) return "parts without scratch";
   const auto joins = std::count_if(phase.kernels.begin(), phase.kernels.end(), is_joined);
   if (joins != (parts && choices.blocks > 0)) return "blocks without a kernel that joins launches";
@@ -577,7 +582,7 @@ std::string defect_of_nest(const KernelSchedule& kernel) {
 }
 
 std::string defect_of(const ir::Graph& graph, const Schedule& schedule, const Target& target) {
-  if (schedule.phases.size() != schedule.piece.phases.size()) return "phases without schedules";
+  if (schedule.phases.size() != schedule.segment.phases.size()) return "phases without schedules";
   for (const PhaseSchedule& phase : schedule.phases) {
     if (const std::string defect = defect_of(graph, phase, target); !defect.empty()) return defect;
     if (phase.choices.block_threads() != schedule.choices.block_threads())
@@ -592,7 +597,7 @@ std::string defect_of(const ir::Graph& graph, const Schedule& schedule, const Ta
   for (const PhaseSchedule& phase : schedule.phases)
     scratch.insert(scratch.end(), phase.scratch.begin(), phase.scratch.end());
   if (schedule.scratch != scratch) return "other scratch than its phases have";
-  const std::int64_t shared = shared_bytes(graph, schedule.piece, schedule.choices);
+  const std::int64_t shared = shared_bytes(graph, schedule.segment, schedule.choices);
   for (const KernelSchedule& kernel : schedule.kernels) {
     if (kernel.block_threads < 32 || kernel.block_threads > target.max_threads_per_block ||
         kernel.block_threads % 32 != 0) {
@@ -602,8 +607,8 @@ std::string defect_of(const ir::Graph& graph, const Schedule& schedule, const Ta
     const Residency least{.blocks = 1,
                           .threads = kernel.block_threads,
                           .shared_bytes = shared,
-                          .blocks_an_sm = schedule.blocks_an_sm};
-    if (is_joined(kernel) && schedule.blocks_an_sm > blocks_per_sm(least, target))
+                          .blocks_per_sm = schedule.blocks_per_sm};
+    if (is_joined(kernel) && schedule.blocks_per_sm > blocks_per_sm(least, target))
       return fmt::format("{} blocks of {} threads wait for each other, and {} has a place for {}",
                          joined_blocks(schedule.choices), kernel.block_threads, target.name,
                          std::int64_t{target.sms} * blocks_per_sm(least, target));
@@ -617,31 +622,31 @@ std::string defect_of(const ir::Graph& graph, const Schedule& schedule, const Ta
 
 }  // namespace
 
-std::string misfit(const ir::Graph& graph, const Piece& piece, const KernelChoices& choices,
+std::string misfit(const ir::Graph& graph, const Segment& segment, const KernelChoices& choices,
                    const Target& target) {
-  if (choices.phases.size() != piece.phases.size())
+  if (choices.phases.size() != segment.phases.size())
     return fmt::format("choices of {} phases, and the kernel has {}", choices.phases.size(),
-                       piece.phases.size());
-  for (std::size_t i = 0; i < piece.phases.size(); ++i) {
+                       segment.phases.size());
+  for (std::size_t i = 0; i < segment.phases.size(); ++i) {
     const Choices& own = choices.phases[i];
-    if (own.online && !with_online_sums(graph, piece.phases[i]))
+    if (own.online_softmax && !with_online_softmax(graph, segment.phases[i]))
       return "online is for sums of exponentials, of which it has none";
-    if (own.across && !across_rows(graph, piece.phases[i]))
+    if (own.across && !across_rows(graph, segment.phases[i]))
       return "across is for reductions over an outer dim, of which it has none";
-    if (own.online && own.across) return "sums of exponentials across rows";
-    const Segment segment = staged(graph, piece.phases[i], own);
-    if (const std::string defect = defect_of(graph, segment, own, target); !defect.empty()) return defect;
-    if (piece.phases.size() == 1) continue;
-    const bool waits = splits_rows(own) || has_columns(segment);
+    if (own.online_softmax && own.across) return "sums of exponentials across rows";
+    const Phase phase = staged(graph, segment.phases[i], own);
+    if (const std::string defect = defect_of(graph, phase, own, target); !defect.empty()) return defect;
+    if (segment.phases.size() == 1) continue;
+    const bool waits = splits_rows(own) || has_columns(phase);
     if (choices.blocks < 1) return "phases of no blocks";
     if (own.cluster() > 1 || own.blocks != (waits ? choices.blocks : 0))
       return fmt::format("phase {} has other blocks than its kernel", i);
   }
-  if (piece.phases.size() == 1 && choices.blocks != 0)
+  if (segment.phases.size() == 1 && choices.blocks != 0)
     return "blocks of several phases, and the kernel has one, whose blocks stand in its braces";
-  if (const std::int64_t bytes = shared_bytes(graph, piece, choices); bytes > target.shared_per_block)
+  if (const std::int64_t bytes = shared_bytes(graph, segment, choices); bytes > target.shared_per_block)
     return fmt::format("{} bytes of shared memory, of {}", bytes, target.shared_per_block);
-  return defect_of(graph, make_schedule(graph, piece, choices, target), target);
+  return defect_of(graph, make_schedule(graph, segment, choices, target), target);
 }
 
 void verify(const ir::Graph& graph, const Schedule& schedule, const Target& target) {
@@ -649,7 +654,7 @@ void verify(const ir::Graph& graph, const Schedule& schedule, const Target& targ
   if (defect.empty()) return;
   throw Error({.kind = ErrorKind::internal,
                .code = ErrorCode::internal,
-               .message = "schedule of " + graph.value_name(schedule.piece.root) + ": " + defect,
+               .message = "schedule of " + graph.value_name(schedule.segment.root) + ": " + defect,
                .hint = "the choices are " + schedule.choices.to_string()});
 }
 

@@ -12,28 +12,28 @@ namespace {
 
 using ir::NodeId;
 
-/// Values that something in the piece reads, and those that one phase reads of another.
+/// Values that something in the segment reads, and those that one phase reads of another.
 struct Readers {
   std::unordered_set<NodeId> any{}, other_phases{};
 
-  Readers(const ir::Graph& graph, const Piece& piece) {
-    for (const NodeId id : piece.nodes) {
+  Readers(const ir::Graph& graph, const Segment& segment) {
+    for (const NodeId id : segment.nodes) {
       for (const NodeId operand : graph[id].operands) any.insert(operand);
     }
-    for (const Segment& phase : piece.phases) other_phases.insert(phase.inputs.begin(), phase.inputs.end());
+    for (const Phase& phase : segment.phases) other_phases.insert(phase.inputs.begin(), phase.inputs.end());
   }
 };
 
 Scheme scheme_of(const ir::Graph& graph, NodeId id, const Stage* stage, const PhaseSchedule& phase,
                  const Readers& readers) {
-  const bool reduces = stage && stage->form == Stage::Form::reduce;
+  const bool reduces = stage && stage->form == Stage::Form::inner_reduce;
   // Blocks pass on parts of it, whoever reads the whole.
   if (reduces && phase.choices.cluster() > 1) return Scheme::cluster;
   if (reduces && splits_rows(phase.choices)) return Scheme::global;
-  if (stage && stage->form == Stage::Form::column_reduce) return Scheme::global;
+  if (stage && stage->form == Stage::Form::outer_reduce) return Scheme::global;
   if (!readers.any.contains(id)) return Scheme::independent;
   if (walks_tiles(phase.choices)) {
-    const std::vector<NodeId> values = transposed(graph, phase.segment).value().nodes;
+    const std::vector<NodeId> values = transposed(graph, phase.computes).value().nodes;
     if (std::find(values.begin(), values.end(), id) != values.end()) return Scheme::regional;
   }
   if (stage && readers.other_phases.contains(id)) return Scheme::global;
@@ -71,13 +71,13 @@ std::string_view to_string(Dominance dominance) {
 }
 
 std::vector<NodeScheme> schemes_of(const ir::Graph& graph, const Schedule& schedule) {
-  const Readers readers(graph, schedule.piece);
+  const Readers readers(graph, schedule.segment);
   std::unordered_map<NodeId, NodeScheme> found;
   std::size_t number = 0;
   for (const PhaseSchedule& phase : schedule.phases) {
-    const std::vector<Stage>& stages = phase.segment.stages;
-    const NodeId first = dominant(phase.segment);
-    for (const NodeId id : phase.segment.nodes) {
+    const std::vector<Stage>& stages = phase.computes.stages;
+    const NodeId first = dominant(phase.computes);
+    for (const NodeId id : phase.computes.nodes) {
       const auto stage = std::find_if(stages.begin(), stages.end(), [&](const Stage& each) {
         return each.root == id || each.maximum == id;
       });
@@ -93,7 +93,7 @@ std::vector<NodeScheme> schemes_of(const ir::Graph& graph, const Schedule& sched
     ++number;
   }
   std::vector<NodeScheme> result;
-  for (const NodeId id : schedule.piece.nodes) result.push_back(found.at(id));
+  for (const NodeId id : schedule.segment.nodes) result.push_back(found.at(id));
   return result;
 }
 

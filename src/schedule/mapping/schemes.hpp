@@ -36,7 +36,7 @@ struct NodeScheme {
   std::size_t phase = 0;  ///< the first that computes it
 };
 
-/// Of each value of the piece, in graph order.
+/// Of each value of the segment, in graph order.
 std::vector<NodeScheme> schemes_of(const ir::Graph&, const Schedule&);
 /// "regional %6, global %8 %11, independent %13"
 std::string schemes_text(const ir::Graph&, const Schedule&);

@@ -16,12 +16,12 @@ bool contains(const std::vector<NodeId>& ids, NodeId id) {
 }
 
 /// Stages whose parts blocks leave, whatever the choices: of columns where there are any, else of rows.
-Stage::Form parted_form(const Segment& segment) {
-  return has_columns(segment) ? Stage::Form::column_reduce : Stage::Form::reduce;
+Stage::Form parted_form(const Phase& phase) {
+  return has_columns(phase) ? Stage::Form::outer_reduce : Stage::Form::inner_reduce;
 }
 
-bool leaves_parts(const Segment& segment, const Choices& choices) {
-  return choices.cluster() == 1 && (splits_rows(choices) || has_columns(segment));
+bool leaves_parts(const Phase& phase, const Choices& choices) {
+  return choices.cluster() == 1 && (splits_rows(choices) || has_columns(phase));
 }
 
 /// The section that walks a stage: what is made of columns comes behind all rows, and each pass over split
@@ -32,9 +32,9 @@ std::size_t section_of(const Stage& stage, const Choices& choices) {
 }
 
 /// What the section computes, and what that is computed of, from the totals of `parted` reductions on.
-std::unordered_set<NodeId> values_of(const ir::Graph& graph, const Segment& segment, const Section& section,
+std::unordered_set<NodeId> values_of(const ir::Graph& graph, const Phase& phase, const Section& section,
                                      const std::vector<Stage>& parted) {
-  const std::unordered_set<NodeId> inside(segment.nodes.begin(), segment.nodes.end());
+  const std::unordered_set<NodeId> inside(phase.nodes.begin(), phase.nodes.end());
   std::unordered_set<NodeId> seen, totals;
   for (const Stage& stage : parted) {
     for (const NodeId total : totals_of(stage)) totals.insert(total);
@@ -52,11 +52,11 @@ std::unordered_set<NodeId> values_of(const ir::Graph& graph, const Segment& segm
 
 }  // namespace
 
-std::size_t section_count(const Segment& segment, const Choices& choices) {
-  if (!leaves_parts(segment, choices)) return 1;
+std::size_t section_count(const Phase& phase, const Choices& choices) {
+  if (!leaves_parts(phase, choices)) return 1;
   std::size_t count = 0;
-  for (const Stage& stage : segment.stages) {
-    const bool leaves = stage.form == parted_form(segment);
+  for (const Stage& stage : phase.stages) {
+    const bool leaves = stage.form == parted_form(phase);
     count = std::max(count, section_of(stage, choices) + 1 + (leaves ? 1 : 0));
   }
   return count;
@@ -67,20 +67,20 @@ bool walks_rows(const Section& section) {
                      [](const Stage& stage) { return walks(stage.form); });
 }
 
-std::vector<Section> sections_of(const ir::Graph& graph, const Segment& segment, const Choices& choices) {
-  std::vector<Section> sections(section_count(segment, choices));
-  const bool parts = leaves_parts(segment, choices);
-  for (const Stage& stage : segment.stages) {
+std::vector<Section> sections_of(const ir::Graph& graph, const Phase& phase, const Choices& choices) {
+  std::vector<Section> sections(section_count(phase, choices));
+  const bool parts = leaves_parts(phase, choices);
+  for (const Stage& stage : phase.stages) {
     const std::size_t at = parts ? section_of(stage, choices) : 0;
-    const bool leaves = parts && stage.form == parted_form(segment);
+    const bool leaves = parts && stage.form == parted_form(phase);
     sections[at].walks.push_back(stage);
     if (leaves) sections[at].leaves.push_back(stage);
-    if (contains(segment.results, stage.root)) sections[at + (leaves ? 1 : 0)].stores.push_back(stage.root);
+    if (contains(phase.results, stage.root)) sections[at + (leaves ? 1 : 0)].stores.push_back(stage.root);
   }
   std::vector<Stage> parted;  // by earlier sections
   for (Section& section : sections) {
-    const std::unordered_set<NodeId> values = values_of(graph, segment, section, parted);
-    for (const NodeId input : segment.inputs) {
+    const std::unordered_set<NodeId> values = values_of(graph, phase, section, parted);
+    for (const NodeId input : phase.inputs) {
       if (values.contains(input)) section.inputs.push_back(input);
     }
     for (const Stage& stage : parted) {
@@ -94,10 +94,10 @@ std::vector<Section> sections_of(const ir::Graph& graph, const Segment& segment,
   return sections;
 }
 
-std::vector<Stage> stages_over_parts(const Section& section) {
+std::vector<Stage> stages_over_partials(const Section& section) {
   std::vector<Stage> stages;
   for (Stage stage : section.combines) {  // with the maximum of an online sum
-    stage.form = Stage::Form::reduce;
+    stage.form = Stage::Form::inner_reduce;
     stage.pass = 0;
     stages.push_back(stage);
   }
@@ -106,23 +106,23 @@ std::vector<Stage> stages_over_parts(const Section& section) {
   return stages;
 }
 
-std::vector<ScratchArray> scratch_of(const ir::Graph& graph, const Segment& segment, const Choices& choices) {
+std::vector<ScratchArray> scratch_of(const ir::Graph& graph, const Phase& phase, const Choices& choices) {
   std::vector<ScratchArray> arrays;
-  if (!leaves_parts(segment, choices)) return arrays;
-  const LoopShape shape = loop_shape(graph, segment);
-  const Dim elements = product(has_columns(segment) ? shape.reduced : shape.kept) * choices.parts();
-  for (const Stage& stage : segment.stages) {
-    if (stage.form != parted_form(segment)) continue;
+  if (!leaves_parts(phase, choices)) return arrays;
+  const LoopShape shape = loop_shape(graph, phase);
+  const Dim elements = product(has_columns(phase) ? shape.reduced : shape.kept) * choices.blocks_per_row();
+  for (const Stage& stage : phase.stages) {
+    if (stage.form != parted_form(phase)) continue;
     for (const DType dtype : reduction_state(graph, stage)) arrays.push_back({dtype, elements});
   }
   return arrays;
 }
 
-std::size_t scratch_place(const ir::Graph& graph, const Segment& segment, NodeId reduction) {
+std::size_t scratch_place(const ir::Graph& graph, const Phase& phase, NodeId reduction) {
   std::size_t place = 0;
-  for (const Stage& stage : segment.stages) {
+  for (const Stage& stage : phase.stages) {
     if (stage.root == reduction) break;
-    if (stage.form == parted_form(segment)) place += reduction_state(graph, stage).size();
+    if (stage.form == parted_form(phase)) place += reduction_state(graph, stage).size();
   }
   return place;
 }

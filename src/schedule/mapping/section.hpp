@@ -29,25 +29,25 @@ struct Section {
   /// combines all of them. Behind a barrier, threads combine those of the section before, and hold the
   /// others.
   std::vector<Stage> combines{};
-  std::vector<Stage> walks{};        ///< stages, in the segment's order
+  std::vector<Stage> walks{};        ///< stages, in the phase's order
   std::vector<Stage> leaves{};       ///< of these: reductions whose parts blocks leave
-  std::vector<ir::NodeId> stores{};  ///< results of the segment that it has whole, in stage order
-  std::vector<ir::NodeId> inputs{};  ///< of the segment, that it reads
+  std::vector<ir::NodeId> stores{};  ///< results of the phase that it has whole, in stage order
+  std::vector<ir::NodeId> inputs{};  ///< of the phase, that it reads
 };
 
 /// Whether it walks the rows. One that does not makes values of whole rows alone, for which one block is
 /// enough.
 bool walks_rows(const Section&);
-/// What the stages of the segment, by these choices, do one behind the other. Never empty.
-std::vector<Section> sections_of(const ir::Graph&, const Segment&, const Choices&);
+/// What the stages of the phase, by these choices, do one behind the other. Never empty.
+std::vector<Section> sections_of(const ir::Graph&, const Phase&, const Choices&);
 /// The stages of a launch that combines parts. The parts of one result are a row to it.
-std::vector<Stage> stages_over_parts(const Section&);
+std::vector<Stage> stages_over_partials(const Section&);
 /// How many there are.
-std::size_t section_count(const Segment&, const Choices&);
+std::size_t section_count(const Phase&, const Choices&);
 /// One array for each component of the state of each reduction that leaves parts.
-std::vector<ScratchArray> scratch_of(const ir::Graph&, const Segment&, const Choices&);
+std::vector<ScratchArray> scratch_of(const ir::Graph&, const Phase&, const Choices&);
 /// The number of the first scratch array of a reduction that leaves parts. There is one for each component of
 /// its state.
-std::size_t scratch_place(const ir::Graph&, const Segment&, ir::NodeId reduction);
+std::size_t scratch_place(const ir::Graph&, const Phase&, ir::NodeId reduction);
 
 }  // namespace fuse::schedule

@@ -32,15 +32,15 @@ class ArgumentNames {
 }  // namespace
 
 std::vector<SliceStart> starts_that_differ(const ir::Graph& graph,
-                                           const std::vector<const CanonicalPiece*>& pieces) {
+                                           const std::vector<const CanonicalSegment*>& segments) {
   std::vector<SliceStart> result;
-  std::map<std::vector<std::int64_t>, Dim> arguments;  // by the starts of all pieces
+  std::map<std::vector<std::int64_t>, Dim> arguments;  // by the starts of all segments
   ArgumentNames names(graph);
-  for (const CanonicalPiece::Start& start : pieces.front()->starts) {
+  for (const CanonicalSegment::Start& start : segments.front()->starts) {
     std::vector<std::int64_t> values;
     std::int64_t factor = 0;
-    for (const CanonicalPiece* piece : pieces) {
-      const auto& slice = ir::attr<ir::SliceAttr>(graph[piece->nodes[start.node]]);
+    for (const CanonicalSegment* segment : segments) {
+      const auto& slice = ir::attr<ir::SliceAttr>(graph[segment->nodes[start.node]]);
       values.push_back(slice.starts[start.axis].constant());
       factor = std::gcd(factor, values.back());
     }
@@ -49,7 +49,7 @@ std::vector<SliceStart> starts_that_differ(const ir::Graph& graph,
     const DimRange range{.min = *least / factor, .max = *most / factor, .hint = values.front() / factor};
     auto found = arguments.find(values);
     if (found == arguments.end()) found = arguments.emplace(values, Dim::symbol(names.next(), range)).first;
-    result.push_back({pieces.front()->nodes[start.node], start.axis, found->second, factor});
+    result.push_back({segments.front()->nodes[start.node], start.axis, found->second, factor});
   }
   return result;
 }

@@ -29,7 +29,7 @@ int Choices::block_threads() const { return as_int(32 * units_at(splits, Level::
 
 int Choices::vector() const { return as_int(units_at(splits, Level::vector)); }
 
-int Choices::parts() const {
+int Choices::blocks_per_row() const {
   const std::int64_t of_row = units_of(splits, 'c', Level::grid) * units_of(splits, 'c', Level::cluster);
   return as_int(of_row > 1 ? of_row : units_of(splits, 'r', Level::grid));
 }
@@ -44,11 +44,11 @@ Choices& Choices::set(char dim, Level level, std::int64_t units) {
 std::string Choices::to_string() const {
   std::string text = "nest = " + schedule::to_string(splits);
   if (blocks > 0) text += fmt::format(", blocks = {}", blocks);
-  if (online) text += ", online";
+  if (online_softmax) text += ", online_softmax";
   if (across) text += ", across";
-  if (hold > 0) text += fmt::format(", hold = {}", hold);
+  if (register_cache > 0) text += fmt::format(", register_cache = {}", register_cache);
   if (packed) text += ", packed";
-  if (shared_hold > 0) text += fmt::format(", shared_hold = {}", shared_hold);
+  if (shared_cache > 0) text += fmt::format(", shared_cache = {}", shared_cache);
   if (accumulators > 1) text += fmt::format(", accumulators = {}", accumulators);
   if (ahead) text += ", ahead";
   if (invariants) text += ", invariants";
@@ -74,9 +74,9 @@ bool splits_rows(const Choices& choices) {
   return units_of(choices.splits, 'c', Level::grid) * units_of(choices.splits, 'c', Level::cluster) > 1;
 }
 
-bool warps_take_parts(const Choices& choices) {
+bool warps_take_partials(const Choices& choices) {
   return splits_rows(choices) && units_of(choices.splits, 'c', Level::warp) > 1 &&
-         choices.parts() > units_of(choices.splits, 'c', Level::lane);
+         choices.blocks_per_row() > units_of(choices.splits, 'c', Level::lane);
 }
 
 int rows_at_once(const Choices& choices) {
@@ -93,7 +93,7 @@ std::int64_t step_elements(const Choices& choices) {
   return elements;
 }
 
-std::int64_t row_trips(const Dim& reduced, const Choices& choices) {
+std::int64_t elements_per_thread(const Dim& reduced, const Choices& choices) {
   const std::int64_t most = reduced.max();
   if (most / 8 > reduced.hint()) return 0;
   const std::int64_t at_once = step_elements(choices);

@@ -11,22 +11,23 @@
 
 namespace fuse::schedule {
 
-/// Every open decision of one segment: printable, comparable, part of the kernel's key.
+/// Every open decision of one phase: printable, comparable, part of the kernel's key.
 struct Choices {
   /// The loops: of rows 'r' and their elements 'c', or of a transpose's tiles (nest_rules.hpp). Choosers
   /// begin with a list of usual_nests.hpp.
   std::vector<Split> splits{};
   /// Of the kernel that runs all sections, whose blocks wait for each other; 0: each section is a launch.
   int blocks = 0;
-  bool online = false;  ///< sums of exponentials in the pass of their maximum (online_softmax.hpp)
+  bool online_softmax = false;  ///< sums of exponentials in the pass of their maximum (online_softmax.hpp)
   /// Reductions across the rows are walked row by row, by blocks that share the rows (staged.hpp).
   bool across = false;
-  int hold = 0;  ///< 32-bit registers in which a thread may hold elements from pass to pass (row_cache.hpp)
+  int register_cache =
+      0;  ///< 32-bit registers in which a thread may hold elements from pass to pass (row_cache.hpp)
   /// Registers hold what was loaded, two elements of 16 bits in each; every pass makes the rest of it again.
   bool packed = false;
   /// Elements of a row that the shared memory of a block holds, where registers hold none (row_cache.hpp); a
   /// multiple of the vector, of clusters of what their block takes in a step.
-  int shared_hold = 0;
+  int shared_cache = 0;
   /// Of each value that a row is reduced to: the elements of a thread's vector go to so many in turns, which
   /// are combined behind the walk.
   int accumulators = 1;
@@ -41,7 +42,7 @@ struct Choices {
   int block_threads() const;  ///< threads of a block
   int vector() const;         ///< elements that a thread walks side by side (vector_width.hpp)
   /// Blocks that leave parts: those that share a row; where none do, those that take the rows in turns.
-  int parts() const;
+  int blocks_per_row() const;
   int cluster() const;  ///< blocks of a cluster, which share a row; 1: there are no clusters
   Choices& set(char dim, Level level, std::int64_t units);  ///< with_units of usual_nests.hpp
 };
@@ -63,12 +64,12 @@ bool walks_elements(const Choices&);
 bool splits_rows(const Choices&);
 /// Whether what blocks left of a row is more than the lanes of a warp take at a time, so that all warps of
 /// the row share it.
-bool warps_take_parts(const Choices&);
+bool warps_take_partials(const Choices&);
 /// Rows that a block walks at a time.
 int rows_at_once(const Choices&);
 /// Elements of a row that its threads walk in one step.
 std::int64_t step_elements(const Choices&);
 /// Elements of the longest row that each thread walks; 0 where that is not known, or far from what is usual.
-std::int64_t row_trips(const Dim& reduced, const Choices&);
+std::int64_t elements_per_thread(const Dim& reduced, const Choices&);
 
 }  // namespace fuse::schedule

@@ -28,8 +28,8 @@ struct NumberKey {
 constexpr NumberKey blocks_key = {"blocks", &Choices::blocks, 0, 1 << 20};
 constexpr NumberKey number_keys[] = {
     blocks_key,
-    {"hold", &Choices::hold, 0, 255},
-    {"shared_hold", &Choices::shared_hold, 0, 1 << 20},
+    {"register_cache", &Choices::register_cache, 0, 255},
+    {"shared_cache", &Choices::shared_cache, 0, 1 << 20},
     {"accumulators", &Choices::accumulators, 1, 8},
     {"registers", &Choices::registers, 16, 255},
 };
@@ -39,8 +39,11 @@ struct FlagKey {
   bool Choices::*field;
 };
 constexpr FlagKey flag_keys[] = {
-    {"online", &Choices::online}, {"across", &Choices::across},         {"packed", &Choices::packed},
-    {"ahead", &Choices::ahead},   {"invariants", &Choices::invariants},
+    {"online_softmax", &Choices::online_softmax},
+    {"across", &Choices::across},
+    {"packed", &Choices::packed},
+    {"ahead", &Choices::ahead},
+    {"invariants", &Choices::invariants},
 };
 
 constexpr std::string_view a_nest =

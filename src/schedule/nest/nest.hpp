@@ -69,7 +69,7 @@ Dim stride(const Nest&, std::size_t i);
 Nest without_turns(Nest);
 /// Where in a list a split of its dim and level stands, from the outermost on; none: no list has one.
 /// Lanes of both dims have one place, in any order.
-std::optional<int> place_of(const Split&);
+std::optional<int> order_of(const Split&);
 /// Why no kernel can have it; empty: one can.
 std::string defect_of(const Nest&);
 

@@ -36,12 +36,12 @@ std::vector<Split> nest_of_lanes(int threads, int lanes, int vector) {
                        {'c', Level::vector, vector}});
 }
 
-std::vector<Split> nest_of_blocks(int threads, int vector) { return nest_of_parts(threads, 1, vector); }
+std::vector<Split> nest_of_blocks(int threads, int vector) { return nest_of_shared_rows(threads, 1, vector); }
 
-std::vector<Split> nest_of_parts(int threads, int parts, int vector, Level blocks) {
+std::vector<Split> nest_of_shared_rows(int threads, int blocks_per_row, int vector, Level blocks) {
   return without_ones({{'r', Level::grid},
                        {'c', Level::serial},
-                       {'c', blocks, parts},
+                       {'c', blocks, blocks_per_row},
                        {'c', Level::warp, threads / warp},
                        {'c', Level::lane, warp},
                        {'c', Level::vector, vector}});
@@ -84,9 +84,9 @@ std::vector<Split> with_units(std::vector<Split> splits, char dim, Level level, 
     return splits;
   }
   const Split added{dim, level, units};
-  const std::optional<int> place = place_of(added);
+  const std::optional<int> place = order_of(added);
   const auto behind = std::find_if(splits.begin(), splits.end(), [&](const Split& each) {
-    return place_of(each) > place || (place_of(each) == place && each.dim < dim);
+    return order_of(each) > place || (order_of(each) == place && each.dim < dim);
   });
   splits.insert(behind, added);
   return splits;

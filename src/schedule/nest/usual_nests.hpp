@@ -19,7 +19,8 @@ std::vector<Split> nest_of_lanes(int threads, int lanes = 32, int vector = 1);
 std::vector<Split> nest_of_blocks(int threads, int vector = 1);
 /// Several blocks for a row, which leave parts for others, or are a cluster: r:grid c:serial c:grid4 c:warp8
 /// c:lane32.
-std::vector<Split> nest_of_parts(int threads, int parts, int vector = 1, Level blocks = Level::grid);
+std::vector<Split> nest_of_shared_rows(int threads, int blocks_per_row, int vector = 1,
+                                       Level blocks = Level::grid);
 /// Some columns side by side, which the threads beside them share: r:grid c:serial c:warp8 c:lane4 r:lane8.
 std::vector<Split> nest_of_columns(int threads, int columns = 32);
 /// A scan by a warp for a row: r:grid r:warp4 c:serial c:lane32.

@@ -13,13 +13,13 @@ namespace fuse::schedule {
 namespace {
 
 using ir::NodeId;
-using Operand = CanonicalPiece::Operand;
-using Source = CanonicalPiece::Source;
+using Operand = CanonicalSegment::Operand;
+using Source = CanonicalSegment::Source;
 
 /// Of a node, without the starts that may be arguments: their alignment stands there instead.
-ir::Attr without_starts(const ir::Graph& graph, const CanonicalPiece& form, std::size_t node) {
+ir::Attr without_starts(const ir::Graph& graph, const CanonicalSegment& form, std::size_t node) {
   ir::Attr attr = graph[form.nodes[node]].attr;
-  for (const CanonicalPiece::Start& start : form.starts) {
+  for (const CanonicalSegment::Start& start : form.starts) {
     if (start.node != node) continue;
     auto& slice = std::get<ir::SliceAttr>(attr);
     slice.starts[start.axis] = slice.limits[start.axis] = start.alignment;
@@ -28,7 +28,7 @@ ir::Attr without_starts(const ir::Graph& graph, const CanonicalPiece& form, std:
 }
 
 /// A hash of all; or of the family, which starts do not tell apart.
-std::uint64_t hashed(const ir::Graph& graph, const CanonicalPiece& form, ir::Hasher hasher,
+std::uint64_t hashed(const ir::Graph& graph, const CanonicalSegment& form, ir::Hasher hasher,
                      bool family = false) {
   hasher.add(std::uint64_t{form.in_place}).add(form.nodes.size()).add(form.inputs.size());
   for (std::size_t i = 0; i < form.nodes.size(); ++i) {
@@ -61,24 +61,24 @@ std::int64_t alignment_of(const Dim& start, const Dim& extent) {
   return elements;
 }
 
-/// Makes forms one after another; what it notes of nodes is valid for one piece at a time.
+/// Makes forms one after another; what it notes of nodes is valid for one segment at a time.
 class Canonicaliser {
  public:
   Canonicaliser(const ir::Graph& graph, const std::vector<NodeId>& storage)
       : graph_(graph), storage_(storage), notes_(graph.nodes.size()) {}
 
-  CanonicalPiece run(const Piece& piece) {
+  CanonicalSegment run(const Segment& segment) {
     form_ = {};
-    form_.in_place = piece.in_place();
-    piece_ = &piece;
+    form_.in_place = segment.in_place();
+    segment_ = &segment;
     ++time_;
-    for (const NodeId id : piece.nodes) notes_[id] = {time_, {}, false};
-    // The root reaches all that it needs; other results of the piece follow, last ones first.
-    visit(piece.root);
-    for (auto id = piece.nodes.rbegin(); id != piece.nodes.rend(); ++id) visit(*id);
-    for (const NodeId input : piece.inputs) read(input);
+    for (const NodeId id : segment.nodes) notes_[id] = {time_, {}, false};
+    // The root reaches all that it needs; other results of the segment follow, last ones first.
+    visit(segment.root);
+    for (auto id = segment.nodes.rbegin(); id != segment.nodes.rend(); ++id) visit(*id);
+    for (const NodeId input : segment.inputs) read(input);
     note_buffers();
-    for (const Segment& phase : piece.phases) form_.phases.push_back(notes_[phase.root].place.index);
+    for (const Phase& phase : segment.phases) form_.phases.push_back(notes_[phase.root].place.index);
     note_starts();
     form_.hash = hashed(graph_, form_, ir::Hasher());
     return std::move(form_);
@@ -118,7 +118,7 @@ class Canonicaliser {
       stack.pop_back();
       notes_[node].place = {Source::node, static_cast<std::uint32_t>(form_.nodes.size())};
       form_.nodes.push_back(node);
-      const std::vector<NodeId>& results = piece_->results;
+      const std::vector<NodeId>& results = segment_->results;
       form_.stored.push_back(std::binary_search(results.begin(), results.end(), node));
       for (std::size_t i = 0; i < operands.size(); ++i) {
         form_.operands.push_back(skipped(node, i) ? Operand{} : notes_[operands[i]].place);
@@ -128,10 +128,10 @@ class Canonicaliser {
 
   /// What an update in place leaves as it is, it does not read.
   bool skipped(NodeId node, std::size_t operand) const {
-    return piece_->in_place() && node == piece_->root && operand == 0;
+    return segment_->in_place() && node == segment_->root && operand == 0;
   }
 
-  /// A node of the piece, as against an input of it.
+  /// A node of the segment, as against an input of it.
   bool inside(NodeId id) const {
     return notes_[id].time == time_ && notes_[id].place.source != Source::input;
   }
@@ -184,13 +184,13 @@ class Canonicaliser {
   const std::vector<NodeId>& storage_;
   std::vector<Note> notes_;
   std::uint32_t time_ = 0;
-  const Piece* piece_ = nullptr;
-  CanonicalPiece form_;
+  const Segment* segment_ = nullptr;
+  CanonicalSegment form_;
 };
 
 }  // namespace
 
-std::uint64_t content_key(const ir::Graph& graph, const CanonicalPiece& form) {
+std::uint64_t content_key(const ir::Graph& graph, const CanonicalSegment& form) {
   std::vector<NodeId> nodes = form.inputs;
   nodes.insert(nodes.end(), form.nodes.begin(), form.nodes.end());
   const ir::Hasher::SymbolNumbers numbers = ir::number_symbols(graph, nodes);
@@ -201,7 +201,7 @@ namespace {
 
 /// Whether both are one but for the attributes, which `same_attr` compares: of two nodes, and their place.
 template <class SameAttr>
-bool alike(const ir::Graph& graph, const CanonicalPiece& a, const CanonicalPiece& b,
+bool alike(const ir::Graph& graph, const CanonicalSegment& a, const CanonicalSegment& b,
            const SameAttr& same_attr) {
   if (a.in_place != b.in_place || a.nodes.size() != b.nodes.size() || a.operands != b.operands ||
       a.stored != b.stored || a.same != b.same || a.phases != b.phases)
@@ -218,12 +218,12 @@ bool alike(const ir::Graph& graph, const CanonicalPiece& a, const CanonicalPiece
 
 }  // namespace
 
-bool equal(const ir::Graph& graph, const CanonicalPiece& a, const CanonicalPiece& b) {
+bool equal(const ir::Graph& graph, const CanonicalSegment& a, const CanonicalSegment& b) {
   return alike(graph, a, b,
                [](const ir::Node& x, const ir::Node& y, std::size_t) { return x.attr == y.attr; });
 }
 
-bool of_one_family(const ir::Graph& graph, const CanonicalPiece& a, const CanonicalPiece& b) {
+bool of_one_family(const ir::Graph& graph, const CanonicalSegment& a, const CanonicalSegment& b) {
   if (a.starts != b.starts) return false;
   return alike(graph, a, b, [&](const ir::Node& x, const ir::Node& y, std::size_t place) {
     if (x.attr == y.attr) return true;
@@ -231,10 +231,10 @@ bool of_one_family(const ir::Graph& graph, const CanonicalPiece& a, const Canoni
   });
 }
 
-std::function<CanonicalPiece(const Piece&)> canonical_forms(const ir::Graph& graph,
-                                                            const std::vector<NodeId>& storage) {
+std::function<CanonicalSegment(const Segment&)> canonical_forms(const ir::Graph& graph,
+                                                                const std::vector<NodeId>& storage) {
   auto canonicaliser = std::make_shared<Canonicaliser>(graph, storage);
-  return [canonicaliser](const Piece& piece) { return canonicaliser->run(piece); };
+  return [canonicaliser](const Segment& segment) { return canonicaliser->run(segment); };
 }
 
 namespace {
@@ -258,19 +258,19 @@ class Classes {
 
 }  // namespace
 
-EqualPieces equal_pieces(const ir::Graph& graph, const std::vector<Piece>& pieces,
-                         const std::vector<ir::NodeId>& storage) {
-  EqualPieces result;
-  result.forms.resize(pieces.size());
-  result.form_of.resize(pieces.size(), EqualPieces::none);
+EqualSegments equal_segments(const ir::Graph& graph, const std::vector<Segment>& segments,
+                             const std::vector<ir::NodeId>& storage) {
+  EqualSegments result;
+  result.forms.resize(segments.size());
+  result.form_of.resize(segments.size(), EqualSegments::none);
   Canonicaliser canonicaliser(graph, storage);
   Classes forms, families;
-  const auto first = [&](std::uint32_t form) -> const CanonicalPiece& {
+  const auto first = [&](std::uint32_t form) -> const CanonicalSegment& {
     return result.forms[result.first[form]];
   };
-  for (std::size_t i = 0; i < pieces.size(); ++i) {
-    if (pieces[i].kind != Piece::Kind::kernel) continue;
-    const CanonicalPiece& form = result.forms[i] = canonicaliser.run(pieces[i]);
+  for (std::size_t i = 0; i < segments.size(); ++i) {
+    if (segments[i].kind != Segment::Kind::kernel) continue;
+    const CanonicalSegment& form = result.forms[i] = canonicaliser.run(segments[i]);
     const auto next = static_cast<std::uint32_t>(result.first.size());
     result.form_of[i] =
         forms.find(form.hash, next, [&](std::uint32_t other) { return equal(graph, first(other), form); });
@@ -285,7 +285,7 @@ EqualPieces equal_pieces(const ir::Graph& graph, const std::vector<Piece>& piece
   return result;
 }
 
-ir::NodeId counterpart(const CanonicalPiece& from, const CanonicalPiece& to, ir::NodeId node) {
+ir::NodeId counterpart(const CanonicalSegment& from, const CanonicalSegment& to, ir::NodeId node) {
   const auto at = [&](const std::vector<NodeId>& list) { return std::find(list.begin(), list.end(), node); };
   if (const auto input = at(from.inputs); input != from.inputs.end()) {
     return to.inputs[static_cast<std::size_t>(input - from.inputs.begin())];

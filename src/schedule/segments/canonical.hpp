@@ -1,9 +1,9 @@
-// Canonical form of a piece: what it computes, without names, scopes, lines and node ids. Pieces of one form
-// are scheduled, lowered, emitted and compiled once.
+// Canonical form of a segment: what it computes, without names, scopes, lines and node ids. Segments of one
+// form are scheduled, lowered, emitted and compiled once.
 //
-// Before:  piece 0 {%4 exp, %5 add} reads {%x %4}      piece 7 {%90 exp, %91 add} reads {%80 %g3}
-// After:   0: exp in0   1: add 0 in1   f32[B, 64]      the same form: kernel of piece 0, with buffers of
-// piece 7
+// Before:  segment 0 {%4 exp, %5 add} reads {%x %4}      segment 7 {%90 exp, %91 add} reads {%80 %g3}
+// After:   0: exp in0   1: add 0 in1   f32[B, 64]      the same form: kernel of segment 0, with buffers of
+// segment 7
 //
 // Forms that differ only in where slices of stored values begin are of one family, and may share a kernel
 // (slice_starts.hpp). Symbols stay as they are: in one graph a name means one thing.
@@ -19,8 +19,8 @@
 
 namespace fuse::schedule {
 
-struct CanonicalPiece {
-  /// What an operand is: a node of the piece, an input, or nothing that the piece reads.
+struct CanonicalSegment {
+  /// What an operand is: a node of the segment, an input, or nothing that the segment reads.
   enum class Source : std::uint32_t { node, input, unread };
   struct Operand {
     Source source = Source::unread;
@@ -31,7 +31,7 @@ struct CanonicalPiece {
   std::vector<ir::NodeId> nodes{};      ///< operands first, in the order in which the root reaches them
   std::vector<ir::NodeId> inputs{};     ///< in the order in which the nodes read them
   std::vector<Operand> operands{};      ///< of all nodes, one after another
-  std::vector<bool> stored{};           ///< of each node: the piece stores it
+  std::vector<bool> stored{};           ///< of each node: the segment stores it
   std::vector<std::uint32_t> same{};    ///< of each input: the first that lies in the same buffer
   std::vector<std::uint32_t> phases{};  ///< of each phase: the place of its root in `nodes`
   /// A number at which a slice of an input, reshaped or not, begins in one dim.
@@ -47,31 +47,32 @@ struct CanonicalPiece {
   std::uint64_t hash = 0;
 };
 
-/// The kernel pieces of a partition by their form.
-struct EqualPieces {
+/// The kernel segments of a partition by their form.
+struct EqualSegments {
   static constexpr std::uint32_t none = ~std::uint32_t{0};
-  std::vector<CanonicalPiece> forms{};  ///< of each piece; empty for what is no kernel
+  std::vector<CanonicalSegment> forms{};  ///< of each segment; empty for what is no kernel
   std::vector<std::uint32_t>
-      form_of{};  ///< of each piece: a number of its form, counted from 0 in piece order; none
-  std::vector<std::uint32_t> first{};      ///< of each form: its first piece
+      form_of{};  ///< of each segment: a number of its form, counted from 0 in segment order; none
+  std::vector<std::uint32_t> first{};      ///< of each form: its first segment
   std::vector<std::uint32_t> family_of{};  ///< of each form: the first form of its family
 };
 
-/// Makes the form of one kernel piece after another, linear in its nodes. `storage`: Partition's. Graph and
+/// Makes the form of one kernel segment after another, linear in its nodes. `storage`: Partition's. Graph and
 /// storage outlive what is returned. Not thread-safe.
-std::function<CanonicalPiece(const Piece&)> canonical_forms(const ir::Graph&,
-                                                            const std::vector<ir::NodeId>& storage);
-/// Linear in the nodes of all pieces. Found by hash, verified by comparing.
-EqualPieces equal_pieces(const ir::Graph&, const std::vector<Piece>&, const std::vector<ir::NodeId>& storage);
+std::function<CanonicalSegment(const Segment&)> canonical_forms(const ir::Graph&,
+                                                                const std::vector<ir::NodeId>& storage);
+/// Linear in the nodes of all segments. Found by hash, verified by comparing.
+EqualSegments equal_segments(const ir::Graph&, const std::vector<Segment>&,
+                             const std::vector<ir::NodeId>& storage);
 /// What the form is called from graph to graph, on any machine: a hash of all that it is, but of no name; not
 /// of symbols either, which count by their ranges and hints.
-std::uint64_t content_key(const ir::Graph&, const CanonicalPiece&);
+std::uint64_t content_key(const ir::Graph&, const CanonicalSegment&);
 /// Whether one kernel computes both.
-bool equal(const ir::Graph&, const CanonicalPiece&, const CanonicalPiece&);
-/// Whether one kernel computes both that gets CanonicalPiece::starts as arguments.
-bool of_one_family(const ir::Graph&, const CanonicalPiece&, const CanonicalPiece&);
-/// What stands in `to` where `node`, an input or a node of `from`, stands in `from`. The pieces are of one
+bool equal(const ir::Graph&, const CanonicalSegment&, const CanonicalSegment&);
+/// Whether one kernel computes both that gets CanonicalSegment::starts as arguments.
+bool of_one_family(const ir::Graph&, const CanonicalSegment&, const CanonicalSegment&);
+/// What stands in `to` where `node`, an input or a node of `from`, stands in `from`. The segments are of one
 /// family.
-ir::NodeId counterpart(const CanonicalPiece& from, const CanonicalPiece& to, ir::NodeId node);
+ir::NodeId counterpart(const CanonicalSegment& from, const CanonicalSegment& to, ir::NodeId node);
 
 }  // namespace fuse::schedule

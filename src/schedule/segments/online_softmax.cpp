@@ -22,10 +22,10 @@ NodeId repeated(const ir::Graph& graph, NodeId id) {
 }
 
 /// Reductions on the longest path to each value, where a sum stands beside its maximum.
-std::unordered_map<NodeId, int> passes_of(const ir::Graph& graph, const Segment& segment,
+std::unordered_map<NodeId, int> passes_of(const ir::Graph& graph, const Phase& phase,
                                           const std::unordered_map<NodeId, NodeId>& maxima) {
   std::unordered_map<NodeId, int> passes;
-  for (const NodeId id : segment.nodes) {
+  for (const NodeId id : phase.nodes) {
     int pass = 0;
     for (const NodeId operand : graph[id].operands) {
       const auto found = passes.find(operand);
@@ -58,27 +58,27 @@ std::optional<NodeId> maximum_below(const ir::Graph& graph, const ir::Node& tota
   return one_type && one_shape ? std::optional(maximum) : std::nullopt;
 }
 
-std::optional<Segment> with_online_sums(const ir::Graph& graph, const Segment& segment) {
-  if (has_columns(segment)) return std::nullopt;
-  const std::vector<NodeId>& results = segment.results;
+std::optional<Phase> with_online_softmax(const ir::Graph& graph, const Phase& phase) {
+  if (has_columns(phase)) return std::nullopt;
+  const std::vector<NodeId>& results = phase.results;
   std::unordered_map<NodeId, NodeId> maxima;  // of sums
   const auto is_stage = [&](NodeId id) {
-    return std::any_of(segment.stages.begin(), segment.stages.end(),
+    return std::any_of(phase.stages.begin(), phase.stages.end(),
                        [&](const Stage& stage) { return stage.root == id && !stage.maximum; });
   };
   const auto is_taken = [&](NodeId id) {
     return std::any_of(maxima.begin(), maxima.end(), [&](const auto& pair) { return pair.second == id; });
   };
-  for (const Stage& stage : segment.stages) {
-    if (stage.form != Stage::Form::reduce || stage.maximum) continue;
+  for (const Stage& stage : phase.stages) {
+    if (stage.form != Stage::Form::inner_reduce || stage.maximum) continue;
     const std::optional<NodeId> maximum = maximum_below(graph, graph[stage.root]);
     if (!maximum || !is_stage(*maximum) || is_taken(*maximum)) continue;
     if (std::find(results.begin(), results.end(), *maximum) == results.end()) maxima[stage.root] = *maximum;
   }
   if (maxima.empty()) return std::nullopt;
-  Segment online = segment;
+  Phase online = phase;
   std::erase_if(online.stages, [&](const Stage& stage) { return is_taken(stage.root); });
-  const std::unordered_map<NodeId, int> passes = passes_of(graph, segment, maxima);
+  const std::unordered_map<NodeId, int> passes = passes_of(graph, phase, maxima);
   for (Stage& stage : online.stages) {
     stage.pass = passes.at(stage.root);
     if (const auto found = maxima.find(stage.root); found != maxima.end()) stage.maximum = found->second;

@@ -21,8 +21,8 @@ namespace fuse::schedule {
 /// narrower types the exponentials are rounded before they are added, which scaled sums would not be.
 std::optional<ir::NodeId> maximum_below(const ir::Graph&, const ir::Node& sum);
 
-/// The piece with such sums in the passes of their maxima, unless a maximum is stored; none where there are
-/// none. A piece of rows alone, of one phase.
-std::optional<Segment> with_online_sums(const ir::Graph&, const Segment&);
+/// The segment with such sums in the passes of their maxima, unless a maximum is stored; none where there are
+/// none. A segment of rows alone, of one phase.
+std::optional<Phase> with_online_softmax(const ir::Graph&, const Phase&);
 
 }  // namespace fuse::schedule

@@ -14,9 +14,9 @@ std::string_view to_string(Stage::Form form) {
       return "element";
     case Stage::Form::row:
       return "row";
-    case Stage::Form::reduce:
+    case Stage::Form::inner_reduce:
       return "reduce";
-    case Stage::Form::column_reduce:
+    case Stage::Form::outer_reduce:
       return "column_reduce";
     case Stage::Form::column:
       return "column";
@@ -24,10 +24,9 @@ std::string_view to_string(Stage::Form form) {
   return "?";
 }
 
-Segment segment_of(const ir::Graph& graph, NodeId root, std::vector<NodeId> nodes,
-                   std::vector<NodeId> inputs) {
+Phase phase_of(const ir::Graph& graph, NodeId root, std::vector<NodeId> nodes, std::vector<NodeId> inputs) {
   const bool reduces = info(graph[root].op).relation == ir::Relation::reduce;
-  const Stage only{.root = root, .form = reduces ? Stage::Form::reduce : Stage::Form::element};
+  const Stage only{.root = root, .form = reduces ? Stage::Form::inner_reduce : Stage::Form::element};
   return {.root = root,
           .nodes = std::move(nodes),
           .inputs = std::move(inputs),
@@ -35,15 +34,15 @@ Segment segment_of(const ir::Graph& graph, NodeId root, std::vector<NodeId> node
           .stages = {only}};
 }
 
-Piece piece_of(Segment segment, GroupId group, std::string end) {
-  Piece piece{.root = segment.root,
-              .nodes = segment.nodes,
-              .inputs = segment.inputs,
-              .results = segment.results,
-              .group = group,
-              .end = std::move(end)};
-  piece.phases.push_back(std::move(segment));
-  return piece;
+Segment segment_of(Phase phase, GroupId group, std::string end) {
+  Segment segment{.root = phase.root,
+                  .nodes = phase.nodes,
+                  .inputs = phase.inputs,
+                  .results = phase.results,
+                  .group = group,
+                  .end = std::move(end)};
+  segment.phases.push_back(std::move(phase));
+  return segment;
 }
 
 NodeId element_of(const ir::Graph& graph, const Stage& stage) {
@@ -65,31 +64,31 @@ std::vector<DType> reduction_state(const ir::Graph& graph, const Stage& stage) {
 
 namespace {
 
-const Stage* first_of(const Segment& segment, Stage::Form form) {
-  const auto found = std::find_if(segment.stages.begin(), segment.stages.end(),
+const Stage* first_of(const Phase& phase, Stage::Form form) {
+  const auto found = std::find_if(phase.stages.begin(), phase.stages.end(),
                                   [&](const Stage& stage) { return stage.form == form; });
-  return found == segment.stages.end() ? nullptr : &*found;
+  return found == phase.stages.end() ? nullptr : &*found;
 }
 
 }  // namespace
 
-NodeId dominant(const Segment& segment) {
-  for (const Stage::Form form : {Stage::Form::reduce, Stage::Form::column_reduce}) {
-    if (const Stage* stage = first_of(segment, form)) return stage->root;
+NodeId dominant(const Phase& phase) {
+  for (const Stage::Form form : {Stage::Form::inner_reduce, Stage::Form::outer_reduce}) {
+    if (const Stage* stage = first_of(phase, form)) return stage->root;
   }
-  return segment.root;
+  return phase.root;
 }
 
-LoopShape loop_shape(const ir::Graph& graph, const Segment& segment) {
-  LoopShape shape = loop_shape(graph, graph[dominant(segment)]);
-  if (first_of(segment, Stage::Form::reduce) || !has_columns(segment)) return shape;
+LoopShape loop_shape(const ir::Graph& graph, const Phase& phase) {
+  LoopShape shape = loop_shape(graph, graph[dominant(phase)]);
+  if (first_of(phase, Stage::Form::inner_reduce) || !has_columns(phase)) return shape;
   std::swap(shape.kept, shape.reduced);
   shape.is_reduced.flip();
   shape.inner = !shape.inner;
   return shape;
 }
 
-bool has_columns(const Segment& segment) { return first_of(segment, Stage::Form::column_reduce) != nullptr; }
+bool has_columns(const Phase& phase) { return first_of(phase, Stage::Form::outer_reduce) != nullptr; }
 
 int last_pass(const std::vector<Stage>& stages) {
   int last = 0;
@@ -112,13 +111,13 @@ std::string stages_text(const ir::Graph& graph, const std::vector<Stage>& stages
   return text;
 }
 
-std::string_view to_string(Piece::Kind kind) {
+std::string_view to_string(Segment::Kind kind) {
   switch (kind) {
-    case Piece::Kind::kernel:
+    case Segment::Kind::kernel:
       return "kernel";
-    case Piece::Kind::gemm:
+    case Segment::Kind::gemm:
       return "gemm";
-    case Piece::Kind::custom:
+    case Segment::Kind::custom:
       return "custom";
   }
   return "?";

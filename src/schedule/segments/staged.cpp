@@ -8,26 +8,27 @@
 
 namespace fuse::schedule {
 
-std::optional<Segment> across_rows(const ir::Graph& graph, const Segment& segment) {
-  Segment across = segment;
+std::optional<Phase> across_rows(const ir::Graph& graph, const Phase& phase) {
+  Phase across = phase;
   bool reduces = false;
   for (Stage& stage : across.stages) {
     if (stage.form == Stage::Form::row) {
       stage.form = Stage::Form::column;
       continue;
     }
-    if (stage.form != Stage::Form::reduce || stage.pass > 0 || loop_shape(graph, graph[stage.root]).inner)
+    if (stage.form != Stage::Form::inner_reduce || stage.pass > 0 ||
+        loop_shape(graph, graph[stage.root]).inner)
       return std::nullopt;
-    stage.form = Stage::Form::column_reduce;
+    stage.form = Stage::Form::outer_reduce;
     reduces = true;
   }
   return reduces ? std::optional(across) : std::nullopt;
 }
 
-Segment staged(const ir::Graph& graph, const Segment& segment, const Choices& choices) {
-  if (choices.online) return with_online_sums(graph, segment).value_or(segment);
-  if (choices.across) return across_rows(graph, segment).value_or(segment);
-  return segment;
+Phase staged(const ir::Graph& graph, const Phase& phase, const Choices& choices) {
+  if (choices.online_softmax) return with_online_softmax(graph, phase).value_or(phase);
+  if (choices.across) return across_rows(graph, phase).value_or(phase);
+  return phase;
 }
 
 }  // namespace fuse::schedule

@@ -1,4 +1,4 @@
-// A segment as its choices run it.
+// A phase as its choices run it.
 //
 // Before:  stages %2 reduce_sum (across the rows) | %3 convert      a thread walks down a column
 // After:   column stages %2 reduce_sum | %3 convert                 blocks share the rows, as of rows and
@@ -14,11 +14,11 @@
 
 namespace fuse::schedule {
 
-/// The segment with its reductions as columns, where all of them are across the rows and nothing but values
+/// The phase with its reductions as columns, where all of them are across the rows and nothing but values
 /// of columns is made of them; else none. Rows are then what is reduced, and a row is what is kept.
-std::optional<Segment> across_rows(const ir::Graph&, const Segment&);
+std::optional<Phase> across_rows(const ir::Graph&, const Phase&);
 
 /// With the stages that the choices ask for: online sums (online_softmax.hpp), or reductions across the rows.
-Segment staged(const ir::Graph&, const Segment&, const Choices&);
+Phase staged(const ir::Graph&, const Phase&, const Choices&);
 
 }  // namespace fuse::schedule

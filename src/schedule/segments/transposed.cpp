@@ -24,18 +24,18 @@ std::optional<std::size_t> runs_along(const ir::Graph& graph, const ir::Node& pe
 
 }  // namespace
 
-std::optional<Transposed> transposed(const ir::Graph& graph, const Segment& segment) {
-  const ir::Node& leader = graph[dominant(segment)];
+std::optional<Transposed> transposed(const ir::Graph& graph, const Phase& phase) {
+  const ir::Node& leader = graph[dominant(phase)];
   const Relation relation = info(leader.op).relation;
-  if (segment.in_place || relation == Relation::reduce || relation == Relation::scan) return std::nullopt;
+  if (phase.in_place || relation == Relation::reduce || relation == Relation::scan) return std::nullopt;
   const std::vector<Dim>& dims = leader.type.dims;
   const auto inner = innermost(dims);
   const auto is_long = [&](std::size_t dim) { return dims[dim].hint() > tile_side(1) / 2; };
   if (!inner || !is_long(*inner)) return std::nullopt;
   Transposed found{.inner = *inner};
-  std::unordered_set<NodeId> seen(segment.inputs.begin(), segment.inputs.end());
+  std::unordered_set<NodeId> seen(phase.inputs.begin(), phase.inputs.end());
   std::vector<NodeId> work;
-  for (const Stage& stage : segment.stages) work.push_back(stage.root);
+  for (const Stage& stage : phase.stages) work.push_back(stage.root);
   while (!work.empty()) {
     const NodeId id = work.back();
     work.pop_back();

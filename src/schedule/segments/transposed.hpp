@@ -25,9 +25,9 @@ struct Transposed {
   std::size_t inner = 0;            ///< the innermost long dim of the results
 };
 
-/// Of a piece without reductions, where both dims are longer than half of the smallest tile. Of permutes
+/// Of a segment without reductions, where both dims are longer than half of the smallest tile. Of permutes
 /// along several dims, those along the first one found.
-std::optional<Transposed> transposed(const ir::Graph&, const Segment&);
+std::optional<Transposed> transposed(const ir::Graph&, const Phase&);
 /// Extents of the tiles that cover the results' dims: the two dims in units of a tile.
 std::vector<Dim> tile_dims(const std::vector<Dim>& dims, const Transposed&, int vector);
 /// Shared memory of a block.

@@ -28,11 +28,8 @@ enum class Neighbours : std::uint8_t { same, side_by_side, apart };
 class Walker {
  public:
   /// `walked`: elements that the loops visit. `tested`: a kernel may ask whether symbols are multiples.
-  Walker(const ir::Graph& graph, const Segment& segment, std::int64_t walked, bool tested = false)
-      : graph_(graph),
-        walked_(walked),
-        tested_(tested),
-        inputs_(segment.inputs.begin(), segment.inputs.end()) {}
+  Walker(const ir::Graph& graph, const Phase& phase, std::int64_t walked, bool tested = false)
+      : graph_(graph), walked_(walked), tested_(tested), inputs_(phase.inputs.begin(), phase.inputs.end()) {}
 
   /// Visits what neighbouring elements of the value are computed of; false where some of it lies apart.
   bool visit(NodeId root) {
@@ -204,17 +201,17 @@ class Walker {
 
 namespace {
 
-/// What neighbours of a segment that walks along memory need; none where they lie apart.
-std::optional<Walker> walked(const ir::Graph& graph, const Segment& segment) {
-  const ir::Node& leader = graph[dominant(segment)];
+/// What neighbours of a phase that walks along memory need; none where they lie apart.
+std::optional<Walker> walked(const ir::Graph& graph, const Phase& phase) {
+  const ir::Node& leader = graph[dominant(phase)];
   const Relation relation = info(leader.op).relation;
-  if (segment.in_place || relation == Relation::scan) return std::nullopt;
+  if (phase.in_place || relation == Relation::scan) return std::nullopt;
   const bool reduces = relation == Relation::reduce;
-  if (reduces && !loop_shape(graph, segment).inner) return std::nullopt;
+  if (reduces && !loop_shape(graph, phase).inner) return std::nullopt;
   const std::vector<Dim>& dims = (reduces ? graph[leader.operands[0]] : leader).type.dims;
-  Walker walker(graph, segment, product(dims).hint(), true);
-  const std::vector<NodeId>& results = segment.results;
-  for (const Stage& stage : segment.stages) {
+  Walker walker(graph, phase, product(dims).hint(), true);
+  const std::vector<NodeId>& results = phase.results;
+  for (const Stage& stage : phase.stages) {
     if (!walks(stage.form)) continue;
     const bool stores = stage.form == Stage::Form::element;
     if (stores && std::find(results.begin(), results.end(), stage.root) != results.end())
@@ -226,13 +223,13 @@ std::optional<Walker> walked(const ir::Graph& graph, const Segment& segment) {
 
 }  // namespace
 
-int widest_vector(const ir::Graph& graph, const Segment& segment) {
-  const std::optional<Walker> walker = walked(graph, segment);
+int widest_vector(const ir::Graph& graph, const Phase& phase) {
+  const std::optional<Walker> walker = walked(graph, phase);
   return walker ? walker->width() : 1;
 }
 
-int usual_vector(const ir::Graph& graph, const Segment& segment) {
-  const std::optional<Walker> walker = walked(graph, segment);
+int usual_vector(const ir::Graph& graph, const Phase& phase) {
+  const std::optional<Walker> walker = walked(graph, phase);
   if (!walker) return 1;
   const auto holds = [&](int vector) {
     const std::vector<Dim> tested = walker->symbols_to_test(vector);
@@ -244,36 +241,36 @@ int usual_vector(const ir::Graph& graph, const Segment& segment) {
   return vector;
 }
 
-std::vector<Dim> symbols_to_test(const ir::Graph& graph, const Segment& segment, int vector) {
+std::vector<Dim> symbols_to_test(const ir::Graph& graph, const Phase& phase, int vector) {
   const bool late = vector > 1 && !graph.symbols.empty();
-  const std::optional<Walker> walker = late ? walked(graph, segment) : std::nullopt;
+  const std::optional<Walker> walker = late ? walked(graph, phase) : std::nullopt;
   return walker ? walker->symbols_to_test(vector) : std::vector<Dim>();
 }
 
-int widest_row_vector(const ir::Graph& graph, const Segment& segment) {
-  const ir::Node& leader = graph[dominant(segment)];
-  if (info(leader.op).relation != Relation::reduce || loop_shape(graph, segment).inner) return 1;
-  Walker walker(graph, segment, product(graph[leader.operands[0]].type.dims).hint());
-  for (const Stage& stage : segment.stages) {
+int widest_row_vector(const ir::Graph& graph, const Phase& phase) {
+  const ir::Node& leader = graph[dominant(phase)];
+  if (info(leader.op).relation != Relation::reduce || loop_shape(graph, phase).inner) return 1;
+  Walker walker(graph, phase, product(graph[leader.operands[0]].type.dims).hint());
+  for (const Stage& stage : phase.stages) {
     if (!walks(stage.form)) continue;
     // What walks the rows again would need the totals of all rows in one loop.
-    if (stage.form != Stage::Form::reduce || stage.pass > 0 || stage.maximum) return 1;
+    if (stage.form != Stage::Form::inner_reduce || stage.pass > 0 || stage.maximum) return 1;
     if (!walker.visit(element_of(graph, stage))) return 1;
   }
   return walker.width();
 }
 
-int tile_vector(const ir::Graph& graph, const Segment& segment, const Transposed& values) {
+int tile_vector(const ir::Graph& graph, const Phase& phase, const Transposed& values) {
   constexpr int bytes_of_lane = 4;  // with which the lanes of a warp access a whole line
-  Walker walker(graph, segment, product(graph[segment.root].type.dims).hint());
+  Walker walker(graph, phase, product(graph[phase.root].type.dims).hint());
   std::size_t bytes = bytes_of_lane;
-  for (const NodeId input : segment.inputs) bytes = std::min(bytes, size_of(graph[input].type.dtype));
+  for (const NodeId input : phase.inputs) bytes = std::min(bytes, size_of(graph[input].type.dtype));
   for (const NodeId permute : values.nodes) walker.stop_at(permute);
-  for (const NodeId result : segment.results) {
+  for (const NodeId result : phase.results) {
     bytes = std::min(bytes, size_of(graph[result].type.dtype));
     walker.narrow(graph[result], true);
   }
-  for (const Stage& stage : segment.stages) {
+  for (const Stage& stage : phase.stages) {
     if (!walker.visit(stage.root)) return 1;
   }
   for (const NodeId permute : values.nodes) {

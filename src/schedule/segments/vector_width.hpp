@@ -17,19 +17,19 @@ namespace fuse::schedule {
 
 inline constexpr int most_vector_elements = 8;
 
-/// The widest for a piece of one phase, a power of two that divides the innermost extent where the symbols
+/// The widest for a segment of one phase, a power of two that divides the innermost extent where the symbols
 /// that a kernel tests are multiples of it (symbols_to_test); 1: there is none.
-int widest_vector(const ir::Graph&, const Segment&);
+int widest_vector(const ir::Graph&, const Phase&);
 /// The widest of these for which what is tested holds at the hints of the symbols.
-int usual_vector(const ir::Graph&, const Segment&);
+int usual_vector(const ir::Graph&, const Phase&);
 /// Symbols that a kernel with this vector has to test: where all are multiples of it, threads walk by
 /// vectors, else one element at a time. Empty where nothing is tested.
-std::vector<Dim> symbols_to_test(const ir::Graph&, const Segment&, int vector);
+std::vector<Dim> symbols_to_test(const ir::Graph&, const Phase&, int vector);
 /// Of rows that lie side by side in memory, where a reduction walks down columns: how many a thread may take;
 /// 1 where memory runs along what is reduced.
-int widest_row_vector(const ir::Graph&, const Segment&);
-/// Of a segment whose blocks have tiles: lanes walk elements side by side along the memory of what is
+int widest_row_vector(const ir::Graph&, const Phase&);
+/// Of a phase whose blocks have tiles: lanes walk elements side by side along the memory of what is
 /// transposed, and along that of the results. As many as a word of 4 bytes has of the narrowest value.
-int tile_vector(const ir::Graph&, const Segment&, const Transposed&);
+int tile_vector(const ir::Graph&, const Phase&, const Transposed&);
 
 }  // namespace fuse::schedule

@@ -107,7 +107,7 @@ TEST_CASE("packed memory that moved costs a call for each node that reads it", "
     run.run().throw_if_failed();
     const Buffer first = std::exchange(run.packed, executable.device().allocate(run.prepared.packed_bytes()));
     const std::size_t readers =
-        steps_with(*run.workspace.impl()->prepared, static_cast<std::size_t>(runtime::Place::packed));
+        steps_with(*run.workspace.impl()->prepared, static_cast<std::size_t>(runtime::ValueLocation::packed));
     REQUIRE(readers > 0);
     const int before = fakes.call_count();
     run.run().throw_if_failed();

@@ -48,12 +48,12 @@ struct RunOptions {
   bool checked = false;
   int threads = 1;
   std::uint64_t shuffle_seed = 0;  ///< of blocks, warps and lanes; 0: in order
-  std::uint64_t choices_seed = 0;  ///< of random Choices for each piece; 0: the scheduler's own
+  std::uint64_t choices_seed = 0;  ///< of random Choices for each segment; 0: the scheduler's own
   /// Where choices are random: by loops that no usual nest has, if it can; and what costs decide is random.
   bool nests = false;
   int optimization = 2;     ///< of the emulated device's compiler
   std::string fault{};      ///< planted in the kernels (plant_fault.hpp)
-  std::string rules{};      ///< "paper" (Schemes::paper), "no-merge" (Stitch::no_merge) or empty
+  std::string rules{};      ///< "astitch" (Schemes::astitch), "no-merge" (Stitch::no_merge) or empty
   int runs = 1;             ///< of one workspace, each with buffers elsewhere (run_results.hpp)
   bool graph_mode = false;  ///< the workspace's
   bool together = false;    ///< with a second executable of the program, on the same device

@@ -19,24 +19,24 @@ namespace {
 using schedule::Choices, schedule::Split;
 
 /// By a thread for some elements, or a block for a tile of a transpose.
-Choices random_elements(const ir::Graph& graph, const schedule::Segment& segment, int threads, int vector,
+Choices random_elements(const ir::Graph& graph, const schedule::Phase& phase, int threads, int vector,
                         const Target& target, Random& random) {
-  const bool stay = !segment.in_place && random.chance(0.16);
+  const bool stay = !phase.in_place && random.chance(0.16);
   const auto in_blocks = [&, blocks = static_cast<int>(random.between(1, 2 * target.sms))](
                              std::vector<Split> splits) -> Choices {
     return {.splits = stay ? in_turns(std::move(splits), blocks) : std::move(splits)};
   };
-  if (const auto values = schedule::transposed(graph, segment); values && random.between(0, 2) > 0) {
-    const int widest = schedule::tile_vector(graph, segment, *values);
+  if (const auto values = schedule::transposed(graph, phase); values && random.between(0, 2) > 0) {
+    const int widest = schedule::tile_vector(graph, phase, *values);
     Choices tiles = in_blocks(schedule::nest_of_tiles(threads, std::min(vector, widest)));
-    if (shared_bytes(graph, segment, tiles) <= target.shared_per_block) return tiles;
+    if (shared_bytes(graph, phase, tiles) <= target.shared_per_block) return tiles;
   }
   return in_blocks(
-      schedule::nest_of_elements(threads, std::min(vector, schedule::widest_vector(graph, segment))));
+      schedule::nest_of_elements(threads, std::min(vector, schedule::widest_vector(graph, phase))));
 }
 
 /// Blocks that keep columns and take rows in turns.
-Choices random_columns(const ir::Graph& graph, const schedule::Segment& segment, int threads, int vector,
+Choices random_columns(const ir::Graph& graph, const schedule::Phase& phase, int threads, int vector,
                        const Target& target, Random& random) {
   const int parts = static_cast<int>(random.between(1, 9));
   const bool by_warps = random.chance(0.5);
@@ -44,7 +44,7 @@ Choices random_columns(const ir::Graph& graph, const schedule::Segment& segment,
                                               : schedule::nest_of_blocks(threads, vector),
                                      parts)};
   // Rows that are too long for this: by the largest block, which the partition asked for.
-  if (!columns_fit(graph, segment, choices))
+  if (!columns_fit(graph, phase, choices))
     choices.splits = in_turns(schedule::nest_of_blocks(target.max_threads_per_block), parts);
   if (parts > 1 && random.chance(0.5)) choices.blocks = static_cast<int>(random.between(1, target.sms));
   return choices;
@@ -53,13 +53,13 @@ Choices random_columns(const ir::Graph& graph, const schedule::Segment& segment,
 /// Several blocks share a row: from launch to launch, in one kernel, or as a cluster.
 Choices random_parts(int threads, int vector, const Target& target, Random& random) {
   const int parts = static_cast<int>(random.pick({2, 3, 5, 9}));
-  Choices choices{.splits = schedule::nest_of_parts(threads, parts, vector)};
+  Choices choices{.splits = schedule::nest_of_shared_rows(threads, parts, vector)};
   if (random.chance(0.5)) {
     const auto blocks = static_cast<int>(random.between(1, target.sms));
     choices.blocks = blocks < parts ? 0 : blocks;
   }
   if (parts > target.max_cluster || choices.blocks > 0 || random.chance(0.5)) return choices;
-  choices.splits = schedule::nest_of_parts(threads, parts, vector, schedule::Level::cluster);
+  choices.splits = schedule::nest_of_shared_rows(threads, parts, vector, schedule::Level::cluster);
   if (random.chance(0.5))
     choices.splits = in_turns(std::move(choices.splits), static_cast<int>(random.between(1, 4)));
   return choices;
@@ -77,39 +77,40 @@ Choices random_rows(int threads, int vector, const Target& target, Random& rando
 }
 
 /// What threads have from row to row, where blocks take rows in turns.
-void keep_some(const ir::Graph& graph, const schedule::Segment& segment, Choices& choices, Random& random) {
+void keep_some(const ir::Graph& graph, const schedule::Phase& phase, Choices& choices, Random& random) {
   if (choices.splits.front() != Split{'r', schedule::Level::serial}) return;
   choices.ahead = random.chance(0.5);
   choices.invariants = random.chance(0.5);
-  if (defect_of_row_to_row(graph, segment, choices).empty()) return;
+  if (defect_of_row_to_row(graph, phase, choices).empty()) return;
   choices.ahead = choices.invariants = false;
 }
 
 /// What threads hold of a row from pass to pass, and where.
-void hold_some(const ir::Graph& graph, const schedule::Segment& segment, Choices& choices, Random& random) {
-  if (schedule::with_online_sums(graph, segment)) choices.online = random.chance(0.5);
+void hold_some(const ir::Graph& graph, const schedule::Phase& phase, Choices& choices, Random& random) {
+  if (schedule::with_online_softmax(graph, phase)) choices.online_softmax = random.chance(0.5);
   const std::int64_t vector = units_of(choices.splits, 'c', schedule::Level::vector);
-  if (vector > 1 && segment.stages[0].form == schedule::Stage::Form::reduce && random.chance(0.2))
+  if (vector > 1 && phase.stages[0].form == schedule::Stage::Form::inner_reduce && random.chance(0.2))
     choices.accumulators = static_cast<int>(random.pick<std::int64_t>({2, vector}));
-  if (segment.stages.size() < 2) return;
+  if (phase.stages.size() < 2) return;
   const bool parts = schedule::splits_rows(choices) && choices.cluster() == 1;
-  if (!parts && !has_columns(segment) && random.between(0, 2) == 0) {
+  if (!parts && !has_columns(phase) && random.between(0, 2) == 0) {
     const std::int64_t step =
         choices.cluster() > 1 ? step_elements(choices) / choices.cluster() : choices.vector();
-    choices.shared_hold = static_cast<int>(step * random.pick({1, 2, 5, 32}));
+    choices.shared_cache = static_cast<int>(step * random.pick({1, 2, 5, 32}));
     return;
   }
-  choices.hold = static_cast<int>(random.pick({0, 4, 16, 64}));
-  const std::vector<schedule::Held> loaded = schedule::loaded_values(graph, segment);
-  const bool fills_registers = std::all_of(loaded.begin(), loaded.end(), [&](const schedule::Held& held) {
-    return static_cast<std::size_t>(choices.vector()) * size_of(graph[held.node].type.dtype) % 4 == 0;
-  });
-  if (choices.hold > 0 && fills_registers) choices.packed = random.chance(0.5);
+  choices.register_cache = static_cast<int>(random.pick({0, 4, 16, 64}));
+  const std::vector<schedule::CachedValue> loaded = schedule::loaded_values(graph, phase);
+  const bool fills_registers =
+      std::all_of(loaded.begin(), loaded.end(), [&](const schedule::CachedValue& cached) {
+        return static_cast<std::size_t>(choices.vector()) * size_of(graph[cached.node].type.dtype) % 4 == 0;
+      });
+  if (choices.register_cache > 0 && fills_registers) choices.packed = random.chance(0.5);
 }
 
-Choices random_choices(const ir::Graph& graph, const schedule::Segment& segment, const Target& target,
+Choices random_choices(const ir::Graph& graph, const schedule::Phase& phase, const Target& target,
                        Random& random) {
-  if (const auto rows = schedule::across_rows(graph, segment); rows && random.between(0, 2) > 0) {
+  if (const auto rows = schedule::across_rows(graph, phase); rows && random.between(0, 2) > 0) {
     Choices choices = random_choices(graph, *rows, target, random);
     choices.across = true;
     if (columns_fit(graph, *rows, choices)) return choices;
@@ -117,32 +118,31 @@ Choices random_choices(const ir::Graph& graph, const schedule::Segment& segment,
   const std::int64_t most = std::min<std::int64_t>(target.max_threads_per_block / 32, 16);
   int threads = static_cast<int>(32 * random.between(1, most));
   const int vector = static_cast<int>(random.pick({1, 2, 4, 8}));
-  const ir::Relation relation = info(graph[dominant(segment)].op).relation;
+  const ir::Relation relation = info(graph[dominant(phase)].op).relation;
   if (relation == ir::Relation::scan)
     return {.splits = random.chance(0.5) ? schedule::nest_of_scans_by_warps(threads)
                                          : schedule::nest_of_scans_by_threads(threads)};
-  if (relation != ir::Relation::reduce)
-    return random_elements(graph, segment, threads, vector, target, random);
-  const int side_by_side = std::min(vector, schedule::widest_vector(graph, segment));
-  for (const bool columns = has_columns(segment), parts = random.between(0, 3) == 0;; threads /= 2) {
+  if (relation != ir::Relation::reduce) return random_elements(graph, phase, threads, vector, target, random);
+  const int side_by_side = std::min(vector, schedule::widest_vector(graph, phase));
+  for (const bool columns = has_columns(phase), parts = random.between(0, 3) == 0;; threads /= 2) {
     threads = std::max(32, threads / 32 * 32);
-    Choices choices = columns ? random_columns(graph, segment, threads, side_by_side, target, random)
+    Choices choices = columns ? random_columns(graph, phase, threads, side_by_side, target, random)
                       : parts ? random_parts(threads, side_by_side, target, random)
                               : random_rows(threads, side_by_side, target, random);
-    hold_some(graph, segment, choices, random);
-    keep_some(graph, segment, choices, random);
-    if (shared_bytes(graph, segment, choices) <= target.shared_per_block) return choices;
+    hold_some(graph, phase, choices, random);
+    keep_some(graph, phase, choices, random);
+    if (shared_bytes(graph, phase, choices) <= target.shared_per_block) return choices;
   }
 }
 
 }  // namespace
 
-schedule::KernelChoices random_choices(const ir::Graph& graph, const schedule::Piece& piece,
+schedule::KernelChoices random_choices(const ir::Graph& graph, const schedule::Segment& segment,
                                        const Target& target, Random& random) {
-  if (piece.phases.size() == 1) return {{random_choices(graph, piece.phases[0], target, random)}};
+  if (segment.phases.size() == 1) return {{random_choices(graph, segment.phases[0], target, random)}};
   // What fits phases of one kernel is hard to draw: the scheduler knows two ways.
-  const auto own = schedule::default_choices(graph, piece, target);
-  const auto printed = schedule::paper_choices(graph, piece, target);
+  const auto own = schedule::model_choices(graph, segment, target);
+  const auto printed = schedule::astitch_choices(graph, segment, target);
   return own && (!printed || random.between(0, 1) > 0) ? *own : printed.value();
 }
 
@@ -183,28 +183,29 @@ schedule::Choices random_list(std::uint64_t seed, bool tiles) {
   if (random.chance(0.15)) choices.blocks = static_cast<int>(random.between(1, 12));
   if (random.chance(0.15)) choices.accumulators = static_cast<int>(random.pick({2, 4}));
   if (random.chance(0.1)) choices.registers = static_cast<int>(random.pick({16, 32, 64, 128}));
-  if (random.chance(0.25)) choices.hold = random.pick({4, 16, 64});
-  if (choices.hold > 0) choices.packed = random.chance(0.3);
-  if (choices.hold == 0 && random.chance(0.12)) choices.shared_hold = random.pick({8, 24, 96, 192});
+  if (random.chance(0.25)) choices.register_cache = random.pick({4, 16, 64});
+  if (choices.register_cache > 0) choices.packed = random.chance(0.3);
+  if (choices.register_cache == 0 && random.chance(0.12))
+    choices.shared_cache = random.pick({8, 24, 96, 192});
   if (choices.splits.front() == schedule::Split{'r', Level::serial}) {
     choices.ahead = random.chance(0.2);
     choices.invariants = random.chance(0.2);
   }
-  choices.online = random.chance(0.08);
+  choices.online_softmax = random.chance(0.08);
   choices.across = random.chance(0.08);
   return choices;
 }
 
-std::optional<schedule::KernelChoices> random_nest(const ir::Graph& graph, const schedule::Piece& piece,
+std::optional<schedule::KernelChoices> random_nest(const ir::Graph& graph, const schedule::Segment& segment,
                                                    const Target& target, Random& random) {
   constexpr int tries = 12;
-  if (piece.phases.size() > 1) return std::nullopt;
-  const ir::Relation relation = info(graph[dominant(piece.phases[0])].op).relation;
+  if (segment.phases.size() > 1) return std::nullopt;
+  const ir::Relation relation = info(graph[dominant(segment.phases[0])].op).relation;
   const bool loops = relation == ir::Relation::reduce || relation == ir::Relation::scan;
-  const bool tiles = !loops && schedule::transposed(graph, piece.phases[0]).has_value();
+  const bool tiles = !loops && schedule::transposed(graph, segment.phases[0]).has_value();
   for (int i = 0; i < tries; ++i) {
     schedule::KernelChoices choices{{random_list(random.bits(), tiles)}};
-    if (misfit(graph, piece, choices, target).empty()) return choices;
+    if (misfit(graph, segment, choices, target).empty()) return choices;
   }
   return std::nullopt;
 }
@@ -216,11 +217,12 @@ schedule::PartitionOptions random_partition(Random random) {
   options.groups.layers = random.pick<std::uint8_t>({1, 3, schedule::all_layers, schedule::all_layers});
   options.groups.max_inputs = random.pick({3, 8, 48, 48});
   options.baseline = random.pick({Baseline::off, Baseline::off, Baseline::off, Baseline::off, Baseline::xla,
-                                  Baseline::tvm, Baseline::none});
+                                  Baseline::tvm, Baseline::one_op});
   options.stitch = random.between(0, 3) > 0;
-  using Join = schedule::PartitionOptions::Join;
-  options.join = random.pick({Join::never, Join::gain, Join::always, Join::always});
-  if (random.between(0, 5) == 0) options.schemes = schedule::SchemeRules::paper;
+  using Cooperative = schedule::PartitionOptions::Cooperative;
+  options.cooperative =
+      random.pick({Cooperative::never, Cooperative::gain, Cooperative::always, Cooperative::always});
+  if (random.between(0, 5) == 0) options.schemes = schedule::SchemeRules::astitch;
   return options;
 }
 

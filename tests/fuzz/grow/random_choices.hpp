@@ -11,13 +11,13 @@
 
 namespace fuse::fuzz {
 
-/// By usual nests; they fit the piece.
-schedule::KernelChoices random_choices(const ir::Graph&, const schedule::Piece&, const Target&, Random&);
+/// By usual nests; they fit the segment.
+schedule::KernelChoices random_choices(const ir::Graph&, const schedule::Segment&, const Target&, Random&);
 
 /// A list of splits of rows and elements, or of tiles, and what may stand beside it. Most are no legal nest.
 schedule::Choices random_list(std::uint64_t seed, bool tiles);
-/// One that fits the piece; none where few draws found one, and of a kernel of several phases.
-std::optional<schedule::KernelChoices> random_nest(const ir::Graph&, const schedule::Piece&, const Target&,
+/// One that fits the segment; none where few draws found one, and of a kernel of several phases.
+std::optional<schedule::KernelChoices> random_nest(const ir::Graph&, const schedule::Segment&, const Target&,
                                                    Random&);
 
 /// How a graph is cut.

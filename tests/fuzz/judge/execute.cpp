@@ -84,7 +84,7 @@ bool same_bits(const HostTensor& a, const HostTensor& b) {
 
 PipelineOptions pipeline_of(std::string_view rules) {
   CompileOptions options;
-  if (rules == "paper") options.schemes = Schemes::paper;
+  if (rules == "astitch") options.schemes = Schemes::astitch;
   if (rules == "no-merge") options.stitch = Stitch::no_merge;
   return pipeline_options(options);
 }
@@ -104,10 +104,10 @@ Compiled compiled(const Case& c, const std::string& name, const Rewrite& rewrite
       };
     }
     Random nests(seed_of(options.choices_seed, 1));
-    pipeline.choose = [&, nests](const ir::Graph& graph, const schedule::Piece& piece,
+    pipeline.choose = [&, nests](const ir::Graph& graph, const schedule::Segment& segment,
                                  const Target& of) mutable -> schedule::KernelChoices {
-      const schedule::KernelChoices drawn = random_choices(graph, piece, of, random);
-      const auto loops = options.nests ? random_nest(graph, piece, of, nests) : std::nullopt;
+      const schedule::KernelChoices drawn = random_choices(graph, segment, of, random);
+      const auto loops = options.nests ? random_nest(graph, segment, of, nests) : std::nullopt;
       return loops ? *loops : drawn;
     };
   }

@@ -95,9 +95,9 @@ class Bisector {
         {"--stitch mapping",
          [](PipelineOptions& o) {
            o.partition.stitch = false;
-           o.partition.join = PartitionOptions::Join::never;
+           o.partition.cooperative = PartitionOptions::Cooperative::never;
          }},
-        {"--baseline none", [](PipelineOptions& o) { o.partition.baseline = schedule::Baseline::none; }},
+        {"--baseline none", [](PipelineOptions& o) { o.partition.baseline = schedule::Baseline::one_op; }},
     };
     for (const Choice& choice : choices) {
       PipelineOptions options = options_;

@@ -12,7 +12,7 @@ namespace fuse::fusec {
 namespace {
 
 using ir::NodeId;
-using schedule::Piece;
+using schedule::Segment;
 using schedule::UnfusedEdge;
 
 class Explanation {
@@ -25,8 +25,8 @@ class Explanation {
 
   std::string whole() const {
     std::string text = fmt::format(
-        "graph {} for {}\ngroups: {}  pieces: {}  edges between pieces: {}\n", compiled_.source.name,
-        compiled_.target.name, partition_.grouping.groups.size(), partition_.pieces.size(), edges_.size());
+        "graph {} for {}\ngroups: {}  segments: {}  edges between segments: {}\n", compiled_.source.name,
+        compiled_.target.name, partition_.grouping.groups.size(), partition_.segments.size(), edges_.size());
     for (const schedule::Refusal& refusal : partition_.refusals) {
       std::string at;
       for (const NodeId id : refusal.at) at += ' ' + graph_.value_name(id);
@@ -37,18 +37,18 @@ class Explanation {
   }
 
   std::string between(const std::string& a, const std::string& b) const {
-    const std::vector<std::size_t> first = pieces_of(a), second = pieces_of(b);
+    const std::vector<std::size_t> first = segments_of(a), second = segments_of(b);
     std::string text;
     for (const UnfusedEdge& edge : edges_) {
-      const auto in = [](const std::vector<std::size_t>& pieces, std::size_t piece) {
-        return std::find(pieces.begin(), pieces.end(), piece) != pieces.end();
+      const auto in = [](const std::vector<std::size_t>& segments, std::size_t segment) {
+        return std::find(segments.begin(), segments.end(), segment) != segments.end();
       };
       if (in(first, edge.producer) && in(second, edge.consumer))
         text += (text.empty() ? "" : "\n") + describe(edge);
     }
     if (!text.empty()) return text;
     const auto common = std::find_first_of(first.begin(), first.end(), second.begin(), second.end());
-    if (common != first.end()) return fmt::format("{} and {} are computed in piece {}\n", a, b, *common);
+    if (common != first.end()) return fmt::format("{} and {} are computed in segment {}\n", a, b, *common);
     return fmt::format("nothing of {} is stored for {}\n", a, b);
   }
 
@@ -56,8 +56,8 @@ class Explanation {
   std::string describe(const UnfusedEdge& edge) const {
     const ir::Node& node = graph_[edge.value];
     std::string text =
-        fmt::format("{} {} : {}  piece {} -> piece {}\n", graph_.value_name(edge.value), to_string(node.op),
-                    ir::to_string(node.type), edge.producer, edge.consumer);
+        fmt::format("{} {} : {}  segment {} -> segment {}\n", graph_.value_name(edge.value),
+                    to_string(node.op), ir::to_string(node.type), edge.producer, edge.consumer);
     const std::string location = to_string(graph_.location(node));
     const std::string scope = graph_.scope_path(node.scope);
     if (!location.empty() || !scope.empty()) {
@@ -71,25 +71,25 @@ class Explanation {
     return text + fmt::format("  would change: {}\n", schedule::would_change(edge.reason));
   }
 
-  /// Of "3", a piece, or "%5", a value: the pieces that compute it.
-  std::vector<std::size_t> pieces_of(const std::string& text) const {
+  /// Of "3", a segment, or "%5", a value: the segments that compute it.
+  std::vector<std::size_t> segments_of(const std::string& text) const {
     std::size_t index = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), index);
     if (error == std::errc() && end == text.data() + text.size()) {
-      if (index < partition_.pieces.size()) return {index};
+      if (index < partition_.segments.size()) return {index};
       user_error(ErrorCode::invalid_argument,
-                 fmt::format("--edge {}: there are {} pieces", text, partition_.pieces.size()));
+                 fmt::format("--edge {}: there are {} segments", text, partition_.segments.size()));
     }
     std::vector<std::size_t> found;
-    for (std::size_t i = 0; i < partition_.pieces.size(); ++i) {
-      for (const NodeId id : partition_.pieces[i].nodes) {
+    for (std::size_t i = 0; i < partition_.segments.size(); ++i) {
+      for (const NodeId id : partition_.segments[i].nodes) {
         if (graph_.value_name(id) == text) found.push_back(i);
       }
     }
     if (found.empty()) {
       user_error(ErrorCode::unknown_name,
-                 fmt::format("--edge {}: no piece computes a value of that name", text),
-                 "a piece's number, or a value's name as fusec plan prints it: %5");
+                 fmt::format("--edge {}: no segment computes a value of that name", text),
+                 "a segment's number, or a value's name as fusec plan prints it: %5");
     }
     return found;
   }

@@ -9,7 +9,7 @@
 #include "fusec/commands.hpp"
 #include "fusec/compiled_graph.hpp"
 #include "fusec/progress.hpp"
-#include "schedule/choosers/piece_cost.hpp"
+#include "schedule/choosers/segment_cost.hpp"
 #include "schedule/mapping/legal_nests.hpp"
 #include "schedule/segments/canonical.hpp"
 #include "schedule/segments/vector_width.hpp"
@@ -23,25 +23,25 @@ struct Estimate {
 };
 
 /// A few of each: what is between them can be legal, too.
-schedule::NestNumbers numbers_of(const ir::Graph& graph, const schedule::Segment& segment,
-                                 const Target& target) {
+schedule::NestNumbers numbers_of(const ir::Graph& graph, const schedule::Phase& phase, const Target& target) {
   schedule::NestNumbers numbers{.warps = {1, 4, 8, 16, 32},
                                 .lanes = {1, 8, 32},
                                 .vectors = {1},
-                                .parts = {1, 4, 8, 16},
+                                .blocks_per_row = {1, 4, 8, 16},
                                 .turns = {0, 2 * target.sms},
-                                .hold = {16, 32}};
-  const int widest = std::max(widest_vector(graph, segment), widest_row_vector(graph, segment));
+                                .register_cache = {16, 32}};
+  const int widest = std::max(widest_vector(graph, phase), widest_row_vector(graph, phase));
   if (widest > 1) numbers.vectors.push_back(widest);
   return numbers;
 }
 
-std::vector<Estimate> estimates(const ir::Graph& graph, const schedule::Piece& piece, const Target& target) {
+std::vector<Estimate> estimates(const ir::Graph& graph, const schedule::Segment& segment,
+                                const Target& target) {
   std::vector<Estimate> result;
-  const schedule::Segment& segment = piece.phases[0];
-  each_legal_nest(graph, segment, target, numbers_of(graph, segment, target),
+  const schedule::Phase& phase = segment.phases[0];
+  each_legal_nest(graph, phase, target, numbers_of(graph, phase, target),
                   [&](const schedule::Choices& choices) {
-                    result.push_back({schedule::segment_seconds(graph, segment, choices, target), choices});
+                    result.push_back({schedule::phase_seconds(graph, phase, choices, target), choices});
                   });
   std::stable_sort(result.begin(), result.end(),
                    [](const Estimate& a, const Estimate& b) { return a.seconds < b.seconds; });
@@ -50,14 +50,14 @@ std::vector<Estimate> estimates(const ir::Graph& graph, const schedule::Piece& p
 
 std::string us(double seconds) { return fmt::format("{:>9.2f}", seconds * 1e6); }
 
-std::string of_piece(const CompiledGraph& compiled, const schedule::Piece& piece, int count) {
+std::string of_segment(const CompiledGraph& compiled, const schedule::Segment& segment, int count) {
   const ir::Graph& graph = compiled.stages.graph;
-  const schedule::Chosen& chosen = piece.chosen.value();
+  const schedule::Chosen& chosen = segment.chosen.value();
   std::string text =
       fmt::format("{}  {{{}}}, which is chosen\n", us(chosen.seconds), chosen.choices.to_string());
-  if (piece.phases.size() > 1)
+  if (segment.phases.size() > 1)
     return text + "a kernel of several phases has a nest for each, and none of its own";
-  const std::vector<Estimate> all = estimates(graph, piece, compiled.target);
+  const std::vector<Estimate> all = estimates(graph, segment, compiled.target);
   std::set<std::string> structures;
   for (const Estimate& each : all) structures.insert(structure_of(each.choices));
   for (std::size_t i = 0; i < all.size() && std::cmp_less(i, count); ++i)
@@ -71,14 +71,15 @@ int execute(const NestsOptions& options) {
   Progress progress("planning");
   const CompiledGraph compiled = compile_graph(options.graph);
   const Compiled& stages = compiled.stages;
-  const schedule::EqualPieces equal =
-      schedule::equal_pieces(stages.graph, stages.partition.pieces, stages.partition.storage);
-  const std::size_t pieces = stages.partition.pieces.size();
-  if (std::cmp_greater_equal(options.piece, pieces))
+  const schedule::EqualSegments equal =
+      schedule::equal_segments(stages.graph, stages.partition.segments, stages.partition.storage);
+  const std::size_t segments = stages.partition.segments.size();
+  if (std::cmp_greater_equal(options.segment, segments))
     throw Error({.code = ErrorCode::invalid_argument,
-                 .message = pieces == 1 ? fmt::format("--piece {}: the graph has 1 piece, 0", options.piece)
-                                        : fmt::format("--piece {}: the graph has {} pieces, 0 to {}",
-                                                      options.piece, pieces, pieces - 1),
+                 .message = segments == 1
+                                ? fmt::format("--segment {}: the graph has 1 segment, 0", options.segment)
+                                : fmt::format("--segment {}: the graph has {} segments, 0 to {}",
+                                              options.segment, segments, segments - 1),
                  .hint = "fusec plan prints their numbers"});
   std::string hints;
   for (const ir::Symbol& symbol : stages.graph.symbols)
@@ -88,17 +89,18 @@ int execute(const NestsOptions& options) {
                              hints.empty() ? "" : ", estimated at the hints " + hints));
   bool any = false;
   for (const std::uint32_t number : equal.first) {
-    const schedule::Piece& piece = stages.partition.pieces[number];
-    if (options.piece >= 0 && equal.form_of[static_cast<std::size_t>(options.piece)] != equal.form_of[number])
+    const schedule::Segment& segment = stages.partition.segments[number];
+    if (options.segment >= 0 &&
+        equal.form_of[static_cast<std::size_t>(options.segment)] != equal.form_of[number])
       continue;
-    progress.now(fmt::format("the nests of piece {}", number));
+    progress.now(fmt::format("the nests of segment {}", number));
     progress.print(fmt::format(
-        "{}piece {}, ends at {} {}: kernel {:016x}\n       us  choices\n{}", any ? "\n" : "", number,
-        stages.graph.value_name(piece.root), to_string(stages.graph[piece.root].op),
-        content_key(stages.graph, equal.forms[number]), of_piece(compiled, piece, options.count)));
+        "{}segment {}, ends at {} {}: kernel {:016x}\n       us  choices\n{}", any ? "\n" : "", number,
+        stages.graph.value_name(segment.root), to_string(stages.graph[segment.root].op),
+        content_key(stages.graph, equal.forms[number]), of_segment(compiled, segment, options.count)));
     any = true;
   }
-  if (!any) progress.print(options.piece < 0 ? "the graph has no kernel" : "the piece is no kernel");
+  if (!any) progress.print(options.segment < 0 ? "the graph has no kernel" : "the segment is no kernel");
   return 0;
 }
 

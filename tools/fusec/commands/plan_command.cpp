@@ -27,14 +27,14 @@ std::string kernel_table(const CompiledGraph& compiled) {
   const runtime::Binding binding = compiled.binding();
   const std::vector<KernelOrigin> origins = kernel_origins(compiled.stages);
   std::vector<std::vector<std::string>> rows = {
-      {"kernel", "piece", "grid", "blocks", "threads", "index", "shared", "barriers", "nest"}};
+      {"kernel", "segment", "grid", "blocks", "threads", "index", "shared", "barriers", "nest"}};
   for (std::size_t i = 0; i < origins.size(); ++i) {
     const codegen::KernelInfo& kernel = compiled.stages.source.kernels[i];
     const schedule::KernelSchedule& launch = *origins[i].launch;
-    const std::size_t others = origins[i].pieces - 1;
+    const std::size_t others = origins[i].segments - 1;
     rows.push_back(
         {kernel.name,
-         fmt::format("{}{}", origins[i].piece, others == 0 ? "" : fmt::format(" and {} more", others)),
+         fmt::format("{}{}", origins[i].segment, others == 0 ? "" : fmt::format(" and {} more", others)),
          launch.grid.to_string(), std::to_string(binding.value(launch.grid)),
          std::to_string(kernel.block_threads), std::string(to_string(compiled.stages.kernels[i].index_type)),
          std::to_string(kernel.shared_bytes), std::to_string(barrier_count(kernel)), loops_text(launch)});
@@ -48,7 +48,7 @@ std::string kernel_text(const CompiledGraph& compiled) {
   return text;
 }
 
-/// Of equal pieces the first one's.
+/// Of equal segments the first one's.
 std::string schedules_text(const Compiled& stages) {
   std::string text;
   const schedule::Schedule* last = nullptr;
@@ -56,7 +56,7 @@ std::string schedules_text(const Compiled& stages) {
     if (origin.schedule == last) continue;  // its second launch
     last = origin.schedule;
     text += schedule::print(stages.graph, *last);
-    if (origin.pieces > 1) text += fmt::format("  shared by {} pieces\n", origin.pieces);
+    if (origin.segments > 1) text += fmt::format("  shared by {} segments\n", origin.segments);
   }
   return text;
 }
@@ -95,12 +95,12 @@ CompiledGraph compile_graph(const GraphOptions& options, bool record) {
 std::vector<KernelOrigin> kernel_origins(const Compiled& compiled) {
   std::vector<KernelOrigin> origins(compiled.kernels.size());
   std::size_t next = 0;
-  for (std::size_t piece = 0; piece < compiled.partition.pieces.size(); ++piece) {
-    if (compiled.partition.pieces[piece].kind != schedule::Piece::Kind::kernel) continue;
+  for (std::size_t segment = 0; segment < compiled.partition.segments.size(); ++segment) {
+    if (compiled.partition.segments[segment].kind != schedule::Segment::Kind::kernel) continue;
     const schedule::Schedule& schedule = compiled.schedules[next];
     for (std::size_t i = 0; i < schedule.kernels.size(); ++i) {
       KernelOrigin& origin = origins[compiled.first_kernel[next] + i];
-      if (origin.pieces++ == 0) origin = {&schedule, &schedule.kernels[i], piece, 1};
+      if (origin.segments++ == 0) origin = {&schedule, &schedule.kernels[i], segment, 1};
     }
     ++next;
   }

@@ -86,11 +86,11 @@ class PlanPainter {
       if (ir::is_given(graph_[id])) paint_given(id);
     }
     std::size_t next = 0;
-    for (const schedule::Piece& piece : compiled_.partition.pieces) {
-      const bool kernel = piece.kind == schedule::Piece::Kind::kernel;
-      kernel ? paint_kernel(piece, next) : paint_library_call(piece);
+    for (const schedule::Segment& segment : compiled_.partition.segments) {
+      const bool kernel = segment.kind == schedule::Segment::Kind::kernel;
+      kernel ? paint_kernel(segment, next) : paint_library_call(segment);
       next += kernel;
-      ++piece_;
+      ++segment_;
     }
     for (std::size_t i = 0; i < graph_.outputs.size(); ++i) paint_output(i);
     return text();
@@ -101,8 +101,8 @@ class PlanPainter {
   struct Launch {
     std::string name{};                ///< begins its nodes' names
     std::span<const NodeId> inputs{};  ///< that it reads
-    std::vector<schedule::Held> held{};
-    int trips = 0;                              ///< elements a thread that it holds
+    std::vector<schedule::CachedValue> held{};
+    int elements_per_thread = 0;                ///< elements a thread that it holds
     Way total = Way::shared;                    ///< how a reduction's total reaches what reads it
     std::vector<bool> is_reduced{};             ///< of each dim of a row's elements
     std::map<NodeId, std::string> parts{};      ///< what another launch left in memory
@@ -122,18 +122,19 @@ class PlanPainter {
     }
   }
 
-  // Pieces -------------------------------------------------------------------------------------------------
+  // Segments
+  // -------------------------------------------------------------------------------------------------
 
-  void paint_kernel(const schedule::Piece& piece, std::size_t index) {
+  void paint_kernel(const schedule::Segment& segment, std::size_t index) {
     const schedule::Schedule& schedule = compiled_.schedules[index];
     const std::uint32_t first = compiled_.first_kernel[index];
     Box box;
     std::size_t launches = 0;
     for (const schedule::PhaseSchedule& phase : schedule.phases) {
       const bool passes =
-          splits_stages(phase.segment, phase.choices);  // which are painted as what they are together
+          splits_stages(phase.computes, phase.choices);  // which are painted as what they are together
       for (const KernelSchedule& launch : phase.kernels) {
-        if (launch.role == KernelSchedule::Role::joined) continue;
+        if (launch.role == KernelSchedule::Role::cooperative) continue;
         if (!passes || launch.section == 0) {
           box.boxes.push_back(launch_box(phase, launch, launches));
           box.boxes.back().title = title_of(launch, first + static_cast<std::uint32_t>(launches));
@@ -141,7 +142,7 @@ class PlanPainter {
         ++launches;
       }
     }
-    const bool joined = schedule.kernels.back().role == KernelSchedule::Role::joined;
+    const bool joined = schedule.kernels.back().role == KernelSchedule::Role::cooperative;
     if (joined) {
       box.title = title_of(schedule.kernels.back(), first + static_cast<std::uint32_t>(launches)) +
                   "\nall of it in one kernel, grid barriers between";
@@ -149,7 +150,7 @@ class PlanPainter {
       box.title = fmt::format("{} launches,\none behind the other", launches);
     }
     if (box.boxes.size() == 1 && launches == 1) box = Box(std::move(box.boxes[0]));
-    add_piece(piece, std::move(box));
+    add_segment(segment, std::move(box));
   }
 
   std::string title_of(const KernelSchedule& launch, std::uint32_t kernel) const {
@@ -158,21 +159,21 @@ class PlanPainter {
   }
 
   Box launch_box(const schedule::PhaseSchedule& phase, const KernelSchedule& kernel, std::size_t index) {
-    const schedule::Segment& segment = phase.segment;
-    const bool splits = splits_stages(segment, phase.choices);  // and is painted with all passes
+    const schedule::Phase& computes = phase.computes;
+    const bool splits = splits_stages(computes, phase.choices);  // and is painted with all passes
     const bool combines = !splits && kernel.role == KernelSchedule::Role::combine;
-    Launch launch{.name = fmt::format("k{}_{}", piece_, index), .inputs = segment.inputs};
-    launch.trips = phase.trips;
+    Launch launch{.name = fmt::format("k{}_{}", segment_, index), .inputs = computes.inputs};
+    launch.elements_per_thread = phase.elements_per_thread;
     if (splits) launch.total = phase.choices.cluster() > 1 ? Way::cluster : Way::memory;
-    if (!combines) launch.held = phase.held;
-    const ir::Node& dominant = graph_[schedule::dominant(segment)];
+    if (!combines) launch.held = phase.cached;
+    const ir::Node& dominant = graph_[schedule::dominant(computes)];
     if (info(dominant.op).relation == ir::Relation::reduce) {
       launch.is_reduced = schedule::loop_shape(graph_, dominant).is_reduced;
     }
     const schedule::Section& section = phase.sections[kernel.section];
-    std::vector<Stage> stages = splits ? segment.stages : section.walks;
+    std::vector<Stage> stages = splits ? computes.stages : section.walks;
     if (combines) {
-      stages = stages_over_parts(section);
+      stages = stages_over_partials(section);
       for (const Stage& stage : section.combines) launch.parts[stage.root] = stored_.at(stage.root);
     }
     Box box;
@@ -185,9 +186,9 @@ class PlanPainter {
   }
 
   /// A GEMM with its epilogue, or a user's kernel.
-  void paint_library_call(const schedule::Piece& piece) {
-    const auto found = steps_.find(piece.root);
-    Box box{std::string(to_string(piece.kind)), {}, {}};
+  void paint_library_call(const schedule::Segment& segment) {
+    const auto found = steps_.find(segment.root);
+    Box box{std::string(to_string(segment.kind)), {}, {}};
     if (found != steps_.end()) {
       box.title = found->second->name;
       if (const auto* gemm = std::get_if<schedule::GemmStep>(&found->second->work)) {
@@ -198,14 +199,14 @@ class PlanPainter {
         box.title += fmt::format("\na user's kernel, grid {}", kernel->grid.to_string());
       }
     }
-    Launch launch{.name = fmt::format("k{}_0", piece_), .inputs = piece.inputs};
-    paint_pass(launch, {{.root = piece.root}}, 0, box);
-    add_piece(piece, std::move(box));
+    Launch launch{.name = fmt::format("k{}_0", segment_), .inputs = segment.inputs};
+    paint_pass(launch, {{.root = segment.root}}, 0, box);
+    add_segment(segment, std::move(box));
   }
 
-  void add_piece(const schedule::Piece& piece, Box box) {
-    if (setup_.contains(piece.root)) box.title += "\nonce, for the parameters";
-    for (const NodeId result : piece.results) stored_.emplace(result, stored_.at(piece.root));
+  void add_segment(const schedule::Segment& segment, Box box) {
+    if (setup_.contains(segment.root)) box.title += "\nonce, for the parameters";
+    for (const NodeId result : segment.results) stored_.emplace(result, stored_.at(segment.root));
     boxes_.push_back(std::move(box));
   }
 
@@ -223,7 +224,7 @@ class PlanPainter {
       const std::string name = node_name(launch, pass, visit.node);
       if (!made.emplace(visit.node, name).second) continue;
       if (visit.once_a_row) launch.rows.emplace(visit.node, name);
-      const schedule::Held* held = held_at(launch, visit.node, pass);
+      const schedule::CachedValue* held = held_at(launch, visit.node, pass);
       if (const auto part = launch.parts.find(visit.node); part != launch.parts.end()) {
         add_edge(part->second, name, Way::memory);
       } else if (held && held->first < pass) {
@@ -236,7 +237,7 @@ class PlanPainter {
     for (const Stage& stage : stages) {
       if (stage.pass != pass) continue;
       stored_[stage.root] = made.at(stage.root);
-      if (stage.form != Stage::Form::reduce) continue;
+      if (stage.form != Stage::Form::inner_reduce) continue;
       for (const NodeId total : totals_of(stage)) launch.totals[total] = made.at(total);
     }
   }
@@ -249,7 +250,7 @@ class PlanPainter {
     for (const NodeId operand : node.operands) {
       const bool input = is_input(launch, operand);
       if (!seen.insert(operand).second || (!input && free_[operand])) continue;
-      const schedule::Held* held = held_at(launch, operand, pass);
+      const schedule::CachedValue* held = held_at(launch, operand, pass);
       const bool later = held && held->first < pass;
       if (const auto total = launch.totals.find(operand); total != launch.totals.end()) {
         add_edge(total->second, to, launch.total);
@@ -276,9 +277,9 @@ class PlanPainter {
     return std::find(launch.inputs.begin(), launch.inputs.end(), id) != launch.inputs.end();
   }
 
-  static const schedule::Held* held_at(const Launch& launch, NodeId id, int pass) {
-    for (const schedule::Held& held : launch.held) {
-      if (held.node == id && held.first <= pass && pass <= held.last) return &held;
+  static const schedule::CachedValue* held_at(const Launch& launch, NodeId id, int pass) {
+    for (const schedule::CachedValue& cached : launch.held) {
+      if (cached.node == id && cached.first <= pass && pass <= cached.last) return &cached;
     }
     return nullptr;
   }
@@ -303,7 +304,7 @@ class PlanPainter {
         fmt::format("{} {}\n{}", graph_.value_name(id), to_string(node.op), dims_text(node.type));
     const ir::Relation relation = info(node.op).relation;
     const bool marked = relation == ir::Relation::reduce || relation == ir::Relation::scan;
-    const schedule::Held* held = held_at(launch, id, pass);
+    const schedule::CachedValue* held = held_at(launch, id, pass);
     if (held && held->first == pass) {
       launch.registers[id] = name;
       label += held_text(launch);
@@ -312,7 +313,7 @@ class PlanPainter {
   }
 
   static std::string held_text(const Launch& launch) {
-    return fmt::format("\nheld: {} a thread", launch.trips);
+    return fmt::format("\nheld: {} a thread", launch.elements_per_thread);
   }
 
   /// Of an input that the pass loads for later ones too.
@@ -417,7 +418,7 @@ class PlanPainter {
   std::map<NodeId, const schedule::Step*> steps_{};  // that compute each node
   std::set<NodeId> setup_{};                         // computed once
   const std::vector<bool> free_ = constant_nodes(graph_);
-  std::size_t piece_ = 0;                   // that is being painted
+  std::size_t segment_ = 0;                 // that is being painted
   std::map<NodeId, std::string> stored_{};  // the node that writes each value to memory
   std::vector<Box> boxes_{};
   std::vector<Node> outside_{};

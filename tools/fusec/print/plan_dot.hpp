@@ -1,4 +1,4 @@
-// The plan as a picture: pieces as boxes, their ops as nodes, and by which way each value goes.
+// The plan as a picture: segments as boxes, their ops as nodes, and by which way each value goes.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -24,8 +24,9 @@ class Describer {
     json["target"] = compiled_.target.name;
     json["dims"] = compiled_.dims;
     json["groups"] = groups();
-    json["pieces"] = Json::array();
-    for (std::size_t i = 0; i < stages_.partition.pieces.size(); ++i) json["pieces"].push_back(piece(i));
+    json["segments"] = Json::array();
+    for (std::size_t i = 0; i < stages_.partition.segments.size(); ++i)
+      json["segments"].push_back(segment(i));
     json["edges"] = edges();
     json["kernels"] = kernels();
     json["gemms"] = Json::array();
@@ -113,25 +114,25 @@ class Describer {
     return json;
   }
 
-  Json piece(std::size_t index) const {
-    const schedule::Piece& piece = stages_.partition.pieces[index];
+  Json segment(std::size_t index) const {
+    const schedule::Segment& segment = stages_.partition.segments[index];
     Json nodes = Json::array();
-    for (const NodeId id : piece.nodes) nodes.push_back(node(id));
+    for (const NodeId id : segment.nodes) nodes.push_back(node(id));
     return {{"index", index},
-            {"kind", to_string(piece.kind)},
-            {"root", graph_.value_name(piece.root)},
+            {"kind", to_string(segment.kind)},
+            {"root", graph_.value_name(segment.root)},
             {"nodes", std::move(nodes)},
-            {"inputs", names(piece.inputs)},
-            {"results", names(piece.results)},
-            {"phases", phases(piece)},
+            {"inputs", names(segment.inputs)},
+            {"results", names(segment.results)},
+            {"phases", phases(segment)},
             {"schemes", schemes(index)},
-            {"group", piece.group == schedule::no_group ? Json(nullptr) : Json(piece.group)},
-            {"end", piece.end}};
+            {"group", segment.group == schedule::no_group ? Json(nullptr) : Json(segment.group)},
+            {"end", segment.end}};
   }
 
-  Json phases(const schedule::Piece& piece) const {
+  Json phases(const schedule::Segment& segment) const {
     Json json = Json::array();
-    for (const schedule::Segment& phase : piece.phases) {
+    for (const schedule::Phase& phase : segment.phases) {
       json.push_back({{"root", graph_.value_name(phase.root)},
                       {"nodes", names(phase.nodes)},
                       {"inputs", names(phase.inputs)},
@@ -143,11 +144,11 @@ class Describer {
   /// How each value of a kernel reaches the threads that need it.
   Json schemes(std::size_t index) const {
     Json json = Json::array();
-    const std::vector<schedule::Piece>& pieces = stages_.partition.pieces;
-    if (pieces[index].kind != schedule::Piece::Kind::kernel) return json;
-    const auto number =
-        std::count_if(pieces.begin(), pieces.begin() + static_cast<std::ptrdiff_t>(index),
-                      [](const schedule::Piece& each) { return each.kind == schedule::Piece::Kind::kernel; });
+    const std::vector<schedule::Segment>& segments = stages_.partition.segments;
+    if (segments[index].kind != schedule::Segment::Kind::kernel) return json;
+    const auto number = std::count_if(
+        segments.begin(), segments.begin() + static_cast<std::ptrdiff_t>(index),
+        [](const schedule::Segment& each) { return each.kind == schedule::Segment::Kind::kernel; });
     for (const schedule::NodeScheme& each :
          schemes_of(graph_, stages_.schedules[static_cast<std::size_t>(number)])) {
       json.push_back({{"value", graph_.value_name(each.node)},
@@ -159,9 +160,9 @@ class Describer {
     return json;
   }
 
-  Json stages(const schedule::Segment& segment) const {
+  Json stages(const schedule::Phase& phase) const {
     Json json = Json::array();
-    for (const schedule::Stage& stage : segment.stages) {
+    for (const schedule::Stage& stage : phase.stages) {
       json.push_back({{"root", graph_.value_name(stage.root)},
                       {"op", to_string(graph_[stage.root].op)},
                       {"form", schedule::to_string(stage.form)},
@@ -180,7 +181,7 @@ class Describer {
   Json kernel(std::size_t index, const KernelOrigin& origin) const {
     const codegen::KernelInfo& info = stages_.source.kernels[index];
     Json ops = Json::array(), params = Json::array();
-    for (const NodeId id : origin.schedule->piece.nodes) ops.push_back(to_string(graph_[id].op));
+    for (const NodeId id : origin.schedule->segment.nodes) ops.push_back(to_string(graph_[id].op));
     for (const codegen::KernelParam& param : info.params) {
       const bool buffer = param.kind == codegen::KernelParam::Kind::buffer;
       Json entry = {
@@ -189,8 +190,8 @@ class Describer {
       params.push_back(std::move(entry));
     }
     return {{"name", info.name},
-            {"piece", origin.piece},
-            {"shared_by", origin.pieces},
+            {"segment", origin.segment},
+            {"shared_by", origin.segments},
             {"ops", std::move(ops)},
             {"launch",
              {{"grid", origin.launch->grid.to_string()},
@@ -236,9 +237,12 @@ class Describer {
   };
 
   Json step(const schedule::Step& step) const {
-    Json json = {
-        {"kind", std::visit(Kind{}, step.work)}, {"name", step.name},          {"reads", values(step.reads)},
-        {"writes", values(step.writes)},         {"nodes", names(step.nodes)}, {"spins", step.spins}};
+    Json json = {{"kind", std::visit(Kind{}, step.work)},
+                 {"name", step.name},
+                 {"reads", values(step.reads)},
+                 {"writes", values(step.writes)},
+                 {"nodes", names(step.nodes)},
+                 {"cooperative", step.cooperative}};
     // The name of a kernel is that of the first step that runs it.
     if (const auto* work = std::get_if<schedule::KernelStep>(&step.work)) {
       json["kernel"] = stages_.source.kernels[work->kernel].name;

@@ -136,7 +136,7 @@ class Stretches {
 };
 
 /// Where an array lies, and what lies there beside it.
-struct Place {
+struct ScratchSlot {
   BufferId buffer = 0;
   std::set<std::size_t> in_use;
 };
@@ -149,13 +149,13 @@ bool apart(const std::set<std::size_t>& a, const std::set<std::size_t>& b) {
 
 Kernel share_scratch(Kernel kernel) {
   const Stretches stretches(kernel);
-  std::vector<Place> places;
+  std::vector<ScratchSlot> places;
   std::vector<BufferId> place_of(kernel.buffers.size());
   std::iota(place_of.begin(), place_of.end(), BufferId{0});
   for (BufferId id = 0; id < kernel.buffers.size(); ++id) {
     const std::optional<std::set<std::size_t>> in_use = stretches.in_use(id);
     if (!in_use) continue;
-    const auto place = std::find_if(places.begin(), places.end(), [&](const Place& each) {
+    const auto place = std::find_if(places.begin(), places.end(), [&](const ScratchSlot& each) {
       return kernel.buffers[each.buffer].dtype == kernel.buffers[id].dtype && apart(each.in_use, *in_use);
     });
     if (place == places.end()) {

@@ -33,7 +33,7 @@ std::string object_of(const Fault& f) {
                      f.owner ? fmt::format(" of block {}", *f.owner) : std::string());
 }
 
-std::string waits(const Place& place, const codegen::KernelInfo& kernel, bool blocks) {
+std::string waits(const WaitPoint& place, const codegen::KernelInfo& kernel, bool blocks) {
   const std::string who =
       blocks ? fmt::format("block {}", place.block) : fmt::format("thread {}", place.thread);
   if (!place.what) return who + (blocks ? " has ended" : " has exited");
@@ -51,7 +51,7 @@ std::string divergence(const Fault& f, const codegen::KernelInfo& kernel) {
 
 std::string race(const Fault& f, const codegen::KernelInfo& kernel) {
   const bool blocks = f.here.block != f.other.block;
-  const auto who = [&](const Place& p) {
+  const auto who = [&](const WaitPoint& p) {
     return blocks ? fmt::format("block {} thread {}", p.block, p.thread) : fmt::format("thread {}", p.thread);
   };
   return fmt::format("{} {} at {}, {} {} at {}; {}", who(f.here), f.here.store ? "writes" : "reads",

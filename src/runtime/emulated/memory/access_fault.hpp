@@ -14,7 +14,7 @@
 namespace fuse::runtime::emulated {
 
 /// A place in the run: which thread was where.
-struct Place {
+struct WaitPoint {
   std::uint64_t block = 0;
   unsigned thread = 0;
   int line = 0;
@@ -51,7 +51,7 @@ struct Fault {
   std::int64_t index = 0;
   std::int64_t limit = 0;                ///< elements it has; bytes for shared_size
   std::optional<std::uint64_t> owner{};  ///< the block whose shared array it is, where several are concerned
-  Place here{}, other{};
+  WaitPoint here{}, other{};
 };
 
 /// A launch that can never go on: each of its blocks waits in a grid barrier, has no place, or has ended.

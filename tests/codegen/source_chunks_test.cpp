@@ -1,4 +1,4 @@
-// A source in segments: every kernel and every line once, in order. SPDX-License-Identifier: Apache-2.0
+// A source in chunks: every kernel and every line once, in order. SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <fuse/fuse.hpp>
 
@@ -21,37 +21,37 @@ codegen::Source twenty_kernels() {
 
 }  // namespace
 
-TEST_CASE("segments cover a source, each with whole kernels", "[codegen][segments]") {
+TEST_CASE("chunks cover a source, each with whole kernels", "[codegen][chunks]") {
   const codegen::Source source = twenty_kernels();
   REQUIRE(source.kernels.size() == 20);
   REQUIRE(source.starts.size() == 20);
   const std::string text = source.text();
   for (const std::size_t most : {0, 1, 2, 3, 7, 20, 1000}) {
     INFO("at most " << most);
-    const auto segments = codegen::segments(source, most);
-    CHECK(segments.size() >= std::min<std::size_t>(most, 2) / 2);
-    CHECK(segments.size() <= std::max<std::size_t>(most, 1));
-    if (most == 20 || most == 1000) CHECK(segments.size() >= 15);
+    const auto chunks = codegen::chunks(source, most);
+    CHECK(chunks.size() >= std::min<std::size_t>(most, 2) / 2);
+    CHECK(chunks.size() <= std::max<std::size_t>(most, 1));
+    if (most == 20 || most == 1000) CHECK(chunks.size() >= 15);
     std::size_t kernel = 0, offset = 0;
-    for (const codegen::Segment& segment : segments) {
-      CHECK(segment.first == kernel);
-      CHECK(segment.begin == offset);
-      REQUIRE(segment.last > segment.first);
-      kernel = segment.last;
-      offset = segment.end;
+    for (const codegen::SourceChunk& chunk : chunks) {
+      CHECK(chunk.first == kernel);
+      CHECK(chunk.begin == offset);
+      REQUIRE(chunk.last > chunk.first);
+      kernel = chunk.last;
+      offset = chunk.end;
       // It starts at the comment of its first kernel, on the line it says, and ends before the next one's.
-      const std::string first = "// " + source.kernels[segment.first].name + ": ";
-      CHECK(source.body.compare(segment.begin, first.size(), first) == 0);
+      const std::string first = "// " + source.kernels[chunk.first].name + ": ";
+      CHECK(source.body.compare(chunk.begin, first.size(), first) == 0);
       const auto line_starts =
           std::count(text.begin(),
-                     text.begin() + static_cast<std::ptrdiff_t>(source.prelude.size() + segment.begin), '\n');
-      CHECK(segment.line == line_starts + 1);
-      for (std::size_t i = segment.first; i < segment.last; ++i) {
+                     text.begin() + static_cast<std::ptrdiff_t>(source.prelude.size() + chunk.begin), '\n');
+      CHECK(chunk.line == line_starts + 1);
+      for (std::size_t i = chunk.first; i < chunk.last; ++i) {
         const std::size_t at = source.body.find(") " + source.kernels[i].name + "(");
-        CHECK((segment.begin < at && at < segment.end));
+        CHECK((chunk.begin < at && at < chunk.end));
       }
       if (most == 2 || most == 3) {  // about the same length
-        CHECK((segment.end - segment.begin) * segments.size() < 2 * source.body.size());
+        CHECK((chunk.end - chunk.begin) * chunks.size() < 2 * source.body.size());
       }
     }
     CHECK(kernel == 20);
@@ -59,23 +59,23 @@ TEST_CASE("segments cover a source, each with whole kernels", "[codegen][segment
   }
 }
 
-TEST_CASE("a source without starts is one segment", "[codegen][segments]") {
+TEST_CASE("a source without starts is one chunk", "[codegen][chunks]") {
   codegen::Source source = twenty_kernels();
   source.starts.clear();
-  const auto segments = codegen::segments(source, 8);
-  REQUIRE(segments.size() == 1);
-  CHECK(segments[0].last == 20);
-  CHECK(segments[0].end == source.body.size());
+  const auto chunks = codegen::chunks(source, 8);
+  REQUIRE(chunks.size() == 1);
+  CHECK(chunks[0].last == 20);
+  CHECK(chunks[0].end == source.body.size());
 }
 
-TEST_CASE("a kernel's text stands behind what it calls and nothing else", "[codegen][segments]") {
+TEST_CASE("a kernel's text stands behind what it calls and nothing else", "[codegen][chunks]") {
   const codegen::Source source = twenty_kernels();
   CHECK(codegen::prelude_of(source.body) == source.prelude);
   CHECK(codegen::prelude_of("").size() < source.prelude.size());
 }
 
 TEST_CASE("kernels are printed the same on several threads, with a barrier left out too",
-          "[codegen][segments]") {
+          "[codegen][chunks]") {
   Graph g("rows");
   for (int i = 0; i < 6; ++i) {
     const std::string n = std::to_string(i);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "schedule/fusion/piece_graph.hpp"
+#include "schedule/fusion/segment_graph.hpp"
 
 #include <algorithm>
 
@@ -7,12 +7,12 @@ namespace fuse::schedule {
 
 using ir::NodeId;
 
-PieceGraph::PieceGraph(const ir::Graph& graph, const Partition& cut)
-    : maker(graph.nodes.size(), nobody), read_by(cut.pieces.size()), returned(cut.pieces.size()) {
-  for (PieceId id = 0; id < cut.pieces.size(); ++id) {
-    for (const NodeId result : cut.pieces[id].results) maker[result] = id;
+SegmentGraph::SegmentGraph(const ir::Graph& graph, const Partition& cut)
+    : maker(graph.nodes.size(), nobody), read_by(cut.segments.size()), returned(cut.segments.size()) {
+  for (SegmentId id = 0; id < cut.segments.size(); ++id) {
+    for (const NodeId result : cut.segments[id].results) maker[result] = id;
   }
-  // The values that pieces make of what is read.
+  // The values that segments make of what is read.
   const auto values_behind = [&](NodeId read) {
     std::vector<NodeId> values = written_values(cut.views, cut.storage[read]);
     values.push_back(read);
@@ -20,10 +20,10 @@ PieceGraph::PieceGraph(const ir::Graph& graph, const Partition& cut)
     return values;
   };
   const Mentions mentions(graph);
-  for (PieceId id = 0; id < cut.pieces.size(); ++id) {
+  for (SegmentId id = 0; id < cut.segments.size(); ++id) {
     std::vector<Read> values;
-    std::vector<PieceId> makers;
-    for (const NodeId input : cut.pieces[id].inputs) {
+    std::vector<SegmentId> makers;
+    for (const NodeId input : cut.segments[id].inputs) {
       for (const NodeId value : values_behind(input)) {
         values.push_back({input, maker[value], value == input});
         makers.push_back(maker[value]);
@@ -31,11 +31,11 @@ PieceGraph::PieceGraph(const ir::Graph& graph, const Partition& cut)
     }
     std::sort(makers.begin(), makers.end());
     makers.erase(std::unique(makers.begin(), makers.end()), makers.end());
-    for (const PieceId each : makers) read_by[each].push_back(id);
+    for (const SegmentId each : makers) read_by[each].push_back(id);
     reads.push_back(std::move(values));
     producers.push_back(std::move(makers));
     std::vector<SymbolId> mentioned;
-    for (const NodeId node : cut.pieces[id].nodes) mentioned = merged(mentioned, mentions.of(node));
+    for (const NodeId node : cut.segments[id].nodes) mentioned = merged(mentioned, mentions.of(node));
     symbols.push_back(std::move(mentioned));
   }
   for (const ir::Output& output : graph.outputs) {
@@ -43,9 +43,9 @@ PieceGraph::PieceGraph(const ir::Graph& graph, const Partition& cut)
   }
 }
 
-std::vector<std::vector<NodeId>> PieceGraph::order() const {
+std::vector<std::vector<NodeId>> SegmentGraph::order() const {
   std::vector<std::vector<NodeId>> below;
-  for (const std::vector<PieceId>& makers : producers) below.emplace_back(makers.begin(), makers.end());
+  for (const std::vector<SegmentId>& makers : producers) below.emplace_back(makers.begin(), makers.end());
   return below;
 }
 

@@ -8,8 +8,8 @@
 
 using namespace fuse;        // NOLINT
 using namespace fuse::test;  // NOLINT
+using schedule::CachedValue;
 using schedule::Choices;
-using schedule::Held;
 
 namespace {
 
@@ -33,39 +33,39 @@ schedule::PhaseSchedule schedule_of(const Graph& g, const char* profile = "h200"
 
 TEST_CASE("rows of any length lie in shared memory, as far as they fit", "[stitch][schedule]") {
   const schedule::PhaseSchedule any = schedule_of(any_softmax());
-  CHECK(any.choices.hold == 0);
-  CHECK(any.choices.shared_hold > 8192);
-  CHECK(any.held == std::vector<Held>{{0, 0, 1}});  // x alone: exponentials are computed again
-  CHECK(any.trips == 0);
+  CHECK(any.choices.register_cache == 0);
+  CHECK(any.choices.shared_cache > 8192);
+  CHECK(any.cached == std::vector<CachedValue>{{0, 0, 1}});  // x alone: exponentials are computed again
+  CHECK(any.elements_per_thread == 0);
   // Less where there is less.
-  CHECK(schedule_of(any_softmax(), "tiny3").choices.shared_hold < any.choices.shared_hold / 2);
-  CHECK(schedule_of(any_softmax(bf16)).choices.shared_hold > 2 * any.choices.shared_hold - 1024);
+  CHECK(schedule_of(any_softmax(), "tiny3").choices.shared_cache < any.choices.shared_cache / 2);
+  CHECK(schedule_of(any_softmax(bf16)).choices.shared_cache > 2 * any.choices.shared_cache - 1024);
   // Registers where they hold it, and nothing that only one pass loads.
   Graph known("known"), once("once");
   known.output("y", softmax(known.input("x", f32, {300, 4096})));
-  CHECK(schedule_of(known).choices.shared_hold == 0);
+  CHECK(schedule_of(known).choices.shared_cache == 0);
   once.output("y", sum(exp(once.input("x", f32, {300, any_length(once)})), {1}));
-  CHECK(schedule_of(once).choices.shared_hold == 0);
+  CHECK(schedule_of(once).choices.shared_cache == 0);
   // No longer than the longest row.
   Graph bounded("bounded");
   const Dim n = bounded.dim("N", {.min = 1, .max = 3000, .hint = 200});
   bounded.output("y", softmax(bounded.input("x", f32, {300, n})));
   const Choices& choices = schedule_of(bounded).choices;
-  CHECK(choices.shared_hold > 0);
-  CHECK(choices.shared_hold < 3000 + choices.block_threads());
+  CHECK(choices.shared_cache > 0);
+  CHECK(choices.shared_cache < 3000 + choices.block_threads());
 }
 
 TEST_CASE("a kernel that holds rows in shared memory", "[stitch][schedule]") {
   const Compiled made = compiled(any_softmax(), "tiny3");
-  check_golden("kernel/shared_hold.txt", print(made.kernels.at(0)));
+  check_golden("kernel/shared_cache.txt", print(made.kernels.at(0)));
   const schedule::Schedule& schedule = made.schedules.at(0);
-  CHECK(shared_bytes(made.graph, schedule.piece, schedule.choices) ==
+  CHECK(shared_bytes(made.graph, schedule.segment, schedule.choices) ==
         static_cast<std::int64_t>(made.source.kernels[0].shared_bytes));
 }
 
 TEST_CASE("what shared memory holds is read once", "[stitch][emulated]") {
   CHECK(row_loads(any_softmax(), "h200", 1000) == 1);
-  const int held = schedule_of(any_softmax(), "tiny3").choices.shared_hold;
+  const int held = schedule_of(any_softmax(), "tiny3").choices.shared_cache;
   CHECK(row_loads(any_softmax(), "tiny3", held) == 1);
   CHECK(row_loads(any_softmax(), "tiny3", 2 * held) == 1.5);
 }
@@ -75,8 +75,8 @@ TEST_CASE("rows in shared memory answer right, checked, in any order", "[stitch]
   Graph graphs[] = {two_values(101, std::move(odd)), two_values(96, std::move(even), bf16)};
   for (const Graph& g : graphs) {
     const Compiled made = compiled(g, "h200");
-    REQUIRE(made.partition.pieces.size() == 1);
-    const int widest = schedule::widest_vector(made.graph, made.partition.pieces[0].phases[0]);
+    REQUIRE(made.partition.segments.size() == 1);
+    const int widest = schedule::widest_vector(made.graph, made.partition.segments[0].phases[0]);
     std::uint64_t seed = 1;
     for (const int vector : {1, widest}) {
       for (const int held : {vector, 8 * vector, 40, 96, 104}) {
@@ -86,7 +86,7 @@ TEST_CASE("rows in shared memory answer right, checked, in any order", "[stitch]
                {schedule::nest_of_blocks(64, vector), schedule::nest_of_lanes(64, 32, vector),
                 schedule::nest_of_lanes(64, 8, vector)}) {
             if (blocks > 0) splits = in_turns(std::move(splits), blocks);
-            ways.push_back({.splits = std::move(splits), .shared_hold = held});
+            ways.push_back({.splits = std::move(splits), .shared_cache = held});
           }
           check_ways(g, ways, "tiny2", seed);
         }
@@ -100,22 +100,22 @@ TEST_CASE("shared memory holds rows of some nests alone", "[stitch][schedule]") 
   const Target target = target_profile("h200");
   const auto verified = [&](const Choices& choices) {
     return thrown_by([&] {
-      verify(made.graph, make_schedule(made.graph, made.partition.pieces[0], {{choices}}, target), target);
+      verify(made.graph, make_schedule(made.graph, made.partition.segments[0], {{choices}}, target), target);
     });
   };
-  const Choices good{.splits = schedule::nest_of_blocks(64), .shared_hold = 100};
+  const Choices good{.splits = schedule::nest_of_blocks(64), .shared_cache = 100};
   CHECK(verified(good) == "no error");
   Choices choices = good;
-  choices.hold = 8;
+  choices.register_cache = 8;
   CHECK(verified(choices).find("100 elements of a row in shared memory") != std::string::npos);
-  const Choices shared{.splits = schedule::nest_of_parts(64, 2, 1, schedule::Level::cluster),
-                       .shared_hold = 192};
+  const Choices shared{.splits = schedule::nest_of_shared_rows(64, 2, 1, schedule::Level::cluster),
+                       .shared_cache = 192};
   CHECK(verified(shared) == "no error");
   choices = shared;
-  choices.shared_hold = 100;  // of 64 threads some would have none
+  choices.shared_cache = 100;  // of 64 threads some would have none
   CHECK(verified(choices).find("100 elements of a row in shared memory") != std::string::npos);
   choices = shared;
-  choices.splits = schedule::nest_of_parts(64, 2);
+  choices.splits = schedule::nest_of_shared_rows(64, 2);
   CHECK(verified(choices).find("192 elements of a row in shared memory") != std::string::npos);
   choices = good;
   choices.splits = schedule::nest_of_columns(64);  // a part of shared memory for each of the 32 rows

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "schedule/choosers/piece_cost.hpp"
+#include "schedule/choosers/segment_cost.hpp"
 
 #include <fmt/format.h>
 
@@ -30,9 +30,9 @@ std::int64_t bytes_of(const ir::Graph& graph, const std::vector<ir::NodeId>& val
 }
 
 /// Bytes of an element of the narrowest value that is read.
-std::size_t narrowest_input(const ir::Graph& graph, const Segment& segment) {
+std::size_t narrowest_input(const ir::Graph& graph, const Phase& phase) {
   std::size_t bytes = size_of(f64);
-  for (const ir::NodeId input : segment.inputs) bytes = std::min(bytes, size_of(graph[input].type.dtype));
+  for (const ir::NodeId input : phase.inputs) bytes = std::min(bytes, size_of(graph[input].type.dtype));
   return bytes;
 }
 
@@ -47,52 +47,52 @@ double reread_speed(const KernelSchedule& launch, std::int64_t inputs, const Tar
 }
 
 /// Whether threads hold all that passes need again.
-bool holds_rows(const ir::Graph& graph, const Segment& segment, const Choices& choices, const Dim& row) {
-  const std::int64_t trips = row_trips(row, choices);
-  const std::vector<Held> values = values_to_hold(graph, segment, choices.packed);
-  return trips > 0 && held_registers(graph, values, trips, choices.packed) <= choices.hold;
+bool holds_rows(const ir::Graph& graph, const Phase& phase, const Choices& choices, const Dim& row) {
+  const std::int64_t trips = elements_per_thread(row, choices);
+  const std::vector<CachedValue> values = values_to_cache(graph, phase, choices.packed);
+  return trips > 0 && cache_registers(graph, values, trips, choices.packed) <= choices.register_cache;
 }
 
 /// What is held of the values that a pass leaves for later ones.
-std::vector<Held> held_by(const ir::Graph& graph, const Segment& segment, const Choices& choices,
-                          const Dim& row) {
-  if (holds_rows(graph, segment, choices, row)) return values_to_hold(graph, segment, choices.packed);
-  return choices.shared_hold > 0 ? loaded_values(graph, segment) : std::vector<Held>();
+std::vector<CachedValue> held_by(const ir::Graph& graph, const Phase& phase, const Choices& choices,
+                                 const Dim& row) {
+  if (holds_rows(graph, phase, choices, row)) return values_to_cache(graph, phase, choices.packed);
+  return choices.shared_cache > 0 ? loaded_values(graph, phase) : std::vector<CachedValue>();
 }
 
 /// Passes over the rows behind which all threads of a row wait for each other.
-int meetings(const Segment& segment) {
+int meetings(const Phase& phase) {
   std::set<int> passes;
-  for (const Stage& stage : segment.stages) {
-    if (stage.form == Stage::Form::reduce) passes.insert(stage.pass);
+  for (const Stage& stage : phase.stages) {
+    if (stage.form == Stage::Form::inner_reduce) passes.insert(stage.pass);
   }
   return static_cast<int>(passes.size());
 }
 
 /// Passes that load the rows again: all but the first, of what is not held.
-double rereads(const ir::Graph& graph, const Segment& segment, const Choices& choices) {
-  if (segment.stages.size() < 2) return 0;
-  std::vector<bool> walked(static_cast<std::size_t>(last_pass(segment.stages) + 1));
-  for (const Stage& stage : segment.stages) {
+double rereads(const ir::Graph& graph, const Phase& phase, const Choices& choices) {
+  if (phase.stages.size() < 2) return 0;
+  std::vector<bool> walked(static_cast<std::size_t>(last_pass(phase.stages) + 1));
+  for (const Stage& stage : phase.stages) {
     if (stage.form != Stage::Form::column && walks(stage.form))
       walked[static_cast<std::size_t>(stage.pass)] = true;
   }
   const auto passes = static_cast<int>(std::count(walked.begin(), walked.end(), true));
-  const bool loops = info(graph[dominant(segment)].op).relation == ir::Relation::reduce;
+  const bool loops = info(graph[dominant(phase)].op).relation == ir::Relation::reduce;
   if (passes < 2 || !loops) return 0;
-  const std::vector<KernelSchedule> kernels = launches(graph, segment, choices);
-  if (holds_rows(graph, segment, choices, kernels[0].reduced)) return 0;
+  const std::vector<KernelSchedule> kernels = launches(graph, phase, choices);
+  if (holds_rows(graph, phase, choices, kernels[0].reduced)) return 0;
   const double row = std::max(1.0, static_cast<double>(kernels[0].reduced.hint()));
-  return (passes - 1) * std::max(0.0, 1 - choices.shared_hold * kernels[0].cluster / row);
+  return (passes - 1) * std::max(0.0, 1 - choices.shared_cache * kernels[0].cluster / row);
 }
 
 /// Threads that walk down columns access one element at a time. So many of these accesses are under way in
 /// each: an H200 moved sums of columns in f32 and bf16 at 57, 75 and 97% of a copy's rate with 11, 22 and 45
 /// KB of them on a multiprocessor, of the 32 KB that its share of the bandwidth brings in a microsecond.
-double reached_down_columns(const ir::Graph& graph, const Segment& segment, const KernelSchedule& launch,
+double reached_down_columns(const ir::Graph& graph, const Phase& phase, const KernelSchedule& launch,
                             const Residency& residency, const Target& target) {
   constexpr double accesses = 11, latency = 1e-6;
-  std::size_t bytes = narrowest_input(graph, segment);
+  std::size_t bytes = narrowest_input(graph, phase);
   if (launch.role == KernelSchedule::Role::combine) bytes = size_of(f32);
   const double threads = std::min<double>(
       target.max_threads_per_sm, static_cast<double>(residency.blocks) * residency.threads / target.sms);
@@ -100,22 +100,20 @@ double reached_down_columns(const ir::Graph& graph, const Segment& segment, cons
 }
 
 /// Whether the elements that are reduced lie apart in memory, and what lies side by side are the results.
-bool walks_down(const ir::Graph& graph, const Segment& segment) {
-  return info(graph[dominant(segment)].op).relation == ir::Relation::reduce &&
-         !loop_shape(graph, segment).inner;
+bool walks_down(const ir::Graph& graph, const Phase& phase) {
+  return info(graph[dominant(phase)].op).relation == ir::Relation::reduce && !loop_shape(graph, phase).inner;
 }
 
 /// Bytes that memory moves for nothing, since it moves whole sectors: where a warp that walks down has fewer
 /// neighbours than fill one.
-double wasted_bytes(const ir::Graph& graph, const Segment& segment, const Choices& choices,
-                    std::int64_t inputs) {
+double wasted_bytes(const ir::Graph& graph, const Phase& phase, const Choices& choices, std::int64_t inputs) {
   constexpr double sector = 32;
-  if (!walks_down(graph, segment)) return 0;
-  std::size_t bytes = narrowest_input(graph, segment);
+  if (!walks_down(graph, phase)) return 0;
+  std::size_t bytes = narrowest_input(graph, phase);
   const std::vector<Split>& splits = choices.splits;
   const auto touched =
       static_cast<double>(units_of(splits, 'r', Level::lane) * units_of(splits, 'r', Level::vector));
-  const auto columns = static_cast<double>(product(loop_shape(graph, segment).kept).hint());
+  const auto columns = static_cast<double>(product(loop_shape(graph, phase).kept).hint());
   const auto element = static_cast<double>(bytes);
   const double moved = std::min(sector, columns * element) / (touched * element);
   return std::max(0.0, moved - 1) * static_cast<double>(inputs);
@@ -128,10 +126,10 @@ bool columns_side_by_side(const Choices& choices) {
 /// Threads that take columns side by side walk down them by wide accesses, of which a few are under way in
 /// each: an H200 moved sums of columns in f32 and bf16 at 95 and 86% of a copy's rate and more with two
 /// blocks of 256 threads on a multiprocessor, by accesses of 16 bytes.
-double reached_side_by_side(const ir::Graph& graph, const Segment& segment, const Choices& choices,
+double reached_side_by_side(const ir::Graph& graph, const Phase& phase, const Choices& choices,
                             const KernelSchedule& launch, const Target& target) {
   constexpr double accesses = 4;
-  std::size_t bytes = narrowest_input(graph, segment);
+  std::size_t bytes = narrowest_input(graph, phase);
   const double blocks = std::min(std::max(1.0, static_cast<double>(launch.grid.hint()) / target.sms),
                                  static_cast<double>(target.max_threads_per_sm / launch.block_threads));
   const double in_flight =
@@ -147,10 +145,10 @@ double seconds_of_taking(const Choices& choices, const KernelSchedule& combining
   const auto takers = [](const std::vector<Split>& splits, char dim, bool by_warps) {
     return units_of(splits, dim, Level::lane) * (by_warps ? units_of(splits, dim, Level::warp) : 1);
   };
-  const std::int64_t parts = choices.parts() - 1;
+  const std::int64_t parts = choices.blocks_per_row() - 1;
   if (columns_side_by_side(choices))
     return of_values_apart *
-           static_cast<double>(parts / takers(choices.splits, 'c', warps_take_parts(choices)));
+           static_cast<double>(parts / takers(choices.splits, 'c', warps_take_partials(choices)));
   return of_value * static_cast<double>(parts / takers(combining.nest.splits, 'p', true));
 }
 
@@ -166,7 +164,7 @@ struct Flow {
 /// 89% by one block for each row, by clusters of 2, 4, 8, and 16 blocks 86, 83, 64, and 58%, with one wait
 /// instead of two by 8 blocks 75%; with rows of f32, twice the bytes, 97% by one block, by 8 and 16 95 and
 /// 91%.
-Flow flow_of_held_rows(const Segment& segment, const Choices& choices, const KernelSchedule& launch,
+Flow flow_of_held_rows(const Phase& phase, const Choices& choices, const KernelSchedule& launch,
                        std::int64_t moved, const Target& target) {
   constexpr int registers = 64;
   constexpr double idle = 2.5e-6, start_of_cluster = 0.8e-6, wait_for_16 = 1.4e-6;
@@ -174,52 +172,52 @@ Flow flow_of_held_rows(const Segment& segment, const Choices& choices, const Ker
       1, blocks_per_sm({.blocks = 1, .threads = launch.block_threads, .registers = registers}, target));
   const double grid = std::max(1.0, static_cast<double>(launch.grid.hint()));
   const double busy = static_cast<double>(moved) / grid / (target.bandwidth / target.sms);
-  const double wait = target.cluster_seconds + wait_for_16 * choices.parts() * choices.parts() / 256;
-  const double waits = choices.cluster() > 1 ? start_of_cluster + meetings(segment) * wait : 0;
+  const double wait =
+      target.cluster_seconds + wait_for_16 * choices.blocks_per_row() * choices.blocks_per_row() / 256;
+  const double waits = choices.cluster() > 1 ? start_of_cluster + meetings(phase) * wait : 0;
   const double waves = grid / (static_cast<double>(places) * target.sms);
   return {.share = std::max(0.01, places * busy / (busy + idle + waits)),
           .drain = waves > 1 ? (busy + waits) * (1 - 1 / waves) : 0};
 }
 
 /// Whether neighbouring lanes have a value each, whose elements lie apart in memory.
-bool lanes_walk_down(const ir::Graph& graph, const Segment& segment, const KernelSchedule& launch) {
+bool lanes_walk_down(const ir::Graph& graph, const Phase& phase, const KernelSchedule& launch) {
   if (launch.nest.dims[0].name == 'c') return true;  // what combines the parts of columns
-  return walks_down(graph, segment) && fastest_lane(launch.nest.splits) == 'r';
+  return walks_down(graph, phase) && fastest_lane(launch.nest.splits) == 'r';
 }
 
-Flow flow_of(const ir::Graph& graph, const Segment& segment, const Choices& choices,
-             const KernelSchedule& launch, const Residency& residency, const Target& target) {
-  if (lanes_walk_down(graph, segment, launch))
-    return {.share = reached_down_columns(graph, segment, launch, residency, target)};
+Flow flow_of(const ir::Graph& graph, const Phase& phase, const Choices& choices, const KernelSchedule& launch,
+             const Residency& residency, const Target& target) {
+  if (lanes_walk_down(graph, phase, launch))
+    return {.share = reached_down_columns(graph, phase, launch, residency, target)};
   const bool by_warps =
       launch.role == KernelSchedule::Role::whole && units_of(choices.splits, 'c', Level::warp) > 1;
   const bool by_blocks = by_warps || choices.cluster() > 1;
-  if (!by_blocks || has_columns(segment) || choices.hold == 0 ||
-      held_by(graph, segment, choices, launch.reduced).empty())
+  if (!by_blocks || has_columns(phase) || choices.register_cache == 0 ||
+      held_by(graph, phase, choices, launch.reduced).empty())
     return {};
-  return flow_of_held_rows(segment, choices, launch, moved_bytes(graph, segment), target);
+  return flow_of_held_rows(phase, choices, launch, moved_bytes(graph, phase), target);
 }
 
 /// Of one phase; rows of split ones in one kernel wait for each other, behind each pass.
-double phase_seconds(const ir::Graph& graph, const Segment& cut, const Choices& choices,
+double phase_seconds(const ir::Graph& graph, const Phase& cut, const Choices& choices,
                      std::int64_t most_blocks, const Target& target) {
-  const Segment segment = staged(graph, cut, choices);
-  const std::int64_t scratch = scratch_bytes(graph, segment, choices);
-  const std::int64_t inputs = bytes_of(graph, segment.inputs);
-  const std::int64_t moved =
-      moved_bytes(graph, segment) + bounded(wasted_bytes(graph, segment, choices, inputs));
-  const std::vector<KernelSchedule> kernels = launches(graph, segment, choices);
-  const bool joined = kernels.back().role == KernelSchedule::Role::joined;
-  const auto again = bounded(rereads(graph, segment, choices) * static_cast<double>(inputs) /
+  const Phase phase = staged(graph, cut, choices);
+  const std::int64_t scratch = scratch_bytes(graph, phase, choices);
+  const std::int64_t inputs = bytes_of(graph, phase.inputs);
+  const std::int64_t moved = moved_bytes(graph, phase) + bounded(wasted_bytes(graph, phase, choices, inputs));
+  const std::vector<KernelSchedule> kernels = launches(graph, phase, choices);
+  const bool cooperative = kernels.back().role == KernelSchedule::Role::cooperative;
+  const auto again = bounded(rereads(graph, phase, choices) * static_cast<double>(inputs) /
                              reread_speed(kernels[0], inputs, target));
   if (columns_side_by_side(choices)) {
-    const double share = reached_side_by_side(graph, segment, choices, kernels[0], target);
-    const double handoff = joined ? target.barrier_seconds : target.launch_seconds;
+    const double share = reached_side_by_side(graph, phase, choices, kernels[0], target);
+    const double handoff = cooperative ? target.barrier_seconds : target.launch_seconds;
     const double taking = splits_rows(choices) ? handoff + seconds_of_taking(choices, kernels[1]) : 0;
     return memory_cost(moved + 2 * scratch, share, target).seconds + taking;
   }
-  if (joined && splits_rows(choices)) {
-    const std::int64_t at_once = choices.blocks / choices.parts();
+  if (cooperative && splits_rows(choices)) {
+    const std::int64_t at_once = choices.blocks / choices.blocks_per_row();
     const double groups =
         std::ceil(static_cast<double>(kernels[0].results.hint()) / static_cast<double>(at_once));
     const Residency residency{.blocks = choices.blocks, .threads = choices.block_threads()};
@@ -229,57 +227,57 @@ double phase_seconds(const ir::Graph& graph, const Segment& cut, const Choices& 
   }
   double sum = 0;
   for (const KernelSchedule& launch : kernels) {
-    if (launch.role == KernelSchedule::Role::joined) continue;
+    if (launch.role == KernelSchedule::Role::cooperative) continue;
     // Of blocks that take rows in turns, no more than there are turns have something to do.
     const Residency residency{.blocks = std::min({launch.grid.hint(), launch.tiles.hint(), most_blocks}),
                               .threads = launch.block_threads};
     const bool combines = launch.role == KernelSchedule::Role::combine;
     std::int64_t bytes = scratch;
-    if (splits_stages(segment, choices) && choices.cluster() == 1) {
+    if (splits_stages(phase, choices) && choices.cluster() == 1) {
       bytes += combines ? moved : inputs;
     } else if (!combines) {
       bytes += moved + again;
     }
-    const Flow flow = flow_of(graph, segment, choices, launch, residency, target);
+    const Flow flow = flow_of(graph, phase, choices, launch, residency, target);
     double operations = 0;
-    if (!combines && last_pass(segment.stages) > 0) {
-      const std::vector<Held> held = held_by(graph, segment, choices, launch.reduced);
-      operations = 2.0 * instructions(graph, segment, held) * static_cast<double>(launch.results.hint()) *
+    if (!combines && last_pass(phase.stages) > 0) {
+      const std::vector<CachedValue> held = held_by(graph, phase, choices, launch.reduced);
+      operations = 2.0 * instructions(graph, phase, held) * static_cast<double>(launch.results.hint()) *
                    static_cast<double>(launch.reduced.hint());
     }
     sum += kernel_cost(bytes, residency, target, flow.share, operations).seconds + flow.drain;
   }
-  if (has_columns(segment)) sum += seconds_of_taking(choices, kernels[1]);
-  if (choices.cluster() > 1) sum += meetings(segment) * target.cluster_seconds;
+  if (has_columns(phase)) sum += seconds_of_taking(choices, kernels[1]);
+  if (choices.cluster() > 1) sum += meetings(phase) * target.cluster_seconds;
   // Between two launches of one kernel, its blocks wait for each other.
-  if (joined) sum += target.barrier_seconds - target.launch_seconds;
+  if (cooperative) sum += target.barrier_seconds - target.launch_seconds;
   return sum;
 }
 
 }  // namespace
 
-std::int64_t moved_bytes(const ir::Graph& graph, const Segment& segment) {
-  return bytes_of(graph, segment.inputs) + bytes_of(graph, segment.results);
+std::int64_t moved_bytes(const ir::Graph& graph, const Phase& phase) {
+  return bytes_of(graph, phase.inputs) + bytes_of(graph, phase.results);
 }
 
-std::int64_t scratch_bytes(const ir::Graph& graph, const Segment& segment, const Choices& choices) {
+std::int64_t scratch_bytes(const ir::Graph& graph, const Phase& phase, const Choices& choices) {
   double sum = 0;
-  for (const ScratchArray& array : scratch_of(graph, segment, choices))
+  for (const ScratchArray& array : scratch_of(graph, phase, choices))
     sum += bytes_of(array.elements, array.dtype);
   return bounded(sum);
 }
 
-double segment_seconds(const ir::Graph& graph, const Segment& segment, const Choices& choices,
-                       const Target& target) {
-  return phase_seconds(graph, segment, choices, std::numeric_limits<std::int64_t>::max(), target);
+double phase_seconds(const ir::Graph& graph, const Phase& phase, const Choices& choices,
+                     const Target& target) {
+  return phase_seconds(graph, phase, choices, std::numeric_limits<std::int64_t>::max(), target);
 }
 
-double piece_seconds(const ir::Graph& graph, const Piece& piece, const KernelChoices& choices,
-                     const Target& target) {
-  if (piece.phases.size() == 1) return segment_seconds(graph, piece.phases[0], choices.phases[0], target);
+double segment_seconds(const ir::Graph& graph, const Segment& segment, const KernelChoices& choices,
+                       const Target& target) {
+  if (segment.phases.size() == 1) return phase_seconds(graph, segment.phases[0], choices.phases[0], target);
   double sum = 0;
-  for (std::size_t i = 0; i < piece.phases.size(); ++i) {
-    sum += phase_seconds(graph, piece.phases[i], choices.phases[i], choices.blocks, target);
+  for (std::size_t i = 0; i < segment.phases.size(); ++i) {
+    sum += phase_seconds(graph, segment.phases[i], choices.phases[i], choices.blocks, target);
     if (i > 0) sum += target.barrier_seconds - target.launch_seconds;
   }
   return sum;

@@ -1,0 +1,20 @@
+// What a kernel segment costs by the model of step_cost.hpp: its launches one behind the other.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "schedule/mapping/schedule.hpp"
+
+namespace fuse::schedule {
+
+/// Of its inputs and results, each once, with symbols at their hints.
+std::int64_t moved_bytes(const ir::Graph&, const Phase&);
+/// Of what partial launches leave.
+std::int64_t scratch_bytes(const ir::Graph&, const Phase&, const Choices&);
+/// Of a phase as a kernel of its own.
+double phase_seconds(const ir::Graph&, const Phase&, const Choices&, const Target&);
+double segment_seconds(const ir::Graph&, const Segment&, const KernelChoices&, const Target&);
+
+}  // namespace fuse::schedule

@@ -1,0 +1,39 @@
+// Which segment makes what others read: what passes that put segments together ask.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "ir/graph/ir_graph.hpp"
+#include "schedule/fusion/partition.hpp"
+#include "schedule/segments/argument_limit.hpp"
+
+namespace fuse::schedule {
+
+using SegmentId = std::size_t;
+
+/// A value that a segment reads.
+struct Read {
+  ir::NodeId input = 0;
+  SegmentId maker = 0;  ///< the segment that makes it, or a part of its memory
+  bool whole = true;    ///< the segment makes the value itself
+};
+
+struct SegmentGraph {
+  SegmentGraph(const ir::Graph&, const Partition&);
+
+  static constexpr SegmentId nobody = ~SegmentId{0};
+  std::vector<SegmentId> maker{};          ///< of each node: the segment that stores it, or nobody
+  std::vector<std::vector<Read>> reads{};  ///< of each segment: what other segments make
+  std::vector<std::vector<SegmentId>>
+      producers{};  ///< of each segment: those that make what it reads, ascending
+  std::vector<std::vector<SegmentId>> read_by{};  ///< of each segment: those that read what it makes
+  std::vector<bool> returned{};                   ///< of each segment: it makes an output, or part of one
+  std::vector<std::vector<SymbolId>> symbols{};   ///< of each segment: those that its kernel mentions
+
+  /// For analysis::MergeGraph: segments as nodes, each with its producers.
+  std::vector<std::vector<ir::NodeId>> order() const;
+};
+
+}  // namespace fuse::schedule
