@@ -1,5 +1,5 @@
 // Which versions of the driver and of cuBLASLt go with fuse, and with each other. NVRTC is opened once a
-// process, so its versions are tried by tests/run_tools_machine.sh. SPDX-License-Identifier: Apache-2.0
+// process, so its versions are tried by tests/commands/doctor_nvrtc.t. SPDX-License-Identifier: Apache-2.0
 #if FUSE_COMPILER_HAS_CUDA
 #include <fuse/fuse.hpp>
 

@@ -66,7 +66,7 @@ class Suite:
         known = self.tree / 'rest.json'
         commands = {'generated programs': [str(self.bin / 'fuse_fuzz'), '--count', '300', '--seed', '1', '--jobs', '1',
                                            '--no-minimise'],
-                    'tools': ['bash', 'tests/run_tools.sh', str(self.bin)]}
+                    'tools': [str(self.bin / 'command_tests'), '--seconds', '120', '--without', 'bundle']}  # which runs stubs
         if not known.exists():
             note('generated programs and tools run once with the code as it was')
             known.write_text(json.dumps({name: sorted(failures(command, 0, 1800, self.tree)[0])
@@ -100,13 +100,16 @@ def output_of(command, mutant, seconds, cwd):
     """What a program writes, and what ended it otherwise than by exit status 0: 'time', a signal, a status; or None."""
     process = subprocess.Popen(command, cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                                errors='replace', start_new_session=True,
-                               env=dict(os.environ, FUSE_MUTANT=str(mutant), CI='true',
-                                        FUSE_TOOLS_WITHOUT='bundle'))  # whose programs are stubs
+                               env=dict(os.environ, FUSE_MUTANT=str(mutant), CI='true'))
     try:
         out, _ = process.communicate(timeout=seconds)
     except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)
-        process.communicate()
+        os.killpg(process.pid, signal.SIGTERM)  # command_tests ends what it started
+        try:
+            process.communicate(timeout=10)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.communicate()
         return '', 'time'
     if process.returncode < 0:
         return out, signal.Signals(-process.returncode).name

@@ -1,4 +1,4 @@
-// What doctor finds on the machine of the tests. Bad machines are tried by tests/run_tools_machine.sh.
+// What doctor finds on the machine of the tests. Bad machines are tried by tests/commands/doctor_*.t.
 // SPDX-License-Identifier: Apache-2.0
 #include "compile/toolchains/doctor.hpp"
 
