@@ -6,46 +6,46 @@ The decisions of a plan, taken back, give the same plan and the same kernels, an
     $ same_plan() {
     >   plan_of "$1" --kernels >plan && plan_of "$1" --decisions "$1.decisions" &&
     >     plan_of "$1" --kernels --use-decisions "$1.decisions" >told &&
-    >     grep '^decisions: ' told && sed '/^decisions: [0-9]* of [0-9]* pieces run as recorded$/,+1d' told | cmp - plan
+    >     grep '^decisions: ' told && sed '/^decisions: [0-9]* of [0-9]* segments run as recorded$/,+1d' told | cmp - plan
     > }
     $ same_plan bert_large
     wrote bert_large.decisions
-    decisions: 171 of 171 pieces run as recorded
+    decisions: 171 of 171 segments run as recorded
     $ plan_of bert_large --use-decisions bert_large.decisions --profile a100
     error: decisions: the file is for another GPU: it has {arch = 90, sms = 132, shared_per_sm = 233472, cluster = 16}, and a100 has {arch = 80, sms = 108, shared_per_sm = 167936, cluster = 1}
       hint: fusec plan --decisions writes a file for this one; what was measured on another GPU is not taken, even where unfit entries are left out
     [2]
     $ same_plan bert_layer
     wrote bert_layer.decisions
-    decisions: 7 of 7 pieces run as recorded
+    decisions: 7 of 7 segments run as recorded
     $ plan_of bert_layer --use-decisions bert_layer.decisions --profile a100
     error: decisions: the file is for another GPU: * (glob)
     ...
     [2]
     $ same_plan layer_norm_backward
     wrote layer_norm_backward.decisions
-    decisions: 1 of 1 pieces run as recorded
+    decisions: 1 of 1 segments run as recorded
     $ plan_of layer_norm_backward --use-decisions layer_norm_backward.decisions --profile a100
     error: decisions: the file is for another GPU: * (glob)
     ...
     [2]
     $ same_plan layernorm
     wrote layernorm.decisions
-    decisions: 1 of 1 pieces run as recorded
+    decisions: 1 of 1 segments run as recorded
     $ plan_of layernorm --use-decisions layernorm.decisions --profile a100
     error: decisions: the file is for another GPU: * (glob)
     ...
     [2]
     $ same_plan softmax
     wrote softmax.decisions
-    decisions: 1 of 1 pieces run as recorded
+    decisions: 1 of 1 segments run as recorded
     $ plan_of softmax --use-decisions softmax.decisions --profile a100
     error: decisions: the file is for another GPU: * (glob)
     ...
     [2]
     $ same_plan transformer_block
     wrote transformer_block.decisions
-    decisions: 13 of 13 pieces run as recorded
+    decisions: 13 of 13 segments run as recorded
     $ plan_of transformer_block --use-decisions transformer_block.decisions --profile a100
     error: decisions: the file is for another GPU: * (glob)
     ...
@@ -53,10 +53,10 @@ The decisions of a plan, taken back, give the same plan and the same kernels, an
 
 A value that is none names its line, and a file that is not there is named.
 
-    $ sed -E 's/hold = [0-9]+/hold = 333/' transformer_block.decisions >bad
+    $ sed -E 's/register_cache = [0-9]+/register_cache = 333/' transformer_block.decisions >bad
     $ plan_of transformer_block --use-decisions bad
-    error: decisions: line 59: hold is '333'
-      hint: hold takes a number from 0 to 255
+    error: decisions: line 59: register_cache is '333'
+      hint: register_cache takes a number from 0 to 255
     [2]
     $ plan_of transformer_block --use-decisions nothing.decisions
     error: cannot read 'nothing.decisions': No such file or directory

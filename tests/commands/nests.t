@@ -1,27 +1,27 @@
 SPDX-License-Identifier: Apache-2.0
 
-fusec nests prints the legal nests of a piece. The sixth line has the fastest one, behind what is chosen; a plan takes it.
+fusec nests prints the legal nests of a segment. The sixth line has the fastest one, behind what is chosen; a plan takes it.
 
     $ fusec nests examples/graphs/softmax.fuse --count 1
     graph softmax for h200, estimated at the hints B = 37
 
-    piece 0, ends at %7 div: kernel 6db5e3ed08118a3a
+    segment 0, ends at %7 div: kernel 6db5e3ed08118a3a
            us  choices
-         3.51  {nest = r:grid c:serial c:warp32 c:lane32 c:vector4, hold = 32}, which is chosen
-         3.18  {nest = r:grid c:serial c:cluster8 c:warp4 c:lane32, online, shared_hold = 512}
+         3.51  {nest = r:grid c:serial c:warp32 c:lane32 c:vector4, register_cache = 32}, which is chosen
+         3.18  {nest = r:grid c:serial c:cluster8 c:warp4 c:lane32, online_softmax, shared_cache = 512}
     12324 legal nests of 1216 structures were tried
     $ nest=$(fusec nests examples/graphs/softmax.fuse --count 1 | sed -n '6s/^ *[0-9.]*  //p')
     $ fusec plan examples/graphs/softmax.fuse --decisions - | sed "s/^\(kernel [0-9a-f]*\) .*/\1 $nest/" >decisions
     $ fusec plan examples/graphs/softmax.fuse --use-decisions decisions | grep -oF "choices $nest"
-    choices {nest = r:grid c:serial c:cluster8 c:warp4 c:lane32, online, shared_hold = 512}
-    $ fusec nests examples/graphs/transformer_block.fuse --piece 2 --count 0 --profile tiny3
+    choices {nest = r:grid c:serial c:cluster8 c:warp4 c:lane32, online_softmax, shared_cache = 512}
+    $ fusec nests examples/graphs/transformer_block.fuse --segment 2 --count 0 --profile tiny3
     graph transformer_block for tiny3, estimated at the hints B = 2
 
-    piece 2, ends at %64 transpose: kernel bf59259e795011f8
+    segment 2, ends at %64 transpose: kernel bf59259e795011f8
            us  choices
          4.48  {nest = r:grid r:warp8 r:lane32 r:vector2}, which is chosen
     16 legal nests of 8 structures were tried
-    $ fusec nests examples/graphs/softmax.fuse --piece 1
-    error: --piece 1: the graph has 1 piece, 0
+    $ fusec nests examples/graphs/softmax.fuse --segment 1
+    error: --segment 1: the graph has 1 segment, 0
       hint: fusec plan prints their numbers
     [2]

@@ -20,7 +20,7 @@ Pass 2 has exp held for it, and pass 1 has x. A block shares the sum.
     $ grep '^  k0_0_1_n5 -> k0_0_2_n6 ' softmax.dot
       k0_0_1_n5 -> k0_0_2_n6 [color="#c2410c", penwidth=2]
 
-The same plan gives the same picture. A piece that shares its kernel holds values of its own.
+The same plan gives the same picture. A segment that shares its kernel holds values of its own.
 
     $ fusec plan examples/graphs/bert_layer.fuse --dot first.dot
     wrote first.dot

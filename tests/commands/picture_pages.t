@@ -18,7 +18,7 @@ stands in them. What does not is shown. The version of graphviz does not count.
     wrote layer_norm_backward.dot
     $ not_drawn layer_norm_backward
     [1]
-    $ fusec plan tests/papers/astitch_fig7.fuse --schemes=paper --profile v100 --dot astitch_fig7.dot
+    $ fusec plan tests/papers/astitch_fig7.fuse --schemes=astitch --profile v100 --dot astitch_fig7.dot
     wrote astitch_fig7.dot
     $ not_drawn astitch_fig7
     [1]
