@@ -38,6 +38,7 @@ enum class Stitch : std::uint8_t {
 enum class Schemes : std::uint8_t {
   fuse,     ///< by the cost model
   astitch,  ///< AStitch's as printed (3.3, 4.3), for comparison: one kernel wherever that is possible
+  paper [[deprecated("the name is Schemes::astitch")]] = astitch,
 };
 
 struct CompileOptions {

@@ -216,8 +216,8 @@ class Joiner {
 
 }  // namespace
 
-std::vector<Refusal> join(const ir::Graph& graph, const CutRules& rules, const Chooser& chooser, bool always,
-                          const Target& target, Partition& cut) {
+std::vector<Refusal> fuse_cooperatively(const ir::Graph& graph, const CutRules& rules, const Chooser& chooser,
+                                        bool always, const Target& target, Partition& cut) {
   return Joiner(graph, rules, chooser, always, target, cut).run();
 }
 

@@ -20,7 +20,7 @@ namespace fuse::schedule {
 /// no traffic, so that a barrier has to take less than a node of a replayed graph, and all of them together
 /// have to gain what zeroing the counters takes; those that do not are returned with both times. `always`: as
 /// the paper does.
-std::vector<Refusal> join(const ir::Graph&, const CutRules&, const Chooser&, bool always, const Target&,
-                          Partition& cut);
+std::vector<Refusal> fuse_cooperatively(const ir::Graph&, const CutRules&, const Chooser&, bool always,
+                                        const Target&, Partition& cut);
 
 }  // namespace fuse::schedule

@@ -230,7 +230,7 @@ Partition partition(const ir::Graph& graph, const PartitionOptions& options, con
     // Why a group could not be stitched says more than why what is left of it was not cooperative.
     std::unordered_set<GroupId> refused;
     for (const Refusal& refusal : refusals) refused.insert(refusal.group);
-    for (Refusal& refusal : join(graph, cuts, chooser, always, target, result)) {
+    for (Refusal& refusal : fuse_cooperatively(graph, cuts, chooser, always, target, result)) {
       if (refused.insert(refusal.group).second) refusals.push_back(std::move(refusal));
     }
   }
