@@ -1,5 +1,5 @@
-// Binary: kernels as a device loads them, whoever built them: machine code and what launches must know of it.
-// SPDX-License-Identifier: Apache-2.0
+// Binary: kernels as a device loads them, whoever built them: machine code and what launches must know about
+// it. SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <cstdint>
@@ -11,14 +11,14 @@
 namespace fuse::runtime {
 
 struct Binary {
-  /// What a device takes at a time: a cubin, or a shared library of the host.
+  /// What a device loads at a time: a cubin, or a shared library of the host.
   struct Image {
     std::vector<char> bytes;
-    std::uint32_t kernels = 0;  ///< of Binary::kernels, behind those of the images before it
+    std::uint32_t kernels = 0;  ///< how many of Binary::kernels, after those of earlier images
   };
-  std::string name;                          ///< the source's: "softmax"
+  std::string name;                          ///< the source's name: "softmax"
   std::string maker;                         ///< the compiler: "/usr/bin/c++", "NVRTC 13.0"
-  std::vector<codegen::KernelInfo> kernels;  ///< as Source::kernels
+  std::vector<codegen::KernelInfo> kernels;  ///< the same as Source::kernels
   std::vector<Image> images;
 };
 

@@ -1,4 +1,4 @@
-// With what errors about decisions begin. SPDX-License-Identifier: Apache-2.0
+// The text that errors about decisions begin with. SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <fmt/format.h>

@@ -9,7 +9,7 @@
 // fuse_array: where a shared array lies, and its number for the checker.
 // fuse_call:  one thread (or, for a kernel without barriers, blocks first..last) to run, and the hooks.
 //             `object` is a parameter's index, or ~number of a shared array. `peer` says where the block of
-//             that rank has a shared array of this one. An access is of `count` elements of `size` bytes.
+//             that rank has a shared array of this one. An access has `count` elements of `size` bytes.
 // clang-format off
 #define FUSE_EMULATED_ABI                                                                             \
   struct fuse_slots { unsigned long long value[32]; unsigned long long result; int reduced; };        \

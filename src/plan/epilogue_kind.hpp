@@ -7,8 +7,9 @@
 
 namespace fuse::schedule {
 
-/// One operation an element, in the accumulator's type, rounded once: the bits of the op that it stands for.
-/// One of them only: a library may contract two into a fused multiply-add, which rounds once less.
+/// One operation per element, in the accumulator's type, rounded once: the result has the bits of the op that
+/// it stands for. There is only one, since a library may contract two into a fused multiply-add, which rounds
+/// once less.
 enum class EpilogueKind : std::uint8_t {
   none,
   bias,   ///< + a vector along n

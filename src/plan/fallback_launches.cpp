@@ -9,7 +9,7 @@
 namespace fuse::schedule {
 namespace {
 
-/// In the order of `values`, those that the part uses.
+/// The values that the fallback launch uses, in the order of `values`.
 std::vector<ValueId> used_by(const KernelStep& part, const std::vector<ValueId>& values) {
   std::vector<ValueId> used;
   for (const ValueId id : values) {
@@ -29,7 +29,7 @@ Plan with_fallbacks(const Plan& plan, const std::function<bool(const Step&)>& cu
   Plan result = plan;
   result.steps.clear();
   const std::vector<ValueId> memory = roots(plan);
-  std::vector<bool> left(plan.values.size());  // by whole kernels that went
+  std::vector<bool> left(plan.values.size());  // used by a kernel that was replaced
   for (const Step& step : plan.steps) {
     if (!has_fallback(step) || !cut(step)) {
       result.steps.push_back(step);
@@ -47,7 +47,7 @@ Plan with_fallbacks(const Plan& plan, const std::function<bool(const Step&)>& cu
                 .nodes = step.nodes,
                 .origin = step.origin,
                 .name = fmt::format("{}_{}", step.name, i)};
-      // A part reads what those before it wrote.
+      // A fallback launch reads what those before it wrote.
       std::copy_if(made.writes.begin(), made.writes.end(), std::back_inserter(made.reads),
                    [&](ValueId id) { return std::count(before.begin(), before.end(), id) > 0; });
       before.insert(before.end(), made.writes.begin(), made.writes.end());

@@ -1,11 +1,12 @@
-// with_fallbacks: kernels that spin give way to their parts, which need no places for all blocks at a time.
+// with_fallbacks: cooperative kernels give way to their fallback launches, whose blocks need not all be
+// resident.
 //
 // Before:  step 0 zero.k: memset v3 = 0              After:  step 0 k_0: kernel #1 buffers [v0, v1]
 //          step 1 k: kernel #0 buffers [v0, v1, v3]          step 1 k_1: kernel #2 buffers [v0, v1] continues
 //                 fallback [#1, #2] cooperative
 //
-// It stands at prepare, where the grids are known: a kernel that the device cannot hold at a time is cut for
-// good, and one that it can hold has a plan of parts besides, for workspaces that come when places are taken.
+// It runs at prepare, where the grids are known. A kernel that does not fit on the device is replaced for
+// good. One that fits also has a plan with its fallback launches, for runs that find the slots taken.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -15,11 +16,11 @@
 
 namespace fuse::schedule {
 
-/// Whether a step spins and has parts.
+/// Whether a step is cooperative and has fallback launches.
 bool has_fallback(const Step&);
 
-/// Cuts the steps of each run that have parts and that `cut` picks. What only they used is used by nobody:
-/// the steps that zero their counters go.
+/// Replaces the steps of each run that `cut` picks by their fallback launches. The steps that zero their
+/// counters are removed, since nobody uses those any more.
 Plan with_fallbacks(const Plan&, const std::function<bool(const Step&)>& cut);
 
 }  // namespace fuse::schedule

@@ -6,8 +6,8 @@
 namespace fuse::schedule {
 
 struct GemmAlgorithm {
-  std::uint32_t rank = 0;  ///< in the list that the library proposes, the one that it prefers first
-  int line = 0;            ///< of the decisions that say so; 0: nobody did
+  std::uint32_t rank = 0;  ///< place in the library's list, which has the preferred one first
+  int line = 0;            ///< line of the decisions that say so; 0: none
   bool operator==(const GemmAlgorithm&) const = default;
 };
 

@@ -7,11 +7,11 @@
 
 namespace fuse::schedule {
 
-/// Of the result, in elements. Element (i, j) of matrix q of call p is at p * outer_stride + q * inner_stride
+/// In elements of the result. Element (i, j) of matrix q of call p is at p * outer_stride + q * inner_stride
 /// + i * row + j.
 struct GemmLayout {
   Dim row{};
-  Dim inner = 1, inner_stride = 0;  ///< matrices of a call
+  Dim inner = 1, inner_stride = 0;  ///< matrices per call
   Dim outer = 1, outer_stride = 0;  ///< calls
   bool operator==(const GemmLayout&) const = default;
 };

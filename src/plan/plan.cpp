@@ -112,7 +112,7 @@ class Verifier {
     return fmt::format("{} '{}' (v{})", to_string(plan_.values[id].kind), plan_.values[id].name, id);
   }
 
-  /// Before anything is looked up by them.
+  /// It runs before anything is looked up by ids.
   void check_ids() const {
     const std::size_t values = plan_.values.size();
     for (ValueId id = 0; id < values; ++id) {
@@ -181,7 +181,7 @@ class Verifier {
   };
   using Parts = std::map<Dim, ValueId, Less>;  // by offset
 
-  /// The parts of a whole stand one behind the other.
+  /// The parts of a whole lie back to back.
   void check_covered(ValueId whole, const Parts& parts) const {
     Dim end = 0;
     for (std::size_t i = 0; i < parts.size(); ++i) {
@@ -200,8 +200,8 @@ class Verifier {
     return product(plan_.values[id].dims) * static_cast<std::int64_t>(size_of(plan_.values[id].dtype));
   }
 
-  /// Whether what the value holds is there: written, or all of its parts are; a view that none writes is
-  /// there where its whole is.
+  /// Whether the value's contents are there: it is written, or all of its parts are. A view that no step
+  /// writes is there where its whole is.
   bool complete(ValueId id) const {
     while (written_[id] == 0 && !is_part_[id] && plan_.values[id].inside) id = plan_.values[id].inside->whole;
     const PlanValue::Kind kind = plan_.values[id].kind;
@@ -217,7 +217,7 @@ class Verifier {
     }
   }
 
-  /// The order in which kinds of values stand; inputs and parameters share one.
+  /// The order of the kinds of values; inputs and parameters share one place.
   static int stage_of(PlanValue::Kind kind) {
     return std::max(static_cast<int>(kind) - static_cast<int>(PlanValue::Kind::parameter), 0);
   }
@@ -282,7 +282,7 @@ class Verifier {
     }
   }
 
-  /// They do what the whole does: with its values and no others.
+  /// The fallback launches use the values of the kernel that they replace, and no others.
   void check_parts(const Step& step, const KernelStep& whole, const std::string& where) const {
     if (!whole.fallback.empty() && !step.cooperative) fail(where + "has parts and does not spin");
     std::set<ValueId> used;
@@ -301,7 +301,7 @@ class Verifier {
   std::vector<int> written_;
   std::vector<ValueId> roots_;
   std::vector<bool> is_part_;         // written, and inside another value
-  std::vector<std::size_t> missing_;  // of a value with parts: those that nothing has written yet
+  std::vector<std::size_t> missing_;  // for a value with parts, those that nothing has written yet
   std::set<ValueId> overwritten_;     // inputs that gave their memory
 };
 

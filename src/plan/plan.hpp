@@ -19,10 +19,10 @@ namespace fuse::schedule {
 
 using ValueId = std::uint32_t;
 
-/// Bytes that every buffer and every place in one is aligned to.
+/// The bytes that every buffer and every view in one is aligned to.
 inline constexpr std::int64_t view_alignment = 16;
 
-/// A place in another value's memory. That value stands before this one, and may have a place itself.
+/// A place in another value's memory. That value comes before this one, and may itself lie inside another.
 struct Inside {
   ValueId whole = 0;
   Dim offset_bytes{};  ///< a multiple of view_alignment
@@ -36,8 +36,8 @@ struct PlanValue {
   DType dtype = f32;
   std::vector<Dim> dims{};
   std::optional<ValueId> donor{};  ///< output: the input whose memory it is
-  /// temporary: it has no memory of its own. Where steps write such values, they write the whole so, all of
-  /// it and each byte once; where none does, it is read where the whole was written.
+  /// temporary: it has no memory of its own. Where steps write such values, together they write each byte of
+  /// the whole once. Where none does, the value is read where the whole was written.
   std::optional<Inside> inside{};
 };
 
@@ -47,10 +47,11 @@ struct KernelStep {
   std::vector<ValueId> buffers{};  ///< in the kernel's parameter order
   std::vector<Dim> extents{};      ///< values of its extent parameters
   Dim grid{};                      ///< blocks
-  /// Of a kernel that spins: where its grid barriers count. Zero before it; what it adds no other step sees,
-  /// so that it is stated as read alone.
+  /// The counters of a cooperative kernel's grid barriers, zero before it runs. No other step sees what it
+  /// adds, so that they count as read only.
   std::optional<ValueId> counter{};
-  /// Of a kernel that spins: what does the same without a grid barrier, one behind the other.
+  /// The fallback launches of a cooperative kernel: they do the same without a grid barrier, one after the
+  /// other.
   std::vector<KernelStep> fallback{};
 };
 /// c = a b through the GEMM library, then the epilogue; see runtime::GemmDesc.
@@ -62,7 +63,7 @@ struct GemmStep {
   EpilogueKind epilogue = EpilogueKind::none;
   std::optional<ValueId> extra{};      ///< what the epilogue adds
   double scale = 1;                    ///< what it multiplies by
-  std::optional<GemmLayout> layout{};  ///< of the matrices in c; none: one behind the other, as in a and b
+  std::optional<GemmLayout> layout{};  ///< layout of the matrices in c; none: back to back, as in a and b
   GemmAlgorithm algorithm{};
 };
 struct CopyStep {
@@ -76,10 +77,10 @@ struct MemsetStep {
 struct Step {
   std::variant<KernelStep, GemmStep, CopyStep, MemsetStep> work{};
   std::vector<ValueId> reads{}, writes{};
-  bool cooperative = false;  ///< waits for other blocks while it runs
-  bool continues = false;    ///< a part that is not the first: writes on where the step before it ended
+  bool cooperative = false;         ///< waits for other blocks while it runs
+  bool continues = false;           ///< a fallback launch but the first: goes on from the step before it
   std::vector<ir::NodeId> nodes{};  ///< what it computes
-  std::uint32_t origin = 0;         ///< of a Program: its number in Program::origins
+  std::uint32_t origin = 0;         ///< its number in Program::origins
   std::string name{};               ///< "ln_layer_norm_0", "gemm.3"
 };
 
@@ -87,9 +88,9 @@ struct Plan {
   std::vector<PlanValue>
       values{};  ///< inputs and parameters (graph order), outputs (graph order), packed, temporaries
   std::vector<Step> setup{};  ///< makes the packed values, once after the parameters are bound
-  std::vector<Step> steps{};  ///< of each run, in an order that respects dependencies
+  std::vector<Step> steps{};  ///< the steps of each run, in an order that respects dependencies
 
-  // Made once, in the .cpp: in every file that includes this they take longer than the rest of it.
+  // These are compiled once, in the .cpp: in each file that includes this they take longer than the rest.
   Plan();
   Plan(const Plan&);
   Plan(Plan&&) noexcept;
@@ -99,9 +100,9 @@ struct Plan {
 };
 
 std::string print(const Plan&);
-/// Of each value: the one whose memory it lies in, or itself.
+/// For each value, the one whose memory it lies in, or itself.
 std::vector<ValueId> roots(const Plan&);
-/// Of each value: whether a step writes it.
+/// For each value, whether a step writes it.
 std::vector<bool> written_values(const Plan&);
 /// Throws an internal Error unless every value is written before it is read, inputs are never written,
 /// every output is written exactly once (itself, or the values inside it that cover it), the setup makes

@@ -1,5 +1,5 @@
-// Program: a compiled graph as a run needs it, and as its errors tell of it: no graph, no stage of the
-// compiler. What is saved and cached is a program with its binary. SPDX-License-Identifier: Apache-2.0
+// Program: a compiled graph as runs and their errors need it, without the graph and the compiler's stages.
+// What is saved and cached is a program with its binary. SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <cstdint>
@@ -19,20 +19,20 @@ namespace fuse::runtime {
 struct StepOrigin {
   std::string ops;  ///< "reduce_sum in layer_norm.mean; sub, exp in softmax"
   schedule::GroupId group = schedule::no_group;
-  std::string lines;     ///< the user's, of all that it computes: "main.cpp:4, main.cpp:7", as many as fit
-  std::string op, type;  ///< of the value that it makes last: "reduce_sum", "f32[4]"
-  SourceLocation location{};  ///< and the user's line
+  std::string lines;  ///< the user's lines of all that it computes: "main.cpp:4, main.cpp:7", as many as fit
+  std::string op, type;       ///< op and type of the last value that it makes: "reduce_sum", "f32[4]"
+  SourceLocation location{};  ///< the user's line of that value
 };
 
 struct Program {
   Signature signature;
-  schedule::Plan plan{};                       ///< its steps' nodes are of no graph that is here: see origins
-  schedule::StreamChoices streams{};           ///< of the steps that have work
-  schedule::RunDecision run{};                 ///< of all steps, before those
-  std::string source_name{};                   ///< "softmax": the file of the kernels is softmax.cu
-  std::vector<codegen::KernelInfo> kernels{};  ///< as the source's
+  schedule::Plan plan{};              ///< the nodes of its steps belong to a graph that is gone: see origins
+  schedule::StreamChoices streams{};  ///< choices for the steps that have work
+  schedule::RunDecision run{};        ///< the decision for all steps, which comes first
+  std::string source_name{};          ///< "softmax": the file of the kernels is softmax.cu
+  std::vector<codegen::KernelInfo> kernels{};  ///< the same as the source's
   std::vector<StepOrigin> origins{};           ///< by Step::origin
-  std::vector<std::string> groups{};           ///< by number: what the group has, "max, sub, exp in softmax"
+  std::vector<std::string> groups{};           ///< ops of each group, by number: "max, sub, exp in softmax"
 };
 
 /// Throws an internal Error unless plan, kernels, slots and origins fit each other.

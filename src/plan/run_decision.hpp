@@ -2,8 +2,8 @@
 //
 //   run {mode = graph, order = 0 2 1 3, streams = 0 0 1 0}
 //
-// Steps are those of the plan, whatever the dims are. prepare leaves out those that have no work for its dims
-// and makes StreamChoices of the rest (stream_plan.hpp). SPDX-License-Identifier: Apache-2.0
+// Steps are those of the plan, whatever the dims are. prepare leaves out those without work for its dims, and
+// makes StreamChoices from the rest (stream_plan.hpp). SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <cstdint>
@@ -17,22 +17,22 @@
 
 namespace fuse::schedule {
 
-/// What is left empty is decided by cost.
+/// The cost model decides what is left empty.
 struct RunDecision {
-  ExecutionMode mode = ExecutionMode::automatic;  ///< what `automatic` becomes; automatic: what costs say
-  std::vector<std::uint32_t> order{};             ///< in which the steps are dispatched
-  std::vector<std::uint32_t> streams{};           ///< of each step
-  int line = 0;                                   ///< of the text; 0: of none
+  ExecutionMode mode = ExecutionMode::automatic;  ///< what `automatic` becomes; automatic: by cost
+  std::vector<std::uint32_t> order{};             ///< the order in which steps are dispatched
+  std::vector<std::uint32_t> streams{};           ///< stream per step
+  int line = 0;                                   ///< line of the text; 0: none
 };
 
-/// Why steps cannot be run so.
+/// Why the steps cannot run in this way.
 struct RunMisfit {
   std::string what{}, hint{};
 };
 
-/// What can be said before the dims are known.
+/// The misfits that can be found before the dims are known.
 std::optional<RunMisfit> misfit(const RunDecision&, const Plan&);
-/// Of one step that stands before another in the order.
+/// The misfit of a step that comes before another in the order.
 RunMisfit misfit_of_order(const Plan&, std::uint32_t early, std::uint32_t late);
 
 /// "mode = graph, order = 0 2 1 3, streams = 0 0 1 0"

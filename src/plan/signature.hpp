@@ -17,7 +17,7 @@ namespace fuse::runtime {
 /// An extent that is not 0 where the result has elements.
 struct FilledExtent {
   bool gathered = false;  ///< else reduced
-  std::int64_t axis = 0;  ///< of the operand
+  std::int64_t axis = 0;  ///< axis of the operand
   Dim extent{};
 };
 
@@ -28,17 +28,17 @@ struct Signature {
     std::string value;  ///< "%3 of type f32[B, 4]"
   };
   struct Slice {
-    Dim start{}, limit{}, extent{};  ///< extent: of the operand
+    Dim start{}, limit{}, extent{};  ///< extent: the operand's
   };
-  /// What only dims decide of an op. No other one before it asks the same.
+  /// What only the dims decide about an op. No op before it asks the same.
   struct Op {
     std::string op;                   ///< "reduce_sum"
-    std::vector<std::string> shapes;  ///< of its operands, for errors
+    std::vector<std::string> shapes;  ///< shapes of its operands, for errors
     SourceLocation location{};        ///< the user's line
     std::string type;                 ///< "f32[B, 4]"
     DType dtype = f32;
-    std::vector<Dim> dims{};        ///< of the result
-    std::vector<Dim> other_dims{};  ///< of its attributes
+    std::vector<Dim> dims{};        ///< the result's dims
+    std::vector<Dim> other_dims{};  ///< dims of its attributes
     std::vector<Slice> slices{};    ///< by axis
     std::optional<FilledExtent> filled{};
   };

@@ -1,4 +1,4 @@
-// Source: what code generation hands to a device. One text holds the kernels of one executable (or of a
+// Source: what code generation hands to a device. One text contains the kernels of one executable (or of a
 // batch). SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -34,14 +34,14 @@ struct KernelInfo {
   std::vector<KernelParam> params{};
   int block_threads = 0;
   bool communicates = false;  ///< has a barrier or a warp exchange: its threads cannot run one after another
-  bool cooperative = false;   ///< has a grid barrier: its blocks must all have a place on the device at once
-  int blocks_per_sm = 1;      ///< of a multiprocessor, for which registers have to suffice
-  int min_blocks_per_sm = 1;  ///< as many or more: for which the text says that they are to
-  int cluster = 1;            ///< blocks of a cluster, which run at once; 1: no clusters
+  bool cooperative = false;   ///< has a grid barrier: all of its blocks must be resident at once
+  int blocks_per_sm = 1;      ///< blocks per multiprocessor that the registers must suffice for
+  int min_blocks_per_sm = 1;  ///< the number in its launch bounds: as many or more
+  int cluster = 1;            ///< blocks per cluster, which run at once; 1: no clusters
   std::int64_t shared_bytes = 0;  ///< static shared memory
   std::vector<OpLine> lines{};    ///< ascending by line
   int first_line = 0,
-      last_line = 0;  ///< of its text and the line behind it; a toolchain says where it looked
+      last_line = 0;  ///< first line of its text, and the line after it; a toolchain says where it looked
   bool operator==(const KernelInfo&) const = default;
 };
 
@@ -53,8 +53,8 @@ struct Source {
   std::string body;                     ///< the kernels
   std::vector<std::string> primitives;  ///< names of the primitives that the body uses, sorted
   std::vector<KernelInfo> kernels;
-  /// Where the text of each kernel begins in the body: texts between two of them compile alone, behind what
-  /// they call. Empty: the body is not to be cut.
+  /// Where the text of each kernel begins in the body: the text between two of them compiles alone, after
+  /// what it calls. Empty: the body must not be cut.
   std::vector<std::size_t> starts{};
 
   bool operator==(const Source&) const = default;
@@ -65,7 +65,7 @@ struct Source {
     return line;
   }
 
-  // Made once, in the .cpp: in every file that includes this they take longer than the rest of it.
+  // These are compiled once, in the .cpp: in each file that includes this they take longer than the rest.
   Source();
   Source(const Source&);
   Source(Source&&) noexcept;
@@ -80,15 +80,15 @@ struct SourceChunk {
   std::size_t begin = 0, end = 0;
   int line = 1;
 };
-/// The source in at most `most` chunks of about the same length, each of a kernel or more; one where it has
-/// no starts.
+/// The source in at most `most` chunks of about the same length, each with one kernel or more; one chunk
+/// where the source has no starts.
 std::vector<SourceChunk> chunks(const Source&, std::size_t most);
 
-/// What stands before the name of a kernel: its block's threads, and the blocks that a multiprocessor is to
-/// have registers for: without a number ptxas aims at more, and spills.
+/// The text before the name of a kernel: the threads per block, and the blocks that a multiprocessor must
+/// have registers for. Without that number ptxas aims at more blocks, and spills.
 std::string launch_bounds(int block_threads, int blocks);
-/// Makes the text of the kernel aim at fewer blocks, so that its threads may have more registers. `text` has
-/// the kernel once.
+/// Makes the text of the kernel aim at fewer blocks, so that its threads may have more registers. `text`
+/// contains the kernel once.
 void aim_at(std::string& text, KernelInfo& kernel, int blocks);
 
 }  // namespace fuse::codegen

@@ -25,7 +25,7 @@ std::vector<std::uint32_t> StepDependencies::add(const Step& step) {
     }
   }
   for (const ValueId id : step.writes) {
-    if (is_part(id)) continue;  // nothing was there before
+    if (is_part(id)) continue;  // no earlier step used it
     const Users& users = users_of(id);
     if (users.writer) after.push_back(*users.writer);
     after.insert(after.end(), users.readers.begin(), users.readers.end());

@@ -24,7 +24,7 @@ class StepDependencies {
   /// The plan outlives this.
   StepDependencies(const Plan& plan, Meet meet);
 
-  /// The next step, counted from 0: those that it stands behind, in ascending order.
+  /// For the next step, counted from 0, the steps that it depends on, in ascending order.
   std::vector<std::uint32_t> add(const Step& step);
 
  private:
@@ -33,7 +33,7 @@ class StepDependencies {
     ValueId id = 0;
     std::uint32_t writer = 0;
   };
-  /// Since the last write of a value's memory.
+  /// The users of a value's memory since its last write.
   struct Users {
     std::optional<std::uint32_t> writer{};
     std::vector<std::uint32_t> readers{};
@@ -47,12 +47,12 @@ class StepDependencies {
   const Plan& plan_;
   const Meet meet_;
   std::vector<ValueId> roots_;
-  std::vector<Users> users_;  // of each value that is a root
+  std::vector<Users> users_;  // for each value that is a root
   std::uint32_t count_ = 0;
 };
 
-/// Of each step of a run: those that it stands behind, whatever the dims are. Where parts of one memory meet
-/// for some dims alone, prepare knows.
+/// For each step of a run, the steps that it depends on whatever the dims are. Where parts of one memory
+/// overlap only for some dims, prepare knows.
 std::vector<std::vector<std::uint32_t>> certain_dependencies(const Plan& plan);
 
 }  // namespace fuse::schedule

@@ -15,9 +15,9 @@ namespace fuse::schedule {
 namespace {
 
 constexpr TaskId no_task = ~TaskId{0};
-// What a wait for another stream costs, as a dependent launch does. Not measured on a GPU yet.
+// A wait for another stream costs what a dependent launch costs. This was not measured on a GPU yet.
 constexpr double wait_seconds = 1.5e-6;
-// Another order than the plan's holds other values live: it has to shorten the run by more than this.
+// Another order than the plan's keeps other values live, so it has to shorten the run by more than this.
 constexpr double least_gain = 0.02;
 
 [[noreturn]] void bad_streams(std::string message) {
@@ -26,7 +26,7 @@ constexpr double least_gain = 0.02;
                .message = "streams: " + std::move(message)});
 }
 
-/// Vector clocks: of each task and stream, how many tasks of the stream have ended before the task starts.
+/// Vector clocks: for each task and stream, how many tasks of the stream have ended before the task starts.
 class Clocks {
  public:
   Clocks(std::size_t tasks, std::size_t streams)
@@ -36,7 +36,7 @@ class Clocks {
         last_(streams, no_task),
         count_(streams) {}
 
-  /// Behind the stream's last one.
+  /// Puts the task after the stream's last one.
   void append(TaskId task, StreamId stream) {
     if (last_[stream] != no_task) std::copy_n(of(last_[stream]), streams_, of(task));
     position_[task] = of(task)[stream] = count_[stream]++;
@@ -66,7 +66,7 @@ std::vector<TaskId> plan_order(std::size_t tasks) {
   return order;
 }
 
-/// Of the ready tasks always the one with the longest path from its start to the end.
+/// The next task is always the ready one with the longest path from its start to the end.
 std::vector<TaskId> critical_order(std::span<const Task> tasks) {
   std::vector<double> rank(tasks.size(), 0);
   std::vector<std::uint32_t> missing(tasks.size());
@@ -95,8 +95,8 @@ std::vector<TaskId> critical_order(std::span<const Task> tasks) {
   return order;
 }
 
-/// What each task stands behind: what it depends on, and of cooperative tasks the one before it in the order,
-/// once they might not all be resident together.
+/// What each task has to follow: what it depends on, and for a cooperative task also the one before it in the
+/// order, where they might not all be resident together.
 std::vector<std::vector<TaskId>> orders_of(std::span<const Task> tasks, std::span<const TaskId> order,
                                            const StreamChoices& choices, const Target& target) {
   std::vector<std::vector<TaskId>> before(tasks.size());
@@ -114,7 +114,7 @@ std::vector<std::vector<TaskId>> orders_of(std::span<const Task> tasks, std::spa
   return before;
 }
 
-/// Gives tasks, one after another, the stream on which the model starts them first.
+/// Gives each task the stream on which the model starts it first.
 class Placer {
  public:
   Placer(std::span<const Task> tasks, const StreamChoices& choices,
@@ -146,7 +146,7 @@ class Placer {
     for (const TaskId b : before_[task]) {
       at = std::max(at, plan.spans[b].end + (plan.stream[b] == stream ? 0 : wait_seconds));
     }
-    // Beside others only where the device has room for all of them: sharing it makes nobody faster.
+    // A task runs beside others only where the device has room for all of them: sharing makes none faster.
     for (;;) {
       double taken = tasks_[task].share, next = std::numeric_limits<double>::infinity();
       for (std::size_t s = 0; s < free_.size(); ++s) {
@@ -159,7 +159,7 @@ class Placer {
     }
   }
 
-  /// Rather the stream of what it waits for last: another has to be worth a wait.
+  /// The stream of what it waits for last is preferred: another has to be worth a wait.
   StreamId best(const StreamPlan& plan, TaskId task) const {
     StreamId home = 0;
     double latest = -1;
@@ -182,11 +182,11 @@ class Placer {
   std::span<const Task> tasks_;
   const StreamChoices& choices_;
   const std::vector<std::vector<TaskId>>& before_;
-  std::vector<double> free_, share_;  // of each stream: when its last task ends, and what that fills
+  std::vector<double> free_, share_;  // per stream: when its last task ends, and what that fills
 };
 
-/// The waits that streams alone do not keep. Of what a task stands behind, the latest first: what that has
-/// seen needs no wait of its own.
+/// Adds the waits that the streams alone do not give. The latest task that one has to follow comes first:
+/// what that has waited for needs no wait of its own.
 void add_waits(StreamPlan& plan, std::vector<std::vector<TaskId>>& before) {
   std::vector<std::uint32_t> place(plan.order.size());
   for (std::uint32_t i = 0; i < plan.order.size(); ++i) place[plan.order[i]] = i;

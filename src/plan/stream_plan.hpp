@@ -1,5 +1,5 @@
-// Streams: which of them runs each step of a plan, in which order steps are dispatched, and which waits keep
-// dependencies (Astra, section 3.3). Numbers, not expressions: dims are bound.
+// Streams: which stream runs each step of a plan, in which order steps are dispatched, and which waits keep
+// the dependencies (Astra, section 3.3). It has numbers, not expressions: dims are bound.
 //
 // Before:  0 norm   1 q (after 0)   2 k (after 0)   3 scores (after 1, 2)       each fills half the device
 // After:   stream 0: 0 1 3   stream 1: 2   2 waits for 0, 3 for 2
@@ -24,19 +24,19 @@ inline constexpr int most_streams = 16;
 /// A step as the planner of streams sees it.
 struct Task {
   std::vector<TaskId> after{};  ///< tasks that must have ended before it starts; all smaller
-  double seconds = 0;           ///< alone on the device, by the cost model
+  double seconds = 0;           ///< its time alone on the device, by the cost model
   double share = 1;             ///< of the device that it fills, above 0 and at most 1
-  bool cooperative = false;     ///< waits for its own blocks while it runs
-  Residency residency{};        ///< of a cooperative task
+  bool cooperative = false;     ///< its blocks wait for each other while it runs
+  Residency residency{};        ///< what a cooperative task occupies
 };
 
-/// The open decisions. What is left empty follows from the cost model.
+/// The open decisions. The cost model decides what is left empty.
 struct StreamChoices {
   int max_streams = 4;
   std::vector<TaskId> order{};     ///< in which tasks are dispatched
-  std::vector<StreamId> stream{};  ///< of each task
-  /// False plants a fault, for tests: cooperative tasks run beside each other, and beside those of other
-  /// runs, whether they fit or not.
+  std::vector<StreamId> stream{};  ///< stream per task
+  /// False plants a fault, for tests: cooperative tasks run concurrently with each other, and with those of
+  /// other runs, whether they fit or not.
   bool order_cooperative = true;
   bool operator==(const StreamChoices&) const = default;
   std::string to_string() const;
@@ -54,25 +54,26 @@ struct Span {
   double start = 0, end = 0;
 };
 
-/// Stream 0 is the caller's. The others start behind what it had when the run began.
+/// Stream 0 is the caller's. The others start after what it had when the run began.
 struct StreamPlan {
   int streams = 1;
-  std::vector<TaskId> order{};        ///< a permutation; within a stream, the order of execution
-  std::vector<StreamId> stream{};     ///< of each task
-  std::vector<StreamWait> waits{};    ///< by place of `task` in the order; none follows from the others
-  std::vector<TaskId> final_waits{};  ///< last tasks that stream 0 waits for at the end
-  std::vector<Span> spans{};          ///< of each task, by the cost model
-  double seconds = 0;                 ///< from the first start to the last end, by the cost model
+  std::vector<TaskId> order{};     ///< a permutation; within a stream, the order of execution
+  std::vector<StreamId> stream{};  ///< stream per task
+  std::vector<StreamWait>
+      waits{};  ///< sorted by the place of `task` in the order; none follows from the others
+  std::vector<TaskId> final_waits{};  ///< the last tasks, which stream 0 waits for at the end
+  std::vector<Span> spans{};          ///< span per task, by the cost model
+  double seconds = 0;                 ///< time from the first start to the last end, by the cost model
 };
 
-/// What has ended before what starts, whatever the device does.
+/// Which tasks have ended before which others start, whatever the device does.
 class HappensBefore {
  public:
   explicit HappensBefore(const StreamPlan&);
   bool operator()(TaskId a, TaskId b) const { return position_[a] < clock(b)[stream_[a]]; }
-  /// Of each stream: how many of its tasks have ended before the task starts.
+  /// For each stream, how many of its tasks have ended before the task starts.
   std::span<const std::uint32_t> clock(TaskId task) const { return {&clocks_[task * streams_], streams_}; }
-  std::uint32_t position(TaskId task) const { return position_[task]; }  ///< in its stream
+  std::uint32_t position(TaskId task) const { return position_[task]; }  ///< place in its stream
   std::size_t streams() const { return streams_; }
 
  private:
@@ -81,8 +82,8 @@ class HappensBefore {
   std::vector<std::uint32_t> position_, clocks_;
 };
 
-/// Pure and deterministic. Spinning tasks that might not be resident together are put one behind the other.
-/// Throws an internal Error for choices that do not fit the tasks.
+/// The plan is pure and deterministic. Cooperative tasks that might not be resident together are put one
+/// after the other. Throws an internal Error for choices that do not fit the tasks.
 StreamPlan plan_streams(std::span<const Task>, const StreamChoices&, const Target&);
 
 /// Throws an internal Error unless the order is a permutation in which waits are for earlier tasks, streams

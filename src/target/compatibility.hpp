@@ -1,5 +1,5 @@
-// Fit: something of a device that a plan and its kernels were made for. They run where all of it is the same.
-// SPDX-License-Identifier: Apache-2.0
+// Fit: a property of the device that a plan and its kernels were made for. They run where all of these are
+// the same. SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <string>
@@ -14,7 +14,8 @@ struct Fit {
   bool operator==(const Fit&) const = default;
 };
 
-/// What of fuse and of the target a plan depends on. Backend::fits adds what its kernels depend on.
+/// The properties of fuse and of the target that a plan depends on. Backend::fits adds what its kernels
+/// depend on.
 std::vector<Fit> fits_of(const Target&);
 
 /// "multiprocessors is 132, here 108; arch is sm_90, here sm_80"; empty where nothing differs.

@@ -8,7 +8,7 @@ namespace fuse::schedule {
 namespace {
 
 constexpr std::int64_t register_unit = 256;   // a warp's registers are a multiple of it
-constexpr std::int64_t most_registers = 255;  // of a thread
+constexpr std::int64_t most_registers = 255;  // per thread
 
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 std::int64_t round_up(std::int64_t a, std::int64_t unit) { return ceil_div(a, unit) * unit; }
@@ -61,12 +61,12 @@ std::int64_t sum(std::int64_t a, std::int64_t b) {
   return __builtin_add_overflow(a, b, &total) ? all_places : total;
 }
 
-/// The most places for blocks of `one` that the blocks of `other` take.
+/// The most slots for blocks of `one` that the blocks of `other` take.
 std::int64_t taken(Residency one, const Residency& other, const Target& target) {
-  one.counted = Residency::unknown;  // what else a device counts, nobody knows of `other`
+  one.counted = Residency::unknown;  // what the device counted does not apply to `other`
   const std::int64_t places = std::max(1, blocks_per_sm(one, target));
   const Share mine = share_of_block(one, target), theirs = share_of_block(other, target);
-  const std::int64_t warps = ceil_div(places * mine.warps, subpartitions_per_sm);  // of a subpartition
+  const std::int64_t warps = ceil_div(places * mine.warps, subpartitions_per_sm);  // per subpartition
   const std::int64_t registers = std::max<std::int64_t>(1, subpartition_of(target).registers / warps);
   const std::int64_t by_warps =
       theirs.warps * std::max<std::int64_t>(1, ceil_div(theirs.registers, registers));

@@ -1,4 +1,4 @@
-// What the scheduler knows of a device: a plain value, named profiles, nothing asked of a driver here.
+// What the scheduler knows about a device: a plain value with named profiles. No driver is asked here.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -21,27 +21,26 @@ struct Target {
   std::int64_t shared_per_block = 49152;  ///< bytes a block may have without opting in
   std::int64_t shared_per_block_optin = 232448;
   std::int64_t shared_per_sm = 233472;
-  std::int64_t shared_reserved = 1024;  ///< bytes of each block that the driver takes
+  std::int64_t shared_reserved = 1024;  ///< bytes per block that the driver takes
   std::int64_t shared_unit = 128;       ///< bytes: a block's shared memory is a multiple of them
   int max_cluster = 16;                 ///< blocks; 1 where there are no clusters
   std::int64_t l2_bytes = 50 << 20;
-  std::size_t argument_bytes = 4096;  ///< that a launch takes
-  double bandwidth = 4.3e12;          ///< bytes/s of a device copy
+  std::size_t argument_bytes = 4096;  ///< bytes that the arguments of a launch may take
+  double bandwidth = 4.3e12;          ///< bytes/s that a device copy reaches
   double flops_f32 = 60e12;           ///< flop/s outside tensor cores
-  // But for that of a launch, as measured on an H200 (docs/performance.md); there a launch took 4.5 us, which
-  // is what the call took of the host's time, on a virtual machine.
+  // These were measured on an H200 (docs/performance.md), except for the launch: there it took 4.5 us, the
+  // host's time for the call on a virtual machine.
   double launch_seconds = 2.5e-6;
-  double node_seconds = 1.0e-6;  ///< between two kernels of a replayed graph
-  double cluster_seconds =
-      0.4e-6;  ///< that the blocks of a cluster wait for each other, with what they stored
-  double barrier_seconds = 1.0e-6;  ///< that all blocks of a kernel wait for each other, likewise
+  double node_seconds = 1.0e-6;     ///< time between two kernels of a replayed graph
+  double cluster_seconds = 0.4e-6;  ///< wait of a cluster's blocks for each other, with what they stored
+  double barrier_seconds = 1.0e-6;  ///< the same wait for all blocks of a kernel
 };
 
-/// What no driver tells about the GPUs of one architecture.
+/// What no driver reports about the GPUs of one architecture.
 struct Architecture {
   int first = 0;  ///< the row holds from this one (75 for sm_75) to the next row's
   std::int64_t shared_unit = 0;
-  int f32_lanes = 0;  ///< f32 units of a multiprocessor
+  int f32_lanes = 0;  ///< f32 units per multiprocessor
 };
 Architecture architecture(int arch);
 
