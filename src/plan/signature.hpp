@@ -43,13 +43,13 @@ struct Signature {
     std::optional<FilledExtent> filled{};
   };
 
-  std::string name;  ///< of the graph
+  std::string name;  ///< the graph's name
   std::vector<ir::Symbol> symbols{};
   std::vector<Slot> slots{};
   std::vector<ir::Guard> guards{};  ///< what else prepare checks of the dims
   std::vector<Need> needs{};
   std::vector<Op> ops{};
-  std::size_t values = 0;  ///< of the graph
+  std::size_t values = 0;  ///< number of values in the graph
 };
 
 /// "input", "parameter", "output".

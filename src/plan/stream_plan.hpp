@@ -25,7 +25,7 @@ inline constexpr int most_streams = 16;
 struct Task {
   std::vector<TaskId> after{};  ///< tasks that must have ended before it starts; all smaller
   double seconds = 0;           ///< its time alone on the device, by the cost model
-  double share = 1;             ///< of the device that it fills, above 0 and at most 1
+  double share = 1;             ///< share of the device that it fills, above 0 and at most 1
   bool cooperative = false;     ///< its blocks wait for each other while it runs
   Residency residency{};        ///< what a cooperative task occupies
 };
@@ -33,7 +33,7 @@ struct Task {
 /// The open decisions. The cost model decides what is left empty.
 struct StreamChoices {
   int max_streams = 4;
-  std::vector<TaskId> order{};     ///< in which tasks are dispatched
+  std::vector<TaskId> order{};     ///< the order in which tasks are dispatched
   std::vector<StreamId> stream{};  ///< stream per task
   /// False plants a fault, for tests: cooperative tasks run concurrently with each other, and with those of
   /// other runs, whether they fit or not.
@@ -57,10 +57,9 @@ struct Span {
 /// Stream 0 is the caller's. The others start after what it had when the run began.
 struct StreamPlan {
   int streams = 1;
-  std::vector<TaskId> order{};     ///< a permutation; within a stream, the order of execution
-  std::vector<StreamId> stream{};  ///< stream per task
-  std::vector<StreamWait>
-      waits{};  ///< sorted by the place of `task` in the order; none follows from the others
+  std::vector<TaskId> order{};        ///< a permutation; within a stream, the order of execution
+  std::vector<StreamId> stream{};     ///< stream per task
+  std::vector<StreamWait> waits{};    ///< by place of `task` in the order; none follows from the others
   std::vector<TaskId> final_waits{};  ///< the last tasks, which stream 0 waits for at the end
   std::vector<Span> spans{};          ///< span per task, by the cost model
   double seconds = 0;                 ///< time from the first start to the last end, by the cost model

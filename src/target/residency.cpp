@@ -63,7 +63,7 @@ std::int64_t sum(std::int64_t a, std::int64_t b) {
 
 /// The most slots for blocks of `one` that the blocks of `other` take.
 std::int64_t taken(Residency one, const Residency& other, const Target& target) {
-  one.counted = Residency::unknown;  // what the device counted does not apply to `other`
+  one.counted = Residency::unknown;  // the device's count says nothing about `other`
   const std::int64_t places = std::max(1, blocks_per_sm(one, target));
   const Share mine = share_of_block(one, target), theirs = share_of_block(other, target);
   const std::int64_t warps = ceil_div(places * mine.warps, subpartitions_per_sm);  // per subpartition

@@ -15,9 +15,9 @@ namespace fuse::schedule {
 struct Residency {
   static constexpr int unknown = 0;
   std::int64_t blocks = 0;
-  int threads = 0;                ///< of a block
+  int threads = 0;                ///< threads per block
   int registers = unknown;        ///< registers per thread
-  std::int64_t shared_bytes = 0;  ///< of a block
+  std::int64_t shared_bytes = 0;  ///< shared memory per block
   int blocks_per_sm = 1;          ///< blocks that the registers of a multiprocessor suffice for
   int counted = unknown;          ///< blocks that a multiprocessor holds by the device's own count
   bool operator==(const Residency&) const = default;
@@ -37,7 +37,7 @@ SubPartition subpartition_of(const Target&);
 /// What a block of a launch takes of a multiprocessor, besides one of its block slots.
 struct Share {
   int warps = 0;
-  std::int64_t registers = 0;  ///< of each warp
+  std::int64_t registers = 0;  ///< registers per warp
   std::int64_t shared = 0;     ///< bytes
 };
 Share share_of_block(const Residency&, const Target&);

@@ -14,7 +14,7 @@ namespace {
 
 using ir::NodeId;
 
-/// Where merges stay inside groups that are there: of each node, its group.
+/// The existing groups that merges have to stay inside of: the group of each node.
 using Within = std::vector<GroupId>;
 
 /// Algorithm 1's loop over the edges, for one row; Algorithm 2 has the same loop.
@@ -53,7 +53,7 @@ void aggregate(const ir::Graph& graph, GroupGraph& groups, const GroupOptions& o
   }
 }
 
-/// The node reads a value of its group that the rules would not have put together with it.
+/// Whether the node reads a value of its group that the rules would not have put together with it.
 bool reads_within(const ir::Graph& graph, const Grouping& grouping, const GroupGraph& again, NodeId id) {
   const std::vector<NodeId>& operands = graph[id].operands;
   return std::any_of(operands.begin(), operands.end(), [&](NodeId operand) {

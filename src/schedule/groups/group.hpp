@@ -24,17 +24,22 @@ namespace fuse::schedule {
 struct GroupOptions {
   RuleSet rules = RuleSet::fuse;
   std::uint8_t layers = all_layers;
-  int max_inputs = 48;  ///< Dali's F_max: values that a kernel reads
+  int max_inputs = 48;  ///< Dali's F_max: the most values that a kernel reads
   bool operator==(const GroupOptions&) const = default;
 };
 
 /// The loops that a group runs over, flattened (APOLLO, 4.1).
 struct Loops {
-  enum class Form : std::uint8_t { none, all, x, y };  ///< of its reductions; x: the outer loop, y: the inner
+  enum class Form : std::uint8_t {
+    none,
+    all,
+    x,
+    y
+  };  ///< what its reductions reduce; x: the outer loop, y: the inner
   Form form = Form::none;
-  std::vector<Dim> dims{};  ///< of its widest value
+  std::vector<Dim> dims{};  ///< dims of its widest value
   Dim kept = 1, reduced = 1;
-  ir::NodeId reduction = 0;  ///< the one that gave the form
+  ir::NodeId reduction = 0;  ///< the reduction that gave the form
 };
 std::string_view to_string(Loops::Form);
 
@@ -43,7 +48,7 @@ struct Group {
   GroupClass type = GroupClass::element_wise;
   Loops loops{};
   std::vector<ir::NodeId>
-      inputs{};  ///< values it reads, sorted; constants and what is made of them alone are not counted
+      inputs{};  ///< values it reads, sorted; constants and what is made from them alone do not count
   std::vector<ir::NodeId> outputs{};  ///< its values that others read or that the graph returns, sorted
 };
 
@@ -69,7 +74,7 @@ enum class Reason : std::uint8_t {
 inline constexpr int reason_count = 16;
 std::string_view to_string(Reason);
 
-/// What a pair of groups, producer and consumer, was judged by. Without a reason they may be merged.
+/// The judgement on a pair of groups, producer and consumer. Without a reason they may be merged.
 struct Verdict {
   const Rule* rule = nullptr;
   bool refused = false;
@@ -80,11 +85,11 @@ struct Verdict {
 
 struct Grouping {
   std::vector<Group> groups{};  ///< in an order that respects dependencies
-  std::vector<GroupId> of{};    ///< of each node; no_group for inputs, parameters and free nodes
-  std::vector<bool> free{};     ///< constants, and what moves them alone: computed wherever they are used
+  std::vector<GroupId> of{};    ///< group per node; no_group for inputs, parameters and free nodes
+  std::vector<bool> free{};  ///< per node: a constant, or only moves one; it is computed wherever it is used
 };
 
-/// Layers I and II. Near linear in nodes and edges; deterministic.
+/// Applies layers I and II. It is near linear in nodes and edges, and deterministic.
 Grouping group(const ir::Graph&, const GroupOptions&, const Target&, const ir::Decide& decide = {});
 
 std::string print(const ir::Graph&, const Grouping&);

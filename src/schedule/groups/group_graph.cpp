@@ -16,7 +16,7 @@ namespace {
 using ir::NodeId;
 using ir::Relation;
 
-/// Its loop meets only some of the elements of operand 0.
+/// Whether its loop meets only some of the elements of operand 0.
 bool reads_a_part(const ir::Node& node) {
   const Relation relation = info(node.op).relation;
   return relation == Relation::slice || relation == Relation::dynamic_slice || relation == Relation::gather;
@@ -40,8 +40,8 @@ bool same_loops(const ir::Graph& graph, const Loops& producer, const Loops& cons
   return consumer.form == Loops::Form::none && kept_dims(graph, producer) == theirs;
 }
 
-/// The view of a value of these loops starts (x: ends) with dims whose product is proven to be the kept loop,
-/// so that the rest is the reduced one.
+/// Whether the view of a value of these loops starts (x: ends) with dims whose product is proven to be the
+/// kept loop, so that the rest is the reduced one.
 bool keeps_tiles(const Loops& loops, const std::vector<Dim>& view) {
   Dim whole = 1;
   for (std::size_t i = 0; i < view.size() && !(whole == loops.kept); ++i) {
@@ -198,7 +198,7 @@ bool GroupGraph::check_limits(Id a, Id b, Verdict& verdict) const {
   return false;
 }
 
-/// The consumer is what the GEMM computes besides, and perhaps the broadcast of its bias.
+/// Whether the consumer is what the GEMM computes as well, and perhaps the broadcast of its bias.
 bool GroupGraph::is_epilogue(Id producer, Id consumer) const {
   if (clusters_.member_count(producer) != 1 || clusters_.member_count(consumer) > 2) return false;
   const auto epilogue = gemm_epilogue(graph_, clusters_.members(producer).front(), users_, in_memory_);

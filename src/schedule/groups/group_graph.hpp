@@ -12,11 +12,11 @@ namespace fuse::schedule {
 
 class GroupGraph {
  public:
-  using Id = ir::NodeId;  ///< of a group: one of its nodes
+  using Id = ir::NodeId;  ///< id of a group: one of its nodes
 
-  /// Every op by itself.
+  /// Starts with every op by itself.
   GroupGraph(const ir::Graph&, const GroupOptions&, const Target&);
-  /// The groups as they are.
+  /// Starts with the groups as they are.
   GroupGraph(const ir::Graph&, const Grouping&, const GroupOptions&, const Target&);
 
   const ir::Graph& graph() const { return graph_; }
@@ -30,11 +30,11 @@ class GroupGraph {
   std::vector<ir::NodeId> output_values(Id id) const;
   const analysis::MergeGraph& clusters() const { return clusters_; }
 
-  /// By one row of the table. `explain` asks for numbers and for what would change the verdict.
+  /// Judges by one row of the table. `explain` asks for numbers and for what would change the verdict.
   Verdict judge(Id producer, Id consumer, const Rule& rule, bool explain = false);
-  /// By the first row that admits the pair, else the verdict of the first row for its classes.
+  /// Judges by the first row that admits the pair; else it is the verdict of the first row for its classes.
   Verdict judge(Id producer, Id consumer, bool explain = false);
-  /// Whether groups that do not read each other may be one kernel: limits and cycles.
+  /// Whether groups that do not read each other may be one kernel, by limits and cycles.
   Verdict judge_parallel(Id a, Id b);
   Id merge(Id a, Id b, GroupClass type);
 
@@ -45,7 +45,7 @@ class GroupGraph {
     GroupClass type = GroupClass::element_wise;
     Loops loops{};
     std::vector<ir::NodeId> inputs{};  // sorted
-    std::vector<SymbolId> symbols{};   // that its kernel mentions, sorted
+    std::vector<SymbolId> symbols{};   // symbols that its kernel mentions, sorted
     std::size_t outputs = 0;
     std::vector<ir::NodeId> views{};
   };
@@ -66,8 +66,8 @@ class GroupGraph {
   analysis::MergeGraph clusters_;
   std::vector<std::vector<ir::NodeId>> users_;
   std::vector<bool> free_, outside_, returned_, in_memory_;
-  std::vector<std::uint32_t> other_users_;  // of each node: users in other groups, and 1 where it is returned
-  std::vector<State> state_;                // of each cluster
+  std::vector<std::uint32_t> other_users_;  // per node: users in other groups, and 1 where it is returned
+  std::vector<State> state_;                // state per cluster
 };
 
 }  // namespace fuse::schedule

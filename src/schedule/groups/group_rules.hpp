@@ -11,15 +11,15 @@
 
 namespace fuse::schedule {
 
-/// What a group of ops is to the rules: a bit each, so that one row may name several.
+/// What a group of ops is to the rules: one bit per class, so that one row may name several.
 enum class GroupClass : std::uint16_t {
   element_wise = 1,
   broadcast = 2,
   reduction = 4,
   transpose = 8,
   view = 16,      ///< a reshape
-  movement = 32,  ///< one element moved otherwise: slice, pad, concat, gather, ...
-  scan = 64,      ///< elements before it along one dim
+  movement = 32,  ///< one element moved in another way: slice, pad, concat, gather, ...
+  scan = 64,      ///< combines the elements before it along one dim
   contraction = 128,
   boundary = 256,  ///< a user's kernel, a collective: never fused
 };
@@ -38,8 +38,8 @@ inline constexpr std::uint8_t all_layers = 7;
 enum class RuleSet : std::uint8_t { fuse = 1, apollo = 2 };
 constexpr std::uint8_t bit(RuleSet set) { return static_cast<std::uint8_t>(set); }
 
-/// What a rule asks besides the classes; a bit each. That the merge makes no cycle and that the merged group
-/// keeps within the limits is asked of every row.
+/// What a rule asks besides the classes; one bit per check. Every row also asks that the merge makes no cycle
+/// and that the merged group stays within the limits.
 enum class Check : std::uint8_t {
   loop_dims = 1,       ///< both groups run over the same loops (Algorithm 2, line 2)
   parameters = 2,      ///< and map them to threads alike (line 2)
@@ -60,7 +60,7 @@ struct Rule {
   std::uint8_t checks;  ///< Check bits
 };
 
-/// In priority order (APOLLO, Algorithm 1, line 4).
+/// The rows in priority order (APOLLO, Algorithm 1, line 4).
 std::span<const Rule> rules();
 /// The first row of the set and the layers for the pair, or null.
 const Rule* find_rule(GroupClass producer, GroupClass consumer, RuleSet set, std::uint8_t layers);

@@ -42,8 +42,8 @@ class Stitcher {
   std::vector<Id> consumers(Id id) const { return units(groups_.clusters().consumers(id)); }
   std::vector<Id> all_units() const { return units(groups_.clusters().topological()); }
 
-  /// Along a branch, away from its common end: until the path forks or joins. What joins on the way forward,
-  /// or forks on the way backward, belongs to other branches too and stays out.
+  /// Walks along a branch, away from its common end, until the path forks or joins. What joins on the way
+  /// forward, or forks on the way backward, belongs to other branches too and stays out.
   Branch walk(Id id, bool forward) const {
     Branch branch;
     while (is_candidate(id)) {
@@ -97,12 +97,12 @@ class Stitcher {
     return {};
   }
 
-  /// One op of each branch at a time.
+  /// Composes one op of each branch at a time.
   void compose(const Branches& set) {
     for (std::size_t depth = 0;; ++depth) {
       std::vector<Id> level;
       for (const Branch& branch : set) {
-        // A group that an earlier set has merged has another name, or more in it than the branch said.
+        // A group that an earlier set has merged has another name, or more in it than the branch says.
         if (depth < branch.size() && groups_.find(branch[depth]) == branch[depth])
           level.push_back(branch[depth]);
       }
@@ -209,8 +209,8 @@ std::vector<std::pair<std::size_t, std::size_t>> compose_level(
 
 ParallelModel contention_model(const ir::Graph& graph, const GroupGraph& groups, const Target& target) {
   struct Load {
-    double seconds = 0;  // of its traffic, were the device full
-    double share = 1;    // of the device that its blocks fill
+    double seconds = 0;  // time of its traffic if the device were full
+    double share = 1;    // share of the device that its blocks fill
   };
   const auto load = [&graph, &groups, &target](Id id) {
     constexpr double elements_a_block = 1024;
@@ -221,7 +221,7 @@ ParallelModel contention_model(const ir::Graph& graph, const GroupGraph& groups,
     const double resident = static_cast<double>(target.sms) * target.max_threads_per_sm / 256;
     return Load{bytes / target.bandwidth, std::clamp(elements / elements_a_block / resident, 1e-3, 1.0)};
   };
-  // Not measured on a device: a slowdown for each further device's worth of blocks that share one kernel.
+  // The slowdown for each further device's worth of blocks in one kernel. It was not measured on a device.
   constexpr double contention = 0.05;
   return {
       .alone =

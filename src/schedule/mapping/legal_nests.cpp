@@ -19,7 +19,7 @@ class Splits {
     if (extent != 1) splits_.push_back({dim, level, extent});
     return *this;
   }
-  /// The rest of a dim: over blocks, or over the turns of so many.
+  /// Splits the rest of a dim over blocks, or over the turns of so many blocks.
   Splits& rest(char dim, int turns) {
     if (turns == 0) return add(dim, Level::grid);
     return add(dim, Level::serial).add(dim, Level::grid, turns);
@@ -56,7 +56,7 @@ class Enumeration {
   void elements() { in_blocks('r', 'r', 'r'); }
   void tiles() { in_blocks('t', 'y', 'x'); }
 
-  /// What blocks have of the dim `outer`: their warps lie down one dim, and lanes and vectors along another.
+  /// Blocks take the dim `outer`: their warps lie along the dim `down`, and lanes and vectors along `along`.
   void in_blocks(char outer, char down, char along) {
     for (const int turns : numbers_.turns) {
       for (const int warps : numbers_.warps) {
@@ -154,11 +154,11 @@ class Enumeration {
     }
   }
 
-  /// What blocks leave for each other, launches combine; or one kernel, whose blocks wait.
+  /// Launches combine what blocks leave for each other, or one cooperative kernel does.
   void handoffs(Choices choices) {
     const Phase run = staged(graph_, phase_, choices);
     const bool apart =
-        splits_rows(choices) && choices.cluster() == 1;  // from launch to launch nothing is held
+        splits_rows(choices) && choices.cluster() == 1;  // nothing is cached from launch to launch
     if (!apart || choices.register_cache == 0) consider(choices);
     if (!has_columns(run) && !apart) return;
     choices.blocks = has_columns(run)

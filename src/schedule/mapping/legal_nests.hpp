@@ -17,26 +17,25 @@
 
 namespace fuse::schedule {
 
-/// The numbers that splits and caches are tried with. An extent of one unit is no split.
+/// The numbers that splits and caches are tried with. An extent of one unit is not a split.
 struct NestNumbers {
   std::vector<int> warps = {1, 2, 8};
-  std::vector<int> lanes = {1, 4,
-                            32};  ///< of a warp, that lie along the rows; the others lie along the elements
+  std::vector<int> lanes = {1, 4, 32};  ///< lanes of a warp along the rows; the others lie along the elements
   std::vector<int> vectors = {1, 2, 4};
-  std::vector<int> blocks_per_row = {1, 4};  ///< blocks that share a row; as a cluster, too
-  std::vector<int> turns = {0, 1, 132};      ///< blocks that take rows in turns; 0: a block for each
-  std::vector<int> register_cache = {32};    ///< beside none, as the next
+  std::vector<int> blocks_per_row = {1, 4};  ///< blocks that share a row; also as a cluster
+  std::vector<int> turns = {0, 1, 132};      ///< blocks that take rows in turns; 0: one block per row
+  std::vector<int> register_cache = {32};    ///< besides none, like the next
   std::vector<int> shared_cache = {512};
-  std::vector<int> accumulators = {};  ///< beside one
-  bool row_to_row = false;             ///< with `ahead` and `invariants`, too
+  std::vector<int> accumulators = {};  ///< besides one
+  bool row_to_row = false;             ///< also with `ahead` and `invariants`
 };
 
-/// Calls `visit` for each that a kernel of this phase alone can have on the target, in a fixed order. The
-/// phase is as it was cut: its rewrites (`online_softmax`, `across`) are among the choices.
+/// Calls `visit` for all choices that a kernel of this phase alone can have on the target, in a fixed order.
+/// The phase is as it was cut: its rewrites (`online_softmax`, `across`) are among the choices.
 void each_legal_nest(const ir::Graph&, const Phase&, const Target&, const NestNumbers&,
                      const std::function<void(const Choices&)>& visit);
 
-/// Choices without their numbers: "r:grid r:warp c:serial c:lane, register_cache".
+/// The choices without their numbers: "r:grid r:warp c:serial c:lane, register_cache".
 std::string structure_of(const Choices&);
 
 }  // namespace fuse::schedule

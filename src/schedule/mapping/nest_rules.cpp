@@ -13,13 +13,13 @@
 namespace fuse::schedule {
 namespace {
 
-/// As many as may share a row, or take rows in turns; of threads, more than a block has.
+/// The most units that may share a row, or take rows in turns; for threads, more than a block has.
 std::int64_t most_units(const Split& split) {
   if (split.level != Level::grid) return 1024;
   return split.dim == 'c' ? 1 << 16 : 1 << 20;
 }
 
-/// Splits that stand where no lowering looks for them.
+/// The defect of splits that stand where no lowering looks for them.
 std::string defect_of_order(const std::vector<Split>& splits) {
   int last = -1;
   const Split* before = nullptr;
@@ -44,13 +44,13 @@ std::string defect_of_order(const std::vector<Split>& splits) {
   return "";
 }
 
-/// What the loops are of: the dim that is spread over blocks, and the one that is walked, if one is.
+/// The dims of the loops: the one that is spread over blocks, and the one that is walked, if any.
 struct Dims {
   char outer = 'r', walked = 'c';
   bool walks = true;
 };
 
-/// Who takes the rest of what is spread over blocks, and the walk.
+/// The defect of the splits that take the rest of what is spread over blocks, and of the walk.
 std::string defect_of_rests(const std::vector<Split>& splits, const Dims& dims) {
   const auto rest = [&](char dim, Level level) {
     return std::find(splits.begin(), splits.end(), Split{dim, level, 0}) != splits.end();
@@ -76,7 +76,7 @@ std::string defect_of_rests(const std::vector<Split>& splits, const Dims& dims) 
   return "";
 }
 
-/// Vectors lie along memory, and hold whole groups of its elements.
+/// Vectors lie along memory, and contain whole groups of its elements.
 std::string defect_of_vectors(const ir::Graph& graph, const Phase& phase, const std::vector<Split>& splits) {
   const bool reduces = info(graph[dominant(phase)].op).relation == ir::Relation::reduce;
   for (const char dim : {'r', 'c'}) {
@@ -99,7 +99,7 @@ std::string defect_of_cluster(const Choices& choices, const Target& target) {
                      target.max_cluster);
 }
 
-/// Blocks that wait for each other: of a row, or of columns.
+/// The defect of blocks that wait for each other, for a row or for columns.
 std::string defect_of_blocks(const Phase& phase, const Choices& choices) {
   if (choices.blocks == 0) return "";
   const bool parts = splits_rows(choices) && choices.cluster() == 1;

@@ -1,6 +1,5 @@
-// Nest rules: which loops a phase can have. A nest that they take, the lowering can do; what they refuse,
-// they refuse with a reason (docs/nests.md has the table).
-// SPDX-License-Identifier: Apache-2.0
+// Nest rules: which loops a phase can have. The lowering can do every nest that they accept; they refuse the
+// others with a reason (docs/nests.md has the table). SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <optional>
@@ -13,7 +12,7 @@
 
 namespace fuse::schedule {
 
-/// Why no kernel can run the phase, as its choices stage it, by the loops `choices.splits`; empty: one can.
+/// Why no kernel can run the phase, as its choices stage it, by the loops `choices.splits`; empty if one can.
 std::string defect_of_loops(const ir::Graph&, const Phase&, const Choices&, const Target&);
 
 }  // namespace fuse::schedule

@@ -11,7 +11,7 @@ namespace fuse::schedule {
 int min_blocks_per_sm(const KernelSchedule& launch, std::int64_t shared_bytes, int least,
                       const Target& target) {
   constexpr int assumed_threads = 1024;
-  constexpr int few_registers = 16;  // so that they bound nothing
+  constexpr int few_registers = 16;  // so few that they limit nothing
   const int threads = std::max(1, launch.block_threads);
   const std::int64_t assumed =
       launch.registers == 0

@@ -56,7 +56,8 @@ class Finder {
   }
 
  private:
-  /// What the loop of a pass computes at its own element, operands behind users; not below what `stops`.
+  /// Visits what the loop of a pass computes at its own element, operands after users, and nothing below what
+  /// `stops`.
   template <class Stops>
   void walk(int pass, Stops stops) const {
     std::vector<NodeId> work;
@@ -82,7 +83,7 @@ class Finder {
     return true;
   }
 
-  /// It takes a load of the tensor's size, or a costly op.
+  /// Whether it takes a load of the tensor's size, or a costly op.
   bool worth(NodeId id) {
     const auto known = worth_.find(id);
     if (known != worth_.end()) return known->second;
@@ -109,8 +110,9 @@ class Finder {
   const std::vector<Stage> stages_;
   const std::unordered_set<NodeId> inputs_, inside_;
   std::vector<Dim> dims_;
-  std::unordered_map<NodeId, int> first_;       // the pass that computes it first
-  std::map<std::pair<int, NodeId>, int> last_;  // of what is held: by first pass and node
+  std::unordered_map<NodeId, int> first_;  // the pass that computes it first
+  std::map<std::pair<int, NodeId>, int>
+      last_;  // the last pass that needs what is cached, by first pass and node
   std::unordered_map<NodeId, bool> worth_;
 };
 
@@ -134,7 +136,7 @@ int instructions(const ir::Graph& graph, const Phase& phase, const std::vector<C
 
 std::int64_t cache_registers(const ir::Graph& graph, const std::vector<CachedValue>& held,
                              std::int64_t elements, bool packed) {
-  std::map<int, std::int64_t> live;  // behind each pass
+  std::map<int, std::int64_t> live;  // after each pass
   for (const CachedValue& each : held) {
     const auto bytes = static_cast<std::int64_t>(size_of(graph[each.node].type.dtype));
     const std::int64_t registers = packed ? (elements * bytes + 3) / 4 : elements * (bytes > 4 ? 2 : 1);

@@ -14,14 +14,14 @@ namespace {
 using ir::NodeId;
 using ir::Relation;
 
-constexpr std::int64_t most_registers = 255;  // of a thread
+constexpr std::int64_t most_registers = 255;  // per thread
 
 bool reduces_rows(const ir::Graph& graph, const Phase& phase) {
   return info(graph[dominant(phase)].op).relation == Relation::reduce && !has_columns(phase);
 }
 
-/// From these on, through ops that keep an element's place, what `reached` takes or the phase does not
-/// make.
+/// Walks back from these through ops that keep an element's place, to what `reached` takes or the phase does
+/// not make.
 template <class Reached>
 void walk_back(const ir::Graph& graph, const Phase& phase, std::vector<NodeId> work, const Reached& reached) {
   std::unordered_set<NodeId> seen;
@@ -39,7 +39,7 @@ void walk_back(const ir::Graph& graph, const Phase& phase, std::vector<NodeId> w
   }
 }
 
-/// What the walks of a pass, or of all passes, compute at their own elements.
+/// What the walks of the first pass, or of all passes, compute at their own elements.
 std::vector<NodeId> walked(const ir::Graph& graph, const Phase& phase, bool first_pass_alone) {
   std::vector<NodeId> roots;
   for (const Stage& stage : phase.stages) {
@@ -49,7 +49,7 @@ std::vector<NodeId> walked(const ir::Graph& graph, const Phase& phase, bool firs
   return roots;
 }
 
-/// A broadcast whose operand has dims that are reduced, and no others.
+/// Whether it is a broadcast whose operand has dims that are reduced, and no others.
 bool repeats_in_rows(const ir::Graph& graph, const ir::Node& node, const LoopShape& shape) {
   if (info(node.op).relation != Relation::broadcast || node.type.dims.size() != shape.is_reduced.size())
     return false;

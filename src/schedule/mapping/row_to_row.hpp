@@ -1,4 +1,4 @@
-// Row to row: what threads have in registers from one row to the next, where blocks take rows in turns
+// Row to row: what threads keep in registers from one row to the next, where blocks take rows in turns
 // (r:serial). Each thread walks the same elements of every row.
 //
 // Before:  for row: load x, gamma; sum, scale; store
@@ -20,17 +20,17 @@ namespace fuse::schedule {
 /// An input that is the same in each row, as the scale of a norm is.
 struct RowInvariant {
   ir::NodeId input = 0;
-  ir::NodeId broadcast = 0;  ///< along the rows, through which the walk reads it
+  ir::NodeId broadcast = 0;  ///< broadcast along the rows through which the walk reads it
   bool operator==(const RowInvariant&) const = default;
 };
 
-/// In graph order; each once.
+/// The invariants in graph order, each once.
 std::vector<RowInvariant> row_invariants(const ir::Graph&, const Phase&);
-/// Inputs of the loops' own dims that the first pass loads, in graph order.
+/// The inputs with the loops' own dims that the first pass loads, in graph order.
 std::vector<ir::NodeId> rows_to_load(const ir::Graph&, const Phase&);
-/// 32-bit registers of a thread for as many elements of a value.
+/// The 32-bit registers per thread for as many elements of a value.
 std::int64_t registers_of(const ir::Graph&, ir::NodeId value, std::int64_t elements);
-/// Why threads cannot have such; empty: they can, or are to have nothing.
+/// Why threads cannot keep these; empty if they can, or keep nothing.
 std::string defect_of_row_to_row(const ir::Graph&, const Phase&, const Choices&);
 
 }  // namespace fuse::schedule

@@ -27,15 +27,15 @@ namespace {
 using ir::NodeId;
 
 constexpr std::int64_t int_limit = std::numeric_limits<std::int32_t>::max();
-constexpr int most_columns = 64;  // registers of a thread that columns may take
+constexpr int most_columns = 64;  // registers per thread that columns may take
 
-/// Facts know more than ranges alone where a product is bounded: they are asked when that can matter.
+/// Facts know more than ranges alone where a product is bounded, so they are asked when that can matter.
 std::int64_t upper_bound(const Dim& dim, const analysis::Facts& facts) {
   const std::int64_t own = dim.max();
   return own <= int_limit ? own : std::min(own, facts.range(dim).max);
 }
 
-/// The largest value that evaluating the expression meets on its way: of symbols, dividends and itself.
+/// The largest value in the evaluation of the expression: among symbols, dividends and itself.
 std::int64_t largest_within(const Dim& dim, const analysis::Facts& facts) {
   std::int64_t largest = upper_bound(dim, facts);
   if (!dim.poly()) return largest;
@@ -77,8 +77,8 @@ DType index_type(const ir::Graph& graph, const analysis::Facts& facts, const Pha
 
 Dim blocks_of(const Nest& nest) { return units(nest, Level::grid) * units(nest, Level::cluster); }
 
-/// The loops, and from them the blocks: what each does at a time, and how many there are. Where columns are
-/// kept from row to row, no block is one of several turns.
+/// Sets the loops, and from them the blocks: what each does at a time, and how many there are. Where columns
+/// are kept from row to row, a block has all of its turns at once.
 void set_nest(KernelSchedule& kernel, Nest nest, bool columns = false) {
   kernel.grid = blocks_of(nest);
   kernel.tiles = columns ? kernel.grid : blocks_of(without_turns(nest));
@@ -153,12 +153,11 @@ std::int64_t shared_bytes(const ir::Graph& graph, const Phase& phase, const Choi
   if (walks_tiles(choices)) return tile_bytes(graph, transposed(graph, phase).value(), choices.vector());
   const std::vector<Split>& splits = choices.splits;
   const std::int64_t rows = rows_at_once(choices), warps_of_row = units_of(splits, 'c', Level::warp);
-  // States of each reduction: what warps leave of their rows, then of blocks' parts, and what a cluster's
-  // blocks leave for each other.
+  // The states of each reduction: what warps leave of their rows and of blocks' partials, and what a
+  // cluster's blocks leave for each other.
   const std::int64_t exchanges = std::int64_t{warps_of_row > 1} + std::int64_t{warps_take_partials(choices)};
   const std::int64_t states = exchanges * warps_of_row * rows + (choices.cluster() > 1 ? rows : 0);
-  // Of columns: what warps leave that have rows of their own, and what those leave that combine blocks'
-  // parts.
+  // For columns, what warps with rows of their own leave, and what those leave that combine blocks' partials.
   const bool own_rows = units_of(splits, 'r', Level::warp) > 1;
   const std::int64_t columns = choices.block_threads() * (std::int64_t{own_rows} + (choices.blocks > 0));
   std::int64_t sum = 0;
@@ -179,7 +178,7 @@ std::int64_t shared_bytes(const ir::Graph& graph, const Phase& phase, const Choi
 
 namespace {
 
-/// What combines the parts that blocks left of each of `values` values called `kept`.
+/// The launch that combines the partials that blocks left for each of `values` values called `kept`.
 KernelSchedule combining(char kept, const Dim& values, const Choices& choices, int most_threads) {
   KernelSchedule combine{.role = KernelSchedule::Role::combine,
                          .results = values,
@@ -193,8 +192,8 @@ KernelSchedule combining(char kept, const Dim& values, const Choices& choices, i
   return combine;
 }
 
-/// As where blocks wait for each other, so that both ways add in one order: a warp for each row, or some of
-/// its lanes; or, of many parts, all threads that a block has for it.
+/// The same loops as in a cooperative kernel, so that both add in one order: one warp per row, or some of its
+/// lanes; or, for many partials, all threads that a block has for the row.
 KernelSchedule combining_rows(const Dim& rows, const Choices& choices) {
   const std::vector<Split>& splits = choices.splits;
   const bool by_warps = warps_take_partials(choices);
@@ -221,7 +220,7 @@ KernelSchedule combining_rows(const Dim& rows, const Choices& choices) {
   return combine;
 }
 
-/// Columns side by side, which the threads beside them share.
+/// The launch has columns side by side, which the threads beside them share.
 KernelSchedule combining_columns(const Dim& columns, const Choices& choices) {
   KernelSchedule combine = combining('c', columns, choices, 256);
   const std::int64_t lanes = tile_lanes(columns, choices.blocks_per_row(), fewest_tile_lanes);
@@ -294,7 +293,7 @@ std::vector<KernelSchedule> launches(const ir::Graph& graph, const Phase& phase,
 
 namespace {
 
-/// As much of what the passes would hold as fits.
+/// Caches as much as fits of what the passes would cache.
 void hold(const ir::Graph& graph, PhaseSchedule& phase) {
   const Choices& choices = phase.choices;
   if (choices.shared_cache > 0) {
@@ -308,7 +307,7 @@ void hold(const ir::Graph& graph, PhaseSchedule& phase) {
   const std::int64_t trips = elements_per_thread(phase.kernels[0].reduced, choices);
   if (always) phase.elements_per_thread = static_cast<int>(trips);
   if (trips == 0) return;
-  // From launch to launch nothing stays in registers.
+  // Nothing stays in registers from launch to launch.
   const bool apart = choices.blocks == 0 && choices.cluster() == 1;
   if (splits_rows(choices) && apart) return;
   for (const CachedValue& held : values_to_cache(graph, phase.computes, choices.packed)) {
@@ -344,8 +343,8 @@ PhaseSchedule schedule_of(const ir::Graph& graph, const Phase& cut, const Choice
   return phase;
 }
 
-/// One kernel of several phases: all launches of theirs but those that cooperative one phase, then what joins
-/// all.
+/// The launches of several phases, without the cooperative kernels of single phases, then the cooperative
+/// kernel that runs them all.
 std::vector<KernelSchedule> launches_of(const std::vector<PhaseSchedule>& phases,
                                         const KernelChoices& choices) {
   if (phases.size() == 1) return phases[0].kernels;
@@ -365,7 +364,7 @@ std::vector<KernelSchedule> launches_of(const std::vector<PhaseSchedule>& phases
   return kernels;
 }
 
-/// Blocks that the kernel which joins launches has.
+/// The number of blocks of the cooperative kernel.
 int joined_blocks(const KernelChoices& choices) {
   return choices.phases.size() > 1 ? choices.blocks : choices.phases[0].blocks;
 }
@@ -377,7 +376,7 @@ PhaseSchedule without_vectors(PhaseSchedule phase) {
   for (KernelSchedule& kernel : phase.kernels) {
     if (kernel.tested.empty()) continue;
     std::vector<Split>& splits = kernel.nest.splits;
-    // Of elements that nobody walks, a block has as many as before: each thread some that lie a block apart.
+    // Where no elements are walked, a block has as many as before: each thread some that lie a block apart.
     const std::int64_t in_turns = units_of(splits, 'r', Level::vector);
     splits = with_units(with_units(std::move(splits), 'c', Level::vector, 1), 'r', Level::vector, 1);
     if (in_turns > 1) {
@@ -494,7 +493,7 @@ std::string print(const ir::Graph& graph, const Schedule& schedule) {
 
 namespace {
 
-/// Why shared memory cannot hold elements of a row so; empty: it can, or holds none.
+/// Why shared memory cannot cache elements of a row in this way; empty if it can, or caches none.
 std::string defect_of_shared_hold(const ir::Graph& graph, const Phase& phase, const Choices& choices) {
   if (choices.shared_cache == 0) return "";
   if (form_of(graph, phase) != Form::reduce) return "where no row is reduced";
@@ -508,7 +507,7 @@ std::string defect_of_shared_hold(const ir::Graph& graph, const Phase& phase, co
   return "";
 }
 
-/// Why a thread cannot have several; empty: it can, or has one.
+/// Why a thread cannot have several; empty if it can, or has one.
 std::string defect_of_accumulators(const Phase& phase, const Choices& choices) {
   if (choices.accumulators == 1) return "";
   if (std::none_of(phase.stages.begin(), phase.stages.end(),
@@ -525,7 +524,7 @@ std::string threads_defect(int threads, const Target& target) {
                      target.max_threads_per_block);
 }
 
-/// What is wrong with choices for a phase as they stage it; empty: nothing. No launch is made of it.
+/// What is wrong with choices for a phase as they stage it; empty if nothing is. No launch is made for this.
 std::string defect_of(const ir::Graph& graph, const Phase& phase, const Choices& choices,
                       const Target& target) {
   if (choices.block_threads() > target.max_threads_per_block)
@@ -549,7 +548,7 @@ std::string defect_of(const ir::Graph& graph, const Phase& phase, const Choices&
   return "";
 }
 
-/// What is wrong with the schedule of a phase; empty: nothing.
+/// What is wrong with the schedule of a phase; empty if nothing is.
 std::string defect_of(const ir::Graph& graph, const PhaseSchedule& phase, const Target& target) {
   const Choices& choices = phase.choices;
   const Phase& computes = phase.computes;
@@ -569,7 +568,7 @@ std::string defect_of(const ir::Graph& graph, const PhaseSchedule& phase, const 
   return "";
 }
 
-/// Of a launch that has loops of its own.
+/// The defect of a launch that has loops of its own.
 std::string defect_of_nest(const KernelSchedule& kernel) {
   if (is_joined(kernel)) return "";
   if (const std::string defect = defect_of(kernel.nest); !defect.empty())

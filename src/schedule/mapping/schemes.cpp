@@ -27,7 +27,7 @@ struct Readers {
 Scheme scheme_of(const ir::Graph& graph, NodeId id, const Stage* stage, const PhaseSchedule& phase,
                  const Readers& readers) {
   const bool reduces = stage && stage->form == Stage::Form::inner_reduce;
-  // Blocks pass on parts of it, whoever reads the whole.
+  // Blocks pass on its partials, whoever reads the whole.
   if (reduces && phase.choices.cluster() > 1) return Scheme::cluster;
   if (reduces && splits_rows(phase.choices)) return Scheme::global;
   if (stage && stage->form == Stage::Form::outer_reduce) return Scheme::global;
@@ -87,7 +87,7 @@ std::vector<NodeScheme> schemes_of(const ir::Graph& graph, const Schedule& sched
                                               : Dominance::none;
       const NodeScheme made{id, scheme_of(graph, id, is_stage ? &*stage : nullptr, phase, readers), dominance,
                             number};
-      // What phases compute again is theirs; a stage is one's.
+      // What phases compute again belongs to each of them; a stage belongs to one.
       if (const auto [at, added] = found.emplace(id, made); !added && is_stage) at->second = made;
     }
     ++number;

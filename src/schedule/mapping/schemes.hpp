@@ -21,11 +21,12 @@ enum class Scheme : std::uint8_t {
   local,        ///< in a register of the thread that computed it
   regional,     ///< the threads of a block share it: by shuffles, or in shared memory
   cluster,      ///< the blocks of a cluster share it, in their shared memory
-  global,       ///< in memory, behind a grid barrier or for a later launch
+  global,       ///< in memory, for after a grid barrier or for a later launch
 };
 std::string_view to_string(Scheme);
 
-/// What a value is to its group: all values whose loops follow those of one, the dominant (4.3, step 1).
+/// The role of a value in its group, which is all values whose loops follow those of one, the dominant (4.3,
+/// step 1).
 enum class Dominance : std::uint8_t { none, dominant, sub_dominant };
 std::string_view to_string(Dominance);
 
@@ -33,10 +34,10 @@ struct NodeScheme {
   ir::NodeId node = 0;
   Scheme scheme = Scheme::local;
   Dominance dominance = Dominance::none;
-  std::size_t phase = 0;  ///< the first that computes it
+  std::size_t phase = 0;  ///< the first phase that computes it
 };
 
-/// Of each value of the segment, in graph order.
+/// The scheme of each value of the segment, in graph order.
 std::vector<NodeScheme> schemes_of(const ir::Graph&, const Schedule&);
 /// "regional %6, global %8 %11, independent %13"
 std::string schemes_text(const ir::Graph&, const Schedule&);

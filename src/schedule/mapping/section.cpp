@@ -15,7 +15,8 @@ bool contains(const std::vector<NodeId>& ids, NodeId id) {
   return std::find(ids.begin(), ids.end(), id) != ids.end();
 }
 
-/// Stages whose parts blocks leave, whatever the choices: of columns where there are any, else of rows.
+/// The form of the stages whose partials blocks leave, whatever the choices: columns where there are any,
+/// else rows.
 Stage::Form parted_form(const Phase& phase) {
   return has_columns(phase) ? Stage::Form::outer_reduce : Stage::Form::inner_reduce;
 }
@@ -24,14 +25,14 @@ bool leaves_parts(const Phase& phase, const Choices& choices) {
   return choices.cluster() == 1 && (splits_rows(choices) || has_columns(phase));
 }
 
-/// The section that walks a stage: what is made of columns comes behind all rows, and each pass over split
-/// rows behind the one before.
+/// The section that walks a stage: what is made from columns comes after all rows, and each pass over split
+/// rows after the one before.
 std::size_t section_of(const Stage& stage, const Choices& choices) {
   if (splits_rows(choices)) return static_cast<std::size_t>(stage.pass);
   return stage.form == Stage::Form::column ? 1 : 0;
 }
 
-/// What the section computes, and what that is computed of, from the totals of `parted` reductions on.
+/// What the section computes, and what that is computed from, starting at the totals of `parted` reductions.
 std::unordered_set<NodeId> values_of(const ir::Graph& graph, const Phase& phase, const Section& section,
                                      const std::vector<Stage>& parted) {
   const std::unordered_set<NodeId> inside(phase.nodes.begin(), phase.nodes.end());
@@ -77,7 +78,7 @@ std::vector<Section> sections_of(const ir::Graph& graph, const Phase& phase, con
     if (leaves) sections[at].leaves.push_back(stage);
     if (contains(phase.results, stage.root)) sections[at + (leaves ? 1 : 0)].stores.push_back(stage.root);
   }
-  std::vector<Stage> parted;  // by earlier sections
+  std::vector<Stage> parted;  // reductions whose partials earlier sections left
   for (Section& section : sections) {
     const std::unordered_set<NodeId> values = values_of(graph, phase, section, parted);
     for (const NodeId input : phase.inputs) {

@@ -1,5 +1,5 @@
-// Section: what a phase does between two handoffs, where blocks leave parts of reductions in memory and other
-// blocks read them. A launch is one section; the kernel that joins launches runs all, with grid barriers
+// Section: what a phase does between two handoffs, where blocks leave partial results of reductions in memory
+// and other blocks read them. A launch is one section; a cooperative kernel runs all, with grid barriers
 // between.
 //
 // Before:  softmax, each row split over 4 blocks: stages max | sum | div
@@ -25,29 +25,29 @@ struct ScratchArray {
 };
 
 struct Section {
-  /// Reductions whose totals it needs and whose parts earlier sections left, in stage order. A launch
-  /// combines all of them. Behind a barrier, threads combine those of the section before, and hold the
+  /// Reductions whose totals it needs and whose partials earlier sections left, in stage order. A launch
+  /// combines all of them. After a barrier, threads combine those of the section before, and still have the
   /// others.
   std::vector<Stage> combines{};
   std::vector<Stage> walks{};        ///< stages, in the phase's order
-  std::vector<Stage> leaves{};       ///< of these: reductions whose parts blocks leave
-  std::vector<ir::NodeId> stores{};  ///< results of the phase that it has whole, in stage order
-  std::vector<ir::NodeId> inputs{};  ///< of the phase, that it reads
+  std::vector<Stage> leaves{};       ///< the reductions among these whose partials blocks leave
+  std::vector<ir::NodeId> stores{};  ///< results of the phase that are complete in it, in stage order
+  std::vector<ir::NodeId> inputs{};  ///< inputs of the phase that it reads
 };
 
 /// Whether it walks the rows. One that does not makes values of whole rows alone, for which one block is
 /// enough.
 bool walks_rows(const Section&);
-/// What the stages of the phase, by these choices, do one behind the other. Never empty.
+/// What the stages of the phase, by these choices, do one after the other. The list is never empty.
 std::vector<Section> sections_of(const ir::Graph&, const Phase&, const Choices&);
-/// The stages of a launch that combines parts. The parts of one result are a row to it.
+/// The stages of a launch that combines partials. The partials of one result are a row to it.
 std::vector<Stage> stages_over_partials(const Section&);
-/// How many there are.
+/// The number of sections.
 std::size_t section_count(const Phase&, const Choices&);
-/// One array for each component of the state of each reduction that leaves parts.
+/// One array for each component of the state of each reduction that leaves partials.
 std::vector<ScratchArray> scratch_of(const ir::Graph&, const Phase&, const Choices&);
-/// The number of the first scratch array of a reduction that leaves parts. There is one for each component of
-/// its state.
+/// The number of the first scratch array of a reduction that leaves partials. There is one for each component
+/// of its state.
 std::size_t scratch_place(const ir::Graph&, const Phase&, ir::NodeId reduction);
 
 }  // namespace fuse::schedule

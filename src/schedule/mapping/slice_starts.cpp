@@ -34,7 +34,7 @@ class ArgumentNames {
 std::vector<SliceStart> starts_that_differ(const ir::Graph& graph,
                                            const std::vector<const CanonicalSegment*>& segments) {
   std::vector<SliceStart> result;
-  std::map<std::vector<std::int64_t>, Dim> arguments;  // by the starts of all segments
+  std::map<std::vector<std::int64_t>, Dim> arguments;  // keyed by the starts in all segments
   ArgumentNames names(graph);
   for (const CanonicalSegment::Start& start : segments.front()->starts) {
     std::vector<std::int64_t> values;

@@ -21,15 +21,16 @@ namespace fuse::schedule {
 struct SliceStart {
   ir::NodeId node = 0;
   std::uint32_t axis = 0;
-  Dim argument{};           ///< a symbol of no graph; its range holds the values of all segments
+  Dim argument{};           ///< a symbol of no graph; its range contains the values of all segments
   std::int64_t factor = 1;  ///< the start is a multiple of it: factor * argument
   bool operator==(const SliceStart&) const = default;
 };
 
-/// Those that differ among segments of one family (EqualSegments::family_of), with the nodes of the first.
+/// The starts that differ among segments of one family (EqualSegments::family_of), with the nodes of the
+/// first.
 std::vector<SliceStart> starts_that_differ(const ir::Graph&,
                                            const std::vector<const CanonicalSegment*>& segments);
-/// The argument's value of a segment: of a slice that is the counterpart of the start's node.
+/// The argument's value in a segment, whose `slice` is the counterpart of the start's node.
 std::int64_t argument_value(const ir::Graph&, const SliceStart&, ir::NodeId slice);
 
 }  // namespace fuse::schedule

@@ -12,10 +12,10 @@ namespace fuse::schedule {
 
 namespace {
 
-/// More than any device takes is as wrong as that many.
+/// The bound is more than any device takes, so a larger number is equally wrong.
 int as_int(std::int64_t units) { return static_cast<int>(std::min<std::int64_t>(1 << 20, units)); }
 
-/// Of all dims.
+/// The units of all dims at a level.
 std::int64_t units_at(const std::vector<Split>& splits, Level level) {
   std::int64_t units = 1;
   for (const char dim : {'r', 'c', 'y', 'x'})

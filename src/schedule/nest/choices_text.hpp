@@ -8,8 +8,8 @@
 namespace fuse::schedule {
 
 /// Reads what KernelChoices::to_string writes; keys may stand in any order. Throws Error with code parse,
-/// whose message begins with `where` ("decisions: line 4"): the key, and what would be right. What it returns
-/// has values in their ranges, but need not fit a kernel.
+/// whose message begins with `where` ("decisions: line 4"): the key, and what would be right. The result has
+/// values in their ranges, but need not fit a kernel.
 KernelChoices parse_choices(std::string_view text, std::string_view where);
 
 }  // namespace fuse::schedule

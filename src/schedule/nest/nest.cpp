@@ -14,7 +14,7 @@ namespace {
 constexpr std::int64_t lanes_of_warp = 32;
 
 /// The places of a nest of rows and of one of tiles, from the outermost to the innermost: each has at most
-/// one split, but that of lanes one of each dim, in any order.
+/// one split, except the place of lanes, which has one per dim, in any order.
 struct SplitOrder {
   int number;
   char dim;
@@ -28,7 +28,7 @@ constexpr SplitOrder places[] = {
     {7, 'x', Level::vector},
 };
 
-/// What is the same at all splits of a level.
+/// What is the same for all splits of a level.
 struct LevelRow {
   std::string_view name;
   bool takes_rest;  ///< its number of units may depend on a symbol
@@ -129,7 +129,7 @@ char fastest_lane(const std::vector<Split>& splits) {
 }
 
 std::int64_t units_of(const std::vector<Split>& splits, char dim, Level level) {
-  constexpr std::int64_t most = std::int64_t{1} << 31;  // more are no nest, and their product has to fit
+  constexpr std::int64_t most = std::int64_t{1} << 31;  // a nest has no more, and the product has to fit
   std::int64_t units = 1;
   for (const Split& split : splits) {
     const bool counts = split.dim == dim && split.level == level && split.extent > 0;

@@ -4,10 +4,10 @@
 //   r:grid r:warp8 c:serial c:lane32 c:vector4
 //
 // Here rows r are spread over blocks of 8 warps; a warp walks the elements c of its row, 32 lanes side by
-// side, 4 elements a lane.
+// side, 4 elements per lane.
 //
-// Along a dim an earlier split has the larger stride. At a level a later split is the faster part of the
-// number. Serial splits are loops of a thread, in the order of the list. docs/nests.md tells more.
+// An earlier split of a dim has the larger stride. A later split of a level is the faster part of the number.
+// Serial splits are loops of a thread, in the order of the list. docs/nests.md says more.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -22,11 +22,11 @@ namespace fuse::schedule {
 
 /// Where the units of a split are.
 enum class Level : std::uint8_t {
-  grid,     ///< blocks; beside a cluster, clusters
-  cluster,  ///< blocks of a cluster
-  warp,     ///< warps of a block
-  lane,     ///< threads of a warp
-  serial,   ///< trips of a loop in a thread
+  grid,     ///< blocks, or clusters where there are any
+  cluster,  ///< blocks within a cluster
+  warp,     ///< warps within a block
+  lane,     ///< threads within a warp
+  serial,   ///< iterations of a loop in a thread
   vector,   ///< elements that a thread takes side by side
 };
 std::string_view to_string(Level);
@@ -53,24 +53,24 @@ struct Nest {
 std::string to_string(const Split&);
 std::string to_string(const std::vector<Split>&);
 std::string to_string(const Nest&);
-/// What `to_string` writes, read back; none where it is no list of splits.
+/// Reads back what `to_string` writes; none where the text is not a list of splits.
 std::optional<std::vector<Split>> parse_splits(std::string_view text);
-/// Without splits of one unit, which split nothing.
+/// The list without splits of one unit, which split nothing.
 std::vector<Split> without_ones(std::vector<Split>);
-/// The dim of which neighbouring lanes have neighbours: that of the last split of lanes.
+/// The dim in which neighbouring lanes have neighbours: that of the last split of lanes.
 char fastest_lane(const std::vector<Split>&);
-/// Units of a dim's splits at a level, of those that have a number.
+/// The units of a dim's splits at a level, among those that have a number.
 std::int64_t units_of(const std::vector<Split>&, char dim, Level);
-/// Units of all splits at a level: blocks, warps of a block, trips of all loops.
+/// The units of all splits at a level: blocks, warps per block, iterations of all loops.
 Dim units(const Nest&, Level);
-/// Elements of its dim from one unit of splits[i] to the next.
+/// The elements of its dim from one unit of splits[i] to the next.
 Dim stride(const Nest&, std::size_t i);
-/// Where blocks take the first dim in turns (r:serial r:grid5): the nest that has a block for each turn.
+/// For a nest whose blocks take the first dim in turns (r:serial r:grid5), the nest with one block per turn.
 Nest without_turns(Nest);
-/// Where in a list a split of its dim and level stands, from the outermost on; none: no list has one.
-/// Lanes of both dims have one place, in any order.
+/// The place in a list of a split with its dim and level, from the outermost on; none: no list has one. Lanes
+/// of both dims share a place, in any order.
 std::optional<int> order_of(const Split&);
-/// Why no kernel can have it; empty: one can.
+/// Why no kernel can have it; empty if one can.
 std::string defect_of(const Nest&);
 
 }  // namespace fuse::schedule
