@@ -24,7 +24,7 @@ constexpr std::size_t most_nodes_joined = 600;
 struct Chain {
   std::vector<SegmentId> segments{};  // in segment order
   Segment whole{};
-  double gain = 0;  // over kernels of their own
+  double gain = 0;  // seconds less than as kernels of their own
 };
 
 class Joiner {
@@ -50,7 +50,7 @@ class Joiner {
     }
     double gain = 0;
     for (const Chain& chain : chains_) gain += chain.gain;
-    // One more step zeroes the counters of all.
+    // One more step zeroes the counters of all kernels.
     const bool pays = always_ || gain > target_.launch_seconds;
     bool cooperative = false;
     for (Chain& chain : chains_) {
@@ -71,8 +71,8 @@ class Joiner {
  private:
   static constexpr std::size_t nobody = SegmentGraph::nobody;
 
-  /// What runs once for the parameters stays a kernel of its own; scans and what was cut off for its size
-  /// take their blocks as they are.
+  /// What runs once for the parameters stays a kernel of its own; scans and what was cut for its size keep
+  /// their blocks.
   bool is_candidate(const Segment& segment) const {
     if (segment.kind != Segment::Kind::kernel || segment.group == no_group || segment.in_place())
       return false;
@@ -111,7 +111,7 @@ class Joiner {
   bool gains(Chain& grown, const Chain& chain) {
     const double before =
         chain.segments.size() == 1 ? seconds(chain.segments.front()) : chain.whole.chosen->seconds;
-    // A replayed graph would have a node less, which is less than a launch.
+    // A replayed graph would have one node less, which costs less than a launch.
     const double apart =
         before + seconds(grown.segments.back()) - target_.launch_seconds + target_.node_seconds;
     const double together = grown.whole.chosen->seconds;
@@ -141,7 +141,7 @@ class Joiner {
     return arrays;
   }
 
-  /// `scratch`: arrays, which the choices decide.
+  /// `scratch`: number of arrays, which the choices decide.
   bool fits(const Chain& chain, std::size_t scratch) const {
     std::vector<SymbolId> symbols;
     for (const SegmentId id : chain.segments) symbols = merged(symbols, segments_.symbols[id]);
@@ -168,7 +168,7 @@ class Joiner {
     return whole;
   }
 
-  /// Of a kernel of its own. Its choices take a search, so only what could be cooperative is asked for them.
+  /// The seconds of a kernel of its own. Choices take a search, so only what could be cooperative is asked.
   double seconds(SegmentId id) {
     Segment& segment = cut_.segments[id];
     if (!segment.chosen) segment.chosen = chosen_by(chooser_, graph_, segment, target_);
@@ -181,7 +181,7 @@ class Joiner {
     refusals_.push_back(no_gain(whole.group, std::move(roots), together, apart));
   }
 
-  /// Chains become segments, in an order that respects dependencies and else keeps the one there was.
+  /// Chains become segments, in an order that respects dependencies and otherwise keeps the old one.
   void rebuild() {
     analysis::MergeGraph kept(segments_.order());
     std::unordered_map<NodeId, Chain*> whole;
@@ -208,7 +208,7 @@ class Joiner {
   Partition& cut_;
   const SegmentGraph segments_;
   const std::vector<bool> fixed_;
-  analysis::MergeGraph order_;  // of segments: which of them may become one without a cycle
+  analysis::MergeGraph order_;  // which segments may become one without a cycle
   std::vector<std::size_t> chain_of_;
   std::vector<Chain> chains_;
   std::vector<Refusal> refusals_;

@@ -1,4 +1,4 @@
-// Joining: segments of one group become phases of one kernel, one behind the other with a grid barrier
+// Cooperative fusion: segments of one group become phases of one cooperative kernel, with a grid barrier
 // between where one reads what another stores: AStitch's global scheme (3.2.2). They pass values through
 // memory.
 //
@@ -16,10 +16,10 @@
 
 namespace fuse::schedule {
 
-/// Rewrites `cut`, of which stitched segments may be a part already. What is cooperative saves a launch and
-/// no traffic, so that a barrier has to take less than a node of a replayed graph, and all of them together
-/// have to gain what zeroing the counters takes; those that do not are returned with both times. `always`: as
-/// the paper does.
+/// Rewrites `cut`, which may already have stitched segments. A cooperative kernel saves launches and no
+/// traffic. So a barrier has to take less than a node of a replayed graph, and all kernels together have to
+/// gain what zeroing the counters takes; those that do not are returned with both times. `always`: as the
+/// paper does.
 std::vector<Refusal> fuse_cooperatively(const ir::Graph&, const CutRules&, const Chooser&, bool always,
                                         const Target&, Partition& cut);
 

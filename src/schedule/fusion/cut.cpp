@@ -21,10 +21,10 @@ using ir::Trait;
 
 // Bounds on what one kernel computes, so that its text stays small whatever the graph.
 constexpr int max_depth = 200;    // ops on a path inside a segment
-constexpr int max_movement = 12;  // of those, ops that change coordinates: each may multiply the index maps
-constexpr std::size_t max_results = 3;  // buffers that a kernel writes: the value, or parts of a reduction
+constexpr int max_movement = 12;  // of these, ops that change coordinates: each may multiply the index maps
+constexpr std::size_t max_results = 3;  // buffers that a kernel writes: the value, or partials of a reduction
 
-/// Runs as a step of its own on stored operands; nothing is computed inside it.
+/// Whether it runs as a step of its own on stored operands; nothing is computed inside it.
 bool is_opaque(const ir::Node& node) {
   const Relation relation = info(node.op).relation;
   return relation == Relation::contraction || relation == Relation::custom;
@@ -48,7 +48,7 @@ std::int64_t elements_hint(const ir::Node& node) { return product(node.type.dims
 /// What computing a value inside a segment costs: the stored values it reads and how long the paths are.
 struct Reach {
   std::vector<NodeId> inputs;     // sorted
-  std::vector<SymbolId> symbols;  // that the kernel mentions, sorted
+  std::vector<SymbolId> symbols;  // symbols that the kernel mentions, sorted
   int depth = 0;
   int movement = 0;
 };
@@ -120,7 +120,7 @@ class Partitioner {
     }
   }
 
-  /// A matmul that its group has with the op behind it makes that op's value.
+  /// A matmul in one group with the op after it makes that op's value.
   void find_epilogues() {
     const std::vector<std::vector<NodeId>> users = ir::users(graph_);
     const std::vector<bool> in_memory = ir::memory_values(graph_);
@@ -136,7 +136,7 @@ class Partitioner {
     }
   }
 
-  /// What a GEMM or a user's kernel makes: everything it reads is stored.
+  /// Whether a GEMM or a user's kernel makes it: everything that it reads is stored.
   bool is_opaque_root(NodeId id) const { return is_opaque(graph_[id]) || matmuls_.count(id) != 0; }
 
   void mark(NodeId id, const char* why) {
@@ -285,11 +285,11 @@ class Partitioner {
   }
 
   /// Which of the values are used by more than one segment, given the ends so far. `keep(id, segment)` is
-  /// told of each value that one segment uses, users before operands, and may take an end away.
+  /// called for each value that one segment uses, users before operands, and may remove an end.
   template <class Keep>
   std::vector<bool> uses_by_segments(Keep&& keep) const {
     std::vector<bool> shared(graph_.nodes.size());
-    // Another group may need the value: it is as if it had a second segment.
+    // Another group may need the value: this counts as a second segment.
     for (NodeId id = 0; id < graph_.nodes.size(); ++id) {
       for (const NodeId operand : graph_[id].operands) {
         if (crosses(operand, id)) shared[operand] = true;
@@ -312,7 +312,7 @@ class Partitioner {
     return uses_by_segments([](NodeId, NodeId) {});
   }
 
-  /// A value that was stored since its user stood in several segments belongs to one, once that user is
+  /// A value that was stored because several segments computed its user belongs to one, once that user is
   /// stored.
   void release_values_of_one_segment() {
     uses_by_segments([this](NodeId id, NodeId root) {
@@ -328,7 +328,7 @@ class Partitioner {
     });
   }
 
-  /// A GEMM or a user's kernel.
+  /// Makes the segment of a GEMM or a user's kernel.
   Segment collect_opaque(NodeId root) const {
     const auto matmul = matmuls_.find(root);
     const NodeId step = matmul == matmuls_.end() ? root : matmul->second;
@@ -387,8 +387,8 @@ class Partitioner {
   std::vector<std::string> end_;  // why a segment ends at the node; empty: none does
   std::vector<Reach> reach_;
   static constexpr NodeId nobody = ~NodeId{0};
-  std::vector<NodeId> epilogue_of_;   // of a matmul: the op behind it that its GEMM computes too
-  std::map<NodeId, NodeId> matmuls_;  // of such an op: the matmul
+  std::vector<NodeId> epilogue_of_;   // for a matmul, the op after it that its GEMM computes too
+  std::map<NodeId, NodeId> matmuls_;  // for such an op, the matmul
   std::map<NodeId, NodeId> extra_;    // and what it adds
 };
 

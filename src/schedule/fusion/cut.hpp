@@ -1,4 +1,4 @@
-// Segments: what one kernel of today's code generation makes, a single value each. A group with a reduction
+// Segments: what one kernel of today's code generation makes, one value per segment. A group with a reduction
 // inside or with several results needs a stitching scheme; until there is one it is cut here, and the
 // partition says so.
 //
@@ -25,19 +25,20 @@ struct CutRules {
   bool costly_broadcast = false;    ///< a costly op ends a segment where it is broadcast
   bool recompute = false;           ///< nothing is stored to save computing it twice
   std::size_t max_inputs = 48;
-  std::size_t argument_bytes = 4096;  ///< that a launch takes
+  std::size_t argument_bytes = 4096;  ///< bytes that the arguments of a launch may take
   bool views = true;                  ///< values may lie in others' memory (views.hpp)
   double launch_bytes = 0;            ///< the traffic that costs as much as a launch
   ir::Decide decide{};                ///< asked wherever a cost decides
 };
 
-/// A reduction, a scan, a GEMM, a user's kernel: nothing is computed after it in its segment.
+/// Whether it is a reduction, a scan, a GEMM or a user's kernel: nothing is computed after it in its segment.
 bool ends_segment(const ir::Node&);
 
-/// Of each node: the node whose buffer holds it (through reshapes), or itself.
+/// For each node, the node whose buffer holds it (through reshapes), or itself.
 std::vector<ir::NodeId> storage_of(const ir::Graph&);
 
-/// `group_of`: of each node, or no_group. The partition has no grouping yet. Linear in nodes and edges.
+/// `group_of`: group per node, or no_group. The partition has no grouping yet. It is linear in nodes and
+/// edges.
 Partition cut_into_segments(const ir::Graph&, const std::vector<GroupId>& group_of, const CutRules&,
                             const analysis::Facts& facts = analysis::Facts());
 

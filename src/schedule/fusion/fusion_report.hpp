@@ -1,4 +1,4 @@
-// Why a value is stored between two kernels: a reason code, its numbers, and what would have to be otherwise.
+// Why a value is stored between two kernels: a reason code, its numbers, and what would have to change.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -19,14 +19,14 @@ struct UnfusedEdge {
   Reason reason = Reason::no_rule;
   std::string_view rule{};  ///< the row that refused; empty where there is none
   std::vector<std::pair<std::string, std::string>> numbers{};
-  Dim bytes = 0;  ///< of the value: what fusing would neither store nor load
+  Dim bytes = 0;  ///< size of the value, which fusing would neither store nor load
 };
 
-/// Every edge between segments, by consumer, then by value.
+/// All edges between segments, by consumer, then by value.
 std::vector<UnfusedEdge> unfused_edges(const ir::Graph&, const Partition&, const PartitionOptions&,
                                        const Target&);
 
-/// What would have to be otherwise, for a person.
+/// What would have to change, for a person.
 std::string_view would_change(Reason);
 
 /// "segment 0 -> segment 1  %1: scheme-unavailable (ends at = reduction)  512 bytes; ..."

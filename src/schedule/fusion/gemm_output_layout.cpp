@@ -25,7 +25,7 @@ std::vector<Axis> axes_of(const ir::Node& transpose) {
   return axes;
 }
 
-/// Axes that are longer than 1, and one where one goes on behind the other.
+/// The axes that are longer than 1, with axes that continue each other merged into one.
 std::vector<Axis> cooperative(const std::vector<Axis>& axes, const analysis::Facts& facts) {
   std::vector<Axis> result;
   for (const Axis& axis : axes) {

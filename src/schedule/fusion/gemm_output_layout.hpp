@@ -19,12 +19,12 @@ namespace fuse::schedule {
 
 struct GemmLayoutChoice {
   std::optional<GemmLayout> layout{};
-  std::string refused{};  ///< why a step transposes; beside places: since it costs less
+  std::string refused{};  ///< why a step transposes; where a layout is given: since it costs less
 };
 
-/// For a transpose of a matmul's result. Several calls are taken where they are expected to cost less than
-/// the step that transposes: a read and a write of the result, and one launch, which is worth `launch_bytes`
-/// of traffic.
+/// The choice for a transpose of a matmul's result. Several calls are taken where they are expected to cost
+/// less than the step that transposes: a read and a write of the result, and one launch, which is worth
+/// `launch_bytes` of traffic.
 GemmLayoutChoice output_layout_of(const ir::Graph&, ir::NodeId transpose, const analysis::Facts&,
                                   double launch_bytes);
 

@@ -42,7 +42,7 @@ CutRules rules_of(const PartitionOptions& options, const Target& target) {
   return rules;
 }
 
-/// Groups that are several segments still, but for those that have been refused already.
+/// The refusals of groups that are still several segments, without those that have been refused already.
 std::vector<Refusal> refusals_of(const Partition& partition, std::vector<Refusal> refusals) {
   std::vector<std::vector<NodeId>> roots(partition.grouping.groups.size());
   std::unordered_set<GroupId> refused;
@@ -95,7 +95,7 @@ class Made {
   std::map<NodeId, std::size_t> missing_;
 };
 
-/// The value that the memory is of.
+/// The value whose memory it is.
 NodeId memory_of(const Partition& partition, NodeId id) {
   id = partition.storage[id];
   for (auto view = partition.views.of.find(id); view != partition.views.of.end();
@@ -132,7 +132,7 @@ void check_views(const ir::Graph& graph, const Partition& partition, const Fail&
   }
 }
 
-/// Every operand of what a phase computes is computed in it or read by it.
+/// Checks that every operand of what a phase computes is computed in it or read by it.
 template <class Fail>
 void check_closed(const ir::Graph& graph, const Phase& phase, const Fail& fail) {
   std::unordered_set<NodeId> known(phase.nodes.begin(), phase.nodes.end());
@@ -152,7 +152,7 @@ void check_stages(const ir::Graph& graph, const Phase& phase, const Fail& fail) 
   const auto position = [&](NodeId id) {
     return std::find_if(stages.begin(), stages.end(), [&](const Stage& stage) { return stage.root == id; });
   };
-  std::map<NodeId, int> passes;  // of what is computed: the reductions that must have ended before
+  std::map<NodeId, int> passes;  // for what is computed, the reductions that must have ended before
   for (const NodeId id : phase.nodes) {
     int pass = 0;
     for (const NodeId operand : graph[id].operands) {
@@ -227,7 +227,8 @@ Partition partition(const ir::Graph& graph, const PartitionOptions& options, con
                       (options.cooperative == Cooperative::gain && options.stitch);
   if (wanted && options.grid_barriers) {
     const bool always = options.cooperative == Cooperative::always;
-    // Why a group could not be stitched says more than why what is left of it was not cooperative.
+    // Why a group could not be stitched says more than why the rest of it did not become one cooperative
+    // kernel.
     std::unordered_set<GroupId> refused;
     for (const Refusal& refusal : refusals) refused.insert(refusal.group);
     for (Refusal& refusal : fuse_cooperatively(graph, cuts, chooser, always, target, result)) {

@@ -42,11 +42,11 @@ struct PartitionOptions {
   GroupOptions groups{};
   Baseline baseline = Baseline::off;
   bool stitch = true;  ///< segments of a group become stages of one kernel
-  /// What is not stitched becomes phases of one kernel, with grid barriers between: where that gains, and
-  /// stitched kernels alone; or wherever it is possible.
+  /// What is not stitched becomes phases of one cooperative kernel, where that gains and only for stitched
+  /// kernels, or wherever it is possible.
   enum class Cooperative : std::uint8_t { never, gain, always } cooperative = Cooperative::gain;
   SchemeRules schemes = SchemeRules::fuse;
-  bool grid_barriers = true;  ///< kernels may wait for all of their blocks; where not, nothing is cooperative
+  bool grid_barriers = true;  ///< kernels may wait for all of their blocks; false: nothing is cooperative
   bool operator==(const PartitionOptions&) const = default;
 };
 
@@ -58,11 +58,12 @@ struct Partition {
   std::vector<Refusal> refusals{};
   std::vector<Segment> segments{};  ///< in an order that respects dependencies
   std::vector<ir::NodeId>
-      storage{};               ///< of each node: the node whose buffer holds it (through reshapes), or itself
-  std::vector<bool> stored{};  ///< of each node: inputs, parameters, roots of segments and assembled concats
-  Views views{};               ///< values that lie in others' memory
+      storage{};  ///< per node: the node whose buffer holds it (through reshapes), or itself
+  std::vector<bool>
+      stored{};   ///< per node: an input, a parameter, a root of a segment or an assembled concat
+  Views views{};  ///< values that lie in others' memory
 
-  // Made once, in the .cpp: in every file that includes this they take longer than the rest of it.
+  // These are compiled once, in the .cpp: in each file that includes this they take longer than the rest.
   Partition();
   Partition(const Partition&);
   Partition(Partition&&) noexcept;
@@ -71,11 +72,11 @@ struct Partition {
   ~Partition();
 };
 
-/// The graph has been verified. Near linear in nodes and edges. `chooser` judges what is put into one kernel;
-/// a segment that it judged has its choices. `decide` is asked wherever a cost decides.
+/// The graph has been verified. It is near linear in nodes and edges. `chooser` judges what is put into one
+/// kernel; a segment that it judged has its choices. `decide` is asked wherever a cost decides.
 Partition partition(const ir::Graph&, const PartitionOptions&, const Target&, const analysis::Facts&,
                     const Chooser& chooser, const ir::Decide& decide = {});
-/// By the chooser that the options ask for.
+/// The partition by the chooser that the options ask for.
 Partition partition(const ir::Graph&, const PartitionOptions& = {}, const Target& = {},
                     const analysis::Facts& facts = analysis::Facts());
 std::string print(const ir::Graph&, const Partition&);

@@ -18,7 +18,8 @@ struct Refusal {
   std::vector<std::pair<std::string, std::string>> numbers{};  ///< name, value
 };
 
-/// Segments that end at `at` stay as they are: the seconds of one kernel of them all, and of theirs.
+/// The refusal where segments that end at `at` stay apart: the seconds of one kernel for all, and of their
+/// own kernels.
 Refusal no_gain(GroupId, std::vector<ir::NodeId> at, double together, double apart);
 
 }  // namespace fuse::schedule

@@ -24,15 +24,14 @@ struct SegmentGraph {
   SegmentGraph(const ir::Graph&, const Partition&);
 
   static constexpr SegmentId nobody = ~SegmentId{0};
-  std::vector<SegmentId> maker{};          ///< of each node: the segment that stores it, or nobody
-  std::vector<std::vector<Read>> reads{};  ///< of each segment: what other segments make
-  std::vector<std::vector<SegmentId>>
-      producers{};  ///< of each segment: those that make what it reads, ascending
-  std::vector<std::vector<SegmentId>> read_by{};  ///< of each segment: those that read what it makes
-  std::vector<bool> returned{};                   ///< of each segment: it makes an output, or part of one
-  std::vector<std::vector<SymbolId>> symbols{};   ///< of each segment: those that its kernel mentions
+  std::vector<SegmentId> maker{};                   ///< per node: the segment that stores it, or nobody
+  std::vector<std::vector<Read>> reads{};           ///< per segment: what it reads from other segments
+  std::vector<std::vector<SegmentId>> producers{};  ///< per segment: those that make what it reads, ascending
+  std::vector<std::vector<SegmentId>> read_by{};    ///< per segment: those that read what it makes
+  std::vector<bool> returned{};                     ///< per segment: it makes an output, or part of one
+  std::vector<std::vector<SymbolId>> symbols{};     ///< per segment: symbols that its kernel mentions
 
-  /// For analysis::MergeGraph: segments as nodes, each with its producers.
+  /// The graph for analysis::MergeGraph: segments as nodes, each with its producers.
   std::vector<std::vector<ir::NodeId>> order() const;
 };
 

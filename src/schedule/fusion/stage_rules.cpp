@@ -28,7 +28,7 @@ Places long_dims(const std::vector<Dim>& dims) {
   return result;
 }
 
-/// Of a row's value (false) or of a column's (true): dims of the loops that are longer than 1.
+/// The dims of the loops longer than 1 that a row's value (false) or a column's value (true) has.
 Places long_dims(const Frame& frame, bool reduced) {
   Places result;
   for (const std::size_t i : long_dims(frame.dims)) {
@@ -111,7 +111,7 @@ std::vector<StageForm> forms_in(const ir::Graph& graph, const Frame& frame, Node
   return forms;
 }
 
-/// Whether a thread that computes a value of the reader, in this form, has what it reads of `made`.
+/// Whether a thread that computes a value of the reader, in this form, has what it reads from `made`.
 bool holds(const ir::Graph& graph, const Frame& frame, const Member& made, const Segment& reader,
            StageForm form) {
   if (is_column(made.form) != (form == StageForm::column)) return false;
@@ -155,7 +155,7 @@ std::optional<Member> place(const ir::Graph& graph, const Frame& frame, std::siz
       member.pass = std::max(member.pass, made->pass + ends_pass);
       reads_any = true;
     }
-    // Of columns only what follows from them: anything else has a better place.
+    // A stage of columns must follow from columns: anything else has a better place.
     if (form == StageForm::column && !reads_any) return std::nullopt;
     return member;
   };

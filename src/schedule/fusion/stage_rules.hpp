@@ -1,4 +1,4 @@
-// Stage rules: what may be a stage of a kernel, in which form and behind which pass (stitch.hpp).
+// Stage rules: what may be a stage of a kernel, in which form and after which pass (stitch.hpp).
 //
 // Before:  loops [B, (N)] of %5 reduce_sum; %7 div [B, N] reads %5; %9 reduce_sum of %7 over B
 // After:   %7 element, pass 1   %9 column_reduce, pass 1
@@ -31,12 +31,12 @@ Frame frame_of(const ir::Graph&, ir::NodeId root);
 /// A segment as a stage.
 struct Member {
   std::size_t segment = 0;
-  ir::NodeId root = 0;  ///< of the segment
+  ir::NodeId root = 0;  ///< root of the segment
   Stage::Form form = Stage::Form::element;
   int pass = 0;
 };
 
-/// The segment as a stage behind `before`: every thread that computes a value of it has what it reads of
+/// The segment as a stage after `before`: every thread that computes a value of it has what it reads from
 /// them. None where there is no such form.
 std::optional<Member> place(const ir::Graph&, const Frame&, std::size_t id, const Segment&,
                             std::span<const Read> reads, std::span<const Member> before);

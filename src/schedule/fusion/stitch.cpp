@@ -25,8 +25,8 @@ using ir::Relation;
 // Bounds on one kernel, so that its text and its registers stay small whatever the graph.
 constexpr std::size_t most_stages = 24;
 constexpr std::size_t most_others =
-    16;  // clusters that a segment is tried with though it reads nothing of them
-constexpr std::ptrdiff_t most_reductions = 5;  // ptxas spills from 7 of mixed types on
+    16;  // clusters that a segment is tried with though it reads nothing from them
+constexpr std::ptrdiff_t most_reductions = 5;  // ptxas spills from 7 reductions of mixed types on
 constexpr std::size_t most_nodes = 600;        // counted once for each stage that may compute them again
 
 struct Cluster {
@@ -35,7 +35,7 @@ struct Cluster {
   std::size_t nodes = 0;
   std::vector<NodeId> inputs{};     // sorted; values of members among them
   std::vector<SymbolId> symbols{};  // sorted
-  Segment whole{};                  // of several members that stay together
+  Segment whole{};                  // the segment of several members that stay together
 };
 
 class Stitcher {
@@ -99,7 +99,7 @@ class Stitcher {
     }
   }
 
-  /// What makes its inputs is asked first, the latest of it before the others.
+  /// The makers of its inputs are tried first, the latest before the others.
   bool joins_any(SegmentId id, std::size_t first) {
     std::vector<std::size_t> wanted;
     for (const SegmentId producer : segments_.producers[id]) {
@@ -142,7 +142,7 @@ class Stitcher {
     return true;
   }
 
-  /// Loops without a reduction become those of one that is added; columns become those of rows.
+  /// Loops without a reduction become those of an added one; loops of columns become those of rows.
   bool reframe(Cluster& cluster, SegmentId added) const {
     const Frame frame = frame_of(graph_, segment(added).root);
     const bool rows_of_columns =
@@ -223,7 +223,7 @@ class Stitcher {
     return segment_of(std::move(whole), last.group, last.end);
   }
 
-  /// Its choices are made when they are asked for, once. No kernel of its own is a kernel that never ends.
+  /// Its choices are made once, on demand. A segment that cannot be a kernel counts as one that never ends.
   double seconds(Segment& segment) const {
     if (!segment.chosen) segment.chosen = chosen_by(chooser_, graph_, segment, target_);
     return segment.chosen ? segment.chosen->seconds : std::numeric_limits<double>::infinity();
@@ -257,7 +257,7 @@ class Stitcher {
     keep_apart(cluster);
   }
 
-  /// What no chooser has choices for is nothing to ask about.
+  /// There is nothing to ask where no chooser has choices.
   bool stays_together(const Segment& whole, double together, double apart) const {
     const bool gains = together <= apart;
     if (!whole.chosen) return gains;
@@ -265,7 +265,7 @@ class Stitcher {
                    [&] { return whole.nodes; });
   }
 
-  /// Rows, and what is made of columns; none where there are no columns.
+  /// Splits rows from what is made from columns; none where there are no columns.
   std::optional<std::array<Cluster, 2>> split(const Cluster& cluster) const {
     std::array<std::vector<SegmentId>, 2> segments;
     NodeId column = 0;
@@ -291,7 +291,7 @@ class Stitcher {
 
   static void keep_apart(Cluster& cluster) { cluster.members.clear(); }
 
-  /// Clusters become segments, in an order that respects dependencies and else keeps the one there was.
+  /// Clusters become segments, in an order that respects dependencies and otherwise keeps the old one.
   void rebuild() {
     analysis::MergeGraph kept(segments_.order());
     for (Cluster& cluster : clusters_) {
@@ -323,7 +323,7 @@ class Stitcher {
   const SegmentGraph segments_;
   const std::vector<bool> fixed_;
   std::vector<std::size_t> cluster_of_;
-  analysis::MergeGraph order_;  // of segments: which of them may become one without a cycle
+  analysis::MergeGraph order_;  // which segments may become one without a cycle
   std::vector<Cluster> clusters_;
   std::vector<Refusal> refusals_;
 };

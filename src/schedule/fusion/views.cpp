@@ -45,7 +45,7 @@ class ViewChooser {
   }
 
  private:
-  /// What can be a view; `by_cost`: is one.
+  /// Asks about what can be a view; `by_cost`: whether it is one by cost.
   void ask(ViewChoice& choice, bool by_cost) const {
     const auto value = [&] { return std::vector{choice.value}; };
     const bool taken = decided(rules_.decide, ir::Question::view, graph_, choice.value, by_cost, value);
@@ -63,8 +63,8 @@ class ViewChooser {
                        graph_.value_name(id), bytes.to_string(), view_alignment);
   }
 
-  /// Where the block begins, if the slice is one: whole inner axes, part of one, single elements of the
-  /// outer.
+  /// Where the block begins, if the slice is one: it has whole inner axes, part of one, single elements of
+  /// the outer.
   Offset offset_of(const ir::Node& node) const {
     const auto& slice = ir::attr<ir::SliceAttr>(node);
     const std::vector<Dim>& whole = graph_[node.operands[0]].type.dims;
@@ -155,8 +155,8 @@ class ViewChooser {
     return parts;
   }
 
-  /// Why the parts cannot stand one behind the other. Otherwise their places are noted, and those of them
-  /// that have no step of their own yet.
+  /// Why the parts cannot lie back to back. Otherwise it notes their places, and those that have no step of
+  /// their own yet.
   std::string lay_out(NodeId id, std::vector<std::pair<NodeId, View>>& places,
                       std::vector<NodeId>& computed) {
     if (const auto outer = outside(graph_[id])) {
@@ -164,7 +164,7 @@ class ViewChooser {
     }
     Dim offset = 0;
     std::set<NodeId> seen;
-    std::vector<NodeId> steps;  // that there would be besides
+    std::vector<NodeId> steps;  // steps that there would be besides
     for (const NodeId part : parts_of(id)) {
       std::string why = rooted(part);
       if (why.empty() && !seen.insert(part).second) why = "stands in it twice";
@@ -180,7 +180,7 @@ class ViewChooser {
                        graph_.value_name(steps[1]));
   }
 
-  /// Where the parts are slices that stand one behind the other in one memory, the concat is a block of it.
+  /// The concat is a block of one memory where the parts are slices that lie back to back in it.
   std::optional<View> block_of(NodeId id) const {
     std::optional<View> block;
     Dim end = 0;
@@ -223,7 +223,7 @@ class ViewChooser {
   }
 
   void choose_transposes() {
-    std::vector<std::vector<NodeId>> users;  // of each node, once there is a candidate
+    std::vector<std::vector<NodeId>> users;  // per node, once there is a candidate
     for (NodeId id = 0; id < graph_.nodes.size(); ++id) {
       const ir::Node& node = graph_[id];
       if (node.op != ir::Op::transpose || !use_.stored[id]) continue;

@@ -6,13 +6,13 @@
 // there
 //
 // A slice is a view where its elements are one block of its operand's, in memory anyway. A concat is
-// assembled where its operands stand one behind the other and steps of their own make them. Both only at
-// multiples of 16 bytes, which is what every buffer is aligned to. A transpose of a GEMM's result is made by
-// the GEMM, where its calls can place what they make (gemm_output_layout.hpp).
+// assembled where its operands lie back to back and steps of their own make them. Both need multiples of 16
+// bytes, the alignment of every buffer. A transpose of a GEMM's result is made by the GEMM, where its calls
+// can place what they make (gemm_output_layout.hpp).
 //
-// Chosen once it is known what must be in memory (GEMMs, user kernels and outputs have spoken), and before it
-// is decided what kernels compute twice: a kernel that reads a view reads the whole, so the slice costs it
-// nothing. SPDX-License-Identifier: Apache-2.0
+// Views are chosen once it is known what GEMMs, user kernels and outputs need in memory, and before it is
+// decided what kernels compute twice: a kernel that reads a view reads the whole, so the slice is free.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <cstdint>
@@ -32,9 +32,9 @@ namespace fuse::schedule {
 struct View {
   ir::NodeId whole = 0;
   Dim offset{};       ///< elements
-  bool part = false;  ///< of an assembled concat, so a step writes it; otherwise none does
+  bool part = false;  ///< part of an assembled concat, so a step writes it; otherwise none does
   std::optional<GemmLayout>
-      layout{};  ///< of a GEMM's result in its transposed form: scattered, not one block
+      layout{};  ///< layout of a GEMM's result in its transposed form: scattered, not one block
 };
 
 /// A slice, a concat or a transpose of a GEMM's result that needs memory, and what became of it.
@@ -51,11 +51,11 @@ struct Views {
   std::vector<ViewChoice> choices{};  ///< in graph order, slices first, transposes last
 };
 
-/// What is known of memory when views are chosen; of each node.
+/// What is known about the memory of each node when views are chosen.
 struct MemoryUse {
   const std::vector<ir::NodeId>& storage;  ///< the node whose buffer holds it (through reshapes)
   std::vector<bool> stored{};              ///< in memory: given, or a step makes it
-  std::vector<bool> operand{};             ///< stored only since a GEMM or a user's kernel reads it
+  std::vector<bool> operand{};             ///< stored only because a GEMM or a user's kernel reads it
 };
 
 struct ViewRules {
@@ -63,15 +63,15 @@ struct ViewRules {
   const ir::Decide& decide;
 };
 
-/// `computed`: gets the one operand of an assembled concat that had no step of its own; it becomes the kernel
-/// that the concat was. Linear in nodes and edges.
+/// `computed`: receives the one operand of an assembled concat that had no step of its own; it becomes the
+/// kernel that the concat was. It is linear in nodes and edges.
 Views choose_views(const ir::Graph&, const MemoryUse&, const analysis::Facts&, const ViewRules&,
                    std::vector<ir::NodeId>& computed);
 
-/// The values that steps write of the memory in which `stored`, the holder of some value's buffer, lies.
+/// The values that steps write in the memory in which `stored`, the holder of some value's buffer, lies.
 std::vector<ir::NodeId> written_values(const Views&, ir::NodeId stored);
 
-/// "view %3 slice in %2 at element 512", "copy %4 slice: ..", a line a choice.
+/// "view %3 slice in %2 at element 512", "copy %4 slice: ..", one line per choice.
 std::string print(const ir::Graph&, const Views&);
 
 }  // namespace fuse::schedule

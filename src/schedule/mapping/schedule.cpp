@@ -78,7 +78,7 @@ DType index_type(const ir::Graph& graph, const analysis::Facts& facts, const Pha
 Dim blocks_of(const Nest& nest) { return units(nest, Level::grid) * units(nest, Level::cluster); }
 
 /// Sets the loops, and from them the blocks: what each does at a time, and how many there are. Where columns
-/// are kept from row to row, a block has all of its turns at once.
+/// are kept from row to row, all turns of a block count as one tile.
 void set_nest(KernelSchedule& kernel, Nest nest, bool columns = false) {
   kernel.grid = blocks_of(nest);
   kernel.tiles = columns ? kernel.grid : blocks_of(without_turns(nest));

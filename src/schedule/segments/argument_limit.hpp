@@ -13,7 +13,7 @@
 
 namespace fuse::schedule {
 
-inline constexpr std::size_t bytes_an_argument = 8;  // of a buffer or an extent
+inline constexpr std::size_t bytes_an_argument = 8;  // for a buffer or an extent
 
 /// An index into Graph::symbols.
 using SymbolId = std::uint32_t;
@@ -30,7 +30,7 @@ class Mentions {
   std::unordered_map<std::string_view, SymbolId> ids_;  // names are the graph's
 };
 
-/// What both lists hold, once each; both are sorted.
+/// What is in either list, once each; both are sorted.
 std::vector<std::uint32_t> merged(const std::vector<std::uint32_t>&, const std::vector<std::uint32_t>&);
 
 }  // namespace fuse::schedule

@@ -16,7 +16,7 @@ using ir::NodeId;
 using Operand = CanonicalSegment::Operand;
 using Source = CanonicalSegment::Source;
 
-/// Of a node, without the starts that may be arguments: their alignment stands there instead.
+/// The attribute of a node, with alignments in place of the starts that may be arguments.
 ir::Attr without_starts(const ir::Graph& graph, const CanonicalSegment& form, std::size_t node) {
   ir::Attr attr = graph[form.nodes[node]].attr;
   for (const CanonicalSegment::Start& start : form.starts) {
@@ -27,7 +27,7 @@ ir::Attr without_starts(const ir::Graph& graph, const CanonicalSegment& form, st
   return attr;
 }
 
-/// A hash of all; or of the family, which starts do not tell apart.
+/// A hash of the form; or of its family, whose members differ in starts.
 std::uint64_t hashed(const ir::Graph& graph, const CanonicalSegment& form, ir::Hasher hasher,
                      bool family = false) {
   hasher.add(std::uint64_t{form.in_place}).add(form.nodes.size()).add(form.inputs.size());
@@ -52,8 +52,8 @@ std::uint64_t hashed(const ir::Graph& graph, const CanonicalSegment& form, ir::H
   return hasher.value();
 }
 
-/// Of accesses of several elements from element `start` of a row on, of which a slice has so many: the widest
-/// that may begin there, up to what any access takes.
+/// The widest access, in elements, that may begin at element `start` of a row, where a slice of `extent`
+/// elements does; no wider than any access is.
 std::int64_t alignment_of(const Dim& start, const Dim& extent) {
   std::int64_t elements = most_vector_elements;
   while (elements > 1 && !(proven_divisible(start, elements) && proven_divisible(extent, elements)))
@@ -91,7 +91,7 @@ class Canonicaliser {
     bool visited = false;
   };
 
-  /// Depth first; a node gets its number behind its operands.
+  /// Visits depth first; a node gets its number after its operands.
   void visit(NodeId from) {
     if (notes_[from].visited) return;
     struct Level {
@@ -126,12 +126,12 @@ class Canonicaliser {
     }
   }
 
-  /// What an update in place leaves as it is, it does not read.
+  /// An update in place does not read what it leaves as it is.
   bool skipped(NodeId node, std::size_t operand) const {
     return segment_->in_place() && node == segment_->root && operand == 0;
   }
 
-  /// A node of the segment, as against an input of it.
+  /// Whether it is a node of the segment, and not an input of it.
   bool inside(NodeId id) const {
     return notes_[id].time == time_ && notes_[id].place.source != Source::input;
   }
@@ -151,7 +151,7 @@ class Canonicaliser {
     }
   }
 
-  /// Slices of stored values: there a start moves an address, and nothing else follows from it.
+  /// Notes the starts of slices of stored values: there a start only moves an address.
   void note_starts() {
     std::size_t first = 0;  // operand of the node
     std::vector<bool> stored(form_.nodes.size());
@@ -199,7 +199,7 @@ std::uint64_t content_key(const ir::Graph& graph, const CanonicalSegment& form) 
 
 namespace {
 
-/// Whether both are one but for the attributes, which `same_attr` compares: of two nodes, and their place.
+/// Whether both are equal apart from attributes; `same_attr` compares those of two nodes at a place.
 template <class SameAttr>
 bool alike(const ir::Graph& graph, const CanonicalSegment& a, const CanonicalSegment& b,
            const SameAttr& same_attr) {
@@ -242,7 +242,7 @@ namespace {
 /// Numbers of what is found by hash and verified by comparing.
 class Classes {
  public:
-  /// That of the first which `same` holds of; else `next`, which is remembered.
+  /// The number of the first for which `same` is true; else `next`, which is remembered.
   template <class Same>
   std::uint32_t find(std::uint64_t hash, std::uint32_t next, const Same& same) {
     const auto [begin, end] = by_hash_.equal_range(hash);

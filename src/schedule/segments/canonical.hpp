@@ -30,16 +30,16 @@ struct CanonicalSegment {
   bool in_place = false;
   std::vector<ir::NodeId> nodes{};      ///< operands first, in the order in which the root reaches them
   std::vector<ir::NodeId> inputs{};     ///< in the order in which the nodes read them
-  std::vector<Operand> operands{};      ///< of all nodes, one after another
-  std::vector<bool> stored{};           ///< of each node: the segment stores it
-  std::vector<std::uint32_t> same{};    ///< of each input: the first that lies in the same buffer
-  std::vector<std::uint32_t> phases{};  ///< of each phase: the place of its root in `nodes`
+  std::vector<Operand> operands{};      ///< operands of all nodes, one after another
+  std::vector<bool> stored{};           ///< per node: the segment stores it
+  std::vector<std::uint32_t> same{};    ///< per input: the first that lies in the same buffer
+  std::vector<std::uint32_t> phases{};  ///< per phase: the place of its root in `nodes`
   /// A number at which a slice of an input, reshaped or not, begins in one dim.
   struct Start {
     std::uint32_t node = 0;  ///< place of the slice in `nodes`
     std::uint32_t axis = 0;
-    /// Elements: of the innermost dim, accesses as wide as that may begin there. Of others 1: rows that lie
-    /// apart by a multiple of an access begin at one.
+    /// In elements: in the innermost dim, accesses as wide as that may begin there. It is 1 in other dims:
+    /// rows that lie apart by a multiple of an access begin at one.
     std::int64_t alignment = 1;
     bool operator==(const Start&) const = default;
   };
@@ -50,26 +50,26 @@ struct CanonicalSegment {
 /// The kernel segments of a partition by their form.
 struct EqualSegments {
   static constexpr std::uint32_t none = ~std::uint32_t{0};
-  std::vector<CanonicalSegment> forms{};  ///< of each segment; empty for what is no kernel
+  std::vector<CanonicalSegment> forms{};  ///< form per segment; empty for what is no kernel
   std::vector<std::uint32_t>
-      form_of{};  ///< of each segment: a number of its form, counted from 0 in segment order; none
-  std::vector<std::uint32_t> first{};      ///< of each form: its first segment
-  std::vector<std::uint32_t> family_of{};  ///< of each form: the first form of its family
+      form_of{};  ///< per segment: the number of its form, counted from 0 in segment order; none
+  std::vector<std::uint32_t> first{};      ///< per form: its first segment
+  std::vector<std::uint32_t> family_of{};  ///< per form: the first form of its family
 };
 
 /// Makes the form of one kernel segment after another, linear in its nodes. `storage`: Partition's. Graph and
-/// storage outlive what is returned. Not thread-safe.
+/// storage outlive what is returned. It is not thread-safe.
 std::function<CanonicalSegment(const Segment&)> canonical_forms(const ir::Graph&,
                                                                 const std::vector<ir::NodeId>& storage);
-/// Linear in the nodes of all segments. Found by hash, verified by comparing.
+/// It is linear in the nodes of all segments. Equal ones are found by hash and verified by comparing.
 EqualSegments equal_segments(const ir::Graph&, const std::vector<Segment>&,
                              const std::vector<ir::NodeId>& storage);
-/// What the form is called from graph to graph, on any machine: a hash of all that it is, but of no name; not
-/// of symbols either, which count by their ranges and hints.
+/// The name of the form in any graph, on any machine: a hash of all that it is, without names. Symbols count
+/// by their ranges and hints.
 std::uint64_t content_key(const ir::Graph&, const CanonicalSegment&);
 /// Whether one kernel computes both.
 bool equal(const ir::Graph&, const CanonicalSegment&, const CanonicalSegment&);
-/// Whether one kernel computes both that gets CanonicalSegment::starts as arguments.
+/// Whether one kernel computes both, with CanonicalSegment::starts as arguments.
 bool of_one_family(const ir::Graph&, const CanonicalSegment&, const CanonicalSegment&);
 /// What stands in `to` where `node`, an input or a node of `from`, stands in `from`. The segments are of one
 /// family.

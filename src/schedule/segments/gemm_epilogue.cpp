@@ -31,7 +31,8 @@ std::optional<double> constant_of(const ir::Graph& graph, NodeId id) {
   return constant->real;
 }
 
-/// Something else than a kernel makes it, or it is needed in memory: reading it there costs no store.
+/// Whether something other than a kernel makes it, or it is needed in memory: reading it there costs no
+/// store.
 bool lies_in_memory(const ir::Graph& graph, NodeId id, const std::vector<bool>& in_memory) {
   const ir::Relation relation = info(graph[id].op).relation;
   return in_memory[id] || ir::is_given(graph[id]) || relation == ir::Relation::contraction ||
@@ -49,7 +50,7 @@ std::optional<GemmEpilogue> gemm_epilogue(const ir::Graph& graph, NodeId matmul,
   const ir::Type& a = graph[gemm.operands[0]].type;
   const DType accumulator = a.dtype == f64 ? f64 : f32;
   if (!is_floating(a.dtype) || gemm.type.dtype != accumulator) return std::nullopt;
-  // Of no products a library may leave the result, and what is done to it, out.
+  // Where k is 0, a library may leave out the result and its epilogue.
   const Dim& k = a.dims[a.dims.size() - (flags->transpose_a ? 2 : 1)];
   if (!proven_le(1, k)) return std::nullopt;
 

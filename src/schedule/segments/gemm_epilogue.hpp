@@ -1,4 +1,4 @@
-// What of a matmul's only user the GEMM can take over without a change of bits.
+// What the GEMM can take over from a matmul's only user without a change of bits.
 //
 // Before:
 //   %3 = matmul %x, %w : f32[B, 64]
@@ -9,9 +9,8 @@
 //
 // The accumulator is f32 (f64), and an epilogue computes in it. So it is taken where the matmul's result has
 // that type: a rounding to f16 or bf16 between the two would be lost. It is taken where it saves traffic: the
-// user's result needs memory anyway, so that a kernel that reads the GEMM's result and writes this one goes
-// away. Where a kernel reads the user's result, it computes it too, for nothing.
-// SPDX-License-Identifier: Apache-2.0
+// user's result needs memory anyway, so that a kernel that reads the GEMM's result and writes this one is
+// removed. A kernel that reads the user's result computes it for free. SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <optional>
@@ -29,7 +28,7 @@ struct GemmEpilogue {
   double scale = 1;
 };
 
-/// `users` as ir::users, `in_memory` as ir::memory_values. Constant time.
+/// `users`: ir::users, `in_memory`: ir::memory_values. It takes constant time.
 std::optional<GemmEpilogue> gemm_epilogue(const ir::Graph& graph, ir::NodeId matmul,
                                           const std::vector<std::vector<ir::NodeId>>& users,
                                           const std::vector<bool>& in_memory);

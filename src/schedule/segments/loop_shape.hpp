@@ -12,9 +12,9 @@ namespace fuse::schedule {
 
 struct LoopShape {
   std::vector<Dim> kept, reduced;
-  std::vector<bool> is_reduced;  ///< of each operand dim
-  /// The innermost operand dim that is longer than 1 is reduced: a row reduction (APOLLO's form y); otherwise
-  /// columns.
+  std::vector<bool> is_reduced;  ///< per operand dim
+  /// Whether the innermost operand dim longer than 1 is reduced: an inner reduction (APOLLO's form y), else
+  /// an outer one.
   bool inner = true;
 };
 LoopShape loop_shape(const ir::Graph&, const ir::Node& node);

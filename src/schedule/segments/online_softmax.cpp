@@ -21,7 +21,7 @@ NodeId repeated(const ir::Graph& graph, NodeId id) {
   return id;
 }
 
-/// Reductions on the longest path to each value, where a sum stands beside its maximum.
+/// The number of reductions on the longest path to each value, where a sum stands beside its maximum.
 std::unordered_map<NodeId, int> passes_of(const ir::Graph& graph, const Phase& phase,
                                           const std::unordered_map<NodeId, NodeId>& maxima) {
   std::unordered_map<NodeId, int> passes;
@@ -61,7 +61,7 @@ std::optional<NodeId> maximum_below(const ir::Graph& graph, const ir::Node& tota
 std::optional<Phase> with_online_softmax(const ir::Graph& graph, const Phase& phase) {
   if (has_columns(phase)) return std::nullopt;
   const std::vector<NodeId>& results = phase.results;
-  std::unordered_map<NodeId, NodeId> maxima;  // of sums
+  std::unordered_map<NodeId, NodeId> maxima;  // by sum
   const auto is_stage = [&](NodeId id) {
     return std::any_of(phase.stages.begin(), phase.stages.end(),
                        [&](const Stage& stage) { return stage.root == id && !stage.maximum; });

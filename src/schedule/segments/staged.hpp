@@ -14,11 +14,12 @@
 
 namespace fuse::schedule {
 
-/// The phase with its reductions as columns, where all of them are across the rows and nothing but values
-/// of columns is made of them; else none. Rows are then what is reduced, and a row is what is kept.
+/// The phase with its reductions as outer ones, where all of them are across the rows and only values of
+/// columns are made from them; else none. Rows are then what is reduced, and a row is what is kept.
 std::optional<Phase> across_rows(const ir::Graph&, const Phase&);
 
-/// With the stages that the choices ask for: online sums (online_softmax.hpp), or reductions across the rows.
+/// The phase with the stages that the choices ask for: online sums (online_softmax.hpp), or reductions across
+/// the rows.
 Phase staged(const ir::Graph&, const Phase&, const Choices&);
 
 }  // namespace fuse::schedule

@@ -14,23 +14,24 @@
 
 namespace fuse::schedule {
 
-/// Elements of a tile along both of its dims: each lane of a warp has `vector` of them side by side.
+/// The elements of a tile along each of its dims: a lane of a warp has `vector` of them side by side.
 inline int tile_side(int vector) { return 32 * vector; }
-/// Between its rows in shared memory: rows of words begin in other banks each, so that columns take them all.
+/// The distance of its rows in shared memory: each row of words begins in another bank, so that columns use
+/// all.
 inline int tile_pitch(int vector) { return tile_side(vector) + vector; }
 
 struct Transposed {
-  std::vector<ir::NodeId> nodes{};  ///< the permutes, of the results' dims
+  std::vector<ir::NodeId> nodes{};  ///< the permutes, which have the results' dims
   std::size_t along = 0;            ///< the dim of the results that their operands' memory runs along
   std::size_t inner = 0;            ///< the innermost long dim of the results
 };
 
-/// Of a segment without reductions, where both dims are longer than half of the smallest tile. Of permutes
-/// along several dims, those along the first one found.
+/// The permutes of a phase without reductions, where both dims are longer than half of the smallest tile.
+/// Where they run along several dims, it takes those along the first one found.
 std::optional<Transposed> transposed(const ir::Graph&, const Phase&);
-/// Extents of the tiles that cover the results' dims: the two dims in units of a tile.
+/// The extents of the tiles that cover the results' dims: the two dims are in units of a tile.
 std::vector<Dim> tile_dims(const std::vector<Dim>& dims, const Transposed&, int vector);
-/// Shared memory of a block.
+/// The shared memory per block.
 std::int64_t tile_bytes(const ir::Graph&, const Transposed&, int vector);
 
 }  // namespace fuse::schedule

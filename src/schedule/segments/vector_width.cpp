@@ -19,10 +19,11 @@ namespace {
 using ir::NodeId;
 using ir::Relation;
 
-constexpr int most_bytes = 16;      // of one access
-constexpr int repeated_bytes = 32;  // of a value that many rows read: two accesses, whose sectors a cache has
+constexpr int most_bytes = 16;  // per access
+constexpr int repeated_bytes =
+    32;  // for a value that many rows read: two accesses, whose sectors a cache has
 
-/// What is read of a value's operand for neighbours in the value's innermost dim.
+/// What neighbours in a value's innermost dim read of its operand.
 enum class Neighbours : std::uint8_t { same, side_by_side, apart };
 
 class Walker {
@@ -31,7 +32,7 @@ class Walker {
   Walker(const ir::Graph& graph, const Phase& phase, std::int64_t walked, bool tested = false)
       : graph_(graph), walked_(walked), tested_(tested), inputs_(phase.inputs.begin(), phase.inputs.end()) {}
 
-  /// Visits what neighbouring elements of the value are computed of; false where some of it lies apart.
+  /// Visits what neighbouring elements of the value are computed from; false where some of it lies apart.
   bool visit(NodeId root) {
     std::vector<NodeId> work = {root};
     while (!work.empty()) {
@@ -51,10 +52,11 @@ class Walker {
     return true;
   }
 
-  /// What it is computed of is visited on its own.
+  /// What it is computed from is visited on its own.
   void stop_at(NodeId id) { seen_.insert(id); }
 
-  /// Stored, or read from memory: what a thread accesses at a time. All must begin at a multiple.
+  /// Narrows to what a thread accesses at a time when the value is stored or read. All must begin at a
+  /// multiple.
   void narrow(const ir::Node& node, bool in_memory) {
     const std::vector<Dim>& dims = node.type.dims;
     if (in_memory) {
@@ -67,12 +69,12 @@ class Walker {
 
   int width() const { return width_; }
 
-  /// Of each term of what has to be a multiple of `vector` and is not known to be one, one symbol.
+  /// One symbol from each term of what has to be a multiple of `vector` and is not known to be one.
   std::vector<Dim> symbols_to_test(int vector) const {
     std::vector<Dim> open;
     std::copy_if(asked_.begin(), asked_.end(), std::back_inserter(open),
                  [&](const Dim& dim) { return !is_known_multiple(dim, vector); });
-    // Of few symbols first: a product of many has one of theirs.
+    // Terms of few symbols come first: a product of many may contain one of theirs.
     std::stable_sort(open.begin(), open.end(),
                      [](const Dim& a, const Dim& b) { return a.symbols().size() < b.symbols().size(); });
     std::vector<Dim> tested;
@@ -99,9 +101,9 @@ class Walker {
                                     [&](const ir::Symbol& symbol) { return symbol.name == name; });
     return found == graph_.symbols.end() ? 1 : found->factor;
   }
-  /// Whatever values symbols have.
+  /// Whether it is a multiple, whatever values symbols have.
   bool is_known_multiple(const Dim& dim, int of) const {
-    std::map<std::string, Dim, std::less<>> quotients;  // of symbols with a factor
+    std::map<std::string, Dim, std::less<>> quotients;  // by symbols with a factor
     for (const Dim& each : dim.symbols()) {
       const ir::Symbol symbol{.name = std::string(each.name()),
                               .range = {each.min(), each.max(), each.hint()},
@@ -115,7 +117,7 @@ class Walker {
     });
     return (by_quotients % of).is(0);
   }
-  /// Some value of the symbol is a multiple of every vector.
+  /// Whether some value of the symbol is a multiple of every vector.
   bool is_testable(const detail::DimAtom& factor) const {
     if (!tested_ || factor.kind != detail::DimAtom::Kind::symbol) return false;
     const auto [min, max, hint] = factor.range;
@@ -129,8 +131,8 @@ class Walker {
     }
     return rest == 0;
   }
-  /// Where each term that the width does not divide has a symbol that the kernel may test. What is inside of
-  /// a quotient or a remainder is not looked at: of a multiple of 4, the half is none.
+  /// Whether each term that the width does not divide has a symbol that the kernel may test. Quotients and
+  /// remainders are not looked into: half of a multiple of 4 need not be one.
   bool is_multiple_where_tested(const Dim& dim) const {
     if (!dim.poly() || dim.poly()->constant % width_ != 0) return false;
     const std::vector<detail::DimTerm>& terms = dim.poly()->terms;
@@ -140,7 +142,7 @@ class Walker {
                          [&](const detail::Atom& factor) { return is_testable(*factor); });
     });
   }
-  /// Of the width, whatever values symbols have, but for what is tested.
+  /// Whether it is a multiple of the width for all values of symbols, except where the kernel tests.
   bool is_multiple(const Dim& dim) {
     asked_.push_back(dim);
     return is_known_multiple(dim, width_) || is_multiple_where_tested(dim);
@@ -176,7 +178,7 @@ class Walker {
                                                                      : Neighbours::apart;
       }
       case Relation::gather: {
-        // Of operand 0 the dims behind the axis are the last of the result's; indices are the same for them.
+        // The dims of operand 0 after the axis are the last of the result's; indices are the same for them.
         const auto axis = static_cast<std::size_t>(ir::attr<ir::AxisAttr>(node).axis);
         const auto rank = static_cast<std::size_t>(graph_[node.operands[1]].type.rank());
         if (inner < axis + rank) return Neighbours::apart;
@@ -201,7 +203,7 @@ class Walker {
 
 namespace {
 
-/// What neighbours of a phase that walks along memory need; none where they lie apart.
+/// What neighbours in a phase that walks along memory need; none where they lie apart.
 std::optional<Walker> walked(const ir::Graph& graph, const Phase& phase) {
   const ir::Node& leader = graph[dominant(phase)];
   const Relation relation = info(leader.op).relation;
@@ -261,7 +263,7 @@ int widest_row_vector(const ir::Graph& graph, const Phase& phase) {
 }
 
 int tile_vector(const ir::Graph& graph, const Phase& phase, const Transposed& values) {
-  constexpr int bytes_of_lane = 4;  // with which the lanes of a warp access a whole line
+  constexpr int bytes_of_lane = 4;  // the lanes of a warp then access a whole line
   Walker walker(graph, phase, product(graph[phase.root].type.dims).hint());
   std::size_t bytes = bytes_of_lane;
   for (const NodeId input : phase.inputs) bytes = std::min(bytes, size_of(graph[input].type.dtype));
