@@ -11,9 +11,9 @@ namespace fuse::schedule {
 namespace {
 
 constexpr int long_row = 1024;       // elements: longer ones are split where there are few
-constexpr int cache_of_astitch = 8;  // blocks of a whole wave leave a thread 32 registers
+constexpr int cache_of_astitch = 8;  // blocks of a whole wave leave 32 registers per thread
 
-/// Blocks that the device holds at a time.
+/// The blocks that the device holds at a time.
 int wave_of(int threads, const Target& target) {
   return target.sms * std::max(1, target.max_threads_per_sm / threads);
 }
@@ -38,7 +38,8 @@ Choices choices_of_phase(const ir::Graph& graph, const Phase& phase, int threads
   return choices;
 }
 
-/// Packed vertically: blocks that stay where there are more tiles than a wave; parts join behind a barrier.
+/// Packs vertically: blocks stay where there are more tiles than a wave; partials are combined after a
+/// barrier.
 Choices of_one(const ir::Graph& graph, const Phase& phase, int threads, const Target& target) {
   Choices choices = choices_of_phase(graph, phase, threads, target);
   const int wave = wave_of(threads, target);

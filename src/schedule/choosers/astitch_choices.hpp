@@ -9,7 +9,7 @@
 
 namespace fuse::schedule {
 
-/// None where no block size fits: of scans, or of too much shared memory.
+/// There are none where no block size fits, for scans or for too much shared memory.
 std::optional<KernelChoices> astitch_choices(const ir::Graph&, const Segment&, const Target&);
 
 }  // namespace fuse::schedule

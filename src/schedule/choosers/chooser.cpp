@@ -10,7 +10,7 @@
 namespace fuse::schedule {
 namespace {
 
-/// Each phase's choices changed by `change`.
+/// The chooser whose choices for each phase are changed by `change`.
 template <class Change>
 Chooser changed(Chooser inner, Change change) {
   return [inner = std::move(inner), change](const ir::Graph& graph, const Segment& segment,

@@ -12,17 +12,18 @@
 
 namespace fuse::schedule {
 
-/// The choices of a kernel segment; none where one kernel cannot run it. A pure function: equal segments
-/// (canonical.hpp) get equal choices, and only one of them is asked for.
+/// The choices of a kernel segment; none where one kernel cannot run it. It is a pure function: equal
+/// segments (canonical.hpp) get equal choices, and it is asked about only one of them.
 using Chooser = std::function<std::optional<KernelChoices>(const ir::Graph&, const Segment&, const Target&)>;
 
-/// By the cost model (model_choices.hpp).
+/// The chooser by the cost model (model_choices.hpp).
 Chooser cost_model();
-/// As AStitch prints it (astitch_choices.hpp); by the cost model what that has no rule for.
+/// The chooser by AStitch's printed rules (astitch_choices.hpp), and by the cost model where it has none.
 Chooser astitch_rules();
-/// What `inner` chooses, but no blocks wait for each other and none stay: each part is a launch of its own.
+/// What `inner` chooses, but no blocks wait for each other and none stay: each section is a launch of its
+/// own.
 Chooser without_grid_barriers(Chooser inner);
-/// What `inner` chooses, but one block has a row: other compilers split no reduction over two launches.
+/// What `inner` chooses, but with one block per row: other compilers split no reduction over two launches.
 Chooser without_splits(Chooser inner);
 
 /// The choices with what they cost by the cost model.

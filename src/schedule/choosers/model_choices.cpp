@@ -21,13 +21,13 @@ namespace fuse::schedule {
 namespace {
 
 constexpr int lanes_limit = 1024;   // elements of a row that a warp walks in 32 steps
-constexpr int block_limit = 16384;  // and a block of 256 in 64
-constexpr int fewest_lanes = 2;     // that share a row
-constexpr int lanes_of_line = 8;    // whose accesses of 16 bytes are a cache line
-constexpr int sector_bytes = 32;    // that memory moves at a time
-constexpr int usual_trips = 32;     // elements that a lane of few walks: its share of combining is small
+constexpr int block_limit = 16384;  // and a block of 256 threads in 64 steps
+constexpr int fewest_lanes = 2;     // lanes that share a row
+constexpr int lanes_of_line = 8;    // their accesses of 16 bytes are a cache line
+constexpr int sector_bytes = 32;    // bytes that memory moves at a time
+constexpr int usual_trips = 32;     // elements per lane of few: its share of combining is small
 
-/// The widest that leaves threads for half of the device, and as many as share a row.
+/// The widest vector that leaves threads for half of the device, and as many as share a row.
 int vector_of(const ir::Graph& graph, const Phase& phase, std::int64_t rows, std::int64_t row,
               const Target& target) {
   const double wanted = target.sms * target.max_threads_per_sm / 2.0;
@@ -42,8 +42,9 @@ int vector_of(const ir::Graph& graph, const Phase& phase, std::int64_t rows, std
   return vector;
 }
 
-/// Blocks that share the rows of a segment with columns: as many as run at a time and have rows, unless what
-/// they leave for the combining launch is much beside what the segment moves. `registers`: of a thread.
+/// The blocks that share the rows of a phase with outer reductions: as many as run at a time and have rows,
+/// unless what they leave for the combining launch is much compared to what the phase moves. `registers`: per
+/// thread.
 int blocks_for_columns(const ir::Graph& graph, const Phase& phase, Choices choices, const LoopShape& shape,
                        int registers, const Target& target) {
   constexpr int much = 16;
@@ -65,7 +66,7 @@ int blocks_for_columns(const ir::Graph& graph, const Phase& phase, Choices choic
   return parts;
 }
 
-/// Bytes of an element of the narrowest value that is read, or reduced.
+/// The bytes of an element of the narrowest value that is read, or reduced.
 int narrowest(const ir::Graph& graph, const Phase& phase) {
   std::size_t bytes = size_of(graph[graph[dominant(phase)].operands[0]].type.dtype);
   for (const ir::NodeId input : phase.inputs) bytes = std::min(bytes, size_of(graph[input].type.dtype));
@@ -79,7 +80,7 @@ int fewest_lanes_of(const ir::Graph& graph, const Phase& phase) {
   return std::clamp(sector_bytes / narrowest(graph, phase), fewest_tile_lanes, tile_columns);
 }
 
-/// Threads of blocks that share rows: powers of two, and what lies between them.
+/// The block sizes for blocks that share rows: powers of two, and what lies between them.
 std::vector<int> block_sizes(const Target& target) {
   std::vector<int> sizes;
   for (int threads = 64; threads <= target.max_threads_per_block; threads *= 2) {
@@ -89,11 +90,11 @@ std::vector<int> block_sizes(const Target& target) {
   return sizes;
 }
 
-/// Whether neighbouring lanes have a result each, and walk down.
+/// Whether neighbouring lanes have one result each, and walk down columns.
 bool lanes_are_columns(const Choices& choices) { return fastest_lane(choices.splits) == 'r'; }
 
-/// By blocks of another size. Of a row that several blocks share, all its threads together have as much as
-/// before.
+/// The choices with blocks of another size. All threads of a row that several blocks share have as much of it
+/// together as before.
 Choices with_threads(Choices choices, int threads) {
   const std::int64_t warps = threads / 32, of_row = units_of(choices.splits, 'c', Level::warp),
                      rows = units_of(choices.splits, 'r', Level::warp),
@@ -106,7 +107,8 @@ Choices with_threads(Choices choices, int threads) {
   return choices.set('r', Level::warp, 1).set('c', Level::warp, warps);
 }
 
-/// By the largest blocks of half as many threads, a quarter and so on, whose shared memory suffices.
+/// The choices with the largest blocks of half as many threads, a quarter and so on, whose shared memory
+/// suffices.
 Choices with_shared_memory(const ir::Graph& graph, const Phase& phase, Choices choices,
                            const Target& target) {
   while (shared_bytes(graph, phase, choices) > target.shared_per_block && choices.block_threads() > 32)
@@ -114,7 +116,7 @@ Choices with_shared_memory(const ir::Graph& graph, const Phase& phase, Choices c
   return choices;
 }
 
-/// Threads that walk a row each have registers for what they hold of it.
+/// Choices where each thread that walks a row has registers for what it caches of the row.
 class Holding {
  public:
   Holding(const ir::Graph& graph, const Phase& phase, const Target& target, bool packed = false)
@@ -126,7 +128,7 @@ class Holding {
         values_(values_to_cache(graph, phase, packed)),
         wanted_(std::int64_t{target.sms} * target.max_threads_per_sm / 2) {}
 
-  /// By so many threads a row that each can hold its share of it, and that few rows fill half of the device.
+  /// So many threads per row that each can cache its share of it, and that few rows fill half of the device.
   Choices rows(const Choices& alone) const {
     Choices choices = alone;
     choices.register_cache = most_cached;
@@ -152,7 +154,7 @@ class Holding {
       choices.splits = nest_of_blocks(threads, vector);
       if (fits(choices) && fills(threads)) return without_idle(choices);
     }
-    if (packed_) return alone;  // what passes make again takes registers, too
+    if (packed_) return alone;  // what passes compute again also takes registers
     choices.splits = nest_of_blocks(
         static_cast<int>(std::bit_floor(static_cast<unsigned>(target_.max_threads_per_block))), vector);
     choices = without_idle(choices);
@@ -160,16 +162,16 @@ class Holding {
     return in_warps && barely_fits(by_warp) ? by_warp : alone;
   }
 
-  /// Rows of which blocks hold a part each and wait for each other behind each pass: where one block holds
-  /// too little, or there are too few rows to fill the device. By the parts that fill it; the loops of
-  /// `rows` where none hold them.
+  /// Rows of which several blocks cache a part each and wait for each other after each pass: where one block
+  /// caches too little, or there are too few rows to fill the device. The parts are those that fill it; the
+  /// loops of `rows` stay where no parts fit.
   Choices parts(const Choices& rows) const {
     constexpr int fewest_trips = 4;
-    constexpr double gain_of_parts = 0.97;  // for less, no blocks wait for each other
+    constexpr double gain_of_parts = 0.97;  // for less gain, no blocks wait for each other
     const std::int64_t row = product(shape_.reduced).hint(), count = product(shape_.kept).hint();
     Choices best = rows;
     double least = gain_of_parts * phase_seconds(graph_, phase_, rows, target_);
-    // A quarter of a multiprocessor's threads: with fewer registers than 128 those that hold would spill.
+    // A quarter of a multiprocessor's threads: with fewer registers than 128, threads that cache would spill.
     const int resident = target_.max_threads_per_sm / 4;
     const int widest = std::min(resident, target_.max_threads_per_block);
     for (int threads = static_cast<int>(std::bit_floor(static_cast<unsigned>(widest))); threads >= 64;
@@ -183,7 +185,7 @@ class Holding {
         choices.splits = nest_of_shared_rows(threads, parts, vector);
         const std::int64_t at_once = std::min<std::int64_t>(places / parts, count);
         choices.blocks = static_cast<int>(at_once) * parts;
-        // Where blocks take rows in turns, what does not change from row to row takes registers too.
+        // Where blocks take rows in turns, what is the same in each row takes registers too.
         const bool turns = product(shape_.kept).max() > at_once;
         if (!fits(choices) || (turns && registers(choices) > most_cached / 2)) continue;
         const double seconds = phase_seconds(graph_, phase_, choices, target_);
@@ -193,22 +195,22 @@ class Holding {
     return best;
   }
 
-  /// As many clusters as rows: those that wait leave the device to others.
+  /// There are as many clusters as rows: those that wait leave the device to others.
   void consider_cluster(const Choices& choices, Choices& best, double& least) const {
     if (choices.cluster() > target_.max_cluster || !fits(choices)) return;
     const double seconds = phase_seconds(graph_, phase_, choices, target_);
     if (seconds < least) best = choices, least = seconds;
   }
 
-  /// The rows shared by blocks that stay: by the fewest threads that hold a row's share and its columns, and
-  /// of which there are enough to fill half of the device.
+  /// The rows are shared by blocks that stay, with the fewest threads that have room for a row's share and
+  /// its columns, and enough of them to fill half of the device.
   Choices columns(int vector) const {
     const int side_by_side = vector_that_fits(vector);
     Choices choices{.register_cache = values_.empty() ? 0 : most_cached};
     choices.splits =
         in_turns(nest_of_lanes(std::min(256, target_.max_threads_per_block), 32, side_by_side), 1);
     const bool by_warp = columns_fit_in(choices);
-    int registers = fits(choices) || !by_warp ? 64 : 80;  // of a thread: so many are enough for what fits
+    int registers = fits(choices) || !by_warp ? 64 : 80;  // per thread: so many are enough for what fits
     choices.set('r', Level::grid, blocks_for_columns(graph_, phase_, choices, shape_, registers, target_));
     if (by_warp) return choices;
     Choices best = choices;
@@ -231,14 +233,15 @@ class Holding {
   std::int64_t trips(const Choices& choices) const {
     return elements_per_thread(product(shape_.reduced), choices);
   }
-  /// Of a thread, for what it holds and for its columns.
+  /// The registers per thread for what it caches and for its columns.
   std::int64_t registers(const Choices& choices) const {
     const std::int64_t elements = trips(choices);
     const std::int64_t all =
         cache_registers(graph_, values_, elements, packed_) + elements * column_words(graph_, phase_.stages);
     return packed_ ? all : std::max(elements, all);
   }
-  /// By fewer threads that walk the row in as many trips: no more than have something to do in the last one.
+  /// The choices with fewer threads that walk the row in as many steps: no more than have work in the last
+  /// one.
   Choices without_idle(Choices choices) const {
     const std::int64_t groups = (product(shape_.reduced).hint() + choices.vector() - 1) / choices.vector();
     if (groups == 0) return choices;
@@ -246,14 +249,14 @@ class Holding {
     const std::int64_t threads = (groups + steps - 1) / steps;
     return choices.set('c', Level::warp, (threads + 31) / 32);
   }
-  /// Threads that keep columns hold only as much of a row as these leave room for.
+  /// Threads that keep columns cache only as much of a row as these leave room for.
   Choices with_room_left(Choices choices) const {
     const std::int64_t left = room(choices) - trips(choices) * column_words(graph_, phase_.stages);
     choices.register_cache =
         values_.empty() ? 0 : static_cast<int>(std::clamp<std::int64_t>(left, 0, most_cached));
     return choices;
   }
-  /// Threads walk whole vectors of a row: of a short one, narrower ones are less to hold.
+  /// Threads walk whole vectors of a row: in a short row, narrower vectors are less to cache.
   int vector_that_fits(int vector) const {
     for (int narrower = vector; narrower > 0; narrower /= 2) {
       if (fits({.splits = nest_of_blocks(target_.max_threads_per_block, narrower)})) return narrower;
@@ -261,33 +264,33 @@ class Holding {
     return vector;
   }
   bool fits(const Choices& choices) const {
-    // With 64 registers a thread, two blocks of 512 threads have a place on a multiprocessor.
+    // With 64 registers per thread, two blocks of 512 threads fit on a multiprocessor.
     const int most = choices.block_threads() > 512 ? most_cached / 2 : most_cached;
     return trips(choices) > 0 && registers(choices) <= most;
   }
-  /// Of a block that keeps columns: what a row needs beside them is little, where it is whole and no value
-  /// takes two registers.
+  /// Whether the columns fit: a row needs little besides them, where it is whole and no value takes two
+  /// registers.
   bool columns_fit_in(const Choices& choices) const {
     const bool many =
         choices.block_threads() <= 512 && trips(choices) > 0 && is_whole(choices) && is_narrow();
     return fits(choices) || (many && registers(choices) <= most_cached * 5 / 4);
   }
-  /// All threads have as much of a row.
+  /// Whether all threads have equally much of a row.
   bool is_whole(const Choices& choices) const {
     return (product(shape_.reduced) % step_elements(choices)).is(0);
   }
-  /// Values of four bytes or less take one register each.
+  /// Whether values have at most four bytes, and so take one register each.
   bool is_narrow() const { return size_of(graph_[dominant(phase_)].type.dtype) <= 4; }
-  /// Registers that a thread needs beside what it holds: for indices, sums and what a step loads. It needs
-  /// more of them where some threads have no last step, since its condition keeps the compiler from sharing
-  /// them.
+  /// The registers that a thread needs besides what it caches: for indices, sums and what a step loads. It
+  /// needs more of them where some threads have no last step, since its condition keeps the compiler from
+  /// sharing them.
   int others(const Choices& choices) const { return is_whole(choices) ? 16 : is_narrow() ? 40 : 48; }
-  /// Registers of a thread whose block has a multiprocessor to itself.
+  /// The registers per thread of a block that has a multiprocessor to itself.
   int registers_alone(const Choices& choices) const {
     const Residency one{.blocks = 1, .threads = choices.block_threads()};
     return static_cast<int>(share_of_block(one, target_).registers / target_.warp_size);
   }
-  /// Of these, how many are left for what it holds.
+  /// How many of these are left for what it caches.
   int room(const Choices& choices) const { return registers_alone(choices) - others(choices); }
   bool barely_fits(const Choices& choices) const {
     const int most = std::min(most_cached, room(choices));
@@ -338,9 +341,8 @@ Choices choices_alone(const ir::Graph& graph, const Phase& phase, const Target& 
       return stage.form == Stage::Form::element;
     });
     const auto pays = [&](int fewer) {
-      // Lanes that walk a row in several trips touch whole lines in each; or, in two, what memory moves at a
-      // time, where nothing but values of rows is made: a thread with one access has hardly paid for its
-      // start.
+      // Lanes that walk a row in several steps touch whole lines in each; or, in two steps, what memory moves
+      // at a time, where only values of rows are made: one access hardly pays for the start of a thread.
       const bool sectors =
           rows_alone && groups <= 2 * fewer && fewer * vector * element_bytes >= sector_bytes;
       const bool whole = fewer >= lanes_of_line || groups <= fewer || sectors;
@@ -349,7 +351,7 @@ Choices choices_alone(const ir::Graph& graph, const Phase& phase, const Target& 
     while (!has_columns(phase) && lanes > fewest_lanes && pays(lanes / 2)) lanes /= 2;
     return {.splits = nest_of_lanes(std::min(128, block), lanes, vector)};
   }
-  // What stages hold of a row, the blocks of a split one would have to pass on.
+  // The blocks of a split row would have to pass on what stages cache of it.
   const bool alone = phase.stages.size() <= 1;
   if (!alone || reduced <= block_limit || results * 2 >= target.sms)
     return {.splits = nest_of_blocks(block, vector)};
@@ -360,16 +362,17 @@ Choices choices_alone(const ir::Graph& graph, const Phase& phase, const Target& 
   return {.splits = nest_of_shared_rows(block, static_cast<int>(parts), vector)};
 }
 
-/// Blocks whose rows are as much as is in flight where memory moves most, two or more on a multiprocessor.
-/// More would leave more parts to combine: an H200 summed the columns of bf16[65536, 1024] in 40.4 us by 264
-/// blocks of 256 threads, in 42.1 by 528 and in 48.1 by 132.
+/// The blocks whose rows are as much as is in flight where memory moves most, two or more on a
+/// multiprocessor. More would leave more partials to combine: an H200 summed the columns of bf16[65536, 1024]
+/// in 40.4 us by 264 blocks of 256 threads, in 42.1 by 528 and in 48.1 by 132.
 int blocks_that_fill(const Choices& choices, std::int64_t row_bytes, const Target& target) {
   const std::int64_t bytes = std::max<std::int64_t>(1, row_bytes * rows_at_once(choices));
   const auto enough = static_cast<int>((static_cast<std::int64_t>(bytes_in_flight) + bytes - 1) / bytes);
   return std::max(2, enough) * target.sms;
 }
 
-/// By blocks that share the rows and keep the columns, where that is faster than to walk down them.
+/// The choices with blocks that share the rows and keep the columns, where that is faster than to walk down
+/// them.
 Choices across(const ir::Graph& graph, const Phase& phase, const Choices& down, const Target& target) {
   const std::optional<Phase> rows = across_rows(graph, phase);
   if (!rows || !lanes_are_columns(down)) return down;
@@ -389,16 +392,16 @@ Choices across(const ir::Graph& graph, const Phase& phase, const Choices& down, 
   return gains ? choices : down;
 }
 
-/// Columns side by side in each thread, by accesses as wide as memory takes. The lanes of a row make a line,
-/// so that the others of a warp have rows of their own, and blocks share the rows where there are few
-/// columns: as many as fill each multiprocessor with two. An H200 summed the columns of bf16[65536, 1024]
-/// in 37.8 us so, by lines of 256 bytes in 38.6, of 64 in 41.5, by blocks of 512 threads in 38.0, of 1024
-/// in 57.6.
+/// The choices with columns side by side in each thread, by accesses as wide as memory takes. The lanes of a
+/// row make a line, so that the others of a warp have rows of their own. Blocks share the rows where there
+/// are few columns: as many blocks as fill each multiprocessor with two. An H200 summed the columns of
+/// bf16[65536, 1024] in 37.8 us in this way, by lines of 256 bytes in 38.6, of 64 in 41.5, by blocks of 512
+/// threads in 38.0, of 1024 in 57.6.
 std::optional<Choices> side_by_side(const ir::Graph& graph, const Phase& phase, const Target& target) {
   constexpr int line_bytes = 128, most_blocks_per_sm = 2, fewest_trips = 4, most_words = 24;
   const LoopShape shape = loop_shape(graph, phase);
   const std::int64_t columns = product(shape.kept).hint(), rows = product(shape.reduced).hint();
-  int words = 0;  // of a thread, for each column: what it loads and what it reduces that to
+  int words = 0;  // words per thread and column: what it loads and what it reduces that to
   for (const ir::NodeId input : phase.inputs)
     words += product(graph[input].type.dims).hint() >= rows * columns ? 1 : 0;
   for (const Stage& stage : phase.stages) {
@@ -413,13 +416,13 @@ std::optional<Choices> side_by_side(const ir::Graph& graph, const Phase& phase, 
   };
   const std::int64_t vectors = (columns + vector - 1) / vector;
   const std::int64_t line = std::clamp<std::int64_t>(line_bytes / (vector * narrowest(graph, phase)), 1, 32);
-  // Few rows have few of a block's threads: the others have columns.
+  // Few rows take few of a block's threads: the others take columns.
   const std::int64_t row_lanes = std::min(32 / std::min(power(vectors), line), power(rows));
   const std::int64_t lanes = 32 / row_lanes;
   for (int threads = std::min(256, target.max_threads_per_block); threads > 32; threads /= 2) {
     const std::int64_t warps = threads / 32,
                        row_warps = std::min(warps, std::max<std::int64_t>(1, power(rows) / row_lanes));
-    const std::int64_t at_a_time = lanes * (warps / row_warps);  // vectors of columns, by a block
+    const std::int64_t at_a_time = lanes * (warps / row_warps);  // vectors of columns per block
     const std::int64_t groups = std::max<std::int64_t>(1, (vectors + at_a_time - 1) / at_a_time);
     const int at_once = blocks_per_sm({.blocks = 1, .threads = threads, .registers = 64}, target);
     const std::int64_t blocks = std::int64_t{std::min(most_blocks_per_sm, at_once)} * target.sms;
@@ -436,7 +439,7 @@ std::optional<Choices> side_by_side(const ir::Graph& graph, const Phase& phase, 
   return std::nullopt;
 }
 
-/// By vectors as wide as leave no thread more to walk.
+/// The choices with the widest vectors that leave no thread more to walk.
 Choices widened(const ir::Graph& graph, const Phase& phase, Choices choices) {
   const Dim row = product(loop_shape(graph, phase).reduced);
   const std::int64_t trips = elements_per_thread(row, choices);
@@ -448,7 +451,7 @@ Choices widened(const ir::Graph& graph, const Phase& phase, Choices choices) {
   return choices;
 }
 
-/// Where that spares a walk over rows that nothing holds.
+/// The choices with online sums where that saves a walk over rows that nothing caches.
 Choices online(const ir::Graph& graph, const Phase& phase, const Choices& choices, const Target& target) {
   if (!with_online_softmax(graph, phase)) return choices;
   Choices result = choices;
@@ -458,13 +461,13 @@ Choices online(const ir::Graph& graph, const Phase& phase, const Choices& choice
   return gains ? result : choices;
 }
 
-/// What passes load again stays in shared memory, as much of a row as leaves half of the threads their place:
-/// where threads hold nothing.
+/// Where threads cache nothing, what passes load again stays in shared memory: as much of a row as leaves
+/// slots for half of the threads.
 Choices in_shared_memory(const ir::Graph& graph, const Phase& phase, const Choices& choices,
                          const Target& target) {
   if (choices.register_cache > 0) return choices;
   const Phase run = staged(graph, phase, choices);
-  std::int64_t bytes = 0;  // of an element, in all rows of a block
+  std::int64_t bytes = 0;  // bytes per element, in all rows of a block
   for (const CachedValue& held : loaded_values(graph, run))
     bytes += rows_at_once(choices) * static_cast<std::int64_t>(size_of(graph[held.node].type.dtype));
   if (bytes == 0) return choices;
@@ -483,21 +486,21 @@ Choices in_shared_memory(const ir::Graph& graph, const Phase& phase, const Choic
   return gains ? result : choices;
 }
 
-/// Whether what is loaded takes half of the registers, or fewer, of what passes would hold.
+/// Whether what is loaded takes at most half of the registers of what passes would cache.
 bool packs(const ir::Graph& graph, const Phase& phase) {
-  constexpr int elements = 4;  // of which all types fill registers
+  constexpr int elements = 4;  // of any type, these fill registers
   const std::int64_t packed = cache_registers(graph, loaded_values(graph, phase), elements, true);
   return packed > 0 && 2 * packed <= cache_registers(graph, cached_values(graph, phase), elements, false);
 }
 
-/// By registers that hold what was loaded as it came, so that more of the rows is on a multiprocessor: where
-/// its blocks are large, and nothing costly is made again. In clusters, whose waits leave time, that too, if
-/// memory takes nearly as long.
+/// The choices where registers cache what was loaded as it came, so that more of the rows is on a
+/// multiprocessor: where its blocks are large, and nothing costly is computed again. Clusters, whose waits
+/// leave time, also do costly work again if memory takes nearly as long.
 Choices packed(const ir::Graph& graph, const Phase& phase, const Choices& alone, const Choices& unpacked,
                const Target& target) {
   constexpr int enough_blocks = 8;       // on a multiprocessor
-  constexpr int much_work = 8;           // instructions for an element: a costly op
-  constexpr double time_for_work = 1.2;  // beside that of the bytes
+  constexpr int much_work = 8;           // instructions per element: a costly op
+  constexpr double time_for_work = 1.2;  // relative to that of the bytes
   const bool few = unpacked.register_cache == 0 || splits_rows(unpacked) ||
                    unpacked.block_threads() * enough_blocks > target.max_threads_per_sm;
   if (!few || !packs(graph, phase)) return unpacked;
@@ -533,10 +536,10 @@ std::optional<KernelChoices> choices_of_phases(const ir::Graph& graph, const Seg
     own.blocks = 0;
     for (Split& split : own.splits) split.level = split.level == Level::cluster ? Level::grid : split.level;
     own = with_threads(std::move(own), threads);
-    own.shared_cache = 0;  // by rows of blocks of another size, beside other phases'
+    own.shared_cache = 0;  // it was for blocks of another size, without other phases
     for (const KernelSchedule& launch : launches(graph, staged(graph, segment.phases[i], own), own))
       tiles = std::max(tiles, launch.tiles.hint());
-    // Columns that blocks of one kernel combine take shared memory of theirs, however many blocks there are.
+    // Columns that blocks of one kernel combine take their shared memory, however many blocks there are.
     if (has_columns(staged(graph, segment.phases[i], own))) own.blocks = 1;
     choices.phases.push_back(own);
   }
@@ -564,7 +567,7 @@ Choices model_choices(const ir::Graph& graph, const Phase& phase, const Target& 
   if (info(graph[dominant(phase)].op).relation != ir::Relation::reduce) return choices;
   const bool down = lanes_are_columns(choices);
   const std::optional<Choices> wide = side_by_side(graph, phase, target);
-  if (wide && !down) return *wide;  // whose elements of a row lie apart
+  if (wide && !down) return *wide;  // the elements of its rows lie apart
   const auto seconds = [&](const Choices& each) { return phase_seconds(graph, phase, each, target); };
   if (const Choices by_rows = across(graph, phase, choices, target); by_rows.across)
     return wide && seconds(*wide) <= seconds(by_rows) ? *wide : by_rows;

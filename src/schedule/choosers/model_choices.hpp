@@ -1,4 +1,4 @@
-// The cost model's choices for a kernel segment: who walks a row, how many threads, what they hold.
+// The cost model's choices for a kernel segment: who walks a row, how many threads, what they cache.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -8,9 +8,9 @@
 
 namespace fuse::schedule {
 
-/// Of a phase as a kernel of its own.
+/// The choices of a phase as a kernel of its own.
 Choices model_choices(const ir::Graph&, const Phase&, const Target&);
-/// None where no block size fits all phases.
+/// The choices of a segment; none where no block size fits all phases.
 std::optional<KernelChoices> model_choices(const ir::Graph&, const Segment&, const Target&);
 
 }  // namespace fuse::schedule

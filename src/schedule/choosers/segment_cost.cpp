@@ -16,7 +16,7 @@
 namespace fuse::schedule {
 namespace {
 
-/// Sums of a few of these fit: extents may be as large as 63 bits hold.
+/// The bytes, limited so that sums of a few of them fit: extents may take all of 63 bits.
 std::int64_t bounded(double bytes) { return static_cast<std::int64_t>(std::min(bytes, 0x1p58)); }
 
 double bytes_of(const Dim& elements, DType dtype) {
@@ -29,15 +29,15 @@ std::int64_t bytes_of(const ir::Graph& graph, const std::vector<ir::NodeId>& val
   return bounded(sum);
 }
 
-/// Bytes of an element of the narrowest value that is read.
+/// The bytes of an element of the narrowest value that is read.
 std::size_t narrowest_input(const ir::Graph& graph, const Phase& phase) {
   std::size_t bytes = size_of(f64);
   for (const ir::NodeId input : phase.inputs) bytes = std::min(bytes, size_of(graph[input].type.dtype));
   return bytes;
 }
 
-/// By what factor reading again is faster than reading from memory. What blocks read again lies in the L2
-/// cache, where that has room for what all blocks that run at a time have of the inputs.
+/// The factor by which reading again is faster than reading from memory. What blocks read again lies in the
+/// L2 cache, where that has room for the inputs of all blocks that run at a time.
 double reread_speed(const KernelSchedule& launch, std::int64_t inputs, const Target& target) {
   constexpr double l2_speed = 2;
   const double grid = std::max(1.0, static_cast<double>(launch.grid.hint()));
@@ -46,21 +46,21 @@ double reread_speed(const KernelSchedule& launch, std::int64_t inputs, const Tar
   return resident <= static_cast<double>(target.l2_bytes) ? l2_speed : 1;
 }
 
-/// Whether threads hold all that passes need again.
+/// Whether threads cache all that passes need again.
 bool holds_rows(const ir::Graph& graph, const Phase& phase, const Choices& choices, const Dim& row) {
   const std::int64_t trips = elements_per_thread(row, choices);
   const std::vector<CachedValue> values = values_to_cache(graph, phase, choices.packed);
   return trips > 0 && cache_registers(graph, values, trips, choices.packed) <= choices.register_cache;
 }
 
-/// What is held of the values that a pass leaves for later ones.
+/// What is cached of the values that a pass leaves for later ones.
 std::vector<CachedValue> held_by(const ir::Graph& graph, const Phase& phase, const Choices& choices,
                                  const Dim& row) {
   if (holds_rows(graph, phase, choices, row)) return values_to_cache(graph, phase, choices.packed);
   return choices.shared_cache > 0 ? loaded_values(graph, phase) : std::vector<CachedValue>();
 }
 
-/// Passes over the rows behind which all threads of a row wait for each other.
+/// The number of passes over the rows after which all threads of a row wait for each other.
 int meetings(const Phase& phase) {
   std::set<int> passes;
   for (const Stage& stage : phase.stages) {
@@ -69,7 +69,7 @@ int meetings(const Phase& phase) {
   return static_cast<int>(passes.size());
 }
 
-/// Passes that load the rows again: all but the first, of what is not held.
+/// The passes that load the rows again: all but the first, for what is not cached.
 double rereads(const ir::Graph& graph, const Phase& phase, const Choices& choices) {
   if (phase.stages.size() < 2) return 0;
   std::vector<bool> walked(static_cast<std::size_t>(last_pass(phase.stages) + 1));
@@ -86,7 +86,7 @@ double rereads(const ir::Graph& graph, const Phase& phase, const Choices& choice
   return (passes - 1) * std::max(0.0, 1 - choices.shared_cache * kernels[0].cluster / row);
 }
 
-/// Threads that walk down columns access one element at a time. So many of these accesses are under way in
+/// Threads that walk down columns access one element at a time. This many of these accesses are in flight in
 /// each: an H200 moved sums of columns in f32 and bf16 at 57, 75 and 97% of a copy's rate with 11, 22 and 45
 /// KB of them on a multiprocessor, of the 32 KB that its share of the bandwidth brings in a microsecond.
 double reached_down_columns(const ir::Graph& graph, const Phase& phase, const KernelSchedule& launch,
@@ -104,8 +104,8 @@ bool walks_down(const ir::Graph& graph, const Phase& phase) {
   return info(graph[dominant(phase)].op).relation == ir::Relation::reduce && !loop_shape(graph, phase).inner;
 }
 
-/// Bytes that memory moves for nothing, since it moves whole sectors: where a warp that walks down has fewer
-/// neighbours than fill one.
+/// The bytes that memory moves for nothing, since it moves whole sectors, where a warp that walks down has
+/// fewer neighbours than fill one.
 double wasted_bytes(const ir::Graph& graph, const Phase& phase, const Choices& choices, std::int64_t inputs) {
   constexpr double sector = 32;
   if (!walks_down(graph, phase)) return 0;
@@ -123,7 +123,7 @@ bool columns_side_by_side(const Choices& choices) {
   return walks_elements(choices) && units_of(choices.splits, 'r', Level::vector) > 1;
 }
 
-/// Threads that take columns side by side walk down them by wide accesses, of which a few are under way in
+/// Threads that take columns side by side walk down them by wide accesses, of which a few are in flight in
 /// each: an H200 moved sums of columns in f32 and bf16 at 95 and 86% of a copy's rate and more with two
 /// blocks of 256 threads on a multiprocessor, by accesses of 16 bytes.
 double reached_side_by_side(const ir::Graph& graph, const Phase& phase, const Choices& choices,
@@ -138,8 +138,9 @@ double reached_side_by_side(const ir::Graph& graph, const Phase& phase, const Ch
   return busy * std::min(1.0, in_flight / bytes_in_flight);
 }
 
-/// What a thread takes of the parts that blocks left, one after another: the first is in the time of the
-/// barrier, or of the launch. Columns side by side are as many values for each thread, which lie apart.
+/// The seconds in which a thread takes the partials that blocks left, one after another: the first is in the
+/// time of the barrier, or of the launch. Columns side by side are as many values per thread, which lie
+/// apart.
 double seconds_of_taking(const Choices& choices, const KernelSchedule& combining) {
   constexpr double of_value = 0.15e-6, of_values_apart = 0.5e-6;
   const auto takers = [](const std::vector<Split>& splits, char dim, bool by_warps) {
@@ -152,18 +153,18 @@ double seconds_of_taking(const Choices& choices, const KernelSchedule& combining
   return of_value * static_cast<double>(parts / takers(combining.nest.splits, 'p', true));
 }
 
-/// How a launch fills memory's time.
+/// How well a launch keeps memory busy.
 struct Flow {
-  double share = 1;  ///< of the bandwidth, that its accesses reach
+  double share = 1;  ///< share of the bandwidth that its accesses reach
   double drain = 0;  ///< seconds in which only its last blocks run
 };
 
-/// A block that holds its part of a row moves nothing for a while: until the first loads arrive, between the
-/// passes, and where it waits for its cluster, the longer the more blocks that has. So others have to keep
-/// memory busy. Of a copy's rate an H200 reached, with rows of bf16 and 64 KB of them on a multiprocessor,
-/// 89% by one block for each row, by clusters of 2, 4, 8, and 16 blocks 86, 83, 64, and 58%, with one wait
-/// instead of two by 8 blocks 75%; with rows of f32, twice the bytes, 97% by one block, by 8 and 16 95 and
-/// 91%.
+/// A block that caches its part of a row moves nothing for a while: until the first loads arrive, between the
+/// passes, and where it waits for its cluster, which takes longer the more blocks it has. So others have to
+/// keep memory busy. An H200 reached these shares of a copy's rate. For rows of bf16, with 64 KB of them on a
+/// multiprocessor, it was 89% with one block per row, 86, 83, 64, and 58% with clusters of 2, 4, 8, and 16
+/// blocks, and 75% with 8 blocks and one wait instead of two. For rows of f32, twice the bytes, it was 97%
+/// with one block, 95 and 91% with 8 and 16.
 Flow flow_of_held_rows(const Phase& phase, const Choices& choices, const KernelSchedule& launch,
                        std::int64_t moved, const Target& target) {
   constexpr int registers = 64;
@@ -182,7 +183,7 @@ Flow flow_of_held_rows(const Phase& phase, const Choices& choices, const KernelS
 
 /// Whether neighbouring lanes have a value each, whose elements lie apart in memory.
 bool lanes_walk_down(const ir::Graph& graph, const Phase& phase, const KernelSchedule& launch) {
-  if (launch.nest.dims[0].name == 'c') return true;  // what combines the parts of columns
+  if (launch.nest.dims[0].name == 'c') return true;  // this launch combines the partials of columns
   return walks_down(graph, phase) && fastest_lane(launch.nest.splits) == 'r';
 }
 
@@ -199,7 +200,7 @@ Flow flow_of(const ir::Graph& graph, const Phase& phase, const Choices& choices,
   return flow_of_held_rows(phase, choices, launch, moved_bytes(graph, phase), target);
 }
 
-/// Of one phase; rows of split ones in one kernel wait for each other, behind each pass.
+/// The seconds of one phase; blocks that split rows in one kernel wait for each other after each pass.
 double phase_seconds(const ir::Graph& graph, const Phase& cut, const Choices& choices,
                      std::int64_t most_blocks, const Target& target) {
   const Phase phase = staged(graph, cut, choices);
@@ -228,7 +229,7 @@ double phase_seconds(const ir::Graph& graph, const Phase& cut, const Choices& ch
   double sum = 0;
   for (const KernelSchedule& launch : kernels) {
     if (launch.role == KernelSchedule::Role::cooperative) continue;
-    // Of blocks that take rows in turns, no more than there are turns have something to do.
+    // Where blocks take rows in turns, no more blocks than turns have work.
     const Residency residency{.blocks = std::min({launch.grid.hint(), launch.tiles.hint(), most_blocks}),
                               .threads = launch.block_threads};
     const bool combines = launch.role == KernelSchedule::Role::combine;

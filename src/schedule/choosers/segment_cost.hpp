@@ -1,4 +1,4 @@
-// What a kernel segment costs by the model of step_cost.hpp: its launches one behind the other.
+// What a kernel segment costs by the model of step_cost.hpp: its launches one after the other.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -9,11 +9,11 @@
 
 namespace fuse::schedule {
 
-/// Of its inputs and results, each once, with symbols at their hints.
+/// The bytes of its inputs and results, each once, with symbols at their hints.
 std::int64_t moved_bytes(const ir::Graph&, const Phase&);
-/// Of what partial launches leave.
+/// The bytes that partial launches leave.
 std::int64_t scratch_bytes(const ir::Graph&, const Phase&, const Choices&);
-/// Of a phase as a kernel of its own.
+/// The seconds of a phase as a kernel of its own.
 double phase_seconds(const ir::Graph&, const Phase&, const Choices&, const Target&);
 double segment_seconds(const ir::Graph&, const Segment&, const KernelChoices&, const Target&);
 

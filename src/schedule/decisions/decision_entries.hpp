@@ -1,5 +1,5 @@
-// What entries of decisions have in common: a key, which of those that are alike, and how they are refused.
-// SPDX-License-Identifier: Apache-2.0
+// What entries of decisions have in common: a key, a number among those with that key, and how they are
+// refused. SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <fmt/format.h>
@@ -21,18 +21,18 @@ namespace fuse::schedule {
 [[noreturn]] void refuse_entry(int line, const std::string& what, const std::string& hint);
 /// "kernel 6f1c2a9be0d31455", "number 2 of kernel 6f1c2a9be0d31455"
 std::string entry_name(std::string_view noun, std::uint64_t key, std::optional<std::uint32_t> number);
-/// What is right where an entry stands there twice.
+/// The hint where there are two equal entries.
 std::string two_entries_hint(int first_line);
-/// "softmax: %7 div", of the comment above an entry.
+/// The text of the comment above an entry, "softmax: %7 div".
 std::string note_of(const ir::Graph&, ir::NodeId root);
 
 /// The segments of each key, in the order of the plan.
 using SegmentsByKey = std::map<std::uint64_t, std::vector<std::uint32_t>>;
 
-/// Finds the segments of each entry; those of one segment come before those of all that are alike.
-/// `take(entry, segments)` is false where they cannot be as it says, which it has told. `unfit(entry, what,
-/// hint)` hears of entries that are of no segment, or stand there twice. `others`: the hint of an unknown
-/// key.
+/// Finds the segments of each entry; entries of one segment come before those of all with the key.
+/// `take(entry, segments)` reports an entry that does not fit its segments, and returns false. `unfit(entry,
+/// what, hint)` is called for entries that have no segment, or are there twice. `others`: the hint for an
+/// unknown key.
 template <class Entry, class Take, class Unfit>
 void match_entries(std::string_view noun, const std::string& graph, const std::vector<Entry>& entries,
                    const SegmentsByKey& known, const std::string& others, const Take& take,
@@ -61,7 +61,7 @@ void match_entries(std::string_view noun, const std::string& graph, const std::v
   }
 }
 
-/// One entry for each key, of what is usual, and one for each segment that is otherwise: the segments that
+/// Adds one entry per key, with its usual value, and one for each segment that differs, for the segments that
 /// have a value, in their order. `value(segment)` is null for a segment that has none.
 template <class Value, class Add>
 void summarise_entries(const SegmentsByKey& known, const Value& value, const Add& add) {

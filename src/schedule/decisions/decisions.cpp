@@ -22,7 +22,7 @@ bool waits(const ir::Graph& graph, const Segment& segment, const KernelChoices& 
   return choices.phases.size() > 1 || (parts && first.blocks > 0);
 }
 
-/// Why the segment cannot run so; empty: it can.
+/// Why the segment cannot run in this way; empty if it can.
 std::string defect_of(const ir::Graph& graph, const Segment& segment, const KernelChoices& choices,
                       const DecisionOptions& options, const Target& target) {
   std::string defect = misfit(graph, segment, choices, target);
@@ -31,7 +31,7 @@ std::string defect_of(const ir::Graph& graph, const Segment& segment, const Kern
   return defect;
 }
 
-/// Of each form.
+/// The content key of each form.
 std::vector<std::uint64_t> keys_of(const ir::Graph& graph, const EqualSegments& segments) {
   std::vector<std::uint64_t> keys;
   for (const std::uint32_t first : segments.first) keys.push_back(content_key(graph, segments.forms[first]));
@@ -109,7 +109,7 @@ bool AnswerBook::operator()(const ir::Asked& asked) {
     found->second.used = true;
     return true;
   };
-  // One that is told by its number hides nothing of what is told of all.
+  // A question with an entry of its own does not use the entry for all.
   const bool of_one = told(occurrence);
   if (!of_one) told(std::nullopt);
   given_.push_back({.question = asked.question,

@@ -14,8 +14,8 @@
 //   run {mode = graph, order = 0 2 1 3, streams = 0 0 1 0}
 //
 // A kernel is named by what it computes (content_key): equal kernels share an entry, and no name matters. A
-// number behind the key picks one of them, counted from 0 in the order of the plan, and goes before the entry
-// of all. A kernel without an entry runs as the chooser says. SPDX-License-Identifier: Apache-2.0
+// number after the key picks one of them, counted from 0 in the order of the plan, and comes before the entry
+// for all. A kernel without an entry runs as the chooser says. SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <cstdint>
@@ -41,8 +41,8 @@ struct KernelDecision {
   std::uint64_t key = 0;
   std::optional<std::uint32_t> occurrence{};
   KernelChoices choices{};
-  std::string note{};  ///< of the comment above it
-  int line = 0;        ///< of the text; 0: of none
+  std::string note{};  ///< text of the comment above it
+  int line = 0;        ///< line of the text; 0: none
 };
 
 /// Which algorithm a GEMM runs with (gemm_decisions.hpp).
@@ -50,19 +50,19 @@ struct GemmDecision {
   std::uint64_t key = 0;
   std::optional<std::uint32_t> occurrence{};
   std::uint32_t algorithm = 0;  ///< GemmAlgorithm::rank
-  std::string note{};           ///< of the comment above it
-  int line = 0;                 ///< of the text; 0: of none
+  std::string note{};           ///< text of the comment above it
+  int line = 0;                 ///< line of the text; 0: none
 };
 
 /// The answer to a question that a cost would answer (ir/graph/question.hpp). The key is a hash of what would
-/// be made.
+/// result.
 struct Answer {
   ir::Question question = ir::Question::merge;
   std::uint64_t key = 0;
   std::optional<std::uint32_t> occurrence{};  ///< how many such questions with this key came before
   bool yes = false;
-  std::string note{};  ///< of the comment above it
-  int line = 0;        ///< of the text; 0: of none
+  std::string note{};  ///< text of the comment above it
+  int line = 0;        ///< line of the text; 0: none
 };
 
 /// What stands in the braces of the line `options` (compile/pipeline/plan_options.hpp).
@@ -80,10 +80,10 @@ struct Decisions {
   std::optional<RunDecision> run{};
 };
 
-/// What of a target the decisions may depend on, without its name and speed.
+/// The part of a target that the decisions may depend on, without its name and speed.
 std::string target_text(const Target&);
-/// Such a text, whose keys may stand in any order, as target_text writes it. Throws Error with code parse:
-/// the line, the key, and what would be right.
+/// Turns such a text, whose keys may be in any order, into what target_text writes. Throws Error with code
+/// parse: the line, the key, and what would be right.
 std::string parse_target(std::string_view text, int line);
 
 /// Throws Error with code invalid_argument where they are for another target.
@@ -93,12 +93,12 @@ std::string print(const Decisions&);
 /// Throws Error with code parse: the line, the key, and what would be right.
 Decisions parse_decisions(std::string_view text);
 
-/// What was decided of each kernel segment, whose `chosen` is set, and of GEMMs that decisions were given
+/// What was decided for each kernel segment, whose `chosen` is set, and for GEMMs that decisions were given
 /// for.
 Decisions decisions_of(const ir::Graph&, const Partition&, const EqualSegments&, const Target&);
 
 struct DecisionOptions {
-  bool skip_unfit = false;    ///< entries that fit nothing are counted and left out, and no error
+  bool skip_unfit = false;    ///< entries that fit nothing are counted and left out; they are no error
   bool grid_barriers = true;  ///< kernels may wait for all of their blocks
 };
 
@@ -108,9 +108,9 @@ class RecordedChoices {
   /// Throws Error with code invalid_argument where an entry fits no kernel of the graph: it names the line.
   RecordedChoices(const Decisions&, const DecisionOptions&, const ir::Graph&, const Partition&,
                   const EqualSegments&, const Target&);
-  /// Of a segment; null: nothing was recorded.
+  /// The choices of a segment; null where nothing was recorded.
   const KernelChoices* of(std::uint32_t segment) const;
-  std::size_t segments() const { return of_segment_.size(); }  ///< that have an entry
+  std::size_t segments() const { return of_segment_.size(); }  ///< segments that have an entry
   std::size_t unfit() const { return unfit_; }
 
  private:
@@ -118,17 +118,17 @@ class RecordedChoices {
   std::size_t unfit_ = 0;
 };
 
-/// Answers questions as they are recorded, else by cost; and keeps all answers that it gave. One compilation
-/// has one.
+/// Answers questions as recorded, else by cost, and keeps all answers that it gave. One compilation has one
+/// book.
 class AnswerBook {
  public:
   /// Throws Error with code invalid_argument where one question has two entries.
   explicit AnswerBook(const std::vector<Answer>& recorded);
   bool operator()(const ir::Asked&);
-  /// Entries that nobody asked for. Unless they are skipped, the first of them is an Error with code
-  /// invalid_argument, which names the line.
+  /// The number of entries that nobody asked for. Unless they are skipped, the first of them is an Error with
+  /// code invalid_argument, which names the line.
   std::size_t unused(bool skip) const;
-  /// One for each key; and those of single questions whose answer is another.
+  /// One answer per key, and those of single questions whose answer differs.
   std::vector<Answer> answers() const;
 
  private:
@@ -148,8 +148,8 @@ class AnswerBook {
   std::vector<Answer> given_{};
 };
 
-/// Chooses as recorded for all kernels of a key, where such an entry fits; else as `otherwise`. What judges a
-/// fusion by it judges what will run. The graph and its `storage` (Partition's) outlive it.
+/// Chooses as recorded for all kernels of a key, where such an entry fits; else as `otherwise`. Whoever
+/// judges a fusion by it judges what will run. The graph and its `storage` (Partition's) outlive it.
 Chooser recorded_first(const ir::Graph&, const std::vector<ir::NodeId>& storage, const Decisions&,
                        const DecisionOptions&, Chooser otherwise);
 

@@ -1,4 +1,4 @@
-// What decisions say of the target that they are for. SPDX-License-Identifier: Apache-2.0
+// What decisions say about the target that they are for. SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -64,7 +64,7 @@ std::string parse_target(std::string_view text, int line) {
 
 namespace {
 
-/// "sms = 132, cluster = 8" as parts.
+/// The fields of "sms = 132, cluster = 8".
 std::vector<std::string> fields_of(const std::string& text) {
   std::vector<std::string> fields;
   for (std::size_t begin = 0; begin <= text.size();) {
@@ -75,7 +75,7 @@ std::vector<std::string> fields_of(const std::string& text) {
   return fields;
 }
 
-/// The fields of the one that the other has not.
+/// The fields of `one` that `other` does not have.
 std::string differing(const std::string& one, const std::string& other) {
   const std::vector<std::string> others = fields_of(other);
   std::string text;

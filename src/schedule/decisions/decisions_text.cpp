@@ -66,7 +66,7 @@ class Reader {
   }
 
  private:
-  /// The next line, without what blanks are around it.
+  /// The next line, without the blanks around it.
   std::string_view next() {
     ++number_;
     const std::size_t end = text_.find('\n');

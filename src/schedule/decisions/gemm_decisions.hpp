@@ -1,4 +1,4 @@
-// Decisions of GEMMs: which algorithm each runs with, by what it computes.
+// Decisions about GEMMs: which algorithm each runs with, by what it computes.
 //
 //   # attention: %12 matmul
 //   gemm 6f1c2a9be0d31455 {algorithm = 2}
@@ -18,7 +18,7 @@ namespace fuse::schedule {
 std::size_t take_algorithms(const std::vector<GemmDecision>&, bool skip_unfit, const ir::Graph&, Partition&);
 /// The entries of the GEMM segments that have an algorithm.
 std::vector<GemmDecision> gemm_decisions_of(const ir::Graph&, const Partition&);
-/// The same, of all GEMM segments: one that has no algorithm runs with the first.
+/// The same for all GEMM segments: one that has no algorithm runs with the first.
 std::vector<GemmDecision> all_gemm_decisions_of(const ir::Graph&, const Partition&);
 
 }  // namespace fuse::schedule

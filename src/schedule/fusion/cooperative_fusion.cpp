@@ -24,7 +24,7 @@ constexpr std::size_t most_nodes_joined = 600;
 struct Chain {
   std::vector<SegmentId> segments{};  // in segment order
   Segment whole{};
-  double gain = 0;  // seconds less than as kernels of their own
+  double gain = 0;  // seconds gained over kernels of their own
 };
 
 class Joiner {
@@ -71,8 +71,8 @@ class Joiner {
  private:
   static constexpr std::size_t nobody = SegmentGraph::nobody;
 
-  /// What runs once for the parameters stays a kernel of its own; scans and what was cut for its size keep
-  /// their blocks.
+  /// What runs once for the parameters stays a kernel of its own; scans and what was cut for its size run
+  /// with their own blocks.
   bool is_candidate(const Segment& segment) const {
     if (segment.kind != Segment::Kind::kernel || segment.group == no_group || segment.in_place())
       return false;
@@ -168,7 +168,7 @@ class Joiner {
     return whole;
   }
 
-  /// The seconds of a kernel of its own. Choices take a search, so only what could be cooperative is asked.
+  /// The seconds of a kernel of its own. Choices take a search, so only candidates are asked for them.
   double seconds(SegmentId id) {
     Segment& segment = cut_.segments[id];
     if (!segment.chosen) segment.chosen = chosen_by(chooser_, graph_, segment, target_);

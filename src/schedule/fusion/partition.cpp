@@ -227,8 +227,7 @@ Partition partition(const ir::Graph& graph, const PartitionOptions& options, con
                       (options.cooperative == Cooperative::gain && options.stitch);
   if (wanted && options.grid_barriers) {
     const bool always = options.cooperative == Cooperative::always;
-    // Why a group could not be stitched says more than why the rest of it did not become one cooperative
-    // kernel.
+    // Why a group could not be stitched says more than why the rest did not become one kernel.
     std::unordered_set<GroupId> refused;
     for (const Refusal& refusal : refusals) refused.insert(refusal.group);
     for (Refusal& refusal : fuse_cooperatively(graph, cuts, chooser, always, target, result)) {

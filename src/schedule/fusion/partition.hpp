@@ -42,8 +42,8 @@ struct PartitionOptions {
   GroupOptions groups{};
   Baseline baseline = Baseline::off;
   bool stitch = true;  ///< segments of a group become stages of one kernel
-  /// What is not stitched becomes phases of one cooperative kernel, where that gains and only for stitched
-  /// kernels, or wherever it is possible.
+  /// What is not stitched becomes phases of one cooperative kernel: `gain` where that gains and `stitch` is
+  /// on, `always` wherever it is possible.
   enum class Cooperative : std::uint8_t { never, gain, always } cooperative = Cooperative::gain;
   SchemeRules schemes = SchemeRules::fuse;
   bool grid_barriers = true;  ///< kernels may wait for all of their blocks; false: nothing is cooperative

@@ -12,7 +12,7 @@ SegmentGraph::SegmentGraph(const ir::Graph& graph, const Partition& cut)
   for (SegmentId id = 0; id < cut.segments.size(); ++id) {
     for (const NodeId result : cut.segments[id].results) maker[result] = id;
   }
-  // The values among what is read that segments make.
+  // The values that segments make in the memory of what is read.
   const auto values_behind = [&](NodeId read) {
     std::vector<NodeId> values = written_values(cut.views, cut.storage[read]);
     values.push_back(read);

@@ -164,7 +164,7 @@ class ViewChooser {
     }
     Dim offset = 0;
     std::set<NodeId> seen;
-    std::vector<NodeId> steps;  // steps that there would be besides
+    std::vector<NodeId> steps;  // parts that would need a step of their own
     for (const NodeId part : parts_of(id)) {
       std::string why = rooted(part);
       if (why.empty() && !seen.insert(part).second) why = "stands in it twice";

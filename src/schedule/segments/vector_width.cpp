@@ -19,9 +19,8 @@ namespace {
 using ir::NodeId;
 using ir::Relation;
 
-constexpr int most_bytes = 16;  // per access
-constexpr int repeated_bytes =
-    32;  // for a value that many rows read: two accesses, whose sectors a cache has
+constexpr int most_bytes = 16;      // per access
+constexpr int repeated_bytes = 32;  // for what many rows read: two accesses, whose sectors a cache has
 
 /// What neighbours in a value's innermost dim read of its operand.
 enum class Neighbours : std::uint8_t { same, side_by_side, apart };
