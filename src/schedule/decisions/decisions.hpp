@@ -14,7 +14,7 @@
 //   run {mode = graph, order = 0 2 1 3, streams = 0 0 1 0}
 //
 // A kernel is named by what it computes (content_key): equal kernels share an entry, and no name matters. A
-// number after the key picks one of them, counted from 0 in the order of the plan, and comes before the entry
+// number after the key picks one of them, counted from 0 in the order of the plan, and overrides the entry
 // for all. A kernel without an entry runs as the chooser says. SPDX-License-Identifier: Apache-2.0
 #pragma once
 

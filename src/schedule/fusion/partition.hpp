@@ -58,10 +58,9 @@ struct Partition {
   std::vector<Refusal> refusals{};
   std::vector<Segment> segments{};  ///< in an order that respects dependencies
   std::vector<ir::NodeId>
-      storage{};  ///< per node: the node whose buffer holds it (through reshapes), or itself
-  std::vector<bool>
-      stored{};   ///< per node: an input, a parameter, a root of a segment or an assembled concat
-  Views views{};  ///< values that lie in others' memory
+      storage{};               ///< per node: the node whose buffer holds it (through reshapes), or itself
+  std::vector<bool> stored{};  ///< per node: an input, a parameter, a segment's root or an assembled concat
+  Views views{};               ///< values that lie in others' memory
 
   // These are compiled once, in the .cpp: in each file that includes this they take longer than the rest.
   Partition();

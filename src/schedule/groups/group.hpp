@@ -30,12 +30,7 @@ struct GroupOptions {
 
 /// The loops that a group runs over, flattened (APOLLO, 4.1).
 struct Loops {
-  enum class Form : std::uint8_t {
-    none,
-    all,
-    x,
-    y
-  };  ///< what its reductions reduce; x: the outer loop, y: the inner
+  enum class Form : std::uint8_t { none, all, x, y };  ///< the reduced loops; x: the outer one, y: the inner
   Form form = Form::none;
   std::vector<Dim> dims{};  ///< dims of its widest value
   Dim kept = 1, reduced = 1;

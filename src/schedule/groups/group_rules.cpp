@@ -28,8 +28,8 @@ using Class = GroupClass;
 // Names that start with x are not in the paper: they come after Layer I, and --partition=apollo leaves them
 // out. The conv rows of Table 1 wait for a convolution in the op table.
 constexpr Rule table[] = {
-    // name, producer, consumer, result, layer, sets, checks Row 1, in the paper's order, would take away what
-    // the GEMM could compute: only APOLLO's own set keeps it.
+    // name, producer, consumer, result, layer, sets, checks
+    // Row 1, in the paper's order, would take what the GEMM could compute: only APOLLO's own set keeps it.
     {"6-matmul", C, E, Class::contraction, Layer::aggregate, fuse, bit(Check::epilogue)},
     {"1", E, E, Class::element_wise, Layer::aggregate, both, none},
     {"2", B, E, Class::broadcast, Layer::aggregate, both, none},

@@ -110,9 +110,8 @@ class Finder {
   const std::vector<Stage> stages_;
   const std::unordered_set<NodeId> inputs_, inside_;
   std::vector<Dim> dims_;
-  std::unordered_map<NodeId, int> first_;  // the pass that computes it first
-  std::map<std::pair<int, NodeId>, int>
-      last_;  // the last pass that needs what is cached, by first pass and node
+  std::unordered_map<NodeId, int> first_;       // the pass that computes it first
+  std::map<std::pair<int, NodeId>, int> last_;  // last pass that needs it, by first pass and node
   std::unordered_map<NodeId, bool> worth_;
 };
 
