@@ -89,7 +89,7 @@ typedef struct fuse_compiler_workspace fuse_compiler_workspace;
 typedef struct fuse_compiler_stream fuse_compiler_stream;
 typedef struct fuse_compiler_buffer fuse_compiler_buffer;
 
-/* Where elements are in device memory, 16-byte aligned: of a buffer, or the program's own. Never grows. */
+/* Where elements are in device memory, 16-byte aligned: in a buffer or in the program's own. Never grows. */
 typedef struct fuse_compiler_view {
   void* address;
   int64_t bytes;
@@ -99,7 +99,7 @@ typedef struct fuse_compiler_emulated_options {
   size_t struct_size;
   const char* profile;   /* "h200" where null; a100, v100, tiny3, tiny2 */
   int64_t checked;       /* not 0: finds bad accesses, races, divergent barriers */
-  int64_t threads;       /* 0: one a core */
+  int64_t threads;       /* 0: one per core */
   uint64_t shuffle_seed; /* not 0: threads run in an order drawn from it */
   int64_t scheduling;    /* FUSE_COMPILER_GREEDY, ... */
 } fuse_compiler_emulated_options;
@@ -107,8 +107,8 @@ typedef struct fuse_compiler_emulated_options {
 typedef struct fuse_compiler_workspace_options {
   size_t struct_size;
   int64_t mode; /* FUSE_COMPILER_STREAMS, ... */
-  /* Memory of the caller's, workspace_bytes long, 256-byte aligned, which outlives the workspace; null: of
-     the device's. */
+  /* The caller's memory, workspace_bytes long, 256-byte aligned, which outlives the workspace; null: the
+     device's. */
   void* memory;
   int64_t memory_bytes;
 } fuse_compiler_workspace_options;
@@ -121,7 +121,7 @@ typedef struct fuse_compiler_slot_info {
   int64_t kind;  /* FUSE_COMPILER_INPUT, ... */
   int64_t dtype; /* FUSE_COMPILER_F32, ... */
   int64_t rank;
-  int64_t donor;        /* of an output: the slot of the input whose memory it shares, else -1 */
+  int64_t donor;        /* for an output, the slot of the input whose memory it shares, else -1 */
   const int64_t* shape; /* `rank` extents; null for a plan, whose dims are open */
   int64_t bytes;        /* -1 for a plan */
   int64_t read_in_run;  /* 0: pack alone reads it, and run takes a null view; 1 for a plan */
@@ -132,9 +132,9 @@ typedef struct fuse_compiler_run_info {
   size_t struct_size;
   int64_t workspace_bytes;
   int64_t packed_bytes; /* 0: nothing to pack */
-  int64_t launches;     /* of kernels, by a run */
-  int64_t gemms;        /* calls, by a run */
-  int64_t streams;      /* that a run uses, the caller's among them */
+  int64_t launches;     /* kernel launches per run */
+  int64_t gemms;        /* GEMM calls per run */
+  int64_t streams;      /* those that a run uses, the caller's among them */
 } fuse_compiler_run_info;
 
 /* "0.1.0" */
@@ -186,7 +186,7 @@ FUSE_COMPILER_C_API void fuse_compiler_workspace_free(fuse_compiler_workspace* w
 
 FUSE_COMPILER_C_API int fuse_compiler_stream_new(const fuse_compiler_device* device,
                                                  fuse_compiler_stream** out);
-/* Over the caller's CUstream, which stays the caller's; null is CUDA's default stream. cuda devices only. */
+/* Wraps the caller's CUstream, which stays the caller's; null is CUDA's default stream. cuda devices only. */
 FUSE_COMPILER_C_API int fuse_compiler_stream_wrap(const fuse_compiler_device* device, void* custream,
                                                   fuse_compiler_stream** out);
 /* Waits for the work so far, and reports a failure of any of it. */
@@ -200,16 +200,16 @@ FUSE_COMPILER_C_API int fuse_compiler_buffer_new(const fuse_compiler_device* dev
                                                  fuse_compiler_buffer** out);
 FUSE_COMPILER_C_API int fuse_compiler_buffer_view(const fuse_compiler_buffer* buffer,
                                                   fuse_compiler_view* out);
-/* All of the buffer, from or to host memory, waiting; work on it has to be over. `from` and `to` may be null
-   where `bytes` is 0. */
+/* Copies all of the buffer from or to host memory and waits; work on it has to be over. `from` and `to` may
+   be null where `bytes` is 0. */
 FUSE_COMPILER_C_API int fuse_compiler_buffer_upload(fuse_compiler_buffer* buffer, const void* from,
                                                     size_t bytes);
 FUSE_COMPILER_C_API int fuse_compiler_buffer_download(const fuse_compiler_buffer* buffer, void* to,
                                                       size_t bytes);
-/* The memory goes with it: work on it has to be over. */
+/* Frees the memory too: work on it has to be over. */
 FUSE_COMPILER_C_API void fuse_compiler_buffer_free(fuse_compiler_buffer* buffer);
 
-/* As Prepared::pack and Prepared::run: `buffers` has one view a slot, `count` of them; `packed` is null where
+/* As Prepared::pack and Prepared::run: `buffers` has one view per slot, `count` of them; `packed` is null where
    packed_bytes is 0. They enqueue, neither allocate nor wait, and look at no view after they return. */
 FUSE_COMPILER_C_API int fuse_compiler_pack(const fuse_compiler_prepared* prepared,
                                            fuse_compiler_stream* stream, const fuse_compiler_view* buffers,

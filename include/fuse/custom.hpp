@@ -31,24 +31,25 @@ using CustomReference = std::function<void(std::span<const HostView> operands, H
 /// with a buffer for each operand, then the result, then one `long long` for each of `extents`. It reads and
 /// writes by load(buffer, index) and store(buffer, index, value), which the emulated device checks.
 ///
-/// With `grid_barrier` the blocks wait for each other: the function has one more parameter behind the result,
+/// With `grid_barrier` the blocks wait for each other: the function has one more parameter after the result,
 /// `global<int> barrier`, which fuse makes and zeroes, and calls grid_barrier(barrier) wherever all blocks
-/// are to have come. All of them must have a place on the device at once, or the kernel never ends: the cuda
-/// device refuses such a launch, and the emulated one reports it. So a workspace reserves places for them,
-/// and where those of other workspaces leave too few, `parts` run instead.
+/// must have arrived. All of them must have slots on the multiprocessors at once, or the kernel never ends:
+/// the cuda device refuses such a launch, and the emulated one reports it. So a workspace reserves slots for
+/// them, and where those of other workspaces leave too few, `parts` are launched instead.
 struct CustomKernel {
-  std::string name;    ///< of the function; calls with equal kernels share its text
+  std::string name;    ///< the function's name; calls with equal kernels share its text
   std::string source;  ///< the function and nothing else; helpers are lambdas in it
-  int threads = 256;   ///< of a block: a multiple of 32
+  int threads = 256;   ///< threads per block, a multiple of 32
   std::int64_t shared_bytes =
-      0;         ///< of the FUSE_SHARED arrays together, each rounded up to 16 bytes; at most 48 KiB
+      0;         ///< the FUSE_SHARED arrays together, each rounded up to 16 bytes; at most 48 KiB
   Dim grid = 1;  ///< blocks
   std::vector<Dim> extents{};
   CustomReference reference{};  ///< without it the reference device refuses the graph
   bool grid_barrier = false;    ///< the blocks wait for each other
-  /// What does the same without waiting: the kernel cut at its barriers into functions NAME_0, NAME_1, ... of
-  /// the same parameters but `barrier`. They are launched one behind the other, each with the kernel's grid,
-  /// block and shared memory. None: where they are needed there is an error (out_of_residency).
+  /// The fallback launches, which do the same without waiting: the kernel cut at its barriers into functions
+  /// NAME_0, NAME_1, ... of the same parameters but `barrier`. They are launched one after the other, each
+  /// with the kernel's grid, block and shared memory. None: where they are needed there is an error
+  /// (out_of_residency).
   std::vector<std::string> parts{};
 };
 

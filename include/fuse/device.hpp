@@ -28,11 +28,11 @@ enum class DeviceKind : std::uint8_t {
 };
 FUSE_COMPILER_API std::string_view to_string(DeviceKind);
 
-/// How the emulated device gives places to the blocks of kernels that wait for their own blocks and run
+/// How the emulated device gives slots on its multiprocessors to the blocks of cooperative kernels that run
 /// beside each other.
 enum class BlockScheduling : std::uint8_t {
   greedy,  ///< block by block, in turns between the kernels: the worst that a GPU may do
-  gang,    ///< a kernel starts when all of its blocks have a place, as in cooperative launches
+  gang,    ///< a kernel starts when all of its blocks have slots, as in cooperative launches
 };
 
 class Stream;
@@ -45,7 +45,7 @@ class FUSE_COMPILER_API Device {
   struct Emulated {
     std::string profile = "h200";  ///< whose attributes the scheduler sees: h200, a100, v100, tiny3, tiny2
     bool checked = false;          ///< find bad accesses, races, divergent barriers; count bytes and sectors
-    int threads = 0;               ///< OS threads that run blocks; 0: one a core
+    int threads = 0;               ///< OS threads that run blocks; 0: one per core
     std::uint64_t shuffle_seed = 0;  ///< not 0: threads run in a random order drawn from it
     BlockScheduling scheduling = BlockScheduling::greedy;
     /// Level of the C++ compiler for the emitted kernels, 0 to 3: at 0 it takes a third of the time, for
@@ -66,11 +66,11 @@ class FUSE_COMPILER_API Device {
   /// "cuda:0 NVIDIA H200 (sm_90)", "emulated h200"
   std::string name() const;
   std::string why() const;     ///< how it was chosen; one line
-  std::string report() const;  ///< libraries and compilers looked for and where, one a line
+  std::string report() const;  ///< libraries and compilers looked for and where, one per line
 
   /// Device memory, 256-byte aligned, contents undefined. Throws out_of_memory.
   Buffer allocate(std::int64_t bytes) const;
-  /// This device, of which all memory comes from `memory`: that of Buffers, and of workspaces and sessions of
+  /// This device, with all memory taken from `memory`: that of Buffers, and of workspaces and sessions of
   /// what is compiled for it. Null: from the device itself, as without. See memory.hpp.
   Device with_memory(std::shared_ptr<MemoryResource> memory) const;
   const std::shared_ptr<MemoryResource>& memory() const { return memory_; }

@@ -23,8 +23,8 @@ struct DLManagedTensorVersioned;
 namespace fuse {
 inline namespace v0 {
 
-/// A tensor of another library. Shared by copies; with the last one it is given back, once. Where it lies in
-/// memory that the device works on, that is its own memory; on the emulated device, a copy of it.
+/// A tensor of another library. Shared by copies; given back once, with the last of them. Where the tensor is
+/// in memory that the device works on, its own memory is used; on the emulated device, a copy of it.
 class FUSE_COMPILER_API DLPackTensor {
  public:
   DType dtype() const { return dtype_; }
@@ -32,9 +32,9 @@ class FUSE_COMPILER_API DLPackTensor {
   bool read_only() const { return read_only_; }  ///< its owner says so
   bool copied() const { return copied_; }        ///< nothing that is written here reaches its owner
 
-  /// For an input or parameter. Valid as long as any copy of this.
+  /// The view for an input or parameter. Valid as long as any copy of this.
   BufferView view() const { return view_; }
-  /// For an output. Throws invalid_argument where read_only() or copied().
+  /// The view for an output. Throws invalid_argument where read_only() or copied().
   BufferView output_view() const;
 
   struct Parts;  ///< for the library itself
@@ -63,7 +63,7 @@ FUSE_COMPILER_API DLPackTensor import_dlpack(DLManagedTensor* tensor, const Devi
 FUSE_COMPILER_API DLManagedTensorVersioned* export_dlpack(const Buffer& buffer, DType dtype,
                                                           std::span<const std::int64_t> shape,
                                                           bool read_only = false);
-/// In the older form, which has neither a version nor flags.
+/// As export_dlpack in the older form, which has neither a version nor flags.
 FUSE_COMPILER_API DLManagedTensor* export_dlpack_unversioned(const Buffer& buffer, DType dtype,
                                                              std::span<const std::int64_t> shape);
 

@@ -48,7 +48,7 @@ constexpr bool is_integer(DType type) { return kind_of(type) == DTypeKind::integ
 /// f16 or bf16: stored only; arithmetic on them is convert, f32 op, convert.
 constexpr bool is_half(DType type) { return type == DType::f16 || type == DType::bf16; }
 
-/// The least and the greatest value of an integer type; of a bool 0 and 1.
+/// The least and the greatest value of an integer type; 0 and 1 for a bool.
 struct IntegerRange {
   std::int64_t low = 0, high = 1;
 };

@@ -43,7 +43,7 @@ enum class ErrorCode : std::uint8_t {
   unknown_arch,
   unsupported,
   out_of_memory,
-  out_of_residency,  ///< blocks that wait for each other do not all find a place on the device
+  out_of_residency,  ///< blocks that wait for each other do not all find slots on the multiprocessors
   driver,            ///< the device's driver or library refused; the message has its code
   kernel_fault,      ///< checked mode found an illegal access, a race or a divergent barrier
   internal,
@@ -71,7 +71,7 @@ struct ErrorInfo {
   std::string message{};              ///< one sentence: what is wrong
   std::string op{};                   ///< "matmul", or empty
   std::vector<std::string> shapes{};  ///< operand types, "f32[4, 8]"
-  SourceLocation location{};          ///< the builder's line, or the place in a file
+  SourceLocation location{};          ///< the builder's line, or the line of a file
   std::string hint{};                 ///< what would mend it
 };
 
@@ -121,7 +121,8 @@ class [[nodiscard]] Status {
  private:
   ErrorCode code_ = ErrorCode::ok;
   std::uint16_t size_ = 0;
-  std::array<char, 509> message_;  // of which size_ are set: a step of a run makes several of these
+  std::array<char, 509>
+      message_;  // only the first size_ bytes are set: a step of a run makes several of these
 
   void copy(const Status& other) noexcept {
     for (std::uint16_t i = 0; i < size_; ++i) message_[i] = other.message_[i];

@@ -30,11 +30,11 @@ enum class Cut : std::uint8_t { fuse, apollo, xla, tvm, one_op };
 /// What becomes of a part of the graph that one kernel could compute (docs/stitching.md).
 enum class Stitch : std::uint8_t {
   mapping,   ///< a kernel for each value that a reduction makes or that is needed more than once
-  no_merge,  ///< those values one behind the other in one kernel, through memory and behind grid barriers
+  no_merge,  ///< those values one after the other in one kernel, through memory and grid barriers
   full,      ///< values pass inside a kernel where its threads hold what they need (AStitch, 3.2)
 };
 
-/// Whose rules say how a kernel's values reach its threads, and how its loops lie on them.
+/// Whose rules say how a kernel's values reach its threads, and how its loops are mapped to them.
 enum class Schemes : std::uint8_t {
   fuse,     ///< by the cost model
   astitch,  ///< AStitch's as printed (3.3, 4.3), for comparison: one kernel wherever that is possible
@@ -43,32 +43,32 @@ enum class Schemes : std::uint8_t {
 
 struct CompileOptions {
   /// Lets the passes change roundings and their order where that saves work: x / 3 may become x * (1 / 3), a
-  /// convert to bf16 and back may go. docs/passes.md lists the rules.
+  /// convert to bf16 and back may be removed. docs/passes.md lists the rules.
   bool relaxed_rounding = false;
   /// Plants a fault, to see that a check finds it: "barrier.0" leaves out the first barrier of the kernels.
   /// Empty: what FUSE_FAULT says. docs/emulated-device.md lists them. compile throws invalid_argument where
-  /// the graph has no place for it.
+  /// nothing in the graph can have it.
   std::string fault{};
   /// GEMMs that share an operand, or a shape, become one where that saves more than it copies (docs/gemm.md).
   bool merge_gemms = true;
   Cut cut = Cut::fuse;
-  int layers =
-      3;  ///< of APOLLO's fusion, 1 to 3: aggregation, stitching, independent branches; for fuse and apollo
+  int layers = 3;  ///< layers of APOLLO's fusion, 1 to 3: aggregation, stitching, independent branches; for
+                   ///< fuse and apollo
   Stitch stitch = Stitch::full;
   Schemes schemes = Schemes::fuse;
-  /// Kernels may wait for all of their blocks where that saves a launch; `prepare` reserves places on the
-  /// device for them, and what it cannot place runs as several launches. Off: where other processes use the
-  /// device.
+  /// Kernels may be cooperative, with blocks that wait for each other, where that saves a launch; `prepare`
+  /// reserves slots on the multiprocessors for them, and what finds none runs as several launches. Off: where
+  /// other processes use the device.
   bool grid_barriers = true;
   int max_inputs = 48;  ///< values that a kernel reads at most (Dali's F_max)
-  /// How the graph is cut and how kernels and runs go, as a text that `fusec plan --decisions` or `fusec run
-  /// --decisions` wrote and that may have been edited (docs/decisions.md). What it does not say is decided by
-  /// cost. compile throws parse for a text that is none, and invalid_argument for one of another target or
-  /// with an entry that fits no kernel; both name the line.
+  /// How the graph is cut and how kernels and runs proceed, as a text that `fusec plan --decisions` or `fusec
+  /// run --decisions` wrote and that may have been edited (docs/decisions.md). What it does not say is
+  /// decided by cost. compile throws parse for a text that is none, and invalid_argument for one of another
+  /// target or with an entry that fits no kernel; both name the line.
   std::string decisions{};
-  bool skip_unfit_decisions = false;  ///< such entries are left out instead; explain tells their number
-  int threads = 0;  ///< that planning and compiling use; 0: one a core. The result is the same
-  int streams = 4;  ///< that the steps of a run are spread over at most, 1 to 16
+  bool skip_unfit_decisions = false;  ///< such entries are left out instead; explain says how many
+  int threads = 0;  ///< threads for planning and compiling; 0: one per core. The result is the same
+  int streams = 4;  ///< the most streams that the steps of a run are spread over, 1 to 16
   /// What was compiled before, by any process of this user, is taken from the user's cache directory, and
   /// what is compiled now is kept there (docs/deploy.md).
   bool cache = true;
@@ -113,7 +113,7 @@ class FUSE_COMPILER_API Executable {
   /// no NVRTC (docs/deploy.md). The file is there whole or not at all. Throws io; unsupported on the
   /// reference device, which has no kernels to save.
   void save(const std::string& path) const;
-  /// The saved plan's part for this device. Nothing of the file is run before all of it is checked; but its
+  /// The saved plan's part for this device. Nothing in the file is run before all of it is checked; but its
   /// kernels are programs: load what you would run. Throws io; file_format for a file that is no saved plan
   /// or is damaged; incompatible_version, with each field that differs, where no part was made for such a
   /// device.
@@ -127,8 +127,8 @@ class FUSE_COMPILER_API Executable {
   std::shared_ptr<const Impl> impl_;
 };
 
-/// As Executable::save, of executables of one graph for several devices, in one file. Throws invalid_argument
-/// where their inputs, parameters and outputs differ, or two were made for equal devices.
+/// As Executable::save, but for executables of one graph for several devices, in one file. Throws
+/// invalid_argument where their inputs, parameters and outputs differ, or two were made for equal devices.
 FUSE_COMPILER_API void save(const std::string& path, std::span<const Executable> executables);
 
 /// Compiles for a device. Equal parts of the graph are compiled once, and so is a graph that the device
@@ -147,7 +147,7 @@ struct StepTime {
 /// When the steps of one group of the partition (docs/partition.md) were at work: from the first's start to
 /// the last's end, with whatever ran beside them.
 struct GroupTime {
-  int group = 0;     ///< its number in the plan, as `fusec plan` prints it
+  int group = 0;     ///< the group's number in the plan, as `fusec plan` prints it
   std::string name;  ///< "max, sub, exp in softmax; and 2 more"
   int steps = 0;
   double start = 0, end = 0;
@@ -155,10 +155,11 @@ struct GroupTime {
 
 /// When the steps of a run were at work, in the order in which they were dispatched.
 struct Profile {
-  std::string clock;  ///< whose seconds: "cost model (h200)", "CUDA events", "host clock"
+  std::string clock;  ///< the clock that measured: "cost model (h200)", "CUDA events", "host clock"
   std::vector<StepTime> steps;
-  std::vector<GroupTime> groups;  ///< by number; a step that belongs to no group, as a copy, is in none
-  double seconds = 0;             ///< of the whole run
+  std::vector<GroupTime>
+      groups;          ///< sorted by number; a step that belongs to no group, as a copy, is in none
+  double seconds = 0;  ///< the whole run's
 };
 
 /// How the runs of a workspace reach the device (docs/runtime.md, "Graph replay").
@@ -176,7 +177,8 @@ struct WorkspaceOptions {
 /// What one run in flight has for itself: memory for temporaries, the streams and events that its steps are
 /// spread over or the CUDA graph of them, and the arguments of its launches. One thread at a time. Its runs
 /// may follow one another on one stream without waiting; before a run on another stream they must have been
-/// waited for. It may go while its last run is in flight, unless its memory is the caller's and goes with it.
+/// waited for. It may be destroyed while its last run is in flight, unless its memory is the caller's and is
+/// freed with it.
 class FUSE_COMPILER_API Workspace {
  public:
   Workspace() noexcept;
@@ -184,13 +186,14 @@ class FUSE_COMPILER_API Workspace {
   Workspace& operator=(Workspace&&) noexcept;
   ~Workspace();
   BufferView memory() const;
-  /// How its runs go, streams or graph; `automatic` has become one of them. Graph becomes streams in a run
-  /// where the driver refuses for the second time to give the graph other buffers, and at `measure`.
+  /// How its runs reach the device, streams or graph; `automatic` has become one of them. Graph becomes
+  /// streams in a run where the driver refuses for the second time to give the graph other buffers, and at
+  /// `measure`.
   ExecutionMode mode() const;
   /// What the driver refused and what graph mode did about it; empty where nothing was refused.
   std::string mode_note() const;
-  /// Whether its runs launch kernels that wait for their own blocks in parts, since other workspaces held the
-  /// places for those blocks when it was made (docs/streams.md). The results are the same.
+  /// Whether its runs use the fallback launches of cooperative kernels, since other workspaces held the slots
+  /// for their blocks when it was made (docs/streams.md). The results are the same.
   bool split() const;
 
   struct Impl;  ///< for the library itself
@@ -199,8 +202,8 @@ class FUSE_COMPILER_API Workspace {
   /// mode goes over to streams. Allocates the marks. Throws driver, out_of_memory; invalid_argument for an
   /// empty workspace.
   void measure();
-  /// Of the last run since `measure`, in seconds by `Profile::clock`. Waits for nothing: empty until all of
-  /// that run is over, and on the reference device, which has no steps. Throws driver.
+  /// The profile of the last run since `measure`, in seconds by `Profile::clock`. Waits for nothing: empty
+  /// until all of that run is over, and on the reference device, which has no steps. Throws driver.
   std::optional<Profile> measured() const;
   Impl* impl() const { return impl_.get(); }
 
@@ -217,28 +220,30 @@ class FUSE_COMPILER_API Prepared {
   std::int64_t workspace_bytes() const;
   /// The most bytes that are live at one step: no workspace could be smaller.
   std::int64_t workspace_bound() const;
-  /// Streams that a run uses: the caller's, and others that start behind it and that it ends behind.
+  /// Streams that a run uses: the caller's, and others that start after it and that it waits for at the end.
   int streams() const;
-  /// What parameters alone determine and GEMMs read (weights side by side) is made once, in memory of this
-  /// size, 256-byte aligned. 0: there is none, and nothing to pack. The same for all dims of an executable.
+  /// The bytes of packed memory, 256-byte aligned, for what parameters alone determine and GEMMs read
+  /// (weights side by side); it is filled once. 0: there is nothing to pack. The same for all dims of an
+  /// executable.
   std::int64_t packed_bytes() const;
-  std::int64_t launches() const;  ///< kernel launches a run makes; pack's are not counted
-  std::int64_t gemms() const;     ///< GEMM calls a run makes
+  std::int64_t launches() const;  ///< kernel launches per run; pack's are not counted
+  std::int64_t gemms() const;     ///< GEMM calls per run
 
   /// The steps in the order in which they are dispatched, each with its stream, the steps of other streams
   /// that it waits for, when the cost model has it at work, and the algorithm of a GEMM.
   std::string explain() const;
-  /// What the cost model takes a run for: the same for the same dims, whatever has run. No steps on the
+  /// The cost model's prediction of a run: the same for the same dims, whatever has run. No steps on the
   /// reference device.
   Profile predicted() const;
 
-  /// A workspace in memory of the device's. It holds places on the device for blocks that wait for each
-  /// other, in this process, until it goes; where too few are left, the parts of those kernels run instead.
-  /// Throws out_of_memory, driver, and out_of_residency for a kernel that has no parts.
+  /// A workspace in memory of the device's. Until it is destroyed it reserves slots on the multiprocessors,
+  /// in this process, for the blocks of cooperative kernels; where too few are left, their fallback launches
+  /// run instead. Throws out_of_memory, driver, and out_of_residency for a kernel that has no fallback
+  /// launches.
   Workspace workspace(const WorkspaceOptions& options = {}) const;
-  /// In the caller's memory, at least workspace_bytes() long, 256-byte aligned. It outlives the workspace,
-  /// and may be that of other workspaces whose runs are never in flight with this one's: they share their
-  /// places too. Throws invalid_argument, and what the other throws.
+  /// A workspace in the caller's memory, at least workspace_bytes() long, 256-byte aligned. The memory
+  /// outlives the workspace, and may be that of other workspaces whose runs are never in flight with this
+  /// one's: they share their slots too. Throws invalid_argument, and what the other throws.
   Workspace workspace(BufferView memory, const WorkspaceOptions& options = {}) const;
 
   /// Enqueues what fills `packed` from the parameters: once after they are bound, and again after any of them
@@ -272,7 +277,8 @@ class FUSE_COMPILER_API Session {
   /// Copies host data into an input or parameter. Throws unknown_name, buffer_size (with both sizes and the
   /// type).
   void set(std::string_view name, std::span<const std::byte> data);
-  /// Every parameter from the weights, checked by dtype and shape; throws unbound for one that is missing.
+  /// Sets every parameter from the weights, checked by dtype and shape; throws unbound for one that is
+  /// missing.
   void set(const Weights& weights);
   /// Packs the parameters (see Prepared::pack) unless that was done since the last was set; run does it too.
   void pack();
@@ -281,7 +287,7 @@ class FUSE_COMPILER_API Session {
   /// Copies an output back. Throws unbound before a successful run.
   void get(std::string_view name, std::span<std::byte> data) const;
   std::vector<std::byte> get(std::string_view name) const;
-  /// As Workspace's; a run of a session has ended when it returns.
+  /// As Workspace::measure; a run of a session has ended when it returns.
   void measure() { workspace_.measure(); }
   std::optional<Profile> measured() const { return workspace_.measured(); }
   const Workspace& workspace() const { return workspace_; }

@@ -1,5 +1,5 @@
 // Compound functions: each opens at once into primitives (APOLLO, section 3.2), so nothing later sees its
-// boundary. Every op of one carries the caller's line and the function's scope. f16 and bf16 arguments are
+// boundary. Each of these ops carries the caller's line and the function's scope. f16 and bf16 arguments are
 // converted to f32 at the start and the result is rounded once at the end, to the type of the first argument.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -15,7 +15,7 @@ FUSE_COMPILER_API_BEGIN
 
 Tensor softmax(const Arg& x, std::int64_t axis = -1);
 Tensor log_softmax(const Arg& x, std::int64_t axis = -1);
-/// Over the last dim; gamma and beta have its extent.
+/// Normalises over the last dim; gamma and beta have its extent.
 Tensor layer_norm(const Arg& x, const Arg& gamma, const Arg& beta, double epsilon = 1e-5);
 Tensor rms_norm(const Arg& x, const Arg& gamma, double epsilon = 1e-6);
 /// x/2 (1 + erf(x / sqrt 2))

@@ -116,7 +116,7 @@ class FUSE_COMPILER_API Graph {
 
   /// A symbolic extent. The name is unique in the graph; 0 <= min <= max, hint 0 or in the range.
   Dim dim(std::string name, DimRange range = {}, At at = At::current());
-  /// States what holds of the dims in every run, as in `g.assume(equal(S0, S2 * S3))`, `divisible(B, 8)`,
+  /// States what holds for the dims in every run, as in `g.assume(equal(S0, S2 * S3))`, `divisible(B, 8)`,
   /// `at_most(B, 4096)`. compile relies on it, prepare checks it. Assumptions that cannot hold together are a
   /// user error (contradiction): here when one alone cannot, else in compile.
   void assume(const DimRelation& relation, At at = At::current());
@@ -158,8 +158,8 @@ FUSE_COMPILER_API_BEGIN
 
 // Arithmetic with implicit broadcast: shapes align at the right, an extent 1 or a missing dim repeats.
 // Operands have one dtype; numbers take it. f16 and bf16: convert to f32, compute, convert back (one rounding
-// an op).
-// `+ - *` on integers wrap; x / 0 is 0 and INT_MIN / -1 is INT_MIN on integers, which divide toward zero.
+// per op). `+ - *` on integers wrap; x / 0 is 0 and INT_MIN / -1 is INT_MIN on integers, which divide toward
+// zero.
 Tensor operator+(const Arg& a, const Arg& b);
 Tensor operator-(const Arg& a, const Arg& b);
 Tensor operator*(const Arg& a, const Arg& b);
@@ -248,15 +248,16 @@ Tensor prod(const Arg& x, std::vector<std::int64_t> axes = {}, bool keep_dims = 
 Tensor reduce_max(const Arg& x, std::vector<std::int64_t> axes = {},
                   bool keep_dims = false);  ///< NaN if any is
 Tensor reduce_min(const Arg& x, std::vector<std::int64_t> axes = {}, bool keep_dims = false);
-Tensor any(const Arg& x, std::vector<std::int64_t> axes = {}, bool keep_dims = false);  ///< of bool
-Tensor all(const Arg& x, std::vector<std::int64_t> axes = {}, bool keep_dims = false);  ///< of bool
+Tensor any(const Arg& x, std::vector<std::int64_t> axes = {}, bool keep_dims = false);  ///< for bool
+Tensor all(const Arg& x, std::vector<std::int64_t> axes = {}, bool keep_dims = false);  ///< for bool
 Tensor mean(const Arg& x, std::vector<std::int64_t> axes = {}, bool keep_dims = false);
 /// i64 position of the largest (smallest) element along one axis: the first of equals, a NaN before all.
 Tensor argmax(const Arg& x, std::int64_t axis, bool keep_dims = false);
 Tensor argmin(const Arg& x, std::int64_t axis, bool keep_dims = false);
 
-/// Of the elements up to each along the axis; `exclusive` leaves out the element itself, `reverse` runs from
-/// the end. f16 and bf16 add in f32 and round once. Floats add in an order that the extent alone determines.
+/// The sum of the elements up to and including each along the axis; `exclusive` leaves out the element
+/// itself, `reverse` runs from the end. f16 and bf16 add in f32 and round once. Floats add in an order that
+/// the extent alone determines.
 Tensor cumulative_sum(const Arg& x, std::int64_t axis, bool exclusive = false, bool reverse = false);
 
 /// [.., m, k] x [.., k, n]; leading dims are equal. transpose_* swaps the last two dims of an operand first.
@@ -275,9 +276,9 @@ Tensor contraction(const Arg& a, const Arg& b, ContractionDims dims,
                    std::optional<DType> result = std::nullopt);
 
 /// Uniform in [0, 1), f32 (multiples of 2^-24) or f64 (of 2^-53): Philox 4x32-10 of (seed, offset, stream,
-/// element). Seed and offset are i64 scalars, known at run time; of the offset the low 32 bits count. Each
-/// call has a stream of its own, which rewrites keep: the same seed and offset give the same numbers, another
-/// offset gives new ones.
+/// element). Seed and offset are i64 scalars, known at run time; only the low 32 bits of the offset count.
+/// Each call has a stream of its own, which rewrites keep: the same seed and offset give the same numbers,
+/// another offset gives new ones.
 Tensor random_uniform(DType dtype, std::vector<Dim> dims, const Arg& seed, const Arg& offset);
 
 /// A user's kernel makes the result; fusion does not look inside.

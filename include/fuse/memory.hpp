@@ -1,5 +1,6 @@
 // MemoryResource: where a device's buffers, workspaces and sessions take their memory from. MemoryPool keeps
-// freed blocks for the next of their size. SPDX-License-Identifier: Apache-2.0
+// freed blocks for the next allocation of their size.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <cstdint>
@@ -18,7 +19,7 @@ class FUSE_COMPILER_API MemoryResource {
   /// out_of_memory Error; what it throws passes through.
   virtual void* allocate(std::int64_t bytes) = 0;
   /// What allocate gave for as many bytes. A Workspace gives its memory back after its last run is over; the
-  /// memory of a Buffer comes back when the last copy of the Buffer goes, whatever still works on it.
+  /// memory of a Buffer comes back when the last copy of the Buffer is destroyed, whatever still works on it.
   virtual void deallocate(void* address, std::int64_t bytes) noexcept = 0;
 };
 
@@ -31,11 +32,11 @@ class FUSE_COMPILER_API MemoryPool final : public MemoryResource {
   struct Use {
     std::int64_t in_use = 0;  ///< bytes given out, rounded up by at most an eighth or 256
     std::int64_t kept = 0;    ///< bytes waiting to be given out
-    std::int64_t peak = 0;    ///< most that both have been
+    std::int64_t peak = 0;    ///< the most that both together have been
   };
 
-  /// Of `device`'s memory. A block that would make it keep more than `most_kept` bytes goes back to the
-  /// device.
+  /// A pool of `device`'s memory. A block that would make it keep more than `most_kept` bytes goes back to
+  /// the device.
   explicit MemoryPool(Device device, std::int64_t most_kept = std::int64_t{256} << 20);
   ~MemoryPool() override;
 

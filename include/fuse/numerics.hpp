@@ -19,7 +19,7 @@ inline namespace v0 {
 struct NotFinite {
   std::string value;          ///< "%8 = log f32[4] in encoder.0"
   SourceLocation location{};  ///< where the program built it
-  std::int64_t index = 0;     ///< of its first such element, row-major
+  std::int64_t index = 0;     ///< the position of its first such element, row-major
   double element = 0;         ///< NaN, inf or -inf
 };
 
@@ -27,9 +27,9 @@ struct NotFinite {
 FUSE_COMPILER_API std::string to_string(const NotFinite&);
 
 /// Every such value, in the order in which they were built; empty where all is finite. Inputs and parameters
-/// are values too; constants are not told of, since they are what the program says.
+/// are values too; constants are not reported, since they are what the program says.
 ///
-/// Compiles the graph with every value kept, runs it once on `stream`, behind its work so far, and waits.
+/// Compiles the graph with every value kept, runs it once on `stream`, after its work so far, and waits.
 /// `buffers` are those of Prepared::run, by slot; outputs' are not used and may be left out, and an input
 /// that an output takes the buffer of is not written. Takes device memory for every value at once. Values
 /// that are kept are not fused as before: what fusing alone makes wrong is found by `fusec bisect`. Throws

@@ -1,4 +1,4 @@
-// DimRelation: what a graph may assume of its extents.
+// DimRelation: what a graph may assume about its extents.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -22,7 +22,7 @@ struct FUSE_COMPILER_API DimRelation {
 
   /// "S0 = S2 * S3", "B <= 4096", "8 divides B": both messages and `.fuse` text.
   std::string to_string() const;
-  /// Whether it holds of two values.
+  /// Whether it holds for two values.
   bool holds(std::int64_t left_value, std::int64_t right_value) const;
   bool operator==(const DimRelation&) const = default;
 };

@@ -46,7 +46,7 @@ class FUSE_COMPILER_API Weights {
   /// `unsupported` when it is looked up. Throws Error: io, file_format.
   static Weights from_safetensors(const std::string& path);
 
-  /// One tensor a file: pairs of a name and the path of an .npy file; bfloat16 is the void type '<V2', as
+  /// One tensor per file: pairs of a name and the path of an .npy file; bfloat16 is the void type '<V2', as
   /// ml_dtypes makes numpy save it. Fortran order is transposed. Throws Error: io, file_format,
   /// duplicate_name, out_of_memory.
   static Weights from_npy(const std::vector<std::pair<std::string, std::string>>& names_and_paths);
