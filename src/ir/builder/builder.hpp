@@ -59,7 +59,7 @@ struct Builder : std::enable_shared_from_this<Builder> {
   std::unordered_map<std::string, ir::LocationId> location_ids;
   std::unordered_map<std::string, std::optional<Dim>> names;  ///< symbols with their dim; inputs, parameters
   std::unordered_set<std::string> output_names;
-  std::int64_t next_stream = 0;  ///< of random numbers
+  std::int64_t next_stream = 0;  ///< the next stream of random numbers
 };
 
 }  // namespace fuse::detail

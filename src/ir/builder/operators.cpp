@@ -138,7 +138,7 @@ Tensor elementwise(Op op, std::vector<Arg> args) {
   return info.result == ir::ResultClass::boolean ? result : call.convert(result, dtype);
 }
 
-/// Counted from the start, sorted.
+/// The axes counted from the start, sorted.
 Axes named_axes(const Call& call, Axes axes) {
   const std::int64_t rank = call.type(0).rank();
   for (std::int64_t& axis : axes) axis = call.axis(axis, rank);

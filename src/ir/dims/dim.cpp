@@ -148,7 +148,7 @@ struct Grouped {
   Dim multiple, rest;
 };
 
-/// In groups as large as there are: 8 g + v, v below 8, is group g. A unit of 1 where there are none.
+/// The dim in groups as large as there are: 8 g + v, v below 8, is group g. A unit of 1 where there are none.
 Grouped grouped(const Dim& dim, const Dim& divisor) {
   Grouped best;
   const std::int64_t by = content(divisor);

@@ -10,11 +10,11 @@
 namespace fuse::ir {
 namespace {
 
-constexpr int max_depth = 256;          // of parentheses
-constexpr std::size_t max_size = 1024;  // of a canonical form
+constexpr int max_depth = 256;          // the depth of parentheses
+constexpr std::size_t max_size = 1024;  // the size of a canonical form
 constexpr std::size_t division_size = 32;
 constexpr std::size_t max_work = 4096;  // sizes of two operands multiplied
-constexpr int max_divisions = 4;        // one inside the other
+constexpr int max_divisions = 4;        // divisions one inside the other
 
 std::size_t terms(const Dim& dim) { return dim.poly() ? dim.poly()->terms.size() + 1 : 1; }
 
@@ -68,7 +68,7 @@ class DimParser {
       total += terms(parts.back());
       if (total > 4 * max_size) too_long();
     }
-    // In pairs: one by one, each addition would copy all terms before it.
+    // Added in pairs: one by one, each addition would copy all terms before it.
     for (; parts.size() > 1; parts.resize((parts.size() + 1) / 2)) {
       for (std::size_t i = 0; i + 1 < parts.size(); i += 2) parts[i / 2] = parts[i] + parts[i + 1];
       if (parts.size() % 2) parts[parts.size() / 2] = parts.back();
@@ -84,7 +84,7 @@ class DimParser {
     return dim;
   }
 
-  /// Before two operands meet: `expanded` terms of the first each meet those of the second.
+  /// Called before two operands meet: `expanded` terms of the first each meet those of the second.
   void check_work(const Dim& a, const Dim& b, std::size_t expanded) const {
     if (!a.poly() || !b.poly()) return;
     if (expanded * terms(b) > max_size || size(a, max_size) * size(b, max_size) > max_work) too_long();

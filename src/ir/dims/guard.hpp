@@ -1,4 +1,4 @@
-// Guard: what has to hold of dims and only run time can tell; prepare checks it (docs/facts.md).
+// Guard: what has to hold for dims and only run time can check; prepare checks it (docs/facts.md).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -31,15 +31,15 @@ class Lexer {
   bool accept(std::string_view symbol_or_word);
   void expect(std::string_view symbol_or_word, std::string_view what);
 
-  /// Of the next token.
+  /// The offset of the next token.
   std::size_t offset() const { return token_.offset; }
-  /// Just behind the token taken last.
+  /// The offset just after the token taken last.
   std::size_t end_of_last() const { return last_end_; }
   /// The text from the next token through the first `stop` on its line, if that is near; else empty.
   std::string_view through(char stop) const;
-  /// Goes on behind the next `size` characters, which have no line break.
+  /// Goes on after the next `size` characters, which have no line break.
   void skip(std::size_t size);
-  /// Goes on behind the % of the next token, a value: `B %4` is a remainder after all.
+  /// Goes on after the % of the next token, a value: `B %4` is a remainder after all.
   void split_value();
   /// A place in the text to come back to.
   struct Mark {
@@ -72,7 +72,7 @@ class Lexer {
   std::string file_;
   std::size_t at_ = 0;
   std::size_t last_end_ = 0;
-  std::uint32_t line_ = 1;  ///< of at_
+  std::uint32_t line_ = 1;  ///< the line of at_
   Token token_;
 };
 

@@ -1,4 +1,4 @@
-// Attributes of ops: one struct a kind, named by the op's row in ops.def.
+// Attributes of ops: one struct per kind, named by the op's row in ops.def.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -97,7 +97,7 @@ struct RandomAttr {
 
 /// custom_call: the user's kernel. Two calls are equal when the text and the launch are.
 struct CustomAttr {
-  std::string name;    ///< of the kernel in the text
+  std::string name;    ///< the kernel's name in the text
   std::string source;  ///< the dialect: FUSE_KERNEL(n) name(global<const T> operand.., global<T> result, long
                        ///< long extent..) {..}
   std::int64_t threads = 256;
@@ -107,7 +107,8 @@ struct CustomAttr {
   /// What the reference device runs; it is not part of the text form.
   std::shared_ptr<const CustomReference> reference;
   bool grid_barrier = false;
-  std::vector<std::string> parts{};  ///< the kernel cut at its barriers: texts of NAME_0, NAME_1, ...
+  std::vector<std::string>
+      parts{};  ///< the fallback launches, the kernel cut at its barriers: texts of NAME_0, NAME_1, ...
   std::string part_name(std::size_t part) const { return name + '_' + std::to_string(part); }
   bool operator==(const CustomAttr& other) const {
     return name == other.name && source == other.source && threads == other.threads &&
@@ -128,7 +129,7 @@ using Attr = std::variant<NoAttr, NameAttr, ConstantAttr, DimsAttr, AxisAttr, Sl
 /// An attribute of the op's kind, to be filled.
 Attr empty_attribute(Op);
 
-/// As the text form names the members of an attribute.
+/// The names of the members of an attribute.
 struct AttributeNames {
   std::vector<std::string_view> needed, optional{};
 };

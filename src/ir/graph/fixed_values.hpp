@@ -8,7 +8,7 @@
 
 namespace fuse::ir {
 
-/// Of each node: whether it follows from parameters and constants alone, with static extents, by ops that
+/// For each node, whether it follows from parameters and constants alone, with static extents, by ops that
 /// kernels compute (no contraction, no custom call). Such a value can be made once, when the parameters are
 /// bound. Linear.
 std::vector<bool> fixed_values(const Graph&);

@@ -29,7 +29,7 @@ class Hasher {
     return *this;
   }
   Hasher& add(std::string_view text);
-  Hasher& add(const Dim&);  ///< of the canonical form
+  Hasher& add(const Dim&);  ///< hashes the canonical form
   Hasher& add(const Attr&);
   Hasher& add(const Type&);
   std::uint64_t value() const { return state_; }
@@ -44,10 +44,10 @@ class Hasher {
 /// The symbols of these nodes' types and attributes, numbered in their order: by the extents that are one
 /// symbol first, since within an expression symbols stand in the order of their names.
 Hasher::SymbolNumbers number_symbols(const Graph&, const std::vector<NodeId>& nodes);
-/// Of everything that `identical` compares.
+/// The hash of everything that `identical` compares.
 std::uint64_t hash(const Graph&);
-/// Whether nothing tells the graphs apart: also names, scopes, the user's lines and the references of custom
-/// calls.
+/// Whether nothing distinguishes the graphs: also names, scopes, the user's lines and the references of
+/// custom calls.
 bool identical(const Graph&, const Graph&);
 
 }  // namespace fuse::ir

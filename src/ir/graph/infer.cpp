@@ -1,4 +1,4 @@
-// One check a row of the op table: the macro expansion in infer_type calls a member named as the op.
+// One check per row of the op table: the macro expansion in infer_type calls a member named as the op.
 // SPDX-License-Identifier: Apache-2.0
 #include "ir/graph/infer.hpp"
 
@@ -98,7 +98,7 @@ struct Checker {
     }
   }
 
-  /// A product that is 0: 6 B = 5 B holds of empty tensors alone, which nobody means.
+  /// A product that is 0: 6 B = 5 B holds for empty tensors alone, which nobody means.
   static bool needs_nothing(const Dim& difference) {
     const detail::DimPoly* poly = difference.poly();
     return poly && poly->constant == 0 && poly->terms.size() == 1 &&

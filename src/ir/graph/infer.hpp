@@ -8,7 +8,7 @@
 
 namespace fuse::ir {
 
-/// Of every type.
+/// The largest rank of any type.
 inline constexpr std::size_t max_rank = 32;
 
 /// The result type of an op, or a user Error (shape_mismatch, dtype_mismatch, invalid_argument,

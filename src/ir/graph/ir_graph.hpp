@@ -51,10 +51,10 @@ struct Symbol {
   DimRange range;
   std::int64_t factor = 1;  ///< the largest constant that is known to divide it (canonical_dims)
 };
-/// Of a symbol over its factor.
+/// The range of a symbol over its factor.
 DimRange quotient_range(const Symbol&);
 
-/// What holds of the dims in every run.
+/// What holds for the dims in every run.
 struct Assumption {
   DimRelation relation;
   LocationId location = 0;  ///< the user's line

@@ -9,7 +9,7 @@
 
 namespace fuse::ir {
 
-/// What the outputs are computed of, in order: inputs and parameters too.
+/// What the outputs are computed from, in order: inputs and parameters too.
 std::vector<NodeId> live_values(const Graph& graph);
 
 /// The graph with an output more for each.

@@ -8,7 +8,7 @@
 
 namespace fuse::ir {
 
-/// Of each node: whether it is an output, or an operand of a contraction or a custom call, as it is or seen
+/// For each node, whether it is an output, or an operand of a contraction or a custom call, as it is or seen
 /// through reshapes, which are views. Linear.
 std::vector<bool> memory_values(const Graph&);
 

@@ -1,4 +1,4 @@
-// Op, and what the table says of each: queried by trait and relation, never by lists of names.
+// Op, and what the table says about each: queried by trait and relation, never by lists of names.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

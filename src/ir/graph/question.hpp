@@ -15,7 +15,7 @@ namespace fuse::ir {
 enum class Question : std::uint8_t {
   merge,        ///< GEMMs that share an operand, or have one shape, become one GEMM
   compose,      ///< two groups side by side become one (APOLLO's Layer III)
-  epilogue,     ///< the op behind a GEMM becomes part of it
+  epilogue,     ///< the op after a GEMM becomes part of it
   view,         ///< a value lies in the memory of another, so that no step copies it
   store,        ///< a value that several kernels need is stored, and not computed again by each
   stitch,       ///< segments become stages of one kernel
@@ -34,17 +34,17 @@ struct Asked {
   NodeId about = 0;             ///< one of them
   bool by_cost = false;         ///< the cost's answer
 };
-/// Empty: the cost's answer stands, and nobody hears of the question.
+/// Empty: the cost's answer stands, and the question is not reported.
 using Decide = std::function<bool(const Asked&)>;
 
-/// `nodes` is made where somebody hears of it.
+/// `nodes` is made only where the question is reported.
 template <class Nodes>
 bool decided(const Decide& decide, Question question, const Graph& graph, NodeId about, bool by_cost,
              const Nodes& nodes) {
   return decide ? decide({question, graph, nodes(), about, by_cost}) : by_cost;
 }
 
-/// Of these nodes, in this order: a hash of ops, types, attributes and of who reads whom, but of no name.
+/// A hash of these nodes, in this order: of ops, types, attributes and of who reads whom, but of no name.
 /// Dims count by their symbols' ranges and hints.
 std::uint64_t content_hash(const Graph&, const std::vector<NodeId>& nodes);
 

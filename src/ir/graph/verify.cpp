@@ -189,11 +189,11 @@ class Verifier {
   const Graph& graph_;
   const ErrorKind kind_;
   std::unordered_map<std::string_view, Dim> symbols_;
-  std::unordered_set<std::string_view> names_;  ///< of inputs and parameters
+  std::unordered_set<std::string_view> names_;  ///< the names of inputs and parameters
   Donors donors_;
   std::unordered_set<const detail::DimPoly*> checked_;  ///< expressions seen; the graph keeps them alive
-  std::vector<Type> operands_;                          ///< of the node at hand
-  std::vector<DimRelation> needs_;  ///< of the node at hand; analysis::Facts proves or guards them
+  std::vector<Type> operands_;                          ///< the operand types of the node at hand
+  std::vector<DimRelation> needs_;  ///< the needs of the node at hand; analysis::Facts proves or guards them
 };
 
 }  // namespace

@@ -25,7 +25,7 @@ using Index = Dim;
 enum class Space : std::uint8_t {
   global,
   shared,
-  local,  ///< a thread's own; registers, where unrolled loops name the elements
+  local,  ///< a thread's own array; registers, where unrolled loops name the elements
 };
 
 struct Buffer {
@@ -33,8 +33,8 @@ struct Buffer {
   DType dtype = f32;
   Space space = Space::global;
   Dim elements{};        ///< shared and local: a constant
-  bool written = false;  ///< by this kernel
-  /// Loads of it stay between the barriers that they stand between: they are for later.
+  bool written = false;  ///< written by this kernel
+  /// Loads of it stay between the barriers around them: they are for later.
   bool ordered = false;
 };
 
@@ -74,9 +74,9 @@ struct Compute {
   ir::Op op = ir::Op::add;
   std::vector<VarId> operands{};
 };
-/// Reads one element, or of a thread's own array two from a multiple of two on, as a pair; 0 without touching
-/// memory where the predicate is false. With a rank, of the shared memory of that block of the cluster: block
-/// b has rank b % cluster.
+/// Reads one element, or a pair of two from a multiple of two on in a thread's own array; 0 without touching
+/// memory where the predicate is false. With a rank, reads the shared memory of that block of the cluster:
+/// block b has rank b % cluster.
 struct Load {
   BufferId buffer = 0;
   Index index{};
@@ -106,7 +106,7 @@ struct Reciprocal {
 struct Pair {
   VarId first = 0, second = 0;
 };
-/// One of a pair, as the half that it is or as f32.
+/// One element of a pair, as the half that it is or as f32.
 struct PartOfPair {
   VarId pair = 0;
   bool second = false;
@@ -144,7 +144,7 @@ struct WarpScan {
   ReductionId reduction = 0;
   VarId carry = 0, incoming = 0, result = 0;
 };
-/// Of a thread's own array a pair too, to a multiple of two.
+/// Writes one element, or in a thread's own array a pair too, at a multiple of two.
 struct Store {
   BufferId buffer = 0;
   Index index{};
@@ -163,8 +163,8 @@ struct VectorStore {
   BufferId buffer = 0, array = 0;
   Index index{};
 };
-/// quotients[i] = numerators[i] / divisor of two arrays of f32, a thread's own and of as many elements: the
-/// same bits as a division gives, in fewer steps where many elements share the divisor.
+/// quotients[i] = numerators[i] / divisor for two arrays of f32, both a thread's own with as many elements:
+/// the same bits as a division gives, in fewer steps where many elements share the divisor.
 struct VectorDivide {
   BufferId quotients = 0, numerators = 0;
   VarId divisor = 0, reciprocal = 0;
@@ -175,7 +175,7 @@ struct VectorRandom {
   BufferId array = 0;
   Random first{};
 };
-/// The array, a thread's own, stays in as few registers as its bytes fill, unchanged: behind this, a compiler
+/// The array, a thread's own, stays in as few registers as its bytes fill, unchanged: after this, a compiler
 /// knows of no wider value that was made of an element, so it keeps none, and makes it again.
 struct KeepPacked {
   BufferId array = 0;
@@ -217,10 +217,10 @@ struct If {
 };
 /// All threads of the block arrive; memory they wrote before is visible to all after.
 struct Barrier {};
-/// All threads of all blocks arrive, which must all have a place on the device; as above. The counter is an
-/// element, 0, of a written buffer of i32, zero when the kernel starts. In groups, blocks with the same b /
-/// group wait for each other alone, and count in element first + b / group; too few for a group at the end of
-/// the grid wait for their own threads.
+/// All threads of all blocks arrive, which must all have slots on the multiprocessors; as above. The counter
+/// is an element, 0, of a written buffer of i32, zero when the kernel starts. In groups, blocks with the same
+/// b / group wait for each other alone, and count in element first + b / group; too few for a group at the
+/// end of the grid wait for their own threads.
 struct GridBarrier {
   BufferId counter = 0;
   std::int64_t first = 0;
@@ -254,9 +254,9 @@ struct Kernel {
   std::vector<Stmt> body;
   int block_threads = 256;
   Dim grid = 1;               ///< blocks
-  int blocks_per_sm = 1;      ///< that must have a place on a multiprocessor at a time
-  int min_blocks_per_sm = 1;  ///< as many or more: that registers are to suffice for
-  int cluster = 1;            ///< blocks of a cluster, of which the grid has a whole number; 1: no clusters
+  int blocks_per_sm = 1;      ///< blocks that must fit a multiprocessor at a time
+  int min_blocks_per_sm = 1;  ///< as many or more: the blocks that registers should suffice for
+  int cluster = 1;            ///< blocks per cluster; the grid has a whole number of clusters; 1: no clusters
   DType index_type = i64;     ///< i32 when every index and grid stride is proven below 2^31
 
   // Made once, in the .cpp: in every file that includes this they take longer than the rest of it.

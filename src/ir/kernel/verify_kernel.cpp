@@ -20,7 +20,7 @@ struct Uniformity {
   bool warp = true;     ///< all lanes of a warp arrive
 };
 
-/// Between whom an index differs.
+/// Which threads an index differs between.
 enum class Variation : std::uint8_t { none, clusters, blocks, warps, lanes };
 
 class Verifier {
@@ -420,7 +420,7 @@ class Verifier {
     conditions_.resize(around);
   }
 
-  /// What follows a body that may not run: a barrier in it stands behind nothing that was before it.
+  /// Handles a body that may not run: a barrier in it does not count for what was before it.
   template <class F>
   void maybe(F&& check_body, bool runs) {
     const bool before = read_by_others_, arrived = arrived_;
@@ -479,9 +479,9 @@ class Verifier {
   std::set<std::string> indices_;
   std::map<std::string, Variation> varying_;
   std::string block_;                  // the index of the grid's loop
-  std::vector<IndexLess> conditions_;  // of what is around
-  bool read_by_others_ = false;        // shared memory, and no barrier of the cluster stands behind it
-  bool arrived_ = false;               // for the cluster, and has not waited
+  std::vector<IndexLess> conditions_;  // the conditions around
+  bool read_by_others_ = false;        // others read shared memory, and no barrier of the cluster followed
+  bool arrived_ = false;               // it has arrived for the cluster, and not waited
   Origin current_;
 };
 

@@ -55,7 +55,7 @@ void for_each_index(Stmt& stmt, const std::function<void(Index&)>& f) {
 
 namespace {
 
-/// Of a statement that may change, and of one that may not.
+/// The walk over a statement that may change, and over one that may not.
 template <class Statement, class F>
 void accesses(Statement& stmt, const F& f) {
   if (auto* let = std::get_if<Let>(&stmt.node)) {

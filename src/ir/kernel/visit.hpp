@@ -10,7 +10,7 @@
 
 namespace fuse::kernel {
 
-/// The body of a loop or a condition; null of others.
+/// The body of a loop or a condition; null for others.
 std::vector<Stmt>* body_of(Stmt&);
 const std::vector<Stmt>* body_of(const Stmt&);
 
@@ -28,10 +28,10 @@ void for_each_access(const Stmt& stmt, const std::function<void(BufferId, bool w
 
 /// Calls `f` on every variable that a statement itself, not its body, gives a value.
 void for_each_assigned(const Stmt& stmt, const std::function<void(VarId)>& f);
-/// Calls `f` on every variable that a value is computed of.
+/// Calls `f` on every variable that a value is computed from.
 void for_each_operand(Rhs& rhs, const std::function<void(VarId&)>& f);
 
-/// Of buffers, extents, variables, loops and bindings.
+/// The names of buffers, extents, variables, loops and bindings.
 std::set<std::string> names_in(const Kernel&);
 
 }  // namespace fuse::kernel

@@ -23,7 +23,7 @@ namespace {
 using Kind = Token::Kind;
 
 constexpr std::size_t max_nodes = std::size_t{1} << 24;
-constexpr std::size_t max_scopes = 1024;  // open at once
+constexpr std::size_t max_scopes = 1024;  // the most scopes open at once
 
 constexpr std::string_view op_names[] = {
 #define FUSE_ELEMENTWISE(name, arity, operands, result, ulp, traits, cuda, note) #name,
@@ -54,7 +54,7 @@ class Parser {
   }
 
  private:
-  // Signature. Types use symbols that are declared behind it, so they are passed over first and read then.
+  // Signature. Types use symbols that are declared after it, so they are passed over first and read then.
 
   struct Declared {
     std::string name;
@@ -386,7 +386,7 @@ class Parser {
 
   // Attributes.
 
-  /// Fills node.attr. A constant's value needs the type, which stands behind it: its place is returned.
+  /// Fills node.attr. A constant's value needs the type, which stands after it: its location is returned.
   Lexer::Mark attributes(Node& node) {
     node.attr = empty_attribute(node.op);
     Lexer::Mark value_at;
@@ -592,10 +592,10 @@ class Parser {
   std::unordered_map<std::string, LocationId> locations_;
   std::unordered_map<std::string, ScopeId> input_scopes_;
   std::unordered_map<std::string_view, Type> types_;
-  std::vector<std::pair<std::string, Type>> outputs_;  ///< of the signature
+  std::vector<std::pair<std::string, Type>> outputs_;  ///< the outputs of the signature
   Donors donors_;
-  std::vector<Type> operands_;      ///< of the op at hand
-  std::vector<DimRelation> needs_;  ///< of the op at hand; analysis asks for them again
+  std::vector<Type> operands_;      ///< the operand types of the op at hand
+  std::vector<DimRelation> needs_;  ///< the needs of the op at hand; analysis asks for them again
 };
 
 }  // namespace

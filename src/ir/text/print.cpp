@@ -11,7 +11,7 @@
 namespace fuse::ir {
 namespace {
 
-/// Past this a list of the signature or of `return` is written one item a line.
+/// Past this a list of the signature or of `return` is written one item per line.
 constexpr std::size_t line_limit = 100;
 /// Deeper scopes are not indented further, so that a line's length does not depend on the depth.
 constexpr std::size_t most_indent = 32;
@@ -213,7 +213,7 @@ class Printer {
 
   void indent() { text_.append(2 * std::min(open_.size(), most_indent) + 2, ' '); }
 
-  /// From the outermost scope inwards, without the root.
+  /// The scopes from the outermost one inwards, without the root.
   std::vector<ScopeId> chain(ScopeId scope) const {
     std::vector<ScopeId> path;
     while (scope != 0 && scope < graph_.scopes.size() && path.size() < graph_.scopes.size()) {

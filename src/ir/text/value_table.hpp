@@ -50,7 +50,8 @@ class ValueTable {
  private:
   static constexpr NodeId none = ~NodeId{0};
 
-  /// In the list; none for a name, a number written with zeros before it, and one that is too large.
+  /// The value's position in the list; none for a name, a number written with zeros before it, and one that
+  /// is too large.
   std::optional<std::size_t> place(const Token& value) const {
     const std::string_view text = value.text;
     if (value.quoted || text.empty() || (text.size() > 1 && text[0] == '0')) return std::nullopt;

@@ -14,9 +14,11 @@
 namespace fuse::kernel {
 namespace {
 
-constexpr std::int64_t fewest_divisions = 4;  // that pay for the one which makes the reciprocal
+constexpr std::int64_t fewest_divisions =
+    4;  // the fewest divisions that pay for the one which makes the reciprocal
 
-constexpr std::int64_t most_divided = 8;  // of a vector: their numerators and quotients take registers
+constexpr std::int64_t most_divided =
+    8;  // the most elements of a vector: their numerators and quotients take registers
 
 /// At least as many trips of the innermost loops; a loop that is not unrolled counts as enough.
 std::int64_t trips_of(const std::vector<Stmt>& body) {
@@ -51,10 +53,10 @@ std::set<VarId> assigned_in(const std::vector<Stmt>& body) {
   return vars;
 }
 
-/// What a part of a loop's body needs of what stands before it, and does to memory.
+/// What a part of a loop's body needs from what stands before it, and does to memory.
 struct Effects {
   std::set<BufferId> loads, stores;
-  bool loads_memory = false, stores_memory = false;  ///< that is not a thread's own
+  bool loads_memory = false, stores_memory = false;  ///< memory that is not a thread's own
 };
 
 class Divider {
@@ -80,7 +82,8 @@ class Divider {
   }
 
  private:
-  /// Of the divisors in the loop that it does not change and that no loop around has already.
+  /// Adds reciprocals of the divisors in the loop that it does not change and that no loop around has
+  /// already.
   std::vector<VarId> add_reciprocals(const For& loop, std::vector<Stmt>& before) {
     const std::set<VarId> changed = assigned_in(loop.body);
     std::vector<VarId> added;
@@ -104,7 +107,8 @@ class Divider {
     return found && reciprocals_.contains(found->operands[1]);
   }
 
-  /// Divisions that stand in a loop which is not unrolled: each becomes one of a vector of one element.
+  /// Turns divisions that stand in a loop which is not unrolled into divisions of a vector of one element
+  /// each.
   void divide_each(std::vector<Stmt>& statements) {
     std::vector<Stmt> result;
     for (Stmt& stmt : statements) {
@@ -167,8 +171,8 @@ class Divider {
     split({std::move(second), origin}, result);
   }
 
-  /// What stands behind the division, with the values of before it that are made again there; none where the
-  /// trips of the two parts cannot be told apart. Values that are not made again are noted in passed_.
+  /// What stands after the division, with the values from before it that are made again there; none where the
+  /// trips of the two parts cannot be separated. Values that are not made again are noted in passed_.
   std::optional<std::vector<Stmt>> rest_of(const For& loop, std::ptrdiff_t division) {
     const auto middle = loop.body.begin() + division;
     const std::vector<Stmt> first(loop.body.begin(), middle);
@@ -267,7 +271,7 @@ class Divider {
 
   Kernel& kernel_;
   std::set<std::string> names_;
-  std::map<VarId, VarId> reciprocals_;  // of the divisors that the loops around do not change
+  std::map<VarId, VarId> reciprocals_;  // the reciprocals of the divisors that the loops around do not change
   std::vector<VarId> passed_;
 };
 

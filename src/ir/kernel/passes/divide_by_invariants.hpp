@@ -8,8 +8,8 @@
 //          for v_1 in [0, 4) @serial unrolled { let q = load q_v[v_1]; store y_v[v_1] = q }
 //
 // The quotients have the bits of divisions. A loop that is not unrolled, or has more than 8 trips, divides
-// vectors of one element. The pass stands behind vectorise, since that pass looks for loads and stores in
-// loops that are still whole.
+// vectors of one element. The pass runs after vectorise, since that pass looks for loads and stores in loops
+// that are still whole.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -55,7 +55,7 @@ class Elider {
                        [&](const Dim& symbol) { return values_.contains(symbol.name()); });
   }
 
-  std::map<std::string, Index, std::less<>> values_;  // of bound names in scope
+  std::map<std::string, Index, std::less<>> values_;  // the values of bound names in scope
   std::vector<IndexLess> known_;
 };
 

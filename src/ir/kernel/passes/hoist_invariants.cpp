@@ -14,10 +14,10 @@ namespace {
 
 /// What a loop's trips may change.
 struct Changed {
-  std::set<std::string, std::less<>> names;  ///< of indices
+  std::set<std::string, std::less<>> names;  ///< the names of indices
   std::set<VarId> vars;
   std::set<BufferId> buffers;
-  bool waits = false;  ///< for other threads, whose stores it may see then
+  bool waits = false;  ///< it waits for other threads, whose stores it may see then
 
   void add(const Stmt& stmt) {
     for_each_assigned(stmt, [&](VarId var) { vars.insert(var); });

@@ -1,5 +1,5 @@
-// Names divisions and remainders of indices that are used more than once, at the outermost place where all
-// they mention is in scope: they are the dear part of index arithmetic, and a name reads better than a
+// Names divisions and remainders of indices that are used more than once, at the outermost point where all
+// they mention is in scope: they are the costly part of index arithmetic, and a name reads better than a
 // formula.
 //
 // Before:  bind i = 256 * b + t; if i < 1024 * B { let v0 = load m[i / 1024]; let v1 = load s[i / 1024] }

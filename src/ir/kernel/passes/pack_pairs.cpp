@@ -97,7 +97,7 @@ class PairLoop {
     return found == outside_.end() ? nullptr : found->second;
   }
 
-  /// The f32 value that a half of the loop is rounded from; null of others.
+  /// The f32 value that a half of the loop is rounded from; null for others.
   const VarId* rounded(VarId var) const {
     const auto found = inside_.find(var);
     const auto* compute = found == inside_.end() ? nullptr : std::get_if<Compute>(found->second);
@@ -106,7 +106,7 @@ class PairLoop {
     return rounds ? &compute->operands[0] : nullptr;
   }
 
-  /// The half that an f32 value widens, of that type; none of others.
+  /// The half that an f32 value widens, of that type; none for others.
   const VarId* widened(VarId var, DType half) const {
     const Rhs* const rhs = definition(var);
     const auto* compute = rhs ? std::get_if<Compute>(rhs) : nullptr;
@@ -120,7 +120,7 @@ class PairLoop {
     return constant && is_exact(constant->real, half) ? constant : nullptr;
   }
 
-  /// The op of the loop that a half is the rounded result of, where pairs have it; null of others.
+  /// The op of the loop that a half is the rounded result of, where pairs have it; null for others.
   const Compute* packed(VarId var) const {
     const VarId* const from = rounded(var);
     if (!from || !inside_.contains(*from)) return nullptr;
@@ -272,7 +272,8 @@ class PairLoop {
 
   Kernel& kernel_;
   std::set<std::string>& names_;
-  const std::map<VarId, const Rhs*>& outside_;  // of values that are defined once, before the loop
+  const std::map<VarId, const Rhs*>&
+      outside_;  // the definitions of values that are defined once, before the loop
   const For& loop_;
   std::map<VarId, const Rhs*> inside_;
   std::set<VarId> pairs_, singles_;  // what is needed as which

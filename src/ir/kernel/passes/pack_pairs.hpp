@@ -9,8 +9,8 @@
 // An op of Trait::pairs whose operands are halves, and whose result is rounded to their type, becomes an op
 // of pairs. Its bits are the same: the significand of f32 has at least twice as many bits as that of a half,
 // and two more, so that rounding to f32 first changes nothing (tests/proofs/pairs_proof.cpp). All other ops
-// are computed for each element in f32, and their results are rounded in pairs. The pass stands behind
-// vectorise and divide_by_invariants, which look for loops that visit one element in each trip.
+// are computed for each element in f32, and their results are rounded in pairs. The pass runs after vectorise
+// and divide_by_invariants, which look for loops that visit one element in each trip.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -25,7 +25,7 @@ constexpr std::pair<FaultKind, std::string_view> fault_names[] = {{FaultKind::ba
 /// Goes over all sites in their order; stops where `visit` says that it has what it wants.
 class FaultWalk {
  public:
-  /// Of a site: the fault, what it is, and how to plant it.
+  /// For a site, the fault, what it is, and how to plant it.
   using Visit = std::function<bool(const FaultSite&, const std::function<void()>& plant)>;
 
   FaultWalk(std::vector<Kernel>& kernels, const Visit& visit) : kernels_(kernels), visit_(visit) {}
@@ -83,14 +83,14 @@ class FaultWalk {
     return false;
   }
 
-  /// What it is, of one that is no barrier of blocks as well as of memory; else null.
+  /// The name of a barrier of blocks that is not one of memory as well; else null.
   static const char* barrier_without_fence(const Stmt& stmt) {
     if (std::holds_alternative<Barrier>(stmt.node)) return "barrier block";
     if (std::holds_alternative<ClusterArrive>(stmt.node)) return "arrive cluster";
     return std::holds_alternative<ClusterWait>(stmt.node) ? "wait cluster" : nullptr;
   }
 
-  /// What it is, of one that blocks wait in for each other; else null.
+  /// The name of a barrier in which blocks wait for each other; else null.
   static const char* barrier_of_blocks(const Stmt& stmt) {
     if (const auto* barrier = std::get_if<GridBarrier>(&stmt.node))
       return barrier->group > 0 ? "barrier groups" : "barrier grid";
@@ -162,7 +162,7 @@ class FaultWalk {
   const Visit& visit_;
   std::size_t kernel_ = 0;
   std::map<FaultKind, std::size_t> next_;
-  std::vector<IndexLess> implied_;  // conditions of what is around
+  std::vector<IndexLess> implied_;  // the conditions around
 };
 
 }  // namespace

@@ -3,7 +3,7 @@
 // Before:  for c in [lane, 1024) by 32 { .. }  store shared[warp]  barrier block  load shared[lane]
 // After:   barrier.0: without the barrier   extent.0+1: for c in [lane, 1025)
 //
-// Behind all passes and checks: what it makes passes none of them.
+// Runs after all passes and checks: its result goes through none of them.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -23,8 +23,8 @@ struct PlantedFault {
   enum class Kind : std::uint8_t {
     barrier,  ///< a barrier of a block, of the grid or of a cluster is left out
     extent,   ///< the end of a serial loop, or the bound of a condition, is off by one
-    overlap,  ///< two arrays of a block's shared memory, or of a thread, begin at one place
-    fence,    ///< blocks do not wait for each other at a barrier of theirs, only a block's threads do
+    overlap,  ///< two arrays of a block's shared memory, or of a thread, begin at one location
+    fence,    ///< at a barrier of blocks only the threads of each block wait for each other
   };
   Kind kind = Kind::barrier;
   std::size_t site = 0;

@@ -125,17 +125,17 @@ class Stretches {
   }
 
   const Kernel& kernel_;
-  std::vector<std::size_t> parents_;  // of stretches, to one that is the same
+  std::vector<std::size_t> parents_;  // for each stretch, one that is the same
   std::map<BufferId, std::vector<Use>> uses_;
   std::set<BufferId> read_by_others_;
-  std::vector<Body> loops_;                     // that have barriers
+  std::vector<Body> loops_;                     // the loops that have barriers
   std::set<std::string, std::less<>> threads_;  // indices of parallel loops
   std::size_t next_use_ = 0;
-  int depth_ = 0;           // of serial loops
-  bool every_trip_ = true;  // of the outermost of them comes here, some thread of the block
+  int depth_ = 0;           // the depth of serial loops
+  bool every_trip_ = true;  // in every trip of the outermost loop some thread of the block comes here
 };
 
-/// Where an array lies, and what lies there beside it.
+/// The location of an array, and what else is there.
 struct ScratchSlot {
   BufferId buffer = 0;
   std::set<std::size_t> in_use;

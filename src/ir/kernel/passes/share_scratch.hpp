@@ -4,7 +4,7 @@
 // Before:  shared a, b, c: put a; barrier; take a; put b; barrier; take b; put c; barrier; take c
 // After:   shared a, b:    put a; barrier; take a; put b; barrier; take b; put a; barrier; take a
 //
-// Arrays that other blocks of a cluster read keep a place of their own.
+// Arrays that other blocks of a cluster read keep a location of their own.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -68,7 +68,7 @@ class Vectoriser {
       if (const auto* bind = std::get_if<Bind>(&stmt.node)) inside.insert(bind->name);
       if (const auto* data = std::get_if<BindData>(&stmt.node)) inside.insert(data->name);
     }
-    // Where the first of the elements lies; none where they do not lie side by side from a multiple on.
+    // The location of the first of the elements; none where they do not lie side by side from a multiple on.
     const auto first = [&](BufferId buffer, const Index& index) -> std::optional<Index> {
       const Buffer& memory = kernel_.buffers[buffer];
       const std::int64_t trips = loop.end.constant();
@@ -116,7 +116,7 @@ class Vectoriser {
 
   Kernel& kernel_;
   std::set<std::string> names_;
-  std::vector<Stmt> before_, after_;  // of the loop at hand
+  std::vector<Stmt> before_, after_;  // the statements before and after the loop at hand
 };
 
 }  // namespace

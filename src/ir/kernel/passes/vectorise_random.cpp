@@ -15,7 +15,7 @@ constexpr std::int64_t most_numbers = 16;
 
 /// What a loop makes itself: it is not there before the loop.
 struct Made {
-  std::set<std::string, std::less<>> names;  ///< of indices
+  std::set<std::string, std::less<>> names;  ///< the names of indices
   std::set<VarId> vars;
 
   explicit Made(const For& loop) : names({loop.name}) {

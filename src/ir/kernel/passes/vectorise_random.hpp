@@ -4,8 +4,8 @@
 // Before:  for v in [0, 4) @serial unrolled { let u = random s, o, element 4 * g + v, stream 0; .. }
 // After:   vector_random u_v = random s, o, element 4 * g, stream 0; for v .. { let u = load u_v[v]; .. }
 //
-// The pass stands behind hoist_invariants, which takes the seed and the offset out of the loop. The numbers
-// are the same.
+// The pass runs after hoist_invariants, which takes the seed and the offset out of the loop. The numbers are
+// the same.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
