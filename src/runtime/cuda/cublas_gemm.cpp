@@ -178,7 +178,7 @@ class CudaGemm final : public Gemm {
   std::shared_ptr<const CublasLt> blas_;  ///< null for a trivial GEMM
   GemmDesc desc_;
   Factor alpha_, beta_;
-  Owned<cublasLtMatmulDesc_t> matmul_{nullptr, nullptr};  ///< of all runs, but where there is a bias
+  Owned<cublasLtMatmulDesc_t> matmul_{nullptr, nullptr};  ///< used by all runs, but where there is a bias
   /// The bias is part of a descriptor, so a run takes one for itself and leaves it to the next. Only the
   /// library knows how large a descriptor is. Null while a run has it.
   mutable std::atomic<cublasLtMatmulDesc_t> spare_ = nullptr;
@@ -206,7 +206,7 @@ Owned<cublasLtMatrixLayout_t> CudaGemm::layout(DType type, std::int64_t rows, st
   return owned;
 }
 
-/// Operations, and the epilogue that is a vector along our n, which is a column of cuBLAS's result.
+/// Sets the operations, and the epilogue that is a vector along our n, which is a column of cuBLAS's result.
 Status CudaGemm::describe(Owned<cublasLtMatmulDesc_t>& matmul) const noexcept {
   cublasLtMatmulDesc_t made = nullptr;
   // CUBLAS_COMPUTE_32F is plain f32: TF32 has a compute type of its own.
@@ -273,7 +273,7 @@ std::vector<Choice> CudaGemm::proposed(std::int64_t alignment) const {
   };
   set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, static_cast<std::uint64_t>(gemm_workspace_limit));
   // Split k may add partial sums in the compute type, in a fixed order. In place they would meet in the order
-  // that blocks finish; in the output type they would round once a part.
+  // that blocks finish; in the output type they would round once per partial sum.
   set(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
       static_cast<std::uint32_t>(CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE));
   for (auto which :

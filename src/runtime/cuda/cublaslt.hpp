@@ -31,7 +31,7 @@
 
 namespace fuse::runtime {
 
-/// The library alone; absent, it is a value with a report. `path` as of CudaLibraries.
+/// The library alone; absent, it is a value with a report. `path` is that of CudaLibraries.
 SharedLibrary open_cublaslt_library(const std::string& path);
 
 class CublasLt {

@@ -30,7 +30,7 @@ std::unique_ptr<Backend> make_cuda_backend(int ordinal, const CudaLibraries& lib
 /// make_cuda_backend made.
 std::unique_ptr<Queue> wrap_cuda_stream(Backend& backend, void* stream);
 
-/// Of a backend that make_cuda_backend made; none of any other.
+/// The ordinal of a backend that make_cuda_backend made; none for any other.
 std::optional<int> cuda_ordinal(const Backend& backend);
 
 }  // namespace fuse::runtime

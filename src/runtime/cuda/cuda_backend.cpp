@@ -78,7 +78,7 @@ CudaBackend::CudaBackend(std::shared_ptr<const CudaContext> context, const CudaL
     : Backend(cuda_toolchain(context->shared_driver(), context->target())),
       libraries_(libraries),
       context_(std::move(context)) {
-  // The library and its primary context: what tells one GPU of the process from another.
+  // The library and its primary context: what distinguishes the GPUs of the process.
   share_residency(
       ResidencyLedger::of(reinterpret_cast<const void*>(context_->driver().p_cuInit), context_->handle()));
 }

@@ -1,4 +1,5 @@
-// The classes behind make_cuda_backend. Every object holds the context, so any of them may be the last to go.
+// The classes behind make_cuda_backend. Every object holds the context, so any of them may be the last to be
+// destroyed.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -37,7 +38,7 @@ class CudaQueue final : public Queue {
 class CudaFunction final : public Function {
  public:
   CUfunction handle = nullptr;
-  unsigned block_threads = 0;  ///< as of info: beside the handle, for launches
+  unsigned block_threads = 0;  ///< as in info; kept beside the handle, for launches
   bool cooperative = false;
   codegen::KernelInfo info;
   std::string label;  ///< "kernel softmax", for messages: made once, so that a launch formats nothing
@@ -151,7 +152,7 @@ class CudaBackend final : public Backend {
 
   CudaLibraries libraries_;
   std::shared_ptr<const CudaContext> context_;
-  mutable std::mutex mutex_;  ///< of cublaslt_
+  mutable std::mutex mutex_;  ///< guards cublaslt_
   std::shared_ptr<const CublasLt> cublaslt_;
 };
 

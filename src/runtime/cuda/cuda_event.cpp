@@ -44,7 +44,7 @@ bool CudaBackend::passed(const Event& event) noexcept {
   const CudaEvent* const cuda = event_of(*context_, event);
   if (!cuda) return false;
   bool done = true;
-  // An error of earlier work is told by the call that meets it next: to no end that anybody can wait for.
+  // An error of earlier work is reported by the call that meets it next: there is nothing left to wait for.
   const Status queried = context_->run_apart([&](const Driver& d) {
     done = d.p_cuEventQuery(cuda->handle()) != CUDA_ERROR_NOT_READY;
     return Status::ok();

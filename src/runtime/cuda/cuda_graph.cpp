@@ -122,7 +122,7 @@ class CudaWorkGraph final : public DeviceGraph {
     });
   }
 
-  /// In the context, although the node or the stream names it: without a current one driver 580 ends the
+  /// Runs in the context, although the node or the stream names it: without a current one driver 580 ends the
   /// process in the update of a kernel's node.
   template <class F>
   Status call(const char* name, F&& body) noexcept {
@@ -217,7 +217,7 @@ class CudaWorkGraph final : public DeviceGraph {
       OwnedGraph captured(*context_);
       if (Status s = capture(d, work, captured.graph); !s) return s;
       if (Status s = exchange(node, captured.graph); !s) return s;
-      // What it replaces goes in its stead.
+      // What it replaces is destroyed instead.
       captured.graph = captures_[node]->keep(work, captured.graph);
       return Status::ok();
     });
@@ -275,8 +275,9 @@ class CudaWorkGraph final : public DeviceGraph {
   CUgraph graph_ = nullptr;  ///< kept: its nodes name those of the executable
   CUgraphExec executable_ = nullptr;
   std::vector<CUgraphNode> nodes_;
-  std::vector<std::unique_ptr<GemmCaptures>> captures_;  ///< of each node, null where it is no GEMM
-  std::vector<CUdeviceptr> stand_ins_;                   ///< the first is of stand_in_bytes
+  std::vector<std::unique_ptr<GemmCaptures>>
+      captures_;                        ///< for each node, its captures; null where it is no GEMM
+  std::vector<CUdeviceptr> stand_ins_;  ///< the first has stand_in_bytes
 };
 
 }  // namespace

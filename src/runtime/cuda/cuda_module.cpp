@@ -156,7 +156,7 @@ void CudaModule::unload() const {
 }
 
 // All that a first launch would do (load the code, set attributes) happens here: at a launch it would
-// synchronise the device, and deadlock with a kernel that spins.
+// synchronise the device, and deadlock with a cooperative kernel.
 Status CudaModule::load_function(const Driver& d, const CudaContext& context, CUmodule module,
                                  CudaFunction& function) {
   const codegen::KernelInfo& info = function.info;
@@ -295,7 +295,7 @@ Status CudaBackend::check_launch(const Function& function, Dim3 grid, const Argu
   return check(static_cast<const CudaFunction&>(function).info, grid, arguments, count);
 }
 
-// This, and no more, is what a launch of a run costs us.
+// This, and no more, is our cost of a launch in a run.
 Status CudaBackend::launch_checked(Queue& queue, const Function& function, Dim3 grid, const Argument*,
                                    void* const* values, int) noexcept {
   const auto& f = static_cast<const CudaFunction&>(function);

@@ -22,7 +22,7 @@ struct Meaning {
   const char* hint;
 };
 
-// The failures of cuInit and of making a context that a user can mend, each told apart.
+// The failures of cuInit and of making a context that a user can mend, each with its own text.
 Meaning meaning_of_start_failure(CUresult result) {
   switch (static_cast<int>(result)) {
     case 2:
@@ -106,7 +106,7 @@ Target read_target(const Driver& d, CUdevice device) {
 
   t.max_cluster = get(CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH) == 0 ? 1 : portable_cluster;
 
-  // Rates are kHz; memory moves two words a clock. A copy reaches about 0.88 of the pins' rate (4.3 of 4.9
+  // Rates are kHz; memory moves two words per clock. A copy reaches about 0.88 of the pins' rate (4.3 of 4.9
   // TB/s on an H200). A driver that names no rate leaves the default.
   const double memory_hz = 1e3 * get(CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE);
   const double bus_bytes = get(CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH) / 8.0;

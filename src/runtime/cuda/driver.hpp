@@ -127,7 +127,7 @@ struct Driver {
   static thread_local CUresult last_failure;  ///< of this thread's calls
 };
 
-/// The library alone: nothing of it was called. Absent, it is a value with a report.
+/// The library alone: none of its functions was called. Absent, it is a value with a report.
 SharedLibrary open_driver_library(const CudaLibraries& libraries);
 
 /// Throws incompatible_version where `library` (NVRTC, cuBLASLt) is of a newer CUDA major version than the
@@ -199,8 +199,9 @@ class CudaContext {
   /// asked.
   Status after_death() const noexcept;
 
-  /// Waits for all work of the context, before something goes that work in flight may need. What fails is not
-  /// told: nobody is left, or is told by the next call. A capture in this process may not survive it.
+  /// Waits for all work of the context, before something is freed that work in flight may need. Failures are
+  /// not reported: nobody is left, or the next call reports them. A capture in this process may not survive
+  /// it.
   void wait_for_all() const noexcept {
     (void)!run_apart([](const Driver& d) { return d.status("cuCtxSynchronize", d.p_cuCtxSynchronize()); });
   }
@@ -211,7 +212,8 @@ class CudaContext {
   Status leave() const noexcept;
 
   /// As run_apart, for giving an object back: `body` is called even where the context could not be made
-  /// current (the handle knows its context), and what fails is not told: a destructor has nobody to tell.
+  /// current (the handle knows its context), and failures are not reported: a destructor has nobody to report
+  /// to.
   template <class F>
   void release(F&& body) const noexcept {
     const Driver& d = *driver_;
@@ -234,8 +236,8 @@ class CudaContext {
   Status cluster_status_;
   void note_failure() const noexcept;
   mutable std::atomic<CUresult> dead_ = CUDA_SUCCESS;  ///< what ended the context
-  unsigned forks_;  ///< of this process and those it came from, when the context was made
-  static thread_local const CudaContext* entered_;  // by this thread
+  unsigned forks_;  ///< forks of this process and those it came from, when the context was made
+  static thread_local const CudaContext* entered_;  // the context that this thread entered
 };
 
 inline CUdeviceptr device_pointer(const void* address) { return reinterpret_cast<CUdeviceptr>(address); }

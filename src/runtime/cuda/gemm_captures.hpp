@@ -25,8 +25,8 @@ class OwnedGraph {
   const CudaContext& context_;
 };
 
-/// Of one node, all of one Gemm. Allocates nothing. An executable graph copies what it is given of these, so
-/// they may go while it has it.
+/// The captures of one node, all of one Gemm. Allocates nothing. An executable graph copies what it is given
+/// of these, so they may be destroyed while it has it.
 class GemmCaptures {
  public:
   /// Two buffers that alternate, each on its own, make four sets of addresses.
@@ -34,8 +34,8 @@ class GemmCaptures {
 
   /// The graph captured for the work's addresses, or null.
   CUgraph use(const GemmWork& work) noexcept;
-  /// Takes over what was captured for the work's addresses, which are not here yet. Gives the graph in whose
-  /// place it comes, the one that was used longest ago, or null.
+  /// Takes over what was captured for the work's addresses, which are not here yet. Returns the graph that it
+  /// replaces, the one that was used longest ago, or null.
   CUgraph keep(const GemmWork& work, CUgraph captured) noexcept;
   void give_back(const Driver& driver) noexcept;
 

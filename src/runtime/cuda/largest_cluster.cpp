@@ -6,7 +6,7 @@
 namespace fuse::runtime {
 namespace {
 
-// For the first architecture that has clusters; the driver compiles it for those that follow too.
+// Compiled for the first architecture that has clusters; the driver compiles it for those that follow too.
 constexpr char empty_kernel[] = R"(
 .version 7.8
 .target sm_90

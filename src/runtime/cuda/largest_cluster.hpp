@@ -1,4 +1,4 @@
-// How many blocks a cluster may have on a GPU: of its attributes none says so.
+// How many blocks a cluster may have on a GPU: none of its attributes says so.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

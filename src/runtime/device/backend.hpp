@@ -24,7 +24,8 @@ class ResidencyLedger;
 class Toolchain;
 class DeviceGraph;
 
-constexpr int max_arguments = 512;  // of a launch: 4096 bytes, the limit of the oldest driver we run on
+constexpr int max_arguments =
+    512;  // the most arguments per launch: 4096 bytes, the limit of the oldest driver we run on
 
 struct Dim3 {
   std::int64_t x = 1, y = 1, z = 1;
@@ -36,9 +37,9 @@ class Function {
   virtual ~Function() = default;
   /// What it was loaded on; a device compares this before it looks any closer.
   const void* owner = nullptr;
-  int registers = 0;  ///< of a thread; 0 where the device does not count them
+  int registers = 0;  ///< registers per thread; 0 where the device does not count them
   int blocks_per_sm =
-      0;  ///< that a multiprocessor holds of a kernel that spins; 0 where the device does not say
+      0;  ///< blocks of a cooperative kernel per multiprocessor; 0 where the device does not say
 };
 
 /// A loaded Binary, and the binary, so that it can be saved.
@@ -94,10 +95,10 @@ struct GemmDesc {
   std::int64_t calls = 1;
   std::int64_t call_a = 0, call_b = 0, call_c = 0;
   bool transpose_a = false, transpose_b = false;
-  DType operand = f32;  ///< of a and b
+  DType operand = f32;  ///< the type of a and b
   DType result = f32;
   schedule::EpilogueKind epilogue = schedule::EpilogueKind::none;
-  double scale = 1;             ///< of EpilogueKind::scale
+  double scale = 1;             ///< the factor of EpilogueKind::scale
   std::uint32_t algorithm = 0;  ///< which of those that the library proposes, the one that it prefers first
 };
 
@@ -115,8 +116,8 @@ class Gemm {
                      const void* extra = nullptr) const noexcept = 0;
 };
 
-/// What the emulated device counted since the last reset (checked mode; zero elsewhere).
-/// Operands are told apart by address: one row a (kernel, parameter).
+/// What the emulated device counted since the last reset (checked mode; zero elsewhere). Operands are
+/// distinguished by address: one row per (kernel, parameter).
 struct AccessCounts {
   std::int64_t loads = 0, stores = 0;  ///< elements
   std::int64_t load_bytes = 0, store_bytes = 0;
@@ -125,10 +126,10 @@ struct AccessCounts {
 struct KernelCounts {
   std::string kernel;
   std::int64_t launches = 0;
-  std::int64_t block_barriers = 0;    ///< barriers passed, counted once a block
-  std::int64_t grid_barriers = 0;     ///< passed, counted once a launch
-  std::int64_t cluster_barriers = 0;  ///< passed, counted once a cluster
-  std::vector<AccessCounts> params;   ///< one a KernelParam (extents: zero)
+  std::int64_t block_barriers = 0;    ///< barriers passed, counted once per block
+  std::int64_t grid_barriers = 0;     ///< passed, counted once per launch
+  std::int64_t cluster_barriers = 0;  ///< passed, counted once per cluster
+  std::vector<AccessCounts> params;   ///< one per KernelParam (extents: zero)
 };
 
 /// One device. Thread safe, except that a Queue belongs to one thread at a time.
@@ -137,7 +138,7 @@ class Backend {
   explicit Backend(std::shared_ptr<const Toolchain> toolchain = nullptr);
   virtual ~Backend();
   virtual const Target& target() const = 0;
-  /// How the device was found: the libraries looked for and where, one a line.
+  /// How the device was found: the libraries looked for and where, one per line.
   virtual std::string report() const = 0;
 
   /// 256-byte aligned; contents undefined. Throws out_of_memory. Zero bytes give a valid, unusable address.
@@ -150,13 +151,13 @@ class Backend {
   virtual Status memset(Queue&, void* to, int byte, std::int64_t bytes) noexcept = 0;
 
   virtual std::unique_ptr<Module> load_binary(std::shared_ptr<const Binary>) = 0;
-  /// What of this device a saved plan and its binary have to be made for.
+  /// What a saved plan and its binary have to fit of this device.
   virtual std::vector<Fit> fits() const = 0;
   /// What makes binaries for this device; null in the library that only runs, and where nothing is launched.
   const Toolchain* toolchain() const { return toolchain_.get(); }
   /// Builds and loads; see Toolchain::build. Throws unsupported without a toolchain.
   std::unique_ptr<Module> load(const codegen::Source&, int threads = 0);
-  /// Who holds places for launches that spin, in this process.
+  /// The reservations of slots for cooperative launches, in this process.
   ResidencyLedger& residency() const { return *residency_; }
   /// Throws invalid_argument for an algorithm that the library does not propose.
   virtual std::unique_ptr<Gemm> prepare_gemm(const GemmDesc&) = 0;
@@ -168,7 +169,7 @@ class Backend {
                         int count) noexcept = 0;
   /// Whether launch takes these but for their addresses: asked once, of what is launched many times.
   virtual Status check_launch(const Function&, Dim3, const Argument*, int) const noexcept { return {}; }
-  /// As launch, of what check_launch took. `values[i]` is where the value of argument i lies in `arguments`:
+  /// As launch, for what check_launch took. `values[i]` is where the value of argument i lies in `arguments`:
   /// its address, or its extent.
   virtual Status launch_checked(Queue& queue, const Function& function, Dim3 grid, const Argument* arguments,
                                 [[maybe_unused]] void* const* values, int count) noexcept {
@@ -176,7 +177,7 @@ class Backend {
   }
 
   /// Between the two, calls of this thread need not make the device current one by one. Not nested. Leave is
-  /// called after an enter that succeeded, and reports what of the calls came to light late.
+  /// called after an enter that succeeded, and reports failures of the calls that came to light late.
   virtual Status enter() noexcept { return {}; }
   virtual Status leave() noexcept { return {}; }
 
@@ -184,7 +185,7 @@ class Backend {
   virtual Status wait(Queue&, const Event&) noexcept { return {}; }
   /// Whether the work before the event's last record is done; true for one that was never recorded.
   virtual bool passed(const Event&) noexcept { return true; }
-  /// Waits for it. What fails is not told: who destroys has nobody to tell.
+  /// Waits for it. Failures are not reported: a destructor has nobody to report to.
   virtual void finish(const Event&) noexcept {}
 
   /// Timing. Where work is done when its call returns, as here, a mark is the host's clock. An event that is
@@ -193,7 +194,7 @@ class Backend {
   virtual Status record(Queue&, Event&) noexcept;
   /// The seconds between two recorded marks; waits for both.
   virtual Status elapsed(const Event& from, const Event& to, double& seconds) noexcept;
-  virtual std::string_view clock() const noexcept { return "host clock"; }  ///< whose seconds they are
+  virtual std::string_view clock() const noexcept { return "host clock"; }  ///< the clock that measures them
 
   /// What `enqueue` gives to the queue is kept instead of run (a CUDA graph); null on a device without such.
   /// Throws what `enqueue` reports, and driver.
@@ -202,7 +203,7 @@ class Backend {
   /// An empty graph of work, to be launched as a whole; null on a device without such. Throws driver.
   virtual std::unique_ptr<DeviceGraph> create_graph();
 
-  /// Counters of the checked emulated device; empty elsewhere.
+  /// The counters of the checked emulated device; empty elsewhere.
   virtual std::vector<KernelCounts> counts() const { return {}; }
   virtual void reset_counts() {}
 

@@ -13,14 +13,14 @@ namespace fuse::runtime {
 struct KernelWork {
   const Function* function = nullptr;
   Dim3 grid{};
-  const Argument* arguments = nullptr;  ///< one a parameter
+  const Argument* arguments = nullptr;  ///< one per parameter
   int count = 0;
 };
 struct GemmWork {
   const Gemm* gemm = nullptr;
   const void *a = nullptr, *b = nullptr;
   void *c = nullptr, *scratch = nullptr;
-  const void* extra = nullptr;  ///< as of Gemm::run
+  const void* extra = nullptr;  ///< as in Gemm::run
 };
 struct CopyWork {
   void* to = nullptr;
@@ -35,7 +35,8 @@ struct MemsetWork {
 using Work = std::variant<KernelWork, GemmWork, CopyWork, MemsetWork>;
 
 /// Nodes are numbered from 0 in the order in which they are added. One launch in flight at a time, but
-/// launches on one queue may follow one another; one thread at a time. May go while a launch is in flight.
+/// launches on one queue may follow one another; one thread at a time. It may be destroyed while a launch is
+/// in flight.
 class DeviceGraph {
  public:
   using Node = std::uint32_t;

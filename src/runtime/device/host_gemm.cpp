@@ -190,7 +190,7 @@ constexpr bool built_for_tsan = false;
 constexpr bool built_for_tsan = false;
 #endif
 
-// Opened once a process: it starts threads of its own.
+// Opened once per process: it starts threads of its own.
 const OpenBlas& openblas() {
   static const OpenBlas table = [] {
     OpenBlas blas;
@@ -276,7 +276,7 @@ class WidenedBlasGemm final : public HostGemm {
   static void widen_all(const In* from, std::vector<float>& to) {
     for (std::size_t j = 0; j < to.size(); ++j) to[j] = widen(from[j]);
   }
-  GemmDesc desc_, dense_ = desc_;  ///< the latter's rows of c one behind the other
+  GemmDesc desc_, dense_ = desc_;  ///< the latter with the rows of c next to each other
   PlainGemm<In, Out> plain_;
 };
 
@@ -333,7 +333,7 @@ bool overflows(std::int64_t rows, std::int64_t columns, std::int64_t stride, std
          __builtin_mul_overflow(elements, static_cast<std::int64_t>(size_of(type)), &bytes);
 }
 
-/// Rows of a matrix stand apart, and matrices between the rows of one or behind it. Calls are not looked at.
+/// Rows of a matrix stand apart, and matrices between the rows of one or after it. Calls are not looked at.
 bool results_overlap(const GemmDesc& d) {
   if (d.row_c == 0) return d.batch > 1 && d.stride_c < d.m * d.n;
   if (d.m > 1 && d.row_c < d.n) return true;

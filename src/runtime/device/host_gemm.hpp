@@ -36,7 +36,7 @@ void check_gemm_algorithm(const GemmDesc& desc, std::size_t proposed);
 /// "4 x 5 matrices of f32 to f32 by k = 6, batch 1", for messages.
 std::string gemm_text(const GemmDesc& desc);
 
-/// Opened once a process; absent, it is a value with a report.
+/// Opened once per process; absent, it is a value with a report.
 const SharedLibrary& openblas_library();
 std::string openblas_config();  ///< its version and how it was built, in its own words; empty without it
 

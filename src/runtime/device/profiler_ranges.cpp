@@ -10,7 +10,7 @@ namespace fuse::runtime {
 #if FUSE_COMPILER_HAS_NVTX
 namespace {
 
-/// Null without a profiler. One a process, never destroyed: NVTX does not count who uses it.
+/// Null without a profiler. One per process, never destroyed: NVTX does not count who uses it.
 nvtxDomainHandle_t domain() noexcept {
   static const nvtxDomainHandle_t made = nvtxDomainCreateA("fuse");
   return made;

@@ -11,7 +11,7 @@ namespace fuse::runtime {
 class ProfilerRanges {
  public:
   virtual ~ProfilerRanges() = default;
-  /// The thread is in the range of this name until pop. Neither allocates in us.
+  /// The thread is in the range of this name until pop. Neither allocates in our code.
   virtual void push(std::size_t name) const noexcept = 0;
   virtual void pop() const noexcept = 0;
 };

@@ -6,7 +6,8 @@
 
 namespace fuse::runtime {
 
-// Of the process, as the device is: two handles that did not know of each other would lend its places twice.
+// One ledger per device of the process: two handles that did not know of each other would lend its slots
+// twice.
 std::shared_ptr<ResidencyLedger> ResidencyLedger::of(const void* library, const void* device) {
   static std::mutex mutex;
   static std::map<std::pair<const void*, const void*>, std::weak_ptr<ResidencyLedger>> ledgers;
@@ -37,7 +38,7 @@ std::unique_ptr<ResidencyLedger::Reservation> ResidencyLedger::reserve(schedule:
     }
     runs.push_back(entry.launches);
   }
-  // What is granted already fits: a run without spinning launches changes nothing.
+  // What is granted already fits: a run without cooperative launches changes nothing.
   if (!entries_.back().launches.empty() && !schedule::fit_together(runs, target)) {
     entries_.pop_back();
     return nullptr;

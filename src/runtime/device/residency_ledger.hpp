@@ -1,5 +1,5 @@
-// The places on a device that workspaces hold for launches that spin, so that runs of several executables and
-// threads cannot deadlock each other (AStitch, 3.2.3; docs/streams.md).
+// The slots on a device's multiprocessors that workspaces reserve for cooperative launches, so that runs of
+// several executables and threads cannot deadlock each other (AStitch, 3.2.3; docs/streams.md).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -11,7 +11,7 @@
 
 namespace fuse::runtime {
 
-/// Of a device. Thread safe; asked where workspaces are made, never by a run.
+/// The reservations on one device. Thread safe; asked where workspaces are made, never by a run.
 class ResidencyLedger : public std::enable_shared_from_this<ResidencyLedger> {
   struct Entry {
     schedule::Alternatives launches;
@@ -19,7 +19,7 @@ class ResidencyLedger : public std::enable_shared_from_this<ResidencyLedger> {
   };
 
  public:
-  /// Places that are held until it goes. Holds the ledger.
+  /// Slots that are reserved until it is destroyed. Holds the ledger.
   class Reservation {
    public:
     Reservation(std::shared_ptr<ResidencyLedger> ledger, std::list<Entry>::iterator entry)
@@ -33,11 +33,12 @@ class ResidencyLedger : public std::enable_shared_from_this<ResidencyLedger> {
     std::list<Entry>::iterator entry_;
   };
 
-  /// The one of a device, however many handles of it the process makes: what runs on it shares its places.
+  /// The ledger of the device, the same for all handles of it that the process makes: what runs on it shares
+  /// its slots.
   static std::shared_ptr<ResidencyLedger> of(const void* library, const void* device);
 
-  /// Null where not all of the launches would find their places beside those that are held. Reservations that
-  /// take `turns` with the same thing (memory, which two runs never use at a time) hold places for one of
+  /// Null where not all of the launches would find slots beside those that are reserved. Reservations that
+  /// take `turns` with the same thing (memory, which two runs never use at a time) reserve slots for one of
   /// them at a time; null takes turns with nobody. No launches: always granted.
   std::unique_ptr<Reservation> reserve(schedule::Alternatives launches, const void* turns, const Target&);
 

@@ -1,5 +1,6 @@
-// Toolchain: what makes machine code of emitted text. A device has one where its library can compile; the
-// library that only runs has none (no_toolchains.cpp). SPDX-License-Identifier: Apache-2.0
+// Toolchain: what makes machine code from emitted text. A device has one where its library can compile; the
+// library that only runs has none (no_toolchains.cpp).
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <memory>
@@ -18,16 +19,17 @@ class Toolchain {
  public:
   Toolchain();
   virtual ~Toolchain();
-  /// Compiles on at most `threads` threads or processes; 0: one a core. Thread safe. Throws missing_compiler,
-  /// missing_library, incompatible_version, broken_install, io; internal where it refuses the text.
+  /// Compiles on at most `threads` threads or processes; 0: one per core. Thread safe. Throws
+  /// missing_compiler, missing_library, incompatible_version, broken_install, io; internal where it refuses
+  /// the text.
   virtual Binary build(const codegen::Source&, int threads) const = 0;
   /// What besides the source decides what `build` makes: compiler, version, options.
   virtual std::string key() const = 0;
-  /// What was looked for and where it was, one a line.
+  /// What was looked for and where it was, one per line.
   virtual std::string report() const = 0;
   /// What was compiled with it in this process.
   CompileCache& cache() const { return *cache_; }
-  /// Of the cache: what was looked up, found and is held, one a line.
+  /// What was looked up in the cache, found and kept, one per line.
   virtual std::string remembered() const;
 
  private:

@@ -11,7 +11,8 @@ namespace fuse::runtime::emulated {
 namespace {
 
 constexpr Readers no_readers{};
-constexpr std::uint32_t most_executions = 1u << 21;  // of one site between rendezvous; more are not merged
+constexpr std::uint32_t most_executions =
+    1u << 21;  // executions of one site between rendezvous; more are not merged
 
 class Spin {
  public:

@@ -25,7 +25,7 @@ class Checker {
     now.epoch = epoch;
     if (!shared_only) global_epoch_ = epoch;
   }
-  /// A barrier of the cluster begins it in all of its blocks.
+  /// A barrier of the cluster begins this epoch in all of its blocks.
   void pass_cluster_barrier(std::uint32_t epoch, bool shared_only) {
     pass_block_barrier(epoch, shared_only);
     now.cluster_epoch = epoch;
@@ -61,9 +61,9 @@ class Checker {
   /// False: the access must not happen, and `fault` says why.
   bool access(const Request& request);
   /// False, with the reader's `fault`: another block of the cluster read this one's shared memory, and no
-  /// barrier of theirs stands behind that, so that this one may have ended before.
+  /// barrier of theirs came after that, so that this one may have ended before.
   bool outlives_readers();
-  /// Of a thread's own array: what is not in it, or was never written.
+  /// Reports an access of a thread's own array that is out of bounds, or a read of what was never written.
   void blame_local(const char* name, std::int64_t index, std::int64_t count, bool store, int line);
 
   Fault fault;
@@ -116,15 +116,16 @@ class Checker {
   std::vector<AccessCounts> counts_;
   std::vector<SharedArray> arrays_;
   std::vector<SharedCell> cells_;
-  // In the histories of shared memory, the number of the cluster's first block: this runner's blocks,
+  // The number in the histories of shared memory: that of the cluster's first block: this runner's blocks,
   // counted, for they come in any order. The runners of a cluster count alike.
   std::uint32_t shared_block_ = 0;
   std::uint32_t rank_ = 0;  // in the cluster
-  // A read of this block's shared memory that no barrier of the cluster is behind; a late one rather than
+  // A read of this block's shared memory with no barrier of the cluster after it; a late one rather than
   // another.
   std::optional<PeerRead> peer_read_;
-  std::uint32_t global_epoch_ = 1, global_cluster_epoch_ = 1;  // now's, in the histories of global memory
-  std::vector<std::uint16_t> site_of_;  // by (line, parameter, load or store); 0: not seen yet
+  std::uint32_t global_epoch_ = 1,
+                global_cluster_epoch_ = 1;  // the current epochs in the histories of global memory
+  std::vector<std::uint16_t> site_of_;      // by (line, parameter, load or store); 0: not seen yet
   std::vector<Site> sites_;
   std::vector<std::array<std::uint32_t, 32>> spills_;
   std::size_t used_spills_ = 0;

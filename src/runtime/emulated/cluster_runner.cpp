@@ -29,7 +29,7 @@ ClusterRunner::Stop ClusterRunner::start(Launch& launch, std::uint64_t cluster) 
   return advance();
 }
 
-// A barrier of the grid is one of each cluster.
+// A barrier of the grid is one of each cluster too.
 ClusterRunner::Stop ClusterRunner::resume() noexcept {
   for (const auto& runner : runners_) runner->pass_grid_barrier();
   if (runners_.size() > 1) pass_barrier(false);
@@ -43,8 +43,8 @@ ClusterRunner::Stop ClusterRunner::resume(std::uint32_t epoch, std::uint64_t blo
 
 void ClusterRunner::leave() noexcept { stopped(Stop::failed); }
 
-// Once for each stretch between barriers. Its blocks stop at the same one, or something is wrong: so all of
-// them run in every stretch.
+// Runs once for each stretch between barriers. Its blocks stop at the same one, or something is wrong: so all
+// of them run in every stretch.
 ClusterRunner::Stop ClusterRunner::advance() noexcept {
   for (;;) {
     if (launch_->seed) shuffle();
@@ -70,7 +70,7 @@ ClusterRunner::Stop ClusterRunner::advance() noexcept {
 
 // Whether all blocks came to one stop: have ended, or wait at one line.
 bool ClusterRunner::meet(Stop& stop) noexcept {
-  std::size_t first = 0;  // that waits
+  std::size_t first = 0;  // the first block that waits
   while (first + 1 < runners_.size() && stops_[first] == Stop::ended) ++first;
   stop = stops_[first];
   const WaitPoint here = runners_[first]->waits();

@@ -14,24 +14,27 @@ namespace fuse::runtime::emulated {
 
 class ClusterRunner {
  public:
-  /// Of clusters of so many blocks. Throws what making a runner throws.
+  /// Runs clusters of so many blocks. Throws what making a runner throws.
   ClusterRunner(Lender<Runner>& lender, std::uint64_t blocks);
   ~ClusterRunner();
   ClusterRunner(const ClusterRunner&) = delete;
   ClusterRunner& operator=(const ClusterRunner&) = delete;
 
-  /// Until all blocks have ended or wait in one grid barrier, or one has failed; resume only from a grid
+  /// Runs until all blocks have ended or wait in one grid barrier, or one has failed; resume only from a grid
   /// barrier. These do not throw.
   using Stop = Runner::Stop;
   Stop start(Launch& launch, std::uint64_t cluster) noexcept;
   Stop resume() noexcept;
-  /// Without clusters, from a barrier of a group of so many blocks, which begins this epoch in all of them.
+  /// Goes on, without clusters, from a barrier of a group of so many blocks, which begins this epoch in all
+  /// of them.
   Stop resume(std::uint32_t epoch, std::uint64_t blocks) noexcept;
   /// Gives up blocks that wait.
   void leave() noexcept;
 
   WaitPoint waits() const { return runners_[0]->waits(); }
-  int* counter() const { return runners_[0]->counter(); }  ///< of the grid barrier that they wait in
+  int* counter() const {
+    return runners_[0]->counter();
+  }  ///< the counter of the grid barrier that they wait in
   std::uint64_t group() const { return runners_[0]->group(); }
   std::uint32_t epoch() const { return runners_[0]->epoch(); }
 

@@ -17,7 +17,7 @@ struct EmulatedOptions {
   bool checked = false;
   int threads = 0;                 ///< OS threads that run blocks; 0: as many as the machine has
   std::uint64_t shuffle_seed = 0;  ///< nonzero: blocks, warps and lanes run in a random order
-  BlockScheduling scheduling = BlockScheduling::greedy;  ///< of launches that wait for their own blocks
+  BlockScheduling scheduling = BlockScheduling::greedy;  ///< how blocks of cooperative launches get slots
   int optimization = 2;                                  ///< level of the C++ compiler, 0 to 3
 };
 

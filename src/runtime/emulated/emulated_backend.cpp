@@ -43,7 +43,7 @@ Status guarded(F&& body) noexcept {
   }
 }
 
-// Every operation has finished when it returns, but for a launch that spins.
+// Every operation has finished when it returns, but for a cooperative launch.
 /// What waits in a queue. Events that were recorded there hold it too: they may outlive the queue.
 struct Waiting {
   explicit Waiting(std::shared_ptr<Pending> of) : pending(std::move(of)) {}
@@ -73,7 +73,7 @@ class EmulatedEvent final : public HostEvent {
   std::shared_ptr<Waiting> recorded_on;
 };
 
-/// Runs what waits in the queue: called where something is ordered behind it. Its failure comes back once.
+/// Runs what waits in the queue: called where something is ordered after it. Its failure comes back once.
 Status settle(Queue& queue) noexcept {
   auto* const own = dynamic_cast<EmulatedQueue*>(&queue);
   return own ? own->settle() : Status();
@@ -136,7 +136,7 @@ class EmulatedBackend final : public Backend {
     if (own && on) own->recorded_on = on->waiting();
     return Backend::record(queue, event);
   }
-  /// What is pending behind the event runs now. Its failure is told by its own queue.
+  /// What is pending before the event runs now. Its failure is reported by its own queue.
   Status wait(Queue& queue, const Event& event) noexcept override {
     const auto* const own = dynamic_cast<const EmulatedEvent*>(&event);
     auto* const on = dynamic_cast<EmulatedQueue*>(&queue);

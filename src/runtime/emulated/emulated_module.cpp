@@ -16,7 +16,7 @@ namespace {
 }  // namespace
 
 std::shared_ptr<void> open_library(const std::vector<char>& image, const std::string& maker) {
-  // The dynamic linker takes files only. It keeps what it mapped when the file goes.
+  // The dynamic linker takes files only. It keeps what it mapped when the file is removed.
   const TemporaryFolder folder;
   folder.write("library", {image.data(), image.size()});
   void* handle = dlopen((folder.path() + "/library").c_str(), RTLD_NOW | RTLD_LOCAL);

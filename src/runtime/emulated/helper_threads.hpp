@@ -31,7 +31,7 @@ class Pool {
   std::condition_variable_any wake_;
   std::condition_variable done_;
   std::deque<Job*> jobs_;
-  std::vector<std::jthread> threads_;  // last: joined before the rest goes
+  std::vector<std::jthread> threads_;  // last: joined before the rest is destroyed
 };
 
 }  // namespace fuse::runtime::emulated

@@ -31,7 +31,7 @@ struct View {
   std::uintptr_t address = 0;
   std::int64_t bytes = 0;
   std::uint8_t* written = nullptr;
-  std::int64_t offset = 0;  ///< of `address` in its allocation, which starts on a sector
+  std::int64_t offset = 0;  ///< the offset of `address` in its allocation, which starts on a sector
   bool writable = false;
   Region* region = nullptr;  ///< null: nobody writes it
 };
@@ -40,7 +40,7 @@ struct Launch {
   std::shared_ptr<const Kernel> kernel;  ///< a launch that waits may outlive the module
   Dim3 grid;
   std::uint64_t blocks = 0, chunk = 1;
-  std::uint64_t cluster = 1;  ///< blocks of a cluster; the grid has a whole number of clusters
+  std::uint64_t cluster = 1;  ///< blocks per cluster; the grid has a whole number of clusters
   std::uint64_t seed = 0;     ///< nonzero: random orders
   std::uint64_t stride = 1;   ///< coprime to the clusters: cluster i in time is (i * stride) % clusters
   std::vector<unsigned long long> arguments;

@@ -31,7 +31,7 @@ class Lender {
   }
 
  private:
-  // A kernel that spins borrows one for each of its blocks: more than are worth keeping.
+  // A cooperative kernel borrows one for each of its blocks: more than are worth keeping.
   static constexpr std::size_t most_idle = 64;
   std::mutex mutex_;
   std::vector<std::unique_ptr<T>> idle_;

@@ -1,5 +1,5 @@
-// Launches that spin and did not run yet: on a GPU they run beside those of other queues, until something is
-// ordered behind them.
+// Cooperative launches that did not run yet: on a GPU they run beside those of other queues, until something
+// is ordered after them.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -15,7 +15,7 @@
 
 namespace fuse::runtime::emulated {
 
-/// Of a device. Thread safe; a Slot belongs to one thread at a time.
+/// The pending launches of a device. Thread safe; a Slot belongs to one thread at a time.
 class Pending {
  public:
   /// Runs launches beside each other.
@@ -35,8 +35,8 @@ class Pending {
 
   /// The slot was settled.
   void add(Slot& slot, std::unique_ptr<Launch> launch);
-  /// Whatever was added to the slot has run; with it ran what waits in the other slots. Returns its failure,
-  /// once.
+  /// Settles: all that was added to the slot has run, and with it what waits in the other slots. Returns its
+  /// failure, once.
   Status settle(Slot& slot) noexcept;
   /// As settle, for another queue, which waits for this one: the failure stays for the slot's own queue too.
   /// Any thread may call it.

@@ -14,7 +14,7 @@
 namespace fuse::runtime::emulated {
 namespace {
 
-/// A cluster whose blocks have places; without clusters a block.
+/// A cluster whose blocks have slots; without clusters a block.
 struct Resident {
   std::uint64_t cluster = 0;
   std::vector<BlockPlace> places;
@@ -22,7 +22,7 @@ struct Resident {
   bool started = false, waits = false;
   Runner::Stop stop = Runner::Stop::ended;  // what it came to last
   std::uint64_t group = 0;                  // blocks that it met last; 0: all
-  std::uint32_t epoch = 0;                  // which that began in them
+  std::uint32_t epoch = 0;                  // the epoch that it began in them
 };
 
 /// A launch among those that run.
@@ -31,7 +31,7 @@ struct Member {
   Share share{};
   std::uint64_t placed = 0, ended = 0;  // clusters
   std::vector<Resident> residents{};
-  std::vector<bool> gone{};                     // by cluster: has ended
+  std::vector<bool> gone{};                     // for each cluster, whether it has ended
   std::map<const int*, std::int64_t> passed{};  // barriers, by their counter
   bool unplaced() const { return !launch->stop && placed < launch->clusters(); }
 };

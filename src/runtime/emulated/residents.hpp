@@ -1,5 +1,5 @@
-// Launches whose blocks wait for each other, run beside each other as on a GPU: a block that has a place
-// keeps it until it ends, and one without a place does not run; so do the blocks of a cluster together.
+// Launches whose blocks wait for each other, run beside each other as on a GPU: a block that has a slot keeps
+// it until it ends, and one without a slot does not run; so do the blocks of a cluster together.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -43,10 +43,10 @@ class Runner {
   /// Gives up what still waits. Until then the others of the cluster may look into the block's shared memory.
   void finish() noexcept;
   WaitPoint waits() const { return here(0); }
-  int* counter() const { return counter_; }  ///< of the grid barrier that it waits in
-  /// That wait for each other there: 0 for all, 1 where the block is of no whole group.
+  int* counter() const { return counter_; }  ///< the counter of the grid barrier that it waits in
+  /// How many blocks wait for each other there: 0 for all, 1 where the block is of no whole group.
   std::uint64_t group() const { return group_; }
-  std::uint32_t epoch() const { return clocks_[0]; }  ///< where it waits
+  std::uint32_t epoch() const { return clocks_[0]; }  ///< the epoch at which it waits
   /// A barrier of the cluster begins this epoch in all of its blocks, for all memory or for shared memory
   /// alone.
   void pass_cluster_barrier(std::uint32_t epoch, bool shared_only);
@@ -70,8 +70,9 @@ class Runner {
   };
   struct Lane {  // what one thread of the block waits for
     Wait wait = Wait::none;
-    bool parity = false;  // of its exchanges: a warp has two buffers, so that a quick lane overwrites nothing
-    bool arrived = false;  // for the cluster, and has not waited
+    bool parity = false;   // the parity of its exchanges: a warp has two buffers, so that a quick lane
+                           // overwrites nothing
+    bool arrived = false;  // it has arrived for the cluster, and not waited
     const char* what = nullptr;
     int line = 0;
   };
@@ -109,7 +110,8 @@ class Runner {
   /// The lane of the running thread, which comes to `what` of its cluster, having arrived before or not.
   Lane& cluster_lane(const char* what, bool arrived, int line);
   void wait_for_blocks(int* counter, std::uint64_t group, const char* what, int line);
-  /// The shared array of that line, set up where nobody came to it before; none where it does not fit.
+  /// The shared array declared at that line, set up where nobody came to it before; none where it does not
+  /// fit.
   std::optional<std::size_t> array(const char* name, int line, int size, long long count);
   std::optional<std::size_t> array_at(const char* address) const;
   bool run_warp(unsigned warp);

@@ -1,4 +1,4 @@
-// The places that a device's multiprocessors have for blocks of several launches at once.
+// The slots on a device's multiprocessors for blocks of several launches at once.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -14,18 +14,18 @@ namespace fuse::runtime::emulated {
 
 using schedule::Share;
 
-/// Where a block lies: the warps that each subpartition of its multiprocessor has of it.
+/// Where a block runs: the warps that each subpartition of its multiprocessor has of it.
 struct BlockPlace {
   std::size_t multiprocessor = 0;
   std::array<int, schedule::subpartitions_per_sm> warps{};
   bool operator==(const BlockPlace&) const = default;
 };
 
-/// Of one launch alone, schedule::blocks_per_sm blocks fit a multiprocessor.
+/// The slots. For one launch alone, schedule::blocks_per_sm blocks fit a multiprocessor.
 class SmSlots {
  public:
   explicit SmSlots(const Target&);
-  /// A place for one more block; none where no multiprocessor has room. Looks behind the one that was taken
+  /// A slot for one more block; none where no multiprocessor has room. Looks after the one that was taken
   /// last, so that blocks spread out as on a GPU.
   std::optional<BlockPlace> take(const Share&);
   void give_back(const BlockPlace&, const Share&);

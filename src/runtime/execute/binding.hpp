@@ -14,8 +14,8 @@ namespace fuse::runtime {
 
 class Binding {
  public:
-  /// Throws unknown_name for a value of no declared symbol, unbound for a symbol that outputs or inputs need,
-  /// invalid_extent outside of the declared range.
+  /// Throws unknown_name for a value whose symbol is not declared, unbound for a symbol that outputs or
+  /// inputs need, invalid_extent outside of the declared range.
   Binding(const Signature& signature, const DimValues& values);
 
   const DimValues& values() const { return values_; }
@@ -29,13 +29,13 @@ class Binding {
   DimValues values_;
 };
 
-/// Throws invalid_extent with op, line and values where this binding makes no sense of an op: an extent is
+/// Throws invalid_extent with op, line and values where an op makes no sense for this binding: an extent is
 /// negative or bytes overflow, a slice leaves its operand, a gather has nothing to gather from.
 void check_extents(const Signature& signature, const Binding& binding);
 void check_extents(const Signature::Op& op, const Binding& binding);
 
 /// Throws violated_guard with the guard, the values of its two sides and the line that needs it; unbound
-/// where a symbol of it has no value.
+/// where one of its symbols has no value.
 void check_guards(const std::vector<ir::Guard>& guards, const Binding& binding);
 
 }  // namespace fuse::runtime

@@ -17,7 +17,7 @@
 namespace fuse::runtime {
 namespace {
 
-/// Of the slots that are no outputs; empty where values are not kept.
+/// The values of the slots that are no outputs; empty where values are not kept.
 using Inputs = std::vector<std::optional<HostTensor>>;
 
 Inputs read_values(const Prepared::Impl& p, std::span<const BufferView> buffers, Queue& queue) {
@@ -104,7 +104,7 @@ std::string write_repro(const std::string& directory, const Prepared::Impl& p, c
   return folder;
 }
 
-/// "repro in DIR/softmax-12-0", or why there is none: what failed stays the run's failure.
+/// "repro in DIR/softmax-12-0", or why there is none: the run's failure stays what it is.
 std::string told_of_repro(const std::string& directory, const Prepared::Impl& p, const Inputs& inputs,
                           std::string_view failure) {
   try {

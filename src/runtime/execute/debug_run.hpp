@@ -18,7 +18,8 @@ class DebugRun {
   /// Null unless FUSE_SYNC is 1 or FUSE_REPRO names a directory.
   static std::unique_ptr<DebugRun> make();
 
-  /// `arguments`: of all steps, with their addresses. Done when it returns. Allocates, and writes the repro.
+  /// `arguments` are those of all steps, with their addresses. Done when it returns. Allocates, and writes
+  /// the repro.
   Status run(const Prepared::Impl&, std::span<const BufferView> buffers, std::span<const Argument> arguments,
              Queue&) const noexcept;
 

@@ -40,17 +40,17 @@ class Origin {
 
 struct Executable::Impl {
   Device device;                                    ///< first: what follows lives on it
-  std::shared_ptr<const runtime::Program> program;  ///< of the reference device: the signature alone
+  std::shared_ptr<const runtime::Program> program;  ///< for the reference device, the signature alone
   std::shared_ptr<const runtime::Origin> origin;
   std::shared_ptr<const runtime::Module> module{};
-  std::vector<const runtime::Function*> functions{};  ///< of each kernel
+  std::vector<const runtime::Function*> functions{};  ///< for each kernel, its function
 
   const std::vector<Slot>& slots() const { return program->signature.slots; }
 };
 
 namespace runtime {
 
-/// Where a value lies: in the buffer of a slot, in the workspace, or in the packed memory.
+/// The location of a value: in the buffer of a slot, in the workspace, or in the packed memory.
 struct ValueLocation {
   static constexpr std::int32_t workspace = -1, packed = -2;
   std::int32_t slot = workspace;
@@ -63,14 +63,14 @@ struct Range {
   std::uint32_t first = 0, count = 0;
 };
 
-/// What a step works on before the buffers are known: a value's place, or a launch's extent.
+/// What a step works on before the buffers are known: a value's location, or a launch's extent.
 struct ReadyArgument {
   bool is_extent = false;
   ValueLocation place;
   std::int64_t value = 0;
 };
 
-/// Arguments of the steps that are no kernels.
+/// The arguments of the steps that are no kernels.
 namespace gemm_argument {
 enum : std::uint8_t { a, b, c, scratch, extra, count };
 }
@@ -86,15 +86,15 @@ struct ReadyStep {
   enum class Kind : std::uint8_t { kernel, gemm, copy, memset };
   Kind kind = Kind::kernel;
   std::uint8_t byte = 0;     ///< a memset's
-  std::uint32_t number = 0;  ///< in the plan
+  std::uint32_t number = 0;  ///< its number in the plan
   Range arguments;
   const Function* function = nullptr;
   Dim3 grid;
   const Gemm* gemm = nullptr;
-  std::int64_t calls = 1;  ///< of the library, a gemm's
+  std::int64_t calls = 1;  ///< the library calls of a gemm
   schedule::GroupId group = schedule::no_group;
   std::string label;  ///< "step 2, kernel 'ln_0' (reduce_sum in layer_norm.mean)"
-  std::string lines;  ///< the user's: " of main.cpp:4, main.cpp:7"; empty: not known
+  std::string lines;  ///< the user's lines: " of main.cpp:4, main.cpp:7"; empty: not known
 };
 
 /// One of a run's steps, in the order in which they are dispatched.
@@ -102,7 +102,7 @@ struct Command {
   static constexpr std::uint32_t no_event = ~std::uint32_t{0};
   std::uint32_t step = 0;
   schedule::StreamId stream = 0;
-  Range waits{};                    ///< events of other streams that it starts behind
+  Range waits{};                    ///< events of other streams that it starts after
   std::uint32_t record = no_event;  ///< the event that marks its end
 };
 
@@ -110,9 +110,9 @@ struct Command {
 struct Commands {
   std::vector<Command> list;
   std::vector<std::uint32_t> waits;        ///< events, by Command::waits
-  std::vector<schedule::StreamId> forks;   ///< streams that start behind the caller's and wait for no step
-  std::vector<std::uint32_t> final_waits;  ///< events that the caller's stream ends behind
-  std::uint32_t events = 0;                ///< of steps; one more marks the start of the run
+  std::vector<schedule::StreamId> forks;   ///< streams that start after the caller's and wait for no step
+  std::vector<std::uint32_t> final_waits;  ///< events that the caller's stream waits for at the end
+  std::uint32_t events = 0;                ///< the events of steps; one more marks the start of the run
 };
 
 /// The last step of compiling and of loading; `module` has the program's kernels, and is null where it has
@@ -136,52 +136,54 @@ ExecutionMode choose_mode(ExecutionMode asked, const Prepared::Impl&);
 struct Prepared::Impl {
   std::shared_ptr<const Executable::Impl> executable{};  ///< first: gemms live on its device
   DimValues dims;
-  std::vector<std::vector<std::int64_t>> shapes;  ///< of each slot
+  std::vector<std::vector<std::int64_t>> shapes;  ///< for each slot, its shape
   std::vector<std::int64_t> bytes;
   std::string device_name;
   std::vector<std::string> slot_names;  ///< "output 'y'"
   std::vector<std::string> slot_types;  ///< "f32[4, 256]"
-  std::vector<char> packs, runs;        ///< of each slot: whether pack, and run, need its buffer
+  std::vector<char> packs, runs;        ///< for each slot, whether pack, and run, need its buffer
   std::vector<runtime::ReadyStep> setup, steps;
   std::vector<runtime::ReadyArgument> arguments;
   std::vector<std::unique_ptr<runtime::Gemm>> gemms;
-  bool as_planned = true;        ///< the steps are the program's: no kernel gave way to its parts
-  schedule::StreamPlan streams;  ///< of the steps
+  bool as_planned = true;  ///< the steps are the program's: no kernel was replaced by its fallback launches
+  schedule::StreamPlan streams;  ///< the streams of the steps
   runtime::Commands commands;
-  /// Of each slot, then of the packed memory: the arguments that are addresses in it.
+  /// For each slot, then for the packed memory, the arguments that are addresses in it.
   std::vector<std::vector<std::uint32_t>> arguments_of;
   std::int64_t workspace_bytes = 0, workspace_bound = 0, packed_bytes = 0;
   std::int64_t launches = 0, gemm_calls = 0;
-  schedule::Alternatives cooperative;  ///< launches that a workspace reserves places for
+  schedule::Alternatives cooperative;  ///< launches that a workspace reserves slots for
   std::string cooperative_steps;       ///< the steps that these are, for errors
-  /// The same with the parts of launches that spin, for workspaces that find no places for those; null where
-  /// there are no parts. Its workspaces are no larger than workspace_bytes.
+  /// The same with the fallback launches of cooperative kernels, for workspaces that find no slots for those;
+  /// null where there are none. Its workspaces are no larger than workspace_bytes.
   std::shared_ptr<const Impl> split;
-  std::unique_ptr<const runtime::ProfilerRanges> ranges;  ///< of a run, then of each step; null: nobody looks
+  std::unique_ptr<const runtime::ProfilerRanges>
+      ranges;  ///< the range of a run, then of each step; null: no profiler is attached
 };
 
 struct Workspace::Impl {
   std::shared_ptr<const Prepared::Impl> prepared;  ///< or its split
   bool is_split = false;
-  std::unique_ptr<runtime::ResidencyLedger::Reservation> places{};  ///< last to go but one
+  std::unique_ptr<runtime::ResidencyLedger::Reservation> places{};  ///< destroyed last but one
   Buffer owned;
   BufferView memory;
-  std::vector<std::unique_ptr<runtime::Queue>> queues;  ///< of the streams but the caller's
-  std::vector<std::unique_ptr<runtime::Event>> events;  ///< of steps, then of the start
-  /// Where runs are measured: start and end of each command, then of the run.
+  std::vector<std::unique_ptr<runtime::Queue>> queues;  ///< the streams but the caller's
+  std::vector<std::unique_ptr<runtime::Event>> events;  ///< the steps' events, then that of the start
+  /// The marks of measured runs: start and end of each command, then of the run.
   std::vector<std::unique_ptr<runtime::Event>> marks{};
-  bool marked = false;                       ///< the last run was, to its end
-  std::vector<runtime::Argument> arguments;  ///< of all steps, as the last run left them
-  std::vector<void*> values;                 ///< of each: where its address or its extent lies in it
-  std::vector<BufferView> bound;             ///< of each slot, then packed: what they point into
-  bool checked = false;                      ///< `bound` was found good
-  /// The end of the last run: under FUSE_CONTRACT, and where places or memory of a resource go when it is
-  /// over.
+  bool marked = false;                       ///< the last run was marked to its end
+  std::vector<runtime::Argument> arguments;  ///< the arguments of all steps, as the last run left them
+  std::vector<void*> values;                 ///< for each argument, where its address or its extent is in it
+  std::vector<BufferView> bound;  ///< for each slot, then for packed, what the arguments point into
+  bool checked = false;           ///< `bound` was found good
+  /// The end of the last run: under FUSE_CONTRACT, and where slots or memory of a resource are given back
+  /// when it is over.
   std::unique_ptr<runtime::Event> last_run{};
   const void* last_queue = nullptr;  ///< and the caller's queue that it was on
   std::atomic_flag running;
   std::unique_ptr<const runtime::DebugRun> debug{};  ///< runs step by step; null: as they are made to
-  std::unique_ptr<runtime::Replay> replay{};  ///< in graph mode; last, so that it goes before what it uses
+  std::unique_ptr<runtime::Replay>
+      replay{};  ///< in graph mode; last, so that it is destroyed before what it uses
   ExecutionMode mode = ExecutionMode::streams;
   Status mode_ended{};  ///< why graph mode ended in a run; ok where it did not
 

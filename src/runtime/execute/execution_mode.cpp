@@ -4,13 +4,14 @@
 namespace fuse {
 namespace {
 
-/// What host and device pay, in seconds. From what is published of Hopper GPUs (a plain launch 1.5 to 5 us, a
-/// node of a graph 0.6 to 1.3 us); not measured by us on a GPU yet.
+/// What host and device pay, in seconds. From what is published about Hopper GPUs (a plain launch 1.5 to 5
+/// us, a node of a graph 0.6 to 1.3 us); not measured by us on a GPU yet.
 struct ReplayCost {
-  double launch = 2.5e-6;  ///< of a step on a stream
-  double node = 1.0e-6;    ///< of a step in a graph
-  double replay = 5.0e-6;  ///< of launching a graph, besides its nodes
-  double worth = 0.02;     ///< of the run: less is not worth a graph's making and keeping
+  double launch = 2.5e-6;  ///< the cost of a step on a stream
+  double node = 1.0e-6;    ///< the cost of a step in a graph
+  double replay = 5.0e-6;  ///< the cost of launching a graph, besides its nodes
+  double worth =
+      0.02;  ///< the share of the run that must be saved: less is not worth a graph's making and keeping
 };
 constexpr ReplayCost cost;
 

@@ -25,10 +25,10 @@ std::vector<std::size_t> slots_of(const Prepared::Impl& p, const ReadyStep& step
   return slots;
 }
 
-/// Of each command, those that have ended before it starts: its stream's last one, and those it waits for.
+/// For each command, those that have ended before it starts: its stream's last one, and those it waits for.
 std::vector<std::vector<DeviceGraph::Node>> dependencies(const Commands& commands) {
   std::vector<std::vector<DeviceGraph::Node>> after(commands.list.size());
-  std::vector<DeviceGraph::Node> recorded(commands.events);  // command of each event
+  std::vector<DeviceGraph::Node> recorded(commands.events);  // for each event, its command
   std::vector<std::int64_t> last(schedule::most_streams, -1);
   for (std::uint32_t node = 0; node < commands.list.size(); ++node) {
     const Command& command = commands.list[node];

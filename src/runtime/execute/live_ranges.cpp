@@ -40,7 +40,7 @@ LiveRange LiveRanges::of(std::int64_t bytes, std::span<const TaskId> users,
     range.also_defined.push_back(number(maker));
     range.start = std::min(range.start, dispatched_[maker]);
   }
-  // Of each stream: how many of its tasks have ended once all users have.
+  // For each stream, how many of its tasks have ended once all users have.
   std::vector<std::uint32_t> used(before_.streams(), 0);
   for (const TaskId user : users) {
     std::uint32_t& count = used[plan_.stream[user]];
@@ -52,7 +52,7 @@ LiveRange LiveRanges::of(std::int64_t bytes, std::span<const TaskId> users,
     const auto add = [&](std::vector<StepSpan>& spans, std::uint32_t from, std::uint32_t to) {
       if (from < to) spans.push_back({first + from, first + to - 1});
     };
-    // Along a stream clocks grow: what is behind all users stays so.
+    // Along a stream clocks grow: what comes after all users stays so.
     const auto behind_all = std::partition_point(tasks.begin(), tasks.end(), [&](TaskId task) {
       const auto clock = before_.clock(task);
       for (std::size_t t = 0; t < used.size(); ++t) {

@@ -11,14 +11,14 @@
 
 namespace fuse::runtime {
 
-/// Live ranges on the streams of one plan. Steps are numbered stream by stream.
+/// The live ranges on the streams of one plan. Steps are numbered stream by stream.
 class LiveRanges {
  public:
   explicit LiveRanges(const schedule::StreamPlan&);
   /// `users`: the tasks that use the value, in any order; the first dispatched makes it and precedes all
   /// others. Without users it needs no memory.
   LiveRange of(std::int64_t bytes, std::span<const schedule::TaskId> users) const;
-  /// Where several of the users make it, in no order: each of the others is behind those it needs.
+  /// The same where several of the users make it, in no order: each of the others comes after those it needs.
   LiveRange of(std::int64_t bytes, std::span<const schedule::TaskId> users,
                std::span<const schedule::TaskId> makers) const;
 

@@ -15,7 +15,7 @@ struct Arena {
   std::span<const LiveRange> ranges;
   std::vector<std::int64_t> sizes;                      // rounded up; 0: takes no memory
   std::vector<std::vector<Index>> at_step, defined_at;  // ranges live at a step, and those that it begins
-  std::vector<Index> order;                             // of the ranges that take memory, by (start, index)
+  std::vector<Index> order;                             // the ranges that take memory, by (start, index)
 };
 
 template <class F>
@@ -98,8 +98,8 @@ Placement best_fit(const Arena& arena, std::int64_t sum) {
   return placement;
 }
 
-/// In order of their first use, at the bottom and at the top of `limit` bytes by turns: a chain, in which
-/// only neighbours meet, always fits its lower bound so. False when one finds no room.
+/// Places ranges in order of their first use, at the bottom and at the top of `limit` bytes by turns: a
+/// chain, in which only neighbours meet, always fits its lower bound so. False when one finds no room.
 bool two_ended(Placement& placement, const Arena& arena, std::int64_t limit) {
   bool top = false;
   for (const Index i : arena.order) {

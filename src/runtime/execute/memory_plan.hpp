@@ -18,8 +18,8 @@ struct StepSpan {
 };
 
 /// When memory is needed. On one stream that is one span of steps. On several, steps are numbered stream by
-/// stream: memory may be in use beside every step that nothing orders before its first use or behind its
-/// last. Two ranges meet where one is live at the first step of the other.
+/// stream: memory may be in use beside every step that nothing orders before its first use or after its last.
+/// Two ranges meet where one is live at the first step of the other.
 struct LiveRange {
   LiveRange() = default;
   LiveRange(std::int64_t size, std::uint32_t first, std::uint32_t last)
@@ -35,7 +35,7 @@ struct LiveRange {
 };
 
 struct MemoryPlan {
-  std::vector<std::int64_t> offsets;  ///< of each range; 0 for an empty one
+  std::vector<std::int64_t> offsets;  ///< for each range, its offset; 0 for an empty one
   std::int64_t total = 0;
   std::int64_t lower_bound = 0;  ///< the most bytes held at one step: no plan takes less
 };

@@ -13,7 +13,7 @@ namespace fuse {
 inline namespace v0 {
 namespace {
 
-/// Of the steps, which the profile has in the order of their commands.
+/// The groups of the steps, which the profile has in the order of their commands.
 std::vector<GroupTime> groups_of(const Prepared::Impl& p, const std::vector<StepTime>& steps) {
   std::map<schedule::GroupId, GroupTime> groups;
   for (std::size_t i = 0; i < steps.size(); ++i) {

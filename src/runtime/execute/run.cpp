@@ -29,7 +29,7 @@ bool overlap(const void* a, std::int64_t a_bytes, const void* b, std::int64_t b_
   return x < y ? y - x < static_cast<std::uintptr_t>(a_bytes) : x - y < static_cast<std::uintptr_t>(b_bytes);
 }
 
-/// `needed`, of each slot: a null view of one that is not is passed over.
+/// `needed` says for each slot whether it is: a null view of one that is not is passed over.
 Status check_buffers(const Prepared::Impl& p, std::span<const BufferView> buffers,
                      const std::vector<char>& needed) noexcept {
   if (buffers.size() != p.bytes.size()) {
@@ -113,8 +113,8 @@ Status check_run(const Prepared::Impl& p, std::span<const BufferView> buffers, B
   return Status::ok();
 }
 
-/// Inlined on purpose, as what calls it is: it is what a step costs us. `arguments` are the step's own, and
-/// so are `values`, as of Backend::launch_checked, or null where nothing was checked.
+/// Inlined on purpose, as its caller is: it is our cost of a step. `arguments` are the step's own, and so are
+/// `values`, as in Backend::launch_checked, or null where nothing was checked.
 [[gnu::always_inline]] inline Status enqueue(const runtime::ReadyStep& step,
                                              const runtime::Argument* arguments, void* const* values,
                                              runtime::Backend& backend, runtime::Queue& queue) noexcept {
@@ -204,7 +204,7 @@ class Launcher {
     if (failed) failed = mark(queue_, 2 * commands.list.size() + 1);
     if (!failed) join_all();
     if (!w_.last_run) return failed;
-    // Of a run that failed as well: what it enqueued is in flight.
+    // A run that failed is marked as well: what it enqueued is in flight.
     const Status ended = backend_.record(queue_, *w_.last_run);
     return failed ? ended : failed;
   }
@@ -294,8 +294,8 @@ Status bind(const Prepared::Impl& p, Workspace::Impl& w, std::span<const BufferV
   return Status::ok();
 }
 
-/// Under FUSE_CONTRACT, and where places on the device are at stake: the last run, where it was on another
-/// stream, has been waited for.
+/// Checks, under FUSE_CONTRACT and where slots on the multiprocessors are at stake, that the last run, where
+/// it was on another stream, has been waited for.
 Status check_sharing(Workspace::Impl& w, const runtime::Queue& queue) noexcept {
   if (!w.last_run) return Status::ok();
   const bool asked = runtime::contract::checked() || !w.prepared->cooperative.empty();
@@ -308,7 +308,7 @@ Status check_sharing(Workspace::Impl& w, const runtime::Queue& queue) noexcept {
   return Status::ok();
 }
 
-/// Of one thread at a time.
+/// Marks the workspace as one thread's at a time.
 class Lease {
  public:
   explicit Lease(std::atomic_flag& flag) noexcept : flag_(flag) {
@@ -371,7 +371,7 @@ Status Prepared::run(Stream& stream, std::span<const BufferView> buffers, Worksp
   const DeviceKind kind = p.executable->device.kind();
   if (kind == DeviceKind::reference) return p.executable->origin->evaluate(p, buffers);
   if (w->debug) return w->debug->run(p, buffers, w->arguments, stream.queue());
-  // What the emulated device does inside a launch is its own affair.
+  // What the emulated device does inside a launch is not checked.
   const runtime::contract::HotPath hot(kind == DeviceKind::cuda);
   w->marked = false;
   Status done = Launcher(p, *w, stream.queue()).run();

@@ -9,7 +9,7 @@ namespace fuse {
 inline namespace v0 {
 namespace {
 
-/// Extents, and addresses in the workspace; the others follow when a run brings its buffers.
+/// The extents, and the addresses in the workspace; the others follow when a run brings its buffers.
 std::vector<runtime::Argument> arguments_of(const Prepared::Impl& p, const BufferView& memory) {
   std::vector<runtime::Argument> arguments;
   for (const runtime::ReadyArgument& from : p.arguments) {
@@ -32,7 +32,7 @@ std::vector<void*> values_of(const Prepared::Impl& p, std::vector<runtime::Argum
   return values;
 }
 
-/// Once for all runs.
+/// Checks launches once for all runs.
 void check_launches(const Prepared::Impl& p, const std::vector<runtime::Argument>& arguments) {
   const runtime::Backend& backend = *p.executable->device.backend();
   for (const runtime::ReadyStep& step : p.steps) {
@@ -44,7 +44,7 @@ void check_launches(const Prepared::Impl& p, const std::vector<runtime::Argument
   }
 }
 
-/// The places of launches that spin, or else their parts, which need none.
+/// Reserves slots for cooperative launches, or else takes their fallback launches, which need none.
 void reserve_places(const std::shared_ptr<const Prepared::Impl>& whole, Workspace::Impl& workspace,
                     const void* memory) {
   runtime::Backend& backend = *whole->executable->device.backend();
@@ -120,8 +120,8 @@ std::string Workspace::mode_note() const {
 
 }  // namespace v0
 
-// What a run in flight still uses is not for others: places, and memory of the caller's resource. The
-// device's own memory it waits for by itself.
+// What a run in flight still uses is not for others: slots, and memory of the caller's resource. For the
+// device's own memory the device waits by itself.
 Workspace::Impl::~Impl() {
   if (!last_run || !last_queue) return;  // never ran, or was not made to its end
   const Device& device = prepared->executable->device;

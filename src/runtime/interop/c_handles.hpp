@@ -41,7 +41,7 @@ int status_of(ErrorCode code) noexcept;
 
 /// Keeps the text for fuse_compiler_last_error, and returns the status.
 int failed(ErrorCode code, std::string_view text) noexcept;
-/// The same of the exception that is being handled.
+/// The same for the exception that is being handled.
 int failed_by_exception() noexcept;
 
 inline int ended(const Status& status) noexcept {
@@ -71,9 +71,9 @@ const char* first_null(const Arguments&... arguments) noexcept {
 }
 int null_argument(const char* call, const char* argument) noexcept;
 
-/// Fields that a struct of `given` bytes, which is the caller's, has of one of `known` bytes. Throws
-/// invalid_argument for a size that no version has, and for a field that this version does not know and that
-/// is not zero.
+/// The fields, of the `known` bytes of this version's struct, that the caller's struct of `given` bytes has.
+/// Throws invalid_argument for a size that no version has, and for a field that this version does not know
+/// and that is not zero.
 std::size_t checked_size(const char* type, const void* fields, std::size_t given, std::size_t known);
 
 }  // namespace fuse::runtime::c

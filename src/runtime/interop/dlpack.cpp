@@ -92,7 +92,7 @@ std::vector<std::int64_t> shape_of(const dlpack::Tensor& tensor) {
   return {tensor.shape, tensor.shape + tensor.rank};
 }
 
-/// Where an axis has one place, nothing steps along it.
+/// Where an axis has one position, nothing steps along it.
 void check_row_major(const dlpack::Tensor& tensor, const std::vector<std::int64_t>& shape) {
   if (!tensor.strides) return;
   std::int64_t expected = 1;
@@ -124,7 +124,7 @@ void* address_of(const dlpack::Tensor& tensor) {
   return reinterpret_cast<void*>(address);
 }
 
-/// All but the owner. What is not understood is not touched.
+/// Reads all but the owner. What is not understood is not touched.
 DLPackTensor::Parts read_dlpack(const dlpack::Tensor& tensor, const runtime::Backend& backend) {
   const DLPackPlace place = place_of(backend);
   if (tensor.device_type != place.type || (place.type == dlpack::cuda && tensor.device_id != place.id)) {
@@ -146,7 +146,7 @@ DLPackTensor::Parts read_dlpack(const dlpack::Tensor& tensor, const runtime::Bac
   return parts;
 }
 
-/// Calls the deleter once, when it goes.
+/// Calls the deleter once, when it is destroyed.
 template <class Managed>
 struct GivenTensor {
   Managed* managed = nullptr;
@@ -205,7 +205,7 @@ std::unique_ptr<ExportedTensor<Managed>> make_exported(const Buffer& buffer, DTy
   auto exported = std::make_unique<ExportedTensor<Managed>>(ExportedTensor<Managed>{.buffer = buffer});
   exported->shape.assign(shape.begin(), shape.end());
   exported->strides.assign(shape.size(), 1);
-  // From the last axis on; where there are no elements, none is stepped by.
+  // Goes from the last axis on; where there are no elements, none is stepped by.
   for (std::size_t axis = shape.size(); axis-- > 1;) {
     exported->strides[axis - 1] = exported->strides[axis] * (shape[axis] == 0 ? 1 : shape[axis]);
   }

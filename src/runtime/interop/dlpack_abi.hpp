@@ -37,7 +37,7 @@ struct Managed {
 struct ManagedVersioned {
   static constexpr std::uint32_t version = 1;
   static constexpr std::uint64_t read_only = 1, copied = 2;
-  std::uint32_t major = version, minor = 0;  ///< of the major version depends all that follows the deleter
+  std::uint32_t major = version, minor = 0;  ///< all that follows the deleter depends on the major version
   void* context = nullptr;
   void (*deleter)(ManagedVersioned*) = nullptr;
   std::uint64_t flags = 0;

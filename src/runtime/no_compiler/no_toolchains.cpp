@@ -1,4 +1,4 @@
-// In the library that only runs: nothing builds kernels. In the other one this file has no part.
+// The library that only runs: nothing builds kernels. The other library does not have this file.
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/device/toolchain.hpp"
 

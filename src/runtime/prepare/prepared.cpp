@@ -124,7 +124,7 @@ void prepare_plan(const schedule::Plan& plan, const Binding& binding, Prepared::
   mark_needs(plan, places, made);
 }
 
-/// The run's, then each step's.
+/// The run's range, then each step's.
 std::unique_ptr<const ProfilerRanges> ranges_of(const Prepared::Impl& p) {
   if (!profiler_attached()) return nullptr;
   std::vector<std::string> names{"run " + p.executable->program->signature.name};
@@ -132,7 +132,7 @@ std::unique_ptr<const ProfilerRanges> ranges_of(const Prepared::Impl& p) {
   return profiler_ranges(names);
 }
 
-/// What does not depend on the steps.
+/// The part that does not depend on the steps.
 std::shared_ptr<Prepared::Impl> made_for(std::shared_ptr<const Executable::Impl> executable,
                                          const DimValues& dims, const Binding& binding) {
   auto made = std::make_shared<Prepared::Impl>();
@@ -151,8 +151,8 @@ std::shared_ptr<Prepared::Impl> made_for(std::shared_ptr<const Executable::Impl>
   return made;
 }
 
-/// The plan as it is, but for kernels that spin and are too large for the device alone; with it, where it has
-/// kernels that spin and have parts, the plan of those.
+/// The plan as it is, but for cooperative kernels that are too large for the device alone; with it, where it
+/// has cooperative kernels that have fallback launches, the plan of those.
 std::shared_ptr<Prepared::Impl> prepare_steps(const std::shared_ptr<const Executable::Impl>& executable,
                                               const DimValues& dims, const Binding& binding) {
   const schedule::Plan& plan = executable->program->plan;

@@ -19,7 +19,7 @@ using schedule::TaskId;
 
 constexpr TaskId without_work = ~TaskId{0};
 
-/// Of each step of the plan.
+/// For each step of the plan, its task.
 std::vector<TaskId> tasks_of_steps(const Prepared::Impl& made) {
   std::vector<TaskId> tasks(made.executable->program->plan.steps.size(), without_work);
   for (TaskId task = 0; task < made.steps.size(); ++task) tasks[made.steps[task].number] = task;
@@ -45,13 +45,13 @@ void check_recorded_order(const Prepared::Impl& made, const std::vector<TaskId>&
   }
 }
 
-/// All steps of a plan, those with work in the order of their places. A step without work has place 0.
+/// All steps of a plan, those with work in the order of their positions. A step without work has position 0.
 std::vector<std::uint32_t> order_of_steps(const schedule::Plan& plan,
                                           const std::vector<std::uint32_t>& places) {
   const std::vector<std::vector<std::uint32_t>> after = schedule::certain_dependencies(plan);
   std::vector<std::vector<std::uint32_t>> then(after.size());
   std::vector<std::size_t> missing(after.size());
-  using Ready = std::pair<std::uint32_t, std::uint32_t>;  // place and step
+  using Ready = std::pair<std::uint32_t, std::uint32_t>;  // position and step
   std::priority_queue<Ready, std::vector<Ready>, std::greater<>> ready;
   for (std::uint32_t step = 0; step < after.size(); ++step) {
     missing[step] = after[step].size();

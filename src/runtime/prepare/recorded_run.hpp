@@ -9,14 +9,14 @@
 
 namespace fuse::runtime {
 
-/// The program's choices for the tasks of a run, which are the steps that have work. Recorded lists are of
-/// the plan's steps: where kernels gave way to their parts, the cost model decides. Throws invalid_argument
-/// for an order that does not go for these dims.
+/// The program's choices for the tasks of a run, which are the steps that have work. Recorded lists name the
+/// plan's steps: where kernels were replaced by their fallback launches, the cost model decides. Throws
+/// invalid_argument for an order that is impossible for these dims.
 schedule::StreamChoices stream_choices_of(const Prepared::Impl& made,
                                           const std::vector<schedule::Task>& tasks);
 
-/// How the runs of a workspace go: its mode, and order and streams of the plan's steps. Those without work
-/// come as soon as they can. No lists where kernels gave way to their parts.
+/// How the runs of a workspace proceed: its mode, and order and streams of the plan's steps. Those without
+/// work come as soon as they can. No lists where kernels were replaced by their fallback launches.
 schedule::RunDecision run_decision_of(const Workspace&);
 
 }  // namespace fuse::runtime

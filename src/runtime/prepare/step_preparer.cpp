@@ -48,7 +48,7 @@ void StepPreparer::add_arguments(ReadyStep& ready, std::initializer_list<ValueLo
 }
 
 /// A shared kernel names itself, its ops and its lines by the first segment that runs it: what the device
-/// says is of that one, what stands before it of this step.
+/// says is about that one, what stands before it is about this step.
 std::string StepPreparer::text_of_another(const Step& step) const {
   const auto* work = std::get_if<schedule::KernelStep>(&step.work);
   if (!work) return {};

@@ -13,7 +13,7 @@
 
 namespace fuse::runtime {
 
-/// How a kernel lies on the device that is launched with so many blocks.
+/// The share of the device that a kernel takes when launched with so many blocks.
 schedule::Residency residency_of(const Executable::Impl& executable, const schedule::KernelStep& work,
                                  std::int64_t blocks);
 
@@ -24,7 +24,7 @@ class TaskList {
            const ValueLocations& places);
 
   /// The next step, which waits for those that it depends on (step_dependencies.hpp). Throws out_of_residency
-  /// where blocks that wait for each other have no place at one time.
+  /// where blocks that wait for each other cannot all have slots at one time.
   void add(const schedule::Step& step, const ReadyStep& ready);
   const std::vector<schedule::Task>& tasks() const { return tasks_; }
 
@@ -41,7 +41,7 @@ class TaskList {
 };
 
 /// What a run asks of the device's block slots for kernels whose blocks wait for each other in a loop: slots
-/// for all of them at a time, unless the stream plan puts these kernels one behind the other.
+/// for all of them at a time, unless the stream plan puts these kernels one after the other.
 schedule::Alternatives cooperative_of(const std::vector<schedule::Task>& tasks,
                                       const schedule::StreamPlan& streams);
 

@@ -65,7 +65,7 @@ ValueLocations::ValueLocations(const schedule::Plan& plan, const Binding& bindin
   first_temporary_ = places_.size() - owned_.size();
 }
 
-/// Where a value lies in the memory of another, which prepare is the first to know in numbers.
+/// The location of a value in the memory of another, which prepare is the first to know in numbers.
 void ValueLocations::place_inside(const PlanValue& value, ValueLocation& place) const {
   const ValueLocation& whole = places_[value.inside->whole];
   const std::int64_t offset = binding_.value(value.inside->offset_bytes);

@@ -42,24 +42,26 @@ class ValueLocations {
   void note_use(ValueId id, TaskId task, bool writes);
   /// Memory of the workspace that one task alone uses; gives its number.
   std::size_t add_scratch(std::int64_t bytes, TaskId task);
-  /// Of all temporaries and scratch, when the order of the tasks is known.
+  /// The plan of all temporaries and scratch, when the order of the tasks is known.
   MemoryPlan plan_workspace(const schedule::StreamPlan& streams) const;
   void settle(ValueLocation& place, const MemoryPlan& memory) const;
 
  private:
-  /// Memory of the workspace.
+  /// A block of the workspace's memory.
   struct Owned {
     std::int64_t bytes = 0;
-    std::vector<TaskId> users{}, makers{};  // makers: of its parts; none where the first user makes it
+    std::vector<TaskId> users{},
+        makers{};  // makers: the tasks that make its parts; none where the first user makes it
   };
 
   void place_inside(const schedule::PlanValue& value, ValueLocation& place) const;
 
   const Binding& binding_;
-  std::vector<ValueId> roots_;         // of each value
-  std::vector<ValueLocation> places_;  // of each value; in the workspace, without the root's offset
-  std::vector<Owned> owned_;           // of the temporaries, then of scratch
-  std::size_t first_temporary_ = 0;    // value of the first
+  std::vector<ValueId> roots_;  // for each value, its root
+  std::vector<ValueLocation>
+      places_;                // for each value, its location; in the workspace, without the root's offset
+  std::vector<Owned> owned_;  // the memory of the temporaries, then of scratch
+  std::size_t first_temporary_ = 0;  // the value of the first
   std::int64_t packed_bytes_ = 0;
 };
 

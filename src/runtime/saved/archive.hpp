@@ -20,7 +20,7 @@
 
 namespace fuse::runtime {
 
-/// What a list of fields sees of a value.
+/// What a list of fields sees in a value.
 template <class Archive, class T>
 using As = std::conditional_t<Archive::reads, T, const T>;
 
@@ -92,7 +92,7 @@ class ArchiveReader {
   [[noreturn]] void damaged(std::string_view how) const;
 
  private:
-  static constexpr int most_depth = 32;  // of values in values
+  static constexpr int most_depth = 32;  // the depth of values in values
 
   std::uint64_t number();
   std::uint64_t number(std::uint64_t most, std::string_view what);

@@ -4,7 +4,7 @@
 //   8..11         format
 //   12..15        0
 //   16..23        length of the file
-//   24..31        checksum of all that is before and behind these eight bytes
+//   24..31        checksum of all that is before and after these eight bytes
 //   32..          what is kept
 //
 // SPDX-License-Identifier: Apache-2.0
@@ -26,7 +26,7 @@ std::string seal(std::string_view magic, std::uint32_t format, std::string_view 
 std::string_view unseal(std::string_view magic, std::uint32_t format, std::string_view file,
                         const std::string& name);
 
-/// All of a file. Throws io; file_format where it has more than `most` bytes.
+/// Reads all of a file. Throws io; file_format where it has more than `most` bytes.
 std::string read_whole(const std::string& path, std::uint64_t most);
 
 }  // namespace fuse::runtime

@@ -1,5 +1,6 @@
-// What is kept of each type, in order: to write it, and to read it again. A change here is a change of the
-// format: count plan_format up. SPDX-License-Identifier: Apache-2.0
+// The fields that are kept for each type, in order: to write it, and to read it again. A change here is a
+// change of the format: count plan_format up.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include "plan/program.hpp"
@@ -8,7 +9,7 @@
 
 namespace fuse::runtime {
 
-/// Of what fields.hpp lists.
+/// The format of what fields.hpp lists.
 inline constexpr std::uint32_t plan_format = 3;
 
 // The last value of each enumeration: what is above is damage. The reader is asked for, so that it is found.
@@ -105,7 +106,7 @@ template <class A>
 void fields(A& a, As<A, schedule::MemsetStep>& v) {
   a(v.to, v.byte);
 }
-// Without its nodes: they are of a graph that is not kept.
+// The attribute without its nodes: they are of a graph that is not kept.
 template <class A>
 void fields(A& a, As<A, schedule::Step>& v) {
   a(v.work, v.reads, v.writes, v.cooperative, v.continues, v.origin, v.name);

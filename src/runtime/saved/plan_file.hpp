@@ -22,7 +22,7 @@ struct Provenance {
 struct SavedTarget {
   std::vector<Fit> fits;
   std::string program;  ///< archived
-  std::string maker;    ///< of its kernels' images
+  std::string maker;    ///< the maker of its kernels' images
   std::vector<Binary::Image> images;
   Provenance provenance{};  ///< empty in the cache, whose users have the graph
 };
@@ -39,7 +39,7 @@ std::string plan_file(const std::vector<SavedTarget>&);
 std::vector<SavedTarget> parse_plan_file(std::string_view file, const std::string& name);
 
 SavedTarget saved_target(std::vector<Fit> fits, const Program&, const Binary&, Provenance = {});
-/// Checks all that a run takes for granted. Throws file_format.
+/// Checks all that a run relies on. Throws file_format.
 Runnable runnable(SavedTarget, const std::string& name);
 
 }  // namespace fuse::runtime

@@ -13,9 +13,9 @@ namespace fuse {
 namespace runtime {
 namespace {
 
-constexpr std::uint64_t most_bytes = std::uint64_t{4} << 30;  // of a saved plan
+constexpr std::uint64_t most_bytes = std::uint64_t{4} << 30;  // the largest saved plan
 
-/// What a file tells of its graph.
+/// What a file says about its graph.
 class SavedOrigin final : public Origin {
  public:
   explicit SavedOrigin(Provenance kept) : kept_(std::move(kept)) {}

@@ -13,7 +13,7 @@
 
 namespace fuse::runtime::emulated {
 
-/// A place in the run: which thread was where.
+/// A point in the run: which thread was where.
 struct WaitPoint {
   std::uint64_t block = 0;
   unsigned thread = 0;
@@ -32,11 +32,11 @@ struct Fault {
     divergence,    ///< threads (or blocks) wait at different barriers or exchanges, or have exited
     partial_warp,  ///< an exchange in a warp with fewer than 32 lanes
     undeclared,    ///< a barrier in a kernel whose KernelInfo has none
-    no_counter,    ///< of a grid barrier: not a written buffer of the kernel
+    no_counter,    ///< the counter of a grid barrier is not in a written buffer of the kernel
     wrong_count,   ///< a grid barrier's counter is `index`, where `limit` arrivals were counted
-    deadlock,      ///< blocks wait in grid barriers for blocks that have no place
+    deadlock,      ///< blocks wait in grid barriers for blocks that have no slot
     rank,          ///< a load from the block of rank `index` of a cluster of `limit` blocks
-    no_array,      ///< a load from another block of a cluster, of what is no shared array
+    no_array,      ///< a load from another block of a cluster, where there is no shared array
     arrived,       ///< a thread comes to a barrier of its cluster, and has arrived for it
     not_arrived,   ///< a thread waits for its cluster, and has not arrived
     ended,         ///< the block whose shared memory is read may have ended before
@@ -46,7 +46,7 @@ struct Fault {
   };
   Kind kind = Kind::race;
   bool shared = false;
-  bool local = false;       ///< of a thread's own array
+  bool local = false;       ///< the object is a thread's own array
   const char* object = "";  ///< name of the parameter or shared array
   std::int64_t index = 0;
   std::int64_t limit = 0;                ///< elements it has; bytes for shared_size
@@ -54,7 +54,7 @@ struct Fault {
   WaitPoint here{}, other{};
 };
 
-/// A launch that can never go on: each of its blocks waits in a grid barrier, has no place, or has ended.
+/// A launch that can never go on: each of its blocks waits in a grid barrier, has no slot, or has ended.
 struct Stuck {
   const codegen::KernelInfo* kernel = nullptr;
   std::uint64_t blocks = 0, waiting = 0, unplaced = 0;

@@ -31,7 +31,7 @@ bool ordered(const Access& a, const Point& now) {
          (same_warp(a.thread, now.thread) && a.clock < now.clock);
 }
 
-// What conflicts with a reader that a barrier of the cluster is behind, conflicts with a reader at `now` too.
+// What conflicts with a reader before a barrier of the cluster conflicts with a reader at `now` too.
 void forget_passed(Readers& readers, const Point& now) {
   if (live(readers.b, now) && behind_cluster_barrier(readers.b, now)) readers.b = {};
   if (live(readers.a, now) && behind_cluster_barrier(readers.a, now))

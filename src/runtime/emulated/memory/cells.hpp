@@ -39,7 +39,7 @@ struct Readers {
 };
 
 /// Records a load (or a store) of `line` at `now`, and returns the earlier access it races with, or a record
-/// of block 0. `was_store` tells what that one was.
+/// of block 0. `was_store` says what that one was.
 Access visit_load(const Access& write, Readers& readers, const Point& now, int line);
 Access visit_store(Access& write, const Readers& readers, const Point& now, int line, bool& was_store);
 

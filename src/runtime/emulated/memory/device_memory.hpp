@@ -14,7 +14,7 @@ namespace fuse::runtime::emulated {
 /// A range inside one allocation.
 struct Span {
   char* address = nullptr;
-  std::uint8_t* written = nullptr;  ///< shadow of `address`; null in plain mode
+  std::uint8_t* written = nullptr;  ///< the shadow of `address`; null in plain mode
   std::int64_t offset = 0;          ///< from the allocation's start
   std::int64_t room = 0;            ///< bytes from `address` to the allocation's end
 };
