@@ -8,7 +8,7 @@ using ir::NodeId;
 
 namespace {
 
-/// Element i of an update, to its place in the operand that the result lies in.
+/// Stores element i of an update at its location in the operand that the result lies in.
 void store_update(Lowering& to, const Index& i) {
   const NodeId update = to.graph[to.root()].operands[1];
   Coordinates at = unflatten(i, to.elements.dims(update));
@@ -25,7 +25,7 @@ void lower_elements(Lowering& to) {
   KernelBuilder& builder = to.builder;
   const int threads = to.launch.block_threads;
   const Dim groups = to.results / to.launch.vector;
-  // That a thread takes one after another, a block apart (without_vectors).
+  // How many a thread takes one after another, a block apart (without_vectors).
   const int in_turns = static_cast<int>(units_of(to.launch.nest.splits, 'r', schedule::Level::serial));
   const std::string base = to.launch.vector == 1 ? "i" : "g";
   const auto element = [&](const std::string& name, const Index& number) {

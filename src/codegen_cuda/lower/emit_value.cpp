@@ -33,7 +33,7 @@ Coordinates unflatten(const Index& flat, const std::vector<Dim>& dims) {
 }
 
 namespace {
-/// Of the same element. Dims of extent 1 come and go without arithmetic.
+/// The coordinates of the same element. Dims of extent 1 come and go without arithmetic.
 Coordinates reshaped(const Coordinates& at, const std::vector<Dim>& dims, const std::vector<Dim>& to) {
   if (ir::without_ones(dims) != ir::without_ones(to)) return unflatten(flatten(at, dims), to);
   Coordinates result;

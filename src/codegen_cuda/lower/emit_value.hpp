@@ -21,8 +21,7 @@ Coordinates unflatten(const kernel::Index& flat, const std::vector<Dim>& dims);
 class ValueEmitter {
  public:
   /// `dims[node]`: the node's extents by the kernel's names. `buffers`: the stored values that the kernel
-  /// reads.
-  /// `starts`: of slices, which are arguments.
+  /// reads. `starts`: those of slices, which are arguments.
   ValueEmitter(const ir::Graph& graph, KernelBuilder& builder, std::map<ir::NodeId, kernel::BufferId> buffers,
                std::function<Dim(const Dim&)> rename, const std::vector<schedule::SliceStart>& starts)
       : graph_(graph),
@@ -47,13 +46,13 @@ class ValueEmitter {
   /// From here on `var` is the node's element at these coordinates, the only one that is asked for.
   void hold(ir::NodeId node, Coordinates at, kernel::VarId var) { held_[node] = {std::move(at), var}; }
   bool is_held(ir::NodeId node) const { return held_.contains(node); }
-  /// In this scope the node's element at these coordinates lies there.
+  /// In this scope the node's element at these coordinates is in the buffer.
   void keep(ir::NodeId node, Coordinates at, kernel::BufferId buffer, kernel::Index index) {
     known_.kept[node] = {std::move(at), buffer, std::move(index)};
   }
   bool is_loaded(ir::NodeId node) const { return buffers_.contains(node); }
   std::vector<Dim> dims(ir::NodeId node) const;
-  /// Of the operand of a broadcast, for an element of its result.
+  /// The coordinates in the operand of a broadcast, for an element of its result.
   Coordinates broadcast_coordinates(const ir::Node& node, const Coordinates& at) const;
 
  private:
@@ -104,11 +103,12 @@ class ValueEmitter {
   /// What the statements in scope have computed.
   struct Known {
     std::map<Key, kernel::VarId> values;
-    std::map<Key, Coordinates> positions;  ///< of gathers, dynamic slices (the clamped indices) and reverses
+    std::map<Key, Coordinates>
+        positions;  ///< positions of gathers, dynamic slices (the clamped indices) and reverses
     std::map<Key, std::optional<kernel::VarId>>
-        inside;  ///< of pads and updates: whether the box holds the element
-    std::map<Key, kernel::VarId> predicates, outside;  ///< of pads and updates: where each operand is read
-    std::map<Key, std::vector<Part>> parts;            ///< of concats
+        inside;  ///< for pads and updates, whether the box holds the element
+    std::map<Key, kernel::VarId> predicates, outside;  ///< for pads and updates, where each operand is read
+    std::map<Key, std::vector<Part>> parts;            ///< the parts of concats
     std::map<ir::NodeId, Kept> kept;
   };
   Known known_;

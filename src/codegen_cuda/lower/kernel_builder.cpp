@@ -14,7 +14,8 @@ using ir::Op;
 
 namespace {
 
-/// Of the accumulator; a pair starts from that of the reduction that shares its combiner: argmax from max's.
+/// The identity of the accumulator; a pair starts from that of the reduction that shares its combiner: argmax
+/// from max's.
 Constant identity_of(Op op, DType dtype) {
   constexpr double infinity = std::numeric_limits<double>::infinity();
   const auto [low, high] = integer_range(dtype);

@@ -39,7 +39,8 @@ class KernelBuilder {
               const std::function<void()>& other);
   /// A reduction of the table's op over elements of `element`.
   kernel::ReductionId reduction(ir::Op op, DType element);
-  /// Of state (maximum, sum of exponentials below it): elements (x, 1) become (max x, sum exp(x - max x)).
+  /// A reduction of a state (maximum, sum of exponentials below it): elements (x, 1) become (max x, sum exp(x
+  /// - max x)).
   kernel::ReductionId online_sum(DType element);
   /// The name of a component of its state.
   std::string component(const std::string& name, kernel::ReductionId reduction, std::size_t number) const;
@@ -56,7 +57,8 @@ class KernelBuilder {
   std::vector<std::vector<kernel::Stmt>*> sinks_;
   std::set<std::string> names_;
   std::map<std::string, int> next_;
-  std::vector<kernel::BufferId> free_{};  // shared memory of what does not run where this runs
+  std::vector<kernel::BufferId>
+      free_{};  // shared memory that is free here: of what does not run where this runs
 };
 
 }  // namespace fuse::codegen

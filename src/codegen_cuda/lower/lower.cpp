@@ -44,7 +44,7 @@ class KernelLowering {
     return finish();
   }
 
-  /// All launches of the schedule, one behind the other.
+  /// All launches of the schedule, one after the other.
   LoweredKernel cooperative() {
     const KernelSchedule& whole = schedule_.kernels.back();
     runs_all_ = true;
@@ -88,7 +88,7 @@ class KernelLowering {
     builder_.loop({.name = name, .begin = 0, .end = extent, .parallel = parallel, .body = {}}, body);
   }
 
-  /// Its arrays are those of the schedule behind those of the phases before it.
+  /// Its arrays are those of the schedule after those of the phases before it.
   void enter(const PhaseSchedule& phase) {
     phase_ = &phase;
     first_scratch_ = 0;
@@ -97,7 +97,8 @@ class KernelLowering {
     scratch_.resize(schedule_.scratch.size());
   }
 
-  /// Its inputs, unless an earlier phase makes them; where it leaves parts; what later phases read of it.
+  /// Declares its inputs, unless an earlier phase makes them, where it leaves partial results, and what later
+  /// phases read of it.
   void declare_phase(const PhaseSchedule& phase) {
     enter(phase);
     std::string& summary = builder_.kernel.summary;
@@ -109,7 +110,7 @@ class KernelLowering {
     for (const NodeId result : phase.computes.results) buffers_[result] = declare(result, true);
   }
 
-  /// A phase of the cooperative kernel, behind a barrier where it reads what earlier ones left.
+  /// Fills a phase of the cooperative kernel, after a barrier where it reads what earlier ones left.
   void fill(const PhaseSchedule& phase, const ThreadIndex& at) {
     enter(phase);
     const std::vector<NodeId>& inputs = phase.computes.inputs;
@@ -133,7 +134,7 @@ class KernelLowering {
     fresh_.clear();
   }
 
-  /// Of the phase: all blocks where they share one row at a time.
+  /// The barrier of the phase: of all blocks where they share one row at a time.
   void row_barrier() {
     if (schedule::row_groups(*phase_) == 0) return grid_barrier();
     std::int64_t first = 1;
@@ -166,7 +167,7 @@ class KernelLowering {
         });
   }
 
-  /// With what is tested named as multiples of the vector: so every index shows what divides it.
+  /// Names what is tested as multiples of the vector: so every index shows what divides it.
   void as_multiples(const KernelSchedule& launch, const std::function<void()>& fill) {
     const auto before = renamed_;
     for (const Dim& symbol : launch.tested) {
@@ -328,14 +329,14 @@ class KernelLowering {
   const schedule::Schedule& schedule_;
   KernelBuilder builder_;
   const PhaseSchedule* phase_ = nullptr;
-  std::map<NodeId, BufferId> buffers_;  // of inputs, and of what phases store
+  std::map<NodeId, BufferId> buffers_;  // the buffers of inputs, and of what phases store
   std::unordered_set<NodeId> fresh_;    // stored since the last grid barrier
-  std::vector<BufferId> scratch_;       // of the schedule's arrays
-  std::size_t first_scratch_ = 0;       // of the phase
+  std::vector<BufferId> scratch_;       // the schedule's arrays
+  std::size_t first_scratch_ = 0;       // the phase's first of these
   BufferId counter_ = 0;
   std::map<std::string, Dim, std::less<>> renamed_;
   std::vector<std::pair<Dim, Dim>> symbols_;
-  bool runs_all_ = false;  // the launches of the schedule, one behind the other
+  bool runs_all_ = false;  // the launches of the schedule, one after the other
   std::vector<Binding> bindings_;
   std::vector<Dim> extents_;
 };

@@ -28,7 +28,7 @@ using Binding = std::variant<ir::NodeId, Scratch, Counter>;
 
 struct LoweredKernel {
   kernel::Kernel kernel;
-  std::vector<Binding> bindings;  ///< of the global buffers, in order
+  std::vector<Binding> bindings;  ///< what the global buffers are bound to, in order
   /// What the kernel's extents stand for: the graph's symbols over their factors, arguments of
   /// Schedule::starts.
   std::vector<Dim> extents;

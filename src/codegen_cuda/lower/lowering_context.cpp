@@ -43,7 +43,7 @@ void Lowering::threads(const std::string& block, const std::function<void(const 
     if (tiles == blocks) return only();
     const char walked = launch.nest.dims[1].name;
     const bool keeps_columns = launch.role == KernelSchedule::Role::partial && has_columns(phase.computes);
-    // By results: a tile too many has none. Blocks that keep columns take every n-th row.
+    // Guarded by results: a tile too many has none. Blocks that keep columns take every n-th row.
     const bool guarded = !keeps_columns && varies_in_block(launch.nest, launch.nest.dims[0].name);
     // Warps that walk rows share nothing, but the columns that they keep are combined in shared memory. A
     // cluster has waited already.

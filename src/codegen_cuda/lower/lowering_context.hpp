@@ -21,11 +21,11 @@ struct ThreadIndex {
   kernel::Index block{}, warp{}, lane{};
 };
 
-/// What goes on beside the turns of a thread whose block stays.
+/// What is done beside the turns of a thread whose block stays.
 struct Turns {
   std::function<void(const ThreadIndex& first)> before{};
-  /// At the start of each: with the thread's place in the next one, which may be behind the last; none where
-  /// there is one turn.
+  /// Called at the start of each turn, with the thread's position in the next one, which may be after the
+  /// last; none where there is one turn.
   std::function<void(const ThreadIndex& at, const std::optional<ThreadIndex>& next)> start{};
 };
 
@@ -33,17 +33,17 @@ struct Lowering {
   const ir::Graph& graph;
   const schedule::PhaseSchedule& phase;
   const schedule::KernelSchedule& launch;
-  const schedule::Section& section;  ///< that the launch is
+  const schedule::Section& section;  ///< the section that the launch is
   KernelBuilder& builder;
   ValueEmitter& elements;
   std::function<Dim(const Dim&)> rename;             ///< the graph's symbols become the kernel's
-  std::map<ir::NodeId, kernel::BufferId> outputs{};  ///< of what the launch stores
-  std::vector<kernel::BufferId> scratch{};           ///< of the phase's arrays, in order
+  std::map<ir::NodeId, kernel::BufferId> outputs{};  ///< the buffers of what the launch stores
+  std::vector<kernel::BufferId> scratch{};           ///< the phase's arrays, in order
   Dim results{}, reduced{};                          ///< KernelSchedule's, by the kernel's names
-  Dim blocks{};                                      ///< of the launch, or of the kernel that runs several
-  /// In a kernel of several launches: the thread, whose block takes every n-th block of the launch.
+  Dim blocks{};  ///< blocks of the launch, or of the kernel that runs several
+  /// In a kernel of several launches, the thread, whose block takes every n-th block of the launch.
   std::optional<ThreadIndex> cooperative{};
-  /// Of such a kernel: blocks that share a row wait for each other.
+  /// The barrier of such a kernel: blocks that share a row wait for each other.
   std::function<void()> row_barrier{};
 
   ir::NodeId root() const { return phase.computes.root; }
@@ -54,23 +54,24 @@ struct Lowering {
   void threads(const std::string& block, const std::function<void(const ThreadIndex&)>& fill,
                const Turns& beside = {}) const;
   kernel::Index bind(const std::string& name, const kernel::Index& value, const Dim& extent) const;
-  /// The elements of group `number`, of those that a thread walks side by side: calls `fill` for each, with
-  /// which of the group it is and its own number. The passes behind make one access of theirs where they can.
+  /// Calls `fill` for each element of group `number` of those that a thread walks side by side, with its
+  /// position in the group and its own number. Later passes make one access of these where they can.
   void side_by_side(
       const kernel::Index& number,
       const std::function<void(const kernel::Index& which, const kernel::Index& element)>& fill) const;
-  /// Of the element of a reduction's or a scan's operand: number `inner` of those that result `outer` walks.
+  /// The coordinates of an element of a reduction's or a scan's operand: number `inner` of those that result
+  /// `outer` walks.
   Coordinates operand_coordinates(const schedule::LoopShape&, const kernel::Index& outer,
                                   const kernel::Index& inner) const;
 };
 
-/// A thread an element; values of the same dims side by side.
+/// One thread per element; values of the same dims side by side.
 void lower_elements(Lowering&);
-/// A block a tile of two dims: what is transposed goes through its shared memory.
+/// One block per tile of two dims: what is transposed goes through its shared memory.
 void lower_tiles(Lowering&);
-/// A warp, a block or a column of a block a row: all stages of the segment over it.
+/// A warp, a block or a column of a block per row: all stages of the segment over it.
 void lower_rows(Lowering&);
-/// A warp or a thread a row of a cumulative sum.
+/// A warp or a thread per row of a cumulative sum.
 void lower_scan(Lowering&);
 
 }  // namespace fuse::codegen

@@ -22,7 +22,7 @@ bool lies_on(const Axis& axis, const Split& split) {
   return split.level == axis.level || split.level == axis.other;
 }
 
-/// Of splits[i]: its unit, which is a digit of the axis' number; the last split is the fastest.
+/// The unit of splits[i], which is a digit of the axis' number; the last split is the fastest.
 Index unit_of(const Nest& nest, std::size_t i, const Axis& axis) {
   std::int64_t behind = 1;
   for (std::size_t k = i + 1; k < nest.splits.size(); ++k) {
@@ -34,7 +34,7 @@ Index unit_of(const Nest& nest, std::size_t i, const Axis& axis) {
   return slowest ? digits : digits % nest.splits[i].extent;
 }
 
-/// In groups of elements that lie side by side.
+/// The stride in groups of elements that lie side by side.
 std::int64_t stride_of(const Nest& nest, std::size_t i) {
   std::int64_t stride = 1;
   for (std::size_t k = i + 1; k < nest.splits.size(); ++k) {

@@ -8,26 +8,27 @@
 
 namespace fuse::codegen {
 
-/// Along one dim. Splits of the level `vector` do not count: the numbers are those of groups of elements that
-/// lie side by side.
+/// The position along one dim. Splits of the level `vector` do not count: the numbers are those of groups of
+/// elements that lie side by side.
 struct NestPosition {
   kernel::Index first{};                    ///< the sum of unit x stride over splits of the machine's axes
   Dim step = 1;                             ///< units of these splits: where a thread's loop goes on
   std::vector<kernel::IndexLess> leader{};  ///< hold for unit 0 of each of these splits
-  std::vector<kernel::IndexLess> leader_in_block{};  ///< those of warps and lanes
-  kernel::Index in_block{};                          ///< the part of `first` that warps and lanes make
+  std::vector<kernel::IndexLess>
+      leader_in_block{};     ///< conditions for unit 0 of the splits of warps and lanes
+  kernel::Index in_block{};  ///< the part of `first` that warps and lanes make
 };
 
 /// `dim` is one of the nest's. The rest of a dim that no loop of the thread takes is not in `step`: the
 /// machine has as many units.
 NestPosition position_of(const schedule::Nest&, char dim, const ThreadIndex&);
-/// The thread's number along the dim, of the units of one level; 0 where the dim has no split there.
+/// The thread's number along the dim, among the units of one level; 0 where the dim has no split there.
 kernel::Index unit_of(const schedule::Nest&, char dim, schedule::Level, const ThreadIndex&);
-/// Units of the splits of a dim at a level, of those that have a number.
+/// How many units the splits of a dim have at a level, counting those that have a number.
 int units_of(const schedule::Nest&, char dim, schedule::Level);
 /// How many lanes lie between two neighbours along the dim.
 int lane_stride(const schedule::Nest&, char dim);
-/// Whether the threads of a block are at different places along the dim.
+/// Whether the threads of a block are at different positions along the dim.
 bool varies_in_block(const schedule::Nest&, char dim);
 
 }  // namespace fuse::codegen

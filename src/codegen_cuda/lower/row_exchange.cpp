@@ -72,7 +72,7 @@ void RowLoops::combine_values(const ThreadIndex& at, std::vector<Running>& runni
   }
   builder_.append(Barrier{});
   declare_totals(running);
-  // Neighbours take the parts in turns; lanes that have a value each take all of them.
+  // Neighbours take the partial results in turns; lanes that have a value each take all of them.
   const Takers takers = lanes.stride == 1 ? lanes : Takers{};
   take_in_turns(running, "w", warps, takers, of_value(shared, slot, values()));
 }

@@ -102,7 +102,7 @@ void RowLoops::by_rows() {
           clear_columns();
           each_row(at, walk, [&](const Walk& row) {
             passes(row, combine);
-            // With one barrier a row, a thread that hurries on would overwrite what others still read.
+            // With one barrier per row, a thread that hurries on would overwrite what others still read.
             if (warps > 1 && reducing_passes() == 1) builder_.append(Barrier{});
           });
           return shared ? store_columns(walk) : store_rows_columns(at, walk);

@@ -4,7 +4,7 @@
 //   row_exchange.cpp how threads combine what they have of a value
 //   row_partials.cpp    rows that several blocks share
 //   column_state.cpp  what is reduced across the rows
-//   row_walk.cpp     the walk of a row: its elements, what is held of them, what is stored
+//   row_walk.cpp     the walk of a row: its elements, what is cached of them, what is stored
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -35,25 +35,25 @@ class RowLoops {
   using NodeId = ir::NodeId;
   using Stage = schedule::Stage;
 
-  /// What a thread does of a row.
+  /// The thread's share of a row.
   struct Walk {
     Index row{}, first{};
     Dim step{};
     std::vector<IndexLess> present{};  ///< holds where the block has rows: the same for all of its threads
-    std::vector<IndexLess> takes{};    ///< holds where the block takes what others left, besides
+    std::vector<IndexLess> takes{};    ///< holds, besides, where the block takes what others left
     std::vector<IndexLess> inside{};   ///< holds where the thread has a row
-    std::vector<IndexLess> writer{};   ///< holds for one thread a row
+    std::vector<IndexLess> writer{};   ///< holds for one thread per row
     std::vector<IndexLess> leader{};   ///< holds for one thread of a row in each block
-    Index part{};                      ///< where it leaves its parts, of one row at a time
-    Index share{};                     ///< its block's number, of those that share the row
-    Index slot{};                      ///< the row's number of those that the block walks at a time
+    Index part{};                      ///< where it leaves its partial results, one row at a time
+    Index share{};                     ///< its block's number among those that share the row
+    Index slot{};                      ///< the row's number among those that the block walks at a time
   };
   struct Running {
     Stage stage{};
     ReductionId reduction = 0;
     std::vector<VarId> state{};
-    /// While the thread walks: its states of all rows side by side, or of all accumulators of a row. Then of
-    /// rows side by side, which this is.
+    /// While the thread walks, its states of all rows side by side, or of all accumulators of a row; then,
+    /// the number of this row among rows side by side.
     std::vector<BufferId> states{};
     int which = 0;
     NodeId root() const { return stage.root; }
@@ -67,18 +67,18 @@ class RowLoops {
   };
   /// Makes each state the row's total, in all threads that have the row.
   using Combiner = std::function<void(std::vector<Running>&)>;
-  /// A group of elements that lie side by side, of the row; and an element of one.
+  /// A group of elements of the row that lie side by side, and an element of one.
   struct Group {
     Index trip{}, number{};
     IndexLess inside{};  ///< holds where the row has it
   };
   using Visit = std::function<void(const Index& trip, const Index& c)>;
-  /// Where the components of a reduction's state lie.
+  /// The locations of the components of a reduction's state.
   using StateBuffers = std::vector<BufferId>;
-  /// What part `part` has left of the i-th reduction of those that are combined.
+  /// What part `part` has left for the i-th of the reductions that are combined.
   using LoadPartial = std::function<std::vector<VarId>(std::size_t i, const Index& part)>;
-  /// The threads that share a value and take its parts in turns: this one's number, and how many there are.
-  /// They lie in a warp, `stride` lanes apart. `inside` holds where there is a value.
+  /// The threads that share a value and take its partial results in turns: this one's number, and how many
+  /// there are. They lie in a warp, `stride` lanes apart. `inside` holds where there is a value.
   struct Takers {
     Index first{};
     int count = 1;
@@ -88,7 +88,7 @@ class RowLoops {
 
   // row_loops.cpp
   // ----------------------------------------------------------------------------------------------
-  /// Where the thread stands in the nest. Its row may be behind the last one.
+  /// Where the thread stands in the nest. Its row may be after the last one.
   Walk walk_of(const ThreadIndex& at) const;
   /// Where threads of a block have different rows, those without one take part in what all do, and load and
   /// store nothing.
@@ -100,7 +100,7 @@ class RowLoops {
   void by_rows();
   static bool shares_rows(const schedule::KernelSchedule& launch);
   static bool keeps_elements(const schedule::KernelSchedule& launch);
-  /// Of rows side by side, the walk of one.
+  /// The walk of one of the rows side by side.
   Walk walk_of_row(const Walk& walk, int which) const;
   Index row_of(const Walk& walk, const Running& running) const {
     return walk_of_row(walk, running.which).row;
@@ -108,17 +108,17 @@ class RowLoops {
   /// Each pass walks the row once; what it reduces, the next ones have.
   void passes(const Walk& walk, const Combiner& combine);
 
-  // row_exchange.cpp
-  // --------------------------------------------------------------------------------------
-  // Wherever parts of a value are left, in shared memory of the block or the cluster or in global memory, the
-  // exchange is this: each writer puts its state, a barrier of that level, the threads that share the value
-  // take the parts in turns, and a butterfly combines these threads.
+  // row_exchange.cpp --------------------------------------------------------------------------------------
+  // Wherever partial results of a value are left, in shared memory of the block or the cluster or in global
+  // memory, the exchange is this: each writer puts its state, a barrier of that level, the threads that share
+  // the value take the partial results in turns, and a butterfly combines these threads.
   void combine_lanes(const std::vector<Running>& running, int lanes = warp_size, int stride = 1);
-  /// What the threads of a block have of a row, as the nest lays the row over them.
+  /// Combines what the threads of a block have of a row, as the nest lays the row over them.
   void combine(const ThreadIndex& at, std::vector<Running>& running);
-  /// Of a block that shares a value: each warp combines its lanes, then every warp combines the warps.
+  /// Combines in a block that shares a value: each warp combines its lanes, then every warp combines the
+  /// warps.
   void combine_block(const ThreadIndex& at, std::vector<Running>& running);
-  /// Of a block that has several values, each shared by several warps.
+  /// Combines in a block that has several values, each shared by several warps.
   void combine_values(const ThreadIndex& at, std::vector<Running>& running);
   /// The lanes that share a value.
   Takers lanes_of_value(const ThreadIndex& at) const;
@@ -128,45 +128,46 @@ class RowLoops {
   void take_own(const std::vector<Running>& running, const char* name, int parts, const Takers& takers,
                 const LoadPartial& load);
   void take(const std::vector<Running>& running, const LoadPartial& load, const Index& part);
-  /// What `parts` blocks left of a row, in all of its threads: by the lanes of each warp, or, where they are
-  /// fewer than the parts, by all threads that the row has in the block.
+  /// Takes what `parts` blocks left of a row, in all of its threads: by the lanes of each warp, or, where
+  /// they are fewer than the partial results, by all threads that the row has in the block.
   void take_partials_of_blocks(const ThreadIndex& at, const Walk& walk, std::vector<Running>& running,
                                const LoadPartial& load);
-  /// Where warps left the states of `values` values, side by side: of the value `slot`.
+  /// The state of the value `slot`, where warps left the states of `values` values side by side.
   LoadPartial of_value(const std::vector<StateBuffers>& shared, const Index& slot, int values);
   void declare_totals(std::vector<Running>& running);
   std::vector<StateBuffers> shared_states(const std::vector<Running>& running, int elements);
   StateBuffers scratch_state(const Running& running) const;
   void put(const std::vector<StateBuffers>& buffers, const Index& at, const std::vector<Running>& running);
   void put(const StateBuffers& buffers, const Index& at, const Running& running);
-  /// `rank`: of the block in the cluster whose shared memory it is.
+  /// `rank` is that of the block in the cluster whose shared memory it is.
   std::vector<VarId> load_state(const StateBuffers& buffers, const Index& at,
                                 const std::optional<Index>& rank = std::nullopt);
 
   // row_turns.cpp
   // ------------------------------------------------------------------------------------------
-  /// Where blocks take rows in turns: what threads load before the first, and of the next one.
+  /// What threads load before the first row, and of the next one, where blocks take rows in turns.
   Turns beside_turns();
   void load_invariants(const ThreadIndex& at);
   void load_next_row(const ThreadIndex& at);
   /// What was loaded of this row moves to where its walks take it from.
   void take_next_row(const ThreadIndex& at);
-  /// The elements of the row at `at` that the thread walks: calls `fill` with their trip and place.
+  /// Calls `fill` with the trip and position of each element of the row at `at` that the thread walks.
   void each_own_element(const ThreadIndex& at, const std::string& row,
                         const std::function<void(const Index& row, const Index& trip, const Index& c)>& fill);
-  /// Arrays of elements below 4 bytes.
+  /// Keeps arrays of elements below 4 bytes packed.
   void keep_packed(const std::map<NodeId, BufferId>& arrays);
-  /// Of an element of the walk: what lies in registers since an earlier row.
+  /// Takes for an element of the walk what is in registers since an earlier row.
   void keep_loaded(const Coordinates& at, const Index& trip);
   BufferId array_of_trips(const std::string& name, NodeId value);
 
   // row_partials.cpp
   // -----------------------------------------------------------------------------------------
-  /// Several blocks a row: what one pass leaves of it, each of them combines before the next.
+  /// Several blocks per row: each of them combines what one pass leaves of it before the next pass.
   void in_sections();
-  /// All passes in one kernel: as many rows at a time as all blocks have parts, which wait for each other.
+  /// All passes in one cooperative kernel: as many rows at a time as all blocks have partial results for.
   void in_sections_together();
-  /// The blocks of a row are a cluster: each leaves its parts in its own shared memory, where all read them.
+  /// The blocks of a row are a cluster: each leaves its partial results in its own shared memory, where all
+  /// read them.
   void by_cluster();
   std::vector<Stage> stages_of_pass(int pass) const;
   /// What earlier sections left of the row is combined in the same order wherever it is taken, and all
@@ -188,14 +189,14 @@ class RowLoops {
   std::vector<VarId> load_state(const Column& column, const Index& trip);
   void store_partial(const Column& column, const Index& part, const Index& c,
                      const std::vector<VarId>& state);
-  /// Of a block whose threads share a row: each has columns of its own.
+  /// Stores in a block whose threads share a row: each has columns of its own.
   void store_columns(const Walk& walk);
-  /// Of a block that has several rows: the threads of the first combine what those of all have.
+  /// Stores in a block that has several rows: the threads of the first combine what those of all have.
   void store_rows_columns(const ThreadIndex& at, const Walk& walk);
 
   // row_walk.cpp
   // ------------------------------------------------------------------------------------------
-  /// The elements that it walks are parts of what others reduced.
+  /// The elements that it walks are partial results of others.
   bool combines_partials() const;
   std::vector<Stage> stages_of_launch() const;
   /// The groups that a thread walks, in a number known to the compiler.
@@ -203,33 +204,34 @@ class RowLoops {
   void each_element(const Group& group, const Visit& visit);
   ReductionId reduction_of(const Stage& stage);
   Running declare(const Stage& stage, const char* name);
-  /// What the stages reduce to, of each row side by side.
+  /// Declares what the stages reduce to, for each row side by side.
   std::vector<Running> declare_each_row(const std::vector<Stage>& stages, const char* name);
-  /// Of the stages that reduce, for a walk; and behind it, of each row, in one accumulator.
+  /// The states of the stages that reduce, for a walk; and after it, for each row, in one accumulator.
   std::vector<Running> declare_for_walk(const std::vector<Stage>& stages);
   std::vector<Running> each_row_of(const std::vector<Running>& walked);
   void walk_row(const Walk& walk, const std::vector<Stage>& stages, const std::vector<Running>& running);
-  /// A value of each row side by side, of that row's totals.
+  /// Stores a value of each row side by side, made of that row's totals.
   void store_rows_side_by_side(const Walk& walk, NodeId root);
   void plain_loop(const Walk& walk, const std::vector<Stage>& stages, const std::vector<Running>& running);
-  /// Where the block's shared memory has the element, those of a group side by side.
+  /// The location of the element in the block's shared memory; those of a group are side by side.
   Index shared_place(const Walk& walk, const Group& group, const Index& which) const;
   /// Holds where shared memory has the group; none where it has all of the row.
   std::vector<IndexLess> is_shared(const Group& group) const;
   void guarded(const std::vector<IndexLess>& conditions, const std::function<void()>& fill);
-  /// The group's elements of what earlier passes left there, in registers; behind its end computed again.
+  /// The group's elements of what earlier passes left there, in registers; elements after its end are
+  /// computed again.
   std::map<NodeId, BufferId> take_shared(const Walk& walk, const Group& group, int pass);
-  /// Where a group's elements go that the pass leaves: shared memory, or where it has not all of the row, an
-  /// array of the thread's, which leave_shared copies.
+  /// Where the pass leaves a group's elements: shared memory, or where it has not all of the row, an array of
+  /// the thread's, which leave_shared copies.
   std::map<NodeId, BufferId> arrays_to_leave(const Group& group, int pass);
   void leave_shared(const Walk& walk, const Group& group, const std::map<NodeId, BufferId>& arrays);
   /// The thread's own elements of a group.
   BufferId own_array(NodeId node);
-  /// Trip by trip, so that what is held has a number known to the compiler.
+  /// Goes trip by trip, so that what is cached has a number known to the compiler.
   void unrolled_loop(const Walk& walk, const std::vector<Stage>& stages, const std::vector<Running>& running);
   void visit(const Walk& walk, const std::vector<Stage>& stages, const std::vector<Running>& running,
              const Index& c, const Index& trip, const Index& which = 0);
-  /// What the loop repeats for each element though it is the same for all of the row goes before it.
+  /// Computes before the loop what it would repeat for each element though it is the same for all of the row.
   void compute_row_values(const Walk& walk, const std::vector<Stage>& stages);
   /// A broadcast that repeats along all dims that are reduced.
   bool same_for_row(const ir::Node& node) const;
@@ -238,7 +240,7 @@ class RowLoops {
   /// state = combine(state, element c of the row)
   void accumulate(const Running& running, const Index& row, const Index& c, const Index& which);
   void finish(const Walk& walk, const Running& running);
-  /// What the row was reduced to, for all that comes behind.
+  /// What the row was reduced to, for all that comes after.
   VarId hold_total(const Walk& walk, const Running& running);
   void store_row(const Walk& walk, NodeId root, VarId value);
 
@@ -254,7 +256,7 @@ class RowLoops {
   /// Groups of rows side by side.
   Dim rows() const { return to_.results / rows_side_by_side(); }
   int rows_side_by_side() const { return units_of(nest_, kept(), schedule::Level::vector); }
-  /// Of each reduction, which the elements of a vector go to in turns.
+  /// The accumulators of each reduction, which the elements of a vector go to in turns.
   int accumulators() const { return std::min(vector(), to_.phase.choices.accumulators); }
   int states_of_walk() const { return std::max(rows_side_by_side(), accumulators()); }
   Dim groups() const { return to_.reduced / vector(); }
@@ -265,13 +267,13 @@ class RowLoops {
   std::vector<Stage> stages_;
   const NodeId dominant_;
   const schedule::LoopShape shape_;
-  const schedule::Nest nest_;  // of one turn, where blocks take rows in turns
+  const schedule::Nest nest_;  // the nest of one turn, where blocks take rows in turns
   const int warps_;
   const int elements_per_thread_;                                // 0: loops of no fixed length
-  std::map<NodeId, BufferId> local_{}, shared_{};                // of what is held
+  std::map<NodeId, BufferId> local_{}, shared_{};                // the arrays of cached values
   std::map<NodeId, BufferId> next_{}, current_{}, invariant_{};  // what is loaded for several turns
-  std::vector<Column> columns_{};                                // whose state this launch keeps
-  std::vector<Running> totals_{};                                // so far, of each row side by side
+  std::vector<Column> columns_{};                                // the columns whose state this launch keeps
+  std::vector<Running> totals_{};  // the totals so far, for each row side by side
 };
 
 }  // namespace fuse::codegen

@@ -36,10 +36,10 @@ void RowLoops::in_sections_together() {
     const std::int64_t count = rows().is_constant() ? rows().constant() : 0;
     const bool whole = count > 0 && count % at_once == 0;
     if (!whole && values() == 1) walk.present.push_back({walk.row, rows()});
-    std::vector<Stage> left;  // by the section before
+    std::vector<Stage> left;  // what the section before left
     for (const schedule::Section& section : to_.phase.sections) {
       if (!left.empty()) to_.row_barrier();
-      // Who only makes values of whole rows is one block: the others need no totals.
+      // A section that only makes values of whole rows is one block: the others need no totals.
       const bool last = &section == &to_.phase.sections.back();
       if (last && !walks_rows(section)) walk.takes = {{walk.share, 1}};
       const std::vector<Running> totals = declare_each_row(left, "total");
@@ -72,7 +72,7 @@ void RowLoops::by_cluster() {
         if (values() > 1) walk.row = to_.bind(builder_.unique("row"), walk.row, rows());
         mask_row(walk);
         const bool stays = to_.launch.tiles != to_.launch.grid;
-        int last_meeting = 0;  // the pass behind which no block reads what another left
+        int last_meeting = 0;  // the pass after which no block reads what another left
         for (const Stage& stage : stages_) {
           if (stage.form == Stage::Form::inner_reduce) last_meeting = std::max(last_meeting, stage.pass);
         }

@@ -378,8 +378,8 @@ VarId RowLoops::hold_total(const Walk& walk, const Running& running) {
   VarId value = running.state.back();  // argmax is the position
   if (const auto maximum = running.stage.maximum) {
     to_.elements.hold(*maximum, row_coordinates(*maximum, walk.row), running.state.front());
-    // Below a maximum that is infinite a distance is NaN. Of no elements, which are in no other sum of 0,
-    // there is none.
+    // Below a maximum that is infinite a distance is NaN. With no elements, the only sum of 0, there is no
+    // distance.
     const DType dtype = to_.graph[running.root()].type.dtype;
     const VarId distance = builder_.compute(ir::Op::sub, dtype, {running.state[0], running.state[0]});
     const VarId sum = builder_.compute(ir::Op::add, dtype, {value, distance});

@@ -23,7 +23,7 @@ class ScanLoops {
   void run() { by_warps_ ? by_warp() : by_thread(); }
 
  private:
-  // A warp a row: 32 elements at a time, the sum so far carried on.
+  // One warp per row: 32 elements at a time, the sum so far carried on.
   void by_warp() {
     const int warps = to_.launch.block_threads / warp_size;
     if (stays()) {
@@ -74,7 +74,7 @@ class ScanLoops {
     to_.elements.leave_scope();
   }
 
-  // A thread a row; neighbours read neighbouring elements where the rows are columns.
+  // One thread per row; neighbours read neighbouring elements where the rows are columns.
   void by_thread() {
     const int threads = to_.launch.block_threads;
     if (stays()) {
@@ -120,7 +120,7 @@ class ScanLoops {
     builder_.append(Store{to_.outputs.at(root_), flatten(at, to_.elements.dims(root_)), sum});
   }
 
-  /// Of the c-th element that the scan visits in a row.
+  /// The coordinates of the c-th element that the scan visits in a row.
   Coordinates place(const Index& row, const Index& c) const {
     return to_.operand_coordinates(shape_, row, scan_.reverse ? to_.reduced - 1 - c : c);
   }

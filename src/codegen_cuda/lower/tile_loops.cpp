@@ -43,7 +43,7 @@ class TileLowering {
 
  private:
   /// The rows of the tile lie along one dim, and along the other the lanes, which have elements side by side.
-  /// `visit`: of an element, where it lies in the tile along both, and in the results.
+  /// `visit` gets an element's position in the tile along both, and in the results.
   template <class Visit>
   void each_element(const Coordinates& tile, const ThreadIndex& at, std::size_t down, std::size_t lanes,
                     const Visit& visit) {

@@ -14,8 +14,8 @@ std::vector<Primitive> barrier_primitives() {
        .communicates = true},
       // Each block adds one for each barrier that it comes to, and the counter is never reset: a block that
       // hurries on cannot be missed by those that still look. The acquire and release order what the block's
-      // other threads access as well, by its two block barriers.
-      // Blocks that have the same number by `blocks` wait for each other, if there are as many.
+      // other threads access as well, by its two block barriers. Blocks with the same quotient by `blocks`
+      // wait for each other, if there are as many.
       {.name = "group_barrier",
        .cuda = R"(__device__ inline void group_barrier(int* counters, int first, unsigned blocks) {
   const unsigned block = blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z);

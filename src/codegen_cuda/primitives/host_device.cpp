@@ -5,8 +5,8 @@ namespace fuse::codegen {
 
 // CUDA declares these itself. rsqrt is one division and one root, each rounded. GCC's partial redundancy
 // elimination makes branches of selects between a value and a constant, which neither vectors nor branch
-// prediction like: a relu took 12 times as long. Its phiopt, of g++ 12.2, takes a zero for none behind
-// `v != 0 ? v : c` (tests/fuzz/corpus/zero_of_a_select.fuse).
+// prediction like: a relu took 12 times as long. Its phiopt, of g++ 12.2, takes a zero for none after `v != 0
+// ? v : c` (tests/fuzz/corpus/zero_of_a_select.fuse).
 const std::string_view host_math = R"(
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC optimize("no-tree-pre", "no-ssa-phiopt")

@@ -11,8 +11,8 @@ std::vector<Primitive> memory_primitives() {
 )",
        .host = R"(#define FUSE_KERNEL(...) inline __attribute__((always_inline)) void
 )"},
-      // Behind FUSE_KERNEL(...): the size is fixed when the text is compiled, so that a launch need not name
-      // it.
+      // Stands after FUSE_KERNEL(...): the size is fixed when the text is compiled, so that a launch need not
+      // name it.
       {.name = "cluster_size",
        .cuda = R"(#define FUSE_CLUSTER(n) __cluster_dims__(n, 1, 1)
 )",
@@ -47,7 +47,7 @@ template <class T> struct global_of<const T> { using type = const T* __restrict_
 template <class T>
 using global = typename global_of<T>::type;
 )"},
-      // Of a restrict pointer compilers move a load to where its value is needed, across barriers.
+      // Compilers move a load from a restrict pointer to where its value is needed, across barriers.
       {.name = "ordered_global",
        .cuda = R"(template <class T>
 using ordered_global = T*;
@@ -99,14 +99,14 @@ template <class T> global<T> shared_array(long long n, const char* name, int lin
 }
 )",
        .member = true},
-      // Of which threads access 16 bytes at a time.
+      // Shared memory of which threads access 16 bytes at a time.
       {.name = "shared_vectors",
        .cuda = R"(#define FUSE_SHARED_VECTORS(T, n, name) __shared__ __align__(16) T name[n]
 )",
        .host = R"(#define FUSE_SHARED_VECTORS FUSE_SHARED
 )",
        .member = true},
-      // A thread's own: registers, where unrolled loops name the elements.
+      // A thread's own array: registers, where unrolled loops name the elements.
       {.name = "local",
        .cuda = R"(#define FUSE_LOCAL(T, n, name) T name[n]
 )",

@@ -252,7 +252,7 @@ __device__ inline pair<bf16> min_pair(pair<bf16> a, pair<bf16> b) {
 }
 )",
        .needs = {"minimum", "each_of_pair"}},
-      // By a product, which makes any NaN the one that a conversion gives.
+      // Computed by a product, which makes any NaN the one that a conversion gives.
       {.name = "neg_pair",
        .cuda = R"(template <class T>
 __device__ inline pair<T> neg_pair(pair<T> a) { return mul_pair(a, pair_of<T>(-1.0f, -1.0f)); }

@@ -13,7 +13,7 @@ struct Primitive {
   std::string_view name;
   std::string_view cuda{};                ///< empty: CUDA has it already
   std::string_view host{};                ///< the C++ body
-  std::string_view checked_host{};        ///< that of checked mode; empty: the same
+  std::string_view checked_host{};        ///< the body in checked mode; empty: the same
   std::vector<std::string_view> needs{};  ///< primitives that the CUDA body calls; all stand before it
   bool communicates = false;              ///< a barrier or a warp exchange
   /// What stands for `cuda` in a text with a barrier of blocks (grid, cluster); empty: the same.

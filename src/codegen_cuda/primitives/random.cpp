@@ -42,8 +42,8 @@ inline random_block random_words(long long seed, long long offset, long long str
   return {{c0, c1, c2, c3}};
 }
 )"},
-      // n neighbours from element i on, a multiple of n: a number of f32 takes one word of a block, of f64
-      // two.
+      // n neighbours from element i on, a multiple of n: a number of f32 takes one word of a block, one of
+      // f64 takes two.
       {.name = "random_values",
        .cuda = R"(__device__ inline float random_value(const random_block& r, int at, float) {
   return static_cast<float>(r.w[at] >> 8) * 5.9604644775390625e-8f;  // 2^-24

@@ -82,7 +82,7 @@ std::vector<Primitive> special_primitives() {
 )",
        .host = R"(inline float exp2_approximate(float v) { return exp2f(v); }
 )"},
-      // One unit in the last place, of what is neither subnormal nor has a subnormal reciprocal.
+      // One unit in the last place, for what is neither subnormal nor has a subnormal reciprocal.
       {.name = "reciprocal_approximate",
        .cuda = R"(__device__ inline float reciprocal_approximate(float v) {
   float result;

@@ -19,6 +19,6 @@ std::vector<Primitive> random_primitives();
 std::vector<Primitive> warp_primitives();
 
 extern const std::string_view host_math;    ///< the functions of CUDA that C++ bodies call
-extern const std::string_view host_device;  ///< how `struct fuse_device` starts, of which members follow
+extern const std::string_view host_device;  ///< how `struct fuse_device` starts; its members follow
 
 }  // namespace fuse::codegen

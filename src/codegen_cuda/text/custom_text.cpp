@@ -15,7 +15,7 @@ namespace {
 
 using ir::NodeId;
 
-/// The kernel, then its parts, which have its parameters but the counter.
+/// The kernel, then its fallback launches, which have its parameters but the counter.
 std::vector<CustomText> texts_of(const ir::Graph& graph, NodeId id) {
   const ir::Node& node = graph[id];
   const auto& kernel = ir::attr<ir::CustomAttr>(node);

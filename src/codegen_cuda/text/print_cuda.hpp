@@ -12,19 +12,19 @@
 
 namespace fuse::codegen {
 
-/// A user's kernel: its text stands behind ours.
+/// A user's kernel: its text stands after ours.
 struct CustomText {
   std::string name, source;
   int block_threads = 256;
   std::int64_t shared_bytes = 0;
   std::vector<KernelParam> params{};
-  kernel::Origin origin{};   ///< of the first call
+  kernel::Origin origin{};   ///< the origin of the first call
   ir::NodeId call = 0;       ///< the first one
   bool cooperative = false;  ///< has a grid barrier
 };
 
 struct PrintOptions {
-  int threads = 1;  ///< that kernels are printed on; 0: one a core
+  int threads = 1;  ///< threads that print kernels; 0: one per core
 };
 Source print_cuda(const std::string& name, const std::vector<kernel::Kernel>& kernels,
                   const std::vector<CustomText>& customs = {}, const PrintOptions& options = {});
