@@ -1,4 +1,4 @@
-// What a graph says of its extents: its assumptions, and what its ops need.
+// What a graph says about its extents: its assumptions, and what its ops need.
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
@@ -30,7 +30,7 @@ std::vector<bool> live_nodes(const ir::Graph& graph) {
   return live;
 }
 
-/// What tells relations apart: 1 <= N is 0 <= N - 1.
+/// What distinguishes relations: 1 <= N is 0 <= N - 1.
 DimRelation form_of(const DimRelation& relation) {
   if (relation.kind != DimRelation::Kind::at_most) return relation;
   try {

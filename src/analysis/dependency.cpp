@@ -10,8 +10,8 @@ using ir::NodeId;
 
 namespace {
 
-/// Of `node` with what `before` relates its operands to, an operand that stands twice twice. Empty where it
-/// relates none of them.
+/// Relates `node` with what `before` relates its operands to; an operand that stands twice counts twice.
+/// Empty where it relates none of them.
 template <class Before>
 std::optional<ElementRelation> through(const ir::Graph& graph, NodeId node, Before before) {
   std::optional<ElementRelation> result;
@@ -44,7 +44,8 @@ ElementRelation relation_within(const ir::Graph& graph, NodeId from, NodeId to,
   const std::vector<Dim>& dims = graph[from].type.dims;
   if (from == to) return identity_relation(dims);
   if (to < from) return no_relation(dims, graph[to].type.dims);
-  // By number less `from`. First how often a node is an operand on the way to `to`, from behind.
+  // Indexed by number less `from`. First, going backwards from `to`, how often a node is an operand on the
+  // way to it.
   std::vector<bool> allowed(to - from + 1);
   for (const NodeId node : inside) {
     if (node > from && node < to) allowed[node - from] = true;

@@ -69,7 +69,7 @@ class Aligner {
  private:
   static constexpr std::size_t none = ~std::size_t{0};
 
-  /// The result's variables in an expression, also behind the extents of its free variables.
+  /// The result's variables in an expression, also those in the extents of its free variables.
   void result_variables(const Dim& dim, std::vector<std::size_t>& out) const {
     std::vector<Variable> work = variables_of(dim);
     std::vector<bool> seen(map_.free.size());
@@ -192,7 +192,7 @@ class Aligner {
   std::vector<AlignedDim> dims_;
 };
 
-/// Dims that stand at the same place, general: where maps differ in what they align.
+/// Dims at the same position, general: where maps differ in what they align.
 std::vector<AlignedDim> unaligned(const std::vector<Dim>& operand, const std::vector<Dim>& result) {
   std::vector<AlignedDim> dims(std::max(operand.size(), result.size()));
   for (std::size_t i = 0; i < dims.size(); ++i) {
@@ -313,7 +313,7 @@ OpClass op_class(const ir::Graph& graph, ir::NodeId id) {
   const ir::Node& node = graph[id];
   const Relation relation = info(node.op).relation;
   if (node.operands.empty()) return OpClass::source;
-  if (relation == Relation::identity) return OpClass::element_wise;  // what the relations below say of it
+  if (relation == Relation::identity) return OpClass::element_wise;  // what the relations below say about it
   if (relation == Relation::contraction) return OpClass::contraction;
   bool reduces = false, repeats = false;
   for (std::size_t k = 0; k < node.operands.size(); ++k) {

@@ -17,7 +17,7 @@ enum class DimMapping : std::uint8_t {
   general,     ///< anything else: permuted, shifted, part of the dim, chosen by data
 };
 
-/// The paper's classes; those it calls opaque are told apart.
+/// The paper's classes; those it calls opaque are distinguished.
 enum class OpClass : std::uint8_t {
   source,        ///< no operands
   element_wise,  ///< definition 1
@@ -51,13 +51,13 @@ struct ElementRelation {
   std::vector<Dim> operand{}, result{};  ///< extents
   std::vector<AlignedDim> dims{};        ///< none where there is no map
   Multiplicity multiplicity = Multiplicity::none;
-  /// All of them hold together. Of an op: one, or none where the operand's value is not used. Several where
+  /// All of them hold together. For an op, one, or none where the operand's value is not used. Several where
   /// paths of different maps meet.
   std::vector<IndexMap> maps{};
 
   bool has(DimMapping) const;
-  /// In the paper's sense: a dim is general, or what is read is unknown, or the coordinates are part of the
-  /// value.
+  /// General in the paper's sense: a dim is general, or what is read is unknown, or the coordinates are part
+  /// of the value.
   bool general() const;
   /// Every dim is bijective, and the relation is not general.
   bool bijective() const;
@@ -66,24 +66,24 @@ struct ElementRelation {
   /// Widened: any element may be read for any.
   bool unknown() const;
   /// One-to-one by an index map that does not depend on data: the op can be computed at any coordinates of
-  /// its result from one load. True for reverse and for slice, and where it is true of each operand for
+  /// its result from one load. True for reverse and for slice, and where it is true for each operand for
   /// concat and pad.
   bool one_to_one() const { return multiplicity == Multiplicity::one_to_one && !data_dependent(); }
 };
 
-/// Of an operand of a node.
+/// The relation of a node with one of its operands.
 ElementRelation element_relation(const ir::Graph&, ir::NodeId node, std::size_t operand);
-/// Of a value with itself.
+/// The relation of a value with itself.
 ElementRelation identity_relation(const std::vector<Dim>& dims);
-/// Of a value that has nothing to do with the other.
+/// The relation of values that have nothing to do with each other.
 ElementRelation no_relation(const std::vector<Dim>& operand, const std::vector<Dim>& result);
 /// The result of `outer` with the operand of `inner`, whose result is outer's operand.
 ElementRelation compose(const ElementRelation& outer, const ElementRelation& inner);
-/// Both at once: of two paths between the same values.
+/// Both at once, for two paths between the same values.
 ElementRelation join(const ElementRelation&, const ElementRelation&);
 
-/// By definitions 1 to 4. It says how elements depend, not what can be emitted: a reduction of a dim of
-/// extent 1 is element-wise, as is a transposition that only moves such dims.
+/// The class by definitions 1 to 4. It says how elements depend, not what can be emitted: a reduction of a
+/// dim of extent 1 is element-wise, as is a transposition that only moves such dims.
 OpClass op_class(const ir::Graph&, ir::NodeId);
 
 std::string_view to_string(DimMapping);

@@ -1,4 +1,4 @@
-// Facts: what is known of a graph's extents before they have values; the one place that stages ask.
+// Facts: what is known about a graph's extents before they have values; stages ask nothing else.
 //
 //   dims S0 in [512, 65536], S3; a reshape of f32[S0, 4] to f32[S3]
 //   facts.equal(S3, 4 * S0)  facts.divisible(S3, 4)  facts.range(S3) = [2048, 262144]  facts.canonical(S3) =

@@ -9,7 +9,7 @@ namespace fuse::analysis {
 namespace {
 
 constexpr int max_rounds = 8;                // a bound that still creeps after them stays where it is
-constexpr int max_chain = 64;                // substitutions one after the other within a round
+constexpr int max_chain = 64;                // the most substitutions one after the other within a round
 constexpr std::size_t max_replacement = 64;  // terms and factors of what a symbol is replaced by
 
 using Kind = DimRelation::Kind;
@@ -206,7 +206,7 @@ class Solver {
     if (relation.kind == Kind::divides) return;
     try {
       propagate(relation.right - relation.left, {0, relation.kind == Kind::equal ? Wide{0} : infinite});
-    } catch (const Error&) {  // nothing is known of it
+    } catch (const Error&) {  // nothing is known about it
     }
   }
 
@@ -317,7 +317,7 @@ class Solver {
     if (left == right) return;
     if (intersect(state_.interval(left), state_.interval(right)).empty()) conflict();
     Dim form = reduce(left - right);
-    if (is_replaced(form)) {  // behind a long chain of replacements: the next round sees it flat
+    if (is_replaced(form)) {  // after a long chain of replacements: the next round sees it flat
       changed_ = true;
       return;
     }
@@ -398,7 +398,7 @@ class Solver {
     return true;
   }
 
-  /// The term of most factors, the last of them, becomes the others.
+  /// The term with most factors, the last of them, is replaced by the others.
   void add_rule(Dim form) {
     const DimTerm* lead = nullptr;
     for (const DimTerm& term : form.poly()->terms) {  // sorted by factors

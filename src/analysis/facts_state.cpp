@@ -8,7 +8,8 @@
 namespace fuse::analysis {
 namespace {
 
-constexpr int max_rewrites = 256;         // of one form; a form that needs more stays as it is, unproven
+constexpr int max_rewrites =
+    256;  // the most rewrites of one form; a form that needs more stays as it is, unproven
 constexpr std::size_t max_attempts = 16;  // inequalities tried at a level of a proof
 constexpr std::int64_t max_factor = std::int64_t{1} << 62;
 
@@ -65,7 +66,7 @@ Interval Facts::State::interval(const Atom& atom) const {
   return {};
 }
 
-/// Calls `f` with each product of which something is known and that divides the term, and with the factors
+/// Calls `f` with each product that something is known about and that divides the term, and with the factors
 /// that it leaves.
 template <class F>
 void Facts::State::each_product_in(const DimTerm& term, F&& f) const {
@@ -176,7 +177,7 @@ Dim Facts::State::rewrite(const Dim& dim) const {
   std::vector<DimTerm> kept;
   Dim changed = dim.poly()->constant;
   for (const DimTerm& term : dim.poly()->terms) {
-    bool plain = true;  // of symbols that stay: the usual case, which adds up in one go
+    bool plain = true;  // all symbols stay: the usual case, which adds up in one go
     DimTerm same_term{term.coefficient, {}};
     for (const Atom& factor : term.factors) {
       const SymbolFact* fact = factor->kind == DimAtom::Kind::symbol ? find(factor->name) : nullptr;

@@ -48,7 +48,8 @@ struct Facts::State {
 
   const SymbolFact* find(const std::string& name) const;
 
-  /// Over symbols that nothing determines, products rewritten by the rules, exact divisions carried out.
+  /// The form over symbols that nothing determines, products rewritten by the rules, exact divisions carried
+  /// out.
   Dim rewrite(const Dim&) const;
   /// A rewritten form with the symbols' narrowest ranges.
   Dim narrow(const Dim&) const;
@@ -60,7 +61,7 @@ struct Facts::State {
   std::int64_t factor(const Dim&) const;
   std::int64_t factor(const Atom&) const;
   std::int64_t factor(const DimTerm&) const;
-  /// Proves 0 <= form, of a rewritten form; adds up to `depth` of the known inequalities.
+  /// Proves 0 <= form for a rewritten form; adds up to `depth` of the known inequalities.
   bool proves_nonnegative(const Dim& form, int depth) const;
   bool touches(const Dim&) const;
 

@@ -21,7 +21,8 @@ Variable variable_of(const DimAtom& atom) {
   return {atom.name[0] == 'k', static_cast<std::size_t>(std::stoul(atom.name.substr(1)))};
 }
 
-/// The expression with every variable replaced. Symbols of the graph may have any name, so names do not tell.
+/// The expression with every variable replaced. Symbols of the graph may have any name, so names do not
+/// decide.
 Dim replace(const Dim& dim, const std::function<Dim(const Variable&)>& by) {
   if (!dim.poly()) return dim;
   Dim sum = dim.poly()->constant;
@@ -508,7 +509,7 @@ std::optional<IndexMap> compose(const IndexMap& outer, const IndexMap& inner) {
                .may = outer.may || inner.may,
                .positional = outer.positional || inner.positional,
                .injective = outer.injective && inner.injective};
-  std::vector<Dim> free;  // of inner, by its own number
+  std::vector<Dim> free;  // inner's free variables, by their own numbers
   const auto through = [&](const Dim& dim) {
     return replace(dim, [&](const Variable& v) { return v.free ? free[v.number] : outer.at[v.number]; });
   };

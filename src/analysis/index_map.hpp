@@ -49,7 +49,7 @@ struct IndexMap {
 Dim result_variable(std::size_t dim, const Dim& extent);
 /// "k2", or 0 where the extent is 1.
 Dim free_variable(std::size_t number, const Dim& extent);
-/// Where a variable stands in its map; empty for an expression that is not a single variable.
+/// The position of a variable in its map; empty for an expression that is not a single variable.
 struct Variable {
   bool free = false;
   std::size_t number = 0;

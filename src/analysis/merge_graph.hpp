@@ -41,7 +41,7 @@ class MergeGraph {
   /// A path of one edge or more leads from a to b.
   bool reaches(NodeId a, NodeId b);
 
-  /// Sorted.
+  /// The members, sorted.
   std::vector<NodeId> members(NodeId cluster) const;
   std::size_t member_count(NodeId cluster) const { return members_[cluster_[cluster]].size(); }
   /// The names of clusters next to it, sorted.
@@ -80,19 +80,19 @@ class MergeGraph {
   void build(std::size_t size);
   void number_forests();
   std::vector<NodeId> neighbours(Direction, NodeId cluster) const;
-  /// Searches from first to second, which stands behind it. True when they meet.
+  /// Searches from first to second, which stands after it. True when they meet.
   bool search(NodeId first, NodeId second, bool count_direct);
   Step step(Side& side, const Side& other);
   void start_scan(Side& side, NodeId cluster);
   void take_samples(Side& side);
   bool proven(const Side& side, NodeId node) const;
-  /// By a path in one of the forests.
+  /// Whether one of the forests has a path.
   bool tree_path(NodeId from, NodeId to) const;
 
   std::size_t count_ = 0;
-  std::vector<NodeId> cluster_;                           ///< of each node
-  std::vector<std::vector<NodeId>> members_;              ///< of each name
-  std::array<std::vector<std::vector<NodeId>>, 2> next_;  ///< of each name: nodes in consumers, in producers
+  std::vector<NodeId> cluster_;                           ///< for each node, its cluster
+  std::vector<std::vector<NodeId>> members_;              ///< for each name, the members
+  std::array<std::vector<std::vector<NodeId>>, 2> next_;  ///< for each name, nodes in consumers, in producers
   MaintainedOrder order_;
 
   /// Preorder intervals of a spanning forest along consumers and of one along operands.

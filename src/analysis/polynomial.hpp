@@ -36,11 +36,11 @@ bool same(const Atom& a, const Atom& b);
 bool same(const std::vector<Atom>& a, const std::vector<Atom>& b);
 /// Whether `part` is among the factors; `rest` gets the others.
 bool contains(const std::vector<Atom>& factors, const std::vector<Atom>& part, std::vector<Atom>& rest);
-/// A name for tables: of a symbol its own.
+/// A name for tables; for a symbol, its own.
 std::string key(const Atom& atom);
-/// Of a product: the keys of all its factors.
+/// The key of a product: the keys of all its factors.
 std::string key(const std::vector<Atom>& factors);
-/// The keys under which a product may stand that is a part of these factors: of single ones and of pairs.
+/// The keys, of single factors and of pairs, under which a product may stand that is a part of these factors.
 /// Tables have a product under its first two factors, since many share a first one (a batch).
 std::vector<std::string> part_keys(const std::vector<Atom>& factors);
 std::string first_key(const std::vector<Atom>& factors);

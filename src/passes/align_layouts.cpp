@@ -33,7 +33,7 @@ bool moves_only_units(const Axes& permutation, const std::vector<Dim>& result) {
   return true;
 }
 
-/// Another way to have a value: the transpose of `core`, which stands in the graph for whoever wants it.
+/// Another way to have a value: the transpose of `core`, which is in the graph for any user.
 struct Form {
   NodeId core = 0;
   Axes permutation;
@@ -202,7 +202,7 @@ class Aligner {
   Graph result_;
   std::vector<std::uint32_t> users_;
   std::vector<NodeId> to_;
-  std::vector<std::optional<Form>> forms_;  ///< of the result's nodes
+  std::vector<std::optional<Form>> forms_;  ///< the forms of the result's nodes
 };
 
 }  // namespace

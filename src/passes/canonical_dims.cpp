@@ -18,7 +18,7 @@ class Canonicaliser {
   Graph run() {
     result_.symbols = facts_.symbols();
     for (Symbol& symbol : result_.symbols) {
-      // Of 0 alone every number is a factor.
+      // Every number is a factor of 0 alone.
       symbol.factor = std::max<std::int64_t>(1, facts_.factor(Dim::symbol(symbol.name, symbol.range)));
       narrowed_.emplace(symbol.name, Dim::symbol(symbol.name, symbol.range));
     }

@@ -9,8 +9,8 @@
 //              { %1 = reshape %x : f32[S2, S3, 8] return y = %1 }
 //
 // What the ops need and nothing proves (that B = T in x + y of f32[B] and f32[T]) joins the assumptions, so
-// that a pass which removes the op does not lose the fact; guards check it. Behind dead code removal, since a
-// dead op's needs are no facts, and before all else: the other passes compare forms.
+// that a pass which removes the op does not lose the fact; guards check it. Runs after dead code removal,
+// since a dead op's needs are no facts, and before all else: the other passes compare forms.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

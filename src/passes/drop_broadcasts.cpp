@@ -49,7 +49,7 @@ class Dropper {
   Graph result_;
   std::vector<NodeId> kept_;
   std::vector<bool> is_output_;
-  std::optional<analysis::Facts> facts_;  ///< made when forms alone do not tell
+  std::optional<analysis::Facts> facts_;  ///< made when forms alone do not decide
 };
 
 }  // namespace

@@ -7,8 +7,9 @@
 //              { %2 = add %x, %y : f32[B, 4] return z = %2 }
 //
 // They come from x + y of f32[B, 4] and f32[T, 4]: whoever built the graph repeated y along T, and B = T is a
-// fact. Behind canonical_dims, which makes equal extents equal forms, and before common subexpressions.
-// Leaves what it passes over dead. SPDX-License-Identifier: Apache-2.0
+// fact. Runs after canonical_dims, which makes equal extents equal forms, and before common subexpressions.
+// Leaves what it passes over dead.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include "ir/graph/ir_graph.hpp"

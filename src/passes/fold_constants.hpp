@@ -5,7 +5,7 @@
 //          %3 = sqrt %2 : f32[4]  %4 = mul %x, %3 : f32[4]
 // After:   %1 = constant {value = 0x1.6a09e6p+0} : f32[4]  %2 = mul %x, %1 : f32[4]
 //
-// The value is that of the reference evaluator in the graph's own types: of an op that the table allows no
+// The value is that of the reference evaluator in the graph's own types: for an op that the table allows no
 // ulp, bit for bit what a kernel computes. An op with ulps is evaluated in double and rounded once, which
 // errs by little more than half an ulp of f32, and by the one ulp of the C library's function for f64: inside
 // the table's bound, though a kernel may differ in the last bits. A reduction is folded only where every

@@ -11,8 +11,9 @@
 namespace fuse::ir {
 namespace {
 
-constexpr std::size_t max_members = 32;                       // operands of one concat
-constexpr double max_bytes = static_cast<double>(1ll << 40);  // of a member: sums of extents do not overflow
+constexpr std::size_t max_members = 32;  // operands of one concat
+constexpr double max_bytes =
+    static_cast<double>(1ll << 40);  // the most bytes of a member: sums of extents do not overflow
 
 /// What the members of a group have in common besides their depth and flags.
 enum class Sharing : std::uint8_t {
@@ -28,7 +29,7 @@ struct Group {
 
 bool is_gemm(const Node& node) { return std::holds_alternative<MatmulAttr>(node.attr); }
 
-/// In bytes at the hints; saturates far above what fits a machine.
+/// The bytes at the hints; saturates far above what fits a machine.
 double bytes(const Type& type) {
   double count = static_cast<double>(size_of(type.dtype));
   for (const Dim& dim : type.dims) count *= static_cast<double>(dim.hint());
@@ -220,14 +221,14 @@ class Rewriter {
  private:
   static constexpr std::uint32_t nobody = ~std::uint32_t{0};
 
-  /// Operand `i` of a node, or of a whole group, whose members have two each; nobody after the last.
+  /// Operand `i` of a node, or of a whole group, whose members have two each; none after the last.
   NodeId operand(NodeId id, std::size_t i) const {
     if (group_of_[id] == nobody) return i < graph_[id].operands.size() ? graph_[id].operands[i] : nobody;
     const std::vector<NodeId>& members = groups_[group_of_[id]].members;
     return i < 2 * members.size() ? graph_[members[i / 2]].operands[i % 2] : nobody;
   }
 
-  /// The node after all that it needs: a member of a group may need what stands behind the first one.
+  /// The node after all that it needs: a member of a group may need what stands after the first one.
   void emit(NodeId root) {
     if (to_[root] != nobody) return;
     std::vector<std::pair<NodeId, std::size_t>> work = {{root, 0}};
@@ -301,7 +302,7 @@ class Rewriter {
     gemm.scope = common_scope(group);
     const auto& flags = attr<MatmulAttr>(gemm);
     const std::int64_t rank = gemm.type.rank();
-    std::size_t axis = 0;  // of the result, along which members lie
+    std::size_t axis = 0;  // the result's axis along which members lie
     gemm.operands = {to_[gemm.operands[0]], to_[gemm.operands[1]]};
     if (group.sharing == Sharing::left) {
       axis = static_cast<std::size_t>(rank - 1);

@@ -49,7 +49,7 @@ namespace fuse::ir {
 /// What a GPU moves in the microsecond that a launch costs at least: 4 TB/s.
 inline constexpr std::int64_t launch_bytes = std::int64_t{4} << 20;
 
-/// Near linear in the nodes. `decide` is asked of each group that can be merged.
+/// Near linear in the nodes. `decide` is asked about each group that can be merged.
 Graph merge_gemms(const Graph&, const Decide& decide = {});
 
 }  // namespace fuse::ir

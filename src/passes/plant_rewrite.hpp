@@ -3,7 +3,7 @@
 // Before:  %4 = sub %x, %3
 // After:   %4 = sub %x, %x
 //
-// Behind the pass that is to have done it; the graph is valid, and computes something else.
+// Runs after the pass that should have done it; the graph is valid, and computes something else.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -17,8 +17,9 @@
 namespace fuse::ir {
 
 struct WrongRewrite {
-  std::string pass;      ///< "simplify": the first of this name
-  std::size_t site = 0;  ///< among the element-wise ops of two different operands of one type
+  std::string pass;  ///< "simplify": the first pass of this name
+  std::size_t site =
+      0;  ///< the site's number among the element-wise ops of two different operands of one type
   bool operator==(const WrongRewrite&) const = default;
 };
 

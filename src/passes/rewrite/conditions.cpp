@@ -44,7 +44,7 @@ double reciprocal(const Match& m) {
   return value;
 }
 
-/// Significant bits of a type: of an integer, those of its greatest magnitude.
+/// Significant bits of a type: for an integer, those of its greatest magnitude.
 int bits(DType dtype) {
   switch (dtype) {
     case f64:

@@ -5,7 +5,7 @@
 
 namespace fuse::ir::algebra {
 
-// Of the type that the root computes in.
+// Conditions on the type that the root computes in.
 bool integers(const Match&);
 bool floats(const Match&);
 bool bools(const Match&);
@@ -41,11 +41,11 @@ std::optional<Attr> composed_slice(const Match&);
 std::optional<Attr> composed_reverse(const Match&);
 std::optional<Attr> composed_pad(const Match&);
 std::optional<Attr> composed_broadcast(const Match&);
-std::optional<Attr> transposed_broadcast(const Match&);  ///< of an operand whose dims stay in order
+std::optional<Attr> transposed_broadcast(const Match&);  ///< for an operand whose dims stay in order
 std::optional<Attr> sliced_broadcast(const Match&);      ///< a slice of repeated dims
-std::optional<Attr> reshaped_broadcast(const Match&);    ///< of a reshape that only adds dims of extent 1
-std::optional<Attr> composed_reduction(const Match&);    ///< of a value that nothing else needs
-std::optional<Attr> permuted_reduction(const Match&);    ///< of a transpose; kept dims stay in order
+std::optional<Attr> reshaped_broadcast(const Match&);    ///< for a reshape that only adds dims of extent 1
+std::optional<Attr> composed_reduction(const Match&);    ///< for a value that nothing else needs
+std::optional<Attr> permuted_reduction(const Match&);    ///< for a transpose; kept dims stay in order
 std::optional<Attr> transposed_reduction(const Match&);  ///< the same; reduced dims stay in order, too
 std::optional<Attr> same_reduction(const Match&);
 

@@ -28,7 +28,7 @@ struct Pattern {
     op,
   };
   Kind kind = Kind::rest;
-  std::size_t slot = 0;  ///< value, constant: its place in Match::bound
+  std::size_t slot = 0;  ///< value, constant: its position in Match::bound
   double literal = 0;
   Op op{};
   std::vector<Pattern> operands{};
@@ -102,10 +102,10 @@ struct Match {
   static constexpr std::size_t max_ops = 6;
 
   const Graph& graph;
-  const std::vector<std::uint32_t>& uses;  ///< of each node of the graph, as far as they are known
+  const std::vector<std::uint32_t>& uses;  ///< for each node of the graph, its uses as far as they are known
   std::array<NodeId, Pattern::slots> bound{};
-  std::array<const Node*, max_ops> ops{};  ///< that matched ops of the pattern: the root, then in order
-  std::array<NodeId, max_ops> ids{};       ///< of them; the root has none
+  std::array<const Node*, max_ops> ops{};  ///< nodes that matched ops of the pattern: the root, then in order
+  std::array<NodeId, max_ops> ids{};       ///< their ids; the root has none
   std::size_t op_count = 0;
 
   const Node& root() const { return *ops[0]; }

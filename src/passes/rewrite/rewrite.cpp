@@ -73,8 +73,8 @@ class Rewriter {
     return build(rule.to, found->bound, *attr, node, node.type);
   }
 
-  /// `type`: of the value to build; of an op inside another its dtype is a first guess, that of the outer
-  /// one's operands.
+  /// `type` is that of the value to build; for an op inside another its dtype is a first guess, that of the
+  /// outer one's operands.
   NodeId build(const Pattern& to, const std::array<NodeId, Pattern::slots>& bound, const Attr& attr,
                const Node& root, const Type& type) {
     switch (to.kind) {
@@ -115,7 +115,7 @@ class Rewriter {
 
   const Graph& graph_;
   Graph result_;
-  std::vector<std::uint32_t> uses_;  ///< of the result's nodes by the graph's nodes so far
+  std::vector<std::uint32_t> uses_;  ///< uses of the result's nodes by the graph's nodes so far
   std::array<std::vector<const Rule*>, op_count> rules_of_;
   int steps_ = 0;
 };

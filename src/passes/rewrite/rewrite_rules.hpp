@@ -1,4 +1,4 @@
-// The rules of simplify, as data: one row a rule.
+// The rules of simplify, as data: one row per rule.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -30,7 +30,7 @@ struct Attributes {
 };
 
 /// A node that matches `from` is replaced by `to`. Ops of `to` have the node's dims, the outermost its type;
-/// a number or a constant takes the shape of the place where it stands.
+/// a number or a constant takes the shape that is needed where it stands.
 struct Rule {
   Pattern from, to;
   Condition where{};

@@ -8,7 +8,7 @@
 
 namespace fuse::ir {
 
-/// Of each node: the operands and outputs that it is.
+/// For each node, the number of operands and outputs that it is.
 inline std::vector<std::uint32_t> use_counts(const Graph& graph) {
   std::vector<std::uint32_t> uses(graph.nodes.size());
   for (const Node& node : graph.nodes) {
