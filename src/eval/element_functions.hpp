@@ -123,7 +123,7 @@ template <std::floating_point T>
 T div(T a, T b) {
   return a / b;
 }
-/// Of truncating division: the sign of a.
+/// The remainder of truncating division: the sign of a.
 template <std::floating_point T>
 T rem(T a, T b) {
   return std::fmod(a, b);
@@ -159,11 +159,11 @@ inline std::int64_t sub(std::int64_t a, std::int64_t b) {
 inline std::int64_t mul(std::int64_t a, std::int64_t b) {
   return detail::wrap(detail::bits(a) * detail::bits(b));
 }
-/// Toward zero; x / 0 is 0 and the lowest value / -1 is itself.
+/// The quotient toward zero; x / 0 is 0 and the lowest value / -1 is itself.
 inline std::int64_t div(std::int64_t a, std::int64_t b) { return b == 0 ? 0 : b == -1 ? neg(a) : a / b; }
 inline std::int64_t rem(std::int64_t a, std::int64_t b) { return b == 0 || b == -1 ? 0 : a % b; }
-/// By squaring. A negative exponent gives the truncated fraction: 0, except for the bases 1 and -1 (base 0:
-/// 0).
+/// The power by squaring. A negative exponent gives the truncated fraction: 0, except for the bases 1 and -1
+/// (base 0: 0).
 inline std::int64_t pow(std::int64_t base, std::int64_t exponent) {
   if (exponent < 0) return base == 1 ? 1 : base == -1 ? ((exponent & 1) != 0 ? -1 : 1) : 0;
   std::uint64_t result = 1;

@@ -19,18 +19,18 @@ struct Step {
   const ir::Node& node;
   Precision precision;
   Hold floats;            ///< what floating values of this evaluation are held in
-  std::uint64_t variant;  ///< of `evaluate`; 0: none
+  std::uint64_t variant;  ///< the variant of `evaluate`; 0: none
   /// The variant of the op's sums: two ops that add the same terms add them in other orders. 0: none.
   std::uint64_t sums;
-  std::function<std::int64_t(const Dim&)> value_of;  ///< of a dim expression
-  std::vector<std::int64_t> shape;                   ///< of the result
+  std::function<std::int64_t(const Dim&)> value_of;  ///< the value of a dim expression
+  std::vector<std::int64_t> shape;                   ///< the result's shape
   std::vector<const ReferenceTensor*> operands;
   ReferenceTensor* dying = nullptr;  ///< operand 0 when nothing reads it again: its storage may be taken
 
   const ReferenceTensor& operand(std::size_t index) const { return *operands[index]; }
   DType dtype() const { return node.type.dtype; }
   bool rounds() const { return precision == Precision::same_type; }
-  /// By the type that holds elements of a dtype.
+  /// Calls f by the type that holds elements of a dtype.
   template <class F>
   decltype(auto) with_storage(DType of, F&& f) const {
     return runtime::with_storage(of, floats, std::forward<F>(f));

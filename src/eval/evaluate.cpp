@@ -101,7 +101,7 @@ class Evaluation {
   /// Whether an output needs it, and it is made of operands.
   bool is_computed(NodeId id) const { return last_use_[id] != none && !is_source(id); }
 
-  /// A source waits for its first user, so that a weight is not held from the start. Tells how many were
+  /// A source waits for its first user, so that a weight is not held from the start. Returns how many were
   /// made.
   std::size_t make_sources(NodeId id) {
     std::size_t made = 0;
@@ -119,7 +119,7 @@ class Evaluation {
     return operands;
   }
 
-  /// Of these operands. Those that nothing reads later are gone then.
+  /// Computes the node from these operands. Those that nothing reads later are freed then.
   void compute(NodeId id, std::vector<const ReferenceTensor*> operands) {
     values_[id] = value_made(id, std::move(operands));
     for (const NodeId operand : graph_[id].operands) {

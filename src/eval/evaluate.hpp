@@ -17,7 +17,7 @@
 
 namespace fuse::runtime {
 
-/// By input or parameter name. Names that the graph does not have are ignored.
+/// Tensors by input or parameter name. Names that the graph does not have are ignored.
 using Values = std::map<std::string, HostTensor>;
 
 struct ReferenceResult {
@@ -37,8 +37,8 @@ struct ReferenceResult {
 /// and masks, where a rounding decides. In all, i64 and i32 wrap, and results do not depend on the number of
 /// threads.
 ///
-/// `variant` (of same_type) picks among the evaluations that a right device may make. 0 is the one above. Any
-/// other number takes the terms of sums and products in an order of its own, moves sums of floats by what
+/// `variant` (for same_type) picks among the evaluations that a right device may make. 0 is the one above.
+/// Any other number takes the terms of sums and products in an order of its own, moves sums of floats by what
 /// their roundings are likely to add up to (drawn_sum.hpp), and results of functions that the op table does
 /// not round correctly by a random part of the table's ulps. The same number gives the same values.
 ///
@@ -54,8 +54,8 @@ ReferenceResult evaluate(const ir::Graph& graph, const Values& inputs,
                          std::uint64_t variant = 0);
 
 struct TogetherResult {
-  ReferenceResult exact;                       ///< of Precision::wide
-  std::vector<ReferenceResult> evaluations{};  ///< of Precision::same_type: variants 0, 1, ..
+  ReferenceResult exact;                       ///< the result of Precision::wide
+  std::vector<ReferenceResult> evaluations{};  ///< the results of Precision::same_type: variants 0, 1, ..
   bool undecided = false;  ///< an op decided by a value that errors may move past where it decides otherwise
 };
 

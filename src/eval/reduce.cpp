@@ -20,8 +20,8 @@ struct Group {
   std::int64_t extent;
   bool reduced;
   std::int64_t in_stride = 0;
-  std::int64_t out_stride = 0;       ///< in the result; 0 if reduced
-  std::int64_t position_stride = 0;  ///< among the elements that become one; 0 if kept
+  std::int64_t out_stride = 0;       ///< the stride in the result; 0 if reduced
+  std::int64_t position_stride = 0;  ///< the stride among the elements that become one; 0 if kept
 };
 
 std::vector<Group> make_groups(const Step& step) {
@@ -149,8 +149,8 @@ template <class A>
 ReferenceTensor draw_products(const Step& step) {
   ReferenceTensor result = step.make();
   struct Product {
-    A value = 1, own = 1;         // of whole threads, of the thread so far
-    std::int64_t factors = 0;     // of the thread
+    A value = 1, own = 1;         // the products of whole threads, and of the thread so far
+    std::int64_t factors = 0;     // the thread's factors
     double above = 0, below = 0;  // log2 of the factors beyond 1 on either side
     Wide wide = 1;
   };

@@ -281,7 +281,7 @@ void transpose_elements(const std::byte* from, std::byte* to, const std::vector<
   }
 }
 
-// From the file's data, as it was read, to what the tensor promises.
+// Turns the file's data, as it was read, into what the tensor promises.
 void finish(HostTensor& tensor, const Header& header, std::string_view name) {
   if (header.dtype == boolean) {
     const auto odd = std::ranges::find_if(tensor.data, [](std::byte b) { return b > std::byte{1}; });

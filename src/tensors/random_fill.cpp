@@ -33,7 +33,7 @@ class Stream {
   std::uint64_t bits(std::uint64_t index, std::uint64_t attempt) const {
     return mix(mix(key_ + (index + 1) * golden) + (attempt + 1) * 0xd1342543de82ef95u);
   }
-  /// In [0, 1), a multiple of 2^-53.
+  /// A number in [0, 1), a multiple of 2^-53.
   double unit(std::uint64_t index, std::uint64_t attempt) const {
     return static_cast<double>(bits(index, attempt) >> 11) * 0x1p-53;
   }

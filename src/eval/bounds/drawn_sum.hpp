@@ -12,7 +12,7 @@
 
 namespace fuse::runtime::reference {
 
-/// In [-1, 1], the same for the same variant and value.
+/// A number in [-1, 1], the same for the same variant and value.
 inline double drawn_part(std::uint64_t variant, std::int64_t what, double value) {
   return 2 * uniform_f64(static_cast<std::int64_t>(variant), what, 0, std::bit_cast<std::int64_t>(value)) - 1;
 }
@@ -24,8 +24,8 @@ inline double drawn_part(std::uint64_t variant, std::int64_t what, double value)
 ///
 /// Another order has other partial sums: threads may bring all terms of one sign together. These reach half
 /// of the sum of magnitudes, in the last additions of a tree. Where no order rounds, since all terms are
-/// multiples of a number of which the sum of magnitudes has few enough, a sum is itself. Where that sum
-/// overflows, an order may meet infinities of one or both signs.
+/// multiples of a number and the sum of magnitudes is few enough times that number, a sum is itself. Where
+/// that sum overflows, an order may meet infinities of one or both signs.
 template <class T>
 class DrawnSum {
  public:
@@ -37,7 +37,7 @@ class DrawnSum {
     if (rounds(a, b, product)) count(product), multiplies_ = true;
     add(product, static_cast<Wide>(a) * static_cast<Wide>(b));
   }
-  /// What other threads have summed: one term, of which its own terms count.
+  /// Adds what other threads have summed: one term, whose own terms count.
   void add_sum(const DrawnSum& other) {
     const Wide total = total_ + other.total_, magnitudes = magnitudes_ + other.magnitudes_;
     const std::int64_t terms = terms_ + other.terms_;
@@ -57,8 +57,8 @@ class DrawnSum {
   }
 
  private:
-  /// By what roundings may add up to, and by one unit in the last place at least: what evaluations do not
-  /// move is known to be the same on any device. There is one way to add two terms.
+  /// Moves by what roundings may add up to, and by one unit in the last place at least: what evaluations do
+  /// not move is known to be the same on any device. There is one way to add two terms.
   T moved(T sum) const {
     Wide squares = squares_;
     if (!may_be_exact() && terms_ > 2)
@@ -70,7 +70,7 @@ class DrawnSum {
     constexpr T infinity = std::numeric_limits<T>::infinity();
     return result == sum ? std::nextafter(sum, part < 0 ? -infinity : infinity) : result;
   }
-  /// `wide`: of a product, what it is where T has no such number.
+  /// `wide`: what a product is where T has no such number.
   void add(T term, Wide wide) {
     ++terms_;
     total_ += wide;

@@ -10,7 +10,7 @@ namespace {
 
 struct Format {
   int precision;       ///< significant bits, the implicit one too
-  int least_exponent;  ///< of the least normal value
+  int least_exponent;  ///< the exponent of the least normal value
 };
 
 Format format_of(DType dtype) {

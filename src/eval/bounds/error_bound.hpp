@@ -11,8 +11,8 @@
 
 namespace fuse::runtime {
 
-/// The spacing of a floating dtype at `value`: of its binade, or of subnormals; of the last binade beyond the
-/// greatest finite value. NaN for NaN, 0 for integers and bools.
+/// The spacing of a floating dtype at `value`: that of its binade, or of subnormals; that of the last binade
+/// beyond the greatest finite value. NaN for NaN, 0 for integers and bools.
 double ulp_of(double value, DType dtype);
 
 /// gamma(n) of a floating dtype; infinity once n u reaches 1; 0 for integers and bools.

@@ -16,21 +16,21 @@ using ir::Op;
 
 /// Evaluations err as a right device does: by less than this times the largest error of all of them.
 constexpr double reach = 4;
-/// The first evaluation alone tells less.
+/// The first evaluation alone says less.
 constexpr double reach_of_one = 16;
 
 /// Where a result jumps.
 enum class Jump : std::uint8_t {
   never,
-  at_zero,       ///< of the operand
-  at_minus_one,  ///< of the operand
-  at_halves,     ///< of the operand: every multiple of one half
-  at_multiples,  ///< of operand 0: every multiple of operand 1
-  where_equal,   ///< of operands 0 and 1
+  at_zero,       ///< where the operand is 0
+  at_minus_one,  ///< where the operand is -1
+  at_halves,     ///< at every multiple of one half of the operand
+  at_multiples,  ///< where operand 0 is a multiple of operand 1
+  where_equal,   ///< where operands 0 and 1 are equal
   anywhere,      ///< which of the elements is the greatest
 };
 
-/// Of each floating operand of the op.
+/// The jump for each floating operand of the op.
 Jump jump_of(Op op, std::size_t operand) {
   switch (op) {
     case Op::sign:
@@ -77,9 +77,9 @@ Jump jump_of(const ir::Graph& graph, const ir::Node& node, std::size_t operand) 
 }
 
 /// The largest error of the evaluations at each element of the operand, or of the difference of operands 0
-/// and 1; infinite where they are not of one kind. An element of which no evaluation is off is taken to
-/// have the same value on any device: evaluations move what a device may have otherwise, but for whole
-/// results of functions.
+/// and 1; infinite where they are not of one kind. An element at which no evaluation is off is taken to have
+/// the same value on any device: evaluations move what a device may have otherwise, but for whole results of
+/// functions.
 std::vector<double> errors_of(const std::vector<const ReferenceTensor*>& exact,
                               const std::vector<Operands>& evaluations, std::size_t operand,
                               bool difference) {
@@ -101,12 +101,11 @@ std::vector<double> errors_of(const std::vector<const ReferenceTensor*>& exact,
 /// At the jump, or on a side of it at a distance up to the error.
 struct Way {
   int side = 0;
-  double part = 1;  ///< of the error
+  double part = 1;  ///< the part of the error
 };
 
-/// Of the diverse evaluations the first ones take all decisions alike, as a device does that errs nowhere, or
-/// as far as it may, or hardly. A dividend, whose divisor is open too, is once beside 0 while the divisor is
-/// 0.
+/// The first of the diverse evaluations take all decisions alike, as a device does that errs nowhere, or as
+/// far as it may, or hardly. A dividend, whose divisor is open too, is once beside 0 while the divisor is 0.
 constexpr double hardly = 0x1p-24;
 constexpr Way alike[] = {{0, 0}, {0, 0}, {-1, 1}, {1, 1}, {-1, hardly}, {1, hardly}};
 constexpr Way dividends_alike[] = {{0, 0}, {1, 1}, {-1, 1}, {1, 1}, {-1, hardly}, {1, hardly}};
@@ -163,7 +162,7 @@ class Settler {
   }
 
  private:
-  /// Of a power: it passes 0 without a jump.
+  /// Whether a power passes 0 without a jump.
   static bool is_smooth(double exponent) { return exponent > 0 && exponent == std::nearbyint(exponent); }
 
   double jump_near(Jump jump, std::size_t i, double value) const {
@@ -198,7 +197,7 @@ class Settler {
     }
   }
 
-  /// In [0, 1), the same for the same evaluation, op, operand and element.
+  /// A number in [0, 1), the same for the same evaluation, op, operand and element.
   double drawn(std::size_t evaluation, std::size_t operand, std::size_t i) const {
     return uniform_f64(static_cast<std::int64_t>(evaluation), stream(operand), 1,
                        static_cast<std::int64_t>(i));
@@ -224,7 +223,7 @@ class Settler {
     const auto [found, added] = operands.replaced.try_emplace(operand);
     if (added) found->second = *own;
     found->second.elements<double>()[i] = value;
-    for (const ReferenceTensor*& each : operands.values) {  // of x / x both
+    for (const ReferenceTensor*& each : operands.values) {  // both for x / x
       if (each == own) each = &found->second;
     }
   }

@@ -22,9 +22,9 @@ struct Operands {
 bool decides(const ir::Graph& graph, const ir::Node& node);
 
 /// An operand's element is undecided (docs/fusec.md: its decision is open) where the jump is nearer to its
-/// exact value than 4 times the error that any of the evaluations has there, or 16 times, of one evaluation.
+/// exact value than 4 times the error that any of the evaluations has there, or 16 times for one evaluation.
 /// In the first evaluation, op by op, it stays as it is. The next `steady` ones get the exact value, so that
-/// they decide as the exact evaluation does; the others decide either way, at random. Tells whether any
+/// they decide as the exact evaluation does; the others decide either way, at random. Returns whether any
 /// element is undecided. `draw` numbers the op. No error takes a positive node to a jump at 0, unless it
 /// underflows.
 bool settle(const ir::Graph& graph, const ir::Node& node, const std::vector<bool>& positive,

@@ -24,7 +24,7 @@ class Signs {
 
  private:
   Sign of(const ir::Node& node, std::size_t operand) const { return signs_[node.operands[operand]]; }
-  /// Of all operands from the first on: none is less.
+  /// The least sign of all operands from the first on.
   Sign least(const ir::Node& node, std::size_t first = 0) const {
     Sign sign = Sign::positive;
     for (std::size_t i = first; i < node.operands.size(); ++i) sign = std::min(sign, of(node, i));

@@ -7,8 +7,8 @@
 
 namespace fuse::runtime::reference {
 
-/// Of each node: whether its elements are above 0, whatever the inputs are and however ops round, unless they
-/// underflow or are NaN: exponentials, sums of them, what is not negative plus a positive constant. The
+/// For each node, whether its elements are above 0, whatever the inputs are and however ops round, unless
+/// they underflow or are NaN: exponentials, sums of them, what is not negative plus a positive constant. The
 /// denominator of a softmax is.
 std::vector<bool> positive_nodes(const ir::Graph&);
 
