@@ -12,7 +12,7 @@ namespace fuse {
 std::string_view format_cut(std::span<char> out, fmt::string_view format, fmt::format_args args) noexcept;
 Status format_status(ErrorCode code, fmt::string_view format, fmt::format_args args) noexcept;
 
-/// Of strings, numbers and addresses, whose formatting throws nothing.
+/// A status from strings, numbers and addresses, whose formatting throws nothing.
 template <class... Args>
 Status status(ErrorCode code, fmt::format_string<Args...> format, const Args&... args) noexcept {
   return format_status(code, format, fmt::make_format_args(args...));

@@ -111,7 +111,7 @@ unsigned JsonReader::hex4() {
   return value;
 }
 
-// After the backslash.
+// Appends what follows the backslash.
 void JsonReader::append_escape(std::string& out) {
   static constexpr std::string_view names = "\"\\/bfnrt", values = "\"\\/\b\f\n\r\t";
   const char c = at_ < text_.size() ? text_[at_] : '\0';

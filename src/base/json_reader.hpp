@@ -1,5 +1,5 @@
-// A pull reader for strict JSON (RFC 8259): the caller asks for what its format has at each place. It never
-// recurses, and nesting is bounded, so that hostile text cannot exhaust the stack.
+// A pull reader for strict JSON (RFC 8259): the caller asks for what its format has at each position. It
+// never recurses, and nesting is bounded, so that hostile text cannot exhaust the stack.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -24,7 +24,7 @@ class JsonReader {
   /// Consumes `c` if it comes next, after white space.
   bool accept(char c);
   void expect(char c);
-  /// Decoded, escapes and all, and checked to be UTF-8.
+  /// A string, decoded with its escapes, and checked to be UTF-8.
   std::string string();
   /// A number without sign, fraction, exponent or leading zeros, at most 2^63 - 1.
   std::int64_t natural();
@@ -33,7 +33,7 @@ class JsonReader {
   /// Nothing but white space may be left.
   void finish();
 
-  /// Throws Error{user, file_format}: the subject, `what`, and the place.
+  /// Throws Error{user, file_format}: the subject, `what`, and the position.
   [[noreturn]] void fail(const std::string& what) const;
 
  private:

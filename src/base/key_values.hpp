@@ -12,7 +12,7 @@ namespace fuse {
 struct KeyValue {
   std::string_view text{};  ///< all of it
   std::string key{};
-  std::optional<std::string_view> value{};  ///< behind the sign =
+  std::optional<std::string_view> value{};  ///< after the sign =
 };
 
 /// What stands between commas outside of inner braces. Throws Error with code parse, whose message begins

@@ -36,7 +36,7 @@ std::string bits_of(char digit) {
   return bits;
 }
 
-/// Of a hexadecimal number the digits are bits, so that equal values have equal digits.
+/// The digits of a hexadecimal number are bits, so that equal values have equal digits.
 Digits digits_of(std::string_view text, bool hex) {
   Digits result;
   const std::size_t mark = std::min(text.find_first_of(hex ? "pP" : "eE"), text.size());
@@ -64,7 +64,7 @@ Digits digits_of(std::string_view text, bool hex) {
 /// The number as f64, of which a second rounding makes what one rounding makes: where it lies between two
 /// values of f64, the one whose last bit is set.
 double rounded_to_odd(std::string_view text, bool hex, double nearest) {
-  constexpr int most_digits = 766;  // behind the first one, of any f64
+  constexpr int most_digits = 766;  // the most digits after the first one, for any f64
   std::array<char, most_digits + 16> buffer{};
   const auto [end, error] =
       hex ? std::to_chars(buffer.begin(), buffer.end(), nearest, std::chars_format::hex)

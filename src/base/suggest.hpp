@@ -10,7 +10,7 @@ namespace fuse {
 
 /// "did you mean 'gamma', 'beta'?", at most three; "" where nothing is near.
 std::string did_you_mean(const std::vector<std::string>& names, std::string_view wanted);
-/// "did you mean 'gamma'?"; where nothing is near, "there are 'x', 'gamma'" (at most eight) or, of none, "".
+/// "did you mean 'gamma'?"; where nothing is near, "there are 'x', 'gamma'" (at most eight) or, for none, "".
 std::string nearest_names(const std::vector<std::string>& names, std::string_view wanted);
 
 }  // namespace fuse

@@ -14,7 +14,7 @@ namespace fuse {
 inline namespace v0 {
 namespace {
 
-/// What a value has, or what it is computed of.
+/// What a value has, or what it is computed from.
 struct Found {
   bool nan = false, inf = false;
   std::int64_t index = 0;
@@ -92,7 +92,7 @@ class Checker {
     return executable_.output_slot(ir::kept_name(graph_, id));
   }
 
-  /// The values that are not finite of operands that are.
+  /// The values that are not finite though their operands are.
   std::vector<NotFinite> makers(Stream& stream, const std::vector<BufferView>& views) const {
     std::vector<NotFinite> values;
     std::vector<Found> founds(graph_.nodes.size());

@@ -25,7 +25,7 @@ namespace runtime {
 namespace {
 
 std::string options_json(const CompileOptions& options) {
-  // A new option does not compile here until it is told.
+  // A new option does not compile here until it is added.
   const auto& [relaxed_rounding, fault, merge_gemms, cut, layers, stitch, schemes, grid_barriers, max_inputs,
                decisions, skip_unfit_decisions, threads, streams, cache] = options;
   static_cast<void>(threads);
@@ -44,7 +44,8 @@ class Stages final : public Origin {
   Stages(std::shared_ptr<const ir::Graph> graph, std::shared_ptr<const Compiled> compiled,
          const CompileOptions& options = {})
       : graph_(std::move(graph)), options_(options), compiled_(std::move(compiled)) {}
-  /// Of a program that another process made: compiled again, up to the text, when someone asks.
+  /// The stages of a program that another process made: compiled again, up to the text, when they are asked
+  /// for.
   Stages(std::shared_ptr<const ir::Graph> graph, std::function<Compiled()> make,
          const CompileOptions& options)
       : graph_(std::move(graph)), options_(options), make_(std::move(make)) {}
@@ -109,7 +110,7 @@ CompiledGraph compiled_graph(std::shared_ptr<const ir::Graph> graph, Compiled co
           std::move(module)};
 }
 
-/// What a process before left of this graph, if it can be loaded.
+/// What an earlier process left for this graph, if it can be loaded.
 std::optional<CompiledGraph> from_disk(const DiskCache& disk, const std::string& key,
                                        const std::shared_ptr<const ir::Graph>& graph, Backend& backend,
                                        const std::function<Compiled()>& make, const CompileOptions& options) {
@@ -124,7 +125,7 @@ std::optional<CompiledGraph> from_disk(const DiskCache& disk, const std::string&
     return CompiledGraph{std::make_shared<const Stages>(graph, make, options),
                          std::make_shared<const Program>(std::move(runnable.program)), std::move(module)};
   } catch (const Error&) {
-    return std::nullopt;  // whatever is wrong with it: it is made anew, and takes its place
+    return std::nullopt;  // whatever is wrong with it: a new one is made, and replaces it
   }
 }
 
@@ -205,7 +206,7 @@ Executable compile(const Graph& graph, const Device& device, const CompileOption
   runtime::Backend& backend = *device.backend();
   runtime::CompileCache& cache = backend.toolchain()->cache();
   CompileOptions resolved = options;
-  resolved.fault = fault_text(options);  // what is kept in this process is of this FUSE_FAULT
+  resolved.fault = fault_text(options);  // what is kept in this process is for this FUSE_FAULT
   runtime::GraphKey key(user, resolved);
   std::shared_ptr<const runtime::CompiledGraph> made = cache.stages.find(key);
   if (!made) {

@@ -1,4 +1,5 @@
-// compile's second half: an executable of the pipeline's stages. SPDX-License-Identifier: Apache-2.0
+// compile's second half: an executable from the pipeline's stages.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <memory>
@@ -8,13 +9,14 @@
 
 namespace fuse::runtime {
 
-/// Of stages that were made elsewhere, for tests; `graph` is what the user built, `module` has the source's
-/// kernels and is loaded where it is null. Throws internal when plan, source and graph do not fit each other.
+/// An executable from stages that were made elsewhere, for tests; `graph` is what the user built, `module`
+/// has the source's kernels and is loaded where it is null. Throws internal when plan, source and graph do
+/// not fit each other.
 Executable make_executable(ir::Graph graph, Compiled compiled, const Device& device,
                            std::unique_ptr<Module> module = nullptr);
 Executable make_executable(Compiled compiled, const Device& device);
 
-/// Executable::explain, of stages.
+/// Executable::explain, from stages.
 std::string explain(const Executable::Impl&, const Compiled&);
 
 }  // namespace fuse::runtime

@@ -112,7 +112,7 @@ class Explainer {
 
   const Compiled& compiled_;
   const schedule::Plan& plan_;
-  const std::vector<std::size_t> uses_;  // of each kernel
+  const std::vector<std::size_t> uses_;  // for each kernel, its uses
   std::map<ir::NodeId, std::string> ends_, choices_;
 };
 

@@ -13,9 +13,9 @@
 namespace fuse::runtime {
 namespace {
 
-constexpr std::size_t most_ops = 8;  // that a label names
+constexpr std::size_t most_ops = 8;  // the most ops that a label names
 
-/// Each once, in the order of the ops. A status has 509 bytes for all it tells.
+/// Each once, in the order of the ops. A status has 509 bytes for all it says.
 std::string lines_of(const ir::Graph& graph, const std::vector<ir::NodeId>& nodes) {
   constexpr std::size_t longest = 100;
   std::string text;

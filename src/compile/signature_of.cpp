@@ -32,7 +32,7 @@ std::vector<Slot> slots_of(const ir::Graph& graph) {
   return slots;
 }
 
-/// Inputs, parameters, and what the outputs are made of.
+/// Inputs, parameters, and what the outputs are made from.
 std::vector<bool> live_nodes(const ir::Graph& graph) {
   std::vector<bool> live(graph.nodes.size(), false);
   for (const ir::Output& output : graph.outputs) live[output.node] = true;
@@ -45,7 +45,7 @@ std::vector<bool> live_nodes(const ir::Graph& graph) {
   return live;
 }
 
-/// What is asked; `describe` says who asks.
+/// The conditions on the dims; `describe` names the op that needs them.
 Signature::Op conditions_of(const ir::Graph& graph, const ir::Node& node) {
   Signature::Op op;
   op.dtype = node.type.dtype;
@@ -75,7 +75,7 @@ void describe(const ir::Graph& graph, const ir::Node& node, Signature::Op& op) {
   op.type = ir::to_string(node.type);
 }
 
-/// Everything that is asked of the dims.
+/// Checks everything that is required of the dims.
 template <class F>
 void for_each_dim(const Signature::Op& op, F&& f) {
   for (const Dim& dim : op.dims) f(dim);
@@ -137,7 +137,7 @@ class Asked {
   const Binding nothing_ = Binding(Signature{}, {});
 };
 
-/// In the order in which a graph is walked, so that the first that has no value is the one that is told.
+/// In the order in which a graph is walked, so that the first that has no value is the one that is reported.
 void add_needs(const ir::Graph& graph, ir::NodeId id, std::set<std::string, std::less<>>& known,
                std::vector<Signature::Need>& needs) {
   const ir::Node& node = graph[id];

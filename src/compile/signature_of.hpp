@@ -7,7 +7,7 @@
 
 namespace fuse::runtime {
 
-/// `guards`: of the same graph.
+/// `guards` are those of the same graph.
 Signature signature_of(const ir::Graph& graph, std::vector<ir::Guard> guards);
 
 }  // namespace fuse::runtime

@@ -20,12 +20,12 @@ struct Traffic {
   std::int64_t sectors() const { return sector_load + sector_store; }
 };
 
-/// Of values of 1 MB and more, and of smaller ones, which caches hide when they are read twice.
+/// The traffic of values of 1 MB and more, and of smaller ones, which caches hide when they are read twice.
 struct PlanTraffic {
   Traffic large_values{}, small_values{};
 };
 
-/// `counts`: of one run of the plan, for these dims.
+/// `counts` are those of one run of the plan, for these dims.
 PlanTraffic traffic_of(const Compiled&, const ir::Graph&, const DimValues& dims,
                        const std::vector<KernelCounts>& counts);
 

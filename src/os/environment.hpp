@@ -26,7 +26,7 @@ enum class Variable : std::uint8_t {
   cache,           ///< FUSE_CACHE: 0 neither reads nor keeps what was compiled (docs/deploy.md)
   cache_dir,       ///< FUSE_CACHE_DIR: where it is kept, instead of the two below
   xdg_cache_home,  ///< XDG_CACHE_HOME: the directory of fuse-compiler/
-  home,            ///< HOME: of .cache/fuse-compiler/
+  home,            ///< HOME: the directory of .cache/fuse-compiler/
   keep,   ///< FUSE_KEEP: a directory for emitted texts, which debuggers then show (docs/debugging.md)
   sync,   ///< FUSE_SYNC: 1 waits for each step of a run, and names the one that fails (docs/debugging.md)
   repro,  ///< FUSE_REPRO: a directory for what makes a failed run fail again; FUSE_SYNC too

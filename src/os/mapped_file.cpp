@@ -20,7 +20,7 @@
 namespace fuse {
 namespace {
 
-constexpr std::size_t largest_transfer = std::size_t{1} << 30;  // Linux moves at most 2 GiB a call
+constexpr std::size_t largest_transfer = std::size_t{1} << 30;  // Linux moves at most 2 GiB per call
 
 [[noreturn]] void throw_io(std::string_view action, const std::string& path, std::string_view reason) {
   throw Error(

@@ -20,7 +20,7 @@ class InputFile {
   ~InputFile();
 
   const std::string& path() const { return path_; }
-  std::uint64_t size() const { return size_; }  ///< when it was opened
+  std::uint64_t size() const { return size_; }  ///< the size when it was opened
   int descriptor() const { return descriptor_; }
   /// Fills `to` from `offset` on; an error if the file has become shorter.
   void read(std::uint64_t offset, std::span<std::byte> to) const;

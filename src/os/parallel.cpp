@@ -35,7 +35,7 @@ void parallel_for(int threads, std::size_t count, const std::function<void(std::
     return;
   }
   std::atomic<std::size_t> next = 0;
-  std::mutex mutex;  // of what failed
+  std::mutex mutex;  // guards what failed
   std::size_t failed = count;
   std::exception_ptr failure;
   // Whatever stands before an index that fails was taken before it, and runs to its end.

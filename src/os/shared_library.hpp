@@ -11,7 +11,7 @@
 
 namespace fuse {
 
-/// 0.0 where a library does not tell.
+/// 0.0 where a library does not report it.
 struct LibraryVersion {
   int major = 0, minor = 0;
   explicit operator bool() const noexcept { return major != 0; }
@@ -20,14 +20,15 @@ std::string to_string(LibraryVersion);  ///< "13.0"
 
 /// What to open and what to say when it is not there.
 struct LibrarySpec {
-  std::string what;                                   ///< "the CUDA driver", as messages name it
-  Variable variable = Variable::none;                 ///< whose value, if set, is the only candidate
-  std::vector<std::string> sonames{};                 ///< tried in order, by the system's search path first
-  bool toolkit = false;                               ///< then in the CUDA toolkit's library directories
-  std::string hint{};                                 ///< which package supplies it
-  std::vector<std::string> needed{};                  ///< symbols without which a candidate is refused
-  LibraryVersion (*version)(void* handle) = nullptr;  ///< asked of a candidate that has all of `needed`
-  int oldest = 0, newest = 0;                         ///< major versions that fuse takes
+  std::string what;                    ///< "the CUDA driver", as messages name it
+  Variable variable = Variable::none;  ///< whose value, if set, is the only candidate
+  std::vector<std::string> sonames{};  ///< tried in order, by the system's search path first
+  bool toolkit = false;                ///< then in the CUDA toolkit's library directories
+  std::string hint{};                  ///< which package supplies it
+  std::vector<std::string> needed{};   ///< symbols without which a candidate is refused
+  LibraryVersion (*version)(void* handle) =
+      nullptr;                 ///< reports the version of a candidate that has all of `needed`
+  int oldest = 0, newest = 0;  ///< major versions that fuse takes
 };
 
 /// Opened once and never closed: code and threads of a driver outlive the objects that used it. Immutable
@@ -45,7 +46,7 @@ class SharedLibrary {
   LibraryVersion version() const noexcept { return version_; }
   /// One line for each candidate: where, and why it was refused.
   const std::vector<std::string>& tried() const noexcept { return tried_; }
-  std::string report() const;  ///< its name, then what was tried, one a line
+  std::string report() const;  ///< its name, then what was tried, one per line
   /// Unless it was opened, throws a runtime Error with what was tried: incompatible_version or broken_install
   /// where a candidate was there, else missing_library.
   void require() const;

@@ -21,8 +21,9 @@ DirectoryState directory_state(const std::string& path);
 /// TMPDIR, else /tmp.
 std::string temporary_directory();
 
-/// Goes away with its contents. Made for code that is built and loaded: throws Error{runtime, io}, which
-/// names the directory and what is wrong with it, where it is missing, not writable, or mounted noexec.
+/// Removed with its contents on destruction. Made for code that is built and loaded: throws Error{runtime,
+/// io}, which names the directory and what is wrong with it, where it is missing, not writable, or mounted
+/// noexec.
 class TemporaryFolder {
  public:
   TemporaryFolder();
@@ -34,7 +35,7 @@ class TemporaryFolder {
   /// Error{runtime, io} where not all of it could be written.
   void write(const std::string& file, std::string_view text) const;
   /// Throws where the folder is why `what` failed: it is gone, or has so little room that a program may have
-  /// failed of it.
+  /// failed because of it.
   void blame(std::string_view what) const;
 
  private:

@@ -20,14 +20,14 @@ std::string text_of(const CompileOptions& options) {
   const auto& [relaxed_rounding, fault, merge_gemms, cut, layers, stitch, schemes, grid_barriers, max_inputs,
                decisions, skip_unfit_decisions, threads, streams, cache] = options;
   static_cast<void>(fault);    // below, with FUSE_FAULT's
-  static_cast<void>(threads);  // changes nothing of what is made
+  static_cast<void>(threads);  // changes nothing in what is made
   static_cast<void>(cache);
   return fmt::format("options {} {} {} {} {} {} {} {} {} {} {}\n", relaxed_rounding, merge_gemms,
                      static_cast<int>(cut), layers, static_cast<int>(stitch), static_cast<int>(schemes),
                      grid_barriers, max_inputs, streams, skip_unfit_decisions, json_string(decisions));
 }
 
-/// Of the library of products, where the graph has some: no other graph opens it.
+/// The version of the library of products, where the graph has some: no other graph opens it.
 std::string library_of(const ir::Graph& graph, const Backend& backend) {
   const auto is_product = [](const ir::Node& node) {
     return ir::info(node.op).relation == ir::Relation::contraction;

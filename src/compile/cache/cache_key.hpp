@@ -11,7 +11,7 @@
 namespace fuse::runtime {
 
 /// Sources of this build of fuse, what the device is, how its kernels are built, the options that change what
-/// is made, planted faults, and the graph with its lines, which errors tell. Not in it is the version of
+/// is made, planted faults, and the graph with its lines, which errors name. Not in it is the version of
 /// cuBLASLt: nothing that it decides is kept, prepare asks it anew.
 std::string cache_key(const ir::Graph& graph, const Backend& backend, const CompileOptions& options);
 

@@ -10,7 +10,7 @@ namespace fuse::runtime {
 
 GraphKey::GraphKey(std::shared_ptr<const ir::Graph> graph, const CompileOptions& options)
     : graph_(std::move(graph)), options_(options), hash_(ir::hash(*graph_)) {
-  options_.threads = 0;  // these change nothing of what is made
+  options_.threads = 0;  // these change nothing in what is made
   options_.cache = true;
 }
 

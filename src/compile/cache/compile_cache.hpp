@@ -93,7 +93,7 @@ class BoundedCache {
   std::size_t weight_ = 0, hits_ = 0, misses_ = 0;
 };
 
-/// A graph as the user built it, with the options that change what is made of it. A device has one target.
+/// A graph as the user built it, with the options that change what is made from it. A device has one target.
 class GraphKey {
  public:
   GraphKey(std::shared_ptr<const ir::Graph> graph, const CompileOptions& options);
@@ -123,10 +123,10 @@ class ModuleKey {
 
 class Origin;
 
-/// What was made of a graph.
+/// What was made from a graph.
 struct CompiledGraph {
   std::shared_ptr<const Origin>
-      origin;  ///< its stages, made when they are asked for where a process before made them
+      origin;  ///< its stages, made when they are asked for if an earlier process compiled it
   std::shared_ptr<const Program> program;
   std::shared_ptr<const Module> module;  ///< null: there are no kernels
 };
@@ -135,8 +135,8 @@ class CompileCache {
  public:
   struct Limits {
     std::size_t entries = 64;        ///< graphs with their modules, and modules
-    std::size_t ops = 1'000'000;     ///< of all graphs
-    std::size_t bytes = 64'000'000;  ///< of all texts
+    std::size_t ops = 1'000'000;     ///< the ops of all graphs
+    std::size_t bytes = 64'000'000;  ///< the bytes of all texts
   };
   CompileCache() : CompileCache(Limits{}) {}
   explicit CompileCache(const Limits& limits)
@@ -149,7 +149,7 @@ class CompileCache {
   void note_disk(std::string trouble);
   void note_no_disk(std::string why);  ///< there is none to look into
 
-  /// What was looked up, found and is held, one a line; empty where nothing was looked up.
+  /// What was looked up, found and is kept, one per line; empty where nothing was looked up.
   std::string report() const;
 
  private:

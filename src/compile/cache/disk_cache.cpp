@@ -24,8 +24,8 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view entry_magic = "fusecach";
 constexpr std::string_view entry_suffix = ".plan";
-constexpr std::string_view unfinished = ".tmp-";              // in the names of files that are being written
-constexpr std::uint64_t most_bytes = std::uint64_t{1} << 30;  // of an entry
+constexpr std::string_view unfinished = ".tmp-";  // part of the names of files that are being written
+constexpr std::uint64_t most_bytes = std::uint64_t{1} << 30;  // the largest entry
 constexpr std::time_t abandoned_seconds = 3600;               // a writer that takes longer has died
 
 struct EntryFile {

@@ -1,6 +1,7 @@
 // DiskCache: what was compiled for this user on this machine, for other processes (docs/deploy.md). An entry
-// is a program with its binary behind the whole of what decided it; whatever is wrong with an entry, it is a
-// miss. SPDX-License-Identifier: Apache-2.0
+// is the whole of what decided a program, then the program with its binary; whatever is wrong with an entry,
+// it is a miss.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <cstdint>
@@ -20,7 +21,7 @@ class DiskCache {
     std::uint64_t bytes = std::uint64_t{1} << 30;
   };
   struct Entry {
-    std::string name;   ///< of the file
+    std::string name;   ///< the file's name
     std::string title;  ///< "softmax for h200"
     std::uint64_t bytes = 0;
     std::time_t used = 0;
@@ -41,13 +42,13 @@ class DiskCache {
 
   /// The entry of this key. Never throws for what is on the disk.
   std::optional<SavedTarget> find(const std::string& key) const;
-  /// Keeps it, and lets the entries go that were not used for longest where they are too many. Empty, or why
-  /// it could not be kept: then nothing of it is there.
+  /// Keeps it, and removes the entries that were not used for longest where they are too many. Returns why it
+  /// could not be kept, when nothing of it is there; else empty.
   std::string insert(const std::string& key, const std::string& title, const SavedTarget&) const;
 
   /// What is there, by name. `whole`: reads each entry and says what is wrong with it, or its title.
   std::vector<Entry> entries(bool whole) const;
-  /// Removes all entries and what writers that died left. How many.
+  /// Removes all entries and what writers that died left. Returns how many.
   std::size_t clear() const;
 
  private:

@@ -94,7 +94,7 @@ class Planner {
   /// of. Kernels make it in one launch, without scratch: the setup has no workspace.
   void add_packed(const std::vector<std::optional<SegmentKernels>>& kernels) {
     const std::vector<bool> fixed = ir::fixed_values(graph_);
-    std::vector<const Segment*> makers;  // of what can be packed, in order
+    std::vector<const Segment*> makers;  // the makers of what can be packed, in order
     std::vector<bool> known(graph_.nodes.size()), wanted(graph_.nodes.size());
     for (NodeId id = 0; id < graph_.nodes.size(); ++id) known[id] = graph_[id].op == ir::Op::parameter;
     for (std::size_t number = 0; number < partition_.segments.size(); ++number) {
@@ -105,7 +105,7 @@ class Planner {
       if (segment.kind != Segment::Kind::kernel) continue;
       const Schedule& schedule = *kernels[number].value().schedule;
       if (segment.phases.size() > 1 || segment.phases[0].stages.size() > 1)
-        continue;  // what is fixed is stitched to nothing
+        continue;  // what is fixed is not stitched to anything
       if (!fixed[segment.root] || segment.inputs.empty() || value_of_.count(segment.root)) continue;
       if (schedule.kernels.size() != 1 || !schedule.scratch.empty()) continue;
       // A reshape may have memory of its own, so that what holds its operand says nothing.
@@ -149,7 +149,7 @@ class Planner {
     }
   }
 
-  /// A value stands behind those that it lies in.
+  /// A value stands after those that it lies in.
   ValueId value_of(NodeId node) {
     std::vector<NodeId> missing;
     for (NodeId id = node; !value_of_.contains(id);) {
@@ -186,7 +186,7 @@ class Planner {
     (once ? plan_.setup : plan_.steps).push_back(kernel_step(segment, launch, planned, scratch, partial, 0));
   }
 
-  /// One step, which the launches that it joins may stand for.
+  /// One step of a cooperative kernel, which the launches that it replaces may stand for.
   void add_joined(const Segment& segment, const Schedule& schedule, std::span<const PlannedLaunch> launches,
                   const std::vector<ValueId>& scratch) {
     const ValueId barrier = counters(barrier_counters(schedule));
@@ -207,7 +207,7 @@ class Planner {
     const std::vector<NodeId>& results = segment.results;
     for (const BufferSource& source : planned.buffers) {
       ValueId value = counter;
-      bool written = false;  // of a counter, no other step sees what the kernel adds
+      bool written = false;  // no other step sees what the kernel adds to a counter
       if (source.kind == BufferSource::Kind::scratch) {
         value = scratch[source.scratch];
         written = writes_scratch;
@@ -222,8 +222,8 @@ class Planner {
     return step;
   }
 
-  /// Of the grid barriers of a step. One step zeroes those of all: a workspace holds random bytes, or counts
-  /// that an aborted run left.
+  /// The counters of the grid barriers of a step. One step zeroes those of all: a workspace holds random
+  /// bytes, or counts that an aborted run left.
   ValueId counters(std::int64_t count) {
     constexpr std::int64_t apart = 4;  // parts of a value begin at multiples of 16 bytes
     if (counter_count_ == 0) counters_ = temporary(i32, {});
@@ -240,7 +240,7 @@ class Planner {
     plan_.steps.insert(plan_.steps.begin(), std::move(step));
   }
 
-  /// Its kernel stands behind those of the schedules, once for all calls of it.
+  /// Its kernel stands after those of the schedules, once for all calls of it.
   void add_custom(const Segment& segment, const std::map<std::string, std::uint32_t>& kernels) {
     const ir::Node& node = graph_[segment.root];
     const auto& custom = ir::attr<ir::CustomAttr>(node);
@@ -299,7 +299,7 @@ class Planner {
     plan_.steps.push_back(std::move(step));
   }
 
-  /// The contraction of a GEMM's segment; what stands behind it is the epilogue.
+  /// The contraction of a GEMM's segment; what stands after it is the epilogue.
   NodeId matmul_of(const Segment& segment) const {
     const auto found = std::find_if(segment.nodes.begin(), segment.nodes.end(), [&](NodeId id) {
       return info(graph_[id].op).relation == ir::Relation::contraction;
@@ -328,15 +328,15 @@ class Planner {
 
   const ir::Graph& graph_;
   const Partition& partition_;
-  std::vector<std::vector<NodeId>> users_;  // where a GEMM has an epilogue
+  std::vector<std::vector<NodeId>> users_;  // the users, where a GEMM has an epilogue
   std::vector<bool> in_memory_;
   Plan plan_;
   std::unordered_set<NodeId> updated_;            // roots of updates in place
-  std::unordered_map<NodeId, ValueId> value_of_;  // of stored nodes
+  std::unordered_map<NodeId, ValueId> value_of_;  // the values of stored nodes
   std::vector<std::pair<const ir::Output*, ValueId>> copied_;
-  std::vector<std::pair<const ir::Output*, ValueId>> donated_;  // made aside
-  std::vector<ValueId> from_;                                   // where
-  ValueId counters_ = 0;                                        // of all grid barriers
+  std::vector<std::pair<const ir::Output*, ValueId>> donated_;  // outputs that are made aside
+  std::vector<ValueId> from_;                                   // where those are
+  ValueId counters_ = 0;                                        // the counters of all grid barriers
   std::int64_t counter_count_ = 0;
 };
 

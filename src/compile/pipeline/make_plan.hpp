@@ -20,18 +20,18 @@ struct BufferSource {
   enum class Kind : std::uint8_t {
     node,     ///< stored
     scratch,  ///< a component of the segment's partial results
-    counter,  ///< of grid barriers
+    counter,  ///< the counters of grid barriers
   };
   Kind kind = Kind::node;
   ir::NodeId node = 0;
   std::size_t scratch = 0;
 };
 
-/// A launch of a segment: the kernel that it runs, which other segments may run too, and what of its own it
-/// gives it.
+/// A launch of a segment: the kernel that it runs, which other segments may run too, and the arguments of its
+/// own that it gives it.
 struct PlannedLaunch {
-  std::string name;                   ///< of the step
-  std::uint32_t kernel = 0;           ///< of the source
+  std::string name;                   ///< the step's name
+  std::uint32_t kernel = 0;           ///< the kernel's number in the source
   std::vector<BufferSource> buffers;  ///< in the kernel's parameter order
   std::vector<Dim> extents;           ///< values of the extent parameters, in their order
 };
@@ -42,7 +42,7 @@ struct SegmentKernels {
   std::vector<PlannedLaunch> launches{};  ///< one for each of the schedule's
 };
 
-/// `kernels`: one for each segment, in segment order; none of a GEMM and of a user's kernel. `customs`: the
+/// `kernels`: one for each segment, in segment order; none for a GEMM and for a user's kernel. `customs`: the
 /// kernel of each custom call's name.
 Plan make_plan(const ir::Graph&, const Partition&, const std::vector<std::optional<SegmentKernels>>& kernels,
                const std::map<std::string, std::uint32_t>& customs = {});

@@ -69,7 +69,7 @@ ir::Graph merge_gemms(const ir::Graph& graph, const PipelineOptions&, const ir::
   return ir::merge_gemms(graph, decide);
 }
 
-// In this order; only run_passes times, verifies and dumps them.
+// The passes in this order; only run_passes times, verifies and dumps them.
 constexpr GraphPass graph_passes[] = {
     {"dead_code", plain<ir::dead_code>},
     {"canonical_dims", plain<ir::canonical_dims>},
@@ -101,7 +101,7 @@ constexpr KernelPass kernel_passes[] = {
     {"name_divisions", kernel::name_divisions},
 };
 
-/// Tells PipelineOptions::timed how long each stage took.
+/// Reports to PipelineOptions::timed how long each stage took.
 class Stopwatch {
  public:
   explicit Stopwatch(const PipelineOptions& options) : options_(options) {}
@@ -184,7 +184,8 @@ struct UniqueKernel {
   std::uint32_t first() const { return segments.front(); }  ///< which gives the kernels their names
 };
 
-/// Of a segment that may share a kernel whose slices begin at arguments: half of what a launch takes.
+/// The most arguments of a segment that may share a kernel whose slices begin at arguments: half of what a
+/// launch takes.
 constexpr std::size_t most_shared_arguments = 256;
 
 /// Schedules and lowers the segments of a graph, equal ones once, different ones in parallel.
@@ -199,7 +200,7 @@ class SegmentCompiler {
         options_(options),
         watch_(watch) {}
 
-  /// Of each segment.
+  /// The kernels of each segment.
   std::vector<std::optional<schedule::SegmentKernels>> run() {
     equal_ = schedule::equal_segments(result_.graph, result_.partition.segments, result_.partition.storage);
     if (options_.decisions) {
@@ -289,7 +290,7 @@ class SegmentCompiler {
     }
   }
 
-  /// That of the segment's unit, with the segment's own values.
+  /// The schedule of the segment's unit, with the segment's own values.
   schedule::Schedule schedule_of(std::uint32_t index) const {
     const UniqueKernel& unit = units_[unit_of_[index]];
     schedule::Schedule schedule = unit.schedule;
@@ -406,8 +407,8 @@ class SegmentCompiler {
   Stopwatch& watch_;
   schedule::EqualSegments equal_;
   std::vector<UniqueKernel> units_;
-  std::vector<std::uint32_t> unit_of_;  // of each segment that is a kernel
-  std::vector<std::string> names_;      // of all launches
+  std::vector<std::uint32_t> unit_of_;  // for each segment that is a kernel, its unit
+  std::vector<std::string> names_;      // the names of all launches
 };
 
 }  // namespace

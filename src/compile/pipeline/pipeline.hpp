@@ -26,17 +26,17 @@ namespace fuse {
 
 /// Every stage of one compilation, kept for explain, fusec and tests.
 struct Compiled {
-  std::vector<ir::Guard> guards{};  ///< what prepare checks of the dims
+  std::vector<ir::Guard> guards{};  ///< what prepare checks about the dims
   ir::Graph graph;                  ///< after the passes
   schedule::Partition partition;
-  std::vector<schedule::Schedule> schedules;  ///< of the kernel segments, in segment order
-  /// Of each schedule: its launches run this kernel and those behind it. Equal segments share theirs.
+  std::vector<schedule::Schedule> schedules;  ///< the schedules of the kernel segments, in segment order
+  /// For each schedule, its launches run this kernel and those after it. Equal segments share theirs.
   std::vector<std::uint32_t> first_kernel;
   std::vector<kernel::Kernel> kernels;  ///< as Source::kernels
   codegen::Source source;
   schedule::Plan plan;
   schedule::StreamChoices streams{};  ///< for prepare, which knows the sizes
-  /// As PipelineOptions::decisions have it; it goes before `streams`.
+  /// As PipelineOptions::decisions have it; it takes precedence over `streams`.
   std::optional<schedule::RunDecision> run{};
   /// What was asked and answered, and the options (compile/pipeline/plan_options.hpp), where
   /// PipelineOptions::record wants it or decisions were given.
@@ -61,20 +61,20 @@ struct PipelineOptions {
   /// The first so many of graph_pass_names and of kernel_pass_names are run; -1: all. To find out which is to
   /// blame: with fewer, a graph may have ops that nothing can schedule.
   int graph_passes = -1, kernel_passes = -1;
-  bool merge_gemms = true;  ///< the pass of this name
+  bool merge_gemms = true;  ///< whether the pass of this name runs
   schedule::PartitionOptions partition{};
-  schedule::Chooser chooser{};  ///< of all kernels; empty: the one that `partition` asks for
+  schedule::Chooser chooser{};  ///< for all kernels; empty: the one that `partition` asks for
   /// Overrides the choices of each kernel segment once the partition is made, in segment order. It need not
   /// be pure.
   schedule::Chooser choose{};
   /// Answers questions in place of the costs. It need not be pure.
   ir::Decide answer{};
-  /// Instead of what the chooser and the costs say, where they have an entry.
+  /// What is taken, where it has an entry, instead of what the chooser and the costs say.
   std::optional<schedule::Decisions> decisions{};
   bool skip_unfit_decisions = false;  ///< entries that fit nothing are counted, and no error
   bool record = false;                ///< keep all answers, for decisions_of
   schedule::StreamChoices streams{};
-  int threads = 0;  ///< that segments are scheduled and lowered on; 0: one a core. The result is the same
+  int threads = 0;  ///< threads that schedule and lower segments; 0: one per core. The result is the same
   /// Called after each stage with its name and the seconds it took: "dead_code", "partition", "schedule", ...
   std::function<void(std::string_view stage, double seconds)> timed{};
 };

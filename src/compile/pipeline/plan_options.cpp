@@ -22,7 +22,7 @@ using schedule::PartitionOptions;
 using schedule::RuleSet;
 using schedule::SchemeRules;
 
-/// One option: its words or its range, and where it lies.
+/// One option: its words or its range, and its location.
 struct Row {
   std::string_view key;
   std::vector<std::string_view> words{};  ///< by their numbers; none: a number

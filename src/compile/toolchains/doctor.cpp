@@ -47,7 +47,7 @@ void diagnose_openblas(Diagnosis& d) {
   d.libraries.push_back(std::move(finding));
 }
 
-// The directory and the compiler are tried apart, so that both are told where both are at fault.
+// The directory and the compiler are tried separately, so that both are reported where both are at fault.
 void diagnose_emulated([[maybe_unused]] Diagnosis& d) {
 #if FUSE_COMPILER_HAS_EMULATED
   const emulated::HostCompiler compiler;

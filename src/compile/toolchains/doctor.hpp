@@ -22,8 +22,8 @@ struct Problem {
 struct LibraryFinding {
   std::string name;
   bool found = false;
-  std::string version;             ///< as the library tells it; empty where it does not
-  std::string file;                ///< that was loaded, links resolved
+  std::string version;             ///< as the library reports it; empty where it does not
+  std::string file;                ///< the file that was loaded, links resolved
   std::vector<std::string> tried;  ///< each candidate and what came of it
   std::string note{};              ///< what is different without it; empty where it is used
 };
@@ -48,7 +48,7 @@ struct DeviceFinding {
 };
 
 struct Diagnosis {
-  std::string version;  ///< of fuse
+  std::string version;  ///< the version of fuse
   std::vector<DeviceFinding> devices;
   std::vector<LibraryFinding> libraries;
   CompilerFinding compiler;

@@ -111,7 +111,7 @@ std::string line_mark(int line, const std::string& name) {
   return fmt::format("#line {} \"{}.cu\"\n", line, file);
 }
 
-// Its text's first line and the one behind its last.
+// Its text's first line and the one after its last.
 void note_lines(const std::vector<Site>& sites, std::size_t site, int end_line, codegen::KernelInfo& kernel) {
   kernel.first_line = sites[site].line;
   kernel.last_line = site + 1 < sites.size() ? sites[site + 1].line : end_line;

@@ -161,7 +161,7 @@ std::vector<std::string> HostCompiler::command(const TemporaryFolder& folder, st
   return words;
 }
 
-// What the compiler said of those that it rejected; empty where all went well.
+// What the compiler said about those that it rejected; empty where all went well.
 std::string HostCompiler::compile(const std::vector<std::string>& texts, const TemporaryFolder& folder,
                                   bool debug_info) const {
   std::vector<Child> children;

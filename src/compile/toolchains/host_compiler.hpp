@@ -14,7 +14,7 @@ class HostCompiler {
   /// Looks for FUSE_CXX, else c++, g++, clang++ on PATH. `optimization`: its -O, 0 to 3.
   explicit HostCompiler(int optimization = 2);
 
-  /// What was looked for and where it was, one a line.
+  /// What was looked for and where it was, one per line.
   const std::string& report() const { return report_; }
 
   const std::string& path() const { return path_; }  ///< empty: not found

@@ -88,7 +88,7 @@ Nvrtc open_nvrtc() {
   return n;
 }
 
-// Opened once a process, and once more where FUSE_LIBNVRTC names another: NVRTC is 100 MB and has no
+// Opened once per process, and once more where FUSE_LIBNVRTC names another: NVRTC is 100 MB and has no
 // per-caller state.
 const Nvrtc& nvrtc() {
   static std::mutex mutex;
@@ -333,7 +333,8 @@ Cubin compile_once(Job& job, const codegen::Source& source, int arch) {
   return cubin;
 }
 
-/// Lets the kernels that spilled have more registers. What it did, a line each; empty: there is no more.
+/// Lets the kernels that spilled have more registers. Returns what it did, one line each; empty: there is no
+/// more.
 std::string relax(Job& job, const Cubin& cubin) {
   std::string told;
   for (std::size_t i = 0; i < job.kernels.size(); ++i) {
