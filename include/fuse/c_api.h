@@ -209,8 +209,8 @@ FUSE_COMPILER_C_API int fuse_compiler_buffer_download(const fuse_compiler_buffer
 /* Frees the memory too: work on it has to be over. */
 FUSE_COMPILER_C_API void fuse_compiler_buffer_free(fuse_compiler_buffer* buffer);
 
-/* As Prepared::pack and Prepared::run: `buffers` has one view per slot, `count` of them; `packed` is null where
-   packed_bytes is 0. They enqueue, neither allocate nor wait, and look at no view after they return. */
+/* As Prepared::pack and Prepared::run: `buffers` has one view per slot, `count` of them; `packed` is null
+   where packed_bytes is 0. They enqueue, neither allocate nor wait, and look at no view after they return. */
 FUSE_COMPILER_C_API int fuse_compiler_pack(const fuse_compiler_prepared* prepared,
                                            fuse_compiler_stream* stream, const fuse_compiler_view* buffers,
                                            size_t count, const fuse_compiler_view* packed);

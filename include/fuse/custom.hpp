@@ -37,12 +37,11 @@ using CustomReference = std::function<void(std::span<const HostView> operands, H
 /// the cuda device refuses such a launch, and the emulated one reports it. So a workspace reserves slots for
 /// them, and where those of other workspaces leave too few, `parts` are launched instead.
 struct CustomKernel {
-  std::string name;    ///< the function's name; calls with equal kernels share its text
-  std::string source;  ///< the function and nothing else; helpers are lambdas in it
-  int threads = 256;   ///< threads per block, a multiple of 32
-  std::int64_t shared_bytes =
-      0;         ///< the FUSE_SHARED arrays together, each rounded up to 16 bytes; at most 48 KiB
-  Dim grid = 1;  ///< blocks
+  std::string name;               ///< the function's name; calls with equal kernels share its text
+  std::string source;             ///< the function and nothing else; helpers are lambdas in it
+  int threads = 256;              ///< threads per block, a multiple of 32
+  std::int64_t shared_bytes = 0;  ///< all FUSE_SHARED arrays, each rounded up to 16 bytes; at most 48 KiB
+  Dim grid = 1;                   ///< blocks
   std::vector<Dim> extents{};
   CustomReference reference{};  ///< without it the reference device refuses the graph
   bool grid_barrier = false;    ///< the blocks wait for each other

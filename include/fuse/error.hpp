@@ -121,8 +121,8 @@ class [[nodiscard]] Status {
  private:
   ErrorCode code_ = ErrorCode::ok;
   std::uint16_t size_ = 0;
-  std::array<char, 509>
-      message_;  // only the first size_ bytes are set: a step of a run makes several of these
+  // Only the first size_ bytes are set: a step of a run makes several of these.
+  std::array<char, 509> message_;
 
   void copy(const Status& other) noexcept {
     for (std::uint16_t i = 0; i < size_; ++i) message_[i] = other.message_[i];

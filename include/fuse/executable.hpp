@@ -157,8 +157,8 @@ struct GroupTime {
 struct Profile {
   std::string clock;  ///< the clock that measured: "cost model (h200)", "CUDA events", "host clock"
   std::vector<StepTime> steps;
-  std::vector<GroupTime>
-      groups;          ///< sorted by number; a step that belongs to no group, as a copy, is in none
+  /// Sorted by number; a step that belongs to no group, as a copy, is in none.
+  std::vector<GroupTime> groups;
   double seconds = 0;  ///< the whole run's
 };
 

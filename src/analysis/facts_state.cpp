@@ -8,8 +8,8 @@
 namespace fuse::analysis {
 namespace {
 
-constexpr int max_rewrites =
-    256;  // the most rewrites of one form; a form that needs more stays as it is, unproven
+// The most rewrites of one form; a form that needs more stays as it is, unproven.
+constexpr int max_rewrites = 256;
 constexpr std::size_t max_attempts = 16;  // inequalities tried at a level of a proof
 constexpr std::int64_t max_factor = std::int64_t{1} << 62;
 

@@ -103,7 +103,7 @@ std::vector<NodeId> MergeGraph::topological() const {
   std::vector<std::size_t> waits_for(cluster_.size());
   for (NodeId node = 0; node < cluster_.size(); ++node)
     first[cluster_[node]] = std::min(first[cluster_[node]], node);
-  std::priority_queue<NodeId, std::vector<NodeId>, std::greater<>> ready;  // by first nodes
+  std::priority_queue<NodeId, std::vector<NodeId>, std::greater<>> ready;  // ordered by first nodes
   for (NodeId name = 0; name < cluster_.size(); ++name) {
     if (cluster_[name] != name) continue;
     for (const NodeId node : next_[backward][name]) waits_for[name] += cluster_[node] != name;

@@ -26,8 +26,8 @@ struct LibrarySpec {
   bool toolkit = false;                ///< then in the CUDA toolkit's library directories
   std::string hint{};                  ///< which package supplies it
   std::vector<std::string> needed{};   ///< symbols without which a candidate is refused
-  LibraryVersion (*version)(void* handle) =
-      nullptr;                 ///< reports the version of a candidate that has all of `needed`
+  /// Reports the version of a candidate that has all of `needed`.
+  LibraryVersion (*version)(void* handle) = nullptr;
   int oldest = 0, newest = 0;  ///< major versions that fuse takes
 };
 

@@ -17,8 +17,8 @@
 namespace fuse {
 namespace {
 
-constexpr std::int64_t enough = std::int64_t{1}
-                                << 20;  // room for a source, its assembly text and its library
+// Room for a source, its assembly text and its library.
+constexpr std::int64_t enough = std::int64_t{1} << 20;
 
 [[noreturn]] void unusable(const std::string& message, const std::string& hint) {
   throw Error({.kind = ErrorKind::runtime,

@@ -75,7 +75,7 @@ class Aligner {
  private:
   /// Nodes and outputs that use a value, a node that uses it twice once.
   void count_users() {
-    constexpr std::ptrdiff_t widest = 3;  // of the ops that may change sides; wider ones are not searched
+    constexpr std::ptrdiff_t widest = 3;  // the most operands searched: ops that change sides have no more
     for (const Node& node : graph_.nodes) {
       const auto begin = node.operands.begin();
       for (auto operand = begin; operand != node.operands.end(); ++operand) {

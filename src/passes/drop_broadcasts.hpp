@@ -1,4 +1,4 @@
-// A broadcast or a reshape to a type that is proven to be the operand's own goes away.
+// A broadcast or a reshape to a type that is proven to be the operand's own is removed.
 //
 // Before:  graph @g(%x: f32[B, 4], %y: f32[B, 4]) -> (z: f32[B, 4]) where B in [1, 64]
 //              { %2 = broadcast_in_dim %y {dims = [0, 1]} : f32[B, 4] %3 = reshape %2 : f32[B, 4]

@@ -12,8 +12,8 @@ namespace fuse::ir {
 namespace {
 
 constexpr std::size_t max_members = 32;  // operands of one concat
-constexpr double max_bytes =
-    static_cast<double>(1ll << 40);  // the most bytes of a member: sums of extents do not overflow
+// The most bytes of a member: sums of extents do not overflow.
+constexpr double max_bytes = static_cast<double>(1ll << 40);
 
 /// What the members of a group have in common besides their depth and flags.
 enum class Sharing : std::uint8_t {

@@ -18,8 +18,8 @@ namespace fuse::ir {
 
 struct WrongRewrite {
   std::string pass;  ///< "simplify": the first pass of this name
-  std::size_t site =
-      0;  ///< the site's number among the element-wise ops of two different operands of one type
+  /// The site's number among the element-wise ops of two different operands of one type.
+  std::size_t site = 0;
   bool operator==(const WrongRewrite&) const = default;
 };
 

@@ -15,8 +15,8 @@ struct CompareResult {
   std::size_t mismatches = 0;  ///< elements beyond their bound; at least 1 when the shapes differ
   double max_abs = 0;  ///< the greatest of |got - exact|; infinite where just one of them is NaN or infinite
   double max_rel = 0;  ///< the greatest of |(got - exact) / exact|
-  double max_bound_ratio =
-      0;  ///< the greatest of |got - exact| / bound: at most 1 where nothing is beyond its bound
+  /// The greatest of |got - exact| / bound: at most 1 where nothing is beyond its bound.
+  double max_bound_ratio = 0;
   std::size_t worst_index = 0;  ///< the first element with the greatest ratio
   std::string text{};           ///< one line for a person
 

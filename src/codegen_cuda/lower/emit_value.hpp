@@ -103,8 +103,8 @@ class ValueEmitter {
   /// What the statements in scope have computed.
   struct Known {
     std::map<Key, kernel::VarId> values;
-    std::map<Key, Coordinates>
-        positions;  ///< positions of gathers, dynamic slices (the clamped indices) and reverses
+    /// Positions of gathers, dynamic slices (the clamped indices) and reverses.
+    std::map<Key, Coordinates> positions;
     std::map<Key, std::optional<kernel::VarId>>
         inside;  ///< for pads and updates, whether the box holds the element
     std::map<Key, kernel::VarId> predicates, outside;  ///< for pads and updates, where each operand is read

@@ -57,8 +57,8 @@ class KernelBuilder {
   std::vector<std::vector<kernel::Stmt>*> sinks_;
   std::set<std::string> names_;
   std::map<std::string, int> next_;
-  std::vector<kernel::BufferId>
-      free_{};  // shared memory that is free here: of what does not run where this runs
+  // Shared memory that is free here: of what does not run where this runs.
+  std::vector<kernel::BufferId> free_{};
 };
 
 }  // namespace fuse::codegen

@@ -14,8 +14,8 @@ struct NestPosition {
   kernel::Index first{};                    ///< the sum of unit x stride over splits of the machine's axes
   Dim step = 1;                             ///< units of these splits: where a thread's loop goes on
   std::vector<kernel::IndexLess> leader{};  ///< hold for unit 0 of each of these splits
-  std::vector<kernel::IndexLess>
-      leader_in_block{};     ///< conditions for unit 0 of the splits of warps and lanes
+  /// Conditions for unit 0 of the splits of warps and lanes.
+  std::vector<kernel::IndexLess> leader_in_block{};
   kernel::Index in_block{};  ///< the part of `first` that warps and lanes make
 };
 

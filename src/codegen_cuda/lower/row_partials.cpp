@@ -92,7 +92,7 @@ void RowLoops::by_cluster() {
           finish_partials(walk, running);
         }
         builder_.at(to_.root());
-        // Until then others may read what this block left; one that stays leaves more in the same place.
+        // Until then others may read what this block left; one that stays leaves more at the same location.
         stays ? builder_.append(ClusterBarrier{.shared = true}) : builder_.append(ClusterWait{});
       },
       beside_turns());

@@ -186,7 +186,7 @@ class Planner {
     (once ? plan_.setup : plan_.steps).push_back(kernel_step(segment, launch, planned, scratch, partial, 0));
   }
 
-  /// One step of a cooperative kernel, which the launches that it replaces may stand for.
+  /// One step of a cooperative kernel, which its fallback launches may replace.
   void add_joined(const Segment& segment, const Schedule& schedule, std::span<const PlannedLaunch> launches,
                   const std::vector<ValueId>& scratch) {
     const ValueId barrier = counters(barrier_counters(schedule));

@@ -40,7 +40,7 @@ Jump jump_of(Op op, std::size_t operand) {
     case Op::log:
     case Op::log2:
       return Jump::at_zero;
-    case Op::div:  // by 0; the numerator counts where that is open
+    case Op::div:  // a division by 0; the numerator counts where that is open
       return operand == 1 ? Jump::at_zero : Jump::never;
     case Op::log1p:
       return Jump::at_minus_one;

@@ -41,7 +41,7 @@ class Lexer {
   void skip(std::size_t size);
   /// Goes on after the % of the next token, a value: `B %4` is a remainder after all.
   void split_value();
-  /// A place in the text to come back to.
+  /// A position in the text to come back to.
   struct Mark {
     std::size_t offset = 0;
     std::uint32_t line = 1;

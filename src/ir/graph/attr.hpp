@@ -107,8 +107,8 @@ struct CustomAttr {
   /// What the reference device runs; it is not part of the text form.
   std::shared_ptr<const CustomReference> reference;
   bool grid_barrier = false;
-  std::vector<std::string>
-      parts{};  ///< the fallback launches, the kernel cut at its barriers: texts of NAME_0, NAME_1, ...
+  /// The fallback launches, the kernel cut at its barriers: texts of NAME_0, NAME_1, ...
+  std::vector<std::string> parts{};
   std::string part_name(std::size_t part) const { return name + '_' + std::to_string(part); }
   bool operator==(const CustomAttr& other) const {
     return name == other.name && source == other.source && threads == other.threads &&

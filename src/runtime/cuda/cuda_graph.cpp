@@ -275,8 +275,8 @@ class CudaWorkGraph final : public DeviceGraph {
   CUgraph graph_ = nullptr;  ///< kept: its nodes name those of the executable
   CUgraphExec executable_ = nullptr;
   std::vector<CUgraphNode> nodes_;
-  std::vector<std::unique_ptr<GemmCaptures>>
-      captures_;                        ///< for each node, its captures; null where it is no GEMM
+  /// For each node, its captures; null where it is no GEMM.
+  std::vector<std::unique_ptr<GemmCaptures>> captures_;
   std::vector<CUdeviceptr> stand_ins_;  ///< the first has stand_in_bytes
 };
 

@@ -124,7 +124,7 @@ struct Driver {
   Status failure(const char* call, CUresult result, std::string_view detail) const noexcept;
 
  public:
-  static thread_local CUresult last_failure;  ///< of this thread's calls
+  static thread_local CUresult last_failure;  ///< the last failure of this thread's calls
 };
 
 /// The library alone: none of its functions was called. Absent, it is a value with a report.

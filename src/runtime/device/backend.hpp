@@ -24,8 +24,8 @@ class ResidencyLedger;
 class Toolchain;
 class DeviceGraph;
 
-constexpr int max_arguments =
-    512;  // the most arguments per launch: 4096 bytes, the limit of the oldest driver we run on
+// The most arguments per launch: 4096 bytes, the limit of the oldest driver we run on.
+constexpr int max_arguments = 512;
 
 struct Dim3 {
   std::int64_t x = 1, y = 1, z = 1;

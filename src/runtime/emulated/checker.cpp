@@ -11,8 +11,8 @@ namespace fuse::runtime::emulated {
 namespace {
 
 constexpr Readers no_readers{};
-constexpr std::uint32_t most_executions =
-    1u << 21;  // executions of one site between rendezvous; more are not merged
+// Executions of one site between rendezvous; more are not merged.
+constexpr std::uint32_t most_executions = 1u << 21;
 
 class Spin {
  public:

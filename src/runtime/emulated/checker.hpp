@@ -51,11 +51,11 @@ class Checker {
   struct Request {
     int object;  ///< parameter, or ~number of a shared array
     std::int64_t index;
-    int size;   ///< of an element
+    int size;   ///< the size of an element
     int count;  ///< elements, accessed at once
     int line;
     bool store;
-    Checker* owner = nullptr;  ///< of the shared array, where that is of another block of the cluster
+    Checker* owner = nullptr;  ///< the shared array's owner, where that is another block of the cluster
     bool late = false;         ///< the thread has arrived for its cluster, and not waited
   };
   /// False: the access must not happen, and `fault` says why.
@@ -123,9 +123,9 @@ class Checker {
   // A read of this block's shared memory with no barrier of the cluster after it; a late one rather than
   // another.
   std::optional<PeerRead> peer_read_;
-  std::uint32_t global_epoch_ = 1,
-                global_cluster_epoch_ = 1;  // the current epochs in the histories of global memory
-  std::vector<std::uint16_t> site_of_;      // by (line, parameter, load or store); 0: not seen yet
+  // The current epochs in the histories of global memory.
+  std::uint32_t global_epoch_ = 1, global_cluster_epoch_ = 1;
+  std::vector<std::uint16_t> site_of_;  // by (line, parameter, load or store); 0: not seen yet
   std::vector<Site> sites_;
   std::vector<std::array<std::uint32_t, 32>> spills_;
   std::size_t used_spills_ = 0;

@@ -32,9 +32,8 @@ class ClusterRunner {
   void leave() noexcept;
 
   WaitPoint waits() const { return runners_[0]->waits(); }
-  int* counter() const {
-    return runners_[0]->counter();
-  }  ///< the counter of the grid barrier that they wait in
+  /// The counter of the grid barrier that they wait in.
+  int* counter() const { return runners_[0]->counter(); }
   std::uint64_t group() const { return runners_[0]->group(); }
   std::uint32_t epoch() const { return runners_[0]->epoch(); }
 
@@ -47,7 +46,7 @@ class ClusterRunner {
   Stop stopped(Stop stop) noexcept;
 
   Lender<Runner>& lender_;
-  std::vector<std::unique_ptr<Runner>> runners_;  // by rank
+  std::vector<std::unique_ptr<Runner>> runners_;  // the runners by rank
   std::vector<Stop> stops_;
   std::vector<std::size_t> order_;
   Launch* launch_ = nullptr;

@@ -142,8 +142,8 @@ void Runner::end() {
 }
 
 bool Runner::run_blocks(std::uint64_t first, std::uint64_t last) {
-  random_ =
-      launch_->seed ^ (first + 1) * 0x9e3779b97f4a7c15;  // seeded by the block, whichever thread runs it
+  // Seeded by the block, whichever thread runs it.
+  random_ = launch_->seed ^ (first + 1) * 0x9e3779b97f4a7c15;
   if (looping_) {
     if (!launch_->seed) return run_loop(first, last);
     for (std::uint64_t i = first; i < last; ++i) {

@@ -139,7 +139,7 @@ class Runner {
   std::int64_t barriers_ = 0;
   int* counter_ = nullptr;
   std::uint64_t group_ = 0;
-  std::span<const std::unique_ptr<Runner>> cluster_;  // empty: no clusters
+  std::span<const std::unique_ptr<Runner>> cluster_;  // the cluster's runners; empty: no clusters
 
   std::vector<char> arena_;
   std::int64_t arena_used_ = 0, shared_bytes_ = 0;

@@ -157,8 +157,8 @@ struct Prepared::Impl {
   /// The same with the fallback launches of cooperative kernels, for workspaces that find no slots for those;
   /// null where there are none. Its workspaces are no larger than workspace_bytes.
   std::shared_ptr<const Impl> split;
-  std::unique_ptr<const runtime::ProfilerRanges>
-      ranges;  ///< the range of a run, then of each step; null: no profiler is attached
+  /// The range of a run, then of each step; null: no profiler is attached.
+  std::unique_ptr<const runtime::ProfilerRanges> ranges;
 };
 
 struct Workspace::Impl {
@@ -182,8 +182,8 @@ struct Workspace::Impl {
   const void* last_queue = nullptr;  ///< and the caller's queue that it was on
   std::atomic_flag running;
   std::unique_ptr<const runtime::DebugRun> debug{};  ///< runs step by step; null: as they are made to
-  std::unique_ptr<runtime::Replay>
-      replay{};  ///< in graph mode; last, so that it is destroyed before what it uses
+  /// In graph mode; last, so that it is destroyed before what it uses.
+  std::unique_ptr<runtime::Replay> replay{};
   ExecutionMode mode = ExecutionMode::streams;
   Status mode_ended{};  ///< why graph mode ended in a run; ok where it did not
 

@@ -10,8 +10,8 @@ struct ReplayCost {
   double launch = 2.5e-6;  ///< the cost of a step on a stream
   double node = 1.0e-6;    ///< the cost of a step in a graph
   double replay = 5.0e-6;  ///< the cost of launching a graph, besides its nodes
-  double worth =
-      0.02;  ///< the share of the run that must be saved: less is not worth a graph's making and keeping
+  /// The share of the run that must be saved: less is not worth a graph's making and keeping.
+  double worth = 0.02;
 };
 constexpr ReplayCost cost;
 

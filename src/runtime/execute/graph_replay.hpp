@@ -45,8 +45,8 @@ class Replay {
   std::unique_ptr<DeviceGraph> graph_;
   std::unique_ptr<DeviceGraph> refused_;  ///< the first graph, a launch of it may be in flight
   Status refusal_;
-  std::vector<std::vector<std::uint32_t>>
-      nodes_of_;             ///< for each slot, then for the packed memory, the nodes with addresses in it
+  /// For each slot, then for the packed memory, the nodes with addresses in it.
+  std::vector<std::vector<std::uint32_t>> nodes_of_;
   std::vector<char> stale_;  ///< for each node, whether it is out of date
   bool any_stale_ = false;
 };

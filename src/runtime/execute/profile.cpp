@@ -93,7 +93,7 @@ void Workspace::measure() {
   if (!impl_->marks.empty() || p.executable->device.kind() == DeviceKind::reference) return;
   std::vector<std::unique_ptr<runtime::Event>> marks(2 * p.commands.list.size() + 2);
   for (auto& mark : marks) mark = p.executable->device.backend()->create_event();
-  // A graph has no place for the marks.
+  // A graph cannot have the marks.
   if (impl_->replay) impl_->make_streams();
   impl_->mode = ExecutionMode::streams;
   impl_->marks = std::move(marks);

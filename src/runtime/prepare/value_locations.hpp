@@ -35,7 +35,8 @@ class ValueLocations {
   bool is_part(ValueId id) const { return roots_[id] != id; }
   /// Two values in the same memory.
   bool meet(ValueId a, ValueId b) const;
-  /// Where the value lies. In the workspace the offset is the complement ~id of its number until `settle`.
+  /// The location of the value. In the workspace the offset is the complement ~id of its number until
+  /// `settle`.
   ValueLocation place(ValueId id) const;
 
   /// A task reads or writes it, so its memory is in use then.
@@ -50,17 +51,17 @@ class ValueLocations {
   /// A block of the workspace's memory.
   struct Owned {
     std::int64_t bytes = 0;
-    std::vector<TaskId> users{},
-        makers{};  // makers: the tasks that make its parts; none where the first user makes it
+    // `makers` are the tasks that make its parts; none where the first user makes it.
+    std::vector<TaskId> users{}, makers{};
   };
 
   void place_inside(const schedule::PlanValue& value, ValueLocation& place) const;
 
   const Binding& binding_;
   std::vector<ValueId> roots_;  // for each value, its root
-  std::vector<ValueLocation>
-      places_;                // for each value, its location; in the workspace, without the root's offset
-  std::vector<Owned> owned_;  // the memory of the temporaries, then of scratch
+  // For each value, its location; in the workspace, without the root's offset.
+  std::vector<ValueLocation> places_;
+  std::vector<Owned> owned_;         // the memory of the temporaries, then of scratch
   std::size_t first_temporary_ = 0;  // the value of the first
   std::int64_t packed_bytes_ = 0;
 };

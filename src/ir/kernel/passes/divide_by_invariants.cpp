@@ -14,11 +14,11 @@
 namespace fuse::kernel {
 namespace {
 
-constexpr std::int64_t fewest_divisions =
-    4;  // the fewest divisions that pay for the one which makes the reciprocal
+// The fewest divisions that pay for the one which makes the reciprocal.
+constexpr std::int64_t fewest_divisions = 4;
 
-constexpr std::int64_t most_divided =
-    8;  // the most elements of a vector: their numerators and quotients take registers
+// The most elements of a vector: their numerators and quotients take registers.
+constexpr std::int64_t most_divided = 8;
 
 /// At least as many trips of the innermost loops; a loop that is not unrolled counts as enough.
 std::int64_t trips_of(const std::vector<Stmt>& body) {

@@ -272,8 +272,8 @@ class PairLoop {
 
   Kernel& kernel_;
   std::set<std::string>& names_;
-  const std::map<VarId, const Rhs*>&
-      outside_;  // the definitions of values that are defined once, before the loop
+  // The definitions of values that are defined once, before the loop.
+  const std::map<VarId, const Rhs*>& outside_;
   const For& loop_;
   std::map<VarId, const Rhs*> inside_;
   std::set<VarId> pairs_, singles_;  // what is needed as which
