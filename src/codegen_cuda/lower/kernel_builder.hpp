@@ -39,7 +39,7 @@ class KernelBuilder {
               const std::function<void()>& other);
   /// A reduction of the table's op over elements of `element`.
   kernel::ReductionId reduction(ir::Op op, DType element);
-  /// A reduction of a state (maximum, sum of exponentials below it): elements (x, 1) become (max x, sum exp(x
+  /// Reduces to (maximum, sum of exponentials below it): elements (x, 1) become (max x, sum exp(x - max x)).
   /// - max x)).
   kernel::ReductionId online_sum(DType element);
   /// The name of a component of its state.

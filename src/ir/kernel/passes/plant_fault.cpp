@@ -83,7 +83,7 @@ class FaultWalk {
     return false;
   }
 
-  /// The name of a barrier of blocks that is not one of memory as well; else null.
+  /// The name of a barrier that does not both stop blocks and order memory; else null.
   static const char* barrier_without_fence(const Stmt& stmt) {
     if (std::holds_alternative<Barrier>(stmt.node)) return "barrier block";
     if (std::holds_alternative<ClusterArrive>(stmt.node)) return "arrive cluster";
