@@ -247,7 +247,7 @@ class Verifier {
     if (step.continues && (index == 0 || in_setup_ || plan_.steps[index - 1].nodes != step.nodes)) {
       fail(where + "continues what the step before it did not begin");
     }
-    if (const auto* kernel = std::get_if<KernelStep>(&step.work)) check_parts(step, *kernel, where);
+    if (const auto* kernel = std::get_if<KernelStep>(&step.work)) check_fallback(step, *kernel, where);
     for (const ValueId id : stated) {
       if (!touches.values.contains(id)) fail(where + fmt::format("states v{}, which it does not use", id));
     }
@@ -283,16 +283,17 @@ class Verifier {
   }
 
   /// The fallback launches use the values of the kernel that they replace, and no others.
-  void check_parts(const Step& step, const KernelStep& whole, const std::string& where) const {
-    if (!whole.fallback.empty() && !step.cooperative) fail(where + "has parts and does not spin");
+  void check_fallback(const Step& step, const KernelStep& whole, const std::string& where) const {
+    if (!whole.fallback.empty() && !step.cooperative)
+      fail(where + "has fallback launches and is not cooperative");
     std::set<ValueId> used;
-    for (const KernelStep& part : whole.fallback) {
-      if (!part.fallback.empty()) fail(where + "has a part that has parts");
-      used.insert(part.buffers.begin(), part.buffers.end());
+    for (const KernelStep& launch : whole.fallback) {
+      if (!launch.fallback.empty()) fail(where + "has a fallback launch that has fallback launches");
+      used.insert(launch.buffers.begin(), launch.buffers.end());
     }
     for (const ValueId id : used) {
       if (std::count(whole.buffers.begin(), whole.buffers.end(), id)) continue;
-      fail(where + fmt::format("has a part that uses v{}, which the whole does not", id));
+      fail(where + fmt::format("has a fallback launch that uses v{}, which the kernel itself does not", id));
     }
   }
 

@@ -94,7 +94,7 @@ void check_limits(const codegen::KernelInfo& kernel) {
   };
   check("threads a block", kernel.block_threads, 1, most_threads);
   check("blocks a cluster", kernel.cluster, 1, most_cluster);
-  check("blocks a multiprocessor", kernel.blocks_per_sm, 0, most_blocks);
+  check("blocks per multiprocessor", kernel.blocks_per_sm, 0, most_blocks);
   check("bytes of shared memory", kernel.shared_bytes, 0, most_shared);
 }
 

@@ -343,8 +343,8 @@ std::string relax(Job& job, const Cubin& cubin) {
     if (!compiled.spills() || kernel.min_blocks_per_sm <= kernel.blocks_per_sm) continue;
     const int blocks = std::max(kernel.blocks_per_sm, kernel.min_blocks_per_sm / 2);
     told += fmt::format(
-        "fuse: {} stores {} and loads {} spilled bytes at {} blocks a multiprocessor: for {}\n", kernel.name,
-        compiled.spill_store_bytes, compiled.spill_load_bytes, kernel.min_blocks_per_sm, blocks);
+        "fuse: {} stores {} and loads {} spilled bytes at {} blocks per multiprocessor: for {}\n",
+        kernel.name, compiled.spill_store_bytes, compiled.spill_load_bytes, kernel.min_blocks_per_sm, blocks);
     codegen::aim_at(job.text, kernel, blocks);
   }
   return told;

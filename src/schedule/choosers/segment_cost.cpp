@@ -47,16 +47,16 @@ double reread_speed(const KernelSchedule& launch, std::int64_t inputs, const Tar
 }
 
 /// Whether threads cache all that passes need again.
-bool holds_rows(const ir::Graph& graph, const Phase& phase, const Choices& choices, const Dim& row) {
+bool caches_rows(const ir::Graph& graph, const Phase& phase, const Choices& choices, const Dim& row) {
   const std::int64_t trips = elements_per_thread(row, choices);
   const std::vector<CachedValue> values = values_to_cache(graph, phase, choices.packed);
   return trips > 0 && cache_registers(graph, values, trips, choices.packed) <= choices.register_cache;
 }
 
 /// What is cached of the values that a pass leaves for later ones.
-std::vector<CachedValue> held_by(const ir::Graph& graph, const Phase& phase, const Choices& choices,
-                                 const Dim& row) {
-  if (holds_rows(graph, phase, choices, row)) return values_to_cache(graph, phase, choices.packed);
+std::vector<CachedValue> cached_by(const ir::Graph& graph, const Phase& phase, const Choices& choices,
+                                   const Dim& row) {
+  if (caches_rows(graph, phase, choices, row)) return values_to_cache(graph, phase, choices.packed);
   return choices.shared_cache > 0 ? loaded_values(graph, phase) : std::vector<CachedValue>();
 }
 
@@ -81,7 +81,7 @@ double rereads(const ir::Graph& graph, const Phase& phase, const Choices& choice
   const bool loops = info(graph[dominant(phase)].op).relation == ir::Relation::reduce;
   if (passes < 2 || !loops) return 0;
   const std::vector<KernelSchedule> kernels = launches(graph, phase, choices);
-  if (holds_rows(graph, phase, choices, kernels[0].reduced)) return 0;
+  if (caches_rows(graph, phase, choices, kernels[0].reduced)) return 0;
   const double row = std::max(1.0, static_cast<double>(kernels[0].reduced.hint()));
   return (passes - 1) * std::max(0.0, 1 - choices.shared_cache * kernels[0].cluster / row);
 }
@@ -165,8 +165,8 @@ struct Flow {
 /// multiprocessor, it was 89% with one block per row, 86, 83, 64, and 58% with clusters of 2, 4, 8, and 16
 /// blocks, and 75% with 8 blocks and one wait instead of two. For rows of f32, twice the bytes, it was 97%
 /// with one block, 95 and 91% with 8 and 16.
-Flow flow_of_held_rows(const Phase& phase, const Choices& choices, const KernelSchedule& launch,
-                       std::int64_t moved, const Target& target) {
+Flow flow_of_cached_rows(const Phase& phase, const Choices& choices, const KernelSchedule& launch,
+                         std::int64_t moved, const Target& target) {
   constexpr int registers = 64;
   constexpr double idle = 2.5e-6, start_of_cluster = 0.8e-6, wait_for_16 = 1.4e-6;
   const int places = std::max(
@@ -195,9 +195,9 @@ Flow flow_of(const ir::Graph& graph, const Phase& phase, const Choices& choices,
       launch.role == KernelSchedule::Role::whole && units_of(choices.splits, 'c', Level::warp) > 1;
   const bool by_blocks = by_warps || choices.cluster() > 1;
   if (!by_blocks || has_columns(phase) || choices.register_cache == 0 ||
-      held_by(graph, phase, choices, launch.reduced).empty())
+      cached_by(graph, phase, choices, launch.reduced).empty())
     return {};
-  return flow_of_held_rows(phase, choices, launch, moved_bytes(graph, phase), target);
+  return flow_of_cached_rows(phase, choices, launch, moved_bytes(graph, phase), target);
 }
 
 /// The seconds of one phase; blocks that split rows in one kernel wait for each other after each pass.
@@ -242,7 +242,7 @@ double phase_seconds(const ir::Graph& graph, const Phase& cut, const Choices& ch
     const Flow flow = flow_of(graph, phase, choices, launch, residency, target);
     double operations = 0;
     if (!combines && last_pass(phase.stages) > 0) {
-      const std::vector<CachedValue> held = held_by(graph, phase, choices, launch.reduced);
+      const std::vector<CachedValue> held = cached_by(graph, phase, choices, launch.reduced);
       operations = 2.0 * instructions(graph, phase, held) * static_cast<double>(launch.results.hint()) *
                    static_cast<double>(launch.reduced.hint());
     }

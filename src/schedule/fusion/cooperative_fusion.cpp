@@ -19,7 +19,7 @@ using ir::NodeId;
 
 // Bounds on one kernel, so that its text and the registers of its longest phase stay small.
 constexpr std::size_t most_phases = 8;
-constexpr std::size_t most_nodes_joined = 600;
+constexpr std::size_t most_cooperative_nodes = 600;
 
 struct Chain {
   std::vector<SegmentId> segments{};  // in segment order
@@ -147,7 +147,8 @@ class Joiner {
     for (const SegmentId id : chain.segments) symbols = merged(symbols, segments_.symbols[id]);
     const std::size_t arguments =
         chain.whole.inputs.size() + chain.whole.results.size() + symbols.size() + scratch + 1;
-    return chain.whole.inputs.size() <= rules_.max_inputs && chain.whole.nodes.size() <= most_nodes_joined &&
+    return chain.whole.inputs.size() <= rules_.max_inputs &&
+           chain.whole.nodes.size() <= most_cooperative_nodes &&
            bytes_an_argument * arguments <= rules_.argument_bytes;
   }
 

@@ -26,7 +26,7 @@ std::vector<Axis> axes_of(const ir::Node& transpose) {
 }
 
 /// The axes that are longer than 1, with axes that continue each other merged into one.
-std::vector<Axis> cooperative(const std::vector<Axis>& axes, const analysis::Facts& facts) {
+std::vector<Axis> merged_axes(const std::vector<Axis>& axes, const analysis::Facts& facts) {
   std::vector<Axis> result;
   for (const Axis& axis : axes) {
     if (facts.equal(axis.extent, 1)) continue;
@@ -50,7 +50,7 @@ GemmLayoutChoice output_layout_of(const ir::Graph& graph, ir::NodeId transpose, 
   if (!facts.equal(column.extent, 1) && !facts.equal(column.stride, 1)) {
     return {{}, fmt::format("the elements of a row would stand {} apart", column.stride.to_string())};
   }
-  const std::vector<Axis> batch = cooperative(axes, facts);
+  const std::vector<Axis> batch = merged_axes(axes, facts);
   if (batch.size() > 2) return {{}, fmt::format("its batch has {} strides", batch.size())};
   GemmLayout layout{.row = facts.equal(row.extent, 1) ? column.extent : row.stride};
   if (!batch.empty()) {

@@ -1,7 +1,7 @@
 // Stage rules: what may be a stage of a kernel, in which form and after which pass (stitch.hpp).
 //
 // Before:  loops [B, (N)] of %5 reduce_sum; %7 div [B, N] reads %5; %9 reduce_sum of %7 over B
-// After:   %7 element, pass 1   %9 column_reduce, pass 1
+// After:   %7 element, pass 1   %9 outer_reduce, pass 1
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

@@ -1,9 +1,11 @@
 // Views: values that lie inside another's memory, so that no step copies them (Astra, section 4.4: contiguity
 // as a constraint on sets of tensors).
 //
-// Before:  segment kernel {%3} slice of %2, for a GEMM        segment kernel {%7} concat of the GEMMs %5 and
-// %6 After:   %3 lies in %2 at 2048: the GEMM reads it there   %5 lies in %7 at 0, %6 at 4096: they write it
-// there
+// Before:  segment kernel {%3} slice of %2, for a GEMM
+// After:   %3 lies in %2 at 2048: the GEMM reads it there
+//
+// Before:  segment kernel {%7} concat of the GEMMs %5 and %6
+// After:   %5 lies in %7 at 0, %6 at 4096: they write it there
 //
 // A slice is a view where its elements are one block of its operand's, in memory anyway. A concat is
 // assembled where its operands lie back to back and steps of their own make them. Both need multiples of 16

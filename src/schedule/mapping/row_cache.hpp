@@ -4,7 +4,7 @@
 // it came: two values of 16 bits per register.
 //
 // Before:  softmax, stages max | sum | div     each pass loads x, the last two compute exp
-// After:   x held from pass 0 to 1, exp(x - max) from 1 to 2; in shared memory or packed: x from 0 to 2
+// After:   x cached from pass 0 to 1, exp(x - max) from 1 to 2; in shared memory or packed: x from 0 to 2
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

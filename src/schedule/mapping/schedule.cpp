@@ -318,7 +318,7 @@ void hold(const ir::Graph& graph, PhaseSchedule& phase) {
   if (!phase.cached.empty()) phase.elements_per_thread = static_cast<int>(trips);
 }
 
-bool is_joined(const KernelSchedule& kernel) { return kernel.role == KernelSchedule::Role::cooperative; }
+bool is_cooperative(const KernelSchedule& kernel) { return kernel.role == KernelSchedule::Role::cooperative; }
 
 bool has_vectors(const Nest& nest) {
   return std::any_of(nest.splits.begin(), nest.splits.end(),
@@ -335,7 +335,7 @@ PhaseSchedule schedule_of(const ir::Graph& graph, const Phase& cut, const Choice
   const std::vector<Dim> tested =
       walks_tiles(choices) ? std::vector<Dim>() : symbols_to_test(graph, computes, choices.vector());
   for (KernelSchedule& kernel : phase.kernels) {
-    if (is_joined(kernel) || has_vectors(kernel.nest)) kernel.tested = tested;
+    if (is_cooperative(kernel) || has_vectors(kernel.nest)) kernel.tested = tested;
     const bool parted = splits_rows(choices) || kernel.role == KernelSchedule::Role::partial;
     kernel.index_type = index_type(graph, facts, computes, kernel, parted ? choices.blocks_per_row() : 1);
   }
@@ -352,7 +352,7 @@ std::vector<KernelSchedule> launches_of(const std::vector<PhaseSchedule>& phases
   for (std::size_t i = 0; i < phases.size(); ++i) {
     for (KernelSchedule kernel : phases[i].kernels) {
       kernel.phase = i;
-      if (!is_joined(kernel)) kernels.push_back(std::move(kernel));
+      if (!is_cooperative(kernel)) kernels.push_back(std::move(kernel));
     }
   }
   KernelSchedule cooperative = kernels.front();
@@ -365,7 +365,7 @@ std::vector<KernelSchedule> launches_of(const std::vector<PhaseSchedule>& phases
 }
 
 /// The number of blocks of the cooperative kernel.
-int joined_blocks(const KernelChoices& choices) {
+int cooperative_blocks(const KernelChoices& choices) {
   return choices.phases.size() > 1 ? choices.blocks : choices.phases[0].blocks;
 }
 
@@ -413,8 +413,8 @@ Schedule make_schedule(const ir::Graph& graph, const Segment& segment, const Ker
     schedule.scratch.insert(schedule.scratch.end(), phase.scratch.begin(), phase.scratch.end());
   }
   schedule.kernels = launches_of(schedule.phases, choices);
-  if (is_joined(schedule.kernels.back())) {
-    schedule.blocks_per_sm = (joined_blocks(choices) + target.sms - 1) / target.sms;
+  if (is_cooperative(schedule.kernels.back())) {
+    schedule.blocks_per_sm = (cooperative_blocks(choices) + target.sms - 1) / target.sms;
     for (const KernelSchedule& kernel : schedule.kernels) {
       if (kernel.index_type == i64) schedule.kernels.back().index_type = i64;
     }
@@ -422,12 +422,12 @@ Schedule make_schedule(const ir::Graph& graph, const Segment& segment, const Ker
   const std::int64_t shared = shared_bytes(graph, schedule.segment, choices);
   for (KernelSchedule& kernel : schedule.kernels)
     kernel.min_blocks_per_sm =
-        min_blocks_per_sm(kernel, shared, is_joined(kernel) ? schedule.blocks_per_sm : 1, target);
+        min_blocks_per_sm(kernel, shared, is_cooperative(kernel) ? schedule.blocks_per_sm : 1, target);
   return schedule;
 }
 
 std::string loops_text(const KernelSchedule& kernel) {
-  return is_joined(kernel) ? "its launches, one behind the other" : to_string(kernel.nest);
+  return is_cooperative(kernel) ? "its launches, one behind the other" : to_string(kernel.nest);
 }
 
 namespace {
@@ -494,7 +494,7 @@ std::string print(const ir::Graph& graph, const Schedule& schedule) {
 namespace {
 
 /// Why shared memory cannot cache elements of a row in this way; empty if it can, or caches none.
-std::string defect_of_shared_hold(const ir::Graph& graph, const Phase& phase, const Choices& choices) {
+std::string defect_of_shared_cache(const ir::Graph& graph, const Phase& phase, const Choices& choices) {
   if (choices.shared_cache == 0) return "";
   if (form_of(graph, phase) != Form::reduce) return "where no row is reduced";
   if (splits_rows(choices) && choices.cluster() == 1)
@@ -533,7 +533,7 @@ std::string defect_of(const ir::Graph& graph, const Phase& phase, const Choices&
     return defect;
   if (choices.across && !has_columns(phase))
     return "across is for reductions over an outer dim, of which it has none";
-  if (const std::string shared = defect_of_shared_hold(graph, phase, choices); !shared.empty())
+  if (const std::string shared = defect_of_shared_cache(graph, phase, choices); !shared.empty())
     return fmt::format("{} elements of a row in shared memory, {}", choices.shared_cache, shared);
   if (choices.packed && choices.register_cache == 0) return "packed stands beside hold";
   if (const std::string defect = defect_of_accumulators(phase, choices); !defect.empty())
@@ -563,14 +563,14 @@ std::string defect_of(const ir::Graph& graph, const PhaseSchedule& phase, const 
   }
   const bool parts = (splits_rows(choices) && choices.cluster() == 1) || has_columns(computes);
   if (parts != (phase.kernels.size() > 1) || parts == phase.scratch.empty()) return "parts without scratch";
-  const auto joins = std::count_if(phase.kernels.begin(), phase.kernels.end(), is_joined);
+  const auto joins = std::count_if(phase.kernels.begin(), phase.kernels.end(), is_cooperative);
   if (joins != (parts && choices.blocks > 0)) return "blocks without a kernel that joins launches";
   return "";
 }
 
 /// The defect of a launch that has loops of its own.
 std::string defect_of_nest(const KernelSchedule& kernel) {
-  if (is_joined(kernel)) return "";
+  if (is_cooperative(kernel)) return "";
   if (const std::string defect = defect_of(kernel.nest); !defect.empty())
     return fmt::format("nest {}: {}", to_string(kernel.nest), defect);
   const Dim threads = units(kernel.nest, Level::warp) * units(kernel.nest, Level::lane);
@@ -607,13 +607,13 @@ std::string defect_of(const ir::Graph& graph, const Schedule& schedule, const Ta
                           .threads = kernel.block_threads,
                           .shared_bytes = shared,
                           .blocks_per_sm = schedule.blocks_per_sm};
-    if (is_joined(kernel) && schedule.blocks_per_sm > blocks_per_sm(least, target))
+    if (is_cooperative(kernel) && schedule.blocks_per_sm > blocks_per_sm(least, target))
       return fmt::format("{} blocks of {} threads wait for each other, and {} has a place for {}",
-                         joined_blocks(schedule.choices), kernel.block_threads, target.name,
+                         cooperative_blocks(schedule.choices), kernel.block_threads, target.name,
                          std::int64_t{target.sms} * blocks_per_sm(least, target));
   }
-  const auto joins = std::count_if(schedule.kernels.begin(), schedule.kernels.end(), is_joined);
-  const bool last = joins == 0 || is_joined(schedule.kernels.back());
+  const auto joins = std::count_if(schedule.kernels.begin(), schedule.kernels.end(), is_cooperative);
+  const bool last = joins == 0 || is_cooperative(schedule.kernels.back());
   if (joins > 1 || !last || (schedule.phases.size() > 1 && joins != 1))
     return "phases without a kernel that joins them";
   return "";

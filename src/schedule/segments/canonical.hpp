@@ -1,9 +1,8 @@
 // Canonical form of a segment: what it computes, without names, scopes, lines and node ids. Segments of one
 // form are scheduled, lowered, emitted and compiled once.
 //
-// Before:  segment 0 {%4 exp, %5 add} reads {%x %4}      segment 7 {%90 exp, %91 add} reads {%80 %g3}
-// After:   0: exp in0   1: add 0 in1   f32[B, 64]      the same form: kernel of segment 0, with buffers of
-// segment 7
+// Before:  segment 0 {%4 exp, %5 add} reads {%x %4}   segment 7 {%90 exp, %91 add} reads {%80 %g3}
+// After:   0: exp in0   1: add 0 in1   f32[B, 64], of both: one kernel, with the buffers of each
 //
 // Forms that differ only in where slices of stored values begin are of one family, and may share a kernel
 // (slice_starts.hpp). Symbols stay as they are: in one graph a name means one thing.

@@ -1,8 +1,7 @@
 // A phase as its choices run it.
 //
 // Before:  stages %2 reduce_sum (across the rows) | %3 convert      a thread walks down a column
-// After:   column stages %2 reduce_sum | %3 convert                 blocks share the rows, as of rows and
-// columns
+// After:   column stages %2 reduce_sum | %3 convert                 blocks share the rows
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
