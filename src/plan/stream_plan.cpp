@@ -327,10 +327,10 @@ void verify(std::span<const Task> tasks, const StreamPlan& plan, const Target& t
     }
     if (fit_together(beside, target)) continue;
     if (other_task == no_task)
-      bad_streams(fmt::format("task {} spins, and not all of its blocks fit {}", task, target.name));
-    bad_streams(
-        fmt::format("tasks {} and {} spin, may run at one time, and {} has no room for all blocks of both",
-                    std::min(task, other_task), std::max(task, other_task), target.name));
+      bad_streams(fmt::format("task {} is cooperative, and not all of its blocks fit {}", task, target.name));
+    bad_streams(fmt::format(
+        "tasks {} and {} are cooperative, may run at one time, and {} has no room for all blocks of both",
+        std::min(task, other_task), std::max(task, other_task), target.name));
   }
   std::vector<bool> joined(static_cast<std::size_t>(plan.streams));
   std::vector<TaskId> last(static_cast<std::size_t>(plan.streams), no_task);

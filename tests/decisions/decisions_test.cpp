@@ -233,7 +233,7 @@ TEST_CASE("a text that is no decisions names its line, and what would be right",
             .find("72 registers: h200 has 65536 for a block of 1024 threads, at most 64 each") !=
         std::string::npos);
   CHECK(edited("{nest = r:grid c:serial c:warp32 c:lane32, registers = 32}") == "no error");
-  CHECK(edited("{" + nest + ", packed}").find("packed stands beside hold") != std::string::npos);
+  CHECK(edited("{" + nest + ", packed}").find("packed needs a register_cache") != std::string::npos);
   CHECK(edited("{" + nest + " c:vector4, shared_cache = 7}").find("which are no multiple of 4") !=
         std::string::npos);
   CHECK(edited("{" + nest + ", across}").find("across is for reductions over an outer dim") !=

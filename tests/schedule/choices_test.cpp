@@ -87,5 +87,5 @@ TEST_CASE("verify refuses missing launches and missing scratch", "[schedule]") {
   bare.scratch.clear();
   CHECK(refusal(one, bare, "h200") == "internal error: schedule of %1: other scratch than its phases have");
   bare.phases[0].scratch.clear();
-  CHECK(refusal(one, bare, "h200") == "internal error: schedule of %1: parts without scratch");
+  CHECK(refusal(one, bare, "h200") == "internal error: schedule of %1: partial results without scratch");
 }

@@ -258,7 +258,8 @@ TEST_CASE("streams: kernels that spin are serialised where both might not fit", 
   beside.stream = {0, 1};
   beside.final_waits = {1};
   CHECK(thrown_by([&] { verify(large, beside, tiny2); }) ==
-        "internal error: streams: tasks 0 and 1 spin, may run at one time, and tiny2 has no room for all "
+        "internal error: streams: tasks 0 and 1 are cooperative, may run at one time, and tiny2 has no room "
+        "for all "
         "blocks of "
         "both");
   // ... the planner puts one behind the other, even on two streams ...
@@ -268,7 +269,7 @@ TEST_CASE("streams: kernels that spin are serialised where both might not fit", 
   // ... and leaves them alone where there is room.
   CHECK(planned({cooperative(2), cooperative(2)}, two, tiny2).waits.empty());
   CHECK(thrown_by([&] { planned({cooperative(9)}, {}, tiny2); }) ==
-        "internal error: streams: task 0 spins, and not all of its blocks fit tiny2");
+        "internal error: streams: task 0 is cooperative, and not all of its blocks fit tiny2");
 }
 
 TEST_CASE("streams: 10,000 steps are planned", "[streams]") {

@@ -139,7 +139,7 @@ TEST_CASE("row to row: an error says what a kernel needs for it", "[stitch][sche
   shared.shared_cache = 512;
   says(error(rows, shared), "shared_cache holds the row in shared memory");
   says(error(norm(f32, 100, 8192), in_turns("r:serial r:grid5 c:serial c:lane32", true, false)),
-       "512 registers from row to row, hold counted: a thread has 255");
+       "512 registers from row to row, register_cache counted: a thread has 255");
   Graph plain("plain"), elements("elements");
   plain.output("y", softmax(plain.input("x", f32, {100, 512})));
   elements.output("y", exp(elements.input("x", f32, {100, 512})));

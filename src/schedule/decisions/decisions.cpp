@@ -88,7 +88,7 @@ RecordedChoices::RecordedChoices(const Decisions& decisions, const DecisionOptio
   match_entries(
       "kernel", graph.name, decisions.kernels, known,
       fmt::format("it has {} kernels. By other answers, or by the cost of this entry, the graph may "
-                  "be cut otherwise: keep the lines stitch and join",
+                  "be cut otherwise: keep the lines stitch and cooperative",
                   known.size()),
       take, unfit);
 }

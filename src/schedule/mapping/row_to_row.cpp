@@ -129,7 +129,7 @@ std::string defect_of_row_to_row(const ir::Graph& graph, const Phase& phase, con
   for (const RowInvariant& each : invariants)
     registers += choices.invariants ? registers_of(graph, each.input, trips) : 0;
   if (registers <= most_registers) return "";
-  return fmt::format("{} registers from row to row, hold counted: a thread has {}", registers,
+  return fmt::format("{} registers from row to row, register_cache counted: a thread has {}", registers,
                      most_registers);
 }
 

@@ -294,7 +294,7 @@ std::vector<KernelSchedule> launches(const ir::Graph& graph, const Phase& phase,
 namespace {
 
 /// Caches as much as fits of what the passes would cache.
-void hold(const ir::Graph& graph, PhaseSchedule& phase) {
+void fill_cache(const ir::Graph& graph, PhaseSchedule& phase) {
   const Choices& choices = phase.choices;
   if (choices.shared_cache > 0) {
     phase.cached = loaded_values(graph, phase.computes);
@@ -339,7 +339,7 @@ PhaseSchedule schedule_of(const ir::Graph& graph, const Phase& cut, const Choice
     const bool parted = splits_rows(choices) || kernel.role == KernelSchedule::Role::partial;
     kernel.index_type = index_type(graph, facts, computes, kernel, parted ? choices.blocks_per_row() : 1);
   }
-  hold(graph, phase);
+  fill_cache(graph, phase);
   return phase;
 }
 
@@ -453,20 +453,20 @@ std::string print(const ir::Graph& graph, const Schedule& schedule) {
     if (stitched)
       text +=
           fmt::format("  {} {}\n", several ? "phase" : "stages", stages_text(graph, phase.computes.stages));
-    for (const CachedValue& held : phase.cached) {
+    for (const CachedValue& cached : phase.cached) {
       const std::string where =
           phase.elements_per_thread > 0
-              ? fmt::format("{} elements a thread", phase.elements_per_thread)
+              ? fmt::format("{} elements per thread", phase.elements_per_thread)
               : fmt::format("{} elements of a row in shared memory", phase.choices.shared_cache);
-      text += fmt::format("  held {} {}: {}, from pass {} to {}\n", graph.value_name(held.node),
-                          to_string(graph[held.node].op), where, held.first, held.last);
+      text += fmt::format("  cached {} {}: {}, from pass {} to {}\n", graph.value_name(cached.node),
+                          to_string(graph[cached.node].op), where, cached.first, cached.last);
     }
     for (const NodeId id : phase.ahead)
-      text += fmt::format("  ahead {}: {} elements a thread, of the next row\n", graph.value_name(id),
+      text += fmt::format("  ahead {}: {} elements per thread, of the next row\n", graph.value_name(id),
                           phase.elements_per_thread);
     for (const RowInvariant& each : phase.invariants)
-      text += fmt::format("  invariant {}: {} elements a thread, of all rows\n", graph.value_name(each.input),
-                          phase.elements_per_thread);
+      text += fmt::format("  invariant {}: {} elements per thread, of all rows\n",
+                          graph.value_name(each.input), phase.elements_per_thread);
   }
   for (const SliceStart& start : schedule.starts)
     text += fmt::format("  starts {} slice: dim {} at {}, an argument\n", graph.value_name(start.node),
@@ -500,7 +500,7 @@ std::string defect_of_shared_cache(const ir::Graph& graph, const Phase& phase, c
   if (splits_rows(choices) && choices.cluster() == 1)
     return "which takes a warp, a block or a cluster for each row";
   if (has_columns(phase)) return "beside columns";
-  if (choices.register_cache > 0) return "beside registers that hold them";
+  if (choices.register_cache > 0) return "beside registers that cache them";
   const std::int64_t step =
       choices.cluster() > 1 ? step_elements(choices) / choices.blocks_per_row() : choices.vector();
   if (choices.shared_cache % step != 0) return fmt::format("which are no multiple of {}", step);
@@ -535,7 +535,7 @@ std::string defect_of(const ir::Graph& graph, const Phase& phase, const Choices&
     return "across is for reductions over an outer dim, of which it has none";
   if (const std::string shared = defect_of_shared_cache(graph, phase, choices); !shared.empty())
     return fmt::format("{} elements of a row in shared memory, {}", choices.shared_cache, shared);
-  if (choices.packed && choices.register_cache == 0) return "packed stands beside hold";
+  if (choices.packed && choices.register_cache == 0) return "packed needs a register_cache";
   if (const std::string defect = defect_of_accumulators(phase, choices); !defect.empty())
     return fmt::format("{} accumulators, {}", choices.accumulators, defect);
   if (std::string defect = defect_of_row_to_row(graph, phase, choices); !defect.empty()) return defect;
@@ -562,7 +562,8 @@ std::string defect_of(const ir::Graph& graph, const PhaseSchedule& phase, const 
     if (choices.packed && group % 4 != 0) return "packed needs vectors that fill registers of 4 bytes";
   }
   const bool parts = (splits_rows(choices) && choices.cluster() == 1) || has_columns(computes);
-  if (parts != (phase.kernels.size() > 1) || parts == phase.scratch.empty()) return "parts without scratch";
+  if (parts != (phase.kernels.size() > 1) || parts == phase.scratch.empty())
+    return "partial results without scratch";
   const auto joins = std::count_if(phase.kernels.begin(), phase.kernels.end(), is_cooperative);
   if (joins != (parts && choices.blocks > 0)) return "blocks without a kernel that joins launches";
   return "";
