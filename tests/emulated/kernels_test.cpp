@@ -7,7 +7,7 @@
 namespace fuse::test {
 namespace {
 
-const char* const softmax = R"(// softmax: a row per block, and a row per warp
+const char* const softmax_kernels = R"(// softmax: a row per block, and a row per warp
 FUSE_KERNEL(256) softmax_block(global<const float> x, global<float> y, int cols) {
   FUSE_SHARED(float, 8, maxima);
   FUSE_SHARED(float, 8, sums);
@@ -66,7 +66,7 @@ TEST_CASE("softmax by block and by warp, in every mode", "[emulated]") {
   std::vector<float> block, warp;
   for (const auto& mode : modes()) {
     EmulatedDevice d(mode);
-    d.load(softmax);
+    d.load(softmax_kernels);
     const auto at = d.buffer(x), y = d.buffer(at.bytes);
     REQUIRE(d.run("softmax_block", {rows}, {at, y, extent(cols)}));
     const auto a = d.values<float>(y);

@@ -8,8 +8,6 @@ const CudaEvent* event_of(const CudaContext& context, const Event& event) noexce
   return event.owner == &context ? static_cast<const CudaEvent*>(&event) : nullptr;
 }
 
-Status foreign() noexcept { return Status(ErrorCode::internal, "the event was made by another device"); }
-
 }  // namespace
 
 CudaEvent::CudaEvent(std::shared_ptr<const CudaContext> context, bool timed)
@@ -34,7 +32,7 @@ Status CudaBackend::wait(Queue& queue, const Event& event) noexcept {
   CUstream stream = nullptr;
   if (Status s = cuda_stream_of(*context_, queue, stream); !s) return s;
   const CudaEvent* const cuda = event_of(*context_, event);
-  if (!cuda) return foreign();
+  if (!cuda) return foreign_event();
   return context_->run([&](const Driver& d) {
     return d.status("cuStreamWaitEvent", d.p_cuStreamWaitEvent(stream, cuda->handle(), 0));
   });
@@ -62,7 +60,7 @@ Status CudaBackend::record(Queue& queue, Event& event) noexcept {
   CUstream stream = nullptr;
   if (Status s = cuda_stream_of(*context_, queue, stream); !s) return s;
   const CudaEvent* const cuda = event_of(*context_, event);
-  if (!cuda) return foreign();
+  if (!cuda) return foreign_event();
   return context_->run(
       [&](const Driver& d) { return d.status("cuEventRecord", d.p_cuEventRecord(cuda->handle(), stream)); });
 }
@@ -70,7 +68,7 @@ Status CudaBackend::record(Queue& queue, Event& event) noexcept {
 Status CudaBackend::elapsed(const Event& from, const Event& to, double& seconds) noexcept {
   const CudaEvent* const first = event_of(*context_, from);
   const CudaEvent* const last = event_of(*context_, to);
-  if (!first || !last) return foreign();
+  if (!first || !last) return foreign_event();
   return context_->run_apart([&](const Driver& d) {
     for (const CudaEvent* const event : {first, last}) {
       if (Status s = d.status("cuEventSynchronize", d.p_cuEventSynchronize(event->handle())); !s) return s;

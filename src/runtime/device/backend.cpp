@@ -10,11 +10,10 @@
 #include "runtime/device/toolchain.hpp"
 
 namespace fuse::runtime {
-namespace {
 
-Status foreign() noexcept { return Status(ErrorCode::internal, "the event was made by another device"); }
-
-}  // namespace
+Status foreign_event() noexcept {
+  return Status(ErrorCode::internal, "the event was made by another device");
+}
 
 Backend::Backend(std::shared_ptr<const Toolchain> toolchain)
     : residency_(std::make_shared<ResidencyLedger>()), toolchain_(std::move(toolchain)) {}
@@ -32,7 +31,7 @@ std::unique_ptr<Event> Backend::create_event(bool) { return std::make_unique<Hos
 
 Status Backend::record(Queue&, Event& event) noexcept {
   auto* const host = dynamic_cast<HostEvent*>(&event);
-  if (!host) return foreign();
+  if (!host) return foreign_event();
   host->time = std::chrono::steady_clock::now();
   return {};
 }
@@ -40,7 +39,7 @@ Status Backend::record(Queue&, Event& event) noexcept {
 Status Backend::elapsed(const Event& from, const Event& to, double& seconds) noexcept {
   const auto* const first = dynamic_cast<const HostEvent*>(&from);
   const auto* const last = dynamic_cast<const HostEvent*>(&to);
-  if (!first || !last) return foreign();
+  if (!first || !last) return foreign_event();
   seconds = std::chrono::duration<double>(last->time - first->time).count();
   return {};
 }

@@ -70,6 +70,9 @@ class Event {
   const void* const owner;  ///< as Function::owner
 };
 
+// What a device answers that is given an event of another one.
+Status foreign_event() noexcept;
+
 /// Work that was captured from a queue, to be launched as a whole. One launch in flight at a time.
 class CapturedWork {
  public:
