@@ -30,7 +30,7 @@ class BufferSets {
     Buffer packed;
   };
   std::vector<Set> sets_;
-  Workspace workspace_;  // of all: they run one behind the other, and the device has places for one at a time
+  Workspace workspace_;  // of all: they run one behind the other, and the device has slots for one at a time
 };
 
 }  // namespace fuse::bench

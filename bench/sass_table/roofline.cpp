@@ -182,8 +182,8 @@ class CaseCounter {
                                                     .registers = kernel.registers,
                                                     .shared_bytes = kernel.shared_bytes},
                                                    target);
-    const std::int64_t places = std::max<std::int64_t>(1, resident(kernel) * gpu_.sms);
-    kernel.waves = static_cast<double>(kernel.grid) / static_cast<double>(places);
+    const std::int64_t slots = std::max<std::int64_t>(1, resident(kernel) * gpu_.sms);
+    kernel.waves = static_cast<double>(kernel.grid) / static_cast<double>(slots);
     const double rest = kernel.waves - std::floor(kernel.waves);
     kernel.last_wave = rest > 0 ? rest : 1;
   }

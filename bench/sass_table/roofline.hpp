@@ -35,7 +35,7 @@ struct KernelCount {
   std::string name;
   std::int64_t grid = 0, read_bytes = 0, moved_bytes = 0, shared_bytes = 0, spilled_bytes = 0;
   int threads = 0, registers = 0, blocks_per_sm = 0;
-  double waves = 0, last_wave = 0;  ///< of blocks; the share of its places that the last one fills
+  double waves = 0, last_wave = 0;  ///< of blocks; the share of its slots that the last one fills
   double slots = 0;
   std::array<double, pipes> busy{};  ///< cycles of each pipe
   double cycles = 0;                 ///< the most of slots and of any pipe

@@ -54,26 +54,26 @@ int blocks_per_sm(const Residency& launch, const Target& target) {
 
 namespace {
 
-constexpr std::int64_t all_places = std::numeric_limits<std::int64_t>::max();
+constexpr std::int64_t all_slots = std::numeric_limits<std::int64_t>::max();
 
 std::int64_t sum(std::int64_t a, std::int64_t b) {
   std::int64_t total = 0;
-  return __builtin_add_overflow(a, b, &total) ? all_places : total;
+  return __builtin_add_overflow(a, b, &total) ? all_slots : total;
 }
 
 /// The most slots for blocks of `one` that the blocks of `other` take.
 std::int64_t taken(Residency one, const Residency& other, const Target& target) {
   one.counted = Residency::unknown;  // the device's count says nothing about `other`
-  const std::int64_t places = std::max(1, blocks_per_sm(one, target));
+  const std::int64_t slots = std::max(1, blocks_per_sm(one, target));
   const Share mine = share_of_block(one, target), theirs = share_of_block(other, target);
-  const std::int64_t warps = ceil_div(places * mine.warps, subpartitions_per_sm);  // per subpartition
+  const std::int64_t warps = ceil_div(slots * mine.warps, subpartitions_per_sm);  // per subpartition
   const std::int64_t registers = std::max<std::int64_t>(1, subpartition_of(target).registers / warps);
   const std::int64_t by_warps =
       theirs.warps * std::max<std::int64_t>(1, ceil_div(theirs.registers, registers));
-  const std::int64_t by_block = std::max(ceil_div(by_warps, warps * subpartitions_per_sm / places),
-                                         ceil_div(theirs.shared, target.shared_per_sm / places));
+  const std::int64_t by_block = std::max(ceil_div(by_warps, warps * subpartitions_per_sm / slots),
+                                         ceil_div(theirs.shared, target.shared_per_sm / slots));
   std::int64_t total = 0;
-  return __builtin_mul_overflow(other.blocks, by_block, &total) ? all_places : total;
+  return __builtin_mul_overflow(other.blocks, by_block, &total) ? all_slots : total;
 }
 
 std::int64_t taken(const Residency& one, std::span<const Residency> others, const Target& target) {

@@ -21,8 +21,8 @@ StepCost roofline(double bytes, double operations, double share, const Target& t
 
 StepCost kernel_cost(std::int64_t bytes, const Residency& launch, const Target& target, double most,
                      double operations) {
-  const double places = std::max(1, blocks_per_sm(launch, target)) * static_cast<double>(target.sms);
-  const double share = std::min(most, static_cast<double>(launch.blocks) / places);
+  const double slots = std::max(1, blocks_per_sm(launch, target)) * static_cast<double>(target.sms);
+  const double share = std::min(most, static_cast<double>(launch.blocks) / slots);
   return roofline(static_cast<double>(bytes), operations, share, target);
 }
 

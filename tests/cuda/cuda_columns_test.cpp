@@ -1,4 +1,4 @@
-// Kernels of rows and columns on the fake driver: launched whole where there are places, in parts where not.
+// Kernels of rows and columns on the fake driver: launched whole where there are slots, in parts where not.
 // SPDX-License-Identifier: Apache-2.0
 #if FUSE_COMPILER_HAS_CUDA
 #include <vector>
@@ -19,7 +19,7 @@ Graph normalised_columns() {
 
 }  // namespace
 
-TEST_CASE("a kernel of rows and columns is one launch where it has places", "[cuda][residency][stitch]") {
+TEST_CASE("a kernel of rows and columns is one launch where it has slots", "[cuda][residency][stitch]") {
   const FakeEnvironment environment;
   const Fakes fakes;
   {
@@ -28,7 +28,7 @@ TEST_CASE("a kernel of rows and columns is one launch where it has places", "[cu
       INFO("graph " << (mode == ExecutionMode::graph));
       WholeRun first(executable, {}, {.mode = mode});
       REQUIRE(first.prepared.launches() == 1);
-      // One block of so many threads takes the whole of a multiprocessor: a second run has no places.
+      // One block of so many threads takes the whole of a multiprocessor: a second run has no slots.
       std::vector<WholeRun> others;
       while (others.empty() || !others.back().workspace.split())
         others.emplace_back(executable, DimValues{}, WorkspaceOptions{.mode = mode});

@@ -1,4 +1,4 @@
-// Launches that spin on the fake driver: cooperative ones where there are places, else their parts.
+// Launches that spin on the fake driver: cooperative ones where there are slots, else their parts.
 // SPDX-License-Identifier: Apache-2.0
 #if FUSE_COMPILER_HAS_CUDA
 #include "compile/compile.hpp"
@@ -35,13 +35,13 @@ TEST_CASE("a workspace launches cooperatively, the next one the parts", "[cuda][
     CHECK(fakes.count("cuLaunchKernel") == 2);
     CHECK(fakes.find_call("cuLaunchKernel").starts_with("cuLaunchKernel row_sums_and_total_0 grid 225 1 1"));
     whole.reset();
-    const Workspace places = parts.prepared.workspace();
-    CHECK_FALSE(places.split());
+    const Workspace slots = parts.prepared.workspace();
+    CHECK_FALSE(slots.split());
   }
   fakes.require_clean();
 }
 
-TEST_CASE("a workspace holds its places until its last run is over", "[cuda][residency]") {
+TEST_CASE("a workspace holds its slots until its last run is over", "[cuda][residency]") {
   const FakeEnvironment environment;
   const Fakes fakes;
   {
@@ -66,7 +66,7 @@ TEST_CASE("a workspace holds its places until its last run is over", "[cuda][res
   fakes.require_clean();
 }
 
-TEST_CASE("a run holds places for all that it has beside itself", "[cuda][residency]") {
+TEST_CASE("a run holds slots for all that it has beside itself", "[cuda][residency]") {
   const FakeEnvironment environment;
   const Fakes fakes;
   Graph two("two");
@@ -88,7 +88,7 @@ TEST_CASE("a run holds places for all that it has beside itself", "[cuda][reside
   }
 }
 
-TEST_CASE("registers that the driver counted decide how many blocks have places", "[cuda][residency]") {
+TEST_CASE("registers that the driver counted decide how many blocks have slots", "[cuda][residency]") {
   const FakeEnvironment environment;
   const Fakes fakes;
   CHECK(compile(sums(row_sums_and_total_in_parts(4224)), Device::cuda()).prepare().launches() == 1);

@@ -190,7 +190,7 @@ TEST_CASE("clusters and the grid wait in one kernel", "[emulated][cluster]") {
   }
 }
 
-TEST_CASE("the blocks of a cluster have places together or none", "[emulated][cluster][fault]") {
+TEST_CASE("the blocks of a cluster have slots together or none", "[emulated][cluster][fault]") {
   // tiny3 holds one block of 512 threads a multiprocessor: three, which is one cluster of two.
   std::string wide = both_barriers;
   wide.replace(wide.find("FUSE_KERNEL(32)"), 15, "FUSE_KERNEL(512)");
@@ -204,9 +204,9 @@ TEST_CASE("the blocks of a cluster have places together or none", "[emulated][cl
   CHECK(fault_of(gang, "both", 2, arguments(gang)) == "");
   says(fault_of(greedy, "both", 4, arguments(greedy)),
        "deadlock on tiny3 (greedy): both: 2 of 4 blocks wait in grid_barrier at line 7 (%1 all), 2 have no "
-       "place");
+       "slot");
   says(fault_of(gang, "both", 4, arguments(gang)),
-       "both: its 4 blocks wait for each other, and tiny3 has places for 3 at once");
+       "both: its 4 blocks wait for each other, and tiny3 has slots for 3 at once");
   CHECK(fault_of(greedy, "both", 3, arguments(greedy)) ==
         "both: a grid of 3 blocks in x is no whole number of clusters of 2");
 }

@@ -180,8 +180,8 @@ TEST_CASE("two kernels that wait and do not fit together: greedy deadlocks", "[e
       blames(
           first,
           "deadlock on tiny2 (greedy): a: 2 of 3 blocks wait in grid_barrier at line 4 (%3 reduce_sum, "
-          "first), 1 has no place; b: 2 of 3 blocks wait in grid_barrier at line 11 (%4 reduce_max, second), "
-          "1 has no place");
+          "first), 1 has no slot; b: 2 of 3 blocks wait in grid_barrier at line 11 (%4 reduce_max, second), "
+          "1 has no slot");
       // The other queue's next operation tells the same, once.
       const Status other = d.backend->memset(*d.second, y.address, 0, 4);
       CHECK(std::string(other.message()) == std::string(first.message()));
@@ -238,13 +238,13 @@ TEST_CASE("a grid that the device cannot hold at once", "[emulated][fault]") {
   blames(
       greedy.finish("b", 5, {greedy.buffer(5 * 128)}),
       "deadlock on tiny2 (greedy): b: 4 of 5 blocks wait in grid_barrier at line 11 (%4 reduce_max, second), "
-      "1 has no place");
+      "1 has no slot");
   blames(gang.start(*gang.queue, "b", 5, {gang.buffer(5 * 128)}),
-         "b: its 5 blocks wait for each other, and tiny2 has places for 4 at once",
+         "b: its 5 blocks wait for each other, and tiny2 has slots for 4 at once",
          ErrorCode::invalid_argument);
   CHECK(gang.queue->synchronize());
 
-  // Blocks that end leave their places to the next ones.
+  // Blocks that end leave their slots to the next ones.
   codegen::Source source = make_source(
       "FUSE_KERNEL(32) alone(global<int> y, global<int> barrier) { store(y, blockIdx.x * 32 + threadIdx.x, "
       "3); }\n");

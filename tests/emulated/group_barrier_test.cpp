@@ -164,8 +164,8 @@ TEST_CASE("counters of groups that are no counters", "[emulated][fault]") {
               "the counter of group_barrier at line 3 is no written buffer of this kernel");
 }
 
-TEST_CASE("groups need places for their own blocks alone", "[emulated][fault]") {
-  // tiny2 has places for four blocks.
+TEST_CASE("groups need slots for their own blocks alone", "[emulated][fault]") {
+  // tiny2 has slots for four blocks.
   const auto text = [](int group) {
     return "FUSE_KERNEL(32) k(global<int> y, global<int> barrier) {\n  store(y, 32 * blockIdx.x + "
            "threadIdx.x, 1);\n  "
@@ -177,7 +177,7 @@ TEST_CASE("groups need places for their own blocks alone", "[emulated][fault]") 
   faults_with(
       d.finish(text(6), 6, {d.buffer(6 * 128)}),
       "deadlock on tiny2 (greedy): k: 4 of 6 blocks wait in group_barrier at line 3 (%3 sum, rows), 2 "
-      "have no place");
+      "have no slot");
 }
 
 }  // namespace fuse::test

@@ -21,7 +21,7 @@ struct Planted {
   fuzz::Case made;
 };
 
-/// Of the kernels that steps of the plan run: parts of others that the device has places for do not run.
+/// Of the kernels that steps of the plan run: parts of others that the device has slots for do not run.
 std::vector<Planted> plant(const StitchGraph& each, std::int64_t rows, std::int64_t columns,
                            const std::string& profile = "h200", const std::string& rules = "") {
   const Graph graph = each.build(f32, rows, columns);

@@ -52,7 +52,7 @@ TEST_CASE("a kernel that spills is compiled for fewer blocks", "[nvrtc]") {
   }
 }
 
-TEST_CASE("a kernel whose blocks wait for each other keeps their places, and spills", "[nvrtc]") {
+TEST_CASE("a kernel whose blocks wait for each other keeps their slots, and spills", "[nvrtc]") {
   if (without_nvrtc()) return;
   const int all = greedy(1).kernels[0].min_blocks_per_sm;
   const runtime::Cubin cubin = runtime::compile_to_cubin(greedy(all), 90);

@@ -1,4 +1,4 @@
-// Launches that spin, of several workspaces at a time: each has its places, or runs in parts.
+// Launches that spin, of several workspaces at a time: each has its slots, or runs in parts.
 // SPDX-License-Identifier: Apache-2.0
 #include <fuse/fuse.hpp>
 #include <random>
@@ -78,7 +78,7 @@ TEST_CASE("the ledger grants what fits beside what it granted", "[runtime][resid
   CHECK_FALSE(ledger->reserve(one(5), nullptr, tiny2));
 }
 
-TEST_CASE("reservations that take turns hold the places of one of them", "[runtime][residency]") {
+TEST_CASE("reservations that take turns hold the slots of one of them", "[runtime][residency]") {
   const Target tiny2 = target_profile("tiny2");
   const auto ledger = std::make_shared<ResidencyLedger>();
   const int memory = 0, other = 0;
@@ -143,7 +143,7 @@ TEST_CASE("a device has one ledger, however often a process opens it", "[runtime
 }
 
 // Where nobody counted registers, tiny2 is taken to hold four blocks of 64 threads.
-TEST_CASE("a workspace that finds no places runs in parts", "[runtime][residency][emulated]") {
+TEST_CASE("a workspace that finds no slots runs in parts", "[runtime][residency][emulated]") {
   const Device device = Device::emulated({.profile = "tiny2"});
   const Executable first = compile(sums(row_sums_and_total_in_parts(4)), device);
   const Executable second = compile(sums(row_sums_and_total_in_parts(1)), device);
@@ -152,7 +152,7 @@ TEST_CASE("a workspace that finds no places runs in parts", "[runtime][residency
   WholeRun parts(second);
   CHECK(parts.workspace.split());
   CHECK(parts.prepared.launches() == 1);
-  CHECK(parts.prepared.explain().find("a workspace holds places for step 1, kernel 'row_sums_and_total' "
+  CHECK(parts.prepared.explain().find("a workspace holds slots for step 1, kernel 'row_sums_and_total' "
                                       "(custom_call), or runs 2 launches where there are none") !=
         std::string::npos);
   const Numbers in_holder(*holder, 1), in_parts(parts, 7);
@@ -163,7 +163,7 @@ TEST_CASE("a workspace that finds no places runs in parts", "[runtime][residency
   CHECK(in_holder.right());
   CHECK(in_parts.right());
 
-  // In the memory of the first its runs take turns with it, and so they do for places.
+  // In the memory of the first its runs take turns with it, and so they do for slots.
   if (holder->prepared.workspace_bytes() > 0) {
     const Workspace turn = holder->prepared.workspace(holder->workspace.memory());
     CHECK_FALSE(turn.split());
@@ -178,7 +178,7 @@ TEST_CASE("a workspace that finds no places runs in parts", "[runtime][residency
   CHECK(parts.workspace.split());
 }
 
-TEST_CASE("without parts a workspace that finds no places is refused", "[runtime][residency][emulated]") {
+TEST_CASE("without parts a workspace that finds no slots is refused", "[runtime][residency][emulated]") {
   const Device device = Device::emulated({.profile = "tiny2"});
   const Executable executable = compile(sums(row_sums_and_total(4)), device);
   auto first = std::make_unique<WholeRun>(executable);

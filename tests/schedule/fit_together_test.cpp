@@ -1,4 +1,4 @@
-// What fit_together admits, against every way in which blocks can come and every place that each may take.
+// What fit_together admits, against every way in which blocks can come and every slot that each may take.
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <array>
@@ -29,7 +29,7 @@ class AllPlacings {
     }
     visit(std::move(empty));
   }
-  /// Whether in some of them a block finds no place.
+  /// Whether in some of them a block finds no slot.
   bool stuck() const { return stuck_; }
 
  private:
@@ -127,7 +127,7 @@ TEST_CASE("residency: warps may lie so that registers are left in segments", "[s
   CHECK(fit_together(std::vector{four, four}, target));
 }
 
-TEST_CASE("residency: of what fits together no block is ever without a place", "[schedule][residency]") {
+TEST_CASE("residency: of what fits together no block is ever without a slot", "[schedule][residency]") {
   const unsigned seed = std::random_device{}();
   INFO("seed " << seed);
   std::mt19937 random(seed);

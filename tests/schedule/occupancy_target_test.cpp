@@ -43,12 +43,12 @@ TEST_CASE("a grid without blocks for that leaves more registers", "[schedule]") 
   CHECK(aimed(B, 128, 0, 1, "v100") == 3);
 }
 
-TEST_CASE("shared memory that leaves few places leaves more registers", "[schedule]") {
+TEST_CASE("shared memory that leaves few slots leaves more registers", "[schedule]") {
   CHECK(aimed(10000, 128, 100 << 10) == 2);
   CHECK(aimed(10000, 128, 1 << 10) == 8);
 }
 
-TEST_CASE("blocks that wait for each other need their places", "[schedule]") {
+TEST_CASE("blocks that wait for each other need their slots", "[schedule]") {
   CHECK(aimed(264, 256, 0, 2) == 2);
   CHECK(aimed(132, 1024, 0, 2) == 2);
   CHECK(aimed(1, 128, 0, 3) == 3);

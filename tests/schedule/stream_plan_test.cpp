@@ -1,5 +1,5 @@
 // Steps on streams: dependencies are kept whatever the device does, branches overlap where there is room, and
-// kernels that wait for their own blocks are never beside each other without a place for all.
+// kernels that wait for their own blocks are never beside each other without slots for all.
 // SPDX-License-Identifier: Apache-2.0
 #include "plan/stream_plan.hpp"
 
@@ -82,10 +82,10 @@ TEST_CASE("streams: every execution keeps every dependency", "[streams]") {
     several += plan.streams > 1;
     for (int run = 0; run < 3; ++run) {
       const std::vector<TaskId> order = random_execution(plan, random);
-      std::vector<std::size_t> place(order.size());
-      for (std::size_t i = 0; i < order.size(); ++i) place[order[i]] = i;
+      std::vector<std::size_t> position(order.size());
+      for (std::size_t i = 0; i < order.size(); ++i) position[order[i]] = i;
       for (TaskId t = 0; t < tasks.size(); ++t) {
-        for (const TaskId b : tasks[t].after) REQUIRE(place[b] < place[t]);
+        for (const TaskId b : tasks[t].after) REQUIRE(position[b] < position[t]);
       }
     }
   }
@@ -201,7 +201,7 @@ TEST_CASE("residency: a block takes what it needs, and others lose at most that"
   CHECK(fit_together(std::span<const Residency>(), tiny2));
 }
 
-TEST_CASE("residency: what fits has a place in every way of handing places out", "[streams]") {
+TEST_CASE("residency: what fits has a slot in every way of handing slots out", "[streams]") {
   // Blocks of all launches in any order, each on any multiprocessor that has room: the rest always fits.
   const unsigned seed = std::random_device{}();
   INFO("seed " << seed);

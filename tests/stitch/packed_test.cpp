@@ -46,7 +46,7 @@ TEST_CASE("long rows of 16 bits are held packed, unless that repeats what is cos
   CHECK(packed.choices.block_threads() == 256);  // 64 elements each, in 32 registers
   CHECK(packed.cached == std::vector<CachedValue>{{0, 0, 2}});
   CHECK_FALSE(phase_of(normal(16384, f32)).choices.packed);  // as many registers
-  CHECK_FALSE(phase_of(normal(2048, bf16)).choices.packed);  // many blocks have a place as it is
+  CHECK_FALSE(phase_of(normal(2048, bf16)).choices.packed);  // many blocks have a slot as it is
   CHECK_FALSE(phase_of(soft(16384, bf16)).choices.packed);   // exponentials
   const Choices shared = phase_of(soft(131072, bf16, 512)).choices;
   CHECK(shared.packed);  // blocks of a cluster wait for each other: there is time for them

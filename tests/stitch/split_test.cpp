@@ -221,7 +221,7 @@ TEST_CASE("choices of split rows that cannot run are rejected", "[stitch][schedu
   CHECK(error({.splits = schedule::nest_of_shared_rows(256, 4), .blocks = 3, .register_cache = 32})
             .find("fewer blocks than parts") != std::string::npos);
   CHECK(error({.splits = schedule::nest_of_shared_rows(256, 4), .blocks = 8 * 132 + 1, .register_cache = 32})
-            .find("h200 has a place for 1056") != std::string::npos);
+            .find("h200 has slots for 1056") != std::string::npos);
   CHECK(error({.splits = schedule::nest_of_shared_rows(256, 4), .blocks = 8, .register_cache = 32}) ==
         "no error");
 }

@@ -32,7 +32,7 @@ inline int check_barriers(const Graph& graph, const char* profile, const Compile
       if (!line.barrier) continue;
       CompileOptions without = options;
       without.fault = "barrier." + std::to_string(barrier++);
-      if (uses[k] == 0) continue;  // parts of a kernel that the device has places for
+      if (uses[k] == 0) continue;  // parts of a kernel that the device has slots for
       ++planted;
       INFO("line " << line.line << " of " << whole.source.kernels[k].name);
       CHECK_THROWS_AS(output_bytes(graph, device, without), Error);

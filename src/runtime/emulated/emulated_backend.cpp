@@ -444,11 +444,11 @@ Status EmulatedBackend::check_residency(const Launch& launch) const {
   const codegen::KernelInfo& info = launch.kernel->info;
   if (!info.cooperative || options_.scheduling != BlockScheduling::gang) return {};
   const int of_sm = schedule::blocks_per_sm(residency_of(info, launch.blocks), target_);
-  const std::uint64_t places = static_cast<std::uint64_t>(of_sm) * static_cast<std::uint64_t>(target_.sms);
-  if (launch.blocks <= places) return {};
+  const std::uint64_t slots = static_cast<std::uint64_t>(of_sm) * static_cast<std::uint64_t>(target_.sms);
+  if (launch.blocks <= slots) return {};
   return refuse(ErrorCode::invalid_argument,
-                fmt::format("{}: its {} blocks wait for each other, and {} has places for {} at once",
-                            info.name, launch.blocks, target_.name, places));
+                fmt::format("{}: its {} blocks wait for each other, and {} has slots for {} at once",
+                            info.name, launch.blocks, target_.name, slots));
 }
 
 Status EmulatedBackend::launch(Queue& queue, const Function& function, Dim3 grid, const Argument* arguments,

@@ -17,7 +17,7 @@ namespace {
 /// A cluster whose blocks have slots; without clusters a block.
 struct Resident {
   std::uint64_t cluster = 0;
-  std::vector<BlockPlace> places;
+  std::vector<BlockSlot> slots;
   std::unique_ptr<ClusterRunner> runner;
   bool started = false, waits = false;
   Runner::Stop stop = Runner::Stop::ended;  // what it came to last
@@ -33,25 +33,25 @@ struct Member {
   std::vector<Resident> residents{};
   std::vector<bool> gone{};                     // for each cluster, whether it has ended
   std::map<const int*, std::int64_t> passed{};  // barriers, by their counter
-  bool unplaced() const { return !launch->stop && placed < launch->clusters(); }
+  bool without_slot() const { return !launch->stop && placed < launch->clusters(); }
 };
 
-/// SmSlots for the blocks of a cluster: for all of them or none.
-std::vector<BlockPlace> take(SmSlots& places, const Member& member) {
-  SmSlots after = places;
-  std::vector<BlockPlace> taken;
+/// Slots for the blocks of a cluster: for all of them or none.
+std::vector<BlockSlot> take(SmSlots& slots, const Member& member) {
+  SmSlots after = slots;
+  std::vector<BlockSlot> taken;
   while (taken.size() < member.launch->cluster) {
-    const std::optional<BlockPlace> place = after.take(member.share);
-    if (!place) return {};
-    taken.push_back(*place);
+    const std::optional<BlockSlot> slot = after.take(member.share);
+    if (!slot) return {};
+    taken.push_back(*slot);
   }
-  places = std::move(after);
+  slots = std::move(after);
   return taken;
 }
 
 class Residents {
  public:
-  Residents(std::span<Launch* const> launches, const Stage& stage) : stage_(stage), places_(stage.target) {
+  Residents(std::span<Launch* const> launches, const Stage& stage) : stage_(stage), slots_(stage.target) {
     for (Launch* launch : launches) {
       members_.push_back({.launch = launch,
                           .share = schedule::share_of_block(
@@ -76,8 +76,8 @@ class Residents {
     for (bool placed = true; placed;) {
       placed = false;
       for (Member& member : members_) {
-        if (!member.unplaced()) continue;
-        std::vector<BlockPlace> taken = take(places_, member);
+        if (!member.without_slot()) continue;
+        std::vector<BlockSlot> taken = take(slots_, member);
         if (taken.empty()) continue;
         add(member, std::move(taken));
         placed = true;
@@ -87,23 +87,23 @@ class Residents {
 
   void place_whole() {
     for (Member& member : members_) {
-      if (!member.unplaced()) continue;
-      SmSlots after = places_;
-      std::vector<std::vector<BlockPlace>> clusters;
+      if (!member.without_slot()) continue;
+      SmSlots after = slots_;
+      std::vector<std::vector<BlockSlot>> clusters;
       while (clusters.size() < member.launch->clusters()) {
         clusters.push_back(take(after, member));
         if (clusters.back().empty()) break;
       }
       if (clusters.back().empty()) continue;
-      places_ = after;
-      for (std::vector<BlockPlace>& taken : clusters) add(member, std::move(taken));
+      slots_ = after;
+      for (std::vector<BlockSlot>& taken : clusters) add(member, std::move(taken));
     }
   }
 
-  void add(Member& member, std::vector<BlockPlace> places) {
+  void add(Member& member, std::vector<BlockSlot> slots) {
     Resident& fresh = member.residents.emplace_back();
     fresh.cluster = member.launch->cluster_at(member.placed++);
-    fresh.places = std::move(places);
+    fresh.slots = std::move(slots);
     fresh.runner = std::make_unique<ClusterRunner>(stage_.runners, member.launch->cluster);
   }
 
@@ -149,7 +149,7 @@ class Residents {
   }
 
   void remove(Member& member, Resident& resident) {
-    for (const BlockPlace& place : resident.places) places_.give_back(place, member.share);
+    for (const BlockSlot& slot : resident.slots) slots_.give_back(slot, member.share);
     resident.runner.reset();
   }
 
@@ -261,13 +261,13 @@ class Residents {
   void report_deadlock() {
     std::vector<Stuck> stuck;
     for (const Member& member : members_) {
-      if (member.residents.empty() && !member.unplaced()) continue;
+      if (member.residents.empty() && !member.without_slot()) continue;
       const Launch& launch = *member.launch;
       const WaitPoint first = member.residents.empty() ? WaitPoint{} : member.residents[0].runner->waits();
       stuck.push_back({.kernel = &launch.kernel->info,
                        .blocks = launch.blocks,
                        .waiting = member.residents.size() * launch.cluster,
-                       .unplaced = launch.blocks - member.placed * launch.cluster,
+                       .without_slot = launch.blocks - member.placed * launch.cluster,
                        .line = first.line,
                        .what = first.what});
     }
@@ -276,7 +276,7 @@ class Residents {
         describe_deadlock(stuck, fmt::format("{} ({})", stage_.target.name,
                                              stage_.scheduling == BlockScheduling::gang ? "gang" : "greedy"));
     for (Member& member : members_) {
-      if (member.residents.empty() && !member.unplaced()) continue;
+      if (member.residents.empty() && !member.without_slot()) continue;
       member.launch->deadlock = text;
       member.launch->fail({.kind = Fault::Kind::deadlock});
       leave(member);
@@ -284,7 +284,7 @@ class Residents {
   }
 
   const Stage& stage_;
-  SmSlots places_;
+  SmSlots slots_;
   std::vector<Member> members_;
 };
 

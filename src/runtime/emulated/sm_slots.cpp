@@ -11,10 +11,10 @@ SmSlots::SmSlots(const Target& target) {
   free_.resize(static_cast<std::size_t>(target.sms), room);
 }
 
-std::optional<BlockPlace> SmSlots::take(const Share& share) {
+std::optional<BlockSlot> SmSlots::take(const Share& share) {
   for (std::size_t i = 0; i < free_.size(); ++i) {
-    BlockPlace place{.multiprocessor = (next_ + i) % free_.size()};
-    Room after = free_[place.multiprocessor];
+    BlockSlot slot{.multiprocessor = (next_ + i) % free_.size()};
+    Room after = free_[slot.multiprocessor];
     after.slots -= 1;
     after.shared -= share.shared;
     bool fits = after.slots >= 0 && after.shared >= 0;
@@ -27,23 +27,23 @@ std::optional<BlockPlace> SmSlots::take(const Share& share) {
       fits = roomiest->warps_of(share.registers) > 0;
       roomiest->warps -= 1;
       roomiest->registers -= share.registers;
-      ++place.warps[static_cast<std::size_t>(roomiest - after.subpartitions.begin())];
+      ++slot.warps[static_cast<std::size_t>(roomiest - after.subpartitions.begin())];
     }
     if (!fits) continue;
-    free_[place.multiprocessor] = after;
-    next_ = (place.multiprocessor + 1) % free_.size();
-    return place;
+    free_[slot.multiprocessor] = after;
+    next_ = (slot.multiprocessor + 1) % free_.size();
+    return slot;
   }
   return {};
 }
 
-void SmSlots::give_back(const BlockPlace& place, const Share& share) {
-  Room& room = free_[place.multiprocessor];
+void SmSlots::give_back(const BlockSlot& slot, const Share& share) {
+  Room& room = free_[slot.multiprocessor];
   room.slots += 1;
   room.shared += share.shared;
   for (std::size_t i = 0; i < room.subpartitions.size(); ++i) {
-    room.subpartitions[i].warps += place.warps[i];
-    room.subpartitions[i].registers += place.warps[i] * share.registers;
+    room.subpartitions[i].warps += slot.warps[i];
+    room.subpartitions[i].registers += slot.warps[i] * share.registers;
   }
 }
 

@@ -14,11 +14,11 @@ namespace fuse::runtime::emulated {
 
 using schedule::Share;
 
-/// Where a block runs: the warps that each subpartition of its multiprocessor has of it.
-struct BlockPlace {
+/// The slot of a block: the warps that each subpartition of its multiprocessor has of it.
+struct BlockSlot {
   std::size_t multiprocessor = 0;
   std::array<int, schedule::subpartitions_per_sm> warps{};
-  bool operator==(const BlockPlace&) const = default;
+  bool operator==(const BlockSlot&) const = default;
 };
 
 /// The slots. For one launch alone, schedule::blocks_per_sm blocks fit a multiprocessor.
@@ -27,8 +27,8 @@ class SmSlots {
   explicit SmSlots(const Target&);
   /// A slot for one more block; none where no multiprocessor has room. Looks after the one that was taken
   /// last, so that blocks spread out as on a GPU.
-  std::optional<BlockPlace> take(const Share&);
-  void give_back(const BlockPlace&, const Share&);
+  std::optional<BlockSlot> take(const Share&);
+  void give_back(const BlockSlot&, const Share&);
 
  private:
   struct Room {

@@ -49,7 +49,7 @@ std::string Prepared::explain() const {
                       p.workspace_bytes, p.workspace_bound, p.packed_bytes);
   if (!p.cooperative_steps.empty()) {
     text += fmt::format(
-        "a workspace holds places for {}{}\n", p.cooperative_steps,
+        "a workspace holds slots for {}{}\n", p.cooperative_steps,
         p.split ? fmt::format(", or runs {} launches where there are none", p.split->launches) : "");
   }
   std::size_t next = 0;

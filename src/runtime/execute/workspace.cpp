@@ -45,13 +45,13 @@ void check_launches(const Prepared::Impl& p, const std::vector<runtime::Argument
 }
 
 /// Reserves slots for cooperative launches, or else takes their fallback launches, which need none.
-void reserve_places(const std::shared_ptr<const Prepared::Impl>& whole, Workspace::Impl& workspace,
-                    const void* memory) {
+void reserve_slots(const std::shared_ptr<const Prepared::Impl>& whole, Workspace::Impl& workspace,
+                   const void* memory) {
   runtime::Backend& backend = *whole->executable->device.backend();
   for (const auto& p : {whole, whole->split}) {
     if (!p) break;
-    workspace.places = backend.residency().reserve(p->cooperative, memory, backend.target());
-    if (!workspace.places) continue;
+    workspace.slots = backend.residency().reserve(p->cooperative, memory, backend.target());
+    if (!workspace.slots) continue;
     workspace.prepared = p;
     workspace.is_split = p != whole;
     return;
@@ -60,7 +60,7 @@ void reserve_places(const std::shared_ptr<const Prepared::Impl>& whole, Workspac
       whole->split ? whole->split->cooperative_steps : whole->cooperative_steps;
   throw Error(
       {.code = ErrorCode::out_of_residency,
-       .message = fmt::format("beside those of other workspaces {} has no places for all blocks of {}, "
+       .message = fmt::format("beside those of other workspaces {} has no slots for all blocks of {}, "
                               "which wait for each other",
                               whole->device_name, cooperative_steps),
        .hint = "give back other workspaces, make workspaces whose runs take turns in the same memory, "
@@ -81,7 +81,7 @@ Workspace Prepared::workspace(BufferView memory, const WorkspaceOptions& options
   const Status bad = runtime::check_own("workspace", memory, impl_->workspace_bytes);
   if (!bad) throw Error({.code = bad.code(), .message = std::string(bad.message())});
   auto made = std::make_unique<Workspace::Impl>();
-  reserve_places(impl_, *made, memory.address);
+  reserve_slots(impl_, *made, memory.address);
   const Prepared::Impl& p = *made->prepared;
   made->memory = memory;
   made->arguments = arguments_of(p, memory);

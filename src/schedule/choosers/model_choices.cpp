@@ -176,14 +176,14 @@ class Holding {
     const int widest = std::min(resident, target_.max_threads_per_block);
     for (int threads = static_cast<int>(std::bit_floor(static_cast<unsigned>(widest))); threads >= 64;
          threads /= 2) {
-      const int vector = rows.vector(), places = target_.sms * (resident / threads);
+      const int vector = rows.vector(), slots = target_.sms * (resident / threads);
       const std::int64_t useful = row / (std::int64_t{std::max(fewest_trips, vector)} * threads);
-      for (int parts = 2; parts <= std::min<std::int64_t>(places, useful); parts *= 2) {
+      for (int parts = 2; parts <= std::min<std::int64_t>(slots, useful); parts *= 2) {
         Choices choices{.register_cache = most_cached, .packed = packed_};
         choices.splits = nest_of_shared_rows(threads, parts, vector, Level::cluster);
         consider_cluster(choices, best, least);
         choices.splits = nest_of_shared_rows(threads, parts, vector);
-        const std::int64_t at_once = std::min<std::int64_t>(places / parts, count);
+        const std::int64_t at_once = std::min<std::int64_t>(slots / parts, count);
         choices.blocks = static_cast<int>(at_once) * parts;
         // Where blocks take rows in turns, what is the same in each row takes registers too.
         const bool turns = product(shape_.kept).max() > at_once;

@@ -169,15 +169,15 @@ Flow flow_of_cached_rows(const Phase& phase, const Choices& choices, const Kerne
                          std::int64_t moved, const Target& target) {
   constexpr int registers = 64;
   constexpr double idle = 2.5e-6, start_of_cluster = 0.8e-6, wait_for_16 = 1.4e-6;
-  const int places = std::max(
+  const int slots = std::max(
       1, blocks_per_sm({.blocks = 1, .threads = launch.block_threads, .registers = registers}, target));
   const double grid = std::max(1.0, static_cast<double>(launch.grid.hint()));
   const double busy = static_cast<double>(moved) / grid / (target.bandwidth / target.sms);
   const double wait =
       target.cluster_seconds + wait_for_16 * choices.blocks_per_row() * choices.blocks_per_row() / 256;
   const double waits = choices.cluster() > 1 ? start_of_cluster + meetings(phase) * wait : 0;
-  const double waves = grid / (static_cast<double>(places) * target.sms);
-  return {.share = std::max(0.01, places * busy / (busy + idle + waits)),
+  const double waves = grid / (static_cast<double>(slots) * target.sms);
+  return {.share = std::max(0.01, slots * busy / (busy + idle + waits)),
           .drain = waves > 1 ? (busy + waits) * (1 - 1 / waves) : 0};
 }
 

@@ -18,12 +18,12 @@ int min_blocks_per_sm(const KernelSchedule& launch, std::int64_t shared_bytes, i
           ? assumed_threads / threads
           : blocks_per_sm({.blocks = 1, .threads = threads, .registers = launch.registers}, target);
   const std::int64_t busy = (launch.grid.max() - 1) / target.sms + 1;
-  const std::int64_t places = blocks_per_sm({.blocks = 1,
-                                             .threads = launch.block_threads,
-                                             .registers = few_registers,
-                                             .shared_bytes = shared_bytes},
-                                            target);
-  return static_cast<int>(std::max<std::int64_t>({std::min({assumed, busy, places}), least, 1}));
+  const std::int64_t slots = blocks_per_sm({.blocks = 1,
+                                            .threads = launch.block_threads,
+                                            .registers = few_registers,
+                                            .shared_bytes = shared_bytes},
+                                           target);
+  return static_cast<int>(std::max<std::int64_t>({std::min({assumed, busy, slots}), least, 1}));
 }
 
 }  // namespace fuse::schedule

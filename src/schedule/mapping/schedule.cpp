@@ -609,7 +609,7 @@ std::string defect_of(const ir::Graph& graph, const Schedule& schedule, const Ta
                           .shared_bytes = shared,
                           .blocks_per_sm = schedule.blocks_per_sm};
     if (is_cooperative(kernel) && schedule.blocks_per_sm > blocks_per_sm(least, target))
-      return fmt::format("{} blocks of {} threads wait for each other, and {} has a place for {}",
+      return fmt::format("{} blocks of {} threads wait for each other, and {} has slots for {}",
                          cooperative_blocks(schedule.choices), kernel.block_threads, target.name,
                          std::int64_t{target.sms} * blocks_per_sm(least, target));
   }

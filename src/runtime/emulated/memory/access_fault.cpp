@@ -33,11 +33,11 @@ std::string object_of(const Fault& f) {
                      f.owner ? fmt::format(" of block {}", *f.owner) : std::string());
 }
 
-std::string waits(const WaitPoint& place, const codegen::KernelInfo& kernel, bool blocks) {
+std::string waits(const WaitPoint& point, const codegen::KernelInfo& kernel, bool blocks) {
   const std::string who =
-      blocks ? fmt::format("block {}", place.block) : fmt::format("thread {}", place.thread);
-  if (!place.what) return who + (blocks ? " has ended" : " has exited");
-  return fmt::format("{} waits in {} at {}", who, place.what, at_line(kernel, place.line));
+      blocks ? fmt::format("block {}", point.block) : fmt::format("thread {}", point.thread);
+  if (!point.what) return who + (blocks ? " has ended" : " has exited");
+  return fmt::format("{} waits in {} at {}", who, point.what, at_line(kernel, point.line));
 }
 
 std::string divergence(const Fault& f, const codegen::KernelInfo& kernel) {
@@ -66,31 +66,31 @@ std::string race(const Fault& f, const codegen::KernelInfo& kernel) {
 
 std::string describe(const Fault& f, const codegen::KernelInfo& kernel) {
   const std::string object = object_of(f);
-  const std::string place =
+  const std::string where =
       fmt::format("block {} thread {} at {}", f.here.block, f.here.thread, at_line(kernel, f.here.line));
   const char* access = f.here.store ? "write" : "read";
   std::string text;
   switch (f.kind) {
     case Fault::Kind::out_of_bounds:
-      text = fmt::format("out of bounds {} of {}, which has {} elements: {}", access, object, f.limit, place);
+      text = fmt::format("out of bounds {} of {}, which has {} elements: {}", access, object, f.limit, where);
       break;
     case Fault::Kind::misaligned:
-      text = fmt::format("misaligned {} of {}: {}", access, object, place);
+      text = fmt::format("misaligned {} of {}: {}", access, object, where);
       break;
     case Fault::Kind::unwritten:
-      text = fmt::format("read of {}, which nobody wrote: {}", object, place);
+      text = fmt::format("read of {}, which nobody wrote: {}", object, where);
       break;
     case Fault::Kind::race:
       text = fmt::format("race on {}: {}", object, race(f, kernel));
       break;
     case Fault::Kind::read_only:
-      text = fmt::format("write of {}, which the kernel declares as only read: {}", object, place);
+      text = fmt::format("write of {}, which the kernel declares as only read: {}", object, where);
       break;
     case Fault::Kind::divergence:
       text = divergence(f, kernel);
       break;
     case Fault::Kind::partial_warp:
-      text = fmt::format("{} in a warp of {} lanes: {}", f.here.what, f.limit, place);
+      text = fmt::format("{} in a warp of {} lanes: {}", f.here.what, f.limit, where);
       break;
     case Fault::Kind::undeclared:
       text = fmt::format("{} in a kernel that declares no {}: line {}", f.here.what,
@@ -107,23 +107,23 @@ std::string describe(const Fault& f, const codegen::KernelInfo& kernel) {
           f.here.what, at_line(kernel, f.here.line), f.index, f.limit);
       break;
     case Fault::Kind::deadlock:
-      text = "blocks wait for blocks that have no place";
+      text = "blocks wait for blocks that have no slot";
       break;
     case Fault::Kind::rank:
-      text = fmt::format("cluster_load from rank {} of a cluster of {} blocks: {}", f.index, f.limit, place);
+      text = fmt::format("cluster_load from rank {} of a cluster of {} blocks: {}", f.index, f.limit, where);
       break;
     case Fault::Kind::no_array:
-      text = fmt::format("cluster_load of what is no shared array: {}", place);
+      text = fmt::format("cluster_load of what is no shared array: {}", where);
       break;
     case Fault::Kind::arrived:
-      text = fmt::format("{} between cluster_arrive and cluster_wait: {}", f.here.what, place);
+      text = fmt::format("{} between cluster_arrive and cluster_wait: {}", f.here.what, where);
       break;
     case Fault::Kind::not_arrived:
-      text = fmt::format("{} without cluster_arrive before it: {}", f.here.what, place);
+      text = fmt::format("{} without cluster_arrive before it: {}", f.here.what, where);
       break;
     case Fault::Kind::ended:
       text = fmt::format("read of {}, which may have ended: {}; missing cluster barrier behind it?", object,
-                         place);
+                         where);
       break;
     case Fault::Kind::shared_size:
       text = fmt::format("shared '{}' at line {} needs more than the {} bytes of shared memory declared",
@@ -147,7 +147,7 @@ std::string describe_deadlock(std::span<const Stuck> launches, std::string_view 
         fmt::format("{}{}: {} of {} blocks wait", separator, stuck.kernel->name, stuck.waiting, stuck.blocks);
     if (stuck.waiting > 0)
       text += fmt::format(" in {} at {}", stuck.what, at_line(*stuck.kernel, stuck.line));
-    text += fmt::format(", {} {} no place", stuck.unplaced, stuck.unplaced == 1 ? "has" : "have");
+    text += fmt::format(", {} {} no slot", stuck.without_slot, stuck.without_slot == 1 ? "has" : "have");
     separator = "; ";
   }
   return text;

@@ -57,13 +57,13 @@ struct Fault {
 /// A launch that can never go on: each of its blocks waits in a grid barrier, has no slot, or has ended.
 struct Stuck {
   const codegen::KernelInfo* kernel = nullptr;
-  std::uint64_t blocks = 0, waiting = 0, unplaced = 0;
+  std::uint64_t blocks = 0, waiting = 0, without_slot = 0;
   int line = 0;  ///< where they wait
   const char* what = nullptr;
 };
 
 /// "deadlock on tiny2 (greedy): a: 2 of 3 blocks wait in grid_barrier at line 9 (%1 custom_call), 1 has no
-/// place; b: ..."
+/// slot; b: ..."
 std::string describe_deadlock(std::span<const Stuck> launches, std::string_view device);
 
 /// "softmax_0: race on shared 'partial'[3]: thread 32 reads at line 41 (%7 reduce_sum, softmax.sum), ..."

@@ -1,10 +1,11 @@
 // SmSlots of blocks: one launch has as many as schedule::blocks_per_sm says, and launches that
 // schedule::fit_together accepts all have theirs, in whatever order they come.
 // SPDX-License-Identifier: Apache-2.0
+#include "runtime/emulated/sm_slots.hpp"
+
 #include <algorithm>
 #include <random>
 
-#include "runtime/emulated/sm_slots.hpp"
 #include "support/catch.hpp"
 
 namespace fuse::test {
@@ -19,9 +20,9 @@ TEST_CASE("one launch fills the device with blocks_per_sm each", "[emulated]") {
       for (const int registers : {0, 24, 33, 40, 129, 255}) {
         for (const std::int64_t shared : {0, 16, 5000, 16384}) {
           const Residency launch{.threads = threads, .registers = registers, .shared_bytes = shared};
-          SmSlots places(target);
+          SmSlots slots(target);
           int held = 0;
-          while (places.take(schedule::share_of_block(launch, target))) ++held;
+          while (slots.take(schedule::share_of_block(launch, target))) ++held;
           INFO(name << ": " << threads << " threads, " << registers << " registers, " << shared << " bytes");
           CHECK(held == target.sms * schedule::blocks_per_sm(launch, target));
         }
@@ -30,20 +31,20 @@ TEST_CASE("one launch fills the device with blocks_per_sm each", "[emulated]") {
   }
 }
 
-TEST_CASE("a place that was given back is free", "[emulated]") {
+TEST_CASE("a slot that was given back is free", "[emulated]") {
   const Target target = target_profile("tiny2");
   const auto share = schedule::share_of_block({.threads = 256, .registers = 32}, target);
-  SmSlots places(target);
-  const auto first = places.take(share), second = places.take(share);
+  SmSlots slots(target);
+  const auto first = slots.take(share), second = slots.take(share);
   REQUIRE((first && second));
   CHECK(first->multiprocessor != second->multiprocessor);
-  CHECK_FALSE(places.take(share));
-  places.give_back(*first, share);
-  CHECK(places.take(share) == first);
-  CHECK_FALSE(places.take(share));
+  CHECK_FALSE(slots.take(share));
+  slots.give_back(*first, share);
+  CHECK(slots.take(share) == first);
+  CHECK_FALSE(slots.take(share));
 }
 
-TEST_CASE("launches that fit together have a place for every block", "[emulated]") {
+TEST_CASE("launches that fit together have a slot for every block", "[emulated]") {
   const auto seed = std::random_device()();
   INFO("seed " << seed);
   std::mt19937 random(seed);
@@ -65,10 +66,10 @@ TEST_CASE("launches that fit together have a place for every block", "[emulated]
       order.insert(order.end(), static_cast<std::size_t>(launches[i].blocks), i);
     }
     std::shuffle(order.begin(), order.end(), random);
-    SmSlots places(target);
+    SmSlots slots(target);
     for (const std::size_t i : order) {
       INFO("trial " << trial << " on " << target.name);
-      REQUIRE(places.take(schedule::share_of_block(launches[i], target)));
+      REQUIRE(slots.take(schedule::share_of_block(launches[i], target)));
     }
   }
   CHECK(fitting > 100);
