@@ -5,13 +5,13 @@
 
 namespace fuse::schedule {
 
-std::string to_string(const GemmLayout& places) {
-  std::string text = fmt::format("rows {} apart", places.row.to_string());
-  if (!places.inner.is(1)) {
-    text += fmt::format(", {} matrices {} apart", places.inner.to_string(), places.inner_stride.to_string());
+std::string to_string(const GemmLayout& layout) {
+  std::string text = fmt::format("rows {} apart", layout.row.to_string());
+  if (!layout.inner.is(1)) {
+    text += fmt::format(", {} matrices {} apart", layout.inner.to_string(), layout.inner_stride.to_string());
   }
-  if (!places.outer.is(1)) {
-    text += fmt::format(", {} calls {} apart", places.outer.to_string(), places.outer_stride.to_string());
+  if (!layout.outer.is(1)) {
+    text += fmt::format(", {} calls {} apart", layout.outer.to_string(), layout.outer_stride.to_string());
   }
   return text;
 }

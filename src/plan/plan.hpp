@@ -22,7 +22,7 @@ using ValueId = std::uint32_t;
 /// The bytes that every buffer and every view in one is aligned to.
 inline constexpr std::int64_t view_alignment = 16;
 
-/// A place in another value's memory. That value comes before this one, and may itself lie inside another.
+/// A location in another value's memory. That value comes before this one, and may itself lie inside another.
 struct Inside {
   ValueId whole = 0;
   Dim offset_bytes{};  ///< a multiple of view_alignment

@@ -9,19 +9,19 @@
 namespace fuse::test {
 
 struct Access {
-  runtime::ValueLocation place;
+  runtime::ValueLocation location;
   bool writes = false;
 };
 
 inline std::vector<Access> accesses(const Prepared::Impl& p, const runtime::ReadyStep& step) {
   const Executable::Impl& executable = *p.executable;
   std::vector<Access> found;
-  const auto add = [&](runtime::ValueLocation place, bool writes) {
-    if (place.slot >= 0) {
-      const auto donor = executable.slots()[static_cast<std::size_t>(place.slot)].donor;
-      if (donor) place.slot = static_cast<std::int32_t>(*donor);
+  const auto add = [&](runtime::ValueLocation location, bool writes) {
+    if (location.slot >= 0) {
+      const auto donor = executable.slots()[static_cast<std::size_t>(location.slot)].donor;
+      if (donor) location.slot = static_cast<std::int32_t>(*donor);
     }
-    if (place.bytes > 0) found.push_back({place, writes});
+    if (location.bytes > 0) found.push_back({location, writes});
   };
   if (step.kind == runtime::ReadyStep::Kind::kernel) {
     const auto at = std::find(executable.functions.begin(), executable.functions.end(), step.function);
@@ -29,7 +29,7 @@ inline std::vector<Access> accesses(const Prepared::Impl& p, const runtime::Read
         executable.program->kernels[static_cast<std::size_t>(at - executable.functions.begin())].params;
     for (std::uint32_t i = 0; i < step.arguments.count; ++i) {
       const runtime::ReadyArgument& argument = p.arguments[step.arguments.first + i];
-      if (!argument.is_extent) add(argument.place, params[i].written);
+      if (!argument.is_extent) add(argument.location, params[i].written);
     }
     return found;
   }
@@ -40,7 +40,7 @@ inline std::vector<Access> accesses(const Prepared::Impl& p, const runtime::Read
     return step.kind == Kind::copy ? i == runtime::copy_argument::to : i == runtime::memset_argument::to;
   };
   for (std::uint32_t i = 0; i < step.arguments.count; ++i) {
-    add(p.arguments[step.arguments.first + i].place, written(i));
+    add(p.arguments[step.arguments.first + i].location, written(i));
   }
   return found;
 }
@@ -48,8 +48,9 @@ inline std::vector<Access> accesses(const Prepared::Impl& p, const runtime::Read
 inline bool conflict(const std::vector<Access>& a, const std::vector<Access>& b) {
   for (const Access& x : a) {
     for (const Access& y : b) {
-      if (!(x.writes || y.writes) || x.place.slot != y.place.slot) continue;
-      if (x.place.offset < y.place.offset + y.place.bytes && y.place.offset < x.place.offset + x.place.bytes)
+      if (!(x.writes || y.writes) || x.location.slot != y.location.slot) continue;
+      if (x.location.offset < y.location.offset + y.location.bytes &&
+          y.location.offset < x.location.offset + x.location.bytes)
         return true;
     }
   }

@@ -212,7 +212,7 @@ TEST_CASE("views: verify of a plan names what is wrong with them", "[runtime][vi
     plan.values[4].inside->offset_bytes = 144;
     CHECK(verified() == start + "nothing writes output 'y' (v1) at byte 128");
   }
-  SECTION("two at one place") {
+  SECTION("two at one location") {
     plan.values[4].inside->offset_bytes = 0;
     CHECK(verified() == start + "two values lie at byte 0 of output 'y' (v1)");
   }
@@ -253,7 +253,7 @@ TEST_CASE("views: verify of a plan names what is wrong with them", "[runtime][vi
   }
 }
 
-TEST_CASE("views: prepare refuses a place that the extents do not allow", "[runtime][views][emulated]") {
+TEST_CASE("views: prepare refuses a location that the extents do not allow", "[runtime][views][emulated]") {
   // The first kernel reads a view of x, which is f32[B, 4].
   const auto prepared_with = [](const std::vector<Dim>& dims, const std::function<Dim(const Dim&)>& offset) {
     Compiled compiled = by_hand();

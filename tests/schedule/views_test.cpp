@@ -278,9 +278,9 @@ TEST_CASE("views: verify names what is wrong", "[views]") {
   CHECK(broken([&](auto& p) { p.views.of.at(slice).whole = concat; }) ==
         start + "%3 in %6: a slice follows its whole, a part precedes it");
   CHECK(broken([&](auto& p) { p.views.of.at(first).offset = 4; }) ==
-        start + "%4 does not stand at its place in %6");
+        start + "%4 does not stand at its location in %6");
   CHECK(broken([&](auto& p) { p.views.assembled.at(concat).push_back(first); }) ==
-        start + "%4 does not stand at its place in %6");
+        start + "%4 does not stand at its location in %6");
   CHECK(broken([&](auto& p) { p.segments.pop_back(); }) == start + "output y has no buffer");
   CHECK(broken([&](auto& p) { p.views.of.erase(slice); }) == start + "%3 is read before a segment makes it");
 }

@@ -66,7 +66,7 @@ struct Range {
 /// What a step works on before the buffers are known: a value's location, or a launch's extent.
 struct ReadyArgument {
   bool is_extent = false;
-  ValueLocation place;
+  ValueLocation location;
   std::int64_t value = 0;
 };
 

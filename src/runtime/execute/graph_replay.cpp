@@ -17,8 +17,8 @@ std::vector<std::size_t> slots_of(const Prepared::Impl& p, const ReadyStep& step
   for (std::uint32_t i = 0; i < step.arguments.count; ++i) {
     const ReadyArgument& argument = p.arguments[step.arguments.first + i];
     if (argument.is_extent) continue;
-    if (argument.place.slot >= 0) slots.push_back(static_cast<std::size_t>(argument.place.slot));
-    if (argument.place.slot == ValueLocation::packed) slots.push_back(p.bytes.size());
+    if (argument.location.slot >= 0) slots.push_back(static_cast<std::size_t>(argument.location.slot));
+    if (argument.location.slot == ValueLocation::packed) slots.push_back(p.bytes.size());
   }
   std::sort(slots.begin(), slots.end());
   slots.erase(std::unique(slots.begin(), slots.end()), slots.end());

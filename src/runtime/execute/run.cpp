@@ -147,11 +147,11 @@ Status enqueue_setup(const Prepared::Impl& p, std::span<const BufferView> buffer
   for (const runtime::ReadyStep& step : p.setup) {
     for (std::uint32_t i = 0; i < step.arguments.count; ++i) {
       const runtime::ReadyArgument& from = p.arguments[step.arguments.first + i];
-      arguments[i] = {.bytes = from.place.bytes, .value = from.value};
-      if (from.is_extent || from.place.slot == runtime::ValueLocation::workspace) continue;
-      const bool in_packed = from.place.slot == runtime::ValueLocation::packed;
-      const BufferView& base = in_packed ? packed : buffers[static_cast<std::size_t>(from.place.slot)];
-      arguments[i].address = static_cast<std::byte*>(base.address) + from.place.offset;
+      arguments[i] = {.bytes = from.location.bytes, .value = from.value};
+      if (from.is_extent || from.location.slot == runtime::ValueLocation::workspace) continue;
+      const bool in_packed = from.location.slot == runtime::ValueLocation::packed;
+      const BufferView& base = in_packed ? packed : buffers[static_cast<std::size_t>(from.location.slot)];
+      arguments[i].address = static_cast<std::byte*>(base.address) + from.location.offset;
     }
     Status failed = enqueue(step, arguments.data(), nullptr, *p.executable->device.backend(), queue);
     if (!failed) return of_step(step, failed);
@@ -287,7 +287,7 @@ Status bind(const Prepared::Impl& p, Workspace::Impl& w, std::span<const BufferV
     if (w.replay) w.replay->moved(slot);
     for (const std::uint32_t argument : p.arguments_of[slot]) {
       w.arguments[argument].address =
-          static_cast<std::byte*>(view.address) + p.arguments[argument].place.offset;
+          static_cast<std::byte*>(view.address) + p.arguments[argument].location.offset;
     }
   }
   w.checked = true;

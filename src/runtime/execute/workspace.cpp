@@ -14,11 +14,11 @@ std::vector<runtime::Argument> arguments_of(const Prepared::Impl& p, const Buffe
   std::vector<runtime::Argument> arguments;
   for (const runtime::ReadyArgument& from : p.arguments) {
     runtime::Argument& argument = arguments.emplace_back();
-    argument.bytes = from.place.bytes;
+    argument.bytes = from.location.bytes;
     argument.value = from.value;
-    if (from.is_extent || from.place.slot != runtime::ValueLocation::workspace || from.place.bytes == 0)
+    if (from.is_extent || from.location.slot != runtime::ValueLocation::workspace || from.location.bytes == 0)
       continue;
-    argument.address = static_cast<std::byte*>(memory.address) + from.place.offset;
+    argument.address = static_cast<std::byte*>(memory.address) + from.location.offset;
   }
   return arguments;
 }

@@ -27,11 +27,11 @@ using schedule::TaskId;
 using schedule::ValueId;
 
 /// Run needs every buffer, but for parameters that the setup alone reads.
-void mark_needs(const schedule::Plan& plan, const ValueLocations& places, Prepared::Impl& made) {
+void mark_needs(const schedule::Plan& plan, const ValueLocations& locations, Prepared::Impl& made) {
   const auto mark = [&](const std::vector<Step>& steps, std::vector<char>& needs) {
     for (const Step& step : steps) {
       for (const ValueId id : step.reads) {
-        if (places.root(id) < needs.size()) needs[places.root(id)] = 1;
+        if (locations.root(id) < needs.size()) needs[locations.root(id)] = 1;
       }
     }
   };
@@ -45,10 +45,10 @@ void index_arguments(Prepared::Impl& made) {
   for (const ReadyStep& step : made.steps) {
     for (std::uint32_t i = step.arguments.first; i < step.arguments.first + step.arguments.count; ++i) {
       const ReadyArgument& argument = made.arguments[i];
-      if (argument.is_extent || argument.place.slot == ValueLocation::workspace) continue;
-      const bool packed = argument.place.slot == ValueLocation::packed;
+      if (argument.is_extent || argument.location.slot == ValueLocation::workspace) continue;
+      const bool packed = argument.location.slot == ValueLocation::packed;
       const std::size_t slot =
-          packed ? made.executable->slots().size() : static_cast<std::size_t>(argument.place.slot);
+          packed ? made.executable->slots().size() : static_cast<std::size_t>(argument.location.slot);
       made.arguments_of[slot].push_back(i);
     }
   }
@@ -84,11 +84,11 @@ void note_spinning(const std::vector<schedule::Task>& tasks, Prepared::Impl& mad
 void prepare_plan(const schedule::Plan& plan, const Binding& binding, Prepared::Impl& made) {
   const Executable::Impl& executable = *made.executable;
   const Program& program = *executable.program;
-  ValueLocations places(plan, binding, made.bytes);
-  made.packed_bytes = places.packed_bytes();
-  StepPreparer preparer(executable, plan, binding, places, made);
+  ValueLocations locations(plan, binding, made.bytes);
+  made.packed_bytes = locations.packed_bytes();
+  StepPreparer preparer(executable, plan, binding, locations, made);
   prepare_setup(plan, preparer, made);
-  TaskList tasks(executable, plan, binding, places);
+  TaskList tasks(executable, plan, binding, locations);
   std::vector<std::pair<std::size_t, std::size_t>> scratch;  // arguments, and their memory
   for (std::size_t i = 0; i < plan.steps.size(); ++i) {
     const Step& step = plan.steps[i];
@@ -102,26 +102,27 @@ void prepare_plan(const schedule::Plan& plan, const Binding& binding, Prepared::
     const auto task = static_cast<TaskId>(made.steps.size());
     if (ready.kind == ReadyStep::Kind::gemm) {
       const std::size_t argument = ready.arguments.first + gemm_argument::scratch;
-      const std::int64_t bytes = made.arguments[argument].place.bytes;
-      if (bytes > 0) scratch.emplace_back(argument, places.add_scratch(bytes, task));
+      const std::int64_t bytes = made.arguments[argument].location.bytes;
+      if (bytes > 0) scratch.emplace_back(argument, locations.add_scratch(bytes, task));
       made.gemm_calls += ready.calls;
     }
     made.launches += ready.kind == ReadyStep::Kind::kernel;
     tasks.add(step, ready);
-    for (const ValueId id : step.reads) places.note_use(id, task, false);
-    for (const ValueId id : step.writes) places.note_use(id, task, true);
+    for (const ValueId id : step.reads) locations.note_use(id, task, false);
+    for (const ValueId id : step.writes) locations.note_use(id, task, true);
     made.steps.push_back(std::move(ready));
   }
   made.streams = streams_of(made, tasks.tasks(), executable.device.backend()->target());
   if (program.streams.order_cooperative) note_spinning(tasks.tasks(), made);
-  const MemoryPlan memory = places.plan_workspace(made.streams);
+  const MemoryPlan memory = locations.plan_workspace(made.streams);
   made.workspace_bytes = memory.total;
   made.workspace_bound = memory.lower_bound;
-  for (ReadyArgument& argument : made.arguments) places.settle(argument.place, memory);
-  for (const auto& [argument, range] : scratch) made.arguments[argument].place.offset = memory.offsets[range];
+  for (ReadyArgument& argument : made.arguments) locations.settle(argument.location, memory);
+  for (const auto& [argument, range] : scratch)
+    made.arguments[argument].location.offset = memory.offsets[range];
   made.commands = commands_of(made.streams);
   index_arguments(made);
-  mark_needs(plan, places, made);
+  mark_needs(plan, locations, made);
 }
 
 /// The run's range, then each step's.

@@ -41,10 +41,10 @@ bool StepPreparer::prepare(const Step& step, ReadyStep& ready) {
   return std::visit([&](const auto& work) { return prepare(step, work, ready); }, step.work);
 }
 
-void StepPreparer::add_arguments(ReadyStep& ready, std::initializer_list<ValueLocation> places) {
+void StepPreparer::add_arguments(ReadyStep& ready, std::initializer_list<ValueLocation> locations) {
   ready.arguments = {static_cast<std::uint32_t>(out_.arguments.size()),
-                     static_cast<std::uint32_t>(places.size())};
-  for (const ValueLocation& place : places) out_.arguments.push_back({.place = place});
+                     static_cast<std::uint32_t>(locations.size())};
+  for (const ValueLocation& location : locations) out_.arguments.push_back({.location = location});
 }
 
 /// A shared kernel names itself, its ops and its lines by the first segment that runs it: what the device
@@ -82,7 +82,7 @@ bool StepPreparer::prepare(const Step& step, const schedule::KernelStep& work, R
   ready.grid.x = grid;
   ready.arguments = {static_cast<std::uint32_t>(out_.arguments.size()),
                      static_cast<std::uint32_t>(kernel.params.size())};
-  for (const ValueId id : work.buffers) out_.arguments.push_back({false, places_.place(id), 0});
+  for (const ValueId id : work.buffers) out_.arguments.push_back({false, locations_.location(id), 0});
   for (std::size_t i = 0; i < work.extents.size(); ++i) {
     const codegen::KernelParam& param = kernel.params[work.buffers.size() + i];
     const std::int64_t value = binding_.value(work.extents[i]);
@@ -103,7 +103,7 @@ std::int64_t StepPreparer::stride(const Step& step, ValueId id, DType dtype, std
                  .message = fmt::format("gemm '{}': {} x {} x {} elements overflow 63 bits", step.name, batch,
                                         rows, columns)});
   }
-  const std::int64_t elements = places_.bytes(id) / static_cast<std::int64_t>(size_of(value.dtype));
+  const std::int64_t elements = locations_.bytes(id) / static_cast<std::int64_t>(size_of(value.dtype));
   if (value.dtype == dtype && elements == all) return matrix;
   if (value.dtype == dtype && elements == matrix && shareable) return 0;
   fail(step, fmt::format("'{}' is {} with {} elements, the gemm needs {} with {}", value.name,
@@ -124,7 +124,7 @@ bool StepPreparer::prepare(const Step& step, const schedule::GemmStep& work, Rea
   desc.stride_a = stride(step, work.a, work.operand, desc.batch, desc.m, desc.k, true);
   desc.stride_b = stride(step, work.b, work.operand, desc.batch, desc.k, desc.n, true);
   desc.stride_c = stride(step, work.c, work.result, desc.batch, desc.m, desc.n, false);
-  const ValueLocation c = places_.place(work.c);
+  const ValueLocation c = locations_.location(work.c);
   if (c.bytes == 0) return false;
   if (work.layout) scatter(*work.layout, desc);
   desc.epilogue = work.epilogue;
@@ -134,7 +134,7 @@ bool StepPreparer::prepare(const Step& step, const schedule::GemmStep& work, Rea
   if (work.extra) {
     const bool bias = work.epilogue == schedule::EpilogueKind::bias;
     stride(step, *work.extra, work.result, bias ? 1 : desc.batch, bias ? 1 : desc.m, desc.n, false);
-    extra = places_.place(*work.extra);
+    extra = locations_.location(*work.extra);
   }
   if (desc.k == 0 && desc.epilogue == schedule::EpilogueKind::none) {  // a sum of nothing
     ready.kind = ReadyStep::Kind::memset;
@@ -145,19 +145,19 @@ bool StepPreparer::prepare(const Step& step, const schedule::GemmStep& work, Rea
   ready.calls = desc.calls;
   ready.gemm = gemm(step, work, desc);
   const ValueLocation scratch{.bytes = ready.gemm->workspace_bytes()};
-  add_arguments(
-      ready, {places_.place(work.a), places_.place(work.b), c, scratch, extra});  // as gemm_argument has them
+  add_arguments(ready, {locations_.location(work.a), locations_.location(work.b), c, scratch,
+                        extra});  // as gemm_argument has them
   return true;
 }
 
-void StepPreparer::scatter(const schedule::GemmLayout& places, GemmDesc& desc) const {
-  desc.row_c = binding_.value(places.row);
-  desc.batch = binding_.value(places.inner);
-  desc.calls = binding_.value(places.outer);
+void StepPreparer::scatter(const schedule::GemmLayout& layout, GemmDesc& desc) const {
+  desc.row_c = binding_.value(layout.row);
+  desc.batch = binding_.value(layout.inner);
+  desc.calls = binding_.value(layout.outer);
   desc.call_a = desc.stride_a * desc.batch;
   desc.call_b = desc.stride_b * desc.batch;
-  desc.stride_c = binding_.value(places.inner_stride);
-  desc.call_c = binding_.value(places.outer_stride);
+  desc.stride_c = binding_.value(layout.inner_stride);
+  desc.call_c = binding_.value(layout.outer_stride);
 }
 
 std::unique_ptr<Gemm> StepPreparer::made(const Step& step, const schedule::GemmStep& work,
@@ -188,7 +188,7 @@ const Gemm* StepPreparer::gemm(const Step& step, const schedule::GemmStep& work,
 
 bool StepPreparer::prepare(const Step& step, const schedule::CopyStep& work, ReadyStep& ready) {
   ready.kind = ReadyStep::Kind::copy;
-  const ValueLocation from = places_.place(work.from), to = places_.place(work.to);
+  const ValueLocation from = locations_.location(work.from), to = locations_.location(work.to);
   if (from.bytes != to.bytes) fail(step, fmt::format("copies {} bytes to {}", from.bytes, to.bytes));
   if (to.bytes == 0) return false;
   add_arguments(ready, {from, to});
@@ -197,7 +197,7 @@ bool StepPreparer::prepare(const Step& step, const schedule::CopyStep& work, Rea
 
 bool StepPreparer::prepare(const Step&, const schedule::MemsetStep& work, ReadyStep& ready) {
   ready.kind = ReadyStep::Kind::memset;
-  const ValueLocation to = places_.place(work.to);
+  const ValueLocation to = locations_.location(work.to);
   if (to.bytes == 0) return false;
   ready.byte = work.byte;
   add_arguments(ready, {to});

@@ -24,8 +24,8 @@ class StepPreparer {
  public:
   /// Refers to its arguments; arguments of steps and GEMMs go to `out`.
   StepPreparer(const Executable::Impl& executable, const schedule::Plan& plan, const Binding& binding,
-               const ValueLocations& places, Prepared::Impl& out)
-      : executable_(executable), plan_(plan), binding_(binding), places_(places), out_(out) {}
+               const ValueLocations& locations, Prepared::Impl& out)
+      : executable_(executable), plan_(plan), binding_(binding), locations_(locations), out_(out) {}
 
   /// False for a step without work. Throws invalid_extent for one that no device can do; internal where the
   /// plan contradicts itself.
@@ -41,11 +41,11 @@ class StepPreparer {
   bool prepare(const Step& step, const schedule::GemmStep& work, ReadyStep& ready);
   bool prepare(const Step& step, const schedule::CopyStep& work, ReadyStep& ready);
   bool prepare(const Step& step, const schedule::MemsetStep& work, ReadyStep& ready);
-  void add_arguments(ReadyStep& ready, std::initializer_list<ValueLocation> places);
+  void add_arguments(ReadyStep& ready, std::initializer_list<ValueLocation> locations);
   /// Elements between matrices of the batch: 0 where one matrix serves all.
   std::int64_t stride(const Step& step, ValueId id, DType dtype, std::int64_t batch, std::int64_t rows,
                       std::int64_t columns, bool shareable) const;
-  void scatter(const schedule::GemmLayout& places, GemmDesc& desc) const;
+  void scatter(const schedule::GemmLayout& layout, GemmDesc& desc) const;
   /// Equal products share one.
   const Gemm* gemm(const schedule::Step& step, const schedule::GemmStep& work, const GemmDesc& desc);
   /// Throws invalid_argument, with the op and the line of the decisions, for an algorithm that the library
@@ -57,7 +57,7 @@ class StepPreparer {
   const Executable::Impl& executable_;
   const schedule::Plan& plan_;
   const Binding& binding_;
-  const ValueLocations& places_;
+  const ValueLocations& locations_;
   Prepared::Impl& out_;
   std::map<decltype(key_of(GemmDesc{})), const Gemm*> gemms_;
 };

@@ -25,17 +25,17 @@ schedule::Residency residency_of(const Executable::Impl& executable, const sched
 }
 
 TaskList::TaskList(const Executable::Impl& executable, const schedule::Plan& plan, const Binding& binding,
-                   const ValueLocations& places)
+                   const ValueLocations& locations)
     : executable_(executable),
       binding_(binding),
-      places_(places),
-      dependencies_(plan, [&places](ValueId a, ValueId b) { return places.meet(a, b); }) {}
+      locations_(locations),
+      dependencies_(plan, [&locations](ValueId a, ValueId b) { return locations.meet(a, b); }) {}
 
 void TaskList::add(const Step& step, const ReadyStep& ready) {
   Task made{.after = dependencies_.add(step)};
   std::int64_t bytes = 0;
   for (const std::vector<ValueId>* values : {&step.reads, &step.writes}) {
-    for (const ValueId id : *values) bytes += places_.bytes(id);
+    for (const ValueId id : *values) bytes += locations_.bytes(id);
   }
   const schedule::StepCost cost = cost_of(step, ready, bytes, made.residency);
   made.seconds = cost.seconds;

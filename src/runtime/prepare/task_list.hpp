@@ -21,7 +21,7 @@ class TaskList {
  public:
   /// Refers to its arguments.
   TaskList(const Executable::Impl& executable, const schedule::Plan& plan, const Binding& binding,
-           const ValueLocations& places);
+           const ValueLocations& locations);
 
   /// The next step, which waits for those that it depends on (step_dependencies.hpp). Throws out_of_residency
   /// where blocks that wait for each other cannot all have slots at one time.
@@ -35,7 +35,7 @@ class TaskList {
 
   const Executable::Impl& executable_;
   const Binding& binding_;
-  const ValueLocations& places_;
+  const ValueLocations& locations_;
   schedule::StepDependencies dependencies_;
   std::vector<schedule::Task> tasks_;
 };

@@ -12,9 +12,9 @@ namespace {
 using schedule::PlanValue;
 
 /// The next offset of the packed memory.
-std::int64_t after(const ValueLocation& place) {
+std::int64_t after(const ValueLocation& location) {
   std::int64_t end = 0;
-  if (__builtin_add_overflow(place.offset, place.bytes, &end) ||
+  if (__builtin_add_overflow(location.offset, location.bytes, &end) ||
       __builtin_add_overflow(end, workspace_alignment - 1, &end)) {
     throw Error(
         {.code = ErrorCode::invalid_extent, .message = "the packed values overflow 63 bits of bytes"});
@@ -41,54 +41,54 @@ ValueLocations::ValueLocations(const schedule::Plan& plan, const Binding& bindin
                                std::span<const std::int64_t> slots)
     : binding_(binding), roots_(schedule::roots(plan)) {
   for (const PlanValue& value : plan.values) {
-    ValueLocation place;
-    place.bytes = bytes_of(value.dtype, binding.shape(value.dims));
+    ValueLocation location;
+    location.bytes = bytes_of(value.dtype, binding.shape(value.dims));
     const auto id = static_cast<std::size_t>(&value - plan.values.data());
-    if (id < slots.size() && place.bytes != slots[id]) {
-      fail(fmt::format("'{}' has {} bytes in the plan, {} for the caller", value.name, place.bytes,
+    if (id < slots.size() && location.bytes != slots[id]) {
+      fail(fmt::format("'{}' has {} bytes in the plan, {} for the caller", value.name, location.bytes,
                        slots[id]));
     }
     if (value.inside) {
-      place_inside(value, place);
+      locate_inside(value, location);
       owned_.emplace_back();  // nothing of its own
     } else if (value.kind == PlanValue::Kind::temporary) {
-      owned_.push_back({place.bytes, {}});
+      owned_.push_back({location.bytes, {}});
     } else if (value.kind == PlanValue::Kind::packed) {
-      place.slot = ValueLocation::packed;
-      place.offset = packed_bytes_;
-      packed_bytes_ = after(place);
+      location.slot = ValueLocation::packed;
+      location.offset = packed_bytes_;
+      packed_bytes_ = after(location);
     } else {
-      place.slot = static_cast<std::int32_t>(places_.size());
+      location.slot = static_cast<std::int32_t>(locations_.size());
     }
-    places_.push_back(place);
+    locations_.push_back(location);
   }
-  first_temporary_ = places_.size() - owned_.size();
+  first_temporary_ = locations_.size() - owned_.size();
 }
 
 /// The location of a value in the memory of another, which prepare is the first to know in numbers.
-void ValueLocations::place_inside(const PlanValue& value, ValueLocation& place) const {
-  const ValueLocation& whole = places_[value.inside->whole];
+void ValueLocations::locate_inside(const PlanValue& value, ValueLocation& location) const {
+  const ValueLocation& whole = locations_[value.inside->whole];
   const std::int64_t offset = binding_.value(value.inside->offset_bytes);
-  if (offset < 0 || offset > whole.bytes - place.bytes) {
-    fail(fmt::format("'{}' has {} bytes at {} of {}", value.name, place.bytes, offset, whole.bytes));
+  if (offset < 0 || offset > whole.bytes - location.bytes) {
+    fail(fmt::format("'{}' has {} bytes at {} of {}", value.name, location.bytes, offset, whole.bytes));
   }
-  place.slot = whole.slot;
-  if (place.bytes == 0) return;
-  place.offset = whole.offset + offset;
+  location.slot = whole.slot;
+  if (location.bytes == 0) return;
+  location.offset = whole.offset + offset;
   if (offset % schedule::view_alignment == 0) return;
   fail(fmt::format("'{}' lies at {}, which is no multiple of {}", value.name, offset,
                    schedule::view_alignment));
 }
 
 bool ValueLocations::meet(ValueId a, ValueId b) const {
-  const ValueLocation &x = places_[a], &y = places_[b];
+  const ValueLocation &x = locations_[a], &y = locations_[b];
   return x.offset < y.offset + y.bytes && y.offset < x.offset + x.bytes;
 }
 
-ValueLocation ValueLocations::place(ValueId id) const {
-  ValueLocation place = places_[id];
-  if (place.slot == ValueLocation::workspace) place.offset = ~static_cast<std::int64_t>(id);
-  return place;
+ValueLocation ValueLocations::location(ValueId id) const {
+  ValueLocation location = locations_[id];
+  if (location.slot == ValueLocation::workspace) location.offset = ~static_cast<std::int64_t>(id);
+  return location;
 }
 
 void ValueLocations::note_use(ValueId id, TaskId task, bool writes) {
@@ -113,10 +113,10 @@ MemoryPlan ValueLocations::plan_workspace(const schedule::StreamPlan& streams) c
   return plan_memory(ranges);
 }
 
-void ValueLocations::settle(ValueLocation& place, const MemoryPlan& memory) const {
-  if (place.slot != ValueLocation::workspace || place.offset >= 0) return;
-  const auto id = static_cast<std::size_t>(~place.offset);
-  place.offset = memory.offsets[roots_[id] - first_temporary_] + places_[id].offset;
+void ValueLocations::settle(ValueLocation& location, const MemoryPlan& memory) const {
+  if (location.slot != ValueLocation::workspace || location.offset >= 0) return;
+  const auto id = static_cast<std::size_t>(~location.offset);
+  location.offset = memory.offsets[roots_[id] - first_temporary_] + locations_[id].offset;
 }
 
 }  // namespace fuse::runtime

@@ -27,17 +27,17 @@ class ValueLocations {
 
   /// The bytes of all packed values.
   std::int64_t packed_bytes() const { return packed_bytes_; }
-  std::int64_t bytes(ValueId id) const { return places_[id].bytes; }
+  std::int64_t bytes(ValueId id) const { return locations_[id].bytes; }
   /// The value whose memory it lies in.
   ValueId root(ValueId id) const { return roots_[id]; }
-  std::size_t count() const { return places_.size(); }
+  std::size_t count() const { return locations_.size(); }
   /// It is a part of another value's memory.
   bool is_part(ValueId id) const { return roots_[id] != id; }
   /// Two values in the same memory.
   bool meet(ValueId a, ValueId b) const;
   /// The location of the value. In the workspace the offset is the complement ~id of its number until
   /// `settle`.
-  ValueLocation place(ValueId id) const;
+  ValueLocation location(ValueId id) const;
 
   /// A task reads or writes it, so its memory is in use then.
   void note_use(ValueId id, TaskId task, bool writes);
@@ -45,7 +45,7 @@ class ValueLocations {
   std::size_t add_scratch(std::int64_t bytes, TaskId task);
   /// The plan of all temporaries and scratch, when the order of the tasks is known.
   MemoryPlan plan_workspace(const schedule::StreamPlan& streams) const;
-  void settle(ValueLocation& place, const MemoryPlan& memory) const;
+  void settle(ValueLocation& location, const MemoryPlan& memory) const;
 
  private:
   /// A block of the workspace's memory.
@@ -55,12 +55,12 @@ class ValueLocations {
     std::vector<TaskId> users{}, makers{};
   };
 
-  void place_inside(const schedule::PlanValue& value, ValueLocation& place) const;
+  void locate_inside(const schedule::PlanValue& value, ValueLocation& location) const;
 
   const Binding& binding_;
   std::vector<ValueId> roots_;  // for each value, its root
   // For each value, its location; in the workspace, without the root's offset.
-  std::vector<ValueLocation> places_;
+  std::vector<ValueLocation> locations_;
   std::vector<Owned> owned_;         // the memory of the temporaries, then of scratch
   std::size_t first_temporary_ = 0;  // the value of the first
   std::int64_t packed_bytes_ = 0;

@@ -106,7 +106,7 @@ NodeId memory_of(const Partition& partition, NodeId id) {
 }
 
 /// Wholes are in memory; a view has a step exactly if it is a part, which one concat has once; what segments
-/// make, given values and views have no other place.
+/// make, given values and views have no other location.
 template <class Fail>
 void check_views(const ir::Graph& graph, const Partition& partition, const Fail& fail) {
   const Views& views = partition.views;
@@ -125,7 +125,7 @@ void check_views(const ir::Graph& graph, const Partition& partition, const Fail&
       const auto view = views.of.find(part);
       const bool stands = view != views.of.end() && view->second.whole == concat && view->second.part;
       if (!stands || view->second.offset != offset) {
-        fail(graph.value_name(part) + " does not stand at its place in " + graph.value_name(concat));
+        fail(graph.value_name(part) + " does not stand at its location in " + graph.value_name(concat));
       }
       offset = offset + product(graph[part].type.dims);
     }

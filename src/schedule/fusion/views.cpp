@@ -100,7 +100,7 @@ class ViewChooser {
     if (choice.taken()) views_.of.emplace(id, View{whole, *offset.elements});
   }
 
-  /// Values whose place is given.
+  /// Values whose location is given.
   void find_taken() {
     fixed_ = ir::fixed_values(graph_);
     is_output_.resize(graph_.nodes.size());
@@ -155,9 +155,9 @@ class ViewChooser {
     return parts;
   }
 
-  /// Why the parts cannot lie back to back. Otherwise it notes their places, and those that have no step of
-  /// their own yet.
-  std::string lay_out(NodeId id, std::vector<std::pair<NodeId, View>>& places,
+  /// Why the parts cannot lie back to back. Otherwise it notes their locations, and those that have no step
+  /// of their own yet.
+  std::string lay_out(NodeId id, std::vector<std::pair<NodeId, View>>& locations,
                       std::vector<NodeId>& computed) {
     if (const auto outer = outside(graph_[id])) {
       return fmt::format("axis {} lies inside axis {}", ir::attr<ir::AxisAttr>(graph_[id]).axis, *outer);
@@ -172,7 +172,7 @@ class ViewChooser {
       if (why = misaligned(part, offset); !why.empty()) return why;
       if (!use_.stored[part]) computed.push_back(part);
       if (!use_.stored[part] || is_output_[part]) steps.push_back(part);
-      places.emplace_back(part, View{id, offset, true});
+      locations.emplace_back(part, View{id, offset, true});
       offset = offset + product(graph_[part].type.dims);
     }
     if (steps.size() < 2) return {};
@@ -209,13 +209,13 @@ class ViewChooser {
         return;
       }
     }
-    std::vector<std::pair<NodeId, View>> places;
+    std::vector<std::pair<NodeId, View>> locations;
     std::vector<NodeId> computed;
-    choice.refused = fixed_[id] ? "it follows from parameters alone" : lay_out(id, places, computed);
+    choice.refused = fixed_[id] ? "it follows from parameters alone" : lay_out(id, locations, computed);
     if (choice.taken()) ask(choice, true);
     if (!choice.taken()) return;
     std::vector<NodeId>& parts = views_.assembled[id];
-    for (auto& [part, view] : places) {
+    for (auto& [part, view] : locations) {
       parts.push_back(part);
       views_.of.emplace(part, std::move(view));
     }

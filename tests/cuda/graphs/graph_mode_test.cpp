@@ -32,7 +32,7 @@ std::size_t steps_with(const Prepared::Impl& p, std::size_t slot) {
   for (const runtime::ReadyStep& step : p.steps) {
     const std::vector<Access> touched = accesses(p, step);
     count += std::any_of(touched.begin(), touched.end(), [&](const Access& access) {
-      return access.place.slot == static_cast<std::int32_t>(slot);
+      return access.location.slot == static_cast<std::int32_t>(slot);
     });
   }
   return count;
@@ -141,7 +141,7 @@ TEST_CASE("two sets of buffers in turn cost a call for each node that has one, o
     for (const runtime::ReadyStep& step : p.steps) {
       const std::vector<Access> touched = accesses(p, step);
       const bool moves = std::any_of(touched.begin(), touched.end(),
-                                     [](const Access& access) { return access.place.slot >= 0; });
+                                     [](const Access& access) { return access.location.slot >= 0; });
       affected += moves;
       gemms += moves && step.kind == runtime::ReadyStep::Kind::gemm;
     }
