@@ -89,7 +89,7 @@ TEST_CASE("a fault that is asked for and cannot be planted is an error", "[kerne
   CHECK(thrown_by([] {
           run_pipeline(stitch::softmax(f32, 8, 64).ir(), target_profile("h200"),
                        {.fault = PlantedFault{.kind = PlantedFault::Kind::fence}});
-        }).find("no place for the fault fence.0") != std::string::npos);
+        }).find("no site for the fault fence.0") != std::string::npos);
 }
 
 TEST_CASE("planted faults of every kind are found", "[kernel][stitch][emulated]") {

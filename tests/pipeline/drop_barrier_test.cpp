@@ -131,7 +131,7 @@ TEST_CASE("the dropped barrier is the only difference of the text", "[pipeline]"
   const PipelineOptions past{.fault = parse_fault("barrier." + std::to_string(count)),
                              .partition = {.stitch = false}};
   CHECK_THROWS_WITH(run_pipeline(g.ir(), target, past),
-                    Catch::Contains("have no place for the fault barrier."));
+                    Catch::Contains("have no site for the fault barrier."));
 }
 
 TEST_CASE("the loops with a barrier are those of the test", "[pipeline]") {

@@ -134,9 +134,9 @@ ir::Graph run_passes(ir::Graph graph, const PipelineOptions& options, const ir::
       planted = true;
       if (!ir::plant_rewrite(graph, wrong->site)) {
         throw Error({.code = ErrorCode::invalid_argument,
-                     .message = fmt::format("behind {} there is no place {} for a wrong rewrite", pass.name,
+                     .message = fmt::format("behind {} there is no site {} for a wrong rewrite", pass.name,
                                             wrong->site),
-                     .hint = "places are the element-wise ops of two different operands, from 0"});
+                     .hint = "sites are the element-wise ops of two different operands, from 0"});
       }
     }
     if (options.verify) ir::verify(graph);
@@ -572,8 +572,8 @@ Compiled run_pipeline(const ir::Graph& graph, const Target& target, const Pipeli
   if (fault && !kernel::plant_fault(result.kernels, *fault)) {
     throw Error(
         {.code = ErrorCode::invalid_argument,
-         .message = fmt::format("the kernels have no place for the fault {}", to_string(*options.fault)),
-         .hint = "places are numbered from 0 through the kernels of a source"});
+         .message = fmt::format("the kernels have no site for the fault {}", to_string(*options.fault)),
+         .hint = "sites are numbered from 0 through the kernels of a source"});
   }
 
   for (const schedule::Segment& segment : result.partition.segments) {
