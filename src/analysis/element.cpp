@@ -347,11 +347,11 @@ std::string_view to_string(Multiplicity multiplicity) {
 }
 
 std::string to_string(const ElementRelation& relation) {
-  const auto place = [](int dim) { return dim < 0 ? std::string("-") : std::to_string(dim); };
+  const auto text_of = [](int dim) { return dim < 0 ? std::string("-") : std::to_string(dim); };
   std::string text;
   for (const AlignedDim& dim : relation.dims) {
-    text += (text.empty() ? "" : ", ") + std::string(to_string(dim.relation)) + " (" + place(dim.operand) +
-            " -> " + place(dim.result) + ')';
+    text += (text.empty() ? "" : ", ") + std::string(to_string(dim.relation)) + " (" + text_of(dim.operand) +
+            " -> " + text_of(dim.result) + ')';
   }
   text += (text.empty() ? "" : "; ") + std::string(to_string(relation.multiplicity));
   for (const IndexMap& map : relation.maps) text += "; " + to_string(map);

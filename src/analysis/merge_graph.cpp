@@ -239,22 +239,22 @@ NodeId MergeGraph::merge(NodeId a, NodeId b) {
   std::vector<NodeId>& found = proof_.found;
   std::sort(found.begin(), found.end(), [&](NodeId x, NodeId y) { return order_.before(x, y); });
   const bool at_second = proof_.exhausted == forward;
-  const NodeId place = at_second ? proof_.second : proof_.first;
-  NodeId behind = place;
+  const NodeId position = at_second ? proof_.second : proof_.first;
+  NodeId behind = position;
   for (const NodeId cluster : found) {
     if (at_second) {
       order_.move_after(cluster, behind);
       behind = cluster;
     } else {
-      order_.move_before(cluster, place);
+      order_.move_before(cluster, position);
     }
   }
   NodeId into = proof_.first, from = proof_.second;
   if (members_[into].size() < members_[from].size()) std::swap(into, from);
-  if (into == place) {
+  if (into == position) {
     order_.remove(from);
   } else {
-    order_.replace(place, into);
+    order_.replace(position, into);
   }
   for (const NodeId node : members_[from]) cluster_[node] = into;
   const auto append = [](std::vector<NodeId>& to, std::vector<NodeId>& what) {

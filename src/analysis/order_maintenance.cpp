@@ -24,36 +24,36 @@ void MaintainedOrder::remove(Element element) {
   previous_[next_[element]] = previous_[element];
 }
 
-void MaintainedOrder::move_after(Element element, Element place) {
+void MaintainedOrder::move_after(Element element, Element position) {
   remove(element);
-  insert_after(element, place);
+  insert_after(element, position);
 }
 
-void MaintainedOrder::move_before(Element element, Element place) {
+void MaintainedOrder::move_before(Element element, Element position) {
   remove(element);
-  insert_after(element, previous_[place]);
+  insert_after(element, previous_[position]);
 }
 
-void MaintainedOrder::replace(Element place, Element element) {
+void MaintainedOrder::replace(Element old, Element element) {
   remove(element);
-  label_[element] = label_[place];
-  next_[element] = next_[place];
-  previous_[element] = previous_[place];
+  label_[element] = label_[old];
+  next_[element] = next_[old];
+  previous_[element] = previous_[old];
   next_[previous_[element]] = element;
   previous_[next_[element]] = element;
 }
 
-void MaintainedOrder::insert_after(Element element, Element place) {
+void MaintainedOrder::insert_after(Element element, Element position) {
   const auto end = [&] {
-    const Element next = next_[place];
+    const Element next = next_[position];
     return next + 1 == label_.size() ? std::uint64_t{1} << label_bits : label_[next];
   };
-  if (end() - label_[place] < 2) spread(place);
-  label_[element] = label_[place] + (end() - label_[place]) / 2;
-  next_[element] = next_[place];
-  previous_[element] = place;
+  if (end() - label_[position] < 2) spread(position);
+  label_[element] = label_[position] + (end() - label_[position]) / 2;
+  next_[element] = next_[position];
+  previous_[element] = position;
   previous_[next_[element]] = element;
-  next_[place] = element;
+  next_[position] = element;
 }
 
 void MaintainedOrder::spread(Element around) {

@@ -17,14 +17,14 @@ class MaintainedOrder {
   explicit MaintainedOrder(std::size_t size = 0);
 
   bool before(Element a, Element b) const { return label_[a] < label_[b]; }
-  void move_before(Element element, Element place);
-  void move_after(Element element, Element place);
+  void move_before(Element element, Element position);
+  void move_after(Element element, Element position);
   void remove(Element element);
-  /// `element`, wherever it is, takes the place of `place`, which leaves the list.
-  void replace(Element place, Element element);
+  /// `element`, wherever it is, takes the position of `old`, which leaves the list.
+  void replace(Element old, Element element);
 
  private:
-  void insert_after(Element element, Element place);
+  void insert_after(Element element, Element position);
   void spread(Element around);
 
   // The element numbered `size` is the head of the list, which is a ring.

@@ -6,7 +6,7 @@
 namespace fuse::schedule {
 
 struct GemmAlgorithm {
-  std::uint32_t rank = 0;  ///< place in the library's list, which has the preferred one first
+  std::uint32_t rank = 0;  ///< position in the library's list, which has the preferred one first
   int line = 0;            ///< line of the decisions that say so; 0: none
   bool operator==(const GemmAlgorithm&) const = default;
 };

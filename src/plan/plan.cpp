@@ -217,7 +217,7 @@ class Verifier {
     }
   }
 
-  /// The order of the kinds of values; inputs and parameters share one place.
+  /// The order of the kinds of values; inputs and parameters share one position.
   static int stage_of(PlanValue::Kind kind) {
     return std::max(static_cast<int>(kind) - static_cast<int>(PlanValue::Kind::parameter), 0);
   }

@@ -188,8 +188,8 @@ class Placer {
 /// Adds the waits that the streams alone do not give. The latest task that one has to follow comes first:
 /// what that has waited for needs no wait of its own.
 void add_waits(StreamPlan& plan, std::vector<std::vector<TaskId>>& before) {
-  std::vector<std::uint32_t> place(plan.order.size());
-  for (std::uint32_t i = 0; i < plan.order.size(); ++i) place[plan.order[i]] = i;
+  std::vector<std::uint32_t> position(plan.order.size());
+  for (std::uint32_t i = 0; i < plan.order.size(); ++i) position[plan.order[i]] = i;
   Clocks clocks(plan.order.size(), static_cast<std::size_t>(plan.streams));
   const auto wait = [&](TaskId task, TaskId on) {
     if (clocks.before(on, plan.stream[on], task)) return false;
@@ -199,7 +199,7 @@ void add_waits(StreamPlan& plan, std::vector<std::vector<TaskId>>& before) {
   for (const TaskId task : plan.order) {
     clocks.append(task, plan.stream[task]);
     std::sort(before[task].begin(), before[task].end(),
-              [&](TaskId a, TaskId b) { return place[a] > place[b]; });
+              [&](TaskId a, TaskId b) { return position[a] > position[b]; });
     for (const TaskId on : before[task]) {
       if (wait(task, on)) plan.waits.push_back({task, on});
     }
@@ -209,7 +209,7 @@ void add_waits(StreamPlan& plan, std::vector<std::vector<TaskId>>& before) {
   for (std::size_t s = 1; s < static_cast<std::size_t>(plan.streams); ++s) {
     if (clocks.last(s) != no_task) ends.push_back(clocks.last(s));
   }
-  std::sort(ends.begin(), ends.end(), [&](TaskId a, TaskId b) { return place[a] > place[b]; });
+  std::sort(ends.begin(), ends.end(), [&](TaskId a, TaskId b) { return position[a] > position[b]; });
   const TaskId last = clocks.last(0);
   for (const TaskId end : ends) {
     const auto sees = [&](TaskId other) {
@@ -294,7 +294,7 @@ HappensBefore::HappensBefore(const StreamPlan& plan)
 
 void verify(std::span<const Task> tasks, const StreamPlan& plan, const Target& target) {
   const std::size_t count = tasks.size();
-  if (plan.order.size() != count || plan.stream.size() != count) bad_streams("not a place for each task");
+  if (plan.order.size() != count || plan.stream.size() != count) bad_streams("not a position for each task");
   std::vector<bool> dispatched(count);
   std::size_t next = 0;
   for (const TaskId task : plan.order) {

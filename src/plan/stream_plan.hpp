@@ -59,7 +59,7 @@ struct StreamPlan {
   int streams = 1;
   std::vector<TaskId> order{};        ///< a permutation; within a stream, the order of execution
   std::vector<StreamId> stream{};     ///< stream per task
-  std::vector<StreamWait> waits{};    ///< by place of `task` in the order; none follows from the others
+  std::vector<StreamWait> waits{};    ///< by position of `task` in the order; none follows from the others
   std::vector<TaskId> final_waits{};  ///< the last tasks, which stream 0 waits for at the end
   std::vector<Span> spans{};          ///< span per task, by the cost model
   double seconds = 0;                 ///< time from the first start to the last end, by the cost model
@@ -72,7 +72,7 @@ class HappensBefore {
   bool operator()(TaskId a, TaskId b) const { return position_[a] < clock(b)[stream_[a]]; }
   /// For each stream, how many of its tasks have ended before the task starts.
   std::span<const std::uint32_t> clock(TaskId task) const { return {&clocks_[task * streams_], streams_}; }
-  std::uint32_t position(TaskId task) const { return position_[task]; }  ///< place in its stream
+  std::uint32_t position(TaskId task) const { return position_[task]; }  ///< in its stream
   std::size_t streams() const { return streams_; }
 
  private:

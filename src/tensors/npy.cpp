@@ -316,10 +316,10 @@ HostTensor read_npy(const std::string& path) {
   std::array<std::byte, longest_preamble> buffer{};
   const std::span start = std::span(buffer).first(std::min<std::uint64_t>(buffer.size(), file.size()));
   file.read(0, start);
-  const Extent place = locate_header(start, file.size(), path);
-  std::string text(place.size, '\0');
-  file.read(place.begin, std::as_writable_bytes(std::span(text)));
-  const std::uint64_t data_at = place.begin + place.size;
+  const Extent extent = locate_header(start, file.size(), path);
+  std::string text(extent.size, '\0');
+  file.read(extent.begin, std::as_writable_bytes(std::span(text)));
+  const std::uint64_t data_at = extent.begin + extent.size;
   const Header header = read_header(text, file.size() - data_at, path);
   HostTensor tensor = HostTensor::make(header.dtype, header.shape);
   file.read(data_at, tensor.data);
@@ -328,10 +328,10 @@ HostTensor read_npy(const std::string& path) {
 }
 
 HostTensor parse_npy(std::span<const std::byte> bytes, std::string_view name) {
-  const Extent place =
+  const Extent extent =
       locate_header(bytes.first(std::min(bytes.size(), longest_preamble)), bytes.size(), name);
-  const std::span data = bytes.subspan(place.begin + place.size);
-  const Header header = read_header(as_text(bytes.subspan(place.begin, place.size)), data.size(), name);
+  const std::span data = bytes.subspan(extent.begin + extent.size);
+  const Header header = read_header(as_text(bytes.subspan(extent.begin, extent.size)), data.size(), name);
   HostTensor tensor = HostTensor::make(header.dtype, header.shape);
   std::ranges::copy(data, tensor.data.begin());
   finish(tensor, header, name);

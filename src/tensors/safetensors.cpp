@@ -138,11 +138,12 @@ std::map<std::string, Entry, std::less<>> parse_header(std::string_view text, co
 void check_entry(Entry& entry, std::span<const std::byte> data, const std::string& subject,
                  const std::string& name) {
   SafetensorsEntry& tensor = entry.tensor;
-  const auto place = "data_offsets [" + std::to_string(entry.begin) + ", " + std::to_string(entry.end) + ']';
+  const auto offsets =
+      "data_offsets [" + std::to_string(entry.begin) + ", " + std::to_string(entry.end) + ']';
   if (entry.begin > entry.end)
-    bad_safetensors(subject, "tensor " + in_quotes(name) + " has " + place + " that end before they begin");
+    bad_safetensors(subject, "tensor " + in_quotes(name) + " has " + offsets + " that end before they begin");
   if (static_cast<std::uint64_t>(entry.end) > data.size()) {
-    bad_safetensors(subject, "tensor " + in_quotes(name) + " has " + place + " beyond the " +
+    bad_safetensors(subject, "tensor " + in_quotes(name) + " has " + offsets + " beyond the " +
                                  std::to_string(data.size()) + " bytes of data");
   }
   tensor.bytes =

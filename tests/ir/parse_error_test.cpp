@@ -37,7 +37,7 @@ TEST_CASE("errors have line and column", "[ir][parse]") {
   REQUIRE(line("%2 = neg x : f32[B, 4]") == "column 10: expected ':' before the type, found 'x'");
   REQUIRE(line("%2 = add %x, : f32[B, 4]") == "column 14: expected a value such as %1, found ':'");
   REQUIRE(line("%2 = neg %x : f32[B, 4] at main.cpp") ==
-          "column 28: expected a place such as main.cpp:4 after 'at'");
+          "column 28: expected a location such as main.cpp:4 after 'at'");
   REQUIRE(line(std::string("%2 = \0", 6)) == "column 6: expected an op, found '\\x00'");
   REQUIRE(thrown_code([] { parse("graph", "f"); }) == ErrorCode::parse);
 }

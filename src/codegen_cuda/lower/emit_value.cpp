@@ -88,7 +88,7 @@ std::optional<VarId> ValueEmitter::find(Key key, std::vector<Key>& work) const {
 }
 
 namespace {
-bool same_place(const Coordinates& a, const Coordinates& b) {
+bool same_position(const Coordinates& a, const Coordinates& b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(),
                     [](const Index& x, const Index& y) { return compare(x, y) == 0; });
 }
@@ -98,7 +98,7 @@ bool ValueEmitter::step(const Key& key, std::vector<Key>& work) {
   const ir::Node& node = graph_[key.node];
   std::optional<VarId> result;
   if (const auto held = held_.find(key.node); held != held_.end()) {
-    if (!same_place(held->second.first, key.at)) {
+    if (!same_position(held->second.first, key.at)) {
       throw Error(
           {.kind = ErrorKind::internal,
            .code = ErrorCode::internal,
@@ -106,7 +106,7 @@ bool ValueEmitter::step(const Key& key, std::vector<Key>& work) {
     }
     result = held->second.second;
   } else if (const auto kept = known_.kept.find(key.node);
-             kept != known_.kept.end() && same_place(kept->second.at, key.at)) {
+             kept != known_.kept.end() && same_position(kept->second.at, key.at)) {
     builder_.at(key.node);
     result = builder_.value(node.type.dtype, Load{kept->second.buffer, kept->second.index, {}});
   } else if (const auto buffer = buffers_.find(key.node); buffer != buffers_.end()) {
@@ -347,10 +347,10 @@ const Coordinates* ValueEmitter::starts(const Key& key, const ir::Node& node, st
       at.emplace_back(0);
       continue;
     }
-    const Dim places = extents[i] - sizes[i] + 1;
+    const Dim positions = extents[i] - sizes[i] + 1;
     const std::string name = builder_.unique("s" + std::to_string(key.node));
-    builder_.append(BindData{name, values[i], places});
-    at.push_back(Dim::index(name, places));
+    builder_.append(BindData{name, values[i], positions});
+    at.push_back(Dim::index(name, positions));
   }
   return &known_.positions.emplace(key, std::move(at)).first->second;
 }

@@ -287,7 +287,7 @@ class KernelLowering {
 
   void declare_scratch(const std::vector<schedule::Stage>& reductions, bool written) {
     for (const schedule::Stage& stage : reductions) {
-      std::size_t array = scratch_place(graph_, phase_->computes, stage.root) + first_scratch_;
+      std::size_t array = scratch_index(graph_, phase_->computes, stage.root) + first_scratch_;
       const char* name = "part";
       for (const DType dtype : schedule::reduction_state(graph_, stage)) {
         bindings_.emplace_back(Scratch{array});

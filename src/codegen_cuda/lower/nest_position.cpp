@@ -54,22 +54,22 @@ std::array<Axis, 3> axes_of(const ThreadIndex& at) {
 
 NestPosition position_of(const Nest& nest, char dim, const ThreadIndex& at) {
   const std::array<Axis, 3> axes = axes_of(at);
-  NestPosition place;
+  NestPosition position;
   for (std::size_t i = 0; i < nest.splits.size(); ++i) {
     const Split& split = nest.splits[i];
     if (split.dim != dim) continue;
     for (const Axis& axis : axes) {
       if (!lies_on(axis, split)) continue;
       const Index unit = unit_of(nest, i, axis);
-      place.first = place.first + unit * stride_of(nest, i);
-      if (axis.level != Level::grid) place.in_block = place.in_block + unit * stride_of(nest, i);
+      position.first = position.first + unit * stride_of(nest, i);
+      if (axis.level != Level::grid) position.in_block = position.in_block + unit * stride_of(nest, i);
       if (split.extent == 0) continue;
-      place.step = place.step * split.extent;
-      place.leader.push_back({unit, 1});
-      if (axis.level != Level::grid) place.leader_in_block.push_back({unit, 1});
+      position.step = position.step * split.extent;
+      position.leader.push_back({unit, 1});
+      if (axis.level != Level::grid) position.leader_in_block.push_back({unit, 1});
     }
   }
-  return place;
+  return position;
 }
 
 Index unit_of(const Nest& nest, char dim, Level level, const ThreadIndex& at) {

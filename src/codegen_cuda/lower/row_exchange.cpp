@@ -143,7 +143,7 @@ std::vector<RowLoops::StateBuffers> RowLoops::shared_states(const std::vector<Ru
 }
 
 RowLoops::StateBuffers RowLoops::scratch_state(const Running& running) const {
-  const auto first = to_.scratch.begin() + static_cast<std::ptrdiff_t>(schedule::scratch_place(
+  const auto first = to_.scratch.begin() + static_cast<std::ptrdiff_t>(schedule::scratch_index(
                                                to_.graph, to_.phase.computes, running.root()));
   return {first, first + static_cast<std::ptrdiff_t>(running.state.size())};
 }

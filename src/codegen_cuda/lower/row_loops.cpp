@@ -32,7 +32,7 @@ RowLoops::RowLoops(Lowering& to)
       elements_per_thread_(keeps_elements(to.launch) ? to.phase.elements_per_thread : 0) {
   for (const Stage& stage : stages_) {
     if (stage.form != Stage::Form::outer_reduce) continue;
-    const std::size_t scratch = schedule::scratch_place(to.graph, to.phase.computes, stage.root);
+    const std::size_t scratch = schedule::scratch_index(to.graph, to.phase.computes, stage.root);
     columns_.push_back({.root = stage.root, .scratch = scratch});
   }
 }

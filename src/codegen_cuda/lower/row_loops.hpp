@@ -213,8 +213,8 @@ class RowLoops {
   /// Stores a value of each row side by side, made of that row's totals.
   void store_rows_side_by_side(const Walk& walk, NodeId root);
   void plain_loop(const Walk& walk, const std::vector<Stage>& stages, const std::vector<Running>& running);
-  /// The location of the element in the block's shared memory; those of a group are side by side.
-  Index shared_place(const Walk& walk, const Group& group, const Index& which) const;
+  /// The index of the element in the block's shared memory; those of a group are side by side.
+  Index shared_index(const Walk& walk, const Group& group, const Index& which) const;
   /// Holds where shared memory has the group; none where it has all of the row.
   std::vector<IndexLess> is_shared(const Group& group) const;
   void guarded(const std::vector<IndexLess>& conditions, const std::function<void()>& fill);

@@ -83,9 +83,9 @@ void RowLoops::each_own_element(
 
 void RowLoops::load_next_row(const ThreadIndex& at) {
   each_own_element(at, "next_row", [&](const Index& row, const Index& trip, const Index& c) {
-    const Coordinates place = to_.operand_coordinates(shape_, row, c);
+    const Coordinates position = to_.operand_coordinates(shape_, row, c);
     for (const auto& [id, array] : next_) {
-      const VarId value = to_.elements.value(id, place);
+      const VarId value = to_.elements.value(id, position);
       builder_.append(Store{array, trip, value});
     }
   });

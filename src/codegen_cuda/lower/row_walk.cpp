@@ -163,7 +163,7 @@ void RowLoops::plain_loop(const Walk& walk, const std::vector<Stage>& stages,
         const VarId value = to_.elements.value(node, at);
         const bool whole = buffer == shared_.at(node);
         builder_.at(node);
-        builder_.append(Store{buffer, whole ? shared_place(walk, group, which) : which, value});
+        builder_.append(Store{buffer, whole ? shared_index(walk, group, which) : which, value});
       }
     });
     leave_shared(walk, group, left);
@@ -171,7 +171,7 @@ void RowLoops::plain_loop(const Walk& walk, const std::vector<Stage>& stages,
   });
 }
 
-Index RowLoops::shared_place(const Walk& walk, const Group& group, const Index& which) const {
+Index RowLoops::shared_index(const Walk& walk, const Group& group, const Index& which) const {
   const int blocks = to_.launch.cluster,
             threads = units_of(nest_, walked(), Level::warp) * units_of(nest_, walked(), Level::lane);
   const Index number =
@@ -203,7 +203,7 @@ std::map<NodeId, BufferId> RowLoops::take_shared(const Walk& walk, const Group& 
     guarded(inside, [&] {
       each_element(group, [&](const Index& which, const Index&) {
         const VarId value =
-            builder_.value(dtype, Load{shared_.at(cached.node), shared_place(walk, group, which), {}});
+            builder_.value(dtype, Load{shared_.at(cached.node), shared_index(walk, group, which), {}});
         builder_.append(Store{local, which, value});
       });
     });
@@ -235,7 +235,7 @@ void RowLoops::leave_shared(const Walk& walk, const Group& group, const std::map
     guarded(is_shared(group), [&, node = node, buffer = buffer] {
       each_element(group, [&](const Index& which, const Index&) {
         const VarId value = builder_.value(to_.graph[node].type.dtype, Load{buffer, which, {}});
-        builder_.append(Store{shared_.at(node), shared_place(walk, group, which), value});
+        builder_.append(Store{shared_.at(node), shared_index(walk, group, which), value});
       });
     });
   }
@@ -340,7 +340,7 @@ void RowLoops::accumulate(const Running& running, const Index& row, const Index&
   std::vector<VarId> incoming;
   builder_.at(running.root());
   if (combines_partials()) {
-    const std::size_t first = schedule::scratch_place(to_.graph, to_.phase.computes, running.root());
+    const std::size_t first = schedule::scratch_index(to_.graph, to_.phase.computes, running.root());
     const bool columns = has_columns(to_.phase.computes);
     const Index at = columns ? c * to_.results + row : row * to_.reduced + c;
     for (std::size_t i = first; i < first + running.state.size(); ++i) {

@@ -62,7 +62,7 @@ class ScanLoops {
       inside = builder_.compute(ir::Op::logical_and, boolean, {inside, after});
     }
     to_.elements.enter_scope();
-    VarId incoming = to_.elements.value(operand_, place(row, scan_.exclusive ? c - 1 : c), inside);
+    VarId incoming = to_.elements.value(operand_, position(row, scan_.exclusive ? c - 1 : c), inside);
     builder_.at(root_);
     if (scan_.exclusive) {
       const VarId zero = builder_.value(dtype, Constant{});
@@ -70,7 +70,7 @@ class ScanLoops {
     }
     const VarId sum = builder_.variable(dtype);
     builder_.append(WarpScan{reduction_, carry, incoming, sum});
-    builder_.when({{c, to_.reduced}}, [&] { store(place(row, c), sum); });
+    builder_.when({{c, to_.reduced}}, [&] { store(position(row, c), sum); });
     to_.elements.leave_scope();
   }
 
@@ -97,7 +97,7 @@ class ScanLoops {
       const VarId sum = declare();
       const std::string c = builder_.unique("c");
       builder_.loop({.name = c, .begin = 0, .end = to_.reduced, .body = {}}, [&] {
-        const Coordinates at = place(row, Dim::index(c, to_.reduced));
+        const Coordinates at = position(row, Dim::index(c, to_.reduced));
         to_.elements.enter_scope();
         if (scan_.exclusive) store(at, sum);
         const VarId incoming = to_.elements.value(operand_, at);
@@ -121,7 +121,7 @@ class ScanLoops {
   }
 
   /// The coordinates of the c-th element that the scan visits in a row.
-  Coordinates place(const Index& row, const Index& c) const {
+  Coordinates position(const Index& row, const Index& c) const {
     return to_.operand_coordinates(shape_, row, scan_.reverse ? to_.reduced - 1 - c : c);
   }
 

@@ -30,13 +30,13 @@ class TileLowering {
       // Lanes along the memory of what is transposed, then along the results'.
       each_element(tile, at, values_.inner, values_.along,
                    [&](const Index& row, const Index& lane, const Coordinates& element) {
-                     fill(place_in_tile(lane, row), element);
+                     fill(index_in_tile(lane, row), element);
                    });
       builder_.at(to_.root());
       builder_.append(Barrier{});
       each_element(tile, at, values_.along, values_.inner,
                    [&](const Index& row, const Index& lane, const Coordinates& element) {
-                     store(place_in_tile(row, lane), element);
+                     store(index_in_tile(row, lane), element);
                    });
     });
   }
@@ -69,19 +69,19 @@ class TileLowering {
     });
   }
 
-  Index place_in_tile(const Index& along, const Index& inner) const { return inner * pitch_ + along; }
+  Index index_in_tile(const Index& along, const Index& inner) const { return inner * pitch_ + along; }
 
-  void fill(const Index& place, const Coordinates& element) {
+  void fill(const Index& index, const Coordinates& element) {
     for (std::size_t i = 0; i < tiles_.size(); ++i) {
       const VarId value = to_.elements.value(values_.nodes[i], element);
       builder_.at(values_.nodes[i]);
-      builder_.append(Store{tiles_[i], place, value});
+      builder_.append(Store{tiles_[i], index, value});
     }
   }
 
-  void store(const Index& place, const Coordinates& element) {
+  void store(const Index& index, const Coordinates& element) {
     for (std::size_t i = 0; i < tiles_.size(); ++i)
-      to_.elements.keep(values_.nodes[i], element, tiles_[i], place);
+      to_.elements.keep(values_.nodes[i], element, tiles_[i], index);
     for (const schedule::Stage& stage : to_.phase.computes.stages) {
       const VarId value = to_.elements.value(stage.root, element);
       builder_.at(stage.root);

@@ -14,7 +14,7 @@ bool is_word(char c) { return is_letter(c) || is_digit(c) || c == '.'; }
 
 }  // namespace
 
-SourceLocation Lexer::place(std::size_t offset) const {
+SourceLocation Lexer::location(std::size_t offset) const {
   const auto line = std::count(text_.begin(), text_.begin() + static_cast<std::ptrdiff_t>(offset), '\n') + 1;
   return {file_, static_cast<std::uint32_t>(line)};
 }
@@ -23,7 +23,7 @@ void Lexer::fail_at(std::size_t offset, std::string message, ErrorCode code, std
   const std::size_t line_start = offset == 0 ? 0 : text_.rfind('\n', offset - 1) + 1;
   throw Error({.code = code,
                .message = "column " + std::to_string(offset - line_start + 1) + ": " + std::move(message),
-               .location = place(offset),
+               .location = location(offset),
                .hint = std::move(hint)});
 }
 
@@ -216,7 +216,7 @@ SourceLocation Lexer::take_location() {
     location.file = text_.substr(start, at_ - start);
   }
   if (location.file.empty() || at_ >= text_.size() || text_[at_] != ':')
-    fail_at(start, "expected a place such as main.cpp:4 after 'at'");
+    fail_at(start, "expected a location such as main.cpp:4 after 'at'");
   ++at_;
   std::uint64_t line = 0;
   const std::size_t digits = at_;

@@ -51,7 +51,7 @@ class Lexer {
   /// What stands after `at`: a file and a line, or `?`.
   SourceLocation take_location();
   SourceLocation here() const { return {file_, token_.line}; }
-  SourceLocation place(std::size_t offset) const;
+  SourceLocation location(std::size_t offset) const;
 
   [[noreturn]] void fail(std::string message, ErrorCode code = ErrorCode::parse, std::string hint = {}) const;
   [[noreturn]] void fail_at(std::size_t offset, std::string message, ErrorCode code = ErrorCode::parse,

@@ -458,8 +458,8 @@ struct Checker {
            "an index is clamped into the axis, which must hold an element");
     }
     Type type{x.dtype, x.dims};
-    const auto place = type.dims.erase(type.dims.begin() + static_cast<std::ptrdiff_t>(axis));
-    type.dims.insert(place, indices.dims.begin(), indices.dims.end());
+    const auto position = type.dims.erase(type.dims.begin() + static_cast<std::ptrdiff_t>(axis));
+    type.dims.insert(position, indices.dims.begin(), indices.dims.end());
     return agreed(std::move(type));
   }
 

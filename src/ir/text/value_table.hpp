@@ -28,7 +28,7 @@ class ValueTable {
   }
 
   std::optional<NodeId> find(const Token& value) const {
-    if (const auto at = place(value)) {
+    if (const auto at = position(value)) {
       return *at < numbered_.size() && numbered_[*at] != none ? std::optional(numbered_[*at]) : std::nullopt;
     }
     const auto found = others_.find(key(value));
@@ -36,7 +36,7 @@ class ValueTable {
   }
   /// The value is not in it.
   void insert(const Token& value, NodeId id) {
-    const auto at = place(value);
+    const auto at = position(value);
     if (!at) {
       others_.emplace(key(value), id);
       return;
@@ -52,7 +52,7 @@ class ValueTable {
 
   /// The value's position in the list; none for a name, a number written with zeros before it, and one that
   /// is too large.
-  std::optional<std::size_t> place(const Token& value) const {
+  std::optional<std::size_t> position(const Token& value) const {
     const std::string_view text = value.text;
     if (value.quoted || text.empty() || (text.size() > 1 && text[0] == '0')) return std::nullopt;
     std::size_t number = 0;

@@ -194,10 +194,10 @@ std::optional<Attr> composed_broadcast(const Match& m) {
 }
 
 std::optional<Attr> transposed_broadcast(const Match& m) {
-  Axes place(axes(m.root()).size());
-  for (std::size_t i = 0; i < place.size(); ++i)
-    place[index(axes(m.root())[i])] = static_cast<std::int64_t>(i);
-  return if_increasing(mapped(axes(m.op(1)), place));
+  Axes position(axes(m.root()).size());
+  for (std::size_t i = 0; i < position.size(); ++i)
+    position[index(axes(m.root())[i])] = static_cast<std::int64_t>(i);
+  return if_increasing(mapped(axes(m.op(1)), position));
 }
 
 std::optional<Attr> sliced_broadcast(const Match& m) {

@@ -13,16 +13,16 @@ bool same_addresses(const GemmWork& x, const GemmWork& y) {
 
 }  // namespace
 
-std::size_t GemmCaptures::place_of(const GemmWork& work) const noexcept {
-  std::size_t place = 0;
-  while (place < most && !(captures_[place].graph && same_addresses(captures_[place].work, work))) ++place;
-  return place;
+std::size_t GemmCaptures::index_of(const GemmWork& work) const noexcept {
+  std::size_t index = 0;
+  while (index < most && !(captures_[index].graph && same_addresses(captures_[index].work, work))) ++index;
+  return index;
 }
 
 CUgraph GemmCaptures::use(const GemmWork& work) noexcept {
-  const std::size_t place = place_of(work);
-  if (place == most) return nullptr;
-  const auto found = captures_.begin() + static_cast<std::ptrdiff_t>(place);
+  const std::size_t index = index_of(work);
+  if (index == most) return nullptr;
+  const auto found = captures_.begin() + static_cast<std::ptrdiff_t>(index);
   std::rotate(captures_.begin(), found, found + 1);
   return captures_.front().graph;
 }

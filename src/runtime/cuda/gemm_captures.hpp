@@ -44,7 +44,7 @@ class GemmCaptures {
     GemmWork work;
     CUgraph graph = nullptr;
   };
-  std::size_t place_of(const GemmWork& work) const noexcept;
+  std::size_t index_of(const GemmWork& work) const noexcept;
 
   std::array<Capture, most> captures_{};  ///< the one used last first, those without a graph last
 };

@@ -53,18 +53,18 @@ static_assert(dlpack_types.size() == std::size(runtime::all_dtypes));
   throw Error({.code = code, .message = "DLPack tensor: " + what, .hint = std::move(hint)});
 }
 
-struct DLPackPlace {
+struct DLPackDevice {
   std::int32_t type = dlpack::cpu, id = 0;
 };
 
-DLPackPlace place_of([[maybe_unused]] const runtime::Backend& backend) {
+DLPackDevice device_of([[maybe_unused]] const runtime::Backend& backend) {
 #if FUSE_COMPILER_HAS_CUDA
   if (const std::optional<int> ordinal = runtime::cuda_ordinal(backend)) return {dlpack::cuda, *ordinal};
 #endif
   return {};
 }
 
-std::string place_text(std::int32_t type, std::int32_t id) {
+std::string device_text(std::int32_t type, std::int32_t id) {
   if (type == dlpack::cpu) return "host memory (kDLCPU)";
   if (type == dlpack::cuda) return fmt::format("GPU {} (kDLCUDA)", id);
   return fmt::format("a device of type {}", type);
@@ -126,11 +126,11 @@ void* address_of(const dlpack::Tensor& tensor) {
 
 /// Reads all but the owner. What is not understood is not touched.
 DLPackTensor::Parts read_dlpack(const dlpack::Tensor& tensor, const runtime::Backend& backend) {
-  const DLPackPlace place = place_of(backend);
-  if (tensor.device_type != place.type || (place.type == dlpack::cuda && tensor.device_id != place.id)) {
+  const DLPackDevice device = device_of(backend);
+  if (tensor.device_type != device.type || (device.type == dlpack::cuda && tensor.device_id != device.id)) {
     refuse_dlpack(ErrorCode::invalid_argument, fmt::format("it lies in {}, the device's memory is {}",
-                                                           place_text(tensor.device_type, tensor.device_id),
-                                                           place_text(place.type, place.id)));
+                                                           device_text(tensor.device_type, tensor.device_id),
+                                                           device_text(device.type, device.id)));
   }
   DLPackTensor::Parts parts;
   parts.dtype = dtype_of(tensor.dtype);
@@ -211,9 +211,9 @@ std::unique_ptr<ExportedTensor<Managed>> make_exported(const Buffer& buffer, DTy
   }
   dlpack::Tensor& tensor = exported->managed.tensor;
   tensor.data = buffer.address();
-  const DLPackPlace place = place_of(*buffer.backend());
-  tensor.device_type = place.type;
-  tensor.device_id = place.id;
+  const DLPackDevice device = device_of(*buffer.backend());
+  tensor.device_type = device.type;
+  tensor.device_id = device.id;
   tensor.rank = static_cast<std::int32_t>(shape.size());
   for (const DLPackType& known : dlpack_types) {
     if (known.dtype == dtype) tensor.dtype = known.type;

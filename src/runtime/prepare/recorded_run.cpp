@@ -47,7 +47,7 @@ void check_recorded_order(const Prepared::Impl& made, const std::vector<TaskId>&
 
 /// All steps of a plan, those with work in the order of their positions. A step without work has position 0.
 std::vector<std::uint32_t> order_of_steps(const schedule::Plan& plan,
-                                          const std::vector<std::uint32_t>& places) {
+                                          const std::vector<std::uint32_t>& positions) {
   const std::vector<std::vector<std::uint32_t>> after = schedule::certain_dependencies(plan);
   std::vector<std::vector<std::uint32_t>> then(after.size());
   std::vector<std::size_t> missing(after.size());
@@ -56,14 +56,14 @@ std::vector<std::uint32_t> order_of_steps(const schedule::Plan& plan,
   for (std::uint32_t step = 0; step < after.size(); ++step) {
     missing[step] = after[step].size();
     for (const std::uint32_t before : after[step]) then[before].push_back(step);
-    if (missing[step] == 0) ready.emplace(places[step], step);
+    if (missing[step] == 0) ready.emplace(positions[step], step);
   }
   std::vector<std::uint32_t> order;
   while (!ready.empty()) {
     order.push_back(ready.top().second);
     ready.pop();
     for (const std::uint32_t next : then[order.back()]) {
-      if (--missing[next] == 0) ready.emplace(places[next], next);
+      if (--missing[next] == 0) ready.emplace(positions[next], next);
     }
   }
   return order;
@@ -105,15 +105,15 @@ schedule::RunDecision run_decision_of(const Workspace& workspace) {
   schedule::RunDecision result{.mode = workspace.mode()};
   if (!p.as_planned) return result;
   const schedule::Plan& plan = p.executable->program->plan;
-  std::vector<std::uint32_t> places(plan.steps.size());
+  std::vector<std::uint32_t> positions(plan.steps.size());
   result.streams.resize(plan.steps.size());
-  for (std::uint32_t place = 0; place < p.streams.order.size(); ++place) {
-    const TaskId task = p.streams.order[place];
+  for (std::uint32_t position = 0; position < p.streams.order.size(); ++position) {
+    const TaskId task = p.streams.order[position];
     const std::uint32_t step = p.steps[task].number;
-    places[step] = place + 1;
+    positions[step] = position + 1;
     result.streams[step] = p.streams.stream[task];
   }
-  result.order = order_of_steps(plan, places);
+  result.order = order_of_steps(plan, positions);
   return result;
 }
 

@@ -12,7 +12,7 @@ struct Axis {
   Dim extent{}, stride{};
 };
 
-/// The axes of the matmul's result, outermost first, at their places in the transposed one.
+/// The axes of the matmul's result, outermost first, at their positions in the transposed one.
 std::vector<Axis> axes_of(const ir::Node& transpose) {
   const auto& order = ir::attr<ir::DimsAttr>(transpose).dims;
   const std::vector<Dim>& extents = transpose.type.dims;

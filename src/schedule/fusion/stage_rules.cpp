@@ -13,15 +13,15 @@ using ir::NodeId;
 using ir::Relation;
 using StageForm = Stage::Form;
 
-/// Numbers of dims.
-using Places = std::vector<std::size_t>;
+/// Positions of dims in a shape.
+using Positions = std::vector<std::size_t>;
 
 bool reduces(const ir::Graph& graph, NodeId root) {
   return info(graph[root].op).relation == Relation::reduce;
 }
 
-Places long_dims(const std::vector<Dim>& dims) {
-  Places result;
+Positions long_dims(const std::vector<Dim>& dims) {
+  Positions result;
   for (std::size_t i = 0; i < dims.size(); ++i) {
     if (!dims[i].is(1)) result.push_back(i);
   }
@@ -29,36 +29,37 @@ Places long_dims(const std::vector<Dim>& dims) {
 }
 
 /// The dims of the loops longer than 1 that a row's value (false) or a column's value (true) has.
-Places long_dims(const Frame& frame, bool reduced) {
-  Places result;
+Positions long_dims(const Frame& frame, bool reduced) {
+  Positions result;
   for (const std::size_t i : long_dims(frame.dims)) {
     if (frame.is_reduced[i] == reduced) result.push_back(i);
   }
   return result;
 }
 
-std::optional<Places> places_through(const ir::Graph& graph, const ir::Node& node, const Places& operand) {
+std::optional<Positions> positions_through(const ir::Graph& graph, const ir::Node& node,
+                                           const Positions& operand) {
   switch (info(node.op).relation) {
     case Relation::identity:
       return operand;
     case Relation::broadcast: {
-      Places places;
+      Positions positions;
       for (const std::size_t dim : operand) {
-        places.push_back(static_cast<std::size_t>(ir::attr<ir::DimsAttr>(node).dims[dim]));
+        positions.push_back(static_cast<std::size_t>(ir::attr<ir::DimsAttr>(node).dims[dim]));
       }
-      return places;
+      return positions;
     }
     case Relation::reshape: {
       // Dims of extent 1 come and go; those that repeat the value stay where they are among the long ones.
       const std::vector<Dim>& from = graph[node.operands[0]].type.dims;
       if (ir::without_ones(from) != ir::without_ones(node.type.dims)) return std::nullopt;
-      const Places before = long_dims(from), after = long_dims(node.type.dims);
-      Places places;
+      const Positions before = long_dims(from), after = long_dims(node.type.dims);
+      Positions positions;
       for (const std::size_t dim : operand) {
-        places.push_back(
+        positions.push_back(
             after[static_cast<std::size_t>(std::find(before.begin(), before.end(), dim) - before.begin())]);
       }
-      return places;
+      return positions;
     }
     default:
       return std::nullopt;
@@ -67,22 +68,23 @@ std::optional<Places> places_through(const ir::Graph& graph, const ir::Node& nod
 
 /// The dims of the target along which the long dims of a value run, where every op between keeps coordinates
 /// or repeats them, and all paths agree.
-std::optional<Places> places_in(const ir::Graph& graph, const Segment& reader, NodeId value, NodeId target) {
-  std::map<NodeId, Places> places = {{value, long_dims(graph[value].type.dims)}};
+std::optional<Positions> positions_in(const ir::Graph& graph, const Segment& reader, NodeId value,
+                                      NodeId target) {
+  std::map<NodeId, Positions> positions = {{value, long_dims(graph[value].type.dims)}};
   for (const NodeId id : reader.nodes) {  // operands first
     if (id == reader.root && id != target) continue;
-    std::optional<Places> mine;
+    std::optional<Positions> mine;
     for (const NodeId operand : graph[id].operands) {
-      const auto found = places.find(operand);
-      if (found == places.end()) continue;
-      const std::optional<Places> through = places_through(graph, graph[id], found->second);
+      const auto found = positions.find(operand);
+      if (found == positions.end()) continue;
+      const std::optional<Positions> through = positions_through(graph, graph[id], found->second);
       if (!through || (mine && *mine != *through)) return std::nullopt;
       mine = through;
     }
-    if (mine) places[id] = std::move(*mine);
+    if (mine) positions[id] = std::move(*mine);
   }
-  const auto found = places.find(target);
-  return found == places.end() ? std::nullopt : std::optional(found->second);
+  const auto found = positions.find(target);
+  return found == positions.end() ? std::nullopt : std::optional(found->second);
 }
 
 /// The forms that a segment's own loops allow.
@@ -91,7 +93,7 @@ std::vector<StageForm> forms_in(const ir::Graph& graph, const Frame& frame, Node
     const Frame own = frame_of(graph, root);
     if (own.dims != frame.dims) return {};
     if (own.is_reduced == frame.is_reduced) return {StageForm::inner_reduce};
-    const Places all = long_dims(frame.dims);
+    const Positions all = long_dims(frame.dims);
     const bool across = frame.reduces && frame.inner &&
                         std::all_of(all.begin(), all.end(),
                                     [&](std::size_t i) { return own.is_reduced[i] != frame.is_reduced[i]; });
@@ -101,7 +103,7 @@ std::vector<StageForm> forms_in(const ir::Graph& graph, const Frame& frame, Node
   if (dims == frame.dims) return {StageForm::element};
   if (!frame.reduces) return {};
   const auto like = [&](bool column) {
-    const Places mine = long_dims(dims), at = long_dims(frame, column);
+    const Positions mine = long_dims(dims), at = long_dims(frame, column);
     return std::equal(mine.begin(), mine.end(), at.begin(), at.end(),
                       [&](std::size_t a, std::size_t b) { return dims[a] == frame.dims[b]; });
   };
@@ -118,11 +120,11 @@ bool holds(const ir::Graph& graph, const Frame& frame, const Member& made, const
   if (made.form == StageForm::element && form == StageForm::row) return false;
   const bool walks = form == StageForm::inner_reduce || form == StageForm::outer_reduce;
   const NodeId target = walks ? graph[reader.root].operands[0] : reader.root;
-  const std::optional<Places> places = places_in(graph, reader, made.root, target);
-  if (!places) return false;
+  const std::optional<Positions> positions = positions_in(graph, reader, made.root, target);
+  if (!positions) return false;
   if (form == StageForm::row || form == StageForm::column)
-    return *places == long_dims(graph[target].type.dims);
-  return *places == (made.form == StageForm::element ? long_dims(frame.dims) : long_dims(frame, false));
+    return *positions == long_dims(graph[target].type.dims);
+  return *positions == (made.form == StageForm::element ? long_dims(frame.dims) : long_dims(frame, false));
 }
 
 }  // namespace
@@ -155,7 +157,7 @@ std::optional<Member> place(const ir::Graph& graph, const Frame& frame, std::siz
       member.pass = std::max(member.pass, made->pass + ends_pass);
       reads_any = true;
     }
-    // A stage of columns must follow from columns: anything else has a better place.
+    // A stage of columns must follow from columns: anything else has a better form.
     if (form == StageForm::column && !reads_any) return std::nullopt;
     return member;
   };

@@ -24,21 +24,22 @@ std::string defect_of_order(const std::vector<Split>& splits) {
   int last = -1;
   const Split* before = nullptr;
   for (const Split& split : splits) {
-    const std::optional<int> place = order_of(split);
-    if (!place)
+    const std::optional<int> position = order_of(split);
+    if (!position)
       return fmt::format("{}: loops are of rows 'r' and elements 'c', or of tiles 't', 'y' and 'x'",
                          to_string(split));
     const auto same = [&](const Split& each) { return each.dim == split.dim && each.level == split.level; };
     if (std::count_if(splits.begin(), splits.end(), same) > 1)
       return fmt::format("two splits of {} at the level {}", split.dim, to_string(split.level));
-    const bool beside = split.level == Level::lane && *place == last && before->dim != split.dim;
-    if (*place == last && !beside)
+    const bool beside = split.level == Level::lane && *position == last && before->dim != split.dim;
+    if (*position == last && !beside)
       return fmt::format("{} beside {}: one of them", to_string(split), to_string(*before));
-    if (*place < last) return fmt::format("{} has to stand before {}", to_string(split), to_string(*before));
+    if (*position < last)
+      return fmt::format("{} has to stand before {}", to_string(split), to_string(*before));
     if (split.extent > most_units(split))
       return fmt::format("{}: at most {} units", to_string(split), most_units(split));
     if (split.extent == 1) return fmt::format("{}: a split of one unit", to_string(split));
-    last = *place;
+    last = *position;
     before = &split;
   }
   return "";

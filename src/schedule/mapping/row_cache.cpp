@@ -51,7 +51,7 @@ class Finder {
       });
     }
     std::vector<CachedValue> result;
-    for (const auto& [place, last] : last_) result.push_back({place.second, place.first, last});
+    for (const auto& [key, last] : last_) result.push_back({key.second, key.first, last});
     return result;
   }
 

@@ -20,8 +20,8 @@ bool reduces_rows(const ir::Graph& graph, const Phase& phase) {
   return info(graph[dominant(phase)].op).relation == Relation::reduce && !has_columns(phase);
 }
 
-/// Walks back from these through ops that keep an element's place, to what `reached` takes or the phase does
-/// not make.
+/// Walks back from these through ops that keep an element's position, to what `reached` takes or the phase
+/// does not make.
 template <class Reached>
 void walk_back(const ir::Graph& graph, const Phase& phase, std::vector<NodeId> work, const Reached& reached) {
   std::unordered_set<NodeId> seen;

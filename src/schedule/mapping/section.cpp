@@ -119,13 +119,13 @@ std::vector<ScratchArray> scratch_of(const ir::Graph& graph, const Phase& phase,
   return arrays;
 }
 
-std::size_t scratch_place(const ir::Graph& graph, const Phase& phase, NodeId reduction) {
-  std::size_t place = 0;
+std::size_t scratch_index(const ir::Graph& graph, const Phase& phase, NodeId reduction) {
+  std::size_t index = 0;
   for (const Stage& stage : phase.stages) {
     if (stage.root == reduction) break;
-    if (stage.form == parted_form(phase)) place += reduction_state(graph, stage).size();
+    if (stage.form == parted_form(phase)) index += reduction_state(graph, stage).size();
   }
-  return place;
+  return index;
 }
 
 }  // namespace fuse::schedule

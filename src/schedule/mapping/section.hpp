@@ -46,8 +46,8 @@ std::vector<Stage> stages_over_partials(const Section&);
 std::size_t section_count(const Phase&, const Choices&);
 /// One array for each component of the state of each reduction that leaves partials.
 std::vector<ScratchArray> scratch_of(const ir::Graph&, const Phase&, const Choices&);
-/// The number of the first scratch array of a reduction that leaves partials. There is one for each component
+/// The index of the first scratch array of a reduction that leaves partials. There is one for each component
 /// of its state.
-std::size_t scratch_place(const ir::Graph&, const Phase&, ir::NodeId reduction);
+std::size_t scratch_index(const ir::Graph&, const Phase&, ir::NodeId reduction);
 
 }  // namespace fuse::schedule

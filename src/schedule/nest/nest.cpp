@@ -13,14 +13,14 @@ namespace {
 
 constexpr std::int64_t lanes_of_warp = 32;
 
-/// The places of a nest of rows and of one of tiles, from the outermost to the innermost: each has at most
-/// one split, except the place of lanes, which has one per dim, in any order.
+/// The positions of a nest of rows and of one of tiles, from the outermost to the innermost: each has at most
+/// one split, except the position of lanes, which has one per dim, in any order.
 struct SplitOrder {
   int number;
   char dim;
   Level level;
 };
-constexpr SplitOrder places[] = {
+constexpr SplitOrder positions[] = {
     {0, 'r', Level::serial}, {1, 'r', Level::grid},    {2, 'r', Level::warp},   {3, 'c', Level::serial},
     {4, 'c', Level::grid},   {4, 'c', Level::cluster}, {5, 'c', Level::warp},   {6, 'r', Level::lane},
     {6, 'c', Level::lane},   {7, 'r', Level::vector},  {7, 'c', Level::vector}, {0, 't', Level::serial},
@@ -185,10 +185,10 @@ std::string defect_of(const Nest& nest) {
 }
 
 std::optional<int> order_of(const Split& split) {
-  const auto* place = std::find_if(std::begin(places), std::end(places), [&](const SplitOrder& each) {
-    return each.dim == split.dim && each.level == split.level;
-  });
-  return place == std::end(places) ? std::nullopt : std::optional(place->number);
+  const auto* position = std::find_if(
+      std::begin(positions), std::end(positions),
+      [&](const SplitOrder& each) { return each.dim == split.dim && each.level == split.level; });
+  return position == std::end(positions) ? std::nullopt : std::optional(position->number);
 }
 
 }  // namespace fuse::schedule

@@ -67,8 +67,8 @@ Dim units(const Nest&, Level);
 Dim stride(const Nest&, std::size_t i);
 /// For a nest whose blocks take the first dim in turns (r:serial r:grid5), the nest with one block per turn.
 Nest without_turns(Nest);
-/// The place in a list of a split with its dim and level, from the outermost on; none: no list has one. Lanes
-/// of both dims share a place, in any order.
+/// The position in a list of a split with its dim and level, from the outermost on; none: no list has one.
+/// Lanes of both dims share a position, in any order.
 std::optional<int> order_of(const Split&);
 /// Why no kernel can have it; empty if one can.
 std::string defect_of(const Nest&);

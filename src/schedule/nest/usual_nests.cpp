@@ -84,9 +84,9 @@ std::vector<Split> with_units(std::vector<Split> splits, char dim, Level level, 
     return splits;
   }
   const Split added{dim, level, units};
-  const std::optional<int> place = order_of(added);
+  const std::optional<int> position = order_of(added);
   const auto behind = std::find_if(splits.begin(), splits.end(), [&](const Split& each) {
-    return order_of(each) > place || (order_of(each) == place && each.dim < dim);
+    return order_of(each) > position || (order_of(each) == position && each.dim < dim);
   });
   splits.insert(behind, added);
   return splits;

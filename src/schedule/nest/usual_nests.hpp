@@ -32,8 +32,8 @@ std::vector<Split> nest_of_scans_by_threads(int threads);
 /// would do: r:serial r:grid264 for r:grid.
 std::vector<Split> in_turns(std::vector<Split> splits, int blocks);
 
-/// The splits with so many units of a dim at a level; one unit is no split. A new split gets its usual place;
-/// among lanes, those of r come first.
+/// The splits with so many units of a dim at a level; one unit is no split. A new split gets its usual
+/// position; among lanes, those of r come first.
 std::vector<Split> with_units(std::vector<Split> splits, char dim, Level level, std::int64_t units);
 
 }  // namespace fuse::schedule

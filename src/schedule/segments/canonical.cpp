@@ -78,7 +78,7 @@ class Canonicaliser {
     for (auto id = segment.nodes.rbegin(); id != segment.nodes.rend(); ++id) visit(*id);
     for (const NodeId input : segment.inputs) read(input);
     note_buffers();
-    for (const Phase& phase : segment.phases) form_.phases.push_back(notes_[phase.root].place.index);
+    for (const Phase& phase : segment.phases) form_.phases.push_back(notes_[phase.root].position.index);
     note_starts();
     form_.hash = hashed(graph_, form_, ir::Hasher());
     return std::move(form_);
@@ -87,7 +87,7 @@ class Canonicaliser {
  private:
   struct Note {
     std::uint32_t time = 0;
-    Operand place{};
+    Operand position{};
     bool visited = false;
   };
 
@@ -116,12 +116,12 @@ class Canonicaliser {
       }
       const NodeId node = level.node;
       stack.pop_back();
-      notes_[node].place = {Source::node, static_cast<std::uint32_t>(form_.nodes.size())};
+      notes_[node].position = {Source::node, static_cast<std::uint32_t>(form_.nodes.size())};
       form_.nodes.push_back(node);
       const std::vector<NodeId>& results = segment_->results;
       form_.stored.push_back(std::binary_search(results.begin(), results.end(), node));
       for (std::size_t i = 0; i < operands.size(); ++i) {
-        form_.operands.push_back(skipped(node, i) ? Operand{} : notes_[operands[i]].place);
+        form_.operands.push_back(skipped(node, i) ? Operand{} : notes_[operands[i]].position);
       }
     }
   }
@@ -133,7 +133,7 @@ class Canonicaliser {
 
   /// Whether it is a node of the segment, and not an input of it.
   bool inside(NodeId id) const {
-    return notes_[id].time == time_ && notes_[id].place.source != Source::input;
+    return notes_[id].time == time_ && notes_[id].position.source != Source::input;
   }
 
   void read(NodeId input) {
@@ -169,14 +169,14 @@ class Canonicaliser {
     }
   }
 
-  void note_starts(std::uint32_t place, const ir::Node& node) {
+  void note_starts(std::uint32_t position, const ir::Node& node) {
     const auto& slice = ir::attr<ir::SliceAttr>(node);
     const std::vector<Dim>& whole = graph_[node.operands[0]].type.dims;
     bool innermost = true;
     for (std::size_t axis = whole.size(); axis-- > 0; innermost = innermost && whole[axis].is(1)) {
       if (!slice.starts[axis].is_constant()) continue;
       const std::int64_t alignment = innermost ? alignment_of(slice.starts[axis], node.type.dims[axis]) : 1;
-      form_.starts.push_back({place, static_cast<std::uint32_t>(axis), alignment});
+      form_.starts.push_back({position, static_cast<std::uint32_t>(axis), alignment});
     }
   }
 
@@ -199,7 +199,7 @@ std::uint64_t content_key(const ir::Graph& graph, const CanonicalSegment& form) 
 
 namespace {
 
-/// Whether both are equal apart from attributes; `same_attr` compares those of two nodes at a place.
+/// Whether both are equal apart from attributes; `same_attr` compares those of two nodes at a position.
 template <class SameAttr>
 bool alike(const ir::Graph& graph, const CanonicalSegment& a, const CanonicalSegment& b,
            const SameAttr& same_attr) {
@@ -225,9 +225,9 @@ bool equal(const ir::Graph& graph, const CanonicalSegment& a, const CanonicalSeg
 
 bool of_one_family(const ir::Graph& graph, const CanonicalSegment& a, const CanonicalSegment& b) {
   if (a.starts != b.starts) return false;
-  return alike(graph, a, b, [&](const ir::Node& x, const ir::Node& y, std::size_t place) {
+  return alike(graph, a, b, [&](const ir::Node& x, const ir::Node& y, std::size_t position) {
     if (x.attr == y.attr) return true;
-    return x.op == ir::Op::slice && without_starts(graph, a, place) == without_starts(graph, b, place);
+    return x.op == ir::Op::slice && without_starts(graph, a, position) == without_starts(graph, b, position);
   });
 }
 

@@ -32,10 +32,10 @@ struct CanonicalSegment {
   std::vector<Operand> operands{};      ///< operands of all nodes, one after another
   std::vector<bool> stored{};           ///< per node: the segment stores it
   std::vector<std::uint32_t> same{};    ///< per input: the first that lies in the same buffer
-  std::vector<std::uint32_t> phases{};  ///< per phase: the place of its root in `nodes`
+  std::vector<std::uint32_t> phases{};  ///< per phase: the position of its root in `nodes`
   /// A number at which a slice of an input, reshaped or not, begins in one dim.
   struct Start {
-    std::uint32_t node = 0;  ///< place of the slice in `nodes`
+    std::uint32_t node = 0;  ///< position of the slice in `nodes`
     std::uint32_t axis = 0;
     /// In elements: in the innermost dim, accesses as wide as that may begin there. It is 1 in other dims:
     /// rows that lie apart by a multiple of an access begin at one.

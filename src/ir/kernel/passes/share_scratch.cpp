@@ -149,33 +149,33 @@ bool apart(const std::set<std::size_t>& a, const std::set<std::size_t>& b) {
 
 Kernel share_scratch(Kernel kernel) {
   const Stretches stretches(kernel);
-  std::vector<ScratchSlot> places;
-  std::vector<BufferId> place_of(kernel.buffers.size());
-  std::iota(place_of.begin(), place_of.end(), BufferId{0});
+  std::vector<ScratchSlot> slots;
+  std::vector<BufferId> slot_of(kernel.buffers.size());
+  std::iota(slot_of.begin(), slot_of.end(), BufferId{0});
   for (BufferId id = 0; id < kernel.buffers.size(); ++id) {
     const std::optional<std::set<std::size_t>> in_use = stretches.in_use(id);
     if (!in_use) continue;
-    const auto place = std::find_if(places.begin(), places.end(), [&](const ScratchSlot& each) {
+    const auto slot = std::find_if(slots.begin(), slots.end(), [&](const ScratchSlot& each) {
       return kernel.buffers[each.buffer].dtype == kernel.buffers[id].dtype && apart(each.in_use, *in_use);
     });
-    if (place == places.end()) {
-      places.push_back({id, *in_use});
+    if (slot == slots.end()) {
+      slots.push_back({id, *in_use});
       continue;
     }
-    place_of[id] = place->buffer;
-    place->in_use.insert(in_use->begin(), in_use->end());
-    Buffer& shared = kernel.buffers[place->buffer];
+    slot_of[id] = slot->buffer;
+    slot->in_use.insert(in_use->begin(), in_use->end());
+    Buffer& shared = kernel.buffers[slot->buffer];
     shared.elements = std::max(shared.elements.constant(), kernel.buffers[id].elements.constant());
   }
   std::vector<BufferId> renumbered(kernel.buffers.size());
   std::vector<Buffer> kept;
   for (BufferId id = 0; id < kernel.buffers.size(); ++id) {
     renumbered[id] = static_cast<BufferId>(kept.size());
-    if (place_of[id] == id) kept.push_back(std::move(kernel.buffers[id]));
+    if (slot_of[id] == id) kept.push_back(std::move(kernel.buffers[id]));
   }
   kernel.buffers = std::move(kept);
   for_each_stmt(kernel.body, [&](Stmt& stmt) {
-    for_each_access(stmt, [&](BufferId& buffer, bool) { buffer = renumbered[place_of[buffer]]; });
+    for_each_access(stmt, [&](BufferId& buffer, bool) { buffer = renumbered[slot_of[buffer]]; });
   });
   return kernel;
 }
