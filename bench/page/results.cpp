@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::size_t place_of(const std::string& name) {
+std::size_t position_of(const std::string& name) {
   static const std::vector<Case> cases = all_cases();
   const auto same = [&](const Case& c) { return c.name == name; };
   return static_cast<std::size_t>(std::find_if(cases.begin(), cases.end(), same) - cases.begin());
@@ -78,7 +78,7 @@ std::vector<CaseRow> Results::cases(const std::string& kind) const {
     if (of != kind && !(kind == "cuda" && of == "none")) continue;
     for (const Json& row : file.json.at("cases")) {
       const std::string name = row.at("name"), by = row.at("by");
-      CaseRow& slot = newest[{place_of(name), name, by}];
+      CaseRow& slot = newest[{position_of(name), name, by}];
       // A later attempt that measured nothing does not hide an earlier figure.
       if (slot.file && slot.measured() && !row.contains("device_us")) continue;
       slot = {&file, row};

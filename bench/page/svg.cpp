@@ -104,8 +104,8 @@ std::string LineChart::svg() const {
   }
   if (most <= 0) most = 1;
   const double step = step_of(most), scale = height / (std::ceil(most / step) * step);
-  const auto x_of = [&](std::size_t place) {
-    return left + plot * (static_cast<double>(place) + 0.5) / static_cast<double>(places.size());
+  const auto x_of = [&](std::size_t position) {
+    return left + plot * (static_cast<double>(position) + 0.5) / static_cast<double>(labels.size());
   };
   Svg svg(left + plot + legend, top + height + 56);
   svg.text(12, 22, title, "start", true);
@@ -114,7 +114,7 @@ std::string LineChart::svg() const {
     svg.text(left - 6, top + height - at * scale + 4, tick_text(at), "end");
   }
   svg.text(left + plot + 12, top + 4, y_axis);
-  for (std::size_t i = 0; i < places.size(); ++i) svg.text(x_of(i), top + height + 18, places[i], "middle");
+  for (std::size_t i = 0; i < labels.size(); ++i) svg.text(x_of(i), top + height + 18, labels[i], "middle");
   svg.text(left + plot / 2, top + height + 40, x_axis, "middle");
   for (std::size_t s = 0; s < series.size(); ++s) {
     const char* const hue = hues[s % hues.size()];

@@ -23,14 +23,14 @@ struct BarChart {
   std::string svg() const;
 };
 
-/// Values over labelled places, one polyline a series; a missing value breaks it.
+/// Values over labels, one polyline a series; a missing value breaks it.
 struct LineChart {
   struct Series {
     std::string name;
     std::vector<std::optional<double>> values;
   };
   std::string title, x_axis, y_axis;
-  std::vector<std::string> places{};
+  std::vector<std::string> labels{};
   std::vector<Series> series{};
 
   std::string svg() const;

@@ -78,11 +78,11 @@ std::string row_plots(const std::vector<CaseRow>& rows, Plots& plots) {
   std::map<std::pair<std::string, std::string>, std::map<std::int64_t, std::map<std::string, double>>> groups;
   for (const CaseRow& row : rows) {
     if (!plotted(row) || !tagged(row, "rows")) continue;
-    auto& place = groups[{row.text("builder"), row.text("dtype")}][row.at("dims").at(1).get<std::int64_t>()];
-    place[row.text("by")] = row.floor() / row.device_us() * 1e-6;
+    auto& rates = groups[{row.text("builder"), row.text("dtype")}][row.at("dims").at(1).get<std::int64_t>()];
+    rates[row.text("by")] = row.floor() / row.device_us() * 1e-6;
     if (row.row.contains("copy") && row.at("copy").is_object()) {
       const Json& copy = row.at("copy");
-      place["copy"] = std::max(copy.at("memcpy").get<double>(),
+      rates["copy"] = std::max(copy.at("memcpy").get<double>(),
                                copy.at("kernel").is_number() ? copy.at("kernel").get<double>() : 0) *
                       1e-12;
     }
@@ -95,7 +95,7 @@ std::string row_plots(const std::vector<CaseRow>& rows, Plots& plots) {
                     .y_axis = "TB/s of the floor's bytes"};
     std::set<std::string> names;
     for (const auto& [length, values] : lengths) {
-      chart.places.push_back(std::to_string(length));
+      chart.labels.push_back(std::to_string(length));
       for (const auto& [name, value] : values) names.insert(name);
     }
     for (const std::string& name : names) {

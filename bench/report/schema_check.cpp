@@ -66,11 +66,11 @@ class Checker {
     if (!value.is_object()) return;
     const Json& known = schema.at("properties");
     for (const auto& [name, member] : value.items()) {
-      const std::string place = at.empty() ? name : at + '.' + name;
+      const std::string path = at.empty() ? name : at + '.' + name;
       if (known.contains(name)) {
-        check(member, known.at(name), place);
+        check(member, known.at(name), path);
       } else if (!schema.value("additionalProperties", true)) {
-        wrong(place, "is unknown");
+        wrong(path, "is unknown");
       }
     }
   }

@@ -29,7 +29,7 @@ Json kernel_json(const KernelCount& kernel) {
   }
   for (const Access& access : kernel.accesses) accesses.push_back(access_json(access));
   for (const Unweighted& each : kernel.slow)
-    slow.push_back({{"routine", each.routine}, {"calls", each.places}, {"instructions", each.instructions}});
+    slow.push_back({{"routine", each.routine}, {"calls", each.calls}, {"instructions", each.instructions}});
   return {{"name", kernel.name},
           {"grid", kernel.grid},
           {"threads", kernel.threads},

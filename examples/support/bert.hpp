@@ -72,9 +72,9 @@ class BertGraph {
         fuse::embedding(weight("embeddings.word", {model_.vocabulary, hidden}), tokens);
     const fuse::Tensor kinds =
         fuse::embedding(weight("embeddings.type", {model_.token_types, hidden}), types);
-    const fuse::Tensor places =
+    const fuse::Tensor positions =
         fuse::slice(weight("embeddings.position", {model_.positions, hidden}), 0, 0, S_);
-    return norm(words + places + kinds, "embeddings.norm");
+    return norm(words + positions + kinds, "embeddings.norm");
   }
 
   /// norm(x + attention(x)), then norm(x + mlp(x)): BERT normalises after the residual.

@@ -69,7 +69,7 @@ TEST_CASE("every pass keeps the assumptions", "[facts][text]") {
   }
 }
 
-TEST_CASE("wrong assumptions in a text are refused with their place", "[facts][text]") {
+TEST_CASE("wrong assumptions in a text are refused with their location", "[facts][text]") {
   CHECK(parse_error("B = 3") == "no error");
   CHECK(parse_error("Q = 3").find("unknown dim Q") != std::string::npos);
   CHECK(parse_error("B < 3").find("expected '=' after '<'") != std::string::npos);

@@ -167,11 +167,11 @@ struct Grower {
     if (rank == 0 || choice == 0) {
       std::vector<Dim> wide = dims;
       if (count_of(dims) > 12) return;
-      const std::size_t place = pick(dims.size() + 1);
-      wide.insert(wide.begin() + static_cast<std::ptrdiff_t>(place), Dim(2));
+      const std::size_t position = pick(dims.size() + 1);
+      wide.insert(wide.begin() + static_cast<std::ptrdiff_t>(position), Dim(2));
       DimsAttr attr;
       for (std::size_t i = 0; i < dims.size(); ++i)
-        attr.dims.push_back(static_cast<std::int64_t>(i + (i >= place)));
+        attr.dims.push_back(static_cast<std::int64_t>(i + (i >= position)));
       return weigh(m.add(Op::broadcast_in_dim, {x}, attr, Type{f64, wide}));
     }
     switch (choice) {

@@ -22,15 +22,15 @@ struct Both {
     for (Element i = 0; i < size; ++i) list.push_back(i);
   }
   auto at(Element element) { return std::find(list.begin(), list.end(), element); }
-  void move_after(Element element, Element place) {
-    order.move_after(element, place);
+  void move_after(Element element, Element position) {
+    order.move_after(element, position);
     list.erase(at(element));
-    list.insert(at(place) + 1, element);
+    list.insert(at(position) + 1, element);
   }
-  void move_before(Element element, Element place) {
-    order.move_before(element, place);
+  void move_before(Element element, Element position) {
+    order.move_before(element, position);
     list.erase(at(element));
-    list.insert(at(place), element);
+    list.insert(at(position), element);
   }
   bool agree() const {
     return std::is_sorted(list.begin(), list.end(),
@@ -42,17 +42,17 @@ struct Both {
 
 }  // namespace
 
-TEST_CASE("labels: elements crowd before the first one, behind the last one, and at one place",
+TEST_CASE("labels: elements crowd before the first one, behind the last one, and at one position",
           "[analysis]") {
   for (const int where : {0, 1, 2}) {
     Both both;
     for (Element i = 0; i < 4 * size; ++i) {
       const Element element = both.list[(i * 7 + 50) % size];
-      const Element place = where == 0 ? both.list.front() : where == 1 ? both.list.back() : both.list[3];
-      if (element == place) continue;
-      if (where == 0) both.move_before(element, place);
-      if (where == 1) both.move_after(element, place);
-      if (where == 2) both.move_after(element, place);
+      const Element position = where == 0 ? both.list.front() : where == 1 ? both.list.back() : both.list[3];
+      if (element == position) continue;
+      if (where == 0) both.move_before(element, position);
+      if (where == 1) both.move_after(element, position);
+      if (where == 2) both.move_after(element, position);
       INFO("where " << where << ", move " << i);
       REQUIRE(both.agree());
     }

@@ -141,7 +141,7 @@ TEST_CASE("a case on the emulated device is measured, checked and fits the schem
   CHECK(row.at("host_us").is_null());  // the emulated device works before a call returns
 }
 
-TEST_CASE("a file of results that does not fit the schema is refused, by place", "[bench][emulated]") {
+TEST_CASE("a file of results that does not fit the schema is refused, by path", "[bench][emulated]") {
   if (skipped()) return;
   const Folder folder;
   const std::string json = folder.file("out.json");

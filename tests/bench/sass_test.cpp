@@ -103,7 +103,7 @@ TEST_CASE("a count that is worse than the one on file is told, and so is a narro
   CHECK(ran.says("B, by 16 B before"));
 }
 
-TEST_CASE("the committed counts fit their schema, and what does not fit is told by place", "[bench]") {
+TEST_CASE("the committed counts fit their schema, and what does not fit is told by path", "[bench]") {
   if (no_sass_table()) return;
   const SassRan fits = run_sass_table(std::string("--check ") + committed_counts);
   INFO(fits.output);

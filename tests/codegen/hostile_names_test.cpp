@@ -34,7 +34,7 @@ void check_inputs(const std::vector<std::string>& names) {
   g.output("total", total);
   g.output("rows", sum(total, {1}));
   g.output("columns", reduce_max(total, {0}));
-  g.output("place", argmax(total, 1));
+  g.output("position", argmax(total, 1));
   const Executable executable = compile(g, Device::reference());
   Session session(compile(g, test_devices().back())), reference(executable);
   for (const Slot& slot : executable.slots()) {
@@ -47,7 +47,7 @@ void check_inputs(const std::vector<std::string>& names) {
   }
   session.run();
   reference.run();
-  for (const char* output : {"total", "rows", "columns", "place"}) {
+  for (const char* output : {"total", "rows", "columns", "position"}) {
     const bool same = session.get(output) == reference.get(output);
     INFO("output " << output);
     CHECK(same);

@@ -18,7 +18,7 @@ const ThreadIndex at = {Dim::index("b", 1000), Dim::index("w", 8), Dim::index("l
 
 }  // namespace
 
-TEST_CASE("a nest's place: rows by warps and lanes, elements by the other lanes", "[codegen]") {
+TEST_CASE("a nest's position: rows by warps and lanes, elements by the other lanes", "[codegen]") {
   const Nest nest = rows({{'r', Level::grid},
                           {'r', Level::warp, 8},
                           {'r', Level::lane, 4},
@@ -36,7 +36,7 @@ TEST_CASE("a nest's place: rows by warps and lanes, elements by the other lanes"
   CHECK(units_of(nest, 'c', Level::lane) == 8);
 }
 
-TEST_CASE("a nest's place: blocks that share a row", "[codegen]") {
+TEST_CASE("a nest's position: blocks that share a row", "[codegen]") {
   for (const Level level : {Level::grid, Level::cluster}) {
     const Nest nest = rows({{'r', Level::grid},
                             {'c', Level::serial},
@@ -53,7 +53,7 @@ TEST_CASE("a nest's place: blocks that share a row", "[codegen]") {
   }
 }
 
-TEST_CASE("a nest's place: columns go on by the blocks and warps that share the rows", "[codegen]") {
+TEST_CASE("a nest's position: columns go on by the blocks and warps that share the rows", "[codegen]") {
   const Nest nest = rows({{'r', Level::serial},
                           {'r', Level::grid, 132},
                           {'r', Level::warp, 4},

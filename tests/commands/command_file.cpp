@@ -120,28 +120,28 @@ Comparison compare(const Lines& expected, const Lines& actual) {
   const std::size_t n = expected.size(), m = actual.size();
   std::vector<std::int32_t> costs((n + 1) * (m + 1));  // of the lines from i and from j on
   std::vector<Step> steps(costs.size(), done);
-  const auto place = [m](std::size_t i, std::size_t j) { return i * (m + 1) + j; };
+  const auto index = [m](std::size_t i, std::size_t j) { return i * (m + 1) + j; };
   for (std::size_t i = n + 1; i-- > 0;) {
     for (std::size_t j = m + 1; j-- > 0;) {
       if (i == n && j == m) continue;
-      std::int32_t& least = costs[place(i, j)] = INT32_MAX;
+      std::int32_t& least = costs[index(i, j)] = INT32_MAX;
       const auto offer = [&](Step step, std::int32_t cost, std::size_t next) {
-        if (costs[next] + cost < least) least = costs[next] + cost, steps[place(i, j)] = step;
+        if (costs[next] + cost < least) least = costs[next] + cost, steps[index(i, j)] = step;
       };
       const bool any = i < n && expected[i] == anything;
-      if (any && j < m) offer(skip, 0, place(i, j + 1));
-      if (any) offer(pass, 0, place(i + 1, j));
-      if (i < n && j < m && !any && matches(expected[i], actual[j])) offer(keep, 0, place(i + 1, j + 1));
-      if (i < n && !any) offer(remove, 120, place(i + 1, j));
-      if (j < m) offer(add, 120, place(i, j + 1));
+      if (any && j < m) offer(skip, 0, index(i, j + 1));
+      if (any) offer(pass, 0, index(i + 1, j));
+      if (i < n && j < m && !any && matches(expected[i], actual[j])) offer(keep, 0, index(i + 1, j + 1));
+      if (i < n && !any) offer(remove, 120, index(i + 1, j));
+      if (j < m) offer(add, 120, index(i, j + 1));
       if (i < n && j < m && !any && least > 50) {
-        offer(change, cost_of_change(expected[i], actual[j]), place(i + 1, j + 1));
+        offer(change, cost_of_change(expected[i], actual[j]), index(i + 1, j + 1));
       }
     }
   }
   Comparison result{.same = costs[0] == 0};
   for (std::size_t i = 0, j = 0; i < n || j < m;) {
-    const Step step = steps[place(i, j)];
+    const Step step = steps[index(i, j)];
     if (step == keep || step == pass) {
       result.difference.push_back("  " + expected[i]);
       if (step == keep || result.renewed.empty() || result.renewed.back() != anything) {

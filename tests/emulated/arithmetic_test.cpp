@@ -160,7 +160,7 @@ TEST_CASE("a power of one half is no square root: of -inf and -0 it is positive"
   }
 }
 
-TEST_CASE("a vector of random numbers holds the numbers of its places", "[emulated]") {
+TEST_CASE("a vector of random numbers holds the numbers of its positions", "[emulated]") {
   for (const bool checked : {false, true}) {
     for (const std::string type : {"float", "double"}) {
       std::string body;

@@ -47,7 +47,8 @@ OnePhase one_phase(const test::NestPhase& phase, const Target& target) {
   return {made.graph, made.partition.segments[0]};
 }
 
-/// Deterministic: of the list, `count` that lie as far apart as they can, from a place that the seed gives.
+/// Deterministic: of the list, `count` that lie as far apart as they can, from a position that the seed
+/// gives.
 std::vector<Way> spread(std::vector<Way> ways, std::int64_t count, std::uint64_t seed) {
   Random random(seed);
   for (std::size_t i = ways.size(); i > 1; --i) std::swap(ways[i - 1], ways[random.below(i)]);

@@ -18,28 +18,29 @@ namespace {
 /// Inputs first, as parsing numbers them; equality up to that order, to scopes without ops and to unused
 /// lines.
 std::string canonical(const ir::Graph& graph) {
-  std::vector<NodeId> place(graph.nodes.size());
+  std::vector<NodeId> position(graph.nodes.size());
   NodeId next = 0;
   for (const bool given : {true, false}) {
     for (NodeId id = 0; id < graph.nodes.size(); ++id) {
-      if (std::holds_alternative<NameAttr>(graph[id].attr) == given) place[id] = next++;
+      if (std::holds_alternative<NameAttr>(graph[id].attr) == given) position[id] = next++;
     }
   }
   std::vector<std::string> lines(graph.nodes.size());
   for (NodeId id = 0; id < graph.nodes.size(); ++id) {
     const Node& node = graph[id];
     const SourceLocation& at = graph.location(node);
-    std::string& line = lines[place[id]];
+    std::string& line = lines[position[id]];
     line = fmt::format("{} {} {} '{}' {}:{}", to_string(node.op), to_string(node.type), node.attr.index(),
                        graph.scope_path(node.scope), at.file, at.line);
-    for (const NodeId operand : node.operands) line += fmt::format(" %{}", place[operand]);
+    for (const NodeId operand : node.operands) line += fmt::format(" %{}", position[operand]);
   }
   std::string text = graph.name;
   for (const Symbol& symbol : graph.symbols) {
     text += fmt::format("\n{} {} {} {}", symbol.name, symbol.range.min, symbol.range.max, symbol.range.hint);
   }
   for (const std::string& line : lines) text += '\n' + line;
-  for (const Output& output : graph.outputs) text += fmt::format("\n{} %{}", output.name, place[output.node]);
+  for (const Output& output : graph.outputs)
+    text += fmt::format("\n{} %{}", output.name, position[output.node]);
   return text;
 }
 

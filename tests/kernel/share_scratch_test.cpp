@@ -155,7 +155,7 @@ TEST_CASE("the next trip of a loop comes behind the last one's end", "[kernel]")
   CHECK(Filled().loop([](Filled& f) { f.through(a).wait().through(b).wait(); }).left() == "ac");
 }
 
-TEST_CASE("what a trip may leave for the next keeps its place through the loop", "[kernel]") {
+TEST_CASE("what a trip may leave for the next keeps its slot through the loop", "[kernel]") {
   const auto rest = [](Filled& f) { f.wait().through(b).wait(); };
   CHECK(Filled().loop([&](Filled& f) { rest(f.through(a)); }).left() == "ac");
   CHECK(Filled().loop([&](Filled& f) { rest(f.take(a).wait().put(a)); }).left() == "abc");
@@ -168,7 +168,7 @@ TEST_CASE("what a trip may leave for the next keeps its place through the loop",
   CHECK(filled_if(Dim::index("lane", 32)).left() == "ac");
 }
 
-TEST_CASE("what a loop without a trip, or in a trip of another, leaves out keeps its place", "[kernel]") {
+TEST_CASE("what a loop without a trip, or in a trip of another, leaves out keeps its slot", "[kernel]") {
   const auto rest = [](Filled& f) { f.wait().take(a).wait().through(b).wait(); };
   // The inner loop fills a in every one of its trips, but the outer one comes to it in some alone.
   CHECK(Filled()

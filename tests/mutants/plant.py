@@ -43,12 +43,12 @@ MUTANT_HPP = '''// Which mutant runs. Written by tests/mutants/plant.py. SPDX-Li
 
 
 class Planter:
-    """Finds the places of one file. A place replaces [begin, end) by text in which other places may lie."""
+    """Finds the sites of one file. A site replaces [begin, end) by text in which other sites may lie."""
 
     def __init__(self, path):
         self.path = path
         self.text = pathlib.Path(path).read_bytes()
-        self.places = []  # (begin, end, kind, changed text)
+        self.sites = []  # (begin, end, kind, changed text)
         self.line_starts = [0] + [i + 1 for i, byte in enumerate(self.text) if byte == 10]
 
     def source(self, cursor):
@@ -61,7 +61,7 @@ class Planter:
 
     def add(self, cursor, kind, changed):
         if self.is_plain(cursor):
-            self.places.append((cursor.extent.start.offset, cursor.extent.end.offset, kind, changed))
+            self.sites.append((cursor.extent.start.offset, cursor.extent.end.offset, kind, changed))
 
     def is_plain(self, cursor):
         """Nothing of it comes from a macro, and it has no preprocessor line."""
@@ -83,7 +83,7 @@ class Planter:
         for cursor in unit.cursor.get_children():
             if not cursor.kind.is_preprocessing() and self.inside(cursor):
                 self.walk(cursor, False)
-        return self.places
+        return self.sites
 
     def walk(self, cursor, runs):
         """`runs`: within a function's body, where code may ask at run time which mutant it is."""
@@ -109,7 +109,7 @@ class Planter:
             self.walk(child, body)
 
     def is_defaulted(self, cursor):
-        """The compiler writes its body, whose places are those of the declaration."""
+        """The compiler writes its body, whose sites are those of the declaration."""
         begin, end = cursor.extent.start.offset, cursor.extent.end.offset
         return b'= default' in self.text[begin:end + 12] and b'{' not in self.text[begin:end]
 
@@ -168,50 +168,50 @@ class Planter:
         assigns = statement.kind in (Kind.BINARY_OPERATOR, Kind.UNARY_OPERATOR) or (
             statement.kind == Kind.UNEXPOSED_EXPR and text.endswith(')'))
         if (statement.kind in kinds or assigns) and self.is_plain(statement):
-            self.places.append((statement.extent.start.offset, statement.extent.start.offset, 'the statement is left out',
+            self.sites.append((statement.extent.start.offset, statement.extent.start.offset, 'the statement is left out',
                                 None))
 
     def line(self, offset):
         return bisect.bisect_right(self.line_starts, offset)
 
     def planted(self, first):
-        """The text with all places, numbered from `first`; and the mutants."""
+        """The text with all sites, numbered from `first`; and the mutants."""
         # What leaves a statement out stands before what changes its expression.
-        places = sorted(set(self.places), key=lambda p: (p[0], p[0] != p[1], -p[1], p[2]))
+        sites = sorted(set(self.sites), key=lambda p: (p[0], p[0] != p[1], -p[1], p[2]))
         mutants = [{'number': first + i, 'file': self.path, 'line': self.line(p[0]), 'kind': p[2],
                     'text': ' '.join(self.text[p[0]:].decode().split('\n')[0].split())[:100]
                     if p[3] is None else ' '.join(self.text[p[0]:p[1]].decode().split())[:160]}
-                   for i, p in enumerate(places)]
-        return render(self.text, places, first), mutants
+                   for i, p in enumerate(sites)]
+        return render(self.text, sites, first), mutants
 
 
-def render(text, places, first):
-    """Nested places: the text as it was has the inner ones, the changed text has none."""
+def render(text, sites, first):
+    """Nested sites: the text as it was has the inner ones, the changed text has none."""
     def span(begin, end, inner):
         out, at = [], begin
         i = 0
         while i < len(inner):
-            number, place = inner[i]
+            number, site = inner[i]
             held = []
             i += 1
-            if place[3] is None:
-                out.append(text[at:place[0]].decode())
+            if site[3] is None:
+                out.append(text[at:site[0]].decode())
                 out.append(f'FUSE_MUTANT_WITHOUT({number}) ')
-                at = place[0]
+                at = site[0]
                 continue
-            while i < len(inner) and inner[i][1][1] <= place[1] and inner[i][1][0] < place[1]:
+            while i < len(inner) and inner[i][1][1] <= site[1] and inner[i][1][0] < site[1]:
                 held.append(inner[i])
                 i += 1
-            out.append(text[at:place[0]].decode())
-            as_it_was = f'({span(place[0], place[1], held)})'
-            if place[2] == NOT_TAKEN:  # it may be a pointer or an optional
+            out.append(text[at:site[0]].decode())
+            as_it_was = f'({span(site[0], site[1], held)})'
+            if site[2] == NOT_TAKEN:  # it may be a pointer or an optional
                 as_it_was = f'bool{as_it_was}'
-            out.append(f'FUSE_MUTANT({number}, {as_it_was}, ({place[3]}))')
-            at = place[1]
+            out.append(f'FUSE_MUTANT({number}, {as_it_was}, ({site[3]}))')
+            at = site[1]
         out.append(text[at:end].decode())
         return ''.join(out)
 
-    return PRELUDE + span(0, len(text), list(enumerate(places, first)))
+    return PRELUDE + span(0, len(text), list(enumerate(sites, first)))
 
 
 def is_arithmetic(kind):

@@ -152,7 +152,7 @@ TEST_CASE("nvrtc: inputs, symbols and scopes of any name", "[nvrtc]") {
     const Dim B = g.dim(name, {.min = 1, .max = 1000, .hint = 64});
     const Tensor x = g.input(name + " ", f32, {B, 40}), y = exp(x);
     g.output("y", y);
-    g.output("places", argmax(x, 1));
+    g.output("positions", argmax(x, 1));
     set.add(g, target_profile("h200"));
   }
   check_kernels("names", set);

@@ -1,4 +1,5 @@
-// Ops that move elements to places known at run time or outside of the operand: pad, reverse, dynamic slices.
+// Ops that move elements to positions known at run time or outside of the operand: pad, reverse, and dynamic
+// slices.
 // SPDX-License-Identifier: Apache-2.0
 #include "support/op_sweep.hpp"
 

@@ -14,7 +14,7 @@ using namespace fuse::test;  // NOLINT
 
 namespace {
 
-/// Every block takes its neighbour's number and puts it, plus one, in its own place, n times over. What a
+/// Every block takes its neighbour's number and puts it, plus one, at its own index, n times over. What a
 /// thread read before a barrier, another one has written since.
 CustomKernel turns(const Dim& n) {
   CustomKernel kernel{

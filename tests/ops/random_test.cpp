@@ -64,7 +64,8 @@ TEST_CASE("ops: random numbers are the same on every device, wherever they are c
   sweep.run_on_test_devices();
 }
 
-TEST_CASE("ops: neighbours that a thread draws at once have the numbers of their places", "[ops][device]") {
+TEST_CASE("ops: neighbours that a thread draws at once have the numbers of their positions",
+          "[ops][device]") {
   OpSweep sweep("neighbours");
   const Tensor seed = scalar(sweep, -3), offset = scalar(sweep, 11);
   constexpr std::int64_t many = 1 << 21;  // so many that each thread has several neighbours

@@ -109,8 +109,8 @@ def position(of):
         best = of(x, dim=dim, keepdim=True)
         hit = (x == best) | (x.isnan() if x.is_floating_point() else False)
         hit &= ~(best.isnan() & ~x.isnan()) if x.is_floating_point() else True
-        places = torch.arange(x.shape[dim]).reshape([-1 if d == dim else 1 for d in range(x.dim())])
-        return torch.where(hit, places, x.shape[dim]).amin(dim=dim)
+        positions = torch.arange(x.shape[dim]).reshape([-1 if d == dim else 1 for d in range(x.dim())])
+        return torch.where(hit, positions, x.shape[dim]).amin(dim=dim)
 
     return reduce
 
@@ -120,8 +120,8 @@ def position(of):
 
 def iota(op):
     axis = op.attribute("axis")
-    places = torch.arange(op.shape[axis]).reshape([-1 if d == axis else 1 for d in range(len(op.shape))])
-    return convert(places, op.dtype).expand(op.shape)
+    positions = torch.arange(op.shape[axis]).reshape([-1 if d == axis else 1 for d in range(len(op.shape))])
+    return convert(positions, op.dtype).expand(op.shape)
 
 
 def constant(op):
@@ -160,8 +160,8 @@ def pad(op, x, value):
 
 def gather(op, x, indices):
     axis = op.attribute("axis")
-    places = indices.reshape(-1).to(torch.int64).clamp(0, max(0, x.shape[axis] - 1))
-    return x.index_select(axis, places).reshape(op.shape)
+    positions = indices.reshape(-1).to(torch.int64).clamp(0, max(0, x.shape[axis] - 1))
+    return x.index_select(axis, positions).reshape(op.shape)
 
 
 def window(x, starts, sizes):

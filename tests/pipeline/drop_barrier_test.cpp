@@ -20,12 +20,12 @@ Graph block_reductions() {
   {
     const auto scope = g.scope("rows");
     g.output("row sums", sum(rows, {1}));
-    g.output("row places", argmax(rows, 1));
+    g.output("row positions", argmax(rows, 1));
   }
   {
     const auto scope = g.scope("columns");
     g.output("column sums", sum(columns, {0}));
-    g.output("column places", argmin(columns, 0));
+    g.output("column positions", argmin(columns, 0));
   }
   const auto scope = g.scope("line");
   g.output("total", sum(line));

@@ -191,7 +191,8 @@ TEST_CASE("what equal segments are given decides their results", "[pipeline][sha
   sweep.expect_exact("b > a", b > a);
   for (int i = 0; i < 2; ++i) {
     const Tensor long_rows = sweep.input(f32, {1, 100'000});
-    sweep.expect_exact("place of the largest", argmax(long_rows, 1));  // two launches with parts between them
+    sweep.expect_exact("position of the largest",
+                       argmax(long_rows, 1));  // two launches with parts between them
   }
   const Counts counts = counts_of(compiled_of(sweep.built()));
   CHECK(counts.kernels + 5 <= counts.kernel_steps);

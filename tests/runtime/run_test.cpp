@@ -78,7 +78,7 @@ TEST_CASE("run: buffers may be longer than needed and inputs may share one", "[r
   REQUIRE(text_of(p.run(stream, tight, workspace)) == "ok: ");
 }
 
-TEST_CASE("run: a buffer at its old place and too short is refused, after a run that was given all of it",
+TEST_CASE("run: a buffer at its old address and too short is refused, after a run that was given all of it",
           "[runtime][device]") {
   for (const Device& device : {Device::reference(), test_device()}) {
     INFO(device.name());

@@ -57,19 +57,19 @@ TEST_CASE("a nest: its units visit each element once", "[schedule]") {
     for (const Nest::LoopDim& dim : nest.dims) {
       Nest alone = nest;
       std::erase_if(alone.splits, [&](const Split& split) { return split.dim != dim.name; });
-      std::multiset<std::int64_t> places = {0};
+      std::multiset<std::int64_t> positions = {0};
       for (std::size_t i = 0; i < alone.splits.size(); ++i) {
         std::multiset<std::int64_t> next;
-        for (const std::int64_t place : places) {
+        for (const std::int64_t position : positions) {
           const std::int64_t count = units(alone, alone.splits[i].level).constant();
           for (std::int64_t unit = 0; unit < count; ++unit)
-            next.insert(place + unit * stride(alone, i).constant());
+            next.insert(position + unit * stride(alone, i).constant());
         }
-        places = std::move(next);
+        positions = std::move(next);
       }
       for (std::int64_t element = 0; element < dim.extent.constant(); ++element) {
-        if (places.count(element) == 1) continue;
-        FAIL(dim.name << " " << element << " is visited " << places.count(element) << " times");
+        if (positions.count(element) == 1) continue;
+        FAIL(dim.name << " " << element << " is visited " << positions.count(element) << " times");
       }
     }
   }

@@ -134,7 +134,7 @@ TEST_CASE("what is shared again and again does not double the work", "[partition
 }
 
 TEST_CASE("the text of a kernel stays small under movement of movement", "[partition]") {
-  // Each concat reads its operand at `parts` places, so a segment of n of them reads it at parts^n.
+  // Each concat reads its operand at `parts` positions, so a segment of n of them reads it at parts^n.
   for (const std::int64_t parts : {2, 3, 5}) {
     Graph g("rolls");
     Tensor x = g.input("x", f32, {60});

@@ -21,7 +21,7 @@ Graph rows_and_columns(std::int64_t rows, std::int64_t columns) {
   const Tensor y = x / sum(x, {1}, true);
   g.output("y", y);
   g.output("sum", convert(sum(y, {0}), bf16));
-  g.output("place", argmax(y, 0));
+  g.output("position", argmax(y, 0));
   return g;
 }
 

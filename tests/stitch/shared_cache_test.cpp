@@ -19,7 +19,7 @@ Graph two_values(const Dim& n, Graph g = Graph("two_values"), DType dtype = f32)
   const Tensor both = exp(convert(x, f32) * 0.1) + convert(slice(z, 1, 1, n + 1), f32);
   const Tensor centred = both - mean(both, {1}, true);
   g.output("y", centred * rsqrt(mean(centred * centred, {1}, true) + 1e-5));
-  g.output("place", argmax(both, 1));
+  g.output("position", argmax(both, 1));
   return g;
 }
 

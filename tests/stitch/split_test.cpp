@@ -22,7 +22,7 @@ Graph normalised(std::int64_t rows, std::int64_t columns) {
   const Tensor variance = mean(apart * apart, {1}, true);
   g.output("y", apart * rsqrt(variance + 1e-5));
   g.output("mean", average);
-  g.output("place", argmax(x, 1));
+  g.output("position", argmax(x, 1));
   return g;
 }
 

@@ -76,7 +76,7 @@ TEST_CASE("nests: neighbouring columns of a thread, with ops before and behind t
   const Tensor largest = reduce_max(-whole, {0}), total = sum(whole, {0});
   g.output("largest", -largest);
   g.output("mean", convert(total * 0.25f + largest, f16));
-  g.output("place", argmax(whole, 0));
+  g.output("position", argmax(whole, 0));
   for (const char* splits :
        {"r:grid c:serial c:warp3 r:lane32 r:vector2", "r:grid c:serial c:lane32 r:vector4",
         "r:serial r:grid2 r:warp2 c:serial r:lane4 c:lane8 r:vector2",
@@ -114,7 +114,7 @@ TEST_CASE("nests: elements of a vector go to accumulators in turns, which are co
   Graph g("rows");
   const Tensor x = g.input("x", f32, {13, 200});
   g.output("y", softmax(x));
-  g.output("place", argmax(x, 1));
+  g.output("position", argmax(x, 1));
   for (const char* splits :
        {"r:grid r:warp2 c:serial c:lane32 c:vector4", "r:grid c:serial c:warp2 c:lane32 c:vector4",
         "r:grid r:warp2 c:serial r:lane4 c:lane8 c:vector4",

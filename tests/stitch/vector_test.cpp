@@ -30,7 +30,7 @@ Graph normalised(const Dim& rows, std::int64_t columns, DType dtype, Graph g = G
   const Tensor x = g.input("x", dtype, {rows, columns}), w = g.parameter("w", dtype, {columns});
   const Tensor value = convert(x, f32), total = sum(value * value, {1}, true);
   g.output("y", convert(value / total * convert(w, f32), dtype));
-  g.output("place", argmax(value, 1));
+  g.output("position", argmax(value, 1));
   return g;
 }
 

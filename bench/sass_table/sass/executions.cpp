@@ -277,8 +277,8 @@ void add_accesses(const kernel::Kernel& kernel, const std::vector<Stmt>& body, s
     const kernel::Buffer& buffer = kernel.buffers[id];
     if (buffer.space != kernel::Space::global) return;
     const auto global = [](const kernel::Buffer& b) { return b.space == kernel::Space::global; };
-    const auto place = std::count_if(kernel.buffers.begin(), kernel.buffers.begin() + id, global);
-    Accessed& accessed = result.accessed[static_cast<std::size_t>(place)];
+    const auto index = std::count_if(kernel.buffers.begin(), kernel.buffers.begin() + id, global);
+    Accessed& accessed = result.accessed[static_cast<std::size_t>(index)];
     (stores ? accessed.stored_in : accessed.loaded_in).insert(region);
     (stores ? accessed.stored : accessed.loaded) += result.regions[region].runs *
                                                     static_cast<double>(elements) *

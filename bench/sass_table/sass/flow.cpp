@@ -112,7 +112,7 @@ class Builder {
         block.callee = last.target();
       } else if (is_branch(last)) {
         throw std::runtime_error(
-            fmt::format("{}: {} jumps to places that are not in the text", function_.name, last.opcode));
+            fmt::format("{}: {} jumps to addresses that are not in the text", function_.name, last.opcode));
       }
       if (falls && i + 1 < flow_.blocks.size()) to.push_back(i + 1);
       std::sort(to.begin(), to.end());

@@ -39,7 +39,7 @@ struct Flow {
   bool inside(std::size_t loop, std::size_t outer) const;  ///< or the same; no_loop has all inside
 };
 
-/// The routine of blocks that only a warp with threads at different places runs.
+/// The routine of blocks that only a warp with threads at different instructions runs.
 inline constexpr const char* diverged_warps = "what a diverged warp does";
 
 /// Whether a function of this name is what a rare operand takes: "..._slowpath", "power_slow".

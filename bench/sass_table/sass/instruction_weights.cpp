@@ -88,8 +88,8 @@ class Weigher {
   bool is_loop(std::size_t i) const { return region(i).kind == Region::Kind::loop && !region(i).unrolled; }
 
   /// The region of each instruction, by its line. The table of lines of a cubin has no entry where only the
-  /// place changes that a line was inlined at, so that an access may have the place of the one before it:
-  /// then its buffer tells, where one region has all such accesses of it.
+  /// location changes that a line was inlined at, so that an access may have the location of the one before
+  /// it: then its buffer tells, where one region has all such accesses of it.
   void place_instructions() {
     for (std::size_t i = 0; i < function_.code.size(); ++i) {
       const Instruction& one = function_.code[i];
@@ -166,7 +166,7 @@ class Weigher {
         }
         throw std::runtime_error(
             fmt::format("{}: the loop at /*{:04x}*/ (lines {}) is none of the kernel IR", function_.name,
-                        function_.code[flow_.blocks[loop.header].first].address, places(loop)));
+                        function_.code[flow_.blocks[loop.header].first].address, end_lines(loop)));
       }
       // The jump back is on the line of its `for`, where the outermost was not unrolled away.
       std::size_t matched = between.back();
@@ -197,7 +197,7 @@ class Weigher {
     return true;
   }
 
-  std::string places(const Loop& loop) const {
+  std::string end_lines(const Loop& loop) const {
     std::string result;
     for (const std::size_t block : loop.blocks) {
       const Instruction& last = function_.code[flow_.blocks[block].last - 1];
@@ -209,7 +209,7 @@ class Weigher {
   /// What a trip of a loop does once, as the SASS has it. Stores of buffers tell best how often it is
   /// repeated, since they are neither moved nor merged; loads may go in front of the loop.
   enum class Trace : std::uint8_t { stores, loads, shared, others };
-  /// By region, and by buffer or place in the text: how often.
+  /// By region, and by buffer or location in the text: how often.
   using Traces = std::map<std::tuple<std::size_t, int, std::vector<int>, std::string>, int>;
 
   std::array<Traces, 4> traces_of(const std::vector<std::size_t>& blocks, std::size_t loop) const {
@@ -374,7 +374,7 @@ class Weigher {
       auto at = std::find_if(result_.slow.begin(), result_.slow.end(),
                              [&](const Unweighted& u) { return u.routine == block.routine; });
       if (at == result_.slow.end()) at = result_.slow.insert(at, {.routine = block.routine});
-      at->places += !block.callee.empty();
+      at->calls += !block.callee.empty();
       at->instructions += static_cast<int>(block.last - block.first);
     }
   }

@@ -14,8 +14,8 @@ namespace fuse::bench::sass {
 /// Code that counts as never run: what calls a slow routine, or a warp whose threads have diverged.
 struct Unweighted {
   std::string routine;
-  int places = 0;        ///< in the code
-  int instructions = 0;  ///< of these places; the routine's own are not in it
+  int calls = 0;         ///< in the code
+  int instructions = 0;  ///< of these calls; the routine's own are not in it
   bool operator==(const Unweighted&) const = default;
 };
 

@@ -166,7 +166,7 @@ TEST_CASE("two sets of buffers in turn cost a call for each node that has one, o
   fakes.require_clean();
 }
 
-TEST_CASE("a longer buffer in the same place is no other buffer", "[cuda][graph]") {
+TEST_CASE("a longer buffer at the same address is no other buffer", "[cuda][graph]") {
   const FakeEnvironment environment;
   const Fakes fakes;
   {

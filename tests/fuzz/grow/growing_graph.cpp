@@ -92,9 +92,9 @@ Tensor GrowingGraph::constant(DType dtype, std::vector<Dim> dims) {
   return add(ir::Op::constant, {}, value, dtype, std::move(dims));
 }
 
-Tensor GrowingGraph::broadcast(const Tensor& x, std::vector<Dim> dims, std::vector<std::int64_t> places) {
+Tensor GrowingGraph::broadcast(const Tensor& x, std::vector<Dim> dims, std::vector<std::int64_t> positions) {
   const DType dtype = x.dtype();
-  return add(ir::Op::broadcast_in_dim, {x}, ir::DimsAttr{std::move(places)}, dtype, std::move(dims));
+  return add(ir::Op::broadcast_in_dim, {x}, ir::DimsAttr{std::move(positions)}, dtype, std::move(dims));
 }
 
 Dim GrowingGraph::declare(std::int64_t value) {
@@ -143,22 +143,22 @@ Tensor GrowingGraph::operand(DType dtype, std::int64_t least_rank) {
 }
 
 std::optional<Tensor> GrowingGraph::broadcast_of_earlier(DType dtype, const std::vector<Dim>& dims) {
-  std::vector<std::int64_t> places;
-  const auto place = [&](const ir::Type& type) {
-    places.clear();
+  std::vector<std::int64_t> positions;
+  const auto position = [&](const ir::Type& type) {
+    positions.clear();
     if (type.dtype != dtype || type.dims == dims) return false;
     std::size_t at = 0;
     for (const Dim& dim : type.dims) {
       while (at < dims.size() && !(dim == dims[at]) && !dim.is(1)) ++at;
       if (at == dims.size()) return false;
-      places.push_back(static_cast<std::int64_t>(at++));
+      positions.push_back(static_cast<std::int64_t>(at++));
     }
     return true;
   };
-  const auto found = earlier(place);
+  const auto found = earlier(position);
   if (!found) return std::nullopt;
-  place({dtype, found->dims()});
-  return broadcast(*found, dims, places);
+  position({dtype, found->dims()});
+  return broadcast(*found, dims, positions);
 }
 
 Tensor GrowingGraph::of_type(DType dtype, const std::vector<Dim>& dims) {
@@ -185,13 +185,13 @@ Tensor GrowingGraph::of_type(DType dtype, const std::vector<Dim>& dims) {
     }
     default: {  // some of the dims, repeated along the others
       std::vector<Dim> kept;
-      std::vector<std::int64_t> places;
+      std::vector<std::int64_t> positions;
       for (std::size_t i = 0; i < dims.size(); ++i) {
         if (random.chance(0.4)) continue;
         kept.push_back(random.chance(0.15) ? Dim(1) : dims[i]);
-        places.push_back(static_cast<std::int64_t>(i));
+        positions.push_back(static_cast<std::int64_t>(i));
       }
-      return broadcast(input(dtype, kept, random.chance(0.4)), dims, places);
+      return broadcast(input(dtype, kept, random.chance(0.4)), dims, positions);
     }
   }
 }

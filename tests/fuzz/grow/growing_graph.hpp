@@ -28,7 +28,7 @@ class GrowingGraph {
   Tensor add(ir::Op, const std::vector<Tensor>& operands, ir::Attr attr, DType, std::vector<Dim> dims);
   Tensor input(DType, std::vector<Dim> dims, bool parameter = false);
   Tensor constant(DType, std::vector<Dim> dims);
-  Tensor broadcast(const Tensor& x, std::vector<Dim> dims, std::vector<std::int64_t> places);
+  Tensor broadcast(const Tensor& x, std::vector<Dim> dims, std::vector<std::int64_t> positions);
 
   /// A new symbol of that value, in a range that tells nothing of it.
   Dim declare(std::int64_t value);

@@ -134,14 +134,14 @@ void Maker::convert(DType dtype) {
 void Maker::broadcast_in_dim(DType dtype) {
   const Tensor x = g.operand(dtype);
   std::vector<Dim> dims;
-  std::vector<std::int64_t> places;
+  std::vector<std::int64_t> positions;
   for (const Dim& dim : x.dims()) {
     while (dims.size() < 8 && g.random.chance(0.3)) dims.push_back(g.extent());
-    places.push_back(static_cast<std::int64_t>(dims.size()));
+    positions.push_back(static_cast<std::int64_t>(dims.size()));
     dims.push_back(dim.is(1) && g.random.chance(0.5) ? g.extent() : dim);
   }
   while (dims.size() < 8 && g.random.chance(0.3)) dims.push_back(g.extent());
-  g.broadcast(x, dims, places);
+  g.broadcast(x, dims, positions);
 }
 
 void Maker::reshape(DType dtype) {

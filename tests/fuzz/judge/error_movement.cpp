@@ -19,7 +19,7 @@ std::size_t first_index(const ir::Node& node) {
 }
 
 /// Of each result element: whether the position it is taken from has a choice.
-std::vector<bool> unknown_places(const Rule& rule, const ReferenceTensor& centre) {
+std::vector<bool> unknown_positions(const Rule& rule, const ReferenceTensor& centre) {
   std::vector<bool> unknown(centre.element_count());
   const std::size_t first = first_index(rule.node);
   for (std::size_t k = first; k < rule.operands.size(); ++k) {
@@ -54,7 +54,7 @@ Enclosure enclose_movement(const Rule& rule) {
     greatest.push_back(k < first ? &operand.greatest() : &operand.centre);
   }
   const ReferenceTensor low = rule.apply(least, rule.dtype()), high = rule.apply(greatest, rule.dtype());
-  const std::vector<bool> unknown = unknown_places(rule, centre);
+  const std::vector<bool> unknown = unknown_positions(rule, centre);
   return runtime::with_storage(rule.dtype(), [&]<class T>() {
     Ends<T> ends(centre);
     for (std::size_t i = 0; i < unknown.size(); ++i) {

@@ -187,7 +187,7 @@ Shares shares_of(const Enclosure& value) {
 
 namespace {
 
-std::string place(std::size_t index, const std::vector<std::int64_t>& shape) {
+std::string position(std::size_t index, const std::vector<std::int64_t>& shape) {
   std::string text;
   for (std::size_t d = shape.size(); d-- > 0;) {
     const auto extent = static_cast<std::size_t>(shape[d]);
@@ -231,7 +231,7 @@ std::string mismatch(const Enclosure& expected, const HostTensor& got) {
                                    : fmt::format("{} in [{}, {}]", text_of(centre.elements<T>()[first]),
                                                  text_of(low[first]), text_of(high[first]));
     text = fmt::format("{} of {} elements of {} are wrong; the first at {}: got {}, expected {}", count,
-                       values.size(), runtime::type_text(got.dtype, got.shape), place(first, got.shape),
+                       values.size(), runtime::type_text(got.dtype, got.shape), position(first, got.shape),
                        text_of(values[first]), wanted);
   });
   return text;

@@ -29,20 +29,21 @@ def shared_heads(x, heads):
 
 
 def visible(node, length, keys, past, valid):
-    """Which keys each query may see by its place, or None for all: bool that broadcasts to [batch, heads, length, keys]."""
+    """Which keys each query may see by its position, or None for all: bool that broadcasts to [batch, heads, length,
+    keys]."""
     graph, masks = node.graph, []
     query, key = graph.iota([1, 1, length, 1], 2), graph.iota([1, 1, 1, keys], 3)
     if valid is not None:
         valid = valid.to("i64").reshape([valid.shape[0], 1, 1, 1])
         masks.append(key < valid)
-    place = query + (valid - length if valid is not None else past)
+    position = query + (valid - length if valid is not None else past)
     left, right = node.attribute("left_window_size", -1), node.attribute("right_window_size", -1)
     if node.attribute("is_causal", 0):
-        masks.append(key <= place)
+        masks.append(key <= position)
     if left >= 0:
-        masks.append(place - key <= left)
+        masks.append(position - key <= left)
     if right >= 0:
-        masks.append(key - place <= right)
+        masks.append(key - position <= right)
     result = None
     for mask in masks:
         result = mask if result is None else result.do("logical_and", mask)
@@ -92,12 +93,12 @@ def attention(node):
 
 
 def rotary_embedding(node):
-    x, cos, sin, places = [node[i] for i in range(4)]
+    x, cos, sin, positions = [node[i] for i in range(4)]
     graph, flat = node.graph, x.rank == 3
     x = heads_first(x, node.attribute("num_heads")) if flat else x
     turned = node.attribute("rotary_embedding_dim", 0) or x.shape[3]
-    if places is not None:
-        cos, sin = cos.gather(places, 0), sin.gather(places, 0)
+    if positions is not None:
+        cos, sin = cos.gather(positions, 0), sin.gather(positions, 0)
     cos, sin = (c.reshape([c.shape[0], 1] + c.shape[1:]) for c in (cos, sin))
     rest, x = x.narrow(3, turned, x.shape[3]), x.narrow(3, 0, turned)
     if node.attribute("interleaved", 0):
@@ -161,7 +162,7 @@ def flex_attention(node):
 
 
 def causal_convolution(node):
-    """Each channel by itself, over the present and the past places: a sum of shifted slices."""
+    """Each channel by itself, over the present and the past positions: a sum of shifted slices."""
     x, weight, bias, past = [node[i] for i in range(4)]
     taps, length = weight.shape[2], x.shape[2]
     whole = x.pad([0, 0, taps - 1], [0, 0, 0], 0) if past is None else x.graph.concat([past, x], 2)

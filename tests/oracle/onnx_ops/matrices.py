@@ -42,12 +42,12 @@ def matmul_integer(node):
 
 
 def diagonal(x, letters):
-    """Elements whose places of the same letter are equal."""
+    """Elements whose positions of the same letter are equal."""
     for letter in dict.fromkeys(letters):
         while letters.count(letter) > 1:
             keep, drop = (d for d, other in enumerate(letters) if other == letter)
-            places = x.graph.iota([1 if d == drop else extent for d, extent in enumerate(x.shape)], keep)
-            x = pick(x, places, drop).reshape([extent for d, extent in enumerate(x.shape) if d != drop])
+            positions = x.graph.iota([1 if d == drop else extent for d, extent in enumerate(x.shape)], keep)
+            x = pick(x, positions, drop).reshape([extent for d, extent in enumerate(x.shape) if d != drop])
             letters = letters[:drop] + letters[drop + 1 :]
     return x, letters
 

@@ -65,10 +65,11 @@ def tile(node):
 def one_slice(x, axis, start, end, step):
     """NumPy's slice of one axis; a negative step turns the axis first."""
     extent = x.shape[axis]
-    places = range(*slice(start, end, step).indices(extent))
+    positions = range(*slice(start, end, step).indices(extent))
     if step < 0:
-        x, places = x.reverse([axis]), range(extent - 1 - places.start, extent - 1 - places.stop, -step)
-    return x.narrow(axis, min(places.start, extent), max(places.stop, min(places.start, extent)), places.step)
+        x, positions = x.reverse([axis]), range(extent - 1 - positions.start, extent - 1 - positions.stop, -step)
+    first = min(positions.start, extent)
+    return x.narrow(axis, first, max(positions.stop, first), positions.step)
 
 
 def slices(node):
@@ -97,14 +98,14 @@ def mirrored(x, axis, low, high, mode):
     """One axis, padded with its own elements."""
     extent = x.shape[axis]
     before = range(-low, 0)
-    places = [*before, *range(extent), *range(extent, extent + high)]
+    positions = [*before, *range(extent), *range(extent, extent + high)]
     if mode == "edge":
-        index = [min(max(p, 0), extent - 1) for p in places]
+        index = [min(max(p, 0), extent - 1) for p in positions]
     elif mode == "wrap":
-        index = [p % extent for p in places]
+        index = [p % extent for p in positions]
     else:  # reflect
         period = max(1, 2 * (extent - 1))
-        index = [min(p % period, period - p % period) for p in places]
+        index = [min(p % period, period - p % period) for p in positions]
     return x.graph.concat([x.narrow(axis, p, p + 1) for p in index], axis)
 
 
@@ -140,11 +141,11 @@ def gather(node):
 
 
 def linear(graph, parts, extents):
-    """The row-major place of indices, one value for each dim."""
-    place = parts[0].to("i64")
+    """The row-major position of indices, one value for each dim."""
+    position = parts[0].to("i64")
     for part, extent in zip(parts[1:], extents[1:]):
-        place = place * extent + part.to("i64")
-    return place
+        position = position * extent + part.to("i64")
+    return position
 
 
 def gather_elements(node):
@@ -154,7 +155,7 @@ def gather_elements(node):
 
 
 def pick(x, indices, axis):
-    """result[..i..] = x[..indices[..i..]..], by places in the flat x."""
+    """result[..i..] = x[..indices[..i..]..], by positions in the flat x."""
     parts = [x.graph.iota(indices.shape, d) for d in range(x.rank)]
     parts[axis] = indices
     return x.reshape([math.prod(x.shape)]).gather(linear(x.graph, parts, x.shape), 0)
@@ -176,9 +177,9 @@ def gather_nd(node):
 def reverse_sequence(node):
     x, lengths = node[0], node[1]
     batch, time = node.attribute("batch_axis", 1), node.attribute("time_axis", 0)
-    places = x.graph.iota(x.shape, time)
+    positions = x.graph.iota(x.shape, time)
     ends = lengths.to("i64").reshape([x.shape[batch] if d == batch else 1 for d in range(x.rank)])
-    return pick(x, x.graph.select(places < ends, ends - 1 - places, places), time)
+    return pick(x, x.graph.select(positions < ends, ends - 1 - positions, positions), time)
 
 
 def one_hot(node):

@@ -197,8 +197,8 @@ def window(*terms):
     def handler(node):
         size = int(node.known(0))
         turns = 2 * math.pi / (size if node.attribute("periodic", 1) else size - 1)
-        places = node.graph.iota([size], 0, "f64") * turns
-        total = sum_of([(places * k).do("cos") * term for k, term in enumerate(terms)])
+        positions = node.graph.iota([size], 0, "f64") * turns
+        total = sum_of([(positions * k).do("cos") * term for k, term in enumerate(terms)])
         return total.to(target_type(node.attribute("output_datatype", 1)))
 
     return handler

@@ -83,8 +83,8 @@ def recurrent(step, gates, usual, states):
             direction.index = index
             taken = [TAKEN[name] for name in names[index * len(usual) : (index + 1) * len(usual)] or names]
             state = []
-            for place in (5, 6)[:states]:
-                first = node[place]
+            for position in (5, 6)[:states]:
+                first = node[position]
                 if first is None:
                     state.append(graph.constant(0.0, x.dtype, [batch, direction.hidden]))
                 else:

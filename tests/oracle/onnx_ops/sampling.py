@@ -54,21 +54,21 @@ def coordinates(graph, mode, extent, scale, size, roi):
 def resize_axis(node, x, axis, scale, size, roi):
     graph, extent = x.graph, x.shape[axis]
     mode = node.attribute("mode", "nearest")
-    place, outside = coordinates(
+    position, outside = coordinates(
         graph, node.attribute("coordinate_transformation_mode", "half_pixel"), extent, scale, size, roi
     )
     column = [size if d == axis else 1 for d in range(x.rank)]
     if mode == "nearest":
-        index = NEAREST[node.attribute("nearest_mode", "round_prefer_floor")](place)
+        index = NEAREST[node.attribute("nearest_mode", "round_prefer_floor")](position)
         result = x.gather(index.to("i64"), axis)
     else:
         kernel, support = (
             (triangle, 1) if mode == "linear" else (cubic(node.attribute("cubic_coeff_a", -0.75)), 2)
         )
         shrink = min(scale, 1.0) if node.attribute("antialias", 0) else 1.0
-        first = (place - support / shrink).do("floor")
+        first = (position - support / shrink).do("floor")
         indices = [first + k for k in range(2 * math.ceil(support / shrink) + 2)]
-        weights = [kernel((index - place) * shrink) for index in indices]
+        weights = [kernel((index - position) * shrink) for index in indices]
         if node.attribute("exclude_outside", 0):
             weights = [
                 graph.select((i < 0).do("logical_or", i > extent - 1), 0.0, w)
@@ -136,25 +136,25 @@ def reflected(x, low, high):
     return x.graph.select(x < low, below, x.graph.select(x > high, above, x))
 
 
-def padded_place(place, extent, padding, low, high):
+def padded_position(position, extent, padding, low, high):
     if padding == "border":
-        return place.do("max", 0.0).do("min", extent - 1.0)
-    return reflected(place, low, high) if padding == "reflection" else place
+        return position.do("max", 0.0).do("min", extent - 1.0)
+    return reflected(position, low, high) if padding == "reflection" else position
 
 
-def sampled(x, places, weights, padding, borders, batch=None):
-    """Weights times the elements of x [n, c, dims...] at whole places: [n, result...] -> [n, result..., c]. `batch` tells
-    which of the n, else each its own."""
+def sampled(x, positions, weights, padding, borders, batch=None):
+    """Weights times the elements of x [n, c, dims...] at whole positions: [n, result...] -> [n, result..., c]. `batch`
+    tells which of the n, else each its own."""
     graph, dims = x.graph, x.shape[2:]
-    places = [padded_place(p, extent, padding, *border) for p, extent, border in zip(places, dims, borders)]
+    positions = [padded_position(p, extent, padding, *border) for p, extent, border in zip(positions, dims, borders)]
     inside = None
-    for place, extent in zip(places, dims):
-        one = (place >= 0).do("logical_and", place <= extent - 1)
+    for position, extent in zip(positions, dims):
+        one = (position >= 0).do("logical_and", position <= extent - 1)
         inside = one if inside is None else inside.do("logical_and", one)
-    places = [p.do("max", 0.0).do("min", extent - 1.0).to("i64") for p, extent in zip(places, dims)]
-    batch = graph.iota(places[0].shape, 0) if batch is None else batch
+    positions = [p.do("max", 0.0).do("min", extent - 1.0).to("i64") for p, extent in zip(positions, dims)]
+    batch = graph.iota(positions[0].shape, 0) if batch is None else batch
     rows = x.transpose([0, *range(2, x.rank), 1]).reshape([x.shape[0] * math.prod(dims), x.shape[1]])
-    found = rows.gather(linear(graph, [batch, *places], [x.shape[0], *dims]), 0)
+    found = rows.gather(linear(graph, [batch, *positions], [x.shape[0], *dims]), 0)
     weight = graph.select(inside, weights, 0.0)
     return found * weight.reshape(weight.shape + [1])
 
@@ -168,39 +168,39 @@ def grid_sample(node):
     )
     corners = node.attribute("align_corners", 0)
     borders = [(0.0, extent - 1.0) if corners else (-0.5, extent - 0.5) for extent in dims]
-    places = []
+    positions = []
     for i, extent in enumerate(dims):  # the last coordinate is that of the first dim
         n = grid.narrow(-1, len(dims) - 1 - i, len(dims) - i).reshape(grid.shape[:-1])
-        place = (n + 1) / 2 * (extent - 1) if corners else ((n + 1) * extent - 1) / 2
-        place = place.do("round") if mode == "nearest" else place
-        places.append(padded_place(place, extent, padding, *borders[i]))
+        position = (n + 1) / 2 * (extent - 1) if corners else ((n + 1) * extent - 1) / 2
+        position = position.do("round") if mode == "nearest" else position
+        positions.append(padded_position(position, extent, padding, *borders[i]))
     if mode == "nearest":
-        total = sampled(x, places, 1.0 + places[0] * 0, padding, borders)
+        total = sampled(x, positions, 1.0 + positions[0] * 0, padding, borders)
     else:
         kernel, offsets = (
             (triangle, (0, 1)) if mode in ("linear", "bilinear") else (cubic(-0.75), (-1, 0, 1, 2))
         )
         terms = []
         for taps in itertools.product(offsets, repeat=len(dims)):
-            spots = [place.do("floor") + tap for place, tap in zip(places, taps)]
+            spots = [position.do("floor") + tap for position, tap in zip(positions, taps)]
             weight = None
-            for spot, place in zip(spots, places):
-                one = kernel(spot - place)
+            for spot, position in zip(spots, positions):
+                one = kernel(spot - position)
                 weight = one if weight is None else weight * one
             terms.append(sampled(x, spots, weight, padding, borders))
         total = sum_of(terms)
     return total.transpose([0, total.rank - 1, *range(1, total.rank - 1)])
 
 
-def neighbours(x, places, padding, batch=None):
-    """What the neighbours of each place have a share in it: 2^rank values, whose sum is the linear interpolation."""
-    for taps in itertools.product((0, 1), repeat=len(places)):
-        spots = [place.do("floor") + tap for place, tap in zip(places, taps)]
+def neighbours(x, positions, padding, batch=None):
+    """What the neighbours of each position have a share in it: 2^rank values, whose sum is the linear interpolation."""
+    for taps in itertools.product((0, 1), repeat=len(positions)):
+        spots = [position.do("floor") + tap for position, tap in zip(positions, taps)]
         weight = None
-        for spot, place in zip(spots, places):
-            one = triangle(spot - place)
+        for spot, position in zip(spots, positions):
+            one = triangle(spot - position)
             weight = one if weight is None else weight * one
-        yield sampled(x, spots, weight, padding, [(0.0, 0.0)] * len(places), batch)
+        yield sampled(x, spots, weight, padding, [(0.0, 0.0)] * len(positions), batch)
 
 
 def roi_align(node):
@@ -213,20 +213,20 @@ def roi_align(node):
     if samples == 0:
         raise Inexpressible("the number of samples depends on data")
     count, shape = rois.shape[0], [rois.shape[0], rows * samples, columns * samples]
-    places, outside = [], None
+    positions, outside = [], None
     for axis, (cells, extent) in enumerate(zip((rows, columns), x.shape[2:]), 1):
         begin, end = (rois.narrow(1, i, i + 1).reshape([count, 1, 1]) for i in (2 - axis, 4 - axis))
         scale, offset = node.attribute("spatial_scale", 1.0), 0.5 if half == "half_pixel" else 0.0
         begin, end = begin * scale - offset, end * scale - offset
         width = end - begin if offset else (end - begin).do("max", 1.0)
         step = graph.iota(shape, axis, "f32") + 0.5
-        place = begin + step * (width / (cells * samples))
-        off = (place < -1).do("logical_or", place > extent)
+        position = begin + step * (width / (cells * samples))
+        off = (position < -1).do("logical_or", position > extent)
         outside = off if outside is None else outside.do("logical_or", off)
-        places.append(place.do("max", 0.0).do("min", extent - 1.0))
+        positions.append(position.do("max", 0.0).do("min", extent - 1.0))
     batch = batch.to("i64").reshape([count, 1, 1]).broadcast(shape)
     greatest = node.attribute("mode", "avg") == "max"
-    shares = list(neighbours(x, places, "border", batch))
+    shares = list(neighbours(x, positions, "border", batch))
     value = functools.reduce(lambda a, b: a.do("max", b), shares) if greatest else sum_of(shares)
     value = graph.select(outside.reshape(shape + [1]), 0.0, value)
     value = value.reshape([count, rows, samples, columns, samples, x.shape[1]])
@@ -235,7 +235,7 @@ def roi_align(node):
 
 
 def deformable_convolution(node):
-    """A convolution whose kernel reads between elements: where, an input tells for each place of the result."""
+    """A convolution whose kernel reads between elements: where, an input tells for each position of the result."""
     x, w, offset, bias, mask = [node[i] for i in range(5)]
     graph, rank, result = node.graph, x.rank - 2, offset.shape[2:]
     groups, own_groups = node.attribute("group", 1), node.attribute("offset_group", 1)
@@ -249,7 +249,7 @@ def deformable_convolution(node):
     for number, tap in enumerate(itertools.product(*map(range, w.shape[2:]))):
         parts, share = [], x.shape[1] // own_groups
         for own in range(own_groups):
-            places = []
+            positions = []
             for d in range(rank):
                 moved = offset.slice(
                     [0, own, number, d] + [0] * rank, [n, own + 1, number + 1, d + 1] + result
@@ -257,8 +257,8 @@ def deformable_convolution(node):
                 regular = graph.iota([n, *result], d + 1, "f32") * strides[d] + (
                     tap[d] * dilations[d] - pads[d]
                 )
-                places.append(regular + moved.reshape([n, *result]))
-            part = sum_of(list(neighbours(x.narrow(1, own * share, (own + 1) * share), places, "zeros")))
+                positions.append(regular + moved.reshape([n, *result]))
+            part = sum_of(list(neighbours(x.narrow(1, own * share, (own + 1) * share), positions, "zeros")))
             if mask is not None:
                 here = mask.slice([0, own, number] + [0] * rank, [n, own + 1, number + 1] + result)
                 part = part * here.reshape([n, *result, 1])
@@ -345,12 +345,12 @@ def mel_weights(node):
     mel = graph.iota([bins + 2], 0, "f64") * ((high - low) / (bins + 2)) + low
     edges = ((mel / 2595 * math.log(10)).do("expm1") * 700 * (length + 1) / rate).do("floor")
     left, middle, right = (edges.narrow(0, i, i + bins) for i in range(3))
-    place = graph.iota([length // 2 + 1, bins], 0, "f64")
-    rising = (place >= left).do("logical_and", place <= middle)
-    falling = (place >= middle).do("logical_and", place < right)
-    alone = middle.do("eq", left).do("logical_and", place.do("eq", middle))
-    weight = graph.select(alone, 1.0, graph.select(rising, (place - left) / (middle - left), 0.0))
-    weight = graph.select(falling, (right - place) / (right - middle), weight)
+    position = graph.iota([length // 2 + 1, bins], 0, "f64")
+    rising = (position >= left).do("logical_and", position <= middle)
+    falling = (position >= middle).do("logical_and", position < right)
+    alone = middle.do("eq", left).do("logical_and", position.do("eq", middle))
+    weight = graph.select(alone, 1.0, graph.select(rising, (position - left) / (middle - left), 0.0))
+    weight = graph.select(falling, (right - position) / (right - middle), weight)
     return weight.to(target_type(node.attribute("output_datatype", 1)))
 
 

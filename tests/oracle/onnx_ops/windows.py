@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Convolution and pooling, by one strided slice for each place of the kernel."""
+"""Convolution and pooling, by one strided slice for each position of the kernel."""
 
 import itertools
 import math
@@ -39,17 +39,17 @@ class Frame:
             )
 
     def slices(self, x, fill, spare_fill=None):
-        """For each place of the kernel, what it meets: [batch, channels, result...]."""
+        """For each position of the kernel, what it meets: [batch, channels, result...]."""
         x = x.pad([0, 0] + self.low, [0, 0] + self.high, fill)
         x = x.pad([0] * x.rank, [0, 0] + self.spare, fill if spare_fill is None else spare_fill)
-        for place in itertools.product(*map(range, self.kernel)):
-            starts = [p * d for p, d in zip(place, self.dilations)]
+        for position in itertools.product(*map(range, self.kernel)):
+            starts = [p * d for p, d in zip(position, self.dilations)]
             limits = [s + (c - 1) * stride + 1 for s, c, stride in zip(starts, self.result, self.strides)]
             yield x.slice([0, 0] + starts, x.shape[:2] + limits, [1, 1] + self.strides)
 
 
 def convolution(node, x, w):
-    """x [n, c, ..], w [m, c / groups, ..] -> [n, m, ..]: one contraction over channels for each place of the kernel."""
+    """x [n, c, ..], w [m, c / groups, ..] -> [n, m, ..]: a contraction over channels for each kernel position."""
     groups, graph, frame = node.attribute("group", 1), x.graph, Frame(node, x, w.shape[2:])
     m, c = w.shape[0] // groups, w.shape[1]
     taps = w.reshape([groups, m, c, math.prod(frame.kernel)])
@@ -141,23 +141,23 @@ def lp_pool(node):
 
 
 def max_pool(node):
-    """The greatest, and its place in the flat x: the first of equals."""
+    """The greatest, and its position in the flat x: the first of equals."""
     x, graph = node[0], node.graph
     frame = Frame(node, x, node.attribute("kernel_shape"))
     lowest = -math.inf if x.dtype in ("f64", "f32", "f16", "bf16") else {"u8": 0, "i8": -128}[x.dtype]
     order = list(range(x.rank))
     if node.attribute("storage_order", 0):  # columns first
         order = order[:2] + order[:1:-1]
-    places = None
+    positions = None
     if len(node.outputs) > 1:
         turned = [x.shape[d] for d in order]
-        places = graph.iota([math.prod(x.shape)], 0).reshape(turned).transpose(order)
+        positions = graph.iota([math.prod(x.shape)], 0).reshape(turned).transpose(order)
     best = where = None
-    parts = frame.slices(places, 0) if places is not None else itertools.repeat(None)
-    for part, place in zip(frame.slices(x, lowest), parts):
-        if best is not None and place is not None:
-            where = graph.select(part > best, place, where)
-        best, where = (part, place) if best is None else (best.do("max", part), where)
+    parts = frame.slices(positions, 0) if positions is not None else itertools.repeat(None)
+    for part, position in zip(frame.slices(x, lowest), parts):
+        if best is not None and position is not None:
+            where = graph.select(part > best, position, where)
+        best, where = (part, position) if best is None else (best.do("max", part), where)
     return (best, where) if where is not None else best
 
 

@@ -11,8 +11,8 @@
 namespace fuse::fusec {
 namespace {
 
-// Places, in pixels. The font is not known where the text is made, so widths of text are estimates that leave
-// room.
+// Positions, in pixels. The font is not known where the text is made, so widths of text are estimates that
+// leave room.
 constexpr double character = 6.8;
 constexpr double margin = 16, title_height = 62;
 constexpr double chip_height = 20, chip_gap = 4, chip_padding = 8;
