@@ -11,7 +11,7 @@ using NodeId = ir::NodeId;
 
 MergeGraph::MergeGraph(const ir::Graph& graph) {
   build(graph.nodes.size());
-  for (NodeId node = 0; node < cluster_.size(); ++node) next_[backward][node] = graph[node].operands;
+  for (NodeId node = 0; node < set_of_.size(); ++node) next_[backward][node] = graph[node].operands;
   number_forests();
 }
 
@@ -23,11 +23,11 @@ MergeGraph::MergeGraph(const std::vector<std::vector<NodeId>>& operands) {
 
 void MergeGraph::build(std::size_t size) {
   count_ = size;
-  cluster_.resize(size);
+  set_of_.resize(size);
   members_.resize(size);
   scanned_.resize(size);
   for (NodeId node = 0; node < size; ++node) {
-    cluster_[node] = node;
+    set_of_[node] = node;
     members_[node] = {node};
   }
   for (const Direction direction : {forward, backward}) {
@@ -39,7 +39,7 @@ void MergeGraph::build(std::size_t size) {
 
 /// Completes the edges, and numbers each forest in preorder: depth first, roots and edges in order.
 void MergeGraph::number_forests() {
-  for (NodeId node = 0; node < cluster_.size(); ++node) {
+  for (NodeId node = 0; node < set_of_.size(); ++node) {
     std::vector<NodeId>& operands = next_[backward][node];
     std::sort(operands.begin(), operands.end());
     operands.erase(std::unique(operands.begin(), operands.end()), operands.end());
@@ -81,17 +81,17 @@ bool MergeGraph::tree_path(NodeId from, NodeId to) const {
          holds(interval_[backward][to], interval_[backward][from].first);
 }
 
-std::vector<NodeId> MergeGraph::members(NodeId cluster) const {
-  std::vector<NodeId> result = members_[cluster_[cluster]];
+std::vector<NodeId> MergeGraph::members(NodeId set) const {
+  std::vector<NodeId> result = members_[set_of_[set]];
   std::sort(result.begin(), result.end());
   return result;
 }
 
-std::vector<NodeId> MergeGraph::neighbours(Direction direction, NodeId cluster) const {
-  const NodeId name = cluster_[cluster];
+std::vector<NodeId> MergeGraph::neighbours(Direction direction, NodeId set) const {
+  const NodeId name = set_of_[set];
   std::vector<NodeId> result;
   for (const NodeId node : next_[direction][name]) {
-    if (cluster_[node] != name) result.push_back(cluster_[node]);
+    if (set_of_[node] != name) result.push_back(set_of_[node]);
   }
   std::sort(result.begin(), result.end());
   result.erase(std::unique(result.begin(), result.end()), result.end());
@@ -99,27 +99,27 @@ std::vector<NodeId> MergeGraph::neighbours(Direction direction, NodeId cluster) 
 }
 
 std::vector<NodeId> MergeGraph::topological() const {
-  std::vector<NodeId> first(cluster_.size(), ~NodeId{0});
-  std::vector<std::size_t> waits_for(cluster_.size());
-  for (NodeId node = 0; node < cluster_.size(); ++node)
-    first[cluster_[node]] = std::min(first[cluster_[node]], node);
+  std::vector<NodeId> first(set_of_.size(), ~NodeId{0});
+  std::vector<std::size_t> waits_for(set_of_.size());
+  for (NodeId node = 0; node < set_of_.size(); ++node)
+    first[set_of_[node]] = std::min(first[set_of_[node]], node);
   std::priority_queue<NodeId, std::vector<NodeId>, std::greater<>> ready;  // ordered by first nodes
-  for (NodeId name = 0; name < cluster_.size(); ++name) {
-    if (cluster_[name] != name) continue;
-    for (const NodeId node : next_[backward][name]) waits_for[name] += cluster_[node] != name;
+  for (NodeId name = 0; name < set_of_.size(); ++name) {
+    if (set_of_[name] != name) continue;
+    for (const NodeId node : next_[backward][name]) waits_for[name] += set_of_[node] != name;
     if (waits_for[name] == 0) ready.push(first[name]);
   }
   // An edge may stand in one list more often than in the other, which cleans itself: count by the same lists.
-  std::vector<std::vector<NodeId>> consumers(cluster_.size());
-  for (NodeId name = 0; name < cluster_.size(); ++name) {
-    if (cluster_[name] != name) continue;
+  std::vector<std::vector<NodeId>> consumers(set_of_.size());
+  for (NodeId name = 0; name < set_of_.size(); ++name) {
+    if (set_of_[name] != name) continue;
     for (const NodeId node : next_[backward][name]) {
-      if (cluster_[node] != name) consumers[cluster_[node]].push_back(name);
+      if (set_of_[node] != name) consumers[set_of_[node]].push_back(name);
     }
   }
   std::vector<NodeId> result;
   while (!ready.empty()) {
-    const NodeId name = cluster_[ready.top()];
+    const NodeId name = set_of_[ready.top()];
     ready.pop();
     result.push_back(name);
     for (const NodeId consumer : consumers[name]) {
@@ -129,18 +129,18 @@ std::vector<NodeId> MergeGraph::topological() const {
   return result;
 }
 
-void MergeGraph::start_scan(Side& side, NodeId cluster) {
-  side.current = cluster;
+void MergeGraph::start_scan(Side& side, NodeId set) {
+  side.current = set;
   side.cursor = 0;
   side.scan = ++scan_;
 }
 
-/// A few nodes whose clusters lie just before the goal.
+/// A few nodes whose sets lie just before the goal.
 void MergeGraph::take_samples(Side& side) {
   const auto& list = next_[side.direction == forward ? backward : forward][side.goal];
   for (std::size_t i = 0; i < list.size() && i < 8 && side.sample_count < side.samples.size(); ++i) {
-    const NodeId cluster = cluster_[list[i]];
-    if (cluster != side.goal && cluster != side.start) side.samples[side.sample_count++] = list[i];
+    const NodeId set = set_of_[list[i]];
+    if (set != side.goal && set != side.start) side.samples[side.sample_count++] = list[i];
   }
 }
 
@@ -163,23 +163,23 @@ MergeGraph::Step MergeGraph::step(Side& side, const Side& other) {
     list = &next_[side.direction][side.current];
   }
   ++visited_;
-  const NodeId node = (*list)[side.cursor], cluster = cluster_[node];
-  if (cluster == side.current || scanned_[cluster] == side.scan) {  // inside by now, or there already
+  const NodeId node = (*list)[side.cursor], set = set_of_[node];
+  if (set == side.current || scanned_[set] == side.scan) {  // inside by now, or there already
     (*list)[side.cursor] = list->back();
     list->pop_back();
     return Step::more;
   }
-  scanned_[cluster] = side.scan;
+  scanned_[set] = side.scan;
   ++side.cursor;
-  if (cluster == side.goal) return side.current != side.start || side.count_direct ? Step::met : Step::more;
-  if (side.direction == forward ? !order_.before(cluster, side.goal) : !order_.before(side.goal, cluster))
+  if (set == side.goal) return side.current != side.start || side.count_direct ? Step::met : Step::more;
+  if (side.direction == forward ? !order_.before(set, side.goal) : !order_.before(side.goal, set))
     return Step::more;
-  std::uint32_t& mark = mark_[side.direction][cluster];
+  std::uint32_t& mark = mark_[side.direction][set];
   if (mark == epoch_) return Step::more;
   mark = epoch_;
-  if (mark_[other.direction][cluster] == epoch_ || proven(side, node)) return Step::met;
-  side.found.push_back(cluster);
-  side.stack.push_back(cluster);
+  if (mark_[other.direction][set] == epoch_ || proven(side, node)) return Step::met;
+  side.found.push_back(set);
+  side.stack.push_back(set);
   return Step::more;
 }
 
@@ -209,7 +209,7 @@ bool MergeGraph::search(NodeId first, NodeId second, bool count_direct) {
 }
 
 bool MergeGraph::would_cycle(NodeId a, NodeId b) {
-  NodeId first = cluster_[a], second = cluster_[b];
+  NodeId first = set_of_[a], second = set_of_[b];
   if (first == second) return false;
   if (order_.before(second, first)) std::swap(first, second);
   if (proof_.valid && proof_.first == first && proof_.second == second) return false;
@@ -217,7 +217,7 @@ bool MergeGraph::would_cycle(NodeId a, NodeId b) {
 }
 
 bool MergeGraph::reaches(NodeId a, NodeId b) {
-  const NodeId from = cluster_[a], to = cluster_[b];
+  const NodeId from = set_of_[a], to = set_of_[b];
   if (from == to || order_.before(to, from)) return false;
   const bool met = search(from, to, true);
   proof_.valid =
@@ -226,27 +226,27 @@ bool MergeGraph::reaches(NodeId a, NodeId b) {
 }
 
 NodeId MergeGraph::merge(NodeId a, NodeId b) {
-  if (same(a, b)) return cluster_[a];
+  if (same(a, b)) return set_of_[a];
   if (would_cycle(a, b)) {
     throw Error({.kind = ErrorKind::internal,
                  .code = ErrorCode::internal,
-                 .message = "the clusters of %" + std::to_string(a) + " and %" + std::to_string(b) +
+                 .message = "the sets of %" + std::to_string(a) + " and %" + std::to_string(b) +
                             " would form a cycle"});
   }
   proof_.valid = false;
-  // What the searched side found moves across the other cluster, keeping its order; both can then stand
+  // What the searched side found moves across the other set, keeping its order; both can then stand
   // there.
   std::vector<NodeId>& found = proof_.found;
   std::sort(found.begin(), found.end(), [&](NodeId x, NodeId y) { return order_.before(x, y); });
   const bool at_second = proof_.exhausted == forward;
   const NodeId position = at_second ? proof_.second : proof_.first;
   NodeId behind = position;
-  for (const NodeId cluster : found) {
+  for (const NodeId set : found) {
     if (at_second) {
-      order_.move_after(cluster, behind);
-      behind = cluster;
+      order_.move_after(set, behind);
+      behind = set;
     } else {
-      order_.move_before(cluster, position);
+      order_.move_before(set, position);
     }
   }
   NodeId into = proof_.first, from = proof_.second;
@@ -256,7 +256,7 @@ NodeId MergeGraph::merge(NodeId a, NodeId b) {
   } else {
     order_.replace(position, into);
   }
-  for (const NodeId node : members_[from]) cluster_[node] = into;
+  for (const NodeId node : members_[from]) set_of_[node] = into;
   const auto append = [](std::vector<NodeId>& to, std::vector<NodeId>& what) {
     if (to.size() < what.size()) to.swap(what);
     to.insert(to.end(), what.begin(), what.end());

@@ -1,4 +1,4 @@
-// MergeGraph: nodes of a graph in clusters that grow by merging, and whether a merge would make a cycle.
+// MergeGraph: nodes of a graph in sets that grow by merging, and whether a merge would make a cycle.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -12,29 +12,29 @@
 
 namespace fuse::analysis {
 
-/// A cluster is named by one of its nodes; functions take any of them. Clusters and the edges between them
-/// form a DAG at all times. Clusters need not touch to be merged.
+/// A set is named by one of its nodes; functions take any of them. Sets and the edges between them
+/// form a DAG at all times. Sets need not touch to be merged.
 ///
-/// A topological order of the clusters is kept. "Would a and b make a cycle" looks only at clusters between
+/// A topological order of the sets is kept. "Would a and b make a cycle" looks only at sets between
 /// the two in that order, from both ends at once, one edge each in turn, and ends when one side has no more:
-/// its clusters then move to the other's far side when the two are merged. What the graph's own edges prove
+/// its sets then move to the other's far side when the two are merged. What the graph's own edges prove
 /// by the intervals of two spanning forests is not searched for. Edges are lists of node numbers that are
 /// cleaned as they are read.
 class MergeGraph {
  public:
   using NodeId = ir::NodeId;
 
-  /// A cluster for each node.
+  /// A set for each node.
   explicit MergeGraph(const ir::Graph&);
   /// operands[n]: nodes below n.
   explicit MergeGraph(const std::vector<std::vector<NodeId>>& operands);
 
-  /// The node that names the cluster of a node, until that cluster is merged.
-  NodeId find(NodeId node) const { return cluster_[node]; }
-  bool same(NodeId a, NodeId b) const { return cluster_[a] == cluster_[b]; }
-  std::size_t cluster_count() const { return count_; }
+  /// The node that names the set of a node, until that set is merged.
+  NodeId find(NodeId node) const { return set_of_[node]; }
+  bool same(NodeId a, NodeId b) const { return set_of_[a] == set_of_[b]; }
+  std::size_t set_count() const { return count_; }
 
-  /// True when a third cluster is reached from one of the two and reaches the other.
+  /// True when a third set is reached from one of the two and reaches the other.
   bool would_cycle(NodeId a, NodeId b);
   /// An internal error where it would make a cycle. Returns the name of what they became.
   NodeId merge(NodeId a, NodeId b);
@@ -42,12 +42,12 @@ class MergeGraph {
   bool reaches(NodeId a, NodeId b);
 
   /// The members, sorted.
-  std::vector<NodeId> members(NodeId cluster) const;
-  std::size_t member_count(NodeId cluster) const { return members_[cluster_[cluster]].size(); }
-  /// The names of clusters next to it, sorted.
-  std::vector<NodeId> producers(NodeId cluster) const { return neighbours(backward, cluster); }
-  std::vector<NodeId> consumers(NodeId cluster) const { return neighbours(forward, cluster); }
-  /// Names of all clusters, producers first, else by their first node: the same however they were merged.
+  std::vector<NodeId> members(NodeId set) const;
+  std::size_t member_count(NodeId set) const { return members_[set_of_[set]].size(); }
+  /// The names of sets next to it, sorted.
+  std::vector<NodeId> producers(NodeId set) const { return neighbours(backward, set); }
+  std::vector<NodeId> consumers(NodeId set) const { return neighbours(forward, set); }
+  /// Names of all sets, producers first, else by their first node: the same however they were merged.
   std::vector<NodeId> topological() const;
 
   /// Edges that searches have looked at, a measure of work that does not depend on the machine.
@@ -79,18 +79,18 @@ class MergeGraph {
 
   void build(std::size_t size);
   void number_forests();
-  std::vector<NodeId> neighbours(Direction, NodeId cluster) const;
+  std::vector<NodeId> neighbours(Direction, NodeId set) const;
   /// Searches from first to second, which stands after it. True when they meet.
   bool search(NodeId first, NodeId second, bool count_direct);
   Step step(Side& side, const Side& other);
-  void start_scan(Side& side, NodeId cluster);
+  void start_scan(Side& side, NodeId set);
   void take_samples(Side& side);
   bool proven(const Side& side, NodeId node) const;
   /// Whether one of the forests has a path.
   bool tree_path(NodeId from, NodeId to) const;
 
   std::size_t count_ = 0;
-  std::vector<NodeId> cluster_;                           ///< for each node, its cluster
+  std::vector<NodeId> set_of_;                            ///< for each node, its set
   std::vector<std::vector<NodeId>> members_;              ///< for each name, the members
   std::array<std::vector<std::vector<NodeId>>, 2> next_;  ///< for each name, nodes in consumers, in producers
   MaintainedOrder order_;

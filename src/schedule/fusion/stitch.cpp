@@ -25,11 +25,12 @@ using ir::Relation;
 // Bounds on one kernel, so that its text and its registers stay small whatever the graph.
 constexpr std::size_t most_stages = 24;
 constexpr std::size_t most_others =
-    16;  // clusters that a segment is tried with though it reads nothing from them
+    16;  // candidates that a segment is tried with though it reads nothing from them
 constexpr std::ptrdiff_t most_reductions = 5;  // ptxas spills from 7 reductions of mixed types on
 constexpr std::size_t most_nodes = 600;        // counted once for each stage that may compute them again
 
-struct Cluster {
+/// Segments that are judged as one kernel.
+struct Candidate {
   std::vector<Member> members{};  // in segment order
   Frame frame{};
   std::size_t nodes = 0;
@@ -49,7 +50,7 @@ class Stitcher {
         cut_(cut),
         segments_(graph, cut),
         fixed_(ir::fixed_values(graph)),
-        cluster_of_(cut.segments.size(), nobody),
+        candidate_of_(cut.segments.size(), nobody),
         order_(segments_.order()) {}
 
   std::vector<Refusal> run() {
@@ -64,7 +65,7 @@ class Stitcher {
     for (const GroupId group : order) {
       if (of_group[group].size() > 1) grow(of_group[group]);
     }
-    const std::size_t grown = clusters_.size();
+    const std::size_t grown = candidates_.size();
     for (std::size_t i = 0; i < grown; ++i) judge(i);
     rebuild();
     return std::move(refusals_);
@@ -77,7 +78,7 @@ class Stitcher {
 
   /// What runs once for the parameters stays a kernel of its own, and so do what writes over its input and
   /// what was cut off for its size.
-  bool is_candidate(const Segment& segment) const {
+  bool may_stitch(const Segment& segment) const {
     if (segment.kind != Segment::Kind::kernel || segment.in_place() || fixed_[segment.root] ||
         segment.end == "size")
       return false;
@@ -85,17 +86,17 @@ class Stitcher {
   }
 
   void grow(const std::vector<SegmentId>& segments) {
-    const std::size_t first = clusters_.size();
+    const std::size_t first = candidates_.size();
     for (const SegmentId id : segments) {
-      if (is_candidate(segment(id)) && joins_any(id, first)) continue;
+      if (may_stitch(segment(id)) && joins_any(id, first)) continue;
       const Frame frame = frame_of(graph_, segment(id).root);
       const auto form = frame.reduces ? Stage::Form::inner_reduce : Stage::Form::element;
-      cluster_of_[id] = clusters_.size();
-      clusters_.push_back({{{id, segment(id).root, form, 0}},
-                           frame,
-                           segment(id).nodes.size(),
-                           segment(id).inputs,
-                           segments_.symbols[id]});
+      candidate_of_[id] = candidates_.size();
+      candidates_.push_back({{{id, segment(id).root, form, 0}},
+                             frame,
+                             segment(id).nodes.size(),
+                             segment(id).inputs,
+                             segments_.symbols[id]});
     }
   }
 
@@ -103,28 +104,30 @@ class Stitcher {
   bool joins_any(SegmentId id, std::size_t first) {
     std::vector<std::size_t> wanted;
     for (const SegmentId producer : segments_.producers[id]) {
-      const std::size_t cluster = cluster_of_[producer];
-      if (cluster != nobody && cluster >= first) wanted.push_back(cluster);
+      const std::size_t candidate = candidate_of_[producer];
+      if (candidate != nobody && candidate >= first) wanted.push_back(candidate);
     }
     std::sort(wanted.rbegin(), wanted.rend());
     wanted.erase(std::unique(wanted.begin(), wanted.end()), wanted.end());
-    if (std::any_of(wanted.begin(), wanted.end(), [&](std::size_t cluster) { return joins(id, cluster); })) {
+    if (std::any_of(wanted.begin(), wanted.end(),
+                    [&](std::size_t candidate) { return joins(id, candidate); })) {
       return true;
     }
-    const std::size_t others = std::min(most_others, clusters_.size() - first);
-    for (std::size_t cluster = clusters_.size() - others; cluster < clusters_.size(); ++cluster) {
-      if (std::find(wanted.begin(), wanted.end(), cluster) == wanted.end() && joins(id, cluster)) return true;
+    const std::size_t others = std::min(most_others, candidates_.size() - first);
+    for (std::size_t candidate = candidates_.size() - others; candidate < candidates_.size(); ++candidate) {
+      if (std::find(wanted.begin(), wanted.end(), candidate) == wanted.end() && joins(id, candidate))
+        return true;
     }
     return false;
   }
 
   bool joins(SegmentId id, std::size_t number) {
-    Cluster& cluster = clusters_[number];
+    Candidate& candidate = candidates_[number];
     const Segment& added = segment(id);
-    if (!is_candidate(segment(cluster.members.front().segment))) return false;
-    if (cluster.members.size() == most_stages) return false;
-    if (cluster.nodes + added.nodes.size() > most_nodes) return false;
-    Cluster grown = cluster;
+    if (!may_stitch(segment(candidate.members.front().segment))) return false;
+    if (candidate.members.size() == most_stages) return false;
+    if (candidate.nodes + added.nodes.size() > most_nodes) return false;
+    Candidate grown = candidate;
     grown.nodes += added.nodes.size();
     grown.inputs = merged(grown.inputs, added.inputs);
     grown.symbols = merged(grown.symbols, segments_.symbols[id]);
@@ -134,76 +137,76 @@ class Stitcher {
     if (!member) return false;
     grown.members.push_back(*member);
     if (!fits(grown)) return false;
-    const NodeId mine = number_of(id), theirs = number_of(cluster.members.front().segment);
+    const NodeId mine = number_of(id), theirs = number_of(candidate.members.front().segment);
     if (order_.would_cycle(mine, theirs)) return false;
     order_.merge(mine, theirs);
-    cluster = std::move(grown);
-    cluster_of_[id] = number;
+    candidate = std::move(grown);
+    candidate_of_[id] = number;
     return true;
   }
 
   /// Loops without a reduction become those of an added one; loops of columns become those of rows.
-  bool reframe(Cluster& cluster, SegmentId added) const {
+  bool reframe(Candidate& candidate, SegmentId added) const {
     const Frame frame = frame_of(graph_, segment(added).root);
     const bool rows_of_columns =
-        frame.inner && !cluster.frame.inner && frame.is_reduced != cluster.frame.is_reduced;
-    if (!frame.reduces || (cluster.frame.reduces && !rows_of_columns)) return true;
+        frame.inner && !candidate.frame.inner && frame.is_reduced != candidate.frame.is_reduced;
+    if (!frame.reduces || (candidate.frame.reduces && !rows_of_columns)) return true;
     std::vector<SegmentId> segments;
-    for (const Member& member : cluster.members) segments.push_back(member.segment);
-    return set_members(cluster, frame, segments);
+    for (const Member& member : candidate.members) segments.push_back(member.segment);
+    return set_members(candidate, frame, segments);
   }
 
   /// False where one of the segments, in their order, cannot be a stage.
-  bool set_members(Cluster& cluster, const Frame& frame, const std::vector<SegmentId>& segments) const {
-    cluster.frame = frame;
-    cluster.members.clear();
+  bool set_members(Candidate& candidate, const Frame& frame, const std::vector<SegmentId>& segments) const {
+    candidate.frame = frame;
+    candidate.members.clear();
     for (const SegmentId id : segments) {
       const std::optional<Member> member =
-          place(graph_, frame, id, segment(id), segments_.reads[id], cluster.members);
+          place(graph_, frame, id, segment(id), segments_.reads[id], candidate.members);
       if (!member) return false;
-      cluster.members.push_back(*member);
+      candidate.members.push_back(*member);
     }
     return true;
   }
 
-  bool fits(const Cluster& cluster) const {
-    std::size_t inputs = cluster.inputs.size();
-    for (const Member& member : cluster.members) {
+  bool fits(const Candidate& candidate) const {
+    std::size_t inputs = candidate.inputs.size();
+    for (const Member& member : candidate.members) {
       inputs -=
-          std::binary_search(cluster.inputs.begin(), cluster.inputs.end(), segment(member.segment).root);
+          std::binary_search(candidate.inputs.begin(), candidate.inputs.end(), segment(member.segment).root);
     }
-    const std::size_t arguments = inputs + cluster.members.size() + cluster.symbols.size();
+    const std::size_t arguments = inputs + candidate.members.size() + candidate.symbols.size();
     if (inputs > rules_.max_inputs || bytes_an_argument * arguments > rules_.argument_bytes) return false;
-    if (count(cluster, Stage::Form::inner_reduce) > most_reductions) return false;
+    if (count(candidate, Stage::Form::inner_reduce) > most_reductions) return false;
     std::vector<NodeId> columns;
-    for (const Member& member : cluster.members) {
+    for (const Member& member : candidate.members) {
       if (member.form == Stage::Form::outer_reduce) columns.push_back(member.root);
     }
     return columns.empty() || can_keep_columns(graph_, columns, target_);
   }
 
-  static std::ptrdiff_t count(const Cluster& cluster, Stage::Form form) {
-    return std::count_if(cluster.members.begin(), cluster.members.end(),
+  static std::ptrdiff_t count(const Candidate& candidate, Stage::Form form) {
+    return std::count_if(candidate.members.begin(), candidate.members.end(),
                          [&](const Member& member) { return member.form == form; });
   }
 
-  bool used_outside(SegmentId id, const Cluster& cluster) const {
+  bool used_outside(SegmentId id, const Candidate& candidate) const {
     if (segments_.returned[id] || cut_.views.of.contains(segment(id).root)) return true;
     return std::any_of(segments_.read_by[id].begin(), segments_.read_by[id].end(), [&](SegmentId reader) {
-      return std::none_of(cluster.members.begin(), cluster.members.end(),
+      return std::none_of(candidate.members.begin(), candidate.members.end(),
                           [&](const Member& member) { return member.segment == reader; });
     });
   }
 
-  Segment assembled(const Cluster& cluster) const {
+  Segment assembled(const Candidate& candidate) const {
     Phase whole;
     std::vector<NodeId> roots;
-    for (const Member& member : cluster.members) {
+    for (const Member& member : candidate.members) {
       const Segment& part = segment(member.segment);
       whole.nodes = merged(whole.nodes, part.nodes);
       whole.inputs = merged(whole.inputs, part.inputs);
       roots.push_back(part.root);
-      const bool stored = used_outside(member.segment, cluster);
+      const bool stored = used_outside(member.segment, candidate);
       if (stored) whole.results.push_back(part.root);
       // What nobody outside reads is computed again where it is needed, unless a reduction makes it.
       const bool reduces =
@@ -233,28 +236,28 @@ class Stitcher {
   /// lose more than launches and traffic gain. Rows and columns may still be better off apart from each
   /// other.
   void judge(std::size_t number) {
-    Cluster& cluster = clusters_[number];
-    if (cluster.members.size() < 2) return keep_apart(cluster);
-    cluster.whole = assembled(cluster);
-    const double together = seconds(cluster.whole);
-    if (std::optional<std::array<Cluster, 2>> halves = split(cluster)) {
+    Candidate& candidate = candidates_[number];
+    if (candidate.members.size() < 2) return keep_apart(candidate);
+    candidate.whole = assembled(candidate);
+    const double together = seconds(candidate.whole);
+    if (std::optional<std::array<Candidate, 2>> halves = split(candidate)) {
       double apart = 0;
-      for (const Cluster& half : *halves) {
+      for (const Candidate& half : *halves) {
         Segment alone = assembled(half);
         apart += seconds(alone);
       }
-      if (stays_together(cluster.whole, together, apart)) return;
-      refuse(cluster, together, apart);
-      clusters_[number] = std::move((*halves)[0]);
-      clusters_.push_back(std::move((*halves)[1]));
+      if (stays_together(candidate.whole, together, apart)) return;
+      refuse(candidate, together, apart);
+      candidates_[number] = std::move((*halves)[0]);
+      candidates_.push_back(std::move((*halves)[1]));
       judge(number);
-      return judge(clusters_.size() - 1);
+      return judge(candidates_.size() - 1);
     }
     double alone = 0;
-    for (const Member& member : cluster.members) alone += seconds(cut_.segments[member.segment]);
-    if (stays_together(cluster.whole, together, alone)) return;
-    refuse(cluster, together, alone);
-    keep_apart(cluster);
+    for (const Member& member : candidate.members) alone += seconds(cut_.segments[member.segment]);
+    if (stays_together(candidate.whole, together, alone)) return;
+    refuse(candidate, together, alone);
+    keep_apart(candidate);
   }
 
   /// There is nothing to ask where no chooser has choices.
@@ -266,44 +269,45 @@ class Stitcher {
   }
 
   /// Splits rows from what is made from columns; none where there are no columns.
-  std::optional<std::array<Cluster, 2>> split(const Cluster& cluster) const {
+  std::optional<std::array<Candidate, 2>> split(const Candidate& candidate) const {
     std::array<std::vector<SegmentId>, 2> segments;
     NodeId column = 0;
-    for (const Member& member : cluster.members) {
+    for (const Member& member : candidate.members) {
       const bool reduces = member.form == Stage::Form::outer_reduce;
       segments[reduces || member.form == Stage::Form::column].push_back(member.segment);
       if (reduces) column = member.root;
     }
-    std::array<Cluster, 2> halves;
-    if (segments[1].empty() || !set_members(halves[0], cluster.frame, segments[0]) ||
+    std::array<Candidate, 2> halves;
+    if (segments[1].empty() || !set_members(halves[0], candidate.frame, segments[0]) ||
         !set_members(halves[1], frame_of(graph_, column), segments[1])) {
       return std::nullopt;
     }
     return halves;
   }
 
-  void refuse(const Cluster& cluster, double together, double apart) {
+  void refuse(const Candidate& candidate, double together, double apart) {
     std::vector<NodeId> roots;
-    for (const Member& member : cluster.members) roots.push_back(member.root);
-    const GroupId group = segment(cluster.members.front().segment).group;
+    for (const Member& member : candidate.members) roots.push_back(member.root);
+    const GroupId group = segment(candidate.members.front().segment).group;
     refusals_.push_back(no_gain(group, std::move(roots), together, apart));
   }
 
-  static void keep_apart(Cluster& cluster) { cluster.members.clear(); }
+  static void keep_apart(Candidate& candidate) { candidate.members.clear(); }
 
-  /// Clusters become segments, in an order that respects dependencies and otherwise keeps the old one.
+  /// Candidates become segments, in an order that respects dependencies and otherwise keeps the old one.
   void rebuild() {
     analysis::MergeGraph kept(segments_.order());
-    for (Cluster& cluster : clusters_) {
-      for (const Member& member : cluster.members) {
-        const std::vector<NodeId>& results = cluster.whole.results;
+    for (Candidate& candidate : candidates_) {
+      for (const Member& member : candidate.members) {
+        const std::vector<NodeId>& results = candidate.whole.results;
         cut_.stored[member.root] = std::find(results.begin(), results.end(), member.root) != results.end();
-        kept.merge(number_of(member.segment), number_of(cluster.members.front().segment));
+        kept.merge(number_of(member.segment), number_of(candidate.members.front().segment));
       }
     }
-    std::unordered_map<NodeId, Cluster*> whole;
-    for (Cluster& cluster : clusters_) {
-      if (!cluster.members.empty()) whole[kept.find(number_of(cluster.members.front().segment))] = &cluster;
+    std::unordered_map<NodeId, Candidate*> whole;
+    for (Candidate& candidate : candidates_) {
+      if (!candidate.members.empty())
+        whole[kept.find(number_of(candidate.members.front().segment))] = &candidate;
     }
     std::vector<Segment> segments;
     for (const NodeId name : kept.topological()) {
@@ -322,9 +326,9 @@ class Stitcher {
   Partition& cut_;
   const SegmentGraph segments_;
   const std::vector<bool> fixed_;
-  std::vector<std::size_t> cluster_of_;
+  std::vector<std::size_t> candidate_of_;
   analysis::MergeGraph order_;  // which segments may become one without a cycle
-  std::vector<Cluster> clusters_;
+  std::vector<Candidate> candidates_;
   std::vector<Refusal> refusals_;
 };
 

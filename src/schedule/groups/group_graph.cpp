@@ -59,7 +59,7 @@ Verdict refuse(const Rule* rule, Reason reason) { return {.rule = rule, .refused
 }  // namespace
 
 GroupGraph::GroupGraph(const ir::Graph& graph, const GroupOptions& options, const Target& target)
-    : graph_(graph), options_(options), target_(target), clusters_(graph), users_(ir::users(graph)) {
+    : graph_(graph), options_(options), target_(target), merge_graph_(graph), users_(ir::users(graph)) {
   start();
 }
 
@@ -130,15 +130,15 @@ void GroupGraph::start() {
 /// Edges from a node of one group to a user in the other; walks the smaller group.
 template <class F>
 void GroupGraph::each_edge(Id producer, Id consumer, F&& f) const {
-  if (clusters_.member_count(producer) <= clusters_.member_count(consumer)) {
-    for (const NodeId id : clusters_.members(producer)) {
+  if (merge_graph_.member_count(producer) <= merge_graph_.member_count(consumer)) {
+    for (const NodeId id : merge_graph_.members(producer)) {
       for (const NodeId user : users_[id]) {
         if (!outside_[user] && find(user) == consumer) f(id, user);
       }
     }
     return;
   }
-  for (const NodeId user : clusters_.members(consumer)) {
+  for (const NodeId user : merge_graph_.members(consumer)) {
     const std::vector<NodeId>& operands = graph_[user].operands;
     for (auto operand = operands.begin(); operand != operands.end(); ++operand) {
       if (outside_[*operand] || find(*operand) != producer) continue;
@@ -149,7 +149,7 @@ void GroupGraph::each_edge(Id producer, Id consumer, F&& f) const {
 
 std::vector<NodeId> GroupGraph::output_values(Id id) const {
   std::vector<NodeId> values;
-  for (const NodeId node : clusters_.members(id)) {
+  for (const NodeId node : merge_graph_.members(id)) {
     if (other_users_[node] > 0) values.push_back(node);
   }
   return values;
@@ -159,8 +159,8 @@ std::vector<NodeId> GroupGraph::merged_inputs(Id a, Id b) const {
   std::vector<NodeId> inputs = merged(state_[a].inputs, state_[b].inputs);
   std::erase_if(inputs, [&](NodeId id) {
     if (outside_[id]) return false;
-    const Id cluster = find(id);
-    return cluster == a || cluster == b;
+    const Id group = find(id);
+    return group == a || group == b;
   });
   return inputs;
 }
@@ -200,11 +200,11 @@ bool GroupGraph::check_limits(Id a, Id b, Verdict& verdict) const {
 
 /// Whether the consumer is what the GEMM computes as well, and perhaps the broadcast of its bias.
 bool GroupGraph::is_epilogue(Id producer, Id consumer) const {
-  if (clusters_.member_count(producer) != 1 || clusters_.member_count(consumer) > 2) return false;
-  const auto epilogue = gemm_epilogue(graph_, clusters_.members(producer).front(), users_, in_memory_);
+  if (merge_graph_.member_count(producer) != 1 || merge_graph_.member_count(consumer) > 2) return false;
+  const auto epilogue = gemm_epilogue(graph_, merge_graph_.members(producer).front(), users_, in_memory_);
   if (!epilogue || find(epilogue->result) != consumer) return false;
   const std::vector<NodeId>& read = graph_[epilogue->result].operands;
-  const std::vector<NodeId> members = clusters_.members(consumer);
+  const std::vector<NodeId> members = merge_graph_.members(consumer);
   return std::all_of(members.begin(), members.end(), [&](NodeId id) {
     const bool repeats = info(graph_[id].op).relation == Relation::broadcast;
     return id == epilogue->result || (repeats && std::find(read.begin(), read.end(), id) != read.end());
@@ -266,15 +266,15 @@ Verdict GroupGraph::judge(Id producer, Id consumer, const Rule& rule, bool expla
   if (asks(Check::epilogue) && !is_epilogue(producer, consumer)) {
     verdict = refuse(&rule, Reason::epilogue);
     if (explain) {
-      const ir::Type& type = graph_[clusters_.members(producer).front()].type;
+      const ir::Type& type = graph_[merge_graph_.members(producer).front()].type;
       verdict.numbers = {{"result", std::string(fuse::to_string(type.dtype))},
-                         {"ops", std::to_string(clusters_.member_count(consumer))}};
+                         {"ops", std::to_string(merge_graph_.member_count(consumer))}};
     }
     return verdict;
   }
   if (asks(Check::prologue)) return refuse(&rule, Reason::prologue);
   if (!check_limits(producer, consumer, verdict)) return verdict;
-  if (clusters_.would_cycle(producer, consumer)) return refuse(&rule, Reason::cycle);
+  if (merge_graph_.would_cycle(producer, consumer)) return refuse(&rule, Reason::cycle);
   return verdict;
 }
 
@@ -301,7 +301,7 @@ Verdict GroupGraph::judge(Id producer, Id consumer, bool explain) {
 Verdict GroupGraph::judge_parallel(Id a, Id b) {
   Verdict verdict;
   if (!check_limits(a, b, verdict)) return verdict;
-  if (clusters_.would_cycle(a, b)) return refuse(nullptr, Reason::cycle);
+  if (merge_graph_.would_cycle(a, b)) return refuse(nullptr, Reason::cycle);
   return verdict;
 }
 
@@ -320,7 +320,7 @@ GroupGraph::Id GroupGraph::merge(Id a, Id b, GroupClass type) {
   if (state_[a].views.size() < state_[b].views.size()) state_[a].views.swap(state_[b].views);
   both.views = std::move(state_[a].views);
   both.views.insert(both.views.end(), state_[b].views.begin(), state_[b].views.end());
-  const Id id = clusters_.merge(a, b);
+  const Id id = merge_graph_.merge(a, b);
   state_[a] = {};
   state_[b] = {};
   state_[id] = std::move(both);
@@ -331,9 +331,9 @@ Grouping GroupGraph::result() const {
   Grouping grouping;
   grouping.free = free_;
   grouping.of.assign(graph_.nodes.size(), no_group);
-  for (const Id id : clusters_.topological()) {
+  for (const Id id : merge_graph_.topological()) {
     if (outside_[id]) continue;
-    Group group{.nodes = clusters_.members(id),
+    Group group{.nodes = merge_graph_.members(id),
                 .type = state_[id].type,
                 .loops = state_[id].loops,
                 .inputs = state_[id].inputs};

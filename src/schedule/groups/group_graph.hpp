@@ -20,7 +20,7 @@ class GroupGraph {
   GroupGraph(const ir::Graph&, const Grouping&, const GroupOptions&, const Target&);
 
   const ir::Graph& graph() const { return graph_; }
-  Id find(ir::NodeId id) const { return clusters_.find(id); }
+  Id find(ir::NodeId id) const { return merge_graph_.find(id); }
   /// Inputs, parameters and free nodes are in no group.
   bool grouped(ir::NodeId id) const { return !outside_[id]; }
   bool free(ir::NodeId id) const { return free_[id]; }
@@ -28,7 +28,7 @@ class GroupGraph {
   const Loops& loops(Id id) const { return state_[id].loops; }
   const std::vector<ir::NodeId>& input_values(Id id) const { return state_[id].inputs; }
   std::vector<ir::NodeId> output_values(Id id) const;
-  const analysis::MergeGraph& clusters() const { return clusters_; }
+  const analysis::MergeGraph& merge_graph() const { return merge_graph_; }
 
   /// Judges by one row of the table. `explain` asks for numbers and for what would change the verdict.
   Verdict judge(Id producer, Id consumer, const Rule& rule, bool explain = false);
@@ -63,11 +63,11 @@ class GroupGraph {
   const ir::Graph& graph_;
   GroupOptions options_;
   const Target& target_;
-  analysis::MergeGraph clusters_;
+  analysis::MergeGraph merge_graph_;
   std::vector<std::vector<ir::NodeId>> users_;
   std::vector<bool> free_, outside_, returned_, in_memory_;
   std::vector<std::uint32_t> other_users_;  // per node: users in other groups, and 1 where it is returned
-  std::vector<State> state_;                // state per cluster
+  std::vector<State> state_;                // state per group
 };
 
 }  // namespace fuse::schedule

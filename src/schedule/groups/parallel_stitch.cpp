@@ -38,9 +38,9 @@ class Stitcher {
     std::erase_if(ids, [&](Id id) { return !is_unit(id); });
     return ids;
   }
-  std::vector<Id> producers(Id id) const { return units(groups_.clusters().producers(id)); }
-  std::vector<Id> consumers(Id id) const { return units(groups_.clusters().consumers(id)); }
-  std::vector<Id> all_units() const { return units(groups_.clusters().topological()); }
+  std::vector<Id> producers(Id id) const { return units(groups_.merge_graph().producers(id)); }
+  std::vector<Id> consumers(Id id) const { return units(groups_.merge_graph().consumers(id)); }
+  std::vector<Id> all_units() const { return units(groups_.merge_graph().topological()); }
 
   /// Walks along a branch, away from its common end, until the path forks or joins. What joins on the way
   /// forward, or forks on the way backward, belongs to other branches too and stays out.
@@ -157,8 +157,8 @@ class Stitcher {
 
   bool composed(Id first, Id id, bool by_cost) const {
     const auto nodes = [&] {
-      std::vector<ir::NodeId> both = groups_.clusters().members(first);
-      const std::vector<ir::NodeId> more = groups_.clusters().members(id);
+      std::vector<ir::NodeId> both = groups_.merge_graph().members(first);
+      const std::vector<ir::NodeId> more = groups_.merge_graph().members(id);
       both.insert(both.end(), more.begin(), more.end());
       std::sort(both.begin(), both.end());
       return both;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "analysis/merge_graph.hpp"
+
 #include <algorithm>
 #include <set>
 
 #include "analysis/dags.hpp"
-#include "analysis/merge_graph.hpp"
 #include "ir/sample_graph.hpp"
 #include "support/catch.hpp"
 #include "support/sanitized.hpp"
@@ -13,7 +14,7 @@ namespace {
 
 using analysis::MergeGraph;
 
-/// Clusters by a label for each node, everything else computed anew for each question.
+/// Sets by a label for each node, everything else computed anew for each question.
 struct Plain {
   Operands dag;
   std::vector<NodeId> label;
@@ -28,7 +29,7 @@ struct Plain {
     }
     return result;
   }
-  /// Labels of clusters that an edge enters from cluster a.
+  /// Labels of sets that an edge enters from set a.
   std::set<NodeId> consumers(NodeId a) const {
     std::set<NodeId> result;
     for (NodeId i = 0; i < label.size(); ++i) {
@@ -68,32 +69,32 @@ struct Plain {
   }
 };
 
-void check_alike(const MergeGraph& clusters, const Plain& plain) {
+void check_alike(const MergeGraph& sets, const Plain& plain) {
   const auto size = static_cast<NodeId>(plain.label.size());
   std::vector<NodeId> position(size, size);
-  const std::vector<NodeId> order = clusters.topological();
+  const std::vector<NodeId> order = sets.topological();
   for (NodeId i = 0; i < order.size(); ++i) position[order[i]] = i;
   for (NodeId i = 0; i < size; ++i) {
-    const std::vector<NodeId> members = clusters.members(i);
+    const std::vector<NodeId> members = sets.members(i);
     CHECK(std::set<NodeId>(members.begin(), members.end()) == plain.members(i));
-    CHECK(members.size() == clusters.member_count(i));
+    CHECK(members.size() == sets.member_count(i));
     CHECK(std::is_sorted(members.begin(), members.end()));
-    REQUIRE(position[clusters.find(i)] < size);
+    REQUIRE(position[sets.find(i)] < size);
     std::set<NodeId> names;
-    for (const NodeId label : plain.consumers(i)) names.insert(clusters.find(label));
-    const std::vector<NodeId> consumers = clusters.consumers(i);
+    for (const NodeId label : plain.consumers(i)) names.insert(sets.find(label));
+    const std::vector<NodeId> consumers = sets.consumers(i);
     CHECK(consumers == std::vector<NodeId>(names.begin(), names.end()));
     for (const NodeId consumer : consumers) {
-      CHECK(position[clusters.find(i)] < position[consumer]);
-      const std::vector<NodeId> producers = clusters.producers(consumer);
-      CHECK(std::binary_search(producers.begin(), producers.end(), clusters.find(i)));
+      CHECK(position[sets.find(i)] < position[consumer]);
+      const std::vector<NodeId> producers = sets.producers(consumer);
+      CHECK(std::binary_search(producers.begin(), producers.end(), sets.find(i)));
     }
   }
-  CHECK(clusters.cluster_count() == order.size());
+  CHECK(sets.set_count() == order.size());
   CHECK(std::set<NodeId>(plain.label.begin(), plain.label.end()).size() == order.size());
 }
 
-TEST_CASE("Cycles are found exactly while clusters of random DAGs grow", "[analysis][cluster_graph]") {
+TEST_CASE("Cycles are found exactly while sets of random DAGs grow", "[analysis][merge_graph]") {
   const std::uint64_t seed = 20260101;
   for (std::uint64_t trial = 0; trial < 120; ++trial) {
     INFO("seed " << seed << " trial " << trial);
@@ -101,29 +102,29 @@ TEST_CASE("Cycles are found exactly while clusters of random DAGs grow", "[analy
     const auto size = static_cast<NodeId>(2 + random() % 28);
     const Operands dag = random_dag(random, size, static_cast<NodeId>(1 + random() % 3),
                                     static_cast<NodeId>(1 + random() % size));
-    MergeGraph clusters(dag);
+    MergeGraph sets(dag);
     Plain plain(dag);
     for (int action = 0; action < 60; ++action) {
       const auto a = static_cast<NodeId>(random() % size), b = static_cast<NodeId>(random() % size);
       INFO("action " << action << " on " << a << " and " << b);
-      CHECK(clusters.reaches(a, b) == (plain.label[a] != plain.label[b] && plain.path(a, b, true)));
+      CHECK(sets.reaches(a, b) == (plain.label[a] != plain.label[b] && plain.path(a, b, true)));
       const bool cycle = plain.would_cycle(a, b);
-      if (random() % 2) REQUIRE(clusters.would_cycle(a, b) == cycle);
-      if (random() % 2) REQUIRE(clusters.would_cycle(b, a) == cycle);
+      if (random() % 2) REQUIRE(sets.would_cycle(a, b) == cycle);
+      if (random() % 2) REQUIRE(sets.would_cycle(b, a) == cycle);
       if (cycle) {
-        if (random() % 8 == 0) CHECK_THROWS_AS(clusters.merge(a, b), Error);
+        if (random() % 8 == 0) CHECK_THROWS_AS(sets.merge(a, b), Error);
       } else if (random() % 2) {
         plain.merge(a, b);
-        const NodeId name = clusters.merge(a, b);
-        CHECK(clusters.find(a) == name);
-        CHECK(clusters.find(b) == name);
+        const NodeId name = sets.merge(a, b);
+        CHECK(sets.find(a) == name);
+        CHECK(sets.find(b) == name);
       }
     }
-    check_alike(clusters, plain);
+    check_alike(sets, plain);
   }
 }
 
-TEST_CASE("The topological order does not depend on how clusters were merged", "[analysis][cluster_graph]") {
+TEST_CASE("The topological order does not depend on how sets were merged", "[analysis][merge_graph]") {
   const Operands dag = transformer(3, 3, 2);
   MergeGraph one(dag), other(dag);
   std::vector<std::pair<NodeId, NodeId>> merged;
@@ -137,48 +138,48 @@ TEST_CASE("The topological order does not depend on how clusters were merged", "
   for (auto pair = merged.rbegin(); pair != merged.rend(); ++pair) {
     if (!other.would_cycle(pair->second, pair->first)) other.merge(pair->second, pair->first);
   }
-  const auto as_members = [](const MergeGraph& clusters) {
+  const auto as_members = [](const MergeGraph& sets) {
     std::vector<std::vector<NodeId>> result;
-    for (const NodeId name : clusters.topological()) result.push_back(clusters.members(name));
+    for (const NodeId name : sets.topological()) result.push_back(sets.members(name));
     return result;
   };
   CHECK(as_members(one) == as_members(other));
 }
 
-TEST_CASE("Clusters of an ir::Graph are made from its operands", "[analysis][cluster_graph]") {
+TEST_CASE("Sets of an ir::Graph are made from its operands", "[analysis][merge_graph]") {
   const ir::Graph graph = ir_test::every_op();
-  MergeGraph clusters(graph);
-  CHECK(clusters.cluster_count() == graph.nodes.size());
+  MergeGraph sets(graph);
+  CHECK(sets.set_count() == graph.nodes.size());
   for (NodeId id = 0; id < graph.nodes.size(); ++id) {
-    for (const NodeId operand : graph[id].operands) CHECK(clusters.reaches(operand, id));
+    for (const NodeId operand : graph[id].operands) CHECK(sets.reaches(operand, id));
   }
 }
 
 using Edges = std::vector<std::pair<NodeId, NodeId>>;
 
-/// Merges along edges as a partition does, twice over all of them, while clusters stay below a size.
+/// Merges along edges as a partition does, twice over all of them, while sets stay below a size.
 std::uint64_t grow(const Operands& dag, std::size_t most, void (*arrange)(Edges&)) {
   Edges edges;
   for (NodeId node = 0; node < dag.size(); ++node) {
     for (const NodeId operand : dag[node]) edges.emplace_back(operand, node);
   }
   arrange(edges);
-  MergeGraph clusters(dag);
+  MergeGraph sets(dag);
   std::size_t merges = 0;
   for (int pass = 0; pass < 2; ++pass) {
     for (const auto& [operand, node] : edges) {
-      if (clusters.same(operand, node)) continue;
-      if (clusters.member_count(operand) + clusters.member_count(node) > most) continue;
-      if (clusters.would_cycle(operand, node)) continue;
-      clusters.merge(operand, node);
+      if (sets.same(operand, node)) continue;
+      if (sets.member_count(operand) + sets.member_count(node) > most) continue;
+      if (sets.would_cycle(operand, node)) continue;
+      sets.merge(operand, node);
       ++merges;
     }
   }
   CHECK(merges > dag.size() / 10);
-  return clusters.visited();
+  return sets.visited();
 }
 
-TEST_CASE("The edges that searches look at grow with the graph, not faster", "[analysis][cluster_graph]") {
+TEST_CASE("The edges that searches look at grow with the graph, not faster", "[analysis][merge_graph]") {
   struct Family {
     const char* name;
     Operands (*make)(NodeId);
@@ -223,7 +224,7 @@ TEST_CASE("The edges that searches look at grow with the graph, not faster", "[a
           return static_cast<double>(grow(dag, most, order.arrange)) / static_cast<double>(edge_count(dag));
         };
         const double at_small = ratio(small), at_large = ratio(large);
-        INFO(family.name << ", " << order.name << ", clusters of at most " << most << " nodes: " << at_small
+        INFO(family.name << ", " << order.name << ", sets of at most " << most << " nodes: " << at_small
                          << " edges looked at for an edge of the graph, then " << at_large);
         CHECK(at_large <= 25);
         CHECK(at_large <= 2 * at_small);
