@@ -51,11 +51,12 @@ std::vector<BlockSlot> take(SmSlots& slots, const Member& member) {
 
 class Residents {
  public:
-  Residents(std::span<Launch* const> launches, const Stage& stage) : stage_(stage), slots_(stage.target) {
+  Residents(std::span<Launch* const> launches, const LaunchContext& context)
+      : context_(context), slots_(context.target) {
     for (Launch* launch : launches) {
       members_.push_back({.launch = launch,
                           .share = schedule::share_of_block(
-                              residency_of(launch->kernel->info, launch->blocks), stage.target),
+                              residency_of(launch->kernel->info, launch->blocks), context.target),
                           .gone = std::vector<bool>(launch->clusters())});
     }
   }
@@ -64,7 +65,7 @@ class Residents {
   // no difference.
   void run() {
     for (;;) {
-      stage_.scheduling == BlockScheduling::gang ? place_whole() : place_in_turns();
+      context_.scheduling == BlockScheduling::gang ? place_whole() : place_in_turns();
       if (!run_ready()) break;
       for (Member& member : members_) settle(member);
     }
@@ -104,7 +105,7 @@ class Residents {
     Resident& fresh = member.residents.emplace_back();
     fresh.cluster = member.launch->cluster_at(member.placed++);
     fresh.slots = std::move(slots);
-    fresh.runner = std::make_unique<ClusterRunner>(stage_.runners, member.launch->cluster);
+    fresh.runner = std::make_unique<ClusterRunner>(context_.runners, member.launch->cluster);
   }
 
   /// Every block that can go on does, up to its next grid barrier or its end. False: none can.
@@ -128,7 +129,7 @@ class Residents {
         resident->waits = resident->stop == Runner::Stop::grid_barrier;
       }
     };
-    stage_.pool.run(work, static_cast<int>(std::min<std::size_t>(ready.size() - 1, 1024)));
+    context_.pool.run(work, static_cast<int>(std::min<std::size_t>(ready.size() - 1, 1024)));
     return true;
   }
 
@@ -272,9 +273,9 @@ class Residents {
                        .what = first.what});
     }
     if (stuck.empty()) return;
-    const std::string text =
-        describe_deadlock(stuck, fmt::format("{} ({})", stage_.target.name,
-                                             stage_.scheduling == BlockScheduling::gang ? "gang" : "greedy"));
+    const std::string text = describe_deadlock(
+        stuck, fmt::format("{} ({})", context_.target.name,
+                           context_.scheduling == BlockScheduling::gang ? "gang" : "greedy"));
     for (Member& member : members_) {
       if (member.residents.empty() && !member.without_slot()) continue;
       member.launch->deadlock = text;
@@ -283,7 +284,7 @@ class Residents {
     }
   }
 
-  const Stage& stage_;
+  const LaunchContext& context_;
   SmSlots slots_;
   std::vector<Member> members_;
 };
@@ -297,9 +298,9 @@ schedule::Residency residency_of(const codegen::KernelInfo& kernel, std::uint64_
           .blocks_per_sm = kernel.blocks_per_sm};
 }
 
-void run_beside(std::span<Launch* const> launches, const Stage& stage) noexcept {
+void run_beside(std::span<Launch* const> launches, const LaunchContext& context) noexcept {
   try {
-    Residents(launches, stage).run();
+    Residents(launches, context).run();
   } catch (const std::exception&) {
     for (Launch* launch : launches) launch->fail({.kind = Fault::Kind::memory});
   }

@@ -14,8 +14,8 @@
 
 namespace fuse::runtime::emulated {
 
-/// What the blocks run on.
-struct Stage {
+/// What the blocks of launches that run beside each other run on.
+struct LaunchContext {
   const Target& target;
   BlockScheduling scheduling;
   Pool& pool;
@@ -26,6 +26,6 @@ schedule::Residency residency_of(const codegen::KernelInfo&, std::uint64_t block
 
 /// Runs every launch to its end; each then has its own fault, if any. Where nothing can go on, all launches
 /// that did not end have the fault `deadlock` and one text.
-void run_beside(std::span<Launch* const> launches, const Stage& stage) noexcept;
+void run_beside(std::span<Launch* const> launches, const LaunchContext& context) noexcept;
 
 }  // namespace fuse::runtime::emulated
