@@ -11,7 +11,7 @@ What plan --dot draws of softmax: the kernel with its launch, its three passes, 
     $ grep -c 'label="pass [012]"' softmax.dot
     3
 
-Pass 2 has exp held for it, and pass 1 has x. A block shares the sum.
+Pass 2 has exp cached for it, and pass 1 has x. A block shares the sum.
 
     $ grep '^  k0_0_1_n4 -> k0_0_2_n7 ' softmax.dot
       k0_0_1_n4 -> k0_0_2_n7 [color="#15803d", penwidth=1.5, style=dashed]

@@ -78,11 +78,11 @@ void check_spills(const char* what, Fill fill, const std::vector<DType>& dtypes,
 
 }  // namespace
 
-TEST_CASE("nvrtc: three divisions of a held row keep it in registers", "[nvrtc]") {
+TEST_CASE("nvrtc: three divisions of a cached row keep it in registers", "[nvrtc]") {
   check_spills("three_divisions", three_divisions, {bf16, f32}, {12000, 12288, 16000});
 }
 
-TEST_CASE("nvrtc: rows of f64 are held as far as registers suffice", "[nvrtc]") {
+TEST_CASE("nvrtc: rows of f64 are cached as far as registers suffice", "[nvrtc]") {
   check_spills("softmax", plain_softmax, {f64}, {12000, 16000});
   check_spills("norm", plain_norm, {f64}, {12000, 16000});
 }

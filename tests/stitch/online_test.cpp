@@ -35,13 +35,14 @@ std::string stages(const Graph& g, const CompileOptions& options = {}) {
 
 }  // namespace
 
-TEST_CASE("sums of exponentials join the pass of their maximum where nothing is held", "[stitch][schedule]") {
+TEST_CASE("sums of exponentials join the pass of their maximum where nothing is cached",
+          "[stitch][schedule]") {
   CHECK(stages(any_softmax()) == "%1 reduce_max with %5 reduce_sum | %7 div");
   CHECK(stages(any_logsumexp()) == "%1 reduce_max with %6 reduce_sum | %9 add");
-  // A row that threads hold is read once as it is.
-  Graph held("held");
-  held.output("y", softmax(held.input("x", f32, {300, 4096})));
-  CHECK(stages(held) == "%1 reduce_max | %5 reduce_sum | %7 div");
+  // A row that threads cache is read once as it is.
+  Graph cached("cached");
+  cached.output("y", softmax(cached.input("x", f32, {300, 4096})));
+  CHECK(stages(cached) == "%1 reduce_max | %5 reduce_sum | %7 div");
   // Elements of bf16 are read again in less time than it takes to scale their sum, which can be done in f32;
   // in bf16 the exponentials are rounded, and the distances.
   CHECK(stages(any_softmax(bf16)).find("with") == std::string::npos);

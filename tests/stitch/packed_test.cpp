@@ -40,7 +40,8 @@ std::size_t count(std::string_view text, std::string_view part) {
 
 }  // namespace
 
-TEST_CASE("long rows of 16 bits are held packed, unless that repeats what is costly", "[stitch][schedule]") {
+TEST_CASE("long rows of 16 bits are cached packed, unless that repeats what is costly",
+          "[stitch][schedule]") {
   const schedule::PhaseSchedule packed = phase_of(normal(16384, bf16));
   CHECK(packed.choices.packed);
   CHECK(packed.choices.block_threads() == 256);  // 64 elements each, in 32 registers
@@ -97,7 +98,7 @@ TEST_CASE("packed rows answer right, checked, in any order", "[stitch][emulated]
   }
 }
 
-TEST_CASE("bytes of no whole register are not held packed", "[stitch][schedule]") {
+TEST_CASE("bytes of no whole register are not cached packed", "[stitch][schedule]") {
   const Compiled made = compiled(normal(1024, bf16), "h200");
   const Target target = target_profile("h200");
   const Choices choices{.splits = schedule::nest_of_blocks(64), .register_cache = 32, .packed = true};

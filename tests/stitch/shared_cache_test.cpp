@@ -63,11 +63,11 @@ TEST_CASE("a kernel that holds rows in shared memory", "[stitch][schedule]") {
         static_cast<std::int64_t>(made.source.kernels[0].shared_bytes));
 }
 
-TEST_CASE("what shared memory holds is read once", "[stitch][emulated]") {
+TEST_CASE("what shared memory caches is read once", "[stitch][emulated]") {
   CHECK(row_loads(any_softmax(), "h200", 1000) == 1);
-  const int held = schedule_of(any_softmax(), "tiny3").choices.shared_cache;
-  CHECK(row_loads(any_softmax(), "tiny3", held) == 1);
-  CHECK(row_loads(any_softmax(), "tiny3", 2 * held) == 1.5);
+  const int cached = schedule_of(any_softmax(), "tiny3").choices.shared_cache;
+  CHECK(row_loads(any_softmax(), "tiny3", cached) == 1);
+  CHECK(row_loads(any_softmax(), "tiny3", 2 * cached) == 1.5);
 }
 
 TEST_CASE("rows in shared memory answer right, checked, in any order", "[stitch][emulated]") {
@@ -79,14 +79,14 @@ TEST_CASE("rows in shared memory answer right, checked, in any order", "[stitch]
     const int widest = schedule::widest_vector(made.graph, made.partition.segments[0].phases[0]);
     std::uint64_t seed = 1;
     for (const int vector : {1, widest}) {
-      for (const int held : {vector, 8 * vector, 40, 96, 104}) {
+      for (const int cached : {vector, 8 * vector, 40, 96, 104}) {
         for (const int blocks : {0, 7}) {
           std::vector<Choices> ways;
           for (std::vector<schedule::Split> splits :
                {schedule::nest_of_blocks(64, vector), schedule::nest_of_lanes(64, 32, vector),
                 schedule::nest_of_lanes(64, 8, vector)}) {
             if (blocks > 0) splits = in_turns(std::move(splits), blocks);
-            ways.push_back({.splits = std::move(splits), .shared_cache = held});
+            ways.push_back({.splits = std::move(splits), .shared_cache = cached});
           }
           check_ways(g, ways, "tiny2", seed);
         }
@@ -95,7 +95,7 @@ TEST_CASE("rows in shared memory answer right, checked, in any order", "[stitch]
   }
 }
 
-TEST_CASE("shared memory holds rows of some nests alone", "[stitch][schedule]") {
+TEST_CASE("shared memory caches rows of some nests alone", "[stitch][schedule]") {
   const Compiled made = compiled(any_softmax(), "h200");
   const Target target = target_profile("h200");
   const auto verified = [&](const Choices& choices) {

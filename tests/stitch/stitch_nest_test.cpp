@@ -125,10 +125,10 @@ TEST_CASE("nests: elements of a vector go to accumulators in turns, which are co
       choices.accumulators = accumulators;
       const runtime::Values launches = answers(g, choices);
       choices.register_cache = splits_rows(choices) ? 0 : 32;
-      const runtime::Values held = answers(g, choices);
+      const runtime::Values cached = answers(g, choices);
       for (const auto& [name, tensor] : launches) {
         INFO("{" << choices.to_string() << "} " << name);
-        CHECK(tensor.data == held.at(name).data);  // in the same order
+        CHECK(tensor.data == cached.at(name).data);  // in the same order
       }
       if (choices.register_cache == 0) continue;
       choices.online_softmax = true;

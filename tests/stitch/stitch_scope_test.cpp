@@ -38,9 +38,9 @@ struct CutGraph {
     return result.phases[0];
   }
   /// "%x 0-1, %3 1-2"
-  std::string held(const std::vector<CachedValue>& held) const {
+  std::string text_of(const std::vector<CachedValue>& cached) const {
     std::string text;
-    for (const CachedValue& each : held) {
+    for (const CachedValue& each : cached) {
       text += (text.empty() ? "" : ", ") + graph.value_name(each.node) + ' ' + std::to_string(each.first) +
               '-' + std::to_string(each.last);
     }
@@ -143,34 +143,34 @@ TEST_CASE("reductions that wait for none of each other share a pass", "[stitch][
   CHECK(CutGraph(stitch::adam(f32, 8, 64)).last().stages.back().pass == 0);
 }
 
-TEST_CASE("what passes hold", "[stitch][schedule]") {
-  const auto held = [](const Graph& graph) {
+TEST_CASE("what passes cache", "[stitch][schedule]") {
+  const auto cached = [](const Graph& graph) {
     const CutGraph cut(graph);
-    return cut.held(schedule::cached_values(cut.graph, cut.last()));
+    return cut.text_of(schedule::cached_values(cut.graph, cut.last()));
   };
-  CHECK(held(stitch::softmax(f32, 8, 64)) == "%x 0-1, %4 1-2");  // exp(x - max)
-  CHECK(held(stitch::softmax_backward(f32, 8, 64)) == "%y 0-1, %dy 0-1");
-  CHECK(held(stitch::adam(f32, 8, 64)).empty());
+  CHECK(cached(stitch::softmax(f32, 8, 64)) == "%x 0-1, %4 1-2");  // exp(x - max)
+  CHECK(cached(stitch::softmax_backward(f32, 8, 64)) == "%y 0-1, %dy 0-1");
+  CHECK(cached(stitch::adam(f32, 8, 64)).empty());
   // A column's factor is loaded again: it is small, and the same for all rows.
-  CHECK(held(of_square([](Graph& g, const Tensor& x) {
+  CHECK(cached(of_square([](Graph& g, const Tensor& x) {
           const Tensor scale = g.parameter("scale", f32, {64});
           g.output("y", x * scale / sum(x * scale, {1}, true));
         })).find("%scale") == std::string::npos);
 }
 
-TEST_CASE("no more is held than the choices say", "[stitch][schedule]") {
+TEST_CASE("no more is cached than the choices say", "[stitch][schedule]") {
   const CutGraph cut(stitch::softmax_backward(f32, 8, 1000));
   schedule::Choices choices{.splits = schedule::nest_of_blocks(128), .register_cache = 16};
-  CHECK(cut.held(cut.schedule(choices).cached) == "%y 0-1, %dy 0-1");
+  CHECK(cut.text_of(cut.schedule(choices).cached) == "%y 0-1, %dy 0-1");
   CHECK(cut.schedule(choices).elements_per_thread == 8);
   choices.register_cache = 15;
-  CHECK(cut.held(cut.schedule(choices).cached) == "%y 0-1");
+  CHECK(cut.text_of(cut.schedule(choices).cached) == "%y 0-1");
   choices.register_cache = 7;
   CHECK(cut.schedule(choices).cached.empty());
   CHECK(cut.schedule(choices).elements_per_thread == 0);
 }
 
-TEST_CASE("rows of unknown length are held where the longest is not far from the usual",
+TEST_CASE("rows of unknown length are cached where the longest is not far from the usual",
           "[stitch][schedule]") {
   const auto trips = [](std::int64_t most, std::int64_t hint) {
     Graph g("rows");

@@ -68,7 +68,7 @@ TEST_CASE("stitched kernels answer right, checked, whatever the order of threads
   check_all(variants, 5, 100);
 }
 
-TEST_CASE("stitched kernels answer right by other nests and for other numbers of held values",
+TEST_CASE("stitched kernels answer right by other nests and for other numbers of cached values",
           "[stitch][emulated]") {
   std::vector<fuzz::RunOptions> variants;
   for (std::uint64_t seed = 1; seed <= static_cast<std::uint64_t>(test::fewer(10, 5)); ++seed) {

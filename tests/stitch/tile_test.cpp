@@ -66,10 +66,10 @@ TEST_CASE("of transposes along two dims, those along one are in tiles", "[stitch
   const Compiled made = compiled(g, "h200");
   REQUIRE(made.schedules.size() == 1);
   CHECK(walks_tiles(made.schedules[0].phases[0].choices));
-  const auto held = static_cast<std::int64_t>(made.source.kernels[0].shared_bytes / (4 * 32 * 33));
+  const auto tiles = static_cast<std::int64_t>(made.source.kernels[0].shared_bytes / (4 * 32 * 33));
   const auto values = schedule::transposed(made.graph, made.schedules[0].phases[0].computes);
   REQUIRE(values);
-  CHECK(held == static_cast<std::int64_t>(values->nodes.size()));
+  CHECK(tiles == static_cast<std::int64_t>(values->nodes.size()));
   CHECK(values->nodes.size() < 3);
 }
 

@@ -97,14 +97,14 @@ bool same_position(const Coordinates& a, const Coordinates& b) {
 bool ValueEmitter::step(const Key& key, std::vector<Key>& work) {
   const ir::Node& node = graph_[key.node];
   std::optional<VarId> result;
-  if (const auto held = held_.find(key.node); held != held_.end()) {
-    if (!same_position(held->second.first, key.at)) {
+  if (const auto defined = defined_.find(key.node); defined != defined_.end()) {
+    if (!same_position(defined->second.first, key.at)) {
       throw Error(
           {.kind = ErrorKind::internal,
            .code = ErrorCode::internal,
-           .message = graph_.value_name(key.node) + " is held for another element than is asked for"});
+           .message = graph_.value_name(key.node) + " is defined for another element than is asked for"});
     }
-    result = held->second.second;
+    result = defined->second.second;
   } else if (const auto kept = known_.kept.find(key.node);
              kept != known_.kept.end() && same_position(kept->second.at, key.at)) {
     builder_.at(key.node);

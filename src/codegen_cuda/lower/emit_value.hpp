@@ -44,8 +44,8 @@ class ValueEmitter {
     outer_.pop_back();
   }
   /// From here on `var` is the node's element at these coordinates, the only one that is asked for.
-  void hold(ir::NodeId node, Coordinates at, kernel::VarId var) { held_[node] = {std::move(at), var}; }
-  bool is_held(ir::NodeId node) const { return held_.contains(node); }
+  void define(ir::NodeId node, Coordinates at, kernel::VarId var) { defined_[node] = {std::move(at), var}; }
+  bool is_defined(ir::NodeId node) const { return defined_.contains(node); }
   /// In this scope the node's element at these coordinates is in the buffer.
   void keep(ir::NodeId node, Coordinates at, kernel::BufferId buffer, kernel::Index index) {
     known_.kept[node] = {std::move(at), buffer, std::move(index)};
@@ -113,7 +113,7 @@ class ValueEmitter {
   };
   Known known_;
   std::vector<Known> outer_;
-  std::map<ir::NodeId, std::pair<Coordinates, kernel::VarId>> held_;
+  std::map<ir::NodeId, std::pair<Coordinates, kernel::VarId>> defined_;
 };
 
 }  // namespace fuse::codegen

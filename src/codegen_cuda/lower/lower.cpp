@@ -156,8 +156,8 @@ class KernelLowering {
     if (launch.tested.empty()) return fill(*phase_, launch, cooperative, outputs);
     Index rests = 0;
     for (const Dim& symbol : launch.tested) rests = rests + rename(symbol) % launch.vector;
-    const bool joins = launch.role == KernelSchedule::Role::cooperative;
-    const std::size_t number = joins ? phase_->kernels.size() - 1 : launch.section;
+    const bool is_cooperative = launch.role == KernelSchedule::Role::cooperative;
+    const std::size_t number = is_cooperative ? phase_->kernels.size() - 1 : launch.section;
     builder_.at(phase_->computes.root);
     builder_.either(
         rests, [&] { as_multiples(launch, [&] { fill(*phase_, launch, cooperative, outputs); }); },

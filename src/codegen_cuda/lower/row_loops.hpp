@@ -241,7 +241,7 @@ class RowLoops {
   void accumulate(const Running& running, const Index& row, const Index& c, const Index& which);
   void finish(const Walk& walk, const Running& running);
   /// What the row was reduced to, for all that comes after.
-  VarId hold_total(const Walk& walk, const Running& running);
+  VarId define_total(const Walk& walk, const Running& running);
   void store_row(const Walk& walk, NodeId root, VarId value);
 
   /// The dims of the nest: rows, and the elements of a row.

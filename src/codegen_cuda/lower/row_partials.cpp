@@ -117,7 +117,7 @@ void RowLoops::finish_partials(const Walk& walk, const std::vector<Running>& tot
   totals_.insert(totals_.end(), totals.begin(), totals.end());
   for (const Running& total : totals) {
     const Walk row = walk_of_row(walk, total.which);
-    const VarId value = hold_total(row, total);
+    const VarId value = define_total(row, total);
     if (!to_.outputs.contains(total.root())) continue;
     builder_.when(walk.present, [&] { store_row(row, total.root(), value); });
   }

@@ -131,7 +131,7 @@ void RowLoops::store_rows_side_by_side(const Walk& walk, NodeId root) {
     const Walk row = walk_of_row(walk, which);
     to_.elements.enter_scope();
     for (const Running& total : totals_) {
-      if (total.which == which) hold_total(row, total);
+      if (total.which == which) define_total(row, total);
     }
     store_row(row, root, to_.elements.value(root, row_coordinates(root, row.row)));
     to_.elements.leave_scope();
@@ -304,7 +304,7 @@ void RowLoops::compute_row_values(const Walk& walk, const std::vector<Stage>& st
   while (!work.empty()) {
     const NodeId id = work.back();
     work.pop_back();
-    if (!seen.insert(id).second || to_.elements.is_held(id) || to_.elements.is_loaded(id)) continue;
+    if (!seen.insert(id).second || to_.elements.is_defined(id) || to_.elements.is_loaded(id)) continue;
     const ir::Node& node = to_.graph[id];
     if (same_for_row(node) && to_.elements.dims(id) == dims) {
       to_.elements.value(node.operands[0], to_.elements.broadcast_coordinates(node, at));
@@ -369,15 +369,15 @@ void RowLoops::accumulate(const Running& running, const Index& row, const Index&
 
 void RowLoops::finish(const Walk& walk, const Running& running) {
   const Walk row = walk_of_row(walk, running.which);
-  const VarId value = hold_total(row, running);
+  const VarId value = define_total(row, running);
   if (to_.outputs.contains(running.root())) store_row(row, running.root(), value);
 }
 
-VarId RowLoops::hold_total(const Walk& walk, const Running& running) {
+VarId RowLoops::define_total(const Walk& walk, const Running& running) {
   builder_.at(running.root());
   VarId value = running.state.back();  // argmax is the position
   if (const auto maximum = running.stage.maximum) {
-    to_.elements.hold(*maximum, row_coordinates(*maximum, walk.row), running.state.front());
+    to_.elements.define(*maximum, row_coordinates(*maximum, walk.row), running.state.front());
     // Below a maximum that is infinite a distance is NaN. With no elements, the only sum of 0, there is no
     // distance.
     const DType dtype = to_.graph[running.root()].type.dtype;
@@ -386,7 +386,7 @@ VarId RowLoops::hold_total(const Walk& walk, const Running& running) {
     const VarId none = builder_.compute(ir::Op::eq, boolean, {value, builder_.value(dtype, Constant{})});
     value = builder_.compute(ir::Op::select, dtype, {none, value, sum});
   }
-  to_.elements.hold(running.root(), row_coordinates(running.root(), walk.row), value);
+  to_.elements.define(running.root(), row_coordinates(running.root(), walk.row), value);
   return value;
 }
 

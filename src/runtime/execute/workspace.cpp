@@ -53,7 +53,7 @@ void reserve_slots(const std::shared_ptr<const Prepared::Impl>& whole, Workspace
     workspace.slots = backend.residency().reserve(p->cooperative, memory, backend.target());
     if (!workspace.slots) continue;
     workspace.prepared = p;
-    workspace.is_split = p != whole;
+    workspace.uses_fallback = p != whole;
     return;
   }
   const std::string& cooperative_steps =
@@ -99,7 +99,7 @@ Workspace Prepared::workspace(BufferView memory, const WorkspaceOptions& options
   return Workspace(std::move(made));
 }
 
-bool Workspace::split() const { return impl_ && impl_->is_split; }
+bool Workspace::split() const { return impl_ && impl_->uses_fallback; }
 
 Workspace::Workspace() noexcept = default;
 Workspace::Workspace(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}

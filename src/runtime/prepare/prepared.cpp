@@ -72,7 +72,7 @@ schedule::StreamPlan streams_of(const Prepared::Impl& made, const std::vector<sc
   return streams;
 }
 
-void note_spinning(const std::vector<schedule::Task>& tasks, Prepared::Impl& made) {
+void note_cooperative(const std::vector<schedule::Task>& tasks, Prepared::Impl& made) {
   made.cooperative = cooperative_of(tasks, made.streams);
   for (TaskId task = 0; task < tasks.size(); ++task) {
     if (tasks[task].cooperative)
@@ -113,7 +113,7 @@ void prepare_plan(const schedule::Plan& plan, const Binding& binding, Prepared::
     made.steps.push_back(std::move(ready));
   }
   made.streams = streams_of(made, tasks.tasks(), executable.device.backend()->target());
-  if (program.streams.order_cooperative) note_spinning(tasks.tasks(), made);
+  if (program.streams.order_cooperative) note_cooperative(tasks.tasks(), made);
   const MemoryPlan memory = locations.plan_workspace(made.streams);
   made.workspace_bytes = memory.total;
   made.workspace_bound = memory.lower_bound;

@@ -117,9 +117,9 @@ Choices with_shared_memory(const ir::Graph& graph, const Phase& phase, Choices c
 }
 
 /// Choices where each thread that walks a row has registers for what it caches of the row.
-class Holding {
+class RegisterCaching {
  public:
-  Holding(const ir::Graph& graph, const Phase& phase, const Target& target, bool packed = false)
+  RegisterCaching(const ir::Graph& graph, const Phase& phase, const Target& target, bool packed = false)
       : graph_(graph),
         phase_(phase),
         target_(target),
@@ -381,7 +381,7 @@ Choices across(const ir::Graph& graph, const Phase& phase, const Choices& down, 
   int vector = vector_of(graph, *rows, product(shape.kept).hint(), row, target);
   while (vector > 1 && std::int64_t{vector} * 32 > row)
     vector /= 2;  // all lanes of a warp have something to do
-  Choices choices = Holding(graph, *rows, target).columns(vector);
+  Choices choices = RegisterCaching(graph, *rows, target).columns(vector);
   choices.across = true;
   const int enough = blocks_that_fill(choices, row * narrowest(graph, phase), target);
   choices.set('r', Level::grid, std::min(choices.blocks_per_row(), enough));
@@ -468,8 +468,8 @@ Choices in_shared_memory(const ir::Graph& graph, const Phase& phase, const Choic
   if (choices.register_cache > 0) return choices;
   const Phase run = staged(graph, phase, choices);
   std::int64_t bytes = 0;  // bytes per element, in all rows of a block
-  for (const CachedValue& held : loaded_values(graph, run))
-    bytes += rows_at_once(choices) * static_cast<std::int64_t>(size_of(graph[held.node].type.dtype));
+  for (const CachedValue& loaded : loaded_values(graph, run))
+    bytes += rows_at_once(choices) * static_cast<std::int64_t>(size_of(graph[loaded.node].type.dtype));
   if (bytes == 0) return choices;
   const std::int64_t part = target.shared_per_sm * choices.block_threads() / (target.max_threads_per_sm / 2);
   const std::int64_t share = part / target.shared_unit * target.shared_unit - target.shared_reserved;
@@ -504,8 +504,8 @@ Choices packed(const ir::Graph& graph, const Phase& phase, const Choices& alone,
   const bool few = unpacked.register_cache == 0 || splits_rows(unpacked) ||
                    unpacked.block_threads() * enough_blocks > target.max_threads_per_sm;
   if (!few || !packs(graph, phase)) return unpacked;
-  const Holding holding(graph, phase, target, true);
-  const Choices choices = holding.parts(holding.rows(alone));
+  const RegisterCaching caching(graph, phase, target, true);
+  const Choices choices = caching.parts(caching.rows(alone));
   const int work = instructions(graph, phase, loaded_values(graph, phase));
   const bool repeats = work - instructions(graph, phase, cached_values(graph, phase)) >= much_work;
   const LoopShape shape = loop_shape(graph, phase);
@@ -514,8 +514,8 @@ Choices packed(const ir::Graph& graph, const Phase& phase, const Choices& alone,
   const double of_work = 2.0 * work * elements / target.flops_f32,
                of_bytes = static_cast<double>(moved_bytes(graph, phase)) / target.bandwidth;
   if (repeats && (choices.cluster() == 1 || of_work > time_for_work * of_bytes)) return unpacked;
-  for (const CachedValue& held : loaded_values(graph, phase)) {
-    if (static_cast<std::size_t>(choices.vector()) * size_of(graph[held.node].type.dtype) % 4 != 0)
+  for (const CachedValue& loaded : loaded_values(graph, phase)) {
+    if (static_cast<std::size_t>(choices.vector()) * size_of(graph[loaded.node].type.dtype) % 4 != 0)
       return unpacked;
   }
   const bool gains = choices.packed && phase_seconds(graph, phase, choices, target) <
@@ -573,14 +573,14 @@ Choices model_choices(const ir::Graph& graph, const Phase& phase, const Target& 
     return wide && seconds(*wide) <= seconds(by_rows) ? *wide : by_rows;
   if (wide && seconds(*wide) <= seconds(choices)) return *wide;
   if (phase.stages.size() == 1) return widened(graph, phase, choices);
-  const Holding holding(graph, phase, target);
-  const Choices unheld = choices;
-  choices = has_columns(phase) ? holding.columns(choices.vector()) : holding.rows(choices);
+  const RegisterCaching caching(graph, phase, target);
+  const Choices uncached = choices;
+  choices = has_columns(phase) ? caching.columns(choices.vector()) : caching.rows(choices);
   const bool by_rows = !lanes_are_columns(choices) && !splits_rows(choices);
   if (!has_columns(phase)) choices = online(graph, phase, choices, target);
   if (by_rows && !has_columns(phase))
-    choices =
-        packed(graph, phase, unheld, holding.parts(in_shared_memory(graph, phase, choices, target)), target);
+    choices = packed(graph, phase, uncached, caching.parts(in_shared_memory(graph, phase, choices, target)),
+                     target);
   if (has_columns(phase) && target.barrier_seconds < target.launch_seconds)
     choices.blocks = choices.blocks_per_row();
   choices = with_shared_memory(graph, phase, std::move(choices), target);

@@ -242,8 +242,8 @@ double phase_seconds(const ir::Graph& graph, const Phase& cut, const Choices& ch
     const Flow flow = flow_of(graph, phase, choices, launch, residency, target);
     double operations = 0;
     if (!combines && last_pass(phase.stages) > 0) {
-      const std::vector<CachedValue> held = cached_by(graph, phase, choices, launch.reduced);
-      operations = 2.0 * instructions(graph, phase, held) * static_cast<double>(launch.results.hint()) *
+      const std::vector<CachedValue> cached = cached_by(graph, phase, choices, launch.reduced);
+      operations = 2.0 * instructions(graph, phase, cached) * static_cast<double>(launch.results.hint()) *
                    static_cast<double>(launch.reduced.hint());
     }
     sum += kernel_cost(bytes, residency, target, flow.share, operations).seconds + flow.drain;

@@ -44,7 +44,7 @@ class Joiner {
 
   std::vector<Refusal> run() {
     for (SegmentId id = 0; id < cut_.segments.size(); ++id) {
-      if (!is_candidate(cut_.segments[id]) || joins_any(id)) continue;
+      if (!may_fuse(cut_.segments[id]) || try_add_to_any(id)) continue;
       chain_of_[id] = chains_.size();
       chains_.push_back({{id}, cut_.segments[id]});
     }
@@ -73,22 +73,23 @@ class Joiner {
 
   /// What runs once for the parameters stays a kernel of its own; scans and what was cut for its size run
   /// with their own blocks.
-  bool is_candidate(const Segment& segment) const {
+  bool may_fuse(const Segment& segment) const {
     if (segment.kind != Segment::Kind::kernel || segment.group == no_group || segment.in_place())
       return false;
     if (fixed_[segment.root] || segment.end == "size") return false;
     return info(graph_[dominant(segment.phases[0])].op).relation != ir::Relation::scan;
   }
 
-  bool joins_any(SegmentId id) {
+  bool try_add_to_any(SegmentId id) {
     const std::vector<SegmentId>& makers = segments_.producers[id];
     for (auto maker = makers.rbegin(); maker != makers.rend(); ++maker) {
-      if (chain_of_[*maker] != nobody && joins(id, chain_of_[*maker])) return true;
+      if (chain_of_[*maker] != nobody && try_add(id, chain_of_[*maker])) return true;
     }
     return false;
   }
 
-  bool joins(SegmentId id, std::size_t number) {
+  /// Adds the segment to the chain where both may be one kernel, which gains. False: they may not.
+  bool try_add(SegmentId id, std::size_t number) {
     Chain& chain = chains_[number];
     const Segment& added = cut_.segments[id];
     if (chain.whole.group != added.group || chain.segments.size() == most_phases) return false;

@@ -88,7 +88,7 @@ class Stitcher {
   void grow(const std::vector<SegmentId>& segments) {
     const std::size_t first = candidates_.size();
     for (const SegmentId id : segments) {
-      if (may_stitch(segment(id)) && joins_any(id, first)) continue;
+      if (may_stitch(segment(id)) && try_add_to_any(id, first)) continue;
       const Frame frame = frame_of(graph_, segment(id).root);
       const auto form = frame.reduces ? Stage::Form::inner_reduce : Stage::Form::element;
       candidate_of_[id] = candidates_.size();
@@ -101,7 +101,7 @@ class Stitcher {
   }
 
   /// The makers of its inputs are tried first, the latest before the others.
-  bool joins_any(SegmentId id, std::size_t first) {
+  bool try_add_to_any(SegmentId id, std::size_t first) {
     std::vector<std::size_t> wanted;
     for (const SegmentId producer : segments_.producers[id]) {
       const std::size_t candidate = candidate_of_[producer];
@@ -110,18 +110,19 @@ class Stitcher {
     std::sort(wanted.rbegin(), wanted.rend());
     wanted.erase(std::unique(wanted.begin(), wanted.end()), wanted.end());
     if (std::any_of(wanted.begin(), wanted.end(),
-                    [&](std::size_t candidate) { return joins(id, candidate); })) {
+                    [&](std::size_t candidate) { return try_add(id, candidate); })) {
       return true;
     }
     const std::size_t others = std::min(most_others, candidates_.size() - first);
     for (std::size_t candidate = candidates_.size() - others; candidate < candidates_.size(); ++candidate) {
-      if (std::find(wanted.begin(), wanted.end(), candidate) == wanted.end() && joins(id, candidate))
+      if (std::find(wanted.begin(), wanted.end(), candidate) == wanted.end() && try_add(id, candidate))
         return true;
     }
     return false;
   }
 
-  bool joins(SegmentId id, std::size_t number) {
+  /// Adds the segment to the candidate where both may be one kernel. False: they may not.
+  bool try_add(SegmentId id, std::size_t number) {
     Candidate& candidate = candidates_[number];
     const Segment& added = segment(id);
     if (!may_stitch(segment(candidate.members.front().segment))) return false;

@@ -24,7 +24,7 @@ class Finder {
     if (info(dominant.op).relation == Relation::reduce) dims_ = graph[dominant.operands[0]].type.dims;
   }
 
-  int instructions(const std::vector<CachedValue>& held) const {
+  int instructions(const std::vector<CachedValue>& cached) const {
     // An H200 took 130 us for softmax of 2^26 elements of bf16 whose sums were scaled, 58 instructions each.
     constexpr int costly = 8, rescaled = 40;
     int sum = 0;
@@ -34,7 +34,7 @@ class Finder {
         const auto is_taken = [&](const CachedValue& each) {
           return each.node == id && each.first < pass && pass <= each.last;
         };
-        if (std::any_of(held.begin(), held.end(), is_taken)) return true;
+        if (std::any_of(cached.begin(), cached.end(), is_taken)) return true;
         if (inside_.contains(id)) sum += info(graph_[id].op).has(ir::Trait::costly) ? costly : 1;
         return false;
       });
@@ -129,14 +129,14 @@ std::vector<CachedValue> values_to_cache(const ir::Graph& graph, const Phase& ph
   return packed ? loaded_values(graph, phase) : cached_values(graph, phase);
 }
 
-int instructions(const ir::Graph& graph, const Phase& phase, const std::vector<CachedValue>& held) {
-  return Finder(graph, phase, false).instructions(held);
+int instructions(const ir::Graph& graph, const Phase& phase, const std::vector<CachedValue>& cached) {
+  return Finder(graph, phase, false).instructions(cached);
 }
 
-std::int64_t cache_registers(const ir::Graph& graph, const std::vector<CachedValue>& held,
+std::int64_t cache_registers(const ir::Graph& graph, const std::vector<CachedValue>& cached,
                              std::int64_t elements, bool packed) {
   std::map<int, std::int64_t> live;  // after each pass
-  for (const CachedValue& each : held) {
+  for (const CachedValue& each : cached) {
     const auto bytes = static_cast<std::int64_t>(size_of(graph[each.node].type.dtype));
     const std::int64_t registers = packed ? (elements * bytes + 3) / 4 : elements * (bytes > 4 ? 2 : 1);
     for (int pass = each.first; pass < each.last; ++pass) live[pass] += registers;

@@ -162,8 +162,8 @@ std::int64_t shared_bytes(const ir::Graph& graph, const Phase& phase, const Choi
   const std::int64_t columns = choices.block_threads() * (std::int64_t{own_rows} + (choices.blocks > 0));
   std::int64_t sum = 0;
   if (choices.shared_cache > 0) {
-    for (const CachedValue& held : loaded_values(graph, phase)) {
-      const auto element = static_cast<std::int64_t>(size_of(graph[held.node].type.dtype));
+    for (const CachedValue& cached : loaded_values(graph, phase)) {
+      const auto element = static_cast<std::int64_t>(size_of(graph[cached.node].type.dtype));
       sum += element * choices.shared_cache * rows;
     }
   }
@@ -310,8 +310,8 @@ void fill_cache(const ir::Graph& graph, PhaseSchedule& phase) {
   // Nothing stays in registers from launch to launch.
   const bool apart = choices.blocks == 0 && choices.cluster() == 1;
   if (splits_rows(choices) && apart) return;
-  for (const CachedValue& held : values_to_cache(graph, phase.computes, choices.packed)) {
-    phase.cached.push_back(held);
+  for (const CachedValue& cached : values_to_cache(graph, phase.computes, choices.packed)) {
+    phase.cached.push_back(cached);
     if (cache_registers(graph, phase.cached, trips, choices.packed) > choices.register_cache)
       phase.cached.pop_back();
   }
@@ -561,11 +561,11 @@ std::string defect_of(const ir::Graph& graph, const PhaseSchedule& phase, const 
         static_cast<std::size_t>(choices.vector()) * size_of(graph[cached.node].type.dtype);
     if (choices.packed && group % 4 != 0) return "packed needs vectors that fill registers of 4 bytes";
   }
-  const bool parts = (splits_rows(choices) && choices.cluster() == 1) || has_columns(computes);
-  if (parts != (phase.kernels.size() > 1) || parts == phase.scratch.empty())
+  const bool partials = (splits_rows(choices) && choices.cluster() == 1) || has_columns(computes);
+  if (partials != (phase.kernels.size() > 1) || partials == phase.scratch.empty())
     return "partial results without scratch";
-  const auto joins = std::count_if(phase.kernels.begin(), phase.kernels.end(), is_cooperative);
-  if (joins != (parts && choices.blocks > 0)) return "blocks without a kernel that joins launches";
+  const auto cooperative = std::count_if(phase.kernels.begin(), phase.kernels.end(), is_cooperative);
+  if (cooperative != (partials && choices.blocks > 0)) return "blocks without a cooperative kernel";
   return "";
 }
 
@@ -613,10 +613,10 @@ std::string defect_of(const ir::Graph& graph, const Schedule& schedule, const Ta
                          cooperative_blocks(schedule.choices), kernel.block_threads, target.name,
                          std::int64_t{target.sms} * blocks_per_sm(least, target));
   }
-  const auto joins = std::count_if(schedule.kernels.begin(), schedule.kernels.end(), is_cooperative);
-  const bool last = joins == 0 || is_cooperative(schedule.kernels.back());
-  if (joins > 1 || !last || (schedule.phases.size() > 1 && joins != 1))
-    return "phases without a kernel that joins them";
+  const auto cooperative = std::count_if(schedule.kernels.begin(), schedule.kernels.end(), is_cooperative);
+  const bool last = cooperative == 0 || is_cooperative(schedule.kernels.back());
+  if (cooperative > 1 || !last || (schedule.phases.size() > 1 && cooperative != 1))
+    return "phases without a cooperative kernel";
   return "";
 }
 

@@ -17,11 +17,11 @@ bool contains(const std::vector<NodeId>& ids, NodeId id) {
 
 /// The form of the stages whose partials blocks leave, whatever the choices: columns where there are any,
 /// else rows.
-Stage::Form parted_form(const Phase& phase) {
+Stage::Form partial_form(const Phase& phase) {
   return has_columns(phase) ? Stage::Form::outer_reduce : Stage::Form::inner_reduce;
 }
 
-bool leaves_parts(const Phase& phase, const Choices& choices) {
+bool leaves_partials(const Phase& phase, const Choices& choices) {
   return choices.cluster() == 1 && (splits_rows(choices) || has_columns(phase));
 }
 
@@ -32,12 +32,12 @@ std::size_t section_of(const Stage& stage, const Choices& choices) {
   return stage.form == Stage::Form::column ? 1 : 0;
 }
 
-/// What the section computes, and what that is computed from, starting at the totals of `parted` reductions.
+/// What the section computes, and what that is computed from, starting at the totals of `partial` reductions.
 std::unordered_set<NodeId> values_of(const ir::Graph& graph, const Phase& phase, const Section& section,
-                                     const std::vector<Stage>& parted) {
+                                     const std::vector<Stage>& partial) {
   const std::unordered_set<NodeId> inside(phase.nodes.begin(), phase.nodes.end());
   std::unordered_set<NodeId> seen, totals;
-  for (const Stage& stage : parted) {
+  for (const Stage& stage : partial) {
     for (const NodeId total : totals_of(stage)) totals.insert(total);
   }
   std::vector<NodeId> work = section.stores;
@@ -54,10 +54,10 @@ std::unordered_set<NodeId> values_of(const ir::Graph& graph, const Phase& phase,
 }  // namespace
 
 std::size_t section_count(const Phase& phase, const Choices& choices) {
-  if (!leaves_parts(phase, choices)) return 1;
+  if (!leaves_partials(phase, choices)) return 1;
   std::size_t count = 0;
   for (const Stage& stage : phase.stages) {
-    const bool leaves = stage.form == parted_form(phase);
+    const bool leaves = stage.form == partial_form(phase);
     count = std::max(count, section_of(stage, choices) + 1 + (leaves ? 1 : 0));
   }
   return count;
@@ -70,27 +70,27 @@ bool walks_rows(const Section& section) {
 
 std::vector<Section> sections_of(const ir::Graph& graph, const Phase& phase, const Choices& choices) {
   std::vector<Section> sections(section_count(phase, choices));
-  const bool parts = leaves_parts(phase, choices);
+  const bool partials = leaves_partials(phase, choices);
   for (const Stage& stage : phase.stages) {
-    const std::size_t at = parts ? section_of(stage, choices) : 0;
-    const bool leaves = parts && stage.form == parted_form(phase);
+    const std::size_t at = partials ? section_of(stage, choices) : 0;
+    const bool leaves = partials && stage.form == partial_form(phase);
     sections[at].walks.push_back(stage);
     if (leaves) sections[at].leaves.push_back(stage);
     if (contains(phase.results, stage.root)) sections[at + (leaves ? 1 : 0)].stores.push_back(stage.root);
   }
-  std::vector<Stage> parted;  // reductions whose partials earlier sections left
+  std::vector<Stage> partial;  // reductions whose partials earlier sections left
   for (Section& section : sections) {
-    const std::unordered_set<NodeId> values = values_of(graph, phase, section, parted);
+    const std::unordered_set<NodeId> values = values_of(graph, phase, section, partial);
     for (const NodeId input : phase.inputs) {
       if (values.contains(input)) section.inputs.push_back(input);
     }
-    for (const Stage& stage : parted) {
+    for (const Stage& stage : partial) {
       const std::vector<NodeId> totals = totals_of(stage);
       const bool needed =
           std::any_of(totals.begin(), totals.end(), [&](NodeId id) { return values.contains(id); });
       if (needed) section.combines.push_back(stage);
     }
-    parted.insert(parted.end(), section.leaves.begin(), section.leaves.end());
+    partial.insert(partial.end(), section.leaves.begin(), section.leaves.end());
   }
   return sections;
 }
@@ -109,11 +109,11 @@ std::vector<Stage> stages_over_partials(const Section& section) {
 
 std::vector<ScratchArray> scratch_of(const ir::Graph& graph, const Phase& phase, const Choices& choices) {
   std::vector<ScratchArray> arrays;
-  if (!leaves_parts(phase, choices)) return arrays;
+  if (!leaves_partials(phase, choices)) return arrays;
   const LoopShape shape = loop_shape(graph, phase);
   const Dim elements = product(has_columns(phase) ? shape.reduced : shape.kept) * choices.blocks_per_row();
   for (const Stage& stage : phase.stages) {
-    if (stage.form != parted_form(phase)) continue;
+    if (stage.form != partial_form(phase)) continue;
     for (const DType dtype : reduction_state(graph, stage)) arrays.push_back({dtype, elements});
   }
   return arrays;
@@ -123,7 +123,7 @@ std::size_t scratch_index(const ir::Graph& graph, const Phase& phase, NodeId red
   std::size_t index = 0;
   for (const Stage& stage : phase.stages) {
     if (stage.root == reduction) break;
-    if (stage.form == parted_form(phase)) index += reduction_state(graph, stage).size();
+    if (stage.form == partial_form(phase)) index += reduction_state(graph, stage).size();
   }
   return index;
 }

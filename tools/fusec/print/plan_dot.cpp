@@ -20,7 +20,7 @@ using schedule::KernelSchedule;
 using schedule::Stage;
 
 /// How a value reaches what reads it.
-enum class Way { thread, shared, cluster, held, memory };
+enum class Way { thread, shared, cluster, cached, memory };
 
 struct WayStyle {
   const char* color;
@@ -39,9 +39,9 @@ WayStyle style_of(Way way) {
     case Way::cluster:
       return {"#9333ea", "penwidth=2", "&#9473;&#9473;&#9654;",
               "a total that the blocks of a cluster share (cluster)"};
-    case Way::held:
+    case Way::cached:
       return {"#15803d", "penwidth=1.5, style=dashed", "&#9476;&#9476;&#9654;",
-              "held by its thread for a later pass"};
+              "cached by its thread for a later pass"};
     case Way::memory:
       return {"#1d4ed8", "penwidth=3", "<b>&#9473;&#9473;&#9654;</b>", "through global memory (global)"};
   }
@@ -101,14 +101,14 @@ class PlanPainter {
   struct Launch {
     std::string name{};                ///< begins its nodes' names
     std::span<const NodeId> inputs{};  ///< that it reads
-    std::vector<schedule::CachedValue> held{};
-    int elements_per_thread = 0;                ///< elements a thread that it holds
+    std::vector<schedule::CachedValue> cached{};
+    int elements_per_thread = 0;                ///< elements per thread that it caches
     Way total = Way::shared;                    ///< how a reduction's total reaches what reads it
     std::vector<bool> is_reduced{};             ///< of each dim of a row's elements
     std::map<NodeId, std::string> parts{};      ///< what another launch left in memory
     std::map<NodeId, std::string> totals{};     ///< reductions that are done
     std::map<NodeId, std::string> rows{};       ///< what is the same for a row: computed once
-    std::map<NodeId, std::string> registers{};  ///< what is held, once its first pass is painted
+    std::map<NodeId, std::string> registers{};  ///< what is cached, once its first pass is painted
   };
   struct Visit {
     NodeId node = 0;
@@ -165,7 +165,7 @@ class PlanPainter {
     Launch launch{.name = fmt::format("k{}_{}", segment_, index), .inputs = computes.inputs};
     launch.elements_per_thread = phase.elements_per_thread;
     if (splits) launch.total = phase.choices.cluster() > 1 ? Way::cluster : Way::memory;
-    if (!combines) launch.held = phase.cached;
+    if (!combines) launch.cached = phase.cached;
     const ir::Node& dominant = graph_[schedule::dominant(computes)];
     if (info(dominant.op).relation == ir::Relation::reduce) {
       launch.is_reduced = schedule::loop_shape(graph_, dominant).is_reduced;
@@ -224,11 +224,11 @@ class PlanPainter {
       const std::string name = node_name(launch, pass, visit.node);
       if (!made.emplace(visit.node, name).second) continue;
       if (visit.once_a_row) launch.rows.emplace(visit.node, name);
-      const schedule::CachedValue* held = held_at(launch, visit.node, pass);
+      const schedule::CachedValue* cached = cached_at(launch, visit.node, pass);
       if (const auto part = launch.parts.find(visit.node); part != launch.parts.end()) {
         add_edge(part->second, name, Way::memory);
-      } else if (held && held->first < pass) {
-        add_edge(launch.registers.at(visit.node), name, Way::held);
+      } else if (cached && cached->first < pass) {
+        add_edge(launch.registers.at(visit.node), name, Way::cached);
       } else {
         paint_operands(launch, pass, visit, name, box, work);
       }
@@ -250,13 +250,13 @@ class PlanPainter {
     for (const NodeId operand : node.operands) {
       const bool input = is_input(launch, operand);
       if (!seen.insert(operand).second || (!input && free_[operand])) continue;
-      const schedule::CachedValue* held = held_at(launch, operand, pass);
-      const bool later = held && held->first < pass;
+      const schedule::CachedValue* cached = cached_at(launch, operand, pass);
+      const bool later = cached && cached->first < pass;
       if (const auto total = launch.totals.find(operand); total != launch.totals.end()) {
         add_edge(total->second, to, launch.total);
       } else if (later) {
-        add_edge(launch.registers.at(operand), to, Way::held);
-      } else if (held && input) {
+        add_edge(launch.registers.at(operand), to, Way::cached);
+      } else if (cached && input) {
         add_edge(load_node(launch, pass, operand, box), to, Way::thread);
       } else if (input) {
         add_edges_from_memory(operand, to);
@@ -277,8 +277,8 @@ class PlanPainter {
     return std::find(launch.inputs.begin(), launch.inputs.end(), id) != launch.inputs.end();
   }
 
-  static const schedule::CachedValue* held_at(const Launch& launch, NodeId id, int pass) {
-    for (const schedule::CachedValue& cached : launch.held) {
+  static const schedule::CachedValue* cached_at(const Launch& launch, NodeId id, int pass) {
+    for (const schedule::CachedValue& cached : launch.cached) {
       if (cached.node == id && cached.first <= pass && pass <= cached.last) return &cached;
     }
     return nullptr;
@@ -304,23 +304,23 @@ class PlanPainter {
         fmt::format("{} {}\n{}", graph_.value_name(id), to_string(node.op), dims_text(node.type));
     const ir::Relation relation = info(node.op).relation;
     const bool marked = relation == ir::Relation::reduce || relation == ir::Relation::scan;
-    const schedule::CachedValue* held = held_at(launch, id, pass);
-    if (held && held->first == pass) {
+    const schedule::CachedValue* cached = cached_at(launch, id, pass);
+    if (cached && cached->first == pass) {
       launch.registers[id] = name;
-      label += held_text(launch);
+      label += cached_text(launch);
     }
     return {name, "label=" + dot_string(label) + (marked ? ", fillcolor=\"#ffedd5\"" : "")};
   }
 
-  static std::string held_text(const Launch& launch) {
-    return fmt::format("\nheld: {} a thread", launch.elements_per_thread);
+  static std::string cached_text(const Launch& launch) {
+    return fmt::format("\ncached: {} per thread", launch.elements_per_thread);
   }
 
   /// Of an input that the pass loads for later ones too.
   std::string load_node(Launch& launch, int pass, NodeId id, Box& box) {
     const auto [found, added] = launch.registers.emplace(id, node_name(launch, pass, id));
     if (added) {
-      const std::string label = "load " + graph_.value_name(id) + held_text(launch);
+      const std::string label = "load " + graph_.value_name(id) + cached_text(launch);
       box.nodes.push_back({found->second, "label=" + dot_string(label)});
       add_edges_from_memory(id, found->second);
     }
@@ -404,7 +404,7 @@ class PlanPainter {
 
   static std::string legend() {
     std::string text = "<<table border=\"0\" cellspacing=\"0\">";
-    for (const Way way : {Way::thread, Way::shared, Way::cluster, Way::held, Way::memory}) {
+    for (const Way way : {Way::thread, Way::shared, Way::cluster, Way::cached, Way::memory}) {
       const WayStyle style = style_of(way);
       text += fmt::format(
           "<tr><td align=\"right\"><font color=\"{}\">{}</font></td><td align=\"left\">{}</td></tr>",
