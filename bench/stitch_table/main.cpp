@@ -178,7 +178,7 @@ void run() {
       "\nnone, xla, tvm, fuse: kernels by a kernel an op, by other compilers' rules, and ours (h200).\n"
       "l/r/c/g/alone: stages whose value stays with its thread; reductions that a block shares, or the "
       "blocks of\n"
-      "a cluster; what all blocks share in memory, behind a grid barrier; kernels of one value.\n"
+      "a cluster; what all blocks share in memory, after a grid barrier; kernels of one value.\n"
       "bytes, sectors: over the least there is, of values of 1 MB and more where there are any, in a run of "
       "few tokens\n"
       "of smaller ones; "

@@ -16,7 +16,7 @@ An NVRTC that is missing, damaged, or of a version that fuse does not take is na
       hint: install the CUDA toolkit's NVRTC package (cuda-nvrtc-13-0) or set CUDA_HOME to a toolkit of CUDA 12 or 13
     [1]
 
-One that is cut short is told with its bytes; where another one stands behind it, it is passed over and told too.
+One that is cut short is told with its bytes; where another one stands after it, it is passed over and told too.
 
     $ head -c 6000 fake/libfake_nvrtc.so >libnvrtc.so
     $ FUSE_LIBNVRTC=$PWD/libnvrtc.so problem broken-install

@@ -1,6 +1,6 @@
 SPDX-License-Identifier: Apache-2.0
 
-fusec nests prints the legal nests of a segment. The sixth line has the fastest one, behind what is chosen; a plan takes it.
+fusec nests prints the legal nests of a segment. The sixth line has the fastest one, after what is chosen; a plan takes it.
 
     $ fusec nests examples/graphs/softmax.fuse --count 1
     graph softmax for h200, estimated at the hints B = 37

@@ -60,7 +60,7 @@ What it prints is written into the file, and all else stays as it was.
     3 passed, 0 failed
     $ cmp good.t bad.t
 
-A mistake in the syntax of a command ends it alone; one that ends bash fails what stands behind it.
+A mistake in the syntax of a command ends it alone; one that ends bash fails what stands after it.
 
     $ printf '    $ if fi\n    ...\n    [2]\n    $ echo a\n    a\n    $ exit 0\n    $ echo b\n' >ends.t
     $ command_tests ends.t

@@ -50,10 +50,10 @@ TEST_CASE("a key that stands twice is shown with both of its values", "[schedule
 TEST_CASE("text behind the closing brace is shown", "[schedule][decisions]") {
   const std::string hint = "\n  hint: the brace ends the entry; a comment has a line of its own";
   CHECK(refused_kernel("{" + right_nest + "} # fast") ==
-        at_3 + "'# fast' stands behind the closing brace" + hint);
-  CHECK(refused_kernel("{" + right_nest + "}}") == at_3 + "'}' stands behind the closing brace" + hint);
+        at_3 + "'# fast' stands after the closing brace" + hint);
+  CHECK(refused_kernel("{" + right_nest + "}}") == at_3 + "'}' stands after the closing brace" + hint);
   CHECK(refused_kernel("{" + right_nest + "} {register_cache = 3}") ==
-        at_3 + "'{register_cache = 3}' stands behind the closing brace" + hint);
+        at_3 + "'{register_cache = 3}' stands after the closing brace" + hint);
   CHECK(refused_kernel("{" + right_nest) == at_3 + "the brace of '{" + right_nest.substr(0, 39) +
                                                 "' is not closed\n  hint: the file may have been cut off");
   CHECK(refused_kernel("nest").starts_with(at_3 +

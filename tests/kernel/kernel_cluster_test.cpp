@@ -259,9 +259,8 @@ TEST_CASE("a barrier of a cluster that is left out is found in every order",
   // Its own threads wait, the other blocks do not.
   blames(planted("fence.0"), {"cluster_sum: race on shared 'tile'[", "missing cluster barrier?"});
   const std::string last = line_of(planted("barrier.1"), "cluster_load(") + " (%3 reduce_sum, sum)";
-  blames(planted("barrier.1"),
-         {"cluster_sum: read of shared 'tile'[", "] of block ", ", which may have ended: block ", last,
-          "missing cluster barrier behind it?"});
+  blames(planted("barrier.1"), {"cluster_sum: read of shared 'tile'[", "] of block ",
+                                ", which may have ended: block ", last, "missing cluster barrier after it?"});
   blames(planted("fence.1"), {"which may have ended"});
 }
 
@@ -273,7 +272,7 @@ TEST_CASE("an arrival or a wait that is left out is found in every order",
                                       line_of(planted("barrier.1", true), "cluster_wait(")});
   blames(planted("barrier.2", true),
          {"cluster_sum: read of shared 'tile'[", ", which may have ended: block ",
-          line_of(planted("barrier.2", true), "cluster_load("), "missing cluster barrier behind it?"});
+          line_of(planted("barrier.2", true), "cluster_load("), "missing cluster barrier after it?"});
   // A read behind the arrival.
   ClusterSum late = ClusterSum(3, 2).split();
   std::swap(late.body[ClusterSum::add], late.body[ClusterSum::split_arrive]);

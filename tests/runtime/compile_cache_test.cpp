@@ -116,7 +116,7 @@ TEST_CASE("a fault of the environment is one of the options: what is remembered 
                       Catch::Contains("there is no fault '" + std::string(unknown) + "'"));
   }
   CHECK_THROWS_WITH(compile(make(), device, {.fault = "rewrite.simplify.9999"}),
-                    Catch::Contains("behind simplify there is no site 9999 for a wrong rewrite"));
+                    Catch::Contains("after simplify there is no site 9999 for a wrong rewrite"));
 }
 
 TEST_CASE("graphs that were built on other lines are no hit: errors name the lines", "[runtime][cache]") {

@@ -146,7 +146,7 @@ TEST_CASE("legal nests: what is refused, with the reason", "[schedule]") {
   CHECK(defect(rows, "r:warp2 c:serial c:lane32") ==
         "r:grid without a number has to be there, or r:serial, for blocks that take turns");
   CHECK(defect(rows, "r:serial r:grid c:serial c:lane32") ==
-        "r:serial and r:grid are both without a number: behind r:serial, r:grid says how many blocks take "
+        "r:serial and r:grid are both without a number: after r:serial, r:grid says how many blocks take "
         "turns");
   CHECK(defect(rows, "r:grid r:warp1 c:serial c:lane32") == "r:warp1: a split of one unit");
   CHECK(defect(rows, "r:grid r:serial4 c:serial c:lane32") == "r:serial4 has to stand before r:grid");

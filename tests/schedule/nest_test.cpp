@@ -94,7 +94,7 @@ TEST_CASE("a nest that no kernel can have is refused with its reason", "[schedul
   CHECK(why({grid, lanes}) == "the splits of c have 32 units for 1000 elements");
   CHECK(why({grid, serial, {'c', Level::lane, 16}}) == "the lanes of all splits are 16, and have to be 32");
   CHECK(why({grid, serial, {'c', Level::lane, 24}}) == "c:lane24 is no power of two");
-  CHECK(why({grid, serial, {'c', Level::vector, 4}, lanes}) == "c:lane32 stands behind a vector");
+  CHECK(why({grid, serial, {'c', Level::vector, 4}, lanes}) == "c:lane32 stands after a vector");
   const Nest unknown{.dims = {{'r', 300}, {'c', Dim::symbol("N", {.min = 1, .max = 64})}},
                      .splits = {grid, {'c', Level::warp, 2}, lanes}};
   CHECK(defect_of(unknown).empty());  // 64 units suffice for every N

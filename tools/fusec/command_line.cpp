@@ -102,7 +102,7 @@ void add_cut_options(CLI::App& command, CompileOptions& options) {
   add_choice<Stitch>(command, "--stitch", options.stitch,
                      {{"mapping", Stitch::mapping}, {"no-merge", Stitch::no_merge}, {"full", Stitch::full}},
                      "full (the default), mapping: a kernel for each value, none passed inside, or no-merge: "
-                     "those behind grid barriers in one kernel");
+                     "those after grid barriers in one kernel");
   add_choice<Schemes>(
       command, "--schemes", options.schemes,
       {{"fuse", Schemes::fuse}, {"astitch", Schemes::astitch}, {"paper", Schemes::astitch}},

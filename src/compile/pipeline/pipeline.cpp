@@ -134,7 +134,7 @@ ir::Graph run_passes(ir::Graph graph, const PipelineOptions& options, const ir::
       planted = true;
       if (!ir::plant_rewrite(graph, wrong->site)) {
         throw Error({.code = ErrorCode::invalid_argument,
-                     .message = fmt::format("behind {} there is no site {} for a wrong rewrite", pass.name,
+                     .message = fmt::format("after {} there is no site {} for a wrong rewrite", pass.name,
                                             wrong->site),
                      .hint = "sites are the element-wise ops of two different operands, from 0"});
       }

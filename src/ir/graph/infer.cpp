@@ -584,7 +584,7 @@ struct Checker {
         if (!calls(source, primitive)) continue;
         fail(ErrorCode::invalid_argument,
              fmt::format("the kernel '{}' calls {}, and a user's kernel has no clusters", name, primitive),
-             "let its blocks meet in global memory, behind a grid barrier");
+             "let its blocks meet in global memory, after a grid barrier");
       }
       if (calls(source, "group_barrier")) {
         fail(ErrorCode::invalid_argument,
@@ -603,7 +603,7 @@ struct Checker {
       fail(ErrorCode::invalid_argument,
            fmt::format("the kernel '{}' calls grid_barrier and does not say that its blocks wait",
                        attribute.name),
-           "set grid_barrier, and take `global<int> barrier` behind the result");
+           "set grid_barrier, and take `global<int> barrier` after the result");
     }
     if (!attribute.parts.empty() && !attribute.grid_barrier) {
       fail(ErrorCode::invalid_argument,

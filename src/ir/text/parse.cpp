@@ -499,7 +499,7 @@ class Parser {
       lexer_.expect("[", "before the parts");
       do attr.parts.push_back(lexer_.take_name("a part's text, quoted"));
       while (lexer_.accept(","));
-      lexer_.expect("]", "behind the parts");
+      lexer_.expect("]", "after the parts");
     } else {
       return false;
     }

@@ -65,7 +65,7 @@ std::string Prepared::explain() const {
     if (!on.empty()) text += fmt::format("          waits for {}\n", names(on));
     if (step.gemm) text += fmt::format("          {}\n", step.gemm->algorithm());
   }
-  if (!p.streams.final_waits.empty()) text += fmt::format("ends behind {}\n", names(p.streams.final_waits));
+  if (!p.streams.final_waits.empty()) text += fmt::format("ends after {}\n", names(p.streams.final_waits));
   return text;
 }
 

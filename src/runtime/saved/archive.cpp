@@ -110,7 +110,7 @@ void ArchiveReader::take(Dim& dim) {
       try {
         ir::Lexer lexer(text, what_);
         dim = ir::parse_dim(lexer, symbols_);
-        if (lexer.peek().kind != ir::Token::Kind::end) damaged("an extent with more behind it");
+        if (lexer.peek().kind != ir::Token::Kind::end) damaged("an extent with more after it");
       } catch (const Error& error) {
         if (error.code() == ErrorCode::file_format) throw;
         damaged("an extent, '" + text + "': " + error.info().message);

@@ -101,7 +101,7 @@ class Reader {
     if (end == text.size())
       fail(fmt::format("the brace of '{}' is not closed", shown(text)), "the file may have been cut off");
     if (const std::string_view behind = without_blanks(text.substr(end + 1)); !behind.empty())
-      fail(fmt::format("'{}' stands behind the closing brace", shown(behind)),
+      fail(fmt::format("'{}' stands after the closing brace", shown(behind)),
            "the brace ends the entry; a comment has a line of its own");
     return std::string(text.substr(1, end - 1));
   }
@@ -131,7 +131,7 @@ class Reader {
     const auto [last, wrong] = std::from_chars(count.data(), count.data() + count.size(), occurrence);
     if (wrong != std::errc() || last != count.data() + count.size())
       fail(fmt::format("'{}' is no number of a {}", shown(count), what),
-           "the number of one of those that are alike, from 0, stands behind the key");
+           "the number of one of those that are alike, from 0, stands after the key");
     result.occurrence = occurrence;
     result.rest = behind;
     return result;

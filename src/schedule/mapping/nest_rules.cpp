@@ -69,7 +69,7 @@ std::string defect_of_rests(const std::vector<Split>& splits, const Dims& dims) 
                        dims.outer);
   if (turns && blocks)
     return fmt::format(
-        "{0}:serial and {0}:grid are both without a number: behind {0}:serial, {0}:grid says how many blocks "
+        "{0}:serial and {0}:grid are both without a number: after {0}:serial, {0}:grid says how many blocks "
         "take turns",
         dims.outer);
   if (dims.walks && !rest(dims.walked, Level::serial))

@@ -427,7 +427,7 @@ Schedule make_schedule(const ir::Graph& graph, const Segment& segment, const Ker
 }
 
 std::string loops_text(const KernelSchedule& kernel) {
-  return is_cooperative(kernel) ? "its launches, one behind the other" : to_string(kernel.nest);
+  return is_cooperative(kernel) ? "its launches, one after the other" : to_string(kernel.nest);
 }
 
 namespace {

@@ -67,7 +67,7 @@ std::string defect_of_dim(const Nest& nest, const Nest::LoopDim& dim) {
   for (const Split& split : nest.splits) {
     if (split.dim != dim.name) continue;
     if (behind && behind->level == Level::vector)
-      return fmt::format("{} stands behind a vector", to_string(split));
+      return fmt::format("{} stands after a vector", to_string(split));
     if (split.extent == 0) ++rests;
     behind = &split;
   }

@@ -62,7 +62,7 @@ class Bisector {
         if (bad.value_or(false)) {
           if (count == 0 || !right_before) return {};  // wrong without any, or it cannot be told by which
           return fmt::format(
-              "made wrong by the {} pass {} ({} of {}): without it and those behind it, it is right", kind,
+              "made wrong by the {} pass {} ({} of {}): without it and those after it, it is right", kind,
               names[count - 1], count, names.size());
         }
         right_before |= bad.has_value();

@@ -147,7 +147,7 @@ class PlanPainter {
       box.title = title_of(schedule.kernels.back(), first + static_cast<std::uint32_t>(launches)) +
                   "\nall of it in one kernel, grid barriers between";
     } else if (launches > 1) {
-      box.title = fmt::format("{} launches,\none behind the other", launches);
+      box.title = fmt::format("{} launches,\none after the other", launches);
     }
     if (box.boxes.size() == 1 && launches == 1) box = Box(std::move(box.boxes[0]));
     add_segment(segment, std::move(box));

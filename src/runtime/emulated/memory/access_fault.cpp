@@ -122,7 +122,7 @@ std::string describe(const Fault& f, const codegen::KernelInfo& kernel) {
       text = fmt::format("{} without cluster_arrive before it: {}", f.here.what, where);
       break;
     case Fault::Kind::ended:
-      text = fmt::format("read of {}, which may have ended: {}; missing cluster barrier behind it?", object,
+      text = fmt::format("read of {}, which may have ended: {}; missing cluster barrier after it?", object,
                          where);
       break;
     case Fault::Kind::shared_size:
