@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "runtime/emulated/emulated_module.hpp"
-#include "runtime/emulated/memory/access_fault.hpp"
 #include "runtime/emulated/memory/cells.hpp"
+#include "runtime/emulated/memory/kernel_fault.hpp"
 
 namespace fuse::runtime::emulated {
 

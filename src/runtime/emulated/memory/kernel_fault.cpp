@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/emulated/memory/access_fault.hpp"
+#include "runtime/emulated/memory/kernel_fault.hpp"
 
 #include <fmt/format.h>
 
