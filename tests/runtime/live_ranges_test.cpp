@@ -1,6 +1,6 @@
 // Values of steps on streams share memory only where no execution has both live.
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/execute/live_ranges.hpp"
+#include "runtime/prepare/live_ranges.hpp"
 
 #include <algorithm>
 #include <random>

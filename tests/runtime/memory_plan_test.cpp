@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/execute/memory_plan.hpp"
+#include "runtime/prepare/memory_plan.hpp"
 
 #include <fuse/error.hpp>
 #include <random>

@@ -10,8 +10,8 @@
 #include "base/formatted_status.hpp"
 #include "runtime/device/hot_path_check.hpp"
 #include "runtime/execute/executable_impl.hpp"
-#include "runtime/execute/memory_plan.hpp"
 #include "runtime/execute/step_launch.hpp"
+#include "runtime/execute/workspace_alignment.hpp"
 
 namespace fuse {
 inline namespace v0 {

@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "runtime/execute/live_ranges.hpp"
+#include "runtime/prepare/live_ranges.hpp"
 #include "tensors/host_tensor.hpp"
 
 namespace fuse::runtime {

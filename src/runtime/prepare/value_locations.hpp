@@ -9,7 +9,7 @@
 
 #include "runtime/execute/binding.hpp"
 #include "runtime/execute/executable_impl.hpp"
-#include "runtime/execute/memory_plan.hpp"
+#include "runtime/prepare/memory_plan.hpp"
 
 namespace fuse::runtime {
 

@@ -10,6 +10,8 @@
 #include <span>
 #include <vector>
 
+#include "runtime/execute/workspace_alignment.hpp"
+
 namespace fuse::runtime {
 
 /// Steps from `first` to `last`, both included.
@@ -39,8 +41,6 @@ struct MemoryPlan {
   std::int64_t total = 0;
   std::int64_t lower_bound = 0;  ///< the most bytes held at one step: no plan takes less
 };
-
-constexpr std::int64_t workspace_alignment = 256;
 
 /// Pure. Sizes are rounded up to `alignment`, a power of two. Throws invalid_extent when their sum overflows.
 MemoryPlan plan_memory(std::span<const LiveRange> ranges, std::int64_t alignment = workspace_alignment);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/execute/live_ranges.hpp"
+#include "runtime/prepare/live_ranges.hpp"
 
 #include <algorithm>
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "plan/stream_plan.hpp"
-#include "runtime/execute/memory_plan.hpp"
+#include "runtime/prepare/memory_plan.hpp"
 
 namespace fuse::runtime {
 
