@@ -336,8 +336,8 @@ PhaseSchedule schedule_of(const ir::Graph& graph, const Phase& cut, const Choice
       walks_tiles(choices) ? std::vector<Dim>() : symbols_to_test(graph, computes, choices.vector());
   for (KernelSchedule& kernel : phase.kernels) {
     if (is_cooperative(kernel) || has_vectors(kernel.nest)) kernel.tested = tested;
-    const bool parted = splits_rows(choices) || kernel.role == KernelSchedule::Role::partial;
-    kernel.index_type = index_type(graph, facts, computes, kernel, parted ? choices.blocks_per_row() : 1);
+    const bool partials = splits_rows(choices) || kernel.role == KernelSchedule::Role::partial;
+    kernel.index_type = index_type(graph, facts, computes, kernel, partials ? choices.blocks_per_row() : 1);
   }
   fill_cache(graph, phase);
   return phase;

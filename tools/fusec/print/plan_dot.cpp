@@ -142,8 +142,8 @@ class PlanPainter {
         ++launches;
       }
     }
-    const bool joined = schedule.kernels.back().role == KernelSchedule::Role::cooperative;
-    if (joined) {
+    const bool cooperative = schedule.kernels.back().role == KernelSchedule::Role::cooperative;
+    if (cooperative) {
       box.title = title_of(schedule.kernels.back(), first + static_cast<std::uint32_t>(launches)) +
                   "\nall of it in one kernel, grid barriers between";
     } else if (launches > 1) {
