@@ -164,7 +164,8 @@ struct Prepared::Impl {
 struct Workspace::Impl {
   std::shared_ptr<const Prepared::Impl> prepared;  ///< or its split
   bool uses_fallback = false;
-  std::unique_ptr<runtime::ResidencyLedger::Reservation> slots{};  ///< on multiprocessors; destroyed last but one
+  std::unique_ptr<runtime::ResidencyLedger::Reservation>
+      slots{};  ///< on multiprocessors; destroyed last but one
   Buffer owned;
   BufferView memory;
   std::vector<std::unique_ptr<runtime::Queue>> queues;  ///< the streams but the caller's
