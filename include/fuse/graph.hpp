@@ -132,9 +132,11 @@ class FUSE_COMPILER_API Graph {
   Tensor dim_size(const Dim& dim, At at = At::current());
   void output(std::string name, const Tensor& value, At at = At::current());
   /// An output in the memory of an input of the same type, which gives up its contents: the caller binds both
-  /// names to one buffer. A dynamic_update_slice of the input writes the update alone where nothing else
-  /// still reads the input (a growing cache costs what is added); anything else is made aside and copied at
-  /// the end.
+  /// names to one buffer, and a run consumes what it held. A dynamic_update_slice of the input writes the
+  /// update alone, so that a growing cache costs what is added, and its readers read that buffer; a value
+  /// that is computed element by element, or by a step that does not read the input, is written there at
+  /// once. Where a reader of the old contents is in the way, the value is made aside and copied at the end;
+  /// `fusec explain` names that reader (docs/in-place.md).
   void output(std::string name, const Tensor& value, const Tensor& donor, At at = At::current());
 
   [[nodiscard]] ScopeGuard scope(std::string name, At at = At::current());

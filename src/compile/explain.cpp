@@ -29,8 +29,11 @@ class Explainer {
   }
 
   std::string run() const {
-    const std::string views = print(compiled_.graph, compiled_.partition.views);
-    return views.empty() ? steps() : steps() + "slices, concats and transposes in memory:\n" + views;
+    const schedule::Partition& partition = compiled_.partition;
+    const std::string views = print(compiled_.graph, partition.views);
+    const std::string updates = print(compiled_.graph, partition.in_place);
+    return steps() + (views.empty() ? "" : "slices, concats and transposes in memory:\n" + views) +
+           (updates.empty() ? "" : "outputs in the memory of inputs:\n" + updates);
   }
 
  private:

@@ -92,7 +92,7 @@ class Verifier {
   void run() {
     check_ids();
     check_values();
-    roots_ = roots(plan_);
+    find_bases();
     check_views();
     in_setup_ = true;
     for (std::size_t i = 0; i < plan_.setup.size(); ++i) check_step(i);
@@ -148,6 +148,27 @@ class Verifier {
         fail(describe(id) + " has extents that depend on the run");
       }
     }
+  }
+
+  void find_bases() {
+    for (ValueId id = 0; id < plan_.values.size(); ++id) {
+      const PlanValue& value = plan_.values[id];
+      bases_.push_back(value.inside ? bases_[value.inside->whole] : id);
+      if (!value.donor) continue;
+      const PlanValue::Kind owner = plan_.values[*value.donor].kind;
+      const bool takes = value.kind == PlanValue::Kind::output || value.kind == PlanValue::Kind::temporary;
+      if (!takes || value.inside || owner != PlanValue::Kind::input) {
+        fail(describe(id) + " cannot have the memory of " + describe(*value.donor));
+      }
+    }
+  }
+
+  /// The value whose memory it is.
+  ValueId memory_of(ValueId id) const { return plan_.values[bases_[id]].donor.value_or(bases_[id]); }
+
+  bool overwritten(ValueId id) const {
+    const auto found = contents_.find(memory_of(id));
+    return found != contents_.end() && found->second != bases_[id];
   }
 
   /// A value inside another is a part of it where steps write it, or parts of its own.
@@ -256,15 +277,15 @@ class Verifier {
       if (std::count(step.reads.begin(), step.reads.end(), *target)) fail(where + "reads what it writes");
     }
     for (const ValueId id : step.reads) {
-      const PlanValue::Kind kind = plan_.values[roots_[id]].kind;
+      const PlanValue::Kind kind = plan_.values[bases_[id]].kind;
       if (in_setup_ && kind != PlanValue::Kind::parameter && kind != PlanValue::Kind::packed) {
         fail(where + "reads " + describe(id) + ", which only a run has");
       }
-      if (overwritten_.count(roots_[id])) fail(where + "reads " + describe(id) + " after it was overwritten");
+      if (overwritten(id)) fail(where + "reads " + describe(id) + " after it was overwritten");
       if (!complete(id)) fail(where + "reads " + describe(id) + " before it is written");
     }
     for (const ValueId id : step.writes) {
-      const PlanValue::Kind kind = plan_.values[roots_[id]].kind;
+      const PlanValue::Kind kind = plan_.values[bases_[id]].kind;
       if (kind == PlanValue::Kind::input || kind == PlanValue::Kind::parameter) {
         fail(where + "writes " + describe(id));
       }
@@ -273,12 +294,13 @@ class Verifier {
              (in_setup_ ? ", which only a run may" : " outside the setup"));
       }
       if (!step.continues || written_[id] == 0) write(id);
-      if (const auto donor = plan_.values[roots_[id]].donor) {
-        overwritten_.insert(*donor);
-        const auto reads = [&](ValueId read) { return roots_[read] == *donor; };
-        if (std::any_of(step.reads.begin(), step.reads.end(), reads))
-          fail(where + "reads what it overwrites");
-      }
+      if (!plan_.values[bases_[id]].donor) continue;
+      contents_[memory_of(id)] = bases_[id];
+      // A kernel may read an element and then write it.
+      const bool is_kernel = std::holds_alternative<KernelStep>(step.work);
+      const auto reads = [&](ValueId read) { return overwritten(read); };
+      if (!is_kernel && std::any_of(step.reads.begin(), step.reads.end(), reads))
+        fail(where + "reads what it overwrites");
     }
   }
 
@@ -300,10 +322,10 @@ class Verifier {
   const Plan& plan_;
   bool in_setup_ = false;
   std::vector<int> written_;
-  std::vector<ValueId> roots_;
-  std::vector<bool> is_part_;         // written, and inside another value
-  std::vector<std::size_t> missing_;  // for a value with parts, those that nothing has written yet
-  std::set<ValueId> overwritten_;     // inputs that gave their memory
+  std::vector<ValueId> bases_;           // for each value, what it lies in, or itself
+  std::vector<bool> is_part_;            // written, and inside another value
+  std::vector<std::size_t> missing_;     // for a value with parts, those that nothing has written yet
+  std::map<ValueId, ValueId> contents_;  // for inputs that gave their memory, the value that lies there now
 };
 
 }  // namespace
@@ -337,8 +359,10 @@ std::string print(const Plan& plan) {
 std::vector<ValueId> roots(const Plan& plan) {
   std::vector<ValueId> result;
   for (ValueId id = 0; id < plan.values.size(); ++id) {
-    const auto& inside = plan.values[id].inside;
-    result.push_back(inside && inside->whole < id ? result[inside->whole] : id);
+    const PlanValue& value = plan.values[id];
+    const bool takes = value.donor && value.kind == PlanValue::Kind::temporary;
+    const ValueId memory = value.inside ? value.inside->whole : takes ? *value.donor : id;
+    result.push_back(memory < id ? result[memory] : id);
   }
   return result;
 }

@@ -35,7 +35,9 @@ struct PlanValue {
   std::string name{};  ///< input, parameter, output: the caller's name; packed: "p3"; temporary: "t12"
   DType dtype = f32;
   std::vector<Dim> dims{};
-  std::optional<ValueId> donor{};  ///< output: the input whose memory it is
+  /// output: the input whose memory it is. temporary: the input whose memory it takes for a while; steps that
+  /// write values in one memory run one after another, and each ends what the one before wrote.
+  std::optional<ValueId> donor{};
   /// temporary: it has no memory of its own. Where steps write such values, together they write each byte of
   /// the whole once. Where none does, the value is read where the whole was written.
   std::optional<Inside> inside{};
@@ -100,7 +102,7 @@ struct Plan {
 };
 
 std::string print(const Plan&);
-/// For each value, the one whose memory it lies in, or itself.
+/// For each value, the one whose memory it lies in, or itself; an output is its own, donated or not.
 std::vector<ValueId> roots(const Plan&);
 /// For each value, whether a step writes it.
 std::vector<bool> written_values(const Plan&);

@@ -40,7 +40,7 @@ class StepDependencies {
     std::vector<Part> parts{};
   };
 
-  bool is_part(ValueId id) const { return roots_[id] != id; }
+  bool is_part(ValueId id) const { return plan_.values[id].inside.has_value(); }
   /// Which steps use the memory that the value lies in.
   Users& users_of(ValueId id);
 

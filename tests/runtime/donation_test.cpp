@@ -85,17 +85,17 @@ TEST_CASE("donation: readers of the old contents come first, or the result is ma
          c.g.output("new", c.updated, c.old);
          c.g.output("before", c.old);
        }},
-      {"the update is computed from it", "kernel kernel copy ",
+      {"the update is computed from it", "kernel kernel kernel ",
        [](Cache& c) {
          c.g.output("new", dynamic_update_slice(c.old, slice(c.old, 0, 0, 3) + 1, {c.at, 0}), c.old);
          c.g.output("unused", c.row + 0);
        }},
-      {"the result is read", "kernel copy ",
+      {"the result is read", "kernel kernel ",
        [](Cache& c) {
          c.g.output("new", c.updated, c.old);
          c.g.output("sum", sum(c.updated, {1}));
        }},
-      {"no update at all", "kernel copy ", [](Cache& c) { c.g.output("new", c.old * 3, c.old); }},
+      {"element by element", "kernel ", [](Cache& c) { c.g.output("new", c.old * 3, c.old); }},
   };
   for (const Case& item : cases) {
     Cache c;

@@ -1,6 +1,6 @@
 // Which slices and concats cost nothing, and why the others do.
 // SPDX-License-Identifier: Apache-2.0
-#include "schedule/fusion/views.hpp"
+#include "schedule/views/views.hpp"
 
 #include "schedule/schedule_support.hpp"
 

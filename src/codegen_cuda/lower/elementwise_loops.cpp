@@ -19,6 +19,11 @@ void store_update(Lowering& to, const Index& i) {
   to.builder.append(Store{to.outputs.at(to.root()), flatten(at, to.elements.dims(to.root())), value});
 }
 
+void store(Lowering& to, const schedule::Stage& stage, const Index& i, VarId value) {
+  to.builder.at(stage.root);
+  to.builder.append(Store{to.outputs.at(stage.root), i, value});
+}
+
 }  // namespace
 
 void lower_elements(Lowering& to) {
@@ -33,11 +38,16 @@ void lower_elements(Lowering& to) {
     builder.when({{group, groups}}, [&] {
       if (to.phase.computes.in_place) return store_update(to, group);
       to.side_by_side(group, [&](const Index&, const Index& i) {
-        for (const schedule::Stage& stage : to.phase.computes.stages) {
-          const VarId value = to.elements.value(stage.root, unflatten(i, to.elements.dims(stage.root)));
-          builder.at(stage.root);
-          builder.append(Store{to.outputs.at(stage.root), i, value});
+        const std::vector<schedule::Stage>& stages = to.phase.computes.stages;
+        const bool overwrites = !to.phase.computes.overwrites.empty();
+        std::vector<VarId> values;
+        for (const schedule::Stage& stage : stages) {
+          values.push_back(to.elements.value(stage.root, unflatten(i, to.elements.dims(stage.root))));
+          if (!overwrites) store(to, stage, i, values.back());
         }
+        if (!overwrites) return;
+        // Every element is read before any is written over it.
+        for (std::size_t s = 0; s < stages.size(); ++s) store(to, stages[s], i, values[s]);
       });
     });
   };

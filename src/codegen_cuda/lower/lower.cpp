@@ -263,9 +263,18 @@ class KernelLowering {
     for (const NodeId input : section.inputs) {
       if (!buffers_.contains(input)) buffers_[input] = declare(input, false);
       const std::vector<NodeId>& ahead = phase_->ahead;
-      if (std::find(ahead.begin(), ahead.end(), input) != ahead.end())
+      const bool overwritten =
+          is_overwrite([&](const schedule::Overwrite& each) { return each.input == input; });
+      if (overwritten || std::find(ahead.begin(), ahead.end(), input) != ahead.end())
         builder_.kernel.buffers[buffers_[input]].ordered = true;
     }
+  }
+
+  /// Both pointers of an overwrite are to the same memory.
+  template <class Is>
+  bool is_overwrite(const Is& is) const {
+    const std::vector<schedule::Overwrite>& all = phase_->computes.overwrites;
+    return std::any_of(all.begin(), all.end(), is);
   }
 
   std::map<NodeId, BufferId> declare_outputs(const KernelSchedule& launch) {
@@ -273,6 +282,8 @@ class KernelLowering {
     const auto add = [&](NodeId root) {
       const auto found = buffers_.find(root);
       buffers[root] = found == buffers_.end() ? declare(root, true) : found->second;
+      if (is_overwrite([&](const schedule::Overwrite& each) { return each.result == root; }))
+        builder_.kernel.buffers[buffers[root]].ordered = true;
     };
     if (launch.role != KernelSchedule::Role::cooperative) {
       for (const NodeId root : phase_->sections[launch.section].stores) add(root);

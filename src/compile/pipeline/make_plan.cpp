@@ -4,9 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 #include <span>
 #include <unordered_map>
-#include <unordered_set>
 
 #include "ir/graph/fixed_values.hpp"
 #include "ir/graph/memory_values.hpp"
@@ -20,8 +20,8 @@ using ir::NodeId;
 class Planner {
  public:
   Planner(const ir::Graph& graph, const Partition& partition) : graph_(graph), partition_(partition) {
-    for (const Segment& segment : partition.segments) {
-      if (segment.in_place()) updated_.insert(segment.root);
+    for (const InPlaceChoice& choice : partition.in_place.choices) {
+      if (choice.taken()) in_place_.insert(choice.output);
     }
   }
 
@@ -127,8 +127,8 @@ class Planner {
     }
   }
 
-  /// The first output of a stored value is its buffer; an input, a value that is an output twice, or one that
-  /// lies in another's memory, is copied.
+  /// The first output of a stored value is its buffer, but where the value is in place; an input, a value
+  /// that is an output twice, or one that lies in another's memory, is copied.
   void add_signature() {
     for (NodeId id = 0; id < graph_.nodes.size(); ++id) {
       const auto* named = std::get_if<ir::NameAttr>(&graph_[id].attr);
@@ -136,16 +136,22 @@ class Planner {
       const auto kind = graph_[id].op == ir::Op::input ? PlanValue::Kind::input : PlanValue::Kind::parameter;
       value_of_[id] = add({kind, named->name, graph_[id].type.dtype, graph_[id].type.dims});
     }
+    std::vector<ValueId> values;
     for (const ir::Output& output : graph_.outputs) {
       const ir::Type& type = graph_[output.node].type;
       PlanValue made{PlanValue::Kind::output, output.name, type.dtype, type.dims};
       if (output.donated()) made.donor = value_of_.at(output.donor);
-      const ValueId value = add(std::move(made));
-      if (output.donated() && !updated_.contains(output.node)) {
-        donated_.emplace_back(&output, value);
+      values.push_back(add(std::move(made)));
+    }
+    for (const std::size_t i : in_place_) value_of_[partition_.storage[graph_.outputs[i].node]] = values[i];
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      const ir::Output& output = graph_.outputs[i];
+      if (in_place_.contains(i)) continue;
+      if (output.donated()) {
+        donated_.emplace_back(&output, values[i]);
       } else if (partition_.views.of.contains(partition_.storage[output.node]) ||
-                 !value_of_.emplace(partition_.storage[output.node], value).second)
-        copied_.emplace_back(&output, value);
+                 !value_of_.emplace(partition_.storage[output.node], values[i]).second)
+        copied_.emplace_back(&output, values[i]);
     }
   }
 
@@ -162,6 +168,8 @@ class Planner {
       const NodeId id = missing.back();
       const ir::Type& type = graph_[id].type;
       const ValueId made = value_of_[id] = temporary(type.dtype, type.dims);
+      if (partition_.in_place.of.contains(id))
+        plan_.values[made].donor = value_of_.at(partition_.in_place.owner(id));
       const auto view = partition_.views.of.find(id);
       if (view == partition_.views.of.end()) continue;
       const auto size = static_cast<std::int64_t>(size_of(type.dtype));
@@ -331,7 +339,7 @@ class Planner {
   std::vector<std::vector<NodeId>> users_;  // the users, where a GEMM has an epilogue
   std::vector<bool> in_memory_;
   Plan plan_;
-  std::unordered_set<NodeId> updated_;            // roots of updates in place
+  std::set<std::size_t> in_place_;                // outputs whose value is in place
   std::unordered_map<NodeId, ValueId> value_of_;  // the values of stored nodes
   std::vector<std::pair<const ir::Output*, ValueId>> copied_;
   std::vector<std::pair<const ir::Output*, ValueId>> donated_;  // outputs that are made aside

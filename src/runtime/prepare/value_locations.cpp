@@ -51,6 +51,9 @@ ValueLocations::ValueLocations(const schedule::Plan& plan, const Binding& bindin
     if (value.inside) {
       locate_inside(value, location);
       owned_.emplace_back();  // nothing of its own
+    } else if (value.donor && value.kind == PlanValue::Kind::temporary) {
+      location.slot = locations_[*value.donor].slot;
+      owned_.emplace_back();
     } else if (value.kind == PlanValue::Kind::temporary) {
       owned_.push_back({location.bytes, {}});
     } else if (value.kind == PlanValue::Kind::packed) {

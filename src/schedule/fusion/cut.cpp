@@ -9,6 +9,7 @@
 #include <unordered_set>
 
 #include "ir/graph/memory_values.hpp"
+#include "schedule/fusion/overwrite_order.hpp"
 #include "schedule/segments/argument_limit.hpp"
 #include "schedule/segments/gemm_epilogue.hpp"
 
@@ -70,6 +71,7 @@ class Partitioner {
   Partition run() {
     find_epilogues();
     mark_forced();
+    find_updates();
     if (rules_.views) find_views();
     mark_shared_and_large();
     release_values_of_one_segment();
@@ -81,43 +83,70 @@ class Partitioner {
       result.stored[id] = ir::is_given(graph_[id]) || !end_[id].empty();
       if (!end_[id].empty() && !views_.assembled.contains(id)) result.segments.push_back(collect(id));
     }
-    update_in_place(result);
     result.views = std::move(views_);
+    update_in_place(result);
     return result;
   }
 
  private:
-  /// Outputs that are an update of the input that gives them its memory are written in place, after all other
-  /// segments, where nothing reads the result, and neither the segment nor another output reads the input's
-  /// old contents.
-  void update_in_place(Partition& partition) const {
-    std::vector<int> uses(graph_.nodes.size());
-    for (const ir::Node& node : graph_.nodes) {
-      for (NodeId operand : node.operands) ++uses[operand];
+  /// Updates that can be in place have memory of their own, and so has what is computed from what they
+  /// overwrite and needed after them: no kernel then reads what its own steps have written over.
+  void find_updates() {
+    UpdateFinder finder(graph_, storage_);
+    std::vector<bool> in_memory;  // slices for GEMMs and user kernels may become views
+    for (NodeId id = 0; id < graph_.nodes.size(); ++id) {
+      in_memory.push_back(stored(id) && !(info(graph_[id].op).relation == Relation::slice && is_operand(id)));
     }
-    for (const ir::Output& output : graph_.outputs) ++uses[output.node];
-    const auto is_output = [&](NodeId input) {
-      return std::any_of(graph_.outputs.begin(), graph_.outputs.end(),
-                         [&](const ir::Output& output) { return storage_[output.node] == input; });
-    };
-    std::vector<NodeId> taken;  // inputs whose contents are gone
-    for (const ir::Output& output : graph_.outputs) {
-      if (!output.donated() || info(graph_[output.node].op).relation != Relation::update) continue;
-      if (graph_[output.node].operands[0] != output.donor || uses[output.node] != 1 ||
-          is_output(output.donor))
+    for (UpdateChain& chain : finder.chains(rules_.decide, in_place_.choices)) {
+      const std::vector<NodeId> values = finder.read_before(chain, in_memory);
+      // A result that is made aside is written twice and read once more, which takes one more step, and its
+      // kernel reads the old contents.
+      double bytes = 4 * bytes_hint(chain.donor) + rules_.launch_bytes;
+      for (const NodeId id : values) bytes -= 2 * bytes_hint(id) + rules_.launch_bytes;
+      if (bytes < 0) {
+        refuse(chain, fmt::format("storing {} before it would cost more", graph_.value_name(values.front())));
         continue;
-      const auto segment = std::find_if(partition.segments.begin(), partition.segments.end(),
-                                        [&](const Segment& p) { return p.root == output.node; });
-      Segment updating = collect(output.node, true);
-      const auto reads = [&](NodeId input) {
-        return std::any_of(updating.inputs.begin(), updating.inputs.end(),
-                           [&](NodeId id) { return storage_[id] == input; });
-      };
-      if (reads(output.donor) || std::any_of(taken.begin(), taken.end(), reads)) continue;
-      taken.push_back(output.donor);
-      *segment = std::move(updating);
-      std::rotate(segment, segment + 1, partition.segments.end());
+      }
+      for (const NodeId id : values) store_before_update(id);
+      for (const NodeId update : chain.updates) mark(update, "update");
+      chains_.push_back(std::move(chain));
     }
+  }
+
+  double bytes_hint(NodeId id) const {
+    return static_cast<double>(elements_hint(graph_[id])) *
+           static_cast<double>(size_of(graph_[id].type.dtype));
+  }
+
+  void store_before_update(NodeId id) {
+    if (const NodeId result = epilogue_of_[id]; result != nobody) {  // the GEMM ends here after all
+      matmuls_.erase(result);
+      extra_.erase(result);
+      epilogue_of_[id] = nobody;
+    }
+    if (end_[id].empty() || is_operand(id)) end_[id] = "update";
+  }
+
+  bool is_operand(NodeId id) const { return end_[id] == gemm_operand || end_[id] == custom_operand; }
+
+  void refuse(const UpdateChain& chain, std::string why) {
+    for (InPlaceChoice& choice : in_place_.choices) {
+      if (choice.output == chain.output) choice.refused = std::move(why);
+    }
+  }
+
+  /// The updates' segments write what they change alone, after all that reads what they overwrite.
+  void update_in_place(Partition& partition) {
+    partition.in_place = std::move(in_place_);
+    const auto remake = [&](const UpdateChain& chain, bool in_place) {
+      for (const NodeId update : chain.updates) {
+        const auto segment = std::find_if(partition.segments.begin(), partition.segments.end(),
+                                          [&](const Segment& each) { return each.root == update; });
+        *segment = collect(update, in_place);
+      }
+    };
+    for (const UpdateChain& chain : chains_) remake(chain, true);
+    order_overwrites(graph_, partition, chains_, [&](const UpdateChain& chain) { remake(chain, false); });
   }
 
   /// A matmul in one group with the op after it makes that op's value.
@@ -159,10 +188,13 @@ class Partitioner {
 
   /// A slice that is a view has no step; a concat that its operands' steps write has none of its own.
   void find_views() {
-    MemoryUse use{.storage = storage_};
+    MemoryUse use{.storage = storage_, .in_place = std::vector<bool>(graph_.nodes.size())};
+    for (const UpdateChain& chain : chains_) {
+      for (const NodeId update : chain.updates) use.in_place[update] = true;
+    }
     for (NodeId id = 0; id < graph_.nodes.size(); ++id) {
       use.stored.push_back(stored(id));
-      use.operand.push_back(end_[id] == gemm_operand || end_[id] == custom_operand);
+      use.operand.push_back(is_operand(id));
     }
     std::vector<NodeId> computed;
     views_ = choose_views(graph_, use, facts_, {rules_.launch_bytes, rules_.decide}, computed);
@@ -384,7 +416,9 @@ class Partitioner {
   const std::vector<GroupId>& group_of_;
   const CutRules& rules_;
   Views views_;
-  std::vector<std::string> end_;  // why a segment ends at the node; empty: none does
+  InPlace in_place_;                 // the choices
+  std::vector<UpdateChain> chains_;  // updates to be in place
+  std::vector<std::string> end_;     // why a segment ends at the node; empty: none does
   std::vector<Reach> reach_;
   static constexpr NodeId nobody = ~NodeId{0};
   std::vector<NodeId> epilogue_of_;   // for a matmul, the op after it that its GEMM computes too

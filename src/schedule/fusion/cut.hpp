@@ -16,7 +16,7 @@
 #include "ir/graph/ir_graph.hpp"
 #include "ir/graph/question.hpp"
 #include "schedule/fusion/partition.hpp"
-#include "schedule/fusion/views.hpp"
+#include "schedule/views/views.hpp"
 
 namespace fuse::schedule {
 

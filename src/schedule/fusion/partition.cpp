@@ -9,6 +9,7 @@
 
 #include "schedule/fusion/cooperative_fusion.hpp"
 #include "schedule/fusion/cut.hpp"
+#include "schedule/fusion/donated_outputs.hpp"
 #include "schedule/fusion/stitch.hpp"
 
 namespace fuse::schedule {
@@ -94,16 +95,6 @@ class Made {
   std::vector<bool> made_;
   std::map<NodeId, std::size_t> missing_;
 };
-
-/// The value whose memory it is.
-NodeId memory_of(const Partition& partition, NodeId id) {
-  id = partition.storage[id];
-  for (auto view = partition.views.of.find(id); view != partition.views.of.end();
-       view = partition.views.of.find(id)) {
-    id = view->second.whole;
-  }
-  return id;
-}
 
 /// Wholes are in memory; a view has a step exactly if it is a part, which one concat has once; what segments
 /// make, given values and views have no other location.
@@ -234,8 +225,18 @@ Partition partition(const ir::Graph& graph, const PartitionOptions& options, con
       if (refused.insert(refusal.group).second) refusals.push_back(std::move(refusal));
     }
   }
+  place_donated_outputs(graph, decide, result);
   result.refusals = refusals_of(result, std::move(refusals));
   return result;
+}
+
+NodeId memory_of(const Partition& partition, NodeId id) {
+  id = partition.storage[id];
+  for (auto view = partition.views.of.find(id); view != partition.views.of.end();
+       view = partition.views.of.find(id)) {
+    id = view->second.whole;
+  }
+  return id;
 }
 
 std::string print(const ir::Graph& graph, const Partition& partition) {
@@ -260,7 +261,7 @@ std::string print(const ir::Graph& graph, const Partition& partition) {
     text += fmt::format(" ends at {} {} ({})\n", graph.value_name(segment.root),
                         to_string(graph[segment.root].op), segment.end);
   }
-  text += print(graph, partition.views);
+  text += print(graph, partition.views) + print(graph, partition.in_place);
   for (const ir::Output& output : graph.outputs) {
     const NodeId storage = partition.storage[output.node];
     if (storage != output.node) {
@@ -276,7 +277,7 @@ void verify(const ir::Graph& graph, const Partition& partition) {
     throw Error(
         {.kind = ErrorKind::internal, .code = ErrorCode::internal, .message = "partition: " + message});
   };
-  std::unordered_set<NodeId> overwritten;  // inputs that a segment has updated in place
+  std::unordered_set<NodeId> overwritten;  // values that are written over
   Made made(graph, partition);
   check_views(graph, partition, fail);
   for (const Segment& segment : partition.segments) {
@@ -288,14 +289,20 @@ void verify(const ir::Graph& graph, const Partition& partition) {
         fail(graph.value_name(input) + " is read after it was overwritten");
       }
     }
-    if (segment.in_place()) {
-      const NodeId donor = graph[segment.root].operands[0];
-      const auto reads = [&](NodeId input) { return memory_of(partition, input) == donor; };
+    for (const NodeId result : segment.results) {
+      const auto taken = partition.in_place.of.find(result);
+      if (taken == partition.in_place.of.end()) continue;
+      const NodeId before = taken->second;
+      if (!made[before]) fail(graph.value_name(before) + " is overwritten before a segment makes it");
+      const auto reads = [&](NodeId input) { return memory_of(partition, input) == before; };
       if (std::any_of(segment.inputs.begin(), segment.inputs.end(), reads)) {
-        fail(graph.value_name(donor) + " is read by the segment that overwrites it");
+        const std::string why = why_not_over(graph, partition, segment, result, before);
+        if (!why.empty()) fail(why);
       }
-      overwritten.insert(donor);
+      if (!overwritten.insert(before).second) fail(graph.value_name(before) + " is overwritten twice");
     }
+    if (segment.in_place() && !partition.in_place.of.contains(segment.root))
+      fail(graph.value_name(segment.root) + " is written in memory that it does not take");
     if (segment.kind == Segment::Kind::kernel) {
       if (segment.phases.empty()) fail("a kernel has no phase");
       for (const Phase& phase : segment.phases) {

@@ -17,9 +17,10 @@
 #include "ir/graph/ir_graph.hpp"
 #include "schedule/choosers/chooser.hpp"
 #include "schedule/fusion/refusal.hpp"
-#include "schedule/fusion/views.hpp"
 #include "schedule/groups/group.hpp"
 #include "schedule/segments/segment.hpp"
+#include "schedule/views/in_place.hpp"
+#include "schedule/views/views.hpp"
 #include "target/target.hpp"
 
 namespace fuse::schedule {
@@ -61,6 +62,7 @@ struct Partition {
       storage{};               ///< per node: the node whose buffer holds it (through reshapes), or itself
   std::vector<bool> stored{};  ///< per node: an input, a parameter, a segment's root or an assembled concat
   Views views{};               ///< values that lie in others' memory
+  InPlace in_place{};          ///< values that are written over others
 
   // These are compiled once, in the .cpp: in each file that includes this they take longer than the rest.
   Partition();
@@ -78,6 +80,8 @@ Partition partition(const ir::Graph&, const PartitionOptions&, const Target&, co
 /// The partition by the chooser that the options ask for.
 Partition partition(const ir::Graph&, const PartitionOptions& = {}, const Target& = {},
                     const analysis::Facts& facts = analysis::Facts());
+/// The value whose memory a value is read in, through reshapes and views; a value in place is one of its own.
+ir::NodeId memory_of(const Partition&, ir::NodeId);
 std::string print(const ir::Graph&, const Partition&);
 /// Throws an internal Error unless segments read only values in memory that are made before, and every output
 /// has a buffer.

@@ -2,6 +2,7 @@
 #include "schedule/fusion/segment_graph.hpp"
 
 #include <algorithm>
+#include <unordered_map>
 
 namespace fuse::schedule {
 
@@ -38,14 +39,40 @@ SegmentGraph::SegmentGraph(const ir::Graph& graph, const Partition& cut)
     for (const NodeId node : cut.segments[id].nodes) mentioned = merged(mentioned, mentions.of(node));
     symbols.push_back(std::move(mentioned));
   }
+  order_overwrites(cut);
   for (const ir::Output& output : graph.outputs) {
     for (const NodeId value : values_behind(output.node)) returned[maker[value]] = true;
   }
 }
 
+void SegmentGraph::order_overwrites(const Partition& cut) {
+  overwrites.resize(cut.segments.size());
+  std::unordered_map<NodeId, std::vector<SegmentId>> users;  // of what is overwritten
+  for (const auto& [value, before] : cut.in_place.of) users[before];
+  if (users.empty()) return;
+  for (SegmentId id = 0; id < cut.segments.size(); ++id) {
+    for (const NodeId input : cut.segments[id].inputs) {
+      const auto found = users.find(memory_of(cut, input));
+      if (found != users.end()) found->second.push_back(id);
+    }
+  }
+  for (const auto& [value, before] : cut.in_place.of) {
+    const SegmentId writer = maker[value];
+    overwrites[writer] = users.at(before);
+    if (maker[before] != nobody) overwrites[writer].push_back(maker[before]);
+    std::erase(overwrites[writer], writer);  // it reads each element before it writes it
+  }
+}
+
 std::vector<std::vector<NodeId>> SegmentGraph::order() const {
   std::vector<std::vector<NodeId>> below;
-  for (const std::vector<SegmentId>& makers : producers) below.emplace_back(makers.begin(), makers.end());
+  for (SegmentId id = 0; id < producers.size(); ++id) {
+    std::vector<SegmentId> before = producers[id];
+    before.insert(before.end(), overwrites[id].begin(), overwrites[id].end());
+    std::sort(before.begin(), before.end());
+    before.erase(std::unique(before.begin(), before.end()), before.end());
+    below.emplace_back(before.begin(), before.end());
+  }
   return below;
 }
 

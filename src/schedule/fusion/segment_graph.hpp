@@ -28,11 +28,17 @@ struct SegmentGraph {
   std::vector<std::vector<Read>> reads{};           ///< per segment: what it reads from other segments
   std::vector<std::vector<SegmentId>> producers{};  ///< per segment: those that make what it reads, ascending
   std::vector<std::vector<SegmentId>> read_by{};    ///< per segment: those that read what it makes
-  std::vector<bool> returned{};                     ///< per segment: it makes an output, or part of one
-  std::vector<std::vector<SymbolId>> symbols{};     ///< per segment: symbols that its kernel mentions
+  std::vector<std::vector<SegmentId>>
+      overwrites{};                              ///< per segment: those that make or read what it writes over
+  std::vector<bool> returned{};                  ///< per segment: it makes an output, or part of one
+  std::vector<std::vector<SymbolId>> symbols{};  ///< per segment: symbols that its kernel mentions
 
-  /// The graph for analysis::MergeGraph: segments as nodes, each with its producers.
+  /// The graph for analysis::MergeGraph: segments as nodes, each with what has to run before it: its
+  /// producers, and for what it overwrites, the maker and the readers of that.
   std::vector<std::vector<ir::NodeId>> order() const;
+
+ private:
+  void order_overwrites(const Partition&);
 };
 
 }  // namespace fuse::schedule

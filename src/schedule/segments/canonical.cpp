@@ -46,6 +46,8 @@ std::uint64_t hashed(const ir::Graph& graph, const CanonicalSegment& form, ir::H
     hasher.add(static_cast<std::uint64_t>(operand.source)).add(operand.index);
   }
   for (const std::uint32_t root : form.phases) hasher.add(std::uint64_t{root});
+  for (const auto& [result, input] : form.overwrites)
+    hasher.add(std::uint64_t{result}).add(std::uint64_t{input});
   for (std::size_t i = 0; i < form.inputs.size(); ++i) {
     hasher.add(graph[form.inputs[i]].type).add(form.same[i]);
   }
@@ -78,7 +80,11 @@ class Canonicaliser {
     for (auto id = segment.nodes.rbegin(); id != segment.nodes.rend(); ++id) visit(*id);
     for (const NodeId input : segment.inputs) read(input);
     note_buffers();
-    for (const Phase& phase : segment.phases) form_.phases.push_back(notes_[phase.root].position.index);
+    for (const Phase& phase : segment.phases) {
+      form_.phases.push_back(notes_[phase.root].position.index);
+      for (const Overwrite& each : phase.overwrites)
+        form_.overwrites.emplace_back(notes_[each.result].position.index, notes_[each.input].position.index);
+    }
     note_starts();
     form_.hash = hashed(graph_, form_, ir::Hasher());
     return std::move(form_);
@@ -204,7 +210,7 @@ template <class SameAttr>
 bool alike(const ir::Graph& graph, const CanonicalSegment& a, const CanonicalSegment& b,
            const SameAttr& same_attr) {
   if (a.in_place != b.in_place || a.nodes.size() != b.nodes.size() || a.operands != b.operands ||
-      a.stored != b.stored || a.same != b.same || a.phases != b.phases)
+      a.stored != b.stored || a.same != b.same || a.phases != b.phases || a.overwrites != b.overwrites)
     return false;
   for (std::size_t i = 0; i < a.nodes.size(); ++i) {
     const ir::Node &x = graph[a.nodes[i]], &y = graph[b.nodes[i]];

@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <utility>
 #include <vector>
 
 #include "ir/graph/ir_graph.hpp"
@@ -33,6 +34,8 @@ struct CanonicalSegment {
   std::vector<bool> stored{};           ///< per node: the segment stores it
   std::vector<std::uint32_t> same{};    ///< per input: the first that lies in the same buffer
   std::vector<std::uint32_t> phases{};  ///< per phase: the position of its root in `nodes`
+  std::vector<std::pair<std::uint32_t, std::uint32_t>>
+      overwrites{};  ///< a node, and the input that it is written over
   /// A number at which a slice of an input, reshaped or not, begins in one dim.
   struct Start {
     std::uint32_t node = 0;  ///< position of the slice in `nodes`

@@ -41,6 +41,13 @@ struct Stage {
 
 std::string_view to_string(Stage::Form);
 
+/// A value of a phase that is written over one that it reads, element by element (docs/in-place.md).
+struct Overwrite {
+  ir::NodeId result = 0;
+  ir::NodeId input = 0;
+  bool operator==(const Overwrite&) const = default;
+};
+
 struct Phase {
   ir::NodeId root = 0;                ///< the last of the results
   std::vector<ir::NodeId> nodes{};    ///< what it computes, in graph order, root last
@@ -48,8 +55,9 @@ struct Phase {
   std::vector<ir::NodeId> results{};  ///< values it stores, in graph order
   std::vector<Stage> stages{};        ///< by pass, then in graph order
   /// The root is a dynamic_update_slice whose operand 0 lies in the memory that the result takes: only the
-  /// update is written. No other segment reads that memory later.
+  /// update is written. No segment reads operand 0 later.
   bool in_place = false;
+  std::vector<Overwrite> overwrites{};
 };
 
 /// The phase that stores one value and caches none: its root is the only stage.
@@ -72,7 +80,7 @@ struct Segment {
   GroupId group = no_group;           ///< the group that its root belongs to
   std::string end{};  ///< why it ends there: "reduction", "output", "scan", "gemm", "custom", "gemm operand",
                       ///< "custom operand", "group", "costly broadcast", "concat operand", "shared",
-                      ///< "size"
+                      ///< "size", "update"
   /// The phases of a kernel, which it runs one after another, with grid barriers between (AStitch's global
   /// scheme). What one phase stores for another lies in memory. A GEMM and a user's kernel have none.
   std::vector<Phase> phases{};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "schedule/fusion/gemm_output_layout.hpp"
+#include "schedule/views/gemm_output_layout.hpp"
 
 #include <fmt/format.h>
 

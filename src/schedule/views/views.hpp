@@ -26,7 +26,7 @@
 #include "analysis/facts.hpp"
 #include "ir/graph/ir_graph.hpp"
 #include "ir/graph/question.hpp"
-#include "schedule/fusion/gemm_output_layout.hpp"
+#include "schedule/views/gemm_output_layout.hpp"
 
 namespace fuse::schedule {
 
@@ -58,6 +58,7 @@ struct MemoryUse {
   const std::vector<ir::NodeId>& storage;  ///< the node whose buffer holds it (through reshapes)
   std::vector<bool> stored{};              ///< in memory: given, or a step makes it
   std::vector<bool> operand{};             ///< stored only because a GEMM or a user's kernel reads it
+  std::vector<bool> in_place{};            ///< written over another value (in_place.hpp)
 };
 
 struct ViewRules {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "schedule/fusion/views.hpp"
+#include "schedule/views/views.hpp"
 
 #include <fmt/format.h>
 
@@ -104,7 +104,7 @@ class ViewChooser {
   void find_taken() {
     fixed_ = ir::fixed_values(graph_);
     is_output_.resize(graph_.nodes.size());
-    takes_input_.resize(graph_.nodes.size());
+    takes_input_ = use_.in_place;
     for (const ir::Output& output : graph_.outputs) {
       is_output_[use_.storage[output.node]] = true;
       if (output.donated()) takes_input_[use_.storage[output.node]] = true;
