@@ -8,6 +8,7 @@
 #include <map>
 #include <unordered_set>
 
+#include "ir/graph/hash.hpp"
 #include "ir/graph/memory_values.hpp"
 #include "schedule/fusion/overwrite_order.hpp"
 #include "schedule/segments/argument_limit.hpp"
@@ -46,12 +47,26 @@ const char* why_it_ends(const ir::Node& node) {
 
 std::int64_t elements_hint(const ir::Node& node) { return product(node.type.dims).hint(); }
 
+// Bounds on what a kernel computes or loads again for other coordinates (mark_repeated).
+constexpr double most_costly = 4;      // costly ops per element, for one value
+constexpr double most_loads = 12;      // loads per element, for one value
+constexpr std::size_t most_work = 64;  // costly ops and loads in the text for one element of a segment
+
+/// A costly op or a load for one element of a value. Ops on the path that change coordinates give it a path
+/// of its own: the work is done again for each.
+struct Work {
+  NodeId node = 0;
+  std::uint64_t path = 0;
+  auto operator<=>(const Work&) const = default;
+};
+
 /// What computing a value inside a segment costs: the stored values it reads and how long the paths are.
 struct Reach {
   std::vector<NodeId> inputs;     // sorted
   std::vector<SymbolId> symbols;  // symbols that the kernel mentions, sorted
   int depth = 0;
   int movement = 0;
+  std::vector<Work> work{};  // sorted; at most most_work + 1
 };
 
 class Partitioner {
@@ -66,6 +81,7 @@ class Partitioner {
         rules_(rules),
         end_(graph.nodes.size()),
         reach_(graph.nodes.size()),
+        users_(ir::users(graph)),
         epilogue_of_(graph.nodes.size(), nobody) {}
 
   Partition run() {
@@ -151,11 +167,10 @@ class Partitioner {
 
   /// A matmul in one group with the op after it makes that op's value.
   void find_epilogues() {
-    const std::vector<std::vector<NodeId>> users = ir::users(graph_);
     const std::vector<bool> in_memory = ir::memory_values(graph_);
     for (NodeId id = 0; id < graph_.nodes.size(); ++id) {
       if (info(graph_[id].op).relation != Relation::contraction || group_of_[id] == no_group) continue;
-      const auto epilogue = gemm_epilogue(graph_, id, users, in_memory);
+      const auto epilogue = gemm_epilogue(graph_, id, users_, in_memory);
       if (!epilogue || group_of_[epilogue->result] != group_of_[id]) continue;
       const auto both = [&] { return std::vector{id, epilogue->result}; };
       if (!decided(rules_.decide, ir::Question::epilogue, graph_, epilogue->result, true, both)) continue;
@@ -246,15 +261,24 @@ class Partitioner {
           cut_operands(id);
           reach = reach_of(id);
         }
+        if (reach.work.size() > most_work) {
+          store_below(id);
+          reach = reach_of(id);
+        }
         const std::int64_t size = elements_hint(graph_[id]);
         const auto large = std::count_if(reach.inputs.begin(), reach.inputs.end(),
                                          [&](NodeId input) { return elements_hint(graph_[input]) >= size; });
         const auto nodes = [&] { return computed_with(id); };
         const Relation relation = info(graph_[id].op).relation;
         const bool computes = relation != Relation::reshape && relation != Relation::broadcast;
-        if (shared[id] && (large >= 2 || (large == 1 && computes)) &&
-            decided(rules_.decide, ir::Question::store, graph_, id, large >= 2, nodes))
-          end_[id] = "shared";
+        const bool may_share = shared[id] && (large >= 2 || (large == 1 && computes));
+        const bool repeated = !rules_.recompute && is_repeated(id, reach);
+        const bool stores = repeated || (may_share && large >= 2);
+        if ((may_share || repeated) &&
+            decided(rules_.decide, ir::Question::store, graph_, id, stores, nodes)) {
+          end_[repeated ? storage_[id] : id] = repeated ? "repeated" : "shared";
+          if (repeated && storage_[id] != id) reach = reach_of(id);
+        }
       } else if (!is_opaque_root(id) && !fits(reach)) {
         cut_operands(id);
         reach = reach_of(id);
@@ -282,6 +306,64 @@ class Partitioner {
            reach.movement <= max_movement && bytes_an_argument * arguments <= rules_.argument_bytes;
   }
 
+  /// Whether its users would compute it again, for several elements each, at a cost past a small factor.
+  /// Slices of it that do not overlap are one use; what a broadcast repeats is not counted.
+  bool is_repeated(NodeId id, const Reach& reach) const {
+    double uses = 0;
+    bool same_element = false;
+    const double elements = std::max<double>(1, static_cast<double>(elements_hint(graph_[id])));
+    for (const NodeId user : users_[id]) {
+      const ir::Node& node = graph_[user];
+      const auto occurrences =
+          static_cast<double>(std::count(node.operands.begin(), node.operands.end(), id));
+      switch (info(node.op).relation) {
+        case Relation::slice:
+        case Relation::gather:
+        case Relation::dynamic_slice:
+          uses += occurrences * static_cast<double>(elements_hint(node)) / elements;
+          break;
+        case Relation::permute:
+        case Relation::concat:
+        case Relation::reverse:
+        case Relation::pad:
+        case Relation::update:
+          uses += occurrences;
+          break;
+        default:
+          same_element = true;
+      }
+    }
+    uses += same_element ? 1 : 0;
+    if (uses <= 1) return false;
+    double costly = 0, loads = 0;
+    for (const Work& work : reach.work) (stored(work.node) ? loads : costly) += 1;
+    return uses * costly > most_costly || (loads > 1 && uses * loads > most_loads);
+  }
+
+  /// Stores what ops that change coordinates read, the nearest below the value, so that its text stays small.
+  void store_below(NodeId id) {
+    std::vector<NodeId> path = {id};
+    std::vector<NodeId> work = {id};
+    std::unordered_set<NodeId> seen = {id};
+    while (!work.empty()) {
+      const NodeId user = work.back();
+      work.pop_back();
+      const bool moves = info(graph_[user].op).relation != Relation::identity;
+      for (const NodeId operand : graph_[user].operands) {
+        if (stored(operand) || info(graph_[operand].op).has(Trait::source) || !seen.insert(operand).second)
+          continue;
+        if (moves && storage_[operand] == operand && reach_[operand].work.size() > 1) {
+          end_[operand] = "size";
+        } else {
+          work.push_back(operand);
+          path.push_back(operand);
+        }
+      }
+    }
+    std::sort(path.begin(), path.end());
+    for (const NodeId each : path) reach_[each] = reach_of(each);
+  }
+
   void cut_operands(NodeId id) {
     for (NodeId operand : graph_[id].operands) {
       // A reshape of what is stored reads one value anyway.
@@ -305,6 +387,7 @@ class Partitioner {
       result.depth = std::max(result.depth, below.depth);
       result.movement = std::max(result.movement, below.movement);
     }
+    result.work = work_of(id);
     std::sort(result.inputs.begin(), result.inputs.end());
     result.inputs.erase(std::unique(result.inputs.begin(), result.inputs.end()), result.inputs.end());
     ++result.depth;
@@ -314,6 +397,29 @@ class Partitioner {
       result.movement += std::max(1, static_cast<int>(std::bit_width(node.operands.size())));
     }
     return result;
+  }
+
+  std::vector<Work> work_of(NodeId id) const {
+    const ir::Node& node = graph_[id];
+    const bool moves = info(node.op).relation != Relation::identity;
+    std::vector<Work> work;
+    for (std::size_t i = 0; i < node.operands.size(); ++i) {
+      const NodeId operand = node.operands[i];
+      // The path through each operand of a concat is another one.
+      const auto along = [&](std::uint64_t path) {
+        return moves ? ir::Hasher().add(path).add(std::uint64_t{id}).add(i).value() : path;
+      };
+      if (stored(operand)) {
+        work.push_back({operand, along(0)});
+      } else {
+        for (const Work& each : reach_[operand].work) work.push_back({each.node, along(each.path)});
+      }
+    }
+    if (info(node.op).has(Trait::costly)) work.push_back({id, 0});
+    std::sort(work.begin(), work.end());
+    work.erase(std::unique(work.begin(), work.end()), work.end());
+    if (work.size() > most_work + 1) work.resize(most_work + 1);
+    return work;
   }
 
   /// Which of the values are used by more than one segment, given the ends so far. `keep(id, segment)` is
@@ -421,6 +527,7 @@ class Partitioner {
   std::vector<std::string> end_;     // why a segment ends at the node; empty: none does
   std::vector<Reach> reach_;
   static constexpr NodeId nobody = ~NodeId{0};
+  const std::vector<std::vector<NodeId>> users_;
   std::vector<NodeId> epilogue_of_;   // for a matmul, the op after it that its GEMM computes too
   std::map<NodeId, NodeId> matmuls_;  // for such an op, the matmul
   std::map<NodeId, NodeId> extra_;    // and what it adds

@@ -80,7 +80,7 @@ struct Segment {
   GroupId group = no_group;           ///< the group that its root belongs to
   std::string end{};  ///< why it ends there: "reduction", "output", "scan", "gemm", "custom", "gemm operand",
                       ///< "custom operand", "group", "costly broadcast", "concat operand", "shared",
-                      ///< "size", "update"
+                      ///< "repeated", "size", "update"
   /// The phases of a kernel, which it runs one after another, with grid barriers between (AStitch's global
   /// scheme). What one phase stores for another lies in memory. A GEMM and a user's kernel have none.
   std::vector<Phase> phases{};
