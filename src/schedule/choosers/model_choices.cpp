@@ -306,6 +306,23 @@ class RegisterCaching {
   const std::int64_t wanted_;  // threads that fill half of the device
 };
 
+/// Several blocks per row, where there are fewer rows than fill the device and a split costs clearly less.
+Choices shared_rows(const ir::Graph& graph, const Phase& phase, const Choices& whole, int vector,
+                    const Target& target) {
+  constexpr double gain_of_parts = 0.97;
+  constexpr std::int64_t fewest_trips = 8, most_parts = 16;
+  Choices best = whole;
+  double least = gain_of_parts * phase_seconds(graph, phase, whole, target);
+  const std::int64_t useful =
+      product(loop_shape(graph, phase).reduced).hint() / (fewest_trips * whole.block_threads());
+  for (std::int64_t parts = 2; parts <= std::min(useful, most_parts); parts *= 2) {
+    Choices choices = {.splits = nest_of_shared_rows(whole.block_threads(), static_cast<int>(parts), vector)};
+    const double seconds = phase_seconds(graph, phase, choices, target);
+    if (seconds < least) best = std::move(choices), least = seconds;
+  }
+  return best;
+}
+
 Choices choices_alone(const ir::Graph& graph, const Phase& phase, const Target& target) {
   const ir::Node& root = graph[dominant(phase)];
   const int block = std::min(256, target.max_threads_per_block);
@@ -353,8 +370,9 @@ Choices choices_alone(const ir::Graph& graph, const Phase& phase, const Target& 
   }
   // The blocks of a split row would have to pass on what stages cache of it.
   const bool alone = phase.stages.size() <= 1;
-  if (!alone || reduced <= block_limit || results * 2 >= target.sms)
-    return {.splits = nest_of_blocks(block, vector)};
+  const Choices whole = {.splits = nest_of_blocks(block, vector)};
+  if (!alone || reduced <= block_limit || results >= 2 * std::int64_t{target.sms}) return whole;
+  if (results * 2 >= target.sms) return shared_rows(graph, phase, whole, vector, target);
   const std::int64_t wave =
       std::max<std::int64_t>(2, 2 * std::int64_t{target.sms} / std::max<std::int64_t>(results, 1));
   const std::int64_t useful = reduced / (8 * std::int64_t{block});
