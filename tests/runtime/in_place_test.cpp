@@ -272,3 +272,45 @@ TEST_CASE("in place: two values that are computed from each other's donors", "[r
     check_everywhere(text);
   }
 }
+
+TEST_CASE("in place: several outputs of one kernel wait for all readers of what they overwrite",
+          "[runtime][device]") {
+  const std::string text = R"(graph @s(%m: f32[8, 16], %p: f32[8, 16], %g: f32[8, 16])
+    -> (m1: f32[8, 16], p1: f32[8, 16], norm: f32[8], sums: f32[16]) {
+  %1 = sub %m, %g : f32[8, 16]
+  %2 = sub %p, %g : f32[8, 16]
+  %3 = mul %m, %m : f32[8, 16]
+  %4 = reduce_sum %3 {dims = [1]} : f32[8]
+  %5 = reduce_sum %p {dims = [0]} : f32[16]
+  return m1 = %1 into %m, p1 = %2 into %p, norm = %4, sums = %5
+})";
+  CHECK(planned(text).choices.find("copy") == std::string::npos);
+  check_everywhere(text);
+}
+
+TEST_CASE("in place: each pair of crossed updates keeps one, and nothing else is made aside",
+          "[runtime][device]") {
+  std::string head = "graph @n(", body, out;
+  for (int i = 0; i < 3; ++i) {
+    const std::string a = "%a" + std::to_string(i), b = "%b" + std::to_string(i);
+    const std::string x = "%x" + std::to_string(i), y = "%y" + std::to_string(i);
+    head += (i ? ", " : "") + a + ": f32[4, 4], " + b + ": f32[4, 4]";
+    body += "  " + x + " = cumulative_sum " + b + " {axis = 0, exclusive = false} : f32[4, 4]\n  " + y +
+            " = cumulative_sum " + a + " {axis = 1, exclusive = false} : f32[4, 4]\n";
+    out += (i ? ", " : "") + std::string("x") + std::to_string(i) + " = " + x + " into " + a + ", y" +
+           std::to_string(i) + " = " + y + " into " + b;
+  }
+  std::string results;
+  for (int i = 0; i < 3; ++i)
+    results += "x" + std::to_string(i) + ": f32[4, 4], y" + std::to_string(i) + ": f32[4, 4], ";
+  const std::string text = head + ", %c: f32[4, 4]) -> (" + results + "z: f32[4, 4]) {\n" + body +
+                           "  %z = add %x0, %y2 : f32[4, 4]\n  return " + out + ", z = %z into %c\n}";
+  const std::string choices = planned(text).choices;
+  INFO(choices);
+  std::size_t copies = 0;
+  for (std::size_t at = choices.find("copy "); at != choices.npos; at = choices.find("copy ", at + 1))
+    ++copies;
+  CHECK(copies == 3);
+  CHECK(choices.find("into %c") == std::string::npos);
+  check_everywhere(text);
+}

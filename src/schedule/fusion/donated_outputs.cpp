@@ -31,9 +31,11 @@ std::vector<NodeId> elsewhere(const ir::Graph& graph, const Partition& partition
   for (auto id = phase.nodes.rbegin(); id != phase.nodes.rend(); ++id) {
     const ir::Node& node = graph[*id];
     const Relation relation = info(node.op).relation;
-    const bool moves =
-        moved.contains(*id) || (relation != Relation::identity && relation != Relation::reshape);
-    for (const NodeId operand : node.operands) {
+    for (std::size_t i = 0; i < node.operands.size(); ++i) {
+      const NodeId operand = node.operands[i];
+      const bool stays = relation == Relation::identity || relation == Relation::reshape ||
+                         (relation == Relation::update && i == 0);
+      const bool moves = !stays || moved.contains(*id);
       if (std::binary_search(phase.nodes.begin(), phase.nodes.end(), operand)) {
         if (moves) moved.insert(operand);
       } else if (memory_of(partition, operand) == old && (moves || partition.storage[operand] != old)) {
@@ -62,7 +64,10 @@ class Placer {
       const auto asked = [&] { return std::vector{output.node}; };
       if (why.empty() && !decided(decide_, ir::Question::view, graph_, output.node, true, asked))
         why = "decisions say so";
-      if (why.empty()) note_overwrites(segments.maker[value], value, output.donor);
+      if (why.empty()) {
+        note_overwrites(segments.maker[value], value, output.donor);
+        placed_.insert(value);
+      }
       choice.refused = why;
       if (why.empty()) chains.push_back({choice.output, output.donor, {value}});
     }
@@ -87,7 +92,7 @@ class Placer {
     if (partition_.views.assembled.contains(value)) return name(value) + " is made in parts";
     if (const auto view = partition_.views.of.find(value); view != partition_.views.of.end())
       return fmt::format("{} lies in {}", name(value), name(view->second.whole));
-    if (partition_.in_place.of.contains(value) || !placed_.insert(value).second)
+    if (partition_.in_place.of.contains(value) || placed_.contains(value))
       return name(value) + " is in the memory of another input";
     for (const ir::Output& output : graph_.outputs) {
       if (partition_.storage[output.node] == donor)

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <functional>
 #include <queue>
+#include <set>
 
 #include "schedule/fusion/segment_graph.hpp"
 
@@ -15,7 +16,7 @@ namespace {
 using ir::NodeId;
 using Edges = std::vector<std::vector<NodeId>>;
 
-constexpr int most_rounds = 32;  // of taking one chain back; after them, all that wait are taken back
+constexpr int most_rounds = 32;  // of taking one chain of each cycle back
 
 Edges reversed(const Edges& before) {
   Edges after(before.size());
@@ -44,12 +45,51 @@ std::vector<NodeId> topological(const Edges& before, const Edges& after) {
   return order;
 }
 
-/// What is on a cycle, or between two.
-std::vector<bool> waiting(const Edges& before, const Edges& after) {
-  std::vector<bool> result(before.size(), true);
-  for (const NodeId id : topological(before, after)) result[id] = false;
-  for (const NodeId id : topological(after, before)) result[id] = false;
-  return result;
+/// For each, the number of the cycles that it is on; 0: none. What cycles share is one (strongly connected
+/// components, by Tarjan, without recursion).
+std::vector<std::uint32_t> cycles_of(const Edges& before) {
+  struct Level {
+    NodeId id;
+    std::size_t next;
+  };
+  std::vector<std::uint32_t> found(before.size()), lowest(before.size()), cycle(before.size());
+  std::vector<bool> open(before.size());
+  std::vector<NodeId> stack;
+  std::uint32_t time = 0, cycles = 0;
+  for (NodeId root = 0; root < before.size(); ++root) {
+    if (found[root]) continue;
+    std::vector<Level> path = {{root, 0}};
+    while (!path.empty()) {
+      auto& [id, next] = path.back();
+      if (next == 0) {
+        found[id] = lowest[id] = ++time;
+        stack.push_back(id);
+        open[id] = true;
+      }
+      if (next < before[id].size()) {
+        const NodeId to = before[id][next++];
+        if (!found[to]) {
+          path.push_back({to, 0});
+        } else if (open[to]) {
+          lowest[id] = std::min(lowest[id], found[to]);
+        }
+        continue;
+      }
+      const NodeId done = id;
+      path.pop_back();
+      if (!path.empty()) lowest[path.back().id] = std::min(lowest[path.back().id], lowest[done]);
+      if (lowest[done] != found[done]) continue;
+      const bool alone = stack.back() == done;
+      cycles += !alone;
+      for (NodeId member = before.size(); member != done;) {
+        member = stack.back();
+        stack.pop_back();
+        open[member] = false;
+        cycle[member] = alone ? 0 : cycles;
+      }
+    }
+  }
+  return cycle;
 }
 
 }  // namespace
@@ -74,25 +114,19 @@ void order_overwrites(const ir::Graph& graph, Partition& partition, std::vector<
       partition.segments = std::move(sorted);
       break;
     }
-    const std::vector<bool> waits = waiting(before, after);
-    const auto is_waiting = [&](const UpdateChain& chain) {
-      return std::any_of(chain.updates.begin(), chain.updates.end(),
-                         [&](NodeId update) { return waits[segments.maker[update]]; });
-    };
-    const auto back = [&](const UpdateChain& chain) {
-      choice_of(chain).refused = fmt::format("{} and what it overwrites wait for each other",
-                                             graph.value_name(chain.updates.back()));
-      take_back(chain);
-    };
-    if (round == most_rounds) {
-      const auto left = std::stable_partition(chains.begin(), chains.end(), std::not_fn(is_waiting));
-      std::for_each(left, chains.end(), back);
-      chains.erase(left, chains.end());
-      continue;
+    // Of each cycle the last chain, or all where that has gone on for long.
+    const std::vector<std::uint32_t> cycles = cycles_of(before);
+    std::set<std::uint32_t> broken;
+    for (std::size_t i = chains.size(); i-- > 0;) {
+      const auto cycle = std::find_if(chains[i].updates.begin(), chains[i].updates.end(),
+                                      [&](NodeId update) { return cycles[segments.maker[update]] != 0; });
+      if (cycle == chains[i].updates.end()) continue;
+      if (!broken.insert(cycles[segments.maker[*cycle]]).second && round < most_rounds) continue;
+      choice_of(chains[i]).refused = fmt::format("{} and what it overwrites wait for each other",
+                                                 graph.value_name(chains[i].updates.back()));
+      take_back(chains[i]);
+      chains.erase(chains.begin() + static_cast<std::ptrdiff_t>(i));
     }
-    const auto last = std::find_if(chains.rbegin(), chains.rend(), is_waiting);
-    back(*last);
-    chains.erase(std::next(last).base());
   }
   if (chains.empty()) partition.in_place.of = known;
   for (const UpdateChain& chain : chains) choice_of(chain).refused.clear();

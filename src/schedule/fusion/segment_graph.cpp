@@ -58,7 +58,8 @@ void SegmentGraph::order_overwrites(const Partition& cut) {
   }
   for (const auto& [value, before] : cut.in_place.of) {
     const SegmentId writer = maker[value];
-    overwrites[writer] = users.at(before);
+    const std::vector<SegmentId>& readers = users.at(before);
+    overwrites[writer].insert(overwrites[writer].end(), readers.begin(), readers.end());
     if (maker[before] != nobody) overwrites[writer].push_back(maker[before]);
     std::erase(overwrites[writer], writer);  // it reads each element before it writes it
   }
