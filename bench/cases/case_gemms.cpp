@@ -41,15 +41,22 @@ runtime::GemmDesc describe(const schedule::Plan& plan, const GemmStep& step) {
   d.epilogue = step.epilogue;
   d.scale = step.scale;
   d.algorithm = step.algorithm.rank;
-  if (step.layout) {
-    d.row_c = step.layout->row.constant();
-    d.batch = step.layout->inner.constant();
-    d.calls = step.layout->outer.constant();
-    d.call_a = d.stride_a * d.batch;
-    d.call_b = d.stride_b * d.batch;
-    d.stride_c = step.layout->inner_stride.constant();
-    d.call_c = step.layout->outer_stride.constant();
+  for (const auto* layout : {&step.layout, &step.layout_a, &step.layout_b}) {
+    if (!*layout) continue;
+    d.batch = (*layout)->inner.constant();
+    d.calls = (*layout)->outer.constant();
   }
+  const auto lay_out = [&](const std::optional<schedule::GemmLayout>& layout, std::int64_t& row,
+                           std::int64_t& stride, std::int64_t& call) {
+    call = stride * d.batch;
+    if (!layout) return;
+    row = layout->row.constant();
+    stride = layout->inner_stride.constant();
+    call = layout->outer_stride.constant();
+  };
+  lay_out(step.layout_a, d.row_a, d.stride_a, d.call_a);
+  lay_out(step.layout_b, d.row_b, d.stride_b, d.call_b);
+  lay_out(step.layout, d.row_c, d.stride_c, d.call_c);
   return d;
 }
 

@@ -1,5 +1,5 @@
-// GemmLayout: where a GEMM writes the matrices of its result, so that no step has to transpose them
-// (docs/gemm.md). SPDX-License-Identifier: Apache-2.0
+// GemmLayout: where a GEMM reads or writes the matrices of an operand or its result, so that no step has to
+// copy or transpose them (docs/gemm.md). SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <fuse/dim.hpp>
@@ -7,7 +7,8 @@
 
 namespace fuse::schedule {
 
-/// In elements of the result. Element (i, j) of matrix q of call p is at p * outer_stride + q * inner_stride
+/// In elements of what it is of. Element (i, j) of matrix q of call p is at p * outer_stride + q *
+/// inner_stride
 /// + i * row + j.
 struct GemmLayout {
   Dim row{};

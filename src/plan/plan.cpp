@@ -53,7 +53,9 @@ struct PrintWork {
                        s.transpose_a ? "^T" : "", s.b, s.transpose_b ? "^T" : "", epilogue,
                        s.batch.to_string(), s.m.to_string(), s.n.to_string(), s.k.to_string(),
                        fuse::to_string(s.operand), fuse::to_string(s.result), algorithm) +
-           (s.layout ? ": " + schedule::to_string(*s.layout) : "");
+           (s.layout ? ": " + schedule::to_string(*s.layout) : "") +
+           (s.layout_a ? "; a: " + schedule::to_string(*s.layout_a) : "") +
+           (s.layout_b ? "; b: " + schedule::to_string(*s.layout_b) : "");
   }
   std::string operator()(const CopyStep& s) const { return fmt::format("copy v{} = v{}", s.to, s.from); }
   std::string operator()(const MemsetStep& s) const { return fmt::format("memset v{} = {}", s.to, s.byte); }
@@ -265,6 +267,7 @@ class Verifier {
         gemm && gemm->layout && gemm->epilogue != EpilogueKind::none) {
       fail(where + "scatters the result of an epilogue");
     }
+    if (const auto* gemm = std::get_if<GemmStep>(&step.work)) check_layouts(*gemm, where);
     if (step.continues && (index == 0 || in_setup_ || plan_.steps[index - 1].nodes != step.nodes)) {
       fail(where + "continues what the step before it did not begin");
     }
@@ -302,6 +305,18 @@ class Verifier {
       if (!is_kernel && std::any_of(step.reads.begin(), step.reads.end(), reads))
         fail(where + "reads what it overwrites");
     }
+  }
+
+  void check_layouts(const GemmStep& gemm, const std::string& where) const {
+    const GemmLayout* first = nullptr;
+    for (const std::optional<GemmLayout>* each : {&gemm.layout, &gemm.layout_a, &gemm.layout_b}) {
+      if (!*each) continue;
+      if (!first) first = &**each;
+      if ((*each)->inner != first->inner || (*each)->outer != first->outer)
+        fail(where + "has layouts of other batches");
+    }
+    if (first && !first->outer.is(1) && gemm.epilogue != EpilogueKind::none)
+      fail(where + "makes several calls with an epilogue");
   }
 
   /// The fallback launches use the values of the kernel that they replace, and no others.

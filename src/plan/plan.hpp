@@ -63,9 +63,10 @@ struct GemmStep {
   bool transpose_a = false, transpose_b = false;
   DType operand = f32, result = f32;
   EpilogueKind epilogue = EpilogueKind::none;
-  std::optional<ValueId> extra{};      ///< what the epilogue adds
-  double scale = 1;                    ///< what it multiplies by
-  std::optional<GemmLayout> layout{};  ///< layout of the matrices in c; none: back to back, as in a and b
+  std::optional<ValueId> extra{};  ///< what the epilogue adds
+  double scale = 1;                ///< what it multiplies by
+  /// How the matrices lie; none: back to back. Those that are there agree in matrices per call and in calls.
+  std::optional<GemmLayout> layout{}, layout_a{}, layout_b{};  ///< in c, a and b
   GemmAlgorithm algorithm{};
 };
 struct CopyStep {

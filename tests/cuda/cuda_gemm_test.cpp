@@ -40,8 +40,9 @@ void check_against_loops(const Fakes& fakes, GemmDesc desc, std::int64_t offset_
   const auto last = [&](std::int64_t stride, std::int64_t call) {
     return (desc.batch - 1) * stride + (desc.calls - 1) * call;
   };
-  const auto a = small_integers(desc.operand, desc.m * desc.k + last(desc.stride_a, desc.call_a), 1);
-  const auto b = small_integers(desc.operand, desc.k * desc.n + last(desc.stride_b, desc.call_b), 2);
+  const std::int64_t rows_a = desc.transpose_a ? desc.k : desc.m, rows_b = desc.transpose_b ? desc.n : desc.k;
+  const auto a = small_integers(desc.operand, rows_a * row_of_a(desc) + last(desc.stride_a, desc.call_a), 1);
+  const auto b = small_integers(desc.operand, rows_b * row_of_b(desc) + last(desc.stride_b, desc.call_b), 2);
   const auto c_count = (desc.m - 1) * row_of_c(desc) + desc.n + last(desc.stride_c, desc.call_c);
   std::vector<char> expected(static_cast<std::size_t>(c_count) * size_of(desc.result), 0x55);
   std::vector<char> got = expected;
@@ -104,6 +105,34 @@ TEST_CASE("heads side by side, in one call or several", "[cuda][gemm]") {
       for (int i = before; i < fakes.blas_call_count(); ++i)
         products += std::string(fakes.blas_call(i)).starts_with("cublasLtMatmul ");
       CHECK(products == calls);
+    }
+  }
+}
+
+TEST_CASE("operands in strides, in one call or several", "[cuda][gemm]") {
+  for (const DType type : {f64, f32, f16, bf16}) {
+    for (const std::int64_t calls : {1, 3}) {
+      for (int transposes = 0; transposes < 4; ++transposes) {
+        const Fakes fakes;
+        INFO(to_string(type) << ", calls " << calls << ", transposes " << transposes);
+        check_against_loops(fakes, {.batch = 2,
+                                    .m = 5,
+                                    .n = 4,
+                                    .k = 8,
+                                    .stride_a = 8,
+                                    .stride_b = 0,
+                                    .stride_c = 20,
+                                    .row_a = 16,
+                                    .row_b = 12,
+                                    .calls = calls,
+                                    .call_a = 128,
+                                    .call_b = 96,
+                                    .call_c = 40,
+                                    .transpose_a = (transposes & 1) != 0,
+                                    .transpose_b = (transposes & 2) != 0,
+                                    .operand = type,
+                                    .result = type});
+      }
     }
   }
 }

@@ -62,8 +62,8 @@ struct Problem {
 
   explicit Problem(const GemmDesc& d)
       : desc(d),
-        a(random_bytes(d.operand, d.m * d.k + (d.batch - 1) * d.stride_a, 1)),
-        b(random_bytes(d.operand, d.k * d.n + (d.batch - 1) * d.stride_b, 2)),
+        a(random_bytes(d.operand, (d.transpose_a ? d.k : d.m) * row_of_a(d) + (d.batch - 1) * d.stride_a, 1)),
+        b(random_bytes(d.operand, (d.transpose_b ? d.n : d.k) * row_of_b(d) + (d.batch - 1) * d.stride_b, 2)),
         c(static_cast<std::size_t>((d.m - 1) * row_of_c(d) + d.n + (d.batch - 1) * d.stride_c) *
               size_of(d.result),
           std::byte{0x55}) {}
@@ -82,9 +82,11 @@ void check_result(const Problem& p) {
         long double exact = 0, magnitude = 0;
         for (std::int64_t k = 0; k < d.k; ++k) {
           const long double x =
-              value_at(d.operand, p.a, i * d.stride_a + (d.transpose_a ? k * d.m + row : row * d.k + k));
+              value_at(d.operand, p.a,
+                       i * d.stride_a + (d.transpose_a ? k * row_of_a(d) + row : row * row_of_a(d) + k));
           const long double y = value_at(
-              d.operand, p.b, i * d.stride_b + (d.transpose_b ? column * d.k + k : k * d.n + column));
+              d.operand, p.b,
+              i * d.stride_b + (d.transpose_b ? column * row_of_b(d) + k : k * row_of_b(d) + column));
           exact += x * y;
           magnitude += std::fabs(x * y);
         }
@@ -141,6 +143,21 @@ TEST_CASE("rows and matrices of a result stand where they are wanted", "[gemm]")
   check_both(blocks);
 }
 
+TEST_CASE("operands lie in strides", "[gemm]") {
+  for (const auto& [operand, result] : types) {
+    for (int transposes = 0; transposes < 4; ++transposes) {
+      GemmDesc heads{.batch = 3, .m = 5, .n = 4, .k = 9, .stride_a = 11, .stride_b = 90, .stride_c = 20};
+      heads.transpose_a = transposes & 1;
+      heads.transpose_b = transposes & 2;
+      heads.row_a = 33;  // heads side by side
+      heads.row_b = 10;  // a part of each row
+      heads.operand = operand;
+      heads.result = result;
+      check_both(heads);
+    }
+  }
+}
+
 TEST_CASE("scattered results that overlap are refused", "[gemm]") {
   const auto why = [](const GemmDesc& d) {
     try {
@@ -157,6 +174,9 @@ TEST_CASE("scattered results that overlap are refused", "[gemm]") {
     change(d);
     return why(d);
   };
+  CHECK(with([](GemmDesc& d) { d.row_a = 8; }).find("rows of an operand overlap") != std::string::npos);
+  CHECK(with([](GemmDesc& d) { d.row_a = 9; }).empty());
+  CHECK(with([](GemmDesc& d) { d.row_b = 3; }).find("rows of an operand overlap") != std::string::npos);
   CHECK(with([](GemmDesc& d) { d.row_c = 3; }).find("overlap") != std::string::npos);
   CHECK(with([](GemmDesc& d) { d.row_c = 11; }).find("overlap") != std::string::npos);
   CHECK(with([](GemmDesc& d) { d.stride_c = 3; }).find("overlap") != std::string::npos);

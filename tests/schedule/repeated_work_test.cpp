@@ -133,3 +133,20 @@ TEST_CASE("slices that do not overlap are one use, and few taps are computed aga
   two.output("y", slice(tanh(a), 0, 0, 511) + slice(tanh(a), 0, 1, 512));
   CHECK(schedule::partition(prepared(two)).segments.size() == 1);
 }
+
+TEST_CASE("what is computed from positions has short texts too", "[partition]") {
+  Graph g("positions");
+  const Tensor x = g.input("x", f32, {64});
+  Tensor v = g.iota(f32, {64}, 0);
+  for (int i = 0; i < 12; ++i) v = v * 0.5 + reverse(v, {0});
+  g.output("y", x + v);
+  CHECK(counted(g, "reverse").most_text < 30000);
+  check_values(g, 64);
+}
+
+TEST_CASE("where a slice begins is no work that is repeated", "[partition]") {
+  Graph g("starts");
+  const Tensor x = g.input("x", f32, {4096}), at = g.input("at", i32, {}), off = g.input("off", i32, {});
+  g.output("y", tanh(dynamic_slice(x, {at + off}, {1024})));
+  CHECK(schedule::partition(prepared(g)).segments.size() == 1);
+}

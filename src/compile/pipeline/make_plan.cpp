@@ -173,6 +173,9 @@ class Planner {
       const auto view = partition_.views.of.find(id);
       if (view == partition_.views.of.end()) continue;
       const auto size = static_cast<std::int64_t>(size_of(type.dtype));
+      // What lies in strides may use all that follows its first element.
+      if (!view->second.strides.empty())
+        plan_.values[made].dims = {product(graph_[view->second.whole].type.dims) - view->second.offset};
       plan_.values[made].inside = Inside{value_of_.at(view->second.whole), view->second.offset * size};
     }
     return value_of_.at(node);
@@ -301,6 +304,16 @@ class Planner {
     if (matmul != segment.root) add_epilogue(segment, matmul, work, step);
     if (const auto view = partition_.views.of.find(segment.root); view != partition_.views.of.end())
       work.layout = view->second.layout;
+    if (const auto layouts = partition_.views.gemms.find(matmul); layouts != partition_.views.gemms.end()) {
+      const auto read_in_strides = [](const std::optional<OperandLayout>& from,
+                                      std::optional<GemmLayout>& layout, bool& transposed) {
+        if (!from) return;
+        layout = from->layout;
+        transposed = from->transposed;
+      };
+      read_in_strides(layouts->second.a, work.layout_a, work.transpose_a);
+      read_in_strides(layouts->second.b, work.layout_b, work.transpose_b);
+    }
     const std::string scope = graph_.scope_path(node.scope);
     step.name = fmt::format("gemm.{}{}{}", segment.root, scope.empty() ? "" : ".", scope);
     step.work = std::move(work);

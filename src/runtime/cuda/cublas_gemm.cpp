@@ -235,11 +235,11 @@ void CudaGemm::prepare() {
   const GemmDesc& d = desc_;
   // A row-major matrix is the column-major one of its transpose: what lies between its rows is the leading
   // dimension.
-  const auto operand = [&](std::int64_t rows, std::int64_t columns, std::int64_t stride) {
-    return layout(d.operand, rows, columns, rows, stride);
-  };
-  first_ = d.transpose_b ? operand(d.k, d.n, d.stride_b) : operand(d.n, d.k, d.stride_b);
-  second_ = d.transpose_a ? operand(d.m, d.k, d.stride_a) : operand(d.k, d.m, d.stride_a);
+  const auto operand = [&](std::int64_t rows, std::int64_t columns, std::int64_t leading,
+                           std::int64_t stride) { return layout(d.operand, rows, columns, leading, stride); };
+  const std::int64_t row_a = row_of_a(d), row_b = row_of_b(d);
+  first_ = d.transpose_b ? operand(d.k, d.n, row_b, d.stride_b) : operand(d.n, d.k, row_b, d.stride_b);
+  second_ = d.transpose_a ? operand(d.m, d.k, row_a, d.stride_a) : operand(d.k, d.m, row_a, d.stride_a);
   result_ = layout(d.result, d.n, d.m, row_of_c(d), d.stride_c);
 
   // An algorithm for 16-byte operands, and one for operands that are aligned as their elements only. The

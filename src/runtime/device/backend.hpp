@@ -93,7 +93,8 @@ struct Argument {
 struct GemmDesc {
   std::int64_t batch = 1, m = 0, n = 0, k = 0;
   std::int64_t stride_a = 0, stride_b = 0, stride_c = 0;  ///< between matrices of the batch; 0 shares one
-  std::int64_t row_c = 0;                                 ///< between rows of c; 0: n
+  /// Between rows of each as it lies in memory; 0: they lie back to back.
+  std::int64_t row_a = 0, row_b = 0, row_c = 0;
   /// Batches, each a call of a library that takes one stride, and what lies between them.
   std::int64_t calls = 1;
   std::int64_t call_a = 0, call_b = 0, call_c = 0;
@@ -105,6 +106,8 @@ struct GemmDesc {
   std::uint32_t algorithm = 0;  ///< which of those that the library proposes, the one that it prefers first
 };
 
+inline std::int64_t row_of_a(const GemmDesc& d) { return d.row_a ? d.row_a : d.transpose_a ? d.m : d.k; }
+inline std::int64_t row_of_b(const GemmDesc& d) { return d.row_b ? d.row_b : d.transpose_b ? d.k : d.n; }
 inline std::int64_t row_of_c(const GemmDesc& d) { return d.row_c ? d.row_c : d.n; }
 
 /// A GEMM ready to run: algorithm chosen, nothing left to allocate.

@@ -119,8 +119,8 @@ void plain_matrix(const GemmDesc& d, const In* a, const In* b, Out* c) {
   using Acc = decltype(widen(In{}));
   Blocks<Acc> s;
   // (row, column) of a is at row * a_row + column * a_column.
-  const std::int64_t a_row = d.transpose_a ? 1 : d.k, a_column = d.transpose_a ? d.m : 1;
-  const std::int64_t b_row = d.transpose_b ? 1 : d.n, b_column = d.transpose_b ? d.k : 1;
+  const std::int64_t a_row = d.transpose_a ? 1 : row_of_a(d), a_column = d.transpose_a ? row_of_a(d) : 1;
+  const std::int64_t b_row = d.transpose_b ? 1 : row_of_b(d), b_column = d.transpose_b ? row_of_b(d) : 1;
   for (std::int64_t j0 = 0; j0 < d.n; j0 += block_n) {
     const std::int64_t columns = std::min(block_n, d.n - j0);
     const std::int64_t padded = (columns + lanes - 1) / lanes * lanes;  // sums past `columns` are dropped
@@ -213,20 +213,21 @@ const OpenBlas& openblas() {
 
 bool fits_blas(const GemmDesc& d) {
   constexpr std::int64_t most = std::numeric_limits<int>::max();
-  return d.m <= most && d.n <= most && d.k <= most && row_of_c(d) <= most;
+  return d.m <= most && d.n <= most && d.k <= most && row_of_a(d) <= most && row_of_b(d) <= most &&
+         row_of_c(d) <= most;
 }
 
 void blas_matrix(const GemmDesc& d, const float* a, const float* b, float* c) {
   const int m = static_cast<int>(d.m), n = static_cast<int>(d.n), k = static_cast<int>(d.k);
   openblas().sgemm(row_major, d.transpose_a ? transpose : no_transpose,
-                   d.transpose_b ? transpose : no_transpose, m, n, k, 1, a, d.transpose_a ? m : k, b,
-                   d.transpose_b ? k : n, 0, c, static_cast<int>(row_of_c(d)));
+                   d.transpose_b ? transpose : no_transpose, m, n, k, 1, a, static_cast<int>(row_of_a(d)), b,
+                   static_cast<int>(row_of_b(d)), 0, c, static_cast<int>(row_of_c(d)));
 }
 void blas_matrix(const GemmDesc& d, const double* a, const double* b, double* c) {
   const int m = static_cast<int>(d.m), n = static_cast<int>(d.n), k = static_cast<int>(d.k);
   openblas().dgemm(row_major, d.transpose_a ? transpose : no_transpose,
-                   d.transpose_b ? transpose : no_transpose, m, n, k, 1, a, d.transpose_a ? m : k, b,
-                   d.transpose_b ? k : n, 0, c, static_cast<int>(row_of_c(d)));
+                   d.transpose_b ? transpose : no_transpose, m, n, k, 1, a, static_cast<int>(row_of_a(d)), b,
+                   static_cast<int>(row_of_b(d)), 0, c, static_cast<int>(row_of_c(d)));
 }
 
 template <class T>
@@ -248,7 +249,9 @@ class BlasGemm final : public HostGemm {
 template <class In, class Out>
 class WidenedBlasGemm final : public HostGemm {
  public:
-  explicit WidenedBlasGemm(const GemmDesc& desc) : desc_(desc), plain_(desc) { dense_.row_c = 0; }
+  explicit WidenedBlasGemm(const GemmDesc& desc) : desc_(desc), plain_(desc) {
+    dense_.row_a = dense_.row_b = dense_.row_c = 0;
+  }
   void run(const void* a, const void* b, void* c, const void*) const noexcept override {
     std::vector<float> wide_a, wide_b, wide_c;
     try {
@@ -261,8 +264,10 @@ class WidenedBlasGemm final : public HostGemm {
     }
     for (std::int64_t i = 0; i < desc_.batch; ++i) {
       // A matrix that the batch shares is widened once.
-      if (i == 0 || desc_.stride_a != 0) widen_all(element<In>(a, i * desc_.stride_a), wide_a);
-      if (i == 0 || desc_.stride_b != 0) widen_all(element<In>(b, i * desc_.stride_b), wide_b);
+      if (i == 0 || desc_.stride_a != 0)
+        widen_all(element<In>(a, i * desc_.stride_a), row_of_a(desc_), row_of_a(dense_), wide_a);
+      if (i == 0 || desc_.stride_b != 0)
+        widen_all(element<In>(b, i * desc_.stride_b), row_of_b(desc_), row_of_b(dense_), wide_b);
       blas_matrix(dense_, wide_a.data(), wide_b.data(), wide_c.data());
       const float* from = wide_c.data();
       for (std::int64_t row = 0; row < desc_.m; ++row, from += desc_.n) {
@@ -273,10 +278,13 @@ class WidenedBlasGemm final : public HostGemm {
   }
 
  private:
-  static void widen_all(const In* from, std::vector<float>& to) {
-    for (std::size_t j = 0; j < to.size(); ++j) to[j] = widen(from[j]);
+  /// `row`: elements between rows; each has `columns`.
+  static void widen_all(const In* from, std::int64_t row, std::int64_t columns, std::vector<float>& to) {
+    for (std::size_t j = 0; j < to.size(); from += row) {
+      for (std::int64_t column = 0; column < columns; ++column) to[j++] = widen(from[column]);
+    }
   }
-  GemmDesc desc_, dense_ = desc_;  ///< the latter with the rows of c next to each other
+  GemmDesc desc_, dense_ = desc_;  ///< the latter with rows back to back
   PlainGemm<In, Out> plain_;
 };
 
@@ -355,11 +363,13 @@ void check_gemm_desc(const GemmDesc& d) {
   }
   if (d.batch < 0 || d.m < 0 || d.n < 0 || d.k < 0) malformed(d, "a negative extent");
   if (d.stride_a < 0 || d.stride_b < 0 || d.stride_c < 0) malformed(d, "a negative stride");
-  if (overflows(d.m, d.k, d.stride_a, d.batch, d.operand) ||
-      overflows(d.k, d.n, d.stride_b, d.batch, d.operand) ||
-      overflows(d.m, d.n, d.stride_c, d.batch, d.result)) {
+  if (overflows(d.transpose_a ? d.k : d.m, row_of_a(d), d.stride_a, d.batch, d.operand) ||
+      overflows(d.transpose_b ? d.n : d.k, row_of_b(d), d.stride_b, d.batch, d.operand) ||
+      overflows(d.m, row_of_c(d), d.stride_c, d.batch, d.result)) {
     malformed(d, "matrices of 2^63 bytes or more");
   }
+  if (row_of_a(d) < (d.transpose_a ? d.m : d.k) || row_of_b(d) < (d.transpose_b ? d.k : d.n))
+    malformed(d, "rows of an operand overlap");
   if (results_overlap(d)) malformed(d, "results of the batch overlap");
   if ((d.row_c || d.calls != 1) && (d.epilogue != schedule::EpilogueKind::none || d.k == 0)) {
     malformed(d, "scattered results of no products, or with an epilogue");

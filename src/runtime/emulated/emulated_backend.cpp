@@ -273,8 +273,12 @@ class EmulatedGemm final : public Gemm {
     const auto operand = static_cast<std::int64_t>(size_of(desc_.operand));
     const auto result = static_cast<std::int64_t>(size_of(desc_.result));
     Span at_c;
-    if (Status s = input("a", a, desc_.stride_a, desc_.m * desc_.k, operand); !s) return s;
-    if (Status s = input("b", b, desc_.stride_b, desc_.k * desc_.n, operand); !s) return s;
+    const Rows rows_a = {desc_.transpose_a ? desc_.k : desc_.m, desc_.transpose_a ? desc_.m : desc_.k,
+                         row_of_a(desc_)};
+    const Rows rows_b = {desc_.transpose_b ? desc_.n : desc_.k, desc_.transpose_b ? desc_.k : desc_.n,
+                         row_of_b(desc_)};
+    if (Status s = input("a", a, desc_.stride_a, rows_a, operand); !s) return s;
+    if (Status s = input("b", b, desc_.stride_b, rows_b, operand); !s) return s;
     const std::int64_t row = row_of_c(desc_), last = (desc_.batch - 1) * desc_.stride_c + (desc_.m - 1) * row;
     if (Status s = range("c", c, (last + desc_.n) * result, at_c); !s) return s;
     if (Status s = input_of_epilogue(extra, result); !s) return s;
@@ -287,9 +291,10 @@ class EmulatedGemm final : public Gemm {
     return Status();
   }
   Status input_of_epilogue(const void* extra, std::int64_t result) const {
-    if (desc_.epilogue == schedule::EpilogueKind::bias) return input("bias", extra, 0, desc_.n, result);
+    if (desc_.epilogue == schedule::EpilogueKind::bias)
+      return input("bias", extra, 0, {1, desc_.n, desc_.n}, result);
     if (desc_.epilogue != schedule::EpilogueKind::add) return {};
-    return input("addend", extra, desc_.stride_c, desc_.m * desc_.n, result);
+    return input("addend", extra, desc_.stride_c, {desc_.m, desc_.n, desc_.n}, result);
   }
   Status range(const char* name, const void* address, std::int64_t bytes, Span& found) const {
     if (bytes == 0) return {};
@@ -301,13 +306,20 @@ class EmulatedGemm final : public Gemm {
                   fmt::format("gemm: operand {} of {} bytes at {} is not inside an allocation of this device",
                               name, bytes, fmt::ptr(address)));
   }
-  Status input(const char* name, const void* address, std::int64_t stride, std::int64_t elements,
+  /// A matrix as it lies in memory.
+  struct Rows {
+    std::int64_t count = 0, columns = 0, apart = 0;
+  };
+  Status input(const char* name, const void* address, std::int64_t stride, const Rows& rows,
                std::int64_t size) const {
+    if (rows.count == 0 || rows.columns == 0) return {};
     Span found;
-    if (Status s = range(name, address, ((desc_.batch - 1) * stride + elements) * size, found); !s) return s;
-    for (std::int64_t i = 0; found.written && i < (stride ? desc_.batch : 1); ++i) {
-      const std::int64_t start = i * stride * size;
-      if (const auto at = first_unwritten(found.written + start, elements * size)) {
+    const std::int64_t last = (desc_.batch - 1) * stride + (rows.count - 1) * rows.apart;
+    if (Status s = range(name, address, (last + rows.columns) * size, found); !s) return s;
+    const std::int64_t matrices = found.written ? (stride ? desc_.batch : 1) : 0;
+    for (std::int64_t i = 0; i < matrices * rows.count; ++i) {
+      const std::int64_t start = (i / rows.count * stride + i % rows.count * rows.apart) * size;
+      if (const auto at = first_unwritten(found.written + start, rows.columns * size)) {
         return refuse(ErrorCode::kernel_fault,
                       fmt::format("gemm: reads {}[{}], which nobody wrote", name, (start + *at) / size));
       }

@@ -121,12 +121,12 @@ bool StepPreparer::prepare(const Step& step, const schedule::GemmStep& work, Rea
   desc.operand = work.operand;
   desc.result = work.result;
   if (std::min({desc.batch, desc.m, desc.n, desc.k}) < 0) fail(step, "a gemm with a negative extent");
-  desc.stride_a = stride(step, work.a, work.operand, desc.batch, desc.m, desc.k, true);
-  desc.stride_b = stride(step, work.b, work.operand, desc.batch, desc.k, desc.n, true);
+  if (!work.layout_a) desc.stride_a = stride(step, work.a, work.operand, desc.batch, desc.m, desc.k, true);
+  if (!work.layout_b) desc.stride_b = stride(step, work.b, work.operand, desc.batch, desc.k, desc.n, true);
   desc.stride_c = stride(step, work.c, work.result, desc.batch, desc.m, desc.n, false);
   const ValueLocation c = locations_.location(work.c);
   if (c.bytes == 0) return false;
-  if (work.layout) scatter(*work.layout, desc);
+  scatter(work, desc);
   desc.epilogue = work.epilogue;
   desc.scale = work.scale;
   desc.algorithm = work.algorithm.rank;
@@ -150,14 +150,23 @@ bool StepPreparer::prepare(const Step& step, const schedule::GemmStep& work, Rea
   return true;
 }
 
-void StepPreparer::scatter(const schedule::GemmLayout& layout, GemmDesc& desc) const {
-  desc.row_c = binding_.value(layout.row);
-  desc.batch = binding_.value(layout.inner);
-  desc.calls = binding_.value(layout.outer);
-  desc.call_a = desc.stride_a * desc.batch;
-  desc.call_b = desc.stride_b * desc.batch;
-  desc.stride_c = binding_.value(layout.inner_stride);
-  desc.call_c = binding_.value(layout.outer_stride);
+void StepPreparer::scatter(const schedule::GemmStep& work, GemmDesc& desc) const {
+  const auto* first = work.layout ? &*work.layout : work.layout_a ? &*work.layout_a : nullptr;
+  if (!first && work.layout_b) first = &*work.layout_b;
+  if (!first) return;
+  desc.batch = binding_.value(first->inner);
+  desc.calls = binding_.value(first->outer);
+  const auto place = [&](const std::optional<schedule::GemmLayout>& layout, std::int64_t& row,
+                         std::int64_t& stride, std::int64_t& call) {
+    call = stride * desc.batch;  // back to back
+    if (!layout) return;
+    row = binding_.value(layout->row);
+    stride = binding_.value(layout->inner_stride);
+    call = binding_.value(layout->outer_stride);
+  };
+  place(work.layout_a, desc.row_a, desc.stride_a, desc.call_a);
+  place(work.layout_b, desc.row_b, desc.stride_b, desc.call_b);
+  place(work.layout, desc.row_c, desc.stride_c, desc.call_c);
 }
 
 std::unique_ptr<Gemm> StepPreparer::made(const Step& step, const schedule::GemmStep& work,

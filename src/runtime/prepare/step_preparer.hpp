@@ -15,9 +15,9 @@ namespace fuse::runtime {
 
 /// Equal for products that one handle serves.
 inline auto key_of(const GemmDesc& d) {
-  return std::tuple(d.batch, d.m, d.n, d.k, d.stride_a, d.stride_b, d.stride_c, d.row_c, d.calls, d.call_a,
-                    d.call_b, d.call_c, d.transpose_a, d.transpose_b, d.operand, d.result, d.epilogue,
-                    d.scale, d.algorithm);
+  return std::tuple(d.batch, d.m, d.n, d.k, d.stride_a, d.stride_b, d.stride_c, d.row_a, d.row_b, d.row_c,
+                    d.calls, d.call_a, d.call_b, d.call_c, d.transpose_a, d.transpose_b, d.operand, d.result,
+                    d.epilogue, d.scale, d.algorithm);
 }
 
 class StepPreparer {
@@ -45,7 +45,7 @@ class StepPreparer {
   /// Elements between matrices of the batch: 0 where one matrix serves all.
   std::int64_t stride(const Step& step, ValueId id, DType dtype, std::int64_t batch, std::int64_t rows,
                       std::int64_t columns, bool shareable) const;
-  void scatter(const schedule::GemmLayout& layout, GemmDesc& desc) const;
+  void scatter(const schedule::GemmStep& work, GemmDesc& desc) const;
   /// Equal products share one.
   const Gemm* gemm(const schedule::Step& step, const schedule::GemmStep& work, const GemmDesc& desc);
   /// Throws invalid_argument, with the op and the line of the decisions, for an algorithm that the library

@@ -52,8 +52,8 @@ constexpr double most_costly = 4;      // costly ops per element, for one value
 constexpr double most_loads = 12;      // loads per element, for one value
 constexpr std::size_t most_work = 64;  // costly ops and loads in the text for one element of a segment
 
-/// A costly op or a load for one element of a value. Ops on the path that change coordinates give it a path
-/// of its own: the work is done again for each.
+/// A costly op, a load or a position for one element of a value. Ops on the path that change coordinates give
+/// it a path of its own: the work is done again for each.
 struct Work {
   NodeId node = 0;
   std::uint64_t path = 0;
@@ -109,9 +109,9 @@ class Partitioner {
   /// overwrite and needed after them: no kernel then reads what its own steps have written over.
   void find_updates() {
     UpdateFinder finder(graph_, storage_);
-    std::vector<bool> in_memory;  // slices for GEMMs and user kernels may become views
+    std::vector<bool> in_memory;  // what GEMMs and user kernels read of others may become views
     for (NodeId id = 0; id < graph_.nodes.size(); ++id) {
-      in_memory.push_back(stored(id) && !(info(graph_[id].op).relation == Relation::slice && is_operand(id)));
+      in_memory.push_back(stored(id) && !(info(graph_[id].op).has(Trait::movement) && is_operand(id)));
     }
     for (UpdateChain& chain : finder.chains(rules_.decide, in_place_.choices)) {
       const std::vector<NodeId> values = finder.read_before(chain, in_memory);
@@ -207,6 +207,14 @@ class Partitioner {
     for (const UpdateChain& chain : chains_) {
       for (const NodeId update : chain.updates) use.in_place[update] = true;
     }
+    use.dense.resize(graph_.nodes.size());
+    use.has_epilogue.resize(graph_.nodes.size());
+    for (const ir::Node& node : graph_.nodes) {
+      if (info(node.op).relation != Relation::custom) continue;
+      for (const NodeId operand : node.operands) use.dense[storage_[operand]] = true;
+    }
+    for (const auto& [result, operand] : extra_) use.dense[storage_[operand]] = true;
+    for (const auto& [result, matmul] : matmuls_) use.has_epilogue[matmul] = true;
     for (NodeId id = 0; id < graph_.nodes.size(); ++id) {
       use.stored.push_back(stored(id));
       use.operand.push_back(is_operand(id));
@@ -223,7 +231,7 @@ class Partitioner {
   void drop_stored_slices() {
     for (ViewChoice& choice : views_.choices) {
       if (!choice.taken() || views_.assembled.contains(choice.value) || end_[choice.value].empty()) continue;
-      views_.of.erase(choice.value);
+      views_.drop(graph_, choice.value);
       choice.refused = "a kernel needs it in memory of its own (" + end_[choice.value] + ")";
     }
   }
@@ -314,13 +322,15 @@ class Partitioner {
     const double elements = std::max<double>(1, static_cast<double>(elements_hint(graph_[id])));
     for (const NodeId user : users_[id]) {
       const ir::Node& node = graph_[user];
+      // Positions and what surrounds a value are read as they are.
+      const bool is_moved = node.operands[0] == id || info(node.op).relation == Relation::concat;
       const auto occurrences =
           static_cast<double>(std::count(node.operands.begin(), node.operands.end(), id));
-      switch (info(node.op).relation) {
+      switch (is_moved ? info(node.op).relation : Relation::identity) {
         case Relation::slice:
         case Relation::gather:
         case Relation::dynamic_slice:
-          uses += occurrences * static_cast<double>(elements_hint(node)) / elements;
+          uses += static_cast<double>(elements_hint(node)) / elements;
           break;
         case Relation::permute:
         case Relation::concat:
@@ -336,7 +346,10 @@ class Partitioner {
     uses += same_element ? 1 : 0;
     if (uses <= 1) return false;
     double costly = 0, loads = 0;
-    for (const Work& work : reach.work) (stored(work.node) ? loads : costly) += 1;
+    for (const Work& work : reach.work) {
+      costly += !stored(work.node) && info(graph_[work.node].op).has(Trait::costly);
+      loads += stored(work.node);
+    }
     return uses * costly > most_costly || (loads > 1 && uses * loads > most_loads);
   }
 
@@ -415,7 +428,8 @@ class Partitioner {
         for (const Work& each : reach_[operand].work) work.push_back({each.node, along(each.path)});
       }
     }
-    if (info(node.op).has(Trait::costly)) work.push_back({id, 0});
+    const bool counts = node.operands.empty() && node.op != ir::Op::constant;  // positions are computed, too
+    if (counts || info(node.op).has(Trait::costly)) work.push_back({id, 0});
     std::sort(work.begin(), work.end());
     work.erase(std::unique(work.begin(), work.end()), work.end());
     if (work.size() > most_work + 1) work.resize(most_work + 1);

@@ -3,12 +3,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <optional>
 #include <set>
 #include <utility>
 
 #include "ir/graph/fixed_values.hpp"
 #include "plan/plan.hpp"
+#include "schedule/views/strided_access.hpp"
 
 namespace fuse::schedule {
 namespace {
@@ -41,6 +43,7 @@ class ViewChooser {
       }
     }
     choose_transposes();
+    choose_strided();
     return std::move(views_);
   }
 
@@ -54,6 +57,12 @@ class ViewChooser {
   }
 
   bool is_one(const Dim& extent) const { return facts_.equal(extent, 1); }
+
+  /// Whether so many elements of the value are a multiple of the alignment.
+  bool is_aligned(NodeId id, const Dim& elements) const {
+    return facts_.divisible(elements * static_cast<std::int64_t>(size_of(graph_[id].type.dtype)),
+                            view_alignment);
+  }
 
   /// Why the value cannot begin at an element of that type.
   std::string misaligned(NodeId id, const Dim& elements) const {
@@ -244,12 +253,136 @@ class ViewChooser {
       choice.refused = "its memory is spoken for";
       return;
     }
-    GemmLayoutChoice output = output_layout_of(graph_, id, facts_, rules_.launch_bytes);
-    choice.refused = std::move(output.refused);
-    if (output.layout) ask(choice, choice.taken());
+    GemmStrides strides{.c = operand_in_transpose(graph_[id])};
+    GemmLayoutsChoice layouts = layouts_of(graph_, made, strides, facts_);
+    choice.refused = std::move(layouts.refused);
+    if (!layouts.layouts) return;
+    choice.refused = dearer_than_step(layouts.layouts->calls, 2 * bytes_hint(id), rules_.launch_bytes);
+    ask(choice, choice.taken());
     if (!choice.taken()) return;
     views_.assembled[id] = {made};
-    views_.of.emplace(made, View{.whole = id, .offset = 0, .part = true, .layout = std::move(output.layout)});
+    views_.of.emplace(made,
+                      View{.whole = id, .offset = 0, .part = true, .layout = std::move(layouts.layouts->c)});
+    strides_[made] = std::move(strides);
+  }
+
+  double bytes_hint(NodeId id) const {
+    const ir::Type& type = graph_[id].type;
+    return static_cast<double>(product(type.dims).hint()) * static_cast<double>(size_of(type.dtype));
+  }
+
+  /// What is still copied for GEMMs alone.
+  void choose_strided() {
+    std::set<NodeId> wholes;
+    for (const auto& [id, view] : views_.of) wholes.insert(view.whole);
+    for (NodeId id = 0; id < graph_.nodes.size(); ++id) {
+      if (wholes.contains(id)) continue;
+      if (!use_.operand[id] || use_.dense[id] || fixed_[id] || views_.of.contains(id) ||
+          views_.assembled.contains(id))
+        continue;
+      const Relation relation = info(graph_[id].op).relation;
+      if (relation == Relation::slice || relation == Relation::permute || relation == Relation::broadcast)
+        choose_strided(id);
+    }
+  }
+
+  /// A GEMM that reads a value, through reshapes.
+  struct Use {
+    NodeId matmul = 0;
+    bool second = false;  ///< as its operand b
+    NodeId operand = 0;
+  };
+
+  /// A GEMM with operands in strides.
+  struct StridedGemm {
+    GemmStrides strides{};
+    GemmLayouts layouts{};
+  };
+
+  std::vector<Use> gemms_that_read(NodeId value) {
+    if (users_.empty()) users_ = ir::users(graph_);
+    std::vector<Use> result;
+    std::vector<NodeId> work = {value};
+    while (!work.empty()) {
+      const NodeId id = work.back();
+      work.pop_back();
+      for (const NodeId user : users_[id]) {
+        const ir::Node& node = graph_[user];
+        if (use_.storage[user] == value) work.push_back(user);
+        if (info(node.op).relation != Relation::contraction) continue;
+        for (const bool second : {false, true}) {
+          if (node.operands[second] == id) result.push_back({user, second, id});
+        }
+      }
+    }
+    return result;
+  }
+
+  void choose_strided(NodeId id) {
+    const auto in_memory = [&](NodeId node) {
+      const auto view = views_.of.find(use_.storage[node]);
+      return use_.stored[use_.storage[node]] && (view == views_.of.end() || view->second.is_block());
+    };
+    const std::optional<StridedAccess> access = strided_access(graph_, id, facts_, in_memory);
+    if (!access) return;
+    ViewChoice choice{.value = id, .refused = misaligned(id, access->offset)};
+    std::map<NodeId, StridedGemm> gemms;
+    if (choice.taken()) choice.refused = read_in_strides(id, access->dims, gemms);
+    if (choice.taken()) ask(choice, true);
+    const bool taken = choice.taken();
+    note(std::move(choice));
+    if (!taken) return;
+    views_.of.emplace(
+        id, View{.whole = use_.storage[access->whole], .offset = access->offset, .strides = access->dims});
+    for (auto& [matmul, made] : gemms) {
+      if (made.layouts.c) views_.of.at(matmul).layout = made.layouts.c;
+      views_.gemms[matmul] = std::move(made.layouts);
+      strides_[matmul] = std::move(made.strides);
+    }
+  }
+
+  /// Of a slice the choice says more than that it is no block. Of a transposed result it says less than why
+  /// the GEMM does not write it so.
+  void note(ViewChoice choice) {
+    const auto known = std::find_if(views_.choices.begin(), views_.choices.end(),
+                                    [&](const ViewChoice& each) { return each.value == choice.value; });
+    if (known == views_.choices.end()) {
+      views_.choices.push_back(std::move(choice));
+    } else if (choice.taken() || info(graph_[choice.value].op).relation == Relation::slice) {
+      *known = std::move(choice);
+    }
+  }
+
+  /// Why the GEMMs that read the value cannot read it where it lies; otherwise how they do.
+  std::string read_in_strides(NodeId id, const std::vector<StridedDim>& dims,
+                              std::map<NodeId, StridedGemm>& gemms) {
+    double calls = 0;  // more than there are
+    for (const Use& use : gemms_that_read(id)) {
+      const auto known = strides_.find(use.matmul);
+      StridedGemm& gemm = gemms[use.matmul];
+      if (known != strides_.end() && !gemm.strides.a && !gemm.strides.b && !gemm.strides.c)
+        gemm.strides = known->second;
+      std::optional<std::vector<StridedDim>>& operand = use.second ? gemm.strides.b : gemm.strides.a;
+      operand = use.operand == id ? dims : reshaped(dims, graph_[use.operand].type.dims, facts_);
+      if (!operand) return graph_.value_name(use.operand) + " divides axes that do not lie together";
+      GemmLayoutsChoice made = layouts_of(graph_, use.matmul, gemm.strides, facts_);
+      if (!made.layouts) return fmt::format("{}: {}", graph_.value_name(use.matmul), made.refused);
+      if (use_.has_epilogue[use.matmul] && !made.layouts->calls.is(1))
+        return graph_.value_name(use.matmul) + " has an epilogue, which several calls cannot have";
+      const Dim& row = (use.second ? made.layouts->b : made.layouts->a)->layout.row;
+      if (is_aligned(use.operand, graph_[use.operand].type.dims.back()) && !is_aligned(use.operand, row))
+        return fmt::format("its rows would begin {} elements apart, at no multiples of {} bytes",
+                           row.to_string(), view_alignment);
+      gemm.layouts = std::move(*made.layouts);
+    }
+    for (const auto& [matmul, gemm] : gemms) {
+      const auto before = views_.gemms.find(matmul);
+      calls += static_cast<double>(gemm.layouts.calls.hint()) -
+               (before == views_.gemms.end() ? 1 : static_cast<double>(before->second.calls.hint()));
+    }
+    if (calls * rules_.launch_bytes <= 2 * bytes_hint(id) + rules_.launch_bytes) return {};
+    return fmt::format("its GEMMs would make {} calls more, the step is one and {} bytes", calls,
+                       2 * bytes_hint(id));
   }
 
   const ir::Graph& graph_;
@@ -258,6 +391,8 @@ class ViewChooser {
   const ViewRules& rules_;
   std::vector<NodeId>& computed_;
   std::vector<bool> fixed_, is_output_, takes_input_;
+  std::vector<std::vector<NodeId>> users_;  // once there is a candidate for strides
+  std::map<NodeId, GemmStrides> strides_;   // per matmul, of what lies in strides so far
   Views views_;
 };
 
@@ -266,6 +401,19 @@ class ViewChooser {
 Views choose_views(const ir::Graph& graph, const MemoryUse& use, const analysis::Facts& facts,
                    const ViewRules& rules, std::vector<NodeId>& computed) {
   return ViewChooser(graph, use, facts, rules, computed).run();
+}
+
+void Views::drop(const ir::Graph& graph, NodeId id) {
+  of.erase(id);
+  for (auto& [matmul, layouts] : gemms) {
+    const auto reads = [&](std::size_t operand) {
+      NodeId at = graph[matmul].operands[operand];
+      while (at != id && info(graph[at].op).relation == Relation::reshape) at = graph[at].operands[0];
+      return at == id;
+    };
+    if (layouts.a && reads(0)) layouts.a.reset();
+    if (layouts.b && reads(1)) layouts.b.reset();
+  }
 }
 
 std::vector<NodeId> written_values(const Views& views, NodeId stored) {
@@ -305,8 +453,9 @@ std::string print(const ir::Graph& graph, const Views& views) {
       }
     } else {
       const View& view = views.of.at(choice.value);
-      text += fmt::format("view {} in {} at element {}\n", name, graph.value_name(view.whole),
-                          view.offset.to_string());
+      const std::string strides = view.strides.empty() ? "" : ", strides " + strides_text(view.strides);
+      text += fmt::format("view {} in {} at element {}{}\n", name, graph.value_name(view.whole),
+                          view.offset.to_string(), strides);
     }
   }
   return text;

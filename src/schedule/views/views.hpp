@@ -10,7 +10,8 @@
 // A slice is a view where its elements are one block of its operand's, in memory anyway. A concat is
 // assembled where its operands lie back to back and steps of their own make them. Both need multiples of 16
 // bytes, the alignment of every buffer. A transpose of a GEMM's result is made by the GEMM, where its calls
-// can place what they make (gemm_output_layout.hpp).
+// can place what they make (gemm_strides.hpp). What GEMMs alone read may lie in another value's memory in
+// strides, so that they read a part of a cache, or heads side by side, where these are (strided_access.hpp).
 //
 // Views are chosen once it is known what GEMMs, user kernels and outputs need in memory, and before it is
 // decided what kernels compute twice: a kernel that reads a view reads the whole, so the slice is free.
@@ -26,7 +27,7 @@
 #include "analysis/facts.hpp"
 #include "ir/graph/ir_graph.hpp"
 #include "ir/graph/question.hpp"
-#include "schedule/views/gemm_output_layout.hpp"
+#include "schedule/views/gemm_strides.hpp"
 
 namespace fuse::schedule {
 
@@ -35,8 +36,12 @@ struct View {
   ir::NodeId whole = 0;
   Dim offset{};       ///< elements
   bool part = false;  ///< part of an assembled concat, so a step writes it; otherwise none does
+  /// How it lies, where it is no block, and GEMMs alone read it in memory. Empty: it is a block.
+  std::vector<StridedDim> strides{};
   std::optional<GemmLayout>
       layout{};  ///< layout of a GEMM's result in its transposed form: scattered, not one block
+  /// Whether the elements lie back to back.
+  bool is_block() const { return strides.empty() && !layout; }
 };
 
 /// A slice, a concat or a transpose of a GEMM's result that needs memory, and what became of it.
@@ -50,7 +55,11 @@ struct Views {
   std::map<ir::NodeId, View> of{};  ///< slices, concats of them, and the parts of what is assembled
   /// Concats and transposes that no step makes, with the values whose steps do, in order.
   std::map<ir::NodeId, std::vector<ir::NodeId>> assembled{};
-  std::vector<ViewChoice> choices{};  ///< in graph order, slices first, transposes last
+  std::map<ir::NodeId, GemmLayouts> gemms{};  ///< per matmul that reads operands in strides, how
+  std::vector<ViewChoice> choices{};  ///< in graph order, slices first, transposes and strided values last
+
+  /// The value has memory of its own after all.
+  void drop(const ir::Graph&, ir::NodeId);
 };
 
 /// What is known about the memory of each node when views are chosen.
@@ -59,6 +68,8 @@ struct MemoryUse {
   std::vector<bool> stored{};              ///< in memory: given, or a step makes it
   std::vector<bool> operand{};             ///< stored only because a GEMM or a user's kernel reads it
   std::vector<bool> in_place{};            ///< written over another value (in_place.hpp)
+  std::vector<bool> dense{};               ///< a user's kernel or an epilogue reads it as it is
+  std::vector<bool> has_epilogue{};        ///< a matmul whose GEMM computes the op after it, too
 };
 
 struct ViewRules {

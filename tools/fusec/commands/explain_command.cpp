@@ -33,6 +33,9 @@ class Explanation {
       text += fmt::format("group {} is split at{} ({})\n", refusal.group, at, to_string(refusal.reason));
     }
     for (const UnfusedEdge& edge : edges_) text += '\n' + describe(edge);
+    const std::string views = print(graph_, partition_.views), updates = print(graph_, partition_.in_place);
+    if (!views.empty()) text += "\nslices, concats and transposes in memory:\n" + views;
+    if (!updates.empty()) text += "\noutputs in the memory of inputs:\n" + updates;
     return text;
   }
 

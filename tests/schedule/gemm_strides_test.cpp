@@ -1,6 +1,6 @@
 // Where a GEMM puts its matrices in place of a step that transposes, and where a step stays, with the reason.
 // SPDX-License-Identifier: Apache-2.0
-#include "schedule/views/gemm_output_layout.hpp"
+#include "schedule/views/gemm_strides.hpp"
 
 #include <functional>
 
