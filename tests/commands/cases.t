@@ -5,10 +5,10 @@ Graphs that showed a hole in the fusion of an earlier version, and what is made 
 A cache is updated in place though a GEMM reads the result, and a GEMM reads the first rows of a cache where they are.
 
     $ fusec explain tests/cases/kv_cache.fuse | tail -n 4
-    %5 dynamic_update_slice : f32[4, 128, 32]  segment 0 -> segment 1
-      no-rule, producer = movement, consumer = contraction
-      stores and loads 65536 bytes (65536 here)
       would change: a row of the rule table for these classes; fuse's own rules have more rows than the paper's
+
+    outputs in the memory of inputs:
+    in place %5 in %old
     $ fusec plan tests/cases/kv_cache.fuse | tail -n 1
     kernels: 1  gemms: 1  barriers: 0
     $ fusec plan tests/cases/kv_prefix.fuse | grep -E '^view|^kernels'

@@ -10,7 +10,7 @@ The decisions of a plan, taken back, give the same plan and the same kernels, an
     > }
     $ same_plan bert_large
     wrote bert_large.decisions
-    decisions: 171 of 171 segments run as recorded
+    decisions: 170 of 170 segments run as recorded
     $ plan_of bert_large --use-decisions bert_large.decisions --profile a100
     error: decisions: the file is for another GPU: it has {arch = 90, sms = 132, shared_per_sm = 233472, cluster = 16}, and a100 has {arch = 80, sms = 108, shared_per_sm = 167936, cluster = 1}
       hint: fusec plan --decisions writes a file for this one; what was measured on another GPU is not taken, even where unfit entries are left out

@@ -98,6 +98,7 @@ Forms forms_of_graph(const ir::Graph& graph) {
 Forms forms_of_phase(const ir::Graph& graph, const schedule::Phase& phase) {
   Forms forms = 0;
   if (phase.in_place) forms |= bit(Form::in_place_update);
+  if (!phase.overwrites.empty()) forms |= bit(Form::element_overwrite);
   if (has_nested_predicates(graph, phase)) forms |= bit(Form::nested_predicate);
   if (schedule::has_columns(phase)) forms |= bit(Form::columns_beside_rows);
   return forms;
@@ -195,6 +196,16 @@ Forms forms_of(const Case& c, const Compiled& compiled) {
   for (const schedule::Schedule& schedule : compiled.schedules)
     forms |= forms_of_schedule(compiled.graph, schedule);
   if (!compiled.partition.views.of.empty()) forms |= bit(Form::view);
+  for (const schedule::Segment& segment : compiled.partition.segments) {
+    for (const ir::NodeId input : segment.inputs) {
+      if (compiled.partition.in_place.of.contains(schedule::memory_of(compiled.partition, input)))
+        forms |= bit(Form::read_in_place);
+    }
+  }
+  for (const schedule::Step& step : compiled.plan.steps) {
+    const auto* gemm = std::get_if<schedule::GemmStep>(&step.work);
+    if (gemm && (gemm->layout_a || gemm->layout_b)) forms |= bit(Form::strided_operand);
+  }
   const bool packs = !compiled.plan.setup.empty();
   if (packs) forms |= bit(Form::packed_value);
   const auto calls = [&](std::string_view primitive) {

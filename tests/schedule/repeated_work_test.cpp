@@ -78,7 +78,7 @@ Tensor blurred(const Tensor& x, std::int64_t taps) {
 
 }  // namespace
 
-TEST_CASE("layers of reversals do linear work", "[partition]") {
+TEST_CASE("layers of reversals do linear work", "[partition][emulated]") {
   for (const int layers : {10, 40}) {
     Graph g("rev");
     Tensor x = g.input("x", f32, {64});
@@ -92,7 +92,7 @@ TEST_CASE("layers of reversals do linear work", "[partition]") {
   }
 }
 
-TEST_CASE("layers of filters load each tap once", "[partition]") {
+TEST_CASE("layers of filters load each tap once", "[partition][emulated]") {
   Graph costly("fir"), cheap("blur");
   Tensor x = costly.input("x", f32, {512}), z = cheap.input("x", f32, {512});
   for (int i = 0; i < 4; ++i) {
@@ -110,7 +110,7 @@ TEST_CASE("layers of filters load each tap once", "[partition]") {
   check_values(cheap, 512);
 }
 
-TEST_CASE("rotations that do no work twice have short texts all the same", "[partition]") {
+TEST_CASE("rotations that do no work twice have short texts all the same", "[partition][emulated]") {
   Graph g("roll");
   Tensor x = g.input("x", f32, {60});
   for (int i = 0; i < 12; ++i) x = sqrt(concat({slice(x, 0, 7, 60), slice(x, 0, 0, 7)}, 0));
@@ -134,7 +134,7 @@ TEST_CASE("slices that do not overlap are one use, and few taps are computed aga
   CHECK(schedule::partition(prepared(two)).segments.size() == 1);
 }
 
-TEST_CASE("what is computed from positions has short texts too", "[partition]") {
+TEST_CASE("what is computed from positions has short texts too", "[partition][emulated]") {
   Graph g("positions");
   const Tensor x = g.input("x", f32, {64});
   Tensor v = g.iota(f32, {64}, 0);

@@ -89,6 +89,41 @@ void cross_donations(GrowingGraph& g) {
   g.donate(b, swapped ? x : y);
 }
 
+/// Values that are computed from their donors element by element, as a step of an optimiser does.
+void step_optimiser(GrowingGraph& g) {
+  const DType dtype = g.random.pick({f32, f32, f64, f16, bf16});
+  const std::vector<Dim> dims = g.shape(1);
+  const Tensor x = g.input(dtype, dims), m = g.input(dtype, dims), step = g.of_type(dtype, dims);
+  const Tensor moment = m * 0.5 + step;
+  Tensor next = x - moment;
+  if (g.random.chance(0.3)) next = updated(g, next, step);
+  if (g.random.chance(0.3)) sum(m, {0});
+  if (g.random.chance(0.2)) next = next + reverse(x, {0});
+  g.donate(moment, m);
+  g.donate(next, x);
+  if (g.random.chance(0.4)) reduced(g, next, {0});
+}
+
+/// A cache with a new row, of which a GEMM reads the first ones; or heads that lie side by side.
+void read_in_strides(GrowingGraph& g) {
+  const DType dtype = real_type(g);
+  const std::int64_t heads = g.random.between(1, 4), rows = g.random.between(2, 12),
+                     width = 4 * g.random.between(1, 4);
+  const Tensor query = g.of_type(dtype, {heads, g.random.between(1, 5), width});
+  Tensor cache = g.input(dtype, {heads, rows, width});
+  if (g.random.chance(0.6)) {
+    const Tensor now = updated(g, cache, g.of_type(dtype, {heads, 1, width}));
+    g.donate(now, cache);
+    cache = now;
+  }
+  Tensor keys = slice(cache, 1, 0, g.random.between(1, rows));
+  if (g.random.chance(0.4)) {
+    const Tensor flat = g.input(dtype, {rows, heads * width});
+    keys = transpose(reshape(flat, {rows, heads, width}), {1, 0, 2});
+  }
+  matmul(query, keys, false, true);
+}
+
 /// What parameters alone determine, and a GEMM reads.
 void pack_parameters(GrowingGraph& g) {
   const DType dtype = real_type(g);
@@ -274,6 +309,7 @@ void walk_rows_and_columns(GrowingGraph& g) {
 
 constexpr Pattern all[] = {
     {2, 0, "", update_in_place},         {1.2, 0, "", cross_donations},
+    {1.5, 0, "", step_optimiser},        {1.5, 0, "", read_in_strides},
     {2, 0, "", pack_parameters},         {3, 0, "", nest_predicates},
     {1.5, 4096, "", slice_columns},      {1.5, 4096, "", lie_in_memory},
     {2, 0, "", read_concat_again},       {2.5, 30'000, "tiny3", walk_long_rows},
