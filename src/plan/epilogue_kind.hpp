@@ -12,9 +12,10 @@ namespace fuse::schedule {
 /// once less.
 enum class EpilogueKind : std::uint8_t {
   none,
-  bias,   ///< + a vector along n
-  add,    ///< + a tensor of the result's shape
-  scale,  ///< * a number
+  bias,     ///< + a vector along n
+  add,      ///< + a tensor of the result's shape
+  scale,    ///< * a number
+  convert,  ///< the rounding to a half type; of a step, its result has that type, and no epilogue is left
 };
 
 constexpr std::string_view to_string(EpilogueKind kind) {
@@ -27,6 +28,8 @@ constexpr std::string_view to_string(EpilogueKind kind) {
       return "add";
     case EpilogueKind::scale:
       return "scale";
+    case EpilogueKind::convert:
+      return "convert";
   }
   return "?";
 }

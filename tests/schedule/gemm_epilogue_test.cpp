@@ -5,8 +5,11 @@
 #include <functional>
 
 #include "compile/pipeline/make_plan.hpp"
+#include "compile/pipeline/pipeline.hpp"
 #include "ir/graph/memory_values.hpp"
 #include "schedule/schedule_support.hpp"
+#include "target/target.hpp"
+#include "tensors/host_tensor.hpp"
 
 using namespace fuse;        // NOLINT
 using namespace fuse::test;  // NOLINT
@@ -33,6 +36,7 @@ std::string found(const std::function<void(Case&)>& build) {
     if (!std::holds_alternative<ir::MatmulAttr>(graph[id].attr)) continue;
     const auto epilogue = schedule::gemm_epilogue(graph, id, users, in_memory);
     if (!epilogue) return "none";
+    if (epilogue->kind == EpilogueKind::convert) return "convert";
     CHECK(graph[epilogue->result].operands.size() == 2);
     if (epilogue->kind == EpilogueKind::scale) return "scale " + std::to_string(epilogue->scale);
     return std::string(to_string(epilogue->kind)) + " " + graph.value_name(epilogue->operand);
@@ -51,6 +55,44 @@ TEST_CASE("gemm_epilogue: what is taken", "[schedule][gemm]") {
   CHECK(found([](Case& c) {
           c.g.output("y", -matmul(c.ab + c.v, c.g.parameter("u", f32, {4, 4})));
         }) == "bias %v");
+}
+
+TEST_CASE("gemm_epilogue: the rounding to the operands' half type, with the bits of two steps",
+          "[schedule][gemm][device]") {
+  for (const DType dtype : {f16, bf16}) {
+    Graph one("one"), two("two");
+    for (Graph* const g : {&one, &two}) {
+      const Tensor wide =
+          matmul(g->input("x", dtype, {33, 70}), g->parameter("w", dtype, {70, 20}), false, false, f32);
+      g->output("y", convert(wide, dtype));
+      if (g == &two) g->output("wide", wide);  // so the convert is a step
+    }
+    const auto steps = [](const Graph& g) {
+      return run_pipeline(g.ir(), target_profile("h200")).plan.steps.size();
+    };
+    CHECK(steps(one) == 1);
+    CHECK(steps(two) == 2);
+    std::vector<std::byte> results[2];
+    for (const Graph* const g : {&one, &two}) {
+      const Executable executable = compile(*g, Device::emulated());
+      Session session(executable);
+      for (const Slot& slot : executable.slots()) {
+        if (slot.kind == Slot::Kind::output) continue;
+        runtime::HostTensor tensor =
+            runtime::HostTensor::make(dtype, {slot.dims[0].constant(), slot.dims[1].constant()});
+        for (std::int64_t i = 0; i < tensor.element_count(); ++i)
+          tensor.set(i, static_cast<double>((37 * i) % 101 - 50) / 77);
+        session.set(slot.name, tensor.data);
+      }
+      session.run();
+      results[g == &two] = session.get("y");
+    }
+    CHECK(results[0] == results[1]);
+  }
+  CHECK(found([](Case& c) {  // to another type, the library does not round
+          const Tensor x = c.g.input("h", f16, {c.B, 6});
+          c.g.output("y", convert(matmul(x, c.g.parameter("u", f16, {6, 4}), false, false, f32), bf16));
+        }) == "none");
 }
 
 TEST_CASE("gemm_epilogue: what would change a bit is not", "[schedule][gemm]") {

@@ -340,6 +340,10 @@ class Planner {
                    .message = fmt::format("plan: no epilogue of {} makes {}", graph_.value_name(matmul),
                                           graph_.value_name(segment.root))});
     }
+    if (epilogue->kind == EpilogueKind::convert) {
+      work.result = graph_[segment.root].type.dtype;
+      return;
+    }
     work.epilogue = epilogue->kind;
     work.scale = epilogue->scale;
     if (epilogue->kind == EpilogueKind::scale) return;

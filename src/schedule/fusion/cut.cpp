@@ -176,7 +176,8 @@ class Partitioner {
       if (!decided(rules_.decide, ir::Question::epilogue, graph_, epilogue->result, true, both)) continue;
       epilogue_of_[id] = epilogue->result;
       matmuls_.emplace(epilogue->result, id);
-      if (epilogue->kind != EpilogueKind::scale) extra_.emplace(epilogue->result, epilogue->operand);
+      const bool adds = epilogue->kind == EpilogueKind::bias || epilogue->kind == EpilogueKind::add;
+      if (adds) extra_.emplace(epilogue->result, epilogue->operand);
     }
   }
 

@@ -56,6 +56,9 @@ std::optional<GemmEpilogue> gemm_epilogue(const ir::Graph& graph, NodeId matmul,
 
   const NodeId result = users[matmul].front();
   const ir::Node& user = graph[result];
+  // The library rounds its sums of f32 to the result's type.
+  if (user.op == ir::Op::convert && is_half(a.dtype) && user.type.dtype == a.dtype && in_memory[result])
+    return GemmEpilogue{EpilogueKind::convert, result, 0};
   const std::optional<NodeId> other = other_operand(user, matmul);
   if (!in_memory[result] || !other || user.type != gemm.type) return std::nullopt;
   if (user.op == ir::Op::add) {
