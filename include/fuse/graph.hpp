@@ -131,12 +131,12 @@ class FUSE_COMPILER_API Graph {
   /// The run-time value of a dim expression, i64[].
   Tensor dim_size(const Dim& dim, At at = At::current());
   void output(std::string name, const Tensor& value, At at = At::current());
-  /// An output in the memory of an input of the same type, which gives up its contents: the caller binds both
-  /// names to one buffer, and a run consumes what it held. A dynamic_update_slice of the input writes the
-  /// update alone, so that a growing cache costs what is added, and its readers read that buffer; a value
-  /// that is computed element by element, or by a step that does not read the input, is written there at
-  /// once. Where a reader of the old contents is in the way, the value is made aside and copied at the end;
-  /// `fusec explain` names that reader (docs/in-place.md).
+  /// An output in the memory of an input (no parameter) of the same type, its donor. The caller binds both
+  /// names to one buffer, and a run replaces what it held. A dynamic_update_slice of the input writes the
+  /// update alone, so that a growing cache costs what is added, and its readers read that buffer. A value that
+  /// is computed element by element, or by a step that does not read the input, is written there directly.
+  /// Otherwise the value is made in a temporary buffer and copied at the end; `fusec explain` says why
+  /// (docs/in-place.md).
   void output(std::string name, const Tensor& value, const Tensor& donor, At at = At::current());
 
   [[nodiscard]] ScopeGuard scope(std::string name, At at = At::current());
