@@ -13,6 +13,7 @@ namespace {
 using schedule::GemmStep;
 
 std::int64_t elements(const schedule::Plan& plan, schedule::ValueId id) {
+  while (plan.values[id].inside && plan.values[id].inside->is_rest) id = plan.values[id].inside->whole;
   return product(plan.values[id].dims).constant();
 }
 

@@ -133,10 +133,10 @@ class FUSE_COMPILER_API Graph {
   void output(std::string name, const Tensor& value, At at = At::current());
   /// An output in the memory of an input (no parameter) of the same type, its donor. The caller binds both
   /// names to one buffer, and a run replaces what it held. A dynamic_update_slice of the input writes the
-  /// update alone, so that a growing cache costs what is added, and its readers read that buffer. A value that
-  /// is computed element by element, or by a step that does not read the input, is written there directly.
-  /// Otherwise the value is made in a temporary buffer and copied at the end; `fusec explain` says why
-  /// (docs/in-place.md).
+  /// update alone, so that a growing cache costs what is added, and its readers read that buffer. A value
+  /// that is computed element by element, or by a step that does not read the input, is written there
+  /// directly. Otherwise the value is made in a temporary buffer and copied at the end; `fusec explain` says
+  /// why (docs/in-place.md).
   void output(std::string name, const Tensor& value, const Tensor& donor, At at = At::current());
 
   [[nodiscard]] ScopeGuard scope(std::string name, At at = At::current());

@@ -187,12 +187,13 @@ class Verifier {
       }
       is_part_[id] = value.inside && (written[id] || missing_[id] > 0);
       if (!value.inside) continue;
-      const auto& [whole, offset] = *value.inside;
+      const auto& [whole, offset, is_rest] = *value.inside;
       if (value.kind != PlanValue::Kind::temporary) fail(describe(id) + " lies in another value");
       if (value.dtype != plan_.values[whole].dtype) fail(describe(id) + " has another type than its whole");
       if (offset.is_constant() && offset.constant() % view_alignment != 0) {
         fail(describe(id) + fmt::format(" lies at byte {} of {}", offset.constant(), describe(whole)));
       }
+      if (is_rest && is_part_[id]) fail(describe(id) + " is written, and lies in strides");
       if (is_part_[id] && !parts[whole].emplace(offset, id).second) {
         fail(fmt::format("two values lie at byte {} of {}", offset.to_string(), describe(whole)));
       }
@@ -352,8 +353,9 @@ std::string print(const Plan& plan) {
     text += fmt::format("  v{} {} {}: {}\n", id, to_string(value.kind), value.name,
                         ir::to_string(ir::Type{value.dtype, value.dims}) +
                             (value.donor ? fmt::format(" in v{}", *value.donor) : std::string()) +
-                            (value.inside ? fmt::format(" in v{} at {}", value.inside->whole,
-                                                        value.inside->offset_bytes.to_string())
+                            (value.inside ? fmt::format(" in v{} at {}{}", value.inside->whole,
+                                                        value.inside->offset_bytes.to_string(),
+                                                        value.inside->is_rest ? ", to the end" : "")
                                           : std::string()));
   }
   for (const bool setup : {true, false}) {

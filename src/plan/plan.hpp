@@ -26,6 +26,9 @@ inline constexpr std::int64_t view_alignment = 16;
 struct Inside {
   ValueId whole = 0;
   Dim offset_bytes{};  ///< a multiple of view_alignment
+  /// It is all that follows in the whole: a GEMM reads elements of it in strides. Where the GEMM reads none,
+  /// the offset may be past the end.
+  bool is_rest = false;
 };
 
 /// Memory that steps read and write.

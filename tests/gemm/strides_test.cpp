@@ -170,6 +170,11 @@ TEST_CASE("strides: what stays a copy, and why", "[gemm][device]") {
          const Tensor x = g.input("x", f32, {8, 16, 32}), w = g.input("w", f32, {8, 16, 4});
          g.output("y", matmul(slice(x, 2, 1, 17), w));
        }},
+      {"would begin 100 elements apart",
+       [](Graph& g) {
+         const Tensor x = g.input("x", f16, {64, 2, 100}), w = g.input("w", f16, {2, 64, 16});
+         g.output("y", matmul(transpose(x, {1, 2, 0}), w));
+       }},
       {"at no multiples of 16 bytes",
        [](Graph& g) {
          const Tensor x = g.input("x", f32, {8, 18}), w = g.input("w", f32, {16, 4});
@@ -205,4 +210,26 @@ TEST_CASE("strides: a GEMM reads an updated cache in place", "[gemm][device]") {
   CHECK(plan.kernels == 1);
   CHECK(plan.gemms == 1);
   check_everywhere(g, {{"N", 9}});
+}
+
+TEST_CASE("strides: matrices of no elements", "[gemm][device]") {
+  Graph g("empty");
+  const Dim z = g.dim("Z", {.min = 0, .max = 64, .hint = 8});
+  const Tensor x = g.input("x", f32, {z, 8}), w = g.input("w", f32, {4, 16}), v = g.input("v", f32, {z, 16});
+  g.output("y", matmul(slice(x, 1, 4, 8), w));
+  g.output("k", matmul(slice(x, 1, 4, 8), v, true, false));  // sums of nothing
+  const Planned plan = planned(g);
+  INFO(plan.views);
+  CHECK(plan.kernels == 0);
+  for (const std::int64_t value : {0, 1, 5}) check_everywhere(g, {{"Z", value}});
+}
+
+TEST_CASE("strides: calls that a GEMM makes anyway cost nothing more", "[gemm]") {
+  Graph g("calls");
+  const Tensor x = g.input("x", f32, {8, 1024, 16, 16}), w = g.input("w", f32, {8, 16, 16, 64});
+  g.output("y", transpose(matmul(transpose(x, {0, 2, 1, 3}), w), {0, 2, 1, 3}));
+  const Planned plan = planned(g);
+  INFO(plan.views);
+  CHECK(plan.kernels == 0);
+  CHECK(plan.calls == 8);
 }

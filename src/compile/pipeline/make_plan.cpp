@@ -173,10 +173,10 @@ class Planner {
       const auto view = partition_.views.of.find(id);
       if (view == partition_.views.of.end()) continue;
       const auto size = static_cast<std::int64_t>(size_of(type.dtype));
-      // What lies in strides may use all that follows its first element.
-      if (!view->second.strides.empty())
-        plan_.values[made].dims = {product(graph_[view->second.whole].type.dims) - view->second.offset};
-      plan_.values[made].inside = Inside{value_of_.at(view->second.whole), view->second.offset * size};
+      const bool strided = !view->second.strides.empty();
+      if (strided) plan_.values[made].dims = {};
+      plan_.values[made].inside =
+          Inside{value_of_.at(view->second.whole), view->second.offset * size, strided};
     }
     return value_of_.at(node);
   }

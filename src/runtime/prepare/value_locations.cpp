@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "runtime/prepare/live_ranges.hpp"
 #include "tensors/host_tensor.hpp"
 
@@ -72,6 +74,12 @@ ValueLocations::ValueLocations(const schedule::Plan& plan, const Binding& bindin
 void ValueLocations::locate_inside(const PlanValue& value, ValueLocation& location) const {
   const ValueLocation& whole = locations_[value.inside->whole];
   const std::int64_t offset = binding_.value(value.inside->offset_bytes);
+  if (value.inside->is_rest) {
+    location.slot = whole.slot;
+    location.bytes = std::max<std::int64_t>(0, whole.bytes - offset);
+    location.offset = whole.offset + (location.bytes > 0 ? offset : 0);
+    return;
+  }
   if (offset < 0 || offset > whole.bytes - location.bytes) {
     fail(fmt::format("'{}' has {} bytes at {} of {}", value.name, location.bytes, offset, whole.bytes));
   }

@@ -75,7 +75,7 @@ void fields(A& a, As<A, Signature>& v) {
 
 template <class A>
 void fields(A& a, As<A, schedule::Inside>& v) {
-  a(v.whole, v.offset_bytes);
+  a(v.whole, v.offset_bytes, v.is_rest);
 }
 template <class A>
 void fields(A& a, As<A, schedule::PlanValue>& v) {

@@ -276,13 +276,18 @@ class ViewChooser {
     std::set<NodeId> wholes;
     for (const auto& [id, view] : views_.of) wholes.insert(view.whole);
     for (NodeId id = 0; id < graph_.nodes.size(); ++id) {
-      if (wholes.contains(id)) continue;
-      if (!use_.operand[id] || use_.dense[id] || fixed_[id] || views_.of.contains(id) ||
-          views_.assembled.contains(id))
+      if (!use_.operand[id] || fixed_[id] || views_.of.contains(id) || views_.assembled.contains(id))
         continue;
       const Relation relation = info(graph_[id].op).relation;
-      if (relation == Relation::slice || relation == Relation::permute || relation == Relation::broadcast)
+      if (relation != Relation::slice && relation != Relation::permute && relation != Relation::broadcast)
+        continue;
+      if (!wholes.contains(id) && !use_.dense[id]) {
         choose_strided(id);
+      } else if (choice_of(id) == views_.choices.end()) {
+        note({.value = id,
+              .refused = wholes.contains(id) ? "another view lies in it"
+                                             : "a user's kernel or an epilogue reads it as it is"});
+      }
     }
   }
 
@@ -341,16 +346,39 @@ class ViewChooser {
     }
   }
 
+  std::vector<ViewChoice>::iterator choice_of(NodeId value) {
+    return std::find_if(views_.choices.begin(), views_.choices.end(),
+                        [&](const ViewChoice& each) { return each.value == value; });
+  }
+
   /// Of a slice the choice says more than that it is no block. Of a transposed result it says less than why
   /// the GEMM does not write it so.
   void note(ViewChoice choice) {
-    const auto known = std::find_if(views_.choices.begin(), views_.choices.end(),
-                                    [&](const ViewChoice& each) { return each.value == choice.value; });
+    const auto known = choice_of(choice.value);
     if (known == views_.choices.end()) {
       views_.choices.push_back(std::move(choice));
     } else if (choice.taken() || info(graph_[choice.value].op).relation == Relation::slice) {
       *known = std::move(choice);
     }
+  }
+
+  /// The calls that a GEMM makes so far.
+  Dim calls_of(NodeId matmul) const {
+    if (const auto known = views_.gemms.find(matmul); known != views_.gemms.end()) return known->second.calls;
+    const auto view = views_.of.find(matmul);
+    return view != views_.of.end() && view->second.layout ? view->second.layout->outer : Dim(1);
+  }
+
+  /// Why rows or matrices would begin where wide accesses cannot, though those of a copy could.
+  std::string misaligned(NodeId operand, const GemmLayout& layout) const {
+    const std::vector<Dim>& dims = graph_[operand].type.dims;
+    if (!is_aligned(operand, dims.back())) return {};
+    for (const Dim& apart : {layout.row, layout.inner_stride, layout.outer_stride}) {
+      if (is_aligned(operand, apart)) continue;
+      return fmt::format("its rows or matrices would begin {} elements apart, at no multiples of {} bytes",
+                         apart.to_string(), view_alignment);
+    }
+    return {};
   }
 
   /// Why the GEMMs that read the value cannot read it where it lies; otherwise how they do.
@@ -369,16 +397,13 @@ class ViewChooser {
       if (!made.layouts) return fmt::format("{}: {}", graph_.value_name(use.matmul), made.refused);
       if (use_.has_epilogue[use.matmul] && !made.layouts->calls.is(1))
         return graph_.value_name(use.matmul) + " has an epilogue, which several calls cannot have";
-      const Dim& row = (use.second ? made.layouts->b : made.layouts->a)->layout.row;
-      if (is_aligned(use.operand, graph_[use.operand].type.dims.back()) && !is_aligned(use.operand, row))
-        return fmt::format("its rows would begin {} elements apart, at no multiples of {} bytes",
-                           row.to_string(), view_alignment);
+      if (std::string why = misaligned(use.operand, (use.second ? made.layouts->b : made.layouts->a)->layout);
+          !why.empty())
+        return why;
       gemm.layouts = std::move(*made.layouts);
     }
     for (const auto& [matmul, gemm] : gemms) {
-      const auto before = views_.gemms.find(matmul);
-      calls += static_cast<double>(gemm.layouts.calls.hint()) -
-               (before == views_.gemms.end() ? 1 : static_cast<double>(before->second.calls.hint()));
+      calls += static_cast<double>(gemm.layouts.calls.hint()) - static_cast<double>(calls_of(matmul).hint());
     }
     if (calls * rules_.launch_bytes <= 2 * bytes_hint(id) + rules_.launch_bytes) return {};
     return fmt::format("its GEMMs would make {} calls more, the step is one and {} bytes", calls,
