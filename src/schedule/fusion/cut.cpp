@@ -47,7 +47,7 @@ const char* why_it_ends(const ir::Node& node) {
 
 std::int64_t elements_hint(const ir::Node& node) { return product(node.type.dims).hint(); }
 
-// Bounds on what a kernel computes or loads again for other coordinates (mark_repeated).
+// Bounds on what a kernel computes or loads again for other coordinates (is_repeated, store_below).
 constexpr double most_costly = 4;      // costly ops per element, for one value
 constexpr double most_loads = 12;      // loads per element, for one value
 constexpr std::size_t most_work = 64;  // costly ops and loads in the text for one element of a segment
@@ -115,8 +115,8 @@ class Partitioner {
     }
     for (UpdateChain& chain : finder.chains(rules_.decide, in_place_.choices)) {
       const std::vector<NodeId> values = finder.read_before(chain, in_memory);
-      // A result that is made aside is written twice and read once more, which takes one more step, and its
-      // kernel reads the old contents.
+      // A result in a temporary buffer is written twice and read once more, which takes one more step, and
+      // its kernel reads the old contents.
       double bytes = 4 * bytes_hint(chain.donor) + rules_.launch_bytes;
       for (const NodeId id : values) bytes -= 2 * bytes_hint(id) + rules_.launch_bytes;
       if (bytes < 0) {
@@ -151,6 +151,25 @@ class Partitioner {
     }
   }
 
+  /// Says so in the choice, too. What is computed from the old contents was stored before, but a view may
+  /// have taken its place.
+  bool reads_what_it_overwrites(Partition& partition, const UpdateChain& chain) const {
+    NodeId before = chain.donor;
+    for (const NodeId update : chain.updates) {
+      for (const NodeId input : collect(update, true).inputs) {
+        if (memory_of(partition, input) != before) continue;
+        for (InPlaceChoice& choice : partition.in_place.choices) {
+          if (choice.output == chain.output)
+            choice.refused = fmt::format("the kernel of {} reads {}", graph_.value_name(update),
+                                         graph_.value_name(before));
+        }
+        return true;
+      }
+      before = update;
+    }
+    return false;
+  }
+
   /// The updates' segments write what they change alone, after all that reads what they overwrite.
   void update_in_place(Partition& partition) {
     partition.in_place = std::move(in_place_);
@@ -162,6 +181,11 @@ class Partitioner {
       }
     };
     for (const UpdateChain& chain : chains_) remake(chain, true);
+    std::erase_if(chains_, [&](const UpdateChain& chain) {
+      if (!reads_what_it_overwrites(partition, chain)) return false;
+      remake(chain, false);
+      return true;
+    });
     order_overwrites(graph_, partition, chains_, [&](const UpdateChain& chain) { remake(chain, false); });
   }
 
