@@ -135,6 +135,17 @@ TEST_CASE("strides: a transposed matrix is a flag", "[gemm][device]") {
   check_everywhere(g);
 }
 
+TEST_CASE("strides: matrices whose columns lie side by side have the other flag", "[gemm][device]") {
+  Graph g("columns");
+  const Tensor x = g.input("x", f32, {24, 2, 16}), w = g.input("w", f32, {24, 2, 8});
+  g.output("y", matmul(transpose(x, {1, 2, 0}), transpose(w, {1, 0, 2})));
+  g.output("z", matmul(transpose(w, {1, 2, 0}), transpose(x, {1, 2, 0}), false, true));
+  const Planned plan = planned(g);
+  INFO(plan.views);
+  CHECK(plan.kernels == 0);
+  check_everywhere(g);
+}
+
 TEST_CASE("strides: several parts of one value, and the result where a transpose wants it",
           "[gemm][device]") {
   Graph g("qkv");

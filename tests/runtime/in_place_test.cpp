@@ -209,6 +209,14 @@ TEST_CASE("in place: a step of an optimiser reads each element and then writes i
   const Planned plan = planned(text);
   CHECK(plan.steps == "kernel ");
   CHECK(plan.choices.find("copy") == std::string::npos);
+  // Neither pointer to a donor's memory promises that no other one is to it: three inputs and three outputs.
+  const std::string texts = run_pipeline(Graph::parse(text).ir(), target_profile("h200")).source.text();
+  const std::string_view signature = std::string_view(texts).substr(texts.rfind("FUSE_KERNEL("));
+  std::size_t pointers = 0;
+  for (std::size_t at = signature.find("ordered_global<"); at != signature.npos;
+       at = signature.find("ordered_global<", at + 1))
+    ++pointers;
+  CHECK(pointers == 6);
   check_everywhere(text);
 }
 

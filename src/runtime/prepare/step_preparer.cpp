@@ -156,17 +156,17 @@ void StepPreparer::scatter(const schedule::GemmStep& work, GemmDesc& desc) const
   if (!first) return;
   desc.batch = binding_.value(first->inner);
   desc.calls = binding_.value(first->outer);
-  const auto place = [&](const std::optional<schedule::GemmLayout>& layout, std::int64_t& row,
-                         std::int64_t& stride, std::int64_t& call) {
+  const auto lay_out = [&](const std::optional<schedule::GemmLayout>& layout, std::int64_t& row,
+                           std::int64_t& stride, std::int64_t& call) {
     call = stride * desc.batch;  // back to back
     if (!layout) return;
     row = binding_.value(layout->row);
     stride = binding_.value(layout->inner_stride);
     call = binding_.value(layout->outer_stride);
   };
-  place(work.layout_a, desc.row_a, desc.stride_a, desc.call_a);
-  place(work.layout_b, desc.row_b, desc.stride_b, desc.call_b);
-  place(work.layout, desc.row_c, desc.stride_c, desc.call_c);
+  lay_out(work.layout_a, desc.row_a, desc.stride_a, desc.call_a);
+  lay_out(work.layout_b, desc.row_b, desc.stride_b, desc.call_b);
+  lay_out(work.layout, desc.row_c, desc.stride_c, desc.call_c);
 }
 
 std::unique_ptr<Gemm> StepPreparer::made(const Step& step, const schedule::GemmStep& work,

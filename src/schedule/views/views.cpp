@@ -405,7 +405,8 @@ class ViewChooser {
     for (const auto& [matmul, gemm] : gemms) {
       calls += static_cast<double>(gemm.layouts.calls.hint()) - static_cast<double>(calls_of(matmul).hint());
     }
-    if (calls * rules_.launch_bytes <= 2 * bytes_hint(id) + rules_.launch_bytes) return {};
+    const Dim all(static_cast<std::int64_t>(calls) + 1);
+    if (dearer_than_step(all, 2 * bytes_hint(id), rules_.launch_bytes).empty()) return {};
     return fmt::format("its GEMMs would make {} calls more, the step is one and {} bytes", calls,
                        2 * bytes_hint(id));
   }
