@@ -7,9 +7,8 @@
 
 namespace fuse::schedule {
 
-/// In elements of what it is of. Element (i, j) of matrix q of call p is at p * outer_stride + q *
-/// inner_stride
-/// + i * row + j.
+/// Strides are in elements. Element (i, j) of matrix q of call p is at
+/// p * outer_stride + q * inner_stride + i * row + j.
 struct GemmLayout {
   Dim row{};
   Dim inner = 1, inner_stride = 0;  ///< matrices per call

@@ -26,8 +26,8 @@ inline constexpr std::int64_t view_alignment = 16;
 struct Inside {
   ValueId whole = 0;
   Dim offset_bytes{};  ///< a multiple of view_alignment
-  /// It is all that follows in the whole: a GEMM reads elements of it in strides. Where the GEMM reads none,
-  /// the offset may be past the end.
+  /// The value is all of the whole from the offset on, of which a GEMM reads elements in strides. The offset
+  /// may be past the end where the GEMM reads none.
   bool is_rest = false;
 };
 
@@ -38,8 +38,8 @@ struct PlanValue {
   std::string name{};  ///< input, parameter, output: the caller's name; packed: "p3"; temporary: "t12"
   DType dtype = f32;
   std::vector<Dim> dims{};
-  /// output: the input whose memory it is. temporary: the input whose memory it takes for a while; steps that
-  /// write values in one memory run one after another, and each ends what the one before wrote.
+  /// The input whose memory it has: of an output, or of a temporary, which a later step writes over. Steps
+  /// that write values in one memory run one after another.
   std::optional<ValueId> donor{};
   /// temporary: it has no memory of its own. Where steps write such values, together they write each byte of
   /// the whole once. Where none does, the value is read where the whole was written.
