@@ -5,7 +5,7 @@ fusec nests prints the legal nests of a segment. The sixth line has the fastest 
     $ fusec nests examples/graphs/softmax.fuse --count 1
     graph softmax for h200, estimated at the hints B = 37
 
-    segment 0, ends at %7 div: kernel 6db5e3ed08118a3a
+    segment 0, ends at %7 div: kernel 01cc6a045b695722
            us  choices
          3.51  {nest = r:grid c:serial c:warp32 c:lane32 c:vector4, register_cache = 32}, which is chosen
          3.18  {nest = r:grid c:serial c:cluster8 c:warp4 c:lane32, online_softmax, shared_cache = 512}
@@ -17,7 +17,7 @@ fusec nests prints the legal nests of a segment. The sixth line has the fastest 
     $ fusec nests examples/graphs/transformer_block.fuse --segment 2 --count 0 --profile tiny3
     graph transformer_block for tiny3, estimated at the hints B = 2
 
-    segment 2, ends at %64 transpose: kernel bf59259e795011f8
+    segment 2, ends at %64 transpose: kernel 4d2e5729b4f45622
            us  choices
          4.48  {nest = r:grid r:warp8 r:lane32 r:vector2}, which is chosen
     16 legal nests of 8 structures were tried

@@ -13,7 +13,7 @@ TEST_CASE("a run launches its steps on streams, and makes one context current on
   const FakeEnvironment environment;
   const Fakes fakes;
   {
-    const Executable executable = compile(branches(), Device::cuda());
+    const Executable executable = compile(branches(), Device::cuda(), {.layers = 2});
     WholeRun run(executable);
     REQUIRE(run.prepared.streams() > 1);
     for (int again = 0; again < 2; ++again) {
@@ -62,7 +62,7 @@ TEST_CASE("the caller's capture takes all streams of a run", "[cuda][streams]") 
   const FakeEnvironment environment;
   const Fakes fakes;
   {
-    const Executable executable = compile(branches(), Device::cuda());
+    const Executable executable = compile(branches(), Device::cuda(), {.layers = 2});
     WholeRun run(executable);
     REQUIRE(run.prepared.streams() > 1);
     const auto work = executable.device().backend()->capture(run.stream.queue(), [&] { return run.run(); });
@@ -80,7 +80,7 @@ TEST_CASE("each driver call of a run fails once: a named status, and the next ru
   const FakeEnvironment environment;
   const Fakes fakes;
   {
-    const Executable executable = compile(branches(), Device::cuda());
+    const Executable executable = compile(branches(), Device::cuda(), {.layers = 2});
     WholeRun run(executable);
     int before = fakes.call_count();
     REQUIRE(run.run());
@@ -159,7 +159,7 @@ TEST_CASE("a workspace follows its run from one stream to another only when that
           "[cuda][streams]") {
   const FakeEnvironment environment;
   const Fakes fakes;
-  const Executable executable = compile(branches(), Device::cuda());
+  const Executable executable = compile(branches(), Device::cuda(), {.layers = 2});
   WholeRun run(executable);
   REQUIRE(run.run());
   run.stream = executable.device().stream();
@@ -173,7 +173,7 @@ TEST_CASE("a workspace follows its run from one stream to another only when that
 TEST_CASE("other buffers are checked and bound, the same ones are not looked at again", "[cuda][streams]") {
   const FakeEnvironment environment;
   const Fakes fakes;
-  const Executable executable = compile(branches(), Device::cuda());
+  const Executable executable = compile(branches(), Device::cuda(), {.layers = 2});
   WholeRun run(executable);
   REQUIRE(run.run());
   const Buffer other = executable.device().allocate(run.prepared.bytes(0));

@@ -151,7 +151,7 @@ Forms forms_of_schedule(const ir::Graph& graph, const schedule::Schedule& schedu
   Forms forms = 0;
   for (const schedule::PhaseSchedule& phase : schedule.phases)
     forms |= forms_of_phase(graph, phase.computes) | forms_of_loops(graph, phase) | forms_of_phase(phase);
-  if (schedule.phases.size() > 1) forms |= bit(Form::phases);
+  if (schedule.phases.size() > 1) forms |= bit(schedule.segment.horizontal ? Form::horizontal : Form::phases);
   const auto joined = [](const schedule::KernelSchedule& kernel) {
     return kernel.role == schedule::KernelSchedule::Role::cooperative;
   };

@@ -71,7 +71,7 @@ TEST_CASE("without grid barriers columns are judged as two launches", "[schedule
   const Tensor x = g.input("x", f16, {4, 7});
   g.output("columns", argmax(convert(x, u8), 0));
   g.output("rows", argmin(convert(x, i8), 1));
-  schedule::PartitionOptions options;
+  schedule::PartitionOptions options{.horizontal = false};
   const auto segments = [&] {
     return schedule::partition(g.ir(), options, target_profile("tiny3"), analysis::facts_of(g.ir()))
         .segments.size();

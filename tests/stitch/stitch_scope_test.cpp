@@ -23,7 +23,7 @@ struct CutGraph {
   ir::Graph graph;
   schedule::Partition partition;
 
-  explicit CutGraph(const Graph& from, const schedule::PartitionOptions& options = {})
+  explicit CutGraph(const Graph& from, const schedule::PartitionOptions& options = {.horizontal = false})
       : graph(prepared(from)), partition(schedule::partition(graph, options)) {
     verify(graph, partition);
   }

@@ -58,13 +58,19 @@ std::string KernelBuilder::unique(const std::string& base) {
 }
 
 BufferId KernelBuilder::buffer(std::string name, DType dtype, Space space, Dim elements, bool written) {
-  const auto fits = std::find_if(free_.begin(), free_.end(), [&](BufferId id) {
-    return space == Space::shared && kernel.buffers[id].dtype == dtype &&
-           kernel.buffers[id].elements == elements;
-  });
+  const auto free_array = [&](bool of_any_size) {
+    return std::find_if(free_.begin(), free_.end(), [&](BufferId id) {
+      return space == Space::shared && kernel.buffers[id].dtype == dtype &&
+             (of_any_size || kernel.buffers[id].elements == elements);
+    });
+  };
+  auto fits = free_array(false);
+  if (fits == free_.end()) fits = free_array(true);
   if (fits != free_.end()) {
     const BufferId taken = *fits;
     free_.erase(fits);
+    Dim& size = kernel.buffers[taken].elements;
+    size = std::max(size.constant(), elements.constant());
     return taken;
   }
   kernel.buffers.push_back({unique(c_identifier(name)), dtype, space, std::move(elements), written});
@@ -121,15 +127,25 @@ void KernelBuilder::when(std::vector<IndexLess> conditions, const std::function<
   sinks_.back()->push_back({If{std::move(conditions), std::move(body)}, origin});
 }
 
-void KernelBuilder::either(const Index& number, const std::function<void()>& zero,
+void KernelBuilder::either(const kernel::Index& number, const std::function<void()>& zero,
                            const std::function<void()>& other) {
+  alternatives({{{{number, 1}}, zero}, {{{0, number}}, other}});
+}
+
+void KernelBuilder::alternatives(const std::vector<Alternative>& all) {
   const std::size_t first = kernel.buffers.size();
-  when({{number, 1}}, zero);
-  for (std::size_t id = first; id < kernel.buffers.size(); ++id) {
-    if (kernel.buffers[id].space == Space::shared) free_.push_back(static_cast<BufferId>(id));
+  const std::vector<BufferId> around = free_;
+  std::vector<BufferId> left = around;  // what no alternative took of what is free around
+  for (const Alternative& each : all) {
+    free_ = around;
+    for (std::size_t id = first; id < kernel.buffers.size(); ++id) {
+      if (kernel.buffers[id].space == Space::shared) free_.push_back(static_cast<BufferId>(id));
+    }
+    when(each.conditions, each.fill);
+    std::erase_if(left,
+                  [&](BufferId id) { return std::find(free_.begin(), free_.end(), id) == free_.end(); });
   }
-  when({{0, number}}, other);
-  free_.clear();
+  free_ = left;
 }
 
 std::string KernelBuilder::component(const std::string& name, ReductionId reduction,

@@ -37,6 +37,12 @@ class KernelBuilder {
   /// Appends what runs where the number is 0, and what runs else. Both have the same shared memory.
   void either(const kernel::Index& number, const std::function<void()>& zero,
               const std::function<void()>& other);
+  struct Alternative {
+    std::vector<kernel::IndexLess> conditions{};
+    std::function<void()> fill{};
+  };
+  /// Appends alternatives, of which a block runs one: they have the same shared memory.
+  void alternatives(const std::vector<Alternative>&);
   /// A reduction of the table's op over elements of `element`.
   kernel::ReductionId reduction(ir::Op op, DType element);
   /// Reduces to (maximum, sum of exponentials below it): elements (x, 1) become (max x, sum exp(x - max x)).
@@ -57,7 +63,7 @@ class KernelBuilder {
   std::vector<std::vector<kernel::Stmt>*> sinks_;
   std::set<std::string> names_;
   std::map<std::string, int> next_;
-  // Shared memory that is free here: of what does not run where this runs.
+  // Shared arrays that are free here: of what does not run where this runs.
   std::vector<kernel::BufferId> free_{};
 };
 

@@ -59,6 +59,42 @@ class KernelLowering {
     return finish();
   }
 
+  /// The launches of the phases, each by a range of the blocks.
+  LoweredKernel horizontal() {
+    const KernelSchedule& whole = schedule_.kernels.back();
+    set_launch(whole);
+    for (const PhaseSchedule& phase : schedule_.phases) {
+      enter(phase);
+      std::string& summary = builder_.kernel.summary;
+      summary += (summary.empty() ? "" : "; beside it ") + this->summary(phase.kernels.front());
+      declare_inputs(phase.sections.front());
+    }
+    threads(whole, [&](const ThreadIndex& at) {
+      std::vector<KernelBuilder::Alternative> ranges;
+      Dim first = 0;
+      for (const PhaseSchedule& phase : schedule_.phases) {
+        const Dim blocks = rename(phase.kernels.front().grid), end = first + blocks;
+        std::vector<IndexLess> conditions;
+        if (!first.is(0)) conditions.push_back({first, at.block + 1});
+        if (&phase != &schedule_.phases.back()) conditions.push_back({at.block, end});
+        ranges.push_back({std::move(conditions), [this, &phase, at, first, blocks] {
+                            enter(phase);
+                            builder_.at(phase.computes.root);
+                            Index own = at.block;
+                            if (!first.is(0)) {
+                              const std::string name = builder_.unique("own");
+                              builder_.append(Bind{name, at.block - first});
+                              own = Dim::index(name, blocks);
+                            }
+                            fill(phase.kernels.front(), ThreadIndex{own, at.warp, at.lane});
+                          }});
+        first = end;
+      }
+      builder_.alternatives(ranges);
+    });
+    return finish();
+  }
+
  private:
   /// All threads of the launch.
   void threads(const KernelSchedule& launch, const std::function<void(const ThreadIndex&)>& fill) {
@@ -400,7 +436,14 @@ LoweredKernel lower(const ir::Graph& graph, const schedule::Schedule& schedule, 
                     const std::string& name) {
   KernelLowering lowering(graph, schedule, name);
   const KernelSchedule& launch = schedule.kernels[index];
-  return launch.role == KernelSchedule::Role::cooperative ? lowering.cooperative() : lowering.one(launch);
+  switch (launch.role) {
+    case KernelSchedule::Role::cooperative:
+      return lowering.cooperative();
+    case KernelSchedule::Role::horizontal:
+      return lowering.horizontal();
+    default:
+      return lowering.one(launch);
+  }
 }
 
 }  // namespace fuse::codegen

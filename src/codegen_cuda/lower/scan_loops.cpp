@@ -109,7 +109,8 @@ class ScanLoops {
     });
   }
 
-  bool stays() const { return to_.rename(to_.launch.tiles) != builder_.kernel.grid; }
+  /// Whether others say which rows the thread takes: a block that stays, or a kernel of several launches.
+  bool stays() const { return to_.cooperative || to_.rename(to_.launch.tiles) != builder_.kernel.grid; }
 
   VarId declare() {
     reduction_ = builder_.reduction(ir::Op::reduce_sum, to_.graph[operand_].type.dtype);

@@ -106,7 +106,7 @@ class Planner {
       const Schedule& schedule = *kernels[number].value().schedule;
       if (segment.phases.size() > 1 || segment.phases[0].stages.size() > 1)
         continue;  // what is fixed is not stitched to anything
-      if (!fixed[segment.root] || segment.inputs.empty() || value_of_.count(segment.root)) continue;
+      if (!fixed[segment.root] || value_of_.count(segment.root)) continue;
       if (schedule.kernels.size() != 1 || !schedule.scratch.empty()) continue;
       // A reshape may have memory of its own, so that what holds its operand says nothing.
       const auto is_known = [&](NodeId input) { return known[input]; };

@@ -35,6 +35,7 @@
 #include "passes/merge_gemms.hpp"
 #include "passes/open_contractions.hpp"
 #include "passes/rewrite/simplify.hpp"
+#include "passes/sink_reshapes.hpp"
 #include "passes/split_concats.hpp"
 #include "schedule/choosers/chooser.hpp"
 #include "schedule/choosers/segment_cost.hpp"
@@ -79,6 +80,7 @@ constexpr GraphPass graph_passes[] = {
     {"common_subexpressions", plain<ir::common_subexpressions>},
     {"simplify", simplify},
     {"align_layouts", plain<ir::align_layouts>},
+    {"sink_reshapes", plain<ir::sink_reshapes>},
     {"common_subexpressions", plain<ir::common_subexpressions>},
     {"dead_code", plain<ir::dead_code>},
     {"merge_gemms", merge_gemms, &PipelineOptions::merge_gemms},

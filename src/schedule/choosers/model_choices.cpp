@@ -5,6 +5,7 @@
 #include <bit>
 #include <limits>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "schedule/choosers/segment_cost.hpp"
@@ -578,6 +579,45 @@ std::optional<KernelChoices> choices_of_phases(const ir::Graph& graph, const Seg
   return choices;
 }
 
+/// The choices with which a phase takes one launch, whose blocks pass nothing on to each other.
+Choices in_one_launch(const ir::Graph& graph, const Phase& phase, Choices choices, const Target& target) {
+  if (choices.across) choices = choices_alone(graph, phase, target);
+  choices.blocks = 0;
+  return choices.set('c', Level::grid, 1).set('c', Level::cluster, 1);
+}
+
+/// Phases side by side have blocks of one size: of those that the phases would have alone, the one with which
+/// all together take least.
+std::optional<KernelChoices> choices_of_horizontal(const ir::Graph& graph, const Segment& segment,
+                                                   std::vector<Choices> alone, const Target& target) {
+  std::set<int> sizes;
+  bool same_registers = true;
+  for (std::size_t i = 0; i < alone.size(); ++i) {
+    alone[i] = in_one_launch(graph, segment.phases[i], std::move(alone[i]), target);
+    if (has_columns(staged(graph, segment.phases[i], alone[i]))) return std::nullopt;
+    sizes.insert(alone[i].block_threads());
+    same_registers = same_registers && alone[i].registers == alone[0].registers;
+  }
+  std::optional<KernelChoices> best;
+  double least = 0;
+  for (const int threads : sizes) {
+    KernelChoices choices;
+    for (const Choices& each : alone) {
+      Choices own = each;
+      if (own.block_threads() != threads) {
+        own = with_threads(std::move(own), threads);
+        own.shared_cache = 0;  // it was for blocks of another size
+      }
+      if (!same_registers) own.registers = 0;
+      choices.phases.push_back(std::move(own));
+    }
+    if (shared_bytes(graph, segment, choices) > target.shared_per_block) continue;
+    const double seconds = segment_seconds(graph, segment, choices, target);
+    if (!best || seconds < least) best = std::move(choices), least = seconds;
+  }
+  return best;
+}
+
 }  // namespace
 
 Choices model_choices(const ir::Graph& graph, const Phase& phase, const Target& target) {
@@ -610,6 +650,7 @@ std::optional<KernelChoices> model_choices(const ir::Graph& graph, const Segment
   std::vector<Choices> alone;
   for (const Phase& phase : segment.phases) alone.push_back(model_choices(graph, phase, target));
   if (alone.size() == 1) return KernelChoices{.phases = std::move(alone)};
+  if (segment.horizontal) return choices_of_horizontal(graph, segment, std::move(alone), target);
   std::optional<KernelChoices> best;
   double least = 0;
   for (int threads = target.max_threads_per_block; threads >= 64; threads /= 2) {

@@ -273,8 +273,34 @@ double phase_seconds(const ir::Graph& graph, const Phase& phase, const Choices& 
   return phase_seconds(graph, phase, choices, std::numeric_limits<std::int64_t>::max(), target);
 }
 
+namespace {
+
+/// The ranges of blocks run at a time. So no phase takes less than on a device that has room only for what
+/// the largest leaves, and all together no less than memory takes for what they move.
+double seconds_of_horizontal(const ir::Graph& graph, const Segment& segment, const KernelChoices& choices,
+                             const Target& target) {
+  constexpr int registers = 64;
+  const int slots = blocks_per_sm({.blocks = 1,
+                                   .threads = choices.block_threads(),
+                                   .registers = registers,
+                                   .shared_bytes = shared_bytes(graph, segment, choices)},
+                                  target);
+  const std::int64_t most_blocks = std::int64_t{std::max(1, slots)} * target.sms;
+  double longest = 0;
+  std::int64_t moved = 0;
+  for (std::size_t i = 0; i < segment.phases.size(); ++i) {
+    const Phase& phase = segment.phases[i];
+    longest = std::max(longest, phase_seconds(graph, phase, choices.phases[i], most_blocks, target));
+    moved += moved_bytes(graph, phase);
+  }
+  return std::max(longest, target.launch_seconds + static_cast<double>(moved) / target.bandwidth);
+}
+
+}  // namespace
+
 double segment_seconds(const ir::Graph& graph, const Segment& segment, const KernelChoices& choices,
                        const Target& target) {
+  if (segment.horizontal) return seconds_of_horizontal(graph, segment, choices, target);
   if (segment.phases.size() == 1) return phase_seconds(graph, segment.phases[0], choices.phases[0], target);
   double sum = 0;
   for (std::size_t i = 0; i < segment.phases.size(); ++i) {

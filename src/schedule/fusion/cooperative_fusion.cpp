@@ -3,12 +3,12 @@
 
 #include <algorithm>
 #include <optional>
-#include <unordered_map>
 
 #include "analysis/merge_graph.hpp"
 #include "ir/graph/fixed_values.hpp"
 #include "schedule/choosers/chooser.hpp"
 #include "schedule/choosers/segment_cost.hpp"
+#include "schedule/fusion/assemble.hpp"
 #include "schedule/fusion/segment_graph.hpp"
 #include "schedule/segments/staged.hpp"
 
@@ -97,7 +97,7 @@ class Joiner {
     if (!reads_whole_values(id, number) || order_.would_cycle(mine, theirs)) return false;
     Chain grown{chain.segments};
     grown.segments.push_back(id);
-    grown.whole = assembled(grown.segments);
+    grown.whole = assembled(cut_, grown.segments);
     if (!fits(grown, 0)) return false;
     grown.whole.chosen = chosen_by(chooser_, graph_, grown.whole, target_);
     if (!grown.whole.chosen || !fits(grown, scratch_arrays(grown.whole))) return false;
@@ -153,23 +153,6 @@ class Joiner {
            bytes_an_argument * arguments <= rules_.argument_bytes;
   }
 
-  Segment assembled(const std::vector<SegmentId>& segments) const {
-    Segment whole;
-    whole.group = cut_.segments[segments.front()].group;
-    for (const SegmentId id : segments) {
-      const Segment& phase = cut_.segments[id];
-      whole.nodes = merged(whole.nodes, phase.nodes);
-      whole.inputs = merged(whole.inputs, phase.inputs);
-      whole.results = merged(whole.results, phase.results);
-      whole.phases.push_back(phase.phases[0]);
-      if (phase.root >= whole.root) whole.root = phase.root, whole.end = phase.end;
-    }
-    std::erase_if(whole.inputs, [&](NodeId input) {
-      return std::binary_search(whole.results.begin(), whole.results.end(), input);
-    });
-    return whole;
-  }
-
   /// The seconds of a kernel of its own. Choices take a search, so only candidates are asked for them.
   double seconds(SegmentId id) {
     Segment& segment = cut_.segments[id];
@@ -183,23 +166,13 @@ class Joiner {
     refusals_.push_back(no_gain(whole.group, std::move(roots), together, apart));
   }
 
-  /// Chains become segments, in an order that respects dependencies and otherwise keeps the old one.
   void rebuild() {
-    analysis::MergeGraph kept(segments_.order());
-    std::unordered_map<NodeId, Chain*> whole;
+    std::vector<Assembly> assemblies;
     for (Chain& chain : chains_) {
-      for (const SegmentId id : chain.segments)
-        kept.merge(static_cast<NodeId>(id), static_cast<NodeId>(chain.segments.front()));
+      if (chain.segments.size() > 1)
+        assemblies.push_back({std::move(chain.segments), std::move(chain.whole)});
     }
-    for (Chain& chain : chains_) {
-      if (chain.segments.size() > 1) whole[kept.find(static_cast<NodeId>(chain.segments.front()))] = &chain;
-    }
-    std::vector<Segment> segments;
-    for (const NodeId name : kept.topological()) {
-      const auto found = whole.find(name);
-      segments.push_back(std::move(found == whole.end() ? cut_.segments[name] : found->second->whole));
-    }
-    cut_.segments = std::move(segments);
+    replace_segments(segments_, std::move(assemblies), cut_);
   }
 
   const ir::Graph& graph_;

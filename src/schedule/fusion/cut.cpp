@@ -57,6 +57,7 @@ constexpr std::size_t most_work = 64;  // costly ops and loads in the text for o
 struct Work {
   NodeId node = 0;
   std::uint64_t path = 0;
+  double share = 1;  ///< of the elements: a concat computes one of its operands for each
   auto operator<=>(const Work&) const = default;
 };
 
@@ -298,7 +299,7 @@ class Partitioner {
           store_below(id);
           reach = reach_of(id);
         }
-        const std::int64_t size = elements_hint(graph_[id]);
+        const std::int64_t size = size_to_share(id, shared);
         const auto large = std::count_if(reach.inputs.begin(), reach.inputs.end(),
                                          [&](NodeId input) { return elements_hint(graph_[input]) >= size; });
         const auto nodes = [&] { return computed_with(id); };
@@ -318,6 +319,19 @@ class Partitioner {
       }
       reach_[id] = std::move(reach);
     }
+  }
+
+  /// The elements of what several segments would load. Where slices are all that reads the value, and two of
+  /// them or more would be stored one by one, the value is stored instead.
+  std::int64_t size_to_share(NodeId id, const std::vector<bool>& shared) const {
+    std::int64_t largest = 0, parts = 0;
+    for (const NodeId user : users_[id]) {
+      if (graph_[user].op != ir::Op::slice) return elements_hint(graph_[id]);
+      if (!shared[user]) continue;
+      largest = std::max(largest, elements_hint(graph_[user]));
+      ++parts;
+    }
+    return parts > 1 ? largest : elements_hint(graph_[id]);
   }
 
   /// What a segment that ends at the value would compute, in graph order.
@@ -372,8 +386,11 @@ class Partitioner {
     if (uses <= 1) return false;
     double costly = 0, loads = 0;
     for (const Work& work : reach.work) {
-      costly += !stored(work.node) && info(graph_[work.node].op).has(Trait::costly);
-      loads += stored(work.node);
+      if (stored(work.node)) {
+        loads += work.share;
+      } else if (info(graph_[work.node].op).has(Trait::costly)) {
+        costly += work.share;
+      }
     }
     return uses * costly > most_costly || (loads > 1 && uses * loads > most_loads);
   }
@@ -437,6 +454,11 @@ class Partitioner {
     return result;
   }
 
+  double share_of(NodeId part, const ir::Node& whole) const {
+    const auto elements = static_cast<double>(std::max<std::int64_t>(1, elements_hint(whole)));
+    return static_cast<double>(elements_hint(graph_[part])) / elements;
+  }
+
   std::vector<Work> work_of(NodeId id) const {
     const ir::Node& node = graph_[id];
     const bool moves = info(node.op).relation != Relation::identity;
@@ -447,10 +469,12 @@ class Partitioner {
       const auto along = [&](std::uint64_t path) {
         return moves ? ir::Hasher().add(path).add(std::uint64_t{id}).add(i).value() : path;
       };
+      const double share = node.op == ir::Op::concat ? share_of(operand, node) : 1;
       if (stored(operand)) {
-        work.push_back({operand, along(0)});
+        work.push_back({operand, along(0), share});
       } else {
-        for (const Work& each : reach_[operand].work) work.push_back({each.node, along(each.path)});
+        for (const Work& each : reach_[operand].work)
+          work.push_back({each.node, along(each.path), share * each.share});
       }
     }
     const bool counts = node.operands.empty() && node.op != ir::Op::constant;  // positions are computed, too
@@ -461,8 +485,34 @@ class Partitioner {
     return work;
   }
 
-  /// Which of the values are used by more than one segment, given the ends so far. `keep(id, segment)` is
-  /// called for each value that one segment uses, users before operands, and may remove an end.
+  /// Whether slices that do not overlap are all that reads the value, and one segment uses each of them.
+  bool is_used_in_parts(NodeId id, const std::vector<bool>& shared) const {
+    constexpr std::size_t most_parts = 16;
+    const std::vector<NodeId>& users = users_[id];
+    const auto is_part = [&](NodeId user) {
+      return graph_[user].op == ir::Op::slice && !shared[user] && !crosses(id, user);
+    };
+    if (users.size() > most_parts || !std::all_of(users.begin(), users.end(), is_part)) return false;
+    for (std::size_t i = 0; i < users.size(); ++i) {
+      for (std::size_t k = 0; k < i; ++k) {
+        if (!are_apart(ir::attr<ir::SliceAttr>(graph_[users[i]]), ir::attr<ir::SliceAttr>(graph_[users[k]])))
+          return false;
+      }
+    }
+    return true;
+  }
+
+  static bool are_apart(const ir::SliceAttr& a, const ir::SliceAttr& b) {
+    for (std::size_t axis = 0; axis < a.starts.size(); ++axis) {
+      if ((b.starts[axis] - a.limits[axis]).min() >= 0 || (a.starts[axis] - b.limits[axis]).min() >= 0)
+        return true;
+    }
+    return false;
+  }
+
+  /// Which of the values are used by more than one segment, given the ends so far. `keep(id, segments)` is
+  /// called for each value that one segment uses, or several in parts, users before operands, and may remove
+  /// an end.
   template <class Keep>
   std::vector<bool> uses_by_segments(Keep&& keep) const {
     std::vector<bool> shared(graph_.nodes.size());
@@ -473,10 +523,22 @@ class Partitioner {
       }
     }
     std::vector<NodeId> segment(graph_.nodes.size(), nobody);  // the one segment that uses it so far
+    std::map<NodeId, std::vector<NodeId>> segments_of_parts;   // of what counts as a segment for its operands
     for (NodeId id = static_cast<NodeId>(graph_.nodes.size()); id-- > 0;) {
-      if (!shared[id] && segment[id] != nobody) keep(id, segment[id]);
+      // Several segments that each use a part of it compute no element twice.
+      const bool in_parts = shared[id] && is_used_in_parts(id, shared);
+      if (in_parts) shared[id] = false;
+      const NodeId whose = segment[id];
+      if (in_parts) {
+        std::vector<NodeId>& roots = segments_of_parts[id];
+        for (const NodeId user : users_[id]) roots.push_back(end_[user].empty() ? segment[user] : user);
+        keep(id, roots);
+      } else if (!shared[id] && whose != nobody) {
+        const auto found = segments_of_parts.find(whose);
+        keep(id, found == segments_of_parts.end() ? std::vector{whose} : found->second);
+      }
       const bool many = end_[id].empty() && shared[id];
-      const NodeId mine = end_[id].empty() ? segment[id] : id;
+      const NodeId mine = end_[id].empty() && !in_parts ? whose : id;  // in parts: as if it were a segment
       for (NodeId operand : graph_[id].operands) {
         if (many || (segment[operand] != nobody && segment[operand] != mine)) shared[operand] = true;
         segment[operand] = mine;
@@ -486,21 +548,27 @@ class Partitioner {
   }
 
   std::vector<bool> shared_between_segments() const {
-    return uses_by_segments([](NodeId, NodeId) {});
+    return uses_by_segments([](NodeId, const std::vector<NodeId>&) {});
   }
 
   /// A value that was stored because several segments computed its user belongs to one, once that user is
-  /// stored.
+  /// stored; or a part of it to each.
   void release_values_of_one_segment() {
-    uses_by_segments([this](NodeId id, NodeId root) {
-      if (end_[id] != "shared" || is_opaque_root(root)) return;
-      Reach& reach = reach_[root];
-      const Reach& more = reach_[id];
-      Reach whole{merged(reach.inputs, more.inputs), merged(reach.symbols, more.symbols),
-                  reach.depth + more.depth, reach.movement + more.movement};
-      std::erase(whole.inputs, id);
-      if (!fits(whole)) return;
-      reach = std::move(whole);
+    uses_by_segments([this](NodeId id, std::vector<NodeId> roots) {
+      if (end_[id] != "shared") return;
+      std::sort(roots.begin(), roots.end());
+      roots.erase(std::unique(roots.begin(), roots.end()), roots.end());
+      std::vector<Reach> wholes;
+      for (const NodeId root : roots) {
+        if (root == nobody || end_[root].empty() || is_opaque_root(root)) return;
+        const Reach &reach = reach_[root], &more = reach_[id];
+        Reach& whole =
+            wholes.emplace_back(Reach{merged(reach.inputs, more.inputs), merged(reach.symbols, more.symbols),
+                                      reach.depth + more.depth, reach.movement + more.movement});
+        std::erase(whole.inputs, id);
+        if (!fits(whole)) return;
+      }
+      for (std::size_t i = 0; i < roots.size(); ++i) reach_[roots[i]] = std::move(wholes[i]);
       end_[id].clear();
     });
   }

@@ -135,8 +135,16 @@ std::string why_not_over(const ir::Graph& graph, const Partition& partition, con
   const auto name = [&](NodeId id) { return graph.value_name(id); };
   if (segment.kind != Segment::Kind::kernel)
     return fmt::format("the step that makes {} reads {} as a whole", name(result), name(old));
-  const Phase& phase = segment.phases[0];
-  const bool elements = segment.phases.size() == 1 && !phase.in_place &&
+  const auto found = std::find_if(segment.phases.begin(), segment.phases.end(), [&](const Phase& each) {
+    return std::binary_search(each.results.begin(), each.results.end(), result);
+  });
+  const Phase& phase = *found;
+  // Phases side by side run at any time of each other.
+  const bool alone = std::all_of(segment.phases.begin(), segment.phases.end(), [&](const Phase& each) {
+    return &each == &phase || std::none_of(each.inputs.begin(), each.inputs.end(),
+                                           [&](NodeId input) { return memory_of(partition, input) == old; });
+  });
+  const bool elements = (segment.phases.size() == 1 || (segment.horizontal && alone)) && !phase.in_place &&
                         std::all_of(phase.stages.begin(), phase.stages.end(), [&](const Stage& stage) {
                           const Relation relation = info(graph[stage.root].op).relation;
                           return stage.form == Stage::Form::element && relation != Relation::scan;

@@ -125,6 +125,8 @@ std::string_view would_change(Reason reason) {
       return "fewer values read and written";
     case Reason::cycle:
       return "nothing: what lies between them waits for one and is waited for by the other";
+    case Reason::chain:
+      return "another order of GEMMs: what else waits for the producer would wait for the consumer's GEMMs";
     case Reason::no_gain:
       return "smaller kernels, which leave more of the device idle; for stages of one kernel, more rows";
     case Reason::scheme_unavailable:

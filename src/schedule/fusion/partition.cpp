@@ -10,6 +10,7 @@
 #include "schedule/fusion/cooperative_fusion.hpp"
 #include "schedule/fusion/cut.hpp"
 #include "schedule/fusion/donated_outputs.hpp"
+#include "schedule/fusion/horizontal_fusion.hpp"
 #include "schedule/fusion/stitch.hpp"
 
 namespace fuse::schedule {
@@ -178,7 +179,7 @@ void check_phases(const ir::Graph& graph, const Segment& segment, const Fail& fa
       if (!known.count(input)) fail(graph.value_name(input) + " is read before a phase makes it");
     }
     for (const NodeId result : phase.results) {
-      known.insert(result);
+      if (!segment.horizontal) known.insert(result);
       if (std::find(results.begin(), results.end(), result) == results.end())
         fail(graph.value_name(result) + " is stored by a phase alone");
     }
@@ -226,6 +227,12 @@ Partition partition(const ir::Graph& graph, const PartitionOptions& options, con
     }
   }
   place_donated_outputs(graph, decide, result);
+  const bool beside = options.horizontal && options.stitch && options.baseline == Baseline::off &&
+                      options.groups.layers == all_layers;
+  if (beside) {
+    for (Refusal& refusal : fuse_horizontally(graph, cuts, chooser, target, result))
+      refusals.push_back(std::move(refusal));
+  }
   result.refusals = refusals_of(result, std::move(refusals));
   return result;
 }
@@ -256,7 +263,7 @@ std::string print(const ir::Graph& graph, const Partition& partition) {
     for (const Phase& phase : segment.phases) {
       if (segment.phases.size() == 1 && phase.stages.size() == 1) continue;
       text += before + stages_text(graph, phase.stages);
-      before = " || ";
+      before = segment.horizontal ? " beside " : " || ";
     }
     text += fmt::format(" ends at {} {} ({})\n", graph.value_name(segment.root),
                         to_string(graph[segment.root].op), segment.end);
@@ -301,8 +308,10 @@ void verify(const ir::Graph& graph, const Partition& partition) {
       }
       if (!overwritten.insert(before).second) fail(graph.value_name(before) + " is overwritten twice");
     }
-    if (segment.in_place() && !partition.in_place.of.contains(segment.root))
-      fail(graph.value_name(segment.root) + " is written in memory that it does not take");
+    for (const Phase& phase : segment.phases) {
+      if (phase.in_place && !partition.in_place.of.contains(phase.root))
+        fail(graph.value_name(phase.root) + " is written in memory that it does not take");
+    }
     if (segment.kind == Segment::Kind::kernel) {
       if (segment.phases.empty()) fail("a kernel has no phase");
       for (const Phase& phase : segment.phases) {

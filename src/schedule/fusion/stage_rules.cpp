@@ -37,7 +37,43 @@ Positions long_dims(const Frame& frame, bool reduced) {
   return result;
 }
 
-std::optional<Positions> positions_through(const ir::Graph& graph, const ir::Node& node,
+/// Whether a slice, a pad, a concat and the like leave each element where it is along these dims.
+bool stays_along(const ir::Graph& graph, const ir::Node& node, std::size_t operand, const Positions& dims) {
+  const std::vector<Dim>& from = graph[node.operands[operand]].type.dims;
+  const auto all = [&](const auto& stays) { return std::all_of(dims.begin(), dims.end(), stays); };
+  switch (info(node.op).relation) {
+    case Relation::slice: {
+      const auto& slice = ir::attr<ir::SliceAttr>(node);
+      return all([&](std::size_t dim) {
+        return slice.starts[dim].is(0) && slice.strides[dim] == 1 && slice.limits[dim] == from[dim];
+      });
+    }
+    case Relation::concat:
+      return all([&](std::size_t dim) {
+        return static_cast<std::int64_t>(dim) != ir::attr<ir::AxisAttr>(node).axis;
+      });
+    case Relation::pad: {
+      const auto& pad = ir::attr<ir::PadAttr>(node);
+      return operand == 0 &&
+             all([&](std::size_t dim) { return pad.low[dim].is(0) && pad.high[dim].is(0); });
+    }
+    case Relation::reverse: {
+      const std::vector<std::int64_t>& reversed = ir::attr<ir::DimsAttr>(node).dims;
+      return all([&](std::size_t dim) {
+        return !std::binary_search(reversed.begin(), reversed.end(), static_cast<std::int64_t>(dim));
+      });
+    }
+    case Relation::dynamic_slice:
+    case Relation::update:
+      // Starts are clamped, so that a box of the whole extent begins at 0.
+      return operand < (node.op == ir::Op::dynamic_update_slice ? 2U : 1U) &&
+             all([&](std::size_t dim) { return from[dim] == node.type.dims[dim]; });
+    default:
+      return false;
+  }
+}
+
+std::optional<Positions> positions_through(const ir::Graph& graph, const ir::Node& node, std::size_t number,
                                            const Positions& operand) {
   switch (info(node.op).relation) {
     case Relation::identity:
@@ -62,7 +98,7 @@ std::optional<Positions> positions_through(const ir::Graph& graph, const ir::Nod
       return positions;
     }
     default:
-      return std::nullopt;
+      return stays_along(graph, node, number, operand) ? std::optional(operand) : std::nullopt;
   }
 }
 
@@ -74,10 +110,11 @@ std::optional<Positions> positions_in(const ir::Graph& graph, const Segment& rea
   for (const NodeId id : reader.nodes) {  // operands first
     if (id == reader.root && id != target) continue;
     std::optional<Positions> mine;
-    for (const NodeId operand : graph[id].operands) {
-      const auto found = positions.find(operand);
+    const std::vector<NodeId>& operands = graph[id].operands;
+    for (std::size_t i = 0; i < operands.size(); ++i) {
+      const auto found = positions.find(operands[i]);
       if (found == positions.end()) continue;
-      const std::optional<Positions> through = positions_through(graph, graph[id], found->second);
+      const std::optional<Positions> through = positions_through(graph, graph[id], i, found->second);
       if (!through || (mine && *mine != *through)) return std::nullopt;
       mine = through;
     }

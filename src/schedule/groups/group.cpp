@@ -121,6 +121,8 @@ std::string_view to_string(Reason reason) {
       return "argument-limit";
     case Reason::cycle:
       return "cycle";
+    case Reason::chain:
+      return "chain";
     case Reason::no_gain:
       return "no-gain";
     case Reason::scheme_unavailable:

@@ -61,12 +61,13 @@ enum class Reason : std::uint8_t {
   input_cap,           ///< the merged group would read more than max_inputs values
   argument_limit,      ///< its kernel would have more argument bytes than a launch takes
   cycle,               ///< something between them would wait for both
+  chain,               ///< what waits for the producer would wait for the consumer's GEMMs, too
   no_gain,             ///< side by side they would take as long as one after the other (Layer III)
   scheme_unavailable,  ///< one group, but code generation cannot carry the value inside a kernel yet
   order,               ///< the rules, in their order, merged others first; these may be merged now
   baseline,            ///< the rules of the baseline end a kernel there
 };
-inline constexpr int reason_count = 16;
+inline constexpr int reason_count = 17;
 std::string_view to_string(Reason);
 
 /// The judgement on a pair of groups, producer and consumer. Without a reason they may be merged.

@@ -125,6 +125,32 @@ void GroupGraph::start() {
     std::sort(state.inputs.begin(), state.inputs.end());
     state.inputs.erase(std::unique(state.inputs.begin(), state.inputs.end()), state.inputs.end());
   }
+  count_calls();
+}
+
+void GroupGraph::count_calls() {
+  const auto is_call = [&](NodeId id) {
+    const Relation relation = info(graph_[id].op).relation;
+    return relation == Relation::contraction || relation == Relation::custom ? 1 : 0;
+  };
+  std::vector<Calls> calls(graph_.nodes.size());
+  for (NodeId id = 0; id < calls.size(); ++id) {
+    for (const NodeId operand : graph_[id].operands)
+      calls[id].before = std::max(calls[id].before, calls[operand].before + is_call(operand));
+  }
+  for (auto id = static_cast<NodeId>(calls.size()); id-- > 0;) {
+    for (const NodeId operand : graph_[id].operands)
+      calls[operand].after = std::max(calls[operand].after, calls[id].after + is_call(id));
+    if (!outside_[id]) state_[find(id)].calls = calls[id];
+  }
+}
+
+/// Whether what waits for one of the two would have to wait for the other, too, so that a chain of calls gets
+/// longer than each of theirs.
+bool GroupGraph::lengthens_chain(Id a, Id b) const {
+  const Calls &first = state_[a].calls, &second = state_[b].calls;
+  return std::max(first.before, second.before) + std::max(first.after, second.after) >
+         std::max(first.before + first.after, second.before + second.after);
 }
 
 /// Edges from a node of one group to a user in the other; walks the smaller group.
@@ -275,6 +301,13 @@ Verdict GroupGraph::judge(Id producer, Id consumer, const Rule& rule, bool expla
   if (asks(Check::prologue)) return refuse(&rule, Reason::prologue);
   if (!check_limits(producer, consumer, verdict)) return verdict;
   if (merge_graph_.would_cycle(producer, consumer)) return refuse(&rule, Reason::cycle);
+  if (lengthens_chain(producer, consumer)) {
+    verdict = refuse(&rule, Reason::chain);
+    if (explain) {
+      verdict.numbers = {{"calls before", std::to_string(state_[consumer].calls.before)},
+                         {"calls after", std::to_string(state_[producer].calls.after)}};
+    }
+  }
   return verdict;
 }
 
@@ -309,6 +342,8 @@ GroupGraph::Id GroupGraph::merge(Id a, Id b, GroupClass type) {
   State both{
       .type = type, .inputs = merged_inputs(a, b), .symbols = merged(state_[a].symbols, state_[b].symbols)};
   both.outputs = state_[a].outputs + state_[b].outputs;
+  both.calls = {std::max(state_[a].calls.before, state_[b].calls.before),
+                std::max(state_[a].calls.after, state_[b].calls.after)};
   const auto leave = [&](NodeId id, NodeId) { both.outputs -= --other_users_[id] == 0; };
   each_edge(a, b, leave);
   each_edge(b, a, leave);

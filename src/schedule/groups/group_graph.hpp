@@ -29,6 +29,12 @@ class GroupGraph {
   const std::vector<ir::NodeId>& input_values(Id id) const { return state_[id].inputs; }
   std::vector<ir::NodeId> output_values(Id id) const;
   const analysis::MergeGraph& merge_graph() const { return merge_graph_; }
+  /// GEMMs and users' kernels on the longest chains before and after the group, as the graph has them: what
+  /// merges put off later is not counted.
+  struct Calls {
+    int before = 0, after = 0;
+  };
+  Calls calls(Id id) const { return state_[id].calls; }
 
   /// Judges by one row of the table. `explain` asks for numbers and for what would change the verdict.
   Verdict judge(Id producer, Id consumer, const Rule& rule, bool explain = false);
@@ -48,6 +54,7 @@ class GroupGraph {
     std::vector<SymbolId> symbols{};   // symbols that its kernel mentions, sorted
     std::size_t outputs = 0;
     std::vector<ir::NodeId> views{};
+    Calls calls{};
   };
 
   template <class F>
@@ -59,6 +66,8 @@ class GroupGraph {
   Loops loops_of(ir::NodeId) const;
   bool check_limits(Id a, Id b, Verdict&) const;
   bool is_epilogue(Id producer, Id consumer) const;
+  void count_calls();
+  bool lengthens_chain(Id a, Id b) const;
 
   const ir::Graph& graph_;
   GroupOptions options_;

@@ -34,6 +34,10 @@ class Stitcher {
     return groups_.type(id) != GroupClass::contraction && groups_.type(id) != GroupClass::boundary;
   }
 
+  /// Groups that wait for as many calls as each other may run at one time. So may those after which no call
+  /// comes: whatever waits for them can wait longer. Others together would lengthen a chain of calls.
+  int time_of(Id id) const { return groups_.calls(id).after == 0 ? -1 : groups_.calls(id).before; }
+
   std::vector<Id> units(std::vector<Id> ids) const {
     std::erase_if(ids, [&](Id id) { return !is_unit(id); });
     return ids;
@@ -113,11 +117,15 @@ class Stitcher {
     }
   }
 
-  void compose_ops(std::vector<Id> level) {
-    std::sort(level.begin(), level.end());
-    for (std::size_t begin = 0; begin + 1 < level.size(); begin += most_composed) {
-      const std::size_t count = std::min(most_composed, level.size() - begin);
-      compose_some(std::span(level).subspan(begin, count));
+  void compose_ops(const std::vector<Id>& level) {
+    std::map<int, std::vector<Id>> by_time;
+    for (const Id id : level) by_time[time_of(id)].push_back(id);
+    for (auto& [time, ids] : by_time) {
+      std::sort(ids.begin(), ids.end());
+      for (std::size_t begin = 0; begin + 1 < ids.size(); begin += most_composed) {
+        const std::size_t count = std::min(most_composed, ids.size() - begin);
+        compose_some(std::span(ids).subspan(begin, count));
+      }
     }
   }
 

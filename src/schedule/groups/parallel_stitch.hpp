@@ -29,8 +29,9 @@ ParallelModel contention_model(const ir::Graph&, const GroupGraph&, const Target
 
 /// Tries patterns in the order of the paper: branches of a common producer, branches of a common consumer,
 /// independent branches (at most 7, through a virtual tail, else a virtual head). Contractions and user
-/// kernels stay out. `decide` is asked about each op of a level and the first of each set that it may join,
-/// in the order of the graph.
+/// kernels stay out. Only groups that may run at one time become one: no chain of such calls gets longer, as
+/// the paper's examples, which have none, need not say. `decide` is asked about each op of a level and the
+/// first of each set that it may join, in the order of the graph.
 void stitch_parallel(GroupGraph&, const ParallelModel&, const ir::Decide& decide = {});
 
 /// The lines 5 to 10 of Algorithm 3: ranges [first, last) of the ops of one level, sorted by descending cost,

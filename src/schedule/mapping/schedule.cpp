@@ -319,6 +319,7 @@ void fill_cache(const ir::Graph& graph, PhaseSchedule& phase) {
 }
 
 bool is_cooperative(const KernelSchedule& kernel) { return kernel.role == KernelSchedule::Role::cooperative; }
+bool is_horizontal(const KernelSchedule& kernel) { return kernel.role == KernelSchedule::Role::horizontal; }
 
 bool has_vectors(const Nest& nest) {
   return std::any_of(nest.splits.begin(), nest.splits.end(),
@@ -362,6 +363,27 @@ std::vector<KernelSchedule> launches_of(const std::vector<PhaseSchedule>& phases
   cooperative.block_threads = choices.block_threads();
   kernels.push_back(std::move(cooperative));
   return kernels;
+}
+
+/// The kernel whose blocks are those of the phases' launches, one range after the other.
+KernelSchedule horizontal_launch(const std::vector<PhaseSchedule>& phases, const analysis::Facts& facts) {
+  KernelSchedule whole{.role = KernelSchedule::Role::horizontal,
+                       .results = 0,
+                       .reduced = 1,
+                       .tiles = 0,
+                       .grid = 0,
+                       .block_threads = phases[0].kernels[0].block_threads,
+                       .index_type = i32,
+                       .registers = phases[0].kernels[0].registers};
+  for (const PhaseSchedule& phase : phases) {
+    const KernelSchedule& launch = phase.kernels[0];
+    whole.results = whole.results + launch.results;
+    whole.tiles = whole.tiles + launch.tiles;
+    whole.grid = whole.grid + launch.grid;
+    if (launch.index_type == i64) whole.index_type = i64;
+  }
+  if (upper_bound(whole.grid * whole.block_threads, facts) > int_limit) whole.index_type = i64;
+  return whole;
 }
 
 /// The number of blocks of the cooperative kernel.
@@ -412,7 +434,11 @@ Schedule make_schedule(const ir::Graph& graph, const Segment& segment, const Ker
     schedule.segment.phases[i] = phase.computes;
     schedule.scratch.insert(schedule.scratch.end(), phase.scratch.begin(), phase.scratch.end());
   }
-  schedule.kernels = launches_of(schedule.phases, choices);
+  if (segment.horizontal) {
+    schedule.kernels = {horizontal_launch(schedule.phases, facts)};
+  } else {
+    schedule.kernels = launches_of(schedule.phases, choices);
+  }
   if (is_cooperative(schedule.kernels.back())) {
     schedule.blocks_per_sm = (cooperative_blocks(choices) + target.sms - 1) / target.sms;
     for (const KernelSchedule& kernel : schedule.kernels) {
@@ -427,7 +453,9 @@ Schedule make_schedule(const ir::Graph& graph, const Segment& segment, const Ker
 }
 
 std::string loops_text(const KernelSchedule& kernel) {
-  return is_cooperative(kernel) ? "its launches, one after the other" : to_string(kernel.nest);
+  if (is_cooperative(kernel)) return "its launches, one after the other";
+  if (is_horizontal(kernel)) return "its phases, side by side";
+  return to_string(kernel.nest);
 }
 
 namespace {
@@ -473,10 +501,11 @@ std::string print(const ir::Graph& graph, const Schedule& schedule) {
                         start.axis, (start.factor * start.argument).to_string());
   if (stitched) text += fmt::format("  schemes {}\n", schemes_text(graph, schedule));
   for (const KernelSchedule& kernel : schedule.kernels) {
-    const char* role = kernel.role == KernelSchedule::Role::whole     ? "whole"
-                       : kernel.role == KernelSchedule::Role::partial ? "partial"
-                       : kernel.role == KernelSchedule::Role::combine ? "combine"
-                                                                      : "cooperative";
+    const char* role = kernel.role == KernelSchedule::Role::whole         ? "whole"
+                       : kernel.role == KernelSchedule::Role::partial     ? "partial"
+                       : kernel.role == KernelSchedule::Role::combine     ? "combine"
+                       : kernel.role == KernelSchedule::Role::cooperative ? "cooperative"
+                                                                          : "horizontal";
     text += fmt::format("  {}: results {}  reduced {}  grid {} x {}  index {}\n", role,
                         kernel.results.to_string(), kernel.reduced.to_string(), kernel.grid.to_string(),
                         kernel.block_threads, fuse::to_string(kernel.index_type));
@@ -571,7 +600,7 @@ std::string defect_of(const ir::Graph& graph, const PhaseSchedule& phase, const 
 
 /// The defect of a launch that has loops of its own.
 std::string defect_of_nest(const KernelSchedule& kernel) {
-  if (is_cooperative(kernel)) return "";
+  if (is_cooperative(kernel) || is_horizontal(kernel)) return "";
   if (const std::string defect = defect_of(kernel.nest); !defect.empty())
     return fmt::format("nest {}: {}", to_string(kernel.nest), defect);
   const Dim threads = units(kernel.nest, Level::warp) * units(kernel.nest, Level::lane);
@@ -579,6 +608,15 @@ std::string defect_of_nest(const KernelSchedule& kernel) {
     return fmt::format("nest {}: {} threads of {}", to_string(kernel.nest), threads.to_string(),
                        kernel.block_threads);
   return "";
+}
+
+/// A range of blocks has all that its phase needs of other threads inside.
+std::string defect_of_horizontal(const Schedule& schedule) {
+  for (const PhaseSchedule& phase : schedule.phases) {
+    if (phase.kernels.size() != 1 || phase.kernels[0].cluster != 1)
+      return "a phase side by side with others that is not one launch without clusters";
+  }
+  return is_horizontal(schedule.kernels[0]) ? "" : "phases side by side without a kernel that runs them";
 }
 
 std::string defect_of(const ir::Graph& graph, const Schedule& schedule, const Target& target) {
@@ -591,8 +629,9 @@ std::string defect_of(const ir::Graph& graph, const Schedule& schedule, const Ta
       return "phases of different registers";
   }
   if (schedule.kernels.empty()) return "no launch";
-  if (schedule.kernels.size() != launches_of(schedule.phases, schedule.choices).size())
-    return "other launches than its phases have";
+  const std::size_t launches =
+      schedule.segment.horizontal ? 1 : launches_of(schedule.phases, schedule.choices).size();
+  if (schedule.kernels.size() != launches) return "other launches than its phases have";
   std::vector<ScratchArray> scratch;
   for (const PhaseSchedule& phase : schedule.phases)
     scratch.insert(scratch.end(), phase.scratch.begin(), phase.scratch.end());
@@ -613,6 +652,7 @@ std::string defect_of(const ir::Graph& graph, const Schedule& schedule, const Ta
                          cooperative_blocks(schedule.choices), kernel.block_threads, target.name,
                          std::int64_t{target.sms} * blocks_per_sm(least, target));
   }
+  if (schedule.segment.horizontal) return defect_of_horizontal(schedule);
   const auto cooperative = std::count_if(schedule.kernels.begin(), schedule.kernels.end(), is_cooperative);
   const bool last = cooperative == 0 || is_cooperative(schedule.kernels.back());
   if (cooperative > 1 || !last || (schedule.phases.size() > 1 && cooperative != 1))
@@ -637,6 +677,11 @@ std::string misfit(const ir::Graph& graph, const Segment& segment, const KernelC
     const Phase phase = staged(graph, segment.phases[i], own);
     if (const std::string defect = defect_of(graph, phase, own, target); !defect.empty()) return defect;
     if (segment.phases.size() == 1) continue;
+    if (segment.horizontal) {
+      if (splits_rows(own) || has_columns(phase))
+        return fmt::format("phase {} takes several launches, or clusters, beside other phases", i);
+      continue;
+    }
     const bool waits = splits_rows(own) || has_columns(phase);
     if (choices.blocks < 1) return "phases of no blocks";
     if (own.cluster() > 1 || own.blocks != (waits ? choices.blocks : 0))
@@ -644,6 +689,8 @@ std::string misfit(const ir::Graph& graph, const Segment& segment, const KernelC
   }
   if (segment.phases.size() == 1 && choices.blocks != 0)
     return "blocks of several phases, and the kernel has one, whose blocks stand in its braces";
+  if (segment.horizontal && choices.blocks != 0)
+    return "blocks of phases that run one after another, and these lie side by side";
   if (const std::int64_t bytes = shared_bytes(graph, segment, choices); bytes > target.shared_per_block)
     return fmt::format("{} bytes of shared memory, of {}", bytes, target.shared_per_block);
   return defect_of(graph, make_schedule(graph, segment, choices, target), target);

@@ -25,6 +25,7 @@ struct KernelSchedule {
     partial,      ///< makes partial results; with columns, also all that is made from rows
     combine,      ///< makes results from those; after the last pass of a split row, all the rest
     cooperative,  ///< runs the others one after the other: AStitch's global scheme
+    horizontal,   ///< runs the launches of its phases, each by a range of its blocks, in order
   };
   Role role = Role::whole;
   Dim results{};  ///< rows of the loops, or elements where nothing is reduced or scanned
@@ -42,7 +43,7 @@ struct KernelSchedule {
   int min_blocks_per_sm = 1;  ///< blocks that a multiprocessor should hold at a time (occupancy_target.hpp)
   std::size_t phase = 0;      ///< phase of the segment
   std::size_t section = 0;    ///< section of the phase that the launch runs; a cooperative kernel runs all
-  Nest nest{};  ///< its loops; empty for a cooperative kernel, which runs the loops of its launches
+  Nest nest{};                ///< its loops; empty for a kernel that runs the loops of several launches
 };
 
 /// How a phase runs as a kernel of its own.
@@ -64,7 +65,8 @@ struct Schedule {
   Segment segment{};
   KernelChoices choices{};
   std::vector<PhaseSchedule> phases{};  ///< one for each phase of the segment
-  /// The launches of all phases, then the cooperative kernel that runs them, if there is one.
+  /// The launches of all phases, then the cooperative kernel that runs them, if there is one. Phases that lie
+  /// side by side have no launches of their own here, only the kernel that runs them.
   std::vector<KernelSchedule> kernels{};
   int blocks_per_sm = 1;  ///< blocks of the cooperative kernel that must fit on a multiprocessor at a time
   std::vector<SliceStart> starts{};     ///< starts of slices that are arguments

@@ -58,8 +58,10 @@ std::string Choices::to_string() const {
 
 std::string KernelChoices::to_string() const {
   if (phases.size() == 1) return phases[0].to_string();
-  std::string text = fmt::format("blocks = {}", blocks);
-  for (const Choices& phase : phases) text += fmt::format(", phase {{{}}}", phase.to_string());
+  std::string text;
+  if (blocks > 0) text = fmt::format("blocks = {}", blocks);
+  for (const Choices& phase : phases)
+    text += fmt::format("{}phase {{{}}}", text.empty() ? "" : ", ", phase.to_string());
   return text;
 }
 

@@ -49,7 +49,8 @@ struct Choices {
 /// The decisions of a kernel: those of each phase. The blocks of all phases have one size. It is never empty.
 struct KernelChoices {
   std::vector<Choices> phases{};
-  int blocks = 0;  ///< with several phases: blocks of the kernel that runs them one after another
+  /// With several phases: blocks of the kernel that runs them one after another; 0: they lie side by side.
+  int blocks = 0;
   int block_threads() const { return phases.front().block_threads(); }
   bool operator==(const KernelChoices&) const = default;
   std::string to_string() const;

@@ -30,7 +30,7 @@ ir::Attr without_starts(const ir::Graph& graph, const CanonicalSegment& form, st
 /// A hash of the form; or of its family, whose members differ in starts.
 std::uint64_t hashed(const ir::Graph& graph, const CanonicalSegment& form, ir::Hasher hasher,
                      bool family = false) {
-  hasher.add(std::uint64_t{form.in_place}).add(form.nodes.size()).add(form.inputs.size());
+  hasher.add(std::uint64_t{form.horizontal}).add(form.nodes.size()).add(form.inputs.size());
   for (std::size_t i = 0; i < form.nodes.size(); ++i) {
     const ir::Node& node = graph[form.nodes[i]];
     hasher.add(static_cast<std::uint64_t>(node.op));
@@ -45,7 +45,8 @@ std::uint64_t hashed(const ir::Graph& graph, const CanonicalSegment& form, ir::H
   for (const Operand& operand : form.operands) {
     hasher.add(static_cast<std::uint64_t>(operand.source)).add(operand.index);
   }
-  for (const std::uint32_t root : form.phases) hasher.add(std::uint64_t{root});
+  for (std::size_t i = 0; i < form.phases.size(); ++i)
+    hasher.add(std::uint64_t{form.phases[i]}).add(std::uint64_t{form.in_place[i]});
   for (const auto& [result, input] : form.overwrites)
     hasher.add(std::uint64_t{result}).add(std::uint64_t{input});
   for (std::size_t i = 0; i < form.inputs.size(); ++i) {
@@ -71,7 +72,7 @@ class Canonicaliser {
 
   CanonicalSegment run(const Segment& segment) {
     form_ = {};
-    form_.in_place = segment.in_place();
+    form_.horizontal = segment.horizontal;
     segment_ = &segment;
     ++time_;
     for (const NodeId id : segment.nodes) notes_[id] = {time_, {}, false};
@@ -82,6 +83,7 @@ class Canonicaliser {
     note_buffers();
     for (const Phase& phase : segment.phases) {
       form_.phases.push_back(notes_[phase.root].position.index);
+      form_.in_place.push_back(phase.in_place);
       for (const Overwrite& each : phase.overwrites)
         form_.overwrites.emplace_back(notes_[each.result].position.index, notes_[each.input].position.index);
     }
@@ -134,7 +136,9 @@ class Canonicaliser {
 
   /// An update in place does not read what it leaves as it is.
   bool skipped(NodeId node, std::size_t operand) const {
-    return segment_->in_place() && node == segment_->root && operand == 0;
+    return operand == 0 && graph_[node].op == ir::Op::dynamic_update_slice &&
+           std::any_of(segment_->phases.begin(), segment_->phases.end(),
+                       [&](const Phase& phase) { return phase.in_place && phase.root == node; });
   }
 
   /// Whether it is a node of the segment, and not an input of it.
@@ -209,8 +213,9 @@ namespace {
 template <class SameAttr>
 bool alike(const ir::Graph& graph, const CanonicalSegment& a, const CanonicalSegment& b,
            const SameAttr& same_attr) {
-  if (a.in_place != b.in_place || a.nodes.size() != b.nodes.size() || a.operands != b.operands ||
-      a.stored != b.stored || a.same != b.same || a.phases != b.phases || a.overwrites != b.overwrites)
+  if (a.horizontal != b.horizontal || a.nodes.size() != b.nodes.size() || a.operands != b.operands ||
+      a.stored != b.stored || a.same != b.same || a.phases != b.phases || a.in_place != b.in_place ||
+      a.overwrites != b.overwrites)
     return false;
   for (std::size_t i = 0; i < a.nodes.size(); ++i) {
     const ir::Node &x = graph[a.nodes[i]], &y = graph[b.nodes[i]];

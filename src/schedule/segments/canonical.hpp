@@ -27,13 +27,14 @@ struct CanonicalSegment {
     std::uint32_t index = 0;  ///< into nodes or inputs
     bool operator==(const Operand&) const = default;
   };
-  bool in_place = false;
+  bool horizontal = false;
   std::vector<ir::NodeId> nodes{};      ///< operands first, in the order in which the root reaches them
   std::vector<ir::NodeId> inputs{};     ///< in the order in which the nodes read them
   std::vector<Operand> operands{};      ///< operands of all nodes, one after another
   std::vector<bool> stored{};           ///< per node: the segment stores it
   std::vector<std::uint32_t> same{};    ///< per input: the first that lies in the same buffer
   std::vector<std::uint32_t> phases{};  ///< per phase: the position of its root in `nodes`
+  std::vector<bool> in_place{};         ///< per phase: it is an update in place
   std::vector<std::pair<std::uint32_t, std::uint32_t>>
       overwrites{};  ///< a node, and the input that it is written over
   /// A number at which a slice of an input, reshaped or not, begins in one dim.

@@ -84,6 +84,8 @@ struct Segment {
   /// The phases of a kernel, which it runs one after another, with grid barriers between (AStitch's global
   /// scheme). What one phase stores for another lies in memory. A GEMM and a user's kernel have none.
   std::vector<Phase> phases{};
+  /// The phases read nothing of each other, and each has a range of the blocks (docs/horizontal.md).
+  bool horizontal = false;
   /// What the chooser of a kernel decided; none before it was asked.
   std::optional<Chosen> chosen{};
   /// What the decisions say of a GEMM; none: the library's first.

@@ -42,7 +42,7 @@ TEST_CASE("a run in graph mode with the same buffers is one driver call", "[cuda
   const FakeEnvironment environment;
   const Fakes fakes;
   {
-    const Executable executable = compile(branches(), Device::cuda());
+    const Executable executable = compile(branches(), Device::cuda(), {.layers = 2});
     WholeRun run(executable, {}, by_graph);
     CHECK(run.workspace.mode() == ExecutionMode::graph);
     REQUIRE(run.prepared.streams() > 1);
@@ -370,7 +370,7 @@ TEST_CASE("automatic is a graph where the cost model expects it to pay", "[cuda]
   const FakeEnvironment environment;
   const Fakes fakes;
   const auto mode = [](const Graph& graph, const Device& device) {
-    return compile(graph, device).prepare().workspace({ExecutionMode::automatic}).mode();
+    return compile(graph, device, {.layers = 2}).prepare().workspace({ExecutionMode::automatic}).mode();
   };
   Graph small("small");
   small.output("y", exp(small.input("x", f32, {64})));

@@ -307,6 +307,31 @@ void walk_rows_and_columns(GrowingGraph& g) {
   if (g.random.chance(0.6)) sum(dy * (x - by_rows), {0});
 }
 
+/// Kernels of several classes that read nothing of each other.
+void stand_beside(GrowingGraph& g) {
+  for (std::int64_t parts = g.random.between(2, 4); parts > 0; --parts) {
+    const DType dtype = real_type(g);
+    const std::vector<Dim> dims = {g.random.between(1, 24), g.random.between(1, 90)};
+    const Tensor x = g.input(dtype, dims);
+    switch (g.random.between(0, 4)) {
+      case 0:
+        x - reduce_max(x, {1}, true);
+        break;
+      case 1:
+        sum(x, {1});
+        break;
+      case 2:
+        sum(x * x, {0});
+        break;
+      case 3:
+        cumulative_sum(x, 1);
+        break;
+      default:
+        transpose(tanh(x), {1, 0});
+    }
+  }
+}
+
 constexpr Pattern all[] = {
     {2, 0, "", update_in_place},         {1.2, 0, "", cross_donations},
     {1.5, 0, "", step_optimiser},        {1.5, 0, "", read_in_strides},
@@ -315,7 +340,7 @@ constexpr Pattern all[] = {
     {2, 0, "", read_concat_again},       {2.5, 30'000, "tiny3", walk_long_rows},
     {2, 4096, "", walk_unknown_rows},    {2, 4096, "", walk_vectors},
     {1.5, 4096, "", transpose_tiles},    {2, 4096, "", walk_rows_and_columns},
-    {1.5, 4096, "", unroll_over_slices},
+    {1.5, 4096, "", unroll_over_slices}, {2, 0, "", stand_beside},
 };
 
 }  // namespace

@@ -135,10 +135,35 @@ Choices random_choices(const ir::Graph& graph, const schedule::Phase& phase, con
   }
 }
 
+/// Random choices of blocks of one size, for phases side by side.
+std::optional<schedule::KernelChoices> random_horizontal(const ir::Graph& graph,
+                                                         const schedule::Segment& segment,
+                                                         const Target& target, Random& random) {
+  constexpr int tries = 8;
+  schedule::KernelChoices choices;
+  for (const schedule::Phase& phase : segment.phases) {
+    for (int i = 0; i < tries; ++i) {
+      schedule::Choices own = random_choices(graph, phase, target, random);
+      own.registers = 0;
+      const bool first = choices.phases.empty();
+      if (!first && own.block_threads() != choices.block_threads()) continue;
+      choices.phases.push_back(std::move(own));
+      break;
+    }
+  }
+  const bool fits =
+      choices.phases.size() == segment.phases.size() && misfit(graph, segment, choices, target).empty();
+  return fits ? std::optional(std::move(choices)) : std::nullopt;
+}
+
 }  // namespace
 
 schedule::KernelChoices random_choices(const ir::Graph& graph, const schedule::Segment& segment,
                                        const Target& target, Random& random) {
+  if (segment.horizontal) {
+    const auto drawn = random_horizontal(graph, segment, target, random);
+    return drawn ? *drawn : schedule::model_choices(graph, segment, target).value();
+  }
   if (segment.phases.size() == 1) return {{random_choices(graph, segment.phases[0], target, random)}};
   // What fits phases of one kernel is hard to draw: the scheduler knows two ways.
   const auto own = schedule::model_choices(graph, segment, target);
@@ -223,6 +248,7 @@ schedule::PartitionOptions random_partition(Random random) {
   options.cooperative =
       random.pick({Cooperative::never, Cooperative::gain, Cooperative::always, Cooperative::always});
   if (random.between(0, 5) == 0) options.schemes = schedule::SchemeRules::astitch;
+  options.horizontal = random.between(0, 5) > 0;
   return options;
 }
 

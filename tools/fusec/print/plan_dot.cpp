@@ -128,6 +128,8 @@ class PlanPainter {
   void paint_kernel(const schedule::Segment& segment, std::size_t index) {
     const schedule::Schedule& schedule = compiled_.schedules[index];
     const std::uint32_t first = compiled_.first_kernel[index];
+    const KernelSchedule::Role role = schedule.kernels.back().role;
+    const bool horizontal = role == KernelSchedule::Role::horizontal;
     Box box;
     std::size_t launches = 0;
     for (const schedule::PhaseSchedule& phase : schedule.phases) {
@@ -137,13 +139,16 @@ class PlanPainter {
         if (launch.role == KernelSchedule::Role::cooperative) continue;
         if (!passes || launch.section == 0) {
           box.boxes.push_back(launch_box(phase, launch, launches));
-          box.boxes.back().title = title_of(launch, first + static_cast<std::uint32_t>(launches));
+          box.boxes.back().title =
+              horizontal ? fmt::format("{}, blocks {}", loops_text(launch), launch.grid.to_string())
+                         : title_of(launch, first + static_cast<std::uint32_t>(launches));
         }
         ++launches;
       }
     }
-    const bool cooperative = schedule.kernels.back().role == KernelSchedule::Role::cooperative;
-    if (cooperative) {
+    if (horizontal) {
+      box.title = title_of(schedule.kernels.back(), first) + "\na range of its blocks each";
+    } else if (role == KernelSchedule::Role::cooperative) {
       box.title = title_of(schedule.kernels.back(), first + static_cast<std::uint32_t>(launches)) +
                   "\nall of it in one kernel, grid barriers between";
     } else if (launches > 1) {

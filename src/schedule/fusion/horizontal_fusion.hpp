@@ -1,0 +1,26 @@
+// Horizontal fusion: kernels that read nothing of each other become ranges of the blocks of one, without a
+// barrier (docs/horizontal.md): the parallel fusion of APOLLO's Layer III across classes, AStitch's remote
+// stitching.
+//
+// Before:  segment {q rms_norm}   segment {k rms_norm}
+// After:   segment {..}, phases  q rms_norm beside k rms_norm
+//
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <vector>
+
+#include "ir/graph/ir_graph.hpp"
+#include "schedule/fusion/cut.hpp"
+#include "target/target.hpp"
+
+namespace fuse::schedule {
+
+/// Rewrites `cut`, whose segments are stitched and know what they overwrite. Only segments that may run at
+/// the same time in the longest chain of steps become one, so no chain becomes longer. Those of one group
+/// that would gain nothing are returned with both times. It is linear in segments and what they read, but
+/// for the chooser, which is asked once for each different kernel.
+std::vector<Refusal> fuse_horizontally(const ir::Graph&, const CutRules&, const Chooser&, const Target&,
+                                       Partition& cut);
+
+}  // namespace fuse::schedule
