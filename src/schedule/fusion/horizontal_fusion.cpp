@@ -66,26 +66,39 @@ class Neighbours {
     }
   }
 
-  /// The number of steps on the longest chain to each segment. A candidate that is alone in its level goes to
-  /// a later one that has others, if nothing waits for it until then. Segments of a level depend on nothing
-  /// of it, so any of them may become one.
+  /// The number of steps on the longest chain to each segment, or a later number, if nothing waits for it
+  /// until then. Segments of a level depend on nothing of it, so any of them may become one. A candidate
+  /// that can wait goes to a level with a candidate that cannot, else to one with any other.
   void find_levels() {
     level_.resize(below_.size());
     for (SegmentId id = 0; id < below_.size(); ++id) {
       for (const NodeId before : below_[id]) level_[id] = std::max(level_[id], level_[before] + 1);
     }
     const int last = level_.empty() ? 0 : *std::max_element(level_.begin(), level_.end());
-    std::vector<int> count(static_cast<std::size_t>(last) + 1), latest(below_.size(), last);
-    const auto at = [&](int level) -> int& { return count[static_cast<std::size_t>(level)]; };
-    for (SegmentId id = 0; id < below_.size(); ++id) at(level_[id]) += candidate_[id] ? 1 : 0;
+    std::vector<int> all(static_cast<std::size_t>(last) + 1), fixed = all, latest(below_.size(), last);
+    const auto at = [](std::vector<int>& count, int level) -> int& {
+      return count[static_cast<std::size_t>(level)];
+    };
     for (SegmentId id = below_.size(); id-- > 0;) {
-      if (candidate_[id] && at(level_[id]) == 1) {
-        const int end = std::min(latest[id], level_[id] + most_delay);
-        int later = level_[id] + 1;
-        while (later <= end && at(later) == 0) ++later;
+      for (const NodeId before : below_[id]) latest[before] = std::min(latest[before], latest[id] - 1);
+      if (!candidate_[id]) continue;
+      ++at(all, level_[id]);
+      if (latest[id] == level_[id]) ++at(fixed, level_[id]);
+    }
+    std::fill(latest.begin(), latest.end(), last);
+    for (SegmentId id = below_.size(); id-- > 0;) {
+      const int own = level_[id], end = std::min(latest[id], own + most_delay);
+      const auto next_in = [&](std::vector<int>& count) {
+        int level = own + 1;
+        while (level <= end && at(count, level) == 0) ++level;
+        return level;
+      };
+      if (candidate_[id] && at(fixed, own) == 0) {
+        int later = next_in(fixed);
+        if (later > end && at(all, own) == 1) later = next_in(all);
         if (later <= end) {
-          --at(level_[id]);
-          ++at(later);
+          --at(all, own);
+          ++at(all, later);
           level_[id] = later;
         }
       }

@@ -54,8 +54,7 @@ bool stays_along(const ir::Graph& graph, const ir::Node& node, std::size_t opera
       });
     case Relation::pad: {
       const auto& pad = ir::attr<ir::PadAttr>(node);
-      return operand == 0 &&
-             all([&](std::size_t dim) { return pad.low[dim].is(0) && pad.high[dim].is(0); });
+      return operand == 0 && all([&](std::size_t dim) { return pad.low[dim].is(0) && pad.high[dim].is(0); });
     }
     case Relation::reverse: {
       const std::vector<std::int64_t>& reversed = ir::attr<ir::DimsAttr>(node).dims;
