@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "codegen_cuda/primitives/table.hpp"
+#include "ir/graph/costly_ops.hpp"
 #include "plan/emulated_abi.hpp"
 
 namespace fuse::codegen {
@@ -27,6 +28,19 @@ std::string_view host_body(const Primitive& p, bool checked) {
 }
 
 bool is_member(const Primitive& p) { return p.member || p.communicates; }
+
+// In checked mode what kernels call for costly ops is counted first.
+std::string counted_calls() {
+  std::string text;
+  int number = 0;
+  for (const ir::CostlyOp& op : ir::costly_ops()) {
+    for (const std::string& call : op.calls)
+      text += "template <class... A> auto " + call + "(A... a) { call_->count_op(call_->runner, " +
+              std::to_string(number) + "); return ::" + call + "(a...); }\n";
+    ++number;
+  }
+  return text;
+}
 
 }  // namespace
 
@@ -87,6 +101,7 @@ std::string host_prelude(bool checked) {
   for (const Primitive& p : primitives()) {
     if (is_member(p)) text += host_body(p, checked);
   }
+  if (checked) text += counted_calls();
   return text + "};\n}  // namespace\n";
 }
 

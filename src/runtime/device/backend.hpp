@@ -136,6 +136,7 @@ struct KernelCounts {
   std::int64_t grid_barriers = 0;     ///< passed, counted once per launch
   std::int64_t cluster_barriers = 0;  ///< passed, counted once per cluster
   std::vector<AccessCounts> params;   ///< one per KernelParam (extents: zero)
+  std::vector<std::int64_t> ops;      ///< executions of each of costly_ops, or none
 };
 
 /// One device. Thread safe, except that a Queue belongs to one thread at a time.

@@ -5,6 +5,7 @@
 #include <bit>
 #include <utility>
 
+#include "ir/graph/costly_ops.hpp"
 #include "runtime/emulated/memory/device_memory.hpp"
 
 namespace fuse::runtime::emulated {
@@ -60,6 +61,7 @@ void Checker::begin(Launch& launch) {
   launch_ = &launch;
   pending.reset();
   counts_.assign(launch.views.size(), {});
+  ops_.assign(ir::costly_ops().size(), 0);
   arrays_.clear();
   cells_.clear();
   shared_block_ = 0;
@@ -73,6 +75,8 @@ void Checker::begin(Launch& launch) {
 
 void Checker::end() {
   const std::lock_guard lock(launch_->mutex);
+  launch_->ops.resize(ops_.size());
+  for (std::size_t i = 0; i < ops_.size(); ++i) launch_->ops[i] += ops_[i];
   for (std::size_t i = 0; i < counts_.size(); ++i) {
     AccessCounts& sum = launch_->counts[i];
     sum.loads += counts_[i].loads;

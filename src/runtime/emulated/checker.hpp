@@ -63,6 +63,7 @@ class Checker {
   /// False, with the reader's `fault`: another block of the cluster read this one's shared memory, and no
   /// barrier of theirs came after that, so that this one may have ended before.
   bool outlives_readers();
+  void count_op(int number) { ++ops_[static_cast<std::size_t>(number)]; }
   /// Reports an access of a thread's own array that is out of bounds, or a read of what was never written.
   void blame_local(const char* name, std::int64_t index, std::int64_t count, bool store, int line);
 
@@ -114,6 +115,7 @@ class Checker {
 
   Launch* launch_ = nullptr;
   std::vector<AccessCounts> counts_;
+  std::vector<std::int64_t> ops_;
   std::vector<SharedArray> arrays_;
   std::vector<SharedCell> cells_;
   // The number in the histories of shared memory: that of the cluster's first block: this runner's blocks,

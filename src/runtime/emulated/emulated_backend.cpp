@@ -554,6 +554,8 @@ void EmulatedBackend::add_to_counts(const Launch& launch) {
   row.block_barriers += launch.barriers;
   row.grid_barriers += launch.grid_barriers;
   row.cluster_barriers += launch.cluster_barriers;
+  row.ops.resize(std::max(row.ops.size(), launch.ops.size()));
+  for (std::size_t i = 0; i < launch.ops.size(); ++i) row.ops[i] += launch.ops[i];
   row.params.resize(std::max(row.params.size(), launch.counts.size()));
   for (std::size_t i = 0; i < launch.counts.size(); ++i) {
     const AccessCounts& from = launch.counts[i];

@@ -59,6 +59,7 @@ struct Launch {
   std::optional<Fault> fault;
   std::optional<Fault> pending;  ///< a read before any write, unless a race explains it
   std::vector<AccessCounts> counts;
+  std::vector<std::int64_t> ops;  ///< executions of each of costly_ops
   std::int64_t barriers = 0;
   std::int64_t grid_barriers = 0;
   std::int64_t cluster_barriers = 0;

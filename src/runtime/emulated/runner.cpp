@@ -33,6 +33,7 @@ Runner::Runner()
   call_.check_load = check<false>;
   call_.local_fault = local_fault;
   call_.check_store = check<true>;
+  call_.count_op = count_op;
 }
 
 void Runner::run(Launch& launch) noexcept {
@@ -488,6 +489,8 @@ void Runner::check(void* self, int object, long long index, int size, int count,
   }
   if (!good) r.fail_and_leave(r.checker_.fault);
 }
+
+void Runner::count_op(void* self, int number) { static_cast<Runner*>(self)->checker_.count_op(number); }
 
 void Runner::local_fault(void* self, const char* name, long long index, long long count, int store,
                          int line) {

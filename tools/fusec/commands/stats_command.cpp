@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <fuse/executable.hpp>
+#include <map>
 
 #include "compile/pipeline/pipeline.hpp"
 #include "compile/traffic.hpp"
@@ -11,6 +12,7 @@
 #include "fusec/print/fusec_json.hpp"
 #include "fusec/progress.hpp"
 #include "fusec/values/inputs.hpp"
+#include "ir/graph/costly_ops.hpp"
 
 namespace fuse::fusec {
 namespace {
@@ -21,6 +23,7 @@ struct Stats {
   std::size_t kernels = 0;
   std::int64_t launches = 0, gemms = 0;
   runtime::PlanTraffic traffic{};
+  std::map<std::string, std::int64_t> costly{};  ///< executions of costly ops that kernels have
 };
 
 Json ratio(std::int64_t bytes, std::int64_t floor) {
@@ -41,9 +44,28 @@ Json to_json(const Stats& stats, const ir::Graph& graph, const std::string& prof
                {"dims", dims},        {"kernels", stats.kernels}, {"launches", stats.launches},
                {"gemms", stats.gemms}};
   add_traffic(json, stats.traffic.large_values);
+  json["costly_ops"] = stats.costly;
   json["small"] = Json::object();
   add_traffic(json["small"], stats.traffic.small_values);
   return json;
+}
+
+/// "costly ops executed: exp 4096, tanh 512"; empty where there are none.
+std::string costly_text(const Stats& stats) {
+  std::string text;
+  for (const auto& [name, count] : stats.costly)
+    text += fmt::format("{}{} {}", text.empty() ? "\ncostly ops executed: " : ", ", name, count);
+  return text.empty() ? "" : text + '\n';
+}
+
+std::map<std::string, std::int64_t> costly_ops_in(const std::vector<runtime::KernelCounts>& counts) {
+  std::map<std::string, std::int64_t> executed;
+  for (const runtime::KernelCounts& kernel : counts) {
+    for (std::size_t i = 0; i < kernel.ops.size(); ++i) {
+      if (kernel.ops[i] > 0) executed[std::string(ir::costly_ops()[i].name)] += kernel.ops[i];
+    }
+  }
+  return executed;
 }
 
 std::string to_text(const Stats& stats) {
@@ -65,7 +87,8 @@ std::string to_text(const Stats& stats) {
          table({{"values", "load", "store", "sector load", "sector store", "floor", "requested/floor",
                  "sectors/floor"},
                 row("1 MB and more", stats.traffic.large_values),
-                row("smaller", stats.traffic.small_values)});
+                row("smaller", stats.traffic.small_values)}) +
+         costly_text(stats);
 }
 
 }  // namespace
@@ -88,7 +111,8 @@ int execute(const StatsOptions& options) {
       .kernels = executable.stages().source.kernels.size(),
       .launches = session.prepared().launches(),
       .gemms = session.prepared().gemms(),
-      .traffic = traffic_of(executable.stages(), graph.ir(), inputs.dims, device.backend()->counts())};
+      .traffic = traffic_of(executable.stages(), graph.ir(), inputs.dims, device.backend()->counts()),
+      .costly = costly_ops_in(device.backend()->counts())};
   fmt::print("{}", options.json ? json_text(to_json(stats, graph.ir(), source.profile, inputs.dims))
                                 : to_text(stats));
   return 0;
