@@ -97,6 +97,20 @@ TEST_CASE("a prepared run is explained step by step", "[emulated][streams]") {
   CHECK(count("\nstream ") == prepared.predicted().steps.size());
   CHECK(count("\nstream 1") > 0);
   CHECK(count("waits for step") > 0);
+
+  // What ends on another stream than the caller's is waited for, and nothing else.
+  Graph two("two");
+  const Tensor x = two.input("x", f32, {64, 64}), z = two.input("z", f32, {64, 63});
+  for (int i = 0; i < 3; ++i) {
+    two.output("y" + std::to_string(i), softmax(slice(x, 1, 0, 64 - i), 0));
+  }
+  two.output("z", softmax(z, 0));
+  const Prepared apart = compile(two, Device::emulated()).prepare();
+  INFO(apart.explain());
+  REQUIRE(apart.streams() > 1);
+  CHECK(apart.explain().find("ends after step") != std::string::npos);
+  const Prepared one = compile(two, Device::emulated(), {.streams = 1}).prepare();
+  CHECK(one.explain().find("ends after") == std::string::npos);
 }
 
 TEST_CASE("a run is measured where its workspace says so", "[emulated][streams]") {

@@ -72,3 +72,29 @@ TEST_CASE("elide_conditions keeps a condition on a name bound to one of the same
   k.body.push_back({std::move(blocks), {}});
   CHECK(print(kernel::elide_conditions(k)) == print(k));
 }
+
+TEST_CASE("elide_conditions asks what holds where a condition stands", "[kernel]") {
+  using namespace fuse::kernel;  // NOLINT
+  const Dim lane = Dim::index("lane", 32), n = Dim::symbol("n", {1, 100});
+  const auto when = [](const Dim& index, const Dim& bound, std::vector<Stmt> body) {
+    return Stmt{If{{{index, bound}}, std::move(body)}};
+  };
+  const Stmt store{Store{0, lane, 0}};
+  const auto left = [&](std::vector<Stmt> body) {
+    Kernel k;
+    k.name = "asked";
+    k.buffers = {{"y", f32, Space::global, 100, true}};
+    k.vars = {{"a", f32}};
+    k.body = {
+        {For{.name = "lane", .begin = 0, .end = 32, .parallel = Parallel::lane, .body = std::move(body)}}};
+    return conditions(elide_conditions(std::move(k)));
+  };
+  CHECK(left({when(lane, n, {store})}) == 1);
+  CHECK(left({when(lane, 32, {store})}) == 0);
+  CHECK(left({when(lane, 31, {store})}) == 1);
+  CHECK(left({when(lane, n, {when(lane, n, {store})})}) == 1);  // said by the one around it
+  CHECK(left({when(lane, n, {when(lane, n + 1, {store})})}) == 2);
+  CHECK(left({when(lane, n, {store}), when(lane, n, {store})}) == 2);  // not said by the one before it
+  CHECK(left({when(lane, n, {when(lane, 32, {store})})}) == 1);
+  CHECK(left({when(lane, 32, {when(lane, n, {store})})}) == 1);
+}

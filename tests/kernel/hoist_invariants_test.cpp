@@ -107,3 +107,63 @@ TEST_CASE("hoist_invariants leaves what the loop changes, or a loop that may not
           std::get<Load>(std::get<Let>(l.loop.body[0].node).rhs).index = Dim::index("i", 8);
         }) == 3);
 }
+
+TEST_CASE("hoist_invariants leaves loads where the loop waits for other threads, in whatever way",
+          "[kernel]") {
+  for (const Stmt& wait : {Stmt{Barrier{}}, Stmt{GridBarrier{.counter = Looped::y}}, Stmt{ClusterBarrier{}},
+                           Stmt{ClusterArrive{}}, Stmt{ClusterWait{}}}) {
+    for (const std::ptrdiff_t at : {0, 3}) {
+      Looped looped;
+      looped.loop.body.insert(looped.loop.body.begin() + at, wait);
+      looped.kernel.body = {{looped.loop}};
+      CHECK(std::get<For>(hoist_invariants(looped.kernel).body.back().node).body.size() == 4);
+    }
+  }
+}
+
+TEST_CASE("hoist_invariants asks for the predicate and the block of a load", "[kernel]") {
+  enum : VarId { fixed = 2, counted };
+  // Of `load x[3] where ...`, its sum, and the store the last stays, with what the loop changes.
+  const auto stay = [](const std::function<void(Load&)>& change) {
+    Looped looped;
+    looped.kernel.vars = {{"m", f32}, {"d", f32}, {"fixed", boolean}, {"counted", boolean}};
+    change(std::get<Load>(std::get<Let>(looped.loop.body[0].node).rhs));
+    auto& body = looped.loop.body;
+    body.insert(body.begin(), {Let{fixed, Constant{1, 1}}, {}});
+    body.insert(body.begin() + 1, {Let{counted, IndexLess{Dim::index("i", 8), 3}}, {}});
+    looped.kernel.body = {{looped.loop}};
+    return std::get<For>(hoist_invariants(looped.kernel).body.back().node).body.size();
+  };
+  CHECK(stay([](Load&) {}) == 2);
+  CHECK(stay([](Load& load) { load.predicate = fixed; }) == 2);
+  CHECK(stay([](Load& load) { load.predicate = counted; }) == 4);
+  CHECK(stay([](Load& load) { load.rank = 1; }) == 2);
+  CHECK(stay([](Load& load) { load.rank = Dim::index("i", 8); }) == 4);
+}
+
+TEST_CASE("hoist_invariants moves a place that is data with what is read there", "[kernel]") {
+  enum : VarId { fixed = 2, counted };
+  const auto stay = [](VarId value, const Dim& extent) {
+    Looped looped;
+    looped.kernel.vars = {{"m", f32}, {"d", f32}, {"fixed", i32}, {"counted", i32}};
+    std::get<Load>(std::get<Let>(looped.loop.body[0].node).rhs).index = Dim::index("p", 8);
+    auto& body = looped.loop.body;
+    body.insert(body.begin(), {Let{fixed, IndexValue{5}}, {}});
+    body.insert(body.begin() + 1, {Let{counted, IndexValue{Dim::index("i", 8)}}, {}});
+    body.insert(body.begin() + 2, {BindData{"p", value, extent}, {}});
+    looped.kernel.body = {{looped.loop}};
+    return std::get<For>(hoist_invariants(looped.kernel).body.back().node).body.size();
+  };
+  CHECK(stay(fixed, 8) == 2);  // the store and `counted`
+  CHECK(stay(counted, 8) == 5);
+  CHECK(stay(fixed, Dim::index("i", 8) + 1) == 5);
+}
+
+TEST_CASE("hoist_invariants leaves what a loop inside changes", "[kernel]") {
+  Looped looped;
+  std::get<Load>(std::get<Let>(looped.loop.body[0].node).rhs).index = Dim::index("j", 4);
+  For inner{.name = "j", .begin = 0, .end = Dim::index("i", 8), .body = std::move(looped.loop.body)};
+  looped.loop.body = {{std::move(inner)}};
+  looped.kernel.body = {{looped.loop}};
+  CHECK(print(hoist_invariants(looped.kernel)) == print(looped.kernel));
+}

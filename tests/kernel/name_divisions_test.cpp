@@ -50,3 +50,60 @@ TEST_CASE("name_divisions keeps a division by an extent that may be 0 behind its
   CHECK(text.find("= i / T\n") == std::string::npos);
   CHECK(text.find("= i % T\n") == std::string::npos);
 }
+
+namespace {
+
+/// Arguments are e and m, which may be 0. The body of `for i in [0, 64) { store y[each] ... }` behind
+/// name_divisions.
+std::vector<std::string> stored(const std::vector<Dim>& each) {
+  using namespace fuse::kernel;  // NOLINT
+  Kernel k;
+  k.name = "k";
+  k.buffers = {{"y", f32, Space::global, 1000, true}};
+  k.extents = {Dim::symbol("e", {1, 100}), Dim::symbol("m", {0, 100})};
+  k.vars = {{"a", f32}};
+  For loop{.name = "i", .begin = 0, .end = 64, .body = {}};
+  for (const Dim& index : each) loop.body.push_back({Store{0, index, 0}});
+  k.body = {{Let{0, Constant{}}}, {std::move(loop)}};
+  std::istringstream text(print(name_divisions(k)));
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(text, line);) {
+    const std::size_t begin = std::min({line.find("bind"), line.find("store")});
+    if (begin != std::string::npos) lines.push_back(line.substr(begin));
+  }
+  return lines;
+}
+
+}  // namespace
+
+TEST_CASE("name_divisions names inner divisions before what is divided of them", "[kernel]") {
+  using Lines = std::vector<std::string>;
+  const Dim i = Dim::index("i", 64), n = Dim::symbol("n", {1, 100}), m = Dim::symbol("m", {0, 100});
+  CHECK(stored({i / 4, i + 1}) == Lines{"store y[i / 4] = a", "store y[i + 1] = a"});
+  CHECK(stored({i / 4, 2 * (i / 4) + 1}) ==
+        Lines{"bind i_div_4 = i / 4", "store y[i_div_4] = a", "store y[2 * i_div_4 + 1] = a"});
+  CHECK(stored({i + 1, i % 4, i % 4 + 5}) == Lines{"store y[i + 1] = a", "bind i_mod_4 = i % 4",
+                                                   "store y[i_mod_4] = a", "store y[i_mod_4 + 5] = a"});
+  // Two at one place, one of the other, and one by another.
+  CHECK(stored({i / 4 + i % 3, i / 4 + i % 3}) == Lines{"bind i_div_4 = i / 4", "bind i_mod_3 = i % 3",
+                                                        "store y[i_div_4 + i_mod_3] = a",
+                                                        "store y[i_div_4 + i_mod_3] = a"});
+  CHECK(stored({(i / 4) % 3, i / 4}) ==
+        Lines{"bind i_div_4 = i / 4", "store y[i_div_4 % 3] = a", "store y[i_div_4] = a"});
+  CHECK(stored({(i / 4) % 3, (i / 4) % 3}) ==
+        Lines{"bind i_div_4 = i / 4", "bind i_div_4_mod_3 = i_div_4 % 3", "store y[i_div_4_mod_3] = a",
+              "store y[i_div_4_mod_3] = a"});
+  CHECK(stored({(i + 1) / 4, (i + 1) / 4}) ==
+        Lines{"bind at = (i + 1) / 4", "store y[at] = a", "store y[at] = a"});
+  // By an argument, by what is none, by 0 perhaps; of what may be negative.
+  const Dim e = Dim::symbol("e", {1, 100});
+  CHECK(stored({i % e, i % e}) ==
+        Lines{"bind i_mod_e = i % e", "store y[i_mod_e] = a", "store y[i_mod_e] = a"});
+  CHECK(stored({(i + 1) % e, (i + 1) % e}) ==
+        Lines{"bind at = (i + 1) % e", "store y[at] = a", "store y[at] = a"});
+  CHECK(stored({i / (e / 2 + 1), e / 2}) ==
+        Lines{"bind e_div_2 = e / 2", "store y[i / (e_div_2 + 1)] = a", "store y[e_div_2] = a"});
+  for (const Dim& stays : {i % n, i % m, (i - e) / 4})
+    CHECK(stored({stays, stays}) ==
+          Lines{"store y[" + stays.to_string() + "] = a", "store y[" + stays.to_string() + "] = a"});
+}

@@ -93,3 +93,159 @@ TEST_CASE("values read from pairs one at a time: masks, selects, sums of a row",
     CHECK(to_string(outcome.verdict) == to_string(fuzz::Verdict::ok));
   }
 }
+
+namespace {
+
+/// for i in [0, 8) unrolled { h = load a[i]; w = convert h; r = convert w; store b[i] = r } of one thread,
+/// whose pairs are wanted.
+struct HalfLoop {
+  enum : kernel::VarId { h, w, r, state, other };
+  enum : kernel::BufferId { a, b, wide };
+  Kernel kernel;
+  kernel::For loop{.name = "i", .begin = 0, .end = 8, .unrolled = true, .body = {}};
+
+  HalfLoop() {
+    using namespace fuse::kernel;  // NOLINT
+    kernel.name = "halves";
+    kernel.block_threads = 32;
+    kernel.buffers = {{"a", f16, Space::local, 32, true},
+                      {"b", f16, Space::local, 32, true},
+                      {"x", f32, Space::local, 32, true}};
+    kernel.vars = {{"h", f16}, {"w", f32}, {"r", f16}, {"state", f32}, {"other", f32}};
+    kernel.reductions.push_back({.state = {f32}, .identity = {{}}, .region = {}, .single = ir::Op::add});
+    loop.body = {{Let{h, Load{a, element(), {}, {}}}},
+                 {Let{w, Compute{ir::Op::convert, {h}}}},
+                 {Let{r, Compute{ir::Op::convert, {w}}}},
+                 {Store{b, element(), r}}};
+  }
+  static Dim element() { return Dim::index("i", 8); }
+  static kernel::Stmt combined(kernel::VarId incoming) { return {kernel::Combine{0, {state}, {incoming}}}; }
+
+  bool packs() {
+    kernel.body = {{loop}};
+    return kernel::print(kernel::pack_pairs(kernel)) != kernel::print(kernel);
+  }
+};
+
+bool packs(const std::function<void(HalfLoop&)>& change) {
+  HalfLoop halves;
+  change(halves);
+  return halves.packs();
+}
+
+}  // namespace
+
+TEST_CASE("pack_pairs rewrites unrolled loops of whole pairs, in which neighbours may change places",
+          "[kernel]") {
+  using namespace fuse::kernel;  // NOLINT
+  CHECK(packs([](HalfLoop&) {}));
+  CHECK_FALSE(packs([](HalfLoop& l) { l.loop.unrolled = false; }));
+  CHECK_FALSE(packs([](HalfLoop& l) { l.loop.begin = 2; }));
+  CHECK_FALSE(packs([](HalfLoop& l) { l.loop.step = 2; }));
+  CHECK_FALSE(packs([](HalfLoop& l) { l.loop.end = 7; }));
+  CHECK_FALSE(packs([](HalfLoop& l) { l.loop.body.push_back({Barrier{}}); }));
+  CHECK_FALSE(packs([](HalfLoop& l) { l.loop.body.clear(); }));
+  // The second element's loads stand before the first one's stores.
+  CHECK(packs([](HalfLoop& l) { std::get<Store>(l.loop.body[3].node).buffer = HalfLoop::a; }));
+  CHECK_FALSE(packs([](HalfLoop& l) {
+    l.loop.body[3].node = Store{HalfLoop::a, HalfLoop::element() + 2, HalfLoop::r};
+  }));
+  CHECK(packs([](HalfLoop& l) {
+    l.loop.body[3].node = Store{HalfLoop::b, HalfLoop::element() + 2, HalfLoop::r};
+  }));
+  // A state takes one element after the other, and nothing reads it on the way.
+  CHECK(packs([](HalfLoop& l) { l.loop.body.push_back(HalfLoop::combined(HalfLoop::w)); }));
+  CHECK_FALSE(packs([](HalfLoop& l) {
+    l.loop.body.push_back(HalfLoop::combined(HalfLoop::w));
+    l.loop.body.push_back(HalfLoop::combined(HalfLoop::w));
+  }));
+  CHECK_FALSE(packs([](HalfLoop& l) {
+    l.loop.body.push_back(HalfLoop::combined(HalfLoop::w));
+    l.loop.body.push_back({Let{HalfLoop::other, Compute{ir::Op::neg, {HalfLoop::state}}}});
+  }));
+  CHECK_FALSE(packs([](HalfLoop& l) {
+    l.loop.body[1].node = Let{HalfLoop::w, Compute{ir::Op::neg, {HalfLoop::state}}};
+    l.loop.body.push_back(HalfLoop::combined(HalfLoop::w));
+  }));
+  // Nothing but constants and single halves of memory is made: there is no pair.
+  CHECK_FALSE(packs([](HalfLoop& l) {
+    l.loop.body.erase(l.loop.body.begin() + 1, l.loop.body.begin() + 3);
+    l.loop.body[0].node = Let{HalfLoop::r, Constant{1, 1}};
+  }));
+  CHECK_FALSE(packs([](HalfLoop& l) {
+    l.loop.body.erase(l.loop.body.begin() + 1, l.loop.body.begin() + 3);
+    l.kernel.buffers[HalfLoop::a].space = Space::global;
+    l.loop.body[0].node = Let{HalfLoop::r, Load{HalfLoop::a, HalfLoop::element(), {}, {}}};
+  }));
+  CHECK_FALSE(packs([](HalfLoop& l) {
+    l.loop.body.erase(l.loop.body.begin() + 1, l.loop.body.begin() + 3);
+    l.loop.body[0].node = Let{HalfLoop::r, Load{HalfLoop::a, HalfLoop::element() + 1, {}, {}}};
+  }));
+  CHECK_FALSE(packs([](HalfLoop& l) {
+    l.loop.body.erase(l.loop.body.begin() + 1, l.loop.body.begin() + 3);
+    l.loop.body[0].node = Let{HalfLoop::r, Load{HalfLoop::a, 2 * HalfLoop::element(), {}, {}}};
+  }));
+}
+
+TEST_CASE("floats alone are no pairs, though they lie side by side", "[kernel]") {
+  using namespace fuse::kernel;  // NOLINT
+  CHECK_FALSE(packs([](HalfLoop& l) {
+    l.loop.body = {{Let{HalfLoop::w, Load{HalfLoop::wide, HalfLoop::element(), {}, {}}}},
+                   {Store{HalfLoop::wide, HalfLoop::element(), HalfLoop::w}}};
+  }));
+}
+
+TEST_CASE("a constant is one of a pair where the half type has it, whichever it is", "[kernel]") {
+  struct Value {
+    double value;
+    bool in_f16, in_bf16;
+  };
+  for (const Value& each :
+       {Value{0.5, true, true}, {1 + 0x1p-10, true, false}, {0x1p20, false, true}, {0.1f, false, false}}) {
+    for (const DType dtype : {f16, bf16}) {
+      const Kernel kernel = packed(
+          of_halves(dtype, [&](Graph&, const Tensor& x,
+                               const Tensor&) { return convert(convert(x, f32) * each.value, dtype); }),
+          2);
+      INFO(each.value << ' ' << print(kernel));
+      CHECK(pairs_of(kernel, "2 x " + std::string(to_string(dtype)) + " = mul ") ==
+            ((dtype == f16 ? each.in_f16 : each.in_bf16) ? 1U : 0U));
+    }
+  }
+}
+
+TEST_CASE("only f32 values are rounded by pairs: integers, doubles and halves of another type are not",
+          "[kernel]") {
+  using namespace fuse::kernel;  // NOLINT
+  for (const DType from : {f32, f64, i32, i64, u8, boolean, bf16}) {
+    INFO(to_string(from));
+    CHECK(packs([&](HalfLoop& l) {
+            l.kernel.buffers[HalfLoop::wide] = {"x", from, Space::global, 32, true};
+            l.kernel.vars[HalfLoop::w].dtype = from;
+            l.loop.body.erase(l.loop.body.begin());
+            l.loop.body[0].node = Let{HalfLoop::w, Load{HalfLoop::wide, HalfLoop::element(), {}, {}}};
+          }) == (from == f32));
+  }
+}
+
+TEST_CASE("integers beside halves stay single, though floats are made of them and rounded to them",
+          "[kernel]") {
+  using namespace fuse::kernel;  // NOLINT
+  enum : VarId { whole = 5, widened, sum, rounded };
+  HalfLoop l;
+  l.kernel.buffers[HalfLoop::wide] = {"x", i32, Space::local, 32, true};
+  for (const auto& [name, dtype] :
+       {std::pair{"whole", i32}, {"widened", f32}, {"sum", f32}, {"rounded", i32}})
+    l.kernel.vars.push_back({name, dtype});
+  l.loop.body.push_back({Let{whole, Load{HalfLoop::wide, HalfLoop::element(), {}, {}}}});
+  l.loop.body.push_back({Let{widened, Compute{ir::Op::convert, {whole}}}});
+  l.loop.body.push_back({Let{sum, Compute{ir::Op::add, {widened, widened}}}});
+  l.loop.body.push_back({Let{rounded, Compute{ir::Op::convert, {sum}}}});
+  l.loop.body.push_back({Store{HalfLoop::wide, HalfLoop::element(), rounded}});
+  CHECK(l.packs());
+  const Kernel kernel = pack_pairs(l.kernel);
+  INFO(print(kernel));
+  CHECK(pairs_of(kernel, "2 x i32") == 0);
+  for (const char* single : {": i32 = load x[", ": f32 = add ", ": i32 = convert sum_"})
+    CHECK(pairs_of(kernel, single) == 2);
+}

@@ -130,6 +130,39 @@ TEST_CASE("custom_call: what it refuses", "[ops][device]") {
   CHECK_THROWS_WITH(compile(broken, test_device()), Catch::Contains("nonsense"));
 }
 
+TEST_CASE("custom_call: two calls of one name are of one text, block and list of parameters",
+          "[ops][device]") {
+  const auto compiled = [](auto change) {
+    Graph g("twice");
+    CustomKernel kernel = scaled_sum(100), other = kernel;
+    std::vector<Tensor> operands = {g.input("x", i64, {100}), g.input("y", i64, {100})}, others = operands;
+    DType result = i64;
+    change(g, other, others, result);
+    g.output("a", custom_call(kernel, operands, i64, {100}));
+    g.output("b", custom_call(other, others, result, {100}));
+    compile(g, test_device());
+  };
+  using Operands = std::vector<Tensor>;
+  const auto refused = Catch::Contains("two kernels are called 'scaled_sum'");
+  CHECK_THROWS_WITH(compiled([](Graph&, CustomKernel& k, Operands&, DType&) { k.source += "// more\n"; }),
+                    refused);
+  CHECK_THROWS_WITH(compiled([](Graph&, CustomKernel& k, Operands&, DType&) { k.threads = 64; }), refused);
+  CHECK_THROWS_WITH(compiled([](Graph&, CustomKernel& k, Operands&, DType&) { k.shared_bytes = 64; }),
+                    refused);
+  CHECK_THROWS_WITH(compiled([](Graph&, CustomKernel&, Operands&, DType& dtype) { dtype = f32; }), refused);
+  CHECK_THROWS_WITH(
+      compiled([](Graph& g, CustomKernel&, Operands& of, DType&) { of[1] = g.input("z", u8, {100}); }),
+      refused);
+  CHECK_THROWS_WITH(compiled([](Graph&, CustomKernel&, Operands& of, DType&) { of.push_back(of[0]); }),
+                    refused);
+  // As many parameters of the same types, of which one is an extent instead of memory.
+  CHECK_THROWS_WITH(compiled([](Graph&, CustomKernel& k, Operands& of, DType&) {
+                      of.pop_back();
+                      k.extents.push_back(100);
+                    }),
+                    refused);
+}
+
 TEST_CASE("custom_call: a text that does not compile is its writer's mistake", "[ops][device]") {
   Graph g("mistaken");
   const Tensor x = g.input("x", f32, {100});

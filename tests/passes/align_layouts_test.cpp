@@ -195,3 +195,34 @@ TEST_CASE("align_layouts keeps apart operands that are transposed in different w
   const bool same = outputs_of(after, 3) == outputs_of(g.ir(), 3);
   CHECK(same);
 }
+
+TEST_CASE("align_layouts keeps what element-wise ops of operands in different layouts compute", "[passes]") {
+  // All permutations of a cube against each other and against broadcasts; behind the op the first one is
+  // taken back.
+  std::vector<std::vector<std::int64_t>> permutations;
+  std::vector<std::int64_t> order = {0, 1, 2};
+  do permutations.push_back(order);
+  while (std::next_permutation(order.begin(), order.end()));
+  for (const auto& first : permutations) {
+    std::vector<std::int64_t> back(3);
+    for (std::size_t i = 0; i < 3; ++i)
+      back[static_cast<std::size_t>(first[i])] = static_cast<std::int64_t>(i);
+    Graph g("cubes");
+    const Tensor x = g.input("x", f32, {4, 4, 4}), y = g.input("y", f32, {4, 4, 4}),
+                 b = g.input("b", f32, {4, 4});
+    const Tensor turned = transpose(x, first);
+    const auto output = [&](const std::string& name, const Tensor& other) {
+      g.output(name + "_right", transpose(turned + other, back));
+      g.output(name + "_left", transpose(other - turned, back));
+    };
+    for (std::size_t i = 0; i < permutations.size(); ++i)
+      output("p" + std::to_string(i), transpose(y, permutations[i]));
+    for (const std::vector<std::int64_t>& dims : {std::vector<std::int64_t>{0, 1}, {0, 2}, {1, 2}})
+      output("b" + std::to_string(dims[0]) + std::to_string(dims[1]), broadcast_in_dim(b, {4, 4, 4}, dims));
+    const ir::Graph after = align(g.ir());
+    ir::verify(after);
+    const bool same = outputs_of(after, 3) == outputs_of(g.ir(), 3);
+    INFO(print(after));
+    CHECK(same);
+  }
+}

@@ -81,3 +81,15 @@ TEST_CASE("canonical_dims knows the dims of a pad", "[passes][facts]") {
   INFO(after);
   CHECK(after.find("low = [A], high = [A]") != std::string::npos);
 }
+
+TEST_CASE("canonical_dims knows where a slice begins and ends", "[passes][facts]") {
+  const ir::Graph before = parse_snippet(
+      "graph @g(%x: f32[A + B], %z: f32[B]) -> (y: f32[A], w: f32[A]) where A in [1, 9], B in [1, 9] "
+      "assuming A = B { "
+      "%1 = slice %x {starts = [B], limits = [A + B], strides = [1]} : f32[A] "
+      "%2 = add %1, %z : f32[A] "
+      "return y = %1, w = %2 }");
+  const std::string after = print(ir::canonical_dims(before));
+  INFO(after);
+  CHECK(after.find("starts = [A], limits = [2 * A]") != std::string::npos);
+}

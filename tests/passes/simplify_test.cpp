@@ -57,6 +57,18 @@ TEST_CASE("simplify applies rules to what rules make", "[passes]") {
   CHECK(ops_of(convert(convert(x, bf16), f32), g) == "convert convert");
 }
 
+TEST_CASE("a slice of a broadcast is one of less, where it cuts nothing of what is repeated", "[passes]") {
+  Graph g("g");
+  const Tensor x = g.input("x", f32, {3, 1}), y = broadcast_in_dim(x, {3, 5, 4}, {0, 2});
+  CHECK(ops_of(slice(y, 1, 1, 3), g) == "broadcast_in_dim");
+  CHECK(ops_of(slice(y, 2, 1, 3), g) == "broadcast_in_dim");  // of the one element that is there
+  CHECK(ops_of(slice(slice(y, 1, 0, 5, 2), 2, 1, 4, 2), g) == "broadcast_in_dim");
+  CHECK(ops_of(slice(y, 0, 1, 3), g) == "broadcast_in_dim slice");
+  CHECK(ops_of(slice(y, 0, 0, 2), g) == "broadcast_in_dim slice");
+  CHECK(ops_of(slice(y, 0, 0, 3, 2), g) == "broadcast_in_dim slice");
+  CHECK(ops_of(slice(slice(y, 1, 1, 3), 0, 1, 3), g) == "broadcast_in_dim slice");
+}
+
 TEST_CASE("simplify keeps -0, infinities and NaN", "[passes]") {
   Graph g("g");
   const Tensor x = g.input("x", f32, {4});

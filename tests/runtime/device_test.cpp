@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cstdint>
+#include <limits>
 
 #include "runtime/runtime_support.hpp"
 
@@ -34,6 +35,19 @@ TEST_CASE("device: auto_select says what it took and why, on one line", "[runtim
     CHECK(why.find("  ") == std::string::npos);
     CHECK(why.find('\n') == std::string::npos);
     REQUIRE(error_of([] { Device::cuda(0); }) != "no error");
+  }
+}
+
+TEST_CASE("device: memory of less than no bytes is refused, and none is memory", "[runtime]") {
+  for (const Device& device : {Device::reference(), Device::emulated(), checked_device()}) {
+    INFO(device.name());
+    runtime::Backend& backend = *device.backend();
+    for (const std::int64_t bytes : {std::int64_t{-1}, std::numeric_limits<std::int64_t>::min()})
+      CHECK_THROWS_AS(backend.allocate(bytes), Error);
+    CHECK_THROWS_AS(backend.allocate(std::numeric_limits<std::int64_t>::max()), Error);
+    void* const none = backend.allocate(0);
+    CHECK(none != nullptr);
+    backend.free(none);
   }
 }
 

@@ -1,5 +1,6 @@
 // prepare: dims checked, sizes bound, every bad value named.
 // SPDX-License-Identifier: Apache-2.0
+#include "compile/signature_of.hpp"
 #include "runtime/runtime_support.hpp"
 
 namespace fuse::test {
@@ -120,6 +121,39 @@ TEST_CASE("prepare: an extent that overflows names the expression", "[runtime]")
   INFO(text);
   REQUIRE(text.find("dim_size(): A * A * A: arithmetic on extents overflows 63 bits at A = 1099511627776") !=
           std::string::npos);
+}
+
+TEST_CASE("prepare: what two ops need of their dims is asked once only where all of it is the same",
+          "[runtime]") {
+  const auto asked = [](auto fill) {
+    Graph g("asked");
+    fill(g, g.dim("A", {.min = 1, .max = 100}), g.dim("B", {.min = 1, .max = 100}));
+    return runtime::signature_of(g.ir(), {}).ops.size();
+  };
+  const auto given = [&](DType first, std::vector<Dim> dims, DType second, std::vector<Dim> others) {
+    Graph g("given");
+    g.dim("A", {.min = 1, .max = 100}), g.dim("B", {.min = 1, .max = 100});
+    g.input("x", first, std::move(dims)), g.input("y", second, std::move(others));
+    return runtime::signature_of(g.ir(), {}).ops.size();
+  };
+  const Dim A = Dim::symbol("A", {1, 100}), B = Dim::symbol("B", {1, 100});
+  CHECK(given(f32, {A, B}, f32, {A, B}) == 1);
+  CHECK(given(f32, {A, B}, i32, {A, B}) == 2);
+  CHECK(given(f32, {A, B}, f32, {B, A}) == 2);
+  CHECK(given(f32, {A, B}, f32, {A}) == 2);
+  // The same dims in the same order, of the result, of an attribute, or of what is reduced.
+  CHECK(asked([](Graph& g, const Dim& a, const Dim&) {
+          g.input("x", i64, {a});
+          g.output("y", g.dim_size(a));
+        }) == 2);
+  CHECK(asked([](Graph& g, const Dim& a, const Dim&) {
+          g.output("y", g.dim_size(a));
+          g.output("x", g.iota(i64, {a}, 0));
+        }) == 2);
+  CHECK(asked([](Graph& g, const Dim& a, const Dim& b) {
+          g.input("z", i64, {a, b});
+          g.output("y", argmax(g.input("x", f32, {a, b}), 1));
+        }) == 3);
 }
 
 TEST_CASE("prepare: nothing can be gathered from an empty axis", "[runtime][device]") {

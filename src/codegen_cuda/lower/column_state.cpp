@@ -111,8 +111,10 @@ void RowLoops::store_rows_columns(const ThreadIndex& at, const Walk& walk) {
         running[i].state = load_state(columns_[i], trip);
       }
       if (lanes > 1) {
-        for (Running& each : running)
+        for (Running& each : running) {
+          builder_.at(each.root());
           each.state = builder_.declare(each.reduction, "acc", each.state);  // the butterfly changes it
+        }
         combine_lanes(running, lanes, lane_stride(nest_, kept()));
       }
       if (warps > 1) {

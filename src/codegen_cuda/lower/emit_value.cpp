@@ -206,7 +206,6 @@ Coordinates ValueEmitter::reversed(const Key& key, const ir::Node& node) {
   if (const auto found = known_.positions.find(key); found != known_.positions.end()) return found->second;
   const std::vector<Dim> extents = dims(key.node);
   Coordinates at = key.at;
-  builder_.at(key.node);
   for (const std::int64_t dim : ir::attr<ir::DimsAttr>(node).dims) {
     const auto d = static_cast<std::size_t>(dim);
     if (extents[d].is(1)) continue;
@@ -306,10 +305,7 @@ std::optional<VarId> ValueEmitter::padded(const Key& key, const ir::Node& node, 
   Coordinates at = key.at;
   for (std::size_t i = 0; i < at.size(); ++i) at[i] = at[i] - low[i];
   if (!inside) return find({node.operands[0], at, key.predicate}, work);
-  if (!known_.predicates.count(key)) {
-    builder_.at(key.node);
-    known_.predicates.emplace(key, all_of(key.predicate, *inside));
-  }
+  if (!known_.predicates.count(key)) known_.predicates.emplace(key, all_of(key.predicate, *inside));
   const auto value = find({node.operands[0], at, known_.predicates.at(key)}, work);
   const auto filler = find({node.operands[1], {}, key.predicate}, work);
   if (!value || !filler) return std::nullopt;
@@ -373,7 +369,6 @@ std::optional<VarId> ValueEmitter::updated(const Key& key, const ir::Node& node,
   const std::optional<VarId> inside = in_box(key, *from, sizes);
   if (!inside) return find({node.operands[1], at, key.predicate}, work);
   if (!known_.predicates.count(key)) {
-    builder_.at(key.node);
     const VarId outside = builder_.compute(Op::logical_not, boolean, {*inside});
     known_.outside.emplace(key, all_of(key.predicate, outside));
     known_.predicates.emplace(key, all_of(key.predicate, *inside));

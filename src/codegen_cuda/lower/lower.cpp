@@ -194,7 +194,6 @@ class KernelLowering {
     for (const Dim& symbol : launch.tested) rests = rests + rename(symbol) % launch.vector;
     const bool is_cooperative = launch.role == KernelSchedule::Role::cooperative;
     const std::size_t number = is_cooperative ? phase_->kernels.size() - 1 : launch.section;
-    builder_.at(phase_->computes.root);
     builder_.either(
         rests, [&] { as_multiples(launch, [&] { fill(*phase_, launch, cooperative, outputs); }); },
         [&] {
@@ -408,12 +407,6 @@ std::vector<Dim> KernelLowering::mentioned_symbols(const Kernel& kernel) {
         if (const auto* random = std::get_if<Random>(&let->rhs)) add(random->element);
       } else if (const auto* store = std::get_if<Store>(&stmt.node)) {
         add(store->index);
-      } else if (const auto* vector = std::get_if<VectorLoad>(&stmt.node)) {
-        add(vector->index);
-      } else if (const auto* vector = std::get_if<VectorStore>(&stmt.node)) {
-        add(vector->index);
-      } else if (const auto* random = std::get_if<VectorRandom>(&stmt.node)) {
-        add(random->first.element);
       } else if (const auto* bind = std::get_if<Bind>(&stmt.node)) {
         add(bind->value);
       } else if (const auto* data = std::get_if<BindData>(&stmt.node)) {

@@ -86,7 +86,6 @@ void RowLoops::take_in_turns(const std::vector<Running>& running, const char* na
 void RowLoops::take_own(const std::vector<Running>& running, const char* name, int parts,
                         const Takers& takers, const LoadPartial& load) {
   const std::string part = builder_.unique(name);
-  builder_.at(running.front().root());
   builder_.when(takers.inside, [&] {
     builder_.loop({.name = part, .begin = takers.first, .end = parts, .step = takers.count, .body = {}},
                   [&] { take(running, load, Dim::index(part, parts)); });

@@ -135,7 +135,6 @@ std::vector<RowLoops::Running> RowLoops::walk_part(const ThreadIndex& at, const 
 void RowLoops::walk_section(const ThreadIndex& at, const Walk& walk, const schedule::Section& section) {
   const std::vector<Running> running = walk_part(at, walk, section.walks);
   for (const Running& each : running) {
-    builder_.at(each.root());
     const bool one = values() == 1 && rows_side_by_side() == 1;
     const Index part = one ? walk.part : row_of(walk, each) * blocks_per_row() + walk.share;
     builder_.when(walk.leader, [&] { put(scratch_state(each), part, each); });

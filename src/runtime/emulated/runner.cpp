@@ -163,7 +163,6 @@ bool Runner::run_blocks(std::uint64_t first, std::uint64_t last) {
 bool Runner::run_loop(std::uint64_t first, std::uint64_t last) {
   call_.first = first;
   call_.last = last;
-  place(first);
   call_.thread = 0;
   current_ = &fibers_[0];
   current_->resume();

@@ -176,7 +176,7 @@ class ViewChooser {
     std::vector<NodeId> steps;  // parts that would need a step of their own
     for (const NodeId part : parts_of(id)) {
       std::string why = rooted(part);
-      if (why.empty() && !seen.insert(part).second) why = "stands in it twice";
+      if (!seen.insert(part).second) why = "stands in it twice";
       if (!why.empty()) return fmt::format("{} {}", graph_.value_name(part), why);
       if (why = misaligned(part, offset); !why.empty()) return why;
       if (!use_.stored[part]) computed.push_back(part);

@@ -28,8 +28,6 @@ struct Changed {
       names.insert(bind->name);
     } else if (const auto* data = std::get_if<BindData>(&stmt.node)) {
       names.insert(data->name);
-    } else if (const auto* loop = std::get_if<For>(&stmt.node)) {
-      names.insert(loop->name);
     } else {
       waits = waits || std::holds_alternative<Barrier>(stmt.node) ||
               std::holds_alternative<GridBarrier>(stmt.node) ||

@@ -186,8 +186,7 @@ class PairLoop {
   // Rewriting -----------------------------------------------------------------------------------------------
 
   void add(const Let& let) {
-    const bool as_pair = is_half(type(let.var)) && made_as_pair(let.var);
-    if (as_pair && pairs_.contains(let.var)) {
+    if (pairs_.contains(let.var) && made_as_pair(let.var)) {
       add_pair(let);
     } else if (pairs_.contains(let.var) || singles_.contains(let.var)) {
       for (int which = 0; which < 2; ++which) made_single_[{let.var, which}] = single(let, which);

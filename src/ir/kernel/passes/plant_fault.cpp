@@ -177,9 +177,9 @@ std::optional<PlantedFault> parse_fault(std::string_view text) {
   const std::size_t dot = text.find('.');
   const auto name = std::find_if(std::begin(fault_names), std::end(fault_names),
                                  [&](const auto& each) { return each.second == text.substr(0, dot); });
-  if (dot == std::string_view::npos || name == std::end(fault_names)) return std::nullopt;
+  if (name == std::end(fault_names)) return std::nullopt;
   PlantedFault fault{.kind = name->first};
-  std::string_view rest = text.substr(dot + 1);
+  std::string_view rest = text.substr(dot + 1);  // without a dot the whole text, which is no number
   const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), fault.site);
   if (error != std::errc()) return std::nullopt;
   rest.remove_prefix(static_cast<std::size_t>(end - rest.data()));
