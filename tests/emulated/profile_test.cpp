@@ -69,7 +69,7 @@ TEST_CASE("a profile has the times of groups, from their first step to their las
 
 TEST_CASE("the cost model's run has branches beside each other", "[emulated][streams]") {
   const Device device = Device::emulated();
-  const Prepared prepared = compile(branches(4), device).prepare();
+  const Prepared prepared = compile(branches(4), device, {.layers = 2}).prepare();
   const Profile profile = prepared.predicted();
   check_spans(profile, static_cast<std::size_t>(prepared.launches() + prepared.gemms()));
   CHECK(profile.clock == "cost model (h200)");
@@ -77,13 +77,13 @@ TEST_CASE("the cost model's run has branches beside each other", "[emulated][str
   CHECK(overlap(profile));
   CHECK(profile.steps[0].step.starts_with("step 0, kernel '"));
 
-  const Prepared one = compile(branches(4), device, {.streams = 1}).prepare();
+  const Prepared one = compile(branches(4), device, {.layers = 2, .streams = 1}).prepare();
   CHECK_FALSE(overlap(one.predicted()));
   CHECK(one.predicted().seconds > profile.seconds);
 }
 
 TEST_CASE("a prepared run is explained step by step", "[emulated][streams]") {
-  const Prepared prepared = compile(branches(4), Device::emulated()).prepare();
+  const Prepared prepared = compile(branches(4), Device::emulated(), {.layers = 2}).prepare();
   const std::string text = prepared.explain();
   INFO(text);
   const auto count = [&](const std::string& words) {
@@ -105,7 +105,7 @@ TEST_CASE("a prepared run is explained step by step", "[emulated][streams]") {
     two.output("y" + std::to_string(i), softmax(slice(x, 1, 0, 64 - i), 0));
   }
   two.output("z", softmax(z, 0));
-  const Prepared apart = compile(two, Device::emulated()).prepare();
+  const Prepared apart = compile(two, Device::emulated(), {.layers = 2}).prepare();
   INFO(apart.explain());
   REQUIRE(apart.streams() > 1);
   CHECK(apart.explain().find("ends after step") != std::string::npos);

@@ -85,7 +85,7 @@ TEST_CASE("donation: readers of the old contents come first, or the result is ma
          c.g.output("new", c.updated, c.old);
          c.g.output("before", c.old);
        }},
-      {"the update is computed from it", "kernel kernel kernel ",
+      {"the update is computed from it", "kernel kernel ",
        [](Cache& c) {
          c.g.output("new", dynamic_update_slice(c.old, slice(c.old, 0, 0, 3) + 1, {c.at, 0}), c.old);
          c.g.output("unused", c.row + 0);

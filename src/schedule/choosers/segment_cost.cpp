@@ -258,6 +258,8 @@ double phase_seconds(const ir::Graph& graph, const Phase& cut, const Choices& ch
 }  // namespace
 
 std::int64_t moved_bytes(const ir::Graph& graph, const Phase& phase) {
+  // An update in place writes what it updates alone.
+  if (phase.in_place) return bytes_of(graph, phase.inputs) + bytes_of(graph, {graph[phase.root].operands[1]});
   return bytes_of(graph, phase.inputs) + bytes_of(graph, phase.results);
 }
 

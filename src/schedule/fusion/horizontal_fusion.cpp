@@ -20,10 +20,10 @@ namespace {
 using ir::NodeId;
 
 // Bounds on one kernel, so that its text stays small.
-constexpr std::size_t most_parts = 16;
-constexpr std::size_t most_nodes = 600;
+constexpr std::size_t most_horizontal_parts = 16;
+constexpr std::size_t most_horizontal_nodes = 600;
 /// A kernel that takes so many launches gains less than 6% of its time from a launch that is saved.
-constexpr double most_launches = 16;
+constexpr double most_launches_long = 16;
 constexpr std::size_t most_beside = 64;  // segments of a level that are looked at together
 /// Steps by which a kernel that nothing waits for may be put off, to find others beside it.
 constexpr int most_delay = 32;
@@ -174,7 +174,7 @@ class Neighbours {
     };
     std::vector<SegmentId> set;
     for (const SegmentId id : ids) {
-      if (seconds(id) > most_launches * target_.launch_seconds) continue;
+      if (seconds(id) > most_launches_long * target_.launch_seconds) continue;
       set.push_back(id);
       if (fits(set)) continue;
       set.pop_back();
@@ -212,8 +212,9 @@ class Neighbours {
     std::vector<SymbolId> symbols;
     for (const SegmentId id : group) symbols = merged(symbols, segments_.symbols[id]);
     const std::size_t arguments = whole.inputs.size() + whole.results.size() + symbols.size();
-    return group.size() <= most_parts && whole.inputs.size() <= rules_.max_inputs &&
-           whole.nodes.size() <= most_nodes && bytes_an_argument * arguments <= rules_.argument_bytes;
+    return group.size() <= most_horizontal_parts && whole.inputs.size() <= rules_.max_inputs &&
+           whole.nodes.size() <= most_horizontal_nodes &&
+           bytes_an_argument * arguments <= rules_.argument_bytes;
   }
 
   /// How a segment runs alone.
