@@ -279,6 +279,21 @@ TEST_CASE("decisions that fit nothing are left out where that is asked for, and 
   CHECK(compiled.source.text() == made(g, "").source.text());
 }
 
+TEST_CASE("what nobody computes is no question", "[schedule]") {
+  Graph g("merged");
+  const Tensor x = g.input("x", f32, {3, 8, 16}), w = g.parameter("w", f32, {16, 32});
+  for (std::int64_t t = 0; t < 3; ++t)
+    g.output("y" + std::to_string(t), tanh(matmul(reshape(slice(x, 0, t, t + 1), {8, 16}), w)));
+  // The slices are operands of a merged GEMM, which reads them as one view of x.
+  std::string text = without(text_of(made(g, "")), "kernel ");
+  for (std::size_t at = text.find("store "); at != std::string::npos; at = text.find("store ", at + 1)) {
+    const std::size_t end = text.find('\n', at);
+    if (text.compare(end - 3, 3, " no") == 0) text.replace(end - 2, 2, "yes");
+  }
+  const Compiled stored = made(g, text, true);
+  for (const schedule::Segment& segment : stored.partition.segments) CHECK(!segment.results.empty());
+}
+
 TEST_CASE("decisions of a scan, and of blocks that wait where none may", "[schedule]") {
   Graph scan("scan");
   scan.output("y", cumulative_sum(scan.input("x", f32, {50, 70}), 1));

@@ -277,8 +277,9 @@ double phase_seconds(const ir::Graph& graph, const Phase& phase, const Choices& 
 
 namespace {
 
-/// The ranges of blocks run at a time. So no phase takes less than on a device that has room only for what
-/// the largest leaves, and all together no less than memory takes for what they move.
+/// The ranges of blocks run at a time, as far as there are slots. So no phase takes less than on a device
+/// that has room only for what the largest leaves, and all together no less than memory takes for what they
+/// move.
 double seconds_of_horizontal(const ir::Graph& graph, const Segment& segment, const KernelChoices& choices,
                              const Target& target) {
   constexpr int registers = 64;
@@ -288,14 +289,18 @@ double seconds_of_horizontal(const ir::Graph& graph, const Segment& segment, con
                                    .shared_bytes = shared_bytes(graph, segment, choices)},
                                   target);
   const std::int64_t most_blocks = std::int64_t{std::max(1, slots)} * target.sms;
-  double longest = 0;
-  std::int64_t moved = 0;
+  double end = target.launch_seconds, moved = 0, before = 0;  // bytes, and blocks of the ranges before
   for (std::size_t i = 0; i < segment.phases.size(); ++i) {
     const Phase& phase = segment.phases[i];
-    longest = std::max(longest, phase_seconds(graph, phase, choices.phases[i], most_blocks, target));
-    moved += moved_bytes(graph, phase);
+    const Choices& own = choices.phases[i];
+    // A range begins when the ranges before it leave slots.
+    const double late = before > 0 ? std::max(0.0, 1 - static_cast<double>(most_blocks) / before) : 0;
+    const double start = (end - target.launch_seconds) * late;
+    end = std::max(end, start + phase_seconds(graph, phase, own, most_blocks, target));
+    moved += static_cast<double>(moved_bytes(graph, phase));
+    before += static_cast<double>(launches(graph, staged(graph, phase, own), own)[0].grid.hint());
   }
-  return std::max(longest, target.launch_seconds + static_cast<double>(moved) / target.bandwidth);
+  return std::max(end, target.launch_seconds + moved / target.bandwidth);
 }
 
 }  // namespace

@@ -516,12 +516,6 @@ class Partitioner {
   template <class Keep>
   std::vector<bool> uses_by_segments(Keep&& keep) const {
     std::vector<bool> shared(graph_.nodes.size());
-    // Another group may need the value: this counts as a second segment.
-    for (NodeId id = 0; id < graph_.nodes.size(); ++id) {
-      for (const NodeId operand : graph_[id].operands) {
-        if (crosses(operand, id)) shared[operand] = true;
-      }
-    }
     std::vector<NodeId> segment(graph_.nodes.size(), nobody);  // the one segment that uses it so far
     std::map<NodeId, std::vector<NodeId>> segments_of_parts;   // of what counts as a segment for its operands
     for (NodeId id = static_cast<NodeId>(graph_.nodes.size()); id-- > 0;) {
@@ -539,8 +533,12 @@ class Partitioner {
       }
       const bool many = end_[id].empty() && shared[id];
       const NodeId mine = end_[id].empty() && !in_parts ? whose : id;  // in parts: as if it were a segment
+      // What lies in the memory of another value is computed by nobody.
+      if (end_[id].empty() && (whose == nobody || views_.of.contains(id))) continue;
       for (NodeId operand : graph_[id].operands) {
-        if (many || (segment[operand] != nobody && segment[operand] != mine)) shared[operand] = true;
+        // Another group may need the value: this counts as a second segment.
+        const bool again = segment[operand] != nobody && segment[operand] != mine;
+        if (many || again || crosses(operand, id)) shared[operand] = true;
         segment[operand] = mine;
       }
     }

@@ -18,6 +18,7 @@ namespace fuse::schedule {
 namespace {
 
 using ir::NodeId;
+using ir::Relation;
 
 // Bounds on one kernel, so that its text stays small.
 constexpr std::size_t most_horizontal_parts = 16;
@@ -196,11 +197,23 @@ class Neighbours {
     return false;
   }
 
+  /// What is moved for a row of a reduction or a scan, or for an element.
+  double bytes_per_row(SegmentId id) const {
+    const Phase& phase = cut_.segments[id].phases[0];
+    const Relation relation = info(graph_[dominant(phase)].op).relation;
+    const bool rows = relation == Relation::reduce || relation == Relation::scan;
+    const Dim results =
+        rows ? product(loop_shape(graph_, phase).kept) : product(graph_[phase.root].type.dims);
+    return static_cast<double>(moved_bytes(graph_, phase)) /
+           static_cast<double>(std::max<std::int64_t>(1, results.hint()));
+  }
+
   /// None where no choices are for all of them.
   std::optional<Segment> fused(std::vector<SegmentId> set) {
-    // What moves most comes first: its last blocks then have the company of others.
-    const auto bytes = [&](SegmentId id) { return moved_bytes(graph_, cut_.segments[id].phases[0]); };
-    std::stable_sort(set.begin(), set.end(), [&](SegmentId a, SegmentId b) { return bytes(a) > bytes(b); });
+    // The longest rows come first: a block of theirs that began late would run alone at the end. No cost
+    // changes this order.
+    std::stable_sort(set.begin(), set.end(),
+                     [&](SegmentId a, SegmentId b) { return bytes_per_row(a) > bytes_per_row(b); });
     Segment whole = assembled(cut_, set);
     whole.horizontal = true;
     whole.chosen = chosen(set, whole);
