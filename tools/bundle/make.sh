@@ -36,7 +36,7 @@ for file in "$dist/bin/fuse" "$dist"/lib/fake/*.so; do check_libraries "$file"; 
 
 # What programs and tests read, by the paths that it has in the repository.
 cp -r examples/graphs "$dist/examples"
-cp -r tests/golden tests/papers "$dist/tests"
+cp -r tests/golden tests/papers tests/cases "$dist/tests"
 # Peers run the same cases; what is predicted for them is in the static counts.
 mkdir -p "$dist/bench/results"
 cp bench/cases.json bench/gpu_queue.md "$dist/bench"
