@@ -12,8 +12,9 @@
 //   %4 = sub %x, %3 : f32[64, 32]  %5 = reshape %w : f32[64, 32]  %6 = mul %4, %5 : f32[64, 32]
 //   %7 = reshape %6 : f32[8, 8, 32]  return y = %7 }
 //
-// A reshape passes element-wise ops; a reduction of dims that it keeps apart from the others, which it then
-// reduces in the old dims; and a broadcast that repeats whole dims. No value is computed otherwise or twice.
+// A reshape merges or splits groups of dims. It passes element-wise ops; a reduction of whole groups, which
+// then reduces the old dims; and a broadcast that inserts no dim inside a group. No arithmetic is done
+// otherwise or twice.
 // Leaves what it replaces dead. SPDX-License-Identifier: Apache-2.0
 #pragma once
 

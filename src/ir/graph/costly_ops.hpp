@@ -1,5 +1,5 @@
-// The costly element-wise ops of the op table, which the emulated device counts in checked mode: what
-// AStitch's profiles call inst_fp_32, but for these alone. SPDX-License-Identifier: Apache-2.0
+// The costly element-wise ops of the op table, whose executions the emulated device counts in checked mode:
+// for these ops alone, what AStitch reads off a profiler as inst_fp_32. SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <string>

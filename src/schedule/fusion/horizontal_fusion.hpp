@@ -17,9 +17,9 @@
 namespace fuse::schedule {
 
 /// Rewrites `cut`, whose segments are stitched and know what they overwrite. Only segments that may run at
-/// the same time in the longest chain of steps become one, so no chain becomes longer. Those of one group
-/// that would gain nothing are returned with both times. It is linear in segments and what they read, but
-/// for the chooser, which is asked once for each different kernel.
+/// the same time in the longest chain of steps become one, so no chain becomes longer. Where all of them are
+/// of one group and would gain nothing, they are returned with both times. It is linear in segments and what
+/// they read, apart from the chooser, which is asked once for each different kernel.
 std::vector<Refusal> fuse_horizontally(const ir::Graph&, const CutRules&, const Chooser&, const Target&,
                                        Partition& cut);
 
