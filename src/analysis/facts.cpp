@@ -262,4 +262,11 @@ std::vector<ir::Symbol> Facts::symbols() const {
   return result;
 }
 
+bool EqualExtents::operator()(const Dim& a, const Dim& b) {
+  if (a == b) return true;
+  if (a.is_constant() && b.is_constant()) return false;
+  if (!facts_) facts_ = facts_of(graph_);
+  return facts_->equal(a, b);
+}
+
 }  // namespace fuse::analysis

@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -68,5 +69,17 @@ class Facts {
 /// The assumptions of a graph, then what its live ops need and forms and ranges leave open; each once.
 std::vector<Constraint> constraints_of(const ir::Graph&);
 Facts facts_of(const ir::Graph&);
+
+/// Whether extents of a graph are equal: by their forms, else by its facts, which are made when they are
+/// first needed. The graph outlives it. It is not thread-safe.
+class EqualExtents {
+ public:
+  explicit EqualExtents(const ir::Graph& graph) : graph_(graph) {}
+  bool operator()(const Dim& a, const Dim& b);
+
+ private:
+  const ir::Graph& graph_;
+  std::optional<Facts> facts_;
+};
 
 }  // namespace fuse::analysis

@@ -12,7 +12,11 @@ namespace {
 class Dropper {
  public:
   explicit Dropper(const Graph& graph)
-      : graph_(graph), result_(graph), kept_(graph.nodes.size()), is_output_(graph.nodes.size()) {
+      : graph_(graph),
+        result_(graph),
+        kept_(graph.nodes.size()),
+        is_output_(graph.nodes.size()),
+        equal_(graph) {
     for (const Output& output : graph.outputs) is_output_[output.node] = true;
   }
 
@@ -35,21 +39,14 @@ class Dropper {
     const std::vector<Dim>& to = node.type.dims;
     if (is_output) return from == to;  // its type, to the letter, is the graph's signature
     return from.size() == to.size() && std::equal(from.begin(), from.end(), to.begin(),
-                                                  [&](const Dim& a, const Dim& b) { return equal(a, b); });
-  }
-
-  bool equal(const Dim& a, const Dim& b) {
-    if (a == b) return true;
-    if (a.is_constant() && b.is_constant()) return false;
-    if (!facts_) facts_ = analysis::facts_of(graph_);
-    return facts_->equal(a, b);
+                                                  [&](const Dim& a, const Dim& b) { return equal_(a, b); });
   }
 
   const Graph& graph_;
   Graph result_;
   std::vector<NodeId> kept_;
   std::vector<bool> is_output_;
-  std::optional<analysis::Facts> facts_;  ///< made when forms alone do not decide
+  analysis::EqualExtents equal_;
 };
 
 }  // namespace

@@ -26,7 +26,7 @@ struct Repeat {
 
 class Sinker {
  public:
-  explicit Sinker(const Graph& graph) : graph_(graph), result_(graph) {
+  explicit Sinker(const Graph& graph) : graph_(graph), result_(graph), equal_(graph) {
     result_.nodes.clear();
     result_.nodes.reserve(graph.nodes.size());
   }
@@ -268,7 +268,7 @@ class Sinker {
           return std::nullopt;
         }
         if (mine.is(0) || theirs.is(0)) return std::nullopt;
-      } while (!equal(mine, theirs));
+      } while (!equal_(mine, theirs));
       each.from_end = i;
       each.to_end = k;
       matches.push_back(each);
@@ -281,20 +281,13 @@ class Sinker {
     return (b % a).is(0) || a.max() < b.max();
   }
 
-  bool equal(const Dim& a, const Dim& b) {
-    if (a == b) return true;
-    if (a.is_constant() && b.is_constant()) return false;
-    if (!facts_) facts_ = analysis::facts_of(graph_);
-    return facts_->equal(a, b);
-  }
-
   const Graph& graph_;
   Graph result_;
   std::vector<NodeId> to_;
   std::vector<bool> anchored_;
   /// Per node of the result: what it is a reshape of, where that follows from a reduction.
   std::vector<std::optional<NodeId>> core_;
-  std::optional<analysis::Facts> facts_;  ///< made when forms alone do not decide
+  analysis::EqualExtents equal_;
 };
 
 }  // namespace

@@ -95,6 +95,16 @@ Example cycle() {
   g.output("y", both - matmul(both, g.input("b", f32, {64, 64})));  // an epilogue would add
   return {Reason::cycle, g};
 }
+Example chain() {
+  Graph g("chain");
+  const auto product = [&](const Tensor& x, const std::string& name) {
+    return matmul(x, g.input(name, f32, {64, 64}));
+  };
+  const Tensor early = exp(g.input("x", f32, {64, 64}));
+  g.output("next", product(product(early, "a"), "b"));
+  g.output("late", early - product(product(g.input("z", f32, {64, 64}), "c"), "d"));
+  return {Reason::chain, g};
+}
 Example scheme_unavailable() {
   Graph g("scheme_unavailable");
   const Tensor x = g.input("x", f32, {64, 64});
@@ -157,6 +167,16 @@ TEST_CASE("the verifier rejects groups that the reason keeps apart", "[partition
     CHECK_THROWS_AS(verify(graph, forced, example.options.groups, target), Error);
     CHECK(!schedule::would_change(edge.reason).empty());
   }
+}
+
+TEST_CASE("a value that GEMMs wait for is not made with what waits for other GEMMs", "[partition][unfused]") {
+  const Example example = chain();
+  const ir::Graph graph = prepared(example.graph);
+  const schedule::Partition partition = schedule::partition(graph, example.options, target);
+  const schedule::UnfusedEdge edge = edge_with(example, partition);
+  using Numbers = std::vector<std::pair<std::string, std::string>>;
+  CHECK(edge.numbers == Numbers{{"calls before", "2"}, {"calls after", "2"}});
+  CHECK(!schedule::would_change(edge.reason).empty());
 }
 
 TEST_CASE("a segment that carries a value past a reduction is rejected", "[partition][unfused]") {

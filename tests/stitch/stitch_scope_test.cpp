@@ -117,6 +117,21 @@ TEST_CASE("a stage reads other stages at its own element or row alone", "[stitch
          g.output("e", e);
          g.output("y", reverse(e, {1}));
        }},
+      {"one row of what the rows make, for all rows", 2,
+       [](Graph& g, const Tensor& x) {
+         const Tensor e = x / sum(x, {1}, true);
+         g.output("y", x - broadcast_to(slice(e, 0, 1, 2), {64, 64}));
+       }},
+      {"halves of each row that the row makes, exchanged", 1,
+       [](Graph& g, const Tensor& x) {
+         const Tensor e = x / sum(x, {1}, true);
+         g.output("y", x - concat({slice(e, 1, 32, 64), slice(e, 1, 0, 32)}, 1));
+       }},
+      {"rows that the rows make, exchanged", 2,
+       [](Graph& g, const Tensor& x) {
+         const Tensor e = x / sum(x, {1}, true);
+         g.output("y", x - concat({slice(e, 0, 32, 64), slice(e, 0, 0, 32)}, 0));
+       }},
       {"a scan of what is reduced", 2,
        [](Graph& g, const Tensor& x) { g.output("y", cumulative_sum(x / sum(x, {1}, true), 1)); }},
       {"results of one shape", 1,

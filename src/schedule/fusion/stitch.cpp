@@ -11,6 +11,7 @@
 #include "ir/graph/fixed_values.hpp"
 #include "schedule/choosers/chooser.hpp"
 #include "schedule/choosers/segment_cost.hpp"
+#include "schedule/fusion/assemble.hpp"
 #include "schedule/fusion/segment_graph.hpp"
 #include "schedule/fusion/stage_rules.hpp"
 #include "schedule/mapping/schedule.hpp"
@@ -295,27 +296,20 @@ class Stitcher {
 
   static void keep_apart(Candidate& candidate) { candidate.members.clear(); }
 
-  /// Candidates become segments, in an order that respects dependencies and otherwise keeps the old one.
+  /// Candidates become segments.
   void rebuild() {
-    analysis::MergeGraph kept(segments_.order());
+    std::vector<Assembly> assemblies;
     for (Candidate& candidate : candidates_) {
+      if (candidate.members.empty()) continue;
+      const std::vector<NodeId>& results = candidate.whole.results;
+      Assembly& made = assemblies.emplace_back();
       for (const Member& member : candidate.members) {
-        const std::vector<NodeId>& results = candidate.whole.results;
         cut_.stored[member.root] = std::find(results.begin(), results.end(), member.root) != results.end();
-        kept.merge(number_of(member.segment), number_of(candidate.members.front().segment));
+        made.segments.push_back(member.segment);
       }
+      made.whole = std::move(candidate.whole);
     }
-    std::unordered_map<NodeId, Candidate*> whole;
-    for (Candidate& candidate : candidates_) {
-      if (!candidate.members.empty())
-        whole[kept.find(number_of(candidate.members.front().segment))] = &candidate;
-    }
-    std::vector<Segment> segments;
-    for (const NodeId name : kept.topological()) {
-      const auto found = whole.find(name);
-      segments.push_back(std::move(found == whole.end() ? cut_.segments[name] : found->second->whole));
-    }
-    cut_.segments = std::move(segments);
+    replace_segments(segments_, std::move(assemblies), cut_);
   }
 
   static constexpr std::size_t nobody = SegmentGraph::nobody;
