@@ -138,6 +138,7 @@ Forms forms_of_phase(const schedule::PhaseSchedule& schedule) {
   const schedule::Choices& choices = schedule.choices;
   if (choices.online_softmax) forms |= bit(Form::online_sum);
   if (choices.vector() > 1) forms |= bit(Form::vectors);
+  if (!schedule.columns_once.empty()) forms |= bit(Form::columns_once);
   if (!schedule.ahead.empty() || !schedule.invariants.empty()) forms |= bit(Form::row_to_row);
   if (!schedule.cached.empty()) {
     forms |= bit(choices.shared_cache > 0 ? Form::held_in_shared_memory
@@ -151,7 +152,13 @@ Forms forms_of_schedule(const ir::Graph& graph, const schedule::Schedule& schedu
   Forms forms = 0;
   for (const schedule::PhaseSchedule& phase : schedule.phases)
     forms |= forms_of_phase(graph, phase.computes) | forms_of_loops(graph, phase) | forms_of_phase(phase);
-  if (schedule.phases.size() > 1) forms |= bit(schedule.segment.horizontal ? Form::horizontal : Form::phases);
+  using Between = schedule::Segment::Between;
+  if (schedule.phases.size() > 1) {
+    const Between between = schedule.segment.between;
+    forms |= bit(between == Between::nothing         ? Form::horizontal
+                 : between == Between::block_barrier ? Form::regional
+                                                     : Form::phases);
+  }
   const auto joined = [](const schedule::KernelSchedule& kernel) {
     return kernel.role == schedule::KernelSchedule::Role::cooperative;
   };

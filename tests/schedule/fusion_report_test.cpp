@@ -62,7 +62,7 @@ Example coverage() {
   const Tensor whole = exp(g.input("x", f32, {128}));
   g.output("whole", whole);
   g.output("part", slice(whole, 0, 3, 64));
-  return {Reason::coverage, g};
+  return {Reason::coverage, g, {.regional = false}};
 }
 Example epilogue() {
   Graph g("epilogue");
@@ -109,7 +109,9 @@ Example scheme_unavailable() {
   Graph g("scheme_unavailable");
   const Tensor x = g.input("x", f32, {64, 64});
   g.output("y", sum(x / sum(x, {0}, true), {1}));  // a row needs all columns
-  return {Reason::scheme_unavailable, g, {.cooperative = schedule::PartitionOptions::Cooperative::never}};
+  return {Reason::scheme_unavailable,
+          g,
+          {.cooperative = schedule::PartitionOptions::Cooperative::never, .regional = false}};
 }
 Example baseline() {
   Graph g("baseline");

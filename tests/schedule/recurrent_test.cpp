@@ -56,7 +56,8 @@ TEST_CASE("slices that overlap are several uses", "[partition]") {
   const Tensor low = slice(both, 1, 0, 160), high = slice(both, 1, 96, 256);
   g.output("products", matmul(exp(low), g.parameter("w", f32, {160, 8})));
   g.output("others", matmul(tanh(high), g.parameter("v", f32, {160, 8})));
-  const Compiled cut = run_pipeline(g.ir(), target_profile("h200"), {.partition = {.horizontal = false}});
+  const Compiled cut =
+      run_pipeline(g.ir(), target_profile("h200"), {.partition = {.regional = false, .horizontal = false}});
   bool stored = false;
   for (ir::NodeId id = 0; id < cut.graph.nodes.size(); ++id)
     stored = stored || (cut.graph[id].op == ir::Op::mul && cut.partition.stored[id]);
@@ -65,7 +66,8 @@ TEST_CASE("slices that overlap are several uses", "[partition]") {
   const Tensor halves = h.input("a", f32, {64, 256}) * h.input("b", f32, {64, 256});
   h.output("products", matmul(exp(slice(halves, 1, 0, 128)), h.parameter("w", f32, {128, 8})));
   h.output("others", matmul(tanh(slice(halves, 1, 128, 256)), h.parameter("v", f32, {128, 8})));
-  const Compiled apart = run_pipeline(h.ir(), target_profile("h200"), {.partition = {.horizontal = false}});
+  const Compiled apart =
+      run_pipeline(h.ir(), target_profile("h200"), {.partition = {.regional = false, .horizontal = false}});
   for (ir::NodeId id = 0; id < apart.graph.nodes.size(); ++id)
     CHECK_FALSE((apart.graph[id].op == ir::Op::mul && apart.partition.stored[id]));
 }
@@ -100,6 +102,6 @@ TEST_CASE("slices of a value that other kernels read are read where the value is
     state = tanh(matmul(state, g.parameter("u" + std::to_string(t), f32, {32, 32}))) * part + state;
   }
   g.output("y", state);
-  const Compiled whole = made(g);
+  const Compiled whole = run_pipeline(g.ir(), target_profile("h200"), {.partition = {.regional = false}});
   for (const schedule::Segment& segment : whole.partition.segments) CHECK(segment.results.size() == 1);
 }

@@ -41,7 +41,7 @@ TEST_CASE("kernels of any class and shape become one launch", "[stitch]") {
     CHECK(launches(made) == 1);
     REQUIRE(made.schedules.size() == 1);
     const schedule::Schedule& schedule = made.schedules[0];
-    CHECK(schedule.segment.horizontal);
+    CHECK(schedule.segment.horizontal());
     CHECK(schedule.phases.size() == 6);
     Dim blocks = 0;
     for (const schedule::PhaseSchedule& phase : schedule.phases) {
@@ -179,7 +179,7 @@ TEST_CASE("updates in place of several caches are one launch", "[stitch][emulate
   }
   const Compiled made = compiled(g, "tiny3");
   CHECK(launches(made) == 1);
-  CHECK(made.partition.segments.at(0).horizontal);
+  CHECK(made.partition.segments.at(0).horizontal());
   for (const schedule::Phase& phase : made.partition.segments[0].phases) CHECK(phase.in_place);
   const Device device = Device::emulated({.profile = "tiny3", .checked = true, .optimization = 0});
   CHECK(output_bytes(g, device, {}) == output_bytes(g, device, apart));

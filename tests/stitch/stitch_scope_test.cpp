@@ -23,7 +23,8 @@ struct CutGraph {
   ir::Graph graph;
   schedule::Partition partition;
 
-  explicit CutGraph(const Graph& from, const schedule::PartitionOptions& options = {.horizontal = false})
+  explicit CutGraph(const Graph& from,
+                    const schedule::PartitionOptions& options = {.regional = false, .horizontal = false})
       : graph(prepared(from)), partition(schedule::partition(graph, options)) {
     verify(graph, partition);
   }

@@ -21,7 +21,7 @@ void store_update(Lowering& to, const Index& i) {
 
 void store(Lowering& to, const schedule::Stage& stage, const Index& i, VarId value) {
   to.builder.at(stage.root);
-  to.builder.append(Store{to.outputs.at(stage.root), i, value});
+  to.store(stage.root, i, value);
 }
 
 }  // namespace
@@ -37,7 +37,7 @@ void lower_elements(Lowering& to) {
     const Index group = to.bind(name, number, groups);
     builder.when({{group, groups}}, [&] {
       if (to.phase.computes.in_place) return store_update(to, group);
-      to.side_by_side(group, [&](const Index&, const Index& i) {
+      to.side_by_side(to.among_all(group, groups), [&](const Index&, const Index& i) {
         const std::vector<schedule::Stage>& stages = to.phase.computes.stages;
         const bool overwrites = !to.phase.computes.overwrites.empty();
         std::vector<VarId> values;

@@ -132,7 +132,8 @@ bool ValueEmitter::step(const Key& key, std::vector<Key>& work) {
 
 VarId ValueEmitter::load(const Key& key, const ir::Node& node, BufferId buffer) {
   builder_.at(key.node);
-  return builder_.value(node.type.dtype, Load{buffer, flatten(key.at, dims(key.node)), key.predicate});
+  const Index element = in_buffer(key.node, flatten(key.at, dims(key.node)));
+  return builder_.value(node.type.dtype, Load{buffer, element, key.predicate});
 }
 
 VarId ValueEmitter::source(const Key& key, const ir::Node& node) {

@@ -51,6 +51,15 @@ class ValueEmitter {
     known_.kept[node] = {std::move(at), buffer, std::move(index)};
   }
   bool is_loaded(ir::NodeId node) const { return buffers_.contains(node); }
+  /// From here on the value lies in the buffer.
+  void read_from(ir::NodeId node, kernel::BufferId buffer) { buffers_[node] = buffer; }
+  /// The buffer of a stored value has its elements from this one on, in row-major order.
+  void begin_at(ir::NodeId node, kernel::Index first) { first_[node] = std::move(first); }
+  /// Where in its buffer a stored value's element is, by its number in row-major order.
+  kernel::Index in_buffer(ir::NodeId node, const kernel::Index& element) const {
+    const auto first = first_.find(node);
+    return first == first_.end() ? element : element - first->second;
+  }
   std::vector<Dim> dims(ir::NodeId node) const;
   /// The coordinates in the operand of a broadcast, for an element of its result.
   Coordinates broadcast_coordinates(const ir::Node& node, const Coordinates& at) const;
@@ -89,6 +98,7 @@ class ValueEmitter {
   const ir::Graph& graph_;
   KernelBuilder& builder_;
   std::map<ir::NodeId, kernel::BufferId> buffers_;
+  std::map<ir::NodeId, kernel::Index> first_{};
   std::function<Dim(const Dim&)> rename_;
   const std::vector<schedule::SliceStart>& starts_;
   struct Part {

@@ -59,6 +59,32 @@ class KernelLowering {
     return finish();
   }
 
+  /// The launches of the phases, one after the other, each block its own slices of them.
+  LoweredKernel regional() {
+    const KernelSchedule& whole = schedule_.kernels.back();
+    set_launch(whole);
+    for (const schedule::BlockValue& each : schedule_.in_block) {
+      buffers_[each.value] =
+          builder_.buffer("s" + graph_.value_name(each.value).substr(1), graph_[each.value].type.dtype,
+                          Space::shared, each.elements, true);
+    }
+    for (const PhaseSchedule& phase : schedule_.phases) declare_phase(phase);
+    threads(whole, [&](const ThreadIndex& at) {
+      for (const PhaseSchedule& phase : schedule_.phases) {
+        enter(phase);
+        builder_.at(phase.computes.root);
+        if (reads_fresh(phase)) {
+          builder_.append(Barrier{});
+          fresh_.clear();
+        }
+        slice_ = at.block;
+        fill(phase.kernels.front(), ThreadIndex{0, at.warp, at.lane});
+        fresh_.insert(phase.computes.results.begin(), phase.computes.results.end());
+      }
+    });
+    return finish();
+  }
+
   /// The launches of the phases, each by a range of the blocks.
   LoweredKernel horizontal() {
     const KernelSchedule& whole = schedule_.kernels.back();
@@ -143,15 +169,15 @@ class KernelLowering {
     for (const schedule::Section& section : phase.sections) declare_inputs(section);
     for (const schedule::Section& section : phase.sections) declare_scratch(section.leaves, true);
     if (schedule_.phases.size() == 1) return;
-    for (const NodeId result : phase.computes.results) buffers_[result] = declare(result, true);
+    for (const NodeId result : phase.computes.results) {
+      if (!buffers_.contains(result)) buffers_[result] = declare(result, true);
+    }
   }
 
   /// Fills a phase of the cooperative kernel, after a barrier where it reads what earlier ones left.
   void fill(const PhaseSchedule& phase, const ThreadIndex& at) {
     enter(phase);
-    const std::vector<NodeId>& inputs = phase.computes.inputs;
-    if (std::any_of(inputs.begin(), inputs.end(), [&](NodeId input) { return fresh_.contains(input); }))
-      grid_barrier();
+    if (reads_fresh(phase)) grid_barrier();
     if (splits_rows(phase.choices)) {
       fill(phase.kernels.back(), at);
     } else {
@@ -161,7 +187,12 @@ class KernelLowering {
         fill(launch, at);
       }
     }
-    for (const NodeId result : phase.computes.results) fresh_.insert(result);
+    fresh_.insert(phase.computes.results.begin(), phase.computes.results.end());
+  }
+
+  bool reads_fresh(const PhaseSchedule& phase) const {
+    const std::vector<NodeId>& inputs = phase.computes.inputs;
+    return std::any_of(inputs.begin(), inputs.end(), [&](NodeId input) { return fresh_.contains(input); });
   }
 
   void grid_barrier() {
@@ -225,6 +256,10 @@ class KernelLowering {
       if (const auto found = buffers_.find(input); found != buffers_.end()) inputs.insert(*found);
     }
     ValueEmitter elements(graph_, builder_, inputs, rename, schedule_.starts);
+    if (slice_) {
+      for (const schedule::BlockValue& each : schedule_.in_block)
+        elements.begin_at(each.value, *slice_ * rename(each.of_block));
+    }
     const auto first = scratch_.begin() + static_cast<std::ptrdiff_t>(first_scratch_);
     Lowering lowering{.graph = graph_,
                       .phase = phase,
@@ -239,7 +274,8 @@ class KernelLowering {
                       .reduced = rename(launch.reduced),
                       .blocks = runs_all_ ? builder_.kernel.grid : rename(launch.grid),
                       .cooperative = cooperative,
-                      .row_barrier = [this] { row_barrier(); }};
+                      .row_barrier = [this] { row_barrier(); },
+                      .slice = slice_};
     builder_.at(phase.computes.root);
     if (schedule::walks_tiles(phase.choices)) return lower_tiles(lowering);
     switch (info(graph_[schedule::dominant(phase.computes)].op).relation) {
@@ -376,13 +412,14 @@ class KernelLowering {
   KernelBuilder builder_;
   const PhaseSchedule* phase_ = nullptr;
   std::map<NodeId, BufferId> buffers_;  // the buffers of inputs, and of what phases store
-  std::unordered_set<NodeId> fresh_;    // stored since the last grid barrier
+  std::unordered_set<NodeId> fresh_;    // stored since the last barrier of the grid, or of the block
   std::vector<BufferId> scratch_;       // the schedule's arrays
   std::size_t first_scratch_ = 0;       // the phase's first of these
   BufferId counter_ = 0;
   std::map<std::string, Dim, std::less<>> renamed_;
   std::vector<std::pair<Dim, Dim>> symbols_;
-  bool runs_all_ = false;  // the launches of the schedule, one after the other
+  bool runs_all_ = false;         // the launches of the schedule, one after the other
+  std::optional<Index> slice_{};  // the block of a regional kernel
   std::vector<Binding> bindings_;
   std::vector<Dim> extents_;
 };
@@ -432,6 +469,8 @@ LoweredKernel lower(const ir::Graph& graph, const schedule::Schedule& schedule, 
   switch (launch.role) {
     case KernelSchedule::Role::cooperative:
       return lowering.cooperative();
+    case KernelSchedule::Role::regional:
+      return lowering.regional();
     case KernelSchedule::Role::horizontal:
       return lowering.horizontal();
     default:

@@ -85,6 +85,10 @@ void Lowering::threads(const std::string& block, const std::function<void(const 
   });
 }
 
+void Lowering::store(NodeId result, const Index& element, VarId value) const {
+  builder.append(Store{outputs.at(result), elements.in_buffer(result, element), value});
+}
+
 Index Lowering::bind(const std::string& name, const Index& value, const Dim& extent) const {
   builder.append(Bind{name, value});
   return Dim::index(name, extent);

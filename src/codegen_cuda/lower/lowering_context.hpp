@@ -45,8 +45,17 @@ struct Lowering {
   std::optional<ThreadIndex> cooperative{};
   /// The barrier of such a kernel: blocks that share a row wait for each other.
   std::function<void()> row_barrier{};
+  /// In a regional kernel, the number of the block. The launch's results are those of one block, and follow
+  /// the results of the blocks before it.
+  std::optional<kernel::Index> slice{};
 
   ir::NodeId root() const { return phase.computes.root; }
+  /// Stores the element of a result of the phase that has this number in row-major order.
+  void store(ir::NodeId result, const kernel::Index& element, kernel::VarId value) const;
+  /// The number, among all results, of the launch's result `own`, where the launch has `all`.
+  kernel::Index among_all(const kernel::Index& own, const Dim& all) const {
+    return slice ? *slice * all + own : own;
+  }
   std::vector<Dim> renamed(std::vector<Dim> dims) const;
   void parallel(kernel::Parallel, const std::string& name, const Dim& extent,
                 const std::function<void()>& fill) const;

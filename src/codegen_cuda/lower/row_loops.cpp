@@ -79,6 +79,11 @@ void RowLoops::mask_row(Walk& walk) const {
   walk.leader.push_back(inside);
 }
 
+RowLoops::Walk RowLoops::among_all(Walk walk) const {
+  walk.row = to_.among_all(walk.row, rows());
+  return walk;
+}
+
 void RowLoops::masked(const Walk& walk, const std::function<void()>& fill) {
   if (walk.inside.empty()) return fill();
   to_.elements.enter_scope();
@@ -107,17 +112,17 @@ void RowLoops::by_rows() {
           });
           return shared ? store_columns(walk) : store_rows_columns(at, walk);
         }
-        if (shared) return passes(walk, combine);
+        if (shared) return passes(among_all(walk), combine);
         const bool by_warps = warps == 1 && lanes == warp_size;
         walk.row = to_.bind(builder_.unique(neighbours_share_row() ? "row" : "column"), walk.row, rows());
         // Warps have rows of their own: one that has none does nothing.
-        if (by_warps) return builder_.when({{walk.row, rows()}}, [&] { passes(walk, combine); });
+        if (by_warps) return builder_.when({{walk.row, rows()}}, [&] { passes(among_all(walk), combine); });
         // Else the threads that combine are in one warp or block with those of other rows, and all take part.
         if (neighbours_share_row() && warps == 1)
           walk.first = to_.bind(builder_.unique("l"), walk.first, lanes);
         if (lanes > 1) walk.writer = {{walk.first, 1}};
         mask_row(walk);
-        passes(walk, combine);
+        passes(among_all(walk), combine);
       },
       beside_turns());
 }

@@ -93,6 +93,8 @@ class RowLoops {
   /// Where threads of a block have different rows, those without one take part in what all do, and load and
   /// store nothing.
   void mask_row(Walk& walk) const;
+  /// The walk with its row's number among those of all blocks; what guards it stays.
+  Walk among_all(Walk walk) const;
   void masked(const Walk& walk, const std::function<void()>& fill);
   /// The lanes of a warp that are neighbours walk one row; else they have a row each.
   bool neighbours_share_row() const;
@@ -148,6 +150,8 @@ class RowLoops {
   /// What threads load before the first row, and of the next one, where blocks take rows in turns.
   Turns beside_turns();
   void load_invariants(const ThreadIndex& at);
+  /// The threads of a block compute costly columns in turns, and all of them read these then.
+  void compute_columns(const ThreadIndex& at);
   void load_next_row(const ThreadIndex& at);
   /// What was loaded of this row moves to where its walks take it from.
   void take_next_row(const ThreadIndex& at);

@@ -9,7 +9,7 @@ using ir::NodeId;
 Turns RowLoops::beside_turns() {
   const schedule::PhaseSchedule& phase = to_.phase;
   Turns turns;
-  if (phase.ahead.empty() && phase.invariants.empty()) return turns;
+  if (phase.ahead.empty() && phase.invariants.empty() && phase.columns_once.empty()) return turns;
   for (const NodeId id : phase.ahead) {
     next_[id] = array_of_trips("next", id);
     current_[id] = array_of_trips("row", id);
@@ -17,6 +17,7 @@ Turns RowLoops::beside_turns() {
   for (const schedule::RowInvariant& each : phase.invariants)
     invariant_[each.input] = array_of_trips("same", each.input);
   turns.before = [this](const ThreadIndex& first) {
+    compute_columns(first);
     load_invariants(first);
     if (!next_.empty()) load_next_row(first);
   };
@@ -31,6 +32,34 @@ Turns RowLoops::beside_turns() {
 BufferId RowLoops::array_of_trips(const std::string& name, NodeId value) {
   return builder_.buffer(name + '_' + to_.graph.value_name(value).substr(1), to_.graph[value].type.dtype,
                          Space::local, elements_per_thread_, true);
+}
+
+void RowLoops::compute_columns(const ThreadIndex& at) {
+  if (to_.phase.columns_once.empty() || combines_partials()) return;
+  std::map<NodeId, BufferId> arrays;
+  for (const NodeId id : to_.phase.columns_once) {
+    const std::vector<Dim> dims = to_.elements.dims(id);
+    const Dim elements = product(dims);
+    builder_.at(id);
+    arrays[id] = builder_.buffer("s" + to_.graph.value_name(id).substr(1), to_.graph[id].type.dtype,
+                                 Space::shared, product(to_.graph[id].type.dims).max(), true);
+    const std::string name = builder_.unique("e");
+    builder_.loop({.name = name,
+                   .begin = at.warp * warp_size + at.lane,
+                   .end = elements,
+                   .step = to_.launch.block_threads,
+                   .body = {}},
+                  [&] {
+                    to_.elements.enter_scope();
+                    const Index element = Dim::index(name, elements);
+                    const VarId value = to_.elements.value(id, unflatten(element, dims));
+                    builder_.at(id);
+                    builder_.append(Store{arrays.at(id), element, value});
+                    to_.elements.leave_scope();
+                  });
+  }
+  builder_.append(Barrier{});
+  for (const auto& [id, array] : arrays) to_.elements.read_from(id, array);
 }
 
 void RowLoops::load_invariants(const ThreadIndex& at) {

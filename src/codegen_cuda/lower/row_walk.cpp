@@ -333,7 +333,7 @@ void RowLoops::store_element(NodeId root, const Index& row, const Index& c) {
   const Coordinates at = to_.operand_coordinates(shape_, row, c);
   const VarId value = to_.elements.value(root, at);
   builder_.at(root);
-  builder_.append(Store{to_.outputs.at(root), flatten(at, to_.elements.dims(root)), value});
+  to_.store(root, flatten(at, to_.elements.dims(root)), value);
 }
 
 void RowLoops::accumulate(const Running& running, const Index& row, const Index& c, const Index& which) {
@@ -392,7 +392,7 @@ VarId RowLoops::define_total(const Walk& walk, const Running& running) {
 
 void RowLoops::store_row(const Walk& walk, NodeId root, VarId value) {
   builder_.at(root);
-  builder_.when(walk.writer, [&] { builder_.append(Store{to_.outputs.at(root), walk.row, value}); });
+  builder_.when(walk.writer, [&] { to_.store(root, walk.row, value); });
 }
 
 }  // namespace fuse::codegen

@@ -48,8 +48,9 @@ class ScanLoops {
     builder_.when({{row, to_.results}}, [&] {
       const VarId carry = declare();
       const std::string first = builder_.unique("c");
-      builder_.loop({.name = first, .begin = 0, .end = to_.reduced, .step = warp_size, .body = {}},
-                    [&] { stretch(row, Dim::index(first, to_.reduced) + lane, carry); });
+      builder_.loop({.name = first, .begin = 0, .end = to_.reduced, .step = warp_size, .body = {}}, [&] {
+        stretch(to_.among_all(row, to_.results), Dim::index(first, to_.reduced) + lane, carry);
+      });
     });
   }
 
@@ -97,7 +98,7 @@ class ScanLoops {
       const VarId sum = declare();
       const std::string c = builder_.unique("c");
       builder_.loop({.name = c, .begin = 0, .end = to_.reduced, .body = {}}, [&] {
-        const Coordinates at = position(row, Dim::index(c, to_.reduced));
+        const Coordinates at = position(to_.among_all(row, to_.results), Dim::index(c, to_.reduced));
         to_.elements.enter_scope();
         if (scan_.exclusive) store(at, sum);
         const VarId incoming = to_.elements.value(operand_, at);
@@ -118,7 +119,7 @@ class ScanLoops {
   }
 
   void store(const Coordinates& at, VarId sum) {
-    builder_.append(Store{to_.outputs.at(root_), flatten(at, to_.elements.dims(root_)), sum});
+    to_.store(root_, flatten(at, to_.elements.dims(root_)), sum);
   }
 
   /// The coordinates of the c-th element that the scan visits in a row.

@@ -25,6 +25,8 @@ std::string_view to_string(Question question) {
       return "cooperative";
     case Question::wait:
       return "wait";
+    case Question::regional:
+      return "regional";
     case Question::horizontal:
       return "horizontal";
   }

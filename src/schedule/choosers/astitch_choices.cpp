@@ -92,7 +92,8 @@ bool fits(const ir::Graph& graph, const Segment& segment, const KernelChoices& c
 
 std::optional<KernelChoices> astitch_choices(const ir::Graph& graph, const Segment& segment,
                                              const Target& target) {
-  if (segment.horizontal) return std::nullopt;  // the paper's packing has no rule for it
+  // The paper's packing has no rule for these.
+  if (segment.horizontal() || segment.regional()) return std::nullopt;
   if (info(graph[dominant(segment.phases[0])].op).relation == ir::Relation::scan) return std::nullopt;
   for (int threads = target.max_threads_per_block; threads >= 32; threads /= 2) {
     KernelChoices choices = segment.phases.size() > 1

@@ -8,7 +8,9 @@
 #include <set>
 #include <vector>
 
+#include "schedule/choosers/regional_choices.hpp"
 #include "schedule/choosers/segment_cost.hpp"
+#include "schedule/mapping/costly_columns.hpp"
 #include "schedule/nest/usual_nests.hpp"
 #include "schedule/segments/loop_shape.hpp"
 #include "schedule/segments/online_softmax.hpp"
@@ -19,6 +21,19 @@
 #include "target/step_cost.hpp"
 
 namespace fuse::schedule {
+
+Choices with_threads(Choices choices, int threads) {
+  const std::int64_t warps = threads / 32, of_row = units_of(choices.splits, 'c', Level::warp),
+                     rows = units_of(choices.splits, 'r', Level::warp),
+                     parts = units_of(choices.splits, 'c', Level::grid);
+  if (walks_tiles(choices)) return choices.set('y', Level::warp, warps);
+  if (!walks_elements(choices) || (rows > 1 && warps % of_row == 0))
+    return choices.set('r', Level::warp, warps / of_row);
+  if (parts > 1)
+    choices.set('c', Level::grid, std::max<std::int64_t>(2, (parts * of_row + warps - 1) / warps));
+  return choices.set('r', Level::warp, 1).set('c', Level::warp, warps);
+}
+
 namespace {
 
 constexpr int lanes_limit = 1024;   // elements of a row that a warp walks in 32 steps
@@ -93,20 +108,6 @@ std::vector<int> block_sizes(const Target& target) {
 
 /// Whether neighbouring lanes have one result each, and walk down columns.
 bool lanes_are_columns(const Choices& choices) { return fastest_lane(choices.splits) == 'r'; }
-
-/// The choices with blocks of another size. All threads of a row that several blocks share have as much of it
-/// together as before.
-Choices with_threads(Choices choices, int threads) {
-  const std::int64_t warps = threads / 32, of_row = units_of(choices.splits, 'c', Level::warp),
-                     rows = units_of(choices.splits, 'r', Level::warp),
-                     parts = units_of(choices.splits, 'c', Level::grid);
-  if (walks_tiles(choices)) return choices.set('y', Level::warp, warps);
-  if (!walks_elements(choices) || (rows > 1 && warps % of_row == 0))
-    return choices.set('r', Level::warp, warps / of_row);
-  if (parts > 1)
-    choices.set('c', Level::grid, std::max<std::int64_t>(2, (parts * of_row + warps - 1) / warps));
-  return choices.set('r', Level::warp, 1).set('c', Level::warp, warps);
-}
 
 /// The choices with the largest blocks of half as many threads, a quarter and so on, whose shared memory
 /// suffices.
@@ -579,13 +580,6 @@ std::optional<KernelChoices> choices_of_phases(const ir::Graph& graph, const Seg
   return choices;
 }
 
-/// The choices with which a phase takes one launch, whose blocks pass nothing on to each other.
-Choices in_one_launch(const ir::Graph& graph, const Phase& phase, Choices choices, const Target& target) {
-  if (choices.across) choices = choices_alone(graph, phase, target);
-  choices.blocks = 0;
-  return choices.set('c', Level::grid, 1).set('c', Level::cluster, 1);
-}
-
 /// Phases side by side have blocks of one size: of those that the phases would have alone, the one with which
 /// all together take least.
 std::optional<KernelChoices> choices_of_horizontal(const ir::Graph& graph, const Segment& segment,
@@ -620,7 +614,28 @@ std::optional<KernelChoices> choices_of_horizontal(const ir::Graph& graph, const
 
 }  // namespace
 
-Choices model_choices(const ir::Graph& graph, const Phase& phase, const Target& target) {
+Choices in_one_launch(const ir::Graph& graph, const Phase& phase, Choices choices, const Target& target) {
+  if (choices.across) choices = choices_alone(graph, phase, target);
+  choices.blocks = 0;
+  return choices.set('c', Level::grid, 1).set('c', Level::cluster, 1);
+}
+
+namespace {
+
+/// The choices with costly columns once per block, where that has enough rows for it.
+Choices with_columns_once(const ir::Graph& graph, const Phase& phase, Choices choices, const Target& target) {
+  constexpr std::int64_t enough_rows = 4;  // of a block
+  const Phase run = staged(graph, phase, choices);
+  const bool reduces = info(graph[dominant(run)].op).relation == ir::Relation::reduce;
+  if (!reduces || splits_rows(choices) || costly_columns(graph, run).empty()) return choices;
+  const KernelSchedule launch = launches(graph, run, choices)[0];
+  if (launch.results.hint() < enough_rows * launch.grid.hint()) return choices;
+  Choices once = choices;
+  once.columns_once = true;
+  return shared_bytes(graph, run, once) <= target.shared_per_block ? once : choices;
+}
+
+Choices choices_by_model(const ir::Graph& graph, const Phase& phase, const Target& target) {
   Choices choices = choices_alone(graph, phase, target);
   if (info(graph[dominant(phase)].op).relation != ir::Relation::reduce) return choices;
   const bool down = lanes_are_columns(choices);
@@ -645,12 +660,19 @@ Choices model_choices(const ir::Graph& graph, const Phase& phase, const Target& 
   return widened(graph, phase, choices);
 }
 
+}  // namespace
+
+Choices model_choices(const ir::Graph& graph, const Phase& phase, const Target& target) {
+  return with_columns_once(graph, phase, choices_by_model(graph, phase, target), target);
+}
+
 std::optional<KernelChoices> model_choices(const ir::Graph& graph, const Segment& segment,
                                            const Target& target) {
   std::vector<Choices> alone;
   for (const Phase& phase : segment.phases) alone.push_back(model_choices(graph, phase, target));
   if (alone.size() == 1) return KernelChoices{.phases = std::move(alone)};
-  if (segment.horizontal) return choices_of_horizontal(graph, segment, std::move(alone), target);
+  if (segment.regional()) return regional_choices(graph, segment, alone, target);
+  if (segment.horizontal()) return choices_of_horizontal(graph, segment, std::move(alone), target);
   std::optional<KernelChoices> best;
   double least = 0;
   for (int threads = target.max_threads_per_block; threads >= 64; threads /= 2) {

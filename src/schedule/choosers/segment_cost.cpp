@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "schedule/segments/loop_shape.hpp"
+#include "schedule/segments/slices.hpp"
 #include "schedule/segments/staged.hpp"
 #include "target/step_cost.hpp"
 
@@ -200,6 +201,15 @@ Flow flow_of(const ir::Graph& graph, const Phase& phase, const Choices& choices,
   return flow_of_cached_rows(phase, choices, launch, moved_bytes(graph, phase), target);
 }
 
+/// The arithmetic of the elements that are walked several times.
+double operations_of(const ir::Graph& graph, const Phase& phase, const Choices& choices,
+                     const KernelSchedule& launch) {
+  if (last_pass(phase.stages) == 0) return 0;
+  const std::vector<CachedValue> cached = cached_by(graph, phase, choices, launch.reduced);
+  return 2.0 * instructions(graph, phase, cached) * static_cast<double>(launch.results.hint()) *
+         static_cast<double>(launch.reduced.hint());
+}
+
 /// The seconds of one phase; blocks that split rows in one kernel wait for each other after each pass.
 double phase_seconds(const ir::Graph& graph, const Phase& cut, const Choices& choices,
                      std::int64_t most_blocks, const Target& target) {
@@ -240,12 +250,7 @@ double phase_seconds(const ir::Graph& graph, const Phase& cut, const Choices& ch
       bytes += moved + again;
     }
     const Flow flow = flow_of(graph, phase, choices, launch, residency, target);
-    double operations = 0;
-    if (!combines && last_pass(phase.stages) > 0) {
-      const std::vector<CachedValue> cached = cached_by(graph, phase, choices, launch.reduced);
-      operations = 2.0 * instructions(graph, phase, cached) * static_cast<double>(launch.results.hint()) *
-                   static_cast<double>(launch.reduced.hint());
-    }
+    const double operations = combines ? 0 : operations_of(graph, phase, choices, launch);
     sum += kernel_cost(bytes, residency, target, flow.share, operations).seconds + flow.drain;
   }
   if (has_columns(phase)) sum += seconds_of_taking(choices, kernels[1]);
@@ -303,11 +308,57 @@ double seconds_of_horizontal(const ir::Graph& graph, const Segment& segment, con
   return std::max(end, target.launch_seconds + moved / target.bandwidth);
 }
 
+/// A block does one phase after another, and waits before each that reads what an earlier one made. While it
+/// waits, other blocks of its multiprocessor move what they have, and the next block takes its slot. None of
+/// these times has been measured; flow_of_cached_rows has what was, for blocks of one phase.
+double seconds_of_regional(const ir::Graph& graph, const Segment& segment, const KernelChoices& choices,
+                           const Target& target) {
+  constexpr int registers = 64;
+  constexpr double first_loads = 1e-6, meeting = 0.5e-6, wait = 0.6e-6, l2_speed = 2;
+  constexpr double of_turn = 0.05e-6, of_turn_with_barrier = 0.2e-6;
+  const Slices slices = slices_of(graph, segment.phases).value();
+  const Residency residency{.blocks = std::max<std::int64_t>(1, slices.count.hint() / choices.slices),
+                            .threads = choices.block_threads(),
+                            .registers = registers,
+                            .shared_bytes = shared_bytes(graph, segment, choices)};
+  std::int64_t moved = bytes_of(graph, segment.inputs) + bytes_of(graph, segment.results);
+  double idle = first_loads, stalls = 0, operations = 0;
+  for (std::size_t i = 0; i < segment.phases.size(); ++i) {
+    const Choices& own = choices.phases[i];
+    const Phase phase = staged(graph, segment.phases[i], own);
+    for (const ir::NodeId input : phase.inputs) {
+      if (std::binary_search(segment.results.begin(), segment.results.end(), input))
+        moved += bounded(static_cast<double>(bytes_of(graph, {input})) / l2_speed);
+    }
+    const KernelSchedule launch = launches(graph, phase, own)[0];
+    const std::int64_t results = slices.results[i].hint() * choices.slices, at_once = rows_at_once(own);
+    idle += meeting * meetings(phase);
+    const bool meets = units_of(own.splits, 'c', Level::warp) > 1;
+    stalls +=
+        (meets ? of_turn_with_barrier : of_turn) * static_cast<double>((results + at_once - 1) / at_once - 1);
+    stalls += i > 0 ? wait : 0;
+    const auto again =
+        bounded(rereads(graph, phase, own) * static_cast<double>(bytes_of(graph, phase.inputs)) / l2_speed);
+    moved += again + bounded(wasted_bytes(graph, phase, own, bytes_of(graph, phase.inputs)));
+    operations += operations_of(graph, phase, own, launch);
+  }
+  const double blocks = static_cast<double>(residency.blocks),
+               at_once = std::max(1, blocks_per_sm(residency, target)),
+               waves = blocks / (at_once * target.sms);
+  const double own =
+      static_cast<double>(moved) / blocks / (target.bandwidth / target.sms);  // of a block alone
+  const double of_wave = std::max(at_once * own, idle + stalls + own);
+  const double memory = stalls + at_once * own + std::max(0.0, waves - 1) * of_wave;
+  const double arithmetic = kernel_cost(0, residency, target, 1, operations).seconds - target.launch_seconds;
+  return target.launch_seconds + std::max(memory, arithmetic);
+}
+
 }  // namespace
 
 double segment_seconds(const ir::Graph& graph, const Segment& segment, const KernelChoices& choices,
                        const Target& target) {
-  if (segment.horizontal) return seconds_of_horizontal(graph, segment, choices, target);
+  if (segment.horizontal()) return seconds_of_horizontal(graph, segment, choices, target);
+  if (segment.regional()) return seconds_of_regional(graph, segment, choices, target);
   if (segment.phases.size() == 1) return phase_seconds(graph, segment.phases[0], choices.phases[0], target);
   double sum = 0;
   for (std::size_t i = 0; i < segment.phases.size(); ++i) {

@@ -16,7 +16,7 @@ namespace {
 
 /// Whether a kernel that runs so has grid barriers.
 bool waits(const ir::Graph& graph, const Segment& segment, const KernelChoices& choices) {
-  if (segment.horizontal) return false;
+  if (segment.horizontal()) return false;
   const Choices& first = choices.phases[0];
   const bool parts =
       (splits_rows(first) && first.cluster() == 1) || has_columns(staged(graph, segment.phases[0], first));

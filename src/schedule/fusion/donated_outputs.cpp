@@ -139,12 +139,13 @@ std::string why_not_over(const ir::Graph& graph, const Partition& partition, con
     return std::binary_search(each.results.begin(), each.results.end(), result);
   });
   const Phase& phase = *found;
-  // Phases side by side run at any time of each other.
+  // Phases of a horizontal kernel run at any time of each other, and so do the blocks of a regional one.
   const bool alone = std::all_of(segment.phases.begin(), segment.phases.end(), [&](const Phase& each) {
     return &each == &phase || std::none_of(each.inputs.begin(), each.inputs.end(),
                                            [&](NodeId input) { return memory_of(partition, input) == old; });
   });
-  const bool elements = (segment.phases.size() == 1 || (segment.horizontal && alone)) && !phase.in_place &&
+  const bool apart = segment.phases.size() == 1 || (alone && (segment.horizontal() || segment.regional()));
+  const bool elements = apart && !phase.in_place &&
                         std::all_of(phase.stages.begin(), phase.stages.end(), [&](const Stage& stage) {
                           const Relation relation = info(graph[stage.root].op).relation;
                           return stage.form == Stage::Form::element && relation != Relation::scan;

@@ -214,7 +214,7 @@ class Neighbours {
     std::stable_sort(set.begin(), set.end(),
                      [&](SegmentId a, SegmentId b) { return bytes_per_row(a) > bytes_per_row(b); });
     Segment whole = assembled(cut_, set);
-    whole.horizontal = true;
+    whole.between = Segment::Between::nothing;
     whole.chosen = chosen(set, whole);
     return whole.chosen ? std::optional(std::move(whole)) : std::nullopt;
   }

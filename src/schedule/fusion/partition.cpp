@@ -7,10 +7,10 @@
 #include <map>
 #include <unordered_set>
 
-#include "schedule/fusion/cooperative_fusion.hpp"
 #include "schedule/fusion/cut.hpp"
 #include "schedule/fusion/donated_outputs.hpp"
 #include "schedule/fusion/horizontal_fusion.hpp"
+#include "schedule/fusion/phase_fusion.hpp"
 #include "schedule/fusion/stitch.hpp"
 
 namespace fuse::schedule {
@@ -166,7 +166,8 @@ void check_stages(const ir::Graph& graph, const Phase& phase, const Fail& fail) 
 
 /// What a phase reads, earlier ones store or the whole reads; what it stores and computes, the whole does.
 template <class Fail>
-void check_phases(const ir::Graph& graph, const Segment& segment, const Fail& fail) {
+void check_phases(const ir::Graph& graph, const Partition& partition, const Segment& segment,
+                  const Fail& fail) {
   std::vector<NodeId> nodes;
   for (const Phase& phase : segment.phases) nodes.insert(nodes.end(), phase.nodes.begin(), phase.nodes.end());
   std::sort(nodes.begin(), nodes.end());
@@ -179,8 +180,9 @@ void check_phases(const ir::Graph& graph, const Segment& segment, const Fail& fa
       if (!known.count(input)) fail(graph.value_name(input) + " is read before a phase makes it");
     }
     for (const NodeId result : phase.results) {
-      if (!segment.horizontal) known.insert(result);
-      if (std::find(results.begin(), results.end(), result) == results.end())
+      if (!segment.horizontal()) known.insert(result);
+      const bool stored = std::find(results.begin(), results.end(), result) != results.end();
+      if (!stored && (!segment.regional() || partition.stored[result]))
         fail(graph.value_name(result) + " is stored by a phase alone");
     }
   }
@@ -214,17 +216,24 @@ Partition partition(const ir::Graph& graph, const PartitionOptions& options, con
   result.grouping = std::move(grouping);
   std::vector<Refusal> refusals;
   if (options.stitch) refusals = stitch(graph, cuts, chooser, target, result);
+  // Why a group could not be stitched says more than why the rest did not become one kernel.
+  std::unordered_set<GroupId> refused;
+  for (const Refusal& refusal : refusals) refused.insert(refusal.group);
+  const auto add = [&](std::vector<Refusal> more) {
+    for (Refusal& refusal : more) {
+      if (refused.insert(refusal.group).second) refusals.push_back(std::move(refusal));
+    }
+  };
+  const bool regional = options.regional && options.stitch && options.baseline == Baseline::off &&
+                        options.schemes == SchemeRules::fuse && options.groups.rules == RuleSet::fuse &&
+                        options.groups.layers == all_layers;
+  if (regional) add(fuse_regionally(graph, cuts, chooser, options.horizontal, target, result));
   using Cooperative = PartitionOptions::Cooperative;
   const bool wanted = options.cooperative == Cooperative::always ||
                       (options.cooperative == Cooperative::gain && options.stitch);
   if (wanted && options.grid_barriers) {
     const bool always = options.cooperative == Cooperative::always;
-    // Why a group could not be stitched says more than why the rest did not become one kernel.
-    std::unordered_set<GroupId> refused;
-    for (const Refusal& refusal : refusals) refused.insert(refusal.group);
-    for (Refusal& refusal : fuse_cooperatively(graph, cuts, chooser, always, target, result)) {
-      if (refused.insert(refusal.group).second) refusals.push_back(std::move(refusal));
-    }
+    add(fuse_cooperatively(graph, cuts, chooser, always, target, result));
   }
   place_donated_outputs(graph, decide, result);
   const bool beside = options.horizontal && options.stitch && options.baseline == Baseline::off &&
@@ -263,7 +272,7 @@ std::string print(const ir::Graph& graph, const Partition& partition) {
     for (const Phase& phase : segment.phases) {
       if (segment.phases.size() == 1 && phase.stages.size() == 1) continue;
       text += before + stages_text(graph, phase.stages);
-      before = segment.horizontal ? " beside " : " || ";
+      before = segment.horizontal() ? " beside " : segment.regional() ? " then " : " || ";
     }
     text += fmt::format(" ends at {} {} ({})\n", graph.value_name(segment.root),
                         to_string(graph[segment.root].op), segment.end);
@@ -318,7 +327,7 @@ void verify(const ir::Graph& graph, const Partition& partition) {
         check_stages(graph, phase, fail);
         check_closed(graph, phase, fail);
       }
-      check_phases(graph, segment, fail);
+      check_phases(graph, partition, segment, fail);
     }
     for (const NodeId result : segment.results) {
       if (made[result]) fail(graph.value_name(result) + " is made twice");

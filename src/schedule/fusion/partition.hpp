@@ -48,6 +48,9 @@ struct PartitionOptions {
   enum class Cooperative : std::uint8_t { never, gain, always } cooperative = Cooperative::gain;
   SchemeRules schemes = SchemeRules::fuse;
   bool grid_barriers = true;  ///< kernels may wait for all of their blocks; false: nothing is cooperative
+  /// What is not stitched becomes phases of one kernel whose blocks pass values on to themselves alone, where
+  /// that gains and `stitch` is on.
+  bool regional = true;
   /// Kernels that read nothing of each other become one, where `stitch` is on and groups are composed side by
   /// side (APOLLO's Layer III).
   bool horizontal = true;

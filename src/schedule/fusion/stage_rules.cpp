@@ -5,6 +5,7 @@
 #include <map>
 
 #include "schedule/segments/loop_shape.hpp"
+#include "schedule/segments/stays_along.hpp"
 
 namespace fuse::schedule {
 namespace {
@@ -13,63 +14,17 @@ using ir::NodeId;
 using ir::Relation;
 using StageForm = Stage::Form;
 
-/// Positions of dims in a shape.
-using Positions = std::vector<std::size_t>;
-
 bool reduces(const ir::Graph& graph, NodeId root) {
   return info(graph[root].op).relation == Relation::reduce;
 }
 
-Positions long_dims(const std::vector<Dim>& dims) {
-  Positions result;
-  for (std::size_t i = 0; i < dims.size(); ++i) {
-    if (!dims[i].is(1)) result.push_back(i);
-  }
-  return result;
-}
-
 /// The dims of the loops longer than 1 that a row's value (false) or a column's value (true) has.
-Positions long_dims(const Frame& frame, bool reduced) {
+Positions dims_of_value(const Frame& frame, bool reduced) {
   Positions result;
   for (const std::size_t i : long_dims(frame.dims)) {
     if (frame.is_reduced[i] == reduced) result.push_back(i);
   }
   return result;
-}
-
-/// Whether a slice, a pad, a concat and the like leave each element where it is along these dims.
-bool stays_along(const ir::Graph& graph, const ir::Node& node, std::size_t operand, const Positions& dims) {
-  const std::vector<Dim>& from = graph[node.operands[operand]].type.dims;
-  const auto all = [&](const auto& stays) { return std::all_of(dims.begin(), dims.end(), stays); };
-  switch (info(node.op).relation) {
-    case Relation::slice: {
-      const auto& slice = ir::attr<ir::SliceAttr>(node);
-      return all([&](std::size_t dim) {
-        return slice.starts[dim].is(0) && slice.strides[dim] == 1 && slice.limits[dim] == from[dim];
-      });
-    }
-    case Relation::concat:
-      return all([&](std::size_t dim) {
-        return static_cast<std::int64_t>(dim) != ir::attr<ir::AxisAttr>(node).axis;
-      });
-    case Relation::pad: {
-      const auto& pad = ir::attr<ir::PadAttr>(node);
-      return operand == 0 && all([&](std::size_t dim) { return pad.low[dim].is(0) && pad.high[dim].is(0); });
-    }
-    case Relation::reverse: {
-      const std::vector<std::int64_t>& reversed = ir::attr<ir::DimsAttr>(node).dims;
-      return all([&](std::size_t dim) {
-        return !std::binary_search(reversed.begin(), reversed.end(), static_cast<std::int64_t>(dim));
-      });
-    }
-    case Relation::dynamic_slice:
-    case Relation::update:
-      // Starts are clamped, so that a box of the whole extent begins at 0.
-      return operand < (node.op == ir::Op::dynamic_update_slice ? 2U : 1U) &&
-             all([&](std::size_t dim) { return from[dim] == node.type.dims[dim]; });
-    default:
-      return false;
-  }
 }
 
 std::optional<Positions> positions_through(const ir::Graph& graph, const ir::Node& node, std::size_t number,
@@ -139,7 +94,7 @@ std::vector<StageForm> forms_in(const ir::Graph& graph, const Frame& frame, Node
   if (dims == frame.dims) return {StageForm::element};
   if (!frame.reduces) return {};
   const auto like = [&](bool column) {
-    const Positions mine = long_dims(dims), at = long_dims(frame, column);
+    const Positions mine = long_dims(dims), at = dims_of_value(frame, column);
     return std::equal(mine.begin(), mine.end(), at.begin(), at.end(),
                       [&](std::size_t a, std::size_t b) { return dims[a] == frame.dims[b]; });
   };
@@ -160,7 +115,8 @@ bool holds(const ir::Graph& graph, const Frame& frame, const Member& made, const
   if (!positions) return false;
   if (form == StageForm::row || form == StageForm::column)
     return *positions == long_dims(graph[target].type.dims);
-  return *positions == (made.form == StageForm::element ? long_dims(frame.dims) : long_dims(frame, false));
+  return *positions ==
+         (made.form == StageForm::element ? long_dims(frame.dims) : dims_of_value(frame, false));
 }
 
 }  // namespace

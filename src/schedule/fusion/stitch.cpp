@@ -180,6 +180,11 @@ class Stitcher {
     const std::size_t arguments = inputs + candidate.members.size() + candidate.symbols.size();
     if (inputs > rules_.max_inputs || bytes_an_argument * arguments > rules_.argument_bytes) return false;
     if (count(candidate, Stage::Form::inner_reduce) > most_reductions) return false;
+    return can_keep(candidate);
+  }
+
+  /// Whether threads can keep its columns, if it has any.
+  bool can_keep(const Candidate& candidate) const {
     std::vector<NodeId> columns;
     for (const Member& member : candidate.members) {
       if (member.form == Stage::Form::outer_reduce) columns.push_back(member.root);
@@ -250,16 +255,24 @@ class Stitcher {
       }
       if (stays_together(candidate.whole, together, apart)) return;
       refuse(candidate, together, apart);
-      candidates_[number] = std::move((*halves)[0]);
-      candidates_.push_back(std::move((*halves)[1]));
-      judge(number);
-      return judge(candidates_.size() - 1);
+      return judge_both(number, std::move(*halves));
     }
     double alone = 0;
     for (const Member& member : candidate.members) alone += seconds(cut_.segments[member.segment]);
     if (stays_together(candidate.whole, together, alone)) return;
     refuse(candidate, together, alone);
+    if (std::optional<std::array<Candidate, 2>> halves = split_best(candidate, alone)) {
+      return judge_both(number, std::move(*halves));
+    }
     keep_apart(candidate);
+  }
+
+  void judge_both(std::size_t number, std::array<Candidate, 2> halves) {
+    const std::size_t other = candidates_.size();
+    candidates_[number] = std::move(halves[0]);
+    candidates_.push_back(std::move(halves[1]));
+    judge(number);
+    judge(other);
   }
 
   /// There is nothing to ask where no chooser has choices.
@@ -285,6 +298,34 @@ class Stitcher {
       return std::nullopt;
     }
     return halves;
+  }
+
+  /// What the costs refuse as one kernel may still gain as two: the two of consecutive members that take
+  /// least. None where all members alone take no longer.
+  std::optional<std::array<Candidate, 2>> split_best(const Candidate& candidate, double alone) const {
+    std::optional<std::array<Candidate, 2>> best;
+    double least = alone;
+    const auto time = [&](const Candidate& half) {
+      Segment whole = half.members.size() == 1 ? segment(half.members[0].segment) : assembled(half);
+      return seconds(whole);
+    };
+    for (std::size_t first = 1; first < candidate.members.size(); ++first) {
+      std::array<std::vector<SegmentId>, 2> segments;
+      for (std::size_t i = 0; i < candidate.members.size(); ++i)
+        segments[i >= first].push_back(candidate.members[i].segment);
+      std::array<Candidate, 2> halves;
+      if (!frame_members(halves[0], segments[0]) || !frame_members(halves[1], segments[1])) continue;
+      const double sum = time(halves[0]) + time(halves[1]);
+      if (sum < least) best = std::move(halves), least = sum;
+    }
+    return best;
+  }
+
+  /// The candidate of these segments, with the loops of the first that all of them fit.
+  bool frame_members(Candidate& candidate, const std::vector<SegmentId>& segments) const {
+    return std::any_of(segments.begin(), segments.end(), [&](SegmentId id) {
+      return set_members(candidate, frame_of(graph_, segment(id).root), segments) && can_keep(candidate);
+    });
   }
 
   void refuse(const Candidate& candidate, double together, double apart) {

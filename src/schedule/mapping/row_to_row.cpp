@@ -49,21 +49,6 @@ std::vector<NodeId> walked(const ir::Graph& graph, const Phase& phase, bool firs
   return roots;
 }
 
-/// Whether it is a broadcast whose operand has dims that are reduced, and no others.
-bool repeats_in_rows(const ir::Graph& graph, const ir::Node& node, const LoopShape& shape) {
-  if (info(node.op).relation != Relation::broadcast || node.type.dims.size() != shape.is_reduced.size())
-    return false;
-  const std::vector<std::int64_t>& map = ir::attr<ir::DimsAttr>(node).dims;
-  const std::vector<Dim>& operand = graph[node.operands[0]].type.dims;
-  bool varies = false;
-  for (std::size_t i = 0; i < operand.size(); ++i) {
-    if (operand[i].is(1)) continue;
-    if (!shape.is_reduced[static_cast<std::size_t>(map[i])]) return false;
-    varies = true;
-  }
-  return varies;
-}
-
 }  // namespace
 
 std::vector<RowInvariant> row_invariants(const ir::Graph& graph, const Phase& phase) {

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "ir/dims/dim_poly.hpp"
+#include "schedule/mapping/costly_columns.hpp"
 #include "schedule/mapping/nest_rules.hpp"
 #include "schedule/mapping/occupancy_target.hpp"
 #include "schedule/mapping/schemes.hpp"
@@ -146,6 +147,9 @@ std::int64_t shared_bytes(const ir::Graph& graph, const Segment& segment, const 
   std::int64_t bytes = 0;
   for (std::size_t i = 0; i < segment.phases.size(); ++i)
     bytes += shared_bytes(graph, staged(graph, segment.phases[i], choices.phases[i]), choices.phases[i]);
+  if (!segment.regional()) return bytes;
+  for (const BlockValue& each : block_values(graph, segment, choices.slices))
+    bytes += each.elements * static_cast<std::int64_t>(size_of(graph[each.value].type.dtype));
   return bytes;
 }
 
@@ -160,7 +164,7 @@ std::int64_t shared_bytes(const ir::Graph& graph, const Phase& phase, const Choi
   // For columns, what warps with rows of their own leave, and what those leave that combine blocks' partials.
   const bool own_rows = units_of(splits, 'r', Level::warp) > 1;
   const std::int64_t columns = choices.block_threads() * (std::int64_t{own_rows} + (choices.blocks > 0));
-  std::int64_t sum = 0;
+  std::int64_t sum = choices.columns_once ? bytes_of_costly_columns(graph, phase) : 0;
   if (choices.shared_cache > 0) {
     for (const CachedValue& cached : loaded_values(graph, phase)) {
       const auto element = static_cast<std::int64_t>(size_of(graph[cached.node].type.dtype));
@@ -296,6 +300,7 @@ namespace {
 /// Caches as much as fits of what the passes would cache.
 void fill_cache(const ir::Graph& graph, PhaseSchedule& phase) {
   const Choices& choices = phase.choices;
+  if (choices.columns_once) phase.columns_once = costly_columns(graph, phase.computes);
   if (choices.shared_cache > 0) {
     phase.cached = loaded_values(graph, phase.computes);
     return;
@@ -319,7 +324,10 @@ void fill_cache(const ir::Graph& graph, PhaseSchedule& phase) {
 }
 
 bool is_cooperative(const KernelSchedule& kernel) { return kernel.role == KernelSchedule::Role::cooperative; }
-bool is_horizontal(const KernelSchedule& kernel) { return kernel.role == KernelSchedule::Role::horizontal; }
+/// Whether it runs launches that are its own alone: its phases never run apart.
+bool is_whole(const KernelSchedule& kernel) {
+  return kernel.role == KernelSchedule::Role::horizontal || kernel.role == KernelSchedule::Role::regional;
+}
 
 bool has_vectors(const Nest& nest) {
   return std::any_of(nest.splits.begin(), nest.splits.end(),
@@ -363,6 +371,31 @@ std::vector<KernelSchedule> launches_of(const std::vector<PhaseSchedule>& phases
   cooperative.block_threads = choices.block_threads();
   kernels.push_back(std::move(cooperative));
   return kernels;
+}
+
+/// The launch of a phase as what one block does of it: all tiles of its slices in turns.
+void keep_slices(PhaseSchedule& phase, const Dim& results) {
+  for (KernelSchedule& launch : phase.kernels) {
+    launch.results = launch.nest.dims[0].extent = results;
+    launch.tiles = blocks_of(launch.nest);
+    launch.grid = 1;
+  }
+}
+
+/// The kernel whose blocks have so many slices each.
+KernelSchedule regional_launch(const std::vector<PhaseSchedule>& phases, const Dim& blocks) {
+  KernelSchedule whole{.role = KernelSchedule::Role::regional,
+                       .results = blocks,
+                       .reduced = 1,
+                       .tiles = blocks,
+                       .grid = blocks,
+                       .block_threads = phases[0].kernels[0].block_threads,
+                       .index_type = i32,
+                       .registers = phases[0].kernels[0].registers};
+  for (const PhaseSchedule& phase : phases) {
+    if (phase.kernels[0].index_type == i64) whole.index_type = i64;
+  }
+  return whole;
 }
 
 /// The kernel whose blocks are those of the phases' launches, one range after the other.
@@ -434,8 +467,15 @@ Schedule make_schedule(const ir::Graph& graph, const Segment& segment, const Ker
     schedule.segment.phases[i] = phase.computes;
     schedule.scratch.insert(schedule.scratch.end(), phase.scratch.begin(), phase.scratch.end());
   }
-  if (segment.horizontal) {
+  if (segment.horizontal()) {
     schedule.kernels = {horizontal_launch(schedule.phases, facts)};
+  } else if (segment.regional()) {
+    const Slices slices = slices_of(graph, segment.phases).value();
+    const std::int64_t of_block = choices.slices;
+    for (std::size_t i = 0; i < schedule.phases.size(); ++i)
+      keep_slices(schedule.phases[i], slices.results[i] * of_block);
+    schedule.kernels = {regional_launch(schedule.phases, slices.count / of_block)};
+    schedule.in_block = block_values(graph, segment, choices.slices);
   } else {
     schedule.kernels = launches_of(schedule.phases, choices);
   }
@@ -452,9 +492,28 @@ Schedule make_schedule(const ir::Graph& graph, const Segment& segment, const Ker
   return schedule;
 }
 
+std::string_view to_string(KernelSchedule::Role role) {
+  switch (role) {
+    case KernelSchedule::Role::whole:
+      return "whole";
+    case KernelSchedule::Role::partial:
+      return "partial";
+    case KernelSchedule::Role::combine:
+      return "combine";
+    case KernelSchedule::Role::cooperative:
+      return "cooperative";
+    case KernelSchedule::Role::regional:
+      return "regional";
+    case KernelSchedule::Role::horizontal:
+      return "horizontal";
+  }
+  return "?";
+}
+
 std::string loops_text(const KernelSchedule& kernel) {
   if (is_cooperative(kernel)) return "its launches, one after the other";
-  if (is_horizontal(kernel)) return "its phases, side by side";
+  if (kernel.role == KernelSchedule::Role::horizontal) return "its phases, side by side";
+  if (kernel.role == KernelSchedule::Role::regional) return "its phases, one after the other in each block";
   return to_string(kernel.nest);
 }
 
@@ -492,21 +551,22 @@ std::string print(const ir::Graph& graph, const Schedule& schedule) {
     for (const NodeId id : phase.ahead)
       text += fmt::format("  ahead {}: {} elements per thread, of the next row\n", graph.value_name(id),
                           phase.elements_per_thread);
+    for (const NodeId id : phase.columns_once)
+      text += fmt::format("  once per block {} {}: {} elements\n", graph.value_name(id),
+                          to_string(graph[id].op), product(graph[id].type.dims).to_string());
     for (const RowInvariant& each : phase.invariants)
       text += fmt::format("  invariant {}: {} elements per thread, of all rows\n",
                           graph.value_name(each.input), phase.elements_per_thread);
   }
+  for (const BlockValue& each : schedule.in_block)
+    text += fmt::format("  in the block {} {}: {} elements\n", graph.value_name(each.value),
+                        to_string(graph[each.value].op), each.of_block.to_string());
   for (const SliceStart& start : schedule.starts)
     text += fmt::format("  starts {} slice: dim {} at {}, an argument\n", graph.value_name(start.node),
                         start.axis, (start.factor * start.argument).to_string());
   if (stitched) text += fmt::format("  schemes {}\n", schemes_text(graph, schedule));
   for (const KernelSchedule& kernel : schedule.kernels) {
-    const char* role = kernel.role == KernelSchedule::Role::whole         ? "whole"
-                       : kernel.role == KernelSchedule::Role::partial     ? "partial"
-                       : kernel.role == KernelSchedule::Role::combine     ? "combine"
-                       : kernel.role == KernelSchedule::Role::cooperative ? "cooperative"
-                                                                          : "horizontal";
-    text += fmt::format("  {}: results {}  reduced {}  grid {} x {}  index {}\n", role,
+    text += fmt::format("  {}: results {}  reduced {}  grid {} x {}  index {}\n", to_string(kernel.role),
                         kernel.results.to_string(), kernel.reduced.to_string(), kernel.grid.to_string(),
                         kernel.block_threads, fuse::to_string(kernel.index_type));
     if (!kernel.nest.splits.empty())
@@ -568,6 +628,7 @@ std::string defect_of(const ir::Graph& graph, const Phase& phase, const Choices&
   if (const std::string defect = defect_of_accumulators(phase, choices); !defect.empty())
     return fmt::format("{} accumulators, {}", choices.accumulators, defect);
   if (std::string defect = defect_of_row_to_row(graph, phase, choices); !defect.empty()) return defect;
+  if (std::string defect = defect_of_costly_columns(graph, phase, choices); !defect.empty()) return defect;
   const Residency block{.blocks = 1, .threads = choices.block_threads(), .registers = choices.registers};
   if (choices.registers > 0 && blocks_per_sm(block, target) == 0)
     return fmt::format("{} registers: {} has {} for a block of {} threads, at most {} each",
@@ -600,7 +661,7 @@ std::string defect_of(const ir::Graph& graph, const PhaseSchedule& phase, const 
 
 /// The defect of a launch that has loops of its own.
 std::string defect_of_nest(const KernelSchedule& kernel) {
-  if (is_cooperative(kernel) || is_horizontal(kernel)) return "";
+  if (is_cooperative(kernel) || is_whole(kernel)) return "";
   if (const std::string defect = defect_of(kernel.nest); !defect.empty())
     return fmt::format("nest {}: {}", to_string(kernel.nest), defect);
   const Dim threads = units(kernel.nest, Level::warp) * units(kernel.nest, Level::lane);
@@ -610,13 +671,15 @@ std::string defect_of_nest(const KernelSchedule& kernel) {
   return "";
 }
 
-/// A range of blocks has all that its phase needs of other threads inside.
-std::string defect_of_horizontal(const Schedule& schedule) {
+/// A range of blocks, or a block, has all that its phase needs of other threads inside.
+std::string defect_of_whole(const Schedule& schedule) {
   for (const PhaseSchedule& phase : schedule.phases) {
     if (phase.kernels.size() != 1 || phase.kernels[0].cluster != 1)
-      return "a phase side by side with others that is not one launch without clusters";
+      return "a phase of a regional or a horizontal kernel that is not one launch without clusters";
+    if (schedule.segment.regional() && !phase.kernels[0].tested.empty())
+      return "a phase of a regional kernel whose vectors are tested";
   }
-  return is_horizontal(schedule.kernels[0]) ? "" : "phases side by side without a kernel that runs them";
+  return is_whole(schedule.kernels[0]) ? "" : "phases without the kernel that runs them";
 }
 
 std::string defect_of(const ir::Graph& graph, const Schedule& schedule, const Target& target) {
@@ -630,7 +693,7 @@ std::string defect_of(const ir::Graph& graph, const Schedule& schedule, const Ta
   }
   if (schedule.kernels.empty()) return "no launch";
   const std::size_t launches =
-      schedule.segment.horizontal ? 1 : launches_of(schedule.phases, schedule.choices).size();
+      is_whole(schedule.kernels[0]) ? 1 : launches_of(schedule.phases, schedule.choices).size();
   if (schedule.kernels.size() != launches) return "other launches than its phases have";
   std::vector<ScratchArray> scratch;
   for (const PhaseSchedule& phase : schedule.phases)
@@ -652,11 +715,31 @@ std::string defect_of(const ir::Graph& graph, const Schedule& schedule, const Ta
                          cooperative_blocks(schedule.choices), kernel.block_threads, target.name,
                          std::int64_t{target.sms} * blocks_per_sm(least, target));
   }
-  if (schedule.segment.horizontal) return defect_of_horizontal(schedule);
+  if (schedule.segment.horizontal() || schedule.segment.regional()) return defect_of_whole(schedule);
   const auto cooperative = std::count_if(schedule.kernels.begin(), schedule.kernels.end(), is_cooperative);
   const bool last = cooperative == 0 || is_cooperative(schedule.kernels.back());
   if (cooperative > 1 || !last || (schedule.phases.size() > 1 && cooperative != 1))
     return "phases without a cooperative kernel";
+  return "";
+}
+
+/// Why blocks cannot have so many slices of the phases; empty if they can.
+std::string defect_of_slices(const ir::Graph& graph, const Segment& segment, const KernelChoices& choices) {
+  const std::optional<Slices> slices = slices_of(graph, segment.phases);
+  if (!slices) return "phases that no slices go through";
+  const std::int64_t of_block = choices.slices;
+  if (!(slices->count % of_block).is(0))
+    return fmt::format("{} slices per block, of {}", of_block, slices->count.to_string());
+  for (std::size_t i = 0; i < segment.phases.size(); ++i) {
+    const Choices& own = choices.phases[i];
+    const Phase phase = staged(graph, segment.phases[i], own);
+    if (walks_tiles(own) || own.splits.front() == Split{'r', Level::serial})
+      return fmt::format("phase {} needs r:grid, the turns of a block", i);
+    const std::int64_t side_by_side = units_of(own.splits, 'r', Level::vector);
+    if (!(slices->results[i] * of_block % side_by_side).is(0) ||
+        !symbols_to_test(graph, phase, own.vector()).empty())
+      return fmt::format("phase {} has vectors that do not divide what a block has of it", i);
+  }
   return "";
 }
 
@@ -677,9 +760,9 @@ std::string misfit(const ir::Graph& graph, const Segment& segment, const KernelC
     const Phase phase = staged(graph, segment.phases[i], own);
     if (const std::string defect = defect_of(graph, phase, own, target); !defect.empty()) return defect;
     if (segment.phases.size() == 1) continue;
-    if (segment.horizontal) {
+    if (segment.horizontal() || segment.regional()) {
       if (splits_rows(own) || has_columns(phase))
-        return fmt::format("phase {} takes several launches, or clusters, beside other phases", i);
+        return fmt::format("phase {} takes several launches, or clusters, and its kernel is one", i);
       continue;
     }
     const bool waits = splits_rows(own) || has_columns(phase);
@@ -689,8 +772,14 @@ std::string misfit(const ir::Graph& graph, const Segment& segment, const KernelC
   }
   if (segment.phases.size() == 1 && choices.blocks != 0)
     return "blocks of several phases, and the kernel has one, whose blocks stand in its braces";
-  if (segment.horizontal && choices.blocks != 0)
+  if (segment.horizontal() && choices.blocks != 0)
     return "blocks of phases that run one after another, and these lie side by side";
+  if (segment.regional() != (choices.slices > 0))
+    return segment.regional() ? "blocks of no slices" : "slices of phases that no block passes on to itself";
+  if (segment.regional()) {
+    if (choices.blocks != 0) return "blocks that wait for each other, and these do not";
+    if (std::string defect = defect_of_slices(graph, segment, choices); !defect.empty()) return defect;
+  }
   if (const std::int64_t bytes = shared_bytes(graph, segment, choices); bytes > target.shared_per_block)
     return fmt::format("{} bytes of shared memory, of {}", bytes, target.shared_per_block);
   return defect_of(graph, make_schedule(graph, segment, choices, target), target);

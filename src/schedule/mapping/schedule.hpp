@@ -14,6 +14,7 @@
 #include "schedule/mapping/slice_starts.hpp"
 #include "schedule/nest/nest.hpp"
 #include "schedule/segments/segment.hpp"
+#include "schedule/segments/slices.hpp"
 #include "target/target.hpp"
 
 namespace fuse::schedule {
@@ -25,6 +26,7 @@ struct KernelSchedule {
     partial,      ///< makes partial results; with columns, also all that is made from rows
     combine,      ///< makes results from those; after the last pass of a split row, all the rest
     cooperative,  ///< runs the others one after the other: AStitch's global scheme
+    regional,     ///< runs the launches of its phases one after the other, each block its slices of them
     horizontal,   ///< runs the launches of its phases, each by a range of its blocks, in order
   };
   Role role = Role::whole;
@@ -51,7 +53,9 @@ struct PhaseSchedule {
   Phase computes{};
   Choices choices{};
   std::vector<Section> sections{};
-  std::vector<KernelSchedule> kernels{};  ///< one per section, then the cooperative kernel, if any
+  /// One per section, then the cooperative kernel, if any. In a regional kernel, what a block does of the
+  /// phase: `results` are those of its slices.
+  std::vector<KernelSchedule> kernels{};
   std::vector<ScratchArray> scratch{};
   /// What threads cache of a row. Each walks `elements_per_thread` elements of it, and keeps the state of
   /// columns for each. 0: the number is not fixed, so that cached values lie in shared memory.
@@ -59,18 +63,20 @@ struct PhaseSchedule {
   int elements_per_thread = 0;
   std::vector<ir::NodeId> ahead{};         ///< inputs whose next row threads load
   std::vector<RowInvariant> invariants{};  ///< invariants that registers keep
+  std::vector<ir::NodeId> columns_once{};  ///< costly columns that a block computes once
 };
 
 struct Schedule {
   Segment segment{};
   KernelChoices choices{};
   std::vector<PhaseSchedule> phases{};  ///< one for each phase of the segment
-  /// The launches of all phases, then the cooperative kernel that runs them, if there is one. Phases that lie
-  /// side by side have no launches of their own here, only the kernel that runs them.
+  /// The launches of all phases, then the cooperative kernel that runs them, if there is one. Phases of a
+  /// regional or a horizontal kernel have no launches of their own here, only the kernel that runs them.
   std::vector<KernelSchedule> kernels{};
   int blocks_per_sm = 1;  ///< blocks of the cooperative kernel that must fit on a multiprocessor at a time
   std::vector<SliceStart> starts{};     ///< starts of slices that are arguments
   std::vector<ScratchArray> scratch{};  ///< arrays of all phases, in order
+  std::vector<BlockValue> in_block{};   ///< values that a regional kernel passes on in shared memory
 };
 
 /// For a phase whose blocks share rows across grid barriers, the groups of blocks that wait only for each

@@ -25,7 +25,7 @@ struct Readers {
 };
 
 Scheme scheme_of(const ir::Graph& graph, NodeId id, const Stage* stage, const PhaseSchedule& phase,
-                 const Readers& readers) {
+                 const Readers& readers, bool regional) {
   const bool reduces = stage && stage->form == Stage::Form::inner_reduce;
   // Blocks pass on its partials, whoever reads the whole.
   if (reduces && phase.choices.cluster() > 1) return Scheme::cluster;
@@ -36,7 +36,7 @@ Scheme scheme_of(const ir::Graph& graph, NodeId id, const Stage* stage, const Ph
     const std::vector<NodeId> values = transposed(graph, phase.computes).value().nodes;
     if (std::find(values.begin(), values.end(), id) != values.end()) return Scheme::regional;
   }
-  if (stage && readers.other_phases.contains(id)) return Scheme::global;
+  if (stage && readers.other_phases.contains(id)) return regional ? Scheme::regional : Scheme::global;
   return reduces ? Scheme::regional : Scheme::local;
 }
 
@@ -85,8 +85,9 @@ std::vector<NodeScheme> schemes_of(const ir::Graph& graph, const Schedule& sched
       const Dominance dominance = id == first ? Dominance::dominant
                                   : is_stage  ? Dominance::sub_dominant
                                               : Dominance::none;
-      const NodeScheme made{id, scheme_of(graph, id, is_stage ? &*stage : nullptr, phase, readers), dominance,
-                            number};
+      const NodeScheme made{
+          id, scheme_of(graph, id, is_stage ? &*stage : nullptr, phase, readers, schedule.segment.regional()),
+          dominance, number};
       // What phases compute again belongs to each of them; a stage belongs to one.
       if (const auto [at, added] = found.emplace(id, made); !added && is_stage) at->second = made;
     }

@@ -52,6 +52,7 @@ std::string Choices::to_string() const {
   if (accumulators > 1) text += fmt::format(", accumulators = {}", accumulators);
   if (ahead) text += ", ahead";
   if (invariants) text += ", invariants";
+  if (columns_once) text += ", columns_once";
   if (registers > 0) text += fmt::format(", registers = {}", registers);
   return text;
 }
@@ -60,6 +61,7 @@ std::string KernelChoices::to_string() const {
   if (phases.size() == 1) return phases[0].to_string();
   std::string text;
   if (blocks > 0) text = fmt::format("blocks = {}", blocks);
+  if (slices > 0) text = fmt::format("slices = {}", slices);
   for (const Choices& phase : phases)
     text += fmt::format("{}phase {{{}}}", text.empty() ? "" : ", ", phase.to_string());
   return text;

@@ -30,8 +30,9 @@ struct Choices {
   /// Accumulators per value that a row is reduced to: the elements of a thread's vector go to them in turns,
   /// and they are combined after the walk.
   int accumulators = 1;
-  bool ahead = false;       ///< threads load the next row during this one (row_to_row.hpp)
-  bool invariants = false;  ///< registers keep what is the same in each row (row_to_row.hpp)
+  bool ahead = false;         ///< threads load the next row during this one (row_to_row.hpp)
+  bool invariants = false;    ///< registers keep what is the same in each row (row_to_row.hpp)
+  bool columns_once = false;  ///< a block computes costly columns once, in shared memory (costly_columns.hpp)
   /// Registers per thread that the kernel is compiled for: with fewer, a multiprocessor holds more blocks. 0:
   /// as many as each of 1024 threads on a multiprocessor can have (occupancy_target.hpp).
   int registers = 0;
@@ -49,8 +50,11 @@ struct Choices {
 /// The decisions of a kernel: those of each phase. The blocks of all phases have one size. It is never empty.
 struct KernelChoices {
   std::vector<Choices> phases{};
-  /// With several phases: blocks of the kernel that runs them one after another; 0: they lie side by side.
+  /// With several phases: blocks of the kernel that runs them one after another, with grid barriers between.
   int blocks = 0;
+  /// With several phases: slices that each block does of all of them, one phase after another (slices.hpp).
+  /// With neither, phases lie side by side.
+  int slices = 0;
   int block_threads() const { return phases.front().block_threads(); }
   bool operator==(const KernelChoices&) const = default;
   std::string to_string() const;

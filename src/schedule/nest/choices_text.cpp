@@ -16,18 +16,22 @@ namespace fuse::schedule {
 namespace {
 
 /// A key with a number, and the numbers that it takes.
+template <class Record>
 struct NumberKey {
   std::string_view name;
-  int Choices::*field;
+  int Record::*field;
   int least, most;
 
   bool takes(int value) const { return value >= least && value <= most; }
   std::string values() const { return fmt::format("{} takes a number from {} to {}", name, least, most); }
 };
 
-constexpr NumberKey blocks_key = {"blocks", &Choices::blocks, 0, 1 << 20};
-constexpr NumberKey number_keys[] = {
-    blocks_key,
+constexpr NumberKey<KernelChoices> kernel_keys[] = {
+    {"blocks", &KernelChoices::blocks, 0, 1 << 20},
+    {"slices", &KernelChoices::slices, 0, 1 << 20},
+};
+constexpr NumberKey<Choices> number_keys[] = {
+    {"blocks", &Choices::blocks, 0, 1 << 20},
     {"register_cache", &Choices::register_cache, 0, 255},
     {"shared_cache", &Choices::shared_cache, 0, 1 << 20},
     {"accumulators", &Choices::accumulators, 1, 8},
@@ -44,15 +48,19 @@ constexpr FlagKey flag_keys[] = {
     {"packed", &Choices::packed},
     {"ahead", &Choices::ahead},
     {"invariants", &Choices::invariants},
+    {"columns_once", &Choices::columns_once},
 };
 
 constexpr std::string_view a_nest =
     "a nest is a list of splits, a dim and a level each: nest = r:grid r:warp8 c:serial c:lane32 c:vector4";
 
 std::vector<std::string> key_names(bool of_kernel) {
-  if (of_kernel) return {"blocks", "phase"};
-  std::vector<std::string> names = {"nest"};
-  for (const NumberKey& key : number_keys) names.emplace_back(key.name);
+  std::vector<std::string> names = {of_kernel ? "phase" : "nest"};
+  if (of_kernel) {
+    for (const auto& key : kernel_keys) names.emplace_back(key.name);
+    return names;
+  }
+  for (const auto& key : number_keys) names.emplace_back(key.name);
   for (const FlagKey& key : flag_keys) names.emplace_back(key.name);
   return names;
 }
@@ -74,8 +82,9 @@ class Parser {
     std::erase_if(items, is_phase);
     check_once(items, where_);
     for (const KeyValue& item : items) {
-      if (item.key != blocks_key.name) unknown(item.key, true);
-      result.blocks = number(blocks_key, item);
+      const auto* row = row_of(kernel_keys, item.key);
+      if (!row) unknown(item.key, true);
+      result.*(row->field) = number(*row, item);
     }
     return result;
   }
@@ -87,13 +96,9 @@ class Parser {
     for (const KeyValue& item : items) {
       if (item.key == "nest") {
         result.splits = nest(item.value.value_or(""));
-      } else if (const auto* row = std::find_if(std::begin(number_keys), std::end(number_keys),
-                                                [&](const NumberKey& each) { return each.name == item.key; });
-                 row != std::end(number_keys)) {
+      } else if (const auto* row = row_of(number_keys, item.key)) {
         result.*(row->field) = number(*row, item);
-      } else if (const auto* flag = std::find_if(std::begin(flag_keys), std::end(flag_keys),
-                                                 [&](const FlagKey& each) { return each.name == item.key; });
-                 flag != std::end(flag_keys)) {
+      } else if (const auto* flag = row_of(flag_keys, item.key)) {
         if (item.value) fail(fmt::format("{} has a value", item.key), "it stands alone");
         result.*(flag->field) = true;
       } else {
@@ -137,7 +142,16 @@ class Parser {
          fmt::format("a number of units is 1 or more, as in {}:{}2", word[0], level));
   }
 
-  int number(const NumberKey& row, const KeyValue& item) const {
+  /// Null where no row has the key.
+  template <class Rows>
+  static auto row_of(const Rows& rows, std::string_view key) -> decltype(std::begin(rows)) {
+    const auto found =
+        std::find_if(std::begin(rows), std::end(rows), [&](const auto& each) { return each.name == key; });
+    return found == std::end(rows) ? nullptr : found;
+  }
+
+  template <class Record>
+  int number(const NumberKey<Record>& row, const KeyValue& item) const {
     int value = 0;
     const std::string_view text = item.value.value_or("");
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);

@@ -30,7 +30,7 @@ ir::Attr without_starts(const ir::Graph& graph, const CanonicalSegment& form, st
 /// A hash of the form; or of its family, whose members differ in starts.
 std::uint64_t hashed(const ir::Graph& graph, const CanonicalSegment& form, ir::Hasher hasher,
                      bool family = false) {
-  hasher.add(std::uint64_t{form.horizontal}).add(form.nodes.size()).add(form.inputs.size());
+  hasher.add(static_cast<std::uint64_t>(form.between)).add(form.nodes.size()).add(form.inputs.size());
   for (std::size_t i = 0; i < form.nodes.size(); ++i) {
     const ir::Node& node = graph[form.nodes[i]];
     hasher.add(static_cast<std::uint64_t>(node.op));
@@ -40,7 +40,7 @@ std::uint64_t hashed(const ir::Graph& graph, const CanonicalSegment& form, ir::H
       hasher.add(node.attr);
     }
     hasher.add(node.type);
-    hasher.add(std::uint64_t{form.stored[i]});
+    hasher.add(static_cast<std::uint64_t>(form.stored[i]));
   }
   for (const Operand& operand : form.operands) {
     hasher.add(static_cast<std::uint64_t>(operand.source)).add(operand.index);
@@ -72,7 +72,7 @@ class Canonicaliser {
 
   CanonicalSegment run(const Segment& segment) {
     form_ = {};
-    form_.horizontal = segment.horizontal;
+    form_.between = segment.between;
     segment_ = &segment;
     ++time_;
     for (const NodeId id : segment.nodes) notes_[id] = {time_, {}, false};
@@ -127,7 +127,14 @@ class Canonicaliser {
       notes_[node].position = {Source::node, static_cast<std::uint32_t>(form_.nodes.size())};
       form_.nodes.push_back(node);
       const std::vector<NodeId>& results = segment_->results;
-      form_.stored.push_back(std::binary_search(results.begin(), results.end(), node));
+      const auto passes = [&](const Phase& phase) {
+        return std::binary_search(phase.results.begin(), phase.results.end(), node);
+      };
+      const std::vector<Phase>& phases = segment_->phases;
+      form_.stored.push_back(
+          std::binary_search(results.begin(), results.end(), node) ? CanonicalSegment::Stored::in_memory
+          : std::any_of(phases.begin(), phases.end(), passes)      ? CanonicalSegment::Stored::in_block
+                                                                   : CanonicalSegment::Stored::no);
       for (std::size_t i = 0; i < operands.size(); ++i) {
         form_.operands.push_back(skipped(node, i) ? Operand{} : notes_[operands[i]].position);
       }
@@ -213,7 +220,7 @@ namespace {
 template <class SameAttr>
 bool alike(const ir::Graph& graph, const CanonicalSegment& a, const CanonicalSegment& b,
            const SameAttr& same_attr) {
-  if (a.horizontal != b.horizontal || a.nodes.size() != b.nodes.size() || a.operands != b.operands ||
+  if (a.between != b.between || a.nodes.size() != b.nodes.size() || a.operands != b.operands ||
       a.stored != b.stored || a.same != b.same || a.phases != b.phases || a.in_place != b.in_place ||
       a.overwrites != b.overwrites)
     return false;

@@ -27,11 +27,12 @@ struct CanonicalSegment {
     std::uint32_t index = 0;  ///< into nodes or inputs
     bool operator==(const Operand&) const = default;
   };
-  bool horizontal = false;
-  std::vector<ir::NodeId> nodes{};      ///< operands first, in the order in which the root reaches them
-  std::vector<ir::NodeId> inputs{};     ///< in the order in which the nodes read them
-  std::vector<Operand> operands{};      ///< operands of all nodes, one after another
-  std::vector<bool> stored{};           ///< per node: the segment stores it
+  Segment::Between between = Segment::Between::grid_barrier;
+  std::vector<ir::NodeId> nodes{};   ///< operands first, in the order in which the root reaches them
+  std::vector<ir::NodeId> inputs{};  ///< in the order in which the nodes read them
+  std::vector<Operand> operands{};   ///< operands of all nodes, one after another
+  enum class Stored : std::uint8_t { no, in_memory, in_block };
+  std::vector<Stored> stored{};         ///< per node: where the segment stores it
   std::vector<std::uint32_t> same{};    ///< per input: the first that lies in the same buffer
   std::vector<std::uint32_t> phases{};  ///< per phase: the position of its root in `nodes`
   std::vector<bool> in_place{};         ///< per phase: it is an update in place

@@ -31,4 +31,18 @@ std::optional<std::size_t> innermost(const std::vector<Dim>& dims) {
   return std::nullopt;
 }
 
+bool repeats_in_rows(const ir::Graph& graph, const ir::Node& node, const LoopShape& shape) {
+  if (info(node.op).relation != ir::Relation::broadcast || node.type.dims.size() != shape.is_reduced.size())
+    return false;
+  const std::vector<std::int64_t>& map = ir::attr<ir::DimsAttr>(node).dims;
+  const std::vector<Dim>& operand = graph[node.operands[0]].type.dims;
+  bool varies = false;
+  for (std::size_t i = 0; i < operand.size(); ++i) {
+    if (operand[i].is(1)) continue;
+    if (!shape.is_reduced[static_cast<std::size_t>(map[i])]) return false;
+    varies = true;
+  }
+  return varies;
+}
+
 }  // namespace fuse::schedule

@@ -19,6 +19,10 @@ struct LoopShape {
 };
 LoopShape loop_shape(const ir::Graph&, const ir::Node& node);
 
+/// Whether it is a broadcast to the dims of the loops whose operand has dims that are reduced, and no others:
+/// its elements are the same in each row.
+bool repeats_in_rows(const ir::Graph&, const ir::Node&, const LoopShape&);
+
 /// The last dim longer than 1, along which memory runs.
 std::optional<std::size_t> innermost(const std::vector<Dim>&);
 

@@ -49,11 +49,13 @@ struct Overwrite {
 };
 
 struct Phase {
-  ir::NodeId root = 0;                ///< the last of the results
-  std::vector<ir::NodeId> nodes{};    ///< what it computes, in graph order, root last
-  std::vector<ir::NodeId> inputs{};   ///< stored values it reads, in graph order
-  std::vector<ir::NodeId> results{};  ///< values it stores, in graph order
-  std::vector<Stage> stages{};        ///< by pass, then in graph order
+  ir::NodeId root = 0;               ///< the last of the results
+  std::vector<ir::NodeId> nodes{};   ///< what it computes, in graph order, root last
+  std::vector<ir::NodeId> inputs{};  ///< stored values it reads, in graph order
+  /// Values it stores, in graph order. What only later phases of a regional kernel read of them may lie in
+  /// the shared memory of blocks; then it is no result of the segment.
+  std::vector<ir::NodeId> results{};
+  std::vector<Stage> stages{};  ///< by pass, then in graph order
   /// The root is a dynamic_update_slice whose operand 0 lies in the memory that the result takes: only the
   /// update is written. No segment reads operand 0 later.
   bool in_place = false;
@@ -81,17 +83,25 @@ struct Segment {
   std::string end{};  ///< why it ends there: "reduction", "output", "scan", "gemm", "custom", "gemm operand",
                       ///< "custom operand", "group", "costly broadcast", "concat operand", "shared",
                       ///< "repeated", "size", "update"
-  /// The phases of a kernel, which it runs one after another, with grid barriers between (AStitch's global
-  /// scheme). What one phase stores for another lies in memory. A GEMM and a user's kernel have none.
+  /// The phases of a kernel. What one phase stores for another lies in memory. A GEMM and a user's kernel
+  /// have none.
   std::vector<Phase> phases{};
-  /// The phases read nothing of each other, and each has a range of the blocks (docs/horizontal.md).
-  bool horizontal = false;
+  /// How the phases of a kernel lie to each other.
+  enum class Between : std::uint8_t {
+    grid_barrier,   ///< one after another, each by all blocks (AStitch's global scheme)
+    block_barrier,  ///< one after another in each block, which has a slice of each (AStitch's regional
+                    ///< scheme)
+    nothing,        ///< they read nothing of each other; each has a range of blocks (docs/horizontal.md)
+  };
+  Between between = Between::grid_barrier;
   /// What the chooser of a kernel decided; none before it was asked.
   std::optional<Chosen> chosen{};
   /// What the decisions say of a GEMM; none: the library's first.
   std::optional<GemmAlgorithm> algorithm{};
 
   bool in_place() const { return phases.size() == 1 && phases[0].in_place; }
+  bool regional() const { return between == Between::block_barrier; }
+  bool horizontal() const { return between == Between::nothing; }
 };
 
 /// A kernel of one phase.

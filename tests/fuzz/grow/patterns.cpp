@@ -332,6 +332,36 @@ void stand_beside(GrowingGraph& g) {
   }
 }
 
+/// Values of rows whose later readers walk other dims, at the same position of the outer dims.
+void stay_in_slices(GrowingGraph& g) {
+  const DType dtype = g.random.pick({f32, f32, f16, bf16});
+  const Dim outer = g.random.chance(0.3) ? g.declare(g.random.between(1, 12)) : Dim(g.random.between(1, 24));
+  const Dim length = g.random.between(1, 24), width = g.random.between(1, 40);
+  const Tensor x = g.input(dtype, {outer, length, width});
+  Tensor rows = sum(g.random.chance(0.5) ? x * x : x, {2});
+  if (g.random.chance(0.3)) rows = cumulative_sum(rows, 1);
+  if (g.random.chance(0.7)) rows = softmax(rows, 1);
+  const Tensor weighted = x * broadcast_in_dim(rows, {outer, length, width}, {0, 1});
+  if (g.random.chance(0.6)) sum(weighted, {g.random.between(1, 2)});
+  if (g.random.chance(0.4)) {
+    const Tensor gate = reshape(slice(rows, 1, 0, 1), {outer});
+    tanh(g.input(dtype, {outer, 5})) * broadcast_in_dim(gate, {outer, 5}, {0});
+  }
+}
+
+/// Costly ops of rows and of columns, which are broadcast.
+void repeat_costly_values(GrowingGraph& g) {
+  const DType dtype = g.random.pick({f32, f32, f16, bf16});
+  const std::vector<Dim> dims = {g.random.between(2, 40), g.random.between(64, 200)};
+  const Tensor x = g.input(dtype, dims);
+  const Tensor row = broadcast_in_dim(tanh(g.input(dtype, {dims[0]})), dims, {0}),
+               column = broadcast_in_dim(tanh(g.input(dtype, {dims[1]})), dims, {1});
+  Tensor y = x + row;
+  if (g.random.chance(0.6)) y = y * column;
+  if (g.random.chance(0.5)) y = y - sum(x * column, {1}, true);
+  if (g.random.chance(0.3)) sum(y, {0});
+}
+
 constexpr Pattern all[] = {
     {2, 0, "", update_in_place},         {1.2, 0, "", cross_donations},
     {1.5, 0, "", step_optimiser},        {1.5, 0, "", read_in_strides},
@@ -341,6 +371,7 @@ constexpr Pattern all[] = {
     {2, 4096, "", walk_unknown_rows},    {2, 4096, "", walk_vectors},
     {1.5, 4096, "", transpose_tiles},    {2, 4096, "", walk_rows_and_columns},
     {1.5, 4096, "", unroll_over_slices}, {2, 0, "", stand_beside},
+    {2.5, 4096, "", stay_in_slices},     {1.5, 0, "", repeat_costly_values},
 };
 
 }  // namespace

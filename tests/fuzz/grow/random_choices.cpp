@@ -6,6 +6,7 @@
 
 #include "schedule/choosers/astitch_choices.hpp"
 #include "schedule/choosers/model_choices.hpp"
+#include "schedule/mapping/costly_columns.hpp"
 #include "schedule/mapping/schedule.hpp"
 #include "schedule/nest/usual_nests.hpp"
 #include "schedule/segments/online_softmax.hpp"
@@ -131,16 +132,18 @@ Choices random_choices(const ir::Graph& graph, const schedule::Phase& phase, con
                               : random_rows(threads, side_by_side, target, random);
     hold_some(graph, phase, choices, random);
     keep_some(graph, phase, choices, random);
+    const bool costly = !splits_rows(choices) && !schedule::costly_columns(graph, phase).empty();
+    choices.columns_once = costly && random.chance(0.7);
     if (shared_bytes(graph, phase, choices) <= target.shared_per_block) return choices;
   }
 }
 
-/// Random choices of blocks of one size, for phases side by side.
-std::optional<schedule::KernelChoices> random_horizontal(const ir::Graph& graph,
-                                                         const schedule::Segment& segment,
-                                                         const Target& target, Random& random) {
+/// Random choices of blocks of one size, for the phases of a regional or a horizontal kernel.
+std::optional<schedule::KernelChoices> random_phases(const ir::Graph& graph, const schedule::Segment& segment,
+                                                     const Target& target, Random& random) {
   constexpr int tries = 8;
   schedule::KernelChoices choices;
+  if (segment.regional()) choices.slices = random.pick({1, 1, 2, 3, 4});
   for (const schedule::Phase& phase : segment.phases) {
     for (int i = 0; i < tries; ++i) {
       schedule::Choices own = random_choices(graph, phase, target, random);
@@ -160,8 +163,8 @@ std::optional<schedule::KernelChoices> random_horizontal(const ir::Graph& graph,
 
 schedule::KernelChoices random_choices(const ir::Graph& graph, const schedule::Segment& segment,
                                        const Target& target, Random& random) {
-  if (segment.horizontal) {
-    const auto drawn = random_horizontal(graph, segment, target, random);
+  if (segment.horizontal() || segment.regional()) {
+    const auto drawn = random_phases(graph, segment, target, random);
     return drawn ? *drawn : schedule::model_choices(graph, segment, target).value();
   }
   if (segment.phases.size() == 1) return {{random_choices(graph, segment.phases[0], target, random)}};
@@ -218,6 +221,7 @@ schedule::Choices random_list(std::uint64_t seed, bool tiles) {
   }
   choices.online_softmax = random.chance(0.08);
   choices.across = random.chance(0.08);
+  choices.columns_once = random.chance(0.1);
   return choices;
 }
 
@@ -249,6 +253,7 @@ schedule::PartitionOptions random_partition(Random random) {
       random.pick({Cooperative::never, Cooperative::gain, Cooperative::always, Cooperative::always});
   if (random.between(0, 5) == 0) options.schemes = schedule::SchemeRules::astitch;
   options.horizontal = random.between(0, 5) > 0;
+  options.regional = random.between(0, 5) > 0;
   return options;
 }
 

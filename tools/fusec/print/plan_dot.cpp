@@ -129,7 +129,8 @@ class PlanPainter {
     const schedule::Schedule& schedule = compiled_.schedules[index];
     const std::uint32_t first = compiled_.first_kernel[index];
     const KernelSchedule::Role role = schedule.kernels.back().role;
-    const bool horizontal = role == KernelSchedule::Role::horizontal;
+    const bool horizontal = role == KernelSchedule::Role::horizontal,
+               regional = role == KernelSchedule::Role::regional;
     Box box;
     std::size_t launches = 0;
     for (const schedule::PhaseSchedule& phase : schedule.phases) {
@@ -141,13 +142,17 @@ class PlanPainter {
           box.boxes.push_back(launch_box(phase, launch, launches));
           box.boxes.back().title =
               horizontal ? fmt::format("{}, blocks {}", loops_text(launch), launch.grid.to_string())
-                         : title_of(launch, first + static_cast<std::uint32_t>(launches));
+              : regional
+                  ? fmt::format("{}, {} results per block", loops_text(launch), launch.results.to_string())
+                  : title_of(launch, first + static_cast<std::uint32_t>(launches));
         }
         ++launches;
       }
     }
     if (horizontal) {
       box.title = title_of(schedule.kernels.back(), first) + "\na range of its blocks each";
+    } else if (regional) {
+      box.title = title_of(schedule.kernels.back(), first) + "\nblock barriers between";
     } else if (role == KernelSchedule::Role::cooperative) {
       box.title = title_of(schedule.kernels.back(), first + static_cast<std::uint32_t>(launches)) +
                   "\nall of it in one kernel, grid barriers between";

@@ -1,0 +1,409 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "schedule/fusion/phase_fusion.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <limits>
+#include <map>
+#include <optional>
+#include <unordered_map>
+#include <utility>
+
+#include "analysis/merge_graph.hpp"
+#include "ir/graph/fixed_values.hpp"
+#include "schedule/choosers/chooser.hpp"
+#include "schedule/choosers/segment_cost.hpp"
+#include "schedule/fusion/assemble.hpp"
+#include "schedule/fusion/segment_graph.hpp"
+#include "schedule/segments/canonical.hpp"
+#include "schedule/segments/costly_rows.hpp"
+#include "schedule/segments/slices.hpp"
+#include "schedule/segments/staged.hpp"
+
+namespace fuse::schedule {
+namespace {
+
+using ir::NodeId;
+
+// Bounds on one kernel, so that its text and the registers of its longest phase stay small.
+constexpr std::size_t most_phases = 8;
+constexpr std::size_t most_nodes_of_phases = 600;
+constexpr double most_bytes_of_slice = 256 << 10;
+constexpr std::int64_t most_bytes_in_block = 16 << 10;  // of values that phases pass on in shared memory
+
+struct Chain {
+  std::vector<SegmentId> segments{};  // in segment order
+  Segment whole{};
+  double gain = 0;  // seconds gained over kernels of their own
+};
+
+class Joiner {
+ public:
+  Joiner(const ir::Graph& graph, const CutRules& rules, const Chooser& chooser, Segment::Between between,
+         bool always, const Target& target, Partition& cut)
+      : graph_(graph),
+        rules_(rules),
+        chooser_(chooser),
+        between_(between),
+        always_(always),
+        target_(target),
+        cut_(cut),
+        segments_(graph, cut),
+        fixed_(ir::fixed_values(graph)),
+        order_(segments_.order()),
+        depth_(cut.segments.size()),
+        chain_of_(cut.segments.size(), nobody),
+        form_of_(canonical_forms(graph, cut.storage)) {
+    for (SegmentId id = 0; id < cut.segments.size(); ++id) {
+      for (const SegmentId maker : segments_.producers[id])
+        depth_[id] = std::max(depth_[id], depth_[maker] + 1);
+    }
+  }
+
+  std::vector<Refusal> run() {
+    for (SegmentId id = 0; id < cut_.segments.size(); ++id) {
+      if (!may_fuse(cut_.segments[id]) || try_add_to_any(id)) continue;
+      chain_of_[id] = chains_.size();
+      chains_.push_back({{id}, cut_.segments[id]});
+    }
+    if (regional()) {
+      judge_chains();
+      put_costly_rows_first();
+    } else {
+      drop_unless_all_gain();
+    }
+    rebuild();
+    return std::move(refusals_);
+  }
+
+  /// Counts the kernels of each level that may share a launch.
+  void count_beside() {
+    constexpr double most_launches = 16;  // as long as a part of a horizontal kernel may take
+    for (SegmentId id = 0; id < cut_.segments.size(); ++id) {
+      const Segment& segment = cut_.segments[id];
+      if (segment.kind != Segment::Kind::kernel || fixed_[segment.root] || has_columns(segment.phases[0]))
+        continue;
+      const double seconds = static_cast<double>(moved_bytes(graph_, segment.phases[0])) / target_.bandwidth;
+      if (seconds < (most_launches - 1) * target_.launch_seconds) ++beside_[depth_[id]];
+    }
+  }
+
+ private:
+  static constexpr std::size_t nobody = SegmentGraph::nobody;
+
+  bool regional() const { return between_ == Segment::Between::block_barrier; }
+
+  /// Chains of regional kernels grow as long as they can, since what several phases read may pay for all of
+  /// them only.
+  void judge_chains() {
+    std::vector<Chain> grown = std::exchange(chains_, {});
+    for (Chain& chain : grown) {
+      if (chain.segments.size() > 1) {
+        judge(chain.segments);
+      } else {
+        chains_.push_back(std::move(chain));
+      }
+    }
+  }
+
+  /// Makes one kernel of the segments; or, where that gains nothing, cuts them in two where these take least,
+  /// and judges both. All stay apart where no cut gains.
+  void judge(const std::vector<SegmentId>& ids) {
+    const double apart = seconds_apart(ids);
+    std::optional<Chain> whole = ids.size() > 1 ? regional_kernel(ids) : std::nullopt;
+    if (whole && asked(ir::Question::regional, whole->whole, whole->whole.chosen->seconds < apart))
+      return chains_.push_back(std::move(*whole));
+    // That one block takes longer than many is no news.
+    if (whole && !slices_of(graph_, whole->whole.phases)->count.is(1))
+      refuse(whole->whole, whole->whole.chosen->seconds, apart);
+    std::size_t best = 0;
+    double least = apart;
+    const double between = target_.node_seconds - target_.launch_seconds;
+    for (std::size_t first = 1; ids.size() > 2 && first < ids.size(); ++first) {
+      const auto middle = ids.begin() + static_cast<std::ptrdiff_t>(first);
+      const double sum = least_seconds({ids.begin(), middle}) + least_seconds({middle, ids.end()}) + between;
+      if (sum < least) best = first, least = sum;
+    }
+    if (best == 0) {
+      for (const SegmentId id : ids) chains_.push_back({{id}, cut_.segments[id]});
+      return;
+    }
+    const auto middle = ids.begin() + static_cast<std::ptrdiff_t>(best);
+    judge({ids.begin(), middle});
+    judge({middle, ids.end()});
+  }
+
+  /// As kernels of their own. A replayed graph has a node for each, which costs less than a launch; or for
+  /// all of a level, whose nodes are there without these.
+  double seconds_apart(const std::vector<SegmentId>& ids) {
+    double sum = target_.launch_seconds - target_.node_seconds;
+    std::map<int, std::size_t> levels;
+    for (const SegmentId id : ids) {
+      sum += seconds(id) - target_.launch_seconds;
+      ++levels[depth_[id]];
+    }
+    for (const auto& [level, count] : levels) {
+      const auto found = beside_.find(level);
+      if (found == beside_.end() || found->second <= count) sum += target_.node_seconds;
+    }
+    return sum;
+  }
+
+  double least_seconds(const std::vector<SegmentId>& ids) {
+    const double apart = seconds_apart(ids);
+    if (ids.size() == 1) return apart;
+    const std::optional<Chain> whole = regional_kernel(ids);
+    return whole ? std::min(apart, whole->whole.chosen->seconds) : apart;
+  }
+
+  /// None where no kernel can run the segments in this way.
+  std::optional<Chain> regional_kernel(const std::vector<SegmentId>& ids) {
+    Chain chain{ids, assembled(cut_, ids)};
+    chain.whole.between = between_;
+    if (!keep_in_blocks(chain)) return std::nullopt;
+    chain.whole.chosen = chosen(chain.whole);
+    return chain.whole.chosen ? std::optional(std::move(chain)) : std::nullopt;
+  }
+
+  /// Equal segments are asked for once.
+  std::optional<Chosen> chosen(const Segment& whole) {
+    CanonicalSegment form = form_of_(whole);
+    std::vector<std::pair<CanonicalSegment, std::optional<Chosen>>>& known = chosen_[form.hash];
+    for (const auto& [other, choices] : known) {
+      if (equal(graph_, form, other)) return choices;
+    }
+    known.emplace_back(std::move(form), chosen_by(chooser_, graph_, whole, target_));
+    return known.back().second;
+  }
+
+  /// Of kernels that stay alone. It frees arithmetic, for which the model, whose times are not that exact,
+  /// may see them take a little longer.
+  void put_costly_rows_first() {
+    constexpr double at_most = 1.05;  // relative to the time before
+    for (Chain& chain : chains_) {
+      if (chain.segments.size() > 1) continue;
+      std::optional<Segment> whole = with_costly_rows_first(graph_, chain.whole);
+      if (whole) whole->chosen = chosen(*whole);
+      if (!whole || !whole->chosen) continue;
+      const double alone = seconds(chain.segments.front());
+      if (asked(ir::Question::regional, *whole, whole->chosen->seconds <= at_most * alone))
+        chain.whole = std::move(*whole);
+    }
+  }
+
+  void drop_unless_all_gain() {
+    double gain = 0;
+    for (const Chain& chain : chains_) gain += chain.gain;
+    // One more step zeroes the counters of all kernels.
+    const bool pays = always_ || gain > target_.launch_seconds;
+    for (Chain& chain : chains_) {
+      if (chain.segments.size() == 1 || always_ || asked(ir::Question::wait, chain.whole, pays)) continue;
+      const double together = chain.whole.chosen->seconds;
+      refuse(chain.whole, together, together + chain.gain);
+      chain.segments.clear();
+    }
+  }
+
+  /// What runs once for the parameters stays a kernel of its own; scans and what was cut for its size run
+  /// with their own blocks, as does what has phases already.
+  bool may_fuse(const Segment& segment) const {
+    if (segment.kind != Segment::Kind::kernel || segment.group == no_group || segment.in_place() ||
+        segment.phases.size() > 1)
+      return false;
+    if (fixed_[segment.root] || segment.end == "size") return false;
+    if (regional()) return !has_columns(segment.phases[0]);
+    return info(graph_[dominant(segment.phases[0])].op).relation != ir::Relation::scan;
+  }
+
+  bool try_add_to_any(SegmentId id) {
+    const std::vector<SegmentId>& makers = segments_.producers[id];
+    for (auto maker = makers.rbegin(); maker != makers.rend(); ++maker) {
+      if (chain_of_[*maker] != nobody && try_add(id, chain_of_[*maker])) return true;
+    }
+    return false;
+  }
+
+  /// Adds the segment to the chain where both may be one kernel; and, of a cooperative one, where that gains.
+  /// False: they may not.
+  bool try_add(SegmentId id, std::size_t number) {
+    Chain& chain = chains_[number];
+    const Segment& added = cut_.segments[id];
+    if (chain.segments.size() == most_phases) return false;
+    if (regional() ? starts_later(id, number) : chain.whole.group != added.group) return false;
+    const auto mine = static_cast<NodeId>(id), theirs = static_cast<NodeId>(chain.segments.front());
+    if (!reads_whole_values(id, number) || order_.would_cycle(mine, theirs)) return false;
+    Chain grown{chain.segments};
+    grown.segments.push_back(id);
+    grown.whole = assembled(cut_, grown.segments);
+    if (!fits(grown, 0) || (regional() && !has_small_slices(grown))) return false;
+    if (!regional()) {
+      grown.whole.chosen = chosen_by(chooser_, graph_, grown.whole, target_);
+      if (!grown.whole.chosen || !fits(grown, scratch_arrays(grown.whole))) return false;
+      if (!always_ && !gains(grown, chain)) return false;
+    }
+    order_.merge(mine, theirs);
+    chain = std::move(grown);
+    chain_of_[id] = number;
+    return true;
+  }
+
+  /// Notes what `grown` takes and gains; it is `chain` and one more segment.
+  bool gains(Chain& grown, const Chain& chain) {
+    const double before =
+        chain.segments.size() == 1 ? seconds(chain.segments.front()) : chain.whole.chosen->seconds;
+    // A replayed graph would have one node less, which costs less than a launch.
+    const double apart =
+        before + seconds(grown.segments.back()) - target_.launch_seconds + target_.node_seconds;
+    const double together = grown.whole.chosen->seconds;
+    grown.gain = chain.gain + apart - together;
+    if (asked(ir::Question::cooperative, grown.whole, grown.gain > chain.gain)) return true;
+    refuse(grown.whole, together, apart);
+    return false;
+  }
+
+  bool asked(ir::Question question, const Segment& whole, bool by_cost) const {
+    return decided(rules_.decide, question, graph_, whole.root, by_cost, [&] { return whole.nodes; });
+  }
+
+  /// What only the chain reads stays in the shared memory of blocks, where a slice of it is small enough.
+  /// False where no slices go through the phases.
+  bool keep_in_blocks(Chain& chain) const {
+    const std::optional<Slices> slices = slices_of(graph_, chain.whole.phases);
+    if (!slices) return false;
+    std::int64_t bytes = 0;
+    const std::vector<NodeId> results = chain.whole.results;
+    for (const NodeId result : results) {
+      if (result == chain.whole.root || is_read_outside(result, chain)) continue;
+      const ir::Type& type = graph_[result].type;
+      const std::optional<Dim> elements = elements_in_slice(type.dims, slices->count);
+      const std::int64_t most = most_bytes_in_block / static_cast<std::int64_t>(size_of(type.dtype));
+      if (!elements || elements->max() > most) continue;
+      const std::int64_t added = elements->max() * static_cast<std::int64_t>(size_of(type.dtype));
+      if (bytes + added > most_bytes_in_block) continue;
+      bytes += added;
+      std::erase(chain.whole.results, result);
+    }
+    return true;
+  }
+
+  /// Whether slices go through the phases, and none is so large that its block would run alone for long.
+  bool has_small_slices(const Chain& chain) const {
+    const std::optional<Slices> slices = slices_of(graph_, chain.whole.phases);
+    if (!slices) return false;
+    double bytes = 0;
+    for (const Phase& phase : chain.whole.phases) bytes += static_cast<double>(moved_bytes(graph_, phase));
+    return bytes <=
+           most_bytes_of_slice * static_cast<double>(std::max<std::int64_t>(1, slices->count.hint()));
+  }
+
+  bool is_read_outside(NodeId value, const Chain& chain) const {
+    const SegmentId maker = segments_.maker[value];
+    if (segments_.returned[maker] || cut_.views.of.contains(value)) return true;
+    return std::any_of(
+        segments_.read_by[maker].begin(), segments_.read_by[maker].end(), [&](SegmentId reader) {
+          if (std::find(chain.segments.begin(), chain.segments.end(), reader) != chain.segments.end())
+            return false;
+          return std::any_of(
+              segments_.reads[reader].begin(), segments_.reads[reader].end(),
+              [&](const Read& read) { return read.maker == maker && (!read.whole || read.input == value); });
+        });
+  }
+
+  /// Whether the segment waits for what the chain's first does not wait for: then those that read the chain
+  /// would wait for it, too.
+  bool starts_later(SegmentId id, std::size_t number) const {
+    const int start = depth_[chains_[number].segments.front()];
+    const std::vector<SegmentId>& makers = segments_.producers[id];
+    return std::any_of(makers.begin(), makers.end(),
+                       [&](SegmentId maker) { return chain_of_[maker] != number && depth_[maker] >= start; });
+  }
+
+  /// Another view of a value that the kernel writes would be a second pointer to it.
+  bool reads_whole_values(SegmentId id, std::size_t number) const {
+    return std::all_of(segments_.reads[id].begin(), segments_.reads[id].end(), [&](const Read& read) {
+      return chain_of_[read.maker] != number || (read.whole && !cut_.views.of.contains(read.input));
+    });
+  }
+
+  std::size_t scratch_arrays(const Segment& segment) const {
+    std::size_t arrays = 0;
+    for (std::size_t i = 0; i < segment.phases.size(); ++i) {
+      const Choices& choices = segment.chosen->choices.phases[i];
+      arrays += scratch_of(graph_, staged(graph_, segment.phases[i], choices), choices).size();
+    }
+    return arrays;
+  }
+
+  /// `scratch`: number of arrays, which the choices decide.
+  bool fits(const Chain& chain, std::size_t scratch) const {
+    std::vector<SymbolId> symbols;
+    for (const SegmentId id : chain.segments) symbols = merged(symbols, segments_.symbols[id]);
+    const std::size_t arguments =
+        chain.whole.inputs.size() + chain.whole.results.size() + symbols.size() + scratch + 1;
+    return chain.whole.inputs.size() <= rules_.max_inputs &&
+           chain.whole.nodes.size() <= most_nodes_of_phases &&
+           bytes_an_argument * arguments <= rules_.argument_bytes;
+  }
+
+  /// The seconds of a kernel of its own. Choices take a search, so only candidates are asked for them. A
+  /// segment that cannot be a kernel counts as one that never ends.
+  double seconds(SegmentId id) {
+    Segment& segment = cut_.segments[id];
+    if (!segment.chosen) segment.chosen = chosen(segment);
+    return segment.chosen ? segment.chosen->seconds : std::numeric_limits<double>::infinity();
+  }
+
+  void refuse(const Segment& whole, double together, double apart) {
+    std::vector<NodeId> roots;
+    for (const Phase& phase : whole.phases) roots.push_back(phase.root);
+    refusals_.push_back(no_gain(whole.group, std::move(roots), together, apart));
+  }
+
+  void rebuild() {
+    std::vector<Assembly> assemblies;
+    for (Chain& chain : chains_) {
+      if (chain.segments.empty() || chain.whole.phases.size() < 2) continue;
+      for (const Phase& phase : chain.whole.phases) {
+        for (const NodeId result : phase.results)
+          cut_.stored[result] =
+              std::binary_search(chain.whole.results.begin(), chain.whole.results.end(), result);
+      }
+      assemblies.push_back({std::move(chain.segments), std::move(chain.whole)});
+    }
+    if (!assemblies.empty()) replace_segments(segments_, std::move(assemblies), cut_);
+  }
+
+  const ir::Graph& graph_;
+  const CutRules& rules_;
+  const Chooser& chooser_;
+  const Segment::Between between_;
+  const bool always_;
+  const Target& target_;
+  Partition& cut_;
+  const SegmentGraph segments_;
+  const std::vector<bool> fixed_;
+  analysis::MergeGraph order_;         // which segments may become one without a cycle
+  std::vector<int> depth_;             // steps on the longest chain to each segment
+  std::map<int, std::size_t> beside_;  // by level: kernels that may share a launch
+  std::vector<std::size_t> chain_of_;
+  std::vector<Chain> chains_;
+  std::vector<Refusal> refusals_;
+  std::function<CanonicalSegment(const Segment&)> form_of_;
+  std::unordered_map<std::uint64_t, std::vector<std::pair<CanonicalSegment, std::optional<Chosen>>>> chosen_;
+};
+
+}  // namespace
+
+std::vector<Refusal> fuse_regionally(const ir::Graph& graph, const CutRules& rules, const Chooser& chooser,
+                                     bool horizontal, const Target& target, Partition& cut) {
+  Joiner joiner(graph, rules, chooser, Segment::Between::block_barrier, false, target, cut);
+  if (horizontal) joiner.count_beside();
+  return joiner.run();
+}
+
+std::vector<Refusal> fuse_cooperatively(const ir::Graph& graph, const CutRules& rules, const Chooser& chooser,
+                                        bool always, const Target& target, Partition& cut) {
+  return Joiner(graph, rules, chooser, Segment::Between::grid_barrier, always, target, cut).run();
+}
+
+}  // namespace fuse::schedule

@@ -1,0 +1,41 @@
+// Slices: phases whose blocks pass values on to themselves alone (AStitch's block locality, 4.3). All phases
+// begin with the same outer dims; a slice is what they do at one position of these. A block that does the
+// same slices of each phase needs a block barrier between phases, and no other block.
+//
+// Before:  softmax of [B, T] (rows B)    sum of [B, T, D] over T (results B x D), which reads it
+// After:   B slices: one row of the softmax, then D results
+//
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "ir/graph/ir_graph.hpp"
+#include "schedule/segments/segment.hpp"
+
+namespace fuse::schedule {
+
+struct Slices {
+  Dim count{};                 ///< how many there are
+  std::vector<Dim> results{};  ///< the rows, or elements, of each phase in a slice
+};
+
+/// The most slices for which no phase reads another's value outside of its own slice; none where there are no
+/// such slices. One slice always is, which one block would do.
+std::optional<Slices> slices_of(const ir::Graph&, const std::vector<Phase>&);
+
+/// The elements of a value in a slice; none where the value does not begin with the slices.
+std::optional<Dim> elements_in_slice(const std::vector<Dim>& dims, const Dim& count);
+
+/// A value that phases of a regional kernel pass on in the shared memory of their block.
+struct BlockValue {
+  ir::NodeId value = 0;
+  Dim of_block{};             ///< its elements in the slices of a block
+  std::int64_t elements = 0;  ///< the most of these: those of the array
+};
+/// The values of a regional segment whose blocks have so many slices each.
+std::vector<BlockValue> block_values(const ir::Graph&, const Segment&, int slices);
+
+}  // namespace fuse::schedule
