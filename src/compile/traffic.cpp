@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <string>
 
 #include "compile/signature_of.hpp"
+#include "ir/graph/costly_ops.hpp"
 #include "runtime/execute/binding.hpp"
 
 namespace fuse::runtime {
@@ -33,13 +35,14 @@ std::vector<Uses> uses_of(const schedule::Plan& plan) {
   return uses;
 }
 
-/// What is given, or made by a GEMM, has to be read once where a kernel uses it; what is asked for, or used
-/// by a GEMM, has to be written once where a kernel makes it. All else could have stayed on the chip.
-std::int64_t floor_of(const PlanValue& value, const Uses& uses, std::int64_t bytes) {
+/// What is given, or made by a GEMM, has to be read once where a kernel uses it, but no more of it than was
+/// loaded: a kernel reads some rows of a table, or a part of a value. What is asked for, or used by a GEMM,
+/// has to be written once where a kernel makes it. All else could have stayed on the chip.
+std::int64_t floor_of(const PlanValue& value, const Uses& uses, std::int64_t bytes, std::int64_t loaded) {
   const bool given = value.kind == PlanValue::Kind::input || value.kind == PlanValue::Kind::parameter ||
                      value.kind == PlanValue::Kind::packed;
   const bool asked_for = value.kind == PlanValue::Kind::output;
-  return ((given || uses.gemm_written) && uses.read ? bytes : 0) +
+  return ((given || uses.gemm_written) && uses.read ? std::min(bytes, loaded) : 0) +
          ((asked_for || uses.gemm_read) && uses.written ? bytes : 0);
 }
 
@@ -51,12 +54,16 @@ class Counter {
       bytes_.push_back(product_of(binding_.shape(value.dims)) *
                        static_cast<std::int64_t>(size_of(value.dtype)));
     }
+    loaded_.resize(bytes_.size());
   }
 
   PlanTraffic run(const std::vector<KernelCounts>& counts) {
-    const std::vector<Uses> uses = uses_of(compiled_.plan);
-    for (ValueId id = 0; id < bytes_.size(); ++id) {
-      traffic(id).floor += floor_of(compiled_.plan.values[id], uses[id], bytes_[id]);
+    for (const schedule::Step& step : compiled_.plan.steps) {
+      const auto* work = std::get_if<schedule::KernelStep>(&step.work);
+      if (!work) continue;
+      auto& values = launched_with_[work->kernel];
+      values.resize(work->buffers.size());
+      for (std::size_t i = 0; i < values.size(); ++i) values[i].insert(work->buffers[i]);
     }
     std::map<std::string, const KernelCounts*> rows;
     for (const KernelCounts& row : counts) rows[row.kernel] = &row;
@@ -72,6 +79,10 @@ class Counter {
       } else if (const auto* memset = std::get_if<schedule::MemsetStep>(&step.work)) {
         count_plain(memset->to, false);
       }
+    }
+    const std::vector<Uses> uses = uses_of(compiled_.plan);
+    for (ValueId id = 0; id < bytes_.size(); ++id) {
+      traffic(id).floor += floor_of(compiled_.plan.values[id], uses[id], bytes_[id], loaded_[id]);
     }
     return traffic_;
   }
@@ -90,6 +101,9 @@ class Counter {
       const AccessCounts& from = row.params[i];
       Traffic& to = traffic(work.buffers[i]);
       to.load += from.load_bytes;
+      // Of several launches with other values here it is not known how much each loads of its own.
+      for (const ValueId id : launched_with_[work.kernel][i])
+        loaded_[id] += launched_with_[work.kernel][i].size() == 1 ? from.load_bytes : bytes_[id];
       to.store += from.store_bytes;
       to.sector_load += from.load_sectors * sector;
       to.sector_store += from.store_sectors * sector;
@@ -99,12 +113,14 @@ class Counter {
   void count_plain(ValueId id, bool load) {
     Traffic& to = traffic(id);
     (load ? to.load : to.store) += bytes_[id];
+    if (load) loaded_[id] += bytes_[id];
     (load ? to.sector_load : to.sector_store) += bytes_[id];
   }
 
   const Compiled& compiled_;
   const Binding binding_;
-  std::vector<std::int64_t> bytes_;
+  std::vector<std::int64_t> bytes_, loaded_;
+  std::map<std::uint32_t, std::vector<std::set<ValueId>>> launched_with_;  // of a kernel, by parameter
   PlanTraffic traffic_;
 };
 
@@ -113,6 +129,16 @@ class Counter {
 PlanTraffic traffic_of(const Compiled& compiled, const ir::Graph& graph, const DimValues& dims,
                        const std::vector<KernelCounts>& counts) {
   return Counter(compiled, graph, dims).run(counts);
+}
+
+std::map<std::string, std::int64_t> executed_costly_ops(const std::vector<KernelCounts>& counts) {
+  std::map<std::string, std::int64_t> executed;
+  for (const KernelCounts& kernel : counts) {
+    for (std::size_t i = 0; i < kernel.ops.size(); ++i) {
+      if (kernel.ops[i] > 0) executed[std::string(ir::costly_ops()[i].name)] += kernel.ops[i];
+    }
+  }
+  return executed;
 }
 
 }  // namespace fuse::runtime

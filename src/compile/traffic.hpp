@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <string>
 #include <vector>
 
 #include "compile/pipeline/pipeline.hpp"
@@ -28,5 +30,8 @@ struct PlanTraffic {
 /// `counts` are those of one run of the plan, for these dims.
 PlanTraffic traffic_of(const Compiled&, const ir::Graph&, const DimValues& dims,
                        const std::vector<KernelCounts>& counts);
+
+/// How often all threads executed each costly op, by its name; ops that were not executed are left out.
+std::map<std::string, std::int64_t> executed_costly_ops(const std::vector<KernelCounts>& counts);
 
 }  // namespace fuse::runtime

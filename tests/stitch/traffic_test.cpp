@@ -17,3 +17,10 @@ TEST_CASE("a row that fits in registers is loaded once", "[stitch][emulated]") {
     CHECK(static_cast<double>(traffic.sectors()) <= (fits ? 1.10 : 2.0) * static_cast<double>(traffic.floor));
   }
 }
+
+TEST_CASE("the floor of a table has the rows that are loaded", "[stitch][emulated]") {
+  Graph g;
+  const Tensor table = g.parameter("table", f32, {1024, 512});  // 2 MB
+  g.output("y", gather(table, g.input("rows", i32, {100}), 0) * 2);
+  CHECK(large_traffic(g).floor == 100 * 512 * 4);
+}

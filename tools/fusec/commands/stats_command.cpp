@@ -12,7 +12,6 @@
 #include "fusec/print/fusec_json.hpp"
 #include "fusec/progress.hpp"
 #include "fusec/values/inputs.hpp"
-#include "ir/graph/costly_ops.hpp"
 
 namespace fuse::fusec {
 namespace {
@@ -56,16 +55,6 @@ std::string costly_text(const Stats& stats) {
   for (const auto& [name, count] : stats.costly)
     text += fmt::format("{}{} {}", text.empty() ? "\ncostly ops executed: " : ", ", name, count);
   return text.empty() ? "" : text + '\n';
-}
-
-std::map<std::string, std::int64_t> costly_ops_in(const std::vector<runtime::KernelCounts>& counts) {
-  std::map<std::string, std::int64_t> executed;
-  for (const runtime::KernelCounts& kernel : counts) {
-    for (std::size_t i = 0; i < kernel.ops.size(); ++i) {
-      if (kernel.ops[i] > 0) executed[std::string(ir::costly_ops()[i].name)] += kernel.ops[i];
-    }
-  }
-  return executed;
 }
 
 std::string to_text(const Stats& stats) {
@@ -112,7 +101,7 @@ int execute(const StatsOptions& options) {
       .launches = session.prepared().launches(),
       .gemms = session.prepared().gemms(),
       .traffic = traffic_of(executable.stages(), graph.ir(), inputs.dims, device.backend()->counts()),
-      .costly = costly_ops_in(device.backend()->counts())};
+      .costly = runtime::executed_costly_ops(device.backend()->counts())};
   fmt::print("{}", options.json ? json_text(to_json(stats, graph.ir(), source.profile, inputs.dims))
                                 : to_text(stats));
   return 0;
