@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "support/bert.hpp"
+#include "models/bert.hpp"
 #include "support/options.hpp"
 #include "support/run.hpp"
 #include "support/transformer.hpp"

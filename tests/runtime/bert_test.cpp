@@ -1,6 +1,6 @@
 // BERT: the GEMM counts of BladeDISC's section 7.3, symbolic dims as static ones, and right results.
 // SPDX-License-Identifier: Apache-2.0
-#include "../../examples/support/bert.hpp"
+#include "../../examples/models/bert.hpp"
 
 #include <algorithm>
 #include <cmath>

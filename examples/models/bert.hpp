@@ -1,5 +1,4 @@
-// The models of 04_bert: BERT's encoder, and one layer of it, with a symbolic batch and sequence.
-// SPDX-License-Identifier: Apache-2.0
+// BERT's encoder and one layer of it, batch and sequence symbolic or not. SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <cmath>
@@ -16,6 +15,7 @@ struct Bert {
   std::int64_t vocabulary = 30522, positions = 512, token_types = 2;
   fuse::DType dtype = fuse::bf16;        ///< of weights and activations; norms and softmax compute in f32
   std::int64_t batch = 0, sequence = 0;  ///< static extents; 0: the symbols B and S
+  static Bert paper(), large(), small();
 };
 
 class BertGraph {
@@ -115,5 +115,24 @@ class BertGraph {
   fuse::Graph graph_;
   fuse::Dim B_, S_;
 };
+
+/// BERT-large in f32 with AStitch's batch, and 128 tokens, which AStitch does not print.
+inline Bert Bert::large() { return {.dtype = fuse::f32, .batch = 200, .sequence = 128}; }
+
+/// BERT-base, the same.
+inline Bert Bert::paper() {
+  Bert base = large();
+  base.layers = 12, base.hidden = 768, base.heads = 12, base.intermediate = 3072;
+  return base;
+}
+
+inline Bert Bert::small() {
+  Bert few = large();
+  few.layers = 2, few.hidden = 16, few.heads = 2, few.intermediate = 32, few.vocabulary = 20;
+  few.positions = 8, few.batch = 3, few.sequence = 5;
+  return few;
+}
+
+inline fuse::Graph build_bert(const Bert& model) { return BertGraph(model, "bert").build(); }
 
 }  // namespace example
