@@ -35,15 +35,16 @@ std::vector<Uses> uses_of(const schedule::Plan& plan) {
   return uses;
 }
 
-/// What is given, or made by a GEMM, has to be read once where a kernel uses it, but no more of it than was
-/// loaded: a kernel reads some rows of a table, or a part of a value. What is asked for, or used by a GEMM,
-/// has to be written once where a kernel makes it. All else could have stayed on the chip.
-std::int64_t floor_of(const PlanValue& value, const Uses& uses, std::int64_t bytes, std::int64_t loaded) {
+/// What is given, or made by a GEMM, has to be read once where a kernel uses it; what is asked for, or used
+/// by a GEMM, has to be written once where a kernel makes it. All else could have stayed on the chip. No more
+/// counts than was loaded or stored: some rows of a table, what is new in a cache.
+std::int64_t floor_of(const PlanValue& value, const Uses& uses, std::int64_t bytes, std::int64_t loaded,
+                      std::int64_t stored) {
   const bool given = value.kind == PlanValue::Kind::input || value.kind == PlanValue::Kind::parameter ||
                      value.kind == PlanValue::Kind::packed;
   const bool asked_for = value.kind == PlanValue::Kind::output;
   return ((given || uses.gemm_written) && uses.read ? std::min(bytes, loaded) : 0) +
-         ((asked_for || uses.gemm_read) && uses.written ? bytes : 0);
+         ((asked_for || uses.gemm_read) && uses.written ? std::min(bytes, stored) : 0);
 }
 
 class Counter {
@@ -55,6 +56,7 @@ class Counter {
                        static_cast<std::int64_t>(size_of(value.dtype)));
     }
     loaded_.resize(bytes_.size());
+    stored_.resize(bytes_.size());
   }
 
   PlanTraffic run(const std::vector<KernelCounts>& counts) {
@@ -82,7 +84,8 @@ class Counter {
     }
     const std::vector<Uses> uses = uses_of(compiled_.plan);
     for (ValueId id = 0; id < bytes_.size(); ++id) {
-      traffic(id).floor += floor_of(compiled_.plan.values[id], uses[id], bytes_[id], loaded_[id]);
+      traffic(id).floor +=
+          floor_of(compiled_.plan.values[id], uses[id], bytes_[id], loaded_[id], stored_[id]);
     }
     return traffic_;
   }
@@ -101,9 +104,12 @@ class Counter {
       const AccessCounts& from = row.params[i];
       Traffic& to = traffic(work.buffers[i]);
       to.load += from.load_bytes;
-      // Of several launches with other values here it is not known how much each loads of its own.
-      for (const ValueId id : launched_with_[work.kernel][i])
-        loaded_[id] += launched_with_[work.kernel][i].size() == 1 ? from.load_bytes : bytes_[id];
+      // Of several launches with other values here it is not known how much each loads and stores.
+      const std::set<ValueId>& values = launched_with_[work.kernel][i];
+      for (const ValueId id : values) {
+        loaded_[id] += values.size() == 1 ? from.load_bytes : bytes_[id];
+        stored_[id] += values.size() == 1 ? from.store_bytes : bytes_[id];
+      }
       to.store += from.store_bytes;
       to.sector_load += from.load_sectors * sector;
       to.sector_store += from.store_sectors * sector;
@@ -113,13 +119,13 @@ class Counter {
   void count_plain(ValueId id, bool load) {
     Traffic& to = traffic(id);
     (load ? to.load : to.store) += bytes_[id];
-    if (load) loaded_[id] += bytes_[id];
+    (load ? loaded_ : stored_)[id] += bytes_[id];
     (load ? to.sector_load : to.sector_store) += bytes_[id];
   }
 
   const Compiled& compiled_;
   const Binding binding_;
-  std::vector<std::int64_t> bytes_, loaded_;
+  std::vector<std::int64_t> bytes_, loaded_, stored_;
   std::map<std::uint32_t, std::vector<std::set<ValueId>>> launched_with_;  // of a kernel, by parameter
   PlanTraffic traffic_;
 };

@@ -65,7 +65,7 @@ values are stored between segments.
     fig5exp_static: 1 + 0, 25165824 of 25165824 bytes, ;
     half_constant_rounded_twice: 2 + 0, 4 of 4 bytes, ;
     implicit2: 1 + 0, 192 of 192 bytes, ;
-    kv_cache: 1 + 1, 1536 of 66052 bytes, ; no-rule 1
+    kv_cache: 1 + 1, 1536 of 1028 bytes, ; no-rule 1
     kv_prefix: 0 + 1, 0 of 0 bytes, ;
     lstm: 17 + 48, 558016 of 339732 bytes, exp 72784, tanh 48128; cycle 61 no-rule 112 prologue 1
     mutant_m15: 2 + 1, 65792 of 49152 bytes, ; no-rule 1 scheme-unavailable 2
@@ -73,7 +73,7 @@ values are stored between segments.
     mutant_m3: 0 + 0, 0 of 0 bytes, ;
     mutant_m34: 1 + 0, 80 of 80 bytes, ;
     mutant_m65: 2 + 0, 213760 of 147712 bytes, ; scheme-unavailable 2
-    mutant_m70: 2 + 0, 288 of 808 bytes, ;
+    mutant_m70: 2 + 0, 288 of 136 bytes, ;
     mutant_m72: 0 + 1, 0 of 0 bytes, ;
     paper_slow_emulated: 12 + 0, 1135220 of 186976 bytes, ; scheme-unavailable 29
     par_diffshape: 1 + 0, 28480 of 28480 bytes, exp 1024, tanh 2400;
