@@ -7,6 +7,7 @@
 #include <sstream>
 #include <stdexcept>
 
+#include "page/model_tables.hpp"
 #include "page/sass.hpp"
 #include "page/tables.hpp"
 
@@ -23,6 +24,7 @@ std::string expand(const std::string& line, const Results& results, Plots& plots
   if (what == "rows") return rows_table(results, of, kind);
   if (what == "counts") return counts_table(results);
   if (what == "cases") return cases_part(results, of, plots);
+  if (what == "models") return models_part(results);
   if (what == "sass") return sass_part(results, plots);
   if (what == "peers") return peers_part(results);
   throw std::runtime_error("bench/page/page.md: unknown part " + line);

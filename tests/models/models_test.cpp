@@ -4,7 +4,7 @@
 #include "../../examples/models/bert.hpp"
 #include "../../examples/models/crnn.hpp"
 #include "../../examples/models/dien.hpp"
-#include "../../examples/models/transformer.hpp"
+#include "../../examples/models/encoder_decoder.hpp"
 #include "models/model_runs.hpp"
 
 using namespace fuse;        // NOLINT
