@@ -33,13 +33,13 @@ void check_goal(const Graph& graph) {
 TEST_CASE("models: a small CRNN", "[models][device]") {
   const Graph graph = example::build_crnn(example::Crnn::small());
   check_model(graph);
-  check_plan(graph, 24, 28, 19);
+  check_plan(graph, 21, 28, 19);
 }
 
 TEST_CASE("models: a small speech recogniser", "[models][device]") {
   const Graph graph = example::build_asr(example::Asr::small());
   check_model(graph);
-  check_plan(graph, 27, 39, 22);
+  check_plan(graph, 25, 39, 22);
 }
 
 TEST_CASE("models: a small BERT", "[models][device]") {
@@ -51,13 +51,13 @@ TEST_CASE("models: a small BERT", "[models][device]") {
 TEST_CASE("models: a small Transformer", "[models][device]") {
   const Graph graph = example::build_transformer(example::Transformer::small());
   check_model(graph);
-  check_plan(graph, 57, 76, 54);
+  check_plan(graph, 54, 76, 54);
 }
 
 TEST_CASE("models: a small DIEN", "[models][device]") {
   const Graph graph = example::build_dien(example::Dien::small());
   check_model(graph);
-  check_plan(graph, 19, 16, 15);
+  check_plan(graph, 16, 16, 15);
 }
 
 TEST_CASE("models: at the papers' sizes there are at most 1.1 times the launches that GEMMs force",

@@ -143,6 +143,17 @@ TEST_CASE("nvrtc: the graphs of examples/graphs", "[nvrtc]") {
   check_kernels("examples", set);
 }
 
+TEST_CASE("nvrtc: regional kernels, and costly values once", "[nvrtc]") {
+  if (skipped()) return;
+  KernelSet set;
+  for (const char* name : {"attention_pool", "fig5_big", "astitch_fig4", "recompute_rev10", "dien"}) {
+    const std::string file = (source_directory() / "tests/cases" / name).string() + ".fuse";
+    for (const char* profile : {"h200", "v100"})
+      set.add(run_pipeline(Graph::load(file).ir(), target_profile(profile)));
+  }
+  check_kernels("regional", set);
+}
+
 TEST_CASE("nvrtc: inputs, symbols and scopes of any name", "[nvrtc]") {
   if (skipped()) return;
   KernelSet set;

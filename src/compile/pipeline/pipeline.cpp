@@ -33,6 +33,7 @@
 #include "passes/drop_broadcasts.hpp"
 #include "passes/fold_constants.hpp"
 #include "passes/merge_gemms.hpp"
+#include "passes/narrow_slices.hpp"
 #include "passes/open_contractions.hpp"
 #include "passes/rewrite/simplify.hpp"
 #include "passes/sink_reshapes.hpp"
@@ -78,6 +79,7 @@ constexpr GraphPass graph_passes[] = {
     {"open_contractions", plain<ir::open_contractions>},
     {"fold_constants", plain<ir::fold_constants>},
     {"common_subexpressions", plain<ir::common_subexpressions>},
+    {"narrow_slices", plain<ir::narrow_slices>},
     {"simplify", simplify},
     {"align_layouts", plain<ir::align_layouts>},
     {"sink_reshapes", plain<ir::sink_reshapes>},
