@@ -55,7 +55,7 @@ A value that is none names its line, and a file that is not there is named.
 
     $ sed -E 's/register_cache = [0-9]+/register_cache = 333/' transformer_block.decisions >bad
     $ plan_of transformer_block --use-decisions bad
-    error: decisions: line 57: register_cache is '333'
+    error: decisions: line 59: register_cache is '333'
       hint: register_cache takes a number from 0 to 255
     [2]
     $ plan_of transformer_block --use-decisions nothing.decisions

@@ -28,7 +28,8 @@ std::size_t count_of(std::string_view text, std::string_view what) {
 
 /// Counts in the texts of kernels that compute one element per thread.
 Counted counted(const Graph& g, std::string_view op) {
-  const Compiled compiled = run_pipeline(g.ir(), target_profile("h200"));
+  const Compiled compiled = run_pipeline(g.ir(), target_profile("h200"),
+                                         {.partition = {.regional = false}});  // a kernel per segment
   const std::string texts = compiled.source.text();
   Counted result;
   for (const schedule::Step& step : compiled.plan.steps) {

@@ -106,13 +106,45 @@ class Joiner {
     }
   }
 
-  /// Makes one kernel of the segments; or, where that gains nothing, cuts them in two where these take least,
-  /// and judges both. All stay apart where no cut gains.
+  /// Makes one kernel of the segments, or of runs of them that gain. The costs say of which; the questions go
+  /// by the order of the segments, which no cost changes.
   void judge(const std::vector<SegmentId>& ids) {
+    std::vector<std::vector<SegmentId>> by_cost, runs;
+    add_runs_by_cost(ids, by_cost);
+    const auto together = [&](SegmentId a, SegmentId b) {
+      return std::any_of(by_cost.begin(), by_cost.end(), [&](const std::vector<SegmentId>& run) {
+        return std::count(run.begin(), run.end(), a) + std::count(run.begin(), run.end(), b) == 2;
+      });
+    };
+    for (const SegmentId id : ids) {
+      const bool gains = !runs.empty() && together(runs.back().front(), id);
+      if ((gains || rules_.decide) && !runs.empty()) {
+        std::vector<SegmentId> grown = runs.back();
+        grown.push_back(id);
+        const std::optional<Chain> whole = regional_kernel(grown);
+        if (whole && asked(ir::Question::regional, whole->whole, gains)) {
+          runs.back() = std::move(grown);
+          continue;
+        }
+      }
+      runs.push_back({id});
+    }
+    for (const std::vector<SegmentId>& run : runs) {
+      if (run.size() > 1) {
+        chains_.push_back(*regional_kernel(run));
+      } else {
+        chains_.push_back({run, cut_.segments[run.front()]});
+      }
+    }
+  }
+
+  /// Cuts the segments in two where these take least, and each of the two again, until each run takes less as
+  /// one kernel than apart. Segments that stay alone are in no run.
+  void add_runs_by_cost(const std::vector<SegmentId>& ids, std::vector<std::vector<SegmentId>>& runs) {
+    if (ids.size() == 1) return;
     const double apart = seconds_apart(ids);
-    std::optional<Chain> whole = ids.size() > 1 ? regional_kernel(ids) : std::nullopt;
-    if (whole && asked(ir::Question::regional, whole->whole, whole->whole.chosen->seconds < apart))
-      return chains_.push_back(std::move(*whole));
+    const std::optional<Chain> whole = regional_kernel(ids);
+    if (whole && whole->whole.chosen->seconds < apart) return runs.push_back(ids);
     // That one block takes longer than many is no news.
     if (whole && !slices_of(graph_, whole->whole.phases)->count.is(1))
       refuse(whole->whole, whole->whole.chosen->seconds, apart);
@@ -124,13 +156,10 @@ class Joiner {
       const double sum = least_seconds({ids.begin(), middle}) + least_seconds({middle, ids.end()}) + between;
       if (sum < least) best = first, least = sum;
     }
-    if (best == 0) {
-      for (const SegmentId id : ids) chains_.push_back({{id}, cut_.segments[id]});
-      return;
-    }
+    if (best == 0) return;
     const auto middle = ids.begin() + static_cast<std::ptrdiff_t>(best);
-    judge({ids.begin(), middle});
-    judge({middle, ids.end()});
+    add_runs_by_cost({ids.begin(), middle}, runs);
+    add_runs_by_cost({middle, ids.end()}, runs);
   }
 
   /// As kernels of their own. A replayed graph has a node for each, which costs less than a launch; or for

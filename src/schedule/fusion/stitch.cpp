@@ -261,10 +261,7 @@ class Stitcher {
     for (const Member& member : candidate.members) alone += seconds(cut_.segments[member.segment]);
     if (stays_together(candidate.whole, together, alone)) return;
     refuse(candidate, together, alone);
-    if (std::optional<std::array<Candidate, 2>> halves = split_best(candidate, alone)) {
-      return judge_both(number, std::move(*halves));
-    }
-    keep_apart(candidate);
+    keep_runs(number);
   }
 
   void judge_both(std::size_t number, std::array<Candidate, 2> halves) {
@@ -278,8 +275,11 @@ class Stitcher {
   /// There is nothing to ask where no chooser has choices.
   bool stays_together(const Segment& whole, double together, double apart) const {
     const bool gains = together <= apart;
-    if (!whole.chosen) return gains;
-    return decided(rules_.decide, ir::Question::stitch, graph_, whole.root, gains,
+    return whole.chosen ? asked(whole, gains) : gains;
+  }
+
+  bool asked(const Segment& whole, bool by_cost) const {
+    return decided(rules_.decide, ir::Question::stitch, graph_, whole.root, by_cost,
                    [&] { return whole.nodes; });
   }
 
@@ -300,32 +300,81 @@ class Stitcher {
     return halves;
   }
 
-  /// What the costs refuse as one kernel may still gain as two: the two of consecutive members that take
-  /// least. None where all members alone take no longer.
-  std::optional<std::array<Candidate, 2>> split_best(const Candidate& candidate, double alone) const {
-    std::optional<std::array<Candidate, 2>> best;
-    double least = alone;
-    const auto time = [&](const Candidate& half) {
-      Segment whole = half.members.size() == 1 ? segment(half.members[0].segment) : assembled(half);
-      return seconds(whole);
+  /// What is refused as one kernel may still gain in runs of consecutive members, each a kernel. The costs
+  /// say in which; the questions go by the order of the members, which no cost changes.
+  void keep_runs(std::size_t number) {
+    std::vector<SegmentId> ids;
+    for (const Member& member : candidates_[number].members) ids.push_back(member.segment);
+    std::vector<std::vector<SegmentId>> by_cost, runs;
+    if (ids.size() > 2) add_runs_by_cost(ids, true, by_cost);
+    const auto together = [&](SegmentId a, SegmentId b) {
+      return std::any_of(by_cost.begin(), by_cost.end(), [&](const std::vector<SegmentId>& run) {
+        return std::count(run.begin(), run.end(), a) + std::count(run.begin(), run.end(), b) == 2;
+      });
     };
-    for (std::size_t first = 1; first < candidate.members.size(); ++first) {
-      std::array<std::vector<SegmentId>, 2> segments;
-      for (std::size_t i = 0; i < candidate.members.size(); ++i)
-        segments[i >= first].push_back(candidate.members[i].segment);
-      std::array<Candidate, 2> halves;
-      if (!frame_members(halves[0], segments[0]) || !frame_members(halves[1], segments[1])) continue;
-      const double sum = time(halves[0]) + time(halves[1]);
-      if (sum < least) best = std::move(halves), least = sum;
+    for (const SegmentId id : ids) {
+      const bool gains = !runs.empty() && together(runs.back().front(), id);
+      if ((gains || rules_.decide) && !runs.empty() && runs.back().size() + 1 < ids.size()) {
+        std::vector<SegmentId> grown = runs.back();
+        grown.push_back(id);
+        const std::optional<Candidate> candidate = framed(grown);
+        if (candidate && asked(candidate->whole, gains)) {
+          runs.back() = std::move(grown);
+          continue;
+        }
+      }
+      runs.push_back({id});
     }
-    return best;
+    keep_apart(candidates_[number]);
+    for (const std::vector<SegmentId>& run : runs) {
+      if (run.size() > 1) candidates_.push_back(*framed(run));
+    }
   }
 
-  /// The candidate of these segments, with the loops of the first that all of them fit.
-  bool frame_members(Candidate& candidate, const std::vector<SegmentId>& segments) const {
-    return std::any_of(segments.begin(), segments.end(), [&](SegmentId id) {
-      return set_members(candidate, frame_of(graph_, segment(id).root), segments) && can_keep(candidate);
-    });
+  /// Cuts the segments in two where these take least, and each of the two again, until each run takes no
+  /// longer than its segments alone.
+  void add_runs_by_cost(const std::vector<SegmentId>& ids, bool refused,
+                        std::vector<std::vector<SegmentId>>& runs) {
+    const double alone = seconds_alone(ids);
+    if (!refused && seconds_together(ids) <= alone) return runs.push_back(ids);
+    std::size_t best = 0;
+    double least = alone;
+    const auto time = [&](const std::vector<SegmentId>& part) {
+      return std::min(seconds_alone(part), seconds_together(part));
+    };
+    for (std::size_t first = 1; ids.size() > 2 && first < ids.size(); ++first) {
+      const auto middle = ids.begin() + static_cast<std::ptrdiff_t>(first);
+      const double sum = time({ids.begin(), middle}) + time({middle, ids.end()});
+      if (sum < least) best = first, least = sum;
+    }
+    if (best == 0) return;
+    const auto middle = ids.begin() + static_cast<std::ptrdiff_t>(best);
+    add_runs_by_cost({ids.begin(), middle}, false, runs);
+    add_runs_by_cost({middle, ids.end()}, false, runs);
+  }
+
+  double seconds_alone(const std::vector<SegmentId>& ids) {
+    double sum = 0;
+    for (const SegmentId id : ids) sum += seconds(cut_.segments[id]);
+    return sum;
+  }
+
+  double seconds_together(const std::vector<SegmentId>& ids) const {
+    std::optional<Candidate> candidate = framed(ids);
+    return candidate ? seconds(candidate->whole) : std::numeric_limits<double>::infinity();
+  }
+
+  /// The candidate of these segments, with the loops of the first that all of them fit; none where they fit
+  /// none.
+  std::optional<Candidate> framed(const std::vector<SegmentId>& segments) const {
+    Candidate candidate;
+    for (const SegmentId id : segments) {
+      if (!set_members(candidate, frame_of(graph_, segment(id).root), segments) || !can_keep(candidate))
+        continue;
+      candidate.whole = assembled(candidate);
+      return candidate;
+    }
+    return std::nullopt;
   }
 
   void refuse(const Candidate& candidate, double together, double apart) {
