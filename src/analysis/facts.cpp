@@ -161,18 +161,13 @@ bool Facts::equal_products(const std::vector<Dim>& a, const std::vector<Dim>& b)
   std::vector<Dim> left = canonical(a), right = canonical(b);
   if (products_match(left, right)) return true;
   // Equal extents cancel, also where they may be 0.
-  bool cancelled = false;
-  for (std::size_t i = 0; i < left.size();) {
-    const auto found = std::find(right.begin(), right.end(), left[i]);
-    if (found == right.end()) {
-      ++i;
-      continue;
-    }
+  const std::size_t cancelled = std::erase_if(left, [&](const Dim& dim) {
+    const auto found = std::find(right.begin(), right.end(), dim);
+    if (found == right.end()) return false;
     right.erase(found);
-    left.erase(left.begin() + static_cast<std::ptrdiff_t>(i));
-    cancelled = true;
-  }
-  return cancelled && products_match(left, right);
+    return true;
+  });
+  return cancelled > 0 && products_match(left, right);
 }
 
 bool Facts::products_match(const std::vector<Dim>& a, const std::vector<Dim>& b) const {

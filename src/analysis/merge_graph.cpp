@@ -104,18 +104,16 @@ std::vector<NodeId> MergeGraph::topological() const {
   for (NodeId node = 0; node < set_of_.size(); ++node)
     first[set_of_[node]] = std::min(first[set_of_[node]], node);
   std::priority_queue<NodeId, std::vector<NodeId>, std::greater<>> ready;  // ordered by first nodes
-  for (NodeId name = 0; name < set_of_.size(); ++name) {
-    if (set_of_[name] != name) continue;
-    for (const NodeId node : next_[backward][name]) waits_for[name] += set_of_[node] != name;
-    if (waits_for[name] == 0) ready.push(first[name]);
-  }
   // An edge may stand in one list more often than in the other, which cleans itself: count by the same lists.
   std::vector<std::vector<NodeId>> consumers(set_of_.size());
   for (NodeId name = 0; name < set_of_.size(); ++name) {
     if (set_of_[name] != name) continue;
     for (const NodeId node : next_[backward][name]) {
-      if (set_of_[node] != name) consumers[set_of_[node]].push_back(name);
+      if (set_of_[node] == name) continue;
+      consumers[set_of_[node]].push_back(name);
+      ++waits_for[name];
     }
+    if (waits_for[name] == 0) ready.push(first[name]);
   }
   std::vector<NodeId> result;
   while (!ready.empty()) {

@@ -2,6 +2,7 @@
 // answered with true holds of every drawn assignment that satisfies them.
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <array>
 #include <map>
 #include <optional>
 #include <random>
@@ -172,4 +173,125 @@ TEST_CASE("whatever Facts proves holds of drawn values", "[facts][random]") {
   }
   CHECK(unrecognised < 36);           // of 3600: rules over divisions need not come to rest in one form
   CHECK(proven > fewer(1000u, 15u));  // a Facts that proves nothing would pass the rest
+}
+
+namespace {
+
+/// a A + b B <= c C + k, or with = and factors of 1, and what divides A, B and C.
+struct Linear {
+  std::array<std::int64_t, 3> low{}, high{}, factor{1, 1, 1}, divisor{1, 1, 1};
+  std::int64_t constant = 0;
+  bool equal = false;
+
+  explicit Linear(Draw& draw) : equal(draw.number(0, 3) == 0) {
+    for (std::size_t i = 0; i < 3; ++i) {
+      low[i] = draw.number(0, 9);
+      high[i] = low[i] + draw.number(0, 12);
+      if (equal) continue;
+      factor[i] = draw.number(1, 4);
+      divisor[i] = draw.number(0, 1) == 0 ? 1 : draw.number(2, 6);
+    }
+    constant = draw.number(-20, 20);
+  }
+
+  Facts facts() const {
+    std::vector<ir::Symbol> symbols;
+    std::vector<analysis::Constraint> constraints;
+    std::vector<Dim> dims;
+    for (std::size_t i = 0; i < 3; ++i) {
+      symbols.push_back({std::string(1, static_cast<char>('A' + i)), {low[i], high[i], 0}});
+      dims.push_back(Dim::symbol(symbols.back().name, symbols.back().range));
+      if (divisor[i] > 1) constraints.push_back({divisible(dims[i], divisor[i]), {}, {}});
+    }
+    const Dim left = factor[0] * dims[0] + factor[1] * dims[1], right = factor[2] * dims[2] + constant;
+    constraints.push_back({equal ? fuse::equal(left, right) : at_most(left, right), {}, {}});
+    return Facts(symbols, constraints);
+  }
+
+  /// The least and the greatest value of each, of all that the constraints allow; none where that is nothing.
+  std::optional<std::array<analysis::Range, 3>> bounds() const {
+    std::optional<std::array<analysis::Range, 3>> result;
+    std::array<std::int64_t, 3> at = low;
+    for (at[0] = low[0]; at[0] <= high[0]; ++at[0]) {
+      for (at[1] = low[1]; at[1] <= high[1]; ++at[1]) {
+        for (at[2] = low[2]; at[2] <= high[2]; ++at[2]) {
+          const std::int64_t left = factor[0] * at[0] + factor[1] * at[1],
+                             right = factor[2] * at[2] + constant;
+          if (equal ? left != right : left > right) continue;
+          if (at[0] % divisor[0] != 0 || at[1] % divisor[1] != 0 || at[2] % divisor[2] != 0) continue;
+          if (!result) result = {{{at[0], at[0]}, {at[1], at[1]}, {at[2], at[2]}}};
+          for (std::size_t i = 0; i < 3; ++i)
+            (*result)[i] = {std::min((*result)[i].min, at[i]), std::max((*result)[i].max, at[i])};
+        }
+      }
+    }
+    return result;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("one linear relation and divisors leave each dim the range of the values that are left",
+          "[facts][random]") {
+  for (std::uint64_t seed = 1; seed <= fewer<std::uint64_t>(400, 40); ++seed) {
+    Draw draw(seed);
+    const Linear drawn(draw);
+    INFO("seed " << seed);
+    const auto bounds = drawn.bounds();
+    std::optional<Facts> facts;
+    try {
+      facts.emplace(drawn.facts());
+    } catch (const Error&) {
+      CHECK_FALSE(bounds);
+      continue;
+    }
+    REQUIRE(bounds);
+    for (std::size_t i = 0; i < 3; ++i) {
+      const Dim dim = Dim::symbol(std::string(1, static_cast<char>('A' + i)), {drawn.low[i], drawn.high[i]});
+      INFO(dim.to_string());
+      CHECK(facts->range(dim) == (*bounds)[i]);
+    }
+  }
+}
+
+TEST_CASE("a quotient and a rest of two dims are bounded by what both may be, and bound what is beside them",
+          "[facts][random]") {
+  for (std::uint64_t seed = 1; seed <= fewer<std::uint64_t>(200, 20); ++seed) {
+    Draw draw(seed);
+    const std::int64_t low = draw.number(0, 20), high = low + draw.number(0, 20);
+    const std::int64_t least = draw.number(1, 6), most = least + draw.number(0, 12);
+    const std::vector<ir::Symbol> symbols = {
+        {"A", {low, high, 0}}, {"B", {least, most, 0}}, {"C", {0, 99, 0}}};
+    const Dim a = Dim::symbol("A", {low, high}), b = Dim::symbol("B", {least, most}),
+              c = Dim::symbol("C", {0, 99});
+    INFO("A in [" << low << ", " << high << "], B in [" << least << ", " << most << "]");
+    const bool below = high < least;
+    const analysis::Range rest = below ? analysis::Range{low, high}
+                                       : analysis::Range{0, std::min(high, most - 1)},
+                          quotient{low / most, high / least};
+    for (const auto& [form, range] : {std::pair{a % b, rest}, {a / b, quotient}}) {
+      INFO(form.to_string());
+      CHECK(Facts(symbols, {}).range(form) == range);
+      const std::vector<analysis::Constraint> between = {{at_most(form + c, 90), {}, {}},
+                                                         {at_least(form + c, 60), {}, {}}};
+      CHECK(Facts(symbols, between).range(c) == analysis::Range{60 - range.max, 90 - range.min});
+    }
+  }
+}
+
+TEST_CASE("relations of dims that are not the graph's say nothing", "[facts]") {
+  for (std::size_t count = 0; count < 9; ++count) {
+    std::vector<ir::Symbol> symbols;
+    std::vector<Dim> dims;
+    for (std::size_t i = 0; i < count; ++i) {
+      symbols.push_back({"d" + std::to_string(i), {1, 100, 0}});
+      dims.push_back(Dim::symbol(symbols.back().name, symbols.back().range));
+    }
+    const Dim other = Dim::symbol("other", {.min = 1, .max = 100});
+    const std::vector<analysis::Constraint> constraints = {
+        {at_most(other, 8), {}, {}}, {divisible(other, 4), {}, {}}, {equal(other, 8), {}, {}}};
+    const Facts facts(symbols, constraints);
+    CHECK(facts.symbols().size() == count);
+    for (const Dim& dim : dims) CHECK(facts.range(dim) == analysis::Range{1, 100});
+  }
 }
