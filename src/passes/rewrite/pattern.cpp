@@ -106,8 +106,7 @@ std::string to_string(const Pattern& pattern) {
       continue;
     }
     const Pattern& operand = pattern.operands[static_cast<std::size_t>(row.cuda[++i] - 'a')];
-    const bool nested =
-        operand.kind == Kind::op && operand.operands.size() > 1 && is_infix(info(operand.op).cuda);
+    const bool nested = operand.operands.size() > 1 && is_infix(info(operand.op).cuda);
     text += nested ? '(' + to_string(operand) + ')' : to_string(operand);
   }
   return text;
