@@ -249,3 +249,48 @@ TEST_CASE("integers beside halves stay single, though floats are made of them an
   for (const char* single : {": i32 = load x[", ": f32 = add ", ": i32 = convert sum_"})
     CHECK(pairs_of(kernel, single) == 2);
 }
+
+TEST_CASE("of a pair only floats are read without a conversion of each half", "[kernel]") {
+  using namespace fuse::kernel;  // NOLINT
+  for (const DType to : {f32, f64, bf16, i64, i32, i8, u8, boolean}) {
+    INFO(to_string(to));
+    HalfLoop l;  // and x[i] = convert h, of another type
+    l.kernel.reductions.clear();
+    l.kernel.buffers[HalfLoop::wide] = {"x", to, Space::local, 32, true};
+    l.kernel.vars.push_back({"single", to});
+    const VarId single = HalfLoop::other + 1;
+    l.loop.body.push_back({Let{single, Compute{ir::Op::convert, {HalfLoop::h}}}});
+    l.loop.body.push_back({Store{HalfLoop::wide, HalfLoop::element(), single}});
+    CHECK(l.packs());
+    const Kernel kernel = pack_pairs(l.kernel);
+    INFO(print(kernel));
+    CHECK_NOTHROW(verify(kernel, target_profile("h200").shared_per_block));
+    const std::string type(to_string(to));
+    CHECK(pairs_of(kernel, ": " + type + " = convert ") == (to == f32 ? 0U : 2U));
+  }
+}
+
+TEST_CASE("a pair is stored half by half where its elements do not lie side by side in an array",
+          "[kernel]") {
+  using namespace fuse::kernel;  // NOLINT
+  struct Way {
+    Space space;
+    Index index;
+    std::size_t stores;
+  };
+  const Dim i = HalfLoop::element();
+  for (const Way& way :
+       {Way{Space::local, i, 1}, Way{Space::local, i + 8, 1}, Way{Space::local, 2 * i, 2},
+        Way{Space::local, i + 1, 2}, Way{Space::local, 7 - i, 2}, Way{Space::global, i, 2}}) {
+    HalfLoop l;  // and c[index] = r, which is a pair already
+    l.kernel.reductions.clear();
+    l.kernel.buffers.push_back({"c", f16, way.space, 32, true});
+    l.loop.body.push_back({Store{HalfLoop::wide + 1, way.index, HalfLoop::r}});
+    CHECK(l.packs());
+    const Kernel kernel = pack_pairs(l.kernel);
+    INFO(print(kernel));
+    CHECK_NOTHROW(verify(kernel, target_profile("h200").shared_per_block));
+    CHECK(pairs_of(kernel, "store b[") == 1);
+    CHECK(pairs_of(kernel, "store c[") == way.stores);
+  }
+}
