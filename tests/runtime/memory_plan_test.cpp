@@ -92,6 +92,9 @@ TEST_CASE("memory plan: known cases", "[runtime]") {
   // Largest first alone would give 18 units: the 1 would lie on top of 10 and of 9 + 8.
   const std::vector<LiveRange> trap = {{2560, 0, 1}, {256, 1, 2}, {2048, 2, 3}, {2304, 3, 4}};
   REQUIRE(plan_memory(trap).total == 17 * 256);
+  // In order of use the second range would come to lie on top of the first, and the last on top of both.
+  const std::vector<LiveRange> late = {{512, 0, 1}, {1024, 0, 2}, {256, 1, 2}, {1024, 2, 2}};
+  REQUIRE(plan_memory(late).total == 9 * 256);
   // All at once: the sum.
   const std::vector<LiveRange> together = {{256, 0, 0}, {512, 0, 0}, {1, 0, 0}};
   REQUIRE(plan_memory(together).total == 1024);
