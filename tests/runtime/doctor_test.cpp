@@ -68,6 +68,21 @@ TEST_CASE("doctor: a device whose results are wrong does not work, and they are 
 #endif
 }
 
+TEST_CASE("doctor: a device that runs kernels and no GEMM does not work", "[runtime]") {
+  static int opened;
+  opened = 0;
+  runtime::Diagnosis d;
+  runtime::try_device(d, "halfway", [] {
+    if (++opened > 1) throw Error({.code = ErrorCode::missing_library, .message = "no library for it"});
+    return Device::reference();
+  });
+  CHECK(opened == 2);
+  CHECK_FALSE(device_of(d, "halfway").works);
+  CHECK(device_of(d, "halfway").detail == Device::reference().name() + ", but a small graph failed");
+  REQUIRE(d.problems.size() == 1);
+  CHECK(d.problems[0].message == "no library for it");
+}
+
 TEST_CASE("doctor: the directory that fuse keeps programs in is told", "[runtime][nvrtc]") {
   const TemporaryFolder folder;
   const auto cache = [] {

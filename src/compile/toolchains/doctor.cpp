@@ -112,8 +112,7 @@ void try_device(Diagnosis& d, const std::string& name, Device (*open)()) {
     finding.detail = device.name() + ", but a small graph failed";
     run_small_graph(device, false);
   });
-  const bool gemm = kernel && check(d, name, [&] { run_small_graph(open(), true); });
-  finding.works = kernel && gemm;
+  finding.works = kernel && check(d, name, [&] { run_small_graph(open(), true); });
   if (finding.works) finding.detail = open().name();
   d.devices.push_back(std::move(finding));
 }
