@@ -1,5 +1,6 @@
 // The default choices for the profiles, and what a target or a segment does not allow.
 // SPDX-License-Identifier: Apache-2.0
+#include "compile/pipeline/pipeline.hpp"
 #include "schedule/nest/usual_nests.hpp"
 #include "schedule/schedule_support.hpp"
 
@@ -88,4 +89,28 @@ TEST_CASE("verify refuses missing launches and missing scratch", "[schedule]") {
   CHECK(refusal(one, bare, "h200") == "internal error: schedule of %1: other scratch than its phases have");
   bare.phases[0].scratch.clear();
   CHECK(refusal(one, bare, "h200") == "internal error: schedule of %1: partial results without scratch");
+}
+
+TEST_CASE("verify wants one kernel, the last, to run the phases of a segment", "[schedule]") {
+  Graph g("phases");
+  g.output("y", softmax(softmax(g.input("x", f32, {64, 512}), 1), 0));
+  PipelineOptions options;
+  options.partition.cooperative = schedule::PartitionOptions::Cooperative::always;
+  const Target target = target_profile("h200");
+  const Compiled made = run_pipeline(g.ir(), target, options);
+  const auto phased = std::find_if(made.schedules.begin(), made.schedules.end(),
+                                   [](const schedule::Schedule& each) { return each.phases.size() > 1; });
+  REQUIRE(phased != made.schedules.end());
+  const auto refusal_of = [&](const auto& change) {
+    schedule::Schedule changed = *phased;
+    change(changed.kernels);
+    return thrown_by([&] { verify(made.graph, changed, target); });
+  };
+  using Kernels = std::vector<schedule::KernelSchedule>;
+  CHECK(refusal_of([](Kernels&) {}) == "no error");
+  for (const std::string& said : {refusal_of([](Kernels& all) { all.back() = all.front(); }),
+                                  refusal_of([](Kernels& all) { all.front() = all.back(); }),
+                                  refusal_of([](Kernels& all) { std::swap(all.front(), all.back()); })})
+    CHECK(said == "internal error: schedule of " + made.graph.value_name(phased->segment.root) +
+                      ": phases without a cooperative kernel");
 }

@@ -655,7 +655,7 @@ std::string defect_of(const ir::Graph& graph, const PhaseSchedule& phase, const 
   if (partials != (phase.kernels.size() > 1) || partials == phase.scratch.empty())
     return "partial results without scratch";
   const auto cooperative = std::count_if(phase.kernels.begin(), phase.kernels.end(), is_cooperative);
-  if (cooperative != (partials && choices.blocks > 0)) return "blocks without a cooperative kernel";
+  if (cooperative != (choices.blocks > 0)) return "blocks without a cooperative kernel";
   return "";
 }
 
