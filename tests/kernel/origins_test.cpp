@@ -234,7 +234,13 @@ TEST_CASE("statements belong to the op that they compute: rows, columns, both, s
     tiles.output("y", e + tanh(transpose(b, {1, 0})));
     tiles.output("same", reshape(e, {37, 72, 1}));
   }
-  for (const Graph* graph : {&rows, &moved, &softmaxes, &columns, &both, &scan, &tiles})
+  Graph cubes("cubes");  // one transpose by tiles, and one of which rows stay rows
+  {
+    const Tensor same = transpose(cubes.input("b", f32, {3, 37, 40}), {1, 0, 2});
+    cubes.output("rows", same);
+    cubes.output("y", exp(transpose(cubes.input("a", f32, {40, 3, 37}), {2, 1, 0})) + same);
+  }
+  for (const Graph* graph : {&rows, &moved, &softmaxes, &columns, &both, &scan, &tiles, &cubes})
     CHECK(check_origins_of_nests(*graph, numbers) > 1);
 }
 

@@ -13,24 +13,31 @@ using kernel::Kernel;
 
 namespace {
 
-/// seed = 1; for v in [0, trips) unrolled { u = random seed, seed, element at; store y[trips * t + v] = u }
-/// of a thread.
-Kernel draw_loop(std::int64_t trips, const std::function<Index(const Index& t, const Index& v)>& at,
-                 bool seed_inside = false) {
-  enum : kernel::VarId { seed, u };
+/// What a draw is made of, and the loop makes anew in each trip.
+enum class Inside : std::uint8_t { nothing, seed, offset };
+
+/// seed = 1; offset = 2; for v in [0, trips) unrolled { u = random seed, offset, element at;
+/// store y[trips * t + v] = u } of a thread.
+Kernel draw_loop(
+    std::int64_t trips, const std::function<Index(const Index& t, const Index& v)>& at,
+    Inside inside = Inside::nothing, const std::function<void(kernel::For&)>& change = [](kernel::For&) {}) {
+  enum : kernel::VarId { seed, offset, u };
   Kernel k;
   k.name = "draw";
   k.block_threads = 32;
   k.index_type = i32;
   k.buffers = {{"y", f32, kernel::Space::global, 32 * trips, true}};
-  k.vars = {{"seed", i64}, {"u", f32}};
+  k.vars = {{"seed", i64}, {"offset", i64}, {"u", f32}};
   const Index t = Dim::index("t", 32), v = Dim::index("v", trips);
   kernel::For loop{.name = "v", .begin = 0, .end = trips, .unrolled = true, .body = {}};
   kernel::For threads{.name = "t", .begin = 0, .end = 32, .parallel = kernel::Parallel::block, .body = {}};
   const kernel::Stmt one{kernel::Let{seed, kernel::Constant{0, 1}}, {}};
-  (seed_inside ? loop.body : threads.body).push_back(one);
-  loop.body.push_back({kernel::Let{u, kernel::Random{seed, seed, at(t, v), 0}}, {}});
+  const kernel::Stmt two{kernel::Let{offset, kernel::Constant{0, 2}}, {}};
+  (inside == Inside::seed ? loop.body : threads.body).push_back(one);
+  (inside == Inside::offset ? loop.body : threads.body).push_back(two);
+  loop.body.push_back({kernel::Let{u, kernel::Random{seed, offset, at(t, v), 0}}, {}});
   loop.body.push_back({kernel::Store{0, trips * t + v, u}, {}});
+  change(loop);
   threads.body.push_back({std::move(loop), {}});
   kernel::For blocks{.name = "b", .begin = 0, .end = 1, .parallel = kernel::Parallel::grid, .body = {}};
   blocks.body.push_back({std::move(threads), {}});
@@ -67,6 +74,29 @@ TEST_CASE("vectorise_random leaves alone what is not side by side from a multipl
   CHECK(is_kept(draw_loop(4, [](const Index& t, const Index& v) { return 2 * t + v; })));
   CHECK(is_kept(draw_loop(4, [](const Index& t, const Index& v) { return 4 * t + 3 - v; })));
   CHECK(is_kept(draw_loop(4, [](const Index& t, const Index& v) { return 4 * t + 4 * v; })));
-  CHECK(is_kept(draw_loop(
-      4, [](const Index& t, const Index& v) { return 4 * t + v; }, true)));  // the seed is of a trip
+  for (const Inside inside : {Inside::nothing, Inside::seed, Inside::offset}) {
+    const auto neighbours = [](const Index& t, const Index& v) { return 4 * t + v; };
+    CHECK(is_kept(draw_loop(4, neighbours, inside)) == (inside != Inside::nothing));
+  }
+}
+
+TEST_CASE("vectorise_random takes unrolled loops of all trips, of as many numbers as are drawn at once",
+          "[kernel]") {
+  const auto kept = [](std::int64_t trips, const std::function<void(kernel::For&)>& change) {
+    return is_kept(draw_loop(
+        trips, [&](const Index& t, const Index& v) { return trips * t + v; }, Inside::nothing, change));
+  };
+  const auto same = [](kernel::For&) {};
+  for (const std::int64_t trips : {1, 2, 3, 4, 5, 6, 8, 12, 16, 32, 64}) {
+    INFO(trips << " trips");
+    CHECK(kept(trips, same) == (trips != 2 && trips != 4 && trips != 8 && trips != 16));
+  }
+  CHECK(kept(4, [](kernel::For& loop) { loop.unrolled = false; }));
+  CHECK(kept(4, [](kernel::For& loop) { loop.begin = 1; }));
+  CHECK(kept(4, [](kernel::For& loop) { loop.step = 2; }));
+  // The first element of a trip is one that the loop itself binds.
+  const auto bound = [](const Index&, const Index& v) { return 4 * Dim::index("w", 32) + v; };
+  CHECK(is_kept(draw_loop(4, bound, Inside::nothing, [](kernel::For& loop) {
+    loop.body.insert(loop.body.begin(), {kernel::Bind{"w", Dim::index("t", 32)}, {}});
+  })));
 }
