@@ -79,6 +79,30 @@ TEST_CASE("collapse equality: products that no symbol can be replaced for", "[fa
   CHECK_FALSE(facts.equal(A, C));
 }
 
+TEST_CASE("equal extents cancel where their products would have too many terms", "[facts]") {
+  Graph g;
+  const Dim E = g.dim("E"), F = g.dim("F"), G = g.dim("G");
+  g.assume(equal(E, F));
+  std::vector<Dim> sums, backwards;
+  for (int i = 0; i < 16; ++i) {
+    const std::string number = std::to_string(i);
+    sums.push_back(g.dim("A" + number) + g.dim("B" + number));
+    backwards.insert(backwards.begin(), sums.back());
+  }
+  const Facts facts = facts_of(g);
+  CHECK(facts.equal_products(sums, backwards));
+  const auto with = [](std::vector<Dim> dims, const Dim& at_front) {
+    dims.insert(dims.begin(), at_front);
+    return dims;
+  };
+  CHECK(facts.equal_products(with(sums, E), with(backwards, F)));
+  CHECK_FALSE(facts.equal_products(with(sums, E), with(backwards, G)));
+  CHECK_FALSE(facts.equal_products(with(sums, E), backwards));
+  CHECK_FALSE(facts.equal_products(sums, with(backwards, E)));
+  backwards.back() = backwards.front();
+  CHECK_FALSE(facts.equal_products(sums, backwards));
+}
+
 TEST_CASE("of two equal products the one of the later symbols becomes the other", "[facts]") {
   Graph g;
   const DimRange range{.min = 1, .max = 1000};
