@@ -2,6 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "schedule/views/views.hpp"
 
+#include <array>
+
+#include "ir/builder/builder.hpp"
 #include "schedule/schedule_support.hpp"
 
 using namespace fuse;        // NOLINT
@@ -257,6 +260,30 @@ TEST_CASE("views: other compilers' cuts have none", "[views]") {
   const ChosenViews xla(g, {.baseline = schedule::Baseline::xla});
   CHECK(xla.text.empty());
   CHECK(xla.segments == 2);
+}
+
+TEST_CASE("views: GEMMs read a value that has memory of its own after all as it is, through reshapes too",
+          "[views]") {
+  Graph g("dropped");
+  const Tensor x = g.input("x", f32, {16, 8}), w = g.parameter("w", f32, {8, 8});
+  const Tensor part = slice(x, 0, 4, 12), other = slice(x, 0, 0, 8);
+  const Tensor reshaped = reshape(reshape(part, {4, 16}), {8, 8});
+  const std::vector<std::array<Tensor, 2>> operands = {
+      {reshaped, w}, {w, reshaped}, {part, part}, {other, w}, {w, other}, {exp(part), w}, {w, exp(part)}};
+  schedule::Views views;
+  std::vector<ir::NodeId> gemms;
+  for (const auto& [a, b] : operands) {
+    gemms.push_back(detail::Builder::node(matmul(a, b)));
+    views.gemms[gemms.back()] = {.a = schedule::OperandLayout{}, .b = schedule::OperandLayout{}};
+  }
+  for (const Tensor& each : {part, other}) views.of[detail::Builder::node(each)];
+  views.drop(g.ir(), detail::Builder::node(part));
+  CHECK(views.of.size() == 1);
+  CHECK(views.of.contains(detail::Builder::node(other)));
+  std::string kept;
+  for (const ir::NodeId gemm : gemms)
+    kept += std::string(views.gemms[gemm].a ? "a" : "-") + (views.gemms[gemm].b ? "b " : "- ");
+  CHECK(kept == "-b a- -- ab ab ab ab ");
 }
 
 TEST_CASE("views: verify names what is wrong", "[views]") {
