@@ -47,6 +47,35 @@ TEST_CASE("a key that stands twice is shown with both of its values", "[schedule
         at_2 + "the key 'sms' stands there twice\n  hint: keep 'sms = 132' or 'sms = 66'");
 }
 
+TEST_CASE("blanks around the words of an entry do not matter", "[schedule][decisions]") {
+  const std::vector<std::string> entries = {"target {" + schedule::target_text(h200_target()) + "}",
+                                            "options {layers = 1}",
+                                            "stitch 0123456789abcdef yes",
+                                            "stitch 0123456789abcdee 1 no",
+                                            "kernel 0123456789abcdef {" + right_nest + "}",
+                                            "kernel 0123456789abcdee 2 {" + right_nest + "}",
+                                            "gemm 0123456789abcdef {algorithm = 3}",
+                                            "gemm 0123456789abcdee 1 {algorithm = 2}"};
+  const auto read = [&](const std::string& blank, const std::string& end) {
+    std::string text = "fuse decisions 4" + end;
+    for (const std::string& entry : entries) {
+      text += blank;
+      bool inside = false;
+      for (const char c : entry) {
+        inside = inside || c == '{';
+        text += c == ' ' && !inside ? blank : std::string(1, c);
+      }
+      text += blank + end + blank + "# a note" + end + blank + end;
+    }
+    return print(schedule::parse_decisions(text));
+  };
+  const std::string plain = read(" ", "\n");
+  for (const std::string& entry : entries) CHECK(plain.find(entry + '\n') != std::string::npos);
+  for (const std::string blank : {" ", "  ", "\t", " \t ", "\t\t"}) {
+    for (const std::string end : {"\n", "\r\n"}) CHECK(read(blank, end) == plain);
+  }
+}
+
 TEST_CASE("text behind the closing brace is shown", "[schedule][decisions]") {
   const std::string hint = "\n  hint: the brace ends the entry; a comment has a line of its own";
   CHECK(refused_kernel("{" + right_nest + "} # fast") ==
