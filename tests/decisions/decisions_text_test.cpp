@@ -1,5 +1,6 @@
 // What is said of a file of decisions that a person mistyped: the line, the key, and what would be right.
 // SPDX-License-Identifier: Apache-2.0
+#include "compile/pipeline/plan_options.hpp"
 #include "decisions/decisions_support.hpp"
 
 namespace fuse::test {
@@ -87,6 +88,33 @@ TEST_CASE("text behind the closing brace is shown", "[schedule][decisions]") {
                                                 "' is not closed\n  hint: the file may have been cut off");
   CHECK(refused_kernel("nest").starts_with(at_3 +
                                            "'nest' does not stand in braces\n  hint: what an entry says"));
+}
+
+TEST_CASE("each value of each option is read, and changes no other option", "[schedule][decisions]") {
+  const std::vector<std::pair<std::string, std::vector<std::string>>> all = {
+      {"rules", {"fuse", "apollo"}},     {"layers", {"1", "2", "3"}},
+      {"max_inputs", {"1", "7", "400"}}, {"baseline", {"off", "xla", "tvm", "one_op"}},
+      {"stitch", {"no", "yes"}},         {"cooperative", {"never", "gain", "always"}},
+      {"horizontal", {"no", "yes"}},     {"schemes", {"fuse", "astitch"}},
+      {"merge_gemms", {"no", "yes"}},    {"streams", {"1", "2", std::to_string(schedule::most_streams)}}};
+  const auto text = [&](const std::vector<std::string>& values) {
+    std::string result;
+    for (std::size_t i = 0; i < all.size(); ++i)
+      result += (i == 0 ? "" : ", ") + all[i].first + " = " + values[i];
+    return result;
+  };
+  std::vector<std::string> values;
+  for (const auto& option : all) values.push_back(option.second.front());
+  PipelineOptions options;
+  read_plan_options(text(values), "here", options);
+  CHECK(plan_options_text(options) == text(values));
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    for (const std::string& value : all[i].second) {
+      values[i] = value;
+      read_plan_options(all[i].first + " = " + value, "here", options);
+      CHECK(plan_options_text(options) == text(values));
+    }
+  }
 }
 
 TEST_CASE("a target's keys and numbers are read, whatever their order", "[schedule][decisions]") {
