@@ -56,8 +56,7 @@ class Aligner {
     std::size_t d = 0, r = 0;
     for (std::size_t i = 0; i < from.size(); ++i) {
       between(d, from[i], r, to[i]);
-      const bool same =
-          link_[from[i]] == to[i] && operand_[from[i]] == Role::same && result_[to[i]] == Role::same;
+      const bool same = link_[from[i]] == to[i] && operand_[from[i]] == Role::same;  // and so is result_
       add(from[i], to[i], same ? DimMapping::bijective : DimMapping::general);
       d = from[i] + 1;
       r = to[i] + 1;

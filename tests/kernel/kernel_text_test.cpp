@@ -56,6 +56,25 @@ TEST_CASE("kernel text of gather and concat", "[kernel]") {
   check_golden("kernel/moves.txt", print(lowered(g, {.splits = schedule::nest_of_elements(256)})));
 }
 
+TEST_CASE("a pad tests the dims that it makes longer, and one that adds nothing is its operand", "[kernel]") {
+  const auto of = [](const std::vector<Dim>& low, const std::vector<Dim>& high) {
+    Graph g("padded");
+    const Tensor x = g.input("x", f32, {g.dim("B", {.min = 1, .max = 99}), 8});
+    g.output("y", exp(pad(x, 3, low, high)));
+    const std::string text = print(lowered(g, {.splits = schedule::nest_of_elements(256)}));
+    std::size_t tests = 0;
+    for (std::size_t at = 0; (at = text.find(": bool = i", at)) != std::string::npos; ++at) ++tests;
+    INFO(text);
+    CHECK((text.find("select") != std::string::npos) == (tests > 0));
+    return tests;
+  };
+  CHECK(of({0, 0}, {0, 0}) == 0);
+  CHECK(of({1, 0}, {0, 0}) == 1);
+  CHECK(of({0, 0}, {0, 2}) == 1);
+  CHECK(of({0, 1}, {0, 2}) == 2);
+  CHECK(of({1, 2}, {1, 2}) == 4);
+}
+
 TEST_CASE("kernel text is the same every time", "[kernel]") {
   const auto text = [] {
     return print(lowered(sum_graph({37, 5000}, {1}), {.splits = schedule::nest_of_blocks(128)}));
