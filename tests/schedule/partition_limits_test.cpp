@@ -89,6 +89,27 @@ TEST_CASE("a sum of 300 inputs is cut into segments of bounded inputs", "[partit
   }
 }
 
+TEST_CASE("phases are one kernel only where it reads as many values as a kernel may", "[partition]") {
+  Graph g("phases");
+  const auto x = [&](const char* name) { return g.input(name, f32, {64, 512}); };
+  const Tensor rows = softmax(x("a") + x("b") + x("c"), 1);
+  g.output("y", softmax(rows * x("d") - x("e"), 0));
+  for (const int most : {3, 4, 5, 6}) {
+    PipelineOptions options;
+    options.partition.groups.max_inputs = most;
+    options.partition.cooperative = schedule::PartitionOptions::Cooperative::always;
+    const Compiled made = run_pipeline(g.ir(), target_profile("h200"), options);
+    std::size_t phases = 0, inputs = 0;
+    for (const schedule::Segment& segment : made.partition.segments) {
+      phases = std::max(phases, segment.phases.size());
+      inputs = std::max(inputs, segment.inputs.size());
+    }
+    INFO(most << " inputs: " << print(made.graph, made.partition));
+    CHECK(inputs <= static_cast<std::size_t>(most));
+    CHECK((phases > 1) == (most >= 5));
+  }
+}
+
 TEST_CASE("forty nested slices are cut into segments of bounded movement", "[partition]") {
   Graph g("slices");
   Tensor x = g.input("x", f32, {100});
