@@ -156,6 +156,13 @@ TEST_CASE("Each op reads the elements that its relation says, and no others", "[
         // Over many settings data makes every choice, so that even what it may read is read.
         CHECK(tried == said);
         check_promises(relation, runs);
+        for (const analysis::AlignedDim& dim : relation.dims) {
+          const auto extent = [](const Type& type, int axis) {
+            return axis < 0 ? Dim(1) : type.dims[static_cast<std::size_t>(axis)];
+          };
+          CHECK(dim.operand_extent == extent(one.operands[k], dim.operand));
+          CHECK(dim.result_extent == extent(m.graph[node].type, dim.result));
+        }
         if (relation.data_dependent()) continue;
         const bool reads_many = most(tried, false) > 1, feeds_many = most(tried, true) > 1;
         CHECK(relation.multiplicity == (tried.empty() ? Multiplicity::none

@@ -161,6 +161,8 @@ TEST_CASE("streams: choices are taken as they are, or refused", "[streams]") {
   CHECK(choices.to_string() == "max_streams = 2, order = [1 0 2], stream = [1 0 0]");
   const auto text = [&](StreamChoices c) { return thrown_by([&] { plan_streams(tasks, c, h200); }); };
   CHECK(text({.max_streams = 0}) == "internal error: streams: max_streams is 0, 1 to 16 are allowed");
+  CHECK(text({.max_streams = 17}) == "internal error: streams: max_streams is 17, 1 to 16 are allowed");
+  CHECK(text({.max_streams = 16}) == "no error");
   CHECK(text({.order = {2, 0, 1}}) ==
         "internal error: streams: the order has task 2 before 0, on which it depends");
   CHECK(text({.order = {0, 0, 1}}) == "internal error: streams: the order is no permutation of the tasks");
