@@ -4,8 +4,8 @@
 // Before:  %4 = concat %1, %2, %3 {axis = 0} : f32[3, 64]   %5 = slice %4 [2:3] : f32[1, 64]
 // After:   %5 = slice %3 [0:1] : f32[1, 64]
 //
-// Before simplify, which takes away slices of all of a value and concats of one. SPDX-License-Identifier:
-// Apache-2.0
+// Before simplify, which takes away slices of all of a value and concats of one.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include "ir/graph/ir_graph.hpp"

@@ -92,11 +92,17 @@ TEST_CASE("text behind the closing brace is shown", "[schedule][decisions]") {
 
 TEST_CASE("each value of each option is read, and changes no other option", "[schedule][decisions]") {
   const std::vector<std::pair<std::string, std::vector<std::string>>> all = {
-      {"rules", {"fuse", "apollo"}},     {"layers", {"1", "2", "3"}},
-      {"max_inputs", {"1", "7", "400"}}, {"baseline", {"off", "xla", "tvm", "one_op"}},
-      {"stitch", {"no", "yes"}},         {"cooperative", {"never", "gain", "always"}},
-      {"horizontal", {"no", "yes"}},     {"schemes", {"fuse", "astitch"}},
-      {"merge_gemms", {"no", "yes"}},    {"streams", {"1", "2", std::to_string(schedule::most_streams)}}};
+      {"rules", {"fuse", "apollo"}},
+      {"layers", {"1", "2", "3"}},
+      {"max_inputs", {"1", "7", "400"}},
+      {"baseline", {"off", "xla", "tvm", "one_op"}},
+      {"stitch", {"no", "yes"}},
+      {"cooperative", {"never", "gain", "always"}},
+      {"regional", {"no", "yes"}},
+      {"horizontal", {"no", "yes"}},
+      {"schemes", {"fuse", "astitch"}},
+      {"merge_gemms", {"no", "yes"}},
+      {"streams", {"1", "2", std::to_string(schedule::most_streams)}}};
   const auto text = [&](const std::vector<std::string>& values) {
     std::string result;
     for (std::size_t i = 0; i < all.size(); ++i)

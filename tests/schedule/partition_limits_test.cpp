@@ -98,6 +98,7 @@ TEST_CASE("phases are one kernel only where it reads as many values as a kernel 
     PipelineOptions options;
     options.partition.groups.max_inputs = most;
     options.partition.cooperative = schedule::PartitionOptions::Cooperative::always;
+    options.partition.regional = false;  // one block would have all of it
     const Compiled made = run_pipeline(g.ir(), target_profile("h200"), options);
     std::size_t phases = 0, inputs = 0;
     for (const schedule::Segment& segment : made.partition.segments) {
