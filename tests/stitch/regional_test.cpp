@@ -252,3 +252,23 @@ TEST_CASE("a costly op of columns is computed once by each block", "[stitch][emu
   CHECK(executed("tanh", g) == phase.kernels[0].grid.constant() * 256);
   CHECK(outcome(g, 1, [](schedule::KernelChoices&) {}) == ok);
 }
+
+TEST_CASE("a donated output stays in place where a regional kernel would copy it", "[stitch]") {
+  Graph g("donated");
+  const Tensor h = g.input("h", f32, {64, 20, 36});
+  const Tensor most = reduce_max(sum(h, {2}), {1});
+  g.output("y", h * broadcast_in_dim(most, {64, 20, 36}, {0}), h);
+  const Compiled made = compiled(g, "h200");
+  REQUIRE(made.partition.in_place.choices.size() == 1);
+  CHECK(made.partition.in_place.choices[0].taken());
+  CHECK(made.partition.segments.size() == 2);
+  CHECK(made.partition.segments[0].regional());
+}
+
+TEST_CASE("a regional kernel of empty rows is right", "[stitch][emulated]") {
+  Graph g("empty");
+  g.output("y", sum(sum(g.input("x", f32, {16, 64, 0}), {1}), {1}));
+  REQUIRE(is_regional(compiled(g, "h200")));
+  const Device device = Device::emulated({.checked = true, .optimization = 0});
+  CHECK(output_bytes(g, device, {}) == output_bytes(g, Device::reference(), {}));
+}

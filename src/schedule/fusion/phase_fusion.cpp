@@ -265,6 +265,7 @@ class Joiner {
     grown.segments.push_back(id);
     grown.whole = assembled(cut_, grown.segments);
     if (!fits(grown, 0) || (regional() && !has_small_slices(grown))) return false;
+    if (regional() && reads_donor(grown)) return false;
     if (!regional()) {
       grown.whole.chosen = chosen_by(chooser_, graph_, grown.whole, target_);
       if (!grown.whole.chosen || !fits(grown, scratch_arrays(grown.whole))) return false;
@@ -323,6 +324,19 @@ class Joiner {
     for (const Phase& phase : chain.whole.phases) bytes += static_cast<double>(moved_bytes(graph_, phase));
     return bytes <=
            most_bytes_of_slice * static_cast<double>(std::max<std::int64_t>(1, slices->count.hint()));
+  }
+
+  /// Whether the kernel would read what an output of it is to be written over: the output would be copied
+  /// there, and kernels of their own may write it in place.
+  bool reads_donor(const Chain& chain) const {
+    const auto is_donor_of = [&](const ir::Output& output) {
+      const NodeId made = cut_.storage[output.node];
+      return output.donated() &&
+             std::binary_search(chain.whole.results.begin(), chain.whole.results.end(), made) &&
+             std::any_of(chain.whole.inputs.begin(), chain.whole.inputs.end(),
+                         [&](NodeId input) { return memory_of(cut_, input) == output.donor; });
+    };
+    return std::any_of(graph_.outputs.begin(), graph_.outputs.end(), is_donor_of);
   }
 
   bool is_read_outside(NodeId value, const Chain& chain) const {

@@ -160,7 +160,7 @@ std::vector<BlockValue> block_values(const ir::Graph& graph, const Segment& segm
     for (const NodeId result : phase.results) {
       if (std::binary_search(segment.results.begin(), segment.results.end(), result)) continue;
       const Dim elements = elements_in_slice(graph[result].type.dims, count).value() * std::int64_t{slices};
-      values.push_back({result, elements, elements.max()});
+      values.push_back({result, elements, std::max<std::int64_t>(1, elements.max())});
     }
   }
   return values;

@@ -358,7 +358,7 @@ void repeat_costly_values(GrowingGraph& g) {
                column = broadcast_in_dim(tanh(g.input(dtype, {dims[1]})), dims, {1});
   Tensor y = x + row;
   if (g.random.chance(0.6)) y = y * column;
-  if (g.random.chance(0.5)) y = y - sum(x * column, {1}, true);
+  if (g.random.chance(0.8)) y = y - sum(x * column, {1}, true);
   if (g.random.chance(0.3)) sum(y, {0});
 }
 
@@ -371,7 +371,7 @@ constexpr Pattern all[] = {
     {2, 4096, "", walk_unknown_rows},    {2, 4096, "", walk_vectors},
     {1.5, 4096, "", transpose_tiles},    {2, 4096, "", walk_rows_and_columns},
     {1.5, 4096, "", unroll_over_slices}, {2, 0, "", stand_beside},
-    {2.5, 4096, "", stay_in_slices},     {1.5, 0, "", repeat_costly_values},
+    {2.5, 4096, "", stay_in_slices},     {3.5, 0, "", repeat_costly_values},
 };
 
 }  // namespace
