@@ -186,6 +186,34 @@ TEST_CASE("what needs another slice, or more shared memory than a block has, sta
       [&](Graph& g) { g.output("y", sum(exp(gather(rows(g), g.input("at", i32, {64}), 0)), {1})); }));
 }
 
+TEST_CASE("a phase that waits for a GEMM joins nothing that another GEMM waits for", "[stitch][schedule]") {
+  const auto build = [](bool waits) {
+    Graph g("chain");
+    const Tensor weights = softmax(g.input("x", f32, {64, 16}), -1);
+    g.output("next", matmul(weights, g.parameter("w", f32, {16, 64})));
+    Tensor rows = g.input("rows", f32, {64, 48});
+    if (waits) rows = matmul(rows, g.parameter("v", f32, {48, 48}));
+    g.output("y", rows * broadcast_to(slice(weights, 1, 2, 3), {64, 48}));
+    const Compiled made = compiled(g, "h200");
+    return std::any_of(made.partition.segments.begin(), made.partition.segments.end(),
+                       [](const schedule::Segment& segment) { return segment.regional(); });
+  };
+  CHECK(build(false));
+  CHECK_FALSE(build(true));
+}
+
+TEST_CASE("a value with a long slice lies in memory, and is no less right", "[stitch][emulated]") {
+  Graph g("long");
+  const Tensor x = g.input("x", f32, {8, 6000, 2});
+  const Tensor rows = exp(sum(x, {2}));  // 24,000 bytes in a slice
+  g.output("y", sum(rows, {1}) + reduce_max(rows, {1}));
+  g.output("z", cumulative_sum(sum(rows * rows, {1}, true), 1));
+  for (const schedule::Schedule& schedule : compiled(g, "h200").schedules) {
+    for (const schedule::BlockValue& each : schedule.in_block) CHECK(each.elements * 4 <= 16 << 10);
+  }
+  CHECK(outcome(g, 2, [](schedule::KernelChoices&) {}) == ok);
+}
+
 TEST_CASE("choices for a regional kernel divide its slices, and its blocks wait for no others", "[stitch]") {
   const Compiled made = compiled(pooled(256, 20, 36), "h200");
   const schedule::Segment& segment = made.partition.segments.at(0);
@@ -251,6 +279,7 @@ TEST_CASE("a costly op of columns is computed once by each block", "[stitch][emu
   REQUIRE(phase.columns_once.size() == 1);
   CHECK(executed("tanh", g) == phase.kernels[0].grid.constant() * 256);
   CHECK(outcome(g, 1, [](schedule::KernelChoices&) {}) == ok);
+  CHECK(check_barriers(g, "h200", {}) >= 2);
 }
 
 TEST_CASE("a donated output stays in place where a regional kernel would copy it", "[stitch]") {
