@@ -14,9 +14,8 @@ struct Part {
 };
 
 /// None where that is all of them, or is not known.
-std::optional<Part> read_part(const Graph& graph, const Node& concat, const SliceAttr& slice) {
+std::optional<Part> read_part(const Graph& graph, const Node& concat, const Dim& start, const Dim& limit) {
   const auto axis = static_cast<std::size_t>(attr<AxisAttr>(concat).axis);
-  const Dim &start = slice.starts[axis], &limit = slice.limits[axis];
   Part part;
   Dim end = 0;
   for (const NodeId operand : concat.operands) {
@@ -32,6 +31,12 @@ std::optional<Part> read_part(const Graph& graph, const Node& concat, const Slic
   }
   if (part.operands.empty() || part.operands.size() == concat.operands.size()) return std::nullopt;
   return part;
+}
+
+/// The end of the last element that a slice takes, which a stride may leave before its limit.
+Dim end_of(const SliceAttr& slice, std::size_t axis, const Dim& count) {
+  if (slice.strides[axis] == 1 || !count.is_constant() || count.is(0)) return slice.limits[axis];
+  return slice.starts[axis] + (count - 1) * slice.strides[axis] + 1;
 }
 
 }  // namespace
@@ -50,12 +55,13 @@ Graph narrow_slices(const Graph& graph) {
     // A part of a part of a stack: each time of fewer operands.
     while (node.op == Op::slice && result.nodes[node.operands[0]].op == Op::concat) {
       const Node concat = result.nodes[node.operands[0]];
-      std::optional<Part> part = read_part(result, concat, attr<SliceAttr>(node));
-      if (!part) break;
       const auto axis = static_cast<std::size_t>(attr<AxisAttr>(concat).axis);
       auto& slice = std::get<SliceAttr>(node.attr);
+      const Dim limit = end_of(slice, axis, node.type.dims[axis]);
+      std::optional<Part> part = read_part(result, concat, slice.starts[axis], limit);
+      if (!part) break;
       slice.starts[axis] = slice.starts[axis] - part->begin;
-      slice.limits[axis] = slice.limits[axis] - part->begin;
+      slice.limits[axis] = limit - part->begin;
       if (part->operands.size() == 1) {
         node.operands = std::move(part->operands);
         continue;

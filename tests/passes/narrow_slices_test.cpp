@@ -43,6 +43,8 @@ TEST_CASE("a slice of one operand of a concat reads that operand", "[passes]") {
   for (const auto& [start, limit] : {std::pair{0, 2}, {0, 1}, {2, 5}, {3, 4}, {5, 9}, {8, 9}})
     CHECK(operands_left(start, limit) == 0);
   CHECK(operands_left(5, 9, 2) == 0);
+  CHECK(operands_left(0, 4, 4) == 0);  // one row
+  CHECK(operands_left(3, 6, 3) == 0);
 }
 
 TEST_CASE("a slice of several operands of a concat is one of a concat of these", "[passes]") {

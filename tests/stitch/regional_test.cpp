@@ -254,6 +254,10 @@ TEST_CASE("slices are the outer dims that all phases keep in place", "[stitch][s
   Graph g("columns");
   g.output("y", sum(exp(sum(g.input("x", f32, {64, 8, 32}), {2})), {0}));
   CHECK(count(g).is(1));
+  Graph h("turned");
+  const Tensor rows = sum(h.input("x", f32, {12, 12, 32}), {2});
+  h.output("y", exp(transpose(rows, {1, 0})) + h.input("z", f32, {12, 12}));
+  CHECK(count(h).is(1));
 }
 
 TEST_CASE("a costly op before a broadcast is computed once for each row", "[stitch][emulated]") {

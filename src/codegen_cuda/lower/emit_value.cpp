@@ -88,9 +88,13 @@ std::optional<VarId> ValueEmitter::find(Key key, std::vector<Key>& work) const {
 }
 
 namespace {
-bool same_position(const Coordinates& a, const Coordinates& b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                    [](const Index& x, const Index& y) { return compare(x, y) == 0; });
+/// Along a dim of extent 1 there is one position. What asks for another, as the parts of a concat do of each
+/// other's elements, leaves the value out.
+bool same_position(const Coordinates& a, const Coordinates& b, const std::vector<Dim>& dims) {
+  for (std::size_t i = 0; i < dims.size(); ++i) {
+    if (!dims[i].is(1) && compare(a[i], b[i]) != 0) return false;
+  }
+  return true;
 }
 }  // namespace
 
@@ -98,7 +102,7 @@ bool ValueEmitter::step(const Key& key, std::vector<Key>& work) {
   const ir::Node& node = graph_[key.node];
   std::optional<VarId> result;
   if (const auto defined = defined_.find(key.node); defined != defined_.end()) {
-    if (!same_position(defined->second.first, key.at)) {
+    if (!same_position(defined->second.first, key.at, node.type.dims)) {
       throw Error(
           {.kind = ErrorKind::internal,
            .code = ErrorCode::internal,
@@ -106,7 +110,7 @@ bool ValueEmitter::step(const Key& key, std::vector<Key>& work) {
     }
     result = defined->second.second;
   } else if (const auto kept = known_.kept.find(key.node);
-             kept != known_.kept.end() && same_position(kept->second.at, key.at)) {
+             kept != known_.kept.end() && same_position(kept->second.at, key.at, node.type.dims)) {
     builder_.at(key.node);
     result = builder_.value(node.type.dtype, Load{kept->second.buffer, kept->second.index, {}});
   } else if (const auto buffer = buffers_.find(key.node); buffer != buffers_.end()) {

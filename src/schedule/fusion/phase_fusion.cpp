@@ -300,16 +300,17 @@ class Joiner {
   bool keep_in_blocks(Chain& chain) const {
     const std::optional<Slices> slices = slices_of(graph_, chain.whole.phases);
     if (!slices) return false;
+    const std::int64_t limit = std::min<std::int64_t>(most_bytes_in_block, target_.shared_per_block / 2);
     std::int64_t bytes = 0;
     const std::vector<NodeId> results = chain.whole.results;
     for (const NodeId result : results) {
       if (result == chain.whole.root || is_read_outside(result, chain)) continue;
       const ir::Type& type = graph_[result].type;
       const std::optional<Dim> elements = elements_in_slice(type.dims, slices->count);
-      const std::int64_t most = most_bytes_in_block / static_cast<std::int64_t>(size_of(type.dtype));
+      const std::int64_t most = limit / static_cast<std::int64_t>(size_of(type.dtype));
       if (!elements || elements->max() > most) continue;
       const std::int64_t added = elements->max() * static_cast<std::int64_t>(size_of(type.dtype));
-      if (bytes + added > most_bytes_in_block) continue;
+      if (bytes + added > limit) continue;
       bytes += added;
       std::erase(chain.whole.results, result);
     }

@@ -39,15 +39,13 @@ class InSlice {
     switch (info(node.op).relation) {
       case Relation::identity:
       case Relation::reshape:  // in row-major order a slice is a run of elements
+      case Relation::reduce:   // what is reduced or scanned is no outer dim (results_of)
+      case Relation::scan:
         return true;
       case Relation::broadcast:
         return mapped(*from, ir::attr<ir::DimsAttr>(node).dims) == *to;
       case Relation::permute:
         return mapped(*to, ir::attr<ir::DimsAttr>(node).dims) == *from;
-      case Relation::reduce:
-        return apart(*from, ir::attr<ir::DimsAttr>(node).dims);
-      case Relation::scan:
-        return apart(*from, {ir::attr<ir::ScanAttr>(node).axis});
       case Relation::gather:
         return gathers(node, number, *to);
       default:
@@ -60,12 +58,6 @@ class InSlice {
     Positions result;
     for (const std::size_t dim : dims) result.push_back(static_cast<std::size_t>(map[dim]));
     return result;
-  }
-
-  static bool apart(const Positions& dims, const std::vector<std::int64_t>& others) {
-    return std::none_of(dims.begin(), dims.end(), [&](std::size_t dim) {
-      return std::find(others.begin(), others.end(), static_cast<std::int64_t>(dim)) != others.end();
-    });
   }
 
   /// The result has the data's dims before the axis, the dims of the indices, and the data's after the axis.
