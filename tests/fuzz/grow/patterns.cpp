@@ -352,7 +352,7 @@ void stay_in_slices(GrowingGraph& g) {
 /// Costly ops of rows and of columns, which are broadcast.
 void repeat_costly_values(GrowingGraph& g) {
   const DType dtype = g.random.pick({f32, f32, f16, bf16});
-  const std::vector<Dim> dims = {g.random.between(2, 40), g.random.between(64, 200)};
+  const std::vector<Dim> dims = {g.random.between(2, 24), g.random.between(64, 160)};
   const Tensor x = g.input(dtype, dims);
   const Tensor row = broadcast_in_dim(tanh(g.input(dtype, {dims[0]})), dims, {0}),
                column = broadcast_in_dim(tanh(g.input(dtype, {dims[1]})), dims, {1});
@@ -371,7 +371,7 @@ constexpr Pattern all[] = {
     {2, 4096, "", walk_unknown_rows},  {2, 4096, "", walk_vectors},
     {1.5, 4096, "", transpose_tiles},  {2, 4096, "", walk_rows_and_columns},
     {5, 4096, "", unroll_over_slices}, {2, 0, "", stand_beside},
-    {2.5, 4096, "", stay_in_slices},   {3.5, 0, "", repeat_costly_values},
+    {2.5, 4096, "", stay_in_slices},   {3.5, 4096, "", repeat_costly_values},
 };
 
 }  // namespace
