@@ -74,14 +74,20 @@ std::optional<KernelChoices> regional_choices(const ir::Graph& graph, const Segm
     whole.push_back(in_one_launch(graph, segment.phases[i], alone[i], target));
     if (walks_tiles(whole[i]) || has_columns(staged(graph, segment.phases[i], whole[i]))) return std::nullopt;
   }
+  std::int64_t passed_on = 0;  // bytes of shared memory for each slice
+  for (const BlockValue& each : block_values(graph, segment, 1))
+    passed_on += each.elements * static_cast<std::int64_t>(size_of(graph[each.value].type.dtype));
   std::optional<KernelChoices> best;
   double least = 0;
   for (int threads = target.max_threads_per_block; threads >= fewest_threads; threads /= 4) {
     double before = std::numeric_limits<double>::infinity();  // with half as many slices
     for (int of_block = 1; of_block <= most_slices && (slices->count % of_block).is(0); of_block *= 2) {
       KernelChoices choices = choices_with(graph, segment, whole, *slices, of_block, threads);
-      if (shared_bytes(graph, segment, choices) > target.shared_per_block) break;
-      const double seconds = segment_seconds(graph, segment, choices, target);
+      std::int64_t shared = passed_on * of_block;
+      for (std::size_t i = 0; i < choices.phases.size(); ++i)
+        shared += shared_bytes(graph, staged(graph, segment.phases[i], choices.phases[i]), choices.phases[i]);
+      if (shared > target.shared_per_block) break;
+      const double seconds = regional_seconds(graph, segment, choices, *slices, shared, target);
       if (!best || seconds < least) best = std::move(choices), least = seconds;
       if (seconds >= before) break;
       before = seconds;

@@ -308,19 +308,20 @@ double seconds_of_horizontal(const ir::Graph& graph, const Segment& segment, con
   return std::max(end, target.launch_seconds + moved / target.bandwidth);
 }
 
+}  // namespace
+
 /// A block does one phase after another, and waits before each that reads what an earlier one made. While it
 /// waits, other blocks of its multiprocessor move what they have, and the next block takes its slot. None of
 /// these times has been measured; flow_of_cached_rows has what was, for blocks of one phase.
-double seconds_of_regional(const ir::Graph& graph, const Segment& segment, const KernelChoices& choices,
-                           const Target& target) {
+double regional_seconds(const ir::Graph& graph, const Segment& segment, const KernelChoices& choices,
+                        const Slices& slices, std::int64_t shared, const Target& target) {
   constexpr int registers = 64;
   constexpr double first_loads = 1e-6, meeting = 0.5e-6, wait = 0.6e-6, l2_speed = 2;
   constexpr double of_turn = 0.05e-6, of_turn_with_barrier = 0.2e-6;
-  const Slices slices = slices_of(graph, segment.phases).value();
   const Residency residency{.blocks = std::max<std::int64_t>(1, slices.count.hint() / choices.slices),
                             .threads = choices.block_threads(),
                             .registers = registers,
-                            .shared_bytes = shared_bytes(graph, segment, choices)};
+                            .shared_bytes = shared};
   std::int64_t moved = bytes_of(graph, segment.inputs) + bytes_of(graph, segment.results);
   double idle = first_loads, stalls = 0, operations = 0;
   for (std::size_t i = 0; i < segment.phases.size(); ++i) {
@@ -353,12 +354,12 @@ double seconds_of_regional(const ir::Graph& graph, const Segment& segment, const
   return target.launch_seconds + std::max(memory, arithmetic);
 }
 
-}  // namespace
-
 double segment_seconds(const ir::Graph& graph, const Segment& segment, const KernelChoices& choices,
                        const Target& target) {
   if (segment.horizontal()) return seconds_of_horizontal(graph, segment, choices, target);
-  if (segment.regional()) return seconds_of_regional(graph, segment, choices, target);
+  if (segment.regional())
+    return regional_seconds(graph, segment, choices, slices_of(graph, segment.phases).value(),
+                            shared_bytes(graph, segment, choices), target);
   if (segment.phases.size() == 1) return phase_seconds(graph, segment.phases[0], choices.phases[0], target);
   double sum = 0;
   for (std::size_t i = 0; i < segment.phases.size(); ++i) {

@@ -17,4 +17,9 @@ std::int64_t scratch_bytes(const ir::Graph&, const Phase&, const Choices&);
 double phase_seconds(const ir::Graph&, const Phase&, const Choices&, const Target&);
 double segment_seconds(const ir::Graph&, const Segment&, const KernelChoices&, const Target&);
 
+/// The same for a regional segment, whose slices and shared memory are known: finding them takes longer than
+/// this.
+double regional_seconds(const ir::Graph&, const Segment&, const KernelChoices&, const Slices&,
+                        std::int64_t shared, const Target&);
+
 }  // namespace fuse::schedule

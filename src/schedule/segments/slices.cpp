@@ -2,6 +2,7 @@
 #include "schedule/segments/slices.hpp"
 
 #include <algorithm>
+#include <unordered_map>
 #include <unordered_set>
 #include <utility>
 
@@ -30,11 +31,10 @@ class InSlice {
  public:
   InSlice(const ir::Graph& graph, const Dim& count) : graph_(graph), count_(count) {}
 
-  bool keeps(NodeId id, std::size_t number) const {
+  bool keeps(NodeId id, std::size_t number) {
     if (count_.is(1)) return true;
     const ir::Node& node = graph_[id];
-    const std::optional<Positions> to = outer_dims(node.type.dims, count_);
-    const std::optional<Positions> from = outer_dims(graph_[node.operands[number]].type.dims, count_);
+    const std::optional<Positions>&to = outer_dims_of(id), &from = outer_dims_of(node.operands[number]);
     if (!to || !from) return false;
     switch (info(node.op).relation) {
       case Relation::identity:
@@ -69,8 +69,16 @@ class InSlice {
     });
   }
 
+  /// Several ops read a value, and several values are operands of an op.
+  const std::optional<Positions>& outer_dims_of(NodeId id) {
+    const auto [found, added] = known_.try_emplace(id);
+    if (added) found->second = outer_dims(graph_[id].type.dims, count_);
+    return found->second;
+  }
+
   const ir::Graph& graph_;
   const Dim& count_;
+  std::unordered_map<NodeId, std::optional<Positions>> known_{};
 };
 
 /// The dims of a phase's loops, and which of them it reduces or scans.
@@ -106,7 +114,7 @@ std::optional<Dim> results_of(const SlicedLoops& loops, const Dim& count) {
 /// Whether what the phase reads of `made` lies in its own slice.
 bool reads_own_slice(const ir::Graph& graph, const Phase& phase, const Dim& count,
                      const std::unordered_set<NodeId>& made) {
-  const InSlice in_slice(graph, count);
+  InSlice in_slice(graph, count);
   std::unordered_set<NodeId> elsewhere;  // what is read in other slices, too
   for (const Stage& stage : phase.stages) {
     if (!outer_dims(graph[stage.root].type.dims, count)) return false;
