@@ -298,6 +298,20 @@ TEST_CASE("a donated output stays in place where a regional kernel would copy it
   CHECK(made.partition.segments[0].regional());
 }
 
+TEST_CASE("no block computes columns of which there are none", "[stitch][emulated]") {
+  Graph g("none");
+  const Tensor column = broadcast_in_dim(tanh(g.input("g", f32, {0})), {64, 0}, {1});
+  g.output("y", sum(g.input("x", f32, {64, 0}) * column, {1}));
+  const Device device = Device::emulated({.checked = true, .optimization = 0});
+  CHECK(output_bytes(g, device, {}) == output_bytes(g, Device::reference(), {}));
+  const Compiled made = compiled(g, "h200");
+  for (const schedule::Schedule& schedule : made.schedules) {
+    schedule::KernelChoices once = schedule.choices;
+    once.phases[0].columns_once = true;
+    CHECK_FALSE(schedule::misfit(made.graph, schedule.segment, once, target_profile("h200")).empty());
+  }
+}
+
 TEST_CASE("a regional kernel of empty rows is right", "[stitch][emulated]") {
   Graph g("empty");
   g.output("y", sum(sum(g.input("x", f32, {16, 64, 0}), {1}), {1}));

@@ -322,32 +322,32 @@ double regional_seconds(const ir::Graph& graph, const Segment& segment, const Ke
                             .threads = choices.block_threads(),
                             .registers = registers,
                             .shared_bytes = shared};
-  std::int64_t moved = bytes_of(graph, segment.inputs) + bytes_of(graph, segment.results);
+  double moved = static_cast<double>(bytes_of(graph, segment.inputs)) +
+                 static_cast<double>(bytes_of(graph, segment.results));
   double idle = first_loads, stalls = 0, operations = 0;
   for (std::size_t i = 0; i < segment.phases.size(); ++i) {
     const Choices& own = choices.phases[i];
     const Phase phase = staged(graph, segment.phases[i], own);
     for (const ir::NodeId input : phase.inputs) {
       if (std::binary_search(segment.results.begin(), segment.results.end(), input))
-        moved += bounded(static_cast<double>(bytes_of(graph, {input})) / l2_speed);
+        moved += static_cast<double>(bytes_of(graph, {input})) / l2_speed;
     }
     const KernelSchedule launch = launches(graph, phase, own)[0];
-    const std::int64_t results = slices.results[i].hint() * choices.slices, at_once = rows_at_once(own);
+    const double results = static_cast<double>(slices.results[i].hint()) * choices.slices;
     idle += meeting * meetings(phase);
     const bool meets = units_of(own.splits, 'c', Level::warp) > 1;
     stalls +=
-        (meets ? of_turn_with_barrier : of_turn) * static_cast<double>((results + at_once - 1) / at_once - 1);
+        (meets ? of_turn_with_barrier : of_turn) * std::max(0.0, std::ceil(results / rows_at_once(own)) - 1);
     stalls += i > 0 ? wait : 0;
-    const auto again =
-        bounded(rereads(graph, phase, own) * static_cast<double>(bytes_of(graph, phase.inputs)) / l2_speed);
-    moved += again + bounded(wasted_bytes(graph, phase, own, bytes_of(graph, phase.inputs)));
+    const std::int64_t inputs = bytes_of(graph, phase.inputs);
+    moved += rereads(graph, phase, own) * static_cast<double>(inputs) / l2_speed +
+             wasted_bytes(graph, phase, own, inputs);
     operations += operations_of(graph, phase, own, launch);
   }
   const double blocks = static_cast<double>(residency.blocks),
                at_once = std::max(1, blocks_per_sm(residency, target)),
                waves = blocks / (at_once * target.sms);
-  const double own =
-      static_cast<double>(moved) / blocks / (target.bandwidth / target.sms);  // of a block alone
+  const double own = moved / blocks / (target.bandwidth / target.sms);  // of a block alone
   const double of_wave = std::max(at_once * own, idle + stalls + own);
   const double memory = stalls + at_once * own + std::max(0.0, waves - 1) * of_wave;
   const double arithmetic = kernel_cost(0, residency, target, 1, operations).seconds - target.launch_seconds;

@@ -49,7 +49,8 @@ std::vector<NodeId> costly_columns(const ir::Graph& graph, const Phase& phase) {
     if (!repeats_in_rows(graph, graph[id], shape)) continue;
     const NodeId value = graph[id].operands[0];
     const std::int64_t elements = product(graph[value].type.dims).max();
-    if (elements > most_column_bytes / static_cast<std::int64_t>(size_of(graph[value].type.dtype))) continue;
+    const std::int64_t most = most_column_bytes / static_cast<std::int64_t>(size_of(graph[value].type.dtype));
+    if (elements == 0 || elements > most) continue;  // no array has no elements
     if (is_costly(graph, phase, value)) result.push_back(value);
   }
   std::sort(result.begin(), result.end());

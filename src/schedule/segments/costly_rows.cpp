@@ -57,7 +57,7 @@ std::vector<NodeId> costly_rows(const ir::Graph& graph, const Phase& phase) {
     if (info(graph[id].op).relation != Relation::broadcast) continue;
     const NodeId value = graph[id].operands[0];
     const Dim elements = product(graph[value].type.dims);
-    if (!is_inside(phase, value) || elements.is(1) || elements.hint() * often > results) continue;
+    if (!is_inside(phase, value) || elements.is(1) || elements.hint() > results / often) continue;
     if (std::find(values.begin(), values.end(), value) != values.end()) continue;
     if (cone_of(graph, phase, {value}, {}).costly) values.push_back(value);
   }

@@ -370,7 +370,7 @@ constexpr Pattern all[] = {
     {2, 0, "", read_concat_again},     {2.5, 30'000, "tiny3", walk_long_rows},
     {2, 4096, "", walk_unknown_rows},  {2, 4096, "", walk_vectors},
     {1.5, 4096, "", transpose_tiles},  {2, 4096, "", walk_rows_and_columns},
-    {5, 4096, "", unroll_over_slices}, {2, 0, "", stand_beside},
+    {8, 4096, "", unroll_over_slices}, {2, 0, "", stand_beside},
     {2.5, 4096, "", stay_in_slices},   {3.5, 4096, "", repeat_costly_values},
 };
 
