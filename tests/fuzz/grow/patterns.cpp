@@ -367,7 +367,7 @@ constexpr Pattern all[] = {
     {1.5, 0, "", step_optimiser},      {1.5, 0, "", read_in_strides},
     {2, 0, "", pack_parameters},       {3, 0, "", nest_predicates},
     {1.5, 4096, "", slice_columns},    {1.5, 4096, "", lie_in_memory},
-    {2, 0, "", read_concat_again},     {2.5, 30'000, "tiny3", walk_long_rows},
+    {4, 0, "", read_concat_again},     {2.5, 30'000, "tiny3", walk_long_rows},
     {2, 4096, "", walk_unknown_rows},  {2, 4096, "", walk_vectors},
     {1.5, 4096, "", transpose_tiles},  {2, 4096, "", walk_rows_and_columns},
     {8, 4096, "", unroll_over_slices}, {2, 0, "", stand_beside},
