@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <limits>
 #include <optional>
 #include <set>
@@ -385,9 +386,9 @@ Choices choices_alone(const ir::Graph& graph, const Phase& phase, const Target& 
 /// The blocks whose rows are as much as is in flight where memory moves most, two or more on a
 /// multiprocessor. More would leave more partials to combine: an H200 summed the columns of bf16[65536, 1024]
 /// in 40.4 us by 264 blocks of 256 threads, in 42.1 by 528 and in 48.1 by 132.
-int blocks_that_fill(const Choices& choices, std::int64_t row_bytes, const Target& target) {
-  const std::int64_t bytes = std::max<std::int64_t>(1, row_bytes * rows_at_once(choices));
-  const auto enough = static_cast<int>((static_cast<std::int64_t>(bytes_in_flight) + bytes - 1) / bytes);
+int blocks_that_fill(const Choices& choices, double row_bytes, const Target& target) {
+  const double bytes = std::max(1.0, row_bytes * static_cast<double>(rows_at_once(choices)));
+  const auto enough = static_cast<int>(std::ceil(bytes_in_flight / bytes));
   return std::max(2, enough) * target.sms;
 }
 
@@ -403,7 +404,7 @@ Choices across(const ir::Graph& graph, const Phase& phase, const Choices& down, 
     vector /= 2;  // all lanes of a warp have something to do
   Choices choices = RegisterCaching(graph, *rows, target).columns(vector);
   choices.across = true;
-  const int enough = blocks_that_fill(choices, row * narrowest(graph, phase), target);
+  const int enough = blocks_that_fill(choices, static_cast<double>(row) * narrowest(graph, phase), target);
   choices.set('r', Level::grid, std::min(choices.blocks_per_row(), enough));
   if (target.barrier_seconds < target.launch_seconds) choices.blocks = choices.blocks_per_row();
   choices = with_shared_memory(graph, *rows, std::move(choices), target);
@@ -422,8 +423,10 @@ std::optional<Choices> side_by_side(const ir::Graph& graph, const Phase& phase, 
   const LoopShape shape = loop_shape(graph, phase);
   const std::int64_t columns = product(shape.kept).hint(), rows = product(shape.reduced).hint();
   int words = 0;  // words per thread and column: what it loads and what it reduces that to
+  // The hints of symbolic extents may multiply beyond 63 bits.
+  const double elements = static_cast<double>(rows) * static_cast<double>(columns);
   for (const ir::NodeId input : phase.inputs)
-    words += product(graph[input].type.dims).hint() >= rows * columns ? 1 : 0;
+    words += static_cast<double>(product(graph[input].type.dims).hint()) >= elements ? 1 : 0;
   for (const Stage& stage : phase.stages) {
     if (stage.form != Stage::Form::inner_reduce) continue;
     for (const DType dtype : reduction_state(graph, stage)) words += size_of(dtype) > 4 ? 2 : 1;
@@ -629,7 +632,7 @@ Choices with_columns_once(const ir::Graph& graph, const Phase& phase, Choices ch
   const bool reduces = info(graph[dominant(run)].op).relation == ir::Relation::reduce;
   if (!reduces || splits_rows(choices) || costly_columns(graph, run).empty()) return choices;
   const KernelSchedule launch = launches(graph, run, choices)[0];
-  if (launch.results.hint() < enough_rows * launch.grid.hint()) return choices;
+  if (launch.results.hint() / enough_rows < launch.grid.hint()) return choices;
   Choices once = choices;
   once.columns_once = true;
   return shared_bytes(graph, run, once) <= target.shared_per_block ? once : choices;

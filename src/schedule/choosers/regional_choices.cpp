@@ -75,8 +75,10 @@ std::optional<KernelChoices> regional_choices(const ir::Graph& graph, const Segm
     if (walks_tiles(whole[i]) || has_columns(staged(graph, segment.phases[i], whole[i]))) return std::nullopt;
   }
   std::int64_t passed_on = 0;  // bytes of shared memory for each slice
-  for (const BlockValue& each : block_values(graph, segment, 1))
+  for (const BlockValue& each : block_values(graph, segment, 1)) {
+    if (each.elements > target.shared_per_block || passed_on > target.shared_per_block) return std::nullopt;
     passed_on += each.elements * static_cast<std::int64_t>(size_of(graph[each.value].type.dtype));
+  }
   std::optional<KernelChoices> best;
   double least = 0;
   for (int threads = target.max_threads_per_block; threads >= fewest_threads; threads /= 4) {
