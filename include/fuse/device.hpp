@@ -25,6 +25,7 @@ enum class DeviceKind : std::uint8_t {
   reference,  ///< op by op in double precision: the oracle
   emulated,   ///< the emitted CUDA text, run on the CPU
   cuda,       ///< an NVIDIA GPU through the Driver API
+  cpu,        ///< native kernels on the cores of this machine
 };
 FUSE_COMPILER_API std::string_view to_string(DeviceKind);
 
@@ -38,6 +39,7 @@ enum class BlockScheduling : std::uint8_t {
 class Stream;
 class Buffer;
 class MemoryResource;
+class Executor;
 
 /// A shared handle to a device. Thread safe.
 class FUSE_COMPILER_API Device {
@@ -53,7 +55,21 @@ class FUSE_COMPILER_API Device {
     int optimization = 2;
   };
 
+  struct Cpu {
+    int threads = 0;   ///< the calling one counts; 0: as many as the process may use cores
+    bool pin = false;  ///< each thread of the device stays on one core
+    /// What kernels are compiled for: x86-64-v2, x86-64-v3 or x86-64-v4; empty: what this machine has. Other
+    /// machines of that level can load what is saved. Results may differ between levels in the last bits, and
+    /// do not between numbers of threads.
+    std::string machine{};
+    std::shared_ptr<Executor> executor{};  ///< threads of the application's own, instead (executor.hpp)
+  };
+
   static Device reference();
+  /// Native kernels, built by the system's C++ compiler. Throws unsupported for a machine that this one is
+  /// not.
+  static Device cpu(const Cpu& options);
+  static Device cpu() { return cpu(Cpu{}); }
   static Device emulated(const Emulated& options);
   static Device emulated() { return emulated(Emulated{}); }
   /// Throws missing_library or driver, with what was looked for and where.

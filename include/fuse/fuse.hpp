@@ -7,6 +7,7 @@
 #include <fuse/dtype.hpp>
 #include <fuse/error.hpp>
 #include <fuse/executable.hpp>
+#include <fuse/executor.hpp>
 #include <fuse/functions.hpp>
 #include <fuse/graph.hpp>
 #include <fuse/memory.hpp>

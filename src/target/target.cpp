@@ -79,6 +79,26 @@ Architecture architecture(int arch) {
   return found;
 }
 
+Target cpu_target(std::string machine, std::int64_t second_level_bytes, std::int64_t last_level_bytes) {
+  return {.name = "cpu",
+          .machine = std::move(machine),
+          .arch = 0,
+          .sms = 8,
+          .max_threads_per_block = 32,
+          .max_threads_per_sm = 1024,
+          .max_blocks_per_sm = 32,
+          .shared_per_block = second_level_bytes / 4,
+          .shared_per_block_optin = second_level_bytes / 4,
+          .shared_per_sm = 32 * second_level_bytes,
+          .shared_reserved = 0,
+          .max_cluster = 1,
+          .l2_bytes = last_level_bytes,
+          .bandwidth = 40e9,
+          .flops_f32 = 0.5e12,
+          .launch_seconds = 1.5e-6,
+          .node_seconds = 1.5e-6};
+}
+
 std::vector<std::string_view> target_profile_names() {
   std::vector<std::string_view> names;
   for (const Target& target : profiles()) names.push_back(target.name);

@@ -11,8 +11,11 @@ namespace fuse {
 
 struct Target {
   std::string name;  ///< "h200"
-  int arch = 90;     ///< 90 for sm_90: selects instructions, never the schedule
-  int sms = 132;     ///< streaming multiprocessors
+  /// What kernels are compiled for on a CPU, "x86-64-v4"; empty for a GPU. A CPU's cores stand for
+  /// multiprocessors: each runs blocks of one warp, one after the other.
+  std::string machine{};
+  int arch = 90;  ///< 90 for sm_90: selects instructions, never the schedule
+  int sms = 132;  ///< streaming multiprocessors
   int warp_size = 32;
   int max_threads_per_block = 1024;
   int max_threads_per_sm = 2048;
@@ -35,6 +38,12 @@ struct Target {
   double cluster_seconds = 0.4e-6;  ///< wait of a cluster's blocks for each other, with what they stored
   double barrier_seconds = 1.0e-6;  ///< the same wait for all blocks of a kernel
 };
+
+inline bool is_cpu(const Target& target) { return !target.machine.empty(); }
+
+/// A CPU of that feature level with caches of so many bytes: the second of a core, and the last of all cores.
+/// How many cores run the blocks is no part of it: plans, and so bits, are the same for each number.
+Target cpu_target(std::string machine, std::int64_t second_level_bytes, std::int64_t last_level_bytes);
 
 /// What no driver reports about the GPUs of one architecture.
 struct Architecture {

@@ -33,6 +33,7 @@ written to the corpus, which every run begins with.
   --seed S              of the run (default 1): program I of seed S is always the same
   --jobs J              worker processes at once (default: one a core)
   --batch K             programs compiled together (default 32)
+  --device cpu          runs them on the cpu device, with its own choices
   --coverage FILE       writes the table op x dtype
   --require-coverage    fails where a legal cell of it is empty
   --corpus DIR          where failures are kept
@@ -122,6 +123,11 @@ Options parse(int argc, char** argv) {
       options.nests.lists = integer();
     } else if (word == "--told") {
       options.told = integer();
+    } else if (word == "--device") {
+      const std::string name = value();
+      if (name != "cpu" && name != "emulated")
+        throw std::runtime_error("--device: emulated or cpu, not " + name);
+      options.run.on_cpu = name == "cpu";
     } else if (word == "--worker") {
       options.worker = integer();
     } else if (word == "--answers") {
@@ -176,8 +182,13 @@ class Progress {
   std::size_t shown_ = 0;  ///< failures
 };
 
+Case drawn(const Options& options, std::uint64_t index) {
+  Case made = generate(seed_of(options.run.seed, index));
+  return options.run.on_cpu ? on_cpu(std::move(made)) : made;
+}
+
 void make_small(const Options& options, const Failure& failure) {
-  const Case found = generate(seed_of(options.run.seed, failure.index));
+  const Case found = drawn(options, failure.index);
   const Minimised small = minimise(found);
   if (small.verdict == Verdict::ok) {
     fmt::print("--index {}: alone it does not fail, so it depends on what ran before it\n", failure.index);
@@ -303,7 +314,7 @@ int main_of(int argc, char** argv) {
     return 0;
   }
   if (options.worker >= 0) {
-    return work(options.run.seed, static_cast<std::uint64_t>(options.worker), options.run.count);
+    return work(options.run, static_cast<std::uint64_t>(options.worker));
   }
   if (options.answers >= 0) {
     return answer(options.run.seed, static_cast<std::uint64_t>(options.answers), options.run.count);
@@ -331,7 +342,7 @@ int main_of(int argc, char** argv) {
     return run_judge(settings);
   }
   if (options.index < 0) return run(options);
-  const Case one = generate(seed_of(options.run.seed, static_cast<std::uint64_t>(options.index)));
+  const Case one = drawn(options, static_cast<std::uint64_t>(options.index));
   if (options.compiled) {
     for (const auto& [stage, text] : stage_texts(compiled(one, "p"))) fmt::print("== {}\n{}", stage, text);
     return 0;

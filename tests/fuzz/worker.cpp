@@ -55,12 +55,13 @@ struct Span {
 /// A worker process and what it said so far.
 class Child {
  public:
-  Child(std::uint64_t seed, Span span) : span_(span), next_(span.first) {
+  Child(const RunSettings& settings, Span span) : span_(span), next_(span.first) {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0) throw std::runtime_error("cannot make a pipe");
     std::vector<std::string> words = {
-        "/proc/self/exe",           "--worker", std::to_string(span.first), "--count",
-        std::to_string(span.count), "--seed",   std::to_string(seed)};
+        "/proc/self/exe",           "--worker", std::to_string(span.first),   "--count",
+        std::to_string(span.count), "--seed",   std::to_string(settings.seed)};
+    if (settings.on_cpu) words.insert(words.end(), {"--device", "cpu"});
     std::vector<char*> argv;
     for (std::string& word : words) argv.push_back(word.data());
     argv.push_back(nullptr);
@@ -176,7 +177,7 @@ class Child {
 
 }  // namespace
 
-int work(std::uint64_t seed, std::uint64_t first, std::int64_t count) {
+int work(const RunSettings& settings, std::uint64_t first) {
   const auto say = [](const std::string& line) {
     std::fwrite(line.data(), 1, line.size(), stdout);
     std::fputc('\n', stdout);
@@ -184,8 +185,9 @@ int work(std::uint64_t seed, std::uint64_t first, std::int64_t count) {
   };
   Coverage coverage;
   std::vector<Case> cases;
-  for (std::int64_t i = 0; i < count; ++i) {
-    cases.push_back(generate(seed_of(seed, first + static_cast<std::uint64_t>(i))));
+  for (std::int64_t i = 0; i < settings.count; ++i) {
+    Case made = generate(seed_of(settings.seed, first + static_cast<std::uint64_t>(i)));
+    cases.push_back(settings.on_cpu ? on_cpu(std::move(made)) : std::move(made));
     coverage.count(cases.back().program.graph);
     say("made");
   }
@@ -228,7 +230,7 @@ RunTotals run_workers(const RunSettings& settings, const std::function<void(cons
         queue.push_back({static_cast<std::uint64_t>(planned), count});
         planned += count;
       }
-      children.push_back(std::make_unique<Child>(settings.seed, queue.front()));
+      children.push_back(std::make_unique<Child>(settings, queue.front()));
       queue.pop_front();
     }
     if (children.empty()) break;

@@ -25,6 +25,7 @@ struct RunSettings {
   double patience =
       180;  ///< seconds without a line before a worker counts as hung; more where others want the cores
   std::int64_t most_failures = 20;
+  bool on_cpu = false;  ///< on the cpu device instead of the emulated one
 };
 
 struct Failure {
@@ -43,7 +44,7 @@ struct RunTotals {
 };
 
 /// The worker's side: programs [first, first + count) of the run with that seed.
-int work(std::uint64_t seed, std::uint64_t first, std::int64_t count);
+int work(const RunSettings&, std::uint64_t first);
 /// The parent's side: starts workers until the run is done. `progress` is called often.
 RunTotals run_workers(const RunSettings&, const std::function<void(const RunTotals&)>& progress);
 

@@ -20,7 +20,8 @@ std::vector<Device> test_devices(int optimization) {
     static const auto* gpu = new std::vector<Device>{Device::cuda()};
     return *gpu;
   }
-  throw std::runtime_error("FUSE_TEST_DEVICE=" + name + ": emulated or cuda");
+  if (name == "cpu") return {Device::cpu(), Device::cpu({.threads = 1})};
+  throw std::runtime_error("FUSE_TEST_DEVICE=" + name + ": emulated, cpu or cuda");
 }
 
 Device test_device() { return test_devices().front(); }

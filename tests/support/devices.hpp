@@ -7,8 +7,9 @@
 
 namespace fuse::test {
 
-/// emulated (the default): plain, and checked on a small odd profile. cuda: the first GPU.
-/// `optimization`, of the emulated device: many kernels that run once are soonest done at 0.
+/// emulated (the default): plain, and checked on a small odd profile. cuda: the first GPU. cpu: with all
+/// cores, and on one thread. `optimization`, of the emulated device: many kernels that run once are soonest
+/// done at 0.
 std::vector<Device> test_devices(int optimization = 2);
 
 /// The first of them: without checks.

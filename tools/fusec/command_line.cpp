@@ -190,7 +190,7 @@ void add_run(CLI::App& app, Action& action) {
   command
       .add_option("--device", options.device,
                   "auto (the first GPU, else emulated), cuda, emulated or reference")
-      ->check(one_of({"auto", "cuda", "emulated", "reference"}))
+      ->check(one_of({"auto", "cpu", "cuda", "emulated", "reference"}))
       ->type_name("WORD")
       ->capture_default_str();
   add_list_option(command, "--input", options.inputs, "NAME=FILE",

@@ -90,6 +90,15 @@ std::string cuda_prelude(const std::vector<std::string>& used) {
   return text + "\n";
 }
 
+std::string host_functions() {
+  std::string text(host_math);
+  text += "namespace {\n";
+  for (const Primitive& p : primitives()) {
+    if (!is_member(p)) text += p.host;
+  }
+  return text + "}  // namespace\n";
+}
+
 std::string host_prelude(bool checked) {
   std::string text(runtime::emulated::abi_text);
   text += host_math;

@@ -29,6 +29,9 @@ const Primitive* find_primitive(std::string_view name);
 /// The CUDA bodies of `used` and of what they need; names outside the table are skipped.
 std::string cuda_prelude(const std::vector<std::string>& used);
 
+/// The C++ bodies of what needs no device: functions of values. No #include.
+std::string host_functions();
+
 /// Every C++ body, for the emulated device: the engine's interface, the free functions, and `struct
 /// fuse_device` of which the kernels become members. No #include.
 std::string host_prelude(bool checked);

@@ -10,6 +10,7 @@
 #include <set>
 
 #include "codegen_cuda/primitives/primitives.hpp"
+#include "codegen_cuda/text/kernel_text.hpp"
 #include "ir/dims/dim_poly.hpp"
 #include "ir/kernel/visit.hpp"
 #include "os/parallel.hpp"
@@ -20,50 +21,6 @@ using namespace kernel;  // NOLINT: this file is about the kernel IR
 using detail::to_cxx;
 
 namespace {
-
-std::string_view cuda_name(DType type) {
-  switch (type) {
-#define FUSE_DTYPE(name, text, bytes, kind, cuda) \
-  case DType::name:                               \
-    return cuda;
-#include <fuse/dtypes.def>
-  }
-  return "?";
-}
-
-std::string real_literal(double value, bool is_double) {
-  const char* type = is_double ? "f64" : "f32";
-  if (std::isnan(value)) return fmt::format("nan_{}()", type);
-  if (std::isinf(value)) return fmt::format("{}infinity_{}()", value < 0 ? "-" : "", type);
-  // The shortest decimal that reads back as the same number.
-  std::string text = is_double ? fmt::format("{}", value) : fmt::format("{}", static_cast<float>(value));
-  if (text.find_first_of(".e") == std::string::npos) text += ".0";
-  return is_double ? text : text + "f";
-}
-
-std::string literal(const Constant& constant, DType type) {
-  switch (type) {
-    case DType::f64:
-      return real_literal(constant.real, true);
-    case DType::f32:
-      return real_literal(constant.real, false);
-    case DType::f16:
-    case DType::bf16:
-      return fmt::format("to_{}({})", to_string(type), real_literal(constant.real, false));
-    case DType::boolean:
-      return constant.integer ? "true" : "false";
-    case DType::i8:
-    case DType::u8:
-      return std::to_string(constant.integer);
-    case DType::i32:
-      if (constant.integer == std::numeric_limits<std::int32_t>::min()) return "(-2147483647 - 1)";
-      return std::to_string(constant.integer);
-    case DType::i64:
-      if (constant.integer == std::numeric_limits<std::int64_t>::min()) return "(-9223372036854775807LL - 1)";
-      return std::to_string(constant.integer) + "LL";
-  }
-  return "?";
-}
 
 /// The primitives that a text calls, by their names in it.
 std::set<std::string> called(std::string_view text) {
@@ -96,29 +53,14 @@ std::set<std::string> called(std::string_view text) {
   return found;
 }
 
-/// Names come from the user: in a comment they may neither end the line nor, by a backslash, join it to the
-/// next.
-std::string comment(std::string text) {
-  for (char& c : text) {
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
-    if (c == '\\') c = '/';
-  }
-  return text;
-}
-
 int min_blocks_per_sm(const Kernel& kernel) {
   return std::max(kernel.blocks_per_sm, kernel.min_blocks_per_sm);
 }
 
-class KernelPrinter {
+class KernelPrinter : public KernelText {
  public:
-  /// Lines are counted from the text's own first line, 0.
-  explicit KernelPrinter(const Kernel& kernel) : kernel_(kernel) {
-    for (const Var& var : kernel.vars) names_.push_back(var.name);
-  }
+  using KernelText::KernelText;
 
-  std::string text;
-  std::vector<OpLine> lines;
   bool cooperative = false;
 
   void print() {
@@ -128,7 +70,7 @@ class KernelPrinter {
     for (const Buffer& buffer : kernel_.buffers) {
       if (buffer.space != Space::global) continue;
       add(fmt::format("{}<{}{}> {}", buffer.ordered ? "ordered_global" : "global",
-                      buffer.written ? "" : "const ", cuda_name(buffer.dtype), buffer.name));
+                      buffer.written ? "" : "const ", type_in_text(buffer.dtype), buffer.name));
     }
     for (const Dim& extent : kernel_.extents) add(fmt::format("{} {}", index_type(), extent.name()));
     const std::string cluster =
@@ -142,9 +84,9 @@ class KernelPrinter {
       const std::string elements = buffer.elements.to_string();
       if (buffer.space == Space::shared) {
         line(fmt::format("FUSE_SHARED{}({}, {}, {});", vectors.contains(id) ? "_VECTORS" : "",
-                         cuda_name(buffer.dtype), elements, buffer.name));
+                         type_in_text(buffer.dtype), elements, buffer.name));
       } else if (buffer.space == Space::local) {
-        line(fmt::format("FUSE_LOCAL({}, {}, {});", cuda_name(buffer.dtype), elements, buffer.name));
+        line(fmt::format("FUSE_LOCAL({}, {}, {});", type_in_text(buffer.dtype), elements, buffer.name));
       }
     }
     body(kernel_.body);
@@ -161,52 +103,15 @@ class KernelPrinter {
     });
     return buffers;
   }
-  std::string_view index_type() const { return cuda_name(kernel_.index_type); }
-  const std::string& name(VarId var) const { return names_[var]; }
-  DType type(VarId var) const { return kernel_.vars[var].dtype; }
   std::string type_name(VarId var) const {
-    const std::string_view element = cuda_name(type(var));
+    const std::string_view element = type_in_text(type(var));
     return kernel_.vars[var].pair ? fmt::format("pair<{}>", element) : std::string(element);
-  }
-
-  void line(const std::string& content) {
-    text.append(2 * static_cast<std::size_t>(depth_), ' ');
-    text += content;
-    text += '\n';
-    ++line_;
-  }
-
-  /// A line that computes an op: the text names it, and faults find it.
-  void op_line(const std::string& content, const Origin& origin, bool barrier = false) {
-    lines.push_back({line_, origin.op, origin.scope, origin.location, barrier});
-    const std::string note = comment(origin.op + (origin.scope.empty() ? "" : "  " + origin.scope));
-    const std::size_t used = 2 * static_cast<std::size_t>(depth_) + content.size();
-    line(content + std::string(used < 60 ? 60 - used : 2, ' ') + "// " + note);
   }
 
   void body(const std::vector<Stmt>& statements) {
     for (const Stmt& stmt : statements) {
       std::visit([&](const auto& node) { print(node, stmt.origin); }, stmt.node);
     }
-  }
-
-  std::string apply(ir::Op op, const std::vector<std::string>& operands, DType operand_type,
-                    DType result) const {
-    const ir::OpInfo& row = info(op);
-    if (op == ir::Op::select) return fmt::format("{} ? {} : {}", operands[0], operands[1], operands[2]);
-    if (op == ir::Op::convert) return fmt::format("to_{}({})", to_string(result), operands[0]);
-    std::string expression;
-    for (std::size_t i = 0; i < row.cuda.size(); ++i) {
-      const char c = row.cuda[i];
-      if (c == '$') {
-        expression += operands[static_cast<std::size_t>(row.cuda[++i] - 'a')];
-      } else if (c == '@') {
-        if (operand_type == f32) expression += 'f';
-      } else {
-        expression += c;
-      }
-    }
-    return expression;
   }
 
   std::string expression(const Compute& compute, DType result) const {
@@ -239,7 +144,7 @@ class KernelPrinter {
   }
 
   std::string pair_expression(const Rhs& rhs, DType element) const {
-    const std::string_view half = cuda_name(element);
+    const std::string_view half = type_in_text(element);
     if (const auto* constant = std::get_if<Constant>(&rhs)) {
       const std::string value = real_literal(constant->real, false);
       return fmt::format("pair_of<{}>({}, {})", half, value, value);
@@ -255,7 +160,7 @@ class KernelPrinter {
   }
 
   static std::string zero(DType type) {
-    return is_half(type) ? fmt::format("{}{{}}", cuda_name(type)) : literal({}, type);
+    return is_half(type) ? fmt::format("{}{{}}", type_in_text(type)) : literal({}, type);
   }
 
   static std::string condition(const IndexLess& less) {
@@ -276,7 +181,7 @@ class KernelPrinter {
       const DType dtype = reduction.state[i];
       const std::string from =
           declare.initial.empty() ? literal(reduction.identity[i], dtype) : name(declare.initial[i]);
-      op_line(fmt::format("{} {} = {};", cuda_name(dtype), name(declare.state[i]), from), origin);
+      op_line(fmt::format("{} {} = {};", type_in_text(dtype), name(declare.state[i]), from), origin);
     }
   }
 
@@ -295,12 +200,6 @@ class KernelPrinter {
     for (std::size_t i = 0; i < left.size(); ++i) {
       op_line(fmt::format("{} = {};", left[i], name(reduction.result[i])), origin);
     }
-  }
-
-  std::vector<std::string> names(const std::vector<VarId>& vars) const {
-    std::vector<std::string> result;
-    for (VarId var : vars) result.push_back(name(var));
-    return result;
   }
 
   void print(const Combine& combine, const Origin& origin) {
@@ -334,7 +233,7 @@ class KernelPrinter {
     std::vector<std::string> others;
     for (std::size_t i = 0; i < combine.state.size(); ++i) {
       others.push_back("other" + std::to_string(i));
-      op_line(fmt::format("const {} {} = shuffle_xor({}, d);", cuda_name(reduction.state[i]), others[i],
+      op_line(fmt::format("const {} {} = shuffle_xor({}, d);", type_in_text(reduction.state[i]), others[i],
                           name(combine.state[i])),
               origin);
     }
@@ -344,7 +243,7 @@ class KernelPrinter {
   }
 
   void print(const WarpScan& scan, const Origin& origin) {
-    op_line(fmt::format("const {} {} = warp_scan_sum({}, {});", cuda_name(type(scan.result)),
+    op_line(fmt::format("const {} {} = warp_scan_sum({}, {});", type_in_text(type(scan.result)),
                         name(scan.result), name(scan.incoming), name(scan.carry)),
             origin);
   }
@@ -453,11 +352,6 @@ class KernelPrinter {
   }
   void print(const ClusterArrive&, const Origin& origin) { op_line("cluster_arrive();", origin, true); }
   void print(const ClusterWait&, const Origin& origin) { op_line("cluster_wait();", origin, true); }
-
-  const Kernel& kernel_;
-  std::vector<std::string> names_;
-  int depth_ = 0;
-  int line_ = 0;
 };
 
 std::int64_t shared_bytes(const Kernel& kernel) {

@@ -9,6 +9,7 @@
 #include <map>
 #include <span>
 
+#include "codegen_cpu/text/print_cpu.hpp"
 #include "codegen_cuda/lower/lower.hpp"
 #include "codegen_cuda/text/custom_text.hpp"
 #include "codegen_cuda/text/identifiers.hpp"
@@ -92,15 +93,16 @@ constexpr GraphPass graph_passes[] = {
 struct KernelPass {
   const char* name;
   kernel::Kernel (*run)(kernel::Kernel);
+  bool for_threads = false;  ///< makes accesses and pairs of a GPU's threads; a CPU has vectors of lanes
 };
 
 constexpr KernelPass kernel_passes[] = {
     {"elide_conditions", kernel::elide_conditions},
     {"hoist_invariants", kernel::hoist_invariants},
-    {"vectorise", kernel::vectorise},
-    {"vectorise_random", kernel::vectorise_random},
-    {"divide_by_invariants", kernel::divide_by_invariants},
-    {"pack_pairs", kernel::pack_pairs},
+    {"vectorise", kernel::vectorise, true},
+    {"vectorise_random", kernel::vectorise_random, true},
+    {"divide_by_invariants", kernel::divide_by_invariants, true},
+    {"pack_pairs", kernel::pack_pairs, true},
     {"share_scratch", kernel::share_scratch},
     {"name_divisions", kernel::name_divisions},
 };
@@ -357,6 +359,7 @@ class SegmentCompiler {
       lowered.kernel.summary += fmt::format("; shared by {} segments", unit.segments.size());
     if (options_.verify) kernel::verify(lowered.kernel, target_.shared_per_block);
     for (const KernelPass& pass : first(kernel_passes, options_.kernel_passes)) {
+      if (pass.for_threads && is_cpu(target_)) continue;
       lowered.kernel = pass.run(std::move(lowered.kernel));
       if (options_.verify) kernel::verify(lowered.kernel, target_.shared_per_block);
     }
@@ -524,10 +527,31 @@ std::vector<std::size_t> kernel_uses(const Compiled& compiled) {
   return uses;
 }
 
+/// The texts of users' kernels are CUDA.
+void refuse_custom_kernels(const Compiled& compiled, const Target& target) {
+  if (!is_cpu(target)) return;
+  for (const schedule::Segment& segment : compiled.partition.segments) {
+    if (segment.kind != schedule::Segment::Kind::custom) continue;
+    const ir::Node& node = compiled.graph[segment.root];
+    throw Error(
+        {.code = ErrorCode::unsupported,
+         .message = fmt::format("the cpu device cannot run {}, whose text is CUDA",
+                                ir::attr<ir::CustomAttr>(node).name),
+         .op = "custom_call",
+         .location = compiled.graph.locations[node.location],
+         .hint = "build what it computes of the ops of the graph, or compile for the emulated device"});
+  }
+}
+
 Compiled run_pipeline(const ir::Graph& graph, const Target& target, const PipelineOptions& given) {
   ir::verify(graph, ErrorKind::user);
   Compiled result;
   PipelineOptions options = given;
+  if (is_cpu(target)) {  // blocks of a CPU wait for nobody, and have one warp
+    options.partition.grid_barriers = false;
+    options.partition.cooperative = schedule::PartitionOptions::Cooperative::never;
+    options.partition.regional = false;
+  }
   if (options.decisions) {
     check_target(*options.decisions, target);
     if (const auto& told = options.decisions->options)
@@ -587,6 +611,7 @@ Compiled run_pipeline(const ir::Graph& graph, const Target& target, const Pipeli
     const std::size_t others = custom.extents.size() + 1 + custom.grid_barrier;
     check_arguments(result.graph, segment.root, node.operands.size() + others, target);
   }
+  refuse_custom_kernels(result, target);
   const std::vector<codegen::CustomText> customs =
       codegen::custom_texts(result.graph, result.partition.segments, result.kernels);
   std::map<std::string, std::uint32_t> kernel_of_custom;
@@ -594,8 +619,10 @@ Compiled run_pipeline(const ir::Graph& graph, const Target& target, const Pipeli
     kernel_of_custom.emplace(custom.name,
                              static_cast<std::uint32_t>(result.kernels.size() + kernel_of_custom.size()));
   }
-  result.source = codegen::print_cuda(codegen::c_identifier(graph.name), result.kernels, customs,
-                                      {.threads = options.threads});
+  const std::string name = codegen::c_identifier(graph.name);
+  result.source = is_cpu(target)
+                      ? codegen::print_cpu(name, result.kernels, options.threads)
+                      : codegen::print_cuda(name, result.kernels, customs, {.threads = options.threads});
   watch.lap("print");
   result.plan = schedule::make_plan(result.graph, result.partition, kernels, kernel_of_custom);
   if (options.verify) schedule::verify(result.plan);

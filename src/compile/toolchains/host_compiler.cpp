@@ -107,7 +107,8 @@ std::string read_file(const std::string& path) {
 
 }  // namespace
 
-HostCompiler::HostCompiler(int optimization) : level_(fmt::format("-O{}", optimization)) {
+HostCompiler::HostCompiler(int optimization, std::vector<std::string> machine)
+    : level_(fmt::format("-O{}", optimization)), machine_(std::move(machine)) {
   std::vector<std::string> names = {"c++", "g++", "clang++"};
   if (const std::string chosen = value_of(Variable::cxx); !chosen.empty()) {
     names = {chosen};
@@ -139,6 +140,7 @@ std::string HostCompiler::build_key() const {
   std::string key = fmt::format("{} {} {} {}.{:09} {}", path_, file, info.st_size, info.st_mtim.tv_sec,
                                 info.st_mtim.tv_nsec, level_);
   for (const char* option : options) key += std::string(" ") + option;
+  for (const std::string& option : machine_) key += " " + option;
   return key;
 }
 
@@ -156,6 +158,7 @@ std::vector<std::string> HostCompiler::command(const TemporaryFolder& folder, st
                                                bool debug_info) const {
   std::vector<std::string> words = {path_, level_};
   words.insert(words.end(), options.begin(), options.end());
+  words.insert(words.end(), machine_.begin(), machine_.end());
   if (debug_info) words.emplace_back("-g");
   words.insert(words.end(), {file(folder, "source", i), "-o", file(folder, "library", i)});
   return words;

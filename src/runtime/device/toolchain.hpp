@@ -39,6 +39,9 @@ class Toolchain {
 /// `optimization`: the C++ compiler's -O, 0 to 3. Null in the library that only runs.
 std::shared_ptr<const Toolchain> emulated_toolchain(int optimization, bool checked);
 
+/// For a CPU of that feature level ("x86-64-v3"). Null in the library that only runs.
+std::shared_ptr<const Toolchain> cpu_toolchain(const std::string& machine);
+
 /// For the target's arch. Null in the library that only runs.
 std::shared_ptr<const Toolchain> cuda_toolchain(std::shared_ptr<const Driver> driver, const Target& target);
 

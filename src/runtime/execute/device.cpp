@@ -2,9 +2,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <fuse/device.hpp>
 #include <fuse/memory.hpp>
 
+#include "runtime/cpu/cpu.hpp"
+#include "runtime/cpu/machine.hpp"
 #include "runtime/device/backend.hpp"
 #include "runtime/device/hot_path_check.hpp"
 #include "runtime/device/toolchain.hpp"
@@ -57,6 +60,29 @@ std::shared_ptr<runtime::Backend> open_cuda([[maybe_unused]] int ordinal) {
 #endif
 }
 
+/// Whether code for `machine` runs on one of level `here`: each level of x86-64 has what those before it
+/// have.
+bool runs_on(std::string_view here, std::string_view machine) {
+  constexpr std::array<std::string_view, 3> levels = {"x86-64-v2", "x86-64-v3", "x86-64-v4"};
+  const auto at = std::find(levels.begin(), levels.end(), machine),
+             top = std::find(levels.begin(), levels.end(), here);
+  return machine == here || (at != levels.end() && top != levels.end() && at <= top);
+}
+
+std::shared_ptr<runtime::Backend> open_cpu(const Device::Cpu& options) {
+  const runtime::cpu::Machine& here = runtime::cpu::this_machine();
+  const std::string machine = options.machine.empty() ? here.level : options.machine;
+  if (!runs_on(here.level, machine)) {
+    throw Error({.code = ErrorCode::unsupported,
+                 .message = fmt::format("the cpu device cannot run kernels for {}: this machine is {}",
+                                        machine, here.level),
+                 .hint = "x86-64-v2, x86-64-v3 and x86-64-v4 are known; leave it empty for this machine"});
+  }
+  return runtime::make_cpu_backend(
+      {.threads = options.threads, .pin = options.pin, .executor = options.executor},
+      cpu_target(machine, here.l2_bytes, here.last_level_bytes), runtime::cpu_toolchain(machine));
+}
+
 std::string emulated_name(const Device::Emulated& options) {
   return fmt::format("emulated {}{}", options.profile, options.checked ? " (checked)" : "");
 }
@@ -105,12 +131,20 @@ std::string_view to_string(DeviceKind kind) {
       return "emulated";
     case DeviceKind::cuda:
       return "cuda";
+    case DeviceKind::cpu:
+      return "cpu";
   }
   return "?";
 }
 
 Device Device::emulated(const Emulated& options) {
   return {DeviceKind::emulated, open_emulated(options), emulated_name(options), "emulated: asked for"};
+}
+
+Device Device::cpu(const Cpu& options) {
+  std::shared_ptr<runtime::Backend> backend = open_cpu(options);
+  std::string name = "cpu " + backend->target().machine;
+  return {DeviceKind::cpu, std::move(backend), std::move(name), "cpu: asked for"};
 }
 
 Device Device::cuda(int ordinal) {

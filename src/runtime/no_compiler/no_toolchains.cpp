@@ -5,6 +5,7 @@
 namespace fuse::runtime {
 
 std::shared_ptr<const Toolchain> emulated_toolchain(int, bool) { return nullptr; }
+std::shared_ptr<const Toolchain> cpu_toolchain(const std::string&) { return nullptr; }
 std::shared_ptr<const Toolchain> cuda_toolchain(std::shared_ptr<const Driver>, const Target&) {
   return nullptr;
 }

@@ -28,7 +28,7 @@ Choices choices_of_phase(const ir::Graph& graph, const Phase& phase, int threads
   choices.register_cache = phase.stages.size() > 1 ? cache_of_astitch : 0;
   choices.splits = row <= long_row ? nest_of_lanes(threads) : nest_of_blocks(threads);
   if (has_columns(phase)) {
-    if (!columns_fit(graph, phase, choices)) choices.splits = nest_of_blocks(threads);
+    if (!columns_fit(graph, phase, choices, target)) choices.splits = nest_of_blocks(threads);
     choices.splits = in_turns(std::move(choices.splits), wave);
   } else if (!shape.inner && rows >= tile_columns) {
     choices.splits = nest_of_columns(threads, tile_columns);
@@ -82,7 +82,7 @@ bool fits(const ir::Graph& graph, const Segment& segment, const KernelChoices& c
   for (std::size_t i = 0; i < segment.phases.size(); ++i) {
     const Phase& phase = segment.phases[i];
     const Choices& own = choices.phases[i];
-    if (has_columns(phase) && !columns_fit(graph, phase, own)) return false;
+    if (has_columns(phase) && !columns_fit(graph, phase, own, target)) return false;
     if (!fits(shared_bytes(graph, phase, own), own.block_threads(), own.blocks, target)) return false;
   }
   return fits(shared_bytes(graph, segment, choices), choices.block_threads(), choices.blocks, target);

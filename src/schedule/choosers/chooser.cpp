@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "schedule/choosers/astitch_choices.hpp"
+#include "schedule/choosers/cpu_choices.hpp"
 #include "schedule/choosers/model_choices.hpp"
 #include "schedule/choosers/segment_cost.hpp"
 
@@ -27,7 +28,7 @@ Chooser changed(Chooser inner, Change change) {
 
 Chooser cost_model() {
   return [](const ir::Graph& graph, const Segment& segment, const Target& target) {
-    return model_choices(graph, segment, target);
+    return is_cpu(target) ? cpu_choices(graph, segment, target) : model_choices(graph, segment, target);
   };
 }
 

@@ -408,7 +408,7 @@ Choices across(const ir::Graph& graph, const Phase& phase, const Choices& down, 
   choices.set('r', Level::grid, std::min(choices.blocks_per_row(), enough));
   if (target.barrier_seconds < target.launch_seconds) choices.blocks = choices.blocks_per_row();
   choices = with_shared_memory(graph, *rows, std::move(choices), target);
-  if (!columns_fit(graph, *rows, choices)) return down;
+  if (!columns_fit(graph, *rows, choices, target)) return down;
   const bool gains = phase_seconds(graph, phase, choices, target) < phase_seconds(graph, phase, down, target);
   return gains ? choices : down;
 }
@@ -576,7 +576,7 @@ std::optional<KernelChoices> choices_of_phases(const ir::Graph& graph, const Seg
     Choices& own = choices.phases[i];
     const Phase phase = staged(graph, segment.phases[i], own);
     if (splits_rows(own) && own.blocks_per_row() > choices.blocks) return std::nullopt;
-    if (has_columns(phase) && !columns_fit(graph, phase, own)) return std::nullopt;
+    if (has_columns(phase) && !columns_fit(graph, phase, own, target)) return std::nullopt;
     if (splits_rows(own) || has_columns(phase)) own.blocks = choices.blocks;
   }
   if (shared_bytes(graph, segment, choices) > target.shared_per_block || an_sm == 0) return std::nullopt;

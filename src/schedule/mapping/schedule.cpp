@@ -28,7 +28,8 @@ namespace {
 using ir::NodeId;
 
 constexpr std::int64_t int_limit = std::numeric_limits<std::int32_t>::max();
-constexpr int most_columns = 64;  // registers per thread that columns may take
+// Registers per thread that columns may take; on a CPU they lie in the first-level cache.
+int most_columns(const Target& target) { return is_cpu(target) ? 255 : 64; }
 
 /// Facts know more than ranges alone where a product is bounded, so they are asked when that can matter.
 std::int64_t upper_bound(const Dim& dim, const analysis::Facts& facts) {
@@ -124,10 +125,10 @@ int column_words(const ir::Graph& graph, const std::vector<Stage>& stages) {
   return bytes / 4;
 }
 
-bool columns_fit(const ir::Graph& graph, const Phase& phase, const Choices& choices) {
+bool columns_fit(const ir::Graph& graph, const Phase& phase, const Choices& choices, const Target& target) {
   const Dim row = product(loop_shape(graph, phase).reduced);
   const std::int64_t trips = elements_per_thread(row, choices);
-  return trips > 0 && trips * column_words(graph, phase.stages) <= most_columns;
+  return trips > 0 && trips * column_words(graph, phase.stages) <= most_columns(target);
 }
 
 bool can_keep_columns(const ir::Graph& graph, const std::vector<NodeId>& reductions, const Target& target) {
@@ -136,7 +137,8 @@ bool can_keep_columns(const ir::Graph& graph, const std::vector<NodeId>& reducti
   const Dim row = product(loop_shape(graph, graph[reductions[0]]).kept);
   const Choices widest{.splits = nest_of_blocks(target.max_threads_per_block)};
   const std::int64_t trips = elements_per_thread(row, widest);
-  return trips > 0 && trips * column_words(graph, stages) <= most_cached / 2;
+  const int most = is_cpu(target) ? most_columns(target) / 2 : most_cached / 2;
+  return trips > 0 && trips * column_words(graph, stages) <= most;
 }
 
 bool splits_stages(const Phase& phase, const Choices& choices) {
@@ -634,7 +636,8 @@ std::string defect_of(const ir::Graph& graph, const Phase& phase, const Choices&
     return fmt::format("{} registers: {} has {} for a block of {} threads, at most {} each",
                        choices.registers, target.name, target.registers_per_sm, choices.block_threads(),
                        target.registers_per_sm / choices.block_threads());
-  if (has_columns(phase) && !columns_fit(graph, phase, choices)) return "columns that no thread can keep";
+  if (has_columns(phase) && !columns_fit(graph, phase, choices, target))
+    return "columns that no thread can keep";
   return "";
 }
 

@@ -95,7 +95,7 @@ int tile_lanes(const Dim& results, std::int64_t blocks, int fewest);
 /// The 32-bit registers that an element of all columns' state takes.
 int column_words(const ir::Graph&, const std::vector<Stage>&);
 /// Whether threads can keep the columns of their elements in registers.
-bool columns_fit(const ir::Graph&, const Phase&, const Choices&);
+bool columns_fit(const ir::Graph&, const Phase&, const Choices&, const Target&);
 /// Whether the largest block's threads can keep these outer reductions, besides what they cache.
 bool can_keep_columns(const ir::Graph&, const std::vector<ir::NodeId>& reductions, const Target&);
 /// Whether the stages of the phase, more than one, walk rows that several blocks share.

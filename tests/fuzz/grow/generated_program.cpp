@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cmath>
+#include <fuse/device.hpp>
 #include <limits>
 #include <sstream>
 #include <stdexcept>
@@ -13,6 +14,7 @@
 #include "fuzz/grow/random.hpp"
 #include "fuzz/judge/error_rules.hpp"
 #include "ir/text/print.hpp"
+#include "runtime/device/backend.hpp"
 
 namespace fuse::fuzz {
 namespace {
@@ -109,6 +111,19 @@ runtime::Values make_inputs(const Program& program, const DimValues& dims) {
                                            style == program.inputs.end() ? InputStyle{} : style->second));
   }
   return values;
+}
+
+Case on_cpu(Case c) {
+  RunOptions& options = c.options;
+  options.profile = "cpu";
+  options.checked = options.nests = false;
+  options.shuffle_seed = options.choices_seed = 0;
+  options.rules.clear();
+  return c;
+}
+
+Target target_of(const RunOptions& options) {
+  return options.profile == "cpu" ? Device::cpu().backend()->target() : target_profile(options.profile);
 }
 
 std::string to_string(const RunOptions& o) {

@@ -11,6 +11,7 @@
 #include "eval/evaluate.hpp"
 #include "fuzz/judge/running_error.hpp"
 #include "ir/graph/ir_graph.hpp"
+#include "target/target.hpp"
 
 namespace fuse::fuzz {
 
@@ -44,7 +45,7 @@ runtime::HostTensor make_input(DType, const std::vector<std::int64_t>& shape, st
 
 /// What else a run may vary.
 struct RunOptions {
-  std::string profile = "h200";
+  std::string profile = "h200";  ///< of the emulated device; "cpu": on the cpu device
   bool checked = false;
   int threads = 1;
   std::uint64_t shuffle_seed = 0;  ///< of blocks, warps and lanes; 0: in order
@@ -68,6 +69,11 @@ struct Case {
   Program program;
   RunOptions options;
 };
+
+/// The program on the cpu device, which has no checks, no order of threads and no other nests.
+Case on_cpu(Case);
+/// The device's target: that of the profile, or of the cpu device.
+Target target_of(const RunOptions&);
 
 /// A case as `.fuse` text whose first lines are comments with the rest; and back.
 std::string to_text(const Case&, const std::string& comment);

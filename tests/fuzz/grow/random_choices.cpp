@@ -45,7 +45,7 @@ Choices random_columns(const ir::Graph& graph, const schedule::Phase& phase, int
                                               : schedule::nest_of_blocks(threads, vector),
                                      parts)};
   // Rows that are too long for this: by the largest block, which the partition asked for.
-  if (!columns_fit(graph, phase, choices))
+  if (!columns_fit(graph, phase, choices, target))
     choices.splits = in_turns(schedule::nest_of_blocks(target.max_threads_per_block), parts);
   if (parts > 1 && random.chance(0.5)) choices.blocks = static_cast<int>(random.between(1, target.sms));
   return choices;
@@ -114,7 +114,7 @@ Choices random_choices(const ir::Graph& graph, const schedule::Phase& phase, con
   if (const auto rows = schedule::across_rows(graph, phase); rows && random.between(0, 2) > 0) {
     Choices choices = random_choices(graph, *rows, target, random);
     choices.across = true;
-    if (columns_fit(graph, *rows, choices)) return choices;
+    if (columns_fit(graph, *rows, choices, target)) return choices;
   }
   const std::int64_t most = std::min<std::int64_t>(target.max_threads_per_block / 32, 16);
   int threads = static_cast<int>(32 * random.between(1, most));

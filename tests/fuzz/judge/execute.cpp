@@ -59,6 +59,7 @@ void append(codegen::Source& all, const codegen::Source& one) {
 }
 
 Device device_for(const RunOptions& options) {
+  if (options.profile == "cpu") return Device::cpu({.threads = options.threads});
   return Device::emulated({.profile = options.profile,
                            .checked = options.checked,
                            .threads = options.threads,
@@ -113,7 +114,7 @@ Compiled compiled(const Case& c, const std::string& name, const Rewrite& rewrite
   }
   ir::Graph graph = rewrite ? rewrite(c.program.graph) : c.program.graph;
   graph.name = name;
-  return run_pipeline(graph, target_profile(options.profile), pipeline);
+  return run_pipeline(graph, target_of(options), pipeline);
 }
 
 Batch::Batch(std::vector<Case> cases, const Rewrite& rewrite, const Choose& choose)
@@ -137,18 +138,28 @@ Forms Batch::forms(std::size_t i) const {
 
 void Batch::build_modules() {
   // A saved plan has all kernels of its module, so such a case has one of its own.
-  std::map<std::tuple<bool, int, std::size_t>, std::vector<std::size_t>> modules;
+  std::map<std::tuple<bool, bool, int, std::size_t>, std::vector<std::size_t>> modules;
   for (std::size_t i = 0; i < cases_.size(); ++i) {
     const RunOptions& options = cases_[i].options;
     if (!built_[i]->failure.empty() || built_[i]->compiled.source.kernels.empty()) continue;
-    modules[{options.checked, options.optimization, options.saved ? i : cases_.size()}].push_back(i);
+    modules[{options.profile == "cpu", options.checked, options.optimization,
+             options.saved ? i : cases_.size()}]
+        .push_back(i);
   }
   for (const auto& [key, members] : modules) {
     codegen::Source all;
-    all.name = "batch";
+    const auto start_of = [&](std::size_t i, codegen::Source& source) {
+      source.name = "batch";
+      // The emulated device has its own, for any kernel.
+      if (cases_[i].options.profile == "cpu") source.prelude = built_[i]->compiled.source.prelude;
+    };
+    start_of(members[0], all);
     for (const std::size_t i : members) append(all, built_[i]->compiled.source);
-    const Device device = Device::emulated(
-        {.profile = "h200", .checked = std::get<0>(key), .threads = 1, .optimization = std::get<1>(key)});
+    const auto& [native, checked, optimization, alone] = key;
+    const Device device =
+        native ? Device::cpu({.threads = 1})
+               : Device::emulated(
+                     {.profile = "h200", .checked = checked, .threads = 1, .optimization = optimization});
     try {
       const std::shared_ptr<runtime::Module> module = device.backend()->load(all);
       for (const std::size_t i : members) built_[i]->module = module;
@@ -159,7 +170,7 @@ void Batch::build_modules() {
     if (members.size() == 1) continue;
     for (const std::size_t i : members) {  // whose text is it?
       codegen::Source one;
-      one.name = "batch";
+      start_of(i, one);
       append(one, built_[i]->compiled.source);
       try {
         built_[i]->module = device.backend()->load(one);
@@ -171,6 +182,10 @@ void Batch::build_modules() {
 }
 
 Outcome Batch::run(std::size_t i, const Observer& observe) {
+  const auto is_custom = [](const ir::Node& node) { return node.op == ir::Op::custom_call; };
+  const std::vector<ir::Node>& nodes = cases_[i].program.graph.nodes;
+  if (cases_[i].options.profile == "cpu" && std::any_of(nodes.begin(), nodes.end(), is_custom))
+    return {Verdict::wasted, "the cpu device runs no CUDA text", {}};
   if (!built_[i]->failure.empty()) return {Verdict::build, built_[i]->failure, {}};
   Outcome outcome;
   try {

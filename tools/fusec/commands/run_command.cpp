@@ -34,6 +34,7 @@ Device choose_device(const RunOptions& options) {
   }
   if (options.device == "reference") return Device::reference();
   if (options.device == "cuda") return Device::cuda();
+  if (options.device == "cpu") return Device::cpu();
   if (options.device == "emulated" || options.checked) return Device::emulated(emulated);
   return Device::auto_select();
 }

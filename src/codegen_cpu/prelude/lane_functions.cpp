@@ -1,0 +1,181 @@
+// The functions of the op table for 32 lanes, and conversions. Those of f32 are vectors (vector_math.cpp);
+// others go lane by lane through the functions of one value, with the same bits. SPDX-License-Identifier:
+// Apache-2.0
+#include "codegen_cpu/prelude/parts.hpp"
+
+namespace fuse::codegen {
+
+const std::string_view cpu_functions = R"(
+#define FUSE_F32(name, part)                             \
+  FUSE_INLINE vec<float> name(const vec<float>& a) {     \
+    vec<float> r;                                        \
+    FUSE_EACH_PART r.p[k] = part(a.p[k]);                \
+    return r;                                            \
+  }
+FUSE_F32(expf, part_exp) FUSE_F32(exp2f, part_exp2) FUSE_F32(expm1f, part_expm1) FUSE_F32(logf, part_log)
+FUSE_F32(log2f, part_log2) FUSE_F32(log1pf, part_log1p) FUSE_F32(sinf, part_sin) FUSE_F32(cosf, part_cos)
+FUSE_F32(hyperbolic_tangent, part_tanh) FUSE_F32(error_function, part_erf) FUSE_F32(sqrtf, part_sqrt)
+FUSE_F32(rsqrtf, part_rsqrt) FUSE_F32(floorf, part_floor) FUSE_F32(ceilf, part_ceil) FUSE_F32(rintf, part_rint)
+#undef FUSE_F32
+#define FUSE_F64(name) \
+  FUSE_INLINE vec<double> name(const vec<double>& a) { return by_lane<double>([](double x) { return name(x); }, a); }
+FUSE_F64(exp) FUSE_F64(exp2) FUSE_F64(expm1) FUSE_F64(log) FUSE_F64(log2) FUSE_F64(log1p) FUSE_F64(sin) FUSE_F64(cos)
+FUSE_F64(hyperbolic_tangent) FUSE_F64(error_function) FUSE_F64(sqrt) FUSE_F64(rsqrt) FUSE_F64(floor) FUSE_F64(ceil)
+FUSE_F64(rint)
+#undef FUSE_F64
+// Functions of two values, with one value for all lanes on either side.
+#define FUSE_MIXED(name)                                                                                     \
+  template <class T> FUSE_INLINE vec<T> name(const vec<T>& a, given<T> b) { return name(a, all<T>(b)); }     \
+  template <class T> FUSE_INLINE vec<T> name(given<T> a, const vec<T>& b) { return name(all<T>(a), b); }
+#define FUSE_BY_LANE(name)                                                                         \
+  template <class T> FUSE_INLINE vec<T> name(const vec<T>& a, const vec<T>& b) {                   \
+    return by_lane<T>([](T x, T y) { return name(x, y); }, a, b);                                  \
+  }                                                                                                \
+  FUSE_MIXED(name)
+FUSE_BY_LANE(remainder) FUSE_BY_LANE(shift_left) FUSE_BY_LANE(shift_right)
+FUSE_INLINE vec<float> power(const vec<float>& a, const vec<float>& b) {
+  vec<float> r;
+  FUSE_EACH_PART r.p[k] = part_pow(a.p[k], b.p[k]);
+  return r;
+}
+FUSE_BY_LANE(power)
+FUSE_INLINE vec<float> atan2f(const vec<float>& a, const vec<float>& b) {
+  vec<float> r;
+  FUSE_EACH_PART r.p[k] = part_atan2(a.p[k], b.p[k]);
+  return r;
+}
+FUSE_INLINE vec<float> atan2f(const vec<float>& a, float b) { return atan2f(a, all(b)); }
+FUSE_INLINE vec<float> atan2f(float a, const vec<float>& b) { return atan2f(all(a), b); }
+FUSE_INLINE vec<double> atan2(const vec<double>& a, const vec<double>& b) {
+  return by_lane<double>([](double x, double y) { return atan2(x, y); }, a, b);
+}
+FUSE_INLINE vec<double> atan2(const vec<double>& a, double b) { return atan2(a, all(b)); }
+FUSE_INLINE vec<double> atan2(double a, const vec<double>& b) { return atan2(all(a), b); }
+template <class T> FUSE_INLINE vec<T> divide(const vec<T>& a, const vec<T>& b) {
+  return by_lane<T>([](T x, T y) { return divide(x, y); }, a, b);
+}
+FUSE_INLINE vec<float> divide(const vec<float>& a, const vec<float>& b) { return a / b; }
+FUSE_INLINE vec<double> divide(const vec<double>& a, const vec<double>& b) { return a / b; }
+FUSE_MIXED(divide)
+// A NaN on either side wins, and +0 is greater than -0. The bits of a float other than its sign say how large it is.
+template <class T> FUSE_INLINE vec<T> maximum(const vec<T>& a, const vec<T>& b) {
+  vec<T> r;
+  FUSE_EACH_PART {
+    if constexpr (__is_same(T, float) || __is_same(T, double)) {
+      const test_of<T> first = (a.p[k] > b.p[k]) | (a.p[k] != a.p[k]) | ((a.p[k] == b.p[k]) & ((test_of<T>)a.p[k] >= 0));
+      r.p[k] = first ? a.p[k] : b.p[k];
+    } else {
+      r.p[k] = b.p[k] > a.p[k] ? b.p[k] : a.p[k];
+    }
+  }
+  return r;
+}
+template <class T> FUSE_INLINE vec<T> minimum(const vec<T>& a, const vec<T>& b) {
+  vec<T> r;
+  FUSE_EACH_PART {
+    if constexpr (__is_same(T, float) || __is_same(T, double)) {
+      const test_of<T> first = (a.p[k] < b.p[k]) | (a.p[k] != a.p[k]) | ((a.p[k] == b.p[k]) & ((test_of<T>)a.p[k] < 0));
+      r.p[k] = first ? a.p[k] : b.p[k];
+    } else {
+      r.p[k] = b.p[k] < a.p[k] ? b.p[k] : a.p[k];
+    }
+  }
+  return r;
+}
+FUSE_MIXED(maximum) FUSE_MIXED(minimum)
+template <class T> FUSE_INLINE vec<T> absolute(const vec<T>& a) {
+  vec<T> r;
+  FUSE_EACH_PART {
+    if constexpr (__is_same(T, float)) r.p[k] = (f32p)((i32p)a.p[k] & 0x7fffffff);
+    else if constexpr (__is_same(T, double)) r.p[k] = (f64p)((i64p)a.p[k] & 0x7fffffffffffffff);
+    else r.p[k] = a.p[k] < 0 ? -a.p[k] : a.p[k];
+  }
+  return r;
+}
+template <class T> FUSE_INLINE vec<T> sign(const vec<T>& a) {
+  return by_lane<T>([](T x) { return sign(x); }, a);
+}
+template <class T> FUSE_INLINE vec<bool> is_infinite(const vec<T>& a) {
+  if constexpr (__is_same(T, float)) return absolute(a) == infinity_f32();
+  else return absolute(a) == infinity_f64();
+}
+FUSE_INLINE vec<float> random_uniform_f32(long long seed, long long offset, long long stream, long long first, vec<float>*) {
+  vec<float> r;
+  FUSE_EACH_PART r.p[k] = part_random(seed, offset, stream, first + k * part_lanes);
+  return r;
+}
+template <class I> FUSE_INLINE vec<float> random_uniform_f32(long long seed, long long offset, long long stream, run<I> i) {
+  return random_uniform_f32(seed, offset, stream, static_cast<long long>(i.base), static_cast<vec<float>*>(nullptr));
+}
+template <class I> FUSE_INLINE vec<float> random_uniform_f32(long long seed, long long offset, long long stream, const vec<I>& i) {
+  const I first = i.p[0][0];
+  if (are_run(i, first)) return random_uniform_f32(seed, offset, stream, run<I>{first});
+  return by_lane<float>([=](I element) { return random_uniform_f32(seed, offset, stream, element); }, i);
+}
+template <class I> FUSE_INLINE vec<double> random_uniform_f64(long long seed, long long offset, long long stream, const vec<I>& i) {
+  return by_lane<double>([=](I element) { return random_uniform_f64(seed, offset, stream, element); }, i);
+}
+template <class I> FUSE_INLINE vec<double> random_uniform_f64(long long seed, long long offset, long long stream, run<I> i) {
+  return random_uniform_f64(seed, offset, stream, lanes(i));
+}
+// Draws whose seeds or offsets differ by lane.
+#define FUSE_DRAW_OF_EACH(name, R, draw)                                                                              \
+  template <class I>                                                                                                  \
+  FUSE_INLINE vec<R> name(const vec<long long>& seed, const vec<long long>& offset, long long stream, const vec<I>& i) { \
+    long long s[32], o[32];                                                                                           \
+    I at[32];                                                                                                         \
+    R r[32];                                                                                                          \
+    to_array(seed, s), to_array(offset, o), to_array(i, at);                                                          \
+    for (int k = 0; k < 32; ++k) r[k] = draw(s[k], o[k], stream, at[k]);                                              \
+    return from_array(r);                                                                                             \
+  }
+FUSE_DRAW_OF_EACH(random_each_f32, float, random_uniform_f32)
+FUSE_DRAW_OF_EACH(random_each_f64, double, random_uniform_f64)
+#undef FUSE_DRAW_OF_EACH
+
+// Conversions: one rounding to nearest even from any type.
+#define FUSE_CONVERSION(name, R) \
+  template <class T> FUSE_INLINE vec<R> name(const vec<T>& a) { return by_lane<R>([](T x) { return name(x); }, a); } \
+  FUSE_INLINE vec<R> name(const vec<R>& a) { return a; }
+FUSE_CONVERSION(to_f32, float) FUSE_CONVERSION(to_f64, double) FUSE_CONVERSION(to_f16, f16) FUSE_CONVERSION(to_bf16, bf16)
+FUSE_CONVERSION(to_i64, long long) FUSE_CONVERSION(to_i32, int) FUSE_CONVERSION(to_i8, signed char)
+FUSE_CONVERSION(to_u8, unsigned char) FUSE_CONVERSION(to_bool, bool)
+#undef FUSE_CONVERSION
+#define FUSE_BY_PART(name, R, T, value)       \
+  FUSE_INLINE vec<R> name(const vec<T>& a) {  \
+    vec<R> r;                                 \
+    FUSE_EACH_PART {                          \
+      const part_of<T> x = a.p[k];            \
+      r.p[k] = value;                         \
+    }                                         \
+    return r;                                 \
+  }
+FUSE_BY_PART(to_f32, float, bf16, part_from_bf16(x))
+FUSE_BY_PART(to_f32, float, f16, part_from_f16(x))
+FUSE_BY_PART(to_bf16, bf16, float, part_to_bf16(x))
+FUSE_BY_PART(to_f16, f16, float, part_to_f16(x))
+FUSE_BY_PART(to_f32, float, int, __builtin_convertvector(x, f32p))
+FUSE_BY_PART(to_f32, float, bool, (f32p)(x & 0x3f800000))
+FUSE_BY_PART(to_i32, int, bool, x & 1)
+FUSE_BY_PART(to_i64, long long, int, __builtin_convertvector(x, i64p))
+FUSE_BY_PART(to_i32, int, long long, __builtin_convertvector(x, i32p))
+#undef FUSE_BY_PART
+// An index as a value of a kernel, and a value as an index inside [0, extent).
+template <class R, class I> FUSE_INLINE vec<R> index_value(const I& i) {
+  vec<R> r;
+  const auto v = lanes(i);
+  FUSE_EACH_PART r.p[k] = __builtin_convertvector(v.p[k], part_of<R>);
+  return r;
+}
+template <class I, class T> FUSE_INLINE vec<I> clamped_index(const vec<T>& v, I extent) {
+  vec<I> r;
+  const long long most = static_cast<long long>(extent) - 1;
+  FUSE_EACH_PART {
+    const i64p x = __builtin_convertvector(v.p[k], i64p), below = x < most ? x : i64p{} + most;
+    r.p[k] = __builtin_convertvector(below > 0 ? below : i64p{}, part_of<I>);
+  }
+  return r;
+}
+)";
+
+}  // namespace fuse::codegen

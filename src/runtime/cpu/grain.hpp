@@ -1,0 +1,31 @@
+// How a launch is cut: by what it moves, and never by the number of threads.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+namespace fuse::runtime::cpu {
+
+struct Grain {
+  std::int64_t blocks_of_chunk = 1;
+  std::int64_t chunks = 0;
+  bool stream = false;  ///< results go past the caches
+};
+
+// To hand a chunk to another core takes some microseconds, in which one core moves about so many bytes.
+constexpr std::int64_t bytes_of_chunk = 128 << 10, least_bytes_of_job = 64 << 10;
+
+/// `traffic`: the bytes of all buffers that the launch has.
+constexpr Grain grain_of(std::int64_t blocks, std::int64_t traffic, std::int64_t last_level_bytes) {
+  if (blocks <= 0) return {};
+  Grain grain{.stream = traffic / 2 > last_level_bytes};
+  const std::int64_t bytes_of_block = std::max<std::int64_t>(traffic / blocks, 1);
+  grain.blocks_of_chunk = traffic < least_bytes_of_job
+                              ? blocks
+                              : std::clamp<std::int64_t>(bytes_of_chunk / bytes_of_block, 1, blocks);
+  grain.chunks = (blocks - 1) / grain.blocks_of_chunk + 1;
+  return grain;
+}
+
+}  // namespace fuse::runtime::cpu

@@ -1,0 +1,150 @@
+// Kernels of the cpu device against the error analysis of the reference, with the same bits for any number of
+// threads. SPDX-License-Identifier: Apache-2.0
+#include <fuse/fuse.hpp>
+
+#include "fuzz/judge/execute.hpp"
+#include "stitch/stitch_support.hpp"
+#include "support/catch.hpp"
+#include "support/stitch_cases.hpp"
+
+using namespace fuse;        // NOLINT
+using namespace fuse::test;  // NOLINT
+
+namespace {
+
+/// What the graph's outputs are on so many threads; each run is judged.
+std::vector<std::vector<std::byte>> results_on(int threads, const Graph& graph,
+                                               const std::vector<fuzz::DimValues>& dims) {
+  fuzz::RunOptions options;
+  options.profile = "cpu";
+  options.threads = threads;
+  fuzz::Case judged = case_of(graph, options);
+  judged.program.bindings = dims;
+  fuzz::Batch batch({std::move(judged)});
+  std::vector<std::vector<std::byte>> results;
+  const fuzz::Outcome outcome = batch.run(0, [&](const fuzz::Observed& observed) {
+    for (const auto& [name, value] : observed.results) results.push_back(value.data);
+  });
+  INFO(outcome.text);
+  CHECK(outcome.verdict == fuzz::Verdict::ok);
+  return results;
+}
+
+void check_on_cpu(const Graph& graph, const std::vector<fuzz::DimValues>& dims = {{}}) {
+  const auto alone = results_on(1, graph, dims);
+  REQUIRE(!alone.empty());
+  for (const int threads : {2, 8}) CHECK(results_on(threads, graph, dims) == alone);
+}
+
+}  // namespace
+
+TEST_CASE("cpu: rows of all lengths, reduced, scanned and normalised", "[cpu][emulated]") {
+  for (const std::int64_t length : {1, 2, 3, 7, 31, 32, 33, 64, 100, 1000, 4099}) {
+    INFO("length " << length);
+    Graph g("rows");
+    const Tensor x = g.input("x", f32, {37, length});
+    g.output("softmax", softmax(x));
+    g.output("scan", cumulative_sum(x, 1));
+    g.output("at", argmax(x, 1));
+    g.output("half", convert(x, bf16) * 2.0F);
+    check_on_cpu(g);
+  }
+}
+
+TEST_CASE("cpu: lengths that are known at run time", "[cpu][emulated]") {
+  Graph g("dynamic");
+  const Dim B = g.dim("B", {.min = 1, .max = 300, .hint = 19}),
+            T = g.dim("T", {.min = 1, .max = 5000, .hint = 45});
+  const Tensor x = g.input("x", f16, {B, T}), bias = g.input("bias", f16, {T});
+  const Tensor y = softmax(x + broadcast_to(bias, {B, T}));
+  g.output("y", y);
+  g.output("columns", sum(y, {0}));
+  g.output("turned", transpose(y, {1, 0}));
+  check_on_cpu(
+      g, {{{"B", 1}, {"T", 1}}, {{"B", 19}, {"T", 45}}, {{"B", 3}, {"T", 4097}}, {{"B", 300}, {"T", 32}}});
+}
+
+TEST_CASE("cpu: reductions across memory keep a partial result for each chunk of rows", "[cpu][emulated]") {
+  for (const std::int64_t columns : {5, 40, 1000, 9000}) {
+    INFO(columns << " columns");
+    Graph g("columns");
+    const Tensor x = g.input("x", f32, {1030, columns});
+    g.output("sum", sum(x, {0}));
+    g.output("largest", reduce_max(x, {0}));
+    g.output("rows", sum(x * x, {1}));
+    check_on_cpu(g);
+  }
+}
+
+TEST_CASE("cpu: a few long rows are shared by blocks", "[cpu][emulated]") {
+  Graph g("long");
+  const Tensor x = g.input("x", f32, {3, 200000});
+  g.output("sum", sum(x, {1}));
+  g.output("product", prod(1.0F + x * 1e-6F, {1}));
+  check_on_cpu(g);
+}
+
+TEST_CASE("cpu: elements that lie apart", "[cpu][emulated]") {
+  Graph g("apart");
+  const Tensor x = g.input("x", f32, {21, 34, 5}), index = g.input("index", i32, {13});
+  g.output("turned", exp(transpose(x, {2, 0, 1})));
+  g.output("reversed", reverse(x, {0, 2}) + 1.0F);
+  g.output("every_second", slice(x, 1, 1, 33, 2) * 2.0F);
+  g.output("padded", pad(x, 7.0F, {1, 0, 2}, {0, 3, 1}));
+  g.output("joined", concat({x, slice(x, 1, 3, 9)}, 1));
+  g.output("picked", gather(x, index, 0) * 3.0F);
+  check_on_cpu(g);
+}
+
+TEST_CASE("cpu: every type, and numbers that are none", "[cpu][emulated]") {
+  for (const DType dtype : {f64, f32, f16, bf16, i64, i32}) {
+    INFO(to_string(dtype));
+    Graph g("types");
+    const Tensor x = g.input("x", dtype, {9, 77}), y = g.input("y", dtype, {9, 77});
+    g.output("max", max(x, y));
+    g.output("quotient", x / y);
+    g.output("select", select(x < y, x, y));
+    g.output("bytes", convert(x, i8));
+    g.output("bool", x == y);
+    g.output("real", convert(x, f32));
+    check_on_cpu(g);
+  }
+}
+
+TEST_CASE("cpu: random numbers are those of the other devices", "[cpu][emulated]") {
+  Graph g("random");
+  const Tensor seed = g.input("seed", i64, {}), offset = g.input("offset", i64, {});
+  g.output("f32", random_uniform(f32, {7, 51}, seed, offset));
+  g.output("f64", random_uniform(f64, {7, 51}, seed, offset));
+  check_on_cpu(g);
+}
+
+TEST_CASE("cpu: a kernel of CUDA text is refused by name", "[cpu]") {
+  Graph g("custom");
+  const Tensor x = g.input("x", f32, {64});
+  const CustomKernel kernel{.name = "twice",
+                            .source =
+                                "FUSE_KERNEL(64) twice(global<const float> x, global<float> y) {\n"
+                                "  y[threadIdx.x] = 2 * x[threadIdx.x];\n}\n"};
+  g.output("y", custom_call(kernel, {x}, f32, {64}));
+  try {
+    static_cast<void>(compile(g, Device::cpu()));
+    FAIL("it was compiled");
+  } catch (const Error& error) {
+    CHECK(error.code() == ErrorCode::unsupported);
+    CHECK(error.info().message.find("twice") != std::string::npos);
+    CHECK(error.info().op == "custom_call");
+  }
+}
+
+TEST_CASE("cpu: a machine that this one is not is refused", "[cpu]") {
+  for (const char* machine : {"x86-64-v9", "pdp-11"}) {
+    try {
+      static_cast<void>(Device::cpu({.machine = machine}));
+      FAIL("it was opened");
+    } catch (const Error& error) {
+      CHECK(error.code() == ErrorCode::unsupported);
+      CHECK(error.info().message.find(machine) != std::string::npos);
+    }
+  }
+}
