@@ -14,9 +14,10 @@ namespace {
 
 /// What the graph's outputs are on so many threads; each run is judged.
 std::vector<std::vector<std::byte>> results_on(int threads, const Graph& graph,
-                                               const std::vector<fuzz::DimValues>& dims) {
+                                               const std::vector<fuzz::DimValues>& dims,
+                                               const std::string& device = "cpu") {
   fuzz::RunOptions options;
-  options.profile = "cpu";
+  options.profile = device;
   options.threads = threads;
   fuzz::Case judged = case_of(graph, options);
   judged.program.bindings = dims;
@@ -146,5 +147,25 @@ TEST_CASE("cpu: a machine that this one is not is refused", "[cpu]") {
       CHECK(error.code() == ErrorCode::unsupported);
       CHECK(error.info().message.find(machine) != std::string::npos);
     }
+  }
+}
+
+TEST_CASE("cpu: every level that this machine has", "[cpu][emulated]") {
+  Graph g("levels");
+  const Tensor x = g.input("x", f32, {33, 150});
+  g.output("softmax", convert(softmax(x), f16));
+  g.output("functions",
+           tanh(x) + erf(x) + sin(x) * cos(x) + log(abs(x) + 1.0F) + sqrt(abs(x)) + pow(abs(x), x));
+  g.output("columns", sum(convert(x, bf16), {0}));
+  for (const char* level : {"x86-64-v2", "x86-64-v3", "x86-64-v4"}) {
+    INFO(level);
+    try {
+      static_cast<void>(Device::cpu({.machine = level}));
+    } catch (const Error&) {
+      WARN(std::string("skipped ") + level + ": this machine has it not");
+      continue;
+    }
+    const auto alone = results_on(1, g, {{}}, std::string("cpu ") + level);
+    CHECK(results_on(2, g, {{}}, std::string("cpu ") + level) == alone);
   }
 }

@@ -33,7 +33,7 @@ written to the corpus, which every run begins with.
   --seed S              of the run (default 1): program I of seed S is always the same
   --jobs J              worker processes at once (default: one a core)
   --batch K             programs compiled together (default 32)
-  --device cpu          runs them on the cpu device, with its own choices
+  --device cpu          runs them on the cpu device, with its own choices; 'cpu x86-64-v3': as a machine of that level
   --coverage FILE       writes the table op x dtype
   --require-coverage    fails where a legal cell of it is empty
   --corpus DIR          where failures are kept
@@ -125,9 +125,9 @@ Options parse(int argc, char** argv) {
       options.told = integer();
     } else if (word == "--device") {
       const std::string name = value();
-      if (name != "cpu" && name != "emulated")
-        throw std::runtime_error("--device: emulated or cpu, not " + name);
-      options.run.on_cpu = name == "cpu";
+      if (!name.starts_with("cpu") && name != "emulated")
+        throw std::runtime_error("--device: emulated, cpu or 'cpu x86-64-v3', not " + name);
+      options.run.cpu = name == "emulated" ? "" : name;
     } else if (word == "--worker") {
       options.worker = integer();
     } else if (word == "--answers") {
@@ -184,7 +184,7 @@ class Progress {
 
 Case drawn(const Options& options, std::uint64_t index) {
   Case made = generate(seed_of(options.run.seed, index));
-  return options.run.on_cpu ? on_cpu(std::move(made)) : made;
+  return options.run.cpu.empty() ? made : on_cpu(std::move(made), options.run.cpu);
 }
 
 void make_small(const Options& options, const Failure& failure) {

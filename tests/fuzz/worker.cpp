@@ -61,7 +61,7 @@ class Child {
     std::vector<std::string> words = {
         "/proc/self/exe",           "--worker", std::to_string(span.first),   "--count",
         std::to_string(span.count), "--seed",   std::to_string(settings.seed)};
-    if (settings.on_cpu) words.insert(words.end(), {"--device", "cpu"});
+    if (!settings.cpu.empty()) words.insert(words.end(), {"--device", settings.cpu});
     std::vector<char*> argv;
     for (std::string& word : words) argv.push_back(word.data());
     argv.push_back(nullptr);
@@ -187,7 +187,7 @@ int work(const RunSettings& settings, std::uint64_t first) {
   std::vector<Case> cases;
   for (std::int64_t i = 0; i < settings.count; ++i) {
     Case made = generate(seed_of(settings.seed, first + static_cast<std::uint64_t>(i)));
-    cases.push_back(settings.on_cpu ? on_cpu(std::move(made)) : std::move(made));
+    cases.push_back(settings.cpu.empty() ? std::move(made) : on_cpu(std::move(made), settings.cpu));
     coverage.count(cases.back().program.graph);
     say("made");
   }

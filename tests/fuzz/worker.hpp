@@ -25,7 +25,7 @@ struct RunSettings {
   double patience =
       180;  ///< seconds without a line before a worker counts as hung; more where others want the cores
   std::int64_t most_failures = 20;
-  bool on_cpu = false;  ///< on the cpu device instead of the emulated one
+  std::string cpu{};  ///< the cpu device to run on, instead of the emulated one
 };
 
 struct Failure {

@@ -58,7 +58,8 @@ CustomKernel row_sum() {
 
 }  // namespace
 
-TEST_CASE("custom_call: between our own ops, called twice, with a symbolic extent", "[ops][device]") {
+TEST_CASE("custom_call: between our own ops, called twice, with a symbolic extent",
+          "[ops][device][cuda-text]") {
   for (const std::int64_t n : {0, 1, 1000}) {
     OpSweep sweep("custom");
     const Dim N = sweep.graph().dim("N", {.min = 0, .max = 100000, .hint = 500});
@@ -71,7 +72,7 @@ TEST_CASE("custom_call: between our own ops, called twice, with a symbolic exten
   }
 }
 
-TEST_CASE("custom_call: exchanges and barriers", "[ops][device]") {
+TEST_CASE("custom_call: exchanges and barriers", "[ops][device][cuda-text]") {
   OpSweep sweep("custom_rows");
   sweep.expect_exact("sums", custom_call(row_sum(), {sweep.input(i32, {5, 64})}, i32, {5}));
   sweep.run_on_test_devices();
@@ -86,7 +87,7 @@ TEST_CASE("custom_call: checked mode names the call", "[ops][emulated]") {
   CHECK_THROWS_WITH(session.run(), Catch::Contains("custom_call") && Catch::Contains("scaled_sum"));
 }
 
-TEST_CASE("custom_call: the text survives printing; the host function does not", "[ops][device]") {
+TEST_CASE("custom_call: the text survives printing; the host function does not", "[ops][device][cuda-text]") {
   Graph g("printed");
   const Tensor x = g.input("x", f32, {100});
   g.output("y", custom_call(scaled_sum(100), {x, x}, f32, {100}));
@@ -104,7 +105,7 @@ TEST_CASE("custom_call: the text survives printing; the host function does not",
                     Catch::Contains("has no host function"));
 }
 
-TEST_CASE("custom_call: what it refuses", "[ops][device]") {
+TEST_CASE("custom_call: what it refuses", "[ops][device][cuda-text]") {
   Graph g("refused");
   const Tensor x = g.input("x", f32, {100});
   const auto with = [&](auto change) {
@@ -131,7 +132,7 @@ TEST_CASE("custom_call: what it refuses", "[ops][device]") {
 }
 
 TEST_CASE("custom_call: two calls of one name are of one text, block and list of parameters",
-          "[ops][device]") {
+          "[ops][device][cuda-text]") {
   const auto compiled = [](auto change) {
     Graph g("twice");
     CustomKernel kernel = scaled_sum(100), other = kernel;
@@ -163,7 +164,7 @@ TEST_CASE("custom_call: two calls of one name are of one text, block and list of
                     refused);
 }
 
-TEST_CASE("custom_call: a text that does not compile is its writer's mistake", "[ops][device]") {
+TEST_CASE("custom_call: a text that does not compile is its writer's mistake", "[ops][device][cuda-text]") {
   Graph g("mistaken");
   const Tensor x = g.input("x", f32, {100});
   CustomKernel sound = scaled_sum(100);

@@ -113,9 +113,16 @@ runtime::Values make_inputs(const Program& program, const DimValues& dims) {
   return values;
 }
 
-Case on_cpu(Case c) {
+bool is_on_cpu(const RunOptions& options) { return options.profile.starts_with("cpu"); }
+
+std::string machine_of(const RunOptions& options) {
+  const std::size_t blank = options.profile.find(' ');
+  return blank == std::string::npos ? "" : options.profile.substr(blank + 1);
+}
+
+Case on_cpu(Case c, const std::string& device) {
   RunOptions& options = c.options;
-  options.profile = "cpu";
+  options.profile = device;
   options.checked = options.nests = false;
   options.shuffle_seed = options.choices_seed = 0;
   options.rules.clear();
@@ -123,7 +130,8 @@ Case on_cpu(Case c) {
 }
 
 Target target_of(const RunOptions& options) {
-  return options.profile == "cpu" ? Device::cpu().backend()->target() : target_profile(options.profile);
+  return is_on_cpu(options) ? Device::cpu({.machine = machine_of(options)}).backend()->target()
+                            : target_profile(options.profile);
 }
 
 std::string to_string(const RunOptions& o) {

@@ -45,7 +45,8 @@ runtime::HostTensor make_input(DType, const std::vector<std::int64_t>& shape, st
 
 /// What else a run may vary.
 struct RunOptions {
-  std::string profile = "h200";  ///< of the emulated device; "cpu": on the cpu device
+  /// Of the emulated device; "cpu": the cpu device, "cpu x86-64-v3": as a machine of that level.
+  std::string profile = "h200";
   bool checked = false;
   int threads = 1;
   std::uint64_t shuffle_seed = 0;  ///< of blocks, warps and lanes; 0: in order
@@ -71,7 +72,10 @@ struct Case {
 };
 
 /// The program on the cpu device, which has no checks, no order of threads and no other nests.
-Case on_cpu(Case);
+Case on_cpu(Case, const std::string& device = "cpu");
+bool is_on_cpu(const RunOptions&);
+/// What the options ask of Device::cpu.
+std::string machine_of(const RunOptions&);
 /// The device's target: that of the profile, or of the cpu device.
 Target target_of(const RunOptions&);
 

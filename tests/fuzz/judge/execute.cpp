@@ -59,7 +59,7 @@ void append(codegen::Source& all, const codegen::Source& one) {
 }
 
 Device device_for(const RunOptions& options) {
-  if (options.profile == "cpu") return Device::cpu({.threads = options.threads});
+  if (is_on_cpu(options)) return Device::cpu({.threads = options.threads, .machine = machine_of(options)});
   return Device::emulated({.profile = options.profile,
                            .checked = options.checked,
                            .threads = options.threads,
@@ -138,11 +138,11 @@ Forms Batch::forms(std::size_t i) const {
 
 void Batch::build_modules() {
   // A saved plan has all kernels of its module, so such a case has one of its own.
-  std::map<std::tuple<bool, bool, int, std::size_t>, std::vector<std::size_t>> modules;
+  std::map<std::tuple<std::string, bool, int, std::size_t>, std::vector<std::size_t>> modules;
   for (std::size_t i = 0; i < cases_.size(); ++i) {
     const RunOptions& options = cases_[i].options;
     if (!built_[i]->failure.empty() || built_[i]->compiled.source.kernels.empty()) continue;
-    modules[{options.profile == "cpu", options.checked, options.optimization,
+    modules[{is_on_cpu(options) ? options.profile : "", options.checked, options.optimization,
              options.saved ? i : cases_.size()}]
         .push_back(i);
   }
@@ -151,15 +151,15 @@ void Batch::build_modules() {
     const auto start_of = [&](std::size_t i, codegen::Source& source) {
       source.name = "batch";
       // The emulated device has its own, for any kernel.
-      if (cases_[i].options.profile == "cpu") source.prelude = built_[i]->compiled.source.prelude;
+      if (is_on_cpu(cases_[i].options)) source.prelude = built_[i]->compiled.source.prelude;
     };
     start_of(members[0], all);
     for (const std::size_t i : members) append(all, built_[i]->compiled.source);
-    const auto& [native, checked, optimization, alone] = key;
-    const Device device =
-        native ? Device::cpu({.threads = 1})
-               : Device::emulated(
-                     {.profile = "h200", .checked = checked, .threads = 1, .optimization = optimization});
+    RunOptions options = cases_[members[0]].options;
+    if (!is_on_cpu(options)) options.profile = "h200";
+    options.threads = 1;
+    options.shuffle_seed = 0;
+    const Device device = device_for(options);
     try {
       const std::shared_ptr<runtime::Module> module = device.backend()->load(all);
       for (const std::size_t i : members) built_[i]->module = module;
@@ -184,7 +184,7 @@ void Batch::build_modules() {
 Outcome Batch::run(std::size_t i, const Observer& observe) {
   const auto is_custom = [](const ir::Node& node) { return node.op == ir::Op::custom_call; };
   const std::vector<ir::Node>& nodes = cases_[i].program.graph.nodes;
-  if (cases_[i].options.profile == "cpu" && std::any_of(nodes.begin(), nodes.end(), is_custom))
+  if (is_on_cpu(cases_[i].options) && std::any_of(nodes.begin(), nodes.end(), is_custom))
     return {Verdict::wasted, "the cpu device runs no CUDA text", {}};
   if (!built_[i]->failure.empty()) return {Verdict::build, built_[i]->failure, {}};
   Outcome outcome;
