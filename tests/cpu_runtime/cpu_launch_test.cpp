@@ -105,7 +105,7 @@ struct Memory {
 
 Argument extent(std::int64_t value) { return {.value = value}; }
 
-TEST_CASE("every block of a launch runs once, whatever its size", "[runtime]") {
+TEST_CASE("every block of a launch runs once, whatever its size", "[runtime][emulated]") {
   const auto binary = binary_of_kernels();
   if (!binary) return;
   for (const int threads : {1, 2, 8}) {
@@ -131,7 +131,7 @@ TEST_CASE("every block of a launch runs once, whatever its size", "[runtime]") {
   }
 }
 
-TEST_CASE("threads launch at once, each with scratch memory of its own", "[runtime]") {
+TEST_CASE("threads launch at once, each with scratch memory of its own", "[runtime][emulated]") {
   const auto binary = binary_of_kernels();
   if (!binary) return;
   const auto backend = device(3);
@@ -159,7 +159,7 @@ TEST_CASE("threads launch at once, each with scratch memory of its own", "[runti
   CHECK(wrong == 0);
 }
 
-TEST_CASE("launches, copies and products allocate nothing", "[runtime]") {
+TEST_CASE("launches, copies and products allocate nothing", "[runtime][emulated]") {
   const auto binary = binary_of_kernels();
   if (!binary) return;
   const auto backend = device(3);
@@ -186,7 +186,7 @@ TEST_CASE("launches, copies and products allocate nothing", "[runtime]") {
   CHECK((broken ? std::string(broken) : std::string()) == "");
 }
 
-TEST_CASE("a launch streams where its buffers are too large for the caches", "[runtime]") {
+TEST_CASE("a launch streams where its buffers are too large for the caches", "[runtime][emulated]") {
   const auto binary = binary_of_kernels();
   if (!binary) return;
   const auto backend = device(2);
@@ -201,7 +201,7 @@ TEST_CASE("a launch streams where its buffers are too large for the caches", "[r
   }
 }
 
-TEST_CASE("launches that cannot be right are refused", "[runtime]") {
+TEST_CASE("launches that cannot be right are refused", "[runtime][emulated]") {
   const auto binary = binary_of_kernels();
   if (!binary) return;
   const auto backend = device(2);
@@ -235,7 +235,7 @@ TEST_CASE("launches that cannot be right are refused", "[runtime]") {
   CHECK(code(*queue, waiting->function("streams"), {4, 1, 1}, good, 1) == ErrorCode::internal);
 }
 
-TEST_CASE("libraries that are none, or have other kernels, are refused", "[runtime]") {
+TEST_CASE("libraries that are none, or have other kernels, are refused", "[runtime][emulated]") {
   const auto binary = binary_of_kernels();
   if (!binary) return;
   const auto backend = device(1);

@@ -1,6 +1,6 @@
 // The functions of the op table for 32 lanes, and conversions. Those of f32 are vectors (vector_math.cpp);
-// others go lane by lane through the functions of one value, with the same bits. SPDX-License-Identifier:
-// Apache-2.0
+// others go lane by lane through the functions of one value, with the same bits.
+// SPDX-License-Identifier: Apache-2.0
 #include "codegen_cpu/prelude/parts.hpp"
 
 namespace fuse::codegen {

@@ -1,6 +1,6 @@
 // Lane values: which values and indices of a kernel differ between the lanes of a warp. What is the same in
-// all lanes is one number in the text of the cpu device, and what differs is 32. SPDX-License-Identifier:
-// Apache-2.0
+// all lanes is one number in the text of the cpu device, and what differs is 32.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <set>

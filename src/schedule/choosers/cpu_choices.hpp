@@ -1,5 +1,5 @@
-// The choices for a CPU: a block is one warp, whose lanes are vectors (docs/cpu.md). SPDX-License-Identifier:
-// Apache-2.0
+// The choices for a CPU: a block is one warp, whose lanes are vectors (docs/cpu.md).
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <optional>

@@ -139,7 +139,8 @@ GemmLayoutsChoice layouts_of(const ir::Graph& graph, ir::NodeId matmul, const Ge
     const Matrix matrix = matrix_of(*dims[which], all[which], facts);
     if (!matrix.row) return {{}, "neither the rows nor the columns of its matrices lie side by side"};
     const bool flag = which == of_a ? flags.transpose_a : flags.transpose_b;
-    (which == of_a ? result.a : result.b) = {layout_of(*matrix.row, batch, which), flag != matrix.swapped};
+    (which == of_a ? result.a : result.b) =
+        OperandLayout{layout_of(*matrix.row, batch, which), flag != matrix.swapped};
   }
   if (strides.c) {
     const bool one_row = facts.equal((*dims[of_c])[rank - 2], 1);
