@@ -46,7 +46,7 @@ Wrong values of options are refused by every command that takes them.
     error: --dim 'B=many': 'many' is not an integer
     [2]
     $ fusec run $softmax --device tpu
-    error: --device: 'tpu' is not 'auto', 'cuda', 'emulated' or 'reference'
+    error: --device: 'tpu' is not 'auto', 'cpu', 'cuda', 'emulated' or 'reference'
       hint: fusec --help
     [2]
     $ fusec emit $softmax -o nothing --arch sm90 --cubin
