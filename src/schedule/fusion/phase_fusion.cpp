@@ -133,7 +133,7 @@ class Joiner {
       if (run.size() > 1) {
         chains_.push_back(*regional_kernel(run));
       } else {
-        chains_.push_back({run, cut_.segments[run.front()]});
+        chains_.push_back({{run.front()}, cut_.segments[run.front()]});
       }
     }
   }
