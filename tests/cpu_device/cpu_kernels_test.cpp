@@ -120,6 +120,14 @@ TEST_CASE("cpu: random numbers are those of the other devices", "[cpu][emulated]
   check_on_cpu(g);
 }
 
+TEST_CASE("cpu: a kernel may have the name of an entry", "[cpu][emulated]") {
+  Graph g("fuse");
+  const Tensor x = g.input("x", f32, {64});
+  const auto scope = g.scope("entry");
+  g.output("y", exp(x) * 2.0F);
+  check_on_cpu(g);
+}
+
 TEST_CASE("cpu: a kernel of CUDA text is refused by name", "[cpu]") {
   Graph g("custom");
   const Tensor x = g.input("x", f32, {64});

@@ -40,13 +40,14 @@ class CpuToolchain final : public Toolchain {
                          std::max<std::size_t>(1, source.kernels.size() / kernels_of_a_library)));
     std::vector<std::string> texts;
     for (const codegen::SourceChunk& chunk : chunks) {
-      std::string text = source.prelude;
+      // In a namespace of their own, so that no name of a graph is one of an entry.
+      std::string text = source.prelude + "namespace kernels {\n";
       text.append(source.body, chunk.begin, chunk.end - chunk.begin);
+      text += "}  // namespace kernels\n";
       for (std::size_t i = chunk.first; i < chunk.last; ++i)
         text += fmt::format(
             "extern \"C\" __attribute__((visibility(\"default\"))) void fuse_entry_{}(const fuse_cpu_call* "
-            "call) {{ {}(call); "
-            "}}\n",
+            "call) {{ kernels::{}(call); }}\n",
             i, source.kernels[i].name);
       texts.push_back(std::move(text));
     }
