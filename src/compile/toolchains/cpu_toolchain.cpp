@@ -7,6 +7,7 @@
 
 #include "compile/toolchains/host_compiler.hpp"
 #include "compile/toolchains/kept_text.hpp"
+#include "os/environment.hpp"
 #include "os/parallel.hpp"
 #include "runtime/device/toolchain.hpp"
 
