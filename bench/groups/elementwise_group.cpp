@@ -15,7 +15,7 @@
 #include "graph_run.hpp"
 #include "groups/groups.hpp"
 #include "measure.hpp"
-#include "runtime/emulated/emulated_module.hpp"
+#include "runtime/device/built_library.hpp"
 
 namespace fuse::bench {
 namespace {
@@ -43,8 +43,8 @@ using Loop = void (*)(const float*, const float*, float*, long);
 class Loops {
  public:
   Loops()
-      : library_(runtime::emulated::open_library(runtime::emulated::HostCompiler().build({loops_text}).at(0),
-                                                 "the compiler")) {}
+      : library_(runtime::open_built_library(runtime::emulated::HostCompiler().build({loops_text}).at(0),
+                                             "the compiler")) {}
   Loop find(const char* name) const {
     void* symbol = dlsym(library_.get(), name);
     if (!symbol) throw std::runtime_error(fmt::format("the compiled loops have no '{}'", name));

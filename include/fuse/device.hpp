@@ -59,8 +59,8 @@ class FUSE_COMPILER_API Device {
     int threads = 0;   ///< the calling one counts; 0: as many as the process may use cores
     bool pin = false;  ///< each thread of the device stays on one core
     /// What kernels are compiled for: x86-64-v2, x86-64-v3 or x86-64-v4; empty: what this machine has. Other
-    /// machines of that level can load what is saved. Results may differ between levels in the last bits, and
-    /// do not between numbers of threads.
+    /// machines of that level, with a second-level cache of that size, can load what is saved. Results may
+    /// differ between levels in the last bits, and do not between numbers of threads.
     std::string machine{};
     std::shared_ptr<Executor> executor{};  ///< threads of the application's own, instead (executor.hpp)
   };

@@ -77,6 +77,18 @@ TEST_CASE("cpu: reductions across memory keep a partial result for each chunk of
   }
 }
 
+TEST_CASE("cpu: bytes that are reduced across memory", "[cpu][emulated]") {
+  for (const DType dtype : {u8, i8}) {
+    INFO(to_string(dtype));
+    Graph g("bytes");
+    const Tensor x = g.input("x", dtype, {9, 33});
+    g.output("sum", sum(x, {0}));
+    g.output("largest", reduce_max(x, {0}));
+    g.output("least", reduce_min(x, {0}));
+    check_on_cpu(g);
+  }
+}
+
 TEST_CASE("cpu: a few long rows are shared by blocks", "[cpu][emulated]") {
   Graph g("long");
   const Tensor x = g.input("x", f32, {3, 200000});
@@ -104,6 +116,7 @@ TEST_CASE("cpu: every type, and numbers that are none", "[cpu][emulated]") {
     const Tensor x = g.input("x", dtype, {9, 77}), y = g.input("y", dtype, {9, 77});
     g.output("max", max(x, y));
     g.output("quotient", x / y);
+    g.output("rest", x % y);
     g.output("select", select(x < y, x, y));
     g.output("bytes", convert(x, i8));
     g.output("bool", x == y);

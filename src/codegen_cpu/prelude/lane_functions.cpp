@@ -1,5 +1,5 @@
-// The functions of the op table for 32 lanes, and conversions. Those of f32 are vectors (vector_math.cpp);
-// others go lane by lane through the functions of one value, with the same bits.
+// The functions of the op table for 32 lanes, and conversions: vectors, those of f32 by vector_math.cpp. What
+// has no vector form here goes lane by lane through the functions of one value, with the same bits.
 // SPDX-License-Identifier: Apache-2.0
 #include "codegen_cpu/prelude/parts.hpp"
 
@@ -39,6 +39,11 @@ FUSE_INLINE vec<float> power(const vec<float>& a, const vec<float>& b) {
   return r;
 }
 FUSE_BY_LANE(power)
+FUSE_INLINE vec<float> remainder(const vec<float>& a, const vec<float>& b) {
+  vec<float> r;
+  FUSE_EACH_PART r.p[k] = part_fmod(a.p[k], b.p[k]);
+  return r;
+}
 FUSE_INLINE vec<float> atan2f(const vec<float>& a, const vec<float>& b) {
   vec<float> r;
   FUSE_EACH_PART r.p[k] = part_atan2(a.p[k], b.p[k]);
@@ -57,13 +62,17 @@ template <class T> FUSE_INLINE vec<T> divide(const vec<T>& a, const vec<T>& b) {
 FUSE_INLINE vec<float> divide(const vec<float>& a, const vec<float>& b) { return a / b; }
 FUSE_INLINE vec<double> divide(const vec<double>& a, const vec<double>& b) { return a / b; }
 FUSE_MIXED(divide)
-// A NaN on either side wins, and +0 is greater than -0. The bits of a float other than its sign say how large it is.
+// A NaN on either side wins, and +0 is greater than -0. Bytes are compared as 16 bits: g++ 12
+// makes one masked instruction of a select of a maximum of bytes, and then knows no such instruction.
 template <class T> FUSE_INLINE vec<T> maximum(const vec<T>& a, const vec<T>& b) {
   vec<T> r;
   FUSE_EACH_PART {
     if constexpr (__is_same(T, float) || __is_same(T, double)) {
       const test_of<T> first = (a.p[k] > b.p[k]) | (a.p[k] != a.p[k]) | ((a.p[k] == b.p[k]) & ((test_of<T>)a.p[k] >= 0));
       r.p[k] = first ? a.p[k] : b.p[k];
+    } else if constexpr (sizeof(T) == 1) {
+      const i16p x = __builtin_convertvector(a.p[k], i16p), y = __builtin_convertvector(b.p[k], i16p);
+      r.p[k] = __builtin_convertvector(y > x ? y : x, part_of<T>);
     } else {
       r.p[k] = b.p[k] > a.p[k] ? b.p[k] : a.p[k];
     }
@@ -76,6 +85,9 @@ template <class T> FUSE_INLINE vec<T> minimum(const vec<T>& a, const vec<T>& b) 
     if constexpr (__is_same(T, float) || __is_same(T, double)) {
       const test_of<T> first = (a.p[k] < b.p[k]) | (a.p[k] != a.p[k]) | ((a.p[k] == b.p[k]) & ((test_of<T>)a.p[k] < 0));
       r.p[k] = first ? a.p[k] : b.p[k];
+    } else if constexpr (sizeof(T) == 1) {
+      const i16p x = __builtin_convertvector(a.p[k], i16p), y = __builtin_convertvector(b.p[k], i16p);
+      r.p[k] = __builtin_convertvector(y < x ? y : x, part_of<T>);
     } else {
       r.p[k] = b.p[k] < a.p[k] ? b.p[k] : a.p[k];
     }

@@ -91,7 +91,7 @@ template <class R, class F, class T> FUSE_INLINE vec<R> by_lane(F f, const vec<T
   return from_array(r);
 }
 
-// The same value in each lane. Less 0 it is itself, where -0 and 0 would be 0.
+// The same value in each lane. v - 0 keeps the sign of -0; v + 0 would make it +0.
 template <class T> FUSE_INLINE vec<T> all(T v) {
   vec<T> r;
   FUSE_EACH_PART {

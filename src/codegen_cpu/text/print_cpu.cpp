@@ -302,11 +302,7 @@ class CpuPrinter : public KernelText {
               origin);
       return;
     }
-    const std::string value =
-        type(bind.value) == i64 ? name(bind.value) : fmt::format("to_i64({})", name(bind.value));
-    op_line(fmt::format("const {} {} = ({})maximum(minimum({}, (long long)({}) - 1), 0LL);", index_type(),
-                        bind.name, index_type(), value, to_cxx(bind.extent)),
-            origin);
+    op_line(clamped(bind), origin);
   }
 
   void print(const For& loop, const Origin&) {
@@ -330,14 +326,11 @@ class CpuPrinter : public KernelText {
 
   void serial(const For& loop) {
     if (lanes_.differs(loop.step)) refuse("step by lane");
-    const std::string step = loop.step.is(1) ? fmt::format("++{}", loop.name)
-                                             : fmt::format("{} += {}", loop.name, to_cxx(loop.step));
     if (lanes_.differs(loop.begin) || lanes_.differs(loop.end)) {
       by_lane(loop);
       return;
     }
-    line(fmt::format("for ({} {} = {}; {} < {}; {}) {{", index_type(), loop.name, to_cxx(loop.begin),
-                     loop.name, to_cxx(loop.end), step));
+    line(head_of(loop));
     ++depth_;
     body(loop.body);
     --depth_;
@@ -429,13 +422,7 @@ Printed printed_for_cpu(const Kernel& kernel) {
                           .block_threads = kernel.block_threads,
                           .shared_bytes = printer.scratch_bytes,
                           .lines = std::move(printer.lines)}};
-  for (const Buffer& buffer : kernel.buffers) {
-    if (buffer.space == Space::global)
-      result.info.params.push_back({KernelParam::Kind::buffer, buffer.name, buffer.dtype, buffer.written});
-  }
-  for (const Dim& extent : kernel.extents)
-    result.info.params.push_back(
-        {KernelParam::Kind::extent, std::string(extent.name()), kernel.index_type, false});
+  result.info.params = params_of(kernel);
   return result;
 }
 

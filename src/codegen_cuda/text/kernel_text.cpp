@@ -6,6 +6,8 @@
 #include <cmath>
 #include <limits>
 
+#include "ir/dims/dim_poly.hpp"
+
 namespace fuse::codegen {
 
 using namespace kernel;  // NOLINT: this file is about the kernel IR
@@ -103,6 +105,32 @@ std::string KernelText::apply(ir::Op op, const std::vector<std::string>& operand
     }
   }
   return expression;
+}
+
+std::string KernelText::head_of(const For& serial) const {
+  const std::string step = serial.step.is(1)
+                               ? fmt::format("++{}", serial.name)
+                               : fmt::format("{} += {}", serial.name, detail::to_cxx(serial.step));
+  return fmt::format("for ({} {} = {}; {} < {}; {}) {{", index_type(), serial.name,
+                     detail::to_cxx(serial.begin), serial.name, detail::to_cxx(serial.end), step);
+}
+
+std::string KernelText::clamped(const BindData& bind) const {
+  const std::string value =
+      type(bind.value) == i64 ? name(bind.value) : fmt::format("to_i64({})", name(bind.value));
+  return fmt::format("const {} {} = ({})maximum(minimum({}, (long long)({}) - 1), 0LL);", index_type(),
+                     bind.name, index_type(), value, detail::to_cxx(bind.extent));
+}
+
+std::vector<KernelParam> params_of(const Kernel& kernel) {
+  std::vector<KernelParam> params;
+  for (const Buffer& buffer : kernel.buffers) {
+    if (buffer.space == Space::global)
+      params.push_back({KernelParam::Kind::buffer, buffer.name, buffer.dtype, buffer.written});
+  }
+  for (const Dim& extent : kernel.extents)
+    params.push_back({KernelParam::Kind::extent, std::string(extent.name()), kernel.index_type, false});
+  return params;
 }
 
 }  // namespace fuse::codegen

@@ -20,6 +20,9 @@ std::string real_literal(double value, bool is_double);
 /// next.
 std::string comment(std::string text);
 
+/// What a launch passes to the kernel, in order.
+std::vector<KernelParam> params_of(const kernel::Kernel&);
+
 /// The text of one kernel, which a printer adds to line by line.
 class KernelText {
  public:
@@ -41,6 +44,11 @@ class KernelText {
   /// The spelling of an op (ops.def) on these operands.
   static std::string apply(ir::Op op, const std::vector<std::string>& operands, DType operand_type,
                            DType result);
+
+  /// "for (int k = 0; k < n; ++k) {"
+  std::string head_of(const kernel::For& serial) const;
+  /// A value of one thread as an index inside the extent.
+  std::string clamped(const kernel::BindData& bind) const;
 
   const kernel::Kernel& kernel_;
   std::vector<std::string> names_{};  ///< of the kernel's vars; a region gets those of what it combines

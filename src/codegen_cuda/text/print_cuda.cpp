@@ -288,13 +288,7 @@ class KernelPrinter : public KernelText {
     line(fmt::format("const {} {} = {};", index_type(), bind.name, to_cxx(bind.value)));
   }
 
-  void print(const BindData& bind, const Origin& origin) {
-    const std::string value =
-        type(bind.value) == i64 ? name(bind.value) : fmt::format("to_i64({})", name(bind.value));
-    op_line(fmt::format("const {} {} = ({})maximum(minimum({}, (long long)({}) - 1), 0LL);", index_type(),
-                        bind.name, index_type(), value, to_cxx(bind.extent)),
-            origin);
-  }
+  void print(const BindData& bind, const Origin& origin) { op_line(clamped(bind), origin); }
 
   void print(const For& loop, const Origin&) {
     switch (loop.parallel) {
@@ -311,11 +305,8 @@ class KernelPrinter : public KernelText {
         line(fmt::format("const {} {} = threadIdx.x % 32;", index_type(), loop.name));
         break;
       case Parallel::serial: {
-        const std::string step = loop.step.is(1) ? fmt::format("++{}", loop.name)
-                                                 : fmt::format("{} += {}", loop.name, to_cxx(loop.step));
         if (loop.unrolled) line("#pragma unroll");
-        line(fmt::format("for ({} {} = {}; {} < {}; {}) {{", index_type(), loop.name, to_cxx(loop.begin),
-                         loop.name, to_cxx(loop.end), step));
+        line(head_of(loop));
         ++depth_;
         body(loop.body);
         --depth_;
@@ -389,14 +380,7 @@ Printed printed_kernel(const Kernel& kernel) {
                           .shared_bytes = shared_bytes(kernel),
                           .lines = std::move(printer.lines)},
                  .primitives = {}};
-  for (const Buffer& buffer : kernel.buffers) {
-    if (buffer.space != Space::global) continue;
-    result.info.params.push_back({KernelParam::Kind::buffer, buffer.name, buffer.dtype, buffer.written});
-  }
-  for (const Dim& extent : kernel.extents) {
-    result.info.params.push_back(
-        {KernelParam::Kind::extent, std::string(extent.name()), kernel.index_type, false});
-  }
+  result.info.params = params_of(kernel);
   result.primitives = called(result.text);
   result.info.communicates = communicates(result.primitives);
   return result;

@@ -25,7 +25,7 @@ std::vector<std::string> options_for(const std::string& machine) {
 
 class CpuToolchain final : public Toolchain {
  public:
-  explicit CpuToolchain(const std::string& machine) : compiler_(3, options_for(machine)) {}
+  explicit CpuToolchain(const std::string& machine) : compiler_(3, options_for(machine), "the cpu device") {}
 
   std::string key() const override {
     const std::string key = "cpu " + compiler_.build_key();

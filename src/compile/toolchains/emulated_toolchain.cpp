@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "codegen_cuda/primitives/primitives.hpp"
+#include "codegen_cuda/text/kernel_text.hpp"
 #include "compile/toolchains/host_compiler.hpp"
 #include "compile/toolchains/kept_text.hpp"
 #include "os/environment.hpp"
@@ -23,16 +24,6 @@ constexpr std::size_t kernels_a_text = 8;
 
 [[noreturn]] void internal(std::string message) {
   throw Error({.kind = ErrorKind::internal, .code = ErrorCode::internal, .message = std::move(message)});
-}
-
-std::string_view cuda_name(DType type) {
-  switch (type) {
-#define FUSE_DTYPE(name, text, bytes, kind, cuda) \
-  case DType::name:                               \
-    return cuda;
-#include <fuse/dtypes.def>
-  }
-  return "?";
 }
 
 // Where a kernel's text begins: the line of its FUSE_KERNEL, its offset in the body, its name.
@@ -71,7 +62,7 @@ std::string entry_text(const codegen::KernelInfo& kernel, std::size_t number, bo
   std::string arguments;
   for (std::size_t i = 0; i < kernel.params.size(); ++i) {
     const codegen::KernelParam& p = kernel.params[i];
-    const std::string_view type = cuda_name(p.dtype);
+    const std::string_view type = codegen::type_in_text(p.dtype);
     if (i) arguments += ", ";
     if (p.kind == codegen::KernelParam::Kind::extent) {
       arguments += fmt::format("static_cast<{}>(c->arguments[{}])", type, i);

@@ -107,8 +107,8 @@ std::string read_file(const std::string& path) {
 
 }  // namespace
 
-HostCompiler::HostCompiler(int optimization, std::vector<std::string> machine)
-    : level_(fmt::format("-O{}", optimization)), machine_(std::move(machine)) {
+HostCompiler::HostCompiler(int optimization, std::vector<std::string> machine, std::string device)
+    : device_(std::move(device)), level_(fmt::format("-O{}", optimization)), machine_(std::move(machine)) {
   std::vector<std::string> names = {"c++", "g++", "clang++"};
   if (const std::string chosen = value_of(Variable::cxx); !chosen.empty()) {
     names = {chosen};
@@ -127,7 +127,7 @@ void HostCompiler::require() const {
   if (!path_.empty()) return;
   throw Error({.kind = ErrorKind::runtime,
                .code = ErrorCode::missing_compiler,
-               .message = "the emulated device needs a C++ compiler; " + report_,
+               .message = device_ + " needs a C++ compiler; " + report_,
                .hint = "install g++ or clang++, or set FUSE_CXX to a compiler"});
 }
 

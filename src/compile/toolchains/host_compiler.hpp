@@ -12,8 +12,9 @@ namespace fuse::runtime::emulated {
 class HostCompiler {
  public:
   /// Looks for FUSE_CXX, else c++, g++, clang++ on PATH. `optimization`: its -O, 0 to 3; `machine`: options
-  /// that say what it builds for.
-  explicit HostCompiler(int optimization = 2, std::vector<std::string> machine = {});
+  /// that say what it builds for; `device`: whose kernels it builds, for messages.
+  explicit HostCompiler(int optimization = 2, std::vector<std::string> machine = {},
+                        std::string device = "the emulated device");
 
   /// What was looked for and where it was, one per line.
   const std::string& report() const { return report_; }
@@ -40,6 +41,7 @@ class HostCompiler {
   std::vector<std::string> command(const TemporaryFolder& folder, std::size_t i, bool debug_info) const;
 
   std::string path_;
+  std::string device_;
   std::string level_;                 // "-O2"
   std::vector<std::string> machine_;  // "-march=x86-64-v3"
   std::string report_;

@@ -4,7 +4,7 @@
 #include <dlfcn.h>
 #include <fmt/format.h>
 
-#include "os/temporary_folder.hpp"
+#include "runtime/device/built_library.hpp"
 
 namespace fuse::runtime::cpu {
 namespace {
@@ -13,19 +13,6 @@ constexpr char owner_of_kernels = 0;  // its address says whose a function is
 
 [[noreturn]] void internal_error(std::string message) {
   throw Error({.kind = ErrorKind::internal, .code = ErrorCode::internal, .message = std::move(message)});
-}
-
-std::shared_ptr<void> open_image(const Binary::Image& image, const std::string& maker) {
-  // The dynamic linker takes files only. It keeps what it mapped when the file is removed.
-  const TemporaryFolder folder;
-  folder.write("library", {image.bytes.data(), image.bytes.size()});
-  void* const handle = dlopen((folder.path() + "/library").c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (handle) return {handle, dlclose};
-  const char* const why = dlerror();
-  throw Error({.kind = ErrorKind::runtime,
-               .code = ErrorCode::broken_install,
-               .message = fmt::format("cannot load what {} built: {}", maker, why ? why : "unknown reason"),
-               .hint = "the compiler may build for another machine: set FUSE_CXX to one of this system"});
 }
 
 }  // namespace
@@ -37,7 +24,7 @@ const Kernel* kernel_of(const Function& function) noexcept {
 CpuModule::CpuModule(std::shared_ptr<const Binary> loaded) : Module(std::move(loaded)) {
   std::size_t next = 0;
   for (const Binary::Image& image : binary->images) {
-    const std::shared_ptr<void> library = open_image(image, binary->maker);
+    const std::shared_ptr<void> library = open_built_library(image.bytes, binary->maker);
     for (std::uint32_t k = 0; k < image.kernels; ++k, ++next) {
       if (next >= binary->kernels.size()) {
         internal_error(fmt::format("the libraries of {} have more kernels than the {} that it names",

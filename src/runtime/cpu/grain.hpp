@@ -10,7 +10,7 @@ namespace fuse::runtime::cpu {
 struct Grain {
   std::int64_t blocks_of_chunk = 1;
   std::int64_t chunks = 0;
-  bool stream = false;  ///< results go past the caches
+  bool stream = false;  ///< results may go past the caches; kernels that are emitted do not yet
 };
 
 // To hand a chunk to another core takes some microseconds, in which one core moves about so many bytes.

@@ -4,7 +4,7 @@
 #include <dlfcn.h>
 #include <fmt/format.h>
 
-#include "os/temporary_folder.hpp"
+#include "runtime/device/built_library.hpp"
 
 namespace fuse::runtime::emulated {
 namespace {
@@ -15,23 +15,10 @@ namespace {
 
 }  // namespace
 
-std::shared_ptr<void> open_library(const std::vector<char>& image, const std::string& maker) {
-  // The dynamic linker takes files only. It keeps what it mapped when the file is removed.
-  const TemporaryFolder folder;
-  folder.write("library", {image.data(), image.size()});
-  void* handle = dlopen((folder.path() + "/library").c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (handle) return {handle, dlclose};
-  const char* why = dlerror();
-  throw Error({.kind = ErrorKind::runtime,
-               .code = ErrorCode::broken_install,
-               .message = fmt::format("cannot load what {} built: {}", maker, why ? why : "unknown reason"),
-               .hint = "the compiler may build for another machine: set FUSE_CXX to one of this system"});
-}
-
 EmulatedModule::EmulatedModule(std::shared_ptr<const Binary> loaded) : Module(std::move(loaded)) {
   std::size_t next = 0;
   for (const Binary::Image& image : binary->images) {
-    const std::shared_ptr<void> library = open_library(image.bytes, binary->maker);
+    const std::shared_ptr<void> library = open_built_library(image.bytes, binary->maker);
     for (std::uint32_t k = 0; k < image.kernels; ++k, ++next) {
       auto kernel = std::make_shared<Kernel>();
       kernel->library = library;

@@ -19,10 +19,6 @@ struct Kernel final : Function, std::enable_shared_from_this<Kernel> {
   Entry entry = nullptr;
 };
 
-/// A shared library of the host; closed when the last owner is destroyed. `maker` is named where it cannot be
-/// opened.
-std::shared_ptr<void> open_library(const std::vector<char>& image, const std::string& maker);
-
 class EmulatedModule final : public Module {
  public:
   /// Throws io where the temporary directory is to blame, broken_install for libraries of another machine.

@@ -66,7 +66,7 @@ bool runs_on(std::string_view here, std::string_view machine) {
   constexpr std::array<std::string_view, 3> levels = {"x86-64-v2", "x86-64-v3", "x86-64-v4"};
   const auto at = std::find(levels.begin(), levels.end(), machine),
              top = std::find(levels.begin(), levels.end(), here);
-  return machine == here || (at != levels.end() && top != levels.end() && at <= top);
+  return at != levels.end() && top != levels.end() && at <= top;
 }
 
 std::shared_ptr<runtime::Backend> open_cpu(const Device::Cpu& options) {
