@@ -95,6 +95,10 @@ TEST_CASE("cpu: a few long rows are shared by blocks", "[cpu][emulated]") {
   g.output("sum", sum(x, {1}));
   g.output("product", prod(1.0F + x * 1e-6F, {1}));
   check_on_cpu(g);
+  // What blocks leave of a row is combined by a second launch.
+  fuzz::RunOptions options;
+  options.profile = "cpu";
+  CHECK(fuzz::compiled(case_of(g, options), "long").plan.steps.size() >= 2);
 }
 
 TEST_CASE("cpu: elements that lie apart", "[cpu][emulated]") {
@@ -123,6 +127,14 @@ TEST_CASE("cpu: every type, and numbers that are none", "[cpu][emulated]") {
     g.output("real", convert(x, f32));
     check_on_cpu(g);
   }
+}
+
+TEST_CASE("cpu: a value that is the same in all lanes keeps its sign", "[cpu][emulated]") {
+  Graph g("signs");
+  const Tensor x = g.input("x", f32, {40});
+  g.output("zero", g.constant(f32, -0.0F, {40}));
+  g.output("chosen", select(x > 100.0F, x, -0.0F));
+  check_on_cpu(g);
 }
 
 TEST_CASE("cpu: random numbers are those of the other devices", "[cpu][emulated]") {
