@@ -1,5 +1,5 @@
-// Built library: what a C++ compiler made of emitted text, opened in this process. SPDX-License-Identifier:
-// Apache-2.0
+// Built library: what a C++ compiler made of emitted text, opened in this process.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <memory>
