@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/number.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -86,6 +88,17 @@ ParsedNumber parse_magnitude(std::string_view text, DType dtype) {
   number.value = dtype == f16 ? static_cast<double>(half(odd)) : static_cast<double>(bfloat16(odd));
   if (number.value == 0 || std::isinf(number.value)) number.error = std::errc::result_out_of_range;
   return number;
+}
+
+std::string magnitude_text(double value) {
+  // C++ libraries differ in how they write a number below the smallest normal one. So only its digits are
+  // written by them, as of a number from 1 to 2.
+  const int exponent = value == 0 ? 0 : std::ilogb(value);
+  std::array<char, 40> digits{};
+  const char* const end =
+      std::to_chars(digits.begin(), digits.end(), std::scalbn(value, -exponent), std::chars_format::hex).ptr;
+  const std::string_view text(digits.data(), static_cast<std::size_t>(end - digits.data()));
+  return fmt::format("0x{}p{:+d}", text.substr(0, text.find('p')), exponent);
 }
 
 }  // namespace fuse

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <fuse/dtype.hpp>
+#include <string>
 #include <string_view>
 #include <system_error>
 
@@ -14,5 +15,7 @@ struct ParsedNumber {
 
 /// A decimal ("1.5e3") or hexadecimal ("0x1.8p3") number without a sign, rounded once to a floating type.
 ParsedNumber parse_magnitude(std::string_view text, DType dtype);
+/// A finite number without a sign as text that is exact and the same on every system: "0x1.8p+3", "0x0p+0".
+std::string magnitude_text(double value);
 
 }  // namespace fuse

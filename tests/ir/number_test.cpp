@@ -63,6 +63,18 @@ TEST_CASE("numbers near a tie of a half type are rounded once", "[ir][parse]") {
   check_ties<bfloat16>(bf16);
 }
 
+TEST_CASE("numbers have one text on every system", "[ir][print]") {
+  CHECK(magnitude_text(0) == "0x0p+0");
+  CHECK(magnitude_text(0.15625) == "0x1.4p-3");
+  CHECK(magnitude_text(1e300) == "0x1.7e43c8800759cp+996");
+  CHECK(magnitude_text(0x1p-1022) == "0x1p-1022");
+  CHECK(magnitude_text(0x1.f8p-1060) == "0x1.f8p-1060");
+  CHECK(magnitude_text(0x1p-1074) == "0x1p-1074");
+  CHECK(magnitude_text(0x1.fffffffffffffp+1023) == "0x1.fffffffffffffp+1023");
+  for (const double value : {0x1p-1074, 0x1.f8p-1060, 0x1.23456789abcdep-3, 1e300})
+    CHECK(parse_magnitude(magnitude_text(value), f64).value == value);
+}
+
 TEST_CASE("numbers of other spellings are the same numbers", "[ir][parse]") {
   for (const char* text : {"0x10.02p-4", "0x0.1002p4", "0x1.002p+0", "1.00048828125", "0.100048828125e1",
                            "100048828.12500e-8"}) {

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <unordered_map>
 
+#include "base/number.hpp"
 #include "base/quoting.hpp"
 
 namespace fuse::ir {
@@ -348,15 +349,13 @@ class Printer {
     text_ += '}';
   }
 
-  /// Hexadecimal, which is exact and short, and asks no locale.
+  /// Hexadecimal: exact and short.
   void append_magnitude(double value) {
     if (std::isinf(value)) {
       text_ += "inf";
       return;
     }
-    char digits[40];
-    text_ += "0x";
-    text_.append(digits, std::to_chars(digits, digits + sizeof digits, value, std::chars_format::hex).ptr);
+    text_ += magnitude_text(value);
   }
 
   const Graph& graph_;
