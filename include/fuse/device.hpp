@@ -59,8 +59,8 @@ class FUSE_COMPILER_API Device {
     int threads = 0;   ///< the calling one counts; 0: as many as the process may use cores
     bool pin = false;  ///< each thread of the device stays on one core
     /// What kernels are compiled for: x86-64-v2, x86-64-v3 or x86-64-v4; empty: what this machine has. Other
-    /// machines of that level, with a second-level cache of that size, can load what is saved. Results may
-    /// differ between levels in the last bits, and do not between numbers of threads.
+    /// machines of that level can load what is saved. Results may differ between levels in the last bits, and
+    /// do not between numbers of threads.
     std::string machine{};
     std::shared_ptr<Executor> executor{};  ///< threads of the application's own, instead (executor.hpp)
   };
@@ -74,8 +74,11 @@ class FUSE_COMPILER_API Device {
   static Device emulated() { return emulated(Emulated{}); }
   /// Throws missing_library or driver, with what was looked for and where.
   static Device cuda(int ordinal = 0);
-  /// For tools and examples: the first GPU, else the emulated device. why() says which and why.
-  /// An application names its device, so that a lost driver never means a silent CPU run.
+  /// For tools and examples: the first GPU, else the cpu device, else, where this machine is no x86-64-v2,
+  /// the emulated one. why() says which and why. Nobody looks for a compiler here: where there is none, the
+  /// cpu device runs saved plans, and compile() throws missing_compiler, as it does for the emulated device.
+  /// Throws missing_library where none of the three can be opened. An application names its device, so that a
+  /// lost driver never means a silent CPU run.
   static Device auto_select();
 
   DeviceKind kind() const;

@@ -8,8 +8,8 @@
 // fuse_cpu_call: blocks first .. last of a kernel, to be run by the calling thread.
 //   arguments  buffers as addresses, extents as values, in the order of the kernel's parameters
 //   scratch    memory of the calling thread alone: KernelInfo::shared_bytes, aligned to 64 bytes
-//   stream     not 0: results may go past the caches, which are too small for them; the caller fences
-//   afterwards
+//   stream     1: the launch moves more than half of what the last-level cache holds, 2: more than twice.
+//              Results may go past the caches then; the caller fences afterwards
 // clang-format off
 #define FUSE_CPU_ABI                     \
   struct fuse_cpu_call {                 \

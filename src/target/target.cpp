@@ -79,7 +79,11 @@ Architecture architecture(int arch) {
   return found;
 }
 
-Target cpu_target(std::string machine, std::int64_t second_level_bytes, std::int64_t last_level_bytes) {
+Target cpu_target(std::string machine) {
+  const std::int64_t second_level_bytes = (machine == "x86-64-v4"   ? 1024
+                                           : machine == "x86-64-v3" ? 512
+                                                                    : 256)
+                                          << 10;
   return {.name = "cpu",
           .machine = std::move(machine),
           .arch = 0,
@@ -92,11 +96,16 @@ Target cpu_target(std::string machine, std::int64_t second_level_bytes, std::int
           .shared_per_sm = 32 * second_level_bytes,
           .shared_reserved = 0,
           .max_cluster = 1,
-          .l2_bytes = last_level_bytes,
+          .l2_bytes = 16 << 20,  // of the last level
           .bandwidth = 40e9,
           .flops_f32 = 0.5e12,
           .launch_seconds = 1.5e-6,
           .node_seconds = 1.5e-6};
+}
+
+std::span<const std::string_view> cpu_machines() {
+  static constexpr std::array<std::string_view, 3> machines = {"x86-64-v2", "x86-64-v3", "x86-64-v4"};
+  return machines;
 }
 
 std::vector<std::string_view> target_profile_names() {
@@ -109,7 +118,11 @@ Target target_profile(std::string_view name) {
   std::string known;
   for (const Target& target : profiles()) {
     if (target.name == name) return target;
-    known += (known.empty() ? "" : ", ") + target.name;
+    known += target.name + ", ";
+  }
+  for (const std::string_view machine : cpu_machines()) {
+    if (machine == name) return cpu_target(std::string(machine));
+    known += (machine == cpu_machines().front() ? "" : ", ") + std::string(machine);
   }
   throw Error({.code = ErrorCode::unknown_name,
                .message = "unknown device profile '" + std::string(name) + "'",

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -41,9 +42,12 @@ struct Target {
 
 inline bool is_cpu(const Target& target) { return !target.machine.empty(); }
 
-/// A CPU of that feature level with caches of so many bytes: the second of a core, and the last of all cores.
-/// How many cores run the blocks is no part of it: plans, and so bits, are the same for each number.
-Target cpu_target(std::string machine, std::int64_t second_level_bytes, std::int64_t last_level_bytes);
+/// A CPU of that feature level, with the least second-level cache that processors of the level usually have.
+/// The sizes of the caches at hand and the number of cores are no part of it: plans, and so bits, are the
+/// same for all of them.
+Target cpu_target(std::string machine);
+/// x86-64-v2, x86-64-v3, x86-64-v4: each has what those before it have.
+std::span<const std::string_view> cpu_machines();
 
 /// What no driver reports about the GPUs of one architecture.
 struct Architecture {
@@ -53,9 +57,9 @@ struct Architecture {
 };
 Architecture architecture(int arch);
 
-/// The named profile ("h200", "a100", "v100", "tiny3", "tiny2"); a user error naming the known ones
-/// otherwise.
+/// The named profile of a GPU ("h200", "a100", "v100", "tiny3", "tiny2"), or the CPU of a level
+/// ("x86-64-v4"); a user error naming the known ones otherwise.
 Target target_profile(std::string_view name);
-std::vector<std::string_view> target_profile_names();
+std::vector<std::string_view> target_profile_names();  ///< of GPUs
 
 }  // namespace fuse

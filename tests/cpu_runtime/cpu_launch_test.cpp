@@ -87,7 +87,7 @@ std::shared_ptr<const Binary> binary_of_kernels() {
 }
 
 std::unique_ptr<Backend> device(int threads) {
-  const Target target = cpu_target(runtime::cpu::this_machine().level, 1 << 20, 32 << 20);
+  const Target target = cpu_target(runtime::cpu::this_machine().level);
   return runtime::make_cpu_backend({.threads = threads}, target, nullptr);
 }
 
@@ -169,6 +169,7 @@ TEST_CASE("launches, copies and products allocate nothing", "[runtime][emulated]
   const Memory from(*backend, bytes), to(*backend, bytes);
   const Argument arguments[] = {from.argument(), extent(columns_of_scratch), extent(2)};
   const auto gemm = backend->prepare_gemm({.m = 200, .n = 200, .k = 200});
+  const Memory workspace(*backend, gemm->workspace_bytes());
   const auto& numbers = module->function("numbers");
   const auto& turned = module->function("turned");
   const char* broken = nullptr;
@@ -179,7 +180,7 @@ TEST_CASE("launches, copies and products allocate nothing", "[runtime][emulated]
     if (status) status = backend->launch(*queue, numbers, {grid, 1, 1}, arguments, 3);
     if (status) status = backend->launch(*queue, turned, {grid, 1, 1}, arguments, 2);
     if (status) status = backend->copy(*queue, to.address, from.address, bytes);
-    if (status) status = gemm->run(*queue, to.address, to.address, from.address, nullptr);
+    if (status) status = gemm->run(*queue, to.address, to.address, from.address, workspace.address);
     broken = hot.broken();
   }
   CHECK(status);

@@ -39,7 +39,7 @@ TEST_CASE("a launch is cut by what it moves", "[runtime]") {
   const Grain even = grain_of(1024, 1024 * 4096, cache);
   CHECK(even.blocks_of_chunk == 32);
   CHECK(even.chunks == 32);
-  CHECK(!even.stream);
+  CHECK(even.stream == 0);
   const Grain odd = grain_of(1000, 1000 * 4096, cache);
   CHECK(odd.chunks == 32);  // the last has 8 blocks
   const Grain large_blocks = grain_of(7, std::int64_t{7} << 20, cache);
@@ -48,8 +48,10 @@ TEST_CASE("a launch is cut by what it moves", "[runtime]") {
   const Grain many_blocks = grain_of(std::int64_t{1} << 62, 1 << 20, cache);
   CHECK(many_blocks.blocks_of_chunk == 128 << 10);
   CHECK(many_blocks.chunks == std::int64_t{1} << 45);
-  CHECK(!grain_of(8, 2 * cache, cache).stream);
-  CHECK(grain_of(8, 2 * cache + 2, cache).stream);
+  CHECK(grain_of(8, cache / 2, cache).stream == 0);
+  CHECK(grain_of(8, cache / 2 + 2, cache).stream == 1);
+  CHECK(grain_of(8, 2 * cache, cache).stream == 1);
+  CHECK(grain_of(8, 2 * cache + 2, cache).stream == 2);
 }
 
 }  // namespace

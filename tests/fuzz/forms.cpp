@@ -10,9 +10,11 @@ struct FormRow {
   std::string_view name;
   double per_mille;
   std::string_view note;
+  bool of_gpus = false;  ///< no kernel of the cpu device has it
 };
 constexpr FormRow form_rows[] = {
 #define FUSE_FORM(name, per_mille, note) {#name, per_mille, note},
+#define FUSE_GPU_FORM(name, per_mille, note) {#name, per_mille, note, true},
 #include "fuzz/forms.def"
 };
 constexpr std::int64_t least_floor = 10;
@@ -38,12 +40,12 @@ std::string FormCounts::table() const {
   return text;
 }
 
-std::vector<std::string> FormCounts::below_floor() const {
+std::vector<std::string> FormCounts::below_floor(bool on_gpu) const {
   std::vector<std::string> result;
   for (std::size_t i = 0; i < form_count; ++i) {
     const auto floor =
         static_cast<std::int64_t>(form_rows[i].per_mille * static_cast<double>(programs_) / 1000);
-    if (floor < least_floor || counts_[i].programs >= floor) continue;
+    if ((form_rows[i].of_gpus && !on_gpu) || floor < least_floor || counts_[i].programs >= floor) continue;
     result.push_back(fmt::format("{}: {} of {} programs, the floor is {}", form_rows[i].name,
                                  counts_[i].programs, programs_, floor));
   }

@@ -37,8 +37,8 @@ class FormCounts {
   /// A table in Markdown: one row per form, with its floor.
   std::string table() const;
   /// "cluster: 3 of 2000 programs, the floor is 10". Only floors of 10 programs and more are asked of a run:
-  /// below that, chance decides.
-  std::vector<std::string> below_floor() const;
+  /// below that, chance decides. Forms of GPUs' kernels alone are asked where the programs ran `on_gpu`.
+  std::vector<std::string> below_floor(bool on_gpu) const;
 
  private:
   struct Count {

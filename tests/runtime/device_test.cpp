@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "runtime/runtime_support.hpp"
+#include "support/variable.hpp"
 
 namespace fuse::test {
 namespace {
@@ -14,6 +15,8 @@ TEST_CASE("device: names and reasons", "[runtime]") {
   REQUIRE(Device::emulated().name() == "emulated h200");
   REQUIRE(checked_device().name() == "emulated tiny3 (checked)");
   REQUIRE(checked_device().why() == "emulated: asked for");
+  REQUIRE(Device::cpu().name().starts_with("cpu x86-64-v"));
+  REQUIRE(Device::cpu().why() == "cpu: asked for");
   REQUIRE(Device::reference().report().find("reference") != std::string::npos);
   REQUIRE(Device::emulated().report().find("h200") != std::string::npos);
 }
@@ -26,20 +29,42 @@ TEST_CASE("device: auto_select says what it took and why, on one line", "[runtim
   if (device.kind() == DeviceKind::cuda) {
     REQUIRE(why == "cuda: the first GPU");
     REQUIRE(device.name().starts_with("cuda:0 "));
+    return;
+  }
+  CHECK(why.find("  ") == std::string::npos);
+  CHECK(why.find(" no GPU (") != std::string::npos);
+  CHECK(std::count(why.begin(), why.end(), ' ') > 4);  // a sentence
+  REQUIRE(error_of([] { Device::cuda(0); }) != "no error");
+  // The cpu device wherever it opens, and the emulated one with the reason where it does not.
+  const std::string cpu = error_of([] { Device::cpu(); });
+  INFO(cpu);
+  if (cpu == "no error") {
+    REQUIRE(device.kind() == DeviceKind::cpu);
+    CHECK(device.name() == Device::cpu().name());
+    CHECK(why.starts_with("cpu: no GPU ("));
+    CHECK(why.find("emulated") == std::string::npos);
   } else {
     REQUIRE(device.kind() == DeviceKind::emulated);
-    REQUIRE(why.starts_with("emulated: no GPU ("));
-    REQUIRE(why.size() > std::string("emulated: no GPU ()").size());
-    INFO(why);
-    CHECK(std::count(why.begin(), why.end(), ' ') > 4);  // a sentence on one line
-    CHECK(why.find("  ") == std::string::npos);
-    CHECK(why.find('\n') == std::string::npos);
-    REQUIRE(error_of([] { Device::cuda(0); }) != "no error");
+    CHECK(why.starts_with("emulated: no GPU ("));
+    CHECK(why.find(", no cpu device (the cpu device cannot run kernels for ") != std::string::npos);
   }
 }
 
+TEST_CASE("device: auto_select takes the cpu device where there is no compiler, and compile names what lacks",
+          "[runtime]") {
+  const Variable none("FUSE_CXX", "/nonexistent/c++"), driver("FUSE_LIBCUDA", "/nonexistent/libcuda.so.1");
+  if (error_of([] { Device::cpu(); }) != "no error") return;  // no x86-64-v2
+  const Device device = Device::auto_select();
+  CHECK(device.kind() == DeviceKind::cpu);
+  Graph g("compiled_nowhere");
+  g.output("y", g.input("x", f32, {3}) * 0.125);
+  CHECK(error_of([&] {
+          compile(g, device, {.cache = false});
+        }).starts_with("missing-compiler: the cpu device needs a C++ compiler"));
+}
+
 TEST_CASE("device: memory of less than no bytes is refused, and none is memory", "[runtime]") {
-  for (const Device& device : {Device::reference(), Device::emulated(), checked_device()}) {
+  for (const Device& device : {Device::reference(), Device::emulated(), checked_device(), Device::cpu()}) {
     INFO(device.name());
     runtime::Backend& backend = *device.backend();
     for (const std::int64_t bytes : {std::int64_t{-1}, std::numeric_limits<std::int64_t>::min()})

@@ -12,7 +12,8 @@ const std::string_view cpu_parts = R"(
 #else
 #define FUSE_VECTOR_BYTES 16
 #endif
-#define FUSE_INLINE static inline __attribute__((always_inline))
+#define FUSE_METHOD inline __attribute__((always_inline))
+#define FUSE_INLINE static FUSE_METHOD
 // A warp has 32 lanes, in parts: a part is a machine vector of f32, and has as many lanes of any other type.
 constexpr int part_lanes = FUSE_VECTOR_BYTES / 4;
 constexpr int parts = 32 / part_lanes;
@@ -29,7 +30,8 @@ typedef unsigned char u8p __attribute__((vector_size(FUSE_VECTOR_BYTES / 4)));
 )";
 
 const std::string_view cpu_lanes = R"(
-// How the lanes of a type lie in registers, and in memory. A lane of a mask has all bits or none.
+// How the lanes of a type lie in registers, and in memory. A lane of a mask has all bits or none. One of bf16 is the float
+// of the same value, so that only loads and stores convert.
 template <class T> struct lane_of;
 template <> struct lane_of<float> { using part = f32p; using stored = f32p; using test = i32p; };
 template <> struct lane_of<double> { using part = f64p; using stored = f64p; using test = i64p; };
@@ -38,12 +40,21 @@ template <> struct lane_of<long long> { using part = i64p; using stored = i64p; 
 template <> struct lane_of<signed char> { using part = i8p; using stored = i8p; using test = i8p; };
 template <> struct lane_of<unsigned char> { using part = u8p; using stored = u8p; using test = i8p; };
 template <> struct lane_of<f16> { using part = u16p; using stored = u16p; using test = i16p; };
-template <> struct lane_of<bf16> { using part = u16p; using stored = u16p; using test = i16p; };
+template <> struct lane_of<bf16> { using part = f32p; using stored = u16p; using test = i32p; };
 template <> struct lane_of<bool> { using part = i32p; using stored = u8p; using test = i32p; };
 template <class T> using part_of = typename lane_of<T>::part;
 template <class T> using stored_of = typename lane_of<T>::stored;
 template <class T> using test_of = typename lane_of<T>::test;
-template <class T> struct vec { part_of<T> p[parts]; };
+// Copies go part by part: compilers would copy the bytes of the whole through memory.
+template <class T> struct vec {
+  part_of<T> p[parts];
+  vec() = default;
+  FUSE_METHOD vec(const vec& v) { FUSE_EACH_PART p[k] = v.p[k]; }
+  FUSE_METHOD vec& operator=(const vec& v) {
+    FUSE_EACH_PART p[k] = v.p[k];
+    return *this;
+  }
+};
 template <class T> struct as_given { using type = T; };
 template <class T> using given = typename as_given<T>::type;  // takes no part in deduction
 
@@ -58,10 +69,12 @@ template <class P> FUSE_INLINE P part_from(const void* from) {
 }
 template <class T> FUSE_INLINE part_of<T> loaded(stored_of<T> s) {
   if constexpr (__is_same(T, bool)) return __builtin_convertvector(s, i32p) != 0;
+  else if constexpr (__is_same(T, bf16)) return part_from_bf16(s);
   else return s;
 }
 template <class T> FUSE_INLINE stored_of<T> to_store(part_of<T> p) {
   if constexpr (__is_same(T, bool)) return __builtin_convertvector(p & 1, u8p);
+  else if constexpr (__is_same(T, bf16)) return part_narrow((u32p)p >> 16);
   else return p;
 }
 template <class T> FUSE_INLINE vec<T> from_array(const T* a) {
@@ -95,7 +108,8 @@ template <class R, class F, class T> FUSE_INLINE vec<R> by_lane(F f, const vec<T
 template <class T> FUSE_INLINE vec<T> all(T v) {
   vec<T> r;
   FUSE_EACH_PART {
-    if constexpr (__is_same(T, f16) || __is_same(T, bf16)) r.p[k] = u16p{} + v.bits;
+    if constexpr (__is_same(T, f16)) r.p[k] = u16p{} + v.bits;
+    else if constexpr (__is_same(T, bf16)) r.p[k] = (f32p)(u32p{} + (static_cast<unsigned>(v.bits) << 16));
     else if constexpr (__is_same(T, bool)) r.p[k] = i32p{} - static_cast<int>(v);
     else r.p[k] = v - part_of<T>{};
   }
@@ -206,7 +220,6 @@ FUSE_OPERATOR(^)
     vec<bool> r;                                                                                     \
     FUSE_EACH_PART {                                                                                 \
       if constexpr (__is_same(T, f16)) r.p[k] = part_from_f16(a.p[k]) op part_from_f16(b.p[k]);      \
-      else if constexpr (__is_same(T, bf16)) r.p[k] = part_from_bf16(a.p[k]) op part_from_bf16(b.p[k]); \
       else r.p[k] = lanes_where(a.p[k] op b.p[k]);                                                   \
     }                                                                                                \
     return r;                                                                                        \
@@ -387,6 +400,16 @@ template <class T, class I, class M> FUSE_INLINE vec<T> load(const T* p, const v
   return from_array(x);
 }
 
+// Of rows that lie far apart, the processor does not foresee that the next lanes are read next.
+template <class T, class I, class... M>
+FUSE_INLINE vec<T> load_and_ask_for_next(const T* p, run<I> i, const M&... m) {
+  for (unsigned long k = 0; k < 32 * sizeof(T); k += 64)
+    __builtin_prefetch(reinterpret_cast<const char*>(p + i.base) + 32 * sizeof(T) + k, 0, 2);
+  return load(p, i, m...);
+}
+template <class T, class I, class... M>
+FUSE_INLINE vec<T> load_and_ask_for_next(const T* p, const vec<I>& i, const M&... m) { return load(p, i, m...); }
+
 template <class T, class I> FUSE_INLINE void store(T* p, I i, given<T> v) { p[i] = v; }
 template <class T, class I> FUSE_INLINE void store(T* p, run<I> i, const vec<T>& v) { to_array(v, p + i.base); }
 template <class T, class I> FUSE_INLINE void store(T* p, run<I> i, const vec<T>& v, prefix m) {
@@ -417,6 +440,52 @@ template <class T, class I, class M> FUSE_INLINE void store(T* p, const vec<I>& 
   if (every(m)) return store(p, i, v);
   scatter(p, i, v, m);
 }
+// Results that the caches are too small for: whole lines go to memory past them, where a store would read the line first.
+typedef float f32x4 __attribute__((vector_size(16)));
+#ifdef __clang__
+#define FUSE_PAST_CACHES(P, builtin) \
+  FUSE_INLINE void past_caches(char* to, P v) { __builtin_nontemporal_store(v, reinterpret_cast<P*>(to)); }
+#else
+#define FUSE_PAST_CACHES(P, builtin) \
+  FUSE_INLINE void past_caches(char* to, P v) { builtin(reinterpret_cast<float*>(to), v); }
+#endif
+FUSE_PAST_CACHES(f32x4, __builtin_ia32_movntps)
+#if FUSE_VECTOR_BYTES >= 32
+typedef float f32x8 __attribute__((vector_size(32)));
+FUSE_PAST_CACHES(f32x8, __builtin_ia32_movntps256)
+#endif
+#if FUSE_VECTOR_BYTES == 64
+FUSE_PAST_CACHES(f32p, __builtin_ia32_movntps512)
+#endif
+#undef FUSE_PAST_CACHES
+template <class P, class S> FUSE_INLINE void past_caches_by(char* to, const S& from) {
+  for (unsigned long i = 0; i < sizeof(S); i += sizeof(P))
+    past_caches(to + i, part_from<P>(reinterpret_cast<const char*>(&from) + i));
+}
+template <class S> FUSE_INLINE void copy_past_caches(char* to, const S& from) {
+#if FUSE_VECTOR_BYTES == 64
+  if constexpr (sizeof(S) == 32) return past_caches_by<f32x8>(to, from);
+#endif
+  if constexpr (sizeof(S) >= FUSE_VECTOR_BYTES) past_caches_by<f32p>(to, from);
+  else if constexpr (sizeof(S) == 16) past_caches(to, part_from<f32x4>(&from));
+  else __builtin_memcpy(to, &from, sizeof(S));
+}
+template <class T, class I> FUSE_INLINE void store_result(bool stream, T* p, run<I> i, const vec<T>& v) {
+  T* const to = p + i.base;
+  if (!stream || reinterpret_cast<unsigned long>(to) % 64 != 0) return to_array(v, to);
+  FUSE_EACH_PART {
+    const stored_of<T> s = to_store<T>(v.p[k]);
+    copy_past_caches(reinterpret_cast<char*>(to + k * part_lanes), s);
+  }
+}
+template <class T, class I> FUSE_INLINE void store_result(bool stream, T* p, run<I> i, const vec<T>& v, prefix m) {
+  if (__builtin_expect(m.n == 32, 1)) return store_result(stream, p, i, v);
+  store(p, i, v, m);
+}
+template <class T, class I, class... M>
+FUSE_INLINE void store_result(bool, T* p, const I& i, const vec<T>& v, const M&... m) {
+  store(p, i, v, m...);
+}
 // All lanes that the mask has store to one element. They have the same value, but where nothing says whose counts.
 template <class T, class I> FUSE_INLINE void store_one(T* p, I i, const vec<T>& v) { p[i] = value_at(v, 0); }
 template <class T, class I> FUSE_INLINE void store_one(T* p, I i, const vec<T>& v, prefix m) {
@@ -428,6 +497,69 @@ template <class T, class I> FUSE_INLINE void store_one(T* p, I i, const vec<T>& 
   for (int k = 0; k < 32; ++k) {
     if (where[k]) return static_cast<void>(p[i] = value_at(v, k));
   }
+}
+
+// A tile is 32 rows of 32 elements. Blocks of it that fit the registers change places with the blocks
+// across the diagonal; a block is transposed in steps, which exchange halves, quarters and so on of two rows.
+template <class U> struct block_of { using row = part_of<U>; };
+template <> struct block_of<double> { typedef double row __attribute__((vector_size(FUSE_VECTOR_BYTES))); };
+#ifdef __clang__
+template <class T, T... i> struct numbers {};
+template <int d, class R, int... i> FUSE_INLINE void exchange(R& a, R& b, const numbers<int, i...>&) {
+  constexpr int n = sizeof...(i);
+  const R first = __builtin_shufflevector(a, b, (i & d ? n + (i ^ d) : i)...);
+  b = __builtin_shufflevector(a, b, (i & d ? n + i : i ^ d)...);
+  a = first;
+}
+#endif
+template <int d, class R> FUSE_INLINE void exchange(R& a, R& b) {
+  constexpr int n = sizeof(R) / sizeof(R{}[0]);
+#ifdef __clang__
+  exchange<d>(a, b, __make_integer_seq<numbers, int, n>{});
+#else
+  typedef decltype(R{} == R{}) I;
+  I of_first, of_second;
+  for (int i = 0; i < n; ++i) of_first[i] = i & d ? n + (i ^ d) : i, of_second[i] = i & d ? n + i : i ^ d;
+  const R first = __builtin_shuffle(a, b, of_first);
+  b = __builtin_shuffle(a, b, of_second);
+  a = first;
+#endif
+}
+template <int d, class R, int n> FUSE_INLINE void transpose_by(R (&rows)[n]) {
+  if constexpr (d > 0) {
+    _Pragma("GCC unroll 16") for (int i = 0; i < n; ++i) {
+      if ((i & d) == 0) exchange<d>(rows[i], rows[i + d]);
+    }
+    transpose_by<d / 2>(rows);
+  }
+}
+template <class R, int n, class U> FUSE_INLINE void take_transposed(R (&rows)[n], const U* from) {
+  _Pragma("GCC unroll 16") for (int i = 0; i < n; ++i) rows[i] = part_from<R>(from + 32 * i);
+  transpose_by<n / 2>(rows);
+}
+template <class R, int n, class U> FUSE_INLINE void put(const R (&rows)[n], U* to) {
+  _Pragma("GCC unroll 16") for (int i = 0; i < n; ++i) __builtin_memcpy(to + 32 * i, &rows[i], sizeof(R));
+}
+template <class U> __attribute__((noinline)) static void transpose_blocks(U* tile) {
+  typedef typename block_of<U>::row R;
+  constexpr int n = sizeof(R) / sizeof(U);
+  R block[n], across[n];
+  for (int i = 0; i < 32; i += n) {
+    take_transposed(block, tile + 33 * i);
+    put(block, tile + 33 * i);
+    for (int j = i + n; j < 32; j += n) {
+      take_transposed(block, tile + 32 * i + j);
+      take_transposed(across, tile + 32 * j + i);
+      put(across, tile + 32 * i + j);
+      put(block, tile + 32 * j + i);
+    }
+  }
+}
+template <class T> FUSE_INLINE void transpose_tile(T* tile) {
+  if constexpr (sizeof(T) == 1) transpose_blocks(reinterpret_cast<signed char*>(tile));
+  else if constexpr (sizeof(T) == 2) transpose_blocks(reinterpret_cast<f16*>(tile));
+  else if constexpr (sizeof(T) == 4) transpose_blocks(reinterpret_cast<float*>(tile));
+  else transpose_blocks(reinterpret_cast<double*>(tile));
 }
 )";
 

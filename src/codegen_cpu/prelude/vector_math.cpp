@@ -551,10 +551,12 @@ FUSE_PART f32p part_from_f16(u16p half) {
   return (f32p)(result | (wide & 0x8000) << 16);
 #endif
 }
-FUSE_PART u16p part_to_bf16(f32p x) {
-  const u32p bits = (u32p)x, rounded = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
-  return part_narrow(x != x ? u32p{} + 0x7fff : rounded);
+// To a float that bf16 has: its lower half is 0.
+FUSE_PART f32p part_rounded_to_bf16(f32p x) {
+  const u32p bits = (u32p)x, rounded = (bits + 0x7fff + (bits >> 16 & 1)) & 0xffff0000;
+  return (f32p)(x != x ? u32p{} + 0x7fff0000 : rounded);
 }
+FUSE_PART u16p part_to_bf16(f32p x) { return part_narrow((u32p)part_rounded_to_bf16(x) >> 16); }
 FUSE_PART f32p part_from_bf16(u16p half) { return (f32p)(part_widen(half) << 16); }
 )"
     // Philox 4x32-10 (Salmon and others, SC 2011). Four lanes hold the words of a block. The two products of

@@ -28,7 +28,12 @@ std::int64_t scratch_of(const Buffer& buffer) {
 
 class CpuPrinter : public KernelText {
  public:
-  explicit CpuPrinter(const Kernel& kernel) : KernelText(kernel), lanes_(kernel) {}
+  explicit CpuPrinter(const Kernel& kernel)
+      : KernelText(kernel), lanes_(kernel), is_result_(kernel.buffers.size()) {
+    for (std::size_t i = 0; i < is_result_.size(); ++i)
+      is_result_[i] = kernel.buffers[i].space == Space::global && kernel.buffers[i].written;
+    note_uses(kernel.body);
+  }
 
   std::int64_t scratch_bytes = 0;
 
@@ -56,6 +61,8 @@ class CpuPrinter : public KernelText {
                        type_in_text(buffer.dtype), buffer.name, scratch_bytes));
       scratch_bytes += scratch_of(buffer);
     }
+    if (std::find(is_result_.begin(), is_result_.end(), true) != is_result_.end())
+      line(fmt::format("const bool stream = call->stream >= {};", has_tiles_ ? 1 : 2));
     line("for (long long block = call->first; block < call->last; ++block) {");
     ++depth_;
     for (const Buffer& buffer : kernel_.buffers) {
@@ -71,6 +78,20 @@ class CpuPrinter : public KernelText {
   }
 
  private:
+  /// What the kernel reads too is in the caches already.
+  void note_uses(const std::vector<Stmt>& statements) {
+    for (const Stmt& stmt : statements) {
+      has_tiles_ = has_tiles_ || std::holds_alternative<TransposeTile>(stmt.node);
+      if (const auto* let = std::get_if<Let>(&stmt.node)) {
+        if (const auto* load = std::get_if<Load>(&let->rhs)) is_result_[load->buffer] = false;
+      } else if (const auto* loop = std::get_if<For>(&stmt.node)) {
+        note_uses(loop->body);
+      } else if (const auto* branch = std::get_if<If>(&stmt.node)) {
+        note_uses(branch->body);
+      }
+    }
+  }
+
   [[noreturn]] void refuse(std::string_view what) const {
     throw Error({.kind = ErrorKind::internal,
                  .code = ErrorCode::internal,
@@ -127,8 +148,10 @@ class CpuPrinter : public KernelText {
       if (by_lane) refuse("index by lane into a thread's own array");
       return fmt::format("{}[{}]", from, index);
     }
+    const std::string_view how =
+        has_tiles_ && kernel_.buffers[load.buffer].space == Space::global ? "load_and_ask_for_next" : "load";
     if (!load.predicate)
-      return by_lane ? fmt::format("load({}, {}{})", from, index, with_mask())
+      return by_lane ? fmt::format("{}({}, {}{})", how, from, index, with_mask())
                      : fmt::format("load({}, {})", from, index);
     const VarId predicate = *load.predicate;
     const std::string& test = name(predicate);
@@ -276,8 +299,10 @@ class CpuPrinter : public KernelText {
       return;
     }
     if (by_lane || differs(store.value)) {
-      op_line(fmt::format("{}({}, {}, {}{});", by_lane ? "store" : "store_one", buffer.name, index,
-                          in_lanes(store.value), with_mask()),
+      const char* const how = !by_lane                   ? "store_one("
+                              : is_result_[store.buffer] ? "store_result(stream, "
+                                                         : "store(";
+      op_line(fmt::format("{}{}, {}, {}{});", how, buffer.name, index, in_lanes(store.value), with_mask()),
               origin);
     } else {
       op_line(fmt::format("store({}, {}, {});", buffer.name, index, name(store.value)), origin);
@@ -391,6 +416,10 @@ class CpuPrinter : public KernelText {
     }
   }
 
+  void print(const TransposeTile& tile, const Origin& origin) {
+    op_line(fmt::format("transpose_tile({});", kernel_.buffers[tile.buffer].name), origin);
+  }
+
   // The lanes of a warp do each statement together, and a block is one warp.
   void print(const Barrier&, const Origin&) {}
   void print(const GridBarrier&, const Origin&) { refuse("barrier of several blocks"); }
@@ -399,7 +428,9 @@ class CpuPrinter : public KernelText {
   void print(const ClusterWait&, const Origin&) { refuse("clusters"); }
 
   const LaneValues lanes_;
-  std::string mask_{};  ///< of the lanes that do what is printed; empty: all of them
+  std::vector<bool> is_result_;  ///< of each buffer: the kernel writes it and does not read it
+  bool has_tiles_ = false;       ///< it reads and writes pieces of rows that lie apart
+  std::string mask_{};           ///< of the lanes that do what is printed; empty: all of them
   int masks_ = 0;
 };
 

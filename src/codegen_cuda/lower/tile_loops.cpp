@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <utility>
+
 #include "codegen_cuda/lower/lowering_context.hpp"
 #include "schedule/segments/transposed.hpp"
 
@@ -26,7 +28,7 @@ class TileLowering {
                                        std::int64_t{side_} * pitch_, true));
     }
     to_.threads(builder_.unique("b"), [&](const ThreadIndex& at) {
-      const Coordinates tile = unflatten(at.block, schedule::tile_dims(dims_, values_, to_.launch.vector));
+      const Coordinates tile = tile_of(at.block);
       // Lanes along the memory of what is transposed, then along the results'.
       each_element(tile, at, values_.inner, values_.along,
                    [&](const Index& row, const Index& lane, const Coordinates& element) {
@@ -42,6 +44,17 @@ class TileLowering {
   }
 
  private:
+  /// The tile of a block. Neighbouring blocks have tiles side by side along the results' memory; blocks of
+  /// one warp, as a CPU runs them one after another, along the memory of what is transposed.
+  Coordinates tile_of(const Index& block) const {
+    std::vector<Dim> dims = schedule::tile_dims(dims_, values_, to_.launch.vector);
+    if (warps_ > 1) return unflatten(block, dims);
+    std::swap(dims[values_.along], dims[values_.inner]);
+    Coordinates tile = unflatten(block, dims);
+    std::swap(tile[values_.along], tile[values_.inner]);
+    return tile;
+  }
+
   /// The rows of the tile lie along one dim, and along the other the lanes, which have elements side by side.
   /// `visit` gets an element's position in the tile along both, and in the results.
   template <class Visit>

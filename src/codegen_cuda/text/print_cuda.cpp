@@ -327,6 +327,12 @@ class KernelPrinter : public KernelText {
     line("}");
   }
 
+  void print(const TransposeTile&, const Origin&) {
+    throw Error({.kind = ErrorKind::internal,
+                 .code = ErrorCode::internal,
+                 .message = fmt::format("kernel {}: a GPU's lanes read the columns of a tile themselves",
+                                        kernel_.name)});
+  }
   void print(const Barrier&, const Origin& origin) { op_line("block_barrier();", origin, true); }
 
   void print(const GridBarrier& barrier, const Origin& origin) {

@@ -23,6 +23,8 @@
 #include "ir/kernel/passes/name_divisions.hpp"
 #include "ir/kernel/passes/pack_pairs.hpp"
 #include "ir/kernel/passes/share_scratch.hpp"
+#include "ir/kernel/passes/split_at_row_ends.hpp"
+#include "ir/kernel/passes/transpose_tiles.hpp"
 #include "ir/kernel/passes/vectorise.hpp"
 #include "ir/kernel/passes/vectorise_random.hpp"
 #include "os/environment.hpp"
@@ -90,19 +92,24 @@ constexpr GraphPass graph_passes[] = {
     {"split_concats", plain<ir::split_concats>},
 };
 
+/// Accesses and pairs are of a GPU's threads; a CPU has vectors of lanes.
+enum class Place : std::uint8_t { anywhere, gpu, cpu };
+
 struct KernelPass {
   const char* name;
   kernel::Kernel (*run)(kernel::Kernel);
-  bool for_threads = false;  ///< makes accesses and pairs of a GPU's threads; a CPU has vectors of lanes
+  Place place = Place::anywhere;
 };
 
 constexpr KernelPass kernel_passes[] = {
+    {"transpose_tiles", kernel::transpose_tiles, Place::cpu},
     {"elide_conditions", kernel::elide_conditions},
     {"hoist_invariants", kernel::hoist_invariants},
-    {"vectorise", kernel::vectorise, true},
-    {"vectorise_random", kernel::vectorise_random, true},
-    {"divide_by_invariants", kernel::divide_by_invariants, true},
-    {"pack_pairs", kernel::pack_pairs, true},
+    {"vectorise", kernel::vectorise, Place::gpu},
+    {"vectorise_random", kernel::vectorise_random, Place::gpu},
+    {"divide_by_invariants", kernel::divide_by_invariants, Place::gpu},
+    {"pack_pairs", kernel::pack_pairs, Place::gpu},
+    {"split_at_row_ends", kernel::split_at_row_ends, Place::cpu},
     {"share_scratch", kernel::share_scratch},
     {"name_divisions", kernel::name_divisions},
 };
@@ -359,7 +366,7 @@ class SegmentCompiler {
       lowered.kernel.summary += fmt::format("; shared by {} segments", unit.segments.size());
     if (options_.verify) kernel::verify(lowered.kernel, target_.shared_per_block);
     for (const KernelPass& pass : first(kernel_passes, options_.kernel_passes)) {
-      if (pass.for_threads && is_cpu(target_)) continue;
+      if (pass.place != Place::anywhere && is_cpu(target_) != (pass.place == Place::cpu)) continue;
       lowered.kernel = pass.run(std::move(lowered.kernel));
       if (options_.verify) kernel::verify(lowered.kernel, target_.shared_per_block);
     }

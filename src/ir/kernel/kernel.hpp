@@ -215,6 +215,11 @@ struct If {
   std::vector<IndexLess> conditions{};
   std::vector<Stmt> body;
 };
+inline constexpr std::int64_t tile_side = 32;
+/// The buffer, tile_side rows of as many elements, becomes its transpose, by the block's one warp.
+struct TransposeTile {
+  BufferId buffer = 0;  ///< shared
+};
 /// All threads of the block arrive; memory they wrote before is visible to all after.
 struct Barrier {};
 /// All threads of all blocks arrive, which must all have slots on the multiprocessors; as above. The counter
@@ -238,8 +243,8 @@ struct ClusterWait {};
 
 struct Stmt {
   std::variant<Let, Declare, Combine, WarpCombine, WarpScan, Store, VectorLoad, VectorStore, VectorDivide,
-               VectorRandom, KeepPacked, Bind, BindData, For, If, Barrier, GridBarrier, ClusterBarrier,
-               ClusterArrive, ClusterWait>
+               VectorRandom, KeepPacked, Bind, BindData, For, If, TransposeTile, Barrier, GridBarrier,
+               ClusterBarrier, ClusterArrive, ClusterWait>
       node{};
   Origin origin{};
 };

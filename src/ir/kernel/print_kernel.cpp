@@ -180,6 +180,9 @@ class Printer {
     line(fmt::format("if {} {{", test));
     nested(branch.body);
   }
+  void print(const TransposeTile& tile, const Origin& origin) {
+    line("transpose " + kernel_.buffers[tile.buffer].name, origin);
+  }
   void print(const Barrier&, const Origin& origin) { line("barrier block", origin); }
   void print(const GridBarrier& barrier, const Origin& origin) {
     const std::string& counter = kernel_.buffers[barrier.counter].name;

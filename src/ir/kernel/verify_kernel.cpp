@@ -430,6 +430,13 @@ class Verifier {
     if (!runs) read_by_others_ = read_by_others_ || before;
   }
 
+  void statement(const TransposeTile& tile, Uniformity uniform, bool) {
+    const Buffer& of = buffer(tile.buffer);
+    check(uniform.block && kernel_.block_threads == tile_side, "a tile is transposed by one warp");
+    check(of.space == Space::shared && of.written, "a tile lies in shared memory");
+    check(of.elements.is(tile_side * tile_side), "a tile has another size than its buffer");
+  }
+
   void statement(const Barrier&, Uniformity uniform, bool) {
     check(uniform.block, "threads of a block may miss a barrier");
   }

@@ -76,6 +76,9 @@ void accesses(Statement& stmt, const F& f) {
   } else if (auto* kept = std::get_if<KeepPacked>(&stmt.node)) {
     f(kept->array, false);
     f(kept->array, true);
+  } else if (auto* tile = std::get_if<TransposeTile>(&stmt.node)) {
+    f(tile->buffer, false);
+    f(tile->buffer, true);
   } else if (auto* barrier = std::get_if<GridBarrier>(&stmt.node)) {
     f(barrier->counter, true);
   }

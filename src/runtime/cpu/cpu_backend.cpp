@@ -237,9 +237,9 @@ Status CpuBackend::run(const Kernel& kernel, std::int64_t blocks, const Argument
     call.first = chunk * grain.blocks_of_chunk;
     call.last = std::min<std::int64_t>(blocks - call.first, grain.blocks_of_chunk) + call.first;
     call.scratch = scratch.of(thread);
-    call.stream = grain.stream ? 1 : 0;
+    call.stream = grain.stream;
     kernel.entry(&call);
-    if (grain.stream) fence_stores();
+    if (grain.stream > 0) fence_stores();
   });
 }
 

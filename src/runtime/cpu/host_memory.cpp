@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::int64_t small_alignment = 256, huge_page = 2 << 20, least_huge = 4 << 20;
 // One core moves some 10 GB/s: below this, others come too late to help.
-constexpr std::int64_t least_shared = 4 << 20, bytes_of_part = 1 << 20;
+constexpr std::int64_t least_shared = 4 << 20, bytes_of_copy = 1 << 20;
 
 std::int64_t bytes_of_machine() {
   const long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
@@ -41,9 +41,9 @@ bool ranges_overlap(const char* a, const char* b, std::int64_t bytes) {
 /// Calls part(offset, bytes) for all parts of a range.
 template <class Part>
 Status in_parts(WorkerPool& pool, std::int64_t bytes, const Part& part) noexcept {
-  return pool.run((bytes - 1) / bytes_of_part + 1, [&](std::int64_t i, int) noexcept {
-    const std::int64_t offset = i * bytes_of_part;
-    part(offset, static_cast<std::size_t>(std::min(bytes_of_part, bytes - offset)));
+  return pool.run((bytes - 1) / bytes_of_copy + 1, [&](std::int64_t i, int) noexcept {
+    const std::int64_t offset = i * bytes_of_copy;
+    part(offset, static_cast<std::size_t>(std::min(bytes_of_copy, bytes - offset)));
   });
 }
 

@@ -2,9 +2,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <fuse/device.hpp>
 #include <fuse/memory.hpp>
+#include <span>
 
 #include "runtime/cpu/cpu.hpp"
 #include "runtime/cpu/machine.hpp"
@@ -35,6 +35,12 @@ std::shared_ptr<runtime::Backend> open_emulated([[maybe_unused]] const Device::E
          .message = fmt::format("the emulated device has no optimization level {}", options.optimization),
          .hint = "0 to 3, as the C++ compiler's -O"});
   }
+  if (is_cpu(target_profile(options.profile))) {
+    throw Error({.code = ErrorCode::unsupported,
+                 .message = fmt::format("the emulated device cannot be a {}: it runs kernels of GPUs",
+                                        options.profile),
+                 .hint = "Device::cpu() runs kernels of CPUs"});
+  }
   return runtime::make_emulated_backend({.profile = options.profile,
                                          .checked = options.checked,
                                          .threads = options.threads,
@@ -60,10 +66,9 @@ std::shared_ptr<runtime::Backend> open_cuda([[maybe_unused]] int ordinal) {
 #endif
 }
 
-/// Whether code for `machine` runs on one of level `here`: each level of x86-64 has what those before it
-/// have.
+/// Whether code for `machine` runs on one of level `here`.
 bool runs_on(std::string_view here, std::string_view machine) {
-  constexpr std::array<std::string_view, 3> levels = {"x86-64-v2", "x86-64-v3", "x86-64-v4"};
+  const std::span<const std::string_view> levels = cpu_machines();
   const auto at = std::find(levels.begin(), levels.end(), machine),
              top = std::find(levels.begin(), levels.end(), here);
   return at != levels.end() && top != levels.end() && at <= top;
@@ -79,8 +84,8 @@ std::shared_ptr<runtime::Backend> open_cpu(const Device::Cpu& options) {
                  .hint = "x86-64-v2, x86-64-v3 and x86-64-v4 are known; leave it empty for this machine"});
   }
   return runtime::make_cpu_backend(
-      {.threads = options.threads, .pin = options.pin, .executor = options.executor},
-      cpu_target(machine, here.l2_bytes, here.last_level_bytes), runtime::cpu_toolchain(machine));
+      {.threads = options.threads, .pin = options.pin, .executor = options.executor}, cpu_target(machine),
+      runtime::cpu_toolchain(machine));
 }
 
 std::string emulated_name(const Device::Emulated& options) {
@@ -91,6 +96,8 @@ std::string cuda_name(int ordinal, const Target& target) {
   return fmt::format("cuda:{} {} (sm_{})", ordinal, target.name, target.arch);
 }
 
+std::string cpu_name(const Target& target) { return "cpu " + target.machine; }
+
 /// The text on one line: line breaks with their indentation become one space.
 std::string one_line(const std::string& text) {
   std::string line;
@@ -100,6 +107,13 @@ std::string one_line(const std::string& text) {
     if (space && !line.empty() && line.back() != ' ') line += ' ';
   }
   return line;
+}
+
+/// Why a device cannot be opened, on one line. For a handler: an internal error is ours to mend, and nothing
+/// that a machine lacks, so that it goes on its way.
+std::string cause_outside(const Error& error) {
+  if (error.kind() == ErrorKind::internal) throw;
+  return one_line(error.info().message);
 }
 
 std::shared_ptr<void> from_resource(const std::shared_ptr<MemoryResource>& memory, std::int64_t bytes) {
@@ -143,7 +157,7 @@ Device Device::emulated(const Emulated& options) {
 
 Device Device::cpu(const Cpu& options) {
   std::shared_ptr<runtime::Backend> backend = open_cpu(options);
-  std::string name = "cpu " + backend->target().machine;
+  std::string name = cpu_name(backend->target());
   return {DeviceKind::cpu, std::move(backend), std::move(name), "cpu: asked for"};
 }
 
@@ -154,19 +168,31 @@ Device Device::cuda(int ordinal) {
 }
 
 Device Device::auto_select() {
-  std::string reason;
+  std::string lacking;
   try {
     std::shared_ptr<runtime::Backend> backend = open_cuda(0);
     std::string name = cuda_name(0, backend->target());
     return {DeviceKind::cuda, std::move(backend), std::move(name), "cuda: the first GPU"};
   } catch (const Error& error) {
-    // An internal error is ours to mend, not a machine without a GPU.
-    if (error.kind() == ErrorKind::internal) throw;
-    reason = one_line(error.info().message);
+    lacking = fmt::format("no GPU ({})", cause_outside(error));
   }
-  const Emulated options;
-  return {DeviceKind::emulated, open_emulated(options), emulated_name(options),
-          fmt::format("emulated: no GPU ({})", reason)};
+  try {
+    std::shared_ptr<runtime::Backend> backend = open_cpu({});
+    std::string name = cpu_name(backend->target());
+    return {DeviceKind::cpu, std::move(backend), std::move(name), "cpu: " + lacking};
+  } catch (const Error& error) {
+    lacking += fmt::format(", no cpu device ({})", cause_outside(error));
+  }
+  try {
+    const Emulated options;
+    return {DeviceKind::emulated, open_emulated(options), emulated_name(options), "emulated: " + lacking};
+  } catch (const Error& error) {
+    throw Error({.kind = ErrorKind::runtime,
+                 .code = ErrorCode::missing_library,
+                 .message = fmt::format("no device can be opened: {}, no emulated device ({})", lacking,
+                                        cause_outside(error)),
+                 .hint = error.info().hint});
+  }
 }
 
 DeviceKind Device::kind() const { return kind_; }

@@ -40,8 +40,12 @@ std::size_t narrowest_input(const ir::Graph& graph, const Phase& phase) {
 /// The factor by which reading again is faster than reading from memory. What blocks read again lies in the
 /// L2 cache, where that has room for the inputs of all blocks that run at a time.
 double reread_speed(const KernelSchedule& launch, std::int64_t inputs, const Target& target) {
-  constexpr double l2_speed = 2;
+  constexpr double l2_speed = 2, speed_of_second_level = 8;
   const double grid = std::max(1.0, static_cast<double>(launch.grid.hint()));
+  if (is_cpu(target)) {  // one thread has just read it
+    const bool fits = static_cast<double>(inputs) / grid <= static_cast<double>(2 * target.shared_per_block);
+    return fits ? speed_of_second_level : 1;
+  }
   const double at_once = std::max(1.0, target.sms * (target.max_threads_per_sm / 2.0 / launch.block_threads));
   const double resident = static_cast<double>(inputs) / grid * std::min(grid, at_once);
   return resident <= static_cast<double>(target.l2_bytes) ? l2_speed : 1;
@@ -142,7 +146,8 @@ double reached_side_by_side(const ir::Graph& graph, const Phase& phase, const Ch
 /// The seconds in which a thread takes the partials that blocks left, one after another: the first is in the
 /// time of the barrier, or of the launch. Columns side by side are as many values per thread, which lie
 /// apart.
-double seconds_of_taking(const Choices& choices, const KernelSchedule& combining) {
+double seconds_of_taking(const Choices& choices, const KernelSchedule& combining, const Target& target) {
+  if (is_cpu(target)) return 0;  // it is in the traffic of the launch
   constexpr double of_value = 0.15e-6, of_values_apart = 0.5e-6;
   const auto takers = [](const std::vector<Split>& splits, char dim, bool by_warps) {
     return units_of(splits, dim, Level::lane) * (by_warps ? units_of(splits, dim, Level::warp) : 1);
@@ -190,6 +195,7 @@ bool lanes_walk_down(const ir::Graph& graph, const Phase& phase, const KernelSch
 
 Flow flow_of(const ir::Graph& graph, const Phase& phase, const Choices& choices, const KernelSchedule& launch,
              const Residency& residency, const Target& target) {
+  if (is_cpu(target)) return {};  // a block is one thread, which waits for nobody
   if (lanes_walk_down(graph, phase, launch))
     return {.share = reached_down_columns(graph, phase, launch, residency, target)};
   const bool by_warps =
@@ -224,7 +230,7 @@ double phase_seconds(const ir::Graph& graph, const Phase& cut, const Choices& ch
   if (columns_side_by_side(choices)) {
     const double share = reached_side_by_side(graph, phase, choices, kernels[0], target);
     const double handoff = cooperative ? target.barrier_seconds : target.launch_seconds;
-    const double taking = splits_rows(choices) ? handoff + seconds_of_taking(choices, kernels[1]) : 0;
+    const double taking = splits_rows(choices) ? handoff + seconds_of_taking(choices, kernels[1], target) : 0;
     return memory_cost(moved + 2 * scratch, share, target).seconds + taking;
   }
   if (cooperative && splits_rows(choices)) {
@@ -253,7 +259,7 @@ double phase_seconds(const ir::Graph& graph, const Phase& cut, const Choices& ch
     const double operations = combines ? 0 : operations_of(graph, phase, choices, launch);
     sum += kernel_cost(bytes, residency, target, flow.share, operations).seconds + flow.drain;
   }
-  if (has_columns(phase)) sum += seconds_of_taking(choices, kernels[1]);
+  if (has_columns(phase)) sum += seconds_of_taking(choices, kernels[1], target);
   if (choices.cluster() > 1) sum += meetings(phase) * target.cluster_seconds;
   // Between two launches of one kernel, its blocks wait for each other.
   if (cooperative) sum += target.barrier_seconds - target.launch_seconds;
