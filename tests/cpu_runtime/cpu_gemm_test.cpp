@@ -90,7 +90,8 @@ std::vector<std::byte> computed(const GemmDesc& desc, int threads) {
   } own(&queue);
   Product p(desc);
   const auto gemm = runtime::cpu::make_cpu_gemm(desc, pool, &queue);
-  CHECK(gemm->run(own, p.a.data(), p.b.data(), p.c.data(), nullptr, p.extra.data()));
+  std::vector<std::byte> workspace(static_cast<std::size_t>(gemm->workspace_bytes()), std::byte{0xff});
+  CHECK(gemm->run(own, p.a.data(), p.b.data(), p.c.data(), workspace.data(), p.extra.data()));
   return p.c;
 }
 
@@ -228,17 +229,17 @@ TEST_CASE("a product of a few rows lies where it is wanted, and keeps nothing th
     }
   }
   // What lay in the result is not a number; numbers that are none come through.
-  const float none = std::numeric_limits<float>::quiet_NaN();
-  std::vector<float> a(64, 1), b(64 * 40, 1), c(40, none);
+  const double none = std::numeric_limits<double>::quiet_NaN();
+  std::vector<double> a(64, 1), b(64 * 40, 1), c(40, none);
   b[5] = none;
-  b[40 + 6] = std::numeric_limits<float>::infinity();
+  b[40 + 6] = std::numeric_limits<double>::infinity();
   a[1] = 0;
-  const auto thin = runtime::cpu::make_thin_gemm({.m = 1, .n = 40, .k = 64});
+  const auto thin = runtime::cpu::make_thin_gemm({.m = 1, .n = 40, .k = 64, .operand = f64, .result = f64});
   CHECK((thin != nullptr) == runtime::openblas_used());
   if (!thin) return;
   thin->run(a.data(), b.data(), c.data());
   for (std::size_t i = 0; i < c.size(); ++i) CHECK((i == 5 || i == 6 ? std::isnan(c[i]) : c[i] == 63));
-  CHECK(runtime::cpu::make_thin_gemm({.m = 5, .n = 40, .k = 64}) == nullptr);
+  CHECK(runtime::cpu::make_thin_gemm({.m = 5, .n = 40, .k = 64, .operand = f64, .result = f64}) == nullptr);
 }
 
 TEST_CASE("plain loops are the second algorithm, and products of nothing are zero", "[gemm][runtime]") {

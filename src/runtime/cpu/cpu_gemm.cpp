@@ -7,6 +7,8 @@
 #include <array>
 #include <cstddef>
 
+#include "runtime/cpu/strip_gemm.hpp"
+#include "runtime/cpu/strip_plan.hpp"
 #include "runtime/cpu/thin_gemm.hpp"
 #include "runtime/device/host_gemm.hpp"
 
@@ -29,7 +31,6 @@ std::int64_t side_of(std::int64_t whole, std::int64_t parts) {
 // OpenBLAS would run threads of its own beside the pool's, and let callers wait for each other.
 void run_openblas_on_one_thread() {
   static const bool done = [] {
-    if (!openblas_used()) return false;
     const auto set = openblas_library().find<void (*)(int)>("openblas_set_num_threads");
     if (set) set(1);
     return set != nullptr;
@@ -39,11 +40,10 @@ void run_openblas_on_one_thread() {
 
 bool has_products(const GemmDesc& d) { return d.calls > 0 && d.batch > 0 && d.m > 0 && d.n > 0 && d.k > 0; }
 
-class CpuGemm final : public Gemm {
+class TiledGemm final : public Gemm {
  public:
-  CpuGemm(const GemmDesc& desc, std::shared_ptr<WorkerPool> pool, const void* device)
+  TiledGemm(const GemmDesc& desc, std::shared_ptr<WorkerPool> pool, const void* device)
       : desc_(desc), pool_(std::move(pool)), device_(device), whole_(make_host_gemm(desc)) {
-    run_openblas_on_one_thread();
     if (!has_products(desc)) return;
     whole_ = nullptr;
     tiling_ = tiling_of(desc);
@@ -56,7 +56,8 @@ class CpuGemm final : public Gemm {
   }
   std::int64_t workspace_bytes() const noexcept override { return 0; }
   std::string algorithm() const override {
-    const std::string how = desc_.algorithm == 0 ? "on the host" : "on the host, by plain loops";
+    const bool loops = desc_.algorithm != 0 || !is_floating(desc_.operand) || !openblas_used();
+    const std::string how = loops ? "on the host, by plain loops" : openblas_name();
     if (tiling_.tiles <= 1) return how;
     return fmt::format("{}, {} tiles of {} x {}", how, tiling_.tiles, tiling_.rows, tiling_.columns);
   }
@@ -116,26 +117,13 @@ class CpuGemm final : public Gemm {
     gemms_[(last_row ? 2u : 0u) + (last_column ? 1u : 0u)]->run(whole.a + a * operand_bytes(),
                                                                 whole.b + b * operand_bytes(), to, nullptr);
     if (desc_.epilogue == schedule::EpilogueKind::none) return;
-    const std::int64_t rows = std::min(tiling_.rows, desc_.m - i),
-                       columns = std::min(tiling_.columns, desc_.n - j),
-                       of_extra = desc_.epilogue == schedule::EpilogueKind::bias ? j : c;
-    if (desc_.result == DType::f64)
-      finish(reinterpret_cast<double*>(to), whole.extra, of_extra, rows, columns);
-    else
-      finish(reinterpret_cast<float*>(to), whole.extra, of_extra, rows, columns);
-  }
-
-  /// One more operation on each element of a tile: the bits of two steps.
-  template <class T>
-  void finish(T* to, const std::byte* extra, std::int64_t offset, std::int64_t rows,
-              std::int64_t columns) const noexcept {
-    const auto scale = static_cast<T>(desc_.scale);
-    const T* from = extra ? reinterpret_cast<const T*>(extra) + offset : nullptr;
-    const bool scales = desc_.epilogue == schedule::EpilogueKind::scale,
-               adds = desc_.epilogue == schedule::EpilogueKind::add;
-    for (std::int64_t row = 0; row < rows; ++row, to += row_of_c(desc_)) {
-      for (std::int64_t j = 0; j < columns; ++j) to[j] = scales ? to[j] * scale : to[j] + from[j];
-      if (adds) from += row_of_c(desc_);
+    ResultLine line{.first = c, .column = j, .count = std::min(tiling_.columns, desc_.n - j)};
+    for (std::int64_t left = std::min(tiling_.rows, desc_.m - i); left > 0; --left) {
+      if (desc_.result == DType::f64)
+        apply_epilogue<double>(desc_, line, whole.c, whole.extra);
+      else
+        apply_epilogue<float>(desc_, line, whole.c, whole.extra);
+      line.first += row_of_c(desc_);
     }
   }
 
@@ -151,7 +139,7 @@ class CpuGemm final : public Gemm {
 }  // namespace
 
 Tiling tiling_of(const GemmDesc& d) {
-  const bool thin = d.m <= most_thin_rows || d.n <= most_thin_rows;
+  const bool thin = d.m <= most_gemv_rows || d.n <= most_gemv_rows;
   const std::int64_t largest = thin ? thin_side : largest_side;
   Tiling t{.down = parts_of(d.m, largest), .across = parts_of(d.n, largest)};
   const auto count = [&] { return d.calls * d.batch * t.down * t.across; };
@@ -176,7 +164,13 @@ Tiling tiling_of(const GemmDesc& d) {
 
 std::unique_ptr<Gemm> make_cpu_gemm(const GemmDesc& desc, std::shared_ptr<WorkerPool> pool,
                                     const void* device) {
-  return std::make_unique<CpuGemm>(desc, std::move(pool), device);
+  check_gemm_desc(desc);
+  const bool may_use_it = desc.operand == DType::f32 || desc.operand == DType::f64;
+  const bool openblas = may_use_it && openblas_used();
+  if (openblas) run_openblas_on_one_thread();
+  if (has_products(desc) && takes_strips(desc, openblas))
+    return make_strip_gemm(desc, std::move(pool), device);
+  return std::make_unique<TiledGemm>(desc, std::move(pool), device);
 }
 
 Status foreign_queue() noexcept { return {ErrorCode::internal, "the queue was made by another device"}; }

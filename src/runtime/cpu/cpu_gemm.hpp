@@ -4,7 +4,9 @@
 
 #include <cstdint>
 #include <memory>
+#include <type_traits>
 
+#include "runtime/cpu/gemm_kernels.hpp"
 #include "runtime/cpu/worker_pool.hpp"
 #include "runtime/device/backend.hpp"
 
@@ -23,6 +25,44 @@ Tiling tiling_of(const GemmDesc& desc);
 /// `device`: the owner of the queues that it takes. Throws as make_host_gemm does.
 std::unique_ptr<Gemm> make_cpu_gemm(const GemmDesc& desc, std::shared_ptr<WorkerPool> pool,
                                     const void* device);
+
+/// Elements of a result that lie side by side, or below each other.
+struct ResultLine {
+  std::int64_t first = 0;   ///< where the first one lies in c
+  std::int64_t apart = 1;   ///< between two of them
+  std::int64_t column = 0;  ///< of the first one
+  bool turned = false;      ///< below each other: all are in one column
+  std::int64_t count = 0;
+};
+
+/// One more operation on each element: the bits of two steps.
+template <class T>
+void apply_epilogue(const GemmDesc& d, const ResultLine& line, void* c, const void* extra) noexcept {
+  T* const to = static_cast<T*>(c) + line.first;
+  const T* const from = static_cast<const T*>(extra);
+  const auto scale = static_cast<T>(d.scale);
+  if constexpr (std::is_same_v<T, float>) {
+    const GemmKernels& kernels = gemm_kernels();
+    const bool adds = d.epilogue == schedule::EpilogueKind::add;
+    if (line.apart == 1 && d.epilogue == schedule::EpilogueKind::scale)
+      return kernels.scale(to, scale, line.count);
+    if (line.apart == 1 && (adds || (d.epilogue == schedule::EpilogueKind::bias && !line.turned)))
+      return kernels.add(from + (adds ? line.first : line.column), to, line.count);
+  }
+  const auto each = [&](const auto& change) {
+    for (std::int64_t i = 0; i < line.count; ++i) to[i * line.apart] = change(to[i * line.apart], i);
+  };
+  switch (d.epilogue) {
+    case schedule::EpilogueKind::scale:
+      return each([&](T x, std::int64_t) { return x * scale; });
+    case schedule::EpilogueKind::add:
+      return each([&](T x, std::int64_t i) { return x + from[line.first + i * line.apart]; });
+    case schedule::EpilogueKind::bias:
+      return each([&](T x, std::int64_t i) { return x + from[line.column + (line.turned ? 0 : i)]; });
+    default:
+      return;
+  }
+}
 
 /// What a device answers that is given a queue of another one.
 Status foreign_queue() noexcept;

@@ -11,9 +11,8 @@ namespace {
 constexpr int gemv_row_major = 101, gemv_as_it_lies = 111, gemv_transposed = 112;
 
 /// y += matrix * x, or its transpose's; `apart`: elements between those of a vector.
-template <class T>
-using Gemv = void (*)(int order, int transpose, int rows, int columns, T alpha, const T* matrix, int row,
-                      const T* x, int x_apart, T beta, T* y, int y_apart);
+using Gemv = void (*)(int order, int transpose, int rows, int columns, double alpha, const double* matrix,
+                      int row, const double* x, int x_apart, double beta, double* y, int y_apart);
 
 /// A matrix as it lies in memory.
 struct Stored {
@@ -26,16 +25,15 @@ Stored stored_b(const GemmDesc& d) {
   return {d.transpose_b ? d.n : d.k, d.transpose_b ? d.k : d.n, row_of_b(d)};
 }
 
-template <class T>
 class ThinGemm final : public HostGemm {
  public:
-  ThinGemm(const GemmDesc& desc, Gemv<T> gemv) : desc_(desc), gemv_(gemv) {}
+  ThinGemm(const GemmDesc& desc, Gemv gemv) : desc_(desc), gemv_(gemv) {}
   void run(const void* a, const void* b, void* c, const void*) const noexcept override {
-    const auto* const left = static_cast<const T*>(a);
-    const auto* const right = static_cast<const T*>(b);
-    auto* const result = static_cast<T*>(c);
+    const auto* const left = static_cast<const double*>(a);
+    const auto* const right = static_cast<const double*>(b);
+    auto* const result = static_cast<double*>(c);
     const std::int64_t row_a = row_of_a(desc_), row_b = row_of_b(desc_), row_c = row_of_c(desc_);
-    if (desc_.m <= most_thin_rows) {
+    if (desc_.m <= most_gemv_rows) {
       // A row of c is b's transpose by a row of a.
       for (std::int64_t i = 0; i < desc_.m; ++i)
         multiply(right, stored_b(desc_), !desc_.transpose_b, left + i * (desc_.transpose_a ? 1 : row_a),
@@ -49,8 +47,8 @@ class ThinGemm final : public HostGemm {
 
  private:
   // y is cleared here: libraries differ in whether a factor of 0 keeps a NaN that lay there.
-  void multiply(const T* matrix, const Stored& as, bool transpose, const T* x, std::int64_t x_apart, T* y,
-                std::int64_t count, std::int64_t y_apart) const noexcept {
+  void multiply(const double* matrix, const Stored& as, bool transpose, const double* x, std::int64_t x_apart,
+                double* y, std::int64_t count, std::int64_t y_apart) const noexcept {
     for (std::int64_t i = 0; i < count; ++i) y[i * y_apart] = 0;
     gemv_(gemv_row_major, transpose ? gemv_transposed : gemv_as_it_lies, static_cast<int>(as.rows),
           static_cast<int>(as.columns), 1, matrix, static_cast<int>(as.row), x, static_cast<int>(x_apart), 1,
@@ -58,27 +56,21 @@ class ThinGemm final : public HostGemm {
   }
 
   const GemmDesc desc_;
-  const Gemv<T> gemv_;
+  const Gemv gemv_;
 };
-
-template <class T>
-std::unique_ptr<HostGemm> thin_gemm(const GemmDesc& desc, const char* symbol) {
-  const auto gemv = openblas_library().find<Gemv<T>>(symbol);
-  if (!gemv) return nullptr;
-  return std::make_unique<ThinGemm<T>>(desc, gemv);
-}
 
 }  // namespace
 
 std::unique_ptr<HostGemm> make_thin_gemm(const GemmDesc& d) {
   constexpr std::int64_t most = std::numeric_limits<int>::max();
-  const bool thin = d.m <= most_thin_rows || d.n <= most_thin_rows;
+  const bool thin = d.m <= most_gemv_rows || d.n <= most_gemv_rows;
   const bool fits = std::max({d.m, d.n, d.k, row_of_a(d), row_of_b(d), row_of_c(d)}) <= most;
   const bool plain = d.batch == 1 && d.epilogue == schedule::EpilogueKind::none && d.algorithm == 0;
   if (!thin || !fits || !plain || !openblas_used() || std::min({d.m, d.n, d.k}) <= 0) return nullptr;
-  if (d.operand == DType::f32) return thin_gemm<float>(d, "cblas_sgemv");
-  if (d.operand == DType::f64) return thin_gemm<double>(d, "cblas_dgemv");
-  return nullptr;
+  if (d.operand != DType::f64) return nullptr;
+  const auto gemv = openblas_library().find<Gemv>("cblas_dgemv");
+  if (!gemv) return nullptr;
+  return std::make_unique<ThinGemm>(d, gemv);
 }
 
 }  // namespace fuse::runtime::cpu

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstdlib>
 #include <cstring>
 #include <limits>
 #include <new>
@@ -14,57 +15,6 @@
 
 namespace fuse::runtime {
 namespace {
-
-// ---- elements. The 16-bit conversions are branch-light integer code that a compiler vectorises; those of
-// fuse::half go through double and libm.
-
-float widen(half x) {
-  constexpr std::uint32_t exponent_mask = 0x7c00u << 13;
-  std::uint32_t u = (x.bits & 0x7fffu) << 13;
-  const std::uint32_t exponent = u & exponent_mask;
-  u += (127u - 15u) << 23;
-  // Infinity and NaN keep the largest exponent; a subnormal is renormalised by an exact subtraction.
-  const std::uint32_t special = u + ((128u - 16u) << 23);
-  const float tiny = std::bit_cast<float>(u + (1u << 23)) - std::bit_cast<float>(113u << 23);
-  u = exponent == exponent_mask ? special : exponent == 0 ? std::bit_cast<std::uint32_t>(tiny) : u;
-  return std::bit_cast<float>(u | static_cast<std::uint32_t>(x.bits & 0x8000u) << 16);
-}
-float widen(bfloat16 x) { return std::bit_cast<float>(static_cast<std::uint32_t>(x.bits) << 16); }
-float widen(float x) { return x; }
-double widen(double x) { return x; }
-// Integers wrap, so they are summed unsigned.
-std::uint32_t widen(std::int32_t x) { return static_cast<std::uint32_t>(x); }
-std::uint64_t widen(std::int64_t x) { return static_cast<std::uint64_t>(x); }
-
-template <class T>
-T narrow(T x, T*) {
-  return x;
-}
-std::int32_t narrow(std::uint32_t x, std::int32_t*) { return static_cast<std::int32_t>(x); }
-std::int64_t narrow(std::uint64_t x, std::int64_t*) { return static_cast<std::int64_t>(x); }
-half narrow(float x, half*) {
-  std::uint32_t u = std::bit_cast<std::uint32_t>(x);
-  const std::uint32_t sign = u & 0x80000000u;
-  u ^= sign;
-  const std::uint32_t overflow = u > 255u << 23 ? 0x7e00u : 0x7c00u;
-  // Adding 0.5 leaves a subnormal's bits at the bottom of the sum, rounded to nearest even by the adder.
-  constexpr std::uint32_t magic = (127u - 15u + 23u - 10u + 1u) << 23;
-  const std::uint32_t tiny =
-      std::bit_cast<std::uint32_t>(std::bit_cast<float>(u) + std::bit_cast<float>(magic)) - magic;
-  const std::uint32_t normal = (u - ((127u - 15u) << 23) + 0xfffu + (u >> 13 & 1u)) >> 13;
-  const std::uint32_t magnitude = u >= (127u + 16u) << 23 ? overflow : u < 113u << 23 ? tiny : normal;
-  half result;
-  result.bits = static_cast<std::uint16_t>(magnitude | sign >> 16);
-  return result;
-}
-bfloat16 narrow(float x, bfloat16*) {
-  const std::uint32_t u = std::bit_cast<std::uint32_t>(x);
-  const std::uint32_t nan = (u >> 16 & 0x8000u) | 0x7fc0u;
-  const std::uint32_t rounded = (u + 0x7fffu + (u >> 16 & 1u)) >> 16;
-  bfloat16 result;
-  result.bits = static_cast<std::uint16_t>((u & 0x7fffffffu) > 255u << 23 ? nan : rounded);
-  return result;
-}
 
 template <class T>
 auto element(const void* base, std::int64_t index) {
@@ -173,7 +123,7 @@ struct OpenBlas {
                 int) = nullptr;
   void (*dgemm)(int, int, int, int, int, int, double, const double*, int, const double*, int, double, double*,
                 int) = nullptr;
-  std::string config;
+  std::string config, core;
   bool usable = false;
 };
 
@@ -204,6 +154,7 @@ const OpenBlas& openblas() {
     if (const auto config = blas.library.find<const char* (*)()>("openblas_get_config")) {
       blas.config = config();
     }
+    if (const auto core = blas.library.find<const char* (*)()>("openblas_get_corename")) blas.core = core();
     // With 64-bit integers its functions have other prototypes under the same names.
     blas.usable = !built_for_tsan && blas.library && blas.config.find("USE64BITINT") == std::string::npos;
     return blas;
@@ -456,16 +407,48 @@ std::unique_ptr<HostGemm> make_host_gemm(const GemmDesc& desc) {
 }
 std::unique_ptr<HostGemm> make_plain_gemm(const GemmDesc& desc) { return with_epilogue(desc, false); }
 
+namespace {
+
+// OpenBLAS's own variable, which it reads when it is opened: fuse only says that it is set.
+std::string core_asked_for() {
+  const char* const core = std::getenv("OPENBLAS_CORETYPE");
+  return core ? core : "";
+}
+
+}  // namespace
+
 const SharedLibrary& openblas_library() { return openblas().library; }
 
 std::string openblas_config() { return openblas().config; }
 
 bool openblas_used() { return openblas().usable; }
 
+std::string openblas_name() {
+  const std::string& config = openblas().config;
+  if (config.empty()) return {};
+  const std::size_t version = config.find(' '), end = config.find(' ', version + 1);
+  std::string name = version == std::string::npos ? config : config.substr(0, end);
+  if (!openblas().core.empty()) name += " for " + openblas().core;
+  if (const std::string asked = core_asked_for(); !asked.empty())
+    name += fmt::format(", OPENBLAS_CORETYPE={} is set", asked);
+  return name;
+}
+
 std::string host_gemm_report() {
   std::string text = openblas().library.report();
   if (!openblas().config.empty()) text += "  " + openblas().config + '\n';
-  text += openblas().usable ? "  used for f64, f32, f16 and bf16\n" : "  not used: plain loops instead\n";
+  if (!openblas().core.empty()) text += "  runs its kernels for " + openblas().core + '\n';
+  if (const std::string asked = core_asked_for(); !asked.empty() && openblas().usable) {
+    text += fmt::format(
+        "  OPENBLAS_CORETYPE={} is set: without it OpenBLAS takes the kernels for this processor; those for "
+        "a\n"
+        "  lesser one may take 3 times as long\n",
+        asked);
+  }
+  text += openblas().usable
+              ? "  used for f64, f32, f16 and bf16; the cpu device has kernels of its own for f16, "
+                "bf16,\n  thin and small products\n"
+              : "  not used: plain loops instead\n";
   return text;
 }
 

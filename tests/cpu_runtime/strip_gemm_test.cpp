@@ -1,0 +1,296 @@
+// GEMMs by the cpu device's own kernels: within the bound of their sums, for every level, type and layout.
+// Bits are the same for every number of threads.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/cpu/strip_gemm.hpp"
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <random>
+#include <vector>
+
+#include "runtime/cpu/cpu_gemm.hpp"
+#include "runtime/cpu/strip_plan.hpp"
+#include "runtime/device/host_gemm.hpp"
+#include "runtime/device/hot_path_check.hpp"
+#include "support/catch.hpp"
+#include "support/sanitized.hpp"
+
+namespace fuse::test {
+namespace {
+
+using runtime::GemmDesc;
+using runtime::cpu::GemmKernels;
+using runtime::cpu::StripPlan;
+using schedule::EpilogueKind;
+
+struct StripTypes {
+  DType operand, result;
+};
+constexpr StripTypes strip_types[] = {{f32, f32}, {bf16, bf16}, {bf16, f32}, {f16, f16}, {f16, f32}};
+
+std::vector<const GemmKernels*> kernels_here() {
+  std::vector<const GemmKernels*> found;
+  for (const char* level : {"x86-64-v4", "x86-64-v3", "portable"}) {
+    if (const GemmKernels* const kernels = runtime::cpu::gemm_kernels_of(level)) found.push_back(kernels);
+  }
+  return found;
+}
+
+/// Elements of one type, read and written as f32; what is not written keeps a pattern.
+struct Cells {
+  Cells(DType of, std::int64_t count)
+      : type(of), bytes(static_cast<std::size_t>(count) * size_of(of), std::byte{0x5a}) {}
+  template <class T>
+  T* as() {
+    return reinterpret_cast<T*>(bytes.data());
+  }
+  void set(std::int64_t i, float x) {
+    if (type == f32) as<float>()[i] = x;
+    if (type == bf16) as<bfloat16>()[i] = runtime::narrow(x, static_cast<bfloat16*>(nullptr));
+    if (type == f16) as<half>()[i] = runtime::narrow(x, static_cast<half*>(nullptr));
+  }
+  float get(std::int64_t i) {
+    return type == f32    ? as<float>()[i]
+           : type == bf16 ? runtime::widen(as<bfloat16>()[i])
+                          : runtime::widen(as<half>()[i]);
+  }
+  std::int64_t count() const { return static_cast<std::int64_t>(bytes.size() / size_of(type)); }
+  DType type;
+  std::vector<std::byte> bytes;
+};
+
+struct StripCase {
+  explicit StripCase(const GemmDesc& d)
+      : desc(d),
+        a(d.operand, extent(d.transpose_a ? d.k : d.m, row_of_a(d), d.stride_a, d.call_a)),
+        b(d.operand, extent(d.transpose_b ? d.n : d.k, row_of_b(d), d.stride_b, d.call_b)),
+        c(d.result, extent(d.m, row_of_c(d), d.stride_c, d.call_c)),
+        extra(d.result, c.count()) {
+    std::mt19937 random(7);
+    std::uniform_real_distribution<float> pick(-1, 1);
+    for (Cells* cells : {&a, &b, &extra})
+      for (std::int64_t i = 0; i < cells->count(); ++i) cells->set(i, pick(random));
+  }
+  std::int64_t extent(std::int64_t rows, std::int64_t row, std::int64_t stride, std::int64_t call) const {
+    return rows * row + (desc.batch - 1) * stride + (desc.calls - 1) * call;
+  }
+  /// Of the sums: what they are exactly, but for the double's own errors, and with absolute values.
+  struct Exact {
+    double sum = 0, magnitude = 0;
+  };
+  Exact exact(std::int64_t call, std::int64_t batch, std::int64_t i, std::int64_t j) {
+    const std::int64_t at_a = call * desc.call_a + batch * desc.stride_a,
+                       at_b = call * desc.call_b + batch * desc.stride_b;
+    Exact e;
+    for (std::int64_t k = 0; k < desc.k; ++k) {
+      const double x = a.get(at_a + (desc.transpose_a ? k * row_of_a(desc) + i : i * row_of_a(desc) + k)),
+                   y = b.get(at_b + (desc.transpose_b ? j * row_of_b(desc) + k : k * row_of_b(desc) + j));
+      e.sum += x * y;
+      e.magnitude += std::fabs(x * y);
+    }
+    return e;
+  }
+  GemmDesc desc;
+  Cells a, b, c, extra;
+};
+
+struct StripQueue final : runtime::Queue {
+  using Queue::Queue;
+  Status synchronize() noexcept override { return {}; }
+};
+
+void run_strips(StripCase& x, int threads, const GemmKernels& kernels) {
+  const auto pool =
+      std::make_shared<runtime::cpu::WorkerPool>(runtime::cpu::WorkerPool::Options{.threads = threads});
+  StripQueue queue(&pool);
+  const auto gemm = runtime::cpu::make_strip_gemm(x.desc, pool, &pool, kernels);
+  // What lies in the workspace is no number.
+  std::vector<std::byte> workspace(static_cast<std::size_t>(gemm->workspace_bytes()), std::byte{0xff});
+  REQUIRE(gemm->run(queue, x.a.bytes.data(), x.b.bytes.data(), x.c.bytes.data(), workspace.data(),
+                    x.extra.bytes.data()));
+}
+
+/// What lies further from the exact result than k products, k - 1 additions in any order, an epilogue and one
+/// rounding may; and what is written that is no result.
+std::int64_t outside_bound(StripCase& x) {
+  const GemmDesc& d = x.desc;
+  const double u = 0x1p-24, gamma = static_cast<double>(d.k) * u / (1 - static_cast<double>(d.k) * u),
+               of_result = d.result == bf16  ? 0x1p-8
+                           : d.result == f16 ? 0x1p-11
+                                             : u;
+  std::int64_t wrong = 0;
+  std::vector<bool> written(static_cast<std::size_t>(x.c.count()));
+  for (std::int64_t matrix = 0; matrix < d.calls * d.batch; ++matrix) {
+    const std::int64_t call = matrix / d.batch, batch = matrix % d.batch;
+    for (std::int64_t i = 0; i < d.m; ++i) {
+      for (std::int64_t j = 0; j < d.n; ++j) {
+        const std::int64_t at = call * d.call_c + batch * d.stride_c + i * row_of_c(d) + j;
+        written[static_cast<std::size_t>(at)] = true;
+        const auto [sum, magnitude] = x.exact(call, batch, i, j);
+        double value = sum, bound = gamma * magnitude;
+        if (d.epilogue == EpilogueKind::bias || d.epilogue == EpilogueKind::add)
+          value += x.extra.get(d.epilogue == EpilogueKind::bias ? j : at);
+        if (d.epilogue == EpilogueKind::scale) {
+          value *= static_cast<float>(d.scale);
+          bound *= std::fabs(d.scale);
+        }
+        if (d.epilogue != EpilogueKind::none) bound += u * (std::fabs(value) + bound);
+        bound += of_result * (std::fabs(value) + bound) + 0x1p-25;
+        wrong += !(std::fabs(x.c.get(at) - value) <= bound);
+      }
+    }
+  }
+  const std::size_t size = size_of(d.result);
+  for (std::size_t i = 0; i < written.size(); ++i)
+    for (std::size_t byte = 0; byte < size && !written[i]; ++byte)
+      wrong += x.c.bytes[i * size + byte] != std::byte{0x5a};
+  return wrong;
+}
+
+void check_strips(const GemmDesc& desc, bool every_level = true) {
+  for (const GemmKernels* const kernels : kernels_here()) {
+    if (!every_level && kernels != &runtime::cpu::gemm_kernels()) continue;
+    INFO(runtime::gemm_text(desc) << ", " << desc.calls << " calls, on " << kernels->level);
+    StripCase one(desc);
+    run_strips(one, 1, *kernels);
+    CHECK(outside_bound(one) == 0);
+    for (const int threads : {1, 2, 8}) {
+      StripCase again(desc);
+      run_strips(again, threads, *kernels);
+      CHECK((again.c.bytes == one.c.bytes));  // what differs would be pages of numbers
+    }
+  }
+}
+
+/// Of all types and all four layouts; `rows_apart`: rows are longer than what they hold.
+void check_layouts(std::int64_t m, std::int64_t n, std::int64_t k, std::int64_t rows_apart) {
+  for (const StripTypes& types : strip_types) {
+    for (int layout = 0; layout < 4; ++layout) {
+      GemmDesc d{.m = m, .n = n, .k = k, .transpose_a = (layout & 1) != 0, .transpose_b = (layout & 2) != 0};
+      d.operand = types.operand;
+      d.result = types.result;
+      if (rows_apart > 0) {
+        d.row_a = (d.transpose_a ? m : k) + rows_apart;
+        d.row_b = (d.transpose_b ? k : n) + rows_apart;
+        d.row_c = n + rows_apart;
+      }
+      check_strips(d);
+    }
+  }
+}
+
+TEST_CASE("few rows by a matrix are within the bound of their sums", "[gemm][runtime]") {
+  for (std::int64_t m = 1; m <= 9; ++m) check_layouts(m, 77 + m, 41 + 2 * m, 0);
+  check_layouts(13, 150, 70, 3);
+  check_layouts(1, 1, 1, 0);
+  check_layouts(2, 1111, 600, 5);
+}
+
+TEST_CASE("a matrix by few columns is within the bound of its sums", "[gemm][runtime]") {
+  for (const std::int64_t n : {1, 2, 4, 7, 8, 16}) check_layouts(90 + n, n, 53 + n, n % 3);
+}
+
+TEST_CASE("small matrices are within the bound of their sums", "[gemm][runtime]") {
+  check_layouts(17, 17, 17, 0);
+  check_layouts(32, 48, 20, 1);
+  check_layouts(64, 64, 64, 0);
+  check_layouts(61, 35, 130, 600);
+}
+
+TEST_CASE("matrices of several tiles are within the bound of their sums", "[gemm][runtime]") {
+  if (sanitized()) return;
+  check_layouts(150, 290, 300, 0);
+  check_layouts(131, 67, 520, 7);
+}
+
+TEST_CASE("long sums of few results are cut into parts", "[gemm][runtime]") {
+  for (const StripTypes& types : strip_types) {
+    for (int layout = 0; layout < 4; ++layout) {
+      GemmDesc d{.m = 3, .n = 20, .k = 70000, .transpose_a = (layout & 1) != 0};
+      d.transpose_b = (layout & 2) != 0;
+      d.operand = types.operand;
+      d.result = types.result;
+      CHECK(runtime::cpu::strip_plan_of(d).parts > 4);
+      check_strips(d, false);
+      std::swap(d.m, d.n);
+      check_strips(d, false);
+    }
+  }
+}
+
+TEST_CASE("strips of batches and calls lie where they are wanted, with an epilogue", "[gemm][runtime]") {
+  for (const StripTypes& types : strip_types) {
+    for (int layout = 0; layout < 4; ++layout) {
+      GemmDesc d{.batch = 3, .m = 20, .n = 40, .k = 64, .stride_a = 64, .stride_b = 64, .stride_c = 40};
+      d.transpose_a = (layout & 1) != 0;
+      d.transpose_b = (layout & 2) != 0;
+      d.operand = types.operand;
+      d.result = types.result;
+      d.row_a = 210;
+      d.row_b = 200;
+      d.row_c = 130;
+      d.calls = 2;
+      d.call_a = 15400;
+      d.call_b = 12800;
+      d.call_c = 2700;
+      check_strips(d);
+      d.m = 2;
+      check_strips(d);
+      if (is_half(types.result)) continue;
+      GemmDesc with{.batch = 2, .m = 5, .n = 90, .k = 33, .stride_a = 165, .stride_b = 2970, .stride_c = 450};
+      with.transpose_a = d.transpose_a;
+      with.transpose_b = d.transpose_b;
+      with.operand = types.operand;
+      with.scale = -0.3;
+      for (const EpilogueKind kind : {EpilogueKind::bias, EpilogueKind::add, EpilogueKind::scale}) {
+        with.epilogue = kind;
+        check_strips(with);
+        GemmDesc turned = with;
+        std::swap(turned.m, turned.n);
+        std::swap(turned.stride_a, turned.stride_b);
+        check_strips(turned);
+      }
+    }
+  }
+}
+
+TEST_CASE("no number and infinity come through a product", "[gemm][runtime]") {
+  const float none = std::numeric_limits<float>::quiet_NaN(),
+              infinite = std::numeric_limits<float>::infinity();
+  const std::int64_t shapes[][3] = {{1, 100, 70}, {5, 70, 40}, {100, 3, 50}, {40, 50, 60}, {2, 20, 70000}};
+  for (const auto& [m, n, k] : shapes) {
+    for (const StripTypes& types : strip_types) {
+      for (int layout = 0; layout < 4; ++layout) {
+        StripCase x({.m = m,
+                     .n = n,
+                     .k = k,
+                     .transpose_a = (layout & 1) != 0,
+                     .operand = types.operand,
+                     .result = types.result});
+        x.desc.transpose_b = (layout & 2) != 0;
+        x.a.set(x.a.count() - 1, none);
+        x.b.set(0, infinite);
+        x.b.set(x.b.count() - 2, -infinite);
+        for (const GemmKernels* const kernels : kernels_here()) {
+          run_strips(x, 2, *kernels);
+          std::int64_t wrong = 0;
+          for (std::int64_t i = 0; i < m; ++i) {
+            for (std::int64_t j = 0; j < n; ++j) {
+              const double sum = x.exact(0, 0, i, j).sum, got = x.c.get(i * n + j);
+              wrong += std::isnan(sum)   ? !std::isnan(got)
+                       : std::isinf(sum) ? got != sum
+                                         : !std::isfinite(got);
+            }
+          }
+          INFO(runtime::gemm_text(x.desc) << " on " << kernels->level);
+          CHECK(wrong == 0);
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace fuse::test
