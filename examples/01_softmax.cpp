@@ -25,8 +25,8 @@ fuse::Graph softmax_graph() {
 }
 
 int softmax() {
-  // Tools and examples may take what is there: the first GPU, else the emulated device, which runs the same
-  // CUDA text on the CPU. An application names its device instead.
+  // Tools and examples may take what is there: the first GPU, else the cpu device, which compiles the same
+  // graph to native code for the cores of this machine. An application names its device instead.
   const fuse::Device device = fuse::Device::auto_select();
   std::printf("%s (%s)\n", device.name().c_str(), device.why().c_str());
 

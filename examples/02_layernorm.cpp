@@ -90,7 +90,7 @@ int layernorm(bool show_source) {
 int main(int argc, char** argv) {
   return example::run([&] {
     const example::Options options(argc, argv, "layernorm: bf16 rows of 1024, explained and checked",
-                                   {{"--source", "", "", "print the CUDA text and end"},
+                                   {{"--source", "", "", "print the text of the kernels and end"},
                                     {"--print-graph", "", "", "print the graph's .fuse text and end"}});
     if (!options.flag("--print-graph")) return layernorm(options.flag("--source"));
     std::printf("%s", layernorm_graph().to_string().c_str());

@@ -78,20 +78,22 @@ Model read_model(const Options& options) {
 
 fuse::Device open_device(const Options& options) {
   const std::string& name = options.text("--device");
-  const fuse::Device::Emulated emulated{.profile = options.text("--profile"),
-                                        .checked = options.flag("--checked")};
-  if (name == "emulated") return fuse::Device::emulated(emulated);
-  if (name != "auto" && emulated.checked) Options::fail("--checked is of the emulated device");
+  const std::string& profile = options.text("--profile");
+  fuse::Device::Emulated emulated{.checked = options.flag("--checked")};
+  if (!profile.empty()) emulated.profile = profile;
+  const bool asks_for_it = emulated.checked || !profile.empty();
+  if (name == "emulated" || (name == "auto" && asks_for_it)) return fuse::Device::emulated(emulated);
+  if (asks_for_it) Options::fail("--checked and --profile are of the emulated device");
+  if (name == "auto") return fuse::Device::auto_select();
+  if (name == "cpu") return fuse::Device::cpu();
   if (name == "cuda") return fuse::Device::cuda();
   if (name == "reference") return fuse::Device::reference();
-  if (name != "auto") Options::fail("--device " + name + ": auto, cuda, emulated or reference");
-  if (emulated.checked) return fuse::Device::emulated(emulated);
-  const fuse::Device device = fuse::Device::auto_select();
-  const bool plain = device.kind() != fuse::DeviceKind::emulated || emulated.profile == "h200";
-  return plain ? device : fuse::Device::emulated(emulated);
+  Options::fail("--device " + name + ": auto, cpu, cuda, emulated or reference");
 }
 
 void row(const char* name, const std::string& text) { std::printf("%-18s%s\n", name, text.c_str()); }
+
+std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
 std::string number(const char* format, double value) {
   char text[64];
@@ -172,6 +174,7 @@ int transformer(const Options& options) {
 
   const std::int64_t tokens = model.batch * model.window;
   row("device", device.name() + " (" + device.why() + ")");
+  if (device.kind() == fuse::DeviceKind::cpu) row("processor", first_line(device.report()));
   row("text", options.text("--text") + ", " + std::to_string(text.size()) + " bytes");
   row("tokens",
       std::to_string(model.batch) + " x " + std::to_string(model.window) + " = " + std::to_string(tokens));
@@ -212,8 +215,8 @@ int main(int argc, char** argv) {
                  {"--seed", "S", "1", "of the random weights"},
                  {"--weights", "FILE", "", "take the weights from a .safetensors file"},
                  {"--save-weights", "FILE", "", "write the weights to a .safetensors file"},
-                 {"--device", "D", "auto", "auto, cuda, emulated or reference"},
-                 {"--profile", "P", "h200", "the GPU that the emulated device stands for"},
+                 {"--device", "D", "auto", "auto, cpu, cuda, emulated or reference"},
+                 {"--profile", "P", "", "the GPU that the emulated device stands for; h200 if not given"},
                  {"--checked", "", "", "the emulated device finds races and bad accesses"},
                  {"--print-graph", "", "", "print the graph's .fuse text and end"}}));
   });

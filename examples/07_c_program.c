@@ -1,8 +1,9 @@
 /* 7. A C program: run a saved plan, with no compiler and no C++ in sight.
 
-       fusec save graphs/softmax.fuse -o softmax.plan
+       fusec save graphs/softmax.fuse -o softmax.plan --cpu
        c_program softmax.plan B=5
 
+   It runs on the cpu device, or on the emulated one where the plan is for that one alone.
    It runs plans whose inputs, parameters and outputs are f32, on values that it makes up, and prints the sum
    of each output. Every call returns a status; on failure fuse_compiler_last_error() has the text.
    SPDX-License-Identifier: Apache-2.0 */
@@ -21,9 +22,10 @@ struct program {
   fuse_compiler_workspace* workspace;
   fuse_compiler_stream* stream;
   fuse_compiler_buffer* packed;
-  fuse_compiler_buffer** buffers; /* one a slot */
+  fuse_compiler_buffer** buffers; /* one for each slot */
   fuse_compiler_view* views;
   size_t slots;
+  char refused[1024]; /* why the plan is not for the first device */
 };
 
 static void free_program(struct program* p) {
@@ -56,17 +58,42 @@ static int parse_dim(char* text, const char** name, int64_t* value) {
   return end != equals + 1 && *end == '\0';
 }
 
-/* Once: everything up to the buffers. Structs are zeroed and say how large they are, so that this program
-   works with later versions of the library, whose structs have more fields. */
+/* Structs are zeroed and say how large they are, so that this program works with later versions of the
+   library, whose structs have more fields. Null instead of a struct is all of its defaults. */
+static int open_cpu(fuse_compiler_device** device) {
+  fuse_compiler_cpu_options options = {0};
+  options.struct_size = sizeof options;
+  options.threads = 2; /* the results have the same bits for any number of threads */
+  return fuse_compiler_device_cpu(&options, device);
+}
+static int open_emulated(fuse_compiler_device** device) {
+  return fuse_compiler_device_emulated(NULL, device);
+}
+
+/* A plan is for the devices that it was saved for. An application knows its device, opens it, and stops where
+   the plan is for another one; this program takes what fits, and keeps why the first device did not. */
+static int load_plan(struct program* p, const char* path) {
+  int (*const open[])(fuse_compiler_device**) = {open_cpu, open_emulated}; /* _cuda(0, device) is a GPU */
+  int status = FUSE_COMPILER_OK;
+  for (size_t i = 0; i < sizeof open / sizeof *open; ++i) {
+    if (i > 0) snprintf(p->refused, sizeof p->refused, "%s", fuse_compiler_last_error());
+    fuse_compiler_device_free(p->device);
+    p->device = NULL;
+    status = open[i](&p->device);
+    if (status == FUSE_COMPILER_OK) status = fuse_compiler_plan_load(path, p->device, &p->plan);
+    /* Another device may fit, and this library or machine may not have every device. */
+    if (status != FUSE_COMPILER_INCOMPATIBLE_VERSION && status != FUSE_COMPILER_UNSUPPORTED) break;
+  }
+  if (status == FUSE_COMPILER_OK) p->refused[0] = '\0';
+  return status;
+}
+
+/* Once: everything up to the buffers. */
 static int open_program(struct program* p, const char* path, const char* const* names, const int64_t* values,
                         size_t dims) {
-  fuse_compiler_emulated_options options = {0};
   fuse_compiler_run_info run = {0};
-  options.struct_size = sizeof options;
   run.struct_size = sizeof run;
-  CHECK(
-      fuse_compiler_device_emulated(&options, &p->device)); /* or fuse_compiler_device_cuda(0, &p->device) */
-  CHECK(fuse_compiler_plan_load(path, p->device, &p->plan));
+  CHECK(load_plan(p, path));
   CHECK(fuse_compiler_prepare(p->plan, names, values, dims, &p->prepared));
   CHECK(fuse_compiler_workspace_new(p->prepared, NULL, &p->workspace));
   CHECK(fuse_compiler_stream_new(p->device, &p->stream)); /* or _wrap, of a CUstream */
@@ -152,7 +179,7 @@ int main(int argc, char** argv) {
   int64_t values[most_dims];
   struct program program = {0};
   if (argc < 2 || argc - 2 > most_dims || strcmp(argv[1], "--help") == 0) {
-    printf("c_program PLAN [DIM=VALUE]...: runs what fusec save wrote, on the emulated device\n");
+    printf("c_program PLAN [DIM=VALUE]...: runs what fusec save wrote\n");
     return argc == 2 ? 0 : 2;
   }
   for (int i = 2; i < argc; ++i) {
@@ -165,6 +192,7 @@ int main(int argc, char** argv) {
   if (status == FUSE_COMPILER_OK) status = run_program(&program);
   if (status == FUSE_COMPILER_OK) status = print_outputs(&program);
   if (status != FUSE_COMPILER_OK) {
+    if (program.refused[0] != '\0') fprintf(stderr, "%s\n", program.refused);
     fprintf(stderr, "error: %s: %s\n", fuse_compiler_status_name(status), fuse_compiler_last_error());
   }
   free_program(&program);

@@ -104,6 +104,13 @@ typedef struct fuse_compiler_emulated_options {
   int64_t scheduling;    /* FUSE_COMPILER_GREEDY, ... */
 } fuse_compiler_emulated_options;
 
+typedef struct fuse_compiler_cpu_options {
+  size_t struct_size;
+  int64_t threads;     /* those of the device, the calling one counts; 0: one for each core of the process */
+  int64_t pin;         /* not 0: each thread of the device stays on one core */
+  const char* machine; /* "x86-64-v2", "x86-64-v3" or "x86-64-v4"; what this machine has where null */
+} fuse_compiler_cpu_options;
+
 typedef struct fuse_compiler_workspace_options {
   size_t struct_size;
   int64_t mode; /* FUSE_COMPILER_STREAMS, ... */
@@ -148,6 +155,11 @@ FUSE_COMPILER_C_API const char* fuse_compiler_status_name(int status);
 /* The emulated device; `options` may be null. */
 FUSE_COMPILER_C_API int fuse_compiler_device_emulated(const fuse_compiler_emulated_options* options,
                                                       fuse_compiler_device** out);
+/* The cpu device, which runs native kernels on the cores of this machine; `options` may be null. Any host
+   memory that is 16-byte aligned can be bound. FUSE_COMPILER_UNSUPPORTED where this machine is not `machine`,
+   or is no x86-64-v2. */
+FUSE_COMPILER_C_API int fuse_compiler_device_cpu(const fuse_compiler_cpu_options* options,
+                                                 fuse_compiler_device** out);
 /* A GPU, by its primary context. */
 FUSE_COMPILER_C_API int fuse_compiler_device_cuda(int ordinal, fuse_compiler_device** out);
 /* "emulated h200"; belongs to the device. */

@@ -4,9 +4,9 @@ needs: c_program
 
 A program in C runs a saved plan, and needs no compiler.
 
-    $ fusec save examples/graphs/softmax.fuse -o softmax.plan
+    $ fusec save examples/graphs/softmax.fuse -o softmax.plan --cpu
     softmax.plan: * bytes (glob)
-      for emulated h200
+      for cpu x86-64-v* (glob)
     $ c_program softmax.plan B=5
     y f32[5, 4096] sum 5.0000
     $ c_program softmax.plan B=0
@@ -35,4 +35,31 @@ Each mistake has its code.
     [1]
     $ c_program softmax.plan B
     error: 'B' is no DIM=VALUE
+    [2]
+
+A plan for the emulated device alone runs there, and one for neither is refused twice.
+
+    $ fusec save examples/graphs/softmax.fuse -o emulated.plan --for h200
+    emulated.plan: * bytes (glob)
+      for emulated h200
+    $ c_program emulated.plan B=2
+    y f32[2, 4096] sum 2.0000
+    $ fusec save examples/graphs/softmax.fuse -o other.plan --for v100 >/dev/null
+    $ c_program other.plan B=2
+    other.plan has no plan for cpu x86-64-v* (glob)
+    plan 0: *; device is emulated, here cpu; * (glob)
+      hint: compile the graph for this device, and save it into the file too
+    error: incompatible-version: other.plan has no plan for emulated h200
+    plan 0: arch is sm_70, here sm_90; multiprocessors is 80, here 132; * (glob)
+      hint: compile the graph for this device, and save it into the file too
+    [1]
+
+A plan may be for machines of another level.
+
+    $ fusec save examples/graphs/softmax.fuse -o v2.plan --for x86-64-v2
+    v2.plan: * bytes (glob)
+      for cpu x86-64-v2
+    $ fusec save examples/graphs/softmax.fuse -o none.plan --for x86-64-v7
+    error: unknown device profile 'x86-64-v7'
+      hint: known profiles: h200, a100, v100, tiny3, tiny2, x86-64-v2, x86-64-v3, x86-64-v4
     [2]

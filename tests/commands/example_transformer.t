@@ -20,6 +20,22 @@ The transformer block is as near to the reference as its ops one by one, in ever
     logits error * op by op  OK (glob)
     loss error * (glob)
 
+So it is on the cores of this machine.
+
+    $ on_cpu() { transformer_block "${small[@]}" --dtype "$1" --device cpu | grep -E '^(device|logits error) '; }
+    $ on_cpu f32
+    device            cpu x86-64-v* (cpu: asked for) (glob)
+    logits error * op by op  OK (glob)
+    $ on_cpu f16
+    device            cpu x86-64-v* (cpu: asked for) (glob)
+    logits error * op by op  OK (glob)
+    $ on_cpu bf16
+    device            cpu x86-64-v* (cpu: asked for) (glob)
+    logits error * op by op  OK (glob)
+    $ transformer_block "${small[@]}" --device cpu --profile tiny3
+    error: --checked and --profile are of the emulated device
+    [2]
+
 Weights that were saved give the same loss.
 
     $ transformer_block "${small[@]}" --seed 7 --save-weights w.safetensors | grep '^loss  ' >drawn

@@ -5,7 +5,7 @@ Wrong values of options are refused by every command that takes them.
     $ softmax=examples/graphs/softmax.fuse
     $ fusec run $softmax --profile h20
     error: unknown device profile 'h20'
-      hint: known profiles: h200, a100, v100, tiny3, tiny2
+      hint: known profiles: h200, a100, v100, tiny3, tiny2, x86-64-v2, x86-64-v3, x86-64-v4
     [2]
     $ fusec run $softmax --dim C=3
     error: graph 'softmax' has no dim 'C'
@@ -19,7 +19,7 @@ Wrong values of options are refused by every command that takes them.
     [2]
     $ fusec plan $softmax --profile h20
     error: unknown device profile 'h20'
-      hint: known profiles: h200, a100, v100, tiny3, tiny2
+      hint: known profiles: h200, a100, v100, tiny3, tiny2, x86-64-v2, x86-64-v3, x86-64-v4
     [2]
     $ fusec plan $softmax --dim C=3
     error: graph 'softmax' has no dim 'C'
@@ -33,7 +33,7 @@ Wrong values of options are refused by every command that takes them.
     [2]
     $ fusec stats $softmax --profile h20
     error: unknown device profile 'h20'
-      hint: known profiles: h200, a100, v100, tiny3, tiny2
+      hint: known profiles: h200, a100, v100, tiny3, tiny2, x86-64-v2, x86-64-v3, x86-64-v4
     [2]
     $ fusec stats $softmax --dim C=3
     error: graph 'softmax' has no dim 'C'

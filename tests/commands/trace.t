@@ -13,6 +13,16 @@ and the run as it was.
     $ grep -o '"by host clock"' t.json | sort -u
     "by host clock"
 
+On the cpu device both clocks are told, and the steps have lengths of their own by the host's.
+
+    $ fusec run examples/graphs/transformer_block.fuse --device cpu --trace cpu.json
+    ...
+    trace    cpu.json: [0-9]+ steps on [0-9]+ streams?, [0-9.]+ us by the cost model .*, [0-9.]+ us by the host clock (re)
+    $ grep -o '"by host clock"' cpu.json | sort -u
+    "by host clock"
+    $ distinct() { awk '/"pid": 1/ { measured = 1 } measured && /"dur"/' cpu.json | sort -u | wc -l; }
+    $ test "$(distinct)" -gt 5
+
 A trace that cannot be written, and one of the reference device, are refused.
 
     $ fusec run examples/graphs/softmax.fuse --dim B=1 --device emulated --trace /proc/no/such/t.json

@@ -122,13 +122,17 @@ std::string profile_names() {
   for (const std::string_view name : target_profile_names()) {
     text += (text.empty() ? "" : ", ") + std::string(name);
   }
+  for (const std::string_view machine : cpu_machines()) text += ", " + std::string(machine);
   return text;
 }
 
 /// --profile, and what is decided when a graph is compiled.
 void add_plan_options(CLI::App& command, GraphOptions& options) {
-  command.add_option("--profile", options.profile, "The GPU to schedule for: " + profile_names())
+  command
+      .add_option("--profile", options.profile,
+                  "The GPU, or the level of CPUs, to schedule for: " + profile_names())
       ->capture_default_str()
+      ->each([&options](const std::string&) { options.profile_named = true; })
       ->type_name("NAME");
   command.add_flag("--relaxed-rounding", options.compile.relaxed_rounding,
                    "Let the passes change roundings where that saves work");
@@ -177,6 +181,17 @@ void add_seed_option(CLI::App& command, std::uint64_t& seed) {
       ->capture_default_str();
 }
 
+void add_device_option(CLI::App& command, std::string& device, const std::vector<std::string>& words) {
+  command
+      .add_option(
+          "--device", device,
+          "Where to run: the first GPU, else the cores of this machine (auto), or one by its name. With "
+          "--checked, or with --profile of a GPU, auto is the emulated device")
+      ->check(one_of(words))
+      ->type_name("WORD")
+      ->capture_default_str();
+}
+
 void add_print(CLI::App& app, Action& action) {
   CLI::App& command = *app.add_subcommand("print", "Parse and verify a graph, and print its text");
   auto& options = set_action<PrintOptions>(command, action);
@@ -187,12 +202,7 @@ void add_run(CLI::App& app, Action& action) {
   CLI::App& command = *app.add_subcommand("run", "Run a graph, and check what it made");
   auto& options = set_action<RunOptions>(command, action);
   add_graph_options(command, options.graph);
-  command
-      .add_option("--device", options.device,
-                  "auto (the first GPU, else emulated), cuda, emulated or reference")
-      ->check(one_of({"auto", "cpu", "cuda", "emulated", "reference"}))
-      ->type_name("WORD")
-      ->capture_default_str();
+  add_device_option(command, options.device, {"auto", "cpu", "cuda", "emulated", "reference"});
   add_list_option(command, "--input", options.inputs, "NAME=FILE",
                   "x=x.npy: an input or parameter; the others are random");
   add_dim_option(command, options.graph);
@@ -228,6 +238,7 @@ void add_bisect(CLI::App& app, Action& action) {
       *app.add_subcommand("bisect", "Find the first wrong value of a run, and the pass that made it");
   auto& options = set_action<BisectOptions>(command, action);
   add_graph_options(command, options.run.graph);
+  add_device_option(command, options.run.device, {"auto", "cpu", "cuda", "emulated"});
   add_list_option(command, "--input", options.run.inputs, "NAME=FILE",
                   "x=x.npy: an input or parameter; the others are random");
   add_dim_option(command, options.run.graph);
@@ -325,8 +336,11 @@ void add_save(CLI::App& app, Action& action) {
   add_graph_options(command, options.graph);
   add_path(command, "-o,--output", options.output, "FILE", "The file")->required();
   add_list_option(command, "--for", options.profiles, "PROFILE",
-                  "An emulated device of this profile; several times for several in one file");
+                  "An emulated device of this profile, or the cpu device of machines of this level; several "
+                  "times for several in one file");
   command.add_flag("--cuda", options.cuda, "For the first GPU too");
+  command.add_flag("--cpu", options.cpu,
+                   "For the cpu device of this machine and of others of its level, too");
 }
 
 void add_cache(CLI::App& app, Action& action) {

@@ -12,6 +12,7 @@ namespace fuse::fusec {
 struct GraphOptions {
   std::string file{};
   std::string profile = "h200";
+  bool profile_named = false;       ///< --profile says so
   std::vector<std::string> dims{};  ///< "B=4"
   CompileOptions compile{};
 };
@@ -79,8 +80,9 @@ struct DiffOptions {
 struct SaveOptions {
   GraphOptions graph{};
   std::string output{};                 ///< a file
-  std::vector<std::string> profiles{};  ///< of emulated devices that it is for
+  std::vector<std::string> profiles{};  ///< of emulated devices and levels of CPUs that it is for
   bool cuda = false;                    ///< for the first GPU too
+  bool cpu = false;                     ///< for the cpu device of this machine too
 };
 
 struct CacheOptions {

@@ -70,8 +70,10 @@ std::string replay(RunOptions& options) {
         throw nlohmann::json::other_error::create(0, "a file elsewhere", &input);
       options.inputs.push_back(fmt::format("{}={}/{}", input.at("name").get<std::string>(), folder, file));
     }
-    options.device = "emulated";
-    options.checked = true;
+    if (options.device == "auto" || options.device == "emulated") {
+      options.device = "emulated";
+      options.checked = true;
+    }
     return json.at("failed");
   } catch (const nlohmann::json::exception& error) {
     const std::string_view what = error.what();  // "[json.exception.type_error.302] type must be string"

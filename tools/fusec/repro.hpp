@@ -11,8 +11,9 @@ namespace fuse::fusec {
 /// Whether the path is a folder with a repro.
 bool is_repro(const std::string& path);
 
-/// What makes the run fail again, on the checked emulated device: the graph, its dims and options, the
-/// planted fault, the values that were kept; others are random. What failed, for a person. Throws parse, io.
+/// What makes the run fail again, on the checked emulated device unless --device names another one: the
+/// graph, its dims and options, the planted fault, the values that were kept; others are random. What failed,
+/// for a person. Throws parse, io.
 std::string replay(RunOptions& options);
 
 }  // namespace fuse::fusec

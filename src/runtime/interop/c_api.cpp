@@ -112,6 +112,19 @@ int fuse_compiler_device_emulated(const fuse_compiler_emulated_options* options,
   });
 }
 
+int fuse_compiler_device_cpu(const fuse_compiler_cpu_options* options, fuse_compiler_device** out) {
+  FUSE_COMPILER_NOT_NULL(FUSE_COMPILER_NAMED(out));
+  return c::guarded([&] {
+    const fuse_compiler_cpu_options own = options_of("fuse_compiler_cpu_options", options);
+    fuse::Device::Cpu chosen;
+    chosen.threads = checked_int("threads", own.threads);
+    chosen.pin = own.pin != 0;
+    if (own.machine) chosen.machine = own.machine;
+    const fuse::Device device = fuse::Device::cpu(chosen);
+    hand_over(out, device, device.name());
+  });
+}
+
 int fuse_compiler_device_cuda(int ordinal, fuse_compiler_device** out) {
   FUSE_COMPILER_NOT_NULL(FUSE_COMPILER_NAMED(out));
   return c::guarded([&] {

@@ -7,6 +7,7 @@
 
 #include "fusec/commands.hpp"
 #include "fusec/common.hpp"
+#include "fusec/device_choice.hpp"
 #include "fusec/progress.hpp"
 #include "fusec/repro.hpp"
 #include "fusec/values/value_runs.hpp"
@@ -19,7 +20,11 @@ using ir::NodeId;
 class Bisector {
  public:
   Bisector(const ir::Graph& graph, const Inputs& inputs, const Device& device, PipelineOptions options)
-      : graph_(graph), runs_(graph, inputs, device), options_(std::move(options)) {
+      : graph_(graph),
+        inputs_(inputs),
+        device_(device),
+        runs_(graph, inputs, device),
+        options_(std::move(options)) {
     options_.skip_unfit_decisions = true;  // a value that is kept makes another kernel of what stores it
   }
 
@@ -79,7 +84,9 @@ class Bisector {
       return text;
     }
     progress.now("looking for the choice");
-    return blame_choice(is_wrong);
+    if (std::string text = blame_choice(is_wrong); !text.empty()) return text;
+    progress.now("looking on the emulated device");
+    return "wrong without any pass and with one kernel per op: " + blame_code(wrong);
   }
 
   std::string blame_choice(const std::function<std::optional<bool>(const PipelineOptions&)>& is_wrong) {
@@ -105,10 +112,28 @@ class Bisector {
       const std::optional<bool> bad = is_wrong(options);
       if (bad && !*bad) return fmt::format("right with {}: what that turns off made it wrong", choice.name);
     }
-    return "wrong without any pass and with a kernel an op: the op's own code, or the device";
+    return {};
+  }
+
+  /// Another device, whose code is another text, tells whether it is this one that goes wrong.
+  std::string blame_code(const WrongValue& wrong) {
+    try {
+      if (device_.kind() != DeviceKind::emulated) {
+        const Device emulated = Device::emulated();
+        if (!ValueRuns(graph_, inputs_, emulated).first_wrong(wrong.kept, options_)) {
+          return fmt::format(
+              "the op's code for {}, its compiler, or the machine; the emulated device is right",
+              device_.name());
+        }
+      }
+    } catch (const Error&) {  // It does not compile or run there: that tells nothing.
+    }
+    return "the op's own code, or the device";
   }
 
   const ir::Graph& graph_;
+  const Inputs& inputs_;
+  const Device& device_;
   ValueRuns runs_;
   PipelineOptions options_;
 };
@@ -119,7 +144,8 @@ int execute(const BisectOptions& given) {
   RunOptions options = given.run;
   if (is_repro(options.graph.file)) print_line("repro of " + replay(options));
   const Graph graph = load_graph(options.graph.file);
-  const Device device = Device::emulated({.profile = options.graph.profile, .checked = options.checked});
+  const Device device = choose_device(options).device;
+  print_line("device   " + device.name());
   const Inputs inputs = make_inputs(graph.ir(), options.inputs, options.graph.dims, options.seed);
   return Bisector(graph.ir(), inputs, device, pipeline_options(options.graph.compile)).run();
 }

@@ -3,6 +3,7 @@
 
 #include "compile/toolchains/doctor.hpp"
 #include "fusec/commands.hpp"
+#include "fusec/commands/cpu_doctor.hpp"
 #include "fusec/print/fusec_json.hpp"
 #include "os/environment.hpp"
 
@@ -38,7 +39,10 @@ std::string doctor_text(const Diagnosis& d) {
     text += fmt::format("  {:<10} {}: {}\n", device.name, device.works ? "works" : "does not work",
                         device.detail);
   }
-  text += "\nlibraries\n";
+  std::string cpu = cpu_report();
+  if (cpu.ends_with('\n')) cpu.pop_back();
+  text += "\nthe cpu device\n  " + indented(cpu, "  ");
+  text += "\n\nlibraries\n";
   for (const runtime::LibraryFinding& library : d.libraries) {
     text += fmt::format("  {}: {}{}{}\n", library.name, library.found ? library.file : "not usable",
                         library.version.empty() ? "" : ", version ", library.version);
@@ -48,7 +52,7 @@ std::string doctor_text(const Diagnosis& d) {
   if (!d.nvrtc_archs.empty()) {
     text += fmt::format("  NVRTC compiles for {}\n", archs_text(d.nvrtc_archs));
   }
-  text += fmt::format("\ncompiler of the emulated device\n  {}\n", d.compiler.looked_for);
+  text += fmt::format("\nC++ compiler of the emulated and the cpu device\n  {}\n", d.compiler.looked_for);
   if (!d.compiler.version.empty()) text += fmt::format("  {}\n", d.compiler.version);
   text += "\ndirectories\n";
   for (const runtime::DirectoryFinding& directory : d.directories) {
@@ -84,6 +88,7 @@ std::string doctor_json(const Diagnosis& d) {
   for (const auto& device : d.devices) {
     json["devices"].push_back({{"name", device.name}, {"works", device.works}, {"detail", device.detail}});
   }
+  json["cpu"] = cpu_json();
   for (const auto& library : d.libraries) {
     json["libraries"].push_back({{"name", library.name},
                                  {"found", library.found},
@@ -118,7 +123,8 @@ std::string doctor_json(const Diagnosis& d) {
 }  // namespace
 
 int execute(const DoctorOptions& options) {
-  const Diagnosis d = runtime::diagnose();
+  Diagnosis d = runtime::diagnose();
+  diagnose_cpu(d);
   fmt::print("{}", options.json ? doctor_json(d) : doctor_text(d));
   return d.usable() ? 0 : 1;
 }

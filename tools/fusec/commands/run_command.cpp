@@ -12,6 +12,7 @@
 #include "eval/evaluate.hpp"
 #include "fusec/commands.hpp"
 #include "fusec/common.hpp"
+#include "fusec/device_choice.hpp"
 #include "fusec/print/trace.hpp"
 #include "fusec/progress.hpp"
 #include "fusec/repro.hpp"
@@ -24,28 +25,6 @@
 
 namespace fuse::fusec {
 namespace {
-
-Device choose_device(const RunOptions& options) {
-  const Device::Emulated emulated{.profile = options.graph.profile, .checked = options.checked};
-  target_profile(options.graph.profile);  // an unknown one is an error on every device
-  if (options.checked && options.device != "auto" && options.device != "emulated") {
-    user_error(ErrorCode::invalid_argument,
-               fmt::format("--checked is of the emulated device, not of {}", options.device));
-  }
-  if (options.device == "reference") return Device::reference();
-  if (options.device == "cuda") return Device::cuda();
-  if (options.device == "cpu") return Device::cpu();
-  if (options.device == "emulated" || options.checked) return Device::emulated(emulated);
-  return Device::auto_select();
-}
-
-/// auto_select knows no profile: an emulated device is opened again for the one asked for.
-std::pair<Device, std::string> open_device(const RunOptions& options) {
-  const Device device = choose_device(options);
-  std::string why = device.why();
-  if (options.device != "auto" || device.kind() != DeviceKind::emulated) return {device, why};
-  return {Device::emulated({.profile = options.graph.profile, .checked = options.checked}), why};
-}
 
 /// "y f32[37, 4096]  min 1.2e-05  max 0.04  mean 0.000244"
 std::string summary(const std::string& name, const runtime::HostTensor& tensor) {
@@ -174,10 +153,11 @@ void write_trace(const std::string& file, const Session& session, Progress& prog
   std::vector<Profile> profiles = {session.prepared().predicted()};
   if (std::optional<Profile> measured = session.measured()) profiles.push_back(*std::move(measured));
   write_file(file, chrome_trace(profiles));
-  progress.print(fmt::format("trace    {}: {} on {}, {:.1f} us by the {}", file,
-                             counted(profiles[0].steps.size(), "step"),
-                             counted(static_cast<std::size_t>(session.prepared().streams()), "stream"),
-                             profiles[0].seconds * 1e6, profiles[0].clock));
+  std::string text = fmt::format("trace    {}: {} on {}", file, counted(profiles[0].steps.size(), "step"),
+                                 counted(static_cast<std::size_t>(session.prepared().streams()), "stream"));
+  for (const Profile& profile : profiles)
+    text += fmt::format(", {:.1f} us by the {}", profile.seconds * 1e6, profile.clock);
+  progress.print(text);
 }
 
 /// What compile decides, and what was decided for this run.
@@ -215,7 +195,7 @@ int execute(const RunOptions& given) {
     print_line("repro of " + failed);
   }
   const Graph graph = load_graph(options.graph.file);
-  const auto [device, why] = open_device(options);
+  const auto [device, why] = choose_device(options);
   const std::optional<std::size_t> dropped = dropped_barrier(pipeline_options(options.graph.compile));
   if (dropped && device.kind() == DeviceKind::reference) {
     user_error(ErrorCode::invalid_argument,

@@ -6,6 +6,7 @@
 
 #include "fusec/commands.hpp"
 #include "fusec/common.hpp"
+#include "fusec/device_choice.hpp"
 #include "fusec/progress.hpp"
 
 namespace fuse::fusec {
@@ -15,9 +16,11 @@ int execute(const SaveOptions& options) {
   const Graph graph = load_graph(options.graph.file);
   std::vector<Device> devices;
   for (const std::string& profile : options.profiles)
-    devices.push_back(Device::emulated({.profile = profile}));
+    devices.push_back(device_of_profile({.profile = profile}));
   if (options.cuda) devices.push_back(Device::cuda());
-  if (devices.empty()) devices.push_back(Device::emulated({.profile = options.graph.profile}));
+  if (options.cpu) devices.push_back(Device::cpu());
+  if (devices.empty())
+    devices.push_back(options.graph.profile_named ? device_of_profile(options.graph) : Device::auto_select());
 
   std::vector<Executable> executables;
   for (const Device& device : devices) {
