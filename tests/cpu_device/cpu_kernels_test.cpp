@@ -1,8 +1,10 @@
 // Kernels of the cpu device against the error analysis of the reference, with the same bits for any number of
 // threads. SPDX-License-Identifier: Apache-2.0
 #include <fuse/fuse.hpp>
+#include <limits>
 
 #include "fuzz/judge/execute.hpp"
+#include "runtime/cpu/machine.hpp"
 #include "stitch/stitch_support.hpp"
 #include "support/catch.hpp"
 #include "support/stitch_cases.hpp"
@@ -125,6 +127,46 @@ TEST_CASE("cpu: every type, and numbers that are none", "[cpu][emulated]") {
     g.output("bytes", convert(x, i8));
     g.output("bool", x == y);
     g.output("real", convert(x, f32));
+    check_on_cpu(g);
+  }
+}
+
+TEST_CASE("cpu: tiles of every type are transposed", "[cpu][emulated]") {
+  for (const std::string machine : {"cpu", "cpu x86-64-v3", "cpu x86-64-v2"}) {
+    if (machine.size() > 3 && runtime::cpu::this_machine().level < machine.substr(4)) continue;
+    Graph g("tiles");
+    for (const DType dtype : {f64, f32, f16, bf16, i64, i32, i8, u8, boolean}) {
+      const std::string name(to_string(dtype));
+      const Tensor x = g.input("x_" + name, dtype, {70, 45}), y = g.input("y_" + name, dtype, {3, 64, 33});
+      g.output(name, transpose(x, {1, 0}));
+      g.output(name + "_equal", transpose(y, {0, 2, 1}) == transpose(y, {0, 2, 1}));
+    }
+    INFO(machine);
+    CHECK(results_on(1, g, {{}}, machine) == results_on(2, g, {{}}, machine));
+  }
+}
+
+TEST_CASE("cpu: indices that are compared with one value for all lanes", "[cpu][emulated]") {
+  constexpr std::int64_t least = std::numeric_limits<std::int64_t>::min(),
+                         most = std::numeric_limits<std::int64_t>::max();
+  for (const std::int64_t length : {5, 32, 77}) {
+    INFO("length " << length);
+    Graph g("compared");
+    const Tensor column = g.iota(i64, {3, length}, 1), row = g.iota(i64, {3, length}, 0);
+    int outputs = 0;
+    const auto chosen = [&](const Tensor& test) {
+      g.output("y" + std::to_string(outputs++), select(test, g.constant(f32, 1.0F, {3, length}), 2.0F));
+    };
+    for (const std::int64_t value : {least, std::int64_t{-1}, std::int64_t{0}, std::int64_t{31},
+                                     std::int64_t{32}, std::int64_t{70}, most}) {
+      const Tensor other = g.constant(i64, value, {3, length});
+      for (const Tensor& test :
+           {column == other, column != other, column<other, column <= other, column> other, column >= other,
+            other < column, other >= column})
+        chosen(test);
+    }
+    chosen(column <= row * 20);
+    g.output("last", cross_entropy(g.input("x", f32, {3, length}), g.constant(i64, length - 1, {3})));
     check_on_cpu(g);
   }
 }

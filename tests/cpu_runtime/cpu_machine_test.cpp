@@ -48,8 +48,8 @@ TEST_CASE("a launch is cut by what it moves", "[runtime]") {
   const Grain many_blocks = grain_of(std::int64_t{1} << 62, 1 << 20, cache);
   CHECK(many_blocks.blocks_of_chunk == 128 << 10);
   CHECK(many_blocks.chunks == std::int64_t{1} << 45);
-  CHECK(grain_of(8, cache / 2, cache).stream == 0);
-  CHECK(grain_of(8, cache / 2 + 2, cache).stream == 1);
+  CHECK(grain_of(8, cache / 2 - 1, cache).stream == 0);
+  CHECK(grain_of(8, cache / 2, cache).stream == 1);
   CHECK(grain_of(8, 2 * cache, cache).stream == 1);
   CHECK(grain_of(8, 2 * cache + 2, cache).stream == 2);
 }

@@ -184,6 +184,31 @@ template <class R, class I> FUSE_INLINE vec<R> index_value(const I& i) {
   FUSE_EACH_PART r.p[k] = __builtin_convertvector(v.p[k], part_of<R>);
   return r;
 }
+// An index as a value that is only compared with one value for all lanes: the comparison is with the number of the lane.
+template <class R> struct value_run { R base; };
+template <class R, class I> FUSE_INLINE value_run<R> compared_index(run<I> i) { return {static_cast<R>(i.base)}; }
+template <class R, class I> FUSE_INLINE vec<R> compared_index(const vec<I>& i) { return index_value<R>(i); }
+// The lane that would have the value: -1 or 32 where none has.
+template <class R> FUSE_INLINE int lane_of_value(value_run<R> r, R v) {
+  if (v < r.base) return -1;
+  const unsigned long long lane = static_cast<unsigned long long>(v) - static_cast<unsigned long long>(r.base);
+  return lane > 32 ? 32 : static_cast<int>(lane);
+}
+#define FUSE_COMPARISON(op, turned)                                                     \
+  template <class R> FUSE_INLINE vec<bool> operator op(value_run<R> a, given<R> b) {    \
+    const int lane = lane_of_value(a, b);                                               \
+    vec<bool> r;                                                                        \
+    FUSE_EACH_PART r.p[k] = lane_numbers(k) op lane;                                    \
+    return r;                                                                           \
+  }                                                                                     \
+  template <class R> FUSE_INLINE vec<bool> operator turned(given<R> a, value_run<R> b) { return b op a; }
+FUSE_COMPARISON(==, ==)
+FUSE_COMPARISON(!=, !=)
+FUSE_COMPARISON(<, >)
+FUSE_COMPARISON(<=, >=)
+FUSE_COMPARISON(>, <)
+FUSE_COMPARISON(>=, <=)
+#undef FUSE_COMPARISON
 template <class I, class T> FUSE_INLINE vec<I> clamped_index(const vec<T>& v, I extent) {
   vec<I> r;
   const long long most = static_cast<long long>(extent) - 1;

@@ -10,6 +10,7 @@
 #include "codegen_cpu/text/lane_values.hpp"
 #include "codegen_cuda/text/kernel_text.hpp"
 #include "ir/dims/dim_poly.hpp"
+#include "ir/kernel/visit.hpp"
 #include "os/parallel.hpp"
 
 namespace fuse::codegen {
@@ -29,10 +30,14 @@ std::int64_t scratch_of(const Buffer& buffer) {
 class CpuPrinter : public KernelText {
  public:
   explicit CpuPrinter(const Kernel& kernel)
-      : KernelText(kernel), lanes_(kernel), is_result_(kernel.buffers.size()) {
+      : KernelText(kernel),
+        lanes_(kernel),
+        is_result_(kernel.buffers.size()),
+        used_by_lane_(kernel.vars.size()) {
     for (std::size_t i = 0; i < is_result_.size(); ++i)
       is_result_[i] = kernel.buffers[i].space == Space::global && kernel.buffers[i].written;
     note_uses(kernel.body);
+    for (const Reduction& reduction : kernel.reductions) note_uses(reduction.region);
   }
 
   std::int64_t scratch_bytes = 0;
@@ -78,18 +83,37 @@ class CpuPrinter : public KernelText {
   }
 
  private:
-  /// What the kernel reads too is in the caches already.
   void note_uses(const std::vector<Stmt>& statements) {
     for (const Stmt& stmt : statements) {
       has_tiles_ = has_tiles_ || std::holds_alternative<TransposeTile>(stmt.node);
       if (const auto* let = std::get_if<Let>(&stmt.node)) {
         if (const auto* load = std::get_if<Load>(&let->rhs)) is_result_[load->buffer] = false;
+        note_operands(let->rhs);
+      } else if (const auto* store = std::get_if<Store>(&stmt.node)) {
+        used_by_lane_[store->value] = true;
+      } else if (const auto* combine = std::get_if<Combine>(&stmt.node)) {
+        for (const VarId var : combine->incoming) used_by_lane_[var] = true;
+      } else if (const auto* declare = std::get_if<Declare>(&stmt.node)) {
+        for (const VarId var : declare->initial) used_by_lane_[var] = true;
+      } else if (const auto* scan = std::get_if<WarpScan>(&stmt.node)) {
+        used_by_lane_[scan->incoming] = true;
+      } else if (const auto* data = std::get_if<BindData>(&stmt.node)) {
+        used_by_lane_[data->value] = true;
       } else if (const auto* loop = std::get_if<For>(&stmt.node)) {
         note_uses(loop->body);
       } else if (const auto* branch = std::get_if<If>(&stmt.node)) {
         note_uses(branch->body);
       }
     }
+  }
+
+  void note_operands(const Rhs& rhs) {
+    const auto* const compute = std::get_if<Compute>(&rhs);
+    const std::vector<VarId> of = compute ? compute->operands : std::vector<VarId>();
+    const bool compares = compute && info(compute->op).result == ir::ResultClass::boolean && of.size() == 2;
+    if (compares && (!differs(of[0]) || !differs(of[1]))) return;
+    Rhs copy = rhs;
+    for_each_operand(copy, [&](VarId& var) { used_by_lane_[var] = true; });
   }
 
   [[noreturn]] void refuse(std::string_view what) const {
@@ -105,6 +129,11 @@ class CpuPrinter : public KernelText {
   }
 
   bool differs(VarId var) const { return lanes_.differs(var); }
+  /// Whether the value is an index that is only compared with values that are the same for all lanes.
+  bool is_compared(const Let& let) const {
+    const auto* const value = std::get_if<IndexValue>(&let.rhs);
+    return value && lanes_.differs(value->index) && !used_by_lane_[let.var];
+  }
 
   std::string type_of(VarId var) const {
     const std::string_view element = type_in_text(type(var));
@@ -174,7 +203,8 @@ class CpuPrinter : public KernelText {
     if (const auto* compute = std::get_if<Compute>(&rhs)) return expression(*compute, result);
     if (const auto* value = std::get_if<IndexValue>(&rhs))
       return lanes_.differs(value->index)
-                 ? fmt::format("index_value<{}>({})", type_in_text(result), to_cxx(value->index))
+                 ? fmt::format("{}<{}>({})", is_compared(let) ? "compared_index" : "index_value",
+                               type_in_text(result), to_cxx(value->index))
                  : to_cxx(value->index);
     if (const auto* less = std::get_if<IndexLess>(&rhs))
       return lanes_.differs(*less) ? fmt::format("as_value({})", condition(*less)) : condition(*less);
@@ -194,7 +224,9 @@ class CpuPrinter : public KernelText {
   }
 
   void print(const Let& let, const Origin& origin) {
-    op_line(fmt::format("const {} {} = {};", type_of(let.var), name(let.var), expression(let)), origin);
+    op_line(fmt::format("const {} {} = {};", is_compared(let) ? "auto" : type_of(let.var), name(let.var),
+                        expression(let)),
+            origin);
   }
 
   void print(const Declare& declare, const Origin& origin) {
@@ -428,9 +460,10 @@ class CpuPrinter : public KernelText {
   void print(const ClusterWait&, const Origin&) { refuse("clusters"); }
 
   const LaneValues lanes_;
-  std::vector<bool> is_result_;  ///< of each buffer: the kernel writes it and does not read it
-  bool has_tiles_ = false;       ///< it reads and writes pieces of rows that lie apart
-  std::string mask_{};           ///< of the lanes that do what is printed; empty: all of them
+  std::vector<bool> is_result_;     ///< of each buffer: the kernel writes it and does not read it
+  std::vector<bool> used_by_lane_;  ///< of each variable: more than compared with what all lanes have
+  bool has_tiles_ = false;          ///< it reads and writes pieces of rows that lie apart
+  std::string mask_{};              ///< of the lanes that do what is printed; empty: all of them
   int masks_ = 0;
 };
 

@@ -92,6 +92,18 @@ struct Bound {
       if (buffer) traffic += arguments[i].bytes;
     }
   }
+  /// Whether a result lies where an operand does: the caches have its lines when it is written.
+  bool writes_over_operands(const codegen::KernelInfo& info) const noexcept {
+    const auto is = [&](std::size_t i, bool written) {
+      return info.params[i].kind == codegen::KernelParam::Kind::buffer && info.params[i].written == written;
+    };
+    for (std::size_t to = 0; to < info.params.size(); ++to) {
+      for (std::size_t from = 0; is(to, true) && from < info.params.size(); ++from) {
+        if (is(from, false) && values[from] == values[to]) return true;
+      }
+    }
+    return false;
+  }
   std::array<unsigned long long, max_arguments> values;  // only those of the parameters are set
   std::int64_t traffic = 0;
 };
@@ -132,7 +144,8 @@ class CpuBackend final : public Backend {
 
   std::unique_ptr<Module> load_binary(std::shared_ptr<const Binary> binary) override;
   std::unique_ptr<Gemm> prepare_gemm(const GemmDesc& desc) override {
-    return make_cpu_gemm(desc, pool_, this);
+    const GemmKernels* const kernels = gemm_kernels_of(target_.machine);
+    return make_cpu_gemm(desc, pool_, this, kernels ? *kernels : *gemm_kernels_of("portable"));
   }
   Status launch(Queue& queue, const Function& function, Dim3 grid, const Argument* arguments,
                 int count) noexcept override;
@@ -228,7 +241,8 @@ Status CpuBackend::launch_checked(Queue& queue, const Function& function, Dim3 g
 
 Status CpuBackend::run(const Kernel& kernel, std::int64_t blocks, const Argument* arguments) {
   const Bound bound(kernel.info, arguments);
-  const Grain grain = grain_of(blocks, bound.traffic, this_machine().last_level_bytes);
+  Grain grain = grain_of(blocks, bound.traffic, this_machine().last_level_bytes);
+  if (grain.stream > 0 && bound.writes_over_operands(kernel.info)) grain.stream = 0;
   if (grain.chunks == 0) return {};
   const Scratch::Loan scratch(scratch_, kernel.info.shared_bytes);
   return pool_->run(grain.chunks, [&](std::int64_t chunk, int thread) noexcept {

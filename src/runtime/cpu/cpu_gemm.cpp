@@ -19,6 +19,9 @@ constexpr std::int64_t largest_side = 256, smallest_side = 32, unit_of_side = 16
 // A tile of a thin result reads a piece of each row of a matrix: short ones are slow to reach.
 constexpr std::int64_t thin_side = 512;
 constexpr std::int64_t wanted_tiles = 16;
+// OpenBLAS packs the operands of each tile, which takes a sixth of the time at 64 x 64: so where there are a
+// few tiles of this side, they are not cut further.
+constexpr std::int64_t usual_side = 128, enough_tiles = 6;
 // Multiply-adds of a chunk that is worth handing to another core, and of a tile that is worth halving.
 constexpr double least_work_of_chunk = 1 << 17, least_work_to_halve = 1 << 20;
 
@@ -149,7 +152,7 @@ Tiling tiling_of(const GemmDesc& d) {
   };
   while (!thin && count() < wanted_tiles && work() >= least_work_to_halve) {
     const std::int64_t rows = parts_of(d.m, t.down), columns = parts_of(d.n, t.across);
-    if (std::max(rows, columns) <= smallest_side) break;
+    if (std::max(rows, columns) <= (count() < enough_tiles ? smallest_side : usual_side)) break;
     (rows > columns ? t.down : t.across) *= 2;
   }
   t.rows = side_of(d.m, t.down);
@@ -163,13 +166,13 @@ Tiling tiling_of(const GemmDesc& d) {
 }
 
 std::unique_ptr<Gemm> make_cpu_gemm(const GemmDesc& desc, std::shared_ptr<WorkerPool> pool,
-                                    const void* device) {
+                                    const void* device, const GemmKernels& kernels) {
   check_gemm_desc(desc);
   const bool may_use_it = desc.operand == DType::f32 || desc.operand == DType::f64;
   const bool openblas = may_use_it && openblas_used();
   if (openblas) run_openblas_on_one_thread();
   if (has_products(desc) && takes_strips(desc, openblas))
-    return make_strip_gemm(desc, std::move(pool), device);
+    return make_strip_gemm(desc, std::move(pool), device, kernels);
   return std::make_unique<TiledGemm>(desc, std::move(pool), device);
 }
 

@@ -22,9 +22,10 @@ struct Tiling {
 /// Of one with products: neither an extent nor the number of matrices is 0.
 Tiling tiling_of(const GemmDesc& desc);
 
-/// `device`: the owner of the queues that it takes. Throws as make_host_gemm does.
+/// `device`: the owner of the queues that it takes. `kernels`: of the device's level. Throws as
+/// make_host_gemm does.
 std::unique_ptr<Gemm> make_cpu_gemm(const GemmDesc& desc, std::shared_ptr<WorkerPool> pool,
-                                    const void* device);
+                                    const void* device, const GemmKernels& kernels = gemm_kernels());
 
 /// Elements of a result that lie side by side, or below each other.
 struct ResultLine {

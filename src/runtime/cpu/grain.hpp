@@ -19,7 +19,7 @@ constexpr std::int64_t bytes_of_chunk = 128 << 10, least_bytes_of_job = 64 << 10
 /// `traffic`: the bytes of all buffers that the launch has.
 constexpr Grain grain_of(std::int64_t blocks, std::int64_t traffic, std::int64_t last_level_bytes) {
   if (blocks <= 0) return {};
-  Grain grain{.stream = traffic / 2 > last_level_bytes ? 2 : traffic > last_level_bytes / 2 ? 1 : 0};
+  Grain grain{.stream = traffic / 2 > last_level_bytes ? 2 : traffic >= last_level_bytes / 2 ? 1 : 0};
   const std::int64_t bytes_of_block = std::max<std::int64_t>(traffic / blocks, 1);
   grain.blocks_of_chunk = traffic < least_bytes_of_job
                               ? blocks

@@ -91,6 +91,27 @@ void stay_on([[maybe_unused]] int core) noexcept {
 #endif
 }
 
+/// Moves the calling thread to that core, which it may leave again. A thread begins on the core of the one
+/// that made it, and the kernel may take tens of milliseconds to see that another core is idle.
+void begin_on([[maybe_unused]] int core) noexcept {
+#ifdef __linux__
+  cpu_set_t before;
+  if (pthread_getaffinity_np(pthread_self(), sizeof before, &before) != 0) return;
+  stay_on(core);
+  static_cast<void>(pthread_setaffinity_np(pthread_self(), sizeof before, &before));
+#endif
+}
+
+/// The cores that the process may use, the one of the calling thread first.
+std::vector<int> cores_from_here() {
+  std::vector<int> cores = allowed_cores();
+#ifdef __linux__
+  const auto here = std::find(cores.begin(), cores.end(), sched_getcpu());
+  if (here != cores.end()) std::rotate(cores.begin(), here, cores.end());
+#endif
+  return cores;
+}
+
 /// While one lives, threads that are made take no signals: handlers of the application run on its own
 /// threads.
 class SignalsBlocked {
@@ -190,7 +211,7 @@ void WorkerPool::start_workers() noexcept {
   const contract::Pause once;  // the threads stay: later runs allocate nothing
   started_.store(true, std::memory_order_relaxed);
   try {
-    const std::vector<int> cores = options_.pin ? allowed_cores() : std::vector<int>();
+    const std::vector<int> cores = options_.pin ? allowed_cores() : cores_from_here();
     const SignalsBlocked blocked;
     workers_.reserve(static_cast<std::size_t>(threads_) - 1);
     for (int worker = 1; worker < threads_; ++worker) {
@@ -203,7 +224,7 @@ void WorkerPool::start_workers() noexcept {
 }
 
 void WorkerPool::serve(int worker, int core) noexcept {
-  stay_on(core);
+  options_.pin ? stay_on(core) : begin_on(core);
   std::uint32_t seen = 0;
   while (await_change(seen)) {
     seen = epoch_.load();
