@@ -7,6 +7,7 @@
 #include <exception>
 #include <fstream>
 #include <fuse/error.hpp>
+#include <iostream>
 #include <sstream>
 #include <string>
 #include <string_view>
@@ -20,6 +21,7 @@
 #include "report/report.hpp"
 #include "report/schema_check.hpp"
 #include "runtime/device/backend.hpp"
+#include "serve/serve.hpp"
 
 namespace {
 
@@ -54,7 +56,7 @@ constexpr Group groups[] = {
 
 struct Options {
   std::string filter, json, graphs = FUSE_BENCH_GRAPHS, device = "emulated", profile = "h200", check, page,
-                            first, list, graph, decisions;
+                            first, list, graph, decisions, serve;
   std::string counts = FUSE_BENCH_COUNTS;
   std::string check_elements = "8000000";
   bool append = false, checked = false;
@@ -81,6 +83,7 @@ not measuring
   --list FILTER       the names of the cases for a GPU that fit the filter
   --print-graph CASE  the graph of a case, as .fuse text
   --first-table DIR   write DIR/first.txt, the table of what dist/first left there, and print it
+  --serve THREADS     answer requests on stdin with the cpu device, as bench/compare asks them
   --counts FILE       the static counts that it predicts from [{}]
   --help              this text
 
@@ -108,6 +111,7 @@ Options parse(int argc, char** argv) {
                                {"--counts", &options.counts},
                                {"--list", &options.list},
                                {"--print-graph", &options.graph},
+                               {"--serve", &options.serve},
                                {"--use-decisions", &options.decisions}},
                               help);
   fuse::bench::parts_of(options.filter);  // what is wrong with it ends the program before any work
@@ -194,7 +198,9 @@ int run(const Options& options) {
 }
 
 int print_graph(const std::string& name) {
-  for (const fuse::bench::Case& c : fuse::bench::all_cases()) {
+  std::vector<fuse::bench::Case> cases = fuse::bench::all_cases();
+  for (fuse::bench::Case& c : fuse::bench::cpu_cases()) cases.push_back(std::move(c));
+  for (const fuse::bench::Case& c : cases) {
     if (c.name != name) continue;
     fmt::print("{}", fuse::bench::builder_of(c.builder).build(c.dtype, c.dims).to_string());
     return 0;
@@ -215,6 +221,14 @@ int write_first_table(const Options& options) {
   return 0;
 }
 
+int serve(const std::string& threads) {
+  if (threads.empty() || threads.size() > 4 || threads.find_first_not_of("0123456789") != std::string::npos ||
+      std::stoi(threads) < 1) {
+    wrong("--serve " + threads + ": not a number of threads");
+  }
+  return fuse::bench::serve(std::cin, std::cout, std::stoi(threads));
+}
+
 int check(const std::string& path) {
   const auto errors =
       fuse::bench::schema_errors(fuse::bench::read_json(path), Json::parse(fuse::bench::schema_json()));
@@ -233,6 +247,7 @@ int main(int argc, char** argv) {
     if (!options.page.empty()) return fuse::bench::write_page(options.page);
     if (!options.list.empty()) return list(options.list);
     if (!options.graph.empty()) return print_graph(options.graph);
+    if (!options.serve.empty()) return serve(options.serve);
     if (!options.first.empty()) return write_first_table(options);
     return run(options);
   } catch (const std::exception& error) {

@@ -12,10 +12,15 @@ namespace {
 
 constexpr std::int64_t pattern_elements = 1 << 20;
 
-/// Weights are small, so that layer after layer stays finite in f16; the scale of a norm is about 1.
+/// Weights are small, so that layer after layer stays finite in f16; the scale of a norm is about 1. Labels
+/// are classes of rows of 1,000 or more.
 void fill(runtime::HostTensor& tensor, const Slot& slot) {
-  if (slot.name.ends_with("gamma")) {
+  if (slot.name.ends_with("gamma") || slot.name == "rstd") {
     runtime::random_fill(tensor, 1, slot.name, 0.5, 1.5);
+  } else if (slot.name == "probabilities" || slot.name == "second_moment") {
+    runtime::random_fill(tensor, 1, slot.name, 0, 1);
+  } else if (slot.name == "labels") {
+    runtime::random_fill(tensor, 1, slot.name, 0, 1000);
   } else if (slot.kind == Slot::Kind::parameter) {
     runtime::random_fill(tensor, 1, slot.name, -0.05, 0.05);
   } else {

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "cases/cases.hpp"
+#include "cases/cpu_graphs.hpp"
 
 namespace fuse::bench {
 namespace {
@@ -139,7 +140,7 @@ Graph build_transformer(DType dtype, const Extents& dims) { return Transformer(d
 }  // namespace
 
 const Builder& builder_of(std::string_view name) {
-  static const std::array<Builder, 12> table = {{{"softmax", 2, true, build_softmax},
+  static const std::array<Builder, 22> table = {{{"softmax", 2, true, build_softmax},
                                                  {"log_softmax", 2, true, build_log_softmax},
                                                  {"layer_norm", 2, true, build_layer_norm},
                                                  {"rms_norm", 2, true, build_rms_norm},
@@ -150,7 +151,17 @@ const Builder& builder_of(std::string_view name) {
                                                  {"bias_gelu", 2, true, build_bias_gelu},
                                                  {"residual_layer_norm", 3, true, build_residual_layer_norm},
                                                  {"matmul_bias_gelu", 3, true, build_matmul_bias_gelu},
-                                                 {"transformer", 5, true, build_transformer}}};
+                                                 {"transformer", 5, true, build_transformer},
+                                                 {"gelu", 2, true, build_gelu},
+                                                 {"gelu_tanh", 2, true, build_gelu_tanh},
+                                                 {"nll", 2, true, build_nll},
+                                                 {"dropout", 2, true, build_dropout},
+                                                 {"adam", 1, true, build_adam},
+                                                 {"softmax_backward", 2, true, build_softmax_backward},
+                                                 {"norm_backward", 2, false, build_norm_backward},
+                                                 {"encoder", 5, true, build_encoder},
+                                                 {"decode_step", 5, true, build_decode_step},
+                                                 {"lstm", 3, false, build_lstm}}};
   for (const Builder& builder : table) {
     if (builder.name == name) return builder;
   }

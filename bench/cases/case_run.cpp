@@ -14,32 +14,6 @@
 namespace fuse::bench {
 namespace {
 
-struct Traffic {
-  std::int64_t read = 0, written = 0, moved = 0;
-  double elements = 0;  ///< of all values, temporaries too
-};
-
-Traffic traffic_of(const Executable& executable) {
-  using Kind = schedule::PlanValue::Kind;
-  const schedule::Plan& plan = executable.stages().plan;
-  Traffic traffic;
-  const auto bytes = [&](schedule::ValueId id) {
-    const schedule::PlanValue& value = plan.values[id];
-    return product(value.dims).constant() * static_cast<std::int64_t>(size_of(value.dtype));
-  };
-  for (schedule::ValueId id = 0; id < plan.values.size(); ++id) {
-    const Kind kind = plan.values[id].kind;
-    if (kind == Kind::output) traffic.written += bytes(id);
-    if (kind == Kind::input || kind == Kind::parameter) traffic.read += bytes(id);
-    traffic.elements += static_cast<double>(product(plan.values[id].dims).constant());
-  }
-  for (const schedule::Step& step : plan.steps) {
-    for (const schedule::ValueId id : step.reads) traffic.moved += bytes(id);
-    for (const schedule::ValueId id : step.writes) traffic.moved += bytes(id);
-  }
-  return traffic;
-}
-
 Json spread_or_null(const std::optional<Spread>& spread) {
   return spread ? spread->to_json() : Json(nullptr);
 }
@@ -75,13 +49,34 @@ Json case_header(const Case& c, const std::string& by) {
           {"why", std::string()}};
 }
 
+CaseTraffic case_traffic(const Executable& executable) {
+  using Kind = schedule::PlanValue::Kind;
+  const schedule::Plan& plan = executable.stages().plan;
+  CaseTraffic traffic;
+  const auto bytes = [&](schedule::ValueId id) {
+    const schedule::PlanValue& value = plan.values[id];
+    return product(value.dims).constant() * static_cast<std::int64_t>(size_of(value.dtype));
+  };
+  for (schedule::ValueId id = 0; id < plan.values.size(); ++id) {
+    const Kind kind = plan.values[id].kind;
+    if (kind == Kind::output) traffic.written += bytes(id);
+    if (kind == Kind::input || kind == Kind::parameter) traffic.read += bytes(id);
+    traffic.elements += static_cast<double>(product(plan.values[id].dims).constant());
+  }
+  for (const schedule::Step& step : plan.steps) {
+    for (const schedule::ValueId id : step.reads) traffic.moved += bytes(id);
+    for (const schedule::ValueId id : step.writes) traffic.moved += bytes(id);
+  }
+  return traffic;
+}
+
 Json measure_case(const Case& c, const Device& device, DeviceTimer& timer, CopyYardstick& yardstick,
                   double check_elements, const CompileOptions& options) {
   const auto start = std::chrono::steady_clock::now();
   const Executable executable = compile(builder_of(c.builder).build(c.dtype, c.dims), device, options);
   const std::chrono::duration<double> compiling = std::chrono::steady_clock::now() - start;
   const Prepared prepared = executable.prepare();
-  const Traffic traffic = traffic_of(executable);
+  const CaseTraffic traffic = case_traffic(executable);
   const double flops = gemm_flops(executable);
   const std::int64_t sets = timer.sets_past_l2(traffic.read + traffic.written);
   Json row = case_header(c, "fuse");

@@ -68,6 +68,21 @@ std::vector<Case> all_cases() {
   return cases;
 }
 
+std::vector<Case> cpu_cases() {
+  std::vector<Case> cases;
+  const Json list = Json::parse(cases_json());
+  for (const Json& family : list.at("cpu_families")) {
+    for (const Json& builder : family.at("builders")) {
+      for (const Json& dtype : family.at("dtypes")) {
+        for (const Json& dims : family.at("dims")) {
+          cases.push_back(make_case(builder, dtype, dims, family.at("tags")));
+        }
+      }
+    }
+  }
+  return cases;
+}
+
 std::vector<Case> cases_that_fit(const std::string& filter, bool smoke) {
   const std::vector<Case> cases = all_cases();
   const std::vector<std::string> parts = parts_of(filter);

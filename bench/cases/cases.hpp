@@ -26,6 +26,9 @@ struct Case {
 /// case.
 std::vector<Case> all_cases();
 
+/// The cases of the cpu device beside its peers, which bench/compare runs; none of them is in all_cases.
+std::vector<Case> cpu_cases();
+
 /// The cases that every part of the filter fits, by comma: a part is a case's whole name, which no other case
 /// fits then, or a tag, or a part of names. What fits and is `smoke` or not, as `smoke` says.
 std::vector<Case> cases_that_fit(const std::string& filter, bool smoke);

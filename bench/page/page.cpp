@@ -7,6 +7,7 @@
 #include <sstream>
 #include <stdexcept>
 
+#include "page/cpu_peers.hpp"
 #include "page/model_tables.hpp"
 #include "page/sass.hpp"
 #include "page/tables.hpp"
@@ -26,6 +27,7 @@ std::string expand(const std::string& line, const Results& results, Plots& plots
   if (what == "cases") return cases_part(results, of, plots);
   if (what == "models") return models_part(results);
   if (what == "sass") return sass_part(results, plots);
+  if (what == "cpu_peers") return cpu_peers_part(results, plots);
   if (what == "peers") return peers_part(results);
   throw std::runtime_error("bench/page/page.md: unknown part " + line);
 }

@@ -70,6 +70,12 @@ const ResultFile* Results::newest_with(const std::string& group, const std::stri
   return found == files_.rend() ? nullptr : &*found;
 }
 
+const ResultFile* Results::newest_compared() const {
+  const auto has = [](const ResultFile& file) { return file.json.contains("compare"); };
+  const auto found = std::find_if(files_.rbegin(), files_.rend(), has);
+  return found == files_.rend() ? nullptr : &*found;
+}
+
 std::vector<CaseRow> Results::cases(const std::string& kind) const {
   std::map<std::tuple<std::size_t, std::string, std::string>, CaseRow> newest;
   for (const ResultFile& file : files_) {

@@ -37,6 +37,8 @@ class Results {
 
   /// The newest file with rows of the group, of that kind of device where one is named; or null.
   const ResultFile* newest_with(const std::string& group, const std::string& kind = "") const;
+  /// The newest file of bench/compare, the cpu device beside its peers; or null.
+  const ResultFile* newest_compared() const;
   /// The newest row of each case and program (`by`) on a kind of device, in the order of bench/cases.json.
   std::vector<CaseRow> cases(const std::string& kind) const;
   /// What sass_table counted; null where it is not on file.

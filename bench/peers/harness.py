@@ -28,6 +28,16 @@ def all_cases(path):
                        "tags": family["tags"] + selected}
 
 
+def cpu_cases(path):
+    """The cases of the cpu device beside its peers, which bench/compare measures."""
+    for family in json.loads(pathlib.Path(path).read_text())["cpu_families"]:
+        for builder in family["builders"]:
+            for dtype in family["dtypes"]:
+                for dims in family["dims"]:
+                    name = "{}.{}.{}".format(builder, dtype, "x".join(map(str, dims)))
+                    yield {"name": name, "builder": builder, "dtype": dtype, "dims": dims, "tags": family["tags"]}
+
+
 def filter_parts(text):
     """An empty part would fit every case, so that a variable of a script that is not set would run everything."""
     parts = text.split(",")
