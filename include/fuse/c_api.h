@@ -107,7 +107,7 @@ typedef struct fuse_compiler_emulated_options {
 typedef struct fuse_compiler_cpu_options {
   size_t struct_size;
   int64_t threads;     /* those of the device, the calling one counts; 0: one for each core of the process */
-  int64_t pin;         /* not 0: each thread of the device stays on one core */
+  int64_t pin;         /* not 0: each worker thread stays on one core; the calling thread is left alone */
   const char* machine; /* "x86-64-v2", "x86-64-v3" or "x86-64-v4"; what this machine has where null */
 } fuse_compiler_cpu_options;
 

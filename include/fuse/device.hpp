@@ -56,8 +56,8 @@ class FUSE_COMPILER_API Device {
   };
 
   struct Cpu {
-    int threads = 0;   ///< the calling one counts; 0: as many as the process may use cores
-    bool pin = false;  ///< each thread of the device stays on one core
+    int threads = 0;   ///< the calling one counts; 0: one for each core that the process may use
+    bool pin = false;  ///< each worker thread stays on one core; the calling thread is left alone
     /// What kernels are compiled for: x86-64-v2, x86-64-v3 or x86-64-v4; empty: what this machine has. Other
     /// machines of that level can load what is saved. Results may differ between levels in the last bits, and
     /// do not between numbers of threads.
@@ -66,8 +66,8 @@ class FUSE_COMPILER_API Device {
   };
 
   static Device reference();
-  /// Native kernels, built by the system's C++ compiler. Throws unsupported for a machine that this one is
-  /// not.
+  /// Native kernels, built by the system's C++ compiler. Throws unsupported where this machine does not have
+  /// the level.
   static Device cpu(const Cpu& options);
   static Device cpu() { return cpu(Cpu{}); }
   static Device emulated(const Emulated& options);

@@ -191,7 +191,7 @@ class CpuPrinter : public KernelText {
     const std::string where =
         mask_.empty() ? fmt::format("full({})", test) : fmt::format("({} & {})", mask_, test);
     if (by_lane) return fmt::format("load({}, {}, {})", from, index, where);
-    // One element for the lanes that have it: it is read where there is such a lane.
+    // All lanes read one element; it is read only where the mask has a lane.
     return fmt::format("select({0}, all<{4}>(any({0}) ? load({1}, {2}) : {3}), all<{4}>({3}))", where, from,
                        index, zero, type_in_text(result));
   }
@@ -240,7 +240,7 @@ class CpuPrinter : public KernelText {
     }
   }
 
-  /// The state becomes what it is combined to, in the lanes of the mask.
+  /// Assigns a value to the state, in the lanes of the mask alone.
   void assign(const std::string& state, const std::string& value, const Origin& origin) {
     op_line(mask_.empty() ? fmt::format("{} = {};", state, value)
                           : fmt::format("{0} = select({1}, {2}, {0});", state, mask_, value),

@@ -9,9 +9,9 @@
 
 namespace fuse::runtime::cpu {
 
-/// A matrix of the product, seen as rows x depth: a, or b turned.
+/// A matrix of the product, seen as rows x depth: a, or b transposed. `depth` is the k of the GEMM.
 struct Side {
-  std::int64_t row = 0;           ///< elements between what lies side by side
+  std::int64_t row = 0;           ///< elements from the start of one row in memory to that of the next
   bool depth_lies_apart = false;  ///< depth x rows in memory, else rows x depth
   bool is_b = false;
 

@@ -10,6 +10,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "ir/dims/dim_poly.hpp"
@@ -154,13 +155,22 @@ class RowSplitter {
       return std::any_of(symbols.begin(), symbols.end(),
                          [&](const Dim& symbol) { return inside.contains(std::string(symbol.name())); });
     });
-    std::optional<RowTest> best;
-    std::ptrdiff_t most = 0;
+    std::vector<std::pair<RowTest, int>> counts;  // a kernel has many divisions, and few that differ
     for (const RowTest& test : found) {
-      const std::ptrdiff_t count = std::count_if(found.begin(), found.end(),
-                                                 [&](const RowTest& other) { return implies(test, other); });
-      if (count > most) best = test;
-      most = std::max(most, count);
+      const auto same = std::find_if(counts.begin(), counts.end(),
+                                     [&](const auto& counted) { return counted.first == test; });
+      if (same == counts.end())
+        counts.emplace_back(test, 1);
+      else
+        ++same->second;
+    }
+    std::optional<RowTest> best;
+    int most = 0;
+    for (const auto& [test, own] : counts) {
+      int implied = 0;
+      for (const auto& [other, count] : counts) implied += implies(test, other) ? count : 0;
+      if (implied > most) best = test;
+      most = std::max(most, implied);
     }
     return best;
   }
