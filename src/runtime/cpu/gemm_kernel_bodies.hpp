@@ -5,36 +5,17 @@
 
 // ---- b is depth x columns
 
-// Rows of b that are multiplied together: more of them load and store the sums less often. Those that follow
-// are fetched into the second-level cache meanwhile, row by row, as memory is quickest; so it has room for
-// twice as many elements as these.
-constexpr std::int64_t most_pass_rows = 64, least_pass_rows = 12, bytes_of_pass = 256 << 10;
-
-/// What is fetched next: pieces of the rows that follow, in the order in which they lie in memory.
-template <class B>
-struct Fetcher {
-  const B* at = nullptr;
-  const B* end = nullptr;  ///< of the row that it is in
-  std::int64_t columns = 0, row = 0;
-  std::int64_t rows = 0;  ///< that are left
-  template <int Bytes>
-  FUSE_GEMM_TARGET inline __attribute__((always_inline)) void fetch() {
-    if (rows == 0) return;
-    FUSE_GEMM_UNROLL for (int i = 0; i < Bytes; i += static_cast<int>(bytes_of_line)) {
-      __builtin_prefetch(reinterpret_cast<const char*>(at) + i, 0, 2);
-    }
-    at += Bytes / static_cast<int>(sizeof(B));
-    if (at < end) return;
-    at += row - columns;
-    end += row;
-    --rows;
-  }
-};
+// Rows of b that are read together, each in one go. Where one group of rows of a takes them, they come from
+// memory: more rows than a cache has ways would evict each other where they lie a power of two apart. Several
+// groups find them in the first-level cache.
+constexpr std::int64_t rows_from_memory = 12, rows_from_cache = 64;
+// Columns between what is multiplied and what is fetched.
+constexpr std::int64_t columns_ahead = 64;
 
 /// `count`: how many of the last vector's lanes there are.
 template <int Rows, int Vectors, bool Whole, class B>
 FUSE_GEMM_TARGET void across_block(const Strip& s, std::int64_t row, std::int64_t column, std::int64_t first,
-                                   std::int64_t last, int count, Fetcher<B>& ahead) noexcept {
+                                   std::int64_t last, int count, std::int64_t ahead) noexcept {
   const bool adds = s.adds || first > 0;
   float* const sums = s.sums + row * s.sums_row + column;
   Vector acc[Rows][Vectors];
@@ -51,7 +32,11 @@ FUSE_GEMM_TARGET void across_block(const Strip& s, std::int64_t row, std::int64_
     FUSE_GEMM_UNROLL for (int v = 0; v < Vectors; ++v) {
       x[v] = Whole ? load(b + v * lanes) : load_part(b, count);
     }
-    if constexpr (Whole) ahead.template fetch<Vectors * lanes* static_cast<int>(sizeof(B))>();
+    if constexpr (Whole) {
+      FUSE_GEMM_UNROLL for (std::size_t at = 0; at < Vectors * lanes * sizeof(B); at += bytes_of_line) {
+        __builtin_prefetch(reinterpret_cast<const char*>(b + ahead) + at);
+      }
+    }
     FUSE_GEMM_UNROLL for (int i = 0; i < Rows; ++i) {
       const Vector y = all(a[i * s.a_row]);
       FUSE_GEMM_UNROLL for (int v = 0; v < Vectors; ++v) acc[i][v] = fma(y, x[v], acc[i][v]);
@@ -70,7 +55,7 @@ FUSE_GEMM_TARGET void across_block(const Strip& s, std::int64_t row, std::int64_
 
 template <int Vectors, bool Whole, class B>
 FUSE_GEMM_TARGET void across_rows(const Strip& s, std::int64_t column, std::int64_t first, std::int64_t last,
-                                  int count, Fetcher<B>& ahead) noexcept {
+                                  int count, std::int64_t ahead) noexcept {
   // Groups of equal size: what is left over would be slow on its own.
   const std::int64_t groups = (s.rows + most_rows - 1) / most_rows;
   for (std::int64_t group = 0, row = 0; group < groups; ++group) {
@@ -152,10 +137,7 @@ FUSE_GEMM_TARGET std::int64_t stream(const Strip& s) noexcept {
 template <class B>
 FUSE_GEMM_TARGET void across(const Strip& s) noexcept {
   constexpr int wide = wide_vectors * lanes, narrow = narrow_vectors * lanes;
-  const std::int64_t of_cache = bytes_of_pass / (s.columns * static_cast<std::int64_t>(sizeof(B)));
-  const std::int64_t pass = of_cache < least_pass_rows  ? least_pass_rows
-                            : of_cache > most_pass_rows ? most_pass_rows
-                                                        : of_cache;
+  const std::int64_t pass = s.rows <= most_rows ? rows_from_memory : rows_from_cache;
   std::int64_t taken = 0;
   if (s.rows == 1) taken = stream<1, 8, B>(s);
   if (s.rows == 2) taken = stream<2, two_rows_depth, B>(s);
@@ -165,19 +147,21 @@ FUSE_GEMM_TARGET void across(const Strip& s) noexcept {
   }
   for (std::int64_t first = taken; first < s.depth; first += pass) {
     const std::int64_t last = first + pass < s.depth ? first + pass : s.depth;
-    const B* const next = static_cast<const B*>(s.b) + last * s.b_row;
-    Fetcher<B> ahead{next, next + s.columns, s.columns, s.b_row,
-                     last + pass <= s.depth ? pass : s.depth - last};
+    // At the end of these rows the beginning of the next ones is fetched.
+    const std::int64_t next_rows = pass * s.b_row - s.columns + columns_ahead;
+    const std::int64_t near_end = s.columns - columns_ahead;
     std::int64_t column = 0;
     if (s.rows <= few_rows) {
       for (; column + wide <= s.columns; column += wide)
-        across_rows<wide_vectors, true, B>(s, column, first, last, lanes, ahead);
+        across_rows<wide_vectors, true, B>(s, column, first, last, lanes,
+                                           column < near_end ? columns_ahead : next_rows);
     }
     for (; column + narrow <= s.columns; column += narrow)
-      across_rows<narrow_vectors, true, B>(s, column, first, last, lanes, ahead);
+      across_rows<narrow_vectors, true, B>(s, column, first, last, lanes,
+                                           column < near_end ? columns_ahead : next_rows);
     for (; column < s.columns; column += lanes) {
       const std::int64_t rest = s.columns - column;
-      across_rows<1, false, B>(s, column, first, last, rest < lanes ? static_cast<int>(rest) : lanes, ahead);
+      across_rows<1, false, B>(s, column, first, last, rest < lanes ? static_cast<int>(rest) : lanes, 0);
     }
   }
 }

@@ -2,7 +2,6 @@
 #include "runtime/cpu/worker_pool.hpp"
 
 #include <pthread.h>
-#include <sched.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -92,25 +91,25 @@ void stay_on([[maybe_unused]] int core) noexcept {
 #endif
 }
 
-/// The calling thread runs on any core that it may use but that one, where there are others. The kernel likes
-/// to wake a thread on the core of the one that wakes it, which is busy then, and may leave it there for
-/// long.
-void keep_off([[maybe_unused]] int core) noexcept {
+/// Moves the calling thread to that core, which it may leave again. A thread begins on the core of the one
+/// that made it, and the kernel may take tens of milliseconds to see that another core is idle.
+void begin_on([[maybe_unused]] int core) noexcept {
 #ifdef __linux__
-  cpu_set_t set;
-  if (core < 0 || core >= CPU_SETSIZE || pthread_getaffinity_np(pthread_self(), sizeof set, &set) != 0)
-    return;
-  CPU_CLR(static_cast<std::size_t>(core), &set);
-  if (CPU_COUNT(&set) > 0) static_cast<void>(pthread_setaffinity_np(pthread_self(), sizeof set, &set));
+  cpu_set_t before;
+  if (pthread_getaffinity_np(pthread_self(), sizeof before, &before) != 0) return;
+  stay_on(core);
+  static_cast<void>(pthread_setaffinity_np(pthread_self(), sizeof before, &before));
 #endif
 }
 
-/// The core of the calling thread, which workers leave to it where all threads have cores; -1: they do not.
-int core_of_caller([[maybe_unused]] int threads) {
+/// The cores that the process may use, the one of the calling thread first.
+std::vector<int> cores_from_here() {
+  std::vector<int> cores = allowed_cores();
 #ifdef __linux__
-  if (allowed_cores().size() >= static_cast<std::size_t>(threads)) return sched_getcpu();
+  const auto here = std::find(cores.begin(), cores.end(), sched_getcpu());
+  if (here != cores.end()) std::rotate(cores.begin(), here, cores.end());
 #endif
-  return -1;
+  return cores;
 }
 
 /// While one lives, threads that are made take no signals: handlers of the application run on its own
@@ -212,23 +211,20 @@ void WorkerPool::start_workers() noexcept {
   const contract::Pause once;  // the threads stay: later runs allocate nothing
   started_.store(true, std::memory_order_relaxed);
   try {
-    const std::vector<int> cores = options_.pin ? allowed_cores() : std::vector<int>();
-    const int caller = options_.pin ? -1 : core_of_caller(threads_);
+    const std::vector<int> cores = options_.pin ? allowed_cores() : cores_from_here();
     const SignalsBlocked blocked;
     workers_.reserve(static_cast<std::size_t>(threads_) - 1);
     for (int worker = 1; worker < threads_; ++worker) {
       // The first core is left to the calling thread.
       const int core = cores.empty() ? -1 : cores[static_cast<std::size_t>(worker) % cores.size()];
-      workers_.emplace_back([this, worker, core, caller] {
-        options_.pin ? stay_on(core) : keep_off(caller);
-        serve(worker);
-      });
+      workers_.emplace_back([this, worker, core] { serve(worker, core); });
     }
   } catch (const std::exception&) {  // no more threads: those that run do it all
   }
 }
 
-void WorkerPool::serve(int worker) noexcept {
+void WorkerPool::serve(int worker, int core) noexcept {
+  options_.pin ? stay_on(core) : begin_on(core);
   std::uint32_t seen = 0;
   while (await_change(seen)) {
     seen = epoch_.load();
