@@ -131,6 +131,18 @@ TEST_CASE("cpu: every type, and numbers that are none", "[cpu][emulated]") {
   }
 }
 
+TEST_CASE("cpu: rows of a broadcast end anywhere in a block of lanes", "[cpu][emulated]") {
+  Graph g("ends");
+  for (const std::int64_t length : {31, 32, 33, 63, 64, 95, 100, 127}) {
+    const std::string name = std::to_string(length);
+    const std::vector<Dim> dims = {9, length};
+    const Tensor x = g.input("x" + name, f32, dims), scale = g.input("scale" + name, f32, {9}),
+                 bias = g.input("bias" + name, f32, {length});
+    g.output("y" + name, x * broadcast_in_dim(scale, dims, {0}) + broadcast_to(bias, dims));
+  }
+  check_on_cpu(g);
+}
+
 TEST_CASE("cpu: tiles of every type are transposed", "[cpu][emulated]") {
   for (const std::string machine : {"cpu", "cpu x86-64-v3", "cpu x86-64-v2"}) {
     if (machine.size() > 3 && runtime::cpu::this_machine().level < machine.substr(4)) continue;
