@@ -166,7 +166,7 @@ class CpuBackend final : public Backend {
 std::string CpuBackend::report() const {
   const Machine& machine = this_machine();
   const int threads = pool_->threads();
-  return fmt::format("cpu {}: {}, {} thread{}{}\n  caches: {} KiB and {} KiB a core, {} KiB shared\n{}\n{}",
+  return fmt::format("cpu {}: {}, {} thread{}{}\n  caches: {} KiB and {} KiB per core, {} KiB shared\n{}\n{}",
                      machine.model, target_.machine, threads, threads == 1 ? "" : "s",
                      pool_->has_executor() ? " of the application"
                      : options_.pin        ? ", pinned"
