@@ -187,19 +187,24 @@ TEST_CASE("launches, copies and products allocate nothing", "[runtime][emulated]
   CHECK((broken ? std::string(broken) : std::string()) == "");
 }
 
-TEST_CASE("a launch streams where its buffers are too large for the caches", "[runtime][emulated]") {
+TEST_CASE("a launch says how large its buffers are beside the caches", "[runtime][emulated]") {
   const auto binary = binary_of_kernels();
   if (!binary) return;
   const auto backend = device(2);
   const auto queue = backend->create_queue();
   const auto module = backend->load_binary(binary);
   const std::int64_t cache = runtime::cpu::this_machine().last_level_bytes;
-  for (const std::int64_t bytes : {std::int64_t{4096}, 2 * cache, 2 * cache + 4096}) {
+  const auto stream = [&](std::int64_t bytes) {
     const Memory memory(*backend, bytes);
     const Argument argument = memory.argument();
     REQUIRE(backend->launch(*queue, module->function("streams"), {100, 1, 1}, &argument, 1));
-    CHECK(static_cast<const int*>(memory.address)[99] == (bytes > 2 * cache ? 1 : 0));
-  }
+    return static_cast<const int*>(memory.address)[99];
+  };
+  CHECK(stream(4096) == 0);
+  CHECK(stream(cache / 2 - 4096) == 0);
+  CHECK(stream(cache / 2) == 1);
+  CHECK(stream(2 * cache) == 1);
+  CHECK(stream(2 * cache + 4096) == 2);
 }
 
 TEST_CASE("launches that cannot be right are refused", "[runtime][emulated]") {
