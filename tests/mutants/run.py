@@ -34,6 +34,8 @@ class Suite:
     def __init__(self, tree, jobs):
         self.tree, self.jobs = tree, jobs
         self.bin = tree / 'build/bin'
+        # What tests compile is remembered: most mutants leave most kernels as they were.
+        os.environ['PATH'] = f'{tree}/build/remembering:{os.environ["PATH"]}'
         trace = tree / 'trace.jsonl'
         if not (tree / 'traced').exists():
             self.record(trace)

@@ -18,7 +18,7 @@ const runtime::DeviceFinding& device_of(const runtime::Diagnosis& d, const std::
   return *at;
 }
 
-TEST_CASE("doctor: every device, library and directory is told", "[runtime][nvrtc]") {
+TEST_CASE("doctor: every device, library and directory is told", "[runtime][nvrtc][emulated]") {
   const runtime::Diagnosis d = runtime::diagnose();
   CHECK(d.version == FUSE_COMPILER_VERSION);
   CHECK(device_of(d, "reference").works);
