@@ -1,6 +1,6 @@
-// A `c++` for tests: it runs the next c++ on PATH, and remembers what that made of a kernel's text. Many tests compile the
-// same kernels, and the tests under sanitizers compile all of them once more (CONTRIBUTING.md, "Tests").
-// SPDX-License-Identifier: Apache-2.0
+// A `c++` for tests: it runs the next c++ on PATH, and remembers what that made of a kernel's text. Many
+// tests compile the same kernels, and the tests under sanitizers compile all of them once more
+// (CONTRIBUTING.md, "Tests"). SPDX-License-Identifier: Apache-2.0
 #include <signal.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -81,7 +81,8 @@ std::optional<Job> job_of(int argc, char** argv, const std::string& compiler) {
   return Job{.text = std::move(*text), .library = std::move(output), .key = std::move(key).str()};
 }
 
-/// An entry is the key's length, the key and the library: a file that another key has given the name of is a miss.
+/// An entry is the key's length, the key and the library: a file that another key has given the name of is a
+/// miss.
 fs::path entry_of(const Job& job) {
   std::uint64_t hash = 14695981039346656037U;
   for (const char c : job.key) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211U;
