@@ -12,11 +12,7 @@ namespace {
 class Dropper {
  public:
   explicit Dropper(const Graph& graph)
-      : graph_(graph),
-        result_(graph),
-        kept_(graph.nodes.size()),
-        is_output_(graph.nodes.size()),
-        equal_(graph) {
+      : result_(graph), kept_(graph.nodes.size()), is_output_(graph.nodes.size()), equal_(graph) {
     for (const Output& output : graph.outputs) is_output_[output.node] = true;
   }
 
@@ -42,7 +38,6 @@ class Dropper {
                                                   [&](const Dim& a, const Dim& b) { return equal_(a, b); });
   }
 
-  const Graph& graph_;
   Graph result_;
   std::vector<NodeId> kept_;
   std::vector<bool> is_output_;

@@ -76,7 +76,7 @@ class Planter:
         unit = cindex.Index.create().parse(self.path, args=FLAGS, options=options)
         errors = [d for d in unit.diagnostics if d.severity >= cindex.Diagnostic.Error]
         if errors:
-            sys.exit(f'{self.path}: {errors[0]}')
+            raise ValueError(f'{self.path}: {errors[0]}')  # SystemExit would leave the pool waiting
         self.macros = sorted((c.extent.start.offset, c.extent.end.offset) for c in unit.cursor.get_children()
                              if c.kind == Kind.MACRO_INSTANTIATION and c.location.file
                              and c.location.file.name == self.path)
