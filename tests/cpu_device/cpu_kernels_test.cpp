@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "fuzz/judge/execute.hpp"
-#include "runtime/cpu/machine.hpp"
+#include "runtime/cpu/cores/machine.hpp"
 #include "stitch/stitch_support.hpp"
 #include "support/catch.hpp"
 #include "support/stitch_cases.hpp"

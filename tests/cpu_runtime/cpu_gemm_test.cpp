@@ -1,6 +1,6 @@
 // GEMMs of the cpu device: the same bits for every number of threads, and right.
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/cpu/cpu_gemm.hpp"
+#include "runtime/cpu/gemm/cpu_gemm.hpp"
 
 #include <cmath>
 #include <cstring>
@@ -8,7 +8,7 @@
 #include <limits>
 #include <random>
 
-#include "runtime/cpu/thin_gemm.hpp"
+#include "runtime/cpu/gemm/thin_gemm.hpp"
 #include "runtime/device/host_gemm.hpp"
 #include "support/catch.hpp"
 #include "support/sanitized.hpp"

@@ -10,9 +10,9 @@
 
 #include "os/temporary_folder.hpp"
 #include "plan/cpu_abi.hpp"
+#include "runtime/cpu/cores/machine.hpp"
 #include "runtime/cpu/cpu.hpp"
 #include "runtime/cpu/cpu_module.hpp"
-#include "runtime/cpu/machine.hpp"
 #include "runtime/device/hot_path_check.hpp"
 #include "support/catch.hpp"
 

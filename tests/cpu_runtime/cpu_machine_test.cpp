@@ -1,7 +1,7 @@
 // What the cpu device knows of its machine, and how it cuts launches.
 // SPDX-License-Identifier: Apache-2.0
+#include "runtime/cpu/cores/machine.hpp"
 #include "runtime/cpu/grain.hpp"
-#include "runtime/cpu/machine.hpp"
 #include "support/catch.hpp"
 
 namespace fuse::test {

@@ -1,15 +1,15 @@
 // What GEMMs of the cpu device are made of: conversions, plans, and what a run may not do.
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/cpu/gemm_kernels.hpp"
+#include "runtime/cpu/gemm/gemm_kernels.hpp"
 
 #include <bit>
 #include <cmath>
 #include <numeric>
 #include <vector>
 
-#include "runtime/cpu/cpu_gemm.hpp"
-#include "runtime/cpu/strip_gemm.hpp"
-#include "runtime/cpu/strip_plan.hpp"
+#include "runtime/cpu/gemm/cpu_gemm.hpp"
+#include "runtime/cpu/gemm/strip_gemm.hpp"
+#include "runtime/cpu/gemm/strip_plan.hpp"
 #include "runtime/device/host_gemm.hpp"
 #include "runtime/device/hot_path_check.hpp"
 #include "support/catch.hpp"
@@ -100,7 +100,7 @@ TEST_CASE("units cover a product once", "[gemm][runtime]") {
   for (const std::int64_t m : {1, 7, 16, 17, 200, 3000}) {
     for (const std::int64_t n : {1, 16, 63, 1000, 20000}) {
       for (const std::int64_t k : {1, 100, 5000, 1000000}) {
-        const StripPlan p = runtime::cpu::strip_plan_of(typed(m, n, k, bf16));
+        const StripPlan p = runtime::cpu::strip_plan_of(typed(m, n, k, bf16), 48);
         INFO(m << " x " << n << " by " << k);
         CHECK((p.down - 1) * p.tile_rows < p.rows);
         CHECK(p.down * p.tile_rows >= p.rows);
@@ -120,17 +120,18 @@ TEST_CASE("small products of a batch are taken many at a time", "[gemm][runtime]
   runtime::GemmDesc heads = typed(16, 16, 16, f32);
   heads.batch = 1000;
   heads.stride_a = heads.stride_b = heads.stride_c = 256;
-  const StripPlan p = runtime::cpu::strip_plan_of(heads);
+  const StripPlan p = runtime::cpu::strip_plan_of(heads, 48);
   CHECK(p.units == 1000);
   CHECK(p.units_of_chunk == 64);
-  CHECK(runtime::cpu::strip_plan_of(typed(32, 32, 32, f32)).units == 1);
-  CHECK(runtime::cpu::takes_strips(typed(64, 64, 64, f32), true));
-  CHECK(runtime::cpu::takes_strips(typed(1, 4096, 4096, f32), true));
-  CHECK(runtime::cpu::takes_strips(typed(4096, 16, 4096, f32), true));
-  CHECK(runtime::cpu::takes_strips(typed(512, 512, 512, bf16), true));
-  CHECK(!runtime::cpu::takes_strips(typed(512, 512, 512, f32), true));
-  CHECK(runtime::cpu::takes_strips(typed(512, 512, 512, f32), false));
-  CHECK(!runtime::cpu::takes_strips(typed(64, 64, 64, f64), false));
+  CHECK(runtime::cpu::strip_plan_of(typed(32, 32, 32, f32), 48).units == 1);
+  CHECK(runtime::cpu::takes_strips(typed(64, 64, 64, f32), true, 16));
+  CHECK(runtime::cpu::takes_strips(typed(1, 4096, 4096, f32), true, 16));
+  CHECK(runtime::cpu::takes_strips(typed(4096, 16, 4096, f32), true, 16));
+  CHECK(runtime::cpu::takes_strips(typed(512, 512, 512, bf16), true, 16));
+  CHECK(!runtime::cpu::takes_strips(typed(512, 512, 512, f32), true, 16));
+  CHECK(runtime::cpu::takes_strips(typed(512, 512, 512, f32), false, 16));
+  CHECK(runtime::cpu::takes_strips(typed(512, 512, 512, f32), true, 48));
+  CHECK(!runtime::cpu::takes_strips(typed(64, 64, 64, f64), false, 48));
 }
 
 struct KernelQueue final : runtime::Queue {
@@ -187,9 +188,15 @@ TEST_CASE("an algorithm says which kernels it has", "[gemm][runtime]") {
   CHECK(name(typed(4096, 3, 4096, f32)).find("strips of 3 rows along a of f32") == 0);
   CHECK(name(typed(1, 4096, 4096, f32)).find(runtime::cpu::gemm_kernels().level) != std::string::npos);
   CHECK(name(typed(300, 300, 300, i32)).find("plain loops") != std::string::npos);
+  CHECK(name(typed(600, 600, 600, bf16)).find("panels of ") == 0);
+  runtime::GemmDesc packed = typed(600, 600, 600, bf16);
+  packed.packed_b = true;
+  CHECK(name(packed).find("columns of bf16, packed once") != std::string::npos);
   if (!runtime::openblas_used()) return;
-  CHECK(name(typed(600, 600, 600, f32)).find("OpenBLAS 0.") == 0);
-  CHECK(name(typed(600, 600, 600, f32)).find(runtime::openblas_name()) == 0);
+  const auto portable = runtime::cpu::make_cpu_gemm(typed(600, 600, 600, f32), pool, &pool,
+                                                    *runtime::cpu::gemm_kernels_of("portable"));
+  CHECK(portable->algorithm().find("OpenBLAS 0.") == 0);
+  CHECK(portable->algorithm().find(runtime::openblas_name()) == 0);
   const Variable set("OPENBLAS_CORETYPE", "Haswell");
   CHECK(runtime::openblas_name().find("OPENBLAS_CORETYPE=Haswell is set") != std::string::npos);
   CHECK(runtime::host_gemm_report().find("OPENBLAS_CORETYPE=Haswell is set") != std::string::npos);

@@ -2,16 +2,17 @@
 // Bits are the same for every number of threads.
 //
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/cpu/strip_gemm.hpp"
+#include "runtime/cpu/gemm/strip_gemm.hpp"
 
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <limits>
 #include <random>
 #include <vector>
 
-#include "runtime/cpu/cpu_gemm.hpp"
-#include "runtime/cpu/strip_plan.hpp"
+#include "runtime/cpu/gemm/cpu_gemm.hpp"
+#include "runtime/cpu/gemm/strip_plan.hpp"
 #include "runtime/device/host_gemm.hpp"
 #include "runtime/device/hot_path_check.hpp"
 #include "support/catch.hpp"
@@ -101,15 +102,26 @@ struct StripQueue final : runtime::Queue {
   Status synchronize() noexcept override { return {}; }
 };
 
-void run_strips(StripCase& x, int threads, const GemmKernels& kernels) {
+/// `packed`: b is packed first.
+void run_strips(StripCase& x, int threads, const GemmKernels& kernels, bool packed = false) {
   const auto pool =
       std::make_shared<runtime::cpu::WorkerPool>(runtime::cpu::WorkerPool::Options{.threads = threads});
   StripQueue queue(&pool);
-  const auto gemm = runtime::cpu::make_strip_gemm(x.desc, pool, &pool, kernels);
+  GemmDesc desc = x.desc;
+  desc.packed_b = packed;
+  const auto gemm = runtime::cpu::make_strip_gemm(desc, pool, &pool, kernels);
   // What lies in the workspace is no number.
   std::vector<std::byte> workspace(static_cast<std::size_t>(gemm->workspace_bytes()), std::byte{0xff});
-  REQUIRE(gemm->run(queue, x.a.bytes.data(), x.b.bytes.data(), x.c.bytes.data(), workspace.data(),
-                    x.extra.bytes.data()));
+  const void* b = x.b.bytes.data();
+  std::vector<std::byte> panels;
+  if (packed) {
+    panels.assign(static_cast<std::size_t>(runtime::cpu::panel_bytes(x.desc, false, kernels)),
+                  std::byte{0xff});
+    REQUIRE(!panels.empty());
+    REQUIRE(runtime::cpu::pack_panels(x.desc, *pool, b, panels.data(), kernels));
+    b = panels.data();
+  }
+  REQUIRE(gemm->run(queue, x.a.bytes.data(), b, x.c.bytes.data(), workspace.data(), x.extra.bytes.data()));
 }
 
 /// What lies further from the exact result than k products, k - 1 additions in any order, an epilogue and one
@@ -205,6 +217,50 @@ TEST_CASE("matrices of several tiles are within the bound of their sums", "[gemm
   check_layouts(131, 67, 520, 7);
 }
 
+TEST_CASE("products of a packed matrix are within the bound of their sums", "[gemm][runtime]") {
+  for (const StripTypes& types : strip_types) {
+    for (int layout = 0; layout < 4; ++layout) {
+      // Rows of one group and of several, the last panel narrow, full and cut in a vector, several pieces and
+      // parts of k.
+      for (const auto& [m, n, k] :
+           {std::array<std::int64_t, 3>{1, 40, 32}, {5, 96, 513}, {13, 33, 2100}, {150, 145, 64}}) {
+        GemmDesc d{
+            .m = m, .n = n, .k = k, .transpose_a = (layout & 1) != 0, .transpose_b = (layout & 2) != 0};
+        d.operand = types.operand;
+        d.result = types.result;
+        d.epilogue = types.result == f32 && m == 5 ? EpilogueKind::bias : EpilogueKind::none;
+        d.row_b = (d.transpose_b ? k : n) + 3;
+        for (const GemmKernels* const kernels : kernels_here()) {
+          INFO(runtime::gemm_text(d) << ", packed, on " << kernels->level);
+          StripCase one(d), two(d);
+          run_strips(one, 1, *kernels, true);
+          CHECK(outside_bound(one) == 0);
+          run_strips(two, 3, *kernels, true);
+          CHECK((one.c.bytes == two.c.bytes));
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("a matrix is packed where it serves all matrices of a batch and products gain by it",
+          "[gemm][runtime]") {
+  const GemmKernels& kernels = *runtime::cpu::gemm_kernels_of("portable");
+  GemmDesc d{.batch = 3, .m = 20, .n = 40, .k = 64};
+  const std::int64_t once = runtime::cpu::panel_bytes(d, false, kernels);
+  CHECK(once == 40 * 64 * 4);
+  d.stride_b = 40 * 64;
+  CHECK(runtime::cpu::panel_bytes(d, false, kernels) == 0);
+  d.batch = 1;
+  CHECK(runtime::cpu::panel_bytes(d, false, kernels) == once);
+  d.m = 0;  // of b alone
+  CHECK(runtime::cpu::panel_bytes(d, false, kernels) == once);
+  CHECK(runtime::cpu::panel_bytes(d, true, kernels) ==
+        0);  // OpenBLAS is faster than panels of so few columns
+  d.n = 4;
+  CHECK(runtime::cpu::panel_bytes(d, false, kernels) == 0);
+}
+
 TEST_CASE("long sums of few results are cut into parts", "[gemm][runtime]") {
   for (const StripTypes& types : strip_types) {
     for (int layout = 0; layout < 4; ++layout) {
@@ -212,7 +268,7 @@ TEST_CASE("long sums of few results are cut into parts", "[gemm][runtime]") {
       d.transpose_b = (layout & 2) != 0;
       d.operand = types.operand;
       d.result = types.result;
-      CHECK(runtime::cpu::strip_plan_of(d).parts > 4);
+      CHECK(runtime::cpu::strip_plan_of(d, 48).parts > 4);
       check_strips(d, false);
       std::swap(d.m, d.n);
       check_strips(d, false);

@@ -1,6 +1,6 @@
 // The threads of the cpu device: every chunk once, whoever calls, and no deadlock.
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/cpu/worker_pool.hpp"
+#include "runtime/cpu/cores/worker_pool.hpp"
 
 #include <sys/wait.h>
 #include <unistd.h>

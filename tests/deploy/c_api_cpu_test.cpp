@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "deploy/deploy_support.hpp"
-#include "runtime/cpu/machine.hpp"
+#include "runtime/cpu/cores/machine.hpp"
 #include "runtime/interop/c_handles.hpp"
 #include "runtime/runtime_support.hpp"
 #include "support/variable.hpp"

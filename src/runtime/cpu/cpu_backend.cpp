@@ -9,14 +9,14 @@
 
 #include "base/formatted_status.hpp"
 #include "ir/graph/hash.hpp"
+#include "runtime/cpu/cores/machine.hpp"
+#include "runtime/cpu/cores/worker_pool.hpp"
 #include "runtime/cpu/cpu.hpp"
-#include "runtime/cpu/cpu_gemm.hpp"
 #include "runtime/cpu/cpu_module.hpp"
+#include "runtime/cpu/gemm/cpu_gemm.hpp"
 #include "runtime/cpu/grain.hpp"
 #include "runtime/cpu/host_memory.hpp"
-#include "runtime/cpu/machine.hpp"
 #include "runtime/cpu/scratch.hpp"
-#include "runtime/cpu/worker_pool.hpp"
 #include "runtime/device/host_gemm.hpp"
 #include "runtime/device/toolchain.hpp"
 
@@ -144,8 +144,21 @@ class CpuBackend final : public Backend {
 
   std::unique_ptr<Module> load_binary(std::shared_ptr<const Binary> binary) override;
   std::unique_ptr<Gemm> prepare_gemm(const GemmDesc& desc) override {
-    const GemmKernels* const kernels = gemm_kernels_of(target_.machine);
-    return make_cpu_gemm(desc, pool_, this, kernels ? *kernels : *gemm_kernels_of("portable"));
+    return make_cpu_gemm(desc, pool_, this, kernels());
+  }
+  std::int64_t packed_gemm_bytes(const GemmDesc& desc) const noexcept override {
+    return packed_cpu_gemm_bytes(desc, kernels());
+  }
+  bool prefers_packed_gemm(const GemmDesc& desc) const noexcept override {
+    return prefers_packed_cpu_gemm(desc, kernels());
+  }
+  Status pack_gemm(Queue& queue, const GemmDesc& desc, const void* b, void* to) noexcept override {
+    if (queue.owner != this) return foreign_queue();
+    try {
+      return pack_cpu_gemm(desc, *pool_, b, to, kernels());
+    } catch (const std::bad_alloc&) {
+      return {ErrorCode::out_of_memory, "the host ran out of memory"};
+    }
   }
   Status launch(Queue& queue, const Function& function, Dim3 grid, const Argument* arguments,
                 int count) noexcept override;
@@ -155,6 +168,10 @@ class CpuBackend final : public Backend {
                         void* const* values, int count) noexcept override;
 
  private:
+  const GemmKernels& kernels() const {
+    const GemmKernels* const found = gemm_kernels_of(target_.machine);
+    return found ? *found : *gemm_kernels_of("portable");
+  }
   Status run(const Kernel& kernel, std::int64_t blocks, const Argument* arguments);
 
   const CpuOptions options_;

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <fuse/error.hpp>
 
-#include "runtime/cpu/worker_pool.hpp"
+#include "runtime/cpu/cores/worker_pool.hpp"
 
 namespace fuse::runtime::cpu {
 

@@ -99,6 +99,8 @@ struct GemmDesc {
   std::int64_t calls = 1;
   std::int64_t call_a = 0, call_b = 0, call_c = 0;
   bool transpose_a = false, transpose_b = false;
+  bool packed_b =
+      false;  ///< what Backend::pack_gemm made is given in the place of b, which is one for all matrices
   DType operand = f32;  ///< the type of a and b
   DType result = f32;
   schedule::EpilogueKind epilogue = schedule::EpilogueKind::none;
@@ -168,6 +170,16 @@ class Backend {
   ResidencyLedger& residency() const { return *residency_; }
   /// Throws invalid_argument for an algorithm that the library does not propose.
   virtual std::unique_ptr<Gemm> prepare_gemm(const GemmDesc&) = 0;
+  /// The bytes of b in the form that products of this device read fastest; 0: it has none that is worth
+  /// making. Of b's extents, order and type alone; there is one for all matrices.
+  virtual std::int64_t packed_gemm_bytes(const GemmDesc&) const noexcept { return 0; }
+  /// Whether this product reads b faster in that form.
+  virtual bool prefers_packed_gemm(const GemmDesc&) const noexcept { return false; }
+  /// Makes that form of b, 64-byte aligned: once for all products of any number of rows.
+  virtual Status pack_gemm(Queue&, const GemmDesc&, [[maybe_unused]] const void* b,
+                           [[maybe_unused]] void* to) noexcept {
+    return {ErrorCode::internal, "the device packs no operands"};
+  }
   /// The library of its products, by version: "cuBLASLt 130100"; empty where
   /// it does not matter which.
   virtual std::string gemm_library() const { return {}; }

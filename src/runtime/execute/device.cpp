@@ -6,8 +6,8 @@
 #include <fuse/memory.hpp>
 #include <span>
 
+#include "runtime/cpu/cores/machine.hpp"
 #include "runtime/cpu/cpu.hpp"
-#include "runtime/cpu/machine.hpp"
 #include "runtime/device/backend.hpp"
 #include "runtime/device/hot_path_check.hpp"
 #include "runtime/device/toolchain.hpp"

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <deque>
 #include <fuse/executable.hpp>
 #include <memory>
 #include <span>
@@ -77,13 +78,17 @@ enum : std::uint8_t { a, b, c, scratch, extra, count };
 namespace copy_argument {
 enum : std::uint8_t { from, to, count };
 }
+namespace pack_argument {
+enum : std::uint8_t { from, to, count };
+}
 namespace memset_argument {
 enum : std::uint8_t { to, count };
 }
 
 /// A step with nothing left to decide. Steps without work are not kept.
 struct ReadyStep {
-  enum class Kind : std::uint8_t { kernel, gemm, copy, memset };
+  /// `pack` stands in the setup alone: a GEMM's operand in the form that the device reads fastest.
+  enum class Kind : std::uint8_t { kernel, gemm, copy, memset, pack };
   Kind kind = Kind::kernel;
   std::uint8_t byte = 0;     ///< a memset's
   std::uint32_t number = 0;  ///< its number in the plan
@@ -91,7 +96,8 @@ struct ReadyStep {
   const Function* function = nullptr;
   Dim3 grid;
   const Gemm* gemm = nullptr;
-  std::int64_t calls = 1;  ///< the library calls of a gemm
+  const GemmDesc* packed = nullptr;  ///< a product of what a pack makes
+  std::int64_t calls = 1;            ///< the library calls of a gemm
   schedule::GroupId group = schedule::no_group;
   std::string label;  ///< "step 2, kernel 'ln_0' (reduce_sum in layer_norm.mean)"
   std::string lines;  ///< the user's lines: " of main.cpp:4, main.cpp:7"; empty: not known
@@ -145,6 +151,7 @@ struct Prepared::Impl {
   std::vector<runtime::ReadyStep> setup, steps;
   std::vector<runtime::ReadyArgument> arguments;
   std::vector<std::unique_ptr<runtime::Gemm>> gemms;
+  std::deque<runtime::GemmDesc> packed_operands;  ///< of the packs of the setup, which point to them
   bool as_planned = true;  ///< the steps are the program's: no kernel was replaced by its fallback launches
   schedule::StreamPlan streams;  ///< the streams of the steps
   runtime::Commands commands;

@@ -136,6 +136,10 @@ Status check_run(const Prepared::Impl& p, std::span<const BufferView> buffers, B
       const runtime::Argument& to = arguments[runtime::memset_argument::to];
       return backend.memset(queue, to.address, step.byte, to.bytes);
     }
+    case runtime::ReadyStep::Kind::pack: {
+      using namespace runtime::pack_argument;
+      return backend.pack_gemm(queue, *step.packed, arguments[from].address, arguments[to].address);
+    }
   }
   return {ErrorCode::internal, "unknown kind of step"};
 }

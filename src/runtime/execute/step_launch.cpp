@@ -6,6 +6,7 @@ namespace fuse::runtime {
 Work work_of(const ReadyStep& step, const Argument* arguments) noexcept {
   switch (step.kind) {
     case ReadyStep::Kind::kernel:
+    case ReadyStep::Kind::pack:  // stands in no graph
       break;
     case ReadyStep::Kind::gemm: {
       using namespace gemm_argument;

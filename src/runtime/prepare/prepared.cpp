@@ -27,17 +27,19 @@ using schedule::TaskId;
 using schedule::ValueId;
 
 /// Run needs every buffer, but for parameters that the setup alone reads.
-void mark_needs(const schedule::Plan& plan, const ValueLocations& locations, Prepared::Impl& made) {
-  const auto mark = [&](const std::vector<Step>& steps, std::vector<char>& needs) {
-    for (const Step& step : steps) {
-      for (const ValueId id : step.reads) {
-        if (locations.root(id) < needs.size()) needs[locations.root(id)] = 1;
+void mark_needs(Prepared::Impl& made) {
+  const auto mark = [&](const std::vector<ReadyStep>& steps, std::vector<char>& needs) {
+    for (const ReadyStep& step : steps) {
+      for (std::uint32_t i = step.arguments.first; i < step.arguments.first + step.arguments.count; ++i) {
+        const ReadyArgument& argument = made.arguments[i];
+        if (!argument.is_extent && argument.location.slot >= 0)
+          needs[static_cast<std::size_t>(argument.location.slot)] = 1;
       }
     }
   };
   std::vector<char> read(made.runs.size(), 0);
-  mark(plan.setup, made.packs);
-  mark(plan.steps, read);
+  mark(made.setup, made.packs);
+  mark(made.steps, read);
   for (std::size_t i = 0; i < read.size(); ++i) made.runs[i] = read[i] || !made.packs[i];
 }
 
@@ -85,7 +87,6 @@ void prepare_plan(const schedule::Plan& plan, const Binding& binding, Prepared::
   const Executable::Impl& executable = *made.executable;
   const Program& program = *executable.program;
   ValueLocations locations(plan, binding, made.bytes);
-  made.packed_bytes = locations.packed_bytes();
   StepPreparer preparer(executable, plan, binding, locations, made);
   prepare_setup(plan, preparer, made);
   TaskList tasks(executable, plan, binding, locations);
@@ -94,7 +95,7 @@ void prepare_plan(const schedule::Plan& plan, const Binding& binding, Prepared::
     const Step& step = plan.steps[i];
     const StepOrigin& origin = program.origins[step.origin];
     ReadyStep ready;
-    if (!preparer.prepare(step, ready)) continue;
+    if (!preparer.prepare_for_run(step, ready)) continue;
     ready.label = preparer.label(i, step, ready.kind);
     ready.group = origin.group;
     ready.number = static_cast<std::uint32_t>(i);
@@ -112,6 +113,7 @@ void prepare_plan(const schedule::Plan& plan, const Binding& binding, Prepared::
     for (const ValueId id : step.writes) locations.note_use(id, task, true);
     made.steps.push_back(std::move(ready));
   }
+  made.packed_bytes = locations.packed_bytes();
   made.streams = streams_of(made, tasks.tasks(), executable.device.backend()->target());
   if (program.streams.order_cooperative) note_cooperative(tasks.tasks(), made);
   const MemoryPlan memory = locations.plan_workspace(made.streams);
@@ -122,7 +124,7 @@ void prepare_plan(const schedule::Plan& plan, const Binding& binding, Prepared::
     made.arguments[argument].location.offset = memory.offsets[range];
   made.commands = commands_of(made.streams);
   index_arguments(made);
-  mark_needs(plan, locations, made);
+  mark_needs(made);
 }
 
 /// The run's range, then each step's.

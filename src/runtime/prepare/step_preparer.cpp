@@ -31,6 +31,8 @@ std::string_view noun(ReadyStep::Kind kind) {
       return "copy";
     case ReadyStep::Kind::memset:
       return "memset";
+    case ReadyStep::Kind::pack:
+      return "pack";
   }
   return "?";
 }
@@ -39,6 +41,13 @@ std::string_view noun(ReadyStep::Kind kind) {
 
 bool StepPreparer::prepare(const Step& step, ReadyStep& ready) {
   return std::visit([&](const auto& work) { return prepare(step, work, ready); }, step.work);
+}
+
+bool StepPreparer::prepare_for_run(const Step& step, ReadyStep& ready) {
+  packs_ = true;
+  const bool has_work = prepare(step, ready);
+  packs_ = false;
+  return has_work;
 }
 
 void StepPreparer::add_arguments(ReadyStep& ready, std::initializer_list<ValueLocation> locations) {
@@ -124,9 +133,11 @@ bool StepPreparer::prepare(const Step& step, const schedule::GemmStep& work, Rea
   if (!work.layout_a) desc.stride_a = stride(step, work.a, work.operand, desc.batch, desc.m, desc.k, true);
   if (!work.layout_b) desc.stride_b = stride(step, work.b, work.operand, desc.batch, desc.k, desc.n, true);
   desc.stride_c = stride(step, work.c, work.result, desc.batch, desc.m, desc.n, false);
+  scatter(work, desc);
+  // Before a product of no rows is left out: packed memory is the same for all dims.
+  const ValueLocation packed = packs_ && is_fixed(work) ? packed_operand(work, desc) : ValueLocation{};
   const ValueLocation c = locations_.location(work.c);
   if (c.bytes == 0) return false;
-  scatter(work, desc);
   desc.epilogue = work.epilogue;
   desc.scale = work.scale;
   desc.algorithm = work.algorithm.rank;
@@ -143,11 +154,44 @@ bool StepPreparer::prepare(const Step& step, const schedule::GemmStep& work, Rea
   }
   ready.kind = ReadyStep::Kind::gemm;
   ready.calls = desc.calls;
+  ValueLocation b = locations_.location(work.b);
+  desc.packed_b = packed.bytes > 0 && executable_.device.backend()->prefers_packed_gemm(desc);
+  if (desc.packed_b) b = packed;
   ready.gemm = gemm(step, work, desc);
   const ValueLocation scratch{.bytes = ready.gemm->workspace_bytes()};
-  add_arguments(ready, {locations_.location(work.a), locations_.location(work.b), c, scratch,
-                        extra});  // as gemm_argument has them
+  add_arguments(ready, {locations_.location(work.a), b, c, scratch, extra});  // as gemm_argument has them
   return true;
+}
+
+bool StepPreparer::is_fixed(const schedule::GemmStep& work) const {
+  using Kind = schedule::PlanValue::Kind;
+  const schedule::PlanValue& b = plan_.values[work.b];
+  const Kind kind = plan_.values[locations_.root(work.b)].kind;
+  if ((kind != Kind::parameter && kind != Kind::packed) || !work.n.is_constant() || !work.k.is_constant())
+    return false;
+  if (b.inside && !b.inside->offset_bytes.is_constant()) return false;
+  return !work.layout_b || work.layout_b->row.is_constant();
+}
+
+ValueLocation StepPreparer::packed_operand(const schedule::GemmStep& work, const GemmDesc& desc) {
+  Backend& backend = *executable_.device.backend();
+  // What no run would read is not made: where m may be another one, some run may.
+  if (work.m.is_constant() && !backend.prefers_packed_gemm(desc)) return {};
+  const ValueLocation from = locations_.location(work.b);
+  const auto [entry, added] = packed_.try_emplace(
+      std::tuple(from.slot, from.offset, desc.k, desc.n, row_of_b(desc), desc.transpose_b, desc.operand),
+      ValueLocation{});
+  if (!added) return entry->second;
+  const std::int64_t bytes = backend.packed_gemm_bytes(desc);
+  if (bytes == 0) return {};
+  entry->second = locations_.add_packed(bytes);
+  ReadyStep ready;
+  ready.kind = ReadyStep::Kind::pack;
+  ready.packed = &out_.packed_operands.emplace_back(desc);
+  ready.label = fmt::format("setup step {}, pack of '{}'", out_.setup.size(), plan_.values[work.b].name);
+  add_arguments(ready, {from, entry->second});  // as pack_argument has them
+  out_.setup.push_back(std::move(ready));
+  return entry->second;
 }
 
 void StepPreparer::scatter(const schedule::GemmStep& work, GemmDesc& desc) const {

@@ -16,20 +16,23 @@ namespace fuse::runtime {
 /// Equal for products that one handle serves.
 inline auto key_of(const GemmDesc& d) {
   return std::tuple(d.batch, d.m, d.n, d.k, d.stride_a, d.stride_b, d.stride_c, d.row_a, d.row_b, d.row_c,
-                    d.calls, d.call_a, d.call_b, d.call_c, d.transpose_a, d.transpose_b, d.operand, d.result,
-                    d.epilogue, d.scale, d.algorithm);
+                    d.calls, d.call_a, d.call_b, d.call_c, d.transpose_a, d.transpose_b, d.packed_b,
+                    d.operand, d.result, d.epilogue, d.scale, d.algorithm);
 }
 
 class StepPreparer {
  public:
   /// Refers to its arguments; arguments of steps and GEMMs go to `out`.
   StepPreparer(const Executable::Impl& executable, const schedule::Plan& plan, const Binding& binding,
-               const ValueLocations& locations, Prepared::Impl& out)
+               ValueLocations& locations, Prepared::Impl& out)
       : executable_(executable), plan_(plan), binding_(binding), locations_(locations), out_(out) {}
 
   /// False for a step without work. Throws invalid_extent for one that no device can do; internal where the
   /// plan contradicts itself.
   bool prepare(const schedule::Step& step, ReadyStep& ready);
+  /// As prepare, for a step of a run. Where the device reads an operand that parameters alone determine
+  /// faster in another form, the setup makes that once.
+  bool prepare_for_run(const schedule::Step& step, ReadyStep& ready);
   /// "step 2, kernel 'ln_0' (reduce_sum in layer_norm.mean)"
   std::string label(std::size_t index, const schedule::Step& step, ReadyStep::Kind kind) const;
 
@@ -46,6 +49,10 @@ class StepPreparer {
   std::int64_t stride(const Step& step, ValueId id, DType dtype, std::int64_t batch, std::int64_t rows,
                       std::int64_t columns, bool shareable) const;
   void scatter(const schedule::GemmStep& work, GemmDesc& desc) const;
+  /// Whether b is the same in every run, and lies alike for all dims.
+  bool is_fixed(const schedule::GemmStep& work) const;
+  /// Where b lies in the device's own form; equal operands are packed once. No bytes: b stays as it is.
+  ValueLocation packed_operand(const schedule::GemmStep& work, const GemmDesc& desc);
   /// Equal products share one.
   const Gemm* gemm(const schedule::Step& step, const schedule::GemmStep& work, const GemmDesc& desc);
   /// Throws invalid_argument, with the op and the line of the decisions, for an algorithm that the library
@@ -57,9 +64,14 @@ class StepPreparer {
   const Executable::Impl& executable_;
   const schedule::Plan& plan_;
   const Binding& binding_;
-  const ValueLocations& locations_;
+  ValueLocations& locations_;
   Prepared::Impl& out_;
+  bool packs_ = false;  ///< steps of a run are prepared
   std::map<decltype(key_of(GemmDesc{})), const Gemm*> gemms_;
+  /// By where b lies, and how.
+  std::map<std::tuple<std::int32_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t, bool, DType>,
+           ValueLocation>
+      packed_;
 };
 
 }  // namespace fuse::runtime

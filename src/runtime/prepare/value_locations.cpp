@@ -59,9 +59,7 @@ ValueLocations::ValueLocations(const schedule::Plan& plan, const Binding& bindin
     } else if (value.kind == PlanValue::Kind::temporary) {
       owned_.push_back({location.bytes, {}});
     } else if (value.kind == PlanValue::Kind::packed) {
-      location.slot = ValueLocation::packed;
-      location.offset = packed_bytes_;
-      packed_bytes_ = after(location);
+      location = add_packed(location.bytes);
     } else {
       location.slot = static_cast<std::int32_t>(locations_.size());
     }
@@ -99,6 +97,12 @@ bool ValueLocations::meet(ValueId a, ValueId b) const {
 ValueLocation ValueLocations::location(ValueId id) const {
   ValueLocation location = locations_[id];
   if (location.slot == ValueLocation::workspace) location.offset = ~static_cast<std::int64_t>(id);
+  return location;
+}
+
+ValueLocation ValueLocations::add_packed(std::int64_t bytes) {
+  const ValueLocation location{.slot = ValueLocation::packed, .offset = packed_bytes_, .bytes = bytes};
+  packed_bytes_ = after(location);
   return location;
 }
 

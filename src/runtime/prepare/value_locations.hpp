@@ -43,6 +43,8 @@ class ValueLocations {
   void note_use(ValueId id, TaskId task, bool writes);
   /// Memory of the workspace that one task alone uses; gives its number.
   std::size_t add_scratch(std::int64_t bytes, TaskId task);
+  /// More packed memory, behind what there is.
+  ValueLocation add_packed(std::int64_t bytes);
   /// The plan of all temporaries and scratch, when the order of the tasks is known.
   MemoryPlan plan_workspace(const schedule::StreamPlan& streams) const;
   void settle(ValueLocation& location, const MemoryPlan& memory) const;

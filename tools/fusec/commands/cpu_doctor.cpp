@@ -8,7 +8,7 @@
 #include <optional>
 
 #include "compile/toolchains/host_compiler.hpp"
-#include "runtime/cpu/machine.hpp"
+#include "runtime/cpu/cores/machine.hpp"
 
 namespace fuse::fusec {
 namespace {

@@ -283,6 +283,105 @@ FUSE_GEMM_TARGET void along(const Strip& s) noexcept {
   }
 }
 
+// ---- b is a panel
+
+/// Steps of k that fetch together.
+constexpr std::int64_t steps_of_panel = 4;
+
+/// Fetches rows in turns: `rows` of them in every `period`th group of steps.
+struct PanelFetch {
+  const char* at = nullptr;
+  std::int64_t row_bytes = 0, lines = 0, rows = 0, period = 1, left = 1;
+};
+
+FUSE_GEMM_LANES void fetch(PanelFetch& f) noexcept {
+  if (--f.left > 0) return;
+  f.left = f.period;
+  for (std::int64_t row = 0; row < f.rows; ++row, f.at += f.row_bytes) {
+    for (std::int64_t line = 0; line < f.lines; ++line)
+      __builtin_prefetch(f.at + line * static_cast<std::int64_t>(bytes_of_line), 0, 2);
+  }
+}
+
+template <int Rows, int Vectors, class B>
+FUSE_GEMM_LANES void panel_step(const float* a, std::int64_t a_row, const B* b,
+                                Vector (&acc)[Rows][Vectors]) noexcept {
+  Vector x[Vectors];
+  FUSE_GEMM_UNROLL for (int v = 0; v < Vectors; ++v) x[v] = load(b + v * lanes);
+  FUSE_GEMM_UNROLL for (int i = 0; i < Rows; ++i) {
+    const Vector y = all(a[i * a_row]);
+    FUSE_GEMM_UNROLL for (int v = 0; v < Vectors; ++v) acc[i][v] = fma(y, x[v], acc[i][v]);
+  }
+}
+
+/// `count`: how many of the last vector's lanes count.
+template <int Rows, int Vectors, class B>
+FUSE_GEMM_TARGET void panel_block(const Strip& s, std::int64_t row, PanelFetch& next, int count) noexcept {
+  float* const sums = s.sums + row * s.sums_row;
+  const bool whole = count == lanes;
+  Vector acc[Rows][Vectors];
+  FUSE_GEMM_UNROLL for (int i = 0; i < Rows; ++i) {
+    FUSE_GEMM_UNROLL for (int v = 0; v < Vectors; ++v) {
+      const float* const from = sums + i * s.sums_row + v * lanes;
+      acc[i][v] = !s.adds ? all(0) : whole || v + 1 < Vectors ? load(from) : load_part(from, count);
+    }
+  }
+  const float* a = s.a + row * s.a_row;
+  const B* b = static_cast<const B*>(s.b);
+  std::int64_t k = 0;
+  for (; k + steps_of_panel <= s.depth; k += steps_of_panel) {
+    fetch(next);
+    FUSE_GEMM_UNROLL for (std::int64_t step = 0; step < steps_of_panel; ++step) {
+      panel_step<Rows, Vectors, B>(a + k + step, s.a_row, b + (k + step) * s.b_row, acc);
+    }
+  }
+  for (; k < s.depth; ++k) panel_step<Rows, Vectors, B>(a + k, s.a_row, b + k * s.b_row, acc);
+  FUSE_GEMM_UNROLL for (int i = 0; i < Rows; ++i) {
+    FUSE_GEMM_UNROLL for (int v = 0; v < Vectors; ++v) {
+      float* const to = sums + i * s.sums_row + v * lanes;
+      if (whole || v + 1 < Vectors)
+        store(to, acc[i][v]);
+      else
+        store_part(to, acc[i][v], count);
+    }
+  }
+}
+
+/// The block of so many rows, of those that there are.
+template <int Most, int Vectors, class B>
+FUSE_GEMM_TARGET void panel_rows_of(const Strip& s, std::int64_t row, std::int64_t rows, PanelFetch& next,
+                                    int count) noexcept {
+  if (rows == Most) return panel_block<Most, Vectors, B>(s, row, next, count);
+  if constexpr (Most > 1) panel_rows_of<Most - 1, Vectors, B>(s, row, rows, next, count);
+}
+
+template <int Vectors, class B>
+FUSE_GEMM_TARGET void panel_of(const Strip& s, int count) noexcept {
+  const std::int64_t groups = (s.rows + panel_rows - 1) / panel_rows;
+  PanelFetch next{.at = static_cast<const char*>(s.next), .row_bytes = s.next_row_bytes};
+  if (s.next) {
+    // Each group of rows has its part of what is fetched.
+    const std::int64_t line = static_cast<std::int64_t>(bytes_of_line);
+    next.lines = (s.b_row * static_cast<std::int64_t>(sizeof(B)) + line - 1) / line;
+    next.rows = groups < steps_of_panel ? (steps_of_panel + groups - 1) / groups : 1;
+    next.period = groups < steps_of_panel ? 1 : groups / steps_of_panel;
+  }
+  for (std::int64_t group = 0, row = 0; group < groups; ++group) {
+    const std::int64_t rows = (s.rows - row + groups - group - 1) / (groups - group);
+    panel_rows_of<panel_rows, Vectors, B>(s, row, rows, next, count);
+    row += rows;
+  }
+}
+
+template <class B>
+FUSE_GEMM_TARGET void panel(const Strip& s) noexcept {
+  const auto vectors = static_cast<int>((s.columns + lanes - 1) / lanes),
+             count = static_cast<int>(s.columns - (vectors - 1) * lanes);
+  if (vectors == 1) return panel_of<1, B>(s, count);
+  if (vectors == 2) return panel_of<2, B>(s, count);
+  if constexpr (panel_vectors > 2) panel_of<3, B>(s, count);
+}
+
 // ---- elements
 
 template <class T>
@@ -346,6 +445,8 @@ constexpr GemmKernels kernels{
     .level = level_name,
     .across = {across<float>, across<bfloat16>, across<half>},
     .along = {along<float>, along<bfloat16>, along<half>},
+    .panel = {panel<float>, panel<bfloat16>, panel<half>},
+    .panel_columns = panel_vectors * lanes,
     .widen = {widen_row<float>, widen_row<bfloat16>, widen_row<half>},
     .narrow = {narrow_row<float>, narrow_row<bfloat16>, narrow_row<half>},
     .add = add_row,

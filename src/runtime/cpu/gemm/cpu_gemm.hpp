@@ -6,8 +6,8 @@
 #include <memory>
 #include <type_traits>
 
-#include "runtime/cpu/gemm_kernels.hpp"
-#include "runtime/cpu/worker_pool.hpp"
+#include "runtime/cpu/cores/worker_pool.hpp"
+#include "runtime/cpu/gemm/gemm_kernels.hpp"
 #include "runtime/device/backend.hpp"
 
 namespace fuse::runtime::cpu {
@@ -26,6 +26,13 @@ Tiling tiling_of(const GemmDesc& desc);
 /// make_host_gemm does.
 std::unique_ptr<Gemm> make_cpu_gemm(const GemmDesc& desc, std::shared_ptr<WorkerPool> pool,
                                     const void* device, const GemmKernels& kernels = gemm_kernels());
+
+/// Backend::packed_gemm_bytes, prefers_packed_gemm and pack_gemm of the cpu device. The last may throw
+/// bad_alloc.
+std::int64_t packed_cpu_gemm_bytes(const GemmDesc& desc, const GemmKernels& kernels);
+bool prefers_packed_cpu_gemm(const GemmDesc& desc, const GemmKernels& kernels);
+Status pack_cpu_gemm(const GemmDesc& desc, WorkerPool& pool, const void* b, void* to,
+                     const GemmKernels& kernels);
 
 /// Elements of a result that lie side by side, or below each other.
 struct ResultLine {

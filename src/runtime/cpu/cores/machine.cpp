@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/cpu/machine.hpp"
+#include "runtime/cpu/cores/machine.hpp"
 
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -12,6 +12,9 @@
 
 #ifdef __linux__
 #include <sched.h>
+#endif
+#if defined(__x86_64__)
+#include <cpuid.h>
 #endif
 
 namespace fuse::runtime::cpu {
@@ -54,6 +57,16 @@ void read_caches(Machine& machine) {
   if (last > 0) machine.last_level_bytes = last;
 }
 
+#if defined(__x86_64__)
+/// clang 16 has no names for these.
+bool has_f16c_movbe_and_lzcnt() {
+  constexpr unsigned extended = 0x80000001, f16c = 1u << 29, movbe = 1u << 22, lzcnt = 1u << 5;
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  if (!__get_cpuid(1, &a, &b, &c, &d) || (c & f16c) == 0 || (c & movbe) == 0) return false;
+  return __get_cpuid(extended, &a, &b, &c, &d) && (c & lzcnt) != 0;
+}
+#endif
+
 std::string feature_level() {
 #if defined(__x86_64__)
   // The levels by the features that tell them apart: not every compiler knows the names of the levels.
@@ -62,8 +75,7 @@ std::string feature_level() {
                   __builtin_cpu_supports("sse4.2") && __builtin_cpu_supports("popcnt");
   const bool v3 = v2 && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
                   __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") &&
-                  __builtin_cpu_supports("f16c") && __builtin_cpu_supports("lzcnt") &&
-                  __builtin_cpu_supports("movbe");
+                  has_f16c_movbe_and_lzcnt();
   const bool v4 = v3 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                   __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
                   __builtin_cpu_supports("avx512vl");

@@ -18,6 +18,10 @@ struct Strip {
   float* sums = nullptr;
   std::int64_t sums_row = 0;
   std::int64_t rows = 0, columns = 0, depth = 0;
+  /// What is fetched meanwhile by `panel`: as many rows as `depth` and as long as b's, so many bytes apart;
+  /// or null.
+  const void* next = nullptr;
+  std::int64_t next_row_bytes = 0;
   bool adds = false;  ///< to what lies in `sums`; the order of additions stays that of ascending pieces
 };
 
@@ -30,6 +34,10 @@ struct GemmKernels {
   std::array<Multiply, 3> across{};
   /// b is columns x depth, and a_depth is 1: lanes have sums of their own, which are added at the end.
   std::array<Multiply, 3> along{};
+  /// b is one panel: depth x panel_columns, back to back, of which `columns` count; a_depth is 1. An element
+  /// is summed in ascending k, as by `across`.
+  std::array<Multiply, 3> panel{};
+  int panel_columns = 0;
   /// f32 copies of elements that lie side by side, and back with one rounding.
   std::array<void (*)(const void* from, float* to, std::int64_t count) noexcept, 3> widen{};
   std::array<void (*)(const float* from, void* to, std::int64_t count) noexcept, 3> narrow{};

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/cpu/gemm_kernels.hpp"
+#include "runtime/cpu/gemm/gemm_kernels.hpp"
 
 #include <cstddef>
 #include <cstring>
 
-#include "runtime/cpu/machine.hpp"
+#include "runtime/cpu/cores/machine.hpp"
 #include "runtime/device/host_gemm.hpp"
 
 #if defined(__x86_64__)
@@ -36,7 +36,7 @@ namespace avx512 {
 using Vector = __m512;
 constexpr std::string_view level_name = "x86-64-v4";
 constexpr int lanes = 16, most_rows = 8, few_rows = 4, wide_vectors = 4, narrow_vectors = 2;
-constexpr int two_rows_depth = 8;
+constexpr int two_rows_depth = 8, panel_vectors = 3, panel_rows = 8;
 
 // Intrinsics with a mask: g++ 12 warns of the undefined registers that the ones without begin with.
 constexpr __mmask16 every = 0xffff;
@@ -99,7 +99,7 @@ FUSE_GEMM_LANES void sum_lanes(Vector a, Vector b, Vector c, Vector d, float* to
   _mm_store_ps(to, _mm_add_ps(_mm256_castps256_ps128(of_halves), _mm256_extractf128_ps(of_halves, 1)));
 }
 
-#include "runtime/cpu/gemm_kernel_bodies.hpp"
+#include "runtime/cpu/gemm/gemm_kernel_bodies.hpp"
 #undef FUSE_GEMM_TARGET
 
 }  // namespace avx512
@@ -111,7 +111,7 @@ namespace avx2 {
 using Vector = __m256;
 constexpr std::string_view level_name = "x86-64-v3";
 constexpr int lanes = 8, most_rows = 6, few_rows = 2, wide_vectors = 4, narrow_vectors = 2;
-constexpr int two_rows_depth = 6;
+constexpr int two_rows_depth = 6, panel_vectors = 2, panel_rows = 6;
 
 FUSE_GEMM_LANES Vector all(float x) { return _mm256_set1_ps(x); }
 FUSE_GEMM_LANES Vector add(Vector x, Vector y) { return _mm256_add_ps(x, y); }
@@ -172,7 +172,7 @@ FUSE_GEMM_LANES void sum_lanes(Vector a, Vector b, Vector c, Vector d, float* to
   _mm_store_ps(to, _mm_add_ps(_mm256_castps256_ps128(of_halves), _mm256_extractf128_ps(of_halves, 1)));
 }
 
-#include "runtime/cpu/gemm_kernel_bodies.hpp"
+#include "runtime/cpu/gemm/gemm_kernel_bodies.hpp"
 #undef FUSE_GEMM_TARGET
 
 }  // namespace avx2
@@ -187,7 +187,7 @@ namespace portable {
 using Vector = float __attribute__((vector_size(16)));
 constexpr std::string_view level_name = "portable";
 constexpr int lanes = 4, most_rows = 4, few_rows = 0, wide_vectors = 2, narrow_vectors = 2;
-constexpr int two_rows_depth = 6;
+constexpr int two_rows_depth = 6, panel_vectors = 2, panel_rows = 4;
 
 FUSE_GEMM_LANES Vector all(float x) { return Vector{x, x, x, x}; }
 FUSE_GEMM_LANES Vector add(Vector x, Vector y) { return x + y; }
@@ -221,7 +221,7 @@ FUSE_GEMM_LANES void sum_lanes(Vector a, Vector b, Vector c, Vector d, float* to
   store(to, total);
 }
 
-#include "runtime/cpu/gemm_kernel_bodies.hpp"
+#include "runtime/cpu/gemm/gemm_kernel_bodies.hpp"
 #undef FUSE_GEMM_TARGET
 
 }  // namespace portable

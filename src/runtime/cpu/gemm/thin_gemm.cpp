@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/cpu/thin_gemm.hpp"
+#include "runtime/cpu/gemm/thin_gemm.hpp"
 
 #include <algorithm>
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/cpu/cpu_gemm.hpp"
+#include "runtime/cpu/gemm/cpu_gemm.hpp"
 
 #include <fmt/format.h>
 
@@ -7,9 +7,9 @@
 #include <array>
 #include <cstddef>
 
-#include "runtime/cpu/strip_gemm.hpp"
-#include "runtime/cpu/strip_plan.hpp"
-#include "runtime/cpu/thin_gemm.hpp"
+#include "runtime/cpu/gemm/strip_gemm.hpp"
+#include "runtime/cpu/gemm/strip_plan.hpp"
+#include "runtime/cpu/gemm/thin_gemm.hpp"
 #include "runtime/device/host_gemm.hpp"
 
 namespace fuse::runtime::cpu {
@@ -39,6 +39,10 @@ void run_openblas_on_one_thread() {
     return set != nullptr;
   }();
   static_cast<void>(done);
+}
+
+bool has_openblas_for(const GemmDesc& d) {
+  return (d.operand == DType::f32 || d.operand == DType::f64) && openblas_used();
 }
 
 bool has_products(const GemmDesc& d) { return d.calls > 0 && d.batch > 0 && d.m > 0 && d.n > 0 && d.k > 0; }
@@ -168,12 +172,24 @@ Tiling tiling_of(const GemmDesc& d) {
 std::unique_ptr<Gemm> make_cpu_gemm(const GemmDesc& desc, std::shared_ptr<WorkerPool> pool,
                                     const void* device, const GemmKernels& kernels) {
   check_gemm_desc(desc);
-  const bool may_use_it = desc.operand == DType::f32 || desc.operand == DType::f64;
-  const bool openblas = may_use_it && openblas_used();
+  const bool openblas = has_openblas_for(desc);
   if (openblas) run_openblas_on_one_thread();
-  if (has_products(desc) && takes_strips(desc, openblas))
+  if (has_products(desc) && takes_strips(desc, openblas, kernels.panel_columns))
     return make_strip_gemm(desc, std::move(pool), device, kernels);
   return std::make_unique<TiledGemm>(desc, std::move(pool), device);
+}
+
+std::int64_t packed_cpu_gemm_bytes(const GemmDesc& desc, const GemmKernels& kernels) {
+  return panel_bytes(desc, has_openblas_for(desc), kernels);
+}
+
+bool prefers_packed_cpu_gemm(const GemmDesc& desc, const GemmKernels& kernels) {
+  return prefers_panels(desc) && packed_cpu_gemm_bytes(desc, kernels) > 0;
+}
+
+Status pack_cpu_gemm(const GemmDesc& desc, WorkerPool& pool, const void* b, void* to,
+                     const GemmKernels& kernels) {
+  return pack_panels(desc, pool, b, to, kernels);
 }
 
 Status foreign_queue() noexcept { return {ErrorCode::internal, "the queue was made by another device"}; }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/cpu/worker_pool.hpp"
+#include "runtime/cpu/cores/worker_pool.hpp"
 
 #include <pthread.h>
 #include <signal.h>
@@ -11,7 +11,7 @@
 #include <system_error>
 
 #include "base/formatted_status.hpp"
-#include "runtime/cpu/machine.hpp"
+#include "runtime/cpu/cores/machine.hpp"
 #include "runtime/device/hot_path_check.hpp"
 
 #if defined(__x86_64__)

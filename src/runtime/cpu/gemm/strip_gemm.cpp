@@ -1,29 +1,57 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/cpu/strip_gemm.hpp"
+#include "runtime/cpu/gemm/strip_gemm.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <vector>
 
-#include "runtime/cpu/cpu_gemm.hpp"
-#include "runtime/cpu/strip_plan.hpp"
+#include "runtime/cpu/gemm/cpu_gemm.hpp"
+#include "runtime/cpu/gemm/strip_plan.hpp"
 
 namespace fuse::runtime::cpu {
 namespace {
+
+// Of b: smaller ones are packed in no time.
+constexpr std::int64_t least_side_of_packed = 32;
+// Between what a few rows multiply and what is fetched.
+constexpr std::int64_t bytes_ahead_of_thin = 4096;
 
 /// A part of a tile of a matrix.
 struct Unit {
   std::int64_t number = 0, matrix = 0, row = 0, column = 0, part = 0;  ///< of tiles and parts
 };
 
+/// A side as depth x rows of f32. `turning`: room for rows_turned rows of it, where it lies the other way.
+void copy_as_floats(const GemmKernels& kernels, std::size_t type, const std::byte* from, const Side& side,
+                    std::int64_t depth, std::int64_t rows, float* to, std::int64_t to_row,
+                    float* turning) noexcept {
+  const auto widen = kernels.widen[type];
+  const std::int64_t bytes_of_row = side.row * (type == 0 ? 4 : 2);
+  if (side.depth_lies_apart) {
+    for (std::int64_t k = 0; k < depth; ++k) widen(from + k * bytes_of_row, to + k * to_row, rows);
+    return;
+  }
+  if (type == 0)
+    return kernels.transpose(reinterpret_cast<const float*>(from), side.row, rows, depth, to, to_row);
+  const std::int64_t row_of_turning = whole_lines(depth);
+  for (std::int64_t j = 0; j < rows; j += rows_turned) {
+    const std::int64_t count = std::min(rows_turned, rows - j);
+    for (std::int64_t i = 0; i < count; ++i)
+      widen(from + (j + i) * bytes_of_row, turning + i * row_of_turning, depth);
+    kernels.transpose(turning, row_of_turning, count, depth, to + j, to_row);
+  }
+}
+
 class StripGemm final : public Gemm {
  public:
   StripGemm(const GemmDesc& desc, std::shared_ptr<WorkerPool> pool, const void* device,
             const GemmKernels& kernels)
       : desc_(desc),
-        plan_(strip_plan_of(desc)),
+        plan_(strip_plan_of(desc, kernels.panel_columns)),
+        layout_(panel_layout_of(desc.k, desc.n, kernels.panel_columns)),
         pool_(std::move(pool)),
         device_(device),
         kernels_(kernels),
@@ -39,6 +67,12 @@ class StripGemm final : public Gemm {
     return (rooms_ + plan_.partial_sums()) * static_cast<std::int64_t>(sizeof(float));
   }
   std::string algorithm() const override {
+    if (plan_.panel_columns)
+      return fmt::format("panels of {} columns of {}{}, {} x {} a tile{}, {} unit{}, on {}",
+                         plan_.panel_columns, to_string(desc_.operand),
+                         plan_.packed_before ? ", packed once" : "", plan_.tile_rows, plan_.tile_columns,
+                         plan_.parts > 1 ? fmt::format(", k in {} parts", plan_.parts) : "", plan_.units,
+                         plan_.units == 1 ? "" : "s", kernels_.level);
     return fmt::format("strips of {} row{} {} {} of {}, {} x {} a tile{}, {} unit{}, on {}", plan_.tile_rows,
                        plan_.tile_rows == 1 ? "" : "s", plan_.along ? "along" : "across",
                        plan_.few.is_b ? "a" : "b", to_string(desc_.operand), plan_.tile_rows,
@@ -109,11 +143,15 @@ class StripGemm final : public Gemm {
       s.depth = std::min(plan_.step, last - k);
       s.adds = k > first;
       const std::byte* const few = operand(run.few, plan_.few, u, u.row, k);
-      const std::byte* const many = operand(run.many, plan_.many, u, u.column, k);
       if (plan_.packs_few)
         pack_few(few, s, packed_few, turning);
       else
         s = with_few(s, reinterpret_cast<const float*>(few));
+      if (plan_.panel_columns) {
+        multiply_panels(u, run, s, k, packed_many, turning);
+        continue;
+      }
+      const std::byte* const many = operand(run.many, plan_.many, u, u.column, k);
       s.b = many;
       s.b_row = plan_.many.row;
       if (plan_.packs_many) pack_many(many, s, packed_many, turning);
@@ -124,7 +162,36 @@ class StripGemm final : public Gemm {
     if (plan_.in_place) finish(u, run);
   }
 
-  std::int64_t row_of_sums() const noexcept { return (plan_.tile_columns + 15) / 16 * 16; }
+  /// A step of k: each panel meets all rows of the tile while it is in a cache.
+  void multiply_panels(const Unit& u, const Run& run, const Strip& whole, std::int64_t k, float* packed,
+                       float* turning) const noexcept {
+    const auto element_bytes = static_cast<std::int64_t>(size_of(desc_.operand));
+    for (std::int64_t j = 0; j < whole.columns; j += plan_.panel_columns) {
+      Strip s = whole;
+      s.columns = std::min(plan_.panel_columns, whole.columns - j);
+      s.sums += j;
+      s.b_row = plan_.panel_columns;
+      if (plan_.packed_before) {
+        const std::byte* const panel = run.many + layout_.offset(k, u.column + j) * element_bytes;
+        s.b = panel;
+        // Many rows take a while, in which the next panel comes; a few read this one at the speed of memory.
+        s.next_row_bytes = s.b_row * element_bytes;
+        s.next = panel + (s.rows <= most_thin_rows ? bytes_ahead_of_thin : s.depth * s.next_row_bytes);
+        kernels_.panel[type_](s);
+        continue;
+      }
+      const std::byte* const panel = operand(run.many, plan_.many, u, u.column + j, k);
+      copy_many(panel, s, packed, turning);
+      if (plan_.many.depth_lies_apart && j + plan_.panel_columns < whole.columns) {
+        s.next = panel + plan_.panel_columns * element_bytes;
+        s.next_row_bytes = plan_.many.row * element_bytes;
+      }
+      s.b = packed;
+      kernels_.panel[0](s);
+    }
+  }
+
+  std::int64_t row_of_sums() const noexcept { return whole_lines(plan_.tile_columns); }
   float* partial_sums(const Run& run, std::int64_t number) const noexcept {
     return run.workspace + rooms_ + number * plan_.tile_rows * row_of_sums();
   }
@@ -148,15 +215,17 @@ class StripGemm final : public Gemm {
     const auto widen = kernels_.widen[type_];
     const Side& side = plan_.few;
     s.a = to;
+    s.a_depth = 1;
+    s.a_row = whole_lines(s.depth);
     if (!side.depth_lies_apart) {
-      s.a_row = (s.depth + 15) / 16 * 16;
       for (std::int64_t i = 0; i < s.rows; ++i) widen(line(from, side, i), to + i * s.a_row, s.depth);
+    } else if (plan_.panel_columns) {
+      turn_few(from, s, to, turning);
     } else if (!plan_.along) {
       s.a_row = 1;
       s.a_depth = s.rows;
       widen_lines(from, side, s, to);
     } else {
-      s.a_row = (s.depth + 15) / 16 * 16;
       widen_lines(from, side, s, turning);
       kernels_.transpose(turning, s.rows, s.depth, s.rows, to, s.a_row);
     }
@@ -169,22 +238,27 @@ class StripGemm final : public Gemm {
     for (std::int64_t k = 0; k < s.depth; ++k) widen(line(from, side, k), to + k * s.rows, s.rows);
   }
 
-  /// `many` as depth x columns of f32.
+  /// `few`, which lies as depth x rows, as rows x depth of f32.
+  void turn_few(const std::byte* from, const Strip& s, float* to, float* turning) const noexcept {
+    if (type_ == 0)
+      return kernels_.transpose(reinterpret_cast<const float*>(from), plan_.few.row, s.depth, s.rows, to,
+                                s.a_row);
+    for (std::int64_t k = 0; k < s.depth; k += rows_turned) {
+      const std::int64_t count = std::min(rows_turned, s.depth - k);
+      for (std::int64_t i = 0; i < count; ++i)
+        kernels_.widen[type_](line(from, plan_.few, k + i), turning + i * s.rows, s.rows);
+      kernels_.transpose(turning, s.rows, count, s.rows, to + k, s.a_row);
+    }
+  }
+
   void pack_many(const std::byte* from, Strip& s, float* to, float* turning) const noexcept {
-    const auto widen = kernels_.widen[type_];
-    const Side& side = plan_.many;
     s.b = to;
     s.b_row = plan_.row_of_packed_many();
-    if (side.depth_lies_apart) {
-      for (std::int64_t k = 0; k < s.depth; ++k) widen(line(from, side, k), to + k * s.b_row, s.columns);
-      return;
-    }
-    for (std::int64_t j = 0; j < s.columns; j += rows_turned) {
-      const std::int64_t count = std::min(rows_turned, s.columns - j);
-      for (std::int64_t i = 0; i < count; ++i)
-        widen(line(from, side, j + i), turning + i * plan_.step, s.depth);
-      kernels_.transpose(turning, plan_.step, count, s.depth, to + j, s.b_row);
-    }
+    copy_many(from, s, to, turning);
+  }
+  /// `many` as depth x columns of f32.
+  void copy_many(const std::byte* from, const Strip& s, float* to, float* turning) const noexcept {
+    copy_as_floats(kernels_, type_, from, plan_.many, s.depth, s.columns, to, s.b_row, turning);
   }
 
   /// Where the first row of a tile lies in c, and how the next ones do.
@@ -250,6 +324,7 @@ class StripGemm final : public Gemm {
 
   const GemmDesc desc_;
   const StripPlan plan_;
+  const PanelLayout layout_;
   const std::shared_ptr<WorkerPool> pool_;
   const void* const device_;
   const GemmKernels& kernels_;
@@ -263,6 +338,38 @@ class StripGemm final : public Gemm {
 std::unique_ptr<Gemm> make_strip_gemm(const GemmDesc& desc, std::shared_ptr<WorkerPool> pool,
                                       const void* device, const GemmKernels& kernels) {
   return std::make_unique<StripGemm>(desc, std::move(pool), device, kernels);
+}
+
+std::int64_t panel_bytes(const GemmDesc& d, bool openblas, const GemmKernels& kernels) {
+  const bool shared = (d.batch == 1 || d.stride_b == 0) && (d.calls == 1 || d.call_b == 0);
+  if (!shared || std::min(d.n, d.k) < least_side_of_packed ||
+      !takes_panels(d, openblas, kernels.panel_columns))
+    return 0;
+  return panel_layout_of(d.k, d.n, kernels.panel_columns).elements() *
+         static_cast<std::int64_t>(size_of(d.operand));
+}
+
+Status pack_panels(const GemmDesc& d, WorkerPool& pool, const void* b, void* to, const GemmKernels& kernels) {
+  const PanelLayout layout = panel_layout_of(d.k, d.n, kernels.panel_columns);
+  const auto type = static_cast<std::size_t>(type_index(d.operand));
+  const auto element_bytes = static_cast<std::int64_t>(size_of(d.operand));
+  const Side side = side_of_b(d);
+  const std::int64_t panels = layout.panels(), pieces = (d.k + layout.piece - 1) / layout.piece;
+  // A panel of a piece as f32, and what it is turned from.
+  const std::int64_t room = layout.piece * layout.panel_columns + rows_turned * whole_lines(layout.piece);
+  std::vector<float> rooms(static_cast<std::size_t>(room * (pool.helpers() + 1)));
+  return pool.run(panels * pieces, [&](std::int64_t number, int thread) noexcept {
+    const std::int64_t k = number / panels * layout.piece, column = number % panels * layout.panel_columns,
+                       depth = std::min(layout.piece, d.k - k),
+                       columns = std::min(layout.panel_columns, d.n - column);
+    float* const panel = rooms.data() + thread * room;
+    if (columns < layout.panel_columns) std::fill_n(panel, depth * layout.panel_columns, 0.0F);
+    copy_as_floats(kernels, type, static_cast<const std::byte*>(b) + side.offset(column, k) * element_bytes,
+                   side, depth, columns, panel, layout.panel_columns,
+                   panel + layout.piece * layout.panel_columns);
+    kernels.narrow[type](panel, static_cast<std::byte*>(to) + layout.offset(k, column) * element_bytes,
+                         depth * layout.panel_columns);
+  });
 }
 
 }  // namespace fuse::runtime::cpu
