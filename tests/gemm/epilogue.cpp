@@ -75,7 +75,7 @@ bool near(const std::vector<std::byte>& a, const std::vector<std::byte>& b) {
 }
 
 TEST_CASE("gemm epilogue: a plan with it gives the bits of one without, where our own library multiplies",
-          "[gemm][device]") {
+          "[gemm][device][cuda-text]") {
   for (const EpilogueKind kind : {EpilogueKind::bias, EpilogueKind::add, EpilogueKind::scale}) {
     Graph g("epilogue");
     const Dim B = g.dim("B", {.min = 1, .max = 99, .hint = 8});

@@ -111,7 +111,7 @@ TEST_CASE("in place: readers of the old contents come first, also where what the
   check_everywhere(text);
 }
 
-TEST_CASE("in place: an update that is computed from what it overwrites", "[runtime][device]") {
+TEST_CASE("in place: an update that is computed from what it overwrites", "[runtime][device][cuda-text]") {
   const std::string text = R"(graph @c(%old: f32[8, 4], %pos: i32[]) -> (now: f32[8, 4]) {
   %1 = constant {value = 0} : i32[]
   %2 = slice %old {starts = [1, 0], limits = [5, 4], strides = [1, 1]} : f32[4, 4]
@@ -220,7 +220,7 @@ TEST_CASE("in place: a step of an optimiser reads each element and then writes i
   check_everywhere(text);
 }
 
-TEST_CASE("in place: a GEMM or a kernel writes an input that nothing reads after it", "[runtime][device]") {
+TEST_CASE("in place: a GEMM or a kernel writes an input that nothing reads after it", "[runtime][device][cuda-text]") {
   const std::string text = R"(graph @c(%h: f32[6, 4], %x: f32[6, 5], %w: f32[5, 4], %s: f32[6])
     -> (h2: f32[6, 4], s2: f32[6], y: f32[6, 4]) {
   %4 = matmul %x, %w : f32[6, 4]
@@ -235,7 +235,7 @@ TEST_CASE("in place: a GEMM or a kernel writes an input that nothing reads after
 }
 
 TEST_CASE("in place: what reads other elements of a donor, or several times, is made aside",
-          "[runtime][device]") {
+          "[runtime][device][cuda-text]") {
   struct Case {
     std::string body, why;
   };
@@ -264,7 +264,7 @@ TEST_CASE("in place: what reads other elements of a donor, or several times, is 
   }
 }
 
-TEST_CASE("in place: two values that are computed from each other's donors", "[runtime][device]") {
+TEST_CASE("in place: two values that are computed from each other's donors", "[runtime][device][cuda-text]") {
   for (const bool apart : {false, true}) {
     const std::string text =
         std::string(R"(graph @c(%a: f32[8, 4], %b: f32[8, 4]) -> (a2: f32[8, 4], b2: f32[8, 4]) {

@@ -15,7 +15,7 @@ std::vector<float> run_by_hand(const Device& device) {
   return values_of<float>(session.get("y"));
 }
 
-TEST_CASE("all memory of a session is its device's resource's", "[runtime][device]") {
+TEST_CASE("all memory of a session is its device's resource's", "[runtime][device][cuda-text]") {
   for (const Device& device : every_device()) {
     INFO(device.name());
     const std::vector<float> expected = run_by_hand(device);
@@ -27,7 +27,7 @@ TEST_CASE("all memory of a session is its device's resource's", "[runtime][devic
   }
 }
 
-TEST_CASE("a device with a resource is the device", "[runtime][device]") {
+TEST_CASE("a device with a resource is the device", "[runtime][device][cuda-text]") {
   const Device device = test_device(), other = device.with_memory(std::make_shared<CountingResource>(device));
   CHECK(other.name() == device.name());
   CHECK(other.backend() == device.backend());
@@ -40,7 +40,7 @@ TEST_CASE("a device with a resource is the device", "[runtime][device]") {
   CHECK(stream.synchronize());
 }
 
-TEST_CASE("a resource that fails at any call is a named error, and keeps nothing", "[runtime][device]") {
+TEST_CASE("a resource that fails at any call is a named error, and keeps nothing", "[runtime][device][cuda-text]") {
   const Device device = test_device();
   const auto resource = std::make_shared<CountingResource>(device);
   const Device ours = device.with_memory(resource);
@@ -82,7 +82,7 @@ TEST_CASE("a buffer of no bytes has an address of its own", "[runtime]") {
   CHECK(a.address() != b.address());
 }
 
-TEST_CASE("a pool gives out again what came back", "[runtime][device]") {
+TEST_CASE("a pool gives out again what came back", "[runtime][device][cuda-text]") {
   const Device device = test_device();
   const auto below = std::make_shared<CountingResource>(device);
   const auto pool = std::make_shared<MemoryPool>(device.with_memory(below));

@@ -10,7 +10,7 @@ std::string prepared(const Executable& executable, const DimValues& dims) {
   return error_of([&] { executable.prepare(dims); });
 }
 
-TEST_CASE("prepare: sizes, shapes and counts", "[runtime][device]") {
+TEST_CASE("prepare: sizes, shapes and counts", "[runtime][device][cuda-text]") {
   const Executable executable = runtime::make_executable(by_hand(), test_device());
   REQUIRE(executable.slots().size() == 4);
   REQUIRE(executable.slot("x") == 0);
@@ -42,7 +42,7 @@ TEST_CASE("prepare: slots by unknown names", "[runtime]") {
           "unknown-name: no output is named 'w'\n  hint: 'w' is an input or parameter");
 }
 
-TEST_CASE("prepare: dims are checked on every device", "[runtime][device]") {
+TEST_CASE("prepare: dims are checked on every device", "[runtime][device][cuda-text]") {
   for (const Device& device : {Device::reference(), test_device()}) {
     INFO(device.name());
     const Executable executable = runtime::make_executable(by_hand(), device);

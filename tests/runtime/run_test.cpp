@@ -37,7 +37,7 @@ struct Rig {
   std::vector<float> x, w;
 };
 
-TEST_CASE("run: results on every device", "[runtime][device]") {
+TEST_CASE("run: results on every device", "[runtime][device][cuda-text]") {
   for (const Device& device : every_device()) {
     for (const std::int64_t rows : {std::int64_t{1}, std::int64_t{9}, std::int64_t{1000}}) {
       INFO(device.name() << " rows " << rows);
@@ -52,7 +52,7 @@ TEST_CASE("run: results on every device", "[runtime][device]") {
   }
 }
 
-TEST_CASE("run: nothing to do for zero rows, and null buffers are allowed there", "[runtime][device]") {
+TEST_CASE("run: nothing to do for zero rows, and null buffers are allowed there", "[runtime][device][cuda-text]") {
   for (const Device& device : every_device()) {
     Rig rig(device, 0);
     rig.views[0] = rig.views[2] = rig.views[3] = {};
@@ -79,7 +79,7 @@ TEST_CASE("run: buffers may be longer than needed and inputs may share one", "[r
 }
 
 TEST_CASE("run: a buffer at its old address and too short is refused, after a run that was given all of it",
-          "[runtime][device]") {
+          "[runtime][device][cuda-text]") {
   for (const Device& device : {Device::reference(), test_device()}) {
     INFO(device.name());
     Rig rig(device, 4);
@@ -91,7 +91,7 @@ TEST_CASE("run: a buffer at its old address and too short is refused, after a ru
   }
 }
 
-TEST_CASE("run: bad buffers are named", "[runtime][device]") {
+TEST_CASE("run: bad buffers are named", "[runtime][device][cuda-text]") {
   for (const Device& device : {Device::reference(), test_device()}) {
     INFO(device.name());
     Rig rig(device, 4);
@@ -143,7 +143,7 @@ TEST_CASE("run: bad buffers are named", "[runtime][device]") {
   }
 }
 
-TEST_CASE("run: a bad workspace is named", "[runtime][device]") {
+TEST_CASE("run: a bad workspace is named", "[runtime][device][cuda-text]") {
   Rig rig(test_device(), 4);
   const auto made = [&](BufferView memory) {
     return error_of([&] { (void)rig.prepared.workspace(memory); });

@@ -6,7 +6,7 @@ namespace {
 
 Session make_session() { return Session(compile(by_hand_graph(), Device::reference()), {{"B", 2}}); }
 
-TEST_CASE("session: set, run, get", "[runtime][device]") {
+TEST_CASE("session: set, run, get", "[runtime][device][cuda-text]") {
   for (const Device& device : {Device::reference(), test_device()}) {
     INFO(device.name());
     Session session(runtime::make_executable(by_hand(), device), {{"B", 2}});

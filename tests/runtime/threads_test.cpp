@@ -40,7 +40,7 @@ bool run_alone(const Device& device, const Prepared& prepared, int number, int t
   return right;
 }
 
-TEST_CASE("threads: two run one Prepared at once", "[runtime][device]") {
+TEST_CASE("threads: two run one Prepared at once", "[runtime][device][cuda-text]") {
   for (const Device& device : every_device()) {
     INFO(device.name());
     const Prepared prepared = runtime::make_executable(by_hand(), device).prepare({{"B", 64}});
@@ -56,7 +56,7 @@ TEST_CASE("threads: two run one Prepared at once", "[runtime][device]") {
   }
 }
 
-TEST_CASE("threads: two prepare one Executable at once", "[runtime][device]") {
+TEST_CASE("threads: two prepare one Executable at once", "[runtime][device][cuda-text]") {
   const Device device = test_device();
   const Executable executable = runtime::make_executable(by_hand(), device);
   bool right[2] = {false, false};
