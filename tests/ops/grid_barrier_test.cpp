@@ -48,7 +48,8 @@ CustomKernel turns(const Dim& n) {
 
 }  // namespace
 
-TEST_CASE("custom_call with a grid barrier: between our own ops, with a symbolic grid", "[ops][device][cuda-text]") {
+TEST_CASE("custom_call with a grid barrier: between our own ops, with a symbolic grid",
+          "[ops][device][cuda-text]") {
   for (const std::int64_t n : {0, 1, 5}) {
     OpSweep sweep("grid_barrier");
     const Dim N = sweep.graph().dim("N", {.min = 0, .max = 1000, .hint = 4});
@@ -60,7 +61,8 @@ TEST_CASE("custom_call with a grid barrier: between our own ops, with a symbolic
   }
 }
 
-TEST_CASE("custom_call with a grid barrier: a count that an earlier run left does no harm", "[ops][device][cuda-text]") {
+TEST_CASE("custom_call with a grid barrier: a count that an earlier run left does no harm",
+          "[ops][device][cuda-text]") {
   Graph g("again");
   const Tensor x = g.input("x", i32, {3, 64});
   g.output("y", custom_call(row_sums_and_total(3), {x}, i32, {6}));

@@ -220,7 +220,8 @@ TEST_CASE("in place: a step of an optimiser reads each element and then writes i
   check_everywhere(text);
 }
 
-TEST_CASE("in place: a GEMM or a kernel writes an input that nothing reads after it", "[runtime][device][cuda-text]") {
+TEST_CASE("in place: a GEMM or a kernel writes an input that nothing reads after it",
+          "[runtime][device][cuda-text]") {
   const std::string text = R"(graph @c(%h: f32[6, 4], %x: f32[6, 5], %w: f32[5, 4], %s: f32[6])
     -> (h2: f32[6, 4], s2: f32[6], y: f32[6, 4]) {
   %4 = matmul %x, %w : f32[6, 4]

@@ -40,7 +40,8 @@ TEST_CASE("a device with a resource is the device", "[runtime][device][cuda-text
   CHECK(stream.synchronize());
 }
 
-TEST_CASE("a resource that fails at any call is a named error, and keeps nothing", "[runtime][device][cuda-text]") {
+TEST_CASE("a resource that fails at any call is a named error, and keeps nothing",
+          "[runtime][device][cuda-text]") {
   const Device device = test_device();
   const auto resource = std::make_shared<CountingResource>(device);
   const Device ours = device.with_memory(resource);

@@ -52,7 +52,8 @@ TEST_CASE("run: results on every device", "[runtime][device][cuda-text]") {
   }
 }
 
-TEST_CASE("run: nothing to do for zero rows, and null buffers are allowed there", "[runtime][device][cuda-text]") {
+TEST_CASE("run: nothing to do for zero rows, and null buffers are allowed there",
+          "[runtime][device][cuda-text]") {
   for (const Device& device : every_device()) {
     Rig rig(device, 0);
     rig.views[0] = rig.views[2] = rig.views[3] = {};

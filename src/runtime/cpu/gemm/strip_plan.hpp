@@ -57,7 +57,8 @@ constexpr std::int64_t rows_turned = 16;
 /// The most rows, or columns, of a result that is thin: its time is that of reading the other matrix.
 constexpr std::int64_t most_thin_rows = 16;
 
-/// Whether panels are as fast as OpenBLAS, if that is there: of the types alone, so that one panel serves all products.
+/// Whether panels are as fast as OpenBLAS, if that is there: of the types alone, so that one panel serves all
+/// products.
 bool takes_panels(const GemmDesc& desc, bool openblas, std::int64_t panel_columns);
 
 /// Whether f32, f16 or bf16 are multiplied by strips, given whether OpenBLAS is there. `panel_columns`: of
