@@ -274,6 +274,22 @@ TEST_CASE("a matrix is packed where it serves all matrices of a batch and produc
   CHECK(runtime::cpu::panel_bytes(d, false, kernels) == 0);
 }
 
+TEST_CASE("the last panel is filled up with zeros", "[gemm][runtime]") {
+  const GemmKernels& kernels = *runtime::cpu::gemm_kernels_of("portable");
+  StripCase x({.m = 20, .n = 33, .k = 40});
+  runtime::cpu::WorkerPool pool({.threads = 1});
+  const runtime::cpu::PanelLayout layout = runtime::cpu::panel_layout_of(40, 33, kernels.panel_columns);
+  std::vector<float> panels(static_cast<std::size_t>(layout.elements()), -1);
+  REQUIRE(runtime::cpu::pack_panels(x.desc, pool, x.b.bytes.data(), panels.data(), kernels));
+  std::int64_t wrong = 0;
+  for (std::int64_t k = 0; k < 40; ++k) {
+    const float* const row = panels.data() + layout.offset(0, 32) + k * layout.panel_columns;
+    wrong += row[0] != x.b.get(k * 33 + 32);
+    for (std::int64_t column = 1; column < layout.panel_columns; ++column) wrong += row[column] != 0;
+  }
+  CHECK(wrong == 0);
+}
+
 TEST_CASE("long sums of few results are cut into parts", "[gemm][runtime]") {
   for (const StripTypes& types : strip_types) {
     for (int layout = 0; layout < 4; ++layout) {
