@@ -73,3 +73,14 @@ function(fuse_program name)
   fuse_target_defaults(${name})
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${FUSE_BIN_DIR})
 endfunction()
+
+# Sanitizers inside a build that has none are clang's: they compile in half of GCC's time, and so clang compiles the library
+# too (as what it warns of is an error). A target's other objects may be GCC's.
+find_program(FUSE_CLANG NAMES clang++-16 clang++-17 clang++-18 clang++-19 DOC "clang, for the sanitizers in other builds")
+mark_as_advanced(FUSE_CLANG)
+function(fuse_build_with_clang target)
+  if(NOT CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+    set(launcher ${PROJECT_SOURCE_DIR}/cmake/compile_with_clang.sh ${FUSE_CLANG})
+    set_target_properties(${target} PROPERTIES CXX_COMPILER_LAUNCHER "${launcher}" CXX_LINKER_LAUNCHER "${launcher}")
+  endif()
+endfunction()

@@ -71,7 +71,7 @@ std::vector<Named> option_sets() {
 
 }  // namespace
 
-TEST_CASE("fingerprints of generated programs are as committed", "[golden][fuzz]") {
+TEST_CASE("fingerprints of generated programs are as committed", "[golden][fuzz][not-sanitized]") {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)  // they take ten times as long
   constexpr std::uint64_t count = 20;
 #else
@@ -85,7 +85,7 @@ TEST_CASE("fingerprints of generated programs are as committed", "[golden][fuzz]
   check_lines("programs.txt", lines);
 }
 
-TEST_CASE("fingerprints of the example graphs are as committed", "[golden]") {
+TEST_CASE("fingerprints of the example graphs are as committed", "[golden][not-sanitized]") {
   Lines lines;
   for (const char* name :
        {"softmax", "layernorm", "layer_norm_backward", "transformer_block", "bert_layer"}) {

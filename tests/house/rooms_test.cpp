@@ -7,7 +7,9 @@
 #include <fstream>
 #include <iterator>
 #include <map>
+#include <regex>
 #include <set>
+#include <sstream>
 
 #include "support/catch.hpp"
 #include "support/paths.hpp"
@@ -63,6 +65,20 @@ std::string table_of(const std::vector<Room>& rooms) {
 bool near(std::size_t told, std::size_t counted) {
   const std::size_t apart = told > counted ? told - counted : counted - told;
   return apart <= std::max<std::size_t>(100, counted / 4);
+}
+
+/// Whether a line declares what two threads could change: a variable that is static or of a namespace, a
+/// mutable member, or what threads are made with.
+bool has_state(const std::string& line) {
+  static const std::regex threads(
+      R"(^[^/\"]*(\bthread_local\b|std::(atomic|mutex|shared_mutex|thread|jthread|once_flag|async)\b))");
+  static const std::regex member(R"(^ *mutable [^(]*;)");
+  static const std::regex variable(
+      R"(^( *static|inline|[A-Za-z_][A-Za-z0-9_:<>*, ]*)( [A-Za-z0-9_:<>*, ]+)?( = .*|\{.*)?;)");
+  static const std::regex constant(
+      R"(\bconst\b|\bconstexpr\b|^(__extension__ |)(using|struct|class|enum|return|extern|template|namespace|typedef|friend)\b)");
+  if (std::regex_search(line, threads) || std::regex_search(line, member)) return true;
+  return std::regex_search(line, variable) && !std::regex_search(line, constant);
 }
 
 std::string contents_of(const fs::path& path) {
@@ -133,6 +149,47 @@ TEST_CASE("no room names another that none of its files includes", "[house]") {
       CHECK(used.contains(other));
     }
   }
+}
+
+TEST_CASE("what is built without TSan has no threads and nothing static that changes", "[house]") {
+  if (skip()) return;
+  // fuse_tests_threaded takes these folders as they are, since pure functions race with nobody
+  // (src/CMakeLists.txt).
+  std::smatch folders_found;
+  const std::string cmake = contents_of(source_directory() / "src/CMakeLists.txt");
+  REQUIRE(std::regex_search(cmake, folders_found, std::regex(R"x(set\(FUSE_PURE_ROOMS "([a-z_|]+)"\))x")));
+  std::istringstream pure(folders_found[1].str());
+  std::size_t files = 0;
+  const std::vector<Room> rooms = read_rooms();
+  for (std::string folder; std::getline(pure, folder, '|');) {
+    INFO(folder);
+    REQUIRE(fs::is_directory(source_directory() / "src" / folder));
+    for (const Room& room : rooms)
+      if (room.name.starts_with(folder)) CHECK(std::ranges::count(room.may_include, "os") == 0);
+    for (const fs::path& path : files_below("src/" + folder)) {
+      if (!is_source(path)) continue;
+      ++files;
+      std::ifstream in(path);
+      bool in_text = false;  // of a kernel, which is no code of these folders
+      for (std::string line; std::getline(in, line);) {
+        if (line.find("R\"(") != std::string::npos) in_text = true;
+        INFO(path.string() << ": " << line);
+        if (!in_text) CHECK_FALSE(has_state(line));
+        if (line.find(")\"") != std::string::npos) in_text = false;
+      }
+    }
+  }
+  CHECK(files > 80);
+
+  CHECK(has_state("  static std::map<int, int> seen;"));
+  CHECK(has_state("static int calls = 0;"));
+  CHECK(has_state("int calls = 0;"));
+  CHECK(has_state("std::vector<std::string> names{};"));
+  CHECK(has_state("  mutable std::string text_;"));
+  CHECK(has_state("  std::atomic<int> next = 0;"));
+  CHECK_FALSE(has_state("  static const std::vector<Row> table = make();"));
+  CHECK_FALSE(has_state("  static bool is_free(const Dim& dim);"));
+  CHECK_FALSE(has_state("const char* const cpu_math = R\"(static int f();"));
 }
 
 TEST_CASE("every source of the library is in a room", "[house]") {

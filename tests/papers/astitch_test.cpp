@@ -181,7 +181,7 @@ TEST_CASE("Fig. 4: a producer of several consumers is computed once", "[papers][
 }
 
 TEST_CASE("the paper's cases answer right, checked, whatever the order of threads",
-          "[papers][stitch][emulated]") {
+          "[papers][stitch][emulated][not-sanitized]") {
   std::vector<fuzz::Case> cases;
   std::vector<std::string> names;
   for (const char* rules : {"", "astitch", "no-merge"}) {

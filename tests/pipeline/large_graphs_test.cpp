@@ -92,7 +92,7 @@ TEST_CASE("5,000 inputs", "[pipeline][large]") {
   CHECK(size.kernels <= 4);  // the segments between the first and the last are equal
 }
 
-TEST_CASE("depth of 100,000", "[pipeline][large]") {
+TEST_CASE("depth of 100,000", "[pipeline][large][not-sanitized]") {
   Graph g("depth");
   Tensor x = g.input("x", f32, {64});
   for (int i = 0; i < fewer(100'000); ++i) x = tanh(x);
