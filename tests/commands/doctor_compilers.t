@@ -17,7 +17,7 @@ A compiler that is missing or broken is named by doctor and by what compiles, in
 A compiler that is half installed, and one whose output does not load.
 
     $ printf '#!/bin/sh\necho "cannot execute cc1plus" >&2\nexit 1\n' >half
-    $ printf '#!/bin/sh\nfor last; do :; done\n[ "$last" = --version ] || echo junk >"$last"\n' >other
+    $ printf '#!/bin/sh\nfor word; do if [ "$before" = -o ]; then echo junk >"$word"; fi; before=$word; done\n' >other
     $ chmod +x half other
     $ FUSE_CXX=$PWD/half problem broken-install
       emulated [broken-install]: the C++ compiler $SCRATCH/half does not work: it cannot build 'extern "C" int one() { return 1; }':

@@ -67,7 +67,8 @@ TEST_CASE("cpu: lengths that are known at run time", "[cpu][emulated]") {
       g, {{{"B", 1}, {"T", 1}}, {{"B", 19}, {"T", 45}}, {{"B", 3}, {"T", 4097}}, {{"B", 300}, {"T", 32}}});
 }
 
-TEST_CASE("cpu: reductions across memory keep a partial result for each chunk of rows", "[cpu][emulated]") {
+TEST_CASE("cpu: reductions across memory keep a partial result for each chunk of rows",
+          "[cpu][emulated][not-sanitized]") {
   for (const std::int64_t columns : {5, 40, 1000, 9000}) {
     INFO(columns << " columns");
     Graph g("columns");
