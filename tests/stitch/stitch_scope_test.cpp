@@ -1,13 +1,16 @@
 // Which segments become stages of one kernel, in which passes, and what those hold.
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <fstream>
 #include <functional>
 #include <random>
+#include <sstream>
 
 #include "schedule/fusion/fusion_report.hpp"
 #include "schedule/nest/usual_nests.hpp"
 #include "schedule/schedule_support.hpp"
 #include "support/catch.hpp"
+#include "support/paths.hpp"
 #include "support/sanitized.hpp"
 #include "support/stitch_graphs.hpp"
 
@@ -217,6 +220,23 @@ TEST_CASE("a kernel that would leave the device idle stays apart, with the numbe
   REQUIRE(edges.size() == 1);
   CHECK(edges[0].reason == schedule::Reason::no_gain);
   CHECK(edges[0].numbers == refusal.numbers);
+}
+
+TEST_CASE("kernels that gain less than the counters cost are refused, with what those cost",
+          "[stitch][partition]") {
+  std::ifstream in(source_directory() / "tests/papers/astitch_fig7.fuse");
+  std::ostringstream text;
+  text << in.rdbuf();
+  const ir::Graph graph = prepared(Graph::parse(text.str()));
+  const Target target = target_profile("a100");
+  const schedule::Partition partition = schedule::partition(graph, {}, target);
+  REQUIRE(partition.refusals.size() == 1);
+  const auto& numbers = partition.refusals[0].numbers;
+  REQUIRE(numbers.size() == 3);
+  const double together = std::stod(numbers[0].second), apart = std::stod(numbers[1].second);
+  CHECK(together < apart);
+  CHECK(numbers[2].first == "zeroed counters us");
+  CHECK(apart - together < std::stod(numbers[2].second));
 }
 
 TEST_CASE("the verifier knows stages", "[stitch][partition]") {

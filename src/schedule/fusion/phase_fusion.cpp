@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "schedule/fusion/phase_fusion.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <functional>
 #include <limits>
@@ -229,6 +231,8 @@ class Joiner {
       if (chain.segments.size() == 1 || always_ || asked(ir::Question::wait, chain.whole, pays)) continue;
       const double together = chain.whole.chosen->seconds;
       refuse(chain.whole, together, together + chain.gain);
+      refusals_.back().numbers.emplace_back("zeroed counters us",
+                                            fmt::format("{:.1f}", target_.launch_seconds * 1e6));
       chain.segments.clear();
     }
   }
