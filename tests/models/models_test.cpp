@@ -61,7 +61,7 @@ TEST_CASE("models: a small DIEN", "[models][device]") {
 }
 
 TEST_CASE("models: at the papers' sizes there are at most 1.1 times the launches that GEMMs force",
-          "[models]") {
+          "[not-sanitized][models]") {
   check_goal(example::build_crnn(example::Crnn::paper()));
   check_goal(example::build_asr(example::Asr::paper()));
   check_goal(example::build_bert(example::Bert::paper()));

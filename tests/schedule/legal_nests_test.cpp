@@ -62,7 +62,7 @@ TEST_CASE("legal nests: a row or column reduction has 150 structures or more", "
   check_golden("schedule/legal_nests.txt", text);
 }
 
-TEST_CASE("legal nests: what choosers make is among them", "[schedule]") {
+TEST_CASE("legal nests: what choosers make is among them", "[schedule][not-sanitized]") {
   for (const char* profile : {"h200", "tiny3", "tiny2"}) {
     const Target target = target_profile(profile);
     for (const auto& [rows, columns] : {std::pair{37, 72}, {4096, 1024}, {3, 30000}, {6, 16384}}) {

@@ -12,10 +12,14 @@
 #endif
 
 // Loops over the registers of a block have to be unrolled: a register has no index.
-#if defined(__clang__)
-#define FUSE_GEMM_UNROLL _Pragma("unroll")
-#else
+#if !defined(__clang__)
 #define FUSE_GEMM_UNROLL _Pragma("GCC unroll 16")
+#elif __has_feature(address_sanitizer)
+// To optimise the kernels where every access is checked takes clang minutes.
+#define FUSE_GEMM_UNROLL
+#pragma clang optimize off
+#else
+#define FUSE_GEMM_UNROLL _Pragma("unroll")
 #endif
 #define FUSE_GEMM_LANES FUSE_GEMM_TARGET inline __attribute__((always_inline))
 
@@ -228,6 +232,9 @@ FUSE_GEMM_LANES void sum_lanes(Vector a, Vector b, Vector c, Vector d, float* to
 
 #undef FUSE_GEMM_LANES
 #undef FUSE_GEMM_UNROLL
+#if defined(__clang__)
+#pragma clang optimize on
+#endif
 
 }  // namespace
 
