@@ -12,13 +12,6 @@
 namespace fuse::fuzz {
 namespace {
 
-/// FNV-1a, folded to 32 bits: std::hash differs between standard libraries.
-std::uint32_t hash_of(const std::string& text) {
-  std::uint64_t hash = 0xcbf29ce484222325U;
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
-  return static_cast<std::uint32_t>(hash ^ (hash >> 32));
-}
-
 std::string text_of_kernels(const codegen::Source& source) {
   std::string text = source.body;
   for (const codegen::KernelInfo& kernel : source.kernels) {
@@ -32,6 +25,13 @@ std::string text_of_kernels(const codegen::Source& source) {
 }
 
 }  // namespace
+
+std::uint32_t hash_of(const std::string& text) {
+  // FNV-1a, folded to 32 bits: std::hash differs between standard libraries.
+  std::uint64_t hash = 0xcbf29ce484222325U;
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
+  return static_cast<std::uint32_t>(hash ^ (hash >> 32));
+}
 
 std::vector<std::pair<std::string, std::string>> stage_texts(const Compiled& compiled) {
   return {{"graph", ir::print(compiled.graph)},

@@ -2,6 +2,7 @@
 // differ. SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
@@ -9,6 +10,9 @@
 #include "compile/pipeline/pipeline.hpp"
 
 namespace fuse::fuzz {
+
+/// A hash of a text, the same on every machine.
+std::uint32_t hash_of(const std::string& text);
 
 /// The stages of a compilation and the text of each: the graph after its passes, the partition, the plan, the
 /// kernels with the ops of their lines.

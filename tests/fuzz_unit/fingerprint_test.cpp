@@ -5,9 +5,6 @@
 
 #include <fmt/format.h>
 
-#include <cstdlib>
-#include <fstream>
-
 #include "fuzz/grow/generator.hpp"
 #include "fuzz/grow/random.hpp"
 #include "fuzz/judge/execute.hpp"
@@ -22,30 +19,6 @@ using namespace fuse::fuzz;  // NOLINT
 namespace {
 
 using Lines = std::vector<std::string>;
-
-/// Our lines are the first ones of the committed file.
-void check_lines(const std::string& file, const Lines& ours) {
-  const char* update = std::getenv("FUSE_UPDATE_GOLDENS");
-  const std::string path = "fingerprints/" + file;
-  if (update && std::string(update) == "1") {
-    test::check_golden(path, fmt::format("{}\n", fmt::join(ours, "\n")));
-    return;
-  }
-  std::ifstream in(test::source_directory() / "tests/golden" / path);
-  REQUIRE(in.is_open());
-  Lines differ;
-  std::string line;
-  for (const std::string& own : ours) {
-    std::getline(in, line);
-    if (line != own) differ.push_back(fmt::format("was {}\nis  {}", line, own));
-  }
-  const std::size_t shown = std::min<std::size_t>(differ.size(), 12);
-  INFO(differ.size() << " of " << ours.size() << " lines of " << path << " differ:\n"
-                     << fmt::format("{}",
-                                    fmt::join(differ.begin(),
-                                              differ.begin() + static_cast<std::ptrdiff_t>(shown), "\n")));
-  CHECK(differ.empty());
-}
 
 struct Named {
   std::string name;
@@ -82,7 +55,7 @@ TEST_CASE("fingerprints of generated programs are as committed", "[golden][fuzz]
     const Case c = generate(seed_of(1, index));
     lines.push_back(fmt::format("--seed 1 --index {}: {}", index, fingerprint(compiled(c, "p"))));
   }
-  check_lines("programs.txt", lines);
+  test::check_golden_lines("fingerprints/programs.txt", lines);
 }
 
 TEST_CASE("fingerprints of the example graphs are as committed", "[golden][not-sanitized]") {
@@ -90,14 +63,16 @@ TEST_CASE("fingerprints of the example graphs are as committed", "[golden][not-s
   for (const char* name :
        {"softmax", "layernorm", "layer_norm_backward", "transformer_block", "bert_layer"}) {
     const Graph graph = test::example(name);
-    for (const std::string_view profile : target_profile_names()) {
+    std::vector<std::string_view> profiles = target_profile_names();
+    profiles.emplace_back("x86-64-v3");  // a cpu device
+    for (const std::string_view profile : profiles) {
       for (const auto& [set, options] : option_sets()) {
         const Compiled made = run_pipeline(graph.ir(), target_profile(profile), pipeline_options(options));
         lines.push_back(fmt::format("{}, {}, {}: {}", name, profile, set, fingerprint(made)));
       }
     }
   }
-  check_lines("graphs.txt", lines);
+  test::check_golden_lines("fingerprints/graphs.txt", lines);
 }
 
 TEST_CASE("a fingerprint tells stages apart", "[fuzz]") {

@@ -2,11 +2,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <vector>
 
 #include "support/catch.hpp"
 #include "support/paths.hpp"
@@ -29,6 +33,26 @@ inline void check_golden(const std::string& relative_path, const std::string& ac
   REQUIRE(in.is_open());
   const std::string expected{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
   REQUIRE(actual == expected);
+}
+
+/// The lines are the first ones of the file, which may have more: where a test takes long, it makes fewer.
+inline void check_golden_lines(const std::string& relative_path, const std::vector<std::string>& ours) {
+  if (const char* update = std::getenv("FUSE_UPDATE_GOLDENS"); update && std::string(update) == "1") {
+    check_golden(relative_path, fmt::format("{}\n", fmt::join(ours, "\n")));
+    return;
+  }
+  std::ifstream in(source_directory() / "tests" / "golden" / relative_path);
+  REQUIRE(in.is_open());
+  std::vector<std::string> differ;
+  std::string line;
+  for (const std::string& own : ours) {
+    std::getline(in, line);
+    if (line != own) differ.push_back(fmt::format("was {}\nis  {}", line, own));
+  }
+  const auto shown = static_cast<std::ptrdiff_t>(std::min<std::size_t>(differ.size(), 12));
+  INFO(differ.size() << " of " << ours.size() << " lines of " << relative_path << " differ:\n"
+                     << fmt::format("{}", fmt::join(differ.begin(), differ.begin() + shown, "\n")));
+  CHECK(differ.empty());
 }
 
 }  // namespace fuse::test
