@@ -1,0 +1,90 @@
+// What each pass alone makes of many graphs is what tests/golden/fingerprints/passes.txt says: within the
+// pipeline a pass meets only what those before it leave. SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <functional>
+#include <fuse/fuse.hpp>
+
+#include "fuzz/fingerprint.hpp"
+#include "fuzz/grow/generator.hpp"
+#include "fuzz/grow/random.hpp"
+#include "ir/graph/verify.hpp"
+#include "ir/text/print.hpp"
+#include "passes/align_layouts.hpp"
+#include "passes/canonical_dims.hpp"
+#include "passes/common_subexpressions.hpp"
+#include "passes/dead_code.hpp"
+#include "passes/drop_broadcasts.hpp"
+#include "passes/fold_constants.hpp"
+#include "passes/merge_gemms.hpp"
+#include "passes/narrow_slices.hpp"
+#include "passes/open_contractions.hpp"
+#include "passes/rewrite/simplify.hpp"
+#include "passes/sink_reshapes.hpp"
+#include "passes/split_concats.hpp"
+#include "support/catch.hpp"
+#include "support/golden.hpp"
+#include "support/sanitized.hpp"
+
+using namespace fuse;  // NOLINT
+
+namespace {
+
+struct Pass {
+  const char* name;
+  std::function<ir::Graph(const ir::Graph&)> run;
+};
+
+const Pass passes[] = {
+    {"align", ir::align_layouts},
+    {"canonical", ir::canonical_dims},
+    {"common", ir::common_subexpressions},
+    {"broadcasts", ir::drop_broadcasts},
+    {"fold", ir::fold_constants},
+    {"gemms", [](const ir::Graph& graph) { return ir::merge_gemms(graph); }},
+    {"slices", ir::narrow_slices},
+    {"contractions", ir::open_contractions},
+    {"simplify", [](const ir::Graph& graph) { return ir::simplify(graph, {}); }},
+    {"sink", ir::sink_reshapes},
+    {"concats", ir::split_concats},
+};
+
+/// Of the passes that change something.
+std::string fingerprint(const ir::Graph& graph) {
+  const std::string before = ir::print(ir::dead_code(graph));
+  std::string line;
+  for (const Pass& pass : passes) {
+    const ir::Graph made = ir::dead_code(pass.run(graph));
+    ir::verify(made);
+    const std::string text = ir::print(made);
+    if (text != before) line += fmt::format(" {} {:08x}", pass.name, fuzz::hash_of(text));
+  }
+  return line;
+}
+
+}  // namespace
+
+TEST_CASE("fingerprints of what each pass makes of many graphs are as committed",
+          "[passes][golden][not-sanitized]") {
+  std::vector<std::string> lines;
+  std::vector<std::filesystem::path> files;
+  for (const auto& entry : std::filesystem::directory_iterator(test::source_directory() / "tests/cases")) {
+    if (entry.path().extension() == ".fuse") files.push_back(entry.path());
+  }
+  std::sort(files.begin(), files.end());
+  for (const std::filesystem::path& path : files) {
+    std::string line = path.filename().string();
+    try {
+      line += fingerprint(Graph::load(path).ir());
+    } catch (const Error& error) {  // some are there to be refused
+      line += fmt::format(" {}", to_string(error.code()));
+    }
+    lines.push_back(line);
+  }
+  for (std::uint64_t index = 0; index < test::fewer<std::uint64_t>(1200, 20); ++index)
+    lines.push_back(fmt::format("--seed 4 --index {}:{}", index,
+                                fingerprint(fuzz::generate(fuzz::seed_of(4, index)).program.graph)));
+  test::check_golden_lines("fingerprints/passes.txt", lines);
+}
