@@ -24,6 +24,20 @@ std::string text_of_kernels(const codegen::Source& source) {
   return text;
 }
 
+/// What the cost model says of each kernel, and where it kept kernels apart.
+std::string text_of_costs(const schedule::Partition& partition) {
+  std::string text;
+  for (const schedule::Segment& segment : partition.segments)
+    text += fmt::format("{} {:.6g} us\n", segment.root, segment.chosen ? segment.chosen->seconds * 1e6 : 0.0);
+  for (const schedule::Refusal& refusal : partition.refusals) {
+    text += fmt::format("group {} at {}: {}", refusal.group, fmt::join(refusal.at, " "),
+                        to_string(refusal.reason));
+    for (const auto& [name, value] : refusal.numbers) text += fmt::format(", {} {}", name, value);
+    text += '\n';
+  }
+  return text;
+}
+
 }  // namespace
 
 std::uint32_t hash_of(const std::string& text) {
@@ -36,6 +50,7 @@ std::uint32_t hash_of(const std::string& text) {
 std::vector<std::pair<std::string, std::string>> stage_texts(const Compiled& compiled) {
   return {{"graph", ir::print(compiled.graph)},
           {"partition", schedule::print(compiled.graph, compiled.partition)},
+          {"costs", text_of_costs(compiled.partition)},
           {"plan", schedule::print(compiled.plan)},
           {"kernels", text_of_kernels(compiled.source)}};
 }

@@ -9,6 +9,7 @@
 #include "fuzz/grow/random.hpp"
 #include "fuzz/judge/execute.hpp"
 #include "ir/text/print.hpp"
+#include "schedule/fusion/fusion_report.hpp"
 #include "support/catch.hpp"
 #include "support/examples.hpp"
 #include "support/golden.hpp"
@@ -67,8 +68,12 @@ TEST_CASE("fingerprints of the example graphs are as committed", "[golden][not-s
     profiles.emplace_back("x86-64-v3");  // a cpu device
     for (const std::string_view profile : profiles) {
       for (const auto& [set, options] : option_sets()) {
-        const Compiled made = run_pipeline(graph.ir(), target_profile(profile), pipeline_options(options));
-        lines.push_back(fmt::format("{}, {}, {}: {}", name, profile, set, fingerprint(made)));
+        const PipelineOptions pipeline = pipeline_options(options);
+        const Target target = target_profile(profile);
+        const Compiled made = run_pipeline(graph.ir(), target, pipeline);
+        const auto edges = schedule::unfused_edges(made.graph, made.partition, pipeline.partition, target);
+        lines.push_back(fmt::format("{}, {}, {}: {} reasons {:08x}", name, profile, set, fingerprint(made),
+                                    hash_of(schedule::print(made.graph, edges))));
       }
     }
   }
