@@ -133,7 +133,7 @@ class Solver {
       if (others.low < 1) continue;
       Interval own;
       if (to.high >= 0 && to.high < infinite) own.high = floor_divide(to.high, others.low);
-      if (to.low > 0 && others.high < infinite) own.low = ceil_divide(to.low, others.high);
+      if (others.high < infinite) own.low = ceil_divide(to.low, others.high);
       narrow(std::vector<Atom>{factors[i]}, own);
     }
   }

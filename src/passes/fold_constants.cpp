@@ -76,7 +76,7 @@ bool sums_are_exact(double value, std::int64_t count, DType dtype) {
   const double precision = dtype == f64 ? 0x1p53 : 0x1p24;
   const double greatest =
       dtype == f64 ? std::numeric_limits<double>::max() : std::numeric_limits<float>::max();
-  if (!std::isfinite(value) || static_cast<double>(count) > precision) return false;
+  if (!std::isfinite(value)) return false;
   int exponent = 0;
   double mantissa = std::fabs(std::frexp(value, &exponent));
   while (mantissa != std::floor(mantissa)) mantissa *= 2;

@@ -219,6 +219,10 @@ TEST_CASE("inequalities between symbols combine", "[facts]") {
   CHECK(facts.less(B, C));
   CHECK_FALSE(facts.le(B, A));
   CHECK_FALSE(facts.le(C, B));
+  Graph many;  // more bounds than a proof tries: it ends unproven
+  const Dim M = many.dim("M"), N = many.dim("N");
+  for (int i = 0; i < 20; ++i) many.assume(at_most(many.dim("A" + std::to_string(i)), M));
+  CHECK_FALSE(facts_of(many).le(N, M));
   Graph both;
   const Dim X = both.dim("X"), Y = both.dim("Y");
   both.assume(at_most(X, Y));
@@ -279,4 +283,6 @@ TEST_CASE("expressions beyond 63 bits prove nothing and break nothing", "[facts]
   CHECK(facts.range(C) == Range{0, 0});
   CHECK_FALSE(facts.equal(A * huge * 1024, C + 1));
   CHECK_FALSE(facts.divisible(A, B));
+  const Dim P = Dim::symbol("P", {.min = 1, .max = 100});
+  CHECK_FALSE(Facts().equal_products({huge, huge, P}, {huge * 4, huge, P + 1}));
 }

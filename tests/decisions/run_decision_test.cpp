@@ -100,7 +100,8 @@ TEST_CASE("steps depend on who wrote what they read, and on who used what they o
   step({left}, {});
   step({whole}, {});
   step({}, {y});
-  const std::vector<std::vector<std::uint32_t>> expected = {{}, {}, {0}, {0, 1}, {0, 1}};
+  step({right, left, whole}, {});
+  const std::vector<std::vector<std::uint32_t>> expected = {{}, {}, {0}, {0, 1}, {0, 1}, {0, 1}};
   CHECK(schedule::certain_dependencies(plan) == expected);
 }
 

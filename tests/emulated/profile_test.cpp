@@ -137,9 +137,14 @@ TEST_CASE("a run is measured where its workspace says so", "[emulated][streams]"
   CHECK(run.workspace.measured());  // of the run before
 }
 
-TEST_CASE("an empty workspace cannot be measured", "[streams]") {
+TEST_CASE("an empty workspace says that it has nothing, and cannot be measured", "[streams]") {
   Workspace empty;
   CHECK_FALSE(empty.measured());
+  CHECK_FALSE(empty.split());
+  CHECK(empty.mode_note().empty());
+  CHECK(empty.mode() == ExecutionMode::streams);
+  CHECK(empty.memory().address == nullptr);
+  CHECK(empty.memory().bytes == 0);
   try {
     empty.measure();
     FAIL("no error");

@@ -24,6 +24,15 @@ TEST_CASE("split_concats keeps concats narrow and their meaning", "[passes][devi
   sweep.run_on_test_devices();
 }
 
+TEST_CASE("split_concats makes no part of nothing where the operands fill all parts", "[passes]") {
+  Graph g("full");
+  const Tensor x = g.input("x", f32, {4});
+  g.output("y", concat(std::vector<Tensor>(64, x), 0));
+  const ir::Graph split = ir::split_concats(g.ir());
+  ir::verify(split);
+  CHECK(split.nodes.size() == g.ir().nodes.size() + 2);
+}
+
 TEST_CASE("split_concats leaves narrow ones alone", "[passes]") {
   Graph g("narrow");
   const Tensor x = g.input("x", f32, {4});

@@ -59,6 +59,28 @@ TEST_CASE("symbols count where a kernel mentions them", "[partition][arguments]"
   for (const schedule::Group& group : narrow.partition.grouping.groups) CHECK(group.nodes.size() < 5);
 }
 
+TEST_CASE("what is stitched takes no more arguments than a launch has, and one kernel where they suffice",
+          "[partition][arguments]") {
+  Graph g("scales");
+  const Tensor x = g.input("x", f32, {64, 256});
+  const Tensor centred = x - broadcast_in_dim(sum(x, {1}), {64, 256}, {0});
+  for (int i = 0; i < 6; ++i) {
+    const std::string n = std::to_string(i);
+    g.output("y" + n, centred * broadcast_in_dim(g.input("w" + n, f32, {256}), {64, 256}, {1}));
+  }
+  constexpr std::size_t all = 1 + 6 + 6;
+  PipelineOptions options;
+  options.partition.horizontal = false;
+  for (std::size_t limit = 4; limit <= all + 1; ++limit) {
+    Target target = target_profile("h200");
+    target.argument_bytes = 8 * limit;
+    const Compiled made = run_pipeline(g.ir(), target, options);
+    INFO(limit);
+    CHECK((made.kernels.size() == 1) == (limit > all));  // while groups grow they store the sum, too
+    for (const kernel::Kernel& kernel : made.kernels) CHECK(arguments(kernel) <= limit);
+  }
+}
+
 TEST_CASE("one op that needs more arguments than a launch takes is a user's error",
           "[partition][arguments]") {
   Graph g("wide");

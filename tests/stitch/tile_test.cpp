@@ -49,6 +49,17 @@ TEST_CASE("what lies along another dim is read in tiles", "[stitch][schedule]") 
   CHECK_FALSE(in_tiles(transposed_sum(f32, {8, 100}, {1, 0})));
 }
 
+TEST_CASE("lanes of a tile access four bytes where all values are smaller", "[stitch][schedule]") {
+  const auto vector_of = [](DType dtype, std::int64_t columns) {
+    const Compiled made = compiled(transposed_sum(dtype, {768, columns}, {1, 0}), "h200");
+    REQUIRE(made.schedules.size() == 1);
+    return made.schedules[0].phases[0].choices.to_string();
+  };
+  CHECK(vector_of(f32, 1024).find("vector") == std::string::npos);
+  CHECK(vector_of(bf16, 1024).find("x:vector2") != std::string::npos);
+  CHECK(vector_of(bf16, 1023).find("vector") == std::string::npos);
+}
+
 TEST_CASE("a tile's kernel", "[stitch][schedule]") {
   const Compiled made = compiled(transposed_sum(f32, {100, 200}, {1, 0}), "h200");
   check_golden("kernel/tile.txt", print(made.kernels.at(0)));

@@ -115,7 +115,7 @@ void check_views(const ir::Graph& graph, const Partition& partition, const Fail&
     Dim offset = 0;
     for (const NodeId part : parts) {
       const auto view = views.of.find(part);
-      const bool stands = view != views.of.end() && view->second.whole == concat && view->second.part;
+      const bool stands = view != views.of.end() && view->second.whole == concat;
       if (!stands || view->second.offset != offset) {
         fail(graph.value_name(part) + " does not stand at its location in " + graph.value_name(concat));
       }

@@ -71,7 +71,6 @@ GroupGraph::GroupGraph(const ir::Graph& graph, const Grouping& grouping, const G
       const Id a = find(group.nodes.front()), b = find(id);
       if (a != b) merge(a, b, group.type);
     }
-    state_[find(group.nodes.front())].type = group.type;
   }
 }
 
