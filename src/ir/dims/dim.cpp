@@ -68,8 +68,9 @@ int compare_factors(const std::vector<Atom>& a, const std::vector<Atom>& b) {
   return a.size() == b.size() ? 0 : a.size() < b.size() ? -1 : 1;
 }
 
-std::vector<DimTerm> terms_of(const Dim& dim) {
-  return dim.poly() ? dim.poly()->terms : std::vector<DimTerm>{};
+const std::vector<DimTerm>& terms_of(const Dim& dim) {
+  static const std::vector<DimTerm> none;
+  return dim.poly() ? dim.poly()->terms : none;
 }
 std::int64_t constant_of(const Dim& dim) { return dim.poly() ? dim.poly()->constant : dim.constant(); }
 
@@ -557,6 +558,8 @@ std::string Dim::to_string() const { return Printer{}.print(*this); }
 
 Dim operator+(const Dim& a, const Dim& b) {
   if (!a.poly_ && !b.poly_) return checked_add(a.constant_, b.constant_);
+  if (a.is(0)) return b;
+  if (b.is(0)) return a;
   std::vector<DimTerm> terms = terms_of(a);
   for (const DimTerm& term : terms_of(b)) terms.push_back(term);
   return DimPoly::make(std::move(terms), checked_add(constant_of(a), constant_of(b)));
@@ -566,8 +569,10 @@ Dim operator-(const Dim& a, const Dim& b) { return a + b * -1; }
 
 Dim operator*(const Dim& a, const Dim& b) {
   if (!a.poly_ && !b.poly_) return checked_mul(a.constant_, b.constant_);
+  if (a.is(1)) return b;
+  if (b.is(1)) return a;
   std::vector<DimTerm> terms;
-  const std::vector<DimTerm> left = terms_of(a), right = terms_of(b);
+  const std::vector<DimTerm>&left = terms_of(a), &right = terms_of(b);
   for (const DimTerm& x : left) {
     for (const DimTerm& y : right) {
       DimTerm product{checked_mul(x.coefficient, y.coefficient), x.factors};

@@ -51,17 +51,18 @@ double reread_speed(const KernelSchedule& launch, std::int64_t inputs, const Tar
   return resident <= static_cast<double>(target.l2_bytes) ? l2_speed : 1;
 }
 
-/// Whether threads cache all that passes need again.
-bool caches_rows(const ir::Graph& graph, const Phase& phase, const Choices& choices, const Dim& row) {
+/// Whether threads cache all that passes need again, which are these values.
+bool caches_rows(const ir::Graph& graph, const std::vector<CachedValue>& values, const Choices& choices,
+                 const Dim& row) {
   const std::int64_t trips = elements_per_thread(row, choices);
-  const std::vector<CachedValue> values = values_to_cache(graph, phase, choices.packed);
   return trips > 0 && cache_registers(graph, values, trips, choices.packed) <= choices.register_cache;
 }
 
 /// What is cached of the values that a pass leaves for later ones.
 std::vector<CachedValue> cached_by(const ir::Graph& graph, const Phase& phase, const Choices& choices,
                                    const Dim& row) {
-  if (caches_rows(graph, phase, choices, row)) return values_to_cache(graph, phase, choices.packed);
+  std::vector<CachedValue> values = values_to_cache(graph, phase, choices.packed);
+  if (caches_rows(graph, values, choices, row)) return values;
   return choices.shared_cache > 0 ? loaded_values(graph, phase) : std::vector<CachedValue>();
 }
 
@@ -86,7 +87,8 @@ double rereads(const ir::Graph& graph, const Phase& phase, const Choices& choice
   const bool loops = info(graph[dominant(phase)].op).relation == ir::Relation::reduce;
   if (passes < 2 || !loops) return 0;
   const std::vector<KernelSchedule> kernels = launches(graph, phase, choices);
-  if (caches_rows(graph, phase, choices, kernels[0].reduced)) return 0;
+  if (caches_rows(graph, values_to_cache(graph, phase, choices.packed), choices, kernels[0].reduced))
+    return 0;
   const double row = std::max(1.0, static_cast<double>(kernels[0].reduced.hint()));
   return (passes - 1) * std::max(0.0, 1 - choices.shared_cache * kernels[0].cluster / row);
 }

@@ -112,6 +112,7 @@ class Joiner {
   /// by the order of the segments, which no cost changes.
   void judge(const std::vector<SegmentId>& ids) {
     std::vector<std::vector<SegmentId>> by_cost, runs;
+    least_.clear();
     add_runs_by_cost(ids, by_cost);
     const auto together = [&](SegmentId a, SegmentId b) {
       return std::any_of(by_cost.begin(), by_cost.end(), [&](const std::vector<SegmentId>& run) {
@@ -180,11 +181,15 @@ class Joiner {
     return sum;
   }
 
+  /// Of a run within the segments that are judged; a run is part of many cuts.
   double least_seconds(const std::vector<SegmentId>& ids) {
-    const double apart = seconds_apart(ids);
+    const auto [known, added] = least_.try_emplace({ids.front(), ids.size()});
+    if (!added) return known->second;
+    const double apart = known->second = seconds_apart(ids);
     if (ids.size() == 1) return apart;
     const std::optional<Chain> whole = regional_kernel(ids);
-    return whole ? std::min(apart, whole->whole.chosen->seconds) : apart;
+    if (whole) known->second = std::min(apart, whole->whole.chosen->seconds);
+    return known->second;
   }
 
   /// None where no kernel can run the segments in this way.
@@ -435,6 +440,7 @@ class Joiner {
   std::map<int, std::size_t> beside_;  // by level: kernels that may share a launch
   std::vector<std::size_t> chain_of_;
   std::vector<Chain> chains_;
+  std::map<std::pair<SegmentId, std::size_t>, double> least_;  // seconds, by a run's first segment and length
   std::vector<Refusal> refusals_;
   std::function<CanonicalSegment(const Segment&)> form_of_;
   std::unordered_map<std::uint64_t, std::vector<std::pair<CanonicalSegment, std::optional<Chosen>>>> chosen_;

@@ -36,7 +36,9 @@ SegmentGraph::SegmentGraph(const ir::Graph& graph, const Partition& cut)
     reads.push_back(std::move(values));
     producers.push_back(std::move(makers));
     std::vector<SymbolId> mentioned;
-    for (const NodeId node : cut.segments[id].nodes) mentioned = merged(mentioned, mentions.of(node));
+    for (const NodeId node : cut.segments[id].nodes)
+      mentioned.insert(mentioned.end(), mentions.of(node).begin(), mentions.of(node).end());
+    sort_once(mentioned);
     symbols.push_back(std::move(mentioned));
   }
   order_overwrites(cut);

@@ -2,7 +2,7 @@
 #include "schedule/fusion/stage_rules.hpp"
 
 #include <algorithm>
-#include <map>
+#include <utility>
 
 #include "schedule/segments/loop_shape.hpp"
 #include "schedule/segments/stays_along.hpp"
@@ -30,8 +30,6 @@ Positions dims_of_value(const Frame& frame, bool reduced) {
 std::optional<Positions> positions_through(const ir::Graph& graph, const ir::Node& node, std::size_t number,
                                            const Positions& operand) {
   switch (info(node.op).relation) {
-    case Relation::identity:
-      return operand;
     case Relation::broadcast: {
       Positions positions;
       for (const std::size_t dim : operand) {
@@ -60,22 +58,39 @@ std::optional<Positions> positions_through(const ir::Graph& graph, const ir::Nod
 /// or repeats them, and all paths agree.
 std::optional<Positions> positions_in(const ir::Graph& graph, const Segment& reader, NodeId value,
                                       NodeId target) {
-  std::map<NodeId, Positions> positions = {{value, long_dims(graph[value].type.dims)}};
+  // Of most nodes they are those of an operand: each is kept once, and nodes, in graph order, have its index.
+  std::vector<Positions> known = {long_dims(graph[value].type.dims)};
+  std::vector<std::pair<NodeId, std::size_t>> index_of = {{value, 0}};
+  const auto find = [&](NodeId id) -> std::optional<std::size_t> {
+    const auto found = std::lower_bound(index_of.begin(), index_of.end(), std::pair(id, std::size_t{0}));
+    return found != index_of.end() && found->first == id ? std::optional(found->second) : std::nullopt;
+  };
+  const auto index = [&](Positions positions) {
+    const auto found = std::find(known.begin(), known.end(), positions);
+    const auto at = static_cast<std::size_t>(found - known.begin());
+    if (found == known.end()) known.push_back(std::move(positions));
+    return at;
+  };
   for (const NodeId id : reader.nodes) {  // operands first
     if (id == reader.root && id != target) continue;
-    std::optional<Positions> mine;
-    const std::vector<NodeId>& operands = graph[id].operands;
-    for (std::size_t i = 0; i < operands.size(); ++i) {
-      const auto found = positions.find(operands[i]);
-      if (found == positions.end()) continue;
-      const std::optional<Positions> through = positions_through(graph, graph[id], i, found->second);
-      if (!through || (mine && *mine != *through)) return std::nullopt;
-      mine = through;
+    const ir::Node& node = graph[id];
+    const bool same = info(node.op).relation == Relation::identity;
+    std::optional<std::size_t> mine;
+    for (std::size_t i = 0; i < node.operands.size(); ++i) {
+      std::optional<std::size_t> at = find(node.operands[i]);
+      if (!at) continue;
+      if (!same) {
+        std::optional<Positions> through = positions_through(graph, node, i, known[*at]);
+        if (!through) return std::nullopt;
+        at = index(std::move(*through));
+      }
+      if (mine && *mine != *at) return std::nullopt;
+      mine = at;
     }
-    if (mine) positions[id] = std::move(*mine);
+    if (mine) index_of.emplace_back(id, *mine);
   }
-  const auto found = positions.find(target);
-  return found == positions.end() ? std::nullopt : std::optional(found->second);
+  const std::optional<std::size_t> at = find(target);
+  return at ? std::optional(known[*at]) : std::nullopt;
 }
 
 /// The forms that a segment's own loops allow.

@@ -15,11 +15,7 @@ using ir::Relation;
 class Finder {
  public:
   Finder(const ir::Graph& graph, const Phase& phase, bool loads_alone)
-      : graph_(graph),
-        loads_alone_(loads_alone),
-        stages_(phase.stages),
-        inputs_(phase.inputs.begin(), phase.inputs.end()),
-        inside_(phase.nodes.begin(), phase.nodes.end()) {
+      : graph_(graph), loads_alone_(loads_alone), phase_(phase), stages_(phase.stages) {
     const ir::Node& dominant = graph[schedule::dominant(phase)];
     if (info(dominant.op).relation == Relation::reduce) dims_ = graph[dominant.operands[0]].type.dims;
   }
@@ -35,7 +31,7 @@ class Finder {
           return each.node == id && each.first < pass && pass <= each.last;
         };
         if (std::any_of(cached.begin(), cached.end(), is_taken)) return true;
-        if (inside_.contains(id)) sum += info(graph_[id].op).has(ir::Trait::costly) ? costly : 1;
+        if (is_inside(id)) sum += info(graph_[id].op).has(ir::Trait::costly) ? costly : 1;
         return false;
       });
     }
@@ -43,15 +39,17 @@ class Finder {
   }
 
   std::vector<CachedValue> run() {
-    for (int pass = 0; pass <= last_pass(stages_); ++pass) {
-      walk(pass, [&](NodeId id) { return needed(id, pass); });
+    const int last = last_pass(stages_);
+    for (int pass = 0; pass <= last; ++pass) {
+      if (pass > 0) walk(pass, [&](NodeId id) { return needed(id, pass); });
+      if (pass == last) break;
       walk(pass, [&](NodeId id) {
         first_.emplace(id, pass);
         return false;
       });
     }
     std::vector<CachedValue> result;
-    for (const auto& [key, last] : last_) result.push_back({key.second, key.first, last});
+    for (const auto& [key, pass] : last_) result.push_back({key.second, key.first, pass});
     return result;
   }
 
@@ -70,10 +68,12 @@ class Finder {
       const NodeId id = work.back();
       work.pop_back();
       if (!seen.insert(id).second || stops(id)) continue;
-      if (!inside_.contains(id) || info(graph_[id].op).relation != Relation::identity) continue;
+      if (!is_inside(id) || info(graph_[id].op).relation != Relation::identity) continue;
       work.insert(work.end(), graph_[id].operands.begin(), graph_[id].operands.end());
     }
   }
+
+  bool is_inside(NodeId id) const { return std::binary_search(phase_.nodes.begin(), phase_.nodes.end(), id); }
 
   /// Notes that the pass takes the element from the pass that computed it first, if that is worth while.
   bool needed(NodeId id, int pass) {
@@ -90,7 +90,7 @@ class Finder {
     const ir::Node& node = graph_[id];
     const Relation relation = info(node.op).relation;
     bool result = false;
-    if (inputs_.contains(id)) {
+    if (std::binary_search(phase_.inputs.begin(), phase_.inputs.end(), id)) {
       result = node.type.dims == dims_;
     } else if (relation == Relation::identity) {
       result = !loads_alone_ && computes_much(node);
@@ -107,8 +107,8 @@ class Finder {
 
   const ir::Graph& graph_;
   const bool loads_alone_;
-  const std::vector<Stage> stages_;
-  const std::unordered_set<NodeId> inputs_, inside_;
+  const Phase& phase_;  // its nodes and inputs are in graph order
+  const std::vector<Stage>& stages_;
   std::vector<Dim> dims_;
   std::unordered_map<NodeId, int> first_;       // the pass that computes it first
   std::map<std::pair<int, NodeId>, int> last_;  // last pass that needs it, by first pass and node

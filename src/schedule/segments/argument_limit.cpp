@@ -3,30 +3,45 @@
 
 #include <algorithm>
 #include <iterator>
+#include <string_view>
+#include <unordered_map>
 
 namespace fuse::schedule {
 
-Mentions::Mentions(const ir::Graph& graph) : graph_(graph) {
-  for (const ir::Symbol& symbol : graph.symbols) {
-    ids_.emplace(symbol.name, static_cast<SymbolId>(ids_.size()));
+Mentions::Mentions(const ir::Graph& graph) : of_(graph.nodes.size()) {
+  if (graph.symbols.empty()) return;
+  std::unordered_map<std::string_view, SymbolId> ids;  // names are the graph's
+  for (const ir::Symbol& symbol : graph.symbols) ids.emplace(symbol.name, static_cast<SymbolId>(ids.size()));
+  // Most dims are copies of few, which share their expression. A dim that is kept keeps its address.
+  struct Known {
+    Dim dim;
+    std::vector<SymbolId> symbols{};
+  };
+  std::unordered_map<const detail::DimPoly*, Known> known;
+  const auto add = [&](const std::vector<Dim>& dims, std::vector<SymbolId>& found) {
+    for (const Dim& dim : dims) {
+      if (dim.is_constant()) continue;
+      const auto [entry, added] = known.try_emplace(dim.poly(), Known{dim});
+      std::vector<SymbolId>& symbols = entry->second.symbols;
+      if (added) {
+        for (const Dim& symbol : dim.symbols()) symbols.push_back(ids.at(symbol.name()));
+      }
+      found.insert(found.end(), symbols.begin(), symbols.end());
+    }
+  };
+  for (ir::NodeId id = 0; id < graph.nodes.size(); ++id) {
+    const ir::Node& node = graph[id];
+    std::vector<SymbolId>& found = of_[id];
+    add(node.type.dims, found);
+    add(ir::dims_of(node.attr), found);
+    for (const ir::NodeId operand : node.operands) add(graph[operand].type.dims, found);
+    sort_once(found);
   }
 }
 
-std::vector<SymbolId> Mentions::of(ir::NodeId id) const {
-  std::vector<SymbolId> found;
-  if (ids_.empty()) return found;
-  const auto add = [&](const std::vector<Dim>& dims) {
-    for (const Dim& dim : dims) {
-      if (dim.is_constant()) continue;
-      for (const Dim& symbol : dim.symbols()) found.push_back(ids_.at(symbol.name()));
-    }
-  };
-  add(graph_[id].type.dims);
-  add(ir::dims_of(graph_[id].attr));
-  for (const ir::NodeId operand : graph_[id].operands) add(graph_[operand].type.dims);
-  std::sort(found.begin(), found.end());
-  found.erase(std::unique(found.begin(), found.end()), found.end());
-  return found;
+void sort_once(std::vector<std::uint32_t>& ids) {
+  std::sort(ids.begin(), ids.end());
+  ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
 }
 
 std::vector<std::uint32_t> merged(const std::vector<std::uint32_t>& a, const std::vector<std::uint32_t>& b) {

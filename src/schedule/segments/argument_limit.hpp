@@ -5,8 +5,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "ir/graph/ir_graph.hpp"
@@ -23,12 +21,14 @@ class Mentions {
  public:
   explicit Mentions(const ir::Graph&);
   /// Those of its dims, its operands' dims and its attributes, sorted. Empty in a graph without symbols.
-  std::vector<SymbolId> of(ir::NodeId) const;
+  const std::vector<SymbolId>& of(ir::NodeId id) const { return of_[id]; }
 
  private:
-  const ir::Graph& graph_;
-  std::unordered_map<std::string_view, SymbolId> ids_;  // names are the graph's
+  std::vector<std::vector<SymbolId>> of_;  // for each node
 };
+
+/// Sorts, and keeps each once.
+void sort_once(std::vector<std::uint32_t>& ids);
 
 /// What is in either list, once each; both are sorted.
 std::vector<std::uint32_t> merged(const std::vector<std::uint32_t>&, const std::vector<std::uint32_t>&);
