@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <fuse/error.hpp>
 #include <map>
-#include <set>
+#include <string_view>
 
 #include "ir/dims/dim_poly.hpp"
 #include "ir/kernel/kernel.hpp"
@@ -42,15 +42,18 @@ class Verifier {
           fmt::format("a grid of {} blocks is no whole number of clusters of {}", kernel_.grid.to_string(),
                       kernel_.cluster));
     for (const Reduction& reduction : kernel_.reductions) check_reduction(reduction);
-    defined_.clear();
+    forget_variables(0);
     body(kernel_.body, {}, true);
     check(!arrived_, "threads arrive for their cluster and do not wait");
     check(!read_by_others_, "a block may end while another reads its shared memory");
   }
 
  private:
-  void check(bool condition, const std::string& message) const {
-    if (condition) return;
+  void check(bool condition, std::string_view message) const {
+    if (!condition) fail(message);
+  }
+
+  [[noreturn]] void fail(std::string_view message) const {
     throw Error({.kind = ErrorKind::internal,
                  .code = ErrorCode::internal,
                  .message = fmt::format("kernel {}: {}{}", kernel_.name, message,
@@ -58,7 +61,7 @@ class Verifier {
   }
 
   void check_reduction(const Reduction& reduction) {
-    defined_.clear();
+    forget_variables(0);
     const std::size_t n = reduction.state.size();
     check(n > 0 && reduction.identity.size() == n && reduction.left.size() == n &&
               reduction.right.size() == n && reduction.result.size() == n,
@@ -79,23 +82,32 @@ class Verifier {
   void define(VarId var, DType dtype) {
     check(var < kernel_.vars.size() && kernel_.vars[var].dtype == dtype,
           "a variable is defined with another type");
-    check(defined_.insert(var).second, kernel_.vars[var].name + " is defined twice");
+    if (is_defined_[var]) fail(kernel_.vars[var].name + " is defined twice");
+    is_defined_[var] = true;
+    defined_.push_back(var);
+  }
+
+  /// All variables but the first that were defined.
+  void forget_variables(std::size_t but) {
+    for (; defined_.size() > but; defined_.pop_back()) is_defined_[defined_.back()] = false;
   }
 
   void use(VarId var) const {
-    check(var < kernel_.vars.size() && defined_.count(var), "a variable is used before it is defined");
+    check(var < kernel_.vars.size() && is_defined_[var], "a variable is used before it is defined");
   }
   void use(VarId var, DType dtype) const {
     use(var);
-    check(!kernel_.vars[var].pair, kernel_.vars[var].name + ", a pair, is used as a single value");
-    check(kernel_.vars[var].dtype == dtype, kernel_.vars[var].name + " is used as another type");
+    const Var& variable = kernel_.vars[var];
+    if (variable.pair) fail(variable.name + ", a pair, is used as a single value");
+    if (variable.dtype != dtype) fail(variable.name + " is used as another type");
   }
 
-  void check_free_of_unknown(const Index& index, const std::string& what) const {
+  void check_free_of_unknown(const Index& index, std::string_view what) const {
+    if (index.is_constant()) return;
     for (const Dim& symbol : index.symbols()) {
-      bool known = indices_.count(std::string(symbol.name())) != 0;
+      bool known = indices_.contains(symbol.name());
       for (const Dim& extent : kernel_.extents) known = known || extent == symbol;
-      check(known, fmt::format("{} uses {}, which is not in scope", what, symbol.name()));
+      if (!known) fail(fmt::format("{} uses {}, which is not in scope", what, symbol.name()));
     }
   }
 
@@ -111,16 +123,14 @@ class Verifier {
 
   /// Statements of one block; what they define is gone after it.
   void body(const std::vector<Stmt>& statements, Uniformity uniform, bool top) {
-    const auto defined = defined_;
+    const std::size_t defined = defined_.size();
     const auto indices = indices_;
-    const auto varying = varying_;
     for (const Stmt& stmt : statements) {
       current_ = stmt.origin;
       std::visit([&](const auto& node) { statement(node, uniform, top); }, stmt.node);
     }
-    defined_ = defined;
+    forget_variables(defined);
     indices_ = indices;
-    varying_ = varying;
   }
 
   Variation variation(const Index& index) const {
@@ -135,8 +145,8 @@ class Verifier {
   Variation variation(const detail::DimAtom& atom) const {
     using Kind = detail::DimAtom::Kind;
     if (atom.kind == Kind::symbol || atom.kind == Kind::index) {
-      const auto found = varying_.find(atom.name);
-      return found == varying_.end() ? Variation::none : found->second;
+      const auto found = indices_.find(atom.name);
+      return found == indices_.end() ? Variation::none : found->second;
     }
     if (atom.kind == Kind::quotient && counts_clusters(atom.dividend, atom.divisor))
       return Variation::clusters;
@@ -158,8 +168,7 @@ class Verifier {
   }
 
   void introduce(const std::string& name, Variation variation) {
-    check(indices_.insert(name).second, "index variable " + name + " is defined twice");
-    varying_[name] = variation;
+    if (!indices_.emplace(name, variation).second) fail("index variable " + name + " is defined twice");
   }
 
   void statement(const Let& let, Uniformity, bool) {
@@ -224,7 +233,7 @@ class Verifier {
   }
 
   void use_pair(VarId var, DType dtype) const {
-    check(var < kernel_.vars.size() && defined_.count(var), "a variable is used before it is defined");
+    use(var);
     check(kernel_.vars[var].pair && kernel_.vars[var].dtype == dtype,
           kernel_.vars[var].name + " is used as a pair of another type");
   }
@@ -475,16 +484,13 @@ class Verifier {
     read_by_others_ = false;
   }
 
-  void forget(const std::string& name) {
-    indices_.erase(name);
-    varying_.erase(name);
-  }
+  void forget(const std::string& name) { indices_.erase(name); }
 
   const Kernel& kernel_;
   const std::int64_t shared_limit_;
-  std::set<VarId> defined_;
-  std::set<std::string> indices_;
-  std::map<std::string, Variation> varying_;
+  std::vector<VarId> defined_;  ///< in the order of their definition
+  std::vector<bool> is_defined_ = std::vector<bool>(kernel_.vars.size());
+  std::map<std::string, Variation, std::less<>> indices_;
   std::string block_;                  // the index of the grid's loop
   std::vector<IndexLess> conditions_;  // the conditions around
   bool read_by_others_ = false;        // others read shared memory, and no barrier of the cluster followed
