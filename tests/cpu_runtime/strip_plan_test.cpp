@@ -23,7 +23,8 @@ std::string print(const StripPlan& p) {
   for (const auto& [name, is] : {std::pair{"along", p.along},
                                  {"packs few", p.packs_few},
                                  {"packs many", p.packs_many},
-                                 {"in place", p.in_place}}) {
+                                 {"in place", p.in_place},
+                                 {"packed before", p.packed_before}}) {
     if (is) text += fmt::format(", {}", name);
   }
   return text + fmt::format(
@@ -53,7 +54,7 @@ TEST_CASE("plans of the cpu device's GEMMs are as committed", "[cpu][golden]") {
         if (at % 13 == 12) d.row_a = 2 * runtime::row_of_a(d);
         if (at % 17 == 16) d.row_b = 2 * runtime::row_of_b(d);
         const std::int64_t columns = at % 6 == 5 ? 16 : 64;
-        std::string takes;
+        std::string takes;  // strips and panels: without OpenBLAS, and with it
         for (const bool openblas : {false, true}) {
           takes += runtime::cpu::takes_strips(d, openblas, columns) ? 's' : '-';
           takes += runtime::cpu::takes_panels(d, openblas, columns) ? 'p' : '-';

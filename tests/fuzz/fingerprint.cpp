@@ -24,7 +24,7 @@ std::string text_of_kernels(const codegen::Source& source) {
   return text;
 }
 
-/// What the cost model says of each kernel, and where it kept kernels apart.
+/// The time of each kernel by the cost model, and each refusal with its reason.
 std::string text_of_costs(const schedule::Partition& partition) {
   std::string text;
   for (const schedule::Segment& segment : partition.segments)

@@ -152,7 +152,7 @@ class Expressions {
   Random& random_;
 };
 
-/// Relations of which most sets can hold, and what follows from them, or why they cannot.
+/// Drawn relations, and what follows from them; or why they cannot hold together, as about half of the sets.
 std::string facts(Random& random, bool& contradicts) {
   Expressions expressions(random);
   std::vector<analysis::Constraint> constraints;
@@ -226,6 +226,6 @@ TEST_CASE("fingerprints of what follows from drawn relations are as committed",
     lines.push_back(
         fmt::format("seed {}: {} {:08x}", seed, contradicts ? "contradiction" : "facts", hash_of(text)));
   }
-  CHECK(3 * contradictions < 2 * lines.size());  // the others are to say something
+  CHECK(3 * contradictions < 2 * lines.size());  // most sets must not contradict, or little is tested
   test::check_golden_lines("fingerprints/facts.txt", lines);
 }

@@ -183,16 +183,17 @@ bool is_valid(const ir::Graph& graph) {
 
 }  // namespace
 
-TEST_CASE("each rule keeps what it says it keeps, on random values of every type", "[passes]") {
+TEST_CASE("each rule keeps what it says it keeps, on random values of every type", "[passes][golden]") {
   INFO("seed " << seed);
   std::vector<std::string> lines;
-  for (std::size_t r = 0; r < ir::algebra::rules().size(); ++r) {
-    const Rule& rule = ir::algebra::rules()[r];
+  for (const Rule& rule : ir::algebra::rules()) {
     INFO(to_string(rule));
+    // Of the rule itself: a new one changes nothing for others.
+    const std::uint64_t first = seed + fuzz::hash_of(to_string(rule)) * 1'000'003ULL;
     int fired = 0, valid = 0;
     std::string made;
     for (int attempt = 0; attempt < attempts && fired < wanted; ++attempt) {
-      const std::uint64_t own = seed + r * 1'000'003 + static_cast<std::uint64_t>(attempt);
+      const std::uint64_t own = first + static_cast<std::uint64_t>(attempt);
       RuleInstance instance(own, rule.keeps == Keeps::algebra);
       const auto drawn = instance.build(rule.from);
       if (!drawn || !is_valid(*drawn)) continue;

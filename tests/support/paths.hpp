@@ -13,7 +13,7 @@ inline std::filesystem::path path_from(const char* variable, const char* built_i
   return value && *value ? value : built_in;
 }
 
-/// The root of the repository: tests/golden, examples/graphs, src/ir/passes.
+/// The root of the repository: tests/golden, examples/graphs, docs.
 inline std::filesystem::path source_directory() {
   return path_from("FUSE_TEST_SOURCE_DIR", FUSE_TEST_SOURCE_DIR);
 }

@@ -87,9 +87,9 @@ class Verifier {
     defined_.push_back(var);
   }
 
-  /// All variables but the first that were defined.
-  void forget_variables(std::size_t but) {
-    for (; defined_.size() > but; defined_.pop_back()) is_defined_[defined_.back()] = false;
+  /// Forgets all variables but the first `kept` that were defined.
+  void forget_variables(std::size_t kept) {
+    for (; defined_.size() > kept; defined_.pop_back()) is_defined_[defined_.back()] = false;
   }
 
   void use(VarId var) const {

@@ -37,12 +37,13 @@ Choices with_threads(Choices choices, int threads) {
 
 namespace {
 
-constexpr int lanes_limit = 1024;   // elements of a row that a warp walks in 32 steps
-constexpr int block_limit = 16384;  // and a block of 256 threads in 64 steps
-constexpr int fewest_lanes = 2;     // lanes that share a row
-constexpr int lanes_of_line = 8;    // their accesses of 16 bytes are a cache line
-constexpr int sector_bytes = 32;    // bytes that memory moves at a time
-constexpr int usual_trips = 32;     // elements per lane of few: its share of combining is small
+constexpr int lanes_limit = 1024;       // elements of a row that a warp walks in 32 steps
+constexpr int block_limit = 16384;      // and a block of 256 threads in 64 steps
+constexpr int fewest_lanes = 2;         // lanes that share a row
+constexpr int lanes_of_line = 8;        // their accesses of 16 bytes are a cache line
+constexpr int sector_bytes = 32;        // bytes that memory moves at a time
+constexpr int usual_trips = 32;         // elements per lane of few: its share of combining is small
+constexpr double gain_of_parts = 0.97;  // for less gain, no blocks share a row
 
 /// The widest vector that leaves threads for half of the device, and as many as share a row.
 int vector_of(const ir::Graph& graph, const Phase& phase, std::int64_t rows, std::int64_t row,
@@ -170,7 +171,6 @@ class RegisterCaching {
   /// loops of `rows` stay where no parts fit.
   Choices parts(const Choices& rows) const {
     constexpr int fewest_trips = 4;
-    constexpr double gain_of_parts = 0.97;  // for less gain, no blocks wait for each other
     const std::int64_t row = product(shape_.reduced).hint(), count = product(shape_.kept).hint();
     Choices best = rows;
     double least = gain_of_parts * phase_seconds(graph_, phase_, rows, target_);
@@ -312,7 +312,6 @@ class RegisterCaching {
 /// Several blocks per row, where there are fewer rows than fill the device and a split costs clearly less.
 Choices shared_rows(const ir::Graph& graph, const Phase& phase, const Choices& whole, int vector,
                     const Target& target) {
-  constexpr double gain_of_parts = 0.97;
   constexpr std::int64_t fewest_trips = 8, most_parts = 16;
   Choices best = whole;
   double least = gain_of_parts * phase_seconds(graph, phase, whole, target);

@@ -17,6 +17,8 @@
 namespace fuse::schedule {
 namespace {
 
+constexpr double l2_speed = 2;  // the bandwidth of the L2 cache, in that of memory
+
 /// The bytes, limited so that sums of a few of them fit: extents may take all of 63 bits.
 std::int64_t bounded(double bytes) { return static_cast<std::int64_t>(std::min(bytes, 0x1p58)); }
 
@@ -40,7 +42,7 @@ std::size_t narrowest_input(const ir::Graph& graph, const Phase& phase) {
 /// The factor by which reading again is faster than reading from memory. What blocks read again lies in the
 /// L2 cache, where that has room for the inputs of all blocks that run at a time.
 double reread_speed(const KernelSchedule& launch, std::int64_t inputs, const Target& target) {
-  constexpr double l2_speed = 2, speed_of_second_level = 8;
+  constexpr double speed_of_second_level = 8;
   const double grid = std::max(1.0, static_cast<double>(launch.grid.hint()));
   if (is_cpu(target)) {  // one thread has just read it
     const bool fits = static_cast<double>(inputs) / grid <= static_cast<double>(2 * target.shared_per_block);
@@ -324,7 +326,7 @@ double seconds_of_horizontal(const ir::Graph& graph, const Segment& segment, con
 double regional_seconds(const ir::Graph& graph, const Segment& segment, const KernelChoices& choices,
                         const Slices& slices, std::int64_t shared, const Target& target) {
   constexpr int registers = 64;
-  constexpr double first_loads = 1e-6, meeting = 0.5e-6, wait = 0.6e-6, l2_speed = 2;
+  constexpr double first_loads = 1e-6, meeting = 0.5e-6, wait = 0.6e-6;
   constexpr double of_turn = 0.05e-6, of_turn_with_barrier = 0.2e-6;
   const Residency residency{.blocks = std::max<std::int64_t>(1, slices.count.hint() / choices.slices),
                             .threads = choices.block_threads(),

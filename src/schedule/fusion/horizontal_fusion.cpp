@@ -22,8 +22,6 @@ using ir::Relation;
 // Bounds on one kernel, so that its text stays small.
 constexpr std::size_t most_horizontal_parts = 16;
 constexpr std::size_t most_horizontal_nodes = 600;
-/// A kernel that takes longer than so many launches gains about 6% of its time or less from a saved launch.
-constexpr double longest_in_launches = 16;
 constexpr std::size_t most_beside = 64;  // segments of a level that are looked at together
 /// Steps by which a kernel that nothing waits for may be put off, to find others beside it.
 constexpr int most_delay = 32;
@@ -174,7 +172,7 @@ class Neighbours {
     };
     std::vector<SegmentId> set;
     for (const SegmentId id : ids) {
-      if (!chosen(id) || seconds(id) > longest_in_launches * target_.launch_seconds) continue;
+      if (!chosen(id) || seconds(id) > longest_part_in_launches * target_.launch_seconds) continue;
       set.push_back(id);
       if (fits(set)) continue;
       set.pop_back();

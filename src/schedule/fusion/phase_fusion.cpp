@@ -16,6 +16,7 @@
 #include "schedule/choosers/chooser.hpp"
 #include "schedule/choosers/segment_cost.hpp"
 #include "schedule/fusion/assemble.hpp"
+#include "schedule/fusion/horizontal_fusion.hpp"
 #include "schedule/fusion/segment_graph.hpp"
 #include "schedule/segments/canonical.hpp"
 #include "schedule/segments/costly_rows.hpp"
@@ -80,13 +81,12 @@ class Joiner {
 
   /// Counts the kernels of each level that may share a launch.
   void count_beside() {
-    constexpr double most_launches = 16;  // as long as a part of a horizontal kernel may take
     for (SegmentId id = 0; id < cut_.segments.size(); ++id) {
       const Segment& segment = cut_.segments[id];
       if (segment.kind != Segment::Kind::kernel || fixed_[segment.root] || has_columns(segment.phases[0]))
         continue;
       const double seconds = static_cast<double>(moved_bytes(graph_, segment.phases[0])) / target_.bandwidth;
-      if (seconds < (most_launches - 1) * target_.launch_seconds) ++beside_[depth_[id]];
+      if (seconds < (longest_part_in_launches - 1) * target_.launch_seconds) ++beside_[depth_[id]];
     }
   }
 
@@ -181,7 +181,8 @@ class Joiner {
     return sum;
   }
 
-  /// Of a run within the segments that are judged; a run is part of many cuts.
+  /// The least time of neighbours among the segments that are judged, as one kernel or apart. It is kept,
+  /// since many cuts have the same neighbours.
   double least_seconds(const std::vector<SegmentId>& ids) {
     const auto [known, added] = least_.try_emplace({ids.front(), ids.size()});
     if (!added) return known->second;

@@ -38,7 +38,7 @@ SegmentGraph::SegmentGraph(const ir::Graph& graph, const Partition& cut)
     std::vector<SymbolId> mentioned;
     for (const NodeId node : cut.segments[id].nodes)
       mentioned.insert(mentioned.end(), mentions.of(node).begin(), mentions.of(node).end());
-    sort_once(mentioned);
+    sort_unique(mentioned);
     symbols.push_back(std::move(mentioned));
   }
   order_overwrites(cut);

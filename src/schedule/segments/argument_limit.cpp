@@ -35,11 +35,11 @@ Mentions::Mentions(const ir::Graph& graph) : of_(graph.nodes.size()) {
     add(node.type.dims, found);
     add(ir::dims_of(node.attr), found);
     for (const ir::NodeId operand : node.operands) add(graph[operand].type.dims, found);
-    sort_once(found);
+    sort_unique(found);
   }
 }
 
-void sort_once(std::vector<std::uint32_t>& ids) {
+void sort_unique(std::vector<std::uint32_t>& ids) {
   std::sort(ids.begin(), ids.end());
   ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
 }

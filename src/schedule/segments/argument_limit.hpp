@@ -27,8 +27,8 @@ class Mentions {
   std::vector<std::vector<SymbolId>> of_;  // for each node
 };
 
-/// Sorts, and keeps each once.
-void sort_once(std::vector<std::uint32_t>& ids);
+/// Sorts the ids, and removes duplicates.
+void sort_unique(std::vector<std::uint32_t>& ids);
 
 /// What is in either list, once each; both are sorted.
 std::vector<std::uint32_t> merged(const std::vector<std::uint32_t>&, const std::vector<std::uint32_t>&);
