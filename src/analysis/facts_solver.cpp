@@ -133,6 +133,7 @@ class Solver {
       if (others.low < 1) continue;
       Interval own;
       if (to.high >= 0 && to.high < infinite) own.high = floor_divide(to.high, others.low);
+      // Where `to.low` is not positive this is no bound of a symbol, which is never negative.
       if (others.high < infinite) own.low = ceil_divide(to.low, others.high);
       narrow(std::vector<Atom>{factors[i]}, own);
     }

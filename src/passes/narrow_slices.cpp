@@ -35,7 +35,8 @@ std::optional<Part> read_part(const Graph& graph, const Node& concat, const Dim&
 
 /// The end of the last element that a slice takes, which a stride may leave before its limit.
 Dim end_of(const SliceAttr& slice, std::size_t axis, const Dim& count) {
-  if (!count.is_constant() || count.is(0)) return slice.limits[axis];
+  // The limit as it is written: an equal expression of another form may prove less.
+  if (slice.strides[axis] == 1 || !count.is_constant() || count.is(0)) return slice.limits[axis];
   return slice.starts[axis] + (count - 1) * slice.strides[axis] + 1;
 }
 

@@ -39,6 +39,17 @@ std::size_t operands_left(std::int64_t start, std::int64_t limit, std::int64_t s
 
 }  // namespace
 
+TEST_CASE("what a slice without a stride reads is proven of its limit as it is written", "[passes]") {
+  const Graph g = Graph::parse(R"(graph @g(%a: f32[7], %b: f32[B]) -> (y: f32[4]) where B in [8, 4096] {
+    %1 = concat %a, %b {axis = 0} : f32[B + 7]
+    %2 = slice %1 {starts = [B - 4 * (B / 4)], limits = [B % 4 + 4], strides = [1]} : f32[4]
+    return y = %2 })");
+  const ir::Graph after = ir::dead_code(ir::narrow_slices(g.ir()));
+  ir::verify(after);
+  CHECK(std::none_of(after.nodes.begin(), after.nodes.end(),
+                     [](const ir::Node& node) { return node.op == ir::Op::concat; }));
+}
+
 TEST_CASE("a slice of one operand of a concat reads that operand", "[passes]") {
   for (const auto& [start, limit] : {std::pair{0, 2}, {0, 1}, {2, 5}, {3, 4}, {5, 9}, {8, 9}})
     CHECK(operands_left(start, limit) == 0);

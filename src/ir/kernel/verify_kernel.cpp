@@ -177,7 +177,10 @@ class Verifier {
     if (kernel_.vars[let.var].pair) {
       check_pair(let.rhs, dtype);
     } else if (const auto* compute = std::get_if<Compute>(&let.rhs)) {
-      for (VarId operand : compute->operands) use(operand, kernel_.vars[operand].dtype);
+      for (const VarId operand : compute->operands) {
+        use(operand);
+        use(operand, kernel_.vars[operand].dtype);
+      }
       check_compute(*compute, dtype);
     } else if (const auto* load = std::get_if<Load>(&let.rhs)) {
       check(buffer(load->buffer).dtype == dtype, "a load has another type than its buffer");
@@ -197,6 +200,7 @@ class Verifier {
       use(reciprocal->divisor, f32);
       check(dtype == f32, "a reciprocal for divisions is not f32");
     } else if (const auto* part = std::get_if<PartOfPair>(&let.rhs)) {
+      use(part->pair);
       use_pair(part->pair, dtype == f32 ? kernel_.vars[part->pair].dtype : dtype);
     } else {
       check(!std::holds_alternative<Pair>(let.rhs), "a pair becomes a single value");
@@ -319,6 +323,7 @@ class Verifier {
 
   void statement(const Store& store, Uniformity, bool) {
     check(buffer(store.buffer).written, "a store to " + buffer(store.buffer).name + ", which is only read");
+    use(store.value);
     if (kernel_.vars[store.value].pair) {
       use_pair(store.value, buffer(store.buffer).dtype);
       return check_own_pair(store.buffer, store.index, buffer(store.buffer).dtype, "a store");
