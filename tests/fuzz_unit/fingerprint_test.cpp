@@ -81,18 +81,13 @@ TEST_CASE("fingerprints of the example graphs are as committed", "[golden][not-s
 }
 
 TEST_CASE("fingerprints of the cases' graphs are as committed", "[golden][not-sanitized]") {
-  std::vector<std::filesystem::path> files;
-  for (const auto& entry : std::filesystem::directory_iterator(test::source_directory() / "tests/cases")) {
-    if (entry.path().extension() == ".fuse") files.push_back(entry.path());
-  }
-  std::sort(files.begin(), files.end());
   Lines lines;
-  for (const std::filesystem::path& path : files) {
+  for (const std::filesystem::path& path : test::case_files()) {
     for (const char* profile : {"h200", "tiny3", "x86-64-v4"}) {
       std::string line = fmt::format("{}, {}: ", path.filename().string(), profile);
       try {
         line += fingerprint(run_pipeline(Graph::load(path).ir(), target_profile(profile)));
-      } catch (const Error& error) {  // some are there to be refused
+      } catch (const Error& error) {
         line += to_string(error.code());
       }
       lines.push_back(line);

@@ -27,6 +27,7 @@
 #include "passes/sink_reshapes.hpp"
 #include "passes/split_concats.hpp"
 #include "support/catch.hpp"
+#include "support/examples.hpp"
 #include "support/golden.hpp"
 #include "support/sanitized.hpp"
 
@@ -78,16 +79,11 @@ TEST_CASE("each pass of the pipeline is run alone", "[passes]") {
 TEST_CASE("fingerprints of what each pass makes of many graphs are as committed",
           "[passes][golden][not-sanitized]") {
   std::vector<std::string> lines;
-  std::vector<std::filesystem::path> files;
-  for (const auto& entry : std::filesystem::directory_iterator(test::source_directory() / "tests/cases")) {
-    if (entry.path().extension() == ".fuse") files.push_back(entry.path());
-  }
-  std::sort(files.begin(), files.end());
-  for (const std::filesystem::path& path : files) {
+  for (const std::filesystem::path& path : test::case_files()) {
     std::string line = path.filename().string();
     try {
       line += fingerprint(Graph::load(path).ir());
-    } catch (const Error& error) {  // some are there to be refused
+    } catch (const Error& error) {
       line += fmt::format(" {}", to_string(error.code()));
     }
     lines.push_back(line);

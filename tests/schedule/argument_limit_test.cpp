@@ -1,5 +1,7 @@
 // A kernel is passed what it mentions and nothing else, and never more than a launch takes.
 // SPDX-License-Identifier: Apache-2.0
+#include "schedule/segments/argument_limit.hpp"
+
 #include "compile/pipeline/pipeline.hpp"
 #include "schedule/schedule_support.hpp"
 #include "support/sanitized.hpp"
@@ -44,6 +46,25 @@ TEST_CASE("symbols that a kernel does not mention take none of its arguments", "
   CHECK(compiled.partition.segments.size() == count);
   for (const schedule::Segment& segment : compiled.partition.segments) CHECK(segment.nodes.size() == 2);
   for (const kernel::Kernel& kernel : compiled.kernels) CHECK(arguments(kernel) == 3);
+}
+
+TEST_CASE("a node mentions the symbols of its dims, its operands' dims and its attributes",
+          "[partition][arguments]") {
+  Graph g("mentions");
+  const Dim a = g.dim("A", {.min = 8, .max = 100}), b = g.dim("B", {.min = 8, .max = 100}),
+            c = g.dim("C", {.min = 1, .max = 4});
+  const Tensor x = g.input("x", f32, {a, b});
+  g.output("sum", sum(x, {0, 1}));
+  g.output("part", slice(x, 0, c, c + 2));
+  g.output("four", g.input("y", f32, {4}) * 2);
+  const ir::Graph& graph = g.ir();
+  const schedule::Mentions mentions(graph);
+  using Ids = std::vector<schedule::SymbolId>;
+  for (ir::NodeId id = 0; id < graph.nodes.size(); ++id) {
+    if (graph[id].op == ir::Op::reduce_sum) CHECK(mentions.of(id) == Ids{0, 1});
+    if (graph[id].op == ir::Op::slice) CHECK(mentions.of(id) == Ids{0, 1, 2});
+    if (graph[id].op == ir::Op::mul) CHECK(mentions.of(id).empty());
+  }
 }
 
 TEST_CASE("symbols count where a kernel mentions them", "[partition][arguments]") {
