@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fuse/graph.hpp>
 #include <string>
+#include <vector>
 
 #include "support/paths.hpp"
 
