@@ -13,15 +13,17 @@ using namespace fuse::test;    // NOLINT
 
 namespace {
 
-/// Arrays a, b and c of shared memory, which threads fill and read in the order that a test says.
+/// Arrays a, b and c of shared memory, and a thread's own d and e, which threads fill and read in the order
+/// that a test says.
 class Filled {
  public:
-  enum : BufferId { a, b, c };
+  enum : BufferId { a, b, c, d, e };
 
   Filled() {
     kernel_.name = "filled";
     kernel_.block_threads = 64;
     for (const char* name : {"a", "b", "c"}) kernel_.buffers.push_back({name, f32, Space::shared, 2, true});
+    for (const char* name : {"d", "e"}) kernel_.buffers.push_back({name, f32, Space::local, 2, true});
   }
   Filled& put(BufferId array) {
     const auto value = static_cast<VarId>(kernel_.vars.size());
@@ -38,6 +40,7 @@ class Filled {
     kernel_.vars.push_back({"v", f32});
     return add(Let{value, Load{array, 0, {}, Index(1)}});
   }
+  Filled& put_and_keep_packed(BufferId array) { return put(array).add(KeepPacked{array}); }
   Filled& wait() { return add(Barrier{}); }
   Filled& meet() { return add(ClusterBarrier{}); }
   Filled& through(BufferId array) { return put(array).wait().take(array); }
@@ -56,7 +59,7 @@ class Filled {
   }
   Kernel& kernel() { return kernel_; }
 
-  /// Names of the arrays that are left.
+  /// Names of the shared arrays that are left.
   std::string left() {
     For lanes{.name = "lane", .begin = 0, .end = 32, .parallel = Parallel::lane, .body = std::move(body_)};
     For warps{.name = "warp", .begin = 0, .end = 2, .parallel = Parallel::warp, .body = {}};
@@ -68,7 +71,9 @@ class Filled {
     const Kernel result = share_scratch(kernel_);
     verify(result, 1024);
     std::string names;
-    for (const fuse::kernel::Buffer& buffer : result.buffers) names += buffer.name;
+    for (const fuse::kernel::Buffer& buffer : result.buffers) {
+      if (buffer.space == Space::shared) names += buffer.name;
+    }
     return names;
   }
 
@@ -90,7 +95,7 @@ class Filled {
   int loops_ = 0;
 };
 
-constexpr auto a = Filled::a, b = Filled::b, c = Filled::c;
+constexpr auto a = Filled::a, b = Filled::b, c = Filled::c, d = Filled::d, e = Filled::e;
 
 Graph three_passes() {
   Graph g("three_passes");
@@ -138,6 +143,18 @@ TEST_CASE("the larger of two arrays is room for both", "[kernel]") {
   wide.kernel().buffers[b].elements = 64;
   CHECK(wide.left() == "a");
   CHECK(share_scratch(wide.kernel()).buffers[0].elements.is(64));
+}
+
+TEST_CASE("a statement that reads and writes an array keeps its own", "[kernel]") {
+  // b goes, so every array after it has another number.
+  Filled f = Filled().through(a).wait().through(b).put_and_keep_packed(d).put_and_keep_packed(e);
+  CHECK(f.left() == "ac");
+  std::string kept;
+  const Kernel after = share_scratch(f.kernel());
+  for_each_stmt(after.body, [&](const Stmt& stmt) {
+    if (const auto* packed = std::get_if<KeepPacked>(&stmt.node)) kept += after.buffers[packed->array].name;
+  });
+  CHECK(kept == "de");
 }
 
 TEST_CASE("a barrier that may be left out does not stand between", "[kernel]") {

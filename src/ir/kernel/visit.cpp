@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ir/kernel/visit.hpp"
 
+#include <algorithm>
+
 namespace fuse::kernel {
 
 std::vector<Stmt>* body_of(Stmt& stmt) {
@@ -86,9 +88,15 @@ void accesses(Statement& stmt, const F& f) {
 
 }  // namespace
 
-void for_each_access(Stmt& stmt, const std::function<void(BufferId&, bool)>& f) { accesses(stmt, f); }
-
 void for_each_access(const Stmt& stmt, const std::function<void(BufferId, bool)>& f) { accesses(stmt, f); }
+
+void rename_buffers(Stmt& stmt, const std::function<BufferId(BufferId)>& f) {
+  std::vector<BufferId*> mentions;  // a place that is read and written is here twice
+  accesses(stmt, [&](BufferId& buffer, bool) { mentions.push_back(&buffer); });
+  std::sort(mentions.begin(), mentions.end());
+  mentions.erase(std::unique(mentions.begin(), mentions.end()), mentions.end());
+  for (BufferId* buffer : mentions) *buffer = f(*buffer);
+}
 
 void for_each_assigned(const Stmt& stmt, const std::function<void(VarId)>& f) {
   const auto all = [&](const std::vector<VarId>& vars) {

@@ -22,9 +22,11 @@ void for_each_stmt(const std::vector<Stmt>& body, const std::function<void(const
 /// replaced: ends of loops and bounds of conditions stay as they are.
 void for_each_index(Stmt& stmt, const std::function<void(Index&)>& f);
 
-/// Calls `f` on every buffer that a statement itself, not its body, reads or writes.
-void for_each_access(Stmt& stmt, const std::function<void(BufferId&, bool writes)>& f);
+/// Calls `f` on every buffer that a statement itself, not its body, reads or writes; twice if it does both.
 void for_each_access(const Stmt& stmt, const std::function<void(BufferId, bool writes)>& f);
+
+/// Puts `f` of it, once, in the place of every buffer that a statement itself, not its body, mentions.
+void rename_buffers(Stmt& stmt, const std::function<BufferId(BufferId)>& f);
 
 /// Calls `f` on every variable that a statement itself, not its body, gives a value.
 void for_each_assigned(const Stmt& stmt, const std::function<void(VarId)>& f);

@@ -154,7 +154,7 @@ class FaultWalk {
   static void alias(Kernel& kernel, BufferId a, BufferId b) {
     if (kernel.buffers[b].elements.constant() > kernel.buffers[a].elements.constant()) std::swap(a, b);
     for_each_stmt(kernel.body, [&](Stmt& stmt) {
-      for_each_access(stmt, [&](BufferId& buffer, bool) { buffer = buffer == b ? a : buffer; });
+      rename_buffers(stmt, [&](BufferId buffer) { return buffer == b ? a : buffer; });
     });
   }
 

@@ -175,7 +175,7 @@ Kernel share_scratch(Kernel kernel) {
   }
   kernel.buffers = std::move(kept);
   for_each_stmt(kernel.body, [&](Stmt& stmt) {
-    for_each_access(stmt, [&](BufferId& buffer, bool) { buffer = renumbered[slot_of[buffer]]; });
+    rename_buffers(stmt, [&](BufferId buffer) { return renumbered[slot_of[buffer]]; });
   });
   return kernel;
 }

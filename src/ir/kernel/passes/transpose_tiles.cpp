@@ -40,7 +40,7 @@ class TileTransposer {
     for_each_stmt(kernel.body, [&](Stmt& stmt) {
       const auto* loop = std::get_if<For>(&stmt.node);
       if (loop && (loop->parallel == Parallel::lane || loop->parallel == Parallel::block)) lane_ = loop->name;
-      for_each_access(stmt, [&](BufferId& buffer, bool writes) {
+      for_each_access(stmt, [&](BufferId buffer, bool writes) {
         if (kernel.buffers[buffer].space == Space::shared) note(uses_[buffer], stmt, writes);
       });
     });
