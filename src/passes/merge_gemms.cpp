@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <tuple>
 
 #include "ir/graph/fixed_values.hpp"
@@ -44,11 +45,12 @@ int order_of(const std::vector<Dim>& a, const std::vector<Dim>& b) {
   return 0;
 }
 
-/// Finds the groups.
+/// Finds the groups. `fresh`: of which each has a member; empty: any groups.
 class Grouping {
  public:
-  Grouping(const Graph& graph, const Decide& decide)
+  Grouping(const Graph& graph, const std::set<NodeId>& fresh, const Decide& decide)
       : graph_(graph),
+        fresh_(fresh),
         decide_(decide),
         fixed_(fixed_values(graph)),
         depth_(graph.nodes.size()),
@@ -156,7 +158,10 @@ class Grouping {
       saved += saved_by(group.sharing, id);
       added += added_by(group.sharing, id);
     }
-    if (group.members.size() < 2 || !slices_proven(group)) return;
+    const auto is_fresh = [&](NodeId id) { return fresh_.contains(id); };
+    const bool new_group =
+        fresh_.empty() || std::any_of(group.members.begin(), group.members.end(), is_fresh);
+    if (group.members.size() < 2 || !new_group || !slices_proven(group)) return;
     const auto members = [&] { return group.members; };
     if (!decided(decide_, Question::merge, graph_, group.members.front(), added < saved, members)) return;
     for (const NodeId id : group.members) taken_[id] = true;
@@ -189,6 +194,7 @@ class Grouping {
   }
 
   const Graph& graph_;
+  const std::set<NodeId>& fresh_;
   const Decide& decide_;
   const std::vector<bool> fixed_;
   std::vector<std::uint32_t> depth_;  // matmuls on the longest path to the value, itself included
@@ -217,6 +223,9 @@ class Rewriter {
     renumber_outputs(result_, to_);
     return std::move(result_);
   }
+
+  /// The GEMMs of the new graph that are groups.
+  const std::set<NodeId>& merged() const { return merged_; }
 
  private:
   static constexpr std::uint32_t nobody = ~std::uint32_t{0};
@@ -320,6 +329,7 @@ class Rewriter {
     for (const NodeId id : group.members) gemm.type.dims[axis] = gemm.type.dims[axis] + extent(id);
     const Type all = gemm.type;
     const NodeId merged = add(std::move(gemm));
+    merged_.insert(merged);
     Dim start = 0;
     for (const NodeId id : group.members) {
       const Node& member = graph_[id];
@@ -340,14 +350,24 @@ class Rewriter {
   const std::vector<Group> groups_;
   std::vector<std::uint32_t> group_of_;
   std::vector<NodeId> to_;
+  std::set<NodeId> merged_;
   std::map<std::pair<std::int64_t, std::vector<NodeId>>, NodeId> concats_;
 };
 
 }  // namespace
 
 Graph merge_gemms(const Graph& graph, const Decide& decide) {
-  std::vector<Group> groups = Grouping(graph, decide).run();
-  return groups.empty() ? graph : Rewriter(graph, std::move(groups)).run();
+  Graph result = graph;
+  std::set<NodeId> fresh;
+  // What one sharing made one may share an operand with others: the gates of a step, then the steps.
+  for (;;) {
+    std::vector<Group> groups = Grouping(result, fresh, decide).run();
+    if (groups.empty()) return result;
+    Rewriter rewriter(result, std::move(groups));
+    Graph next = rewriter.run();
+    fresh = rewriter.merged();
+    result = std::move(next);
+  }
 }
 
 }  // namespace fuse::ir

@@ -27,6 +27,9 @@
 // from one to another, nor, through other groups, back. Extents are equal as expressions, so symbols prove
 // what numbers would.
 //
+// What is merged is grouped again, until nothing is: the gates of each step of a recurrent layer share the
+// step's input, and the steps then share the gates' weights.
+//
 // A group is merged where it saves more than it adds, in bytes at the dims' hints, a launch counting as
 // `launch_bytes`. Saved: for each member but one a launch, and a read of the shared operand. Added: operands
 // that are concatenated are read and written, in a launch of their own, unless parameters alone make them
@@ -49,7 +52,7 @@ namespace fuse::ir {
 /// What a GPU moves in the microsecond that a launch costs at least: 4 TB/s.
 inline constexpr std::int64_t launch_bytes = std::int64_t{4} << 20;
 
-/// Near linear in the nodes. `decide` is asked about each group that can be merged.
+/// Near linear in the nodes. `decide` is asked once about each group that can be merged.
 Graph merge_gemms(const Graph&, const Decide& decide = {});
 
 }  // namespace fuse::ir

@@ -68,6 +68,27 @@ TEST_CASE("merge_gemms: by a shared operand, with any flags, and the same bits",
   }
 }
 
+TEST_CASE("merge_gemms: the gates of each step, then the steps, if decisions take both", "[passes]") {
+  Graph g("steps");
+  const Tensor gate = g.parameter("gate", f32, {7, 3}), state = g.parameter("state", f32, {7, 5});
+  for (int i = 0; i < 4; ++i) {
+    const Tensor x = g.input("x" + std::to_string(i), f32, {2, 7});
+    output(g, matmul(x, gate));
+    output(g, matmul(x, state));
+  }
+  CHECK(merged(g) == 1);
+  const bool same = outputs_of(ir::merge_gemms(g.ir()), 3) == outputs_of(g.ir(), 3);
+  CHECK(same);
+
+  std::vector<std::size_t> asked;
+  const auto gates_alone = [&](const ir::Asked& question) {
+    asked.push_back(question.nodes.size());
+    return question.nodes.size() == 2;
+  };
+  CHECK(gemms_of(ir::merge_gemms(g.ir(), gates_alone)) == 4);
+  CHECK(asked == std::vector<std::size_t>{2, 2, 2, 2, 4, 4});  // by rows, by shape
+}
+
 TEST_CASE("merge_gemms: by a proven equal shape", "[passes]") {
   for (const std::int64_t other : {6, 5}) {  // the last has another k, of the same number of elements or not
     Graph g("shape");
@@ -93,7 +114,7 @@ TEST_CASE("merge_gemms: stacked matrices give the same bits", "[passes]") {
     const Tensor x = tanh(g.input("x" + n, f32, {3, 6}));
     g.output("y" + n, -matmul(x, g.parameter("w" + n, f32, {5, 6}), false, true));
   }
-  CHECK(merged(g) == 2);
+  CHECK(merged(g) == 2);  // 32 and 8, whose shapes differ
   const bool same = outputs_of(ir::merge_gemms(g.ir()), 5) == outputs_of(g.ir(), 5);
   CHECK(same);
 }
@@ -259,5 +280,5 @@ TEST_CASE("merge_gemms: depth of 100,000 and 10,000 sharing one operand", "[pass
   ir::verify(wide);
   const ir::Graph after = ir::merge_gemms(wide);
   ir::verify(after);
-  CHECK(gemms_of(after) == 313);  // 32 each
+  CHECK(gemms_of(after) == 1);  // 313 of 32 each, 10 of these, one
 }
