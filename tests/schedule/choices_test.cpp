@@ -46,6 +46,24 @@ TEST_CASE("default choices of the profiles", "[schedule]") {
   check_golden("schedule/model_choices.txt", text);
 }
 
+TEST_CASE("blocks that wait for each other share long rows, all of them", "[schedule]") {
+  const auto rows = GENERATE(std::int64_t{1}, 3, 8, 30);
+  const std::string profile = GENERATE("h200", "a100", "v100");
+  CAPTURE(rows, profile);
+  Graph g("softmax");
+  g.output("y", softmax(g.input("x", f32, {rows, 4 << 20}), -1));
+  const Compiled made = run_pipeline(g.ir(), target_profile(profile));
+  int split = 0;
+  for (const schedule::Schedule& schedule : made.schedules) {
+    for (const schedule::PhaseSchedule& phase : schedule.phases) {
+      if (schedule.phases.size() < 2 || !splits_rows(phase.choices)) continue;
+      ++split;
+      CHECK(phase.choices.blocks_per_row() == phase.choices.blocks / rows);
+    }
+  }
+  CHECK(split > 0);
+}
+
 TEST_CASE("verify refuses a block that the target does not run", "[schedule]") {
   const OneSegment one(sum_graph({37, 5000}, {1}));
   const auto with_block = [&](int threads) {

@@ -545,6 +545,17 @@ Choices packed(const ir::Graph& graph, const Phase& phase, const Choices& alone,
   return gains ? choices : unpacked;
 }
 
+/// The choices with rows split over as many of these blocks as have a vector for each thread: blocks that
+/// wait for the others at a barrier may as well read.
+Choices with_all_blocks(const ir::Graph& graph, const Phase& phase, Choices choices, int blocks) {
+  const KernelSchedule launch = launches(graph, staged(graph, phase, choices), choices)[0];
+  const std::int64_t groups = std::max<std::int64_t>(1, launch.tiles.hint() / choices.blocks_per_row());
+  const std::int64_t vectors =
+      launch.reduced.hint() / (std::int64_t{choices.block_threads()} * choices.vector());
+  const std::int64_t parts = std::min(blocks / groups, vectors);
+  return parts > choices.blocks_per_row() ? choices.set('c', Level::grid, parts) : choices;
+}
+
 /// Phases of a kernel have blocks of one size, as many as the device holds of them and any phase needs.
 /// `alone`: the choices of each phase as a kernel of its own.
 std::optional<KernelChoices> choices_of_phases(const ir::Graph& graph, const Segment& segment,
@@ -574,6 +585,7 @@ std::optional<KernelChoices> choices_of_phases(const ir::Graph& graph, const Seg
   for (std::size_t i = 0; i < segment.phases.size(); ++i) {
     Choices& own = choices.phases[i];
     const Phase phase = staged(graph, segment.phases[i], own);
+    if (splits_rows(own)) own = with_all_blocks(graph, segment.phases[i], std::move(own), choices.blocks);
     if (splits_rows(own) && own.blocks_per_row() > choices.blocks) return std::nullopt;
     if (has_columns(phase) && !columns_fit(graph, phase, own, target)) return std::nullopt;
     if (splits_rows(own) || has_columns(phase)) own.blocks = choices.blocks;
