@@ -234,7 +234,8 @@ double phase_seconds(const ir::Graph& graph, const Phase& cut, const Choices& ch
   if (columns_side_by_side(choices)) {
     const double share = reached_side_by_side(graph, phase, choices, kernels[0], target);
     const double handoff = cooperative ? target.barrier_seconds : target.launch_seconds;
-    const double taking = splits_rows(choices) ? handoff + seconds_of_taking(choices, kernels[1], target) : 0;
+    const bool hands_off = kernels.size() > 1;  // blocks of a cluster take columns from each other
+    const double taking = hands_off ? handoff + seconds_of_taking(choices, kernels[1], target) : 0;
     return memory_cost(moved + 2 * scratch, share, target).seconds + taking;
   }
   if (cooperative && splits_rows(choices)) {
@@ -263,7 +264,7 @@ double phase_seconds(const ir::Graph& graph, const Phase& cut, const Choices& ch
     const double operations = combines ? 0 : operations_of(graph, phase, choices, launch);
     sum += kernel_cost(bytes, residency, target, flow.share, operations).seconds + flow.drain;
   }
-  if (has_columns(phase)) sum += seconds_of_taking(choices, kernels[1], target);
+  if (has_columns(phase) && kernels.size() > 1) sum += seconds_of_taking(choices, kernels[1], target);
   if (choices.cluster() > 1) sum += meetings(phase) * target.cluster_seconds;
   // Between two launches of one kernel, its blocks wait for each other.
   if (cooperative) sum += target.barrier_seconds - target.launch_seconds;
