@@ -71,7 +71,7 @@ std::int64_t DeviceTimer::runs_of_a_sample(std::int64_t sets, const Run& run) {
     const double seconds = between_marks([&] { enqueue(runs, sets, run); });
     if (seconds >= e.sample_seconds || runs >= e.most_runs) return runs;
     const double wanted = static_cast<double>(runs) * e.sample_seconds / std::max(seconds, 1e-7);
-    runs = std::clamp(static_cast<std::int64_t>(std::ceil(wanted)), 2 * runs, e.most_runs);
+    runs = std::min(std::max(static_cast<std::int64_t>(std::ceil(wanted)), 2 * runs), e.most_runs);
   }
 }
 
