@@ -24,11 +24,8 @@ Layers of filters and of reversals do work in proportion to their layers.
     ends at %57 add (output)
     kernels: 3  gemms: 0  barriers: 0
     $ fusec plan tests/cases/recompute_blur4.fuse | grep -oE 'ends at .*|^kernels.*'
-    ends at %12 pad (repeated)
-    ends at %21 pad (repeated)
-    ends at %30 pad (repeated)
     ends at %38 mul (output)
-    kernels: 3  gemms: 0  barriers: 0
+    kernels: 1  gemms: 0  barriers: 3
     $ fusec plan tests/cases/recompute_rev10.fuse | grep -oE 'ends at .*|^kernels.*'
     ends at %30 sin (output)
     kernels: 1  gemms: 0  barriers: 4
@@ -79,8 +76,8 @@ values are stored between segments.
     par_diffshape: 1 + 0, 28480 of 28480 bytes, exp 1024, tanh 2400;
     par_softmax2: 1 + 0, 27392 of 27392 bytes, ;
     qk_norm_rope: 1 + 0, 9175040 of 2688000 bytes, ;
-    recompute_blur4: 4 + 0, 329776 of 32768 bytes, ; no-gain 1 scheme-unavailable 2
-    recompute_fir4: 4 + 0, 2622976 of 262144 bytes, erf 232064; no-gain 1 scheme-unavailable 2
+    recompute_blur4: 1 + 0, 133696 of 32768 bytes, ;
+    recompute_fir4: 4 + 0, 2622976 of 262144 bytes, erf 232064; no-gain 3
     recompute_rev10: 1 + 0, 1280 of 512 bytes, sin 960;
     recompute_rev8: 1 + 0, 1280 of 512 bytes, sin 768;
     remote: 1 + 0, 73984 of 73984 bytes, exp 18432;

@@ -156,6 +156,7 @@ Forms forms_of_schedule(const ir::Graph& graph, const schedule::Schedule& schedu
   if (schedule.phases.size() > 1) {
     const Between between = schedule.segment.between;
     forms |= bit(between == Between::nothing         ? Form::horizontal
+                 : !schedule.choices.tile.empty()    ? Form::halo_tiles
                  : between == Between::block_barrier ? Form::regional
                                                      : Form::phases);
   }

@@ -6,7 +6,7 @@
 #include "ir/graph/costly_ops.hpp"
 #include "kernel/kernel_support.hpp"
 #include "schedule/choosers/model_choices.hpp"
-#include "schedule/segments/slices.hpp"
+#include "schedule/regional/slices.hpp"
 #include "stitch/stitch_support.hpp"
 #include "support/stitch_cases.hpp"
 

@@ -19,6 +19,25 @@ void store_update(Lowering& to, const Index& i) {
   to.builder.append(Store{to.outputs.at(to.root()), flatten(at, to.elements.dims(to.root())), value});
 }
 
+/// Computes and stores element `number` of the block's tile, where it lies inside of the value.
+void lower_in_tile(Lowering& to, const Index& number) {
+  Coordinates at = unflatten(number, to.tile->extents);
+  const std::vector<Dim> dims = to.elements.dims(to.root());
+  std::vector<IndexLess> inside;
+  for (std::size_t i = 0; i < at.size(); ++i) {
+    at[i] = at[i] + to.tile->first[i];
+    if (at[i].min() < 0) inside.push_back({0, at[i] + 1});
+    if (at[i].max() >= dims[i].min()) inside.push_back({at[i], dims[i]});
+  }
+  to.builder.when(inside, [&] {
+    for (const schedule::Stage& stage : to.phase.computes.stages) {
+      const VarId value = to.elements.value(stage.root, at);
+      to.builder.at(stage.root);
+      to.builder.append(Store{to.outputs.at(stage.root), to.elements.in_buffer(stage.root, at), value});
+    }
+  });
+}
+
 void store(Lowering& to, const schedule::Stage& stage, const Index& i, VarId value) {
   to.builder.at(stage.root);
   to.store(stage.root, i, value);
@@ -37,6 +56,7 @@ void lower_elements(Lowering& to) {
     const Index group = to.bind(name, number, groups);
     builder.when({{group, groups}}, [&] {
       if (to.phase.computes.in_place) return store_update(to, group);
+      if (to.tile) return lower_in_tile(to, group);
       to.side_by_side(to.among_all(group, groups), [&](const Index&, const Index& i) {
         const std::vector<schedule::Stage>& stages = to.phase.computes.stages;
         const bool overwrites = !to.phase.computes.overwrites.empty();

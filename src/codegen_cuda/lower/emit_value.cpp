@@ -136,8 +136,15 @@ bool ValueEmitter::step(const Key& key, std::vector<Key>& work) {
 
 VarId ValueEmitter::load(const Key& key, const ir::Node& node, BufferId buffer) {
   builder_.at(key.node);
-  const Index element = in_buffer(key.node, flatten(key.at, dims(key.node)));
-  return builder_.value(node.type.dtype, Load{buffer, element, key.predicate});
+  return builder_.value(node.type.dtype, Load{buffer, in_buffer(key.node, key.at), key.predicate});
+}
+
+Index ValueEmitter::in_buffer(NodeId node, const Coordinates& at) const {
+  const auto box = boxes_.find(node);
+  if (box == boxes_.end()) return in_buffer(node, flatten(at, dims(node)));
+  Coordinates inside = at;
+  for (std::size_t i = 0; i < at.size(); ++i) inside[i] = inside[i] - box->second.first[i];
+  return flatten(inside, box->second.extents);
 }
 
 VarId ValueEmitter::source(const Key& key, const ir::Node& node) {

@@ -55,7 +55,13 @@ class ValueEmitter {
   void read_from(ir::NodeId node, kernel::BufferId buffer) { buffers_[node] = buffer; }
   /// The buffer of a stored value has its elements from this one on, in row-major order.
   void begin_at(ir::NodeId node, kernel::Index first) { first_[node] = std::move(first); }
-  /// Where in its buffer a stored value's element is, by its number in row-major order.
+  /// The buffer of a stored value has a box of its elements alone, which begins at these coordinates.
+  void keep_box(ir::NodeId node, Coordinates first, std::vector<Dim> extents) {
+    boxes_[node] = {std::move(first), std::move(extents)};
+  }
+  /// Where in its buffer a stored value's element is.
+  kernel::Index in_buffer(ir::NodeId node, const Coordinates& at) const;
+  /// The same by the element's number in row-major order; no buffer of a box.
   kernel::Index in_buffer(ir::NodeId node, const kernel::Index& element) const {
     const auto first = first_.find(node);
     return first == first_.end() ? element : element - first->second;
@@ -99,6 +105,11 @@ class ValueEmitter {
   KernelBuilder& builder_;
   std::map<ir::NodeId, kernel::BufferId> buffers_;
   std::map<ir::NodeId, kernel::Index> first_{};
+  struct Box {
+    Coordinates first;
+    std::vector<Dim> extents;
+  };
+  std::map<ir::NodeId, Box> boxes_{};
   std::function<Dim(const Dim&)> rename_;
   const std::vector<schedule::SliceStart>& starts_;
   struct Part {

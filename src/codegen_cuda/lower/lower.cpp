@@ -78,6 +78,7 @@ class KernelLowering {
           fresh_.clear();
         }
         slice_ = at.block;
+        if (!schedule_.choices.tile.empty()) place_tile(at.block);
         fill(phase.kernels.front(), ThreadIndex{0, at.warp, at.lane});
         fresh_.insert(phase.computes.results.begin(), phase.computes.results.end());
       }
@@ -122,6 +123,25 @@ class KernelLowering {
   }
 
  private:
+  /// Notes where the block's tile of the last phase begins.
+  void place_tile(const Index& block) {
+    const std::vector<int>& tile = schedule_.choices.tile;
+    std::vector<Dim> counts = schedule::tile_counts(graph_[schedule_.segment.root].type.dims, tile);
+    for (Dim& count : counts) count = rename(count);
+    tile_ = unflatten(block, counts);
+    for (std::size_t i = 0; i < tile.size(); ++i) tile_[i] = tile_[i] * tile[i];
+  }
+
+  BlockTile tile_of(const PhaseSchedule& phase) const {
+    BlockTile result{.first = tile_, .extents = {}};
+    const std::vector<std::int64_t> extents = schedule::extents_of(phase.windows, schedule_.choices.tile);
+    for (std::size_t i = 0; i < extents.size(); ++i) {
+      result.first[i] = result.first[i] + phase.windows[i].low;
+      result.extents.emplace_back(extents[i]);
+    }
+    return result;
+  }
+
   /// All threads of the launch.
   void threads(const KernelSchedule& launch, const std::function<void(const ThreadIndex&)>& fill) {
     const std::string block = builder_.unique("g"), warp = builder_.unique("warp"),
@@ -257,8 +277,14 @@ class KernelLowering {
     }
     ValueEmitter elements(graph_, builder_, inputs, rename, schedule_.starts);
     if (slice_) {
-      for (const schedule::BlockValue& each : schedule_.in_block)
-        elements.begin_at(each.value, *slice_ * rename(each.of_block));
+      for (const schedule::BlockValue& each : schedule_.in_block) {
+        if (tile_.empty()) {
+          elements.begin_at(each.value, *slice_ * rename(each.of_block));
+        } else {
+          BlockTile box = tile_of(schedule_.phases[each.phase]);
+          elements.keep_box(each.value, std::move(box.first), std::move(box.extents));
+        }
+      }
     }
     const auto first = scratch_.begin() + static_cast<std::ptrdiff_t>(first_scratch_);
     Lowering lowering{.graph = graph_,
@@ -275,7 +301,8 @@ class KernelLowering {
                       .blocks = runs_all_ ? builder_.kernel.grid : rename(launch.grid),
                       .cooperative = cooperative,
                       .row_barrier = [this] { row_barrier(); },
-                      .slice = slice_};
+                      .slice = tile_.empty() ? slice_ : std::nullopt,
+                      .tile = tile_.empty() ? std::nullopt : std::optional(tile_of(phase))};
     builder_.at(phase.computes.root);
     if (schedule::walks_tiles(phase.choices)) return lower_tiles(lowering);
     switch (info(graph_[schedule::dominant(phase.computes)].op).relation) {
@@ -420,6 +447,7 @@ class KernelLowering {
   std::vector<std::pair<Dim, Dim>> symbols_;
   bool runs_all_ = false;         // the launches of the schedule, one after the other
   std::optional<Index> slice_{};  // the block of a regional kernel
+  Coordinates tile_{};            // where its tile of the last phase begins
   std::vector<Binding> bindings_;
   std::vector<Dim> extents_;
 };

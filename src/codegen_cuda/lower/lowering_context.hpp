@@ -29,6 +29,13 @@ struct Turns {
   std::function<void(const ThreadIndex& at, const std::optional<ThreadIndex>& next)> start{};
 };
 
+/// What a block has of a phase in a kernel of halo tiles: a box of elements, of which some may lie outside of
+/// the value.
+struct BlockTile {
+  Coordinates first{};         ///< the coordinates of the first element; before 0 in dims with a halo
+  std::vector<Dim> extents{};  ///< of the tile with its halo
+};
+
 struct Lowering {
   const ir::Graph& graph;
   const schedule::PhaseSchedule& phase;
@@ -48,6 +55,7 @@ struct Lowering {
   /// In a regional kernel, the number of the block. The launch's results are those of one block, and follow
   /// the results of the blocks before it.
   std::optional<kernel::Index> slice{};
+  std::optional<BlockTile> tile{};  ///< of this phase
 
   ir::NodeId root() const { return phase.computes.root; }
   /// Stores the element of a result of the phase that has this number in row-major order.

@@ -9,15 +9,14 @@
 #include <set>
 #include <utility>
 
+#include "schedule/choosers/tile_cost.hpp"
+#include "schedule/regional/slices.hpp"
 #include "schedule/segments/loop_shape.hpp"
-#include "schedule/segments/slices.hpp"
 #include "schedule/segments/staged.hpp"
 #include "target/step_cost.hpp"
 
 namespace fuse::schedule {
 namespace {
-
-constexpr double l2_speed = 2;  // the bandwidth of the L2 cache, in that of memory
 
 /// The bytes, limited so that sums of a few of them fit: extents may take all of 63 bits.
 std::int64_t bounded(double bytes) { return static_cast<std::int64_t>(std::min(bytes, 0x1p58)); }
@@ -321,53 +320,56 @@ double seconds_of_horizontal(const ir::Graph& graph, const Segment& segment, con
 
 }  // namespace
 
-/// A block does one phase after another, and waits before each that reads what an earlier one made. While it
-/// waits, other blocks of its multiprocessor move what they have, and the next block takes its slot. None of
-/// these times has been measured; flow_of_cached_rows has what was, for blocks of one phase.
+double seconds_of(const BlockWork& work, const Residency& residency, const Target& target) {
+  const double blocks = static_cast<double>(residency.blocks),
+               at_once = std::max(1, blocks_per_sm(residency, target)),
+               waves = blocks / (at_once * target.sms);
+  const double own = work.moved / blocks / (target.bandwidth / target.sms);  // of a block alone
+  const double of_wave = std::max(at_once * own, work.idle + work.stalls + own);
+  const double memory = work.stalls + at_once * own + std::max(0.0, waves - 1) * of_wave;
+  const double arithmetic =
+      kernel_cost(0, residency, target, 1, work.operations).seconds - target.launch_seconds;
+  return target.launch_seconds + std::max(memory, arithmetic);
+}
+
 double regional_seconds(const ir::Graph& graph, const Segment& segment, const KernelChoices& choices,
                         const Slices& slices, std::int64_t shared, const Target& target) {
   constexpr int registers = 64;
-  constexpr double first_loads = 1e-6, meeting = 0.5e-6, wait = 0.6e-6;
-  constexpr double of_turn = 0.05e-6, of_turn_with_barrier = 0.2e-6;
+  constexpr double meeting = 0.5e-6, of_turn_with_barrier = 0.2e-6;
   const Residency residency{.blocks = std::max<std::int64_t>(1, slices.count.hint() / choices.slices),
                             .threads = choices.block_threads(),
                             .registers = registers,
                             .shared_bytes = shared};
-  double moved = static_cast<double>(bytes_of(graph, segment.inputs)) +
-                 static_cast<double>(bytes_of(graph, segment.results));
-  double idle = first_loads, stalls = 0, operations = 0;
+  BlockWork work{.moved = static_cast<double>(bytes_of(graph, segment.inputs)) +
+                          static_cast<double>(bytes_of(graph, segment.results))};
   for (std::size_t i = 0; i < segment.phases.size(); ++i) {
     const Choices& own = choices.phases[i];
     const Phase phase = staged(graph, segment.phases[i], own);
     for (const ir::NodeId input : phase.inputs) {
       if (std::binary_search(segment.results.begin(), segment.results.end(), input))
-        moved += static_cast<double>(bytes_of(graph, {input})) / l2_speed;
+        work.moved += static_cast<double>(bytes_of(graph, {input})) / l2_speed;
     }
     const KernelSchedule launch = launches(graph, phase, own)[0];
     const double results = static_cast<double>(slices.results[i].hint()) * choices.slices;
-    idle += meeting * meetings(phase);
+    work.idle += meeting * meetings(phase);
     const bool meets = units_of(own.splits, 'c', Level::warp) > 1;
-    stalls +=
-        (meets ? of_turn_with_barrier : of_turn) * std::max(0.0, std::ceil(results / rows_at_once(own)) - 1);
-    stalls += i > 0 ? wait : 0;
+    work.stalls += (meets ? of_turn_with_barrier : BlockWork::turn) *
+                   std::max(0.0, std::ceil(results / rows_at_once(own)) - 1);
+    work.stalls += i > 0 ? BlockWork::wait : 0;
     const std::int64_t inputs = bytes_of(graph, phase.inputs);
-    moved += rereads(graph, phase, own) * static_cast<double>(inputs) / l2_speed +
-             wasted_bytes(graph, phase, own, inputs);
-    operations += operations_of(graph, phase, own, launch);
+    work.moved += rereads(graph, phase, own) * static_cast<double>(inputs) / l2_speed +
+                  wasted_bytes(graph, phase, own, inputs);
+    work.operations += operations_of(graph, phase, own, launch);
   }
-  const double blocks = static_cast<double>(residency.blocks),
-               at_once = std::max(1, blocks_per_sm(residency, target)),
-               waves = blocks / (at_once * target.sms);
-  const double own = moved / blocks / (target.bandwidth / target.sms);  // of a block alone
-  const double of_wave = std::max(at_once * own, idle + stalls + own);
-  const double memory = stalls + at_once * own + std::max(0.0, waves - 1) * of_wave;
-  const double arithmetic = kernel_cost(0, residency, target, 1, operations).seconds - target.launch_seconds;
-  return target.launch_seconds + std::max(memory, arithmetic);
+  return seconds_of(work, residency, target);
 }
 
 double segment_seconds(const ir::Graph& graph, const Segment& segment, const KernelChoices& choices,
                        const Target& target) {
   if (segment.horizontal()) return seconds_of_horizontal(graph, segment, choices, target);
+  if (!choices.tile.empty())
+    return TileCost(graph, segment, halo_tiles(graph, segment.phases, segment.results).value(), target)
+        .seconds(choices.tile, choices.block_threads());
   if (segment.regional())
     return regional_seconds(graph, segment, choices, slices_of(graph, segment.phases).value(),
                             shared_bytes(graph, segment, choices), target);

@@ -18,9 +18,10 @@
 #include "schedule/fusion/assemble.hpp"
 #include "schedule/fusion/horizontal_fusion.hpp"
 #include "schedule/fusion/segment_graph.hpp"
+#include "schedule/regional/costly_rows.hpp"
+#include "schedule/regional/halo_tiles.hpp"
+#include "schedule/regional/slices.hpp"
 #include "schedule/segments/canonical.hpp"
-#include "schedule/segments/costly_rows.hpp"
-#include "schedule/segments/slices.hpp"
 #include "schedule/segments/staged.hpp"
 
 namespace fuse::schedule {
@@ -193,13 +194,18 @@ class Joiner {
     return known->second;
   }
 
-  /// None where no kernel can run the segments in this way.
+  /// Of slices or of halo tiles, whichever takes less. None where no kernel can run the segments in this way.
   std::optional<Chain> regional_kernel(const std::vector<SegmentId>& ids) {
     Chain chain{ids, assembled(cut_, ids)};
     chain.whole.between = between_;
-    if (!keep_in_blocks(chain)) return std::nullopt;
-    chain.whole.chosen = chosen(chain.whole);
-    return chain.whole.chosen ? std::optional(std::move(chain)) : std::nullopt;
+    std::optional<Chain> sliced = keep_slices_in_blocks(chain), tiled = keep_tiles_in_blocks(chain);
+    if (sliced && tiled && sliced->whole.results == tiled->whole.results) tiled.reset();
+    for (std::optional<Chain>* each : {&sliced, &tiled}) {
+      if (*each) (*each)->whole.chosen = chosen((*each)->whole);
+      if (*each && !(*each)->whole.chosen) each->reset();
+    }
+    if (!sliced || !tiled) return sliced ? sliced : tiled;
+    return tiled->whole.chosen->seconds < sliced->whole.chosen->seconds ? tiled : sliced;
   }
 
   /// Equal segments are asked for once.
@@ -274,7 +280,7 @@ class Joiner {
     Chain grown{chain.segments};
     grown.segments.push_back(id);
     grown.whole = assembled(cut_, grown.segments);
-    if (!fits(grown, 0) || (regional() && !has_small_slices(grown))) return false;
+    if (!fits(grown, 0) || (regional() && !has_small_slices(grown) && !has_tiles(grown))) return false;
     if (regional() && reads_donor(grown)) return false;
     if (!regional()) {
       grown.whole.chosen = chosen_by(chooser_, graph_, grown.whole, target_);
@@ -305,11 +311,34 @@ class Joiner {
     return decided(rules_.decide, question, graph_, whole.root, by_cost, [&] { return whole.nodes; });
   }
 
-  /// What only the chain reads stays in the shared memory of blocks, where a slice of it is small enough.
-  /// False where no slices go through the phases.
-  bool keep_in_blocks(Chain& chain) const {
+  /// The chain of which only the last phase's results leave the block, where halo tiles go through it.
+  std::optional<Chain> keep_tiles_in_blocks(const Chain& chain) const {
+    std::vector<NodeId> results = results_of_tiles(chain);
+    if (!halo_tiles(graph_, chain.whole.phases, results)) return std::nullopt;
+    Chain tiled = chain;
+    tiled.whole.results = std::move(results);
+    return tiled;
+  }
+
+  bool has_tiles(const Chain& chain) const {
+    return halo_tiles(graph_, chain.whole.phases, results_of_tiles(chain)).has_value();
+  }
+
+  /// What leaves the block if it can.
+  std::vector<NodeId> results_of_tiles(const Chain& chain) const {
+    std::vector<NodeId> results = chain.whole.results;
+    const std::vector<NodeId>& last = chain.whole.phases.back().results;
+    std::erase_if(results, [&](NodeId result) {
+      return !std::binary_search(last.begin(), last.end(), result) && !is_read_outside(result, chain);
+    });
+    return results;
+  }
+
+  /// The chain of which what only it reads stays in the shared memory of blocks, where a slice of it is small
+  /// enough. None where no slices go through the phases.
+  std::optional<Chain> keep_slices_in_blocks(Chain chain) const {
     const std::optional<Slices> slices = slices_of(graph_, chain.whole.phases);
-    if (!slices) return false;
+    if (!slices) return std::nullopt;
     const std::int64_t limit = std::min<std::int64_t>(most_bytes_in_block, target_.shared_per_block / 2);
     std::int64_t bytes = 0;
     const std::vector<NodeId> results = chain.whole.results;
@@ -324,7 +353,7 @@ class Joiner {
       bytes += added;
       std::erase(chain.whole.results, result);
     }
-    return true;
+    return chain;
   }
 
   /// Whether slices go through the phases, and none is so large that its block would run alone for long.

@@ -13,6 +13,7 @@
 #include "schedule/mapping/costly_columns.hpp"
 #include "schedule/mapping/nest_rules.hpp"
 #include "schedule/mapping/occupancy_target.hpp"
+#include "schedule/mapping/regional_launch.hpp"
 #include "schedule/mapping/schemes.hpp"
 #include "schedule/nest/usual_nests.hpp"
 #include "schedule/segments/loop_shape.hpp"
@@ -150,7 +151,7 @@ std::int64_t shared_bytes(const ir::Graph& graph, const Segment& segment, const 
   for (std::size_t i = 0; i < segment.phases.size(); ++i)
     bytes += shared_bytes(graph, staged(graph, segment.phases[i], choices.phases[i]), choices.phases[i]);
   if (!segment.regional()) return bytes;
-  for (const BlockValue& each : block_values(graph, segment, choices.slices))
+  for (const BlockValue& each : block_values(graph, segment, choices))
     bytes += each.elements * static_cast<std::int64_t>(size_of(graph[each.value].type.dtype));
   return bytes;
 }
@@ -375,31 +376,6 @@ std::vector<KernelSchedule> launches_of(const std::vector<PhaseSchedule>& phases
   return kernels;
 }
 
-/// The launch of a phase as what one block does of it: all tiles of its slices in turns.
-void keep_slices(PhaseSchedule& phase, const Dim& results) {
-  for (KernelSchedule& launch : phase.kernels) {
-    launch.results = launch.nest.dims[0].extent = results;
-    launch.tiles = blocks_of(launch.nest);
-    launch.grid = 1;
-  }
-}
-
-/// The kernel whose blocks have so many slices each.
-KernelSchedule regional_launch(const std::vector<PhaseSchedule>& phases, const Dim& blocks) {
-  KernelSchedule whole{.role = KernelSchedule::Role::regional,
-                       .results = blocks,
-                       .reduced = 1,
-                       .tiles = blocks,
-                       .grid = blocks,
-                       .block_threads = phases[0].kernels[0].block_threads,
-                       .index_type = i32,
-                       .registers = phases[0].kernels[0].registers};
-  for (const PhaseSchedule& phase : phases) {
-    if (phase.kernels[0].index_type == i64) whole.index_type = i64;
-  }
-  return whole;
-}
-
 /// The kernel whose blocks are those of the phases' launches, one range after the other.
 KernelSchedule horizontal_launch(const std::vector<PhaseSchedule>& phases, const analysis::Facts& facts) {
   KernelSchedule whole{.role = KernelSchedule::Role::horizontal,
@@ -472,12 +448,7 @@ Schedule make_schedule(const ir::Graph& graph, const Segment& segment, const Ker
   if (segment.horizontal()) {
     schedule.kernels = {horizontal_launch(schedule.phases, facts)};
   } else if (segment.regional()) {
-    const Slices slices = slices_of(graph, segment.phases).value();
-    const std::int64_t of_block = choices.slices;
-    for (std::size_t i = 0; i < schedule.phases.size(); ++i)
-      keep_slices(schedule.phases[i], slices.results[i] * of_block);
-    schedule.kernels = {regional_launch(schedule.phases, slices.count / of_block)};
-    schedule.in_block = block_values(graph, segment, choices.slices);
+    make_regional(graph, facts, schedule);
   } else {
     schedule.kernels = launches_of(schedule.phases, choices);
   }
@@ -726,26 +697,6 @@ std::string defect_of(const ir::Graph& graph, const Schedule& schedule, const Ta
   return "";
 }
 
-/// Why blocks cannot have so many slices of the phases; empty if they can.
-std::string defect_of_slices(const ir::Graph& graph, const Segment& segment, const KernelChoices& choices) {
-  const std::optional<Slices> slices = slices_of(graph, segment.phases);
-  if (!slices) return "phases that no slices go through";
-  const std::int64_t of_block = choices.slices;
-  if (!(slices->count % of_block).is(0))
-    return fmt::format("{} slices per block, of {}", of_block, slices->count.to_string());
-  for (std::size_t i = 0; i < segment.phases.size(); ++i) {
-    const Choices& own = choices.phases[i];
-    const Phase phase = staged(graph, segment.phases[i], own);
-    if (walks_tiles(own) || own.splits.front() == Split{'r', Level::serial})
-      return fmt::format("phase {} needs r:grid, the turns of a block", i);
-    const std::int64_t side_by_side = units_of(own.splits, 'r', Level::vector);
-    if (!(slices->results[i] * of_block % side_by_side).is(0) ||
-        !symbols_to_test(graph, phase, own.vector()).empty())
-      return fmt::format("phase {} has vectors that do not divide what a block has of it", i);
-  }
-  return "";
-}
-
 }  // namespace
 
 std::string misfit(const ir::Graph& graph, const Segment& segment, const KernelChoices& choices,
@@ -777,11 +728,10 @@ std::string misfit(const ir::Graph& graph, const Segment& segment, const KernelC
     return "blocks of several phases, and the kernel has one, whose blocks stand in its braces";
   if (segment.horizontal() && choices.blocks != 0)
     return "blocks of phases that run one after another, and these lie side by side";
-  if (segment.regional() != (choices.slices > 0))
-    return segment.regional() ? "blocks of no slices" : "slices of phases that no block passes on to itself";
+  if (!segment.regional() && (choices.slices > 0 || !choices.tile.empty()))
+    return "slices or a tile of phases that no block passes on to itself";
   if (segment.regional()) {
-    if (choices.blocks != 0) return "blocks that wait for each other, and these do not";
-    if (std::string defect = defect_of_slices(graph, segment, choices); !defect.empty()) return defect;
+    if (std::string defect = defect_of_blocks(graph, segment, choices); !defect.empty()) return defect;
   }
   if (const std::int64_t bytes = shared_bytes(graph, segment, choices); bytes > target.shared_per_block)
     return fmt::format("{} bytes of shared memory, of {}", bytes, target.shared_per_block);

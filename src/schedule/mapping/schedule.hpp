@@ -13,8 +13,9 @@
 #include "schedule/mapping/section.hpp"
 #include "schedule/mapping/slice_starts.hpp"
 #include "schedule/nest/nest.hpp"
+#include "schedule/regional/halo_tiles.hpp"
+#include "schedule/regional/slices.hpp"
 #include "schedule/segments/segment.hpp"
-#include "schedule/segments/slices.hpp"
 #include "target/target.hpp"
 
 namespace fuse::schedule {
@@ -26,7 +27,7 @@ struct KernelSchedule {
     partial,      ///< makes partial results; with columns, also all that is made from rows
     combine,      ///< makes results from those; after the last pass of a split row, all the rest
     cooperative,  ///< runs the others one after the other: AStitch's global scheme
-    regional,     ///< runs the launches of its phases one after the other, each block its slices of them
+    regional,     ///< runs the launches of its phases one after the other, each block its part of them
     horizontal,   ///< runs the launches of its phases, each by a range of its blocks, in order
   };
   Role role = Role::whole;
@@ -54,9 +55,10 @@ struct PhaseSchedule {
   Choices choices{};
   std::vector<Section> sections{};
   /// One per section, then the cooperative kernel, if any. In a regional kernel, what a block does of the
-  /// phase: `results` are those of its slices.
+  /// phase: `results` are those of its slices, or of its tile with the halo.
   std::vector<KernelSchedule> kernels{};
   std::vector<ScratchArray> scratch{};
+  Windows windows{};  ///< what a block needs of it around its tile, in a kernel of halo tiles
   /// What threads cache of a row. Each walks `elements_per_thread` elements of it, and keeps the state of
   /// columns for each. 0: the number is not fixed, so that cached values lie in shared memory.
   std::vector<CachedValue> cached{};

@@ -62,6 +62,7 @@ std::string KernelChoices::to_string() const {
   std::string text;
   if (blocks > 0) text = fmt::format("blocks = {}", blocks);
   if (slices > 0) text = fmt::format("slices = {}", slices);
+  if (!tile.empty()) text = fmt::format("tile = {}", fmt::join(tile, " x "));
   for (const Choices& phase : phases)
     text += fmt::format("{}phase {{{}}}", text.empty() ? "" : ", ", phase.to_string());
   return text;

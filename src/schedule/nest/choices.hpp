@@ -53,8 +53,10 @@ struct KernelChoices {
   /// With several phases: blocks of the kernel that runs them one after another, with grid barriers between.
   int blocks = 0;
   /// With several phases: slices that each block does of all of them, one phase after another (slices.hpp).
-  /// With neither, phases lie side by side.
   int slices = 0;
+  /// With several element-wise phases: the elements of the last one that each block does, along each dim
+  /// (halo_tiles.hpp). Without blocks, slices or a tile, phases lie side by side.
+  std::vector<int> tile{};
   int block_threads() const { return phases.front().block_threads(); }
   bool operator==(const KernelChoices&) const = default;
   std::string to_string() const;

@@ -58,6 +58,7 @@ std::vector<std::string> key_names(bool of_kernel) {
   std::vector<std::string> names = {of_kernel ? "phase" : "nest"};
   if (of_kernel) {
     for (const auto& key : kernel_keys) names.emplace_back(key.name);
+    names.emplace_back("tile");
     return names;
   }
   for (const auto& key : number_keys) names.emplace_back(key.name);
@@ -82,6 +83,10 @@ class Parser {
     std::erase_if(items, is_phase);
     check_once(items, where_);
     for (const KeyValue& item : items) {
+      if (item.key == "tile") {
+        result.tile = tile(item.value.value_or(""));
+        continue;
+      }
       const auto* row = row_of(kernel_keys, item.key);
       if (!row) unknown(item.key, true);
       result.*(row->field) = number(*row, item);
@@ -114,6 +119,17 @@ class Parser {
     const std::string_view body = without_blanks(text.substr(5));
     if (body.back() != '}') fail(fmt::format("'{}' is no phase", text), "phase {nest = ...}");
     return body.substr(1, body.size() - 2);
+  }
+
+  std::vector<int> tile(std::string_view text) const {
+    constexpr NumberKey<KernelChoices> extent{"an extent of a tile", nullptr, 1, 1 << 20};
+    std::vector<int> extents;
+    for (std::string_view rest = text;;) {
+      const std::size_t end = std::min(rest.find('x'), rest.size());
+      extents.push_back(number(extent, without_blanks(rest.substr(0, end))));
+      if (end == rest.size()) return extents;
+      rest = rest.substr(end + 1);
+    }
   }
 
   std::vector<Split> nest(std::string_view text) const {
@@ -152,8 +168,11 @@ class Parser {
 
   template <class Record>
   int number(const NumberKey<Record>& row, const KeyValue& item) const {
+    return number(row, std::string_view(item.value ? *item.value : std::string_view()));
+  }
+  template <class Record>
+  int number(const NumberKey<Record>& row, std::string_view text) const {
     int value = 0;
-    const std::string_view text = item.value.value_or("");
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
     if (error != std::errc() || end != text.data() + text.size() || !row.takes(value))
       fail(fmt::format("{} is '{}'", row.name, text), row.values());

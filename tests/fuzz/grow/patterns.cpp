@@ -362,6 +362,30 @@ void repeat_costly_values(GrowingGraph& g) {
   if (g.random.chance(0.3)) sum(y, {0});
 }
 
+/// Passes that read windows of the one before along the outermost dim, so many that each stores its value.
+void pass_on_windows(GrowingGraph& g) {
+  const DType dtype = g.random.pick({f32, f32, f16, bf16});
+  const bool rows = g.random.chance(0.6);
+  const std::int64_t extent = rows ? g.random.between(20, 120) : g.random.between(200, 3000);
+  std::vector<Dim> dims = {g.random.chance(0.3) ? g.declare(extent) : Dim(extent)};
+  if (rows) dims.push_back(g.random.between(4, 30));
+  const std::int64_t taps = g.random.between(4, 5), passes = g.random.between(4, 6);
+  Tensor x = g.input(dtype, dims);
+  for (std::int64_t pass = 0; pass < passes; ++pass) {
+    if (g.random.chance(0.15)) x = tanh(x);
+    std::vector<Dim> low(dims.size(), 0), high(dims.size(), 0);
+    const std::int64_t before = g.random.between(0, taps - 1);
+    low[0] = before;
+    high[0] = taps - 1 - before;
+    const bool pads = g.random.chance(0.8);
+    const Tensor around = pads ? pad(x, 0.0, low, high) : concat({x, slice(x, 0, 0, taps - 1)}, 0);
+    x = slice(around, 0, 0, dims[0]);
+    for (std::int64_t tap = 1; tap < taps; ++tap) x = x + slice(around, 0, tap, dims[0] + tap);
+    x = x * 0.25;
+  }
+  if (g.random.chance(0.3)) -x;
+}
+
 constexpr Pattern all[] = {
     {2, 0, "", update_in_place},       {1.2, 0, "", cross_donations},
     {1.5, 0, "", step_optimiser},      {1.5, 0, "", read_in_strides},
@@ -372,6 +396,7 @@ constexpr Pattern all[] = {
     {1.5, 4096, "", transpose_tiles},  {2, 4096, "", walk_rows_and_columns},
     {8, 4096, "", unroll_over_slices}, {2, 0, "", stand_beside},
     {2.5, 4096, "", stay_in_slices},   {3.5, 4096, "", repeat_costly_values},
+    {8, 4096, "", pass_on_windows},
 };
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "schedule/mapping/costly_columns.hpp"
 #include "schedule/mapping/schedule.hpp"
 #include "schedule/nest/usual_nests.hpp"
+#include "schedule/regional/halo_tiles.hpp"
 #include "schedule/segments/online_softmax.hpp"
 #include "schedule/segments/staged.hpp"
 #include "schedule/segments/transposed.hpp"
@@ -138,12 +139,28 @@ Choices random_choices(const ir::Graph& graph, const schedule::Phase& phase, con
   }
 }
 
+std::optional<schedule::KernelChoices> random_tile(const ir::Graph& graph, const schedule::Segment& segment,
+                                                   const schedule::HaloTiles& tiles, const Target& target,
+                                                   Random& random) {
+  const int threads =
+      static_cast<int>(32 * random.between(1, std::min(target.max_threads_per_block, 256) / 32));
+  schedule::KernelChoices choices;
+  choices.phases.assign(segment.phases.size(), Choices{.splits = schedule::nest_of_elements(threads)});
+  for (std::size_t i = 0; i < tiles.dims.size(); ++i)
+    choices.tile.push_back(static_cast<int>(random.pick({1, 2, 3, 8, 17, 64})));
+  return misfit(graph, segment, choices, target).empty() ? std::optional(std::move(choices)) : std::nullopt;
+}
+
 /// Random choices of blocks of one size, for the phases of a regional or a horizontal kernel.
 std::optional<schedule::KernelChoices> random_phases(const ir::Graph& graph, const schedule::Segment& segment,
                                                      const Target& target, Random& random) {
   constexpr int tries = 8;
   schedule::KernelChoices choices;
-  if (segment.regional()) choices.slices = random.pick({1, 1, 2, 3, 4});
+  if (segment.regional()) {
+    const auto tiles = schedule::halo_tiles(graph, segment.phases, segment.results);
+    if (tiles && random.chance(0.8)) return random_tile(graph, segment, *tiles, target, random);
+    choices.slices = random.pick({1, 1, 2, 3, 4});
+  }
   for (const schedule::Phase& phase : segment.phases) {
     for (int i = 0; i < tries; ++i) {
       schedule::Choices own = random_choices(graph, phase, target, random);

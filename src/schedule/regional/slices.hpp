@@ -32,10 +32,11 @@ std::optional<Dim> elements_in_slice(const std::vector<Dim>& dims, const Dim& co
 /// A value that phases of a regional kernel pass on in the shared memory of their block.
 struct BlockValue {
   ir::NodeId value = 0;
-  Dim of_block{};             ///< its elements in the slices of a block
+  std::size_t phase = 0;      ///< the phase that makes it
+  Dim of_block{};             ///< its elements in the slices of a block, or in its tile with the halo
   std::int64_t elements = 0;  ///< the most of these: those of the array
 };
-/// The values of a regional segment whose blocks have so many slices each.
-std::vector<BlockValue> block_values(const ir::Graph&, const Segment&, int slices);
+/// The values of a regional segment that its blocks pass on, by the choices' slices or tile.
+std::vector<BlockValue> block_values(const ir::Graph&, const Segment&, const KernelChoices&);
 
 }  // namespace fuse::schedule

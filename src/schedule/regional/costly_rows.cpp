@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "schedule/segments/costly_rows.hpp"
+#include "schedule/regional/costly_rows.hpp"
 
 #include <algorithm>
 #include <unordered_set>
 #include <utility>
 
-#include "schedule/segments/slices.hpp"
+#include "schedule/regional/slices.hpp"
 
 namespace fuse::schedule {
 namespace {
@@ -13,9 +13,9 @@ namespace {
 using ir::NodeId;
 using ir::Relation;
 
-constexpr std::int64_t often = 64;            // elements of the result for one of the value
-constexpr std::size_t most_costly_rows = 4;   // values of one kernel
-constexpr std::int64_t most_bytes = 4 << 10;  // of one value, in a slice
+constexpr std::int64_t often = 64;                         // elements of the result for one of the value
+constexpr std::size_t most_costly_rows = 4;                // values of one kernel
+constexpr std::int64_t most_bytes_of_row_value = 4 << 10;  // of one value, in a slice
 
 bool is_inside(const Phase& phase, NodeId id) {
   return std::binary_search(phase.nodes.begin(), phase.nodes.end(), id);
@@ -97,7 +97,7 @@ std::optional<Segment> with_costly_rows_first(const ir::Graph& graph, const Segm
   for (const NodeId value : values) {
     const std::optional<Dim> elements = elements_in_slice(graph[value].type.dims, slices->count);
     const auto size = static_cast<std::int64_t>(size_of(graph[value].type.dtype));
-    if (!elements || elements->max() > most_bytes / size) return std::nullopt;
+    if (!elements || elements->max() > most_bytes_of_row_value / size) return std::nullopt;
   }
   return whole;
 }

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "schedule/segments/slices.hpp"
+#include "schedule/regional/slices.hpp"
 
 #include <algorithm>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
 
+#include "schedule/regional/halo_tiles.hpp"
 #include "schedule/segments/stays_along.hpp"
 
 namespace fuse::schedule {
@@ -153,14 +154,24 @@ std::optional<Dim> elements_in_slice(const std::vector<Dim>& dims, const Dim& co
   return elements;
 }
 
-std::vector<BlockValue> block_values(const ir::Graph& graph, const Segment& segment, int slices) {
+std::vector<BlockValue> block_values(const ir::Graph& graph, const Segment& segment,
+                                     const KernelChoices& choices) {
+  const bool tiled = !choices.tile.empty();
+  const auto tiles = tiled ? halo_tiles(graph, segment.phases, segment.results) : std::nullopt;
+  const Dim count = tiled ? Dim(1) : slices_of(graph, segment.phases).value().count;
   std::vector<BlockValue> values;
-  const Dim count = slices_of(graph, segment.phases).value().count;
-  for (const Phase& phase : segment.phases) {
-    for (const NodeId result : phase.results) {
+  for (std::size_t i = 0; i < segment.phases.size(); ++i) {
+    Dim of_tile = 1;
+    if (tiled) {
+      for (const std::int64_t extent : extents_of(tiles.value().phases[i], choices.tile))
+        of_tile = of_tile * extent;
+    }
+    for (const NodeId result : segment.phases[i].results) {
       if (std::binary_search(segment.results.begin(), segment.results.end(), result)) continue;
-      const Dim elements = elements_in_slice(graph[result].type.dims, count).value() * std::int64_t{slices};
-      values.push_back({result, elements, std::max<std::int64_t>(1, elements.max())});
+      const Dim elements =
+          tiled ? of_tile
+                : elements_in_slice(graph[result].type.dims, count).value() * std::int64_t{choices.slices};
+      values.push_back({result, i, elements, std::max<std::int64_t>(1, elements.max())});
     }
   }
   return values;
