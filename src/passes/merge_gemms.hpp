@@ -27,8 +27,10 @@
 // from one to another, nor, through other groups, back. Extents are equal as expressions, so symbols prove
 // what numbers would.
 //
-// What is merged is grouped again, until nothing is: the gates of each step of a recurrent layer share the
-// step's input, and the steps then share the gates' weights.
+// What was merged is grouped again, as long as a group has a member that the round before merged: the gates
+// of each step of a recurrent layer share the step's input, and the steps then share the concat of the gates'
+// weights, which is one node, since groups with equal parts share it. Groups of 32, the most parts of a
+// concat, are joined in the same way.
 //
 // A group is merged where it saves more than it adds, in bytes at the dims' hints, a launch counting as
 // `launch_bytes`. Saved: for each member but one a launch, and a read of the shared operand. Added: operands
@@ -52,7 +54,9 @@ namespace fuse::ir {
 /// What a GPU moves in the microsecond that a launch costs at least: 4 TB/s.
 inline constexpr std::int64_t launch_bytes = std::int64_t{4} << 20;
 
-/// Near linear in the nodes. `decide` is asked once about each group that can be merged.
+/// Near linear in the nodes for each round. There are at most as many rounds as the logarithm of the GEMMs to
+/// base 2, since each round but the last has groups of groups. `decide` is asked once about each group that
+/// can be merged.
 Graph merge_gemms(const Graph&, const Decide& decide = {});
 
 }  // namespace fuse::ir

@@ -85,8 +85,25 @@ bool has_concat_read_again(const ir::Graph& graph) {
   return false;
 }
 
+/// What moves elements of a computed value, for an op that computes.
+bool moves_inside(const ir::Graph& graph) {
+  std::vector<bool> computed(graph.nodes.size()), moved(graph.nodes.size());
+  for (NodeId id = 0; id < graph.nodes.size(); ++id) {
+    const ir::Node& node = graph[id];
+    const bool moves = ir::info(node.op).has(ir::Trait::movement);
+    for (const NodeId operand : node.operands) {
+      if (!moves && moved[operand]) return true;
+      moved[id] = moved[id] || (moves && (computed[operand] || moved[operand]));
+    }
+    computed[id] = !moves && !node.operands.empty();
+  }
+  return false;
+}
+
 Forms forms_of_graph(const ir::Graph& graph) {
   Forms forms = 0;
+  if (!graph.symbols.empty()) forms |= bit(Form::symbolic_dims);
+  if (moves_inside(graph)) forms |= bit(Form::moved_inside);
   const auto donated = [](const ir::Output& output) { return output.donated(); };
   if (std::any_of(graph.outputs.begin(), graph.outputs.end(), donated)) forms |= bit(Form::donated_output);
   if (has_crossed_donations(graph)) forms |= bit(Form::crossed_donation);

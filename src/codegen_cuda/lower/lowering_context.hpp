@@ -52,8 +52,8 @@ struct Lowering {
   std::optional<ThreadIndex> cooperative{};
   /// The barrier of such a kernel: blocks that share a row wait for each other.
   std::function<void()> row_barrier{};
-  /// In a regional kernel, the number of the block. The launch's results are those of one block, and follow
-  /// the results of the blocks before it.
+  /// In a regional kernel of slices, the number of the block. The launch's results are those of one block,
+  /// and follow the results of the blocks before it.
   std::optional<kernel::Index> slice{};
   std::optional<BlockTile> tile{};  ///< of this phase
 

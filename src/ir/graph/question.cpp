@@ -27,6 +27,8 @@ std::string_view to_string(Question question) {
       return "wait";
     case Question::regional:
       return "regional";
+    case Question::tile:
+      return "tile";
     case Question::horizontal:
       return "horizontal";
   }

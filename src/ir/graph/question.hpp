@@ -22,11 +22,13 @@ enum class Question : std::uint8_t {
   cooperative,  ///< kernels become phases of one kernel
   wait,         ///< a kernel of several phases stays, though a step has to zero the counters of its barriers
   regional,     ///< kernels become phases of one kernel, whose blocks pass values on to themselves alone
+  tile,         ///< such a kernel is one of halo tiles, and not of slices
   horizontal,   ///< kernels that read nothing of each other become ranges of the blocks of one
 };
-inline constexpr Question all_questions[] = {
-    Question::merge,  Question::compose,     Question::epilogue, Question::view,     Question::store,
-    Question::stitch, Question::cooperative, Question::wait,     Question::regional, Question::horizontal};
+inline constexpr Question all_questions[] = {Question::merge,       Question::compose,   Question::epilogue,
+                                             Question::view,        Question::store,     Question::stitch,
+                                             Question::cooperative, Question::wait,      Question::regional,
+                                             Question::tile,        Question::horizontal};
 std::string_view to_string(Question);
 
 struct Asked {

@@ -152,19 +152,23 @@ std::optional<Timed> choices_of_tiles(const ir::Graph& graph, const Segment& seg
   std::optional<HaloTiles> tiles = halo_tiles(graph, segment.phases, segment.results);
   if (!tiles) return std::nullopt;
   const TileCost cost(graph, segment, std::move(*tiles), target);
-  std::optional<Timed> best;
-  for (const int threads : {256, 512, 128}) {
-    if (threads > target.max_threads_per_block) continue;
-    const Choices own{.splits = nest_of_elements(threads)};
-    each_tile(cost.tiles(), [&](const std::vector<int>& tile) {
-      if (cost.shared_bytes(tile) > target.shared_per_block || !cost.repeats_little(tile)) return;
-      const double seconds = cost.seconds(tile, threads);
-      if (best && best->seconds <= seconds) return;
-      KernelChoices choices{.phases = std::vector<Choices>(segment.phases.size(), own), .tile = tile};
-      best = Timed{std::move(choices), seconds};
-    });
+  int threads = std::min(256, target.max_threads_per_block);
+  double least = std::numeric_limits<double>::infinity();
+  std::vector<int> best;
+  each_tile(cost.tiles(), [&](const std::vector<int>& tile) {
+    if (cost.shared_bytes(tile) > target.shared_per_block || !cost.repeats_little(tile)) return;
+    const double seconds = cost.seconds(tile, threads);
+    if (seconds < least) best = tile, least = seconds;
+  });
+  if (best.empty()) return std::nullopt;
+  for (const int other : {512, 128}) {
+    if (other > target.max_threads_per_block) continue;
+    const double seconds = cost.seconds(best, other);
+    if (seconds < least) threads = other, least = seconds;
   }
-  return best;
+  const Choices own{.splits = nest_of_elements(threads)};
+  KernelChoices choices{.phases = std::vector<Choices>(segment.phases.size(), own), .tile = best};
+  return Timed{std::move(choices), least};
 }
 
 }  // namespace

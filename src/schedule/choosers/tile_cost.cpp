@@ -25,6 +25,9 @@ TileCost::TileCost(const ir::Graph& graph, const Segment& segment, HaloTiles til
     return static_cast<double>(product(graph[id].type.dims).hint());
   };
   const auto of_element = [&](ir::NodeId id) { return static_cast<double>(size_of(graph[id].type.dtype)); };
+  for (std::size_t i = 0; i < tiles_.dims.size(); ++i) {
+    if (!tiles_.dims[i].is(1)) innermost_ = i;
+  }
   for (const ir::NodeId result : segment.results) results_ += elements(result) * of_element(result);
   for (const Phase& phase : segment.phases) {
     Load load{.elements = std::max(1.0, elements(phase.root)), .instructions = 1};
@@ -69,7 +72,9 @@ bool TileCost::repeats_little(const std::vector<int>& tile) const {
 double TileCost::seconds(const std::vector<int>& tile, int threads) const {
   constexpr int registers = 64;
   constexpr double sector = 32;
-  const double blocks = std::max(1.0, static_cast<double>(product(tile_counts(tiles_.dims, tile)).hint()));
+  double blocks = 1;
+  for (std::size_t i = 0; i < tile.size(); ++i)
+    blocks *= std::max(1.0, std::ceil(static_cast<double>(tiles_.dims[i].hint()) / tile[i]));
   const Residency residency{.blocks = static_cast<std::int64_t>(blocks),
                             .threads = threads,
                             .registers = registers,
@@ -82,7 +87,7 @@ double TileCost::seconds(const std::vector<int>& tile, int threads) const {
     // Memory moves whole sectors. What neighbours read, too, comes from the L2 cache.
     const double again = std::max(0.0, elements * blocks / load.elements - 1) / l2_speed;
     for (const Input& input : load.inputs) {
-      const double of_run = static_cast<double>(extents.back()) * input.of_element;
+      const double of_run = static_cast<double>(extents[innermost_]) * input.of_element;
       work.moved += input.bytes * (1 + again) * std::ceil(of_run / sector) * sector / of_run;
     }
     work.operations += 2.0 * load.instructions * elements * blocks;

@@ -135,7 +135,7 @@ class Joiner {
     }
     for (const std::vector<SegmentId>& run : runs) {
       if (run.size() > 1) {
-        chains_.push_back(*regional_kernel(run));
+        chains_.push_back(made(run));
       } else {
         chains_.push_back({{run.front()}, cut_.segments[run.front()]});
       }
@@ -149,9 +149,10 @@ class Joiner {
     const double apart = seconds_apart(ids);
     const std::optional<Chain> whole = regional_kernel(ids);
     if (whole && whole->whole.chosen->seconds < apart) return runs.push_back(ids);
-    // That one block takes longer than many is no news.
-    if (whole && !slices_of(graph_, whole->whole.phases)->count.is(1))
-      refuse(whole->whole, whole->whole.chosen->seconds, apart);
+    // That one block with the only slice takes longer than many is no news.
+    const bool only_slice = whole && whole->whole.chosen->choices.tile.empty() &&
+                            slices_of(graph_, whole->whole.phases)->count.is(1);
+    if (whole && !only_slice) refuse(whole->whole, whole->whole.chosen->seconds, apart);
     std::size_t best = 0;
     double least = apart;
     const double between = target_.node_seconds - target_.launch_seconds;
@@ -194,18 +195,40 @@ class Joiner {
     return known->second;
   }
 
-  /// Of slices or of halo tiles, whichever takes less. None where no kernel can run the segments in this way.
-  std::optional<Chain> regional_kernel(const std::vector<SegmentId>& ids) {
+  /// How the segments may be one kernel.
+  struct Regional {
+    std::optional<Chain> sliced{}, tiled{};
+    bool by_tiles() const {
+      return tiled && (!sliced || tiled->whole.chosen->seconds < sliced->whole.chosen->seconds);
+    }
+    const std::optional<Chain>& best() const { return by_tiles() ? tiled : sliced; }
+  };
+  Regional regional_kernels(const std::vector<SegmentId>& ids) {
     Chain chain{ids, assembled(cut_, ids)};
     chain.whole.between = between_;
-    std::optional<Chain> sliced = keep_slices_in_blocks(chain), tiled = keep_tiles_in_blocks(chain);
-    if (sliced && tiled && sliced->whole.results == tiled->whole.results) tiled.reset();
-    for (std::optional<Chain>* each : {&sliced, &tiled}) {
+    Regional kernels{.sliced = {}, .tiled = keep_tiles_in_blocks(chain)};
+    if (has_small_slices(chain)) kernels.sliced = keep_slices_in_blocks(chain);
+    // If both pass on the same values, the choices of the kernel say which it is.
+    if (kernels.sliced && kernels.tiled && kernels.sliced->whole.results == kernels.tiled->whole.results)
+      kernels.tiled.reset();
+    for (std::optional<Chain>* each : {&kernels.sliced, &kernels.tiled}) {
       if (*each) (*each)->whole.chosen = chosen((*each)->whole);
       if (*each && !(*each)->whole.chosen) each->reset();
     }
-    if (!sliced || !tiled) return sliced ? sliced : tiled;
-    return tiled->whole.chosen->seconds < sliced->whole.chosen->seconds ? tiled : sliced;
+    return kernels;
+  }
+
+  /// Of slices or of halo tiles, whichever takes less. None where no kernel can run the segments in this way.
+  std::optional<Chain> regional_kernel(const std::vector<SegmentId>& ids) {
+    return regional_kernels(ids).best();
+  }
+
+  /// The kernel of segments that can be one.
+  Chain made(const std::vector<SegmentId>& ids) {
+    Regional kernels = regional_kernels(ids);
+    if (!kernels.sliced || !kernels.tiled) return kernels.best().value();
+    const bool tile = asked(ir::Question::tile, kernels.tiled->whole, kernels.by_tiles());
+    return std::move(tile ? kernels.tiled : kernels.sliced).value();
   }
 
   /// Equal segments are asked for once.

@@ -1,6 +1,6 @@
 // Phase fusion: segments become phases of one kernel, which pass values through memory. Between them stands a
-// barrier of the block, where each block needs its own slices alone (AStitch's regional scheme, 4.3); or, for
-// segments of one group, a barrier of the grid (its global scheme, 3.2.2).
+// barrier of the block, where each block needs its own slices alone (AStitch's regional scheme, 4.3), or its
+// tile and a halo; or, for segments of one group, a barrier of the grid (its global scheme, 3.2.2).
 //
 // Before:  segment {add sum div pow}   segment {bcast add sum bcast mul}, which reads pow
 // After:   segment {..}, phases  sum | pow  ||  sum | mul

@@ -41,7 +41,7 @@ void make_tiles(const ir::Graph& graph, const analysis::Facts& facts, Schedule& 
   const HaloTiles tiles = halo_tiles(graph, schedule.segment.phases, schedule.segment.results).value();
   const std::vector<int>& tile = schedule.choices.tile;
   const Dim blocks = product(tile_counts(tiles.dims, tile));
-  Dim most = 0;  // elements of a phase, as many times as blocks compute them
+  Dim most = 0;  // elements that all blocks compute of all phases
   for (std::size_t i = 0; i < schedule.phases.size(); ++i) {
     PhaseSchedule& phase = schedule.phases[i];
     phase.windows = tiles.phases[i];
@@ -77,7 +77,8 @@ std::string defect_of_slices(const ir::Graph& graph, const Segment& segment, con
 std::string defect_of_tile(const ir::Graph& graph, const Segment& segment, const KernelChoices& choices) {
   constexpr std::int64_t most_elements = 1 << 20;
   const std::optional<HaloTiles> tiles = halo_tiles(graph, segment.phases, segment.results);
-  if (!tiles) return "a tile of phases that do not read windows of each other";
+  if (!tiles)
+    return "a tile of phases that do not read windows of each other, or store more than the last's results";
   if (choices.tile.size() != tiles->dims.size())
     return fmt::format("a tile of {} dims, and the last phase has {}", choices.tile.size(),
                        tiles->dims.size());
@@ -89,9 +90,10 @@ std::string defect_of_tile(const ir::Graph& graph, const Segment& segment, const
       elements *= extent;
     }
     const std::vector<Split>& splits = choices.phases[i].splits;
-    if (walks_tiles(choices.phases[i]) || splits.front() == Split{'r', Level::serial} ||
-        units_of(splits, 'r', Level::vector) > 1)
-      return fmt::format("phase {} needs r:grid, the turns of a block, and no vectors in a tile", i);
+    if (walks_tiles(choices.phases[i]) || splits.front() == Split{'r', Level::serial})
+      return fmt::format("phase {} needs r:grid, the turns of a block", i);
+    if (units_of(splits, 'r', Level::vector) > 1)
+      return fmt::format("phase {} has vectors, which the elements of a tile are not walked by", i);
   }
   return "";
 }

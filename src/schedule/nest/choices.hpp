@@ -48,6 +48,8 @@ struct Choices {
 };
 
 /// The decisions of a kernel: those of each phase. The blocks of all phases have one size. It is never empty.
+/// With several phases at most one of `blocks`, `slices` and `tile` is set; with none of them, phases lie
+/// side by side.
 struct KernelChoices {
   std::vector<Choices> phases{};
   /// With several phases: blocks of the kernel that runs them one after another, with grid barriers between.
@@ -55,7 +57,7 @@ struct KernelChoices {
   /// With several phases: slices that each block does of all of them, one phase after another (slices.hpp).
   int slices = 0;
   /// With several element-wise phases: the elements of the last one that each block does, along each dim
-  /// (halo_tiles.hpp). Without blocks, slices or a tile, phases lie side by side.
+  /// (halo_tiles.hpp).
   std::vector<int> tile{};
   int block_threads() const { return phases.front().block_threads(); }
   bool operator==(const KernelChoices&) const = default;

@@ -12,7 +12,7 @@ namespace {
 using ir::NodeId;
 using ir::Relation;
 
-constexpr std::int64_t widest = 1 << 12;  // a window that no tile would be worth
+constexpr std::int64_t farthest = 1 << 12;  // positions between what is read and what is made of it
 
 bool is_element_wise(const ir::Graph& graph, const Phase& phase) {
   if (phase.in_place || !phase.overwrites.empty()) return false;
@@ -50,7 +50,7 @@ class Needs {
     if (found == needs_.end()) return std::nullopt;
     const Windows& windows = found->second;
     const bool fit = std::all_of(windows.begin(), windows.end(), [](const Window& window) {
-      return -widest < window.low && window.high < widest;
+      return -farthest < window.low && window.high < farthest;
     });
     return fit ? std::optional(windows) : std::nullopt;
   }
@@ -90,7 +90,7 @@ class Needs {
   /// The windows of an operand, for those of the op; none where it is read at other positions.
   std::optional<Windows> through(const ir::Node& node, std::size_t operand, Windows windows) const {
     const auto shift = [&](std::size_t dim, const Dim& by, int sign) {
-      if (!by.is_constant() || by.constant() > widest) return false;
+      if (!by.is_constant() || by.constant() > farthest) return false;
       windows[dim].low += sign * by.constant();
       windows[dim].high += sign * by.constant();
       return true;
@@ -134,8 +134,9 @@ class Needs {
 
 std::optional<HaloTiles> halo_tiles(const ir::Graph& graph, const std::vector<Phase>& phases,
                                     const std::vector<NodeId>& results) {
+  if (phases.size() < 2) return std::nullopt;
   HaloTiles tiles{.dims = graph[phases.back().root].type.dims, .phases = {}};
-  if (phases.size() < 2 || tiles.dims.empty()) return std::nullopt;
+  if (tiles.dims.empty()) return std::nullopt;
   for (const Phase& phase : phases) {
     if (!is_element_wise(graph, phase) || graph[phase.root].type.dims.size() != tiles.dims.size())
       return std::nullopt;

@@ -22,8 +22,8 @@ struct Slices {
   std::vector<Dim> results{};  ///< the rows, or elements, of each phase in a slice
 };
 
-/// The most slices for which no phase reads another's value outside of its own slice; none where there are no
-/// such slices. One slice always is, which one block would do.
+/// The most slices for which no phase reads another's value outside of its own slice. There is at least one,
+/// which one block would do; none is returned for phases whose loops have no dims in common.
 std::optional<Slices> slices_of(const ir::Graph&, const std::vector<Phase>&);
 
 /// The elements of a value in a slice; none where the value does not begin with the slices.
