@@ -51,6 +51,31 @@ The decisions of a plan, taken back, give the same plan and the same kernels, an
     ...
     [2]
 
+A kernel of halo tiles stays one with a tile that costs more than slices would. A wrong tile is refused by name.
+
+    $ blur() { fusec plan tests/cases/recompute_blur4.fuse "$@"; }
+    $ blur --decisions tiles
+    wrote tiles
+    $ tile() { sed "s/tile = 8 x 32/$1/" tiles >changed && blur --use-decisions changed | grep -E '^decisions|^kernels'; }
+    $ tile 'tile = 1 x 1'
+    decisions: 1 of 1 segments run as recorded
+    kernels: 1  gemms: 0  barriers: 3
+    $ tile 'tile = 64'
+    error: decisions: line 17: kernel 84c6d9aa4b9ce849 cannot run so: a tile of 1 dims, and the last phase has 2
+      hint: the entry means {tile = 64, phase {nest = r:grid r:warp16 r:lane32}, phase {nest = r:grid r:warp16 r:lane32}, phase {nest = r:grid r:warp16 r:lane32}, phase {nest = r:grid r:warp16 r:lane32}}; fusec nests lists nests of the kernel, docs/decisions.md what may stand beside them
+    [1]
+    $ tile 'tile = 8 x'
+    error: decisions: line 17: an extent of a tile is ''
+      hint: an extent of a tile takes a number from 1 to 1048576
+    [1]
+    $ tile 'slices = 1'
+    error: decisions: line 17: kernel 84c6d9aa4b9ce849 cannot run so: 52272 bytes of shared memory, of 49152
+      hint: the entry means {slices = 1, phase {nest = r:grid r:warp16 r:lane32}, phase {nest = r:grid r:warp16 r:lane32}, phase {nest = r:grid r:warp16 r:lane32}, phase {nest = r:grid r:warp16 r:lane32}}; fusec nests lists nests of the kernel, docs/decisions.md what may stand beside them
+    [1]
+    $ sed 's/^tile \(.*\) yes/tile \1 no/' tiles >slices && blur --use-decisions slices --skip-unfit-decisions | grep -c 'tile ='
+    0
+    [1]
+
 A value that is none names its line, and a file that is not there is named.
 
     $ sed -E 's/register_cache = [0-9]+/register_cache = 333/' transformer_block.decisions >bad
