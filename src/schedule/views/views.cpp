@@ -333,7 +333,10 @@ class ViewChooser {
     ViewChoice choice{.value = id, .refused = misaligned(id, access->offset)};
     std::map<NodeId, StridedGemm> gemms;
     if (choice.taken()) choice.refused = read_in_strides(id, access->dims, gemms);
-    if (choice.taken()) ask(choice, true);
+    if (choice.taken()) {
+      choice.refused = dearer_than_copy(id, gemms);
+      ask(choice, choice.taken());
+    }
     const bool taken = choice.taken();
     note(std::move(choice));
     if (!taken) return;
@@ -384,7 +387,6 @@ class ViewChooser {
   /// Why the GEMMs that read the value cannot read it where it lies; otherwise how they do.
   std::string read_in_strides(NodeId id, const std::vector<StridedDim>& dims,
                               std::map<NodeId, StridedGemm>& gemms) {
-    double calls = 0;  // more than there are
     for (const Use& use : gemms_that_read(id)) {
       const auto known = strides_.find(use.matmul);
       StridedGemm& gemm = gemms[use.matmul];
@@ -402,6 +404,12 @@ class ViewChooser {
         return why;
       gemm.layouts = std::move(*made.layouts);
     }
+    return {};
+  }
+
+  /// Why the GEMMs that would read the value where it lies cost more than its copy; empty if they do not.
+  std::string dearer_than_copy(NodeId id, const std::map<NodeId, StridedGemm>& gemms) const {
+    double calls = 0;  // more than there are
     for (const auto& [matmul, gemm] : gemms) {
       calls += static_cast<double>(gemm.layouts.calls.hint()) - static_cast<double>(calls_of(matmul).hint());
     }
