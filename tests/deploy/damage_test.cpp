@@ -1,5 +1,6 @@
 // Saved plans that are damaged, foreign or hostile: a named error, and nothing of them is run.
 // SPDX-License-Identifier: Apache-2.0
+#include <fstream>
 #include <random>
 
 #include "deploy/deploy_support.hpp"
@@ -58,6 +59,14 @@ bool named(const std::string& said) {
 }
 
 }  // namespace
+
+TEST_CASE("a file that is longer than what is read is refused by its size", "[saved]") {
+  const Folder folder;
+  std::ofstream(folder / "file") << "12345";
+  CHECK(runtime::read_whole(folder / "file", 5) == "12345");
+  CHECK_THROWS_WITH(runtime::read_whole(folder / "file", 4),
+                    Catch::Contains("has 5 bytes, more than the 4 that are read"));
+}
 
 TEST_CASE("damaged plan: every byte of a saved plan flipped is seen", "[deploy][emulated]") {
   const std::string file = saved_plan();

@@ -197,6 +197,19 @@ TEST_CASE("a segment that carries a value past a reduction is rejected", "[parti
   }
 }
 
+TEST_CASE("a GEMM is in no group with ops that are no epilogue of it", "[partition][unfused]") {
+  Graph g("beside");
+  const Tensor product = matmul(g.input("x", f32, {64, 32}), g.parameter("w", f32, {32, 48}));
+  g.output("y", sum(product, {1}));
+  const ir::Graph graph = prepared(g);
+  const schedule::Partition partition = schedule::partition(graph, {}, target);
+  REQUIRE(partition.segments.size() == 2);
+  CHECK_THROWS_WITH(
+      verify(graph, together(partition.grouping, partition.segments[0].group, partition.segments[1].group),
+             {}, target),
+      Catch::Contains("the GEMM library runs nothing besides its epilogue"));
+}
+
 TEST_CASE("a user's kernel stands alone", "[partition][unfused]") {
   Graph g("boundary");
   const Tensor x = exp(g.input("x", f32, {64}));

@@ -139,5 +139,18 @@ TEST_CASE("blocks of a multiprocessor are those that cuda_occupancy.h counts", "
 
 #endif
 
+TEST_CASE("a block that has more than a block may have has no slot", "[schedule][residency]") {
+  Target target = target_profile("h200");
+  target.shared_per_block_optin = 64 << 10;  // less than half of a multiprocessor's
+  const auto blocks = [&](int threads, std::int64_t shared) {
+    return schedule::blocks_per_sm({.blocks = 1, .threads = threads, .registers = 32, .shared_bytes = shared},
+                                   target);
+  };
+  CHECK(blocks(256, 64 << 10) > 0);
+  CHECK(blocks(256, (64 << 10) + 1) == 0);
+  CHECK(blocks(target.max_threads_per_block, 0) > 0);
+  CHECK(blocks(target.max_threads_per_block + 1, 0) == 0);
+}
+
 }  // namespace
 }  // namespace fuse::test
