@@ -77,7 +77,7 @@ values are stored between segments.
     par_softmax2: 1 + 0, 27392 of 27392 bytes, ;
     qk_norm_rope: 1 + 0, 9175040 of 2688000 bytes, ;
     recompute_blur4: 1 + 0, 133696 of 32768 bytes, ;
-    recompute_fir4: 4 + 0, 2622976 of 262144 bytes, erf 232064; no-gain 3
+    recompute_fir4: 4 + 0, 2622976 of 262144 bytes, erf 232064; no-gain 1 scheme-unavailable 2
     recompute_rev10: 1 + 0, 1280 of 512 bytes, sin 960;
     recompute_rev8: 1 + 0, 1280 of 512 bytes, sin 768;
     remote: 1 + 0, 73984 of 73984 bytes, exp 18432;
