@@ -117,8 +117,9 @@ std::vector<int> extents_along(const Dim& dim, int most) {
   return extents;
 }
 
-/// Calls `f` with each tile of 64 to 4096 elements that is as long along the innermost dims as a warp, or as
-/// they are, and longer than 1 along no other dims than these and those that windows go along.
+/// Calls `f` with each tile of 64 to 4096 elements that is as long as a warp along the innermost dim that is
+/// longer than 1, or as long as that is, and longer than 1 along no other dims than this and those of
+/// windows.
 void each_tile(const HaloTiles& tiles, const std::function<void(const std::vector<int>&)>& f) {
   constexpr int fewest = 64, most = 4096, of_warp = 32;
   const std::size_t rank = tiles.dims.size();
