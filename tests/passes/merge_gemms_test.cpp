@@ -89,6 +89,22 @@ TEST_CASE("merge_gemms: the gates of each step, then the steps, if decisions tak
   CHECK(asked == std::vector<std::size_t>{2, 2, 2, 2, 4, 4});  // by rows, by shape
 }
 
+TEST_CASE("merge_gemms: what was refused is not asked about again", "[passes]") {
+  Graph g("refused");
+  const Tensor x = g.input("x", f32, {2, 7}), y = g.input("y", f32, {2, 5});
+  output(g, matmul(x, g.parameter("a", f32, {7, 3})));
+  output(g, matmul(x, g.parameter("b", f32, {7, 4})));
+  output(g, matmul(y, g.parameter("c", f32, {5, 6})));
+  output(g, matmul(y, g.parameter("d", f32, {5, 8})));
+  int asked = 0;
+  const auto of_x = [&](const ir::Asked& question) {
+    ++asked;
+    return question.graph[question.graph[question.about].operands[0]].type.dims[1].is(7);
+  };
+  CHECK(gemms_of(ir::merge_gemms(g.ir(), of_x)) == 3);
+  CHECK(asked == 2);
+}
+
 TEST_CASE("merge_gemms: by a proven equal shape", "[passes]") {
   for (const std::int64_t other : {6, 5}) {  // the last has another k, of the same number of elements or not
     Graph g("shape");
