@@ -78,10 +78,14 @@ Sums two_operands(const Rule& rule) {
   if (rule.operands_exact()) return sums;
   // |a b - a' b'| <= |a'| |b - b'| + |a - a'| |b|
   const ReferenceTensor first = product(size, radius), second = product(radius, absolute);
+  // An infinity times what may be 0 on a device, and is not here, or the other way round.
+  const auto infinite = [](double, double c, double) { return std::isinf(c) ? 1.0 : 0.0; };
+  const auto inexact = [](double low, double, double high) { return same(low, high) ? 0.0 : 1.0; };
+  const ReferenceTensor third = product(infinite, inexact), fourth = product(inexact, infinite);
   for (std::size_t i = 0; i < sums.centre.element_count(); ++i) {
     const double error = first.real()[i] + second.real()[i];
     // NaN: an undecided operand, times 0. The NaN of an undecided operand decides nothing either.
-    const bool undecided = !std::isfinite(error);
+    const bool undecided = !std::isfinite(error) || third.real()[i] + fourth.real()[i] > 0;
     double &least = sums.least.elements<double>()[i], &greatest = sums.greatest.elements<double>()[i];
     least = undecided ? -INFINITY : least - error;
     greatest = undecided ? INFINITY : greatest + error;
