@@ -216,19 +216,12 @@ TEST_CASE("a value with a long slice lies in memory, and is no less right", "[st
 
 TEST_CASE("choices for a regional kernel divide its slices, and its blocks wait for no others", "[stitch]") {
   const Compiled made = compiled(pooled(256, 20, 36), "h200");
-  const schedule::Segment& segment = made.partition.segments.at(0);
-  const Target target = target_profile("h200");
-  const auto misfit = [&](const auto& change) {
-    schedule::KernelChoices wrong = made.schedules[0].choices;
-    change(wrong);
-    return schedule::misfit(made.graph, segment, wrong, target);
-  };
   const auto says = [&](const auto& change, const char* what) {
-    const std::string text = misfit(change);
+    const std::string text = misfit_after(made, change);
     INFO(text);
     return text.find(what) != std::string::npos;
   };
-  CHECK(misfit([](schedule::KernelChoices&) {}).empty());
+  CHECK(misfit_after(made, [](schedule::KernelChoices&) {}).empty());
   CHECK(says([](schedule::KernelChoices& c) { c.slices = 3; }, "3 slices per block, of 256"));
   CHECK(says([](schedule::KernelChoices& c) { c.slices = 0; }, "no slices"));
   CHECK(says([](schedule::KernelChoices& c) { c.blocks = 4; }, "wait for each other"));
@@ -237,7 +230,8 @@ TEST_CASE("choices for a regional kernel divide its slices, and its blocks wait 
   const Compiled beside = compiled(gated(), "h200", {.layers = 2});
   schedule::KernelChoices sliced = beside.schedules.at(0).choices;
   sliced.slices = 2;
-  CHECK_FALSE(schedule::misfit(beside.graph, beside.partition.segments.at(0), sliced, target).empty());
+  CHECK_FALSE(schedule::misfit(beside.graph, beside.partition.segments.at(0), sliced, target_profile("h200"))
+                  .empty());
 }
 
 TEST_CASE("slices are the outer dims that all phases keep in place", "[stitch][schedule]") {

@@ -12,6 +12,14 @@ inline Compiled compiled(const Graph& graph, const char* profile, const CompileO
   return run_pipeline(graph.ir(), target_profile(profile), pipeline_options(options));
 }
 
+/// Why an H200 cannot run the plan's first kernel by its choices after `change`; empty if it can.
+template <class F>
+std::string misfit_after(const Compiled& made, const F& change) {
+  schedule::KernelChoices choices = made.schedules.at(0).choices;
+  change(choices);
+  return schedule::misfit(made.graph, made.partition.segments.at(0), choices, target_profile("h200"));
+}
+
 /// Of values of 1 MB and more, in one run.
 inline runtime::Traffic large_traffic(const Graph& graph) {
   const Device device = Device::emulated({.checked = true, .optimization = 0});

@@ -93,7 +93,7 @@ std::string defect_of_tile(const ir::Graph& graph, const Segment& segment, const
     if (walks_tiles(choices.phases[i]) || splits.front() == Split{'r', Level::serial})
       return fmt::format("phase {} needs r:grid, the turns of a block", i);
     if (units_of(splits, 'r', Level::vector) > 1)
-      return fmt::format("phase {} has vectors, which the elements of a tile are not walked by", i);
+      return fmt::format("phase {} has vectors, and threads walk a tile one element at a time", i);
   }
   return "";
 }

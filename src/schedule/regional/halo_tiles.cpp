@@ -31,14 +31,7 @@ class Needs {
     for (const Phase& phase : phases) made_.insert(phase.results.begin(), phase.results.end());
   }
 
-  void add(NodeId id, const Windows& windows) {
-    const auto [entry, added] = needs_.try_emplace(id, windows);
-    if (added) return;
-    for (std::size_t i = 0; i < windows.size(); ++i) {
-      entry->second[i].low = std::min(entry->second[i].low, windows[i].low);
-      entry->second[i].high = std::max(entry->second[i].high, windows[i].high);
-    }
-  }
+  void add(NodeId id, const Windows& windows) { add(needs_, id, windows); }
 
   /// What all results of the phase are needed for; none where nothing needs them, or a window is too wide.
   std::optional<Windows> of(const Phase& phase) {
@@ -58,25 +51,23 @@ class Needs {
   /// Adds what the phase needs of values for these windows of its results. False where it reads a value of
   /// another phase in a way that has no windows.
   bool add_operands(const Phase& phase, const Windows& windows) {
-    std::unordered_map<NodeId, Windows> own;
+    Map own;                              // what is needed inside of the phase
     std::unordered_set<NodeId> anywhere;  // what is needed at other positions
     for (const Stage& stage : phase.stages) own.emplace(stage.root, windows);
-    std::swap(own, needs_);
     for (auto id = phase.nodes.rbegin(); id != phase.nodes.rend(); ++id) {
       const std::vector<NodeId>& operands = graph_[*id].operands;
       for (std::size_t i = 0; i < operands.size(); ++i) {
-        const auto found = needs_.find(*id);
-        const std::optional<Windows> moved = anywhere.contains(*id) || found == needs_.end()
+        const auto found = own.find(*id);
+        const std::optional<Windows> moved = anywhere.contains(*id) || found == own.end()
                                                  ? std::nullopt
                                                  : through(graph_[*id], i, found->second);
         if (moved) {
-          add(operands[i], *moved);
+          add(own, operands[i], *moved);
         } else {
           anywhere.insert(operands[i]);
         }
       }
     }
-    std::swap(own, needs_);
     for (const NodeId input : phase.inputs) {
       if (!made_.contains(input)) continue;
       const auto found = own.find(input);
@@ -87,6 +78,18 @@ class Needs {
   }
 
  private:
+  using Map = std::unordered_map<NodeId, Windows>;
+
+  /// Widens what is needed of the value by these windows.
+  static void add(Map& needs, NodeId id, const Windows& windows) {
+    const auto [entry, added] = needs.try_emplace(id, windows);
+    if (added) return;
+    for (std::size_t i = 0; i < windows.size(); ++i) {
+      entry->second[i].low = std::min(entry->second[i].low, windows[i].low);
+      entry->second[i].high = std::max(entry->second[i].high, windows[i].high);
+    }
+  }
+
   /// The windows of an operand, for those of the op; none where it is read at other positions.
   std::optional<Windows> through(const ir::Node& node, std::size_t operand, Windows windows) const {
     const auto shift = [&](std::size_t dim, const Dim& by, int sign) {
@@ -127,7 +130,7 @@ class Needs {
 
   const ir::Graph& graph_;
   std::unordered_set<NodeId> made_;
-  std::unordered_map<NodeId, Windows> needs_;
+  Map needs_;
 };
 
 }  // namespace
