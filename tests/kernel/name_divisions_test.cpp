@@ -103,7 +103,7 @@ TEST_CASE("name_divisions names inner divisions before what is divided of them",
         Lines{"bind at = (i + 1) % e", "store y[at] = a", "store y[at] = a"});
   CHECK(stored({i / (e / 2 + 1), e / 2}) ==
         Lines{"bind e_div_2 = e / 2", "store y[i / (e_div_2 + 1)] = a", "store y[e_div_2] = a"});
-  for (const Dim& stays : {i % n, i % m, (i - e) / 4})
+  for (const Dim& stays : {i % n, i % m, (i - e) / 4, (i / m) % 3, (i / m) % e})
     CHECK(stored({stays, stays}) ==
           Lines{"store y[" + stays.to_string() + "] = a", "store y[" + stays.to_string() + "] = a"});
 }

@@ -48,11 +48,19 @@ class Namer {
   }
 
  private:
-  /// A division by an extent that may be 0 stays where it is: a predicate may guard it. So does one of what
-  /// may be negative, since a name stands for a number that is not.
+  /// A division by an extent that may be 0 stays where it is: a predicate may guard it. So does what divides
+  /// a result of such a division, and one of what may be negative, since a name stands for a number that is
+  /// not.
   static bool may_be_named(const Index& division) {
     const detail::DimAtom& atom = *division.poly()->terms[0].factors[0];
-    return atom.divisor.min() > 0 && proven_le(0, atom.dividend);
+    return proven_le(0, atom.dividend) && never_divides_by_zero(division);
+  }
+
+  static bool never_divides_by_zero(const Index& index) {
+    std::vector<Index> divisions;
+    collect(index, divisions);
+    return std::all_of(divisions.begin(), divisions.end(),
+                       [](const Index& each) { return each.poly()->terms[0].factors[0]->divisor.min() > 0; });
   }
 
   bool in_scope(const Index& index) const {
