@@ -37,9 +37,9 @@ namespace {
 namespace ctx = boost::context::detail;
 
 #if defined(FUSE_FIBER_ASAN) || defined(FUSE_FIBER_TSAN)
-constexpr std::size_t stack_bytes = 64 << 10;  // instrumented frames are large
+constexpr std::size_t stack_bytes = 128 << 10;  // instrumented frames are large
 #else
-constexpr std::size_t stack_bytes = 16 << 10;
+constexpr std::size_t stack_bytes = 64 << 10;  // unoptimised frames are large; pages are taken when used
 #endif
 constexpr std::size_t stacks_per_mapping = 32;
 constexpr std::size_t colour_bytes = 4096;
