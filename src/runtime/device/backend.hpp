@@ -214,6 +214,12 @@ class Backend {
   /// The seconds between two recorded marks; waits for both.
   virtual Status elapsed(const Event& from, const Event& to, double& seconds) noexcept;
   virtual std::string_view clock() const noexcept { return "host clock"; }  ///< the clock that measures them
+  /// Whether equal work takes equal times by that clock.
+  virtual bool repeats_times() const noexcept { return false; }
+  /// Algorithms of a GEMM that are worth a try; a library may propose fewer for one.
+  virtual int gemm_algorithms() const noexcept { return 1; }
+  /// Whether the queue is being captured, so that nothing enqueued to it runs now.
+  virtual bool captures(Queue&) const noexcept { return false; }
 
   /// What `enqueue` gives to the queue is kept instead of run (a CUDA graph); null on a device without such.
   /// Throws what `enqueue` reports, and driver.

@@ -19,6 +19,10 @@ struct EmulatedOptions {
   std::uint64_t shuffle_seed = 0;  ///< nonzero: blocks, warps and lanes run in a random order
   BlockScheduling scheduling = BlockScheduling::greedy;  ///< how blocks of cooperative launches get slots
   int optimization = 2;                                  ///< level of the C++ compiler, 0 to 3
+  /// Time is the cost model's (virtual_clock.hpp), with noise from a seed; else it is the host's.
+  bool virtual_clock = false;
+  double clock_noise = 0;
+  std::uint64_t clock_seed = 1;
 };
 
 /// Throws a user Error for an unknown profile. A missing compiler is an Error of the first load.

@@ -22,6 +22,8 @@
 #include "runtime/emulated/memory/device_memory.hpp"
 #include "runtime/emulated/pending.hpp"
 #include "runtime/emulated/residents.hpp"
+#include "runtime/emulated/virtual_clock.hpp"
+#include "target/step_cost.hpp"
 
 namespace fuse::runtime {
 namespace emulated {
@@ -53,9 +55,12 @@ struct Waiting {
 
 class EmulatedQueue final : public Queue {
  public:
-  explicit EmulatedQueue(std::shared_ptr<Pending> pending)
-      : waiting_(std::make_shared<Waiting>(std::move(pending))) {}
-  ~EmulatedQueue() override { static_cast<void>(settle()); }
+  EmulatedQueue(std::shared_ptr<Pending> pending, std::shared_ptr<VirtualClock> clock)
+      : waiting_(std::make_shared<Waiting>(std::move(pending))), clock_(std::move(clock)) {}
+  ~EmulatedQueue() override {
+    static_cast<void>(settle());
+    if (clock_) clock_->forget(this);
+  }
   EmulatedQueue(const EmulatedQueue&) = delete;
   EmulatedQueue& operator=(const EmulatedQueue&) = delete;
   Status synchronize() noexcept override { return settle(); }
@@ -66,11 +71,13 @@ class EmulatedQueue final : public Queue {
 
  private:
   const std::shared_ptr<Waiting> waiting_;
+  const std::shared_ptr<VirtualClock> clock_;  // a queue may outlive its device
 };
 
 class EmulatedEvent final : public HostEvent {
  public:
   std::shared_ptr<Waiting> recorded_on;
+  double virtual_time = 0;
 };
 
 /// Runs what waits in the queue: called where something is ordered after it. Its failure comes back once.
@@ -90,6 +97,8 @@ class EmulatedBackend final : public Backend {
         threads_(options.threads > 0 ? options.threads
                                      : std::max(1, static_cast<int>(std::thread::hardware_concurrency()))),
         memory_(options.checked),
+        clock_(options.virtual_clock ? std::make_shared<VirtualClock>(options.clock_noise, options.clock_seed)
+                                     : nullptr),
         pool_(threads_ - 1),
         pending_(std::make_shared<Pending>(
             [this](std::span<Launch* const> launches) {
@@ -114,7 +123,7 @@ class EmulatedBackend final : public Backend {
     pending_->settle_all();  // as a GPU's driver waits for what is in flight
     memory_.release(address);
   }
-  std::unique_ptr<Queue> create_queue() override { return std::make_unique<EmulatedQueue>(pending_); }
+  std::unique_ptr<Queue> create_queue() override { return std::make_unique<EmulatedQueue>(pending_, clock_); }
   Status upload(Queue&, void* to, const void* from, std::int64_t bytes) noexcept override;
   Status download(Queue&, void* to, const void* from, std::int64_t bytes) noexcept override;
   Status copy(Queue&, void* to, const void* from, std::int64_t bytes) noexcept override;
@@ -134,17 +143,36 @@ class EmulatedBackend final : public Backend {
     auto* const own = dynamic_cast<EmulatedEvent*>(&event);
     auto* const on = dynamic_cast<EmulatedQueue*>(&queue);
     if (own && on) own->recorded_on = on->waiting();
+    if (own && on && clock_) own->virtual_time = clock_->time(on);
     return Backend::record(queue, event);
   }
+  Status elapsed(const Event& from, const Event& to, double& seconds) noexcept override {
+    const auto* const first = dynamic_cast<const EmulatedEvent*>(&from);
+    const auto* const last = dynamic_cast<const EmulatedEvent*>(&to);
+    if (!clock_ || !first || !last) return Backend::elapsed(from, to, seconds);
+    seconds = last->virtual_time - first->virtual_time;
+    return {};
+  }
+  std::string_view clock() const noexcept override { return clock_ ? clock_name_ : Backend::clock(); }
+  bool repeats_times() const noexcept override { return clock_ && options_.clock_noise == 0; }
+  /// OpenBLAS and the plain loops: on the host's clock the loops are never faster.
+  int gemm_algorithms() const noexcept override { return clock_ ? 2 : 1; }
   /// What is pending before the event runs now. Its failure is reported by its own queue.
   Status wait(Queue& queue, const Event& event) noexcept override {
     const auto* const own = dynamic_cast<const EmulatedEvent*>(&event);
     auto* const on = dynamic_cast<EmulatedQueue*>(&queue);
     if (!own || !own->recorded_on || !on || own->recorded_on == on->waiting()) return {};
+    if (clock_) clock_->wait_until(on, own->virtual_time);
     return own->recorded_on->pending->await(own->recorded_on->slot);
   }
 
   const Memory& memory() const { return memory_; }
+  VirtualClock* virtual_clock() const { return clock_.get(); }
+  /// The work takes its time on the virtual clock, where there is one.
+  void spend(const Queue& queue, const ClockedWork& work) const {
+    if (clock_) clock_->spend(&queue, work);
+  }
+  void spend_on_gemm(const Queue& queue, const GemmDesc& desc) const;
 
  private:
   Status span(const char* what, const void* address, std::int64_t bytes, Span& found) const;
@@ -153,6 +181,7 @@ class EmulatedBackend final : public Backend {
   Status bind_buffer(Launch& launch, std::size_t i, const Argument& argument) const;
   static void make_regions(Launch& launch);
   Status check_residency(const Launch& launch) const;
+  void spend_on_launch(const Queue& queue, const Launch& launch) const;
   void run_at_once(Launch& launch);
   Status finish(Launch& launch) noexcept;
   void add_to_counts(const Launch& launch);
@@ -161,6 +190,8 @@ class EmulatedBackend final : public Backend {
   const Target target_;
   const int threads_;
   Memory memory_;
+  const std::shared_ptr<VirtualClock> clock_;  // null: time is the host's
+  const std::string clock_name_ = "virtual clock (" + target_.name + ')';
   Lender<Runner> runners_;
   Lender<Cells> cells_;
   mutable std::mutex counts_mutex_;
@@ -225,6 +256,7 @@ Status EmulatedBackend::copy(Queue& queue, void* to, const void* from, std::int6
     Span source, target;
     if (Status s = span("copy", from, bytes, source); !s || bytes == 0) return s;
     if (Status s = span("copy", to, bytes, target); !s) return s;
+    spend(queue, {.bytes = 2 * bytes, .seconds = schedule::transfer_cost(2 * bytes, target_).seconds});
     std::memmove(to, from, static_cast<std::size_t>(bytes));
     // What nobody wrote stays so where it is copied to.
     if (target.written) std::memmove(target.written, source.written, static_cast<std::size_t>(bytes));
@@ -237,6 +269,7 @@ Status EmulatedBackend::memset(Queue& queue, void* to, int byte, std::int64_t by
     if (Status s = settle(queue); !s) return s;
     Span target;
     if (Status s = span("memset", to, bytes, target); !s || bytes == 0) return s;
+    spend(queue, {.bytes = bytes, .seconds = schedule::transfer_cost(bytes, target_).seconds});
     std::memset(to, byte, static_cast<std::size_t>(bytes));
     if (target.written) mark(target.written, bytes, true);
     return Status();
@@ -256,6 +289,7 @@ class EmulatedGemm final : public Gemm {
     return guarded([&] {
       if (Status s = settle(queue); !s) return s;
       if (desc_.batch <= 0 || desc_.m <= 0 || desc_.n <= 0) return Status();
+      backend_.spend_on_gemm(queue, desc_);
       const auto operand = static_cast<std::int64_t>(size_of(desc_.operand));
       const auto result = static_cast<std::int64_t>(size_of(desc_.result));
       Status done;
@@ -480,6 +514,7 @@ Status EmulatedBackend::launch(Queue& queue, const Function& function, Dim3 grid
                      static_cast<std::uint64_t>(grid.z);
     launch->cluster = static_cast<std::uint64_t>(kernel->info.cluster);
     if (Status s = check_residency(*launch); !s) return s;
+    spend_on_launch(queue, *launch);
     launch->seed = options_.shuffle_seed;
     if (launch->seed) {
       launch->stride = launch->seed % launch->clusters() | 1;
@@ -502,6 +537,29 @@ Status EmulatedBackend::launch(Queue& queue, const Function& function, Dim3 grid
     own->add(std::move(launch));
     return Status();
   });
+}
+
+/// By a roofline of its buffers, each once. A step's buffers are as long as its values.
+void EmulatedBackend::spend_on_launch(const Queue& queue, const Launch& launch) const {
+  if (!clock_) return;
+  ClockedWork work{.kernel = launch.kernel->info.name,
+                   .residency = residency_of(launch.kernel->info, launch.blocks)};
+  for (const View& view : launch.views) work.bytes += view.bytes;
+  work.seconds = schedule::kernel_cost(work.bytes, work.residency, target_).seconds;
+  clock_->spend(&queue, work);
+}
+
+void EmulatedBackend::spend_on_gemm(const Queue& queue, const GemmDesc& desc) const {
+  if (!clock_) return;
+  const std::int64_t operand = static_cast<std::int64_t>(size_of(desc.operand)),
+                     result = static_cast<std::int64_t>(size_of(desc.result));
+  const std::int64_t batch = desc.batch * desc.calls;
+  ClockedWork work{.gemm = &desc};
+  work.bytes = operand * (desc.m * desc.k * (desc.stride_a ? batch : 1) +
+                          desc.k * desc.n * (desc.stride_b ? batch : 1)) +
+               result * desc.m * desc.n * batch;
+  work.seconds = schedule::gemm_cost(work.bytes, batch, desc.m, desc.n, desc.k, target_).seconds;
+  clock_->spend(&queue, work);
 }
 
 void EmulatedBackend::run_at_once(Launch& launch) {
@@ -591,6 +649,13 @@ std::unique_ptr<Backend> make_emulated_backend(const EmulatedOptions& options) {
                  .hint = "0 takes as many as the machine has"});
   }
   return std::make_unique<emulated::EmulatedBackend>(options);
+}
+
+void plant_costs(Backend& backend, PlantedCost cost) {
+  auto* const own = dynamic_cast<emulated::EmulatedBackend*>(&backend);
+  if (!own || !own->virtual_clock())
+    throw Error({.kind = ErrorKind::internal, .message = "costs are planted on a virtual clock alone"});
+  own->virtual_clock()->plant(std::move(cost));
 }
 
 }  // namespace fuse::runtime

@@ -41,12 +41,20 @@ std::shared_ptr<runtime::Backend> open_emulated([[maybe_unused]] const Device::E
                                         options.profile),
                  .hint = "Device::cpu() runs kernels of CPUs"});
   }
+  if (!(options.clock_noise >= 0 && options.clock_noise < 1)) {
+    throw Error({.code = ErrorCode::invalid_argument,
+                 .message = fmt::format("the virtual clock has no noise of {}", options.clock_noise),
+                 .hint = "the noise is a share of each step's time: at least 0 and less than 1"});
+  }
   return runtime::make_emulated_backend({.profile = options.profile,
                                          .checked = options.checked,
                                          .threads = options.threads,
                                          .shuffle_seed = options.shuffle_seed,
                                          .scheduling = options.scheduling,
-                                         .optimization = options.optimization});
+                                         .optimization = options.optimization,
+                                         .virtual_clock = options.virtual_clock,
+                                         .clock_noise = options.clock_noise,
+                                         .clock_seed = options.clock_seed});
 #else
   throw Error({.kind = ErrorKind::runtime,
                .code = ErrorCode::missing_library,
