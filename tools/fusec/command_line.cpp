@@ -319,6 +319,48 @@ void add_nests(CLI::App& app, Action& action) {
       ->type_name("N");
 }
 
+void add_tune(CLI::App& app, Action& action) {
+  CLI::App& command = *app.add_subcommand(
+      "tune", "Run a graph again and again, try other ways to run it meanwhile, and write the best");
+  auto& options = set_action<TuneOptions>(command, action);
+  add_graph_options(command, options.run.graph);
+  add_device_option(command, options.run.device, {"auto", "cpu", "cuda", "emulated"});
+  add_list_option(command, "--input", options.run.inputs, "NAME=FILE",
+                  "x=x.npy: an input or parameter; the others are random");
+  add_dim_option(command, options.run.graph);
+  add_seed_option(command, options.run.seed);
+  add_path(command, "-o,--output", options.output, "FILE", "Write there what was found, for --use-decisions");
+  command.add_option("--budget", options.budget, "How long it may take, by an estimate: 90s, 5m")
+      ->type_name("TIME")
+      ->capture_default_str();
+  command
+      .add_option("--bits", options.bits,
+                  "keep: results keep their bits; any: additions may go in another order")
+      ->check(one_of({"keep", "any"}))
+      ->type_name("WORD")
+      ->capture_default_str();
+  command
+      .add_option("--options", options.options,
+                  "Options of each decision that are tried, the default included")
+      ->check(whole_number(1, 1000))
+      ->type_name("N")
+      ->capture_default_str();
+  command
+      .add_option("--contexts", options.contexts,
+                  "Ways to cut the graph that are tried, the default included")
+      ->check(whole_number(1, 100))
+      ->type_name("N")
+      ->capture_default_str();
+  command
+      .add_option("--samples", options.samples,
+                  "Runs that count of each configuration; 0: as many as the noise of the first runs asks for")
+      ->check(whole_number(0, 100000))
+      ->type_name("N")
+      ->capture_default_str();
+  command.add_flag("--virtual-clock", options.virtual_clock,
+                   "The emulated device takes the times of the cost model, which are the same in each run");
+}
+
 void add_diff(CLI::App& app, Action& action) {
   CLI::App& command =
       *app.add_subcommand("diff", "Show what changed between two plans; exit 1 where something did");
@@ -400,6 +442,7 @@ Action parse_command_line(int argc, const char* const* argv) {
   add_print(app, action);
   add_run(app, action);
   add_bisect(app, action);
+  add_tune(app, action);
   add_plan(app, action);
   add_emit(app, action);
   add_explain(app, action);

@@ -40,6 +40,16 @@ struct BisectOptions {
   RunOptions run{};
 };
 
+struct TuneOptions {
+  RunOptions run{};
+  std::string output{};        ///< a file
+  std::string budget = "60s";  ///< "90s", "5m"
+  std::string bits = "keep";   ///< keep, any
+  int options = 8, contexts = 4;
+  int samples = 0;
+  bool virtual_clock = false;
+};
+
 struct PlanOptions {
   GraphOptions graph{};
   std::string dot{};        ///< a file
@@ -100,6 +110,7 @@ struct DoctorOptions {
 int execute(const PrintOptions& options);
 int execute(const RunOptions& options);
 int execute(const BisectOptions& options);
+int execute(const TuneOptions& options);
 int execute(const PlanOptions& options);
 int execute(const EmitOptions& options);
 int execute(const ExplainOptions& options);

@@ -32,6 +32,11 @@ void Progress::now(std::string what) {
   next_ = first_line;
 }
 
+void Progress::at(std::string what) {
+  const std::lock_guard lock(mutex_);
+  what_ = std::move(what);
+}
+
 void Progress::print(const std::string& line) {
   const std::lock_guard lock(mutex_);
   clear();

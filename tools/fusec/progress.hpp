@@ -21,6 +21,8 @@ class Progress {
 
   /// The next thing that goes on.
   void now(std::string what);
+  /// How far it has come: the same thing goes on.
+  void at(std::string what);
   /// A line of results, to stdout.
   void print(const std::string& line);
 

@@ -1,0 +1,117 @@
+// Explorer: runs a graph, and tries other ways to run it meanwhile (docs/exploration.md).
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <fuse/device.hpp>
+#include <fuse/error.hpp>
+#include <fuse/executable.hpp>
+#include <fuse/export.hpp>
+#include <fuse/graph.hpp>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace fuse {
+inline namespace v0 {
+
+/// What an exploration may change of the results.
+enum class Bits : std::uint8_t {
+  keep,  ///< nothing: only what leaves the order of every addition as it is
+  any,   ///< the last bits: also loops that add in another order, other GEMMs and their algorithms
+};
+
+struct ExploreOptions {
+  Bits bits = Bits::keep;
+  int most_options = 8;   ///< tried of each decision, the default included; at least 1
+  int most_contexts = 4;  ///< ways to cut the graph that are tried, the default included; at least 1
+  /// Runs that count for each configuration; 0: as many as the noise of the first runs asks for, at most 200.
+  /// Where times repeat exactly, as on a virtual clock without noise, one run for each is enough.
+  int samples = 0;
+  /// The gain that samples have to show, as a share of what is decided about: smaller gains stay unnoticed.
+  double least_gain = 0.02;
+  std::int64_t most_runs = 100'000;  ///< fewer options are tried where more runs would be needed
+  /// Seconds in which it has to end, by an estimate made from the first runs: fewer options are tried where
+  /// it would take longer. 0: no limit.
+  double most_seconds = 0;
+  int most_variants = 16;  ///< executables that are kept besides the default, each with a workspace
+};
+
+/// What an exploration has found, as a text: a file of decisions (docs/decisions.md), with what was measured
+/// of each in the comments. The same file gives the same plan on any machine.
+class FUSE_COMPILER_API Tuning {
+ public:
+  Tuning() = default;
+  /// Throws parse for a text that is no tuning; the message names the line.
+  explicit Tuning(std::string text);
+  /// Throws io, parse.
+  static Tuning load(const std::string& path);
+  /// The file is there whole or not at all. Throws io.
+  void save(const std::string& path) const;
+  /// What CompileOptions::decisions takes.
+  const std::string& text() const { return text_; }
+  bool operator==(const Tuning&) const = default;
+
+ private:
+  std::string text_;
+};
+
+struct ExploreProgress {
+  std::int64_t runs = 0;       ///< so far, of all kinds
+  std::int64_t explored = 0;   ///< of those, the ones that tried a configuration
+  std::int64_t announced = 0;  ///< the ones that will have; 0: not known yet
+  std::int64_t built = 0;      ///< configurations that were compiled
+  double usual_seconds = 0;  ///< median of a run by the defaults, over the last of them; 0: none was measured
+  double tuned_seconds = 0;  ///< when done: the median of a run as it is from now on
+  bool done = false;
+  std::string stopped{};  ///< why it ended before its end; empty: it did not
+  /// Options that were dropped, each with its reason: they failed to compile, or gave another result.
+  std::vector<std::string> dropped{};
+};
+
+/// A graph that is run as ever, while other ways to run it are tried, one configuration in each run (Astra,
+/// 4): the loops of kernels, the algorithms of GEMMs, how the graph is cut, the streams. Every run returns
+/// right results: a configuration is compiled on a thread of its own while the default runs, runs once beside
+/// the default on copies of what a run overwrites, and counts only where its results agree. When the
+/// announced runs are over, the best is compared with the default end to end, and the default wins ties.
+///
+/// Threads may share it, each with a stream; one run is measured at a time, and the others run the default.
+class FUSE_COMPILER_API Explorer {
+ public:
+  /// Compiles the default. `dims` are those of all runs. Throws what compile and prepare throw, and
+  /// invalid_argument for options out of range and for the reference device, which has no kernels.
+  Explorer(const Graph& graph, const Device& device, const DimValues& dims = {},
+           const ExploreOptions& explore = {}, const CompileOptions& compile = {});
+  Explorer(Explorer&&) noexcept;
+  Explorer& operator=(Explorer&&) noexcept;
+  ~Explorer();
+
+  const std::vector<Slot>& slots() const;  ///< the same for every configuration; see Executable::slots
+  const Executable& usual() const;         ///< the default
+  /// The default, for these dims: shapes and bytes of slots.
+  const Prepared& prepared() const;
+
+  /// Like Prepared::run, but for the workspace and packed memory, which are the explorer's own. The first run
+  /// of a configuration waits for its stream; others wait for nothing. Every slot needs its buffer.
+  Status run(Stream& stream, std::span<const BufferView> buffers) noexcept;
+  /// Parameters have changed, so that what is packed of them is packed again. No run is in flight.
+  void parameters_changed();
+
+  ExploreProgress progress() const;
+  bool done() const;
+  /// The best that is known: the default's decisions until it is done.
+  Tuning tuning() const;
+  /// Waits until the configuration that the next run needs is compiled. For tools and tests, which would
+  /// rather wait than run the default.
+  void wait_for_compiler();
+
+  struct Impl;  ///< for the library itself
+
+ private:
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace v0
+}  // namespace fuse

@@ -1,0 +1,331 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/explore/exploration.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "runtime/device/backend.hpp"
+
+namespace fuse::runtime {
+namespace {
+
+using explore::Configuration;
+
+/// Runs of the default that tell how long it takes, and how much that varies; the first is dropped.
+constexpr std::size_t pilot_runs = 11;
+/// A run whose constant part took so much longer or shorter than it usually does says nothing.
+constexpr double drift = 0.25;
+/// The constant part says something from this share of the run on.
+constexpr double least_share = 0.05;
+
+/// After these nothing can be explored any more: there is no memory for variants, or the device has failed.
+bool ends_exploration(ErrorCode code) {
+  return code == ErrorCode::out_of_memory || code == ErrorCode::driver || code == ErrorCode::kernel_fault ||
+         code == ErrorCode::missing_compiler || code == ErrorCode::missing_library;
+}
+
+bool have_memory(const Prepared& prepared, std::span<const BufferView> buffers, std::size_t slots) {
+  if (buffers.size() != slots) return false;
+  for (std::size_t i = 0; i < slots; ++i) {
+    if (prepared.bytes(i) > 0 && (!buffers[i].address || buffers[i].bytes < prepared.bytes(i))) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+Exploration::Exploration(ExploredGraph explored, std::shared_ptr<Variant> usual, double compile_seconds)
+    : explored_(std::move(explored)),
+      usual_(std::move(usual)),
+      compile_seconds_(compile_seconds),
+      exact_clock_(explored_.device.backend()->repeats_times()),
+      space_(space_of(explored_.graph.ir(), explored_.device.backend()->target(), explored_.compile,
+                      explored_.options, explored_.device.backend()->gemm_algorithms())),
+      best_(space_.decisions({})),
+      builder_([this](const std::string& decisions) { return make(decisions); }) {}
+
+/// On the builder's thread. A candidate that does not do what the default does is none.
+std::shared_ptr<Variant> Exploration::make(const std::string& decisions) {
+  CompileOptions how = explored_.compile;
+  how.decisions = decisions;
+  how.cache = false;  // only what wins is kept on disk
+  auto variant = std::make_shared<Variant>(explored_.graph, explored_.device, how, explored_.dims);
+  const std::string wrong = snapshot_->check(*variant, explored_.options.bits);
+  if (wrong.empty()) return variant;
+  throw Error({.kind = ErrorKind::runtime, .code = ErrorCode::invalid_argument, .message = wrong});
+}
+
+std::shared_ptr<Variant> Exploration::next(Stream& stream, std::span<const BufferView> buffers) {
+  if (over_ || !harvest()) return nullptr;
+  // The run says what is wrong with them.
+  const std::size_t slots = usual_->executable().slots().size();
+  if (!have_memory(usual_->prepared(), buffers, slots)) return nullptr;
+  if (!snapshot_) {
+    snapshot_ = std::make_unique<Snapshot>(*usual_, explored_.graph.ir(), explored_.dims, stream, buffers);
+  }
+  if (!tree_) {
+    const bool pilots = !exact_clock_ && explored_.options.samples == 0;
+    if (pilots && pilot_.size() < pilot_runs) {
+      pending_ = Pending{.variant = usual_};
+      return usual_;
+    }
+    plan();
+    if (over_) return nullptr;
+  }
+  if (!look_at_suspects()) return nullptr;
+  if (tree_->done()) {
+    finish();
+    return nullptr;
+  }
+  const Configuration configuration = allowed(tree_->configuration());
+  std::shared_ptr<Variant> variant = ready(configuration);
+  if (variant) pending_ = Pending{.variant = variant, .configuration = configuration};
+  return variant;
+}
+
+void Exploration::enqueued() { pending_->is_enqueued = true; }
+
+void Exploration::stop(const std::string& why) {
+  over_ = true;
+  stopped_ = why;
+  pending_.reset();
+}
+
+/// Whether no run is measured any more, and its times are taken.
+bool Exploration::harvest() {
+  if (!pending_) return true;
+  if (!pending_->is_enqueued) {  // the run was refused
+    pending_.reset();
+    return true;
+  }
+  const std::optional<Seconds> seconds = pending_->variant->measured();
+  if (!seconds) return false;
+  take(*seconds);
+  pending_.reset();
+  return true;
+}
+
+void Exploration::take(const Seconds& seconds) {
+  if (!tree_) {
+    pilot_.push_back(seconds);
+    return;
+  }
+  const bool disturbed = is_disturbed(seconds);
+  tree_->report(
+      [&](const std::string& region) -> std::optional<double> {
+        const bool whole = region == tuned_name || region == cut_name || region == streams_name;
+        const auto found = seconds.find(whole ? "" : region);
+        return found == seconds.end() ? std::nullopt : std::optional(found->second);
+      },
+      disturbed);
+}
+
+/// By the regions that run as ever: what the machine does beside changes their times, too.
+bool Exploration::is_disturbed(const Seconds& seconds) {
+  if (exact_clock_) return false;
+  double now = 0, usually = 0;
+  const Configuration& tried = pending_->configuration;
+  const auto at_default = [&](const std::string& name) {
+    const auto option = tried.find(name);
+    return option == tried.end() || option->second == 0;
+  };
+  std::vector<std::pair<std::string, double>> constant;
+  for (const auto& [name, own] : seconds) {
+    if (!name.empty() && at_default(name) && at_default(streams_name)) constant.emplace_back(name, own);
+  }
+  for (const auto& [name, own] : constant) {
+    const std::vector<double>& known = steady_[name];
+    if (known.size() < 5) continue;
+    now += own;
+    usually += explore::median(known);
+  }
+  const bool says = usually > least_share * seconds.at("");
+  if (says && (now > (1 + drift) * usually || now < (1 - drift) * usually)) return true;
+  for (const auto& [name, own] : constant) steady_[name].push_back(own);
+  return false;
+}
+
+Configuration Exploration::allowed(Configuration configuration) const {
+  for (const auto& [name, option] : rejected_) {
+    const auto found = configuration.find(name);
+    if (found != configuration.end() && found->second == option) found->second = 0;
+  }
+  return configuration;
+}
+
+/// Whether it was built or has failed; else it was asked for.
+bool Exploration::ask(const std::string& decisions, CandidateBuilder::Built& built) {
+  const std::unique_ptr<CandidateBuilder::Built> found = builder_.take(decisions);
+  if (!found) {
+    builder_.ask(decisions);
+    return false;
+  }
+  built = *found;
+  built_ += built.variant != nullptr;
+  if (!built.variant && ends_exploration(built.code)) stop(built.failed);
+  return true;
+}
+
+/// The variant of a configuration; null: it is not there yet, or cannot be.
+std::shared_ptr<Variant> Exploration::ready(const Configuration& configuration) {
+  const std::string decisions = schedule::print(space_.decisions(configuration));
+  if (decisions == schedule::print(space_.decisions({}))) return usual_;
+  const auto known = std::find_if(variants_.begin(), variants_.end(),
+                                  [&](const auto& each) { return each.first == decisions; });
+  if (known != variants_.end()) {
+    variants_.splice(variants_.begin(), variants_, known);
+    return known->second;
+  }
+  CandidateBuilder::Built built;
+  if (!ask(decisions, built) || over_) return nullptr;
+  if (!built.variant) {
+    blame(configuration, built.failed);
+    return nullptr;
+  }
+  variants_.emplace_front(decisions, built.variant);
+  if (std::cmp_greater(variants_.size(), explored_.options.most_variants)) variants_.pop_back();
+  return built.variant;
+}
+
+void Exploration::reject(const std::string& name, int option, const std::string& reason) {
+  rejected_.emplace(name, option);
+  tree_->reject(name, option);
+  dropped_.push_back(fmt::format("{}, option {}: {}", name, option, reason));
+}
+
+/// One of several changes is at fault: each is tried alone, and first the cut that they have in common.
+void Exploration::blame(const Configuration& configuration, const std::string& reason) {
+  suspicion_ = reason;
+  found_culprit_ = false;
+  Configuration cut;
+  if (configuration.contains(cut_name)) cut[cut_name] = configuration.at(cut_name);
+  for (const auto& [name, option] : configuration) {
+    if (option == 0 || name == tuned_name || name == cut_name) continue;
+    Suspect suspect{cut, name, option};
+    suspect.alone[name] = option;
+    suspects_.push_back(std::move(suspect));
+  }
+  if (!cut.empty() && cut[cut_name] != 0) suspects_.push_back({cut, cut_name, cut[cut_name]});
+}
+
+/// Whether there are none any more.
+bool Exploration::look_at_suspects() {
+  if (suspects_.empty()) return true;
+  while (!suspects_.empty()) {
+    const Suspect suspect = suspects_.back();
+    CandidateBuilder::Built built;
+    if (!ask(schedule::print(space_.decisions(suspect.alone)), built) || over_) return false;
+    suspects_.pop_back();
+    if (built.variant) {
+      innocents_.push_back(suspect);
+      continue;
+    }
+    found_culprit_ = true;
+    reject(suspect.name, suspect.option, built.failed);
+    if (suspect.name == cut_name) suspects_.clear();  // the others were tried on top of it
+  }
+  if (!found_culprit_) {
+    for (const Suspect& each : innocents_) reject(each.name, each.option, "with others: " + suspicion_);
+  }
+  innocents_.clear();
+  return true;
+}
+
+explore::Rounds Exploration::rounds_of_pilot() {
+  if (exact_clock_) return {};
+  explore::Rounds rounds{.samples = explored_.options.samples, .warm_up = true};
+  if (rounds.samples > 0) return rounds;
+  constexpr int fewest = 5, most = 200;
+  const int wanted = explore::samples_for(noise_of_pilot(), explored_.options.least_gain);
+  rounds.samples = std::clamp(wanted, fewest, most);
+  return rounds;
+}
+
+/// The standard deviation of the times of regions, as a share of them, weighted by them.
+double Exploration::noise_of_pilot() const {
+  std::map<std::string, std::vector<double>> of_region;
+  for (std::size_t i = 1; i < pilot_.size(); ++i) {
+    for (const auto& [name, seconds] : pilot_[i]) of_region[name].push_back(seconds);
+  }
+  const bool parts = of_region.size() > 1;
+  double deviation = 0, all = 0;
+  for (const auto& [name, seconds] : of_region) {
+    if (parts && name.empty()) continue;
+    deviation += explore::deviation(seconds);
+    all += explore::median(seconds);
+  }
+  return all > 0 ? deviation / all : 0;
+}
+
+/// An estimate of what the exploration takes: its runs, and what it compiles.
+double Exploration::seconds_of(const explore::UpdateTree& tree, const explore::Rounds& rounds) const {
+  std::vector<double> whole;
+  for (const Seconds& each : pilot_) whole.push_back(each.at(""));
+  const double run = explore::median(whole);
+  const auto runs = static_cast<double>(tree.announced());
+  return runs * run + runs / rounds.all() * compile_seconds_;
+}
+
+/// Fixes what is tried and how often; fewer options where there is no time for more.
+void Exploration::plan() {
+  explore::Rounds rounds = rounds_of_pilot();
+  int options = explored_.options.most_options, contexts = explored_.options.most_contexts;
+  while (true) {
+    space_.keep(contexts, options);
+    tree_.emplace(space_.tree(), rounds);
+    const bool few = tree_->announced() <= explored_.options.most_runs;
+    const double most = explored_.options.most_seconds;
+    if (few && (most == 0 || seconds_of(*tree_, rounds) <= most)) return;
+    if (options > 2) {
+      options = (options + 1) / 2;
+    } else if (contexts > 1) {
+      --contexts;
+    } else if (rounds.warm_up && rounds.samples > 5) {
+      rounds.samples = std::max(5, rounds.samples / 2);
+    } else {
+      const std::int64_t needed = tree_->announced();
+      tree_.reset();
+      return stop(
+          few ? fmt::format("one option more of each decision takes {} runs, which is too long", needed)
+              : fmt::format("one option more of each decision takes {} runs", needed));
+    }
+  }
+}
+
+/// The best goes into force once it is compiled.
+void Exploration::finish() {
+  const Configuration configuration = allowed(tree_->configuration());
+  const std::shared_ptr<Variant> variant = ready(configuration);
+  if (!variant) return;
+  best_ = space_.decisions(configuration);
+  for (schedule::KernelDecision& kernel : best_.kernels) {
+    const explore::Known* const known = tree_->index().find(kernel_name(kernel.key), "");
+    if (!known || kernel.occurrence) continue;
+    const auto option = configuration.find(kernel_name(kernel.key));
+    const std::size_t chosen = option == configuration.end() ? 0 : static_cast<std::size_t>(option->second);
+    kernel.note += fmt::format(": {:.2f} us", known->seconds[chosen] * 1e6);
+    if (chosen > 0) kernel.note += fmt::format(", by default {:.2f} us", known->seconds[0] * 1e6);
+  }
+  if (const explore::Known* const ends = tree_->index().find(tuned_name, "")) {
+    usual_seconds_ = ends->seconds[0];
+    tuned_seconds_ = ends->seconds[static_cast<std::size_t>(ends->best)];
+  }
+  winner_ = variant;
+  over_ = true;
+}
+
+void Exploration::describe(ExploreProgress& progress) const {
+  progress.explored = tree_ ? tree_->runs() : 0;
+  progress.announced = tree_ ? tree_->announced() : 0;
+  progress.built = built_;
+  progress.usual_seconds = usual_seconds_;
+  progress.tuned_seconds = tuned_seconds_;
+  progress.done = over_;
+  progress.stopped = stopped_;
+  progress.dropped = dropped_;
+}
+
+std::string Exploration::tuning() const { return schedule::print(best_); }
+
+}  // namespace fuse::runtime

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/explore/kernel_options.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "schedule/choosers/segment_cost.hpp"
+#include "schedule/mapping/legal_nests.hpp"
+#include "schedule/segments/vector_width.hpp"
+
+namespace fuse::runtime {
+namespace {
+
+using schedule::Choices;
+using schedule::KernelChoices;
+using schedule::Level;
+using schedule::Phase;
+using schedule::Split;
+using schedule::Stage;
+
+/// A few of each, and those of the default: what is between them can be legal, too.
+schedule::NestNumbers numbers_of(const ir::Graph& graph, const Phase& phase, const Target& target,
+                                 const Choices& usual) {
+  schedule::NestNumbers numbers{.warps = {1, 4, 8, 32},
+                                .lanes = {1, 8, 32},
+                                .vectors = {1},
+                                .blocks_per_row = {1, 4, 16},
+                                .turns = {0, 2 * target.sms},
+                                .register_cache = {32},
+                                .shared_cache = {1024},
+                                .accumulators = {2}};
+  const auto add = [](std::vector<int>& list, int number) {
+    if (number > 0 && std::find(list.begin(), list.end(), number) == list.end()) list.push_back(number);
+  };
+  for (const Split& split : usual.splits) {
+    const auto units = static_cast<int>(split.extent);
+    if (split.level == Level::warp) add(numbers.warps, units);
+    if (split.level == Level::lane && split.dim == 'r') add(numbers.lanes, units);
+    if (split.level == Level::vector) add(numbers.vectors, units);
+    if (split.level == Level::grid && split.dim == 'r') add(numbers.turns, units);
+    if (split.dim == 'c' && (split.level == Level::grid || split.level == Level::cluster))
+      add(numbers.blocks_per_row, units);
+  }
+  add(numbers.register_cache, usual.register_cache);
+  add(numbers.shared_cache, usual.shared_cache);
+  const int widest = std::max(widest_vector(graph, phase), widest_row_vector(graph, phase));
+  add(numbers.vectors, widest);
+  return numbers;
+}
+
+bool adds(const ir::Graph& graph, const Stage& stage) {
+  const ir::Relation relation = info(graph[stage.root].op).relation;
+  return relation == ir::Relation::reduce || relation == ir::Relation::scan;
+}
+
+/// The order in which a phase adds: empty where it adds nothing. Where columns are added, too, rows and their
+/// turns are part of it.
+std::string order_of(const ir::Graph& graph, const Phase& phase, const Choices& choices) {
+  if (std::none_of(phase.stages.begin(), phase.stages.end(),
+                   [&](const Stage& stage) { return adds(graph, stage); }))
+    return "";
+  std::vector<Split> splits;
+  for (const Split& split : choices.splits) {
+    if (split.dim != 'r' || has_columns(phase) || choices.across) splits.push_back(split);
+  }
+  return fmt::format("{} vector {} accumulators {} online {} across {} blocks {}", to_string(splits),
+                     choices.vector(), choices.accumulators, choices.online_softmax, choices.across,
+                     has_columns(phase) || choices.across ? choices.blocks : 0);
+}
+
+}  // namespace
+
+std::vector<KernelChoices> kernel_options(const ir::Graph& graph, const schedule::Segment& segment,
+                                          const Target& target, Bits bits, int most) {
+  std::vector<KernelChoices> options = {segment.chosen.value().choices};
+  if (segment.phases.size() != 1 || segment.in_place()) return options;
+  const Phase& phase = segment.phases[0];
+  const Choices& usual = options[0].phases[0];
+  const std::string order = order_of(graph, phase, usual);
+  std::vector<std::pair<double, Choices>> found;
+  each_legal_nest(graph, phase, target, numbers_of(graph, phase, target, usual), [&](const Choices& choices) {
+    if (choices == usual || (bits == Bits::keep && order_of(graph, phase, choices) != order)) return;
+    found.emplace_back(phase_seconds(graph, phase, choices, target), choices);
+  });
+  std::stable_sort(found.begin(), found.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  // Of a structure that the default has, the fastest other numbers are tried as well.
+  std::set<std::string> structures;
+  for (auto& [seconds, choices] : found) {
+    if (std::cmp_greater_equal(options.size(), most)) break;
+    if (structures.insert(structure_of(choices)).second) options.push_back({.phases = {std::move(choices)}});
+  }
+  return options;
+}
+
+std::string order_of_additions(const Compiled& stages) {
+  std::set<std::string> lines;  // of segments in any order
+  for (const schedule::Segment& segment : stages.partition.segments) {
+    for (std::size_t i = 0; i < segment.phases.size(); ++i) {
+      const Phase& phase = segment.phases[i];
+      for (const Stage& stage : phase.stages) {
+        if (!adds(stages.graph, stage)) continue;
+        lines.insert(fmt::format("{} {}", stage.root,
+                                 order_of(stages.graph, phase, segment.chosen.value().choices.phases[i])));
+      }
+    }
+    if (segment.kind == schedule::Segment::Kind::kernel) continue;
+    lines.insert(fmt::format("{} {}", segment.root, ir::content_hash(stages.graph, segment.nodes)));
+  }
+  return fmt::format("{}\n", fmt::join(lines, "\n"));
+}
+
+}  // namespace fuse::runtime

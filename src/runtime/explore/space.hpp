@@ -1,0 +1,58 @@
+// Space: what an exploration can try of a graph: ways to cut it, and for each, the loops of kernels, the
+// algorithms of GEMMs and the number of streams. Astra's enumerator (4.4): no cost decides, but for the order
+// in which options are kept. SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <fuse/explore.hpp>
+#include <string>
+#include <vector>
+
+#include "compile/pipeline/pipeline.hpp"
+#include "explore/update_tree.hpp"
+#include "ir/graph/ir_graph.hpp"
+#include "schedule/decisions/decisions.hpp"
+#include "target/target.hpp"
+
+namespace fuse::runtime {
+
+/// A kernel that several loops can make; all segments that compute it run alike.
+struct ExploredKernel {
+  std::uint64_t key = 0;
+  std::vector<schedule::KernelChoices> options{};  ///< the first is the default
+};
+
+struct ExploredGemm {
+  std::uint64_t key = 0;
+  int algorithms = 1;
+};
+
+/// A way to cut the graph.
+struct CutContext {
+  std::string name{};             ///< "as by cost", "merge: none", "horizontal: all"
+  schedule::Decisions decisions;  ///< complete: with the answers of all questions
+  std::vector<ExploredKernel> kernels{};
+  std::vector<ExploredGemm> gemms{};
+  std::vector<int> streams{};  ///< options; the first is the default
+};
+
+struct Space {
+  std::vector<CutContext> contexts{};  ///< the first is the default
+
+  /// Keeps so many contexts, and so many options of each decision.
+  void keep(int most_contexts, int most_options);
+  /// Its last runs compare the default with the best of what is below, end to end.
+  explore::Node tree() const;
+  /// The decisions of a configuration. What it does not name is at its default.
+  schedule::Decisions decisions(const explore::Configuration& configuration) const;
+};
+
+/// The names of variables and regions.
+std::string kernel_name(std::uint64_t key);
+std::string gemm_name(std::uint64_t key);
+inline const std::string cut_name = "cut", tuned_name = "tuned", streams_name = "streams";
+
+Space space_of(const ir::Graph&, const Target&, const CompileOptions&, const ExploreOptions&,
+               int gemm_algorithms);
+
+}  // namespace fuse::runtime

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/explore/variant.hpp"
+
+#include <optional>
+#include <utility>
+
+#include "compile/pipeline/pipeline.hpp"
+#include "runtime/execute/executable_impl.hpp"
+#include "runtime/explore/space.hpp"
+#include "schedule/segments/canonical.hpp"
+
+namespace fuse::runtime {
+namespace {
+
+/// For each segment, its region; steps and segments have the same nodes.
+std::map<std::vector<ir::NodeId>, std::string> regions_of_nodes(const Compiled& stages) {
+  const auto form_of = schedule::canonical_forms(stages.graph, stages.partition.storage);
+  std::map<std::vector<ir::NodeId>, std::string> result;
+  for (const schedule::Segment& segment : stages.partition.segments) {
+    if (segment.kind == schedule::Segment::Kind::custom) continue;
+    const std::uint64_t key = content_key(stages.graph, form_of(segment));
+    const bool gemm = segment.kind == schedule::Segment::Kind::gemm;
+    result.emplace(segment.nodes, gemm ? gemm_name(key) : kernel_name(key));
+  }
+  return result;
+}
+
+std::vector<std::string> regions_of(const Executable& executable, const Workspace& workspace) {
+  const std::map<std::vector<ir::NodeId>, std::string> known = regions_of_nodes(executable.stages());
+  const Prepared::Impl& p = *workspace.impl()->prepared;
+  const schedule::Plan& plan = executable.stages().plan;
+  std::vector<std::string> result;
+  for (const Command& command : p.commands.list) {
+    const std::uint32_t number = p.steps[command.step].number;
+    // Fallback launches are steps of another plan.
+    const auto found = p.as_planned ? known.find(plan.steps[number].nodes) : known.end();
+    result.push_back(found == known.end() ? "" : found->second);
+  }
+  return result;
+}
+
+Status status_of(const std::exception& failed) noexcept {
+  const auto* const error = dynamic_cast<const Error*>(&failed);
+  return {error ? error->code() : ErrorCode::internal, failed.what()};
+}
+
+}  // namespace
+
+Variant::Variant(const Graph& graph, const Device& device, const CompileOptions& options,
+                 const DimValues& dims)
+    : executable_(compile(graph, device, options)),
+      prepared_(executable_.prepare(dims)),
+      measuring_(prepared_.workspace()) {
+  measuring_.measure();
+  regions_ = regions_of(executable_, measuring_);
+  packed_ = device.allocate(prepared_.packed_bytes());
+}
+
+Status Variant::pack(Stream& stream, std::span<const BufferView> buffers, std::uint64_t parameters) {
+  if (packed_for_ == parameters || prepared_.packed_bytes() == 0) return {};
+  if (Status failed = prepared_.pack(stream, buffers, packed_.view()); !failed) return failed;
+  // Runs on other streams read what this one packs.
+  if (Status failed = stream.synchronize(); !failed) return failed;
+  packed_for_ = parameters;
+  return {};
+}
+
+Status Variant::run(Stream& stream, std::span<const BufferView> buffers, std::uint64_t parameters) noexcept {
+  try {
+    Workspace* workspace = nullptr;
+    {
+      const std::lock_guard lock(mutex_);
+      if (Status failed = pack(stream, buffers, parameters); !failed) return failed;
+      std::unique_ptr<Workspace>& own = workspaces_[&stream.queue()];
+      if (!own) own = std::make_unique<Workspace>(prepared_.workspace());
+      workspace = own.get();
+    }
+    return prepared_.run(stream, buffers, *workspace, packed_.view());
+  } catch (const std::exception& failed) {
+    return status_of(failed);
+  }
+}
+
+Status Variant::run_measured(Stream& stream, std::span<const BufferView> buffers,
+                             std::uint64_t parameters) noexcept {
+  try {
+    {
+      const std::lock_guard lock(mutex_);
+      if (Status failed = pack(stream, buffers, parameters); !failed) return failed;
+    }
+    return prepared_.run(stream, buffers, measuring_, packed_.view());
+  } catch (const std::exception& failed) {
+    return status_of(failed);
+  }
+}
+
+std::optional<std::map<std::string, double>> Variant::measured() const {
+  const std::optional<Profile> profile = measuring_.measured();
+  if (!profile) return std::nullopt;
+  std::map<std::string, double> seconds = {{"", profile->seconds}};
+  for (std::size_t i = 0; i < profile->steps.size(); ++i) {
+    const StepTime& step = profile->steps[i];
+    if (!regions_[i].empty()) seconds[regions_[i]] += step.end - step.start;
+  }
+  return seconds;
+}
+
+}  // namespace fuse::runtime

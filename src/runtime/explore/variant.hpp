@@ -1,0 +1,50 @@
+// Variant: a configuration, compiled and ready to run, and which region each of its steps belongs to.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <fuse/executable.hpp>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace fuse::runtime {
+
+/// Runs of it may be in flight on any number of streams, of which one at a time is measured.
+class Variant {
+ public:
+  /// Compiles and prepares. Throws what these throw.
+  Variant(const Graph&, const Device&, const CompileOptions&, const DimValues&);
+
+  const Executable& executable() const { return executable_; }
+  const Prepared& prepared() const { return prepared_; }
+
+  /// Runs as ever. The first run on a stream makes a workspace for it; the first one after parameters changed
+  /// packs them, and waits for that.
+  Status run(Stream&, std::span<const BufferView>, std::uint64_t parameters) noexcept;
+  /// The same, with marks: the last measured run is over.
+  Status run_measured(Stream&, std::span<const BufferView>, std::uint64_t parameters) noexcept;
+  /// The seconds of each region in the last measured run, and of the whole by the name "". None: it is not
+  /// over. Throws driver.
+  std::optional<std::map<std::string, double>> measured() const;
+
+  /// Whether it was seen to compute what the default does. For the explorer, which guards it.
+  bool is_checked = false;
+
+ private:
+  Status pack(Stream&, std::span<const BufferView>, std::uint64_t parameters);
+
+  Executable executable_;
+  Prepared prepared_;
+  std::vector<std::string> regions_;  // by command; empty: of none
+  std::mutex mutex_;
+  std::map<const void*, std::unique_ptr<Workspace>> workspaces_;  // by the stream's queue
+  Workspace measuring_;
+  Buffer packed_;
+  std::uint64_t packed_for_ = 0;  // the parameters that are packed; 0: none
+};
+
+}  // namespace fuse::runtime
