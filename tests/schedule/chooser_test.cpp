@@ -81,6 +81,19 @@ TEST_CASE("without grid barriers columns are judged as two launches", "[schedule
   CHECK(segments() == 2);
 }
 
+TEST_CASE("rows and columns that gain apart alone are kernels of their own", "[schedule][chooser]") {
+  Graph g("halves");
+  const Tensor x = tanh(g.input("x", f32, {1, 8192}));
+  g.output("row", sum(x, {1}));
+  g.output("columns", sum(x, {0}));
+  g.output("products", sum(x * x, {0}));
+  const ir::Graph graph = prepared(g);
+  const auto partition = schedule::partition(graph, {.horizontal = false}, device, analysis::facts_of(graph));
+  REQUIRE(partition.segments.size() == 2);
+  CHECK(partition.segments[0].phases[0].stages.size() == 1);
+  CHECK(partition.segments[1].phases[0].stages.size() == 2);
+}
+
 TEST_CASE("equal segments are chosen for once", "[schedule][chooser]") {
   int asked = 0;
   const Compiled made =
