@@ -79,6 +79,7 @@ TEST_CASE("programs: slots, donors, origins, groups and parts are those of the p
   CHECK(after([](Program& p) { p.signature.slots[2].donor = 4; }) == "the output 'y' " + other);
   CHECK(after([](Program& p) { p.plan.steps[1].origin = static_cast<std::uint32_t>(p.origins.size()); }) ==
         "step 'shift': there is no origin 3");
+  CHECK(after([](Program& p) { p.origins[0].group = schedule::no_group; }) == after([](Program&) {}));
   CHECK(after([](Program& p) { p.origins[0].group = static_cast<schedule::GroupId>(p.groups.size()); }) ==
         "there is no group 0");
   CHECK(after([](Program& p) {
