@@ -207,6 +207,17 @@ TEST_CASE("a launch says how large its buffers are beside the caches", "[runtime
   CHECK(stream(2 * cache + 4096) == 2);
 }
 
+TEST_CASE("a buffer of no bytes may lie anywhere", "[runtime][emulated]") {
+  const auto binary = binary_of_kernels();
+  if (!binary) return;
+  const auto backend = device(2);
+  const auto queue = backend->create_queue();
+  const auto module = backend->load_binary(binary);
+  const Memory memory(*backend, 64);
+  const Argument none[] = {{static_cast<char*>(memory.address) + 1, 0, 0}, extent(0), extent(1)};
+  CHECK(backend->launch(*queue, module->function("numbers"), {4, 1, 1}, none, 3));
+}
+
 TEST_CASE("launches that cannot be right are refused", "[runtime][emulated]") {
   const auto binary = binary_of_kernels();
   if (!binary) return;

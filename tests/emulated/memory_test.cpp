@@ -1,8 +1,22 @@
 // Device memory: ranges are checked always; checked mode also knows which bytes anybody wrote.
 // SPDX-License-Identifier: Apache-2.0
+#include <unistd.h>
+
+#include <fstream>
+
 #include "emulated/support.hpp"
 
 namespace fuse::test {
+namespace {
+
+/// Of the process, used or not.
+std::int64_t address_space_bytes() {
+  std::int64_t pages = 0;
+  std::ifstream("/proc/self/statm") >> pages;
+  return pages * sysconf(_SC_PAGESIZE);
+}
+
+}  // namespace
 
 TEST_CASE("memory moves between host and device", "[emulated]") {
   for (const bool checked : {false, true}) {
@@ -47,6 +61,21 @@ TEST_CASE("allocation: nothing, too much, and freeing what is not ours", "[emula
   d.backend->free(nullptr);
   void* left = d.backend->allocate(1000);  // the device's end frees it
   CHECK(left != nullptr);
+}
+
+TEST_CASE("checked memory that is freed takes no addresses any more", "[emulated]") {
+  constexpr std::int64_t bytes = 64 << 20, rounds = 64;
+  const std::int64_t before = address_space_bytes();
+  {
+    EmulatedDevice d({.checked = true});
+    for (std::int64_t i = 0; i < rounds; ++i) d.backend->free(d.backend->allocate(bytes));
+    CHECK(address_space_bytes() - before < rounds * bytes / 4);
+  }
+  for (std::int64_t i = 0; i < rounds; ++i) {
+    EmulatedDevice d({.checked = true});
+    CHECK(d.backend->allocate(bytes));  // the device's end frees it
+  }
+  CHECK(address_space_bytes() - before < rounds * bytes / 4);
 }
 
 TEST_CASE("checked mode refuses to download what nobody wrote", "[emulated][fault]") {

@@ -101,6 +101,33 @@ TEST_CASE("split_at_row_ends: rows whose length is known at run time", "[kernel]
   CHECK(loads_in(kernel) == Loads{.from_one_place = 1, .side_by_side = 3, .anywhere = 2});
 }
 
+TEST_CASE("split_at_row_ends: conditions, ends and steps of loops are of one row, too", "[kernel]") {
+  Kernel kernel = elide_conditions(lowered(scaled(16, 1000), {.splits = schedule::nest_of_elements(32)}));
+  std::vector<Stmt>* lanes = nullptr;
+  for_each_stmt(kernel.body, [&](Stmt& stmt) {
+    const auto* const loop = std::get_if<For>(&stmt.node);
+    if (loop && loop->parallel == Parallel::block) lanes = body_of(stmt);
+  });
+  REQUIRE(lanes);
+  const Index i = Dim::index(std::get<Bind>(lanes->front().node).name, 16000), row = i / 1000,
+              column = i % 1000;
+  const auto behind = lanes->begin() + 1;
+  If some{{{column + Dim::index("m", 99), row + 5}}, {behind, lanes->end()}};
+  For loop{.name = "j", .begin = row, .end = row + 2, .step = column + 1, .body = {}};
+  loop.body.push_back({Bind{"m", Dim::index("j", 99) + row}, {}});
+  loop.body.push_back({std::move(some), {}});
+  lanes->erase(behind, lanes->end());
+  lanes->push_back({std::move(loop), {}});
+  const std::string text = print(split_at_row_ends(kernel));
+  INFO(text);
+  for (const char* line :
+       {"for j_row in [(4 * b) / 125, (4 * b) / 125 + 2) by t + 8 * ((4 * b) % 125) + 1 @serial {",
+        "bind m_row = j_row + (4 * b) / 125\n", "if m_row + t + 8 * ((4 * b) % 125) < (4 * b) / 125 + 5 {",
+        "for j in [i / 1000, i / 1000 + 2) by i % 1000 + 1 @serial {", "bind m = j + i / 1000\n",
+        "if m + i % 1000 < i / 1000 + 5 {"})
+    CHECK(text.find(line) != std::string::npos);
+}
+
 TEST_CASE("split_at_row_ends: rows that no block of lanes fits in stay", "[kernel]") {
   const Kernel kernel = split(scaled(64, 31));
   INFO(print(kernel));

@@ -38,6 +38,26 @@ TEST_CASE("the pipeline opens a contraction and takes its transposes", "[passes]
   CHECK(ops_after_passes(g) == "matmul");
 }
 
+TEST_CASE("the pipeline times each stage by its name", "[passes]") {
+  Graph g("g");
+  g.output("y", exp(g.input("x", f32, {8, 4})));
+  std::vector<std::string> stages;
+  double seconds = 0;
+  PipelineOptions options;
+  options.timed = [&](std::string_view stage, double took) {
+    stages.emplace_back(stage);
+    seconds += took;
+  };
+  run_pipeline(g.ir(), target_profile("h200"), options);
+  std::string text;
+  for (const std::string& stage : stages) text += stage + " ";
+  CHECK(text ==
+        "guards dead_code canonical_dims drop_broadcasts open_contractions fold_constants "
+        "common_subexpressions narrow_slices simplify align_layouts sink_reshapes common_subexpressions "
+        "dead_code merge_gemms split_concats facts partition equal_segments schedule lower print plan ");
+  CHECK(seconds > 0);
+}
+
 TEST_CASE("relaxed rules apply by opt-in only, and the answer stays near", "[passes][device]") {
   Graph g("g");
   const Tensor x = g.input("x", f32, {64});

@@ -109,6 +109,46 @@ TEST_CASE("plan: verify names what is wrong", "[runtime]") {
     std::swap(plan.values[3], plan.values[4]);
     REQUIRE(verified(plan) == start + "output 'z' (v4) stands after a later kind of value");
   }
+  SECTION("memory of what is no input") {
+    plan.values[2].donor = 1;
+    REQUIRE(verified(plan) == start + "output 'y' (v2) cannot have the memory of parameter 'w' (v1)");
+  }
+  SECTION("memory of an input for what is given") {
+    plan.values[1].donor = 0;
+    REQUIRE(verified(plan) == start + "parameter 'w' (v1) cannot have the memory of input 'x' (v0)");
+  }
+  SECTION("a fallback launch of a kernel that waits for none") {
+    auto& work = std::get<schedule::KernelStep>(plan.steps[0].work);
+    work.fallback = {work};
+    REQUIRE(verified(plan) == start + "step 0 'scale' has fallback launches and is not cooperative");
+    plan.steps[0].cooperative = true;
+    REQUIRE(verified(plan) == "no error");
+    work.fallback[0].fallback = {work.fallback[0]};
+    REQUIRE(verified(plan) == start + "step 0 'scale' has a fallback launch that has fallback launches");
+    work.fallback[0].fallback.clear();
+    work.fallback[0].buffers.push_back(1);
+    REQUIRE(verified(plan) ==
+            start + "step 0 'scale' has a fallback launch that uses v1, which the kernel itself does not");
+  }
+  SECTION("an epilogue without what it adds, or with what it does not") {
+    schedule::GemmStep gemm{.a = 0, .b = 0, .c = 4, .m = 1, .n = 1, .k = 1};
+    const auto with = [&](schedule::EpilogueKind kind, std::optional<schedule::ValueId> extra) {
+      gemm.epilogue = kind;
+      gemm.extra = extra;
+      plan.steps[0] = {.work = gemm, .reads = {0}, .writes = {4}, .name = "gemm"};
+      if (extra) plan.steps[0].reads.push_back(*extra);
+      return verified(plan);
+    };
+    using schedule::EpilogueKind;
+    CHECK(with(EpilogueKind::none, {}) == "no error");
+    CHECK(with(EpilogueKind::bias, 1) == "no error");
+    CHECK(with(EpilogueKind::add, 1) == "no error");
+    CHECK(with(EpilogueKind::bias, {}) == start + "step 0 'gemm' has no value for the epilogue bias");
+    CHECK(with(EpilogueKind::add, {}) == start + "step 0 'gemm' has no value for the epilogue add");
+    CHECK(with(EpilogueKind::none, 1) == start + "step 0 'gemm' has a value for the epilogue none");
+    gemm.layout = schedule::GemmLayout{};
+    CHECK(with(EpilogueKind::bias, 1) == start + "step 0 'gemm' scatters the result of an epilogue");
+  }
   SECTION("one name twice") {
     plan.values[1].name = "x";
     REQUIRE(verified(plan) == start + "parameter 'x' (v1) has the name of another value");

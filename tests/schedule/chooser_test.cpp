@@ -81,6 +81,46 @@ TEST_CASE("without grid barriers columns are judged as two launches", "[schedule
   CHECK(segments() == 2);
 }
 
+TEST_CASE("rows and columns that gain apart alone are kernels of their own", "[schedule][chooser]") {
+  Graph g("halves");
+  const Tensor x = tanh(g.input("x", f32, {1, 8192}));
+  g.output("row", sum(x, {1}));
+  g.output("columns", sum(x, {0}));
+  g.output("products", sum(x * x, {0}));
+  const ir::Graph graph = prepared(g);
+  const auto partition = schedule::partition(graph, {.horizontal = false}, device, analysis::facts_of(graph));
+  REQUIRE(partition.segments.size() == 2);
+  CHECK(partition.segments[0].phases[0].stages.size() == 1);
+  CHECK(partition.segments[1].phases[0].stages.size() == 2);
+}
+
+TEST_CASE("blocks wait for each other where that takes less than a launch", "[schedule][chooser]") {
+  Graph few_columns("few_columns"), across("across"), rows_too("rows_too"), long_rows("long_rows");
+  few_columns.output("y", sum(few_columns.input("x", f32, {65536, 64}), {0}));
+  across.output("y", sum(convert(across.input("x", bf16, {65536, 100}), f32), {0}));
+  const Tensor x = tanh(rows_too.input("x", f32, {65536, 100}));
+  rows_too.output("rows", sum(x, {1}));
+  rows_too.output("columns", sum(x, {0}));
+  long_rows.output("y", softmax(long_rows.input("x", f32, {4, 1 << 20})));
+  for (const Graph* each : {&few_columns, &across, &rows_too, &long_rows}) {
+    for (const bool waits : {true, false}) {
+      Target target = device;
+      target.barrier_seconds = target.launch_seconds * (waits ? 0.5 : 1);
+      const ir::Graph graph = prepared(*each);
+      bool have_blocks = false;
+      for (const Segment& segment :
+           schedule::partition(graph, {}, target, analysis::facts_of(graph)).segments) {
+        const auto choices =
+            segment.chosen ? segment.chosen->choices : schedule::cost_model()(graph, segment, target);
+        REQUIRE(choices);
+        have_blocks = have_blocks || choices->to_string().find("blocks = ") != std::string::npos;
+      }
+      INFO(each->name() << ", barriers " << (waits ? "cost less" : "cost as much"));
+      CHECK(have_blocks == waits);
+    }
+  }
+}
+
 TEST_CASE("equal segments are chosen for once", "[schedule][chooser]") {
   int asked = 0;
   const Compiled made =

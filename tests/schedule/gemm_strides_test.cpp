@@ -82,6 +82,14 @@ TEST_CASE("what a call cannot place is a step's", "[schedule][heads]") {
       choice_of(transposed({1, 12}, 128, 64, {0, 2, 1, 3}, [](const Tensor& t) { return tanh(t); })).empty());
 }
 
+TEST_CASE("what a GEMM cannot write transposed, another may read so", "[schedule][heads]") {
+  Graph g("read");
+  const Tensor p = matmul(g.input("a", f32, {12, 128, 8}), g.input("b", f32, {12, 8, 64}));
+  g.output("p", p);
+  g.output("y", matmul(transpose(p, {1, 0, 2}), g.input("c", f32, {128, 64, 16})));
+  CHECK(choice_of(g) == "view %4 transpose in %3 at element 0, strides 64, 8192, 1");
+}
+
 TEST_CASE("symbolic batches are decided by their hints", "[schedule][heads]") {
   const auto with_hint = [](std::int64_t hint) {
     Graph g("symbolic");

@@ -4,6 +4,7 @@
 #include "plan/stream_plan.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <random>
 
 #include "schedule/schedule_support.hpp"
@@ -168,6 +169,21 @@ TEST_CASE("streams: choices are taken as they are, or refused", "[streams]") {
   CHECK(text({.order = {0, 0, 1}}) == "internal error: streams: the order is no permutation of the tasks");
   CHECK(text({.order = {0}}) == "internal error: streams: the order is no permutation of the tasks");
   CHECK(text({.max_streams = 1, .stream = {1, 0, 0}}) == "internal error: streams: stream 1 of 1");
+}
+
+TEST_CASE("streams: a task has some of the device, takes time, and waits for what is before it",
+          "[streams]") {
+  const auto text = [&](const Task& last) {
+    return thrown_by([&] { plan_streams(std::vector<Task>{{.seconds = us}, last}, {}, h200); });
+  };
+  CHECK(text({.after = {0}, .seconds = 0, .share = 1}) == "no error");
+  const std::string no_cost = "internal error: streams: task 1 has no cost";
+  CHECK(text({.seconds = us, .share = 0}) == no_cost);
+  CHECK(text({.seconds = us, .share = 1.5}) == no_cost);
+  CHECK(text({.seconds = us, .share = std::numeric_limits<double>::quiet_NaN()}) == no_cost);
+  CHECK(text({.seconds = -us}) == no_cost);
+  CHECK(text({.after = {1}, .seconds = us}) ==
+        "internal error: streams: task 1 depends on 1, which is not before it");
 }
 
 TEST_CASE("streams: the same tasks give the same plan", "[streams]") {

@@ -314,3 +314,17 @@ TEST_CASE("views: verify names what is wrong", "[views]") {
   CHECK(broken([&](auto& p) { p.segments.pop_back(); }) == start + "output y has no buffer");
   CHECK(broken([&](auto& p) { p.views.of.erase(slice); }) == start + "%3 is read before a segment makes it");
 }
+
+TEST_CASE("views: verify knows in which of two concats a part stands", "[views]") {
+  Graph g("two");
+  const Tensor x = g.input("x", f32, {4, 8});
+  g.output("y", concat({gemm(g, x, "a"), gemm(g, x, "b")}, 0));
+  g.output("z", concat({gemm(g, x, "c"), gemm(g, x, "d")}, 0));
+  const ir::Graph graph = prepared(g);
+  schedule::Partition partition = schedule::partition(graph);
+  REQUIRE(partition.views.assembled.size() == 2);
+  const auto [concat, parts] = *partition.views.assembled.begin();
+  partition.views.of.at(parts[0]).whole = std::next(partition.views.assembled.begin())->first;
+  CHECK(thrown_by([&] { verify(graph, partition); }) ==
+        "internal error: partition: %5 does not stand at its location in %7");
+}

@@ -73,6 +73,25 @@ TEST_CASE("behind each pass but the last, a text keeps packed what the next one 
   CHECK(count(text(false), "keep_packed") == 0);
 }
 
+TEST_CASE("a value that a later pass loads is kept packed from there on", "[stitch][schedule]") {
+  Graph g("late");
+  const Tensor x = convert(g.input("x", bf16, {64, 1024}), f32);
+  const Tensor z = convert(g.input("z", bf16, {64, 1024}), f32);
+  const Tensor scale = mean(x, {1}, true);
+  g.output("y", convert(x + z * mean(z * scale, {1}, true), bf16));
+  const Compiled made = compiled(g, "h200");
+  REQUIRE(made.partition.segments.size() == 1);
+  const Choices choices{.splits = schedule::nest_of_blocks(64, 8), .register_cache = 64, .packed = true};
+  const schedule::Schedule schedule =
+      make_schedule(made.graph, made.partition.segments[0], {{choices}}, target_profile("h200"));
+  CHECK(schedule.phases[0].cached == std::vector<CachedValue>{{0, 0, 2}, {1, 1, 2}});
+  const std::string text = print(codegen::lower(made.graph, schedule, 0, "k").kernel);
+  INFO(text);
+  CHECK(count(text, "keep_packed hx ") == 2);
+  CHECK(count(text, "keep_packed hz ") == 1);
+  CHECK(text.find("store hz[") < text.find("keep_packed hz "));
+}
+
 TEST_CASE("packed rows answer right, checked, in any order", "[stitch][emulated]") {
   std::vector<Graph> graphs;
   for (const DType dtype : {bf16, f16, f32}) {
