@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "fuzz/corpus.hpp"
+#include "fuzz/explored.hpp"
 #include "fuzz/fingerprint.hpp"
 #include "fuzz/grow/generator.hpp"
 #include "fuzz/grow/random.hpp"
@@ -48,6 +49,7 @@ Instead, kernels by loops that no usual nest has (docs/nests.md), each on one pr
   --lists N             random lists of splits: those that the rules take are run
 Instead, from --index I on, generated programs that
   --told N              are compiled again by the decisions that were written of them, for a device of other speeds
+  --explored N          are run 20 times by an explorer each, and every run is judged
 Alone:
   --replay FILE         one file of the corpus
   --seed S --index I    one program of a run; with --print, its text instead; with --compiled, what is made of it
@@ -59,7 +61,7 @@ struct Options {
   RunSettings run;
   std::string coverage, corpus = FUSE_FUZZ_CORPUS, replay;
   bool require_coverage = false, minimise = true, print = false, compiled = false, help = false;
-  std::int64_t index = -1, worker = -1, answers = -1, told = 0;
+  std::int64_t index = -1, worker = -1, answers = -1, told = 0, explored = 0;
   JudgeSettings judge;
   NestSettings nests;
 };
@@ -123,6 +125,8 @@ Options parse(int argc, char** argv) {
       options.nests.lists = integer();
     } else if (word == "--told") {
       options.told = integer();
+    } else if (word == "--explored") {
+      options.explored = integer();
     } else if (word == "--device") {
       const std::string name = value();
       if (!name.starts_with("cpu") && name != "emulated")
@@ -260,6 +264,25 @@ int run_told(std::uint64_t seed, std::int64_t first, std::int64_t count) {
   return failed == 0 && count > 0 ? 0 : 1;
 }
 
+int run_explored(const ExploreCampaign& campaign) {
+  const bool terminal = isatty(2) != 0;
+  std::size_t shown = 0;
+  std::int64_t next = 0;
+  const ExploreTotals totals = explore_programs(campaign, [&](const ExploreTotals& now) {
+    for (; shown < now.failures.size(); ++shown) fmt::print("FAILED {}\n", now.failures[shown]);
+    std::fflush(stdout);
+    if (now.programs < next) return;
+    next = now.programs + (terminal ? 1 : 50);
+    fmt::print(stderr, "{}{} of {} programs, {} failed{}", terminal ? "\r" : "", now.programs, campaign.count,
+               now.failures.size(), terminal ? "   " : "\n");
+  });
+  fmt::print("seed {}: {} runs of {} configurations, {} options dropped, {} explorations done\n",
+             campaign.seed, totals.runs, totals.configurations, totals.dropped, totals.done);
+  const auto failed = static_cast<std::int64_t>(totals.failures.size());
+  fmt::print("{} passed, {} failed\n", totals.programs - failed, failed);
+  return failed == 0 && totals.programs > 0 ? 0 : 1;
+}
+
 std::int64_t wanted(const JudgeSettings& settings) {
   return settings.right + settings.searched + settings.named;
 }
@@ -330,6 +353,14 @@ int main_of(int argc, char** argv) {
   }
   if (options.told > 0)
     return run_told(options.run.seed, std::max<std::int64_t>(0, options.index), options.told);
+  if (options.explored > 0) {
+    const int jobs =
+        options.run.jobs > 0 ? options.run.jobs : static_cast<int>(std::thread::hardware_concurrency());
+    return run_explored({.seed = options.run.seed,
+                         .first = std::max<std::int64_t>(0, options.index),
+                         .count = options.explored,
+                         .jobs = jobs});
+  }
   if (wanted(options.judge) > 0 && options.print) {
     const Case one = generate(seed_of(options.run.seed, static_cast<std::uint64_t>(options.index)), f64);
     fmt::print("{}", to_text(one, fmt::format("seed {} index {}, in f64", options.run.seed, options.index)));
