@@ -49,12 +49,14 @@ TableCase made(const std::string& name, Fill fill) {
 }
 
 TableCase column_sums(DType dtype, std::int64_t rows, std::int64_t columns) {
-  return made(fmt::format("column sums {} x {} x {}", to_string(dtype), rows, columns),
-              [&](Graph& g) { g.output("y", sum(g.input("x", dtype, {rows, columns}), {0})); });
+  return made(fmt::format("column sums {} x {} x {}", to_string(dtype), rows, columns), [&](Graph& g) {
+    g.output("y", sum(g.input("x", dtype, {rows, columns}), {0}));
+  });
 }
 TableCase row_softmax(DType dtype, std::int64_t rows, std::int64_t columns) {
-  return made(fmt::format("softmax {} x {} x {}", to_string(dtype), rows, columns),
-              [&](Graph& g) { g.output("y", softmax(g.input("x", dtype, {rows, columns}))); });
+  return made(fmt::format("softmax {} x {} x {}", to_string(dtype), rows, columns), [&](Graph& g) {
+    g.output("y", softmax(g.input("x", dtype, {rows, columns})));
+  });
 }
 
 std::vector<TableCase> table_cases() {
@@ -120,9 +122,10 @@ void print_segment(const std::string& name, const ir::Graph& graph, const Segmen
 
 void print_table(const char* profile) {
   const Target target = target_profile(profile);
-  fmt::print("\n{}\n\n| kernel | phases | loops | classes | bindings | coupled | designs | examined | proven | ms | "
-             "us again | default us | searched us |\n|{}\n",
-             profile, " --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |");
+  fmt::print(
+      "\n{}\n\n| kernel | phases | loops | classes | bindings | coupled | designs | examined | proven | ms | "
+      "us again | default us | searched us |\n|{}\n",
+      profile, " --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |");
   for (const TableCase& each : table_cases()) {
     const Compiled compiled = run_pipeline(each.graph.ir(), target, {});
     std::vector<std::uint64_t> seen;

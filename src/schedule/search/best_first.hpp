@@ -33,7 +33,7 @@ struct SearchLimits {
 };
 
 struct Searched {
-  std::optional<Prefix> design{};  ///< none: nothing is cheaper than what was known
+  std::optional<Prefix> design{};                         ///< none: nothing is cheaper than what was known
   double cost = std::numeric_limits<double>::infinity();  ///< of the design, or of what was known
   std::int64_t examined = 0;                              ///< complete designs whose cost was asked for
   std::int64_t expanded = 0;                              ///< prefixes whose options were listed
@@ -42,8 +42,7 @@ struct Searched {
   bool proven = false;
 };
 
-namespace detail {
-
+/// A prefix that waits for its turn.
 struct OpenPrefix {
   double bound = 0;
   Prefix prefix{};
@@ -58,8 +57,6 @@ struct ComesAfter {
   }
 };
 
-}  // namespace detail
-
 /// The cheapest design that costs less than `known`; of equal ones, the first that is met. Deterministic.
 template <class Problem>
 Searched best_first(const Problem& problem, const SearchLimits& limits = {},
@@ -71,7 +68,7 @@ Searched best_first(const Problem& problem, const SearchLimits& limits = {},
                ? bound == std::numeric_limits<double>::infinity()
                : useless(bound);
   };
-  std::priority_queue<detail::OpenPrefix, std::vector<detail::OpenPrefix>, detail::ComesAfter> open;
+  std::priority_queue<OpenPrefix, std::vector<OpenPrefix>, ComesAfter> open;
   open.push({problem.bound(Prefix()), Prefix()});
   while (!open.empty()) {
     if (enough(open.top().bound)) {  // and so is what lies behind it

@@ -13,7 +13,7 @@ std::int64_t times(std::int64_t designs, std::int64_t options) {
   return designs > most_designs / options ? most_designs : designs * options;
 }
 
-bool alike(const Loop& a, const Loop& b) {
+bool same_access(const Loop& a, const Loop& b) {
   return a.extent == b.extent && a.may_be_blocks == b.may_be_blocks && a.may_be_threads == b.may_be_threads;
 }
 
@@ -29,7 +29,7 @@ CoupledLoops coupled(const std::vector<Loop>& loops) {
   for (std::size_t i = 0; i < loops.size(); ++i) {
     first[i] = i;
     for (const std::size_t parent : loops[i].descends_from) {
-      if (!alike(loops[i], loops[parent]) || first[i] == first[parent]) continue;
+      if (!same_access(loops[i], loops[parent]) || first[i] == first[parent]) continue;
       const std::size_t kept = std::min(first[i], first[parent]), gone = std::max(first[i], first[parent]);
       for (std::size_t j = 0; j <= i; ++j) first[j] = first[j] == gone ? kept : first[j];
     }

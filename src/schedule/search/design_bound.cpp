@@ -12,25 +12,22 @@
 namespace fuse::schedule {
 namespace {
 
-using Form = DesignFacts::Form;
-using Var = KernelDesigns;
-
-bool is_fixed(const PartialDesign& design, Var::Variable variable) { return design.fixed > variable; }
+using Var = DesignVariable;
 
 /// The rows that a block has at a time, at least.
 std::int64_t fewest_rows(const DesignFacts& facts, const PartialDesign& design, int row_warps) {
   std::int64_t rows = row_warps;
-  if (facts.form == Form::elements) rows *= 32;
-  if (is_fixed(design, Var::lanes)) rows *= design.row_lanes;
-  if (is_fixed(design, Var::vector) && design.vector_of_rows) rows *= design.vector;
+  if (facts.form == DesignForm::elements) rows *= 32;
+  if (design.is_fixed(Var::lanes)) rows *= design.row_lanes;
+  if (design.is_fixed(Var::vector) && design.vector_of_rows) rows *= design.vector;
   return rows;
 }
 
 /// The blocks of the grid, at most, and those of them that have work.
 std::int64_t blocks_without_turns(const DesignFacts& facts, const PartialDesign& design, int row_warps) {
-  if (facts.form == Form::tiles) {
+  if (facts.form == DesignForm::tiles) {
     std::size_t at = 0;
-    if (is_fixed(design, Var::vector)) {
+    if (design.is_fixed(Var::vector)) {
       while ((1 << at) < design.vector) ++at;
     }
     return facts.tiles[at];
@@ -52,13 +49,14 @@ class Bound {
         walking_warps_(walking_warps),
         threads_(32 * row_warps * walking_warps),
         blocks_(blocks_at_most(facts, design, row_warps)),
-        apart_(design.parts > 1 && !design.cluster),
+        apart_(design.leaves_parts()),
         moved_(facts.moved + wasted()) {}
 
   double seconds() const {
-    const bool side_by_side = is_fixed(design_, Var::vector) && design_.vector_of_rows &&
-                              facts_.form == Form::rows;
-    const bool may_be = facts_.form == Form::rows && facts_.widest_rows > 1 && !is_fixed(design_, Var::vector);
+    const bool side_by_side =
+        design_.is_fixed(Var::vector) && design_.vector_of_rows && facts_.form == DesignForm::rows;
+    const bool may_be =
+        facts_.form == DesignForm::rows && facts_.widest_rows > 1 && !design_.is_fixed(Var::vector);
     if (side_by_side) return of_side_by_side();
     return may_be ? std::min(of_side_by_side(), of_launches()) : of_launches();
   }
@@ -68,10 +66,10 @@ class Bound {
   double wasted() const {
     constexpr double sector = 32;
     if (!facts_.walks_down) return 0;
-    const double lanes = is_fixed(design_, Var::lanes) ? design_.row_lanes : 32;
-    const double vector = !is_fixed(design_, Var::vector) ? facts_.widest_rows
-                          : design_.vector_of_rows        ? design_.vector
-                                                          : 1;
+    const double lanes = design_.is_fixed(Var::lanes) ? design_.row_lanes : 32;
+    const double vector = !design_.is_fixed(Var::vector) ? facts_.widest_rows
+                          : design_.vector_of_rows       ? design_.vector
+                                                         : 1;
     const auto element = static_cast<double>(facts_.narrowest);
     const double moved =
         std::min(sector, static_cast<double>(facts_.results) * element) / (lanes * vector * element);
@@ -85,7 +83,7 @@ class Bound {
     const double cluster = design_.cluster ? design_.parts : 1;
     const double row = std::max(1.0, static_cast<double>(facts_.reduced));
     double share = 1;  // of a row that is loaded again
-    if (!is_fixed(design_, Var::cache)) {
+    if (!design_.is_fixed(Var::cache)) {
       if (registers_may_do()) return 0;
       const bool shared = facts_.loaded_bytes > 0 && !apart_ && !facts_.columns;
       const double most = shared ? static_cast<double>(target_.shared_per_block / facts_.loaded_bytes) : 0;
@@ -105,8 +103,8 @@ class Bound {
     if (facts_.cached.empty()) return true;
     const std::int64_t most = facts_.row.max();
     if (most / 8 > facts_.reduced) return false;
-    const std::int64_t lanes = 32 / (is_fixed(design_, Var::lanes) ? design_.row_lanes : 1);
-    const std::int64_t along = is_fixed(design_, Var::vector) && !design_.vector_of_rows ? design_.vector : 1;
+    const std::int64_t lanes = 32 / (design_.is_fixed(Var::lanes) ? design_.row_lanes : 1);
+    const std::int64_t along = design_.is_fixed(Var::vector) && !design_.vector_of_rows ? design_.vector : 1;
     const std::int64_t step = lanes * walking_warps_ * design_.parts * along;
     const std::int64_t trips = (most + step - 1) / step * along;
     std::int64_t registers = cache_registers(graph_, facts_.cached, trips, false);
@@ -123,7 +121,7 @@ class Bound {
     using Cache = PartialDesign::Cache;
     if (!facts_.works_again) return 0;
     double work = std::min({facts_.uncached_work, facts_.cached_work, facts_.loaded_work});
-    if (is_fixed(design_, Var::cache)) {
+    if (design_.is_fixed(Var::cache)) {
       work = design_.cache == Cache::none        ? facts_.uncached_work
              : design_.cache == Cache::registers ? facts_.cached_work
                                                  : facts_.loaded_work;
@@ -135,7 +133,8 @@ class Bound {
   double of_launch(double bytes, std::int64_t blocks, double operations) const {
     const Residency residency{.blocks = blocks, .threads = threads_};
     const auto seconds = [&](double moved) {
-      return kernel_cost(static_cast<std::int64_t>(std::min(moved, 0x1p60)), residency, target_, 1, operations)
+      return kernel_cost(static_cast<std::int64_t>(std::min(moved, 0x1p60)), residency, target_, 1,
+                         operations)
           .seconds;
     };
     const double least = seconds(bytes);
@@ -155,29 +154,29 @@ class Bound {
 
   /// Whether blocks wait for each other: by what was chosen, or else if that is less.
   double handoff() const {
-    if (is_fixed(design_, Var::handoff))
+    if (design_.is_fixed(Var::handoff))
       return design_.blocks > 0 ? target_.barrier_seconds : target_.launch_seconds;
     return std::min(target_.barrier_seconds, target_.launch_seconds);
   }
 
   double of_side_by_side() const {
-    const double grid = static_cast<double>(
-        design_.turns > 0 ? std::int64_t{design_.turns} * design_.parts
-                          : blocks_without_turns(facts_, design_, row_warps_));
+    const double grid =
+        static_cast<double>(design_.turns > 0 ? std::int64_t{design_.turns} * design_.parts
+                                              : blocks_without_turns(facts_, design_, row_warps_));
     const double share = std::min(1.0, grid / target_.sms);
     return of_memory(moved_ + 2 * scratch(), share) + (apart_ ? handoff() : 0);
   }
 
   double of_launches() const {
     if (facts_.columns)
-      return of_launch(moved_ + again() + scratch(), blocks_, operations()) + of_memory(scratch()) + handoff() -
-             target_.launch_seconds;
+      return of_launch(moved_ + again() + scratch(), blocks_, operations()) + of_memory(scratch()) +
+             handoff() - target_.launch_seconds;
     if (!apart_) {
       const double waits = design_.cluster ? facts_.meetings * target_.cluster_seconds : 0;
       return of_launch(moved_ + again(), blocks_, operations()) + waits;
     }
-    const bool may_wait = !is_fixed(design_, Var::handoff) || design_.blocks > 0;
-    const bool may_launch = !is_fixed(design_, Var::handoff) || design_.blocks == 0;
+    const bool may_wait = !design_.is_fixed(Var::handoff) || design_.blocks > 0;
+    const bool may_launch = !design_.is_fixed(Var::handoff) || design_.blocks == 0;
     double least = std::numeric_limits<double>::infinity();
     if (may_wait) least = std::min(least, of_waiting());
     if (may_launch) least = std::min(least, of_sections());
@@ -187,7 +186,7 @@ class Bound {
   double of_waiting() const {
     const auto waits = static_cast<double>(std::max<std::int64_t>(1, facts_.sections - 1));
     const double bytes = moved_ + again() + 2 * scratch();
-    if (!is_fixed(design_, Var::handoff)) return of_memory(bytes) + waits * target_.barrier_seconds;
+    if (!design_.is_fixed(Var::handoff)) return of_memory(bytes) + waits * target_.barrier_seconds;
     const double at_once = static_cast<double>(std::max(1, design_.blocks / design_.parts));
     const double groups = std::ceil(static_cast<double>(facts_.results) / at_once);
     return of_launch(bytes, design_.blocks, 0) + groups * waits * target_.barrier_seconds;
@@ -228,15 +227,15 @@ int cache_limit(const DesignFacts& facts, const PartialDesign& design, const Tar
 
 double design_bound(const ir::Graph& graph, const DesignFacts& facts, const PartialDesign& design,
                     const DesignNumbers& numbers, const Target& target) {
-  if (!is_fixed(design, Var::turns)) {
+  if (!design.is_fixed(Var::turns)) {
     const double bytes = std::min(facts.moved, 0x1p60);
     return memory_cost(static_cast<std::int64_t>(bytes), 1, target).seconds;
   }
   const std::vector<int> one = {1}, rows = {design.row_warps}, walking = {design.walking_warps};
-  const std::vector<int>& of_rows = is_fixed(design, Var::row_warps) ? rows : numbers.warps;
-  const std::vector<int>& of_walking = is_fixed(design, Var::walking_warps) ? walking
-                                       : facts.form == Form::rows           ? numbers.warps
-                                                                            : one;
+  const std::vector<int>& of_rows = design.is_fixed(Var::row_warps) ? rows : numbers.warps;
+  const std::vector<int>& of_walking = design.is_fixed(Var::walking_warps) ? walking
+                                       : facts.form == DesignForm::rows    ? numbers.warps
+                                                                           : one;
   double least = std::numeric_limits<double>::infinity();
   for (const int row_warps : of_rows) {
     for (const int walking_warps : of_walking) {

@@ -6,7 +6,8 @@
 #include <cstdint>
 
 #include "ir/graph/ir_graph.hpp"
-#include "schedule/search/kernel_designs.hpp"
+#include "schedule/search/design_facts.hpp"
+#include "schedule/search/partial_design.hpp"
 #include "target/target.hpp"
 
 namespace fuse::schedule {

@@ -15,7 +15,7 @@
 namespace fuse::schedule {
 namespace {
 
-constexpr int most_parts = 1024;  // what a split of blocks that share a row may have
+constexpr int most_blocks_of_row = 1024;  // what a split of blocks that share a row may have
 
 /// The passes that load elements of the rows.
 int walked_passes(const Phase& phase) {
@@ -37,23 +37,21 @@ int meeting_passes(const Phase& phase) {
 void set_tiles(const ir::Graph& graph, const Target& target, DesignFacts& facts) {
   const auto values = transposed(graph, facts.phase);
   if (!values || tile_bytes(graph, *values, 1) > target.shared_per_block) return;
-  facts.form = DesignFacts::Form::tiles;
+  facts.form = DesignForm::tiles;
   const int most = tile_vector(graph, facts.phase, *values);
   for (int vector = 1; vector <= most && tile_bytes(graph, *values, vector) <= target.shared_per_block;
        vector *= 2) {
     facts.widest = vector;
-    facts.tiles.push_back(
-        product(tile_dims(graph[facts.phase.root].type.dims, *values, vector)).hint());
+    facts.tiles.push_back(product(tile_dims(graph[facts.phase.root].type.dims, *values, vector)).hint());
   }
 }
 
 void set_rows(const ir::Graph& graph, DesignFacts& facts) {
   const Phase& phase = facts.phase;
-  facts.form = DesignFacts::Form::rows;
+  facts.form = DesignForm::rows;
   facts.columns = has_columns(phase);
-  facts.adds_rows = std::any_of(phase.stages.begin(), phase.stages.end(), [](const Stage& stage) {
-    return stage.form == Stage::Form::inner_reduce;
-  });
+  facts.adds_rows = std::any_of(phase.stages.begin(), phase.stages.end(),
+                                [](const Stage& stage) { return stage.form == Stage::Form::inner_reduce; });
   facts.walks_down = !loop_shape(graph, phase).inner;
   facts.widest_rows = widest_row_vector(graph, phase);
   facts.meetings = meeting_passes(phase);
@@ -110,7 +108,7 @@ DesignFacts design_facts(const ir::Graph& graph, const Phase& cut, bool online, 
   facts.results = product(shape.kept).hint();
   facts.reduced = facts.row.hint();
   if (relation == ir::Relation::scan) {
-    facts.form = DesignFacts::Form::scan;
+    facts.form = DesignForm::scan;
     facts.scans_inner = loop_shape(graph, graph[dominant(phase)]).inner;
   } else {
     set_rows(graph, facts);
@@ -122,7 +120,7 @@ namespace {
 
 void add_blocks_of_rows(const DesignFacts& facts, const Target& target, DesignNumbers& numbers) {
   constexpr std::int64_t fewest_elements = 128;  // of a row for each block
-  const std::int64_t useful = std::min<std::int64_t>(most_parts, facts.reduced / fewest_elements);
+  const std::int64_t useful = std::min<std::int64_t>(most_blocks_of_row, facts.reduced / fewest_elements);
   std::set<std::int64_t> parts;
   for (std::int64_t each = 2; each <= useful; each *= 2) parts.insert(each);
   for (const std::int64_t waves : {1, 2}) {
@@ -142,7 +140,8 @@ void add_turns(const DesignFacts& facts, const Target& target, DesignNumbers& nu
   numbers.column_turns.clear();
   for (const int blocks : {target.sms, target.sms / 4, target.sms / 2, 2 * target.sms, 3 * target.sms,
                            4 * target.sms, 8 * target.sms}) {
-    if (blocks >= 1 && (blocks <= target.sms || blocks < facts.results)) numbers.column_turns.push_back(blocks);
+    if (blocks >= 1 && (blocks <= target.sms || blocks < facts.results))
+      numbers.column_turns.push_back(blocks);
   }
   for (const int blocks : {target.sms, 2 * target.sms, 4 * target.sms, 8 * target.sms}) {
     if (blocks < facts.results && !facts.phase.in_place) numbers.turns.push_back(blocks);
@@ -153,10 +152,10 @@ void add_turns(const DesignFacts& facts, const Target& target, DesignNumbers& nu
 
 DesignNumbers usual_numbers(const ir::Graph& graph, const Phase& cut, const Target& target) {
   const DesignFacts facts = design_facts(graph, cut, false, false, target);
-  DesignNumbers numbers{.warps = {}, .row_lanes = {1, 2, 4, 8, 16, 32}, .vectors = {8, 4, 2, 1},
-                        .waiting = {1, 2, 4}};
+  DesignNumbers numbers{
+      .warps = {}, .row_lanes = {1, 2, 4, 8, 16, 32}, .vectors = {8, 4, 2, 1}, .waiting = {1, 2, 4}};
   for (int warps = 1; 32 * warps <= target.max_threads_per_block; warps *= 2) numbers.warps.push_back(warps);
-  if (facts.form == DesignFacts::Form::rows && !facts.columns) add_blocks_of_rows(facts, target, numbers);
+  if (facts.form == DesignForm::rows && !facts.columns) add_blocks_of_rows(facts, target, numbers);
   add_turns(facts, target, numbers);
   return numbers;
 }

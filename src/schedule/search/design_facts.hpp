@@ -13,33 +13,34 @@
 
 namespace fuse::schedule {
 
+enum class DesignForm : std::uint8_t { rows, elements, tiles, scan };
+
 /// A phase as one of its rewrites stages it. Symbols stand at their hints.
 struct DesignFacts {
-  enum class Form : std::uint8_t { rows, elements, tiles, scan };
   Phase phase{};
   bool online = false, across = false;  ///< the rewrite
-  Form form = Form::elements;
-  bool columns = false;      ///< blocks that take rows in turns keep columns
-  bool adds_rows = false;    ///< a row is reduced to a value
-  bool walks_down = false;   ///< what is reduced lies apart in memory
-  bool scans_inner = false;  ///< a scan runs along memory
+  DesignForm form = DesignForm::elements;
+  bool columns = false;                   ///< blocks that take rows in turns keep columns
+  bool adds_rows = false;                 ///< a row is reduced to a value
+  bool walks_down = false;                ///< what is reduced lies apart in memory
+  bool scans_inner = false;               ///< a scan runs along memory
   std::int64_t results = 0, reduced = 0;  ///< rows, or elements; and what each combines
   Dim row{};                              ///< the extent of `reduced`
   double moved = 0, inputs = 0;           ///< bytes
   std::int64_t narrowest = 1;             ///< bytes of an element of the narrowest input
   int widest = 1, widest_rows = 1;        ///< vectors along a row, and of rows side by side
-  std::vector<std::int64_t> tiles{};      ///< of a transpose: their number by 1, 2, 4 .. elements side by side
-  int rereads = 0;                        ///< passes that load rows again where nothing is cached
-  int meetings = 0;                       ///< passes after which the threads of a row wait for each other
-  bool works_again = false;               ///< there is more than one pass, so that arithmetic counts
+  std::vector<std::int64_t> tiles{};  ///< of a transpose: their number by 1, 2, 4 .. elements side by side
+  int rereads = 0;                    ///< passes that load rows again where nothing is cached
+  int meetings = 0;                   ///< passes after which the threads of a row wait for each other
+  bool works_again = false;           ///< there is more than one pass, so that arithmetic counts
   std::vector<CachedValue> cached{}, loaded{};
   /// Instructions of an element where nothing is cached, where all is, and where what was loaded is.
   double uncached_work = 0, cached_work = 0, loaded_work = 0;
-  int column_words = 0;          ///< registers of the state of a column
-  std::int64_t sections = 1;     ///< where several blocks share a row
-  bool splits_stages = false;    ///< then each section is a launch that reads all inputs
-  double scratch_of_part = 0;    ///< bytes that each block of a row, or of the columns, leaves
-  std::int64_t loaded_bytes = 0; ///< of an element of all values that shared memory would cache
+  int column_words = 0;           ///< registers of the state of a column
+  std::int64_t sections = 1;      ///< where several blocks share a row
+  bool splits_stages = false;     ///< then each section is a launch that reads all inputs
+  double scratch_of_part = 0;     ///< bytes that each block of a row, or of the columns, leaves
+  std::int64_t loaded_bytes = 0;  ///< of an element of all values that shared memory would cache
 };
 
 DesignFacts design_facts(const ir::Graph&, const Phase& cut, bool online, bool across, const Target&);

@@ -86,9 +86,10 @@ std::uint64_t segment_key(const ir::Graph& graph, const Segment& segment) {
 
 std::uint64_t target_key(const Target& target) {
   // A new field of the target fails to compile here until it is added.
-  const auto& [name, machine, arch, sms, warp_size, threads_per_block, threads_per_sm, blocks_per_sm, registers,
-               shared_per_block, shared_optin, shared_per_sm, shared_reserved, shared_unit, max_cluster, l2_bytes,
-               argument_bytes, bandwidth, flops, launch, node, cluster, barrier] = target;
+  const auto& [name, machine, arch, sms, warp_size, threads_per_block, threads_per_sm, blocks_per_sm,
+               registers, shared_per_block, shared_optin, shared_per_sm, shared_reserved, shared_unit,
+               max_cluster, l2_bytes, argument_bytes, bandwidth, flops, launch, node, cluster, barrier] =
+      target;
   ir::Hasher hasher;
   hasher.add(name).add(machine);
   for (const std::int64_t each :

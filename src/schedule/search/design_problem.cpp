@@ -28,7 +28,8 @@ double seconds_among_others(const ir::Graph& graph, const Segment& segment, cons
                             std::size_t phase, const Target& target) {
   Segment twice = segment;
   twice.phases = {segment.phases[phase], segment.phases[phase]};
-  const KernelChoices both{.phases = {choices.phases[phase], choices.phases[phase]}, .blocks = choices.blocks};
+  const KernelChoices both{.phases = {choices.phases[phase], choices.phases[phase]},
+                           .blocks = choices.blocks};
   const double between = target.barrier_seconds - target.launch_seconds;
   return (segment_seconds(graph, twice, both, target) - between) / 2;
 }
@@ -71,7 +72,8 @@ double DesignProblem::bound(const Prefix& prefix) const {
 
 double DesignProblem::seconds_of_kernel(const KernelChoices& choices) const {
   if (!slices_) return segment_seconds(graph_, segment_, choices, target_);
-  return regional_seconds(graph_, segment_, choices, *slices_, shared_bytes(graph_, segment_, choices), target_);
+  return regional_seconds(graph_, segment_, choices, *slices_, shared_bytes(graph_, segment_, choices),
+                          target_);
 }
 
 KernelChoices DesignProblem::choices(const Prefix& design) const {

@@ -23,10 +23,10 @@ std::uint64_t options_key(const SearchOptions& options) {
       .add(std::bit_cast<std::uint64_t>(options.slack))
       .add(std::uint64_t{options.numbers.has_value()});
   if (!options.numbers) return hasher.value();
-  const auto& [warps, row_lanes, vectors, blocks_per_row, clusters, turns, column_turns, waiting, accumulators,
-               row_to_row] = *options.numbers;
-  for (const auto* list :
-       {&warps, &row_lanes, &vectors, &blocks_per_row, &clusters, &turns, &column_turns, &waiting, &accumulators}) {
+  const auto& [warps, row_lanes, vectors, blocks_per_row, clusters, turns, column_turns, waiting,
+               accumulators, row_to_row] = *options.numbers;
+  for (const auto* list : {&warps, &row_lanes, &vectors, &blocks_per_row, &clusters, &turns, &column_turns,
+                           &waiting, &accumulators}) {
     hasher.add(list->size());
     for (const int number : *list) hasher.add(static_cast<std::uint64_t>(number));
   }
