@@ -11,6 +11,7 @@
 #include "schedule/search/design_problem.hpp"
 #include "search/search_segments.hpp"
 #include "support/catch.hpp"
+#include "support/stitch_graphs.hpp"
 
 using namespace fuse;            // NOLINT
 using namespace fuse::test;      // NOLINT
@@ -69,7 +70,7 @@ TEST_CASE("designs: the search finds the least of all designs of a kernel, and p
       }
     }
   }
-  WARN(kernels << " spaces, " << all << " designs, " << examined << " examined");
+  INFO(kernels << " spaces, " << all << " designs, " << examined << " examined");
   CHECK(examined < all / 10);
 }
 
@@ -117,8 +118,54 @@ TEST_CASE("designs: no completion of 10,000 drawn prefixes costs less than the b
       }
     }
   }
-  WARN(prefixes << " prefixes, " << completions << " completions, " << tight << " with a bound within 1%");
+  INFO(prefixes << " prefixes, " << completions << " completions, " << tight << " with a bound within 1%");
   CHECK(prefixes >= 10'000);
+}
+
+TEST_CASE("designs: the bound holds for a phase among others of its kernel", "[search][not-sanitized]") {
+  std::vector<SearchedKernel> kernels;
+  for (const char* profile : search_profiles) {
+    for (const StitchGraph& each : stitch_graphs()) {
+      for (SearchedKernel& kernel : kernels_of(each.name, each.build(f16, 16, 65536), profile))
+        kernels.push_back(std::move(kernel));
+    }
+    Graph g("beside");
+    g.output("a", softmax(g.input("x", f32, {64, 100})));
+    g.output("b", softmax(g.input("y", f32, {32, 3000})));
+    g.output("c", sum(g.input("z", f32, {500, 60}), {1}));
+    for (SearchedKernel& kernel : kernels_of("beside", g, profile)) kernels.push_back(std::move(kernel));
+  }
+  std::mt19937 random(11);
+  int of_phases = 0, completions = 0;
+  for (const SearchedKernel& kernel : kernels) {
+    const std::optional<KernelChoices> first = cost_model()(kernel.graph, kernel.segment, kernel.target);
+    if (kernel.segment.phases.size() == 1 || !first || !first->tile.empty()) continue;
+    ++of_phases;
+    for (std::size_t phase = 0; phase < kernel.segment.phases.size(); ++phase) {
+      const DesignProblem problem(kernel.graph, kernel.segment, *first, phase, kernel.target, {});
+      for (int i = 0; i < 100; ++i) {
+        const std::size_t length = random() % (problem.variables() + 1);
+        double bound = problem.bound({});
+        Prefix design;
+        while (design.size() < problem.variables()) {
+          const std::size_t count = problem.options(design);
+          if (count == 0) break;
+          design.push_back(static_cast<std::uint16_t>(random() % count));
+          if (design.size() <= length) bound = problem.bound(design);
+        }
+        if (design.size() < problem.variables()) continue;
+        const KernelChoices choices = problem.choices(design);
+        INFO(kernel.name << ", phase " << phase << ": " << choices.to_string());
+        CHECK(choices.block_threads() == first->block_threads());
+        if (!misfit(kernel.graph, kernel.segment, choices, kernel.target).empty()) continue;
+        CHECK(bound <= segment_seconds(kernel.graph, kernel.segment, choices, kernel.target) * (1 + slack));
+        ++completions;
+      }
+    }
+  }
+  INFO(of_phases << " kernels, " << completions << " completions");
+  CHECK(of_phases > 8);
+  CHECK(completions > 500);
 }
 
 TEST_CASE("designs: those that are legal are legal nests", "[search]") {

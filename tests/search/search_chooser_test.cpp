@@ -14,6 +14,7 @@
 #include "schedule/search/reduction_order.hpp"
 #include "search/search_segments.hpp"
 #include "support/catch.hpp"
+#include "support/stitch_graphs.hpp"
 
 using namespace fuse;            // NOLINT
 using namespace fuse::test;      // NOLINT
@@ -21,7 +22,8 @@ using namespace fuse::schedule;  // NOLINT
 
 namespace {
 
-/// The kernels of the graphs of tests/cases: some have several phases, of each kind.
+/// The kernels of the graphs of tests/cases, and of those that are stitched: some have several phases, of
+/// each kind.
 std::vector<SearchedKernel> kernels_of_cases(const char* profile) {
   std::vector<SearchedKernel> kernels;
   std::vector<std::filesystem::path> files;
@@ -38,11 +40,17 @@ std::vector<SearchedKernel> kernels_of_cases(const char* profile) {
     } catch (const Error&) {  // some are refused, which other tests look at
     }
   }
+  for (const StitchGraph& each : stitch_graphs()) {
+    for (const auto& [rows, columns] : {std::pair{64, 4096}, {1024, 1024}, {16, 65536}}) {
+      for (SearchedKernel& kernel : kernels_of(each.name, each.build(f32, rows, columns), profile))
+        kernels.push_back(std::move(kernel));
+    }
+  }
   return kernels;
 }
 
 struct Counted {
-  int kernels = 0, of_phases = 0, better = 0, better_of_phases = 0, proven = 0;
+  int kernels = 0, of_phases = 0, waiting = 0, better = 0, better_of_phases = 0, proven = 0;
   std::int64_t examined = 0;
 };
 
@@ -70,6 +78,7 @@ void check_kernel(const SearchedKernel& kernel, const Chooser& first, const Sear
   CHECK(again.report.examined == found.report.examined);
   ++counted.kernels;
   counted.of_phases += found.report.of_phases;
+  counted.waiting += begun->blocks > 0;
   counted.better += seconds < found.report.default_seconds;
   counted.better_of_phases += found.report.of_phases && seconds < found.report.default_seconds;
   counted.proven += found.report.proven;
@@ -87,11 +96,12 @@ TEST_CASE("searched: never costs more than what it began with, whatever the kern
       if (!is_cpu(kernel.target)) check_kernel(kernel, astitch_rules(), {}, counted);
     }
   }
-  WARN(counted.kernels << " kernels, " << counted.of_phases << " of several phases, " << counted.better
-                       << " and " << counted.better_of_phases << " better, " << counted.proven << " proven, "
-                       << counted.examined << " examined");
+  INFO(counted.kernels << " kernels, " << counted.of_phases << " of several phases, " << counted.waiting
+                       << " with barriers, " << counted.better << " and " << counted.better_of_phases
+                       << " better, " << counted.proven << " proven, " << counted.examined << " examined");
   CHECK(counted.kernels > 200);
   CHECK(counted.of_phases > 10);
+  CHECK(counted.waiting > 4);
   CHECK(counted.better > 20);
 }
 
@@ -107,7 +117,7 @@ TEST_CASE("searched: the order of additions stays where that is asked for", "[se
     for (const SearchedKernel& kernel : kernels_of_cases(profile))
       check_kernel(kernel, cost_model(), options, counted);
   }
-  WARN(counted.kernels << " kernels, " << counted.better << " better, " << counted.proven << " proven");
+  INFO(counted.kernels << " kernels, " << counted.better << " better, " << counted.proven << " proven");
   CHECK(counted.better > 5);
 }
 

@@ -62,6 +62,9 @@ class Bound {
   }
 
  private:
+  /// The cost model rounds bytes down, maybe from just below a whole number.
+  static double rounded(double bytes) { return std::max(0.0, std::ceil(bytes) - 1); }
+
   /// Memory moves whole sectors, of which a warp that walks down may take a part.
   double wasted() const {
     constexpr double sector = 32;
@@ -73,7 +76,7 @@ class Bound {
     const auto element = static_cast<double>(facts_.narrowest);
     const double moved =
         std::min(sector, static_cast<double>(facts_.results) * element) / (lanes * vector * element);
-    return std::max(0.0, moved - 1) * facts_.inputs;
+    return rounded(std::max(0.0, moved - 1) * facts_.inputs);
   }
 
   /// What passes load again, at least.
@@ -96,7 +99,8 @@ class Bound {
       return 0;
     }
     constexpr double second_level_of_cpu = 8;
-    return facts_.rereads * share * facts_.inputs / (is_cpu(target_) ? second_level_of_cpu : l2_speed);
+    return rounded(facts_.rereads * share * facts_.inputs /
+                   (is_cpu(target_) ? second_level_of_cpu : l2_speed));
   }
 
   bool registers_may_do() const {
@@ -226,19 +230,25 @@ int cache_limit(const DesignFacts& facts, const PartialDesign& design, const Tar
 }
 
 double design_bound(const ir::Graph& graph, const DesignFacts& facts, const PartialDesign& design,
-                    const DesignNumbers& numbers, const Target& target) {
+                    const DesignNumbers& numbers, int threads, const Target& target) {
   if (!design.is_fixed(Var::turns)) {
     const double bytes = std::min(facts.moved, 0x1p60);
     return memory_cost(static_cast<std::int64_t>(bytes), 1, target).seconds;
   }
-  const std::vector<int> one = {1}, rows = {design.row_warps}, walking = {design.walking_warps};
-  const std::vector<int>& of_rows = design.is_fixed(Var::row_warps) ? rows : numbers.warps;
-  const std::vector<int>& of_walking = design.is_fixed(Var::walking_warps) ? walking
-                                       : facts.form == DesignForm::rows    ? numbers.warps
-                                                                           : one;
+  const int warps = threads / 32;
+  std::vector<int> of_rows = {design.row_warps};
+  if (!design.is_fixed(Var::row_warps)) {
+    const bool all = threads > 0 && facts.form != DesignForm::rows;
+    of_rows = all ? std::vector<int>{warps} : numbers.warps;
+  }
+  const auto of_walking = [&](int row_warps) -> std::vector<int> {
+    if (design.is_fixed(Var::walking_warps)) return {design.walking_warps};
+    if (facts.form != DesignForm::rows) return {1};
+    return threads > 0 ? std::vector<int>{std::max(1, warps / row_warps)} : numbers.warps;
+  };
   double least = std::numeric_limits<double>::infinity();
   for (const int row_warps : of_rows) {
-    for (const int walking_warps : of_walking) {
+    for (const int walking_warps : of_walking(row_warps)) {
       if (32 * row_warps * walking_warps > target.max_threads_per_block) continue;
       least = std::min(least, Bound(graph, facts, design, row_warps, walking_warps, target).seconds());
     }

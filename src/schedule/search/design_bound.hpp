@@ -12,9 +12,9 @@
 
 namespace fuse::schedule {
 
-/// Seconds of the phase as a kernel of its own.
+/// Seconds of the phase as a kernel of its own. `threads`: of a block; 0: any.
 double design_bound(const ir::Graph&, const DesignFacts&, const PartialDesign&, const DesignNumbers&,
-                    const Target&);
+                    int threads, const Target&);
 
 /// The most blocks that any completion has at work at a time, with so many warps of rows.
 std::int64_t blocks_at_most(const DesignFacts&, const PartialDesign&, int row_warps);

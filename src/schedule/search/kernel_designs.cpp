@@ -45,10 +45,11 @@ Choices KernelDesigns::choices(const Prefix& prefix) const {
 
 double KernelDesigns::bound(const Prefix& prefix) const {
   const PartialDesign design = partial(prefix);
-  if (!prefix.empty()) return design_bound(graph_, runs_[design.rewrite], design, numbers_, target_);
+  if (!prefix.empty())
+    return design_bound(graph_, runs_[design.rewrite], design, numbers_, rules_.threads, target_);
   double least = std::numeric_limits<double>::infinity();
   for (const DesignFacts& facts : runs_)
-    least = std::min(least, design_bound(graph_, facts, design, numbers_, target_));
+    least = std::min(least, design_bound(graph_, facts, design, numbers_, rules_.threads, target_));
   return least;
 }
 

@@ -29,7 +29,7 @@ struct DesignStore {
 };
 
 struct SearchOptions {
-  std::int64_t most_examined = 96;    ///< designs of a kernel whose cost is asked for
+  std::int64_t most_examined = 64;    ///< designs of a kernel whose cost is asked for
   std::int64_t most_expanded = 1024;  ///< prefixes of a kernel whose options are listed
   /// Values are added in the order of the choices that the search begins with (reduction_order.hpp).
   bool keep_order = false;
