@@ -121,6 +121,36 @@ TEST_CASE("searched: the order of additions stays where that is asked for", "[se
   CHECK(counted.better > 5);
 }
 
+TEST_CASE("searched: extents of nothing, of one, of symbols and of all that there is", "[search]") {
+  Counted counted;
+  const Dim symbol = Dim::symbol("B", {.min = 1, .max = std::int64_t{1} << 40, .hint = 300});
+  for (const char* profile : {"h200", "tiny3", "x86-64-v4"}) {
+    for (const auto& [rows, columns] : std::vector<std::pair<Dim, Dim>>{{0, 72},
+                                                                        {37, 0},
+                                                                        {1, 1},
+                                                                        {symbol, 72},
+                                                                        {37, symbol},
+                                                                        {std::int64_t{1} << 33, 8},
+                                                                        {8, std::int64_t{1} << 33}}) {
+      Graph g("extents");
+      g.dim("B", {.min = 1, .max = std::int64_t{1} << 40, .hint = 300});
+      const Tensor x = g.input("x", f32, {rows, columns});
+      g.output("exp", exp(x));
+      g.output("sum", sum(g.input("y", f32, {rows, columns}), {1}));
+      g.output("columns", sum(g.input("z", f32, {rows, columns}), {0}));
+      g.output("softmax", softmax(g.input("w", f32, {rows, columns})));
+      for (const SearchedKernel& kernel : kernels_of("extents", g, profile)) {
+        check_kernel(kernel, cost_model(), {}, counted);
+        SearchOptions all;
+        all.most_examined = 1000;
+        all.most_expanded = 10000;
+        check_kernel(kernel, cost_model(), all, counted);
+      }
+    }
+  }
+  CHECK(counted.kernels > 60);
+}
+
 TEST_CASE("searched: no kernel waits for all of its blocks where none may", "[search]") {
   SearchOptions options;
   options.grid_barriers = false;

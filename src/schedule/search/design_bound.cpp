@@ -32,8 +32,9 @@ std::int64_t blocks_without_turns(const DesignFacts& facts, const PartialDesign&
     }
     return facts.tiles[at];
   }
+  constexpr std::int64_t plenty = std::int64_t{1} << 40;  // more than any device has slots for
   const std::int64_t rows = fewest_rows(facts, design, row_warps);
-  return (facts.results + rows - 1) / rows * design.parts;
+  return (std::min(facts.results, plenty) + rows - 1) / rows * design.parts;
 }
 
 /// Costs of one pair of warps of rows and warps walking.
@@ -110,7 +111,7 @@ class Bound {
     const std::int64_t lanes = 32 / (design_.is_fixed(Var::lanes) ? design_.row_lanes : 1);
     const std::int64_t along = design_.is_fixed(Var::vector) && !design_.vector_of_rows ? design_.vector : 1;
     const std::int64_t step = lanes * walking_warps_ * design_.parts * along;
-    const std::int64_t trips = (most + step - 1) / step * along;
+    const std::int64_t trips = (most / step + std::int64_t{most % step != 0}) * along;
     std::int64_t registers = cache_registers(graph_, facts_.cached, trips, false);
     if (!facts_.loaded.empty())
       registers = std::min(registers, cache_registers(graph_, facts_.loaded, trips, true));
