@@ -8,8 +8,6 @@ namespace fuse::schedule {
 namespace {
 
 constexpr double gemm_tile = 128;
-// A core of a CPU moves so many bytes before it pays to ask another one for help.
-constexpr double bytes_of_chunk = 128 << 10;
 // The caches that cores share bring so many times what memory does.
 constexpr double speed_of_caches = 2.5;
 

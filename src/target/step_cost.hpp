@@ -16,6 +16,8 @@ struct StepCost {
 
 /// The bytes that a multiprocessor keeps in flight where it moves as much as it can.
 inline constexpr double bytes_in_flight = 32 << 10;
+/// A core of a CPU moves so many bytes before it pays to ask another one for help.
+inline constexpr double bytes_of_chunk = 128 << 10;
 
 /// `bytes`: those of all operands and results, each once. `most`: the share of the bandwidth that the
 /// threads' accesses reach, however many blocks there are. `operations`: arithmetic, two per instruction.
