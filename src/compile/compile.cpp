@@ -26,16 +26,16 @@ namespace {
 
 std::string options_json(const CompileOptions& options) {
   // A new option does not compile here until it is added.
-  const auto& [relaxed_rounding, fault, merge_gemms, cut, layers, stitch, schemes, grid_barriers, max_inputs,
+  const auto& [relaxed_rounding, fault, merge_gemms, cut, layers, stitch, schemes, search, grid_barriers, max_inputs,
                decisions, skip_unfit_decisions, threads, streams, cache] = options;
   static_cast<void>(threads);
   static_cast<void>(cache);
   return fmt::format(
       "{{\"relaxed_rounding\": {}, \"fault\": \"{}\", \"merge_gemms\": {}, \"cut\": {}, \"layers\": {}, "
-      "\"stitch\": {}, \"schemes\": {}, \"grid_barriers\": {}, \"max_inputs\": {}, \"streams\": {}, "
+      "\"stitch\": {}, \"schemes\": {}, \"search\": {}, \"grid_barriers\": {}, \"max_inputs\": {}, \"streams\": {}, "
       "\"decisions\": {}, \"skip_unfit_decisions\": {}}}",
       relaxed_rounding, fault, merge_gemms, static_cast<int>(cut), layers, static_cast<int>(stitch),
-      static_cast<int>(schemes), grid_barriers, max_inputs, streams, json_string(decisions),
+      static_cast<int>(schemes), search, grid_barriers, max_inputs, streams, json_string(decisions),
       skip_unfit_decisions);
 }
 
@@ -131,7 +131,8 @@ std::optional<CompiledGraph> from_disk(const DiskCache& disk, const std::string&
 
 CompiledGraph made_of(std::shared_ptr<const ir::Graph> graph, Backend& backend,
                       const CompileOptions& options) {
-  const PipelineOptions pipeline = pipeline_options(options);
+  PipelineOptions pipeline = pipeline_options(options);
+  pipeline.designs = store_in(backend.toolchain()->cache().designs);
   const auto make = [graph, pipeline, target = backend.target()] {
     return run_pipeline(*graph, target, pipeline);
   };

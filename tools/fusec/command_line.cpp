@@ -108,6 +108,8 @@ void add_cut_options(CLI::App& command, CompileOptions& options) {
       {{"fuse", Schemes::fuse}, {"astitch", Schemes::astitch}, {"paper", Schemes::astitch}},
       "fuse (the default), or astitch: its schemes and thread mapping as printed (paper is its old "
       "name)");
+  command.add_flag("--search", options.search,
+                   "Search for the loops of kernels instead of choosing them by rules");
   command.add_flag_callback(
       "--no-grid-barriers", [&options] { options.grid_barriers = false; },
       "No kernel waits for all of its blocks: launches of their own instead");

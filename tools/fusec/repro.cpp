@@ -31,6 +31,7 @@ CompileOptions options_of(const nlohmann::json& json) {
   options.layers = json.at("layers");
   options.stitch = within<Stitch>(json.at("stitch"), static_cast<int>(Stitch::full));
   options.schemes = within<Schemes>(json.at("schemes"), static_cast<int>(Schemes::astitch));
+  options.search = json.value("search", false);
   options.grid_barriers = json.at("grid_barriers");
   options.max_inputs = json.at("max_inputs");
   options.streams = json.at("streams");

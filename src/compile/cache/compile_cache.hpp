@@ -13,6 +13,7 @@
 #include <string>
 #include <unordered_map>
 
+#include "compile/cache/design_memo.hpp"
 #include "compile/pipeline/pipeline.hpp"
 #include "plan/program.hpp"
 #include "runtime/device/backend.hpp"
@@ -144,6 +145,7 @@ class CompileCache {
 
   BoundedCache<GraphKey, CompiledGraph> stages;
   BoundedCache<ModuleKey, Module> modules;
+  DesignMemo designs;  ///< what was searched of kernels
   std::atomic<std::size_t> disk_hits = 0, disk_misses = 0;
   /// Why the last one that was to be kept on disk could not be; empty: it was.
   void note_disk(std::string trouble);

@@ -461,6 +461,7 @@ PipelineOptions pipeline_options(const CompileOptions& options) {
   partition.groups.max_inputs = options.max_inputs;
   partition.stitch = options.stitch == Stitch::full;
   partition.grid_barriers = options.grid_barriers;
+  partition.search = options.search;
   const bool paper = options.schemes == Schemes::astitch;
   if (paper) partition.schemes = schedule::SchemeRules::astitch;
   using Cooperative = schedule::PartitionOptions::Cooperative;
@@ -578,7 +579,7 @@ Compiled run_pipeline(const ir::Graph& graph, const Target& target, const Pipeli
   result.graph = run_passes(graph, options, decide, watch);
   const analysis::Facts facts = analysis::facts_of(result.graph);
   watch.lap("facts");
-  schedule::Chooser chooser = options.chooser ? options.chooser : schedule::chooser_of(options.partition);
+  schedule::Chooser chooser = options.chooser ? options.chooser : schedule::chooser_of(options.partition, options.designs);
   const std::vector<ir::NodeId> storage = schedule::storage_of(result.graph);
   if (options.decisions)
     chooser =

@@ -29,6 +29,7 @@ struct Row {
   int least = 0, most = 0;
   std::function<int(const PipelineOptions&)> get;
   std::function<void(PipelineOptions&, int)> set;
+  bool is_rare = false;  ///< written only where it is not 0
 };
 
 int layers_of(const PipelineOptions& options) {
@@ -92,6 +93,13 @@ const std::vector<Row>& rows() {
        1,
        [](const O& o) { return static_cast<int>(o.partition.schemes); },
        [](O& o, int v) { o.partition.schemes = static_cast<SchemeRules>(v); }},
+      {"search",
+       {"no", "yes"},
+       0,
+       1,
+       [](const O& o) { return o.partition.search ? 1 : 0; },
+       [](O& o, int v) { o.partition.search = v == 1; },
+       true},
       {"merge_gemms",
        {"no", "yes"},
        0,
@@ -134,8 +142,10 @@ std::string values_of(const Row& row) {
 
 std::string plan_options_text(const PipelineOptions& options) {
   std::string text;
-  for (const Row& row : rows())
+  for (const Row& row : rows()) {
+    if (row.is_rare && row.get(options) == 0) continue;
     text += fmt::format("{}{} = {}", text.empty() ? "" : ", ", row.key, value_text(row, row.get(options)));
+  }
   return text;
 }
 

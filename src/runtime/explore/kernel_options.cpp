@@ -4,11 +4,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <set>
 #include <utility>
 
 #include "schedule/choosers/segment_cost.hpp"
 #include "schedule/mapping/legal_nests.hpp"
+#include "schedule/search/reduction_order.hpp"
+#include "schedule/search/search_chooser.hpp"
 #include "schedule/segments/vector_width.hpp"
 
 namespace fuse::runtime {
@@ -56,34 +59,26 @@ bool adds(const ir::Graph& graph, const Stage& stage) {
   return relation == ir::Relation::reduce || relation == ir::Relation::scan;
 }
 
-/// The order in which a phase adds: empty where it adds nothing. Where columns are added, too, rows and their
-/// turns are part of it.
-std::string order_of(const ir::Graph& graph, const Phase& phase, const Choices& choices) {
-  if (std::none_of(phase.stages.begin(), phase.stages.end(),
-                   [&](const Stage& stage) { return adds(graph, stage); }))
-    return "";
-  std::vector<Split> splits;
-  for (const Split& split : choices.splits) {
-    if (split.dim != 'r' || has_columns(phase) || choices.across) splits.push_back(split);
-  }
-  return fmt::format("{} vector {} accumulators {} online {} across {} blocks {}", to_string(splits),
-                     choices.vector(), choices.accumulators, choices.online_softmax, choices.across,
-                     has_columns(phase) || choices.across ? choices.blocks : 0);
-}
-
 }  // namespace
 
 std::vector<KernelChoices> kernel_options(const ir::Graph& graph, const schedule::Segment& segment,
                                           const Target& target, Bits bits, int most) {
   std::vector<KernelChoices> options = {segment.chosen.value().choices};
+  const std::string order = reduction_order(graph, segment, options[0]);
+  const auto keeps = [&](const KernelChoices& choices) {
+    return bits == Bits::any || reduction_order(graph, segment, choices) == order;
+  };
+  const std::optional<KernelChoices> searched =
+      search_designs(graph, segment, options[0], target, {.keep_order = bits == Bits::keep}).choices;
+  if (most > 1 && searched && *searched != options[0] && keeps(*searched)) options.push_back(*searched);
   if (segment.phases.size() != 1 || segment.in_place()) return options;
   const Phase& phase = segment.phases[0];
   const Choices& usual = options[0].phases[0];
-  const std::string order = order_of(graph, phase, usual);
-  std::vector<std::pair<double, Choices>> found;
+  std::vector<std::pair<double, KernelChoices>> found;
   each_legal_nest(graph, phase, target, numbers_of(graph, phase, target, usual), [&](const Choices& choices) {
-    if (choices == usual || (bits == Bits::keep && order_of(graph, phase, choices) != order)) return;
-    found.emplace_back(phase_seconds(graph, phase, choices, target), choices);
+    KernelChoices one{.phases = {choices}};
+    if (!keeps(one) || std::find(options.begin(), options.end(), one) != options.end()) return;
+    found.emplace_back(phase_seconds(graph, phase, choices, target), std::move(one));
   });
   std::stable_sort(found.begin(), found.end(),
                    [](const auto& a, const auto& b) { return a.first < b.first; });
@@ -91,7 +86,7 @@ std::vector<KernelChoices> kernel_options(const ir::Graph& graph, const schedule
   std::set<std::string> structures;
   for (auto& [seconds, choices] : found) {
     if (std::cmp_greater_equal(options.size(), most)) break;
-    if (structures.insert(structure_of(choices)).second) options.push_back({.phases = {std::move(choices)}});
+    if (structures.insert(structure_of(choices.phases[0])).second) options.push_back(std::move(choices));
   }
   return options;
 }
@@ -99,15 +94,17 @@ std::vector<KernelChoices> kernel_options(const ir::Graph& graph, const schedule
 std::string order_of_additions(const Compiled& stages) {
   std::set<std::string> lines;  // of segments in any order
   for (const schedule::Segment& segment : stages.partition.segments) {
-    for (std::size_t i = 0; i < segment.phases.size(); ++i) {
-      const Phase& phase = segment.phases[i];
-      for (const Stage& stage : phase.stages) {
-        if (!adds(stages.graph, stage)) continue;
-        lines.insert(fmt::format("{} {}", stage.root,
-                                 order_of(stages.graph, phase, segment.chosen.value().choices.phases[i])));
+    if (segment.kind == schedule::Segment::Kind::kernel) {
+      for (std::size_t i = 0; i < segment.phases.size(); ++i) {
+        const schedule::Phase& phase = segment.phases[i];
+        const std::string order =
+            reduction_order(stages.graph, phase, segment.chosen.value().choices.phases[i]);
+        for (const Stage& stage : phase.stages) {
+          if (adds(stages.graph, stage)) lines.insert(fmt::format("{} {}", stage.root, order));
+        }
       }
+      continue;
     }
-    if (segment.kind == schedule::Segment::Kind::kernel) continue;
     lines.insert(fmt::format("{} {}", segment.root, ir::content_hash(stages.graph, segment.nodes)));
   }
   return fmt::format("{}\n", fmt::join(lines, "\n"));

@@ -190,10 +190,12 @@ void check_phases(const ir::Graph& graph, const Partition& partition, const Segm
 
 }  // namespace
 
-Chooser chooser_of(const PartitionOptions& options) {
+Chooser chooser_of(const PartitionOptions& options, const DesignStore& designs) {
   Chooser chooser = options.schemes == SchemeRules::astitch ? astitch_rules() : cost_model();
   if (!options.grid_barriers) chooser = without_grid_barriers(std::move(chooser));
-  if (options.baseline != Baseline::off) chooser = without_splits(std::move(chooser));
+  if (options.baseline != Baseline::off) return without_splits(std::move(chooser));
+  if (options.search)
+    chooser = searched({.grid_barriers = options.grid_barriers, .store = designs}, std::move(chooser));
   return chooser;
 }
 

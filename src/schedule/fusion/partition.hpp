@@ -18,6 +18,7 @@
 #include "schedule/choosers/chooser.hpp"
 #include "schedule/fusion/refusal.hpp"
 #include "schedule/groups/group.hpp"
+#include "schedule/search/search_chooser.hpp"
 #include "schedule/segments/segment.hpp"
 #include "schedule/views/in_place.hpp"
 #include "schedule/views/views.hpp"
@@ -47,6 +48,7 @@ struct PartitionOptions {
   /// on, `always` wherever it is possible.
   enum class Cooperative : std::uint8_t { never, gain, always } cooperative = Cooperative::gain;
   SchemeRules schemes = SchemeRules::fuse;
+  bool search = false;        ///< the designs of kernels are searched; not for baselines
   bool grid_barriers = true;  ///< kernels may wait for all of their blocks; false: nothing is cooperative
   /// What is not stitched becomes phases of one kernel whose blocks pass values on to themselves alone, where
   /// that gains and `stitch` is on.
@@ -58,7 +60,7 @@ struct PartitionOptions {
 };
 
 /// The chooser that these options ask for.
-Chooser chooser_of(const PartitionOptions&);
+Chooser chooser_of(const PartitionOptions&, const DesignStore& = {});
 
 struct Partition {
   Grouping grouping{};
