@@ -1,5 +1,4 @@
-// The gradients that the models of Astra's paper emit, against central differences of their losses; and the
-// GEMMs that forward and backward have before any are merged.
+// The gradients that the models of Astra's paper emit, against central differences of their losses.
 //
 // A difference with step h is wrong by h^2 / 6 of the third derivative, which is about 1 here, and by the
 // rounding of two losses of about 2, divided by 2 h. At h = 1e-5 in f64 both are about 2e-11: 6e-11 is the
@@ -125,39 +124,15 @@ TEST_CASE("astra gradients: a run with a rate moves each weight in its own memor
   }
 }
 
-TEST_CASE("astra gradients: GEMMs are those of the equations", "[models]") {
-  const example::Scrn scrn = example::Scrn::small();
-  const example::MiLstm mi = example::MiLstm::small();
-  const example::StackedLstm lstm = example::StackedLstm::small();
-  const example::SubLstm sub = example::SubLstm::small();
-  const example::Gnmt gnmt = example::Gnmt::small();
-  const std::int64_t T = 3, L = 2;
-
-  // Forward, a step: A, B, P, R, U, V; W and U of four gates, and V; W and R of four gates a layer, and V.
-  CHECK(matmuls_of(build_scrn(scrn)) == 6 * T);
-  CHECK(matmuls_of(build_mi_lstm(mi)) == 9 * T);
-  CHECK(matmuls_of(build_stacked_lstm(lstm)) == (8 * L + 1) * T);
-  CHECK(matmuls_of(build_sub_lstm(sub)) == (8 * L + 1) * T);
-
-  // Backward, each gives two: one for the weight, one for what it is multiplied with. Inputs, and the states
-  // of the first step, which are multiplied with R or U, need none.
-  CHECK(matmuls_of(build_scrn_training(scrn)) == 6 * T + (2 * 6 * T - 2 * T - 1));
-  CHECK(matmuls_of(build_mi_lstm_training(mi)) == 9 * T + (2 * 9 * T - 4 * T - 4));
-  const std::int64_t stack = (8 * L + 1) * T;
-  CHECK(matmuls_of(build_stacked_lstm_training(lstm)) == stack + (2 * stack - 4 * T - 4 * L));
-  CHECK(matmuls_of(build_sub_lstm_training(sub)) == stack + (2 * stack - 4 * T - 4 * L));
-
-  // A layer of GNMT begins without a state, so with three gates and no product of it. Its words need no
-  // gradient where they are all that a layer reads, which is in the encoder's bottom layer.
-  const std::int64_t layer = 8 * T - 5, layers = 3;
-  const std::int64_t forward = (2 * layers + 1) * layer + 1 + (T - 1) + T;
-  CHECK(matmuls_of(build_gnmt(gnmt)) == forward);
-  CHECK(matmuls_of(build_gnmt_training(gnmt)) == forward + (2 * forward - 2 * (4 * T - 1)));
-}
-
 TEST_CASE("astra gradients: what is compiled is right", "[models][device]") {
-  check_model(build_scrn_training(example::Scrn::small()));
-  check_model(build_mi_lstm_training(example::MiLstm::small()));
-  check_model(build_sub_lstm_training(example::SubLstm::small()));
-  check_model(build_stacked_lstm_training(example::StackedLstm::small()));
+  example::Scrn scrn = example::Scrn::small();
+  example::MiLstm mi = example::MiLstm::small();
+  example::SubLstm sub = example::SubLstm::small();
+  example::StackedLstm lstm = example::StackedLstm::small();
+  scrn.steps = mi.steps = sub.steps = lstm.steps = 2;  // few kernels, which take a compiler minutes
+  sub.layers = lstm.layers = 1;
+  check_model(build_scrn_training(scrn));
+  check_model(build_mi_lstm_training(mi));
+  check_model(build_sub_lstm_training(sub));
+  check_model(build_stacked_lstm_training(lstm));
 }
