@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <functional>
 #include <fuse/fuse.hpp>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -39,6 +40,12 @@ class Tape {
 
   fuse::Graph& graph() { return graph_; }
 
+  /// What follows is part of the scope, and so is what its gradients need, in a scope of that name.
+  fuse::ScopeGuard scope(const std::string& name) {
+    part_ = name;
+    return graph_.scope(name);
+  }
+
   /// A value that needs no gradient.
   Var given(const fuse::Tensor& value) { return add(value, false, {}); }
   /// A value whose gradient is wanted.
@@ -62,9 +69,17 @@ class Tape {
   /// Runs from the loss, whose own gradient is 1 and no tensor, to all that it depends on.
   void run_back(const Var& loss) {
     const auto scope = graph_.scope("backward");
+    std::optional<fuse::ScopeGuard> part;
+    std::string name;
     for (std::size_t i = loss.place + 1; i-- > 0;) {
       const Entry& entry = entries_[i];
-      if (entry.pass && (i == loss.place || entry.gradient.valid())) entry.pass(entry.gradient);
+      if (!entry.pass || (i != loss.place && !entry.gradient.valid())) continue;
+      if (name != entry.part) {
+        part.reset();
+        name = entry.part;
+        if (!name.empty()) part.emplace(graph_.scope(name));
+      }
+      entry.pass(entry.gradient);
     }
   }
 
@@ -74,17 +89,19 @@ class Tape {
  private:
   struct Entry {
     bool needed = false;
+    std::string part{};
     Pass pass{};
     fuse::Tensor gradient{};
   };
 
   Var add(const fuse::Tensor& value, bool needed, Pass pass) {
-    entries_.push_back({.needed = needed, .pass = std::move(pass)});
+    entries_.push_back({.needed = needed, .part = part_, .pass = std::move(pass)});
     return {.tape = this, .place = entries_.size() - 1, .value = value};
   }
 
   fuse::Graph& graph_;
   std::vector<Entry> entries_;
+  std::string part_;
 };
 
 /// The gradient of an operand that an op repeated to the shape of its result: summed over what was repeated.

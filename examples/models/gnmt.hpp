@@ -75,6 +75,7 @@ class GnmtGraph {
     std::vector<Var> outputs = x;
     for (std::size_t i = 0; i < x.size(); ++i) {
       const std::size_t t = backward ? x.size() - 1 - i : i;
+      const auto step = language_.step(t, name + ".");
       state = lstm.step(x[t], state);
       outputs[t] = state->h;
     }
@@ -99,7 +100,7 @@ class GnmtGraph {
     std::vector<std::optional<CellState>> states(layers.size());
     std::vector<Var> logits;
     for (Var x : words) {
-      const auto step = language_.graph().scope(numbered("step", static_cast<std::int64_t>(logits.size())));
+      const auto step = language_.step(logits.size());
       const Var asked = states[0] ? keys + matmul(states[0]->h, Q) : keys;
       const Var weights = softmax(sum(tanh(asked) * v, 2), 0);  // [S, B, 1]
       const Var context = reshape(sum(weights * values, 0), {model_.batch, H});

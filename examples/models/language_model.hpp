@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -34,6 +35,10 @@ class LanguageModel {
 
   fuse::Graph& graph() { return graph_; }
   Tape& tape() { return tape_; }
+  /// Names what step t builds, forward and backward.
+  fuse::ScopeGuard step(std::size_t t, const std::string& of = {}) {
+    return tape_.scope(of + "step." + std::to_string(t));
+  }
 
   Var weight(const std::string& name, std::vector<fuse::Dim> dims) {
     const fuse::Tensor value = purpose_.training && purpose_.rate != 0
@@ -98,7 +103,7 @@ class LanguageModel {
   std::vector<std::pair<std::string, Var>> weights_;
 };
 
-/// Prefixes a number: "h" and 1 are "h.1".
+/// "h" and 1 are "h.1".
 inline std::string numbered(const std::string& name, std::int64_t number) {
   return name + "." + std::to_string(number);
 }

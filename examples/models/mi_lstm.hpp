@@ -64,7 +64,7 @@ inline fuse::Graph build_mi_lstm(const MiLstm& model, const Purpose& purpose = {
   Var h = language.state("h", model.hidden), c = language.state("c", model.hidden);
   std::vector<Var> logits;
   for (const Var& x : words) {
-    const auto scope = language.graph().scope(numbered("step", static_cast<std::int64_t>(logits.size())));
+    const auto scope = language.step(logits.size());
     const Var in = sigmoid(i(x, h)), forget = sigmoid(f(x, h)), out = sigmoid(o(x, h)), block = tanh(z(x, h));
     const Var kept = forget * c, taken = in * block;
     c = kept + taken;

@@ -43,7 +43,7 @@ inline fuse::Graph build_scrn(const Scrn& model, const Purpose& purpose = {}) {
   Var h = language.state("h", model.hidden), s = language.state("s", model.context);
   std::vector<Var> logits;
   for (const Var& x : words) {
-    const auto scope = language.graph().scope(numbered("step", static_cast<std::int64_t>(logits.size())));
+    const auto scope = language.step(logits.size());
     // Named one by one: the order in which an operator evaluates its operands is the compiler's.
     const Var Bx = matmul(x, B), kept = model.decay * s;
     s = (1 - model.decay) * Bx + kept;

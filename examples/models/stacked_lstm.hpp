@@ -93,7 +93,7 @@ inline fuse::Graph build_stack(const std::string& name, const StackedLstm& model
   const Var b = language.weight("b", {model.vocabulary});
   std::vector<Var> logits;
   for (Var x : words) {
-    const auto scope = language.graph().scope(numbered("step", static_cast<std::int64_t>(logits.size())));
+    const auto scope = language.step(logits.size());
     for (std::size_t l = 0; l < layers.size(); ++l) {
       states[l] = layers[l].step(x, states[l]);
       x = states[l].h;

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <map>
 #include <set>
+#include <string>
 
 #include "../../examples/models/gnmt.hpp"
 #include "../../examples/models/mi_lstm.hpp"
@@ -91,4 +92,20 @@ TEST_CASE("astra gemms: the backward of an SCRN wants values in two places at on
   }
   const auto torn = std::count_if(wanted.begin(), wanted.end(), [](const auto& at) { return at.second > 1; });
   CHECK(torn == 3 + 2);  // of 3 steps; the last one's y has no h after it
+}
+
+TEST_CASE("astra gemms: what the gradients of a step need is in a scope of its name", "[models]") {
+  const Graph built = build_stacked_lstm_training(example::StackedLstm::small());
+  const ir::Graph& graph = built.ir();
+  std::map<std::string, int> products;
+  for (const ir::Node& node : graph.nodes) {
+    if (node.op == ir::Op::matmul) ++products[graph.scope_path(node.scope)];
+  }
+  const int forward = 8 * 2 + 1, backward = 2 * forward - 4;  // words need no gradient, nor do first states
+  CHECK(products == std::map<std::string, int>{{"step.0", forward},
+                                               {"step.1", forward},
+                                               {"step.2", forward},
+                                               {"backward.step.0", backward - 4 * 2},
+                                               {"backward.step.1", backward},
+                                               {"backward.step.2", backward}});
 }

@@ -2,8 +2,8 @@
 //
 // A difference with step h is wrong by h^2 / 6 of the third derivative, which is about 1 here, and by the
 // rounding of two losses of about 2, divided by 2 h. At h = 1e-5 in f64 both are about 2e-11: 6e-11 is the
-// most that was seen of the models. The bound is 1e-9. A wrong sign is twice the gradient, which is above
-// 1e-6 in an element of each weight, and above 1e-3 in most.
+// most that was seen of the models. The bound is 1e-9, and as much of the gradient. A wrong sign is twice the
+// gradient, which is above 1e-6 in an element of each weight.
 // SPDX-License-Identifier: Apache-2.0
 #include <map>
 
