@@ -101,6 +101,16 @@ TEST_CASE("astra gradients: those of GNMT are, too", "[models]") {
   check_gradients(build_gnmt_training(exact(example::Gnmt::small())));
 }
 
+TEST_CASE("astra gradients: a weight that no step reads has the gradient 0", "[models]") {
+  example::Gnmt model = exact(example::Gnmt::small());
+  model.target = 1;  // then nothing was said that attention could be asked by, and no cell to forget
+  ReferenceRun run(build_gnmt_training(model));
+  run.run();
+  CHECK(run.output("d.Q") == Row(9));
+  CHECK(run.output("d.W.f.decoder.1") == Row(18));
+  CHECK(run.output("d.K") != Row(9));
+}
+
 TEST_CASE("astra gradients: a run with a rate moves each weight in its own memory", "[models]") {
   const example::Scrn model = exact(example::Scrn::small());
   ReferenceRun gradients(build_scrn_training(model)), moving(build_scrn_training(model, 0.5));
