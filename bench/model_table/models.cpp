@@ -6,6 +6,11 @@
 #include "models/crnn.hpp"
 #include "models/dien.hpp"
 #include "models/encoder_decoder.hpp"
+#include "models/gnmt.hpp"
+#include "models/mi_lstm.hpp"
+#include "models/scrn.hpp"
+#include "models/stacked_lstm.hpp"
+#include "models/sub_lstm.hpp"
 
 namespace fuse::bench {
 
@@ -58,6 +63,47 @@ const std::vector<TableModel>& table_models() {
        .counted_size = "as above",
        .astitch_xla = 2579,
        .astitch = 811},
+      // Astra's, for which it prints no counts: forward, and forward with backward.
+      {.name = "scrn",
+       .paper = [] { return build_scrn(Scrn::paper()); },
+       .small = [] { return build_scrn(Scrn::small()); },
+       .held_to_bound = false},
+      {.name = "scrn_training",
+       .paper = [] { return build_scrn_training(Scrn::paper()); },
+       .small = [] { return build_scrn_training(Scrn::small()); },
+       .held_to_bound = false},
+      {.name = "mi_lstm",
+       .paper = [] { return build_mi_lstm(MiLstm::paper()); },
+       .small = [] { return build_mi_lstm(MiLstm::small()); },
+       .held_to_bound = false},
+      {.name = "mi_lstm_training",
+       .paper = [] { return build_mi_lstm_training(MiLstm::paper()); },
+       .small = [] { return build_mi_lstm_training(MiLstm::small()); },
+       .held_to_bound = false},
+      {.name = "sub_lstm",
+       .paper = [] { return build_sub_lstm(SubLstm::paper()); },
+       .small = [] { return build_sub_lstm(SubLstm::small()); },
+       .held_to_bound = false},
+      {.name = "sub_lstm_training",
+       .paper = [] { return build_sub_lstm_training(SubLstm::paper()); },
+       .small = [] { return build_sub_lstm_training(SubLstm::small()); },
+       .held_to_bound = false},
+      {.name = "stacked_lstm",
+       .paper = [] { return build_stacked_lstm(StackedLstm::paper()); },
+       .small = [] { return build_stacked_lstm(StackedLstm::small()); },
+       .held_to_bound = false},
+      {.name = "stacked_lstm_training",
+       .paper = [] { return build_stacked_lstm_training(StackedLstm::paper()); },
+       .small = [] { return build_stacked_lstm_training(StackedLstm::small()); },
+       .held_to_bound = false},
+      {.name = "gnmt",
+       .paper = [] { return build_gnmt(Gnmt::paper()); },
+       .small = [] { return build_gnmt(Gnmt::small()); },
+       .held_to_bound = false},
+      {.name = "gnmt_training",
+       .paper = [] { return build_gnmt_training(Gnmt::paper()); },
+       .small = [] { return build_gnmt_training(Gnmt::small()); },
+       .held_to_bound = false},
   };
   return models;
 }
