@@ -3,8 +3,8 @@
 //
 //   i, f, o = sigmoid(W x + R h + b),   z = tanh(W x + R h + b),   c' = f * c + i * z,   h' = o * tanh(c')
 //
-// with weights of each gate's own; y = softmax(V h' + b) of the top layer. SPDX-License-Identifier:
-// Apache-2.0
+// with weights of each gate's own; y = softmax(V h' + b) of the top layer.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <cstdint>

@@ -56,8 +56,8 @@ struct CompileOptions {
                    ///< fuse and apollo
   Stitch stitch = Stitch::full;
   Schemes schemes = Schemes::fuse;
-  /// The loops of kernels are searched for, within milliseconds for each kernel, instead of chosen by rules of
-  /// the shape (Dali, 2; docs/search.md). Both go by the same cost model.
+  /// The loops of kernels are searched for, within milliseconds for each kernel, instead of chosen by rules
+  /// of the shape (Dali, 2; docs/search.md). Both go by the same cost model.
   bool search = false;
   /// Kernels may be cooperative, with blocks that wait for each other, where that saves a launch; `prepare`
   /// reserves slots on the multiprocessors for them, and what finds none runs as several launches. Off: where

@@ -63,8 +63,10 @@ struct ExploreProgress {
   std::int64_t explored = 0;   ///< of those, the ones that tried a configuration
   std::int64_t announced = 0;  ///< the ones that will have; 0: not known yet
   std::int64_t built = 0;      ///< configurations that were compiled
-  double usual_seconds = 0;  ///< median of a run by the defaults, over the last of them; 0: none was measured
-  double tuned_seconds = 0;  ///< when done: the median of a run as it is from now on
+  double last_seconds = 0;    ///< of the last run that was measured, by the device's clock; 0: there was none
+  bool last_is_usual = true;  ///< whether that was a run of the default
+  double usual_seconds = 0;   ///< when done: the median of a run by the defaults
+  double tuned_seconds = 0;   ///< when done: the median of a run as it is from now on
   bool done = false;
   std::string stopped{};  ///< why it ended before its end; empty: it did not
   /// Options that were dropped, each with its reason: they failed to compile, or gave another result.

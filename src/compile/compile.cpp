@@ -26,13 +26,14 @@ namespace {
 
 std::string options_json(const CompileOptions& options) {
   // A new option does not compile here until it is added.
-  const auto& [relaxed_rounding, fault, merge_gemms, cut, layers, stitch, schemes, search, grid_barriers, max_inputs,
-               decisions, skip_unfit_decisions, threads, streams, cache] = options;
+  const auto& [relaxed_rounding, fault, merge_gemms, cut, layers, stitch, schemes, search, grid_barriers,
+               max_inputs, decisions, skip_unfit_decisions, threads, streams, cache] = options;
   static_cast<void>(threads);
   static_cast<void>(cache);
   return fmt::format(
       "{{\"relaxed_rounding\": {}, \"fault\": \"{}\", \"merge_gemms\": {}, \"cut\": {}, \"layers\": {}, "
-      "\"stitch\": {}, \"schemes\": {}, \"search\": {}, \"grid_barriers\": {}, \"max_inputs\": {}, \"streams\": {}, "
+      "\"stitch\": {}, \"schemes\": {}, \"search\": {}, \"grid_barriers\": {}, \"max_inputs\": {}, "
+      "\"streams\": {}, "
       "\"decisions\": {}, \"skip_unfit_decisions\": {}}}",
       relaxed_rounding, fault, merge_gemms, static_cast<int>(cut), layers, static_cast<int>(stitch),
       static_cast<int>(schemes), search, grid_barriers, max_inputs, streams, json_string(decisions),

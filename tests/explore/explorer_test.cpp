@@ -2,11 +2,13 @@
 // announced runs, and every run on the way is right. SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <atomic>
 #include <cstring>
 #include <fuse/explore.hpp>
 #include <fuse/fuse.hpp>
 #include <map>
 #include <set>
+#include <thread>
 
 #include "runtime/device/backend.hpp"
 #include "runtime/emulated/virtual_clock.hpp"
@@ -250,6 +252,36 @@ TEST_CASE("a candidate that makes something else is told from the default", "[ex
   }
   CHECK_THAT(snapshot.check(close, Bits::keep), Catch::Contains("output 'y' has other bits than by default"));
   CHECK(snapshot.check(close, Bits::any).empty());  // it is off by a unit in the last place
+}
+
+TEST_CASE("threads share an explorer, each with a stream and buffers of its own", "[explore][emulated]") {
+  const Graph graph = softmax_graph(8, 128);
+  const Device device = clocked_device();
+  Explorer explorer(graph, device, {}, {.most_options = 4});
+  const Buffers expected(explorer);
+  {
+    Stream stream = device.stream();
+    explorer.run(stream, expected.views).throw_if_failed();
+    stream.synchronize().throw_if_failed();
+  }
+  const std::vector<std::byte> right = expected.output("y");
+  std::atomic<int> wrong = 0;
+  std::vector<std::thread> threads;
+  for (int thread = 0; thread < 8; ++thread) {
+    threads.emplace_back([&] {
+      const Buffers buffers(explorer);
+      Stream stream = device.stream();
+      for (int run = 0; run < 20; ++run) {
+        const bool ran = explorer.run(stream, buffers.views) && stream.synchronize();
+        if (!ran || buffers.output("y") != right) ++wrong;
+        static_cast<void>(explorer.progress());
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  CHECK(wrong == 0);
+  CHECK(explorer.progress().runs == 161);
+  CHECK(explorer.progress().stopped.empty());
 }
 
 TEST_CASE("what cannot be explored is refused, with what would be right", "[explore]") {

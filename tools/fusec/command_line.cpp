@@ -332,6 +332,8 @@ void add_tune(CLI::App& app, Action& action) {
   add_dim_option(command, options.run.graph);
   add_seed_option(command, options.run.seed);
   add_path(command, "-o,--output", options.output, "FILE", "Write there what was found, for --use-decisions");
+  add_path(command, "--picture", options.picture, "FILE",
+           "Draw there how long each measured run took, as SVG");
   command.add_option("--budget", options.budget, "How long it may take, by an estimate: 90s, 5m")
       ->type_name("TIME")
       ->capture_default_str();

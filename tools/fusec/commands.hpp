@@ -43,6 +43,7 @@ struct BisectOptions {
 struct TuneOptions {
   RunOptions run{};
   std::string output{};        ///< a file
+  std::string picture{};       ///< a file
   std::string budget = "60s";  ///< "90s", "5m"
   std::string bits = "keep";   ///< keep, any
   int options = 8, contexts = 4;

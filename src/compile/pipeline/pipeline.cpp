@@ -579,7 +579,8 @@ Compiled run_pipeline(const ir::Graph& graph, const Target& target, const Pipeli
   result.graph = run_passes(graph, options, decide, watch);
   const analysis::Facts facts = analysis::facts_of(result.graph);
   watch.lap("facts");
-  schedule::Chooser chooser = options.chooser ? options.chooser : schedule::chooser_of(options.partition, options.designs);
+  schedule::Chooser chooser =
+      options.chooser ? options.chooser : schedule::chooser_of(options.partition, options.designs);
   const std::vector<ir::NodeId> storage = schedule::storage_of(result.graph);
   if (options.decisions)
     chooser =

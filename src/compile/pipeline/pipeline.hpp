@@ -63,7 +63,7 @@ struct PipelineOptions {
   int graph_passes = -1, kernel_passes = -1;
   bool merge_gemms = true;  ///< whether the pass of this name runs
   schedule::PartitionOptions partition{};
-  schedule::Chooser chooser{};  ///< for all kernels; empty: the one that `partition` asks for
+  schedule::Chooser chooser{};      ///< for all kernels; empty: the one that `partition` asks for
   schedule::DesignStore designs{};  ///< what was searched before, where `partition` asks for a search
   /// Overrides the choices of each kernel segment once the partition is made, in segment order. It need not
   /// be pure.

@@ -107,6 +107,8 @@ bool Exploration::harvest() {
 }
 
 void Exploration::take(const Seconds& seconds) {
+  last_seconds_ = seconds.at("");
+  last_is_usual_ = pending_->variant == usual_;
   if (!tree_) {
     pilot_.push_back(seconds);
     return;
@@ -319,6 +321,8 @@ void Exploration::describe(ExploreProgress& progress) const {
   progress.explored = tree_ ? tree_->runs() : 0;
   progress.announced = tree_ ? tree_->announced() : 0;
   progress.built = built_;
+  progress.last_seconds = last_seconds_;
+  progress.last_is_usual = last_is_usual_;
   progress.usual_seconds = usual_seconds_;
   progress.tuned_seconds = tuned_seconds_;
   progress.done = over_;

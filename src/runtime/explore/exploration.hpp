@@ -106,6 +106,8 @@ class Exploration {
   std::string stopped_;
   std::int64_t built_ = 0;
   double usual_seconds_ = 0, tuned_seconds_ = 0;
+  double last_seconds_ = 0;  // of the last measured run
+  bool last_is_usual_ = true;
 
   CandidateBuilder builder_;  // last: its thread uses the rest
 };

@@ -8,6 +8,7 @@
 #include "fusec/commands.hpp"
 #include "fusec/common.hpp"
 #include "fusec/device_choice.hpp"
+#include "fusec/print/run_times.hpp"
 #include "fusec/progress.hpp"
 #include "fusec/values/inputs.hpp"
 
@@ -83,6 +84,7 @@ std::string state_of(const ExploreProgress& progress, double seconds, double bud
 
 int execute(const TuneOptions& options) {
   if (!options.output.empty()) try_file("--output", options.output);
+  if (!options.picture.empty()) try_file("--picture", options.picture);
   const double budget = seconds_of(options.budget);
   const Graph graph = load_graph(options.run.graph.file);
   const auto [device, why] = device_of(options);
@@ -104,12 +106,18 @@ int execute(const TuneOptions& options) {
   progress.print(fmt::format("dims     {}", to_string(inputs.dims)));
   Stream stream = device.stream();
   progress.now("exploring");
+  std::vector<RunTime> times;
+  std::int64_t explored = 0;
   while (!explorer.done()) {
     progress.at(state_of(explorer.progress(), watch.seconds(), budget));
     explorer.run(stream, views).throw_if_failed();
     stream.synchronize().throw_if_failed();
     explorer.wait_for_compiler();
     buffers.reset();
+    const ExploreProgress now = explorer.progress();
+    const bool measured = now.last_seconds > 0 && (times.empty() || now.explored > explored);
+    if (measured) times.push_back({now.last_seconds, now.last_is_usual});
+    explored = now.explored;
   }
   const ExploreProgress end = explorer.progress();
   progress.print(fmt::format("explored {} of {} runs, {} configurations compiled, {:.1f} s", end.explored,
@@ -117,9 +125,12 @@ int execute(const TuneOptions& options) {
   for (const std::string& each : end.dropped) progress.print("dropped  " + each);
   if (!end.stopped.empty()) progress.print("stopped  " + end.stopped);
   if (end.usual_seconds > 0) {
-    progress.print(fmt::format("time     {:.3f} ms by default, {:.3f} ms tuned: {:.3f}x",
-                               end.usual_seconds * 1e3, end.tuned_seconds * 1e3,
-                               end.usual_seconds / end.tuned_seconds));
+    progress.print(fmt::format("time     {} by default, {} tuned: {:.3f}x", time_text(end.usual_seconds),
+                               time_text(end.tuned_seconds), end.usual_seconds / end.tuned_seconds));
+  }
+  if (!options.picture.empty()) {
+    write_file(options.picture, run_times_svg(graph.ir().name + " on " + device.name(), times, end));
+    progress.print("wrote    " + options.picture);
   }
   if (!options.output.empty()) {
     write_file(options.output, explorer.tuning().text());

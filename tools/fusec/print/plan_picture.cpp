@@ -8,6 +8,8 @@
 #include <string_view>
 #include <variant>
 
+#include "fusec/print/xml_text.hpp"
+
 namespace fuse::fusec {
 namespace {
 
@@ -38,26 +40,6 @@ Paint paint_of(ir::Op op) {
   if (row.has(ir::Trait::movement)) return movement;
   if (row.relation != ir::Relation::identity) return other;
   return row.has(ir::Trait::costly) ? costly : arithmetic;
-}
-
-std::string escaped(std::string_view text) {
-  std::string result;
-  for (const char c : text) {
-    switch (c) {
-      case '&':
-        result += "&amp;";
-        break;
-      case '<':
-        result += "&lt;";
-        break;
-      case '>':
-        result += "&gt;";
-        break;
-      default:
-        result += c;
-    }
-  }
-  return result;
 }
 
 std::string counted(std::size_t count, std::string_view one) {
@@ -158,8 +140,8 @@ class StepsPainter {
         "<g><title>{}{} {}</title><rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.0f}\" "
         "rx=\"4\" "
         "fill=\"{}\"/>\n",
-        escaped(scope), scope.empty() ? "" : ":", escaped(ir::to_string(node.type)), x, y, width, chip_height,
-        paint.fill);
+        xml_text(scope), scope.empty() ? "" : ":", xml_text(ir::to_string(node.type)), x, y, width,
+        chip_height, paint.fill);
     body_ += text_at(x + width / 2, y + 14, ir::to_string(node.op), paint.ink, "text-anchor=\"middle\"") +
              "</g>\n";
   }
@@ -201,7 +183,7 @@ class StepsPainter {
   static std::string text_at(double x, double y, std::string_view text, std::string_view ink,
                              std::string_view attributes = "") {
     return fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" fill=\"{}\"{}{}>{}</text>\n", x, y, ink,
-                       attributes.empty() ? "" : " ", attributes, escaped(text));
+                       attributes.empty() ? "" : " ", attributes, xml_text(text));
   }
 
   const CompiledGraph& compiled_;
