@@ -33,8 +33,9 @@ struct ExploreOptions {
   /// The gain that samples have to show, as a share of what is decided about: smaller gains stay unnoticed.
   double least_gain = 0.02;
   std::int64_t most_runs = 100'000;  ///< fewer options are tried where more runs would be needed
-  /// Seconds in which it has to end, by an estimate made from the first runs: fewer options are tried where
-  /// it would take longer. 0: no limit.
+  /// Seconds in which it should end. Fewer options are tried where an estimate from the first runs says that
+  /// it would take longer. When they are over all the same, what was found so far is compared with the
+  /// default, and that is the end. 0: no limit.
   double most_seconds = 0;
   int most_variants = 16;  ///< executables that are kept besides the default, each with a workspace
 };

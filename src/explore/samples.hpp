@@ -26,6 +26,7 @@ class Samples {
 
   /// The option of the next sample: all options once, then all of them again.
   int next() const { return static_cast<int>(taken_ % options_); }
+  std::int64_t taken() const { return taken_; }
   bool done() const { return taken_ == static_cast<std::int64_t>(options_) * rounds_.all(); }
   /// The next sample. One that was disturbed counts as taken, and says nothing.
   void add(double seconds, bool disturbed);

@@ -98,6 +98,33 @@ struct UpdateTree::Run {
     start_child(state, context);
   }
 
+  /// Ends what was begun, by the samples that there are.
+  void end(State& state) const {
+    if (state.done || !state.node) return;
+    if (state.samples) {
+      reject_options(state);
+      state.best = state.samples->best();
+    }
+    for (State& child : state.children) end(child);
+    state.done = true;
+  }
+
+  void hurry(State& root) const {
+    if (root.done || root.samples || root.node->mode != Mode::fork) return end(root);
+    for (; root.current < root.node->children.size(); ++root.current) {
+      State& child = root.children[root.current];
+      if (!child.node) start(child, root.node->children[root.current], "");
+      end(child);
+    }
+    start_trying(root, "");
+  }
+  /// The runs that the root's own comparison still takes.
+  std::int64_t left(const State& root) const {
+    return root.done || !root.samples
+               ? 0
+               : std::int64_t{tries_of(*root.node)} * rounds.all() - root.samples->taken();
+  }
+
   /// What the tree tries now, or its best where it is done.
   static void set(const State& state, Configuration& configuration) {
     const Node& node = *state.node;
@@ -165,13 +192,19 @@ struct UpdateTree::Run {
     if (!state.samples->done()) return;
     const int tries = tries_of(node);
     Known known;
+    reject_options(state);
     for (int number = 0; number < tries; ++number) {
-      if (is_rejected(state, number)) state.samples->reject(number);
       known.seconds.push_back(state.samples->median(number));
     }
     known.best = state.best = state.samples->best();
     state.done = true;
     index.insert(node.name, key_context(node, context), std::move(known));
+  }
+
+  void reject_options(State& state) const {
+    for (int number = 0; number < tries_of(*state.node); ++number) {
+      if (is_rejected(state, number)) state.samples->reject(number);
+    }
   }
 
   bool is_rejected(const State& state, int number) const {
@@ -222,6 +255,12 @@ Configuration UpdateTree::configuration() const {
 void UpdateTree::report(const Times& times, bool disturbed) {
   Run{rounds_, index_, rejected_}.advance(*state_, times, disturbed, "");
   ++runs_;
+}
+
+void UpdateTree::hurry() {
+  const Run run{rounds_, index_, rejected_};
+  run.hurry(*state_);
+  announced_ = runs_ + run.left(*state_);
 }
 
 void UpdateTree::reject(const std::string& variable, int option) { rejected_.emplace(variable, option); }

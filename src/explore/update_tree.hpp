@@ -73,10 +73,14 @@ class UpdateTree {
   Configuration configuration() const;
   /// What the run of this configuration took. A disturbed one counts as a run and says nothing.
   void report(const Times& times, bool disturbed = false);
+  /// There is no time for the rest: what was not explored to its end is judged by the samples that there are,
+  /// and what was not begun keeps its default. Only the last comparison of a fork at the root is still run.
+  void hurry();
   /// An option that cannot be: it was refused, or its result was wrong. It never wins.
   void reject(const std::string& variable, int option);
 
-  /// The runs until it is done, known from the start: what was explored before is not run again.
+  /// The runs until it is done, known from the start: what was explored before is not run again. Fewer, where
+  /// it had to hurry.
   std::int64_t announced() const { return announced_; }
   std::int64_t runs() const { return runs_; }
   const ProfileIndex& index() const { return index_; }

@@ -156,6 +156,31 @@ TEST_CASE("super-epochs are explored beside each other, and epochs of each one a
   CHECK(announced({super_epoch(0, 3), super_epoch(1, 4)}) == 16);
 }
 
+TEST_CASE("a tree that has to hurry goes by the samples that it has, and compares them with the default",
+          "[explore]") {
+  // Six options are explored in three rounds; after nine runs the first four have two samples each.
+  UpdateTree tree(fork("tuned", {parallel({}), prefix({variable("a", 4), variable("b", 3)})}),
+                  {.samples = 3});
+  CHECK(tree.announced() == 3 * (4 + 3 + 2));
+  const auto cost = [](const std::string& region, const Configuration& now) -> std::optional<double> {
+    const auto option = now.find("a");
+    const double own = option == now.end() ? 9.0 : 9.0 - (option->second == 2 ? 3 : 0);
+    return region == "b" ? 1.0 : own;
+  };
+  const auto run = [&] {
+    const Configuration now = tree.configuration();
+    tree.report([&](const std::string& region) { return cost(region, now); });
+  };
+  for (int i = 0; i < 9; ++i) run();
+  tree.hurry();
+  CHECK(tree.announced() == 9 + 3 * 2);
+  while (!tree.done()) run();
+  CHECK(tree.runs() == tree.announced());
+  CHECK(tree.configuration() == Configuration{{"a", 2}, {"tuned", 1}});
+  tree.hurry();
+  CHECK(tree.done());
+}
+
 TEST_CASE("an option that was rejected never wins, however fast it was", "[explore]") {
   UpdateTree tree(exhaustive("both", {variable("x", 2), variable("y", 2)}), {});
   tree.reject("y", 1);

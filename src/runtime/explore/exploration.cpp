@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 
 #include "runtime/device/backend.hpp"
 
@@ -72,6 +73,10 @@ std::shared_ptr<Variant> Exploration::next(Stream& stream, std::span<const Buffe
     }
     plan();
     if (over_) return nullptr;
+  }
+  if (is_late()) {
+    suspects_.clear();
+    tree_->hurry();
   }
   if (!look_at_suspects()) return nullptr;
   if (tree_->done()) {
@@ -293,6 +298,15 @@ void Exploration::plan() {
               : fmt::format("one option more of each decision takes {} runs", needed));
     }
   }
+}
+
+/// Whether the time is up, but for comparing what was found with the default; once.
+bool Exploration::is_late() {
+  const double most = explored_.options.most_seconds;
+  if (most == 0 || hurries_) return false;
+  const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - start_;
+  hurries_ = passed.count() > most;
+  return hurries_;
 }
 
 /// The best goes into force once it is compiled.

@@ -2,6 +2,7 @@
 // explorer locks it. SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <fuse/explore.hpp>
 #include <list>
 #include <map>
@@ -68,11 +69,13 @@ class Exploration {
   void blame(const explore::Configuration& configuration, const std::string& reason);
   bool look_at_suspects();
   void reject(const std::string& name, int option, const std::string& reason);
+  bool is_late();
   void finish();
 
   const ExploredGraph explored_;
   const std::shared_ptr<Variant> usual_;
   const double compile_seconds_;
+  const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   const bool exact_clock_;
   Space space_;
   std::unique_ptr<Snapshot> snapshot_;
@@ -102,7 +105,7 @@ class Exploration {
   std::vector<std::string> dropped_;
   schedule::Decisions best_;
   std::shared_ptr<Variant> winner_;
-  bool over_ = false;
+  bool over_ = false, hurries_ = false;
   std::string stopped_;
   std::int64_t built_ = 0;
   double usual_seconds_ = 0, tuned_seconds_ = 0;

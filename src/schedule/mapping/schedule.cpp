@@ -598,6 +598,9 @@ std::string defect_of(const ir::Graph& graph, const Phase& phase, const Choices&
   if (const std::string shared = defect_of_shared_cache(graph, phase, choices); !shared.empty())
     return fmt::format("{} elements of a row in shared memory, {}", choices.shared_cache, shared);
   if (choices.packed && choices.register_cache == 0) return "packed needs a register_cache";
+  if (is_cpu(target) && choices.packed) return "packed is for registers of a GPU";
+  if (is_cpu(target) && choices.blocks > 0)
+    return "blocks that wait for each other: those of a CPU run one after another on each core";
   if (const std::string defect = defect_of_accumulators(phase, choices); !defect.empty())
     return fmt::format("{} accumulators, {}", choices.accumulators, defect);
   if (std::string defect = defect_of_row_to_row(graph, phase, choices); !defect.empty()) return defect;
