@@ -40,8 +40,11 @@ struct PrintWork {
     for (const KernelStep& launch : s.fallback)
       fallback += fmt::format("{}#{}", fallback.empty() ? "" : ", ", launch.kernel);
     if (!fallback.empty()) fallback = fmt::format(" fallback [{}]", fallback);
-    return fmt::format("kernel #{} grid {} buffers {} extents [{}]{}", s.kernel, s.grid.to_string(),
-                       ids("v", s.buffers), extents, fallback);
+    std::string touched;
+    for (const Dim& bytes : s.touched) touched += (touched.empty() ? "" : ", ") + bytes.to_string();
+    if (!touched.empty()) touched = fmt::format(" bytes [{}]", touched);
+    return fmt::format("kernel #{} grid {} buffers {}{} extents [{}]{}", s.kernel, s.grid.to_string(),
+                       ids("v", s.buffers), touched, extents, fallback);
   }
   std::string operator()(const GemmStep& s) const {
     std::string epilogue;

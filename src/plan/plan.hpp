@@ -52,6 +52,8 @@ struct KernelStep {
   std::vector<ValueId> buffers{};  ///< in the kernel's parameter order
   std::vector<Dim> extents{};      ///< values of its extent parameters
   Dim grid{};                      ///< blocks
+  /// For each buffer, the bytes that the kernel reads or writes of it at most; none: all of each.
+  std::vector<Dim> touched{};
   /// The counters of a cooperative kernel's grid barriers, zero before it runs. No other step sees what it
   /// adds, so that they count as read only.
   std::optional<ValueId> counter{};

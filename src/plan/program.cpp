@@ -62,6 +62,10 @@ void check_kernel(const Program& program, const schedule::Step& step, const sche
                                    kernel.name, kernel.params.size(), work.buffers.size(),
                                    work.extents.size()));
   }
+  if (!work.touched.empty() && work.touched.size() != work.buffers.size()) {
+    bad_plan(where() + fmt::format("it has {} buffers, and says of {} what it touches", work.buffers.size(),
+                                   work.touched.size()));
+  }
   for (std::size_t i = 0; i < kernel.params.size(); ++i) {
     const codegen::KernelParam& param = kernel.params[i];
     const bool is_buffer = i < work.buffers.size();

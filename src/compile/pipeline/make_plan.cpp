@@ -10,6 +10,7 @@
 
 #include "ir/graph/fixed_values.hpp"
 #include "ir/graph/memory_values.hpp"
+#include "schedule/segments/parts_read.hpp"
 #include "schedule/segments/gemm_epilogue.hpp"
 
 namespace fuse::schedule {
@@ -229,8 +230,28 @@ class Planner {
       work.buffers.push_back(value);
       (written ? step.writes : step.reads).push_back(value);
     }
+    note_parts(segment, planned, work);
     step.work = std::move(work);
     return step;
+  }
+
+  /// What the kernel reads of values that it reads in part.
+  void note_parts(const Segment& segment, const PlannedLaunch& planned, KernelStep& work) const {
+    const std::vector<Dim> read = elements_read(graph_, segment.nodes, segment.inputs);
+    bool in_part = false;
+    std::vector<Dim> touched;
+    for (std::size_t i = 0; i < planned.buffers.size(); ++i) {
+      const PlanValue& value = plan_.values[work.buffers[i]];
+      Dim elements = product(value.dims);
+      const auto input = std::find(segment.inputs.begin(), segment.inputs.end(), planned.buffers[i].node);
+      if (planned.buffers[i].kind == BufferSource::Kind::node && input != segment.inputs.end()) {
+        const Dim& part = read[static_cast<std::size_t>(input - segment.inputs.begin())];
+        in_part |= part != elements;
+        elements = part;
+      }
+      touched.push_back(elements * static_cast<std::int64_t>(size_of(value.dtype)));
+    }
+    if (in_part) work.touched = std::move(touched);
   }
 
   /// The counters of the grid barriers of a step. One step zeroes those of all: a workspace holds random

@@ -34,8 +34,14 @@ TaskList::TaskList(const Executable::Impl& executable, const schedule::Plan& pla
 void TaskList::add(const Step& step, const ReadyStep& ready) {
   Task made{.after = dependencies_.add(step)};
   std::int64_t bytes = 0;
-  for (const std::vector<ValueId>* values : {&step.reads, &step.writes}) {
-    for (const ValueId id : *values) bytes += locations_.bytes(id);
+  const auto* const kernel = std::get_if<schedule::KernelStep>(&step.work);
+  if (kernel && !kernel->touched.empty()) {
+    for (std::size_t i = 0; i < kernel->buffers.size(); ++i)
+      bytes += std::min(locations_.bytes(kernel->buffers[i]), binding_.value(kernel->touched[i]));
+  } else {
+    for (const std::vector<ValueId>* values : {&step.reads, &step.writes}) {
+      for (const ValueId id : *values) bytes += locations_.bytes(id);
+    }
   }
   const schedule::StepCost cost = cost_of(step, ready, bytes, made.residency);
   made.seconds = cost.seconds;

@@ -10,7 +10,7 @@
 namespace fuse::runtime {
 
 /// The format of what fields.hpp lists.
-inline constexpr std::uint32_t plan_format = 4;
+inline constexpr std::uint32_t plan_format = 5;
 
 // The last value of each enumeration: what is above is damage. The reader is asked for, so that it is found.
 constexpr DType last_of(const ArchiveReader&, DType) { return DType::boolean; }
@@ -83,7 +83,7 @@ void fields(A& a, As<A, schedule::PlanValue>& v) {
 }
 template <class A>
 void fields(A& a, As<A, schedule::KernelStep>& v) {
-  a(v.kernel, v.buffers, v.extents, v.grid, v.counter, v.fallback);
+  a(v.kernel, v.buffers, v.extents, v.grid, v.touched, v.counter, v.fallback);
 }
 template <class A>
 void fields(A& a, As<A, schedule::GemmLayout>& v) {
