@@ -1,6 +1,6 @@
-// cut_table: Astra's models, forward and training, by the cost model alone: a run as it is cut by default, with
-// no GEMMs merged, and with all that can be, for batches of 8 to 256 and three GPUs. Nothing is compiled.
-// SPDX-License-Identifier: Apache-2.0
+// cut_table: Astra's models, forward and training, by the cost model alone: a run as it is cut by default,
+// with no GEMMs merged, and with all that can be, for batches of 8 to 256 and three GPUs. Nothing is
+// compiled. SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -81,18 +81,19 @@ Predicted predicted(const Graph& graph, const Device& device, const ir::Decide& 
 }
 
 ir::Decide merges(bool yes) {
-  return [yes](const ir::Asked& asked) {
-    return asked.question == ir::Question::merge ? yes : asked.by_cost;
-  };
+  return
+      [yes](const ir::Asked& asked) { return asked.question == ir::Question::merge ? yes : asked.by_cost; };
 }
 
 void help() {
   fmt::print(
-      "cut_table: Astra's models as they are cut by default, with no GEMMs merged, and with all that can be:\n"
+      "cut_table: Astra's models as they are cut by default, with no GEMMs merged, and with all that can "
+      "be:\n"
       "microseconds of a run by the cost model\n\n"
       "  --filter NAME[,NAME]  these models alone\n"
       "  --help                this text\n\n"
-      "exit status: 0, 1 (something failed, or a default is 1% slower than another way), 2 (the command line)\n");
+      "exit status: 0, 1 (something failed, or a default is 1% slower than another way), 2 (the command "
+      "line)\n");
 }
 
 int run(const std::string& filter) {
@@ -110,11 +111,10 @@ int run(const std::string& filter) {
                         merged = predicted(graph, device, merges(true));
         const double best = std::min(apart.seconds, merged.seconds);
         worse += usual.seconds > 1.01 * best;
-        progress.print(fmt::format("{:22} {:6} {:5} {:12.1f} {:12.1f} {:12.1f} {:>15} {:8.3f}", model.name,
-                                   profile, batch, usual.seconds * 1e6, apart.seconds * 1e6,
-                                   merged.seconds * 1e6,
-                                   fmt::format("{}/{}/{}", usual.gemms, apart.gemms, merged.gemms),
-                                   usual.seconds / best));
+        progress.print(fmt::format(
+            "{:22} {:6} {:5} {:12.1f} {:12.1f} {:12.1f} {:>15} {:8.3f}", model.name, profile, batch,
+            usual.seconds * 1e6, apart.seconds * 1e6, merged.seconds * 1e6,
+            fmt::format("{}/{}/{}", usual.gemms, apart.gemms, merged.gemms), usual.seconds / best));
       }
     }
   }

@@ -53,7 +53,7 @@ class FUSE_COMPILER_API Device {
     /// Level of the C++ compiler for the emitted kernels, 0 to 3: at 0 it takes a third of the time, for
     /// kernels that run slower. Results have the same bits.
     int optimization = 2;
-    /// Measured times are not the host's but what the cost model says of the GPU, queue by queue: the same in
+    /// Measured times are not the host's but those of a simple model of the GPU, queue by queue: the same in
     /// each run. An exploration can be tried so without a GPU (docs/exploration.md).
     bool virtual_clock = false;
     /// Each step's virtual time varies by this share of it (a standard deviation), drawn from the seed; at

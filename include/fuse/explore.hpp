@@ -25,23 +25,25 @@ enum class Bits : std::uint8_t {
 
 struct ExploreOptions {
   Bits bits = Bits::keep;
-  int most_options = 8;   ///< tried of each decision, the default included; at least 1
-  int most_contexts = 4;  ///< ways to cut the graph that are tried, the default included; at least 1
-  /// Runs that count for each configuration; 0: as many as the noise of the first runs asks for, at most 200.
-  /// Where times repeat exactly, as on a virtual clock without noise, one run for each is enough.
+  int max_options = 8;  ///< tried of each decision, the default included; at least 1
+  int max_cuts = 4;     ///< ways to cut the graph that are tried, the default included; at least 1
+  /// Runs that count for each configuration, from 5 to 10,000; 0: as many as the noise of the first runs asks
+  /// for, at most 200. Where times repeat exactly, as on a virtual clock without noise, one run for each is
+  /// enough.
   int samples = 0;
-  /// The gain that samples have to show, as a share of what is decided about: smaller gains stay unnoticed.
+  /// The gain that the samples are enough to show, as a share of what is decided about: it sets their number.
+  /// A smaller gain is taken, too, where the samples show it.
   double least_gain = 0.02;
-  std::int64_t most_runs = 100'000;  ///< fewer options are tried where more runs would be needed
+  std::int64_t max_runs = 100'000;  ///< fewer options are tried where more runs would be needed
   /// Seconds in which it should end. Fewer options are tried where an estimate from the first runs says that
   /// it would take longer. When they are over all the same, what was found so far is compared with the
   /// default, and that is the end. 0: no limit.
-  double most_seconds = 0;
-  int most_variants = 16;  ///< executables that are kept besides the default, each with a workspace
+  double max_seconds = 0;
+  int max_executables = 16;  ///< executables that are kept besides the default, each with a workspace
 };
 
-/// What an exploration has found, as a text: a file of decisions (docs/decisions.md), with what was measured
-/// of each in the comments. The same file gives the same plan on any machine.
+/// What an exploration has found, as a text: a file of decisions (docs/decisions.md), with the measured times
+/// of kernels in the comments. Any machine compiles it to the same plan, for the device that it is for.
 class FUSE_COMPILER_API Tuning {
  public:
   Tuning() = default;
@@ -64,10 +66,10 @@ struct ExploreProgress {
   std::int64_t explored = 0;   ///< of those, the ones that tried a configuration
   std::int64_t announced = 0;  ///< the ones that will have; 0: not known yet
   std::int64_t built = 0;      ///< configurations that were compiled
-  double last_seconds = 0;    ///< of the last run that was measured, by the device's clock; 0: there was none
-  bool last_is_usual = true;  ///< whether that was a run of the default
-  double usual_seconds = 0;   ///< when done: the median of a run by the defaults
-  double tuned_seconds = 0;   ///< when done: the median of a run as it is from now on
+  double last_seconds = 0;  ///< of the last run that was measured, by the device's clock; 0: there was none
+  bool last_is_default = true;  ///< whether that was a run of the default
+  double default_seconds = 0;   ///< when done: the median of a run by the defaults
+  double tuned_seconds = 0;     ///< when done: the median of a run as it is from now on
   bool done = false;
   std::string stopped{};  ///< why it ended before its end; empty: it did not
   /// Options that were dropped, each with its reason: they failed to compile, or gave another result.
@@ -92,19 +94,21 @@ class FUSE_COMPILER_API Explorer {
   ~Explorer();
 
   const std::vector<Slot>& slots() const;  ///< the same for every configuration; see Executable::slots
-  const Executable& usual() const;         ///< the default
+  const Executable& default_executable() const;
   /// The default, for these dims: shapes and bytes of slots.
   const Prepared& prepared() const;
 
-  /// Like Prepared::run, but for the workspace and packed memory, which are the explorer's own. The first run
-  /// of a configuration waits for its stream; others wait for nothing. Every slot needs its buffer.
+  /// Like Prepared::run, but for the workspace and packed memory, which are the explorer's own. The second
+  /// run, whose inputs are copied, waits for its stream, and so does a run that packs parameters; others wait
+  /// for nothing. Every slot needs its buffer.
   Status run(Stream& stream, std::span<const BufferView> buffers) noexcept;
-  /// Parameters have changed, so that what is packed of them is packed again. No run is in flight.
+  /// Call it after a parameter's buffer was written: what is packed of parameters is packed again by the next
+  /// run. Without it runs may read old weights. No run is in flight.
   void parameters_changed();
 
   ExploreProgress progress() const;
   bool done() const;
-  /// The best that is known: the default's decisions until it is done.
+  /// What was found, when it is done; before, and where it was stopped, the default's decisions.
   Tuning tuning() const;
   /// Waits until the configuration that the next run needs is compiled. For tools and tests, which would
   /// rather wait than run the default.

@@ -8,6 +8,7 @@
 #include <fuse/error.hpp>
 #include <fuse/executable.hpp>
 #include <fuse/executor.hpp>
+#include <fuse/explore.hpp>
 #include <fuse/functions.hpp>
 #include <fuse/graph.hpp>
 #include <fuse/memory.hpp>

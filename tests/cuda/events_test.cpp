@@ -55,6 +55,16 @@ TEST_CASE("a failure of an event's call is reported, a foreign event refused", "
   CHECK(t.backend->elapsed(other, *t.to, seconds).code() == ErrorCode::internal);
 }
 
+TEST_CASE("a queue says whether it is being captured", "[cuda]") {
+  Timed t;
+  CHECK_FALSE(t.backend->captures(*t.queue));
+  const auto work = t.backend->capture(*t.queue, [&] {
+    CHECK(t.backend->captures(*t.queue));
+    return t.clear();
+  });
+  CHECK_FALSE(t.backend->captures(*t.queue));
+}
+
 TEST_CASE("captured work runs when it is launched", "[cuda]") {
   {
     Timed t;

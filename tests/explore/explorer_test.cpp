@@ -1,7 +1,5 @@
 // The explorer on an emulated device with a virtual clock: what was planted as the fastest is found, in the
 // announced runs, and every run on the way is right. SPDX-License-Identifier: Apache-2.0
-#include <fmt/format.h>
-
 #include <atomic>
 #include <cstring>
 #include <fuse/explore.hpp>
@@ -10,6 +8,7 @@
 #include <set>
 #include <thread>
 
+#include "explore/explorer_support.hpp"
 #include "runtime/device/backend.hpp"
 #include "runtime/emulated/virtual_clock.hpp"
 #include "runtime/explore/snapshot.hpp"
@@ -17,65 +16,12 @@
 #include "runtime/explore/variant.hpp"
 #include "schedule/decisions/decisions.hpp"
 #include "support/catch.hpp"
-#include "tensors/host_tensor.hpp"
-#include "tensors/random_fill.hpp"
 
-using namespace fuse;  // NOLINT
+using namespace fuse;        // NOLINT
+using namespace fuse::test;  // NOLINT
 using runtime::ClockedWork;
-using runtime::HostTensor;
 
 namespace {
-
-Device clocked_device(double noise = 0, std::uint64_t seed = 1) {
-  return Device::emulated(
-      {.optimization = 0, .virtual_clock = true, .clock_noise = noise, .clock_seed = seed});
-}
-
-/// Buffers of an explorer's slots, with random inputs.
-struct Buffers {
-  explicit Buffers(const Explorer& explorer) : slots(explorer.slots()), own(slots.size()) {
-    for (std::size_t i = 0; i < slots.size(); ++i) {
-      if (!slots[i].donor) own[i] = explorer.usual().device().allocate(explorer.prepared().bytes(i));
-      if (slots[i].kind == Slot::Kind::output) continue;
-      HostTensor tensor = HostTensor::make(slots[i].dtype, explorer.prepared().shape(i));
-      runtime::random_fill(tensor, 5, slots[i].name, -2, 2);
-      own[i].upload(tensor.data);
-    }
-    for (std::size_t i = 0; i < slots.size(); ++i) views.push_back(own[slots[i].donor.value_or(i)].view());
-  }
-  std::vector<std::byte> output(std::string_view name) const {
-    for (std::size_t i = 0; i < slots.size(); ++i) {
-      if (slots[i].kind != Slot::Kind::output || slots[i].name != name) continue;
-      const Buffer& buffer = own[slots[i].donor.value_or(i)];
-      std::vector<std::byte> bytes(static_cast<std::size_t>(buffer.size()));
-      buffer.download(bytes);
-      return bytes;
-    }
-    return {};
-  }
-  std::vector<Slot> slots;
-  std::vector<Buffer> own;
-  std::vector<BufferView> views;
-};
-
-/// Runs until it is done, and calls `after` behind each run.
-void run_to_end(Explorer& explorer, Buffers& buffers, const std::function<void()>& after = {}) {
-  Stream stream = explorer.usual().device().stream();
-  for (int run = 0; !explorer.done(); ++run) {
-    REQUIRE(run < 5000);
-    explorer.run(stream, buffers.views).throw_if_failed();
-    stream.synchronize().throw_if_failed();
-    if (after) after();
-    explorer.wait_for_compiler();
-  }
-}
-
-Graph softmax_graph(std::int64_t rows, std::int64_t columns) {
-  Graph g("softmax");
-  const Tensor x = g.input("x", f32, {rows, columns});
-  g.output("y", softmax(x, -1));
-  return g;
-}
 
 Graph two_gemms() {
   Graph g("gemms");
@@ -98,7 +44,7 @@ Shape launch_of(const Graph& graph, const Device& device, const schedule::Decisi
   });
   runtime::Variant variant(graph, device, {.decisions = schedule::print(decisions), .cache = false}, {});
   const Explorer explorer(graph, device);
-  const Buffers buffers(explorer);
+  const ExplorerBuffers buffers(explorer);
   Stream stream = device.stream();
   variant.run(stream, buffers.views, 1).throw_if_failed();
   return found;
@@ -110,9 +56,9 @@ TEST_CASE("the loops that were planted as the fastest are found in the announced
           "[explore][emulated]") {
   const Graph graph = softmax_graph(24, 2048);
   const Device device = clocked_device();
-  const ExploreOptions options{.bits = Bits::any, .most_options = 6, .most_contexts = 1};
+  const ExploreOptions options{.bits = Bits::any, .max_options = 6, .max_cuts = 1};
   const runtime::Space space = runtime::space_of(graph.ir(), device.backend()->target(), {}, options, 1);
-  const runtime::ExploredKernel& kernel = space.contexts.at(0).kernels.at(0);
+  const runtime::ExploredKernel& kernel = space.cuts.at(0).kernels.at(0);
   REQUIRE(kernel.options.size() == 6);
   std::vector<Shape> shapes;
   for (int option = 0; option < 6; ++option)
@@ -124,7 +70,7 @@ TEST_CASE("the loops that were planted as the fastest are found in the announced
       return shape_of(work) == shapes[fastest] ? 5e-6 : 10e-6;
     });
     Explorer explorer(graph, device, {}, options);
-    Buffers buffers(explorer);
+    ExplorerBuffers buffers(explorer);
     run_to_end(explorer, buffers);
     const ExploreProgress progress = explorer.progress();
     CHECK(progress.explored == progress.announced);
@@ -141,11 +87,11 @@ TEST_CASE("the default stays where nothing is faster, and its decisions are the 
   const Graph graph = softmax_graph(8, 128);
   const Device device = clocked_device();
   runtime::plant_costs(*device.backend(), [](const ClockedWork&) { return 1e-6; });
-  Explorer explorer(graph, device, {}, {.most_options = 4});
+  Explorer explorer(graph, device, {}, {.max_options = 4});
   const Tuning before = explorer.tuning();
-  Buffers buffers(explorer);
+  ExplorerBuffers buffers(explorer);
   run_to_end(explorer, buffers);
-  CHECK(explorer.progress().tuned_seconds == explorer.progress().usual_seconds);
+  CHECK(explorer.progress().tuned_seconds == explorer.progress().default_seconds);
   CompileOptions tuned;
   tuned.decisions = explorer.tuning().text();
   CHECK(compile(graph, device, tuned).source() == compile(graph, device).source());
@@ -164,8 +110,8 @@ TEST_CASE("GEMMs are cut as it was planted to be faster: merged, or apart", "[ex
       const bool merged = work.gemm->n == 16 || work.gemm->batch == 2;
       return merged == apart ? 50e-6 : 10e-6;
     });
-    Explorer explorer(graph, device, {}, {.bits = Bits::any, .most_options = 2});
-    Buffers buffers(explorer);
+    Explorer explorer(graph, device, {}, {.bits = Bits::any, .max_options = 2});
+    ExplorerBuffers buffers(explorer);
     run_to_end(explorer, buffers);
     CHECK(explorer.progress().explored == explorer.progress().announced);
     CompileOptions tuned;
@@ -182,7 +128,7 @@ TEST_CASE("the algorithm of a GEMM that was planted as the fastest is found", "[
     return work.gemm && work.gemm->algorithm == 1 ? 1e-6 : 2e-6;
   });
   Explorer explorer(graph, device, {}, {.bits = Bits::any});
-  Buffers buffers(explorer);
+  ExplorerBuffers buffers(explorer);
   run_to_end(explorer, buffers);
   CHECK(explorer.progress().announced == 2 + 2);
   CHECK(explorer.tuning().text().find("{algorithm = 1}") != std::string::npos);
@@ -197,8 +143,8 @@ TEST_CASE("with Bits::keep every run has the bits of the first", "[explore][emul
   runtime::plant_costs(*device.backend(), [](const ClockedWork& work) {
     return 1e-6 * static_cast<double>(1 + (work.residency.blocks * 7 + work.residency.threads * 13) % 11);
   });
-  Explorer explorer(graph, device, {}, {.most_options = 6});
-  Buffers buffers(explorer);
+  Explorer explorer(graph, device, {}, {.max_options = 6});
+  ExplorerBuffers buffers(explorer);
   std::vector<std::byte> first;
   run_to_end(explorer, buffers, [&] {
     if (first.empty()) first = buffers.output("y");
@@ -217,8 +163,8 @@ TEST_CASE("donated buffers hold what they hold without exploration", "[explore][
   runtime::plant_costs(*device.backend(), [](const ClockedWork& work) {
     return 1e-6 * static_cast<double>(1 + work.residency.threads % 7);
   });
-  Explorer explorer(graph, device, {}, {.bits = Bits::any, .most_options = 5});
-  Buffers buffers(explorer), twin(explorer);
+  Explorer explorer(graph, device, {}, {.bits = Bits::any, .max_options = 5});
+  ExplorerBuffers buffers(explorer), twin(explorer);
   const Prepared usual = compile(graph, device).prepare();
   Workspace workspace = usual.workspace();
   Stream stream = device.stream();
@@ -240,7 +186,7 @@ TEST_CASE("a candidate that makes something else is told from the default", "[ex
   const Graph graph = graph_of(2);
   const Device device = clocked_device();
   Explorer explorer(graph, device);
-  const Buffers buffers(explorer);
+  const ExplorerBuffers buffers(explorer);
   Stream stream = device.stream();
   runtime::Variant usual(graph, device, {}, {}), same(graph, device, {}, {}),
       other(graph_of(3), device, {}, {}), close(graph_of(2 + 0x1p-22), device, {}, {});
@@ -257,8 +203,8 @@ TEST_CASE("a candidate that makes something else is told from the default", "[ex
 TEST_CASE("threads share an explorer, each with a stream and buffers of its own", "[explore][emulated]") {
   const Graph graph = softmax_graph(8, 128);
   const Device device = clocked_device();
-  Explorer explorer(graph, device, {}, {.most_options = 4});
-  const Buffers expected(explorer);
+  Explorer explorer(graph, device, {}, {.max_options = 4});
+  const ExplorerBuffers expected(explorer);
   {
     Stream stream = device.stream();
     explorer.run(stream, expected.views).throw_if_failed();
@@ -269,7 +215,7 @@ TEST_CASE("threads share an explorer, each with a stream and buffers of its own"
   std::vector<std::thread> threads;
   for (int thread = 0; thread < 8; ++thread) {
     threads.emplace_back([&] {
-      const Buffers buffers(explorer);
+      const ExplorerBuffers buffers(explorer);
       Stream stream = device.stream();
       for (int run = 0; run < 20; ++run) {
         const bool ran = explorer.run(stream, buffers.views) && stream.synchronize();
@@ -296,25 +242,24 @@ TEST_CASE("what cannot be explored is refused, with what would be right", "[expl
   };
   CHECK_THAT(refused(Device::reference(), {}),
              Catch::Contains("the reference device has nothing to explore"));
-  CHECK_THAT(refused(clocked_device(), {.most_options = 0}), Catch::Contains("most_options is at least 1"));
+  CHECK_THAT(refused(clocked_device(), {.max_options = 0}), Catch::Contains("max_options is at least 1"));
   CHECK_THAT(refused(clocked_device(), {.least_gain = -1}), Catch::Contains("least_gain"));
   CHECK_THROWS_WITH(Device::emulated({.clock_noise = 1}), Catch::Contains("noise"));
 }
 
 TEST_CASE("a budget of runs that is too small for one option ends the exploration", "[explore][emulated]") {
   const Device device = clocked_device();
-  Explorer explorer(softmax_graph(8, 32), device, {}, {.bits = Bits::any, .most_runs = 2});
-  Buffers buffers(explorer);
+  Explorer explorer(softmax_graph(8, 32), device, {}, {.bits = Bits::any, .max_runs = 2});
+  ExplorerBuffers buffers(explorer);
   run_to_end(explorer, buffers);
   CHECK(explorer.progress().explored == 0);
-  CHECK_THAT(explorer.progress().stopped, Catch::Contains("one option more of each decision takes"));
+  CHECK_THAT(explorer.progress().stopped, Catch::Contains("no exploration fits into so few runs"));
 }
 
 TEST_CASE("fewer options are tried where the budget has no room for more", "[explore][emulated]") {
   const Device device = clocked_device();
-  Explorer explorer(softmax_graph(4, 512), device, {},
-                    {.bits = Bits::any, .most_contexts = 1, .most_runs = 5});
-  Buffers buffers(explorer);
+  Explorer explorer(softmax_graph(4, 512), device, {}, {.bits = Bits::any, .max_cuts = 1, .max_runs = 5});
+  ExplorerBuffers buffers(explorer);
   run_to_end(explorer, buffers);
   CHECK(explorer.progress().announced <= 5);
   CHECK(explorer.progress().announced > 2);
@@ -324,8 +269,8 @@ TEST_CASE("fewer options are tried where the budget has no room for more", "[exp
 TEST_CASE("a run that the caller gave wrong buffers fails as ever, and exploration goes on",
           "[explore][emulated]") {
   const Device device = clocked_device();
-  Explorer explorer(softmax_graph(8, 32), device, {}, {.most_options = 3});
-  Buffers buffers(explorer);
+  Explorer explorer(softmax_graph(8, 32), device, {}, {.max_options = 3});
+  ExplorerBuffers buffers(explorer);
   Stream stream = device.stream();
   const std::vector<BufferView> none(buffers.views.size());
   CHECK_FALSE(explorer.run(stream, none));

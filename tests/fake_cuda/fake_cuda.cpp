@@ -360,6 +360,12 @@ CUresult CUDAAPI cuStreamWaitEvent(CUstream stream, CUevent event, unsigned flag
   if (recorder != graph.others.end() && event->recorder != stream) recorder->second = true;
   return CUDA_SUCCESS;
 }
+CUresult CUDAAPI cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus* status) {
+  FAKE_ENTER_IN_CONTEXT("cuStreamIsCapturing");
+  const std::lock_guard lock(state().mutex);
+  *status = stream && stream->capture ? CU_STREAM_CAPTURE_STATUS_ACTIVE : CU_STREAM_CAPTURE_STATUS_NONE;
+  return CUDA_SUCCESS;
+}
 CUresult CUDAAPI cuEventQuery(CUevent event) {
   FAKE_ENTER_IN_CONTEXT("cuEventQuery");
   if (const CUresult refused = unsafe()) return refused;

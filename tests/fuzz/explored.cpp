@@ -41,7 +41,7 @@ class RunBuffers {
       : explorer_(explorer), inputs_(inputs), own_(explorer.slots().size()) {
     for (std::size_t i = 0; i < own_.size(); ++i) {
       if (!explorer.slots()[i].donor)
-        own_[i] = explorer.usual().device().allocate(explorer.prepared().bytes(i));
+        own_[i] = explorer.default_executable().device().allocate(explorer.prepared().bytes(i));
     }
   }
   std::vector<BufferView> filled() {
@@ -93,7 +93,7 @@ Explored explored(const Case& c, int runs, std::uint64_t seed) {
   const auto expected = enclose(c.program.graph, inputs, dims);
   const Bits bits = seed % 2 == 0 ? Bits::keep : Bits::any;
   Explorer explorer(Graph::from_ir(c.program.graph), device, dims,
-                    {.bits = bits, .most_options = 3, .most_contexts = 3});
+                    {.bits = bits, .max_options = 3, .max_cuts = 3});
   RunBuffers buffers(explorer, inputs);
   Stream stream = device.stream();
   Explored result;

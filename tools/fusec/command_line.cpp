@@ -349,20 +349,19 @@ void add_tune(CLI::App& app, Action& action) {
       ->check(whole_number(1, 1000))
       ->type_name("N")
       ->capture_default_str();
-  command
-      .add_option("--contexts", options.contexts,
-                  "Ways to cut the graph that are tried, the default included")
+  command.add_option("--cuts", options.cuts, "Ways to cut the graph that are tried, the default included")
       ->check(whole_number(1, 100))
       ->type_name("N")
       ->capture_default_str();
   command
       .add_option("--samples", options.samples,
                   "Runs that count of each configuration; 0: as many as the noise of the first runs asks for")
-      ->check(whole_number(0, 100000))
+      ->check(whole_number(0, 10000))
       ->type_name("N")
       ->capture_default_str();
-  command.add_flag("--virtual-clock", options.virtual_clock,
-                   "The emulated device takes the times of the cost model, which are the same in each run");
+  command.add_flag(
+      "--virtual-clock", options.virtual_clock,
+      "The emulated device takes times of a simple model, the same in each run: to see how it proceeds");
 }
 
 void add_diff(CLI::App& app, Action& action) {

@@ -10,8 +10,8 @@
 
 #include "ir/graph/fixed_values.hpp"
 #include "ir/graph/memory_values.hpp"
-#include "schedule/segments/parts_read.hpp"
 #include "schedule/segments/gemm_epilogue.hpp"
+#include "schedule/segments/parts_read.hpp"
 
 namespace fuse::schedule {
 namespace {

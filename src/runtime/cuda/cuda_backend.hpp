@@ -133,6 +133,8 @@ class CudaBackend final : public Backend {
   Status enter() noexcept override { return context_->enter(); }
   Status leave() noexcept override { return context_->leave(); }
   Status wait(Queue&, const Event&) noexcept override;
+  bool captures(Queue&) const noexcept override;
+  int gemm_algorithms() const noexcept override { return 4; }
   bool passed(const Event&) noexcept override;
   void finish(const Event&) noexcept override;
   std::unique_ptr<Event> create_event(bool timed = true) override;

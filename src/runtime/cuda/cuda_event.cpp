@@ -38,6 +38,16 @@ Status CudaBackend::wait(Queue& queue, const Event& event) noexcept {
   });
 }
 
+bool CudaBackend::captures(Queue& queue) const noexcept {
+  CUstream stream = nullptr;
+  if (!cuda_stream_of(*context_, queue, stream)) return false;
+  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+  const Status asked = context_->run_apart([&](const Driver& d) {
+    return d.status("cuStreamIsCapturing", d.p_cuStreamIsCapturing(stream, &status));
+  });
+  return asked && status != CU_STREAM_CAPTURE_STATUS_NONE;
+}
+
 bool CudaBackend::passed(const Event& event) noexcept {
   const CudaEvent* const cuda = event_of(*context_, event);
   if (!cuda) return false;

@@ -48,6 +48,7 @@
   F(cuStreamWaitEvent)                           \
   F(cuStreamBeginCapture)                        \
   F(cuStreamEndCapture)                          \
+  F(cuStreamIsCapturing)                         \
   F(cuThreadExchangeStreamCaptureMode)           \
   F(cuEventCreate)                               \
   F(cuEventDestroy)                              \

@@ -52,7 +52,10 @@ std::shared_ptr<Variant> Exploration::make(const std::string& decisions) {
   how.decisions = decisions;
   how.cache = false;  // only what wins is kept on disk
   auto variant = std::make_shared<Variant>(explored_.graph, explored_.device, how, explored_.dims);
-  const std::string wrong = snapshot_->check(*variant, explored_.options.bits);
+  variant->make_measurable();
+  const std::shared_ptr<Snapshot> inputs = snapshot();
+  const std::string wrong =
+      inputs ? inputs->check(*variant, explored_.options.bits) : "the exploration is over";
   if (wrong.empty()) return variant;
   throw Error({.kind = ErrorKind::runtime, .code = ErrorCode::invalid_argument, .message = wrong});
 }
@@ -62,8 +65,11 @@ std::shared_ptr<Variant> Exploration::next(Stream& stream, std::span<const Buffe
   // The run says what is wrong with them.
   const std::size_t slots = usual_->executable().slots().size();
   if (!have_memory(usual_->prepared(), buffers, slots)) return nullptr;
-  if (!snapshot_) {
-    snapshot_ = std::make_unique<Snapshot>(*usual_, explored_.graph.ir(), explored_.dims, stream, buffers);
+  if (!snapshot()) {
+    usual_->make_measurable();
+    auto made = std::make_shared<Snapshot>(*usual_, explored_.graph.ir(), explored_.dims, stream, buffers);
+    const std::lock_guard lock(snapshot_mutex_);
+    snapshot_ = std::move(made);
   }
   if (!tree_) {
     const bool pilots = !exact_clock_ && explored_.options.samples == 0;
@@ -89,13 +95,33 @@ std::shared_ptr<Variant> Exploration::next(Stream& stream, std::span<const Buffe
   return variant;
 }
 
-void Exploration::enqueued() { pending_->is_enqueued = true; }
+void Exploration::enqueued() {
+  pending_->is_enqueued = true;
+  refusals_ = 0;
+}
 
-void Exploration::stop(const std::string& why) {
+/// The caller's buffers may be wrong, now and then; a configuration that never runs ends the exploration.
+void Exploration::refused(const Status& why) {
+  constexpr int most = 5;
+  if (++refusals_ >= most && pending_->variant != usual_) end(std::string(why.message()));
+}
+
+std::shared_ptr<Snapshot> Exploration::snapshot() const {
+  const std::lock_guard lock(snapshot_mutex_);
+  return snapshot_;
+}
+
+/// What was kept for the exploration is given back.
+void Exploration::end(const std::string& why) {
   over_ = true;
   stopped_ = why;
   pending_.reset();
+  variants_.clear();
+  const std::lock_guard lock(snapshot_mutex_);
+  snapshot_ = nullptr;
 }
+
+void Exploration::stop(const std::string& why) { end(why); }
 
 /// Whether no run is measured any more, and its times are taken.
 bool Exploration::harvest() {
@@ -113,7 +139,7 @@ bool Exploration::harvest() {
 
 void Exploration::take(const Seconds& seconds) {
   last_seconds_ = seconds.at("");
-  last_is_usual_ = pending_->variant == usual_;
+  last_is_default_ = pending_->variant == usual_;
   if (!tree_) {
     pilot_.push_back(seconds);
     return;
@@ -191,7 +217,7 @@ std::shared_ptr<Variant> Exploration::ready(const Configuration& configuration) 
     return nullptr;
   }
   variants_.emplace_front(decisions, built.variant);
-  if (std::cmp_greater(variants_.size(), explored_.options.most_variants)) variants_.pop_back();
+  if (std::cmp_greater(variants_.size(), explored_.options.max_executables)) variants_.pop_back();
   return built.variant;
 }
 
@@ -277,32 +303,35 @@ double Exploration::seconds_of(const explore::UpdateTree& tree, const explore::R
 /// Fixes what is tried and how often; fewer options where there is no time for more.
 void Exploration::plan() {
   explore::Rounds rounds = rounds_of_pilot();
-  int options = explored_.options.most_options, contexts = explored_.options.most_contexts;
+  int options = std::min(explored_.options.max_options, explored_.options.max_executables),
+      cuts = explored_.options.max_cuts;
   while (true) {
-    space_.keep(contexts, options);
+    space_.keep(cuts, options);
     tree_.emplace(space_.tree(), rounds);
-    const bool few = tree_->announced() <= explored_.options.most_runs;
-    const double most = explored_.options.most_seconds;
+    const bool few = tree_->announced() <= explored_.options.max_runs;
+    const double most = explored_.options.max_seconds;
     if (few && (most == 0 || seconds_of(*tree_, rounds) <= most)) return;
     if (options > 2) {
       options = (options + 1) / 2;
-    } else if (contexts > 1) {
-      --contexts;
+    } else if (cuts > 1) {
+      --cuts;
     } else if (rounds.warm_up && rounds.samples > 5) {
       rounds.samples = std::max(5, rounds.samples / 2);
     } else {
       const std::int64_t needed = tree_->announced();
       tree_.reset();
       return stop(
-          few ? fmt::format("one option more of each decision takes {} runs, which is too long", needed)
-              : fmt::format("one option more of each decision takes {} runs", needed));
+          few ? fmt::format("no exploration fits into the time: two options of each decision need {} runs",
+                            needed)
+              : fmt::format("no exploration fits into so few runs: two options of each decision need {}",
+                            needed));
     }
   }
 }
 
 /// Whether the time is up, but for comparing what was found with the default; once.
 bool Exploration::is_late() {
-  const double most = explored_.options.most_seconds;
+  const double most = explored_.options.max_seconds;
   if (most == 0 || hurries_) return false;
   const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - start_;
   hurries_ = passed.count() > most;
@@ -324,11 +353,13 @@ void Exploration::finish() {
     if (chosen > 0) kernel.note += fmt::format(", by default {:.2f} us", known->seconds[0] * 1e6);
   }
   if (const explore::Known* const ends = tree_->index().find(tuned_name, "")) {
-    usual_seconds_ = ends->seconds[0];
+    default_seconds_ = ends->seconds[0];
     tuned_seconds_ = ends->seconds[static_cast<std::size_t>(ends->best)];
+    // Everything may be at its default: then both were the same.
+    if (variant == usual_) tuned_seconds_ = default_seconds_;
   }
   winner_ = variant;
-  over_ = true;
+  end("");
 }
 
 void Exploration::describe(ExploreProgress& progress) const {
@@ -336,8 +367,8 @@ void Exploration::describe(ExploreProgress& progress) const {
   progress.announced = tree_ ? tree_->announced() : 0;
   progress.built = built_;
   progress.last_seconds = last_seconds_;
-  progress.last_is_usual = last_is_usual_;
-  progress.usual_seconds = usual_seconds_;
+  progress.last_is_default = last_is_default_;
+  progress.default_seconds = default_seconds_;
   progress.tuned_seconds = tuned_seconds_;
   progress.done = over_;
   progress.stopped = stopped_;

@@ -7,6 +7,7 @@
 #include <list>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <set>
 #include <string>
@@ -40,8 +41,9 @@ class Exploration {
   /// The variant that the next run is measured with; null: run what is current. Takes a snapshot before the
   /// first. Throws what ends the exploration.
   std::shared_ptr<Variant> next(Stream&, std::span<const BufferView>);
-  /// The run of that variant was enqueued; its times are asked for at the next call.
+  /// The run of that variant was enqueued; its times are asked for at the next call. Or it failed.
   void enqueued();
+  void refused(const Status& why);
   /// It has ended: by its end, or since something went wrong.
   void stop(const std::string& why);
   bool over() const { return over_; }
@@ -71,6 +73,7 @@ class Exploration {
   void reject(const std::string& name, int option, const std::string& reason);
   bool is_late();
   void finish();
+  void end(const std::string& why);
 
   const ExploredGraph explored_;
   const std::shared_ptr<Variant> usual_;
@@ -78,7 +81,10 @@ class Exploration {
   const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   const bool exact_clock_;
   Space space_;
-  std::unique_ptr<Snapshot> snapshot_;
+  std::shared_ptr<Snapshot> snapshot() const;
+
+  mutable std::mutex snapshot_mutex_;  // the builder's thread asks for the snapshot, too
+  std::shared_ptr<Snapshot> snapshot_;
   std::vector<Seconds> pilot_;
   std::optional<explore::UpdateTree> tree_;
 
@@ -106,11 +112,12 @@ class Exploration {
   schedule::Decisions best_;
   std::shared_ptr<Variant> winner_;
   bool over_ = false, hurries_ = false;
+  int refusals_ = 0;  // of runs, one after another
   std::string stopped_;
   std::int64_t built_ = 0;
-  double usual_seconds_ = 0, tuned_seconds_ = 0;
+  double default_seconds_ = 0, tuned_seconds_ = 0;
   double last_seconds_ = 0;  // of the last measured run
-  bool last_is_usual_ = true;
+  bool last_is_default_ = true;
 
   CandidateBuilder builder_;  // last: its thread uses the rest
 };

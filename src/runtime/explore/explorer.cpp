@@ -26,13 +26,17 @@ void check(const Device& device, const ExploreOptions& options) {
                  .message = fmt::format("explore: {} = {}", name, value),
                  .hint = fmt::format("{} is at least {}", name, least)});
   };
-  at_least("most_options", options.most_options, 1);
-  at_least("most_contexts", options.most_contexts, 1);
-  at_least("samples", options.samples, 0);
+  at_least("max_options", options.max_options, 1);
+  at_least("max_cuts", options.max_cuts, 1);
+  if (options.samples != 0 && (options.samples < 5 || options.samples > 10'000)) {
+    throw Error({.code = ErrorCode::invalid_argument,
+                 .message = fmt::format("explore: samples = {}", options.samples),
+                 .hint = "samples is 0, or from 5 to 10000: fewer show nothing"});
+  }
   at_least("least_gain", options.least_gain, 1e-4);
-  at_least("most_runs", static_cast<double>(options.most_runs), 1);
-  at_least("most_seconds", options.most_seconds, 0);
-  at_least("most_variants", options.most_variants, 2);
+  at_least("max_runs", static_cast<double>(options.max_runs), 1);
+  at_least("max_seconds", options.max_seconds, 0);
+  at_least("max_executables", options.max_executables, 2);
 }
 
 }  // namespace
@@ -63,9 +67,9 @@ struct Explorer::Impl {
 };
 
 Status Explorer::Impl::run(Stream& stream, std::span<const BufferView> buffers) noexcept {
-  ++runs;
+  const bool first = runs++ == 0;  // the default's workspace comes before what exploration needs
   Status ran;
-  if (!over && explore(stream, buffers, ran)) return ran;
+  if (!over && !first && explore(stream, buffers, ran)) return ran;
   std::shared_ptr<runtime::Variant> variant;
   {
     const std::lock_guard lock(choosing);
@@ -87,7 +91,7 @@ bool Explorer::Impl::explore(Stream& stream, std::span<const BufferView> buffers
     over = exploration.over();
     if (!variant) return false;
     ran = variant->run_measured(stream, buffers, parameters);
-    if (ran) exploration.enqueued();
+    ran ? exploration.enqueued() : exploration.refused(ran);
     return true;
   } catch (const std::exception& failed) {
     exploration.stop(failed.what());
@@ -107,7 +111,7 @@ Explorer& Explorer::operator=(Explorer&&) noexcept = default;
 Explorer::~Explorer() = default;
 
 const std::vector<Slot>& Explorer::slots() const { return impl_->usual->executable().slots(); }
-const Executable& Explorer::usual() const { return impl_->usual->executable(); }
+const Executable& Explorer::default_executable() const { return impl_->usual->executable(); }
 const Prepared& Explorer::prepared() const { return impl_->usual->prepared(); }
 Status Explorer::run(Stream& stream, std::span<const BufferView> buffers) noexcept {
   return impl_->run(stream, buffers);

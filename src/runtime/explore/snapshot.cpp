@@ -15,7 +15,6 @@
 namespace fuse::runtime {
 namespace {
 
-constexpr std::uint64_t first_parameters = 1;
 /// Evaluations that tell how far right results may be off.
 constexpr std::size_t evaluations = 4;
 /// Operations of the graph beyond which no exact results are computed: tens of seconds.
@@ -73,7 +72,13 @@ Snapshot::Outputs Snapshot::outputs_of(Variant& variant) {
         .throw_if_failed();
     views[donor] = own[i].view();
   }
-  variant.run(stream, views, first_parameters).throw_if_failed();
+  // Not the variant's own workspace and packed memory: those are for the caller's runs, with parameters that
+  // may have changed since.
+  const Prepared& prepared = variant.prepared();
+  Workspace workspace = prepared.workspace();
+  const Buffer packed = device.allocate(prepared.packed_bytes());
+  if (prepared.packed_bytes() > 0) prepared.pack(stream, views, packed.view()).throw_if_failed();
+  prepared.run(stream, views, workspace, packed.view()).throw_if_failed();
   stream.synchronize().throw_if_failed();
   Outputs result;
   for (std::size_t i = 0; i < slots.size(); ++i) {

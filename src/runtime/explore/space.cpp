@@ -56,7 +56,7 @@ std::vector<ExploredKernel> kernels_of(const Compiled& stages, const Target& tar
     if (by_key.contains(key)) continue;
     ExploredKernel& own = known[key];
     if (own.options.empty())
-      own = {key, kernel_options(stages.graph, segment, target, explore.bits, explore.most_options)};
+      own = {key, kernel_options(stages.graph, segment, target, explore.bits, explore.max_options)};
     by_key.emplace(key, own);
   }
   std::vector<ExploredKernel> result;
@@ -96,12 +96,12 @@ Space space_of(const ir::Graph& graph, const Target& target, const CompileOption
   std::map<std::uint64_t, ExploredKernel> known;
   std::string usual_order;
   for (const Cut& cut : cuts()) {
-    if (std::cmp_equal(space.contexts.size(), explore.most_contexts)) break;
+    if (std::cmp_equal(space.cuts.size(), explore.max_cuts)) break;
     PipelineOptions how = pipeline_options(compile);
     how.record = true;
     how.answer = cut.answer;
     const Compiled stages = run_pipeline(graph, target, how);
-    const bool usual = space.contexts.empty();
+    const bool usual = space.cuts.empty();
     const std::string order = order_of_additions(stages);
     if (usual) usual_order = order;
     if (!usual && explore.bits == Bits::keep && order != usual_order) continue;
@@ -110,32 +110,32 @@ Space space_of(const ir::Graph& graph, const Target& target, const CompileOption
     context.decisions.gemms = schedule::all_gemm_decisions_of(stages.graph, stages.partition);
     if (stages.run) context.decisions.run = stages.run;
     context.kernels = kernels_of(stages, target, explore, known);
-    const int algorithms = explore.bits == Bits::keep ? 1 : std::min(gemm_algorithms, explore.most_options);
+    const int algorithms = explore.bits == Bits::keep ? 1 : std::min(gemm_algorithms, explore.max_options);
     context.gemms = gemms_of(context.decisions, algorithms);
     // Who says which step runs on which stream has decided.
     const bool decided = context.decisions.run && !context.decisions.run->streams.empty();
     const bool on_streams = !is_cpu(target) && !decided && stages.plan.steps.size() > 1;
-    context.streams = stream_options(how.streams.max_streams, on_streams ? explore.most_options : 1);
-    space.contexts.push_back(std::move(context));
+    context.streams = stream_options(how.streams.max_streams, on_streams ? explore.max_options : 1);
+    space.cuts.push_back(std::move(context));
   }
   return space;
 }
 
-void Space::keep(int most_contexts, int most_options) {
-  const auto cut = [](auto& list, int most) {
+void Space::keep(int max_cuts, int max_options) {
+  const auto keep_first = [](auto& list, int most) {
     if (std::cmp_greater(list.size(), most)) list.erase(list.begin() + most, list.end());
   };
-  cut(contexts, most_contexts);
-  for (CutContext& context : contexts) {
-    for (ExploredKernel& kernel : context.kernels) cut(kernel.options, most_options);
-    for (ExploredGemm& gemm : context.gemms) gemm.algorithms = std::min(gemm.algorithms, most_options);
-    cut(context.streams, most_options);
+  keep_first(cuts, max_cuts);
+  for (CutContext& context : cuts) {
+    for (ExploredKernel& kernel : context.kernels) keep_first(kernel.options, max_options);
+    for (ExploredGemm& gemm : context.gemms) gemm.algorithms = std::min(gemm.algorithms, max_options);
+    keep_first(context.streams, max_options);
   }
 }
 
 Node Space::tree() const {
-  std::vector<Node> cuts;
-  for (const CutContext& context : contexts) {
+  std::vector<Node> ways;
+  for (const CutContext& context : cuts) {
     std::vector<Node> steps;
     for (const ExploredKernel& kernel : context.kernels)
       steps.push_back(explore::variable(kernel_name(kernel.key), static_cast<int>(kernel.options.size())));
@@ -143,14 +143,14 @@ Node Space::tree() const {
       steps.push_back(explore::variable(gemm_name(gemm.key), gemm.algorithms));
     Node streams =
         explore::in_context(explore::variable(streams_name, static_cast<int>(context.streams.size())));
-    cuts.push_back(explore::prefix({explore::parallel(std::move(steps)), std::move(streams)}));
+    ways.push_back(explore::prefix({explore::parallel(std::move(steps)), std::move(streams)}));
   }
-  Node all = contexts.size() == 1 ? std::move(cuts.front()) : explore::fork(cut_name, std::move(cuts));
+  Node all = cuts.size() == 1 ? std::move(ways.front()) : explore::fork(cut_name, std::move(ways));
   return explore::fork(tuned_name, {explore::parallel({}), std::move(all)});
 }
 
 schedule::Decisions Space::decisions(const Configuration& configuration) const {
-  const CutContext& context = contexts.at(static_cast<std::size_t>(option_of(configuration, cut_name)));
+  const CutContext& context = cuts.at(static_cast<std::size_t>(option_of(configuration, cut_name)));
   schedule::Decisions result = context.decisions;
   for (const ExploredKernel& kernel : context.kernels) {
     const int option = option_of(configuration, kernel_name(kernel.key));

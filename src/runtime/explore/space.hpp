@@ -37,10 +37,10 @@ struct CutContext {
 };
 
 struct Space {
-  std::vector<CutContext> contexts{};  ///< the first is the default
+  std::vector<CutContext> cuts{};  ///< the first is the default
 
-  /// Keeps so many contexts, and so many options of each decision.
-  void keep(int most_contexts, int most_options);
+  /// Keeps so many cuts, and so many options of each decision.
+  void keep(int max_cuts, int max_options);
   /// Its last runs compare the default with the best of what is below, end to end.
   explore::Node tree() const;
   /// The decisions of a configuration. What it does not name is at its default.

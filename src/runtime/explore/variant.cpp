@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/explore/variant.hpp"
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 
 #include "compile/pipeline/pipeline.hpp"
+#include "runtime/device/backend.hpp"
 #include "runtime/execute/executable_impl.hpp"
 #include "runtime/explore/space.hpp"
 #include "schedule/segments/canonical.hpp"
@@ -50,14 +52,27 @@ Variant::Variant(const Graph& graph, const Device& device, const CompileOptions&
                  const DimValues& dims)
     : executable_(compile(graph, device, options)),
       prepared_(executable_.prepare(dims)),
-      measuring_(prepared_.workspace()) {
-  measuring_.measure();
-  regions_ = regions_of(executable_, measuring_);
-  packed_ = device.allocate(prepared_.packed_bytes());
+      packed_(device.allocate(prepared_.packed_bytes())) {}
+
+std::shared_ptr<Workspace> Variant::workspace_for(const Stream& stream) {
+  constexpr std::size_t most = 8;
+  const void* const queue = &stream.queue();
+  const auto known = std::find_if(workspaces_.begin(), workspaces_.end(),
+                                  [&](const auto& each) { return each.first == queue; });
+  if (known != workspaces_.end()) {
+    workspaces_.splice(workspaces_.begin(), workspaces_, known);
+  } else {
+    workspaces_.emplace_front(queue, std::make_shared<Workspace>(prepared_.workspace()));
+    if (workspaces_.size() > most) workspaces_.pop_back();  // a run in flight keeps what it needs
+  }
+  return workspaces_.front().second;
 }
 
 Status Variant::pack(Stream& stream, std::span<const BufferView> buffers, std::uint64_t parameters) {
   if (packed_for_ == parameters || prepared_.packed_bytes() == 0) return {};
+  if (executable_.device().backend()->captures(stream.queue()))
+    return {ErrorCode::invalid_argument,
+            "parameters have to be packed, and the stream is being captured: run once before the capture"};
   if (Status failed = prepared_.pack(stream, buffers, packed_.view()); !failed) return failed;
   // Runs on other streams read what this one packs.
   if (Status failed = stream.synchronize(); !failed) return failed;
@@ -67,18 +82,24 @@ Status Variant::pack(Stream& stream, std::span<const BufferView> buffers, std::u
 
 Status Variant::run(Stream& stream, std::span<const BufferView> buffers, std::uint64_t parameters) noexcept {
   try {
-    Workspace* workspace = nullptr;
+    std::shared_ptr<Workspace> workspace;
     {
       const std::lock_guard lock(mutex_);
+      workspace = workspace_for(stream);
       if (Status failed = pack(stream, buffers, parameters); !failed) return failed;
-      std::unique_ptr<Workspace>& own = workspaces_[&stream.queue()];
-      if (!own) own = std::make_unique<Workspace>(prepared_.workspace());
-      workspace = own.get();
     }
     return prepared_.run(stream, buffers, *workspace, packed_.view());
   } catch (const std::exception& failed) {
     return status_of(failed);
   }
+}
+
+void Variant::make_measurable() {
+  if (measuring_.impl()) return;
+  Workspace made = prepared_.workspace();
+  made.measure();
+  regions_ = regions_of(executable_, made);
+  measuring_ = std::move(made);
 }
 
 Status Variant::run_measured(Stream& stream, std::span<const BufferView> buffers,

@@ -4,11 +4,13 @@
 
 #include <cstdint>
 #include <fuse/executable.hpp>
+#include <list>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace fuse::runtime {
@@ -25,7 +27,9 @@ class Variant {
   /// Runs as ever. The first run on a stream makes a workspace for it; the first one after parameters changed
   /// packs them, and waits for that.
   Status run(Stream&, std::span<const BufferView>, std::uint64_t parameters) noexcept;
-  /// The same, with marks: the last measured run is over.
+  /// Makes the workspace of measured runs, unless it is there. Throws out_of_memory, driver.
+  void make_measurable();
+  /// The same, with marks: the last measured run is over, and make_measurable was called.
   Status run_measured(Stream&, std::span<const BufferView>, std::uint64_t parameters) noexcept;
   /// The seconds of each region in the last measured run, and of the whole by the name "". None: it is not
   /// over. Throws driver.
@@ -41,8 +45,11 @@ class Variant {
   Prepared prepared_;
   std::vector<std::string> regions_;  // by command; empty: of none
   std::mutex mutex_;
-  std::map<const void*, std::unique_ptr<Workspace>> workspaces_;  // by the stream's queue
-  Workspace measuring_;
+  std::shared_ptr<Workspace> workspace_for(const Stream&);
+
+  /// By the stream's queue; the last used first, and no more than a few: streams come and go.
+  std::list<std::pair<const void*, std::shared_ptr<Workspace>>> workspaces_;
+  Workspace measuring_;  // made at the first measured run
   Buffer packed_;
   std::uint64_t packed_for_ = 0;  // the parameters that are packed; 0: none
 };

@@ -16,13 +16,17 @@ bool has_stage(const Phase& phase, Stage::Form form) {
 }
 
 /// Threads that walk a row add what each meets, and combine by lanes, by warps and by blocks. Launches, a
-/// kernel whose blocks wait, and a cluster take the partial results of blocks in one order.
+/// kernel whose blocks wait, and a cluster take the partial results of blocks in one order. Where lanes of a
+/// warp have several rows, lanes that lie apart take the results of warps in another order than neighbours
+/// do.
 std::string order_of_rows(const Choices& choices) {
   const std::vector<Split>& splits = choices.splits;
-  return fmt::format("row {} blocks {} warps {} lanes {} elements {} accumulators; ",
-                     units_of(splits, 'c', Level::grid) * units_of(splits, 'c', Level::cluster),
-                     units_of(splits, 'c', Level::warp), units_of(splits, 'c', Level::lane),
-                     units_of(splits, 'c', Level::vector), choices.accumulators);
+  const bool rows_in_warp = units_of(splits, 'r', Level::lane) > 1 && units_of(splits, 'c', Level::lane) > 1;
+  return fmt::format(
+      "row {} blocks {} warps {} {}lanes {} elements {} accumulators; ",
+      units_of(splits, 'c', Level::grid) * units_of(splits, 'c', Level::cluster),
+      units_of(splits, 'c', Level::warp), rows_in_warp && fastest_lane(splits) == 'r' ? "distant " : "",
+      units_of(splits, 'c', Level::lane), units_of(splits, 'c', Level::vector), choices.accumulators);
 }
 
 /// Threads keep columns over the rows that they meet. The launch that combines what blocks left has no more

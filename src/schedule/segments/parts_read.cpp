@@ -67,7 +67,8 @@ std::vector<Dim> elements_read(const ir::Graph& graph, const std::vector<NodeId>
   return read;
 }
 
-double bytes_read(const ir::Graph& graph, const std::vector<NodeId>& nodes, const std::vector<NodeId>& inputs) {
+double bytes_read(const ir::Graph& graph, const std::vector<NodeId>& nodes,
+                  const std::vector<NodeId>& inputs) {
   const auto elements = [&](const ir::Node& node) {
     double count = 1;
     for (const Dim& dim : node.type.dims) count *= static_cast<double>(dim.hint());

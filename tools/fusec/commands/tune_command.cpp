@@ -94,10 +94,10 @@ int execute(const TuneOptions& options) {
   const Stopwatch watch;
   Explorer explorer(graph, device, inputs.dims,
                     {.bits = options.bits == "any" ? Bits::any : Bits::keep,
-                     .most_options = options.options,
-                     .most_contexts = options.contexts,
+                     .max_options = options.options,
+                     .max_cuts = options.cuts,
                      .samples = options.samples,
-                     .most_seconds = budget},
+                     .max_seconds = budget},
                     options.run.graph.compile);
   Buffers buffers(explorer, device, inputs);
   const std::vector<BufferView> views = buffers.views();
@@ -116,7 +116,7 @@ int execute(const TuneOptions& options) {
     buffers.reset();
     const ExploreProgress now = explorer.progress();
     const bool measured = now.last_seconds > 0 && (times.empty() || now.explored > explored);
-    if (measured) times.push_back({now.last_seconds, now.last_is_usual});
+    if (measured) times.push_back({now.last_seconds, now.last_is_default});
     explored = now.explored;
   }
   const ExploreProgress end = explorer.progress();
@@ -124,9 +124,10 @@ int execute(const TuneOptions& options) {
                              end.announced, end.built, watch.seconds()));
   for (const std::string& each : end.dropped) progress.print("dropped  " + each);
   if (!end.stopped.empty()) progress.print("stopped  " + end.stopped);
-  if (end.usual_seconds > 0) {
-    progress.print(fmt::format("time     {} by default, {} tuned: {:.3f}x", time_text(end.usual_seconds),
-                               time_text(end.tuned_seconds), end.usual_seconds / end.tuned_seconds));
+  if (end.default_seconds > 0) {
+    progress.print(fmt::format("time     {} by default, {} tuned: {:.3f}x{}", time_text(end.default_seconds),
+                               time_text(end.tuned_seconds), end.default_seconds / end.tuned_seconds,
+                               options.virtual_clock ? " by the virtual clock" : ""));
   }
   if (!options.picture.empty()) {
     write_file(options.picture, run_times_svg(graph.ir().name + " on " + device.name(), times, end));

@@ -61,7 +61,7 @@ std::string time_text(double seconds) {
 
 std::string run_times_svg(const std::string& title, const std::vector<RunTime>& times,
                           const ExploreProgress& end) {
-  const Scale scale(times, end.usual_seconds);
+  const Scale scale(times, end.default_seconds);
   std::string text = fmt::format(
       "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {:.0f} {:.0f}\" font-family=\"sans-serif\" "
       "font-size=\"12\">\n  <rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n",
@@ -78,13 +78,13 @@ std::string run_times_svg(const std::string& title, const std::vector<RunTime>& 
     text += fmt::format("  <circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"2\" fill=\"{}\"/>\n", scale.x(run),
                         scale.y(times[run].seconds), times[run].is_usual ? usual_ink : tried_ink);
   }
-  if (end.usual_seconds > 0) {
-    text += line_at(scale.y(end.usual_seconds), usual_ink, "6 4");
+  if (end.default_seconds > 0) {
+    text += line_at(scale.y(end.default_seconds), usual_ink, "6 4");
     text += line_at(scale.y(end.tuned_seconds), tuned_ink, "none");
-    const double usual_y = scale.y(end.usual_seconds) + 4;
+    const double usual_y = scale.y(end.default_seconds) + 4;
     const double tuned_y = std::max(scale.y(end.tuned_seconds) + 4, usual_y + 16);
     text +=
-        text_at(width - right + 8, usual_y, "start", usual_ink, "default: " + time_text(end.usual_seconds));
+        text_at(width - right + 8, usual_y, "start", usual_ink, "default: " + time_text(end.default_seconds));
     text += text_at(width - right + 8, tuned_y, "start", tuned_ink, "tuned: " + time_text(end.tuned_seconds));
   }
   text += text_at(width - right + 8, height - bottom, "start", tried_ink, "another way");
