@@ -277,6 +277,9 @@ TEST_CASE("reduction order: what changes it, and what does not", "[search]") {
   CHECK(order("r:grid c:serial c:warp8 c:lane32 c:vector4", [](Choices& c) { c.accumulators = 2; }) != first);
   CHECK(order("r:grid c:serial c:warp8 c:lane32 c:vector4", [](Choices& c) { c.online_softmax = true; }) !=
         first);
+  // Lanes of a row that lie apart take the results of warps in another order than neighbours do.
+  CHECK(order("r:grid c:serial c:warp8 c:lane4 r:lane8", as_is) !=
+        order("r:grid c:serial c:warp8 r:lane8 c:lane4", as_is));
   // Launches, a kernel whose blocks wait, and a cluster take partial results in one order.
   const std::string shared = order("r:grid c:serial c:grid4 c:warp8 c:lane32 c:vector4", as_is);
   CHECK(shared != first);

@@ -22,11 +22,11 @@ bool has_stage(const Phase& phase, Stage::Form form) {
 std::string order_of_rows(const Choices& choices) {
   const std::vector<Split>& splits = choices.splits;
   const bool rows_in_warp = units_of(splits, 'r', Level::lane) > 1 && units_of(splits, 'c', Level::lane) > 1;
-  return fmt::format(
-      "row {} blocks {} warps {} {}lanes {} elements {} accumulators; ",
-      units_of(splits, 'c', Level::grid) * units_of(splits, 'c', Level::cluster),
-      units_of(splits, 'c', Level::warp), rows_in_warp && fastest_lane(splits) == 'r' ? "distant " : "",
-      units_of(splits, 'c', Level::lane), units_of(splits, 'c', Level::vector), choices.accumulators);
+  return fmt::format("row {} blocks {} warps {} {}lanes {} elements {} accumulators; ",
+                     units_of(splits, 'c', Level::grid) * units_of(splits, 'c', Level::cluster),
+                     units_of(splits, 'c', Level::warp), units_of(splits, 'c', Level::lane),
+                     rows_in_warp && fastest_lane(splits) == 'r' ? "distant " : "",
+                     units_of(splits, 'c', Level::vector), choices.accumulators);
 }
 
 /// Threads keep columns over the rows that they meet. The launch that combines what blocks left has no more
