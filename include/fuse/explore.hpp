@@ -1,4 +1,4 @@
-// Explorer: runs a graph, and tries other ways to run it meanwhile (docs/exploration.md).
+// Explorer: runs a graph, and measures other configurations meanwhile (docs/exploration.md).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -76,13 +76,14 @@ struct ExploreProgress {
   std::vector<std::string> dropped{};
 };
 
-/// A graph that is run as ever, while other ways to run it are tried, one configuration in each run (Astra,
-/// 4): the loops of kernels, the algorithms of GEMMs, how the graph is cut, the streams. Every run returns
-/// right results: a configuration is compiled on a thread of its own while the default runs, runs once beside
-/// the default on copies of what a run overwrites, and counts only where its results agree. When the
-/// announced runs are over, the best is compared with the default end to end, and the default wins ties.
+/// Runs a graph, and measures other configurations in some of the runs (Astra, 4): the loops of kernels, the
+/// algorithms of GEMMs, how the graph is cut, the number of streams. Every run returns right results: a
+/// configuration is compiled on a thread of its own while runs go on with the default; it runs there on a
+/// copy of one run's inputs; and only where its results agree with the default's does it run on the caller's
+/// buffers. When the announced runs are over, the best configuration is compared with the default end to end,
+/// and the default wins ties.
 ///
-/// Threads may share it, each with a stream; one run is measured at a time, and the others run the default.
+/// Threads may share it, each with a stream. One run is measured at a time, and the others run the default.
 class FUSE_COMPILER_API Explorer {
  public:
   /// Compiles the default. `dims` are those of all runs. Throws what compile and prepare throw, and

@@ -130,6 +130,8 @@ TEST_CASE("the algorithm of a GEMM that was planted as the fastest is found", "[
   Explorer explorer(graph, device, {}, {.bits = Bits::any});
   ExplorerBuffers buffers(explorer);
   run_to_end(explorer, buffers);
+  CHECK(explorer.progress().explored == explorer.progress().announced);
+  if (device.backend()->gemm_algorithms() == 1) return;  // without OpenBLAS there are the plain loops alone
   CHECK(explorer.progress().announced == 2 + 2);
   CHECK(explorer.tuning().text().find("{algorithm = 1}") != std::string::npos);
 }

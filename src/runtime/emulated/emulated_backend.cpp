@@ -156,7 +156,7 @@ class EmulatedBackend final : public Backend {
   std::string_view clock() const noexcept override { return clock_ ? clock_name_ : Backend::clock(); }
   bool repeats_times() const noexcept override { return clock_ && options_.clock_noise == 0; }
   /// OpenBLAS and the plain loops: on the host's clock the loops are never faster.
-  int gemm_algorithms() const noexcept override { return clock_ ? 2 : 1; }
+  int gemm_algorithms() const noexcept override { return clock_ && has_openblas_ ? 2 : 1; }
   /// What is pending before the event runs now. Its failure is reported by its own queue.
   Status wait(Queue& queue, const Event& event) noexcept override {
     const auto* const own = dynamic_cast<const EmulatedEvent*>(&event);
@@ -191,6 +191,7 @@ class EmulatedBackend final : public Backend {
   const int threads_;
   Memory memory_;
   const std::shared_ptr<VirtualClock> clock_;  // null: time is the host's
+  const bool has_openblas_ = openblas_used();
   const std::string clock_name_ = "virtual clock (" + target_.name + ')';
   Lender<Runner> runners_;
   Lender<Cells> cells_;
