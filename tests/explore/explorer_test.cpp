@@ -202,7 +202,8 @@ TEST_CASE("a candidate that makes something else is told from the default", "[ex
   CHECK(snapshot.check(close, Bits::any).empty());  // it is off by a unit in the last place
 }
 
-TEST_CASE("threads share an explorer, each with a stream and buffers of its own", "[explore][emulated]") {
+TEST_CASE("threads share an explorer, each with a stream and buffers of its own",
+          "[explore][emulated][threads]") {
   const Graph graph = softmax_graph(8, 128);
   const Device device = clocked_device();
   Explorer explorer(graph, device, {}, {.max_options = 4});
