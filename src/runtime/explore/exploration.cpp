@@ -103,7 +103,7 @@ void Exploration::enqueued() {
 /// The caller's buffers may be wrong, now and then; a configuration that never runs ends the exploration.
 void Exploration::refused(const Status& why) {
   constexpr int most = 5;
-  if (++refusals_ >= most && pending_->variant != usual_) end(std::string(why.message()));
+  if (++refusals_ >= most && pending_->variant != usual_) stop(std::string(why.message()));
 }
 
 std::shared_ptr<Snapshot> Exploration::snapshot() const {
@@ -112,7 +112,7 @@ std::shared_ptr<Snapshot> Exploration::snapshot() const {
 }
 
 /// What was kept for the exploration is given back.
-void Exploration::end(const std::string& why) {
+void Exploration::stop(const std::string& why) {
   over_ = true;
   stopped_ = why;
   pending_.reset();
@@ -120,8 +120,6 @@ void Exploration::end(const std::string& why) {
   const std::lock_guard lock(snapshot_mutex_);
   snapshot_ = nullptr;
 }
-
-void Exploration::stop(const std::string& why) { end(why); }
 
 /// Whether no run is measured any more, and its times are taken.
 bool Exploration::harvest() {
@@ -359,7 +357,7 @@ void Exploration::finish() {
     if (variant == usual_) tuned_seconds_ = default_seconds_;
   }
   winner_ = variant;
-  end("");
+  stop("");
 }
 
 void Exploration::describe(ExploreProgress& progress) const {

@@ -44,7 +44,7 @@ class Exploration {
   /// The run of that variant was enqueued; its times are asked for at the next call. Or it failed.
   void enqueued();
   void refused(const Status& why);
-  /// It has ended: by its end, or since something went wrong.
+  /// It has ended, and what was kept for it is given back. `why` is empty where it has come to its end.
   void stop(const std::string& why);
   bool over() const { return over_; }
   /// What runs from now on, where that has changed; once.
@@ -73,7 +73,6 @@ class Exploration {
   void reject(const std::string& name, int option, const std::string& reason);
   bool is_late();
   void finish();
-  void end(const std::string& why);
 
   const ExploredGraph explored_;
   const std::shared_ptr<Variant> usual_;
