@@ -78,7 +78,7 @@ TEST_CASE("symbolic slices count as expressions", "[schedule]") {
   CHECK(read_of_first(g) == 16 * B);
 }
 
-TEST_CASE("a step that reads a slice costs what the slice takes", "[schedule]") {
+TEST_CASE("a step that reads a slice costs what the slice takes", "[schedule][emulated][device]") {
   Graph g("step");
   const Tensor x = g.input("x", f32, {1 << 16, 256});
   g.output("y", exp(slice(x, 0, 0, 16)));
