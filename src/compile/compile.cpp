@@ -82,6 +82,19 @@ class Stages final : public Origin {
   mutable std::string text_;
 };
 
+using Load = std::function<std::shared_ptr<const Module>(const codegen::Source&)>;
+
+/// Says which custom kernel is at fault, where one is.
+std::shared_ptr<const Module> loaded_by(const Load& load, const Compiled& compiled) {
+  if (compiled.source.kernels.empty()) return nullptr;
+  try {
+    return load(compiled.source);
+  } catch (const Error& error) {
+    if (error.kind() == ErrorKind::internal) check_custom_kernels(compiled, load);
+    throw;
+  }
+}
+
 std::shared_ptr<const Module> loaded(const std::shared_ptr<const Compiled>& compiled, Backend& backend,
                                      int threads) {
   if (compiled->source.kernels.empty()) return nullptr;
@@ -89,15 +102,8 @@ std::shared_ptr<const Module> loaded(const std::shared_ptr<const Compiled>& comp
   // The key keeps the stages alive: the text is theirs.
   ModuleKey key({compiled, &compiled->source}, backend.toolchain()->key());
   if (auto found = cache.modules.find(key)) return found;
-  std::shared_ptr<const Module> module;
-  try {
-    module = backend.load(compiled->source, threads);
-  } catch (const Error& error) {
-    if (error.kind() == ErrorKind::internal) {
-      check_custom_kernels(*compiled, [&](const codegen::Source& kernel) { backend.load(kernel, threads); });
-    }
-    throw;
-  }
+  const Load load = [&](const codegen::Source& source) { return backend.load(source, threads); };
+  std::shared_ptr<const Module> module = loaded_by(load, *compiled);
   cache.modules.insert(std::move(key), module);
   return module;
 }
@@ -188,6 +194,27 @@ Executable make_executable(ir::Graph graph, Compiled compiled, const Device& dev
 Executable make_executable(Compiled compiled, const Device& device) {
   ir::Graph graph = compiled.graph;
   return make_executable(std::move(graph), std::move(compiled), device);
+}
+
+Executable compile_candidate(const Graph& graph, const Device& device, const CompileOptions& options) {
+  contract::forbid("compiles");
+  Backend& backend = *device.backend();
+  const Toolchain& toolchain = *backend.toolchain();
+  const auto user = std::make_shared<const ir::Graph>(graph.ir());
+  CompileOptions resolved = options;
+  resolved.fault = fault_text(options);
+  PipelineOptions pipeline = pipeline_options(resolved);
+  pipeline.designs = store_in(toolchain.cache().designs);
+  auto stages = std::make_shared<const Compiled>(run_pipeline(*user, backend.target(), pipeline));
+  auto program = std::make_shared<const Program>(program_of(*user, *stages));
+  const Load load = [&](const codegen::Source& source) {
+    Binary binary = build_new_kernels(toolchain, source, resolved.threads);
+    return backend.load_binary(std::make_shared<const Binary>(std::move(binary)));
+  };
+  std::shared_ptr<const Module> module = loaded_by(load, *stages);
+  return make_executable(device, std::move(program),
+                         std::make_shared<const Stages>(user, std::move(stages), resolved),
+                         std::move(module));
 }
 
 }  // namespace runtime

@@ -16,6 +16,10 @@ Executable make_executable(ir::Graph graph, Compiled compiled, const Device& dev
                            std::unique_ptr<Module> module = nullptr);
 Executable make_executable(Compiled compiled, const Device& device);
 
+/// As fuse::compile, for one of many ways to run a graph: kernels that an earlier one had are not compiled
+/// again, and nothing is kept that would displace what other executables share.
+Executable compile_candidate(const Graph&, const Device&, const CompileOptions&);
+
 /// Executable::explain, from stages.
 std::string explain(const Executable::Impl&, const Compiled&);
 

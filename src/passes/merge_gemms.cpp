@@ -2,6 +2,7 @@
 #include "passes/merge_gemms.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <map>
 #include <set>
 #include <tuple>
@@ -26,7 +27,11 @@ enum class Sharing : std::uint8_t {
 struct Group {
   Sharing sharing = Sharing::left;
   std::vector<NodeId> members;  // ascending
+  std::uint32_t part_of = 0;    // a group that was not to be merged whole; 0: it is whole
 };
+
+/// GEMMs that are merged parts of a group, and of which. Parts of one group stay apart.
+using Parts = std::map<NodeId, std::uint32_t>;
 
 bool is_gemm(const Node& node) { return std::holds_alternative<MatmulAttr>(node.attr); }
 
@@ -48,9 +53,13 @@ int order_of(const std::vector<Dim>& a, const std::vector<Dim>& b) {
 /// Finds the groups. `fresh`: of which each has a member; empty: any groups.
 class Grouping {
  public:
-  Grouping(const Graph& graph, const std::set<NodeId>& fresh, const Decide& decide)
+  /// `divided`: how many groups were left in parts before.
+  Grouping(const Graph& graph, const std::set<NodeId>& fresh, const Parts& parts, std::uint32_t& divided,
+           const Decide& decide)
       : graph_(graph),
         fresh_(fresh),
+        parts_(parts),
+        divided_(divided),
         decide_(decide),
         fixed_(fixed_values(graph)),
         depth_(graph.nodes.size()),
@@ -161,11 +170,52 @@ class Grouping {
     const auto is_fresh = [&](NodeId id) { return fresh_.contains(id); };
     const bool new_group =
         fresh_.empty() || std::any_of(group.members.begin(), group.members.end(), is_fresh);
-    if (group.members.size() < 2 || !new_group || !slices_proven(group)) return;
+    if (group.members.size() < 2 || !new_group || joins_parts(group) || !slices_proven(group)) return;
+    if (decides(group, added < saved)) return take(std::move(group));
+    if (decide_ && group.members.size() > 2) divide(group);
+  }
+
+  bool decides(const Group& group, bool by_cost) const {
     const auto members = [&] { return group.members; };
-    if (!decided(decide_, Question::merge, graph_, group.members.front(), added < saved, members)) return;
+    return decided(decide_, Question::merge, graph_, group.members.front(), by_cost, members);
+  }
+
+  void take(Group group) {
     for (const NodeId id : group.members) taken_[id] = true;
     groups_.push_back(std::move(group));
+  }
+
+  bool joins_parts(const Group& group) const {
+    std::set<std::uint32_t> seen;
+    return std::any_of(group.members.begin(), group.members.end(), [&](NodeId id) {
+      const auto part = parts_.find(id);
+      return part != parts_.end() && !seen.insert(part->second).second;
+    });
+  }
+
+  /// Asks for parts of a group that is not merged whole (Astra, 4.4.1: chunks): the largest power of two of
+  /// its members, as many again and so on, then halves of those. No cost asks for a part.
+  void divide(const Group& group) {
+    const std::uint32_t number = ++divided_;
+    const std::size_t count = group.members.size();
+    std::vector<std::pair<std::size_t, std::size_t>> work;  // first member, and how many; the last is next
+    const std::size_t largest = std::bit_floor(count - 1);
+    for (std::size_t first = 0; first < count; first += largest)
+      work.insert(work.begin(), {first, std::min(largest, count - first)});
+    while (!work.empty()) {
+      const auto [first, size] = work.back();
+      work.pop_back();
+      if (size < 2) continue;
+      const auto begin = group.members.begin() + static_cast<std::ptrdiff_t>(first);
+      Group part{group.sharing, {begin, begin + static_cast<std::ptrdiff_t>(size)}, number};
+      if (decides(part, false)) {
+        take(std::move(part));
+        continue;
+      }
+      const std::size_t half = std::bit_floor(size - 1);
+      work.emplace_back(first + half, size - half);
+      work.emplace_back(first, half);
+    }
   }
 
   static constexpr double launch = static_cast<double>(launch_bytes);
@@ -195,6 +245,8 @@ class Grouping {
 
   const Graph& graph_;
   const std::set<NodeId>& fresh_;
+  const Parts& parts_;
+  std::uint32_t& divided_;
   const Decide& decide_;
   const std::vector<bool> fixed_;
   std::vector<std::uint32_t> depth_;  // matmuls on the longest path to the value, itself included
@@ -226,6 +278,14 @@ class Rewriter {
 
   /// The GEMMs of the new graph that are groups.
   const std::set<NodeId>& merged() const { return merged_; }
+  /// The parts of the new graph; `before`: of the old one.
+  Parts parts(const Parts& before) const {
+    Parts result = parts_;
+    for (const auto& [id, of] : before) {
+      if (group_of_[id] == nobody) result.emplace(to_[id], of);
+    }
+    return result;
+  }
 
  private:
   static constexpr std::uint32_t nobody = ~std::uint32_t{0};
@@ -330,6 +390,7 @@ class Rewriter {
     const Type all = gemm.type;
     const NodeId merged = add(std::move(gemm));
     merged_.insert(merged);
+    if (group.part_of > 0) parts_.emplace(merged, group.part_of);
     Dim start = 0;
     for (const NodeId id : group.members) {
       const Node& member = graph_[id];
@@ -351,6 +412,7 @@ class Rewriter {
   std::vector<std::uint32_t> group_of_;
   std::vector<NodeId> to_;
   std::set<NodeId> merged_;
+  Parts parts_;
   std::map<std::pair<std::int64_t, std::vector<NodeId>>, NodeId> concats_;
 };
 
@@ -359,13 +421,16 @@ class Rewriter {
 Graph merge_gemms(const Graph& graph, const Decide& decide) {
   Graph result = graph;
   std::set<NodeId> fresh;
+  Parts parts;
+  std::uint32_t divided = 0;
   // What one sharing made one may share an operand with others: the gates of a step, then the steps.
   for (;;) {
-    std::vector<Group> groups = Grouping(result, fresh, decide).run();
+    std::vector<Group> groups = Grouping(result, fresh, parts, divided, decide).run();
     if (groups.empty()) return result;
     Rewriter rewriter(result, std::move(groups));
     Graph next = rewriter.run();
     fresh = rewriter.merged();
+    parts = rewriter.parts(parts);
     result = std::move(next);
   }
 }

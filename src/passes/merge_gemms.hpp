@@ -39,6 +39,9 @@
 // operand as it is must be copied out, in a launch. Results that kernels read cost nothing: a slice is
 // computed inside its consumer. A member that adds more than it saves stays alone.
 //
+// Of a group that is not merged, chunks may be (Astra, 4.4.1): where questions are answered, it is asked of
+// each 2, 4, 8 .. neighbours, the most first. By cost the answer is no. Chunks of one group stay apart.
+//
 // Each element is the same sum of the same products; a GEMM library may add them in another order for another
 // shape. After duplicates are gone, so that a shared operand is one node; before split_concats, which bounds
 // what is concatenated here.
@@ -56,7 +59,7 @@ inline constexpr std::int64_t launch_bytes = std::int64_t{4} << 20;
 
 /// Near linear in the nodes for each round. There are at most as many rounds as the logarithm of the GEMMs to
 /// base 2, since each round but the last has groups of groups. `decide` is asked once about each group that
-/// can be merged.
+/// can be merged, and about each chunk of those that are not.
 Graph merge_gemms(const Graph&, const Decide& decide = {});
 
 }  // namespace fuse::ir

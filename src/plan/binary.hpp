@@ -15,6 +15,7 @@ struct Binary {
   struct Image {
     std::vector<char> bytes;
     std::uint32_t kernels = 0;  ///< how many of Binary::kernels, after those of earlier images
+    std::uint32_t first = 0;    ///< the number that the image gives the first of these: a library's entry
   };
   std::string name;                          ///< the source's name: "softmax"
   std::string maker;                         ///< the compiler: "/usr/bin/c++", "NVRTC 13.0"

@@ -83,10 +83,48 @@ TEST_CASE("merge_gemms: the gates of each step, then the steps, if decisions tak
   std::vector<std::size_t> asked;
   const auto gates_alone = [&](const ir::Asked& question) {
     asked.push_back(question.nodes.size());
-    return question.nodes.size() == 2;
+    return !question.graph[question.about].type.dims[1].is(3 + 5);
   };
   CHECK(gemms_of(ir::merge_gemms(g.ir(), gates_alone)) == 4);
-  CHECK(asked == std::vector<std::size_t>{2, 2, 2, 2, 4, 4});  // by rows, by shape
+  // The gates of each step; then all steps and their chunks, by rows and by shape.
+  CHECK(asked == std::vector<std::size_t>{2, 2, 2, 2, 4, 2, 2, 4, 2, 2});
+}
+
+TEST_CASE("merge_gemms: a group in chunks, whatever is asked", "[passes]") {
+  const auto at_most = [](std::size_t most) {
+    return [most](const ir::Asked& asked) { return asked.nodes.size() <= most; };
+  };
+  for (const bool left : {true, false}) {
+    Graph g("twelve");
+    const Tensor shared = left ? g.input("x", f32, {3, 7}) : g.parameter("w", f32, {7, 5});
+    for (int i = 0; i < 12; ++i) {
+      const std::string name = "m" + std::to_string(i);
+      output(g, left ? matmul(shared, g.parameter(name, f32, {7, i % 3 + 1}))
+                     : matmul(g.input(name, f32, {i % 3 + 1, 7}), shared));
+    }
+    for (const auto& [most, expected] : std::vector<std::pair<std::size_t, std::size_t>>{
+             {1, 12}, {2, 6}, {3, 6}, {4, 3}, {8, 2}, {11, 2}, {12, 1}}) {
+      INFO("left " << left << " at most " << most);
+      const ir::Graph chunks = ir::merge_gemms(g.ir(), at_most(most));
+      ir::verify(chunks);
+      CHECK(gemms_of(chunks) == expected);
+      const bool same = outputs_of(chunks, 3) == outputs_of(g.ir(), 3);
+      CHECK(same);
+    }
+    CHECK(merged(g) == 1);
+  }
+}
+
+TEST_CASE("merge_gemms: of more members than a concat takes, chunks stay apart, too", "[passes]") {
+  Graph g("forty");
+  const Tensor x = g.input("x", f32, {3, 7});
+  Tensor sum = tanh(matmul(x, g.parameter("first", f32, {7, 2})));
+  for (int i = 1; i < 40; ++i) sum = sum + tanh(matmul(x, g.parameter("w" + std::to_string(i), f32, {7, 2})));
+  g.output("y", sum);
+  const ir::Graph chunks =
+      ir::merge_gemms(g.ir(), [](const ir::Asked& asked) { return asked.nodes.size() <= 4; });
+  CHECK(gemms_of(chunks) == 10);
+  CHECK(merged(g) == 1);
 }
 
 TEST_CASE("merge_gemms: what was refused is not asked about again", "[passes]") {

@@ -48,6 +48,7 @@ std::string CompileCache::report() const {
   };
   line("compiled graphs", stages.counts());
   line("compiled texts", modules.counts());
+  line("compiled kernels", kernels.counts());
   if (!disk_unused_.empty()) text += fmt::format("cache: not used: {}\n", disk_unused_);
   const std::size_t found = disk_hits, looked_up = found + disk_misses;
   if (looked_up > 0)

@@ -31,6 +31,7 @@ class CpuToolchain final : public Toolchain {
     const std::string key = "cpu " + compiler_.build_key();
     return keeps_text() ? key + " kept in " + value_of(Variable::keep) : key;
   }
+  bool binds_lines() const override { return keeps_text(); }
   std::string report() const override { return compiler_.report(); }
 
   Binary build(const codegen::Source& given, int threads) const override {
@@ -54,8 +55,9 @@ class CpuToolchain final : public Toolchain {
     }
     std::vector<std::vector<char>> libraries = compiler_.build(texts, keeps_text());
     for (std::size_t i = 0; i < chunks.size(); ++i)
-      binary.images.push_back(
-          {std::move(libraries[i]), static_cast<std::uint32_t>(chunks[i].last - chunks[i].first)});
+      binary.images.push_back({std::move(libraries[i]),
+                               static_cast<std::uint32_t>(chunks[i].last - chunks[i].first),
+                               static_cast<std::uint32_t>(chunks[i].first)});
     return binary;
   }
 

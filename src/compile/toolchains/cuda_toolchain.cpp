@@ -31,6 +31,8 @@ class CudaToolchain final : public Toolchain {
     return keeps_text() ? key + " kept in " + value_of(Variable::keep) : key;
   }
 
+  bool binds_lines() const override { return keeps_text(); }
+
   std::string report() const override { return nvrtc_report(); }
 
  private:

@@ -34,8 +34,8 @@ CpuModule::CpuModule(std::shared_ptr<const Binary> loaded) : Module(std::move(lo
       kernel->owner = &owner_of_kernels;
       kernel->library = library;
       kernel->info = binary->kernels[next];
-      kernel->entry =
-          reinterpret_cast<Entry>(dlsym(library.get(), fmt::format("fuse_entry_{}", next).c_str()));
+      kernel->entry = reinterpret_cast<Entry>(
+          dlsym(library.get(), fmt::format("fuse_entry_{}", image.first + k).c_str()));
       if (!kernel->entry) internal_error("the library has no entry of kernel " + kernel->info.name);
       std::string name = kernel->info.name;
       kernels_.emplace(std::move(name), std::move(kernel));

@@ -23,6 +23,9 @@ class Toolchain {
   /// missing_compiler, missing_library, incompatible_version, broken_install, io; internal where it refuses
   /// the text.
   virtual Binary build(const codegen::Source&, int threads) const = 0;
+  /// Whether a binary says at which lines of the text its kernels stand, so that equal kernels elsewhere in
+  /// another text have other binaries.
+  virtual bool binds_lines() const { return true; }
   /// What besides the source decides what `build` makes: compiler, version, options.
   virtual std::string key() const = 0;
   /// What was looked for and where it was, one per line.

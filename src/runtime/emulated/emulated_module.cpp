@@ -23,8 +23,8 @@ EmulatedModule::EmulatedModule(std::shared_ptr<const Binary> loaded) : Module(st
       auto kernel = std::make_shared<Kernel>();
       kernel->library = library;
       kernel->info = binary->kernels.at(next);
-      kernel->entry =
-          reinterpret_cast<Entry>(dlsym(library.get(), fmt::format("fuse_entry_{}", next).c_str()));
+      kernel->entry = reinterpret_cast<Entry>(
+          dlsym(library.get(), fmt::format("fuse_entry_{}", image.first + k).c_str()));
       if (!kernel->entry) internal("the library has no entry of kernel " + kernel->info.name);
       kernels_.emplace(kernel->info.name, std::move(kernel));
     }

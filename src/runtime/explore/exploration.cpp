@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "compile/compile.hpp"
 #include "runtime/device/backend.hpp"
 
 namespace fuse::runtime {
@@ -50,8 +51,8 @@ Exploration::Exploration(ExploredGraph explored, std::shared_ptr<Variant> usual,
 std::shared_ptr<Variant> Exploration::make(const std::string& decisions) {
   CompileOptions how = explored_.compile;
   how.decisions = decisions;
-  how.cache = false;  // only what wins is kept on disk
-  auto variant = std::make_shared<Variant>(explored_.graph, explored_.device, how, explored_.dims);
+  auto variant =
+      std::make_shared<Variant>(compile_candidate(explored_.graph, explored_.device, how), explored_.dims);
   variant->make_measurable();
   const std::shared_ptr<Snapshot> inputs = snapshot();
   const std::string wrong =

@@ -44,7 +44,7 @@ void check(const Device& device, const ExploreOptions& options) {
 struct Explorer::Impl {
   explicit Impl(runtime::ExploredGraph explored)
       : start(std::chrono::steady_clock::now()),
-        usual(std::make_shared<runtime::Variant>(explored.graph, explored.device, explored.compile,
+        usual(std::make_shared<runtime::Variant>(compile(explored.graph, explored.device, explored.compile),
                                                  explored.dims)),
         backend(*usual->executable().device().backend()),
         exploration(std::move(explored), usual,

@@ -19,7 +19,7 @@ namespace {
 using explore::Configuration;
 using explore::Node;
 
-/// The default, or one question that is always answered the same.
+/// The default, one question that is always answered the same, or GEMMs merged in chunks.
 struct Cut {
   std::string name{};
   ir::Decide answer{};
@@ -34,6 +34,12 @@ std::vector<Cut> cuts() {
                           return asked.question == question ? yes : asked.by_cost;
                         }});
     }
+  }
+  for (const std::size_t most : {2, 4, 8, 16}) {
+    result.push_back({fmt::format("merge: chunks of {}", most), [most](const ir::Asked& asked) {
+                        return asked.question == ir::Question::merge ? asked.nodes.size() <= most
+                                                                     : asked.by_cost;
+                      }});
   }
   return result;
 }

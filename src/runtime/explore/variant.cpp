@@ -48,11 +48,10 @@ Status status_of(const std::exception& failed) noexcept {
 
 }  // namespace
 
-Variant::Variant(const Graph& graph, const Device& device, const CompileOptions& options,
-                 const DimValues& dims)
-    : executable_(compile(graph, device, options)),
+Variant::Variant(Executable executable, const DimValues& dims)
+    : executable_(std::move(executable)),
       prepared_(executable_.prepare(dims)),
-      packed_(device.allocate(prepared_.packed_bytes())) {}
+      packed_(executable_.device().allocate(prepared_.packed_bytes())) {}
 
 std::shared_ptr<Workspace> Variant::workspace_for(const Stream& stream) {
   constexpr std::size_t most = 8;

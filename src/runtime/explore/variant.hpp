@@ -18,8 +18,8 @@ namespace fuse::runtime {
 /// Runs of it may be in flight on any number of streams, of which one at a time is measured.
 class Variant {
  public:
-  /// Compiles and prepares. Throws what these throw.
-  Variant(const Graph&, const Device&, const CompileOptions&, const DimValues&);
+  /// Prepares it for these dims. Throws what that throws.
+  Variant(Executable, const DimValues&);
 
   const Executable& executable() const { return executable_; }
   const Prepared& prepared() const { return prepared_; }

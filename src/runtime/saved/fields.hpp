@@ -10,7 +10,7 @@
 namespace fuse::runtime {
 
 /// The format of what fields.hpp lists.
-inline constexpr std::uint32_t plan_format = 5;
+inline constexpr std::uint32_t plan_format = 6;
 
 // The last value of each enumeration: what is above is damage. The reader is asked for, so that it is found.
 constexpr DType last_of(const ArchiveReader&, DType) { return DType::boolean; }
@@ -147,7 +147,7 @@ void fields(A& a, As<A, Program>& v) {
 }
 template <class A>
 void fields(A& a, As<A, Binary::Image>& v) {
-  a(v.bytes, v.kernels);
+  a(v.bytes, v.kernels, v.first);
 }
 
 template <class A>
