@@ -42,8 +42,10 @@ struct ExploreOptions {
   int max_executables = 16;  ///< executables that are kept besides the default, each with a workspace
 };
 
-/// What an exploration has found, as a text: a file of decisions (docs/decisions.md), with the measured times
-/// of kernels in the comments. Any machine compiles it to the same plan, for the device that it is for.
+/// What an exploration has found, as a text: a file of decisions (docs/decisions.md), which says with what it
+/// was measured, with the times of kernels in the comments. Any machine compiles it to the same plan, for the
+/// device that it is for. Loops of kernels in whose runs the device failed are in it, too: an exploration
+/// that begins with it (CompileOptions::decisions) does not try them again.
 class FUSE_COMPILER_API Tuning {
  public:
   Tuning() = default;
@@ -53,6 +55,10 @@ class FUSE_COMPILER_API Tuning {
   static Tuning load(const std::string& path);
   /// The file is there whole or not at all. Throws io.
   void save(const std::string& path) const;
+  /// One of what several machines or ranks found for one graph and equal devices, in whatever order, so that
+  /// all decide alike: the cut and the choices that most of them have (docs/exploration.md). Throws
+  /// invalid_argument for none, and for devices that differ.
+  static Tuning merge(std::span<const Tuning> found);
   /// What CompileOptions::decisions takes.
   const std::string& text() const { return text_; }
   bool operator==(const Tuning&) const = default;

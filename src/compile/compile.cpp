@@ -136,10 +136,19 @@ std::optional<CompiledGraph> from_disk(const DiskCache& disk, const std::string&
   }
 }
 
-CompiledGraph made_of(std::shared_ptr<const ir::Graph> graph, Backend& backend,
-                      const CompileOptions& options) {
+/// What the options ask of the pipeline on this device.
+PipelineOptions options_on(Backend& backend, const CompileOptions& options) {
   PipelineOptions pipeline = pipeline_options(options);
   pipeline.designs = store_in(backend.toolchain()->cache().designs);
+  const bool numbers =
+      pipeline.decisions && pipeline.decisions->measured && !pipeline.decisions->gemms.empty();
+  if (numbers) pipeline.gemm_library = backend.gemm_library();
+  return pipeline;
+}
+
+CompiledGraph made_of(std::shared_ptr<const ir::Graph> graph, Backend& backend,
+                      const CompileOptions& options) {
+  const PipelineOptions pipeline = options_on(backend, options);
   const auto make = [graph, pipeline, target = backend.target()] {
     return run_pipeline(*graph, target, pipeline);
   };
@@ -203,9 +212,8 @@ Executable compile_candidate(const Graph& graph, const Device& device, const Com
   const auto user = std::make_shared<const ir::Graph>(graph.ir());
   CompileOptions resolved = options;
   resolved.fault = fault_text(options);
-  PipelineOptions pipeline = pipeline_options(resolved);
-  pipeline.designs = store_in(toolchain.cache().designs);
-  auto stages = std::make_shared<const Compiled>(run_pipeline(*user, backend.target(), pipeline));
+  auto stages =
+      std::make_shared<const Compiled>(run_pipeline(*user, backend.target(), options_on(backend, resolved)));
   auto program = std::make_shared<const Program>(program_of(*user, *stages));
   const Load load = [&](const codegen::Source& source) {
     Binary binary = build_new_kernels(toolchain, source, resolved.threads);

@@ -38,6 +38,18 @@ struct Path {
   }
 };
 
+TEST_CASE("There is no relation along a path that is none", "[analysis][dependency]") {
+  Maker m;
+  const NodeId x = m.input("x", {f64, {4}}), y = m.input("y", {f64, {4}});
+  const NodeId of_x = m.add(Op::exp, {x}), end = m.add(Op::neg, {of_x});
+  const auto along = [&](std::vector<NodeId> path) {
+    return to_string(analysis::relation_along(m.graph, path));
+  };
+  CHECK(along({x, of_x, end}) == "bijective (0 -> 0); bijective; (i0) -> (i0)");
+  CHECK(along({y, of_x}) == along({x, end}));
+  CHECK(along({y, of_x}).find("none") != std::string::npos);
+}
+
 TEST_CASE("Relations compose along a path, their maps by substitution", "[analysis][dependency]") {
   const DimsAttr first{{0}}, last{{1}}, swap{{1, 0}};
   CHECK(Path({4, 8}).then(Op::reduce_sum, last).then(Op::broadcast_in_dim, first, {{4, 8}}).relation() ==

@@ -304,6 +304,12 @@ TEST_CASE("memory is aligned, and large ranges are copied in parts", "[runtime]"
     auto* const base = static_cast<unsigned char*>(from.address);
     CHECK(backend->copy(*queue, base + 1000, base, 5 << 20));
     CHECK(std::equal(host.begin(), host.begin() + (5 << 20), base + 1000));
+    for (const std::ptrdiff_t apart : {1000, 1 << 20, 1 << 19, 300'000}) {  // downwards, too
+      const std::ptrdiff_t moved = 5 << 20;
+      CHECK(backend->upload(*queue, base, host.data(), bytes));
+      CHECK(backend->copy(*queue, base, base + apart, moved));
+      CHECK(std::equal(host.begin() + apart, host.begin() + apart + moved, base));
+    }
   }
   CHECK_THROWS_AS(backend->allocate(-1), Error);
   CHECK_THROWS_AS(backend->allocate(std::int64_t{1} << 60), Error);

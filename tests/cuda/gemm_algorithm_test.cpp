@@ -54,6 +54,13 @@ TEST_CASE("a rank of the list that cuBLASLt proposes is another algorithm", "[cu
     CHECK(error.hint == "algorithms 0 to 2");
     CHECK(error.op == "matmul");
     CHECK(error.shapes == std::vector<std::string>{"f32[4, 4]"});
+    // What else goes wrong is not the line's fault.
+    constexpr int alloc_failed = 3;
+    const Executable second = compile(g, device, with_algorithm(g, device, 1));
+    fakes.blas_fail_at("cublasLtMatmulAlgoGetHeuristic", 1, alloc_failed);
+    const ErrorInfo failed = error_info([&] { static_cast<void>(second.prepare()); });
+    CHECK(failed.code != ErrorCode::invalid_argument);
+    CHECK_FALSE(contains(failed.message, "decisions"));
   }
   fakes.require_clean();
 }

@@ -77,6 +77,9 @@ TEST_CASE("programs: slots, donors, origins, groups and parts are those of the p
   CHECK(after([](Program& p) { p.signature.slots[0].donor = 0; }) == "the input 'x' " + other);
   CHECK(after([](Program& p) { p.signature.slots[2].donor = 1; }) == "the output 'y' " + other);
   CHECK(after([](Program& p) { p.signature.slots[2].donor = 4; }) == "the output 'y' " + other);
+  for (const std::size_t no_input : {1, 2})  // a parameter, the output itself
+    CHECK(after([&](Program& p) { p.plan.values[2].donor = p.signature.slots[2].donor = no_input; }) !=
+          after([](Program&) {}));
   CHECK(after([](Program& p) { p.plan.steps[1].origin = static_cast<std::uint32_t>(p.origins.size()); }) ==
         "step 'shift': there is no origin 3");
   CHECK(after([](Program& p) { p.origins[0].group = schedule::no_group; }) == after([](Program&) {}));

@@ -86,6 +86,16 @@ TEST_CASE(
           });
           static_cast<void>(i);
         }) == 0);
+  // Stores come first, and loads that are as they should be behind them help nothing.
+  CHECK(with([&](std::vector<Stmt>& body, std::size_t i) {
+          std::vector<Stmt> stores(body.begin(), body.begin() + static_cast<std::ptrdiff_t>(i));
+          for_each_stmt(stores, [&](Stmt& stmt) {
+            auto* const store = std::get_if<Store>(&stmt.node);
+            if (store && before.buffers[store->buffer].space == Space::shared)
+              store->index = store->index + 1;
+          });
+          std::copy(stores.begin(), stores.end(), body.begin());
+        }) == 0);
 }
 
 TEST_CASE("transpose_tiles: the verifier takes whole tiles of shared memory and one warp alone", "[kernel]") {

@@ -364,6 +364,16 @@ void add_tune(CLI::App& app, Action& action) {
       "The emulated device takes times of a simple model, the same in each run: to see how it proceeds");
 }
 
+void add_merge(CLI::App& app, Action& action) {
+  CLI::App& command = *app.add_subcommand(
+      "merge", "Make one tuning of what tune found on several machines, so that all decide alike");
+  auto& options = set_action<MergeOptions>(command, action);
+  command.add_option("FILES", options.files, "What tune wrote, for one graph and equal devices")
+      ->required()
+      ->type_name("FILE");
+  add_path(command, "-o,--output", options.output, "FILE", "Write it there, for --use-decisions")->required();
+}
+
 void add_diff(CLI::App& app, Action& action) {
   CLI::App& command =
       *app.add_subcommand("diff", "Show what changed between two plans; exit 1 where something did");
@@ -446,6 +456,7 @@ Action parse_command_line(int argc, const char* const* argv) {
   add_run(app, action);
   add_bisect(app, action);
   add_tune(app, action);
+  add_merge(app, action);
   add_plan(app, action);
   add_emit(app, action);
   add_explain(app, action);

@@ -51,6 +51,11 @@ struct TuneOptions {
   bool virtual_clock = false;
 };
 
+struct MergeOptions {
+  std::vector<std::string> files{};
+  std::string output{};  ///< a file
+};
+
 struct PlanOptions {
   GraphOptions graph{};
   std::string dot{};        ///< a file
@@ -117,6 +122,7 @@ int execute(const EmitOptions& options);
 int execute(const ExplainOptions& options);
 int execute(const StatsOptions& options);
 int execute(const NestsOptions& options);
+int execute(const MergeOptions& options);
 int execute(const DiffOptions& options);
 int execute(const SaveOptions& options);
 int execute(const CacheOptions& options);

@@ -592,9 +592,12 @@ Compiled run_pipeline(const ir::Graph& graph, const Target& target, const Pipeli
     result.answers = book.answers();
     result.unfit_decisions = book.unused(options.skip_unfit_decisions);
   }
-  if (options.decisions)
-    result.unfit_decisions += take_algorithms(options.decisions->gemms, options.skip_unfit_decisions,
-                                              result.graph, result.partition);
+  if (options.decisions) {
+    const std::vector<schedule::GemmDecision> gemms = schedule::of_library(
+        *options.decisions, options.gemm_library, options.skip_unfit_decisions, result.unfit_decisions);
+    result.unfit_decisions +=
+        take_algorithms(gemms, options.skip_unfit_decisions, result.graph, result.partition);
+  }
   if (options.verify) {
     if (options.partition.baseline == schedule::Baseline::off) {
       schedule::verify(result.graph, result.partition.grouping, options.partition.groups, target);

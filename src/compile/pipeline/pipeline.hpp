@@ -73,6 +73,7 @@ struct PipelineOptions {
   /// What is taken, where it has an entry, instead of what the chooser and the costs say.
   std::optional<schedule::Decisions> decisions{};
   bool skip_unfit_decisions = false;  ///< entries that fit nothing are counted, and no error
+  std::string gemm_library{};         ///< whose algorithms the decisions name; empty: it is not known
   bool record = false;                ///< keep all answers, for decisions_of
   schedule::StreamChoices streams{};
   int threads = 0;  ///< threads that schedule and lower segments; 0: one per core. The result is the same

@@ -27,6 +27,9 @@ bool ends_exploration(ErrorCode code) {
          code == ErrorCode::missing_compiler || code == ErrorCode::missing_library;
 }
 
+/// After these it is the device that failed.
+bool is_fault(ErrorCode code) { return code == ErrorCode::driver || code == ErrorCode::kernel_fault; }
+
 bool have_memory(const Prepared& prepared, std::span<const BufferView> buffers, std::size_t slots) {
   if (buffers.size() != slots) return false;
   for (std::size_t i = 0; i < slots; ++i) {
@@ -104,6 +107,10 @@ void Exploration::enqueued() {
 /// The caller's buffers may be wrong, now and then; a configuration that never runs ends the exploration.
 void Exploration::refused(const Status& why) {
   constexpr int most = 5;
+  if (is_fault(why.code()) && pending_->variant != usual_) {
+    avoid(pending_->configuration);
+    return stop(std::string(why.message()));
+  }
   if (++refusals_ >= most && pending_->variant != usual_) stop(std::string(why.message()));
 }
 
@@ -129,7 +136,13 @@ bool Exploration::harvest() {
     pending_.reset();
     return true;
   }
-  const std::optional<Seconds> seconds = pending_->variant->measured();
+  std::optional<Seconds> seconds;
+  try {
+    seconds = pending_->variant->measured();
+  } catch (const Error& failed) {
+    if (is_fault(failed.code())) avoid(pending_->configuration);
+    throw;
+  }
   if (!seconds) return false;
   take(*seconds);
   pending_.reset();
@@ -210,7 +223,9 @@ std::shared_ptr<Variant> Exploration::ready(const Configuration& configuration) 
     return known->second;
   }
   CandidateBuilder::Built built;
-  if (!ask(decisions, built) || over_) return nullptr;
+  const bool is_built = ask(decisions, built);
+  if (is_built && is_fault(built.code)) avoid(configuration);
+  if (!is_built || over_) return nullptr;
   if (!built.variant) {
     blame(configuration, built.failed);
     return nullptr;
@@ -218,6 +233,16 @@ std::shared_ptr<Variant> Exploration::ready(const Configuration& configuration) 
   variants_.emplace_front(decisions, built.variant);
   if (std::cmp_greater(variants_.size(), explored_.options.max_executables)) variants_.pop_back();
   return built.variant;
+}
+
+/// The device failed: another exploration does not try these loops.
+void Exploration::avoid(const Configuration& configuration) {
+  const schedule::Decisions tried = space_.decisions(configuration);
+  for (const schedule::KernelDecision& each : tried.kernels) {
+    const auto option = configuration.find(kernel_name(each.key));
+    if (option != configuration.end() && option->second > 0 && !each.occurrence)
+      best_.avoided.push_back(each);
+  }
 }
 
 void Exploration::reject(const std::string& name, int option, const std::string& reason) {
@@ -342,7 +367,9 @@ void Exploration::finish() {
   const Configuration configuration = allowed(tree_->configuration());
   const std::shared_ptr<Variant> variant = ready(configuration);
   if (!variant) return;
+  std::vector<schedule::KernelDecision> avoided = std::move(best_.avoided);
   best_ = space_.decisions(configuration);
+  best_.avoided = std::move(avoided);
   for (schedule::KernelDecision& kernel : best_.kernels) {
     const explore::Known* const known = tree_->index().find(kernel_name(kernel.key), "");
     if (!known || kernel.occurrence) continue;
@@ -357,6 +384,12 @@ void Exploration::finish() {
     // Everything may be at its default: then both were the same.
     if (variant == usual_) tuned_seconds_ = default_seconds_;
   }
+  const Backend& backend = *explored_.device.backend();
+  best_.measured =
+      schedule::Measured{.device = fmt::format("{} by {}", explored_.device.name(), backend.clock()),
+                         .gemms = best_.gemms.empty() ? "" : backend.gemm_library(),
+                         .default_us = default_seconds_ * 1e6,
+                         .tuned_us = tuned_seconds_ * 1e6};
   winner_ = variant;
   stop("");
 }

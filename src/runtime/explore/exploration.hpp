@@ -73,6 +73,7 @@ class Exploration {
   void reject(const std::string& name, int option, const std::string& reason);
   bool is_late();
   void finish();
+  void avoid(const explore::Configuration& configuration);
 
   const ExploredGraph explored_;
   const std::shared_ptr<Variant> usual_;

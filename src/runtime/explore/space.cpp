@@ -52,6 +52,7 @@ int option_of(const Configuration& configuration, const std::string& name) {
 /// `known`: the options of kernels that were seen; equal kernels have equal ones.
 std::vector<ExploredKernel> kernels_of(const Compiled& stages, const Target& target,
                                        const ExploreOptions& explore,
+                                       const std::vector<schedule::KernelDecision>& avoided,
                                        std::map<std::uint64_t, ExploredKernel>& known) {
   const schedule::EqualSegments equal =
       schedule::equal_segments(stages.graph, stages.partition.segments, stages.partition.storage);
@@ -61,8 +62,16 @@ std::vector<ExploredKernel> kernels_of(const Compiled& stages, const Target& tar
     const std::uint64_t key = content_key(stages.graph, equal.forms[equal.first[form]]);
     if (by_key.contains(key)) continue;
     ExploredKernel& own = known[key];
-    if (own.options.empty())
+    if (own.options.empty()) {
       own = {key, kernel_options(stages.graph, segment, target, explore.bits, explore.max_options)};
+      const auto failed = [&](const schedule::KernelChoices& option) {
+        return std::any_of(avoided.begin(), avoided.end(), [&](const schedule::KernelDecision& each) {
+          return each.key == key && each.choices == option;
+        });
+      };
+      own.options.erase(std::remove_if(own.options.begin() + 1, own.options.end(), failed),
+                        own.options.end());
+    }
     by_key.emplace(key, own);
   }
   std::vector<ExploredKernel> result;
@@ -98,6 +107,7 @@ std::string gemm_name(std::uint64_t key) { return fmt::format("gemm {:016x}", ke
 Space space_of(const ir::Graph& graph, const Target& target, const CompileOptions& compile,
                const ExploreOptions& explore, int gemm_algorithms) {
   Space space;
+  if (const auto given = pipeline_options(compile).decisions) space.avoided = given->avoided;
   std::set<std::string> seen;
   std::map<std::uint64_t, ExploredKernel> known;
   std::string usual_order;
@@ -115,7 +125,7 @@ Space space_of(const ir::Graph& graph, const Target& target, const CompileOption
     CutContext context{.name = cut.name, .decisions = decisions_of(stages, target)};
     context.decisions.gemms = schedule::all_gemm_decisions_of(stages.graph, stages.partition);
     if (stages.run) context.decisions.run = stages.run;
-    context.kernels = kernels_of(stages, target, explore, known);
+    context.kernels = kernels_of(stages, target, explore, space.avoided, known);
     const int algorithms = explore.bits == Bits::keep ? 1 : std::min(gemm_algorithms, explore.max_options);
     context.gemms = gemms_of(context.decisions, algorithms);
     // Who says which step runs on which stream has decided.
@@ -158,6 +168,7 @@ Node Space::tree() const {
 schedule::Decisions Space::decisions(const Configuration& configuration) const {
   const CutContext& context = cuts.at(static_cast<std::size_t>(option_of(configuration, cut_name)));
   schedule::Decisions result = context.decisions;
+  result.avoided = avoided;
   for (const ExploredKernel& kernel : context.kernels) {
     const int option = option_of(configuration, kernel_name(kernel.key));
     if (option == 0) continue;

@@ -37,7 +37,8 @@ struct CutContext {
 };
 
 struct Space {
-  std::vector<CutContext> cuts{};  ///< the first is the default
+  std::vector<CutContext> cuts{};                   ///< the first is the default
+  std::vector<schedule::KernelDecision> avoided{};  ///< that no kernel has as an option but by default
 
   /// Keeps so many cuts, and so many options of each decision.
   void keep(int max_cuts, int max_options);

@@ -4,6 +4,7 @@
 //   fuse decisions 4
 //   target {arch = 90, sms = 132, ...}
 //   options {layers = 3, max_inputs = 48, ...}
+//   measured {device = NVIDIA H200, gemms = cuBLASLt 130002}
 //   # softmax: %7 div
 //   stitch 23b5c1d8f0a4e6b7 yes
 //   # softmax: %7 div
@@ -11,6 +12,7 @@
 //   kernel 6f1c2a9be0d31455 2 {nest = r:grid r:warp4 c:serial c:lane32}
 //   # attention: %12 matmul
 //   gemm 91b0c2d7e3f4a586 {algorithm = 2}
+//   avoid 6f1c2a9be0d31455 {nest = r:grid c:serial c:lane32}
 //   run {mode = graph, order = 0 2 1 3, streams = 0 0 1 0}
 //
 // A kernel is named by what it computes (content_key): equal kernels share an entry, and no name matters. A
@@ -30,6 +32,7 @@
 #include "ir/graph/question.hpp"
 #include "plan/decision_line.hpp"
 #include "plan/run_decision.hpp"
+#include "schedule/decisions/measured.hpp"
 #include "schedule/fusion/partition.hpp"
 #include "schedule/nest/choices.hpp"
 #include "schedule/segments/canonical.hpp"
@@ -77,7 +80,9 @@ struct Decisions {
   std::vector<Answer> answers{};  ///< in the order of the questions
   std::vector<KernelDecision> kernels{};
   std::vector<GemmDecision> gemms{};
+  std::vector<KernelDecision> avoided{};  ///< what an exploration does not try again: the device failed
   std::optional<RunDecision> run{};
+  std::optional<Measured> measured{};
 };
 
 /// The part of a target that the decisions may depend on, without its name and speed.

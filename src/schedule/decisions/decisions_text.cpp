@@ -5,6 +5,7 @@
 #include <charconv>
 #include <fuse/error.hpp>
 #include <iterator>
+#include <utility>
 
 #include "base/key_values.hpp"
 #include "base/quoting.hpp"
@@ -32,7 +33,9 @@ class Reader {
     bool has_target = false;
     while (text_.data() != nullptr) {
       const std::string_view line = next();
+      if (line.starts_with("# ")) note_ = line.substr(2);
       if (line.empty() || line.front() == '#') continue;
+      const std::string note(std::exchange(note_, {}));
       const auto [word, rest] = split(line);
       const ir::Question* const question =
           std::find_if(std::begin(ir::all_questions), std::end(ir::all_questions),
@@ -42,7 +45,7 @@ class Reader {
         if (has_target) fail("there is a target already", "a file is for one GPU");
         result.target = parse_target(braced(rest), number_);
         has_target = true;
-      } else if (word != "options" && word != "kernel" && word != "gemm" && word != "run" && !asks) {
+      } else if (!is_entry(word) && !asks) {
         fail(fmt::format("'{}' is no entry", shown(word)), entry_names());
       } else if (!has_target) {
         fail("the target is missing", "'target {...}' stands before all entries");
@@ -52,13 +55,24 @@ class Reader {
         result.options = PlanOptionsText{braced(rest), number_};
       } else if (asks) {
         result.answers.push_back(answer(*question, rest));
+        result.answers.back().note = note;
       } else if (word == "gemm") {
         result.gemms.push_back(gemm(rest));
+        result.gemms.back().note = note;
+      } else if (word == "measured") {
+        if (result.measured)
+          fail("it is said already with what was measured",
+               fmt::format("it stands in line {}", result.measured->line));
+        result.measured = parse_measured(braced(rest), number_);
+      } else if (word == "avoid") {
+        result.avoided.push_back(kernel(rest));
+        result.avoided.back().note = note;
       } else if (word == "run") {
         if (result.run) fail("there is a run already", fmt::format("it stands in line {}", result.run->line));
         result.run = parse_run(braced(rest), number_);
       } else {
         result.kernels.push_back(kernel(rest));
+        result.kernels.back().note = note;
       }
     }
     if (!has_target) fail("the target is missing", "the file may have been cut off");
@@ -106,8 +120,13 @@ class Reader {
     return std::string(text.substr(1, end - 1));
   }
 
+  static bool is_entry(std::string_view word) {
+    return word == "options" || word == "measured" || word == "kernel" || word == "gemm" || word == "avoid" ||
+           word == "run";
+  }
+
   static std::string entry_names() {
-    std::string names = "entries begin with options, kernel, gemm, run";
+    std::string names = "entries begin with options, measured, kernel, gemm, avoid, run";
     for (const ir::Question each : ir::all_questions) names += fmt::format(", {}", to_string(each));
     return names + "; a comment begins with #";
   }
@@ -181,6 +200,7 @@ class Reader {
   }
 
   std::string_view text_, line_;
+  std::string_view note_;  // the comment above the next entry
   int number_ = 0;
 };
 
@@ -197,12 +217,15 @@ std::string head(std::string_view word, const Entry& entry) {
 std::string print(const Decisions& decisions) {
   std::string text = fmt::format("{}\ntarget {{{}}}\n", header, decisions.target);
   if (decisions.options) text += fmt::format("options {{{}}}\n", decisions.options->text);
+  if (decisions.measured) text += fmt::format("measured {{{}}}\n", to_string(*decisions.measured));
   for (const Answer& answer : decisions.answers)
     text += fmt::format("{} {}\n", head(to_string(answer.question), answer), answer.yes ? "yes" : "no");
   for (const KernelDecision& kernel : decisions.kernels)
     text += fmt::format("{} {{{}}}\n", head("kernel", kernel), kernel.choices.to_string());
   for (const GemmDecision& gemm : decisions.gemms)
     text += fmt::format("{} {{algorithm = {}}}\n", head("gemm", gemm), gemm.algorithm);
+  for (const KernelDecision& kernel : decisions.avoided)
+    text += fmt::format("{} {{{}}}\n", head("avoid", kernel), kernel.choices.to_string());
   if (decisions.run) text += fmt::format("run {{{}}}\n", to_string(*decisions.run));
   return text;
 }

@@ -58,6 +58,27 @@ std::size_t take_algorithms(const std::vector<GemmDecision>& decisions, bool ski
   return count;
 }
 
+std::vector<GemmDecision> of_library(const Decisions& decisions, const std::string& library, bool skip_unfit,
+                                     std::size_t& unfit) {
+  const std::string measured = decisions.measured ? decisions.measured->gemms : "";
+  if (measured.empty() || library.empty() || measured == library) return decisions.gemms;
+  std::vector<GemmDecision> result;
+  for (const GemmDecision& entry : decisions.gemms) {
+    if (entry.algorithm == 0) {  // what the library prefers, in each version
+      result.push_back(entry);
+      continue;
+    }
+    ++unfit;
+    if (!skip_unfit)
+      refuse_entry(
+          entry.line,
+          fmt::format("algorithm {} was measured with {}, and this machine has {}", entry.algorithm, measured,
+                      library),
+          "measure again, with fusec tune; or skip decisions that do not fit, and the library chooses");
+  }
+  return result;
+}
+
 std::vector<GemmDecision> gemm_decisions_of(const ir::Graph& graph, const Partition& partition) {
   return decisions_by(graph, partition, std::nullopt);
 }
