@@ -55,9 +55,9 @@ class FUSE_COMPILER_API Tuning {
   static Tuning load(const std::string& path);
   /// The file is there whole or not at all. Throws io.
   void save(const std::string& path) const;
-  /// One of what several machines or ranks found for one graph and equal devices, in whatever order, so that
-  /// all decide alike: the cut and the choices that most of them have (docs/exploration.md). Throws
-  /// invalid_argument for none, and for devices that differ.
+  /// Makes one tuning from the tunings that several machines or ranks found for one graph and equal devices,
+  /// so that all decide alike: it takes what most of them have (docs/exploration.md). Their order changes
+  /// nothing, and the graph is not checked. Throws invalid_argument for none, and for devices that differ.
   static Tuning merge(std::span<const Tuning> found);
   /// What CompileOptions::decisions takes.
   const std::string& text() const { return text_; }
@@ -74,8 +74,8 @@ struct ExploreProgress {
   std::int64_t built = 0;      ///< configurations that were compiled
   double last_seconds = 0;  ///< of the last run that was measured, by the device's clock; 0: there was none
   bool last_is_default = true;  ///< whether that was a run of the default
-  double default_seconds = 0;   ///< when done: the median of a run by the defaults
-  double tuned_seconds = 0;     ///< when done: the median of a run as it is from now on
+  double default_seconds = 0;   ///< when it has come to its end: the median of a run by the defaults
+  double tuned_seconds = 0;     ///< the same: the median of a run as it is from now on
   bool done = false;
   std::string stopped{};  ///< why it ended before its end; empty: it did not
   /// Options that were dropped, each with its reason: they failed to compile, or gave another result.
@@ -114,6 +114,7 @@ class FUSE_COMPILER_API Explorer {
   void parameters_changed();
 
   ExploreProgress progress() const;
+  /// Whether the exploration is over, also where it was stopped: then progress().stopped says why.
   bool done() const;
   /// What was found, when it is done; before, and where it was stopped, the default's decisions.
   Tuning tuning() const;

@@ -30,8 +30,9 @@ struct Group {
   std::uint32_t part_of = 0;    // a group that was not to be merged whole; 0: it is whole
 };
 
-/// GEMMs that are merged parts of a group, and of which. Parts of one group stay apart.
-using Parts = std::map<NodeId, std::uint32_t>;
+/// The groups of which GEMMs are parts that were merged, or that were left beside such. Parts of one group
+/// stay apart.
+using Parts = std::map<NodeId, std::set<std::uint32_t>>;
 
 bool is_gemm(const Node& node) { return std::holds_alternative<MatmulAttr>(node.attr); }
 
@@ -54,7 +55,7 @@ int order_of(const std::vector<Dim>& a, const std::vector<Dim>& b) {
 class Grouping {
  public:
   /// `divided`: how many groups were left in parts before.
-  Grouping(const Graph& graph, const std::set<NodeId>& fresh, const Parts& parts, std::uint32_t& divided,
+  Grouping(const Graph& graph, const std::set<NodeId>& fresh, Parts& parts, std::uint32_t& divided,
            const Decide& decide)
       : graph_(graph),
         fresh_(fresh),
@@ -187,10 +188,14 @@ class Grouping {
 
   bool joins_parts(const Group& group) const {
     std::set<std::uint32_t> seen;
-    return std::any_of(group.members.begin(), group.members.end(), [&](NodeId id) {
+    for (const NodeId id : group.members) {
       const auto part = parts_.find(id);
-      return part != parts_.end() && !seen.insert(part->second).second;
-    });
+      if (part == parts_.end()) continue;
+      for (const std::uint32_t of : part->second) {
+        if (!seen.insert(of).second) return true;
+      }
+    }
+    return false;
   }
 
   /// Asks for parts of a group that is not merged whole (Astra, 4.4.1: chunks): the largest power of two of
@@ -215,6 +220,11 @@ class Grouping {
       const std::size_t half = std::bit_floor(size - 1);
       work.emplace_back(first + half, size - half);
       work.emplace_back(first, half);
+    }
+    const auto taken = [&](NodeId id) { return taken_[id]; };
+    if (std::none_of(group.members.begin(), group.members.end(), taken)) return;
+    for (const NodeId id : group.members) {
+      if (!taken_[id]) parts_[id].insert(number);
     }
   }
 
@@ -245,7 +255,7 @@ class Grouping {
 
   const Graph& graph_;
   const std::set<NodeId>& fresh_;
-  const Parts& parts_;
+  Parts& parts_;
   std::uint32_t& divided_;
   const Decide& decide_;
   const std::vector<bool> fixed_;
@@ -258,8 +268,9 @@ class Grouping {
 /// Writes the graph anew, each group where its first member stood.
 class Rewriter {
  public:
-  Rewriter(const Graph& graph, std::vector<Group> groups)
+  Rewriter(const Graph& graph, std::vector<Group> groups, const Parts& parts)
       : graph_(graph),
+        parts_before_(parts),
         result_(graph),
         groups_(std::move(groups)),
         group_of_(graph.nodes.size(), nobody),
@@ -278,10 +289,10 @@ class Rewriter {
 
   /// The GEMMs of the new graph that are groups.
   const std::set<NodeId>& merged() const { return merged_; }
-  /// The parts of the new graph; `before`: of the old one.
-  Parts parts(const Parts& before) const {
+  /// The parts of the new graph.
+  Parts parts() const {
     Parts result = parts_;
-    for (const auto& [id, of] : before) {
+    for (const auto& [id, of] : parts_before_) {
       if (group_of_[id] == nobody) result.emplace(to_[id], of);
     }
     return result;
@@ -390,7 +401,11 @@ class Rewriter {
     const Type all = gemm.type;
     const NodeId merged = add(std::move(gemm));
     merged_.insert(merged);
-    if (group.part_of > 0) parts_.emplace(merged, group.part_of);
+    if (group.part_of > 0) parts_[merged].insert(group.part_of);
+    for (const NodeId id : group.members) {
+      if (const auto part = parts_before_.find(id); part != parts_before_.end())
+        parts_[merged].insert(part->second.begin(), part->second.end());
+    }
     Dim start = 0;
     for (const NodeId id : group.members) {
       const Node& member = graph_[id];
@@ -407,6 +422,7 @@ class Rewriter {
   }
 
   const Graph& graph_;
+  const Parts& parts_before_;
   Graph result_;
   const std::vector<Group> groups_;
   std::vector<std::uint32_t> group_of_;
@@ -427,10 +443,10 @@ Graph merge_gemms(const Graph& graph, const Decide& decide) {
   for (;;) {
     std::vector<Group> groups = Grouping(result, fresh, parts, divided, decide).run();
     if (groups.empty()) return result;
-    Rewriter rewriter(result, std::move(groups));
+    Rewriter rewriter(result, std::move(groups), parts);
     Graph next = rewriter.run();
     fresh = rewriter.merged();
-    parts = rewriter.parts(parts);
+    parts = rewriter.parts();
     result = std::move(next);
   }
 }

@@ -28,11 +28,13 @@ What cannot be merged is said with the file's name, and nothing is written.
     $ fusec merge one a100 -o none 2>&1 | sed 's/ {.*}/ .../'
     error: decisions for different targets: ...
       hint: only files for equal devices can be merged
+    [2]
     $ fusec merge one missing -o none 2>&1 | grep -c missing
     1
+    [2]
     $ fusec merge -o none
     error: FILES is required
-      hint: fusec merge --help
+      hint: fusec --help
     [2]
     $ test -e none
     [1]

@@ -78,7 +78,7 @@ std::shared_ptr<const Binary> binary_of_kernels() {
     made->kernels = {{.name = "numbers", .params = {rows, columns, factor}},
                      {.name = "turned", .params = {rows, columns}, .shared_bytes = columns_of_scratch * 4},
                      {.name = "streams", .params = {rows}}};
-    made->images = {{built(kernels), 2}, {built(kernels_of_second_image), 1}};
+    made->images = {{built(kernels), 2}, {built(kernels_of_second_image), 1, 2}};
     if (made->images[0].bytes.empty() || made->images[1].bytes.empty()) return nullptr;
     return made;
   }();

@@ -71,6 +71,12 @@ TEST_CASE("of each kernel, most files decide, and the lesser text where as many 
   CHECK(nest(merged({a, b, c}), 1) == b.kernels.at(1).choices.to_string());
   CHECK(nest(merged({a, a, b}), 0) == "nest = r:grid r:warp2 r:lane32");
   CHECK(nest(merged({a, b}), 0) == std::min(std::string("nest = r:grid r:warp2 r:lane32"), usual));
+  Decisions slow = a, fast = b;  // the later text gained more, and then the earlier one
+  slow.measured->tuned_us = 99;
+  fast.measured->tuned_us = 50;
+  CHECK(nest(merged({slow, fast}), 0) == usual);
+  std::swap(slow.measured, fast.measured);
+  CHECK(nest(merged({slow, fast}), 0) == "nest = r:grid r:warp2 r:lane32");
 }
 
 TEST_CASE("most files decide how the graph is cut, then what gained most", "[schedule][decisions]") {
@@ -90,6 +96,20 @@ TEST_CASE("most files decide how the graph is cut, then what gained most", "[sch
         std::string::npos);
 }
 
+TEST_CASE("steps of a run are those of one file's kernels", "[schedule][decisions]") {
+  const auto running = [](Decisions file, std::uint32_t stream) {
+    file.run =
+        schedule::RunDecision{.mode = ExecutionMode::graph, .order = {0, 1, 2}, .streams = {0, 0, stream}};
+    return file;
+  };
+  const Decisions usual = running(found(), 0), other = found(with_nest(0, "r:grid r:warp2 r:lane32"));
+  CHECK(merged({usual, usual}).find("run {mode = graph, order = 0 1 2, streams = 0 0 0}") !=
+        std::string::npos);
+  const std::string text = merged({usual, usual, running(other, 1), running(other, 2), running(other, 3)});
+  CHECK(text.find("run {mode = graph}") != std::string::npos);
+  CHECK(text.find("order") == std::string::npos);
+}
+
 TEST_CASE("algorithms of GEMMs are of one version of the library", "[schedule][decisions]") {
   const auto with = [](const std::string& library, std::uint32_t algorithm) {
     return found([=](Decisions& file) {
@@ -97,6 +117,10 @@ TEST_CASE("algorithms of GEMMs are of one version of the library", "[schedule][d
       for (schedule::GemmDecision& each : file.gemms) each.algorithm = algorithm;
     });
   };
+  // A file without a library has no vote.
+  const std::string guarded = merged({with("blas 1", 2), with("", 7), with("", 7)});
+  CHECK(guarded.find("gemms = blas 1") != std::string::npos);
+  CHECK(schedule::parse_decisions(guarded).gemms.at(0).algorithm == 2);
   const std::string text =
       merged({with("blas 1", 2), with("blas 2", 3), with("blas 2", 4), with("blas 2", 4)});
   CHECK(text.find("gemms = blas 2") != std::string::npos);
@@ -115,6 +139,14 @@ TEST_CASE("what any file avoids is avoided, once", "[schedule][decisions]") {
       merged({avoiding("r:grid r:warp2 r:lane32"), avoiding("r:grid r:warp4 r:lane32"),
               avoiding("r:grid r:warp2 r:lane32"), found()}));
   CHECK(all.avoided.size() == 2);
+  // No kernel takes what is avoided, whatever has the votes: the others decide, and the cost where none does.
+  const Decisions other = found(with_nest(0, "r:grid r:warp16 r:lane32"));
+  const std::string usual = found().kernels.at(0).choices.to_string();
+  const Decisions bad = avoiding("r:grid r:warp8 r:lane32");
+  REQUIRE(bad.avoided.at(0).choices.to_string() == usual);
+  const Decisions left = schedule::parse_decisions(merged({found(), found(), bad, other}));
+  CHECK(left.kernels.at(0).choices.to_string() == "nest = r:grid r:warp16 r:lane32");
+  CHECK(schedule::parse_decisions(merged({found(), bad})).kernels.size() == 1);
   CHECK(compiled_with(two_kernels(), print(all)).unfit_decisions == 0);
 }
 
@@ -145,6 +177,7 @@ TEST_CASE("with what decisions were measured comes back, and wrong lines are ref
   const std::string usual =
       "\n  hint: it has device, gemms, default_us and tuned_us, as fusec tune writes it";
   CHECK(refused("measured {gemms = x}") == "parse: decisions: line 3: the device is missing" + usual);
+  CHECK(refused("measured {device = =}") == "parse: decisions: line 3: the device is missing" + usual);
   CHECK(refused("measured {device = x, speed = 3}") ==
         "parse: decisions: line 3: there is no key 'speed'" + usual);
   for (const char* number : {"-3", "0", "nan", "inf", "3us", ""})
@@ -153,6 +186,16 @@ TEST_CASE("with what decisions were measured comes back, and wrong lines are ref
               "'\n  hint: a number of microseconds above 0");
   CHECK(refused("measured {device = x}\nmeasured {device = x}") ==
         "parse: decisions: line 4: it is said already with what was measured\n  hint: it stands in line 3");
+}
+
+TEST_CASE("avoid is about all kernels of a key", "[schedule][decisions]") {
+  const std::string line = "avoid 0123456789abcdef {nest = r:grid r:warp8 r:lane32}\n";
+  CHECK(compiled_with(two_kernels(), no_decisions() + line).unfit_decisions == 0);  // of another cut
+  CHECK(
+      refusal(two_kernels(),
+              no_decisions() + "avoid 0123456789abcdef 2 {nest = r:grid r:warp8 r:lane32}\n") ==
+      "parse: decisions: line 3: avoid has a number\n  hint: it is about all kernels of the key: 'avoid KEY "
+      "{...}'");
 }
 
 TEST_CASE("a number of an algorithm means what it meant in the version that it was measured with",

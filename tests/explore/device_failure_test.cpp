@@ -51,18 +51,19 @@ TEST_CASE("loops in whose run the device failed are named in the file, and not t
     INFO("launch " << launch);
     const std::string text = tuning_after_failure(graph, fakes, launch);
     const schedule::Decisions file = schedule::parse_decisions(text);
-    CHECK(file.kernels.at(0).choices == all[0]);  // what runs is the default
     if (file.avoided.empty()) {
+      CHECK(file.kernels.at(0).choices == all[0]);  // what runs is the default
       ++of_default;
       continue;
     }
+    CHECK(file.kernels.empty());  // the next exploration decides
     ++of_candidate;
     REQUIRE(file.avoided.size() == 1);
     const schedule::KernelChoices& bad = file.avoided[0].choices;
     CHECK((bad == all[1] || bad == all[2]));
-    std::vector<schedule::KernelChoices> left = all;
-    std::erase(left, bad);
-    CHECK(options_of({.decisions = text}) == left);
+    const std::vector<schedule::KernelChoices> left = options_of({.decisions = text});
+    CHECK(left.size() == all.size());  // the next one takes its place
+    CHECK(std::find(left.begin(), left.end(), bad) == left.end());
   }
   CHECK(of_default > 0);
   CHECK(of_candidate > 0);

@@ -115,6 +115,42 @@ TEST_CASE("merge_gemms: a group in chunks, whatever is asked", "[passes]") {
   }
 }
 
+TEST_CASE("merge_gemms: a chunk is not merged with what was left beside it", "[passes]") {
+  for (const int count : {3, 5, 9, 17}) {
+    INFO(count << " GEMMs");
+    Graph g("odd");
+    const Tensor x = g.input("x", f32, {3, 7});
+    for (int i = 0; i < count; ++i) output(g, matmul(x, g.parameter("w" + std::to_string(i), f32, {7, 2})));
+    const auto most = static_cast<std::size_t>(count) - 1;
+    const ir::Graph chunks =
+        ir::merge_gemms(g.ir(), [&](const ir::Asked& asked) { return asked.nodes.size() <= most; });
+    CHECK(gemms_of(chunks) == 2);
+    const bool same = outputs_of(chunks, 3) == outputs_of(g.ir(), 3);
+    CHECK(same);
+  }
+}
+
+TEST_CASE("merge_gemms: chunks stay apart where they were merged with those of other groups", "[passes]") {
+  Graph g("steps");
+  std::vector<Tensor> gates;
+  for (int i = 0; i < 4; ++i) gates.push_back(g.parameter("gate" + std::to_string(i), f32, {7, 3}));
+  for (int step = 0; step < 4; ++step) {
+    const Tensor x = g.input("x" + std::to_string(step), f32, {2, 7});
+    for (const Tensor& gate : gates) output(g, matmul(x, gate));
+  }
+  // Not the four gates of a step; two of them, and all steps of these.
+  const auto decide = [](const ir::Asked& asked) {
+    const bool of_one_step =
+        asked.graph[asked.about].operands[0] == asked.graph[asked.nodes.back()].operands[0];
+    return !of_one_step || asked.nodes.size() == 2;
+  };
+  const ir::Graph chunks = ir::merge_gemms(g.ir(), decide);
+  CHECK(gemms_of(chunks) == 2);
+  const bool same = outputs_of(chunks, 3) == outputs_of(g.ir(), 3);
+  CHECK(same);
+  CHECK(merged(g) == 1);
+}
+
 TEST_CASE("merge_gemms: of more members than a concat takes, chunks stay apart, too", "[passes]") {
   Graph g("forty");
   const Tensor x = g.input("x", f32, {3, 7});

@@ -30,7 +30,7 @@ class KernelKey {
 /// A kernel in the image of the batch that it was compiled in.
 struct KernelImage {
   std::shared_ptr<const std::vector<char>> bytes;
-  std::uint32_t number = 0;  ///< that the image gives it
+  std::uint32_t number = 0;  ///< the kernel's index in the image
   std::string maker{};       ///< as Binary::maker
 };
 

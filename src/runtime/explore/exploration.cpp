@@ -235,9 +235,11 @@ std::shared_ptr<Variant> Exploration::ready(const Configuration& configuration) 
   return built.variant;
 }
 
-/// The device failed: another exploration does not try these loops.
+/// The device failed: another exploration does not try these loops. Nothing else is decided, so that it tries
+/// all the rest.
 void Exploration::avoid(const Configuration& configuration) {
   const schedule::Decisions tried = space_.decisions(configuration);
+  best_ = pipeline_options(explored_.compile).decisions.value_or(schedule::Decisions{.target = tried.target});
   for (const schedule::KernelDecision& each : tried.kernels) {
     const auto option = configuration.find(kernel_name(each.key));
     if (option != configuration.end() && option->second > 0 && !each.occurrence)

@@ -49,6 +49,11 @@ int option_of(const Configuration& configuration, const std::string& name) {
   return found == configuration.end() ? 0 : found->second;
 }
 
+template <class List>
+void keep_first(List& list, int most) {
+  if (std::cmp_greater(list.size(), most)) list.erase(list.begin() + most, list.end());
+}
+
 /// `known`: the options of kernels that were seen; equal kernels have equal ones.
 std::vector<ExploredKernel> kernels_of(const Compiled& stages, const Target& target,
                                        const ExploreOptions& explore,
@@ -63,7 +68,8 @@ std::vector<ExploredKernel> kernels_of(const Compiled& stages, const Target& tar
     if (by_key.contains(key)) continue;
     ExploredKernel& own = known[key];
     if (own.options.empty()) {
-      own = {key, kernel_options(stages.graph, segment, target, explore.bits, explore.max_options)};
+      const int more = explore.max_options + static_cast<int>(avoided.size());
+      own = {key, kernel_options(stages.graph, segment, target, explore.bits, more)};
       const auto failed = [&](const schedule::KernelChoices& option) {
         return std::any_of(avoided.begin(), avoided.end(), [&](const schedule::KernelDecision& each) {
           return each.key == key && each.choices == option;
@@ -71,6 +77,7 @@ std::vector<ExploredKernel> kernels_of(const Compiled& stages, const Target& tar
       };
       own.options.erase(std::remove_if(own.options.begin() + 1, own.options.end(), failed),
                         own.options.end());
+      keep_first(own.options, explore.max_options);
     }
     by_key.emplace(key, own);
   }
@@ -138,9 +145,6 @@ Space space_of(const ir::Graph& graph, const Target& target, const CompileOption
 }
 
 void Space::keep(int max_cuts, int max_options) {
-  const auto keep_first = [](auto& list, int most) {
-    if (std::cmp_greater(list.size(), most)) list.erase(list.begin() + most, list.end());
-  };
   keep_first(cuts, max_cuts);
   for (CutContext& context : cuts) {
     for (ExploredKernel& kernel : context.kernels) keep_first(kernel.options, max_options);

@@ -66,6 +66,8 @@ class Reader {
         result.measured = parse_measured(braced(rest), number_);
       } else if (word == "avoid") {
         result.avoided.push_back(kernel(rest));
+        if (result.avoided.back().occurrence)
+          fail("avoid has a number", "it is about all kernels of the key: 'avoid KEY {...}'");
         result.avoided.back().note = note;
       } else if (word == "run") {
         if (result.run) fail("there is a run already", fmt::format("it stands in line {}", result.run->line));

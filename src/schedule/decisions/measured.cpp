@@ -61,7 +61,7 @@ Measured parse_measured(std::string_view text, int line) {
       refuse_text(where, fmt::format("there is no key '{}'", item.key), usual);
     }
   }
-  if (result.device.empty()) refuse_text(where, "the device is missing", usual);
+  if (plain(result.device).empty()) refuse_text(where, "the device is missing", usual);
   return result;
 }
 

@@ -1,6 +1,8 @@
-// Measured: with what the decisions of a file were measured, as a line of it has it.
+// Measured: the line of a file of decisions that has the device, its clock and the library of GEMMs with
+// which they were measured.
 //
-//   measured {device = NVIDIA H200, gemms = cuBLASLt 130002, default_us = 901.25, tuned_us = 812.3}
+//   measured {device = NVIDIA H200 by CUDA events, gemms = cuBLASLt 130002, default_us = 901.25, tuned_us =
+//   812.3}
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

@@ -7,20 +7,10 @@
 #include <fuse/error.hpp>
 #include <map>
 #include <string>
-#include <tuple>
 #include <utility>
 
 namespace fuse::schedule {
 namespace {
-
-/// The text that most have; of several the least.
-std::string most_common(const std::vector<std::string>& texts) {
-  std::map<std::string, int> counts;
-  for (const std::string& text : texts) ++counts[text];
-  const auto most = std::max_element(counts.begin(), counts.end(),
-                                     [](const auto& a, const auto& b) { return a.second < b.second; });
-  return most == counts.end() ? "" : most->first;
-}
 
 /// What a file says of how the graph is cut and run.
 std::string cut_of(const Decisions& file) {
@@ -37,6 +27,26 @@ double gain_of(const Decisions& file) {
   const bool known = file.measured && file.measured->default_us > 0 && file.measured->tuned_us > 0;
   return known ? 1 - file.measured->tuned_us / file.measured->default_us : 0;
 }
+
+/// What files vote for.
+class Votes {
+ public:
+  void add(const std::string& text, double gain) {
+    auto& [count, best] = counts_.try_emplace(text, 0, gain).first->second;
+    ++count;
+    best = std::max(best, gain);
+  }
+  /// What most files have; of several such, that of the file that gained most, and then the first in the
+  /// order of texts. Empty without a vote.
+  std::string winner() const {
+    const auto most = std::max_element(counts_.begin(), counts_.end(),
+                                       [](const auto& a, const auto& b) { return a.second < b.second; });
+    return most == counts_.end() ? "" : most->first;
+  }
+
+ private:
+  std::map<std::string, std::pair<int, double>> counts_;  // files, and the most that one of them gained
+};
 
 /// The files of the cut that is taken, best first.
 std::vector<const Decisions*> of_best_cut(const std::vector<Decisions>& files) {
@@ -55,20 +65,7 @@ std::vector<const Decisions*> of_best_cut(const std::vector<Decisions>& files) {
   return std::max_element(by_cut.begin(), by_cut.end(), worse)->second;
 }
 
-/// The text of what the entry decides, by the entry's key; `of_file` says which files count.
-template <class Entry, class Text, class Counts>
-std::map<std::pair<std::uint64_t, std::optional<std::uint32_t>>, std::string> votes(
-    const std::vector<Decisions>& files, std::vector<Entry> Decisions::*entries, const Text& text,
-    const Counts& counts) {
-  std::map<std::pair<std::uint64_t, std::optional<std::uint32_t>>, std::vector<std::string>> all;
-  for (const Decisions& file : files) {
-    if (!counts(file)) continue;
-    for (const Entry& entry : file.*entries) all[{entry.key, entry.occurrence}].push_back(text(entry));
-  }
-  std::map<std::pair<std::uint64_t, std::optional<std::uint32_t>>, std::string> result;
-  for (const auto& [key, texts] : all) result.emplace(key, most_common(texts));
-  return result;
-}
+using Key = std::pair<std::uint64_t, std::optional<std::uint32_t>>;
 
 std::string gemms_of(const Decisions& file) { return file.measured ? file.measured->gemms : ""; }
 
@@ -79,6 +76,67 @@ void check_targets(const std::vector<Decisions>& files) {
     throw Error({.code = ErrorCode::invalid_argument,
                  .message = fmt::format("decisions for different targets: {{{}}} and {{{}}}", less, more),
                  .hint = "only files for equal devices can be merged"});
+  }
+}
+
+std::vector<KernelDecision> avoided_by(const std::vector<Decisions>& files) {
+  std::map<std::string, KernelDecision> by_text;
+  for (const Decisions& file : files) {
+    for (const KernelDecision& each : file.avoided)
+      by_text.emplace(fmt::format("{:016x} {}", each.key, each.choices.to_string()),
+                      KernelDecision{.key = each.key, .choices = each.choices});
+  }
+  std::vector<KernelDecision> result;
+  for (auto& [text, each] : by_text) result.push_back(std::move(each));
+  return result;
+}
+
+/// The choices that have the votes, but for what is avoided. A kernel that has no others has no entry.
+void take_kernels(const std::vector<Decisions>& files, Decisions& result) {
+  std::map<Key, Votes> votes;
+  std::map<std::string, KernelChoices> by_text;
+  const auto is_avoided = [&](const KernelDecision& kernel) {
+    return std::any_of(result.avoided.begin(), result.avoided.end(), [&](const KernelDecision& each) {
+      return each.key == kernel.key && each.choices == kernel.choices;
+    });
+  };
+  for (const Decisions& file : files) {
+    for (const KernelDecision& each : file.kernels) {
+      if (is_avoided(each)) continue;
+      const std::string text = each.choices.to_string();
+      by_text.emplace(text, each.choices);
+      votes[{each.key, each.occurrence}].add(text, gain_of(file));
+    }
+  }
+  std::erase_if(result.kernels, [&](const KernelDecision& each) {
+    return !votes.contains({each.key, each.occurrence});
+  });
+  for (KernelDecision& each : result.kernels) {
+    each.choices = by_text.at(votes.at({each.key, each.occurrence}).winner());
+    each.note = each.note.substr(0, each.note.find(": ", each.note.find('%')));  // not the times of one file
+  }
+}
+
+bool same_kernels(const Decisions& a, const Decisions& b) {
+  return std::equal(a.kernels.begin(), a.kernels.end(), b.kernels.begin(), b.kernels.end(),
+                    [](const KernelDecision& x, const KernelDecision& y) { return x.choices == y.choices; });
+}
+
+/// Of the files that were measured with this library.
+void take_algorithms(const std::vector<Decisions>& files, const std::string& library, Decisions& result) {
+  std::map<Key, Votes> votes;
+  std::map<std::string, std::uint32_t> by_text;
+  for (const Decisions& file : files) {
+    if (gemms_of(file) != library) continue;
+    for (const GemmDecision& each : file.gemms) {
+      const std::string text = fmt::format("{:10}", each.algorithm);
+      by_text.emplace(text, each.algorithm);
+      votes[{each.key, each.occurrence}].add(text, gain_of(file));
+    }
+  }
+  for (GemmDecision& each : result.gemms) {
+    const auto found = votes.find({each.key, each.occurrence});
+    each.algorithm = found == votes.end() ? 0 : by_text.at(found->second.winner());
   }
 }
 
@@ -93,40 +151,22 @@ Decisions merged(std::vector<Decisions> files) {
   check_targets(files);
   const std::vector<const Decisions*> best = of_best_cut(files);
   Decisions result = *best.front();
-  std::vector<std::string> libraries;
-  for (const Decisions* file : best) libraries.push_back(gemms_of(*file));
-  const std::string library = most_common(libraries);
-
-  const auto kernels = votes(
-      files, &Decisions::kernels, [](const KernelDecision& each) { return each.choices.to_string(); },
-      [](const Decisions&) { return true; });
-  std::map<std::string, KernelChoices> choices;
-  for (const Decisions& file : files) {
-    for (const KernelDecision& each : file.kernels) choices.emplace(each.choices.to_string(), each.choices);
+  result.avoided = avoided_by(files);
+  take_kernels(files, result);
+  // Other choices may make other steps.
+  if (result.run && !same_kernels(result, *best.front()))
+    result.run->order.clear(), result.run->streams.clear();
+  Votes libraries, devices;
+  for (const Decisions* file : best) {
+    if (!gemms_of(*file).empty()) libraries.add(gemms_of(*file), gain_of(*file));
   }
-  for (KernelDecision& each : result.kernels) {
-    each.choices = choices.at(kernels.at({each.key, each.occurrence}));
-    each.note = each.note.substr(0, each.note.find(": ", each.note.find('%')));  // not the times of one file
-  }
-  const auto gemms = votes(
-      files, &Decisions::gemms, [](const GemmDecision& each) { return std::to_string(each.algorithm); },
-      [&](const Decisions& file) { return gemms_of(file) == library; });
-  for (GemmDecision& each : result.gemms) {
-    const auto vote = gemms.find({each.key, each.occurrence});
-    each.algorithm = vote == gemms.end() ? 0 : static_cast<std::uint32_t>(std::stoul(vote->second));
-  }
-
-  std::map<std::string, KernelDecision> avoided;
-  std::vector<std::string> devices;
-  for (const Decisions& file : files) {
-    for (const KernelDecision& each : file.avoided)
-      avoided.emplace(fmt::format("{:016x} {}", each.key, each.choices.to_string()), each);
-    if (file.measured) devices.push_back(file.measured->device);
-  }
-  result.avoided.clear();
-  for (auto& [text, each] : avoided) result.avoided.push_back(std::move(each));
+  take_algorithms(files, libraries.winner(), result);
   result.measured.reset();
-  if (!devices.empty()) result.measured = Measured{.device = most_common(devices), .gemms = library};
+  for (const Decisions& file : files) {
+    if (file.measured) devices.add(file.measured->device, gain_of(file));
+  }
+  if (!devices.winner().empty())
+    result.measured = Measured{.device = devices.winner(), .gemms = libraries.winner()};
   return result;
 }
 

@@ -8,11 +8,13 @@
 
 namespace fuse::schedule {
 
-/// The same whatever the order of the files. How the graph is cut (options and answers) and run is what most
-/// files have; of several such, what gained most, and then the lesser text. For each kernel and GEMM of that
-/// cut, the choice that most files have which know it, else the lesser text. Algorithms are of one version of
-/// the library: that of most files with this cut. What any file avoids is avoided.
-/// Throws Error with code invalid_argument for no file, and for files of different targets.
+/// The order of the files changes nothing. The merged file takes the cut (options, answers and run) that most
+/// files have, and of several such the one whose best file gained most. For each kernel and GEMM of this cut
+/// it takes the choice that most of the files with this entry have, and of several such that of the file that
+/// gained most, then the first in the order of texts. Algorithms come from the files that were measured with
+/// the library that most files of this cut have. What any file avoids is avoided, and not taken.
+/// The graph is not checked. Throws Error with code invalid_argument for no file, and for files of different
+/// targets.
 Decisions merged(std::vector<Decisions>);
 
 }  // namespace fuse::schedule
