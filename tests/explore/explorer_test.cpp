@@ -83,6 +83,28 @@ TEST_CASE("the loops that were planted as the fastest are found in the announced
   }
 }
 
+TEST_CASE("a machine that becomes slower, and stays so, is still compared with", "[explore][emulated]") {
+  Graph graph("two");
+  const Tensor x = graph.input("x", f32, {24, 2048});
+  graph.output("y", softmax(matmul(softmax(x), graph.input("w", f32, {2048, 256}))));
+  const Device device = clocked_device(0.01);
+  // Launches of few threads are fast; the product always runs as by default.
+  std::atomic<double> slower{1};
+  runtime::plant_costs(*device.backend(), [&](const ClockedWork& work) {
+    return slower * (work.gemm ? 20e-6 : work.residency.threads < 512 ? 5e-6 : 10e-6);
+  });
+  Explorer explorer(graph, device, {}, {.bits = Bits::any, .max_options = 4, .max_cuts = 1});
+  ExplorerBuffers buffers(explorer);
+  run_to_end(explorer, buffers, [&] {
+    const ExploreProgress now = explorer.progress();
+    if (now.announced > 0 && now.explored > now.announced / 2) slower = 2;
+  });
+  const ExploreProgress progress = explorer.progress();
+  CHECK(progress.default_seconds > 60e-6);
+  CHECK(progress.tuned_seconds > 0);
+  CHECK(progress.tuned_seconds < 0.95 * progress.default_seconds);
+}
+
 TEST_CASE("the default stays where nothing is faster, and its decisions are the tuning",
           "[explore][emulated]") {
   const Graph graph = softmax_graph(8, 128);

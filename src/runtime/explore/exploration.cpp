@@ -18,6 +18,8 @@ using explore::Configuration;
 constexpr std::size_t pilot_runs = 11;
 /// A run whose constant part took so much longer or shorter than it usually does says nothing.
 constexpr double drift = 0.25;
+/// The last runs that say what is usual: a machine that stays slower is not disturbed for ever.
+constexpr std::size_t usual_runs = 15;
 /// The constant part says something from this share of the run on.
 constexpr double least_share = 0.05;
 
@@ -185,10 +187,13 @@ bool Exploration::is_disturbed(const Seconds& seconds) {
     now += own;
     usually += explore::median(known);
   }
+  for (const auto& [name, own] : constant) {
+    std::vector<double>& known = steady_[name];
+    known.push_back(own);
+    if (known.size() > usual_runs) known.erase(known.begin());
+  }
   const bool says = usually > least_share * seconds.at("");
-  if (says && (now > (1 + drift) * usually || now < (1 - drift) * usually)) return true;
-  for (const auto& [name, own] : constant) steady_[name].push_back(own);
-  return false;
+  return says && (now > (1 + drift) * usually || now < (1 - drift) * usually);
 }
 
 Configuration Exploration::allowed(Configuration configuration) const {

@@ -107,7 +107,7 @@ class Exploration {
   std::string suspicion_;           // why the configuration failed
   bool found_culprit_ = false;
   std::set<std::pair<std::string, int>> rejected_;
-  std::map<std::string, std::vector<double>> steady_;  // seconds of regions at their defaults
+  std::map<std::string, std::vector<double>> steady_;  // the last seconds of regions at their defaults
   std::vector<std::string> dropped_;
   schedule::Decisions best_;
   std::shared_ptr<Variant> winner_;
