@@ -6,14 +6,6 @@
 
 namespace fuse::explore {
 
-std::vector<int> chunk_sizes(int members, int cap) {
-  std::vector<int> sizes;
-  for (int size = 1; size <= std::min(members, cap); size *= 2) sizes.push_back(size);
-  return sizes;
-}
-
-int chunks(int members, int size) { return (members + size - 1) / size; }
-
 std::vector<std::vector<int>> stream_counts(int kernels, int streams, bool may_be_empty) {
   std::vector<std::vector<int>> found;
   std::vector<int> counts;

@@ -1,4 +1,4 @@
-// The options that static knowledge leaves (Astra, 4.5.1 and 4.5.5). SPDX-License-Identifier: Apache-2.0
+// The ways to spread equivalent kernels over streams (Astra, 4.5.5). SPDX-License-Identifier: Apache-2.0
 #include "explore/enumerate.hpp"
 
 #include <numeric>
@@ -7,21 +7,6 @@
 #include "support/catch.hpp"
 
 using namespace fuse::explore;
-
-TEST_CASE("12 GEMMs in chunks of 1, 2 and 4 are 12, 6 and 3 GEMMs", "[explore]") {
-  CHECK(chunk_sizes(12, 4) == std::vector<int>{1, 2, 4});
-  CHECK(chunks(12, 1) == 12);
-  CHECK(chunks(12, 2) == 6);
-  CHECK(chunks(12, 4) == 3);
-}
-
-TEST_CASE("the last chunk may be smaller, and no chunk is larger than the group or the cap", "[explore]") {
-  CHECK(chunk_sizes(3, 32) == std::vector<int>{1, 2});
-  CHECK(chunks(3, 2) == 2);
-  CHECK(chunk_sizes(12, 32) == std::vector<int>{1, 2, 4, 8});
-  CHECK(chunks(12, 8) == 2);
-  CHECK(chunk_sizes(1, 32) == std::vector<int>{1});
-}
 
 TEST_CASE("ten equivalent kernels on two streams are spread in 5 ways, or 6 with an empty stream",
           "[explore]") {

@@ -24,7 +24,7 @@ Tuning Tuning::load(const std::string& path) {
 Tuning Tuning::merge(std::span<const Tuning> found) {
   std::vector<schedule::Decisions> files;
   for (const Tuning& each : found) files.push_back(schedule::parse_decisions(each.text_));
-  return Tuning(schedule::print(schedule::merged(std::move(files))));
+  return Tuning(schedule::print(schedule::merged(files)));
 }
 
 void Tuning::save(const std::string& path) const {

@@ -142,7 +142,7 @@ void take_algorithms(const std::vector<Decisions>& files, const std::string& lib
 
 }  // namespace
 
-Decisions merged(std::vector<Decisions> files) {
+Decisions merged(const std::vector<Decisions>& files) {
   if (files.empty()) {
     throw Error({.code = ErrorCode::invalid_argument,
                  .message = "there are no decisions to merge",

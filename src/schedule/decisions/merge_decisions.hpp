@@ -15,6 +15,6 @@ namespace fuse::schedule {
 /// the library that most files of this cut have. What any file avoids is avoided, and not taken.
 /// The graph is not checked. Throws Error with code invalid_argument for no file, and for files of different
 /// targets.
-Decisions merged(std::vector<Decisions>);
+Decisions merged(const std::vector<Decisions>&);
 
 }  // namespace fuse::schedule
