@@ -12,7 +12,6 @@
 #include "schedule/mapping/legal_nests.hpp"
 #include "schedule/search/reduction_order.hpp"
 #include "schedule/search/search_chooser.hpp"
-#include "schedule/segments/vector_width.hpp"
 
 namespace fuse::runtime {
 namespace {
@@ -24,17 +23,12 @@ using schedule::Phase;
 using schedule::Split;
 using schedule::Stage;
 
-/// A few of each, and those of the default: what is between them can be legal, too.
+/// A few of each, and those of the default.
 schedule::NestNumbers numbers_of(const ir::Graph& graph, const Phase& phase, const Target& target,
                                  const Choices& usual) {
-  schedule::NestNumbers numbers{.warps = {1, 4, 8, 32},
-                                .lanes = {1, 8, 32},
-                                .vectors = {1},
-                                .blocks_per_row = {1, 4, 16},
-                                .turns = {0, 2 * target.sms},
-                                .register_cache = {32},
-                                .shared_cache = {1024},
-                                .accumulators = {2}};
+  schedule::NestNumbers numbers = few_numbers(graph, phase, target);
+  numbers.shared_cache = {1024};
+  numbers.accumulators = {2};
   const auto add = [](std::vector<int>& list, int number) {
     if (number > 0 && std::find(list.begin(), list.end(), number) == list.end()) list.push_back(number);
   };
@@ -49,8 +43,6 @@ schedule::NestNumbers numbers_of(const ir::Graph& graph, const Phase& phase, con
   }
   add(numbers.register_cache, usual.register_cache);
   add(numbers.shared_cache, usual.shared_cache);
-  const int widest = std::max(widest_vector(graph, phase), widest_row_vector(graph, phase));
-  add(numbers.vectors, widest);
   return numbers;
 }
 
@@ -64,13 +56,14 @@ bool adds(const ir::Graph& graph, const Stage& stage) {
 std::vector<KernelChoices> kernel_options(const ir::Graph& graph, const schedule::Segment& segment,
                                           const Target& target, Bits bits, int most) {
   std::vector<KernelChoices> options = {segment.chosen.value().choices};
+  if (most <= 1) return options;
   const std::string order = reduction_order(graph, segment, options[0]);
   const auto keeps = [&](const KernelChoices& choices) {
     return bits == Bits::any || reduction_order(graph, segment, choices) == order;
   };
   const std::optional<KernelChoices> searched =
       search_designs(graph, segment, options[0], target, {.keep_order = bits == Bits::keep}).choices;
-  if (most > 1 && searched && *searched != options[0] && keeps(*searched)) options.push_back(*searched);
+  if (searched && *searched != options[0] && keeps(*searched)) options.push_back(*searched);
   if (segment.phases.size() != 1 || segment.in_place()) return options;
   const Phase& phase = segment.phases[0];
   const Choices& usual = options[0].phases[0];

@@ -8,6 +8,7 @@
 #include "schedule/segments/online_softmax.hpp"
 #include "schedule/segments/staged.hpp"
 #include "schedule/segments/transposed.hpp"
+#include "schedule/segments/vector_width.hpp"
 
 namespace fuse::schedule {
 namespace {
@@ -187,6 +188,18 @@ class Enumeration {
 };
 
 }  // namespace
+
+NestNumbers few_numbers(const ir::Graph& graph, const Phase& phase, const Target& target) {
+  NestNumbers numbers{.warps = {1, 4, 8, 16, 32},
+                      .lanes = {1, 8, 32},
+                      .vectors = {1},
+                      .blocks_per_row = {1, 4, 8, 16},
+                      .turns = {0, 2 * target.sms},
+                      .register_cache = {16, 32}};
+  const int widest = std::max(widest_vector(graph, phase), widest_row_vector(graph, phase));
+  if (widest > 1) numbers.vectors.push_back(widest);
+  return numbers;
+}
 
 void each_legal_nest(const ir::Graph& graph, const Phase& phase, const Target& target,
                      const NestNumbers& numbers, const std::function<void(const Choices&)>& visit) {

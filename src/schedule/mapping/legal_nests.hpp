@@ -30,6 +30,9 @@ struct NestNumbers {
   bool row_to_row = false;             ///< also with `ahead` and `invariants`
 };
 
+/// A few of each, and the widest vectors that the phase allows: what is between them can be legal, too.
+NestNumbers few_numbers(const ir::Graph&, const Phase&, const Target&);
+
 /// Calls `visit` for all choices that a kernel of this phase alone can have on the target, in a fixed order.
 /// The phase is as it was cut: its rewrites (`online_softmax`, `across`) are among the choices.
 void each_legal_nest(const ir::Graph&, const Phase&, const Target&, const NestNumbers&,

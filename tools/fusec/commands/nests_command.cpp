@@ -13,7 +13,6 @@
 #include "schedule/mapping/legal_nests.hpp"
 #include "schedule/search/search_chooser.hpp"
 #include "schedule/segments/canonical.hpp"
-#include "schedule/segments/vector_width.hpp"
 
 namespace fuse::fusec {
 namespace {
@@ -23,24 +22,11 @@ struct Estimate {
   schedule::Choices choices{};
 };
 
-/// A few of each: what is between them can be legal, too.
-schedule::NestNumbers numbers_of(const ir::Graph& graph, const schedule::Phase& phase, const Target& target) {
-  schedule::NestNumbers numbers{.warps = {1, 4, 8, 16, 32},
-                                .lanes = {1, 8, 32},
-                                .vectors = {1},
-                                .blocks_per_row = {1, 4, 8, 16},
-                                .turns = {0, 2 * target.sms},
-                                .register_cache = {16, 32}};
-  const int widest = std::max(widest_vector(graph, phase), widest_row_vector(graph, phase));
-  if (widest > 1) numbers.vectors.push_back(widest);
-  return numbers;
-}
-
 std::vector<Estimate> estimates(const ir::Graph& graph, const schedule::Segment& segment,
                                 const Target& target) {
   std::vector<Estimate> result;
   const schedule::Phase& phase = segment.phases[0];
-  each_legal_nest(graph, phase, target, numbers_of(graph, phase, target),
+  each_legal_nest(graph, phase, target, schedule::few_numbers(graph, phase, target),
                   [&](const schedule::Choices& choices) {
                     result.push_back({schedule::phase_seconds(graph, phase, choices, target), choices});
                   });
