@@ -6,7 +6,6 @@
 #include <cmath>
 #include <random>
 
-#include "schedule/search/max_inputs.hpp"
 #include "support/catch.hpp"
 
 using namespace fuse::schedule;  // NOLINT
@@ -114,20 +113,4 @@ TEST_CASE("best first: a limit ends the search, and nothing is proven then", "[s
     stopped += !part.proven;
   }
   CHECK(stopped > 50);
-}
-
-TEST_CASE("most inputs: the number with the least prediction, and the default where several are",
-          "[search]") {
-  std::vector<int> asked;
-  const BestMaxInputs six = best_max_inputs([&](int max_inputs) {
-    asked.push_back(max_inputs);
-    return std::abs(max_inputs - 6.0);
-  });
-  CHECK(six.max_inputs == 6);
-  CHECK(six.seconds == 0);
-  CHECK(six.tried == 5);
-  std::sort(asked.begin(), asked.end());
-  CHECK(asked == std::vector<int>{3, 6, 12, 24, 48});
-  CHECK(best_max_inputs([](int) { return 1.0; }).max_inputs == 48);
-  CHECK(best_max_inputs([](int max_inputs) { return max_inputs > 12 ? 2.0 : 1.0; }).max_inputs == 12);
 }

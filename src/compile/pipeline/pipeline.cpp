@@ -47,6 +47,7 @@
 #include "schedule/decisions/gemm_decisions.hpp"
 #include "schedule/fusion/cut.hpp"
 #include "schedule/mapping/slice_starts.hpp"
+#include "schedule/search/max_inputs.hpp"
 #include "schedule/segments/argument_limit.hpp"
 #include "schedule/segments/canonical.hpp"
 #include "schedule/segments/staged.hpp"
@@ -425,6 +426,23 @@ class SegmentCompiler {
   std::vector<std::string> names_;      // the names of all launches
 };
 
+/// Dali's F_max (2.2), where designs are searched: the most inputs of a kernel with which all kernels take
+/// least by the cost model.
+int searched_max_inputs(const ir::Graph& graph, const PipelineOptions& options, const Target& target,
+                        const analysis::Facts& facts, const schedule::Chooser& chooser) {
+  const auto predicted = [&](int max_inputs) {
+    schedule::PartitionOptions fewer = options.partition;
+    fewer.groups.max_inputs = max_inputs;
+    const schedule::Partition partition =
+        schedule::partition(graph, fewer, target, facts, chooser, options.answer);
+    double seconds = 0;
+    for (const schedule::Segment& segment : partition.segments)
+      if (segment.chosen) seconds += segment.chosen->seconds;
+    return seconds;
+  };
+  return schedule::best_max_inputs(options.partition.groups.max_inputs, predicted).max_inputs;
+}
+
 }  // namespace
 
 PipelineOptions pipeline_options(const CompileOptions& options) {
@@ -586,6 +604,8 @@ Compiled run_pipeline(const ir::Graph& graph, const Target& target, const Pipeli
     chooser =
         schedule::recorded_first(result.graph, storage, *options.decisions,
                                  {.grid_barriers = options.partition.grid_barriers}, std::move(chooser));
+  if (options.partition.search && !options.decisions)
+    options.partition.groups.max_inputs = searched_max_inputs(result.graph, options, target, facts, chooser);
   result.partition = schedule::partition(result.graph, options.partition, target, facts, chooser, decide);
   if (keeps) {
     result.plan_options = plan_options_text(options);

@@ -3,15 +3,13 @@
 
 namespace fuse::schedule {
 
-BestMaxInputs best_max_inputs(const std::function<double(int max_inputs)>& predicted) {
-  BestMaxInputs best;
-  for (const int max_inputs : {48, 24, 12, 6, 3}) {
-    const double seconds = predicted(max_inputs);
-    if (best.tried == 0 || seconds < best.seconds) {
-      best.max_inputs = max_inputs;
-      best.seconds = seconds;
-    }
+BestMaxInputs best_max_inputs(int usual, const std::function<double(int max_inputs)>& predicted) {
+  BestMaxInputs best{usual, predicted(usual), 1};
+  for (const int fewer : fewer_inputs) {
+    if (fewer >= usual) continue;
+    const double seconds = predicted(fewer);
     ++best.tried;
+    if (seconds < best.seconds) best = {fewer, seconds, best.tried};
   }
   return best;
 }

@@ -8,13 +8,16 @@
 namespace fuse::schedule {
 
 struct BestMaxInputs {
-  int max_inputs = 48;
+  int max_inputs = 0;
   double seconds = 0;
   int tried = 0;
 };
 
-/// The number with which `predicted`, the seconds of the whole graph, is least, of 3, 6, 12, 24 and the
-/// default, 48. Where several are equal it is the default, or else the largest.
-BestMaxInputs best_max_inputs(const std::function<double(int max_inputs)>& predicted);
+/// Numbers that are tried instead of a larger one.
+inline constexpr int fewer_inputs[] = {24, 12, 6, 3};
+
+/// The number with which `predicted`, the seconds of the whole graph, is least: the usual one, or one of
+/// `fewer_inputs` below it. Where several are equal it is the largest.
+BestMaxInputs best_max_inputs(int usual, const std::function<double(int max_inputs)>& predicted);
 
 }  // namespace fuse::schedule
