@@ -27,6 +27,9 @@ struct ExploreOptions {
   Bits bits = Bits::keep;
   int max_options = 8;  ///< tried of each decision, the default included; at least 1
   int max_cuts = 4;     ///< ways to cut the graph that are tried, the default included; at least 1
+  /// Groups of GEMMs that are merged each in a way of its own, with Bits::any: those with the most work. 0:
+  /// none.
+  int max_groups = 4;
   /// Runs that count for each configuration, from 5 to 10,000; 0: as many as the noise of the first runs asks
   /// for, at most 200. Where times repeat exactly, as on a virtual clock without noise, one run for each is
   /// enough.

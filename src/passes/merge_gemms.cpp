@@ -177,8 +177,13 @@ class Grouping {
   }
 
   bool decides(const Group& group, bool by_cost) const {
-    const auto members = [&] { return group.members; };
-    return decided(decide_, Question::merge, graph_, group.members.front(), by_cost, members);
+    if (!decide_) return by_cost;
+    return decide_({.question = Question::merge,
+                    .graph = graph_,
+                    .nodes = group.members,
+                    .about = group.members.front(),
+                    .by_cost = by_cost,
+                    .is_part = group.part_of != 0});
   }
 
   void take(Group group) {

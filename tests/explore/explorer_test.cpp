@@ -143,31 +143,6 @@ TEST_CASE("GEMMs are cut as it was planted to be faster: merged, or apart", "[ex
   }
 }
 
-TEST_CASE("GEMMs are merged in the chunks that were planted as the fastest", "[explore][emulated]") {
-  Graph graph("chunks");
-  const Tensor x = graph.input("x", f32, {8, 16});
-  std::vector<Tensor> all;
-  for (int i = 0; i < 12; ++i)
-    all.push_back(tanh(matmul(x, graph.parameter("w" + std::to_string(i), f32, {16, 4}))));
-  for (std::size_t i = 1; i < all.size(); ++i) all[0] = all[0] + all[i];
-  graph.output("y", all[0]);
-  for (const auto& [columns, gemms] : std::vector<std::pair<std::int64_t, int>>{{4, 12}, {8, 6}, {16, 3}}) {
-    INFO(gemms << " GEMMs");
-    const Device device = clocked_device();
-    runtime::plant_costs(*device.backend(), [columns = columns](const ClockedWork& work) {
-      if (!work.gemm) return 1e-6;
-      return work.gemm->n * work.gemm->batch == columns ? 1e-6 : 60e-6;
-    });
-    Explorer explorer(graph, device, {}, {.bits = Bits::any, .max_options = 1, .max_cuts = 100});
-    ExplorerBuffers buffers(explorer);
-    run_to_end(explorer, buffers);
-    CHECK(explorer.progress().explored == explorer.progress().announced);
-    CHECK(explorer.progress().dropped.empty());
-    const CompileOptions tuned{.decisions = explorer.tuning().text()};
-    CHECK(compile(graph, device, tuned).prepare().gemms() == gemms);
-  }
-}
-
 TEST_CASE("the algorithm of a GEMM that was planted as the fastest is found", "[explore][emulated]") {
   Graph graph("gemm");
   graph.output("y", matmul(graph.input("x", f32, {16, 32}), graph.parameter("w", f32, {32, 8})));

@@ -34,6 +34,8 @@ explore::Configuration drawn(const runtime::Space& space, std::mt19937_64& rando
   explore::Configuration result;
   const int cut = result[runtime::cut_name] = pick(space.cuts.size());
   const runtime::CutContext& context = space.cuts.at(static_cast<std::size_t>(cut));
+  for (const runtime::ExploredMerge& merge : context.merges)
+    result[runtime::merge_name(merge.key)] = pick(merge.options.size());
   for (const runtime::ExploredKernel& kernel : context.kernels)
     result[runtime::kernel_name(kernel.key)] = pick(kernel.options.size());
   for (const runtime::ExploredGemm& gemm : context.gemms)
@@ -57,7 +59,9 @@ TEST_CASE("a wait that is missing in any configuration is noticed", "[explore][c
         runtime::space_of(graph.ir(), target, {}, {.bits = Bits::any, .max_options = 2, .max_cuts = 4}, 2);
     for (int i = 0; i < 20; ++i, ++configurations) {
       CompileOptions how;
-      how.decisions = schedule::print(space.decisions(drawn(space, random)));
+      const explore::Configuration configuration = drawn(space, random);
+      how.decisions = schedule::print(space.decisions(configuration));
+      how.skip_unfit_decisions = space.is_partial(configuration);
       how.cache = false;
       const Executable executable = compile(graph, device, how);
       const Workspace workspace = executable.prepare().workspace();

@@ -37,6 +37,7 @@ struct Asked {
   std::vector<NodeId> nodes{};  ///< what would be made, in graph order
   NodeId about = 0;             ///< one of them
   bool by_cost = false;         ///< the cost's answer
+  bool is_part = false;         ///< of what was asked before, with the answer no
 };
 /// Empty: the cost's answer stands, and the question is not reported.
 using Decide = std::function<bool(const Asked&)>;

@@ -17,16 +17,16 @@ CandidateBuilder::~CandidateBuilder() {
   thread_.join();
 }
 
-void CandidateBuilder::ask(const std::string& decisions) {
+void CandidateBuilder::ask(const Wanted& wanted) {
   const std::lock_guard lock(mutex_);
-  if (made_.contains(decisions) || std::find(asked_.begin(), asked_.end(), decisions) != asked_.end()) return;
-  asked_.push_back(decisions);
+  if (made_.contains(wanted) || std::find(asked_.begin(), asked_.end(), wanted) != asked_.end()) return;
+  asked_.push_back(wanted);
   changed_.notify_all();
 }
 
-std::unique_ptr<CandidateBuilder::Built> CandidateBuilder::take(const std::string& decisions) {
+std::unique_ptr<CandidateBuilder::Built> CandidateBuilder::take(const Wanted& wanted) {
   const std::lock_guard lock(mutex_);
-  const auto found = made_.find(decisions);
+  const auto found = made_.find(wanted);
   if (found == made_.end()) return nullptr;
   auto built = std::make_unique<Built>(std::move(found->second));
   made_.erase(found);
@@ -43,11 +43,11 @@ void CandidateBuilder::work() {
   while (true) {
     changed_.wait(lock, [this] { return ends_ || !asked_.empty(); });
     if (ends_) return;
-    const std::string decisions = asked_.front();
+    const Wanted wanted = asked_.front();
     lock.unlock();
     Built built;
     try {
-      built.variant = make_(decisions);
+      built.variant = make_(wanted);
     } catch (const Error& failed) {
       built.failed = failed.what();
       built.code = failed.code();
@@ -56,7 +56,7 @@ void CandidateBuilder::work() {
       built.code = ErrorCode::internal;
     }
     lock.lock();
-    made_.emplace(decisions, std::move(built));
+    made_.emplace(wanted, std::move(built));
     asked_.pop_front();
     changed_.notify_all();
   }

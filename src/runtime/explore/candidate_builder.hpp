@@ -22,7 +22,12 @@ class CandidateBuilder {
     std::string failed{};                ///< why
     ErrorCode code = ErrorCode::ok;
   };
-  using Make = std::function<std::shared_ptr<Variant>(const std::string& decisions)>;
+  struct Wanted {
+    std::string decisions{};
+    bool skip_unfit = false;  ///< the decisions leave something to the cost, and entries may fit nothing
+    auto operator<=>(const Wanted&) const = default;
+  };
+  using Make = std::function<std::shared_ptr<Variant>(const Wanted&)>;
 
   explicit CandidateBuilder(Make make);
   CandidateBuilder(const CandidateBuilder&) = delete;
@@ -30,9 +35,9 @@ class CandidateBuilder {
   ~CandidateBuilder();
 
   /// Asks for a variant, unless it was asked for.
-  void ask(const std::string& decisions);
+  void ask(const Wanted&);
   /// What was made of it, once; null: nothing yet.
-  std::unique_ptr<Built> take(const std::string& decisions);
+  std::unique_ptr<Built> take(const Wanted&);
   /// Waits until nothing is asked for.
   void wait();
 
@@ -42,8 +47,8 @@ class CandidateBuilder {
   const Make make_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::deque<std::string> asked_;      // the first is being made
-  std::map<std::string, Built> made_;  // and not taken
+  std::deque<Wanted> asked_;      // the first is being made
+  std::map<Wanted, Built> made_;  // and not taken
   bool ends_ = false;
   std::thread thread_;  // last: it uses the rest
 };

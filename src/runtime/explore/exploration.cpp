@@ -7,7 +7,9 @@
 #include <chrono>
 
 #include "compile/compile.hpp"
+#include "compile/pipeline/pipeline.hpp"
 #include "runtime/device/backend.hpp"
+#include "schedule/decisions/gemm_decisions.hpp"
 
 namespace fuse::runtime {
 namespace {
@@ -50,12 +52,13 @@ Exploration::Exploration(ExploredGraph explored, std::shared_ptr<Variant> usual,
       space_(space_of(explored_.graph.ir(), explored_.device.backend()->target(), explored_.compile,
                       explored_.options, explored_.device.backend()->gemm_algorithms())),
       best_(space_.decisions({})),
-      builder_([this](const std::string& decisions) { return make(decisions); }) {}
+      builder_([this](const CandidateBuilder::Wanted& wanted) { return make(wanted); }) {}
 
 /// On the builder's thread. A candidate that does not do what the default does is none.
-std::shared_ptr<Variant> Exploration::make(const std::string& decisions) {
+std::shared_ptr<Variant> Exploration::make(const CandidateBuilder::Wanted& wanted) {
   CompileOptions how = explored_.compile;
-  how.decisions = decisions;
+  how.decisions = wanted.decisions;
+  how.skip_unfit_decisions |= wanted.skip_unfit;
   auto variant =
       std::make_shared<Variant>(compile_candidate(explored_.graph, explored_.device, how), explored_.dims);
   variant->make_measurable();
@@ -159,13 +162,7 @@ void Exploration::take(const Seconds& seconds) {
     return;
   }
   const bool disturbed = is_disturbed(seconds);
-  tree_->report(
-      [&](const std::string& region) -> std::optional<double> {
-        const bool whole = region == tuned_name || region == cut_name || region == streams_name;
-        const auto found = seconds.find(whole ? "" : region);
-        return found == seconds.end() ? std::nullopt : std::optional(found->second);
-      },
-      disturbed);
+  tree_->report([&](const std::string& name) { return judging_seconds(seconds, name); }, disturbed);
 }
 
 /// By the regions that run as ever: what the machine does beside changes their times, too.
@@ -204,11 +201,15 @@ Configuration Exploration::allowed(Configuration configuration) const {
   return configuration;
 }
 
+CandidateBuilder::Wanted Exploration::wanted(const Configuration& configuration) const {
+  return {schedule::print(space_.decisions(configuration)), space_.is_partial(configuration)};
+}
+
 /// Whether it was built or has failed; else it was asked for.
-bool Exploration::ask(const std::string& decisions, CandidateBuilder::Built& built) {
-  const std::unique_ptr<CandidateBuilder::Built> found = builder_.take(decisions);
+bool Exploration::ask(const CandidateBuilder::Wanted& wanted, CandidateBuilder::Built& built) {
+  const std::unique_ptr<CandidateBuilder::Built> found = builder_.take(wanted);
   if (!found) {
-    builder_.ask(decisions);
+    builder_.ask(wanted);
     return false;
   }
   built = *found;
@@ -219,23 +220,23 @@ bool Exploration::ask(const std::string& decisions, CandidateBuilder::Built& bui
 
 /// The variant of a configuration; null: it is not there yet, or cannot be.
 std::shared_ptr<Variant> Exploration::ready(const Configuration& configuration) {
-  const std::string decisions = schedule::print(space_.decisions(configuration));
-  if (decisions == schedule::print(space_.decisions({}))) return usual_;
-  const auto known = std::find_if(variants_.begin(), variants_.end(),
-                                  [&](const auto& each) { return each.first == decisions; });
+  const CandidateBuilder::Wanted own = wanted(configuration);
+  if (own == wanted({})) return usual_;
+  const auto known =
+      std::find_if(variants_.begin(), variants_.end(), [&](const auto& each) { return each.first == own; });
   if (known != variants_.end()) {
     variants_.splice(variants_.begin(), variants_, known);
     return known->second;
   }
   CandidateBuilder::Built built;
-  const bool is_built = ask(decisions, built);
+  const bool is_built = ask(own, built);
   if (is_built && is_fault(built.code)) avoid(configuration);
   if (!is_built || over_) return nullptr;
   if (!built.variant) {
     blame(configuration, built.failed);
     return nullptr;
   }
-  variants_.emplace_front(decisions, built.variant);
+  variants_.emplace_front(own, built.variant);
   if (std::cmp_greater(variants_.size(), explored_.options.max_executables)) variants_.pop_back();
   return built.variant;
 }
@@ -279,7 +280,7 @@ bool Exploration::look_at_suspects() {
   while (!suspects_.empty()) {
     const Suspect suspect = suspects_.back();
     CandidateBuilder::Built built;
-    if (!ask(schedule::print(space_.decisions(suspect.alone)), built) || over_) return false;
+    if (!ask(wanted(suspect.alone), built) || over_) return false;
     suspects_.pop_back();
     if (built.variant) {
       innocents_.push_back(suspect);
@@ -335,15 +336,17 @@ double Exploration::seconds_of(const explore::UpdateTree& tree, const explore::R
 void Exploration::plan() {
   explore::Rounds rounds = rounds_of_pilot();
   int options = std::min(explored_.options.max_options, explored_.options.max_executables),
-      cuts = explored_.options.max_cuts;
+      cuts = explored_.options.max_cuts, groups = explored_.options.max_groups;
   while (true) {
-    space_.keep(cuts, options);
+    space_.keep(cuts, groups, options);
     tree_.emplace(space_.tree(), rounds);
     const bool few = tree_->announced() <= explored_.options.max_runs;
     const double most = explored_.options.max_seconds;
     if (few && (most == 0 || seconds_of(*tree_, rounds) <= most)) return;
     if (options > 2) {
       options = (options + 1) / 2;
+    } else if (groups > 0) {
+      groups = 0;
     } else if (cuts > 1) {
       --cuts;
     } else if (rounds.warm_up && rounds.samples > 5) {
@@ -369,13 +372,25 @@ bool Exploration::is_late() {
   return hurries_;
 }
 
+/// What runs, with the answers that were left to the cost.
+schedule::Decisions Exploration::decisions_of(const Configuration& configuration,
+                                              const Variant& variant) const {
+  schedule::Decisions asked = space_.decisions(configuration);
+  if (!space_.is_partial(configuration)) return asked;
+  const Compiled& stages = variant.executable().stages();
+  schedule::Decisions all = fuse::decisions_of(stages, explored_.device.backend()->target());
+  all.gemms = schedule::all_gemm_decisions_of(stages.graph, stages.partition);
+  all.run = asked.run;
+  return all;
+}
+
 /// The best goes into force once it is compiled.
 void Exploration::finish() {
   const Configuration configuration = allowed(tree_->configuration());
   const std::shared_ptr<Variant> variant = ready(configuration);
   if (!variant) return;
   std::vector<schedule::KernelDecision> avoided = std::move(best_.avoided);
-  best_ = space_.decisions(configuration);
+  best_ = decisions_of(configuration, *variant);
   best_.avoided = std::move(avoided);
   for (schedule::KernelDecision& kernel : best_.kernels) {
     const explore::Known* const known = tree_->index().find(kernel_name(kernel.key), "");

@@ -57,7 +57,8 @@ class Exploration {
  private:
   using Seconds = std::map<std::string, double>;
 
-  std::shared_ptr<Variant> make(const std::string& decisions);
+  std::shared_ptr<Variant> make(const CandidateBuilder::Wanted& wanted);
+  CandidateBuilder::Wanted wanted(const explore::Configuration& configuration) const;
   bool harvest();
   void take(const Seconds& seconds);
   void plan();
@@ -67,12 +68,13 @@ class Exploration {
   bool is_disturbed(const Seconds& seconds);
   explore::Configuration allowed(explore::Configuration configuration) const;
   std::shared_ptr<Variant> ready(const explore::Configuration& configuration);
-  bool ask(const std::string& decisions, CandidateBuilder::Built& built);
+  bool ask(const CandidateBuilder::Wanted& wanted, CandidateBuilder::Built& built);
   void blame(const explore::Configuration& configuration, const std::string& reason);
   bool look_at_suspects();
   void reject(const std::string& name, int option, const std::string& reason);
   bool is_late();
   void finish();
+  schedule::Decisions decisions_of(const explore::Configuration& configuration, const Variant& variant) const;
   void avoid(const explore::Configuration& configuration);
 
   const ExploredGraph explored_;
@@ -95,7 +97,7 @@ class Exploration {
     bool is_enqueued = false;
   };
   std::optional<Pending> pending_;
-  std::list<std::pair<std::string, std::shared_ptr<Variant>>> variants_;  // the last used first
+  std::list<std::pair<CandidateBuilder::Wanted, std::shared_ptr<Variant>>> variants_;  // the last used first
   /// A change of a configuration that failed, to be tried without its others.
   struct Suspect {
     explore::Configuration alone{};

@@ -10,7 +10,9 @@
 
 #include "compile/pipeline/plan_options.hpp"
 #include "runtime/explore/kernel_options.hpp"
+#include "runtime/explore/merge_options.hpp"
 #include "schedule/decisions/gemm_decisions.hpp"
+#include "schedule/search/max_inputs.hpp"
 #include "schedule/segments/canonical.hpp"
 
 namespace fuse::runtime {
@@ -19,10 +21,11 @@ namespace {
 using explore::Configuration;
 using explore::Node;
 
-/// The default, one question that is always answered the same, or GEMMs merged in chunks.
+/// The default, one question that is always answered the same, or kernels of fewer inputs.
 struct Cut {
   std::string name{};
   ir::Decide answer{};
+  int max_inputs = 0;  ///< 0: as by default
 };
 
 std::vector<Cut> cuts() {
@@ -35,12 +38,8 @@ std::vector<Cut> cuts() {
                         }});
     }
   }
-  for (const std::size_t most : {2, 4, 8, 16}) {
-    result.push_back({fmt::format("merge: chunks of {}", most), [most](const ir::Asked& asked) {
-                        return asked.question == ir::Question::merge ? asked.nodes.size() <= most
-                                                                     : asked.by_cost;
-                      }});
-  }
+  for (const int fewer : schedule::fewer_inputs)
+    result.push_back({fmt::format("inputs: at most {}", fewer), {}, fewer});
   return result;
 }
 
@@ -52,46 +51,6 @@ int option_of(const Configuration& configuration, const std::string& name) {
 template <class List>
 void keep_first(List& list, int most) {
   if (std::cmp_greater(list.size(), most)) list.erase(list.begin() + most, list.end());
-}
-
-/// `known`: the options of kernels that were seen; equal kernels have equal ones.
-std::vector<ExploredKernel> kernels_of(const Compiled& stages, const Target& target,
-                                       const ExploreOptions& explore,
-                                       const std::vector<schedule::KernelDecision>& avoided,
-                                       std::map<std::uint64_t, ExploredKernel>& known) {
-  const schedule::EqualSegments equal =
-      schedule::equal_segments(stages.graph, stages.partition.segments, stages.partition.storage);
-  std::map<std::uint64_t, ExploredKernel> by_key;
-  for (std::size_t form = 0; form < equal.first.size(); ++form) {
-    const schedule::Segment& segment = stages.partition.segments[equal.first[form]];
-    const std::uint64_t key = content_key(stages.graph, equal.forms[equal.first[form]]);
-    if (by_key.contains(key)) continue;
-    ExploredKernel& own = known[key];
-    if (own.options.empty()) {
-      const int more = explore.max_options + static_cast<int>(avoided.size());
-      own = {key, kernel_options(stages.graph, segment, target, explore.bits, more)};
-      const auto failed = [&](const schedule::KernelChoices& option) {
-        return std::any_of(avoided.begin(), avoided.end(), [&](const schedule::KernelDecision& each) {
-          return each.key == key && each.choices == option;
-        });
-      };
-      own.options.erase(std::remove_if(own.options.begin() + 1, own.options.end(), failed),
-                        own.options.end());
-      keep_first(own.options, explore.max_options);
-    }
-    by_key.emplace(key, own);
-  }
-  std::vector<ExploredKernel> result;
-  for (auto& [key, kernel] : by_key) result.push_back(std::move(kernel));
-  return result;
-}
-
-std::vector<ExploredGemm> gemms_of(const schedule::Decisions& decisions, int algorithms) {
-  std::set<std::uint64_t> keys;
-  for (const schedule::GemmDecision& gemm : decisions.gemms) keys.insert(gemm.key);
-  std::vector<ExploredGemm> result;
-  for (const std::uint64_t key : keys) result.push_back({key, algorithms});
-  return result;
 }
 
 /// The numbers of streams that are tried besides the default: one, and twice as many each time.
@@ -106,47 +65,210 @@ std::vector<int> stream_options(int usual, int most) {
 /// What runs, without the answers that led to it.
 std::string what_runs(const Compiled& stages) { return schedule::print(stages.plan) + stages.source.body; }
 
+/// What an exploration of one graph can try, found by planning it in many ways.
+class SpaceFinder {
+ public:
+  SpaceFinder(const ir::Graph& graph, const Target& target, const CompileOptions& compile,
+              const ExploreOptions& explore, int gemm_algorithms)
+      : graph_(graph),
+        target_(target),
+        how_(pipeline_options(compile)),
+        explore_(explore),
+        gemm_algorithms_(explore.bits == Bits::keep ? 1 : std::min(gemm_algorithms, explore.max_options)) {
+    how_.record = true;
+    if (how_.decisions) space_.avoided = how_.decisions->avoided;
+  }
+
+  Space run() {
+    for (const Cut& cut : cuts()) {
+      if (std::cmp_equal(space_.cuts.size(), explore_.max_cuts)) break;
+      const bool usual = space_.cuts.empty();
+      const Compiled stages = planned(usual ? survey() : cut.answer, cut.max_inputs);
+      if (usual) {
+        usual_order_ = order_of_additions(stages);
+        own_.insert(what_runs(stages));
+      }
+      if (!usual && !is_allowed(stages)) continue;
+      if (seen_.insert(what_runs(stages)).second) space_.cuts.push_back(context(cut.name, stages));
+    }
+    if (explore_.bits == Bits::any) merge_each_group();
+    return std::move(space_);
+  }
+
+ private:
+  ir::Decide survey() {
+    return [this](const ir::Asked& asked) { return survey_(asked); };
+  }
+
+  Compiled planned(ir::Decide answer, int max_inputs = 0) const {
+    PipelineOptions how = how_;
+    if (max_inputs > 0 && max_inputs < how.partition.groups.max_inputs)
+      how.partition.groups.max_inputs = max_inputs;
+    how.answer = std::move(answer);
+    return run_pipeline(graph_, target_, how);
+  }
+
+  bool is_allowed(const Compiled& stages) const {
+    return explore_.bits == Bits::any || order_of_additions(stages) == usual_order_;
+  }
+
+  CutContext context(const std::string& name, const Compiled& stages) {
+    CutContext result{.name = name, .decisions = decisions_of(stages, target_)};
+    result.decisions.gemms = schedule::all_gemm_decisions_of(stages.graph, stages.partition);
+    if (stages.run) result.decisions.run = stages.run;
+    add_kernels(stages, result);
+    add_gemms(result.decisions.gemms, result);
+    // Who says which step runs on which stream has decided.
+    const bool decided = result.decisions.run && !result.decisions.run->streams.empty();
+    const bool on_streams = !is_cpu(target_) && !decided && stages.plan.steps.size() > 1;
+    result.streams = stream_options(how_.streams.max_streams, on_streams ? explore_.max_options : 1);
+    return result;
+  }
+
+  /// Equal kernels of several cuts have equal options.
+  void add_kernels(const Compiled& stages, CutContext& context) {
+    const schedule::EqualSegments equal =
+        schedule::equal_segments(stages.graph, stages.partition.segments, stages.partition.storage);
+    for (std::size_t form = 0; form < equal.first.size(); ++form) {
+      const schedule::Segment& segment = stages.partition.segments[equal.first[form]];
+      const std::uint64_t key = content_key(stages.graph, equal.forms[equal.first[form]]);
+      ExploredKernel& known = known_[key];
+      if (known.options.empty()) known = {key, options_of(stages.graph, segment, key)};
+      insert(context.kernels, known);
+    }
+  }
+
+  std::vector<schedule::KernelChoices> options_of(const ir::Graph& graph, const schedule::Segment& segment,
+                                                  std::uint64_t key) const {
+    const std::vector<schedule::KernelDecision>& avoided = space_.avoided;
+    const int more = explore_.max_options + static_cast<int>(avoided.size());
+    std::vector<schedule::KernelChoices> options =
+        kernel_options(graph, segment, target_, explore_.bits, more);
+    const auto failed = [&](const schedule::KernelChoices& option) {
+      return std::any_of(avoided.begin(), avoided.end(), [&](const schedule::KernelDecision& each) {
+        return each.key == key && each.choices == option;
+      });
+    };
+    options.erase(std::remove_if(options.begin() + 1, options.end(), failed), options.end());
+    keep_first(options, explore_.max_options);
+    return options;
+  }
+
+  void add_gemms(const std::vector<schedule::GemmDecision>& gemms, CutContext& context) const {
+    for (const schedule::GemmDecision& gemm : gemms)
+      insert(context.gemms, ExploredGemm{gemm.key, gemm_algorithms_});
+  }
+
+  /// In the order of the keys, each once.
+  template <class Explored>
+  static void insert(std::vector<Explored>& list, const Explored& one) {
+    const auto at = std::lower_bound(list.begin(), list.end(), one.key,
+                                     [](const Explored& each, std::uint64_t key) { return each.key < key; });
+    if (at == list.end() || at->key != one.key) list.insert(at, one);
+  }
+
+  /// A way to cut the graph for all combinations of the ways to merge its groups: the kernels and GEMMs of
+  /// each way are in it, and run in some of them.
+  void merge_each_group() {
+    CutContext all{.name = "merge: each group"};
+    const CutContext& usual = space_.cuts.front();
+    for (const GemmGroup& group : survey_.heaviest(explore_.max_groups)) {
+      ExploredMerge merge{group.key, {{}}};
+      for (const Merging& merging : mergings_of(group)) {
+        const Compiled stages = planned(merged_so(group.key, merging));
+        std::vector<schedule::Answer> answers = differing_merges(stages.answers, usual.decisions.answers);
+        if (answers.empty() || !own_.insert(what_runs(stages)).second) continue;
+        merge.options.push_back(std::move(answers));
+        add_kernels(stages, all);
+        add_gemms(schedule::all_gemm_decisions_of(stages.graph, stages.partition), all);
+      }
+      if (merge.options.size() > 1) all.merges.push_back(std::move(merge));
+    }
+    if (all.merges.empty()) return;
+    all.decisions = how_.decisions.value_or(schedule::Decisions{.target = usual.decisions.target});
+    all.decisions.options = usual.decisions.options;
+    // Other kernels may be other steps.
+    if (all.decisions.run) all.decisions.run = schedule::RunDecision{.mode = all.decisions.run->mode};
+    all.streams = usual.streams;
+    space_.cuts.push_back(std::move(all));
+  }
+
+  const ir::Graph& graph_;
+  const Target& target_;
+  PipelineOptions how_;
+  const ExploreOptions& explore_;
+  const int gemm_algorithms_;
+  GroupSurvey survey_;
+  Space space_;
+  std::set<std::string> seen_, own_;  // what runs: in a cut, and with a group merged in a way of its own
+  std::map<std::uint64_t, ExploredKernel> known_;
+  std::string usual_order_;
+};
+
+/// Whatever is said of single ones.
+void set_choices(schedule::Decisions& decisions, std::uint64_t key, const schedule::KernelChoices& choices) {
+  std::vector<schedule::KernelDecision>& kernels = decisions.kernels;
+  std::erase_if(kernels,
+                [&](const schedule::KernelDecision& each) { return each.key == key && each.occurrence; });
+  const auto found = std::find_if(kernels.begin(), kernels.end(),
+                                  [&](const schedule::KernelDecision& each) { return each.key == key; });
+  found == kernels.end() ? kernels.push_back({.key = key, .choices = choices})
+                         : static_cast<void>(found->choices = choices);
+}
+
+void set_algorithm(schedule::Decisions& decisions, std::uint64_t key, int algorithm) {
+  bool is_there = false;
+  for (schedule::GemmDecision& gemm : decisions.gemms) {
+    if (gemm.key != key) continue;
+    gemm.algorithm = static_cast<std::uint32_t>(algorithm);
+    is_there = true;
+  }
+  if (!is_there) decisions.gemms.push_back({.key = key, .algorithm = static_cast<std::uint32_t>(algorithm)});
+}
+
+/// Adds answers, of which some may be there: what two groups lead to can be the same question.
+void set_answers(schedule::Decisions& decisions, const std::vector<schedule::Answer>& answers) {
+  for (const schedule::Answer& answer : answers) {
+    const auto found =
+        std::find_if(decisions.answers.begin(), decisions.answers.end(), [&](const schedule::Answer& each) {
+          return each.question == answer.question && each.key == answer.key &&
+                 each.occurrence == answer.occurrence;
+        });
+    found == decisions.answers.end() ? decisions.answers.push_back(answer)
+                                     : static_cast<void>(found->yes = answer.yes);
+  }
+}
+
 }  // namespace
 
 std::string kernel_name(std::uint64_t key) { return fmt::format("kernel {:016x}", key); }
 std::string gemm_name(std::uint64_t key) { return fmt::format("gemm {:016x}", key); }
 
-Space space_of(const ir::Graph& graph, const Target& target, const CompileOptions& compile,
-               const ExploreOptions& explore, int gemm_algorithms) {
-  Space space;
-  if (const auto given = pipeline_options(compile).decisions) space.avoided = given->avoided;
-  std::set<std::string> seen;
-  std::map<std::uint64_t, ExploredKernel> known;
-  std::string usual_order;
-  for (const Cut& cut : cuts()) {
-    if (std::cmp_equal(space.cuts.size(), explore.max_cuts)) break;
-    PipelineOptions how = pipeline_options(compile);
-    how.record = true;
-    how.answer = cut.answer;
-    const Compiled stages = run_pipeline(graph, target, how);
-    const bool usual = space.cuts.empty();
-    const std::string order = order_of_additions(stages);
-    if (usual) usual_order = order;
-    if (!usual && explore.bits == Bits::keep && order != usual_order) continue;
-    if (!seen.insert(what_runs(stages)).second) continue;
-    CutContext context{.name = cut.name, .decisions = decisions_of(stages, target)};
-    context.decisions.gemms = schedule::all_gemm_decisions_of(stages.graph, stages.partition);
-    if (stages.run) context.decisions.run = stages.run;
-    context.kernels = kernels_of(stages, target, explore, space.avoided, known);
-    const int algorithms = explore.bits == Bits::keep ? 1 : std::min(gemm_algorithms, explore.max_options);
-    context.gemms = gemms_of(context.decisions, algorithms);
-    // Who says which step runs on which stream has decided.
-    const bool decided = context.decisions.run && !context.decisions.run->streams.empty();
-    const bool on_streams = !is_cpu(target) && !decided && stages.plan.steps.size() > 1;
-    context.streams = stream_options(how.streams.max_streams, on_streams ? explore.max_options : 1);
-    space.cuts.push_back(std::move(context));
+std::string merge_name(std::uint64_t key) { return fmt::format("merge {:016x}", key); }
+
+std::optional<double> judging_seconds(const std::map<std::string, double>& run, const std::string& name) {
+  if (name.starts_with("merge ")) {
+    double sum = 0;
+    for (const auto& [region, seconds] : run) sum += region.empty() ? 0 : seconds;
+    return sum;
   }
-  return space;
+  const bool whole = name == tuned_name || name == cut_name || name == streams_name;
+  const auto found = run.find(whole ? "" : name);
+  return found == run.end() ? std::nullopt : std::optional(found->second);
 }
 
-void Space::keep(int max_cuts, int max_options) {
-  keep_first(cuts, max_cuts);
+Space space_of(const ir::Graph& graph, const Target& target, const CompileOptions& compile,
+               const ExploreOptions& explore, int gemm_algorithms) {
+  return SpaceFinder(graph, target, compile, explore, gemm_algorithms).run();
+}
+
+void Space::keep(int max_cuts, int max_groups, int max_options) {
+  std::erase_if(cuts, [&, n = 0](const CutContext& context) mutable {
+    return context.merges.empty() ? n++ >= max_cuts : max_groups == 0;
+  });
   for (CutContext& context : cuts) {
+    keep_first(context.merges, max_groups);
+    for (ExploredMerge& merge : context.merges) keep_first(merge.options, max_options);
     for (ExploredKernel& kernel : context.kernels) keep_first(kernel.options, max_options);
     for (ExploredGemm& gemm : context.gemms) gemm.algorithms = std::min(gemm.algorithms, max_options);
     keep_first(context.streams, max_options);
@@ -156,36 +278,45 @@ void Space::keep(int max_cuts, int max_options) {
 Node Space::tree() const {
   std::vector<Node> ways;
   for (const CutContext& context : cuts) {
+    std::vector<Node> order;
+    for (const ExploredMerge& merge : context.merges)
+      order.push_back(explore::variable(merge_name(merge.key), static_cast<int>(merge.options.size())));
     std::vector<Node> steps;
     for (const ExploredKernel& kernel : context.kernels)
       steps.push_back(explore::variable(kernel_name(kernel.key), static_cast<int>(kernel.options.size())));
     for (const ExploredGemm& gemm : context.gemms)
       steps.push_back(explore::variable(gemm_name(gemm.key), gemm.algorithms));
-    Node streams =
-        explore::in_context(explore::variable(streams_name, static_cast<int>(context.streams.size())));
-    ways.push_back(explore::prefix({explore::parallel(std::move(steps)), std::move(streams)}));
+    order.push_back(explore::parallel(std::move(steps)));
+    order.push_back(
+        explore::in_context(explore::variable(streams_name, static_cast<int>(context.streams.size()))));
+    ways.push_back(explore::prefix(std::move(order)));
   }
   Node all = cuts.size() == 1 ? std::move(ways.front()) : explore::fork(cut_name, std::move(ways));
   return explore::fork(tuned_name, {explore::parallel({}), std::move(all)});
 }
 
+const CutContext& Space::context_of(const Configuration& configuration) const {
+  return cuts.at(static_cast<std::size_t>(option_of(configuration, cut_name)));
+}
+
+bool Space::is_partial(const Configuration& configuration) const {
+  return !context_of(configuration).merges.empty();
+}
+
 schedule::Decisions Space::decisions(const Configuration& configuration) const {
-  const CutContext& context = cuts.at(static_cast<std::size_t>(option_of(configuration, cut_name)));
+  const CutContext& context = context_of(configuration);
   schedule::Decisions result = context.decisions;
   result.avoided = avoided;
+  for (const ExploredMerge& merge : context.merges)
+    set_answers(result,
+                merge.options[static_cast<std::size_t>(option_of(configuration, merge_name(merge.key)))]);
   for (const ExploredKernel& kernel : context.kernels) {
     const int option = option_of(configuration, kernel_name(kernel.key));
-    if (option == 0) continue;
-    std::erase_if(result.kernels, [&](const schedule::KernelDecision& each) {
-      return each.key == kernel.key && each.occurrence;
-    });
-    for (schedule::KernelDecision& each : result.kernels) {
-      if (each.key == kernel.key) each.choices = kernel.options[static_cast<std::size_t>(option)];
-    }
+    if (option > 0) set_choices(result, kernel.key, kernel.options[static_cast<std::size_t>(option)]);
   }
-  for (schedule::GemmDecision& gemm : result.gemms) {
+  for (const ExploredGemm& gemm : context.gemms) {
     const int option = option_of(configuration, gemm_name(gemm.key));
-    if (option > 0) gemm.algorithm = static_cast<std::uint32_t>(option);
+    if (option > 0) set_algorithm(result, gemm.key, option);
   }
   const int streams = option_of(configuration, streams_name);
   if (streams > 0) {

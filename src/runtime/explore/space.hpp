@@ -5,6 +5,8 @@
 
 #include <cstdint>
 #include <fuse/explore.hpp>
+#include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,10 +29,19 @@ struct ExploredGemm {
   int algorithms = 1;
 };
 
-/// A way to cut the graph.
+/// A group of GEMMs that can be merged in several ways.
+struct ExploredMerge {
+  std::uint64_t key = 0;
+  std::vector<std::vector<schedule::Answer>> options{};  ///< what each answers; the first is the default
+};
+
+/// A way to cut the graph, or the one in which each group of GEMMs is merged in a way of its own.
 struct CutContext {
-  std::string name{};             ///< "as by cost", "merge: none", "horizontal: all"
-  schedule::Decisions decisions;  ///< complete: with the answers of all questions
+  std::string name{};  ///< "as by cost", "merge: none", "horizontal: all", "merge: each group"
+  /// With the answers of all questions; where groups are merged in ways of their own, the cost answers what
+  /// follows from that.
+  schedule::Decisions decisions{};
+  std::vector<ExploredMerge> merges{};
   std::vector<ExploredKernel> kernels{};
   std::vector<ExploredGemm> gemms{};
   std::vector<int> streams{};  ///< options; the first is the default
@@ -40,17 +51,28 @@ struct Space {
   std::vector<CutContext> cuts{};                   ///< the first is the default
   std::vector<schedule::KernelDecision> avoided{};  ///< that no kernel has as an option but by default
 
-  /// Keeps so many cuts, and so many options of each decision.
-  void keep(int max_cuts, int max_options);
+  /// Keeps so many cuts, so many groups of GEMMs, and so many options of each decision.
+  void keep(int max_cuts, int max_groups, int max_options);
   /// Its last runs compare the default with the best of what is below, end to end.
   explore::Node tree() const;
   /// The decisions of a configuration. What it does not name is at its default.
   schedule::Decisions decisions(const explore::Configuration& configuration) const;
+  /// Whether they leave something to the cost. Then entries may fit nothing, and are skipped.
+  bool is_partial(const explore::Configuration& configuration) const;
+
+ private:
+  const CutContext& context_of(const explore::Configuration& configuration) const;
 };
 
 /// The names of variables and regions.
 std::string kernel_name(std::uint64_t key);
 std::string gemm_name(std::uint64_t key);
+std::string merge_name(std::uint64_t key);
+/// The time that judges a variable or fork of this name, of what a run took: of the whole by the name "", and
+/// of the steps of each kernel and GEMM by theirs. How groups are merged is judged by the sum of all steps
+/// (Astra, 4.7: the total time of all GEMM nodes), since a group gains nothing alone beside another one on
+/// another stream.
+std::optional<double> judging_seconds(const std::map<std::string, double>& run, const std::string& name);
 inline const std::string cut_name = "cut", tuned_name = "tuned", streams_name = "streams";
 
 Space space_of(const ir::Graph&, const Target&, const CompileOptions&, const ExploreOptions&,

@@ -96,6 +96,7 @@ int execute(const TuneOptions& options) {
                     {.bits = options.bits == "any" ? Bits::any : Bits::keep,
                      .max_options = options.options,
                      .max_cuts = options.cuts,
+                     .max_groups = options.groups,
                      .samples = options.samples,
                      .max_seconds = budget},
                     options.run.graph.compile);

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/explore/merge_options.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <utility>
+
+namespace fuse::runtime {
+namespace {
+
+double extent(const Dim& dim) { return static_cast<double>(dim.hint()); }
+
+/// Multiplications of a GEMM at the hints.
+double work_of(const ir::Graph& graph, ir::NodeId id) {
+  const ir::Node& node = graph[id];
+  const std::vector<Dim>& a = graph[node.operands[0]].type.dims;
+  double work = extent(a[a.size() - (ir::attr<ir::MatmulAttr>(node).transpose_a ? 2 : 1)]);
+  for (const Dim& dim : node.type.dims) work *= extent(dim);
+  return work;
+}
+
+}  // namespace
+
+bool GroupSurvey::operator()(const ir::Asked& asked) {
+  if (asked.question != ir::Question::merge || asked.is_part) return asked.by_cost;
+  const std::uint64_t key = ir::content_hash(asked.graph, asked.nodes);
+  auto group =
+      std::find_if(groups_.begin(), groups_.end(), [&](const GemmGroup& each) { return each.key == key; });
+  if (group == groups_.end())
+    group = groups_.insert(group, {.key = key, .members = asked.nodes.size(), .by_cost = asked.by_cost});
+  for (const ir::NodeId id : asked.nodes) group->work += work_of(asked.graph, id);
+  return asked.by_cost;
+}
+
+std::vector<GemmGroup> GroupSurvey::heaviest(int most) const {
+  std::vector<GemmGroup> result = groups_;
+  std::stable_sort(result.begin(), result.end(),
+                   [](const GemmGroup& a, const GemmGroup& b) { return a.work > b.work; });
+  if (std::cmp_greater(result.size(), most)) result.resize(static_cast<std::size_t>(most));
+  return result;
+}
+
+std::vector<Merging> mergings_of(const GemmGroup& group) {
+  std::vector<Merging> result;
+  if (!group.by_cost) result.push_back({group.members, "merged"});
+  for (std::size_t most = 2; most < group.members && most <= 16; most *= 2)
+    result.push_back({most, fmt::format("chunks of {}", most)});
+  if (group.by_cost) result.insert(result.begin(), {1, "apart"});
+  return result;
+}
+
+ir::Decide merged_so(std::uint64_t key, const Merging& merging) {
+  return [key, most = merging.most, is_own = false](const ir::Asked& asked) mutable {
+    if (asked.question != ir::Question::merge) return asked.by_cost;
+    // The parts of a group are asked about right after it.
+    if (!asked.is_part) is_own = ir::content_hash(asked.graph, asked.nodes) == key;
+    return is_own ? asked.nodes.size() <= most : asked.by_cost;
+  };
+}
+
+std::vector<schedule::Answer> differing_merges(const std::vector<schedule::Answer>& own,
+                                               const std::vector<schedule::Answer>& usual) {
+  std::map<std::pair<std::uint64_t, std::optional<std::uint32_t>>, bool> known;
+  for (const schedule::Answer& each : usual) {
+    if (each.question == ir::Question::merge) known[{each.key, each.occurrence}] = each.yes;
+  }
+  std::vector<schedule::Answer> result;
+  for (const schedule::Answer& each : own) {
+    if (each.question != ir::Question::merge) continue;
+    const auto found = known.find({each.key, each.occurrence});
+    if (found == known.end() || found->second != each.yes) result.push_back(each);
+  }
+  return result;
+}
+
+}  // namespace fuse::runtime
