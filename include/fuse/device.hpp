@@ -79,6 +79,9 @@ class FUSE_COMPILER_API Device {
   static Device cpu() { return cpu(Cpu{}); }
   static Device emulated(const Emulated& options);
   static Device emulated() { return emulated(Emulated{}); }
+  /// An emulated device with the properties of this GPU, so that a graph compiles to the same kernels for
+  /// both. The profile counts for nothing. Throws what `emulated` throws, and unsupported for a cpu device.
+  static Device emulated_like(const Device& gpu, const Emulated& options);
   /// Throws missing_library or driver, with what was looked for and where.
   static Device cuda(int ordinal = 0);
   /// For tools and examples: the first GPU, else the cpu device, else, where this machine is no x86-64-v2,

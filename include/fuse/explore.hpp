@@ -42,6 +42,9 @@ struct ExploreOptions {
   /// it would take longer. When they are over all the same, what was found so far is compared with the
   /// default, and that is the end. 0: no limit.
   double max_seconds = 0;
+  /// On a GPU, a configuration runs on a checked emulated device first, where the graph has at most so many
+  /// operations: elements that ops compute, multiplications and additions of GEMMs. 0: never.
+  double max_emulated_operations = 1e7;
   int max_executables = 16;  ///< executables that are kept besides the default, each with a workspace
 };
 
@@ -79,6 +82,8 @@ struct ExploreProgress {
   bool last_is_default = true;  ///< whether that was a run of the default
   double default_seconds = 0;   ///< when it has come to its end: the median of a run by the defaults
   double tuned_seconds = 0;     ///< the same: the median of a run as it is from now on
+  std::int64_t emulated = 0;    ///< on a GPU: configurations that ran on the emulated device first
+  std::string not_emulated{};   ///< on a GPU: why the others did not; empty: all did, or nobody wants it
   bool done = false;
   std::string stopped{};  ///< why it ended before its end; empty: it did not
   /// Options that were dropped, each with its reason: they failed to compile, or gave another result.

@@ -6,14 +6,17 @@
 #include <cstdint>
 #include <fuse/device.hpp>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "runtime/device/backend.hpp"
+#include "target/target.hpp"
 
 namespace fuse::runtime {
 
 struct EmulatedOptions {
   std::string profile = "h200";
+  std::optional<Target> target{};  ///< in place of the profile's
   bool checked = false;
   int threads = 0;                 ///< OS threads that run blocks; 0: as many as the machine has
   std::uint64_t shuffle_seed = 0;  ///< nonzero: blocks, warps and lanes run in a random order

@@ -93,7 +93,7 @@ class EmulatedBackend final : public Backend {
   explicit EmulatedBackend(const EmulatedOptions& options)
       : Backend(emulated_toolchain(options.optimization, options.checked)),
         options_(options),
-        target_(target_profile(options.profile)),
+        target_(options.target ? *options.target : target_profile(options.profile)),
         threads_(options.threads > 0 ? options.threads
                                      : std::max(1, static_cast<int>(std::thread::hardware_concurrency()))),
         memory_(options.checked),

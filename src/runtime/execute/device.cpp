@@ -22,7 +22,9 @@ namespace fuse {
 inline namespace v0 {
 namespace {
 
-std::shared_ptr<runtime::Backend> open_emulated([[maybe_unused]] const Device::Emulated& options) {
+/// `target`: in place of the profile's, where it is not null.
+std::shared_ptr<runtime::Backend> open_emulated([[maybe_unused]] const Device::Emulated& options,
+                                                [[maybe_unused]] const Target* target = nullptr) {
 #if FUSE_COMPILER_HAS_EMULATED
   if (options.threads < 0) {
     throw Error({.code = ErrorCode::invalid_argument,
@@ -35,10 +37,10 @@ std::shared_ptr<runtime::Backend> open_emulated([[maybe_unused]] const Device::E
          .message = fmt::format("the emulated device has no optimization level {}", options.optimization),
          .hint = "0 to 3, as the C++ compiler's -O"});
   }
-  if (is_cpu(target_profile(options.profile))) {
+  if (is_cpu(target ? *target : target_profile(options.profile))) {
     throw Error({.code = ErrorCode::unsupported,
                  .message = fmt::format("the emulated device cannot be a {}: it runs kernels of GPUs",
-                                        options.profile),
+                                        target ? target->name : options.profile),
                  .hint = "Device::cpu() runs kernels of CPUs"});
   }
   if (!(options.clock_noise >= 0 && options.clock_noise < 1)) {
@@ -47,6 +49,7 @@ std::shared_ptr<runtime::Backend> open_emulated([[maybe_unused]] const Device::E
                  .hint = "the noise is a share of each step's time: at least 0 and less than 1"});
   }
   return runtime::make_emulated_backend({.profile = options.profile,
+                                         .target = target ? std::optional(*target) : std::nullopt,
                                          .checked = options.checked,
                                          .threads = options.threads,
                                          .shuffle_seed = options.shuffle_seed,
@@ -161,6 +164,12 @@ std::string_view to_string(DeviceKind kind) {
 
 Device Device::emulated(const Emulated& options) {
   return {DeviceKind::emulated, open_emulated(options), emulated_name(options), "emulated: asked for"};
+}
+
+Device Device::emulated_like(const Device& gpu, const Emulated& options) {
+  const Target& target = gpu.backend()->target();
+  return {DeviceKind::emulated, open_emulated(options, &target), fmt::format("emulated {}", target.name),
+          "emulated: asked for, like " + gpu.name()};
 }
 
 Device Device::cpu(const Cpu& options) {

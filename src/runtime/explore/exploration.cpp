@@ -49,6 +49,8 @@ Exploration::Exploration(ExploredGraph explored, std::shared_ptr<Variant> usual,
       usual_(std::move(usual)),
       compile_seconds_(compile_seconds),
       exact_clock_(explored_.device.backend()->repeats_times()),
+      rehearsal_(explored_.graph, explored_.device, explored_.dims,
+                 explored_.options.max_emulated_operations),
       space_(space_of(explored_.graph.ir(), explored_.device.backend()->target(), explored_.compile,
                       explored_.options, explored_.device.backend()->gemm_algorithms())),
       best_(space_.decisions({})),
@@ -63,8 +65,8 @@ std::shared_ptr<Variant> Exploration::make(const CandidateBuilder::Wanted& wante
       std::make_shared<Variant>(compile_candidate(explored_.graph, explored_.device, how), explored_.dims);
   variant->make_measurable();
   const std::shared_ptr<Snapshot> inputs = snapshot();
-  const std::string wrong =
-      inputs ? inputs->check(*variant, explored_.options.bits) : "the exploration is over";
+  std::string wrong = inputs ? rehearsal_.fault_of(how, *inputs) : "the exploration is over";
+  if (wrong.empty()) wrong = inputs->check(*variant, explored_.options.bits);
   if (wrong.empty()) return variant;
   throw Error({.kind = ErrorKind::runtime, .code = ErrorCode::invalid_argument, .message = wrong});
 }
@@ -425,6 +427,8 @@ void Exploration::describe(ExploreProgress& progress) const {
   progress.default_seconds = default_seconds_;
   progress.tuned_seconds = tuned_seconds_;
   progress.done = over_;
+  progress.emulated = rehearsal_.runs();
+  progress.not_emulated = rehearsal_.missing_why();
   progress.stopped = stopped_;
   progress.dropped = dropped_;
 }

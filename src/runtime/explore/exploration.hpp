@@ -16,6 +16,7 @@
 
 #include "explore/update_tree.hpp"
 #include "runtime/explore/candidate_builder.hpp"
+#include "runtime/explore/rehearsal.hpp"
 #include "runtime/explore/snapshot.hpp"
 #include "runtime/explore/space.hpp"
 #include "runtime/explore/variant.hpp"
@@ -82,6 +83,7 @@ class Exploration {
   const double compile_seconds_;
   const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   const bool exact_clock_;
+  Rehearsal rehearsal_;
   Space space_;
   std::shared_ptr<Snapshot> snapshot() const;
 

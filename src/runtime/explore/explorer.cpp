@@ -37,6 +37,7 @@ void check(const Device& device, const ExploreOptions& options) {
   at_least("least_gain", options.least_gain, 1e-4);
   at_least("max_runs", static_cast<double>(options.max_runs), 1);
   at_least("max_seconds", options.max_seconds, 0);
+  at_least("max_emulated_operations", options.max_emulated_operations, 0);
   at_least("max_executables", options.max_executables, 2);
 }
 

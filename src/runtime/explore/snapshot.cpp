@@ -20,6 +20,8 @@ constexpr std::size_t evaluations = 4;
 /// Operations of the graph beyond which no exact results are computed: tens of seconds.
 constexpr double most_operations = 2e10;
 
+}  // namespace
+
 double operations_of(const ir::Graph& graph, const DimValues& dims) {
   double sum = 0;
   const auto value_of = [&](std::string_view name) { return dims.find(name)->second; };
@@ -36,8 +38,6 @@ double operations_of(const ir::Graph& graph, const DimValues& dims) {
   }
   return sum;
 }
-
-}  // namespace
 
 Snapshot::Snapshot(Variant& usual, const ir::Graph& graph, const DimValues& dims, Stream& stream,
                    std::span<const BufferView> buffers)
@@ -90,16 +90,23 @@ Snapshot::Outputs Snapshot::outputs_of(Variant& variant) {
   return result;
 }
 
-const Snapshot::Exact& Snapshot::exact() {
-  if (exact_) return *exact_;
-  Values values;
+std::map<std::size_t, HostTensor> Snapshot::inputs() const {
+  std::map<std::size_t, HostTensor> result;
   const std::vector<Slot>& slots = usual_.executable().slots();
   for (std::size_t i = 0; i < slots.size(); ++i) {
     if (slots[i].kind == Slot::Kind::output) continue;
     HostTensor tensor = HostTensor::make(slots[i].dtype, usual_.prepared().shape(i));
     inputs_[i].download(tensor.data);
-    values.emplace(slots[i].name, std::move(tensor));
+    result.emplace(i, std::move(tensor));
   }
+  return result;
+}
+
+const Snapshot::Exact& Snapshot::exact() {
+  if (exact_) return *exact_;
+  Values values;
+  for (auto&& [slot, tensor] : inputs())
+    values.emplace(usual_.executable().slots()[slot].name, std::move(tensor));
   const TogetherResult together = evaluate_together(
       graph_, values, [this](std::string_view name) { return dims_.find(name)->second; }, evaluations, 0);
   Exact result;

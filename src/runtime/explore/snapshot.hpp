@@ -16,6 +16,9 @@
 
 namespace fuse::runtime {
 
+/// Elements that the ops of a graph compute, and multiplications and additions of its matmuls.
+double operations_of(const ir::Graph&, const DimValues&);
+
 class Snapshot {
  public:
   /// Copies the inputs and parameters of a run, before it, and waits for the stream. Throws out_of_memory,
@@ -26,6 +29,9 @@ class Snapshot {
   /// the same bits, else they may be off the exact ones as far as right results of the default's ops are.
   /// Runs on a stream of its own and waits for it. Throws what runs report.
   std::string check(Variant& candidate, Bits bits);
+
+  /// The copies, on the host, by slot. Throws what a download reports.
+  std::map<std::size_t, HostTensor> inputs() const;
 
  private:
   using Outputs = std::map<std::string, HostTensor>;
