@@ -189,6 +189,7 @@ void try_directory(std::string_view option, const std::string& directory) {
 void try_file(std::string_view option, const std::string& file) {
   namespace fs = std::filesystem;
   refuse_dash(option, file);
+  if (file.empty()) refuse_path(option, file, "a file has a name");
   std::error_code ignored;
   if (fs::exists(file, ignored) && !fs::is_regular_file(file, ignored)) {
     refuse_path(option, file, "it is there and is not a regular file");

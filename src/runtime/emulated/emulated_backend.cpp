@@ -157,6 +157,7 @@ class EmulatedBackend final : public Backend {
   bool repeats_times() const noexcept override { return clock_ && options_.clock_noise == 0; }
   /// OpenBLAS and the plain loops: on the host's clock the loops are never faster.
   int gemm_algorithms() const noexcept override { return clock_ && has_openblas_ ? 2 : 1; }
+  std::string gemm_library() const override { return has_openblas_ ? "OpenBLAS before loops" : "loops"; }
   /// What is pending before the event runs now. Its failure is reported by its own queue.
   Status wait(Queue& queue, const Event& event) noexcept override {
     const auto* const own = dynamic_cast<const EmulatedEvent*>(&event);
