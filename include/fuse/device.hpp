@@ -79,8 +79,9 @@ class FUSE_COMPILER_API Device {
   static Device cpu() { return cpu(Cpu{}); }
   static Device emulated(const Emulated& options);
   static Device emulated() { return emulated(Emulated{}); }
-  /// An emulated device with the properties of this GPU, so that a graph compiles to the same kernels for
-  /// both. The profile counts for nothing. Throws what `emulated` throws, and unsupported for a cpu device.
+  /// An emulated device with the properties of this GPU: a graph compiles to the same kernels for both, so
+  /// that they can be checked where they do no harm. `options.profile` is ignored. Throws what `emulated`
+  /// throws, and unsupported for a cpu device.
   static Device emulated_like(const Device& gpu, const Emulated& options);
   /// Throws missing_library or driver, with what was looked for and where.
   static Device cuda(int ordinal = 0);

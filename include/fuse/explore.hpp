@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <fuse/device.hpp>
 #include <fuse/error.hpp>
@@ -30,22 +31,24 @@ struct ExploreOptions {
   /// Groups of GEMMs that are merged each in a way of its own, with Bits::any: those with the most work. 0:
   /// none.
   int max_groups = 4;
-  /// Runs that count for each configuration, from 5 to 10,000; 0: as many as the noise of the first runs asks
-  /// for, at most 200. Where times repeat exactly, as on a virtual clock without noise, one run for each is
-  /// enough.
+  /// Rounds that count for each variable, from 5 to 10,000; 0: as many as the noise of the first runs asks
+  /// for, at most 200. Where times repeat exactly, as on a virtual clock without noise, there is one. Where
+  /// runs or time are short there may be fewer, of 5 at least.
   int samples = 0;
-  /// The gain that the samples are enough to show, as a share of what is decided about: it sets their number.
-  /// A smaller gain is taken, too, where the samples show it.
+  /// The gain that the rounds are enough to show, as a share of the time that is compared: it sets their
+  /// number. At least 1e-4. A smaller gain can still win, if it is clear.
   double least_gain = 0.02;
-  std::int64_t max_runs = 100'000;  ///< fewer options are tried where more runs would be needed
-  /// Seconds in which it should end. Fewer options are tried where an estimate from the first runs says that
-  /// it would take longer. When they are over all the same, what was found so far is compared with the
-  /// default, and that is the end. 0: no limit.
+  /// At least 1. Where more runs would be needed, fewer options are tried, then no groups, fewer cuts, fewer
+  /// rounds.
+  std::int64_t max_runs = 100'000;
+  /// Seconds from the construction in which it should end. Less is tried, as for `max_runs`, where an
+  /// estimate from the first runs says that it would take longer. When they are over all the same, what was
+  /// found so far is compared with the default, which takes some more runs, and that is the end. 0: no limit.
   double max_seconds = 0;
   /// On a GPU, a configuration runs on a checked emulated device first, where the graph has at most so many
   /// operations: elements that ops compute, multiplications and additions of GEMMs. 0: never.
   double max_emulated_operations = 1e7;
-  int max_executables = 16;  ///< executables that are kept besides the default, each with a workspace
+  int max_executables = 16;  ///< kept besides the default, each with a workspace; at least 2
 };
 
 /// What an exploration has found, as a text: a file of decisions (docs/decisions.md), which says with what it
@@ -75,27 +78,28 @@ class FUSE_COMPILER_API Tuning {
 
 struct ExploreProgress {
   std::int64_t runs = 0;       ///< so far, of all kinds
-  std::int64_t explored = 0;   ///< of those, the ones that tried a configuration
-  std::int64_t announced = 0;  ///< the ones that will have; 0: not known yet
-  std::int64_t built = 0;      ///< configurations that were compiled
+  std::int64_t explored = 0;   ///< of those, the measured ones, of the default and of other configurations
+  std::int64_t announced = 0;  ///< how many will be measured in all; 0: not known yet
+  std::int64_t built = 0;      ///< other configurations that were compiled and passed the check
   double last_seconds = 0;  ///< of the last run that was measured, by the device's clock; 0: there was none
   bool last_is_default = true;  ///< whether that was a run of the default
-  double default_seconds = 0;   ///< when it has come to its end: the median of a run by the defaults
-  double tuned_seconds = 0;     ///< the same: the median of a run as it is from now on
+  double default_seconds = 0;   ///< 0 until it has come to its end; then the median of a run of the default
+  double tuned_seconds = 0;     ///< the same of the winner, which runs from now on
   std::int64_t emulated = 0;    ///< on a GPU: configurations that ran on the emulated device first
-  std::string not_emulated{};   ///< on a GPU: why the others did not; empty: all did, or nobody wants it
+  std::string not_emulated{};   ///< on a GPU: why others did not; empty: all did, or it is switched off
+  bool cut_short = false;       ///< max_seconds were over: not all was tried that was announced
   bool done = false;
   std::string stopped{};  ///< why it ended before its end; empty: it did not
   /// Options that were dropped, each with its reason: they failed to compile, or gave another result.
   std::vector<std::string> dropped{};
 };
 
-/// Runs a graph, and measures other configurations in some of the runs (Astra, 4): the loops of kernels, the
-/// algorithms of GEMMs, how the graph is cut, the number of streams. Every run returns right results: a
-/// configuration is compiled on a thread of its own while runs go on with the default; it runs there on a
-/// copy of one run's inputs; and only where its results agree with the default's does it run on the caller's
-/// buffers. When the announced runs are over, the best configuration is compared with the default end to end,
-/// and the default wins ties.
+/// Runs a graph, and measures other configurations in some of the runs (Astra, 4): the loops of kernels, how
+/// the graph is cut, the number of streams; with Bits::any also the algorithms of GEMMs, and how they are
+/// merged. Every run returns right results: a configuration is compiled on a thread of its own while runs go
+/// on with the default; it runs there on a copy of one run's inputs; and only where its results have the bits
+/// of the default's, or with Bits::any are as exact, does it run on the caller's buffers. The last of the
+/// announced runs compare the best configuration with the default end to end, and the default wins ties.
 ///
 /// Threads may share it, each with a stream. One run is measured at a time, and the others run the default.
 class FUSE_COMPILER_API Explorer {
@@ -118,13 +122,14 @@ class FUSE_COMPILER_API Explorer {
   /// for nothing. Every slot needs its buffer.
   Status run(Stream& stream, std::span<const BufferView> buffers) noexcept;
   /// Call it after a parameter's buffer was written: what is packed of parameters is packed again by the next
-  /// run. Without it runs may read old weights. No run is in flight.
+  /// run. Without it runs may read old weights. Call it only when no run is in flight.
   void parameters_changed();
 
   ExploreProgress progress() const;
   /// Whether the exploration is over, also where it was stopped: then progress().stopped says why.
   bool done() const;
-  /// What was found, when it is done; before, and where it was stopped, the default's decisions.
+  /// What was found, when it is done; before, and where it was stopped, the default's decisions. Where the
+  /// device failed: the decisions that were given, and what the next exploration should avoid.
   Tuning tuning() const;
   /// Waits until the configuration that the next run needs is compiled. For tools and tests, which would
   /// rather wait than run the default.
@@ -133,6 +138,33 @@ class FUSE_COMPILER_API Explorer {
   struct Impl;  ///< for the library itself
 
  private:
+  std::unique_ptr<Impl> impl_;
+};
+
+/// Explorers of one graph for several sets of dims (Astra, 5.5): what is fastest for sentences of 13 words
+/// need not be for 83. Data of other dims is put into a larger bucket, and padded by the caller. Threads may
+/// share it.
+class FUSE_COMPILER_API ExplorerBuckets {
+ public:
+  /// Each bucket has a value for every dim of the graph. Nothing is compiled before a bucket is used. Throws
+  /// invalid_argument for no buckets, two equal ones, and dims that the graph does not have or allow.
+  ExplorerBuckets(const Graph& graph, const Device& device, std::vector<DimValues> buckets,
+                  const ExploreOptions& explore = {}, const CompileOptions& compile = {});
+  ExplorerBuckets(ExplorerBuckets&&) noexcept;
+  ExplorerBuckets& operator=(ExplorerBuckets&&) noexcept;
+  ~ExplorerBuckets();
+
+  std::size_t size() const;
+  const DimValues& dims(std::size_t bucket) const;
+  /// The bucket with the fewest operations that has room for these dims: each of its dims is at
+  /// least as large. Throws invalid_argument where there is none.
+  std::size_t bucket_for(const DimValues& dims) const;
+  /// The explorer of a bucket, made when it is asked for the first time: that compiles. Throws what Explorer
+  /// throws.
+  Explorer& explorer(std::size_t bucket);
+
+ private:
+  struct Impl;
   std::unique_ptr<Impl> impl_;
 };
 

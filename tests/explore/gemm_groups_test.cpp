@@ -111,4 +111,81 @@ TEST_CASE("groups that compute the same are merged alike", "[explore]") {
   CHECK(gemms == std::set<std::int64_t>{5, 10, 20});
 }
 
+TEST_CASE("GEMMs that run more often when they are apart disturb no run", "[explore][emulated]") {
+  Graph graph("remainder");
+  graph.output("y", tanh_of_products(graph, graph.input("x", f32, {8, 16}), "w", 9, 4));
+  const Device device = clocked_device(0.01);
+  // The ninth GEMM of chunks is launched once, and nine times where all are apart.
+  runtime::plant_costs(*device.backend(), [](const ClockedWork& work) {
+    if (!work.gemm) return 1e-6;
+    return work.gemm->n * work.gemm->batch == 4 ? 1e-6 : 10e-6;
+  });
+  Explorer explorer(graph, device, {}, {.bits = Bits::any, .max_cuts = 1, .samples = 9});
+  ExplorerBuffers buffers(explorer);
+  run_to_end(explorer, buffers);
+  CHECK(explorer.progress().stopped.empty());
+  CHECK(compile(graph, device, {.decisions = explorer.tuning().text()}).prepare().gemms() == 9);
+}
+
+TEST_CASE("an exploration that begins with a tuning may cut and merge in other ways", "[explore][emulated]") {
+  Graph graph("continued");
+  graph.output("y", tanh_of_products(graph, graph.input("x", f32, {8, 16}), "w", 8, 4));
+  const Device device = clocked_device();
+  runtime::plant_costs(*device.backend(), [](const ClockedWork& work) {
+    if (!work.gemm) return 1e-6;
+    return work.gemm->n * work.gemm->batch == 8 ? 1e-6 : 60e-6;
+  });
+  CompileOptions begins_with;
+  for (const int groups : {0, 1}) {
+    INFO("groups " << groups);
+    Explorer explorer(graph, device, {}, {.bits = Bits::any, .max_cuts = 1, .max_groups = groups},
+                      begins_with);
+    ExplorerBuffers buffers(explorer);
+    run_to_end(explorer, buffers);
+    CHECK(explorer.progress().dropped.empty());
+    begins_with.decisions = explorer.tuning().text();
+    CHECK(compile(graph, device, begins_with).prepare().gemms() == (groups == 0 ? 1 : 4));
+  }
+  const runtime::Space space = runtime::space_of(graph.ir(), device.backend()->target(), begins_with,
+                                                 {.bits = Bits::any, .max_cuts = 100}, 1);
+  std::set<std::string> names;
+  for (const runtime::CutContext& cut : space.cuts) names.insert(cut.name);
+  CHECK(names.contains("merge: none"));
+  CHECK(names.contains("merge: all"));
+  CHECK(names.contains("merge: each group"));
+  CHECK(space.cuts.back().merges.at(0).options.size() == 4);  // as it is, apart, merged, chunks of 4
+}
+
+TEST_CASE("groups of one key that the cost treats differently are all merged as the option says",
+          "[explore]") {
+  Graph graph("mixed");
+  const Tensor x = graph.input("x", f32, {4, 1024}), z = graph.input("z", f32, {4, 1024});
+  std::vector<Tensor> products;
+  for (int i = 0; i < 6; ++i) {
+    const Tensor w = graph.parameter("w" + std::to_string(i), f32, {1024, 256});
+    products.push_back(matmul(i < 3 ? x : z, w));
+  }
+  // A group of outputs stays apart by default: merged, its parts would have to be copied.
+  for (int i = 0; i < 3; ++i) graph.output("g" + std::to_string(i), products[static_cast<std::size_t>(i)]);
+  graph.output("y", products[3] + products[4] + products[5]);
+  const Target& target = target_profile("h200");
+  const runtime::Space space =
+      runtime::space_of(graph.ir(), target, {}, {.bits = Bits::any, .max_cuts = 1}, 1);
+  REQUIRE(space.cuts.size() == 2);
+  REQUIRE(space.cuts[1].merges.size() == 1);
+  const runtime::ExploredMerge& merge = space.cuts[1].merges[0];
+  std::multiset<std::int64_t> gemms;
+  for (std::size_t option = 0; option < merge.options.size(); ++option) {
+    PipelineOptions how;
+    how.decisions =
+        space.decisions({{runtime::cut_name, 1}, {runtime::merge_name(merge.key), static_cast<int>(option)}});
+    const Compiled stages = run_pipeline(graph.ir(), target, how);
+    CHECK(stages.unfit_decisions == 0);
+    gemms.insert(std::count_if(
+        stages.partition.segments.begin(), stages.partition.segments.end(),
+        [](const schedule::Segment& each) { return each.kind == schedule::Segment::Kind::gemm; }));
+  }
+  CHECK(gemms == std::multiset<std::int64_t>{2, 4, 4, 6});  // merged, as by default, chunks of 2, apart
+}
+
 }  // namespace fuse::test

@@ -430,11 +430,14 @@ class SegmentCompiler {
 /// least by the cost model.
 int searched_max_inputs(const ir::Graph& graph, const PipelineOptions& options, const Target& target,
                         const analysis::Facts& facts, const schedule::Chooser& chooser) {
+  const ir::Decide answer = [&](const ir::Asked& asked) {
+    const bool by_cost = options.answer ? options.answer(asked) : asked.by_cost;
+    return options.insist ? options.insist(asked).value_or(by_cost) : by_cost;
+  };
   const auto predicted = [&](int max_inputs) {
     schedule::PartitionOptions fewer = options.partition;
     fewer.groups.max_inputs = max_inputs;
-    const schedule::Partition partition =
-        schedule::partition(graph, fewer, target, facts, chooser, options.answer);
+    const schedule::Partition partition = schedule::partition(graph, fewer, target, facts, chooser, answer);
     double seconds = 0;
     for (const schedule::Segment& segment : partition.segments)
       if (segment.chosen) seconds += segment.chosen->seconds;
@@ -586,10 +589,11 @@ Compiled run_pipeline(const ir::Graph& graph, const Target& target, const Pipeli
   const bool keeps = options.record || options.decisions;
   schedule::AnswerBook book(options.decisions ? options.decisions->answers : std::vector<schedule::Answer>());
   ir::Decide decide;
-  if (keeps || options.answer)
+  if (keeps || options.answer || options.insist)
     decide = [&](ir::Asked asked) {
       if (options.answer) asked.by_cost = options.answer(asked);
-      return book(asked);
+      const std::optional<bool> insisted = options.insist ? options.insist(asked) : std::nullopt;
+      return insisted ? book.give(asked, *insisted) : book(asked);
     };
   Stopwatch watch(options);
   result.guards = analysis::guards_of(graph);

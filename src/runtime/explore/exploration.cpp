@@ -21,7 +21,7 @@ constexpr std::size_t pilot_runs = 11;
 /// A run whose constant part took so much longer or shorter than it usually does says nothing.
 constexpr double drift = 0.25;
 /// The last runs that say what is usual: a machine that stays slower is not disturbed for ever.
-constexpr std::size_t usual_runs = 15;
+constexpr std::size_t usual_runs = 15, fewest_usual_runs = 3;
 /// The constant part says something from this share of the run on.
 constexpr double least_share = 0.05;
 
@@ -52,7 +52,8 @@ Exploration::Exploration(ExploredGraph explored, std::shared_ptr<Variant> usual,
       rehearsal_(explored_.graph, explored_.device, explored_.dims,
                  explored_.options.max_emulated_operations),
       space_(space_of(explored_.graph.ir(), explored_.device.backend()->target(), explored_.compile,
-                      explored_.options, explored_.device.backend()->gemm_algorithms())),
+                      explored_.options, explored_.device.backend()->gemm_algorithms(),
+                      explored_.device.backend()->gemm_library())),
       best_(space_.decisions({})),
       builder_([this](const CandidateBuilder::Wanted& wanted) { return make(wanted); }) {}
 
@@ -132,6 +133,7 @@ void Exploration::stop(const std::string& why) {
   stopped_ = why;
   pending_.reset();
   variants_.clear();
+  rehearsal_.forget();
   const std::lock_guard lock(snapshot_mutex_);
   snapshot_ = nullptr;
 }
@@ -167,31 +169,29 @@ void Exploration::take(const Seconds& seconds) {
   tree_->report([&](const std::string& name) { return judging_seconds(seconds, name); }, disturbed);
 }
 
-/// By the regions that run as ever: what the machine does beside changes their times, too.
+/// By the regions that run as by default: what the machine does beside changes their times, too. They are
+/// compared with other runs of the same configuration, among the same others: what runs before a kernel, and
+/// how often it is launched, changes its time as well.
 bool Exploration::is_disturbed(const Seconds& seconds) {
   if (exact_clock_) return false;
-  double now = 0, usually = 0;
+  if (const std::size_t decided = tree_->index().size(); decided != steady_for_) {
+    steady_.clear();
+    steady_for_ = decided;
+  }
   const Configuration& tried = pending_->configuration;
   const auto at_default = [&](const std::string& name) {
     const auto option = tried.find(name);
     return option == tried.end() || option->second == 0;
   };
-  std::vector<std::pair<std::string, double>> constant;
+  double now = 0;
   for (const auto& [name, own] : seconds) {
-    if (!name.empty() && at_default(name) && at_default(streams_name)) constant.emplace_back(name, own);
+    if (!name.empty() && at_default(name) && at_default(streams_name)) now += own;
   }
-  for (const auto& [name, own] : constant) {
-    const std::vector<double>& known = steady_[name];
-    if (known.size() < 5) continue;
-    now += own;
-    usually += explore::median(known);
-  }
-  for (const auto& [name, own] : constant) {
-    std::vector<double>& known = steady_[name];
-    known.push_back(own);
-    if (known.size() > usual_runs) known.erase(known.begin());
-  }
-  const bool says = usually > least_share * seconds.at("");
+  std::vector<double>& known = steady_[tried];
+  const double usually = explore::median(known);
+  const bool says = known.size() >= fewest_usual_runs && usually > least_share * seconds.at("");
+  known.push_back(now);
+  if (known.size() > usual_runs) known.erase(known.begin());
   return says && (now > (1 + drift) * usually || now < (1 - drift) * usually);
 }
 
@@ -426,6 +426,7 @@ void Exploration::describe(ExploreProgress& progress) const {
   progress.last_is_default = last_is_default_;
   progress.default_seconds = default_seconds_;
   progress.tuned_seconds = tuned_seconds_;
+  progress.cut_short = hurries_;
   progress.done = over_;
   progress.emulated = rehearsal_.runs();
   progress.not_emulated = rehearsal_.missing_why();

@@ -111,7 +111,10 @@ class Exploration {
   std::string suspicion_;           // why the configuration failed
   bool found_culprit_ = false;
   std::set<std::pair<std::string, int>> rejected_;
-  std::map<std::string, std::vector<double>> steady_;  // the last seconds of regions at their defaults
+  /// For each configuration that is tried now, the last seconds of its regions at their defaults, and how
+  /// much was decided when they were taken.
+  std::map<explore::Configuration, std::vector<double>> steady_;
+  std::size_t steady_for_ = 0;
   std::vector<std::string> dropped_;
   schedule::Decisions best_;
   std::shared_ptr<Variant> winner_;

@@ -24,54 +24,64 @@ double work_of(const ir::Graph& graph, ir::NodeId id) {
 
 }  // namespace
 
-bool GroupSurvey::operator()(const ir::Asked& asked) {
-  if (asked.question != ir::Question::merge || asked.is_part) return asked.by_cost;
+void GroupSurvey::see(const ir::Asked& asked) {
+  if (asked.question != ir::Question::merge || asked.is_part) return;
   const std::uint64_t key = ir::content_hash(asked.graph, asked.nodes);
   auto group =
       std::find_if(groups_.begin(), groups_.end(), [&](const GemmGroup& each) { return each.key == key; });
-  if (group == groups_.end())
-    group = groups_.insert(group, {.key = key, .members = asked.nodes.size(), .by_cost = asked.by_cost});
+  if (group == groups_.end()) group = groups_.insert(group, {.key = key, .members = asked.nodes.size()});
   for (const ir::NodeId id : asked.nodes) group->work += work_of(asked.graph, id);
-  return asked.by_cost;
 }
 
-std::vector<GemmGroup> GroupSurvey::heaviest(int most) const {
+std::vector<GemmGroup> GroupSurvey::heaviest(int most, const std::vector<schedule::Answer>& answers) const {
   std::vector<GemmGroup> result = groups_;
   std::stable_sort(result.begin(), result.end(),
                    [](const GemmGroup& a, const GemmGroup& b) { return a.work > b.work; });
   if (std::cmp_greater(result.size(), most)) result.resize(static_cast<std::size_t>(most));
+  for (GemmGroup& group : result) {
+    for (const schedule::Answer& answer : answers) {
+      if (answer.question != ir::Question::merge || answer.key != group.key) continue;
+      (answer.yes ? group.merged : group.apart) = true;
+    }
+  }
   return result;
 }
 
 std::vector<Merging> mergings_of(const GemmGroup& group) {
   std::vector<Merging> result;
-  if (!group.by_cost) result.push_back({group.members, "merged"});
+  if (group.merged) result.push_back({1, "apart"});
+  if (group.apart) result.push_back({group.members, "merged"});
   for (std::size_t most = 2; most < group.members && most <= 16; most *= 2)
     result.push_back({most, fmt::format("chunks of {}", most)});
-  if (group.by_cost) result.insert(result.begin(), {1, "apart"});
+  if (!group.merged) result.push_back({1, "apart"});  // the default may be chunks
   return result;
 }
 
-ir::Decide merged_so(std::uint64_t key, const Merging& merging) {
-  return [key, most = merging.most, is_own = false](const ir::Asked& asked) mutable {
-    if (asked.question != ir::Question::merge) return asked.by_cost;
+std::function<std::optional<bool>(const ir::Asked&)> merged_so(std::uint64_t key, const Merging& merging) {
+  return [key, most = merging.most, is_own = false](const ir::Asked& asked) mutable -> std::optional<bool> {
+    if (asked.question != ir::Question::merge) return std::nullopt;
     // The parts of a group are asked about right after it.
     if (!asked.is_part) is_own = ir::content_hash(asked.graph, asked.nodes) == key;
-    return is_own ? asked.nodes.size() <= most : asked.by_cost;
+    return is_own ? std::optional(asked.nodes.size() <= most) : std::nullopt;
   };
 }
 
 std::vector<schedule::Answer> differing_merges(const std::vector<schedule::Answer>& own,
-                                               const std::vector<schedule::Answer>& usual) {
-  std::map<std::pair<std::uint64_t, std::optional<std::uint32_t>>, bool> known;
-  for (const schedule::Answer& each : usual) {
-    if (each.question == ir::Question::merge) known[{each.key, each.occurrence}] = each.yes;
-  }
+                                               const std::vector<schedule::Answer>& usual,
+                                               std::uint64_t key) {
+  using Given = std::vector<std::pair<std::optional<std::uint32_t>, bool>>;
+  const auto by_key = [](const std::vector<schedule::Answer>& answers) {
+    std::map<std::uint64_t, Given> result;
+    for (const schedule::Answer& each : answers) {
+      if (each.question == ir::Question::merge) result[each.key].emplace_back(each.occurrence, each.yes);
+    }
+    return result;
+  };
+  std::map<std::uint64_t, Given> mine = by_key(own), known = by_key(usual);
   std::vector<schedule::Answer> result;
   for (const schedule::Answer& each : own) {
     if (each.question != ir::Question::merge) continue;
-    const auto found = known.find({each.key, each.occurrence});
-    if (found == known.end() || found->second != each.yes) result.push_back(each);
+    if (each.key == key || mine[each.key] != known[each.key]) result.push_back(each);
   }
   return result;
 }

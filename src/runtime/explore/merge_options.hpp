@@ -9,6 +9,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,18 +21,18 @@ namespace fuse::runtime {
 
 /// A group that the compiler asked about.
 struct GemmGroup {
-  std::uint64_t key = 0;    ///< of the question
-  std::size_t members = 0;  ///< GEMMs in it
-  double work = 0;          ///< multiplications at the hints, of all groups with this key
-  bool by_cost = false;
+  std::uint64_t key = 0;               ///< of the question
+  std::size_t members = 0;             ///< GEMMs in it
+  double work = 0;                     ///< multiplications at the hints, of all groups with this key
+  bool merged = false, apart = false;  ///< what becomes of them by default; both, where they differ
 };
 
-/// Answers as the cost does, and keeps the groups that are asked about, each key once.
+/// The groups that the compiler asks about, each key once.
 class GroupSurvey {
  public:
-  bool operator()(const ir::Asked&);
-  /// Those with the most work first.
-  std::vector<GemmGroup> heaviest(int most) const;
+  void see(const ir::Asked&);
+  /// Those with the most work first. `answers`: the default's.
+  std::vector<GemmGroup> heaviest(int most, const std::vector<schedule::Answer>& answers) const;
 
  private:
   std::vector<GemmGroup> groups_;
@@ -41,14 +43,14 @@ struct Merging {
   std::size_t most = 1;  ///< members of a part; 1: none are merged
   std::string name{};    ///< "apart", "chunks of 4", "merged"
 };
-/// Those of a group besides what the cost says: what is furthest from it first.
+/// Those of a group besides the default: what is furthest from it first.
 std::vector<Merging> mergings_of(const GemmGroup&);
 
-/// Merges the groups of one key so, and answers all else as the cost does.
-ir::Decide merged_so(std::uint64_t key, const Merging&);
+/// Insists that the groups of one key are merged so.
+std::function<std::optional<bool>(const ir::Asked&)> merged_so(std::uint64_t key, const Merging&);
 
-/// The answers to `merge` that differ from those of the default, or that it does not have.
+/// The answers to `merge` of the keys whose answers differ from those of the default, and of `key`.
 std::vector<schedule::Answer> differing_merges(const std::vector<schedule::Answer>& own,
-                                               const std::vector<schedule::Answer>& usual);
+                                               const std::vector<schedule::Answer>& usual, std::uint64_t key);
 
 }  // namespace fuse::runtime

@@ -59,6 +59,13 @@ std::string Rehearsal::fault_of(const CompileOptions& how, const Snapshot& snaps
   return "";
 }
 
+void Rehearsal::forget() {
+  const std::unique_lock lock(running_, std::try_to_lock);
+  if (!lock) return;
+  inputs_.clear();
+  device_.reset();
+}
+
 void Rehearsal::give_up(const std::string& why) {
   const std::lock_guard lock(telling_);
   missing_why_ = why;

@@ -25,6 +25,9 @@ class Rehearsal {
   /// no rehearsal.
   std::string fault_of(const CompileOptions&, const Snapshot&);
 
+  /// There are no more of them: gives back what they needed, unless one is under way.
+  void forget();
+
   std::int64_t runs() const { return runs_; }  ///< configurations that were run
   /// Why there are none; empty: there are, or the device is no GPU, or nobody wants them.
   std::string missing_why() const;

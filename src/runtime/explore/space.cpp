@@ -21,20 +21,22 @@ namespace {
 using explore::Configuration;
 using explore::Node;
 
-/// The default, one question that is always answered the same, or kernels of fewer inputs.
+using Insist = std::function<std::optional<bool>(const ir::Asked&)>;
+
+/// One question that is always answered the same, or kernels of fewer inputs.
 struct Cut {
   std::string name{};
-  ir::Decide answer{};
+  Insist insist{};
   int max_inputs = 0;  ///< 0: as by default
 };
 
-std::vector<Cut> cuts() {
-  std::vector<Cut> result = {{"as by cost", {}}};
+std::vector<Cut> other_cuts() {
+  std::vector<Cut> result;
   for (const ir::Question question : ir::all_questions) {
     for (const bool yes : {false, true}) {
       result.push_back({fmt::format("{}: {}", to_string(question), yes ? "all" : "none"),
                         [question, yes](const ir::Asked& asked) {
-                          return asked.question == question ? yes : asked.by_cost;
+                          return asked.question == question ? std::optional(yes) : std::nullopt;
                         }});
     }
   }
@@ -69,43 +71,64 @@ std::string what_runs(const Compiled& stages) { return schedule::print(stages.pl
 class SpaceFinder {
  public:
   SpaceFinder(const ir::Graph& graph, const Target& target, const CompileOptions& compile,
-              const ExploreOptions& explore, int gemm_algorithms)
+              const ExploreOptions& explore, int gemm_algorithms, const std::string& gemm_library)
       : graph_(graph),
         target_(target),
         how_(pipeline_options(compile)),
         explore_(explore),
         gemm_algorithms_(explore.bits == Bits::keep ? 1 : std::min(gemm_algorithms, explore.max_options)) {
     how_.record = true;
+    if (how_.decisions && how_.decisions->measured) how_.gemm_library = gemm_library;
     if (how_.decisions) space_.avoided = how_.decisions->avoided;
   }
 
   Space run() {
-    for (const Cut& cut : cuts()) {
-      if (std::cmp_equal(space_.cuts.size(), explore_.max_cuts)) break;
-      const bool usual = space_.cuts.empty();
-      const Compiled stages = planned(usual ? survey() : cut.answer, cut.max_inputs);
-      if (usual) {
-        usual_order_ = order_of_additions(stages);
-        own_.insert(what_runs(stages));
-      }
-      if (!usual && !is_allowed(stages)) continue;
-      if (seen_.insert(what_runs(stages)).second) space_.cuts.push_back(context(cut.name, stages));
+    find_usual();
+    for (const Cut& cut : other_cuts()) {
+      if (std::cmp_greater_equal(space_.cuts.size(), explore_.max_cuts)) break;
+      const Compiled stages = planned(how_.decisions, cut.insist, cut.max_inputs);
+      if (is_allowed(stages) && seen_.insert(what_runs(stages)).second)
+        space_.cuts.push_back(context(cut.name, stages));
     }
-    if (explore_.bits == Bits::any) merge_each_group();
+    if (explore_.bits == Bits::any && explore_.max_groups > 0) merge_each_group();
     return std::move(space_);
   }
 
  private:
-  ir::Decide survey() {
-    return [this](const ir::Asked& asked) { return survey_(asked); };
+  void find_usual() {
+    PipelineOptions how = how_;
+    how.insist = [this](const ir::Asked& asked) {
+      survey_.see(asked);
+      return std::optional<bool>();
+    };
+    const Compiled stages = run_pipeline(graph_, target_, how);
+    usual_order_ = order_of_additions(stages);
+    seen_.insert(what_runs(stages));
+    own_ = seen_;
+    CutContext usual = context("as by cost", stages);
+    if (stages.run) usual.decisions.run = stages.run;
+    // Who says which step runs on which stream has decided.
+    if (stages.run && !stages.run->streams.empty()) keep_first(usual.streams, 1);
+    space_.cuts.push_back(std::move(usual));
   }
 
-  Compiled planned(ir::Decide answer, int max_inputs = 0) const {
+  /// The graph by these decisions, where they fit, and by what is insisted on, wherever they say something
+  /// else.
+  Compiled planned(std::optional<schedule::Decisions> decisions, Insist insist, int max_inputs = 0) const {
     PipelineOptions how = how_;
-    if (max_inputs > 0 && max_inputs < how.partition.groups.max_inputs)
-      how.partition.groups.max_inputs = max_inputs;
-    how.answer = std::move(answer);
+    how.decisions = std::move(decisions);
+    how.insist = std::move(insist);
+    how.skip_unfit_decisions = true;
+    if (how.decisions) how.decisions->run.reset();  // other kernels may be other steps
+    if (max_inputs > 0) limit_inputs(how, max_inputs);
     return run_pipeline(graph_, target_, how);
+  }
+
+  static void limit_inputs(PipelineOptions& how, int max_inputs) {
+    const bool told = how.decisions && how.decisions->options;
+    if (told) read_plan_options(how.decisions->options->text, "", how);
+    how.partition.groups.max_inputs = std::min(how.partition.groups.max_inputs, max_inputs);
+    if (told) how.decisions->options->text = plan_options_text(how);
   }
 
   bool is_allowed(const Compiled& stages) const {
@@ -115,12 +138,11 @@ class SpaceFinder {
   CutContext context(const std::string& name, const Compiled& stages) {
     CutContext result{.name = name, .decisions = decisions_of(stages, target_)};
     result.decisions.gemms = schedule::all_gemm_decisions_of(stages.graph, stages.partition);
-    if (stages.run) result.decisions.run = stages.run;
+    if (how_.decisions && how_.decisions->run)
+      result.decisions.run = schedule::RunDecision{.mode = how_.decisions->run->mode};
     add_kernels(stages, result);
     add_gemms(result.decisions.gemms, result);
-    // Who says which step runs on which stream has decided.
-    const bool decided = result.decisions.run && !result.decisions.run->streams.empty();
-    const bool on_streams = !is_cpu(target_) && !decided && stages.plan.steps.size() > 1;
+    const bool on_streams = !is_cpu(target_) && stages.plan.steps.size() > 1;
     result.streams = stream_options(how_.streams.max_streams, on_streams ? explore_.max_options : 1);
     return result;
   }
@@ -170,27 +192,23 @@ class SpaceFinder {
   /// A way to cut the graph for all combinations of the ways to merge its groups: the kernels and GEMMs of
   /// each way are in it, and run in some of them.
   void merge_each_group() {
-    CutContext all{.name = "merge: each group"};
     const CutContext& usual = space_.cuts.front();
-    for (const GemmGroup& group : survey_.heaviest(explore_.max_groups)) {
+    CutContext all{.name = "merge: each group", .by_group = true, .streams = usual.streams};
+    all.decisions = how_.decisions.value_or(schedule::Decisions{.target = usual.decisions.target});
+    all.decisions.options = usual.decisions.options;
+    if (all.decisions.run) all.decisions.run = schedule::RunDecision{.mode = all.decisions.run->mode};
+    for (const GemmGroup& group : survey_.heaviest(explore_.max_groups, usual.decisions.answers)) {
       ExploredMerge merge{group.key, {{}}};
       for (const Merging& merging : mergings_of(group)) {
-        const Compiled stages = planned(merged_so(group.key, merging));
-        std::vector<schedule::Answer> answers = differing_merges(stages.answers, usual.decisions.answers);
-        if (answers.empty() || !own_.insert(what_runs(stages)).second) continue;
-        merge.options.push_back(std::move(answers));
+        const Compiled stages = planned(all.decisions, merged_so(group.key, merging));
+        if (!own_.insert(what_runs(stages)).second) continue;
+        merge.options.push_back(differing_merges(stages.answers, usual.decisions.answers, group.key));
         add_kernels(stages, all);
         add_gemms(schedule::all_gemm_decisions_of(stages.graph, stages.partition), all);
       }
       if (merge.options.size() > 1) all.merges.push_back(std::move(merge));
     }
-    if (all.merges.empty()) return;
-    all.decisions = how_.decisions.value_or(schedule::Decisions{.target = usual.decisions.target});
-    all.decisions.options = usual.decisions.options;
-    // Other kernels may be other steps.
-    if (all.decisions.run) all.decisions.run = schedule::RunDecision{.mode = all.decisions.run->mode};
-    all.streams = usual.streams;
-    space_.cuts.push_back(std::move(all));
+    if (!all.merges.empty()) space_.cuts.push_back(std::move(all));
   }
 
   const ir::Graph& graph_;
@@ -226,17 +244,14 @@ void set_algorithm(schedule::Decisions& decisions, std::uint64_t key, int algori
   if (!is_there) decisions.gemms.push_back({.key = key, .algorithm = static_cast<std::uint32_t>(algorithm)});
 }
 
-/// Adds answers, of which some may be there: what two groups lead to can be the same question.
+/// In place of whatever is there of the same keys. What two groups lead to can be the same question.
 void set_answers(schedule::Decisions& decisions, const std::vector<schedule::Answer>& answers) {
   for (const schedule::Answer& answer : answers) {
-    const auto found =
-        std::find_if(decisions.answers.begin(), decisions.answers.end(), [&](const schedule::Answer& each) {
-          return each.question == answer.question && each.key == answer.key &&
-                 each.occurrence == answer.occurrence;
-        });
-    found == decisions.answers.end() ? decisions.answers.push_back(answer)
-                                     : static_cast<void>(found->yes = answer.yes);
+    std::erase_if(decisions.answers, [&](const schedule::Answer& each) {
+      return each.question == answer.question && each.key == answer.key;
+    });
   }
+  decisions.answers.insert(decisions.answers.end(), answers.begin(), answers.end());
 }
 
 }  // namespace
@@ -258,21 +273,22 @@ std::optional<double> judging_seconds(const std::map<std::string, double>& run, 
 }
 
 Space space_of(const ir::Graph& graph, const Target& target, const CompileOptions& compile,
-               const ExploreOptions& explore, int gemm_algorithms) {
-  return SpaceFinder(graph, target, compile, explore, gemm_algorithms).run();
+               const ExploreOptions& explore, int gemm_algorithms, const std::string& gemm_library) {
+  return SpaceFinder(graph, target, compile, explore, gemm_algorithms, gemm_library).run();
 }
 
 void Space::keep(int max_cuts, int max_groups, int max_options) {
-  std::erase_if(cuts, [&, n = 0](const CutContext& context) mutable {
-    return context.merges.empty() ? n++ >= max_cuts : max_groups == 0;
-  });
   for (CutContext& context : cuts) {
     keep_first(context.merges, max_groups);
     for (ExploredMerge& merge : context.merges) keep_first(merge.options, max_options);
+    std::erase_if(context.merges, [](const ExploredMerge& merge) { return merge.options.size() == 1; });
     for (ExploredKernel& kernel : context.kernels) keep_first(kernel.options, max_options);
     for (ExploredGemm& gemm : context.gemms) gemm.algorithms = std::min(gemm.algorithms, max_options);
     keep_first(context.streams, max_options);
   }
+  std::erase_if(cuts, [&, count = 0](const CutContext& context) mutable {
+    return context.by_group ? context.merges.empty() : count++ >= max_cuts;
+  });
 }
 
 Node Space::tree() const {
@@ -300,7 +316,7 @@ const CutContext& Space::context_of(const Configuration& configuration) const {
 }
 
 bool Space::is_partial(const Configuration& configuration) const {
-  return !context_of(configuration).merges.empty();
+  return context_of(configuration).by_group;
 }
 
 schedule::Decisions Space::decisions(const Configuration& configuration) const {

@@ -37,7 +37,8 @@ struct ExploredMerge {
 
 /// A way to cut the graph, or the one in which each group of GEMMs is merged in a way of its own.
 struct CutContext {
-  std::string name{};  ///< "as by cost", "merge: none", "horizontal: all", "merge: each group"
+  std::string name{};     ///< "as by cost", "merge: none", "horizontal: all", "merge: each group"
+  bool by_group = false;  ///< the last of these: each group of GEMMs is merged in a way of its own
   /// With the answers of all questions; where groups are merged in ways of their own, the cost answers what
   /// follows from that.
   schedule::Decisions decisions{};
@@ -75,7 +76,8 @@ std::string merge_name(std::uint64_t key);
 std::optional<double> judging_seconds(const std::map<std::string, double>& run, const std::string& name);
 inline const std::string cut_name = "cut", tuned_name = "tuned", streams_name = "streams";
 
+/// `gemm_library`: Backend::gemm_library; of other libraries no algorithm is the default.
 Space space_of(const ir::Graph&, const Target&, const CompileOptions&, const ExploreOptions&,
-               int gemm_algorithms);
+               int gemm_algorithms, const std::string& gemm_library = {});
 
 }  // namespace fuse::runtime

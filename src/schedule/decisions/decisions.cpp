@@ -113,6 +113,15 @@ bool AnswerBook::operator()(const ir::Asked& asked) {
   // A question with an entry of its own does not use the entry for all.
   const bool of_one = told(occurrence);
   if (!of_one) told(std::nullopt);
+  return keep(asked, key, occurrence, yes);
+}
+
+bool AnswerBook::give(const ir::Asked& asked, bool yes) {
+  const std::uint64_t key = content_hash(asked.graph, asked.nodes);
+  return keep(asked, key, counts_[{asked.question, key}]++, yes);
+}
+
+bool AnswerBook::keep(const ir::Asked& asked, std::uint64_t key, std::uint32_t occurrence, bool yes) {
   given_.push_back({.question = asked.question,
                     .key = key,
                     .occurrence = occurrence,

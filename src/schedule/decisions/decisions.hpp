@@ -130,6 +130,8 @@ class AnswerBook {
   /// Throws Error with code invalid_argument where one question has two entries.
   explicit AnswerBook(const std::vector<Answer>& recorded);
   bool operator()(const ir::Asked&);
+  /// Keeps an answer that somebody else gave, whatever is recorded.
+  bool give(const ir::Asked&, bool yes);
   /// The number of entries that nobody asked for. Unless they are skipped, the first of them is an Error with
   /// code invalid_argument, which names the line.
   std::size_t unused(bool skip) const;
@@ -137,6 +139,8 @@ class AnswerBook {
   std::vector<Answer> answers() const;
 
  private:
+  bool keep(const ir::Asked&, std::uint64_t key, std::uint32_t occurrence, bool yes);
+
   struct Name {
     ir::Question question = ir::Question::merge;
     std::uint64_t key = 0;

@@ -123,6 +123,7 @@ int execute(const TuneOptions& options) {
   const ExploreProgress end = explorer.progress();
   progress.print(fmt::format("explored {} of {} runs, {} configurations compiled, {:.1f} s", end.explored,
                              end.announced, end.built, watch.seconds()));
+  if (end.cut_short) progress.print("time     it was over before all was tried");
   for (const std::string& each : end.dropped) progress.print("dropped  " + each);
   if (!end.stopped.empty()) progress.print("stopped  " + end.stopped);
   if (end.default_seconds > 0) {
