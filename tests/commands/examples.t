@@ -16,3 +16,7 @@ The examples run, and what they compare is right.
     ...
     B = 1, S =  7: 13 GEMMs, off by *; one by one 17, off by *  OK (glob)
     B = 3, S = 16: 13 GEMMs, off by *; one by one 17, off by *  OK (glob)
+    $ explore --batch 2 --steps 40 --picture steps.svg | grep -c '^loss     '
+    1
+    $ grep -c '<circle' steps.svg
+    40
