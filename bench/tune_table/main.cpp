@@ -126,6 +126,19 @@ Explored explored(const Graph& graph, const Device& device, const ExploreOptions
   return result;
 }
 
+/// How many times as long a compilation with decisions takes as one without, kernels and all.
+double compile_ratio(const Graph& graph, const Device& device, const std::string& decisions) {
+  std::vector<double> ratios;
+  for (int i = 0; i < 3; ++i) {
+    const auto seconds = [&](const std::string& text) {
+      return time_once([&] { compile(graph, device, {.decisions = text, .cache = false}); }).wall;
+    };
+    const double usual = seconds("");
+    ratios.push_back(seconds(decisions) / usual);
+  }
+  return median(ratios);
+}
+
 /// The seconds of a mark between steps.
 double seconds_of_mark(const Device& device) {
   constexpr int marks = 100'000;
@@ -178,6 +191,13 @@ Exhaustive exhaustive(const TuneCase& each, const Device& device, const runtime:
   return result;
 }
 
+/// The median; -1 stands for never.
+std::string earned_text(std::vector<double> times_the_calls) {
+  std::sort(times_the_calls.begin(), times_the_calls.end());
+  const double middle = median(times_the_calls);
+  return times_the_calls.front() < 0 ? "never, of some" : fmt::format("{:.2f} x", middle);
+}
+
 void print_case(const TuneCase& each, const Device& device, bool all_configurations) {
   fusec::Progress progress(each.name);
   const ExploreOptions options{.bits = Bits::any, .max_options = 4, .max_cuts = 2, .max_groups = 1};
@@ -203,7 +223,7 @@ void print_case(const TuneCase& each, const Device& device, bool all_configurati
   progress.at(each.name + ": measuring what was found");
   const Contest contest(contestants, stream, buffers.views, 61, sample_seconds);
 
-  std::vector<double> gains, times, costs;
+  std::vector<double> gains, times, costs, earned;
   std::int64_t calls = 0, announced = 0;
   for (int i = 0; i < explorations; ++i) {
     const Explored& one = found[static_cast<std::size_t>(i)];
@@ -211,6 +231,9 @@ void print_case(const TuneCase& each, const Device& device, bool all_configurati
     gains.push_back(contest.ratio(0, tuned));
     times.push_back(contest.seconds(tuned));
     costs.push_back(one.seconds / (static_cast<double>(one.calls) * contest.seconds(0)));
+    const double lost = one.seconds - static_cast<double>(one.calls) * contest.seconds(0);
+    const double gain = contest.seconds(0) - contest.seconds(tuned);
+    earned.push_back(lost <= 0 ? 0 : gain > 0 ? lost / gain / static_cast<double>(one.calls) : -1);
     calls = std::max(calls, one.calls);
     announced = std::max(announced, one.announced);
     if (!one.stopped.empty()) progress.print(fmt::format("{}: stopped: {}", each.name, one.stopped));
@@ -223,11 +246,13 @@ void print_case(const TuneCase& each, const Device& device, bool all_configurati
                               best.configurations, best.correlation)
                 : "- | - | -";
   progress.print(fmt::format(
-      "| {} | {:.1f} | {:.3f} | {:.3f} to {:.3f} | {:.3f} | {} | {} | {} | {:.3f} to {:.3f} | {:.2f}% |",
+      "| {} | {:.1f} | {:.3f} | {:.3f} to {:.3f} | {:.3f} | {} | {} | {} | {:.3f} to {:.3f} | {} | {:.2f}% | "
+      "{:.3f} |",
       each.name, contest.seconds(0) * 1e6, 1 + contest.spread(0, 1),
       *std::min_element(gains.begin(), gains.end()), *std::max_element(gains.begin(), gains.end()),
       *slowest / *fastest, of_best, announced, calls, *std::min_element(costs.begin(), costs.end()),
-      *std::max_element(costs.begin(), costs.end()), marks * 100));
+      *std::max_element(costs.begin(), costs.end()), earned_text(earned), marks * 100,
+      compile_ratio(each.graph, device, found.front().tuning)));
 }
 
 void help() {
@@ -248,8 +273,10 @@ int run(const std::string& filter, int threads, bool all_configurations) {
   fmt::print(
       "| case | default, us | A/A | gain of five tunings | slowest of fastest | tuned of best | "
       "configurations | "
-      "rank correlation | announced runs | calls | time of calls, of the default's | marks |\n|{}\n",
-      " --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |");
+      "rank correlation | announced runs | calls | time of calls, of the default's | earned back after, in "
+      "calls | "
+      "marks | compile time, of the default's |\n|{}\n",
+      " --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |");
   for (const TuneCase& each : tune_cases()) {
     const std::vector<std::string> parts = parts_of(filter);
     const bool fits = parts.empty() || std::any_of(parts.begin(), parts.end(), [&](const std::string& part) {
