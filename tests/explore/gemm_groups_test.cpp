@@ -154,6 +154,13 @@ TEST_CASE("an exploration that begins with a tuning may cut and merge in other w
   CHECK(names.contains("merge: all"));
   CHECK(names.contains("merge: each group"));
   CHECK(space.cuts.back().merges.at(0).options.size() == 4);  // as it is, apart, merged, chunks of 4
+  REQUIRE(space.cuts.size() >= 4);
+  runtime::Space fewer = space;
+  fewer.keep(2, 1, 8);
+  CHECK(fewer.cuts.size() == 3);
+  CHECK(fewer.cuts.back().by_group);
+  fewer.keep(1, 0, 8);
+  CHECK(fewer.cuts.size() == 1);
 }
 
 TEST_CASE("groups of one key that the cost treats differently are all merged as the option says",

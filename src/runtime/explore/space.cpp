@@ -223,15 +223,18 @@ class SpaceFinder {
   std::string usual_order_;
 };
 
-/// Whatever is said of single ones.
+/// For all kernels of the key, in place of what is said of single ones.
 void set_choices(schedule::Decisions& decisions, std::uint64_t key, const schedule::KernelChoices& choices) {
   std::vector<schedule::KernelDecision>& kernels = decisions.kernels;
   std::erase_if(kernels,
                 [&](const schedule::KernelDecision& each) { return each.key == key && each.occurrence; });
   const auto found = std::find_if(kernels.begin(), kernels.end(),
                                   [&](const schedule::KernelDecision& each) { return each.key == key; });
-  found == kernels.end() ? kernels.push_back({.key = key, .choices = choices})
-                         : static_cast<void>(found->choices = choices);
+  if (found == kernels.end()) {
+    kernels.push_back({.key = key, .choices = choices});
+  } else {
+    found->choices = choices;
+  }
 }
 
 void set_algorithm(schedule::Decisions& decisions, std::uint64_t key, int algorithm) {
@@ -286,9 +289,13 @@ void Space::keep(int max_cuts, int max_groups, int max_options) {
     for (ExploredGemm& gemm : context.gemms) gemm.algorithms = std::min(gemm.algorithms, max_options);
     keep_first(context.streams, max_options);
   }
-  std::erase_if(cuts, [&, count = 0](const CutContext& context) mutable {
-    return context.by_group ? context.merges.empty() : count++ >= max_cuts;
-  });
+  std::optional<CutContext> by_group;
+  if (cuts.back().by_group) {
+    by_group = std::move(cuts.back());
+    cuts.pop_back();
+  }
+  keep_first(cuts, max_cuts);
+  if (by_group && !by_group->merges.empty()) cuts.push_back(std::move(*by_group));
 }
 
 Node Space::tree() const {
