@@ -27,6 +27,10 @@ using schedule::Stage;
 schedule::NestNumbers numbers_of(const ir::Graph& graph, const Phase& phase, const Target& target,
                                  const Choices& usual) {
   schedule::NestNumbers numbers = few_numbers(graph, phase, target);
+  // Fewer still: all nests of each kernel are listed before the first run.
+  numbers.warps = {1, 4, 8, 32};
+  numbers.blocks_per_row = {1, 4, 16};
+  numbers.register_cache = {32};
   numbers.shared_cache = {1024};
   numbers.accumulators = {2};
   const auto add = [](std::vector<int>& list, int number) {
