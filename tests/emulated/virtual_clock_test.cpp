@@ -24,8 +24,9 @@ Graph branches() {
 }
 
 Profile measured_run(const Device& device, const CompileOptions& options) {
-  Session session(compile(branches(), device, options));
-  for (const Slot& slot : compile(branches(), device, options).slots()) {
+  const Executable executable = compile(branches(), device, options);
+  Session session(executable);
+  for (const Slot& slot : executable.slots()) {
     if (slot.kind == Slot::Kind::output) continue;
     const std::size_t bytes = static_cast<std::size_t>(product(slot.dims).constant()) * size_of(slot.dtype);
     session.set(slot.name, std::vector<std::byte>(bytes));
