@@ -1,6 +1,6 @@
 // tune_table: what an exploration finds on the CPU, and what it costs: beside the default, beside the best of
-// all configurations, and again and again. docs/exploration.md has the figures. SPDX-License-Identifier:
-// Apache-2.0
+// all configurations, and again and again (docs/exploration.md).
+// SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 

@@ -44,7 +44,7 @@ ExploreProgress explored(const Graph& graph, const ExploreOptions& options) {
 }  // namespace
 
 TEST_CASE("an emulated device is like a GPU: what is compiled for one is compiled for the other",
-          "[explore][cuda]") {
+          "[explore][cuda][emulated]") {
   const FakeEnvironment environment;
   const Fakes fakes;
   const Device gpu = Device::cuda();
