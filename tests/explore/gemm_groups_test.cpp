@@ -33,6 +33,24 @@ Tensor tanh_of_products(Graph& graph, const Tensor& x, const std::string& name, 
   return all[0];
 }
 
+/// How many GEMMs each way to merge the first group leaves.
+std::multiset<std::int64_t> gemms_of_options(const Graph& graph, const Target& target,
+                                             const runtime::Space& space) {
+  const runtime::ExploredMerge& merge = space.cuts.at(1).merges.at(0);
+  std::multiset<std::int64_t> gemms;
+  for (std::size_t option = 0; option < merge.options.size(); ++option) {
+    PipelineOptions how;
+    how.decisions =
+        space.decisions({{runtime::cut_name, 1}, {runtime::merge_name(merge.key), static_cast<int>(option)}});
+    const Compiled stages = run_pipeline(graph.ir(), target, how);
+    CHECK(stages.unfit_decisions == 0);
+    gemms.insert(std::count_if(
+        stages.partition.segments.begin(), stages.partition.segments.end(),
+        [](const schedule::Segment& each) { return each.kind == schedule::Segment::Kind::gemm; }));
+  }
+  return gemms;
+}
+
 }  // namespace
 
 TEST_CASE("GEMMs are merged in the chunks that were planted as the fastest", "[explore][emulated]") {
@@ -96,19 +114,7 @@ TEST_CASE("groups that compute the same are merged alike", "[explore]") {
       runtime::space_of(graph.ir(), target, {}, {.bits = Bits::any, .max_cuts = 1}, 1);
   REQUIRE(space.cuts.size() == 2);
   REQUIRE(space.cuts[1].merges.size() == 1);
-  const runtime::ExploredMerge& merge = space.cuts[1].merges[0];
-  std::set<std::int64_t> gemms;
-  for (std::size_t option = 0; option < merge.options.size(); ++option) {
-    PipelineOptions how;
-    how.decisions =
-        space.decisions({{runtime::cut_name, 1}, {runtime::merge_name(merge.key), static_cast<int>(option)}});
-    const Compiled stages = run_pipeline(graph.ir(), target, how);
-    CHECK(stages.unfit_decisions == 0);
-    gemms.insert(std::count_if(
-        stages.partition.segments.begin(), stages.partition.segments.end(),
-        [](const schedule::Segment& each) { return each.kind == schedule::Segment::Kind::gemm; }));
-  }
-  CHECK(gemms == std::set<std::int64_t>{5, 10, 20});
+  CHECK(gemms_of_options(graph, target, space) == std::multiset<std::int64_t>{5, 10, 20});
 }
 
 TEST_CASE("GEMMs that run more often when they are apart disturb no run", "[explore][emulated]") {
@@ -180,19 +186,8 @@ TEST_CASE("groups of one key that the cost treats differently are all merged as 
       runtime::space_of(graph.ir(), target, {}, {.bits = Bits::any, .max_cuts = 1}, 1);
   REQUIRE(space.cuts.size() == 2);
   REQUIRE(space.cuts[1].merges.size() == 1);
-  const runtime::ExploredMerge& merge = space.cuts[1].merges[0];
-  std::multiset<std::int64_t> gemms;
-  for (std::size_t option = 0; option < merge.options.size(); ++option) {
-    PipelineOptions how;
-    how.decisions =
-        space.decisions({{runtime::cut_name, 1}, {runtime::merge_name(merge.key), static_cast<int>(option)}});
-    const Compiled stages = run_pipeline(graph.ir(), target, how);
-    CHECK(stages.unfit_decisions == 0);
-    gemms.insert(std::count_if(
-        stages.partition.segments.begin(), stages.partition.segments.end(),
-        [](const schedule::Segment& each) { return each.kind == schedule::Segment::Kind::gemm; }));
-  }
-  CHECK(gemms == std::multiset<std::int64_t>{2, 4, 4, 6});  // merged, as by default, chunks of 2, apart
+  CHECK(gemms_of_options(graph, target, space) ==
+        std::multiset<std::int64_t>{2, 4, 4, 6});  // merged, as by default, chunks of 2, apart
 }
 
 }  // namespace fuse::test

@@ -74,7 +74,7 @@ struct PipelineOptions {
   std::optional<schedule::Decisions> decisions{};
   /// Answers questions whatever the decisions say; none for those that it leaves to them. It need not be
   /// pure.
-  std::function<std::optional<bool>(const ir::Asked&)> insist{};
+  ir::Insist insist{};
   bool skip_unfit_decisions = false;  ///< entries that fit nothing are counted, and no error
   std::string gemm_library{};         ///< whose algorithms the decisions name; empty: it is not known
   bool record = false;                ///< keep all answers, for decisions_of

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -41,6 +42,8 @@ struct Asked {
 };
 /// Empty: the cost's answer stands, and the question is not reported.
 using Decide = std::function<bool(const Asked&)>;
+/// Answers some questions, and none where the answer is left to others.
+using Insist = std::function<std::optional<bool>(const Asked&)>;
 
 /// `nodes` is made only where the question is reported.
 template <class Nodes>

@@ -54,6 +54,7 @@ Exploration::Exploration(ExploredGraph explored, std::shared_ptr<Variant> usual,
       space_(space_of(explored_.graph.ir(), explored_.device.backend()->target(), explored_.compile,
                       explored_.options, explored_.device.backend()->gemm_algorithms(),
                       explored_.device.backend()->gemm_library())),
+      usual_wanted_(wanted({})),
       best_(space_.decisions({})),
       builder_([this](const CandidateBuilder::Wanted& wanted) { return make(wanted); }) {}
 
@@ -223,7 +224,7 @@ bool Exploration::ask(const CandidateBuilder::Wanted& wanted, CandidateBuilder::
 /// The variant of a configuration; null: it is not there yet, or cannot be.
 std::shared_ptr<Variant> Exploration::ready(const Configuration& configuration) {
   const CandidateBuilder::Wanted own = wanted(configuration);
-  if (own == wanted({})) return usual_;
+  if (own == usual_wanted_) return usual_;
   const auto known =
       std::find_if(variants_.begin(), variants_.end(), [&](const auto& each) { return each.first == own; });
   if (known != variants_.end()) {

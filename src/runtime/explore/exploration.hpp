@@ -85,6 +85,7 @@ class Exploration {
   const bool exact_clock_;
   Rehearsal rehearsal_;
   Space space_;
+  const CandidateBuilder::Wanted usual_wanted_;
   std::shared_ptr<Snapshot> snapshot() const;
 
   mutable std::mutex snapshot_mutex_;  // the builder's thread asks for the snapshot, too

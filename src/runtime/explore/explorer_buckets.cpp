@@ -27,8 +27,12 @@ Error wrong(const std::string& what, const std::string& hint) {
   return Error({.code = ErrorCode::invalid_argument, .message = "buckets: " + what, .hint = hint});
 }
 
-/// Throws for dims that the graph does not have or allow.
+/// Throws for dims that the graph does not have or allow, and for those that have no value.
 void check(const Graph& graph, const DimValues& dims) {
+  for (const ir::Symbol& symbol : graph.ir().symbols) {
+    if (!dims.contains(symbol.name))
+      throw wrong(fmt::format("{} has no value", symbol.name), "every dim of the graph has one");
+  }
   static_cast<void>(runtime::Binding(runtime::signature_of(graph.ir(), {}), dims));
 }
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/explore/merge_options.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -47,22 +45,21 @@ std::vector<GemmGroup> GroupSurvey::heaviest(int most, const std::vector<schedul
   return result;
 }
 
-std::vector<Merging> mergings_of(const GemmGroup& group) {
-  std::vector<Merging> result;
-  if (group.merged) result.push_back({1, "apart"});
-  if (group.apart) result.push_back({group.members, "merged"});
-  for (std::size_t most = 2; most < group.members && most <= 16; most *= 2)
-    result.push_back({most, fmt::format("chunks of {}", most)});
-  if (!group.merged) result.push_back({1, "apart"});  // the default may be chunks
+std::vector<std::size_t> chunk_sizes(const GemmGroup& group) {
+  std::vector<std::size_t> result;
+  if (group.merged) result.push_back(1);
+  if (group.apart) result.push_back(group.members);
+  for (std::size_t size = 2; size < group.members && size <= 16; size *= 2) result.push_back(size);
+  if (!group.merged) result.push_back(1);  // the default may be chunks
   return result;
 }
 
-std::function<std::optional<bool>(const ir::Asked&)> merged_so(std::uint64_t key, const Merging& merging) {
-  return [key, most = merging.most, is_own = false](const ir::Asked& asked) mutable -> std::optional<bool> {
+ir::Insist merged_in_chunks(std::uint64_t key, std::size_t size) {
+  return [key, size, is_own = false](const ir::Asked& asked) mutable -> std::optional<bool> {
     if (asked.question != ir::Question::merge) return std::nullopt;
     // The parts of a group are asked about right after it.
     if (!asked.is_part) is_own = ir::content_hash(asked.graph, asked.nodes) == key;
-    return is_own ? std::optional(asked.nodes.size() <= most) : std::nullopt;
+    return is_own ? std::optional(asked.nodes.size() <= size) : std::nullopt;
   };
 }
 

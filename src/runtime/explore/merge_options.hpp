@@ -9,9 +9,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
-#include <optional>
-#include <string>
 #include <vector>
 
 #include "ir/graph/question.hpp"
@@ -38,16 +35,12 @@ class GroupSurvey {
   std::vector<GemmGroup> groups_;
 };
 
-/// All at once, none, or so many at once: parts of a group have at most so many members.
-struct Merging {
-  std::size_t most = 1;  ///< members of a part; 1: none are merged
-  std::string name{};    ///< "apart", "chunks of 4", "merged"
-};
-/// Those of a group besides the default: what is furthest from it first.
-std::vector<Merging> mergings_of(const GemmGroup&);
+/// How many GEMMs at most become one, in the ways to merge a group besides the default: all of them, chunks,
+/// or 1, which leaves them apart. What is furthest from the default comes first.
+std::vector<std::size_t> chunk_sizes(const GemmGroup&);
 
-/// Insists that the groups of one key are merged so.
-std::function<std::optional<bool>(const ir::Asked&)> merged_so(std::uint64_t key, const Merging&);
+/// Insists that the groups of one key are merged in chunks of this size.
+ir::Insist merged_in_chunks(std::uint64_t key, std::size_t size);
 
 /// The answers to `merge` of the keys whose answers differ from those of the default, and of `key`.
 std::vector<schedule::Answer> differing_merges(const std::vector<schedule::Answer>& own,

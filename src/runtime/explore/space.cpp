@@ -21,12 +21,10 @@ namespace {
 using explore::Configuration;
 using explore::Node;
 
-using Insist = std::function<std::optional<bool>(const ir::Asked&)>;
-
 /// One question that is always answered the same, or kernels of fewer inputs.
 struct Cut {
   std::string name{};
-  Insist insist{};
+  ir::Insist insist{};
   int max_inputs = 0;  ///< 0: as by default
 };
 
@@ -114,7 +112,8 @@ class SpaceFinder {
 
   /// The graph by these decisions, where they fit, and by what is insisted on, wherever they say something
   /// else.
-  Compiled planned(std::optional<schedule::Decisions> decisions, Insist insist, int max_inputs = 0) const {
+  Compiled planned(std::optional<schedule::Decisions> decisions, ir::Insist insist,
+                   int max_inputs = 0) const {
     PipelineOptions how = how_;
     how.decisions = std::move(decisions);
     how.insist = std::move(insist);
@@ -199,8 +198,8 @@ class SpaceFinder {
     if (all.decisions.run) all.decisions.run = schedule::RunDecision{.mode = all.decisions.run->mode};
     for (const GemmGroup& group : survey_.heaviest(explore_.max_groups, usual.decisions.answers)) {
       ExploredMerge merge{group.key, {{}}};
-      for (const Merging& merging : mergings_of(group)) {
-        const Compiled stages = planned(all.decisions, merged_so(group.key, merging));
+      for (const std::size_t size : chunk_sizes(group)) {
+        const Compiled stages = planned(all.decisions, merged_in_chunks(group.key, size));
         if (!own_.insert(what_runs(stages)).second) continue;
         merge.options.push_back(differing_merges(stages.answers, usual.decisions.answers, group.key));
         add_kernels(stages, all);
