@@ -53,6 +53,12 @@ std::string words_of(const std::string& text) {
   return words;
 }
 
+/// Whether a line is progress, as in 'compiling ... 20 s': a busy machine prints it and an idle one does not.
+bool is_progress(const std::string& line) {
+  static const std::regex progress(".* \\.\\.\\. [0-9]+ s");
+  return std::regex_match(line, progress);
+}
+
 std::string joined(const Lines& lines) {
   std::string text;
   for (const std::string& line : lines) text += line + '\n';
@@ -188,7 +194,7 @@ Lines lines_of(const std::string& output) {
   std::istringstream in(output);
   for (std::string line; std::getline(in, line);) {
     line.erase(line.find_last_not_of(" \t\r") + 1);
-    lines.push_back(line);
+    if (!is_progress(line)) lines.push_back(line);
   }
   while (!lines.empty() && lines.back().empty()) lines.pop_back();
   return lines;

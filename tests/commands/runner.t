@@ -24,6 +24,13 @@ A command that prints what is expected passes. Lines with (re), (glob) and ... s
     ok      good.t (3 passed, * s) (glob)
     3 passed, 0 failed
 
+A line of progress, which a busy machine alone prints, is left out.
+
+    $ printf 'Slow.\n\n    $ echo "compiling ... 20 s"; echo done\n    done\n' >slow.t
+    $ command_tests slow.t
+    ok      slow.t (1 passed, * s) (glob)
+    1 passed, 0 failed
+
 One that prints something else, or ends otherwise, fails, and so does the run.
 
     $ sed 's/5$/50/; s/\[3\]/[4]/' good.t >bad.t
