@@ -99,15 +99,17 @@ std::vector<explore::Configuration> configurations_of(const runtime::Space& spac
   return result;
 }
 
-/// One exploration, as a program would make it: it waits for nothing, and each of its runs is timed.
+/// One exploration, as a program would make it: it waits for nothing, and each of its runs is timed. Behind
+/// each stands a run of the default, which a slow moment of the machine meets, too.
 struct Explored {
   std::string tuning{};
   std::int64_t calls = 0, announced = 0;
-  double seconds = 0;  ///< of all calls
+  double seconds = 0, usual_seconds = 0;  ///< of all calls, and of as many runs of the default
   std::string stopped{};
 };
 
-Explored explored(const Graph& graph, const Device& device, const ExploreOptions& options) {
+Explored explored(const Graph& graph, const Device& device, const ExploreOptions& options,
+                  runtime::Variant& usual) {
   Explorer explorer(graph, device, {}, options);
   const SlotBuffers buffers(explorer.prepared(), explorer.slots(), device);
   Stream stream = device.stream();
@@ -117,6 +119,10 @@ Explored explored(const Graph& graph, const Device& device, const ExploreOptions
                         explorer.run(stream, buffers.views).throw_if_failed();
                         stream.synchronize().throw_if_failed();
                       }).wall;
+    result.usual_seconds += time_once([&] {
+                              usual.run(stream, buffers.views, 1).throw_if_failed();
+                              stream.synchronize().throw_if_failed();
+                            }).wall;
     ++result.calls;
   }
   const ExploreProgress progress = explorer.progress();
@@ -210,7 +216,7 @@ void print_case(const TuneCase& each, const Device& device, bool all_configurati
                           std::make_shared<runtime::Variant>(compile(each.graph, device), DimValues())};
   for (int i = 0; i < explorations; ++i) {
     progress.at(fmt::format("{}: exploration {} of {}", each.name, i + 1, explorations));
-    found.push_back(explored(each.graph, device, options));
+    found.push_back(explored(each.graph, device, options, *usual));
     contestants.push_back(variant_of(each.graph, device, found.back().tuning));
   }
   Exhaustive best;
@@ -230,8 +236,8 @@ void print_case(const TuneCase& each, const Device& device, bool all_configurati
     const std::size_t tuned = static_cast<std::size_t>(i) + 2;
     gains.push_back(contest.ratio(0, tuned));
     times.push_back(contest.seconds(tuned));
-    costs.push_back(one.seconds / (static_cast<double>(one.calls) * contest.seconds(0)));
-    const double lost = one.seconds - static_cast<double>(one.calls) * contest.seconds(0);
+    costs.push_back(one.seconds / one.usual_seconds);
+    const double lost = one.seconds - one.usual_seconds;
     const double gain = contest.seconds(0) - contest.seconds(tuned);
     earned.push_back(lost <= 0 ? 0 : gain > 0 ? lost / gain / static_cast<double>(one.calls) : -1);
     calls = std::max(calls, one.calls);

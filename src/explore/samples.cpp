@@ -10,6 +10,8 @@ namespace {
 constexpr double deviation_of_mad = 1.4826;  // the standard deviation of a normal distribution, by its MAD
 constexpr double error_over_mean = 1.2533;   // of the median, over that of the mean: sqrt(pi / 2)
 constexpr double errors_of_a_win = 3;
+/// Before so many rounds, the error of a median is not known well enough to say that a gain is too small.
+constexpr std::size_t rounds_of_a_loss = 8;
 
 }  // namespace
 
@@ -44,12 +46,16 @@ Samples::Samples(int options, const Rounds& rounds)
     : options_(options),
       rounds_(rounds),
       of_(static_cast<std::size_t>(options)),
-      rejected_(static_cast<std::size_t>(options)) {}
+      rejected_(static_cast<std::size_t>(options)),
+      lost_(static_cast<std::size_t>(options)) {}
 
 void Samples::add(double seconds, bool disturbed) {
   const bool warms_up = rounds_.warm_up && taken_ < options_;
-  if (!warms_up) of_[static_cast<std::size_t>(next())].push_back({seconds, !disturbed});
+  if (!warms_up) of_[turn()].push_back({seconds, !disturbed && !lost_[turn()]});
   ++taken_;
+  if (taken_ % options_ > 0) return;
+  for (std::size_t option = 1; option < lost_.size(); ++option)
+    lost_[option] = lost_[option] || has_lost(option);
 }
 
 double Samples::median(int option) const {
@@ -60,21 +66,38 @@ double Samples::median(int option) const {
   return explore::median(std::move(valid));
 }
 
-double Samples::gain(int option) const {
-  const std::vector<Sample>&usual = of_[0], &own = of_[static_cast<std::size_t>(option)];
-  std::vector<double> gains;
+std::vector<double> Samples::gains(std::size_t option) const {
+  const std::vector<Sample>&usual = of_[0], &own = of_[option];
+  std::vector<double> result;
   for (std::size_t round = 0; round < std::min(usual.size(), own.size()); ++round) {
-    if (usual[round].valid && own[round].valid) gains.push_back(usual[round].seconds - own[round].seconds);
+    if (usual[round].valid && own[round].valid) result.push_back(usual[round].seconds - own[round].seconds);
   }
+  return result;
+}
+
+double Samples::gain(std::size_t option) const {
+  const std::vector<double> gains = this->gains(option);
   const double middle = explore::median(gains);
   return middle > errors_of_a_win * error_of_median(gains) ? middle : 0;
+}
+
+/// Whether more rounds will not make it win, by all that is known of it.
+bool Samples::has_lost(std::size_t option) const {
+  const std::vector<double> gains = this->gains(option);
+  const double usual = median(0);
+  if (gains.empty()) return false;
+  const double most = *std::max_element(gains.begin(), gains.end());
+  if (most < (1 - (gains.size() < runs_of_a_slow_option ? very_slow : slow)) * usual) return true;
+  return gains.size() >= rounds_of_a_loss &&
+         explore::median(gains) + errors_of_a_win * error_of_median(gains) < rounds_.least_gain * usual;
 }
 
 int Samples::best() const {
   int best = 0;
   double most = 0;
   for (int option = 1; option < options_; ++option) {
-    const double own = rejected_[static_cast<std::size_t>(option)] ? 0 : gain(option);
+    const auto at = static_cast<std::size_t>(option);
+    const double own = rejected_[at] ? 0 : gain(at);
     if (own > most) {
       most = own;
       best = option;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "explore/update_tree.hpp"
 
+#include <algorithm>
+
 namespace fuse::explore {
 
 Node variable(std::string name, int options) { return {.name = std::move(name), .options = options}; }
@@ -31,6 +33,10 @@ struct UpdateTree::State {
   std::optional<Samples> samples{};  ///< of what is tried at the node itself
   int best = 0;
   bool done = false;
+  /// Of a fork: how long runs took with its first child, and with the one that is explored; and the children
+  /// that were much slower. Their runs are of the first child, too.
+  std::vector<double> usual{}, own{};
+  std::set<std::size_t> lost{};
 };
 
 namespace {
@@ -92,9 +98,12 @@ struct UpdateTree::Run {
       for (State& child : state.children) advance(child, times, disturbed, context);
       return finish_parallel(state);
     }
-    advance(state.children[state.current], times, disturbed, below(state, context));
+    if (state.node->mode == Mode::fork && !disturbed) watch(state, times);
+    advance(state.children[state.current], times, disturbed || state.lost.contains(state.current),
+            below(state, context));
     if (!state.children[state.current].done) return;
     ++state.current;
+    state.own.clear();
     start_child(state, context);
   }
 
@@ -137,7 +146,8 @@ struct UpdateTree::Run {
         return set_combination(node, number, configuration);
       case Mode::fork: {
         const bool exploring = !state.done && !state.samples;
-        const std::size_t child = exploring ? state.current : static_cast<std::size_t>(number);
+        std::size_t child = exploring ? state.current : static_cast<std::size_t>(number);
+        if (exploring && state.lost.contains(child)) child = 0;
         configuration[node.name] = static_cast<int>(child);
         return set(state.children[child], configuration);
       }
@@ -159,6 +169,18 @@ struct UpdateTree::Run {
     state.done = true;
     for (const State& child : state.children) state.done &= child.done;
   }
+  /// Where one run says all, there is nothing to save.
+  void watch(State& state, const Times& times) const {
+    const std::optional<double> seconds = times(state.node->name);
+    if (!seconds || rounds.samples < 2) return;
+    if (state.current == 0) return state.usual.push_back(*seconds);
+    state.own.push_back(*seconds);
+    if (state.own.size() <= runs_of_a_slow_option || state.usual.empty()) return;
+    // The first run met cold caches.
+    const double least = *std::min_element(state.own.begin() + 1, state.own.end());
+    if (least > slow * median(state.usual)) state.lost.insert(state.current);
+  }
+
   static const std::string& key_context(const Node& node, const std::string& context) {
     static const std::string any;
     return node.by_context ? context : any;
@@ -182,7 +204,9 @@ struct UpdateTree::Run {
     const Known* const known = index.find(node.name, key_context(node, context));
     if (known) state.best = known->best;
     state.done = known || tries <= 1;
-    if (!state.done) state.samples.emplace(tries, rounds);
+    if (state.done) return;
+    state.samples.emplace(tries, rounds);
+    for (const std::size_t child : state.lost) state.samples->lose(static_cast<int>(child));
   }
 
   void add_sample(State& state, const Times& times, bool disturbed, const std::string& context) const {

@@ -33,7 +33,9 @@ enum class Mode : std::uint8_t {
   parallel,    ///< children are explored in the same runs: as many as the longest of them needs (4.5.1)
   exhaustive,  ///< all combinations of the variables below, judged by the region of this node
   prefix,      ///< children one after the other (4.5.4): as many runs as all of them need
-  fork,        ///< a decision on which all below it depends (4.5.2): a child for each option
+  /// A decision on which all below it depends (4.5.2): a child for each option. One that turns out to be much
+  /// slower than the first is not run on; its place has the first one.
+  fork,
 };
 
 struct Node {

@@ -3,6 +3,8 @@
 
 #include <cmath>
 #include <random>
+#include <utility>
+#include <vector>
 
 #include "support/catch.hpp"
 
@@ -37,11 +39,16 @@ TEST_CASE("more noise and smaller gains take more samples, by their squares", "[
   CHECK(samples_for(0.02, 0.01) == 114);
 }
 
+/// The samples of one more round: what each option takes, and whether it was disturbed.
+static void add_round(Samples& samples, const std::vector<double>& seconds, bool disturbed = false) {
+  for (std::size_t i = 0; i < seconds.size(); ++i)
+    samples.add(seconds[static_cast<std::size_t>(samples.next())], disturbed);
+}
+
 TEST_CASE("an option that is slower in most rounds does not win by a few fast ones", "[explore]") {
   Samples samples(2, {.samples = 9});
   for (int round = 0; round < 9; ++round) {
-    samples.add(10, false);
-    samples.add(round < 3 ? 1 : 10.5, false);
+    add_round(samples, {10, round < 3 ? 1 : 10.5});
   }
   CHECK(samples.done());
   CHECK(samples.best() == 0);
@@ -51,9 +58,7 @@ TEST_CASE("drift of the machine takes no win away, since both of a pair meet it"
   Samples samples(3, {.samples = 9});
   for (int round = 0; round < 9; ++round) {
     const double slower = 1 + round;  // the last round takes nine times as long as the first
-    samples.add(10 * slower, false);
-    samples.add(9 * slower, false);
-    samples.add(11 * slower, false);
+    add_round(samples, {10 * slower, 9 * slower, 11 * slower});
   }
   CHECK(samples.best() == 1);
 }
@@ -61,10 +66,7 @@ TEST_CASE("drift of the machine takes no win away, since both of a pair meet it"
 TEST_CASE("a gain within three standard errors is no win", "[explore]") {
   const auto best_for = [](double gain) {
     Samples samples(2, {.samples = 5});
-    for (const double off : {-2.0, -1.0, 0.0, 1.0, 2.0}) {
-      samples.add(10 + off, false);
-      samples.add(10 - gain, false);
-    }
+    for (const double off : {-2.0, -1.0, 0.0, 1.0, 2.0}) add_round(samples, {10 + off, 10 - gain});
     return samples.best();
   };
   // The deviations of the differences are 2, 1, 0, 1, 2: three errors are 3 x 1.2533 x 1.4826 / sqrt 5
@@ -75,10 +77,8 @@ TEST_CASE("a gain within three standard errors is no win", "[explore]") {
 
 TEST_CASE("the warm-up round says nothing", "[explore]") {
   Samples samples(2, {.samples = 1, .warm_up = true});
-  samples.add(100, false);
-  samples.add(1, false);
-  samples.add(2, false);
-  samples.add(3, false);
+  add_round(samples, {100, 1});
+  add_round(samples, {2, 3});
   CHECK(samples.done());
   CHECK(samples.median(0) == 2);
   CHECK(samples.median(1) == 3);
@@ -87,12 +87,10 @@ TEST_CASE("the warm-up round says nothing", "[explore]") {
 
 TEST_CASE("disturbed samples count as taken, and their pairs are left out", "[explore]") {
   Samples samples(2, {.samples = 3});
-  samples.add(10, false);
-  samples.add(9, false);
+  add_round(samples, {10, 9});
+  samples.add(60, false);  // the second round begins with the second option
   samples.add(50, true);
-  samples.add(60, false);
-  samples.add(10, false);
-  samples.add(9, false);
+  add_round(samples, {10, 9});
   CHECK(samples.done());
   CHECK(samples.median(0) == 10);
   CHECK(samples.best() == 1);
@@ -104,4 +102,56 @@ TEST_CASE("of equal gains the first option is taken", "[explore]") {
   CHECK(samples.best() == 1);
   samples.reject(1);
   CHECK(samples.best() == 2);
+}
+
+TEST_CASE("the order changes from round to round, since what ran before changes a time", "[explore]") {
+  Samples samples(3, {.samples = 3});
+  std::vector<int> order;
+  for (; !samples.done(); samples.add(1, false)) order.push_back(samples.next());
+  CHECK(order == std::vector<int>{0, 1, 2, 1, 2, 0, 2, 0, 1});
+}
+
+/// How often each of three options runs in 20 rounds after a warm-up.
+static std::vector<int> runs_of(const std::vector<double>& seconds) {
+  Samples samples(3, {.samples = 20, .warm_up = true});
+  std::vector<int> runs(3);
+  while (!samples.done()) {
+    const auto option = static_cast<std::size_t>(samples.next());
+    ++runs[option];
+    samples.add(seconds[option], false);
+  }
+  CHECK(samples.taken() == 63);  // whatever has lost
+  CHECK(samples.best() == 1);
+  return runs;
+}
+
+TEST_CASE("what is much slower than the default is not run on", "[explore]") {
+  CHECK(runs_of({10, 9, 11}) == std::vector<int>{33, 21, 9});
+  CHECK(runs_of({10, 9, 13}) == std::vector<int>{38, 21, 4});
+  CHECK(runs_of({10, 9, 21}) == std::vector<int>{40, 21, 2});
+}
+
+TEST_CASE("an option with too small a gain is not run any more, and may still win", "[explore]") {
+  const auto explored = [](double seconds, double least_gain) {
+    Samples samples(2, {.samples = 50, .least_gain = least_gain});
+    int runs = 0;
+    for (int i = 0; !samples.done(); ++i) {
+      const bool is_usual = samples.next() == 0;
+      runs += !is_usual;
+      samples.add((is_usual ? 100 : seconds) + 0.1 * (i % 5), false);
+    }
+    return std::vector<int>{runs, samples.best()};
+  };
+  CHECK(explored(99, 0.02) == std::vector<int>{8, 1});
+  CHECK(explored(97, 0.02) == std::vector<int>{50, 1});
+  CHECK(explored(101, 0.02) == std::vector<int>{8, 0});
+  CHECK(explored(99, 0) == std::vector<int>{50, 1});
+}
+
+TEST_CASE("no gain is too small before its noise is known", "[explore]") {
+  Samples samples(2, {.samples = 7, .least_gain = 0.02});
+  for (int i = 0; !samples.done(); ++i) {
+    CHECK(samples.next() == (i + i / 2) % 2);
+    samples.add(100, false);
+  }
 }

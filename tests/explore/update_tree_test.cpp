@@ -218,7 +218,28 @@ TEST_CASE("each configuration runs as often as announced, in rounds", "[explore]
     order.push_back(now.at("a"));
     return 1.0;
   });
-  CHECK(order == std::vector<int>{0, 1, 2, 0, 1, 2, 0, 1, 2});
+  CHECK(order == std::vector<int>{0, 1, 2, 1, 2, 0, 2, 0, 1});
+}
+
+TEST_CASE("a fork's child that is much slower than the first is left after four runs", "[explore]") {
+  const auto runs_of_child = [](double share) {
+    UpdateTree tree(fork("cut", {variable("a", 3), variable("b", 3), variable("c", 3)}),
+                    {.samples = 6, .warm_up = true});
+    const std::int64_t announced = tree.announced();
+    std::vector<int> runs(3);
+    explore_all(tree, [&](const std::string& region, const Configuration& now) -> std::optional<double> {
+      const int cut = now.at("cut");
+      if (region == "cut") ++runs[static_cast<std::size_t>(cut)];
+      const double best_of_c = now.contains("c") && now.at("c") == 2 ? 0.6 : 1;
+      if (region != "cut") return best_of_c;
+      return cut == 0 ? 10 : cut == 1 ? 10 * share : 12 * best_of_c;
+    });
+    CHECK(tree.runs() == announced);
+    CHECK(tree.configuration() == Configuration{{"cut", 2}, {"c", 2}});
+    return runs[1];
+  };
+  CHECK(runs_of_child(1.3) == 4);
+  CHECK(runs_of_child(1.2) == 21 + 7);  // its variable to the end, then the last comparison
 }
 
 TEST_CASE("with 5% noise the choice is within 3% of the optimum, and never slower than the default",

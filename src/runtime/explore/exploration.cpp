@@ -302,7 +302,8 @@ bool Exploration::look_at_suspects() {
 
 explore::Rounds Exploration::rounds_of_pilot() {
   if (exact_clock_) return {};
-  explore::Rounds rounds{.samples = explored_.options.samples, .warm_up = true};
+  explore::Rounds rounds{
+      .samples = explored_.options.samples, .warm_up = true, .least_gain = explored_.options.least_gain};
   if (rounds.samples > 0) return rounds;
   constexpr int fewest = 5, most = 200;
   const int wanted = explore::samples_for(noise_of_pilot(), explored_.options.least_gain);
@@ -400,6 +401,7 @@ void Exploration::finish() {
     if (!known || kernel.occurrence) continue;
     const auto option = configuration.find(kernel_name(kernel.key));
     const std::size_t chosen = option == configuration.end() ? 0 : static_cast<std::size_t>(option->second);
+    if (known->seconds[chosen] == 0) continue;  // it ran in a slow cut alone, which was left
     kernel.note += fmt::format(": {:.2f} us", known->seconds[chosen] * 1e6);
     if (chosen > 0) kernel.note += fmt::format(", by default {:.2f} us", known->seconds[0] * 1e6);
   }
