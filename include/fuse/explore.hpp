@@ -31,6 +31,9 @@ struct ExploreOptions {
   /// Groups of GEMMs that are merged each in a way of its own, with Bits::any: those with the most work. 0:
   /// none.
   int max_groups = 4;
+  /// Epochs whose kernels and GEMMs are spread over streams in several ways: those that take longest. Not on
+  /// a CPU. 0: none.
+  int max_epochs = 4;
   /// Rounds that count for each variable, from 5 to 10,000; 0: as many as the noise of the first runs asks
   /// for, at most 200. Where times repeat exactly, as on a virtual clock without noise, there is one. Where
   /// runs or time are short there may be fewer, of 5 at least.
@@ -38,8 +41,8 @@ struct ExploreOptions {
   /// The gain that the rounds are enough to show, as a share of the time that is compared: it sets their
   /// number. At least 1e-4. A smaller gain can still win, if it is clear.
   double least_gain = 0.02;
-  /// At least 1. Where more runs would be needed, fewer options are tried, then no groups, fewer cuts, fewer
-  /// rounds.
+  /// At least 1. Where more runs would be needed, fewer options are tried, then no epochs, no groups, fewer
+  /// cuts, fewer rounds.
   std::int64_t max_runs = 100'000;
   /// Seconds from the construction in which it should end. Less is tried, as for `max_runs`, where an
   /// estimate from the first runs says that it would take longer. When they are over all the same, what was

@@ -205,15 +205,17 @@ Executable make_executable(Compiled compiled, const Device& device) {
   return make_executable(std::move(graph), std::move(compiled), device);
 }
 
-Executable compile_candidate(const Graph& graph, const Device& device, const CompileOptions& options) {
+Executable compile_candidate(const Graph& graph, const Device& device, const CompileOptions& options,
+                             const std::function<schedule::RunDecision(const schedule::Plan&)>& place) {
   contract::forbid("compiles");
   Backend& backend = *device.backend();
   const Toolchain& toolchain = *backend.toolchain();
   const auto user = std::make_shared<const ir::Graph>(graph.ir());
   CompileOptions resolved = options;
   resolved.fault = fault_text(options);
-  auto stages =
-      std::make_shared<const Compiled>(run_pipeline(*user, backend.target(), options_on(backend, resolved)));
+  PipelineOptions how = options_on(backend, resolved);
+  how.place = place;
+  auto stages = std::make_shared<const Compiled>(run_pipeline(*user, backend.target(), how));
   auto program = std::make_shared<const Program>(program_of(*user, *stages));
   const Load load = [&](const codegen::Source& source) {
     Binary binary = build_new_kernels(toolchain, source, resolved.threads);

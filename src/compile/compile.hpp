@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
 #include <memory>
 
 #include "compile/pipeline/pipeline.hpp"
@@ -18,7 +19,9 @@ Executable make_executable(Compiled compiled, const Device& device);
 
 /// As fuse::compile, for one of many ways to run a graph: kernels that an earlier one had are not compiled
 /// again, and nothing is kept that would displace what other executables share.
-Executable compile_candidate(const Graph&, const Device&, const CompileOptions&);
+/// `place`: PipelineOptions::place.
+Executable compile_candidate(const Graph&, const Device&, const CompileOptions&,
+                             const std::function<schedule::RunDecision(const schedule::Plan&)>& place = {});
 
 /// Executable::explain, from stages.
 std::string explain(const Executable::Impl&, const Compiled&);

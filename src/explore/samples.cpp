@@ -10,6 +10,8 @@ namespace {
 constexpr double deviation_of_mad = 1.4826;  // the standard deviation of a normal distribution, by its MAD
 constexpr double error_over_mean = 1.2533;   // of the median, over that of the mean: sqrt(pi / 2)
 constexpr double errors_of_a_win = 3;
+/// Less is a difference of roundings in the times of marks.
+constexpr double least_share = 1e-6;
 /// Before so many rounds, the error of a median is not known well enough to say that a gain is too small.
 constexpr std::size_t rounds_of_a_loss = 8;
 
@@ -78,7 +80,7 @@ std::vector<double> Samples::gains(std::size_t option) const {
 double Samples::gain(std::size_t option) const {
   const std::vector<double> gains = this->gains(option);
   const double middle = explore::median(gains);
-  return middle > errors_of_a_win * error_of_median(gains) ? middle : 0;
+  return middle > std::max(errors_of_a_win * error_of_median(gains), least_share * median(0)) ? middle : 0;
 }
 
 /// Whether more rounds will not make it win, by all that is known of it.

@@ -54,7 +54,7 @@ std::optional<RunMisfit> misfit(const RunDecision& run, const Plan& plan) {
   if (run.streams.empty()) return std::nullopt;
   if (auto wrong = misfit_of_count("streams", run.streams.size(), plan)) return wrong;
   for (std::size_t step = 0; step < run.streams.size(); ++step) {
-    if (run.streams[step] < most_streams) continue;
+    if (run.streams[step] < most_streams || run.streams[step] == open_step) continue;
     return RunMisfit{fmt::format("step {} has stream {}", step, run.streams[step]),
                      fmt::format("streams are 0 to {}", most_streams - 1)};
   }

@@ -1,6 +1,6 @@
 // RunDecision: how the steps of a plan are run, as a line of a file of decisions has it.
 //
-//   run {mode = graph, order = 0 2 1 3, streams = 0 0 1 0}
+//   run {mode = graph, order = 0 2 1 3, streams = 0 0 1 -}
 //
 // Steps are those of the plan, whatever the dims are. prepare leaves out those without work for its dims, and
 // makes StreamChoices from the rest (stream_plan.hpp). SPDX-License-Identifier: Apache-2.0
@@ -17,11 +17,14 @@
 
 namespace fuse::schedule {
 
+/// In RunDecision::streams, a step whose stream the cost model decides: '-' in the text.
+inline constexpr std::uint32_t open_step = ~std::uint32_t{0};
+
 /// The cost model decides what is left empty.
 struct RunDecision {
   ExecutionMode mode = ExecutionMode::automatic;  ///< what `automatic` becomes; automatic: by cost
   std::vector<std::uint32_t> order{};             ///< the order in which steps are dispatched
-  std::vector<std::uint32_t> streams{};           ///< stream per step
+  std::vector<std::uint32_t> streams{};           ///< stream per step, or open_step
   int line = 0;                                   ///< line of the text; 0: none
 };
 

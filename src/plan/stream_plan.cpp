@@ -129,7 +129,8 @@ class Placer {
     plan.stream.resize(tasks_.size());
     plan.spans.resize(tasks_.size());
     for (const TaskId task : plan.order) {
-      const StreamId stream = choices_.stream.empty() ? best(plan, task) : choices_.stream[task];
+      const bool is_open = choices_.stream.empty() || choices_.stream[task] == open_stream;
+      const StreamId stream = is_open ? best(plan, task) : choices_.stream[task];
       const double at = start(plan, task, stream);
       plan.spans[task] = {at, at + tasks_[task].seconds};
       free_[stream] = plan.spans[task].end;
@@ -235,7 +236,8 @@ void check(std::span<const Task> tasks, const StreamChoices& choices) {
   if (!choices.stream.empty() && choices.stream.size() != tasks.size())
     bad_streams("a stream for each task, or no_task");
   for (const StreamId s : choices.stream) {
-    if (s >= choices.max_streams) bad_streams(fmt::format("stream {} of {}", s, choices.max_streams));
+    if (s != open_stream && s >= choices.max_streams)
+      bad_streams(fmt::format("stream {} of {}", s, choices.max_streams));
   }
   if (choices.order.empty()) return;
   std::vector<bool> done(tasks.size());
@@ -273,7 +275,9 @@ StreamPlan plan_streams(std::span<const Task> tasks, const StreamChoices& choice
   check(tasks, choices);
   if (!choices.order.empty()) return plan_in(choices.order, tasks, choices, target);
   StreamPlan plan = plan_in(plan_order(tasks.size()), tasks, choices, target);
-  if (choices.max_streams == 1 || !choices.stream.empty()) return plan;
+  const bool is_told =
+      !choices.stream.empty() && std::ranges::find(choices.stream, open_stream) == choices.stream.end();
+  if (choices.max_streams == 1 || is_told) return plan;
   StreamPlan other = plan_in(critical_order(tasks), tasks, choices, target);
   return other.seconds < plan.seconds * (1 - least_gain) ? other : plan;
 }

@@ -20,6 +20,8 @@ namespace fuse::schedule {
 using TaskId = std::uint32_t;
 using StreamId = std::uint8_t;
 inline constexpr int most_streams = 16;
+/// In StreamChoices::stream, a task whose stream the cost model decides.
+inline constexpr StreamId open_stream = 255;
 
 /// A step as the planner of streams sees it.
 struct Task {
@@ -34,7 +36,7 @@ struct Task {
 struct StreamChoices {
   int max_streams = 4;
   std::vector<TaskId> order{};     ///< the order in which tasks are dispatched
-  std::vector<StreamId> stream{};  ///< stream per task
+  std::vector<StreamId> stream{};  ///< stream per task; of some tasks it may be open_stream
   /// False plants a fault, for tests: cooperative tasks run concurrently with each other, and with those of
   /// other runs, whether they fit or not.
   bool order_cooperative = true;

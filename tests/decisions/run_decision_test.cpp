@@ -22,8 +22,9 @@ Graph sum_of_products() {
 TEST_CASE("a run's order and streams are read and written", "[schedule][decisions]") {
   const Graph g = sum_of_products();
   CHECK(decisions_text(compiled_with(g, "")).find("\nrun ") == std::string::npos);
-  for (const char* line : {"run {mode = graph}\n", "run {order = 1 0 2}\n", "run {streams = 0 15 0}\n",
-                           "run {mode = streams, order = 1 0 2, streams = 0 1 0}\n"}) {
+  for (const char* line :
+       {"run {mode = graph}\n", "run {order = 1 0 2}\n", "run {streams = 0 15 0}\n",
+        "run {streams = - 1 -}\n", "run {mode = streams, order = 1 0 2, streams = 0 1 0}\n"}) {
     const Compiled compiled = compiled_with(g, no_decisions() + line);
     REQUIRE(compiled.plan.steps.size() == 3);
     const std::string text = decisions_text(compiled);
@@ -64,6 +65,8 @@ TEST_CASE("a run that cannot be names its line, and what would be right", "[sche
         line + "order is '0 2x 1'\n  hint: order lists the steps of the plan: order = 0 2 1 3");
   CHECK(refused("streams = 0 -1 1").starts_with(line + "streams is '0 -1 1'\n  hint: streams lists"));
   CHECK(refused("streams = 0 99999999999 1").starts_with(line + "streams is '0 99999999999 1'"));
+  CHECK(refused("streams = 0 4294967295 1").starts_with(line + "streams is '0 4294967295 1'"));
+  CHECK(refused("order = 0 - 1").starts_with(line + "order is '0 - 1'"));
   CHECK(refused("order").starts_with(line + "order is ''"));
   CHECK(refused("ordr = 0 1 2") == line + "there is no key 'ordr'\n  hint: did you mean 'order'?");
   CHECK(refused("") == line + "run says nothing\n  hint: run {mode = graph}");

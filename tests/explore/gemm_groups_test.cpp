@@ -162,10 +162,10 @@ TEST_CASE("an exploration that begins with a tuning may cut and merge in other w
   CHECK(space.cuts.back().merges.at(0).options.size() == 4);  // as it is, apart, merged, chunks of 4
   REQUIRE(space.cuts.size() >= 4);
   runtime::Space fewer = space;
-  fewer.keep(2, 1, 8);
+  fewer.keep({.cuts = 2, .groups = 1, .options = 8});
   CHECK(fewer.cuts.size() == 3);
   CHECK(fewer.cuts.back().by_group);
-  fewer.keep(1, 0, 8);
+  fewer.keep({.options = 8});
   CHECK(fewer.cuts.size() == 1);
 }
 

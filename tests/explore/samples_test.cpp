@@ -104,6 +104,12 @@ TEST_CASE("of equal gains the first option is taken", "[explore]") {
   CHECK(samples.best() == 2);
 }
 
+TEST_CASE("a difference of roundings is a tie", "[explore]") {
+  Samples samples(2, {});
+  add_round(samples, {5e-6, 5e-6 * (1 - 1e-12)});
+  CHECK(samples.best() == 0);
+}
+
 TEST_CASE("the order changes from round to round, since what ran before changes a time", "[explore]") {
   Samples samples(3, {.samples = 3});
   std::vector<int> order;

@@ -6,6 +6,7 @@
 #include "../../examples/models/mi_lstm.hpp"
 #include "../../examples/models/scrn.hpp"
 #include "../../examples/models/sub_lstm.hpp"
+#include "compile/compile.hpp"
 #include "cuda/fake_device.hpp"
 #include "plan/step_dependencies.hpp"
 #include "runtime/device/backend.hpp"
@@ -41,6 +42,8 @@ explore::Configuration drawn(const runtime::Space& space, std::mt19937_64& rando
   for (const runtime::ExploredGemm& gemm : context.gemms)
     result[runtime::gemm_name(gemm.key)] = pick(static_cast<std::size_t>(gemm.algorithms));
   result[runtime::streams_name] = pick(context.streams.size());
+  for (const runtime::ExploredEpoch& epoch : context.placing.epochs)
+    result[runtime::epoch_name(epoch.key)] = pick(epoch.options.size());
   return result;
 }
 
@@ -52,7 +55,7 @@ TEST_CASE("a wait that is missing in any configuration is noticed", "[explore][c
   std::mt19937_64 random(seed);
   const Device device = Device::cuda();
   const Target& target = device.backend()->target();
-  int configurations = 0, on_streams = 0, waits = 0;
+  int configurations = 0, placed = 0, on_streams = 0, waits = 0;
   for (const Graph& graph : models()) {
     INFO(graph.ir().name);
     const runtime::Space space =
@@ -63,7 +66,10 @@ TEST_CASE("a wait that is missing in any configuration is noticed", "[explore][c
       how.decisions = schedule::print(space.decisions(configuration));
       how.skip_unfit_decisions = space.is_partial(configuration);
       how.cache = false;
-      const Executable executable = compile(graph, device, how);
+      const runtime::StreamOf streams = space.streams_of(configuration);
+      placed += !streams.empty();
+      const Executable executable =
+          runtime::compile_candidate(graph, device, how, runtime::placing(streams, ExecutionMode::automatic));
       const Workspace workspace = executable.prepare().workspace();
       const Prepared::Impl& prepared = *workspace.impl()->prepared;
       REQUIRE(prepared.as_planned);
@@ -82,6 +88,7 @@ TEST_CASE("a wait that is missing in any configuration is noticed", "[explore][c
     }
   }
   CHECK(configurations == 100);
+  CHECK(placed > 30);
   CHECK(on_streams > 30);
   CHECK(waits > 300);
 }

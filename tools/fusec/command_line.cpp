@@ -360,6 +360,12 @@ void add_tune(CLI::App& app, Action& action) {
       ->type_name("N")
       ->capture_default_str();
   command
+      .add_option("--epochs", options.epochs,
+                  "Epochs whose kernels and GEMMs are spread over streams in several ways")
+      ->check(whole_number(0, 100))
+      ->type_name("N")
+      ->capture_default_str();
+  command
       .add_option("--samples", options.samples,
                   "Runs that count of each configuration; 0: as many as the noise of the first runs asks for")
       ->check(whole_number(0, 10000))

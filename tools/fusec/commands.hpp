@@ -46,7 +46,7 @@ struct TuneOptions {
   std::string picture{};       ///< a file
   std::string budget = "60s";  ///< "90s", "5m"
   std::string bits = "keep";   ///< keep, any
-  int options = 8, cuts = 4, groups = 4;
+  int options = 8, cuts = 4, groups = 4, epochs = 4;
   int samples = 0;
   bool virtual_clock = false;
 };

@@ -663,7 +663,9 @@ Compiled run_pipeline(const ir::Graph& graph, const Target& target, const Pipeli
   result.plan = schedule::make_plan(result.graph, result.partition, kernels, kernel_of_custom);
   if (options.verify) schedule::verify(result.plan);
   result.streams = options.streams;
-  if (options.decisions && options.decisions->run) {
+  if (options.place) {
+    result.run = options.place(result.plan);
+  } else if (options.decisions && options.decisions->run) {
     const schedule::RunDecision& run = *options.decisions->run;
     const std::optional<schedule::RunMisfit> wrong = schedule::misfit(run, result.plan);
     if (wrong && !options.skip_unfit_decisions)

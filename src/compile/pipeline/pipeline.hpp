@@ -75,6 +75,8 @@ struct PipelineOptions {
   /// Answers questions whatever the decisions say; none for those that it leaves to them. It need not be
   /// pure.
   ir::Insist insist{};
+  /// Says how the steps of the plan are run, whatever the decisions say. It need not be pure.
+  std::function<schedule::RunDecision(const schedule::Plan&)> place{};
   bool skip_unfit_decisions = false;  ///< entries that fit nothing are counted, and no error
   std::string gemm_library{};         ///< whose algorithms the decisions name; empty: it is not known
   bool record = false;                ///< keep all answers, for decisions_of

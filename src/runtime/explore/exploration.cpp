@@ -34,6 +34,12 @@ bool ends_exploration(ErrorCode code) {
 /// After these it is the device that failed.
 bool is_fault(ErrorCode code) { return code == ErrorCode::driver || code == ErrorCode::kernel_fault; }
 
+/// The mode that the caller's decisions have.
+ExecutionMode mode_of(const CompileOptions& compile) {
+  const auto decisions = pipeline_options(compile).decisions;
+  return decisions && decisions->run ? decisions->run->mode : ExecutionMode::automatic;
+}
+
 bool have_memory(const Prepared& prepared, std::span<const BufferView> buffers, std::size_t slots) {
   if (buffers.size() != slots) return false;
   for (std::size_t i = 0; i < slots; ++i) {
@@ -64,8 +70,10 @@ std::shared_ptr<Variant> Exploration::make(const CandidateBuilder::Wanted& wante
   how.decisions = wanted.decisions;
   how.skip_unfit_decisions |= wanted.skip_unfit;
   auto variant =
-      std::make_shared<Variant>(compile_candidate(explored_.graph, explored_.device, how), explored_.dims);
-  variant->make_measurable();
+      std::make_shared<Variant>(compile_candidate(explored_.graph, explored_.device, how,
+                                                  placing(wanted.streams, mode_of(explored_.compile))),
+                                explored_.dims);
+  variant->make_measurable(EpochTimes(space_.cuts[wanted.cut].placing));
   const std::shared_ptr<Snapshot> inputs = snapshot();
   std::string wrong = inputs ? rehearsal_.fault_of(how, *inputs) : "the exploration is over";
   if (wrong.empty()) wrong = inputs->check(*variant, explored_.options.bits);
@@ -79,7 +87,7 @@ std::shared_ptr<Variant> Exploration::next(Stream& stream, std::span<const Buffe
   const std::size_t slots = usual_->executable().slots().size();
   if (!have_memory(usual_->prepared(), buffers, slots)) return nullptr;
   if (!snapshot()) {
-    usual_->make_measurable();
+    usual_->make_measurable(EpochTimes(space_.cuts[0].placing));
     auto made = std::make_shared<Snapshot>(*usual_, explored_.graph.ir(), explored_.dims, stream, buffers);
     const std::lock_guard lock(snapshot_mutex_);
     snapshot_ = std::move(made);
@@ -186,7 +194,7 @@ bool Exploration::is_disturbed(const Seconds& seconds) {
   };
   double now = 0;
   for (const auto& [name, own] : seconds) {
-    if (!name.empty() && at_default(name) && at_default(streams_name)) now += own;
+    if (is_of_steps(name) && at_default(name) && at_default(streams_name)) now += own;
   }
   std::vector<double>& known = steady_[tried];
   const double usually = explore::median(known);
@@ -205,7 +213,10 @@ Configuration Exploration::allowed(Configuration configuration) const {
 }
 
 CandidateBuilder::Wanted Exploration::wanted(const Configuration& configuration) const {
-  return {schedule::print(space_.decisions(configuration)), space_.is_partial(configuration)};
+  return {.decisions = schedule::print(space_.decisions(configuration)),
+          .streams = space_.streams_of(configuration),
+          .cut = space_.cut_of(configuration),
+          .skip_unfit = space_.is_partial(configuration)};
 }
 
 /// Whether it was built or has failed; else it was asked for.
@@ -315,7 +326,9 @@ explore::Rounds Exploration::rounds_of_pilot() {
 double Exploration::noise_of_pilot() const {
   std::map<std::string, std::vector<double>> of_region;
   for (std::size_t i = 1; i < pilot_.size(); ++i) {
-    for (const auto& [name, seconds] : pilot_[i]) of_region[name].push_back(seconds);
+    for (const auto& [name, seconds] : pilot_[i]) {
+      if (name.empty() || is_of_steps(name)) of_region[name].push_back(seconds);
+    }
   }
   const bool parts = of_region.size() > 1;
   double deviation = 0, all = 0;
@@ -339,20 +352,24 @@ double Exploration::seconds_of(const explore::UpdateTree& tree, const explore::R
 /// Fixes what is tried and how often; fewer options where there is no time for more.
 void Exploration::plan() {
   explore::Rounds rounds = rounds_of_pilot();
-  int options = std::min(explored_.options.max_options, explored_.options.max_executables),
-      cuts = explored_.options.max_cuts, groups = explored_.options.max_groups;
+  SpaceLimits limits{.cuts = explored_.options.max_cuts,
+                     .groups = explored_.options.max_groups,
+                     .epochs = explored_.options.max_epochs,
+                     .options = std::min(explored_.options.max_options, explored_.options.max_executables)};
   while (true) {
-    space_.keep(cuts, groups, options);
+    space_.keep(limits);
     tree_.emplace(space_.tree(), rounds);
     const bool few = tree_->announced() <= explored_.options.max_runs;
     const double most = explored_.options.max_seconds;
     if (few && (most == 0 || seconds_of(*tree_, rounds) <= most)) return;
-    if (options > 2) {
-      options = (options + 1) / 2;
-    } else if (groups > 0) {
-      groups = 0;
-    } else if (cuts > 1) {
-      --cuts;
+    if (limits.options > 2) {
+      limits.options = (limits.options + 1) / 2;
+    } else if (limits.epochs > 0) {
+      limits.epochs = 0;
+    } else if (limits.groups > 0) {
+      limits.groups = 0;
+    } else if (limits.cuts > 1) {
+      --limits.cuts;
     } else if (rounds.warm_up && rounds.samples > 5) {
       rounds.samples = std::max(5, rounds.samples / 2);
     } else {
@@ -380,8 +397,9 @@ bool Exploration::is_late() {
 schedule::Decisions Exploration::decisions_of(const Configuration& configuration,
                                               const Variant& variant) const {
   schedule::Decisions asked = space_.decisions(configuration);
-  if (!space_.is_partial(configuration)) return asked;
   const Compiled& stages = variant.executable().stages();
+  if (!space_.streams_of(configuration).empty()) asked.run = stages.run;
+  if (!space_.is_partial(configuration)) return asked;
   schedule::Decisions all = fuse::decisions_of(stages, explored_.device.backend()->target());
   all.gemms = schedule::all_gemm_decisions_of(stages.graph, stages.partition);
   all.run = asked.run;

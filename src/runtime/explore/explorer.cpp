@@ -29,6 +29,7 @@ void check(const Device& device, const ExploreOptions& options) {
   at_least("max_options", options.max_options, 1);
   at_least("max_cuts", options.max_cuts, 1);
   at_least("max_groups", options.max_groups, 0);
+  at_least("max_epochs", options.max_epochs, 0);
   if (options.samples != 0 && (options.samples < 5 || options.samples > 10'000)) {
     throw Error({.code = ErrorCode::invalid_argument,
                  .message = fmt::format("explore: samples = {}", options.samples),

@@ -106,7 +106,10 @@ class SpaceFinder {
     CutContext usual = context("as by cost", stages);
     if (stages.run) usual.decisions.run = stages.run;
     // Who says which step runs on which stream has decided.
-    if (stages.run && !stages.run->streams.empty()) keep_first(usual.streams, 1);
+    if (stages.run && !stages.run->streams.empty()) {
+      keep_first(usual.streams, 1);
+      usual.placing = {};
+    }
     space_.cuts.push_back(std::move(usual));
   }
 
@@ -142,6 +145,8 @@ class SpaceFinder {
     add_kernels(stages, result);
     add_gemms(result.decisions.gemms, result);
     const bool on_streams = !is_cpu(target_) && stages.plan.steps.size() > 1;
+    if (on_streams && explore_.max_epochs > 0 && how_.streams.max_streams > 1)
+      result.placing = stream_options_of(stages, target_, how_.streams.max_streams, explore_.max_options);
     result.streams = stream_options(how_.streams.max_streams, on_streams ? explore_.max_options : 1);
     return result;
   }
@@ -261,12 +266,14 @@ void set_answers(schedule::Decisions& decisions, const std::vector<schedule::Ans
 std::string kernel_name(std::uint64_t key) { return fmt::format("kernel {:016x}", key); }
 std::string gemm_name(std::uint64_t key) { return fmt::format("gemm {:016x}", key); }
 
+bool is_of_steps(const std::string& region) { return !region.empty() && !region.starts_with("epoch "); }
+
 std::string merge_name(std::uint64_t key) { return fmt::format("merge {:016x}", key); }
 
 std::optional<double> judging_seconds(const std::map<std::string, double>& run, const std::string& name) {
   if (name.starts_with("merge ")) {
     double sum = 0;
-    for (const auto& [region, seconds] : run) sum += region.empty() ? 0 : seconds;
+    for (const auto& [region, seconds] : run) sum += is_of_steps(region) ? seconds : 0;
     return sum;
   }
   const bool whole = name == tuned_name || name == cut_name || name == streams_name;
@@ -279,21 +286,23 @@ Space space_of(const ir::Graph& graph, const Target& target, const CompileOption
   return SpaceFinder(graph, target, compile, explore, gemm_algorithms, gemm_library).run();
 }
 
-void Space::keep(int max_cuts, int max_groups, int max_options) {
+void Space::keep(const SpaceLimits& most) {
   for (CutContext& context : cuts) {
-    keep_first(context.merges, max_groups);
-    for (ExploredMerge& merge : context.merges) keep_first(merge.options, max_options);
+    keep_first(context.merges, most.groups);
+    for (ExploredMerge& merge : context.merges) keep_first(merge.options, most.options);
     std::erase_if(context.merges, [](const ExploredMerge& merge) { return merge.options.size() == 1; });
-    for (ExploredKernel& kernel : context.kernels) keep_first(kernel.options, max_options);
-    for (ExploredGemm& gemm : context.gemms) gemm.algorithms = std::min(gemm.algorithms, max_options);
-    keep_first(context.streams, max_options);
+    for (ExploredKernel& kernel : context.kernels) keep_first(kernel.options, most.options);
+    for (ExploredGemm& gemm : context.gemms) gemm.algorithms = std::min(gemm.algorithms, most.options);
+    keep_first(context.streams, most.options);
+    keep_longest(context.placing, most.epochs);
+    for (ExploredEpoch& epoch : context.placing.epochs) keep_first(epoch.options, most.options);
   }
   std::optional<CutContext> by_group;
   if (cuts.back().by_group) {
     by_group = std::move(cuts.back());
     cuts.pop_back();
   }
-  keep_first(cuts, max_cuts);
+  keep_first(cuts, most.cuts);
   if (by_group && !by_group->merges.empty()) cuts.push_back(std::move(*by_group));
 }
 
@@ -311,14 +320,34 @@ Node Space::tree() const {
     order.push_back(explore::parallel(std::move(steps)));
     order.push_back(
         explore::in_context(explore::variable(streams_name, static_cast<int>(context.streams.size()))));
+    std::vector<Node> epochs;
+    for (const ExploredEpoch& epoch : context.placing.epochs)
+      epochs.push_back(explore::variable(epoch_name(epoch.key), static_cast<int>(epoch.options.size())));
+    order.push_back(explore::in_context(explore::prefix(std::move(epochs))));
     ways.push_back(explore::prefix(std::move(order)));
   }
   Node all = cuts.size() == 1 ? std::move(ways.front()) : explore::fork(cut_name, std::move(ways));
   return explore::fork(tuned_name, {explore::parallel({}), std::move(all)});
 }
 
+std::size_t Space::cut_of(const Configuration& configuration) const {
+  return static_cast<std::size_t>(option_of(configuration, cut_name));
+}
+
 const CutContext& Space::context_of(const Configuration& configuration) const {
-  return cuts.at(static_cast<std::size_t>(option_of(configuration, cut_name)));
+  return cuts.at(cut_of(configuration));
+}
+
+StreamOf Space::streams_of(const Configuration& configuration) const {
+  StreamOf result;
+  for (const ExploredEpoch& epoch : context_of(configuration).placing.epochs) {
+    const explore::Placement& option =
+        epoch.options[static_cast<std::size_t>(option_of(configuration, epoch_name(epoch.key)))];
+    for (const std::vector<NodeList>& members : epoch.members) {
+      for (std::size_t i = 0; i < option.size(); ++i) result[members[i]] = option[i];
+    }
+  }
+  return result;
 }
 
 bool Space::is_partial(const Configuration& configuration) const {

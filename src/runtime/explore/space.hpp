@@ -13,6 +13,7 @@
 #include "compile/pipeline/pipeline.hpp"
 #include "explore/update_tree.hpp"
 #include "ir/graph/ir_graph.hpp"
+#include "runtime/explore/stream_options.hpp"
 #include "schedule/decisions/decisions.hpp"
 #include "target/target.hpp"
 
@@ -46,18 +47,26 @@ struct CutContext {
   std::vector<ExploredKernel> kernels{};
   std::vector<ExploredGemm> gemms{};
   std::vector<int> streams{};  ///< options; the first is the default
+  StreamOptions placing{};     ///< how its kernels and GEMMs can be spread over streams
+};
+
+/// How much an exploration tries at most.
+struct SpaceLimits {
+  int cuts = 1, groups = 0, epochs = 0, options = 1;
 };
 
 struct Space {
   std::vector<CutContext> cuts{};                   ///< the first is the default
   std::vector<schedule::KernelDecision> avoided{};  ///< that no kernel has as an option but by default
 
-  /// Keeps so many cuts, so many groups of GEMMs, and so many options of each decision.
-  void keep(int max_cuts, int max_groups, int max_options);
+  void keep(const SpaceLimits&);
   /// Its last runs compare the default with the best of what is below, end to end.
   explore::Node tree() const;
   /// The decisions of a configuration. What it does not name is at its default.
   schedule::Decisions decisions(const explore::Configuration& configuration) const;
+  /// What they do not say: which kernels and GEMMs are on which streams.
+  StreamOf streams_of(const explore::Configuration& configuration) const;
+  std::size_t cut_of(const explore::Configuration& configuration) const;
   /// Whether they leave something to the cost. Then entries may fit nothing, and are skipped.
   bool is_partial(const explore::Configuration& configuration) const;
 
@@ -70,10 +79,12 @@ std::string kernel_name(std::uint64_t key);
 std::string gemm_name(std::uint64_t key);
 std::string merge_name(std::uint64_t key);
 /// The time that judges a variable or fork of this name, of what a run took: of the whole by the name "", and
-/// of the steps of each kernel and GEMM by theirs. How groups are merged is judged by the sum of all steps
-/// (Astra, 4.7: the total time of all GEMM nodes), since a group gains nothing alone beside another one on
-/// another stream.
+/// of the steps of each kernel, GEMM and epoch by theirs. How groups are merged is judged by the sum of all
+/// steps (Astra, 4.7: the total time of all GEMM nodes), since a group gains nothing alone beside another one
+/// on another stream.
 std::optional<double> judging_seconds(const std::map<std::string, double>& run, const std::string& name);
+/// Whether it is the region of a kernel or a GEMM: those of epochs lie over them.
+bool is_of_steps(const std::string& region);
 inline const std::string cut_name = "cut", tuned_name = "tuned", streams_name = "streams";
 
 /// `gemm_library`: Backend::gemm_library; of other libraries no algorithm is the default.

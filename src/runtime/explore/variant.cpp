@@ -14,30 +14,31 @@
 namespace fuse::runtime {
 namespace {
 
-/// For each segment, its region; steps and segments have the same nodes.
-std::map<std::vector<ir::NodeId>, std::string> regions_of_nodes(const Compiled& stages) {
+/// For each step of the plan, its region; steps and segments have the same nodes.
+std::vector<std::string> regions_of(const Compiled& stages) {
   const auto form_of = schedule::canonical_forms(stages.graph, stages.partition.storage);
-  std::map<std::vector<ir::NodeId>, std::string> result;
+  std::map<NodeList, std::string> known;
   for (const schedule::Segment& segment : stages.partition.segments) {
     if (segment.kind == schedule::Segment::Kind::custom) continue;
     const std::uint64_t key = content_key(stages.graph, form_of(segment));
     const bool gemm = segment.kind == schedule::Segment::Kind::gemm;
-    result.emplace(segment.nodes, gemm ? gemm_name(key) : kernel_name(key));
+    known.emplace(segment.nodes, gemm ? gemm_name(key) : kernel_name(key));
+  }
+  std::vector<std::string> result;
+  for (const schedule::Step& step : stages.plan.steps) {
+    const auto found = known.find(step.nodes);
+    result.push_back(found == known.end() ? "" : found->second);
   }
   return result;
 }
 
-std::vector<std::string> regions_of(const Executable& executable, const Workspace& workspace) {
-  const std::map<std::vector<ir::NodeId>, std::string> known = regions_of_nodes(executable.stages());
+/// For each command, what its step has; `other` for those of another plan.
+template <class T>
+std::vector<T> by_command(const Workspace& workspace, const std::vector<T>& by_step, const T& other) {
   const Prepared::Impl& p = *workspace.impl()->prepared;
-  const schedule::Plan& plan = executable.stages().plan;
-  std::vector<std::string> result;
-  for (const Command& command : p.commands.list) {
-    const std::uint32_t number = p.steps[command.step].number;
-    // Fallback launches are steps of another plan.
-    const auto found = p.as_planned ? known.find(plan.steps[number].nodes) : known.end();
-    result.push_back(found == known.end() ? "" : found->second);
-  }
+  std::vector<T> result;
+  for (const Command& command : p.commands.list)
+    result.push_back(p.as_planned ? by_step[p.steps[command.step].number] : other);
   return result;
 }
 
@@ -93,11 +94,14 @@ Status Variant::run(Stream& stream, std::span<const BufferView> buffers, std::ui
   }
 }
 
-void Variant::make_measurable() {
+void Variant::make_measurable(const EpochTimes& epochs) {
   if (measuring_.impl()) return;
   Workspace made = prepared_.workspace();
   made.measure();
-  regions_ = regions_of(executable_, made);
+  const Compiled& stages = executable_.stages();
+  regions_ = by_command(made, regions_of(stages), std::string());
+  levels_ = by_command(made, epochs.levels_of(stages.plan), -1);
+  epochs_ = epochs;
   measuring_ = std::move(made);
 }
 
@@ -118,10 +122,15 @@ std::optional<std::map<std::string, double>> Variant::measured() const {
   const std::optional<Profile> profile = measuring_.measured();
   if (!profile) return std::nullopt;
   std::map<std::string, double> seconds = {{"", profile->seconds}};
+  std::vector<double> ends(epochs_.levels());
   for (std::size_t i = 0; i < profile->steps.size(); ++i) {
     const StepTime& step = profile->steps[i];
     if (!regions_[i].empty()) seconds[regions_[i]] += step.end - step.start;
+    if (levels_[i] < 0) continue;
+    double& end = ends[static_cast<std::size_t>(levels_[i])];
+    end = std::max(end, step.end);
   }
+  epochs_.add(ends, seconds);
   return seconds;
 }
 

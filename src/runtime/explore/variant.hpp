@@ -13,6 +13,8 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/explore/stream_options.hpp"
+
 namespace fuse::runtime {
 
 /// Runs of it may be in flight on any number of streams, of which one at a time is measured.
@@ -27,8 +29,9 @@ class Variant {
   /// Runs as ever. The first run on a stream makes a workspace for it; the first one after parameters changed
   /// packs them, and waits for that.
   Status run(Stream&, std::span<const BufferView>, std::uint64_t parameters) noexcept;
-  /// Makes the workspace of measured runs, unless it is there. Throws out_of_memory, driver.
-  void make_measurable();
+  /// Makes the workspace of measured runs, unless it is there, whose times have these regions, too. Throws
+  /// out_of_memory, driver.
+  void make_measurable(const EpochTimes& = {});
   /// The same, with marks: the last measured run is over, and make_measurable was called.
   Status run_measured(Stream&, std::span<const BufferView>, std::uint64_t parameters) noexcept;
   /// The seconds of each region in the last measured run, and of the whole by the name "". None: it is not
@@ -44,6 +47,8 @@ class Variant {
   Executable executable_;
   Prepared prepared_;
   std::vector<std::string> regions_;  // by command; empty: of none
+  EpochTimes epochs_;
+  std::vector<int> levels_;  // by command; -1: of none
   std::mutex mutex_;
   std::shared_ptr<Workspace> workspace_for(const Stream&);
 

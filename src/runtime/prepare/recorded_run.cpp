@@ -91,11 +91,14 @@ schedule::StreamChoices stream_choices_of(const Prepared::Impl& made,
   }
   if (!run.streams.empty()) {
     choices.stream.clear();
-    for (const ReadyStep& step : made.steps)
-      choices.stream.push_back(static_cast<StreamId>(run.streams[step.number]));
-    // The bound is for the cost model.
-    for (const StreamId stream : choices.stream)
-      choices.max_streams = std::max(choices.max_streams, stream + 1);
+    for (const ReadyStep& step : made.steps) {
+      const std::uint32_t told = run.streams[step.number];
+      const StreamId stream =
+          told == schedule::open_step ? schedule::open_stream : static_cast<StreamId>(told);
+      choices.stream.push_back(stream);
+      // The bound is for the cost model.
+      if (stream != schedule::open_stream) choices.max_streams = std::max(choices.max_streams, stream + 1);
+    }
   }
   return choices;
 }

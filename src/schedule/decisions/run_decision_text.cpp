@@ -23,17 +23,31 @@ std::vector<std::uint32_t> numbers_of(const KeyValue& item, std::string_view whe
   std::vector<std::uint32_t> result;
   std::string_view rest = item.value.value_or("");
   while (!rest.empty()) {
+    if (item.key == "streams" && rest[0] == '-' && (rest.size() == 1 || rest[1] == ' ' || rest[1] == '\t')) {
+      result.push_back(open_step);
+      rest = without_blanks(rest.substr(1));
+      continue;
+    }
     const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), result.emplace_back());
     const std::string_view behind = rest.substr(static_cast<std::size_t>(end - rest.data()));
     rest = without_blanks(behind);
-    if (error == std::errc() && (behind.empty() || rest.size() < behind.size())) continue;
+    const bool is_number = error == std::errc() && result.back() != open_step;
+    if (is_number && (behind.empty() || rest.size() < behind.size())) continue;
     result.clear();
     break;
   }
   if (!result.empty()) return result;
   refuse_text(where, fmt::format("{} is '{}'", item.key, item.value.value_or("").substr(0, 40)),
-              item.key == "order" ? "order lists the steps of the plan: order = 0 2 1 3"
-                                  : "streams lists a stream for each step of the plan: streams = 0 0 1 0");
+              item.key == "order"
+                  ? "order lists the steps of the plan: order = 0 2 1 3"
+                  : "streams lists a stream for each step of the plan, or -: streams = 0 0 1 -");
+}
+
+std::string streams_text(const std::vector<std::uint32_t>& streams) {
+  std::string text;
+  for (const std::uint32_t stream : streams)
+    text += stream == open_step ? std::string(" -") : fmt::format(" {}", stream);
+  return text;
 }
 
 }  // namespace
@@ -43,7 +57,7 @@ std::string to_string(const RunDecision& run) {
   const auto add = [&](const std::string& item) { text += (text.empty() ? "" : ", ") + item; };
   if (run.mode != ExecutionMode::automatic) add(fmt::format("mode = {}", fuse::to_string(run.mode)));
   if (!run.order.empty()) add(fmt::format("order = {}", fmt::join(run.order, " ")));
-  if (!run.streams.empty()) add(fmt::format("streams = {}", fmt::join(run.streams, " ")));
+  if (!run.streams.empty()) add("streams =" + streams_text(run.streams));
   return text;
 }
 

@@ -97,6 +97,7 @@ int execute(const TuneOptions& options) {
                      .max_options = options.options,
                      .max_cuts = options.cuts,
                      .max_groups = options.groups,
+                     .max_epochs = options.epochs,
                      .samples = options.samples,
                      .max_seconds = budget},
                     options.run.graph.compile);
