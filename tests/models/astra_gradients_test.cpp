@@ -97,7 +97,7 @@ TEST_CASE("astra gradients: those of stacks are, too", "[models]") {
   check_gradients(build_sub_lstm_training(exact(example::SubLstm::small())));
 }
 
-TEST_CASE("astra gradients: those of GNMT are, too", "[models]") {
+TEST_CASE("astra gradients: those of GNMT are, too", "[models][not-sanitized]") {
   check_gradients(build_gnmt_training(exact(example::Gnmt::small())));
 }
 

@@ -51,7 +51,7 @@ const NestPhase& phase_named(const std::vector<NestPhase>& phases, std::string_v
 
 }  // namespace
 
-TEST_CASE("legal nests: a row or column reduction has 150 structures or more", "[schedule]") {
+TEST_CASE("legal nests: a row or column reduction has 150 structures or more", "[schedule][not-sanitized]") {
   std::string text;
   for (const NestPhase& phase : nest_segments()) {
     const std::size_t count =

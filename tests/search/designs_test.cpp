@@ -168,7 +168,7 @@ TEST_CASE("designs: the bound holds for a phase among others of its kernel", "[s
   CHECK(completions > 500);
 }
 
-TEST_CASE("designs: those that are legal are legal nests", "[search]") {
+TEST_CASE("designs: those that are legal are legal nests", "[search][not-sanitized]") {
   for (const char* profile : {"h200", "tiny3"}) {
     for (const SearchedKernel& kernel : phase_kernels(300, 72, profile)) {
       SearchOptions options;
