@@ -104,7 +104,7 @@ struct Tuned {
 /// What an exploration finds whose clock is the cost model: of ways to cut, and to merge each group of GEMMs.
 Tuned tuned(const Graph& graph, const Device& device) {
   const ExploreOptions explore{.bits = Bits::any, .max_options = 1, .max_cuts = 8, .max_epochs = 0};
-  const runtime::Space space = runtime::space_of(graph.ir(), device.backend()->target(), {}, explore, 1);
+  const runtime::Space space = runtime::space_of(graph.ir(), device.backend()->target(), {}, explore);
   explore::UpdateTree tree(space.tree(), {});
   std::map<std::string, Predicted> known;
   const auto run = [&] {

@@ -221,8 +221,7 @@ void print_case(const TuneCase& each, const Device& device, bool all_configurati
   }
   Exhaustive best;
   if (all_configurations) {
-    const runtime::Space space =
-        runtime::space_of(each.graph.ir(), device.backend()->target(), {}, options, 1);
+    const runtime::Space space = runtime::space_of(each.graph.ir(), device.backend()->target(), {}, options);
     best = exhaustive(each, device, space, stream, buffers.views, progress);
     if (best.best) contestants.push_back(best.best);
   }

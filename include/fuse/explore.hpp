@@ -31,8 +31,9 @@ struct ExploreOptions {
   /// Groups of GEMMs that are merged each in a way of its own, with Bits::any: those with the most work. 0:
   /// none.
   int max_groups = 4;
-  /// Epochs whose kernels and GEMMs are spread over streams in several ways: those that take longest. Not on
-  /// a CPU. 0: none.
+  /// Epochs (docs/exploration.md) of each cut whose kernels and GEMMs are spread over streams in several
+  /// ways: those that take longest by the cost model; epochs that are alike count once. Not on a CPU. 0:
+  /// none.
   int max_epochs = 4;
   /// Rounds that count for each variable, from 5 to 10,000; 0: as many as the noise of the first runs asks
   /// for, at most 200. Where times repeat exactly, as on a virtual clock without noise, there is one. Where
@@ -93,16 +94,19 @@ struct ExploreProgress {
   bool cut_short = false;       ///< max_seconds were over: not all was tried that was announced
   bool done = false;
   std::string stopped{};  ///< why it ended before its end; empty: it did not
-  /// Options that were dropped, each with its reason: they failed to compile, or gave another result.
+  /// Options that were dropped, each with its reason: they failed to compile or to run, or gave another
+  /// result. Those that are slow are not here.
+  /// "kernel 01cc6a045b695722: {nest = r:grid c:lane32}: output 'y' has other bits than by default".
   std::vector<std::string> dropped{};
 };
 
 /// Runs a graph, and measures other configurations in some of the runs (Astra, 4): the loops of kernels, how
-/// the graph is cut, the number of streams; with Bits::any also the algorithms of GEMMs, and how they are
-/// merged. Every run returns right results: a configuration is compiled on a thread of its own while runs go
-/// on with the default; it runs there on a copy of one run's inputs; and only where its results have the bits
-/// of the default's, or with Bits::any are as exact, does it run on the caller's buffers. The last of the
-/// announced runs compare the best configuration with the default end to end, and the default wins ties.
+/// the graph is cut, the number of streams and what runs on which, a CUDA graph; with Bits::any also the
+/// algorithms of GEMMs, and how they are merged. Every run returns right results: a configuration is compiled
+/// on a thread of its own while runs go on with the default; it runs there on a copy of one run's inputs; and
+/// only where its results have the bits of the default's, or with Bits::any are as exact, does it run on the
+/// caller's buffers. The last of the announced runs compare the best configuration with the default end to
+/// end, and the default wins ties.
 ///
 /// Threads may share it, each with a stream. One run is measured at a time, and the others run the default.
 class FUSE_COMPILER_API Explorer {

@@ -89,9 +89,10 @@ TEST_CASE("what is found is within 3% of the best of all configurations", "[expl
   const Graph graph = two_branches();
   // Two devices, so that no queue of one is at work beside the other's.
   const Device device = clocked_device(), explored = clocked_device();
-  const ExploreOptions options{.bits = Bits::any, .max_options = 2, .max_cuts = 2, .max_groups = 0};
+  const ExploreOptions options{
+      .bits = Bits::any, .max_options = 2, .max_cuts = 2, .max_groups = 0, .max_epochs = 0};
   const runtime::Space space = runtime::space_of(graph.ir(), device.backend()->target(), {}, options,
-                                                 device.backend()->gemm_algorithms());
+                                                 {.gemm_algorithms = device.backend()->gemm_algorithms()});
   int gained = 0;
   for (std::uint64_t seed = 1; seed <= 4; ++seed) {
     INFO("seed " << seed);

@@ -58,7 +58,7 @@ TEST_CASE("the loops that were planted as the fastest are found in the announced
   const Graph graph = softmax_graph(24, 2048);
   const Device device = clocked_device();
   const ExploreOptions options{.bits = Bits::any, .max_options = 6, .max_cuts = 1};
-  const runtime::Space space = runtime::space_of(graph.ir(), device.backend()->target(), {}, options, 1);
+  const runtime::Space space = runtime::space_of(graph.ir(), device.backend()->target(), {}, options);
   const runtime::ExploredKernel& kernel = space.cuts.at(0).kernels.at(0);
   REQUIRE(kernel.options.size() == 6);
   std::vector<Shape> shapes;

@@ -110,8 +110,7 @@ TEST_CASE("groups that compute the same are merged alike", "[explore]") {
   }
   graph.output("y", state);
   const Target& target = target_profile("h200");
-  const runtime::Space space =
-      runtime::space_of(graph.ir(), target, {}, {.bits = Bits::any, .max_cuts = 1}, 1);
+  const runtime::Space space = runtime::space_of(graph.ir(), target, {}, {.bits = Bits::any, .max_cuts = 1});
   REQUIRE(space.cuts.size() == 2);
   REQUIRE(space.cuts[1].merges.size() == 1);
   CHECK(gemms_of_options(graph, target, space) == std::multiset<std::int64_t>{5, 10, 20});
@@ -153,7 +152,7 @@ TEST_CASE("an exploration that begins with a tuning may cut and merge in other w
     CHECK(compile(graph, device, begins_with).prepare().gemms() == (groups == 0 ? 1 : 4));
   }
   const runtime::Space space = runtime::space_of(graph.ir(), device.backend()->target(), begins_with,
-                                                 {.bits = Bits::any, .max_cuts = 100}, 1);
+                                                 {.bits = Bits::any, .max_cuts = 100});
   std::set<std::string> names;
   for (const runtime::CutContext& cut : space.cuts) names.insert(cut.name);
   CHECK(names.contains("merge: none"));
@@ -182,8 +181,7 @@ TEST_CASE("groups of one key that the cost treats differently are all merged as 
   for (int i = 0; i < 3; ++i) graph.output("g" + std::to_string(i), products[static_cast<std::size_t>(i)]);
   graph.output("y", products[3] + products[4] + products[5]);
   const Target& target = target_profile("h200");
-  const runtime::Space space =
-      runtime::space_of(graph.ir(), target, {}, {.bits = Bits::any, .max_cuts = 1}, 1);
+  const runtime::Space space = runtime::space_of(graph.ir(), target, {}, {.bits = Bits::any, .max_cuts = 1});
   REQUIRE(space.cuts.size() == 2);
   REQUIRE(space.cuts[1].merges.size() == 1);
   CHECK(gemms_of_options(graph, target, space) ==

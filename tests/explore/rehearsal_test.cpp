@@ -73,11 +73,14 @@ TEST_CASE("what the checker of accesses finds drops the configuration", "[explor
   const Fakes fakes;
   const ExploreProgress progress = explored(graph_with_custom(65), three_options);
   CHECK(progress.built == 0);
-  REQUIRE(progress.dropped.size() == 4);  // the default alone is left, of loops and of streams
+  REQUIRE(progress.dropped.size() == 5);  // the default alone is left, of loops, of streams and of modes
   for (const std::string& each : progress.dropped) {
     INFO(each);
     CHECK(each.find("on the emulated device: ") != std::string::npos);
     CHECK(each.find("fill") != std::string::npos);
+    // The option is named, too.
+    CHECK((each.find(": {nest = ") != std::string::npos || each.find("streams: ") != std::string::npos ||
+           each.starts_with("mode graph: ")));
   }
 }
 

@@ -87,7 +87,7 @@ TEST_CASE("an epoch is a variable of plans on streams, and has at most so many o
   const Graph graph = four_products();
   const Target target = target_profile("h200");
   const auto epochs_of = [&](const ExploreOptions& options, const CompileOptions& how) {
-    const runtime::Space space = runtime::space_of(graph.ir(), target, how, options, 1);
+    const runtime::Space space = runtime::space_of(graph.ir(), target, how, options);
     return space.cuts.front().placing.epochs;
   };
   const CompileOptions apart{.merge_gemms = false};

@@ -47,7 +47,8 @@ explore::Configuration drawn(const runtime::Space& space, std::mt19937_64& rando
   return result;
 }
 
-TEST_CASE("a wait that is missing in any configuration is noticed", "[explore][cuda][streams]") {
+TEST_CASE("a wait that is missing in any configuration is noticed",
+          "[explore][cuda][streams][not-sanitized]") {
   const FakeEnvironment environment;
   const Fakes fakes;
   const unsigned seed = std::random_device{}();
@@ -58,8 +59,8 @@ TEST_CASE("a wait that is missing in any configuration is noticed", "[explore][c
   int configurations = 0, placed = 0, on_streams = 0, waits = 0;
   for (const Graph& graph : models()) {
     INFO(graph.ir().name);
-    const runtime::Space space =
-        runtime::space_of(graph.ir(), target, {}, {.bits = Bits::any, .max_options = 2, .max_cuts = 4}, 2);
+    const runtime::Space space = runtime::space_of(
+        graph.ir(), target, {}, {.bits = Bits::any, .max_options = 2, .max_cuts = 4}, {.gemm_algorithms = 2});
     for (int i = 0; i < 20; ++i, ++configurations) {
       CompileOptions how;
       const explore::Configuration configuration = drawn(space, random);

@@ -24,7 +24,8 @@ class CandidateBuilder {
   };
   struct Wanted {
     std::string decisions{};
-    StreamOf streams{};       ///< of what is placed; the steps of a plan are not known before it is made
+    StreamOf streams{};  ///< of what is placed; the steps of a plan are not known before it is made
+    ExecutionMode mode = ExecutionMode::streams;
     std::size_t cut = 0;      ///< whose epochs are timed
     bool skip_unfit = false;  ///< the decisions leave something to the cost, and entries may fit nothing
     auto operator<=>(const Wanted&) const = default;

@@ -9,6 +9,7 @@
 #include "compile/compile.hpp"
 #include "compile/pipeline/pipeline.hpp"
 #include "runtime/device/backend.hpp"
+#include "runtime/device/device_graph.hpp"
 #include "schedule/decisions/gemm_decisions.hpp"
 
 namespace fuse::runtime {
@@ -34,10 +35,17 @@ bool ends_exploration(ErrorCode code) {
 /// After these it is the device that failed.
 bool is_fault(ErrorCode code) { return code == ErrorCode::driver || code == ErrorCode::kernel_fault; }
 
-/// The mode that the caller's decisions have.
-ExecutionMode mode_of(const CompileOptions& compile) {
+/// The mode in a line `run`: what is wanted, or what the caller's decisions have.
+ExecutionMode told_mode(const CompileOptions& compile, const CandidateBuilder::Wanted& wanted) {
+  if (wanted.mode != ExecutionMode::streams) return wanted.mode;
   const auto decisions = pipeline_options(compile).decisions;
   return decisions && decisions->run ? decisions->run->mode : ExecutionMode::automatic;
+}
+
+DeviceOptions device_options(Backend& backend) {
+  return {.gemm_algorithms = backend.gemm_algorithms(),
+          .gemm_library = backend.gemm_library(),
+          .has_graphs = backend.create_graph() != nullptr};
 }
 
 bool have_memory(const Prepared& prepared, std::span<const BufferView> buffers, std::size_t slots) {
@@ -58,8 +66,7 @@ Exploration::Exploration(ExploredGraph explored, std::shared_ptr<Variant> usual,
       rehearsal_(explored_.graph, explored_.device, explored_.dims,
                  explored_.options.max_emulated_operations),
       space_(space_of(explored_.graph.ir(), explored_.device.backend()->target(), explored_.compile,
-                      explored_.options, explored_.device.backend()->gemm_algorithms(),
-                      explored_.device.backend()->gemm_library())),
+                      explored_.options, device_options(*explored_.device.backend()))),
       usual_wanted_(wanted({})),
       best_(space_.decisions({})),
       builder_([this](const CandidateBuilder::Wanted& wanted) { return make(wanted); }) {}
@@ -69,10 +76,10 @@ std::shared_ptr<Variant> Exploration::make(const CandidateBuilder::Wanted& wante
   CompileOptions how = explored_.compile;
   how.decisions = wanted.decisions;
   how.skip_unfit_decisions |= wanted.skip_unfit;
-  auto variant =
-      std::make_shared<Variant>(compile_candidate(explored_.graph, explored_.device, how,
-                                                  placing(wanted.streams, mode_of(explored_.compile))),
-                                explored_.dims);
+  auto variant = std::make_shared<Variant>(
+      compile_candidate(explored_.graph, explored_.device, how,
+                        placing(wanted.streams, told_mode(explored_.compile, wanted))),
+      explored_.dims, wanted.mode);
   variant->make_measurable(EpochTimes(space_.cuts[wanted.cut].placing));
   const std::shared_ptr<Snapshot> inputs = snapshot();
   std::string wrong = inputs ? rehearsal_.fault_of(how, *inputs) : "the exploration is over";
@@ -215,6 +222,7 @@ Configuration Exploration::allowed(Configuration configuration) const {
 CandidateBuilder::Wanted Exploration::wanted(const Configuration& configuration) const {
   return {.decisions = schedule::print(space_.decisions(configuration)),
           .streams = space_.streams_of(configuration),
+          .mode = space_.mode_of(configuration),
           .cut = space_.cut_of(configuration),
           .skip_unfit = space_.is_partial(configuration)};
 }
@@ -267,10 +275,10 @@ void Exploration::avoid(const Configuration& configuration) {
   }
 }
 
-void Exploration::reject(const std::string& name, int option, const std::string& reason) {
-  rejected_.emplace(name, option);
-  tree_->reject(name, option);
-  dropped_.push_back(fmt::format("{}, option {}: {}", name, option, reason));
+void Exploration::reject(const Suspect& suspect, const std::string& reason) {
+  rejected_.emplace(suspect.name, suspect.option);
+  tree_->reject(suspect.name, suspect.option);
+  dropped_.push_back(fmt::format("{}: {}", space_.text_of(suspect.alone, suspect.name), reason));
 }
 
 /// One of several changes is at fault: each is tried alone, and first the cut that they have in common.
@@ -301,11 +309,11 @@ bool Exploration::look_at_suspects() {
       continue;
     }
     found_culprit_ = true;
-    reject(suspect.name, suspect.option, built.failed);
+    reject(suspect, built.failed);
     if (suspect.name == cut_name) suspects_.clear();  // the others were tried on top of it
   }
   if (!found_culprit_) {
-    for (const Suspect& each : innocents_) reject(each.name, each.option, "with others: " + suspicion_);
+    for (const Suspect& each : innocents_) reject(each, "with others: " + suspicion_);
   }
   innocents_.clear();
   return true;
@@ -413,6 +421,10 @@ void Exploration::finish() {
   if (!variant) return;
   std::vector<schedule::KernelDecision> avoided = std::move(best_.avoided);
   best_ = decisions_of(configuration, *variant);
+  if (space_.cuts[space_.cut_of(configuration)].modes.size() > 1) {
+    if (!best_.run) best_.run.emplace();
+    best_.run->mode = space_.mode_of(configuration);
+  }
   best_.avoided = std::move(avoided);
   for (schedule::KernelDecision& kernel : best_.kernels) {
     const explore::Known* const known = tree_->index().find(kernel_name(kernel.key), "");

@@ -72,7 +72,6 @@ class Exploration {
   bool ask(const CandidateBuilder::Wanted& wanted, CandidateBuilder::Built& built);
   void blame(const explore::Configuration& configuration, const std::string& reason);
   bool look_at_suspects();
-  void reject(const std::string& name, int option, const std::string& reason);
   bool is_late();
   void finish();
   schedule::Decisions decisions_of(const explore::Configuration& configuration, const Variant& variant) const;
@@ -107,6 +106,7 @@ class Exploration {
     std::string name{};
     int option = 0;
   };
+  void reject(const Suspect& suspect, const std::string& reason);
   std::vector<Suspect> suspects_;   // the last one is tried
   std::vector<Suspect> innocents_;  // that did not fail alone
   std::string suspicion_;           // why the configuration failed

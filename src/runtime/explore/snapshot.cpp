@@ -75,7 +75,7 @@ Snapshot::Outputs Snapshot::outputs_of(Variant& variant) {
   // Not the variant's own workspace and packed memory: those are for the caller's runs, with parameters that
   // may have changed since.
   const Prepared& prepared = variant.prepared();
-  Workspace workspace = prepared.workspace();
+  Workspace workspace = prepared.workspace({variant.mode()});
   const Buffer packed = device.allocate(prepared.packed_bytes());
   if (prepared.packed_bytes() > 0) prepared.pack(stream, views, packed.view()).throw_if_failed();
   prepared.run(stream, views, workspace, packed.view()).throw_if_failed();

@@ -2,6 +2,7 @@
 #include "runtime/explore/space.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <map>
@@ -69,14 +70,20 @@ std::string what_runs(const Compiled& stages) { return schedule::print(stages.pl
 class SpaceFinder {
  public:
   SpaceFinder(const ir::Graph& graph, const Target& target, const CompileOptions& compile,
-              const ExploreOptions& explore, int gemm_algorithms, const std::string& gemm_library)
+              const ExploreOptions& explore, const DeviceOptions& device)
       : graph_(graph),
         target_(target),
         how_(pipeline_options(compile)),
         explore_(explore),
-        gemm_algorithms_(explore.bits == Bits::keep ? 1 : std::min(gemm_algorithms, explore.max_options)) {
+        gemm_algorithms_(explore.bits == Bits::keep ? 1
+                                                    : std::min(device.gemm_algorithms, explore.max_options)) {
     how_.record = true;
-    if (how_.decisions && how_.decisions->measured) how_.gemm_library = gemm_library;
+    if (how_.decisions && how_.decisions->measured) how_.gemm_library = device.gemm_library;
+    // Who says the mode has decided.
+    const bool is_told =
+        how_.decisions && how_.decisions->run && how_.decisions->run->mode != ExecutionMode::automatic;
+    if (device.has_graphs && !is_told && explore.max_options > 1)
+      modes_ = {ExecutionMode::streams, ExecutionMode::graph};
     if (how_.decisions) space_.avoided = how_.decisions->avoided;
   }
 
@@ -106,10 +113,8 @@ class SpaceFinder {
     CutContext usual = context("as by cost", stages);
     if (stages.run) usual.decisions.run = stages.run;
     // Who says which step runs on which stream has decided.
-    if (stages.run && !stages.run->streams.empty()) {
-      keep_first(usual.streams, 1);
-      usual.placing = {};
-    }
+    if (stages.run && !stages.run->streams.empty()) keep_first(usual.streams, 1);
+    if (stages.run && !(stages.run->streams.empty() && stages.run->order.empty())) usual.placing = {};
     space_.cuts.push_back(std::move(usual));
   }
 
@@ -145,6 +150,8 @@ class SpaceFinder {
     add_kernels(stages, result);
     add_gemms(result.decisions.gemms, result);
     const bool on_streams = !is_cpu(target_) && stages.plan.steps.size() > 1;
+    result.modes = modes_;
+    if (stages.plan.steps.size() <= 1) keep_first(result.modes, 1);
     if (on_streams && explore_.max_epochs > 0 && how_.streams.max_streams > 1)
       result.placing = stream_options_of(stages, target_, how_.streams.max_streams, explore_.max_options);
     result.streams = stream_options(how_.streams.max_streams, on_streams ? explore_.max_options : 1);
@@ -197,16 +204,20 @@ class SpaceFinder {
   /// each way are in it, and run in some of them.
   void merge_each_group() {
     const CutContext& usual = space_.cuts.front();
-    CutContext all{.name = "merge: each group", .by_group = true, .streams = usual.streams};
+    CutContext all{
+        .name = "merge: each group", .by_group = true, .streams = usual.streams, .modes = usual.modes};
     all.decisions = how_.decisions.value_or(schedule::Decisions{.target = usual.decisions.target});
     all.decisions.options = usual.decisions.options;
     if (all.decisions.run) all.decisions.run = schedule::RunDecision{.mode = all.decisions.run->mode};
     for (const GemmGroup& group : survey_.heaviest(explore_.max_groups, usual.decisions.answers)) {
-      ExploredMerge merge{group.key, {{}}};
+      ExploredMerge merge{group.key, {{}}, {"as by default"}};
       for (const std::size_t size : chunk_sizes(group)) {
         const Compiled stages = planned(all.decisions, merged_in_chunks(group.key, size));
         if (!own_.insert(what_runs(stages)).second) continue;
         merge.options.push_back(differing_merges(stages.answers, usual.decisions.answers, group.key));
+        merge.texts.push_back(size == 1               ? "apart"
+                              : size == group.members ? "merged"
+                                                      : fmt::format("merged in chunks of {}", size));
         add_kernels(stages, all);
         add_gemms(schedule::all_gemm_decisions_of(stages.graph, stages.partition), all);
       }
@@ -220,6 +231,7 @@ class SpaceFinder {
   PipelineOptions how_;
   const ExploreOptions& explore_;
   const int gemm_algorithms_;
+  std::vector<ExecutionMode> modes_ = {ExecutionMode::streams};
   GroupSurvey survey_;
   Space space_;
   std::set<std::string> seen_, own_;  // what runs: in a cut, and with a group merged in a way of its own
@@ -276,14 +288,14 @@ std::optional<double> judging_seconds(const std::map<std::string, double>& run, 
     for (const auto& [region, seconds] : run) sum += is_of_steps(region) ? seconds : 0;
     return sum;
   }
-  const bool whole = name == tuned_name || name == cut_name || name == streams_name;
+  const bool whole = name == tuned_name || name == cut_name || name == streams_name || name == mode_name;
   const auto found = run.find(whole ? "" : name);
   return found == run.end() ? std::nullopt : std::optional(found->second);
 }
 
 Space space_of(const ir::Graph& graph, const Target& target, const CompileOptions& compile,
-               const ExploreOptions& explore, int gemm_algorithms, const std::string& gemm_library) {
-  return SpaceFinder(graph, target, compile, explore, gemm_algorithms, gemm_library).run();
+               const ExploreOptions& explore, const DeviceOptions& device) {
+  return SpaceFinder(graph, target, compile, explore, device).run();
 }
 
 void Space::keep(const SpaceLimits& most) {
@@ -294,6 +306,7 @@ void Space::keep(const SpaceLimits& most) {
     for (ExploredKernel& kernel : context.kernels) keep_first(kernel.options, most.options);
     for (ExploredGemm& gemm : context.gemms) gemm.algorithms = std::min(gemm.algorithms, most.options);
     keep_first(context.streams, most.options);
+    keep_first(context.modes, most.options);
     keep_longest(context.placing, most.epochs);
     for (ExploredEpoch& epoch : context.placing.epochs) keep_first(epoch.options, most.options);
   }
@@ -324,6 +337,8 @@ Node Space::tree() const {
     for (const ExploredEpoch& epoch : context.placing.epochs)
       epochs.push_back(explore::variable(epoch_name(epoch.key), static_cast<int>(epoch.options.size())));
     order.push_back(explore::in_context(explore::prefix(std::move(epochs))));
+    order.push_back(
+        explore::in_context(explore::variable(mode_name, static_cast<int>(context.modes.size()))));
     ways.push_back(explore::prefix(std::move(order)));
   }
   Node all = cuts.size() == 1 ? std::move(ways.front()) : explore::fork(cut_name, std::move(ways));
@@ -338,6 +353,12 @@ const CutContext& Space::context_of(const Configuration& configuration) const {
   return cuts.at(cut_of(configuration));
 }
 
+ExecutionMode Space::mode_of(const Configuration& configuration) const {
+  const int option = option_of(configuration, mode_name);
+  return option == 0 ? ExecutionMode::streams
+                     : context_of(configuration).modes[static_cast<std::size_t>(option)];
+}
+
 StreamOf Space::streams_of(const Configuration& configuration) const {
   StreamOf result;
   for (const ExploredEpoch& epoch : context_of(configuration).placing.epochs) {
@@ -348,6 +369,29 @@ StreamOf Space::streams_of(const Configuration& configuration) const {
     }
   }
   return result;
+}
+
+std::string Space::text_of(const Configuration& configuration, const std::string& name) const {
+  const CutContext& context = context_of(configuration);
+  const auto option = static_cast<std::size_t>(option_of(configuration, name));
+  if (name == cut_name) return fmt::format("cut '{}'", context.name);
+  if (name == mode_name) return fmt::format("mode {}", to_string(mode_of(configuration)));
+  if (name == streams_name) return fmt::format("{} streams", context.streams[option]);
+  std::string what;
+  for (const ExploredMerge& merge : context.merges) {
+    if (merge_name(merge.key) == name) what = merge.texts[option];
+  }
+  for (const ExploredKernel& kernel : context.kernels) {
+    if (kernel_name(kernel.key) == name) what = '{' + kernel.options[option].to_string() + '}';
+  }
+  for (const ExploredGemm& gemm : context.gemms) {
+    if (gemm_name(gemm.key) == name) what = fmt::format("algorithm {}", option);
+  }
+  for (const ExploredEpoch& epoch : context.placing.epochs) {
+    if (epoch_name(epoch.key) == name)
+      what = fmt::format("streams {}", fmt::join(epoch.options[option], " "));
+  }
+  return fmt::format("{}: {}", name, what);
 }
 
 bool Space::is_partial(const Configuration& configuration) const {
@@ -375,6 +419,10 @@ schedule::Decisions Space::decisions(const Configuration& configuration) const {
     read_plan_options(result.options.value().text, "", how);
     how.streams.max_streams = context.streams[static_cast<std::size_t>(streams)];
     result.options->text = plan_options_text(how);
+  }
+  if (mode_of(configuration) != ExecutionMode::streams) {
+    if (!result.run) result.run.emplace();
+    result.run->mode = mode_of(configuration);
   }
   return result;
 }

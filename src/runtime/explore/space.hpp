@@ -34,6 +34,7 @@ struct ExploredGemm {
 struct ExploredMerge {
   std::uint64_t key = 0;
   std::vector<std::vector<schedule::Answer>> options{};  ///< what each answers; the first is the default
+  std::vector<std::string> texts{};                      ///< of each, for a reader
 };
 
 /// A way to cut the graph, or the one in which each group of GEMMs is merged in a way of its own.
@@ -46,8 +47,9 @@ struct CutContext {
   std::vector<ExploredMerge> merges{};
   std::vector<ExploredKernel> kernels{};
   std::vector<ExploredGemm> gemms{};
-  std::vector<int> streams{};  ///< options; the first is the default
-  StreamOptions placing{};     ///< how its kernels and GEMMs can be spread over streams
+  std::vector<int> streams{};          ///< options; the first is the default
+  std::vector<ExecutionMode> modes{};  ///< options; the first is the default
+  StreamOptions placing{};             ///< how its kernels and GEMMs can be spread over streams
 };
 
 /// How much an exploration tries at most.
@@ -66,7 +68,10 @@ struct Space {
   schedule::Decisions decisions(const explore::Configuration& configuration) const;
   /// What they do not say: which kernels and GEMMs are on which streams.
   StreamOf streams_of(const explore::Configuration& configuration) const;
+  ExecutionMode mode_of(const explore::Configuration& configuration) const;
   std::size_t cut_of(const explore::Configuration& configuration) const;
+  /// The option that a configuration has of a variable or fork, for a reader: "kernel 01cc..: {nest = ..}".
+  std::string text_of(const explore::Configuration& configuration, const std::string& name) const;
   /// Whether they leave something to the cost. Then entries may fit nothing, and are skipped.
   bool is_partial(const explore::Configuration& configuration) const;
 
@@ -85,10 +90,15 @@ std::string merge_name(std::uint64_t key);
 std::optional<double> judging_seconds(const std::map<std::string, double>& run, const std::string& name);
 /// Whether it is the region of a kernel or a GEMM: those of epochs lie over them.
 bool is_of_steps(const std::string& region);
-inline const std::string cut_name = "cut", tuned_name = "tuned", streams_name = "streams";
+inline const std::string cut_name = "cut", tuned_name = "tuned", streams_name = "streams", mode_name = "mode";
 
-/// `gemm_library`: Backend::gemm_library; of other libraries no algorithm is the default.
+/// What a device has to choose from.
+struct DeviceOptions {
+  int gemm_algorithms = 1;
+  std::string gemm_library{};  ///< Backend::gemm_library; algorithms of other libraries are no default
+  bool has_graphs = false;
+};
 Space space_of(const ir::Graph&, const Target&, const CompileOptions&, const ExploreOptions&,
-               int gemm_algorithms, const std::string& gemm_library = {});
+               const DeviceOptions& = {});
 
 }  // namespace fuse::runtime

@@ -49,23 +49,29 @@ Status status_of(const std::exception& failed) noexcept {
 
 }  // namespace
 
-Variant::Variant(Executable executable, const DimValues& dims)
+Variant::Variant(Executable executable, const DimValues& dims, ExecutionMode mode)
     : executable_(std::move(executable)),
       prepared_(executable_.prepare(dims)),
+      mode_(mode),
       packed_(executable_.device().allocate(prepared_.packed_bytes())) {}
 
 std::shared_ptr<Workspace> Variant::workspace_for(const Stream& stream) {
   constexpr std::size_t most = 8;
   const void* const queue = &stream.queue();
-  const auto known = std::find_if(workspaces_.begin(), workspaces_.end(),
-                                  [&](const auto& each) { return each.first == queue; });
+  const auto known = std::ranges::find(workspaces_, queue, &OnStream::queue);
   if (known != workspaces_.end()) {
     workspaces_.splice(workspaces_.begin(), workspaces_, known);
   } else {
-    workspaces_.emplace_front(queue, std::make_shared<Workspace>(prepared_.workspace()));
+    OnStream made{.queue = queue};
+    made.workspace = std::make_shared<Workspace>(prepared_.workspace({mode_}));
+    made.captured = made.workspace;
+    if (mode_ != ExecutionMode::streams) made.captured = std::make_shared<Workspace>(prepared_.workspace());
+    workspaces_.push_front(std::move(made));
     if (workspaces_.size() > most) workspaces_.pop_back();  // a run in flight keeps what it needs
   }
-  return workspaces_.front().second;
+  const bool captures =
+      mode_ != ExecutionMode::streams && executable_.device().backend()->captures(stream.queue());
+  return captures ? workspaces_.front().captured : workspaces_.front().workspace;
 }
 
 Status Variant::pack(Stream& stream, std::span<const BufferView> buffers, std::uint64_t parameters) {
@@ -96,7 +102,13 @@ Status Variant::run(Stream& stream, std::span<const BufferView> buffers, std::ui
 
 void Variant::make_measurable(const EpochTimes& epochs) {
   if (measuring_.impl()) return;
-  Workspace made = prepared_.workspace();
+  Workspace made = prepared_.workspace({mode_});
+  if (mode_ == ExecutionMode::graph) {
+    Backend& backend = *executable_.device().backend();
+    marks_ = {.start = backend.create_event(), .end = backend.create_event()};
+    measuring_ = std::move(made);
+    return;
+  }
   made.measure();
   const Compiled& stages = executable_.stages();
   regions_ = by_command(made, regions_of(stages), std::string());
@@ -112,13 +124,25 @@ Status Variant::run_measured(Stream& stream, std::span<const BufferView> buffers
       const std::lock_guard lock(mutex_);
       if (Status failed = pack(stream, buffers, parameters); !failed) return failed;
     }
-    return prepared_.run(stream, buffers, measuring_, packed_.view());
+    Backend& backend = *executable_.device().backend();
+    if (marks_.start) {
+      if (Status failed = backend.record(stream.queue(), *marks_.start); !failed) return failed;
+    }
+    if (Status failed = prepared_.run(stream, buffers, measuring_, packed_.view()); !failed) return failed;
+    return marks_.end ? backend.record(stream.queue(), *marks_.end) : Status();
   } catch (const std::exception& failed) {
     return status_of(failed);
   }
 }
 
 std::optional<std::map<std::string, double>> Variant::measured() const {
+  if (marks_.start) {
+    Backend& backend = *executable_.device().backend();
+    if (!backend.passed(*marks_.end)) return std::nullopt;
+    double whole = 0;
+    backend.elapsed(*marks_.start, *marks_.end, whole).throw_if_failed();
+    return std::map<std::string, double>{{"", whole}};
+  }
   const std::optional<Profile> profile = measuring_.measured();
   if (!profile) return std::nullopt;
   std::map<std::string, double> seconds = {{"", profile->seconds}};

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/device/backend.hpp"
 #include "runtime/explore/stream_options.hpp"
 
 namespace fuse::runtime {
@@ -20,11 +21,13 @@ namespace fuse::runtime {
 /// Runs of it may be in flight on any number of streams, of which one at a time is measured.
 class Variant {
  public:
-  /// Prepares it for these dims. Throws what that throws.
-  Variant(Executable, const DimValues&);
+  /// Prepares it for these dims. Throws what that throws. `mode`: streams, or graph; while a stream is being
+  /// captured its runs are on streams.
+  Variant(Executable, const DimValues&, ExecutionMode mode = ExecutionMode::streams);
 
   const Executable& executable() const { return executable_; }
   const Prepared& prepared() const { return prepared_; }
+  ExecutionMode mode() const { return mode_; }
 
   /// Runs as ever. The first run on a stream makes a workspace for it; the first one after parameters changed
   /// packs them, and waits for that.
@@ -34,8 +37,8 @@ class Variant {
   void make_measurable(const EpochTimes& = {});
   /// The same, with marks: the last measured run is over, and make_measurable was called.
   Status run_measured(Stream&, std::span<const BufferView>, std::uint64_t parameters) noexcept;
-  /// The seconds of each region in the last measured run, and of the whole by the name "". None: it is not
-  /// over. Throws driver.
+  /// The seconds of each region in the last measured run, and of the whole by the name "", which a graph has
+  /// alone. None: it is not over. Throws driver.
   std::optional<std::map<std::string, double>> measured() const;
 
   /// Whether it was seen to compute what the default does. For the explorer, which guards it.
@@ -44,8 +47,18 @@ class Variant {
  private:
   Status pack(Stream&, std::span<const BufferView>, std::uint64_t parameters);
 
+  struct OnStream {
+    const void* queue = nullptr;
+    std::shared_ptr<Workspace> workspace{}, captured{};  ///< in the variant's mode, and for a capture
+  };
+  /// Marks around a graph.
+  struct Marks {
+    std::unique_ptr<Event> start{}, end{};
+  };
+
   Executable executable_;
   Prepared prepared_;
+  const ExecutionMode mode_;
   std::vector<std::string> regions_;  // by command; empty: of none
   EpochTimes epochs_;
   std::vector<int> levels_;  // by command; -1: of none
@@ -53,8 +66,9 @@ class Variant {
   std::shared_ptr<Workspace> workspace_for(const Stream&);
 
   /// By the stream's queue; the last used first, and no more than a few: streams come and go.
-  std::list<std::pair<const void*, std::shared_ptr<Workspace>>> workspaces_;
+  std::list<OnStream> workspaces_;
   Workspace measuring_;  // made at the first measured run
+  Marks marks_;
   Buffer packed_;
   std::uint64_t packed_for_ = 0;  // the parameters that are packed; 0: none
 };
