@@ -12,6 +12,8 @@ constexpr double error_over_mean = 1.2533;   // of the median, over that of the 
 constexpr double errors_of_a_win = 3;
 /// Less is a difference of roundings in the times of marks.
 constexpr double least_share = 1e-6;
+/// So many rounds are looked at one by one, and then each of so many.
+constexpr std::int64_t checked_each_round = 12;
 /// Before so many rounds, the error of a median is not known well enough to say that a gain is too small.
 constexpr std::size_t rounds_of_a_loss = 8;
 
@@ -55,7 +57,9 @@ void Samples::add(double seconds, bool disturbed) {
   const bool warms_up = rounds_.warm_up && taken_ < options_;
   if (!warms_up) of_[turn()].push_back({seconds, !disturbed && !lost_[turn()]});
   ++taken_;
-  if (taken_ % options_ > 0) return;
+  // Later rounds change little of what is known, and a run does not wait for that.
+  const std::int64_t rounds = taken_ / options_;
+  if (taken_ % options_ > 0 || (rounds > checked_each_round && rounds % checked_each_round > 0)) return;
   for (std::size_t option = 1; option < lost_.size(); ++option)
     lost_[option] = lost_[option] || has_lost(option);
 }

@@ -76,11 +76,7 @@ double seconds_of(const Graph& graph, const Device& device, const schedule::Deci
                   const ExplorerBuffers& buffers) {
   runtime::Variant variant(
       runtime::compile_candidate(graph, device, {.decisions = schedule::print(decisions)}), {});
-  variant.make_measurable();
-  Stream stream = device.stream();
-  variant.run_measured(stream, buffers.views, 1).throw_if_failed();
-  stream.synchronize().throw_if_failed();
-  return variant.measured().value().at("");
+  return measured_seconds(variant, buffers.views);
 }
 
 }  // namespace

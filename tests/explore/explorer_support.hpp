@@ -4,9 +4,11 @@
 
 #include <functional>
 #include <fuse/fuse.hpp>
+#include <span>
 #include <string_view>
 #include <vector>
 
+#include "runtime/explore/variant.hpp"
 #include "support/catch.hpp"
 #include "tensors/host_tensor.hpp"
 #include "tensors/random_fill.hpp"
@@ -59,6 +61,15 @@ inline void run_to_end(Explorer& explorer, ExplorerBuffers& buffers,
     if (after) after();
     explorer.wait_for_compiler();
   }
+}
+
+/// The seconds of one measured run.
+inline double measured_seconds(runtime::Variant& variant, std::span<const BufferView> buffers) {
+  variant.make_measurable();
+  Stream stream = variant.executable().device().stream();
+  variant.run_measured(stream, buffers, 1).throw_if_failed();
+  stream.synchronize().throw_if_failed();
+  return variant.measured().value().at("");
 }
 
 inline Graph softmax_graph(std::int64_t rows, std::int64_t columns) {

@@ -44,11 +44,7 @@ double seconds_of(const Graph& graph, const CompileOptions& how) {
   runtime::Variant variant(compile(graph, device, how), {});
   const Explorer explorer(graph, device, {}, {}, how);
   const ExplorerBuffers buffers(explorer);
-  variant.make_measurable();
-  Stream stream = device.stream();
-  variant.run_measured(stream, buffers.views, 1).throw_if_failed();
-  stream.synchronize().throw_if_failed();
-  return variant.measured().value().at("");
+  return measured_seconds(variant, buffers.views);
 }
 
 }  // namespace

@@ -153,7 +153,8 @@ class SpaceFinder {
     result.modes = modes_;
     if (stages.plan.steps.size() <= 1) keep_first(result.modes, 1);
     if (on_streams && explore_.max_epochs > 0 && how_.streams.max_streams > 1)
-      result.placing = stream_options_of(stages, target_, how_.streams.max_streams, explore_.max_options);
+      result.placing = stream_options_of(stages, target_, how_.streams.max_streams, explore_.max_epochs,
+                                         explore_.max_options);
     result.streams = stream_options(how_.streams.max_streams, on_streams ? explore_.max_options : 1);
     return result;
   }

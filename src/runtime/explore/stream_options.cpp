@@ -66,41 +66,36 @@ WorkList work_of(const Compiled& stages, const Target& target) {
 
 std::string epoch_name(std::uint64_t key) { return fmt::format("epoch {:016x}", key); }
 
-StreamOptions stream_options_of(const Compiled& stages, const Target& target, int streams, int most_options) {
+StreamOptions stream_options_of(const Compiled& stages, const Target& target, int streams, int most_epochs,
+                                int most_options) {
   StreamOptions result;
   const WorkList work = work_of(stages, target);
   const std::vector<int> levels = explore::levels_of(work.all);
   for (std::size_t i = 0; i < work.all.size(); ++i) result.levels.emplace(work.nodes[i], levels[i]);
-  for (const explore::Epoch& epoch : explore::epochs_of(work.all)) {
+  std::map<std::uint64_t, explore::Epoch> first_of;  // by key
+  for (explore::Epoch& epoch : explore::epochs_of(work.all)) {
     auto known = std::ranges::find(result.epochs, epoch.key, &ExploredEpoch::key);
-    if (known == result.epochs.end()) {
+    if (known == result.epochs.end())
       known = result.epochs.insert(known, {.key = epoch.key, .options = {{}}});
-      for (explore::Placement& each :
-           explore::placements(epoch, streams, static_cast<std::size_t>(std::max(0, most_options - 1))))
-        known->options.push_back(std::move(each));
-    }
     known->levels.push_back(epoch.level);
     known->seconds += epoch.seconds();
     std::vector<NodeList>& members = known->members.emplace_back();
     for (const std::uint32_t member : epoch.members()) members.push_back(work.nodes[member]);
+    first_of.emplace(epoch.key, std::move(epoch));
+  }
+  keep_longest(result, most_epochs);
+  const auto most = static_cast<std::size_t>(std::max(0, most_options - 1));
+  for (ExploredEpoch& epoch : result.epochs) {
+    for (explore::Placement& each : explore::placements(first_of.at(epoch.key), streams, most))
+      epoch.options.push_back(std::move(each));
   }
   return result;
 }
 
 void keep_longest(StreamOptions& options, int most) {
-  std::vector<double> seconds;
-  for (const ExploredEpoch& epoch : options.epochs) seconds.push_back(epoch.seconds);
-  std::sort(seconds.rbegin(), seconds.rend());
-  std::size_t left = static_cast<std::size_t>(most);
-  std::vector<ExploredEpoch> kept;
-  for (ExploredEpoch& epoch : options.epochs) {
-    const bool is_long = static_cast<std::size_t>(most) >= seconds.size() ||
-                         (most > 0 && epoch.seconds >= seconds[static_cast<std::size_t>(most) - 1]);
-    if (!is_long || left == 0) continue;
-    --left;
-    kept.push_back(std::move(epoch));
-  }
-  options.epochs = std::move(kept);
+  std::vector<ExploredEpoch>& epochs = options.epochs;
+  while (std::cmp_greater(epochs.size(), most))
+    epochs.erase(std::ranges::min_element(epochs, {}, &ExploredEpoch::seconds));
 }
 
 std::function<schedule::RunDecision(const schedule::Plan&)> placing(const StreamOf& streams,

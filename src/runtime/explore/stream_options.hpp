@@ -35,8 +35,9 @@ struct StreamOptions {
   std::vector<ExploredEpoch> epochs{};  ///< by their first level
 };
 
-/// At most so many options of each epoch, on up to so many streams.
-StreamOptions stream_options_of(const Compiled&, const Target&, int streams, int most_options);
+/// At most so many options of each epoch, on up to so many streams, for the epochs that take longest.
+StreamOptions stream_options_of(const Compiled&, const Target&, int streams, int most_epochs,
+                                int most_options);
 /// Keeps the `most` epochs that take longest, in their order.
 void keep_longest(StreamOptions&, int most);
 
