@@ -141,3 +141,26 @@ TEST_CASE("memory that is enough for the default is enough, and what was kept is
     CHECK(few->left() >= blocks - 6);
   }
 }
+
+TEST_CASE("what was measured is what the file says, where blocks wait for each other",
+          "[explore][emulated]") {
+  Graph g("products_and_sum");
+  for (int i = 0; i < 16; ++i) {
+    const std::string name = std::to_string(i);
+    const std::int64_t k = 16 * (i % 4 + 1);
+    g.output("y" + name, matmul(g.input("x" + name, f32, {16, k}), g.parameter("w" + name, f32, {k, 24})));
+  }
+  g.output("s", sum(g.input("z", f32, {1, 65536}), {1}));
+  const Device device = clocked_device();
+  Explorer explorer(g, device, {}, {.max_options = 4, .max_cuts = 1, .max_epochs = 1});
+  ExplorerBuffers buffers(explorer);
+  run_to_end(explorer, buffers);
+  // The default's blocks hold the slots of others, whose fallback launches would be measured.
+  const std::vector<std::string> dropped = explorer.progress().dropped;
+  REQUIRE_FALSE(dropped.empty());
+  for (const std::string& each : dropped) CHECK(each.ends_with("it cannot be measured beside it"));
+  const Device other = clocked_device();
+  runtime::Variant variant(compile(g, other, {.decisions = explorer.tuning().text()}), {});
+  const ExplorerBuffers its_buffers(explorer, other);
+  CHECK(measured_seconds(variant, its_buffers.views) == Approx(explorer.progress().tuned_seconds));
+}

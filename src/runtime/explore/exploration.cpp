@@ -81,6 +81,11 @@ std::shared_ptr<Variant> Exploration::make(const CandidateBuilder::Wanted& wante
                         placing(wanted.streams, told_mode(explored_.compile, wanted))),
       explored_.dims, wanted.mode);
   variant->make_measurable(EpochTimes(space_.cuts[wanted.cut].placing));
+  if (variant->is_split() && !usual_->is_split()) {
+    throw Error({.code = ErrorCode::invalid_argument,
+                 .message = "its blocks wait for each other, and the default holds their slots: it cannot be "
+                            "measured beside it"});
+  }
   const std::shared_ptr<Snapshot> inputs = snapshot();
   std::string wrong = inputs ? rehearsal_.fault_of(how, *inputs) : "the exploration is over";
   if (wrong.empty()) wrong = inputs->check(*variant, explored_.options.bits);

@@ -35,6 +35,9 @@ class Variant {
   /// Makes the workspace of measured runs, unless it is there, whose times have these regions, too. Throws
   /// out_of_memory, driver.
   void make_measurable(const EpochTimes& = {});
+  /// Whether measured runs use fallback launches, since other workspaces hold the slots of blocks that wait
+  /// for each other: then their times are not those of the decisions.
+  bool is_split() const { return measuring_.split(); }
   /// The same, with marks: the last measured run is over, and make_measurable was called.
   Status run_measured(Stream&, std::span<const BufferView>, std::uint64_t parameters) noexcept;
   /// The seconds of each region in the last measured run, and of the whole by the name "", which a graph has
