@@ -151,6 +151,26 @@ Figures measure(const Executable& executable, const Prepared& prepared, Executio
   return figures;
 }
 
+/// What prepare takes for dims that it has not seen, or not for a while, and for dims that it keeps.
+void prepare_line(const Graph& graph, const Executable& executable) {
+  const DimValues at_hints = hints(graph);
+  if (at_hints.empty()) return;
+  std::vector<DimValues> shapes;  // more than are kept
+  for (std::int64_t i = 0; i < 64; ++i) {
+    DimValues dims = at_hints;
+    for (const auto& symbol : graph.ir().symbols) {
+      const std::int64_t step = std::min<std::int64_t>(i, symbol.range.max - symbol.range.min);
+      dims[symbol.name] = std::clamp(dims[symbol.name] + step, symbol.range.min, symbol.range.max);
+    }
+    if (shapes.empty() || dims != shapes.back()) shapes.push_back(std::move(dims));
+  }
+  std::size_t next = 0;
+  const double fresh = seconds_of([&] { executable.prepare(shapes[next++ % shapes.size()]); });
+  const double known = seconds_of([&] { executable.prepare(at_hints); });
+  fmt::print("{:<20} prepare: {:.2f} us for a new shape, {:.2f} us for one that is kept\n", graph.name(),
+             fresh * 1e6, known * 1e6);
+}
+
 void rows(const Graph& graph, const Fake& fake, const FakeBlas& blas) {
   const Executable executable = compile(graph, Device::cuda());
   const Prepared prepared = executable.prepare(hints(graph));
@@ -164,6 +184,7 @@ void rows(const Graph& graph, const Fake& fake, const FakeBlas& blas) {
                target, f.seconds / steps * 1e9, f.calls, f.changed_calls, f.new_calls, f.allocations);
     std::fflush(stdout);
   }
+  prepare_line(graph, executable);
 }
 
 int run(int argc, char** argv) {

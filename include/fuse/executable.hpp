@@ -64,6 +64,10 @@ struct CompileOptions {
   /// other processes use the device.
   bool grid_barriers = true;
   int max_inputs = 48;  ///< values that a kernel reads at most (Dali's F_max)
+  /// The most ways to run that a kernel has for graphs with symbols, 1 to 16: `prepare` takes one by the dims
+  /// (BladeDISC, 5.2; docs/versions.md). compile builds all. 1: one way, made for the hints, so that sums add
+  /// in one order for all dims. Decisions give one way for all dims, too.
+  int versions = 1;
   /// How the graph is cut and how kernels and runs proceed, as a text that `fusec plan --decisions` or `fusec
   /// run --decisions` wrote and that may have been edited (docs/decisions.md). What it does not say is
   /// decided by cost. compile throws parse for a text that is none, and invalid_argument for one of another
@@ -93,6 +97,11 @@ using DimValues = std::map<std::string, std::int64_t, std::less<>>;
 
 class Prepared;
 class Workspace;
+}  // namespace v0
+namespace runtime {
+class PreparedShapes;
+}
+inline namespace v0 {
 
 /// A compiled graph on a device. Immutable; shared by threads.
 class FUSE_COMPILER_API Executable {
@@ -100,9 +109,10 @@ class FUSE_COMPILER_API Executable {
   const std::vector<Slot>& slots() const;         ///< inputs and parameters in graph order, then outputs
   std::size_t slot(std::string_view name) const;  ///< an input's or parameter's; throws unknown_name
   std::size_t output_slot(std::string_view name) const;  ///< throws unknown_name
-  /// Does everything that is done once for these dims: sizes, memory plan, GEMM algorithms, launches.
-  /// Throws unbound (a symbol without a value), unknown_name, invalid_extent (outside the declared range);
-  /// invalid_argument for decisions that cannot be on this device, or for these dims.
+  /// Does everything that is done once for these dims: sizes, memory plan, GEMM algorithms, launches. What
+  /// was made for the last 32 dims is kept by this executable and its copies, and given again. Throws unbound
+  /// (a symbol without a value), unknown_name, invalid_extent (outside the declared range); invalid_argument
+  /// for decisions that cannot be on this device, or for these dims.
   Prepared prepare(const DimValues& dims = {}) const;
   /// Steps with their ops and launches, as text.
   std::string explain() const;
@@ -123,11 +133,12 @@ class FUSE_COMPILER_API Executable {
   static Executable load(const std::string& path, const Device& device);
 
   struct Impl;  ///< for the library itself
-  explicit Executable(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {}
+  explicit Executable(std::shared_ptr<const Impl> impl);
   const Impl& impl() const { return *impl_; }
 
  private:
   std::shared_ptr<const Impl> impl_;
+  std::shared_ptr<runtime::PreparedShapes> prepared_;
 };
 
 /// As Executable::save, but for executables of one graph for several devices, in one file. Throws

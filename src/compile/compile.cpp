@@ -27,16 +27,16 @@ namespace {
 std::string options_json(const CompileOptions& options) {
   // A new option does not compile here until it is added.
   const auto& [relaxed_rounding, fault, merge_gemms, cut, layers, stitch, schemes, search, grid_barriers,
-               max_inputs, decisions, skip_unfit_decisions, threads, streams, cache] = options;
+               max_inputs, versions, decisions, skip_unfit_decisions, threads, streams, cache] = options;
   static_cast<void>(threads);
   static_cast<void>(cache);
   return fmt::format(
       "{{\"relaxed_rounding\": {}, \"fault\": \"{}\", \"merge_gemms\": {}, \"cut\": {}, \"layers\": {}, "
       "\"stitch\": {}, \"schemes\": {}, \"search\": {}, \"grid_barriers\": {}, \"max_inputs\": {}, "
-      "\"streams\": {}, "
+      "\"versions\": {}, \"streams\": {}, "
       "\"decisions\": {}, \"skip_unfit_decisions\": {}}}",
       relaxed_rounding, fault, merge_gemms, static_cast<int>(cut), layers, static_cast<int>(stitch),
-      static_cast<int>(schemes), search, grid_barriers, max_inputs, streams, json_string(decisions),
+      static_cast<int>(schemes), search, grid_barriers, max_inputs, versions, streams, json_string(decisions),
       skip_unfit_decisions);
 }
 

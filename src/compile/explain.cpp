@@ -24,7 +24,7 @@ class Explainer {
       : compiled_(compiled), plan_(compiled.plan), uses_(kernel_uses(compiled)) {
     for (const schedule::Segment& segment : compiled.partition.segments) ends_[segment.root] = segment.end;
     for (const schedule::Schedule& schedule : compiled.schedules) {
-      choices_[schedule.segment.root] = schedule.choices.to_string();
+      choices_[schedule.segment.root].push_back(schedule.choices.to_string());
     }
   }
 
@@ -52,14 +52,29 @@ class Explainer {
            fmt::format("steps: {} ({}, {}, {})\n", plan_.steps.size(), counted(kernels, "kernel"),
                        counted(gemms, "gemm"), counted(plan_.steps.size() - kernels - gemms, "other")) +
            (shared > 0 ? fmt::format("{} of the kernels run the text of an equal one\n", shared) : "") +
-           lines(plan_.steps);
+           tables() + lines(plan_.steps);
+  }
+
+  /// Which steps have work for which dims.
+  std::string tables() const {
+    std::string text;
+    for (std::size_t i = 0; i < plan_.tables.size(); ++i) {
+      const schedule::VersionTable& table = plan_.tables[i];
+      text += fmt::format("table {}, one of {} versions by the dims:\n", i, table.versions) +
+              to_string(table, "  ");
+    }
+    return text;
   }
 
   std::string lines(const std::vector<Step>& steps) const {
     std::string text;
     for (std::size_t i = 0; i < steps.size(); ++i) {
       const Step& step = steps[i];
-      text += fmt::format("  {} {}{}\n", i, std::visit(Headline{*this, step}, step.work), reason(step));
+      const std::string version =
+          step.version ? fmt::format("version {} of table {}: ", step.version->version, step.version->table)
+                       : std::string();
+      text += fmt::format("  {} {}{}{}\n", i, version, std::visit(Headline{*this, step}, step.work),
+                          reason(step));
       text += fmt::format("    {}reads {} writes {}\n", ops(step), values(step.reads), values(step.writes));
     }
     return text;
@@ -91,7 +106,8 @@ class Explainer {
   std::string reason(const Step& step) const {
     std::string text;
     for (const ir::NodeId node : step.nodes) {
-      if (const auto found = choices_.find(node); found != choices_.end()) text += "; " + found->second;
+      if (const auto found = choices_.find(node); found != choices_.end())
+        text += "; " + found->second.at(step.version ? step.version->version : 0);
       if (const auto found = ends_.find(node); found != ends_.end() && !found->second.empty()) {
         text += "; ends at " + found->second;
       }
@@ -116,7 +132,9 @@ class Explainer {
   const Compiled& compiled_;
   const schedule::Plan& plan_;
   const std::vector<std::size_t> uses_;  // for each kernel, its uses
-  std::map<ir::NodeId, std::string> ends_, choices_;
+  std::map<ir::NodeId, std::string> ends_;
+  std::map<ir::NodeId, std::vector<std::string>>
+      choices_;  // by the root of a kernel's segment, of each version
 };
 
 }  // namespace

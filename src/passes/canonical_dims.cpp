@@ -6,6 +6,7 @@
 
 #include "analysis/facts.hpp"
 #include "ir/dims/dim_poly.hpp"
+#include "ir/graph/rewrite_dims.hpp"
 
 namespace fuse::ir {
 namespace {
@@ -23,10 +24,7 @@ class Canonicaliser {
       narrowed_.emplace(symbol.name, Dim::symbol(symbol.name, symbol.range));
     }
     add_needs();
-    for (Node& node : result_.nodes) {
-      for (Dim& dim : node.type.dims) rewrite(dim);
-      std::visit([&](auto& attr) { rewrite_attr(attr); }, node.attr);
-    }
+    for (Node& node : result_.nodes) rewrite_dims(node, [this](Dim& dim) { rewrite(dim); });
     return std::move(result_);
   }
 
@@ -59,30 +57,9 @@ class Canonicaliser {
   }
 
   void rewrite(Dim& dim) {
-    if (dim.is_constant()) return;
     const auto [entry, fresh] = seen_.try_emplace(dim.poly());
     if (fresh) entry->second = {dim, facts_.canonical(dim)};
     dim = entry->second.second;
-  }
-  void rewrite(std::vector<Dim>& dims) {
-    for (Dim& dim : dims) rewrite(dim);
-  }
-
-  template <class A>
-  void rewrite_attr(A&) {}
-  void rewrite_attr(SliceAttr& attr) {
-    rewrite(attr.starts);
-    rewrite(attr.limits);
-  }
-  void rewrite_attr(PadAttr& attr) {
-    rewrite(attr.low);
-    rewrite(attr.high);
-  }
-  void rewrite_attr(SizesAttr& attr) { rewrite(attr.sizes); }
-  void rewrite_attr(DimAttr& attr) { rewrite(attr.dim); }
-  void rewrite_attr(CustomAttr& attr) {
-    rewrite(attr.grid);
-    rewrite(attr.extents);
   }
 
   const Graph& graph_;

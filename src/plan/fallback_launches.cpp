@@ -46,7 +46,8 @@ Plan with_fallbacks(const Plan& plan, const std::function<bool(const Step&)>& cu
                 .continues = i > 0,
                 .nodes = step.nodes,
                 .origin = step.origin,
-                .name = fmt::format("{}_{}", step.name, i)};
+                .name = fmt::format("{}_{}", step.name, i),
+                .version = step.version};
       // A fallback launch reads what those before it wrote.
       std::copy_if(made.writes.begin(), made.writes.end(), std::back_inserter(made.reads),
                    [&](ValueId id) { return std::count(before.begin(), before.end(), id) > 0; });

@@ -347,6 +347,52 @@ class Verifier {
   std::map<ValueId, ValueId> contents_;  // for inputs that gave their memory, the value that lies there now
 };
 
+/// What the steps of each version write that other steps use, too; and that they stand together.
+void check_versions(const Plan& plan) {
+  for (const VersionTable& table : plan.tables) verify(table);
+  constexpr std::uint32_t nobody = ~std::uint32_t{0};
+  std::vector<std::set<std::uint32_t>> users(
+      plan.values.size());  // the tables whose steps use it, and nobody
+  for (const Step& step : plan.steps) {
+    if (step.version && (step.version->table >= plan.tables.size() ||
+                         step.version->version >= plan.tables[step.version->table].versions))
+      fail(fmt::format("step '{}' belongs to a version that does not exist", step.name));
+    for (const std::vector<ValueId>* ids : {&step.reads, &step.writes}) {
+      for (const ValueId id : *ids) {
+        if (id < users.size()) users[id].insert(step.version ? step.version->table : nobody);
+      }
+    }
+  }
+  std::vector<std::vector<std::set<ValueId>>> written(plan.tables.size());
+  for (std::size_t i = 0; i < plan.tables.size(); ++i) written[i].resize(plan.tables[i].versions);
+  std::vector<std::uint32_t> began;  // tables in the order of their steps
+  for (const Step& step : plan.steps) {
+    const std::uint32_t table = step.version ? step.version->table : nobody;
+    if (began.empty() || began.back() != table) {
+      if (table != nobody && std::count(began.begin(), began.end(), table))
+        fail(fmt::format("step '{}' stands apart from those of its versions", step.name));
+      began.push_back(table);
+    }
+    if (table == nobody) continue;
+    for (const ValueId id : step.writes) {
+      const bool is_output = id < users.size() && plan.values[id].kind == PlanValue::Kind::output;
+      if (is_output || (id < users.size() && users[id].size() > 1))
+        written[table][step.version->version].insert(id);
+    }
+  }
+  for (std::size_t i = 0; i < written.size(); ++i) {
+    for (std::size_t version = 1; version < written[i].size(); ++version) {
+      if (written[i][version] != written[i][0])
+        fail(fmt::format("versions 0 and {} of table {} write different values", version, i));
+    }
+  }
+}
+
+std::string version_text(const Step& step) {
+  return step.version ? fmt::format(" version {} of table {}", step.version->version, step.version->table)
+                      : std::string();
+}
+
 }  // namespace
 
 std::string print(const Plan& plan) {
@@ -361,12 +407,15 @@ std::string print(const Plan& plan) {
                                                         value.inside->is_rest ? ", to the end" : "")
                                           : std::string()));
   }
+  for (std::size_t i = 0; i < plan.tables.size(); ++i)
+    text += fmt::format("  table {}: {} versions\n{}", i, plan.tables[i].versions,
+                        to_string(plan.tables[i], "    "));
   for (const bool setup : {true, false}) {
     const std::vector<Step>& steps = setup ? plan.setup : plan.steps;
     for (std::size_t i = 0; i < steps.size(); ++i) {
       const Step& step = steps[i];
-      text += fmt::format("  {}step {} {}: {}{} reads {} writes {} nodes {}\n", setup ? "setup " : "", i,
-                          step.name, std::visit(PrintWork{}, step.work),
+      text += fmt::format("  {}step {} {}: {}{}{} reads {} writes {} nodes {}\n", setup ? "setup " : "", i,
+                          step.name, std::visit(PrintWork{}, step.work), version_text(step),
                           step.cooperative ? " cooperative"
                           : step.continues ? " continues"
                                            : "",
@@ -399,7 +448,31 @@ std::vector<bool> written_values(const Plan& plan) {
   return written;
 }
 
-void verify(const Plan& plan) { Verifier(plan).run(); }
+Plan with_versions(const Plan& plan, std::span<const std::uint32_t> taken) {
+  Plan result = plan;
+  result.tables.clear();
+  std::erase_if(result.steps, [&](const Step& step) {
+    return step.version && taken[step.version->table] != step.version->version;
+  });
+  for (Step& step : result.steps) step.version.reset();
+  return result;
+}
+
+void verify(const Plan& plan) {
+  if (plan.tables.empty()) {
+    Verifier(plan).run();
+    return;
+  }
+  check_versions(plan);
+  // Versions of one segment leave the same behind, so that each needs to be seen only once.
+  std::uint32_t most = 0;
+  for (const VersionTable& table : plan.tables) most = std::max(most, table.versions);
+  for (std::uint32_t version = 0; version < most; ++version) {
+    std::vector<std::uint32_t> taken;
+    for (const VersionTable& table : plan.tables) taken.push_back(std::min(version, table.versions - 1));
+    Verifier(with_versions(plan, taken)).run();
+  }
+}
 
 Plan::Plan() = default;
 Plan::Plan(const Plan&) = default;

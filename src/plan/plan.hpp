@@ -6,6 +6,7 @@
 #include <fuse/dim.hpp>
 #include <fuse/dtype.hpp>
 #include <optional>
+#include <span>
 #include <string>
 #include <variant>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "plan/epilogue_kind.hpp"
 #include "plan/gemm_algorithm.hpp"
 #include "plan/gemm_layout.hpp"
+#include "plan/versions/version_table.hpp"
 
 namespace fuse::schedule {
 
@@ -82,6 +84,13 @@ struct MemsetStep {
   std::uint8_t byte = 0;
 };
 
+/// One of the ways to run a segment, of which a table takes one by the dims.
+struct StepVersion {
+  std::uint32_t table = 0;  ///< in Plan::tables
+  std::uint32_t version = 0;
+  bool operator==(const StepVersion&) const = default;
+};
+
 struct Step {
   std::variant<KernelStep, GemmStep, CopyStep, MemsetStep> work{};
   std::vector<ValueId> reads{}, writes{};
@@ -90,6 +99,8 @@ struct Step {
   std::vector<ir::NodeId> nodes{};  ///< what it computes
   std::uint32_t origin = 0;         ///< its number in Program::origins
   std::string name{};               ///< "ln_layer_norm_0", "gemm.3"
+  /// It has work only for dims for which its version is taken; none: for all dims.
+  std::optional<StepVersion> version{};
 };
 
 struct Plan {
@@ -97,6 +108,9 @@ struct Plan {
       values{};  ///< inputs and parameters (graph order), outputs (graph order), packed, temporaries
   std::vector<Step> setup{};  ///< makes the packed values, once after the parameters are bound
   std::vector<Step> steps{};  ///< the steps of each run, in an order that respects dependencies
+  /// Which version of a segment runs. The steps of its versions follow each other; all versions write the
+  /// same values, but for scratch of their own.
+  std::vector<VersionTable> tables{};
 
   // These are compiled once, in the .cpp: in each file that includes this they take longer than the rest.
   Plan();
@@ -112,9 +126,12 @@ std::string print(const Plan&);
 std::vector<ValueId> roots(const Plan&);
 /// For each value, whether a step writes it.
 std::vector<bool> written_values(const Plan&);
+/// The plan for dims for which these versions are taken, one per table: without the steps of all others.
+Plan with_versions(const Plan&, std::span<const std::uint32_t> taken);
 /// Throws an internal Error unless every value is written before it is read, inputs are never written,
 /// every output is written exactly once (itself, or the values inside it that cover it), the setup makes
-/// every packed value once from parameters and packed values, and packed extents are constant.
+/// every packed value once from parameters and packed values, and packed extents are constant; whatever
+/// versions are taken.
 void verify(const Plan&);
 
 }  // namespace fuse::schedule

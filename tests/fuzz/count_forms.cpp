@@ -231,6 +231,7 @@ Forms forms_of(const Case& c, const Compiled& compiled) {
     const auto* gemm = std::get_if<schedule::GemmStep>(&step.work);
     if (gemm && (gemm->layout_a || gemm->layout_b)) forms |= bit(Form::strided_operand);
   }
+  if (!compiled.plan.tables.empty()) forms |= bit(Form::versions);
   const bool packs = !compiled.plan.setup.empty();
   if (packs) forms |= bit(Form::packed_value);
   const auto calls = [&](std::string_view primitive) {

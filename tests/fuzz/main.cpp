@@ -20,6 +20,7 @@
 #include "fuzz/judge/judge.hpp"
 #include "fuzz/minimise.hpp"
 #include "fuzz/nest_campaign.hpp"
+#include "fuzz/shape_campaign.hpp"
 #include "fuzz/told.hpp"
 #include "fuzz/worker.hpp"
 
@@ -35,6 +36,7 @@ written to the corpus, which every run begins with.
   --jobs J              worker processes at once (default: one a core)
   --batch K             programs compiled together (default 32)
   --device cpu          runs them on the cpu device, with its own choices; 'cpu x86-64-v3': as a machine of that level
+  --dynamic             programs whose extents are symbols, each for five shapes, with versions (docs/versions.md)
   --coverage FILE       writes the table op x dtype
   --require-coverage    fails where a legal cell of it is empty
   --corpus DIR          where failures are kept
@@ -50,6 +52,8 @@ Instead, kernels by loops that no usual nest has (docs/nests.md), each on one pr
 Instead, from --index I on, generated programs that
   --told N              are compiled again by the decisions that were written of them, for a device of other speeds
   --explored N          are run 20 times by an explorer each, and every run is judged
+Instead, graphs with symbols, each through one executable whose kernels have versions
+  --shapes N FILE..     for N random shapes each; with --profile NAME and --checked
 Alone:
   --replay FILE         one file of the corpus
   --seed S --index I    one program of a run; with --print, its text instead; with --compiled, what is made of it
@@ -64,6 +68,7 @@ struct Options {
   std::int64_t index = -1, worker = -1, answers = -1, told = 0, explored = 0;
   JudgeSettings judge;
   NestSettings nests;
+  ShapeSettings shapes;
 };
 
 Options parse(int argc, char** argv) {
@@ -121,8 +126,18 @@ Options parse(int argc, char** argv) {
       options.judge.named = integer();
     } else if (word == "--nests") {
       options.nests.count = integer();
+    } else if (word == "--shapes") {
+      options.shapes.shapes = integer();
+    } else if (word == "--profile") {
+      options.shapes.profile = value();
+    } else if (word == "--checked") {
+      options.shapes.checked = true;
+    } else if (!word.starts_with("-")) {
+      options.shapes.files.push_back(word);
     } else if (word == "--lists") {
       options.nests.lists = integer();
+    } else if (word == "--dynamic") {
+      options.run.dynamic = true;
     } else if (word == "--told") {
       options.told = integer();
     } else if (word == "--explored") {
@@ -186,13 +201,8 @@ class Progress {
   std::size_t shown_ = 0;  ///< failures
 };
 
-Case drawn(const Options& options, std::uint64_t index) {
-  Case made = generate(seed_of(options.run.seed, index));
-  return options.run.cpu.empty() ? made : on_cpu(std::move(made), options.run.cpu);
-}
-
 void make_small(const Options& options, const Failure& failure) {
-  const Case found = drawn(options, failure.index);
+  const Case found = drawn(options.run, failure.index);
   const Minimised small = minimise(found);
   if (small.verdict == Verdict::ok) {
     fmt::print("--index {}: alone it does not fail, so it depends on what ran before it\n", failure.index);
@@ -238,7 +248,8 @@ int run(const Options& options) {
   const std::vector<std::string> empty = totals.coverage.empty_cells();
   if (!empty.empty()) fmt::print("not covered: {}\n", fmt::join(empty, ", "));
   fmt::print("{}", totals.forms.table());
-  const std::vector<std::string> rare = totals.forms.below_floor(options.run.cpu.empty());
+  std::vector<std::string> rare;  // the floors are those of all kinds of programs
+  if (!options.run.dynamic) rare = totals.forms.below_floor(options.run.cpu.empty());
   for (const std::string& form : rare) fmt::print("FAILED too few programs of the form {}\n", form);
   failed += static_cast<std::int64_t>(rare.size());
   failed += static_cast<std::int64_t>(totals.failures.size());
@@ -351,6 +362,13 @@ int main_of(int argc, char** argv) {
         options.run.jobs > 0 ? options.run.jobs : static_cast<int>(std::thread::hardware_concurrency());
     return run_nest_campaign(settings);
   }
+  if (options.shapes.shapes > 0) {
+    ShapeSettings settings = options.shapes;
+    settings.seed = options.run.seed;
+    return run_shape_campaign(settings);
+  }
+  if (!options.shapes.files.empty())
+    throw std::runtime_error(options.shapes.files[0] + ": files are for --shapes N");
   if (options.told > 0)
     return run_told(options.run.seed, std::max<std::int64_t>(0, options.index), options.told);
   if (options.explored > 0) {
@@ -373,7 +391,7 @@ int main_of(int argc, char** argv) {
     return run_judge(settings);
   }
   if (options.index < 0) return run(options);
-  const Case one = drawn(options, static_cast<std::uint64_t>(options.index));
+  const Case one = drawn(options.run, static_cast<std::uint64_t>(options.index));
   if (options.compiled) {
     for (const auto& [stage, text] : stage_texts(compiled(one, "p"))) fmt::print("== {}\n{}", stage, text);
     return 0;

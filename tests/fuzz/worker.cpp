@@ -62,6 +62,7 @@ class Child {
         "/proc/self/exe",           "--worker", std::to_string(span.first),   "--count",
         std::to_string(span.count), "--seed",   std::to_string(settings.seed)};
     if (!settings.cpu.empty()) words.insert(words.end(), {"--device", settings.cpu});
+    if (settings.dynamic) words.emplace_back("--dynamic");
     std::vector<char*> argv;
     for (std::string& word : words) argv.push_back(word.data());
     argv.push_back(nullptr);
@@ -177,6 +178,12 @@ class Child {
 
 }  // namespace
 
+Case drawn(const RunSettings& settings, std::uint64_t index) {
+  const std::uint64_t seed = seed_of(settings.seed, index);
+  Case made = settings.dynamic ? generate_dynamic(seed) : generate(seed);
+  return settings.cpu.empty() ? made : on_cpu(std::move(made), settings.cpu);
+}
+
 int work(const RunSettings& settings, std::uint64_t first) {
   const auto say = [](const std::string& line) {
     std::fwrite(line.data(), 1, line.size(), stdout);
@@ -186,8 +193,7 @@ int work(const RunSettings& settings, std::uint64_t first) {
   Coverage coverage;
   std::vector<Case> cases;
   for (std::int64_t i = 0; i < settings.count; ++i) {
-    Case made = generate(seed_of(settings.seed, first + static_cast<std::uint64_t>(i)));
-    cases.push_back(settings.cpu.empty() ? std::move(made) : on_cpu(std::move(made), settings.cpu));
+    cases.push_back(drawn(settings, first + static_cast<std::uint64_t>(i)));
     coverage.count(cases.back().program.graph);
     say("made");
   }

@@ -25,8 +25,12 @@ struct RunSettings {
   double patience =
       180;  ///< seconds without a line before a worker counts as hung; more where others want the cores
   std::int64_t most_failures = 20;
-  std::string cpu{};  ///< the cpu device to run on, instead of the emulated one
+  std::string cpu{};     ///< the cpu device to run on, instead of the emulated one
+  bool dynamic = false;  ///< programs of generate_dynamic
 };
+
+/// Program `index` of a run.
+Case drawn(const RunSettings&, std::uint64_t index);
 
 struct Failure {
   std::uint64_t index = 0;

@@ -158,7 +158,7 @@ TEST_CASE("gemm_epilogue: a segment that ends behind its contraction is one step
   REQUIRE(partition.segments.size() == 1);
   schedule::Segment& segment = partition.segments[0];
   REQUIRE(segment.kind == schedule::Segment::Kind::gemm);
-  const schedule::Plan plan = schedule::make_plan(graph, partition, {std::nullopt});
+  const schedule::Plan plan = schedule::make_plan(graph, partition, {{}});
   schedule::verify(plan);
   const std::string text = print(plan);
   INFO(text);
@@ -167,6 +167,6 @@ TEST_CASE("gemm_epilogue: a segment that ends behind its contraction is one step
       text.find("gemm v4 = v0 * v1 bias v2 batch 1 m B n 4 k 6 f32 -> f32 reads [v0, v1, v2] writes [v4] ") !=
       std::string::npos);
   segment.root = 3;  // %r
-  CHECK(thrown_by([&] { schedule::make_plan(graph, partition, {std::nullopt}); }).find("no epilogue of") !=
+  CHECK(thrown_by([&] { schedule::make_plan(graph, partition, {{}}); }).find("no epilogue of") !=
         std::string::npos);
 }

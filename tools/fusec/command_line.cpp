@@ -117,6 +117,10 @@ void add_cut_options(CLI::App& command, CompileOptions& options) {
       ->capture_default_str()
       ->check(whole_number(1, 400))
       ->type_name("N");
+  command.add_option("--versions", options.versions, "Ways to run of a kernel at most, each for some dims")
+      ->capture_default_str()
+      ->check(whole_number(1, 16))
+      ->type_name("N");
 }
 
 std::string profile_names() {

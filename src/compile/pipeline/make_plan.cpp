@@ -26,8 +26,9 @@ class Planner {
     }
   }
 
-  Plan run(const std::vector<std::optional<SegmentKernels>>& kernels,
+  Plan run(const std::vector<std::vector<SegmentKernels>>& kernels, std::vector<VersionTable> tables,
            const std::map<std::string, std::uint32_t>& customs) {
+    plan_.tables = std::move(tables);
     add_signature();
     add_packed(kernels);
     for (std::size_t number = 0; number < partition_.segments.size(); ++number) {
@@ -40,17 +41,7 @@ class Planner {
         add_custom(segment, customs);
         continue;
       }
-      const SegmentKernels& run = kernels[number].value();
-      const Schedule& schedule = *run.schedule;
-      std::vector<ValueId> scratch;
-      for (const ScratchArray& array : schedule.scratch)
-        scratch.push_back(temporary(array.dtype, {array.elements}));
-      if (schedule.kernels.back().role == KernelSchedule::Role::cooperative) {
-        add_joined(segment, schedule, run.launches, scratch);
-        continue;
-      }
-      for (std::size_t i = 0; i < run.launches.size(); ++i)
-        add_kernel(segment, schedule.kernels[i], run.launches[i], scratch);
+      for (const SegmentKernels& run : kernels[number]) add_kernels(segment, run);
     }
     for (const auto& [output, value] : copied_) {
       add_copy(*output, value_of_.at(partition_.storage[output->node]), value);
@@ -93,7 +84,7 @@ class Planner {
 
   /// A value that parameters alone determine is made once where a GEMM reads it, and so is what it is made
   /// of. Kernels make it in one launch, without scratch: the setup has no workspace.
-  void add_packed(const std::vector<std::optional<SegmentKernels>>& kernels) {
+  void add_packed(const std::vector<std::vector<SegmentKernels>>& kernels) {
     const std::vector<bool> fixed = ir::fixed_values(graph_);
     std::vector<const Segment*> makers;  // the makers of what can be packed, in order
     std::vector<bool> known(graph_.nodes.size()), wanted(graph_.nodes.size());
@@ -104,7 +95,8 @@ class Planner {
         for (const NodeId input : segment.inputs) wanted[whole_of(input)] = true;
       }
       if (segment.kind != Segment::Kind::kernel) continue;
-      const Schedule& schedule = *kernels[number].value().schedule;
+      if (kernels[number].size() > 1) continue;
+      const Schedule& schedule = *kernels[number].front().schedule;
       if (segment.phases.size() > 1 || segment.phases[0].stages.size() > 1)
         continue;  // what is fixed is not stitched to anything
       if (!fixed[segment.root] || value_of_.count(segment.root)) continue;
@@ -189,6 +181,22 @@ class Planner {
       id = view->second.whole;
     }
     return id;
+  }
+
+  /// The steps of one version.
+  void add_kernels(const Segment& segment, const SegmentKernels& run) {
+    const Schedule& schedule = *run.schedule;
+    std::vector<ValueId> scratch;
+    for (const ScratchArray& array : schedule.scratch)
+      scratch.push_back(temporary(array.dtype, {array.elements}));
+    const std::size_t before = plan_.steps.size();
+    if (schedule.kernels.back().role == KernelSchedule::Role::cooperative) {
+      add_joined(segment, schedule, run.launches, scratch);
+    } else {
+      for (std::size_t i = 0; i < run.launches.size(); ++i)
+        add_kernel(segment, schedule.kernels[i], run.launches[i], scratch);
+    }
+    for (std::size_t i = before; i < plan_.steps.size(); ++i) plan_.steps[i].version = run.version;
   }
 
   void add_kernel(const Segment& segment, const KernelSchedule& launch, const PlannedLaunch& planned,
@@ -389,9 +397,9 @@ class Planner {
 }  // namespace
 
 Plan make_plan(const ir::Graph& graph, const Partition& partition,
-               const std::vector<std::optional<SegmentKernels>>& kernels,
+               const std::vector<std::vector<SegmentKernels>>& kernels, std::vector<VersionTable> tables,
                const std::map<std::string, std::uint32_t>& customs) {
-  return Planner(graph, partition).run(kernels, customs);
+  return Planner(graph, partition).run(kernels, std::move(tables), customs);
 }
 
 }  // namespace fuse::schedule

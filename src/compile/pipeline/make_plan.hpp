@@ -36,15 +36,18 @@ struct PlannedLaunch {
   std::vector<Dim> extents;           ///< values of the extent parameters, in their order
 };
 
-/// What a kernel segment runs.
+/// What a kernel segment runs, or one of its versions.
 struct SegmentKernels {
+  std::optional<StepVersion> version{};  ///< none: it runs for all dims
   const Schedule* schedule = nullptr;
   std::vector<PlannedLaunch> launches{};  ///< one for each of the schedule's
 };
 
-/// `kernels`: one for each segment, in segment order; none for a GEMM and for a user's kernel. `customs`: the
-/// kernel of each custom call's name.
-Plan make_plan(const ir::Graph&, const Partition&, const std::vector<std::optional<SegmentKernels>>& kernels,
+/// `kernels`: for each segment, in segment order, its versions, or the one way in which it runs; none for a
+/// GEMM and for a user's kernel. `tables`: those of the versions. `customs`: the kernel of each custom call's
+/// name.
+Plan make_plan(const ir::Graph&, const Partition&, const std::vector<std::vector<SegmentKernels>>& kernels,
+               std::vector<VersionTable> tables = {},
                const std::map<std::string, std::uint32_t>& customs = {});
 
 }  // namespace fuse::schedule

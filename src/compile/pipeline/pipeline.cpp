@@ -7,6 +7,7 @@
 #include <chrono>
 #include <functional>
 #include <map>
+#include <memory>
 #include <span>
 
 #include "codegen_cpu/text/print_cpu.hpp"
@@ -51,6 +52,7 @@
 #include "schedule/segments/argument_limit.hpp"
 #include "schedule/segments/canonical.hpp"
 #include "schedule/segments/staged.hpp"
+#include "schedule/versions/versions.hpp"
 
 namespace fuse {
 namespace {
@@ -188,14 +190,30 @@ void check_arguments(const ir::Graph& graph, ir::NodeId root, std::size_t argume
   throw Error(std::move(error));
 }
 
-/// Segments of one family that are run with the same choices: one schedule, one set of kernels.
+/// What a unit is scheduled and lowered by: the graph as it is, or as it is where a version is taken.
+struct VersionFacts {
+  const ir::Graph* graph = nullptr;
+  analysis::Facts facts{};
+  ir::Graph own{};  ///< `graph`, where it is no other's
+};
+
+/// Segments of one family that are run with the same choices, under the same facts: one schedule, one set of
+/// kernels.
 struct UniqueKernel {
   std::vector<std::uint32_t> segments{};  ///< in order
   schedule::KernelChoices choices{};
+  const VersionFacts* facts = nullptr;
   schedule::Schedule schedule{};
   std::uint32_t first_kernel = 0;
   std::vector<codegen::LoweredKernel> lowered{};
   std::uint32_t first() const { return segments.front(); }  ///< which gives the kernels their names
+};
+
+/// A way in which a segment runs: for all dims, or one of its versions.
+struct Way {
+  std::uint32_t segment = 0;
+  std::uint32_t unit = 0;
+  std::optional<schedule::StepVersion> version{};
 };
 
 /// The most arguments of a segment that may share a kernel whose slices begin at arguments: half of what a
@@ -208,14 +226,14 @@ class SegmentCompiler {
   SegmentCompiler(Compiled& result, const analysis::Facts& facts, const schedule::Chooser& chooser,
                   const Target& target, const PipelineOptions& options, Stopwatch& watch)
       : result_(result),
-        facts_(facts),
+        facts_of_all_{&result.graph, facts},
         chooser_(chooser),
         target_(target),
         options_(options),
         watch_(watch) {}
 
   /// The kernels of each segment.
-  std::vector<std::optional<schedule::SegmentKernels>> run() {
+  std::vector<std::vector<schedule::SegmentKernels>> run() {
     equal_ = schedule::equal_segments(result_.graph, result_.partition.segments, result_.partition.storage);
     if (options_.decisions) {
       const schedule::DecisionOptions how{.skip_unfit = options_.skip_unfit_decisions,
@@ -224,8 +242,9 @@ class SegmentCompiler {
       result_.recorded_segments = recorded_->segments();
       result_.unfit_decisions += recorded_->unfit();
     }
-    make_units();
     watch_.lap("equal_segments");
+    find_versions();
+    make_units();
     parallel_for(options_.threads, units_.size(), [&](std::size_t i) { schedule(units_[i]); });
     collect_schedules();
     watch_.lap("schedule");
@@ -235,31 +254,78 @@ class SegmentCompiler {
   }
 
  private:
+  static constexpr std::uint32_t none = schedule::EqualSegments::none;
+
   const schedule::Segment& segment(std::uint32_t index) const { return result_.partition.segments[index]; }
+
+  /// The versions of each form, and the graphs that they are made from: one for all versions under equal
+  /// facts.
+  void find_versions() {
+    versions_of_form_.resize(equal_.first.size());
+    // What others decide is one way to run for all dims.
+    if (options_.versions.most < 2 || options_.choose || options_.decisions) return;
+    parallel_for(options_.threads, equal_.first.size(), [&](std::size_t form) {
+      versions_of_form_[form] = schedule::versions_of(result_.graph, segment(equal_.first[form]), chooser_,
+                                                      target_, options_.versions);
+    });
+    for (const schedule::Versions& versions : versions_of_form_) {
+      if (versions.each.size() < 2) continue;
+      for (const schedule::Version& version : versions.each) facts_of(version);
+    }
+    watch_.lap("versions");
+  }
+
+  const VersionFacts* facts_of(const schedule::Version& version) {
+    const auto [entry, added] = facts_of_versions_.try_emplace(schedule::facts_text(version));
+    if (added) {
+      entry->second = std::make_unique<VersionFacts>();
+      entry->second->own = schedule::graph_of(result_.graph, version);
+      entry->second->graph = &entry->second->own;
+      entry->second->facts = analysis::facts_of(entry->second->own);
+    }
+    return entry->second.get();
+  }
 
   /// A family is one unit, or one for each of the different choices that were made for its segments. `choose`
   /// may draw from a state of its own, so it is asked in segment order.
   void make_units() {
     std::vector<std::vector<std::uint32_t>> of_family(equal_.first.size());
-    unit_of_.resize(result_.partition.segments.size());
-    for (std::uint32_t i = 0; i < unit_of_.size(); ++i) {
+    for (std::uint32_t i = 0; i < result_.partition.segments.size(); ++i) {
       const std::uint32_t form = equal_.form_of[i];
-      if (form == schedule::EqualSegments::none) continue;
+      if (form == none) continue;
       // Each start may be an argument, of which a launch takes so many.
       const std::size_t arguments = equal_.forms[i].starts.size() + segment(i).inputs.size() +
                                     segment(i).results.size() + result_.graph.symbols.size();
       const bool shares = arguments <= most_shared_arguments;
       std::vector<std::uint32_t>& known = of_family[shares ? equal_.family_of[form] : form];
+      const schedule::Versions& versions = versions_of_form_[form];
       const schedule::KernelChoices choices = choose(i);
-      const auto found = std::find_if(known.begin(), known.end(),
-                                      [&](std::uint32_t unit) { return units_[unit].choices == choices; });
-      unit_of_[i] = found == known.end() ? static_cast<std::uint32_t>(units_.size()) : *found;
-      if (found == known.end()) {
-        known.push_back(unit_of_[i]);
-        units_.push_back({.choices = choices});
+      if (versions.each.size() < 2) {
+        ways_.push_back({i, unit_for(i, choices, &facts_of_all_, known)});
+        continue;
       }
-      units_[unit_of_[i]].segments.push_back(i);
+      const auto table = static_cast<std::uint32_t>(result_.versions.size());
+      for (std::uint32_t v = 0; v < versions.each.size(); ++v) {
+        const schedule::Version& version = versions.each[v];
+        ways_.push_back({i, unit_for(i, version.chosen.choices, facts_of(version), known),
+                         schedule::StepVersion{table, v}});
+      }
+      result_.versions.push_back(versions);
     }
+  }
+
+  std::uint32_t unit_for(std::uint32_t index, const schedule::KernelChoices& choices,
+                         const VersionFacts* facts, std::vector<std::uint32_t>& known) {
+    const auto found = std::find_if(known.begin(), known.end(), [&](std::uint32_t unit) {
+      return units_[unit].choices == choices && units_[unit].facts == facts;
+    });
+    const std::uint32_t unit = found == known.end() ? static_cast<std::uint32_t>(units_.size()) : *found;
+    if (found == known.end()) {
+      known.push_back(unit);
+      units_.push_back({.choices = choices, .facts = facts});
+    }
+    units_[unit].segments.push_back(index);
+    return unit;
   }
 
   schedule::KernelChoices choose(std::uint32_t index) {
@@ -283,12 +349,13 @@ class SegmentCompiler {
   }
 
   void schedule(UniqueKernel& unit) const {
+    const ir::Graph& graph = *unit.facts->graph;
     unit.schedule =
-        schedule::make_schedule(result_.graph, segment(unit.first()), unit.choices, target_, facts_);
+        schedule::make_schedule(graph, segment(unit.first()), unit.choices, target_, unit.facts->facts);
     std::vector<const schedule::CanonicalSegment*> forms;
     for (const std::uint32_t index : unit.segments) forms.push_back(&equal_.forms[index]);
-    unit.schedule.starts = schedule::starts_that_differ(result_.graph, forms);
-    if (options_.verify) schedule::verify(result_.graph, unit.schedule, target_);
+    unit.schedule.starts = schedule::starts_that_differ(graph, forms);
+    if (options_.verify) schedule::verify(graph, unit.schedule, target_);
   }
 
   void collect_schedules() {
@@ -297,35 +364,36 @@ class SegmentCompiler {
       unit.first_kernel = kernels;
       kernels += static_cast<std::uint32_t>(unit.schedule.kernels.size());
     }
-    for (std::uint32_t i = 0; i < unit_of_.size(); ++i) {
-      if (equal_.form_of[i] == schedule::EqualSegments::none) continue;
-      result_.schedules.push_back(schedule_of(i));
-      result_.first_kernel.push_back(units_[unit_of_[i]].first_kernel);
+    for (const Way& way : ways_) {
+      result_.schedules.push_back(schedule_of(way));
+      result_.first_kernel.push_back(units_[way.unit].first_kernel);
+      result_.segment_of.push_back(way.segment);
     }
   }
 
-  /// The schedule of the segment's unit, with the segment's own values.
-  schedule::Schedule schedule_of(std::uint32_t index) const {
-    const UniqueKernel& unit = units_[unit_of_[index]];
+  /// The schedule of the unit, with the values of the way's own segment.
+  schedule::Schedule schedule_of(const Way& way) const {
+    const UniqueKernel& unit = units_[way.unit];
+    const ir::Graph& graph = *unit.facts->graph;
     schedule::Schedule schedule = unit.schedule;
-    schedule.segment = segment(index);
+    schedule.segment = segment(way.segment);
     for (std::size_t k = 0; k < schedule.phases.size(); ++k) {
       schedule::PhaseSchedule& phase = schedule.phases[k];
-      phase.computes = schedule::staged(result_.graph, segment(index).phases[k], phase.choices);
+      phase.computes = schedule::staged(graph, segment(way.segment).phases[k], phase.choices);
       schedule.segment.phases[k] = phase.computes;
-      phase.sections = schedule::sections_of(result_.graph, phase.computes, phase.choices);
-      for (schedule::CachedValue& cached : phase.cached) cached.node = counterpart(unit, index, cached.node);
-      for (ir::NodeId& id : phase.ahead) id = counterpart(unit, index, id);
+      phase.sections = schedule::sections_of(graph, phase.computes, phase.choices);
+      for (schedule::CachedValue& cached : phase.cached) cached.node = counterpart(way, cached.node);
+      for (ir::NodeId& id : phase.ahead) id = counterpart(way, id);
       for (schedule::RowInvariant& each : phase.invariants)
-        each = {counterpart(unit, index, each.input), counterpart(unit, index, each.broadcast)};
+        each = {counterpart(way, each.input), counterpart(way, each.broadcast)};
     }
-    for (schedule::SliceStart& start : schedule.starts) start.node = counterpart(unit, index, start.node);
+    for (schedule::SliceStart& start : schedule.starts) start.node = counterpart(way, start.node);
     return schedule;
   }
 
-  /// What a node of the unit's first segment is in another of its segments.
-  ir::NodeId counterpart(const UniqueKernel& unit, std::uint32_t index, ir::NodeId node) const {
-    return schedule::counterpart(equal_.forms[unit.first()], equal_.forms[index], node);
+  /// What a node of the unit's first segment is in the segment of the way.
+  ir::NodeId counterpart(const Way& way, ir::NodeId node) const {
+    return schedule::counterpart(equal_.forms[units_[way.unit].first()], equal_.forms[way.segment], node);
   }
 
   /// Names of all launches, numbered through; a kernel has the name of the first that runs it.
@@ -341,16 +409,16 @@ class SegmentCompiler {
 
   void lower() {
     names_ = launch_names();
-    std::vector<std::size_t> first_launch(units_.size());
-    std::size_t launch = 0, schedule = 0;
-    for (std::uint32_t i = 0; i < unit_of_.size(); ++i) {
-      if (equal_.form_of[i] == schedule::EqualSegments::none) continue;
-      if (units_[unit_of_[i]].first() == i) first_launch[unit_of_[i]] = launch;
-      launch += result_.schedules[schedule++].kernels.size();
+    std::vector<std::optional<std::size_t>> first_launch(units_.size());
+    std::size_t launch = 0;
+    for (std::size_t i = 0; i < ways_.size(); ++i) {
+      std::optional<std::size_t>& first = first_launch[ways_[i].unit];
+      if (!first) first = launch;
+      launch += result_.schedules[i].kernels.size();
     }
     parallel_for(options_.threads, units_.size(), [&](std::size_t i) {
       for (std::size_t k = 0; k < units_[i].schedule.kernels.size(); ++k) {
-        units_[i].lowered.push_back(lower(units_[i], k, names_[first_launch[i] + k]));
+        units_[i].lowered.push_back(lower(units_[i], k, names_[first_launch[i].value() + k]));
       }
     });
     for (UniqueKernel& unit : units_) {
@@ -360,7 +428,7 @@ class SegmentCompiler {
   }
 
   codegen::LoweredKernel lower(const UniqueKernel& unit, std::size_t index, const std::string& name) const {
-    codegen::LoweredKernel lowered = codegen::lower(result_.graph, unit.schedule, index, name);
+    codegen::LoweredKernel lowered = codegen::lower(*unit.facts->graph, unit.schedule, index, name);
     check_arguments(result_.graph, segment(unit.first()).root,
                     lowered.bindings.size() + lowered.extents.size(), target_);
     if (unit.segments.size() > 1)
@@ -374,23 +442,23 @@ class SegmentCompiler {
     return lowered;
   }
 
-  /// Each segment gives the kernels of its unit its own buffers.
-  std::vector<std::optional<schedule::SegmentKernels>> kernels() const {
-    std::vector<std::optional<schedule::SegmentKernels>> result(unit_of_.size());
-    std::size_t schedule = 0, launch = 0;
-    for (std::uint32_t i = 0; i < unit_of_.size(); ++i) {
-      if (equal_.form_of[i] == schedule::EqualSegments::none) continue;
-      result[i] = schedule::SegmentKernels{.schedule = &result_.schedules[schedule++]};
-      const UniqueKernel& unit = units_[unit_of_[i]];
-      for (std::size_t k = 0; k < unit.lowered.size(); ++k)
-        result[i]->launches.push_back(planned(unit, i, k, names_[launch++]));
+  /// Each segment gives the kernels of its units its own buffers.
+  std::vector<std::vector<schedule::SegmentKernels>> kernels() const {
+    std::vector<std::vector<schedule::SegmentKernels>> result(result_.partition.segments.size());
+    std::size_t launch = 0;
+    for (std::size_t i = 0; i < ways_.size(); ++i) {
+      schedule::SegmentKernels& made = result[ways_[i].segment].emplace_back();
+      made.version = ways_[i].version;
+      made.schedule = &result_.schedules[i];
+      for (std::size_t k = 0; k < units_[ways_[i].unit].lowered.size(); ++k)
+        made.launches.push_back(planned(ways_[i], k, names_[launch++]));
     }
     return result;
   }
 
-  schedule::PlannedLaunch planned(const UniqueKernel& unit, std::uint32_t segment, std::size_t k,
-                                  const std::string& name) const {
+  schedule::PlannedLaunch planned(const Way& way, std::size_t k, const std::string& name) const {
     using Kind = schedule::BufferSource::Kind;
+    const UniqueKernel& unit = units_[way.unit];
     schedule::PlannedLaunch launch{name, unit.first_kernel + static_cast<std::uint32_t>(k), {}, {}};
     for (const Dim& extent : unit.lowered[k].extents) {
       const auto& starts = unit.schedule.starts;
@@ -399,7 +467,7 @@ class SegmentCompiler {
       launch.extents.push_back(
           start == starts.end()
               ? extent
-              : schedule::argument_value(result_.graph, *start, counterpart(unit, segment, start->node)));
+              : schedule::argument_value(result_.graph, *start, counterpart(way, start->node)));
     }
     for (const codegen::Binding& binding : unit.lowered[k].bindings) {
       if (const auto* scratch = std::get_if<codegen::Scratch>(&binding)) {
@@ -407,23 +475,25 @@ class SegmentCompiler {
       } else if (std::holds_alternative<codegen::Counter>(binding)) {
         launch.buffers.push_back({Kind::counter, 0, 0});
       } else {
-        launch.buffers.push_back({Kind::node, counterpart(unit, segment, std::get<ir::NodeId>(binding)), 0});
+        launch.buffers.push_back({Kind::node, counterpart(way, std::get<ir::NodeId>(binding)), 0});
       }
     }
     return launch;
   }
 
   Compiled& result_;
-  const analysis::Facts& facts_;
+  const VersionFacts facts_of_all_;
   const schedule::Chooser& chooser_;
   std::optional<schedule::RecordedChoices> recorded_{};
   const Target& target_;
   const PipelineOptions& options_;
   Stopwatch& watch_;
   schedule::EqualSegments equal_;
+  std::vector<schedule::Versions> versions_of_form_;
+  std::map<std::string, std::unique_ptr<VersionFacts>> facts_of_versions_;  // by facts_text
   std::vector<UniqueKernel> units_;
-  std::vector<std::uint32_t> unit_of_;  // for each segment that is a kernel, its unit
-  std::vector<std::string> names_;      // the names of all launches
+  std::vector<Way> ways_;           // of the segments that are kernels, in order
+  std::vector<std::string> names_;  // the names of all launches
 };
 
 /// Dali's F_max (2.2), where designs are searched: the most inputs of a kernel with which all kernels take
@@ -457,9 +527,11 @@ PipelineOptions pipeline_options(const CompileOptions& options) {
   };
   check("layers", options.layers, 1, 3);
   check("max_inputs", options.max_inputs, 1, 400);
+  check("versions", options.versions, 1, 16);
   check("streams", options.streams, 1, schedule::most_streams);
   PipelineOptions result{.relaxed_rounding = options.relaxed_rounding,
                          .merge_gemms = options.merge_gemms,
+                         .versions = {.most = options.versions},
                          .skip_unfit_decisions = options.skip_unfit_decisions,
                          .streams = {.max_streams = options.streams},
                          .threads = options.threads};
@@ -527,6 +599,11 @@ schedule::Decisions decisions_of(const Compiled& compiled, const Target& target)
     throw Error({.kind = ErrorKind::internal,
                  .code = ErrorCode::internal,
                  .message = "decisions of a compilation that kept no answers"});
+  if (!compiled.versions.empty())
+    throw Error({.code = ErrorCode::unsupported,
+                 .message = "decisions give one way to run for all dims, and the plan has versions of "
+                            "its kernels for different dims",
+                 .hint = "compile with versions = 1"});
   schedule::Decisions result = schedule::decisions_of(
       compiled.graph, compiled.partition,
       schedule::equal_segments(compiled.graph, compiled.partition.segments, compiled.partition.storage),
@@ -544,6 +621,11 @@ std::string decisions_line(const Compiled& compiled) {
   if (compiled.unfit_decisions > 0)
     text += fmt::format("; entries left out, since they do not fit: {}", compiled.unfit_decisions);
   return text + '\n';
+}
+
+std::size_t first_schedule(const Compiled& compiled, std::size_t segment) {
+  const auto found = std::lower_bound(compiled.segment_of.begin(), compiled.segment_of.end(), segment);
+  return static_cast<std::size_t>(found - compiled.segment_of.begin());
 }
 
 std::vector<std::size_t> kernel_uses(const Compiled& compiled) {
@@ -629,7 +711,7 @@ Compiled run_pipeline(const ir::Graph& graph, const Target& target, const Pipeli
     schedule::verify(result.graph, result.partition);
   }
   watch.lap("partition");
-  const std::vector<std::optional<schedule::SegmentKernels>> kernels =
+  const std::vector<std::vector<schedule::SegmentKernels>> kernels =
       SegmentCompiler(result, facts, chooser, target, options, watch).run();
 
   const auto* const fault = options.fault ? std::get_if<kernel::PlantedFault>(&*options.fault) : nullptr;
@@ -660,7 +742,10 @@ Compiled run_pipeline(const ir::Graph& graph, const Target& target, const Pipeli
                       ? codegen::print_cpu(name, result.kernels, options.threads)
                       : codegen::print_cuda(name, result.kernels, customs, {.threads = options.threads});
   watch.lap("print");
-  result.plan = schedule::make_plan(result.graph, result.partition, kernels, kernel_of_custom);
+  std::vector<schedule::VersionTable> tables;
+  for (const schedule::Versions& versions : result.versions) tables.push_back(versions.table);
+  result.plan =
+      schedule::make_plan(result.graph, result.partition, kernels, std::move(tables), kernel_of_custom);
   if (options.verify) schedule::verify(result.plan);
   result.streams = options.streams;
   if (options.place) {

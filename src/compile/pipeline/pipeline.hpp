@@ -20,6 +20,7 @@
 #include "schedule/decisions/decisions.hpp"
 #include "schedule/fusion/partition.hpp"
 #include "schedule/mapping/schedule.hpp"
+#include "schedule/versions/versions.hpp"
 #include "target/target.hpp"
 
 namespace fuse {
@@ -29,7 +30,10 @@ struct Compiled {
   std::vector<ir::Guard> guards{};  ///< what prepare checks about the dims
   ir::Graph graph;                  ///< after the passes
   schedule::Partition partition;
-  std::vector<schedule::Schedule> schedules;  ///< the schedules of the kernel segments, in segment order
+  /// The schedules of the kernel segments, in segment order; of a segment with versions, those of each.
+  std::vector<schedule::Schedule> schedules;
+  std::vector<std::uint32_t> segment_of;       ///< for each schedule, its segment
+  std::vector<schedule::Versions> versions{};  ///< by table of the plan
   /// For each schedule, its launches run this kernel and those after it. Equal segments share theirs.
   std::vector<std::uint32_t> first_kernel;
   std::vector<kernel::Kernel> kernels;  ///< as Source::kernels
@@ -62,6 +66,7 @@ struct PipelineOptions {
   /// blame: with fewer, a graph may have ops that nothing can schedule.
   int graph_passes = -1, kernel_passes = -1;
   bool merge_gemms = true;  ///< whether the pass of this name runs
+  schedule::VersionOptions versions{};
   schedule::PartitionOptions partition{};
   schedule::Chooser chooser{};      ///< for all kernels; empty: the one that `partition` asks for
   schedule::DesignStore designs{};  ///< what was searched before, where `partition` asks for a search
@@ -99,6 +104,9 @@ schedule::Decisions decisions_of(const Compiled&, const Target&);
 
 /// "decisions: 3 of 4 segments run as recorded\n"; and how many entries fit nothing. Empty without decisions.
 std::string decisions_line(const Compiled&);
+
+/// The number of the first schedule of a segment that is a kernel.
+std::size_t first_schedule(const Compiled&, std::size_t segment);
 
 /// How many steps of the plan run each kernel.
 std::vector<std::size_t> kernel_uses(const Compiled&);

@@ -6,6 +6,7 @@
 #include "base/quoting.hpp"
 #include "base/suggest.hpp"
 #include "runtime/execute/executable_impl.hpp"
+#include "runtime/execute/prepared_shapes.hpp"
 #include "tensors/host_tensor.hpp"
 
 namespace fuse {
@@ -48,6 +49,8 @@ std::size_t find_slot(const std::vector<Slot>& slots, std::string_view name, boo
 
 }  // namespace
 
+Executable::Executable(std::shared_ptr<const Impl> impl)
+    : impl_(std::move(impl)), prepared_(std::make_shared<runtime::PreparedShapes>()) {}
 const std::vector<Slot>& Executable::slots() const { return impl_->slots(); }
 std::size_t Executable::slot(std::string_view name) const { return find_slot(impl_->slots(), name, false); }
 std::size_t Executable::output_slot(std::string_view name) const {

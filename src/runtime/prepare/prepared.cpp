@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <span>
 #include <utility>
 
@@ -11,6 +12,7 @@
 #include "runtime/device/hot_path_check.hpp"
 #include "runtime/execute/binding.hpp"
 #include "runtime/execute/executable_impl.hpp"
+#include "runtime/execute/prepared_shapes.hpp"
 #include "runtime/prepare/commands_of.hpp"
 #include "runtime/prepare/recorded_run.hpp"
 #include "runtime/prepare/step_preparer.hpp"
@@ -82,8 +84,43 @@ void note_cooperative(const std::vector<schedule::Task>& tasks, Prepared::Impl& 
   }
 }
 
+/// Which version of each segment runs for some dims.
+class TakenVersions {
+ public:
+  TakenVersions(const schedule::Plan& plan, const Binding& binding) {
+    const auto value = [&](const Dim& dim) {
+      try {
+        return binding.value(dim);
+      } catch (const Error& error) {  // a product of dims that no value has may pass 63 bits
+        if (error.code() != ErrorCode::invalid_extent) throw;
+        return std::numeric_limits<std::int64_t>::max();
+      }
+    };
+    for (const schedule::VersionTable& table : plan.tables) taken_.push_back(version_for(table, value));
+  }
+  bool operator()(const Step& step) const {
+    return !step.version || taken_[step.version->table] == step.version->version;
+  }
+
+ private:
+  std::vector<std::uint32_t> taken_;
+};
+
+/// For each value, whether a step that is taken uses its memory; a memset alone is no use.
+std::vector<bool> used_memory(const schedule::Plan& plan, const TakenVersions& taken,
+                              const ValueLocations& locations) {
+  std::vector<bool> used(plan.values.size());
+  for (const Step& step : plan.steps) {
+    if (!taken(step) || std::holds_alternative<schedule::MemsetStep>(step.work)) continue;
+    for (const std::vector<ValueId>* ids : {&step.reads, &step.writes})
+      for (const ValueId id : *ids) used[locations.root(id)] = true;
+  }
+  return used;
+}
+
 /// Turns a plan's steps into ready ones.
-void prepare_plan(const schedule::Plan& plan, const Binding& binding, Prepared::Impl& made) {
+void prepare_plan(const schedule::Plan& plan, const TakenVersions& taken, const Binding& binding,
+                  Prepared::Impl& made) {
   const Executable::Impl& executable = *made.executable;
   const Program& program = *executable.program;
   ValueLocations locations(plan, binding, made.bytes);
@@ -91,8 +128,13 @@ void prepare_plan(const schedule::Plan& plan, const Binding& binding, Prepared::
   prepare_setup(plan, preparer, made);
   TaskList tasks(executable, plan, binding, locations);
   std::vector<std::pair<std::size_t, std::size_t>> scratch;  // arguments, and their memory
+  const std::vector<bool> used = used_memory(plan, taken, locations);
   for (std::size_t i = 0; i < plan.steps.size(); ++i) {
     const Step& step = plan.steps[i];
+    if (!taken(step)) continue;
+    if (const auto* zero = std::get_if<schedule::MemsetStep>(&step.work);
+        zero && !used[locations.root(zero->to)])
+      continue;  // the counters of versions that are not taken
     const StepOrigin& origin = program.origins[step.origin];
     ReadyStep ready;
     if (!preparer.prepare_for_run(step, ready)) continue;
@@ -159,17 +201,19 @@ std::shared_ptr<Prepared::Impl> made_for(std::shared_ptr<const Executable::Impl>
 std::shared_ptr<Prepared::Impl> prepare_steps(const std::shared_ptr<const Executable::Impl>& executable,
                                               const DimValues& dims, const Binding& binding) {
   const schedule::Plan& plan = executable->program->plan;
+  const TakenVersions taken(plan, binding);
+  const auto has_fallback = [&](const Step& step) { return taken(step) && schedule::has_fallback(step); };
   const auto prepared = [&](const schedule::Plan& steps, bool as_planned) {
     auto made = made_for(executable, dims, binding);
     made->as_planned = as_planned;
-    prepare_plan(steps, binding, *made);
+    prepare_plan(steps, taken, binding, *made);
     made->ranges = ranges_of(*made);
     return made;
   };
-  if (std::none_of(plan.steps.begin(), plan.steps.end(), schedule::has_fallback)) return prepared(plan, true);
+  if (std::none_of(plan.steps.begin(), plan.steps.end(), has_fallback)) return prepared(plan, true);
   const Target& target = executable->device.backend()->target();
   const auto gives_way = [&](const Step& step) {
-    if (!schedule::has_fallback(step)) return false;
+    if (!has_fallback(step)) return false;
     const auto& work = std::get<schedule::KernelStep>(step.work);
     const schedule::Residency residency = residency_of(*executable, work, binding.value(work.grid));
     return !schedule::fit_together(std::span(&residency, 1), target);
@@ -177,8 +221,8 @@ std::shared_ptr<Prepared::Impl> prepare_steps(const std::shared_ptr<const Execut
   const schedule::Plan whole = schedule::with_fallbacks(plan, gives_way);
   schedule::verify(whole);
   auto made = prepared(whole, std::none_of(plan.steps.begin(), plan.steps.end(), gives_way));
-  if (std::none_of(whole.steps.begin(), whole.steps.end(), schedule::has_fallback)) return made;
-  const schedule::Plan parts = schedule::with_fallbacks(plan, schedule::has_fallback);
+  if (std::none_of(whole.steps.begin(), whole.steps.end(), has_fallback)) return made;
+  const schedule::Plan parts = schedule::with_fallbacks(plan, has_fallback);
   schedule::verify(parts);
   made->split = prepared(parts, false);
   made->workspace_bytes = std::max(made->workspace_bytes, made->split->workspace_bytes);
@@ -190,12 +234,16 @@ std::shared_ptr<Prepared::Impl> prepare_steps(const std::shared_ptr<const Execut
 
 Prepared Executable::prepare(const DimValues& dims) const {
   runtime::contract::forbid("prepares");
+  if (auto known = prepared_->find(dims)) return Prepared(std::move(known));
   const runtime::Signature& signature = impl_->program->signature;
   const runtime::Binding binding(signature, dims);
   runtime::check_guards(signature.guards, binding);
   runtime::check_extents(signature, binding);
-  if (impl_->device.kind() == DeviceKind::reference) return Prepared(runtime::made_for(impl_, dims, binding));
-  return Prepared(runtime::prepare_steps(impl_, dims, binding));
+  std::shared_ptr<const Prepared::Impl> made = impl_->device.kind() == DeviceKind::reference
+                                                   ? runtime::made_for(impl_, dims, binding)
+                                                   : runtime::prepare_steps(impl_, dims, binding);
+  prepared_->keep(dims, made);
+  return Prepared(std::move(made));
 }
 
 namespace {

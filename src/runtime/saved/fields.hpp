@@ -10,7 +10,7 @@
 namespace fuse::runtime {
 
 /// The format of what fields.hpp lists.
-inline constexpr std::uint32_t plan_format = 6;
+inline constexpr std::uint32_t plan_format = 7;
 
 // The last value of each enumeration: what is above is damage. The reader is asked for, so that it is found.
 constexpr DType last_of(const ArchiveReader&, DType) { return DType::boolean; }
@@ -106,14 +106,30 @@ template <class A>
 void fields(A& a, As<A, schedule::MemsetStep>& v) {
   a(v.to, v.byte);
 }
+template <class A>
+void fields(A& a, As<A, schedule::VersionTable::Branch>& v) {
+  a(v.ends, v.to);
+}
+template <class A>
+void fields(A& a, As<A, schedule::VersionTable::Test>& v) {
+  a(v.relation, v.yes, v.no);
+}
+template <class A>
+void fields(A& a, As<A, schedule::VersionTable>& v) {
+  a(v.tests, v.versions);
+}
+template <class A>
+void fields(A& a, As<A, schedule::StepVersion>& v) {
+  a(v.table, v.version);
+}
 // The attribute without its nodes: they are of a graph that is not kept.
 template <class A>
 void fields(A& a, As<A, schedule::Step>& v) {
-  a(v.work, v.reads, v.writes, v.cooperative, v.continues, v.origin, v.name);
+  a(v.work, v.reads, v.writes, v.cooperative, v.continues, v.origin, v.name, v.version);
 }
 template <class A>
 void fields(A& a, As<A, schedule::Plan>& v) {
-  a(v.values, v.setup, v.steps);
+  a(v.values, v.setup, v.steps, v.tables);
 }
 template <class A>
 void fields(A& a, As<A, schedule::StreamChoices>& v) {

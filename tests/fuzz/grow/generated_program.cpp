@@ -145,6 +145,7 @@ std::string to_string(const RunOptions& o) {
   if (o.graph_mode) text += " graph_mode=1";
   if (o.together) text += " together=1";
   if (o.saved) text += " saved=1";
+  if (o.versions != 1) text += fmt::format(" versions={}", o.versions);
   return text;
 }
 
@@ -181,6 +182,8 @@ RunOptions parse_options(std::string_view text) {
       options.together = value == "1";
     } else if (key == "saved") {
       options.saved = value == "1";
+    } else if (key == "versions") {
+      options.versions = std::stoi(value);
     } else {
       throw std::runtime_error("unknown option '" + word + "'");
     }

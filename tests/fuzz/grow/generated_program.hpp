@@ -60,6 +60,7 @@ struct RunOptions {
   bool graph_mode = false;  ///< the workspace's
   bool together = false;    ///< with a second executable of the program, on the same device
   bool saved = false;       ///< through a saved plan
+  int versions = 1;         ///< of a kernel, each for some dims, wherever one is better than another
   bool operator==(const RunOptions&) const = default;
 };
 /// "profile=tiny3 checked=1 threads=2 shuffle=7 choices=0 optimization=2"; what is left out has its default

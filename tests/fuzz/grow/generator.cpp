@@ -141,6 +141,8 @@ RunOptions choose_options(Random& random) {
   options.graph_mode = random.chance(options.runs > 1 ? 0.5 : 0.02);
   options.together = random.chance(0.04);
   options.saved = random.chance(0.04);
+  // From bits that are drawn anyway, so that the programs of a seed stay what they were.
+  if (options.choices_seed == 0) options.versions = 1 + static_cast<int>(options.shuffle_seed % 8);
   return options;
 }
 
@@ -164,7 +166,9 @@ bool is_legal(ir::Op op, DType dtype) {
   return table.at({op, dtype});
 }
 
-Case generate(std::uint64_t seed, std::optional<DType> floats) {
+namespace {
+
+Case generated(std::uint64_t seed, std::optional<DType> floats, int shapes) {
   Random random(seed);
   const bool special = random.chance(0.12);
   std::vector<double> weights;
@@ -173,7 +177,7 @@ Case generate(std::uint64_t seed, std::optional<DType> floats) {
   std::int64_t most = random.chance(0.02) ? 100'000 : random.pick({256, 1024, 4096, 4096});
   if (pattern != nullptr) most = std::max(most, pattern->most_elements);
   const std::string profile(pattern != nullptr ? pattern->profile : "");
-  GrowingGraph g(random.bits(), special, most);
+  GrowingGraph g(random.bits(), special, most, shapes);
   const std::int64_t wanted =
       random.pick({random.between(1, 4), random.between(4, 12), random.between(8, 24)});
   std::optional<ScopeGuard> scope;
@@ -201,6 +205,18 @@ Case generate(std::uint64_t seed, std::optional<DType> floats) {
   RunOptions options = choose_options(random);
   if (!profile.empty() && random.chance(0.5)) options.profile = profile;
   return {g.finish(outputs), options};
+}
+
+}  // namespace
+
+Case generate(std::uint64_t seed, std::optional<DType> floats) { return generated(seed, floats, 0); }
+
+Case generate_dynamic(std::uint64_t seed, int shapes) {
+  Case made = generated(seed, std::nullopt, shapes);
+  made.options.choices_seed = 0;  // the chooser's own, for each of the versions
+  made.options.nests = false;
+  made.options.versions = 8;
+  return made;
 }
 
 }  // namespace fuse::fuzz

@@ -17,6 +17,10 @@ namespace fuse::fuzz {
 /// they ask for besides may be of another).
 Case generate(std::uint64_t seed, std::optional<DType> floats = std::nullopt);
 
+/// A case of another kind: its extents are symbols wherever they can be, it runs for up to `shapes` values of
+/// them, and its kernels have versions.
+Case generate_dynamic(std::uint64_t seed, int shapes = 5);
+
 /// The dtype by which coverage counts a node: of the operand where it decides (element-wise ops, reductions,
 /// contractions), else of the result.
 DType counted_dtype(const ir::Graph&, const ir::Node&);

@@ -19,11 +19,15 @@ constexpr const char* hostile_names[] = {"float", "int", "x y", "threadIdx", "lo
 
 }  // namespace
 
-GrowingGraph::GrowingGraph(std::uint64_t seed, bool special_, std::int64_t most_elements)
-    : random(seed), special(special_), most_elements_(most_elements), inputs_seed_(random.bits() >> 16) {
+GrowingGraph::GrowingGraph(std::uint64_t seed, bool special_, std::int64_t most_elements, int shapes)
+    : random(seed),
+      special(special_),
+      most_elements_(most_elements),
+      shapes_(shapes),
+      inputs_seed_(random.bits() >> 16) {
   builder_->graph.name = "fuzz";
   const double weights[] = {0.45, 0.3, 0.15, 0.1};
-  const std::size_t count = random.weighted(weights);
+  const std::size_t count = std::max<std::size_t>(random.weighted(weights), shapes_ > 0 ? 1 : 0);
   for (std::size_t i = 0; i < count; ++i) {
     DimRange range{.min = random.pick({0, 1, 1, 1, 2, 4}), .max = 0, .hint = 0};
     const std::int64_t value =
@@ -206,7 +210,7 @@ Tensor GrowingGraph::tame(const Tensor& x) {
 }
 
 Dim GrowingGraph::extent() {
-  if (!symbols_.empty() && random.chance(0.35)) {
+  if (!symbols_.empty() && random.chance(shapes_ > 0 ? 0.7 : 0.35)) {
     const Dim symbol = random.pick(symbols_);
     const double weights[] = {6, 1, 1, 1};
     switch (random.weighted(weights)) {
@@ -345,6 +349,8 @@ Program GrowingGraph::finish(const std::vector<ir::NodeId>& outputs) {
   donate_some(program.graph);
   if (symbols_.empty()) return program;
   if (random.chance(0.4)) add_binding(program);
+  for (int i = 0; i < 6 * shapes_ && static_cast<int>(program.bindings.size()) < shapes_; ++i)
+    add_binding(program);
   if (random.chance(0.4)) assume_some(random, symbols_, program);
   return program;
 }
@@ -374,7 +380,8 @@ void GrowingGraph::add_binding(Program& program) {
   const double weights[] = {1, 1, 3};
   const std::size_t end = random.weighted(weights);  // of the ranges: the least, the greatest, anything
   for (const ir::Symbol& symbol : graph().symbols) {
-    const std::int64_t top = std::min(symbol.range.max, symbol.range.min + random.pick({1, 5, 33}));
+    const std::int64_t more = shapes_ > 0 ? random.pick({1, 5, 33, 300, 5000}) : random.pick({1, 5, 33});
+    const std::int64_t top = std::min(symbol.range.max, symbol.range.min + more);
     other[symbol.name] = end == 0   ? symbol.range.min
                          : end == 1 ? symbol.range.max
                                     : random.between(symbol.range.min, top);
@@ -389,7 +396,9 @@ void GrowingGraph::add_binding(Program& program) {
         return guard.relation.holds(value_of(guard.relation.left), value_of(guard.relation.right));
       });
   std::swap(dims_, other);
-  if (all_fit && other != dims_) program.bindings.push_back(std::move(other));
+  const bool is_new =
+      std::find(program.bindings.begin(), program.bindings.end(), other) == program.bindings.end();
+  if (all_fit && is_new) program.bindings.push_back(std::move(other));
 }
 
 }  // namespace fuse::fuzz

@@ -18,7 +18,8 @@ namespace fuse::fuzz {
 
 class GrowingGraph {
  public:
-  GrowingGraph(std::uint64_t seed, bool special, std::int64_t most_elements);
+  /// `shapes`: most extents are symbols, for which the program has so many values; 0: some are.
+  GrowingGraph(std::uint64_t seed, bool special, std::int64_t most_elements, int shapes = 0);
 
   Random random;
   const bool special;  ///< NaN, infinities and extremes are asked for
@@ -75,6 +76,7 @@ class GrowingGraph {
 
   std::shared_ptr<detail::Builder> builder_ = std::make_shared<detail::Builder>();
   std::int64_t most_elements_;
+  int shapes_;
   std::uint64_t inputs_seed_;
   std::vector<Dim> symbols_;
   DimValues dims_;

@@ -96,6 +96,7 @@ Compiled compiled(const Case& c, const std::string& name, const Rewrite& rewrite
   PipelineOptions pipeline = pipeline_of(options.rules);
   pipeline.fault = parse_fault(options.fault);
   pipeline.choose = choose;
+  pipeline.versions = {.most = options.versions, .price = 0};
   if (options.choices_seed != 0) {
     // From a stream of its own, so that the choices of a seed do not depend on how often it draws.
     pipeline.partition = random_partition(Random(~options.choices_seed));

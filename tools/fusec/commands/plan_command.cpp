@@ -94,15 +94,12 @@ CompiledGraph compile_graph(const GraphOptions& options, bool record) {
 
 std::vector<KernelOrigin> kernel_origins(const Compiled& compiled) {
   std::vector<KernelOrigin> origins(compiled.kernels.size());
-  std::size_t next = 0;
-  for (std::size_t segment = 0; segment < compiled.partition.segments.size(); ++segment) {
-    if (compiled.partition.segments[segment].kind != schedule::Segment::Kind::kernel) continue;
-    const schedule::Schedule& schedule = compiled.schedules[next];
+  for (std::size_t number = 0; number < compiled.schedules.size(); ++number) {
+    const schedule::Schedule& schedule = compiled.schedules[number];
     for (std::size_t i = 0; i < schedule.kernels.size(); ++i) {
-      KernelOrigin& origin = origins[compiled.first_kernel[next] + i];
-      if (origin.segments++ == 0) origin = {&schedule, &schedule.kernels[i], segment, 1};
+      KernelOrigin& origin = origins[compiled.first_kernel[number] + i];
+      if (origin.segments++ == 0) origin = {&schedule, &schedule.kernels[i], compiled.segment_of[number], 1};
     }
-    ++next;
   }
   return origins;
 }

@@ -85,11 +85,9 @@ class PlanPainter {
     for (NodeId id = 0; id < graph_.nodes.size(); ++id) {
       if (ir::is_given(graph_[id])) paint_given(id);
     }
-    std::size_t next = 0;
     for (const schedule::Segment& segment : compiled_.partition.segments) {
       const bool kernel = segment.kind == schedule::Segment::Kind::kernel;
-      kernel ? paint_kernel(segment, next) : paint_library_call(segment);
-      next += kernel;
+      kernel ? paint_kernel(segment, first_schedule(compiled_, segment_)) : paint_library_call(segment);
       ++segment_;
     }
     for (std::size_t i = 0; i < graph_.outputs.size(); ++i) paint_output(i);

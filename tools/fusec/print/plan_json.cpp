@@ -32,6 +32,8 @@ class Describer {
     json["gemms"] = Json::array();
     json["setup"] = Json::array();
     for (const schedule::Step& step : stages_.plan.setup) json["setup"].push_back(this->step(step));
+    for (const schedule::VersionTable& table : stages_.plan.tables)
+      json["tables"].push_back(this->table(table));
     json["steps"] = Json::array();
     for (const schedule::Step& step : stages_.plan.steps) {
       if (const auto* work = std::get_if<schedule::GemmStep>(&step.work)) {
@@ -146,11 +148,8 @@ class Describer {
     Json json = Json::array();
     const std::vector<schedule::Segment>& segments = stages_.partition.segments;
     if (segments[index].kind != schedule::Segment::Kind::kernel) return json;
-    const auto number = std::count_if(
-        segments.begin(), segments.begin() + static_cast<std::ptrdiff_t>(index),
-        [](const schedule::Segment& each) { return each.kind == schedule::Segment::Kind::kernel; });
     for (const schedule::NodeScheme& each :
-         schemes_of(graph_, stages_.schedules[static_cast<std::size_t>(number)])) {
+         schemes_of(graph_, stages_.schedules[first_schedule(stages_, index)])) {
       json.push_back({{"value", graph_.value_name(each.node)},
                       {"op", to_string(graph_[each.node].op)},
                       {"scheme", schedule::to_string(each.scheme)},
@@ -236,6 +235,19 @@ class Describer {
     const char* operator()(const schedule::MemsetStep&) const { return "memset"; }
   };
 
+  /// A branch leads to a test or to a version.
+  static Json table(const schedule::VersionTable& table) {
+    const auto branch = [](const schedule::VersionTable::Branch& each) {
+      return Json{{each.ends ? "version" : "test", each.to}};
+    };
+    Json json = {{"versions", table.versions}, {"tests", Json::array()}};
+    for (const schedule::VersionTable::Test& test : table.tests) {
+      json["tests"].push_back(
+          {{"relation", test.relation.to_string()}, {"yes", branch(test.yes)}, {"no", branch(test.no)}});
+    }
+    return json;
+  }
+
   Json step(const schedule::Step& step) const {
     Json json = {{"kind", std::visit(Kind{}, step.work)},
                  {"name", step.name},
@@ -247,6 +259,7 @@ class Describer {
     if (const auto* work = std::get_if<schedule::KernelStep>(&step.work)) {
       json["kernel"] = stages_.source.kernels[work->kernel].name;
     }
+    if (step.version) json["version"] = {{"table", step.version->table}, {"number", step.version->version}};
     return json;
   }
 

@@ -1,0 +1,217 @@
+// dynamic_shapes: one build for every shape beside a build for each shape, by the cost model (BladeDISC, 7;
+// docs/versions.md). For random shapes of each graph: launches, bytes that steps read and write, and
+// predicted seconds, as ratios; the versions that kernels have; and what `prepare` takes.
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+#include <time.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <fuse/fuse.hpp>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "bench_arguments.hpp"
+#include "compile/pipeline/pipeline.hpp"
+#include "dynamic_shapes/dynamic_graphs.hpp"
+#include "ir/graph/rewrite_dims.hpp"
+#include "ir/graph/verify.hpp"
+#include "schedule/choosers/segment_cost.hpp"
+#include "schedule/versions/narrowed.hpp"
+
+namespace fuse::bench {
+namespace {
+
+constexpr double most_bytes = 8e9;  // of all values of a graph at a shape
+
+void print_help() {
+  fmt::print(
+      "dynamic_shapes [--shapes N] [--seed S] [--profile NAME] [--versions N] [--only PART,..]\n"
+      "One build for every shape, with N versions of a kernel at most (8), beside a build for each of N "
+      "random\n"
+      "shapes (200), by the cost model.\n");
+}
+
+double seconds_of_cpu() {
+  timespec now{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
+std::int64_t value_of(const Dim& dim, const DimValues& dims) {
+  if (dim.is_constant()) return dim.constant();
+  return dim.evaluate([&](std::string_view name) { return dims.find(name)->second; });
+}
+
+/// The graph with numbers in place of its symbols.
+ir::Graph fixed(const ir::Graph& graph, const DimValues& dims) {
+  ir::Graph result = graph;
+  const auto rewrite = [&](Dim& dim) { dim = value_of(dim, dims); };
+  for (ir::Node& node : result.nodes) ir::rewrite_dims(node, rewrite);
+  result.symbols.clear();
+  result.assumptions.clear();
+  ir::verify(result);
+  return result;
+}
+
+/// What running a plan comes to.
+struct Cost {
+  double launches = 0, bytes = 0, seconds = 0;
+};
+
+Cost cost_at(const Compiled& compiled, const DimValues& dims, const Target& target) {
+  Cost cost;
+  std::vector<std::uint32_t> taken;
+  for (const schedule::VersionTable& table : compiled.plan.tables)
+    taken.push_back(version_for(table, [&](const Dim& dim) { return value_of(dim, dims); }));
+  const schedule::Plan plan = with_versions(compiled.plan, taken);
+  const auto bytes = [&](schedule::ValueId id) {
+    const schedule::PlanValue& value = plan.values[id];
+    return static_cast<double>(value_of(product(value.dims), dims)) *
+           static_cast<double>(size_of(value.dtype));
+  };
+  for (const schedule::Step& step : plan.steps) {
+    cost.launches += !std::holds_alternative<schedule::MemsetStep>(step.work);
+    for (const schedule::ValueId id : step.reads) cost.bytes += bytes(id);
+    for (const schedule::ValueId id : step.writes) cost.bytes += bytes(id);
+  }
+  std::size_t table = 0;
+  for (std::size_t i = 0; i < compiled.schedules.size();) {
+    const schedule::Segment& segment = compiled.partition.segments[compiled.segment_of[i]];
+    std::size_t ways = 1;
+    while (i + ways < compiled.schedules.size() && compiled.segment_of[i + ways] == compiled.segment_of[i])
+      ++ways;
+    ir::Graph graph = compiled.graph;
+    const schedule::KernelChoices* choices = &compiled.schedules[i].choices;
+    if (ways > 1) {
+      const schedule::Version& version = compiled.versions[table].each[taken[table]];
+      graph = schedule::graph_of(compiled.graph, version);
+      choices = &version.chosen.choices;
+      ++table;
+    }
+    // The cost model knows no tiles with sides as short as half of the smallest tile's.
+    const bool tiles = std::any_of(choices->phases.begin(), choices->phases.end(), schedule::walks_tiles);
+    graph = schedule::with_ranges(graph, [&](const ir::Symbol& symbol) {
+      DimRange range = symbol.range;
+      range.hint = std::max<std::int64_t>(tiles ? 17 : 1, dims.find(symbol.name)->second);
+      return range;
+    });
+    cost.seconds += schedule::segment_seconds(graph, segment, *choices, target);
+    i += ways;
+  }
+  return cost;
+}
+
+DimValues drawn(const ir::Graph& graph, std::mt19937_64& random) {
+  for (;;) {
+    DimValues dims;
+    for (const ir::Symbol& symbol : graph.symbols) {
+      const double low = std::log(static_cast<double>(std::max<std::int64_t>(1, symbol.range.min)));
+      const double high = std::log(static_cast<double>(symbol.range.max));
+      const double part = static_cast<double>(random() >> 11) * 0x1p-53;
+      auto value = static_cast<std::int64_t>(std::exp(low + (high - low) * part));
+      if (random() % 2 == 0 && value >= 64) value = value / 64 * 64;  // half of them are round
+      dims[symbol.name] = std::clamp(value, symbol.range.min, symbol.range.max);
+    }
+    double bytes = 0;
+    for (const ir::Node& node : graph.nodes)
+      bytes += static_cast<double>(value_of(product(node.type.dims), dims)) *
+               static_cast<double>(size_of(node.type.dtype));
+    if (bytes <= most_bytes) return dims;
+  }
+}
+
+std::string text_of(const DimValues& dims) {
+  std::string text;
+  for (const auto& [name, value] : dims) text += fmt::format("{}{}={}", text.empty() ? "" : " ", name, value);
+  return text;
+}
+
+/// Ratios of one build to a build for each shape.
+struct Ratios {
+  std::vector<double> all{};
+  double worst = 0;
+  DimValues worst_at{};
+  void add(double ratio, const DimValues& dims) {
+    all.push_back(ratio);
+    if (ratio > worst) worst = ratio, worst_at = dims;
+  }
+  double mean() const {
+    double sum = 0;
+    for (const double ratio : all) sum += std::log(ratio);
+    return std::exp(sum / static_cast<double>(all.size()));
+  }
+};
+
+double ratio_of(double a, double b) { return b == 0 ? 1 : a / b; }
+
+std::string versions_text(const Compiled& compiled) {
+  std::size_t segments = 0, most = 1;
+  for (std::size_t i = 0; i < compiled.segment_of.size(); ++i)
+    segments += i == 0 || compiled.segment_of[i] != compiled.segment_of[i - 1];
+  for (const schedule::Versions& versions : compiled.versions) most = std::max(most, versions.each.size());
+  return fmt::format("{:.2f} (most {})",
+                     static_cast<double>(compiled.schedules.size()) / static_cast<double>(segments), most);
+}
+
+void measure(const DynamicGraph& each, int versions, int shapes, std::uint64_t seed, const Target& target) {
+  const auto compiled_with = [&](int most, double& seconds) {
+    const double start = seconds_of_cpu();
+    Compiled compiled = run_pipeline(each.graph.ir(), target, {.versions = {.most = most}});
+    seconds = seconds_of_cpu() - start;
+    return compiled;
+  };
+  double plain_seconds = 0, planning = 0;
+  const Compiled one = compiled_with(1, plain_seconds), several = compiled_with(versions, planning);
+  std::mt19937_64 random(seed);
+  Ratios launches, bytes, seconds, seconds_of_one;
+  for (int i = 0; i < shapes; ++i) {
+    const DimValues dims = drawn(each.graph.ir(), random);
+    const Cost best = cost_at(run_pipeline(fixed(each.graph.ir(), dims), target), {}, target);
+    const Cost dynamic = cost_at(several, dims, target), single = cost_at(one, dims, target);
+    launches.add(ratio_of(dynamic.launches, best.launches), dims);
+    bytes.add(ratio_of(dynamic.bytes, best.bytes), dims);
+    seconds.add(ratio_of(dynamic.seconds, best.seconds), dims);
+    seconds_of_one.add(ratio_of(single.seconds, best.seconds), dims);
+  }
+  fmt::print(
+      "{:28} {:16} {:5.2f} {:5.2f}   {:5.3f} {:5.3f}   {:5.3f} {:6.3f}   {:6.3f} {:7.3f}   {:5.0f} {:5.0f}   "
+      "{}\n",
+      each.name, versions_text(several), launches.mean(), launches.worst, bytes.mean(), bytes.worst,
+      seconds.mean(), seconds.worst, seconds_of_one.mean(), seconds_of_one.worst, 1e3 * plain_seconds,
+      1e3 * planning, text_of(seconds.worst_at));
+  std::fflush(stdout);
+}
+
+}  // namespace
+}  // namespace fuse::bench
+
+int main(int argc, char** argv) {
+  using namespace fuse;         // NOLINT
+  using namespace fuse::bench;  // NOLINT
+  std::string shapes = "200", seed = "34", profile = "h200", versions = "8", only;
+  read_arguments(argc, argv,
+                 {{.name = "--shapes", .value = &shapes},
+                  {.name = "--seed", .value = &seed},
+                  {.name = "--profile", .value = &profile},
+                  {.name = "--versions", .value = &versions},
+                  {.name = "--only", .value = &only}},
+                 print_help);
+  fmt::print(
+      "profile {}, seed {}, {} shapes; each ratio: one build to a build for the shape, mean and worst\n\n",
+      profile, seed, shapes);
+  fmt::print("{:28} {:16} {:11}   {:11}   {:12}   {:14}   {:11}   {}\n", "graph", "versions", "launches",
+             "bytes", "seconds", "of 1 version", "planning ms", "worst shape");
+  for (const DynamicGraph& each : dynamic_graphs()) {
+    const std::vector<std::string> parts = parts_of(only);
+    const bool wanted =
+        parts.empty() || std::any_of(parts.begin(), parts.end(), [&](const std::string& part) {
+          return each.name.find(part) != std::string::npos;
+        });
+    if (wanted)
+      measure(each, std::stoi(versions), std::stoi(shapes), std::stoull(seed), target_profile(profile));
+  }
+  return 0;
+}

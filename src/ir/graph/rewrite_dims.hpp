@@ -1,0 +1,14 @@
+// Changes every extent of a graph: in types, attributes and assumptions. Symbols keep their declarations.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+
+#include "ir/graph/ir_graph.hpp"
+
+namespace fuse::ir {
+
+/// Calls `rewrite` for every Dim of the node's type and attribute that is no constant.
+void rewrite_dims(Node&, const std::function<void(Dim&)>& rewrite);
+
+}  // namespace fuse::ir

@@ -1,0 +1,49 @@
+// VersionTable: which of several ways to run a segment is taken, by the dims alone (BladeDISC, 5.2).
+//
+//   test 0: M * N <= 2147483647    yes: test 1       no: version 0
+//   test 1: N <= 2896              yes: version 1    no: version 2
+//
+// Whatever the dims are, a test is yes or no, so that each walk ends at one version: docs/versions.md.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <fuse/relation.hpp>
+#include <string>
+#include <vector>
+
+namespace fuse::schedule {
+
+struct VersionTable {
+  /// Where a walk goes on: to another test, or to its end, a version.
+  struct Branch {
+    bool ends = true;
+    std::uint32_t to = 0;  ///< the number of the version, or of the test
+    bool operator==(const Branch&) const = default;
+  };
+  struct Test {
+    DimRelation relation{};
+    Branch yes{}, no{};
+    bool operator==(const Test&) const = default;
+  };
+  std::vector<Test> tests{};  ///< walks begin at the first; without tests, version 0 is taken
+  std::uint32_t versions = 1;
+  bool operator==(const VersionTable&) const = default;
+};
+
+/// The version for dims of which `value` tells the values.
+std::uint32_t version_for(const VersionTable&, const std::function<std::int64_t(const Dim&)>& value);
+
+/// For each version, what holds wherever it is taken: the tests that all walks to it have in common, with
+/// "no" turned around where a relation can say it.
+std::vector<std::vector<DimRelation>> conditions_of(const VersionTable&);
+
+/// One line per test, as above, each with `indent` before it.
+std::string to_string(const VersionTable&, const std::string& indent = "");
+
+/// Throws an internal Error unless each test and each version can be reached, each test in one way from a
+/// test before it, and branches lead to what exists.
+void verify(const VersionTable&);
+
+}  // namespace fuse::schedule

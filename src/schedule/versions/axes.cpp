@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "schedule/versions/axes.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <fuse/error.hpp>
+#include <set>
+
+#include "schedule/segments/loop_shape.hpp"
+
+namespace fuse::schedule {
+namespace {
+
+constexpr int most_cells = 12;
+/// Of two bytes each, they would fill the memory of the largest devices.
+constexpr double most_elements_of_device = 5e10;
+
+using Symbols = std::vector<const ir::Symbol*>;
+
+void add_symbols(const Dim& dim, std::set<std::string>& names) {
+  for (const Dim& symbol : dim.symbols()) names.emplace(symbol.name());
+}
+
+/// The upper ends of a symbol's cells.
+std::vector<std::int64_t> powers_of_4(const ir::Symbol& symbol) {
+  std::vector<std::int64_t> ends;
+  for (std::int64_t end = 4; end < symbol.range.max && end <= std::int64_t{1} << 60; end *= 4) {
+    if (end >= symbol.range.min) ends.push_back(end);
+  }
+  // Beyond so many elements, one cell is enough.
+  while (ends.size() + 1 > most_cells) ends.pop_back();
+  ends.push_back(symbol.range.max);
+  return ends;
+}
+
+std::vector<std::int64_t> equal_steps(const ir::Symbol& symbol, std::size_t cells) {
+  const auto low = static_cast<double>(std::max<std::int64_t>(1, symbol.range.min));
+  const auto high = static_cast<double>(symbol.range.max);
+  std::vector<std::int64_t> ends;
+  for (std::size_t i = 1; i < cells; ++i) {
+    const double part = static_cast<double>(i) / static_cast<double>(cells);
+    const auto end = static_cast<std::int64_t>(low * std::pow(high / low, part));
+    ends.push_back(std::max(end, ends.empty() ? symbol.range.min : ends.back()));
+  }
+  ends.push_back(symbol.range.max);
+  return ends;
+}
+
+/// The middle of a cell. Vectors divide it, as they divide what applications have most often: where they do
+/// not, kernels test it. An extent of 1 has loops of another form, and 0 has none.
+std::int64_t middle(const ir::Symbol& symbol, std::int64_t least, std::int64_t most) {
+  const auto low = static_cast<double>(std::max<std::int64_t>(1, least));
+  const auto value =
+      static_cast<std::int64_t>(std::sqrt(low * static_cast<double>(std::max<std::int64_t>(1, most))));
+  constexpr std::int64_t usual = 16;
+  std::int64_t factor = std::max<std::int64_t>(1, symbol.factor);
+  if (value >= 4 * usual && usual % factor == 0) factor = usual;
+  const std::int64_t rounded = std::max<std::int64_t>(value / factor * factor, 2);
+  return std::clamp(rounded, std::max<std::int64_t>(least, 0), std::max<std::int64_t>(most, 0));
+}
+
+DimAxis axis_of(const Symbols& symbols) {
+  DimAxis axis;
+  if (symbols.empty()) {
+    axis.most.push_back(1);
+    axis.ranges.emplace_back();
+    return axis;
+  }
+  std::size_t cells = 1;
+  for (const ir::Symbol* symbol : symbols) cells = std::max(cells, powers_of_4(*symbol).size());
+  axis.most.assign(cells, 1);
+  axis.ranges.resize(cells);
+  for (const ir::Symbol* symbol : symbols) {
+    const std::vector<std::int64_t> ends =
+        symbols.size() == 1 ? powers_of_4(*symbol) : equal_steps(*symbol, cells);
+    std::int64_t least = symbol->range.min;
+    for (std::size_t i = 0; i < cells; ++i) {
+      axis.ranges[i][symbol->name] = {least, ends[i], middle(*symbol, least, ends[i])};
+      if (__builtin_mul_overflow(axis.most[i], ends[i], &axis.most[i]))
+        axis.most[i] = std::numeric_limits<std::int64_t>::max();
+      least = std::min(ends[i] + 1, symbol->range.max);
+    }
+    axis.extent = axis.extent * Dim::symbol(symbol->name, symbol->range);
+  }
+  return axis;
+}
+
+bool assumptions_hold(const ir::Graph& graph, const SymbolValues& values) {
+  const auto is_known = [&](const Dim& side) {
+    const std::vector<Dim> symbols = side.symbols();
+    return std::all_of(symbols.begin(), symbols.end(),
+                       [&](const Dim& symbol) { return values.contains(std::string(symbol.name())); });
+  };
+  return std::all_of(graph.assumptions.begin(), graph.assumptions.end(), [&](const ir::Assumption& each) {
+    const DimRelation& relation = each.relation;
+    return !is_known(relation.left) || !is_known(relation.right) ||
+           relation.holds(value_of(relation.left, values), value_of(relation.right, values));
+  });
+}
+
+}  // namespace
+
+std::int64_t value_of(const Dim& dim, const SymbolValues& values) {
+  if (dim.is_constant()) return dim.constant();
+  return dim.evaluate([&](std::string_view name) { return values.at(std::string(name)); });
+}
+
+std::array<DimAxis, 2> axes_of(const ir::Graph& graph, const Segment& segment) {
+  std::set<std::string> in_rows, in_any;
+  for (const Phase& phase : segment.phases) {
+    const ir::Relation relation = ir::info(graph[dominant(phase)].op).relation;
+    if (relation != ir::Relation::reduce && relation != ir::Relation::scan) continue;
+    for (const Dim& dim : loop_shape(graph, phase).reduced) add_symbols(dim, in_rows);
+  }
+  for (const std::vector<ir::NodeId>* ids : {&segment.nodes, &segment.inputs}) {
+    for (const ir::NodeId id : *ids) {
+      for (const Dim& dim : graph[id].type.dims) add_symbols(dim, in_any);
+      for (const Dim& dim : ir::dims_of(graph[id].attr)) add_symbols(dim, in_any);
+    }
+  }
+  Symbols rows, others;
+  for (const ir::Symbol& symbol : graph.symbols) {
+    if (in_any.contains(symbol.name) && symbol.range.min < symbol.range.max)
+      (in_rows.contains(symbol.name) ? rows : others).push_back(&symbol);
+  }
+  return {axis_of(rows), axis_of(others)};
+}
+
+bool is_possible(const ir::Graph& graph, const Segment& segment, const SymbolValues& values) {
+  const auto fits = [&](ir::NodeId id) {
+    double elements = 1;
+    for (const Dim& dim : graph[id].type.dims) elements *= static_cast<double>(value_of(dim, values));
+    return elements <= most_elements_of_device;
+  };
+  try {
+    return assumptions_hold(graph, values) && std::all_of(segment.nodes.begin(), segment.nodes.end(), fits) &&
+           std::all_of(segment.inputs.begin(), segment.inputs.end(), fits);
+  } catch (const Error&) {  // an extent that overflows
+    return false;
+  }
+}
+
+}  // namespace fuse::schedule

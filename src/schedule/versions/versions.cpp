@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "schedule/versions/versions.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <optional>
+#include <utility>
+
+#include "analysis/facts.hpp"
+#include "schedule/choosers/segment_cost.hpp"
+#include "schedule/mapping/schedule.hpp"
+#include "schedule/segments/transposed.hpp"
+#include "schedule/versions/axes.hpp"
+#include "schedule/versions/narrowed.hpp"
+#include "schedule/versions/region_tree.hpp"
+#include "schedule/versions/segment_part.hpp"
+
+namespace fuse::schedule {
+namespace {
+
+ir::Graph with_hints(const ir::Graph& graph, const SymbolValues& values) {
+  return with_ranges(graph, [&](const ir::Symbol& symbol) {
+    DimRange range = symbol.range;
+    if (const auto found = values.find(symbol.name); found != values.end())
+      range.hint = std::clamp(found->second, range.min, range.max);
+    return range;
+  });
+}
+
+/// The excess of a candidate that cannot run.
+constexpr double forbidden = 1e4;
+/// That of one whose cost is not known in a cell: tiles of a transpose with a short side. In a region that
+/// has other cells, too, it may run.
+constexpr double unknown = 1;
+
+/// One cell of both axes that dims can be in.
+struct Cell {
+  std::size_t number = 0;
+  SymbolValues middle{};
+  ir::Graph graph{};  ///< the part's, under the cell's ranges
+};
+
+class VersionFinder {
+ public:
+  VersionFinder(SegmentPart part, const Chooser& chooser, const Target& target, const VersionOptions& options)
+      : part_(std::move(part)),
+        chooser_(chooser),
+        target_(target),
+        options_(options),
+        axes_(axes_of(part_.graph, part_.segment)) {}
+
+  Versions run() {
+    Versions single;
+    std::optional<Chosen> declared = chosen_by(chooser_, part_.graph, part_.segment, target_);
+    if (!declared) return single;
+    candidates_.push_back(declared->choices);
+    single.each.push_back({.chosen = std::move(*declared)});
+    if (axes_[0].cells() * axes_[1].cells() < 2 || options_.most < 2) return single;
+    make_cells();
+    for (const Cell& cell : cells_) add_candidate(chooser_(cell.graph, part_.segment, target_));
+    CellGrid grid = this->grid();
+    const std::vector<DimRelation> narrow = index_relations();
+    for (;;) {
+      const RegionTree tree = best_tree(grid, options_.most - (narrow.empty() ? 0 : 1), options_.price);
+      Versions result = versions(tree, {});
+      if (forbid_misfits(tree, result, grid) > 0) continue;
+      if (!narrow.empty()) {
+        Versions narrowed = versions(tree, narrow);
+        const std::size_t regions = tree.regions.size();
+        if (wide_indices(narrowed, regions) < wide_indices(result, regions)) return narrowed;
+      }
+      return tree.regions.size() < 2 ? single : result;
+    }
+  }
+
+ private:
+  SymbolValues middle_of(std::size_t i, std::size_t j) const {
+    SymbolValues values;
+    for (const SymbolRanges* ranges : {&axes_[0].ranges[i], &axes_[1].ranges[j]})
+      for (const auto& [name, range] : *ranges) values[name] = range.hint;
+    return values;
+  }
+
+  void make_cells() {
+    for (std::size_t i = 0; i < axes_[0].cells(); ++i) {
+      for (std::size_t j = 0; j < axes_[1].cells(); ++j) {
+        Cell cell{.number = i * axes_[1].cells() + j, .middle = middle_of(i, j)};
+        SymbolValues all = cell.middle;  // with those that have one value only
+        for (const ir::Symbol& symbol : part_.graph.symbols) all.try_emplace(symbol.name, symbol.range.min);
+        if (!is_possible(part_.graph, part_.segment, all)) continue;
+        cell.graph = with_ranges(part_.graph, [&](const ir::Symbol& symbol) {
+          for (const SymbolRanges* ranges : {&axes_[0].ranges[i], &axes_[1].ranges[j]}) {
+            if (const auto found = ranges->find(symbol.name); found != ranges->end()) return found->second;
+          }
+          return symbol.range;
+        });
+        cells_.push_back(std::move(cell));
+      }
+    }
+  }
+
+  void add_candidate(std::optional<KernelChoices> choices) {
+    if (choices && std::find(candidates_.begin(), candidates_.end(), *choices) == candidates_.end())
+      candidates_.push_back(std::move(*choices));
+  }
+
+  /// Whether the cost model can say what the choices cost in the middle of a cell.
+  bool has_cost(const ir::Graph& cell, const KernelChoices& choices) const {
+    if (part_.segment.regional()) return misfit(cell, part_.segment, choices, target_).empty();
+    for (std::size_t i = 0; i < choices.phases.size(); ++i) {
+      if (walks_tiles(choices.phases[i]) && !transposed(cell, part_.segment.phases[i])) return false;
+    }
+    return true;
+  }
+
+  /// What each candidate takes in each cell, beyond the best one there.
+  CellGrid grid() const {
+    CellGrid grid{.cells = {axes_[0].cells(), axes_[1].cells()}};
+    grid.excess.assign(candidates_.size(), std::vector<double>(grid.cells[0] * grid.cells[1], 0.0));
+    std::vector<double> seconds(candidates_.size());
+    for (const Cell& cell : cells_) {
+      double best = std::numeric_limits<double>::infinity();
+      for (std::size_t c = 0; c < candidates_.size(); ++c) {
+        const bool known = has_cost(cell.graph, candidates_[c]);
+        seconds[c] = known ? segment_seconds(cell.graph, part_.segment, candidates_[c], target_) : 0;
+        if (known) best = std::min(best, seconds[c]);
+      }
+      for (std::size_t c = 0; c < candidates_.size(); ++c)
+        grid.excess[c][cell.number] = seconds[c] == 0 ? unknown : std::log(seconds[c] / best);
+    }
+    return grid;
+  }
+
+  /// What makes indices of 32 bits suffice, where the ranges do not: bounds of symbols, and of elements. What
+  /// a block walks beyond an end is left free.
+  std::vector<DimRelation> index_relations() const {
+    constexpr std::int64_t most = (std::int64_t{1} << 31) - (std::int64_t{1} << 22),
+                           most_of_symbol = most / 2;
+    constexpr std::size_t most_relations = 6;
+    std::vector<DimRelation> relations;
+    const auto add = [&](const Dim& dim, std::int64_t bound) {
+      if (dim.max() <= bound) return;
+      const DimRelation relation = at_most(dim, bound);
+      if (std::find(relations.begin(), relations.end(), relation) == relations.end())
+        relations.push_back(relation);
+    };
+    std::vector<ir::NodeId> ids = part_.segment.nodes;
+    ids.insert(ids.end(), part_.segment.inputs.begin(), part_.segment.inputs.end());
+    for (const ir::NodeId id : ids) {
+      for (const Dim& dim : part_.graph[id].type.dims)
+        for (const Dim& symbol : dim.symbols()) add(symbol, most_of_symbol);
+    }
+    for (const ir::NodeId id : ids) add(product(part_.graph[id].type.dims), most);
+    if (relations.size() > most_relations) relations.clear();
+    return relations;
+  }
+
+  /// The kernels of the first so many versions whose indices need more than 32 bits.
+  std::size_t wide_indices(const Versions& versions, std::size_t count) const {
+    std::size_t wide = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+      const Version& version = versions.each[i];
+      const ir::Graph graph = graph_of(part_.graph, version);
+      for (const KernelSchedule& kernel :
+           make_schedule(graph, part_.segment, version.chosen.choices, target_, analysis::facts_of(graph))
+               .kernels)
+        wide += kernel.index_type == i64;
+    }
+    return wide;
+  }
+
+  /// Takes the candidates of regions whose kernels they cannot run out of cells of these; gives how many
+  /// regions.
+  std::size_t forbid_misfits(const RegionTree& tree, const Versions& made, CellGrid& grid) const {
+    std::size_t misfits = 0;
+    for (std::size_t i = 0; i < tree.regions.size(); ++i) {
+      const RegionTree::Region& region = tree.regions[i];
+      const KernelChoices& choices = candidates_[region.candidate];
+      if (misfit(graph_of(part_.graph, made.each[i]), part_.segment, choices, target_).empty()) continue;
+      ++misfits;
+      std::vector<double>& excess = grid.excess[region.candidate];
+      bool alone = false;  // some cell alone is too much
+      for (const Cell& cell : cells_) {
+        if (!has(region, cell) || misfit(cell.graph, part_.segment, choices, target_).empty()) continue;
+        excess[cell.number] = forbidden;
+        alone = true;
+      }
+      if (alone) continue;
+      for (const Cell& cell : cells_) {  // all together are: the largest of them
+        const bool edge = cell.number / axes_[1].cells() == region.last[0] ||
+                          cell.number % axes_[1].cells() == region.last[1];
+        if (has(region, cell) && edge) excess[cell.number] = forbidden;
+      }
+    }
+    return misfits;
+  }
+
+  /// A version for each region of the tree. With relations, these are tested first; where one does not hold,
+  /// the last version is taken, that of the declared hints.
+  Versions versions(const RegionTree& tree, const std::vector<DimRelation>& first) const {
+    Versions result;
+    const auto before = static_cast<std::uint32_t>(first.size());
+    const auto regions = static_cast<std::uint32_t>(tree.regions.size());
+    result.table.versions = regions + (first.empty() ? 0 : 1);
+    for (std::uint32_t i = 0; i < before; ++i) {
+      const bool is_last = i + 1 == before && tree.cuts.empty();
+      result.table.tests.push_back({first[i], {is_last, is_last ? 0 : i + 1}, {true, regions}});
+    }
+    const auto moved = [&](VersionTable::Branch branch) {
+      return VersionTable::Branch{branch.ends, branch.to + (branch.ends ? 0 : before)};
+    };
+    for (const RegionTree::Cut& cut : tree.cuts) {
+      const DimAxis& axis = axes_[cut.axis];
+      result.table.tests.push_back(
+          {at_most(axis.extent, axis.most[cut.last]), moved(cut.yes), moved(cut.no)});
+    }
+    std::vector<std::vector<DimRelation>> conditions = conditions_of(result.table);
+    for (std::size_t i = 0; i < tree.regions.size(); ++i) {
+      const RegionTree::Region& region = tree.regions[i];
+      Version& version = result.each.emplace_back();
+      version.conditions = std::move(conditions[i]);
+      if (region.candidate > 0) version.hints = middle_cell(region).middle;  // else the declared ones
+      const ir::Graph graph = graph_of(part_.graph, version);
+      version.chosen.choices = candidates_[region.candidate];
+      version.chosen.seconds = segment_seconds(graph, part_.segment, version.chosen.choices, target_);
+    }
+    if (!first.empty()) {
+      Version& rest = result.each.emplace_back();
+      rest.chosen.choices = candidates_[0];
+      rest.chosen.seconds = segment_seconds(part_.graph, part_.segment, candidates_[0], target_);
+    }
+    return result;
+  }
+
+  bool has(const RegionTree::Region& region, const Cell& cell) const {
+    const std::size_t columns = axes_[1].cells(), i = cell.number / columns, j = cell.number % columns;
+    return region.first[0] <= i && i <= region.last[0] && region.first[1] <= j && j <= region.last[1];
+  }
+
+  /// The cell in the middle of those that dims of the region can be in.
+  const Cell& middle_cell(const RegionTree::Region& region) const {
+    std::vector<const Cell*> inside;
+    for (const Cell& cell : cells_) {
+      if (has(region, cell)) inside.push_back(&cell);
+    }
+    return *inside.at(inside.size() / 2);
+  }
+
+  const SegmentPart part_;
+  const Chooser& chooser_;
+  const Target& target_;
+  const VersionOptions& options_;
+  const std::array<DimAxis, 2> axes_;
+  std::vector<Cell> cells_;
+  std::vector<KernelChoices> candidates_;
+};
+
+}  // namespace
+
+ir::Graph graph_of(const ir::Graph& graph, const Version& version) {
+  return with_hints(narrowed(graph, version.conditions), version.hints);
+}
+
+std::string facts_text(const Version& version) {
+  std::string text;
+  for (const DimRelation& relation : version.conditions) text += relation.to_string() + ';';
+  for (const auto& [name, value] : version.hints) text += fmt::format(" {} {}", name, value);
+  return text;
+}
+
+Versions versions_of(const ir::Graph& graph, const Segment& segment, const Chooser& chooser,
+                     const Target& target, const VersionOptions& options) {
+  return VersionFinder(part_of(graph, segment), chooser, target, options).run();
+}
+
+}  // namespace fuse::schedule

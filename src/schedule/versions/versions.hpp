@@ -1,0 +1,54 @@
+// Versions of a segment: ways to run it, each for a region of its dims, and the table that says which one is
+// taken (BladeDISC, 5.2.1; docs/versions.md).
+//
+// Before:  softmax of M rows of N elements, M and N in [1, 1048576], chosen for M = N = 1024
+// After:   test 0: N <= 2896  yes: version 0  no: test 1
+//          test 1: M <= 181   yes: version 1  no: version 2     a warp per row; several blocks; a block
+//
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "ir/graph/ir_graph.hpp"
+#include "plan/versions/version_table.hpp"
+#include "schedule/choosers/chooser.hpp"
+#include "schedule/segments/segment.hpp"
+#include "target/target.hpp"
+
+namespace fuse::schedule {
+
+struct Version {
+  /// What the dims satisfy where it is taken: conditions_of its table.
+  std::vector<DimRelation> conditions{};
+  std::map<std::string, std::int64_t> hints{};  ///< the values of symbols that it was chosen for
+  Chosen chosen{};                              ///< the seconds are those at the hints
+};
+
+/// One version without tests where a single way to run serves all dims nearly as well as a static build.
+struct Versions {
+  VersionTable table{};
+  std::vector<Version> each{};
+};
+
+/// The graph that a version's kernels are made from.
+ir::Graph graph_of(const ir::Graph&, const Version&);
+/// What the graph depends on: equal texts, equal graphs.
+std::string facts_text(const Version&);
+
+struct VersionOptions {
+  int most = 1;  ///< versions of a segment
+  /// What a version has to gain in all cells of the range together: the logarithm of a ratio. 0.1 are 10% in
+  /// one cell, or 2% in five.
+  double price = 0.1;
+};
+
+/// Pure: same arguments, same versions. The first version is that of the declared hints, where there is one
+/// version. None where the chooser has no choices for the whole range.
+Versions versions_of(const ir::Graph&, const Segment&, const Chooser&, const Target&,
+                     const VersionOptions& = {});
+
+}  // namespace fuse::schedule

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fuzz/shape_campaign.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fuse/fuse.hpp>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "analysis/facts.hpp"
+#include "analysis/guards.hpp"
+#include "fuzz/grow/random.hpp"
+#include "fuzz/judge/execute.hpp"
+
+namespace fuse::fuzz {
+namespace {
+
+constexpr int most_versions = 8;
+
+std::int64_t value_of(const Dim& dim, const DimValues& dims) {
+  if (dim.is_constant()) return dim.constant();
+  return dim.evaluate([&](std::string_view name) { return dims.find(name)->second; });
+}
+
+/// Odd numbers, primes, powers of two and their neighbours.
+std::int64_t drawn_extent(Random& random, const DimRange& range) {
+  const std::int64_t drawn =
+      random.chance(0.3)
+          ? random.between(0, random.pick({9, 100, 3000}))
+          : random.pick<std::int64_t>({0,    1,    1,     1,     2,     3,     5,     7,     13,   16,
+                                       31,   32,   33,    64,    97,    127,   128,   129,   255,  256,
+                                       257,  500,  509,   1000,  1009,  1024,  1025,  2048,  4093, 4096,
+                                       4099, 8191, 10007, 16384, 16387, 40000, 65537, 100003});
+  return std::clamp(drawn, range.min, range.max);
+}
+
+/// A shape that the graph allows and that is small enough; none where none was found.
+std::optional<DimValues> drawn_shape(Random& random, const ir::Graph& graph, const analysis::Facts& facts,
+                                     const std::vector<ir::Guard>& guards, std::int64_t most_elements) {
+  for (int attempt = 0; attempt < 2000; ++attempt) {
+    DimValues dims;
+    for (const ir::Symbol& symbol : graph.symbols) dims[symbol.name] = drawn_extent(random, symbol.range);
+    try {
+      DimValues fitting = dims;  // symbols that others determine have their values
+      for (const ir::Symbol& symbol : graph.symbols)
+        fitting[symbol.name] = value_of(facts.canonical(Dim::symbol(symbol.name, symbol.range)), dims);
+      std::int64_t elements = 0;
+      bool fits = true;
+      for (const ir::Symbol& symbol : graph.symbols) {
+        const std::int64_t value = fitting[symbol.name];
+        fits = fits && symbol.range.min <= value && value <= symbol.range.max;
+      }
+      for (const ir::Node& node : graph.nodes) {
+        for (const Dim& dim : node.type.dims) fits = fits && value_of(dim, fitting) >= 0;
+        elements += value_of(product(node.type.dims), fitting);
+        if (!fits || elements > most_elements) break;
+      }
+      if (!fits || elements > most_elements) continue;
+      const bool holds = std::all_of(guards.begin(), guards.end(), [&](const ir::Guard& guard) {
+        return guard.relation.holds(value_of(guard.relation.left, fitting),
+                                    value_of(guard.relation.right, fitting));
+      });
+      if (holds) return fitting;
+    } catch (const Error&) {  // an extent that overflows
+    }
+  }
+  return std::nullopt;
+}
+
+/// While it stands there is no compiler.
+class NoCompiler {
+ public:
+  NoCompiler() {
+    if (const char* set = std::getenv("FUSE_CXX")) before_ = set;
+    setenv("FUSE_CXX", "/nonexistent/c++", 1);
+  }
+  NoCompiler(const NoCompiler&) = delete;
+  NoCompiler& operator=(const NoCompiler&) = delete;
+  ~NoCompiler() {
+    if (before_)
+      setenv("FUSE_CXX", before_->c_str(), 1);
+    else
+      unsetenv("FUSE_CXX");
+  }
+
+ private:
+  std::optional<std::string> before_;
+};
+
+class Progress {
+ public:
+  explicit Progress(std::string what) : what_(std::move(what)) {}
+  void show(std::size_t done, std::size_t all) {
+    const auto now = std::chrono::steady_clock::now();
+    if (now - last_ < std::chrono::seconds(2)) return;
+    last_ = now;
+    fmt::print(stderr, "{}: {} of {} shapes\n", what_, done, all);
+  }
+
+ private:
+  std::string what_;
+  std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
+};
+
+Case case_of_file(const v0::Graph& graph, const ShapeSettings& settings) {
+  Case made{.program = {.graph = graph.ir(), .inputs = {}, .inputs_seed = settings.seed, .bindings = {}},
+            .options = {.profile = settings.profile,
+                        .checked = settings.checked,
+                        .optimization = 0,
+                        .versions = most_versions}};
+  for (const ir::Node& node : made.program.graph.nodes) {
+    if (const auto* name = std::get_if<ir::NameAttr>(&node.attr))
+      made.program.inputs[name->name] = {.low = 0.25, .high = 2};
+  }
+  return made;
+}
+
+/// True where all is right.
+bool run_file(const std::string& file, const ShapeSettings& settings) {
+  const v0::Graph graph = v0::Graph::load(file);
+  const std::string name = std::filesystem::path(file).filename().string();
+  if (graph.ir().symbols.empty()) return true;
+  Case made = case_of_file(graph, settings);
+  const analysis::Facts facts = analysis::facts_of(graph.ir());
+  const std::vector<ir::Guard> guards = analysis::guards_of(graph.ir());
+  Random random(settings.seed);
+  for (std::int64_t i = 0; i < settings.shapes; ++i) {
+    const auto shape = drawn_shape(random, graph.ir(), facts, guards, settings.most_elements);
+    if (!shape) break;
+    made.program.bindings.push_back(*shape);
+  }
+  if (made.program.bindings.empty()) {
+    fmt::print("FAILED {}: no shape was found that the graph allows\n", name);
+    return false;
+  }
+  const Compiled stages = compiled(made, "p");
+  std::vector<std::map<std::uint32_t, std::size_t>> taken(stages.plan.tables.size());
+  Batch batch({made});
+  std::size_t done = 0;
+  Progress progress(name);
+  std::optional<NoCompiler> no_compiler;
+  const Outcome outcome = batch.run(0, [&](const Observed& observed) {
+    no_compiler.emplace();
+    for (std::size_t i = 0; i < taken.size(); ++i)
+      ++taken[i][version_for(stages.plan.tables[i],
+                             [&](const Dim& dim) { return value_of(dim, observed.dims); })];
+    progress.show(++done, made.program.bindings.size());
+  });
+  no_compiler.reset();
+  const bool right = outcome.verdict == Verdict::ok;
+  fmt::print("{}{}: {} shapes, {} kernels, {} tables\n", right ? "" : "FAILED ", name, done,
+             stages.source.kernels.size(), taken.size());
+  for (std::size_t i = 0; i < taken.size(); ++i) {
+    fmt::print("  table {}:", i);
+    for (std::uint32_t v = 0; v < stages.plan.tables[i].versions; ++v) fmt::print(" {}", taken[i][v]);
+    fmt::print(" shapes by version\n");
+  }
+  if (!right) fmt::print("  {}: {}\n", to_string(outcome.verdict), outcome.text);
+  std::fflush(stdout);
+  return right;
+}
+
+}  // namespace
+
+int run_shape_campaign(const ShapeSettings& settings) {
+  std::size_t failed = 0;
+  for (const std::string& file : settings.files) failed += !run_file(file, settings);
+  fmt::print("{} passed, {} failed\n", settings.files.size() - failed, failed);
+  return failed == 0 && !settings.files.empty() ? 0 : 1;
+}
+
+}  // namespace fuse::fuzz

@@ -1,0 +1,150 @@
+// Versions of the kernels of graphs with symbols: which there are, and when each is taken.
+// SPDX-License-Identifier: Apache-2.0
+#include "schedule/versions/versions.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <fuse/fuse.hpp>
+#include <set>
+
+#include "compile/pipeline/pipeline.hpp"
+#include "schedule/versions/axes.hpp"
+#include "support/catch.hpp"
+#include "support/examples.hpp"
+
+using namespace fuse;  // NOLINT
+
+namespace {
+
+Graph softmax_of_unknown(std::int64_t most_rows = 1 << 20, std::int64_t most_columns = 1 << 20) {
+  Graph g("rows");
+  const Dim m = g.dim("M", {.min = 1, .max = most_rows}), n = g.dim("N", {.min = 1, .max = most_columns});
+  g.output("y", softmax(g.input("x", f32, {m, n})));
+  return g;
+}
+
+Compiled compiled_with(const Graph& g, int versions, std::string_view profile = "h200") {
+  return run_pipeline(g.ir(), target_profile(profile), {.versions = {.most = versions}});
+}
+
+const schedule::Version& version_at(const schedule::Versions& versions, const DimValues& dims) {
+  return versions.each.at(schedule::version_for(versions.table, [&](const Dim& dim) {
+    return dim.evaluate([&](std::string_view name) { return dims.find(name)->second; });
+  }));
+}
+
+/// The graphs of examples/graphs.
+std::vector<std::filesystem::path> graph_files() {
+  std::vector<std::filesystem::path> files;
+  for (const auto& entry : std::filesystem::directory_iterator(test::source_directory() / "examples/graphs"))
+    files.push_back(entry.path());
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+}  // namespace
+
+TEST_CASE("versions: rows of unknown number and length", "[versions]") {
+  const Compiled made = compiled_with(softmax_of_unknown(), 8);
+  REQUIRE(made.versions.size() == 1);
+  const schedule::Versions& versions = made.versions[0];
+  CHECK(versions.each.size() >= 3);
+  CHECK(versions.each.size() <= 8);
+  CHECK(made.schedules.size() == versions.each.size());
+  const auto splits_at = [&](std::int64_t m, std::int64_t n) {
+    return version_at(versions, {{"M", m}, {"N", n}}).chosen.choices.phases[0];
+  };
+  // Few long rows are shared by several blocks; many rows have a block or a warp each.
+  CHECK(splits_at(4, 100000).blocks_per_row() * splits_at(4, 100000).cluster() > 1);
+  CHECK(splits_at(1 << 20, 1000).blocks_per_row() == 1);
+}
+
+TEST_CASE("versions: one for all dims without the option, and where nothing is symbolic", "[versions]") {
+  CHECK(compiled_with(softmax_of_unknown(), 1).versions.empty());
+  Graph fixed("fixed");
+  fixed.output("y", softmax(fixed.input("x", f32, {64, 1000})));
+  CHECK(compiled_with(fixed, 8).versions.empty());
+  CHECK(compiled_with(softmax_of_unknown(3, 3), 8).versions.empty());  // too few shapes to differ
+}
+
+TEST_CASE("versions: equal segments have one table each and share kernels", "[versions]") {
+  Graph g("twice");
+  const Dim m = g.dim("M", {.min = 1, .max = 1 << 20}), n = g.dim("N", {.min = 1, .max = 1 << 20});
+  g.output("y", softmax(g.input("x", f32, {m, n})));
+  g.output("z", softmax(g.input("w", f32, {m, n})));
+  PipelineOptions options{.versions = {.most = 8}};
+  options.partition.groups.layers = 3;  // no independent branches in one kernel
+  const Compiled made = run_pipeline(g.ir(), target_profile("h200"), options);
+  REQUIRE(made.versions.size() == 2);
+  CHECK(made.versions[0].table == made.versions[1].table);
+  const std::set<std::uint32_t> kernels(made.first_kernel.begin(), made.first_kernel.end());
+  CHECK(kernels.size() == made.versions[0].each.size());
+}
+
+TEST_CASE("versions: a version's conditions hold wherever it is taken", "[versions]") {
+  std::size_t tables = 0;
+  for (const std::filesystem::path& file : graph_files()) {
+    INFO(file);
+    const Compiled made = compiled_with(Graph::load(file), 8);
+    for (const schedule::Versions& versions : made.versions) {
+      ++tables;
+      schedule::verify(versions.table);
+      CHECK(versions.each.size() <= 8);
+      std::set<std::int64_t> edges{0, 1, 2, 3};
+      for (const schedule::VersionTable::Test& test : versions.table.tests) {
+        const std::int64_t at = test.relation.right.constant();
+        for (const std::int64_t edge : {at - 1, at, at + 1}) edges.insert(edge);
+      }
+      // Every test is of one product of symbols: the values of all symbols are drawn from its edges.
+      const std::vector<ir::Symbol>& symbols = made.graph.symbols;
+      for (const std::int64_t a : edges) {
+        for (const std::int64_t b : edges) {
+          DimValues dims;
+          for (std::size_t i = 0; i < symbols.size(); ++i)
+            dims[symbols[i].name] =
+                std::clamp(i % 2 == 0 ? a : b, symbols[i].range.min, symbols[i].range.max);
+          for (const DimRelation& condition : version_at(versions, dims).conditions) {
+            const auto value = [&](const Dim& dim) {
+              return dim.evaluate([&](std::string_view name) { return dims.find(name)->second; });
+            };
+            CHECK(condition.holds(value(condition.left), value(condition.right)));
+          }
+        }
+      }
+    }
+  }
+  CHECK(tables > 3);
+}
+
+TEST_CASE("versions: plans and texts are the same each time", "[versions]") {
+  const Graph g = softmax_of_unknown();
+  const Compiled a = compiled_with(g, 8), b = compiled_with(g, 8);
+  CHECK(print(a.plan) == print(b.plan));
+  CHECK(a.source.text() == b.source.text());
+}
+
+TEST_CASE("versions: cells of the range of dims", "[versions]") {
+  const Compiled made = compiled_with(softmax_of_unknown(64, 5000), 1);
+  const auto axes = schedule::axes_of(made.graph, made.partition.segments[0]);
+  CHECK(axes[0].most == std::vector<std::int64_t>{4, 16, 64, 256, 1024, 4096, 5000});
+  CHECK(axes[1].most == std::vector<std::int64_t>{4, 16, 64});
+  CHECK(axes[0].extent.to_string() == "N");
+  CHECK(axes[0].ranges[4].at("N") == DimRange{257, 1024, 512});
+  CHECK(axes[0].ranges[0].at("N") == DimRange{1, 4, 2});
+}
+
+TEST_CASE("versions: decisions give one way to run", "[versions][decisions]") {
+  const Graph g = softmax_of_unknown();
+  const Target target = target_profile("h200");
+  Compiled made = run_pipeline(g.ir(), target, {.versions = {.most = 8}, .record = true});
+  try {
+    decisions_of(made, target);
+    FAIL("no error");
+  } catch (const Error& error) {
+    CHECK(error.info().hint == "compile with versions = 1");
+  }
+  const Compiled one = run_pipeline(g.ir(), target, {.record = true});
+  PipelineOptions told{.versions = {.most = 8}};
+  told.decisions = decisions_of(one, target);
+  CHECK(run_pipeline(g.ir(), target, told).versions.empty());
+}
