@@ -52,6 +52,7 @@
 #include "schedule/segments/argument_limit.hpp"
 #include "schedule/segments/canonical.hpp"
 #include "schedule/segments/staged.hpp"
+#include "schedule/versions/axes.hpp"
 #include "schedule/versions/versions.hpp"
 
 namespace fuse {
@@ -264,9 +265,10 @@ class SegmentCompiler {
     versions_of_form_.resize(equal_.first.size());
     // What others decide is one way to run for all dims.
     if (options_.versions.most < 2 || options_.choose || options_.decisions) return;
+    const std::vector<Dim> sizes = schedule::value_sizes(result_.graph);
     parallel_for(options_.threads, equal_.first.size(), [&](std::size_t form) {
-      versions_of_form_[form] = schedule::versions_of(result_.graph, segment(equal_.first[form]), chooser_,
-                                                      target_, options_.versions);
+      versions_of_form_[form] = schedule::versions_of(result_.graph, segment(equal_.first[form]), sizes,
+                                                      chooser_, target_, options_.versions);
     });
     for (const schedule::Versions& versions : versions_of_form_) {
       if (versions.each.size() < 2) continue;

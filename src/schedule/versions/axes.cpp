@@ -126,15 +126,22 @@ std::array<DimAxis, 2> axes_of(const ir::Graph& graph, const Segment& segment) {
   return {axis_of(rows), axis_of(others)};
 }
 
-bool is_possible(const ir::Graph& graph, const Segment& segment, const SymbolValues& values) {
-  const auto fits = [&](ir::NodeId id) {
-    double elements = 1;
-    for (const Dim& dim : graph[id].type.dims) elements *= static_cast<double>(value_of(dim, values));
-    return elements <= most_elements_of_device;
+std::vector<Dim> value_sizes(const ir::Graph& graph) {
+  const auto less = [](const Dim& a, const Dim& b) { return compare(a, b) < 0; };
+  std::set<Dim, decltype(less)> sizes(less);
+  for (const ir::Node& node : graph.nodes) {
+    const Dim size = product(node.type.dims);
+    if (!size.is_constant()) sizes.insert(size);
+  }
+  return {sizes.begin(), sizes.end()};
+}
+
+bool is_possible(const ir::Graph& graph, std::span<const Dim> sizes, const SymbolValues& values) {
+  const auto fits = [&](const Dim& size) {
+    return static_cast<double>(value_of(size, values)) <= most_elements_of_device;
   };
   try {
-    return assumptions_hold(graph, values) && std::all_of(segment.nodes.begin(), segment.nodes.end(), fits) &&
-           std::all_of(segment.inputs.begin(), segment.inputs.end(), fits);
+    return assumptions_hold(graph, values) && std::all_of(sizes.begin(), sizes.end(), fits);
   } catch (const Error&) {  // an extent that overflows
     return false;
   }

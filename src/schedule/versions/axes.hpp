@@ -8,6 +8,7 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -34,7 +35,10 @@ struct DimAxis {
 /// cell. A symbol alone is cut at powers of 4; those that grow together are cut into as many cells each.
 std::array<DimAxis, 2> axes_of(const ir::Graph&, const Segment&);
 
-/// Whether the assumptions allow the values, and a device has memory for what the segment has at them.
-bool is_possible(const ir::Graph&, const Segment&, const SymbolValues&);
+/// The elements of the graph's values, each number once that is no constant.
+std::vector<Dim> value_sizes(const ir::Graph&);
+/// Whether the assumptions of the graph allow the values of all symbols, and a device has memory for values
+/// of these sizes.
+bool is_possible(const ir::Graph&, std::span<const Dim> sizes, const SymbolValues&);
 
 }  // namespace fuse::schedule

@@ -45,8 +45,10 @@ struct Cell {
 
 class VersionFinder {
  public:
-  VersionFinder(SegmentPart part, const Chooser& chooser, const Target& target, const VersionOptions& options)
+  VersionFinder(SegmentPart part, std::span<const Dim> sizes, const Chooser& chooser, const Target& target,
+                const VersionOptions& options)
       : part_(std::move(part)),
+        sizes_(sizes),
         chooser_(chooser),
         target_(target),
         options_(options),
@@ -90,7 +92,7 @@ class VersionFinder {
         Cell cell{.number = i * axes_[1].cells() + j, .middle = middle_of(i, j)};
         SymbolValues all = cell.middle;  // with those that have one value only
         for (const ir::Symbol& symbol : part_.graph.symbols) all.try_emplace(symbol.name, symbol.range.min);
-        if (!is_possible(part_.graph, part_.segment, all)) continue;
+        if (!is_possible(part_.graph, sizes_, all)) continue;
         cell.graph = with_ranges(part_.graph, [&](const ir::Symbol& symbol) {
           for (const SymbolRanges* ranges : {&axes_[0].ranges[i], &axes_[1].ranges[j]}) {
             if (const auto found = ranges->find(symbol.name); found != ranges->end()) return found->second;
@@ -250,6 +252,7 @@ class VersionFinder {
   }
 
   const SegmentPart part_;
+  const std::span<const Dim> sizes_;
   const Chooser& chooser_;
   const Target& target_;
   const VersionOptions& options_;
@@ -271,9 +274,9 @@ std::string facts_text(const Version& version) {
   return text;
 }
 
-Versions versions_of(const ir::Graph& graph, const Segment& segment, const Chooser& chooser,
-                     const Target& target, const VersionOptions& options) {
-  return VersionFinder(part_of(graph, segment), chooser, target, options).run();
+Versions versions_of(const ir::Graph& graph, const Segment& segment, std::span<const Dim> sizes,
+                     const Chooser& chooser, const Target& target, const VersionOptions& options) {
+  return VersionFinder(part_of(graph, segment), sizes, chooser, target, options).run();
 }
 
 }  // namespace fuse::schedule

@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <map>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -46,9 +47,9 @@ struct VersionOptions {
   double price = 0.1;
 };
 
-/// Pure: same arguments, same versions. The first version is that of the declared hints, where there is one
-/// version. None where the chooser has no choices for the whole range.
-Versions versions_of(const ir::Graph&, const Segment&, const Chooser&, const Target&,
-                     const VersionOptions& = {});
+/// Pure: same arguments, same versions. Where there is one, it is that of the declared hints. None where the
+/// chooser has no choices for the whole range. `sizes`: value_sizes of the graph (axes.hpp).
+Versions versions_of(const ir::Graph&, const Segment&, std::span<const Dim> sizes, const Chooser&,
+                     const Target&, const VersionOptions& = {});
 
 }  // namespace fuse::schedule
